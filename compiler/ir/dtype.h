@@ -1,0 +1,27 @@
+// Element types of tensors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace gcg {
+
+/// The numbering is the artifact's (artifact_schema/gart.fbs, enum DType).
+enum class DType : uint8_t { undefined, f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
+
+/// Bytes of one element; `boolean` takes one byte, 0 or 1.
+int64_t size_of(DType);
+/// "f32", "i64", "bool", ...
+std::string_view name_of(DType);
+std::optional<DType> dtype_from_name(std::string_view);
+/// ONNX TensorProto.DataType number <-> DType; nullopt for types we do not have (strings, complex, 4-bit, fp8).
+std::optional<DType> dtype_from_onnx(int32_t);
+int32_t dtype_to_onnx(DType);
+
+bool is_float(DType);
+bool is_signed_int(DType);
+bool is_unsigned_int(DType);
+inline bool is_int(DType t) { return is_signed_int(t) || is_unsigned_int(t); }
+
+}  // namespace gcg

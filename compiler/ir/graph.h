@@ -1,0 +1,117 @@
+// The graph: typed values, nodes that compute them, nested graphs for If, Loop and Scan.
+//
+// Nodes are ONNX operators in their newest form (the importer upgrades older opset versions) plus a few internal ones
+// whose names begin with "gart." (packing, blocked layouts). Values are in SSA form: each has one producer, or is a graph
+// input or a constant. Node and value ids are stable; erased nodes leave a hole.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/ir/dim.h"
+#include "compiler/ir/dtype.h"
+#include "compiler/ir/tensor.h"
+#include "compiler/support/ids.h"
+
+namespace gcg {
+
+class Graph;
+struct OpDef;  // compiler/ops/op_def.h
+
+using Attribute = std::variant<int64_t, double, std::string, TensorRef, std::vector<int64_t>, std::vector<double>,
+                               std::vector<std::string>>;
+
+struct Value {
+  std::string name;                   // the ONNX name; unique within its graph
+  DType dtype = DType::undefined;
+  std::optional<Shape> shape;         // nullopt: rank not known (yet)
+  NodeId producer;                    // none for graph inputs and constants
+  int output_index = 0;               // which output of the producer
+  TensorRef constant;                 // data of a constant value
+  /// The elements of a small integer tensor (rank 0 or 1) as expressions over the symbols, where inference knows them.
+  std::optional<std::vector<Dim>> contents;
+
+  bool is_constant() const { return constant != nullptr; }
+};
+
+struct Node {
+  const OpDef* op = nullptr;
+  std::string name;                   // ONNX node name, for messages; a fused or rewritten node keeps its root's name
+  std::vector<ValueId> inputs;        // an omitted optional input is an invalid id
+  std::vector<ValueId> outputs;       // an omitted optional output is an invalid id
+  std::map<std::string, Attribute> attributes;
+  /// If: then, else. Loop, Scan: body. A body sees outer values only through its inputs: the node's last
+  /// `captures` inputs are passed, in order, as the last inputs of *every* body.
+  std::vector<std::unique_ptr<Graph>> bodies;
+  int captures = 0;
+  bool erased = false;
+
+  bool has_attribute(const std::string& key) const { return attributes.count(key) != 0; }
+  int64_t int_attribute(const std::string& key, int64_t otherwise) const;
+  double float_attribute(const std::string& key, double otherwise) const;
+  std::string string_attribute(const std::string& key, const std::string& otherwise) const;
+  std::vector<int64_t> ints_attribute(const std::string& key, const std::vector<int64_t>& otherwise = {}) const;
+  std::vector<double> floats_attribute(const std::string& key, const std::vector<double>& otherwise = {}) const;
+  TensorRef tensor_attribute(const std::string& key) const;  // null when absent
+};
+
+/// A fact the model assumes: at run time `a` must equal `b`. Checked by the runtime before the first step.
+struct DimConstraint {
+  Dim a, b;
+  std::string reason;  // "Add 'node': dimension 1 of its inputs"
+};
+
+class Graph {
+ public:
+  std::string name;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  std::vector<DimConstraint> constraints;  // only used on the outermost graph
+
+  Graph() = default;
+  Graph(Graph&&) = default;
+  Graph& operator=(Graph&&) = default;
+  /// A deep copy: bodies are copied, constant tensors shared.
+  Graph clone() const;
+
+  ValueId add_value(Value value);
+  ValueId add_constant(std::string name, Tensor tensor);
+  /// Adds the node at the end of the order and makes it the producer of its outputs.
+  NodeId add_node(Node node);
+  /// A node with `outputs` fresh values whose types inference fills in (compiler/ops/infer.h).
+  NodeId add_node(const OpDef& op, std::string name, std::vector<ValueId> inputs, int outputs,
+                  std::map<std::string, Attribute> attributes = {});
+  /// Removes the node; its outputs must have no users left.
+  void erase_node(NodeId id);
+  /// Makes every use of `from` (node inputs, graph outputs) a use of `to`.
+  void replace_uses(ValueId from, ValueId to);
+  /// "base", or "base.1", "base.2", ... if taken.
+  std::string unique_name(const std::string& base);
+
+  Value& value(ValueId id) { return values_[static_cast<size_t>(id.index)]; }
+  const Value& value(ValueId id) const { return values_[static_cast<size_t>(id.index)]; }
+  Node& node(NodeId id) { return nodes_[static_cast<size_t>(id.index)]; }
+  const Node& node(NodeId id) const { return nodes_[static_cast<size_t>(id.index)]; }
+  int64_t value_count() const { return static_cast<int64_t>(values_.size()); }
+  int64_t node_count() const { return static_cast<int64_t>(nodes_.size()); }  // including erased ones
+
+  /// Live nodes in a topological order that keeps the insertion order where it can.
+  std::vector<NodeId> order() const;
+  /// For each value the nodes that read it (once per use), in no particular order; index by ValueId.
+  std::vector<std::vector<NodeId>> users() const;
+  bool is_output(ValueId id) const;
+
+ private:
+  std::vector<Value> values_;
+  std::vector<Node> nodes_;
+  std::map<std::string, int64_t> names_;
+};
+
+/// Checks the invariants of the graph and of its bodies; throws InternalError naming node and value.
+void verify_graph(const Graph& graph);
+
+}  // namespace gcg

@@ -1,0 +1,75 @@
+// Constant tensor data on the compiling host.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "compiler/ir/dtype.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+
+/// Dense, row-major, little-endian. The bytes are shared and immutable once published as `shared_ptr<const Tensor>`; they
+/// may be owned or point into a mapped file that `owner` keeps alive.
+class Tensor {
+ public:
+  Tensor() = default;
+  /// Zero-filled, owned.
+  Tensor(DType dtype, std::vector<int64_t> shape);
+  /// A view of bytes that `owner` keeps alive.
+  Tensor(DType dtype, std::vector<int64_t> shape, const void* data, std::shared_ptr<const void> owner);
+
+  template <class T>
+  static Tensor from(DType dtype, std::vector<int64_t> shape, const std::vector<T>& values) {
+    Tensor t(dtype, std::move(shape));
+    GCG_CHECK(static_cast<int64_t>(values.size() * sizeof(T)) == t.bytes(), "tensor data size");
+    if (!values.empty()) std::memcpy(t.mutable_data(), values.data(), values.size() * sizeof(T));
+    return t;
+  }
+  static Tensor scalar_i64(int64_t value) { return from<int64_t>(DType::i64, {}, {value}); }
+  static Tensor vector_i64(const std::vector<int64_t>& v) { return from(DType::i64, {static_cast<int64_t>(v.size())}, v); }
+
+  DType dtype() const { return dtype_; }
+  const std::vector<int64_t>& shape() const { return shape_; }
+  int64_t rank() const { return static_cast<int64_t>(shape_.size()); }
+  int64_t elements() const;
+  int64_t bytes() const { return elements() * size_of(dtype_); }
+  const uint8_t* data() const { return data_; }
+  /// Only for owned tensors that have not been published yet.
+  uint8_t* mutable_data();
+
+  template <class T>
+  std::span<const T> as() const { return {reinterpret_cast<const T*>(data_), static_cast<size_t>(elements())}; }
+  template <class T>
+  std::span<T> as_mutable() { return {reinterpret_cast<T*>(mutable_data()), static_cast<size_t>(elements())}; }
+
+  /// Element `i` (row-major) of any dtype, converted; f16 and bf16 are widened exactly.
+  double at_double(int64_t i) const;
+  int64_t at_int(int64_t i) const;
+  /// Stores with the dtype's own conversion (C++ cast for integers, round-to-nearest-even for f16/bf16).
+  void set_double(int64_t i, double value);
+  void set_int(int64_t i, int64_t value);
+  std::vector<int64_t> to_ints() const;
+
+  /// The same bytes under another shape of equal size.
+  Tensor reshaped(std::vector<int64_t> shape) const;
+
+ private:
+  DType dtype_ = DType::undefined;
+  std::vector<int64_t> shape_;
+  const uint8_t* data_ = nullptr;
+  std::shared_ptr<const void> owner_;
+  uint8_t* writable_ = nullptr;
+};
+
+using TensorRef = std::shared_ptr<const Tensor>;
+
+float f16_to_float(uint16_t bits);
+uint16_t float_to_f16(float value);
+float bf16_to_float(uint16_t bits);
+uint16_t float_to_bf16(float value);
+
+}  // namespace gcg

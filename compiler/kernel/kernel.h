@@ -1,0 +1,104 @@
+// Kernels: one step's work each, target independent in form, frozen in values and types.
+//
+//   LoopKernel     a fused group of pointwise, movement and reduction work
+//   MatMulKernel   a (batched) matrix product with a fused epilogue
+//   ConvKernel     a 2-D convolution on channel-blocked activations with a fused epilogue
+//
+// All operands are dense row-major tensors of the given shape, 64-byte aligned at element 0. A kernel's work is cut into
+// `tasks` that are independent and equal in kind; the runtime splits [0, tasks) over its threads in contiguous ranges.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/kernel/expr.h"
+#include "compiler/support/ids.h"
+
+namespace gcg {
+
+struct Operand {
+  DType dtype;
+  Shape shape;
+  bool written = false;   // written (and possibly read back within the same task); otherwise read-only
+};
+
+/// One stage of a loop kernel: a loop nest over `axes` (outermost first, may be empty), run inside the outer axes.
+/// `store` writes operand[index] = value for every point. `reduce` folds value over *all* of `axes` into scalar `local`
+/// (axes are then the reduction axes; the last one is the vector axis). A store's value may still contain Reduce nodes:
+/// those are evaluated in place for each (vector of) point(s), for example a pooling window over a channel vector.
+/// Within one task, a load of a written operand sees the stores of earlier stages.
+struct Stage {
+  enum class Kind : uint8_t { store, reduce } kind = Kind::store;
+  std::vector<Axis> axes;
+  Expr value;
+  int operand = -1;          // store
+  std::vector<Expr> index;   // store: one i64 per dimension of the operand
+  int local = -1;            // reduce
+  ReduceOp reduce{};         // reduce
+};
+
+struct LoopKernel {
+  std::vector<Axis> outer;   // parallel; tasks = chunks of their collapsed product
+  std::vector<Stage> stages;
+};
+
+/// Where element (batch..., row, column) of a matrix operand lies: offset + sum of index * stride, in elements.
+struct MatrixView {
+  int operand = -1;
+  Dim offset;
+  std::vector<Dim> batch_strides;  // one per batch axis; 0 broadcasts
+  Dim row_stride;                  // A: along m; B: along k
+  Dim column_stride;               // A: along k; B: along n
+};
+
+/// C[batch..., m, n] = epilogue(sum over k of A[batch..., m, k] * B[batch..., k, n]), f32.
+struct MatMulKernel {
+  std::vector<Axis> batch;
+  Axis m, n, k;
+  MatrixView a;
+  /// With `packed_columns` > 0, B is a constant in panels [ceil(N/packed)][K][packed] (last panel zero-padded) and `b`
+  /// holds the operand only; otherwise a strided view.
+  MatrixView b;
+  int64_t packed_columns = 0;
+  Expr epilogue;             // over batch, m, n axes and `accumulator`
+  int result = -1;           // operand written
+  std::vector<Expr> index;   // where, one i64 per dimension of the operand
+};
+
+/// out[n, co, oh, ow] = epilogue(sum of x[n, ci, oh*sh - ph + kh*dh, ow*sw - pw + kw*dw] * w[co, ci, kh, kw]), f32.
+/// Activations are channel-blocked: [N, ceil(C/16), H, W, 16], lanes past C hold anything (they are never read).
+/// `input_plain`: the input is NCHW instead (the stem). Depthwise: group == channels; other groups are not a ConvKernel.
+struct ConvKernel {
+  Dim batch;
+  int64_t in_channels = 0, out_channels = 0;
+  Dim in_height, in_width, out_height, out_width;
+  int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  int64_t pad_top = 0, pad_left = 0;
+  bool depthwise = false;
+  bool input_plain = false;
+  int input = -1;
+  /// Dense: [ceil(CO/32)][ceil(CI/16)][KH][KW][16 ci][32 co], zero-padded (input_plain: [ceil(CO/32)][CI][KH][KW][32]).
+  /// Depthwise: [ceil(C/16)][KH][KW][16].
+  int weights = -1;
+  // The epilogue's axes: batch n, channel block cb (of 16), row, column, lane. Logical channel = cb*16 + lane.
+  Axis n, cb, h, w, lane;
+  Expr epilogue;             // over those axes and `accumulator`; bias is part of it
+  int result = -1;
+  std::vector<Expr> index;   // 5 entries when the result is blocked
+};
+
+struct Kernel {
+  std::string name;          // for reports: "conv_add_relu", "softmax", ...
+  std::vector<std::string> sources;  // ONNX node names, root first
+  std::vector<Operand> operands;
+  std::variant<LoopKernel, MatMulKernel, ConvKernel> body;
+};
+
+/// A canonical text that is equal exactly for kernels that may share machine code (names and sources left out).
+std::string key(const Kernel& kernel);
+
+/// Checks axis binding, operand ranks and dtypes; throws InternalError.
+void verify_kernel(const Kernel& kernel);
+
+}  // namespace gcg

@@ -1,0 +1,138 @@
+// One OpDef says everything the compiler knows about an operator. An op family's file in this folder defines its OpDefs
+// (inference, upgrade from older opsets, lowering, reference); ops.inc lists them, and nothing else mentions them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/expr.h"
+
+namespace gcg {
+
+/// How the fuser may treat an operator.
+enum class OpKind : uint8_t {
+  pointwise,    // out[i] depends on the broadcast inputs at i only
+  movement,     // out[i] is one element of one input (or a constant), chosen by i: transpose, slice, concat, pad, gather
+  view,         // the same elements in the same row-major order: reshape, squeeze, unsqueeze, flatten, identity
+  reduction,    // contains reductions, along few axes: softmax, layer norm, reduce, pool
+  contraction,  // multiply-and-sum over large extents: matmul, conv; its lowering is the slow fallback
+  generator,    // no tensor inputs that matter element-wise: range, constant-of-shape, eye-like
+  control,      // If, Loop, Scan
+  opaque,       // no lowering
+};
+
+/// Type and shape inference of one node. Inputs' ranks are known when `infer` is called (see `allows_unknown_rank`).
+class InferContext {
+ public:
+  virtual ~InferContext() = default;
+
+  const Node& node() const { return *node_; }
+  int input_count() const { return static_cast<int>(node_->inputs.size()); }
+  int output_count() const { return static_cast<int>(node_->outputs.size()); }
+  bool has_input(int i) const { return i < input_count() && node_->inputs[static_cast<size_t>(i)].valid(); }
+  bool has_output(int i) const { return i < output_count() && node_->outputs[static_cast<size_t>(i)].valid(); }
+  const Value& input(int i) const;               // fails when omitted
+  DType dtype(int i) const { return input(i).dtype; }
+  const Shape& shape(int i) const;               // fails when the rank is unknown
+  int64_t rank(int i) const { return static_cast<int64_t>(shape(i).size()); }
+  /// Constant data, or null.
+  TensorRef constant(int i) const { return has_input(i) ? input(i).constant : nullptr; }
+  /// Elements of an integer/bool input of rank 0 or 1, whether constant or symbolic; nullopt when data-dependent.
+  std::optional<std::vector<Dim>> contents(int i) const;
+  /// The same, but every element must be a known number.
+  std::optional<std::vector<int64_t>> int_contents(int i) const;
+
+  void set_output(int i, DType dtype, Shape shape);  // no-op for an omitted output
+  void set_contents(int i, std::vector<Dim> contents);
+
+  /// Normalises an axis in [-rank, rank) or fails with "axis 5 out of range [-3, 3)".
+  int64_t axis(int64_t value, int64_t rank) const;
+  /// Numpy broadcasting of two extents; symbolic extents that are not provably 1 must agree at run time.
+  Dim broadcast(const Dim& a, const Dim& b);
+  Shape broadcast(const Shape& a, const Shape& b);
+  /// Records that two extents must agree (or fails when they provably differ); returns the more specific one.
+  Dim require_equal(const Dim& a, const Dim& b, const std::string& what);
+  /// A fresh symbol for an extent that depends on data.
+  Dim fresh_symbol(const std::string& hint);
+  [[noreturn]] void fail(const std::string& message) const;  // "Conv 'conv1' (opset 13): message; inputs f32[..], .."
+  /// Infers body `i` with these input types; returns its output values' types (see Graph). Control flow only.
+  virtual std::vector<Value> infer_body(int i, const std::vector<Value>& input_types) = 0;
+
+ protected:
+  InferContext(Graph& graph, Node& node, Graph& outermost) : graph_(&graph), node_(&node), outermost_(&outermost) {}
+  Graph* graph_;
+  Node* node_;
+  Graph* outermost_;  // where constraints and fresh symbols live
+};
+
+/// Lowering of one node: the value of an output element as an expression.
+class LowerContext {
+ public:
+  virtual ~LowerContext() = default;
+  virtual const Node& node() const = 0;
+  virtual const Value& input_value(int i) const = 0;
+  virtual const Value& output_value(int i) const = 0;
+  bool has_input(int i) const { return i < static_cast<int>(node().inputs.size()) && node().inputs[static_cast<size_t>(i)].valid(); }
+  const Shape& input_shape(int i) const { return *input_value(i).shape; }
+  const Shape& output_shape(int i) const { return *output_value(i).shape; }
+  /// Element of input i at `index` (one i64 per dimension): the producer's expression if it is fused, else a load.
+  virtual Expr input(int i, const std::vector<Expr>& index) = 0;
+  /// A new axis for a reduction.
+  virtual Axis fresh_axis(const Dim& extent) = 0;
+
+  /// input(i, ...) at the element that numpy broadcasting gives for an output index.
+  Expr broadcast_input(int i, const std::vector<Expr>& output_index);
+};
+
+class ReferenceContext {
+ public:
+  virtual ~ReferenceContext() = default;
+  virtual const Node& node() const = 0;
+  /// Null when omitted.
+  virtual const Tensor* input(int i) const = 0;
+  int input_count() const { return static_cast<int>(node().inputs.size()); }
+  int output_count() const { return static_cast<int>(node().outputs.size()); }
+  /// Declared element type of output i (after inference).
+  virtual DType output_dtype(int i) const = 0;
+  virtual std::vector<Tensor> run_body(int i, std::vector<Tensor> inputs) = 0;
+};
+
+/// Bringing a node of an older opset to the newest form.
+struct UpgradeContext {
+  Graph& graph;
+  Node& node;       // not yet in the graph; inputs, attributes may be changed
+  int version;      // the opset version the model imports for the op's domain
+
+  /// Puts a constant at input position `i`, filling the gap with omitted inputs.
+  void set_input(size_t i, Tensor tensor);
+  /// Moves an ints attribute to input `i` (Squeeze's axes before opset 13); nothing when absent.
+  void attribute_to_input(const std::string& attribute, size_t i);
+};
+
+struct OpDef {
+  const char* name;              // ONNX op_type
+  const char* domain = "";       // "" is ai.onnx; "gart" marks internal ops
+  int since = 1;                 // oldest opset whose meaning `upgrade` covers; the importer refuses older ones
+  int min_inputs = 0, max_inputs = 0;    // -1: any number
+  int min_outputs = 1, max_outputs = 1;  // -1: any number
+  OpKind kind = OpKind::opaque;
+  bool allows_unknown_rank = false;      // infer copes with inputs of unknown rank (Identity, If, Shape's consumers, ...)
+  void (*upgrade)(UpgradeContext&) = nullptr;
+  void (*infer)(InferContext&) = nullptr;
+  Expr (*lower)(LowerContext&, int output, const std::vector<Expr>& index) = nullptr;
+  /// Independent of `lower`: plain loops over Tensors, accumulating in double. The truth the tests compare with.
+  std::vector<Tensor> (*reference)(ReferenceContext&) = nullptr;
+};
+
+/// The operator, or null. `domain` "ai.onnx" is the same as "".
+const OpDef* find_op(const std::string& name, const std::string& domain = "");
+/// The operator, which must exist: op("Add"), op("PackedMatMul", "gart").
+const OpDef& op(const std::string& name, const std::string& domain = "");
+std::vector<const OpDef*> all_ops();
+
+}  // namespace gcg
