@@ -1,0 +1,58 @@
+// The compiler's one entry: a model in, artifact bytes out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/backend.h"
+
+namespace gcg {
+
+/// What the pass runner is asked to show or skip (--print-after=, --stop-after=, --disable-pass=, --time-passes).
+struct PassOptions {
+  std::vector<std::string> print_after;   // pass names, or "all"
+  std::string stop_after;                 // empty: run all
+  std::vector<std::string> disabled;
+  bool time_passes = false;
+  bool verify = true;
+  std::ostream* out = nullptr;            // where prints and times go
+};
+
+struct CompileOptions {
+  std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
+  /// --dim batch=1,8: values asked for per symbol. One static plan per combination, beside the symbolic plan.
+  std::vector<std::pair<std::string, std::vector<int64_t>>> dims;
+  std::optional<int64_t> memory_limit;    // bytes of arena; exceeded: CompileError naming the largest live sets
+  int threads = 1;                        // host threads for code generation
+  PassOptions passes;
+  /// Called with a short text when a stage begins ("import", "passes", "code x86-64-v4 12/40"); may be empty.
+  std::function<void(const std::string&)> progress;
+};
+
+/// One row per plan, for the tool's closing report.
+struct PlanReport {
+  std::string target;
+  std::string shapes;                     // "batch=1", "symbolic"
+  int64_t steps = 0, kernels = 0;
+  int64_t arena_bytes = 0, arena_lower_bound = 0;  // static plans
+};
+
+struct CompileResult {
+  std::vector<uint8_t> artifact;
+  std::vector<PlanReport> plans;
+  int64_t weight_bytes = 0, code_bytes = 0;
+};
+
+using Backends = std::vector<std::unique_ptr<Backend>>;
+
+/// Compiles a graph as the importer made it. `source_hash` goes into the provenance. Throws CompileError.
+CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends);
+
+}  // namespace gcg
