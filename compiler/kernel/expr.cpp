@@ -1,0 +1,365 @@
+#include "compiler/kernel/expr.h"
+
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+
+#include "compiler/support/error.h"
+
+namespace gcg {
+namespace {
+
+std::shared_ptr<ExprNode> make(ExprKind kind, DType dtype, std::vector<Expr> args = {}) {
+  auto n = std::make_shared<ExprNode>();
+  n->kind = kind;
+  n->dtype = dtype;
+  n->args = std::move(args);
+  return n;
+}
+
+bool is_constant(const Expr& e) { return e->kind == ExprKind::constant; }
+
+bool is_number(const Expr& e, int64_t value) {
+  return is_constant(e) && (is_float(e->dtype) ? e->number == static_cast<double>(value) : e->integer == value);
+}
+
+bool is_comparison(BinaryOp op) { return op >= BinaryOp::equal && op <= BinaryOp::greater_equal; }
+
+/// Wraps an integer to the range of its dtype, as the stored element would be.
+int64_t wrap(DType t, int64_t v) {
+  switch (t) {
+    case DType::i8: return static_cast<int8_t>(v);
+    case DType::i16: return static_cast<int16_t>(v);
+    case DType::i32: return static_cast<int32_t>(v);
+    case DType::u8: return static_cast<uint8_t>(v);
+    case DType::u16: return static_cast<uint16_t>(v);
+    case DType::u32: return static_cast<uint32_t>(v);
+    case DType::boolean: return v != 0;
+    default: return v;
+  }
+}
+
+int64_t floor_divide(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  return a / b - ((a % b != 0 && (a % b < 0) != (b < 0)) ? 1 : 0);
+}
+
+/// Integer arithmetic on constants; nullopt where folding would need care (overflow, unsigned 64-bit compares, ...).
+std::optional<int64_t> fold_integers(BinaryOp op, DType t, int64_t a, int64_t b) {
+  int64_t r = 0;
+  switch (op) {
+    case BinaryOp::add: return __builtin_add_overflow(a, b, &r) ? std::nullopt : std::optional(wrap(t, r));
+    case BinaryOp::sub: return __builtin_sub_overflow(a, b, &r) ? std::nullopt : std::optional(wrap(t, r));
+    case BinaryOp::mul: return __builtin_mul_overflow(a, b, &r) ? std::nullopt : std::optional(wrap(t, r));
+    default: break;
+  }
+  if (t == DType::u64) return std::nullopt;
+  switch (op) {
+    case BinaryOp::floor_div: return floor_divide(a, b);
+    case BinaryOp::mod: return b == 0 ? 0 : a - floor_divide(a, b) * b;
+    case BinaryOp::max: return std::max(a, b);
+    case BinaryOp::min: return std::min(a, b);
+    case BinaryOp::equal: return a == b;
+    case BinaryOp::not_equal: return a != b;
+    case BinaryOp::less: return a < b;
+    case BinaryOp::less_equal: return a <= b;
+    case BinaryOp::greater: return a > b;
+    case BinaryOp::greater_equal: return a >= b;
+    case BinaryOp::logical_and: return a && b;
+    case BinaryOp::logical_or: return a || b;
+    case BinaryOp::logical_xor: return (a != 0) != (b != 0);
+    default: return std::nullopt;
+  }
+}
+
+Expr simplify_binary(BinaryOp op, const Expr& a, const Expr& b) {
+  const bool integers = !is_float(a->dtype);
+  if (integers && is_constant(a) && is_constant(b))
+    if (auto r = fold_integers(op, a->dtype, a->integer, b->integer))
+      return constant_int(is_comparison(op) ? DType::boolean : a->dtype, *r);
+  switch (op) {
+    case BinaryOp::add:
+      if (integers && is_number(a, 0)) return b;
+      if (integers && is_number(b, 0)) return a;
+      break;
+    case BinaryOp::sub:
+      if (is_number(b, 0)) return a;  // x - 0 is x for floats too
+      break;
+    case BinaryOp::mul:
+      if (is_number(a, 1)) return b;
+      if (is_number(b, 1)) return a;
+      if (integers && (is_number(a, 0) || is_number(b, 0))) return constant_int(a->dtype, 0);
+      break;
+    case BinaryOp::div:
+    case BinaryOp::floor_div:
+      if (is_number(b, 1)) return a;
+      break;
+    case BinaryOp::mod:
+      if (integers && is_number(b, 1)) return constant_int(a->dtype, 0);
+      break;
+    case BinaryOp::logical_and:
+      if (is_constant(a)) return a->integer ? b : a;
+      if (is_constant(b)) return b->integer ? a : b;
+      break;
+    case BinaryOp::logical_or:
+      if (is_constant(a)) return a->integer ? a : b;
+      if (is_constant(b)) return b->integer ? b : a;
+      break;
+    default: break;
+  }
+  // Extents are Dims: keep arithmetic on them symbolic, where it has a canonical form.
+  auto as_dim = [](const Expr& e) -> std::optional<Dim> {
+    if (e->kind == ExprKind::extent) return e->dim;
+    if (is_constant(e)) return Dim(e->integer);
+    return std::nullopt;
+  };
+  if (a->dtype == DType::i64 && b->dtype == DType::i64) {
+    auto da = as_dim(a), db = as_dim(b);
+    if (da && db) switch (op) {
+        case BinaryOp::add: return extent(*da + *db);
+        case BinaryOp::sub: return extent(*da - *db);
+        case BinaryOp::mul: return extent(*da * *db);
+        case BinaryOp::max: return extent(max(*da, *db));
+        case BinaryOp::min: return extent(min(*da, *db));
+        case BinaryOp::floor_div: if (db->lower_bound().value_or(0) > 0) return extent(floor_div(*da, *db)); break;
+        case BinaryOp::mod: if (db->lower_bound().value_or(0) > 0) return extent(mod(*da, *db)); break;
+        default: break;
+      }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Expr constant_float(DType dtype, double value) {
+  auto n = make(ExprKind::constant, dtype);
+  n->number = dtype == DType::f64 ? value : static_cast<double>(static_cast<float>(value));
+  return n;
+}
+
+Expr constant_int(DType dtype, int64_t value) {
+  if (is_float(dtype)) return constant_float(dtype, static_cast<double>(value));
+  auto n = make(ExprKind::constant, dtype);
+  n->integer = wrap(dtype, value);
+  return n;
+}
+
+Expr boolean(bool value) { return constant_int(DType::boolean, value); }
+
+Expr axis_ref(const Axis& axis) {
+  if (axis.extent.is(1)) return index(0);
+  auto n = make(ExprKind::axis, DType::i64);
+  n->axis = axis.id;
+  return n;
+}
+
+Expr extent(const Dim& dim) {
+  if (dim.is_constant()) return index(dim.constant());
+  auto n = make(ExprKind::extent, DType::i64);
+  n->dim = dim;
+  return n;
+}
+
+Expr load(int operand, DType dtype, std::vector<Expr> indices) {
+  auto n = make(ExprKind::load, dtype, std::move(indices));
+  n->operand = operand;
+  return n;
+}
+
+Expr local_ref(int local, DType dtype) {
+  auto n = make(ExprKind::local, dtype);
+  n->local = local;
+  return n;
+}
+
+Expr accumulator(DType dtype) { return make(ExprKind::accumulator, dtype); }
+
+Expr unary(UnaryOp op, Expr a) {
+  const bool predicate = op == UnaryOp::is_nan || op == UnaryOp::is_inf || op == UnaryOp::logical_not;
+  if (is_constant(a) && !is_float(a->dtype)) {
+    if (op == UnaryOp::neg) return constant_int(a->dtype, -a->integer);
+    if (op == UnaryOp::logical_not) return boolean(a->integer == 0);
+  }
+  if (op == UnaryOp::logical_not && a->kind == ExprKind::unary && a->unary == UnaryOp::logical_not) return a->args[0];
+  const DType t = predicate ? DType::boolean : a->dtype;
+  auto n = make(ExprKind::unary, t, {std::move(a)});
+  n->unary = op;
+  return n;
+}
+
+Expr binary(BinaryOp op, Expr a, Expr b) {
+  GCG_CHECK(a->dtype == b->dtype, "binary expression of ", name_of(a->dtype), " and ", name_of(b->dtype));
+  if (Expr simple = simplify_binary(op, a, b)) return simple;
+  const DType t = is_comparison(op) ? DType::boolean : a->dtype;
+  auto n = make(ExprKind::binary, t, {std::move(a), std::move(b)});
+  n->binary = op;
+  return n;
+}
+
+Expr select(Expr condition, Expr then, Expr otherwise) {
+  GCG_CHECK(condition->dtype == DType::boolean, "select on ", name_of(condition->dtype));
+  GCG_CHECK(then->dtype == otherwise->dtype, "select of ", name_of(then->dtype), " and ", name_of(otherwise->dtype));
+  if (is_constant(condition)) return condition->integer ? then : otherwise;
+  if (then == otherwise) return then;
+  const DType t = then->dtype;
+  return make(ExprKind::select, t, {std::move(condition), std::move(then), std::move(otherwise)});
+}
+
+Expr cast(DType to, Expr a) {
+  if (a->dtype == to) return a;
+  if (is_constant(a)) {
+    if (!is_float(a->dtype)) {
+      if (to == DType::boolean) return boolean(a->integer != 0);
+      if (a->dtype != DType::u64) return constant_int(to, a->integer);
+    } else if (to == DType::f32 || to == DType::f64) {
+      return constant_float(to, a->number);
+    }
+  }
+  return make(ExprKind::cast, to, {std::move(a)});
+}
+
+Expr reduce(ReduceOp op, std::vector<Axis> axes, Expr body) {
+  std::erase_if(axes, [](const Axis& a) { return a.extent.is(1); });
+  if (axes.empty()) return body;
+  const DType t = body->dtype;
+  auto n = make(ExprKind::reduce, t, {std::move(body)});
+  n->reduce = op;
+  n->reduce_axes = std::move(axes);
+  return n;
+}
+
+Expr reduce_identity(ReduceOp op, DType t) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const int64_t bits = size_of(t) * 8;
+  const int64_t highest = is_unsigned_int(t) ? (bits == 64 ? -1 : (int64_t{1} << bits) - 1)
+                                             : (bits == 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (bits - 1)) - 1);
+  const int64_t lowest = is_unsigned_int(t) ? 0 : -highest - 1;
+  switch (op) {
+    case ReduceOp::sum: return constant_int(t, 0);
+    case ReduceOp::prod: return constant_int(t, 1);
+    case ReduceOp::max: return is_float(t) ? constant_float(t, -inf) : constant_int(t, t == DType::boolean ? 0 : lowest);
+    case ReduceOp::min: return is_float(t) ? constant_float(t, inf) : constant_int(t, t == DType::boolean ? 1 : highest);
+    case ReduceOp::logical_and: return constant_int(t, 1);
+    case ReduceOp::logical_or: return constant_int(t, 0);
+  }
+  GCG_CHECK(false, "reduction operator");
+}
+
+namespace {
+
+/// Numbers structurally equal nodes alike, so that a shared sub-expression costs one line of the key.
+class KeyWriter {
+ public:
+  int number(const Expr& e) {
+    if (auto it = seen_.find(e.get()); it != seen_.end()) return it->second;
+    std::vector<int> args;
+    for (const Expr& a : e->args) args.push_back(number(a));
+    const std::string line = describe(*e, args);
+    auto [it, fresh] = lines_.try_emplace(line, static_cast<int>(lines_.size()));
+    if (fresh) text_ += line + ';';
+    seen_[e.get()] = it->second;
+    return it->second;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  static std::string describe(const ExprNode& n, const std::vector<int>& args) {
+    std::ostringstream out;
+    out.precision(17);
+    out << static_cast<int>(n.kind) << ':' << name_of(n.dtype);
+    switch (n.kind) {
+      case ExprKind::constant:
+        if (is_float(n.dtype)) out << '=' << std::hexfloat << n.number;
+        else out << '=' << n.integer;
+        break;
+      case ExprKind::axis: out << 'i' << n.axis; break;
+      case ExprKind::extent: out << '<' << n.dim.str() << '>'; break;
+      case ExprKind::load: out << 'o' << n.operand << (n.guarded ? "g" : ""); break;
+      case ExprKind::local: out << 'l' << n.local; break;
+      case ExprKind::unary: out << 'u' << static_cast<int>(n.unary); break;
+      case ExprKind::binary: out << 'b' << static_cast<int>(n.binary); break;
+      case ExprKind::reduce:
+        out << 'r' << static_cast<int>(n.reduce);
+        for (const Axis& a : n.reduce_axes) out << '[' << a.id << '<' << a.extent.str() << ']';
+        break;
+      case ExprKind::accumulator:
+      case ExprKind::select:
+      case ExprKind::cast: break;
+    }
+    for (int a : args) out << ',' << a;
+    return out.str();
+  }
+
+  std::unordered_map<const ExprNode*, int> seen_;
+  std::map<std::string, int> lines_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string key(const Expr& e) {
+  KeyWriter writer;
+  const int root = writer.number(e);
+  return writer.text() + "^" + std::to_string(root);
+}
+
+Expr rewrite(const Expr& root, const std::function<Expr(const Expr&)>& replace) {
+  std::unordered_map<const ExprNode*, Expr> done;
+  std::function<Expr(const Expr&)> go = [&](const Expr& e) -> Expr {
+    if (auto it = done.find(e.get()); it != done.end()) return it->second;
+    Expr r = replace(e);
+    if (!r) {
+      std::vector<Expr> args;
+      bool changed = false;
+      for (const Expr& a : e->args) {
+        args.push_back(go(a));
+        changed |= args.back() != a;
+      }
+      if (!changed) {
+        r = e;
+      } else switch (e->kind) {
+          case ExprKind::unary: r = unary(e->unary, args[0]); break;
+          case ExprKind::binary: r = binary(e->binary, args[0], args[1]); break;
+          case ExprKind::select: r = select(args[0], args[1], args[2]); break;
+          case ExprKind::cast: r = cast(e->dtype, args[0]); break;
+          case ExprKind::reduce: r = reduce(e->reduce, e->reduce_axes, args[0]); break;
+          default: {
+            auto n = std::make_shared<ExprNode>(*e);
+            n->args = std::move(args);
+            r = n;
+          }
+        }
+    }
+    done.emplace(e.get(), r);
+    return r;
+  };
+  return go(root);
+}
+
+void visit(const Expr& root, const std::function<void(const ExprNode&)>& see) {
+  std::set<const ExprNode*> done;
+  std::function<void(const Expr&)> go = [&](const Expr& e) {
+    if (!done.insert(e.get()).second) return;
+    see(*e);
+    for (const Expr& a : e->args) go(a);
+  };
+  go(root);
+}
+
+std::set<int> free_axes(const Expr& root) {
+  std::unordered_map<const ExprNode*, std::set<int>> done;
+  std::function<const std::set<int>&(const Expr&)> go = [&](const Expr& e) -> const std::set<int>& {
+    if (auto it = done.find(e.get()); it != done.end()) return it->second;
+    std::set<int> free;
+    if (e->kind == ExprKind::axis) free.insert(e->axis);
+    for (const Expr& a : e->args) {
+      const auto& inner = go(a);
+      free.insert(inner.begin(), inner.end());
+    }
+    for (const Axis& a : e->reduce_axes) free.erase(a.id);
+    return done.emplace(e.get(), std::move(free)).first->second;
+  };
+  return go(root);
+}
+
+}  // namespace gcg

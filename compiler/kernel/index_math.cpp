@@ -1,0 +1,194 @@
+// Linear algebra on index expressions: strides out of expressions, and quotients and remainders made to disappear.
+#include <algorithm>
+
+#include "compiler/kernel/expr.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+namespace {
+
+/// base + sum(coefficient * term); terms are atoms of index arithmetic: axes, loads, quotients that did not simplify.
+struct Linear {
+  Dim base;
+  std::vector<std::pair<Expr, Dim>> terms;
+
+  void add(const Expr& term, const Dim& coefficient) {
+    const std::string k = key(term);
+    for (auto it = terms.begin(); it != terms.end(); ++it)
+      if (it->first == term || key(it->first) == k) {
+        it->second = it->second + coefficient;
+        if (it->second.is(0)) terms.erase(it);
+        return;
+      }
+    if (!coefficient.is(0)) terms.emplace_back(term, coefficient);
+  }
+};
+
+Linear to_linear(const Expr& e) {
+  Linear out;
+  if (e->kind == ExprKind::constant) {
+    out.base = Dim(e->integer);
+    return out;
+  }
+  if (e->kind == ExprKind::extent) {
+    out.base = e->dim;
+    return out;
+  }
+  if (e->kind == ExprKind::binary) {
+    const bool add = e->binary == BinaryOp::add, sub = e->binary == BinaryOp::sub;
+    if (add || sub) {
+      out = to_linear(e->args[0]);
+      const Linear b = to_linear(e->args[1]);
+      const Dim sign(add ? 1 : -1);
+      out.base = out.base + b.base * sign;
+      for (const auto& [t, c] : b.terms) out.add(t, c * sign);
+      return out;
+    }
+    if (e->binary == BinaryOp::mul) {
+      Linear a = to_linear(e->args[0]), b = to_linear(e->args[1]);
+      if (!a.terms.empty()) std::swap(a, b);
+      if (a.terms.empty()) {
+        out.base = a.base * b.base;
+        for (const auto& [t, c] : b.terms) out.add(t, c * a.base);
+        return out;
+      }
+    }
+  }
+  out.add(e, Dim(1));
+  return out;
+}
+
+Expr from_linear(const Linear& l) {
+  Expr sum = nullptr;
+  for (const auto& [t, c] : l.terms) {
+    Expr term = t * extent(c);
+    sum = sum ? sum + term : term;
+  }
+  if (!sum) return extent(l.base);
+  return l.base.is(0) ? sum : sum + extent(l.base);
+}
+
+using Extents = std::map<int, Dim>;
+
+bool never_negative(const Dim& d) { return d.lower_bound().value_or(-1) >= 0; }
+
+/// The largest value of an expression that is provably never negative.
+std::optional<Dim> upper_limit(const Expr& e, const Extents& extents);
+
+std::optional<Dim> upper_limit(const Linear& l, const Extents& extents) {
+  if (!never_negative(l.base)) return std::nullopt;
+  Dim limit = l.base;
+  for (const auto& [t, c] : l.terms) {
+    if (!never_negative(c)) return std::nullopt;
+    auto u = upper_limit(t, extents);
+    if (!u) return std::nullopt;
+    limit = limit + *u * c;
+  }
+  return limit;
+}
+
+std::optional<Dim> upper_limit(const Expr& e, const Extents& extents) {
+  if (e->kind == ExprKind::axis) {
+    auto it = extents.find(e->axis);
+    return it == extents.end() ? std::nullopt : std::optional(it->second - Dim(1));
+  }
+  if (e->kind == ExprKind::binary && (e->binary == BinaryOp::floor_div || e->binary == BinaryOp::mod)) {
+    const Linear d = to_linear(e->args[1]);
+    if (!d.terms.empty() || !never_negative(d.base)) return std::nullopt;
+    if (e->binary == BinaryOp::mod) return d.base - Dim(1);
+    auto u = upper_limit(to_linear(e->args[0]), extents);
+    return u && d.base.lower_bound().value_or(0) > 0 ? std::optional(floor_div(*u, d.base)) : std::nullopt;
+  }
+  if (e->kind == ExprKind::constant || e->kind == ExprKind::extent ||
+      (e->kind == ExprKind::binary && (e->binary == BinaryOp::add || e->binary == BinaryOp::mul)))
+    return upper_limit(to_linear(e), extents);
+  return std::nullopt;
+}
+
+bool divisible(const Dim& value, const Dim& divisor, Dim& quotient) {
+  if (divisor.is(0)) return false;
+  if (value == divisor) {
+    quotient = Dim(1);
+    return true;
+  }
+  quotient = floor_div(value, divisor);
+  return quotient * divisor == value;
+}
+
+/// (a / b, a % b) where b is free of axes.
+Expr divide(BinaryOp op, const Expr& a, const Expr& b, const Extents& extents) {
+  const Linear l = to_linear(a), d = to_linear(b);
+  if (!d.terms.empty()) return nullptr;
+  Linear whole, rest;
+  Dim q;
+  // The constant part is split as well: (j + 3*c + r) / c = 3 + (j + r)/c.
+  if (l.base.is_constant() && d.base.is_constant() && d.base.constant() > 0) {
+    whole.base = floor_div(l.base, d.base);
+    rest.base = mod(l.base, d.base);
+  } else if (divisible(l.base, d.base, q)) {
+    whole.base = q;
+  } else {
+    rest.base = l.base;
+  }
+  for (const auto& [t, c] : l.terms) {
+    if (divisible(c, d.base, q)) whole.add(t, q);
+    else rest.add(t, c);
+  }
+  const auto limit = upper_limit(rest, extents);
+  const bool small = limit && never_negative(d.base - Dim(1) - *limit);
+  if (small) return from_linear(op == BinaryOp::floor_div ? whole : rest);
+  if (op == BinaryOp::mod) {
+    Expr r = from_linear(rest);
+    // (x % (c*d)) % d = x % d
+    if (r->kind == ExprKind::binary && r->binary == BinaryOp::mod) {
+      const Linear inner = to_linear(r->args[1]);
+      if (inner.terms.empty() && divisible(inner.base, d.base, q)) return binary(BinaryOp::mod, r->args[0], b);
+    }
+    return binary(BinaryOp::mod, r, b);
+  }
+  if (whole.terms.empty() && whole.base.is(0)) return nullptr;
+  if (limit == std::nullopt) return nullptr;  // a negative rest would round differently
+  return from_linear(whole) + binary(BinaryOp::floor_div, from_linear(rest), b);
+}
+
+}  // namespace
+
+std::optional<Affine> as_affine(const Expr& e) {
+  if (e->dtype != DType::i64) return std::nullopt;
+  const Linear l = to_linear(e);
+  Affine out;
+  out.base = l.base;
+  for (const auto& [t, c] : l.terms) {
+    if (t->kind != ExprKind::axis) return std::nullopt;
+    out.strides[t->axis] = c;
+  }
+  return out;
+}
+
+Expr simplify_index(const Expr& root, const std::map<int, Dim>& extents) {
+  std::map<const ExprNode*, Expr> done;
+  std::function<Expr(const Expr&)> go = [&](const Expr& e) -> Expr {
+    if (auto it = done.find(e.get()); it != done.end()) return it->second;
+    Expr r = e;
+    if (e->kind == ExprKind::binary && e->dtype == DType::i64) {
+      const Expr a = go(e->args[0]), b = go(e->args[1]);
+      if (e->binary == BinaryOp::floor_div || e->binary == BinaryOp::mod) {
+        r = divide(e->binary, a, b, extents);
+        if (!r) r = binary(e->binary, a, b);
+      } else {
+        r = binary(e->binary, a, b);
+        if (e->binary == BinaryOp::add || e->binary == BinaryOp::sub || e->binary == BinaryOp::mul)
+          r = from_linear(to_linear(r));
+      }
+    } else if (e->kind == ExprKind::select || e->kind == ExprKind::load || e->kind == ExprKind::cast) {
+      r = rewrite(e, [&](const Expr& inner) -> Expr {
+        return inner != e && inner->dtype == DType::i64 && inner->kind == ExprKind::binary ? go(inner) : nullptr;
+      });
+    }
+    done.emplace(e.get(), r);
+    return r;
+  };
+  return go(root);
+}
+
+}  // namespace gcg
