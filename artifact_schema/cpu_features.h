@@ -1,0 +1,22 @@
+// What Target.features asks of a CPU. Bits are never reused; a CPU that has a higher set is preferred to one with a lower
+// set of the same architecture, so the runtime takes the supported target with the numerically greatest features.
+#pragma once
+
+#include <cstdint>
+
+namespace gart {
+
+enum CpuFeature : uint64_t {
+  kCpuX86_64 = uint64_t{1} << 0,    // the architecture itself
+  kCpuX86_64v3 = uint64_t{1} << 1,  // AVX, AVX2, BMI1, BMI2, F16C, FMA, LZCNT, MOVBE
+  kCpuX86_64v4 = uint64_t{1} << 2,  // AVX-512 F, BW, CD, DQ, VL
+  kCpuAarch64 = uint64_t{1} << 32,  // the architecture, with NEON
+};
+
+/// Values for Target.features.
+inline constexpr uint64_t kFeaturesX86_64v3 = kCpuX86_64 | kCpuX86_64v3;
+inline constexpr uint64_t kFeaturesX86_64v4 = kFeaturesX86_64v3 | kCpuX86_64v4;
+inline constexpr uint64_t kFeaturesAarch64 = kCpuAarch64;
+inline constexpr uint64_t kKnownCpuFeatures = kFeaturesX86_64v4 | kFeaturesAarch64;
+
+}  // namespace gart
