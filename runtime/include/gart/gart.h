@@ -1,0 +1,97 @@
+/* The C API of the gart runtime, over the same core as gart.hpp; C11. Semantics, threads and lifetimes are as told there.
+ *
+ * Every function that can fail returns 0 (GART_OK) or one of gart_status; gart_last_error() then has the sentence.
+ */
+#ifndef GART_GART_H
+#define GART_GART_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define GART_C_API __attribute__((visibility("default")))
+#else
+#define GART_C_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum gart_status {
+  GART_OK = 0,
+  GART_INVALID_ARGUMENT = 1,
+  GART_INVALID_ARTIFACT = 2,
+  GART_UNSUPPORTED = 3,
+  GART_IO = 4,
+  GART_OUT_OF_MEMORY = 5,
+  GART_RUN_FAILED = 6
+} gart_status;
+
+typedef enum gart_dtype {
+  GART_UNDEFINED = 0,
+  GART_F32, GART_F64, GART_F16, GART_BF16,
+  GART_I8, GART_I16, GART_I32, GART_I64,
+  GART_U8, GART_U16, GART_U32, GART_U64,
+  GART_BOOL                    /* one byte, 0 or 1 */
+} gart_dtype;
+
+#define GART_MAX_RANK 16
+
+/* A dense row-major tensor to be read. */
+typedef struct gart_tensor {
+  const void* data;
+  gart_dtype dtype;
+  size_t rank;
+  int64_t dims[GART_MAX_RANK];
+  const char* device;          /* NULL means "cpu" */
+} gart_tensor;
+
+typedef struct gart_load_options {
+  int verify;                  /* nonzero: check the digests (the default) */
+  int threads;                 /* 0: one per CPU */
+  const char* device;          /* NULL means "cpu" */
+  const char* target;          /* NULL: the best one for this CPU */
+} gart_load_options;
+
+typedef struct gart_program gart_program;
+typedef struct gart_invocation gart_invocation;
+
+/* The sentence of the last failure on this thread; never NULL. Valid until this thread's next failing call. */
+GART_C_API const char* gart_last_error(void);
+
+/* `options` may be NULL. On success *program is to be released with gart_program_free. */
+GART_C_API gart_status gart_load(const char* path, const gart_load_options* options, gart_program** program);
+GART_C_API gart_status gart_load_memory(const void* bytes, size_t size, const gart_load_options* options,
+                                        gart_program** program);
+GART_C_API void gart_program_free(gart_program* program);  /* NULL is fine; invocations may outlive it */
+
+GART_C_API size_t gart_input_count(const gart_program* program);   /* of the first entry point */
+GART_C_API size_t gart_output_count(const gart_program* program);
+/* NULL when index is out of range. Dim texts are numbers, symbols or expressions of them. Live as long as the program. */
+GART_C_API const char* gart_input_name(const gart_program* program, size_t index);
+GART_C_API const char* gart_output_name(const gart_program* program, size_t index);
+GART_C_API gart_dtype gart_input_dtype(const gart_program* program, size_t index);
+GART_C_API gart_dtype gart_output_dtype(const gart_program* program, size_t index);
+GART_C_API size_t gart_input_rank(const gart_program* program, size_t index);
+GART_C_API size_t gart_output_rank(const gart_program* program, size_t index);
+GART_C_API const char* gart_input_dim(const gart_program* program, size_t index, size_t axis);
+GART_C_API const char* gart_output_dim(const gart_program* program, size_t index, size_t axis);
+GART_C_API const char* gart_target(const gart_program* program);
+
+/* `entry`: NULL or "" for the first entry point. */
+GART_C_API gart_status gart_invocation_new(const gart_program* program, const char* entry, gart_invocation** invocation);
+GART_C_API void gart_invocation_free(gart_invocation* invocation);
+GART_C_API gart_status gart_set_input(gart_invocation* invocation, size_t index, const gart_tensor* tensor);
+GART_C_API gart_status gart_set_input_by_name(gart_invocation* invocation, const char* name, const gart_tensor* tensor);
+/* `bytes` is the capacity. data == NULL: back to the invocation's own memory. */
+GART_C_API gart_status gart_set_output(gart_invocation* invocation, size_t index, void* data, size_t bytes,
+                                       gart_dtype dtype);
+GART_C_API gart_status gart_run(gart_invocation* invocation);
+/* Output `index` of the last successful run; its data is valid until the next gart_run or gart_set_output. */
+GART_C_API gart_status gart_get_output(const gart_invocation* invocation, size_t index, gart_tensor* tensor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

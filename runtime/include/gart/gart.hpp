@@ -1,0 +1,127 @@
+// gart runs .gart files: a compiled model is loaded once and run any number of times.
+//
+//   auto model = gart::load("model.gart");
+//   auto out = model->run(inputs);                // std::vector<gart::Tensor>, std::vector<gart::TensorView>, or by name
+//   std::span<const float> logits = out->at(0).elements<float>();
+//
+// Every call reports failure through Result (result.h); none throws.
+//
+// Threads: a Program is immutable and may be used by any number of threads at once. An Invocation belongs to one thread at a
+// time; concurrent callers take one each. All invocations of a program share its worker threads: the run that finds them
+// busy runs on its caller's thread alone, with the same results.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gart/result.h"
+#include "gart/tensor.h"
+
+namespace gart {
+
+struct LoadOptions {
+  /// Prove the file whole by its digests. The manifest's indices, offsets and sizes are checked in any case; without the
+  /// digests, damaged weights or code go unnoticed. Saves about 10 ms per 100 MB.
+  bool verify = true;
+  std::string device = "cpu";
+  /// Threads that share the work of one run, the caller's included; 0: one per CPU this process may use. At most 1024.
+  int threads = 0;
+  /// Use the code for this target ("x86-64-v3") instead of the best one that this CPU supports.
+  std::string target;
+};
+
+/// What an entry point takes or gives.
+struct TensorInfo {
+  std::string name;
+  DType dtype = DType::undefined;
+  /// One per axis: a number ("224"), a symbol ("batch"), or an expression of symbols ("seq + 1").
+  std::vector<std::string> dims;
+
+  GART_API std::string text() const;  ///< "input f32[batch,3,224,224]"
+};
+
+struct MemoryInfo {
+  int64_t arena_bytes = 0;              ///< of intermediate results, per invocation
+  int64_t arena_lower_bound_bytes = 0;  ///< the most that is live at one time; no plan can need less. 0: not known
+  int64_t weight_bytes = 0;             ///< shared by all invocations
+  int64_t code_bytes = 0;
+};
+
+class Invocation;
+namespace detail {
+struct ProgramState;
+struct InvocationState;
+}  // namespace detail
+
+/// A loaded model. Copies are cheap and share everything.
+class GART_API Program {
+ public:
+  /// In the file's order; most models have one. Where a function takes `entry`, "" means the first.
+  std::vector<std::string> entry_points() const;
+  /// Empty for an unknown entry point.
+  std::span<const TensorInfo> inputs(std::string_view entry = {}) const;
+  std::span<const TensorInfo> outputs(std::string_view entry = {}) const;
+  const std::string& target() const;  ///< whose code runs: "x86-64-v4"
+  int threads() const;
+
+  /// Runs once. By order: inputs[i] is input i. The outputs come in order, owned by the caller.
+  /// For the lowest latency hold an Invocation: this borrows one from the program and allocates the outputs.
+  Result<std::vector<Tensor>> run(std::span<const TensorView> inputs) const;
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) const;
+  Result<std::vector<Tensor>> run(std::span<const NamedTensor> inputs, std::string_view entry = {}) const;
+
+  /// Memory for one caller. With static shapes everything is allocated and touched here; with symbolic shapes the first
+  /// run with new shapes allocates.
+  Result<Invocation> new_invocation(std::string_view entry = {}) const;
+
+  explicit Program(std::shared_ptr<detail::ProgramState> state);
+
+ private:
+  std::shared_ptr<detail::ProgramState> state_;
+};
+
+/// One caller's memory for running one entry point. Keeps its program alive. A warm run (shapes seen before) allocates
+/// nothing, takes no lock, and makes no system call while the workers are awake (they sleep after about 2 ms without work).
+class GART_API Invocation {
+ public:
+  Invocation(Invocation&&) noexcept;
+  Invocation& operator=(Invocation&&) noexcept;
+  ~Invocation();
+
+  /// The data must stay valid and unchanged until run() returns, and is looked at anew by each run().
+  /// Checked here: index or name, dtype, rank, device, null. Checked by run(): extents, and that all inputs are set.
+  Result<void> set_input(size_t index, const TensorView& tensor);
+  Result<void> set_input(std::string_view name, const TensorView& tensor);
+  /// Where run() shall write output `index`; without this, or after set_output(index, {}), the invocation's own memory.
+  /// Must not overlap an input or another output.
+  Result<void> set_output(size_t index, const OutputBuffer& buffer);
+  Result<void> set_output(std::string_view name, const OutputBuffer& buffer);
+
+  /// Errors found before the first step (a missing input, extents that disagree, an output buffer that is too small) leave
+  /// the outputs untouched. After a failure during the run they hold anything.
+  Result<void> run();
+
+  /// Output `index` of the last run() that succeeded, with its actual shape; valid until the next run() or set_output().
+  TensorView output(size_t index) const;
+  TensorView output(std::string_view name) const;
+
+  /// For the shapes of the last run(); for static shapes also before.
+  MemoryInfo memory() const;
+
+  explicit Invocation(std::unique_ptr<detail::InvocationState> state);
+
+ private:
+  std::unique_ptr<detail::InvocationState> state_;
+};
+
+/// Maps the file and proves it sound. The file must not be changed while the program lives (replacing it is fine).
+GART_API Result<Program> load(const std::string& path, const LoadOptions& options = {});
+
+/// From memory, which must stay valid and unchanged while the program lives. Used in place when 64-byte aligned, otherwise
+/// copied; code is always copied.
+GART_API Result<Program> load(std::span<const uint8_t> artifact, const LoadOptions& options = {});
+
+}  // namespace gart

@@ -1,0 +1,67 @@
+// Errors as values: no exception crosses the runtime's API.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace gart {
+
+enum class ErrorCode : int32_t {
+  invalid_argument = 1,  ///< what the caller passed: a name, dtype, shape, pointer or option
+  invalid_artifact = 2,  ///< the file is damaged, inconsistent or of another format version
+  unsupported = 3,       ///< a sound file, but not for this machine or this runtime
+  io = 4,                ///< the file cannot be opened, read or mapped
+  out_of_memory = 5,
+  run_failed = 6,        ///< the model itself failed on this data: an index out of range, a size that overflows
+};
+
+struct Error {
+  ErrorCode code = ErrorCode::invalid_argument;
+  std::string message;  ///< one sentence that names what, where, value and limit
+};
+
+/// A T or an Error. Using the value of an error prints its message and aborts: test first, or mean it.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}          // NOLINT: a T is a good Result
+  Result(Error error) : error_(std::move(error)) {}      // NOLINT
+  bool ok() const { return value_.has_value(); }
+  explicit operator bool() const { return ok(); }
+  const Error& error() const { return error_; }          ///< meaningful if !ok()
+  T& value() & { return require(), *value_; }
+  const T& value() const& { return require(), *value_; }
+  T value() && { return require(), std::move(*value_); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+ private:
+  void require() const {
+    if (ok()) return;
+    std::fprintf(stderr, "gart: %s\n", error_.message.c_str());
+    std::abort();
+  }
+  std::optional<T> value_;
+  Error error_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT
+  bool ok() const { return !error_.has_value(); }
+  explicit operator bool() const { return ok(); }
+  const Error& error() const { return *error_; }     ///< only if !ok()
+
+ private:
+  std::optional<Error> error_;
+};
+
+}  // namespace gart
