@@ -31,7 +31,8 @@ enum class ExprKind : uint8_t {
   unary,
   binary,
   select,       // args: condition (boolean), then, else. Both sides are evaluated; loads in the side not taken must
-                // still be in bounds unless `guarded` is set, then the load is masked by the condition.
+                // still be in bounds unless `guarded` is set: such a load is executed only where every select
+                // around it takes its side.
   cast,
   reduce,       // `reduce` over `reduce_axes` of args[0]
 };
@@ -72,7 +73,7 @@ struct ExprNode {
   UnaryOp unary{};
   BinaryOp binary{};
   ReduceOp reduce{};
-  bool guarded = false;                // load: only executed where the innermost enclosing select takes its side
+  bool guarded = false;                // load: only executed where every enclosing select takes its side
   Dim dim;
   std::vector<Axis> reduce_axes;
   std::vector<Expr> args;
