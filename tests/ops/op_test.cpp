@@ -1,0 +1,221 @@
+#include "tests/ops/op_test.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "compiler/ops/infer.h"
+#include "compiler/support/error.h"
+#include "tests/ops/expr_eval.h"
+
+namespace gcg::test {
+namespace {
+
+/// The node of a row in a graph of its own; extents above 1 may be symbols named after their value.
+struct OneNode {
+  Graph graph;
+  NodeId node;
+  SymbolValues symbols;
+
+  OneNode(const OpCase& row, bool symbolic) {
+    Node n;
+    n.op = &op(row.op, row.domain);
+    n.name = "node";
+    n.attributes = row.attributes;
+    for (const OpInput& in : row.inputs) n.inputs.push_back(in.omitted ? ValueId() : add(in, symbolic));
+    for (int i = 0; i < row.outputs; ++i) {
+      Value out;
+      out.name = concat("out", i);
+      n.outputs.push_back(graph.add_value(std::move(out)));
+    }
+    node = graph.add_node(std::move(n));
+  }
+
+  void infer() { infer_node(graph, node, graph); }
+  const Value& output(int i) const { return graph.value(graph.node(node).outputs[static_cast<size_t>(i)]); }
+
+ private:
+  ValueId add(const OpInput& in, bool symbolic) {
+    const std::string name = concat("in", graph.value_count());
+    if (in.constant) return graph.add_constant(name, in.tensor);
+    Value v;
+    v.name = name;
+    v.dtype = in.tensor.dtype();
+    v.shape = Shape();
+    for (int64_t extent : in.tensor.shape()) v.shape->push_back(dim(extent, symbolic));
+    const ValueId id = graph.add_value(std::move(v));
+    graph.inputs.push_back(id);
+    return id;
+  }
+
+  Dim dim(int64_t extent, bool symbolic) {
+    if (!symbolic || extent == 1) return extent;
+    const std::string name = concat("n", extent);
+    symbols[name] = extent;
+    return Dim::symbol(name);
+  }
+};
+
+class NodeReference : public ReferenceContext {
+ public:
+  NodeReference(const OpCase& row, const OneNode& typed) : row_(row), typed_(typed) {}
+  const Node& node() const override { return typed_.graph.node(typed_.node); }
+  const Tensor* input(int i) const override {
+    if (i >= static_cast<int>(row_.inputs.size())) return nullptr;
+    const OpInput& in = row_.inputs[static_cast<size_t>(i)];
+    return in.omitted ? nullptr : &in.tensor;
+  }
+  DType output_dtype(int i) const override { return typed_.output(i).dtype; }
+  std::vector<Tensor> run_body(int, std::vector<Tensor>) override { fail("no bodies here"); }
+
+ private:
+  const OpCase& row_;
+  const OneNode& typed_;
+};
+
+class NodeLowering : public LowerContext {
+ public:
+  explicit NodeLowering(const OneNode& typed) : typed_(typed) {}
+  const Node& node() const override { return typed_.graph.node(typed_.node); }
+  const Value& input_value(int i) const override { return typed_.graph.value(node().inputs[static_cast<size_t>(i)]); }
+  const Value& output_value(int i) const override { return typed_.output(i); }
+  Expr input(int i, const std::vector<Expr>& index) override { return load(i, input_value(i).dtype, index); }
+  Axis fresh_axis(const Dim& extent) override { return {next_axis_++, extent}; }
+
+ private:
+  const OneNode& typed_;
+  int next_axis_ = 100;
+};
+
+/// Binds symbols that inference made up (extents that depend on data) to what the reference found.
+void bind_fresh_symbols(const Shape& shape, const std::vector<int64_t>& extents, SymbolValues& symbols) {
+  for (size_t d = 0; d < std::min(shape.size(), extents.size()); ++d)
+    if (auto name = shape[d].symbol_name()) symbols.try_emplace(*name, extents[d]);
+}
+
+void check_types(const OneNode& typed, const std::vector<Tensor>& want, SymbolValues& symbols) {
+  for (size_t o = 0; o < want.size(); ++o) {
+    const Value& out = typed.output(static_cast<int>(o));
+    EXPECT_EQ(name_of(out.dtype), name_of(want[o].dtype()));
+    ASSERT_TRUE(out.shape.has_value());
+    bind_fresh_symbols(*out.shape, want[o].shape(), symbols);
+    std::vector<int64_t> extents;
+    for (const Dim& d : *out.shape) extents.push_back(d.evaluate(symbols));
+    EXPECT_EQ(extents, want[o].shape()) << "inferred " << str(*out.shape);
+    if (!out.contents) continue;
+    std::vector<int64_t> contents;
+    for (const Dim& d : *out.contents) contents.push_back(d.evaluate(symbols));
+    EXPECT_EQ(contents, want[o].to_ints()) << "inferred contents";
+  }
+  for (const DimConstraint& c : typed.graph.constraints)
+    EXPECT_EQ(c.a.evaluate(symbols), c.b.evaluate(symbols)) << c.a.str() << " == " << c.b.str() << ": " << c.reason;
+}
+
+Tensor evaluate_lowering(const OpCase& row, const OneNode& typed, int output, const std::vector<int64_t>& extents,
+                         const SymbolValues& symbols) {
+  NodeLowering lowering(typed);
+  std::vector<Expr> index;
+  for (size_t d = 0; d < extents.size(); ++d)
+    index.push_back(axis_ref({static_cast<int>(d), (*typed.output(output).shape)[d]}));
+  const Expr value = typed.graph.node(typed.node).op->lower(lowering, output, index);
+  EXPECT_EQ(name_of(value->dtype), name_of(typed.output(output).dtype)) << "dtype of the lowering";
+  std::vector<const Tensor*> operands;
+  for (const OpInput& in : row.inputs) operands.push_back(in.omitted ? nullptr : &in.tensor);
+  ExprEvaluator evaluator(operands, symbols);
+  Tensor result(value->dtype, extents);
+  for (int64_t i = 0; i < result.elements(); ++i) {
+    int64_t rest = i;
+    for (size_t d = extents.size(); d-- > 0; rest /= extents[d]) evaluator.set_axis(static_cast<int>(d), rest % extents[d]);
+    const Scalar s = evaluator.evaluate(value);
+    if (is_float(value->dtype)) result.set_double(i, s.number);
+    else result.set_int(i, s.integer);
+  }
+  return result;
+}
+
+std::vector<Tensor> check_form(const OpCase& row, bool symbolic) {
+  OneNode typed(row, symbolic);
+  typed.infer();
+  NodeReference reference(row, typed);
+  const std::vector<Tensor> want = typed.graph.node(typed.node).op->reference(reference);
+  EXPECT_EQ(static_cast<int>(want.size()), row.outputs);
+  check_types(typed, want, typed.symbols);
+  if (::testing::Test::HasFatalFailure() || !typed.graph.node(typed.node).op->lower) return want;
+  for (size_t o = 0; o < want.size(); ++o) {
+    const Tensor got = evaluate_lowering(row, typed, static_cast<int>(o), want[o].shape(), typed.symbols);
+    expect_near(got, want[o], row.tolerance, "lowering");
+  }
+  return want;
+}
+
+}  // namespace
+
+std::vector<Tensor> check_op(const OpCase& row) {
+  SCOPED_TRACE(row.op + ": " + row.what);
+  std::vector<Tensor> result;
+  try {
+    result = check_form(row, false);
+    for (size_t o = 0; o < std::min(row.expected.size(), result.size()); ++o)
+      expect_near(result[o], row.expected[o], row.tolerance, "reference");
+    EXPECT_TRUE(row.expected.empty() || row.expected.size() == result.size());
+    SCOPED_TRACE("symbolic extents");
+    if (row.symbolic) check_form(row, true);
+  } catch (const CompileError& e) {
+    ADD_FAILURE() << e.what();
+  }
+  return result;
+}
+
+std::vector<Tensor> run_reference(const OpCase& row) {
+  OneNode typed(row, false);
+  typed.infer();
+  NodeReference reference(row, typed);
+  return typed.graph.node(typed.node).op->reference(reference);
+}
+
+std::string refusal(const OpCase& row) {
+  try {
+    run_reference(row);
+  } catch (const InternalError& e) {
+    ADD_FAILURE() << row.what << " is refused as a bug of ours: " << e.what();
+  } catch (const CompileError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+void expect_near(const Tensor& got, const Tensor& want, double tolerance, const std::string& what) {
+  ASSERT_EQ(name_of(got.dtype()), name_of(want.dtype())) << what;
+  ASSERT_EQ(got.shape(), want.shape()) << what;
+  for (int64_t i = 0; i < want.elements(); ++i) {
+    if (!is_float(want.dtype())) {
+      ASSERT_EQ(got.at_int(i), want.at_int(i)) << what << ", element " << i;
+      continue;
+    }
+    const double g = got.at_double(i), w = want.at_double(i);
+    const bool same = g == w || (std::isnan(g) && std::isnan(w)) || std::fabs(g - w) <= tolerance * (1 + std::fabs(w));
+    ASSERT_TRUE(same) << what << ", element " << i << ": got " << g << ", want " << w;
+  }
+}
+
+Tensor tensor(DType dtype, std::vector<int64_t> shape, const std::vector<double>& values) {
+  Tensor t(dtype, std::move(shape));
+  const bool fill = values.size() == 1;
+  GCG_CHECK(fill || static_cast<int64_t>(values.size()) == t.elements(), "literal of ", values.size(), " values");
+  for (int64_t i = 0; i < t.elements(); ++i) t.set_double(i, values[fill ? 0 : static_cast<size_t>(i)]);
+  return t;
+}
+
+Tensor pattern(DType dtype, std::vector<int64_t> shape, int seed) {
+  Tensor t(dtype, std::move(shape));
+  for (int64_t i = 0; i < t.elements(); ++i) {
+    const int64_t v = (i * 37 + seed * 11) % 41;
+    if (is_float(dtype)) t.set_double(i, static_cast<double>(v - 20) / 8);
+    else if (dtype == DType::boolean) t.set_int(i, v % 3 == 0);
+    else t.set_int(i, is_unsigned_int(dtype) ? v : v - 20);
+  }
+  return t;
+}
+
+}  // namespace gcg::test
