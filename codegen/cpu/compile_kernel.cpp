@@ -1,0 +1,68 @@
+#include "codegen/cpu/compile_kernel.h"
+
+#include "codegen/cpu/emit.h"
+#include "codegen/cpu/function_builder.h"
+#include "codegen/cpu/imports.h"
+#include "codegen/cpu/optimize.h"
+
+namespace gcg::cpu {
+namespace {
+
+struct Emitted {
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> module;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  CompiledKernel info;
+};
+
+KernelEmission emit(FunctionBuilder& f, const Kernel& kernel) {
+  if (const auto* loop = std::get_if<LoopKernel>(&kernel.body)) return emit_loop_kernel(f, kernel, *loop);
+  if (const auto* matmul = std::get_if<MatMulKernel>(&kernel.body)) return emit_matmul_kernel(f, kernel, *matmul);
+  return emit_conv_kernel(f, kernel, std::get<ConvKernel>(kernel.body));
+}
+
+Emitted emit_module(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports) {
+  Emitted result;
+  result.context = std::make_unique<llvm::LLVMContext>();
+  result.module = std::make_unique<llvm::Module>("kernel", *result.context);
+  result.machine = make_target_machine(target);
+  result.module->setTargetTriple(target.triple);
+  result.module->setDataLayout(result.machine->createDataLayout());
+  result.module->setPICLevel(llvm::PICLevel::SmallPIC);
+  FunctionBuilder f(*result.module, kEntryName, target, kernel, imports);
+  KernelEmission emission = emit(f, kernel);
+  f.finish();
+  result.info.params = f.params();
+  result.info.tasks = emission.tasks;
+  result.info.scratch_bytes = emission.scratch_bytes;
+  result.info.note = emission.note;
+  return result;
+}
+
+std::vector<std::string> own_imports(const Kernel& kernel) {
+  const auto names = needed_imports(kernel);
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+KernelObject compile_kernel(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports) {
+  Emitted emitted = emit_module(kernel, target, imports);
+  return {compile_to_object(*emitted.module, *emitted.machine), std::move(emitted.info)};
+}
+
+std::string kernel_assembly(const Kernel& kernel, const CpuTarget& target) {
+  Emitted emitted = emit_module(kernel, target, own_imports(kernel));
+  const auto text = compile_to_assembly(*emitted.module, *emitted.machine);
+  return {text.begin(), text.end()};
+}
+
+std::string kernel_ir(const Kernel& kernel, const CpuTarget& target) {
+  Emitted emitted = emit_module(kernel, target, own_imports(kernel));
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  emitted.module->print(out, nullptr);
+  return text;
+}
+
+}  // namespace gcg::cpu

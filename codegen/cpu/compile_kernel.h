@@ -1,0 +1,27 @@
+// One kernel from its description to object code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/cpu/cpu_target.h"
+#include "compiler/kernel/backend.h"
+
+namespace gcg::cpu {
+
+inline constexpr const char* kEntryName = "kernel";
+
+struct KernelObject {
+  std::vector<char> object;  // ELF, defines kEntryName
+  CompiledKernel info;       // without offset and size
+};
+
+/// Deterministic and free of shared state: callable from several threads.
+KernelObject compile_kernel(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports);
+
+/// The same as assembly text, for tests and reading.
+std::string kernel_assembly(const Kernel& kernel, const CpuTarget& target);
+/// The emitted IR before LLVM's passes.
+std::string kernel_ir(const Kernel& kernel, const CpuTarget& target);
+
+}  // namespace gcg::cpu

@@ -1,0 +1,84 @@
+#include "codegen/cpu/cpu_backend.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <set>
+#include <thread>
+
+#include "codegen/cpu/compile_kernel.h"
+#include "codegen/cpu/imports.h"
+#include "codegen/cpu/link_blob.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+std::string source_name(const Kernel& kernel) {
+  return kernel.sources.empty() ? concat("kernel '", kernel.name, "'")
+                                : concat("node '", kernel.sources.front(), "' (kernel '", kernel.name, "')");
+}
+
+/// Adds the source node to an error that does not know it.
+KernelObject compile_named(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports) {
+  try {
+    return compile_kernel(kernel, target, imports);
+  } catch (const InternalError& error) {
+    throw InternalError(concat(source_name(kernel), ": ", error.what()));
+  } catch (const CompileError& error) {
+    throw CompileError(concat(source_name(kernel), ": ", error.what()));
+  }
+}
+
+/// results[i] = compile(kernels[i]) on `threads` threads. The error of the lowest index wins, whatever the order in time.
+std::vector<KernelObject> compile_all(const std::vector<const Kernel*>& kernels, const CpuTarget& target,
+                                      const std::vector<std::string>& imports, int threads) {
+  std::vector<KernelObject> results(kernels.size());
+  std::vector<std::exception_ptr> errors(kernels.size());
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i = next++; i < kernels.size(); i = next++) {
+      try {
+        results[i] = compile_named(*kernels[i], target, imports);
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::jthread> pool;
+  for (size_t t = 1; t < std::min(kernels.size(), static_cast<size_t>(std::max(threads, 1))); ++t) pool.emplace_back(work);
+  work();
+  pool.clear();
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+  return results;
+}
+
+class CpuBackend final : public Backend {
+ public:
+  DeviceClass device() const override { return DeviceClass::cpu; }
+
+  CompiledBlob compile(const std::vector<const Kernel*>& kernels, const Target& target, int threads) const override {
+    std::set<std::string> names;
+    for (const Kernel* kernel : kernels) names.merge(needed_imports(*kernel));
+    CompiledBlob blob;
+    blob.imports.assign(names.begin(), names.end());
+    std::vector<KernelObject> objects = compile_all(kernels, cpu_target(target), blob.imports, threads);
+    std::vector<std::span<const char>> bytes;
+    for (const KernelObject& object : objects) bytes.emplace_back(object.object.data(), object.object.size());
+    LinkedBlob linked = link_blob(bytes, kEntryName);
+    blob.code = std::move(linked.bytes);
+    for (size_t i = 0; i < objects.size(); ++i) {
+      objects[i].info.offset = linked.functions[i].offset;
+      objects[i].info.size = linked.functions[i].size;
+      blob.kernels.push_back(std::move(objects[i].info));
+    }
+    return blob;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+
+}  // namespace gcg::cpu

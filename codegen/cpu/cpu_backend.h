@@ -1,0 +1,13 @@
+// The CPU code generator behind compiler/kernel/backend.h.
+#pragma once
+
+#include <memory>
+
+#include "compiler/kernel/backend.h"
+
+namespace gcg::cpu {
+
+/// For the targets x86-64-v3 (AVX2), x86-64-v4 (AVX-512) and aarch64 (NEON), from any host.
+std::unique_ptr<Backend> make_cpu_backend();
+
+}  // namespace gcg::cpu

@@ -1,0 +1,39 @@
+// What the code generator knows about a CPU target.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "compiler/ir/dtype.h"
+#include "compiler/kernel/target.h"
+
+namespace llvm {
+class TargetMachine;
+}
+
+namespace gcg::cpu {
+
+enum class Isa : uint8_t { avx2, avx512, neon };
+
+struct CpuTarget {
+  Isa isa = Isa::avx2;
+  const char* triple = "";
+  const char* cpu = "";           // LLVM's name
+  const char* features = "";      // beyond those of `cpu`
+  int vector_bytes = 32;
+  int vector_registers = 16;
+
+  bool has_avx512() const { return isa == Isa::avx512; }
+  bool is_x86() const { return isa != Isa::neon; }
+  /// Lanes of one vector register; `boolean` counts as its byte in memory.
+  int lanes(DType dtype) const { return vector_bytes / static_cast<int>(size_of(dtype)); }
+};
+
+/// Throws InternalError for a target that is no CPU we emit code for.
+CpuTarget cpu_target(const Target& target);
+
+/// A fresh machine (not shared between threads): position-independent, small code model, no implicit FMA contraction.
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const CpuTarget& target);
+
+}  // namespace gcg::cpu

@@ -1,0 +1,25 @@
+// One kernel into one LLVM function. Each kind of kernel has its emitter; the backend picks by the kernel's variant.
+#pragma once
+
+#include <string>
+
+#include "compiler/ir/dim.h"
+#include "compiler/kernel/kernel.h"
+
+namespace gcg::cpu {
+
+class FunctionBuilder;
+
+/// What the runtime has to know besides the code. Run-time parameters are collected by the FunctionBuilder.
+struct KernelEmission {
+  Dim tasks = 1;          // independent tasks; the function runs [task_begin, task_end)
+  Dim scratch_bytes = 0;  // per thread
+  std::string note;       // for inspect --kernels
+};
+
+/// Each emits the whole body into `f` at its insertion point, leaving the insertion point where the function returns.
+KernelEmission emit_loop_kernel(FunctionBuilder& f, const Kernel& kernel, const LoopKernel& loop);
+KernelEmission emit_matmul_kernel(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul);
+KernelEmission emit_conv_kernel(FunctionBuilder& f, const Kernel& kernel, const ConvKernel& conv);
+
+}  // namespace gcg::cpu

@@ -1,0 +1,18 @@
+// Which functions of the artifact's import table (artifact_schema/imports.h) a kernel calls.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "compiler/kernel/kernel.h"
+
+namespace gcg::cpu {
+
+/// The C function that computes the operator on one element; empty when generated code does.
+std::string import_of(UnaryOp op, DType dtype);
+std::string import_of(BinaryOp op, DType dtype);
+
+/// All that the kernel's expressions may call.
+std::set<std::string> needed_imports(const Kernel& kernel);
+
+}  // namespace gcg::cpu

@@ -1,0 +1,27 @@
+// Links the objects of all kernels of a target into one position-independent blob.
+//
+// The blob holds code and read-only data only, has no relocations left and calls nothing outside but what the kernels
+// fetch from their import table. It may be mapped anywhere at a multiple of 4096 (aarch64 addresses data by page).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gcg::cpu {
+
+struct LinkedBlob {
+  struct Function {
+    uint64_t offset = 0;  // of the entry point
+    uint64_t size = 0;    // bytes of its code and data
+  };
+  std::vector<uint8_t> bytes;
+  std::vector<Function> functions;  // one per object
+};
+
+/// Each object (an ELF relocatable file) defines one function called `entry`. Equal objects share their bytes. Throws
+/// InternalError when an object has writable data, an undefined symbol or a relocation that needs an absolute address.
+LinkedBlob link_blob(const std::vector<std::span<const char>>& objects, const std::string& entry);
+
+}  // namespace gcg::cpu

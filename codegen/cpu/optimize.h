@@ -1,0 +1,20 @@
+// LLVM's share of the work: cleaning up the emitted IR and making object code.
+#pragma once
+
+#include <llvm/IR/Module.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <vector>
+
+namespace gcg::cpu {
+
+/// Scalar clean-up, hoisting and the unrolling that loops ask for. No vectorisation: the emitters write the vectors.
+void optimize(llvm::Module& module, llvm::TargetMachine& machine);
+
+/// The module as a relocatable ELF object. Runs optimize first.
+std::vector<char> compile_to_object(llvm::Module& module, llvm::TargetMachine& machine);
+
+/// The module as assembly text, after optimize: for tests and for reading.
+std::vector<char> compile_to_assembly(llvm::Module& module, llvm::TargetMachine& machine);
+
+}  // namespace gcg::cpu
