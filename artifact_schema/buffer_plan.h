@@ -1,0 +1,26 @@
+// Where a plan's buffers lie once slots have values: shared by the verifier (static plans) and by the runtime.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "artifact_schema/shape_program.h"
+#include "artifact_schema/status.h"
+#include "gart_generated.h"
+
+namespace gart {
+
+struct BufferExtent {
+  int64_t bytes = -1;   // -1: not known yet
+  int64_t offset = -1;  // constant: in the weights; temporary: in the arena; view: in its base. -1: none, or not known yet
+};
+
+/// The extents that the known slots tell, checked against each other: sizes within limits, views within their bases,
+/// constants within the weights, temporaries with a static offset within the arena. Requires a structurally verified plan.
+Status measure_buffers(const fb::Plan& plan, const Slots& slots, uint64_t weight_bytes, std::vector<BufferExtent>& extents);
+
+/// Places the temporaries of Plan.placement whose size is known: fills their offsets, and the arena's size.
+Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extents, int64_t& arena_bytes);
+
+}  // namespace gart

@@ -1,0 +1,39 @@
+// Bytes in, a view of the artifact out. Nothing is copied except the section table.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "artifact_schema/container.h"
+#include "artifact_schema/status.h"
+#include "gart_generated.h"
+
+namespace gart {
+
+/// Looks into the bytes it was read from, which must outlive it.
+struct ArtifactView {
+  std::span<const uint8_t> file;
+  std::vector<SectionEntry> sections;
+  const fb::Manifest* manifest = nullptr;
+
+  std::span<const uint8_t> section(size_t index) const {
+    return file.subspan(sections[index].offset, sections[index].size);
+  }
+  /// Empty if the artifact has none.
+  std::span<const uint8_t> weights() const {
+    return manifest->weights_section() < 0 ? std::span<const uint8_t>() : section(manifest->weights_section());
+  }
+};
+
+struct ReadOptions {
+  bool digests = true;  // of code and weights; header and manifest are always proven
+  int threads = 1;      // for digesting big sections
+};
+
+/// Checks the container and the FlatBuffers structure of the manifest: afterwards every access through the generated
+/// accessors stays inside the file. What the numbers mean is verify_artifact's to check (verify.h).
+/// `bytes` must be 8-byte aligned. On failure `view` is unspecified.
+Status read_artifact(std::span<const uint8_t> bytes, ArtifactView& view, const ReadOptions& options = {});
+
+}  // namespace gart

@@ -1,0 +1,222 @@
+#include "artifact_schema/verify.h"
+
+#include <set>
+
+#include "artifact_schema/buffer_plan.h"
+#include "artifact_schema/cpu_features.h"
+#include "artifact_schema/imports.h"
+#include "artifact_schema/verify_internal.h"
+
+namespace gart {
+namespace verify {
+
+Status check_index(uint64_t value, size_t limit, const char* what, const char* things) {
+  if (value < limit) return {};
+  return failure(what, " is ", value, ", but there are ", limit, " ", things);
+}
+
+Status check_indices(std::span<const uint32_t> values, size_t limit, const char* what, const char* things) {
+  for (uint32_t i = 0; i < values.size(); ++i) {
+    if (values[i] >= limit) return failure(what, " ", i, " is ", values[i], ", but there are ", limit, " ", things);
+  }
+  return {};
+}
+
+Status check_string(const flatbuffers::String* string, const char* what) {
+  const std::string_view view = view_of(string);
+  if (view.size() > kMaxStringBytes) return failure(what, " has ", view.size(), " bytes, the limit is ", kMaxStringBytes);
+  if (view.find('\0') != view.npos) return failure(what, " contains a NUL byte");
+  return {};
+}
+
+Status within(Status status, const std::string& prefix) {
+  if (!status.ok()) status.message.insert(0, prefix + ": ");
+  return status;
+}
+
+namespace {
+
+bool is_allowed_import(std::string_view name) {
+  for (const char* allowed : kImportNames) {
+    if (name == allowed) return true;
+  }
+  return false;
+}
+
+Status check_target(const ArtifactView& artifact, const fb::Target& target) {
+  if (Status status = check_string(target.name(), "its name"); !status.ok()) return status;
+  if (view_of(target.name()).empty()) return failure("it has no name");
+  if (target.kind() > fb::TargetKind::MAX) return failure("its kind ", int(target.kind()), " is not known");
+  if (target.kind() != fb::TargetKind::cpu) return {};
+  if ((target.features() & ~kKnownCpuFeatures) != 0) return failure("it asks for unknown CPU features ", target.features());
+  if (target.code_section() != -1) {
+    const uint32_t section = uint32_t(target.code_section());
+    if (Status status = check_index(section, artifact.sections.size(), "code_section", "sections"); !status.ok()) return status;
+    if (artifact.sections[section].kind != SectionKind::code) return failure("section ", section, " is not a code section");
+  }
+  for (uint32_t i = 0; i < count_of(target.imports()); ++i) {
+    const std::string_view name = view_of(target.imports()->Get(i));
+    if (!is_allowed_import(name)) return failure("import ", i, " '", name.substr(0, 64), "' is not on the allowed list");
+  }
+  return {};
+}
+
+Status check_tensor(const fb::TensorInfo& tensor, size_t slots, std::set<std::string_view>& names) {
+  if (Status status = check_string(tensor.name(), "its name"); !status.ok()) return status;
+  if (!names.insert(view_of(tensor.name())).second) return failure("name '", view_of(tensor.name()), "' occurs twice");
+  if (tensor.dtype() == fb::DType::undefined || tensor.dtype() > fb::DType::MAX) {
+    return failure("its dtype ", int(tensor.dtype()), " is not known");
+  }
+  if (count_of(tensor.dims()) > kMaxTensorRank) {
+    return failure("it has rank ", count_of(tensor.dims()), ", the limit is ", kMaxTensorRank);
+  }
+  return check_indices(span_of(tensor.dims()), slots, "dim", "slots");
+}
+
+Status check_tensors(const flatbuffers::Vector<flatbuffers::Offset<fb::TensorInfo>>* tensors, size_t slots, const char* what) {
+  std::set<std::string_view> names;
+  for (uint32_t i = 0; i < count_of(tensors); ++i) {
+    if (Status status = check_tensor(*tensors->Get(i), slots, names); !status.ok()) return within(status, text(what, " ", i));
+  }
+  return {};
+}
+
+/// A symbol is carried by an axis of exactly its extent, or by none and then bound by a step.
+Status check_symbol(const fb::EntryPoint& entry, uint32_t index, std::set<std::string_view>& names) {
+  const fb::Symbol& symbol = *entry.symbols()->Get(index);
+  if (Status status = check_string(symbol.name(), "its name"); !status.ok()) return status;
+  const std::string_view name = view_of(symbol.name());
+  if (name.empty() || !names.insert(name).second) return failure("name '", name, "' is empty or occurs twice");
+  if (symbol.input() == -1) return {};
+  if (Status status = check_index(uint32_t(symbol.input()), count_of(entry.inputs()), "input", "inputs"); !status.ok()) return status;
+  const auto dims = span_of(entry.inputs()->Get(symbol.input())->dims());
+  if (Status status = check_index(uint32_t(symbol.axis()), dims.size(), "axis", "axes"); !status.ok()) return status;
+  if (dims[symbol.axis()] == index) return {};
+  return failure("axis ", symbol.axis(), " of input ", symbol.input(), " is slot ", dims[symbol.axis()],
+                 ", not the symbol it should carry");
+}
+
+std::vector<uint8_t> carried_symbols(const fb::EntryPoint& entry) {
+  std::vector<uint8_t> carried(count_of(entry.symbols()));
+  for (uint32_t i = 0; i < carried.size(); ++i) carried[i] = entry.symbols()->Get(i)->input() >= 0;
+  return carried;
+}
+
+/// What must be known before the first step: input extents and constraints.
+Status check_early(const fb::EntryPoint& entry) {
+  const std::vector<uint8_t> early = reachable_slots(span_of(entry.program()), carried_symbols(entry));
+  for (uint32_t i = 0; i < count_of(entry.inputs()); ++i) {
+    for (const uint32_t slot : span_of(entry.inputs()->Get(i)->dims())) {
+      if (!early[slot]) return failure("an extent of input ", i, " depends on a symbol that is only bound during the run");
+    }
+  }
+  for (uint32_t i = 0; i < count_of(entry.constraints()); ++i) {
+    const fb::Constraint& constraint = *entry.constraints()->Get(i);
+    const uint32_t slots[] = {constraint.a(), constraint.b()};
+    if (Status status = check_indices(slots, early.size(), "side", "slots"); !status.ok()) return within(status, text("constraint ", i));
+    if (!early[slots[0]] || !early[slots[1]]) return failure("constraint ", i, " depends on a symbol that is only bound during the run");
+    if (Status status = check_string(constraint.reason(), "reason"); !status.ok()) return within(status, text("constraint ", i));
+  }
+  return {};
+}
+
+/// The FlatBuffers verifier aligns the length of a vector, not its 8-byte elements.
+template <class T>
+Status check_elements_aligned(std::span<const T> elements, const char* what) {
+  if (elements.empty() || reinterpret_cast<uintptr_t>(elements.data()) % alignof(int64_t) == 0) return {};
+  return failure(what, " is not 8-byte aligned in the manifest");
+}
+
+Status check_interface(const fb::EntryPoint& entry) {
+  if (Status status = check_elements_aligned(span_of(entry.program()), "its program"); !status.ok()) return status;
+  const size_t symbols = count_of(entry.symbols()), slots = symbols + span_of(entry.program()).size();
+  if (Status status = check_tensors(entry.inputs(), slots, "input"); !status.ok()) return status;
+  if (Status status = check_tensors(entry.outputs(), slots, "output"); !status.ok()) return status;
+  std::set<std::string_view> names;
+  for (uint32_t i = 0; i < symbols; ++i) {
+    if (Status status = check_symbol(entry, i, names); !status.ok()) return within(status, text("symbol ", i));
+  }
+  if (Status status = verify_program(span_of(entry.program()), symbols); !status.ok()) return status;
+  return check_early(entry);
+}
+
+Status check_shape_set(const PlanCheck& check) {
+  const auto fixed = span_of(check.plan.fixed());
+  if (fixed.size() != check.symbols) return failure("it fixes ", fixed.size(), " symbols of ", check.symbols);
+  for (uint32_t i = 0; i < fixed.size(); ++i) {
+    if (fixed[i] < -1 || fixed[i] > kMaxExtent) return failure("symbol ", i, " is fixed to ", fixed[i]);
+    if (fixed[i] >= 0 && !check.early[i]) return failure("symbol ", i, " is fixed, but bound during the run");
+  }
+  return {};
+}
+
+Status check_kernels(const PlanCheck& check) {
+  const fb::Target& target = *check.artifact.manifest->targets()->Get(check.plan.target());
+  const bool has_code = target.code_section() >= 0;
+  const uint64_t code_bytes = has_code ? check.artifact.sections[target.code_section()].size : 0;
+  for (uint32_t i = 0; i < count_of(check.plan.kernels()); ++i) {
+    const fb::Kernel& kernel = *check.plan.kernels()->Get(i);
+    if (kernel.size() == 0 || kernel.size() > code_bytes || kernel.offset() > code_bytes - kernel.size()) {
+      return failure("kernel ", i, " (", kernel.size(), " bytes at offset ", kernel.offset(), ") lies outside the code of ",
+                     code_bytes, " bytes");
+    }
+    if (Status status = check_index(kernel.scratch(), check.slots(), "scratch", "slots"); !status.ok()) return within(status, text("kernel ", i));
+    if (Status status = check_string(kernel.name(), "name"); !status.ok()) return within(status, text("kernel ", i));
+    if (Status status = check_string(kernel.note(), "note"); !status.ok()) return within(status, text("kernel ", i));
+  }
+  return {};
+}
+
+Status check_plan(const ArtifactView& artifact, const fb::EntryPoint& entry, const fb::Plan& plan) {
+  if (Status status = check_elements_aligned(span_of(plan.program()), "its program"); !status.ok()) return status;
+  if (Status status = check_elements_aligned(span_of(plan.fixed()), "its list of fixed symbols"); !status.ok()) return status;
+  PlanCheck check{artifact, entry, plan, count_of(entry.symbols()), span_of(plan.program()), {}, {}};
+  if (Status status = check_index(plan.target(), count_of(artifact.manifest->targets()), "target", "targets"); !status.ok()) return status;
+  if (Status status = verify_program(check.program, check.symbols); !status.ok()) return status;
+  check.early = reachable_slots(check.program, carried_symbols(entry));
+  if (Status status = check_shape_set(check); !status.ok()) return status;
+  if (Status status = check_buffers(check); !status.ok()) return status;
+  if (Status status = check_kernels(check); !status.ok()) return status;
+  if (Status status = check_sequences(check); !status.ok()) return status;
+  return check_bind_order(check);
+}
+
+Status check_entry(const ArtifactView& artifact, const fb::EntryPoint& entry) {
+  if (Status status = check_string(entry.name(), "its name"); !status.ok()) return status;
+  if (Status status = check_interface(entry); !status.ok()) return status;
+  if (count_of(entry.plans()) == 0) return failure("it has no plan");
+  for (uint32_t i = 0; i < entry.plans()->size(); ++i) {
+    Status status = check_plan(artifact, entry, *entry.plans()->Get(i));
+    if (!status.ok()) return within(status, text("plan ", i));
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace verify
+
+Status verify_artifact(const ArtifactView& artifact) {
+  using namespace verify;
+  const fb::Manifest& manifest = *artifact.manifest;
+  if (manifest.weights_section() != -1) {
+    const uint32_t section = uint32_t(manifest.weights_section());
+    if (Status status = check_index(section, artifact.sections.size(), "weights_section", "sections"); !status.ok()) return status;
+    if (artifact.sections[section].kind != SectionKind::weights) return failure("section ", section, " is not a weights section");
+  }
+  for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
+    Status status = check_target(artifact, *manifest.targets()->Get(i));
+    if (!status.ok()) return within(status, text("target ", i));
+  }
+  if (count_of(manifest.entry_points()) == 0) return failure("the artifact has no entry point");
+  std::set<std::string_view> names;
+  for (uint32_t i = 0; i < manifest.entry_points()->size(); ++i) {
+    const fb::EntryPoint& entry = *manifest.entry_points()->Get(i);
+    if (!names.insert(view_of(entry.name())).second) return failure("entry point ", i, ": its name occurs twice");
+    if (Status status = check_entry(artifact, entry); !status.ok()) {
+      return within(status, text("entry point ", i, " '", view_of(entry.name()).substr(0, 64), "'"));
+    }
+  }
+  return {};
+}
+
+}  // namespace gart

@@ -1,0 +1,17 @@
+// Does the manifest make sense? After this check the runtime follows every index, offset and size without looking again;
+// what depends on the caller's shapes (symbolic sizes, constraints, placement) is checked by the same functions per shape.
+#pragma once
+
+#include "artifact_schema/reader.h"
+#include "artifact_schema/status.h"
+
+namespace gart {
+
+inline constexpr size_t kMaxTensorRank = 16;
+inline constexpr size_t kMaxStringBytes = 1 << 20;
+inline constexpr size_t kMaxBodyDepth = 64;  // branches and loops within each other
+
+/// Requires read_artifact to have succeeded. The sentence says where: entry point, plan, sequence, step, operand.
+Status verify_artifact(const ArtifactView& artifact);
+
+}  // namespace gart

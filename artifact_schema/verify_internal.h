@@ -1,0 +1,57 @@
+// What the parts of the verifier share. Only for verify*.cpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "artifact_schema/reader.h"
+#include "artifact_schema/shape_program.h"
+#include "artifact_schema/verify.h"
+
+namespace gart::verify {
+
+template <class T>
+std::span<const T> span_of(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr ? std::span<const T>() : std::span<const T>(vector->data(), vector->size());
+}
+inline ShapeProgram span_of(const flatbuffers::Vector<const fb::Instruction*>* program) {
+  if (program == nullptr) return {};
+  return {reinterpret_cast<const fb::Instruction*>(program->Data()), program->size()};
+}
+template <class T>
+uint32_t count_of(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr ? 0 : vector->size();
+}
+inline std::string_view view_of(const flatbuffers::String* string) {
+  return string == nullptr ? std::string_view() : string->string_view();
+}
+
+/// Every `values[i]` below `limit`. `what` names values and limit's things: "operand", "buffers".
+Status check_indices(std::span<const uint32_t> values, size_t limit, const char* what, const char* things);
+Status check_index(uint64_t value, size_t limit, const char* what, const char* things);
+/// Not too long, no NUL inside.
+Status check_string(const flatbuffers::String* string, const char* what);
+/// `prefix`: the message, if it failed.
+Status within(Status status, const std::string& prefix);
+
+/// One plan and what its checks need to know again and again.
+struct PlanCheck {
+  const ArtifactView& artifact;
+  const fb::EntryPoint& entry;
+  const fb::Plan& plan;
+  size_t symbols = 0;
+  ShapeProgram program;
+  std::vector<uint8_t> early;         // per slot: does not depend on a bind step
+  std::vector<uint8_t> early_buffer;  // per buffer: size and place known before the first step
+
+  size_t slots() const { return symbols + program.size(); }
+  const fb::Buffer& buffer(uint32_t index) const { return *plan.buffers()->Get(index); }
+};
+
+Status check_buffers(PlanCheck& check);       // verify_buffers.cpp; fills early_buffer
+Status check_sequences(const PlanCheck& check);  // verify_steps.cpp
+Status check_bind_order(const PlanCheck& check);  // verify_flow.cpp; requires the others
+
+}  // namespace gart::verify
