@@ -1,0 +1,53 @@
+// Fusion: which values get storage, and which nodes share a kernel.
+//
+// A *group* becomes one kernel (or one control-flow step). It computes its `result` value; every other value its nodes
+// define is computed on the fly, in registers, by inlining expressions. A value that several groups need, or that leaves
+// the graph, has storage; views (reshape and the like) share the storage of what they view.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace gcg {
+
+struct Group {
+  enum class Kind : uint8_t {
+    loop,        // pointwise, movement and reduction work
+    matmul,      // MatMul or gart.PackedMatMul with its epilogue
+    conv,        // gart.BlockedConv with its epilogue
+    control,     // If, Loop, Scan; gart.Fail
+  } kind = Kind::loop;
+  NodeId anchor;             // contraction or control node; none for loop groups
+  ValueId result;            // the value whose elements the kernel defines (none for control)
+  ValueId storage;           // the value whose storage receives them: `result`, or the output of a Concat it is part of
+  int concat_axis = -1;      // ... at this offset along this axis
+  Dim concat_offset;
+  std::vector<NodeId> epilogue;  // contraction: pointwise nodes computed on the accumulator, in order
+  NodeId transpose;          // contraction: a Transpose that keeps the last axis, applied by storing in its order
+  int output_copy = -1;      // loop: copies a stored value into the storage of this graph output
+};
+
+struct Fusion {
+  std::vector<Group> groups;               // not yet ordered
+  std::vector<bool> materialized;          // by ValueId: has storage of its own
+  std::vector<ValueId> view_of;            // by ValueId: through views, the value whose elements these are (maybe itself)
+  /// (contraction node, input position) -> the value whose storage the operand is a strided view of.
+  std::map<std::pair<NodeId, int>, ValueId> operand_sources;
+
+  /// The value whose storage holds v's elements, or none if v is only ever computed on the fly.
+  ValueId storage(ValueId v) const {
+    const ValueId base = view_of[static_cast<size_t>(v.index)];
+    return materialized[static_cast<size_t>(base.index)] ? base : ValueId();
+  }
+};
+
+/// Requires: types inferred, target passes done, no dead nodes. Ensures: every graph output has storage, no cycle among
+/// groups; outputs that are inputs, constants or each other get a copying group.
+Fusion fuse(const Graph& graph);
+
+/// Is the value's content known without running anything, as expressions over the symbols?
+bool is_symbolic_content(const Value& value);
+
+}  // namespace gcg

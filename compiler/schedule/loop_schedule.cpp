@@ -1,0 +1,215 @@
+// From one expression per element to loops: which reductions get a stage of their own, which axes run outside, which
+// axes become one.
+//
+// A reduction is *hoisted* into a stage when its value is shared along an inner axis (a row's maximum), or when memory
+// runs along the reduction axis; otherwise (a pooling window over channel vectors) it stays inside the store. The outer
+// axes are those that hoisted reductions depend on; everything else is the store's.
+#include <algorithm>
+
+#include "compiler/schedule/lower_group.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+namespace {
+
+/// Splits axes that only ever enter as axis/c and axis%c, c dividing the extent, so that indices become affine.
+class AxisSplitter {
+ public:
+  AxisSplitter(std::vector<Axis>& domain, int& next_axis) : domain_(domain), next_axis_(next_axis) {}
+
+  void run(std::vector<Expr*> expressions) {
+    for (int round = 0; round < 8; ++round) {
+      std::map<int, Dim> extents;
+      for (const Axis& a : domain_) extents[a.id] = a.extent;
+      for (Expr* e : expressions) collect_reduce_extents(*e, extents);
+      auto found = find(expressions);
+      if (!found) return;
+      split(found->first, found->second, expressions, extents);
+    }
+  }
+
+ private:
+  static void collect_reduce_extents(const Expr& e, std::map<int, Dim>& extents) {
+    visit(e, [&](const ExprNode& n) {
+      for (const Axis& a : n.reduce_axes) extents[a.id] = a.extent;
+    });
+  }
+
+  std::optional<std::pair<size_t, Dim>> find(const std::vector<Expr*>& expressions) const {
+    std::optional<std::pair<size_t, Dim>> found;
+    for (Expr* root : expressions)
+      visit(*root, [&](const ExprNode& n) {
+        if (found || n.kind != ExprKind::binary || n.dtype != DType::i64) return;
+        if (n.binary != BinaryOp::floor_div && n.binary != BinaryOp::mod) return;
+        if (n.args[0]->kind != ExprKind::axis) return;
+        Dim divisor;
+        if (n.args[1]->kind == ExprKind::constant) divisor = Dim(n.args[1]->integer);
+        else if (n.args[1]->kind == ExprKind::extent) divisor = n.args[1]->dim;
+        else return;
+        for (size_t i = 0; i < domain_.size(); ++i)
+          if (domain_[i].id == n.args[0]->axis && !divisor.is(0) && !(domain_[i].extent == divisor) &&
+              floor_div(domain_[i].extent, divisor) * divisor == domain_[i].extent)
+            found = {i, divisor};
+      });
+    return found;
+  }
+
+  void split(size_t i, const Dim& divisor, const std::vector<Expr*>& expressions, std::map<int, Dim> extents) {
+    const Axis old = domain_[i];
+    const Axis high{next_axis_++, floor_div(old.extent, divisor)}, low{next_axis_++, divisor};
+    extents[high.id] = high.extent;
+    extents[low.id] = low.extent;
+    const Expr both = axis_ref(high) * extent(divisor) + axis_ref(low);
+    for (Expr* root : expressions) {
+      Expr e = rewrite(*root, [&](const Expr& x) { return x->kind == ExprKind::axis && x->axis == old.id ? both : nullptr; });
+      *root = rewrite(e, [&](const Expr& x) -> Expr {
+        if (x->dtype != DType::i64 || x->kind != ExprKind::binary) return nullptr;
+        return simplify_index(x, extents);
+      });
+    }
+    domain_[i] = high;
+    domain_.insert(domain_.begin() + static_cast<int64_t>(i) + 1, low);
+  }
+
+  std::vector<Axis>& domain_;
+  int& next_axis_;
+};
+
+bool unit_stride(const ExprNode& load, int axis) {
+  if (load.args.size() != 1) return false;
+  const auto a = as_affine(load.args[0]);
+  if (!a) return false;
+  auto it = a->strides.find(axis);
+  return it != a->strides.end() && it->second.is(1);
+}
+
+class Stager {
+ public:
+  Stager(const std::vector<Axis>& domain, std::vector<Operand>& operands, int& next_axis)
+      : domain_(domain), flat_(operands, next_axis) {}
+
+  LoopKernel run(Expr value, int result, std::vector<Expr> store_index) {
+    if (!domain_.empty()) last_ = domain_.back().id;
+    value = hoist(value);
+    std::vector<Axis> outer, inner;
+    for (const Axis& a : domain_) (outer_.count(a.id) ? outer : inner).push_back(a);
+    LoopKernel kernel;
+    kernel.stages = std::move(stages_);
+    Stage store;
+    store.value = value;
+    store.operand = result;
+    store.index = std::move(store_index);
+    kernel.stages.push_back(std::move(store));
+
+    flat_.merge(outer, pointers(kernel));
+    if (outer_.empty()) {
+      flat_.merge(inner, pointers(kernel));
+      const size_t keep = stage_axes(kernel, inner);
+      outer.assign(inner.begin(), inner.end() - static_cast<int64_t>(keep));
+      inner.erase(inner.begin(), inner.end() - static_cast<int64_t>(keep));
+    } else {
+      flat_.merge(inner, pointers(kernel));
+    }
+    for (size_t s = 0; s + 1 < kernel.stages.size(); ++s) flat_.merge(kernel.stages[s].axes, {&kernel.stages[s].value});
+    kernel.outer = std::move(outer);
+    kernel.stages.back().axes = std::move(inner);
+    return kernel;
+  }
+
+ private:
+  static std::vector<Expr*> pointers(LoopKernel& k) {
+    std::vector<Expr*> out;
+    for (Stage& s : k.stages) {
+      out.push_back(&s.value);
+      for (Expr& i : s.index) out.push_back(&i);
+    }
+    return out;
+  }
+
+  /// How many trailing axes the store stage keeps: one, or more where the last is short or memory runs along another.
+  static size_t stage_axes(const LoopKernel& k, const std::vector<Axis>& axes) {
+    if (axes.size() <= 1) return axes.size();
+    size_t keep = 1;
+    const Dim& last = axes.back().extent;
+    if (last.is_constant() && last.constant() < 64) keep = 2;
+    std::map<int, int> votes;
+    for (const Stage& s : k.stages)
+      visit(s.value, [&](const ExprNode& n) {
+        if (n.kind != ExprKind::load) return;
+        for (size_t i = 0; i < axes.size(); ++i)
+          if (unit_stride(n, axes[i].id)) ++votes[static_cast<int>(i)];
+      });
+    if (!votes[static_cast<int>(axes.size()) - 1])
+      for (size_t i = axes.size(); i-- > 0;)
+        if (votes[static_cast<int>(i)]) return std::max(keep, axes.size() - i);
+    return keep;
+  }
+
+  Expr hoist(const Expr& root) {
+    return rewrite(root, [&](const Expr& e) -> Expr {
+      if (e->kind != ExprKind::reduce) return nullptr;
+      const std::set<int> free = free_axes(e);
+      for (int a : free)
+        if (std::none_of(domain_.begin(), domain_.end(), [&](const Axis& d) { return d.id == a; })) return nullptr;
+      if (stays_inside(*e, free)) return nullptr;
+      Stage stage;
+      stage.kind = Stage::Kind::reduce;
+      stage.axes = e->reduce_axes;
+      stage.reduce = e->reduce;
+      stage.value = hoist(e->args[0]);
+      outer_.insert(free.begin(), free.end());
+      // Locals used inside were computed per point of their own axes.
+      const std::string k = key(stage.value) + std::to_string(static_cast<int>(stage.reduce));
+      if (auto it = known_.find(k); it != known_.end()) return local_ref(it->second, e->dtype);
+      stage.local = static_cast<int>(stages_.size());
+      known_[k] = stage.local;
+      stages_.push_back(std::move(stage));
+      return local_ref(stages_.back().local, e->dtype);
+    });
+  }
+
+  bool stays_inside(const ExprNode& r, const std::set<int>& free) const {
+    if (!free.count(last_)) return false;  // shared along the last axis
+    int along_reduction = 0, along_domain = 0;
+    visit(r.args[0], [&](const ExprNode& n) {
+      if (n.kind != ExprKind::load) return;
+      along_reduction += unit_stride(n, r.reduce_axes.back().id);
+      along_domain += unit_stride(n, last_);
+    });
+    if (along_domain > 0) return along_domain >= along_reduction;
+    // No vector either way: a window stays inside, a long reduction gets a stage.
+    return along_reduction == 0 && product_of(r.reduce_axes).upper_bound().value_or(1 << 20) <= 64;
+  }
+
+  static Dim product_of(const std::vector<Axis>& axes) {
+    Dim p(1);
+    for (const Axis& a : axes) p = p * a.extent;
+    return p;
+  }
+
+  const std::vector<Axis>& domain_;
+  FlatIndices flat_;
+  int last_ = -1;
+  std::set<int> outer_;
+  std::vector<Stage> stages_;
+  std::map<std::string, int> known_;
+};
+
+}  // namespace
+
+LoopKernel schedule_loops(const std::vector<Axis>& domain, const Expr& value, int result, const std::vector<Expr>& index,
+                          std::vector<Operand>& operands, int& next_axis) {
+  std::vector<Axis> axes = domain;
+  std::erase_if(axes, [](const Axis& a) { return a.extent.is(1); });
+  Expr v = value;
+  std::vector<Expr> store = index;
+  std::vector<Expr*> all = {&v};
+  for (Expr& i : store) all.push_back(&i);
+  AxisSplitter(axes, next_axis).run(all);
+  FlatIndices flat(operands, next_axis);
+  v = flat.flatten(v);
+  store = flat.flatten_store(result, store);
+  return Stager(axes, operands, next_axis).run(v, result, store);
+}
+
+}  // namespace gcg

@@ -1,0 +1,390 @@
+#include "compiler/schedule/lower_group.h"
+
+#include <algorithm>
+
+#include "compiler/ops/op_def.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+namespace {
+
+std::vector<Expr> refs(const std::vector<Axis>& axes) {
+  std::vector<Expr> out;
+  for (const Axis& a : axes) out.push_back(axis_ref(a));
+  return out;
+}
+
+/// Collects what every kind of group needs: operands by number, the result last, names for reports.
+class GroupLowering {
+ public:
+  GroupLowering(const Graph& graph, const Fusion& fusion, const Group& group)
+      : g_(graph), f_(fusion), group_(group), values_(graph, [this](ValueId v) { return stored(v); }) {}
+
+  LoweredGroup run() {
+    switch (group_.kind) {
+      case Group::Kind::loop: loop(); break;
+      case Group::Kind::matmul: matmul(); break;
+      case Group::Kind::conv: conv(); break;
+      case Group::Kind::control: GCG_CHECK(false, "control flow has no kernel");
+    }
+    finish();
+    return std::move(out_);
+  }
+
+ private:
+  const Value& value(ValueId v) const { return g_.value(v); }
+
+  ValueId stored(ValueId v) const {
+    if (value(v).is_constant()) return v;
+    const ValueId base = f_.view_of[static_cast<size_t>(v.index)];
+    if (value(base).is_constant() || !value(base).producer.valid()) return base;  // constants and graph inputs
+    return f_.storage(v);
+  }
+
+  /// Operands so far, from the values loaded.
+  void take_operands() {
+    for (const auto& o : values_.operands()) {
+      out_.kernel.operands.push_back(Operand{value(o.value).dtype, *value(o.value).shape, false, -1});
+      out_.storages.push_back(o.storage);
+    }
+    next_axis_ = values_.fresh_axis(Dim(0)).id;
+  }
+
+  int add_result(DType dtype, Shape shape) {
+    out_.kernel.operands.push_back(Operand{dtype, std::move(shape), true, -1});
+    out_.storages.push_back(group_.storage);
+    return static_cast<int>(out_.kernel.operands.size()) - 1;
+  }
+
+  /// Where element `index` of the result goes in the storage written, and that storage's shape.
+  std::vector<Expr> result_index(std::vector<Expr> index) const {
+    if (group_.concat_axis >= 0) {
+      auto& i = index[static_cast<size_t>(group_.concat_axis)];
+      i = i + extent(group_.concat_offset);
+    }
+    return index;
+  }
+  const Shape& result_shape() const { return *value(group_.storage).shape; }
+
+  void loop() {
+    const Value& result = value(group_.result);
+    const auto axes = values_.axes_for(*result.shape);
+    const bool own = group_.storage == group_.result && group_.output_copy < 0 && !result.contents && !result.is_constant();
+    Expr e = own ? values_.computed(group_.result, refs(axes)) : values_.element(group_.result, refs(axes));
+    take_operands();
+    const int r = add_result(result.dtype, result_shape());
+    out_.kernel.body = schedule_loops(axes, e, r, result_index(refs(axes)), out_.kernel.operands, next_axis_);
+  }
+
+  // ---- contractions ---------------------------------------------------------------------------------------------------
+
+  const Node& anchor() const { return g_.node(group_.anchor); }
+  ValueId computed_value() const {
+    return group_.epilogue.empty() ? anchor().outputs[0] : g_.node(group_.epilogue.back()).outputs[0];
+  }
+
+  Expr epilogue(const std::vector<Axis>& axes) {
+    values_.bind(anchor().outputs[0], accumulator(DType::f32));
+    return group_.epilogue.empty() ? accumulator(DType::f32) : values_.computed(computed_value(), refs(axes));
+  }
+
+  /// The index into the result's storage, through the Transpose the group applies by storing.
+  std::vector<Expr> contraction_index(const std::vector<Axis>& axes) const {
+    std::vector<Expr> index = refs(axes);
+    if (group_.transpose.valid()) {
+      std::vector<Expr> permuted;
+      for (int64_t p : g_.node(group_.transpose).ints_attribute("perm")) permuted.push_back(index[static_cast<size_t>(p)]);
+      index = std::move(permuted);
+    }
+    return result_index(std::move(index));
+  }
+
+  struct Strided {
+    ValueId value, storage;
+    Affine form;
+  };
+
+  /// An operand as base + strides over the given index expressions (one per dimension of the operand's value).
+  Strided strided(int input, const std::vector<Expr>& index) {
+    const ValueId v = anchor().inputs[static_cast<size_t>(input)];
+    auto it = f_.operand_sources.find({group_.anchor, input});
+    const ValueId source = it == f_.operand_sources.end() ? v : it->second;
+    ValueLowering lowering(g_, [&](ValueId x) { return x == source ? source : ValueId(); });
+    const Expr e = v == source ? nullptr : lowering.element(v, index);
+    const std::vector<Expr> args = e ? e->args : index;
+    auto form = as_affine(linear_index(args, *value(source).shape, all_extents_));
+    GCG_CHECK(form, "operand ", input, " of '", anchor().name, "' is not a strided view");
+    return {source, stored(source), *form};
+  }
+
+  static Dim stride(const Affine& a, const Axis& axis) {
+    auto it = a.strides.find(axis.id);
+    return it == a.strides.end() ? Dim(0) : it->second;
+  }
+
+  void matmul() {
+    const bool packed = std::string_view(anchor().op->name) == "PackedMatMul";
+    const Shape& shape = *value(anchor().outputs[0]).shape;
+    std::vector<Axis> axes = values_.axes_for(shape);
+    const Shape& a_shape = *value(anchor().inputs[0]).shape;
+    const Axis k = values_.fresh_axis(a_shape.back());
+    all_extents_ = values_.extents();
+    all_extents_[k.id] = k.extent;
+
+    Strided a = strided(0, operand_index(a_shape, axes, axes[axes.size() - 2], k));
+    Strided b;
+    if (packed) b = {anchor().inputs[1], anchor().inputs[1], {}};
+    else b = strided(1, operand_index(*value(anchor().inputs[1]).shape, axes, k, axes.back()));
+
+    Expr e = epilogue(axes);
+    std::vector<Expr> index = contraction_index(axes);
+    take_operands();
+    MatMulKernel kernel;
+    kernel.a.operand = add_operand(a);
+    kernel.b.operand = add_operand(b);
+    kernel.result = add_result(DType::f32, result_shape());
+    FlatIndices flat(out_.kernel.operands, next_axis_);
+    e = flat.flatten(e);
+    index = flat.flatten_store(kernel.result, index);
+
+    // The operands' own strides take part in the merging, as index expressions.
+    Expr a_index = linear(a.form, axes, k), b_index = linear(b.form, axes, k);
+    const Axis n = axes.back();
+    std::vector<Axis> rows(axes.begin(), axes.end() - 1);
+    std::vector<Expr*> all = {&e, &a_index, &b_index};
+    for (Expr& i : index) all.push_back(&i);
+    flat.merge(rows, all);
+    if (rows.empty()) rows.push_back(Axis{next_axis_++, Dim(1)});
+
+    kernel.m = rows.back();
+    kernel.batch.assign(rows.begin(), rows.end() - 1);
+    kernel.n = n;
+    kernel.k = k;
+    kernel.packed_columns = packed ? anchor().int_attribute("columns", 48) : 0;
+    const Affine fa = *as_affine(a_index), fb = *as_affine(b_index);
+    fill(kernel.a, fa, kernel.batch, kernel.m, k);
+    if (!packed) fill(kernel.b, fb, kernel.batch, k, n);
+    kernel.epilogue = e;
+    kernel.index = index;
+    out_.kernel.body = std::move(kernel);
+  }
+
+  static void fill(MatrixView& view, const Affine& form, const std::vector<Axis>& batch, const Axis& row, const Axis& column) {
+    view.offset = form.base;
+    for (const Axis& b : batch) view.batch_strides.push_back(stride(form, b));
+    view.row_stride = stride(form, row);
+    view.column_stride = stride(form, column);
+  }
+
+  /// Index of a matrix operand for the product's axes: its leading dimensions broadcast.
+  static std::vector<Expr> operand_index(const Shape& shape, const std::vector<Axis>& axes, const Axis& row, const Axis& column) {
+    std::vector<Expr> index_;
+    const size_t leading = shape.size() - 2, batch = axes.size() - 2;
+    for (size_t i = 0; i < leading; ++i) {
+      const Axis& axis = axes[batch - leading + i];
+      index_.push_back(shape[i].is(1) ? index(0) : axis_ref(axis));
+    }
+    index_.push_back(axis_ref(row));
+    index_.push_back(axis_ref(column));
+    return index_;
+  }
+
+  Expr linear(const Affine& form, const std::vector<Axis>& axes, const Axis& k) const {
+    Expr e = extent(form.base);
+    for (const Axis& a : axes) e = axis_ref(a) * extent(stride(form, a)) + e;
+    return axis_ref(k) * extent(stride(form, k)) + e;
+  }
+
+  int add_operand(const Strided& s) {
+    out_.kernel.operands.push_back(Operand{value(s.value).dtype, *value(s.value).shape, false, -1});
+    out_.storages.push_back(s.storage);
+    return static_cast<int>(out_.kernel.operands.size()) - 1;
+  }
+
+  void conv() {
+    const Node& n = anchor();
+    const std::vector<Axis> axes = values_.axes_for(*value(n.outputs[0]).shape);
+    Expr e = epilogue(axes);
+    std::vector<Expr> index = contraction_index(axes);
+    take_operands();
+    ConvKernel kernel;
+    conv_geometry(kernel);
+    kernel.input = add_operand({n.inputs[0], stored(n.inputs[0]), {}});
+    kernel.weights = add_operand({n.inputs[1], n.inputs[1], {}});
+    kernel.result = add_result(DType::f32, result_shape());
+    kernel.n = axes[0];
+    kernel.cb = axes[1];
+    kernel.h = axes[2];
+    kernel.w = axes[3];
+    kernel.lane = axes[4];
+    FlatIndices flat(out_.kernel.operands, next_axis_);
+    kernel.epilogue = flat.flatten(e);
+    kernel.index = flat.flatten_store(kernel.result, index);
+    out_.kernel.body = std::move(kernel);
+  }
+
+  void conv_geometry(ConvKernel& k) const {
+    const Node& n = anchor();
+    const Shape &in = *value(n.inputs[0]).shape, &out = *value(n.outputs[0]).shape;
+    const auto kernel = n.ints_attribute("kernel_shape"), strides = n.ints_attribute("strides", {1, 1}),
+               pads = n.ints_attribute("pads", {0, 0, 0, 0}), dilations = n.ints_attribute("dilations", {1, 1});
+    k.batch = in[0];
+    k.in_channels = n.int_attribute("in_channels", 0);
+    k.out_channels = n.int_attribute("out_channels", 0);
+    k.in_height = in[2];
+    k.in_width = in[3];
+    k.out_height = out[2];
+    k.out_width = out[3];
+    k.kernel_h = kernel[0];
+    k.kernel_w = kernel[1];
+    k.stride_h = strides[0];
+    k.stride_w = strides[1];
+    k.dilation_h = dilations[0];
+    k.dilation_w = dilations[1];
+    k.pad_top = pads[0];
+    k.pad_left = pads[1];
+    k.depthwise = n.int_attribute("depthwise", 0) != 0;
+    k.input_plain = n.int_attribute("plain", 0) != 0;
+  }
+
+  // ---- closing --------------------------------------------------------------------------------------------------------
+
+  void finish() {
+    Kernel& k = out_.kernel;
+    // Operands that flattening added are the storage of the operand they are a view of.
+    for (size_t i = out_.storages.size(); i < k.operands.size(); ++i)
+      out_.storages.push_back(out_.storages[static_cast<size_t>(k.operands[i].flat_of)]);
+    name();
+    drop_unused();
+    verify_kernel(k);
+  }
+
+  void name() {
+    Kernel& k = out_.kernel;
+    auto add = [&](const Node& n) {
+      std::string op = n.op->name;
+      std::transform(op.begin(), op.end(), op.begin(), [](unsigned char c) { return std::tolower(c); });
+      k.name += (k.name.empty() ? "" : "_") + op;
+      if (k.sources.size() < 4) k.sources.push_back(n.name);
+    };
+    if (group_.anchor.valid()) add(anchor());
+    for (NodeId n : group_.epilogue) add(g_.node(n));
+    if (!group_.anchor.valid()) {
+      const NodeId p = value(group_.result).producer;
+      if (p.valid() && group_.output_copy < 0) add(g_.node(p));
+    }
+    if (group_.concat_axis >= 0 || k.name.empty()) k.name += k.name.empty() ? "copy" : "_into";
+    if (k.name.size() > 60) k.name.resize(60);
+  }
+
+  /// Removes operands nothing refers to (the multi-dimensional view of a load that became linear) and renumbers.
+  void drop_unused() {
+    Kernel& k = out_.kernel;
+    std::vector<bool> used(k.operands.size(), false);
+    auto see = [&](const Expr& e) {
+      if (e) visit(e, [&](const ExprNode& n) { if (n.kind == ExprKind::load) used[static_cast<size_t>(n.operand)] = true; });
+    };
+    each_expr([&](Expr& e) { see(e); });
+    each_operand([&](int& o) { used[static_cast<size_t>(o)] = true; });
+    std::vector<int> number(k.operands.size(), -1);
+    std::vector<Operand> operands;
+    std::vector<ValueId> storages;
+    for (size_t i = 0; i < used.size(); ++i) {
+      if (!used[i]) continue;
+      number[i] = static_cast<int>(operands.size());
+      operands.push_back(k.operands[i]);
+      operands.back().flat_of = -1;
+      storages.push_back(out_.storages[i]);
+    }
+    each_operand([&](int& o) { o = number[static_cast<size_t>(o)]; });
+    each_expr([&](Expr& e) {
+      if (!e) return;
+      e = renumber(e, number);
+    });
+    k.operands = std::move(operands);
+    out_.storages = std::move(storages);
+  }
+
+  static Expr renumber(const Expr& root, const std::vector<int>& number) {
+    return rewrite(root, [&](const Expr& e) -> Expr {
+      if (e->kind != ExprKind::load || number[static_cast<size_t>(e->operand)] == e->operand) return nullptr;
+      auto n = std::make_shared<ExprNode>(*e);
+      n->operand = number[static_cast<size_t>(e->operand)];
+      for (Expr& a : n->args) a = renumber(a, number);
+      return n;
+    });
+  }
+
+  void each_expr(const std::function<void(Expr&)>& f) {
+    std::visit([&](auto& body) { each_expr(body, f); }, out_.kernel.body);
+  }
+  static void each_expr(LoopKernel& k, const std::function<void(Expr&)>& f) {
+    for (Stage& s : k.stages) {
+      f(s.value);
+      for (Expr& i : s.index) f(i);
+    }
+  }
+  template <class Contraction>
+  static void each_expr(Contraction& k, const std::function<void(Expr&)>& f) {
+    f(k.epilogue);
+    for (Expr& i : k.index) f(i);
+  }
+  void each_operand(const std::function<void(int&)>& f) {
+    std::visit([&](auto& body) { each_operand(body, f); }, out_.kernel.body);
+  }
+  static void each_operand(LoopKernel& k, const std::function<void(int&)>& f) {
+    for (Stage& s : k.stages)
+      if (s.kind == Stage::Kind::store) f(s.operand);
+  }
+  static void each_operand(MatMulKernel& k, const std::function<void(int&)>& f) {
+    f(k.a.operand);
+    f(k.b.operand);
+    f(k.result);
+  }
+  static void each_operand(ConvKernel& k, const std::function<void(int&)>& f) {
+    f(k.input);
+    f(k.weights);
+    f(k.result);
+  }
+
+  const Graph& g_;
+  const Fusion& f_;
+  const Group& group_;
+  ValueLowering values_;
+  std::map<int, Dim> all_extents_;
+  int next_axis_ = 0;
+  LoweredGroup out_;
+};
+
+}  // namespace
+
+LoweredGroup lower_group(const Graph& graph, const Fusion& fusion, const Group& group) {
+  return GroupLowering(graph, fusion, group).run();
+}
+
+LoweredGroup lower_row_store(const Graph& body, ValueId value, ValueId iteration, const Shape& out_shape) {
+  const Value &v = body.value(value), &i = body.value(iteration);
+  LoweredGroup out;
+  Kernel& k = out.kernel;
+  k.name = "store_row";
+  k.operands = {Operand{i.dtype, *i.shape, false, -1}, Operand{v.dtype, *v.shape, false, -1}, Operand{v.dtype, out_shape, true, -1}};
+  out.storages = {iteration, value, value};
+  LoopKernel loop;
+  Stage store;
+  int next = 0;
+  std::vector<Expr> from, to = {load(0, i.dtype, std::vector<Expr>(i.shape->size(), index(0)))};
+  for (const Dim& d : *v.shape) {
+    store.axes.push_back(Axis{next++, d});
+    from.push_back(axis_ref(store.axes.back()));
+    to.push_back(from.back());
+  }
+  store.value = load(1, v.dtype, from);
+  store.operand = 2;
+  store.index = to;
+  loop.stages = {store};
+  k.body = loop;
+  verify_kernel(k);
+  return out;
+}
+
+}  // namespace gcg

@@ -1,0 +1,67 @@
+// The schedule: kernels, buffers and steps of one plan, in an order that is final.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/kernel.h"
+#include "compiler/schedule/memory_plan.h"
+
+namespace gcg {
+
+struct Buffer {
+  enum class Kind : uint8_t { input, output, constant, temporary } kind = Kind::temporary;
+  int index = 0;                // input, output: position in the graph's list
+  Dim bytes;
+  TensorRef constant;           // constant: the data
+  std::string name;             // of the value, for reports
+  // Filled by plan_memory for temporaries:
+  int block = -1;               // temporaries with the same block share storage (in-place results)
+};
+
+struct Step {
+  enum class Kind : uint8_t { launch, copy, branch, loop, fail } kind = Kind::launch;
+  KernelId kernel;
+  std::vector<BufferId> operands;  // launch: the kernel's; copy: destination, source; branch: the condition
+  std::vector<int> writes;         // positions in operands
+  std::vector<StepId> waits;       // earlier steps of the sequence that must have finished
+  std::vector<int> bodies;         // branch, loop: sequence numbers
+  // loop: see artifact_schema/gart.fbs
+  BufferId trip_count, condition, iteration;
+  std::vector<BufferId> carried_from, carried_to;
+  std::string message;             // fail
+  std::string source;              // ONNX node names
+  std::vector<int> in_place;       // launch: operands whose storage the result may take over
+};
+
+struct Sequence {
+  std::vector<Step> steps;
+};
+
+struct MemoryPlan {
+  std::vector<ArenaBlock> blocks;     // one per Buffer::block; sizes only when static
+  std::vector<Dim> block_bytes;
+  ArenaLayout layout;                 // static plans
+  bool is_static = false;
+  std::vector<int> placement;         // symbolic plans: blocks in the order in which the runtime places them
+};
+
+struct Schedule {
+  std::vector<Kernel> kernels;        // distinct
+  std::vector<Buffer> buffers;
+  std::vector<Sequence> sequences;    // bodies before their users; the last one is the entry
+  MemoryPlan memory;
+};
+
+/// Requires: target passes done. Throws CompileError for nodes that have no kernel, naming every one of them.
+Schedule make_schedule(const Graph& graph);
+
+/// Lifetimes, in-place results, placement. `memory_limit`: bytes of a static arena; exceeded: CompileError naming the
+/// three largest live sets.
+void plan_memory(Schedule& schedule, std::optional<int64_t> memory_limit);
+
+/// Throws InternalError when a step reads what no earlier step wrote, when live buffers overlap, or an index is off.
+void verify_schedule(const Schedule& schedule);
+
+}  // namespace gcg

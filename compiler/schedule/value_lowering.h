@@ -1,0 +1,57 @@
+// Values as expressions: inlines producers until it meets values that have storage.
+#pragma once
+
+#include <functional>
+#include <map>
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/expr.h"
+
+namespace gcg {
+
+/// Turns "element of value v at this index" into an expression whose loads are of values that `stored` accepts. Loads
+/// carry an operand number; operand i is operands()[i], a (value, shape) pair: the storage of `stored(v)` seen with the
+/// shape of v.
+class ValueLowering {
+ public:
+  struct StoredOperand {
+    ValueId value;      // as used: its shape and dtype are the operand's
+    ValueId storage;    // whose storage it is
+  };
+  /// The value whose storage holds v, or none if v must be computed in place.
+  using Stored = std::function<ValueId(ValueId)>;
+
+  ValueLowering(const Graph& graph, Stored stored) : graph_(graph), stored_(std::move(stored)) {}
+
+  /// Element of `v`: a load where it is stored, else its producer's expression.
+  Expr element(ValueId v, const std::vector<Expr>& index);
+  /// Element of `v` from its producer, even if it is stored.
+  Expr computed(ValueId v, const std::vector<Expr>& index);
+  /// Makes element(v, ...) the given expression whatever the index (a contraction's accumulator).
+  void bind(ValueId v, Expr e) { bound_[v] = std::move(e); }
+
+  Axis fresh_axis(const Dim& extent) { return Axis{next_axis_++, extent}; }
+  const std::vector<StoredOperand>& operands() const { return operands_; }
+  int operand_number(ValueId value, ValueId storage);
+  const Graph& graph() const { return graph_; }
+  /// Extents of every axis made so far, for simplify_index.
+  std::map<int, Dim> extents() const { return extents_; }
+  std::vector<Axis> axes_for(const Shape& shape);
+
+ private:
+  friend class NodeLowerContext;
+  Expr symbolic_content(const Value& value, const std::vector<Expr>& index);
+
+  const Graph& graph_;
+  Stored stored_;
+  std::map<ValueId, Expr> bound_;
+  std::map<std::pair<ValueId, std::string>, Expr> memo_;
+  std::vector<StoredOperand> operands_;
+  std::map<int, Dim> extents_;
+  int next_axis_ = 0;
+};
+
+/// Row-major element number of an index into `shape`, simplified.
+Expr linear_index(const std::vector<Expr>& index, const Shape& shape, const std::map<int, Dim>& extents);
+
+}  // namespace gcg
