@@ -43,6 +43,9 @@ class Dim {
   /// The symbol's name if this is exactly one symbol.
   std::optional<std::string> symbol_name() const;
 
+  /// The atom itself, not simplified: for the functions below that have simplified already.
+  static Dim from_atom(AtomRef atom);
+
   const Terms& terms() const { return terms_; }
   std::set<std::string> symbols() const;
   /// A value the expression is never below / above, given that symbols are >= 0; nullopt when unknown.
@@ -62,7 +65,6 @@ class Dim {
   friend bool operator<(const Dim&, const Dim&);
 
  private:
-  friend Dim make_atom(AtomKind, const Dim&, const Dim&);
   Terms terms_;
 };
 

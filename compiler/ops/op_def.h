@@ -59,7 +59,7 @@ class InferContext {
   Dim require_equal(const Dim& a, const Dim& b, const std::string& what);
   /// A fresh symbol for an extent that depends on data.
   Dim fresh_symbol(const std::string& hint);
-  [[noreturn]] void fail(const std::string& message) const;  // "Conv 'conv1' (opset 13): message; inputs f32[..], .."
+  [[noreturn]] void fail(const std::string& message) const;  // "Conv 'conv1': message; inputs f32[..], .."
   /// Infers body `i` with these input types; returns its output values' types (see Graph). Control flow only.
   virtual std::vector<Value> infer_body(int i, const std::vector<Value>& input_types) = 0;
 
@@ -68,6 +68,9 @@ class InferContext {
   Graph* graph_;
   Node* node_;
   Graph* outermost_;  // where constraints and fresh symbols live
+
+ private:
+  size_t fresh_symbols_ = 0;  // asked for so far; inferring a node again gives the same symbols in the same order
 };
 
 /// Lowering of one node: the value of an output element as an expression.

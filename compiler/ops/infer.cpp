@@ -1,0 +1,85 @@
+#include "compiler/ops/infer.h"
+
+#include "compiler/ops/op_def.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+namespace {
+
+void infer_nodes(Graph& graph, Graph& outermost);
+
+class NodeInference final : public InferContext {
+ public:
+  NodeInference(Graph& graph, Node& node, Graph& outermost) : InferContext(graph, node, outermost) {}
+
+  std::vector<Value> infer_body(int i, const std::vector<Value>& input_types) override {
+    Graph& body = *node_->bodies.at(static_cast<size_t>(i));
+    if (input_types.size() != body.inputs.size())
+      fail(concat("body ", i, " takes ", body.inputs.size(), " inputs, not ", input_types.size()));
+    forget_types(body);
+    for (size_t k = 0; k < input_types.size(); ++k) set_type(body.value(body.inputs[k]), input_types[k]);
+    infer_nodes(body, *outermost_);
+    std::vector<Value> out;
+    for (ValueId v : body.outputs) out.push_back(body.value(v));
+    return out;
+  }
+
+ private:
+  /// A body may be inferred several times with ever wider input types: nothing may be left from the time before.
+  static void forget_types(Graph& body) {
+    for (int64_t v = 0; v < body.value_count(); ++v) {
+      Value& value = body.value(ValueId(v));
+      if (value.is_constant()) continue;
+      value.shape.reset();
+      value.contents.reset();
+    }
+  }
+
+  static void set_type(Value& input, const Value& type) {
+    input.dtype = type.dtype;
+    input.shape = type.shape;
+    input.contents = type.contents;
+    const TensorRef& c = type.constant;
+    if (!input.contents && c && is_int(c->dtype()) && c->rank() <= 1 && c->elements() <= 64) {
+      const std::vector<int64_t> ints = c->to_ints();
+      input.contents = std::vector<Dim>(ints.begin(), ints.end());
+    }
+  }
+};
+
+bool ranks_known(const Graph& graph, const Node& node) {
+  for (ValueId in : node.inputs)
+    if (in.valid() && !graph.value(in).shape) return false;
+  return true;
+}
+
+void check_arity(const Graph& graph, const Node& node) {
+  const OpDef& o = *node.op;
+  const auto inputs = static_cast<int>(node.inputs.size()) - node.captures, outputs = static_cast<int>(node.outputs.size());
+  if (inputs < o.min_inputs || (o.max_inputs >= 0 && inputs > o.max_inputs))
+    fail(o.name, " '", node.name, "' in graph '", graph.name, "' has ", inputs, " inputs; the operator takes ",
+         o.min_inputs, o.max_inputs < 0 ? " or more" : o.max_inputs == o.min_inputs ? "" : concat(" to ", o.max_inputs));
+  if (outputs < o.min_outputs || (o.max_outputs >= 0 && outputs > o.max_outputs))
+    fail(o.name, " '", node.name, "' in graph '", graph.name, "' has ", outputs, " outputs; the operator gives ",
+         o.min_outputs, o.max_outputs < 0 ? " or more" : o.max_outputs == o.min_outputs ? "" : concat(" to ", o.max_outputs));
+}
+
+void infer_nodes(Graph& graph, Graph& outermost) {
+  for (NodeId id : graph.order()) infer_node(graph, id, outermost);
+}
+
+}  // namespace
+
+void infer_node(Graph& graph, NodeId id, Graph& outermost) {
+  Node& node = graph.node(id);
+  check_arity(graph, node);
+  for (ValueId out : node.outputs)
+    if (out.valid()) graph.value(out).contents.reset();
+  if (!node.op->infer || !(node.op->allows_unknown_rank || ranks_known(graph, node))) return;
+  NodeInference context(graph, node, outermost);
+  node.op->infer(context);
+}
+
+void infer_graph(Graph& graph) { infer_nodes(graph, graph); }
+
+}  // namespace gcg

@@ -1,0 +1,66 @@
+#include "compiler/ops/op_def.h"
+
+#include <map>
+#include <utility>
+
+#include "compiler/ops/ops.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+
+// ---- Registry ---------------------------------------------------------------------------------------------------------
+
+std::vector<const OpDef*> all_ops() {
+  return {
+#define GCG_OP(name) &op_##name,
+#include "compiler/ops/ops.inc"
+#undef GCG_OP
+  };
+}
+
+const OpDef* find_op(const std::string& name, const std::string& domain) {
+  using Key = std::pair<std::string, std::string>;
+  static const std::map<Key, const OpDef*> table = [] {
+    std::map<Key, const OpDef*> out;
+    for (const OpDef* o : all_ops())
+      GCG_CHECK(out.emplace(Key{o->domain, o->name}, o).second, "operator ", o->domain, ".", o->name, " is listed twice");
+    return out;
+  }();
+  const auto it = table.find({domain == "ai.onnx" ? "" : domain, name});
+  return it == table.end() ? nullptr : it->second;
+}
+
+const OpDef& op(const std::string& name, const std::string& domain) {
+  const OpDef* o = find_op(name, domain);
+  GCG_CHECK(o != nullptr, "no operator ", domain, domain.empty() ? "" : ".", name);
+  return *o;
+}
+
+// ---- Lowering ---------------------------------------------------------------------------------------------------------
+
+Expr LowerContext::broadcast_input(int i, const std::vector<Expr>& output_index) {
+  const Shape& shape = input_shape(i);
+  GCG_CHECK(shape.size() <= output_index.size(), "broadcast of a tensor of higher rank");
+  const size_t skipped = output_index.size() - shape.size();
+  std::vector<Expr> index_of_input;
+  for (size_t d = 0; d < shape.size(); ++d)
+    index_of_input.push_back(shape[d].is(1) ? index(0) : output_index[skipped + d]);
+  return input(i, index_of_input);
+}
+
+// ---- Upgrade ----------------------------------------------------------------------------------------------------------
+
+void UpgradeContext::set_input(size_t i, Tensor tensor) {
+  if (node.inputs.size() <= i) node.inputs.resize(i + 1);
+  const std::string& base = node.name.empty() ? std::string(node.op ? node.op->name : "constant") : node.name;
+  node.inputs[i] = graph.add_constant(base, std::move(tensor));
+}
+
+void UpgradeContext::attribute_to_input(const std::string& attribute, size_t i) {
+  if (!node.has_attribute(attribute)) return;
+  const std::vector<int64_t> values = node.ints_attribute(attribute);
+  node.attributes.erase(attribute);
+  set_input(i, Tensor::vector_i64(values));
+}
+
+}  // namespace gcg

@@ -1,0 +1,13 @@
+// Every OpDef by name: `op_Add`, `op_gart_PackedMatMul`. The family files include this for the declarations that give their
+// definitions external linkage.
+#pragma once
+
+#include "compiler/ops/op_def.h"
+
+namespace gcg {
+
+#define GCG_OP(name) extern const OpDef op_##name;
+#include "compiler/ops/ops.inc"
+#undef GCG_OP
+
+}  // namespace gcg
