@@ -29,7 +29,7 @@ std::string operand(const Dim& d) {
   const Dim::AtomRef atom = dim_internal::sole_atom(d);
   const bool bare = (d.is_constant() && d.constant() >= 0) ||
                     (atom && atom->kind != Dim::AtomKind::floor_div && atom->kind != Dim::AtomKind::mod);
-  return bare ? text : "(" + text + ")";
+  return bare ? text : concat("(", text, ")");
 }
 
 std::string text_of(const Dim::Atom& atom) {
@@ -37,8 +37,8 @@ std::string text_of(const Dim::Atom& atom) {
     case Dim::AtomKind::symbol: return quoted_if_needed(atom.name);
     case Dim::AtomKind::floor_div: return operand(atom.a) + "//" + operand(atom.b);
     case Dim::AtomKind::mod: return operand(atom.a) + "%" + operand(atom.b);
-    case Dim::AtomKind::max: return "max(" + atom.a.str() + "," + atom.b.str() + ")";
-    case Dim::AtomKind::min: return "min(" + atom.a.str() + "," + atom.b.str() + ")";
+    case Dim::AtomKind::max: return concat("max(", atom.a.str(), ",", atom.b.str(), ")");
+    case Dim::AtomKind::min: return concat("min(", atom.a.str(), ",", atom.b.str(), ")");
   }
   GCG_CHECK(false, "atom kind");
   return {};
@@ -169,7 +169,8 @@ std::string Dim::str() const {
       const bool quotient = atom->kind == AtomKind::floor_div || atom->kind == AtomKind::mod;
       const std::string text = text_of(*atom);
       const bool alone = m.size() == 1 && coefficient == 1;
-      product += (product.empty() ? "" : "*") + (quotient && !alone ? "(" + text + ")" : text);
+      if (!product.empty()) product += '*';
+      product += quotient && !alone ? concat("(", text, ")") : text;
     }
     const bool negative = coefficient < 0;
     if (out.empty()) out += negative ? "-" : "";
@@ -184,7 +185,10 @@ std::string Dim::str() const {
 
 std::string str(const Shape& shape) {
   std::string out = "[";
-  for (size_t i = 0; i < shape.size(); ++i) out += (i ? "," : "") + shape[i].str();
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i != 0) out += ',';
+    out += shape[i].str();
+  }
   return out + "]";
 }
 
