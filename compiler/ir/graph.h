@@ -59,7 +59,8 @@ struct Node {
   TensorRef tensor_attribute(const std::string& key) const;  // null when absent
 };
 
-/// A fact the model assumes: at run time `a` must equal `b`. Checked by the runtime before the first step.
+/// A fact the model assumes: at run time `a` must equal `b`. Those of the outermost graph are checked by the runtime
+/// before the first step, those of a body whenever the body is about to run.
 struct DimConstraint {
   Dim a, b;
   std::string reason;  // "Add 'node': dimension 1 of its inputs"
@@ -70,7 +71,7 @@ class Graph {
   std::string name;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  std::vector<DimConstraint> constraints;  // only used on the outermost graph
+  std::vector<DimConstraint> constraints;
 
   Graph() = default;
   Graph(Graph&&) = default;

@@ -16,36 +16,31 @@ class NodeInference final : public InferContext {
     Graph& body = *node_->bodies.at(static_cast<size_t>(i));
     if (input_types.size() != body.inputs.size())
       fail(concat("body ", i, " takes ", body.inputs.size(), " inputs, not ", input_types.size()));
-    forget_types(body);
-    for (size_t k = 0; k < input_types.size(); ++k) set_type(body.value(body.inputs[k]), input_types[k]);
-    infer_nodes(body, *outermost_);
-    std::vector<Value> out;
-    for (ValueId v : body.outputs) out.push_back(body.value(v));
-    return out;
-  }
-
- private:
-  /// A body may be inferred several times with ever wider input types: nothing may be left from the time before.
-  static void forget_types(Graph& body) {
-    for (int64_t v = 0; v < body.value_count(); ++v) {
-      Value& value = body.value(ValueId(v));
-      if (value.is_constant()) continue;
-      value.shape.reset();
-      value.contents.reset();
-    }
-  }
-
-  static void set_type(Value& input, const Value& type) {
-    input.dtype = type.dtype;
-    input.shape = type.shape;
-    input.contents = type.contents;
-    const TensorRef& c = type.constant;
-    if (!input.contents && c && is_int(c->dtype()) && c->rank() <= 1 && c->elements() <= 64) {
-      const std::vector<int64_t> ints = c->to_ints();
-      input.contents = std::vector<Dim>(ints.begin(), ints.end());
-    }
+    return gcg::infer_body(body, input_types, *outermost_);
   }
 };
+
+/// A body may be inferred several times with ever wider input types: nothing may be left from the time before.
+void forget_types(Graph& body) {
+  body.constraints.clear();
+  for (int64_t v = 0; v < body.value_count(); ++v) {
+    Value& value = body.value(ValueId(v));
+    if (value.is_constant()) continue;
+    value.shape.reset();
+    value.contents.reset();
+  }
+}
+
+void set_type(Value& input, const Value& type) {
+  input.dtype = type.dtype;
+  input.shape = type.shape;
+  input.contents = type.contents;
+  const TensorRef& c = type.constant;
+  if (!input.contents && c && !is_float(c->dtype()) && c->rank() <= 1 && c->elements() <= 64) {
+    const std::vector<int64_t> ints = c->to_ints();
+    input.contents = std::vector<Dim>(ints.begin(), ints.end());
+  }
+}
 
 bool ranks_known(const Graph& graph, const Node& node) {
   for (ValueId in : node.inputs)
@@ -78,6 +73,28 @@ void infer_node(Graph& graph, NodeId id, Graph& outermost) {
   if (!node.op->infer || !(node.op->allows_unknown_rank || ranks_known(graph, node))) return;
   NodeInference context(graph, node, outermost);
   node.op->infer(context);
+}
+
+std::vector<Value> infer_body(Graph& body, const std::vector<Value>& input_types, Graph& outermost) {
+  const size_t outer_facts = outermost.constraints.size();
+  forget_types(body);
+  for (size_t i = 0; i < input_types.size(); ++i) set_type(body.value(body.inputs[i]), input_types[i]);
+  const auto keep_facts = [&] {
+    auto& facts = outermost.constraints;
+    const auto first = facts.begin() + static_cast<std::ptrdiff_t>(outer_facts);
+    body.constraints.assign(first, facts.end());
+    facts.erase(first, facts.end());
+  };
+  try {
+    infer_nodes(body, outermost);
+  } catch (...) {
+    keep_facts();
+    throw;
+  }
+  keep_facts();
+  std::vector<Value> out;
+  for (ValueId v : body.outputs) out.push_back(body.value(v));
+  return out;
 }
 
 void infer_graph(Graph& graph) { infer_nodes(graph, graph); }

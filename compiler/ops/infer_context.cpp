@@ -10,9 +10,6 @@ namespace {
 /// Longer integer tensors are data, not shapes; their elements are not tracked as expressions.
 constexpr int64_t kMaxContents = 4096;
 
-/// Symbols that were made for a node's data-dependent extents, so that inferring it again gives the same ones.
-constexpr const char* kSymbolsAttribute = "gart.symbols";
-
 std::string describe(const Value& v) {
   return concat(name_of(v.dtype), v.shape ? str(*v.shape) : std::string("[?]"));
 }
@@ -68,6 +65,13 @@ void InferContext::set_output(int i, DType dtype, Shape shape) {
   Value& v = graph_->value(node_->outputs[static_cast<size_t>(i)]);
   v.dtype = dtype;
   v.shape = std::move(shape);
+}
+
+void InferContext::set_output_unranked(int i, DType dtype) {
+  if (!has_output(i)) return;
+  Value& v = graph_->value(node_->outputs[static_cast<size_t>(i)]);
+  v.dtype = dtype;
+  v.shape.reset();
 }
 
 void InferContext::set_contents(int i, std::vector<Dim> contents) {

@@ -26,6 +26,10 @@ enum class OpKind : uint8_t {
   opaque,       // no lowering
 };
 
+/// The attribute that keeps the names of symbols made for a node's data-dependent extents, so that inferring the node again
+/// gives the same ones.
+constexpr const char* kSymbolsAttribute = "gart.symbols";
+
 /// Type and shape inference of one node. Inputs' ranks are known when `infer` is called (see `allows_unknown_rank`).
 class InferContext {
  public:
@@ -48,6 +52,8 @@ class InferContext {
   std::optional<std::vector<int64_t>> int_contents(int i) const;
 
   void set_output(int i, DType dtype, Shape shape);  // no-op for an omitted output
+  /// The dtype of an output whose rank depends on data.
+  void set_output_unranked(int i, DType dtype);
   void set_contents(int i, std::vector<Dim> contents);
 
   /// Normalises an axis in [-rank, rank) or fails with "axis 5 out of range [-3, 3)".

@@ -1,0 +1,140 @@
+// GraphProto -> Graph: names become value ids, model-local functions are inlined, captures of bodies become inputs.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "compiler/import/external_data.h"
+#include "compiler/import/import.h"
+#include "compiler/ir/graph.h"
+
+namespace gcg {
+
+using NodeProtos = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+using OpsetVersions = std::map<std::string, int64_t>;  // by domain
+
+/// The newest opset of ai.onnx whose operators are known here, and the oldest that is read.
+constexpr int64_t kNewestOpset = 27, kOldestOpset = 7;
+
+/// "ai.onnx" is another spelling of "".
+inline std::string normal_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
+
+/// The imported opsets by domain; fails when ai.onnx is outside what is known. `where`: "the model", "function 'f'".
+template <class Imports>
+OpsetVersions opset_versions(const Imports& imports, const std::string& where) {
+  OpsetVersions versions;
+  for (const auto& import : imports) versions[normal_domain(import.domain())] = import.version();
+  const auto onnx = versions.find("");
+  if (onnx != versions.end() && (onnx->second < kOldestOpset || onnx->second > kNewestOpset))
+    fail(where, " imports opset ", onnx->second, " of ai.onnx; opsets ", kOldestOpset, " to ", kNewestOpset,
+         " are read");
+  return versions;
+}
+
+/// What an ONNX attribute is here; a worded reason where it is nothing.
+struct ImportedAttribute {
+  std::optional<Attribute> value;
+  const onnx::GraphProto* graph = nullptr;  // the value of a graph attribute
+  std::string why;                          // "attribute 'x' is a sparse tensor"
+};
+
+/// A list of nodes with the meaning of its names' surroundings: the model's graph, or one call of a function.
+struct Environment {
+  OpsetVersions opsets;
+  std::string prefix;                                            // of node and value names: "call/"
+  std::map<std::string, const onnx::AttributeProto*> arguments;  // attributes of the function call, by name
+  std::map<std::string, std::string> renames;                    // a function's output -> the caller's name for it
+  std::vector<const onnx::FunctionProto*> calls;                 // functions being inlined, outermost first
+};
+
+/// A graph under construction. Values of the graph around it enter as captures, constants as constants.
+struct Body {
+  Graph& graph;
+  Body* outer = nullptr;
+  std::vector<ValueId>* captures = nullptr;  // values of `outer`, shared by all bodies of one node
+  std::map<ValueId, ValueId> from_outer = {};
+  std::set<std::string> reserved = {};  // names that inlined functions must leave free
+
+  ValueId enter(ValueId outer_value);
+};
+
+/// One space of names. A body's scope looks further in the scope around it, a function's does not.
+struct Scope {
+  Body& body;
+  const Environment& environment;
+  Scope* outer = nullptr;
+  const NodeProtos* nodes = nullptr;           // being imported, for messages
+  std::map<std::string, ValueId> values = {};  // an invalid id: an optional input the caller omitted
+
+  /// Null when no visible scope has the name.
+  const ValueId* find(const std::string& name);
+};
+
+class GraphImporter {
+ public:
+  GraphImporter(std::shared_ptr<const onnx::ModelProto> model, ExternalData external);
+
+  /// The model's graph; nothing is inferred yet. Nodes that are not supported are left out and their outputs untyped.
+  Graph import_graph();
+  /// Rows for what was left out.
+  std::vector<UnsupportedNode>& unsupported() { return unsupported_; }
+
+ private:
+  using FunctionKey = std::tuple<std::string, std::string, std::string>;  // domain, name, overload
+
+  // graph_importer.cpp
+  void import_inputs(Scope& scope, const onnx::GraphProto& graph);
+  void import_outputs(Scope& scope, const onnx::GraphProto& graph);
+  void import_initializers(Scope& scope, const onnx::GraphProto& graph);
+  void import_nodes(Scope& scope, const NodeProtos& nodes);
+  void define(Scope& scope, const std::string& name, ValueId value);
+  ValueId add_value(Scope& scope, const std::string& name, TensorRef constant = nullptr);
+  ValueId value_of(Scope& scope, const std::string& name, const std::string& reader, const onnx::NodeProto* node);
+
+  // import_node.cpp
+  void import_node(Scope& scope, const onnx::NodeProto& proto);
+  void import_constant(Scope& scope, const onnx::NodeProto& proto);
+  bool import_attributes(Scope& scope, const onnx::NodeProto& proto, Node& node);
+  void import_bodies(Scope& scope, const std::vector<const onnx::GraphProto*>& graphs, Node& node);
+  std::string why_not(Scope& scope, const onnx::NodeProto& proto) const;
+  void reject(Scope& scope, const onnx::NodeProto& proto, const std::string& why);
+  void reject_without_outputs(Scope& scope, const onnx::NodeProto& proto, const std::string& why);
+
+  // import_function.cpp
+  void collect_functions();
+  const onnx::FunctionProto* function_of(const onnx::NodeProto& proto) const;
+  void import_call(Scope& scope, const onnx::NodeProto& proto, const onnx::FunctionProto& function);
+  Environment call_environment(Scope& scope, const onnx::NodeProto& proto, const onnx::FunctionProto& function);
+
+  // import_attribute.cpp
+  ImportedAttribute import_attribute(const onnx::AttributeProto& proto, const std::string& node);
+
+  std::shared_ptr<const onnx::ModelProto> model_;
+  ExternalData external_;
+  OpsetVersions model_opsets_;
+  std::map<FunctionKey, const onnx::FunctionProto*> functions_;
+  std::map<const onnx::FunctionProto*, std::vector<onnx::AttributeProto>> defaults_;  // of functions' attributes
+  std::vector<UnsupportedNode> unsupported_;
+  int64_t node_count_ = 0;
+};
+
+/// The ONNX name of a node, or its first output's name where it has none, behind the environment's prefix.
+std::string node_name(const Environment& environment, const onnx::NodeProto& proto);
+
+/// Why `name`, read by the node at `reader` in `nodes`, is not there (yet): a cycle, a wrong order, or nobody makes it.
+std::string missing_value(const Scope& scope, const std::string& name, const onnx::NodeProto* reader);
+
+/// The elements of a length-delimited field that the ONNX headers at hand may be too old to know, each as its bytes.
+std::vector<std::string> field_bytes(const google::protobuf::Message& message, int number);
+
+/// Infers all of the graph; one row for each node whose inference fails. Nodes that read untyped values are passed
+/// over.
+void infer_imported(Graph& graph, const OpsetVersions& opsets, std::vector<UnsupportedNode>& unsupported);
+
+}  // namespace gcg

@@ -1,0 +1,68 @@
+#include "compiler/import/import.h"
+
+#include <onnx/onnx_pb.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+
+#include "compiler/import/graph_importer.h"
+#include "compiler/import/mapped_file.h"
+
+namespace gcg {
+namespace {
+
+constexpr int64_t kNewestIrVersion = 13;
+
+std::string hash_of(std::span<const uint8_t> bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  char text[33];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
+                static_cast<unsigned long long>(hash.low64));
+  return text;
+}
+
+std::shared_ptr<const onnx::ModelProto> parse(std::span<const uint8_t> bytes, const std::string& what) {
+  if (bytes.empty()) fail(what, " is empty");
+  if (bytes.size() > std::numeric_limits<int>::max())
+    fail(what, " has ", bytes.size(), " bytes; past 2 GiB a model must keep its weights in external files");
+  auto model = std::make_shared<onnx::ModelProto>();
+  if (!model->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    fail(what, " is not an ONNX model: its bytes are truncated, damaged or something else");
+  if (model->ir_version() <= 0 || !model->has_graph())
+    fail(what, " is not an ONNX model: it has no ", model->ir_version() <= 0 ? "IR version" : "graph");
+  if (model->ir_version() > kNewestIrVersion)
+    fail(what, " has IR version ", model->ir_version(), "; versions up to ", kNewestIrVersion, " are read");
+  if (model->opset_import_size() == 0) fail(what, " imports no opset");
+  return model;
+}
+
+ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& what, const std::string& folder) {
+  const auto model = parse(bytes, what);
+  GraphImporter importer(model, ExternalData(folder));
+  ImportedModel result;
+  result.graph = importer.import_graph();
+  infer_imported(result.graph, opset_versions(model->opset_import(), "the model"), importer.unsupported());
+  if (!importer.unsupported().empty()) throw UnsupportedModel(std::move(importer.unsupported()));
+  result.source_hash = hash_of(bytes);
+  result.producer = model->producer_name();
+  if (!model->producer_version().empty()) result.producer += " " + model->producer_version();
+  return result;
+}
+
+}  // namespace
+
+ImportedModel import_onnx(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return import_bytes(file->bytes(), path, folder.empty() ? "." : folder);
+}
+
+ImportedModel import_onnx(std::span<const uint8_t> bytes, const std::string& folder) {
+  return import_bytes(bytes, "the model", folder);
+}
+
+}  // namespace gcg

@@ -1,0 +1,26 @@
+// From an ONNX file to a Graph: parsing, model-local functions inlined, older opsets upgraded, types inferred.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "compiler/ir/graph.h"
+#include "compiler/support/unsupported.h"
+
+namespace gcg {
+
+struct ImportedModel {
+  Graph graph;
+  std::string source_hash;  // XXH3-128 of the model file's bytes, 32 hex digits
+  std::string producer;     // "pytorch 2.9.0"; empty where the model does not say
+};
+
+/// Reads a model. Weights stay where they are: in the parsed file or in mapped external files, which may only lie
+/// beneath the model's folder. Every value whose rank can be known is typed; `resolve_ranks` settles the others.
+/// Throws UnsupportedModel with all rows at once, or a CompileError of one sentence for a malformed model.
+ImportedModel import_onnx(const std::string& path);
+
+/// The same from bytes in memory. `folder` is where external files may lie; empty: the model must have none.
+ImportedModel import_onnx(std::span<const uint8_t> bytes, const std::string& folder = {});
+
+}  // namespace gcg

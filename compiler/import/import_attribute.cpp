@@ -1,0 +1,87 @@
+// AttributeProto -> Attribute.
+#include "compiler/import/graph_importer.h"
+#include "compiler/import/tensor_import.h"
+
+namespace gcg {
+namespace {
+
+using onnx::AttributeProto;
+
+/// The declared type, or for files that leave it out the type of the field that is set.
+AttributeProto::AttributeType type_of(const AttributeProto& a) {
+  if (a.type() != AttributeProto::UNDEFINED) return a.type();
+  if (a.has_f()) return AttributeProto::FLOAT;
+  if (a.has_i()) return AttributeProto::INT;
+  if (a.has_s()) return AttributeProto::STRING;
+  if (a.has_t()) return AttributeProto::TENSOR;
+  if (a.has_g()) return AttributeProto::GRAPH;
+  if (a.floats_size() > 0) return AttributeProto::FLOATS;
+  if (a.ints_size() > 0) return AttributeProto::INTS;
+  if (a.strings_size() > 0) return AttributeProto::STRINGS;
+  return AttributeProto::UNDEFINED;
+}
+
+}  // namespace
+
+ImportedAttribute GraphImporter::import_attribute(const AttributeProto& proto, const std::string& node) {
+  ImportedAttribute result;
+  const std::string what = concat("attribute '", proto.name(), "'");
+  switch (type_of(proto)) {
+    case AttributeProto::FLOAT:
+      result.value = static_cast<double>(proto.f());
+      break;
+    case AttributeProto::INT:
+      result.value = static_cast<int64_t>(proto.i());
+      break;
+    case AttributeProto::STRING:
+      result.value = proto.s();
+      break;
+    case AttributeProto::FLOATS:
+      result.value = std::vector<double>(proto.floats().begin(), proto.floats().end());
+      break;
+    case AttributeProto::INTS:
+      result.value = std::vector<int64_t>(proto.ints().begin(), proto.ints().end());
+      break;
+    case AttributeProto::STRINGS:
+      result.value = std::vector<std::string>(proto.strings().begin(), proto.strings().end());
+      break;
+    case AttributeProto::GRAPH:
+      result.graph = &proto.g();
+      break;
+    case AttributeProto::TENSOR:
+      if (const auto why = unsupported_dtype(proto.t().data_type()))
+        result.why = concat(what, ": ", *why);
+      else
+        result.value = TensorRef(
+            std::make_shared<Tensor>(import_tensor(proto.t(), concat(node, " ", proto.name()), model_, external_)));
+      break;
+    case AttributeProto::SPARSE_TENSOR:
+      result.why = what + " is a sparse tensor";
+      break;
+    default:
+      result.why = what + " is of a type that is not known";
+      break;
+  }
+  return result;
+}
+
+std::vector<std::string> field_bytes(const google::protobuf::Message& message, int number) {
+  const auto* field = message.GetDescriptor()->FindFieldByNumber(number);
+  const auto& reflection = *message.GetReflection();
+  std::vector<std::string> found;
+  if (field == nullptr) {
+    const auto& unknown = reflection.GetUnknownFields(message);
+    for (int i = 0; i < unknown.field_count(); ++i)
+      if (unknown.field(i).number() == number &&
+          unknown.field(i).type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
+        found.push_back(unknown.field(i).length_delimited());
+  } else if (field->is_repeated()) {
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i)
+      found.push_back(reflection.GetRepeatedMessage(message, field, i).SerializeAsString());
+  } else if (reflection.HasField(message, field)) {
+    found.push_back(reflection.GetString(message, field));
+  }
+  return found;
+}
+
+}  // namespace gcg

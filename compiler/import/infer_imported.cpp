@@ -1,0 +1,66 @@
+// Inference over the whole model that goes on after a failure, so that all failures are reported together.
+#include "compiler/import/graph_importer.h"
+#include "compiler/import/tensor_import.h"
+#include "compiler/ops/infer.h"
+#include "compiler/ops/op_def.h"
+
+namespace gcg {
+namespace {
+
+class Collector {
+ public:
+  Collector(Graph& outermost, const OpsetVersions& opsets, std::vector<UnsupportedNode>& rows)
+      : outermost_(outermost), opsets_(opsets), rows_(rows) {}
+
+  void run(Graph& graph) {
+    for (NodeId id : graph.order())
+      if (inputs_typed(graph, id)) infer(graph, id);
+  }
+
+ private:
+  static bool inputs_typed(const Graph& graph, NodeId id) {
+    for (ValueId input : graph.node(id).inputs)
+      if (input.valid() && graph.value(input).dtype == DType::undefined) return false;
+    return true;
+  }
+
+  void infer(Graph& graph, NodeId id) {
+    try {
+      infer_node(graph, id, outermost_);
+      check_sizes(graph, graph.node(id));
+    } catch (const InternalError&) {
+      throw;
+    } catch (const CompileError& error) {
+      const size_t before = rows_.size();
+      for (const auto& body : graph.node(id).bodies) run(*body);  // names the node inside, and further ones
+      if (rows_.size() == before) reject(graph.node(id), error.what());
+    }
+  }
+
+  static void check_sizes(const Graph& graph, const Node& node) {
+    for (ValueId output : node.outputs) {
+      if (!output.valid() || !graph.value(output).shape) continue;
+      const Value& value = graph.value(output);
+      std::vector<int64_t> extents;
+      for (const Dim& dim : *value.shape) extents.push_back(dim.is_constant() ? dim.constant() : 1);
+      checked_elements(extents, value.dtype, concat("its output '", value.name, "'"));
+    }
+  }
+
+  void reject(const Node& node, const std::string& why) {
+    const auto version = opsets_.find(node.op->domain);
+    rows_.push_back({node.name, node.op->name, node.op->domain, version == opsets_.end() ? 0 : version->second, why});
+  }
+
+  Graph& outermost_;
+  const OpsetVersions& opsets_;
+  std::vector<UnsupportedNode>& rows_;
+};
+
+}  // namespace
+
+void infer_imported(Graph& graph, const OpsetVersions& opsets, std::vector<UnsupportedNode>& unsupported) {
+  Collector(graph, opsets, unsupported).run(graph);
+}
+
+}  // namespace gcg

@@ -1,0 +1,246 @@
+#include "compiler/passes/resolve_ranks.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/ops/infer.h"
+#include "compiler/ops/op_def.h"
+#include "compiler/passes/inline_body.h"
+#include "compiler/support/unsupported.h"
+
+namespace gcg {
+namespace {
+
+/// Moving the rest of a graph into both branches doubles it; a chain of n such Ifs would make 2^n copies.
+constexpr int64_t kMostCopies = 200'000;
+
+bool is_if(const Node& node) { return node.op != nullptr && node.op == &op("If"); }
+
+std::optional<bool> known_condition(const Graph& graph, const Node& node) {
+  const Value& condition = graph.value(node.inputs[0]);
+  if (condition.constant) return condition.constant->at_int(0) != 0;
+  if (!condition.contents || condition.contents->empty() || !condition.contents->front().is_constant()) return {};
+  return condition.contents->front().constant() != 0;
+}
+
+bool unknown_rank(const Graph& graph, const Node& node) {
+  return std::any_of(node.outputs.begin(), node.outputs.end(),
+                     [&](ValueId id) { return id.valid() && !graph.value(id).shape; });
+}
+
+class Resolver {
+ public:
+  explicit Resolver(Graph& outermost) : outermost_(outermost) {}
+
+  /// Resolves `graph`, whose inputs are typed. Throws CompileError where it is ill-typed.
+  bool resolve(Graph& graph) {
+    bool changed = false;
+    for (bool again = true; again; changed |= again)
+      again = inline_known(graph) || resolve_bodies(graph) || move_rest(graph);
+    return changed;
+  }
+
+ private:
+  /// Inlines the Ifs whose conditions are known; true if there was one.
+  bool inline_known(Graph& graph) {
+    bool changed = false;
+    for (NodeId id : graph.order()) {
+      if (!is_if(graph.node(id))) continue;
+      const auto condition = known_condition(graph, graph.node(id));
+      if (!condition) continue;
+      inline_body(graph, id, *condition ? 0 : 1);
+      changed = true;
+    }
+    if (changed) reinfer(graph);
+    return changed;
+  }
+
+  /// Resolves inside the bodies; true if that changed one.
+  bool resolve_bodies(Graph& graph) {
+    bool changed = false;
+    for (NodeId id : graph.order())
+      for (size_t i = 0; i < graph.node(id).bodies.size(); ++i) changed |= resolve(*graph.node(id).bodies[i]);
+    if (changed) reinfer(graph);
+    return changed;
+  }
+
+  /// Moves what depends on the first If of unknown rank into its branches; true if there is one and it has dependants.
+  bool move_rest(Graph& graph) {
+    for (NodeId id : graph.order()) {
+      if (!is_if(graph.node(id)) || !unknown_rank(graph, graph.node(id))) continue;
+      const std::vector<NodeId> rest = dependants(graph, id);
+      if (rest.empty()) continue;
+      type_branches(graph, move_into(graph, id, rest));
+      reinfer(graph);
+      return true;
+    }
+    return false;
+  }
+
+  static std::vector<NodeId> dependants(const Graph& graph, NodeId root) {
+    std::set<ValueId> tainted(graph.node(root).outputs.begin(), graph.node(root).outputs.end());
+    tainted.erase(ValueId());
+    std::vector<NodeId> found;
+    for (NodeId id : graph.order()) {
+      const Node& node = graph.node(id);
+      if (std::none_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return tainted.count(v) != 0; }))
+        continue;
+      found.push_back(id);
+      for (ValueId output : node.outputs)
+        if (output.valid()) tainted.insert(output);
+    }
+    return found;
+  }
+
+  /// The values, neither constant nor made by `root` or `rest`, that `rest` reads.
+  static std::vector<ValueId> read_from_outside(const Graph& graph, NodeId root, const std::vector<NodeId>& rest) {
+    std::set<NodeId> inside(rest.begin(), rest.end());
+    inside.insert(root);
+    std::vector<ValueId> found;
+    for (NodeId id : rest)
+      for (ValueId v : graph.node(id).inputs)
+        if (v.valid() && !graph.value(v).is_constant() && inside.count(graph.value(v).producer) == 0 &&
+            std::find(found.begin(), found.end(), v) == found.end())
+          found.push_back(v);
+    return found;
+  }
+
+  NodeId move_into(Graph& graph, NodeId id, const std::vector<NodeId>& rest) {
+    copies_ += 2 * static_cast<int64_t>(rest.size());
+    if (copies_ > kMostCopies)
+      fail("If '", graph.node(id).name, "': too many values of the model have a rank that depends on data");
+    const std::vector<ValueId> outside = read_from_outside(graph, id, rest);
+    const std::vector<ValueId> outputs = outputs_of(graph, id, rest);
+    Node& node = graph.node(id);
+    for (auto& body : node.bodies) extend_body(graph, node, *body, outside, rest, outputs);
+    Node moved;
+    moved.op = node.op;
+    moved.name = node.name;
+    moved.inputs = node.inputs;
+    moved.inputs.insert(moved.inputs.end(), outside.begin(), outside.end());
+    moved.captures = node.captures + static_cast<int>(outside.size());
+    moved.bodies = std::move(node.bodies);
+    moved.outputs = outputs;
+    for (auto last = rest.rbegin(); last != rest.rend(); ++last) graph.erase_node(*last);
+    graph.erase_node(id);
+    for (ValueId output : outputs) graph.value(output).shape.reset();
+    return graph.add_node(std::move(moved));
+  }
+
+  /// The outputs of the graph that `root` or `rest` make, each once.
+  static std::vector<ValueId> outputs_of(const Graph& graph, NodeId root, const std::vector<NodeId>& rest) {
+    std::set<NodeId> inside(rest.begin(), rest.end());
+    inside.insert(root);
+    std::vector<ValueId> found;
+    for (ValueId v : graph.outputs)
+      if (inside.count(graph.value(v).producer) != 0 && std::find(found.begin(), found.end(), v) == found.end())
+        found.push_back(v);
+    return found;
+  }
+
+  static void extend_body(const Graph& graph, const Node& node, Graph& body, const std::vector<ValueId>& outside,
+                          const std::vector<NodeId>& rest, const std::vector<ValueId>& outputs) {
+    std::map<ValueId, ValueId> values;
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (node.outputs[i].valid()) values[node.outputs[i]] = body.outputs[i];
+    for (ValueId v : outside) {
+      Value input;
+      input.name = graph.value(v).name;
+      input.dtype = graph.value(v).dtype;
+      body.inputs.push_back(values[v] = body.add_value(std::move(input)));
+    }
+    copy_nodes(graph, rest, body, values);
+    body.outputs.clear();
+    for (ValueId v : outputs) body.outputs.push_back(values.at(v));
+  }
+
+  /// Infers and resolves both branches. One that is ill-typed becomes gart.Fail.
+  void type_branches(Graph& graph, NodeId id) {
+    std::string errors[2];
+    for (size_t i = 0; i < 2; ++i) {
+      try {
+        type_branch(graph, id, *graph.node(id).bodies[i]);
+      } catch (const InternalError&) {
+        throw;
+      } catch (const CompileError& error) {
+        errors[i] = error.what();
+      }
+    }
+    if (!errors[0].empty() && !errors[1].empty()) fail(errors[0]);
+    for (size_t i = 0; i < 2; ++i)
+      if (!errors[i].empty()) *graph.node(id).bodies[i] = failing_body(graph, id, i, errors[i]);
+  }
+
+  void type_branch(Graph& graph, NodeId id, Graph& body) {
+    const Node& node = graph.node(id);
+    std::vector<Value> types;
+    for (size_t i = node.inputs.size() - static_cast<size_t>(node.captures); i < node.inputs.size(); ++i)
+      types.push_back(graph.value(node.inputs[i]));
+    infer_body(body, types, outermost_);
+    resolve(body);
+  }
+
+  /// A body with the inputs of body `i` that fails with `message`; its outputs are typed like the other body's.
+  static Graph failing_body(const Graph& graph, NodeId id, size_t i, const std::string& message) {
+    const Graph& other = *graph.node(id).bodies[1 - i];
+    const Graph& ill_typed = *graph.node(id).bodies[i];
+    Graph body;
+    body.name = ill_typed.name;
+    for (ValueId v : ill_typed.inputs) {
+      Value input = ill_typed.value(v);
+      body.inputs.push_back(body.add_value(std::move(input)));
+    }
+    std::vector<int64_t> dtypes, ranks;
+    std::vector<std::string> extents;
+    for (ValueId v : other.outputs) {
+      dtypes.push_back(static_cast<int64_t>(other.value(v).dtype));
+      if (!other.value(v).shape) fail("If '", graph.node(id).name, "': ", message);
+      ranks.push_back(static_cast<int64_t>(other.value(v).shape->size()));
+      for (const Dim& extent : *other.value(v).shape) extents.push_back(extent.str());
+    }
+    const NodeId failure =
+        body.add_node(op("Fail", "gart"), graph.node(id).name, body.inputs, static_cast<int>(other.outputs.size()),
+                      {{"message", message}, {"dtypes", dtypes}, {"ranks", ranks}, {"extents", extents}});
+    body.outputs = body.node(failure).outputs;
+    return body;
+  }
+
+  void reinfer(Graph& graph) {
+    if (&graph == &outermost_) return infer_graph(graph);
+    std::vector<Value> types;
+    for (ValueId input : graph.inputs) types.push_back(graph.value(input));
+    infer_body(graph, types, outermost_);
+  }
+
+  Graph& outermost_;
+  int64_t copies_ = 0;
+};
+
+void collect_unknown(const Graph& graph, std::vector<UnsupportedNode>& rows) {
+  for (NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    const auto known = [&](ValueId v) {
+      return !v.valid() || (graph.value(v).shape && graph.value(v).dtype != DType::undefined);
+    };
+    if (std::all_of(node.inputs.begin(), node.inputs.end(), known))  // else a consequence of one further up
+      for (ValueId v : node.outputs)
+        if (!known(v)) {
+          rows.push_back({node.name, node.op->name, node.op->domain, 0,
+                          concat("the rank of its output '", graph.value(v).name, "' depends on data")});
+          break;
+        }
+    for (const auto& body : node.bodies) collect_unknown(*body, rows);
+  }
+}
+
+}  // namespace
+
+bool resolve_ranks(Graph& graph) {
+  const bool changed = Resolver(graph).resolve(graph);
+  std::vector<UnsupportedNode> rows;
+  collect_unknown(graph, rows);
+  if (!rows.empty()) throw UnsupportedModel(std::move(rows));
+  return changed;
+}
+
+}  // namespace gcg

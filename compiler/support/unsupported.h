@@ -1,0 +1,31 @@
+// What a model asks for and the compiler cannot do: one row per node, all rows in one error.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/support/error.h"
+
+namespace gcg {
+
+/// One thing of the model that cannot be compiled.
+struct UnsupportedNode {
+  std::string name;     // ONNX node name, or its first output's name where it has none
+  std::string op;       // op_type; "graph input" and "initializer" stand for themselves
+  std::string domain;   // "" is ai.onnx
+  int64_t version = 0;  // of the opset that the model imports for the domain; 0: none, or not known any more
+  std::string why;
+};
+
+/// Everything of a model that is not supported; what() is the whole table, one line per row.
+class UnsupportedModel : public CompileError {
+ public:
+  explicit UnsupportedModel(std::vector<UnsupportedNode> nodes);
+  const std::vector<UnsupportedNode>& nodes() const { return nodes_; }
+
+ private:
+  std::vector<UnsupportedNode> nodes_;
+};
+
+}  // namespace gcg
