@@ -1,0 +1,201 @@
+// BatchNormalization (inference), InstanceNormalization, GroupNormalization, LRN: x[N, C, spatial...] with one weight per
+// channel, or statistics over neighbouring channels.
+#include <cmath>
+
+#include "compiler/ops/op_support.h"
+#include "compiler/ops/ops.h"
+
+namespace gcg {
+namespace {
+
+Dim channels(const Shape& x) { return x.size() > 1 ? x[1] : Dim(1); }
+Expr channel_index(const std::vector<Expr>& at) { return at.size() > 1 ? at[1] : index(0); }
+int64_t channel_of(const Tensor& x, int64_t i) {
+  if (x.rank() < 2) return 0;
+  const int64_t inner = row_major_strides(x.shape())[1];
+  return i / inner % x.shape()[1];
+}
+
+void require_channel_vector(InferContext& ctx, int i) {
+  if (ctx.rank(i) != 1) ctx.fail(concat("input ", i, " must have one element per channel"));
+  ctx.require_equal(channels(ctx.shape(0)), ctx.shape(i)[0], concat("the channels and input ", i));
+}
+
+Expr epsilon_of(const Node& node, DType dtype) { return number(dtype, node.float_attribute("epsilon", 1e-5)); }
+
+// ---- BatchNormalization
+
+void infer_batch_norm(InferContext& ctx) {
+  if (ctx.node().int_attribute("training_mode", 0) != 0) ctx.fail("training_mode is not supported");
+  if (ctx.node().int_attribute("spatial", 1) == 0) ctx.fail("spatial=0 (one statistic per element) is not supported");
+  for (int i = 1; i < 5; ++i) require_channel_vector(ctx, i);
+  ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
+}
+
+Expr lower_batch_norm(LowerContext& ctx, int, const std::vector<Expr>& at) {
+  const std::vector<Expr> c = {channel_index(at)};
+  const Expr x = arithmetic_input(ctx, 0, at), variance = arithmetic_input(ctx, 4, c);
+  const Expr inverse = unary(UnaryOp::rsqrt, variance + epsilon_of(ctx.node(), variance->dtype));
+  const Expr factor = cast(x->dtype, arithmetic_input(ctx, 1, c)) * cast(x->dtype, inverse);
+  const Expr centred = x - cast(x->dtype, arithmetic_input(ctx, 3, c));
+  return as_output(ctx, 0, centred * factor + cast(x->dtype, arithmetic_input(ctx, 2, c)));
+}
+
+std::vector<Tensor> reference_batch_norm(ReferenceContext& ctx) {
+  const Tensor& x = *ctx.input(0);
+  const double epsilon = ctx.node().float_attribute("epsilon", 1e-5);
+  Tensor y(x.dtype(), x.shape());
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    const int64_t c = channel_of(x, i);
+    const double centred = x.at_double(i) - ctx.input(3)->at_double(c);
+    const double deviation = std::sqrt(ctx.input(4)->at_double(c) + epsilon);
+    y.set_double(i, centred / deviation * ctx.input(1)->at_double(c) + ctx.input(2)->at_double(c));
+  }
+  return {y};
+}
+
+// ---- GroupNormalization; InstanceNormalization is the case of one channel per group
+
+/// GroupNormalization-18 has one scale and bias per group, newer ones one per channel.
+void upgrade_group_norm(UpgradeContext& ctx) {
+  if (ctx.version < 21) ctx.node.attributes["scale_per_group"] = int64_t{1};
+}
+bool scale_per_group(const Node& node) { return node.int_attribute("scale_per_group", 0) != 0; }
+
+void infer_instance_norm(InferContext& ctx) {
+  if (ctx.rank(0) < 2) ctx.fail("the input must have a batch and a channel dimension");
+  require_channel_vector(ctx, 1);
+  require_channel_vector(ctx, 2);
+  ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
+}
+
+void infer_group_norm(InferContext& ctx) {
+  if (ctx.rank(0) < 2) ctx.fail("the input must have a batch and a channel dimension");
+  const int64_t groups = ctx.node().int_attribute("num_groups", 0);
+  const Dim c = ctx.shape(0)[1];
+  if (groups < 1 || (c.is_constant() && c.constant() % groups != 0)) {
+    ctx.fail(concat("num_groups is ", groups, ", it must divide the ", c.str(), " channels"));
+  }
+  for (int i = 1; i < 3; ++i) {
+    if (!scale_per_group(ctx.node())) require_channel_vector(ctx, i);
+    else if (ctx.rank(i) != 1 || !ctx.shape(i)[0].is(groups)) ctx.fail(concat("input ", i, " must have one element per group"));
+  }
+  ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
+}
+
+/// x[n, c] normalised over its group's channels and all of space, then scaled and shifted.
+Expr lower_grouped(LowerContext& ctx, const Dim& group_size, const std::vector<Expr>& at) {
+  const Expr size = extent(group_size), group = binary(BinaryOp::floor_div, at[1], size);
+  const auto member = [&](std::vector<Axis>& axes) {
+    Sweep s = sweep(ctx, ctx.input_shape(0), trailing_axes(static_cast<int64_t>(at.size()), 2), at);
+    axes = s.axes;
+    if (group_size.is(1)) return arithmetic_input(ctx, 0, s.index);
+    axes.insert(axes.begin(), ctx.fresh_axis(group_size));
+    s.index[1] = group * size + axis_ref(axes[0]);
+    return arithmetic_input(ctx, 0, s.index);
+  };
+  std::vector<Axis> mean_axes, variance_axes;
+  Expr body = member(mean_axes);
+  const Expr mean = mean_over(mean_axes, body);
+  body = member(variance_axes) - mean;
+  const Expr variance = mean_over(variance_axes, body * body);
+  const Expr inverse = unary(UnaryOp::rsqrt, variance + epsilon_of(ctx.node(), variance->dtype));
+  const std::vector<Expr> weight = {scale_per_group(ctx.node()) ? group : at[1]};
+  const Expr y = (arithmetic_input(ctx, 0, at) - mean) * inverse * arithmetic_input(ctx, 1, weight);
+  return as_output(ctx, 0, y + arithmetic_input(ctx, 2, weight));
+}
+
+Expr lower_instance_norm(LowerContext& ctx, int, const std::vector<Expr>& at) { return lower_grouped(ctx, 1, at); }
+
+Expr lower_group_norm(LowerContext& ctx, int, const std::vector<Expr>& at) {
+  return lower_grouped(ctx, floor_div(ctx.input_shape(0)[1], ctx.node().int_attribute("num_groups", 1)), at);
+}
+
+std::vector<Tensor> reference_grouped(ReferenceContext& ctx, int64_t groups) {
+  const Tensor& x = *ctx.input(0);
+  const double epsilon = ctx.node().float_attribute("epsilon", 1e-5);
+  const int64_t c = x.shape()[1], group_size = groups == 0 ? 0 : c / groups;
+  const int64_t area = x.elements() == 0 ? 0 : x.elements() / (x.shape()[0] * c), row = group_size * area;
+  Tensor y(x.dtype(), x.shape());
+  for (int64_t start = 0; start < x.elements(); start += row) {
+    double mean = 0, variance = 0;
+    for (int64_t i = 0; i < row; ++i) mean += x.at_double(start + i) / static_cast<double>(row);
+    for (int64_t i = 0; i < row; ++i) variance += std::pow(x.at_double(start + i) - mean, 2) / static_cast<double>(row);
+    for (int64_t i = start; i < start + row; ++i) {
+      const int64_t weight = scale_per_group(ctx.node()) ? channel_of(x, i) / group_size : channel_of(x, i);
+      const double normal = (x.at_double(i) - mean) / std::sqrt(variance + epsilon);
+      y.set_double(i, normal * ctx.input(1)->at_double(weight) + ctx.input(2)->at_double(weight));
+    }
+  }
+  return {y};
+}
+
+std::vector<Tensor> reference_instance_norm(ReferenceContext& ctx) { return reference_grouped(ctx, ctx.input(0)->shape()[1]); }
+std::vector<Tensor> reference_group_norm(ReferenceContext& ctx) {
+  return reference_grouped(ctx, ctx.node().int_attribute("num_groups", 1));
+}
+
+// ---- LRN: x / (bias + alpha / size * sum of squares of the `size` channels around)^beta
+
+struct LrnForm {
+  int64_t size, before;  // channels in the window, and how many of them lie before the centre
+  double alpha, beta, bias;
+};
+LrnForm lrn_form(const Node& node) {
+  const int64_t size = node.int_attribute("size", 1);
+  return {size, (size - 1) / 2, node.float_attribute("alpha", 1e-4), node.float_attribute("beta", 0.75),
+          node.float_attribute("bias", 1)};
+}
+
+void infer_lrn(InferContext& ctx) {
+  if (ctx.rank(0) < 2) ctx.fail("the input must have a batch and a channel dimension");
+  if (ctx.node().int_attribute("size", 0) < 1) ctx.fail("size must be at least 1");
+  ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
+}
+
+Expr lower_lrn(LowerContext& ctx, int, const std::vector<Expr>& at) {
+  const LrnForm form = lrn_form(ctx.node());
+  const Expr last = extent(ctx.input_shape(0)[1]) - index(1);
+  const Axis axis = ctx.fresh_axis(form.size);
+  const Expr c = at[1] + axis_ref(axis) - index(form.before);
+  const Expr inside = both(binary(BinaryOp::greater_equal, c, index(0)), binary(BinaryOp::less_equal, c, last));
+  std::vector<Expr> neighbour = at;
+  neighbour[1] = binary(BinaryOp::max, index(0), binary(BinaryOp::min, c, last));
+  const Expr n = arithmetic_input(ctx, 0, neighbour), x = arithmetic_input(ctx, 0, at);
+  const Expr squares = reduce(ReduceOp::sum, {axis}, select(inside, n * n, number(n->dtype, 0)));
+  const Expr base = number(x->dtype, form.bias) + number(x->dtype, form.alpha / static_cast<double>(form.size)) * squares;
+  return as_output(ctx, 0, binary(BinaryOp::div, x, binary(BinaryOp::pow, base, number(x->dtype, form.beta))));
+}
+
+std::vector<Tensor> reference_lrn(ReferenceContext& ctx) {
+  const LrnForm form = lrn_form(ctx.node());
+  const Tensor& x = *ctx.input(0);
+  Tensor y(x.dtype(), x.shape());
+  const int64_t inner = row_major_strides(x.shape())[1], channel_count = x.shape()[1];
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    const int64_t c = channel_of(x, i), first = c - form.before;
+    double squares = 0;
+    for (int64_t n = std::max<int64_t>(first, 0); n < std::min(first + form.size, channel_count); ++n) {
+      squares += std::pow(x.at_double(i + (n - c) * inner), 2);
+    }
+    const double base = form.bias + form.alpha / static_cast<double>(form.size) * squares;
+    y.set_double(i, x.at_double(i) / std::pow(base, form.beta));
+  }
+  return {y};
+}
+
+}  // namespace
+
+const OpDef op_BatchNormalization = {.name = "BatchNormalization", .since = 7, .min_inputs = 5, .max_inputs = 5,
+                                     .kind = OpKind::reduction, .infer = infer_batch_norm, .lower = lower_batch_norm,
+                                     .reference = reference_batch_norm};
+const OpDef op_InstanceNormalization = {.name = "InstanceNormalization", .since = 6, .min_inputs = 3, .max_inputs = 3,
+                                        .kind = OpKind::reduction, .infer = infer_instance_norm,
+                                        .lower = lower_instance_norm, .reference = reference_instance_norm};
+const OpDef op_GroupNormalization = {.name = "GroupNormalization", .since = 18, .min_inputs = 3, .max_inputs = 3,
+                                     .kind = OpKind::reduction, .upgrade = upgrade_group_norm, .infer = infer_group_norm,
+                                     .lower = lower_group_norm, .reference = reference_group_norm};
+const OpDef op_LRN = {.name = "LRN", .since = 1, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::reduction,
+                      .infer = infer_lrn, .lower = lower_lrn, .reference = reference_lrn};
+
+}  // namespace gcg

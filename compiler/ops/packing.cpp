@@ -1,0 +1,130 @@
+// gart.PackMatMul, gart.PackedMatMul, gart.PackConv: constants in the order in which kernels stream them.
+#include "compiler/ops/op_support.h"
+#include "compiler/ops/ops.h"
+#include "compiler/ops/packing.h"
+
+namespace gcg {
+namespace {
+
+// ---- PackMatMul: b[K, N] -> [ceil(N/columns), K, columns], the last panel padded with zeros
+
+int64_t columns_of(const Node& node) { return node.int_attribute("columns", kPanelColumns); }
+
+void infer_pack_matmul(InferContext& ctx) {
+  if (ctx.rank(0) != 2) ctx.fail("only a matrix can be packed");
+  const int64_t columns = columns_of(ctx.node());
+  ctx.set_output(0, ctx.dtype(0), {ceil_div(ctx.shape(0)[1], columns), ctx.shape(0)[0], columns});
+}
+
+std::vector<Tensor> reference_pack_matmul(ReferenceContext& ctx) {
+  const Tensor& b = *ctx.input(0);
+  const int64_t k = b.shape()[0], n = b.shape()[1], columns = columns_of(ctx.node()), panels = blocks_of(n, columns);
+  Tensor packed(b.dtype(), {panels, k, columns});
+  const auto size = static_cast<size_t>(size_of(b.dtype()));
+  for (int64_t panel = 0; panel < panels; ++panel) {
+    const int64_t first = panel * columns, used = std::min(columns, n - first);
+    for (int64_t row = 0; row < k; ++row) {
+      uint8_t* to = packed.mutable_data() + static_cast<size_t>((panel * k + row) * columns) * size;
+      std::memcpy(to, b.data() + static_cast<size_t>(row * n + first) * size, static_cast<size_t>(used) * size);
+    }
+  }
+  return {packed};
+}
+
+// ---- PackedMatMul: a[..., K] by a packed matrix -> [..., n]
+
+void infer_packed_matmul(InferContext& ctx) {
+  const Node& node = ctx.node();
+  const int64_t n = node.int_attribute("n", 0), k = node.int_attribute("k", 0), columns = columns_of(node);
+  if (ctx.rank(0) < 1) ctx.fail("the left operand must have at least one dimension");
+  if (ctx.shape(1) != Shape{blocks_of(n, columns), k, columns}) ctx.fail("the packed operand does not match n, k and columns");
+  ctx.require_equal(ctx.shape(0).back(), k, "the inner extents");
+  Shape shape = ctx.shape(0);
+  shape.back() = n;
+  ctx.set_output(0, ctx.dtype(0), shape);
+}
+
+Expr lower_packed_matmul(LowerContext& ctx, int, const std::vector<Expr>& at) {
+  const Expr columns = index(columns_of(ctx.node()));
+  const Axis k = ctx.fresh_axis(ctx.node().int_attribute("k", 0));
+  std::vector<Expr> a_index = at;
+  a_index.back() = axis_ref(k);
+  const Expr panel = binary(BinaryOp::floor_div, at.back(), columns), column = binary(BinaryOp::mod, at.back(), columns);
+  return reduce(ReduceOp::sum, {k}, ctx.input(0, a_index) * ctx.input(1, {panel, axis_ref(k), column}));
+}
+
+std::vector<Tensor> reference_packed_matmul(ReferenceContext& ctx) {
+  const Tensor &a = *ctx.input(0), &packed = *ctx.input(1);
+  const int64_t n = ctx.node().int_attribute("n", 0), k = ctx.node().int_attribute("k", 0), columns = columns_of(ctx.node());
+  std::vector<int64_t> shape = a.shape();
+  shape.back() = n;
+  Tensor y(a.dtype(), shape);
+  for (int64_t o = 0; o < y.elements(); ++o) {
+    const int64_t row = o / n, column = o % n;
+    double sum = 0;
+    for (int64_t i = 0; i < k; ++i) {
+      sum += a.at_double(row * k + i) * packed.at_double((column / columns * k + i) * columns + column % columns);
+    }
+    y.set_double(o, sum);
+  }
+  return {y};
+}
+
+// ---- PackConv: w[CO, CI/group, KH, KW]
+//   dense      [ceil(CO/32)][ceil(CI/16)][KH][KW][16][32]
+//   plain      [ceil(CO/32)][CI][KH][KW][32]               (its convolution reads NCHW)
+//   depthwise  [ceil(C/16)][KH][KW][16]
+
+bool is_depthwise(const Node& node) { return node.int_attribute("depthwise", 0) != 0; }
+bool is_plain(const Node& node) { return node.int_attribute("plain", 0) != 0; }
+
+void infer_pack_conv(InferContext& ctx) {
+  if (ctx.rank(0) != 4) ctx.fail("the weights must have two spatial dimensions");
+  const Shape& w = ctx.shape(0);
+  const Dim output_blocks = ceil_div(w[0], kWeightBlock);
+  Shape shape = {output_blocks, ceil_div(w[1], kChannelBlock), w[2], w[3], kChannelBlock, kWeightBlock};
+  if (is_plain(ctx.node())) shape = {output_blocks, w[1], w[2], w[3], kWeightBlock};
+  if (is_depthwise(ctx.node())) shape = {ceil_div(w[0], kChannelBlock), w[2], w[3], kChannelBlock};
+  ctx.set_output(0, ctx.dtype(0), shape);
+}
+
+std::vector<Tensor> reference_pack_conv(ReferenceContext& ctx) {
+  const Tensor& w = *ctx.input(0);
+  const int64_t outputs = w.shape()[0], inputs = w.shape()[1], kh = w.shape()[2], kw = w.shape()[3], taps = kh * kw;
+  const bool depthwise = is_depthwise(ctx.node()), plain = is_plain(ctx.node());
+  const int64_t output_blocks = blocks_of(outputs, kWeightBlock), input_blocks = blocks_of(inputs, kChannelBlock);
+  std::vector<int64_t> shape = {output_blocks, input_blocks, kh, kw, kChannelBlock, kWeightBlock};
+  if (plain) shape = {output_blocks, inputs, kh, kw, kWeightBlock};
+  if (depthwise) shape = {blocks_of(outputs, kChannelBlock), kh, kw, kChannelBlock};
+  Tensor packed(w.dtype(), shape);
+  const auto place = [&](int64_t co, int64_t ci, int64_t tap) {
+    if (depthwise) return (co / kChannelBlock * taps + tap) * kChannelBlock + co % kChannelBlock;
+    const int64_t block = co / kWeightBlock, lane = co % kWeightBlock;
+    if (plain) return ((block * inputs + ci) * taps + tap) * kWeightBlock + lane;
+    const int64_t row = (block * input_blocks + ci / kChannelBlock) * taps + tap;
+    return (row * kChannelBlock + ci % kChannelBlock) * kWeightBlock + lane;
+  };
+  const auto size = static_cast<size_t>(size_of(w.dtype()));
+  uint8_t* to = packed.mutable_data();
+  for (int64_t co = 0; co < outputs; ++co) {
+    for (int64_t ci = 0; ci < inputs; ++ci) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const auto from = static_cast<size_t>((co * inputs + ci) * taps + tap);
+        std::memcpy(to + static_cast<size_t>(place(co, ci, tap)) * size, w.data() + from * size, size);
+      }
+    }
+  }
+  return {packed};
+}
+
+}  // namespace
+
+const OpDef op_gart_PackMatMul = {.name = "PackMatMul", .domain = "gart", .min_inputs = 1, .max_inputs = 1,
+                                  .kind = OpKind::opaque, .infer = infer_pack_matmul, .reference = reference_pack_matmul};
+const OpDef op_gart_PackedMatMul = {.name = "PackedMatMul", .domain = "gart", .min_inputs = 2, .max_inputs = 2,
+                                    .kind = OpKind::contraction, .infer = infer_packed_matmul,
+                                    .lower = lower_packed_matmul, .reference = reference_packed_matmul};
+const OpDef op_gart_PackConv = {.name = "PackConv", .domain = "gart", .min_inputs = 1, .max_inputs = 1,
+                                .kind = OpKind::opaque, .infer = infer_pack_conv, .reference = reference_pack_conv};
+
+}  // namespace gcg

@@ -1,0 +1,208 @@
+// ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare.
+#include <cmath>
+#include <limits>
+
+#include "compiler/ops/op_support.h"
+#include "compiler/ops/ops.h"
+
+namespace gcg {
+namespace {
+
+enum class Form : uint8_t { sum, mean, max, min, prod, l1, l2, log_sum, log_sum_exp, sum_square };
+
+/// Which dimensions are reduced. Absent or empty axes mean all of them, or none with noop_with_empty_axes.
+std::vector<bool> reduced_axes(const Node& node, int64_t rank, const std::vector<int64_t>& axes) {
+  const bool all = axes.empty() && node.int_attribute("noop_with_empty_axes", 0) == 0;
+  std::vector<bool> reduced(static_cast<size_t>(rank), all);
+  for (int64_t a : axes) reduced[static_cast<size_t>(wrap_axis(a, rank))] = true;
+  return reduced;
+}
+
+bool keeps_dims(const Node& node) { return node.int_attribute("keepdims", 1) != 0; }
+
+void upgrade_reduce(UpgradeContext& ctx) { ctx.attribute_to_input("axes", 1); }
+
+template <Form form>
+void infer_contents(InferContext& ctx, const std::vector<bool>& reduced) {
+  if (form != Form::sum && form != Form::prod && form != Form::max && form != Form::min) return;
+  const auto contents = ctx.contents(0);
+  if (!contents || !is_int(ctx.dtype(0))) return;
+  if (reduced.empty() || !reduced[0]) return ctx.set_contents(0, *contents);
+  if (contents->empty() && (form == Form::max || form == Form::min)) return;
+  Dim result = form == Form::prod ? 1 : 0;
+  for (size_t i = 0; i < contents->size(); ++i) {
+    const Dim& d = (*contents)[i];
+    if (form == Form::sum) result = result + d;
+    else if (form == Form::prod) result = result * d;
+    else if (i == 0) result = d;
+    else result = form == Form::max ? max(result, d) : min(result, d);
+  }
+  ctx.set_contents(0, {result});
+}
+
+template <Form form>
+void infer_reduce(InferContext& ctx) {
+  std::vector<int64_t> axes;
+  if (ctx.has_input(1)) {
+    const auto known = ctx.int_contents(1);
+    if (!known) ctx.fail("the axes must be known at compile time");
+    for (int64_t a : *known) axes.push_back(ctx.axis(a, ctx.rank(0)));
+  }
+  const std::vector<bool> reduced = reduced_axes(ctx.node(), ctx.rank(0), axes);
+  Shape shape;
+  for (size_t d = 0; d < reduced.size(); ++d) {
+    if (!reduced[d]) shape.push_back(ctx.shape(0)[d]);
+    else if (keeps_dims(ctx.node())) shape.push_back(1);
+  }
+  if (ctx.dtype(0) == DType::boolean && form != Form::max && form != Form::min) ctx.fail("bool elements cannot be summed");
+  ctx.set_output(0, ctx.dtype(0), shape);
+  infer_contents<form>(ctx, reduced);
+}
+
+/// The type the form is computed in: forms with a root or a logarithm take integers through f64.
+template <Form form>
+DType compute_dtype(DType dtype) {
+  const bool transcendental = form == Form::l2 || form == Form::log_sum || form == Form::log_sum_exp;
+  return transcendental && !is_float(dtype) ? DType::f64 : arithmetic_dtype(dtype);
+}
+
+/// log(sum(exp(x - m))) + m with m the maximum, or 0 where the maximum is infinite.
+Expr log_sum_exp(LowerContext& ctx, DType dtype, const std::vector<bool>& reduced, const std::vector<Expr>& at) {
+  const Sweep first = sweep(ctx, ctx.input_shape(0), reduced, at), second = sweep(ctx, ctx.input_shape(0), reduced, at);
+  const Expr largest = reduce_over(ReduceOp::max, first.axes, cast(dtype, ctx.input(0, first.index)));
+  const Expr shift = select(unary(UnaryOp::is_inf, largest), number(dtype, 0), largest);
+  const Expr body = unary(UnaryOp::exp, cast(dtype, ctx.input(0, second.index)) - shift);
+  return unary(UnaryOp::log, reduce_over(ReduceOp::sum, second.axes, body)) + shift;
+}
+
+template <Form form>
+Expr lower_reduce(LowerContext& ctx, int, const std::vector<Expr>& output_index) {
+  const auto rank = static_cast<int64_t>(ctx.input_shape(0).size());
+  const auto axes = ctx.has_input(1) ? known_ints(ctx.input_value(1)) : std::vector<int64_t>{};
+  GCG_CHECK(axes, "reduction axes are not known");
+  const std::vector<bool> reduced = reduced_axes(ctx.node(), rank, *axes);
+  std::vector<Expr> at;
+  for (size_t d = 0, o = 0; d < reduced.size(); ++d) {
+    const bool present = !reduced[d] || keeps_dims(ctx.node());
+    at.push_back(present ? output_index[o] : index(0));
+    o += present;
+  }
+  const DType dtype = compute_dtype<form>(ctx.input_value(0).dtype);
+  if constexpr (form == Form::log_sum_exp) return as_output(ctx, 0, log_sum_exp(ctx, dtype, reduced, at));
+  const Sweep points_of = sweep(ctx, ctx.input_shape(0), reduced, at);
+  Expr x = cast(dtype, ctx.input(0, points_of.index));
+  ReduceOp op = ReduceOp::sum;
+  if (form == Form::max) op = dtype == DType::boolean ? ReduceOp::logical_or : ReduceOp::max;
+  if (form == Form::min) op = dtype == DType::boolean ? ReduceOp::logical_and : ReduceOp::min;
+  if (form == Form::prod) op = ReduceOp::prod;
+  if (form == Form::l1 && !is_unsigned_int(dtype)) x = unary(UnaryOp::abs, x);
+  if (form == Form::l2 || form == Form::sum_square) x = x * x;
+  Expr result = reduce_over(op, points_of.axes, x);
+  if (form == Form::mean) result = binary(BinaryOp::div, result, points(dtype, points_of.axes));
+  if (form == Form::l2) result = unary(UnaryOp::sqrt, result);
+  if (form == Form::log_sum) result = unary(UnaryOp::log, result);
+  return as_output(ctx, 0, result);
+}
+
+template <class T, class At>
+T extreme(bool largest, bool is_boolean, DType dtype, int64_t count, At at) {
+  constexpr bool real = std::is_same_v<T, double>;
+  T result{};
+  if (count == 0) {
+    if (real) return static_cast<T>(largest ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
+    const int64_t bits = size_of(dtype) * 8;
+    if (is_boolean) return static_cast<T>(largest ? 0 : 1);
+    if (std::is_same_v<T, uint64_t>) return largest ? T{0} : static_cast<T>(~uint64_t{0} >> (64 - bits));
+    const int64_t top = static_cast<int64_t>(~uint64_t{0} >> (65 - bits));
+    return static_cast<T>(largest ? -top - 1 : top);
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const T x = at(i);
+    if constexpr (real) {
+      if (std::isnan(x)) return x;
+    }
+    if (i == 0 || (largest ? x > result : x < result)) result = x;
+  }
+  return result;
+}
+
+template <Form form, class T, class At>
+T fold(int64_t count, At at) {
+  T sum = form == Form::prod ? T{1} : T{0};
+  for (int64_t i = 0; i < count; ++i) {
+    T x = at(i);
+    if constexpr (!std::is_same_v<T, uint64_t>) {
+      if (form == Form::l1) x = x < 0 ? -x : x;
+    }
+    if (form == Form::l2 || form == Form::sum_square) x = wrapping_mul(x, x);
+    sum = form == Form::prod ? wrapping_mul(sum, x) : wrapping_add(sum, x);
+  }
+  if constexpr (std::is_same_v<T, double>) {
+    if (form == Form::mean) return sum / static_cast<double>(count);
+    if (form == Form::l2) return std::sqrt(sum);
+    if (form == Form::log_sum) return std::log(sum);
+  } else if (form == Form::mean) {
+    return count == 0 ? T{0} : sum / static_cast<T>(count);
+  }
+  return sum;
+}
+
+template <class At>
+double fold_log_sum_exp(int64_t count, At at) {
+  double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+  for (int64_t i = 0; i < count; ++i) largest = std::max(largest, static_cast<double>(at(i)));
+  const double shift = std::isinf(largest) ? 0 : largest;
+  for (int64_t i = 0; i < count; ++i) sum += std::exp(static_cast<double>(at(i)) - shift);
+  return std::log(sum) + shift;
+}
+
+template <Form form>
+std::vector<Tensor> reference_reduce(ReferenceContext& ctx) {
+  const Tensor& x = *ctx.input(0);
+  const std::vector<int64_t> axes = ctx.input_count() > 1 && ctx.input(1) ? ctx.input(1)->to_ints() : std::vector<int64_t>{};
+  const std::vector<bool> reduced = reduced_axes(ctx.node(), x.rank(), axes);
+  std::vector<int64_t> shape;
+  for (size_t d = 0; d < reduced.size(); ++d) {
+    if (!reduced[d]) shape.push_back(x.shape()[d]);
+    else if (keeps_dims(ctx.node())) shape.push_back(1);
+  }
+  Tensor y(x.dtype(), shape);
+  const SplitOffsets offsets = split_offsets(x.shape(), reduced);
+  const auto count = static_cast<int64_t>(offsets.swept.size());
+  with_number_type(compute_dtype<form>(x.dtype()), [&]<class T>() {
+    for (size_t o = 0; o < offsets.kept.size(); ++o) {
+      const auto at = [&](int64_t i) { return get<T>(x, offsets.kept[o] + offsets.swept[static_cast<size_t>(i)]); };
+      T result;
+      if constexpr (form == Form::max || form == Form::min) {
+        result = extreme<T>(form == Form::max, x.dtype() == DType::boolean, x.dtype(), count, at);
+      } else if constexpr (form == Form::log_sum_exp) {
+        result = static_cast<T>(fold_log_sum_exp(count, at));
+      } else {
+        result = fold<form, T>(count, at);
+      }
+      put<T>(y, static_cast<int64_t>(o), result);
+    }
+  });
+  return {y};
+}
+
+template <Form form>
+constexpr OpDef reduce_op(const char* name) {
+  return {.name = name, .since = 1, .min_inputs = 1, .max_inputs = 2, .kind = OpKind::reduction, .upgrade = upgrade_reduce,
+          .infer = infer_reduce<form>, .lower = lower_reduce<form>, .reference = reference_reduce<form>};
+}
+
+}  // namespace
+
+const OpDef op_ReduceSum = reduce_op<Form::sum>("ReduceSum");
+const OpDef op_ReduceMean = reduce_op<Form::mean>("ReduceMean");
+const OpDef op_ReduceMax = reduce_op<Form::max>("ReduceMax");
+const OpDef op_ReduceMin = reduce_op<Form::min>("ReduceMin");
+const OpDef op_ReduceProd = reduce_op<Form::prod>("ReduceProd");
+const OpDef op_ReduceL1 = reduce_op<Form::l1>("ReduceL1");
+const OpDef op_ReduceL2 = reduce_op<Form::l2>("ReduceL2");
+const OpDef op_ReduceLogSum = reduce_op<Form::log_sum>("ReduceLogSum");
+const OpDef op_ReduceLogSumExp = reduce_op<Form::log_sum_exp>("ReduceLogSumExp");
+const OpDef op_ReduceSumSquare = reduce_op<Form::sum_square>("ReduceSumSquare");
+
+}  // namespace gcg

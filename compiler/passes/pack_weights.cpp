@@ -1,0 +1,47 @@
+#include "compiler/passes/pack_weights.h"
+
+#include <map>
+
+#include "compiler/ops/infer.h"
+#include "compiler/ops/op_def.h"
+#include "compiler/ops/packing.h"
+
+namespace gcg {
+namespace {
+
+/// Below this many elements a whole matrix stays in the L1 cache and strides cost nothing.
+constexpr int64_t kLeastElements = 4096;
+
+bool worth_packing(const Value& b) {
+  return b.is_constant() && b.dtype == DType::f32 && b.constant->rank() == 2 && b.constant->elements() >= kLeastElements;
+}
+
+bool pack(Graph& graph, Graph& outermost) {
+  const OpDef &matmul = op("MatMul"), &pack_op = op("PackMatMul", "gart"), &packed_op = op("PackedMatMul", "gart");
+  std::map<ValueId, ValueId> packed;  // a matrix that several products share is packed once
+  bool changed = false;
+  for (NodeId id : graph.order()) {
+    for (const auto& body : graph.node(id).bodies) changed |= pack(*body, outermost);
+    if (graph.node(id).op != &matmul) continue;
+    const ValueId b = graph.node(id).inputs[1];
+    if (!worth_packing(graph.value(b))) continue;
+    if (packed.count(b) == 0) {
+      const NodeId packing = graph.add_node(pack_op, graph.value(b).name, {b}, 1, {{"columns", kPanelColumns}});
+      infer_node(graph, packing, outermost);
+      packed[b] = graph.node(packing).outputs[0];
+    }
+    const std::vector<int64_t>& shape = graph.value(b).constant->shape();
+    Node& node = graph.node(id);
+    node.op = &packed_op;
+    node.inputs[1] = packed[b];
+    node.attributes = {{"k", shape[0]}, {"n", shape[1]}, {"columns", kPanelColumns}};
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool pack_weights(Graph& graph, const Target&) { return pack(graph, graph); }
+
+}  // namespace gcg
