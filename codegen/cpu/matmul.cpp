@@ -1,0 +1,211 @@
+// C = epilogue(A * B): the loop over tasks, their operands, and the epilogue that stores the result.
+#include "codegen/cpu/emit.h"
+#include "codegen/cpu/expr_emitter.h"
+#include "codegen/cpu/function_builder.h"
+#include "codegen/cpu/matmul_pack.h"
+#include "codegen/cpu/matmul_plan.h"
+#include "codegen/cpu/matmul_tile.h"
+
+namespace gcg::cpu {
+namespace {
+
+constexpr int64_t cache_line = 64;
+constexpr int64_t stream_ahead = 4096;  // bytes fetched ahead when every panel is used once
+constexpr int epilogue_vectors = 3;     // side by side, to hide the latency of the epilogue's arithmetic
+
+class MatMulEmitter {
+ public:
+  MatMulEmitter(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul)
+      : f_(f), ir_(f.ir()), kernel_(kernel), matmul_(matmul), plan_(plan_matmul(matmul, f.target())), expr_(f) {}
+
+  KernelEmission emit() {
+    f_.if_then(ir_.CreateICmpSLT(f_.task_begin(), f_.task_end()), [&] {
+      m_ = f_.dim(matmul_.m.extent);
+      k_ = f_.dim(matmul_.k.extent);
+      tiles_ = f_.dim(plan_.tiles);
+      // Heights differ by one at most: the first `taller_` tiles have height_ + 1 rows.
+      height_ = ir_.CreateSDiv(m_, tiles_);
+      taller_ = ir_.CreateSRem(m_, tiles_);
+      prepare_prefetch();
+      llvm::Value* last = ir_.CreateSDiv(ir_.CreateSub(f_.task_end(), f_.i64(1)), tiles_);
+      f_.for_loop(ir_.CreateSDiv(f_.task_begin(), tiles_), ir_.CreateAdd(last, f_.i64(1)), f_.i64(1),
+                  [&](llvm::Value* group) { panel(group); });
+    });
+    return {plan_.tasks(), plan_.scratch_bytes(matmul_.k.extent), plan_.note()};
+  }
+
+ private:
+  /// A (batch entry, panel) pair: its tasks are the row tiles.
+  struct Group {
+    llvm::Value* panel = nullptr;
+    std::vector<llvm::Value*> batch;  // coordinates
+  };
+
+  bool packed() const { return plan_.source == MatMulPlan::Source::packed; }
+  llvm::Value* smin(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
+  llvm::Value* smax(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
+
+  /// Constant panels are outermost, so that each is streamed from memory once; a strided B belongs to its batch entry.
+  Group locate(llvm::Value* group) {
+    Group result;
+    llvm::Value* inner = f_.dim(packed() ? plan_.entries : plan_.panels);
+    llvm::Value* outer_index = ir_.CreateSDiv(group, inner);
+    llvm::Value* inner_index = ir_.CreateSRem(group, inner);
+    result.panel = packed() ? outer_index : inner_index;
+    llvm::Value* entry = packed() ? inner_index : outer_index;
+    result.batch.resize(matmul_.batch.size());
+    for (size_t i = matmul_.batch.size(); i-- > 0;) {
+      llvm::Value* extent = f_.dim(matmul_.batch[i].extent);
+      result.batch[i] = i == 0 ? entry : ir_.CreateSRem(entry, extent);
+      entry = ir_.CreateSDiv(entry, extent);
+    }
+    return result;
+  }
+
+  llvm::Value* address(const MatrixView& view, const Group& group) {
+    llvm::Value* offset = f_.dim(view.offset);
+    for (size_t i = 0; i < group.batch.size(); ++i) {
+      offset = ir_.CreateAdd(offset, ir_.CreateMul(group.batch[i], f_.dim(view.batch_strides[i])));
+    }
+    return f_.element_address(f_.operand(view.operand), DType::f32, offset);
+  }
+
+  llvm::Value* packed_panel(llvm::Value* panel) {
+    llvm::Value* floats = ir_.CreateMul(k_, f_.i64(plan_.panel_columns));
+    return f_.element_address(f_.operand(matmul_.b.operand), DType::f32, ir_.CreateMul(panel, floats));
+  }
+
+  void panel(llvm::Value* group) {
+    const Group g = locate(group);
+    llvm::Value* column = ir_.CreateMul(g.panel, f_.i64(plan_.panel_columns));
+    llvm::Value* columns = smin(ir_.CreateSub(f_.dim(matmul_.n.extent), column), f_.i64(plan_.panel_columns));
+    RowTile tile;
+    tile.k = k_;
+    tile.sums = f_.scratch();
+    tile.a_row_stride = matmul_.a.row_stride;
+    tile.a_column_stride = matmul_.a.column_stride;
+    read_b(g, column, columns, tile);
+    llvm::Value* a = address(matmul_.a, g);
+    llvm::Value* first_task = ir_.CreateMul(group, tiles_);
+    llvm::Value* first = smax(ir_.CreateSub(f_.task_begin(), first_task), f_.i64(0));
+    llvm::Value* end = smin(ir_.CreateSub(f_.task_end(), first_task), tiles_);
+    start_prefetch(group, ir_.CreateAdd(first_task, tiles_), tile);
+    f_.for_loop(first, end, f_.i64(1), {tile.prefetch}, [&](llvm::Value* t, const FunctionBuilder::Values& carried) {
+      llvm::Value* rows = ir_.CreateAdd(height_, ir_.CreateZExt(ir_.CreateICmpSLT(t, taller_), ir_.getInt64Ty()));
+      llvm::Value* row = ir_.CreateAdd(ir_.CreateMul(t, height_), smin(t, taller_));
+      tile.a = f_.element_address(a, DType::f32, ir_.CreateMul(row, f_.dim(matmul_.a.row_stride)));
+      tile.prefetch = carried[0];
+      emit_row_tile(f_, plan_, matmul_.n.extent, rows, columns, tile);
+      epilogue(g, row, rows, column, columns, tile.sums);
+      return FunctionBuilder::Values{ir_.CreateGEP(ir_.getInt8Ty(), carried[0], prefetch_advance_)};
+    });
+  }
+
+  void read_b(const Group& g, llvm::Value* column, llvm::Value* columns, RowTile& tile) {
+    tile.b_row_stride = plan_.panel_columns;
+    if (packed()) {
+      tile.b = packed_panel(g.panel);
+    } else if (plan_.source == MatMulPlan::Source::in_place) {
+      tile.b = f_.element_address(address(matmul_.b, g), DType::f32, column);
+      tile.b_row_stride = matmul_.b.row_stride;
+    } else {
+      tile.b = f_.element_address(f_.scratch(), DType::f32, f_.i64(plan_.sums()));
+      emit_pack_panel(f_, plan_, matmul_.b, matmul_.k.extent, address(matmul_.b, g), column, columns, tile.b);
+    }
+  }
+
+  // Prefetch. With several row tiles, their passes over one panel together fetch the next one of this thread; with one
+  // tile, every panel is read once and fetching runs a fixed distance ahead.
+
+  void prepare_prefetch() {
+    const int64_t lines = 4 * plan_.panel_columns * size_of(DType::f32) / cache_line;
+    const int64_t passes = plan_.panel_vectors() / plan_.widest(plan_.heights.back());
+    if (plan_.prefetch_lines) {
+      lines_ = f_.i64(*plan_.prefetch_lines);
+    } else {
+      llvm::Value* shared = f_.dim(ceil_div(lines, max(plan_.tiles * passes, 1)));
+      lines_ = ir_.CreateSelect(ir_.CreateICmpSGT(tiles_, f_.i64(1)), shared, f_.i64(lines));
+    }
+    llvm::Value* periods = f_.dim(ceil_div(matmul_.k.extent, 4));
+    llvm::Value* bytes = ir_.CreateMul(ir_.CreateMul(periods, lines_), f_.i64(cache_line));
+    prefetch_step_ = ir_.CreateSelect(ir_.CreateICmpSGT(tiles_, f_.i64(1)), bytes, f_.i64(0));
+    prefetch_advance_ = ir_.CreateMul(prefetch_step_, f_.i64(passes));
+  }
+
+  void start_prefetch(llvm::Value* group, llvm::Value* next_task, RowTile& tile) {
+    tile.prefetch_lines = lines_;
+    tile.prefetch_step = prefetch_step_;
+    tile.prefetch = tile.b;
+    if (!packed()) return;
+    llvm::Value* more = ir_.CreateICmpSLT(next_task, f_.task_end());
+    llvm::Value* next_group = ir_.CreateSelect(more, ir_.CreateAdd(group, f_.i64(1)), group);
+    llvm::Value* next = packed_panel(ir_.CreateSDiv(next_group, f_.dim(plan_.entries)));
+    llvm::Value* ahead = ir_.CreateConstGEP1_64(ir_.getInt8Ty(), tile.b, static_cast<uint64_t>(stream_ahead));
+    tile.prefetch = ir_.CreateSelect(ir_.CreateICmpSGT(tiles_, f_.i64(1)), next, ahead);
+  }
+
+  // Epilogue: row by row from the sums, vectors along n.
+
+  void epilogue(const Group& g, llvm::Value* row, llvm::Value* rows, llvm::Value* column, llvm::Value* columns,
+                llvm::Value* sums) {
+    Point point;
+    for (size_t i = 0; i < g.batch.size(); ++i) point.axes[matmul_.batch[i].id] = g.batch[i];
+    point.lane_axis = matmul_.n.id;
+    point.lanes = plan_.lanes;
+    f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](llvm::Value* r) {
+      point.axes[matmul_.m.id] = ir_.CreateAdd(row, r);
+      llvm::Value* base = f_.element_address(sums, DType::f32, ir_.CreateMul(r, f_.i64(plan_.panel_columns)));
+      auto vector = [&](llvm::Value* place, llvm::Value* mask) {
+        point.axes[matmul_.n.id] = ir_.CreateAdd(column, place);
+        point.accumulator = f_.load(base, DType::f32, place, plan_.lanes);
+        point.mask = mask;
+        expr_.store(matmul_.result, matmul_.index, matmul_.epilogue, point);
+      };
+      llvm::Value* whole = ir_.CreateAnd(columns, f_.i64(-plan_.lanes));
+      whole_vectors(whole, vector);
+      const Dim& n = matmul_.n.extent;
+      if (n.is_constant() && n.constant() % plan_.lanes == 0) return;
+      f_.if_then(ir_.CreateICmpSLT(whole, columns),
+                 [&] { vector(whole, f_.first_lanes(ir_.CreateSub(columns, whole), plan_.lanes)); });
+    });
+  }
+
+  /// vector(place) for all places in [0, end), a few side by side where there are so many.
+  void whole_vectors(llvm::Value* end, const std::function<void(llvm::Value*, llvm::Value*)>& vector) {
+    const Dim& n = matmul_.n.extent;
+    int together = std::min(epilogue_vectors, plan_.panel_vectors());
+    if (n.is_constant()) together = std::min(together, std::max(1, static_cast<int>(n.constant()) / plan_.lanes));
+    llvm::Value* step = f_.i64(together * plan_.lanes);
+    llvm::Value* end_together = ir_.CreateMul(ir_.CreateSDiv(end, step), step);
+    f_.for_loop(f_.i64(0), end_together, step, [&](llvm::Value* place) {
+      for (int v = 0; v < together; ++v) vector(ir_.CreateAdd(place, f_.i64(v * plan_.lanes)), nullptr);
+    });
+    const bool always_together = n.is_constant() && n.constant() % (together * plan_.lanes) == 0 &&
+                                 plan_.panel_vectors() % together == 0;
+    if (together == 1 || always_together) return;
+    f_.for_loop(end_together, end, f_.i64(plan_.lanes), [&](llvm::Value* place) { vector(place, nullptr); });
+  }
+
+  FunctionBuilder& f_;
+  llvm::IRBuilder<>& ir_;
+  const Kernel& kernel_;
+  const MatMulKernel& matmul_;
+  MatMulPlan plan_;
+  ExprEmitter expr_;
+  llvm::Value* m_ = nullptr;
+  llvm::Value* k_ = nullptr;
+  llvm::Value* tiles_ = nullptr;
+  llvm::Value* height_ = nullptr;
+  llvm::Value* taller_ = nullptr;
+  llvm::Value* lines_ = nullptr;
+  llvm::Value* prefetch_step_ = nullptr;
+  llvm::Value* prefetch_advance_ = nullptr;
+};
+
+}  // namespace
+
+KernelEmission emit_matmul_kernel(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul) {
+  return MatMulEmitter(f, kernel, matmul).emit();
+}
+
+}  // namespace gcg::cpu

@@ -1,0 +1,15 @@
+// Packing one panel of a strided B at run time.
+#pragma once
+
+#include "codegen/cpu/function_builder.h"
+#include "codegen/cpu/matmul_plan.h"
+
+namespace gcg::cpu {
+
+/// Emits panel[k][j] = b[k * row_stride + (column + j) * column_stride] for all k and j < `columns`, rounded up to
+/// whole vectors; lanes past `columns` repeat the last column. `panel` has ceil(K / lanes) * lanes rows of
+/// plan.panel_columns floats: the rows past K are overwritten with anything.
+void emit_pack_panel(FunctionBuilder& f, const MatMulPlan& plan, const MatrixView& view, const Dim& k, llvm::Value* b,
+                     llvm::Value* column, llvm::Value* columns, llvm::Value* panel);
+
+}  // namespace gcg::cpu

@@ -1,0 +1,80 @@
+#include "codegen/cpu/matmul_plan.h"
+
+#include <algorithm>
+
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+constexpr int64_t default_panel_columns = 48;
+constexpr int64_t line_floats = 16;
+
+/// Registers that hold sums: AVX-512 9x3 + 3 columns + 1 broadcast of 32, AVX2 6x2 + 2 + 1 of 16, NEON 8x3 + 3 + 1 of 32.
+int accumulator_registers(const CpuTarget& target) {
+  return target.isa == Isa::avx512 ? 27 : target.isa == Isa::avx2 ? 12 : 24;
+}
+
+int tallest_tile(const CpuTarget& target) { return target.isa == Isa::avx512 ? 9 : target.isa == Isa::avx2 ? 6 : 8; }
+
+std::vector<int> possible_heights(const Dim& m, int tallest) {
+  std::vector<int> heights;
+  if (m.is_constant()) {
+    if (m.constant() <= 0) return {1};
+    const int64_t tiles = (m.constant() + tallest - 1) / tallest;
+    heights.push_back(static_cast<int>(m.constant() / tiles));
+    if (m.constant() % tiles != 0) heights.push_back(heights.front() + 1);
+  } else {
+    for (int rows = 1; rows <= tallest; ++rows) heights.push_back(rows);
+  }
+  return heights;
+}
+
+}  // namespace
+
+int MatMulPlan::widest(int rows) const {
+  for (int vectors = panel_vectors(); vectors > 1; --vectors) {
+    if (panel_vectors() % vectors == 0 && rows * vectors <= accumulators) return vectors;
+  }
+  return 1;
+}
+
+Dim MatMulPlan::scratch_bytes(const Dim& k) const {
+  const Dim panel = source == Source::copied ? ceil_div(k, lanes) * lanes * panel_columns : Dim(0);
+  return (panel + sums()) * size_of(DType::f32);
+}
+
+std::string MatMulPlan::note() const {
+  const char* sources[] = {"packed panels", "panels packed by each thread", "B in place"};
+  std::string rows = std::to_string(heights.back());
+  if (heights.size() > 1) rows = std::to_string(heights.front()) + ".." + rows;
+  return concat(rows, "x", widest(heights.back()) * lanes, ", ", sources[static_cast<int>(source)]);
+}
+
+MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target) {
+  MatMulPlan plan;
+  plan.lanes = target.lanes(DType::f32);
+  plan.accumulators = accumulator_registers(target);
+  plan.tallest = tallest_tile(target);
+  plan.panel_columns = matmul.packed_columns > 0 ? matmul.packed_columns : default_panel_columns;
+  GCG_CHECK(plan.panel_columns % plan.lanes == 0, "matmul panels of ", plan.panel_columns, " columns for vectors of ", plan.lanes);
+  if (matmul.packed_columns == 0) {
+    plan.source = matmul.b.column_stride.is(1) ? MatMulPlan::Source::in_place : MatMulPlan::Source::copied;
+  }
+  plan.heights = possible_heights(matmul.m.extent, plan.tallest);
+  plan.tiles = ceil_div(matmul.m.extent, plan.tallest);
+  plan.panels = ceil_div(matmul.n.extent, plan.panel_columns);
+  plan.entries = 1;
+  for (const Axis& axis : matmul.batch) plan.entries = plan.entries * axis.extent;
+  if (plan.source != MatMulPlan::Source::packed) {
+    plan.prefetch_lines = 0;
+  } else if (plan.tiles.is_constant()) {
+    // Four k steps use panel_columns / 4 lines; the passes over this panel share the fetching of the next one.
+    const int64_t lines = 4 * plan.panel_columns / line_floats;
+    const int64_t passes = std::max<int64_t>(1, plan.tiles.constant()) * (plan.panel_vectors() / plan.widest(plan.heights.back()));
+    plan.prefetch_lines = plan.tiles.constant() <= 1 ? lines : (lines + passes - 1) / passes;
+  }
+  return plan;
+}
+
+}  // namespace gcg::cpu

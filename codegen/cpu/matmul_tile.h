@@ -1,0 +1,31 @@
+// The sums of one row tile over one panel of columns, by calls of micro kernels.
+#pragma once
+
+#include "codegen/cpu/function_builder.h"
+#include "codegen/cpu/matmul_plan.h"
+#include "codegen/cpu/microkernel.h"
+
+namespace gcg::cpu {
+
+/// Operands of a row tile, at its first row and its panel's first column. Strides in elements.
+struct RowTile {
+  llvm::Value* a = nullptr;
+  llvm::Value* b = nullptr;
+  llvm::Value* sums = nullptr;            // [rows][panel_columns], aligned to a vector
+  llvm::Value* k = nullptr;
+  llvm::Value* prefetch = nullptr;
+  llvm::Value* prefetch_lines = nullptr;  // every fourth k step, in each pass over the panel
+  llvm::Value* prefetch_step = nullptr;   // bytes from one pass to the next
+  Dim a_row_stride, a_column_stride, b_row_stride;
+};
+
+/// Emits sums = A * B for `rows` (one of plan.heights) and the panel's `columns` columns; `n` is the extent they are
+/// counted from: which panels can be narrower than panel_columns follows from it.
+void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llvm::Value* rows, llvm::Value* columns,
+                   const RowTile& tile);
+
+/// Emits body(key) for the one of `keys` that `value` equals.
+void emit_cases(FunctionBuilder& f, llvm::Value* value, const std::vector<int>& keys,
+                const std::function<void(int)>& body);
+
+}  // namespace gcg::cpu

@@ -1,0 +1,225 @@
+#include "codegen/cpu/microkernel.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <string>
+#include <vector>
+
+namespace gcg::cpu {
+namespace {
+
+constexpr int64_t float_bytes = 4;
+constexpr int64_t cache_line = 64;
+constexpr int64_t prefetch_period = 4;  // k steps
+enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kARow, kAColumn, kBRow, kTail };
+
+std::string text(const std::optional<int64_t>& constant) { return constant ? std::to_string(*constant) : "x"; }
+
+std::string name_of(const MicroKernel& m) {
+  return "tile." + std::to_string(m.rows) + "x" + std::to_string(m.vectors * m.lanes) + ".a" +
+         text(m.a_row_stride) + "_" + text(m.a_column_stride) + ".b" + text(m.b_row_stride) + ".c" +
+         std::to_string(m.c_row_stride) + ".p" + text(m.prefetch_lines) + (m.masked ? ".masked" : "");
+}
+
+/// Emits the body of one tile function.
+class TileEmitter {
+ public:
+  TileEmitter(const MicroKernel& shape, llvm::Function& function)
+      : m_(shape), f_(function), b_(function.getContext()), vector_(llvm::FixedVectorType::get(b_.getFloatTy(), m_.lanes)) {}
+
+  void emit() {
+    entry_ = block("entry");
+    b_.SetInsertPoint(entry_);
+    a_row_ = value(m_.a_row_stride, kARow);
+    a_column_ = value(m_.a_column_stride, kAColumn);
+    b_row_ = value(m_.b_row_stride, kBRow);
+    if (m_.masked) mask_ = lane_mask(f_.getArg(kTail));
+    Values accumulators(static_cast<size_t>(m_.sets() * m_.rows * m_.vectors), llvm::ConstantAggregateZero::get(vector_));
+    if (m_.accumulate) {
+      for (size_t i = 0; i < tile_size(); ++i) accumulators[i] = b_.CreateAlignedLoad(vector_, c_place(i), c_alignment());
+    }
+    llvm::Value* start = b_.getInt64(0);
+    if (m_.sets() > 1) {
+      llvm::Value* whole = b_.CreateAnd(f_.getArg(kK), b_.getInt64(-static_cast<int64_t>(m_.sets())));
+      accumulators = k_loop(start, whole, std::move(accumulators), m_.sets());
+      start = whole;
+      fold_sets(accumulators);
+    }
+    accumulators = k_loop(start, f_.getArg(kK), std::move(accumulators), 1);
+    for (size_t i = 0; i < tile_size(); ++i) b_.CreateAlignedStore(accumulators[i], c_place(i), c_alignment());
+    b_.CreateRetVoid();
+  }
+
+ private:
+  using Values = std::vector<llvm::Value*>;
+
+  llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(f_.getContext(), name, &f_); }
+  size_t tile_size() const { return static_cast<size_t>(m_.rows * m_.vectors); }
+  llvm::Align c_alignment() const { return llvm::Align(static_cast<uint64_t>(m_.lanes * float_bytes)); }
+  llvm::Value* c_place(size_t index) {
+    const auto row = static_cast<int64_t>(index) / m_.vectors, vector = static_cast<int64_t>(index) % m_.vectors;
+    return b_.CreateConstGEP1_64(b_.getFloatTy(), f_.getArg(kC),
+                                 static_cast<uint64_t>(row * m_.c_row_stride + vector * m_.lanes));
+  }
+  size_t tile_index(int row, int vector) const { return static_cast<size_t>(row * m_.vectors + vector); }
+  llvm::Value* value(const std::optional<int64_t>& constant, unsigned argument) {
+    return constant ? static_cast<llvm::Value*>(b_.getInt64(*constant)) : f_.getArg(argument);
+  }
+  llvm::Value* lane_mask(llvm::Value* lanes) {
+    std::vector<llvm::Constant*> numbers;
+    for (int i = 0; i < m_.lanes; ++i) numbers.push_back(b_.getInt32(static_cast<uint32_t>(i)));
+    llvm::Value* limit = b_.CreateVectorSplat(m_.lanes, b_.CreateTrunc(lanes, b_.getInt32Ty()));
+    return b_.CreateICmpULT(llvm::ConstantVector::get(numbers), limit);
+  }
+
+  void fold_sets(Values& accumulators) {
+    const size_t tile = tile_size();
+    for (size_t i = 0; i < tile; ++i) {
+      for (size_t set = 1; set < static_cast<size_t>(m_.sets()); ++set) {
+        accumulators[i] = b_.CreateFAdd(accumulators[i], accumulators[set * tile + i]);
+      }
+    }
+    accumulators.resize(tile);
+  }
+
+  /// for (k = start; k < end; k += steps) one k step into each accumulator set. Requires (end - start) % steps == 0.
+  Values k_loop(llvm::Value* start, llvm::Value* end, Values initial, int steps) {
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    llvm::BasicBlock* head = block("k");
+    llvm::BasicBlock* done = block("k.done");
+    b_.CreateCondBr(b_.CreateICmpSLT(start, end), head, done);
+
+    b_.SetInsertPoint(head);
+    llvm::PHINode* k = b_.CreatePHI(b_.getInt64Ty(), 2);
+    k->addIncoming(start, before);
+    Values accumulators;
+    for (llvm::Value* value : initial) {
+      llvm::PHINode* phi = b_.CreatePHI(vector_, 2);
+      phi->addIncoming(value, before);
+      accumulators.push_back(phi);
+    }
+    Values phis = accumulators;
+    if (m_.prefetch_lines != 0) prefetch(k, steps);
+    for (int step = 0; step < steps; ++step) {
+      k_step(b_.CreateAdd(k, b_.getInt64(static_cast<uint64_t>(step))), accumulators,
+             static_cast<size_t>(step * m_.rows * m_.vectors));
+    }
+    llvm::BasicBlock* last = b_.GetInsertBlock();
+    llvm::Value* next = b_.CreateAdd(k, b_.getInt64(static_cast<uint64_t>(steps)), "", true, true);
+    k->addIncoming(next, last);
+    for (size_t i = 0; i < phis.size() && i < accumulators.size(); ++i) {
+      llvm::cast<llvm::PHINode>(phis[i])->addIncoming(accumulators[i], last);
+    }
+    keep_rolled(b_.CreateCondBr(b_.CreateICmpSLT(next, end), head, done));
+
+    b_.SetInsertPoint(done);
+    Values results;
+    for (size_t i = 0; i < initial.size(); ++i) {
+      llvm::PHINode* phi = b_.CreatePHI(vector_, 2);
+      phi->addIncoming(initial[i], before);
+      phi->addIncoming(accumulators[i], last);
+      results.push_back(phi);
+    }
+    return results;
+  }
+
+  /// The loop must stay one k step per basic block: with more, the scheduler mixes steps and spills accumulators.
+  void keep_rolled(llvm::BranchInst* branch) {
+    llvm::LLVMContext& c = f_.getContext();
+    auto* disable = llvm::MDNode::get(c, llvm::MDString::get(c, "llvm.loop.unroll.disable"));
+    llvm::MDNode* loop = llvm::MDNode::getDistinct(c, {nullptr, disable});
+    loop->replaceOperandWith(0, loop);
+    branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
+  }
+
+  /// In every fourth k step, a block of its own, so that it does not widen what the scheduler sees of a k step.
+  void prefetch(llvm::Value* k, int steps) {
+    llvm::BasicBlock* fetch = block("prefetch");
+    llvm::BasicBlock* body = block("k.step");
+    if (steps % prefetch_period == 0) {
+      b_.CreateBr(fetch);
+    } else {
+      llvm::Value* phase = b_.CreateAnd(k, b_.getInt64(prefetch_period - 1));
+      b_.CreateCondBr(b_.CreateICmpEQ(phase, b_.getInt64(0)), fetch, body);
+    }
+    b_.SetInsertPoint(fetch);
+    llvm::Value* per_step = b_.CreateMul(value(m_.prefetch_lines, kPrefetchLines), b_.getInt64(cache_line / prefetch_period));
+    llvm::Value* line = b_.CreateGEP(b_.getInt8Ty(), f_.getArg(kPrefetch), b_.CreateMul(k, per_step));
+    if (m_.prefetch_lines) {
+      for (int64_t i = 0; i < *m_.prefetch_lines; ++i) fetch_line(line, b_.getInt64(static_cast<uint64_t>(i)));
+      b_.CreateBr(body);
+    } else {
+      llvm::BasicBlock* lines = block("prefetch.line");
+      b_.CreateBr(lines);
+      b_.SetInsertPoint(lines);
+      llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
+      i->addIncoming(b_.getInt64(0), fetch);
+      fetch_line(line, i);
+      llvm::Value* next = b_.CreateAdd(i, b_.getInt64(1));
+      i->addIncoming(next, lines);
+      keep_rolled(b_.CreateCondBr(b_.CreateICmpSLT(next, f_.getArg(kPrefetchLines)), lines, body));
+    }
+    b_.SetInsertPoint(body);
+  }
+
+  void fetch_line(llvm::Value* base, llvm::Value* index) {
+    llvm::Value* place = b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(index, b_.getInt64(cache_line)));
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {place->getType()},
+                       {place, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+  }
+
+  void k_step(llvm::Value* k, Values& accumulators, size_t first) {
+    llvm::Type* f32 = b_.getFloatTy();
+    llvm::Value* b_place = b_.CreateGEP(f32, f_.getArg(kB), b_.CreateMul(k, b_row_, "", true, true));
+    Values columns;
+    for (int v = 0; v < m_.vectors; ++v) {
+      llvm::Value* place = b_.CreateConstGEP1_64(f32, b_place, static_cast<uint64_t>(v * m_.lanes));
+      columns.push_back(mask_ && v == m_.vectors - 1
+                            ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(vector_, place, llvm::Align(float_bytes), mask_,
+                                                                            llvm::ConstantAggregateZero::get(vector_)))
+                            : b_.CreateAlignedLoad(vector_, place, llvm::Align(float_bytes)));
+    }
+    llvm::Value* a_place = b_.CreateGEP(f32, f_.getArg(kA), b_.CreateMul(k, a_column_, "", true, true));
+    for (int r = 0; r < m_.rows; ++r) {
+      llvm::Value* offset = b_.CreateMul(b_.getInt64(static_cast<uint64_t>(r)), a_row_, "", true, true);
+      llvm::Value* scalar = b_.CreateAlignedLoad(f32, b_.CreateGEP(f32, a_place, offset), llvm::Align(float_bytes));
+      llvm::Value* row = b_.CreateVectorSplat(m_.lanes, scalar);
+      for (int v = 0; v < m_.vectors; ++v) {
+        llvm::Value*& sum = accumulators[first + tile_index(r, v)];
+        sum = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {row, columns[static_cast<size_t>(v)], sum});
+      }
+    }
+  }
+
+  const MicroKernel& m_;
+  llvm::Function& f_;
+  llvm::IRBuilder<> b_;
+  llvm::FixedVectorType* vector_;
+  llvm::BasicBlock* entry_ = nullptr;
+  llvm::Value* a_row_ = nullptr;
+  llvm::Value* a_column_ = nullptr;
+  llvm::Value* b_row_ = nullptr;
+  llvm::Value* mask_ = nullptr;
+};
+
+}  // namespace
+
+llvm::Function* micro_kernel(const MicroKernel& kernel, llvm::Function& caller) {
+  llvm::Module& module = *caller.getParent();
+  const std::string name = name_of(kernel);
+  if (llvm::Function* known = module.getFunction(name)) return known;
+  llvm::LLVMContext& c = module.getContext();
+  llvm::Type* pointer = llvm::PointerType::getUnqual(c);
+  llvm::Type* i64 = llvm::Type::getInt64Ty(c);
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(c),
+                                       {pointer, pointer, i64, pointer, pointer, i64, i64, i64, i64, i64}, false);
+  llvm::Function* f = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, module);
+  f->addFnAttrs(llvm::AttrBuilder(c, caller.getAttributes().getFnAttrs()));
+  f->addFnAttr(llvm::Attribute::NoInline);
+  f->addParamAttr(kC, llvm::Attribute::NoAlias);
+  TileEmitter(kernel, *f).emit();
+  return f;
+}
+
+}  // namespace gcg::cpu

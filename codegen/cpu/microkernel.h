@@ -1,0 +1,39 @@
+// The register tile of a matrix product: rows x vectors accumulators that stay in registers over the whole k loop.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace llvm {
+class Function;
+}  // namespace llvm
+
+namespace gcg::cpu {
+
+/// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column]. Strides are in elements; nullopt: a run-time argument.
+struct MicroKernel {
+  int rows = 1;
+  int vectors = 1;
+  int lanes = 16;
+  std::optional<int64_t> a_row_stride, a_column_stride;
+  std::optional<int64_t> b_row_stride;
+  int64_t c_row_stride = 0;
+  /// Cache lines of `prefetch` to bring into L2 in every fourth k step; 0: none, nullopt: a run-time argument.
+  std::optional<int64_t> prefetch_lines = 0;
+  /// C += instead of C =.
+  bool accumulate = false;
+  /// Only the first `tail` lanes of B's last vector exist; the others are not read and give zero columns.
+  bool masked = false;
+
+  /// Independent accumulator sets over k: a tile of few accumulators would otherwise wait for the latency of its FMAs.
+  int sets() const { return rows * vectors >= 8 ? 1 : rows * vectors >= 4 ? 2 : 4; }
+};
+
+/// Where the operands of one call lie; in a MicroKernel with constant strides the stride arguments are ignored.
+///   void tile(const float* a, const float* b, int64_t k, float* c, const void* prefetch, int64_t prefetch_lines,
+///             int64_t a_row_stride, int64_t a_column_stride, int64_t b_row_stride, int64_t tail)
+/// The function is internal to the caller's module and made on first use, with the caller's target attributes. C is
+/// written whole, aligned to a vector; k may be zero.
+llvm::Function* micro_kernel(const MicroKernel& kernel, llvm::Function& caller);
+
+}  // namespace gcg::cpu
