@@ -1,0 +1,79 @@
+#include "compiler/ops/broadcast.h"
+
+#include <algorithm>
+
+namespace gcg {
+
+Shape broadcast_inputs(InferContext& ctx, int first) {
+  Shape shape = ctx.shape(first);
+  for (int i = first + 1; i < ctx.input_count(); ++i)
+    if (ctx.has_input(i)) shape = ctx.broadcast(shape, ctx.shape(i));
+  return shape;
+}
+
+void require_same_dtype(const InferContext& ctx, int first) {
+  for (int i = first + 1; i < ctx.input_count(); ++i)
+    if (ctx.has_input(i) && ctx.dtype(i) != ctx.dtype(first))
+      ctx.fail(concat("input ", i, " is ", name_of(ctx.dtype(i)), ", input ", first, " is ", name_of(ctx.dtype(first))));
+}
+
+void combine_contents(InferContext& ctx, const std::function<std::optional<Dim>(const std::vector<Dim>&)>& f) {
+  std::vector<std::vector<Dim>> inputs;
+  size_t size = 1;
+  for (int i = 0; i < ctx.input_count(); ++i) {
+    auto contents = ctx.contents(i);
+    if (!contents) return;
+    if (contents->size() != 1) size = contents->size();
+    inputs.push_back(std::move(*contents));
+  }
+  std::vector<Dim> result;
+  for (size_t e = 0; e < size; ++e) {
+    std::vector<Dim> operands;
+    for (const auto& contents : inputs) operands.push_back(contents[contents.size() == 1 ? 0 : e]);
+    const std::optional<Dim> value = f(operands);
+    if (!value) return;
+    result.push_back(*value);
+  }
+  ctx.set_contents(0, std::move(result));
+}
+
+std::vector<int64_t> broadcast_extents(const ReferenceContext& ctx) {
+  std::vector<int64_t> out;
+  for (int i = 0; i < ctx.input_count(); ++i) {
+    std::vector<int64_t> shape = ctx.input(i)->shape();
+    if (shape.size() > out.size()) out.insert(out.begin(), shape.size() - out.size(), 1);
+    for (size_t d = out.size() - shape.size(), s = 0; s < shape.size(); ++d, ++s) {
+      if (shape[s] != 1 && out[d] != 1 && shape[s] != out[d])
+        fail_node(ctx.node(), concat("extents ", out[d], " and ", shape[s], " do not broadcast"));
+      if (shape[s] != 1) out[d] = shape[s];
+    }
+  }
+  return out;
+}
+
+std::optional<Dim> truncated_quotient(const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant()) {
+    if (b.is(0)) return std::nullopt;
+    return Dim(b.is(-1) ? 0 - a.constant() : a.constant() / b.constant());
+  }
+  if (b.lower_bound().value_or(-1) < 0 || b.is(0)) return std::nullopt;
+  if (a.lower_bound().value_or(-1) >= 0) return floor_div(a, b);
+  return floor_div(max(a, 0), b) - floor_div(max(Dim(0) - a, 0), b);
+}
+
+std::optional<Dim> provably_less(const Dim& a, const Dim& b) {
+  const Dim difference = a - b;
+  if (const auto high = difference.upper_bound(); high && *high < 0) return Dim(1);
+  if (const auto low = difference.lower_bound(); low && *low >= 0) return Dim(0);
+  return std::nullopt;
+}
+
+std::optional<Dim> provably_equal(const Dim& a, const Dim& b) {
+  if (a == b) return Dim(1);
+  const Dim difference = a - b;
+  const auto low = difference.lower_bound(), high = difference.upper_bound();
+  if ((low && *low > 0) || (high && *high < 0)) return Dim(0);
+  return std::nullopt;
+}
+
+}  // namespace gcg

@@ -1,0 +1,28 @@
+// Operators over inputs that broadcast to each other (numpy rules): types, contents and reference loops.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "compiler/ops/pointwise.h"
+
+namespace gcg {
+
+/// The extents that broadcasting all present inputs from `first` on gives.
+Shape broadcast_inputs(InferContext& ctx, int first = 0);
+/// Inputs from `first` on must have the same dtype; fails naming the one that differs.
+void require_same_dtype(const InferContext& ctx, int first = 0);
+/// Contents of the output from those of all inputs, element by element; needs contents of rank 0 or 1 everywhere.
+void combine_contents(InferContext& ctx, const std::function<std::optional<Dim>(const std::vector<Dim>&)>& f);
+
+/// Concrete broadcasting for references; fails naming the node when extents do not agree.
+std::vector<int64_t> broadcast_extents(const ReferenceContext& ctx);
+
+/// Integer quotient towards zero as a Dim; nullopt unless the divisor is provably not negative or both are numbers.
+std::optional<Dim> truncated_quotient(const Dim& a, const Dim& b);
+/// 1 if provably a < b, 0 if provably not, else nullopt.
+std::optional<Dim> provably_less(const Dim& a, const Dim& b);
+std::optional<Dim> provably_equal(const Dim& a, const Dim& b);
+
+}  // namespace gcg

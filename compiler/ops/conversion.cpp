@@ -1,0 +1,118 @@
+// Operators that pass their input on as it is or in another element type.
+#include <cmath>
+
+#include "compiler/ops/ops.h"
+#include "compiler/ops/pointwise.h"
+
+namespace gcg {
+namespace {
+
+/// The contents of an integer survive a conversion to integers; to bool they do where zero or not is provable.
+void convert_contents(InferContext& ctx, DType to) {
+  if (is_int(to)) map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> { return d; });
+  if (to != DType::boolean) return;
+  map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> {
+    if (d.is(0)) return Dim(0);
+    if (d.lower_bound().value_or(0) > 0 || d.upper_bound().value_or(0) < 0) return Dim(1);
+    return std::nullopt;
+  });
+}
+
+void infer_cast(InferContext& ctx) {
+  const int64_t to = ctx.node().int_attribute("to", 0);
+  const auto dtype = dtype_from_onnx(static_cast<int32_t>(to));
+  if (!dtype) ctx.fail(concat("element type ", to, " (attribute 'to') is not supported"));
+  ctx.set_output(0, *dtype, ctx.shape(0));
+  convert_contents(ctx, *dtype);
+}
+
+void infer_cast_like(InferContext& ctx) {
+  ctx.set_output(0, ctx.dtype(1), ctx.shape(0));
+  convert_contents(ctx, ctx.dtype(1));
+}
+
+Expr lower_cast(LowerContext& ctx, int output, const std::vector<Expr>& at) {
+  return as_output(ctx, output, ctx.input(0, at));
+}
+
+/// Truncated towards zero and clamped into the integer type; NaN is 0.
+int64_t saturate(double x, DType to) {
+  const int bits = static_cast<int>(8 * size_of(to));
+  const double high = std::ldexp(1.0, is_unsigned_int(to) ? bits : bits - 1), low = is_unsigned_int(to) ? 0 : -high;
+  if (std::isnan(x) || (x <= 0 && low == 0)) return 0;
+  if (x <= low) return static_cast<int64_t>(low);
+  if (x < high) return is_unsigned_int(to) ? static_cast<int64_t>(static_cast<uint64_t>(x)) : static_cast<int64_t>(x);
+  const uint64_t ones = ~uint64_t{0} >> (64 - bits);
+  return static_cast<int64_t>(is_unsigned_int(to) ? ones : ones >> 1);
+}
+
+void convert_element(const Tensor& x, int64_t i, Tensor& y) {
+  const DType to = y.dtype();
+  if (is_float(x.dtype())) {
+    const double v = x.at_double(i);
+    if (is_float(to)) y.set_double(i, v);
+    else y.set_int(i, to == DType::boolean ? v != 0 : saturate(v, to));
+  } else if (is_float(to)) {
+    y.set_double(i, x.at_double(i));
+  } else {
+    y.set_int(i, x.at_int(i));
+  }
+}
+
+std::vector<Tensor> reference_cast(ReferenceContext& ctx) {
+  const Tensor& x = *ctx.input(0);
+  Tensor y(ctx.output_dtype(0), x.shape());
+  for (int64_t i = 0; i < x.elements(); ++i) convert_element(x, i, y);
+  return {std::move(y)};
+}
+
+void infer_identity(InferContext& ctx) {
+  ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
+  map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> { return d; });
+}
+
+Expr lower_identity(LowerContext& ctx, int, const std::vector<Expr>& at) { return ctx.input(0, at); }
+
+std::vector<Tensor> reference_identity(ReferenceContext& ctx) { return {*ctx.input(0)}; }
+
+// ---- Dropout: the identity when not training, and a mask that keeps everything
+
+void upgrade_dropout(UpgradeContext& ctx) { ctx.node.attributes.erase("ratio"); }
+
+void infer_dropout(InferContext& ctx) {
+  if (ctx.has_input(2)) {
+    const auto training = ctx.int_contents(2);
+    if (!training || training->empty() || training->front() != 0)
+      ctx.fail("training_mode must be a constant false: dropping elements at random is for training");
+  }
+  infer_identity(ctx);
+  ctx.set_output(1, DType::boolean, ctx.shape(0));
+}
+
+Expr lower_dropout(LowerContext& ctx, int output, const std::vector<Expr>& at) {
+  return output == 0 ? ctx.input(0, at) : boolean(true);
+}
+
+std::vector<Tensor> reference_dropout(ReferenceContext& ctx) {
+  std::vector<Tensor> outputs{*ctx.input(0)};
+  if (ctx.output_count() < 2) return outputs;
+  Tensor mask(DType::boolean, ctx.input(0)->shape());
+  for (int64_t i = 0; i < mask.elements(); ++i) mask.set_int(i, 1);
+  outputs.push_back(std::move(mask));
+  return outputs;
+}
+
+}  // namespace
+
+constinit const OpDef op_Cast{.name = "Cast", .since = 6, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise,
+                              .infer = infer_cast, .lower = lower_cast, .reference = reference_cast};
+constinit const OpDef op_CastLike{.name = "CastLike", .since = 15, .min_inputs = 2, .max_inputs = 2,
+                                  .kind = OpKind::pointwise, .infer = infer_cast_like, .lower = lower_cast,
+                                  .reference = reference_cast};
+constinit const OpDef op_Identity{.name = "Identity", .since = 1, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::view,
+                                  .infer = infer_identity, .lower = lower_identity, .reference = reference_identity};
+constinit const OpDef op_Dropout{.name = "Dropout", .since = 7, .min_inputs = 1, .max_inputs = 3, .max_outputs = 2,
+                                 .kind = OpKind::pointwise, .upgrade = upgrade_dropout, .infer = infer_dropout,
+                                 .lower = lower_dropout, .reference = reference_dropout};
+
+}  // namespace gcg

@@ -1,0 +1,33 @@
+// Index arithmetic for `lower`: from an element of the output to the element of the input it comes from.
+#pragma once
+
+#include <vector>
+
+#include "compiler/kernel/expr.h"
+#include "compiler/ops/op_def.h"
+
+namespace gcg {
+
+using Index = std::vector<Expr>;  // one i64 per dimension
+
+/// Is the extent at least 1 for all values of its symbols?
+bool never_empty(const Dim& extent);
+bool never_empty(const Shape& shape);
+
+/// Row-major position of `at` in `shape`.
+Expr linearize(const Index& at, const Shape& shape);
+/// Where the element stands in `from` that stands at `at` in `to`; both list the same elements in row-major order. Only
+/// dimensions that are split or merged meet a division; equal leading and trailing ones map one to one.
+Index reshape_index(const Index& at, const Shape& to, const Shape& from);
+/// `i` forced into [0, extent); 0 for an empty extent.
+Expr clamp_index(const Expr& i, const Dim& extent);
+/// An index counted from either end: i + extent for negative i, forced into the extent so that no load leaves the tensor.
+Expr wrap_index(const Expr& i, const Dim& extent);
+/// low <= i < high
+Expr in_range(const Expr& i, const Dim& low, const Dim& high);
+/// `e` with all its loads executed only where the selects around it take its side.
+Expr guarded(const Expr& e);
+/// The element of integer input `i` at `at` as i64: a literal or an extent where the compiler knows it.
+Expr integer_input(LowerContext& ctx, int i, const Index& at);
+
+}  // namespace gcg

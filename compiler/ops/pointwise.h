@@ -1,0 +1,88 @@
+// What pointwise operators have in common. Each family's file gives the function twice, as an expression and as plain
+// arithmetic, and gets the rest from here.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "compiler/ops/op_def.h"
+#include "compiler/ops/op_support.h"
+
+namespace gcg {
+
+/// Fails unless input `i` has a dtype that `allowed` accepts; `what` names the accepted ones ("a float type").
+void require_dtype(const InferContext& ctx, int i, bool (*allowed)(DType), const char* what);
+inline bool is_number(DType t) { return is_float(t) || is_int(t); }
+inline bool is_signed_number(DType t) { return is_float(t) || is_signed_int(t); }
+inline bool is_boolean(DType t) { return t == DType::boolean; }
+
+/// Output 0 is typed like input 0, whose dtype must satisfy `kAllowed`.
+template <auto kAllowed>
+void infer_like_input(InferContext& ctx) {
+  require_dtype(ctx, 0, kAllowed, kAllowed == is_float ? "a float type" : kAllowed == is_boolean ? "bool" : "a numeric type");
+  ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
+}
+
+/// The contents of input `i` through `f`, on output 0; none when `f` gives none for some element.
+template <class F>
+void map_contents(InferContext& ctx, int i, F f) {
+  const auto from = ctx.contents(i);
+  if (!from) return;
+  std::vector<Dim> to;
+  for (const Dim& d : *from) {
+    const std::optional<Dim> mapped = f(d);
+    if (!mapped) return;
+    to.push_back(*mapped);
+  }
+  ctx.set_contents(0, std::move(to));
+}
+
+/// kBuild(node, x) in arithmetic dtype, stored in the output's dtype.
+template <auto kBuild>
+Expr lower_unary(LowerContext& ctx, int output, const std::vector<Expr>& at) {
+  return as_output(ctx, output, kBuild(ctx.node(), arithmetic_input(ctx, 0, at)));
+}
+template <UnaryOp kOp>
+Expr build_unary(const Node&, const Expr& x) {
+  return unary(kOp, x);
+}
+
+/// kFunction(node, x) of each element in double.
+template <auto kFunction>
+std::vector<Tensor> reference_float(ReferenceContext& ctx) {
+  const Tensor& x = *ctx.input(0);
+  Tensor y(ctx.output_dtype(0), x.shape());
+  for (int64_t i = 0; i < x.elements(); ++i) y.set_double(i, static_cast<double>(kFunction(ctx.node(), x.at_double(i))));
+  return {std::move(y)};
+}
+
+/// kFunction(node, x) of each element in double, int64_t or uint64_t, by dtype.
+template <auto kFunction>
+std::vector<Tensor> reference_number(ReferenceContext& ctx) {
+  const Tensor& x = *ctx.input(0);
+  Tensor y(ctx.output_dtype(0), x.shape());
+  with_number_type(x.dtype(), [&]<class T>() {
+    for (int64_t i = 0; i < x.elements(); ++i) put<T>(y, i, static_cast<T>(kFunction(ctx.node(), get<T>(x, i))));
+  });
+  return {std::move(y)};
+}
+
+/// A scalar input as a literal where it is constant, else its element; in `dtype`.
+Expr scalar_input(LowerContext& ctx, int i, DType dtype);
+
+/// The operator that is one UnaryOp on floats.
+template <UnaryOp kOp, auto kFunction>
+constexpr OpDef float_unary(const char* name, int since) {
+  return {.name = name, .since = since, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise,
+          .infer = infer_like_input<is_float>, .lower = lower_unary<build_unary<kOp>>,
+          .reference = reference_float<kFunction>};
+}
+
+/// A float function of one input and the node's attributes: kBuild(node, Expr) and kFunction(node, double).
+template <auto kBuild, auto kFunction>
+constexpr OpDef float_function(const char* name, int since) {
+  return {.name = name, .since = since, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise,
+          .infer = infer_like_input<is_float>, .lower = lower_unary<kBuild>, .reference = reference_float<kFunction>};
+}
+
+}  // namespace gcg

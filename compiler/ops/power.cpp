@@ -1,0 +1,158 @@
+// Pow, Mod and BitShift: binary operators whose meaning depends on attributes or on the two element types.
+#include <cmath>
+
+#include "compiler/ops/broadcast.h"
+#include "compiler/ops/ops.h"
+
+namespace gcg {
+namespace {
+
+// ---- Pow: the result has the dtype of the base
+
+void infer_pow(InferContext& ctx) {
+  require_dtype(ctx, 0, is_number, "a numeric type");
+  require_dtype(ctx, 1, is_number, "a numeric type");
+  ctx.set_output(0, ctx.dtype(0), broadcast_inputs(ctx));
+}
+
+/// Powers are computed in f32, or in f64 where f32 cannot hold the operands.
+DType power_dtype(DType base, DType exponent) {
+  const bool small_exponent = is_int(exponent) || arithmetic_dtype(exponent) == DType::f32;
+  return arithmetic_dtype(base) == DType::f32 && small_exponent ? DType::f32 : DType::f64;
+}
+
+/// A small whole exponent that is known, as repeated multiplication.
+Expr constant_power(const LowerContext& ctx, const Expr& x) {
+  const TensorRef& c = ctx.input_value(1).constant;
+  if (!c || c->elements() != 1) return nullptr;
+  const double exponent = c->at_double(0);
+  if (exponent == 1) return x;
+  if (exponent == 2) return x * x;
+  if (exponent == 3) return x * x * x;
+  return nullptr;
+}
+
+Expr lower_pow(LowerContext& ctx, int output, const std::vector<Expr>& at) {
+  const DType dtype = power_dtype(ctx.input_value(0).dtype, ctx.input_value(1).dtype);
+  const Expr base = ctx.broadcast_input(0, at);
+  if (const Expr product = constant_power(ctx, cast(arithmetic_dtype(base->dtype), base))) return as_output(ctx, output, product);
+  return as_output(ctx, output, binary(BinaryOp::pow, cast(dtype, base), cast(dtype, ctx.broadcast_input(1, at))));
+}
+
+/// Exact powers of integers, wrapping; 0 for a negative exponent of anything but 1 and -1.
+int64_t integer_power(int64_t base, int64_t exponent) {
+  if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+  int64_t result = 1;
+  for (; exponent > 0; exponent /= 2, base = wrapping_mul(base, base))
+    if (exponent % 2 == 1) result = wrapping_mul(result, base);
+  return result;
+}
+
+std::vector<Tensor> reference_pow(ReferenceContext& ctx) {
+  const Tensor &base = *ctx.input(0), &exponent = *ctx.input(1);
+  Tensor y(base.dtype(), broadcast_extents(ctx));
+  const auto from = broadcast_offsets(base.shape(), y.shape()), by = broadcast_offsets(exponent.shape(), y.shape());
+  const bool integers = is_int(base.dtype()) && is_int(exponent.dtype());
+  for (int64_t i = 0; i < y.elements(); ++i) {
+    const auto e = static_cast<size_t>(i);
+    if (integers) y.set_int(i, integer_power(base.at_int(from[e]), exponent.at_int(by[e])));
+    else y.set_double(i, std::pow(base.at_double(from[e]), exponent.at_double(by[e])));
+  }
+  return {std::move(y)};
+}
+
+// ---- Mod: the sign of the divisor, or with fmod=1 that of the dividend
+
+void infer_mod(InferContext& ctx) {
+  require_dtype(ctx, 0, is_number, "a numeric type");
+  require_same_dtype(ctx);
+  const bool fmod = ctx.node().int_attribute("fmod", 0) != 0;
+  if (is_float(ctx.dtype(0)) && !fmod) ctx.fail("attribute fmod must be 1 for floats");
+  ctx.set_output(0, ctx.dtype(0), broadcast_inputs(ctx));
+  combine_contents(ctx, [&](const std::vector<Dim>& v) -> std::optional<Dim> {
+    if (v[1].lower_bound().value_or(-1) < 0 || v[1].is(0)) return std::nullopt;
+    if (fmod && v[0].lower_bound().value_or(-1) < 0) return std::nullopt;
+    return mod(v[0], v[1]);
+  });
+}
+
+Expr lower_mod(LowerContext& ctx, int output, const std::vector<Expr>& at) {
+  const DType dtype = arithmetic_dtype(ctx.input_value(0).dtype);
+  const Expr a = cast(dtype, ctx.broadcast_input(0, at)), b = cast(dtype, ctx.broadcast_input(1, at));
+  if (ctx.node().int_attribute("fmod", 0) == 0) return as_output(ctx, output, binary(BinaryOp::mod, a, b));
+  if (is_float(dtype)) return as_output(ctx, output, binary(BinaryOp::fmod, a, b));
+  const Expr remainder = a - binary(BinaryOp::div, a, b) * b;  // by zero: 0, as without fmod
+  return select(binary(BinaryOp::equal, b, number(dtype, 0)), number(dtype, 0), remainder);
+}
+
+template <class T>
+T modulo(T a, T b, bool fmod) {
+  if constexpr (std::is_same_v<T, double>) {
+    return std::fmod(a, b);
+  } else {
+    if (b == 0 || (std::is_signed_v<T> && b == T(-1))) return 0;
+    const T remainder = a % b;
+    const bool wrong_sign = !fmod && remainder != 0 && (remainder < 0) != (b < 0);
+    return wrong_sign ? remainder + b : remainder;
+  }
+}
+
+std::vector<Tensor> reference_mod(ReferenceContext& ctx) {
+  const Tensor &a = *ctx.input(0), &b = *ctx.input(1);
+  const bool fmod = ctx.node().int_attribute("fmod", 0) != 0;
+  Tensor y(a.dtype(), broadcast_extents(ctx));
+  const auto from = broadcast_offsets(a.shape(), y.shape()), by = broadcast_offsets(b.shape(), y.shape());
+  with_number_type(a.dtype(), [&]<class T>() {
+    for (int64_t i = 0; i < y.elements(); ++i) {
+      const auto e = static_cast<size_t>(i);
+      put<T>(y, i, modulo(get<T>(a, from[e]), get<T>(b, by[e]), fmod));
+    }
+  });
+  return {std::move(y)};
+}
+
+// ---- BitShift: unsigned integers; shifting out every bit gives 0
+
+bool shifts_left(const Node& node) { return node.string_attribute("direction", "") == "LEFT"; }
+
+void infer_bit_shift(InferContext& ctx) {
+  require_dtype(ctx, 0, is_unsigned_int, "an unsigned integer type");
+  require_same_dtype(ctx);
+  const std::string direction = ctx.node().string_attribute("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT")
+    ctx.fail(concat("direction is '", direction, "', it must be 'LEFT' or 'RIGHT'"));
+  ctx.set_output(0, ctx.dtype(0), broadcast_inputs(ctx));
+}
+
+Expr lower_bit_shift(LowerContext& ctx, int, const std::vector<Expr>& at) {
+  const Expr x = ctx.broadcast_input(0, at), by = ctx.broadcast_input(1, at);
+  const Expr last = constant_int(x->dtype, 8 * size_of(x->dtype) - 1);
+  const BinaryOp op = shifts_left(ctx.node()) ? BinaryOp::shift_left : BinaryOp::shift_right;
+  const Expr shifted = binary(op, x, binary(BinaryOp::min, by, last));
+  return select(binary(BinaryOp::less_equal, by, last), shifted, constant_int(x->dtype, 0));
+}
+
+std::vector<Tensor> reference_bit_shift(ReferenceContext& ctx) {
+  const Tensor &x = *ctx.input(0), &by = *ctx.input(1);
+  Tensor y(x.dtype(), broadcast_extents(ctx));
+  const auto from = broadcast_offsets(x.shape(), y.shape()), bits = broadcast_offsets(by.shape(), y.shape());
+  for (int64_t i = 0; i < y.elements(); ++i) {
+    const auto value = static_cast<uint64_t>(x.at_int(from[static_cast<size_t>(i)]));
+    const auto count = static_cast<uint64_t>(by.at_int(bits[static_cast<size_t>(i)]));
+    const uint64_t shifted = count >= 64 ? 0 : shifts_left(ctx.node()) ? value << count : value >> count;
+    y.set_int(i, static_cast<int64_t>(shifted));
+  }
+  return {std::move(y)};
+}
+
+}  // namespace
+
+constinit const OpDef op_Pow{.name = "Pow", .since = 7, .min_inputs = 2, .max_inputs = 2, .kind = OpKind::pointwise,
+                             .infer = infer_pow, .lower = lower_pow, .reference = reference_pow};
+constinit const OpDef op_Mod{.name = "Mod", .since = 10, .min_inputs = 2, .max_inputs = 2, .kind = OpKind::pointwise,
+                             .infer = infer_mod, .lower = lower_mod, .reference = reference_mod};
+constinit const OpDef op_BitShift{.name = "BitShift", .since = 11, .min_inputs = 2, .max_inputs = 2,
+                                  .kind = OpKind::pointwise, .infer = infer_bit_shift, .lower = lower_bit_shift,
+                                  .reference = reference_bit_shift};
+
+}  // namespace gcg

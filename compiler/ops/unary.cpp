@@ -1,0 +1,118 @@
+// Elementwise mathematics of one input: rounding, roots, exponentials, trigonometry, predicates and complements.
+#include <cmath>
+
+#include "compiler/ops/ops.h"
+#include "compiler/ops/pointwise.h"
+
+namespace gcg {
+namespace {
+
+template <double (*kFunction)(double)>
+double apply(const Node&, double x) {
+  return kFunction(x);
+}
+
+double reciprocal(double x) { return 1 / x; }
+
+constexpr auto kAbs = [](const Node&, auto x) -> decltype(x) {
+  if constexpr (std::is_same_v<decltype(x), double>) return std::fabs(x);
+  else if constexpr (std::is_same_v<decltype(x), int64_t>) return x < 0 ? wrapping_mul<int64_t>(x, -1) : x;
+  else return x;
+};
+constexpr auto kNeg = [](const Node&, auto x) -> decltype(x) {
+  if constexpr (std::is_same_v<decltype(x), double>) return -x;
+  else return static_cast<decltype(x)>(-static_cast<uint64_t>(x));
+};
+constexpr auto kSign = [](const Node&, auto x) -> decltype(x) {
+  if (x != x) return x;  // NaN
+  return static_cast<decltype(x)>((x > 0) - (x < 0));
+};
+
+template <auto kAllowed, UnaryOp kOp, auto kFunction>
+constexpr OpDef number_unary(const char* name, int since, void (*infer)(InferContext&)) {
+  return {.name = name, .since = since, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise, .infer = infer,
+          .lower = lower_unary<build_unary<kOp>>, .reference = reference_number<kFunction>};
+}
+
+void infer_abs(InferContext& ctx) {
+  infer_like_input<is_number>(ctx);
+  map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> { return max(d, Dim(0) - d); });
+}
+
+void infer_neg(InferContext& ctx) {
+  infer_like_input<is_signed_number>(ctx);
+  map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> { return Dim(0) - d; });
+}
+
+void infer_predicate(InferContext& ctx) {
+  require_dtype(ctx, 0, is_float, "a float type");
+  ctx.set_output(0, DType::boolean, ctx.shape(0));
+}
+
+void infer_not(InferContext& ctx) {
+  infer_like_input<is_boolean>(ctx);
+  map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> { return Dim(1) - d; });
+}
+
+template <auto kPredicate>
+std::vector<Tensor> reference_predicate(ReferenceContext& ctx) {
+  const Tensor& x = *ctx.input(0);
+  Tensor y(DType::boolean, x.shape());
+  for (int64_t i = 0; i < x.elements(); ++i) y.set_int(i, kPredicate(ctx.node(), x.at_double(i)));
+  return {std::move(y)};
+}
+
+Expr build_is_inf(const Node& node, const Expr& x) {
+  const bool negative = node.int_attribute("detect_negative", 1) != 0, positive = node.int_attribute("detect_positive", 1) != 0;
+  if (negative && positive) return unary(UnaryOp::is_inf, x);
+  if (!negative && !positive) return boolean(false);
+  return binary(BinaryOp::equal, x, constant_float(x->dtype, positive ? HUGE_VAL : -HUGE_VAL));
+}
+
+bool is_inf(const Node& node, double x) {
+  return std::isinf(x) && node.int_attribute(x > 0 ? "detect_positive" : "detect_negative", 1) != 0;
+}
+
+constexpr auto kIsNan = [](const Node&, double x) { return std::isnan(x); };
+constexpr auto kNot = [](const Node&, auto x) { return static_cast<decltype(x)>(x == 0); };
+constexpr auto kBitNot = [](const Node&, auto x) {
+  return static_cast<decltype(x)>(~static_cast<int64_t>(x));  // never called with floats
+};
+
+}  // namespace
+
+constinit const OpDef op_Abs = number_unary<is_number, UnaryOp::abs, kAbs>("Abs", 6, infer_abs);
+constinit const OpDef op_Neg = number_unary<is_signed_number, UnaryOp::neg, kNeg>("Neg", 6, infer_neg);
+constinit const OpDef op_Sign = number_unary<is_number, UnaryOp::sign, kSign>("Sign", 9, infer_like_input<is_number>);
+constinit const OpDef op_Not = number_unary<is_boolean, UnaryOp::logical_not, kNot>("Not", 1, infer_not);
+constinit const OpDef op_BitwiseNot =
+    number_unary<is_int, UnaryOp::bit_not, kBitNot>("BitwiseNot", 18, infer_like_input<is_int>);
+
+constinit const OpDef op_Sqrt = float_unary<UnaryOp::sqrt, apply<std::sqrt>>("Sqrt", 6);
+constinit const OpDef op_Exp = float_unary<UnaryOp::exp, apply<std::exp>>("Exp", 6);
+constinit const OpDef op_Log = float_unary<UnaryOp::log, apply<std::log>>("Log", 6);
+constinit const OpDef op_Erf = float_unary<UnaryOp::erf, apply<std::erf>>("Erf", 9);
+constinit const OpDef op_Reciprocal = float_unary<UnaryOp::reciprocal, apply<reciprocal>>("Reciprocal", 6);
+constinit const OpDef op_Floor = float_unary<UnaryOp::floor, apply<std::floor>>("Floor", 6);
+constinit const OpDef op_Ceil = float_unary<UnaryOp::ceil, apply<std::ceil>>("Ceil", 6);
+constinit const OpDef op_Round = float_unary<UnaryOp::round_even, apply<std::nearbyint>>("Round", 11);
+constinit const OpDef op_Sin = float_unary<UnaryOp::sin, apply<std::sin>>("Sin", 7);
+constinit const OpDef op_Cos = float_unary<UnaryOp::cos, apply<std::cos>>("Cos", 7);
+constinit const OpDef op_Tan = float_unary<UnaryOp::tan, apply<std::tan>>("Tan", 7);
+constinit const OpDef op_Asin = float_unary<UnaryOp::asin, apply<std::asin>>("Asin", 7);
+constinit const OpDef op_Acos = float_unary<UnaryOp::acos, apply<std::acos>>("Acos", 7);
+constinit const OpDef op_Atan = float_unary<UnaryOp::atan, apply<std::atan>>("Atan", 7);
+constinit const OpDef op_Sinh = float_unary<UnaryOp::sinh, apply<std::sinh>>("Sinh", 9);
+constinit const OpDef op_Cosh = float_unary<UnaryOp::cosh, apply<std::cosh>>("Cosh", 9);
+constinit const OpDef op_Asinh = float_unary<UnaryOp::asinh, apply<std::asinh>>("Asinh", 9);
+constinit const OpDef op_Acosh = float_unary<UnaryOp::acosh, apply<std::acosh>>("Acosh", 9);
+constinit const OpDef op_Atanh = float_unary<UnaryOp::atanh, apply<std::atanh>>("Atanh", 9);
+
+constinit const OpDef op_IsNaN{.name = "IsNaN", .since = 9, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise,
+                               .infer = infer_predicate, .lower = lower_unary<build_unary<UnaryOp::is_nan>>,
+                               .reference = reference_predicate<kIsNan>};
+constinit const OpDef op_IsInf{.name = "IsInf", .since = 10, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise,
+                               .infer = infer_predicate, .lower = lower_unary<build_is_inf>,
+                               .reference = reference_predicate<is_inf>};
+
+}  // namespace gcg
