@@ -4,7 +4,6 @@
 #include <functional>
 #include <queue>
 
-#include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -15,7 +14,7 @@ const T* find_attribute(const Node& node, const std::string& key) {
   const auto it = node.attributes.find(key);
   if (it == node.attributes.end()) return nullptr;
   const T* value = std::get_if<T>(&it->second);
-  if (!value) fail(node.op ? node.op->name : "node", " '", node.name, "': attribute '", key, "' has the wrong type");
+  if (!value) fail("node '", node.name, "': attribute '", key, "' has the wrong type");
   return value;
 }
 
@@ -107,7 +106,7 @@ NodeId Graph::add_node(const OpDef& definition, std::string node_name, std::vect
   n.attributes = std::move(attributes);
   for (int i = 0; i < output_count; ++i) {
     Value v;
-    v.name = n.name.empty() ? definition.name : n.name;
+    v.name = n.name;
     n.outputs.push_back(add_value(std::move(v)));
   }
   return add_node(std::move(n));
