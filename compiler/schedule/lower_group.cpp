@@ -256,6 +256,7 @@ class GroupLowering {
       out_.storages.push_back(out_.storages[static_cast<size_t>(k.operands[i].flat_of)]);
     name();
     drop_unused();
+    out_.in_place = in_place_operands(k, out_.storages);
     verify_kernel(k);
   }
 

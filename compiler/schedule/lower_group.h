@@ -15,9 +15,11 @@ struct LoweredGroup {
   std::vector<int> in_place;       // operands whose storage the result may take over (same elements, read before written)
 };
 
-/// Requires: the group is not control flow. `storage_of` overrides where a value is stored (see Schedule); the Fusion's
-/// own answer is used when it is empty.
+/// Requires: the group is not control flow.
 LoweredGroup lower_group(const Graph& graph, const Fusion& fusion, const Group& group);
+
+/// Operands whose storage the kernel's result may take over. (in_place.cpp)
+std::vector<int> in_place_operands(const Kernel& kernel, const std::vector<ValueId>& storages);
 
 /// out[iteration, ...] = value[...]: one row of a Loop's scan output. Operands: iteration number, value, out.
 LoweredGroup lower_row_store(const Graph& body, ValueId value, ValueId iteration, const Shape& out_shape);

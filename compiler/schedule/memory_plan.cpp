@@ -1,0 +1,290 @@
+// From the schedule to an arena: lifetimes in the total order of a one-stream schedule, results that take over the storage
+// of an operand that dies with them, then placement.
+#include <algorithm>
+#include <map>
+
+#include "compiler/schedule/schedule.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+namespace {
+
+struct Range {
+  int first = -1, last = -1;
+  void include(int f, int l) {
+    first = first < 0 ? f : std::min(first, f);
+    last = std::max(last, l);
+  }
+};
+
+/// Positions of all steps, and each buffer's lifetime. A buffer that a loop's body touches and that is also touched
+/// outside of that body, or carried, lives as long as the whole loop.
+class Lifetimes {
+ public:
+  explicit Lifetimes(const Schedule& s) : s_(s), ranges(s.buffers.size()), homes_(s.buffers.size(), -2) {
+    const int entry = static_cast<int>(s.sequences.size()) - 1;
+    find_homes(entry, {});
+    walk(entry, {});
+  }
+
+ private:
+  using Path = std::vector<int>;  // enclosing loops, outermost first (by entry position order of discovery)
+
+  template <class F>
+  void each_buffer(const Step& step, const F& f) const {
+    for (BufferId b : step.operands) f(b);
+    for (BufferId b : {step.trip_count, step.condition, step.iteration})
+      if (b.valid()) f(b);
+    for (BufferId b : step.carried_from) f(b);
+    for (BufferId b : step.carried_to) f(b);
+  }
+
+  /// The innermost loop that encloses every use of a buffer (-1: none).
+  void find_homes(int sequence, const Path& path) {
+    for (const Step& step : s_.sequences[static_cast<size_t>(sequence)].steps) {
+      each_buffer(step, [&](BufferId b) { meet(b, path); });
+      for (int body : step.bodies) {
+        Path inner = path;
+        if (step.kind == Step::Kind::loop) inner.push_back(body);
+        find_homes(body, inner);
+      }
+    }
+  }
+
+  void meet(BufferId b, const Path& path) {
+    auto& common = paths_[b];
+    if (homes_[static_cast<size_t>(b.index)] == -2) {
+      common = path;
+    } else {
+      size_t n = 0;
+      while (n < common.size() && n < path.size() && common[n] == path[n]) ++n;
+      common.resize(n);
+    }
+    homes_[static_cast<size_t>(b.index)] = common.empty() ? -1 : common.back();
+  }
+
+  /// Returns the buffers used in `sequence` (with nested ones).
+  std::set<BufferId> walk(int sequence, const Path& path) {
+    std::set<BufferId> used;
+    for (const Step& step : s_.sequences[static_cast<size_t>(sequence)].steps) {
+      const int begin = position_++;
+      std::set<BufferId> inside;
+      for (int body : step.bodies) {
+        Path inner = path;
+        if (step.kind == Step::Kind::loop) inner.push_back(body);
+        inside.merge(walk(body, inner));
+      }
+      const int end = step.bodies.empty() ? begin : position_++;
+      at[&step] = begin;
+      each_buffer(step, [&](BufferId b) { touch(b, begin, end); used.insert(b); });
+      if (step.kind == Step::Kind::loop)
+        for (BufferId b : inside)
+          if (homes_[static_cast<size_t>(b.index)] != step.bodies[0]) touch(b, begin, end);
+      used.merge(inside);
+    }
+    // Within one sequence a body's own uses are at their own positions.
+    for (const Step& step : s_.sequences[static_cast<size_t>(sequence)].steps)
+      if (step.bodies.empty()) each_buffer(step, [&](BufferId b) { touch(b, at[&step], at[&step]); });
+    return used;
+  }
+
+  void touch(BufferId b, int first, int last) { ranges[static_cast<size_t>(b.index)].include(first, last); }
+
+  const Schedule& s_;
+
+ public:
+  std::vector<Range> ranges;
+  std::map<const Step*, int> at;
+
+ private:
+  std::vector<int> homes_;
+  std::map<BufferId, Path> paths_;
+  int position_ = 0;
+};
+
+class Planner {
+ public:
+  explicit Planner(Schedule& s) : s_(s), life_(s) {}
+
+  void run(std::optional<int64_t> limit) {
+    make_blocks();
+    MemoryPlan& plan = s_.memory;
+    plan.is_static = std::all_of(plan.block_bytes.begin(), plan.block_bytes.end(), [](const Dim& d) { return d.is_constant(); });
+    const bool all_static = std::all_of(s_.buffers.begin(), s_.buffers.end(), [](const Buffer& b) { return b.bytes.is_constant(); });
+    plan.is_static = plan.is_static && all_static;
+    for (size_t i = 0; i < plan.blocks.size(); ++i)
+      plan.blocks[i].size = plan.block_bytes[i].evaluate(guess(plan.block_bytes[i]));
+    if (plan.is_static) {
+      plan.layout = plan_arena(plan.blocks);
+      if (limit && plan.layout.bytes > *limit) over_limit(*limit);
+    } else {
+      order_placement();
+    }
+  }
+
+ private:
+  static SymbolValues guess(const Dim& d) {
+    SymbolValues values;
+    for (const std::string& s : d.symbols()) values[s] = 64;
+    return values;
+  }
+
+  bool temporary(BufferId b) const { return s_.buffers[static_cast<size_t>(b.index)].kind == Buffer::Kind::temporary; }
+
+  void make_blocks() {
+    MemoryPlan& plan = s_.memory;
+    std::vector<Range> ranges;
+    for (size_t i = 0; i < s_.buffers.size(); ++i) {
+      Buffer& b = s_.buffers[i];
+      if (b.kind != Buffer::Kind::temporary || life_.ranges[i].first < 0) continue;
+      b.block = static_cast<int>(ranges.size());
+      ranges.push_back(life_.ranges[i]);
+      plan.block_bytes.push_back(b.bytes);
+    }
+    for (const Sequence& sequence : s_.sequences)
+      for (const Step& step : sequence.steps) take_over(step, ranges);
+    compact(ranges);
+    plan.blocks.resize(ranges.size());
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      plan.blocks[i].first = ranges[i].first;
+      plan.blocks[i].last = ranges[i].last;
+      for (size_t j = 0; j < i; ++j)
+        if (ranges[i].first <= ranges[j].last && ranges[j].first <= ranges[i].last) {
+          plan.blocks[i].conflicts.push_back(static_cast<int>(j));
+          plan.blocks[j].conflicts.push_back(static_cast<int>(i));
+        }
+    }
+  }
+
+  /// The result of a launch moves into the storage of an operand whose last use this is.
+  void take_over(const Step& step, std::vector<Range>& ranges) {
+    if (step.kind != Step::Kind::launch || step.writes.size() != 1) return;
+    const int now = life_.at.at(&step);
+    Buffer& result = s_.buffers[static_cast<size_t>(step.operands[static_cast<size_t>(step.writes[0])].index)];
+    if (result.kind != Buffer::Kind::temporary || life_.ranges[static_cast<size_t>(&result - s_.buffers.data())].first != now) return;
+    for (int o : step.in_place) {
+      Buffer& operand = s_.buffers[static_cast<size_t>(step.operands[static_cast<size_t>(o)].index)];
+      if (operand.kind != Buffer::Kind::temporary || !(operand.bytes == result.bytes) || operand.block == result.block) continue;
+      Range &from = ranges[static_cast<size_t>(operand.block)], &to = ranges[static_cast<size_t>(result.block)];
+      if (from.last != now || to.first != now) continue;
+      from.include(to.first, to.last);
+      const int old = result.block;
+      for (Buffer& b : s_.buffers)
+        if (b.block == old) b.block = operand.block;
+      to = Range{};
+      return;
+    }
+  }
+
+  /// Drops the blocks that were taken over.
+  void compact(std::vector<Range>& ranges) {
+    std::vector<int> number(ranges.size(), -1);
+    std::vector<Range> kept;
+    std::vector<Dim> bytes;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      if (ranges[i].first < 0) continue;
+      number[i] = static_cast<int>(kept.size());
+      kept.push_back(ranges[i]);
+      bytes.push_back(s_.memory.block_bytes[i]);
+    }
+    for (Buffer& b : s_.buffers)
+      if (b.block >= 0) b.block = number[static_cast<size_t>(b.block)];
+    ranges = std::move(kept);
+    s_.memory.block_bytes = std::move(bytes);
+  }
+
+  void order_placement() {
+    MemoryPlan& plan = s_.memory;
+    for (size_t i = 0; i < plan.blocks.size(); ++i) plan.placement.push_back(static_cast<int>(i));
+    std::stable_sort(plan.placement.begin(), plan.placement.end(), [&](int a, int b) {
+      return plan.blocks[static_cast<size_t>(a)].size > plan.blocks[static_cast<size_t>(b)].size;
+    });
+  }
+
+  [[noreturn]] void over_limit(int64_t limit) const {
+    const auto& blocks = s_.memory.blocks;
+    std::map<int, int64_t> live;  // by position of each block's definition
+    for (const ArenaBlock& at : blocks) {
+      int64_t sum = 0;
+      for (const ArenaBlock& b : blocks) sum += b.first <= at.first && at.first <= b.last ? b.size : 0;
+      live[at.first] = sum;
+    }
+    std::vector<std::pair<int64_t, int>> largest;
+    for (const auto& [step, bytes] : live) largest.emplace_back(bytes, step);
+    std::sort(largest.rbegin(), largest.rend());
+    std::string text = concat("the arena needs ", s_.memory.layout.bytes, " bytes, the limit is ", limit, "; largest live sets:");
+    for (size_t i = 0; i < largest.size() && i < 3; ++i) {
+      text += concat("\n  ", largest[i].first, " bytes at step ", largest[i].second, ":");
+      for (const Buffer& b : s_.buffers) {
+        if (b.block < 0) continue;
+        const Range& r = life_.ranges[static_cast<size_t>(&b - s_.buffers.data())];
+        if (r.first <= largest[i].second && largest[i].second <= r.last) text += concat(" ", b.name, " (", b.bytes.str(), ")");
+      }
+    }
+    throw CompileError(text);
+  }
+
+  Schedule& s_;
+  Lifetimes life_;
+};
+
+}  // namespace
+
+void plan_memory(Schedule& schedule, std::optional<int64_t> memory_limit) { Planner(schedule).run(memory_limit); }
+
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Schedule& s) : s_(s), written_(s.buffers.size(), false) {
+    for (size_t i = 0; i < s.buffers.size(); ++i)
+      written_[i] = s.buffers[i].kind == Buffer::Kind::input || s.buffers[i].kind == Buffer::Kind::constant;
+  }
+
+  void run() {
+    GCG_CHECK(!s_.sequences.empty(), "a schedule has an entry sequence");
+    sequence(static_cast<int>(s_.sequences.size()) - 1);
+    for (const Buffer& b : s_.buffers)
+      if (b.kind == Buffer::Kind::output) GCG_CHECK(written_[static_cast<size_t>(&b - s_.buffers.data())], "output ", b.index, " ('", b.name, "') is never written");
+  }
+
+ private:
+  void read(BufferId b, const Step& step) const {
+    GCG_CHECK(b.valid() && b.index < static_cast<int>(s_.buffers.size()), "buffer number of step '", step.source, "'");
+    GCG_CHECK(written_[static_cast<size_t>(b.index)], "step '", step.source, "' reads '", s_.buffers[static_cast<size_t>(b.index)].name,
+              "', which no earlier step wrote");
+  }
+  void write(BufferId b, const Step& step) {
+    const Buffer& buffer = s_.buffers[static_cast<size_t>(b.index)];
+    GCG_CHECK(buffer.kind == Buffer::Kind::output || buffer.kind == Buffer::Kind::temporary, "step '", step.source,
+              "' writes '", buffer.name, "', which is not its to write");
+    written_[static_cast<size_t>(b.index)] = true;
+  }
+
+  void sequence(int number) {
+    GCG_CHECK(number >= 0 && number < static_cast<int>(s_.sequences.size()), "sequence number ", number);
+    for (const Step& step : s_.sequences[static_cast<size_t>(number)].steps) {
+      for (size_t i = 0; i < step.operands.size(); ++i)
+        if (std::find(step.writes.begin(), step.writes.end(), static_cast<int>(i)) == step.writes.end()) read(step.operands[i], step);
+      for (BufferId b : {step.trip_count, step.condition})
+        if (b.valid()) read(b, step);
+      if (step.iteration.valid()) write(step.iteration, step);
+      for (BufferId b : step.carried_to) read(b, step);
+      for (int body : step.bodies) sequence(body);
+      for (BufferId b : step.carried_from) read(b, step);
+      for (int w : step.writes) write(step.operands[static_cast<size_t>(w)], step);
+    }
+  }
+
+  const Schedule& s_;
+  std::vector<bool> written_;
+};
+
+}  // namespace
+
+void verify_schedule(const Schedule& schedule) {
+  Verifier(schedule).run();
+  if (schedule.memory.is_static) verify_arena(schedule.memory.blocks, schedule.memory.layout);
+}
+
+}  // namespace gcg
