@@ -1,0 +1,256 @@
+#include "compiler/emit_artifact.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string_view>
+
+#include "artifact_schema/cpu_features.h"
+#include "artifact_schema/writer.h"
+#include "compiler/shape_program.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+namespace {
+
+namespace fb = gart::fb;
+
+constexpr size_t kWeightAlignment = 64;
+
+fb::DType to_fb(DType t) { return static_cast<fb::DType>(t); }
+
+uint64_t features_of(const Target& target) {
+  if (target.name == "x86-64-v3") return gart::kFeaturesX86_64v3;
+  if (target.name == "x86-64-v4") return gart::kFeaturesX86_64v4;
+  if (target.name == "aarch64") return gart::kFeaturesAarch64;
+  GCG_CHECK(false, "no CPU features are known for target ", target.name);
+}
+
+/// The weights section: every distinct constant once, in order of first use.
+class Weights {
+ public:
+  uint64_t place(const TensorRef& tensor) {
+    if (auto it = by_tensor_.find(tensor.get()); it != by_tensor_.end()) return it->second;
+    const auto size = static_cast<size_t>(tensor->bytes());
+    const std::string_view content(reinterpret_cast<const char*>(tensor->data()), size);
+    const size_t hash = std::hash<std::string_view>()(content);
+    for (auto [it, end] = by_hash_.equal_range(hash); it != end; ++it)
+      if (it->second.second == size && std::memcmp(bytes.data() + it->second.first, tensor->data(), size) == 0)
+        return by_tensor_[tensor.get()] = it->second.first;
+    bytes.resize((bytes.size() + kWeightAlignment - 1) / kWeightAlignment * kWeightAlignment);
+    const uint64_t offset = bytes.size();
+    bytes.insert(bytes.end(), tensor->data(), tensor->data() + size);
+    by_hash_.emplace(hash, std::pair(offset, size));
+    return by_tensor_[tensor.get()] = offset;
+  }
+
+  std::vector<uint8_t> bytes;
+
+ private:
+  std::map<const Tensor*, uint64_t> by_tensor_;
+  std::multimap<size_t, std::pair<uint64_t, size_t>> by_hash_;
+};
+
+std::vector<std::string> input_symbols(const Graph& graph) {
+  std::vector<std::string> names;
+  for (ValueId in : graph.inputs)
+    for (const Dim& d : *graph.value(in).shape)
+      if (auto s = d.symbol_name(); s && std::find(names.begin(), names.end(), *s) == names.end()) names.push_back(*s);
+  return names;
+}
+
+class PlanEmitter {
+ public:
+  PlanEmitter(const ShapePlan& plan, const std::vector<std::string>& symbols, Weights& weights)
+      : plan_(plan), s_(plan.schedule), symbols_(symbols), program_(symbols), weights_(weights) {}
+
+  std::unique_ptr<fb::PlanT> run(size_t target_index, const TargetCode& code, const std::vector<size_t>& kernel_of) {
+    auto out = std::make_unique<fb::PlanT>();
+    out->target = static_cast<uint32_t>(target_index);
+    for (const std::string& s : symbols_) {
+      auto it = plan_.fixed.find(s);
+      out->fixed.push_back(it == plan_.fixed.end() ? -1 : it->second);
+    }
+    for (const Kernel& k : s_.kernels) {
+      const auto i = static_cast<size_t>(&k - s_.kernels.data());
+      out->kernels.push_back(kernel(k, code.blob.kernels[kernel_of[i]]));
+    }
+    buffers(*out);
+    for (const Sequence& sequence : s_.sequences) {
+      auto q = std::make_unique<fb::SequenceT>();
+      for (const Step& step : sequence.steps) q->steps.push_back(emit_step(step, code, kernel_of));
+      out->sequences.push_back(std::move(q));
+    }
+    if (s_.memory.is_static) {
+      out->arena_bytes = static_cast<uint64_t>(s_.memory.layout.bytes);
+      out->arena_lower_bound = static_cast<uint64_t>(s_.memory.layout.lower_bound);
+    }
+    out->program = program_.instructions();
+    return out;
+  }
+
+ private:
+  std::unique_ptr<fb::KernelT> kernel(const Kernel& k, const CompiledKernel& c) {
+    auto out = std::make_unique<fb::KernelT>();
+    out->name = k.name;
+    out->offset = c.offset;
+    out->size = c.size;
+    out->operands = static_cast<uint32_t>(k.operands.size());
+    out->params = static_cast<uint32_t>(c.params.size());
+    out->scratch = program_.slot(c.scratch_bytes);
+    out->note = c.note;
+    return out;
+  }
+
+  void buffers(fb::PlanT& out) {
+    std::map<int, uint32_t> first_of_block;
+    numbers_.assign(s_.buffers.size(), 0);
+    for (size_t i = 0; i < s_.buffers.size(); ++i) {
+      const Buffer& b = s_.buffers[i];
+      if (b.kind == Buffer::Kind::temporary && b.block < 0) continue;  // never used
+      const auto number = static_cast<uint32_t>(out.buffers.size());
+      numbers_[i] = number;
+      auto f = std::make_unique<fb::BufferT>();
+      f->kind = static_cast<fb::BufferKind>(b.kind);
+      f->index = static_cast<uint32_t>(b.index);
+      f->size = program_.slot(b.bytes);
+      if (b.kind == Buffer::Kind::constant) f->offset = weights_.place(b.constant);
+      if (b.kind == Buffer::Kind::temporary) {
+        auto [it, fresh] = first_of_block.try_emplace(b.block, number);
+        if (!fresh) {
+          f->alias_of = static_cast<int32_t>(it->second);
+          f->alias_offset = program_.slot(Dim(0));
+        }
+        if (s_.memory.is_static) f->offset = static_cast<uint64_t>(s_.memory.layout.offsets[static_cast<size_t>(b.block)]);
+      }
+      out.buffers.push_back(std::move(f));
+    }
+    if (s_.memory.is_static) return;
+    std::set<int> placed;
+    for (int block : s_.memory.placement) {
+      const uint32_t number = first_of_block.at(block);
+      out.placement.push_back(number);
+      for (int c : s_.memory.blocks[static_cast<size_t>(block)].conflicts)
+        if (placed.count(c)) out.buffers[number]->conflicts.push_back(first_of_block.at(c));
+      placed.insert(block);
+    }
+  }
+
+  uint32_t number(BufferId b) const { return numbers_[static_cast<size_t>(b.index)]; }
+  int32_t optional(BufferId b) const { return b.valid() ? static_cast<int32_t>(number(b)) : -1; }
+
+  std::unique_ptr<fb::StepT> emit_step(const Step& step, const TargetCode& code, const std::vector<size_t>& kernel_of) {
+    auto out = std::make_unique<fb::StepT>();
+    for (BufferId b : step.operands) out->operands.push_back(number(b));
+    for (int w : step.writes) out->writes.push_back(static_cast<uint32_t>(w));
+    for (StepId w : step.waits) out->waits.push_back(static_cast<uint32_t>(w.index));
+    for (int body : step.bodies) out->bodies.push_back(static_cast<uint32_t>(body));
+    out->source = step.source;
+    out->message = step.message;
+    out->tasks = program_.slot(Dim(1));
+    switch (step.kind) {
+      case Step::Kind::launch: {
+        out->kind = fb::StepKind::launch;
+        out->kernel = static_cast<uint32_t>(step.kernel.index);
+        const CompiledKernel& c = code.blob.kernels[kernel_of[static_cast<size_t>(step.kernel.index)]];
+        for (const Dim& p : c.params) out->params.push_back(program_.slot(p));
+        out->tasks = program_.slot(c.tasks);
+        break;
+      }
+      case Step::Kind::copy: out->kind = fb::StepKind::copy; break;
+      case Step::Kind::branch: out->kind = fb::StepKind::branch; break;
+      case Step::Kind::fail: out->kind = fb::StepKind::fail; break;
+      case Step::Kind::loop: {
+        out->kind = fb::StepKind::loop;
+        out->loop = std::make_unique<fb::LoopT>();
+        out->loop->trip_count = optional(step.trip_count);
+        out->loop->condition = optional(step.condition);
+        out->loop->iteration = optional(step.iteration);
+        for (BufferId b : step.carried_from) out->loop->carried_from.push_back(number(b));
+        for (BufferId b : step.carried_to) out->loop->carried_to.push_back(number(b));
+        break;
+      }
+    }
+    if (step.kind != Step::Kind::launch) out->writes.clear();
+    return out;
+  }
+
+  const ShapePlan& plan_;
+  const Schedule& s_;
+  const std::vector<std::string>& symbols_;
+  ShapeProgram program_;
+  Weights& weights_;
+  std::vector<uint32_t> numbers_;
+};
+
+std::unique_ptr<fb::TensorInfoT> tensor_info(const Value& v, ShapeProgram& program) {
+  auto out = std::make_unique<fb::TensorInfoT>();
+  out->name = v.name;
+  out->dtype = to_fb(v.dtype);
+  for (const Dim& d : *v.shape) out->dims.push_back(program.slot(d));
+  return out;
+}
+
+std::unique_ptr<fb::SymbolT> symbol(const Graph& graph, const std::string& name) {
+  auto out = std::make_unique<fb::SymbolT>();
+  out->name = name;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const Shape& shape = *graph.value(graph.inputs[i]).shape;
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (shape[d].symbol_name() == name) {
+        out->input = static_cast<int32_t>(i);
+        out->axis = static_cast<int32_t>(d);
+        return out;
+      }
+  }
+  GCG_CHECK(false, "symbol ", name, " has no input");
+}
+
+std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vector<std::string>& symbols) {
+  auto out = std::make_unique<fb::EntryPointT>();
+  out->name = graph.name.empty() ? "main" : graph.name;
+  ShapeProgram program(symbols);
+  for (const std::string& s : symbols) out->symbols.push_back(symbol(graph, s));
+  for (ValueId v : graph.inputs) out->inputs.push_back(tensor_info(graph.value(v), program));
+  for (ValueId v : graph.outputs) out->outputs.push_back(tensor_info(graph.value(v), program));
+  for (const DimConstraint& c : graph.constraints) {
+    auto f = std::make_unique<fb::ConstraintT>();
+    f->a = program.slot(c.a);
+    f->b = program.slot(c.b);
+    f->reason = c.reason;
+    out->constraints.push_back(std::move(f));
+  }
+  out->program = program.instructions();
+  return out;
+}
+
+}  // namespace
+
+std::vector<uint8_t> emit_artifact(const Graph& graph, const std::vector<ShapePlan>& plans, const std::vector<TargetCode>& targets,
+                                   const Provenance& provenance) {
+  gart::ArtifactContent content;
+  const std::vector<std::string> symbols = input_symbols(graph);
+  auto entry = entry_point(graph, symbols);
+  Weights weights;
+  for (size_t t = 0; t < targets.size(); ++t) {
+    for (size_t p = 0; p < plans.size(); ++p)
+      entry->plans.push_back(PlanEmitter(plans[p], symbols, weights).run(t, targets[t], targets[t].kernel_of[p]));
+    auto target = std::make_unique<fb::TargetT>();
+    target->name = targets[t].target.name;
+    target->kind = fb::TargetKind::cpu;
+    target->features = features_of(targets[t].target);
+    target->imports = targets[t].blob.imports;
+    content.manifest.targets.push_back(std::move(target));
+    content.code.push_back(targets[t].blob.code);
+  }
+  content.manifest.entry_points.push_back(std::move(entry));
+  content.manifest.provenance = std::make_unique<fb::ProvenanceT>();
+  content.manifest.provenance->compiler = provenance.compiler;
+  content.manifest.provenance->source_hash = provenance.source_hash;
+  content.manifest.provenance->options = provenance.options;
+  content.manifest.provenance->model = provenance.model;
+  content.weights = std::move(weights.bytes);
+  return gart::write_artifact(std::move(content));
+}
+
+}  // namespace gcg

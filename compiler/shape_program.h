@@ -1,0 +1,32 @@
+// Dims as straight-line code of the artifact's shape program.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/dim.h"
+#include "gart_generated.h"
+
+namespace gcg {
+
+/// Gives every Dim asked for a slot; equal Dims share one.
+class ShapeProgram {
+ public:
+  /// Slots [0, symbols.size()) are the symbols.
+  explicit ShapeProgram(const std::vector<std::string>& symbols);
+  /// Fails with a CompileError when `d` has a symbol that is not in the list.
+  uint32_t slot(const Dim& d);
+  const std::vector<gart::fb::Instruction>& instructions() const { return instructions_; }
+
+ private:
+  uint32_t atom(const Dim::Atom& a);
+  uint32_t emit(gart::fb::ExprOp op, uint32_t a, uint32_t b, int64_t value = 0);
+
+  uint32_t symbols_;
+  std::map<std::string, uint32_t> symbol_slots_;
+  std::map<std::string, uint32_t> known_;
+  std::vector<gart::fb::Instruction> instructions_;
+};
+
+}  // namespace gcg
