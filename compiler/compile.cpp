@@ -4,7 +4,8 @@
 
 #include "compiler/emit_artifact.h"
 #include "compiler/ops/infer.h"
-#include "compiler/passes/pipeline.h"
+#include "compiler/passes/pass.h"
+#include "compiler/passes/specialise.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/support/error.h"
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,18 +11,9 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/backend.h"
+#include "compiler/passes/pass.h"
 
 namespace gcg {
-
-/// What the pass runner is asked to show or skip (--print-after=, --stop-after=, --disable-pass=, --time-passes).
-struct PassOptions {
-  std::vector<std::string> print_after;   // pass names, or "all"
-  std::string stop_after;                 // empty: run all
-  std::vector<std::string> disabled;
-  bool time_passes = false;
-  bool verify = true;
-  std::ostream* out = nullptr;            // where prints and times go
-};
 
 struct CompileOptions {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};

@@ -1,0 +1,38 @@
+// The pass runner: order, timing, verification and printing live here and nowhere else.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/target.h"
+
+namespace gcg {
+
+/// One pass: true if it changed the graph. `target` is null for passes of the model, which know no device.
+struct Pass {
+  const char* name;
+  bool (*run)(Graph& graph, const Target* target);
+};
+
+/// What the runner is asked to show or skip (--print-after=, --stop-after=, --disable-pass=, --time-passes).
+struct PassOptions {
+  std::vector<std::string> print_after;   // pass names, or "all"
+  std::string stop_after;                 // empty: run all
+  std::vector<std::string> disabled;
+  bool time_passes = false;
+  bool verify = true;
+  std::ostream* out = nullptr;            // where prints and times go; nowhere if null
+};
+
+/// The passes every target shares, in order. (pipeline.cpp, with the reason for the order)
+const std::vector<Pass>& model_passes();
+/// The passes of a device class, on the graph of one shape set.
+const std::vector<Pass>& device_passes();
+
+/// Runs the passes in order, verifying the graph after each. Throws CompileError naming the known passes if `options`
+/// names one that does not exist. Returns false if --stop-after ended the run.
+bool run_passes(Graph& graph, const std::vector<Pass>& passes, const Target* target, const PassOptions& options);
+
+}  // namespace gcg
