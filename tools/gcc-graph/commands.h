@@ -1,0 +1,12 @@
+// One function per sub-command; each adds itself to the application.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace gcg::tools {
+
+void add_compile_command(CLI::App& app);
+
+}  // namespace gcg::tools
