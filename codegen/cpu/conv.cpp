@@ -1,0 +1,242 @@
+// A convolution kernel: its tasks, the rows and tiles of a task, and the borders of the map.
+#include <algorithm>
+
+#include "codegen/cpu/conv_epilogue.h"
+#include "codegen/cpu/conv_plan.h"
+#include "codegen/cpu/conv_tile.h"
+#include "codegen/cpu/emit.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+using Value = llvm::Value;
+
+constexpr int64_t block = 16;
+constexpr int64_t panel_columns = 32;
+
+class ConvEmitter {
+ public:
+  ConvEmitter(FunctionBuilder& f, const ConvKernel& conv)
+      : f_(f),
+        conv_(conv),
+        plan_(plan_conv(conv, f.target(), epilogue_allows_flat(f.kernel(), conv))),
+        layout_(conv_layout(f, conv)),
+        epilogue_(f, conv, plan_) {}
+
+  KernelEmission emit() {
+    f_.for_loop(f_.task_begin(), f_.task_end(), f_.i64(1), [&](Value* task) { emit_task(task); });
+    const int64_t vectors = plan_.vectors;
+    return {plan_.tasks, 0,
+            concat(plan_.tile_pixels, "x", vectors, conv_.depthwise ? " depthwise" : conv_.input_plain ? " plain" : "",
+                   " tiles", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer")};
+  }
+
+ private:
+  /// What a task works on.
+  struct Work {
+    Value* image = nullptr;   // batch index
+    Value* group = nullptr;
+    Value* input = nullptr;   // address of the image (depthwise: of its channel block)
+    ValueRange rows, tiles;   // tiles: only when the plan cuts rows
+    int64_t blocks = 1;       // channel blocks of the group
+  };
+
+  // Arithmetic on i64 that folds constants.
+  Value* add(Value* a, Value* b) { return f_.ir().CreateAdd(a, b, "", false, true); }
+  Value* sub(Value* a, Value* b) { return f_.ir().CreateSub(a, b, "", false, true); }
+  Value* mul(Value* a, Value* b) { return f_.ir().CreateMul(a, b, "", false, true); }
+  Value* mul(Value* a, int64_t b) { return mul(a, f_.i64(b)); }
+  Value* min(Value* a, Value* b) { return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
+  Value* max(Value* a, Value* b) { return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
+  /// Both operands are never negative.
+  Value* div(Value* a, int64_t b) { return b == 1 ? a : f_.ir().CreateUDiv(a, f_.i64(b)); }
+
+  /// Takes the next fastest index out of `rest`.
+  Value* take(Value*& rest, const Dim& extent) {
+    if (extent.is(1)) return f_.i64(0);
+    Value* size = f_.dim(extent);
+    Value* quotient = f_.ir().CreateUDiv(rest, size);
+    Value* index = sub(rest, mul(quotient, size));
+    rest = quotient;
+    return index;
+  }
+
+  void emit_task(Value* task) {
+    Work work;
+    Value* rest = task;
+    if (!plan_.groups_outer) work.group = take(rest, plan_.groups);
+    Value* tile_block = take(rest, plan_.tile_blocks);
+    Value* row_block = take(rest, plan_.row_blocks);
+    work.image = plan_.groups_outer ? take(rest, conv_.batch) : rest;
+    if (plan_.groups_outer) work.group = rest;
+    work.rows.begin = mul(row_block, plan_.rows_per_task);
+    work.rows.end = min(add(work.rows.begin, f_.i64(plan_.rows_per_task)), f_.dim(plan_.rows));
+    if (plan_.tiles_per_task > 0) {
+      work.tiles.begin = mul(tile_block, plan_.tiles_per_task);
+      work.tiles.end = add(work.tiles.begin, f_.i64(plan_.tiles_per_task));
+    }
+    work.input = float_address(f_, f_.operand(conv_.input), mul(work.image, layout_.image));
+    if (conv_.depthwise) work.input = float_address(f_, work.input, mul(work.group, layout_.block));
+    work.blocks = plan_.group_blocks;
+    if (plan_.last_group_blocks == plan_.group_blocks) return emit_rows(work);
+    f_.if_else(
+        f_.ir().CreateICmpSLT(work.group, f_.i64(plan_.groups - 1)),
+        [&] { return emit_rows(work), FunctionBuilder::Values{}; },
+        [&] {
+          work.blocks = plan_.last_group_blocks;
+          return emit_rows(work), FunctionBuilder::Values{};
+        });
+  }
+
+  void emit_rows(const Work& work) {
+    f_.for_loop(work.rows.begin, work.rows.end, f_.i64(1), [&](Value* row) {
+      TilePlace place;
+      place.kh = kernel_rows(row);
+      Value* first_row = sub(mul(row, conv_.stride_h), f_.i64(conv_.pad_top));
+      place.input = float_address(f_, work.input, mul(first_row, layout_.row));
+      place.weights = panel(work.group);
+      if (plan_.symbolic_row())
+        symbolic_row(work, row, place);
+      else
+        static_row(work, row, place);
+    });
+  }
+
+  /// Kernel rows that meet the map for output row `row`.
+  ValueRange kernel_rows(Value* row) {
+    const int64_t reach = (conv_.kernel_h - 1) * conv_.dilation_h;
+    const bool all = conv_.pad_top == 0 && conv_.in_height.is_constant() && conv_.out_height.is_constant() &&
+                     (conv_.out_height.constant() - 1) * conv_.stride_h + reach < conv_.in_height.constant();
+    if (plan_.flat || all) return {f_.i64(0), f_.i64(conv_.kernel_h)};
+    return kernel_range(row, conv_.stride_h, conv_.pad_top, conv_.kernel_h, conv_.dilation_h, f_.dim(conv_.in_height));
+  }
+
+  /// Taps k with 0 <= out*stride - pad + k*dilation < extent.
+  ValueRange kernel_range(Value* out, int64_t stride, int64_t pad, int64_t taps, int64_t dilation, Value* extent) {
+    Value* first = sub(mul(out, stride), f_.i64(pad));
+    Value* before = max(sub(f_.i64(0), first), f_.i64(0));
+    Value* left = max(sub(extent, first), f_.i64(0));
+    Value* round_up = f_.i64(dilation - 1);
+    return {div(add(before, round_up), dilation), min(div(add(left, round_up), dilation), f_.i64(taps))};
+  }
+
+  /// The group's panel of weights. Groups of one block share a panel of two when the panel is dense.
+  Value* panel(Value* group) {
+    Value* base = f_.operand(conv_.weights);
+    if (conv_.depthwise) return float_address(f_, base, mul(group, conv_.kernel_h * conv_.kernel_w * block));
+    return float_address(f_, base, panel_offset(group));
+  }
+  Value* panel_offset(Value* group) {
+    if (plan_.group_blocks * block == panel_columns) return mul(group, panel_elements(conv_));
+    Value* odd = f_.ir().CreateAnd(group, f_.i64(1));
+    return add(mul(f_.ir().CreateLShr(group, f_.i64(1)), panel_elements(conv_)), mul(odd, block));
+  }
+
+  void static_row(const Work& work, Value* row, const TilePlace& at_row) {
+    for (const TileSegment& s : plan_.segments) {
+      Value* begin = f_.i64(s.first_tile);
+      Value* end = f_.i64(s.first_tile + s.tiles);
+      if (plan_.tiles_per_task > 0) {
+        begin = max(begin, work.tiles.begin);
+        end = min(end, work.tiles.end);
+      }
+      auto emit = [&](Value* tile) {
+        Value* pixel = add(mul(sub(tile, f_.i64(s.first_tile)), s.shape.pixels), f_.i64(s.first_pixel));
+        TilePlace place = at_row;
+        place.prefetch = prefetch_address(work, row, tile);
+        emit_tile(work, s.shape, place, row, pixel);
+      };
+      if (s.tiles == 1 && plan_.tiles_per_task == 0)
+        emit(begin);
+      else
+        f_.for_loop(begin, end, f_.i64(1), emit);
+    }
+  }
+
+  /// Where, in the next group's panel, this tile's share of lines begins.
+  Value* prefetch_address(const Work& work, Value* row, Value* tile) {
+    if (plan_.prefetch_lines == 0) return nullptr;
+    const TileSegment& last = plan_.segments.back();
+    Value* number = add(mul(row, last.first_tile + last.tiles), tile);
+    const int64_t line_floats = plan_.group_blocks * block == panel_columns ? block : panel_columns;
+    Value* offset = add(panel_offset(add(work.group, f_.i64(1))), mul(number, plan_.prefetch_lines * line_floats));
+    return float_address(f_, f_.operand(conv_.weights), offset);
+  }
+
+  /// A row whose length is known at run time: full tiles, then small ones, where every kernel column is inside the map;
+  /// pixel by pixel with clipped columns at its borders.
+  void symbolic_row(const Work& work, Value* row, const TilePlace& place) {
+    Value* begin = f_.i64(0);
+    Value* end = f_.dim(plan_.row_pixels);
+    if (plan_.tiles_per_task > 0) {
+      begin = mul(work.tiles.begin, plan_.tile_pixels);
+      end = min(end, mul(work.tiles.end, plan_.tile_pixels));
+    }
+    Value* inner_end = end;
+    if (!plan_.flat) {
+      const int64_t border = (conv_.pad_left + conv_.stride_w - 1) / conv_.stride_w;
+      begin = clipped_pixels(work, row, place, begin, max(begin, min(end, f_.i64(border))));
+      const int64_t reach = (conv_.kernel_w - 1) * conv_.dilation_w - conv_.pad_left;
+      Value* room = max(sub(add(f_.dim(conv_.in_width), f_.i64(conv_.stride_w - 1)), f_.i64(reach)), f_.i64(0));
+      inner_end = min(end, div(room, conv_.stride_w));
+    }
+    for (int64_t pixels = plan_.tile_pixels; pixels > 1; pixels = pixels > 4 ? 4 : 1)
+      begin = inner_pixels(work, row, place, begin, inner_end, pixels);
+    clipped_pixels(work, row, place, begin, end);
+  }
+
+  /// Tiles of `pixels` as long as a whole one fits before `end`; returns where it stopped.
+  Value* inner_pixels(const Work& work, Value* row, const TilePlace& place, Value* begin, Value* end, int64_t pixels) {
+    const TileShape shape{pixels, {{0, conv_.kernel_w, 0, pixels}}};
+    Value* tiles = div(max(sub(end, begin), f_.i64(0)), pixels);
+    Value* stop = add(begin, mul(tiles, pixels));
+    f_.for_loop(begin, stop, f_.i64(pixels), [&](Value* pixel) { emit_tile(work, shape, place, row, pixel); });
+    return stop;
+  }
+
+  Value* clipped_pixels(const Work& work, Value* row, const TilePlace& at_row, Value* begin, Value* end) {
+    const TileShape shape{1, {}};
+    f_.for_loop(begin, end, f_.i64(1), [&](Value* pixel) {
+      TilePlace place = at_row;
+      place.kw = plan_.flat ? ValueRange{f_.i64(0), f_.i64(1)}
+                            : kernel_range(pixel, conv_.stride_w, conv_.pad_left, conv_.kernel_w, conv_.dilation_w,
+                                           f_.dim(conv_.in_width));
+      emit_tile(work, shape, place, row, pixel);
+    });
+    return max(begin, end);
+  }
+
+  void emit_tile(const Work& work, const TileShape& shape, TilePlace place, Value* row, Value* pixel) {
+    Value* column = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
+    place.input = float_address(f_, place.input, mul(column, layout_.channels));
+    TileResult result{work.image, mul(work.group, plan_.group_blocks), row, pixel, shape.pixels, f_.i64(0), {}};
+    if (!conv_.depthwise) {
+      result.sums = reduce_dense(f_, conv_, plan_, layout_, shape, work.blocks * block / plan_.lanes, place);
+      return epilogue_.store(result);
+    }
+    f_.for_loop(f_.i64(0), f_.i64(block), f_.i64(plan_.lanes), [&](Value* lane) {
+      TilePlace part = place;
+      part.input = float_address(f_, place.input, lane);
+      part.weights = float_address(f_, place.weights, lane);
+      result.first_lane = lane;
+      result.sums = reduce_depthwise(f_, conv_, plan_, layout_, shape, part);
+      epilogue_.store(result);
+    });
+  }
+
+  FunctionBuilder& f_;
+  const ConvKernel& conv_;
+  const ConvPlan plan_;
+  const ConvLayout layout_;
+  ConvEpilogue epilogue_;
+};
+
+}  // namespace
+
+KernelEmission emit_conv_kernel(FunctionBuilder& f, const Kernel&, const ConvKernel& conv) {
+  GCG_CHECK(!conv.depthwise || conv.in_channels == conv.out_channels, "a depthwise convolution keeps its channels");
+  return ConvEmitter(f, conv).emit();
+}
+
+}  // namespace gcg::cpu

@@ -1,0 +1,242 @@
+#include "codegen/cpu/conv_tile.h"
+
+#include <algorithm>
+
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+using Values = FunctionBuilder::Values;
+
+constexpr int64_t block = 16;
+constexpr uint64_t vector_align_floats = 4;  // bytes of one float
+
+llvm::Value* times(FunctionBuilder& f, llvm::Value* value, int64_t factor) {
+  return f.ir().CreateMul(value, f.i64(factor), "", true, true);
+}
+
+llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::Value* sum) {
+  return f.ir().CreateIntrinsic(llvm::Intrinsic::fma, {sum->getType()}, {a, b, sum});
+}
+
+llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes) {
+  return f.ir().CreateAlignedLoad(f.type(DType::f32, static_cast<int>(lanes)), address,
+                                  llvm::Align(static_cast<uint64_t>(lanes) * vector_align_floats));
+}
+
+llvm::Value* zero(FunctionBuilder& f, int64_t lanes) {
+  return llvm::Constant::getNullValue(f.type(DType::f32, static_cast<int>(lanes)));
+}
+
+/// A for loop that is not one when there is exactly one iteration.
+Values loop(FunctionBuilder& f, ValueRange range, int64_t step, Values initial,
+            const std::function<Values(llvm::Value*, const Values&)>& body) {
+  auto* begin = llvm::dyn_cast<llvm::ConstantInt>(range.begin);
+  auto* end = llvm::dyn_cast<llvm::ConstantInt>(range.end);
+  if (begin && end && begin->getSExtValue() + step == end->getSExtValue()) return body(range.begin, initial);
+  return f.for_loop(range.begin, range.end, f.i64(step), initial, body);
+}
+
+/// Emits the reduction of one dense tile.
+class DenseTile {
+ public:
+  DenseTile(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
+            const TileShape& shape, int64_t vectors, const TilePlace& place)
+      : f_(f), conv_(conv), plan_(plan), layout_(layout), shape_(shape), vectors_(vectors), place_(place) {
+    // A tile of few accumulators would wait for the latency of its multiply-adds: it gets several sets of them, one per
+    // k step in turn.
+    const int64_t accumulators = shape.pixels * vectors;
+    while (sets_ < 4 && accumulators * sets_ < 8 &&
+           accumulators * sets_ * 2 + vectors + 1 <= f.target().vector_registers)
+      sets_ *= 2;
+  }
+
+  Values emit() {
+    Values sums(static_cast<size_t>(sets_ * shape_.pixels * vectors_), zero(f_, plan_.lanes));
+    const int64_t blocks = (conv_.in_channels + layout_.channels - 1) / layout_.channels;
+    sums = loop(f_, {f_.i64(0), f_.i64(blocks)}, 1, sums, [&](llvm::Value* ic, const Values& s) { return channel_block(ic, s); });
+    return fold_sets(std::move(sums));
+  }
+
+ private:
+  int64_t weights_per_column() const { return layout_.channels * layout_.weight_columns; }
+
+  Values channel_block(llvm::Value* ic, const Values& sums) {
+    llvm::Value* input = float_address(f_, place_.input, f_.ir().CreateMul(ic, layout_.block, "", true, true));
+    channels_ = channels_of(ic);
+    llvm::Value* first_row = times(f_, ic, conv_.kernel_h);
+    return loop(f_, place_.kh, 1, sums, [&](llvm::Value* kh, const Values& s) {
+      llvm::Value* step = times(f_, f_.ir().CreateAdd(first_row, kh, "", true, true),
+                                conv_.kernel_w * weights_per_column());
+      llvm::Value* row = f_.ir().CreateMul(times(f_, kh, conv_.dilation_h), layout_.row, "", true, true);
+      if (place_.prefetch) prefetch(float_address(f_, place_.prefetch, step));
+      return kernel_row(float_address(f_, input, row), float_address(f_, place_.weights, step), s);
+    });
+  }
+
+  /// Channels of block `ic` that exist; the rest of the block may hold anything.
+  llvm::Value* channels_of(llvm::Value* ic) {
+    if (layout_.channels == 1) return f_.i64(1);
+    if (conv_.in_channels % block == 0) return f_.i64(block);
+    llvm::Value* left = f_.ir().CreateSub(f_.i64(conv_.in_channels), times(f_, ic, block), "", true, true);
+    return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, f_.i64(block));
+  }
+
+  void prefetch(llvm::Value* address) {
+    const int64_t line = 16, apart = plan_.group_blocks * block == layout_.weight_columns ? line : layout_.weight_columns;
+    for (int64_t kw = 0; kw < conv_.kernel_w; ++kw)
+      for (int64_t i = 0; i < plan_.prefetch_lines; ++i)
+        f_.prefetch(float_address(f_, address, f_.i64(kw * weights_per_column() + i * apart)), 2);
+  }
+
+  Values kernel_row(llvm::Value* input, llvm::Value* weights, Values sums) {
+    if (place_.kw) return column_loop(*place_.kw, input, weights, 0, shape_.pixels, std::move(sums));
+    for (const KernelColumns& c : shape_.columns) {
+      ValueRange range{f_.i64(c.kw), f_.i64(c.kw + c.count)};
+      const bool seamless = c.count == 1 || conv_.dilation_w == 1;
+      if (seamless && layout_.channels == block && conv_.in_channels % block == 0) {
+        llvm::Value* x = float_address(f_, input, f_.i64(c.kw * conv_.dilation_w * block));
+        llvm::Value* w = float_address(f_, weights, f_.i64(c.kw * weights_per_column()));
+        sums = k_loop(f_.i64(c.count * block), 1, x, w, c.first, c.last, std::move(sums));
+      } else {
+        sums = column_loop(range, input, weights, c.first, c.last, std::move(sums));
+      }
+    }
+    return sums;
+  }
+
+  Values column_loop(ValueRange range, llvm::Value* input, llvm::Value* weights, int64_t first, int64_t last, Values sums) {
+    if (layout_.channels == 1) {  // neighbouring columns are the k steps
+      llvm::Value* x = float_address(f_, input, times(f_, range.begin, conv_.dilation_w));
+      llvm::Value* w = float_address(f_, weights, times(f_, range.begin, layout_.weight_columns));
+      llvm::Value* count = f_.ir().CreateSub(range.end, range.begin, "", true, true);
+      return k_loop(count, conv_.dilation_w, x, w, first, last, std::move(sums));
+    }
+    return loop(f_, range, 1, std::move(sums), [&](llvm::Value* kw, const Values& s) {
+      llvm::Value* x = float_address(f_, input, times(f_, kw, conv_.dilation_w * layout_.channels));
+      return k_loop(channels_, 1, x, float_address(f_, weights, times(f_, kw, weights_per_column())), first, last, s);
+    });
+  }
+
+  /// `count` k steps: the input advances by `x_step` elements, the weights by one row. One k step per basic block (and
+  /// accumulator set): with more, the scheduler mixes steps and spills.
+  Values k_loop(llvm::Value* count, int64_t x_step, llvm::Value* x, llvm::Value* w, int64_t first, int64_t last,
+                Values sums) {
+    auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
+    const int64_t sets = known && known->getSExtValue() % sets_ == 0 ? sets_ : 1;
+    return loop(f_, {f_.i64(0), count}, sets, std::move(sums), [&](llvm::Value* k, const Values& before) {
+      Values next = before;
+      llvm::Value* xk = float_address(f_, x, times(f_, k, x_step));
+      llvm::Value* wk = float_address(f_, w, times(f_, k, layout_.weight_columns));
+      for (int64_t set = 0; set < sets; ++set)
+        k_step(float_address(f_, xk, f_.i64(set * x_step)),
+               float_address(f_, wk, f_.i64(set * layout_.weight_columns)), first, last, set, next);
+      return next;
+    });
+  }
+
+  void k_step(llvm::Value* x, llvm::Value* w, int64_t first, int64_t last, int64_t set, Values& sums) {
+    Values columns;
+    for (int64_t v = 0; v < vectors_; ++v)
+      columns.push_back(load_vector(f_, float_address(f_, w, f_.i64(v * plan_.lanes)), plan_.lanes));
+    for (int64_t p = first; p < last; ++p) {
+      llvm::Value* place = float_address(f_, x, f_.i64(p * conv_.stride_w * layout_.channels));
+      llvm::Value* value = f_.ir().CreateAlignedLoad(f_.ir().getFloatTy(), place, llvm::Align(4));
+      llvm::Value* pixel = f_.splat(value, static_cast<int>(plan_.lanes));
+      for (int64_t v = 0; v < vectors_; ++v) {
+        llvm::Value*& sum = sums[static_cast<size_t>((set * shape_.pixels + p) * vectors_ + v)];
+        sum = multiply_add(f_, pixel, columns[static_cast<size_t>(v)], sum);
+      }
+    }
+  }
+
+  Values fold_sets(Values sums) {
+    const auto tile = static_cast<size_t>(shape_.pixels * vectors_);
+    for (size_t i = tile; i < sums.size(); ++i) sums[i % tile] = f_.ir().CreateFAdd(sums[i % tile], sums[i]);
+    sums.resize(tile);
+    return sums;
+  }
+
+  FunctionBuilder& f_;
+  const ConvKernel& conv_;
+  const ConvPlan& plan_;
+  const ConvLayout& layout_;
+  const TileShape& shape_;
+  const int64_t vectors_;
+  const TilePlace& place_;
+  int64_t sets_ = 1;
+  llvm::Value* channels_ = nullptr;
+};
+
+/// May kernel column `kw` be read for pixel `p`?
+bool inside(const TileShape& shape, int64_t kw, int64_t p) {
+  return std::any_of(shape.columns.begin(), shape.columns.end(), [&](const KernelColumns& c) {
+    return c.kw <= kw && kw < c.kw + c.count && c.first <= p && p < c.last;
+  });
+}
+
+}  // namespace
+
+llvm::Value* float_address(FunctionBuilder& f, llvm::Value* base, llvm::Value* offset) {
+  return f.ir().CreateGEP(f.ir().getFloatTy(), base, offset);
+}
+
+ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv) {
+  ConvLayout layout;
+  layout.channels = conv.input_plain ? 1 : block;
+  const int64_t blocks = (conv.in_channels + layout.channels - 1) / layout.channels;
+  const Dim row = conv.in_width * Dim(layout.channels);
+  layout.row = f.dim(row);
+  layout.block = f.dim(row * conv.in_height);
+  layout.image = f.dim(row * conv.in_height * Dim(blocks));
+  layout.weight_columns = conv.depthwise ? block : 2 * block;
+  return layout;
+}
+
+int64_t panel_elements(const ConvKernel& conv) {
+  const int64_t channels = conv.input_plain ? conv.in_channels : (conv.in_channels + block - 1) / block * block;
+  return channels * conv.kernel_h * conv.kernel_w * 2 * block;
+}
+
+Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
+                    const TileShape& shape, int64_t vectors, const TilePlace& place) {
+  return DenseTile(f, conv, plan, layout, shape, vectors, place).emit();
+}
+
+Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
+                        const TileShape& shape, const TilePlace& place) {
+  const Values none(static_cast<size_t>(shape.pixels), zero(f, plan.lanes));
+  auto vector_at = [&](llvm::Value* base, llvm::Value* offset) {
+    return load_vector(f, float_address(f, base, offset), plan.lanes);
+  };
+  auto kernel_row = [&](llvm::Value* kh, const Values& sums) {
+    llvm::Value* input = float_address(
+        f, place.input, f.ir().CreateMul(times(f, kh, conv.dilation_h), layout.row, "", true, true));
+    llvm::Value* weights = float_address(f, place.weights, times(f, kh, conv.kernel_w * block));
+    if (place.kw) {
+      return loop(f, *place.kw, 1, sums, [&](llvm::Value* kw, const Values& s) -> Values {
+        llvm::Value* x = vector_at(input, times(f, kw, conv.dilation_w * block));
+        return {multiply_add(f, x, vector_at(weights, times(f, kw, block)), s[0])};
+      });
+    }
+    // Each input vector is loaded once for all the taps that meet it.
+    Values next = sums, taps(static_cast<size_t>(conv.kernel_w), nullptr);
+    const int64_t columns = (shape.pixels - 1) * conv.stride_w + (conv.kernel_w - 1) * conv.dilation_w + 1;
+    for (int64_t column = 0; column < columns; ++column) {
+      llvm::Value* x = nullptr;
+      for (int64_t kw = 0; kw < conv.kernel_w; ++kw) {
+        const int64_t distance = column - kw * conv.dilation_w, p = distance / conv.stride_w;
+        if (distance < 0 || distance % conv.stride_w != 0 || p >= shape.pixels || !inside(shape, kw, p)) continue;
+        if (!x) x = vector_at(input, f.i64(column * block));
+        llvm::Value*& tap = taps[static_cast<size_t>(kw)];
+        if (!tap) tap = vector_at(weights, f.i64(kw * block));
+        next[static_cast<size_t>(p)] = multiply_add(f, x, tap, next[static_cast<size_t>(p)]);
+      }
+    }
+    return next;
+  };
+  return loop(f, place.kh, 1, none, kernel_row);
+}
+
+}  // namespace gcg::cpu
