@@ -6,6 +6,7 @@
 #include "compiler/ops/infer.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/specialise.h"
+#include "compiler/schedule/print_schedule.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/support/error.h"
 
@@ -91,6 +92,7 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
     ShapePlan plan{fixed, make_schedule(specialised)};
     plan_memory(plan.schedule, options.memory_limit);
     verify_schedule(plan.schedule);
+    if (options.print_schedule && options.passes.out != nullptr) *options.passes.out << print_schedule(plan.schedule);
     plans.push_back(std::move(plan));
   }
 

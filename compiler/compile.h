@@ -22,6 +22,7 @@ struct CompileOptions {
   std::optional<int64_t> memory_limit;    // bytes of arena; exceeded: CompileError naming the largest live sets
   int threads = 1;                        // host threads for code generation
   PassOptions passes;
+  bool print_schedule = false;            // every plan's schedule to passes.out
   /// Called with a short text when a stage begins ("import", "passes", "code x86-64-v4 12/40"); may be empty.
   std::function<void(const std::string&)> progress;
 };

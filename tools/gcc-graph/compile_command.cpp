@@ -17,6 +17,7 @@ struct Arguments {
   std::vector<std::string> dims;
   int threads = 2;
   PassOptions passes;
+  bool print_schedule = false;
 };
 
 /// "batch=1,8" -> {"batch", {1, 8}}.
@@ -41,6 +42,7 @@ void run(const Arguments& a) {
   options.threads = a.threads;
   options.passes = a.passes;
   options.passes.out = &std::cout;
+  options.print_schedule = a.print_schedule;
   Backends backends;
   backends.push_back(cpu::make_cpu_backend());
   ImportedModel model = import_onnx(a.model);
@@ -65,6 +67,7 @@ void add_compile_command(CLI::App& app) {
   c->add_option("--print-after", args->passes.print_after)->delimiter(',');
   c->add_option("--stop-after", args->passes.stop_after);
   c->add_option("--disable-pass", args->passes.disabled)->delimiter(',');
+  c->add_flag("--print-schedule", args->print_schedule, "Print every plan's kernels and steps");
   c->add_flag("--time-passes", args->passes.time_passes);
   c->callback([args] { run(*args); });
 }
