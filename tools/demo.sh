@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# The main job, on a fresh Debian 12 or Ubuntu 24.04: installs what is missing, builds, compiles a model, runs it.
+#
+#   tools/demo.sh [model.onnx] [-- COMPILE OPTIONS...]
+#
+# Without a model it makes ResNet-50 with seeded weights (tools/models/make_model.py).
+source "$(dirname "$0")/lib/setup.sh"
+
+model=
+if [ $# -gt 0 ] && [ "$1" != -- ]; then model=$(realpath "$OLDPWD/$1" 2>/dev/null || realpath "$1"); shift; fi
+[ "${1:-}" = -- ] && shift
+
+build release gcc-graph gart
+python_packages numpy onnx
+if [ -z "$model" ]; then
+  model=$PWD/build/models/resnet50.onnx
+  "$python" tools/models/make_model.py resnet50 "$model"
+fi
+out=build/demo/$(basename "${model%.onnx}").gart
+mkdir -p build/demo
+gcc_graph=build/release/bin/gcc-graph
+
+say "compile"; "$gcc_graph" compile "$model" -o "$out" "$@"
+say "inspect"; "$gcc_graph" inspect "$out"
+say "run";     "$gcc_graph" run "$out" --random 1
+say "bench";   "$gcc_graph" bench "$out" --random 1 --seconds 3
