@@ -30,8 +30,10 @@ Status measure_view(uint32_t index, const fb::Buffer& buffer, const Slots& slots
   return check_place(index, extents[index], base.bytes, "its base buffer");
 }
 
-Status measure(uint32_t index, const fb::Plan& plan, const Slots& slots, uint64_t weight_bytes,
-               std::vector<BufferExtent>& extents) {
+}  // namespace
+
+Status measure_buffer(const fb::Plan& plan, uint32_t index, bool late, const Slots& slots, uint64_t weight_bytes,
+                      std::vector<BufferExtent>& extents) {
   const fb::Buffer& buffer = *plan.buffers()->Get(index);
   BufferExtent& extent = extents[index];
   if (slots.known[buffer.size()]) {
@@ -47,20 +49,18 @@ Status measure(uint32_t index, const fb::Plan& plan, const Slots& slots, uint64_
     extent.offset = has_offset ? int64_t(buffer.offset()) : -1;
     return check_place(index, extent, int64_t(weight_bytes), "the weights");
   }
-  if (buffer.kind() == fb::BufferKind::temporary && (plan.placement() == nullptr || plan.placement()->size() == 0)) {
+  if (!late && buffer.kind() == fb::BufferKind::temporary && (plan.placement() == nullptr || plan.placement()->size() == 0)) {
     extent.offset = has_offset ? int64_t(buffer.offset()) : -1;
     return check_place(index, extent, int64_t(plan.arena_bytes()), "the arena");
   }
   return {};
 }
 
-}  // namespace
-
 Status measure_buffers(const fb::Plan& plan, const Slots& slots, uint64_t weight_bytes, std::vector<BufferExtent>& extents) {
   const uint32_t count = plan.buffers() == nullptr ? 0 : plan.buffers()->size();
   extents.assign(count, {});
   for (uint32_t i = 0; i < count; ++i) {
-    if (Status status = measure(i, plan, slots, weight_bytes, extents); !status.ok()) return status;
+    if (Status status = measure_buffer(plan, i, false, slots, weight_bytes, extents); !status.ok()) return status;
   }
   return {};
 }

@@ -16,8 +16,13 @@ struct BufferExtent {
   int64_t offset = -1;  // constant: in the weights; temporary: in the arena; view: in its base. -1: none, or not known yet
 };
 
-/// The extents that the known slots tell, checked against each other: sizes within limits, views within their bases,
-/// constants within the weights, temporaries with a static offset within the arena. Requires a structurally verified plan.
+/// Fills extents[index] with what the known slots tell, and checks it: size within limits, a view within its base (a lower
+/// index, measured before), a constant within the weights, a temporary with a static offset within the arena (`late` ones
+/// have no offset: gart.fbs). Requires a structurally verified plan.
+Status measure_buffer(const fb::Plan& plan, uint32_t index, bool late, const Slots& slots, uint64_t weight_bytes,
+                      std::vector<BufferExtent>& extents);
+
+/// All of them; those whose size is not known yet stay at -1.
 Status measure_buffers(const fb::Plan& plan, const Slots& slots, uint64_t weight_bytes, std::vector<BufferExtent>& extents);
 
 /// Places the temporaries of Plan.placement whose size is known: fills their offsets, and the arena's size.

@@ -61,7 +61,7 @@ struct Describer {
     const int right = op == fb::ExprOp::add || op == fb::ExprOp::mul ? own : own + 1;
     std::string out = (*this)(instruction.a(), own);
     out += symbol_of(op) + (*this)(instruction.b(), right);
-    return own < strength ? "(" + out + ")" : out;
+    return own < strength ? text("(", out, ")") : out;
   }
 };
 

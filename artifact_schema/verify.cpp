@@ -96,12 +96,6 @@ Status check_symbol(const fb::EntryPoint& entry, uint32_t index, std::set<std::s
                  ", not the symbol it should carry");
 }
 
-std::vector<uint8_t> carried_symbols(const fb::EntryPoint& entry) {
-  std::vector<uint8_t> carried(count_of(entry.symbols()));
-  for (uint32_t i = 0; i < carried.size(); ++i) carried[i] = entry.symbols()->Get(i)->input() >= 0;
-  return carried;
-}
-
 /// What must be known before the first step: input extents and constraints.
 Status check_early(const fb::EntryPoint& entry) {
   const std::vector<uint8_t> early = reachable_slots(span_of(entry.program()), carried_symbols(entry));

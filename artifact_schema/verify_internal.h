@@ -8,25 +8,10 @@
 
 #include "artifact_schema/reader.h"
 #include "artifact_schema/shape_program.h"
+#include "artifact_schema/spans.h"
 #include "artifact_schema/verify.h"
 
 namespace gart::verify {
-
-template <class T>
-std::span<const T> span_of(const flatbuffers::Vector<T>* vector) {
-  return vector == nullptr ? std::span<const T>() : std::span<const T>(vector->data(), vector->size());
-}
-inline ShapeProgram span_of(const flatbuffers::Vector<const fb::Instruction*>* program) {
-  if (program == nullptr) return {};
-  return {reinterpret_cast<const fb::Instruction*>(program->Data()), program->size()};
-}
-template <class T>
-uint32_t count_of(const flatbuffers::Vector<T>* vector) {
-  return vector == nullptr ? 0 : vector->size();
-}
-inline std::string_view view_of(const flatbuffers::String* string) {
-  return string == nullptr ? std::string_view() : string->string_view();
-}
 
 /// Every `values[i]` below `limit`. `what` names values and limit's things: "operand", "buffers".
 Status check_indices(std::span<const uint32_t> values, size_t limit, const char* what, const char* things);

@@ -1,0 +1,78 @@
+// A plan bound to shapes: every size, address and task count a run needs. Made once per set of input shapes and invocation,
+// then used again; what a bind step tells during the run is refreshed in place.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "artifact_schema/buffer_plan.h"
+#include "runtime/entry.h"
+#include "runtime/io.h"
+#include "runtime/memory.h"
+#include "runtime/plan.h"
+
+namespace gart {
+
+struct BoundStep {
+  int64_t tasks = 0;
+  int64_t bytes = 0;            // copy, fill
+  bool barrier_before = true;   // within its run of team steps: it touches what an earlier one since the last barrier wrote,
+                                // or writes what such a one read
+  void* const* operands = nullptr;
+  const int64_t* params = nullptr;
+};
+
+struct Places {
+  const uint8_t* weights;
+  uint8_t* arena;
+};
+
+class BoundPlan {
+ public:
+  /// Fails if the shapes contradict the model, or sizes overflow.
+  static Result<std::unique_ptr<BoundPlan>> make(const Entry& entry, std::vector<Shape> inputs, uint64_t weight_bytes);
+
+  const Plan& plan() const { return *plan_; }
+  std::span<const Shape> inputs() const { return inputs_; }
+  int64_t arena_bytes() const { return arena_bytes_; }
+  int64_t scratch_bytes() const { return scratch_bytes_; }  ///< per thread; may grow during a run
+  const BoundStep& step(uint32_t index) const { return steps_[index]; }
+  void* address(uint32_t buffer) const { return addresses_[buffer]; }
+  int64_t bytes(uint32_t buffer) const { return extents_[buffer].bytes; }
+
+  /// Points all early buffers to `places` and the caller's memory. Cheap if only the latter moved since the last call.
+  Result<void> link(const Places& places, const Inputs& inputs, Outputs& outputs);
+
+  /// A run begins: no symbol is bound yet.
+  void forget_late();
+  /// Gives a symbol its value and everything that now is known its place.
+  Result<void> bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs);
+  /// nullopt while it depends on a symbol not bound yet.
+  Result<Shape> output_shape(size_t index) const;
+  bool output_shape_known(size_t index) const;
+
+ private:
+  Result<void> evaluate_early(uint64_t weight_bytes);
+  Result<void> check_callers_sizes() const;
+  Result<void> check_output_size(size_t index, int64_t bytes) const;
+  Result<void> bind_step(uint32_t index);
+  Result<void> place_late_buffer(uint32_t index, Block& block, Outputs& outputs);
+  void mark_barriers();
+  bool all_known(const PlanStep& step) const;
+
+  const Entry* entry_ = nullptr;
+  const Plan* plan_ = nullptr;
+  std::vector<Shape> inputs_;
+  Slots entry_slots_, slots_;
+  std::vector<BufferExtent> extents_;
+  uint64_t weight_bytes_ = 0;
+  int64_t arena_bytes_ = 0, scratch_bytes_ = 0;
+  std::vector<void*> addresses_;        // per buffer
+  std::vector<void*> operands_;         // parallel to plan.operands
+  std::vector<int64_t> params_;         // parallel to plan.params
+  std::vector<BoundStep> steps_;        // parallel to plan.steps
+  std::vector<Block> late_blocks_;      // parallel to plan.late_buffers
+  Places linked_ = {nullptr, nullptr};
+};
+
+}  // namespace gart

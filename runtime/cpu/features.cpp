@@ -1,0 +1,79 @@
+#include "runtime/cpu/features.h"
+
+#include <sched.h>
+
+#include <thread>
+#include <utility>
+
+#include "artifact_schema/cpu_features.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace gart {
+namespace {
+
+#if defined(__x86_64__)
+constexpr bool all_set(uint32_t value, std::initializer_list<int> bits) {
+  for (const int bit : bits) {
+    if ((value >> bit & 1) == 0) return false;
+  }
+  return true;
+}
+
+/// Register state that the operating system saves (XCR0).
+uint32_t saved_state() {
+  uint32_t low = 0, high = 0;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+uint64_t detect() {
+  uint32_t a = 0, b = 0, c1 = 0, d = 0, b7 = 0, c = 0, c_extended = 0;
+  __get_cpuid(1, &a, &b, &c1, &d);
+  __get_cpuid_count(7, 0, &a, &b7, &c, &d);
+  __get_cpuid(0x80000001, &a, &b, &c_extended, &d);
+  uint64_t features = kCpuX86_64;
+  const uint32_t state = all_set(c1, {27}) ? saved_state() : 0;  // OSXSAVE
+  const bool v3 = all_set(c1, {12, 22, 28, 29}) &&               // FMA, MOVBE, AVX, F16C
+                  all_set(b7, {3, 5, 8}) &&                      // BMI1, AVX2, BMI2
+                  all_set(c_extended, {5}) &&                    // LZCNT
+                  all_set(state, {1, 2});                        // XMM, YMM
+  const bool v4 = v3 && all_set(b7, {16, 17, 28, 30, 31}) &&     // AVX-512 F, DQ, CD, BW, VL
+                  all_set(state, {5, 6, 7});                     // masks, ZMM
+  if (v3) features |= kCpuX86_64v3;
+  if (v4) features |= kCpuX86_64v4;
+  return features;
+}
+#elif defined(__aarch64__)
+uint64_t detect() { return kCpuAarch64; }
+#else
+uint64_t detect() { return 0; }
+#endif
+
+}  // namespace
+
+uint64_t cpu_features() {
+  static const uint64_t features = detect();
+  return features;
+}
+
+std::string cpu_feature_names(uint64_t features) {
+  constexpr std::pair<uint64_t, const char*> kNames[] = {
+      {kCpuX86_64, "x86-64"}, {kCpuX86_64v3, "x86-64-v3"}, {kCpuX86_64v4, "x86-64-v4"}, {kCpuAarch64, "aarch64"}};
+  std::string names;
+  for (const auto& [bit, name] : kNames) {
+    if ((features & bit) != 0) names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  return names.empty() ? "none" : names;
+}
+
+int usable_cpus() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
+  const unsigned count = std::thread::hardware_concurrency();
+  return count == 0 ? 1 : static_cast<int>(count);
+}
+
+}  // namespace gart

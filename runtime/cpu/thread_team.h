@@ -1,0 +1,54 @@
+// A fixed team of threads that work through one job together, in step. The caller is thread 0.
+//
+// Waiting: spinning for about 2 ms, which covers the gaps between steps and between runs that follow one another, then
+// sleeping in the kernel. Neither side makes a system call while nobody sleeps.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace gart {
+
+class ThreadTeam {
+ public:
+  /// Starts threads - 1 workers. Throws std::system_error if the system refuses one.
+  explicit ThreadTeam(int threads);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  int size() const { return size_; }
+
+  /// One owner at a time; run and barrier are the owner's. False: somebody else has it.
+  bool try_acquire() { return !busy_.test_and_set(std::memory_order_acquire); }
+  void release() { busy_.clear(std::memory_order_release); }
+
+  /// Calls job(context, thread) on every thread and returns when all have returned. `job` must not throw.
+  using Job = void (*)(void* context, int thread);
+  void run(Job job, void* context);
+
+  /// Inside a job, called by all threads equally often: returns when all have come; what they wrote before is then visible.
+  void barrier();
+
+ private:
+  void work(int thread);
+  void stop();
+  void wait_for_change(const std::atomic<uint32_t>& value, uint32_t old);
+  void announce(std::atomic<uint32_t>& value, uint32_t now);
+
+  const int size_;
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  Job job_ = nullptr;  // of the current epoch
+  void* context_ = nullptr;
+  bool stop_ = false;
+  std::atomic<int> sleepers_{0};  // threads that have given up spinning
+  // Each on its own cache line: they change hands at every step.
+  alignas(64) std::atomic<uint32_t> epoch_{0};    // number of jobs begun
+  alignas(64) std::atomic<int> arrived_{0};       // at the current barrier
+  alignas(64) std::atomic<uint32_t> phase_{0};    // number of barriers passed
+  alignas(64) std::vector<std::thread> workers_;
+};
+
+}  // namespace gart

@@ -1,0 +1,166 @@
+#include "runtime/entry.h"
+
+#include "runtime/errors.h"
+
+namespace gart {
+namespace {
+
+static_assert(uint8_t(DType::boolean) == uint8_t(fb::DType::boolean), "one numbering of dtypes");
+
+std::vector<TensorInfo> tensor_infos(const flatbuffers::Vector<flatbuffers::Offset<fb::TensorInfo>>* tensors,
+                                     const Entry& entry) {
+  std::vector<TensorInfo> infos(count_of(tensors));
+  for (uint32_t i = 0; i < infos.size(); ++i) {
+    const fb::TensorInfo& tensor = *tensors->Get(i);
+    infos[i].name = view_of(tensor.name());
+    infos[i].dtype = static_cast<DType>(tensor.dtype());
+    for (const uint32_t slot : span_of(tensor.dims())) {
+      infos[i].dims.push_back(describe_slot(entry.program, entry.symbols, slot));
+    }
+  }
+  return infos;
+}
+
+std::span<const uint32_t> input_dims(const Entry& entry, size_t input) {
+  return span_of(entry.manifest->inputs()->Get(static_cast<uint32_t>(input))->dims());
+}
+
+/// "'seq' = 7 (axis 1 of input 'ids')" for a symbol, "'2*seq' = 14" for an expression, "224" for a number.
+std::string origin(const Entry& entry, size_t slot, const Slots& slots) {
+  const std::string expression = describe_slot(entry.program, entry.symbols, slot);
+  const std::string value = std::to_string(slots[slot]);
+  if (expression == value) return value;
+  std::string out = text("'", expression, "' = ", value);
+  if (slot < entry.symbols.size()) {
+    const fb::Symbol& symbol = *entry.manifest->symbols()->Get(static_cast<uint32_t>(slot));
+    out += text(" (axis ", symbol.axis(), " of input '", entry.inputs[symbol.input()].name, "')");
+  }
+  return out;
+}
+
+Result<void> check_extents(const Entry& entry, std::span<const Shape> inputs, const Slots& slots) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto dims = input_dims(entry, i);
+    for (size_t axis = 0; axis < dims.size(); ++axis) {
+      if (inputs[i][axis] == slots[dims[axis]]) continue;
+      return error(ErrorCode::invalid_argument, "input '", entry.inputs[i].name, "' has shape ", inputs[i].text(), ": axis ", axis,
+                   " is ", inputs[i][axis], ", but must be ", origin(entry, dims[axis], slots));
+    }
+  }
+  return {};
+}
+
+Result<void> check_constraints(const Entry& entry, const Slots& slots) {
+  for (uint32_t i = 0; i < count_of(entry.manifest->constraints()); ++i) {
+    const fb::Constraint& constraint = *entry.manifest->constraints()->Get(i);
+    if (slots[constraint.a()] == slots[constraint.b()]) continue;
+    const std::string_view reason = view_of(constraint.reason());
+    return error(ErrorCode::invalid_argument, "the inputs' extents disagree: ", origin(entry, constraint.a(), slots),
+                 " must equal ", origin(entry, constraint.b(), slots), reason.empty() ? "" : ": ", reason);
+  }
+  return {};
+}
+
+std::string shape_sets(const Entry& entry) {
+  std::string out;
+  for (const Plan& plan : entry.plans) {
+    out += out.empty() ? "" : "; ";
+    const auto fixed = span_of(plan.manifest->fixed());
+    for (size_t i = 0; i < fixed.size(); ++i) {
+      if (fixed[i] >= 0) out += text(i == 0 ? "" : ", ", entry.symbols[i], "=", fixed[i]);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Entry make_entry(const fb::EntryPoint& manifest) {
+  Entry entry;
+  entry.manifest = &manifest;
+  entry.name = view_of(manifest.name());
+  for (uint32_t i = 0; i < count_of(manifest.symbols()); ++i) {
+    entry.symbols.emplace_back(view_of(manifest.symbols()->Get(i)->name()));
+  }
+  entry.carried = carried_symbols(manifest);
+  entry.program = span_of(manifest.program());
+  entry.early_slot = reachable_slots(entry.program, entry.carried);
+  entry.inputs = tensor_infos(manifest.inputs(), entry);
+  entry.outputs = tensor_infos(manifest.outputs(), entry);
+  return entry;
+}
+
+Result<Slots> bind_shapes(const Entry& entry, std::span<const Shape> inputs) {
+  Slots slots(entry.slots());
+  for (size_t i = 0; i < entry.symbols.size(); ++i) {
+    const fb::Symbol& symbol = *entry.manifest->symbols()->Get(static_cast<uint32_t>(i));
+    if (symbol.input() >= 0) slots.set(i, inputs[symbol.input()][symbol.axis()]);
+  }
+  if (Status status = evaluate(entry.program, entry.symbols.size(), slots); !status.ok()) {
+    return error(ErrorCode::invalid_argument, "the inputs' shapes make no sense to this model: ", status.message);
+  }
+  GART_TRY(check_extents(entry, inputs, slots));
+  GART_TRY(check_constraints(entry, slots));
+  return slots;
+}
+
+std::vector<Shape> static_input_shapes(const Entry& entry, const Plan& plan) {
+  Slots slots(entry.slots());
+  const auto fixed = span_of(plan.manifest->fixed());
+  for (size_t i = 0; i < fixed.size(); ++i) {
+    if (entry.carried[i] && fixed[i] < 0) return {};
+    if (fixed[i] >= 0) slots.set(i, fixed[i]);
+  }
+  if (!evaluate(entry.program, entry.symbols.size(), slots).ok()) return {};
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < entry.inputs.size(); ++i) {
+    std::vector<int64_t> extents;
+    for (const uint32_t slot : input_dims(entry, i)) extents.push_back(slots[slot]);
+    shapes.emplace_back(extents);
+  }
+  return shapes;
+}
+
+Result<const Plan*> choose_plan(const Entry& entry, const Slots& slots) {
+  const Plan* best = nullptr;
+  size_t best_fixed = 0;
+  for (const Plan& plan : entry.plans) {
+    const auto fixed = span_of(plan.manifest->fixed());
+    size_t matching = 0;
+    bool fits = true;
+    for (size_t i = 0; i < fixed.size(); ++i) {
+      if (fixed[i] < 0) continue;
+      fits = fits && fixed[i] == slots[i];
+      ++matching;
+    }
+    if (fits && (best == nullptr || matching > best_fixed)) best = &plan, best_fixed = matching;
+  }
+  if (best != nullptr) return best;
+  std::string asked;
+  for (size_t i = 0; i < entry.symbols.size(); ++i) {
+    if (entry.carried[i]) asked += text(asked.empty() ? "" : ", ", entry.symbols[i], "=", slots[i]);
+  }
+  return error(ErrorCode::unsupported, "the model was compiled for ", shape_sets(entry), ", not for ", asked);
+}
+
+bool output_shape_known(const Entry& entry, size_t index, const Slots& slots) {
+  for (const uint32_t slot : span_of(entry.manifest->outputs()->Get(static_cast<uint32_t>(index))->dims())) {
+    if (!slots.known[slot]) return false;
+  }
+  return true;
+}
+
+Result<Shape> output_shape(const Entry& entry, size_t index, const Slots& slots) {
+  const auto dims = span_of(entry.manifest->outputs()->Get(static_cast<uint32_t>(index))->dims());
+  int64_t extents[kMaxRank] = {};
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    extents[axis] = slots[dims[axis]];
+    if (extents[axis] < 0 || extents[axis] > kMaxExtent) {
+      return error(ErrorCode::run_failed, "output '", entry.outputs[index].name, "' would have extent ", extents[axis],
+                   " on axis ", axis);
+    }
+  }
+  return Shape(std::span<const int64_t>(extents, dims.size()));
+}
+
+}  // namespace gart

@@ -1,0 +1,162 @@
+#include "runtime/invocation.h"
+
+#include <algorithm>
+
+#include "runtime/cpu/execution.h"
+#include "runtime/errors.h"
+
+namespace gart {
+namespace detail {
+
+Result<size_t> find_tensor(std::span<const TensorInfo> infos, std::string_view name, const char* what) {
+  std::string names;
+  for (size_t i = 0; i < infos.size(); ++i) {
+    if (infos[i].name == name) return i;
+    names += text(i == 0 ? "" : ", ", "'", infos[i].name, "'");
+  }
+  return error(ErrorCode::invalid_argument, "the model has no ", what, " '", name, "', only ", names.empty() ? "none" : names);
+}
+
+Result<std::unique_ptr<InvocationState>> InvocationState::make(ProgramState& program, const Entry& entry) {
+  auto state = std::make_unique<InvocationState>(program, entry);
+  state->output_shapes.resize(entry.outputs.size());
+  for (size_t i = entry.plans.size(); i-- > 0 && state->bound.size() < kMaxBoundPlans;) {
+    std::vector<Shape> shapes = static_input_shapes(entry, entry.plans[i]);
+    if (shapes.size() != entry.inputs.size()) continue;
+    if (Result<void> added = state->add_bound(std::move(shapes)); !added) return added.error();
+  }
+  if (!state->bound.empty()) state->arena.touch();
+  return state;
+}
+
+/// The arena only grows; its contents do not outlive a run.
+Result<void> InvocationState::add_bound(std::vector<Shape> shapes) {
+  Result<std::unique_ptr<BoundPlan>> plan = BoundPlan::make(*entry, std::move(shapes), program->artifact.weights().size());
+  if (!plan) return plan.error();
+  arena.reserve(static_cast<size_t>((*plan)->arena_bytes()));
+  if (bound.size() >= kMaxBoundPlans) bound.pop_back();
+  bound.insert(bound.begin(), std::move(*plan));
+  return {};
+}
+
+Result<void> InvocationState::prepare() {
+  GART_TRY(inputs.check_complete());
+  for (size_t i = 0; i < bound.size(); ++i) {
+    if (!inputs.matches(bound[i]->inputs())) continue;
+    std::rotate(bound.begin(), bound.begin() + static_cast<std::ptrdiff_t>(i), bound.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    return {};
+  }
+  return add_bound(inputs.shapes());
+}
+
+Result<void> InvocationState::execute() {
+  BoundPlan& plan = *bound[0];
+  GART_TRY(plan.link({program->artifact.weights().data(), arena.data()}, inputs, outputs));
+  plan.forget_late();
+  inputs.stage();
+  ThreadTeam* team = program->team.get();
+  if (team != nullptr && !team->try_acquire()) team = nullptr;
+  Result<void> result = Execution({plan, outputs, scratch, team, program->imports.data()}).run();
+  if (team != nullptr) team->release();
+  if (!result) return result;
+  for (size_t i = 0; i < output_shapes.size(); ++i) {
+    Result<Shape> shape = plan.output_shape(i);
+    if (!shape) return shape.error();
+    output_shapes[i] = *shape;
+  }
+  outputs.deliver();
+  has_run = true;
+  return {};
+}
+
+Result<void> InvocationState::run() {
+  GART_TRY(prepare());
+  return execute();
+}
+
+Result<std::vector<Tensor>> InvocationState::run_owned() {
+  GART_TRY(prepare());
+  std::vector<Tensor> tensors(entry->outputs.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!bound[0]->output_shape_known(i)) continue;
+    Result<Shape> shape = bound[0]->output_shape(i);
+    if (!shape) return shape.error();
+    Result<Tensor> tensor = Tensor::allocate(entry->outputs[i].dtype, *shape, entry->outputs[i].name);
+    if (!tensor) return tensor.error();
+    tensors[i] = std::move(*tensor);
+    GART_TRY(outputs.set(i, {tensors[i].data(), tensors[i].bytes(), tensors[i].dtype(), "cpu"}));
+  }
+  GART_TRY(execute());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].data() != nullptr) continue;
+    const TensorInfo& info = entry->outputs[i];
+    Result<Tensor> tensor = Tensor::copy_of({outputs.result(i), info.dtype, output_shapes[i], "cpu"}, info.name);
+    if (!tensor) return tensor.error();
+    tensors[i] = std::move(*tensor);
+  }
+  return tensors;
+}
+
+}  // namespace detail
+
+Invocation::Invocation(std::unique_ptr<detail::InvocationState> state) : state_(std::move(state)) {}
+Invocation::Invocation(Invocation&&) noexcept = default;
+Invocation& Invocation::operator=(Invocation&&) noexcept = default;
+Invocation::~Invocation() {
+  if (state_ == nullptr) return;
+  const std::shared_ptr<detail::ProgramState> program = std::move(state_->keep_alive);  // outlives what points into it
+  state_.reset();
+}
+
+Result<void> Invocation::set_input(size_t index, const TensorView& tensor) {
+  return guarded([&] { return state_->inputs.set(index, tensor); });
+}
+
+Result<void> Invocation::set_input(std::string_view name, const TensorView& tensor) {
+  return guarded([&]() -> Result<void> {
+    Result<size_t> index = detail::find_tensor(state_->entry->inputs, name, "input");
+    if (!index) return index.error();
+    return state_->inputs.set(*index, tensor);
+  });
+}
+
+Result<void> Invocation::set_output(size_t index, const OutputBuffer& buffer) {
+  return guarded([&] { return state_->outputs.set(index, buffer); });
+}
+
+Result<void> Invocation::set_output(std::string_view name, const OutputBuffer& buffer) {
+  return guarded([&]() -> Result<void> {
+    Result<size_t> index = detail::find_tensor(state_->entry->outputs, name, "output");
+    if (!index) return index.error();
+    return state_->outputs.set(*index, buffer);
+  });
+}
+
+Result<void> Invocation::run() {
+  return guarded([&] { return state_->run(); });
+}
+
+TensorView Invocation::output(size_t index) const {
+  if (index >= state_->output_shapes.size() || !state_->has_run) return {};
+  return {state_->outputs.result(index), state_->entry->outputs[index].dtype, state_->output_shapes[index], "cpu"};
+}
+
+TensorView Invocation::output(std::string_view name) const {
+  for (size_t i = 0; i < state_->entry->outputs.size(); ++i) {
+    if (state_->entry->outputs[i].name == name) return output(i);
+  }
+  return {};
+}
+
+MemoryInfo Invocation::memory() const {
+  MemoryInfo info;
+  info.weight_bytes = static_cast<int64_t>(state_->program->artifact.weights().size());
+  info.code_bytes = static_cast<int64_t>(state_->program->code.bytes().size());
+  if (!state_->bound.empty()) {
+    info.arena_bytes = state_->bound[0]->arena_bytes();
+    info.arena_lower_bound_bytes = static_cast<int64_t>(state_->bound[0]->plan().manifest->arena_lower_bound());
+  }
+  return info;
+}
+
+}  // namespace gart

@@ -1,0 +1,56 @@
+// A plan, decoded once at load into flat arrays that a run walks without touching the manifest. Immutable.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "artifact_schema/kernel_abi.h"
+#include "artifact_schema/shape_program.h"
+#include "artifact_schema/spans.h"
+
+namespace gart {
+
+struct PlanStep {
+  fb::StepKind kind;
+  bool late = false;              // an operand, parameter or task count depends on a symbol bound during the run
+  uint8_t value = 0;              // fill
+  gart_kernel kernel = nullptr;   // launch
+  uint32_t scratch_slot = 0;      // launch
+  uint32_t tasks_slot = 0;
+  uint32_t first_operand = 0, operands = 0;  // in Plan.operands
+  uint32_t first_param = 0, params = 0;      // in Plan.params
+  uint32_t run_end = 0;           // end of the run of launch, copy and fill steps that this step is in
+  const fb::Step* manifest = nullptr;
+};
+
+/// Steps that the thread team works through together; the others steer the run and are the caller's.
+inline bool runs_in_team(fb::StepKind kind) {
+  return kind == fb::StepKind::launch || kind == fb::StepKind::copy || kind == fb::StepKind::fill;
+}
+
+struct Plan {
+  const fb::Plan* manifest = nullptr;
+  size_t symbols = 0;
+  ShapeProgram program;
+  std::vector<PlanStep> steps;           // of all sequences, one after the other
+  std::vector<uint32_t> sequence_begin;  // sequence i is steps [begin[i], begin[i + 1])
+  std::vector<uint32_t> operands;        // buffer numbers
+  std::vector<uint32_t> params;          // slots
+  std::vector<uint8_t> early_slot;       // per slot: known before the first step
+  std::vector<uint8_t> early_buffer;     // per buffer: size and place known before the first step
+  std::vector<uint32_t> late_buffers;    // the others
+  std::vector<uint32_t> late_steps;
+  std::vector<uint32_t> io_buffers;      // early buffers in the caller's memory: their addresses change between runs
+  std::vector<uint32_t> io_operands;     // positions in `operands` that name one of them
+
+  const fb::Buffer& buffer(uint32_t index) const { return *manifest->buffers()->Get(index); }
+  uint32_t base_of(uint32_t index) const {
+    const int32_t alias = buffer(index).alias_of();
+    return alias < 0 ? index : static_cast<uint32_t>(alias);
+  }
+};
+
+/// `code`: where the target's blob lies in memory. Requires a verified manifest.
+Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, const uint8_t* code);
+
+}  // namespace gart
