@@ -42,6 +42,6 @@ bool pack(Graph& graph, Graph& outermost) {
 
 }  // namespace
 
-bool pack_weights(Graph& graph, const Target&) { return pack(graph, graph); }
+bool pack_weights(Graph& graph, const Target& target) { return target.device == DeviceClass::cpu && pack(graph, graph); }
 
 }  // namespace gcg

@@ -1,4 +1,5 @@
 // Which passes run, and why in this order.
+#include "compiler/passes/block_channels.h"
 #include "compiler/passes/pack_weights.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/resolve_ranks.h"
@@ -15,6 +16,7 @@ const std::vector<Pass>& model_passes() {
 
 const std::vector<Pass>& device_passes() {
   static const std::vector<Pass> passes = {
+      {"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t); }},
       {"pack-weights", [](Graph& g, const Target* t) { return pack_weights(g, *t); }},
   };
   return passes;

@@ -1,0 +1,27 @@
+#include "compiler/passes/block_channels.h"
+
+#include "compiler/passes/block_rules.h"
+#include "compiler/passes/blocked_layout.h"
+
+namespace gcg {
+namespace {
+
+/// Regions grow forwards from convolutions: a node joins when what it reads is blocked already. What is computed from plain
+/// values only stays plain up to the convolution that reads it.
+bool block(Graph& graph, Graph& outermost) {
+  bool changed = false;
+  BlockedLayout layout(graph, outermost);
+  for (NodeId id : graph.order()) {
+    for (const auto& body : graph.node(id).bodies) changed |= block(*body, outermost);
+    block_node(layout, id);
+  }
+  return layout.finish() || changed;
+}
+
+}  // namespace
+
+bool block_channels(Graph& graph, const Target& target) {
+  return target.device == DeviceClass::cpu && block(graph, graph);
+}
+
+}  // namespace gcg

@@ -1,0 +1,203 @@
+#include "compiler/passes/block_rules.h"
+
+#include <algorithm>
+
+#include "compiler/ops/op_def.h"
+#include "compiler/ops/op_support.h"
+#include "compiler/ops/packing.h"
+#include "compiler/ops/sliding_window.h"
+
+namespace gcg {
+namespace {
+
+using Attributes = std::map<std::string, Attribute>;
+using Ints = std::vector<int64_t>;
+
+/// What a rule needs of a node; the node itself moves when nodes are added.
+struct Source {
+  const OpDef* op;
+  std::string name;
+  std::vector<ValueId> inputs;
+  ValueId output;
+  Attributes attributes;
+
+  explicit Source(const Node& n) : op(n.op), name(n.name), inputs(n.inputs), output(n.outputs[0]), attributes(n.attributes) {}
+};
+
+// ---- Conv
+
+struct ConvShape {
+  int64_t inputs, outputs, group;
+  bool depthwise;
+  Window window;
+};
+
+bool known_pads(const Window& window) {
+  return std::all_of(window.begin(), window.end(), [](const WindowDim& w) {
+    return w.pad_begin.is_constant() && w.pad_end.is_constant();
+  });
+}
+
+std::optional<ConvShape> blockable_conv(const BlockedLayout& layout, const Node& node) {
+  const ValueId x = node.inputs[0];
+  const Value& w = layout.value(node.inputs[1]);
+  const bool has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
+  if (!layout.is_activation(x) || !w.is_constant() || (has_bias && !layout.value(node.inputs[2]).is_constant())) return {};
+  if (!layout.is_activation(node.outputs[0])) return {};
+  const std::vector<int64_t>& weights = w.constant->shape();
+  ConvShape conv{layout.channels(x), weights[0], node.int_attribute("group", 1), false, {}};
+  conv.depthwise = conv.group > 1 && conv.group == conv.inputs && conv.outputs == conv.inputs;
+  if (conv.group != 1 && !conv.depthwise) return {};
+  conv.window = window_of(node, *layout.value(x).shape, to_shape({weights.begin() + 2, weights.end()}));
+  if (!known_pads(conv.window)) return {};
+  return conv;
+}
+
+/// The attributes of a 2-D window; a 1-D one slides over the columns of a single row.
+Attributes window_attributes(const Window& window) {
+  Ints kernel, strides, dilations, begin, end;
+  if (window.size() == 1) kernel = strides = dilations = {1}, begin = end = {0};
+  for (const WindowDim& w : window) {
+    kernel.push_back(w.kernel.constant());
+    strides.push_back(w.stride);
+    dilations.push_back(w.dilation);
+    begin.push_back(w.pad_begin.constant());
+    end.push_back(w.pad_end.constant());
+  }
+  begin.insert(begin.end(), end.begin(), end.end());
+  return {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", begin}};
+}
+
+bool block_conv(BlockedLayout& layout, const Node& node) {
+  const std::optional<ConvShape> conv = blockable_conv(layout, node);
+  if (!conv) return false;
+  const Source from(node);
+  const ValueId x = from.inputs[0];
+  const bool plain = !conv->depthwise && conv->inputs < kChannelBlock && !layout.has_form(x);
+  ValueId w = from.inputs[1];
+  if (layout.value(w).constant->rank() == 3) {
+    const Value weights = layout.value(w);
+    const Ints shape = weights.constant->shape();
+    w = layout.graph().add_constant(weights.name, weights.constant->reshaped({shape[0], shape[1], 1, shape[2]}));
+  }
+  Attributes form = {{"depthwise", int64_t{conv->depthwise}}, {"plain", int64_t{plain}}};
+  const ValueId packed = layout.add("PackConv", "gart", layout.value(w).name, {w}, form);
+  Attributes attributes = window_attributes(conv->window);
+  attributes.merge(form);
+  attributes["in_channels"] = conv->inputs;
+  attributes["out_channels"] = conv->outputs;
+  const ValueId input = plain ? layout.image(x) : layout.blocked(x);
+  ValueId y = layout.add("BlockedConv", "gart", from.name, {input, packed}, attributes);
+  if (from.inputs.size() > 2 && from.inputs[2].valid()) {
+    y = layout.add("Add", "", from.name, {y, layout.channel_constant(from.inputs[2])});
+  }
+  layout.replace(from.output, y);
+  return true;
+}
+
+// ---- what a region goes on through
+
+/// Continues where an operand that spans the whole result is blocked already; a blocked gate [N, C, 1, 1] alone does not make a
+/// large plain operand worth converting.
+bool block_pointwise(BlockedLayout& layout, const Node& node) {
+  if (!layout.is_activation(node.outputs[0]) || node.has_attribute("axis")) return false;
+  const Shape& shape = *layout.value(node.outputs[0]).shape;
+  const auto rank = static_cast<int64_t>(shape.size());
+  const int64_t channels = layout.channels(node.outputs[0]);
+  bool continues = false;
+  for (ValueId in : node.inputs) {
+    if (!layout.fits(in, rank, channels)) return false;
+    continues = continues || (in.valid() && layout.is_blocked(in) && *layout.value(in).shape == shape);
+  }
+  if (!continues) return false;
+  const Source from(node);
+  std::vector<ValueId> inputs;
+  for (ValueId in : from.inputs) inputs.push_back(layout.operand(in, rank, channels));
+  layout.replace(from.output, layout.add(from.op->name, from.op->domain, from.name, inputs, from.attributes));
+  return true;
+}
+
+bool block_pool(BlockedLayout& layout, const Node& node, const char* blocked_op) {
+  const bool indices = node.outputs.size() > 1 && node.outputs[1].valid();
+  if (indices || !layout.is_blocked(node.inputs[0])) return false;
+  const Source from(node);
+  Attributes attributes = from.attributes;
+  if (layout.value(from.inputs[0]).shape->size() == 3) {
+    for (const char* name : {"kernel_shape", "strides", "dilations"}) {
+      if (!node.has_attribute(name)) continue;
+      attributes[name] = Ints{1, node.ints_attribute(name)[0]};
+    }
+    if (const Ints pads = node.ints_attribute("pads"); !pads.empty()) attributes["pads"] = Ints{0, pads[0], 0, pads[1]};
+  }
+  layout.replace(from.output, layout.add(blocked_op, "gart", from.name, {layout.blocked(from.inputs[0])}, attributes));
+  return true;
+}
+
+/// Reduces the blocked form over `axes` of it, keeping dimensions; the result may be [N, C].
+void reduce_blocked(BlockedLayout& layout, const Source& from, const char* op, const Ints& axes) {
+  const ValueId y = layout.add(op, "", from.name, {layout.blocked(from.inputs[0]), layout.add_ints(from.name + ".axes", axes)},
+                               {{"keepdims", int64_t{1}}});
+  if (layout.value(from.output).shape->size() == 2) layout.replace_vector(from.output, y);
+  else layout.replace(from.output, y);
+}
+
+bool block_reduce(BlockedLayout& layout, const Node& node) {
+  const ValueId x = node.inputs[0];
+  if (!layout.is_blocked(x) || node.inputs.size() < 2 || !node.inputs[1].valid()) return false;
+  const auto known = known_ints(layout.value(node.inputs[1]));
+  const auto rank = static_cast<int64_t>(layout.value(x).shape->size());
+  if (!known || known->empty()) return false;
+  Ints axes = *known;
+  for (int64_t& a : axes) a = wrap_axis(a, rank) + (rank == 3 ? 1 : 0);
+  std::sort(axes.begin(), axes.end());
+  if (axes[0] < 2 || (rank == 3 && axes[0] < 3)) return false;
+  const bool whole = static_cast<int64_t>(axes.size()) == rank - 2, keeps = node.int_attribute("keepdims", 1) != 0;
+  if (!whole && !keeps) return false;
+  reduce_blocked(layout, Source(node), node.op->name, whole ? Ints{2, 3} : axes);
+  return true;
+}
+
+bool block_global_pool(BlockedLayout& layout, const Node& node, const char* reduction) {
+  if (!layout.is_blocked(node.inputs[0])) return false;
+  reduce_blocked(layout, Source(node), reduction, {2, 3});
+  return true;
+}
+
+/// Whole blocks can be joined where every part but the last fills its blocks; worth it if half of the channels are blocked.
+bool block_concat(BlockedLayout& layout, const Node& node) {
+  if (!layout.is_activation(node.outputs[0])) return false;
+  const auto rank = static_cast<int64_t>(layout.value(node.outputs[0]).shape->size());
+  if (wrap_axis(node.int_attribute("axis", 0), rank) != 1) return false;
+  int64_t blocked = 0;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId in = node.inputs[i];
+    if (!layout.is_activation(in)) return false;
+    if (i + 1 < node.inputs.size() && layout.channels(in) % kChannelBlock != 0) return false;
+    if (layout.is_blocked(in)) blocked += layout.channels(in);
+  }
+  if (2 * blocked < layout.channels(node.outputs[0])) return false;
+  const Source from(node);
+  std::vector<ValueId> inputs;
+  for (ValueId in : from.inputs) inputs.push_back(layout.blocked(in));
+  layout.replace(from.output, layout.add("Concat", "", from.name, inputs, {{"axis", int64_t{1}}}));
+  return true;
+}
+
+}  // namespace
+
+bool block_node(BlockedLayout& layout, NodeId id) {
+  const Node& node = layout.graph().node(id);
+  const std::string name = node.op->name;
+  if (std::string_view(node.op->domain) != "" || node.outputs.empty() || !node.outputs[0].valid()) return false;
+  if (name == "Conv") return block_conv(layout, node);
+  if (name == "MaxPool") return block_pool(layout, node, "BlockedMaxPool");
+  if (name == "AveragePool") return block_pool(layout, node, "BlockedAveragePool");
+  if (name == "GlobalAveragePool") return block_global_pool(layout, node, "ReduceMean");
+  if (name == "GlobalMaxPool") return block_global_pool(layout, node, "ReduceMax");
+  if (name == "Concat") return block_concat(layout, node);
+  if (name.rfind("Reduce", 0) == 0) return block_reduce(layout, node);
+  if (node.op->kind == OpKind::pointwise && node.outputs.size() == 1) return block_pointwise(layout, node);
+  return false;
+}
+
+}  // namespace gcg

@@ -1,0 +1,13 @@
+// What block_channels does with one node.
+#pragma once
+
+#include "compiler/ir/graph.h"
+#include "compiler/passes/blocked_layout.h"
+
+namespace gcg {
+
+/// Gives the node's result a blocked form if the node is a convolution or continues a region; true if it did. The producers of
+/// its inputs have been visited.
+bool block_node(BlockedLayout& layout, NodeId node);
+
+}  // namespace gcg

@@ -1,0 +1,164 @@
+#include "compiler/passes/blocked_layout.h"
+
+#include <algorithm>
+
+#include "compiler/ops/infer.h"
+#include "compiler/ops/op_def.h"
+#include "compiler/ops/packing.h"
+
+namespace gcg {
+namespace {
+
+/// Extents aligned right to `rank` dimensions, those in front being 1.
+template <class Extent>
+std::vector<Extent> aligned(const std::vector<Extent>& shape, int64_t rank) {
+  std::vector<Extent> result(static_cast<size_t>(rank) - shape.size(), Extent(1));
+  result.insert(result.end(), shape.begin(), shape.end());
+  return result;
+}
+
+/// [N, C, L] -> [N, C, 1, L]; rank 4 as it is.
+template <class Extent>
+std::vector<Extent> lifted(std::vector<Extent> shape) {
+  if (shape.size() == 3) shape.insert(shape.begin() + 2, Extent(1));
+  return shape;
+}
+
+bool all_ones(const Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(), [](const Dim& d) { return d.is(1); });
+}
+
+/// Does one lane hold every channel's single point, so that blocked and plain order are the same?
+bool same_order(const Shape& image) { return image[2].is(1) && image[3].is(1) && mod(image[1], kChannelBlock).is(0); }
+
+}  // namespace
+
+bool BlockedLayout::is_activation(ValueId id) const {
+  if (!id.valid()) return false;
+  const Value& v = value(id);
+  return v.dtype == DType::f32 && v.shape && (v.shape->size() == 3 || v.shape->size() == 4) && (*v.shape)[1].is_constant() &&
+         (*v.shape)[1].constant() > 0;
+}
+
+ValueId BlockedLayout::add(const std::string& op_name, const std::string& domain, const std::string& name,
+                           std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes) {
+  const NodeId node = graph_.add_node(op(op_name, domain), name, std::move(inputs), 1, std::move(attributes));
+  infer_node(graph_, node, outermost_);
+  return graph_.node(node).outputs[0];
+}
+
+ValueId BlockedLayout::add_ints(const std::string& name, const std::vector<int64_t>& values) {
+  return graph_.add_constant(name, Tensor::vector_i64(values));
+}
+
+ValueId BlockedLayout::image(ValueId id) {
+  if (value(id).shape->size() == 4) return id;
+  const auto found = images_.find(id);
+  if (found != images_.end()) return found->second;
+  const std::string name = value(id).name;
+  return images_[id] = add("Unsqueeze", "", name, {id, add_ints(name + ".axes", {2})});
+}
+
+ValueId BlockedLayout::blocked(ValueId id) {
+  const auto found = forms_.find(id);
+  if (found != forms_.end()) return found->second;
+  const ValueId plain = image(id);
+  const Shape shape = *value(plain).shape;
+  const std::string name = value(id).name;
+  if (same_order(shape)) {
+    const ValueId to = add_ints(name + ".shape", {0, blocks_of(shape[1].constant(), kChannelBlock), 1, 1, kChannelBlock});
+    return forms_[id] = add("Reshape", "", name, {plain, to});
+  }
+  return forms_[id] = add("BlockChannels", "gart", name, {plain});
+}
+
+ValueId BlockedLayout::unblocked(ValueId form, const std::string& name, const Shape& image_shape) {
+  const int64_t channel_count = image_shape[1].constant();
+  if (!same_order(image_shape)) return add("UnblockChannels", "gart", name, {form}, {{"channels", channel_count}});
+  return add("Reshape", "", name, {form, add_ints(name + ".shape", {0, channel_count, 1, 1})});
+}
+
+/// The constant's channel dimension is blocked where it has one, else kept at 1 with one lane.
+ValueId BlockedLayout::blocked_constant(const Value& constant, int64_t rank, int64_t channel_count) {
+  const Tensor& from = *constant.constant;
+  const std::vector<int64_t> shape = lifted(aligned(from.shape(), rank));
+  const bool has_channels = shape[1] == channel_count;
+  const int64_t blocks = has_channels ? blocks_of(shape[1], kChannelBlock) : 1, lanes = has_channels ? kChannelBlock : 1;
+  const int64_t area = shape[2] * shape[3];
+  Tensor to(from.dtype(), {shape[0], blocks, shape[2], shape[3], lanes});
+  const auto size = static_cast<size_t>(size_of(from.dtype()));
+  uint8_t* bytes = to.mutable_data();
+  for (int64_t i = 0; i < from.elements(); ++i) {
+    const int64_t n = i / (shape[1] * area), c = i / area % shape[1], point = i % area;
+    const int64_t place = ((n * blocks + c / kChannelBlock) * area + point) * lanes + c % kChannelBlock;
+    std::memcpy(bytes + static_cast<size_t>(place) * size, from.data() + static_cast<size_t>(i) * size, size);
+  }
+  if (shape[0] == 1) to = to.reshaped({blocks, shape[2], shape[3], lanes});
+  return graph_.add_constant(constant.name, std::move(to));
+}
+
+ValueId BlockedLayout::channel_constant(ValueId id) {
+  const auto key = std::make_pair(id, int64_t{-1});
+  if (operands_.count(key) != 0) return operands_[key];
+  Value per_channel = value(id);
+  const int64_t count = per_channel.constant->elements();
+  per_channel.constant = std::make_shared<const Tensor>(per_channel.constant->reshaped({count, 1, 1}));
+  return operands_[key] = blocked_constant(per_channel, 4, count);
+}
+
+bool BlockedLayout::fits(ValueId id, int64_t rank, int64_t channel_count) const {
+  if (!id.valid()) return true;
+  const Value& v = value(id);
+  if (!v.shape || static_cast<int64_t>(v.shape->size()) > rank) return false;
+  const Dim own = aligned(*v.shape, rank)[1];
+  return own.is(1) || (own.is(channel_count) && (v.is_constant() || is_activation(id)));
+}
+
+ValueId BlockedLayout::operand(ValueId id, int64_t rank, int64_t channel_count) {
+  if (!id.valid()) return id;
+  const Value v = value(id);
+  const auto own_rank = static_cast<int64_t>(v.shape->size());
+  if (own_rank <= 1 && all_ones(*v.shape)) return id;
+  const bool has_channels = aligned(*v.shape, rank)[1].is(channel_count);
+  if (has_channels && !v.is_constant() && is_activation(id)) return blocked(id);
+  const auto key = std::make_pair(id, rank);
+  const auto found = operands_.find(key);
+  if (found != operands_.end()) return found->second;
+  if (v.is_constant()) return operands_[key] = blocked_constant(v, rank, channel_count);
+  // Without channels, or of the only one: a lane dimension of extent 1 broadcasts over the lanes.
+  const std::vector<int64_t> axes = rank == 3 && own_rank == 3 ? std::vector<int64_t>{2, 4} : std::vector{own_rank};
+  return operands_[key] = add("Unsqueeze", "", v.name, {id, add_ints(v.name + ".axes", axes)});
+}
+
+void BlockedLayout::replace(ValueId plain, ValueId form) {
+  forms_[plain] = form;
+  computed_.insert(plain);
+  replaced_.push_back(value(plain).producer);
+}
+
+void BlockedLayout::replace_vector(ValueId plain, ValueId form) {
+  const std::string name = value(plain).name;
+  const Shape shape = *value(plain).shape;
+  const ValueId vector = unblocked(form, name, {shape[0], shape[1], 1, 1});
+  replaced_.push_back(value(plain).producer);
+  graph_.replace_uses(plain, add("Squeeze", "", name, {vector, add_ints(name + ".axes", {2, 3})}));
+}
+
+bool BlockedLayout::finish() {
+  const std::set<NodeId> replaced(replaced_.begin(), replaced_.end());
+  const auto users = graph_.users();
+  for (ValueId plain : computed_) {
+    const auto& readers = users[static_cast<size_t>(plain.index)];
+    const bool inside = std::all_of(readers.begin(), readers.end(), [&](NodeId n) { return replaced.count(n) != 0; });
+    if (inside && !graph_.is_output(plain)) continue;
+    const std::string name = value(plain).name;
+    const Shape shape = *value(plain).shape;
+    ValueId result = unblocked(forms_.at(plain), name, lifted(shape));
+    if (shape.size() == 3) result = add("Squeeze", "", name, {result, add_ints(name + ".axes", {2})});
+    graph_.replace_uses(plain, result);
+  }
+  for (NodeId n : replaced) graph_.erase_node(n);
+  return !replaced.empty();
+}
+
+}  // namespace gcg

@@ -1,0 +1,67 @@
+// Values and their channel-blocked forms while block_channels rewrites a graph.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace gcg {
+
+/// The blocked form of an activation [N, C, H, W], or [N, C, L] taken as [N, C, 1, L], is [N, ceil(C/16), H, W, 16].
+class BlockedLayout {
+ public:
+  BlockedLayout(Graph& graph, Graph& outermost) : graph_(graph), outermost_(outermost) {}
+
+  Graph& graph() { return graph_; }
+  const Value& value(ValueId id) const { return graph_.value(id); }
+
+  /// An f32 value of rank 3 or 4 whose channel count is known.
+  bool is_activation(ValueId id) const;
+  /// Requires is_activation.
+  int64_t channels(ValueId id) const { return (*value(id).shape)[1].constant(); }
+  /// Was the value computed in blocked form?
+  bool is_blocked(ValueId id) const { return computed_.count(id) != 0; }
+  /// Is there a blocked form, computed or converted?
+  bool has_form(ValueId id) const { return forms_.count(id) != 0; }
+
+  /// The blocked form; a value that has none yet is converted, once.
+  ValueId blocked(ValueId id);
+  /// The activation as [N, C, H, W].
+  ValueId image(ValueId id);
+  /// Can the value, which broadcasts (numpy) against an activation of this rank and channel count, be made to broadcast against
+  /// its blocked form?
+  bool fits(ValueId id, int64_t rank, int64_t channel_count) const;
+  /// Requires fits. An omitted input stays omitted.
+  ValueId operand(ValueId id, int64_t rank, int64_t channel_count);
+  /// A constant of one element per channel as [ceil(C/16), 1, 1, 16].
+  ValueId channel_constant(ValueId id);
+
+  /// A node with one output, inferred.
+  ValueId add(const std::string& op, const std::string& domain, const std::string& name, std::vector<ValueId> inputs,
+              std::map<std::string, Attribute> attributes = {});
+  ValueId add_ints(const std::string& name, const std::vector<int64_t>& values);
+  /// Declares `form` the blocked form of `plain`, whose producer is thereby replaced.
+  void replace(ValueId plain, ValueId form);
+  /// Computes [N, C] `plain` from the blocked form of [N, C, 1, 1] instead of by its producer.
+  void replace_vector(ValueId plain, ValueId form);
+  /// Converts back what is read outside of the regions, and removes the replaced nodes. True if there were any.
+  bool finish();
+
+ private:
+  ValueId unblocked(ValueId form, const std::string& name, const Shape& image);
+  ValueId blocked_constant(const Value& constant, int64_t rank, int64_t channel_count);
+
+  Graph& graph_;
+  Graph& outermost_;
+  std::map<ValueId, ValueId> forms_;     // plain value -> blocked form, computed or converted
+  std::set<ValueId> computed_;           // plain values whose form replaces their producer
+  std::vector<NodeId> replaced_;
+  std::map<ValueId, ValueId> images_;
+  std::map<std::pair<ValueId, int64_t>, ValueId> operands_;
+};
+
+}  // namespace gcg

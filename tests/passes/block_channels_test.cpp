@@ -1,0 +1,168 @@
+#include "compiler/passes/block_channels.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/passes/rewrite_test.h"
+
+namespace gcg::test {
+namespace {
+
+using Counts = std::map<std::string, int>;
+
+Graph check(const std::string& text, bool changes = true, const std::map<std::string, int64_t>& symbols = {}) {
+  return check_rewrite(text, [](Graph& g) { return block_channels(g, *find_target("x86-64-v3")); }, changes, symbols);
+}
+
+int conversions(const Graph& graph) {
+  const Counts counts = op_counts(graph);
+  const auto count = [&](const char* op) { return counts.count(op) != 0 ? counts.at(op) : 0; };
+  return count("gart.BlockChannels") + count("gart.UnblockChannels");
+}
+
+TEST(BlockChannels, ConvertsOnlyWhereTheRegionEnds) {
+  const Graph after = check(R"(graph g(%x: f32[n,3,9,8]) -> (%y) {
+    constant %w0: f32[20,3,3,3] = random(1)
+    constant %b0: f32[20] = random(2)
+    constant %w1: f32[20,1,3,3] = random(3)
+    constant %w2: f32[40,20,1,1] = random(4)
+    constant %s: f32[40,1,1] = random(5)
+    %c0 = Conv(%x, %w0, %b0) {strides = [2,2], pads = [1,1,1,1]}
+    %r0 = Relu(%c0)
+    %c1 = Conv(%r0, %w1) {group = 20, pads = [1,1,1,1]}
+    %c2 = Conv(%c1, %w2)
+    %m = Mul(%c2, %s)
+    %p = MaxPool(%m) {kernel_shape = [2,2], strides = [2,2]}
+    %y = Relu(%p)
+  })", true, {{"n", 2}});
+  EXPECT_EQ(op_counts(after), (Counts{{"gart.PackConv", 3}, {"gart.BlockedConv", 3}, {"Add", 1}, {"Relu", 2}, {"Mul", 1},
+                                      {"gart.BlockedMaxPool", 1}, {"gart.UnblockChannels", 1}}));
+}
+
+TEST(BlockChannels, FollowsResidualsAndPools) {
+  const Graph after = check(R"(graph g(%x: f32[1,16,h,w]) -> (%y, %more) {
+    constant %w0: f32[16,16,3,3] = random(1)
+    constant %w1: f32[16,16,3,3] = random(2)
+    %c0 = Conv(%x, %w0) {pads = [1,1,1,1]}
+    %c1 = Conv(%c0, %w1) {pads = [1,1,1,1]}
+    %sum = Add(%c1, %c0)
+    %p = AveragePool(%sum) {kernel_shape = [3,2], pads = [1,0,1,1], ceil_mode = 1}
+    %more = Add(%sum, %x)
+    %y = GlobalMaxPool(%p)
+  })", true, {{"h", 5}, {"w", 7}});
+  const Counts counts = op_counts(after);
+  EXPECT_EQ(counts.at("gart.BlockedConv"), 2);
+  EXPECT_EQ(conversions(after), 2);  // %x once although two nodes read it; %more as an output
+  EXPECT_EQ(counts.at("Reshape"), 1);  // one point a channel, whole blocks: only a view
+}
+
+TEST(BlockChannels, GatesStayBlocked) {
+  const Graph after = check(R"(graph g(%x: f32[2,32,4,4]) -> (%y) {
+    constant %w0: f32[32,32,1,1] = random(1)
+    constant %w1: f32[8,32,1,1] = random(2)
+    constant %w2: f32[32,8,1,1] = random(3)
+    constant %axes: i64[2] = {2, 3}
+    %c = Conv(%x, %w0)
+    %m = ReduceMean(%c, %axes)
+    %s = Conv(%m, %w1)
+    %r = Relu(%s)
+    %e = Conv(%r, %w2)
+    %g = Sigmoid(%e)
+    %y = Mul(%c, %g)
+  })");
+  EXPECT_EQ(conversions(after), 2);
+}
+
+TEST(BlockChannels, ReducesToVectors) {
+  for (const char* channels : {"32", "20"}) {
+    const Graph after = check(std::string(R"(graph g(%x: f32[n,16,4,4]) -> (%y) {
+      constant %w: f32[)") + channels + R"(,16,1,1] = random(1)
+      constant %axes: i64[2] = {-1, -2}
+      %c = Conv(%x, %w)
+      %y = ReduceMean(%c, %axes) {keepdims = 0}
+    })", true, {{"n", 3}});
+    EXPECT_EQ(op_counts(after).at("ReduceMean"), 1);
+  }
+}
+
+TEST(BlockChannels, TakesOneDimensionalConvolutions) {
+  const Graph after = check(R"(graph g(%x: f32[n,1,l]) -> (%y, %v) {
+    constant %w0: f32[24,1,5] = random(1)
+    constant %b0: f32[24] = random(2)
+    constant %w1: f32[24,1,3] = random(3)
+    constant %k: f32[24,1] = random(4)
+    constant %axes: i64[1] = {2}
+    %c0 = Conv(%x, %w0, %b0) {strides = [2], pads = [2,1]}
+    %r = Relu(%c0)
+    %c1 = Conv(%r, %w1) {group = 24, pads = [1,1]}
+    %m = Mul(%c1, %k)
+    %p = MaxPool(%m) {kernel_shape = [2], pads = [0,1]}
+    %y = Relu(%p)
+    %v = ReduceMax(%p, %axes) {keepdims = 0}
+  })", true, {{"n", 2}, {"l", 9}});
+  EXPECT_EQ(op_counts(after).at("gart.BlockedConv"), 2);
+}
+
+TEST(BlockChannels, TakesEveryBroadcastOperand) {
+  const Graph after = check(R"(graph g(%x: f32[2,16,3,5], %row: f32[5], %plane: f32[2,1,3,5], %one: f32[1,1,1,1]) -> (%y) {
+    constant %w: f32[17,16,1,1] = random(1)
+    constant %full: f32[2,17,3,5] = random(2)
+    constant %column: f32[3,1] = random(3)
+    constant %scalar: f32[] = {0.5}
+    constant %low: f32[] = {-1}
+    %c = Conv(%x, %w)
+    %a = Add(%c, %row)
+    %b = Mul(%plane, %a)
+    %d = Add(%b, %one)
+    %e = Sub(%full, %d)
+    %f = Mul(%e, %column)
+    %g = Mul(%f, %scalar)
+    %y = Clip(%g, %low, _)
+  })");
+  EXPECT_EQ(conversions(after), 2);
+}
+
+TEST(BlockChannels, LeavesWhatIsNotWorthIt) {
+  // No convolution.
+  check(R"(graph g(%x: f32[1,16,4,4]) -> (%y) {
+    %r = Relu(%x)
+    %y = MaxPool(%r) {kernel_shape = [2,2]}
+  })", false);
+  // Weights that are not constant, groups that are not depthwise, three spatial dimensions, other types.
+  check(R"(graph g(%x: f32[1,16,4,4], %w: f32[16,16,1,1]) -> (%y) {
+    %y = Conv(%x, %w)
+  })", false);
+  check(R"(graph g(%x: f32[1,16,4,4]) -> (%y) {
+    constant %w: f32[16,4,1,1] = random(1)
+    %y = Conv(%x, %w) {group = 4}
+  })", false);
+  check(R"(graph g(%x: f32[1,16,2,2,2]) -> (%y) {
+    constant %w: f32[16,16,1,1,1] = random(1)
+    %y = Conv(%x, %w)
+  })", false);
+  check(R"(graph g(%x: f64[1,16,4,4]) -> (%y) {
+    constant %w: f64[16,16,1,1] = random(1)
+    %y = Conv(%x, %w)
+  })", false);
+}
+
+TEST(BlockChannels, PlainWorkInFrontOfTheRegionStaysPlain) {
+  const Graph after = check(R"(graph g(%x: f32[1,16,4,4], %gate: f32[1,16,1,1]) -> (%y) {
+    constant %w: f32[16,16,1,1] = random(1)
+    %r = Relu(%x)
+    %c = Conv(%gate, %w)
+    %y = Mul(%r, %c)
+  })");
+  const Counts counts = op_counts(after);
+  EXPECT_EQ(conversions(after), 0);  // the gate is a view either way, and does not draw %r into the region
+  EXPECT_EQ(counts.at("Reshape"), 2);
+}
+
+TEST(BlockChannels, OnlyOnCpus) {
+  check_rewrite(R"(graph g(%x: f32[1,16,4,4]) -> (%y) {
+    constant %w: f32[16,16,1,1] = random(1)
+    %y = Conv(%x, %w)
+  })", [](Graph& g) { return block_channels(g, Target{"sm_90a", DeviceClass::cuda}); }, false);
+}
+
+}  // namespace
+}  // namespace gcg::test
