@@ -14,6 +14,8 @@ llvm::Value* emit_cast(FunctionBuilder& f, DType from, DType to, llvm::Value* a)
 llvm::Value* emit_constant(FunctionBuilder& f, const ExprNode& constant);
 /// One step of a reduction.
 llvm::Value* emit_combine(FunctionBuilder& f, ReduceOp op, DType dtype, llvm::Value* a, llvm::Value* b);
+/// The upper half of a vector folded onto the lower one.
+llvm::Value* emit_halve(FunctionBuilder& f, ReduceOp op, DType dtype, llvm::Value* vector);
 /// All lanes of a vector folded into a scalar, always pairing upper and lower halves.
 llvm::Value* emit_horizontal(FunctionBuilder& f, ReduceOp op, DType dtype, llvm::Value* vector);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/cpu/function_builder.h"
+#include "codegen/cpu/lane_analysis.h"
 
 namespace gcg::cpu {
 
@@ -34,10 +35,5 @@ class ExprEmitter {
  private:
   FunctionBuilder& f_;
 };
-
-/// How fast operand's element address moves when `axis` advances by one, in elements; nullopt when not linear in it.
-std::optional<Dim> address_stride(const Operand& operand, const std::vector<Expr>& index, int axis);
-/// Does the value depend on the axis?
-bool depends_on(const Expr& e, int axis);
 
 }  // namespace gcg::cpu

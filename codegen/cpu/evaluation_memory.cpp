@@ -1,0 +1,120 @@
+// Loads and stores of an Evaluation: addresses, range checks of data-dependent indices, masks.
+#include "codegen/cpu/arithmetic.h"
+#include "codegen/cpu/evaluation.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+
+using llvm::Value;
+
+Value* Evaluation::either(Value* a, Value* b) {
+  const int width = std::max(FunctionBuilder::lanes_of(a), FunctionBuilder::lanes_of(b));
+  return ir_.CreateOr(f_.splat(a, width), f_.splat(b, width));
+}
+
+/// `bases`: of lane 0; else per lane where an index varies. `clamped` replaces the indices it is not null for.
+Value* Evaluation::linear_offset(const Operand& operand, const std::vector<Expr>& index, bool bases,
+                                 const std::vector<Value*>& clamped) {
+  const std::vector<Dim> strides = access_strides(operand, index);
+  Value* sum = nullptr;
+  for (size_t d = 0; d < index.size(); ++d) {
+    Value* i = clamped[d] != nullptr ? clamped[d] : bases ? base_value(index[d]) : value(index[d]);
+    Value* term = strides[d].is(1) ? i : emit_binary(f_, BinaryOp::mul, DType::i64, i, f_.dim(strides[d]));
+    sum = sum == nullptr ? term : emit_binary(f_, BinaryOp::add, DType::i64, sum, term);
+  }
+  return sum == nullptr ? f_.i64(0) : sum;
+}
+
+/// Flags an error for active lanes where a data-dependent index lies outside the operand. The access stays inside: an
+/// index that is the same in all lanes becomes 0 (`clamped`), others are masked off by the result (null: no mask needed).
+Value* Evaluation::check_range(const Operand& operand, const std::vector<Expr>& index, Value* active,
+                               std::vector<Value*>& clamped) {
+  Value *in_range = nullptr, *wrong = nullptr;
+  for (size_t d = 0; d < index.size(); ++d) {
+    if (!is_data(index[d])) continue;
+    const Dim extent = index.size() == operand.shape.size() ? operand.shape[d] : product(operand.shape);
+    Value* i = value(index[d]);
+    Value* valid = ir_.CreateICmpULT(i, f_.splat(f_.dim(extent), FunctionBuilder::lanes_of(i)));
+    Value* invalid = ir_.CreateNot(valid);
+    wrong = wrong == nullptr ? invalid : either(wrong, invalid);
+    const bool has_element_zero = extent.lower_bound().value_or(0) > 0;
+    if (!varies(index[d]) && has_element_zero) clamped[d] = ir_.CreateSelect(valid, i, f_.i64(0));
+    else in_range = both(in_range, valid);
+  }
+  if (wrong != nullptr) {
+    // A uniform index is used when any lane is active.
+    if (!FunctionBuilder::is_vector(wrong) && active != nullptr && FunctionBuilder::is_vector(active))
+      active = ir_.CreateOrReduce(active);
+    f_.flag_index_error(both(active, wrong));
+  }
+  return in_range;
+}
+
+Evaluation::Address Evaluation::address(int operand, const std::vector<Expr>& index, Value* active) {
+  const Operand& op = f_.kernel().operands[static_cast<size_t>(operand)];
+  Address result;
+  std::vector<Value*> clamped(index.size(), nullptr);
+  result.in_range = check_range(op, index, active, clamped);
+  bool affine = true, moves = false;
+  for (const Expr& i : index) {
+    moves = moves || varies(i);
+    // Data that differs between lanes (an index vector) is never affine.
+    affine = affine && index_stride(i, point_.lane_axis).has_value();
+  }
+  for (const Expr& i : index) affine = affine && (!varies(i) || depends_on(i, point_.lane_axis));
+  if (!moves) {
+    result.offset = linear_offset(op, index, false, clamped);
+    return result;
+  }
+  const auto stride = affine ? address_stride(op, index, point_.lane_axis) : std::nullopt;
+  if (!stride) {
+    result.offset = lanes(linear_offset(op, index, false, clamped));
+    return result;
+  }
+  result.offset = linear_offset(op, index, true, clamped);
+  result.contiguous = stride->is(1);
+  if (!result.contiguous && !stride->is(0)) {
+    Value* step = emit_binary(f_, BinaryOp::mul, DType::i64, f_.iota(point_.lanes), f_.dim(*stride));
+    result.offset = ir_.CreateAdd(lanes(result.offset), step);
+  }
+  return result;
+}
+
+Value* Evaluation::load(const ExprNode& e) {
+  Value* base = f_.operand(e.operand);
+  Value* active = both(point_.mask, e.guarded ? scope_->mask : nullptr);
+  const Address a = address(e.operand, e.args, both(point_.mask, scope_->mask));
+  Value* mask = both(active, a.in_range);
+  if (FunctionBuilder::is_vector(a.offset)) return f_.gather(base, e.dtype, a.offset, mask);
+  if (a.contiguous) return f_.load(base, e.dtype, a.offset, point_.lanes, mask);
+  // One element for all lanes. A tail has at least one active lane, so only guards can forbid it.
+  if (point_.lanes > 1) mask = both(e.guarded ? scope_->mask : nullptr, a.in_range);
+  if (mask != nullptr && FunctionBuilder::is_vector(mask)) mask = ir_.CreateOrReduce(both(point_.mask, mask));
+  return f_.load(base, e.dtype, a.offset, 1, mask);
+}
+
+void Evaluation::store(int operand, const std::vector<Expr>& index, Value* value) {
+  const DType dtype = f_.kernel().operands[static_cast<size_t>(operand)].dtype;
+  const Address a = address(operand, index, point_.mask);
+  Value* mask = both(point_.mask, a.in_range);
+  Value* base = f_.operand(operand);
+  if (FunctionBuilder::is_vector(a.offset)) return f_.scatter(value, base, dtype, a.offset, mask);
+  if (a.contiguous) return f_.store(lanes(value), base, dtype, a.offset, mask);
+  GCG_CHECK(!FunctionBuilder::is_vector(value), "operand ", operand, ": many lanes store to one element");
+  if (mask != nullptr && FunctionBuilder::is_vector(mask)) mask = ir_.CreateOrReduce(mask);
+  f_.store(value, base, dtype, a.offset, mask);
+}
+
+llvm::Value* ExprEmitter::evaluate(const Expr& e, const Point& point) { return Evaluation(f_, point).value(e); }
+
+void ExprEmitter::store(int operand, const std::vector<Expr>& index, llvm::Value* value, const Point& point) {
+  Evaluation(f_, point).store(operand, index, value);
+}
+
+void ExprEmitter::store(int operand, const std::vector<Expr>& index, const Expr& value, const Point& point) {
+  Evaluation evaluation(f_, point);
+  llvm::Value* v = evaluation.value(value);
+  evaluation.store(operand, index, v);
+}
+
+}  // namespace gcg::cpu

@@ -1,0 +1,83 @@
+#include "codegen/cpu/lane_analysis.h"
+
+#include <unordered_set>
+
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+/// Visits each shared node once; true when `wanted` holds for one of them.
+template <class Predicate>
+bool any_node(const Expr& e, const Predicate& wanted, std::unordered_set<const ExprNode*>& seen) {
+  if (!seen.insert(e.get()).second) return false;
+  if (wanted(*e)) return true;
+  for (const Expr& a : e->args)
+    if (any_node(a, wanted, seen)) return true;
+  return false;
+}
+
+template <class Predicate>
+bool any_node(const Expr& e, const Predicate& wanted) {
+  std::unordered_set<const ExprNode*> seen;
+  return any_node(e, wanted, seen);
+}
+
+}  // namespace
+
+bool depends_on(const Expr& e, int axis) {
+  return any_node(e, [axis](const ExprNode& n) { return n.kind == ExprKind::axis && n.axis == axis; });
+}
+
+bool is_data(const Expr& e) {
+  return any_node(e, [](const ExprNode& n) {
+    return n.kind == ExprKind::load || n.kind == ExprKind::local || n.kind == ExprKind::accumulator;
+  });
+}
+
+std::optional<Dim> index_stride(const Expr& e, int axis) {
+  if (!depends_on(e, axis)) return Dim(0);
+  if (e->kind == ExprKind::axis) return Dim(1);
+  if (e->kind == ExprKind::unary && e->unary == UnaryOp::neg) {
+    auto a = index_stride(e->args[0], axis);
+    return a ? std::optional(Dim(0) - *a) : std::nullopt;
+  }
+  if (e->kind != ExprKind::binary) return std::nullopt;
+  if (e->binary == BinaryOp::mul) {
+    const bool left = depends_on(e->args[0], axis);
+    const auto stride = index_stride(e->args[left ? 0 : 1], axis);
+    const auto factor = as_affine(e->args[left ? 1 : 0]);
+    if (!stride || !factor || !factor->strides.empty()) return std::nullopt;
+    return *stride * factor->base;
+  }
+  if (e->binary != BinaryOp::add && e->binary != BinaryOp::sub) return std::nullopt;
+  const auto a = index_stride(e->args[0], axis), b = index_stride(e->args[1], axis);
+  if (!a || !b) return std::nullopt;
+  return e->binary == BinaryOp::add ? *a + *b : *a - *b;
+}
+
+std::vector<Dim> access_strides(const Operand& operand, const std::vector<Expr>& index) {
+  if (index.size() == 1) return {Dim(1)};
+  GCG_CHECK(index.size() == operand.shape.size(), "an access has ", index.size(), " indices for rank ",
+            operand.shape.size());
+  std::vector<Dim> strides(index.size());
+  Dim stride(1);
+  for (size_t d = index.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride = stride * operand.shape[d];
+  }
+  return strides;
+}
+
+std::optional<Dim> address_stride(const Operand& operand, const std::vector<Expr>& index, int axis) {
+  const std::vector<Dim> strides = access_strides(operand, index);
+  Dim total(0);
+  for (size_t d = 0; d < index.size(); ++d) {
+    const auto stride = index_stride(index[d], axis);
+    if (!stride) return std::nullopt;
+    total = total + *stride * strides[d];
+  }
+  return total;
+}
+
+}  // namespace gcg::cpu

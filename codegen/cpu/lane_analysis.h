@@ -1,0 +1,24 @@
+// How expressions and addresses move along one axis: decides between scalar, contiguous and scattered accesses.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+
+#include "compiler/kernel/kernel.h"
+
+namespace gcg::cpu {
+
+/// Does the value depend on the axis?
+bool depends_on(const Expr& e, int axis);
+/// Does it read memory or an earlier result, so that an index made of it needs a range check?
+bool is_data(const Expr& e);
+
+/// The i64 value's change when `axis` advances by one; nullopt when that is not the same everywhere.
+std::optional<Dim> index_stride(const Expr& e, int axis);
+
+/// Element strides of the dimensions an access has indices for: row-major strides, or {1} for one linear index.
+std::vector<Dim> access_strides(const Operand& operand, const std::vector<Expr>& index);
+/// How far the element's address moves when `axis` advances by one, in elements; nullopt when not the same everywhere.
+std::optional<Dim> address_stride(const Operand& operand, const std::vector<Expr>& index, int axis);
+
+}  // namespace gcg::cpu

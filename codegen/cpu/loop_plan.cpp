@@ -1,0 +1,201 @@
+#include "codegen/cpu/loop_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "codegen/cpu/imports.h"
+#include "codegen/cpu/lane_analysis.h"
+#include "codegen/cpu/loop_rewrite.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+/// Work of one task, in units of one cheap element: some microseconds, many times what starting a task costs.
+constexpr int64_t kTaskWork = 16384;
+constexpr int64_t kRowBlock = 16384;  // elements
+
+/// Cost of one evaluation, in units of one cheap element. Reductions multiply by their extents.
+Dim work(const Expr& e) {
+  if (e->kind == ExprKind::reduce) {
+    Dim extent(1);
+    for (const Axis& a : e->reduce_axes) extent = extent * a.extent;
+    return extent * work(e->args[0]);
+  }
+  Dim sum(0);
+  if (e->kind == ExprKind::unary && is_float(e->dtype)) {
+    if (!import_of(e->unary, e->dtype).empty()) sum = sum + Dim(32);
+    else if (e->unary >= UnaryOp::exp && e->unary <= UnaryOp::sigmoid) sum = sum + Dim(4);
+  }
+  if (e->kind == ExprKind::binary && !import_of(e->binary, e->dtype).empty()) sum = sum + Dim(32);
+  for (const Expr& a : e->args) {
+    const Dim below = work(a);
+    sum = sum + (below - Dim(1));
+  }
+  return max(sum, Dim(0)) + Dim(1);
+}
+
+int64_t lane_bytes(const Stage& stage) {
+  int64_t bytes = 1;
+  std::function<void(const Expr&)> see = [&](const Expr& e) {
+    if (e->dtype != DType::boolean || e->kind == ExprKind::load) bytes = std::max(bytes, size_of(e->dtype));
+    if (e->kind == ExprKind::load) return;  // index arithmetic does not decide the width
+    if (e->kind == ExprKind::select) {      // nor does the arithmetic of a condition on indices
+      see(e->args[1]);
+      see(e->args[2]);
+      if (is_data(e->args[0])) see(e->args[0]);
+      return;
+    }
+    for (const Expr& a : e->args) see(a);
+  };
+  see(stage.value);
+  return bytes;
+}
+
+bool is_maskable(const CpuTarget& target, const Stage& stage, const std::vector<Operand>& operands) {
+  if (target.has_avx512()) return true;
+  if (target.isa == Isa::neon) return false;
+  bool maskable = true;
+  visit_accesses(stage, [&](int operand, const std::vector<Expr>&, bool) {
+    maskable = maskable && size_of(operands[static_cast<size_t>(operand)].dtype) >= 4;
+  });
+  return maskable;
+}
+
+/// Cycles per element, roughly, if `axis` is the vector axis.
+double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis, int lanes) {
+  double cost = 0.5;
+  visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {
+    const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis.id);
+    if (stride && stride->is(0)) cost += 0.1;
+    else if (stride && stride->is(1)) cost += 1;
+    else cost += store ? 16 : 10;
+  });
+  if (!axis.extent.is_constant()) return cost;
+  const double extent = std::max<double>(1, static_cast<double>(axis.extent.constant()));
+  return cost * std::ceil(extent / lanes) * lanes / extent;
+}
+
+/// Scalar code inside (calls, gathers) gains nothing from more than one register per step.
+bool is_scattered(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis) {
+  bool scattered = false;
+  visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool) {
+    const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis.id);
+    scattered = scattered || !stride || !(stride->is(0) || stride->is(1));
+  });
+  visit(stage.value, [&](const ExprNode& n) {
+    if (n.kind == ExprKind::unary) scattered = scattered || !import_of(n.unary, n.dtype).empty();
+    if (n.kind == ExprKind::binary) scattered = scattered || !import_of(n.binary, n.dtype).empty();
+  });
+  return scattered;
+}
+
+int count_nodes(const Expr& e) {
+  int count = 0;
+  visit(e, [&](const ExprNode&) { ++count; });
+  return count;
+}
+
+/// Lanes of the main loop: several registers for independent work, fewer when the row is short or registers are few.
+int main_lanes(const CpuTarget& target, const StagePlan& plan, const std::vector<Operand>& operands) {
+  if (is_scattered(plan.stage, operands, plan.lane)) return plan.native;
+  int unroll = target.vector_registers >= 32 ? 4 : 2;
+  if (count_nodes(plan.stage.value) > 40) unroll /= 2;
+  if (plan.stage.kind == Stage::Kind::reduce) unroll = std::max(unroll, 4);
+  while (unroll > 1 && plan.lane.extent.is_constant() && plan.lane.extent.constant() < int64_t{unroll} * plan.native)
+    unroll /= 2;
+  return plan.native * unroll;
+}
+
+/// Picks the vector axis of `axes` and sets everything but the loops outside it.
+StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes, const std::vector<Operand>& operands) {
+  StagePlan plan;
+  plan.native = std::max(1, target.vector_bytes / static_cast<int>(lane_bytes(stage)));
+  size_t best = axes.size();
+  double best_cost = 0;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const double cost = lane_cost(stage, operands, axes[k], plan.native);
+    if (best < axes.size() && cost > best_cost) continue;
+    best = k;
+    best_cost = cost;
+  }
+  plan.stage = std::move(stage);
+  if (best < axes.size()) {
+    plan.lane = axes[best];
+    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(best));
+    plan.maskable = is_maskable(target, plan.stage, operands);
+    plan.wide = main_lanes(target, plan, operands);
+  }
+  plan.loops = std::move(axes);
+  return plan;
+}
+
+int fresh_axis_id(const LoopKernel& loop) {
+  int highest = 0;
+  auto see = [&](const std::vector<Axis>& axes) {
+    for (const Axis& a : axes) highest = std::max(highest, a.id);
+  };
+  see(loop.outer);
+  for (const Stage& stage : loop.stages) {
+    see(stage.axes);
+    visit(stage.value, [&](const ExprNode& n) { see(n.reduce_axes); });
+  }
+  return highest + 1;
+}
+
+Dim stage_work(const StagePlan& plan) {
+  Dim sum = work(plan.stage.value);
+  for (const Axis& a : plan.loops) sum = sum * a.extent;
+  return plan.lane.id < 0 ? sum : sum * plan.lane.extent;
+}
+
+/// A single store: all its axes are parallel, so all but the vector axis become points.
+void plan_single_store(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
+  Stage stage = loop.stages[0];
+  std::vector<Axis> axes = loop.outer;
+  axes.insert(axes.end(), stage.axes.begin(), stage.axes.end());
+  axes = merge_axes(stage, std::move(axes));
+  StagePlan stage_plan = plan_stage(target, std::move(stage), std::move(axes), kernel.operands);
+  plan.outer = std::move(stage_plan.loops);
+  stage_plan.loops.clear();
+  const Axis& lane = stage_plan.lane;
+  if (lane.id >= 0 && !(lane.extent.is_constant() && lane.extent.constant() <= 2 * kRowBlock)) {
+    plan.row_block = kRowBlock;
+    plan.block = {fresh_axis_id(loop), ceil_div(lane.extent, Dim(kRowBlock))};
+    plan.outer.push_back(plan.block);
+  }
+  plan.stages.push_back(std::move(stage_plan));
+}
+
+}  // namespace
+
+LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKernel& original) {
+  LoopKernel loop = original;
+  for (Stage& stage : loop.stages) flatten_accesses(stage, kernel.operands);
+  LoopPlan plan;
+  auto note_units = [&](const std::vector<Axis>& axes) {
+    for (const Axis& a : axes)
+      if (a.extent.is(1)) plan.unit_axes.push_back(a.id);
+  };
+  note_units(loop.outer);
+  for (const Stage& stage : loop.stages) note_units(stage.axes);
+  if (loop.stages.size() == 1 && loop.stages[0].kind == Stage::Kind::store) {
+    plan_single_store(target, kernel, loop, plan);
+  } else {
+    plan.outer = loop.outer;
+    std::erase_if(plan.outer, [](const Axis& a) { return a.extent.is(1); });
+    for (Stage& stage : loop.stages) {
+      std::vector<Axis> axes = merge_axes(stage, stage.axes);
+      plan.stages.push_back(plan_stage(target, stage, std::move(axes), kernel.operands));
+    }
+  }
+  Dim point_work(0);
+  for (const StagePlan& stage : plan.stages) point_work = point_work + stage_work(stage);
+  if (plan.row_block > 0) point_work = work(plan.stages[0].stage.value) * Dim(plan.row_block);
+  for (const Axis& a : plan.outer) plan.points = plan.points * a.extent;
+  plan.points_per_task = max(Dim(1), floor_div(Dim(kTaskWork), max(Dim(1), point_work)));
+  return plan;
+}
+
+}  // namespace gcg::cpu

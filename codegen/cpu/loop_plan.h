@@ -1,0 +1,35 @@
+// How a LoopKernel runs on a CPU: which axis is the vector axis of each stage, and what a task is.
+#pragma once
+
+#include <vector>
+
+#include "codegen/cpu/cpu_target.h"
+#include "compiler/kernel/kernel.h"
+
+namespace gcg::cpu {
+
+/// One stage as a loop nest: scalar loops over `loops` (outermost first) around a vector loop over `lane`.
+struct StagePlan {
+  Stage stage;              // with flat addresses and merged axes; `axes` is not used any more
+  std::vector<Axis> loops;
+  Axis lane;                // id -1: the stage is a single point
+  int native = 1;           // lanes of one vector register for its element types
+  int wide = 1;             // lanes of the main loop: native times the unrolling
+  bool maskable = true;     // the target has masked accesses for all of its element types
+};
+
+struct LoopPlan {
+  std::vector<Axis> outer;  // collapsed into one loop over points; tasks are chunks of it
+  std::vector<StagePlan> stages;
+  std::vector<int> unit_axes;  // axes of extent 1, always 0
+  /// The lane axis of the only stage is cut into blocks of this many elements, the innermost coordinate of a point is
+  /// the block; 0: not cut.
+  int64_t row_block = 0;
+  Axis block;               // the block coordinate, last of `outer`
+  Dim points = 1;
+  Dim points_per_task = 1;
+};
+
+LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop);
+
+}  // namespace gcg::cpu
