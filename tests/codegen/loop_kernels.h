@@ -1,0 +1,62 @@
+// Small builders of loop kernels for tests.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compiler/kernel/kernel.h"
+
+namespace gcg::test {
+
+/// Axes 0, 1, ... with these extents.
+inline std::vector<Axis> axes_of(const Shape& shape, int first = 0) {
+  std::vector<Axis> axes;
+  for (const Dim& d : shape) axes.push_back({first + static_cast<int>(axes.size()), d});
+  return axes;
+}
+
+inline std::vector<Expr> refs(const std::vector<Axis>& axes) {
+  std::vector<Expr> r;
+  for (const Axis& a : axes) r.push_back(axis_ref(a));
+  return r;
+}
+
+inline Stage store_stage(int operand, std::vector<Axis> axes, std::vector<Expr> index, Expr value) {
+  Stage stage;
+  stage.axes = std::move(axes);
+  stage.value = std::move(value);
+  stage.operand = operand;
+  stage.index = std::move(index);
+  return stage;
+}
+
+inline Stage reduce_stage(int local, ReduceOp op, std::vector<Axis> axes, Expr value) {
+  Stage stage;
+  stage.kind = Stage::Kind::reduce;
+  stage.axes = std::move(axes);
+  stage.value = std::move(value);
+  stage.local = local;
+  stage.reduce = op;
+  return stage;
+}
+
+/// result[i...] = value(i...), result being the last operand, with the first `outer` axes as the outer ones.
+inline Kernel map_kernel(std::string name, std::vector<Operand> operands, size_t outer,
+                         const std::function<Expr(const std::vector<Expr>&)>& value) {
+  const std::vector<Axis> axes = axes_of(operands.back().shape);
+  const auto cut = axes.begin() + static_cast<std::ptrdiff_t>(outer);
+  operands.back().written = true;
+  LoopKernel loop;
+  loop.outer.assign(axes.begin(), cut);
+  loop.stages.push_back(store_stage(static_cast<int>(operands.size()) - 1, {cut, axes.end()}, refs(axes), value(refs(axes))));
+  Kernel kernel;
+  kernel.name = std::move(name);
+  kernel.operands = std::move(operands);
+  kernel.body = std::move(loop);
+  return kernel;
+}
+
+inline Expr f32(double v) { return constant_float(DType::f32, v); }
+
+}  // namespace gcg::test
