@@ -7,6 +7,7 @@
 #include "compiler/import/import.h"
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands.h"
+#include "tools/gcc-graph/parse_dim.h"
 
 namespace gcg::tools {
 namespace {
@@ -19,21 +20,6 @@ struct Arguments {
   PassOptions passes;
   bool print_schedule = false;
 };
-
-/// "batch=1,8" -> {"batch", {1, 8}}.
-std::pair<std::string, std::vector<int64_t>> parse_dim(const std::string& text) {
-  const auto eq = text.find('=');
-  if (eq == std::string::npos || eq == 0) fail("--dim ", text, ": expected NAME=VALUE[,VALUE...]");
-  std::pair<std::string, std::vector<int64_t>> out{text.substr(0, eq), {}};
-  std::stringstream values(text.substr(eq + 1));
-  for (std::string v; std::getline(values, v, ',');) {
-    size_t end = 0;
-    const int64_t n = std::stoll(v, &end);
-    if (end != v.size()) fail("--dim ", text, ": '", v, "' is not a number");
-    out.second.push_back(n);
-  }
-  return out;
-}
 
 void run(const Arguments& a) {
   CompileOptions options;

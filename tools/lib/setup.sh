@@ -16,7 +16,7 @@ packages=(
   llvm-19-dev zlib1g-dev libzstd-dev                             # code generation
   libonnx-dev libprotobuf-dev protobuf-compiler                  # ONNX import
   libflatbuffers-dev flatbuffers-compiler libxxhash-dev          # artifact
-  libcli11-dev libgtest-dev                                      # tools, tests
+  libcli11-dev libzip-dev nlohmann-json3-dev libgtest-dev        # tools, tests
   python3 python3-venv binutils                                  # model maker, comparisons, size checks
 )
 

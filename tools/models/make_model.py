@@ -37,7 +37,7 @@ class Maker:
 
     def constant(self, array, hint="c"):
         name = self.fresh(hint)
-        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        self.initializers.append(numpy_helper.from_array(np.asarray(array, order="C"), name))
         return name
 
     def weight(self, *shape, fan_in=None, gain=1.0):

@@ -1,0 +1,96 @@
+#include "tools/gcc-graph/model_inputs.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "compiler/ir/dim.h"
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/parse_dim.h"
+
+namespace gcg::tools {
+
+void InputOptions::add_to(CLI::App& c) {
+  auto* inputs = c.add_option("--inputs", npz, "F.npz: one array per input, by name");
+  auto* single = c.add_option("--input", files, "NAME=F.npy or NAME=F.pb, once per input");
+  c.add_option("--random", random_seed, "SEED: seeded noise for every input not given")->check(CLI::NonNegativeNumber);
+  c.add_option("--dim", dims, "NAME=VALUE: an open extent of random inputs (default 1)");
+  c.add_option("--threads", threads, "Threads that share a run; 0: one per CPU")->check(CLI::Range(0, 1024));
+  c.add_option("--target", target, "Use the code for this target instead of the best one for this machine");
+  c.add_option("--device", device, "cpu");
+  c.add_flag("!--no-verify", verify, "Do not check the digests of weights and code");
+  inputs->excludes(single);
+}
+
+gart::Program load_program(const std::string& path, const InputOptions& options) {
+  gart::LoadOptions load;
+  load.threads = options.threads;
+  load.target = options.target;
+  load.device = options.device;
+  load.verify = options.verify;
+  return value_or_throw(gart::load(path, load));
+}
+
+namespace {
+
+SymbolValues symbol_values(const gart::Program& program, const std::vector<std::string>& dims) {
+  std::set<std::string> known;
+  for (const gart::TensorInfo& info : program.inputs())
+    for (const std::string& d : info.dims)
+      if (auto dim = Dim::parse(d)) known.merge(dim->symbols());
+  SymbolValues values;
+  for (const std::string& k : known) values[k] = 1;
+  for (const std::string& text : dims) {
+    const auto [name, list] = parse_dim(text);
+    if (!known.count(name)) {
+      std::string names;
+      for (const std::string& k : known) names += (names.empty() ? "" : ", ") + k;
+      fail("--dim ", text, ": the model has no open extent '", name, "'", known.empty() ? "" : "; it has: ", names);
+    }
+    if (list.size() != 1) fail("--dim ", text, ": one value is expected here");
+    values[name] = list[0];
+  }
+  return values;
+}
+
+HostTensor read_tensor(const std::string& path) {
+  if (path.ends_with(".npy")) return read_npy(path);
+  if (path.ends_with(".pb")) return read_pb(path);
+  fail("--input: ", path, " is neither .npy nor .pb");
+}
+
+}  // namespace
+
+NamedTensors collect_inputs(const gart::Program& program, const InputOptions& options) {
+  NamedTensors given;
+  if (!options.npz.empty()) given = read_npz(options.npz);
+  for (const std::string& text : options.files) {
+    const auto eq = text.find('=');
+    if (eq == std::string::npos || eq == 0) fail("--input ", text, ": expected NAME=FILE");
+    if (!given.emplace(text.substr(0, eq), read_tensor(text.substr(eq + 1))).second) fail("--input ", text, ": given twice");
+  }
+  std::set<std::string> names;
+  for (const gart::TensorInfo& info : program.inputs()) names.insert(info.name);
+  for (const auto& [name, tensor] : given)
+    if (!names.count(name)) fail("the model has no input '", name, "'");
+  if (options.random_seed < 0 && options.dims.empty()) {
+    for (const std::string& n : names)
+      if (!given.count(n)) fail("input '", n, "' is missing; give it with --inputs or --input, or use --random SEED");
+    return given;
+  }
+  const SymbolValues values = symbol_values(program, options.dims);
+  for (const gart::TensorInfo& info : program.inputs()) {
+    if (given.count(info.name)) continue;
+    std::vector<int64_t> shape;
+    for (const std::string& d : info.dims) {
+      const auto dim = Dim::parse(d);
+      if (!dim) fail("input '", info.name, "': cannot make sense of extent '", d, "'");
+      shape.push_back(dim->evaluate(values));
+    }
+    given.emplace(info.name, random_tensor(info, shape, static_cast<uint64_t>(std::max<int64_t>(options.random_seed, 0))));
+  }
+  return given;
+}
+
+}  // namespace gcg::tools

@@ -1,0 +1,17 @@
+// --dim NAME=VALUE[,VALUE...]
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gcg::tools {
+
+/// "batch=1,8" -> {"batch", {1, 8}}. Fails with one sentence when it is not of that form.
+std::pair<std::string, std::vector<int64_t>> parse_dim(const std::string& text);
+
+/// "64M" -> 67108864. Suffixes K, M, G are powers of 1024.
+int64_t parse_bytes(const std::string& text);
+
+}  // namespace gcg::tools
