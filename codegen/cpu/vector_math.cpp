@@ -144,8 +144,9 @@ llvm::Value* emit_erf(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
   constexpr double kCut = 0.9;
   Value* square = m.mul(x, x);
-  Value* near = m.mul(x, m.polynomial(square, {0x1.20dd74p+0, -0x1.8126fap-2, 0x1.ce1dd2p-4, -0x1.b6bee2p-6,
-                                               0x1.4876cap-8, -0x1.3f4f7p-11}));
+  // x + x p: the leading coefficient, 2/sqrt(pi), would lose half a unit as a float.
+  Value* p = m.polynomial(square, {0x1.06eba6p-3, -0x1.8126fap-2, 0x1.ce1dd2p-4, -0x1.b6bee2p-6, 0x1.4876cap-8, -0x1.3f4f7p-11});
+  Value* near = m.fma(x, p, x);
   // 1 - erfc(t); ln erfc(t) = t q(t) - t. From 4 on the result is 1.
   Value* t = m.at_most(m.abs(x), 4.0);
   Value* q = m.polynomial(t, {-0x1.0736bap-3, -0x1.457950p-1, -0x1.af4caep-4, 0x1.776858p-6, -0x1.a6568ap-9,

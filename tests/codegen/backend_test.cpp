@@ -1,0 +1,120 @@
+// The CPU backend as a whole: determinism, sharing, imports, position independence, every target.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "codegen/cpu/compile_kernel.h"
+#include "codegen/cpu/cpu_backend.h"
+#include "codegen/cpu/link_blob.h"
+#include "compiler/support/error.h"
+#include "tests/codegen/loop_harness.h"
+#include "tests/codegen/loop_kernels.h"
+
+namespace gcg::test {
+namespace {
+
+const char* const kTargets[] = {"x86-64-v3", "x86-64-v4", "aarch64"};
+
+Kernel unary_kernel(UnaryOp op, DType dtype, int64_t n) {
+  const Operand x{dtype, {n}};
+  return map_kernel("unary", {x, x}, 0, [=](const auto& i) { return unary(op, load(0, dtype, i)); });
+}
+
+/// Kernels with constants in memory, calls, branches, half floats, masks and reductions.
+std::vector<Kernel> sample() {
+  std::vector<Kernel> kernels;
+  for (UnaryOp op : {UnaryOp::exp, UnaryOp::erf, UnaryOp::sin, UnaryOp::cosh, UnaryOp::round_even})
+    for (int64_t n : {5, 1000}) kernels.push_back(unary_kernel(op, DType::f32, n));
+  kernels.push_back(unary_kernel(UnaryOp::tanh, DType::f64, 33));
+  const std::vector<DType> all{DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::i64, DType::u64, DType::boolean};
+  for (DType from : all)
+    for (DType to : all)
+      kernels.push_back(map_kernel("cast", {{from, {45}}, {to, {45}}}, 0, [&](const auto& i) { return cast(to, load(0, from, i)); }));
+  return kernels;
+}
+
+std::vector<const Kernel*> pointers(const std::vector<Kernel>& kernels) {
+  std::vector<const Kernel*> p;
+  for (const Kernel& k : kernels) p.push_back(&k);
+  return p;
+}
+
+TEST(CpuBackend, BytesDoNotDependOnThreads) {
+  const std::vector<Kernel> kernels = sample();
+  const auto backend = cpu::make_cpu_backend();
+  for (const char* target : kTargets) {
+    const CompiledBlob one = backend->compile(pointers(kernels), *find_target(target), 1);
+    const CompiledBlob four = backend->compile(pointers(kernels), *find_target(target), 4);
+    EXPECT_EQ(one.code, four.code) << target;
+    EXPECT_EQ(one.imports, four.imports);
+    ASSERT_EQ(one.kernels.size(), kernels.size());
+    for (const CompiledKernel& k : one.kernels) {
+      EXPECT_EQ(k.offset % 64, 0u);
+      EXPECT_GT(k.size, 0u);
+      EXPECT_LE(k.offset + k.size, one.code.size());
+    }
+  }
+}
+
+TEST(CpuBackend, ImportsAreSortedAndOnlyThoseNeeded) {
+  const std::vector<Kernel> kernels{unary_kernel(UnaryOp::sin, DType::f32, 9), unary_kernel(UnaryOp::exp, DType::f64, 9),
+                                    unary_kernel(UnaryOp::exp, DType::f32, 9)};
+  const CompiledBlob blob = cpu::make_cpu_backend()->compile(pointers(kernels), *find_target("x86-64-v3"), 1);
+  EXPECT_EQ(blob.imports, (std::vector<std::string>{"exp", "sinf"}));
+}
+
+TEST(CpuBackend, EqualObjectsShareTheirBytes) {
+  const Kernel kernel = unary_kernel(UnaryOp::exp, DType::f32, 1000);
+  const auto target = cpu::cpu_target(*find_target("x86-64-v4"));
+  const auto object = cpu::compile_kernel(kernel, target, {}).object;
+  const cpu::LinkedBlob one = cpu::link_blob({{object.data(), object.size()}}, cpu::kEntryName);
+  const cpu::LinkedBlob two = cpu::link_blob({{object.data(), object.size()}, {object.data(), object.size()}}, cpu::kEntryName);
+  EXPECT_EQ(one.bytes, two.bytes);
+  EXPECT_EQ(two.functions[0].offset, two.functions[1].offset);
+}
+
+TEST(CpuBackend, CodeMovesWithItsPlaceInTheBlob) {
+  // The same kernel behind others runs the same: its constants are found relative to it.
+  std::vector<Kernel> kernels{unary_kernel(UnaryOp::erf, DType::f32, 100), unary_kernel(UnaryOp::exp, DType::f32, 100)};
+  for (const char* target : kTargets) {
+    const auto together = cpu::make_cpu_backend()->compile(pointers(kernels), *find_target(target), 1);
+    EXPECT_GE(together.kernels[1].offset, together.kernels[0].offset + together.kernels[0].size);
+  }
+  for (const Kernel& k : kernels) expect_matches(k, random_operands(k, {}));
+}
+
+TEST(CpuBackend, NoKernelCallsTheRuntimeLibraryOfACompiler) {
+  // link_blob refuses undefined symbols; here we see that each lowering that could need one does not.
+  for (const char* target : kTargets) {
+    for (const Kernel& kernel : sample()) {
+      EXPECT_NO_THROW(cpu::make_cpu_backend()->compile({&kernel}, *find_target(target), 1)) << kernel.name << " for " << target;
+    }
+  }
+}
+
+TEST(CpuBackend, VectorCodeHasNoScalarLoop) {
+  const Operand x{DType::f32, {4096}};
+  const Kernel kernel = map_kernel("add", {x, x, x}, 0, [](const auto& i) { return load(0, DType::f32, i) + load(1, DType::f32, i); });
+  const std::string v3 = cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target("x86-64-v3")));
+  const std::string v4 = cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target("x86-64-v4")));
+  EXPECT_NE(v3.find("vaddps\t"), std::string::npos);
+  EXPECT_NE(v3.find("%ymm"), std::string::npos);
+  EXPECT_NE(v4.find("%zmm"), std::string::npos);
+  EXPECT_EQ(v3.find("vaddss"), std::string::npos);
+  EXPECT_EQ(v4.find("call"), std::string::npos);
+}
+
+TEST(CpuBackend, ErrorsNameTheNode) {
+  Kernel kernel = map_kernel("bad", {{DType::f16, {8}}, {DType::f16, {8}}}, 0,
+                             [](const auto& i) { return unary(UnaryOp::exp, load(0, DType::f16, i)); });
+  kernel.sources = {"encoder/exp_3"};
+  try {
+    cpu::make_cpu_backend()->compile({&kernel}, *find_target("x86-64-v3"), 1);
+    FAIL() << "f16 arithmetic was accepted";
+  } catch (const CompileError& error) {
+    EXPECT_NE(std::string(error.what()).find("encoder/exp_3"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace gcg::test

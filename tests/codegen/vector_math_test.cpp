@@ -1,0 +1,118 @@
+// Errors of the elementary functions in units in the last place, against the C library in double, over all floats.
+// GCC_GRAPH_MATH_STRIDE=1 tests every one of the 2^32 floats (minutes); the default takes a sample.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+
+#include "tests/codegen/loop_harness.h"
+#include "tests/codegen/loop_kernels.h"
+
+namespace gcg::test {
+namespace {
+
+constexpr int64_t kBatch = 1 << 16;
+
+/// |actual - exact| in units of the last place of the float nearest to `exact`.
+double ulps(float actual, double exact) {
+  const auto nearest = static_cast<float>(exact);
+  if (std::isnan(exact)) return std::isnan(actual) ? 0 : INFINITY;
+  if (std::isinf(nearest) || std::isinf(actual)) {
+    // Rounding at the edge of the range may go either way.
+    const bool edge = std::fabs(exact) > 3.4028234e38 && std::fabs(static_cast<double>(actual)) > 3.4028233e38;
+    return nearest == actual || (edge && std::signbit(nearest) == std::signbit(actual)) ? 0 : INFINITY;
+  }
+  const double unit = std::max(std::ldexp(1.0, std::ilogb(nearest == 0 ? 1e-45f : nearest) - 23), 0x1p-149);
+  return std::fabs(static_cast<double>(actual) - exact) / unit;
+}
+
+struct Worst {
+  double error = 0;
+  float at = 0, value = 0;
+};
+
+class FunctionUnderTest {
+ public:
+  FunctionUnderTest(UnaryOp op, const std::string& target)
+      : kernel_(map_kernel("function", {{DType::f32, {kBatch}}, {DType::f32, {kBatch}}}, 0,
+                           [op](const auto& i) { return unary(op, load(0, DType::f32, i)); })),
+        code_(kernel_, target) {}
+
+  template <class Reference>
+  Worst worst(Reference&& reference, uint64_t stride) {
+    Worst result;
+    std::vector<float> x, y(kBatch);
+    uint64_t bits = 0;
+    while (bits < (uint64_t{1} << 32)) {
+      x.clear();
+      for (; bits < (uint64_t{1} << 32) && x.size() < kBatch; bits += stride) x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+      const size_t count = x.size();
+      x.resize(kBatch);
+      code_.call({x.data(), y.data()}, {}, 0, code_.tasks({}));
+      for (size_t i = 0; i < count; ++i) {
+        const double error = ulps(y[i], reference(static_cast<double>(x[i])));
+        if (error > result.error) result = {error, x[i], y[i]};
+      }
+    }
+    return result;
+  }
+
+ private:
+  Kernel kernel_;
+  RunnableKernel code_;
+};
+
+uint64_t stride() {
+  const char* text = std::getenv("GCC_GRAPH_MATH_STRIDE");
+  return text == nullptr ? 4999 : std::strtoull(text, nullptr, 10);
+}
+
+template <class Reference>
+void expect_accuracy(UnaryOp op, double limit, Reference&& reference) {
+  for (const std::string& target : runnable_targets()) {
+    const Worst worst = FunctionUnderTest(op, target).worst(reference, stride());
+    std::cout << target << ": largest error " << worst.error << " ulp at " << worst.at << "\n";
+    EXPECT_LE(worst.error, limit) << target << ": f(" << worst.at << ") = " << worst.value;
+  }
+}
+
+TEST(VectorMath, Exp) {
+  expect_accuracy(UnaryOp::exp, 1.0, [](double x) { return std::exp(x); });
+}
+TEST(VectorMath, Log) {
+  expect_accuracy(UnaryOp::log, 1.0, [](double x) { return std::log(x); });
+}
+TEST(VectorMath, Erf) {
+  expect_accuracy(UnaryOp::erf, 1.2, [](double x) { return std::erf(x); });
+}
+TEST(VectorMath, Tanh) {
+  expect_accuracy(UnaryOp::tanh, 1.6, [](double x) { return std::tanh(x); });
+}
+TEST(VectorMath, Sigmoid) {
+  expect_accuracy(UnaryOp::sigmoid, 2.5, [](double x) { return 1 / (1 + std::exp(-x)); });
+}
+
+TEST(VectorMath, SpecialValues) {
+  const std::vector<float> x{INFINITY, -INFINITY, NAN, 0.0f, -0.0f, 1e-45f, 3.4028235e38f, -3.4028235e38f, 88.72284f, -103.97f};
+  struct Row {
+    UnaryOp op;
+    double (*reference)(double);
+  };
+  const Row rows[] = {{UnaryOp::exp, std::exp}, {UnaryOp::log, std::log}, {UnaryOp::erf, std::erf}, {UnaryOp::tanh, std::tanh}};
+  for (const Row& row : rows)
+    for (const std::string& target : runnable_targets()) {
+      // Ten elements: a masked vector or scalars, where the sweep above has whole vectors.
+      const Kernel kernel = map_kernel("special", {{DType::f32, {10}}, {DType::f32, {10}}}, 0,
+                                       [&](const auto& i) { return unary(row.op, load(0, DType::f32, i)); });
+      std::vector<Tensor> operands{Tensor::from(DType::f32, {10}, x), Tensor(DType::f32, {10})};
+      RunnableKernel(kernel, target).run(operands, {}, false);
+      for (size_t i = 0; i < x.size(); ++i)
+        EXPECT_LE(ulps(operands[1].as<float>()[i], row.reference(static_cast<double>(x[i]))), 2.0)
+            << target << ", operator " << static_cast<int>(row.op) << " at " << x[i];
+    }
+}
+
+}  // namespace
+}  // namespace gcg::test
