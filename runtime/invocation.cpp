@@ -51,9 +51,9 @@ Result<void> InvocationState::prepare() {
 
 Result<void> InvocationState::execute() {
   BoundPlan& plan = *bound[0];
+  inputs.stage();  // before link, which takes the staged addresses
   GART_TRY(plan.link({program->artifact.weights().data(), arena.data()}, inputs, outputs));
   plan.forget_late();
-  inputs.stage();
   ThreadTeam* team = program->team.get();
   if (team != nullptr && !team->try_acquire()) team = nullptr;
   Result<void> result = Execution({plan, outputs, scratch, team, program->imports.data()}).run();
