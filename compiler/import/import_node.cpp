@@ -9,7 +9,7 @@ namespace gcg {
 namespace {
 
 /// Functions that call functions can make a small file into an endless graph.
-constexpr int64_t kMostNodes = 2'000'000;
+constexpr int64_t kMostNodes = 500'000;
 
 std::string count_text(int least, int most) {
   if (most < 0) return concat("at least ", least);

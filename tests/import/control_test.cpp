@@ -34,12 +34,13 @@ TEST(ImportControl, CapturesReachThroughSeveralBodies) {
   const std::string inner = node("If", "c", "i",
                                  body("then_branch", node("Neg", "x", "t") + "output { name: 't' }") +
                                      body("else_branch", node("Abs", "local", "e") + "output { name: 'e' }"));
-  const Graph g = import_model(graph_model(kX + kBool +
-                                           node("If", "c", "y",
-                                                body("then_branch", node("Relu", "x", "local") + inner + "output { name: 'i' }") +
-                                                    body("else_branch", node("Abs", "x", "e") + "output { name: 'e' }")) +
-                                           "output { name: 'y' }"))
-                      .graph;
+  const Graph g =
+      import_model(graph_model(kX + kBool +
+                               node("If", "c", "y",
+                                    body("then_branch", node("Relu", "x", "local") + inner + "output { name: 'i' }") +
+                                        body("else_branch", node("Abs", "x", "e") + "output { name: 'e' }")) +
+                               "output { name: 'y' }"))
+          .graph;
   verify_graph(g);
   const auto run = [&](double condition) {
     Tensor x = Tensor::from<float>(DType::f32, {2}, {-1, 2}), c(DType::boolean, {});
@@ -55,12 +56,13 @@ TEST(ImportControl, CapturesReachThroughSeveralBodies) {
 TEST(ImportControl, BranchesThatDifferInExtentGiveASymbolInRankNone) {
   const auto type_of = [](const std::string& then_dims) {
     const std::string tensor = "initializer { name: 'k' data_type: 1 float_data: 1 " + then_dims + " } ";
-    const Graph g = import_model(graph_model(kX + kBool +
-                                             node("If", "c", "y",
-                                                  body("then_branch", tensor + "output { name: 'k' }") +
-                                                      body("else_branch", node("Abs", "x", "e") + "output { name: 'e' }")) +
-                                             "output { name: 'y' }"))
-                        .graph;
+    const Graph g =
+        import_model(graph_model(kX + kBool +
+                                 node("If", "c", "y",
+                                      body("then_branch", tensor + "output { name: 'k' }") +
+                                          body("else_branch", node("Abs", "x", "e") + "output { name: 'e' }")) +
+                                 "output { name: 'y' }"))
+            .graph;
     const Value& y = value_called(g, "y");
     return y.shape ? str(*y.shape) : std::string("unknown");
   };
@@ -90,20 +92,22 @@ TEST(ImportControl, ALoopCarriesAndCollects) {
 
 TEST(ImportControl, GrowingCarriedValuesGetAnExtentInTermsOfTheTripCount) {
   const Graph g =
-      import_model(graph_model("initializer { name: 'm' data_type: 7 int64_data: 5 } " + kX +
-                               node("Loop", "m _ x", "y",
-                                    body("body", "input { name: 'i' } input { name: 'k' } input { name: 'v' } " +
-                                                     node("Concat", "v x", "w", "attribute { name: 'axis' type: INT i: 0 }") +
-                                                     node("Identity", "k", "k_out") +
-                                                     "output { name: 'k_out' } output { name: 'w' }")) +
-                               "output { name: 'y' }"))
+      import_model(
+          graph_model(
+              "initializer { name: 'm' data_type: 7 int64_data: 5 } " + kX +
+              node("Loop", "m _ x", "y",
+                   body("body", "input { name: 'i' } input { name: 'k' } input { name: 'v' } " +
+                                    node("Concat", "v x", "w", "attribute { name: 'axis' type: INT i: 0 }") +
+                                    node("Identity", "k", "k_out") + "output { name: 'k_out' } output { name: 'w' }")) +
+              "output { name: 'y' }"))
           .graph;
   EXPECT_EQ(str(*value_called(g, "y").shape), "[12]");
   EXPECT_EQ(interpret(g, {Tensor(DType::f32, {2})})[0].shape(), (std::vector<int64_t>{12}));
 }
 
-const std::string kScanBody = body("body", "input { name: 's' } input { name: 'e' } " + node("Add", "s e", "s_out") +
-                                               node("Neg", "s_out", "o") + "output { name: 's_out' } output { name: 'o' }");
+const std::string kScanBody =
+    body("body", "input { name: 's' } input { name: 'e' } " + node("Add", "s e", "s_out") + node("Neg", "s_out", "o") +
+                     "output { name: 's_out' } output { name: 'o' }");
 
 TEST(ImportControl, ScanAlongAnyAxisInBothDirections) {
   const std::string attributes =
@@ -111,10 +115,11 @@ TEST(ImportControl, ScanAlongAnyAxisInBothDirections) {
       "attribute { name: 'scan_output_axes' type: INTS ints: -1 } "
       "attribute { name: 'scan_input_directions' type: INTS ints: 1 } "
       "attribute { name: 'scan_output_directions' type: INTS ints: 1 } ";
-  const Graph g = import_model(graph_model(kX + float_value("input", "xs", "dim { dim_value: 2 } dim { dim_param: 't' }") +
-                                           node("Scan", "x xs", "last all", attributes + kScanBody) +
-                                           "output { name: 'last' } output { name: 'all' }"))
-                      .graph;
+  const Graph g =
+      import_model(graph_model(kX + float_value("input", "xs", "dim { dim_value: 2 } dim { dim_param: 't' }") +
+                               node("Scan", "x xs", "last all", attributes + kScanBody) +
+                               "output { name: 'last' } output { name: 'all' }"))
+          .graph;
   EXPECT_EQ(str(*value_called(g, "all").shape), "[2,t]");
   const Tensor xs = Tensor::from<float>(DType::f32, {2, 3}, {1, 2, 3, 10, 20, 30});
   const std::vector<Tensor> out = interpret(g, {Tensor(DType::f32, {2}), xs});
@@ -124,13 +129,15 @@ TEST(ImportControl, ScanAlongAnyAxisInBothDirections) {
 }
 
 TEST(ImportControl, ScanOfOpset8HasABatchAxis) {
-  const auto model = parse_model("ir_version: 4 opset_import { version: 8 } graph { name: 'g' " +
-                                 float_value("input", "x", "dim { dim_param: 'b' } dim { dim_value: 1 }") +
-                                 float_value("input", "xs", "dim { dim_param: 'b' } dim { dim_param: 't' } dim { dim_value: 1 }") +
-                                 node("Scan", "_ x xs", "last all",
-                                      "attribute { name: 'num_scan_inputs' type: INT i: 1 } "
-                                      "attribute { name: 'directions' type: INTS ints: 1 } " + kScanBody) +
-                                 "output { name: 'last' } output { name: 'all' } }");
+  const auto model =
+      parse_model("ir_version: 4 opset_import { version: 8 } graph { name: 'g' " +
+                  float_value("input", "x", "dim { dim_param: 'b' } dim { dim_value: 1 }") +
+                  float_value("input", "xs", "dim { dim_param: 'b' } dim { dim_param: 't' } dim { dim_value: 1 }") +
+                  node("Scan", "_ x xs", "last all",
+                       "attribute { name: 'num_scan_inputs' type: INT i: 1 } "
+                       "attribute { name: 'directions' type: INTS ints: 1 } " +
+                           kScanBody) +
+                  "output { name: 'last' } output { name: 'all' } }");
   const Graph g = import_model(model).graph;
   EXPECT_EQ(str(*value_called(g, "all").shape), "[b,t,1]");
   const Tensor xs = Tensor::from<float>(DType::f32, {2, 2, 1}, {1, 2, 10, 20});
@@ -141,13 +148,14 @@ TEST(ImportControl, ScanOfOpset8HasABatchAxis) {
 }
 
 TEST(ImportControl, UnsupportedNodesInBodiesAreRows) {
-  const auto rows = unsupported_in(graph_model(
-      kX + kBool +
-      node("If", "c", "y",
-           body("then_branch", node("Frobnicate", "x", "t") + "output { name: 't' }") +
-               body("else_branch", node("Softmax", "x", "e", "attribute { name: 'axis' type: INT i: 9 }") + "output { name: 'e' }")) +
-      node("If", "c", "z", body("then_branch", node("Gizmo", "x", "u") + "output { name: 'u' }")) +
-      "output { name: 'y' } output { name: 'z' }"));
+  const auto rows = unsupported_in(
+      graph_model(kX + kBool +
+                  node("If", "c", "y",
+                       body("then_branch", node("Frobnicate", "x", "t") + "output { name: 't' }") +
+                           body("else_branch", node("Softmax", "x", "e", "attribute { name: 'axis' type: INT i: 9 }") +
+                                                   "output { name: 'e' }")) +
+                  node("If", "c", "z", body("then_branch", node("Gizmo", "x", "u") + "output { name: 'u' }")) +
+                  "output { name: 'y' } output { name: 'z' }"));
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0].name, "t");
   EXPECT_EQ(rows[1].why, "it has no attribute 'else_branch'");

@@ -25,8 +25,10 @@ class ExternalData : public ::testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   static onnx::ModelProto model(const std::string& location, const std::string& rest = "") {
-    return graph_model("initializer { name: 'w' dims: 2 data_type: 1 data_location: EXTERNAL external_data { key: 'location' value: '" +
-                       location + "' } " + rest + " } " + node("Identity", "w", "y") + "output { name: 'y' }");
+    return graph_model(
+        "initializer { name: 'w' dims: 2 data_type: 1 data_location: EXTERNAL external_data { key: 'location' value: "
+        "'" +
+        location + "' } " + rest + " } " + node("Identity", "w", "y") + "output { name: 'y' }");
   }
   static std::string bytes(const char* key, const std::string& value) {
     return std::string("external_data { key: '") + key + "' value: '" + value + "' } ";
@@ -35,7 +37,8 @@ class ExternalData : public ::testing::Test {
     return error_of(model(location, rest), (folder_ / "model").string());
   }
   double second(const std::string& location, const std::string& rest = "") {
-    return value_called(import_model(model(location, rest), (folder_ / "model").string()).graph, "w").constant->at_double(1);
+    return value_called(import_model(model(location, rest), (folder_ / "model").string()).graph, "w")
+        .constant->at_double(1);
   }
 
   fs::path folder_;
@@ -61,7 +64,9 @@ TEST_F(ExternalData, OfAModelFileLiesBesideIt) {
 }
 
 TEST_F(ExternalData, OutsideTheFolderIsRefused) {
-  EXPECT_EQ(error("/etc/passwd"), kWhere.substr(0, kWhere.size() - 3) + "at the absolute path /etc/passwd; only files beneath the model's folder are read");
+  EXPECT_EQ(error("/etc/passwd"),
+            kWhere.substr(0, kWhere.size() - 3) +
+                "at the absolute path /etc/passwd; only files beneath the model's folder are read");
   EXPECT_EQ(error("../outside.bin"), kWhere + "../outside.bin, which leaves the model's folder");
   EXPECT_EQ(error("weights/../../outside.bin"), kWhere + "weights/../../outside.bin, which leaves the model's folder");
   EXPECT_EQ(error(""), "the external data of tensor 'w' names no file");
@@ -85,7 +90,8 @@ TEST_F(ExternalData, OffsetsAndLengthsAreChecked) {
   EXPECT_EQ(error("w.bin", bytes("offset", "28")),
             "tensor 'w' has external data at bytes 28 to 28 + 8 of w.bin, which has only 32 bytes");
   EXPECT_EQ(error("w.bin", bytes("offset", "9223372036854775807")),
-            "tensor 'w' has external data at bytes 9223372036854775807 to 9223372036854775807 + 8 of w.bin, which has only 32 bytes");
+            "tensor 'w' has external data at bytes 9223372036854775807 to 9223372036854775807 + 8 of w.bin, which has "
+            "only 32 bytes");
   EXPECT_EQ(error("w.bin", bytes("length", "4")),
             "tensor 'w' has external data of 4 bytes, but its shape and type need 8");
   for (const char* number : {"-1", "x", "", "99999999999999999999", "1.5"})

@@ -5,9 +5,9 @@ namespace gcg::test {
 namespace {
 
 std::string shape_of(const std::string& dims) {
-  const Graph g =
-      import_model(graph_model(float_value("input", "in.put", dims) + node("Identity", "in.put", "y") + "output { name: 'y' }"))
-          .graph;
+  const Graph g = import_model(graph_model(float_value("input", "in.put", dims) + node("Identity", "in.put", "y") +
+                                           "output { name: 'y' }"))
+                      .graph;
   return str(*g.value(g.inputs[0]).shape);
 }
 
@@ -15,7 +15,8 @@ TEST(ImportGraph, DimensionsBecomeSymbols) {
   EXPECT_EQ(shape_of("dim { dim_value: 3 } dim { dim_param: 'batch' }"), "[3,batch]");
   EXPECT_EQ(shape_of("dim {} dim { dim_param: '' }"), "[in_put_dim0,in_put_dim1]");
   EXPECT_EQ(shape_of("dim { dim_param: 'seq len' } dim { dim_param: '8 heads' }"), "[seq_len,d_8_heads]");
-  EXPECT_EQ(shape_of("dim { dim_param: 'a b' } dim { dim_param: 'a_b' } dim { dim_param: 'a b' }"), "[a_b_1,a_b,a_b_1]");
+  EXPECT_EQ(shape_of("dim { dim_param: 'a b' } dim { dim_param: 'a_b' } dim { dim_param: 'a b' }"),
+            "[a_b_1,a_b,a_b_1]");
 }
 
 TEST(ImportGraph, ExpressionsNeedNamesThatInputsGive) {
@@ -37,11 +38,11 @@ TEST(ImportGraph, InputsWithInitializersAreConstants) {
 }
 
 TEST(ImportGraph, OmittedInputsHaveNoId) {
-  const Graph g = import_model(graph_model(float_value("input", "x", kDim2) +
-                                           "initializer { name: 'hi' data_type: 1 float_data: 1 } " +
-                                           node("Clip", "x _ hi", "y") + node("Clip", "x _ _", "z") +
-                                           "output { name: 'y' } output { name: 'z' }"))
-                      .graph;
+  const Graph g =
+      import_model(graph_model(float_value("input", "x", kDim2) +
+                               "initializer { name: 'hi' data_type: 1 float_data: 1 } " + node("Clip", "x _ hi", "y") +
+                               node("Clip", "x _ _", "z") + "output { name: 'y' } output { name: 'z' }"))
+          .graph;
   const Node& clip = g.node(value_called(g, "y").producer);
   ASSERT_EQ(clip.inputs.size(), 3u);
   EXPECT_FALSE(clip.inputs[1].valid());
@@ -84,7 +85,8 @@ TEST(ImportGraph, MalformedModelsAreRefusedInOneSentence) {
   EXPECT_EQ(error_of(graph_model(x + node("Relu", "x", "y"))), "the model's graph has no outputs");
   EXPECT_EQ(error_of(graph_model(float_value("input", "x", "dim { dim_value: -2 }") + node("Relu", "x", "y") + y)),
             "graph input 'x' has the negative extent -2 in dimension 0");
-  EXPECT_EQ(error(node("Softmax", "x", "y", "attribute { name: 'axis' i: 0 type: INT } attribute { name: 'axis' i: 0 type: INT }")),
+  EXPECT_EQ(error(node("Softmax", "x", "y",
+                       "attribute { name: 'axis' i: 0 type: INT } attribute { name: 'axis' i: 0 type: INT }")),
             "node 'y' has attribute 'axis' twice");
 }
 
@@ -102,7 +104,8 @@ TEST(ImportGraph, WhatIsNoModelIsSaidSo) {
             "the model is not an ONNX model: its bytes are truncated, damaged or something else");
   EXPECT_EQ(error(std::string("\x08\x08", 2)), "the model is not an ONNX model: it has no graph");
   const std::string whole =
-      graph_model(float_value("input", "x", kDim2) + node("Relu", "x", "y") + "output { name: 'y' }").SerializeAsString();
+      graph_model(float_value("input", "x", kDim2) + node("Relu", "x", "y") + "output { name: 'y' }")
+          .SerializeAsString();
   for (size_t size = 0; size < whole.size(); ++size)
     EXPECT_NE(error(whole.substr(0, size)), "") << "the first " << size << " of " << whole.size() << " bytes";
   EXPECT_EQ(error(whole), "");
@@ -115,7 +118,8 @@ TEST(ImportGraph, VersionsOutsideTheKnownAreRefused) {
   };
   EXPECT_EQ(with("ir_version: 13 opset_import { version: 27 }"), "");
   EXPECT_EQ(with("ir_version: 3 opset_import { version: 7 domain: 'ai.onnx' }"), "");
-  EXPECT_EQ(with("ir_version: 14 opset_import { version: 17 }"), "the model has IR version 14; versions up to 13 are read");
+  EXPECT_EQ(with("ir_version: 14 opset_import { version: 17 }"),
+            "the model has IR version 14; versions up to 13 are read");
   EXPECT_EQ(with("ir_version: 8 opset_import { version: 6 }"),
             "the model imports opset 6 of ai.onnx; opsets 7 to 27 are read");
   EXPECT_EQ(with("ir_version: 8 opset_import { version: 28 }"),
@@ -150,9 +154,9 @@ TEST(ImportGraph, AllThatIsUnsupportedIsReportedAtOnce) {
 }
 
 TEST(ImportGraph, InternalOperatorsAreNotForModels) {
-  const auto rows = unsupported_in(graph_model(float_value("input", "x", kDim2) +
-                                               node("Fail", "x", "y", "domain: 'gart'") + "output { name: 'y' }",
-                                               "opset_import { domain: 'gart' version: 1 }"));
+  const auto rows = unsupported_in(
+      graph_model(float_value("input", "x", kDim2) + node("Fail", "x", "y", "domain: 'gart'") + "output { name: 'y' }",
+                  "opset_import { domain: 'gart' version: 1 }"));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].why, "there is no operator or function of this name");
 }

@@ -6,7 +6,8 @@ namespace {
 
 /// A model whose output is initializer `w`, given by its fields.
 onnx::ModelProto tensor_model(const std::string& fields) {
-  return graph_model("initializer { name: 'w' " + fields + " } " + node("Identity", "w", "y") + " output { name: 'y' }");
+  return graph_model("initializer { name: 'w' " + fields + " } " + node("Identity", "w", "y") +
+                     " output { name: 'y' }");
 }
 TensorRef imported(const std::string& fields) {
   return value_called(import_model(tensor_model(fields)).graph, "w").constant;

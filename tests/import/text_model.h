@@ -55,12 +55,13 @@ inline std::string float_value(const std::string& field, const std::string& name
 }
 inline std::string node(const std::string& op, const std::string& inputs, const std::string& outputs,
                         const std::string& rest = "") {
-  std::string text = "node { op_type: '" + op + "' ";
+  std::string text = "node { op_type: '";
+  text.append(op).append("' ");
   const auto add = [&](const char* field, const std::string& names) {
     for (size_t begin = 0; begin < names.size();) {
       const size_t end = std::min(names.find(' ', begin), names.size());
       const std::string name = names.substr(begin, end - begin);
-      text += std::string(field) + ": '" + (name == "_" ? "" : name) + "' ";
+      text.append(field).append(": '").append(name == "_" ? "" : name).append("' ");
       begin = end + 1;
     }
   };

@@ -1,0 +1,209 @@
+#include "compiler/passes/expand_recurrent.h"
+
+#include "compiler/ops/infer.h"
+#include "compiler/ops/recurrent.h"
+#include "compiler/passes/recurrent_cell.h"
+
+namespace gcg {
+namespace {
+
+enum : size_t { kX, kW, kR, kB, kSequenceLens, kInitialH, kInitialC, kP };
+
+/// One recurrent node being written as others.
+class Expansion {
+ public:
+  Expansion(Graph& graph, NodeId id)
+      : graph_(graph), id_(id), form_(recurrent_form(graph.node(id))), b_(graph, graph.node(id).name) {
+    const Value& x = graph.value(input(kX));
+    dtype_ = x.dtype;
+    steps_ = (*x.shape)[form_.batch_first ? 1 : 0];
+    const Dim hidden = graph.value(input(kR)).shape->at(2);
+    if (!hidden.is_constant())
+      fail(graph.node(id).op->name, " '", b_.name(), "': the hidden size ", hidden.str(), " must be a number");
+    hidden_ = hidden.constant();
+  }
+
+  void run() {
+    x_ = form_.batch_first ? b_.transpose(input(kX), {1, 0, 2}) : input(kX);
+    std::vector<ValueId> y, h, c;
+    for (size_t d = 0; d < form_.backward.size(); ++d) {
+      const Direction out = expand(d);
+      if (has_output(0)) y.push_back(b_.unsqueeze(out.y, 1));
+      h.push_back(b_.unsqueeze(out.last.h, 0));
+      if (has_output(2)) c.push_back(b_.unsqueeze(out.last.c, 0));
+    }
+    if (has_output(0)) replace(0, b_.concat(y, 1), {2, 0, 1, 3});
+    if (has_output(1)) replace(1, b_.concat(h, 0), {1, 0, 2});
+    if (has_output(2)) replace(2, b_.concat(c, 0), {1, 0, 2});
+    graph_.erase_node(id_);
+  }
+
+ private:
+  struct Direction {
+    ValueId y;  // [steps, B, H]
+    CellState last;
+  };
+
+  ValueId input(size_t i) const {
+    const auto& inputs = graph_.node(id_).inputs;
+    return i < inputs.size() ? inputs[i] : ValueId();
+  }
+  bool has_output(size_t i) const {
+    const auto& outputs = graph_.node(id_).outputs;
+    return i < outputs.size() && outputs[i].valid();
+  }
+  void replace(size_t i, ValueId by, std::vector<int64_t> to_batch_first) {
+    if (form_.batch_first) by = b_.transpose(by, std::move(to_batch_first));
+    graph_.replace_uses(graph_.node(id_).outputs[i], by);
+  }
+
+  Direction expand(size_t d) {
+    const auto at = static_cast<int64_t>(d);
+    CellInputs in;
+    in.recurrent = b_.transpose(b_.element(input(kR), 0, at), {1, 0});
+    in.h = initial_state(kInitialH, at);
+    if (form_.gates == 4) in.c = initial_state(kInitialC, at);
+    if (input(kP).valid()) in.peepholes = b_.element(input(kP), 0, at);
+    ValueId projected = b_.node("MatMul", {x_, b_.transpose(b_.element(input(kW), 0, at), {1, 0})});
+    if (input(kB).valid()) {
+      const ValueId bias = b_.element(input(kB), 0, at);
+      if (form_.linear_before_reset && form_.gates == 3) in.reset_bias = b_.slice(bias, 0, 5 * hidden_, 6 * hidden_);
+      projected = b_.add(projected, early_bias(bias));
+    }
+    return steps_.is(1) ? one_step(d, projected, in) : loop(d, projected, in);
+  }
+
+  /// [G*H]: W's bias plus R's, without the part that belongs inside the reset product.
+  ValueId early_bias(ValueId bias) {
+    const int64_t size = form_.gates * hidden_;
+    const ValueId of_w = b_.slice(bias, 0, 0, size);
+    if (!(form_.linear_before_reset && form_.gates == 3)) return b_.add(of_w, b_.slice(bias, 0, size, 2 * size));
+    const ValueId z_and_r = b_.add(b_.slice(of_w, 0, 0, 2 * hidden_), b_.slice(bias, 0, size, size + 2 * hidden_));
+    return b_.concat({z_and_r, b_.slice(of_w, 0, 2 * hidden_, size)}, 0);
+  }
+
+  /// [B, H]: the given state of the direction, or zeros.
+  ValueId initial_state(size_t i, int64_t direction) {
+    if (input(i).valid()) return b_.element(input(i), form_.batch_first ? 1 : 0, direction);
+    const ValueId batch = b_.slice(b_.node("Shape", {x_}), 0, 1, 2);
+    return b_.node("Expand", {b_.scalar(dtype_, 0), b_.concat({batch, b_.ints({hidden_})}, 0)});
+  }
+
+  Direction one_step(size_t d, ValueId projected, CellInputs in) {
+    in.projected = b_.element(projected, 0, 0);
+    const CellState next = write_cell(b_, form_, d, dtype_, hidden_, in);
+    const Masked out = mask(b_, {in.h, in.c}, next, input(kSequenceLens), b_.constant(Tensor::scalar_i64(0)));
+    return {b_.unsqueeze(out.y, 0), out.state};
+  }
+
+  struct Masked {
+    ValueId y;  // [B, H]
+    CellState state;
+  };
+
+  /// Keeps the state and gives zeros where step `t` is behind the end of the sequence.
+  Masked mask(NodeBuilder& b, const CellState& before, const CellState& next, ValueId lengths, ValueId t) {
+    if (!lengths.valid()) return {next.h, next};
+    const ValueId inside = b.unsqueeze(b.node("Less", {b.node("Cast", {t}, {{"to", kOnnxInt32}}), lengths}), 1);
+    Masked masked;
+    masked.y = b.node("Where", {inside, next.h, b.scalar(dtype_, 0)});
+    masked.state.h = b.node("Where", {inside, next.h, before.h});
+    if (next.c.valid()) masked.state.c = b.node("Where", {inside, next.c, before.c});
+    return masked;
+  }
+
+  Direction loop(size_t d, ValueId projected, const CellInputs& in) {
+    Node node;
+    node.op = &op("Loop");
+    node.name = b_.name();
+    const ValueId count = b_.element(b_.node("Shape", {x_}), 0, 0);
+    node.inputs = {count, ValueId(), in.h};
+    if (in.c.valid()) node.inputs.push_back(in.c);
+    auto body = std::make_unique<Graph>();
+    body->name = b_.name();
+    const auto body_input = [&](const char* name) {
+      Value v;
+      v.name = name;
+      const ValueId id = body->add_value(std::move(v));
+      body->inputs.push_back(id);
+      return id;
+    };
+    const auto capture = [&](ValueId outer, const char* name) {
+      if (!outer.valid()) return ValueId();
+      node.inputs.push_back(outer);
+      ++node.captures;
+      return body_input(name);
+    };
+    const ValueId iteration = body_input("iteration"), condition = body_input("condition");
+    CellInputs inner;
+    inner.h = body_input("h");
+    if (in.c.valid()) inner.c = body_input("c");
+    const ValueId all_projected = capture(projected, "projected");
+    inner.recurrent = capture(in.recurrent, "recurrent");
+    inner.peepholes = capture(in.peepholes, "peepholes");
+    inner.reset_bias = capture(in.reset_bias, "reset_bias");
+    const ValueId lengths = capture(input(kSequenceLens), "sequence_lens");
+    const bool backward = form_.backward[d];
+    const ValueId steps = backward ? capture(count, "steps") : ValueId();
+
+    NodeBuilder inside(*body, b_.name());
+    ValueId t = iteration;
+    if (backward) t = inside.subtract(inside.subtract(steps, inside.constant(Tensor::scalar_i64(1))), iteration);
+    inner.projected = inside.node("Gather", {all_projected, t}, {{"axis", int64_t{0}}});
+    const CellState next = write_cell(inside, form_, d, dtype_, hidden_, inner);
+    const Masked out = mask(inside, {inner.h, inner.c}, next, lengths, t);
+    body->outputs = {condition, out.state.h};
+    if (in.c.valid()) body->outputs.push_back(out.state.c);
+    if (has_output(0)) body->outputs.push_back(out.y);
+    node.bodies.push_back(std::move(body));
+    return add_loop(std::move(node), in.c.valid(), backward);
+  }
+
+  Direction add_loop(Node node, bool has_cell, bool backward) {
+    const auto result = [&] {
+      Value v;
+      v.name = b_.name();
+      node.outputs.push_back(graph_.add_value(std::move(v)));
+      return node.outputs.back();
+    };
+    Direction out;
+    out.last.h = result();
+    if (has_cell) out.last.c = result();
+    if (has_output(0)) out.y = result();
+    graph_.add_node(std::move(node));
+    if (backward && has_output(0)) out.y = b_.reversed(out.y, 0);
+    return out;
+  }
+
+  static constexpr int64_t kOnnxInt32 = 6;
+
+  Graph& graph_;
+  NodeId id_;
+  RecurrentForm form_;
+  NodeBuilder b_;
+  DType dtype_;
+  Dim steps_;
+  int64_t hidden_ = 0;
+  ValueId x_;  // [steps, B, input]
+};
+
+bool expand_all(Graph& graph) {
+  bool changed = false;
+  for (NodeId id : graph.order()) {
+    for (size_t i = 0; i < graph.node(id).bodies.size(); ++i) changed |= expand_all(*graph.node(id).bodies[i]);
+    if (!is_recurrent(graph.node(id))) continue;
+    Expansion(graph, id).run();
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool expand_recurrent(Graph& graph) {
+  const bool changed = expand_all(graph);
+  if (changed) infer_graph(graph);
+  return changed;
+}
+
+}  // namespace gcg

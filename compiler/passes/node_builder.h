@@ -1,0 +1,59 @@
+// Writing several nodes into a graph, as expressions.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/ops/op_def.h"
+
+namespace gcg {
+
+/// Adds nodes that stand for the ONNX node `name`. Their types are left to inference.
+class NodeBuilder {
+ public:
+  NodeBuilder(Graph& graph, std::string name) : graph_(graph), name_(std::move(name)) {}
+
+  Graph& graph() { return graph_; }
+  const std::string& name() const { return name_; }
+
+  ValueId node(const char* op_name, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes = {}) {
+    const NodeId id = graph_.add_node(op(op_name), name_, std::move(inputs), 1, std::move(attributes));
+    return graph_.node(id).outputs[0];
+  }
+  ValueId constant(Tensor tensor) { return graph_.add_constant(name_ + ".constant", std::move(tensor)); }
+  ValueId ints(const std::vector<int64_t>& values) { return constant(Tensor::vector_i64(values)); }
+  ValueId scalar(DType dtype, double value) {
+    Tensor t(dtype, {});
+    t.set_double(0, value);
+    return constant(std::move(t));
+  }
+
+  /// x[..., from:to:step, ...] along one axis.
+  ValueId slice(ValueId x, int64_t axis, int64_t from, int64_t to, int64_t step = 1) {
+    return node("Slice", {x, ints({from}), ints({to}), ints({axis}), ints({step})});
+  }
+  ValueId reversed(ValueId x, int64_t axis) { return slice(x, axis, -1, std::numeric_limits<int64_t>::min() + 1, -1); }
+  /// x[..., index, ...] along one axis, which is removed.
+  ValueId element(ValueId x, int64_t axis, int64_t index) {
+    return node("Gather", {x, constant(Tensor::scalar_i64(index))}, {{"axis", axis}});
+  }
+  ValueId unsqueeze(ValueId x, int64_t axis) { return node("Unsqueeze", {x, ints({axis})}); }
+  ValueId transpose(ValueId x, std::vector<int64_t> permutation) {
+    return node("Transpose", {x}, {{"perm", std::move(permutation)}});
+  }
+  ValueId concat(std::vector<ValueId> parts, int64_t axis) {
+    return parts.size() == 1 ? parts[0] : node("Concat", std::move(parts), {{"axis", axis}});
+  }
+  ValueId add(ValueId a, ValueId b) { return node("Add", {a, b}); }
+  ValueId multiply(ValueId a, ValueId b) { return node("Mul", {a, b}); }
+  ValueId subtract(ValueId a, ValueId b) { return node("Sub", {a, b}); }
+
+ private:
+  Graph& graph_;
+  std::string name_;
+};
+
+}  // namespace gcg

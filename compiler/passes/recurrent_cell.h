@@ -1,0 +1,28 @@
+// One step of a recurrent cell as nodes.
+#pragma once
+
+#include <vector>
+
+#include "compiler/ops/recurrent.h"
+#include "compiler/passes/node_builder.h"
+
+namespace gcg {
+
+/// What a step reads. Shapes: B batch, H hidden, G gates.
+struct CellInputs {
+  ValueId projected;   // [B, G*H]: x W^T and all biases that may be added before the step
+  ValueId h, c;        // [B, H]; c only for LSTM
+  ValueId recurrent;   // [H, G*H]: R^T
+  ValueId peepholes;   // [3*H], or none
+  ValueId reset_bias;  // [H]: GRU with linear_before_reset, the bias inside the reset product; or none
+};
+
+struct CellState {
+  ValueId h, c;
+};
+
+/// Writes one step in direction `direction` of the form. `dtype` is that of all values, `hidden` is H.
+CellState write_cell(NodeBuilder& b, const RecurrentForm& form, size_t direction, DType dtype, int64_t hidden,
+                     const CellInputs& in);
+
+}  // namespace gcg
