@@ -109,10 +109,9 @@ TEST(ImportFunction, RecursionIsRefused) {
 TEST(ImportFunction, GrowthWithoutEndIsRefused) {  // 2^40 nodes from 41 functions
   std::string functions = kDomain + function("F0", "input: 'a' output: 'b' " + node("Relu", "a", "b"));
   for (int i = 1; i <= 40; ++i) {
-    const std::string previous = "F" + std::to_string(i - 1);
-    functions += function("F" + std::to_string(i), "input: 'a' output: 'b' " +
-                                                       node(previous, "a", "t", "name: 'p' domain: 'f'") +
-                                                       node(previous, "t", "b", "name: 'q' domain: 'f'"));
+    const std::string name = concat("F", i), previous = concat("F", i - 1);
+    functions += function(name, "input: 'a' output: 'b' " + node(previous, "a", "t", "name: 'p' domain: 'f'") +
+                                    node(previous, "t", "b", "name: 'q' domain: 'f'"));
   }
   EXPECT_EQ(error_of(graph_model(kX + node("F40", "x", "y", "domain: 'f'") + "output { name: 'y' }", functions)),
             "the model has more than 500000 nodes once its functions are inlined");
