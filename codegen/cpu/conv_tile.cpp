@@ -1,6 +1,9 @@
 #include "codegen/cpu/conv_tile.h"
 
+#include <llvm/IR/InlineAsm.h>
+
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/support/error.h"
 
@@ -10,7 +13,8 @@ namespace {
 using Values = FunctionBuilder::Values;
 
 constexpr int64_t block = 16;
-constexpr uint64_t vector_align_floats = 4;  // bytes of one float
+constexpr uint64_t float_bytes = 4;
+constexpr int64_t unrolled_steps = 4;  // k steps of one loop iteration
 
 llvm::Value* times(FunctionBuilder& f, llvm::Value* value, int64_t factor) {
   return f.ir().CreateMul(value, f.i64(factor), "", true, true);
@@ -22,18 +26,19 @@ llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, ll
 
 llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes) {
   return f.ir().CreateAlignedLoad(f.type(DType::f32, static_cast<int>(lanes)), address,
-                                  llvm::Align(static_cast<uint64_t>(lanes) * vector_align_floats));
+                                  llvm::Align(static_cast<uint64_t>(lanes) * float_bytes));
 }
 
 llvm::Value* zero(FunctionBuilder& f, int64_t lanes) {
   return llvm::Constant::getNullValue(f.type(DType::f32, static_cast<int>(lanes)));
 }
 
-/// A for loop that is not one when there is exactly one iteration.
+/// A for loop that is none when there is known to be one iteration, or none at all.
 Values loop(FunctionBuilder& f, ValueRange range, int64_t step, Values initial,
             const std::function<Values(llvm::Value*, const Values&)>& body) {
   auto* begin = llvm::dyn_cast<llvm::ConstantInt>(range.begin);
   auto* end = llvm::dyn_cast<llvm::ConstantInt>(range.end);
+  if (begin && end && begin->getSExtValue() >= end->getSExtValue()) return initial;
   if (begin && end && begin->getSExtValue() + step == end->getSExtValue()) return body(range.begin, initial);
   return f.for_loop(range.begin, range.end, f.i64(step), initial, body);
 }
@@ -119,24 +124,49 @@ class DenseTile {
     });
   }
 
-  /// `count` k steps: the input advances by `x_step` elements, the weights by one row. One k step per basic block (and
-  /// accumulator set): with more, the scheduler mixes steps and spills.
+  /// `count` k steps: the input advances by `x_step` elements, the weights by one row. Unrolled, since loop control
+  /// competes with multiply-adds for ports.
   Values k_loop(llvm::Value* count, int64_t x_step, llvm::Value* x, llvm::Value* w, int64_t first, int64_t last,
                 Values sums) {
+    auto steps = [&](llvm::Value* k, int64_t n, Values s) {
+      llvm::Value* xk = opaque(float_address(f_, x, times(f_, k, x_step)));
+      llvm::Value* wk = opaque(float_address(f_, w, times(f_, k, layout_.weight_columns)));
+      for (int64_t i = 0; i < n; ++i)
+        k_step(float_address(f_, xk, f_.i64(i * x_step)), float_address(f_, wk, f_.i64(i * layout_.weight_columns)),
+               first, last, i % sets_, s);
+      return s;
+    };
     auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
-    const int64_t sets = known && known->getSExtValue() % sets_ == 0 ? sets_ : 1;
-    return loop(f_, {f_.i64(0), count}, sets, std::move(sums), [&](llvm::Value* k, const Values& before) {
-      Values next = before;
-      llvm::Value* xk = float_address(f_, x, times(f_, k, x_step));
-      llvm::Value* wk = float_address(f_, w, times(f_, k, layout_.weight_columns));
-      for (int64_t set = 0; set < sets; ++set)
-        k_step(float_address(f_, xk, f_.i64(set * x_step)),
-               float_address(f_, wk, f_.i64(set * layout_.weight_columns)), first, last, set, next);
-      return next;
-    });
+    const int64_t unroll = known ? unrolled_steps : std::gcd(unrolled_steps, place_.kw ? 1 : conv_.in_channels);
+    llvm::Value* whole = known ? f_.i64(known->getSExtValue() / unroll * unroll) : count;
+    sums = loop(f_, {f_.i64(0), whole}, unroll, std::move(sums),
+                [&](llvm::Value* k, const Values& s) { return steps(k, unroll, s); });
+    return known ? steps(whole, known->getSExtValue() % unroll, std::move(sums)) : sums;
+  }
+
+  llvm::Value* opaque(llvm::Value* p) {
+    auto* type = llvm::FunctionType::get(p->getType(), {p->getType()}, false);
+    return f_.ir().CreateCall(llvm::InlineAsm::get(type, "", "=r,0", false), p);
+  }
+
+  /// Makes every sum so far a value that nothing sees through, in the register where it is. Without it the scheduler
+  /// mixes k steps, needs more registers than there are, and spills accumulators.
+  void fence(Values& sums) {
+    std::vector<llvm::Type*> types;
+    std::string constraints;
+    for (llvm::Value* sum : sums) {
+      types.push_back(sum->getType());
+      constraints += f_.target().is_x86() ? "=v," : "=w,";
+    }
+    for (size_t i = 0; i < sums.size(); ++i) constraints += concat(i, ",");
+    auto* type = llvm::FunctionType::get(llvm::StructType::get(f_.context(), types), types, false);
+    auto* code = llvm::InlineAsm::get(type, "", constraints + "~{memory}", /*hasSideEffects=*/true);
+    llvm::Value* fenced = f_.ir().CreateCall(code, sums);
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] = f_.ir().CreateExtractValue(fenced, static_cast<unsigned>(i));
   }
 
   void k_step(llvm::Value* x, llvm::Value* w, int64_t first, int64_t last, int64_t set, Values& sums) {
+    fence(sums);
     Values columns;
     for (int64_t v = 0; v < vectors_; ++v)
       columns.push_back(load_vector(f_, float_address(f_, w, f_.i64(v * plan_.lanes)), plan_.lanes));
