@@ -12,7 +12,7 @@ namespace gart {
 
 template <class... Parts>
 Error error(ErrorCode code, const Parts&... parts) {
-  return {code, text(parts...)};
+  return {code, join({Piece(parts)...})};
 }
 
 /// `body()`, with what it throws turned into an Error.

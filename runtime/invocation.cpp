@@ -41,19 +41,17 @@ Result<void> InvocationState::add_bound(std::vector<Shape> shapes) {
 
 Result<void> InvocationState::prepare() {
   GART_TRY(inputs.check_complete());
-  for (size_t i = 0; i < bound.size(); ++i) {
-    if (!inputs.matches(bound[i]->inputs())) continue;
-    std::rotate(bound.begin(), bound.begin() + static_cast<std::ptrdiff_t>(i), bound.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    return {};
-  }
-  return add_bound(inputs.shapes());
+  const auto found = std::find_if(bound.begin(), bound.end(), [&](const auto& plan) { return inputs.matches(plan->inputs()); });
+  if (found == bound.end()) return add_bound(inputs.shapes());
+  std::rotate(bound.begin(), found, found + 1);
+  bound[0]->forget_late();
+  return {};
 }
 
 Result<void> InvocationState::execute() {
   BoundPlan& plan = *bound[0];
-  inputs.stage();  // before link, which takes the staged addresses
+  inputs.stage();
   GART_TRY(plan.link({program->artifact.weights().data(), arena.data()}, inputs, outputs));
-  plan.forget_late();
   ThreadTeam* team = program->team.get();
   if (team != nullptr && !team->try_acquire()) team = nullptr;
   Result<void> result = Execution({plan, outputs, scratch, team, program->imports.data()}).run();

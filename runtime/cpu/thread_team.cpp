@@ -2,10 +2,13 @@
 
 #include <chrono>
 
+#include "runtime/cpu/features.h"
+
 namespace gart {
 namespace {
 
 constexpr std::chrono::microseconds kSpinTime{2000};
+constexpr std::chrono::microseconds kCrowdedSpinTime{20};
 constexpr int kSpinsPerClockRead = 64;
 
 void relax() {
@@ -27,7 +30,7 @@ void ThreadTeam::wait_for_change(const std::atomic<uint32_t>& value, uint32_t ol
       relax();
     }
     const Clock::time_point now = Clock::now();
-    if (deadline == Clock::time_point()) deadline = now + kSpinTime;
+    if (deadline == Clock::time_point()) deadline = now + (crowded_ ? kCrowdedSpinTime : kSpinTime);
     if (now >= deadline) break;
   }
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
@@ -41,7 +44,7 @@ void ThreadTeam::announce(std::atomic<uint32_t>& value, uint32_t now) {
   if (sleepers_.load(std::memory_order_seq_cst) > 0) value.notify_all();
 }
 
-ThreadTeam::ThreadTeam(int threads) : size_(threads) {
+ThreadTeam::ThreadTeam(int threads) : size_(threads), crowded_(threads > usable_cpus()) {
   workers_.reserve(static_cast<size_t>(threads) - 1);
   try {
     for (int thread = 1; thread < threads; ++thread) workers_.emplace_back(&ThreadTeam::work, this, thread);

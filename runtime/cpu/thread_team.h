@@ -1,7 +1,7 @@
 // A fixed team of threads that work through one job together, in step. The caller is thread 0.
 //
 // Waiting: spinning for about 2 ms, which covers the gaps between steps and between runs that follow one another, then
-// sleeping in the kernel. Neither side makes a system call while nobody sleeps.
+// sleeping in the kernel. A team with more threads than there are CPUs sleeps almost at once. Neither side makes a system call while nobody sleeps.
 #pragma once
 
 #include <atomic>
@@ -39,6 +39,7 @@ class ThreadTeam {
   void announce(std::atomic<uint32_t>& value, uint32_t now);
 
   const int size_;
+  const bool crowded_;  // more threads than CPUs: whoever spins keeps from running whom it waits for
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   Job job_ = nullptr;  // of the current epoch
   void* context_ = nullptr;

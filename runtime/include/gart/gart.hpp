@@ -30,7 +30,7 @@ struct LoadOptions {
   /// Threads that share the work of one run, the caller's included; 0: one per CPU this process may use. At most 1024.
   int threads = 0;
   /// Use the code for this target ("x86-64-v3") instead of the best one that this CPU supports.
-  std::string target;
+  std::string target = {};
 };
 
 /// What an entry point takes or gives.

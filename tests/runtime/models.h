@@ -1,0 +1,45 @@
+// Small hand-made models for the runtime's tests.
+#pragma once
+
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "gart/gart.hpp"
+#include "tests/artifact/artifact_builder.h"
+
+namespace gart::test {
+
+const KernelBlob& kernels();
+
+/// out = 2 (x + y) for f32[n]; symbolic, with a temporary between the two kernels.
+ArtifactBuilder add_and_double();
+
+/// The same beside a static plan for n = `extent` that writes 2 (x + x) instead, so that tests can tell which plan ran.
+ArtifactBuilder with_static_plan(int64_t extent);
+
+/// out = the positive elements of x, f32[n] -> f32[k], through a bind step and a temporary of k elements.
+ArtifactBuilder positives();
+
+/// y = x doubled until its first element is not below 10, at most 8 times; f32[n].
+ArtifactBuilder doubling_loop();
+
+inline std::vector<float> ramp(size_t count, float start = 0) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), start);
+  return values;
+}
+
+inline TensorView view(const std::vector<float>& values) {
+  return {values.data(), DType::f32, Shape{int64_t(values.size())}, "cpu"};
+}
+
+inline std::vector<float> floats(const TensorView& tensor) {
+  const std::span<const float> elements = tensor.elements<float>();
+  return {elements.begin(), elements.end()};
+}
+
+/// Loads what the builder writes. The bytes must outlive the program, so they live as long as the process.
+Result<Program> load_model(ArtifactBuilder& builder, const LoadOptions& options = {});
+
+}  // namespace gart::test
