@@ -82,13 +82,13 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
 
   stage("passes");
   infer_graph(graph);
-  run_passes(graph, model_passes(), nullptr, options.passes);
+  if (!run_passes(graph, model_passes(), nullptr, options.passes)) return {};
 
   std::vector<ShapePlan> plans;
   for (const SymbolValues& fixed : shape_sets(options.dims)) {
     stage(fixed.empty() ? "plan" : "plan " + describe(fixed));
     Graph specialised = specialise(graph, fixed);
-    run_passes(specialised, device_passes(), &targets.front(), options.passes);
+    if (!run_passes(specialised, device_passes(), &targets.front(), options.passes)) return {};
     ShapePlan plan{fixed, make_schedule(specialised)};
     plan_memory(plan.schedule, options.memory_limit);
     verify_schedule(plan.schedule);
@@ -113,6 +113,8 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
       for (const Sequence& s : plan.schedule.sequences) row.steps += static_cast<int64_t>(s.steps.size());
       result.plans.push_back(row);
     }
+  for (const Buffer& b : plans.back().schedule.buffers)
+    if (b.constant) result.weight_bytes += b.constant->bytes();
   for (const TargetCode& c : code) result.code_bytes += static_cast<int64_t>(c.blob.code.size());
   return result;
 }

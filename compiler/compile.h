@@ -43,7 +43,8 @@ struct CompileResult {
 
 using Backends = std::vector<std::unique_ptr<Backend>>;
 
-/// Compiles a graph as the importer made it. `source_hash` goes into the provenance. Throws CompileError.
+/// Compiles a graph as the importer made it. `source_hash` goes into the provenance. Throws CompileError. The artifact is
+/// empty if --stop-after ended the work.
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends);
 
 }  // namespace gcg

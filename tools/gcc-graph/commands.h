@@ -10,5 +10,7 @@ namespace gcg::tools {
 void add_compile_command(CLI::App& app);
 void add_run_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
+void add_inspect_command(CLI::App& app);
+void add_check_command(CLI::App& app);
 
 }  // namespace gcg::tools

@@ -1,6 +1,13 @@
 #include <CLI/CLI.hpp>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iostream>
+#include <thread>
 
 #include "codegen/cpu/cpu_backend.h"
 #include "compiler/compile.h"
@@ -16,29 +23,75 @@ struct Arguments {
   std::string model, output;
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
   std::vector<std::string> dims;
-  int threads = 2;
+  std::string memory_limit;
+  int threads = 0;
   PassOptions passes;
   bool print_schedule = false;
 };
 
+/// Text of the stage at hand on a terminal, on one line that the next stage overwrites.
+class Progress {
+ public:
+  ~Progress() { clear(); }
+  void show(const std::string& text) {
+    if (!terminal_) return;
+    clear();
+    std::fprintf(stderr, "%s ...", text.c_str());
+    std::fflush(stderr);
+  }
+
+ private:
+  void clear() const {
+    if (terminal_) std::fputs("\r\033[K", stderr);
+  }
+  bool terminal_ = isatty(STDERR_FILENO) != 0;
+};
+
+/// Writes beside the target and renames: a failure leaves nothing half-written.
+void write_file(const std::string& path, const std::vector<uint8_t>& bytes) {
+  const std::string temporary = path + ".tmp" + std::to_string(getpid());
+  std::ofstream file(temporary, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    std::remove(temporary.c_str());
+    fail("cannot write ", path, ": ", std::strerror(error));
+  }
+}
+
+void print(const Arguments& a, const CompileResult& result, double seconds) {
+  std::cout << "wrote " << a.output << ": " << result.artifact.size() << " bytes (weights " << result.weight_bytes << ", code "
+            << result.code_bytes << ") in " << seconds << " s\n";
+  for (const PlanReport& p : result.plans) {
+    std::cout << "  " << p.target << " [" << p.shapes << "]: " << p.steps << " steps, " << p.kernels << " kernels";
+    if (p.arena_bytes > 0) std::cout << ", arena " << p.arena_bytes << " bytes (lower bound " << p.arena_lower_bound << ")";
+    std::cout << '\n';
+  }
+}
+
 void run(const Arguments& a) {
+  const auto begin = std::chrono::steady_clock::now();
+  Progress progress;
   CompileOptions options;
   options.targets = a.targets;
   for (const std::string& d : a.dims) options.dims.push_back(parse_dim(d));
-  options.threads = a.threads;
+  if (!a.memory_limit.empty()) options.memory_limit = parse_bytes(a.memory_limit);
+  options.threads = a.threads > 0 ? a.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   options.passes = a.passes;
   options.passes.out = &std::cout;
   options.print_schedule = a.print_schedule;
+  options.progress = [&](const std::string& stage) { progress.show(stage); };
   Backends backends;
   backends.push_back(cpu::make_cpu_backend());
+  progress.show("import");
   ImportedModel model = import_onnx(a.model);
   const CompileResult result = compile(std::move(model.graph), model.source_hash, options, backends);
-  std::ofstream file(a.output, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(result.artifact.data()), static_cast<std::streamsize>(result.artifact.size()));
-  if (!file) fail("cannot write ", a.output);
-  for (const PlanReport& p : result.plans)
-    std::cout << p.target << " [" << p.shapes << "]: " << p.steps << " steps, " << p.kernels << " kernels, arena "
-              << p.arena_bytes << " bytes (lower bound " << p.arena_lower_bound << ")\n";
+  if (result.artifact.empty()) return;  // --stop-after
+  progress.show("write");
+  write_file(a.output, result.artifact);
+  progress.show("");
+  print(a, result, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
 }  // namespace
@@ -48,13 +101,17 @@ void add_compile_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("compile", "Compile an ONNX model to a .gart artifact");
   c->add_option("model", args->model, "The ONNX file")->required();
   c->add_option("-o,--output", args->output, "The artifact to write")->required();
-  c->add_option("--target", args->targets, "Comma-separated targets")->delimiter(',');
-  c->add_option("--dim", args->dims, "NAME=VALUE[,VALUE...]: static plans for these extents")->delimiter('\0');
-  c->add_option("--print-after", args->passes.print_after)->delimiter(',');
-  c->add_option("--stop-after", args->passes.stop_after);
-  c->add_option("--disable-pass", args->passes.disabled)->delimiter(',');
+  c->add_option("--target", args->targets, "Comma-separated targets")->delimiter(',')->capture_default_str();
+  c->add_option("--dim", args->dims, "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one")
+      ->delimiter('\0')
+      ->allow_extra_args(false);
+  c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
+  c->add_option("--threads", args->threads, "Host threads for code generation; 0: one per CPU")->check(CLI::Range(0, 256));
+  c->add_option("--print-after", args->passes.print_after, "Print the graph after these passes, or all")->delimiter(',');
+  c->add_option("--stop-after", args->passes.stop_after, "Stop after this pass; nothing is written");
+  c->add_option("--disable-pass", args->passes.disabled, "Skip these passes")->delimiter(',');
+  c->add_flag("--time-passes", args->passes.time_passes, "Print how long each pass takes");
   c->add_flag("--print-schedule", args->print_schedule, "Print every plan's kernels and steps");
-  c->add_flag("--time-passes", args->passes.time_passes);
   c->callback([args] { run(*args); });
 }
 

@@ -11,6 +11,8 @@ int main(int argc, char** argv) {
   gcg::tools::add_compile_command(app);
   gcg::tools::add_run_command(app);
   gcg::tools::add_bench_command(app);
+  gcg::tools::add_inspect_command(app);
+  gcg::tools::add_check_command(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

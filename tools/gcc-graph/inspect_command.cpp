@@ -1,0 +1,187 @@
+#include <CLI/CLI.hpp>
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/artifact_file.h"
+#include "tools/gcc-graph/commands.h"
+
+namespace gcg::tools {
+namespace {
+
+namespace fb = gart::fb;
+using Json = nlohmann::ordered_json;
+
+struct Arguments {
+  std::string artifact;
+  bool json = false, kernels = false, steps = false;
+};
+
+std::string text(const flatbuffers::String* s) { return s == nullptr ? "" : s->str(); }
+
+template <class V>
+size_t count(const V* v) { return v == nullptr ? 0 : v->size(); }
+
+/// A slot of a shape program as text: numbers and symbol names where it is simple.
+std::string slot_text(const fb::EntryPoint& entry, const flatbuffers::Vector<const fb::Instruction*>* program, uint32_t slot) {
+  const auto symbols = static_cast<uint32_t>(count(entry.symbols()));
+  if (slot < symbols) return text(entry.symbols()->Get(slot)->name());
+  const fb::Instruction& i = *program->Get(slot - symbols);
+  if (i.op() == fb::ExprOp::constant) return std::to_string(i.value());
+  const std::string a = slot_text(entry, program, i.a()), b = slot_text(entry, program, i.b());
+  switch (i.op()) {
+    case fb::ExprOp::add: return a + "+" + b;
+    case fb::ExprOp::sub: return a + "-" + b;
+    case fb::ExprOp::mul: return "(" + a + ")*" + b;
+    case fb::ExprOp::floor_div: return "(" + a + ")/" + b;
+    case fb::ExprOp::mod: return "(" + a + ")%" + b;
+    case fb::ExprOp::max: return "max(" + a + "," + b + ")";
+    default: return "min(" + a + "," + b + ")";
+  }
+}
+
+Json tensor_json(const fb::EntryPoint& entry, const fb::TensorInfo& t) {
+  Json dims = Json::array();
+  for (uint32_t d : *t.dims()) dims.push_back(slot_text(entry, entry.program(), d));
+  return {{"name", text(t.name())}, {"dtype", fb::EnumNameDType(t.dtype())}, {"dims", dims}};
+}
+
+Json kernel_json(const fb::Kernel& k) {
+  return {{"name", text(k.name())}, {"bytes", k.size()}, {"offset", k.offset()}, {"note", text(k.note())}};
+}
+
+Json step_json(const fb::Step& s, const fb::Plan& plan) {
+  Json out = {{"kind", fb::EnumNameStepKind(s.kind())}, {"source", text(s.source())}};
+  if (s.kind() == fb::StepKind::launch) out["kernel"] = text(plan.kernels()->Get(s.kernel())->name());
+  out["operands"] = s.operands() ? std::vector<uint32_t>(s.operands()->begin(), s.operands()->end()) : std::vector<uint32_t>();
+  out["waits"] = s.waits() ? std::vector<uint32_t>(s.waits()->begin(), s.waits()->end()) : std::vector<uint32_t>();
+  if (count(s.bodies())) out["bodies"] = std::vector<uint32_t>(s.bodies()->begin(), s.bodies()->end());
+  return out;
+}
+
+std::string shapes_text(const fb::EntryPoint& entry, const fb::Plan& plan) {
+  std::string out;
+  for (uint32_t i = 0; i < count(plan.fixed()); ++i)
+    if (plan.fixed()->Get(i) >= 0)
+      out += concat(out.empty() ? "" : ",", text(entry.symbols()->Get(i)->name()), "=", plan.fixed()->Get(i));
+  if (!out.empty()) return out;
+  return count(entry.symbols()) ? "symbolic" : "static";
+}
+
+Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Plan& plan, const Arguments& a) {
+  size_t steps = 0;
+  for (const auto* sequence : *plan.sequences()) steps += count(sequence->steps());
+  Json out = {{"target", text(m.targets()->Get(plan.target())->name())},
+              {"shapes", shapes_text(entry, plan)},
+              {"steps", steps},
+              {"kernels", count(plan.kernels())},
+              {"buffers", count(plan.buffers())},
+              {"streams", plan.streams()},
+              {"arena_bytes", plan.arena_bytes()},
+              {"arena_lower_bound_bytes", plan.arena_lower_bound()}};
+  if (a.kernels) {
+    Json kernels = Json::array();
+    for (const auto* k : *plan.kernels()) kernels.push_back(kernel_json(*k));
+    out["kernel_list"] = kernels;
+  }
+  if (a.steps) {
+    Json sequences = Json::array();
+    for (const auto* sequence : *plan.sequences()) {
+      Json list = Json::array();
+      if (sequence->steps())
+        for (const auto* s : *sequence->steps()) list.push_back(step_json(*s, plan));
+      sequences.push_back(list);
+    }
+    out["sequences"] = sequences;
+  }
+  return out;
+}
+
+Json describe(const ArtifactFile& file, const Arguments& a) {
+  const fb::Manifest& m = *file.view.manifest;
+  Json out = {{"artifact", a.artifact}, {"bytes", file.view.file.size()}, {"weight_bytes", file.view.weights().size()}};
+  if (const auto* p = m.provenance())
+    out["provenance"] = {{"compiler", text(p->compiler())}, {"source_hash", text(p->source_hash())}, {"model", text(p->model())}};
+  Json targets = Json::array();
+  for (const auto* t : *m.targets())
+    targets.push_back({{"name", text(t->name())},
+                       {"code_bytes", t->code_section() < 0 ? 0 : file.view.section(static_cast<size_t>(t->code_section())).size()},
+                       {"imports", count(t->imports())}});
+  out["targets"] = targets;
+  Json entries = Json::array();
+  for (const auto* entry : *m.entry_points()) {
+    Json e = {{"name", text(entry->name())}, {"inputs", Json::array()}, {"outputs", Json::array()}, {"plans", Json::array()}};
+    if (entry->inputs())
+      for (const auto* t : *entry->inputs()) e["inputs"].push_back(tensor_json(*entry, *t));
+    if (entry->outputs())
+      for (const auto* t : *entry->outputs()) e["outputs"].push_back(tensor_json(*entry, *t));
+    if (entry->constraints())
+      for (const auto* c : *entry->constraints())
+        e["constraints"].push_back(concat(slot_text(*entry, entry->program(), c->a()), " == ", slot_text(*entry, entry->program(), c->b()),
+                                          " (", text(c->reason()), ")"));
+    if (entry->plans())
+      for (const auto* p : *entry->plans()) e["plans"].push_back(plan_json(m, *entry, *p, a));
+    entries.push_back(e);
+  }
+  out["entry_points"] = entries;
+  return out;
+}
+
+std::string tensor_text(const Json& t) {
+  std::string dims;
+  for (const auto& d : t["dims"]) dims += (dims.empty() ? "" : ",") + d.get<std::string>();
+  return t["name"].get<std::string>() + " " + t["dtype"].get<std::string>() + "[" + dims + "]";
+}
+
+void print(const Json& j) {
+  const auto str = [](const Json& s) { return s.get<std::string>(); };
+  std::cout << str(j["artifact"]) << ": " << j["bytes"] << " bytes, weights " << j["weight_bytes"] << " bytes, stored once\n";
+  if (j.contains("provenance"))
+    std::cout << "compiled by " << str(j["provenance"]["compiler"]) << " from model " << str(j["provenance"]["source_hash"]) << '\n';
+  for (const auto& t : j["targets"]) std::cout << "target " << str(t["name"]) << ": " << t["code_bytes"] << " bytes of code\n";
+  for (const auto& e : j["entry_points"]) {
+    std::cout << "entry point " << str(e["name"]) << '\n';
+    for (const auto& t : e["inputs"]) std::cout << "  in  " << tensor_text(t) << '\n';
+    for (const auto& t : e["outputs"]) std::cout << "  out " << tensor_text(t) << '\n';
+    if (e.contains("constraints"))
+      for (const auto& c : e["constraints"]) std::cout << "  requires " << str(c) << '\n';
+    for (const auto& p : e["plans"]) {
+      std::cout << "  plan " << str(p["target"]) << " [" << str(p["shapes"]) << "]: " << p["steps"] << " steps, " << p["kernels"]
+                << " kernels, " << p["buffers"] << " buffers, ";
+      if (p["arena_bytes"] > 0)
+        std::cout << "arena " << p["arena_bytes"] << " bytes (lower bound " << p["arena_lower_bound_bytes"] << ")\n";
+      else
+        std::cout << "arena sized per shape\n";
+      if (p.contains("kernel_list"))
+        for (const auto& k : p["kernel_list"])
+          std::cout << "    " << std::setw(7) << k["bytes"].dump() << " bytes  " << str(k["name"]) << "  " << str(k["note"]) << '\n';
+      if (p.contains("sequences"))
+        for (size_t q = 0; q < p["sequences"].size(); ++q) {
+          std::cout << "    sequence " << q << '\n';
+          for (const auto& s : p["sequences"][q])
+            std::cout << "      " << str(s["kind"]) << ' ' << (s.contains("kernel") ? str(s["kernel"]) : "") << " buffers " << s["operands"].dump()
+                      << " waits " << s["waits"].dump() << "  // " << str(s["source"]) << '\n';
+        }
+    }
+  }
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* c = app.add_subcommand("inspect", "Show what an artifact holds");
+  c->add_option("artifact", a->artifact, "The .gart file")->required();
+  c->add_flag("--json", a->json, "Print JSON");
+  c->add_flag("--kernels", a->kernels, "List every plan's kernels");
+  c->add_flag("--steps", a->steps, "List every plan's steps");
+  c->callback([a] {
+    const ArtifactFile file = open_artifact(a->artifact);
+    const Json json = describe(file, *a);
+    if (a->json) std::cout << json.dump(2) << '\n';
+    else print(json);
+  });
+}
+
+}  // namespace gcg::tools
