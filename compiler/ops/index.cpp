@@ -35,17 +35,6 @@ size_t equal_tail(const Shape& to, const Shape& from) {
   return n;
 }
 
-/// Index in `shape` of a row-major position.
-Index delinearize(Expr position, const Shape& shape) {
-  Index at(shape.size());
-  for (size_t d = shape.size(); d-- > 0;) {
-    const bool outermost = d == 0;
-    at[d] = outermost ? position : binary(BinaryOp::mod, position, extent(shape[d]));
-    if (!outermost) position = binary(BinaryOp::floor_div, position, extent(shape[d]));
-  }
-  return at;
-}
-
 }  // namespace
 
 bool never_empty(const Dim& extent) { return extent.lower_bound().value_or(0) >= 1; }
@@ -60,6 +49,16 @@ Expr linearize(const Index& at, const Shape& shape) {
   Expr position = index(0);
   for (size_t d = 0; d < shape.size(); ++d) position = position * extent(shape[d]) + at[d];
   return position;
+}
+
+Index delinearize(Expr position, const Shape& shape) {
+  Index at(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    const bool outermost = d == 0;
+    at[d] = outermost ? position : binary(BinaryOp::mod, position, extent(shape[d]));
+    if (!outermost) position = binary(BinaryOp::floor_div, position, extent(shape[d]));
+  }
+  return at;
 }
 
 Index reshape_index(const Index& at, const Shape& to, const Shape& from) {

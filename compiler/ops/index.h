@@ -16,6 +16,8 @@ bool never_empty(const Shape& shape);
 
 /// Row-major position of `at` in `shape`.
 Expr linearize(const Index& at, const Shape& shape);
+/// Index in `shape` of a row-major position.
+Index delinearize(Expr position, const Shape& shape);
 /// Where the element stands in `from` that stands at `at` in `to`; both list the same elements in row-major order. Only
 /// dimensions that are split or merged meet a division; equal leading and trailing ones map one to one.
 Index reshape_index(const Index& at, const Shape& to, const Shape& from);
