@@ -2,6 +2,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "codegen/cpu/arithmetic.h"
+#include "codegen/cpu/widen_half.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -14,10 +15,7 @@ llvm::Constant* bits_like(Value* like, uint64_t n) { return llvm::ConstantInt::g
 
 Value* widen(FunctionBuilder& f, DType from, Value* bits) {
   llvm::IRBuilder<>& ir = f.ir();
-  if (from == DType::f16) {
-    Value* half = ir.CreateBitCast(bits, with_scalar(bits, ir.getHalfTy()));
-    return ir.CreateFPExt(half, with_scalar(bits, ir.getFloatTy()));
-  }
+  if (from == DType::f16) return ir.CreateCall(declare_widen_half(*f.function()->getParent(), bits->getType()), {bits});
   Value* wide = ir.CreateShl(ir.CreateZExt(bits, with_scalar(bits, ir.getInt32Ty())), 16);
   return ir.CreateBitCast(wide, with_scalar(bits, ir.getFloatTy()));
 }

@@ -15,6 +15,7 @@
 #include <llvm/Transforms/Utils/LCSSA.h>
 #include <llvm/Transforms/Utils/LoopSimplify.h>
 
+#include "codegen/cpu/widen_half.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -63,6 +64,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::ModulePassManager passes;
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(function_passes()));
   passes.run(module, modules);
+  lower_widen_half(module);
 }
 
 std::vector<char> compile_to_object(llvm::Module& module, llvm::TargetMachine& machine) {

@@ -27,7 +27,6 @@ class Math {
   Value* div(Value* a, Value* b) { return ir_.CreateFDiv(a, b); }
   Value* fma(Value* a, Value* b, Value* c) { return ir_.CreateIntrinsic(llvm::Intrinsic::fma, {type_}, {a, b, c}); }
   Value* abs(Value* a) { return ir_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a); }
-  Value* round(Value* a) { return ir_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, a); }
   Value* copysign(Value* a, Value* sign) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, a, sign); }
   /// NaN stays NaN (the constant is the first operand of the comparison).
   Value* at_most(Value* a, double limit) { return ir_.CreateSelect(ir_.CreateFCmpOLT(num(limit), a), num(limit), a); }
@@ -39,10 +38,9 @@ class Math {
     for (++it; it != std::rend(c); ++it) sum = fma(sum, x, num(*it));
     return sum;
   }
-  /// 2^n for an integer-valued n in [-126, 127]; anything for NaN.
-  Value* power_of_two(Value* n) {
-    Value* biased = ir_.CreateAdd(ir_.CreateFreeze(ir_.CreateFPToSI(n, int_type_)), integer(127));
-    return as_float(ir_.CreateShl(biased, integer(23)));
+  /// An odd function from its values for |x| < cut, and its positive values elsewhere; NaN goes the near way.
+  Value* near_or_far(Value* x, double cut, Value* near, Value* far) {
+    return ir_.CreateSelect(ir_.CreateFCmpULT(abs(x), num(cut)), near, copysign(far, x));
   }
   Value* as_int(Value* a) { return ir_.CreateBitCast(a, int_type_); }
   Value* as_float(Value* a) { return ir_.CreateBitCast(a, type_); }
@@ -56,18 +54,22 @@ class Math {
   llvm::Type* int_type_;
 };
 
-/// exp(x) = 2^n * (1 + tail), |ln 2^n - x| <= ln(2)/2.
+constexpr double kRound = 0x1.8p23;  // adding it rounds a float below 2^21 to an integer, kept in the lowest bits
+constexpr int64_t kRoundBits = 0x4b400000;
+
+/// exp(x) = 2^n * mantissa, |n ln 2 - x| <= ln(2)/2. Requires |x| < 2^21.
 struct SplitExp {
+  Value* shifted;  // n + kRound
   Value* n;
-  Value* tail;  // exp(r) - 1
+  Value* mantissa;
 };
 
 SplitExp split_exp(Math& m, Value* x) {
-  Value* n = m.round(m.mul(x, m.num(0x1.715476p+0)));  // 1/ln 2
-  Value* r = m.fma(n, m.num(-0x1.62e4p-1), x);         // ln 2 in two parts; n * high part is exact
+  Value* shifted = m.fma(x, m.num(0x1.715476p+0), m.num(kRound));  // x / ln 2
+  Value* n = m.sub(shifted, m.num(kRound));
+  Value* r = m.fma(n, m.num(-0x1.62e4p-1), x);  // ln 2 in two parts; n * high part is exact
   r = m.fma(n, m.num(-0x1.7f7d1cp-20), r);
-  Value* p = m.polynomial(r, {0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558f2p-5, 0x1.1239f2p-7, 0x1.6a2416p-10});
-  return {n, m.fma(m.mul(r, r), p, r)};
+  return {shifted, n, m.polynomial(r, {1, 1, 0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558f2p-5, 0x1.1239f2p-7, 0x1.6a2416p-10})};
 }
 
 /// value * 2^n by the AVX-512 instruction, which rounds once and saturates; per register of 16 lanes.
@@ -89,20 +91,28 @@ Value* scale_avx512(Math& m, Value* value, Value* n) {
                             {value, n, llvm::Constant::getNullValue(value->getType()), ir.getInt16(0xffff), ir.getInt32(4)});
 }
 
-/// value * 2^n for n in [-252, 254] and a value near 1, rounding once.
-Value* scale(Math& m, Value* value, Value* n) {
-  const int lanes = FunctionBuilder::lanes_of(value);
-  if (m.f().target().has_avx512() && lanes >= 16 && lanes % 16 == 0) return scale_avx512(m, value, n);
-  Value* half = m.round(m.mul(n, m.num(0.5)));
-  return m.mul(m.mul(value, m.power_of_two(half)), m.power_of_two(m.sub(n, half)));
+/// Adds an integer to the exponent of a float; result and argument are normal.
+Value* add_exponent(Math& m, Value* value, Value* n) {
+  return m.as_float(m.ir().CreateAdd(m.as_int(value), m.ir().CreateShl(n, m.integer(23))));
 }
 
-Value* join(Math& m, const SplitExp& e) { return scale(m, m.add(e.tail, m.num(1)), e.n); }
+/// For n in [-252, 254], rounding once. NaN in gives NaN.
+Value* join(Math& m, const SplitExp& e) {
+  const int lanes = FunctionBuilder::lanes_of(e.n);
+  if (m.f().target().has_avx512() && lanes >= 16 && lanes % 16 == 0) return scale_avx512(m, e.mantissa, e.n);
+  // In two steps, the first of which cannot leave the normal numbers; the second multiplies NaNs too.
+  llvm::IRBuilder<>& ir = m.ir();
+  Value* n = ir.CreateSub(m.as_int(e.shifted), m.integer(kRoundBits));
+  Value* half = ir.CreateAShr(n, m.integer(1));
+  Value* rest = ir.CreateSub(n, half);
+  Value* power = m.as_float(ir.CreateShl(ir.CreateAdd(rest, m.integer(127)), m.integer(23)));
+  return m.mul(m.mul(e.mantissa, power), add_exponent(m, m.num(1), half));
+}
 
-/// exp for x in [-87, 88]: normal results, one multiplication less.
+/// exp for x in [-87, 88], where results are normal; anything for NaN.
 Value* exp_normal(Math& m, Value* x) {
   const SplitExp e = split_exp(m, x);
-  return m.mul(m.add(e.tail, m.num(1)), m.power_of_two(e.n));
+  return add_exponent(m, e.mantissa, m.as_int(e.shifted));  // the bits of kRound are shifted out
 }
 
 }  // namespace
@@ -152,7 +162,7 @@ llvm::Value* emit_erf(FunctionBuilder& f, llvm::Value* x) {
   Value* q = m.polynomial(t, {-0x1.0736bap-3, -0x1.457950p-1, -0x1.af4caep-4, 0x1.776858p-6, -0x1.a6568ap-9,
                               0x1.c29a92p-13});
   Value* far = m.sub(m.num(1), exp_normal(m, m.fma(t, q, f.ir().CreateFNeg(t))));
-  return f.ir().CreateSelect(f.ir().CreateFCmpOLT(m.abs(x), m.num(kCut)), near, m.copysign(far, x));
+  return m.near_or_far(x, kCut, near, far);
 }
 
 llvm::Value* emit_tanh(FunctionBuilder& f, llvm::Value* x) {
@@ -165,7 +175,7 @@ llvm::Value* emit_tanh(FunctionBuilder& f, llvm::Value* x) {
   Value* t = m.at_most(m.abs(x), 10.0);
   Value* e = exp_normal(m, m.add(t, t));
   Value* far = m.sub(m.num(1), m.div(m.num(2), m.add(e, m.num(1))));
-  return f.ir().CreateSelect(f.ir().CreateFCmpOLT(m.abs(x), m.num(kCut)), near, m.copysign(far, x));
+  return m.near_or_far(x, kCut, near, far);
 }
 
 llvm::Value* emit_sigmoid(FunctionBuilder& f, llvm::Value* x) {

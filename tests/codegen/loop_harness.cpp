@@ -100,8 +100,10 @@ int32_t RunnableKernel::call(const std::vector<void*>& buffers, const SymbolValu
                              int64_t end) const {
   std::vector<int64_t> params;
   for (const Dim& d : info().params) params.push_back(d.evaluate(symbols));
-  FencedBytes scratch(static_cast<size_t>(info().scratch_bytes.evaluate(symbols)));
-  const gart_kernel_args args{buffers.data(), params.data(), scratch.data(), imports_.data()};
+  const int64_t scratch_bytes = info().scratch_bytes.evaluate(symbols);
+  std::unique_ptr<FencedBytes> scratch;
+  if (scratch_bytes > 0) scratch = std::make_unique<FencedBytes>(static_cast<size_t>(scratch_bytes));
+  const gart_kernel_args args{buffers.data(), params.data(), scratch ? scratch->data() : nullptr, imports_.data()};
   auto* entry = reinterpret_cast<gart_kernel>(static_cast<uint8_t*>(code_) + info().offset);
   return entry(&args, begin, end);
 }
