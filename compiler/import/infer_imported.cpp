@@ -30,6 +30,8 @@ class Collector {
       check_sizes(graph, graph.node(id));
     } catch (const InternalError&) {
       throw;
+    } catch (const std::bad_variant_access&) {
+      reject(graph.node(id), "an attribute of it has the wrong type");
     } catch (const CompileError& error) {
       const size_t before = rows_.size();
       for (const auto& body : graph.node(id).bodies) run(*body);  // names the node inside, and further ones

@@ -45,6 +45,12 @@ std::vector<double> Node::floats_attribute(const std::string& key, const std::ve
   return v ? *v : otherwise;
 }
 
+std::vector<std::string> Node::strings_attribute(const std::string& key,
+                                                 const std::vector<std::string>& otherwise) const {
+  const auto* v = find_attribute<std::vector<std::string>>(*this, key);
+  return v ? *v : otherwise;
+}
+
 TensorRef Node::tensor_attribute(const std::string& key) const {
   const auto* v = find_attribute<TensorRef>(*this, key);
   return v ? *v : nullptr;

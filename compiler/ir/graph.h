@@ -56,6 +56,7 @@ struct Node {
   std::string string_attribute(const std::string& key, const std::string& otherwise) const;
   std::vector<int64_t> ints_attribute(const std::string& key, const std::vector<int64_t>& otherwise = {}) const;
   std::vector<double> floats_attribute(const std::string& key, const std::vector<double>& otherwise = {}) const;
+  std::vector<std::string> strings_attribute(const std::string& key, const std::vector<std::string>& otherwise = {}) const;
   TensorRef tensor_attribute(const std::string& key) const;  // null when absent
 };
 

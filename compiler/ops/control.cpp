@@ -226,7 +226,7 @@ void upgrade_scan(UpgradeContext& c) {
 /// all outputs, as text) type the outputs.
 void infer_fail(InferContext& c) {
   const std::vector<int64_t> dtypes = c.node().ints_attribute("dtypes"), ranks = c.node().ints_attribute("ranks");
-  const auto& extents = std::get<std::vector<std::string>>(c.node().attributes.at("extents"));
+  const std::vector<std::string> extents = c.node().strings_attribute("extents");
   size_t next = 0;
   for (size_t i = 0; i < dtypes.size(); ++i) {
     Shape shape;

@@ -55,8 +55,7 @@ std::vector<bool> backward_directions(const Node& node) {
 
 /// The written names for each direction. alpha and beta values go, in order, to the activations that take one.
 std::vector<std::vector<Activation>> activations_of(const Node& node, const RecurrentForm& form) {
-  std::vector<std::string> names;
-  if (node.has_attribute("activations")) names = std::get<std::vector<std::string>>(node.attributes.at("activations"));
+  std::vector<std::string> names = node.strings_attribute("activations");
   const std::vector<std::string> defaults = default_activations(form.gates);
   if (names.empty())
     for (int d = 0; d < form.directions(); ++d) names.insert(names.end(), defaults.begin(), defaults.end());
