@@ -90,6 +90,21 @@ TEST(ImportControl, ALoopCarriesAndCollects) {
   EXPECT_EQ(interpret(g, {Tensor::scalar_i64(0), Tensor(DType::f32, {2})})[1].shape(), (std::vector<int64_t>{0, 2}));
 }
 
+TEST(ImportControl, GrowingCarriedValuesGetAnExtentInTermsOfTheTripCount) {
+  const Graph g =
+      import_model(
+          graph_model(
+              "initializer { name: 'm' data_type: 7 int64_data: 5 } " + kX +
+              node("Loop", "m _ x", "y",
+                   body("body", "input { name: 'i' } input { name: 'k' } input { name: 'v' } " +
+                                    node("Concat", "v x", "w", "attribute { name: 'axis' type: INT i: 0 }") +
+                                    node("Identity", "k", "k_out") + "output { name: 'k_out' } output { name: 'w' }")) +
+              "output { name: 'y' }"))
+          .graph;
+  EXPECT_EQ(str(*value_called(g, "y").shape), "[12]");
+  EXPECT_EQ(interpret(g, {Tensor(DType::f32, {2})})[0].shape(), (std::vector<int64_t>{12}));
+}
+
 const std::string kScanBody =
     body("body", "input { name: 's' } input { name: 'e' } " + node("Add", "s e", "s_out") + node("Neg", "s_out", "o") +
                      "output { name: 's_out' } output { name: 'o' }");
