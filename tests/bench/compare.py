@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Latency of gcc-graph against onnxruntime and OpenVINO, side by side.
+
+  compare.py [--threads 1,2] [--rounds 7] [--seconds 0.4] [--cache DIR] [--only NAME,...] [--json F] [ROW...]
+
+Each engine is a process of its own that loads the model once. Rounds go round the engines in turn, only one of them at
+work at any time, so a drift of the machine hits all alike; the ratio printed is the median over rounds of the engines'
+round minima, against ours in the same round. A row counts only if our outputs agree with onnxruntime's (largest error
+relative to the largest element <= 1e-3). Models are made by tools/models/make_model.py.
+"""
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "tools", "python"))
+
+ROWS = {  # name: (model, symbols)
+    "resnet50 b1": ("resnet50", {"batch": 1}),
+    "mobilenet_v2 b1": ("mobilenet_v2", {"batch": 1}),
+    "bert_base s128 b1": ("bert_base", {"batch": 1, "sequence": 128}),
+    "minilm_l6 s128 b1": ("minilm_l6", {"batch": 1, "sequence": 128}),
+    "vit_b_16 b1": ("vit_b_16", {"batch": 1}),
+    "gpt2_step past 128": ("gpt2_step", {"batch": 1, "past": 128}),
+    "mlp b1": ("mlp", {"batch": 1}),
+}
+ENGINES = ("gart", "onnxruntime", "openvino")
+
+
+def make_feeds(path, symbols):
+    """Seeded inputs from the model's declared types."""
+    import onnx
+    model = onnx.load(path, load_external_data=False)
+    random = np.random.Generator(np.random.PCG64(7))
+    feeds = {}
+    for i in model.graph.input:
+        t = i.type.tensor_type
+        shape = [d.dim_value if d.HasField("dim_value") else eval(d.dim_param, {}, symbols) for d in t.shape.dim]
+        if t.elem_type == onnx.TensorProto.INT64:
+            feeds[i.name] = np.ones(shape, np.int64) if "mask" in i.name else random.integers(0, 500, shape)
+        else:
+            feeds[i.name] = random.standard_normal(shape, dtype=np.float32)
+    return feeds
+
+
+# ---------------------------------------------------------------- engines, each in a process of its own
+
+def open_gart(path, feeds, threads):
+    import gart
+    model = gart.load(path, threads=threads)
+    model.set_inputs(feeds)
+    return model.run_bound, lambda: [model.output(i) for i in range(len(model.outputs))]
+
+
+def open_onnxruntime(path, feeds, threads):
+    import onnxruntime as ort
+    options = ort.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 4
+    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    for name, array in feeds.items():
+        binding.bind_cpu_input(name, array)
+    for o in session.get_outputs():
+        binding.bind_output(o.name)
+    return lambda: session.run_with_iobinding(binding), lambda: [v.numpy() for v in binding.get_outputs()]
+
+
+def open_openvino(path, feeds, threads):
+    import openvino as ov
+    core = ov.Core()
+    model = core.read_model(path)
+    model.reshape({i.get_any_name(): list(feeds[i.get_any_name()].shape) for i in model.inputs})
+    compiled = core.compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY",
+                                                 "INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": 1})
+    request = compiled.create_infer_request()
+    for name, array in feeds.items():
+        request.set_tensor(name, ov.Tensor(array, shared_memory=True))
+    return request.infer, lambda: [np.array(o.data) for o in request.output_tensors]
+
+
+def worker(engine, path, feeds_file, threads, outputs_file):
+    feeds = dict(np.load(feeds_file))
+    run, outputs = {"gart": open_gart, "onnxruntime": open_onnxruntime, "openvino": open_openvino}[engine](path, feeds, threads)
+    run()
+    np.savez(outputs_file, *outputs())
+    print("ready", flush=True)
+    for line in sys.stdin:  # how long to measure; answers the smallest and the median latency in ms
+        end, times = time.perf_counter() + float(line), []
+        run()
+        while time.perf_counter() < end or len(times) < 3:
+            t = time.perf_counter()
+            run()
+            times.append(time.perf_counter() - t)
+        print(f"{min(times) * 1e3} {statistics.median(times) * 1e3}", flush=True)
+
+
+class Engine:
+    def __init__(self, name, path, feeds, threads, scratch):
+        self.name, self.minima, self.medians = name, [], []
+        self.outputs = os.path.join(scratch, f"{name}.outputs.npz")
+        command = [sys.executable, os.path.abspath(__file__), "--worker", name, path, feeds, str(threads), self.outputs]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        self.ok = self.process.stdout.readline().strip() == "ready"
+
+    def measure(self, seconds):
+        self.process.stdin.write(f"{seconds}\n")
+        self.process.stdin.flush()
+        low, mid = map(float, self.process.stdout.readline().split())
+        self.minima.append(low)
+        self.medians.append(mid)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def relative_error(ours, theirs):
+    """Largest over the outputs of max |a - b| / max |b|."""
+    a, b = np.load(ours), np.load(theirs)
+    worst = 0.0
+    for k in b.files:
+        x, y = a[k].astype(np.float64), b[k].astype(np.float64)
+        if x.shape != y.shape:
+            return float("inf")
+        worst = max(worst, float(np.abs(x - y).max() / max(np.abs(y).max(), 1e-30)) if y.size else 0.0)
+    return worst
+
+
+def prepare(row, cache):
+    name, symbols = ROWS[row]
+    model = os.path.join(cache, name + ".onnx")
+    subprocess.run([sys.executable, os.path.join(ROOT, "tools", "models", "make_model.py"), name, model],
+                   check=True, stdout=subprocess.DEVNULL)
+    artifact = os.path.join(cache, name + ".gart")
+    command = [os.path.join(ROOT, "build", "release", "bin", "gcc-graph"), "compile", model, "-o", artifact]
+    for k, v in symbols.items():
+        command += ["--dim", f"{k}={v}"]
+    begin = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    feeds = os.path.join(cache, name + ".feeds.npz")
+    np.savez(feeds, **make_feeds(model, symbols))
+    return model, artifact, feeds, time.perf_counter() - begin
+
+
+def measure(row, threads, engines, rounds, seconds, cache):
+    model, artifact, feeds, compile_s = prepare(row, cache)
+    running = [Engine(e, artifact if e == "gart" else model, feeds, threads, cache) for e in engines]
+    running = [e for e in running if e.ok]
+    try:
+        for _ in range(rounds):
+            for e in running:
+                e.measure(seconds)
+        ours = next(e for e in running if e.name == "gart")
+        result = {"row": row, "threads": threads, "compile_s": round(compile_s, 2), "min_ms": round(min(ours.minima), 4)}
+        for e in running:
+            if e is ours:
+                continue
+            result[e.name] = {"ratio": round(statistics.median(t / o for t, o in zip(e.minima, ours.minima)), 3),
+                              "min_ms": round(min(e.minima), 4)}
+            if e.name == "onnxruntime":
+                result["error"] = relative_error(ours.outputs, e.outputs)
+        return result
+    finally:
+        for e in running:
+            e.close()
+
+
+def main():
+    if len(sys.argv) > 1 and sys.argv[1] == "--worker":
+        return worker(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]), sys.argv[6])
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--threads", default="1,2")
+    p.add_argument("--rounds", type=int, default=7)
+    p.add_argument("--seconds", type=float, default=0.4)
+    p.add_argument("--cache", default=os.path.join(ROOT, "build", "bench"))
+    p.add_argument("--only", default=",".join(ENGINES), help="engines, ours always among them")
+    p.add_argument("--json")
+    p.add_argument("rows", nargs="*", default=list(ROWS))
+    a = p.parse_args()
+    os.makedirs(a.cache, exist_ok=True)
+    engines = [e for e in ENGINES if e == "gart" or e in a.only.split(",")]
+    print(f"{platform.machine()}, {open('/proc/cpuinfo').read().split('model name')[1].split(':')[1].splitlines()[0].strip()}")
+    print(f"{'row':22} threads {'ours ms':>10} {'x onnxruntime':>14} {'x openvino':>11} {'error':>9} compile s")
+    results, failed = [], False
+    for row in a.rows or ROWS:
+        names = [n for n in ROWS if n == row or ROWS[n][0] == row]
+        for name in names:
+            for threads in map(int, a.threads.split(",")):
+                r = measure(name, threads, engines, a.rounds, a.seconds, a.cache)
+                results.append(r)
+                bad = r.get("error", 0) > 1e-3
+                failed |= bad
+                cell = lambda e: f"{r[e]['ratio']:.2f}" if e in r else "-"
+                print(f"{name:22} {threads:7} {r['min_ms']:10.3f} {cell('onnxruntime'):>14} {cell('openvino'):>11} "
+                      f"{r.get('error', float('nan')):9.1e} {r['compile_s']:9.1f}{'  WRONG' if bad else ''}", flush=True)
+    if a.json:
+        with open(a.json, "w") as f:
+            json.dump(results, f, indent=1)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
