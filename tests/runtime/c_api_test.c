@@ -1,0 +1,86 @@
+/* The C API, compiled as C11: loads the model whose path is the argument (2 (x + y) for f32[n]) and uses every function. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gart/gart.h"
+
+#define CHECK(condition)                                                        \
+  do {                                                                          \
+    if (!(condition)) {                                                         \
+      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition, gart_last_error()); \
+      return 1;                                                                 \
+    }                                                                           \
+  } while (0)
+
+static int check_description(const gart_program* program) {
+  CHECK(gart_input_count(program) == 2 && gart_output_count(program) == 1);
+  CHECK(strcmp(gart_input_name(program, 1), "y") == 0 && strcmp(gart_output_name(program, 0), "out") == 0);
+  CHECK(gart_input_name(program, 2) == NULL && gart_output_name(program, 1) == NULL);
+  CHECK(gart_input_dtype(program, 0) == GART_F32 && gart_output_dtype(program, 0) == GART_F32);
+  CHECK(gart_input_rank(program, 0) == 1 && gart_output_rank(program, 0) == 1);
+  CHECK(strcmp(gart_input_dim(program, 0, 0), "n") == 0 && strcmp(gart_output_dim(program, 0, 0), "n") == 0);
+  CHECK(gart_input_dim(program, 0, 1) == NULL);
+  CHECK(gart_target(program) != NULL && gart_target(program)[0] != '\0');
+  return 0;
+}
+
+static int check_runs(gart_invocation* invocation) {
+  float x[3] = {1, 2, 3}, y[3] = {10, 20, 30}, out[3] = {0, 0, 0};
+  gart_tensor input = {x, GART_F32, 1, {3}, NULL}, result;
+  CHECK(gart_get_output(invocation, 0, &result) == GART_INVALID_ARGUMENT);
+  CHECK(gart_set_input(invocation, 0, &input) == GART_OK);
+  CHECK(gart_run(invocation) == GART_INVALID_ARGUMENT);
+  CHECK(strcmp(gart_last_error(), "input 1 'y' is not set") == 0);
+  input.data = y;
+  CHECK(gart_set_input_by_name(invocation, "y", &input) == GART_OK);
+  CHECK(gart_run(invocation) == GART_OK);
+  CHECK(gart_get_output(invocation, 0, &result) == GART_OK);
+  CHECK(result.rank == 1 && result.dims[0] == 3 && result.dtype == GART_F32);
+  CHECK(((const float*)result.data)[2] == 66.0f);
+  CHECK(gart_set_output(invocation, 0, out, sizeof(out), GART_F32) == GART_OK);
+  CHECK(gart_run(invocation) == GART_OK);
+  CHECK(out[0] == 22.0f && out[1] == 44.0f && out[2] == 66.0f);
+  CHECK(gart_set_output(invocation, 0, out, sizeof(out) - 1, GART_F32) == GART_OK);
+  CHECK(gart_run(invocation) == GART_INVALID_ARGUMENT);
+  CHECK(gart_set_output(invocation, 0, NULL, 0, GART_F32) == GART_OK);
+  CHECK(gart_run(invocation) == GART_OK);
+  return 0;
+}
+
+static int check_errors(const char* path, gart_program* program, gart_invocation* invocation) {
+  gart_tensor tensor = {NULL, GART_F32, 17, {0}, NULL};
+  gart_program* other = program;
+  const gart_load_options options = {1, 0, "tpu", NULL};
+  CHECK(gart_load("/nonexistent", NULL, &other) == GART_IO && other == NULL);
+  CHECK(gart_load(NULL, NULL, &other) == GART_INVALID_ARGUMENT);
+  CHECK(strcmp(gart_last_error(), "argument 'path' is null") == 0);
+  CHECK(gart_load(path, &options, &other) == GART_UNSUPPORTED);
+  CHECK(gart_load_memory("GART", 4, NULL, &other) == GART_INVALID_ARTIFACT);
+  CHECK(gart_set_input(invocation, 0, NULL) == GART_INVALID_ARGUMENT);
+  CHECK(gart_set_input(invocation, 0, &tensor) == GART_INVALID_ARGUMENT);
+  CHECK(gart_set_input(NULL, 0, &tensor) == GART_INVALID_ARGUMENT);
+  CHECK(gart_set_input_by_name(invocation, NULL, &tensor) == GART_INVALID_ARGUMENT);
+  CHECK(gart_run(NULL) == GART_INVALID_ARGUMENT);
+  CHECK(gart_get_output(invocation, 1, &tensor) == GART_INVALID_ARGUMENT);
+  CHECK(gart_invocation_new(program, "other", &invocation) == GART_INVALID_ARGUMENT);
+  CHECK(gart_input_count(NULL) == 0);
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  gart_program* program = NULL;
+  gart_invocation* invocation = NULL;
+  const gart_load_options options = {1, 2, NULL, NULL};
+  CHECK(argc == 2);
+  CHECK(gart_load(argv[1], &options, &program) == GART_OK);
+  CHECK(gart_invocation_new(program, NULL, &invocation) == GART_OK);
+  if (check_description(program) != 0 || check_runs(invocation) != 0 || check_errors(argv[1], program, invocation) != 0) return 1;
+  gart_program_free(program);
+  CHECK(gart_run(invocation) == GART_OK);
+  gart_invocation_free(invocation);
+  gart_invocation_free(NULL);
+  gart_program_free(NULL);
+  puts("ok");
+  return 0;
+}

@@ -1,0 +1,33 @@
+cmake_minimum_required(VERSION 3.25)
+# libgart.so needs only the system's base libraries, shows only its APIs, and is small.
+# Called with -DLIBRARY= -DREADELF= -DNM= -DSTRIP= -DWORK=
+set(allowed libc.so.6 libm.so.6 libstdc++.so.6 libgcc_s.so.1 libpthread.so.0 libdl.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1)
+set(size_limit 204800)
+
+execute_process(COMMAND ${READELF} -d ${LIBRARY} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*\\[[^]]*\\]" needed "${dynamic}")
+if(NOT needed)
+  message(FATAL_ERROR "readelf named no library that ${LIBRARY} needs")
+endif()
+foreach(line ${needed})
+  string(REGEX REPLACE ".*\\[(.*)\\]" "\\1" name "${line}")
+  message(STATUS "needs ${name}")
+  if(NOT name IN_LIST allowed)
+    message(FATAL_ERROR "libgart.so must not need ${name}")
+  endif()
+endforeach()
+
+execute_process(COMMAND ${NM} -D --defined-only -C ${LIBRARY} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^\n]+" symbols "${symbols}")
+foreach(symbol ${symbols})
+  if(NOT symbol MATCHES " (gart_[a-z_]+|.*gart::.*)$")
+    message(FATAL_ERROR "libgart.so shows '${symbol}'")
+  endif()
+endforeach()
+
+execute_process(COMMAND ${STRIP} -s -o ${WORK}/libgart.stripped.so ${LIBRARY} COMMAND_ERROR_IS_FATAL ANY)
+file(SIZE ${WORK}/libgart.stripped.so size)
+message(STATUS "stripped size ${size} bytes, limit ${size_limit}")
+if(size GREATER size_limit)
+  message(FATAL_ERROR "libgart.so has ${size} bytes when stripped, the limit is ${size_limit}")
+endif()

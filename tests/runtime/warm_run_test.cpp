@@ -1,0 +1,106 @@
+// A warm run allocates nothing and, while nobody sleeps, makes no system call.
+#include <gtest/gtest.h>
+
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "tests/runtime/models.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define GART_COUNTS_ALLOCATIONS 0
+#else
+#define GART_COUNTS_ALLOCATIONS 1
+
+namespace {
+std::atomic<int64_t> allocations{0};
+}
+
+// Every way to heap memory, operator new included, ends in one of these.
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+void* malloc(size_t size) { return ++allocations, __libc_malloc(size); }
+void* calloc(size_t count, size_t size) { return ++allocations, __libc_calloc(count, size); }
+void* realloc(void* old, size_t size) { return ++allocations, __libc_realloc(old, size); }
+void* aligned_alloc(size_t alignment, size_t size) { return ++allocations, __libc_memalign(alignment, size); }
+}
+#endif
+
+namespace gart {
+namespace {
+
+using test::ramp;
+using test::view;
+
+#if GART_COUNTS_ALLOCATIONS
+
+void expect_no_allocation(test::ArtifactBuilder builder, size_t inputs, int threads) {
+  Result<Program> program = test::load_model(builder, {.threads = threads});
+  Result<Invocation> invocation = program->new_invocation();
+  // Two shapes in turn, one of them in unaligned memory: both must stay warm.
+  const std::vector<float> small = ramp(101, -20), big = ramp(5000, -20);
+  std::vector<float> out(5000);
+  const auto run = [&](const std::vector<float>& x, size_t skip) {
+    const TensorView tensor{x.data() + skip, DType::f32, Shape{int64_t(x.size() - skip)}};
+    for (size_t i = 0; i < inputs; ++i) ASSERT_TRUE(invocation->set_input(i, tensor));
+    ASSERT_TRUE(invocation->set_output(0, {out.data(), out.size() * 4, DType::f32}));
+    ASSERT_TRUE(invocation->run());
+  };
+  run(small, 1);
+  run(big, 0);
+  const int64_t before = allocations;
+  for (int i = 0; i < 20; ++i) run(small, 1), run(big, 0);
+  EXPECT_EQ(allocations - before, 0);
+}
+
+TEST(WarmRun, AllocatesNothing) {
+  for (const int threads : {1, 2}) {
+    expect_no_allocation(test::add_and_double(), 2, threads);
+    expect_no_allocation(test::with_static_plan(5000), 2, threads);
+    expect_no_allocation(test::doubling_loop(), 1, threads);
+    expect_no_allocation(test::positives(), 1, threads);
+  }
+}
+
+/// The kernel kills a process in strict seccomp mode at any call but read, write and exit.
+void expect_no_system_call(test::ArtifactBuilder builder, size_t inputs) {
+  const pid_t child = fork();
+  if (child == 0) {
+    Result<Program> program = test::load_model(builder, {.threads = 1});
+    Result<Invocation> invocation = program->new_invocation();
+    const std::vector<float> x = ramp(5000, -20);
+    for (size_t i = 0; i < inputs; ++i) {
+      if (!invocation->set_input(i, view(x))) _exit(2);
+    }
+    if (!invocation->run()) _exit(3);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) _exit(4);
+    for (int i = 0; i < 10; ++i) {
+      if (!invocation->run()) syscall(SYS_exit, 5);
+    }
+    syscall(SYS_exit, 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 4) GTEST_SKIP() << "no strict seccomp mode here";
+  EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(WarmRun, MakesNoSystemCall) {
+  expect_no_system_call(test::add_and_double(), 2);
+  expect_no_system_call(test::doubling_loop(), 1);
+  expect_no_system_call(test::positives(), 1);
+}
+
+#endif
+
+}  // namespace
+}  // namespace gart
