@@ -37,7 +37,7 @@ const Nonsense kNonsense[] = {
     {"import 1 'system' is not on the allowed list", [](auto& b) { b.content.manifest.targets[0]->imports = {"expf", "system"}; }},
     {"target 0: its kind 9 is not known", [](auto& b) { b.content.manifest.targets[0]->kind = fb::TargetKind(9); }},
     // Interface.
-    {"input 1: name 'x' occurs twice", [](auto& b) { b.entry().inputs[1]->name = "x"; }},
+    {"input 1: name 'x' occurs twice", [](auto& b) { b.entry().inputs[1]->name.assign(1, 'x'); }},
     {"input 0: its dtype 77 is not known", [](auto& b) { b.entry().inputs[0]->dtype = fb::DType(77); }},
     {"output 0: its dtype 0 is not known", [](auto& b) { b.entry().outputs[0]->dtype = fb::DType::undefined; }},
     {"input 0: it has rank 17, the limit is 16", [](auto& b) { b.entry().inputs[0]->dims.assign(17, 0); }},
