@@ -28,18 +28,21 @@ class ConvEmitter {
     f_.for_loop(f_.task_begin(), f_.task_end(), f_.i64(1), [&](Value* task) { emit_task(task); });
     const int64_t vectors = plan_.vectors;
     return {plan_.tasks, 0,
-            concat(plan_.tile_pixels, "x", vectors, conv_.depthwise ? " depthwise" : conv_.input_plain ? " plain" : "",
+            concat(plan_.tile_pixels, "x", vectors,
+                   conv_.depthwise     ? " depthwise"
+                   : conv_.input_plain ? " plain"
+                                       : "",
                    " tiles", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer")};
   }
 
  private:
   /// What a task works on.
   struct Work {
-    Value* image = nullptr;   // batch index
+    Value* image = nullptr;  // batch index
     Value* group = nullptr;
-    Value* input = nullptr;   // address of the image (depthwise: of its channel block)
-    ValueRange rows, tiles;   // tiles: only when the plan cuts rows
-    int64_t blocks = 1;       // channel blocks of the group
+    Value* input = nullptr;  // address of the image (depthwise: of its channel block)
+    ValueRange rows, tiles;  // tiles: only when the plan cuts rows
+    int64_t blocks = 1;      // channel blocks of the group
   };
 
   // Arithmetic on i64 that folds constants.

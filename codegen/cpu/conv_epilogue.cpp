@@ -46,7 +46,11 @@ bool epilogue_allows_flat(const Kernel& kernel, const ConvKernel& conv) {
 }
 
 ConvEpilogue::ConvEpilogue(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan)
-    : f_(f), conv_(conv), plan_(plan), expressions_(f), masked_(conv.out_channels % block != 0 && !all_blocked(f.kernel(), conv)) {}
+    : f_(f),
+      conv_(conv),
+      plan_(plan),
+      expressions_(f),
+      masked_(conv.out_channels % block != 0 && !all_blocked(f.kernel(), conv)) {}
 
 Point ConvEpilogue::point_of(const TileResult& tile, int64_t pixel, int64_t vector) {
   const int64_t lane = vector * plan_.lanes;
@@ -60,7 +64,8 @@ Point ConvEpilogue::point_of(const TileResult& tile, int64_t pixel, int64_t vect
                 {conv_.w.id, add(tile.pixel, pixel)},
                 {conv_.lane.id, add(tile.first_lane, lane % block)}};
   if (masked_) {
-    llvm::Value* channel = f_.ir().CreateAdd(f_.ir().CreateMul(point.axes[conv_.cb.id], f_.i64(block)), point.axes[conv_.lane.id]);
+    llvm::Value* channel =
+        f_.ir().CreateAdd(f_.ir().CreateMul(point.axes[conv_.cb.id], f_.i64(block)), point.axes[conv_.lane.id]);
     point.mask = f_.first_lanes(f_.ir().CreateSub(f_.i64(conv_.out_channels), channel), point.lanes);
   }
   return point;

@@ -10,9 +10,9 @@ namespace gcg::cpu {
 /// The sums of one tile, [pixel][vector], and the place of the first.
 struct TileResult {
   llvm::Value* image = nullptr;
-  llvm::Value* block = nullptr;       // channel block
+  llvm::Value* block = nullptr;  // channel block
   llvm::Value* row = nullptr;
-  llvm::Value* pixel = nullptr;       // in the row
+  llvm::Value* pixel = nullptr;  // in the row
   int64_t pixels = 1;
   llvm::Value* first_lane = nullptr;  // of the first vector in the block
   FunctionBuilder::Values sums;

@@ -7,8 +7,8 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t block = 16;                // channels of one block
-constexpr int64_t task_cycles = 8000;        // a task below that would notice its own set-up
+constexpr int64_t block = 16;          // channels of one block
+constexpr int64_t task_cycles = 8000;  // a task below that would notice its own set-up
 constexpr int64_t line_bytes = 64;
 constexpr int64_t l2_bytes = 1 << 20;
 
@@ -34,16 +34,20 @@ TileShape shape_at(const ConvKernel& k, int64_t first, int64_t pixels) {
   return shape;
 }
 
-/// Register tile: pixels for that many vectors of accumulators; the rest holds weights and a broadcast.
-int64_t largest_tile(const CpuTarget& target, int64_t vectors, bool depthwise) {
-  const int64_t spare = depthwise ? (target.vector_registers >= 32 ? 12 : 6) : vectors + 1;
-  const int64_t pixels = (target.vector_registers - spare) / vectors;
-  return std::clamp<int64_t>(pixels, 1, 14);
+/// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast.
+int64_t dense_pixels(const CpuTarget& target, int64_t vectors) {
+  return std::clamp<int64_t>((target.vector_registers - vectors - 1) / vectors, 1, 14);
+}
+
+/// Pixels of a depthwise register tile: a kernel row of weights and the loads under way need registers too.
+int64_t depthwise_pixels(const CpuTarget& target, int64_t kernel_w) {
+  const int64_t loads = target.vector_registers >= 32 ? 10 : 0;
+  return std::clamp<int64_t>(target.vector_registers - 2 * kernel_w - loads, 4, 14);
 }
 
 bool pointwise(const ConvKernel& k) {
-  return k.kernel_h == 1 && k.kernel_w == 1 && k.stride_h == 1 && k.stride_w == 1 && k.pad_top == 0 && k.pad_left == 0 &&
-         k.in_height == k.out_height && k.in_width == k.out_width;
+  return k.kernel_h == 1 && k.kernel_w == 1 && k.stride_h == 1 && k.stride_w == 1 && k.pad_top == 0 &&
+         k.pad_left == 0 && k.in_height == k.out_height && k.in_width == k.out_width;
 }
 
 /// Cycles of one full tile's reduction, at two multiply-adds a cycle.
@@ -122,7 +126,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   plan.groups = (blocks + plan.group_blocks - 1) / plan.group_blocks;
   plan.last_group_blocks = blocks - (plan.groups - 1) * plan.group_blocks;
   plan.vectors = k.depthwise ? 1 : plan.group_blocks * block_vectors;
-  plan.tile_pixels = largest_tile(target, plan.vectors, k.depthwise);
+  plan.tile_pixels = k.depthwise ? depthwise_pixels(target, k.kernel_w) : dense_pixels(target, plan.vectors);
   plan.flat = flat_allowed && !k.depthwise && !k.input_plain && pointwise(k);
   plan.rows = plan.flat ? Dim(1) : k.out_height;
   plan.row_pixels = plan.flat ? k.out_height * k.out_width : k.out_width;

@@ -3,7 +3,8 @@
 // An output row of one group of channels is covered by tiles: `pixels` neighbouring outputs times `vectors` vectors of
 // output channels stay in registers over the whole reduction. The columns a tile may read are known when the row length
 // is: a tile at the left or right border simply lacks the multiply-adds of the (pixel, kw) pairs that fall outside the
-// map. Tiles alike share code (a segment). The rows of the kernel are clipped at run time instead: they are loop bounds.
+// map. Tiles alike share code (a segment). The rows of the kernel are clipped at run time instead: they are loop
+// bounds.
 #pragma once
 
 #include <cstdint>
@@ -36,20 +37,20 @@ struct TileSegment {
 };
 
 struct ConvPlan {
-  int64_t lanes = 0;            // f32 lanes of a vector
+  int64_t lanes = 0;  // f32 lanes of a vector
   /// A pointwise convolution without borders sees the whole map as one row.
   bool flat = false;
-  Dim rows, row_pixels;         // of the output, per image
-  int64_t group_blocks = 1;     // channel blocks (of 16) per full group; depthwise: 1
+  Dim rows, row_pixels;      // of the output, per image
+  int64_t group_blocks = 1;  // channel blocks (of 16) per full group; depthwise: 1
   int64_t groups = 1;
   int64_t last_group_blocks = 1;
-  int64_t vectors = 1;          // per tile of a full group
-  int64_t tile_pixels = 1;      // of the largest tile
+  int64_t vectors = 1;      // per tile of a full group
+  int64_t tile_pixels = 1;  // of the largest tile
   /// The row's tiles; empty when its length or the columns it may read are symbolic.
   std::vector<TileSegment> segments;
 
   int64_t rows_per_task = 1;
-  int64_t tiles_per_task = 0;   // 0: whole rows
+  int64_t tiles_per_task = 0;  // 0: whole rows
   Dim row_blocks, tile_blocks, tasks;
   /// Task order, slowest first: group, image, rows (true), or image, rows, group (false).
   bool groups_outer = false;

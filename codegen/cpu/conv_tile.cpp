@@ -60,7 +60,8 @@ class DenseTile {
   Values emit() {
     Values sums(static_cast<size_t>(sets_ * shape_.pixels * vectors_), zero(f_, plan_.lanes));
     const int64_t blocks = (conv_.in_channels + layout_.channels - 1) / layout_.channels;
-    sums = loop(f_, {f_.i64(0), f_.i64(blocks)}, 1, sums, [&](llvm::Value* ic, const Values& s) { return channel_block(ic, s); });
+    sums = loop(f_, {f_.i64(0), f_.i64(blocks)}, 1, sums,
+                [&](llvm::Value* ic, const Values& s) { return channel_block(ic, s); });
     return fold_sets(std::move(sums));
   }
 
@@ -72,8 +73,8 @@ class DenseTile {
     channels_ = channels_of(ic);
     llvm::Value* first_row = times(f_, ic, conv_.kernel_h);
     return loop(f_, place_.kh, 1, sums, [&](llvm::Value* kh, const Values& s) {
-      llvm::Value* step = times(f_, f_.ir().CreateAdd(first_row, kh, "", true, true),
-                                conv_.kernel_w * weights_per_column());
+      llvm::Value* step =
+          times(f_, f_.ir().CreateAdd(first_row, kh, "", true, true), conv_.kernel_w * weights_per_column());
       llvm::Value* row = f_.ir().CreateMul(times(f_, kh, conv_.dilation_h), layout_.row, "", true, true);
       if (place_.prefetch) prefetch(float_address(f_, place_.prefetch, step));
       return kernel_row(float_address(f_, input, row), float_address(f_, place_.weights, step), s);
@@ -89,7 +90,8 @@ class DenseTile {
   }
 
   void prefetch(llvm::Value* address) {
-    const int64_t line = 16, apart = plan_.group_blocks * block == layout_.weight_columns ? line : layout_.weight_columns;
+    const int64_t line = 16,
+                  apart = plan_.group_blocks * block == layout_.weight_columns ? line : layout_.weight_columns;
     for (int64_t kw = 0; kw < conv_.kernel_w; ++kw)
       for (int64_t i = 0; i < plan_.prefetch_lines; ++i)
         f_.prefetch(float_address(f_, address, f_.i64(kw * weights_per_column() + i * apart)), 2);
@@ -111,7 +113,8 @@ class DenseTile {
     return sums;
   }
 
-  Values column_loop(ValueRange range, llvm::Value* input, llvm::Value* weights, int64_t first, int64_t last, Values sums) {
+  Values column_loop(ValueRange range, llvm::Value* input, llvm::Value* weights, int64_t first, int64_t last,
+                     Values sums) {
     if (layout_.channels == 1) {  // neighbouring columns are the k steps
       llvm::Value* x = float_address(f_, input, times(f_, range.begin, conv_.dilation_w));
       llvm::Value* w = float_address(f_, weights, times(f_, range.begin, layout_.weight_columns));
@@ -241,8 +244,8 @@ Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPl
     return load_vector(f, float_address(f, base, offset), plan.lanes);
   };
   auto kernel_row = [&](llvm::Value* kh, const Values& sums) {
-    llvm::Value* input = float_address(
-        f, place.input, f.ir().CreateMul(times(f, kh, conv.dilation_h), layout.row, "", true, true));
+    llvm::Value* input =
+        float_address(f, place.input, f.ir().CreateMul(times(f, kh, conv.dilation_h), layout.row, "", true, true));
     llvm::Value* weights = float_address(f, place.weights, times(f, kh, conv.kernel_w * block));
     if (place.kw) {
       return loop(f, *place.kw, 1, sums, [&](llvm::Value* kw, const Values& s) -> Values {

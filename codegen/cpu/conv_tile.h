@@ -16,20 +16,20 @@ struct ValueRange {
 
 /// Where a tile lies.
 struct TilePlace {
-  llvm::Value* input = nullptr;    // address of the element that kernel element (0, 0) of the first pixel meets
-  llvm::Value* weights = nullptr;  // the group's panel
-  llvm::Value* prefetch = nullptr; // address in the next panel where this tile's share of lines begins; null: none
-  ValueRange kh;                   // kernel rows inside the map
-  std::optional<ValueRange> kw;    // kernel columns inside the map, for a tile of one pixel with a symbolic row
+  llvm::Value* input = nullptr;     // address of the element that kernel element (0, 0) of the first pixel meets
+  llvm::Value* weights = nullptr;   // the group's panel
+  llvm::Value* prefetch = nullptr;  // address in the next panel where this tile's share of lines begins; null: none
+  ValueRange kh;                    // kernel rows inside the map
+  std::optional<ValueRange> kw;     // kernel columns inside the map, for a tile of one pixel with a symbolic row
 };
 
 /// Strides of the input and of the weights, in elements.
 struct ConvLayout {
-  int64_t channels = 16;           // channels that lie side by side in the input: 16, or 1 when it is NCHW
-  llvm::Value* image = nullptr;    // input, image to image
-  llvm::Value* block = nullptr;    // input, channel block to channel block
-  llvm::Value* row = nullptr;      // input, row to row
-  int64_t weight_columns = 32;     // weights, kernel element and input channel to the next; depthwise: 16
+  int64_t channels = 16;         // channels that lie side by side in the input: 16, or 1 when it is NCHW
+  llvm::Value* image = nullptr;  // input, image to image
+  llvm::Value* block = nullptr;  // input, channel block to channel block
+  llvm::Value* row = nullptr;    // input, row to row
+  int64_t weight_columns = 32;   // weights, kernel element and input channel to the next; depthwise: 16
 };
 
 ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv);

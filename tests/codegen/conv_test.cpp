@@ -1,0 +1,191 @@
+// Convolution kernels against a double reference: borders, tails, strides, dilations, symbolic extents, epilogues.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/codegen/conv_harness.h"
+
+namespace gcg::cpu {
+namespace {
+
+/// Runs the case with its tasks in pieces and in reverse order; the result must match the reference.
+void check(const ConvCase& c, const std::string& target) {
+  SCOPED_TRACE(target + ": " + c.text());
+  if (!test::runs_here(target)) GTEST_SKIP() << "this machine cannot run " << target;
+  const CompiledConv conv(c, target);
+  ConvData data(c);
+  const int64_t tasks = conv.tasks(), middle = tasks / 2 + 1;
+  conv.run(data, std::min(middle, tasks), tasks);
+  for (int64_t t = std::min(middle, tasks) - 1; t >= 0; --t) conv.run(data, t, t + 1);
+  EXPECT_LT(conv_error(c, data), 2e-5);
+}
+
+class Conv : public testing::TestWithParam<const char*> {
+ protected:
+  void check(const ConvCase& c) { cpu::check(c, GetParam()); }
+};
+
+TEST_P(Conv, pointwise) {
+  for (int64_t channels : {1, 3, 8, 16, 24, 48})
+    for (int64_t map : {1, 2, 5, 7, 14, 15}) check(conv_case(channels, map, channels == 24 ? 40 : 32, 1, 1, 0));
+  check(conv_case(64, 28, 64, 1, 1, 0));
+  check(conv_case(16, 56, 24, 1, 1, 0));
+}
+
+TEST_P(Conv, every_output_tail) {
+  for (int64_t channels : {1, 3, 8, 16, 17, 24, 32, 33, 48, 64, 65}) check(conv_case(16, 6, channels, 3, 1, 1));
+}
+
+TEST_P(Conv, three_by_three) {
+  for (int64_t channels : {1, 3, 8, 16, 24, 48})
+    for (int64_t map : {1, 2, 5, 7, 14, 15}) check(conv_case(channels, map, 32, 3, 1, 1));
+  check(conv_case(16, 28, 48, 3, 1, 1));
+  check(conv_case(16, 56, 16, 3, 1, 1));
+}
+
+TEST_P(Conv, large_kernels) {
+  for (int64_t map : {2, 7, 14, 15})
+    for (int64_t kernel : {5, 7}) check(conv_case(8, map, 16, kernel, 1, kernel / 2));
+  check(conv_case(3, 28, 24, 7, 2, 3));
+}
+
+TEST_P(Conv, strides) {
+  for (int64_t stride : {2, 3})
+    for (int64_t kernel : {1, 3, 5})
+      for (int64_t map : {5, 14, 15}) check(conv_case(24, map, 32, kernel, stride, kernel / 2));
+}
+
+TEST_P(Conv, dilation) {
+  for (int64_t map : {5, 14, 15}) {
+    ConvCase c = conv_case(24, map, 32, 3, 1, 2);
+    c.dilation_h = c.dilation_w = 2;
+    check(c);
+    c.stride_w = 2;
+    check(c);
+    c.in_channels = 16;
+    check(c);
+    c.depthwise = true;
+    c.out_channels = c.in_channels;
+    check(c);
+  }
+}
+
+TEST_P(Conv, uneven_pads) {
+  ConvCase c = conv_case(16, 7, 32, 3, 1, 0);
+  c.pad_right = c.pad_bottom = 1;
+  check(c);
+  c.stride_h = c.stride_w = 2;
+  check(c);
+  c.pad_top = 3, c.pad_left = 2, c.pad_bottom = 0, c.pad_right = 4;
+  check(c);
+}
+
+TEST_P(Conv, pads_beyond_the_map) {
+  ConvCase c = conv_case(16, 2, 32, 3, 1, 6);
+  check(c);
+  c.depthwise = true;
+  c.out_channels = 16;
+  check(c);
+  c.depthwise = false;
+  c.plain = true;
+  check(c);
+  c.plain = false;
+  c.symbolic_width = c.symbolic_height = true;
+  check(c);
+}
+
+TEST_P(Conv, one_dimensional) {
+  ConvCase c;
+  c.in_channels = 24, c.height = 1, c.width = 200, c.out_channels = 48, c.kernel_w = 3;
+  c.pad_left = c.pad_right = 1;
+  check(c);
+  c.symbolic_width = true;
+  check(c);
+  c.depthwise = true;
+  c.out_channels = c.in_channels;
+  check(c);
+}
+
+TEST_P(Conv, long_kernels_on_a_signal) {
+  ConvCase c;
+  c.plain = true;
+  c.in_channels = 1, c.height = 1, c.width = 1500, c.out_channels = 130, c.kernel_w = 256, c.stride_w = 128;
+  check(c);
+  c.kernel_w = 128, c.stride_w = 64, c.pad_left = c.pad_right = 70;
+  check(c);
+  c.symbolic_width = true;
+  check(c);
+}
+
+TEST_P(Conv, plain_input) {
+  for (int64_t channels : {1, 3, 4})
+    for (int64_t map : {5, 28, 31}) {
+      ConvCase c = conv_case(channels, map, channels == 4 ? 24 : 64, map == 31 ? 7 : 3, 2, map == 31 ? 3 : 1);
+      c.plain = true;
+      check(c);
+    }
+}
+
+TEST_P(Conv, depthwise) {
+  for (int64_t channels : {1, 8, 16, 24, 48})
+    for (int64_t map : {1, 2, 5, 7, 14, 15})
+      for (int64_t kernel : {3, 5})
+        for (int64_t stride : {1, 2}) {
+          ConvCase c = conv_case(channels, map, channels, kernel, stride, kernel / 2);
+          c.depthwise = true;
+          check(c);
+        }
+  ConvCase c = conv_case(16, 56, 16, 3, 1, 1);
+  c.depthwise = true;
+  check(c);
+}
+
+TEST_P(Conv, symbolic_extents) {
+  for (int form = 0; form < 3; ++form)
+    for (int64_t map : {1, 4, 7, 30})
+      for (int64_t kernel : {1, 3, 5})
+        for (int64_t stride : {1, 2}) {
+          ConvCase c = conv_case(form == 2 ? 3 : 24, map, form == 1 ? 24 : 40, kernel, stride, kernel / 2);
+          c.depthwise = form == 1, c.plain = form == 2;
+          c.symbolic_batch = c.symbolic_height = true;
+          c.batch = 2;
+          check(c);
+          c.symbolic_width = true;
+          check(c);
+        }
+}
+
+TEST_P(Conv, batches) {
+  for (int64_t map : {7, 14}) {
+    ConvCase c = conv_case(48, map, 96, 3, 1, 1);
+    c.batch = 3;
+    check(c);
+    c.symbolic_batch = true;
+    check(c);
+    c.kernel_h = c.kernel_w = 1, c.pad_top = c.pad_left = c.pad_bottom = c.pad_right = 0;
+    check(c);
+  }
+}
+
+TEST_P(Conv, epilogues) {
+  for (ConvEpilogueKind kind :
+       {ConvEpilogueKind::none, ConvEpilogueKind::bias, ConvEpilogueKind::bias_relu, ConvEpilogueKind::residual_relu,
+        ConvEpilogueKind::relu6, ConvEpilogueKind::hardswish, ConvEpilogueKind::sigmoid, ConvEpilogueKind::row_scale}) {
+    ConvCase c = conv_case(16, 7, 48, 1, 1, 0);
+    c.epilogue = kind;
+    c.result_block_offset = 1;
+    check(c);
+    c.symbolic_height = c.symbolic_width = true;
+    check(c);
+    c = conv_case(16, 7, 16, 3, 1, 1);
+    c.epilogue = kind;
+    c.depthwise = true;
+    check(c);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Conv, testing::Values("x86-64-v3", "x86-64-v4"),
+                         [](const auto& each) { return std::string(each.param).substr(7); });
+
+}  // namespace
+}  // namespace gcg::cpu
