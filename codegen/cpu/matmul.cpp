@@ -150,20 +150,22 @@ class MatMulEmitter {
                 llvm::Value* sums) {
     Point point;
     for (size_t i = 0; i < g.batch.size(); ++i) point.axes[matmul_.batch[i].id] = g.batch[i];
-    point.lane_axis = matmul_.n.id;
-    point.lanes = plan_.lanes;
+    const Dim& n = matmul_.n.extent;
+    const int lanes = n.is(1) ? 1 : plan_.lanes;  // the only column may have no stride of its own
+    if (lanes > 1) point.lane_axis = matmul_.n.id;
+    point.lanes = lanes;
     f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](llvm::Value* r) {
       point.axes[matmul_.m.id] = ir_.CreateAdd(row, r);
       llvm::Value* base = f_.element_address(sums, DType::f32, ir_.CreateMul(r, f_.i64(plan_.panel_columns)));
       auto vector = [&](llvm::Value* place, llvm::Value* mask) {
         point.axes[matmul_.n.id] = ir_.CreateAdd(column, place);
-        point.accumulator = f_.load(base, DType::f32, place, plan_.lanes);
+        point.accumulator = f_.load(base, DType::f32, place, lanes);
         point.mask = mask;
         expr_.store(matmul_.result, matmul_.index, matmul_.epilogue, point);
       };
+      if (lanes == 1) return vector(f_.i64(0), nullptr);
       llvm::Value* whole = ir_.CreateAnd(columns, f_.i64(-plan_.lanes));
       whole_vectors(whole, vector);
-      const Dim& n = matmul_.n.extent;
       if (n.is_constant() && n.constant() % plan_.lanes == 0) return;
       f_.if_then(ir_.CreateICmpSLT(whole, columns),
                  [&] { vector(whole, f_.first_lanes(ir_.CreateSub(columns, whole), plan_.lanes)); });

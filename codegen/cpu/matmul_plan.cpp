@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/cpu/microkernel.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -10,11 +11,7 @@ namespace {
 constexpr int64_t default_panel_columns = 48;
 constexpr int64_t line_floats = 16;
 
-/// Registers that hold sums: AVX-512 9x3 + 3 columns + 1 broadcast of 32, AVX2 6x2 + 2 + 1 of 16, NEON 8x3 + 3 + 1 of 32.
-int accumulator_registers(const CpuTarget& target) {
-  return target.isa == Isa::avx512 ? 27 : target.isa == Isa::avx2 ? 12 : 24;
-}
-
+/// Tiles of 9x3, 6x2 and 8x3 vectors.
 int tallest_tile(const CpuTarget& target) { return target.isa == Isa::avx512 ? 9 : target.isa == Isa::avx2 ? 6 : 8; }
 
 std::vector<int> possible_heights(const Dim& m, int tallest) {
@@ -34,7 +31,10 @@ std::vector<int> possible_heights(const Dim& m, int tallest) {
 
 int MatMulPlan::widest(int rows) const {
   for (int vectors = panel_vectors(); vectors > 1; --vectors) {
-    if (panel_vectors() % vectors == 0 && rows * vectors <= accumulators) return vectors;
+    MicroKernel tile;
+    tile.rows = rows;
+    tile.vectors = vectors;
+    if (panel_vectors() % vectors == 0 && tile.registers() <= registers) return vectors;
   }
   return 1;
 }
@@ -54,13 +54,14 @@ std::string MatMulPlan::note() const {
 MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target) {
   MatMulPlan plan;
   plan.lanes = target.lanes(DType::f32);
-  plan.accumulators = accumulator_registers(target);
+  plan.registers = target.vector_registers;
   plan.tallest = tallest_tile(target);
   plan.panel_columns = matmul.packed_columns > 0 ? matmul.packed_columns : default_panel_columns;
   GCG_CHECK(plan.panel_columns % plan.lanes == 0, "matmul panels of ", plan.panel_columns, " columns for vectors of ", plan.lanes);
   if (matmul.packed_columns == 0) {
     plan.source = matmul.b.column_stride.is(1) ? MatMulPlan::Source::in_place : MatMulPlan::Source::copied;
   }
+  if (plan.source == MatMulPlan::Source::in_place && !target.has_avx512()) --plan.registers;  // the mask of a tail
   plan.heights = possible_heights(matmul.m.extent, plan.tallest);
   plan.tiles = ceil_div(matmul.m.extent, plan.tallest);
   plan.panels = ceil_div(matmul.n.extent, plan.panel_columns);

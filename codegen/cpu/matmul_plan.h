@@ -19,7 +19,7 @@ struct MatMulPlan {
   enum class Source : uint8_t { packed, copied, in_place };
 
   int lanes = 16;             // f32 of one vector
-  int accumulators = 27;      // registers a tile may use for its sums
+  int registers = 32;         // vector registers a tile may use
   int64_t panel_columns = 48;
   Source source = Source::packed;
   int tallest = 9;            // rows of a row tile, at most

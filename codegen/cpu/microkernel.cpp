@@ -42,11 +42,11 @@ class TileEmitter {
     llvm::Value* start = b_.getInt64(0);
     if (m_.sets() > 1) {
       llvm::Value* whole = b_.CreateAnd(f_.getArg(kK), b_.getInt64(-static_cast<int64_t>(m_.sets())));
-      accumulators = k_loop(start, whole, std::move(accumulators), m_.sets());
+      accumulators = k_loop(start, whole, std::move(accumulators), m_.sets(), true);
       start = whole;
       fold_sets(accumulators);
     }
-    accumulators = k_loop(start, f_.getArg(kK), std::move(accumulators), 1);
+    accumulators = k_loop(start, f_.getArg(kK), std::move(accumulators), 1, m_.sets() == 1);
     for (size_t i = 0; i < tile_size(); ++i) b_.CreateAlignedStore(accumulators[i], c_place(i), c_alignment());
     b_.CreateRetVoid();
   }
@@ -84,7 +84,7 @@ class TileEmitter {
   }
 
   /// for (k = start; k < end; k += steps) one k step into each accumulator set. Requires (end - start) % steps == 0.
-  Values k_loop(llvm::Value* start, llvm::Value* end, Values initial, int steps) {
+  Values k_loop(llvm::Value* start, llvm::Value* end, Values initial, int steps, bool fetch) {
     llvm::BasicBlock* before = b_.GetInsertBlock();
     llvm::BasicBlock* head = block("k");
     llvm::BasicBlock* done = block("k.done");
@@ -100,7 +100,7 @@ class TileEmitter {
       accumulators.push_back(phi);
     }
     Values phis = accumulators;
-    if (m_.prefetch_lines != 0) prefetch(k, steps);
+    if (fetch && m_.prefetch_lines != 0) prefetch(k, steps);
     for (int step = 0; step < steps; ++step) {
       k_step(b_.CreateAdd(k, b_.getInt64(static_cast<uint64_t>(step))), accumulators,
              static_cast<size_t>(step * m_.rows * m_.vectors));

@@ -27,6 +27,8 @@ struct MicroKernel {
 
   /// Independent accumulator sets over k: a tile of few accumulators would otherwise wait for the latency of its FMAs.
   int sets() const { return rows * vectors >= 8 ? 1 : rows * vectors >= 4 ? 2 : 4; }
+  /// Vector registers in use: the sums, one k step's columns (operands in memory if used once) and one broadcast.
+  int registers() const { return sets() * rows * vectors + (rows > 1 ? vectors : 0) + 1; }
 };
 
 /// Where the operands of one call lie; in a MicroKernel with constant strides the stride arguments are ignored.

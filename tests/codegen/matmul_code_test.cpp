@@ -1,0 +1,112 @@
+// What the machine code of matrix products must look like: the k loops hold their sums in registers.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "codegen/cpu/compile_kernel.h"
+
+namespace gcg::test {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+struct LoopRange {
+  size_t begin = 0, end = 0;  // lines
+  bool contains(const LoopRange& other) const { return begin <= other.begin && other.end <= end; }
+};
+
+int count(const Lines& lines, const LoopRange& range, const std::string& text) {
+  int found = 0;
+  for (size_t i = range.begin; i < range.end; ++i) found += lines[i].find(text) != std::string::npos;
+  return found;
+}
+
+/// The loops that multiply and have no other such loop inside: from a label to the last jump back to it.
+std::vector<LoopRange> multiplying_loops(const Lines& lines) {
+  const std::regex label("^(\\.L\\w+):"), jump("^\\s+j\\w+\\s+(\\.L\\w+)");
+  std::map<std::string, size_t> labels;
+  std::map<size_t, size_t> ends;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::smatch match;
+    if (std::regex_search(lines[i], match, label)) labels[match[1]] = i;
+    else if (std::regex_search(lines[i], match, jump) && labels.count(match[1]) != 0) ends[labels[match[1]]] = i + 1;
+  }
+  std::vector<LoopRange> all, inner;
+  for (const auto& [begin, end] : ends) {
+    if (count(lines, {begin, end}, "vfmadd") > 0) all.push_back({begin, end});
+  }
+  for (const LoopRange& loop : all) {
+    bool innermost = true;
+    for (const LoopRange& other : all) innermost &= other.begin == loop.begin || !loop.contains(other);
+    if (innermost) inner.push_back(loop);
+  }
+  return inner;
+}
+
+Lines assembly(const Kernel& kernel, const std::string& target) {
+  std::istringstream text(cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target(target))));
+  Lines lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+Kernel product(const Dim& m, const Dim& n, const Dim& k, bool packed, bool transposed = false) {
+  MatMulKernel body;
+  body.m = Axis{0, m};
+  body.n = Axis{1, n};
+  body.k = Axis{2, k};
+  body.a = {0, 0, {}, k, 1};
+  body.b = packed ? MatrixView{1, 0, {}, 0, 0} : transposed ? MatrixView{1, 0, {}, 1, k} : MatrixView{1, 0, {}, n, 1};
+  body.packed_columns = packed ? 48 : 0;
+  body.epilogue = accumulator(DType::f32) + load(2, DType::f32, {axis_ref(body.n)});
+  body.result = 3;
+  body.index = {axis_ref(body.m), axis_ref(body.n)};
+  const Dim b = packed ? ceil_div(n, 48) * 48 * k : n * k;
+  return {"matmul", {}, {{DType::f32, {m, k}, false}, {DType::f32, {b}, false}, {DType::f32, {n}, false},
+                         {DType::f32, {m, n}, true}}, body};
+}
+
+/// Checks all multiplying loops of the kernel; `sums` are the FMAs of one k step in each of them, in any order.
+void expect_register_loops(const Kernel& kernel, const std::string& target, std::multiset<int> sums) {
+  const Lines lines = assembly(kernel, target);
+  std::multiset<int> found;
+  for (const LoopRange& loop : multiplying_loops(lines)) {
+    found.insert(count(lines, loop, "vfmadd"));
+    EXPECT_EQ(count(lines, loop, "%rsp"), 0) << target << ": a k loop uses the stack, line " << loop.begin;
+  }
+  if (!sums.empty()) {
+    EXPECT_EQ(found, sums) << target;
+  } else {
+    EXPECT_FALSE(found.empty());
+  }
+}
+
+TEST(MatMulCode, ConstantShapesKeepSumsInRegisters) {
+  for (int64_t k : {64, 768, 3072}) {
+    expect_register_loops(product(128, 768, k, true), "x86-64-v4", {8 * 3, 9 * 3});
+    expect_register_loops(product(128, 768, k, true), "x86-64-v3", {5 * 2, 6 * 2});
+  }
+  expect_register_loops(product(197, 197, 64, false, true), "x86-64-v4", {9 * 3, 9 * 1, 8 * 3, 8 * 1});
+  expect_register_loops(product(197, 64, 197, false), "x86-64-v4", {9 * 3, 9 * 1, 8 * 3, 8 * 1});
+}
+
+TEST(MatMulCode, OneRowHidesLatencyBehindSeveralSetsOfSums) {
+  expect_register_loops(product(1, 768, 768, true), "x86-64-v4", {1 * 3, 4 * 3});
+  expect_register_loops(product(1, 768, 768, true), "x86-64-v3", {1 * 6, 2 * 6});
+}
+
+TEST(MatMulCode, SymbolicShapesKeepSumsInRegisters) {
+  const Dim m = Dim::symbol("m"), n = Dim::symbol("n"), k = Dim::symbol("k");
+  for (const char* target : {"x86-64-v3", "x86-64-v4"}) {
+    expect_register_loops(product(m, 768, 768, true), target, {});
+    expect_register_loops(product(m, n, 64, false, true), target, {});
+    expect_register_loops(product(m, 64, k, false), target, {});
+    expect_register_loops(product(m, n, k, false), target, {});
+  }
+}
+
+}  // namespace
+}  // namespace gcg::test
