@@ -32,11 +32,18 @@ class Collector {
       throw;
     } catch (const std::bad_variant_access&) {
       reject(graph.node(id), "an attribute of it has the wrong type");
+    } catch (const NodeError& error) {
+      reject_inside(graph, id, error.node().why);
     } catch (const CompileError& error) {
-      const size_t before = rows_.size();
-      for (const auto& body : graph.node(id).bodies) run(*body);  // names the node inside, and further ones
-      if (rows_.size() == before) reject(graph.node(id), error.what());
+      reject_inside(graph, id, error.what());
     }
+  }
+
+  /// A failure in a body is reported for the node inside, with those that come after it there.
+  void reject_inside(Graph& graph, NodeId id, const std::string& why) {
+    const size_t before = rows_.size();
+    for (const auto& body : graph.node(id).bodies) run(*body);
+    if (rows_.size() == before) reject(graph.node(id), why);
   }
 
   static void check_sizes(const Graph& graph, const Node& node) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "compiler/ops/op_def.h"
-#include "compiler/support/error.h"
+#include "compiler/support/unsupported.h"
 
 namespace gcg {
 namespace {
@@ -131,7 +131,8 @@ void InferContext::fail(const std::string& message) const {
   std::string inputs;
   for (ValueId in : node_->inputs)
     inputs += (inputs.empty() ? "" : ", ") + (in.valid() ? describe(graph_->value(in)) : std::string("none"));
-  gcg::fail(node_->op->name, " '", node_->name, "': ", message, "; inputs ", inputs.empty() ? "none" : inputs);
+  throw NodeError({node_->name, node_->op->name, node_->op->domain, 0,
+                   concat(message, "; inputs ", inputs.empty() ? "none" : inputs)});
 }
 
 }  // namespace gcg

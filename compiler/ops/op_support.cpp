@@ -1,9 +1,11 @@
 #include "compiler/ops/op_support.h"
 
+#include "compiler/support/unsupported.h"
+
 namespace gcg {
 
 void fail_node(const Node& node, const std::string& message) {
-  fail(node.op ? node.op->name : "node", " '", node.name, "': ", message);
+  throw NodeError({node.name, node.op ? node.op->name : "node", node.op ? node.op->domain : "", 0, message});
 }
 
 std::optional<std::vector<int64_t>> known_ints(const Value& value) {

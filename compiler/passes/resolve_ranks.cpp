@@ -32,7 +32,7 @@ class Resolver {
  public:
   explicit Resolver(Graph& outermost) : outermost_(outermost) {}
 
-  /// Resolves `graph`, whose inputs are typed. Throws CompileError where it is ill-typed.
+  /// Resolves `graph`, whose inputs are typed. Throws NodeError where it is ill-typed.
   bool resolve(Graph& graph) {
     bool changed = false;
     for (bool again = true; again; changed |= again)
@@ -108,7 +108,7 @@ class Resolver {
   NodeId move_into(Graph& graph, NodeId id, const std::vector<NodeId>& rest) {
     copies_ += 2 * static_cast<int64_t>(rest.size());
     if (copies_ > kMostCopies)
-      fail("If '", graph.node(id).name, "': too many values of the model have a rank that depends on data");
+      throw NodeError({graph.node(id).name, "If", "", 0, "too many ranks of the model depend on data"});
     const std::vector<ValueId> outside = read_from_outside(graph, id, rest);
     const std::vector<ValueId> outputs = outputs_of(graph, id, rest);
     Node& node = graph.node(id);
@@ -156,19 +156,17 @@ class Resolver {
 
   /// Infers and resolves both branches. One that is ill-typed becomes gart.Fail.
   void type_branches(Graph& graph, NodeId id) {
-    std::string errors[2];
+    std::optional<UnsupportedNode> errors[2];
     for (size_t i = 0; i < 2; ++i) {
       try {
         type_branch(graph, id, *graph.node(id).bodies[i]);
-      } catch (const InternalError&) {
-        throw;
-      } catch (const CompileError& error) {
-        errors[i] = error.what();
+      } catch (const NodeError& error) {
+        errors[i] = error.node();
       }
     }
-    if (!errors[0].empty() && !errors[1].empty()) fail(errors[0]);
+    if (errors[0] && errors[1]) throw NodeError(*errors[0]);
     for (size_t i = 0; i < 2; ++i)
-      if (!errors[i].empty()) *graph.node(id).bodies[i] = failing_body(graph, id, i, errors[i]);
+      if (errors[i]) *graph.node(id).bodies[i] = failing_body(graph, id, i, *errors[i]);
   }
 
   void type_branch(Graph& graph, NodeId id, Graph& body) {
@@ -181,7 +179,7 @@ class Resolver {
   }
 
   /// A body with the inputs of body `i` that fails with `message`; its outputs are typed like the other body's.
-  static Graph failing_body(const Graph& graph, NodeId id, size_t i, const std::string& message) {
+  static Graph failing_body(const Graph& graph, NodeId id, size_t i, const UnsupportedNode& error) {
     const Graph& other = *graph.node(id).bodies[1 - i];
     const Graph& ill_typed = *graph.node(id).bodies[i];
     Graph body;
@@ -194,13 +192,16 @@ class Resolver {
     std::vector<std::string> extents;
     for (ValueId v : other.outputs) {
       dtypes.push_back(static_cast<int64_t>(other.value(v).dtype));
-      if (!other.value(v).shape) fail("If '", graph.node(id).name, "': ", message);
+      if (!other.value(v).shape) throw NodeError(error);
       ranks.push_back(static_cast<int64_t>(other.value(v).shape->size()));
       for (const Dim& extent : *other.value(v).shape) extents.push_back(extent.str());
     }
     const NodeId failure =
         body.add_node(op("Fail", "gart"), graph.node(id).name, body.inputs, static_cast<int>(other.outputs.size()),
-                      {{"message", message}, {"dtypes", dtypes}, {"ranks", ranks}, {"extents", extents}});
+                      {{"message", std::string(NodeError(error).what())},
+                       {"dtypes", dtypes},
+                       {"ranks", ranks},
+                       {"extents", extents}});
     body.outputs = body.node(failure).outputs;
     return body;
   }
@@ -236,9 +237,14 @@ void collect_unknown(const Graph& graph, std::vector<UnsupportedNode>& rows) {
 }  // namespace
 
 bool resolve_ranks(Graph& graph) {
-  const bool changed = Resolver(graph).resolve(graph);
+  bool changed = false;
   std::vector<UnsupportedNode> rows;
-  collect_unknown(graph, rows);
+  try {
+    changed = Resolver(graph).resolve(graph);
+    collect_unknown(graph, rows);
+  } catch (const NodeError& error) {
+    rows.push_back(error.node());
+  }
   if (!rows.empty()) throw UnsupportedModel(std::move(rows));
   return changed;
 }

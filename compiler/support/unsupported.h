@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/support/error.h"
@@ -16,6 +17,17 @@ struct UnsupportedNode {
   std::string domain;   // "" is ai.onnx
   int64_t version = 0;  // of the opset that the model imports for the domain; 0: none, or not known any more
   std::string why;
+};
+
+/// Why one node cannot be compiled; what() is "Softmax 'name': why".
+class NodeError : public CompileError {
+ public:
+  explicit NodeError(UnsupportedNode node)
+      : CompileError(concat(node.op, " '", node.name, "': ", node.why)), node_(std::move(node)) {}
+  const UnsupportedNode& node() const { return node_; }
+
+ private:
+  UnsupportedNode node_;
 };
 
 /// Everything of a model that is not supported; what() is the whole table, one line per row.
