@@ -10,7 +10,9 @@ namespace gcg::cpu {
 
 class Evaluation {
  public:
-  Evaluation(FunctionBuilder& f, const Point& point) : f_(f), ir_(f.ir()), axes_(point.axes), point_(point) {}
+  Evaluation(FunctionBuilder& f, const Point& point) : f_(f), ir_(f.ir()), axes_(point.axes), point_(point) {
+    root_.values.insert(point.known.begin(), point.known.end());
+  }
 
   /// A vector of point.lanes if the value differs between lanes, else a scalar.
   llvm::Value* value(const Expr& e);

@@ -18,6 +18,7 @@ struct Point {
   llvm::Value* mask = nullptr;         // active lanes (<lanes x i1>, or i1); null: all. Inactive lanes touch no memory
   llvm::Value* accumulator = nullptr;  // of an epilogue, scalar or vector
   std::map<int, llvm::Value*> locals;  // results of reduce stages, scalars
+  std::map<const ExprNode*, llvm::Value*> known;  // sub-expressions that have been evaluated already
 };
 
 /// Evaluates expressions over the operands of the kernel that `f` builds. Sub-expressions met twice within one call of

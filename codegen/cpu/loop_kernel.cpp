@@ -6,6 +6,7 @@
 #include "codegen/cpu/emit.h"
 #include "codegen/cpu/expr_emitter.h"
 #include "codegen/cpu/loop_plan.h"
+#include "codegen/cpu/transpose.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -20,6 +21,11 @@ struct Segment {
   bool masked = false;
   Value* begin = nullptr;
   Value* end = nullptr;
+};
+
+struct Range {
+  Value* begin;
+  Value* end;
 };
 
 class LoopKernelEmitter {
@@ -82,15 +88,61 @@ class LoopKernelEmitter {
       });
       return;
     }
-    if (plan.lane.id < 0) {
-      exprs_.store(stage.operand, stage.index, stage.value, point_);
-      return;
-    }
-    for (const Segment& segment : segments(plan))
+    if (plan.lane.id < 0) return exprs_.store(stage.operand, stage.index, stage.value, point_);
+    if (!plan.transposed.empty()) return emit_tile_rows(plan);
+    const Range row = row_range(plan);
+    emit_row(plan, row.begin, row.end);
+  }
+
+  void emit_row(const StagePlan& plan, Value* begin, Value* end) {
+    const Stage& stage = plan.stage;
+    for (const Segment& segment : segments(plan, begin, end))
       run(segment, {}, [&](Value* i, Value* mask, const Values&) {
-        exprs_.store(stage.operand, stage.index, stage.value, lane_point(plan, segment, i, mask));
+        exprs_.store(stage.operand, stage.index, stage.value, lane_point(plan, segment.lanes, i, mask));
         return Values{};
       });
+  }
+
+  /// The rows of one block: tiles as far as whole ones go, then rows of what is left.
+  void emit_tile_rows(const StagePlan& plan) {
+    Value* tile = f_.i64(plan.native);
+    Value* first = ir_.CreateMul(point_.axes.at(plan_.block.id), tile);
+    Value* end = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateAdd(first, tile), f_.dim(plan.tile_row.extent));
+    Value* whole_rows = ir_.CreateICmpEQ(ir_.CreateSub(end, first), tile);
+    Value* columns = f_.dim(plan.lane.extent);
+    Value* whole_columns = ir_.CreateAnd(columns, f_.i64(-int64_t{plan.native}));
+    Value* tiled = ir_.CreateSelect(whole_rows, whole_columns, f_.i64(0));
+    f_.for_loop(f_.i64(0), tiled, tile, [&](Value* column) { emit_tile(plan, first, column); });
+    if (plan.lane.extent.is_constant() && plan.tile_row.extent.is_constant() &&
+        plan.lane.extent.constant() % plan.native == 0 && plan.tile_row.extent.constant() % plan.native == 0)
+      return;
+    f_.for_loop(first, end, f_.i64(1), [&](Value* row) {
+      point_.axes[plan.tile_row.id] = row;
+      emit_row(plan, tiled, columns);
+    });
+  }
+
+  void emit_tile(const StagePlan& plan, Value* row, Value* column) {
+    std::vector<std::map<const ExprNode*, Value*>> known(static_cast<size_t>(plan.native));
+    for (const Expr& load : plan.transposed) {
+      Values vectors;
+      for (int j = 0; j < plan.native; ++j) {
+        Point p = point_;
+        p.lane_axis = plan.tile_row.id;
+        p.lanes = plan.native;
+        p.axes[plan.tile_row.id] = row;
+        p.axes[plan.lane.id] = ir_.CreateAdd(column, f_.i64(j));
+        vectors.push_back(exprs_.evaluate(load, p));
+      }
+      vectors = emit_transpose(f_, vectors);
+      for (size_t k = 0; k < vectors.size(); ++k) known[k][load.get()] = vectors[k];
+    }
+    for (int k = 0; k < plan.native; ++k) {
+      Point p = lane_point(plan, plan.native, column, nullptr);
+      p.axes[plan.tile_row.id] = ir_.CreateAdd(row, f_.i64(k));
+      p.known = known[static_cast<size_t>(k)];
+      exprs_.store(plan.stage.operand, plan.stage.index, plan.stage.value, p);
+    }
   }
 
   /// Accumulators of the widths that the row's segments use, widest first, live across the whole nest.
@@ -99,7 +151,7 @@ class LoopKernelEmitter {
     const DType dtype = stage.value->dtype;
     Value* identity = emit_constant(f_, *reduce_identity(stage.reduce, dtype));
     std::vector<int> widths;
-    for (const Segment& s : plan.lane.id < 0 ? std::vector<Segment>{Segment{}} : segments(plan))
+    for (const Segment& s : plan.lane.id < 0 ? std::vector<Segment>{Segment{}} : row_segments(plan))
       if (std::find(widths.begin(), widths.end(), s.lanes) == widths.end()) widths.push_back(s.lanes);
     Values accumulators;
     for (int width : widths) accumulators.push_back(f_.splat(identity, width));
@@ -132,10 +184,10 @@ class LoopKernelEmitter {
       current[0] = emit_combine(f_, stage.reduce, dtype, current[0], exprs_.evaluate(stage.value, point_));
       return current;
     }
-    for (const Segment& segment : segments(plan)) {
+    for (const Segment& segment : row_segments(plan)) {
       const auto slot = static_cast<size_t>(std::find(widths.begin(), widths.end(), segment.lanes) - widths.begin());
       current[slot] = run(segment, {current[slot]}, [&](Value* i, Value* mask, const Values& carried) {
-        Value* v = f_.splat(exprs_.evaluate(stage.value, lane_point(plan, segment, i, mask)), segment.lanes);
+        Value* v = f_.splat(exprs_.evaluate(stage.value, lane_point(plan, segment.lanes, i, mask)), segment.lanes);
         Value* sum = emit_combine(f_, stage.reduce, dtype, carried[0], v);
         return Values{mask == nullptr ? sum : ir_.CreateSelect(mask, sum, carried[0])};
       })[0];
@@ -143,23 +195,30 @@ class LoopKernelEmitter {
     return current;
   }
 
-  Point lane_point(const StagePlan& plan, const Segment& segment, Value* i, Value* mask) {
+  Point lane_point(const StagePlan& plan, int lanes, Value* i, Value* mask) {
     Point p = point_;
     p.axes[plan.lane.id] = i;
     p.lane_axis = plan.lane.id;
-    p.lanes = segment.lanes;
+    p.lanes = lanes;
     p.mask = mask;
     return p;
   }
 
-  /// The row of the vector axis: wide steps, steps of one register, then the rest masked or one by one.
-  std::vector<Segment> segments(const StagePlan& plan) {
-    Value* begin = f_.i64(0);
+  /// The part of the vector axis that one point covers.
+  Range row_range(const StagePlan& plan) {
     Value* end = f_.dim(plan.lane.extent);
-    if (plan_.row_block > 0) {
-      begin = ir_.CreateMul(point_.axes.at(plan_.block.id), f_.i64(plan_.row_block));
-      end = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateAdd(begin, f_.i64(plan_.row_block)), end);
-    }
+    if (plan_.row_block == 0) return {f_.i64(0), end};
+    Value* begin = ir_.CreateMul(point_.axes.at(plan_.block.id), f_.i64(plan_.row_block));
+    return {begin, ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateAdd(begin, f_.i64(plan_.row_block)), end)};
+  }
+
+  std::vector<Segment> row_segments(const StagePlan& plan) {
+    const Range row = row_range(plan);
+    return segments(plan, row.begin, row.end);
+  }
+
+  /// A range of the vector axis: wide steps, steps of one register, then the rest masked or one by one.
+  std::vector<Segment> segments(const StagePlan& plan, Value* begin, Value* end) {
     std::vector<Segment> result;
     auto add = [&](int lanes) {
       Value* length = ir_.CreateSub(end, begin);
@@ -196,7 +255,7 @@ std::string describe(const LoopPlan& plan) {
   std::string text = concat("points ", plan.points.str());
   for (const StagePlan& stage : plan.stages)
     text += concat(stage.stage.kind == Stage::Kind::store ? ", store " : ", reduce ",
-                   stage.lane.id < 0 ? "1" : stage.lane.extent.str(), " by ", stage.wide);
+                   stage.lane.id < 0 ? "1" : stage.lane.extent.str(), " by ", stage.wide, stage.transposed.empty() ? "" : " in transposed tiles");
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include "codegen/cpu/imports.h"
 #include "codegen/cpu/lane_analysis.h"
@@ -16,32 +17,42 @@ namespace {
 constexpr int64_t kTaskWork = 16384;
 constexpr int64_t kRowBlock = 16384;  // elements
 
-/// Cost of one evaluation, in units of one cheap element. Reductions multiply by their extents.
-Dim work(const Expr& e) {
-  if (e->kind == ExprKind::reduce) {
-    Dim extent(1);
-    for (const Axis& a : e->reduce_axes) extent = extent * a.extent;
-    return extent * work(e->args[0]);
-  }
-  Dim sum(0);
-  if (e->kind == ExprKind::unary && is_float(e->dtype)) {
-    if (!import_of(e->unary, e->dtype).empty()) sum = sum + Dim(32);
-    else if (e->unary >= UnaryOp::exp && e->unary <= UnaryOp::sigmoid) sum = sum + Dim(4);
-  }
-  if (e->kind == ExprKind::binary && !import_of(e->binary, e->dtype).empty()) sum = sum + Dim(32);
-  for (const Expr& a : e->args) {
-    const Dim below = work(a);
-    sum = sum + (below - Dim(1));
-  }
-  return max(sum, Dim(0)) + Dim(1);
+/// Cost of computing one node from its arguments, in units of one cheap element.
+int64_t own_work(const ExprNode& e) {
+  if (e.kind == ExprKind::binary) return import_of(e.binary, e.dtype).empty() ? 0 : 32;
+  if (e.kind != ExprKind::unary || !is_float(e.dtype)) return 0;
+  if (!import_of(e.unary, e.dtype).empty()) return 32;
+  return e.unary >= UnaryOp::exp && e.unary <= UnaryOp::sigmoid ? 4 : 0;
 }
 
+/// Cost of one evaluation, at least one cheap element. Reductions multiply what they contain by their extents.
+Dim work(const Expr& root) {
+  Dim sum(1);
+  std::set<const ExprNode*> seen;
+  std::function<void(const Expr&)> add = [&](const Expr& e) {
+    if (!seen.insert(e.get()).second) return;
+    if (e->kind == ExprKind::reduce) {
+      Dim extent(1);
+      for (const Axis& a : e->reduce_axes) extent = extent * a.extent;
+      sum = sum + extent * work(e->args[0]);
+      return;
+    }
+    sum = sum + Dim(own_work(*e));
+    for (const Expr& a : e->args) add(a);
+  };
+  add(root);
+  return sum;
+}
+
+/// Bytes of the widest element that vectors of the stage hold. Arithmetic on indices does not count.
 int64_t lane_bytes(const Stage& stage) {
   int64_t bytes = 1;
+  std::set<const ExprNode*> seen;
   std::function<void(const Expr&)> see = [&](const Expr& e) {
+    if (!seen.insert(e.get()).second) return;
     if (e->dtype != DType::boolean || e->kind == ExprKind::load) bytes = std::max(bytes, size_of(e->dtype));
-    if (e->kind == ExprKind::load) return;  // index arithmetic does not decide the width
-    if (e->kind == ExprKind::select) {      // nor does the arithmetic of a condition on indices
+    if (e->kind == ExprKind::load) return;
+    if (e->kind == ExprKind::select) {
       see(e->args[1]);
       see(e->args[2]);
       if (is_data(e->args[0])) see(e->args[0]);
@@ -131,6 +142,44 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
   return plan;
 }
 
+/// Finds the axis `row` of `axes` along which every load is contiguous that is strided along the vector axis.
+void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axes, const std::vector<Operand>& operands) {
+  constexpr int kLargestBody = 24;  // it is emitted once per row of a tile
+  const int64_t bytes = lane_bytes(plan.stage);
+  const bool lanes_fit = (bytes == 4 || bytes == 8) && plan.native == target.vector_bytes / bytes;
+  if (plan.lane.id < 0 || !lanes_fit || count_nodes(plan.stage.value) > kLargestBody) return;
+  auto long_enough = [&](const Axis& a) { return !a.extent.is_constant() || a.extent.constant() >= plan.native; };
+  auto stride = [&](const Expr& e, const Axis& a) {
+    return address_stride(operands[static_cast<size_t>(e->operand)], e->args, a.id);
+  };
+  const auto store_stride = address_stride(operands[static_cast<size_t>(plan.stage.operand)], plan.stage.index, plan.lane.id);
+  if (!store_stride || !store_stride->is(1) || !long_enough(plan.lane)) return;
+  std::vector<Expr> strided;
+  bool simple = true;
+  rewrite(plan.stage.value, [&](const Expr& e) -> Expr {
+    if (e->kind == ExprKind::reduce) simple = false;
+    if (e->kind != ExprKind::load) return nullptr;
+    const auto s = stride(e, plan.lane);
+    if (s && (s->is(0) || s->is(1))) return e;
+    simple = simple && s && !e->guarded && size_of(e->dtype) == bytes;
+    strided.push_back(e);
+    return e;
+  });
+  if (!simple || strided.empty()) return;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    if (!long_enough(axes[k])) continue;
+    const bool contiguous = std::all_of(strided.begin(), strided.end(), [&](const Expr& e) {
+      const auto s = stride(e, axes[k]);
+      return s && s->is(1);
+    });
+    if (!contiguous) continue;
+    plan.transposed = strided;
+    plan.tile_row = axes[k];
+    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(k));
+    return;
+  }
+}
+
 int fresh_axis_id(const LoopKernel& loop) {
   int highest = 0;
   auto see = [&](const std::vector<Axis>& axes) {
@@ -155,14 +204,21 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   Stage stage = loop.stages[0];
   std::vector<Axis> axes = loop.outer;
   axes.insert(axes.end(), stage.axes.begin(), stage.axes.end());
+  int next_id = fresh_axis_id(loop);
+  axes = split_axes(stage, axes, next_id);
+  flatten_accesses(stage, kernel.operands);
   axes = merge_axes(stage, std::move(axes));
   StagePlan stage_plan = plan_stage(target, std::move(stage), std::move(axes), kernel.operands);
+  plan_tiles(target, stage_plan, stage_plan.loops, kernel.operands);
   plan.outer = std::move(stage_plan.loops);
   stage_plan.loops.clear();
   const Axis& lane = stage_plan.lane;
-  if (lane.id >= 0 && !(lane.extent.is_constant() && lane.extent.constant() <= 2 * kRowBlock)) {
+  if (!stage_plan.transposed.empty()) {
+    plan.block = {next_id, ceil_div(stage_plan.tile_row.extent, Dim(stage_plan.native))};
+    plan.outer.push_back(plan.block);
+  } else if (lane.id >= 0 && !(lane.extent.is_constant() && lane.extent.constant() <= 2 * kRowBlock)) {
     plan.row_block = kRowBlock;
-    plan.block = {fresh_axis_id(loop), ceil_div(lane.extent, Dim(kRowBlock))};
+    plan.block = {next_id, ceil_div(lane.extent, Dim(kRowBlock))};
     plan.outer.push_back(plan.block);
   }
   plan.stages.push_back(std::move(stage_plan));
@@ -170,9 +226,7 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
 
 }  // namespace
 
-LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKernel& original) {
-  LoopKernel loop = original;
-  for (Stage& stage : loop.stages) flatten_accesses(stage, kernel.operands);
+LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop) {
   LoopPlan plan;
   auto note_units = [&](const std::vector<Axis>& axes) {
     for (const Axis& a : axes)
@@ -185,13 +239,15 @@ LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKer
   } else {
     plan.outer = loop.outer;
     std::erase_if(plan.outer, [](const Axis& a) { return a.extent.is(1); });
-    for (Stage& stage : loop.stages) {
+    for (Stage stage : loop.stages) {
+      flatten_accesses(stage, kernel.operands);
       std::vector<Axis> axes = merge_axes(stage, stage.axes);
       plan.stages.push_back(plan_stage(target, stage, std::move(axes), kernel.operands));
     }
   }
-  Dim point_work(0);
+  Dim point_work(0);  // of one point of the outer axes
   for (const StagePlan& stage : plan.stages) point_work = point_work + stage_work(stage);
+  if (!plan.stages[0].transposed.empty()) point_work = point_work * Dim(plan.stages[0].native);
   if (plan.row_block > 0) point_work = work(plan.stages[0].stage.value) * Dim(plan.row_block);
   for (const Axis& a : plan.outer) plan.points = plan.points * a.extent;
   plan.points_per_task = max(Dim(1), floor_div(Dim(kTaskWork), max(Dim(1), point_work)));

@@ -16,6 +16,10 @@ struct StagePlan {
   int native = 1;           // lanes of one vector register for its element types
   int wide = 1;             // lanes of the main loop: native times the unrolling
   bool maskable = true;     // the target has masked accesses for all of its element types
+  /// Loads that are contiguous along `tile_row`, not along `lane`: read by square tiles of `native` x `native` elements
+  /// and transposed in registers. Empty: no tiles, and `tile_row` is none.
+  std::vector<Expr> transposed;
+  Axis tile_row;
 };
 
 struct LoopPlan {
@@ -25,7 +29,7 @@ struct LoopPlan {
   /// The lane axis of the only stage is cut into blocks of this many elements, the innermost coordinate of a point is
   /// the block; 0: not cut.
   int64_t row_block = 0;
-  Axis block;               // the block coordinate, last of `outer`
+  Axis block;               // the block coordinate, last of `outer`; of `native` tile rows if there are tiles
   Dim points = 1;
   Dim points_per_task = 1;
 };

@@ -59,6 +59,35 @@ TEST(LoopKernel, TransposesWithTheBetterVectorAxis) {
   expect_matches(to_channels_last, random_operands(to_channels_last, {}));
 }
 
+TEST(LoopKernel, TransposesByTiles) {
+  // Rows and columns below, at and above whole tiles; 4- and 8-byte elements; another operand beside the transposed one.
+  for (DType dtype : {DType::f32, DType::i64})
+    for (int64_t rows : {16, 33, 40})
+      for (int64_t columns : {16, 35, 64}) {
+        const Kernel kernel = map_kernel("tiles", {{dtype, {2, columns, rows}}, {dtype, {columns}}, {dtype, {2, rows, columns}}}, 2,
+                                         [&](const auto& i) { return load(0, dtype, {i[0], i[2], i[1]}) + load(1, dtype, {i[2]}); });
+        expect_matches(kernel, random_operands(kernel, {}));
+      }
+  const Dim m = Dim::symbol("m"), n = Dim::symbol("n");
+  const Kernel symbolic = map_kernel("tiles", {{DType::f32, {n, m}}, {DType::f32, {m, n}}}, 1,
+                                     [&](const auto& i) { return load(0, DType::f32, {i[1], i[0]}); });
+  for (int64_t rows : {0, 1, 31, 48})
+    for (int64_t columns : {0, 7, 64}) {
+      const SymbolValues symbols{{"m", rows}, {"n", columns}};
+      expect_matches(symbolic, random_operands(symbolic, symbols), symbols);
+    }
+}
+
+TEST(LoopKernel, UnblocksChannels) {
+  // [2, 3, 49, 16] channel blocks to [2, channels, 49]; 40 channels are no whole number of blocks.
+  for (int64_t channels : {48, 40}) {
+    const Kernel kernel = map_kernel("unblock", {{DType::f32, {2, 3, 49, 16}}, {DType::f32, {2, channels, 49}}}, 2, [](const auto& i) {
+      return load(0, DType::f32, {i[0], binary(BinaryOp::floor_div, i[1], index(16)), i[2], binary(BinaryOp::mod, i[1], index(16))});
+    });
+    expect_matches(kernel, random_operands(kernel, {}));
+  }
+}
+
 TEST(LoopKernel, SlicesWithSteps) {
   const Kernel kernel = map_kernel("slice", {{DType::f32, {10, 101}}, {DType::f32, {10, 33}}}, 1, [](const auto& i) {
     return load(0, DType::f32, {index(9) - i[0], index(1) + i[1] * index(3)});
