@@ -26,9 +26,9 @@ class ConvEmitter {
 
   KernelEmission emit() {
     f_.for_loop(f_.task_begin(), f_.task_end(), f_.i64(1), [&](Value* task) { emit_task(task); });
-    const int64_t vectors = plan_.vectors;
+    const int64_t vectors = plan_.vectors, rows = plan_.row_tiles.empty() ? 1 : plan_.row_tiles[0].tile.positions;
     return {plan_.tasks, 0,
-            concat(plan_.tile_pixels, "x", vectors,
+            concat(rows > 1 ? concat(rows, "x") : "", plan_.tile_pixels, "x", vectors,
                    conv_.depthwise     ? " depthwise"
                    : conv_.input_plain ? " plain"
                                        : "",
@@ -74,7 +74,7 @@ class ConvEmitter {
     work.image = plan_.groups_outer ? take(rest, conv_.batch) : rest;
     if (plan_.groups_outer) work.group = rest;
     work.rows.begin = mul(row_block, plan_.rows_per_task);
-    work.rows.end = min(add(work.rows.begin, f_.i64(plan_.rows_per_task)), f_.dim(plan_.rows));
+    work.rows.end = min(add(work.rows.begin, f_.i64(plan_.rows_per_task)), f_.dim(plan_.row_steps));
     if (plan_.tiles_per_task > 0) {
       work.tiles.begin = mul(tile_block, plan_.tiles_per_task);
       work.tiles.end = add(work.tiles.begin, f_.i64(plan_.tiles_per_task));
@@ -92,18 +92,42 @@ class ConvEmitter {
         });
   }
 
+  /// A row of tiles.
+  struct RowPlace {
+    Value* step = nullptr;  // its number
+    Value* row = nullptr;   // its first row of the output
+    TileAxis tile;
+    TilePlace place;  // of the first pixel, were it at input column 0
+  };
+
   void emit_rows(const Work& work) {
-    f_.for_loop(work.rows.begin, work.rows.end, f_.i64(1), [&](Value* row) {
-      TilePlace place;
-      place.kh = kernel_rows(row);
-      Value* first_row = sub(mul(row, conv_.stride_h), f_.i64(conv_.pad_top));
-      place.input = float_address(f_, work.input, mul(first_row, layout_.row));
-      place.weights = panel(work.group);
-      if (plan_.symbolic_row())
-        symbolic_row(work, row, place);
-      else
-        static_row(work, row, place);
-    });
+    if (plan_.row_tiles.empty()) {
+      f_.for_loop(work.rows.begin, work.rows.end, f_.i64(1), [&](Value* row) {
+        RowPlace at{row, row, {}, {}};
+        at.place.kh = kernel_rows(row);
+        emit_row(work, at);
+      });
+    }
+    for (const TileSegment& s : plan_.row_tiles) {
+      Value* begin = max(work.rows.begin, f_.i64(s.first_tile));
+      Value* end = min(work.rows.end, f_.i64(s.first_tile + s.tiles));
+      f_.for_loop(begin, end, f_.i64(1), [&](Value* step) { emit_row(work, {step, position(s, step), s.tile, {}}); });
+    }
+  }
+
+  /// First output position of tile number `tile` of a segment.
+  Value* position(const TileSegment& s, Value* tile) {
+    return add(mul(sub(tile, f_.i64(s.first_tile)), s.tile.positions), f_.i64(s.first_position));
+  }
+
+  void emit_row(const Work& work, RowPlace at) {
+    Value* first_row = sub(mul(at.row, conv_.stride_h), f_.i64(conv_.pad_top));
+    at.place.input = float_address(f_, work.input, mul(first_row, layout_.row));
+    at.place.weights = panel(work.group);
+    if (plan_.symbolic_row())
+      symbolic_row(work, at);
+    else
+      static_row(work, at);
   }
 
   /// Kernel rows that meet the map for output row `row`.
@@ -136,8 +160,8 @@ class ConvEmitter {
     return add(mul(f_.ir().CreateLShr(group, f_.i64(1)), panel_elements(conv_)), mul(odd, block));
   }
 
-  void static_row(const Work& work, Value* row, const TilePlace& at_row) {
-    for (const TileSegment& s : plan_.segments) {
+  void static_row(const Work& work, const RowPlace& at) {
+    for (const TileSegment& s : plan_.column_tiles) {
       Value* begin = f_.i64(s.first_tile);
       Value* end = f_.i64(s.first_tile + s.tiles);
       if (plan_.tiles_per_task > 0) {
@@ -145,10 +169,9 @@ class ConvEmitter {
         end = min(end, work.tiles.end);
       }
       auto emit = [&](Value* tile) {
-        Value* pixel = add(mul(sub(tile, f_.i64(s.first_tile)), s.shape.pixels), f_.i64(s.first_pixel));
-        TilePlace place = at_row;
-        place.prefetch = prefetch_address(work, row, tile);
-        emit_tile(work, s.shape, place, row, pixel);
+        RowPlace here = at;
+        here.place.prefetch = prefetch_address(work, at.step, tile);
+        emit_tile(work, s.tile, here, position(s, tile));
       };
       if (s.tiles == 1 && plan_.tiles_per_task == 0)
         emit(begin);
@@ -158,10 +181,10 @@ class ConvEmitter {
   }
 
   /// Where, in the next group's panel, this tile's share of lines begins.
-  Value* prefetch_address(const Work& work, Value* row, Value* tile) {
+  Value* prefetch_address(const Work& work, Value* step, Value* tile) {
     if (plan_.prefetch_lines == 0) return nullptr;
-    const TileSegment& last = plan_.segments.back();
-    Value* number = add(mul(row, last.first_tile + last.tiles), tile);
+    const TileSegment& last = plan_.column_tiles.back();
+    Value* number = add(mul(step, last.first_tile + last.tiles), tile);
     const int64_t line_floats = plan_.group_blocks * block == panel_columns ? block : panel_columns;
     Value* offset = add(panel_offset(add(work.group, f_.i64(1))), mul(number, plan_.prefetch_lines * line_floats));
     return float_address(f_, f_.operand(conv_.weights), offset);
@@ -169,7 +192,7 @@ class ConvEmitter {
 
   /// A row whose length is known at run time: full tiles, then small ones, where every kernel column is inside the map;
   /// pixel by pixel with clipped columns at its borders.
-  void symbolic_row(const Work& work, Value* row, const TilePlace& place) {
+  void symbolic_row(const Work& work, const RowPlace& at) {
     Value* begin = f_.i64(0);
     Value* end = f_.dim(plan_.row_pixels);
     if (plan_.tiles_per_task > 0) {
@@ -179,41 +202,42 @@ class ConvEmitter {
     Value* inner_end = end;
     if (!plan_.flat) {
       const int64_t border = (conv_.pad_left + conv_.stride_w - 1) / conv_.stride_w;
-      begin = clipped_pixels(work, row, place, begin, max(begin, min(end, f_.i64(border))));
+      begin = clipped_pixels(work, at, begin, max(begin, min(end, f_.i64(border))));
       const int64_t reach = (conv_.kernel_w - 1) * conv_.dilation_w - conv_.pad_left;
       Value* room = max(sub(add(f_.dim(conv_.in_width), f_.i64(conv_.stride_w - 1)), f_.i64(reach)), f_.i64(0));
       inner_end = min(end, div(room, conv_.stride_w));
     }
     for (int64_t pixels = plan_.tile_pixels; pixels > 1; pixels = pixels > 4 ? 4 : 1)
-      begin = inner_pixels(work, row, place, begin, inner_end, pixels);
-    clipped_pixels(work, row, place, begin, end);
+      begin = inner_pixels(work, at, begin, inner_end, pixels);
+    clipped_pixels(work, at, begin, end);
   }
 
   /// Tiles of `pixels` as long as a whole one fits before `end`; returns where it stopped.
-  Value* inner_pixels(const Work& work, Value* row, const TilePlace& place, Value* begin, Value* end, int64_t pixels) {
-    const TileShape shape{pixels, {{0, conv_.kernel_w, 0, pixels}}};
+  Value* inner_pixels(const Work& work, const RowPlace& at, Value* begin, Value* end, int64_t pixels) {
+    const TileAxis tile{pixels, {{0, conv_.kernel_w, 0, pixels}}};
     Value* tiles = div(max(sub(end, begin), f_.i64(0)), pixels);
     Value* stop = add(begin, mul(tiles, pixels));
-    f_.for_loop(begin, stop, f_.i64(pixels), [&](Value* pixel) { emit_tile(work, shape, place, row, pixel); });
+    f_.for_loop(begin, stop, f_.i64(pixels), [&](Value* pixel) { emit_tile(work, tile, at, pixel); });
     return stop;
   }
 
-  Value* clipped_pixels(const Work& work, Value* row, const TilePlace& at_row, Value* begin, Value* end) {
-    const TileShape shape{1, {}};
+  Value* clipped_pixels(const Work& work, const RowPlace& at, Value* begin, Value* end) {
     f_.for_loop(begin, end, f_.i64(1), [&](Value* pixel) {
-      TilePlace place = at_row;
-      place.kw = plan_.flat ? ValueRange{f_.i64(0), f_.i64(1)}
-                            : kernel_range(pixel, conv_.stride_w, conv_.pad_left, conv_.kernel_w, conv_.dilation_w,
-                                           f_.dim(conv_.in_width));
-      emit_tile(work, shape, place, row, pixel);
+      RowPlace here = at;
+      here.place.kw = plan_.flat ? ValueRange{f_.i64(0), f_.i64(1)}
+                                 : kernel_range(pixel, conv_.stride_w, conv_.pad_left, conv_.kernel_w, conv_.dilation_w,
+                                                f_.dim(conv_.in_width));
+      emit_tile(work, {}, here, pixel);
     });
     return max(begin, end);
   }
 
-  void emit_tile(const Work& work, const TileShape& shape, TilePlace place, Value* row, Value* pixel) {
+  void emit_tile(const Work& work, const TileAxis& columns, const RowPlace& at, Value* pixel) {
+    const TileShape shape{at.tile, columns};
+    TilePlace place = at.place;
     Value* column = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
     place.input = float_address(f_, place.input, mul(column, layout_.channels));
-    TileResult result{work.image, mul(work.group, plan_.group_blocks), row, pixel, shape.pixels, f_.i64(0), {}};
+    TileResult result{work.image, mul(work.group, plan_.group_blocks), at.row, pixel, shape, f_.i64(0), {}};
     if (!conv_.depthwise) {
       result.sums = reduce_dense(f_, conv_, plan_, layout_, shape, work.blocks * block / plan_.lanes, place);
       return epilogue_.store(result);

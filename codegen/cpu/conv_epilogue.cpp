@@ -60,8 +60,8 @@ Point ConvEpilogue::point_of(const TileResult& tile, int64_t pixel, int64_t vect
   point.lane_axis = conv_.lane.id;
   point.axes = {{conv_.n.id, tile.image},
                 {conv_.cb.id, add(tile.block, lane / block)},
-                {conv_.h.id, tile.row},
-                {conv_.w.id, add(tile.pixel, pixel)},
+                {conv_.h.id, add(tile.row, pixel / tile.shape.columns.positions)},
+                {conv_.w.id, add(tile.pixel, pixel % tile.shape.columns.positions)},
                 {conv_.lane.id, add(tile.first_lane, lane % block)}};
   if (masked_) {
     llvm::Value* channel =
@@ -73,10 +73,10 @@ Point ConvEpilogue::point_of(const TileResult& tile, int64_t pixel, int64_t vect
 
 void ConvEpilogue::store(const TileResult& tile) {
   // All values before the first store, so that loads common to the pixels (the bias) are done once.
-  const int64_t vectors = static_cast<int64_t>(tile.sums.size()) / tile.pixels;
+  const int64_t vectors = static_cast<int64_t>(tile.sums.size()) / tile.shape.pixels();
   std::vector<Point> points;
   FunctionBuilder::Values values;
-  for (int64_t p = 0; p < tile.pixels; ++p) {
+  for (int64_t p = 0; p < tile.shape.pixels(); ++p) {
     for (int64_t v = 0; v < vectors; ++v) {
       points.push_back(point_of(tile, p, v));
       points.back().accumulator = tile.sums[static_cast<size_t>(p * vectors + v)];

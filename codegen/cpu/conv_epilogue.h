@@ -13,7 +13,7 @@ struct TileResult {
   llvm::Value* block = nullptr;  // channel block
   llvm::Value* row = nullptr;
   llvm::Value* pixel = nullptr;  // in the row
-  int64_t pixels = 1;
+  TileShape shape;
   llvm::Value* first_lane = nullptr;  // of the first vector in the block
   FunctionBuilder::Values sums;
 };

@@ -12,26 +12,24 @@ constexpr int64_t task_cycles = 8000;  // a task below that would notice its own
 constexpr int64_t line_bytes = 64;
 constexpr int64_t l2_bytes = 1 << 20;
 
-/// The tile's kernel columns, given the row's static lengths. Pixel `first` is the tile's leftmost output.
-TileShape shape_at(const ConvKernel& k, int64_t first, int64_t pixels) {
-  TileShape shape{pixels, {}};
-  const int64_t in_width = k.in_width.constant();
-  for (int64_t kw = 0; kw < k.kernel_w; ++kw) {
-    KernelColumns columns{kw, 1, pixels, 0};
-    for (int64_t p = 0; p < pixels; ++p) {
-      const int64_t column = (first + p) * k.stride_w - k.pad_left + kw * k.dilation_w;
-      if (column < 0 || column >= in_width) continue;
-      columns.first = std::min(columns.first, p);
-      columns.last = p + 1;
+TileAxis tile_at(const ConvAxis& axis, int64_t first, int64_t positions) {
+  TileAxis tile{positions, {}};
+  for (int64_t tap = 0; tap < axis.kernel; ++tap) {
+    KernelTaps taps{tap, 1, positions, 0};
+    for (int64_t p = 0; p < positions; ++p) {
+      const int64_t place = (first + p) * axis.stride - axis.pad + tap * axis.dilation;
+      if (place < 0 || place >= axis.in) continue;
+      taps.first = std::min(taps.first, p);
+      taps.last = p + 1;
     }
-    if (columns.first >= columns.last) continue;
-    KernelColumns* before = shape.columns.empty() ? nullptr : &shape.columns.back();
-    if (before && before->kw + before->count == kw && before->first == columns.first && before->last == columns.last)
+    if (taps.first >= taps.last) continue;
+    KernelTaps* before = tile.taps.empty() ? nullptr : &tile.taps.back();
+    if (before && before->tap + before->count == tap && before->first == taps.first && before->last == taps.last)
       ++before->count;
     else
-      shape.columns.push_back(columns);
+      tile.taps.push_back(taps);
   }
-  return shape;
+  return tile;
 }
 
 /// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast.
@@ -53,7 +51,9 @@ bool pointwise(const ConvKernel& k) {
 /// Cycles of one full tile's reduction, at two multiply-adds a cycle.
 int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
   const int64_t depth = k.kernel_h * k.kernel_w * (k.depthwise ? 1 : k.in_channels);
-  return std::max<int64_t>(1, plan.tile_pixels * plan.vectors * (depth + 2) / 2);
+  const int64_t rows = plan.row_tiles.empty() ? 1 : plan.row_tiles.front().tile.positions;
+  const int64_t pixels = rows * plan.tile_pixels;
+  return std::max<int64_t>(1, pixels * plan.vectors * (depth + 2) / 2);
 }
 
 /// Units per task so that tasks are equal: `wanted`, or a little more or less where that divides `total`.
@@ -63,18 +63,22 @@ int64_t even_part(int64_t total, int64_t wanted) {
   return (total + parts - 1) / parts;
 }
 
+int64_t tiles_of(const std::vector<TileSegment>& segments) {
+  return segments.empty() ? 0 : segments.back().first_tile + segments.back().tiles;
+}
+
 void plan_tasks(const ConvKernel& k, ConvPlan& plan) {
   const int64_t wanted = std::max<int64_t>(1, task_cycles / tile_cycles(k, plan));  // tiles
-  const bool known = plan.row_pixels.is_constant();
-  const int64_t row_tiles = known ? (plan.row_pixels.constant() + plan.tile_pixels - 1) / plan.tile_pixels : 4;
-  const Dim tiles = ceil_div(plan.row_pixels, plan.tile_pixels);
-  if (plan.rows.is(1) || (known && row_tiles > 4 * wanted)) {
+  const bool known = !plan.symbolic_row();
+  const int64_t row_tiles = known ? tiles_of(plan.column_tiles) : 4;
+  const Dim tiles = known ? Dim(row_tiles) : ceil_div(plan.row_pixels, plan.tile_pixels);
+  if (plan.row_steps.is(1) || (known && row_tiles > 4 * wanted)) {
     plan.tiles_per_task = known ? even_part(row_tiles, wanted) : wanted;
   } else {
     const int64_t rows = std::max<int64_t>(1, wanted / std::max<int64_t>(row_tiles, 1));
-    plan.rows_per_task = plan.rows.is_constant() ? even_part(plan.rows.constant(), rows) : rows;
+    plan.rows_per_task = plan.row_steps.is_constant() ? even_part(plan.row_steps.constant(), rows) : rows;
   }
-  plan.row_blocks = ceil_div(plan.rows, plan.rows_per_task);
+  plan.row_blocks = ceil_div(plan.row_steps, plan.rows_per_task);
   plan.tile_blocks = plan.tiles_per_task ? ceil_div(tiles, plan.tiles_per_task) : Dim(1);
   plan.tasks = k.batch * Dim(plan.groups) * plan.row_blocks * plan.tile_blocks;
 }
@@ -89,29 +93,44 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
   const int64_t taps = k.kernel_h * k.kernel_w * k.in_channels;
   const int64_t weight_bytes = taps * plan.groups * plan.group_blocks * block * 4;
   const Dim pixels = plan.rows * plan.row_pixels;
-  const bool small_map = pixels.is_constant() && pixels.constant() <= 28 * 28;
+  const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
   plan.groups_outer = weight_bytes > l2_bytes / 2 || (small_map && pixels.constant() <= 14 * 14);
   if (!plan.groups_outer || !small_map || k.input_plain) return;
-  const int64_t row_tiles = (plan.row_pixels.constant() + plan.tile_pixels - 1) / plan.tile_pixels;
-  const int64_t tiles = std::max<int64_t>(1, plan.rows.constant() * row_tiles);
+  const int64_t tiles = std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles));
   const int64_t lines = block * plan.group_blocks * block * 4 / line_bytes;
   plan.prefetch_lines = std::min<int64_t>(8, (lines + tiles - 1) / tiles);
 }
 
+/// Cuts the map into tiles as far as its extents are known.
+void plan_tiles(const ConvKernel& k, ConvPlan& plan) {
+  plan.row_steps = plan.rows;
+  if (!plan.row_pixels.is_constant() || !(plan.flat || k.in_width.is_constant())) return;
+  const int64_t most = plan.tile_pixels, row = plan.row_pixels.constant();
+  ConvAxis columns{row, row};
+  if (!plan.flat) columns = {k.in_width.constant(), row, k.kernel_w, k.stride_w, k.dilation_w, k.pad_left};
+  plan.column_tiles = cover_axis(columns, most);
+  if (plan.column_tiles.empty()) return;
+  plan.tile_pixels = plan.column_tiles.front().tile.positions;
+  if (k.depthwise || plan.rows.is(1) || 2 * row > most || !k.in_height.is_constant()) return;
+  const ConvAxis rows{k.in_height.constant(), k.out_height.constant(), k.kernel_h, k.stride_h, k.dilation_h, k.pad_top};
+  plan.row_tiles = cover_axis(rows, most / row);
+  plan.row_steps = tiles_of(plan.row_tiles);
+}
+
 }  // namespace
 
-std::vector<TileSegment> cover_row(const ConvKernel& k, int64_t row_pixels, int64_t tile_pixels) {
+std::vector<TileSegment> cover_axis(const ConvAxis& axis, int64_t positions) {
   std::vector<TileSegment> segments;
-  const int64_t tiles = (row_pixels + tile_pixels - 1) / tile_pixels;
-  int64_t pixel = 0;
+  const int64_t tiles = (axis.out + positions - 1) / positions;
+  int64_t first = 0;
   for (int64_t t = 0; t < tiles; ++t) {
-    const int64_t pixels = row_pixels / tiles + (t < row_pixels % tiles ? 1 : 0);
-    TileShape shape = shape_at(k, pixel, pixels);
-    if (!segments.empty() && segments.back().shape == shape)
+    const int64_t size = axis.out / tiles + (t < axis.out % tiles ? 1 : 0);
+    TileAxis tile = tile_at(axis, first, size);
+    if (!segments.empty() && segments.back().tile == tile)
       ++segments.back().tiles;
     else
-      segments.push_back({t, 1, pixel, std::move(shape)});
-    pixel += pixels;
+      segments.push_back({t, 1, first, std::move(tile)});
+    first += size;
   }
   return segments;
 }
@@ -130,13 +149,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   plan.flat = flat_allowed && !k.depthwise && !k.input_plain && pointwise(k);
   plan.rows = plan.flat ? Dim(1) : k.out_height;
   plan.row_pixels = plan.flat ? k.out_height * k.out_width : k.out_width;
-  const bool static_row = plan.row_pixels.is_constant() && (plan.flat || k.in_width.is_constant());
-  if (static_row) {
-    ConvKernel row = k;
-    if (plan.flat) row.in_width = plan.row_pixels;
-    plan.segments = cover_row(row, plan.row_pixels.constant(), plan.tile_pixels);
-    if (!plan.segments.empty()) plan.tile_pixels = plan.segments.front().shape.pixels;
-  }
+  plan_tiles(k, plan);
   plan_order(k, plan);
   plan_tasks(k, plan);
   return plan;

@@ -16,24 +16,32 @@
 
 namespace gcg::cpu {
 
-/// Kernel columns [kw, kw + count) that read inside the map for exactly the tile's pixels [first, last).
-struct KernelColumns {
-  int64_t kw = 0, count = 0;
+/// Taps [tap, tap + count) of the kernel along one axis that read inside the map for exactly the positions
+/// [first, last) of a tile.
+struct KernelTaps {
+  int64_t tap = 0, count = 0;
   int64_t first = 0, last = 0;
-  friend bool operator==(const KernelColumns&, const KernelColumns&) = default;
+  friend bool operator==(const KernelTaps&, const KernelTaps&) = default;
 };
 
-struct TileShape {
-  int64_t pixels = 0;
-  std::vector<KernelColumns> columns;  // ascending; columns that read nothing are left out
-  friend bool operator==(const TileShape&, const TileShape&) = default;
+/// A tile along one axis of the output. Taps are in ascending order; those that read nothing are left out.
+struct TileAxis {
+  int64_t positions = 1;
+  std::vector<KernelTaps> taps;
+  friend bool operator==(const TileAxis&, const TileAxis&) = default;
 };
 
-/// `tiles` neighbouring tiles of one shape. Tiles are numbered along the row.
+/// `tiles` neighbouring tiles that are alike. Tiles are numbered along the axis.
 struct TileSegment {
   int64_t first_tile = 0, tiles = 0;
-  int64_t first_pixel = 0;
-  TileShape shape;
+  int64_t first_position = 0;
+  TileAxis tile;
+};
+
+/// Pixels are numbered row by row.
+struct TileShape {
+  TileAxis rows, columns;
+  int64_t pixels() const { return rows.positions * columns.positions; }
 };
 
 struct ConvPlan {
@@ -45,11 +53,14 @@ struct ConvPlan {
   int64_t groups = 1;
   int64_t last_group_blocks = 1;
   int64_t vectors = 1;      // per tile of a full group
-  int64_t tile_pixels = 1;  // of the largest tile
+  int64_t tile_pixels = 1;  // of the largest tile, along the row
   /// The row's tiles; empty when its length or the columns it may read are symbolic.
-  std::vector<TileSegment> segments;
+  std::vector<TileSegment> column_tiles;
+  /// On a small map, tiles of several whole rows; empty: a tile has one row, with its kernel rows clipped at run time.
+  std::vector<TileSegment> row_tiles;
+  Dim row_steps;  // row tiles, or rows
 
-  int64_t rows_per_task = 1;
+  int64_t rows_per_task = 1;   // in row_steps
   int64_t tiles_per_task = 0;  // 0: whole rows
   Dim row_blocks, tile_blocks, tasks;
   /// Task order, slowest first: group, image, rows (true), or image, rows, group (false).
@@ -57,14 +68,19 @@ struct ConvPlan {
   /// Lines of the next group's weights that each tile brings into L2, per 16 x (16*group_blocks) block of weights.
   int64_t prefetch_lines = 0;
 
-  bool symbolic_row() const { return segments.empty(); }
+  bool symbolic_row() const { return column_tiles.empty(); }
 };
 
 /// Requires a verified kernel. `flat_allowed`: the epilogue and the store see rows and columns of the map only as the
 /// place row * width + column.
 ConvPlan plan_conv(const ConvKernel& kernel, const CpuTarget& target, bool flat_allowed);
 
-/// Covers a row of `row_pixels` outputs with the fewest tiles of at most `tile_pixels`, all nearly equal.
-std::vector<TileSegment> cover_row(const ConvKernel& kernel, int64_t row_pixels, int64_t tile_pixels);
+/// One axis of a convolution.
+struct ConvAxis {
+  int64_t in = 0, out = 0, kernel = 1, stride = 1, dilation = 1, pad = 0;
+};
+
+/// Covers the axis with the fewest tiles of at most `positions`, all nearly equal.
+std::vector<TileSegment> cover_axis(const ConvAxis& axis, int64_t positions);
 
 }  // namespace gcg::cpu

@@ -45,20 +45,22 @@ Values loop(FunctionBuilder& f, ValueRange range, int64_t step, Values initial,
 
 /// Emits the reduction of one dense tile.
 class DenseTile {
+  using Value = llvm::Value;
+
  public:
   DenseTile(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
             const TileShape& shape, int64_t vectors, const TilePlace& place)
       : f_(f), conv_(conv), plan_(plan), layout_(layout), shape_(shape), vectors_(vectors), place_(place) {
     // A tile of few accumulators would wait for the latency of its multiply-adds: it gets several sets of them, one per
     // k step in turn.
-    const int64_t accumulators = shape.pixels * vectors;
+    const int64_t accumulators = shape.pixels() * vectors;
     while (sets_ < 4 && accumulators * sets_ < 8 &&
            accumulators * sets_ * 2 + vectors + 1 <= f.target().vector_registers)
       sets_ *= 2;
   }
 
   Values emit() {
-    Values sums(static_cast<size_t>(sets_ * shape_.pixels * vectors_), zero(f_, plan_.lanes));
+    Values sums(static_cast<size_t>(sets_ * shape_.pixels() * vectors_), zero(f_, plan_.lanes));
     const int64_t blocks = (conv_.in_channels + layout_.channels - 1) / layout_.channels;
     sums = loop(f_, {f_.i64(0), f_.i64(blocks)}, 1, sums,
                 [&](llvm::Value* ic, const Values& s) { return channel_block(ic, s); });
@@ -66,19 +68,31 @@ class DenseTile {
   }
 
  private:
+  /// A rectangle of the tile.
+  struct Pixels {
+    int64_t first_row, last_row, first_column, last_column;
+  };
+
   int64_t weights_per_column() const { return layout_.channels * layout_.weight_columns; }
 
-  Values channel_block(llvm::Value* ic, const Values& sums) {
-    llvm::Value* input = float_address(f_, place_.input, f_.ir().CreateMul(ic, layout_.block, "", true, true));
+  Values channel_block(llvm::Value* ic, Values sums) {
+    Value* input = float_address(f_, place_.input, f_.ir().CreateMul(ic, layout_.block, "", true, true));
     channels_ = channels_of(ic);
-    llvm::Value* first_row = times(f_, ic, conv_.kernel_h);
-    return loop(f_, place_.kh, 1, sums, [&](llvm::Value* kh, const Values& s) {
-      llvm::Value* step =
-          times(f_, f_.ir().CreateAdd(first_row, kh, "", true, true), conv_.kernel_w * weights_per_column());
-      llvm::Value* row = f_.ir().CreateMul(times(f_, kh, conv_.dilation_h), layout_.row, "", true, true);
-      if (place_.prefetch) prefetch(float_address(f_, place_.prefetch, step));
-      return kernel_row(float_address(f_, input, row), float_address(f_, place_.weights, step), s);
-    });
+    Value* first_row = times(f_, ic, conv_.kernel_h);
+    auto kernel_rows = [&](ValueRange range, const Pixels& pixels) {
+      sums = loop(f_, range, 1, std::move(sums), [&](Value* kh, const Values& s) {
+        Value* step =
+            times(f_, f_.ir().CreateAdd(first_row, kh, "", true, true), conv_.kernel_w * weights_per_column());
+        Value* row = f_.ir().CreateMul(times(f_, kh, conv_.dilation_h), layout_.row, "", true, true);
+        if (place_.prefetch) prefetch(float_address(f_, place_.prefetch, step));
+        return kernel_row(float_address(f_, input, row), float_address(f_, place_.weights, step), pixels, s);
+      });
+    };
+    const Pixels all{0, shape_.rows.positions, 0, shape_.columns.positions};
+    if (place_.kh) kernel_rows(*place_.kh, all);
+    for (const KernelTaps& t : shape_.rows.taps)
+      kernel_rows({f_.i64(t.tap), f_.i64(t.tap + t.count)}, {t.first, t.last, all.first_column, all.last_column});
+    return sums;
   }
 
   /// Channels of block `ic` that exist; the rest of the block may hold anything.
@@ -97,46 +111,44 @@ class DenseTile {
         f_.prefetch(float_address(f_, address, f_.i64(kw * weights_per_column() + i * apart)), 2);
   }
 
-  Values kernel_row(llvm::Value* input, llvm::Value* weights, Values sums) {
-    if (place_.kw) return column_loop(*place_.kw, input, weights, 0, shape_.pixels, std::move(sums));
-    for (const KernelColumns& c : shape_.columns) {
-      ValueRange range{f_.i64(c.kw), f_.i64(c.kw + c.count)};
-      const bool seamless = c.count == 1 || conv_.dilation_w == 1;
+  Values kernel_row(Value* input, Value* weights, Pixels pixels, Values sums) {
+    if (place_.kw) return column_loop(*place_.kw, input, weights, pixels, std::move(sums));
+    for (const KernelTaps& t : shape_.columns.taps) {
+      pixels.first_column = t.first, pixels.last_column = t.last;
+      const bool seamless = t.count == 1 || conv_.dilation_w == 1;
       if (seamless && layout_.channels == block && conv_.in_channels % block == 0) {
-        llvm::Value* x = float_address(f_, input, f_.i64(c.kw * conv_.dilation_w * block));
-        llvm::Value* w = float_address(f_, weights, f_.i64(c.kw * weights_per_column()));
-        sums = k_loop(f_.i64(c.count * block), 1, x, w, c.first, c.last, std::move(sums));
+        Value* x = float_address(f_, input, f_.i64(t.tap * conv_.dilation_w * block));
+        Value* w = float_address(f_, weights, f_.i64(t.tap * weights_per_column()));
+        sums = k_loop(f_.i64(t.count * block), 1, x, w, pixels, std::move(sums));
       } else {
-        sums = column_loop(range, input, weights, c.first, c.last, std::move(sums));
+        sums = column_loop({f_.i64(t.tap), f_.i64(t.tap + t.count)}, input, weights, pixels, std::move(sums));
       }
     }
     return sums;
   }
 
-  Values column_loop(ValueRange range, llvm::Value* input, llvm::Value* weights, int64_t first, int64_t last,
-                     Values sums) {
+  Values column_loop(ValueRange range, Value* input, Value* weights, const Pixels& pixels, Values sums) {
     if (layout_.channels == 1) {  // neighbouring columns are the k steps
-      llvm::Value* x = float_address(f_, input, times(f_, range.begin, conv_.dilation_w));
-      llvm::Value* w = float_address(f_, weights, times(f_, range.begin, layout_.weight_columns));
-      llvm::Value* count = f_.ir().CreateSub(range.end, range.begin, "", true, true);
-      return k_loop(count, conv_.dilation_w, x, w, first, last, std::move(sums));
+      Value* x = float_address(f_, input, times(f_, range.begin, conv_.dilation_w));
+      Value* w = float_address(f_, weights, times(f_, range.begin, layout_.weight_columns));
+      Value* count = f_.ir().CreateSub(range.end, range.begin, "", true, true);
+      return k_loop(count, conv_.dilation_w, x, w, pixels, std::move(sums));
     }
-    return loop(f_, range, 1, std::move(sums), [&](llvm::Value* kw, const Values& s) {
-      llvm::Value* x = float_address(f_, input, times(f_, kw, conv_.dilation_w * layout_.channels));
-      return k_loop(channels_, 1, x, float_address(f_, weights, times(f_, kw, weights_per_column())), first, last, s);
+    return loop(f_, range, 1, std::move(sums), [&](Value* kw, const Values& s) {
+      Value* x = float_address(f_, input, times(f_, kw, conv_.dilation_w * layout_.channels));
+      return k_loop(channels_, 1, x, float_address(f_, weights, times(f_, kw, weights_per_column())), pixels, s);
     });
   }
 
   /// `count` k steps: the input advances by `x_step` elements, the weights by one row. Unrolled, since loop control
   /// competes with multiply-adds for ports.
-  Values k_loop(llvm::Value* count, int64_t x_step, llvm::Value* x, llvm::Value* w, int64_t first, int64_t last,
-                Values sums) {
+  Values k_loop(Value* count, int64_t x_step, Value* x, Value* w, const Pixels& pixels, Values sums) {
     auto steps = [&](llvm::Value* k, int64_t n, Values s) {
       llvm::Value* xk = opaque(float_address(f_, x, times(f_, k, x_step)));
       llvm::Value* wk = opaque(float_address(f_, w, times(f_, k, layout_.weight_columns)));
       for (int64_t i = 0; i < n; ++i)
         k_step(float_address(f_, xk, f_.i64(i * x_step)), float_address(f_, wk, f_.i64(i * layout_.weight_columns)),
-               first, last, i % sets_, s);
+               pixels, i % sets_, s);
       return s;
     };
     auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
@@ -147,9 +159,11 @@ class DenseTile {
     return known ? steps(whole, known->getSExtValue() % unroll, std::move(sums)) : sums;
   }
 
-  llvm::Value* opaque(llvm::Value* p) {
-    auto* type = llvm::FunctionType::get(p->getType(), {p->getType()}, false);
-    return f_.ir().CreateCall(llvm::InlineAsm::get(type, "", "=r,0", false), p);
+  /// The same address as a value that nothing sees through: LLVM's loop strength reduction would otherwise weigh some
+  /// sixty addresses against each other, and take four times as long as everything else.
+  Value* opaque(Value* address) {
+    auto* type = llvm::FunctionType::get(address->getType(), {address->getType()}, false);
+    return f_.ir().CreateCall(llvm::InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/false), address);
   }
 
   /// Makes every sum so far a value that nothing sees through, in the register where it is. Without it the scheduler
@@ -168,24 +182,28 @@ class DenseTile {
     for (size_t i = 0; i < sums.size(); ++i) sums[i] = f_.ir().CreateExtractValue(fenced, static_cast<unsigned>(i));
   }
 
-  void k_step(llvm::Value* x, llvm::Value* w, int64_t first, int64_t last, int64_t set, Values& sums) {
+  void k_step(Value* x, Value* w, const Pixels& pixels, int64_t set, Values& sums) {
     fence(sums);
-    Values columns;
+    Values weights;
     for (int64_t v = 0; v < vectors_; ++v)
-      columns.push_back(load_vector(f_, float_address(f_, w, f_.i64(v * plan_.lanes)), plan_.lanes));
-    for (int64_t p = first; p < last; ++p) {
-      llvm::Value* place = float_address(f_, x, f_.i64(p * conv_.stride_w * layout_.channels));
-      llvm::Value* value = f_.ir().CreateAlignedLoad(f_.ir().getFloatTy(), place, llvm::Align(4));
-      llvm::Value* pixel = f_.splat(value, static_cast<int>(plan_.lanes));
-      for (int64_t v = 0; v < vectors_; ++v) {
-        llvm::Value*& sum = sums[static_cast<size_t>((set * shape_.pixels + p) * vectors_ + v)];
-        sum = multiply_add(f_, pixel, columns[static_cast<size_t>(v)], sum);
+      weights.push_back(load_vector(f_, float_address(f_, w, f_.i64(v * plan_.lanes)), plan_.lanes));
+    for (int64_t row = pixels.first_row; row < pixels.last_row; ++row) {
+      Value* in_row = row == 0 ? x : float_address(f_, x, times(f_, layout_.row, row * conv_.stride_h));
+      for (int64_t column = pixels.first_column; column < pixels.last_column; ++column) {
+        Value* place = float_address(f_, in_row, f_.i64(column * conv_.stride_w * layout_.channels));
+        Value* input = f_.splat(f_.ir().CreateAlignedLoad(f_.ir().getFloatTy(), place, llvm::Align(4)),
+                                static_cast<int>(plan_.lanes));
+        const int64_t first = (set * shape_.pixels() + row * shape_.columns.positions + column) * vectors_;
+        for (int64_t v = 0; v < vectors_; ++v) {
+          Value*& sum = sums[static_cast<size_t>(first + v)];
+          sum = multiply_add(f_, input, weights[static_cast<size_t>(v)], sum);
+        }
       }
     }
   }
 
   Values fold_sets(Values sums) {
-    const auto tile = static_cast<size_t>(shape_.pixels * vectors_);
+    const auto tile = static_cast<size_t>(shape_.pixels() * vectors_);
     for (size_t i = tile; i < sums.size(); ++i) sums[i % tile] = f_.ir().CreateFAdd(sums[i % tile], sums[i]);
     sums.resize(tile);
     return sums;
@@ -204,8 +222,8 @@ class DenseTile {
 
 /// May kernel column `kw` be read for pixel `p`?
 bool inside(const TileShape& shape, int64_t kw, int64_t p) {
-  return std::any_of(shape.columns.begin(), shape.columns.end(), [&](const KernelColumns& c) {
-    return c.kw <= kw && kw < c.kw + c.count && c.first <= p && p < c.last;
+  return std::any_of(shape.columns.taps.begin(), shape.columns.taps.end(), [&](const KernelTaps& t) {
+    return t.tap <= kw && kw < t.tap + t.count && t.first <= p && p < t.last;
   });
 }
 
@@ -239,7 +257,7 @@ Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& 
 
 Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
                         const TileShape& shape, const TilePlace& place) {
-  const Values none(static_cast<size_t>(shape.pixels), zero(f, plan.lanes));
+  const Values none(static_cast<size_t>(shape.pixels()), zero(f, plan.lanes));
   auto vector_at = [&](llvm::Value* base, llvm::Value* offset) {
     return load_vector(f, float_address(f, base, offset), plan.lanes);
   };
@@ -255,12 +273,12 @@ Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPl
     }
     // Each input vector is loaded once for all the taps that meet it.
     Values next = sums, taps(static_cast<size_t>(conv.kernel_w), nullptr);
-    const int64_t columns = (shape.pixels - 1) * conv.stride_w + (conv.kernel_w - 1) * conv.dilation_w + 1;
+    const int64_t columns = (shape.pixels() - 1) * conv.stride_w + (conv.kernel_w - 1) * conv.dilation_w + 1;
     for (int64_t column = 0; column < columns; ++column) {
       llvm::Value* x = nullptr;
       for (int64_t kw = 0; kw < conv.kernel_w; ++kw) {
         const int64_t distance = column - kw * conv.dilation_w, p = distance / conv.stride_w;
-        if (distance < 0 || distance % conv.stride_w != 0 || p >= shape.pixels || !inside(shape, kw, p)) continue;
+        if (distance < 0 || distance % conv.stride_w != 0 || p >= shape.pixels() || !inside(shape, kw, p)) continue;
         if (!x) x = vector_at(input, f.i64(column * block));
         llvm::Value*& tap = taps[static_cast<size_t>(kw)];
         if (!tap) tap = vector_at(weights, f.i64(kw * block));
@@ -269,7 +287,7 @@ Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPl
     }
     return next;
   };
-  return loop(f, place.kh, 1, none, kernel_row);
+  return loop(f, *place.kh, 1, none, kernel_row);
 }
 
 }  // namespace gcg::cpu

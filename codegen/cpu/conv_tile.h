@@ -19,8 +19,10 @@ struct TilePlace {
   llvm::Value* input = nullptr;     // address of the element that kernel element (0, 0) of the first pixel meets
   llvm::Value* weights = nullptr;   // the group's panel
   llvm::Value* prefetch = nullptr;  // address in the next panel where this tile's share of lines begins; null: none
-  ValueRange kh;                    // kernel rows inside the map
-  std::optional<ValueRange> kw;     // kernel columns inside the map, for a tile of one pixel with a symbolic row
+  /// Kernel rows inside the map, for a tile of one row whose shape does not say.
+  std::optional<ValueRange> kh;
+  /// The same for the columns, of a tile of one pixel.
+  std::optional<ValueRange> kw;
 };
 
 /// Strides of the input and of the weights, in elements.

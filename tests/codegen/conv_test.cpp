@@ -43,6 +43,18 @@ TEST_P(Conv, three_by_three) {
   check(conv_case(16, 56, 16, 3, 1, 1));
 }
 
+TEST_P(Conv, tiles_of_several_rows) {
+  for (int64_t width : {1, 2, 3, 4, 6, 7})
+    for (int64_t stride : {1, 2}) {
+      ConvCase c = conv_case(20, width, 48, 3, stride, 1);
+      c.height = 9;
+      c.epilogue = ConvEpilogueKind::residual_relu;
+      check(c);
+      c.pad_top = 3, c.pad_bottom = 0, c.dilation_h = 2;
+      check(c);
+    }
+}
+
 TEST_P(Conv, large_kernels) {
   for (int64_t map : {2, 7, 14, 15})
     for (int64_t kernel : {5, 7}) check(conv_case(8, map, 16, kernel, 1, kernel / 2));
