@@ -15,6 +15,8 @@ constexpr int epilogue_vectors = 3;     // side by side, to hide the latency of 
 
 class MatMulEmitter {
  public:
+  using Values = FunctionBuilder::Values;
+
   MatMulEmitter(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul)
       : f_(f), ir_(f.ir()), kernel_(kernel), matmul_(matmul), plan_(plan_matmul(matmul, f.target())), expr_(f) {}
 
@@ -38,6 +40,9 @@ class MatMulEmitter {
   /// A (batch entry, panel) pair: its tasks are the row tiles.
   struct Group {
     llvm::Value* panel = nullptr;
+    llvm::Value* column = nullptr;    // its first one, and how many it has
+    llvm::Value* columns = nullptr;
+    llvm::Value* a = nullptr;         // first row
     std::vector<llvm::Value*> batch;  // coordinates
   };
 
@@ -76,78 +81,106 @@ class MatMulEmitter {
   }
 
   void panel(llvm::Value* group) {
-    const Group g = locate(group);
-    llvm::Value* column = ir_.CreateMul(g.panel, f_.i64(plan_.panel_columns));
-    llvm::Value* columns = smin(ir_.CreateSub(f_.dim(matmul_.n.extent), column), f_.i64(plan_.panel_columns));
+    Group g = locate(group);
+    g.a = address(matmul_.a, g);
+    g.column = ir_.CreateMul(g.panel, f_.i64(plan_.panel_columns));
+    g.columns = smin(ir_.CreateSub(f_.dim(matmul_.n.extent), g.column), f_.i64(plan_.panel_columns));
     RowTile tile;
-    tile.k = k_;
-    tile.sums = f_.scratch();
     tile.a_row_stride = matmul_.a.row_stride;
     tile.a_column_stride = matmul_.a.column_stride;
-    read_b(g, column, columns, tile);
-    llvm::Value* a = address(matmul_.a, g);
+    tile.prefetch_lines = lines_;
+    tile.prefetch_step = prefetch_step_;
+    read_b(g, tile);
     llvm::Value* first_task = ir_.CreateMul(group, tiles_);
     llvm::Value* first = smax(ir_.CreateSub(f_.task_begin(), first_task), f_.i64(0));
     llvm::Value* end = smin(ir_.CreateSub(f_.task_end(), first_task), tiles_);
-    start_prefetch(group, ir_.CreateAdd(first_task, tiles_), tile);
-    f_.for_loop(first, end, f_.i64(1), {tile.prefetch}, [&](llvm::Value* t, const FunctionBuilder::Values& carried) {
+    llvm::Value* following = following_panel(group, ir_.CreateAdd(first_task, tiles_), tile.b);
+    if (plan_.k_blocks == 1) {
+      tile.k = k_;
+      row_tiles(g, tile, first, end, f_.i64(0), following, true);
+    } else {
+      f_.for_loop(first, end, f_.i64(plan_.chunk()), [&](llvm::Value* from) {
+        llvm::Value* to = smin(ir_.CreateAdd(from, f_.i64(plan_.chunk())), end);
+        k_blocks(g, tile, from, to, ir_.CreateSelect(ir_.CreateICmpSLT(to, end), tile.b, following));
+      });
+    }
+  }
+
+  /// Row tiles [from, to) over one block of k after the other; `following`: where the panel after that begins.
+  void k_blocks(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* following) {
+    for (int64_t block = 0; block < plan_.k_blocks; ++block) {
+      const bool last = block + 1 == plan_.k_blocks;
+      const int64_t k = block * plan_.k_block, end = last ? matmul_.k.extent.constant() : k + plan_.k_block;
+      RowTile tile = panel;
+      tile.k = f_.i64(end - k);
+      tile.b = f_.element_address(panel.b, DType::f32, f_.i64(k * plan_.panel_columns));
+      tile.accumulate = block > 0;
+      llvm::Value* next = last ? following : f_.element_address(panel.b, DType::f32, f_.i64(end * plan_.panel_columns));
+      row_tiles(g, tile, from, to, f_.i64(k), next, last);
+    }
+  }
+
+  /// Row tiles [from, to) over the columns of A from `k` on. `next`: what to fetch meanwhile.
+  void row_tiles(const Group& g, RowTile tile, llvm::Value* from, llvm::Value* to, llvm::Value* k, llvm::Value* next,
+                 bool last) {
+    f_.for_loop(from, to, f_.i64(1), {prefetch_start(tile.b, next)}, [&](llvm::Value* t, const Values& prefetch) {
       llvm::Value* rows = ir_.CreateAdd(height_, ir_.CreateZExt(ir_.CreateICmpSLT(t, taller_), ir_.getInt64Ty()));
       llvm::Value* row = ir_.CreateAdd(ir_.CreateMul(t, height_), smin(t, taller_));
-      tile.a = f_.element_address(a, DType::f32, ir_.CreateMul(row, f_.dim(matmul_.a.row_stride)));
-      tile.prefetch = carried[0];
-      emit_row_tile(f_, plan_, matmul_.n.extent, rows, columns, tile);
-      epilogue(g, row, rows, column, columns, tile.sums);
-      return FunctionBuilder::Values{ir_.CreateGEP(ir_.getInt8Ty(), carried[0], prefetch_advance_)};
+      llvm::Value* offset = ir_.CreateAdd(ir_.CreateMul(row, f_.dim(matmul_.a.row_stride)),
+                                          ir_.CreateMul(k, f_.dim(matmul_.a.column_stride)));
+      llvm::Value* slot = plan_.k_blocks > 1 ? ir_.CreateSub(t, from) : f_.i64(0);
+      tile.sums = f_.element_address(f_.scratch(), DType::f32, ir_.CreateMul(slot, f_.i64(plan_.tile_sums())));
+      tile.a = f_.element_address(g.a, DType::f32, offset);
+      tile.prefetch = prefetch[0];
+      emit_row_tile(f_, plan_, matmul_.n.extent, rows, g.columns, tile);
+      if (last) epilogue(g, row, rows, tile.sums);
+      llvm::Value* advance = ir_.CreateMul(prefetch_step_, f_.i64(plan_.passes()));
+      return Values{ir_.CreateGEP(ir_.getInt8Ty(), prefetch[0], advance)};
     });
   }
 
-  void read_b(const Group& g, llvm::Value* column, llvm::Value* columns, RowTile& tile) {
+  void read_b(const Group& g, RowTile& tile) {
     tile.b_row_stride = plan_.panel_columns;
     if (packed()) {
       tile.b = packed_panel(g.panel);
     } else if (plan_.source == MatMulPlan::Source::in_place) {
-      tile.b = f_.element_address(address(matmul_.b, g), DType::f32, column);
+      tile.b = f_.element_address(address(matmul_.b, g), DType::f32, g.column);
       tile.b_row_stride = matmul_.b.row_stride;
     } else {
       tile.b = f_.element_address(f_.scratch(), DType::f32, f_.i64(plan_.sums()));
-      emit_pack_panel(f_, plan_, matmul_.b, matmul_.k.extent, address(matmul_.b, g), column, columns, tile.b);
+      emit_pack_panel(f_, plan_, matmul_.b, matmul_.k.extent, address(matmul_.b, g), g.column, g.columns, tile.b);
     }
   }
 
-  // Prefetch. With several row tiles, their passes over one panel together fetch the next one of this thread; with one
-  // tile, every panel is read once and fetching runs a fixed distance ahead.
+  // Prefetch. With several row tiles, their passes over one block of a panel together fetch the next block of this
+  // thread; with one tile, every panel is read once and fetching runs a fixed distance ahead.
 
   void prepare_prefetch() {
-    const int64_t lines = 4 * plan_.panel_columns * size_of(DType::f32) / cache_line;
-    const int64_t passes = plan_.panel_vectors() / plan_.widest(plan_.heights.back());
-    if (plan_.prefetch_lines) {
-      lines_ = f_.i64(*plan_.prefetch_lines);
-    } else {
-      llvm::Value* shared = f_.dim(ceil_div(lines, max(plan_.tiles * passes, 1)));
-      lines_ = ir_.CreateSelect(ir_.CreateICmpSGT(tiles_, f_.i64(1)), shared, f_.i64(lines));
-    }
-    llvm::Value* periods = f_.dim(ceil_div(matmul_.k.extent, 4));
-    llvm::Value* bytes = ir_.CreateMul(ir_.CreateMul(periods, lines_), f_.i64(cache_line));
-    prefetch_step_ = ir_.CreateSelect(ir_.CreateICmpSGT(tiles_, f_.i64(1)), bytes, f_.i64(0));
-    prefetch_advance_ = ir_.CreateMul(prefetch_step_, f_.i64(passes));
+    several_ = ir_.CreateICmpSGT(tiles_, f_.i64(1));
+    if (plan_.prefetch_lines) lines_ = f_.i64(*plan_.prefetch_lines);
+    else lines_ = ir_.CreateSelect(several_, f_.dim(plan_.lines_per_pass()), f_.i64(plan_.panel_lines()));
+    const Dim depth = plan_.k_blocks > 1 ? Dim(plan_.k_block) : matmul_.k.extent;
+    llvm::Value* periods = f_.dim(ceil_div(depth, MicroKernel::prefetch_period));
+    prefetch_step_ = ir_.CreateMul(ir_.CreateMul(periods, lines_), f_.i64(cache_line));
+    prefetch_step_ = ir_.CreateSelect(several_, prefetch_step_, f_.i64(0));
   }
 
-  void start_prefetch(llvm::Value* group, llvm::Value* next_task, RowTile& tile) {
-    tile.prefetch_lines = lines_;
-    tile.prefetch_step = prefetch_step_;
-    tile.prefetch = tile.b;
-    if (!packed()) return;
-    llvm::Value* more = ir_.CreateICmpSLT(next_task, f_.task_end());
-    llvm::Value* next_group = ir_.CreateSelect(more, ir_.CreateAdd(group, f_.i64(1)), group);
+  /// The panel this thread reads after the current group, whose last task is before `next_task`; `current` at its end.
+  llvm::Value* following_panel(llvm::Value* group, llvm::Value* next_task, llvm::Value* current) {
+    if (!packed()) return current;
+    llvm::Value* next_group = ir_.CreateAdd(group, f_.i64(1));
     llvm::Value* next = packed_panel(ir_.CreateSDiv(next_group, f_.dim(plan_.entries)));
-    llvm::Value* ahead = ir_.CreateConstGEP1_64(ir_.getInt8Ty(), tile.b, static_cast<uint64_t>(stream_ahead));
-    tile.prefetch = ir_.CreateSelect(ir_.CreateICmpSGT(tiles_, f_.i64(1)), next, ahead);
+    return ir_.CreateSelect(ir_.CreateICmpSLT(next_task, f_.task_end()), next, current);
+  }
+
+  llvm::Value* prefetch_start(llvm::Value* current, llvm::Value* next) {
+    llvm::Value* ahead = ir_.CreateConstGEP1_64(ir_.getInt8Ty(), current, static_cast<uint64_t>(stream_ahead));
+    return ir_.CreateSelect(several_, next, ahead);
   }
 
   // Epilogue: row by row from the sums, vectors along n.
 
-  void epilogue(const Group& g, llvm::Value* row, llvm::Value* rows, llvm::Value* column, llvm::Value* columns,
-                llvm::Value* sums) {
+  void epilogue(const Group& g, llvm::Value* row, llvm::Value* rows, llvm::Value* sums) {
     Point point;
     for (size_t i = 0; i < g.batch.size(); ++i) point.axes[matmul_.batch[i].id] = g.batch[i];
     const Dim& n = matmul_.n.extent;
@@ -158,17 +191,17 @@ class MatMulEmitter {
       point.axes[matmul_.m.id] = ir_.CreateAdd(row, r);
       llvm::Value* base = f_.element_address(sums, DType::f32, ir_.CreateMul(r, f_.i64(plan_.panel_columns)));
       auto vector = [&](llvm::Value* place, llvm::Value* mask) {
-        point.axes[matmul_.n.id] = ir_.CreateAdd(column, place);
+        point.axes[matmul_.n.id] = ir_.CreateAdd(g.column, place);
         point.accumulator = f_.load(base, DType::f32, place, lanes);
         point.mask = mask;
         expr_.store(matmul_.result, matmul_.index, matmul_.epilogue, point);
       };
       if (lanes == 1) return vector(f_.i64(0), nullptr);
-      llvm::Value* whole = ir_.CreateAnd(columns, f_.i64(-plan_.lanes));
+      llvm::Value* whole = ir_.CreateAnd(g.columns, f_.i64(-plan_.lanes));
       whole_vectors(whole, vector);
       if (n.is_constant() && n.constant() % plan_.lanes == 0) return;
-      f_.if_then(ir_.CreateICmpSLT(whole, columns),
-                 [&] { vector(whole, f_.first_lanes(ir_.CreateSub(columns, whole), plan_.lanes)); });
+      f_.if_then(ir_.CreateICmpSLT(whole, g.columns),
+                 [&] { vector(whole, f_.first_lanes(ir_.CreateSub(g.columns, whole), plan_.lanes)); });
     });
   }
 
@@ -199,9 +232,9 @@ class MatMulEmitter {
   llvm::Value* tiles_ = nullptr;
   llvm::Value* height_ = nullptr;
   llvm::Value* taller_ = nullptr;
-  llvm::Value* lines_ = nullptr;
-  llvm::Value* prefetch_step_ = nullptr;
-  llvm::Value* prefetch_advance_ = nullptr;
+  llvm::Value* several_ = nullptr;        // more than one row tile?
+  llvm::Value* lines_ = nullptr;          // to prefetch in each period of a pass
+  llvm::Value* prefetch_step_ = nullptr;  // bytes fetched by a pass
 };
 
 }  // namespace

@@ -27,13 +27,25 @@ struct MatMulPlan {
   Dim tiles, panels, entries; // row tiles, column panels, batch entries
   /// Cache lines of the next panel fetched in every fourth k step; nullopt when M is symbolic.
   std::optional<int64_t> prefetch_lines;
+  /// A deep product is cut along k, so that L2 holds one block of a panel while all tiles of a chunk use it.
+  int64_t k_blocks = 1, k_block = 0;
 
   int panel_vectors() const { return static_cast<int>(panel_columns) / lanes; }
   /// Vectors of the widest register tile of that height; divides panel_vectors().
   int widest(int rows) const;
+  /// Passes of a row tile over its panel, each `widest` vectors wide.
+  int64_t passes() const;
+  /// Row tiles that use a block of a panel one after another, and together fetch the next block.
+  Dim tiles_together() const;
+  /// Cache lines of a panel in one prefetch period of k steps; how many of them each pass of those tiles fetches.
+  int64_t panel_lines() const;
+  Dim lines_per_pass() const;
   Dim tasks() const { return entries * panels * tiles; }
-  /// Floats of scratch before the packed panel: the sums of one row tile.
-  int64_t sums() const { return tallest * panel_columns; }
+  /// Row tiles whose sums wait for the next block of k.
+  int64_t chunk() const { return k_blocks > 1 ? 16 : 1; }
+  /// Floats of scratch before the packed panel: the sums of a chunk of row tiles.
+  int64_t sums() const { return chunk() * tile_sums(); }
+  int64_t tile_sums() const { return tallest * panel_columns; }
   Dim scratch_bytes(const Dim& k) const;
   std::string note() const;
 };

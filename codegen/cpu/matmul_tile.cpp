@@ -55,6 +55,7 @@ class RowTileEmitter {
     shape.b_row_stride = constant_of(tile_.b_row_stride);
     shape.c_row_stride = plan_.panel_columns;
     shape.prefetch_lines = plan_.prefetch_lines;
+    shape.accumulate = tile_.accumulate;
     shape.masked = masked;
     llvm::Value* column = ir.CreateMul(v, f_.i64(plan_.lanes));
     llvm::Value* tail = ir.CreateSub(columns_, ir.CreateAdd(column, f_.i64((width - 1) * plan_.lanes)));

@@ -14,8 +14,9 @@ struct RowTile {
   llvm::Value* sums = nullptr;            // [rows][panel_columns], aligned to a vector
   llvm::Value* k = nullptr;
   llvm::Value* prefetch = nullptr;
-  llvm::Value* prefetch_lines = nullptr;  // every fourth k step, in each pass over the panel
+  llvm::Value* prefetch_lines = nullptr;  // every prefetch period, in each pass over the panel
   llvm::Value* prefetch_step = nullptr;   // bytes from one pass to the next
+  bool accumulate = false;                // sums += instead of sums =
   Dim a_row_stride, a_column_stride, b_row_stride;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t float_bytes = 4;
 constexpr int64_t cache_line = 64;
-constexpr int64_t prefetch_period = 4;  // k steps
+constexpr int64_t prefetch_period = MicroKernel::prefetch_period;
 enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kARow, kAColumn, kBRow, kTail };
 
 std::string text(const std::optional<int64_t>& constant) { return constant ? std::to_string(*constant) : "x"; }
@@ -19,7 +19,8 @@ std::string text(const std::optional<int64_t>& constant) { return constant ? std
 std::string name_of(const MicroKernel& m) {
   return "tile." + std::to_string(m.rows) + "x" + std::to_string(m.vectors * m.lanes) + ".a" +
          text(m.a_row_stride) + "_" + text(m.a_column_stride) + ".b" + text(m.b_row_stride) + ".c" +
-         std::to_string(m.c_row_stride) + ".p" + text(m.prefetch_lines) + (m.masked ? ".masked" : "");
+         std::to_string(m.c_row_stride) + ".p" + text(m.prefetch_lines) + (m.accumulate ? ".add" : "") +
+         (m.masked ? ".masked" : "");
 }
 
 /// Emits the body of one tile function.
@@ -133,7 +134,7 @@ class TileEmitter {
     branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
   }
 
-  /// In every fourth k step, a block of its own, so that it does not widen what the scheduler sees of a k step.
+  /// Once in a period of k steps, in a block of its own, so that it does not widen what the scheduler sees of a k step.
   void prefetch(llvm::Value* k, int steps) {
     llvm::BasicBlock* fetch = block("prefetch");
     llvm::BasicBlock* body = block("k.step");

@@ -12,13 +12,15 @@ namespace gcg::cpu {
 
 /// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column]. Strides are in elements; nullopt: a run-time argument.
 struct MicroKernel {
+  static constexpr int64_t prefetch_period = 4;  // k steps
+
   int rows = 1;
   int vectors = 1;
   int lanes = 16;
   std::optional<int64_t> a_row_stride, a_column_stride;
   std::optional<int64_t> b_row_stride;
   int64_t c_row_stride = 0;
-  /// Cache lines of `prefetch` to bring into L2 in every fourth k step; 0: none, nullopt: a run-time argument.
+  /// Cache lines of `prefetch` to bring into L2 in every period of k steps; 0: none, nullopt: a run-time argument.
   std::optional<int64_t> prefetch_lines = 0;
   /// C += instead of C =.
   bool accumulate = false;

@@ -213,6 +213,15 @@ TEST_P(MatMul, PackedEpilogueReadsBiasAndResidual) {
   check({.batch = 2, .m = 20, .n = 100, .k = 0, .packed = true, .epilogue = Epilogue::bias_residual_gelu});
 }
 
+TEST_P(MatMul, DeepProductsAreCutAlongK) {
+  for (int64_t k : {513, 1100}) {
+    check({.m = 197, .n = 50, .k = k, .packed = true, .epilogue = Epilogue::bias_residual_gelu}, {1, 3});
+    check({.batch = 2, .m = 11, .n = 100, .k = k, .packed = true, .a_transposed = true}, {1, 3});
+    check_symbolic({.n = 50, .k = k, .packed = true, .symbolic_m = true}, {{1, 50, k}, {9, 50, k}, {30, 50, k}, {160, 50, k}});
+  }
+  check({.m = 1, .n = 50, .k = 1100, .packed = true});
+}
+
 TEST_P(MatMul, TransposedOperands) {
   for (int64_t n : {1, 16, 50, 96, 197}) {
     for (int64_t k : {0, 1, 15, 33, 64}) {
