@@ -35,7 +35,8 @@ Expr lower_arg_reduce(LowerContext& ctx, int, const std::vector<Expr>& output_in
   std::vector<bool> swept(shape.size(), false);
   swept[axis] = true;
   const Sweep first = sweep(ctx, shape, swept, at), second = sweep(ctx, shape, swept, at);
-  const Expr extreme = reduce(largest ? ReduceOp::max : ReduceOp::min, first.axes, arithmetic_input(ctx, 0, first.index));
+  const Expr extreme =
+      reduce(largest ? ReduceOp::max : ReduceOp::min, first.axes, arithmetic_input(ctx, 0, first.index));
   const Expr x = arithmetic_input(ctx, 0, second.index);
   Expr hit = binary(BinaryOp::equal, x, extreme);
   if (is_float(x->dtype)) hit = binary(BinaryOp::logical_or, hit, unary(UnaryOp::is_nan, x));
@@ -80,8 +81,14 @@ std::vector<Tensor> reference_arg_reduce(ReferenceContext& ctx) {
 
 template <bool largest>
 constexpr OpDef arg_reduce_op(const char* name) {
-  return {.name = name, .since = 1, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::reduction, .infer = infer_arg_reduce,
-          .lower = lower_arg_reduce<largest>, .reference = reference_arg_reduce<largest>};
+  return {.name = name,
+          .since = 1,
+          .min_inputs = 1,
+          .max_inputs = 1,
+          .kind = OpKind::reduction,
+          .infer = infer_arg_reduce,
+          .lower = lower_arg_reduce<largest>,
+          .reference = reference_arg_reduce<largest>};
 }
 
 }  // namespace

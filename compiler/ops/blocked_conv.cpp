@@ -1,5 +1,6 @@
 // gart.BlockedConv: a 2-D convolution of channel-blocked activations with packed weights; no bias.
-//   x   [N, ceil(CI/16), H, W, 16], with `plain` [N, CI, H, W]; lanes past CI are never read, except by the same lanes of a
+//   x   [N, ceil(CI/16), H, W, 16], with `plain` [N, CI, H, W]; lanes past CI are never read, except by the same lanes
+//   of a
 //       depthwise result
 //   wp  what gart.PackConv makes with the same `depthwise` and `plain`
 //   y   [N, ceil(CO/16), OH, OW, 16]; lanes past CO hold anything
@@ -15,8 +16,8 @@ struct ConvForm {
   bool depthwise, plain;
 };
 ConvForm conv_form(const Node& node) {
-  return {node.int_attribute("in_channels", 0), node.int_attribute("out_channels", 0), node.int_attribute("depthwise", 0) != 0,
-          node.int_attribute("plain", 0) != 0};
+  return {node.int_attribute("in_channels", 0), node.int_attribute("out_channels", 0),
+          node.int_attribute("depthwise", 0) != 0, node.int_attribute("plain", 0) != 0};
 }
 
 Window window_of_blocked(const Node& node, const Shape& x) {
@@ -56,7 +57,8 @@ Expr lower_blocked_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
     axes.insert(axes.begin(), ctx.fresh_axis(form.inputs));
     const Expr ci = axis_ref(axes[0]), co = at[1] * block + at[4];
     const Expr ci_block = binary(BinaryOp::floor_div, ci, block), ci_lane = binary(BinaryOp::mod, ci, block);
-    const Expr co_block = binary(BinaryOp::floor_div, co, weight_block), co_lane = binary(BinaryOp::mod, co, weight_block);
+    const Expr co_block = binary(BinaryOp::floor_div, co, weight_block),
+               co_lane = binary(BinaryOp::mod, co, weight_block);
     term = form.plain ? ctx.input(0, {at[0], ci, h, w}) * ctx.input(1, {co_block, ci, kh, kw, co_lane})
                       : ctx.input(0, {at[0], ci_block, h, w, ci_lane}) *
                             ctx.input(1, {co_block, ci_block, kh, kw, ci_lane, co_lane});
@@ -83,8 +85,8 @@ struct Layout {
   }
 };
 
-double convolve(const Tensor& x, const Tensor& wp, const Layout& layout, const PlainWindow& window, int64_t n, int64_t co,
-                const std::vector<int64_t>& at) {
+double convolve(const Tensor& x, const Tensor& wp, const Layout& layout, const PlainWindow& window, int64_t n,
+                int64_t co, const std::vector<int64_t>& at) {
   const int64_t first = layout.form.depthwise ? co : 0, count = layout.form.depthwise ? 1 : layout.form.inputs;
   double sum = 0;
   int64_t tap = 0;

@@ -47,7 +47,8 @@ void infer_unblock_channels(InferContext& ctx) {
 
 Expr lower_unblock_channels(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Expr block = index(kChannelBlock);
-  return ctx.input(0, {at[0], binary(BinaryOp::floor_div, at[1], block), at[2], at[3], binary(BinaryOp::mod, at[1], block)});
+  return ctx.input(
+      0, {at[0], binary(BinaryOp::floor_div, at[1], block), at[2], at[3], binary(BinaryOp::mod, at[1], block)});
 }
 
 std::vector<Tensor> reference_unblock_channels(ReferenceContext& ctx) {

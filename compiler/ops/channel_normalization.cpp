@@ -1,5 +1,5 @@
-// BatchNormalization (inference), InstanceNormalization, GroupNormalization, LRN: x[N, C, spatial...] with one weight per
-// channel, or statistics over neighbouring channels.
+// BatchNormalization (inference), InstanceNormalization, GroupNormalization, LRN: x[N, C, spatial...] with one weight
+// per channel, or statistics over neighbouring channels.
 #include <cmath>
 
 #include "compiler/ops/op_support.h"
@@ -78,7 +78,8 @@ void infer_group_norm(InferContext& ctx) {
   }
   for (int i = 1; i < 3; ++i) {
     if (!scale_per_group(ctx.node())) require_channel_vector(ctx, i);
-    else if (ctx.rank(i) != 1 || !ctx.shape(i)[0].is(groups)) ctx.fail(concat("input ", i, " must have one element per group"));
+    else if (ctx.rank(i) != 1 || !ctx.shape(i)[0].is(groups))
+      ctx.fail(concat("input ", i, " must have one element per group"));
   }
   ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
 }
@@ -130,7 +131,9 @@ std::vector<Tensor> reference_grouped(ReferenceContext& ctx, int64_t groups) {
   return {y};
 }
 
-std::vector<Tensor> reference_instance_norm(ReferenceContext& ctx) { return reference_grouped(ctx, ctx.input(0)->shape()[1]); }
+std::vector<Tensor> reference_instance_norm(ReferenceContext& ctx) {
+  return reference_grouped(ctx, ctx.input(0)->shape()[1]);
+}
 std::vector<Tensor> reference_group_norm(ReferenceContext& ctx) {
   return reference_grouped(ctx, ctx.node().int_attribute("num_groups", 1));
 }
@@ -163,7 +166,8 @@ Expr lower_lrn(LowerContext& ctx, int, const std::vector<Expr>& at) {
   neighbour[1] = binary(BinaryOp::max, index(0), binary(BinaryOp::min, c, last));
   const Expr n = arithmetic_input(ctx, 0, neighbour), x = arithmetic_input(ctx, 0, at);
   const Expr squares = reduce(ReduceOp::sum, {axis}, select(inside, n * n, number(n->dtype, 0)));
-  const Expr base = number(x->dtype, form.bias) + number(x->dtype, form.alpha / static_cast<double>(form.size)) * squares;
+  const Expr base =
+      number(x->dtype, form.bias) + number(x->dtype, form.alpha / static_cast<double>(form.size)) * squares;
   return as_output(ctx, 0, binary(BinaryOp::div, x, binary(BinaryOp::pow, base, number(x->dtype, form.beta))));
 }
 
@@ -192,9 +196,15 @@ const OpDef op_BatchNormalization = {.name = "BatchNormalization", .since = 7, .
 const OpDef op_InstanceNormalization = {.name = "InstanceNormalization", .since = 6, .min_inputs = 3, .max_inputs = 3,
                                         .kind = OpKind::reduction, .infer = infer_instance_norm,
                                         .lower = lower_instance_norm, .reference = reference_instance_norm};
-const OpDef op_GroupNormalization = {.name = "GroupNormalization", .since = 18, .min_inputs = 3, .max_inputs = 3,
-                                     .kind = OpKind::reduction, .upgrade = upgrade_group_norm, .infer = infer_group_norm,
-                                     .lower = lower_group_norm, .reference = reference_group_norm};
+const OpDef op_GroupNormalization = {.name = "GroupNormalization",
+                                     .since = 18,
+                                     .min_inputs = 3,
+                                     .max_inputs = 3,
+                                     .kind = OpKind::reduction,
+                                     .upgrade = upgrade_group_norm,
+                                     .infer = infer_group_norm,
+                                     .lower = lower_group_norm,
+                                     .reference = reference_group_norm};
 const OpDef op_LRN = {.name = "LRN", .since = 1, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::reduction,
                       .infer = infer_lrn, .lower = lower_lrn, .reference = reference_lrn};
 

@@ -23,8 +23,10 @@ void infer_conv(InferContext& ctx) {
   }
   const Shape kernel = kernel_of(w);
   const std::vector<int64_t> stated = ctx.node().ints_attribute("kernel_shape");
-  for (size_t d = 0; d < stated.size() && d < kernel.size(); ++d) ctx.require_equal(kernel[d], stated[d], "kernel_shape and weights");
-  if (ctx.has_input(2)) ctx.require_equal(ctx.shape(2).size() == 1 ? ctx.shape(2)[0] : Dim(-1), w[0], "bias and output channels");
+  for (size_t d = 0; d < stated.size() && d < kernel.size(); ++d)
+    ctx.require_equal(kernel[d], stated[d], "kernel_shape and weights");
+  if (ctx.has_input(2))
+    ctx.require_equal(ctx.shape(2).size() == 1 ? ctx.shape(2)[0] : Dim(-1), w[0], "bias and output channels");
   ctx.set_output(0, ctx.dtype(0), windowed_shape(x[0], w[0], window_of(ctx.node(), x, kernel)));
 }
 

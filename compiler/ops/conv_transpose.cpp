@@ -1,7 +1,7 @@
 // ConvTranspose: any number of spatial dimensions, groups, dilations, output_padding, output_shape and auto_pad.
 //
-// Input position i adds x[i] * w[k] to output i * stride - pad_begin + k * dilation. Seen from output o, tap k reads input
-// (o + pad_begin - k * dilation) / stride where that is a whole number inside the input.
+// Input position i adds x[i] * w[k] to output i * stride - pad_begin + k * dilation. Seen from output o, tap k reads
+// input (o + pad_begin - k * dilation) / stride where that is a whole number inside the input.
 #include <algorithm>
 
 #include "compiler/ops/op_support.h"
@@ -15,9 +15,11 @@ struct Spread {
   int64_t stride, dilation;
 };
 
-std::vector<int64_t> spatial_ints(const Node& node, const std::string& name, size_t count, int64_t otherwise, int64_t least) {
+std::vector<int64_t> spatial_ints(const Node& node, const std::string& name, size_t count, int64_t otherwise,
+                                  int64_t least) {
   const std::vector<int64_t> values = node.ints_attribute(name, std::vector<int64_t>(count, otherwise));
-  if (values.size() != count) fail_node(node, concat(name, " has ", values.size(), " values for an input that needs ", count));
+  if (values.size() != count)
+    fail_node(node, concat(name, " has ", values.size(), " values for an input that needs ", count));
   for (int64_t v : values) {
     if (v < least) fail_node(node, concat(name, " contains ", v, ", the least is ", least));
   }
@@ -27,11 +29,13 @@ std::vector<int64_t> spatial_ints(const Node& node, const std::string& name, siz
 /// One entry per spatial dimension of x[N, C, spatial...], w[C, CO / group, kernel...].
 std::vector<Spread> spreads_of(const Node& node, const Shape& x, const Shape& w) {
   const size_t rank = x.size() - 2;
-  const auto strides = spatial_ints(node, "strides", rank, 1, 1), dilations = spatial_ints(node, "dilations", rank, 1, 1);
+  const auto strides = spatial_ints(node, "strides", rank, 1, 1),
+             dilations = spatial_ints(node, "dilations", rank, 1, 1);
   const auto extra = spatial_ints(node, "output_padding", rank, 0, 0);
   const auto pads = spatial_ints(node, "pads", rank * 2, 0, 0);
   const std::string auto_pad = node.string_attribute("auto_pad", "NOTSET");
-  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER", has_shape = node.has_attribute("output_shape");
+  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER",
+             has_shape = node.has_attribute("output_shape");
   std::vector<int64_t> wanted;
   if (has_shape) wanted = spatial_ints(node, "output_shape", rank, 0, 0);
   std::vector<Spread> spreads;
@@ -62,7 +66,8 @@ void infer_conv_transpose(InferContext& ctx) {
     ctx.fail(concat("group is ", group, ", it must divide the ", x[1].str(), " channels"));
   }
   const Dim outputs = w[1] * group;
-  if (ctx.has_input(2)) ctx.require_equal(ctx.rank(2) == 1 ? ctx.shape(2)[0] : Dim(-1), outputs, "bias and output channels");
+  if (ctx.has_input(2))
+    ctx.require_equal(ctx.rank(2) == 1 ? ctx.shape(2)[0] : Dim(-1), outputs, "bias and output channels");
   Shape shape = {x[0], outputs};
   for (const Spread& s : spreads_of(ctx.node(), x, w)) shape.push_back(s.output);
   ctx.set_output(0, ctx.dtype(0), shape);
@@ -105,7 +110,8 @@ std::vector<Tensor> reference_conv_transpose(ReferenceContext& ctx) {
   const int64_t group = ctx.node().int_attribute("group", 1), batch = x.shape()[0], inputs = x.shape()[1];
   const int64_t group_outputs = w.shape()[1], outputs = group_outputs * group, group_inputs = inputs / group;
   const std::vector<Spread> spreads = spreads_of(ctx.node(), to_shape(x.shape()), to_shape(w.shape()));
-  const std::vector<int64_t> space(x.shape().begin() + 2, x.shape().end()), kernel(w.shape().begin() + 2, w.shape().end());
+  const std::vector<int64_t> space(x.shape().begin() + 2, x.shape().end()),
+      kernel(w.shape().begin() + 2, w.shape().end());
   std::vector<int64_t> shape = {batch, outputs}, plane;
   for (const Spread& s : spreads) plane.push_back(s.output.constant());
   shape.insert(shape.end(), plane.begin(), plane.end());

@@ -17,8 +17,8 @@ void infer_cumsum(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
 }
 
-/// Each element sums its own part of the axis: quadratic work, but every element on its own. Elements outside of the part are
-/// selected away, so that an infinity does not reach back.
+/// Each element sums its own part of the axis: quadratic work, but every element on its own. Elements outside of the
+/// part are selected away, so that an infinity does not reach back.
 Expr lower_cumsum(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const auto rank = static_cast<int64_t>(at.size());
   const auto axis = static_cast<size_t>(wrap_axis(known_ints(ctx.input_value(1))->at(0), rank));

@@ -1,5 +1,5 @@
-// Einsum: sums of products over labelled dimensions, "bhid,bhjd->bhij". An ellipsis stands for any number of leading batch
-// dimensions, which broadcast; a label that occurs twice in an operand takes its diagonal.
+// Einsum: sums of products over labelled dimensions, "bhid,bhjd->bhij". An ellipsis stands for any number of leading
+// batch dimensions, which broadcast; a label that occurs twice in an operand takes its diagonal.
 #include <algorithm>
 #include <map>
 
@@ -66,7 +66,8 @@ Equation read_equation(const Node& node, const std::vector<int64_t>& ranks) {
   text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
   const size_t arrow = text.find("->");
   const std::vector<std::string> terms = split(text.substr(0, arrow));
-  if (terms.size() != ranks.size()) fail_node(node, concat("the equation has ", terms.size(), " terms for ", ranks.size(), " inputs"));
+  if (terms.size() != ranks.size())
+    fail_node(node, concat("the equation has ", terms.size(), " terms for ", ranks.size(), " inputs"));
   Equation equation;
   int64_t widest = 0;
   for (size_t i = 0; i < terms.size(); ++i) {
@@ -139,7 +140,8 @@ Expr lower_einsum(LowerContext& ctx, int, const std::vector<Expr>& at) {
   for (size_t i = 0; i < equation.operands.size(); ++i) {
     const Shape& shape = ctx.input_shape(static_cast<int>(i));
     std::vector<Expr> index_of;
-    for (size_t d = 0; d < shape.size(); ++d) index_of.push_back(shape[d].is(1) ? index(0) : place.at(equation.operands[i][d]));
+    for (size_t d = 0; d < shape.size(); ++d)
+      index_of.push_back(shape[d].is(1) ? index(0) : place.at(equation.operands[i][d]));
     const Expr x = arithmetic_input(ctx, static_cast<int>(i), index_of);
     product = product ? product * x : x;
   }
@@ -149,7 +151,8 @@ Expr lower_einsum(LowerContext& ctx, int, const std::vector<Expr>& at) {
 /// Offset of an operand's element under an assignment of positions to labels.
 int64_t offset_of(const Tensor& x, const Labels& labels, const std::map<int, int64_t>& position) {
   int64_t offset = 0;
-  for (size_t d = 0; d < labels.size(); ++d) offset = offset * x.shape()[d] + (x.shape()[d] == 1 ? 0 : position.at(labels[d]));
+  for (size_t d = 0; d < labels.size(); ++d)
+    offset = offset * x.shape()[d] + (x.shape()[d] == 1 ? 0 : position.at(labels[d]));
   return offset;
 }
 

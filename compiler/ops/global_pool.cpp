@@ -93,7 +93,8 @@ constexpr OpDef global_pool_op(const char* name, Lower lower, Reference referenc
 
 }  // namespace
 
-const OpDef op_GlobalAveragePool = global_pool_op("GlobalAveragePool", lower_global_average_pool, reference_global_average_pool);
+const OpDef op_GlobalAveragePool =
+    global_pool_op("GlobalAveragePool", lower_global_average_pool, reference_global_average_pool);
 const OpDef op_GlobalMaxPool = global_pool_op("GlobalMaxPool", lower_global_max_pool, reference_global_max_pool);
 const OpDef op_GlobalLpPool = global_pool_op("GlobalLpPool", lower_global_lp_pool, reference_global_lp_pool);
 

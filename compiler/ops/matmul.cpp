@@ -41,7 +41,9 @@ Expr lower_matmul(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return as_output(ctx, 0, reduce(ReduceOp::sum, {k}, term));
 }
 
-std::vector<int64_t> drop_back(const std::vector<int64_t>& shape, size_t count) { return {shape.begin(), shape.end() - count}; }
+std::vector<int64_t> drop_back(const std::vector<int64_t>& shape, size_t count) {
+  return {shape.begin(), shape.end() - count};
+}
 
 std::vector<Tensor> reference_matmul(ReferenceContext& ctx) {
   const Tensor &a = *ctx.input(0), &b = *ctx.input(1);
@@ -137,7 +139,9 @@ std::vector<Tensor> reference_gemm(ReferenceContext& ctx) {
   Tensor y(a.dtype(), {m, n});
   const std::vector<int64_t> c_at = c ? broadcast_offsets(c->shape(), y.shape()) : std::vector<int64_t>{};
   with_number_type(a.dtype(), [&]<class T>() {
-    const auto scale = [](double factor, T x) { return factor == 1 ? x : static_cast<T>(factor * static_cast<double>(x)); };
+    const auto scale = [](double factor, T x) {
+      return factor == 1 ? x : static_cast<T>(factor * static_cast<double>(x));
+    };
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) {
         T sum{};

@@ -1,5 +1,5 @@
-// MatMulInteger: (a - a_zero_point) by (b - b_zero_point) of 8-bit integers, summed in i32. A zero point is one number, or one
-// per row of a, or one per column of b.
+// MatMulInteger: (a - a_zero_point) by (b - b_zero_point) of 8-bit integers, summed in i32. A zero point is one number,
+// or one per row of a, or one per column of b.
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 
@@ -40,7 +40,8 @@ Expr lower_matmul_integer(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Expr row = at[at.size() - 2], column = at.back();
   const std::span<const Expr> batch(at.data(), at.size() - 2);
   const Axis k = ctx.fresh_axis(a.back());
-  std::vector<Expr> a_index = broadcast_index(Shape(a.begin(), a.end() - 2), batch), b_index = broadcast_index(Shape(b.begin(), b.end() - 2), batch);
+  std::vector<Expr> a_index = broadcast_index(Shape(a.begin(), a.end() - 2), batch),
+                    b_index = broadcast_index(Shape(b.begin(), b.end() - 2), batch);
   a_index.insert(a_index.end(), {row, axis_ref(k)});
   b_index.insert(b_index.end(), {axis_ref(k), column});
   return reduce(ReduceOp::sum, {k}, centred(ctx, 0, a_index, row) * centred(ctx, 1, b_index, column));
@@ -55,7 +56,8 @@ std::vector<Tensor> reference_matmul_integer(ReferenceContext& ctx) {
   const Tensor &a = *ctx.input(0), &b = *ctx.input(1);
   const Tensor* a_zero = ctx.input_count() > 2 ? ctx.input(2) : nullptr;
   const Tensor* b_zero = ctx.input_count() > 3 ? ctx.input(3) : nullptr;
-  const std::vector<int64_t> a_batch(a.shape().begin(), a.shape().end() - 2), b_batch(b.shape().begin(), b.shape().end() - 2);
+  const std::vector<int64_t> a_batch(a.shape().begin(), a.shape().end() - 2),
+      b_batch(b.shape().begin(), b.shape().end() - 2);
   const int64_t m = a.shape()[a.shape().size() - 2], k = a.shape().back(), n = b.shape().back();
   std::vector<int64_t> shape(std::max(a_batch.size(), b_batch.size()), 1);
   for (const auto& from : {a_batch, b_batch}) {

@@ -24,7 +24,8 @@ void infer_row_norm(InferContext& ctx) {
     const Shape& weight = ctx.shape(i);
     if (ctx.rank(i) > ctx.rank(0)) ctx.fail("scale and bias must not have a higher rank than the input");
     for (size_t d = 0; d < weight.size(); ++d) {
-      if (!weight[d].is(1)) ctx.require_equal(ctx.shape(0)[ctx.shape(0).size() - weight.size() + d], weight[d], "scale or bias");
+      if (!weight[d].is(1))
+        ctx.require_equal(ctx.shape(0)[ctx.shape(0).size() - weight.size() + d], weight[d], "scale or bias");
     }
   }
   ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
@@ -147,7 +148,8 @@ std::vector<Tensor> reference_lp_norm(ReferenceContext& ctx) {
   const bool squares = ctx.node().int_attribute("p", 2) == 2;
   for (int64_t start : offsets.kept) {
     double norm = 0;
-    for (int64_t i : offsets.swept) norm += squares ? std::pow(x.at_double(start + i), 2) : std::abs(x.at_double(start + i));
+    for (int64_t i : offsets.swept)
+      norm += squares ? std::pow(x.at_double(start + i), 2) : std::abs(x.at_double(start + i));
     if (squares) norm = std::sqrt(norm);
     for (int64_t i : offsets.swept) y.set_double(start + i, norm == 0 ? 0 : x.at_double(start + i) / norm);
   }

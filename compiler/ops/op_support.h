@@ -60,7 +60,8 @@ struct SplitOffsets {
   std::vector<int64_t> kept, swept;
 };
 SplitOffsets split_offsets(const std::vector<int64_t>& shape, const std::vector<bool>& swept);
-/// For each element of `output` (row-major), the offset of the element of `input` that broadcasts to it (aligned right).
+/// For each element of `output` (row-major), the offset of the element of `input` that broadcasts to it (aligned
+/// right).
 std::vector<int64_t> broadcast_offsets(const std::vector<int64_t>& input, const std::vector<int64_t>& output);
 
 /// Calls `see(index)` for every index of the shape in row-major order.

@@ -37,7 +37,8 @@ void infer_packed_matmul(InferContext& ctx) {
   const Node& node = ctx.node();
   const int64_t n = node.int_attribute("n", 0), k = node.int_attribute("k", 0), columns = columns_of(node);
   if (ctx.rank(0) < 1) ctx.fail("the left operand must have at least one dimension");
-  if (ctx.shape(1) != Shape{blocks_of(n, columns), k, columns}) ctx.fail("the packed operand does not match n, k and columns");
+  if (ctx.shape(1) != Shape{blocks_of(n, columns), k, columns})
+    ctx.fail("the packed operand does not match n, k and columns");
   ctx.require_equal(ctx.shape(0).back(), k, "the inner extents");
   Shape shape = ctx.shape(0);
   shape.back() = n;
@@ -49,13 +50,15 @@ Expr lower_packed_matmul(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Axis k = ctx.fresh_axis(ctx.node().int_attribute("k", 0));
   std::vector<Expr> a_index = at;
   a_index.back() = axis_ref(k);
-  const Expr panel = binary(BinaryOp::floor_div, at.back(), columns), column = binary(BinaryOp::mod, at.back(), columns);
+  const Expr panel = binary(BinaryOp::floor_div, at.back(), columns),
+             column = binary(BinaryOp::mod, at.back(), columns);
   return reduce(ReduceOp::sum, {k}, ctx.input(0, a_index) * ctx.input(1, {panel, axis_ref(k), column}));
 }
 
 std::vector<Tensor> reference_packed_matmul(ReferenceContext& ctx) {
   const Tensor &a = *ctx.input(0), &packed = *ctx.input(1);
-  const int64_t n = ctx.node().int_attribute("n", 0), k = ctx.node().int_attribute("k", 0), columns = columns_of(ctx.node());
+  const int64_t n = ctx.node().int_attribute("n", 0), k = ctx.node().int_attribute("k", 0),
+                columns = columns_of(ctx.node());
   std::vector<int64_t> shape = a.shape();
   shape.back() = n;
   Tensor y(a.dtype(), shape);
@@ -119,8 +122,13 @@ std::vector<Tensor> reference_pack_conv(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_gart_PackMatMul = {.name = "PackMatMul", .domain = "gart", .min_inputs = 1, .max_inputs = 1,
-                                  .kind = OpKind::opaque, .infer = infer_pack_matmul, .reference = reference_pack_matmul};
+const OpDef op_gart_PackMatMul = {.name = "PackMatMul",
+                                  .domain = "gart",
+                                  .min_inputs = 1,
+                                  .max_inputs = 1,
+                                  .kind = OpKind::opaque,
+                                  .infer = infer_pack_matmul,
+                                  .reference = reference_pack_matmul};
 const OpDef op_gart_PackedMatMul = {.name = "PackedMatMul", .domain = "gart", .min_inputs = 2, .max_inputs = 2,
                                     .kind = OpKind::contraction, .infer = infer_packed_matmul,
                                     .lower = lower_packed_matmul, .reference = reference_packed_matmul};

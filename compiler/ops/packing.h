@@ -1,5 +1,5 @@
-// The layouts that the packed and blocked operators (packing.cpp, blocking.cpp, blocked_conv.cpp, blocked_pool.cpp) agree on
-// with the code generators. One packing of the weights serves all CPU targets.
+// The layouts that the packed and blocked operators (packing.cpp, blocking.cpp, blocked_conv.cpp, blocked_pool.cpp)
+// agree on with the code generators. One packing of the weights serves all CPU targets.
 #pragma once
 
 #include <cstdint>

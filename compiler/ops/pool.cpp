@@ -1,6 +1,6 @@
-// MaxPool, AveragePool and LpPool over any number of spatial dimensions, and the forms of the former two on channel-blocked
-// activations [N, ceil(C/16), H, W, 16], gart.BlockedMaxPool and gart.BlockedAveragePool: there every lane is a channel of
-// its own behind the spatial dimensions, and lanes past C hold anything.
+// MaxPool, AveragePool and LpPool over any number of spatial dimensions, and the forms of the former two on
+// channel-blocked activations [N, ceil(C/16), H, W, 16], gart.BlockedMaxPool and gart.BlockedAveragePool: there every
+// lane is a channel of its own behind the spatial dimensions, and lanes past C hold anything.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,7 +20,8 @@ Window window_of_pool(const Node& node, const Shape& x) {
 
 void check_pool_input(InferContext& ctx) {
   const bool blocked = is_blocked(ctx.node());
-  if (ctx.rank(0) < 3 || (blocked && ctx.rank(0) != 5)) ctx.fail(concat("an input of rank ", ctx.rank(0), " cannot be pooled"));
+  if (ctx.rank(0) < 3 || (blocked && ctx.rank(0) != 5))
+    ctx.fail(concat("an input of rank ", ctx.rank(0), " cannot be pooled"));
   for (int64_t k : ctx.node().ints_attribute("kernel_shape")) {
     if (k < 1) ctx.fail(concat("kernel_shape contains ", k, ", the least is 1"));
   }
@@ -103,7 +104,8 @@ Expr counted_taps(DType dtype, const Window& window, std::span<const Expr> at, b
   Expr count = index(1);
   for (size_t d = 0; d < window.size(); ++d) {
     const WindowDim& w = window[d];
-    const Expr start = at[d] * index(w.stride) - extent(w.pad_begin), step = index(w.dilation), kernel = extent(w.kernel);
+    const Expr start = at[d] * index(w.stride) - extent(w.pad_begin), step = index(w.dilation),
+               kernel = extent(w.kernel);
     const bool pads_begin = !include_padding && !w.pad_begin.is(0);
     const bool pads_end = w.ceil_mode || (!include_padding && !w.pad_end.is(0));
     Expr first = index(0), behind = kernel;  // the counted taps are [first, behind)
@@ -111,7 +113,8 @@ Expr counted_taps(DType dtype, const Window& window, std::span<const Expr> at, b
       return binary(BinaryOp::floor_div, position - start + index(w.dilation - 1), step);
     };
     if (pads_begin) first = binary(BinaryOp::max, index(0), taps_before(index(0)));
-    if (pads_end) behind = binary(BinaryOp::min, kernel, taps_before(extent(include_padding ? w.input + w.pad_end : w.input)));
+    if (pads_end)
+      behind = binary(BinaryOp::min, kernel, taps_before(extent(include_padding ? w.input + w.pad_end : w.input)));
     count = count * (behind - first);
   }
   return cast(dtype, count);
@@ -284,6 +287,7 @@ const OpDef op_MaxPool = pool_op("MaxPool", "", 2, lower_max_pool, reference_max
 const OpDef op_AveragePool = pool_op("AveragePool", "", 1, lower_average_pool, reference_average_pool);
 const OpDef op_LpPool = pool_op("LpPool", "", 1, lower_lp_pool, reference_lp_pool);
 const OpDef op_gart_BlockedMaxPool = pool_op("BlockedMaxPool", "gart", 1, lower_max_pool, reference_max_pool);
-const OpDef op_gart_BlockedAveragePool = pool_op("BlockedAveragePool", "gart", 1, lower_average_pool, reference_average_pool);
+const OpDef op_gart_BlockedAveragePool =
+    pool_op("BlockedAveragePool", "gart", 1, lower_average_pool, reference_average_pool);
 
 }  // namespace gcg

@@ -1,4 +1,5 @@
-// ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare.
+// ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp,
+// ReduceSumSquare.
 #include <cmath>
 #include <limits>
 
@@ -54,7 +55,8 @@ void infer_reduce(InferContext& ctx) {
     if (!reduced[d]) shape.push_back(ctx.shape(0)[d]);
     else if (keeps_dims(ctx.node())) shape.push_back(1);
   }
-  if (ctx.dtype(0) == DType::boolean && form != Form::max && form != Form::min) ctx.fail("bool elements cannot be summed");
+  if (ctx.dtype(0) == DType::boolean && form != Form::max && form != Form::min)
+    ctx.fail("bool elements cannot be summed");
   ctx.set_output(0, ctx.dtype(0), shape);
   infer_contents<form>(ctx, reduced);
 }
@@ -109,7 +111,9 @@ T extreme(bool largest, bool is_boolean, DType dtype, int64_t count, At at) {
   constexpr bool real = std::is_same_v<T, double>;
   T result{};
   if (count == 0) {
-    if (real) return static_cast<T>(largest ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
+    if (real)
+      return static_cast<T>(largest ? -std::numeric_limits<double>::infinity()
+                                    : std::numeric_limits<double>::infinity());
     const int64_t bits = size_of(dtype) * 8;
     if (is_boolean) return static_cast<T>(largest ? 0 : 1);
     if (std::is_same_v<T, uint64_t>) return largest ? T{0} : static_cast<T>(~uint64_t{0} >> (64 - bits));
@@ -159,7 +163,8 @@ double fold_log_sum_exp(int64_t count, At at) {
 template <Form form>
 std::vector<Tensor> reference_reduce(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
-  const std::vector<int64_t> axes = ctx.input_count() > 1 && ctx.input(1) ? ctx.input(1)->to_ints() : std::vector<int64_t>{};
+  const std::vector<int64_t> axes =
+      ctx.input_count() > 1 && ctx.input(1) ? ctx.input(1)->to_ints() : std::vector<int64_t>{};
   const std::vector<bool> reduced = reduced_axes(ctx.node(), x.rank(), axes);
   std::vector<int64_t> shape;
   for (size_t d = 0; d < reduced.size(); ++d) {
@@ -188,8 +193,15 @@ std::vector<Tensor> reference_reduce(ReferenceContext& ctx) {
 
 template <Form form>
 constexpr OpDef reduce_op(const char* name) {
-  return {.name = name, .since = 1, .min_inputs = 1, .max_inputs = 2, .kind = OpKind::reduction, .upgrade = upgrade_reduce,
-          .infer = infer_reduce<form>, .lower = lower_reduce<form>, .reference = reference_reduce<form>};
+  return {.name = name,
+          .since = 1,
+          .min_inputs = 1,
+          .max_inputs = 2,
+          .kind = OpKind::reduction,
+          .upgrade = upgrade_reduce,
+          .infer = infer_reduce<form>,
+          .lower = lower_reduce<form>,
+          .reference = reference_reduce<form>};
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 namespace gcg {
 namespace {
 
-std::vector<int64_t> spatial_ints(const Node& node, const std::string& name, size_t count, int64_t otherwise, int64_t least) {
+std::vector<int64_t> spatial_ints(const Node& node, const std::string& name, size_t count, int64_t otherwise,
+                                  int64_t least) {
   if (!node.has_attribute(name)) return std::vector<int64_t>(count, otherwise);
   const std::vector<int64_t> values = node.ints_attribute(name);
   if (values.size() != count) {
@@ -25,7 +26,8 @@ void pad_same(WindowDim& w, bool upper) {
   w.pad_end = total - w.pad_begin;
 }
 
-/// With ceil_mode a last window may hang over the padded end, but must start before it does: inside input and front padding.
+/// With ceil_mode a last window may hang over the padded end, but must start before it does: inside input and front
+/// padding.
 void pad_explicitly(const Node& node, WindowDim& w) {
   const Dim room = w.input + w.pad_begin + w.pad_end - w.reach();
   if (room.is_constant() && room.constant() < 0) {
@@ -52,7 +54,8 @@ Window window_of(const Node& node, const Shape& x, const Shape& kernel) {
   const std::vector<int64_t> dilations = spatial_ints(node, "dilations", rank, 1, 1);
   const std::string auto_pad = node.string_attribute("auto_pad", "NOTSET");
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
-  if (!same && auto_pad != "NOTSET" && auto_pad != "VALID") fail_node(node, concat("auto_pad '", auto_pad, "' is not known"));
+  if (!same && auto_pad != "NOTSET" && auto_pad != "VALID")
+    fail_node(node, concat("auto_pad '", auto_pad, "' is not known"));
   std::vector<int64_t> pads(rank * 2, 0);
   if (auto_pad == "NOTSET") pads = spatial_ints(node, "pads", rank * 2, 0, 0);
   Window window(rank);
@@ -97,7 +100,8 @@ Taps taps_of(LowerContext& ctx, const Window& window, std::span<const Expr> at) 
   return taps;
 }
 
-bool PlainWindow::read(const std::vector<int64_t>& o, const std::vector<int64_t>& k, std::vector<int64_t>& position) const {
+bool PlainWindow::read(const std::vector<int64_t>& o, const std::vector<int64_t>& k,
+                       std::vector<int64_t>& position) const {
   position.resize(o.size());
   for (size_t d = 0; d < o.size(); ++d) {
     position[d] = o[d] * stride[d] - pad_begin[d] + k[d] * dilation[d];

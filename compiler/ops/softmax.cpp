@@ -1,7 +1,8 @@
 // Softmax, LogSoftmax, Hardmax.
 //
-// Before opset 13 the input was flattened to two dimensions at `axis` (default 1), so that all dimensions from `axis` on
-// are normalised together. The upgrade keeps that meaning in the attribute `flatten`, which newer models never carry.
+// Before opset 13 the input was flattened to two dimensions at `axis` (default 1), so that all dimensions from `axis`
+// on are normalised together. The upgrade keeps that meaning in the attribute `flatten`, which newer models never
+// carry.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -84,7 +85,8 @@ Expr lower_hardmax(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Sweep row = sweep(ctx, ctx.input_shape(0), axes, at);
   const Expr x = arithmetic_input(ctx, 0, row.index);
   const Expr here = binary(BinaryOp::logical_or, binary(BinaryOp::equal, x, largest), unary(UnaryOp::is_nan, x));
-  const Expr place = select(here, position(ctx.input_shape(0), axes, row.index), index(std::numeric_limits<int64_t>::max()));
+  const Expr place =
+      select(here, position(ctx.input_shape(0), axes, row.index), index(std::numeric_limits<int64_t>::max()));
   const Expr first = reduce_over(ReduceOp::min, row.axes, place);
   const DType dtype = ctx.output_value(0).dtype;
   const Expr is_first = binary(BinaryOp::equal, position(ctx.input_shape(0), axes, at), first);

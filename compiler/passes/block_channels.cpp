@@ -6,8 +6,8 @@
 namespace gcg {
 namespace {
 
-/// Regions grow forwards from convolutions: a node joins when what it reads is blocked already. What is computed from plain
-/// values only stays plain up to the convolution that reads it.
+/// Regions grow forwards from convolutions: a node joins when what it reads is blocked already. What is computed from
+/// plain values only stays plain up to the convolution that reads it.
 bool block(Graph& graph, Graph& outermost) {
   bool changed = false;
   BlockedLayout layout(graph, outermost);

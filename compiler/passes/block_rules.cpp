@@ -21,7 +21,8 @@ struct Source {
   ValueId output;
   Attributes attributes;
 
-  explicit Source(const Node& n) : op(n.op), name(n.name), inputs(n.inputs), output(n.outputs[0]), attributes(n.attributes) {}
+  explicit Source(const Node& n)
+      : op(n.op), name(n.name), inputs(n.inputs), output(n.outputs[0]), attributes(n.attributes) {}
 };
 
 // ---- Conv
@@ -42,7 +43,8 @@ std::optional<ConvShape> blockable_conv(const BlockedLayout& layout, const Node&
   const ValueId x = node.inputs[0];
   const Value& w = layout.value(node.inputs[1]);
   const bool has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
-  if (!layout.is_activation(x) || !w.is_constant() || (has_bias && !layout.value(node.inputs[2]).is_constant())) return {};
+  if (!layout.is_activation(x) || !w.is_constant() || (has_bias && !layout.value(node.inputs[2]).is_constant()))
+    return {};
   if (!layout.is_activation(node.outputs[0])) return {};
   const std::vector<int64_t>& weights = w.constant->shape();
   ConvShape conv{layout.channels(x), weights[0], node.int_attribute("group", 1), false, {}};
@@ -97,8 +99,8 @@ bool block_conv(BlockedLayout& layout, const Node& node) {
 
 // ---- what a region goes on through
 
-/// Continues where an operand that spans the whole result is blocked already; a blocked gate [N, C, 1, 1] alone does not make a
-/// large plain operand worth converting.
+/// Continues where an operand that spans the whole result is blocked already; a blocked gate [N, C, 1, 1] alone does
+/// not make a large plain operand worth converting.
 bool block_pointwise(BlockedLayout& layout, const Node& node) {
   if (!layout.is_activation(node.outputs[0]) || node.has_attribute("axis")) return false;
   const Shape& shape = *layout.value(node.outputs[0]).shape;
@@ -135,8 +137,9 @@ bool block_pool(BlockedLayout& layout, const Node& node, const char* blocked_op)
 
 /// Reduces the blocked form over `axes` of it, keeping dimensions; the result may be [N, C].
 void reduce_blocked(BlockedLayout& layout, const Source& from, const char* op, const Ints& axes) {
-  const ValueId y = layout.add(op, "", from.name, {layout.blocked(from.inputs[0]), layout.add_ints(from.name + ".axes", axes)},
-                               {{"keepdims", int64_t{1}}});
+  const ValueId y =
+      layout.add(op, "", from.name, {layout.blocked(from.inputs[0]), layout.add_ints(from.name + ".axes", axes)},
+                 {{"keepdims", int64_t{1}}});
   if (layout.value(from.output).shape->size() == 2) layout.replace_vector(from.output, y);
   else layout.replace(from.output, y);
 }
@@ -163,7 +166,8 @@ bool block_global_pool(BlockedLayout& layout, const Node& node, const char* redu
   return true;
 }
 
-/// Whole blocks can be joined where every part but the last fills its blocks; worth it if half of the channels are blocked.
+/// Whole blocks can be joined where every part but the last fills its blocks; worth it if half of the channels are
+/// blocked.
 bool block_concat(BlockedLayout& layout, const Node& node) {
   if (!layout.is_activation(node.outputs[0])) return false;
   const auto rank = static_cast<int64_t>(layout.value(node.outputs[0]).shape->size());

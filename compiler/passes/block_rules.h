@@ -6,8 +6,8 @@
 
 namespace gcg {
 
-/// Gives the node's result a blocked form if the node is a convolution or continues a region; true if it did. The producers of
-/// its inputs have been visited.
+/// Gives the node's result a blocked form if the node is a convolution or continues a region; true if it did. The
+/// producers of its inputs have been visited.
 bool block_node(BlockedLayout& layout, NodeId node);
 
 }  // namespace gcg

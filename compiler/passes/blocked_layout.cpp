@@ -36,8 +36,8 @@ bool same_order(const Shape& image) { return image[2].is(1) && image[3].is(1) &&
 bool BlockedLayout::is_activation(ValueId id) const {
   if (!id.valid()) return false;
   const Value& v = value(id);
-  return v.dtype == DType::f32 && v.shape && (v.shape->size() == 3 || v.shape->size() == 4) && (*v.shape)[1].is_constant() &&
-         (*v.shape)[1].constant() > 0;
+  return v.dtype == DType::f32 && v.shape && (v.shape->size() == 3 || v.shape->size() == 4) &&
+         (*v.shape)[1].is_constant() && (*v.shape)[1].constant() > 0;
 }
 
 ValueId BlockedLayout::add(const std::string& op_name, const std::string& domain, const std::string& name,
@@ -66,7 +66,8 @@ ValueId BlockedLayout::blocked(ValueId id) {
   const Shape shape = *value(plain).shape;
   const std::string name = value(id).name;
   if (same_order(shape)) {
-    const ValueId to = add_ints(name + ".shape", {0, blocks_of(shape[1].constant(), kChannelBlock), 1, 1, kChannelBlock});
+    const ValueId to =
+        add_ints(name + ".shape", {0, blocks_of(shape[1].constant(), kChannelBlock), 1, 1, kChannelBlock});
     return forms_[id] = add("Reshape", "", name, {plain, to});
   }
   return forms_[id] = add("BlockChannels", "gart", name, {plain});
@@ -83,7 +84,8 @@ ValueId BlockedLayout::blocked_constant(const Value& constant, int64_t rank, int
   const Tensor& from = *constant.constant;
   const std::vector<int64_t> shape = lifted(aligned(from.shape(), rank));
   const bool has_channels = shape[1] == channel_count;
-  const int64_t blocks = has_channels ? blocks_of(shape[1], kChannelBlock) : 1, lanes = has_channels ? kChannelBlock : 1;
+  const int64_t blocks = has_channels ? blocks_of(shape[1], kChannelBlock) : 1,
+                lanes = has_channels ? kChannelBlock : 1;
   const int64_t area = shape[2] * shape[3];
   Tensor to(from.dtype(), {shape[0], blocks, shape[2], shape[3], lanes});
   const auto size = static_cast<size_t>(size_of(from.dtype()));

@@ -32,8 +32,8 @@ class BlockedLayout {
   ValueId blocked(ValueId id);
   /// The activation as [N, C, H, W].
   ValueId image(ValueId id);
-  /// Can the value, which broadcasts (numpy) against an activation of this rank and channel count, be made to broadcast against
-  /// its blocked form?
+  /// Can the value, which broadcasts (numpy) against an activation of this rank and channel count, be made to broadcast
+  /// against its blocked form?
   bool fits(ValueId id, int64_t rank, int64_t channel_count) const;
   /// Requires fits. An omitted input stays omitted.
   ValueId operand(ValueId id, int64_t rank, int64_t channel_count);

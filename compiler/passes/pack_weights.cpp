@@ -13,7 +13,8 @@ namespace {
 constexpr int64_t kLeastElements = 4096;
 
 bool worth_packing(const Value& b) {
-  return b.is_constant() && b.dtype == DType::f32 && b.constant->rank() == 2 && b.constant->elements() >= kLeastElements;
+  return b.is_constant() && b.dtype == DType::f32 && b.constant->rank() == 2 &&
+         b.constant->elements() >= kLeastElements;
 }
 
 bool pack(Graph& graph, Graph& outermost) {
@@ -42,6 +43,8 @@ bool pack(Graph& graph, Graph& outermost) {
 
 }  // namespace
 
-bool pack_weights(Graph& graph, const Target& target) { return target.device == DeviceClass::cpu && pack(graph, graph); }
+bool pack_weights(Graph& graph, const Target& target) {
+  return target.device == DeviceClass::cpu && pack(graph, graph);
+}
 
 }  // namespace gcg

@@ -26,7 +26,11 @@ TEST(Einsum, GivesTheLiteral) {
   }
   check_op({"diagonal", "Einsum", {a}, {{"equation", std::string("ii->i")}}, {f32({2}, {1, 4})}});
   check_op({"trace", "Einsum", {a}, {{"equation", std::string("ii")}}, {f32({}, {5})}});
-  check_op({"transpose, alphabetical result", "Einsum", {a}, {{"equation", std::string("ba")}}, {f32({2, 2}, {1, 3, 2, 4})}});
+  check_op({"transpose, alphabetical result",
+            "Einsum",
+            {a},
+            {{"equation", std::string("ba")}},
+            {f32({2, 2}, {1, 3, 2, 4})}});
 }
 
 TEST(Einsum, TakesEllipsesBroadcastsAndManyOperands) {
@@ -48,11 +52,14 @@ TEST(Einsum, RefusesWhatDoesNotFit) {
 }
 
 TEST(MatMulInteger, SubtractsZeroPoints) {
-  const OpInput a = data(tensor(DType::u8, {2, 2}, {1, 2, 3, 255})), b = data(tensor(DType::i8, {2, 2}, {5, -6, 7, -128}));
+  const OpInput a = data(tensor(DType::u8, {2, 2}, {1, 2, 3, 255})),
+                b = data(tensor(DType::i8, {2, 2}, {5, -6, 7, -128}));
   check_op({"none", "MatMulInteger", {a, b}, {}, {tensor(DType::i32, {2, 2}, {19, -262, 1800, -32658})}});
   check_op({"scalars", "MatMulInteger", {a, b, data(tensor(DType::u8, {}, {1})), data(tensor(DType::i8, {}, {-1}))}, {},
             {tensor(DType::i32, {2, 2}, {8, -127, 2044, -32268})}});
-  check_op({"per row and column", "MatMulInteger", {a, b, data(tensor(DType::u8, {2}, {1, 2})), data(tensor(DType::i8, {2}, {3, 4}))}});
+  check_op({"per row and column",
+            "MatMulInteger",
+            {a, b, data(tensor(DType::u8, {2}, {1, 2})), data(tensor(DType::i8, {2}, {3, 4}))}});
   check_op({"only b's", "MatMulInteger", {a, b, omitted(), data(tensor(DType::i8, {1}, {3}))}});
   check_op({"batches", "MatMulInteger", {data(pattern(DType::u8, {2, 1, 3, 4})), data(pattern(DType::u8, {3, 4, 2}))}});
   EXPECT_NE(refusal({"type", "MatMulInteger", {data(i64({1, 1}, {1})), b}}).find("i8 or u8"), std::string::npos);

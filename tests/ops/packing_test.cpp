@@ -7,7 +7,8 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-OpCase internal(std::string what, const char* op, std::vector<OpInput> inputs, std::map<std::string, Attribute> attributes = {}) {
+OpCase internal(std::string what, const char* op, std::vector<OpInput> inputs,
+                std::map<std::string, Attribute> attributes = {}) {
   OpCase row = {std::move(what), op, std::move(inputs), std::move(attributes)};
   row.domain = "gart";
   row.tolerance = 1e-5;
@@ -45,7 +46,8 @@ TEST(BlockedConv, EqualsConv) {
   for (const ConvForm& f : forms) {
     const Tensor x = pattern(DType::f32, {2, f.inputs, 5, 6});
     const Tensor w = pattern(DType::f32, {f.outputs, f.depthwise ? 1 : f.inputs, f.kh, f.kw}, 2);
-    std::map<std::string, Attribute> attributes = {{"strides", f.strides}, {"pads", f.pads}, {"dilations", f.dilations}};
+    std::map<std::string, Attribute> attributes = {
+        {"strides", f.strides}, {"pads", f.pads}, {"dilations", f.dilations}};
     OpCase plain = {"plain", "Conv", {data(x), data(w)}, attributes};
     plain.attributes["group"] = f.depthwise ? f.inputs : int64_t{1};
     const std::map<std::string, Attribute> form = {{"depthwise", int64_t{f.depthwise}}, {"plain", int64_t{f.plain}}};
@@ -54,7 +56,8 @@ TEST(BlockedConv, EqualsConv) {
     attributes["in_channels"] = f.inputs;
     attributes["out_channels"] = f.outputs;
     attributes["kernel_shape"] = Ints{f.kh, f.kw};
-    const Tensor y = check_op(internal(f.what, "BlockedConv", {data(f.plain ? x : blocked(x)), known(packed)}, attributes))[0];
+    const Tensor y =
+        check_op(internal(f.what, "BlockedConv", {data(f.plain ? x : blocked(x)), known(packed)}, attributes))[0];
     const OpCase back = internal("unblock", "UnblockChannels", {data(y)}, {{"channels", f.outputs}});
     expect_near(run_reference(back)[0], run_reference(plain)[0], 1e-5, f.what);
   }

@@ -16,7 +16,8 @@ const double kNan = std::nan("");
 const char* const kForms[] = {"MaxPool", "AveragePool", "LpPool"};
 
 OpCase pool(std::string what, const char* op, Ints x, Attributes attributes, std::vector<Tensor> expected = {}) {
-  OpCase row = {std::move(what), op, {data(pattern(DType::f32, std::move(x)))}, std::move(attributes), std::move(expected)};
+  OpCase row = {
+      std::move(what), op, {data(pattern(DType::f32, std::move(x)))}, std::move(attributes), std::move(expected)};
   if (row.op == "MaxPool") row.outputs = 2;
   return row;
 }
@@ -24,23 +25,32 @@ OpCase pool(std::string what, const char* op, Ints x, Attributes attributes, std
 TEST(Pool, GivesTheLiteral) {
   const Ints k2 = {2, 2}, k3 = {3, 3};
   check_op(pool("padded, last window over the end", "AveragePool", {1, 1, 5, 5},
-                {{"kernel_shape", k3}, {"strides", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}, {"ceil_mode", int64_t{1}}, {"count_include_pad", int64_t{1}}},
+                {{"kernel_shape", k3},
+                 {"strides", Ints{3, 3}},
+                 {"pads", Ints{1, 1, 1, 1}},
+                 {"ceil_mode", int64_t{1}},
+                 {"count_include_pad", int64_t{1}}},
                 {f32({1, 1, 2, 2}, {-0.02777778, 0.2638889, -0.2222222, -0.4444444})}));
   check_op(pool("ceil_mode divides by what is there", "AveragePool", {1, 1, 4, 4},
                 {{"kernel_shape", k3}, {"strides", k2}, {"ceil_mode", int64_t{1}}},
                 {f32({1, 1, 2, 2}, {-0.2083333, -0.1041667, -0.6458333, 0.3125})}));
-  check_op(pool("dilated", "AveragePool", {1, 1, 4, 4}, {{"kernel_shape", k2}, {"dilations", k2}, {"ceil_mode", int64_t{1}}},
+  check_op(pool("dilated", "AveragePool", {1, 1, 4, 4},
+                {{"kernel_shape", k2}, {"dilations", k2}, {"ceil_mode", int64_t{1}}},
                 {f32({1, 1, 2, 2}, {-1.0625, -0.28125, 0.78125, 0.28125})}));
-  check_op(pool("SAME_LOWER", "AveragePool", {1, 1, 5, 5}, {{"kernel_shape", k2}, {"strides", k2}, {"auto_pad", std::string("SAME_LOWER")}},
+  check_op(pool("SAME_LOWER", "AveragePool", {1, 1, 5, 5},
+                {{"kernel_shape", k2}, {"strides", k2}, {"auto_pad", std::string("SAME_LOWER")}},
                 {f32({1, 1, 3, 3}, {-1.125, -1.875, 2.25, 0.25, -0.5, -0.21875, 0.375, -0.375, -0.09375})}));
   const Tensor largest = f32({1, 1, 3, 3}, {1.5, 2.5, 2, 1.625, 0.625, 2.125, -0.875, -1.875, 2.25});
-  check_op(pool("SAME_UPPER", "MaxPool", {1, 1, 5, 5}, {{"kernel_shape", k2}, {"strides", k2}, {"auto_pad", std::string("SAME_UPPER")}},
+  check_op(pool("SAME_UPPER", "MaxPool", {1, 1, 5, 5},
+                {{"kernel_shape", k2}, {"strides", k2}, {"auto_pad", std::string("SAME_UPPER")}},
                 {largest, i64({1, 1, 3, 3}, {5, 3, 4, 15, 17, 14, 20, 22, 24})}));
   check_op(pool("column-major indices", "MaxPool", {1, 1, 5, 5},
                 {{"kernel_shape", k2}, {"strides", k2}, {"ceil_mode", int64_t{1}}, {"storage_order", int64_t{1}}},
                 {largest, i64({1, 1, 3, 3}, {1, 15, 20, 3, 13, 22, 4, 14, 24})}));
-  check_op(pool("dilated, uneven pads", "MaxPool", {1, 1, 5, 5}, {{"kernel_shape", k2}, {"dilations", k2}, {"pads", Ints{1, 0, 0, 1}}},
-                {f32({1, 1, 4, 4}, {1.5, 1, 0.5, 0, -1, 2.5, 2.125, 2.5, 1.625, 1.125, 0.625, 0.125, -0.875, -1.375, 2.25, -2.375}),
+  check_op(pool("dilated, uneven pads", "MaxPool", {1, 1, 5, 5},
+                {{"kernel_shape", k2}, {"dilations", k2}, {"pads", Ints{1, 0, 0, 1}}},
+                {f32({1, 1, 4, 4},
+                     {1.5, 1, 0.5, 0, -1, 2.5, 2.125, 2.5, 1.625, 1.125, 0.625, 0.125, -0.875, -1.375, 2.25, -2.375}),
                  i64({1, 1, 4, 4}, {5, 6, 7, 8, 10, 3, 14, 3, 15, 16, 17, 18, 20, 21, 24, 23})}));
 }
 
@@ -52,17 +62,26 @@ TEST(Pool, TakesEveryRankAndAttribute) {
     check_op(pool("batch 0", op, {0, 1, 3, 3}, {{"kernel_shape", Ints{2, 2}}}));
     for (int64_t ceil : {0, 1}) {
       for (int64_t dilation : {1, 2}) {
-        check_op(pool("all together", op, {2, 3, 7, 8}, {{"kernel_shape", Ints{3, 2}}, {"strides", Ints{2, 3}}, {"pads", Ints{1, 0, 2, 1}},
-                                                       {"dilations", Ints{dilation, 1}}, {"ceil_mode", ceil}}));
+        check_op(pool("all together", op, {2, 3, 7, 8},
+                      {{"kernel_shape", Ints{3, 2}},
+                       {"strides", Ints{2, 3}},
+                       {"pads", Ints{1, 0, 2, 1}},
+                       {"dilations", Ints{dilation, 1}},
+                       {"ceil_mode", ceil}}));
       }
     }
     for (const char* pad : {"SAME_UPPER", "SAME_LOWER", "VALID"}) {
-      check_op(pool("auto_pad", op, {1, 2, 5, 6}, {{"kernel_shape", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", std::string(pad)}}));
+      check_op(pool("auto_pad", op, {1, 2, 5, 6},
+                    {{"kernel_shape", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", std::string(pad)}}));
     }
   }
   for (int64_t ceil : {0, 1}) {
-    check_op(pool("padding counts", "AveragePool", {1, 2, 6, 7}, {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 3}}, {"pads", Ints{1, 0, 1, 2}},
-                                                                {"ceil_mode", ceil}, {"count_include_pad", int64_t{1}}}));
+    check_op(pool("padding counts", "AveragePool", {1, 2, 6, 7},
+                  {{"kernel_shape", Ints{3, 3}},
+                   {"strides", Ints{2, 3}},
+                   {"pads", Ints{1, 0, 1, 2}},
+                   {"ceil_mode", ceil},
+                   {"count_include_pad", int64_t{1}}}));
   }
   for (int64_t p : {1, 2, 3}) check_op(pool("p", "LpPool", {1, 1, 4, 4}, {{"kernel_shape", Ints{2, 2}}, {"p", p}}));
   for (const DType t : {DType::i8, DType::u8, DType::f64}) {
@@ -78,12 +97,18 @@ TEST(Pool, PassesInfinityAndNan) {
     OpCase row = {"inf and nan", op, {data(x)}, {{"kernel_shape", Ints{2}}}};
     check_op(row);
   }
-  check_op({"nan wins", "MaxPool", {data(x)}, {{"kernel_shape", Ints{2}}}, {f32({1, 1, 5}, {-kInf, kNan, kNan, kInf, kInf}), i64({1, 1, 5}, {0, 2, 2, 4, 4})}, 2});
+  check_op({"nan wins",
+            "MaxPool",
+            {data(x)},
+            {{"kernel_shape", Ints{2}}},
+            {f32({1, 1, 5}, {-kInf, kNan, kNan, kInf, kInf}), i64({1, 1, 5}, {0, 2, 2, 4, 4})},
+            2});
 }
 
 TEST(Pool, GlobalFormsCoverThePlane) {
   check_op({"literal", "GlobalAveragePool", {data(f32({1, 2, 2, 1}, {1, 3, 5, 9}))}, {}, {f32({1, 2, 1, 1}, {2, 7})}});
-  check_op({"literal", "GlobalMaxPool", {data(f32({1, 2, 2, 1}, {1, 3, 5, kNan}))}, {}, {f32({1, 2, 1, 1}, {3, kNan})}});
+  check_op(
+      {"literal", "GlobalMaxPool", {data(f32({1, 2, 2, 1}, {1, 3, 5, kNan}))}, {}, {f32({1, 2, 1, 1}, {3, kNan})}});
   check_op({"literal", "GlobalLpPool", {data(f32({1, 2, 2, 1}, {3, -4, 0, 0}))}, {}, {f32({1, 2, 1, 1}, {5, 0})}});
   for (const char* op : {"GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"}) {
     for (const Ints& shape : {Ints{2, 3, 5}, Ints{2, 3, 4, 5}, Ints{1, 2, 3, 2, 3}, Ints{1, 1, 1, 1}, Ints{0, 2, 3}}) {
@@ -94,15 +119,19 @@ TEST(Pool, GlobalFormsCoverThePlane) {
 
 TEST(Pool, BlockedFormsPoolEveryLane) {
   for (const char* form : {"MaxPool", "AveragePool"}) {
-    const Attributes attributes = {{"kernel_shape", Ints{3, 2}}, {"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 1, 1}}, {"ceil_mode", int64_t{1}}};
-    OpCase blocked = {"blocked", std::string("Blocked") + form, {data(pattern(DType::f32, {2, 2, 6, 5, 16}))}, attributes};
+    const Attributes attributes = {
+        {"kernel_shape", Ints{3, 2}}, {"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 1, 1}}, {"ceil_mode", int64_t{1}}};
+    OpCase blocked = {
+        "blocked", std::string("Blocked") + form, {data(pattern(DType::f32, {2, 2, 6, 5, 16}))}, attributes};
     blocked.domain = "gart";
     check_op(blocked);
   }
 }
 
 TEST(Pool, RefusesWhatDoesNotFit) {
-  EXPECT_NE(refusal(pool("kernel", "MaxPool", {1, 1, 3, 3}, {{"kernel_shape", Ints{2}}})).find("kernel has 1 dimensions"), std::string::npos);
+  EXPECT_NE(
+      refusal(pool("kernel", "MaxPool", {1, 1, 3, 3}, {{"kernel_shape", Ints{2}}})).find("kernel has 1 dimensions"),
+      std::string::npos);
   EXPECT_NE(refusal(pool("rank", "MaxPool", {1, 3}, {{"kernel_shape", Ints{}}})).find("rank 2"), std::string::npos);
 }
 

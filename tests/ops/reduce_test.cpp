@@ -50,12 +50,18 @@ TEST(Reduce, OfNothingIsTheIdentity) {
                                                  {"ReduceMin", kInf}, {"ReduceProd", 1},    {"ReduceL1", 0},
                                                  {"ReduceL2", 0},     {"ReduceLogSum", -kInf},
                                                  {"ReduceLogSumExp", -kInf}, {"ReduceSumSquare", 0}};
-  for (const auto& [op, want] : rows) check_op({"extent 0", op, {data(none), known_ints({1})}, {}, {f32({2, 1}, {want})}});
-  check_op({"i32 maximum", "ReduceMax", {data(Tensor(DType::i32, {0}))}, {}, {tensor(DType::i32, {1}, {-2147483648.0})}});
+  for (const auto& [op, want] : rows)
+    check_op({"extent 0", op, {data(none), known_ints({1})}, {}, {f32({2, 1}, {want})}});
+  check_op(
+      {"i32 maximum", "ReduceMax", {data(Tensor(DType::i32, {0}))}, {}, {tensor(DType::i32, {1}, {-2147483648.0})}});
   check_op({"i8 minimum", "ReduceMin", {data(Tensor(DType::i8, {0}))}, {}, {tensor(DType::i8, {1}, {127})}});
   check_op({"u8 maximum", "ReduceMax", {data(Tensor(DType::u8, {0}))}, {}, {tensor(DType::u8, {1}, {0})}});
   check_op({"bool minimum", "ReduceMin", {data(Tensor(DType::boolean, {0}))}, {}, {bools({1}, {1})}});
-  check_op({"nothing left", "ReduceSum", {data(Tensor(DType::f32, {0, 3})), known_ints({1})}, {}, {Tensor(DType::f32, {0, 1})}});
+  check_op({"nothing left",
+            "ReduceSum",
+            {data(Tensor(DType::f32, {0, 3})), known_ints({1})},
+            {},
+            {Tensor(DType::f32, {0, 1})}});
 }
 
 TEST(Reduce, PassesInfinityAndNan) {
@@ -68,7 +74,8 @@ TEST(Reduce, PassesInfinityAndNan) {
 
 TEST(Reduce, TakesIntegersAndBooleans) {
   for (const DType t : {DType::i32, DType::i64, DType::u32, DType::u64}) {
-    for (const char* op : {"ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare"}) {
+    for (const char* op : {"ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceL1", "ReduceL2",
+                           "ReduceSumSquare"}) {
       check_op({"integers", op, {data(pattern(t, {3, 4})), known_ints({1})}});
     }
   }
@@ -87,7 +94,8 @@ TEST(Reduce, KnowsTheContentsOfShapes) {
 
 TEST(Reduce, RefusesUnknownOrWrongAxes) {
   const OpInput x = data(pattern(DType::f32, {2, 3}));
-  EXPECT_NE(refusal({"out of range", "ReduceSum", {x, known_ints({2})}}).find("axis 2 out of range [-2, 2)"), std::string::npos);
+  EXPECT_NE(refusal({"out of range", "ReduceSum", {x, known_ints({2})}}).find("axis 2 out of range [-2, 2)"),
+            std::string::npos);
   EXPECT_NE(refusal({"data", "ReduceSum", {x, data(i64({1}, {1}))}}).find("axes must be known"), std::string::npos);
   EXPECT_NE(refusal({"bool", "ReduceSum", {data(bools({2}, {1}))}}).find("bool"), std::string::npos);
 }

@@ -16,8 +16,14 @@ TEST(Softmax, GivesTheLiteralOfEachForm) {
   const Tensor x = f32({2, 3}, {1, 2, 3, 5, 5, -1});
   check_op({"rows", "Softmax", {data(x)}, {},
             {f32({2, 3}, {0.0900305732, 0.2447284711, 0.6652409558, 0.4993810, 0.4993810, 0.0012378})}, 1, true, 1e-5});
-  check_op({"rows", "LogSoftmax", {data(x)}, {},
-            {f32({2, 3}, {-2.4076059644, -1.4076059644, -0.4076059644, -0.6943859, -0.6943859, -6.6943859})}, 1, true, 1e-5});
+  check_op({"rows",
+            "LogSoftmax",
+            {data(x)},
+            {},
+            {f32({2, 3}, {-2.4076059644, -1.4076059644, -0.4076059644, -0.6943859, -0.6943859, -6.6943859})},
+            1,
+            true,
+            1e-5});
   check_op({"first of equals", "Hardmax", {data(x)}, {}, {f32({2, 3}, {0, 0, 1, 1, 0, 0})}});
 }
 
@@ -27,7 +33,8 @@ TEST(Softmax, TakesEveryAxis) {
       check_op({"axis", op, {data(pattern(DType::f32, {2, 3, 5}))}, {{"axis", axis}}});
     }
     for (int64_t axis : {0, 1, 2}) {
-      check_op({"flattened at axis", op, {data(pattern(DType::f32, {2, 3, 5}))}, {{"axis", axis}, {"flatten", int64_t{1}}}});
+      check_op(
+          {"flattened at axis", op, {data(pattern(DType::f32, {2, 3, 5}))}, {{"axis", axis}, {"flatten", int64_t{1}}}});
     }
     check_op({"f64", op, {data(pattern(DType::f64, {3, 7}))}, {}, {}, 1, true, 1e-12});
     check_op({"extent 1", op, {data(f32({2, 1}, {3, -kInf}))}});

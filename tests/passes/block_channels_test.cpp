@@ -34,8 +34,13 @@ TEST(BlockChannels, ConvertsOnlyWhereTheRegionEnds) {
     %p = MaxPool(%m) {kernel_shape = [2,2], strides = [2,2]}
     %y = Relu(%p)
   })", true, {{"n", 2}});
-  EXPECT_EQ(op_counts(after), (Counts{{"gart.PackConv", 3}, {"gart.BlockedConv", 3}, {"Add", 1}, {"Relu", 2}, {"Mul", 1},
-                                      {"gart.BlockedMaxPool", 1}, {"gart.UnblockChannels", 1}}));
+  EXPECT_EQ(op_counts(after), (Counts{{"gart.PackConv", 3},
+                                      {"gart.BlockedConv", 3},
+                                      {"Add", 1},
+                                      {"Relu", 2},
+                                      {"Mul", 1},
+                                      {"gart.BlockedMaxPool", 1},
+                                      {"gart.UnblockChannels", 1}}));
 }
 
 TEST(BlockChannels, FollowsResidualsAndPools) {
@@ -103,7 +108,8 @@ TEST(BlockChannels, TakesOneDimensionalConvolutions) {
 }
 
 TEST(BlockChannels, TakesEveryBroadcastOperand) {
-  const Graph after = check(R"(graph g(%x: f32[2,16,3,5], %row: f32[5], %plane: f32[2,1,3,5], %one: f32[1,1,1,1]) -> (%y) {
+  const Graph after =
+      check(R"(graph g(%x: f32[2,16,3,5], %row: f32[5], %plane: f32[2,1,3,5], %one: f32[1,1,1,1]) -> (%y) {
     constant %w: f32[17,16,1,1] = random(1)
     constant %full: f32[2,17,3,5] = random(2)
     constant %column: f32[3,1] = random(3)
