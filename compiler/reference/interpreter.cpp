@@ -28,6 +28,15 @@ bool contents_fit(const Value& v, const Tensor& t, SymbolValues& symbols) {
   return true;
 }
 
+/// Checks the constraints whose symbols are known: those of the inputs before the graph or body runs, the others after.
+void check_constraints(const Graph& graph, const SymbolValues& symbols) {
+  for (const DimConstraint& c : graph.constraints) {
+    if (!is_known(c.a, symbols) || !is_known(c.b, symbols)) continue;
+    const int64_t a = c.a.evaluate(symbols), b = c.b.evaluate(symbols);
+    if (a != b) fail(c.reason, ": ", c.a.str(), " is ", a, " and ", c.b.str(), " is ", b);
+  }
+}
+
 /// One graph or body being run.
 class Run {
  public:
@@ -48,7 +57,9 @@ class Run {
         fail("input '", v.name, "' is ", type_text(inputs[i]), "; the model says ", type_text(v), known_symbols());
       slot(graph_.inputs[i]) = inputs[i];
     }
+    check_constraints(graph_, symbols_);
     for (NodeId id : graph_.order()) run(graph_.node(id));
+    check_constraints(graph_, symbols_);
     std::vector<Tensor> out;
     for (ValueId v : graph_.outputs) out.push_back(read(v));
     return out;
@@ -120,25 +131,13 @@ class Run {
   std::vector<int> reads_;  // left per value
 };
 
-/// Checks the constraints whose symbols are known: those of the inputs before the run, the others after it.
-void check_constraints(const Graph& graph, const SymbolValues& symbols) {
-  for (const DimConstraint& c : graph.constraints) {
-    if (!is_known(c.a, symbols) || !is_known(c.b, symbols)) continue;
-    const int64_t a = c.a.evaluate(symbols), b = c.b.evaluate(symbols);
-    if (a != b) fail(c.reason, ": ", c.a.str(), " is ", a, " and ", c.b.str(), " is ", b);
-  }
-}
-
 }  // namespace
 
 std::vector<Tensor> interpret(const Graph& graph, const std::vector<Tensor>& inputs) {
   SymbolValues symbols;
   if (inputs.size() == graph.inputs.size())
     for (size_t i = 0; i < inputs.size(); ++i) fits(graph.value(graph.inputs[i]), inputs[i], symbols);
-  check_constraints(graph, symbols);
-  std::vector<Tensor> outputs = Run(graph, symbols)(inputs);
-  check_constraints(graph, symbols);
-  return outputs;
+  return Run(graph, symbols)(inputs);
 }
 
 }  // namespace gcg
