@@ -127,6 +127,33 @@ TEST(BlockChannels, TakesEveryBroadcastOperand) {
   EXPECT_EQ(conversions(after), 2);
 }
 
+std::string joined(int first, int second) {
+  const std::string a = std::to_string(first), b = std::to_string(second);
+  return "graph g(%x: f32[2,16,3,5], %z: f32[2,8,3,5]) -> (%y) {\n"
+         "  constant %w: f32[" + a + ",16,1,1] = random(1)\n"
+         "  constant %v: f32[" + b + ",16,1,1] = random(2)\n"
+         "  %c = Conv(%x, %w)\n"
+         "  %d = Conv(%x, %v)\n"
+         "  %j = Concat(%c, %d, %z) {axis = 1}\n"
+         "  %y = Relu(%j)\n"
+         "}";
+}
+
+TEST(BlockChannels, JoinsWholeBlocksOnly) {
+  EXPECT_EQ(conversions(check(joined(32, 16))), 3);  // %x, %z, %y
+  EXPECT_EQ(conversions(check(joined(20, 16))), 3);  // %x, %c, %d: lanes past 20 must not get in between
+}
+
+TEST(BlockChannels, DoesNotDrawMostlyPlainChannelsIn) {
+  const Graph after = check(R"(graph g(%x: f32[1,16,3,5], %z: f32[1,32,3,5]) -> (%y) {
+    constant %w: f32[16,16,1,1] = random(1)
+    %c = Conv(%x, %w)
+    %j = Concat(%c, %z) {axis = 1}
+    %y = Relu(%j)
+  })");
+  EXPECT_EQ(conversions(after), 2);  // %x, %c
+}
+
 TEST(BlockChannels, LeavesWhatIsNotWorthIt) {
   // No convolution.
   check(R"(graph g(%x: f32[1,16,4,4]) -> (%y) {
