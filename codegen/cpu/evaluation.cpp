@@ -15,6 +15,24 @@ bool has_guarded_load(const Expr& e) {
   return found;
 }
 
+bool has_local(const Expr& e) {
+  bool found = false;
+  visit(e, [&](const ExprNode& n) { found = found || n.kind == ExprKind::local; });
+  return found;
+}
+
+/// Lanes of `a` divided by one number, the result of a reduction, by way of its reciprocal (within 1.5 ulp): a vector
+/// division costs as much as ten multiplications. A power of two keeps the reciprocal a normal number.
+Value* divide_all(FunctionBuilder& f, Value* a, Value* divisor) {
+  llvm::IRBuilder<>& ir = f.ir();
+  const int lanes = FunctionBuilder::lanes_of(a);
+  Value* magnitude = ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, divisor);
+  Value* scale = ir.CreateSelect(ir.CreateFCmpOLT(magnitude, f.f32(0x1p-64)), f.f32(0x1p64), f.f32(1));
+  scale = ir.CreateSelect(ir.CreateFCmpOGT(magnitude, f.f32(0x1p64)), f.f32(0x1p-64), scale);
+  Value* reciprocal = ir.CreateFDiv(f.f32(1), ir.CreateFMul(divisor, scale));
+  return ir.CreateFMul(ir.CreateFMul(a, f.splat(reciprocal, lanes)), f.splat(scale, lanes));
+}
+
 /// Iterations of a reduction if it is a small constant window worth unrolling; 0 otherwise.
 int64_t window_size(const ExprNode& reduce) {
   constexpr int64_t kLargest = 16;
@@ -95,15 +113,20 @@ Value* Evaluation::compute(const Expr& e) {
       GCG_CHECK(point_.accumulator != nullptr, "an accumulator outside an epilogue");
       return point_.accumulator;
     case ExprKind::unary: return emit_unary(f_, e->unary, e->args[0]->dtype, value(e->args[0]));
-    case ExprKind::binary: {
-      Value* a = value(e->args[0]);
-      return emit_binary(f_, e->binary, e->args[0]->dtype, a, value(e->args[1]));
-    }
+    case ExprKind::binary: return binary(e);
     case ExprKind::select: return select(e);
     case ExprKind::cast: return emit_cast(f_, e->args[0]->dtype, e->dtype, value(e->args[0]));
     case ExprKind::reduce: return reduce(*e);
   }
   return nullptr;
+}
+
+Value* Evaluation::binary(const Expr& e) {
+  Value* a = value(e->args[0]);
+  Value* b = value(e->args[1]);
+  const bool normalises = e->binary == BinaryOp::div && e->dtype == DType::f32 && has_local(e->args[1]);
+  if (normalises && varies(e->args[0]) && !varies(e->args[1])) return divide_all(f_, a, b);
+  return emit_binary(f_, e->binary, e->args[0]->dtype, a, b);
 }
 
 Value* Evaluation::base_value(const Expr& e) {

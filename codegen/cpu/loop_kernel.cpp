@@ -181,13 +181,17 @@ class LoopKernelEmitter {
     const DType dtype = stage.value->dtype;
     Values current = initial;
     if (plan.lane.id < 0) {
-      current[0] = emit_combine(f_, stage.reduce, dtype, current[0], exprs_.evaluate(stage.value, point_));
+      Value* v = exprs_.evaluate(stage.value, point_);
+      if (plan.kept.operand >= 0) exprs_.store(plan.kept.operand, plan.kept.index, v, point_);
+      current[0] = emit_combine(f_, stage.reduce, dtype, current[0], v);
       return current;
     }
     for (const Segment& segment : row_segments(plan)) {
       const auto slot = static_cast<size_t>(std::find(widths.begin(), widths.end(), segment.lanes) - widths.begin());
       current[slot] = run(segment, {current[slot]}, [&](Value* i, Value* mask, const Values& carried) {
-        Value* v = f_.splat(exprs_.evaluate(stage.value, lane_point(plan, segment.lanes, i, mask)), segment.lanes);
+        const Point at = lane_point(plan, segment.lanes, i, mask);
+        Value* v = f_.splat(exprs_.evaluate(stage.value, at), segment.lanes);
+        if (plan.kept.operand >= 0) exprs_.store(plan.kept.operand, plan.kept.index, v, at);
         Value* sum = emit_combine(f_, stage.reduce, dtype, carried[0], v);
         return Values{mask == nullptr ? sum : ir_.CreateSelect(mask, sum, carried[0])};
       })[0];

@@ -204,8 +204,6 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   Stage stage = loop.stages[0];
   std::vector<Axis> axes = loop.outer;
   axes.insert(axes.end(), stage.axes.begin(), stage.axes.end());
-  int next_id = fresh_axis_id(loop);
-  axes = split_axes(stage, axes, next_id);
   flatten_accesses(stage, kernel.operands);
   axes = merge_axes(stage, std::move(axes));
   StagePlan stage_plan = plan_stage(target, std::move(stage), std::move(axes), kernel.operands);
@@ -214,14 +212,29 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   stage_plan.loops.clear();
   const Axis& lane = stage_plan.lane;
   if (!stage_plan.transposed.empty()) {
-    plan.block = {next_id, ceil_div(stage_plan.tile_row.extent, Dim(stage_plan.native))};
+    plan.block = {fresh_axis_id(loop), ceil_div(stage_plan.tile_row.extent, Dim(stage_plan.native))};
     plan.outer.push_back(plan.block);
   } else if (lane.id >= 0 && !(lane.extent.is_constant() && lane.extent.constant() <= 2 * kRowBlock)) {
     plan.row_block = kRowBlock;
-    plan.block = {next_id, ceil_div(lane.extent, Dim(kRowBlock))};
+    plan.block = {fresh_axis_id(loop), ceil_div(lane.extent, Dim(kRowBlock))};
     plan.outer.push_back(plan.block);
   }
   plan.stages.push_back(std::move(stage_plan));
+}
+
+void plan_stages(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
+  plan.outer = loop.outer;
+  std::erase_if(plan.outer, [](const Axis& a) { return a.extent.is(1); });
+  std::vector<Stage> stages = loop.stages;
+  for (Stage& stage : stages) {
+    flatten_accesses(stage, kernel.operands);
+    stage.axes = merge_axes(stage, stage.axes);
+  }
+  const KeptValue kept = keep_reduced_value(stages, kernel.operands);
+  for (size_t s = 0; s < stages.size(); ++s) {
+    plan.stages.push_back(plan_stage(target, stages[s], stages[s].axes, kernel.operands));
+    if (static_cast<int>(s) == kept.stage) plan.stages.back().kept = kept;
+  }
 }
 
 }  // namespace
@@ -237,13 +250,7 @@ LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKer
   if (loop.stages.size() == 1 && loop.stages[0].kind == Stage::Kind::store) {
     plan_single_store(target, kernel, loop, plan);
   } else {
-    plan.outer = loop.outer;
-    std::erase_if(plan.outer, [](const Axis& a) { return a.extent.is(1); });
-    for (Stage stage : loop.stages) {
-      flatten_accesses(stage, kernel.operands);
-      std::vector<Axis> axes = merge_axes(stage, stage.axes);
-      plan.stages.push_back(plan_stage(target, stage, std::move(axes), kernel.operands));
-    }
+    plan_stages(target, kernel, loop, plan);
   }
   Dim point_work(0);  // of one point of the outer axes
   for (const StagePlan& stage : plan.stages) point_work = point_work + stage_work(stage);

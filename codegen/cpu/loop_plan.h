@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "codegen/cpu/cpu_target.h"
+#include "codegen/cpu/loop_keep.h"
 #include "compiler/kernel/kernel.h"
 
 namespace gcg::cpu {
@@ -11,6 +12,7 @@ namespace gcg::cpu {
 /// One stage as a loop nest: scalar loops over `loops` (outermost first) around a vector loop over `lane`.
 struct StagePlan {
   Stage stage;              // with flat addresses and merged axes; `axes` is not used any more
+  KeptValue kept;           // of a reduction: where its value is stored as well (`stage` is not used)
   std::vector<Axis> loops;
   Axis lane;                // id -1: the stage is a single point
   int native = 1;           // lanes of one vector register for its element types

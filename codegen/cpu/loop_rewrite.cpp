@@ -44,34 +44,6 @@ Expr without_axis(const Expr& e, int axis) {
   });
 }
 
-/// The divisor of quotients and remainders of the axis; 0: none that divides its extent, or several.
-int64_t common_divisor(const Stage& stage, const Axis& axis) {
-  constexpr int64_t kSmallest = 8;  // shorter runs gain nothing from being an axis
-  if (!axis.extent.is_constant()) return 0;
-  int64_t divisor = 0;
-  bool one = true;
-  auto see = [&](const ExprNode& n) {
-    if (n.kind != ExprKind::binary || (n.binary != BinaryOp::floor_div && n.binary != BinaryOp::mod)) return;
-    const ExprNode &a = *n.args[0], &b = *n.args[1];
-    if (a.kind != ExprKind::axis || a.axis != axis.id || b.kind != ExprKind::constant) return;
-    one = one && (divisor == 0 || divisor == b.integer);
-    divisor = b.integer;
-  };
-  visit(stage.value, see);
-  for (const Expr& i : stage.index) visit(i, see);
-  return one && divisor >= kSmallest && divisor < axis.extent.constant() && axis.extent.constant() % divisor == 0 ? divisor : 0;
-}
-
-/// Replaces axis references in all index arithmetic and simplifies it.
-Expr replace_axis(const Expr& e, int axis, const Expr& replacement, const std::map<int, Dim>& extents) {
-  return rewrite(e, [&](const Expr& node) -> Expr {
-    if (node->kind == ExprKind::axis && node->axis == axis) return replacement;
-    if (node->kind != ExprKind::binary || node->dtype != DType::i64 || !depends_on(node, axis)) return nullptr;
-    return simplify_index(binary(node->binary, replace_axis(node->args[0], axis, replacement, extents),
-                                 replace_axis(node->args[1], axis, replacement, extents)), extents);
-  });
-}
-
 bool is_flat(const std::vector<Expr>& index) { return index.empty() || (index.size() == 1 && as_affine(index[0])); }
 
 /// Axes that occur elsewhere than in flat addresses: they cannot change.
@@ -92,28 +64,6 @@ bool mergeable(const Stage& stage, const Axis& a, const Axis& b) {
 }
 
 }  // namespace
-
-std::vector<Axis> split_axes(Stage& stage, const std::vector<Axis>& axes, int& next_id) {
-  std::map<int, Dim> extents;
-  for (const Axis& a : axes) extents[a.id] = a.extent;
-  std::vector<Axis> result;
-  for (const Axis& axis : axes) {
-    const int64_t divisor = common_divisor(stage, axis);
-    if (divisor == 0) {
-      result.push_back(axis);
-      continue;
-    }
-    const Axis quotient{next_id++, axis.extent.constant() / divisor}, remainder{next_id++, divisor};
-    extents[quotient.id] = quotient.extent;
-    extents[remainder.id] = remainder.extent;
-    const Expr sum = axis_ref(quotient) * index(divisor) + axis_ref(remainder);
-    stage.value = replace_axis(stage.value, axis.id, sum, extents);
-    for (Expr& i : stage.index) i = replace_axis(i, axis.id, sum, extents);
-    result.push_back(quotient);
-    result.push_back(remainder);
-  }
-  return result;
-}
 
 void visit_accesses(const Stage& stage,
                     const std::function<void(int operand, const std::vector<Expr>& index, bool store)>& see) {

@@ -15,10 +15,6 @@ void flatten_accesses(Stage& stage, const std::vector<Operand>& operands);
 /// flatten_accesses. The merged axis keeps b's id. Axes of extent 1 are dropped.
 std::vector<Axis> merge_axes(Stage& stage, std::vector<Axis> axes);
 
-/// Splits an axis of constant extent that enters as quotient and remainder of one constant (a channel as block and lane)
-/// into two, which enter linearly. New axes get ids from `next_id` on.
-std::vector<Axis> split_axes(Stage& stage, const std::vector<Axis>& axes, int& next_id);
-
 /// Calls `see` with the operand and index of every load and of the store.
 void visit_accesses(const Stage& stage, const std::function<void(int operand, const std::vector<Expr>& index, bool store)>& see);
 

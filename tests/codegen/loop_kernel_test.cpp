@@ -78,16 +78,6 @@ TEST(LoopKernel, TransposesByTiles) {
     }
 }
 
-TEST(LoopKernel, UnblocksChannels) {
-  // [2, 3, 49, 16] channel blocks to [2, channels, 49]; 40 channels are no whole number of blocks.
-  for (int64_t channels : {48, 40}) {
-    const Kernel kernel = map_kernel("unblock", {{DType::f32, {2, 3, 49, 16}}, {DType::f32, {2, channels, 49}}}, 2, [](const auto& i) {
-      return load(0, DType::f32, {i[0], binary(BinaryOp::floor_div, i[1], index(16)), i[2], binary(BinaryOp::mod, i[1], index(16))});
-    });
-    expect_matches(kernel, random_operands(kernel, {}));
-  }
-}
-
 TEST(LoopKernel, SlicesWithSteps) {
   const Kernel kernel = map_kernel("slice", {{DType::f32, {10, 101}}, {DType::f32, {10, 33}}}, 1, [](const auto& i) {
     return load(0, DType::f32, {index(9) - i[0], index(1) + i[1] * index(3)});

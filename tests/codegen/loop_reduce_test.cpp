@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "tests/codegen/loop_harness.h"
 #include "tests/codegen/loop_kernels.h"
@@ -111,6 +112,60 @@ TEST(LoopReduce, Softmax) {
     const Kernel fixed = softmax(7, n);
     expect_matches(fixed, random_operands(fixed, {}, 10));
   }
+}
+
+/// Softmax as the scheduler writes it: exp appears in the sum and in the store.
+Kernel softmax_twice(const Dim& rows, const Dim& columns, bool residual) {
+  const Axis i{0, rows}, j{1, columns}, k{2, columns}, l{3, columns};
+  auto x = [&](const Axis& a) { return load(0, DType::f32, refs({i, a})); };
+  auto e = [&](const Axis& a) { return unary(UnaryOp::exp, x(a) - local_ref(0, DType::f32)); };
+  Kernel kernel;
+  kernel.name = "softmax";
+  kernel.operands = {{DType::f32, {rows, columns}}, {DType::f32, {rows, columns}, true}};
+  LoopKernel loop;
+  loop.outer = {i};
+  const Expr share = binary(BinaryOp::div, e(l), local_ref(1, DType::f32));
+  loop.stages = {reduce_stage(0, ReduceOp::max, {j}, x(j)), reduce_stage(1, ReduceOp::sum, {k}, e(k)),
+                 store_stage(1, {l}, refs({i, l}), residual ? share + x(l) : share)};
+  kernel.body = loop;
+  return kernel;
+}
+
+TEST(LoopReduce, SoftmaxKeepsItsExponentials) {
+  for (int64_t n : {1, 5, 33, 128, 197})
+    for (bool residual : {false, true}) {
+      const Kernel kernel = softmax_twice(7, n, residual);
+      const auto operands = random_operands(kernel, {}, 10);
+      expect_matches(kernel, operands);
+      // The result may lie where x is: each call reads a row before it writes it.
+      for (const std::string& target : runnable_targets()) {
+        const RunnableKernel code(kernel, target);
+        std::vector<Tensor> apart = operands;
+        code.run(apart, {}, false);
+        Tensor in_place = random_operands(kernel, {}, 10)[0];
+        code.call({in_place.mutable_data(), in_place.mutable_data()}, {}, 0, code.tasks({}));
+        EXPECT_EQ(0, std::memcmp(in_place.data(), apart[1].data(), static_cast<size_t>(in_place.bytes()))) << target << " " << n;
+      }
+    }
+}
+
+TEST(LoopReduce, DividesByARowResultOfAnySize) {
+  // x / max(x): also where the reciprocal of the maximum would overflow or be denormal.
+  const std::vector<double> largest{1e-44, 1e-39, 1e-20, 3.0, 1e20, 3.4e38, 0.0, INFINITY};
+  const Axis i{0, static_cast<int64_t>(largest.size())}, j{1, 20}, k{2, 20};
+  Kernel kernel;
+  kernel.name = "normalise";
+  kernel.operands = {{DType::f32, {i.extent, 20}}, {DType::f32, {i.extent, 20}, true}};
+  LoopKernel loop;
+  loop.outer = {i};
+  loop.stages = {reduce_stage(0, ReduceOp::max, {j}, load(0, DType::f32, refs({i, j}))),
+                 store_stage(1, {k}, refs({i, k}), binary(BinaryOp::div, load(0, DType::f32, refs({i, k})), local_ref(0, DType::f32)))};
+  kernel.body = loop;
+  auto operands = random_operands(kernel, {});
+  for (size_t row = 0; row < largest.size(); ++row)
+    for (int64_t column = 0; column < 20; ++column)
+      operands[0].set_double(static_cast<int64_t>(row) * 20 + column, largest[row] * (column == 7 ? 1.0 : 0.05 * static_cast<double>(column % 10)));
+  expect_matches(kernel, operands, {}, 2e-7);
 }
 
 TEST(LoopReduce, LayerNorm) {
