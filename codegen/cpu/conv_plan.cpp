@@ -7,8 +7,10 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t block = 16;          // channels of one block
-constexpr int64_t task_cycles = 8000;  // a task below that would notice its own set-up
+constexpr int64_t block = 16;  // channels of one block
+// A task's cycles: the set-up of one below the least would be noticed, work in fewer than the wanted number of tasks
+// does not spread evenly over many threads.
+constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_tasks = 128;
 constexpr int64_t line_bytes = 64;
 constexpr int64_t l2_bytes = 1 << 20;
 
@@ -67,10 +69,18 @@ int64_t tiles_of(const std::vector<TileSegment>& segments) {
   return segments.empty() ? 0 : segments.back().first_tile + segments.back().tiles;
 }
 
+int64_t tiles_per_task(const ConvKernel& k, const ConvPlan& plan, int64_t row_tiles) {
+  const int64_t cycles = tile_cycles(k, plan);
+  const int64_t least = std::max<int64_t>(1, least_task_cycles / cycles);
+  const int64_t most = std::max<int64_t>(1, most_task_cycles / cycles);
+  if (!plan.row_steps.is_constant()) return most;
+  return std::clamp(plan.groups * plan.row_steps.constant() * row_tiles / wanted_tasks, least, most);
+}
+
 void plan_tasks(const ConvKernel& k, ConvPlan& plan) {
-  const int64_t wanted = std::max<int64_t>(1, task_cycles / tile_cycles(k, plan));  // tiles
   const bool known = !plan.symbolic_row();
   const int64_t row_tiles = known ? tiles_of(plan.column_tiles) : 4;
+  const int64_t wanted = tiles_per_task(k, plan, row_tiles);
   const Dim tiles = known ? Dim(row_tiles) : ceil_div(plan.row_pixels, plan.tile_pixels);
   if (plan.row_steps.is(1) || (known && row_tiles > 4 * wanted)) {
     plan.tiles_per_task = known ? even_part(row_tiles, wanted) : wanted;
