@@ -140,8 +140,13 @@ std::string joined(int first, int second) {
 }
 
 TEST(BlockChannels, JoinsWholeBlocksOnly) {
-  EXPECT_EQ(conversions(check(joined(32, 16))), 3);  // %x, %z, %y
-  EXPECT_EQ(conversions(check(joined(20, 16))), 3);  // %x, %c, %d: lanes past 20 must not get in between
+  const Counts whole = op_counts(check(joined(32, 16)));
+  EXPECT_EQ(whole.at("gart.BlockChannels"), 2);    // %x, %z
+  EXPECT_EQ(whole.at("gart.UnblockChannels"), 1);  // %y
+  // Lanes past 20 must not get in between.
+  const Counts torn = op_counts(check(joined(20, 16)));
+  EXPECT_EQ(torn.at("gart.BlockChannels"), 1);    // %x
+  EXPECT_EQ(torn.at("gart.UnblockChannels"), 2);  // %c, %d
 }
 
 TEST(BlockChannels, DoesNotDrawMostlyPlainChannelsIn) {
@@ -151,7 +156,8 @@ TEST(BlockChannels, DoesNotDrawMostlyPlainChannelsIn) {
     %j = Concat(%c, %z) {axis = 1}
     %y = Relu(%j)
   })");
-  EXPECT_EQ(conversions(after), 2);  // %x, %c
+  EXPECT_EQ(op_counts(after).at("gart.BlockChannels"), 1);    // %x
+  EXPECT_EQ(op_counts(after).at("gart.UnblockChannels"), 1);  // %c
 }
 
 TEST(BlockChannels, LeavesWhatIsNotWorthIt) {
