@@ -26,7 +26,8 @@ static int check_description(const gart_program* program) {
 }
 
 static int check_runs(gart_invocation* invocation) {
-  float x[3] = {1, 2, 3}, y[3] = {10, 20, 30}, out[3] = {0, 0, 0};
+  static const float x[3] = {1, 2, 3}, y[3] = {10, 20, 30};  /* outlive the invocation, which looks at them at each run */
+  float out[3] = {0, 0, 0};
   gart_tensor input = {x, GART_F32, 1, {3}, NULL}, result;
   CHECK(gart_get_output(invocation, 0, &result) == GART_INVALID_ARGUMENT);
   CHECK(gart_set_input(invocation, 0, &input) == GART_OK);
