@@ -12,8 +12,8 @@
 namespace gcg::cpu {
 namespace {
 
-using llvm::Intrinsic::ID;
 using llvm::Value;
+using llvm::Intrinsic::ID;
 
 Value* zero_like(Value* v) { return llvm::Constant::getNullValue(v->getType()); }
 
@@ -45,12 +45,18 @@ Value* reciprocal(FunctionBuilder& f, Value* a) { return f.ir().CreateFDiv(f.con
 /// Functions that have a formula of their own; null for those that are imported.
 Value* elementary(FunctionBuilder& f, UnaryOp op, Value* a) {
   if (a->getType()->getScalarType()->isFloatTy()) switch (op) {
-      case UnaryOp::exp: return emit_exp(f, a);
-      case UnaryOp::log: return emit_log(f, a);
-      case UnaryOp::erf: return emit_erf(f, a);
-      case UnaryOp::tanh: return emit_tanh(f, a);
-      case UnaryOp::sigmoid: return emit_sigmoid(f, a);
-      default: return nullptr;
+      case UnaryOp::exp:
+        return emit_exp(f, a);
+      case UnaryOp::log:
+        return emit_log(f, a);
+      case UnaryOp::erf:
+        return emit_erf(f, a);
+      case UnaryOp::tanh:
+        return emit_tanh(f, a);
+      case UnaryOp::sigmoid:
+        return emit_sigmoid(f, a);
+      default:
+        return nullptr;
     }
   if (op != UnaryOp::sigmoid) return nullptr;
   Value* e = call_import(f, "exp", {f.ir().CreateFNeg(a)});
@@ -60,19 +66,30 @@ Value* elementary(FunctionBuilder& f, UnaryOp op, Value* a) {
 Value* float_unary(FunctionBuilder& f, UnaryOp op, DType dtype, Value* a) {
   llvm::IRBuilder<>& ir = f.ir();
   switch (op) {
-    case UnaryOp::neg: return ir.CreateFNeg(a);
-    case UnaryOp::abs: return ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
-    case UnaryOp::sqrt: return ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
-    case UnaryOp::rsqrt: return reciprocal(f, ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a));
-    case UnaryOp::floor: return ir.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a);
-    case UnaryOp::ceil: return ir.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, a);
-    case UnaryOp::round_even: return ir.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, a);
-    case UnaryOp::reciprocal: return reciprocal(f, a);
-    case UnaryOp::is_nan: return ir.CreateFCmpUNO(a, a);
+    case UnaryOp::neg:
+      return ir.CreateFNeg(a);
+    case UnaryOp::abs:
+      return ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
+    case UnaryOp::sqrt:
+      return ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
+    case UnaryOp::rsqrt:
+      return reciprocal(f, ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a));
+    case UnaryOp::floor:
+      return ir.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a);
+    case UnaryOp::ceil:
+      return ir.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, a);
+    case UnaryOp::round_even:
+      return ir.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, a);
+    case UnaryOp::reciprocal:
+      return reciprocal(f, a);
+    case UnaryOp::is_nan:
+      return ir.CreateFCmpUNO(a, a);
     case UnaryOp::is_inf:
       return ir.CreateFCmpOEQ(ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a), f.constant_like(a, INFINITY));
-    case UnaryOp::sign: return float_sign(f, a);
-    default: break;
+    case UnaryOp::sign:
+      return float_sign(f, a);
+    default:
+      break;
   }
   if (Value* v = elementary(f, op, a)) return v;
   const std::string name = import_of(op, dtype);
@@ -124,25 +141,40 @@ Value* float_mod(FunctionBuilder& f, DType dtype, Value* a, Value* b) {
 Value* float_binary(FunctionBuilder& f, BinaryOp op, DType dtype, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   switch (op) {
-    case BinaryOp::add: return ir.CreateFAdd(a, b);
-    case BinaryOp::sub: return ir.CreateFSub(a, b);
-    case BinaryOp::mul: return ir.CreateFMul(a, b);
-    case BinaryOp::div: return ir.CreateFDiv(a, b);
-    case BinaryOp::mod: return float_mod(f, dtype, a, b);
-    case BinaryOp::fmod: return call_import(f, import_of(op, dtype), {a, b});
+    case BinaryOp::add:
+      return ir.CreateFAdd(a, b);
+    case BinaryOp::sub:
+      return ir.CreateFSub(a, b);
+    case BinaryOp::mul:
+      return ir.CreateFMul(a, b);
+    case BinaryOp::div:
+      return ir.CreateFDiv(a, b);
+    case BinaryOp::mod:
+      return float_mod(f, dtype, a, b);
+    case BinaryOp::fmod:
+      return call_import(f, import_of(op, dtype), {a, b});
     case BinaryOp::pow: {
       Value* simple = simple_power(f, a, b);
       return simple != nullptr ? simple : call_import(f, import_of(op, dtype), {a, b});
     }
-    case BinaryOp::max: return float_extremum(f, true, a, b);
-    case BinaryOp::min: return float_extremum(f, false, a, b);
-    case BinaryOp::equal: return ir.CreateFCmpOEQ(a, b);
-    case BinaryOp::not_equal: return ir.CreateFCmpUNE(a, b);
-    case BinaryOp::less: return ir.CreateFCmpOLT(a, b);
-    case BinaryOp::less_equal: return ir.CreateFCmpOLE(a, b);
-    case BinaryOp::greater: return ir.CreateFCmpOGT(a, b);
-    case BinaryOp::greater_equal: return ir.CreateFCmpOGE(a, b);
-    default: break;
+    case BinaryOp::max:
+      return float_extremum(f, true, a, b);
+    case BinaryOp::min:
+      return float_extremum(f, false, a, b);
+    case BinaryOp::equal:
+      return ir.CreateFCmpOEQ(a, b);
+    case BinaryOp::not_equal:
+      return ir.CreateFCmpUNE(a, b);
+    case BinaryOp::less:
+      return ir.CreateFCmpOLT(a, b);
+    case BinaryOp::less_equal:
+      return ir.CreateFCmpOLE(a, b);
+    case BinaryOp::greater:
+      return ir.CreateFCmpOGT(a, b);
+    case BinaryOp::greater_equal:
+      return ir.CreateFCmpOGE(a, b);
+    default:
+      break;
   }
   GCG_CHECK(false, "binary operator ", static_cast<int>(op), " on ", name_of(dtype));
   return nullptr;
@@ -177,12 +209,18 @@ llvm::Value* emit_constant(FunctionBuilder& f, const ExprNode& constant) {
 
 llvm::Value* emit_combine(FunctionBuilder& f, ReduceOp op, DType dtype, llvm::Value* a, llvm::Value* b) {
   switch (op) {
-    case ReduceOp::sum: return emit_binary(f, BinaryOp::add, dtype, a, b);
-    case ReduceOp::prod: return emit_binary(f, BinaryOp::mul, dtype, a, b);
-    case ReduceOp::max: return emit_binary(f, BinaryOp::max, dtype, a, b);
-    case ReduceOp::min: return emit_binary(f, BinaryOp::min, dtype, a, b);
-    case ReduceOp::logical_and: return emit_binary(f, BinaryOp::logical_and, dtype, a, b);
-    case ReduceOp::logical_or: return emit_binary(f, BinaryOp::logical_or, dtype, a, b);
+    case ReduceOp::sum:
+      return emit_binary(f, BinaryOp::add, dtype, a, b);
+    case ReduceOp::prod:
+      return emit_binary(f, BinaryOp::mul, dtype, a, b);
+    case ReduceOp::max:
+      return emit_binary(f, BinaryOp::max, dtype, a, b);
+    case ReduceOp::min:
+      return emit_binary(f, BinaryOp::min, dtype, a, b);
+    case ReduceOp::logical_and:
+      return emit_binary(f, BinaryOp::logical_and, dtype, a, b);
+    case ReduceOp::logical_or:
+      return emit_binary(f, BinaryOp::logical_or, dtype, a, b);
   }
   return nullptr;
 }

@@ -30,7 +30,8 @@ KernelObject compile_named(const Kernel& kernel, const CpuTarget& target, const 
   }
 }
 
-/// results[i] = compile(kernels[i]) on `threads` threads. The error of the lowest index wins, whatever the order in time.
+/// results[i] = compile(kernels[i]) on `threads` threads. The error of the lowest index wins, whatever the order in
+/// time.
 std::vector<KernelObject> compile_all(const std::vector<const Kernel*>& kernels, const CpuTarget& target,
                                       const std::vector<std::string>& imports, int threads) {
   std::vector<KernelObject> results(kernels.size());
@@ -46,7 +47,8 @@ std::vector<KernelObject> compile_all(const std::vector<const Kernel*>& kernels,
     }
   };
   std::vector<std::jthread> pool;
-  for (size_t t = 1; t < std::min(kernels.size(), static_cast<size_t>(std::max(threads, 1))); ++t) pool.emplace_back(work);
+  for (size_t t = 1; t < std::min(kernels.size(), static_cast<size_t>(std::max(threads, 1))); ++t)
+    pool.emplace_back(work);
   work();
   pool.clear();
   for (const std::exception_ptr& error : errors)

@@ -19,8 +19,8 @@ enum class Isa : uint8_t { avx2, avx512, neon };
 struct CpuTarget {
   Isa isa = Isa::avx2;
   const char* triple = "";
-  const char* cpu = "";           // LLVM's name
-  const char* features = "";      // beyond those of `cpu`
+  const char* cpu = "";       // LLVM's name
+  const char* features = "";  // beyond those of `cpu`
   int vector_bytes = 32;
   int vector_registers = 16;
 

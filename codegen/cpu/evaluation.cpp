@@ -101,22 +101,31 @@ Value* Evaluation::value(const Expr& e) {
 
 Value* Evaluation::compute(const Expr& e) {
   switch (e->kind) {
-    case ExprKind::constant: return emit_constant(f_, *e);
+    case ExprKind::constant:
+      return emit_constant(f_, *e);
     case ExprKind::axis: {
       Value* base = axis(e->axis);
       return varies(e) ? ir_.CreateAdd(lanes(base), f_.iota(point_.lanes)) : base;
     }
-    case ExprKind::extent: return f_.dim(e->dim);
-    case ExprKind::load: return load(*e);
-    case ExprKind::local: return point_.locals.at(e->local);
+    case ExprKind::extent:
+      return f_.dim(e->dim);
+    case ExprKind::load:
+      return load(*e);
+    case ExprKind::local:
+      return point_.locals.at(e->local);
     case ExprKind::accumulator:
       GCG_CHECK(point_.accumulator != nullptr, "an accumulator outside an epilogue");
       return point_.accumulator;
-    case ExprKind::unary: return emit_unary(f_, e->unary, e->args[0]->dtype, value(e->args[0]));
-    case ExprKind::binary: return binary(e);
-    case ExprKind::select: return select(e);
-    case ExprKind::cast: return emit_cast(f_, e->args[0]->dtype, e->dtype, value(e->args[0]));
-    case ExprKind::reduce: return reduce(*e);
+    case ExprKind::unary:
+      return emit_unary(f_, e->unary, e->args[0]->dtype, value(e->args[0]));
+    case ExprKind::binary:
+      return binary(e);
+    case ExprKind::select:
+      return select(e);
+    case ExprKind::cast:
+      return emit_cast(f_, e->args[0]->dtype, e->dtype, value(e->args[0]));
+    case ExprKind::reduce:
+      return reduce(*e);
   }
   return nullptr;
 }
@@ -175,7 +184,8 @@ Value* Evaluation::branch(const Expr& e, Value* condition) {
     Value* v = side(taken, scope_->mask);
     return {varies(e) ? lanes(v) : v};
   };
-  return f_.if_else(condition, [&] { return evaluate(e->args[1]); }, [&] { return evaluate(e->args[2]); })[0];
+  return f_.if_else(
+      condition, [&] { return evaluate(e->args[1]); }, [&] { return evaluate(e->args[2]); })[0];
 }
 
 Value* Evaluation::body_value(const ExprNode& reduce, bool vector) {

@@ -37,7 +37,7 @@ class Evaluation {
   bool varies(const Expr& e);
   llvm::Value* compute(const Expr& e);
   llvm::Value* binary(const Expr& e);
-  llvm::Value* base_value(const Expr& e);   // of lane 0, scalar; affine in the lane axis
+  llvm::Value* base_value(const Expr& e);  // of lane 0, scalar; affine in the lane axis
   llvm::Value* axis(int id);
   llvm::Value* load(const ExprNode& e);
   llvm::Value* select(const Expr& e);

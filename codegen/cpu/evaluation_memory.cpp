@@ -26,7 +26,8 @@ Value* Evaluation::linear_offset(const Operand& operand, const std::vector<Expr>
 }
 
 /// Flags an error for active lanes where a data-dependent index lies outside the operand. The access stays inside: an
-/// index that is the same in all lanes becomes 0 (`clamped`), others are masked off by the result (null: no mask needed).
+/// index that is the same in all lanes becomes 0 (`clamped`), others are masked off by the result (null: no mask
+/// needed).
 Value* Evaluation::check_range(const Operand& operand, const std::vector<Expr>& index, Value* active,
                                std::vector<Value*>& clamped) {
   Value *in_range = nullptr, *wrong = nullptr;
@@ -38,8 +39,10 @@ Value* Evaluation::check_range(const Operand& operand, const std::vector<Expr>& 
     Value* invalid = ir_.CreateNot(valid);
     wrong = wrong == nullptr ? invalid : either(wrong, invalid);
     const bool has_element_zero = extent.lower_bound().value_or(0) > 0;
-    if (!varies(index[d]) && has_element_zero) clamped[d] = ir_.CreateSelect(valid, i, f_.i64(0));
-    else in_range = both(in_range, valid);
+    if (!varies(index[d]) && has_element_zero)
+      clamped[d] = ir_.CreateSelect(valid, i, f_.i64(0));
+    else
+      in_range = both(in_range, valid);
   }
   if (wrong != nullptr) {
     // A uniform index is used when any lane is active.

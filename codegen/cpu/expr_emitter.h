@@ -9,10 +9,11 @@
 
 namespace gcg::cpu {
 
-/// Where an expression is evaluated. With lanes == 1 the result is a scalar; otherwise lane j stands for the point whose
-/// `lane_axis` coordinate is axes[lane_axis] + j, and the result is a vector, or a scalar if it is the same in all lanes.
+/// Where an expression is evaluated. With lanes == 1 the result is a scalar; otherwise lane j stands for the point
+/// whose `lane_axis` coordinate is axes[lane_axis] + j, and the result is a vector, or a scalar if it is the same in
+/// all lanes.
 struct Point {
-  std::map<int, llvm::Value*> axes;    // i64 per axis id; the lane axis: of lane 0
+  std::map<int, llvm::Value*> axes;  // i64 per axis id; the lane axis: of lane 0
   int lane_axis = -1;
   int lanes = 1;
   llvm::Value* mask = nullptr;         // active lanes (<lanes x i1>, or i1); null: all. Inactive lanes touch no memory

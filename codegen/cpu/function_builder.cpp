@@ -76,7 +76,8 @@ llvm::Value* FunctionBuilder::entry_load(int field, const std::string& name) {
 llvm::Value* FunctionBuilder::operand(int i) {
   llvm::Value*& value = operands_[i];
   if (value == nullptr) {
-    GCG_CHECK(i >= 0 && i < static_cast<int>(kernel_->operands.size()), "operand ", i, " of ", kernel_->operands.size());
+    GCG_CHECK(i >= 0 && i < static_cast<int>(kernel_->operands.size()), "operand ", i, " of ",
+              kernel_->operands.size());
     llvm::Value* address = entry_.CreateConstInBoundsGEP1_64(entry_.getPtrTy(), entry_load(kBuffers, "buffers"), i);
     auto* loaded = entry_.CreateAlignedLoad(entry_.getPtrTy(), address, llvm::Align(8), concat("operand", i));
     loaded->setMetadata(llvm::LLVMContext::MD_align,
@@ -114,10 +115,13 @@ llvm::Value* FunctionBuilder::import(const std::string& name) {
 
 void FunctionBuilder::for_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step,
                                const std::function<void(llvm::Value*)>& body, LoopHint hint) {
-  for_loop(begin, end, step, {}, [&](llvm::Value* i, const Values&) {
-    body(i);
-    return Values{};
-  }, hint);
+  for_loop(
+      begin, end, step, {},
+      [&](llvm::Value* i, const Values&) {
+        body(i);
+        return Values{};
+      },
+      hint);
 }
 
 FunctionBuilder::Values FunctionBuilder::for_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step,
@@ -159,7 +163,13 @@ FunctionBuilder::Values FunctionBuilder::for_loop(llvm::Value* begin, llvm::Valu
 }
 
 void FunctionBuilder::if_then(llvm::Value* condition, const std::function<void()>& then) {
-  if_else(condition, [&] { then(); return Values{}; }, [] { return Values{}; });
+  if_else(
+      condition,
+      [&] {
+        then();
+        return Values{};
+      },
+      [] { return Values{}; });
 }
 
 FunctionBuilder::Values FunctionBuilder::if_else(llvm::Value* condition, const std::function<Values()>& then,

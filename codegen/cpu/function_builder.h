@@ -17,7 +17,8 @@
 
 namespace gcg::cpu {
 
-/// What the back end may do with a loop. Nothing is unrolled or vectorised behind our back; `unroll` asks for a copy count.
+/// What the back end may do with a loop. Nothing is unrolled or vectorised behind our back; `unroll` asks for a copy
+/// count.
 struct LoopHint {
   int unroll = 1;
 };
@@ -52,13 +53,15 @@ class FunctionBuilder {
   const std::vector<Dim>& params() const { return params_; }
 
   // Types and constants.
-  llvm::Type* scalar_type(DType dtype);     // in registers
-  llvm::Type* memory_type(DType dtype);     // in memory
-  llvm::Type* type(DType dtype, int lanes); // lanes == 1: the scalar
+  llvm::Type* scalar_type(DType dtype);      // in registers
+  llvm::Type* memory_type(DType dtype);      // in memory
+  llvm::Type* type(DType dtype, int lanes);  // lanes == 1: the scalar
   llvm::ConstantInt* i64(int64_t value) { return llvm::ConstantInt::getSigned(ir_.getInt64Ty(), value); }
   llvm::Constant* f32(double value) { return llvm::ConstantFP::get(ir_.getFloatTy(), value); }
   /// A floating-point constant of `like`'s type, splat if it is a vector.
-  llvm::Constant* constant_like(llvm::Value* like, double value) { return llvm::ConstantFP::get(like->getType(), value); }
+  llvm::Constant* constant_like(llvm::Value* like, double value) {
+    return llvm::ConstantFP::get(like->getType(), value);
+  }
   /// Broadcast of a scalar to `lanes`; a vector is returned as it is.
   llvm::Value* splat(llvm::Value* scalar, int lanes);
   /// <0, 1, ..., lanes-1> as i64 lanes.
@@ -89,7 +92,8 @@ class FunctionBuilder {
   void if_then(llvm::Value* condition, const std::function<void()>& then);
   Values if_else(llvm::Value* condition, const std::function<Values()>& then, const std::function<Values()>& otherwise);
 
-  /// Makes the kernel return GART_KERNEL_INDEX_OUT_OF_RANGE if `condition` (i1, or any lane of a vector) ever holds here.
+  /// Makes the kernel return GART_KERNEL_INDEX_OUT_OF_RANGE if `condition` (i1, or any lane of a vector) ever holds
+  /// here.
   void flag_index_error(llvm::Value* condition);
 
   /// Ends the function at the insertion point.
@@ -105,7 +109,7 @@ class FunctionBuilder {
   std::vector<std::string> imports_;
   llvm::Function* function_ = nullptr;
   llvm::IRBuilder<> ir_;
-  llvm::IRBuilder<> entry_;   // appends to the entry block, which dominates everything
+  llvm::IRBuilder<> entry_;  // appends to the entry block, which dominates everything
   llvm::BasicBlock* body_ = nullptr;
   llvm::Value* error_slot_ = nullptr;
   std::map<int, llvm::Value*> fields_, operands_;

@@ -8,14 +8,28 @@ namespace gcg::cpu {
 
 llvm::Type* FunctionBuilder::scalar_type(DType dtype) {
   switch (dtype) {
-    case DType::f32: return ir_.getFloatTy();
-    case DType::f64: return ir_.getDoubleTy();
-    case DType::boolean: return ir_.getInt1Ty();
-    case DType::i8: case DType::u8: return ir_.getInt8Ty();
-    case DType::f16: case DType::bf16: case DType::i16: case DType::u16: return ir_.getInt16Ty();
-    case DType::i32: case DType::u32: return ir_.getInt32Ty();
-    case DType::i64: case DType::u64: return ir_.getInt64Ty();
-    case DType::undefined: break;
+    case DType::f32:
+      return ir_.getFloatTy();
+    case DType::f64:
+      return ir_.getDoubleTy();
+    case DType::boolean:
+      return ir_.getInt1Ty();
+    case DType::i8:
+    case DType::u8:
+      return ir_.getInt8Ty();
+    case DType::f16:
+    case DType::bf16:
+    case DType::i16:
+    case DType::u16:
+      return ir_.getInt16Ty();
+    case DType::i32:
+    case DType::u32:
+      return ir_.getInt32Ty();
+    case DType::i64:
+    case DType::u64:
+      return ir_.getInt64Ty();
+    case DType::undefined:
+      break;
   }
   GCG_CHECK(false, "a kernel value has no element type");
   return nullptr;
@@ -71,14 +85,17 @@ llvm::Value* FunctionBuilder::load(llvm::Value* base, DType dtype, llvm::Value* 
     if (mask != nullptr) value = ir_.CreateSelect(mask, value, llvm::Constant::getNullValue(element));
   } else {
     auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
-    if (mask == nullptr) value = ir_.CreateAlignedLoad(vector, address, align);
-    else value = ir_.CreateMaskedLoad(vector, address, align, splat(mask, lanes), llvm::Constant::getNullValue(vector));
+    if (mask == nullptr)
+      value = ir_.CreateAlignedLoad(vector, address, align);
+    else
+      value = ir_.CreateMaskedLoad(vector, address, align, splat(mask, lanes), llvm::Constant::getNullValue(vector));
   }
   if (dtype != DType::boolean) return value;
   return ir_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
 }
 
-void FunctionBuilder::store(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offset, llvm::Value* mask) {
+void FunctionBuilder::store(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offset,
+                            llvm::Value* mask) {
   const llvm::Align align(static_cast<uint64_t>(size_of(dtype)));
   const int lanes = lanes_of(value);
   if (dtype == DType::boolean) value = ir_.CreateZExt(value, value->getType()->getWithNewType(ir_.getInt8Ty()));

@@ -7,28 +7,46 @@ namespace {
 
 const char* double_name(UnaryOp op) {
   switch (op) {
-    case UnaryOp::exp: return "exp";
-    case UnaryOp::log: return "log";
-    case UnaryOp::erf: return "erf";
-    case UnaryOp::tanh: return "tanh";
-    case UnaryOp::sigmoid: return "exp";  // 1 / (1 + exp(-x))
-    case UnaryOp::sin: return "sin";
-    case UnaryOp::cos: return "cos";
-    case UnaryOp::tan: return "tan";
-    case UnaryOp::asin: return "asin";
-    case UnaryOp::acos: return "acos";
-    case UnaryOp::atan: return "atan";
-    case UnaryOp::sinh: return "sinh";
-    case UnaryOp::cosh: return "cosh";
-    case UnaryOp::asinh: return "asinh";
-    case UnaryOp::acosh: return "acosh";
-    case UnaryOp::atanh: return "atanh";
-    default: return "";
+    case UnaryOp::exp:
+      return "exp";
+    case UnaryOp::log:
+      return "log";
+    case UnaryOp::erf:
+      return "erf";
+    case UnaryOp::tanh:
+      return "tanh";
+    case UnaryOp::sigmoid:
+      return "exp";  // 1 / (1 + exp(-x))
+    case UnaryOp::sin:
+      return "sin";
+    case UnaryOp::cos:
+      return "cos";
+    case UnaryOp::tan:
+      return "tan";
+    case UnaryOp::asin:
+      return "asin";
+    case UnaryOp::acos:
+      return "acos";
+    case UnaryOp::atan:
+      return "atan";
+    case UnaryOp::sinh:
+      return "sinh";
+    case UnaryOp::cosh:
+      return "cosh";
+    case UnaryOp::asinh:
+      return "asinh";
+    case UnaryOp::acosh:
+      return "acosh";
+    case UnaryOp::atanh:
+      return "atanh";
+    default:
+      return "";
   }
 }
 
 bool own_f32_polynomial(UnaryOp op) {
-  return op == UnaryOp::exp || op == UnaryOp::log || op == UnaryOp::erf || op == UnaryOp::tanh || op == UnaryOp::sigmoid;
+  return op == UnaryOp::exp || op == UnaryOp::log || op == UnaryOp::erf || op == UnaryOp::tanh ||
+         op == UnaryOp::sigmoid;
 }
 
 struct Collector {

@@ -110,13 +110,20 @@ Value* power(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
 Value* compare(FunctionBuilder& f, BinaryOp op, bool is_signed, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   switch (op) {
-    case BinaryOp::equal: return ir.CreateICmpEQ(a, b);
-    case BinaryOp::not_equal: return ir.CreateICmpNE(a, b);
-    case BinaryOp::less: return is_signed ? ir.CreateICmpSLT(a, b) : ir.CreateICmpULT(a, b);
-    case BinaryOp::less_equal: return is_signed ? ir.CreateICmpSLE(a, b) : ir.CreateICmpULE(a, b);
-    case BinaryOp::greater: return is_signed ? ir.CreateICmpSGT(a, b) : ir.CreateICmpUGT(a, b);
-    case BinaryOp::greater_equal: return is_signed ? ir.CreateICmpSGE(a, b) : ir.CreateICmpUGE(a, b);
-    default: return nullptr;
+    case BinaryOp::equal:
+      return ir.CreateICmpEQ(a, b);
+    case BinaryOp::not_equal:
+      return ir.CreateICmpNE(a, b);
+    case BinaryOp::less:
+      return is_signed ? ir.CreateICmpSLT(a, b) : ir.CreateICmpULT(a, b);
+    case BinaryOp::less_equal:
+      return is_signed ? ir.CreateICmpSLE(a, b) : ir.CreateICmpULE(a, b);
+    case BinaryOp::greater:
+      return is_signed ? ir.CreateICmpSGT(a, b) : ir.CreateICmpUGT(a, b);
+    case BinaryOp::greater_equal:
+      return is_signed ? ir.CreateICmpSGE(a, b) : ir.CreateICmpUGE(a, b);
+    default:
+      return nullptr;
   }
 }
 
@@ -126,20 +133,26 @@ llvm::Value* emit_integer_unary(FunctionBuilder& f, UnaryOp op, DType dtype, llv
   llvm::IRBuilder<>& ir = f.ir();
   const bool is_signed = is_signed_int(dtype);
   switch (op) {
-    case UnaryOp::neg: return ir.CreateNeg(a);
-    case UnaryOp::abs: return is_signed ? ir.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, ir.getFalse()) : a;
+    case UnaryOp::neg:
+      return ir.CreateNeg(a);
+    case UnaryOp::abs:
+      return is_signed ? ir.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, ir.getFalse()) : a;
     case UnaryOp::logical_not:
-    case UnaryOp::bit_not: return ir.CreateNot(a);
+    case UnaryOp::bit_not:
+      return ir.CreateNot(a);
     case UnaryOp::sign: {
       Value* nonzero = ir.CreateZExt(ir.CreateICmpNE(a, zero_like(a)), a->getType());
       return is_signed ? ir.CreateOr(ir.CreateAShr(a, a->getType()->getScalarSizeInBits() - 1), nonzero) : nonzero;
     }
     case UnaryOp::floor:
     case UnaryOp::ceil:
-    case UnaryOp::round_even: return a;
+    case UnaryOp::round_even:
+      return a;
     case UnaryOp::is_nan:
-    case UnaryOp::is_inf: return ir.CreateICmpNE(a, a);
-    default: break;
+    case UnaryOp::is_inf:
+      return ir.CreateICmpNE(a, a);
+    default:
+      break;
   }
   GCG_CHECK(false, "unary operator ", static_cast<int>(op), " on ", name_of(dtype));
   return nullptr;
@@ -150,25 +163,41 @@ llvm::Value* emit_integer_binary(FunctionBuilder& f, BinaryOp op, DType dtype, l
   const bool is_signed = is_signed_int(dtype);
   if (Value* v = compare(f, op, is_signed, a, b)) return v;
   switch (op) {
-    case BinaryOp::add: return ir.CreateAdd(a, b);
-    case BinaryOp::sub: return ir.CreateSub(a, b);
-    case BinaryOp::mul: return ir.CreateMul(a, b);
-    case BinaryOp::div: return divide(f, is_signed, a, b).quotient;
-    case BinaryOp::fmod: return divide(f, is_signed, a, b).remainder;
-    case BinaryOp::floor_div: return floor_divide(f, is_signed, a, b);
-    case BinaryOp::mod: return floor_mod(f, is_signed, a, b);
-    case BinaryOp::pow: return power(f, is_signed, a, b);
-    case BinaryOp::max: return ir.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
-    case BinaryOp::min: return ir.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
+    case BinaryOp::add:
+      return ir.CreateAdd(a, b);
+    case BinaryOp::sub:
+      return ir.CreateSub(a, b);
+    case BinaryOp::mul:
+      return ir.CreateMul(a, b);
+    case BinaryOp::div:
+      return divide(f, is_signed, a, b).quotient;
+    case BinaryOp::fmod:
+      return divide(f, is_signed, a, b).remainder;
+    case BinaryOp::floor_div:
+      return floor_divide(f, is_signed, a, b);
+    case BinaryOp::mod:
+      return floor_mod(f, is_signed, a, b);
+    case BinaryOp::pow:
+      return power(f, is_signed, a, b);
+    case BinaryOp::max:
+      return ir.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
+    case BinaryOp::min:
+      return ir.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
     case BinaryOp::logical_and:
-    case BinaryOp::bit_and: return ir.CreateAnd(a, b);
+    case BinaryOp::bit_and:
+      return ir.CreateAnd(a, b);
     case BinaryOp::logical_or:
-    case BinaryOp::bit_or: return ir.CreateOr(a, b);
+    case BinaryOp::bit_or:
+      return ir.CreateOr(a, b);
     case BinaryOp::logical_xor:
-    case BinaryOp::bit_xor: return ir.CreateXor(a, b);
-    case BinaryOp::shift_left: return shift(f, true, is_signed, a, b);
-    case BinaryOp::shift_right: return shift(f, false, is_signed, a, b);
-    default: break;
+    case BinaryOp::bit_xor:
+      return ir.CreateXor(a, b);
+    case BinaryOp::shift_left:
+      return shift(f, true, is_signed, a, b);
+    case BinaryOp::shift_right:
+      return shift(f, false, is_signed, a, b);
+    default:
+      break;
   }
   GCG_CHECK(false, "binary operator ", static_cast<int>(op), " on ", name_of(dtype));
   return nullptr;

@@ -9,7 +9,8 @@ namespace {
 bool is_dear(const Expr& e) {
   bool dear = false;
   visit(e, [&](const ExprNode& n) {
-    dear = dear || (n.kind == ExprKind::unary && is_float(n.dtype) && n.unary >= UnaryOp::exp && n.unary <= UnaryOp::atanh);
+    dear = dear ||
+           (n.kind == ExprKind::unary && is_float(n.dtype) && n.unary >= UnaryOp::exp && n.unary <= UnaryOp::atanh);
   });
   return dear;
 }
@@ -44,15 +45,17 @@ KeptValue keep_reduced_value(std::vector<Stage>& stages, const std::vector<Opera
   for (size_t r = stages.size() - 1; r-- > 0;) {
     const Stage& stage = stages[r];
     if (stage.kind != Stage::Kind::reduce || !has_one_axis(stage) || !is_dear(stage.value)) continue;
-    if (!(stage.axes[0].extent == last.axes[0].extent) || stage.value->dtype != operands[static_cast<size_t>(last.operand)].dtype)
+    if (!(stage.axes[0].extent == last.axes[0].extent) ||
+        stage.value->dtype != operands[static_cast<size_t>(last.operand)].dtype)
       continue;
     const Expr dear = rename_axis(stage.value, stage.axes[0], last.axes[0]);
     const Expr marker = local_ref(-1, dear->dtype);  // stands for the loaded value while the rest is looked at
     const Expr rest = replace_equal(last.value, key(dear), marker);
     if (rest == last.value || reads_result_memory(rest, operands, last.operand)) continue;
-    const bool safe = std::none_of(stages.begin() + static_cast<std::ptrdiff_t>(r) + 1, stages.end() - 1, [&](const Stage& s) {
-      return s.kind == Stage::Kind::store || reads_result_memory(s.value, operands, last.operand);
-    });
+    const bool safe =
+        std::none_of(stages.begin() + static_cast<std::ptrdiff_t>(r) + 1, stages.end() - 1, [&](const Stage& s) {
+          return s.kind == Stage::Kind::store || reads_result_memory(s.value, operands, last.operand);
+        });
     if (!safe) continue;
     last.value = replace_equal(rest, key(marker), load(last.operand, dear->dtype, last.index));
     KeptValue kept{static_cast<int>(r), last.operand, {}};

@@ -75,8 +75,10 @@ class LoopKernelEmitter {
   }
 
   void emit_stage(const StagePlan& plan) {
-    if (plan.stage.kind == Stage::Kind::store) emit_store(plan, 0);
-    else emit_reduce(plan);
+    if (plan.stage.kind == Stage::Kind::store)
+      emit_store(plan, 0);
+    else
+      emit_reduce(plan);
   }
 
   void emit_store(const StagePlan& plan, size_t depth) {
@@ -107,7 +109,8 @@ class LoopKernelEmitter {
   void emit_tile_rows(const StagePlan& plan) {
     Value* tile = f_.i64(plan.native);
     Value* first = ir_.CreateMul(point_.axes.at(plan_.block.id), tile);
-    Value* end = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateAdd(first, tile), f_.dim(plan.tile_row.extent));
+    Value* end =
+        ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateAdd(first, tile), f_.dim(plan.tile_row.extent));
     Value* whole_rows = ir_.CreateICmpEQ(ir_.CreateSub(end, first), tile);
     Value* columns = f_.dim(plan.lane.extent);
     Value* whole_columns = ir_.CreateAnd(columns, f_.i64(-int64_t{plan.native}));
@@ -158,8 +161,9 @@ class LoopKernelEmitter {
     accumulators = reduce_nest(plan, 0, widths, accumulators);
     Value* total = nullptr;
     for (size_t k = 0; k < widths.size(); ++k) {
-      Value* part = total == nullptr ? accumulators[k]
-                                     : emit_combine(f_, stage.reduce, dtype, narrow_to(stage, total, widths[k]), accumulators[k]);
+      Value* part = total == nullptr
+                        ? accumulators[k]
+                        : emit_combine(f_, stage.reduce, dtype, narrow_to(stage, total, widths[k]), accumulators[k]);
       total = part;
     }
     point_.locals[stage.local] = total == nullptr ? identity : emit_horizontal(f_, stage.reduce, dtype, total);
@@ -213,7 +217,8 @@ class LoopKernelEmitter {
     Value* end = f_.dim(plan.lane.extent);
     if (plan_.row_block == 0) return {f_.i64(0), end};
     Value* begin = ir_.CreateMul(point_.axes.at(plan_.block.id), f_.i64(plan_.row_block));
-    return {begin, ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateAdd(begin, f_.i64(plan_.row_block)), end)};
+    return {begin,
+            ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateAdd(begin, f_.i64(plan_.row_block)), end)};
   }
 
   std::vector<Segment> row_segments(const StagePlan& plan) {
@@ -238,7 +243,8 @@ class LoopKernelEmitter {
   }
 
   /// Runs body(i, mask, carried) over a segment.
-  Values run(const Segment& s, const Values& initial, const std::function<Values(Value*, Value*, const Values&)>& body) {
+  Values run(const Segment& s, const Values& initial,
+             const std::function<Values(Value*, Value*, const Values&)>& body) {
     if (s.masked) {
       auto rest = [&] { return body(s.begin, f_.first_lanes(ir_.CreateSub(s.end, s.begin), s.lanes), initial); };
       if (llvm::isa<llvm::Constant>(s.begin) && llvm::isa<llvm::Constant>(s.end)) return rest();
@@ -259,7 +265,8 @@ std::string describe(const LoopPlan& plan) {
   std::string text = concat("points ", plan.points.str());
   for (const StagePlan& stage : plan.stages)
     text += concat(stage.stage.kind == Stage::Kind::store ? ", store " : ", reduce ",
-                   stage.lane.id < 0 ? "1" : stage.lane.extent.str(), " by ", stage.wide, stage.transposed.empty() ? "" : " in transposed tiles");
+                   stage.lane.id < 0 ? "1" : stage.lane.extent.str(), " by ", stage.wide,
+                   stage.transposed.empty() ? "" : " in transposed tiles");
   return text;
 }
 

@@ -79,9 +79,12 @@ double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const
   double cost = 0.5;
   visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {
     const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis.id);
-    if (stride && stride->is(0)) cost += 0.1;
-    else if (stride && stride->is(1)) cost += 1;
-    else cost += store ? 16 : 10;
+    if (stride && stride->is(0))
+      cost += 0.1;
+    else if (stride && stride->is(1))
+      cost += 1;
+    else
+      cost += store ? 16 : 10;
   });
   if (!axis.extent.is_constant()) return cost;
   const double extent = std::max<double>(1, static_cast<double>(axis.extent.constant()));
@@ -120,7 +123,8 @@ int main_lanes(const CpuTarget& target, const StagePlan& plan, const std::vector
 }
 
 /// Picks the vector axis of `axes` and sets everything but the loops outside it.
-StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes, const std::vector<Operand>& operands) {
+StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes,
+                     const std::vector<Operand>& operands) {
   StagePlan plan;
   plan.native = std::max(1, target.vector_bytes / static_cast<int>(lane_bytes(stage)));
   size_t best = axes.size();
@@ -143,7 +147,8 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
 }
 
 /// Finds the axis `row` of `axes` along which every load is contiguous that is strided along the vector axis.
-void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axes, const std::vector<Operand>& operands) {
+void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axes,
+                const std::vector<Operand>& operands) {
   constexpr int kLargestBody = 24;  // it is emitted once per row of a tile
   const int64_t bytes = lane_bytes(plan.stage);
   const bool lanes_fit = (bytes == 4 || bytes == 8) && plan.native == target.vector_bytes / bytes;
@@ -152,7 +157,8 @@ void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axe
   auto stride = [&](const Expr& e, const Axis& a) {
     return address_stride(operands[static_cast<size_t>(e->operand)], e->args, a.id);
   };
-  const auto store_stride = address_stride(operands[static_cast<size_t>(plan.stage.operand)], plan.stage.index, plan.lane.id);
+  const auto store_stride =
+      address_stride(operands[static_cast<size_t>(plan.stage.operand)], plan.stage.index, plan.lane.id);
   if (!store_stride || !store_stride->is(1) || !long_enough(plan.lane)) return;
   std::vector<Expr> strided;
   bool simple = true;

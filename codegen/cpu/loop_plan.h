@@ -11,13 +11,13 @@ namespace gcg::cpu {
 
 /// One stage as a loop nest: scalar loops over `loops` (outermost first) around a vector loop over `lane`.
 struct StagePlan {
-  Stage stage;              // with flat addresses and merged axes; `axes` is not used any more
-  KeptValue kept;           // of a reduction: where its value is stored as well (`stage` is not used)
+  Stage stage;     // with flat addresses and merged axes; `axes` is not used any more
+  KeptValue kept;  // of a reduction: where its value is stored as well (`stage` is not used)
   std::vector<Axis> loops;
-  Axis lane;                // id -1: the stage is a single point
-  int native = 1;           // lanes of one vector register for its element types
-  int wide = 1;             // lanes of the main loop: native times the unrolling
-  bool maskable = true;     // the target has masked accesses for all of its element types
+  Axis lane;             // id -1: the stage is a single point
+  int native = 1;        // lanes of one vector register for its element types
+  int wide = 1;          // lanes of the main loop: native times the unrolling
+  bool maskable = true;  // the target has masked accesses for all of its element types
   /// Loads that are contiguous along `tile_row`, not along `lane`: read by square tiles of `native` x `native` elements
   /// and transposed in registers. Empty: no tiles, and `tile_row` is none.
   std::vector<Expr> transposed;
@@ -31,7 +31,7 @@ struct LoopPlan {
   /// The lane axis of the only stage is cut into blocks of this many elements, the innermost coordinate of a point is
   /// the block; 0: not cut.
   int64_t row_block = 0;
-  Axis block;               // the block coordinate, last of `outer`; of `native` tile rows if there are tiles
+  Axis block;  // the block coordinate, last of `outer`; of `native` tile rows if there are tiles
   Dim points = 1;
   Dim points_per_task = 1;
 };

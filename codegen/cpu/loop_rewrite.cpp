@@ -87,8 +87,10 @@ void flatten_accesses(Stage& stage, const std::vector<Operand>& operands) {
   };
   stage.value = rewrite_loads(stage.value, flatten);
   if (stage.kind != Stage::Kind::store || stage.index.empty()) return;
-  if (Expr flat = flat_index(operands[static_cast<size_t>(stage.operand)], stage.index)) stage.index = {flat};
-  else for (Expr& i : stage.index) i = rewrite_loads(i, flatten);
+  if (Expr flat = flat_index(operands[static_cast<size_t>(stage.operand)], stage.index))
+    stage.index = {flat};
+  else
+    for (Expr& i : stage.index) i = rewrite_loads(i, flatten);
 }
 
 std::vector<Axis> merge_axes(Stage& stage, std::vector<Axis> axes) {

@@ -16,6 +16,7 @@ void flatten_accesses(Stage& stage, const std::vector<Operand>& operands);
 std::vector<Axis> merge_axes(Stage& stage, std::vector<Axis> axes);
 
 /// Calls `see` with the operand and index of every load and of the store.
-void visit_accesses(const Stage& stage, const std::function<void(int operand, const std::vector<Expr>& index, bool store)>& see);
+void visit_accesses(const Stage& stage,
+                    const std::function<void(int operand, const std::vector<Expr>& index, bool store)>& see);
 
 }  // namespace gcg::cpu

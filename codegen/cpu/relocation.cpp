@@ -13,7 +13,8 @@ using llvm::support::endian::write64le;
 
 void check_fits(int64_t value, int bits, uint64_t type) {
   const int64_t limit = int64_t{1} << (bits - 1);
-  GCG_CHECK(value >= -limit && value < limit, "relocation type ", type, " spans ", value, " bytes, more than ", bits, " bits");
+  GCG_CHECK(value >= -limit && value < limit, "relocation type ", type, " spans ", value, " bytes, more than ", bits,
+            " bits");
 }
 
 void apply_x86(uint64_t type, uint8_t* place, int64_t distance) {
@@ -40,12 +41,18 @@ void patch(uint8_t* place, uint64_t value, int shift, int bits) {
 /// log2 of the access size of an LDST*_LO12 relocation, -1 for others.
 int load_store_scale(uint64_t type) {
   switch (type) {
-    case llvm::ELF::R_AARCH64_LDST8_ABS_LO12_NC: return 0;
-    case llvm::ELF::R_AARCH64_LDST16_ABS_LO12_NC: return 1;
-    case llvm::ELF::R_AARCH64_LDST32_ABS_LO12_NC: return 2;
-    case llvm::ELF::R_AARCH64_LDST64_ABS_LO12_NC: return 3;
-    case llvm::ELF::R_AARCH64_LDST128_ABS_LO12_NC: return 4;
-    default: return -1;
+    case llvm::ELF::R_AARCH64_LDST8_ABS_LO12_NC:
+      return 0;
+    case llvm::ELF::R_AARCH64_LDST16_ABS_LO12_NC:
+      return 1;
+    case llvm::ELF::R_AARCH64_LDST32_ABS_LO12_NC:
+      return 2;
+    case llvm::ELF::R_AARCH64_LDST64_ABS_LO12_NC:
+      return 3;
+    case llvm::ELF::R_AARCH64_LDST128_ABS_LO12_NC:
+      return 4;
+    default:
+      return -1;
   }
 }
 

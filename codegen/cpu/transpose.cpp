@@ -89,7 +89,8 @@ std::vector<llvm::Value*> emit_transpose(FunctionBuilder& f, const std::vector<l
     for (size_t group = 0; group < rows.size(); group += static_cast<size_t>(block))
       column.push_back(inside[group + static_cast<size_t>(reversed_bits(q, block))]);
     column = transpose_blocks(f, column, block);
-    for (size_t m = 0; m < column.size(); ++m) result[m * static_cast<size_t>(block) + static_cast<size_t>(q)] = column[m];
+    for (size_t m = 0; m < column.size(); ++m)
+      result[m * static_cast<size_t>(block) + static_cast<size_t>(q)] = column[m];
   }
   return result;
 }

@@ -69,7 +69,8 @@ SplitExp split_exp(Math& m, Value* x) {
   Value* n = m.sub(shifted, m.num(kRound));
   Value* r = m.fma(n, m.num(-0x1.62e4p-1), x);  // ln 2 in two parts; n * high part is exact
   r = m.fma(n, m.num(-0x1.7f7d1cp-20), r);
-  return {shifted, n, m.polynomial(r, {1, 1, 0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558f2p-5, 0x1.1239f2p-7, 0x1.6a2416p-10})};
+  return {shifted, n,
+          m.polynomial(r, {1, 1, 0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558f2p-5, 0x1.1239f2p-7, 0x1.6a2416p-10})};
 }
 
 /// value * 2^n by the AVX-512 instruction, which rounds once and saturates; per register of 16 lanes.
@@ -87,8 +88,9 @@ Value* scale_avx512(Math& m, Value* value, Value* n) {
     Value* b = scale_avx512(m, ir.CreateShuffleVector(value, high), ir.CreateShuffleVector(n, high));
     return ir.CreateShuffleVector(a, b, all);
   }
-  return ir.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
-                            {value, n, llvm::Constant::getNullValue(value->getType()), ir.getInt16(0xffff), ir.getInt32(4)});
+  return ir.CreateIntrinsic(
+      llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+      {value, n, llvm::Constant::getNullValue(value->getType()), ir.getInt16(0xffff), ir.getInt32(4)});
 }
 
 /// Adds an integer to the exponent of a float; result and argument are normal.
@@ -138,8 +140,8 @@ llvm::Value* emit_log(FunctionBuilder& f, llvm::Value* x) {
   n = ir.CreateSelect(tiny, m.sub(n, m.num(23)), n);
   Value* mantissa = ir.CreateAdd(ir.CreateAnd(bits, m.integer(0x7fffff)), m.integer(0x3f3504f3));
   Value* r = m.sub(m.as_float(mantissa), m.num(1));
-  Value* p = m.polynomial(r, {0x1.555554p-2, -0x1.000228p-2, 0x1.99a00ap-3, -0x1.547228p-3, 0x1.22d9e6p-3, -0x1.0d863ap-3,
-                              0x1.055d7cp-3, -0x1.38b56cp-4});
+  Value* p = m.polynomial(r, {0x1.555554p-2, -0x1.000228p-2, 0x1.99a00ap-3, -0x1.547228p-3, 0x1.22d9e6p-3,
+                              -0x1.0d863ap-3, 0x1.055d7cp-3, -0x1.38b56cp-4});
   // r - r^2/2 + r^3 p + n ln 2, small terms first.
   Value* square = m.mul(r, r);
   Value* small = m.fma(n, m.num(0x1.7f7d1cp-20), m.mul(m.mul(square, r), p));
@@ -155,12 +157,13 @@ llvm::Value* emit_erf(FunctionBuilder& f, llvm::Value* x) {
   constexpr double kCut = 0.9;
   Value* square = m.mul(x, x);
   // x + x p: the leading coefficient, 2/sqrt(pi), would lose half a unit as a float.
-  Value* p = m.polynomial(square, {0x1.06eba6p-3, -0x1.8126fap-2, 0x1.ce1dd2p-4, -0x1.b6bee2p-6, 0x1.4876cap-8, -0x1.3f4f7p-11});
+  Value* p = m.polynomial(
+      square, {0x1.06eba6p-3, -0x1.8126fap-2, 0x1.ce1dd2p-4, -0x1.b6bee2p-6, 0x1.4876cap-8, -0x1.3f4f7p-11});
   Value* near = m.fma(x, p, x);
   // 1 - erfc(t); ln erfc(t) = t q(t) - t. From 4 on the result is 1.
   Value* t = m.at_most(m.abs(x), 4.0);
-  Value* q = m.polynomial(t, {-0x1.0736bap-3, -0x1.457950p-1, -0x1.af4caep-4, 0x1.776858p-6, -0x1.a6568ap-9,
-                              0x1.c29a92p-13});
+  Value* q =
+      m.polynomial(t, {-0x1.0736bap-3, -0x1.457950p-1, -0x1.af4caep-4, 0x1.776858p-6, -0x1.a6568ap-9, 0x1.c29a92p-13});
   Value* far = m.sub(m.num(1), exp_normal(m, m.fma(t, q, f.ir().CreateFNeg(t))));
   return m.near_or_far(x, kCut, near, far);
 }

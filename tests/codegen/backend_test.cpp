@@ -26,10 +26,12 @@ std::vector<Kernel> sample() {
   for (UnaryOp op : {UnaryOp::exp, UnaryOp::erf, UnaryOp::sin, UnaryOp::cosh, UnaryOp::round_even})
     for (int64_t n : {5, 1000}) kernels.push_back(unary_kernel(op, DType::f32, n));
   kernels.push_back(unary_kernel(UnaryOp::tanh, DType::f64, 33));
-  const std::vector<DType> all{DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::i64, DType::u64, DType::boolean};
+  const std::vector<DType> all{DType::f32, DType::f64, DType::f16, DType::bf16,
+                               DType::i8,  DType::i64, DType::u64, DType::boolean};
   for (DType from : all)
     for (DType to : all)
-      kernels.push_back(map_kernel("cast", {{from, {45}}, {to, {45}}}, 0, [&](const auto& i) { return cast(to, load(0, from, i)); }));
+      kernels.push_back(
+          map_kernel("cast", {{from, {45}}, {to, {45}}}, 0, [&](const auto& i) { return cast(to, load(0, from, i)); }));
   return kernels;
 }
 
@@ -57,7 +59,8 @@ TEST(CpuBackend, BytesDoNotDependOnThreads) {
 }
 
 TEST(CpuBackend, ImportsAreSortedAndOnlyThoseNeeded) {
-  const std::vector<Kernel> kernels{unary_kernel(UnaryOp::sin, DType::f32, 9), unary_kernel(UnaryOp::exp, DType::f64, 9),
+  const std::vector<Kernel> kernels{unary_kernel(UnaryOp::sin, DType::f32, 9),
+                                    unary_kernel(UnaryOp::exp, DType::f64, 9),
                                     unary_kernel(UnaryOp::exp, DType::f32, 9)};
   const CompiledBlob blob = cpu::make_cpu_backend()->compile(pointers(kernels), *find_target("x86-64-v3"), 1);
   EXPECT_EQ(blob.imports, (std::vector<std::string>{"exp", "sinf"}));
@@ -68,7 +71,8 @@ TEST(CpuBackend, EqualObjectsShareTheirBytes) {
   const auto target = cpu::cpu_target(*find_target("x86-64-v4"));
   const auto object = cpu::compile_kernel(kernel, target, {}).object;
   const cpu::LinkedBlob one = cpu::link_blob({{object.data(), object.size()}}, cpu::kEntryName);
-  const cpu::LinkedBlob two = cpu::link_blob({{object.data(), object.size()}, {object.data(), object.size()}}, cpu::kEntryName);
+  const cpu::LinkedBlob two =
+      cpu::link_blob({{object.data(), object.size()}, {object.data(), object.size()}}, cpu::kEntryName);
   EXPECT_EQ(one.bytes, two.bytes);
   EXPECT_EQ(two.functions[0].offset, two.functions[1].offset);
 }
@@ -87,14 +91,16 @@ TEST(CpuBackend, NoKernelCallsTheRuntimeLibraryOfACompiler) {
   // link_blob refuses undefined symbols; here we see that each lowering that could need one does not.
   for (const char* target : kTargets) {
     for (const Kernel& kernel : sample()) {
-      EXPECT_NO_THROW(cpu::make_cpu_backend()->compile({&kernel}, *find_target(target), 1)) << kernel.name << " for " << target;
+      EXPECT_NO_THROW(cpu::make_cpu_backend()->compile({&kernel}, *find_target(target), 1))
+          << kernel.name << " for " << target;
     }
   }
 }
 
 TEST(CpuBackend, VectorCodeHasNoScalarLoop) {
   const Operand x{DType::f32, {4096}};
-  const Kernel kernel = map_kernel("add", {x, x, x}, 0, [](const auto& i) { return load(0, DType::f32, i) + load(1, DType::f32, i); });
+  const Kernel kernel =
+      map_kernel("add", {x, x, x}, 0, [](const auto& i) { return load(0, DType::f32, i) + load(1, DType::f32, i); });
   const std::string v3 = cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target("x86-64-v3")));
   const std::string v4 = cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target("x86-64-v4")));
   EXPECT_NE(v3.find("vaddps\t"), std::string::npos);

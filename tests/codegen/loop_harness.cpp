@@ -23,16 +23,17 @@ namespace {
 const void* import_address(const std::string& name) {
   static const std::map<std::string, const void*> table = [] {
     std::map<std::string, const void*> t;
-#define ADD_1(name)                                                              \
+#define ADD_1(name)                                                                \
   t[#name] = reinterpret_cast<const void*>(static_cast<double (*)(double)>(name)); \
   t[#name "f"] = reinterpret_cast<const void*>(static_cast<float (*)(float)>(name##f));
-#define ADD_2(name)                                                                      \
+#define ADD_2(name)                                                                        \
   t[#name] = reinterpret_cast<const void*>(static_cast<double (*)(double, double)>(name)); \
   t[#name "f"] = reinterpret_cast<const void*>(static_cast<float (*)(float, float)>(name##f));
-    GART_IMPORTS_1(ADD_1) GART_IMPORTS_2(ADD_2)
+    GART_IMPORTS_1(ADD_1)
+    GART_IMPORTS_2(ADD_2)
 #undef ADD_1
 #undef ADD_2
-    return t;
+        return t;
   }();
   auto it = table.find(name);
   GCG_CHECK(it != table.end(), "import ", name, " is not on the list");
@@ -118,8 +119,10 @@ int32_t RunnableKernel::run(std::vector<Tensor>& operands, const SymbolValues& s
   }
   const int64_t count = tasks(symbols);
   int32_t status = GART_KERNEL_OK;
-  if (!split) status = call(buffers, symbols, 0, count);
-  else for (int64_t t = count; t-- > 0;) status |= call(buffers, symbols, t, t + 1);
+  if (!split)
+    status = call(buffers, symbols, 0, count);
+  else
+    for (int64_t t = count; t-- > 0;) status |= call(buffers, symbols, t, t + 1);
   for (size_t i = 0; i < operands.size(); ++i) {
     memory[i]->check_padding();
     if (!kernel_->operands[i].written || operands[i].bytes() == 0) continue;
@@ -145,18 +148,26 @@ void for_points(const std::vector<Axis>& axes, const SymbolValues& symbols, Expr
 Scalar constant_value(const Expr& e) { return {e->number, e->integer}; }
 
 void set(Tensor& tensor, int64_t i, Scalar value) {
-  if (is_float(tensor.dtype())) tensor.set_double(i, value.number);
-  else tensor.set_int(i, value.integer);
+  if (is_float(tensor.dtype()))
+    tensor.set_double(i, value.number);
+  else
+    tensor.set_int(i, value.integer);
 }
 
 BinaryOp step_of(ReduceOp op) {
   switch (op) {
-    case ReduceOp::sum: return BinaryOp::add;
-    case ReduceOp::prod: return BinaryOp::mul;
-    case ReduceOp::max: return BinaryOp::max;
-    case ReduceOp::min: return BinaryOp::min;
-    case ReduceOp::logical_and: return BinaryOp::logical_and;
-    case ReduceOp::logical_or: return BinaryOp::logical_or;
+    case ReduceOp::sum:
+      return BinaryOp::add;
+    case ReduceOp::prod:
+      return BinaryOp::mul;
+    case ReduceOp::max:
+      return BinaryOp::max;
+    case ReduceOp::min:
+      return BinaryOp::min;
+    case ReduceOp::logical_and:
+      return BinaryOp::logical_and;
+    case ReduceOp::logical_or:
+      return BinaryOp::logical_or;
   }
   return BinaryOp::add;
 }
@@ -174,7 +185,8 @@ void interpret(const Kernel& kernel, std::vector<Tensor>& operands, const Symbol
         const DType dtype = stage.value->dtype;
         Scalar sum = constant_value(reduce_identity(stage.reduce, dtype));
         const BinaryOp step = step_of(stage.reduce);
-        for_points(stage.axes, symbols, evaluator, [&] { sum = apply(step, dtype, sum, evaluator.evaluate(stage.value)); });
+        for_points(stage.axes, symbols, evaluator,
+                   [&] { sum = apply(step, dtype, sum, evaluator.evaluate(stage.value)); });
         evaluator.set_local(stage.local, sum);
         continue;
       }
@@ -195,9 +207,12 @@ Tensor random_tensor(DType dtype, const std::vector<int64_t>& shape, double rang
   Tensor t(dtype, shape);
   for (int64_t i = 0; i < t.elements(); ++i) {
     const double v = uniform(generator);
-    if (is_float(dtype)) t.set_double(i, v);
-    else if (dtype == DType::boolean) t.set_int(i, v > 0);
-    else t.set_int(i, static_cast<int64_t>(is_unsigned_int(dtype) ? std::fabs(v) : v));
+    if (is_float(dtype))
+      t.set_double(i, v);
+    else if (dtype == DType::boolean)
+      t.set_int(i, v > 0);
+    else
+      t.set_int(i, static_cast<int64_t>(is_unsigned_int(dtype) ? std::fabs(v) : v));
   }
   return t;
 }
@@ -224,7 +239,9 @@ void expect_close(const Tensor& expected, const Tensor& actual, double tolerance
       if (!good) ADD_FAILURE() << what << ", element " << i << ": expected " << e << ", got " << a;
     } else {
       good = expected.at_int(i) == actual.at_int(i);
-      if (!good) ADD_FAILURE() << what << ", element " << i << ": expected " << expected.at_int(i) << ", got " << actual.at_int(i);
+      if (!good)
+        ADD_FAILURE() << what << ", element " << i << ": expected " << expected.at_int(i) << ", got "
+                      << actual.at_int(i);
     }
     wrong += good ? 0 : 1;
   }
@@ -250,7 +267,8 @@ void expect_matches(const Kernel& kernel, const std::vector<Tensor>& operands, c
       if (!kernel.operands[i].written) continue;
       const std::string what = concat(kernel.name, " for ", target, ", operand ", i);
       expect_close(expected[i], whole[i], tolerance, what);
-      EXPECT_TRUE(whole[i].bytes() == 0 || std::memcmp(whole[i].data(), split[i].data(), static_cast<size_t>(whole[i].bytes())) == 0)
+      EXPECT_TRUE(whole[i].bytes() == 0 ||
+                  std::memcmp(whole[i].data(), split[i].data(), static_cast<size_t>(whole[i].bytes())) == 0)
           << what << ": the result depends on the split into tasks";
     }
   }

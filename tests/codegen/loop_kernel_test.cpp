@@ -13,8 +13,9 @@ namespace {
 TEST(LoopKernel, AddsTensorsOfOddExtents) {
   for (int64_t n : {0, 1, 2, 7, 8, 15, 16, 17, 31, 49, 64, 100, 129, 1000}) {
     const Operand x{DType::f32, {3, n}};
-    expect_matches(map_kernel("add", {x, x, x}, 1, [](const auto& i) { return load(0, DType::f32, i) + load(1, DType::f32, i); }),
-                   random_operands(map_kernel("add", {x, x, x}, 1, [](const auto& i) { return load(0, DType::f32, i); }), {}));
+    expect_matches(
+        map_kernel("add", {x, x, x}, 1, [](const auto& i) { return load(0, DType::f32, i) + load(1, DType::f32, i); }),
+        random_operands(map_kernel("add", {x, x, x}, 1, [](const auto& i) { return load(0, DType::f32, i); }), {}));
   }
 }
 
@@ -33,9 +34,8 @@ TEST(LoopKernel, SymbolicExtentsAreParameters) {
 
 TEST(LoopKernel, WithoutOuterAxesTheRowIsSplitIntoTasks) {
   const Operand x{DType::f32, {100000}};
-  const Kernel kernel = map_kernel("square", {x, x}, 0, [](const auto& i) {
-    return load(0, DType::f32, i) * load(0, DType::f32, i);
-  });
+  const Kernel kernel =
+      map_kernel("square", {x, x}, 0, [](const auto& i) { return load(0, DType::f32, i) * load(0, DType::f32, i); });
   expect_matches(kernel, random_operands(kernel, {}));
   EXPECT_GT(RunnableKernel(kernel, runnable_targets()[0]).tasks({}), 4);
 }
@@ -51,26 +51,35 @@ TEST(LoopKernel, BroadcastsEveryWay) {
 }
 
 TEST(LoopKernel, TransposesWithTheBetterVectorAxis) {
-  const Kernel kernel = map_kernel("transpose", {{DType::f32, {3, 33, 70}}, {DType::f32, {70, 3, 33}}}, 2,
-                                   [](const auto& i) { return load(0, DType::f32, {i[1], i[2], i[0]}); });
+  const Kernel kernel =
+      map_kernel("transpose", {{DType::f32, {3, 33, 70}}, {DType::f32, {70, 3, 33}}}, 2, [](const auto& i) {
+        return load(0, DType::f32, {i[1], i[2], i[0]});
+      });
   expect_matches(kernel, random_operands(kernel, {}));
-  const Kernel to_channels_last = map_kernel("nhwc", {{DType::f32, {2, 5, 49}}, {DType::f32, {2, 49, 5}}}, 1,
-                                             [](const auto& i) { return load(0, DType::f32, {i[0], i[2], i[1]}); });
+  const Kernel to_channels_last =
+      map_kernel("nhwc", {{DType::f32, {2, 5, 49}}, {DType::f32, {2, 49, 5}}}, 1, [](const auto& i) {
+        return load(0, DType::f32, {i[0], i[2], i[1]});
+      });
   expect_matches(to_channels_last, random_operands(to_channels_last, {}));
 }
 
 TEST(LoopKernel, TransposesByTiles) {
-  // Rows and columns below, at and above whole tiles; 4- and 8-byte elements; another operand beside the transposed one.
+  // Rows and columns below, at and above whole tiles; 4- and 8-byte elements; another operand beside the transposed
+  // one.
   for (DType dtype : {DType::f32, DType::i64})
     for (int64_t rows : {16, 33, 40})
       for (int64_t columns : {16, 35, 64}) {
-        const Kernel kernel = map_kernel("tiles", {{dtype, {2, columns, rows}}, {dtype, {columns}}, {dtype, {2, rows, columns}}}, 2,
-                                         [&](const auto& i) { return load(0, dtype, {i[0], i[2], i[1]}) + load(1, dtype, {i[2]}); });
+        const Kernel kernel =
+            map_kernel("tiles", {{dtype, {2, columns, rows}}, {dtype, {columns}}, {dtype, {2, rows, columns}}}, 2,
+                       [&](const auto& i) {
+                         return load(0, dtype, {i[0], i[2], i[1]}) + load(1, dtype, {i[2]});
+                       });
         expect_matches(kernel, random_operands(kernel, {}));
       }
   const Dim m = Dim::symbol("m"), n = Dim::symbol("n");
-  const Kernel symbolic = map_kernel("tiles", {{DType::f32, {n, m}}, {DType::f32, {m, n}}}, 1,
-                                     [&](const auto& i) { return load(0, DType::f32, {i[1], i[0]}); });
+  const Kernel symbolic = map_kernel("tiles", {{DType::f32, {n, m}}, {DType::f32, {m, n}}}, 1, [&](const auto& i) {
+    return load(0, DType::f32, {i[1], i[0]});
+  });
   for (int64_t rows : {0, 1, 31, 48})
     for (int64_t columns : {0, 7, 64}) {
       const SymbolValues symbols{{"m", rows}, {"n", columns}};
@@ -110,19 +119,17 @@ TEST(LoopKernel, PadsWithGuardedLoads) {
 }
 
 TEST(LoopKernel, ConcatenatesAlongInnerAndOuterAxes) {
-  const Kernel outer = map_kernel("concat0", {{DType::f32, {3, 20}}, {DType::f32, {4, 20}}, {DType::f32, {7, 20}}}, 1,
-                                  [](const auto& i) {
-                                    return select(binary(BinaryOp::less, i[0], index(3)),
-                                                  guarded(load(0, DType::f32, i)),
-                                                  guarded(load(1, DType::f32, {i[0] - index(3), i[1]})));
-                                  });
+  const Kernel outer = map_kernel(
+      "concat0", {{DType::f32, {3, 20}}, {DType::f32, {4, 20}}, {DType::f32, {7, 20}}}, 1, [](const auto& i) {
+        return select(binary(BinaryOp::less, i[0], index(3)), guarded(load(0, DType::f32, i)),
+                      guarded(load(1, DType::f32, {i[0] - index(3), i[1]})));
+      });
   expect_matches(outer, random_operands(outer, {}));
-  const Kernel inner = map_kernel("concat1", {{DType::f32, {3, 20}}, {DType::f32, {3, 9}}, {DType::f32, {3, 29}}}, 1,
-                                  [](const auto& i) {
-                                    return select(binary(BinaryOp::less, i[1], index(20)),
-                                                  guarded(load(0, DType::f32, i)),
-                                                  guarded(load(1, DType::f32, {i[0], i[1] - index(20)})));
-                                  });
+  const Kernel inner =
+      map_kernel("concat1", {{DType::f32, {3, 20}}, {DType::f32, {3, 9}}, {DType::f32, {3, 29}}}, 1, [](const auto& i) {
+        return select(binary(BinaryOp::less, i[1], index(20)), guarded(load(0, DType::f32, i)),
+                      guarded(load(1, DType::f32, {i[0], i[1] - index(20)})));
+      });
   expect_matches(inner, random_operands(inner, {}));
 }
 
@@ -152,9 +159,8 @@ TEST(LoopKernel, GathersRows) {
 }
 
 TEST(LoopKernel, GathersElements) {
-  const Kernel kernel = map_kernel("take", {{DType::f32, {40}}, {DType::i64, {100}}, {DType::f32, {100}}}, 0, [](const auto& i) {
-    return load(0, DType::f32, {load(1, DType::i64, i)});
-  });
+  const Kernel kernel = map_kernel("take", {{DType::f32, {40}}, {DType::i64, {100}}, {DType::f32, {100}}}, 0,
+                                   [](const auto& i) { return load(0, DType::f32, {load(1, DType::i64, i)}); });
   auto operands = random_operands(kernel, {});
   for (int64_t i = 0; i < 100; ++i) operands[1].set_int(i, (i * 7) % 40);
   expect_matches(kernel, operands);
@@ -181,15 +187,18 @@ TEST(LoopKernel, CastsBetweenAllTypes) {
                                DType::i64, DType::u8,  DType::u16, DType::u32,  DType::u64, DType::boolean};
   for (DType from : all)
     for (DType to : all) {
-      Kernel kernel = map_kernel("cast", {{from, {45}}, {to, {45}}}, 0, [&](const auto& i) { return cast(to, load(0, from, i)); });
+      Kernel kernel =
+          map_kernel("cast", {{from, {45}}, {to, {45}}}, 0, [&](const auto& i) { return cast(to, load(0, from, i)); });
       kernel.name = concat("cast ", name_of(from), " to ", name_of(to));
       auto operands = random_operands(kernel, {}, 100);
       if (is_float(from)) {
-        const std::vector<double> special{0.0, -0.0, 0.5, -0.5, 1e9, -1e9, 1e30, -1e30, INFINITY, -INFINITY, 65519, 65520,
-                                          0.333333333333, 1.0009765625, 1.00146484375, 3e-8, 127.9, -128.9, 255.5};
+        const std::vector<double> special{
+            0.0,   -0.0,           0.5,          -0.5,          1e9,  -1e9,  1e30,   -1e30, INFINITY, -INFINITY, 65519,
+            65520, 0.333333333333, 1.0009765625, 1.00146484375, 3e-8, 127.9, -128.9, 255.5};
         for (size_t k = 0; k < special.size(); ++k) operands[0].set_double(static_cast<int64_t>(k), special[k]);
       } else if (is_int(from)) {
-        const std::vector<int64_t> special{0, 1, -1, 127, 128, 255, 256, 32767, 65535, 1 << 24, (1 << 24) + 1, INT32_MAX,
+        const std::vector<int64_t> special{0,         1,         -1,       127,     128,           255,
+                                           256,       32767,     65535,    1 << 24, (1 << 24) + 1, INT32_MAX,
                                            INT32_MIN, INT64_MAX, INT64_MIN};
         for (size_t k = 0; k < special.size(); ++k) operands[0].set_int(static_cast<int64_t>(k), special[k]);
       }
@@ -202,7 +211,8 @@ TEST(LoopKernel, IntegerOperatorsNeverTrap) {
     for (BinaryOp op : {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::div, BinaryOp::mod, BinaryOp::fmod,
                         BinaryOp::max, BinaryOp::min, BinaryOp::bit_and, BinaryOp::bit_or, BinaryOp::bit_xor}) {
       const Operand x{dtype, {50}};
-      Kernel kernel = map_kernel("int", {x, x, x}, 0, [&](const auto& i) { return binary(op, load(0, dtype, i), load(1, dtype, i)); });
+      Kernel kernel = map_kernel("int", {x, x, x}, 0,
+                                 [&](const auto& i) { return binary(op, load(0, dtype, i), load(1, dtype, i)); });
       kernel.name = concat("operator ", static_cast<int>(op), " on ", name_of(dtype));
       auto operands = random_operands(kernel, {}, 100);
       for (int64_t i = 0; i < 4; ++i) operands[1].set_int(i * 7, i - 1);
@@ -247,10 +257,11 @@ TEST(LoopKernel, MaximumAndMinimumPropagateNaN) {
 
 TEST(LoopKernel, ImportedFunctions) {
   for (DType dtype : {DType::f32, DType::f64})
-    for (UnaryOp op : {UnaryOp::sin, UnaryOp::cos, UnaryOp::tan, UnaryOp::asin, UnaryOp::acos, UnaryOp::atan, UnaryOp::sinh,
-                       UnaryOp::cosh, UnaryOp::asinh, UnaryOp::acosh, UnaryOp::atanh, UnaryOp::exp, UnaryOp::log, UnaryOp::erf,
-                       UnaryOp::tanh, UnaryOp::sigmoid, UnaryOp::floor, UnaryOp::ceil, UnaryOp::round_even, UnaryOp::sign,
-                       UnaryOp::reciprocal, UnaryOp::sqrt, UnaryOp::rsqrt, UnaryOp::neg, UnaryOp::abs}) {
+    for (UnaryOp op : {UnaryOp::sin,        UnaryOp::cos,   UnaryOp::tan,   UnaryOp::asin,       UnaryOp::acos,
+                       UnaryOp::atan,       UnaryOp::sinh,  UnaryOp::cosh,  UnaryOp::asinh,      UnaryOp::acosh,
+                       UnaryOp::atanh,      UnaryOp::exp,   UnaryOp::log,   UnaryOp::erf,        UnaryOp::tanh,
+                       UnaryOp::sigmoid,    UnaryOp::floor, UnaryOp::ceil,  UnaryOp::round_even, UnaryOp::sign,
+                       UnaryOp::reciprocal, UnaryOp::sqrt,  UnaryOp::rsqrt, UnaryOp::neg,        UnaryOp::abs}) {
       const Operand x{dtype, {37}};
       Kernel kernel = map_kernel("unary", {x, x}, 0, [&](const auto& i) { return unary(op, load(0, dtype, i)); });
       kernel.name = concat("unary ", static_cast<int>(op), " on ", name_of(dtype));
@@ -268,20 +279,23 @@ TEST(LoopKernel, ImportedFunctions) {
 TEST(LoopKernel, PoolingWindowsInsideAVectorLoop) {
   // 3x3 windows, stride 2, over [2, 9, 9, 16] channel-blocked maps.
   const Axis kh{10, 3}, kw{11, 3};
-  const Kernel kernel = map_kernel("max_pool", {{DType::f32, {2, 9, 9, 16}}, {DType::f32, {2, 4, 4, 16}}}, 2, [&](const auto& i) {
-    return reduce(ReduceOp::max, {kh, kw},
-                  load(0, DType::f32, {i[0], i[1] * index(2) + axis_ref(kh), i[2] * index(2) + axis_ref(kw), i[3]}));
-  });
+  const Kernel kernel =
+      map_kernel("max_pool", {{DType::f32, {2, 9, 9, 16}}, {DType::f32, {2, 4, 4, 16}}}, 2, [&](const auto& i) {
+        return reduce(
+            ReduceOp::max, {kh, kw},
+            load(0, DType::f32, {i[0], i[1] * index(2) + axis_ref(kh), i[2] * index(2) + axis_ref(kw), i[3]}));
+      });
   expect_matches(kernel, random_operands(kernel, {}));
 }
 
 TEST(LoopKernel, LongReductionsInsideAVectorLoop) {
   const Axis k{10, Dim::symbol("k")};
-  const Kernel kernel = map_kernel("matmul", {{DType::f32, {5, k.extent}}, {DType::f32, {k.extent, 41}}, {DType::f32, {5, 41}}}, 1,
-                                   [&](const auto& i) {
-                                     return reduce(ReduceOp::sum, {k}, load(0, DType::f32, {i[0], axis_ref(k)}) *
-                                                                           load(1, DType::f32, {axis_ref(k), i[1]}));
-                                   });
+  const Kernel kernel =
+      map_kernel("matmul", {{DType::f32, {5, k.extent}}, {DType::f32, {k.extent, 41}}, {DType::f32, {5, 41}}}, 1,
+                 [&](const auto& i) {
+                   return reduce(ReduceOp::sum, {k},
+                                 load(0, DType::f32, {i[0], axis_ref(k)}) * load(1, DType::f32, {axis_ref(k), i[1]}));
+                 });
   for (int64_t extent : {0, 1, 50}) {
     const SymbolValues symbols{{"k", extent}};
     expect_matches(kernel, random_operands(kernel, symbols, 1), symbols, 1e-5);

@@ -49,7 +49,8 @@ inline Kernel map_kernel(std::string name, std::vector<Operand> operands, size_t
   operands.back().written = true;
   LoopKernel loop;
   loop.outer.assign(axes.begin(), cut);
-  loop.stages.push_back(store_stage(static_cast<int>(operands.size()) - 1, {cut, axes.end()}, refs(axes), value(refs(axes))));
+  loop.stages.push_back(
+      store_stage(static_cast<int>(operands.size()) - 1, {cut, axes.end()}, refs(axes), value(refs(axes))));
   Kernel kernel;
   kernel.name = std::move(name);
   kernel.operands = std::move(operands);

@@ -1,4 +1,5 @@
-// Loop kernels with reduction stages: every operator and type, row lengths around the vector widths, softmax, LayerNorm.
+// Loop kernels with reduction stages: every operator and type, row lengths around the vector widths, softmax,
+// LayerNorm.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +19,8 @@ Kernel row_reduction(ReduceOp op, DType dtype, const Dim& rows, const Dim& colum
   kernel.operands = {{dtype, {rows, columns}}, {dtype, {rows}, true}};
   LoopKernel loop;
   loop.outer = {i};
-  loop.stages = {reduce_stage(0, op, {j}, load(0, dtype, refs({i, j}))), store_stage(1, {}, {axis_ref(i)}, local_ref(0, dtype))};
+  loop.stages = {reduce_stage(0, op, {j}, load(0, dtype, refs({i, j}))),
+                 store_stage(1, {}, {axis_ref(i)}, local_ref(0, dtype))};
   kernel.body = loop;
   return kernel;
 }
@@ -82,7 +84,8 @@ TEST(LoopReduce, WithoutOuterAxes) {
   kernel.name = "total";
   kernel.operands = {{DType::f32, {1003}}, {DType::f32, {}, true}};
   LoopKernel loop;
-  loop.stages = {reduce_stage(0, ReduceOp::sum, {j}, load(0, DType::f32, refs({j}))), store_stage(1, {}, {}, local_ref(0, DType::f32))};
+  loop.stages = {reduce_stage(0, ReduceOp::sum, {j}, load(0, DType::f32, refs({j}))),
+                 store_stage(1, {}, {}, local_ref(0, DType::f32))};
   kernel.body = loop;
   expect_matches(kernel, random_operands(kernel, {}, 1), {}, 1e-5);
 }
@@ -144,7 +147,8 @@ TEST(LoopReduce, SoftmaxKeepsItsExponentials) {
         code.run(apart, {}, false);
         Tensor in_place = random_operands(kernel, {}, 10)[0];
         code.call({in_place.mutable_data(), in_place.mutable_data()}, {}, 0, code.tasks({}));
-        EXPECT_EQ(0, std::memcmp(in_place.data(), apart[1].data(), static_cast<size_t>(in_place.bytes()))) << target << " " << n;
+        EXPECT_EQ(0, std::memcmp(in_place.data(), apart[1].data(), static_cast<size_t>(in_place.bytes())))
+            << target << " " << n;
       }
     }
 }
@@ -159,12 +163,14 @@ TEST(LoopReduce, DividesByARowResultOfAnySize) {
   LoopKernel loop;
   loop.outer = {i};
   loop.stages = {reduce_stage(0, ReduceOp::max, {j}, load(0, DType::f32, refs({i, j}))),
-                 store_stage(1, {k}, refs({i, k}), binary(BinaryOp::div, load(0, DType::f32, refs({i, k})), local_ref(0, DType::f32)))};
+                 store_stage(1, {k}, refs({i, k}),
+                             binary(BinaryOp::div, load(0, DType::f32, refs({i, k})), local_ref(0, DType::f32)))};
   kernel.body = loop;
   auto operands = random_operands(kernel, {});
   for (size_t row = 0; row < largest.size(); ++row)
     for (int64_t column = 0; column < 20; ++column)
-      operands[0].set_double(static_cast<int64_t>(row) * 20 + column, largest[row] * (column == 7 ? 1.0 : 0.05 * static_cast<double>(column % 10)));
+      operands[0].set_double(static_cast<int64_t>(row) * 20 + column,
+                             largest[row] * (column == 7 ? 1.0 : 0.05 * static_cast<double>(column % 10)));
   expect_matches(kernel, operands, {}, 2e-7);
 }
 
@@ -180,10 +186,11 @@ TEST(LoopReduce, LayerNorm) {
     kernel.operands = {{DType::f32, {9, n}}, {DType::f32, {n}}, {DType::f32, {n}}, {DType::f32, {9, n}, true}};
     LoopKernel loop;
     loop.outer = {i};
-    loop.stages = {reduce_stage(0, ReduceOp::sum, {j}, x), reduce_stage(1, ReduceOp::sum, {j}, deviation * deviation),
-                   store_stage(3, {j}, refs({i, j}),
-                               deviation * unary(UnaryOp::rsqrt, variance + f32(1e-5)) * load(1, DType::f32, {axis_ref(j)}) +
-                                   load(2, DType::f32, {axis_ref(j)}))};
+    loop.stages = {
+        reduce_stage(0, ReduceOp::sum, {j}, x), reduce_stage(1, ReduceOp::sum, {j}, deviation * deviation),
+        store_stage(3, {j}, refs({i, j}),
+                    deviation * unary(UnaryOp::rsqrt, variance + f32(1e-5)) * load(1, DType::f32, {axis_ref(j)}) +
+                        load(2, DType::f32, {axis_ref(j)}))};
     kernel.body = loop;
     expect_matches(kernel, random_operands(kernel, {}, 1), {}, 1e-5);
   }

@@ -47,7 +47,8 @@ class FunctionUnderTest {
     uint64_t bits = 0;
     while (bits < (uint64_t{1} << 32)) {
       x.clear();
-      for (; bits < (uint64_t{1} << 32) && x.size() < kBatch; bits += stride) x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+      for (; bits < (uint64_t{1} << 32) && x.size() < kBatch; bits += stride)
+        x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
       const size_t count = x.size();
       x.resize(kBatch);
       code_.call({x.data(), y.data()}, {}, 0, code_.tasks({}));
@@ -95,12 +96,14 @@ TEST(VectorMath, Sigmoid) {
 }
 
 TEST(VectorMath, SpecialValues) {
-  const std::vector<float> x{INFINITY, -INFINITY, NAN, 0.0f, -0.0f, 1e-45f, 3.4028235e38f, -3.4028235e38f, 88.72284f, -103.97f};
+  const std::vector<float> x{INFINITY,      -INFINITY,      NAN,       0.0f,    -0.0f, 1e-45f,
+                             3.4028235e38f, -3.4028235e38f, 88.72284f, -103.97f};
   struct Row {
     UnaryOp op;
     double (*reference)(double);
   };
-  const Row rows[] = {{UnaryOp::exp, std::exp}, {UnaryOp::log, std::log}, {UnaryOp::erf, std::erf}, {UnaryOp::tanh, std::tanh}};
+  const Row rows[] = {
+      {UnaryOp::exp, std::exp}, {UnaryOp::log, std::log}, {UnaryOp::erf, std::erf}, {UnaryOp::tanh, std::tanh}};
   for (const Row& row : rows)
     for (const std::string& target : runnable_targets()) {
       // Ten elements: a masked vector or scalars, where the sweep above has whole vectors.
