@@ -40,7 +40,7 @@ class MatMulEmitter {
   /// A (batch entry, panel) pair: its tasks are the row tiles.
   struct Group {
     llvm::Value* panel = nullptr;
-    llvm::Value* column = nullptr;    // its first one, and how many it has
+    llvm::Value* column = nullptr;  // its first one, and how many it has
     llvm::Value* columns = nullptr;
     llvm::Value* a = nullptr;         // first row
     std::vector<llvm::Value*> batch;  // coordinates
@@ -157,8 +157,10 @@ class MatMulEmitter {
 
   void prepare_prefetch() {
     several_ = ir_.CreateICmpSGT(tiles_, f_.i64(1));
-    if (plan_.prefetch_lines) lines_ = f_.i64(*plan_.prefetch_lines);
-    else lines_ = ir_.CreateSelect(several_, f_.dim(plan_.lines_per_pass()), f_.i64(plan_.panel_lines()));
+    if (plan_.prefetch_lines)
+      lines_ = f_.i64(*plan_.prefetch_lines);
+    else
+      lines_ = ir_.CreateSelect(several_, f_.dim(plan_.lines_per_pass()), f_.i64(plan_.panel_lines()));
     const Dim depth = plan_.k_blocks > 1 ? Dim(plan_.k_block) : matmul_.k.extent;
     llvm::Value* periods = f_.dim(ceil_div(depth, MicroKernel::prefetch_period));
     prefetch_step_ = ir_.CreateMul(ir_.CreateMul(periods, lines_), f_.i64(cache_line));
@@ -215,8 +217,8 @@ class MatMulEmitter {
     f_.for_loop(f_.i64(0), end_together, step, [&](llvm::Value* place) {
       for (int v = 0; v < together; ++v) vector(ir_.CreateAdd(place, f_.i64(v * plan_.lanes)), nullptr);
     });
-    const bool always_together = n.is_constant() && n.constant() % (together * plan_.lanes) == 0 &&
-                                 plan_.panel_vectors() % together == 0;
+    const bool always_together =
+        n.is_constant() && n.constant() % (together * plan_.lanes) == 0 && plan_.panel_vectors() % together == 0;
     if (together == 1 || always_together) return;
     f_.for_loop(end_together, end, f_.i64(plan_.lanes), [&](llvm::Value* place) { vector(place, nullptr); });
   }

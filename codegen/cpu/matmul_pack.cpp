@@ -31,14 +31,20 @@ class PanelPacker {
  public:
   PanelPacker(FunctionBuilder& f, const MatMulPlan& plan, const MatrixView& view, const Dim& k, llvm::Value* b,
               llvm::Value* panel)
-      : f_(f), plan_(plan), b_(b), panel_(panel), k_(f.dim(k)), row_stride_(f.dim(view.row_stride)),
+      : f_(f),
+        plan_(plan),
+        b_(b),
+        panel_(panel),
+        k_(f.dim(k)),
+        row_stride_(f.dim(view.row_stride)),
         column_stride_(f.dim(view.column_stride)) {}
 
   /// One vector of columns, k contiguous in memory: square blocks through registers.
   void transposed(llvm::Value* column, llvm::Value* last, llvm::Value* place) {
     Values starts;
     for (int j = 0; j < plan_.lanes; ++j) {
-      llvm::Value* clamped = f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, f_.ir().CreateAdd(column, f_.i64(j)), last);
+      llvm::Value* clamped =
+          f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, f_.ir().CreateAdd(column, f_.i64(j)), last);
       starts.push_back(f_.element_address(b_, DType::f32, f_.ir().CreateMul(clamped, column_stride_)));
     }
     llvm::Value* whole = f_.ir().CreateAnd(k_, f_.i64(-plan_.lanes));
@@ -87,8 +93,10 @@ void emit_pack_panel(FunctionBuilder& f, const MatMulPlan& plan, const MatrixVie
   llvm::Value* last = f.ir().CreateSub(f.ir().CreateAdd(column, columns), f.i64(1));
   f.for_loop(f.i64(0), columns, f.i64(plan.lanes), [&](llvm::Value* place) {
     llvm::Value* first = f.ir().CreateAdd(column, place);
-    if (view.row_stride.is(1)) packer.transposed(first, last, place);
-    else packer.gathered(first, last, place);
+    if (view.row_stride.is(1))
+      packer.transposed(first, last, place);
+    else
+      packer.gathered(first, last, place);
   });
 }
 

@@ -28,8 +28,8 @@ std::vector<int> possible_heights(const Dim& m, int tallest) {
   return heights;
 }
 
-/// Measured on an Emerald Rapids, 128 rows, K = 3072, weights from memory: whole 140 GFLOP/s, 1024 155, 768 162, 512 and
-/// 256 166; no difference at K = 768.
+/// Measured on an Emerald Rapids, 128 rows, K = 3072, weights from memory: whole 140 GFLOP/s, 1024 155, 768 162, 512
+/// and 256 166; no difference at K = 768.
 constexpr int64_t deepest_block = 512;  // k steps: 96 KiB of a panel
 
 /// Blocks of equal depth, a multiple of a cache line of A.
@@ -67,9 +67,7 @@ int64_t MatMulPlan::panel_lines() const { return prefetch_period * panel_columns
 
 Dim MatMulPlan::tiles_together() const { return k_blocks > 1 ? min(tiles, chunk()) : tiles; }
 
-Dim MatMulPlan::lines_per_pass() const {
-  return ceil_div(panel_lines(), max(tiles_together() * passes(), 1));
-}
+Dim MatMulPlan::lines_per_pass() const { return ceil_div(panel_lines(), max(tiles_together() * passes(), 1)); }
 
 Dim MatMulPlan::scratch_bytes(const Dim& k) const {
   const Dim panel = source == Source::copied ? ceil_div(k, lanes) * lanes * panel_columns : Dim(0);
@@ -89,7 +87,8 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target) {
   plan.registers = target.vector_registers;
   plan.tallest = tallest_tile(target);
   plan.panel_columns = matmul.packed_columns > 0 ? matmul.packed_columns : default_panel_columns;
-  GCG_CHECK(plan.panel_columns % plan.lanes == 0, "matmul panels of ", plan.panel_columns, " columns for vectors of ", plan.lanes);
+  GCG_CHECK(plan.panel_columns % plan.lanes == 0, "matmul panels of ", plan.panel_columns, " columns for vectors of ",
+            plan.lanes);
   if (matmul.packed_columns == 0) {
     plan.source = matmul.b.column_stride.is(1) ? MatMulPlan::Source::in_place : MatMulPlan::Source::copied;
   }

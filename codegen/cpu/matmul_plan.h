@@ -18,13 +18,13 @@ struct MatMulPlan {
   /// when it starts on it, or the operand itself (only when its columns are contiguous).
   enum class Source : uint8_t { packed, copied, in_place };
 
-  int lanes = 16;             // f32 of one vector
-  int registers = 32;         // vector registers a tile may use
+  int lanes = 16;      // f32 of one vector
+  int registers = 32;  // vector registers a tile may use
   int64_t panel_columns = 48;
   Source source = Source::packed;
-  int tallest = 9;            // rows of a row tile, at most
-  std::vector<int> heights;   // the row counts that tiles can have; one or two when M is constant
-  Dim tiles, panels, entries; // row tiles, column panels, batch entries
+  int tallest = 9;             // rows of a row tile, at most
+  std::vector<int> heights;    // the row counts that tiles can have; one or two when M is constant
+  Dim tiles, panels, entries;  // row tiles, column panels, batch entries
   /// Cache lines of the next panel fetched in every fourth k step; nullopt when M is symbolic.
   std::optional<int64_t> prefetch_lines;
   /// A deep product is cut along k, so that L2 holds one block of a panel while all tiles of a chunk use it.

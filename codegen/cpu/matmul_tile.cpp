@@ -102,13 +102,19 @@ void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llv
     const int64_t narrow = n.is_constant() ? n.constant() % plan.panel_columns : 0;
     if (n.is_constant() && narrow == 0) return emitter.whole_panel();
     if (n.is_constant() && n.constant() < plan.panel_columns) return emitter.narrow_panel(narrow);
-    f.if_else(f.ir().CreateICmpSGE(columns, f.i64(plan.panel_columns)),
-              [&] { emitter.whole_panel(); return FunctionBuilder::Values{}; },
-              [&] {
-                if (n.is_constant()) emitter.narrow_panel(narrow);
-                else emitter.symbolic_panel();
-                return FunctionBuilder::Values{};
-              });
+    f.if_else(
+        f.ir().CreateICmpSGE(columns, f.i64(plan.panel_columns)),
+        [&] {
+          emitter.whole_panel();
+          return FunctionBuilder::Values{};
+        },
+        [&] {
+          if (n.is_constant())
+            emitter.narrow_panel(narrow);
+          else
+            emitter.symbolic_panel();
+          return FunctionBuilder::Values{};
+        });
   });
 }
 

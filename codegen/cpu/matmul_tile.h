@@ -11,7 +11,7 @@ namespace gcg::cpu {
 struct RowTile {
   llvm::Value* a = nullptr;
   llvm::Value* b = nullptr;
-  llvm::Value* sums = nullptr;            // [rows][panel_columns], aligned to a vector
+  llvm::Value* sums = nullptr;  // [rows][panel_columns], aligned to a vector
   llvm::Value* k = nullptr;
   llvm::Value* prefetch = nullptr;
   llvm::Value* prefetch_lines = nullptr;  // every prefetch period, in each pass over the panel

@@ -17,17 +17,19 @@ enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kARow, kAC
 std::string text(const std::optional<int64_t>& constant) { return constant ? std::to_string(*constant) : "x"; }
 
 std::string name_of(const MicroKernel& m) {
-  return "tile." + std::to_string(m.rows) + "x" + std::to_string(m.vectors * m.lanes) + ".a" +
-         text(m.a_row_stride) + "_" + text(m.a_column_stride) + ".b" + text(m.b_row_stride) + ".c" +
-         std::to_string(m.c_row_stride) + ".p" + text(m.prefetch_lines) + (m.accumulate ? ".add" : "") +
-         (m.masked ? ".masked" : "");
+  return "tile." + std::to_string(m.rows) + "x" + std::to_string(m.vectors * m.lanes) + ".a" + text(m.a_row_stride) +
+         "_" + text(m.a_column_stride) + ".b" + text(m.b_row_stride) + ".c" + std::to_string(m.c_row_stride) + ".p" +
+         text(m.prefetch_lines) + (m.accumulate ? ".add" : "") + (m.masked ? ".masked" : "");
 }
 
 /// Emits the body of one tile function.
 class TileEmitter {
  public:
   TileEmitter(const MicroKernel& shape, llvm::Function& function)
-      : m_(shape), f_(function), b_(function.getContext()), vector_(llvm::FixedVectorType::get(b_.getFloatTy(), m_.lanes)) {}
+      : m_(shape),
+        f_(function),
+        b_(function.getContext()),
+        vector_(llvm::FixedVectorType::get(b_.getFloatTy(), m_.lanes)) {}
 
   void emit() {
     entry_ = block("entry");
@@ -36,9 +38,11 @@ class TileEmitter {
     a_column_ = value(m_.a_column_stride, kAColumn);
     b_row_ = value(m_.b_row_stride, kBRow);
     if (m_.masked) mask_ = lane_mask(f_.getArg(kTail));
-    Values accumulators(static_cast<size_t>(m_.sets() * m_.rows * m_.vectors), llvm::ConstantAggregateZero::get(vector_));
+    Values accumulators(static_cast<size_t>(m_.sets() * m_.rows * m_.vectors),
+                        llvm::ConstantAggregateZero::get(vector_));
     if (m_.accumulate) {
-      for (size_t i = 0; i < tile_size(); ++i) accumulators[i] = b_.CreateAlignedLoad(vector_, c_place(i), c_alignment());
+      for (size_t i = 0; i < tile_size(); ++i)
+        accumulators[i] = b_.CreateAlignedLoad(vector_, c_place(i), c_alignment());
     }
     llvm::Value* start = b_.getInt64(0);
     if (m_.sets() > 1) {
@@ -145,7 +149,8 @@ class TileEmitter {
       b_.CreateCondBr(b_.CreateICmpEQ(phase, b_.getInt64(0)), fetch, body);
     }
     b_.SetInsertPoint(fetch);
-    llvm::Value* per_step = b_.CreateMul(value(m_.prefetch_lines, kPrefetchLines), b_.getInt64(cache_line / prefetch_period));
+    llvm::Value* per_step =
+        b_.CreateMul(value(m_.prefetch_lines, kPrefetchLines), b_.getInt64(cache_line / prefetch_period));
     llvm::Value* line = b_.CreateGEP(b_.getInt8Ty(), f_.getArg(kPrefetch), b_.CreateMul(k, per_step));
     if (m_.prefetch_lines) {
       for (int64_t i = 0; i < *m_.prefetch_lines; ++i) fetch_line(line, b_.getInt64(static_cast<uint64_t>(i)));
@@ -176,10 +181,10 @@ class TileEmitter {
     Values columns;
     for (int v = 0; v < m_.vectors; ++v) {
       llvm::Value* place = b_.CreateConstGEP1_64(f32, b_place, static_cast<uint64_t>(v * m_.lanes));
-      columns.push_back(mask_ && v == m_.vectors - 1
-                            ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(vector_, place, llvm::Align(float_bytes), mask_,
-                                                                            llvm::ConstantAggregateZero::get(vector_)))
-                            : b_.CreateAlignedLoad(vector_, place, llvm::Align(float_bytes)));
+      columns.push_back(mask_ && v == m_.vectors - 1 ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(
+                                                           vector_, place, llvm::Align(float_bytes), mask_,
+                                                           llvm::ConstantAggregateZero::get(vector_)))
+                                                     : b_.CreateAlignedLoad(vector_, place, llvm::Align(float_bytes)));
     }
     llvm::Value* a_place = b_.CreateGEP(f32, f_.getArg(kA), b_.CreateMul(k, a_column_, "", true, true));
     for (int r = 0; r < m_.rows; ++r) {

@@ -10,7 +10,8 @@ class Function;
 
 namespace gcg::cpu {
 
-/// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column]. Strides are in elements; nullopt: a run-time argument.
+/// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column]. Strides are in elements; nullopt: a run-time
+/// argument.
 struct MicroKernel {
   static constexpr int64_t prefetch_period = 4;  // k steps
 

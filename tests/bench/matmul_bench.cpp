@@ -39,14 +39,21 @@ Kernel product(int64_t batch, int64_t m, int64_t n, int64_t k, bool packed, bool
   body.n = Axis{2, n};
   body.k = Axis{3, k};
   body.a = {0, 0, {rows * k}, k, 1};
-  body.b = packed ? MatrixView{1, 0, {0}, 0, 0} : transposed ? MatrixView{1, 0, {n * k}, 1, k} : MatrixView{1, 0, {n * k}, n, 1};
+  body.b = packed       ? MatrixView{1, 0, {0}, 0, 0}
+           : transposed ? MatrixView{1, 0, {n * k}, 1, k}
+                        : MatrixView{1, 0, {n * k}, n, 1};
   body.packed_columns = packed ? panel : 0;
   body.result = 3;
   body.index = {axis_ref(body.batch[0]), axis_ref(body.m), axis_ref(body.n)};
   body.epilogue = accumulator(DType::f32) + load(2, DType::f32, {axis_ref(body.n)});
   const Dim b_floats = packed ? Dim((n + panel - 1) / panel * panel * k) : Dim(batch * n * k);
-  return {"matmul", {}, {{DType::f32, {batch, rows, k}, false}, {DType::f32, {b_floats}, false}, {DType::f32, {n}, false},
-                         {DType::f32, {batch, rows, n}, true}}, body};
+  return {"matmul",
+          {},
+          {{DType::f32, {batch, rows, k}, false},
+           {DType::f32, {b_floats}, false},
+           {DType::f32, {n}, false},
+           {DType::f32, {batch, rows, n}, true}},
+          body};
 }
 
 struct Peaks {
@@ -76,11 +83,19 @@ void measure(const std::string& target, const Shape3& s, bool cold, const Peaks&
   }
   std::sort(times.begin(), times.end());
   const double best = times.front(), median = times[times.size() / 2];
-  const double flops = 2.0 * static_cast<double>(s.batch * s.m * s.n * s.k) * 1e-9, bytes = static_cast<double>(b_floats) * 4e-9;
-  std::printf("%2ld x %3ldx%ldx%ld %s%s %s  %8.1f us  %6.1f GF/s  %5.1f%% of FMA peak, %5.1f%% with loads;  B at %5.1f GB/s, %5.1f%% of "
-              "reading;  median %5.1f%%  %s\n", s.batch, s.m, s.k, s.n, s.packed ? "packed" : s.transposed ? "B^T" : "B", s.symbolic_m ? " m?" : "",
-              cold ? "cold" : "hot ", best * 1e6, flops / best, 100 * flops / best / peaks.fma, 100 * flops / best / peaks.tile,
-              bytes / best, 100 * bytes / best / peaks.read, 100 * best / median, kernel.info().note.c_str());
+  const double flops = 2.0 * static_cast<double>(s.batch * s.m * s.n * s.k) * 1e-9,
+               bytes = static_cast<double>(b_floats) * 4e-9;
+  std::printf(
+      "%2ld x %3ldx%ldx%ld %s%s %s  %8.1f us  %6.1f GF/s  %5.1f%% of FMA peak, %5.1f%% with loads;  B at %5.1f GB/s, "
+      "%5.1f%% of "
+      "reading;  median %5.1f%%  %s\n",
+      s.batch, s.m, s.k, s.n,
+      s.packed       ? "packed"
+      : s.transposed ? "B^T"
+                     : "B",
+      s.symbolic_m ? " m?" : "", cold ? "cold" : "hot ", best * 1e6, flops / best, 100 * flops / best / peaks.fma,
+      100 * flops / best / peaks.tile, bytes / best, 100 * bytes / best / peaks.read, 100 * best / median,
+      kernel.info().note.c_str());
 }
 
 int run(const std::string& target) {
@@ -94,11 +109,19 @@ int run(const std::string& target) {
     return Peaks{fma_peak(avx512, false), fma_peak(avx512, true), read_bandwidth(large.data(), 400 << 20)};
   };
   Peaks now = peaks();
-  std::printf("%s: FMA peak %.1f GF/s, with the tile's loads %.1f; reading %.1f GB/s\n", target.c_str(), now.fma, now.tile, now.read);
-  const std::vector<Shape3> shapes = {
-      {1, 128, 768, 768}, {1, 128, 3072, 768}, {1, 128, 768, 3072}, {1, 197, 768, 768}, {1, 1, 768, 768},
-      {1, 1, 3072, 768},  {1, 1, 768, 3072},   {1, 4, 3072, 768},   {1, 16, 3072, 768}, {1, 32, 3072, 768},
-      {1, 128, 3072, 768, true, false, true}};
+  std::printf("%s: FMA peak %.1f GF/s, with the tile's loads %.1f; reading %.1f GB/s\n", target.c_str(), now.fma,
+              now.tile, now.read);
+  const std::vector<Shape3> shapes = {{1, 128, 768, 768},
+                                      {1, 128, 3072, 768},
+                                      {1, 128, 768, 3072},
+                                      {1, 197, 768, 768},
+                                      {1, 1, 768, 768},
+                                      {1, 1, 3072, 768},
+                                      {1, 1, 768, 3072},
+                                      {1, 4, 3072, 768},
+                                      {1, 16, 3072, 768},
+                                      {1, 32, 3072, 768},
+                                      {1, 128, 3072, 768, true, false, true}};
   for (const Shape3& s : shapes) measure(target, s, true, now = peaks());
   measure(target, shapes[0], false, peaks());
   const std::vector<Shape3> attention = {{12, 128, 128, 64, false, true}, {12, 128, 64, 128, false, false},

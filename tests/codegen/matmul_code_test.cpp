@@ -31,8 +31,10 @@ std::vector<LoopRange> multiplying_loops(const Lines& lines) {
   std::map<size_t, size_t> ends;
   for (size_t i = 0; i < lines.size(); ++i) {
     std::smatch match;
-    if (std::regex_search(lines[i], match, label)) labels[match[1]] = i;
-    else if (std::regex_search(lines[i], match, jump) && labels.count(match[1]) != 0) ends[labels[match[1]]] = i + 1;
+    if (std::regex_search(lines[i], match, label))
+      labels[match[1]] = i;
+    else if (std::regex_search(lines[i], match, jump) && labels.count(match[1]) != 0)
+      ends[labels[match[1]]] = i + 1;
   }
   std::vector<LoopRange> all, inner;
   for (const auto& [begin, end] : ends) {
@@ -65,8 +67,10 @@ Kernel product(const Dim& m, const Dim& n, const Dim& k, bool packed, bool trans
   body.result = 3;
   body.index = {axis_ref(body.m), axis_ref(body.n)};
   const Dim b = packed ? ceil_div(n, 48) * 48 * k : n * k;
-  return {"matmul", {}, {{DType::f32, {m, k}, false}, {DType::f32, {b}, false}, {DType::f32, {n}, false},
-                         {DType::f32, {m, n}, true}}, body};
+  return {"matmul",
+          {},
+          {{DType::f32, {m, k}, false}, {DType::f32, {b}, false}, {DType::f32, {n}, false}, {DType::f32, {m, n}, true}},
+          body};
 }
 
 /// Checks all multiplying loops of the kernel; `sums` are the FMAs of one k step in each of them, in any order.

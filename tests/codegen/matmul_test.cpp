@@ -15,11 +15,11 @@ enum class Epilogue { none, bias_residual_gelu };
 struct Case {
   int64_t batch = 1, m = 1, n = 1, k = 1;
   bool packed = false;
-  bool a_transposed = false;      // A stored [K, M]
-  bool b_transposed = false;      // B stored [N, K]
-  bool b_spread = false;          // neither stride of B is 1: stored [K, 2N], every second column
-  bool b_shared = false;          // one B for the whole batch
-  bool c_transposed = false;      // C stored [N, M]
+  bool a_transposed = false;  // A stored [K, M]
+  bool b_transposed = false;  // B stored [N, K]
+  bool b_spread = false;      // neither stride of B is 1: stored [K, 2N], every second column
+  bool b_shared = false;      // one B for the whole batch
+  bool c_transposed = false;  // C stored [N, M]
   bool symbolic_m = false, symbolic_n = false, symbolic_k = false, symbolic_batch = false;
   Epilogue epilogue = Epilogue::none;
 
@@ -40,15 +40,19 @@ Dim dim(bool symbolic, const char* name, int64_t value) { return symbolic ? Dim:
 class Description {
  public:
   explicit Description(const Case& c)
-      : batch(dim(c.symbolic_batch, "batch", c.batch)), m(dim(c.symbolic_m, "m", c.m)), n(dim(c.symbolic_n, "n", c.n)),
-        k(dim(c.symbolic_k, "k", c.k)), symbols{{"batch", c.batch}, {"m", c.m}, {"n", c.n}, {"k", c.k}} {
+      : batch(dim(c.symbolic_batch, "batch", c.batch)),
+        m(dim(c.symbolic_m, "m", c.m)),
+        n(dim(c.symbolic_n, "n", c.n)),
+        k(dim(c.symbolic_k, "k", c.k)),
+        symbols{{"batch", c.batch}, {"m", c.m}, {"n", c.n}, {"k", c.k}} {
     MatMulKernel body;
     body.batch = {Axis{0, batch}};
     body.m = Axis{1, m};
     body.n = Axis{2, n};
     body.k = Axis{3, k};
     body.a = c.a_transposed ? MatrixView{A, 0, {m * k}, 1, m} : MatrixView{A, 0, {m * k}, k, 1};
-    b_floats = c.packed ? ceil_div(n, panel) * k * panel : (c.b_spread ? 2 * n * k : n * k) * (c.b_shared ? Dim(1) : batch);
+    b_floats =
+        c.packed ? ceil_div(n, panel) * k * panel : (c.b_spread ? 2 * n * k : n * k) * (c.b_shared ? Dim(1) : batch);
     if (c.packed) {
       body.packed_columns = panel;
       body.b = MatrixView{B, 0, {0}, 0, 0};
@@ -87,8 +91,12 @@ class Description {
 class Data {
  public:
   Data(const Case& c, const Description& d)
-      : case_(c), a(c.batch * c.m * c.k * 4), b(d.b_floats.evaluate(d.symbols) * 4), bias_(c.n * 4),
-        residual_(c.batch * c.m * c.n * 4), result(c.batch * c.m * c.n * 4) {
+      : case_(c),
+        a(c.batch * c.m * c.k * 4),
+        b(d.b_floats.evaluate(d.symbols) * 4),
+        bias_(c.n * 4),
+        residual_(c.batch * c.m * c.n * 4),
+        result(c.batch * c.m * c.n * 4) {
     fill(a, c.batch * c.m * c.k);
     fill(b, d.b_floats.evaluate(d.symbols));
     fill(bias_, c.n);
@@ -177,9 +185,8 @@ class MatMul : public testing::TestWithParam<std::string> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, MatMul, testing::Values("x86-64-v3", "x86-64-v4"), [](const auto& target) {
-  return target.param.substr(7);
-});
+INSTANTIATE_TEST_SUITE_P(Targets, MatMul, testing::Values("x86-64-v3", "x86-64-v4"),
+                         [](const auto& target) { return target.param.substr(7); });
 
 TEST_P(MatMul, PackedStaticRows) {
   for (int64_t m = 1; m <= 20; ++m) check({.m = m, .n = 100, .k = 16, .packed = true});
@@ -208,7 +215,8 @@ TEST_P(MatMul, PackedSymbolicRows) {
 
 TEST_P(MatMul, PackedEpilogueReadsBiasAndResidual) {
   for (int64_t n : {1, 48, 100}) {
-    for (int64_t m : {1, 20}) check({.m = m, .n = n, .k = 64, .packed = true, .epilogue = Epilogue::bias_residual_gelu});
+    for (int64_t m : {1, 20})
+      check({.m = m, .n = n, .k = 64, .packed = true, .epilogue = Epilogue::bias_residual_gelu});
   }
   check({.batch = 2, .m = 20, .n = 100, .k = 0, .packed = true, .epilogue = Epilogue::bias_residual_gelu});
 }
@@ -217,7 +225,8 @@ TEST_P(MatMul, DeepProductsAreCutAlongK) {
   for (int64_t k : {513, 1100}) {
     check({.m = 197, .n = 50, .k = k, .packed = true, .epilogue = Epilogue::bias_residual_gelu}, {1, 3});
     check({.batch = 2, .m = 11, .n = 100, .k = k, .packed = true, .a_transposed = true}, {1, 3});
-    check_symbolic({.n = 50, .k = k, .packed = true, .symbolic_m = true}, {{1, 50, k}, {9, 50, k}, {30, 50, k}, {160, 50, k}});
+    check_symbolic({.n = 50, .k = k, .packed = true, .symbolic_m = true},
+                   {{1, 50, k}, {9, 50, k}, {30, 50, k}, {160, 50, k}});
   }
   check({.m = 1, .n = 50, .k = 1100, .packed = true});
 }
@@ -246,9 +255,9 @@ TEST_P(MatMul, OneRowPerEntry) {
 }
 
 TEST_P(MatMul, EverythingSymbolic) {
-  const std::vector<std::array<int64_t, 3>> shapes = {{1, 1, 1},    {1, 64, 50}, {1, 130, 64}, {5, 15, 3},  {9, 48, 16},
-                                                      {10, 49, 33}, {20, 17, 0}, {0, 5, 5},    {5, 0, 5},   {5, 5, 0},
-                                                      {40, 100, 70}, {197, 197, 64}};
+  const std::vector<std::array<int64_t, 3>> shapes = {{1, 1, 1},   {1, 64, 50},  {1, 130, 64},  {5, 15, 3},
+                                                      {9, 48, 16}, {10, 49, 33}, {20, 17, 0},   {0, 5, 5},
+                                                      {5, 0, 5},   {5, 5, 0},    {40, 100, 70}, {197, 197, 64}};
   Case c{.batch = 2, .symbolic_m = true, .symbolic_n = true, .symbolic_k = true, .symbolic_batch = true};
   check_symbolic(c, shapes);
   c.epilogue = Epilogue::bias_residual_gelu;
