@@ -86,8 +86,8 @@ class MatMulEmitter {
     g.column = ir_.CreateMul(g.panel, f_.i64(plan_.panel_columns));
     g.columns = smin(ir_.CreateSub(f_.dim(matmul_.n.extent), g.column), f_.i64(plan_.panel_columns));
     RowTile tile;
-    tile.a_row_stride = matmul_.a.row_stride;
-    tile.a_column_stride = matmul_.a.column_stride;
+    tile.a_row_stride = f_.dim(matmul_.a.row_stride);
+    tile.a_column_stride = f_.dim(matmul_.a.column_stride);
     tile.prefetch_lines = lines_;
     tile.prefetch_step = prefetch_step_;
     read_b(g, tile);
@@ -140,17 +140,26 @@ class MatMulEmitter {
   }
 
   void read_b(const Group& g, RowTile& tile) {
-    tile.b_row_stride = plan_.panel_columns;
     if (packed()) {
       tile.b = packed_panel(g.panel);
-    } else if (plan_.source == MatMulPlan::Source::in_place) {
-      tile.b = f_.element_address(address(matmul_.b, g), DType::f32, g.column);
-      tile.b_row_stride = matmul_.b.row_stride;
-    } else {
-      tile.b = f_.element_address(f_.scratch(), DType::f32, f_.i64(plan_.sums()));
-      emit_pack_panel(f_, plan_, matmul_.b, matmul_.k.extent, address(matmul_.b, g), g.column, g.columns, tile.b);
+      tile.b_row_stride = f_.i64(plan_.panel_columns);
+      return;
     }
+    llvm::Value* b = address(matmul_.b, g);
+    auto copy = [&] {
+      llvm::Value* panel = f_.element_address(f_.scratch(), DType::f32, f_.i64(plan_.sums()));
+      emit_pack_panel(f_, plan_, matmul_.b, matmul_.k.extent, b, g.column, g.columns, panel);
+      return Values{panel, f_.i64(plan_.panel_columns)};
+    };
+    auto in_place = [&] { return Values{f_.element_address(b, DType::f32, g.column), f_.dim(matmul_.b.row_stride)}; };
+    const Values panel = plan_.source == MatMulPlan::Source::copied     ? copy()
+                         : plan_.source == MatMulPlan::Source::in_place ? in_place()
+                                                                        : f_.if_else(many_tiles(), copy, in_place);
+    tile.b = panel[0];
+    tile.b_row_stride = panel[1];
   }
+
+  llvm::Value* many_tiles() { return ir_.CreateICmpSGE(tiles_, f_.i64(MatMulPlan::copy_tiles)); }
 
   // Prefetch. With several row tiles, their passes over one block of a panel together fetch the next block of this
   // thread; with one tile, every panel is read once and fetching runs a fixed distance ahead.

@@ -59,6 +59,27 @@ class PanelPacker {
                [&] { block(whole, f_.first_lanes(f_.ir().CreateSub(k_, whole), plan_.lanes)); });
   }
 
+  /// A whole panel of columns that are contiguous in memory.
+  void copied_panel(llvm::Value* column) {
+    f_.for_loop(f_.i64(0), k_, f_.i64(1), [&](llvm::Value* k) {
+      llvm::Value* offset = f_.ir().CreateAdd(f_.ir().CreateMul(k, row_stride_), column);
+      for (int v = 0; v < plan_.panel_vectors(); ++v) {
+        llvm::Value* place = f_.i64(v * plan_.lanes);
+        store(f_.load(b_, DType::f32, f_.ir().CreateAdd(offset, place), plan_.lanes), k, place);
+      }
+    });
+  }
+
+  /// One vector of columns that are contiguous in memory; zeros past the last.
+  void copied(llvm::Value* column, llvm::Value* last, llvm::Value* place) {
+    llvm::Value* left = f_.ir().CreateSub(f_.ir().CreateAdd(last, f_.i64(1)), column);
+    llvm::Value* mask = f_.first_lanes(left, plan_.lanes);
+    f_.for_loop(f_.i64(0), k_, f_.i64(1), [&](llvm::Value* k) {
+      llvm::Value* offset = f_.ir().CreateAdd(f_.ir().CreateMul(k, row_stride_), column);
+      store(f_.load(b_, DType::f32, offset, plan_.lanes, mask), k, place);
+    });
+  }
+
   /// One vector of columns, any strides.
   void gathered(llvm::Value* column, llvm::Value* last, llvm::Value* place) {
     llvm::Value* columns = f_.ir().CreateAdd(f_.splat(column, plan_.lanes), f_.iota(plan_.lanes));
@@ -90,14 +111,28 @@ class PanelPacker {
 void emit_pack_panel(FunctionBuilder& f, const MatMulPlan& plan, const MatrixView& view, const Dim& k, llvm::Value* b,
                      llvm::Value* column, llvm::Value* columns, llvm::Value* panel) {
   PanelPacker packer(f, plan, view, k, b, panel);
-  llvm::Value* last = f.ir().CreateSub(f.ir().CreateAdd(column, columns), f.i64(1));
-  f.for_loop(f.i64(0), columns, f.i64(plan.lanes), [&](llvm::Value* place) {
-    llvm::Value* first = f.ir().CreateAdd(column, place);
-    if (view.row_stride.is(1))
-      packer.transposed(first, last, place);
-    else
-      packer.gathered(first, last, place);
-  });
+  auto by_vectors = [&] {
+    llvm::Value* last = f.ir().CreateSub(f.ir().CreateAdd(column, columns), f.i64(1));
+    f.for_loop(f.i64(0), columns, f.i64(plan.lanes), [&](llvm::Value* place) {
+      llvm::Value* first = f.ir().CreateAdd(column, place);
+      if (view.column_stride.is(1))
+        packer.copied(first, last, place);
+      else if (view.row_stride.is(1))
+        packer.transposed(first, last, place);
+      else
+        packer.gathered(first, last, place);
+    });
+    return Values{};
+  };
+  if (!view.column_stride.is(1)) {
+    by_vectors();
+    return;
+  }
+  auto at_once = [&] {
+    packer.copied_panel(column);
+    return Values{};
+  };
+  f.if_else(f.ir().CreateICmpSGE(columns, f.i64(plan.panel_columns)), at_once, by_vectors);
 }
 
 }  // namespace gcg::cpu

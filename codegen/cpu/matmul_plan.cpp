@@ -28,6 +28,14 @@ std::vector<int> possible_heights(const Dim& m, int tallest) {
   return heights;
 }
 
+MatMulPlan::Source source_of(const MatMulKernel& matmul, const Dim& tiles) {
+  using Source = MatMulPlan::Source;
+  if (matmul.packed_columns > 0) return Source::packed;
+  if (!matmul.b.column_stride.is(1)) return Source::copied;
+  if (!tiles.is_constant()) return Source::either;
+  return tiles.constant() >= MatMulPlan::copy_tiles ? Source::copied : Source::in_place;
+}
+
 /// Measured on an Emerald Rapids, 128 rows, K = 3072, weights from memory: whole 140 GFLOP/s, 1024 155, 768 162, 512
 /// and 256 166; no difference at K = 768.
 constexpr int64_t deepest_block = 512;  // k steps: 96 KiB of a panel
@@ -70,12 +78,13 @@ Dim MatMulPlan::tiles_together() const { return k_blocks > 1 ? min(tiles, chunk(
 Dim MatMulPlan::lines_per_pass() const { return ceil_div(panel_lines(), max(tiles_together() * passes(), 1)); }
 
 Dim MatMulPlan::scratch_bytes(const Dim& k) const {
-  const Dim panel = source == Source::copied ? ceil_div(k, lanes) * lanes * panel_columns : Dim(0);
+  const Dim panel = copies() ? ceil_div(k, lanes) * lanes * panel_columns : Dim(0);
   return (panel + sums()) * size_of(DType::f32);
 }
 
 std::string MatMulPlan::note() const {
-  const char* sources[] = {"packed panels", "panels packed by each thread", "B in place"};
+  const char* sources[] = {"packed panels", "panels packed by each thread", "B in place",
+                           "B in place or panels packed by each thread"};
   std::string rows = std::to_string(heights.back());
   if (heights.size() > 1) rows = std::to_string(heights.front()) + ".." + rows;
   return concat(rows, "x", widest(heights.back()) * lanes, ", ", sources[static_cast<int>(source)]);
@@ -89,12 +98,10 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target) {
   plan.panel_columns = matmul.packed_columns > 0 ? matmul.packed_columns : default_panel_columns;
   GCG_CHECK(plan.panel_columns % plan.lanes == 0, "matmul panels of ", plan.panel_columns, " columns for vectors of ",
             plan.lanes);
-  if (matmul.packed_columns == 0) {
-    plan.source = matmul.b.column_stride.is(1) ? MatMulPlan::Source::in_place : MatMulPlan::Source::copied;
-  }
-  if (plan.source == MatMulPlan::Source::in_place && !target.has_avx512()) --plan.registers;  // the mask of a tail
-  plan.heights = possible_heights(matmul.m.extent, plan.tallest);
   plan.tiles = ceil_div(matmul.m.extent, plan.tallest);
+  plan.source = source_of(matmul, plan.tiles);
+  if (plan.masks() && !target.has_avx512()) --plan.registers;  // the mask of a tail
+  plan.heights = possible_heights(matmul.m.extent, plan.tallest);
   plan.panels = ceil_div(matmul.n.extent, plan.panel_columns);
   plan.entries = 1;
   for (const Axis& axis : matmul.batch) plan.entries = plan.entries * axis.extent;

@@ -5,8 +5,9 @@
 namespace gcg::cpu {
 namespace {
 
-std::optional<int64_t> constant_of(const Dim& d) {
-  return d.is_constant() ? std::optional<int64_t>(d.constant()) : std::nullopt;
+std::optional<int64_t> constant_of(llvm::Value* value) {
+  const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value);
+  return constant != nullptr ? std::optional<int64_t>(constant->getSExtValue()) : std::nullopt;
 }
 
 /// All passes over one panel for one tile height.
@@ -24,7 +25,7 @@ class RowTileEmitter {
     const int vectors = static_cast<int>((columns + plan_.lanes - 1) / plan_.lanes);
     for (int v = 0; v < vectors; v += widest_) {
       const bool last = v + widest_ >= vectors;
-      call(f_.i64(v), std::min(widest_, vectors - v), last && masks() && columns % plan_.lanes != 0);
+      call(f_.i64(v), std::min(widest_, vectors - v), last && plan_.masks() && columns % plan_.lanes != 0);
     }
   }
 
@@ -36,13 +37,11 @@ class RowTileEmitter {
     f_.for_loop(f_.i64(0), vectors, f_.i64(widest_), [&](llvm::Value* v) {
       llvm::Value* left = f_.ir().CreateSub(vectors, v);
       llvm::Value* width = f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, f_.i64(widest_));
-      emit_cases(f_, width, widths, [&](int vectors_here) { call(v, vectors_here, masks()); });
+      emit_cases(f_, width, widths, [&](int vectors_here) { call(v, vectors_here, plan_.masks()); });
     });
   }
 
  private:
-  bool masks() const { return plan_.source == MatMulPlan::Source::in_place; }
-
   /// The pass over vectors [v, v + width) of the panel.
   void call(llvm::Value* v, int width, bool masked) {
     llvm::IRBuilder<>& ir = f_.ir();
@@ -64,7 +63,7 @@ class RowTileEmitter {
     ir.CreateCall(micro_kernel(shape, *f_.function()),
                   {tile_.a, f_.element_address(tile_.b, DType::f32, column), tile_.k,
                    f_.element_address(tile_.sums, DType::f32, column), prefetch, tile_.prefetch_lines,
-                   f_.dim(tile_.a_row_stride), f_.dim(tile_.a_column_stride), f_.dim(tile_.b_row_stride), tail});
+                   tile_.a_row_stride, tile_.a_column_stride, tile_.b_row_stride, tail});
   }
 
   FunctionBuilder& f_;

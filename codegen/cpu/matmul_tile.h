@@ -17,7 +17,9 @@ struct RowTile {
   llvm::Value* prefetch_lines = nullptr;  // every prefetch period, in each pass over the panel
   llvm::Value* prefetch_step = nullptr;   // bytes from one pass to the next
   bool accumulate = false;                // sums += instead of sums =
-  Dim a_row_stride, a_column_stride, b_row_stride;
+  llvm::Value* a_row_stride = nullptr;    // strides that are constants become part of the code
+  llvm::Value* a_column_stride = nullptr;
+  llvm::Value* b_row_stride = nullptr;
 };
 
 /// Emits sums = A * B for `rows` (one of plan.heights) and the panel's `columns` columns; `n` is the extent they are

@@ -246,6 +246,10 @@ TEST_P(MatMul, TransposedOperands) {
   check({.batch = 2, .m = 20, .n = 50, .k = 19, .c_transposed = true, .epilogue = Epilogue::bias_residual_gelu});
 }
 
+TEST_P(MatMul, ManyRowsCopyPanelsOfContiguousColumns) {
+  for (int64_t n : {16, 48, 64, 100, 113}) check({.batch = 2, .m = 60, .n = n, .k = 35}, {1, 2, 5});
+}
+
 TEST_P(MatMul, OneRowPerEntry) {
   for (bool transposed : {false, true}) {
     for (int64_t n : {1, 7, 64, 130}) {
