@@ -15,15 +15,17 @@ Status check_index(uint64_t value, size_t limit, const char* what, const char* t
   return failure(what, " is ", value, ", but there are ", limit, " ", things);
 }
 
-Status check_indices(std::span<const uint32_t> values, size_t limit, const char* what, const char* things) {
+Status check_indices(Budget& budget, std::span<const uint32_t> values, size_t limit, const char* what, const char* things) {
+  if (Status status = budget.spend(values.size()); !status.ok()) return status;
   for (uint32_t i = 0; i < values.size(); ++i) {
     if (values[i] >= limit) return failure(what, " ", i, " is ", values[i], ", but there are ", limit, " ", things);
   }
   return {};
 }
 
-Status check_string(const flatbuffers::String* string, const char* what) {
+Status check_string(Budget& budget, const flatbuffers::String* string, const char* what) {
   const std::string_view view = view_of(string);
+  if (Status status = budget.spend(view.size()); !status.ok()) return status;
   if (view.size() > kMaxStringBytes) return failure(what, " has ", view.size(), " bytes, the limit is ", kMaxStringBytes);
   if (view.find('\0') != view.npos) return failure(what, " contains a NUL byte");
   return {};
@@ -43,8 +45,8 @@ bool is_allowed_import(std::string_view name) {
   return false;
 }
 
-Status check_target(const ArtifactView& artifact, const fb::Target& target) {
-  if (Status status = check_string(target.name(), "its name"); !status.ok()) return status;
+Status check_target(Budget& budget, const ArtifactView& artifact, const fb::Target& target) {
+  if (Status status = check_string(budget, target.name(), "its name"); !status.ok()) return status;
   if (view_of(target.name()).empty()) return failure("it has no name");
   if (target.kind() > fb::TargetKind::MAX) return failure("its kind ", int(target.kind()), " is not known");
   if (target.kind() != fb::TargetKind::cpu) return {};
@@ -56,13 +58,14 @@ Status check_target(const ArtifactView& artifact, const fb::Target& target) {
   }
   for (uint32_t i = 0; i < count_of(target.imports()); ++i) {
     const std::string_view name = view_of(target.imports()->Get(i));
+    if (Status status = budget.spend(name.size() + 1); !status.ok()) return status;
     if (!is_allowed_import(name)) return failure("import ", i, " '", name.substr(0, 64), "' is not on the allowed list");
   }
   return {};
 }
 
-Status check_tensor(const fb::TensorInfo& tensor, size_t slots, std::set<std::string_view>& names) {
-  if (Status status = check_string(tensor.name(), "its name"); !status.ok()) return status;
+Status check_tensor(Budget& budget, const fb::TensorInfo& tensor, size_t slots, std::set<std::string_view>& names) {
+  if (Status status = check_string(budget, tensor.name(), "its name"); !status.ok()) return status;
   if (!names.insert(view_of(tensor.name())).second) return failure("name '", view_of(tensor.name()), "' occurs twice");
   if (tensor.dtype() == fb::DType::undefined || tensor.dtype() > fb::DType::MAX) {
     return failure("its dtype ", int(tensor.dtype()), " is not known");
@@ -70,21 +73,21 @@ Status check_tensor(const fb::TensorInfo& tensor, size_t slots, std::set<std::st
   if (count_of(tensor.dims()) > kMaxTensorRank) {
     return failure("it has rank ", count_of(tensor.dims()), ", the limit is ", kMaxTensorRank);
   }
-  return check_indices(span_of(tensor.dims()), slots, "dim", "slots");
+  return check_indices(budget, span_of(tensor.dims()), slots, "dim", "slots");
 }
 
-Status check_tensors(const flatbuffers::Vector<flatbuffers::Offset<fb::TensorInfo>>* tensors, size_t slots, const char* what) {
+Status check_tensors(Budget& budget, const flatbuffers::Vector<flatbuffers::Offset<fb::TensorInfo>>* tensors, size_t slots, const char* what) {
   std::set<std::string_view> names;
   for (uint32_t i = 0; i < count_of(tensors); ++i) {
-    if (Status status = check_tensor(*tensors->Get(i), slots, names); !status.ok()) return within(status, text(what, " ", i));
+    if (Status status = check_tensor(budget, *tensors->Get(i), slots, names); !status.ok()) return within(status, text(what, " ", i));
   }
   return {};
 }
 
 /// A symbol is carried by an axis of exactly its extent, or by none and then bound by a step.
-Status check_symbol(const fb::EntryPoint& entry, uint32_t index, std::set<std::string_view>& names) {
+Status check_symbol(Budget& budget, const fb::EntryPoint& entry, uint32_t index, std::set<std::string_view>& names) {
   const fb::Symbol& symbol = *entry.symbols()->Get(index);
-  if (Status status = check_string(symbol.name(), "its name"); !status.ok()) return status;
+  if (Status status = check_string(budget, symbol.name(), "its name"); !status.ok()) return status;
   const std::string_view name = view_of(symbol.name());
   if (name.empty() || !names.insert(name).second) return failure("name '", name, "' is empty or occurs twice");
   if (symbol.input() == -1) return {};
@@ -97,7 +100,7 @@ Status check_symbol(const fb::EntryPoint& entry, uint32_t index, std::set<std::s
 }
 
 /// What must be known before the first step: input extents and constraints.
-Status check_early(const fb::EntryPoint& entry) {
+Status check_early(Budget& budget, const fb::EntryPoint& entry) {
   const std::vector<uint8_t> early = reachable_slots(span_of(entry.program()), carried_symbols(entry));
   for (uint32_t i = 0; i < count_of(entry.inputs()); ++i) {
     for (const uint32_t slot : span_of(entry.inputs()->Get(i)->dims())) {
@@ -107,9 +110,9 @@ Status check_early(const fb::EntryPoint& entry) {
   for (uint32_t i = 0; i < count_of(entry.constraints()); ++i) {
     const fb::Constraint& constraint = *entry.constraints()->Get(i);
     const uint32_t slots[] = {constraint.a(), constraint.b()};
-    if (Status status = check_indices(slots, early.size(), "side", "slots"); !status.ok()) return within(status, text("constraint ", i));
+    if (Status status = check_indices(budget, slots, early.size(), "side", "slots"); !status.ok()) return within(status, text("constraint ", i));
     if (!early[slots[0]] || !early[slots[1]]) return failure("constraint ", i, " depends on a symbol that is only bound during the run");
-    if (Status status = check_string(constraint.reason(), "reason"); !status.ok()) return within(status, text("constraint ", i));
+    if (Status status = check_string(budget, constraint.reason(), "reason"); !status.ok()) return within(status, text("constraint ", i));
   }
   return {};
 }
@@ -121,17 +124,18 @@ Status check_elements_aligned(std::span<const T> elements, const char* what) {
   return failure(what, " is not 8-byte aligned in the manifest");
 }
 
-Status check_interface(const fb::EntryPoint& entry) {
+Status check_interface(Budget& budget, const fb::EntryPoint& entry) {
   if (Status status = check_elements_aligned(span_of(entry.program()), "its program"); !status.ok()) return status;
   const size_t symbols = count_of(entry.symbols()), slots = symbols + span_of(entry.program()).size();
-  if (Status status = check_tensors(entry.inputs(), slots, "input"); !status.ok()) return status;
-  if (Status status = check_tensors(entry.outputs(), slots, "output"); !status.ok()) return status;
+  if (Status status = check_tensors(budget, entry.inputs(), slots, "input"); !status.ok()) return status;
+  if (Status status = check_tensors(budget, entry.outputs(), slots, "output"); !status.ok()) return status;
   std::set<std::string_view> names;
   for (uint32_t i = 0; i < symbols; ++i) {
-    if (Status status = check_symbol(entry, i, names); !status.ok()) return within(status, text("symbol ", i));
+    if (Status status = check_symbol(budget, entry, i, names); !status.ok()) return within(status, text("symbol ", i));
   }
+  if (Status status = budget.spend(slots); !status.ok()) return status;
   if (Status status = verify_program(span_of(entry.program()), symbols); !status.ok()) return status;
-  return check_early(entry);
+  return check_early(budget, entry);
 }
 
 Status check_shape_set(const PlanCheck& check) {
@@ -155,17 +159,18 @@ Status check_kernels(const PlanCheck& check) {
                      code_bytes, " bytes");
     }
     if (Status status = check_index(kernel.scratch(), check.slots(), "scratch", "slots"); !status.ok()) return within(status, text("kernel ", i));
-    if (Status status = check_string(kernel.name(), "name"); !status.ok()) return within(status, text("kernel ", i));
-    if (Status status = check_string(kernel.note(), "note"); !status.ok()) return within(status, text("kernel ", i));
+    if (Status status = check_string(check.budget, kernel.name(), "name"); !status.ok()) return within(status, text("kernel ", i));
+    if (Status status = check_string(check.budget, kernel.note(), "note"); !status.ok()) return within(status, text("kernel ", i));
   }
   return {};
 }
 
-Status check_plan(const ArtifactView& artifact, const fb::EntryPoint& entry, const fb::Plan& plan) {
+Status check_plan(Budget& budget, const ArtifactView& artifact, const fb::EntryPoint& entry, const fb::Plan& plan) {
   if (Status status = check_elements_aligned(span_of(plan.program()), "its program"); !status.ok()) return status;
   if (Status status = check_elements_aligned(span_of(plan.fixed()), "its list of fixed symbols"); !status.ok()) return status;
-  PlanCheck check{artifact, entry, plan, count_of(entry.symbols()), span_of(plan.program()), {}, {}};
+  PlanCheck check{budget, artifact, entry, plan, count_of(entry.symbols()), span_of(plan.program()), {}, {}};
   if (Status status = check_index(plan.target(), count_of(artifact.manifest->targets()), "target", "targets"); !status.ok()) return status;
+  if (Status status = budget.spend(check.program.size() + count_of(plan.fixed())); !status.ok()) return status;
   if (Status status = verify_program(check.program, check.symbols); !status.ok()) return status;
   check.early = reachable_slots(check.program, carried_symbols(entry));
   if (Status status = check_shape_set(check); !status.ok()) return status;
@@ -175,12 +180,12 @@ Status check_plan(const ArtifactView& artifact, const fb::EntryPoint& entry, con
   return check_bind_order(check);
 }
 
-Status check_entry(const ArtifactView& artifact, const fb::EntryPoint& entry) {
-  if (Status status = check_string(entry.name(), "its name"); !status.ok()) return status;
-  if (Status status = check_interface(entry); !status.ok()) return status;
+Status check_entry(Budget& budget, const ArtifactView& artifact, const fb::EntryPoint& entry) {
+  if (Status status = check_string(budget, entry.name(), "its name"); !status.ok()) return status;
+  if (Status status = check_interface(budget, entry); !status.ok()) return status;
   if (count_of(entry.plans()) == 0) return failure("it has no plan");
   for (uint32_t i = 0; i < entry.plans()->size(); ++i) {
-    Status status = check_plan(artifact, entry, *entry.plans()->Get(i));
+    Status status = check_plan(budget, artifact, entry, *entry.plans()->Get(i));
     if (!status.ok()) return within(status, text("plan ", i));
   }
   return {};
@@ -192,13 +197,14 @@ Status check_entry(const ArtifactView& artifact, const fb::EntryPoint& entry) {
 Status verify_artifact(const ArtifactView& artifact) {
   using namespace verify;
   const fb::Manifest& manifest = *artifact.manifest;
+  Budget budget{artifact.section(0).size()};
   if (manifest.weights_section() != -1) {
     const uint32_t section = uint32_t(manifest.weights_section());
     if (Status status = check_index(section, artifact.sections.size(), "weights_section", "sections"); !status.ok()) return status;
     if (artifact.sections[section].kind != SectionKind::weights) return failure("section ", section, " is not a weights section");
   }
   for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
-    Status status = check_target(artifact, *manifest.targets()->Get(i));
+    Status status = check_target(budget, artifact, *manifest.targets()->Get(i));
     if (!status.ok()) return within(status, text("target ", i));
   }
   if (count_of(manifest.entry_points()) == 0) return failure("the artifact has no entry point");
@@ -206,7 +212,7 @@ Status verify_artifact(const ArtifactView& artifact) {
   for (uint32_t i = 0; i < manifest.entry_points()->size(); ++i) {
     const fb::EntryPoint& entry = *manifest.entry_points()->Get(i);
     if (!names.insert(view_of(entry.name())).second) return failure("entry point ", i, ": its name occurs twice");
-    if (Status status = check_entry(artifact, entry); !status.ok()) {
+    if (Status status = check_entry(budget, artifact, entry); !status.ok()) {
       return within(status, text("entry point ", i, " '", view_of(entry.name()).substr(0, 64), "'"));
     }
   }

@@ -55,7 +55,7 @@ bool is_placeable(const PlanCheck& check, uint32_t index) {
 
 Status check_conflicts(const PlanCheck& check, uint32_t index) {
   const auto conflicts = span_of(check.buffer(index).conflicts());
-  if (Status status = check_indices(conflicts, check.early_buffer.size(), "conflict", "buffers"); !status.ok()) return status;
+  if (Status status = check_indices(check.budget, conflicts, check.early_buffer.size(), "conflict", "buffers"); !status.ok()) return status;
   for (const uint32_t other : conflicts) {
     if (other == index || !is_placeable(check, other)) return failure("it cannot conflict with buffer ", other);
   }
@@ -66,7 +66,7 @@ Status check_conflicts(const PlanCheck& check, uint32_t index) {
 Status check_placement(const PlanCheck& check) {
   const auto placement = span_of(check.plan.placement());
   const size_t buffers = check.early_buffer.size();
-  if (Status status = check_indices(placement, buffers, "placement", "buffers"); !status.ok()) return status;
+  if (Status status = check_indices(check.budget, placement, buffers, "placement", "buffers"); !status.ok()) return status;
   std::vector<uint8_t> placed(buffers);
   for (const uint32_t index : placement) {
     if (!is_placeable(check, index) || placed[index]) return failure("placement of buffer ", index, ": not a temporary, or placed twice");

@@ -13,16 +13,28 @@
 
 namespace gart::verify {
 
+/// Elements and characters still to be looked at. Each takes its own bytes of a manifest as the writer makes it; a forged one
+/// could let many tables share one long vector, and so make a small file take hours to check.
+struct Budget {
+  uint64_t left;
+  Status spend(uint64_t count) {
+    if (count > left) return failure("the manifest's tables share vectors or strings");
+    left -= count;
+    return {};
+  }
+};
+
 /// Every `values[i]` below `limit`. `what` names values and limit's things: "operand", "buffers".
-Status check_indices(std::span<const uint32_t> values, size_t limit, const char* what, const char* things);
+Status check_indices(Budget& budget, std::span<const uint32_t> values, size_t limit, const char* what, const char* things);
 Status check_index(uint64_t value, size_t limit, const char* what, const char* things);
 /// Not too long, no NUL inside.
-Status check_string(const flatbuffers::String* string, const char* what);
+Status check_string(Budget& budget, const flatbuffers::String* string, const char* what);
 /// `prefix`: the message, if it failed.
 Status within(Status status, const std::string& prefix);
 
 /// One plan and what its checks need to know again and again.
 struct PlanCheck {
+  Budget& budget;
   const ArtifactView& artifact;
   const fb::EntryPoint& entry;
   const fb::Plan& plan;

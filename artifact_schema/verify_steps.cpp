@@ -53,7 +53,7 @@ Status check_launch(const PlanCheck& check, const fb::Step& step) {
                    step.kernel(), ", which takes ", kernel.operands(), " and ", kernel.params());
   }
   const auto writes = span_of(step.writes());
-  if (Status status = check_indices(writes, count_of(step.operands()), "write", "operands"); !status.ok()) return status;
+  if (Status status = check_indices(check.budget, writes, count_of(step.operands()), "write", "operands"); !status.ok()) return status;
   for (const uint32_t position : writes) {
     if (Status status = check_writable(check, step.operands()->Get(position)); !status.ok()) return status;
   }
@@ -74,8 +74,8 @@ Status check_loop(const PlanCheck& check, const fb::Step& step) {
   if (Status status = check_optional_buffer(check, loop->iteration(), "iteration"); !status.ok()) return status;
   const auto from = span_of(loop->carried_from()), to = span_of(loop->carried_to());
   if (from.size() != to.size()) return failure("it carries ", from.size(), " buffers to ", to.size());
-  if (Status status = check_indices(from, count_of(check.plan.buffers()), "carried_from", "buffers"); !status.ok()) return status;
-  if (Status status = check_indices(to, count_of(check.plan.buffers()), "carried_to", "buffers"); !status.ok()) return status;
+  if (Status status = check_indices(check.budget, from, count_of(check.plan.buffers()), "carried_from", "buffers"); !status.ok()) return status;
+  if (Status status = check_indices(check.budget, to, count_of(check.plan.buffers()), "carried_to", "buffers"); !status.ok()) return status;
   for (const uint32_t buffer : to) {
     if (Status status = check_writable(check, buffer); !status.ok()) return status;
   }
@@ -102,15 +102,15 @@ Status check_kind(const PlanCheck& check, const fb::Step& step) {
 Status check_step(const PlanCheck& check, const fb::Step& step, uint32_t index, uint32_t sequence) {
   if (step.kind() > fb::StepKind::MAX) return failure("its kind ", int(step.kind()), " is not known");
   if (Status status = check_form(step); !status.ok()) return status;
-  if (Status status = check_indices(span_of(step.operands()), count_of(check.plan.buffers()), "operand", "buffers"); !status.ok()) return status;
-  if (Status status = check_indices(span_of(step.params()), check.slots(), "param", "slots"); !status.ok()) return status;
+  if (Status status = check_indices(check.budget, span_of(step.operands()), count_of(check.plan.buffers()), "operand", "buffers"); !status.ok()) return status;
+  if (Status status = check_indices(check.budget, span_of(step.params()), check.slots(), "param", "slots"); !status.ok()) return status;
   if (Status status = check_index(step.tasks(), check.slots(), "tasks", "slots"); !status.ok()) return status;
-  if (Status status = check_indices(span_of(step.waits()), index, "wait", "earlier steps"); !status.ok()) return status;
-  if (Status status = check_indices(span_of(step.bodies()), sequence, "body", "earlier sequences"); !status.ok()) return status;
+  if (Status status = check_indices(check.budget, span_of(step.waits()), index, "wait", "earlier steps"); !status.ok()) return status;
+  if (Status status = check_indices(check.budget, span_of(step.bodies()), sequence, "body", "earlier sequences"); !status.ok()) return status;
   if (Status status = check_index(step.stream(), check.plan.streams(), "stream", "streams"); !status.ok()) return status;
   if (step.device() != 0) return failure("it runs on device ", step.device(), ", but there is only device 0");
-  if (Status status = check_string(step.message(), "message"); !status.ok()) return status;
-  if (Status status = check_string(step.source(), "source"); !status.ok()) return status;
+  if (Status status = check_string(check.budget, step.message(), "message"); !status.ok()) return status;
+  if (Status status = check_string(check.budget, step.source(), "source"); !status.ok()) return status;
   return check_kind(check, step);
 }
 

@@ -223,6 +223,39 @@ TEST(Verify, SymbolsAreBoundBeforeTheyAreUsed) {
   EXPECT_NE(verdict(bound_by_one).find("step 1 (): the size or place of buffer 1"), std::string::npos);
 }
 
+/// A manifest made by hand around one vector of indices that every step uses; the writer never shares one.
+std::vector<uint8_t> manifest_with_shared_waits(size_t steps, size_t waits) {
+  flatbuffers::FlatBufferBuilder b;
+  const auto shared = b.CreateVector(std::vector<uint32_t>(waits, 0));
+  std::vector<flatbuffers::Offset<fb::Step>> list;
+  for (size_t i = 0; i < steps; ++i) {
+    fb::StepBuilder step(b);
+    step.add_kind(fb::StepKind::fail);
+    if (i > 0) step.add_waits(shared);
+    list.push_back(step.Finish());
+  }
+  const std::vector<flatbuffers::Offset<fb::Sequence>> sequences = {fb::CreateSequenceDirect(b, &list)};
+  const std::vector<fb::Instruction> program = {{fb::ExprOp::constant, 0, 0, 0}};
+  const std::vector<flatbuffers::Offset<fb::Plan>> plans = {
+      fb::CreatePlanDirect(b, 0, nullptr, &program, nullptr, nullptr, nullptr, &sequences)};
+  const std::vector<flatbuffers::Offset<fb::EntryPoint>> entries = {
+      fb::CreateEntryPointDirect(b, "main", nullptr, nullptr, nullptr, nullptr, nullptr, &plans)};
+  const std::vector<flatbuffers::Offset<fb::Target>> targets = {fb::CreateTargetDirect(b, "any", fb::TargetKind::cpu)};
+  fb::FinishManifestBuffer(b, fb::CreateManifestDirect(b, &entries, &targets));
+  return {b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize()};
+}
+
+TEST(Verify, SharedVectorsAreRefused) {
+  for (const size_t waits : {size_t{1}, size_t{50000}}) {
+    const std::vector<uint8_t> manifest = manifest_with_shared_waits(5000, waits);
+    ArtifactView view;
+    view.file = manifest;
+    view.sections = {{SectionKind::manifest, 0, 0, manifest.size(), 64, {}}};
+    view.manifest = fb::GetManifest(manifest.data());
+    EXPECT_EQ(verify_artifact(view).message.find("the manifest's tables share vectors or strings") != std::string::npos, waits > 1);
+  }
+}
+
 TEST(Verify, BodiesNestOnlySoDeep) {
   ArtifactBuilder b = test::small_artifact();
   b.plan().sequences.clear();
