@@ -63,8 +63,12 @@ class Parser {
     return in_.word_or_quoted_text("a value name");
   }
 
-  ValueId define(Graph& g, Names& names, const std::string& name, const Type& t) {
+  void check_fresh(const Names& names, const std::string& name) {
     if (names.count(name) != 0) in_.fail(concat("%", name, " is defined twice"));
+  }
+
+  ValueId define(Graph& g, Names& names, const std::string& name, const Type& t) {
+    check_fresh(names, name);
     Value v;
     v.name = name;
     v.dtype = t.dtype;
@@ -148,6 +152,7 @@ class Parser {
         results.push_back({"", {}, false});
       } else {
         std::string name = value_name();
+        check_fresh(names, name);
         results.push_back({std::move(name), type(), true});
         untyped_ |= !results.back().type.written;
       }

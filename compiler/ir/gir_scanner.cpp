@@ -119,7 +119,7 @@ Scanner::Number Scanner::number() {
   const char* end = text.data() + text.size();
   Number out;
   if (const auto r = std::from_chars(text.data(), end, out.integer); r.ec == std::errc() && r.ptr == end) {
-    out.real = static_cast<double>(out.integer);
+    out.real = text[0] == '-' && out.integer == 0 ? -0.0 : static_cast<double>(out.integer);
     return out;
   }
   uint64_t large = 0;  // u64 elements beyond the signed range keep their bits

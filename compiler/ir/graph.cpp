@@ -64,7 +64,6 @@ Graph Graph::clone() const {
   out.constraints = constraints;
   out.values_ = values_;
   out.names_ = names_;
-  out.nodes_.reserve(nodes_.size());
   for (const Node& n : nodes_) {
     Node copy{n.op, n.name, n.inputs, n.outputs, n.attributes, {}, n.captures, n.erased};
     for (const auto& body : n.bodies) copy.bodies.push_back(std::make_unique<Graph>(body->clone()));

@@ -5,6 +5,7 @@
 // input or a constant. Node and value ids are stable; erased nodes leave a hole.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -108,8 +109,8 @@ class Graph {
   bool is_output(ValueId id) const;
 
  private:
-  std::vector<Value> values_;
-  std::vector<Node> nodes_;
+  std::deque<Value> values_;  // deques: references stay valid while the graph grows
+  std::deque<Node> nodes_;
   std::map<std::string, int64_t> names_;
 };
 

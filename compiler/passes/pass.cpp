@@ -15,15 +15,13 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 void check_names(const PassOptions& options) {
-  std::vector<std::string> known;
-  for (const auto* list : {&model_passes(), &device_passes()})
-    for (const Pass& p : *list)
-      if (!contains(known, p.name)) known.emplace_back(p.name);
-  auto check = [&](const std::string& name, const char* option) {
-    if (contains(known, name)) return;
-    std::string text;
-    for (const std::string& k : known) text += (text.empty() ? "" : ", ") + k;
-    fail(option, ": there is no pass '", name, "'; passes are: ", text);
+  const auto check = [](const std::string& name, const char* option) {
+    std::string known;
+    for (const Pass& p : all_passes()) {
+      if (p.name == name) return;
+      known += concat(known.empty() ? "" : ", ", p.name);
+    }
+    fail(option, ": there is no pass '", name, "'; passes are: ", known);
   };
   for (const std::string& name : options.print_after)
     if (name != "all") check(name, "--print-after");
@@ -31,22 +29,45 @@ void check_names(const PassOptions& options) {
   if (!options.stop_after.empty()) check(options.stop_after, "--stop-after");
 }
 
+/// Runs one pass, timing, verifying and printing as asked; true if it changed the graph.
+bool run_pass(Graph& graph, const Pass& pass, const Target* target, const PassOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  const bool changed = pass.run(graph, target);
+  if (options.time_passes && options.out != nullptr) {
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    *options.out << "pass " << pass.name << ": " << took.count() << " ms" << (changed ? "" : ", unchanged") << '\n';
+  }
+  if (options.verify && changed) verify_graph(graph);
+  if (options.out != nullptr && (contains(options.print_after, pass.name) || contains(options.print_after, "all")))
+    *options.out << "# after " << pass.name << '\n' << print_graph(graph, GirData::elided);
+  return changed;
+}
+
 }  // namespace
 
-bool run_passes(Graph& graph, const std::vector<Pass>& passes, const Target* target, const PassOptions& options) {
+std::vector<Pass> all_passes() {
+  std::vector<Pass> out;
+  for (const auto* groups : {&model_passes(), &device_passes()})
+    for (const PassGroup& group : *groups)
+      for (const Pass& pass : group.passes)
+        if (std::none_of(out.begin(), out.end(), [&](const Pass& p) { return std::string_view(p.name) == pass.name; }))
+          out.push_back(pass);
+  return out;
+}
+
+bool run_passes(Graph& graph, const std::vector<PassGroup>& groups, const Target* target, const PassOptions& options) {
   check_names(options);
-  for (const Pass& pass : passes) {
-    if (contains(options.disabled, pass.name)) continue;
-    const auto begin = std::chrono::steady_clock::now();
-    const bool changed = pass.run(graph, target);
-    if (options.time_passes && options.out != nullptr) {
-      const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-      *options.out << "pass " << pass.name << ": " << took.count() << " ms" << (changed ? "" : ", unchanged") << '\n';
+  if (options.verify) verify_graph(graph);
+  for (const PassGroup& group : groups) {
+    bool changed = true;
+    for (int round = 0; changed && round < group.rounds; ++round) {
+      changed = false;
+      for (const Pass& pass : group.passes) {
+        if (contains(options.disabled, pass.name)) continue;
+        changed |= run_pass(graph, pass, target, options);
+        if (options.stop_after == pass.name) return false;
+      }
     }
-    if (options.verify) verify_graph(graph);
-    if (options.out != nullptr && (contains(options.print_after, pass.name) || contains(options.print_after, "all")))
-      *options.out << "// after " << pass.name << '\n' << print_graph(graph);
-    if (options.stop_after == pass.name) return false;
   }
   return true;
 }

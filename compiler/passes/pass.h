@@ -26,13 +26,21 @@ struct PassOptions {
   std::ostream* out = nullptr;            // where prints and times go; nowhere if null
 };
 
-/// The passes every target shares, in order. (pipeline.cpp, with the reason for the order)
-const std::vector<Pass>& model_passes();
-/// The passes of a device class, on the graph of one shape set.
-const std::vector<Pass>& device_passes();
+/// Passes that run in order; again from the first, at most `rounds` times in all, while one of them changes the graph.
+struct PassGroup {
+  std::vector<Pass> passes;
+  int rounds = 1;
+};
 
-/// Runs the passes in order, verifying the graph after each. Throws CompileError naming the known passes if `options`
-/// names one that does not exist. Returns false if --stop-after ended the run.
-bool run_passes(Graph& graph, const std::vector<Pass>& passes, const Target* target, const PassOptions& options);
+/// The passes every target shares, in order. (pipeline.cpp, with the reason for the order)
+const std::vector<PassGroup>& model_passes();
+/// The passes of a device class, on the graph of one shape set.
+const std::vector<PassGroup>& device_passes();
+/// Every pass once.
+std::vector<Pass> all_passes();
+
+/// Runs the passes in order, verifying the graph after each change. Throws CompileError naming the known passes if
+/// `options` names one that does not exist. Returns false if --stop-after ended the run, after that pass's first time.
+bool run_passes(Graph& graph, const std::vector<PassGroup>& groups, const Target* target, const PassOptions& options);
 
 }  // namespace gcg

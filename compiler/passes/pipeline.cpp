@@ -1,25 +1,60 @@
 // Which passes run, and why in this order.
 #include "compiler/passes/block_channels.h"
+#include "compiler/passes/canonicalize.h"
+#include "compiler/passes/eliminate_common_subexpressions.h"
+#include "compiler/passes/eliminate_dead_code.h"
+#include "compiler/passes/fold_constants.h"
+#include "compiler/passes/fold_scale_shift.h"
 #include "compiler/passes/pack_weights.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/resolve_ranks.h"
+#include "compiler/passes/sink_constants.h"
 
 namespace gcg {
+namespace {
 
-const std::vector<Pass>& model_passes() {
-  static const std::vector<Pass> passes = {
-      // Ranks first: nothing else can look at a value of unknown rank.
-      {"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }},
-  };
-  return passes;
+constexpr Pass kFoldConstants = {"fold-constants", [](Graph& g, const Target*) { return fold_constants(g); }};
+constexpr Pass kDeadCode = {"eliminate-dead-code", [](Graph& g, const Target*) { return eliminate_dead_code(g); }};
+
+/// Each makes work for the others: a folded shape makes a view known, a view that goes makes two nodes equal, ...
+const PassGroup& clean_up() {
+  static const PassGroup group = {
+      {
+          {"sink-constants", [](Graph& g, const Target*) { return sink_constants(g); }},
+          kFoldConstants,
+          {"canonicalize", [](Graph& g, const Target*) { return canonicalize(g); }},
+          kFoldConstants,  // what canonicalize computes with constants, before fold-scale-shift looks for them
+          {"fold-scale-shift", [](Graph& g, const Target*) { return fold_scale_shift(g); }},
+          {"eliminate-common-subexpressions",
+           [](Graph& g, const Target*) { return eliminate_common_subexpressions(g); }},
+          kDeadCode,
+      },
+      8};
+  return group;
 }
 
-const std::vector<Pass>& device_passes() {
-  static const std::vector<Pass> passes = {
-      {"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t); }},
-      {"pack-weights", [](Graph& g, const Target* t) { return pack_weights(g, *t); }},
+}  // namespace
+
+const std::vector<PassGroup>& model_passes() {
+  static const std::vector<PassGroup> groups = {
+      // Ranks first: nothing else can look at a value of unknown rank.
+      {{{"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }}}},
+      clean_up(),
   };
-  return passes;
+  return groups;
+}
+
+const std::vector<PassGroup>& device_passes() {
+  static const std::vector<PassGroup> groups = {
+      clean_up(),  // again: --dim has made numbers of symbols
+      {{
+          {"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t); }},
+          {"pack-weights", [](Graph& g, const Target* t) { return pack_weights(g, *t); }},
+          kFoldConstants,  // packs the weights
+          kDeadCode,
+      }},
+  };
+  return groups;
 }
 
 }  // namespace gcg

@@ -118,7 +118,7 @@ struct Random {
 
 TEST(Dim, CanonicalFormHasTheValueOfTheExpression) {
   int checked = 0;
-  for (uint32_t seed = 0; seed < 20000; ++seed) {
+  for (uint32_t seed = 0; seed < 10000; ++seed) {
     Random random{std::mt19937(seed), {}};
     for (const char* name : {"s", "t", "u"}) random.values[name] = random.below(seed % 5 == 0 ? 200 : 9);
     try {
@@ -136,7 +136,7 @@ TEST(Dim, CanonicalFormHasTheValueOfTheExpression) {
     } catch (const CompileError&) {  // a division by zero that the canonical form still contains, or overflow
     }
   }
-  EXPECT_GT(checked, 8000);
+  EXPECT_GT(checked, 4000);
 }
 
 }  // namespace

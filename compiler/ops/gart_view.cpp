@@ -1,0 +1,153 @@
+#include "compiler/ops/gart_view.h"
+
+#include <algorithm>
+
+#include "compiler/ops/op_def.h"
+#include "compiler/ops/op_support.h"
+#include "compiler/ops/ops.h"
+#include "compiler/ops/views.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+namespace {
+
+std::string extent_name(size_t input, size_t dimension) { return concat("x", input, "_", dimension); }
+
+std::vector<Dim> parse_form(const Node& node) {
+  const auto it = node.attributes.find("shape");
+  const auto* texts = it == node.attributes.end() ? nullptr : std::get_if<std::vector<std::string>>(&it->second);
+  GCG_CHECK(texts != nullptr, "gart.View '", node.name, "' has no shape");
+  std::vector<Dim> out;
+  for (const std::string& text : *texts) {
+    const auto dim = Dim::parse(text);
+    GCG_CHECK(dim, "gart.View '", node.name, "': '", text, "' is no extent");
+    out.push_back(*dim);
+  }
+  return out;
+}
+
+void infer_view(InferContext& ctx) {
+  std::map<std::string, Dim> extents;
+  for (int i = 0; i < ctx.input_count(); ++i)
+    for (size_t d = 0; d < ctx.shape(i).size(); ++d) extents[extent_name(static_cast<size_t>(i), d)] = ctx.shape(i)[d];
+  Shape out;
+  for (const Dim& d : parse_form(ctx.node())) {
+    for (const std::string& s : d.symbols())
+      if (extents.count(s) == 0) ctx.fail(concat("shape names ", s, ", which no input has"));
+    out.push_back(d.substitute(extents));
+  }
+  ctx.require_equal(product(ctx.shape(0)), product(out), concat("elements before and after, ", str(ctx.shape(0)), " to ", str(out)));
+  const bool small = out.size() <= 1;
+  ctx.set_output(0, ctx.dtype(0), std::move(out));
+  if (small) keep_contents(ctx);
+}
+
+std::vector<Tensor> reference_view(ReferenceContext& ctx) {
+  SymbolValues extents;
+  for (int i = 0; i < ctx.input_count(); ++i)
+    for (size_t d = 0; d < ctx.input(i)->shape().size(); ++d)
+      extents[extent_name(static_cast<size_t>(i), d)] = ctx.input(i)->shape()[d];
+  std::vector<int64_t> shape;
+  for (const Dim& d : parse_form(ctx.node())) shape.push_back(d.evaluate(extents));
+  if (element_count(shape) != ctx.input(0)->elements())
+    fail_node(ctx.node(), concat("cannot give ", ctx.input(0)->elements(), " elements a shape of ", element_count(shape)));
+  return {ctx.input(0)->reshaped(std::move(shape))};
+}
+
+using Solution = std::map<std::string, Dim>;  // a symbol of the model -> an expression over the extents of the view's inputs
+
+/// Learns what the extents of input `number` say about symbols not known yet.
+void learn(const Shape& shape, size_t number, Solution& known) {
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto& terms = shape[d].terms();
+    if (terms.empty()) continue;
+    const auto& [monomial, coefficient] = *terms.begin();  // the highest degree comes first
+    if (monomial.size() != 1 || monomial[0]->kind != Dim::AtomKind::symbol || coefficient <= 0) continue;
+    const Dim rest = shape[d] - Dim::from_atom(monomial[0]) * Dim(coefficient);
+    if (!rest.is_constant() || known.count(monomial[0]->name) != 0) continue;
+    known[monomial[0]->name] = floor_div(Dim::symbol(extent_name(number, d)) - rest, Dim(coefficient));
+  }
+}
+
+bool is_known(const Dim& d, const Solution& known) {
+  const std::set<std::string> symbols = d.symbols();
+  return std::all_of(symbols.begin(), symbols.end(), [&](const std::string& s) { return known.count(s) != 0; });
+}
+
+/// Does a quotient or remainder with a divisor that is not a number occur? It could be by zero in an empty tensor.
+bool divides_by_symbol(const Dim& d) {
+  for (const auto& [monomial, coefficient] : d.terms())
+    for (const Dim::AtomRef& atom : monomial) {
+      if (atom->kind == Dim::AtomKind::symbol) continue;
+      const bool quotient = atom->kind == Dim::AtomKind::floor_div || atom->kind == Dim::AtomKind::mod;
+      if ((quotient && !atom->b.is_constant()) || divides_by_symbol(atom->a) || divides_by_symbol(atom->b)) return true;
+    }
+  return false;
+}
+
+/// The extents of `x` (input 0) first for dimensions that they equal, then the solution; the one dimension that is left
+/// is what remains of all elements.
+std::optional<std::vector<Dim>> write_shape(const Shape& shape, const Shape& x, const Solution& known) {
+  std::vector<Dim> out(shape.size());
+  std::optional<size_t> open;
+  Dim others = 1;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto same = std::find(x.begin(), x.end(), shape[d]);
+    const bool aligned = d < x.size() && x[d] == shape[d];
+    if (shape[d].is_constant()) out[d] = shape[d];
+    else if (aligned) out[d] = Dim::symbol(extent_name(0, d));
+    else if (same != x.end()) out[d] = Dim::symbol(extent_name(0, static_cast<size_t>(same - x.begin())));
+    else if (is_known(shape[d], known)) out[d] = shape[d].substitute(known);
+    else if (open) return std::nullopt;
+    else open = d;
+    if (open != d) others = others * out[d];
+  }
+  if (open) {
+    Dim all = 1;
+    for (size_t d = 0; d < x.size(); ++d)
+      all = all * (x[d].is_constant() ? x[d] : Dim::symbol(extent_name(0, d)));
+    if (others.is(0)) return std::nullopt;
+    out[*open] = floor_div(all, others);
+  }
+  return std::any_of(out.begin(), out.end(), divides_by_symbol) ? std::nullopt : std::optional(out);
+}
+
+}  // namespace
+
+std::optional<ViewForm> express_view(const Graph& graph, ValueId x, const Shape& shape, const std::vector<ValueId>& lenders) {
+  ViewForm form;
+  Solution known;
+  const auto attempt = [&]() -> bool {
+    const auto dims = write_shape(shape, *graph.value(x).shape, known);
+    if (!dims) return false;
+    // What was written must mean the shape it stands for, whatever was cancelled on the way.
+    std::map<std::string, Dim> extents;
+    for (size_t i = 0; i < form.inputs.size(); ++i) {
+      const Shape& from = *graph.value(form.inputs[i]).shape;
+      for (size_t d = 0; d < from.size(); ++d) extents[extent_name(i, d)] = from[d];
+    }
+    for (size_t d = 0; d < shape.size(); ++d)
+      if ((*dims)[d].substitute(extents) != shape[d]) return false;
+    form.shape.clear();
+    for (const Dim& d : *dims) form.shape.push_back(d.str());
+    return true;
+  };
+  form.inputs = {x};
+  learn(*graph.value(x).shape, 0, known);
+  if (attempt()) return form;
+  for (ValueId lender : lenders) {
+    if (!graph.value(lender).shape || lender == x) continue;
+    const size_t before = known.size();
+    learn(*graph.value(lender).shape, form.inputs.size(), known);
+    if (known.size() == before) continue;
+    form.inputs.push_back(lender);
+    if (attempt()) return form;
+  }
+  return std::nullopt;
+}
+
+constinit const OpDef op_gart_View{.name = "View", .domain = "gart", .min_inputs = 1, .max_inputs = -1,
+                                   .kind = OpKind::view, .infer = infer_view, .lower = lower_view,
+                                   .reference = reference_view};
+
+}  // namespace gcg

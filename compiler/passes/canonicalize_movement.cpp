@@ -1,0 +1,94 @@
+// Data movement that moves nothing, or that two nodes do where one could.
+#include <algorithm>
+
+#include "compiler/ops/gart_view.h"
+#include "compiler/ops/op_support.h"
+#include "compiler/ops/ops.h"
+#include "compiler/passes/canonicalize.h"
+
+namespace gcg {
+namespace {
+
+bool keeps_shape(const Rewriter& r, const Node& n) {
+  return r.has_shape(n.inputs[0]) && r.has_shape(n.outputs[0]) && r.shape(n.inputs[0]) == r.shape(n.outputs[0]);
+}
+
+bool drop(Rewriter& r, const Node& n) { return r.replace(n.outputs[0], n.inputs[0]); }
+
+/// Expand, Tile: an output of the input's shape has the input's elements.
+bool drop_if_shape_stays(Rewriter& r, NodeId id) {
+  const Node& n = r.graph.node(id);
+  return keeps_shape(r, n) && drop(r, n);
+}
+
+bool known_to_be_all(const Rewriter& r, const Node& n, size_t input, int64_t number, bool if_omitted) {
+  if (input >= n.inputs.size() || !n.inputs[input].valid()) return if_omitted;
+  const auto ints = known_ints(r.value(n.inputs[input]));
+  return ints && std::all_of(ints->begin(), ints->end(), [&](int64_t v) { return v == number; });
+}
+
+/// With steps of 1, a slice of the full extent begins at 0.
+bool drop_slice(Rewriter& r, NodeId id) {
+  const Node& n = r.graph.node(id);
+  return keeps_shape(r, n) && known_to_be_all(r, n, 4, 1, true) && drop(r, n);
+}
+
+bool drop_pad(Rewriter& r, NodeId id) {
+  const Node& n = r.graph.node(id);
+  return keeps_shape(r, n) && known_to_be_all(r, n, 1, 0, false) && drop(r, n);
+}
+
+/// Concat, Sum, Max, Min and Mean of one input.
+bool drop_if_single(Rewriter& r, NodeId id) {
+  const Node& n = r.graph.node(id);
+  return n.inputs.size() == 1 && keeps_shape(r, n) && drop(r, n);
+}
+
+std::vector<int64_t> permutation(const Rewriter& r, const Node& n) {
+  std::vector<int64_t> reversed;
+  for (size_t d = r.shape(n.inputs[0]).size(); d-- > 0;) reversed.push_back(static_cast<int64_t>(d));
+  return n.ints_attribute("perm", reversed);
+}
+
+/// Do the dimensions whose extent is not 1 keep their order?
+bool moves_only_units(const Shape& shape, const std::vector<int64_t>& perm) {
+  int64_t last = -1;
+  for (int64_t d : perm) {
+    if (shape[static_cast<size_t>(d)].is(1)) continue;
+    if (d < last) return false;
+    last = d;
+  }
+  return true;
+}
+
+bool simplify_transpose(Rewriter& r, NodeId id) {
+  const Node& n = r.graph.node(id);
+  const ValueId x = n.inputs[0], y = n.outputs[0];
+  if (!r.has_shape(x)) return false;
+  std::vector<int64_t> perm = permutation(r, n);
+  if (std::is_sorted(perm.begin(), perm.end())) return r.replace(y, x);
+  if (moves_only_units(r.shape(x), perm)) {
+    if (const auto form = express_view(r.graph, x, r.shape(y), {}))
+      return r.replace(y, r.add(op_gart_View, n.name, form->inputs, {{"shape", form->shape}}));
+  }
+  const Node* inner = r.producer(x, op_Transpose);
+  if (!inner) return false;
+  const std::vector<int64_t> first = permutation(r, *inner);
+  for (int64_t& d : perm) d = first[static_cast<size_t>(d)];
+  const ValueId source = inner->inputs[0];
+  if (std::is_sorted(perm.begin(), perm.end())) return r.replace(y, source);
+  return r.replace(y, r.add(op_Transpose, n.name, {source}, {{"perm", perm}}));
+}
+
+}  // namespace
+
+const std::vector<RuleFor>& movement_rules() {
+  static const std::vector<RuleFor> rules = {
+      {&op_Transpose, simplify_transpose}, {&op_Slice, drop_slice},    {&op_Pad, drop_pad},
+      {&op_Expand, drop_if_shape_stays},   {&op_Tile, drop_if_shape_stays}, {&op_Concat, drop_if_single},
+      {&op_Sum, drop_if_single},           {&op_Max, drop_if_single},  {&op_Min, drop_if_single},
+      {&op_Mean, drop_if_single}};
+  return rules;
+}
+
+}  // namespace gcg

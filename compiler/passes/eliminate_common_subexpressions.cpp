@@ -1,0 +1,69 @@
+#include "compiler/passes/eliminate_common_subexpressions.h"
+
+#include <map>
+#include <tuple>
+
+#include "compiler/ops/op_def.h"
+#include "compiler/passes/rewrite.h"
+
+namespace gcg {
+namespace {
+
+/// Larger constants are only equal if they share their data; comparing weights byte by byte would take long.
+constexpr int64_t kCompareBytes = 64 * 1024;
+
+using AttributeKey = std::map<std::string, Attribute>;  // tensors compare by address
+using NodeKey = std::tuple<const OpDef*, std::vector<ValueId>, AttributeKey>;
+using ConstantKey = std::tuple<DType, std::vector<int64_t>, std::string, const void*>;
+
+ConstantKey constant_key(const Tensor& t) {
+  const bool compare = t.bytes() <= kCompareBytes;
+  std::string bytes(compare ? reinterpret_cast<const char*>(t.data()) : "", compare ? static_cast<size_t>(t.bytes()) : 0);
+  return {t.dtype(), t.shape(), std::move(bytes), compare ? nullptr : t.data()};
+}
+
+bool merge_constants(Rewriter& r) {
+  std::map<ConstantKey, ValueId> first;
+  bool changed = false;
+  const std::vector<std::vector<NodeId>> users = r.graph.users();
+  for (int64_t i = 0; i < static_cast<int64_t>(users.size()); ++i) {
+    const ValueId v(i);
+    if (!r.value(v).is_constant() || users[static_cast<size_t>(i)].empty()) continue;
+    const auto [it, fresh] = first.try_emplace(constant_key(*r.value(v).constant), v);
+    if (!fresh) changed |= r.replace(v, it->second);
+  }
+  return changed;
+}
+
+/// Can the outputs of `node` be taken from `other`?
+bool covers(const Node& other, const Node& node) {
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (node.outputs[i].valid() && (i >= other.outputs.size() || !other.outputs[i].valid())) return false;
+  return true;
+}
+
+bool merge_nodes(Rewriter& r) {
+  std::map<NodeKey, NodeId> first;
+  bool changed = false;
+  for (NodeId id : r.graph.order()) {
+    const Node& node = r.graph.node(id);
+    if (!node.bodies.empty() || node.has_attribute(kSymbolsAttribute)) continue;
+    const auto [it, fresh] = first.try_emplace(NodeKey{node.op, node.inputs, node.attributes}, id);
+    if (fresh || !covers(r.graph.node(it->second), node)) continue;
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (node.outputs[i].valid()) changed |= r.replace(node.outputs[i], r.graph.node(it->second).outputs[i]);
+    r.erase_if_dead(id);  // an output that must keep its name keeps the node
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool eliminate_common_subexpressions(Graph& graph) {
+  return edit_all(graph, [](Rewriter& r) {
+    const bool constants = merge_constants(r);
+    return merge_nodes(r) || constants;
+  });
+}
+
+}  // namespace gcg

@@ -1,0 +1,109 @@
+#include "compiler/passes/fold_constants.h"
+
+#include <algorithm>
+
+#include "compiler/ops/op_def.h"
+#include "compiler/passes/rewrite.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+namespace {
+
+/// A result may have this many bytes whatever it is made of, ...
+constexpr int64_t kAlwaysBytes = 16 * 1024;
+/// ... and this many times the bytes of its inputs: room for the padding of packed weights.
+constexpr int64_t kMostGrowth = 2;
+
+class ConstantContext final : public ReferenceContext {
+ public:
+  ConstantContext(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
+  const Node& node() const override { return node_; }
+  const Tensor* input(int i) const override {
+    const auto k = static_cast<size_t>(i);
+    if (k >= node_.inputs.size() || !node_.inputs[k].valid()) return nullptr;
+    return graph_.value(node_.inputs[k]).constant.get();
+  }
+  DType output_dtype(int i) const override {
+    const ValueId v = node_.outputs.at(static_cast<size_t>(i));
+    return v.valid() ? graph_.value(v).dtype : DType::undefined;
+  }
+  std::vector<Tensor> run_body(int, std::vector<Tensor>) override {
+    GCG_CHECK(false, "a node with bodies is not folded");
+    return {};
+  }
+
+ private:
+  const Graph& graph_;
+  const Node& node_;
+};
+
+/// True if all outputs have known sizes and none is much larger than the inputs together.
+bool worth_storing(const Graph& graph, const Node& node) {
+  int64_t in = 0;
+  for (ValueId v : node.inputs)
+    if (v.valid()) in += graph.value(v).constant->bytes();
+  for (ValueId v : node.outputs) {
+    if (!v.valid()) continue;
+    const Value& value = graph.value(v);
+    if (!value.shape || !is_static(*value.shape) || value.dtype == DType::undefined) return false;
+    const int64_t bytes = product(*value.shape).constant() * size_of(value.dtype);
+    if (bytes > std::max(kAlwaysBytes, kMostGrowth * in)) return false;
+  }
+  return true;
+}
+
+bool foldable(const Graph& graph, const Node& node) {
+  if (!node.op->reference || !node.bodies.empty() || std::string_view(node.op->name) == "Fail") return false;
+  const bool constant = std::all_of(node.inputs.begin(), node.inputs.end(),
+                                    [&](ValueId v) { return !v.valid() || graph.value(v).is_constant(); });
+  return constant && worth_storing(graph, node);
+}
+
+bool fold_node(Rewriter& r, NodeId id) {
+  const Node& node = r.graph.node(id);
+  if (!foldable(r.graph, node)) return false;
+  ConstantContext context(r.graph, node);
+  std::vector<Tensor> results = node.op->reference(context);
+  const std::vector<ValueId> outputs = node.outputs;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].valid()) continue;
+    const Value& v = r.value(outputs[i]);
+    GCG_CHECK(results[i].dtype() == v.dtype && to_shape(results[i].shape()) == *v.shape, node.op->name, " '", node.name,
+              "' is inferred as ", name_of(v.dtype), str(*v.shape), ", its reference gives ",
+              name_of(results[i].dtype()), str(to_shape(results[i].shape())));
+    r.make_constant(outputs[i], std::make_shared<const Tensor>(std::move(results[i])));
+  }
+  r.graph.erase_node(id);
+  return true;
+}
+
+bool fold_contents(Rewriter& r, ValueId id) {
+  const Value& v = r.value(id);
+  if (v.is_constant() || !v.producer.valid() || !v.contents || !is_static(*v.contents) || !v.shape ||
+      !is_static(*v.shape))
+    return false;
+  Tensor data(v.dtype, to_extents(*v.shape));
+  if (data.elements() != static_cast<int64_t>(v.contents->size())) return false;
+  for (size_t i = 0; i < v.contents->size(); ++i) data.set_int(static_cast<int64_t>(i), (*v.contents)[i].constant());
+  const NodeId producer = v.producer;
+  r.make_constant(id, std::make_shared<const Tensor>(std::move(data)));
+  r.erase_if_dead(producer);
+  return true;
+}
+
+bool fold(Rewriter& r) {
+  bool changed = false;
+  for (NodeId id : r.graph.order()) {
+    const std::vector<ValueId> outputs = r.graph.node(id).outputs;
+    for (ValueId v : outputs)
+      if (v.valid()) changed |= fold_contents(r, v);
+    if (!r.graph.node(id).erased) changed |= fold_node(r, id);
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool fold_constants(Graph& graph) { return edit_all(graph, fold); }
+
+}  // namespace gcg

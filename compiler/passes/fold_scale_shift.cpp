@@ -1,0 +1,93 @@
+#include "compiler/passes/fold_scale_shift.h"
+
+#include "compiler/ops/ops.h"
+#include "compiler/passes/rewrite.h"
+
+namespace gcg {
+namespace {
+
+/// The elements of a constant that depends on one dimension of a tensor of this rank only: `channels` numbers. nullopt if
+/// it depends on others, or broadcasting it would make the tensor larger.
+std::optional<std::vector<double>> per_channel(const Tensor* c, size_t rank, size_t dimension, int64_t channels) {
+  if (!c || c->shape().size() > rank) return std::nullopt;
+  const size_t skipped = rank - c->shape().size();
+  for (size_t d = 0; d < c->shape().size(); ++d)
+    if (c->shape()[d] != 1 && (d + skipped != dimension || c->shape()[d] != channels)) return std::nullopt;
+  std::vector<double> out;
+  for (int64_t i = 0; i < channels; ++i) out.push_back(c->at_double(c->elements() == 1 ? 0 : i));
+  return out;
+}
+
+/// Weights whose element i belongs to channel (i / inner) % factors.size(), each times its channel's factor.
+Tensor scaled(const Tensor& weights, const std::vector<double>& factors, int64_t inner) {
+  Tensor out(weights.dtype(), weights.shape());
+  const auto channels = static_cast<int64_t>(factors.size());
+  for (int64_t i = 0; i < weights.elements(); ++i)
+    out.set_double(i, weights.at_double(i) * factors[static_cast<size_t>(i / inner % channels)]);
+  return out;
+}
+
+/// Weights that only this node reads: others would need the old ones as well.
+const Tensor* own_constant(const Rewriter& r, ValueId v) { return r.constant(v) && r.uses(v) == 1 ? r.constant(v) : nullptr; }
+
+/// The node's output, if the one at `id` is its only reader.
+const Node* sole_producer(const Rewriter& r, ValueId x, const OpDef& op) { return r.uses(x) == 1 ? r.producer(x, op) : nullptr; }
+
+/// Moves a factor or an offset after Conv(x, w[M, ...], b[M]) into w and b.
+bool fold_into_conv(Rewriter& r, NodeId id) {
+  const Node& n = r.graph.node(id);
+  const Node* conv = sole_producer(r, n.inputs[0], op_Conv);
+  if (!conv || !is_float(r.value(n.outputs[0]).dtype)) return false;
+  const bool has_bias = conv->inputs.size() > 2 && conv->inputs[2].valid();
+  const Tensor *weights = own_constant(r, conv->inputs[1]), *bias = has_bias ? r.constant(conv->inputs[2]) : nullptr;
+  if (!weights || (has_bias && !bias)) return false;
+  const int64_t channels = weights->shape()[0];
+  const auto numbers = per_channel(r.constant(n.inputs[1]), r.shape(n.inputs[0]).size(), 1, channels);
+  if (!numbers) return false;
+  const bool scale = n.op == &op_Mul;
+  std::vector<ValueId> inputs = {conv->inputs[0], conv->inputs[1]};
+  if (scale) inputs[1] = r.add_constant(r.value(conv->inputs[1]).name, scaled(*weights, *numbers, weights->elements() / channels));
+  if (bias || !scale) {
+    Tensor b(weights->dtype(), {channels});
+    for (int64_t c = 0; c < channels; ++c) {
+      const double old = bias ? bias->at_double(c) : 0, number = (*numbers)[static_cast<size_t>(c)];
+      b.set_double(c, scale ? old * number : old + number);
+    }
+    inputs.push_back(r.add_constant(has_bias ? r.value(conv->inputs[2]).name : conv->name + ".bias", std::move(b)));
+  }
+  return r.replace(n.outputs[0], r.add(op_Conv, conv->name, std::move(inputs), conv->attributes));
+}
+
+/// Moves a factor after MatMul(x, w[K, N]) into w.
+bool fold_into_matmul(Rewriter& r, NodeId id) {
+  const Node& n = r.graph.node(id);
+  const Node* product = sole_producer(r, n.inputs[0], op_MatMul);
+  if (n.op != &op_Mul || !product || !is_float(r.value(n.outputs[0]).dtype)) return false;
+  const Tensor* weights = own_constant(r, product->inputs[1]);
+  const size_t rank = r.shape(n.inputs[0]).size();
+  if (!weights || weights->rank() != 2 || rank == 0) return false;
+  const auto numbers = per_channel(r.constant(n.inputs[1]), rank, rank - 1, weights->shape()[1]);
+  if (!numbers) return false;
+  const ValueId w = r.add_constant(r.value(product->inputs[1]).name, scaled(*weights, *numbers, 1));
+  return r.replace(n.outputs[0], r.add(op_MatMul, product->name, {product->inputs[0], w}));
+}
+
+bool fold(Rewriter& r) {
+  bool changed = false;
+  for (NodeId id : r.graph.order()) {
+    const Node& n = r.graph.node(id);
+    if (n.erased || (n.op != &op_Mul && n.op != &op_Add)) continue;
+    const ValueId x = n.inputs[0];
+    if (!fold_into_conv(r, id) && !fold_into_matmul(r, id)) continue;
+    r.erase_if_dead(id);
+    if (r.value(x).producer.valid()) r.erase_if_dead(r.value(x).producer);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool fold_scale_shift(Graph& graph) { return edit_all(graph, fold); }
+
+}  // namespace gcg

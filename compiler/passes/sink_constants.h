@@ -1,0 +1,15 @@
+// Pass: sink-constants.
+#pragma once
+
+#include "compiler/ir/graph.h"
+
+namespace gcg {
+
+/// Gives the bodies of If, Loop and Scan the constants they capture as their own.
+/// Requires: nothing.
+/// Ensures: no node captures a constant. The data is shared, not copied.
+/// Before: fold-constants and the rules about constant operands, which then work inside bodies.
+/// Example: constant c; y = If(p | c) then(a) {Add(a, a)} -> y = If(p) then() {constant a; Add(a, a)}
+bool sink_constants(Graph& graph);
+
+}  // namespace gcg

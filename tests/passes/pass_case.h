@@ -1,0 +1,35 @@
+// Pass tests as text: every *.gir file in this folder holds cases of the form
+//
+//     CASE transposes cancel
+//     RUN canonicalize, eliminate-dead-code
+//     graph g(%x: f32[2,3]) -> (%y) { ... }
+//     EXPECT
+//     graph g(%x: f32[2,3]) -> (%y) { ... }
+//
+// or "EXPECT unchanged". Names of inner values and nodes and the order of independent nodes do not matter. The graph is
+// also interpreted before and after the passes, on random inputs; the results must agree.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace gcg::test {
+
+struct PassCase {
+  std::string file, name;
+  int line = 0;
+  std::vector<std::string> passes;
+  std::string before;
+  std::string after;  // empty: unchanged
+};
+
+/// The cases of all files in a folder. Throws on a malformed file.
+std::vector<PassCase> read_cases(const std::string& folder);
+void run_case(const PassCase& c);
+
+/// The graph's text with inner values named by their place in a walk from the outputs, and without node names.
+std::string normal_text(const Graph& graph);
+
+}  // namespace gcg::test
