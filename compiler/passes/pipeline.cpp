@@ -3,6 +3,7 @@
 #include "compiler/passes/canonicalize.h"
 #include "compiler/passes/eliminate_common_subexpressions.h"
 #include "compiler/passes/eliminate_dead_code.h"
+#include "compiler/passes/expand_recurrent.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_scale_shift.h"
 #include "compiler/passes/pack_weights.h"
@@ -38,7 +39,8 @@ const PassGroup& clean_up() {
 const std::vector<PassGroup>& model_passes() {
   static const std::vector<PassGroup> groups = {
       // Ranks first: nothing else can look at a value of unknown rank.
-      {{{"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }}}},
+      {{{"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }},
+        {"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }}}},
       clean_up(),
   };
   return groups;
