@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
+#include <set>
 
 #include "codegen/cpu/compile_kernel.h"
 #include "codegen/cpu/cpu_backend.h"
@@ -85,6 +87,37 @@ TEST(CpuBackend, CodeMovesWithItsPlaceInTheBlob) {
     EXPECT_GE(together.kernels[1].offset, together.kernels[0].offset + together.kernels[0].size);
   }
   for (const Kernel& k : kernels) expect_matches(k, random_operands(k, {}));
+}
+
+TEST(CpuBackend, Aarch64AddressesItsConstants) {
+  // adrp x, page ... ldr q, [x, #offset]: followed by hand, they lead to the vectors <0,1>, <2,3>, <4,5>, <6,7> of each
+  // kernel's own data.
+  std::vector<Kernel> kernels;
+  for (int64_t n : {1000, 2000, 3000})
+    kernels.push_back(map_kernel("iota", {{DType::f32, {n}}}, 0, [](const auto& i) { return cast(DType::f32, i[0]); }));
+  const CompiledBlob blob = cpu::make_cpu_backend()->compile(pointers(kernels), *find_target("aarch64"), 1);
+  auto word = [&](uint64_t at) {
+    uint32_t w = 0;
+    std::memcpy(&w, blob.code.data() + at, sizeof w);
+    return w;
+  };
+  for (const CompiledKernel& k : blob.kernels) {
+    std::map<uint32_t, uint64_t> pages;  // register -> address of the page it holds
+    std::set<uint32_t> constants;        // first words of what is loaded
+    for (uint64_t at = k.offset; at < k.offset + k.size; at += 4) {
+      const uint32_t w = word(at);
+      if ((w & 0x9f000000) == 0x90000000) {  // adrp
+        const uint64_t page = ((w >> 5) & 0x7ffff) << 2 | ((w >> 29) & 3);
+        pages[w & 31] = (at & ~uint64_t{4095}) + page * 4096;  // forward only: constants lie behind the code
+      } else if ((w & 0xffc00000) == 0x3dc00000 && pages.contains((w >> 5) & 31)) {  // ldr q, unsigned offset
+        const uint64_t target = pages[(w >> 5) & 31] + ((w >> 10) & 0xfff) * 16;
+        ASSERT_GT(target, at);
+        ASSERT_LE(target + 16, k.offset + k.size);
+        constants.insert(word(target));
+      }
+    }
+    EXPECT_EQ(constants, (std::set<uint32_t>{0, 2, 4, 6}));
+  }
 }
 
 TEST(CpuBackend, NoKernelCallsTheRuntimeLibraryOfACompiler) {
