@@ -16,8 +16,8 @@ Status check_place(uint32_t index, const BufferExtent& extent, int64_t limit, co
                    kBufferAlignment);
   }
   if (extent.bytes > limit || extent.offset > limit - extent.bytes) {
-    return failure("buffer ", index, " (", extent.bytes, " bytes at offset ", extent.offset, ") does not fit into ", where,
-                   " of ", limit, " bytes");
+    return failure("buffer ", index, " (", extent.bytes, " bytes at offset ", extent.offset, ") does not fit into ",
+                   where, " of ", limit, " bytes");
   }
   return {};
 }
@@ -49,14 +49,16 @@ Status measure_buffer(const fb::Plan& plan, uint32_t index, bool late, const Slo
     extent.offset = has_offset ? int64_t(buffer.offset()) : -1;
     return check_place(index, extent, int64_t(weight_bytes), "the weights");
   }
-  if (!late && buffer.kind() == fb::BufferKind::temporary && (plan.placement() == nullptr || plan.placement()->size() == 0)) {
+  if (!late && buffer.kind() == fb::BufferKind::temporary &&
+      (plan.placement() == nullptr || plan.placement()->size() == 0)) {
     extent.offset = has_offset ? int64_t(buffer.offset()) : -1;
     return check_place(index, extent, int64_t(plan.arena_bytes()), "the arena");
   }
   return {};
 }
 
-Status measure_buffers(const fb::Plan& plan, const Slots& slots, uint64_t weight_bytes, std::vector<BufferExtent>& extents) {
+Status measure_buffers(const fb::Plan& plan, const Slots& slots, uint64_t weight_bytes,
+                       std::vector<BufferExtent>& extents) {
   const uint32_t count = plan.buffers() == nullptr ? 0 : plan.buffers()->size();
   extents.assign(count, {});
   for (uint32_t i = 0; i < count; ++i) {
@@ -66,7 +68,9 @@ Status measure_buffers(const fb::Plan& plan, const Slots& slots, uint64_t weight
 }
 
 Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extents, int64_t& arena_bytes) {
-  struct Range { int64_t begin, end; };
+  struct Range {
+    int64_t begin, end;
+  };
   std::vector<Range> taken;  // reused, sorted by begin
   arena_bytes = 0;
   for (const uint32_t index : *plan.placement()) {

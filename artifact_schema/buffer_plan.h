@@ -12,18 +12,20 @@
 namespace gart {
 
 struct BufferExtent {
-  int64_t bytes = -1;   // -1: not known yet
-  int64_t offset = -1;  // constant: in the weights; temporary: in the arena; view: in its base. -1: none, or not known yet
+  int64_t bytes = -1;  // -1: not known yet
+  int64_t offset =
+      -1;  // constant: in the weights; temporary: in the arena; view: in its base. -1: none, or not known yet
 };
 
-/// Fills extents[index] with what the known slots tell, and checks it: size within limits, a view within its base (a lower
-/// index, measured before), a constant within the weights, a temporary with a static offset within the arena (`late` ones
-/// have no offset: gart.fbs). Requires a structurally verified plan.
+/// Fills extents[index] with what the known slots tell, and checks it: size within limits, a view within its base (a
+/// lower index, measured before), a constant within the weights, a temporary with a static offset within the arena
+/// (`late` ones have no offset: gart.fbs). Requires a structurally verified plan.
 Status measure_buffer(const fb::Plan& plan, uint32_t index, bool late, const Slots& slots, uint64_t weight_bytes,
                       std::vector<BufferExtent>& extents);
 
 /// All of them; those whose size is not known yet stay at -1.
-Status measure_buffers(const fb::Plan& plan, const Slots& slots, uint64_t weight_bytes, std::vector<BufferExtent>& extents);
+Status measure_buffers(const fb::Plan& plan, const Slots& slots, uint64_t weight_bytes,
+                       std::vector<BufferExtent>& extents);
 
 /// Places the temporaries of Plan.placement whose size is known: fills their offsets, and the arena's size.
 Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extents, int64_t& arena_bytes);

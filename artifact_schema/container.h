@@ -6,9 +6,9 @@
 //              code, one section per CPU target      aligned to 64 KiB, so that it can be mapped executable
 //              weights                               aligned to 64 KiB
 //
-// Sections stand in table order and tile the file: each begins at the first multiple of its alignment after the end of what
-// stands before it, the bytes between are zero, and the file ends where the last section ends. Every bit of the file is
-// thus either digested, or required to be zero, or compared (magic, version, digests themselves).
+// Sections stand in table order and tile the file: each begins at the first multiple of its alignment after the end of
+// what stands before it, the bytes between are zero, and the file ends where the last section ends. Every bit of the
+// file is thus either digested, or required to be zero, or compared (magic, version, digests themselves).
 #pragma once
 
 #include <array>
@@ -31,7 +31,8 @@ inline constexpr uint64_t kMaxManifestBytes = (uint64_t{1} << 31) - 1;  ///< Fla
 
 /// How sections are digested. Named in the file, so that a signature can ask for a cryptographic one later.
 enum class DigestAlgorithm : uint32_t {
-  xxh3_128_tree = 1,  ///< XXH3-128 of the XXH3-128 digests of the consecutive 1 MiB chunks (the last one may be shorter)
+  xxh3_128_tree =
+      1,  ///< XXH3-128 of the XXH3-128 digests of the consecutive 1 MiB chunks (the last one may be shorter)
 };
 
 using Digest = std::array<uint8_t, 16>;  ///< big-endian, as XXH128_canonicalFromHash writes it
@@ -53,11 +54,11 @@ struct Prologue {
   uint16_t format_major;
   uint16_t format_minor;
   DigestAlgorithm digest_algorithm;
-  uint64_t total_bytes;          // of the whole file
+  uint64_t total_bytes;           // of the whole file
   uint64_t section_table_offset;  // 64
   uint32_t section_count;
   std::array<uint8_t, 12> reserved;  // 0
-  Digest digest;                 // of the 48 bytes above followed by the section table
+  Digest digest;                     // of the 48 bytes above followed by the section table
 };
 static_assert(sizeof(Prologue) == 64);
 inline constexpr uint64_t kPrologueDigestedBytes = 48;

@@ -1,5 +1,5 @@
-// What Target.features asks of a CPU. Bits are never reused; a CPU that has a higher set is preferred to one with a lower
-// set of the same architecture, so the runtime takes the supported target with the numerically greatest features.
+// What Target.features asks of a CPU. Bits are never reused; a CPU that has a higher set is preferred to one with a
+// lower set of the same architecture, so the runtime takes the supported target with the numerically greatest features.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/* The calling convention between the runtime and a CPU kernel of an artifact. Part of the file format: changing anything
- * here is a new major version. */
+/* The calling convention between the runtime and a CPU kernel of an artifact. Part of the file format: changing
+ * anything here is a new major version. */
 #ifndef GART_ARTIFACT_SCHEMA_KERNEL_ABI_H
 #define GART_ARTIFACT_SCHEMA_KERNEL_ABI_H
 
@@ -11,10 +11,10 @@ extern "C" {
 
 /* Everything a kernel may read; immutable during the call. */
 typedef struct gart_kernel_args {
-  void* const* buffers;          /* one per operand, 64-byte aligned at element 0 */
-  const int64_t* params;         /* values of the symbolic extents the kernel asked for */
-  void* scratch;                 /* this thread's scratch, 64-byte aligned */
-  const void* const* imports;    /* addresses of the blob's import table */
+  void* const* buffers;       /* one per operand, 64-byte aligned at element 0 */
+  const int64_t* params;      /* values of the symbolic extents the kernel asked for */
+  void* scratch;              /* this thread's scratch, 64-byte aligned */
+  const void* const* imports; /* addresses of the blob's import table */
 } gart_kernel_args;
 
 /* Runs tasks [begin, end). Returns GART_KERNEL_OK, or what went wrong (the output is then unspecified). */

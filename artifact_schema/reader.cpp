@@ -16,9 +16,12 @@ bool all_zero(std::span<const uint8_t> bytes) {
 
 const char* name_of(SectionKind kind) {
   switch (kind) {
-    case SectionKind::manifest: return "manifest";
-    case SectionKind::code: return "code";
-    case SectionKind::weights: return "weights";
+    case SectionKind::manifest:
+      return "manifest";
+    case SectionKind::code:
+      return "code";
+    case SectionKind::weights:
+      return "weights";
   }
   return "unknown";
 }
@@ -26,11 +29,12 @@ const char* name_of(SectionKind kind) {
 Status check_identity(const Prologue& prologue, uint64_t file_bytes) {
   if (prologue.magic != kMagic) return failure("this is not a .gart file: it does not begin with the magic bytes");
   if (prologue.format_major != kFormatMajor || prologue.format_minor > kFormatMinor) {
-    return failure("the file has format ", prologue.format_major, ".", prologue.format_minor, ", this runtime reads format ",
-                   kFormatMajor, ".0 to ", kFormatMajor, ".", kFormatMinor);
+    return failure("the file has format ", prologue.format_major, ".", prologue.format_minor,
+                   ", this runtime reads format ", kFormatMajor, ".0 to ", kFormatMajor, ".", kFormatMinor);
   }
   if (prologue.digest_algorithm != DigestAlgorithm::xxh3_128_tree) {
-    return failure("the file uses digest algorithm ", uint32_t(prologue.digest_algorithm), ", this runtime knows only 1");
+    return failure("the file uses digest algorithm ", uint32_t(prologue.digest_algorithm),
+                   ", this runtime knows only 1");
   }
   if (prologue.total_bytes != file_bytes) {
     return failure("the file is ", file_bytes, " bytes long, but says it has ", prologue.total_bytes,
@@ -73,7 +77,8 @@ Status check_layout(const ArtifactView& view) {
       return failure("section ", i, " is of kind ", uint32_t(s.kind), ", or its reserved field is not zero");
     }
     if ((s.kind == SectionKind::manifest) != (i == 0) || (s.kind == SectionKind::weights && ++weights > 1)) {
-      return failure("section ", i, " is a ", name_of(s.kind), " section; a file has one manifest, as section 0, and at most one "
+      return failure("section ", i, " is a ", name_of(s.kind),
+                     " section; a file has one manifest, as section 0, and at most one "
                      "weights section");
     }
     if (!std::has_single_bit(s.alignment) || s.alignment < 64 || s.alignment > kMaxAlignment) {
@@ -112,7 +117,8 @@ Status open_manifest(ArtifactView& view) {
   // A table takes 8 bytes at least (itself and the offset that leads to it), unless tables are shared, which the writer
   // never does and which could make the check take forever.
   flatbuffers::Verifier verifier(bytes.data(), bytes.size(), 64, flatbuffers::uoffset_t(bytes.size() / 8 + 16));
-  if (!fb::VerifyManifestBuffer(verifier)) return failure("the manifest is not a well-formed FlatBuffer of this schema");
+  if (!fb::VerifyManifestBuffer(verifier))
+    return failure("the manifest is not a well-formed FlatBuffer of this schema");
   view.manifest = fb::GetManifest(bytes.data());
   return {};
 }
@@ -122,7 +128,8 @@ Status open_manifest(ArtifactView& view) {
 Status read_artifact(std::span<const uint8_t> bytes, ArtifactView& view, const ReadOptions& options) {
   view = {};
   view.file = bytes;
-  if (reinterpret_cast<uintptr_t>(bytes.data()) % 8 != 0) return failure("the artifact's bytes must be 8-byte aligned in memory");
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % 8 != 0)
+    return failure("the artifact's bytes must be 8-byte aligned in memory");
   if (Status status = read_section_table(bytes, view); !status.ok()) return status;
   if (Status status = check_layout(view); !status.ok()) return status;
   if (Status status = check_digests(view, options); !status.ok()) return status;

@@ -10,9 +10,12 @@ namespace {
 bool compute(fb::ExprOp op, int64_t a, int64_t b, int64_t& result) {
   constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
   switch (op) {
-    case fb::ExprOp::add: return !__builtin_add_overflow(a, b, &result);
-    case fb::ExprOp::sub: return !__builtin_sub_overflow(a, b, &result);
-    case fb::ExprOp::mul: return !__builtin_mul_overflow(a, b, &result);
+    case fb::ExprOp::add:
+      return !__builtin_add_overflow(a, b, &result);
+    case fb::ExprOp::sub:
+      return !__builtin_sub_overflow(a, b, &result);
+    case fb::ExprOp::mul:
+      return !__builtin_mul_overflow(a, b, &result);
     case fb::ExprOp::floor_div:
       if (b == 0 || (a == kLowest && b == -1)) return false;
       result = a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -22,21 +25,32 @@ bool compute(fb::ExprOp op, int64_t a, int64_t b, int64_t& result) {
       result = b == -1 ? 0 : a % b;
       if (result != 0 && (result < 0) != (b < 0)) result += b;
       return true;
-    case fb::ExprOp::max: result = std::max(a, b); return true;
-    case fb::ExprOp::min: result = std::min(a, b); return true;
-    case fb::ExprOp::constant: break;
+    case fb::ExprOp::max:
+      result = std::max(a, b);
+      return true;
+    case fb::ExprOp::min:
+      result = std::min(a, b);
+      return true;
+    case fb::ExprOp::constant:
+      break;
   }
   return false;
 }
 
 const char* symbol_of(fb::ExprOp op) {
   switch (op) {
-    case fb::ExprOp::add: return " + ";
-    case fb::ExprOp::sub: return " - ";
-    case fb::ExprOp::mul: return "*";
-    case fb::ExprOp::floor_div: return "//";
-    case fb::ExprOp::mod: return "%";
-    default: return ", ";
+    case fb::ExprOp::add:
+      return " + ";
+    case fb::ExprOp::sub:
+      return " - ";
+    case fb::ExprOp::mul:
+      return "*";
+    case fb::ExprOp::floor_div:
+      return "//";
+    case fb::ExprOp::mod:
+      return "%";
+    default:
+      return ", ";
   }
 }
 
@@ -71,11 +85,13 @@ Status verify_program(ShapeProgram program, size_t symbols) {
   for (size_t i = 0; i < program.size(); ++i) {
     const fb::Instruction& instruction = program[i];
     if (instruction.op() > fb::ExprOp::MAX) {
-      return failure("instruction ", i, " has operation ", int(instruction.op()), ", the last one known is ", int(fb::ExprOp::MAX));
+      return failure("instruction ", i, " has operation ", int(instruction.op()), ", the last one known is ",
+                     int(fb::ExprOp::MAX));
     }
     if (instruction.op() == fb::ExprOp::constant) continue;
     const size_t limit = symbols + i, operand = std::max(instruction.a(), instruction.b());
-    if (operand >= limit) return failure("instruction ", i, " reads slot ", operand, ", but may only read slots below ", limit);
+    if (operand >= limit)
+      return failure("instruction ", i, " reads slot ", operand, ", but may only read slots below ", limit);
   }
   return {};
 }
@@ -90,8 +106,8 @@ Status evaluate(ShapeProgram program, size_t symbols, Slots& slots) {
     } else if (slots.known[a] && slots.known[b]) {
       slots.known[slot] = 1;
       if (!compute(instruction.op(), slots[a], slots[b], slots.values[slot])) {
-        return failure("shape slot ", slot, " cannot be computed: ", fb::EnumNameExprOp(instruction.op()), " of ", slots[a],
-                       " and ", slots[b], " overflows or divides by zero");
+        return failure("shape slot ", slot, " cannot be computed: ", fb::EnumNameExprOp(instruction.op()), " of ",
+                       slots[a], " and ", slots[b], " overflows or divides by zero");
       }
     }
   }

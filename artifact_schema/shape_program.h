@@ -1,4 +1,5 @@
-// Evaluates shape programs (gart.fbs): the one implementation of their arithmetic, for the verifier and for the runtime.
+// Evaluates shape programs (gart.fbs): the one implementation of their arithmetic, for the verifier and for the
+// runtime.
 #pragma once
 
 #include <cstdint>

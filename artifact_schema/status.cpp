@@ -4,9 +4,15 @@ namespace gart {
 
 void Piece::append_to(std::string& out) const {
   switch (kind_) {
-    case Kind::string: out += string_; break;
-    case Kind::positive: out += std::to_string(number_); break;
-    case Kind::negative: out += std::to_string(static_cast<int64_t>(number_)); break;
+    case Kind::string:
+      out += string_;
+      break;
+    case Kind::positive:
+      out += std::to_string(number_);
+      break;
+    case Kind::negative:
+      out += std::to_string(static_cast<int64_t>(number_));
+      break;
   }
 }
 

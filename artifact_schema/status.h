@@ -12,11 +12,12 @@ namespace gart {
 /// A part of a sentence: a string or an integer. Refers to the string, so it lives no longer than the call.
 class Piece {
  public:
-  Piece(std::string_view string) : string_(string) {}                    // NOLINT: made implicitly from what it is
-  Piece(const std::string& string) : string_(string) {}                  // NOLINT
-  Piece(const char* string) : string_(string) {}                         // NOLINT
+  Piece(std::string_view string) : string_(string) {}    // NOLINT: made implicitly from what it is
+  Piece(const std::string& string) : string_(string) {}  // NOLINT
+  Piece(const char* string) : string_(string) {}         // NOLINT
   template <std::integral Number>
-  Piece(Number number) : number_(static_cast<uint64_t>(number)), kind_(number < 0 ? Kind::negative : Kind::positive) {}  // NOLINT
+  Piece(Number number)
+      : number_(static_cast<uint64_t>(number)), kind_(number < 0 ? Kind::negative : Kind::positive) {}  // NOLINT
   void append_to(std::string& out) const;
 
  private:

@@ -15,7 +15,8 @@ Status check_index(uint64_t value, size_t limit, const char* what, const char* t
   return failure(what, " is ", value, ", but there are ", limit, " ", things);
 }
 
-Status check_indices(Budget& budget, std::span<const uint32_t> values, size_t limit, const char* what, const char* things) {
+Status check_indices(Budget& budget, std::span<const uint32_t> values, size_t limit, const char* what,
+                     const char* things) {
   if (Status status = budget.spend(values.size()); !status.ok()) return status;
   for (uint32_t i = 0; i < values.size(); ++i) {
     if (values[i] >= limit) return failure(what, " ", i, " is ", values[i], ", but there are ", limit, " ", things);
@@ -26,7 +27,8 @@ Status check_indices(Budget& budget, std::span<const uint32_t> values, size_t li
 Status check_string(Budget& budget, const flatbuffers::String* string, const char* what) {
   const std::string_view view = view_of(string);
   if (Status status = budget.spend(view.size()); !status.ok()) return status;
-  if (view.size() > kMaxStringBytes) return failure(what, " has ", view.size(), " bytes, the limit is ", kMaxStringBytes);
+  if (view.size() > kMaxStringBytes)
+    return failure(what, " has ", view.size(), " bytes, the limit is ", kMaxStringBytes);
   if (view.find('\0') != view.npos) return failure(what, " contains a NUL byte");
   return {};
 }
@@ -50,16 +52,20 @@ Status check_target(Budget& budget, const ArtifactView& artifact, const fb::Targ
   if (view_of(target.name()).empty()) return failure("it has no name");
   if (target.kind() > fb::TargetKind::MAX) return failure("its kind ", int(target.kind()), " is not known");
   if (target.kind() != fb::TargetKind::cpu) return {};
-  if ((target.features() & ~kKnownCpuFeatures) != 0) return failure("it asks for unknown CPU features ", target.features());
+  if ((target.features() & ~kKnownCpuFeatures) != 0)
+    return failure("it asks for unknown CPU features ", target.features());
   if (target.code_section() != -1) {
     const uint32_t section = uint32_t(target.code_section());
-    if (Status status = check_index(section, artifact.sections.size(), "code_section", "sections"); !status.ok()) return status;
-    if (artifact.sections[section].kind != SectionKind::code) return failure("section ", section, " is not a code section");
+    if (Status status = check_index(section, artifact.sections.size(), "code_section", "sections"); !status.ok())
+      return status;
+    if (artifact.sections[section].kind != SectionKind::code)
+      return failure("section ", section, " is not a code section");
   }
   for (uint32_t i = 0; i < count_of(target.imports()); ++i) {
     const std::string_view name = view_of(target.imports()->Get(i));
     if (Status status = budget.spend(name.size() + 1); !status.ok()) return status;
-    if (!is_allowed_import(name)) return failure("import ", i, " '", name.substr(0, 64), "' is not on the allowed list");
+    if (!is_allowed_import(name))
+      return failure("import ", i, " '", name.substr(0, 64), "' is not on the allowed list");
   }
   return {};
 }
@@ -76,10 +82,12 @@ Status check_tensor(Budget& budget, const fb::TensorInfo& tensor, size_t slots, 
   return check_indices(budget, span_of(tensor.dims()), slots, "dim", "slots");
 }
 
-Status check_tensors(Budget& budget, const flatbuffers::Vector<flatbuffers::Offset<fb::TensorInfo>>* tensors, size_t slots, const char* what) {
+Status check_tensors(Budget& budget, const flatbuffers::Vector<flatbuffers::Offset<fb::TensorInfo>>* tensors,
+                     size_t slots, const char* what) {
   std::set<std::string_view> names;
   for (uint32_t i = 0; i < count_of(tensors); ++i) {
-    if (Status status = check_tensor(budget, *tensors->Get(i), slots, names); !status.ok()) return within(status, text(what, " ", i));
+    if (Status status = check_tensor(budget, *tensors->Get(i), slots, names); !status.ok())
+      return within(status, text(what, " ", i));
   }
   return {};
 }
@@ -91,7 +99,8 @@ Status check_symbol(Budget& budget, const fb::EntryPoint& entry, uint32_t index,
   const std::string_view name = view_of(symbol.name());
   if (name.empty() || !names.insert(name).second) return failure("name '", name, "' is empty or occurs twice");
   if (symbol.input() == -1) return {};
-  if (Status status = check_index(uint32_t(symbol.input()), count_of(entry.inputs()), "input", "inputs"); !status.ok()) return status;
+  if (Status status = check_index(uint32_t(symbol.input()), count_of(entry.inputs()), "input", "inputs"); !status.ok())
+    return status;
   const auto dims = span_of(entry.inputs()->Get(symbol.input())->dims());
   if (Status status = check_index(uint32_t(symbol.axis()), dims.size(), "axis", "axes"); !status.ok()) return status;
   if (dims[symbol.axis()] == index) return {};
@@ -104,15 +113,19 @@ Status check_early(Budget& budget, const fb::EntryPoint& entry) {
   const std::vector<uint8_t> early = reachable_slots(span_of(entry.program()), carried_symbols(entry));
   for (uint32_t i = 0; i < count_of(entry.inputs()); ++i) {
     for (const uint32_t slot : span_of(entry.inputs()->Get(i)->dims())) {
-      if (!early[slot]) return failure("an extent of input ", i, " depends on a symbol that is only bound during the run");
+      if (!early[slot])
+        return failure("an extent of input ", i, " depends on a symbol that is only bound during the run");
     }
   }
   for (uint32_t i = 0; i < count_of(entry.constraints()); ++i) {
     const fb::Constraint& constraint = *entry.constraints()->Get(i);
     const uint32_t slots[] = {constraint.a(), constraint.b()};
-    if (Status status = check_indices(budget, slots, early.size(), "side", "slots"); !status.ok()) return within(status, text("constraint ", i));
-    if (!early[slots[0]] || !early[slots[1]]) return failure("constraint ", i, " depends on a symbol that is only bound during the run");
-    if (Status status = check_string(budget, constraint.reason(), "reason"); !status.ok()) return within(status, text("constraint ", i));
+    if (Status status = check_indices(budget, slots, early.size(), "side", "slots"); !status.ok())
+      return within(status, text("constraint ", i));
+    if (!early[slots[0]] || !early[slots[1]])
+      return failure("constraint ", i, " depends on a symbol that is only bound during the run");
+    if (Status status = check_string(budget, constraint.reason(), "reason"); !status.ok())
+      return within(status, text("constraint ", i));
   }
   return {};
 }
@@ -155,21 +168,27 @@ Status check_kernels(const PlanCheck& check) {
   for (uint32_t i = 0; i < count_of(check.plan.kernels()); ++i) {
     const fb::Kernel& kernel = *check.plan.kernels()->Get(i);
     if (kernel.size() == 0 || kernel.size() > code_bytes || kernel.offset() > code_bytes - kernel.size()) {
-      return failure("kernel ", i, " (", kernel.size(), " bytes at offset ", kernel.offset(), ") lies outside the code of ",
-                     code_bytes, " bytes");
+      return failure("kernel ", i, " (", kernel.size(), " bytes at offset ", kernel.offset(),
+                     ") lies outside the code of ", code_bytes, " bytes");
     }
-    if (Status status = check_index(kernel.scratch(), check.slots(), "scratch", "slots"); !status.ok()) return within(status, text("kernel ", i));
-    if (Status status = check_string(check.budget, kernel.name(), "name"); !status.ok()) return within(status, text("kernel ", i));
-    if (Status status = check_string(check.budget, kernel.note(), "note"); !status.ok()) return within(status, text("kernel ", i));
+    if (Status status = check_index(kernel.scratch(), check.slots(), "scratch", "slots"); !status.ok())
+      return within(status, text("kernel ", i));
+    if (Status status = check_string(check.budget, kernel.name(), "name"); !status.ok())
+      return within(status, text("kernel ", i));
+    if (Status status = check_string(check.budget, kernel.note(), "note"); !status.ok())
+      return within(status, text("kernel ", i));
   }
   return {};
 }
 
 Status check_plan(Budget& budget, const ArtifactView& artifact, const fb::EntryPoint& entry, const fb::Plan& plan) {
   if (Status status = check_elements_aligned(span_of(plan.program()), "its program"); !status.ok()) return status;
-  if (Status status = check_elements_aligned(span_of(plan.fixed()), "its list of fixed symbols"); !status.ok()) return status;
+  if (Status status = check_elements_aligned(span_of(plan.fixed()), "its list of fixed symbols"); !status.ok())
+    return status;
   PlanCheck check{budget, artifact, entry, plan, count_of(entry.symbols()), span_of(plan.program()), {}, {}};
-  if (Status status = check_index(plan.target(), count_of(artifact.manifest->targets()), "target", "targets"); !status.ok()) return status;
+  if (Status status = check_index(plan.target(), count_of(artifact.manifest->targets()), "target", "targets");
+      !status.ok())
+    return status;
   if (Status status = budget.spend(check.program.size() + count_of(plan.fixed())); !status.ok()) return status;
   if (Status status = verify_program(check.program, check.symbols); !status.ok()) return status;
   check.early = reachable_slots(check.program, carried_symbols(entry));
@@ -200,8 +219,10 @@ Status verify_artifact(const ArtifactView& artifact) {
   Budget budget{artifact.section(0).size()};
   if (manifest.weights_section() != -1) {
     const uint32_t section = uint32_t(manifest.weights_section());
-    if (Status status = check_index(section, artifact.sections.size(), "weights_section", "sections"); !status.ok()) return status;
-    if (artifact.sections[section].kind != SectionKind::weights) return failure("section ", section, " is not a weights section");
+    if (Status status = check_index(section, artifact.sections.size(), "weights_section", "sections"); !status.ok())
+      return status;
+    if (artifact.sections[section].kind != SectionKind::weights)
+      return failure("section ", section, " is not a weights section");
   }
   for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
     Status status = check_target(budget, artifact, *manifest.targets()->Get(i));

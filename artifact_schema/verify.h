@@ -1,5 +1,6 @@
-// Does the manifest make sense? After this check the runtime follows every index, offset and size without looking again;
-// what depends on the caller's shapes (symbolic sizes, constraints, placement) is checked by the same functions per shape.
+// Does the manifest make sense? After this check the runtime follows every index, offset and size without looking
+// again; what depends on the caller's shapes (symbolic sizes, constraints, placement) is checked by the same functions
+// per shape.
 #pragma once
 
 #include "artifact_schema/reader.h"

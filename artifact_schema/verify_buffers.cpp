@@ -55,7 +55,9 @@ bool is_placeable(const PlanCheck& check, uint32_t index) {
 
 Status check_conflicts(const PlanCheck& check, uint32_t index) {
   const auto conflicts = span_of(check.buffer(index).conflicts());
-  if (Status status = check_indices(check.budget, conflicts, check.early_buffer.size(), "conflict", "buffers"); !status.ok()) return status;
+  if (Status status = check_indices(check.budget, conflicts, check.early_buffer.size(), "conflict", "buffers");
+      !status.ok())
+    return status;
   for (const uint32_t other : conflicts) {
     if (other == index || !is_placeable(check, other)) return failure("it cannot conflict with buffer ", other);
   }
@@ -66,15 +68,18 @@ Status check_conflicts(const PlanCheck& check, uint32_t index) {
 Status check_placement(const PlanCheck& check) {
   const auto placement = span_of(check.plan.placement());
   const size_t buffers = check.early_buffer.size();
-  if (Status status = check_indices(check.budget, placement, buffers, "placement", "buffers"); !status.ok()) return status;
+  if (Status status = check_indices(check.budget, placement, buffers, "placement", "buffers"); !status.ok())
+    return status;
   std::vector<uint8_t> placed(buffers);
   for (const uint32_t index : placement) {
-    if (!is_placeable(check, index) || placed[index]) return failure("placement of buffer ", index, ": not a temporary, or placed twice");
+    if (!is_placeable(check, index) || placed[index])
+      return failure("placement of buffer ", index, ": not a temporary, or placed twice");
     placed[index] = 1;
     if (Status status = check_conflicts(check, index); !status.ok()) return within(status, text("buffer ", index));
   }
   for (uint32_t i = 0; i < buffers && !placement.empty(); ++i) {
-    if (is_placeable(check, i) && check.early_buffer[i] && !placed[i]) return failure("temporary buffer ", i, " is never placed");
+    if (is_placeable(check, i) && check.early_buffer[i] && !placed[i])
+      return failure("temporary buffer ", i, " is never placed");
   }
   return {};
 }
@@ -82,8 +87,9 @@ Status check_placement(const PlanCheck& check) {
 /// Sizes and offsets that the fixed symbols determine; in a plan without placement that must be all of the temporaries.
 Status check_extents(const PlanCheck& check) {
   if (check.plan.arena_bytes() > uint64_t(kMaxExtent) || check.plan.arena_lower_bound() > check.plan.arena_bytes()) {
-    return failure("the arena has ", check.plan.arena_bytes(), " bytes and a lower bound of ", check.plan.arena_lower_bound(),
-                   "; at most ", kMaxExtent, " are possible, and no less than the bound");
+    return failure("the arena has ", check.plan.arena_bytes(), " bytes and a lower bound of ",
+                   check.plan.arena_lower_bound(), "; at most ", kMaxExtent,
+                   " are possible, and no less than the bound");
   }
   Slots slots(check.slots());
   const auto fixed = span_of(check.plan.fixed());
@@ -92,7 +98,8 @@ Status check_extents(const PlanCheck& check) {
   }
   if (Status status = evaluate(check.program, check.symbols, slots); !status.ok()) return status;
   std::vector<BufferExtent> extents;
-  if (Status status = measure_buffers(check.plan, slots, check.artifact.weights().size(), extents); !status.ok()) return status;
+  if (Status status = measure_buffers(check.plan, slots, check.artifact.weights().size(), extents); !status.ok())
+    return status;
   for (uint32_t i = 0; i < extents.size(); ++i) {
     const bool needs_place = is_placeable(check, i) && check.early_buffer[i] && count_of(check.plan.placement()) == 0;
     if (needs_place && extents[i].offset < 0) {

@@ -1,4 +1,5 @@
-// Late slots have a value where they are used: a walk through the steps in run order that follows which symbols are bound.
+// Late slots have a value where they are used: a walk through the steps in run order that follows which symbols are
+// bound.
 #include "artifact_schema/verify_internal.h"
 
 namespace gart::verify {
@@ -24,7 +25,8 @@ class FlowCheck {
     const auto* steps = check_.plan.sequences()->Get(index)->steps();
     for (uint32_t s = 0; s < count_of(steps); ++s) {
       if (Status status = step(*steps->Get(s)); !status.ok()) {
-        return within(status, text("sequence ", index, ", step ", s, " (", view_of(steps->Get(s)->source()).substr(0, 80), ")"));
+        return within(
+            status, text("sequence ", index, ", step ", s, " (", view_of(steps->Get(s)->source()).substr(0, 80), ")"));
       }
     }
     return {};
@@ -35,13 +37,20 @@ class FlowCheck {
       if (Status status = need_buffer(buffer); !status.ok()) return status;
     }
     switch (step.kind()) {
-      case fb::StepKind::launch: return launch(step);
+      case fb::StepKind::launch:
+        return launch(step);
       case fb::StepKind::copy:
-      case fb::StepKind::fill: return need_slot(step.tasks(), "tasks");
-      case fb::StepKind::branch: return branch(step);
-      case fb::StepKind::loop: return loop(step);
-      case fb::StepKind::bind: bound_[step.params()->Get(0)] = 1; return update();
-      case fb::StepKind::fail: return {};
+      case fb::StepKind::fill:
+        return need_slot(step.tasks(), "tasks");
+      case fb::StepKind::branch:
+        return branch(step);
+      case fb::StepKind::loop:
+        return loop(step);
+      case fb::StepKind::bind:
+        bound_[step.params()->Get(0)] = 1;
+        return update();
+      case fb::StepKind::fail:
+        return {};
     }
     return {};
   }
@@ -91,7 +100,9 @@ class FlowCheck {
     const std::vector<uint8_t> known = reachable_slots(program, bound_);
     for (uint32_t i = 0; i < count_of(check_.entry.outputs()); ++i) {
       for (const uint32_t slot : span_of(check_.entry.outputs()->Get(i)->dims())) {
-        if (!known[slot]) return failure("an extent of output ", i, " depends on a symbol that is not bound on every way through the steps");
+        if (!known[slot])
+          return failure("an extent of output ", i,
+                         " depends on a symbol that is not bound on every way through the steps");
       }
     }
     for (uint32_t i = 0; i < count_of(check_.plan.buffers()); ++i) {
@@ -103,7 +114,8 @@ class FlowCheck {
 
   Status update() {
     work_ += check_.slots() + 1;
-    if (work_ > kWorkLimit) return failure("it has too many bind, branch and loop steps for a program of ", check_.slots(), " slots");
+    if (work_ > kWorkLimit)
+      return failure("it has too many bind, branch and loop steps for a program of ", check_.slots(), " slots");
     known_ = reachable_slots(check_.program, bound_);
     return {};
   }
@@ -116,7 +128,8 @@ class FlowCheck {
     const fb::Buffer& buffer = check_.buffer(index);
     if (check_.early_buffer[index]) return {};
     const bool view = buffer.alias_of() >= 0;
-    if (known_[buffer.size()] && (!view || (known_[buffer.alias_offset()] && known_[check_.buffer(buffer.alias_of()).size()]))) {
+    if (known_[buffer.size()] &&
+        (!view || (known_[buffer.alias_offset()] && known_[check_.buffer(buffer.alias_of()).size()]))) {
       return {};
     }
     return failure("the size or place of buffer ", index, " depends on a symbol that is not bound yet");

@@ -13,8 +13,8 @@
 
 namespace gart::verify {
 
-/// Elements and characters still to be looked at. Each takes its own bytes of a manifest as the writer makes it; a forged one
-/// could let many tables share one long vector, and so make a small file take hours to check.
+/// Elements and characters still to be looked at. Each takes its own bytes of a manifest as the writer makes it; a
+/// forged one could let many tables share one long vector, and so make a small file take hours to check.
 struct Budget {
   uint64_t left;
   Status spend(uint64_t count) {
@@ -25,7 +25,8 @@ struct Budget {
 };
 
 /// Every `values[i]` below `limit`. `what` names values and limit's things: "operand", "buffers".
-Status check_indices(Budget& budget, std::span<const uint32_t> values, size_t limit, const char* what, const char* things);
+Status check_indices(Budget& budget, std::span<const uint32_t> values, size_t limit, const char* what,
+                     const char* things);
 Status check_index(uint64_t value, size_t limit, const char* what, const char* things);
 /// Not too long, no NUL inside.
 Status check_string(Budget& budget, const flatbuffers::String* string, const char* what);
@@ -47,8 +48,8 @@ struct PlanCheck {
   const fb::Buffer& buffer(uint32_t index) const { return *plan.buffers()->Get(index); }
 };
 
-Status check_buffers(PlanCheck& check);       // verify_buffers.cpp; fills early_buffer
-Status check_sequences(const PlanCheck& check);  // verify_steps.cpp
+Status check_buffers(PlanCheck& check);           // verify_buffers.cpp; fills early_buffer
+Status check_sequences(const PlanCheck& check);   // verify_steps.cpp
 Status check_bind_order(const PlanCheck& check);  // verify_flow.cpp; requires the others
 
 }  // namespace gart::verify

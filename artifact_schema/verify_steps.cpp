@@ -13,13 +13,20 @@ constexpr size_t kAny = ~size_t{0};
 
 StepForm form_of(fb::StepKind kind) {
   switch (kind) {
-    case fb::StepKind::launch: return {kAny, kAny, 0};
-    case fb::StepKind::copy: return {2, 0, 0};
-    case fb::StepKind::fill: return {1, 0, 0};
-    case fb::StepKind::branch: return {1, 0, 2};
-    case fb::StepKind::loop: return {0, 0, 1};
-    case fb::StepKind::bind: return {1, 1, 0};
-    case fb::StepKind::fail: return {0, 0, 0};
+    case fb::StepKind::launch:
+      return {kAny, kAny, 0};
+    case fb::StepKind::copy:
+      return {2, 0, 0};
+    case fb::StepKind::fill:
+      return {1, 0, 0};
+    case fb::StepKind::branch:
+      return {1, 0, 2};
+    case fb::StepKind::loop:
+      return {0, 0, 1};
+    case fb::StepKind::bind:
+      return {1, 1, 0};
+    case fb::StepKind::fail:
+      return {0, 0, 0};
   }
   return {};
 }
@@ -46,14 +53,16 @@ Status check_writable(const PlanCheck& check, uint32_t buffer) {
 }
 
 Status check_launch(const PlanCheck& check, const fb::Step& step) {
-  if (Status status = check_index(step.kernel(), count_of(check.plan.kernels()), "kernel", "kernels"); !status.ok()) return status;
+  if (Status status = check_index(step.kernel(), count_of(check.plan.kernels()), "kernel", "kernels"); !status.ok())
+    return status;
   const fb::Kernel& kernel = *check.plan.kernels()->Get(step.kernel());
   if (kernel.operands() != count_of(step.operands()) || kernel.params() != count_of(step.params())) {
-    return failure("it gives ", count_of(step.operands()), " operands and ", count_of(step.params()), " params to kernel ",
-                   step.kernel(), ", which takes ", kernel.operands(), " and ", kernel.params());
+    return failure("it gives ", count_of(step.operands()), " operands and ", count_of(step.params()),
+                   " params to kernel ", step.kernel(), ", which takes ", kernel.operands(), " and ", kernel.params());
   }
   const auto writes = span_of(step.writes());
-  if (Status status = check_indices(check.budget, writes, count_of(step.operands()), "write", "operands"); !status.ok()) return status;
+  if (Status status = check_indices(check.budget, writes, count_of(step.operands()), "write", "operands"); !status.ok())
+    return status;
   for (const uint32_t position : writes) {
     if (Status status = check_writable(check, step.operands()->Get(position)); !status.ok()) return status;
   }
@@ -68,14 +77,19 @@ Status check_optional_buffer(const PlanCheck& check, int32_t buffer, const char*
 Status check_loop(const PlanCheck& check, const fb::Step& step) {
   const fb::Loop* loop = step.loop();
   if (loop == nullptr) return failure("it is a loop without a loop table");
-  if (loop->trip_count() == -1 && loop->condition() == -1) return failure("it would never end: no trip count and no condition");
+  if (loop->trip_count() == -1 && loop->condition() == -1)
+    return failure("it would never end: no trip count and no condition");
   if (Status status = check_optional_buffer(check, loop->trip_count(), "trip_count"); !status.ok()) return status;
   if (Status status = check_optional_buffer(check, loop->condition(), "condition"); !status.ok()) return status;
   if (Status status = check_optional_buffer(check, loop->iteration(), "iteration"); !status.ok()) return status;
   const auto from = span_of(loop->carried_from()), to = span_of(loop->carried_to());
   if (from.size() != to.size()) return failure("it carries ", from.size(), " buffers to ", to.size());
-  if (Status status = check_indices(check.budget, from, count_of(check.plan.buffers()), "carried_from", "buffers"); !status.ok()) return status;
-  if (Status status = check_indices(check.budget, to, count_of(check.plan.buffers()), "carried_to", "buffers"); !status.ok()) return status;
+  if (Status status = check_indices(check.budget, from, count_of(check.plan.buffers()), "carried_from", "buffers");
+      !status.ok())
+    return status;
+  if (Status status = check_indices(check.budget, to, count_of(check.plan.buffers()), "carried_to", "buffers");
+      !status.ok())
+    return status;
   for (const uint32_t buffer : to) {
     if (Status status = check_writable(check, buffer); !status.ok()) return status;
   }
@@ -84,17 +98,21 @@ Status check_loop(const PlanCheck& check, const fb::Step& step) {
 
 Status check_kind(const PlanCheck& check, const fb::Step& step) {
   switch (step.kind()) {
-    case fb::StepKind::launch: return check_launch(check, step);
+    case fb::StepKind::launch:
+      return check_launch(check, step);
     case fb::StepKind::copy:
-    case fb::StepKind::fill: return check_writable(check, step.operands()->Get(0));
-    case fb::StepKind::loop: return check_loop(check, step);
+    case fb::StepKind::fill:
+      return check_writable(check, step.operands()->Get(0));
+    case fb::StepKind::loop:
+      return check_loop(check, step);
     case fb::StepKind::bind: {
       const uint32_t symbol = step.params()->Get(0);
       if (Status status = check_index(symbol, check.symbols, "symbol", "symbols"); !status.ok()) return status;
       return check.early[symbol] ? failure("it binds symbol ", symbol, ", which an input carries") : Status{};
     }
     case fb::StepKind::branch:
-    case fb::StepKind::fail: return {};
+    case fb::StepKind::fail:
+      return {};
   }
   return {};
 }
@@ -102,12 +120,21 @@ Status check_kind(const PlanCheck& check, const fb::Step& step) {
 Status check_step(const PlanCheck& check, const fb::Step& step, uint32_t index, uint32_t sequence) {
   if (step.kind() > fb::StepKind::MAX) return failure("its kind ", int(step.kind()), " is not known");
   if (Status status = check_form(step); !status.ok()) return status;
-  if (Status status = check_indices(check.budget, span_of(step.operands()), count_of(check.plan.buffers()), "operand", "buffers"); !status.ok()) return status;
-  if (Status status = check_indices(check.budget, span_of(step.params()), check.slots(), "param", "slots"); !status.ok()) return status;
+  if (Status status =
+          check_indices(check.budget, span_of(step.operands()), count_of(check.plan.buffers()), "operand", "buffers");
+      !status.ok())
+    return status;
+  if (Status status = check_indices(check.budget, span_of(step.params()), check.slots(), "param", "slots");
+      !status.ok())
+    return status;
   if (Status status = check_index(step.tasks(), check.slots(), "tasks", "slots"); !status.ok()) return status;
-  if (Status status = check_indices(check.budget, span_of(step.waits()), index, "wait", "earlier steps"); !status.ok()) return status;
-  if (Status status = check_indices(check.budget, span_of(step.bodies()), sequence, "body", "earlier sequences"); !status.ok()) return status;
-  if (Status status = check_index(step.stream(), check.plan.streams(), "stream", "streams"); !status.ok()) return status;
+  if (Status status = check_indices(check.budget, span_of(step.waits()), index, "wait", "earlier steps"); !status.ok())
+    return status;
+  if (Status status = check_indices(check.budget, span_of(step.bodies()), sequence, "body", "earlier sequences");
+      !status.ok())
+    return status;
+  if (Status status = check_index(step.stream(), check.plan.streams(), "stream", "streams"); !status.ok())
+    return status;
   if (step.device() != 0) return failure("it runs on device ", step.device(), ", but there is only device 0");
   if (Status status = check_string(check.budget, step.message(), "message"); !status.ok()) return status;
   if (Status status = check_string(check.budget, step.source(), "source"); !status.ok()) return status;
@@ -125,7 +152,8 @@ Status check_tree(const PlanCheck& check) {
         depth[i] = std::max(depth[i], depth[body] + 1);
       }
     }
-    if (depth[i] > kMaxBodyDepth) return failure("sequence ", i, " nests ", depth[i], " deep, the limit is ", kMaxBodyDepth);
+    if (depth[i] > kMaxBodyDepth)
+      return failure("sequence ", i, " nests ", depth[i], " deep, the limit is ", kMaxBodyDepth);
   }
   for (uint32_t i = 0; i + 1 < sequences.size(); ++i) {
     if (uses[i] != 1) return failure("sequence ", i, " is the body of ", uses[i], " steps instead of one");

@@ -65,7 +65,8 @@ class BarrierFinder {
 
 }  // namespace
 
-std::vector<uint8_t> needed_barriers(const Plan& plan, std::span<const BufferExtent> extents, std::span<const int64_t> tasks) {
+std::vector<uint8_t> needed_barriers(const Plan& plan, std::span<const BufferExtent> extents,
+                                     std::span<const int64_t> tasks) {
   std::vector<uint8_t> needed(plan.steps.size(), 1);
   BarrierFinder finder(plan, extents);
   for (uint32_t i = 0; i < plan.steps.size(); ++i) {

@@ -8,11 +8,14 @@
 namespace gart {
 namespace {
 
-Error model_error(const std::string& what) { return error(ErrorCode::run_failed, "with these shapes the model fails: ", what); }
+Error model_error(const std::string& what) {
+  return error(ErrorCode::run_failed, "with these shapes the model fails: ", what);
+}
 
 }  // namespace
 
-Result<std::unique_ptr<BoundPlan>> BoundPlan::make(const Entry& entry, std::vector<Shape> inputs, uint64_t weight_bytes) {
+Result<std::unique_ptr<BoundPlan>> BoundPlan::make(const Entry& entry, std::vector<Shape> inputs,
+                                                   uint64_t weight_bytes) {
   auto bound = std::make_unique<BoundPlan>();
   bound->entry_ = &entry;
   bound->weight_bytes_ = weight_bytes;
@@ -83,16 +86,20 @@ Result<void> BoundPlan::check_output_size(size_t index, int64_t bytes) const {
   const int64_t elements = shape->elements();
   const TensorInfo& info = entry_->outputs[index];
   if (elements >= 0 && elements <= kMaxExtent && elements * int64_t(size_of(info.dtype)) == bytes) return {};
-  return error(ErrorCode::invalid_artifact, "the plan writes ", bytes, " bytes to output '", info.name, "' of shape ", shape->text());
+  return error(ErrorCode::invalid_artifact, "the plan writes ", bytes, " bytes to output '", info.name, "' of shape ",
+               shape->text());
 }
 
-bool BoundPlan::output_shape_known(size_t index) const { return gart::output_shape_known(*entry_, index, entry_slots_); }
+bool BoundPlan::output_shape_known(size_t index) const {
+  return gart::output_shape_known(*entry_, index, entry_slots_);
+}
 Result<Shape> BoundPlan::output_shape(size_t index) const { return gart::output_shape(*entry_, index, entry_slots_); }
 
 bool BoundPlan::all_known(const PlanStep& step) const {
   bool known = !runs_in_team(step.kind) || slots_.known[step.tasks_slot];
   if (step.kind == fb::StepKind::launch) known = known && slots_.known[step.scratch_slot];
-  for (uint32_t i = 0; i < step.operands; ++i) known = known && addresses_[plan_->operands[step.first_operand + i]] != nullptr;
+  for (uint32_t i = 0; i < step.operands; ++i)
+    known = known && addresses_[plan_->operands[step.first_operand + i]] != nullptr;
   for (uint32_t i = 0; i < step.params; ++i) known = known && slots_.known[plan_->params[step.first_param + i]];
   return known;
 }
@@ -103,7 +110,8 @@ Result<void> BoundPlan::bind_step(uint32_t index) {
   BoundStep& bound = steps_[index];
   if (!runs_in_team(step.kind)) return {};
   bound.tasks = slots_[step.tasks_slot];
-  if (bound.tasks < 0 || bound.tasks > kMaxExtent) return model_error(text("step ", index, " would have ", bound.tasks, " tasks"));
+  if (bound.tasks < 0 || bound.tasks > kMaxExtent)
+    return model_error(text("step ", index, " would have ", bound.tasks, " tasks"));
   const uint32_t* operands = plan_->operands.data() + step.first_operand;
   if (step.kind != fb::StepKind::launch) {
     bound.bytes = extents_[operands[0]].bytes;
@@ -112,9 +120,11 @@ Result<void> BoundPlan::bind_step(uint32_t index) {
     }
     return {};
   }
-  for (uint32_t i = 0; i < step.params; ++i) params_[step.first_param + i] = slots_[plan_->params[step.first_param + i]];
+  for (uint32_t i = 0; i < step.params; ++i)
+    params_[step.first_param + i] = slots_[plan_->params[step.first_param + i]];
   const int64_t scratch = slots_[step.scratch_slot];
-  if (scratch < 0 || scratch > kMaxExtent) return model_error(text("step ", index, " would need ", scratch, " bytes of scratch"));
+  if (scratch < 0 || scratch > kMaxExtent)
+    return model_error(text("step ", index, " would need ", scratch, " bytes of scratch"));
   scratch_bytes_ = std::max(scratch_bytes_, scratch);
   return {};
 }
@@ -133,10 +143,18 @@ Result<void> BoundPlan::link(const Places& places, const Inputs& inputs, Outputs
     const fb::Buffer& buffer = plan_->buffer(base);
     uint8_t* address = nullptr;
     switch (buffer.kind()) {
-      case fb::BufferKind::input: address = static_cast<uint8_t*>(inputs.address(buffer.index())); break;
-      case fb::BufferKind::output: address = static_cast<uint8_t*>(outputs.address(buffer.index())); break;
-      case fb::BufferKind::constant: address = const_cast<uint8_t*>(places.weights) + extents_[base].offset; break;
-      case fb::BufferKind::temporary: address = places.arena + extents_[base].offset; break;
+      case fb::BufferKind::input:
+        address = static_cast<uint8_t*>(inputs.address(buffer.index()));
+        break;
+      case fb::BufferKind::output:
+        address = static_cast<uint8_t*>(outputs.address(buffer.index()));
+        break;
+      case fb::BufferKind::constant:
+        address = const_cast<uint8_t*>(places.weights) + extents_[base].offset;
+        break;
+      case fb::BufferKind::temporary:
+        address = places.arena + extents_[base].offset;
+        break;
     }
     addresses_[index] = address + (base == index ? 0 : extents_[index].offset);
   };
@@ -195,7 +213,8 @@ Result<void> BoundPlan::bind_symbol(uint32_t symbol, int64_t value, Outputs& out
   entry_slots_.set(symbol, value);
   Status status = evaluate(plan_->program, plan_->symbols, slots_);
   if (status.ok()) status = evaluate(entry_->program, entry_->symbols.size(), entry_slots_);
-  if (!status.ok()) return error(ErrorCode::run_failed, "with '", entry_->symbols[symbol], "' = ", value, ": ", status.message);
+  if (!status.ok())
+    return error(ErrorCode::run_failed, "with '", entry_->symbols[symbol], "' = ", value, ": ", status.message);
   for (size_t i = 0; i < plan_->late_buffers.size(); ++i) {
     GART_TRY(place_late_buffer(plan_->late_buffers[i], late_blocks_[i], outputs));
   }

@@ -1,5 +1,5 @@
-// A plan bound to shapes: every size, address and task count a run needs. Made once per set of input shapes and invocation,
-// then used again; what a bind step tells during the run is refreshed in place.
+// A plan bound to shapes: every size, address and task count a run needs. Made once per set of input shapes and
+// invocation, then used again; what a bind step tells during the run is refreshed in place.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@ namespace gart {
 
 struct BoundStep {
   int64_t tasks = 0;
-  int64_t bytes = 0;            // copy, fill
-  bool barrier_before = true;   // within its run of team steps: it touches what an earlier one since the last barrier wrote,
-                                // or writes what such a one read
+  int64_t bytes = 0;           // copy, fill
+  bool barrier_before = true;  // within its run of team steps: it touches what an earlier one since the last barrier
+                               // wrote, or writes what such a one read
   void* const* operands = nullptr;
   const int64_t* params = nullptr;
 };
@@ -67,11 +67,11 @@ class BoundPlan {
   std::vector<BufferExtent> extents_;
   uint64_t weight_bytes_ = 0;
   int64_t arena_bytes_ = 0, scratch_bytes_ = 0;
-  std::vector<void*> addresses_;        // per buffer
-  std::vector<void*> operands_;         // parallel to plan.operands
-  std::vector<int64_t> params_;         // parallel to plan.params
-  std::vector<BoundStep> steps_;        // parallel to plan.steps
-  std::vector<Block> late_blocks_;      // parallel to plan.late_buffers
+  std::vector<void*> addresses_;    // per buffer
+  std::vector<void*> operands_;     // parallel to plan.operands
+  std::vector<int64_t> params_;     // parallel to plan.params
+  std::vector<BoundStep> steps_;    // parallel to plan.steps
+  std::vector<Block> late_blocks_;  // parallel to plan.late_buffers
   Places linked_ = {nullptr, nullptr};
 };
 

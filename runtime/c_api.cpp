@@ -60,7 +60,8 @@ Result<gart::TensorView> view_of(const gart_tensor* tensor) {
     return error(ErrorCode::invalid_argument, "the tensor has rank ", tensor->rank, ", the limit is ", GART_MAX_RANK);
   }
   const gart::Shape shape(std::span<const int64_t>(tensor->dims, tensor->rank));
-  return gart::TensorView{tensor->data, static_cast<DType>(tensor->dtype), shape, tensor->device == nullptr ? "cpu" : tensor->device};
+  return gart::TensorView{tensor->data, static_cast<DType>(tensor->dtype), shape,
+                          tensor->device == nullptr ? "cpu" : tensor->device};
 }
 
 /// Key: an index or a name.
@@ -172,7 +173,8 @@ gart_status gart_run(gart_invocation* invocation) {
 }
 
 gart_status gart_get_output(const gart_invocation* invocation, size_t index, gart_tensor* tensor) {
-  if (invocation == nullptr || tensor == nullptr) return status_of(null_argument(invocation == nullptr ? "invocation" : "tensor"));
+  if (invocation == nullptr || tensor == nullptr)
+    return status_of(null_argument(invocation == nullptr ? "invocation" : "tensor"));
   const gart::TensorView view = invocation->invocation.output(index);
   if (view.dtype == DType::undefined) {
     return status_of(error(ErrorCode::invalid_argument, "there is no output ", index, ", or no run has succeeded yet"));

@@ -43,8 +43,8 @@ Result<void> check_extents(const Entry& entry, std::span<const Shape> inputs, co
     const auto dims = input_dims(entry, i);
     for (size_t axis = 0; axis < dims.size(); ++axis) {
       if (inputs[i][axis] == slots[dims[axis]]) continue;
-      return error(ErrorCode::invalid_argument, "input '", entry.inputs[i].name, "' has shape ", inputs[i].text(), ": axis ", axis,
-                   " is ", inputs[i][axis], ", but must be ", origin(entry, dims[axis], slots));
+      return error(ErrorCode::invalid_argument, "input '", entry.inputs[i].name, "' has shape ", inputs[i].text(),
+                   ": axis ", axis, " is ", inputs[i][axis], ", but must be ", origin(entry, dims[axis], slots));
     }
   }
   return {};

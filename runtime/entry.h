@@ -1,4 +1,5 @@
-// An entry point as the runtime uses it: what it takes and gives as text, and how the caller's shapes give symbols values.
+// An entry point as the runtime uses it: what it takes and gives as text, and how the caller's shapes give symbols
+// values.
 #pragma once
 
 #include <string>
@@ -19,7 +20,7 @@ struct Entry {
   std::vector<uint8_t> carried;     // per symbol: by an input
   std::vector<uint8_t> early_slot;  // per slot: known before the first step
   ShapeProgram program;
-  std::vector<Plan> plans;       // for the program's target
+  std::vector<Plan> plans;  // for the program's target
 
   size_t slots() const { return symbols.size() + program.size(); }
 };
@@ -27,8 +28,8 @@ struct Entry {
 /// Without plans.
 Entry make_entry(const fb::EntryPoint& manifest);
 
-/// The values of the entry's slots for inputs of these shapes (ranks are right already). Fails when extents disagree with
-/// the model or with each other, naming inputs, axes and values.
+/// The values of the entry's slots for inputs of these shapes (ranks are right already). Fails when extents disagree
+/// with the model or with each other, naming inputs, axes and values.
 Result<Slots> bind_shapes(const Entry& entry, std::span<const Shape> inputs);
 
 /// The shapes that a plan with these fixed symbols is for; empty if it leaves one open.

@@ -30,7 +30,7 @@ auto guarded(Body&& body) noexcept -> decltype(body()) {
 }  // namespace gart
 
 /// Leaves the function with the error of `expression`, a Result<void>, if it is one.
-#define GART_TRY(expression)                                                  \
-  do {                                                                        \
+#define GART_TRY(expression)                                                       \
+  do {                                                                             \
     if (auto gart_result = (expression); !gart_result) return gart_result.error(); \
   } while (false)

@@ -14,7 +14,8 @@ Result<size_t> find_tensor(std::span<const TensorInfo> infos, std::string_view n
     if (infos[i].name == name) return i;
     names += text(i == 0 ? "" : ", ", "'", infos[i].name, "'");
   }
-  return error(ErrorCode::invalid_argument, "the model has no ", what, " '", name, "', only ", names.empty() ? "none" : names);
+  return error(ErrorCode::invalid_argument, "the model has no ", what, " '", name, "', only ",
+               names.empty() ? "none" : names);
 }
 
 Result<std::unique_ptr<InvocationState>> InvocationState::make(ProgramState& program, const Entry& entry) {
@@ -31,7 +32,8 @@ Result<std::unique_ptr<InvocationState>> InvocationState::make(ProgramState& pro
 
 /// The arena only grows; its contents do not outlive a run.
 Result<void> InvocationState::add_bound(std::vector<Shape> shapes) {
-  Result<std::unique_ptr<BoundPlan>> plan = BoundPlan::make(*entry, std::move(shapes), program->artifact.weights().size());
+  Result<std::unique_ptr<BoundPlan>> plan =
+      BoundPlan::make(*entry, std::move(shapes), program->artifact.weights().size());
   if (!plan) return plan.error();
   arena.reserve(static_cast<size_t>((*plan)->arena_bytes()));
   if (bound.size() >= kMaxBoundPlans) bound.pop_back();
@@ -41,7 +43,8 @@ Result<void> InvocationState::add_bound(std::vector<Shape> shapes) {
 
 Result<void> InvocationState::prepare() {
   GART_TRY(inputs.check_complete());
-  const auto found = std::find_if(bound.begin(), bound.end(), [&](const auto& plan) { return inputs.matches(plan->inputs()); });
+  const auto found =
+      std::find_if(bound.begin(), bound.end(), [&](const auto& plan) { return inputs.matches(plan->inputs()); });
   if (found == bound.end()) return add_bound(inputs.shapes());
   std::rotate(bound.begin(), found, found + 1);
   bound[0]->forget_late();

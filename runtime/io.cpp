@@ -15,7 +15,8 @@ Result<void> check_device(const char* what, const std::string& name, const char*
 
 Result<void> check_dtype(const char* what, const TensorInfo& info, DType dtype) {
   if (dtype == info.dtype) return {};
-  return error(ErrorCode::invalid_argument, what, " '", info.name, "' must be ", name_of(info.dtype), ", but is ", name_of(dtype));
+  return error(ErrorCode::invalid_argument, what, " '", info.name, "' must be ", name_of(info.dtype), ", but is ",
+               name_of(dtype));
 }
 
 Result<void> check_index(const char* what, size_t index, size_t count) {
@@ -31,15 +32,16 @@ Result<void> Inputs::set(size_t index, const TensorView& tensor) {
   GART_TRY(check_dtype("input", info, tensor.dtype));
   GART_TRY(check_device("input", info.name, tensor.device));
   if (tensor.shape.rank() != info.dims.size()) {
-    return error(ErrorCode::invalid_argument, "input '", info.name, "' has rank ", tensor.shape.rank(), ", but must be ",
-                 info.text());
+    return error(ErrorCode::invalid_argument, "input '", info.name, "' has rank ", tensor.shape.rank(),
+                 ", but must be ", info.text());
   }
   const int64_t elements = tensor.shape.elements();
   if (elements < 0 || elements > (INT64_MAX >> 4)) {
     return error(ErrorCode::invalid_argument, "input '", info.name, "' has the impossible shape ", tensor.shape.text());
   }
   if (tensor.data == nullptr && elements > 0) {
-    return error(ErrorCode::invalid_argument, "input '", info.name, "' has ", elements, " elements, but its data pointer is null");
+    return error(ErrorCode::invalid_argument, "input '", info.name, "' has ", elements,
+                 " elements, but its data pointer is null");
   }
   slots_[index].view = tensor;
   slots_[index].set = true;
@@ -108,8 +110,8 @@ Result<void*> Outputs::place(size_t index, int64_t bytes) {
   Slot& slot = slots_[index];
   slot.bytes = bytes;
   if (slot.user.data != nullptr && static_cast<uint64_t>(bytes) > slot.user.bytes) {
-    return error(ErrorCode::invalid_argument, "output '", infos_[index].name, "' needs ", bytes, " bytes, but its buffer has ",
-                 slot.user.bytes);
+    return error(ErrorCode::invalid_argument, "output '", infos_[index].name, "' needs ", bytes,
+                 " bytes, but its buffer has ", slot.user.bytes);
   }
   if (slot.user.data != nullptr && is_aligned(slot.user.data)) {
     slot.address = slot.user.data;

@@ -35,8 +35,8 @@ class Inputs {
   std::vector<Slot> slots_;
 };
 
-/// Outputs go to the caller's buffer if it is aligned, otherwise to memory of the invocation, and from there to the caller's
-/// buffer if there is one.
+/// Outputs go to the caller's buffer if it is aligned, otherwise to memory of the invocation, and from there to the
+/// caller's buffer if there is one.
 class Outputs {
  public:
   explicit Outputs(std::span<const TensorInfo> infos) : infos_(infos), slots_(infos.size()) {}

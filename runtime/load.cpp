@@ -52,16 +52,19 @@ Result<uint32_t> choose_target(const fb::Manifest& manifest, const std::string& 
     if (target.kind() != fb::TargetKind::cpu || (!asked.empty() && view_of(target.name()) != asked)) continue;
     const uint64_t missing = target.features() & ~cpu;
     if (missing != 0 && !asked.empty()) {
-      return error(ErrorCode::unsupported, "target '", asked, "' needs ", cpu_feature_names(missing), ", which this CPU lacks");
+      return error(ErrorCode::unsupported, "target '", asked, "' needs ", cpu_feature_names(missing),
+                   ", which this CPU lacks");
     }
     if (missing != 0 || !has_plans(manifest, i)) continue;
     if (best < 0 || target.features() > manifest.targets()->Get(static_cast<uint32_t>(best))->features()) best = i;
   }
   if (best >= 0) return static_cast<uint32_t>(best);
   if (!asked.empty()) {
-    return error(ErrorCode::unsupported, "the model has no CPU code for target '", asked, "', only for: ", target_list(manifest));
+    return error(ErrorCode::unsupported, "the model has no CPU code for target '", asked,
+                 "', only for: ", target_list(manifest));
   }
-  return error(ErrorCode::unsupported, "the model has code for ", target_list(manifest), "; this CPU offers ", cpu_feature_names(cpu));
+  return error(ErrorCode::unsupported, "the model has code for ", target_list(manifest), "; this CPU offers ",
+               cpu_feature_names(cpu));
 }
 
 Result<void> bind_target(ProgramState& program, uint32_t index) {
@@ -73,7 +76,8 @@ Result<void> bind_target(ProgramState& program, uint32_t index) {
   }
   if (target.code_section() < 0) return {};
   const SectionEntry& section = program.artifact.sections[target.code_section()];
-  Result<Mapping> code = Mapping::of_code(program.file.file(), section.offset, program.artifact.section(target.code_section()));
+  Result<Mapping> code =
+      Mapping::of_code(program.file.file(), section.offset, program.artifact.section(target.code_section()));
   if (!code) return code.error();
   program.code = std::move(*code);
   return {};
@@ -86,13 +90,15 @@ void decode_entries(ProgramState& program, uint32_t target) {
     program.entries.push_back(make_entry(entry));
     for (uint32_t p = 0; p < entry.plans()->size(); ++p) {
       const fb::Plan& plan = *entry.plans()->Get(p);
-      if (plan.target() == target) program.entries.back().plans.push_back(make_plan(entry, plan, program.code.bytes().data()));
+      if (plan.target() == target)
+        program.entries.back().plans.push_back(make_plan(entry, plan, program.code.bytes().data()));
     }
   }
 }
 
 /// `bytes` live in program.file, in program.copy, or are the caller's.
-Result<Program> open_program(std::shared_ptr<ProgramState> program, std::span<const uint8_t> bytes, const LoadOptions& options) {
+Result<Program> open_program(std::shared_ptr<ProgramState> program, std::span<const uint8_t> bytes,
+                             const LoadOptions& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
   Status status = read_artifact(bytes, program->artifact, {options.verify, threads});
   if (status.ok()) status = verify_artifact(program->artifact);

@@ -108,7 +108,8 @@ Result<Mapping> Mapping::of_code(int file, uint64_t offset, std::span<const uint
   Mapping mapping;
   if (code.empty()) return mapping;
   if (file >= 0 && offset % static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) == 0) {
-    void* data = mmap(nullptr, code.size(), PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_POPULATE, file, static_cast<off_t>(offset));
+    void* data =
+        mmap(nullptr, code.size(), PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_POPULATE, file, static_cast<off_t>(offset));
     if (data != MAP_FAILED) {
       mapping.data_ = static_cast<uint8_t*>(data);
       mapping.size_ = code.size();

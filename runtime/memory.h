@@ -47,8 +47,8 @@ class Mapping {
 
   /// A whole file, read-only.
   static Result<Mapping> of_file(const std::string& path);
-  /// `code` as executable and no longer writable memory: mapped from `file` at `offset` if that is a page boundary and the
-  /// file system allows it, otherwise copied. file < 0: copied.
+  /// `code` as executable and no longer writable memory: mapped from `file` at `offset` if that is a page boundary and
+  /// the file system allows it, otherwise copied. file < 0: copied.
   static Result<Mapping> of_code(int file, uint64_t offset, std::span<const uint8_t> code);
 
   std::span<const uint8_t> bytes() const { return {data_, size_}; }

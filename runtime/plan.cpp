@@ -38,7 +38,8 @@ bool depends_on_bind(const Plan& plan, const PlanStep& step) {
 }
 
 PlanStep make_step(Plan& plan, const fb::Step& manifest, const uint8_t* code) {
-  PlanStep step{.kind = manifest.kind(), .value = manifest.value(), .tasks_slot = manifest.tasks(), .manifest = &manifest};
+  PlanStep step{
+      .kind = manifest.kind(), .value = manifest.value(), .tasks_slot = manifest.tasks(), .manifest = &manifest};
   step.first_operand = static_cast<uint32_t>(plan.operands.size());
   step.first_param = static_cast<uint32_t>(plan.params.size());
   for (const uint32_t buffer : span_of(manifest.operands())) plan.operands.push_back(buffer);

@@ -12,14 +12,14 @@ namespace gart {
 
 struct PlanStep {
   fb::StepKind kind;
-  bool late = false;              // an operand, parameter or task count depends on a symbol bound during the run
-  uint8_t value = 0;              // fill
-  gart_kernel kernel = nullptr;   // launch
-  uint32_t scratch_slot = 0;      // launch
+  bool late = false;             // an operand, parameter or task count depends on a symbol bound during the run
+  uint8_t value = 0;             // fill
+  gart_kernel kernel = nullptr;  // launch
+  uint32_t scratch_slot = 0;     // launch
   uint32_t tasks_slot = 0;
   uint32_t first_operand = 0, operands = 0;  // in Plan.operands
   uint32_t first_param = 0, params = 0;      // in Plan.params
-  uint32_t run_end = 0;           // end of the run of launch, copy and fill steps that this step is in
+  uint32_t run_end = 0;                      // end of the run of launch, copy and fill steps that this step is in
   const fb::Step* manifest = nullptr;
 };
 
@@ -40,8 +40,8 @@ struct Plan {
   std::vector<uint8_t> early_buffer;     // per buffer: size and place known before the first step
   std::vector<uint32_t> late_buffers;    // the others
   std::vector<uint32_t> late_steps;
-  std::vector<uint32_t> io_buffers;      // early buffers in the caller's memory: their addresses change between runs
-  std::vector<uint32_t> io_operands;     // positions in `operands` that name one of them
+  std::vector<uint32_t> io_buffers;   // early buffers in the caller's memory: their addresses change between runs
+  std::vector<uint32_t> io_operands;  // positions in `operands` that name one of them
 
   const fb::Buffer& buffer(uint32_t index) const { return *manifest->buffers()->Get(index); }
   uint32_t base_of(uint32_t index) const {

@@ -103,7 +103,9 @@ Result<std::vector<Tensor>> run_in_order(detail::ProgramState& program, std::spa
 
 }  // namespace
 
-Result<std::vector<Tensor>> Program::run(std::span<const TensorView> inputs) const { return run_in_order(*state_, inputs); }
+Result<std::vector<Tensor>> Program::run(std::span<const TensorView> inputs) const {
+  return run_in_order(*state_, inputs);
+}
 
 Result<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) const {
   return run_in_order(*state_, std::span<const Tensor>(inputs));
@@ -114,7 +116,8 @@ Result<std::vector<Tensor>> Program::run(std::span<const NamedTensor> inputs, st
     for (const NamedTensor& input : inputs) {
       Result<size_t> index = detail::find_tensor(invocation.entry->inputs, input.name, "input");
       if (!index) return index.error();
-      if (invocation.inputs.is_set(*index)) return error(ErrorCode::invalid_argument, "input '", input.name, "' is given twice");
+      if (invocation.inputs.is_set(*index))
+        return error(ErrorCode::invalid_argument, "input '", input.name, "' is given twice");
       GART_TRY(invocation.inputs.set(*index, input.tensor));
     }
     return {};

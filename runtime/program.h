@@ -1,4 +1,5 @@
-// A loaded artifact: mapped, proven, bound to this CPU. Immutable but for the thread team and the pool of idle invocations.
+// A loaded artifact: mapped, proven, bound to this CPU. Immutable but for the thread team and the pool of idle
+// invocations.
 #pragma once
 
 #include <memory>

@@ -14,8 +14,9 @@ struct DTypeFacts {
   const char* name;
   size_t size;
 };
-constexpr DTypeFacts kDTypes[] = {{"undefined", 0}, {"f32", 4}, {"f64", 8}, {"f16", 2}, {"bf16", 2}, {"i8", 1},  {"i16", 2},
-                                  {"i32", 4},       {"i64", 8}, {"u8", 1},  {"u16", 2}, {"u32", 4},  {"u64", 8}, {"bool", 1}};
+constexpr DTypeFacts kDTypes[] = {{"undefined", 0}, {"f32", 4}, {"f64", 8}, {"f16", 2}, {"bf16", 2},
+                                  {"i8", 1},        {"i16", 2}, {"i32", 4}, {"i64", 8}, {"u8", 1},
+                                  {"u16", 2},       {"u32", 4}, {"u64", 8}, {"bool", 1}};
 
 const DTypeFacts& facts(DType dtype) {
   const size_t index = static_cast<size_t>(dtype);
@@ -69,7 +70,8 @@ Result<Tensor> Tensor::allocate(DType dtype, const Shape& shape, std::string nam
     return error(ErrorCode::invalid_argument, "there is no tensor ", name_of(dtype), shape.text());
   }
   Tensor tensor;
-  tensor.data_ = bytes > (SIZE_MAX >> 1) ? nullptr : std::aligned_alloc(kAlignment, (bytes + kAlignment) & ~(kAlignment - 1));
+  tensor.data_ =
+      bytes > (SIZE_MAX >> 1) ? nullptr : std::aligned_alloc(kAlignment, (bytes + kAlignment) & ~(kAlignment - 1));
   if (tensor.data_ == nullptr) return error(ErrorCode::out_of_memory, "no memory for a tensor of ", bytes, " bytes");
   tensor.bytes_ = bytes;
   tensor.dtype_ = dtype;

@@ -14,7 +14,9 @@ int64_t part_begin(int64_t total, int index, int parts) {
   return total / parts * index + std::min<int64_t>(total % parts, index);
 }
 
-const char* reason_of(uint32_t code) { return code == GART_KERNEL_INDEX_OUT_OF_RANGE ? "an index is out of range" : nullptr; }
+const char* reason_of(uint32_t code) {
+  return code == GART_KERNEL_INDEX_OUT_OF_RANGE ? "an index is out of range" : nullptr;
+}
 
 }  // namespace
 
@@ -40,10 +42,17 @@ Result<void> Execution::sequence(uint32_t index) {
     }
     ++i;
     switch (step.kind) {
-      case fb::StepKind::branch: GART_TRY(branch(step)); break;
-      case fb::StepKind::loop: GART_TRY(loop(step)); break;
-      case fb::StepKind::bind: GART_TRY(bind(step)); break;
-      default: return step_error(ErrorCode::run_failed, *step.manifest, view_of(step.manifest->message()));
+      case fb::StepKind::branch:
+        GART_TRY(branch(step));
+        break;
+      case fb::StepKind::loop:
+        GART_TRY(loop(step));
+        break;
+      case fb::StepKind::bind:
+        GART_TRY(bind(step));
+        break;
+      default:
+        return step_error(ErrorCode::run_failed, *step.manifest, view_of(step.manifest->message()));
     }
   }
   return {};
@@ -51,7 +60,8 @@ Result<void> Execution::sequence(uint32_t index) {
 
 Result<void> Execution::team_steps(uint32_t begin, uint32_t end) {
   bool parallel = false;
-  for (uint32_t i = begin; i < end && context_.team != nullptr; ++i) parallel = parallel || context_.bound.step(i).tasks > 1;
+  for (uint32_t i = begin; i < end && context_.team != nullptr; ++i)
+    parallel = parallel || context_.bound.step(i).tasks > 1;
   if (!parallel) {
     walk(0, 1, begin, end);
   } else {
@@ -62,7 +72,8 @@ Result<void> Execution::team_steps(uint32_t begin, uint32_t end) {
   if (failed == kNone) return {};
   const fb::Step& step = *plan_.steps[failed >> 32].manifest;
   const char* reason = reason_of(static_cast<uint32_t>(failed));
-  return step_error(ErrorCode::run_failed, step, reason != nullptr ? reason : text("its kernel returned code ", uint32_t(failed)));
+  return step_error(ErrorCode::run_failed, step,
+                    reason != nullptr ? reason : text("its kernel returned code ", uint32_t(failed)));
 }
 
 void Execution::walk_job(void* data, int thread) {
@@ -76,7 +87,8 @@ void Execution::walk(int thread, int threads, uint32_t begin, uint32_t end) {
     if (threads > 1 && i > begin && bound.barrier_before) context_.team->barrier();
     if (failed_.load(std::memory_order_relaxed) != kNone) continue;
     if (bound.tasks > 1) {
-      const int64_t first = part_begin(bound.tasks, thread, threads), last = part_begin(bound.tasks, thread + 1, threads);
+      const int64_t first = part_begin(bound.tasks, thread, threads),
+                    last = part_begin(bound.tasks, thread + 1, threads);
       if (first < last) work(plan_.steps[i], i, thread, first, last);
     } else if (thread == 0 && bound.tasks == 1) {
       work(plan_.steps[i], i, 0, 0, 1);
@@ -157,7 +169,8 @@ Result<void> Execution::carry(const fb::Loop& loop) {
   for (size_t i = 0; i < from.size(); ++i) {
     const int64_t bytes = context_.bound.bytes(from[i]);
     if (bytes != context_.bound.bytes(to[i])) {
-      return error(ErrorCode::run_failed, "a loop carries ", bytes, " bytes into a buffer of ", context_.bound.bytes(to[i]));
+      return error(ErrorCode::run_failed, "a loop carries ", bytes, " bytes into a buffer of ",
+                   context_.bound.bytes(to[i]));
     }
     std::memmove(context_.bound.address(to[i]), context_.bound.address(from[i]), static_cast<size_t>(bytes));
   }

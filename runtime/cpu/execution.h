@@ -13,7 +13,7 @@ namespace gart {
 struct ExecutionContext {
   BoundPlan& bound;
   Outputs& outputs;
-  Block& scratch;                 // per-thread scratch, thread i at i * stride
+  Block& scratch;  // per-thread scratch, thread i at i * stride
   ThreadTeam* team;
   const void* const* imports;
 };

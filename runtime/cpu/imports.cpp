@@ -18,10 +18,12 @@ using D1 = double (*)(double);
 using D2 = double (*)(double, double);
 
 const Import kImports[] = {
-#define GART_IMPORT_1(name) \
-  {#name, reinterpret_cast<const void*>(static_cast<D1>(::name))}, {#name "f", reinterpret_cast<const void*>(static_cast<F1>(::name##f))},
-#define GART_IMPORT_2(name) \
-  {#name, reinterpret_cast<const void*>(static_cast<D2>(::name))}, {#name "f", reinterpret_cast<const void*>(static_cast<F2>(::name##f))},
+#define GART_IMPORT_1(name)                                        \
+  {#name, reinterpret_cast<const void*>(static_cast<D1>(::name))}, \
+      {#name "f", reinterpret_cast<const void*>(static_cast<F1>(::name##f))},
+#define GART_IMPORT_2(name)                                        \
+  {#name, reinterpret_cast<const void*>(static_cast<D2>(::name))}, \
+      {#name "f", reinterpret_cast<const void*>(static_cast<F2>(::name##f))},
     GART_IMPORTS_1(GART_IMPORT_1) GART_IMPORTS_2(GART_IMPORT_2)
 #undef GART_IMPORT_1
 #undef GART_IMPORT_2

@@ -1,5 +1,6 @@
 #include "runtime/cpu/thread_team.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "runtime/cpu/features.h"
@@ -7,8 +8,8 @@
 namespace gart {
 namespace {
 
-constexpr std::chrono::microseconds kSpinTime{2000};
-constexpr std::chrono::microseconds kCrowdedSpinTime{20};
+constexpr int64_t kLongSpin = 2000;  // microseconds
+constexpr int64_t kShortSpin = 50;
 constexpr int kSpinsPerClockRead = 64;
 
 void relax() {
@@ -22,20 +23,30 @@ void relax() {
 }  // namespace
 
 /// Returns when `value` differs from `old`.
-void ThreadTeam::wait_for_change(const std::atomic<uint32_t>& value, uint32_t old) {
+ThreadTeam::Wait ThreadTeam::wait_for_change(const std::atomic<uint32_t>& value, uint32_t old, int64_t spin_us) {
   using Clock = std::chrono::steady_clock;
   for (Clock::time_point deadline = {};;) {
     for (int i = 0; i < kSpinsPerClockRead; ++i) {
-      if (value.load(std::memory_order_acquire) != old) return;
+      if (value.load(std::memory_order_acquire) != old)
+        return deadline == Clock::time_point() ? Wait::instant : Wait::spun;
       relax();
     }
     const Clock::time_point now = Clock::now();
-    if (deadline == Clock::time_point()) deadline = now + (crowded_ ? kCrowdedSpinTime : kSpinTime);
+    if (deadline == Clock::time_point()) deadline = now + std::chrono::microseconds(spin_us);
     if (now >= deadline) break;
   }
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   value.wait(old, std::memory_order_seq_cst);
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  return Wait::slept;
+}
+
+/// After a wait at a barrier. Races between threads lose an adjustment, no more.
+void ThreadTeam::learn(Wait wait) {
+  if (wait == Wait::instant || crowded_) return;
+  const int64_t spin = barrier_spin_us_.load(std::memory_order_relaxed);
+  const int64_t next = wait == Wait::slept ? std::max(spin / 4, kShortSpin) : std::min(spin + spin / 8, kLongSpin);
+  if (next != spin) barrier_spin_us_.store(next, std::memory_order_relaxed);
 }
 
 /// Either the waiter's count of itself comes first and this sees it, or the store comes first and the waiter sees that.
@@ -44,7 +55,8 @@ void ThreadTeam::announce(std::atomic<uint32_t>& value, uint32_t now) {
   if (sleepers_.load(std::memory_order_seq_cst) > 0) value.notify_all();
 }
 
-ThreadTeam::ThreadTeam(int threads) : size_(threads), crowded_(threads > usable_cpus()) {
+ThreadTeam::ThreadTeam(int threads)
+    : size_(threads), crowded_(threads > usable_cpus()), barrier_spin_us_(crowded_ ? kShortSpin : kLongSpin) {
   workers_.reserve(static_cast<size_t>(threads) - 1);
   try {
     for (int thread = 1; thread < threads; ++thread) workers_.emplace_back(&ThreadTeam::work, this, thread);
@@ -64,7 +76,7 @@ void ThreadTeam::stop() {
 
 void ThreadTeam::work(int thread) {
   for (uint32_t seen = 0;; ++seen) {
-    wait_for_change(epoch_, seen);
+    wait_for_change(epoch_, seen, crowded_ ? kShortSpin : kLongSpin);
     if (stop_) return;
     job_(context_, thread);
     barrier();
@@ -82,7 +94,7 @@ void ThreadTeam::run(Job job, void* context) {
 void ThreadTeam::barrier() {
   const uint32_t phase = phase_.load(std::memory_order_relaxed);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < size_) {
-    wait_for_change(phase_, phase);
+    learn(wait_for_change(phase_, phase, barrier_spin_us_.load(std::memory_order_relaxed)));
     return;
   }
   arrived_.store(0, std::memory_order_relaxed);

@@ -1,7 +1,9 @@
 // A fixed team of threads that work through one job together, in step. The caller is thread 0.
 //
-// Waiting: spinning for about 2 ms, which covers the gaps between steps and between runs that follow one another, then
-// sleeping in the kernel. A team with more threads than there are CPUs sleeps almost at once. Neither side makes a system call while nobody sleeps.
+// Waiting: spinning, then sleeping in the kernel; neither side makes a system call while nobody sleeps. Between jobs a
+// worker spins for 2 ms, which covers the gaps within a run and between runs that follow one another. At a barrier the
+// patience is learned: where waits end in sleep (the machine is busy, and whoever spins keeps from running whom it
+// waits for) it shrinks.
 #pragma once
 
 #include <atomic>
@@ -29,26 +31,30 @@ class ThreadTeam {
   using Job = void (*)(void* context, int thread);
   void run(Job job, void* context);
 
-  /// Inside a job, called by all threads equally often: returns when all have come; what they wrote before is then visible.
+  /// Inside a job, called by all threads equally often: returns when all have come; what they wrote before is then
+  /// visible.
   void barrier();
 
  private:
   void work(int thread);
   void stop();
-  void wait_for_change(const std::atomic<uint32_t>& value, uint32_t old);
+  enum class Wait { instant, spun, slept };
+  Wait wait_for_change(const std::atomic<uint32_t>& value, uint32_t old, int64_t spin_us);
+  void learn(Wait wait);
   void announce(std::atomic<uint32_t>& value, uint32_t now);
 
   const int size_;
-  const bool crowded_;  // more threads than CPUs: whoever spins keeps from running whom it waits for
+  const bool crowded_;  // more threads than CPUs: there is no point in spinning
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   Job job_ = nullptr;  // of the current epoch
   void* context_ = nullptr;
   bool stop_ = false;
-  std::atomic<int> sleepers_{0};  // threads that have given up spinning
+  std::atomic<int> sleepers_{0};          // threads that have given up spinning
+  std::atomic<int64_t> barrier_spin_us_;  // patience at barriers; any thread may adjust it
   // Each on its own cache line: they change hands at every step.
-  alignas(64) std::atomic<uint32_t> epoch_{0};    // number of jobs begun
-  alignas(64) std::atomic<int> arrived_{0};       // at the current barrier
-  alignas(64) std::atomic<uint32_t> phase_{0};    // number of barriers passed
+  alignas(64) std::atomic<uint32_t> epoch_{0};  // number of jobs begun
+  alignas(64) std::atomic<int> arrived_{0};     // at the current barrier
+  alignas(64) std::atomic<uint32_t> phase_{0};  // number of barriers passed
   alignas(64) std::vector<std::thread> workers_;
 };
 

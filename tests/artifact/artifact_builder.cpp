@@ -106,8 +106,8 @@ fb::StepT& ArtifactBuilder::step(fb::StepKind kind, std::vector<uint32_t> operan
   return *open_.back();
 }
 
-fb::StepT& ArtifactBuilder::launch(uint32_t kernel, std::vector<uint32_t> operands, std::vector<uint32_t> params, uint32_t tasks,
-                                   std::vector<uint32_t> writes) {
+fb::StepT& ArtifactBuilder::launch(uint32_t kernel, std::vector<uint32_t> operands, std::vector<uint32_t> params,
+                                   uint32_t tasks, std::vector<uint32_t> writes) {
   fb::StepT& launch = step(fb::StepKind::launch, std::move(operands), tasks);
   launch.kernel = kernel;
   launch.params = std::move(params);

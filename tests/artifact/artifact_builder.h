@@ -12,7 +12,8 @@
 
 namespace gart::test {
 
-/// Code blob and where its kernels begin. The functions are the host's, compiled position-independent and self-contained.
+/// Code blob and where its kernels begin. The functions are the host's, compiled position-independent and
+/// self-contained.
 struct KernelBlob {
   std::vector<uint8_t> code;
   std::vector<std::pair<std::string, uint64_t>> offsets;
@@ -55,8 +56,8 @@ class ArtifactBuilder {
   std::vector<std::unique_ptr<fb::StepT>> open_;
 };
 
-/// out = flag ? x : y, its first row replaced by the weights; x, y and out are f32[rows,16]. By copies and fills only, through
-/// a branch, a loop, a view, temporaries and a constraint, so it needs no machine code.
+/// out = flag ? x : y, its first row replaced by the weights; x, y and out are f32[rows,16]. By copies and fills only,
+/// through a branch, a loop, a view, temporaries and a constraint, so it needs no machine code.
 ArtifactBuilder small_artifact();
 
 }  // namespace gart::test

@@ -85,26 +85,89 @@ void expect_rejected(Forgery& forgery, const char* part) {
 }
 
 TEST(Corruption, ForgedLayoutsAreRejected) {
-  { Forgery f; EXPECT_EQ(f.sign_and_read().message, ""); }
-  { Forgery f; f.prologue().format_major = 2; expect_rejected(f, "format 2.0"); }
-  { Forgery f; f.prologue().format_minor = 7; expect_rejected(f, "format 1.7"); }
-  { Forgery f; f.prologue().digest_algorithm = DigestAlgorithm(9); expect_rejected(f, "digest algorithm 9"); }
-  { Forgery f; f.prologue().section_table_offset = 128; expect_rejected(f, "section table at 128"); }
-  { Forgery f; f.prologue().reserved[3] = 1; expect_rejected(f, "reserved bytes"); }
-  { Forgery f; f.sections()[1].kind = SectionKind(17); expect_rejected(f, "kind 17"); }
-  { Forgery f; f.sections()[1].kind = SectionKind::manifest; expect_rejected(f, "one manifest"); }
-  { Forgery f; f.sections()[1].kind = SectionKind::weights; expect_rejected(f, "at most one"); }
-  { Forgery f; f.sections()[1].alignment = 96; expect_rejected(f, "alignment 96"); }
-  { Forgery f; f.sections()[1].offset += 64; expect_rejected(f, "does not follow"); }
-  { Forgery f; f.sections()[1].offset -= 64; expect_rejected(f, "does not follow"); }
-  { Forgery f; f.sections()[2].size += 1; expect_rejected(f, "does not fit"); }
-  { Forgery f; f.sections()[2].size = ~uint64_t{0}; expect_rejected(f, "does not fit"); }
-  { Forgery f; f.sections()[2].size -= 1; expect_rejected(f, "after its last section"); }
-  { Forgery f; f.bytes[f.sections()[1].offset + f.sections()[1].size] = 1; expect_rejected(f, "padding"); }
+  {
+    Forgery f;
+    EXPECT_EQ(f.sign_and_read().message, "");
+  }
+  {
+    Forgery f;
+    f.prologue().format_major = 2;
+    expect_rejected(f, "format 2.0");
+  }
+  {
+    Forgery f;
+    f.prologue().format_minor = 7;
+    expect_rejected(f, "format 1.7");
+  }
+  {
+    Forgery f;
+    f.prologue().digest_algorithm = DigestAlgorithm(9);
+    expect_rejected(f, "digest algorithm 9");
+  }
+  {
+    Forgery f;
+    f.prologue().section_table_offset = 128;
+    expect_rejected(f, "section table at 128");
+  }
+  {
+    Forgery f;
+    f.prologue().reserved[3] = 1;
+    expect_rejected(f, "reserved bytes");
+  }
+  {
+    Forgery f;
+    f.sections()[1].kind = SectionKind(17);
+    expect_rejected(f, "kind 17");
+  }
+  {
+    Forgery f;
+    f.sections()[1].kind = SectionKind::manifest;
+    expect_rejected(f, "one manifest");
+  }
+  {
+    Forgery f;
+    f.sections()[1].kind = SectionKind::weights;
+    expect_rejected(f, "at most one");
+  }
+  {
+    Forgery f;
+    f.sections()[1].alignment = 96;
+    expect_rejected(f, "alignment 96");
+  }
+  {
+    Forgery f;
+    f.sections()[1].offset += 64;
+    expect_rejected(f, "does not follow");
+  }
+  {
+    Forgery f;
+    f.sections()[1].offset -= 64;
+    expect_rejected(f, "does not follow");
+  }
+  {
+    Forgery f;
+    f.sections()[2].size += 1;
+    expect_rejected(f, "does not fit");
+  }
+  {
+    Forgery f;
+    f.sections()[2].size = ~uint64_t{0};
+    expect_rejected(f, "does not fit");
+  }
+  {
+    Forgery f;
+    f.sections()[2].size -= 1;
+    expect_rejected(f, "after its last section");
+  }
+  {
+    Forgery f;
+    f.bytes[f.sections()[1].offset + f.sections()[1].size] = 1;
+    expect_rejected(f, "padding");
+  }
 }
 
-/// With valid digests every bit of the manifest can be flipped: the checks may accept a harmless change (a name), but none may
-/// crash or read outside the file, which asan-ubsan watches over.
+/// With valid digests every bit of the manifest can be flipped: the checks may accept a harmless change (a name), but
+/// none may crash or read outside the file, which asan-ubsan watches over.
 TEST(Corruption, FlippedManifestBitsWithValidDigestsDoNoHarm) {
   Forgery forgery;
   const SectionEntry manifest = forgery.sections()[0];

@@ -1,10 +1,12 @@
-// Manifests that say nonsense, in files whose digests are right: each is rejected with a sentence that says where and what.
+// Manifests that say nonsense, in files whose digests are right: each is rejected with a sentence that says where and
+// what.
+#include "artifact_schema/verify.h"
+
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "artifact_schema/reader.h"
-#include "artifact_schema/verify.h"
 #include "tests/artifact/artifact_builder.h"
 
 namespace gart {
@@ -25,16 +27,21 @@ struct Nonsense {
   std::function<void(ArtifactBuilder&)> commit;
 };
 
-// In small_artifact(): symbols 0, 1; buffers 0 x, 1 y, 2 flag, 3 out, 4 weights, 5 and 6 temporaries, 7 trips, 8 iteration,
-// 9 head of out; sequences 0 and 1 branch, 2 loop, 3 entry with steps 0 fill, 1 branch, 2 loop, 3 copy, 4 copy.
+// In small_artifact(): symbols 0, 1; buffers 0 x, 1 y, 2 flag, 3 out, 4 weights, 5 and 6 temporaries, 7 trips, 8
+// iteration, 9 head of out; sequences 0 and 1 branch, 2 loop, 3 entry with steps 0 fill, 1 branch, 2 loop, 3 copy, 4
+// copy.
 fb::StepT& entry_step(ArtifactBuilder& b, size_t step) { return *b.plan().sequences[3]->steps[step]; }
 
 const Nonsense kNonsense[] = {
     {"the artifact has no entry point", [](auto& b) { b.content.manifest.entry_points.clear(); }},
     {"entry point 0 'main': it has no plan", [](auto& b) { b.entry().plans.clear(); }},
     {"target 0: it has no name", [](auto& b) { b.content.manifest.targets[0]->name.clear(); }},
-    {"target 0: it asks for unknown CPU features", [](auto& b) { b.content.manifest.targets[0]->features |= uint64_t{1} << 60; }},
-    {"import 1 'system' is not on the allowed list", [](auto& b) { b.content.manifest.targets[0]->imports = {"expf", "system"}; }},
+    {"target 0: it asks for unknown CPU features",
+     [](auto& b) { b.content.manifest.targets[0]->features |= uint64_t{1} << 60; }},
+    {"import 1 'system' is not on the allowed list",
+     [](auto& b) {
+       b.content.manifest.targets[0]->imports = {"expf", "system"};
+     }},
     {"target 0: its kind 9 is not known", [](auto& b) { b.content.manifest.targets[0]->kind = fb::TargetKind(9); }},
     // Interface.
     {"input 1: name 'x' occurs twice", [](auto& b) { b.entry().inputs[1]->name.assign(1, 'x'); }},
@@ -43,30 +50,45 @@ const Nonsense kNonsense[] = {
     {"input 0: it has rank 17, the limit is 16", [](auto& b) { b.entry().inputs[0]->dims.assign(17, 0); }},
     {"input 0: dim 1 is 900, but there are 10 slots", [](auto& b) { b.entry().inputs[0]->dims[1] = 900; }},
     {"output 0: its name contains a NUL byte", [](auto& b) { b.entry().outputs[0]->name = std::string("a\0b", 3); }},
-    {"its name has 1048577 bytes, the limit is 1048576", [](auto& b) { b.entry().inputs[0]->name.assign((1 << 20) + 1, 'n'); }},
+    {"its name has 1048577 bytes, the limit is 1048576",
+     [](auto& b) { b.entry().inputs[0]->name.assign((1 << 20) + 1, 'n'); }},
     {"symbol 1: name 'rows' is empty or occurs twice", [](auto& b) { b.entry().symbols[1]->name = "rows"; }},
     {"symbol 0: input is 5, but there are 3 inputs", [](auto& b) { b.entry().symbols[0]->input = 5; }},
     {"symbol 0: input is 4294967294, but there are 3 inputs", [](auto& b) { b.entry().symbols[0]->input = -2; }},
     {"symbol 0: axis is 2, but there are 2 axes", [](auto& b) { b.entry().symbols[0]->axis = 2; }},
     {"symbol 0: axis is 4294967295, but there are 2 axes", [](auto& b) { b.entry().symbols[0]->axis = -1; }},
-    {"symbol 0: axis 1 of input 0 is slot 9, not the symbol it should carry", [](auto& b) { b.entry().symbols[0]->axis = 1; }},
+    {"symbol 0: axis 1 of input 0 is slot 9, not the symbol it should carry",
+     [](auto& b) { b.entry().symbols[0]->axis = 1; }},
     {"constraint 0: side 1 is 55, but there are 10 slots", [](auto& b) { b.entry().constraints[0]->b = 55; }},
     {"an extent of input 1 depends on a symbol that is only bound during the run",
      [](auto& b) { b.entry().symbols[1]->input = -1; }},
     // Shape programs.
     {"instruction 6 reads slot 8, but may only read slots below 8",
-     [](auto& b) { b.plan().program[6] = {fb::ExprOp::mul, 0, 8, 0}; }},
-    {"instruction 0 has operation 99", [](auto& b) { b.plan().program[0] = {fb::ExprOp(99), 0, 0, 0}; }},
+     [](auto& b) {
+       b.plan().program[6] = {fb::ExprOp::mul, 0, 8, 0};
+     }},
+    {"instruction 0 has operation 99",
+     [](auto& b) {
+       b.plan().program[0] = {fb::ExprOp(99), 0, 0, 0};
+     }},
     {"entry point 0 'main': instruction 6 reads slot 4294967295",
-     [](auto& b) { b.entry().program[6] = {fb::ExprOp::mul, 0xffffffff, 0, 0}; }},
+     [](auto& b) {
+       b.entry().program[6] = {fb::ExprOp::mul, 0xffffffff, 0, 0};
+     }},
     {"shape slot 8 cannot be computed: floor_div of 1 and 0",
-     [](auto& b) { b.plan().program[6] = {fb::ExprOp::floor_div, 2, 6, 0}; }},
+     [](auto& b) {
+       b.plan().program[6] = {fb::ExprOp::floor_div, 2, 6, 0};
+     }},
     // Plans.
     {"plan 0: target is 3, but there are 1 targets", [](auto& b) { b.plan().target = 3; }},
     {"plan 0: it fixes 1 symbols of 2", [](auto& b) { b.plan().fixed = {-1}; }},
-    {"plan 0: symbol 1 is fixed to -7", [](auto& b) { b.plan().fixed = {-1, -7}; }},
+    {"plan 0: symbol 1 is fixed to -7",
+     [](auto& b) {
+       b.plan().fixed = {-1, -7};
+     }},
     {"plan 0: it has no sequence of steps", [](auto& b) { b.plan().sequences.clear(); }},
-    {"the arena has 5 bytes and a lower bound of 6", [](auto& b) { b.plan().arena_bytes = 5, b.plan().arena_lower_bound = 6; }},
+    {"the arena has 5 bytes and a lower bound of 6",
+     [](auto& b) { b.plan().arena_bytes = 5, b.plan().arena_lower_bound = 6; }},
     {"the arena has 18446744073709551615 bytes", [](auto& b) { b.plan().arena_bytes = ~uint64_t{0}; }},
     // Buffers.
     {"buffer 0: its kind 9 is not known", [](auto& b) { b.plan().buffers[0]->kind = fb::BufferKind(9); }},
@@ -74,12 +96,20 @@ const Nonsense kNonsense[] = {
     {"buffer 0: index is 3, but there are 3 inputs", [](auto& b) { b.plan().buffers[0]->index = 3; }},
     {"buffer 3: index is 1, but there are 1 outputs", [](auto& b) { b.plan().buffers[3]->index = 1; }},
     {"output 0 has 2 buffers instead of one", [](auto& b) { b.plan().buffers[5]->kind = fb::BufferKind::output; }},
-    {"output 0 has 0 buffers instead of one", [](auto& b) { b.plan().buffers[3]->kind = fb::BufferKind::input;
-                                                            b.plan().buffers[9]->kind = fb::BufferKind::input; }},
-    {"buffer 4 lies at offset 100 of the weights, not at a multiple of 64", [](auto& b) { b.plan().buffers[4]->offset = 100; }},
-    {"buffer 4 (64 bytes at offset 256) does not fit into the weights of 256 bytes", [](auto& b) { b.plan().buffers[4]->offset = 256; }},
+    {"output 0 has 0 buffers instead of one",
+     [](auto& b) {
+       b.plan().buffers[3]->kind = fb::BufferKind::input;
+       b.plan().buffers[9]->kind = fb::BufferKind::input;
+     }},
+    {"buffer 4 lies at offset 100 of the weights, not at a multiple of 64",
+     [](auto& b) { b.plan().buffers[4]->offset = 100; }},
+    {"buffer 4 (64 bytes at offset 256) does not fit into the weights of 256 bytes",
+     [](auto& b) { b.plan().buffers[4]->offset = 256; }},
     {"buffer 4 lies at offset -1 of the weights", [](auto& b) { b.plan().buffers[4]->offset = ~uint64_t{63}; }},
-    {"buffer 4 would have -64 bytes", [](auto& b) { b.plan().program[2] = {fb::ExprOp::constant, 0, 0, -64}; }},
+    {"buffer 4 would have -64 bytes",
+     [](auto& b) {
+       b.plan().program[2] = {fb::ExprOp::constant, 0, 0, -64};
+     }},
     {"buffer 9: it is a view of buffer 9, not of a lower one", [](auto& b) { b.plan().buffers[9]->alias_of = 9; }},
     {"buffer 9: it is a view of buffer -2, not of a lower one", [](auto& b) { b.plan().buffers[9]->alias_of = -2; }},
     {"buffer 9: it differs in kind or index from buffer 0", [](auto& b) { b.plan().buffers[9]->alias_of = 0; }},
@@ -93,11 +123,14 @@ const Nonsense kNonsense[] = {
     {"placement of buffer 5: not a temporary, or placed twice", [](auto& b) { b.plan().placement[1] = 5; }},
     {"placement of buffer 3: not a temporary", [](auto& b) { b.plan().placement[1] = 3; }},
     {"temporary buffer 8 is never placed", [](auto& b) { b.plan().placement.pop_back(); }},
-    {"buffer 8 (8 bytes at offset 0) does not fit into the arena of 0 bytes", [](auto& b) { b.plan().placement.clear(); }},
+    {"buffer 8 (8 bytes at offset 0) does not fit into the arena of 0 bytes",
+     [](auto& b) { b.plan().placement.clear(); }},
     {"buffer 5 has a symbolic size, but the plan has no placement",
      [](auto& b) { b.plan().placement.clear(), b.plan().arena_bytes = 64; }},
-    {"buffer 6 (192 bytes at offset 192) does not fit into the arena of 320 bytes", [](auto& b) {
-       b.plan().placement.clear(), b.plan().fixed = {3, 3}, b.plan().arena_bytes = 320, b.plan().buffers[6]->offset = 192;
+    {"buffer 6 (192 bytes at offset 192) does not fit into the arena of 320 bytes",
+     [](auto& b) {
+       b.plan().placement.clear(), b.plan().fixed = {3, 3}, b.plan().arena_bytes = 320,
+                                   b.plan().buffers[6]->offset = 192;
      }},
     // Steps.
     {"sequence 3, step 0 (): its kind 77 is not known", [](auto& b) { entry_step(b, 0).kind = fb::StepKind(77); }},
@@ -106,7 +139,10 @@ const Nonsense kNonsense[] = {
     {"step 0 (): it has 1 params, fill takes 0", [](auto& b) { entry_step(b, 0).params = {0}; }},
     {"step 1 (): it has 1 bodies, branch takes 2", [](auto& b) { entry_step(b, 1).bodies.pop_back(); }},
     {"step 3 (): tasks is 12, but there are 10 slots", [](auto& b) { entry_step(b, 3).tasks = 12; }},
-    {"step 3 (): wait 1 is 3, but there are 3 earlier steps", [](auto& b) { entry_step(b, 3).waits = {0, 3}; }},
+    {"step 3 (): wait 1 is 3, but there are 3 earlier steps",
+     [](auto& b) {
+       entry_step(b, 3).waits = {0, 3};
+     }},
     {"step 1 (): body 1 is 3, but there are 3 earlier sequences", [](auto& b) { entry_step(b, 1).bodies[1] = 3; }},
     {"sequence 0 is the body of 2 steps instead of one", [](auto& b) { entry_step(b, 1).bodies[1] = 0; }},
     {"step 3 (): stream is 1, but there are 1 streams", [](auto& b) { entry_step(b, 3).stream = 1; }},
@@ -122,13 +158,13 @@ const Nonsense kNonsense[] = {
     {"step 2 (): it carries 1 buffers to 0", [](auto& b) { entry_step(b, 2).loop->carried_to.clear(); }},
     {"step 2 (): carried_from 0 is 31", [](auto& b) { entry_step(b, 2).loop->carried_from = {31}; }},
     {"step 2 (): it writes buffer 1, which is an input", [](auto& b) { entry_step(b, 2).loop->carried_to = {1}; }},
-    {"step 3 (): kernel is 0, but there are 0 kernels",
-     [](auto& b) { entry_step(b, 3).kind = fb::StepKind::launch; }},
+    {"step 3 (): kernel is 0, but there are 0 kernels", [](auto& b) { entry_step(b, 3).kind = fb::StepKind::launch; }},
     {"step 0 (): it binds symbol 0, which an input carries",
      [](auto& b) { entry_step(b, 0).kind = fb::StepKind::bind, entry_step(b, 0).params = {0}; }},
     {"step 0 (): symbol is 2, but there are 2 symbols",
      [](auto& b) { entry_step(b, 0).kind = fb::StepKind::bind, entry_step(b, 0).params = {2}; }},
-    {"step 0 (Conv_17): stream is 9", [](auto& b) { entry_step(b, 0).source = "Conv_17", entry_step(b, 0).stream = 9; }},
+    {"step 0 (Conv_17): stream is 9",
+     [](auto& b) { entry_step(b, 0).source = "Conv_17", entry_step(b, 0).stream = 9; }},
 };
 
 TEST(Verify, NonsenseIsRejectedInWords) {
@@ -137,7 +173,8 @@ TEST(Verify, NonsenseIsRejectedInWords) {
     ASSERT_EQ(verdict(builder), "");
     nonsense.commit(builder);
     const std::string message = verdict(builder);
-    EXPECT_NE(message.find(nonsense.message), std::string::npos) << "got '" << message << "', wanted '" << nonsense.message << "'";
+    EXPECT_NE(message.find(nonsense.message), std::string::npos)
+        << "got '" << message << "', wanted '" << nonsense.message << "'";
   }
 }
 
@@ -155,17 +192,23 @@ ArtifactBuilder with_kernel() {
 }
 
 const Nonsense kKernelNonsense[] = {
-    {"kernel 0 (1 bytes at offset 100) lies outside the code of 100 bytes", [](auto& b) { b.plan().kernels[0]->offset = 100; }},
+    {"kernel 0 (1 bytes at offset 100) lies outside the code of 100 bytes",
+     [](auto& b) { b.plan().kernels[0]->offset = 100; }},
     {"kernel 0 (0 bytes at offset 10)", [](auto& b) { b.plan().kernels[0]->size = 0; }},
     {"kernel 0 (91 bytes at offset 10)", [](auto& b) { b.plan().kernels[0]->size = 91; }},
     {"kernel 0 (18446744073709551615 bytes", [](auto& b) { b.plan().kernels[0]->size = ~uint64_t{0}; }},
     {"lies outside the code of 0 bytes", [](auto& b) { b.content.code.clear(); }},
     {"kernel 0: scratch is 2, but there are 2 slots", [](auto& b) { b.plan().kernels[0]->scratch = 2; }},
-    {"it gives 2 operands and 1 params to kernel 0, which takes 3 and 1", [](auto& b) { b.plan().kernels[0]->operands = 3; }},
-    {"it gives 2 operands and 0 params to kernel 0, which takes 2 and 1", [](auto& b) { b.plan().sequences[0]->steps[0]->params.clear(); }},
+    {"it gives 2 operands and 1 params to kernel 0, which takes 3 and 1",
+     [](auto& b) { b.plan().kernels[0]->operands = 3; }},
+    {"it gives 2 operands and 0 params to kernel 0, which takes 2 and 1",
+     [](auto& b) { b.plan().sequences[0]->steps[0]->params.clear(); }},
     {"param 0 is 2, but there are 2 slots", [](auto& b) { b.plan().sequences[0]->steps[0]->params[0] = 2; }},
     {"write 0 is 2, but there are 2 operands", [](auto& b) { b.plan().sequences[0]->steps[0]->writes = {2}; }},
-    {"it writes buffer 0, which is an input", [](auto& b) { b.plan().sequences[0]->steps[0]->writes = {0, 1}; }},
+    {"it writes buffer 0, which is an input",
+     [](auto& b) {
+       b.plan().sequences[0]->steps[0]->writes = {0, 1};
+     }},
 };
 
 TEST(Verify, KernelsStayInsideTheCode) {
@@ -174,12 +217,14 @@ TEST(Verify, KernelsStayInsideTheCode) {
     ASSERT_EQ(verdict(builder), "");
     nonsense.commit(builder);
     const std::string message = verdict(builder);
-    EXPECT_NE(message.find(nonsense.message), std::string::npos) << "got '" << message << "', wanted '" << nonsense.message << "'";
+    EXPECT_NE(message.find(nonsense.message), std::string::npos)
+        << "got '" << message << "', wanted '" << nonsense.message << "'";
   }
 }
 
 /// y[k] with k bound by the step given; `middle` adds what stands between.
-ArtifactBuilder with_late_output(const std::function<void(ArtifactBuilder&, uint32_t count, uint32_t k, uint32_t y)>& middle) {
+ArtifactBuilder with_late_output(
+    const std::function<void(ArtifactBuilder&, uint32_t count, uint32_t k, uint32_t y)>& middle) {
   ArtifactBuilder b;
   const uint32_t k = b.symbol("k"), eight = b.constant(8), one = b.constant(1);
   b.input("count", fb::DType::i64, {});
@@ -204,9 +249,12 @@ TEST(Verify, SymbolsAreBoundBeforeTheyAreUsed) {
     b.step(Kind::fill, {y}, one);
     b.step(Kind::bind, {count}, one).params = {k};
   });
-  EXPECT_NE(verdict(too_late).find("step 0 (): the size or place of buffer 1 depends on a symbol that is not bound yet"), std::string::npos);
+  EXPECT_NE(
+      verdict(too_late).find("step 0 (): the size or place of buffer 1 depends on a symbol that is not bound yet"),
+      std::string::npos);
   ArtifactBuilder never = with_late_output([&](auto&, uint32_t, uint32_t, uint32_t) {});
-  EXPECT_NE(verdict(never).find("an extent of output 0 depends on a symbol that is not bound on every way"), std::string::npos);
+  EXPECT_NE(verdict(never).find("an extent of output 0 depends on a symbol that is not bound on every way"),
+            std::string::npos);
 
   const auto branching = [&](bool both) {
     return with_late_output([&](auto& b, uint32_t count, uint32_t k, uint32_t y) {
@@ -252,7 +300,8 @@ TEST(Verify, SharedVectorsAreRefused) {
     view.file = manifest;
     view.sections = {{SectionKind::manifest, 0, 0, manifest.size(), 64, {}}};
     view.manifest = fb::GetManifest(manifest.data());
-    EXPECT_EQ(verify_artifact(view).message.find("the manifest's tables share vectors or strings") != std::string::npos, waits > 1);
+    EXPECT_EQ(verify_artifact(view).message.find("the manifest's tables share vectors or strings") != std::string::npos,
+              waits > 1);
   }
 }
 

@@ -11,7 +11,9 @@
 namespace gart {
 namespace {
 
-TEST(Writer, SameContentGivesTheSameBytes) { EXPECT_EQ(test::small_artifact().write(), test::small_artifact().write()); }
+TEST(Writer, SameContentGivesTheSameBytes) {
+  EXPECT_EQ(test::small_artifact().write(), test::small_artifact().write());
+}
 
 TEST(Writer, SectionsAreMappable) {
   test::ArtifactBuilder builder = test::small_artifact();
@@ -43,9 +45,21 @@ struct Case {
 
 TEST(ShapeProgram, ArithmeticRoundsDown) {
   using enum fb::ExprOp;
-  for (const Case& c : {Case{add, 2, 3, 5}, {sub, 2, 3, -1}, {mul, -4, 3, -12}, {floor_div, 7, 2, 3}, {floor_div, -7, 2, -4},
-                        {floor_div, 7, -2, -4}, {floor_div, -7, -2, 3}, {floor_div, 6, -2, -3}, {mod, 7, 3, 1}, {mod, -7, 3, 2},
-                        {mod, 7, -3, -2}, {mod, -6, 3, 0}, {mod, INT64_MIN, -1, 0}, {fb::ExprOp::max, 2, 3, 3}, {fb::ExprOp::min, 2, 3, 2}}) {
+  for (const Case& c : {Case{add, 2, 3, 5},
+                        {sub, 2, 3, -1},
+                        {mul, -4, 3, -12},
+                        {floor_div, 7, 2, 3},
+                        {floor_div, -7, 2, -4},
+                        {floor_div, 7, -2, -4},
+                        {floor_div, -7, -2, 3},
+                        {floor_div, 6, -2, -3},
+                        {mod, 7, 3, 1},
+                        {mod, -7, 3, 2},
+                        {mod, 7, -3, -2},
+                        {mod, -6, 3, 0},
+                        {mod, INT64_MIN, -1, 0},
+                        {fb::ExprOp::max, 2, 3, 3},
+                        {fb::ExprOp::min, 2, 3, 2}}) {
     const std::vector<fb::Instruction> program = {{c.op, 0, 1, 0}};
     Slots slots(3);
     slots.set(0, c.a);
@@ -57,8 +71,12 @@ TEST(ShapeProgram, ArithmeticRoundsDown) {
 
 TEST(ShapeProgram, OverflowAndDivisionByZeroFail) {
   using enum fb::ExprOp;
-  for (const Case& c : {Case{add, INT64_MAX, 1, 0}, {sub, INT64_MIN, 1, 0}, {mul, INT64_MAX / 2 + 1, 2, 0}, {floor_div, 1, 0, 0},
-                        {floor_div, INT64_MIN, -1, 0}, {mod, 1, 0, 0}}) {
+  for (const Case& c : {Case{add, INT64_MAX, 1, 0},
+                        {sub, INT64_MIN, 1, 0},
+                        {mul, INT64_MAX / 2 + 1, 2, 0},
+                        {floor_div, 1, 0, 0},
+                        {floor_div, INT64_MIN, -1, 0},
+                        {mod, 1, 0, 0}}) {
     const std::vector<fb::Instruction> program = {{c.op, 0, 1, 0}};
     Slots slots(3);
     slots.set(0, c.a);
@@ -68,7 +86,8 @@ TEST(ShapeProgram, OverflowAndDivisionByZeroFail) {
 }
 
 TEST(ShapeProgram, UnknownSymbolsLeaveTheirSlotsUnknown) {
-  const std::vector<fb::Instruction> program = {{fb::ExprOp::constant, 0, 0, 4}, {fb::ExprOp::mul, 0, 2, 0}, {fb::ExprOp::mul, 1, 2, 0}};
+  const std::vector<fb::Instruction> program = {
+      {fb::ExprOp::constant, 0, 0, 4}, {fb::ExprOp::mul, 0, 2, 0}, {fb::ExprOp::mul, 1, 2, 0}};
   Slots slots(5);
   slots.set(0, 3);
   ASSERT_EQ(evaluate(program, 2, slots).message, "");
@@ -80,8 +99,8 @@ TEST(ShapeProgram, UnknownSymbolsLeaveTheirSlotsUnknown) {
 TEST(ShapeProgram, ReadsAsAnExpression) {
   using enum fb::ExprOp;
   const std::vector<std::string> symbols = {"batch", "seq"};
-  const std::vector<fb::Instruction> program = {
-      {constant, 0, 0, 2}, {add, 1, 2, 0}, {mul, 3, 0, 0}, {sub, 0, 3, 0}, {floor_div, 4, 2, 0}, {fb::ExprOp::max, 5, 6, 0}};
+  const std::vector<fb::Instruction> program = {{constant, 0, 0, 2}, {add, 1, 2, 0},       {mul, 3, 0, 0},
+                                                {sub, 0, 3, 0},      {floor_div, 4, 2, 0}, {fb::ExprOp::max, 5, 6, 0}};
   EXPECT_EQ(describe_slot(program, symbols, 0), "batch");
   EXPECT_EQ(describe_slot(program, symbols, 2), "2");
   EXPECT_EQ(describe_slot(program, symbols, 4), "(seq + 2)*batch");
@@ -100,7 +119,7 @@ TEST(Placement, LowestOffsetThatNoConflictCovers) {
   const uint32_t small = b.constant(10), big = b.constant(100);
   for (const uint32_t size : {big, small, big, small}) b.buffer(fb::BufferKind::temporary, 0, size);
   b.plan().buffers[1]->conflicts = {0};
-  b.plan().buffers[2]->conflicts = {1};     // shares bytes with buffer 0, which it does not conflict with
+  b.plan().buffers[2]->conflicts = {1};  // shares bytes with buffer 0, which it does not conflict with
   b.plan().buffers[3]->conflicts = {0, 1};
   b.plan().placement = {0, 1, 2, 3};
   b.close_sequence();

@@ -1,6 +1,5 @@
 // What callers may get wrong, and the sentences they then read.
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <cstdio>
@@ -45,10 +44,12 @@ TEST_F(Api, InputsAreChecked) {
   expect_error(invocation->set_input(2, view(x)), bad, "there is no input 2: the model has 2");
   expect_error(invocation->set_input("z", view(x)), bad, "the model has no input 'z', only 'x', 'y'");
   expect_error(invocation->set_input(0, {x.data(), DType::i32, four}), bad, "input 'x' must be f32, but is i32");
-  expect_error(invocation->set_input(0, {x.data(), DType::f32, Shape{2, 2}}), bad, "input 'x' has rank 2, but must be x f32[n]");
+  expect_error(invocation->set_input(0, {x.data(), DType::f32, Shape{2, 2}}), bad,
+               "input 'x' has rank 2, but must be x f32[n]");
   expect_error(invocation->set_input(0, {nullptr, DType::f32, four}), bad,
                "input 'x' has 4 elements, but its data pointer is null");
-  expect_error(invocation->set_input(0, {x.data(), DType::f32, Shape{-4}}), bad, "input 'x' has the impossible shape [-4]");
+  expect_error(invocation->set_input(0, {x.data(), DType::f32, Shape{-4}}), bad,
+               "input 'x' has the impossible shape [-4]");
   expect_error(invocation->set_input(0, {x.data(), DType::f32, four, "cuda:0"}), bad,
                "input 'x' is on device 'cuda:0', but this program runs on 'cpu'");
   expect_error(invocation->set_input(0, {x.data(), DType::f32, Shape(std::vector<int64_t>(40, 1))}), bad,
@@ -71,12 +72,14 @@ TEST_F(Api, ConstraintsNameBothInputs) {
   const std::vector<float> data(160);
   const bool flag = true;
   const TensorView x5{data.data(), DType::f32, Shape{5, 16}}, y6{data.data(), DType::f32, Shape{6, 16}};
-  expect_error(model->run(std::vector<TensorView>{x5, y6, {&flag, DType::boolean, Shape{}}}), ErrorCode::invalid_argument,
-               "the inputs' extents disagree: 'rows' = 5 (axis 0 of input 'x') must equal 'also_rows' = 6 (axis 0 of input 'y'): "
+  expect_error(model->run(std::vector<TensorView>{x5, y6, {&flag, DType::boolean, Shape{}}}),
+               ErrorCode::invalid_argument,
+               "the inputs' extents disagree: 'rows' = 5 (axis 0 of input 'x') must equal 'also_rows' = 6 (axis 0 of "
+               "input 'y'): "
                "node 'Add_0' adds them");
   const TensorView narrow{data.data(), DType::f32, Shape{5, 15}};
-  expect_error(model->run(std::vector<TensorView>{narrow, y6, {&flag, DType::boolean, Shape{}}}), ErrorCode::invalid_argument,
-               "input 'x' has shape [5,15]: axis 1 is 15, but must be 16");
+  expect_error(model->run(std::vector<TensorView>{narrow, y6, {&flag, DType::boolean, Shape{}}}),
+               ErrorCode::invalid_argument, "input 'x' has shape [5,15]: axis 1 is 15, but must be 16");
 }
 
 TEST_F(Api, RunChecksItsInputs) {
@@ -84,7 +87,8 @@ TEST_F(Api, RunChecksItsInputs) {
   expect_error(program->run(std::vector<TensorView>{view(x)}), bad, "1 inputs were given, the model has 2");
   expect_error(program->run(std::vector<NamedTensor>{{"x", view(x)}}), bad, "input 1 'y' is not set");
   expect_error(program->run(std::vector<NamedTensor>{{"x", view(x)}, {"x", view(x)}}), bad, "input 'x' is given twice");
-  expect_error(program->run(std::vector<NamedTensor>{{"q", view(x)}}), bad, "the model has no input 'q', only 'x', 'y'");
+  expect_error(program->run(std::vector<NamedTensor>{{"q", view(x)}}), bad,
+               "the model has no input 'q', only 'x', 'y'");
   expect_error(program->run(std::vector<NamedTensor>{}, "other"), bad, "the model has no entry point 'other'");
   expect_error(program->new_invocation("other"), bad, "the model has no entry point 'other'");
 }
@@ -93,7 +97,8 @@ TEST_F(Api, OutputBuffersAreChecked) {
   const ErrorCode bad = ErrorCode::invalid_argument;
   std::vector<float> out(8, -1.0f);
   expect_error(invocation->set_output(1, {out.data(), 16, DType::f32}), bad, "there is no output 1: the model has 1");
-  expect_error(invocation->set_output("y", {out.data(), 16, DType::f32}), bad, "the model has no output 'y', only 'out'");
+  expect_error(invocation->set_output("y", {out.data(), 16, DType::f32}), bad,
+               "the model has no output 'y', only 'out'");
   expect_error(invocation->set_output(0, {out.data(), 16, DType::f64}), bad, "output 'out' must be f32, but is f64");
   expect_error(invocation->set_output(0, {nullptr, 16, DType::f32}), bad,
                "output 'out': the buffer has 16 bytes, but its data pointer is null");
@@ -137,7 +142,8 @@ TEST(ApiLoad, TheBestTargetIsChosenUnlessOneIsAskedFor) {
   EXPECT_EQ(test::load_model(b)->target(), "base");
   EXPECT_NE(test::load_model(b, {.target = "better"}).error().message.find("which this CPU lacks"), std::string::npos);
   b.content.manifest.targets[0]->features = own ^ (kCpuX86_64 | kCpuAarch64);
-  EXPECT_NE(test::load_model(b).error().message.find("the model has code for base, better; this CPU offers"), std::string::npos);
+  EXPECT_NE(test::load_model(b).error().message.find("the model has code for base, better; this CPU offers"),
+            std::string::npos);
 }
 
 TEST(ApiLoad, ShapesWithoutAPlan) {
@@ -154,7 +160,8 @@ class ApiFile : public testing::Test {
  protected:
   ~ApiFile() override { std::remove(path.c_str()); }
   void write(std::span<const uint8_t> bytes) {
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
   }
   std::string path = testing::TempDir() + "gart_api_test_" + std::to_string(getpid()) + ".gart";
 };
@@ -178,7 +185,8 @@ TEST_F(ApiFile, CodeThatCannotBeMappedIsCopied) {
 }
 
 TEST_F(ApiFile, UnreadableFiles) {
-  expect_error(load("/nonexistent/model.gart"), ErrorCode::io, "cannot open '/nonexistent/model.gart': No such file or directory");
+  expect_error(load("/nonexistent/model.gart"), ErrorCode::io,
+               "cannot open '/nonexistent/model.gart': No such file or directory");
   expect_error(load(testing::TempDir()), ErrorCode::io, "'" + testing::TempDir() + "' is not a regular file");
   write({});
   expect_error(load(path), ErrorCode::invalid_artifact, "'" + path + "' is empty");
@@ -216,8 +224,10 @@ TEST(ApiTensor, AllocatesAndCopies) {
   expect_error(Tensor::allocate(DType::f32, Shape{-1}), ErrorCode::invalid_argument, "there is no tensor f32[-1]");
   expect_error(Tensor::allocate(DType::f32, Shape{INT64_MAX, 2}), ErrorCode::invalid_argument,
                "there is no tensor f32[9223372036854775807,2]");
-  expect_error(Tensor::allocate(DType::undefined, Shape{}), ErrorCode::invalid_argument, "there is no tensor undefined[]");
-  expect_error(Tensor::copy_of({nullptr, DType::f32, Shape{1}}), ErrorCode::invalid_argument, "the data pointer is null");
+  expect_error(Tensor::allocate(DType::undefined, Shape{}), ErrorCode::invalid_argument,
+               "there is no tensor undefined[]");
+  expect_error(Tensor::copy_of({nullptr, DType::f32, Shape{1}}), ErrorCode::invalid_argument,
+               "the data pointer is null");
   EXPECT_TRUE(Tensor::allocate(DType::f32, Shape{0, INT64_MAX}));
 }
 

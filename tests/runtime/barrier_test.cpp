@@ -1,9 +1,8 @@
 // Steps wait for each other exactly where the bytes they touch say so.
-#include "runtime/barriers.h"
-
 #include <gtest/gtest.h>
 
 #include "artifact_schema/reader.h"
+#include "runtime/barriers.h"
 #include "tests/runtime/models.h"
 
 namespace gart {
@@ -16,8 +15,8 @@ struct CopyStep {
   int64_t tasks;
 };
 
-/// Barriers before each of the steps. Buffers: 0 input, 1 output, 2 constant, temporaries 3 at [0, 256), 4 at [256, 512),
-/// 5 at [0, 512), 6 the second half of 5. 256 bytes each, but for 5.
+/// Barriers before each of the steps. Buffers: 0 input, 1 output, 2 constant, temporaries 3 at [0, 256), 4 at [256,
+/// 512), 5 at [0, 512), 6 the second half of 5. 256 bytes each, but for 5.
 std::vector<int> barriers(const std::vector<CopyStep>& steps) {
   test::ArtifactBuilder b;
   const uint32_t size = b.constant(256), whole = b.constant(512), tasks = b.constant(1);
@@ -33,7 +32,8 @@ std::vector<int> barriers(const std::vector<CopyStep>& steps) {
   EXPECT_EQ(read_artifact(bytes, view).message, "");
   const fb::EntryPoint& entry = *view.manifest->entry_points()->Get(0);
   const Plan plan = make_plan(entry, *entry.plans()->Get(0), nullptr);
-  const std::vector<BufferExtent> extents = {{256, -1}, {256, -1}, {256, 0}, {256, 0}, {256, 256}, {512, 0}, {256, 256}};
+  const std::vector<BufferExtent> extents = {{256, -1},  {256, -1}, {256, 0},  {256, 0},
+                                             {256, 256}, {512, 0},  {256, 256}};
   std::vector<int64_t> counts;
   for (const CopyStep& step : steps) counts.push_back(step.tasks);
   const std::vector<uint8_t> needed = needed_barriers(plan, extents, counts);
@@ -66,8 +66,8 @@ TEST(Barriers, SingleTaskStepsShareThreadZero) {
   EXPECT_EQ(barriers({{3, 0, 1}, {4, 3, 4}, {1, 4, 1}}), (std::vector<int>{1, 1}));
 }
 
-/// Copies cut differently at each step, so that nearly every byte crosses threads: a barrier too few shows as wrong data (and
-/// under tsan as a race).
+/// Copies cut differently at each step, so that nearly every byte crosses threads: a barrier too few shows as wrong
+/// data (and under tsan as a race).
 TEST(Barriers, DataSurvivesCrossingThreads) {
   test::ArtifactBuilder b;
   const int64_t bytes = 1 << 16;

@@ -1,16 +1,17 @@
-/* The C API, compiled as C11: loads the model whose path is the argument (2 (x + y) for f32[n]) and uses every function. */
+/* The C API, compiled as C11: loads the model whose path is the argument (2 (x + y) for f32[n]) and uses every
+ * function. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "gart/gart.h"
 
-#define CHECK(condition)                                                        \
-  do {                                                                          \
-    if (!(condition)) {                                                         \
+#define CHECK(condition)                                                                     \
+  do {                                                                                       \
+    if (!(condition)) {                                                                      \
       fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition, gart_last_error()); \
-      return 1;                                                                 \
-    }                                                                           \
+      return 1;                                                                              \
+    }                                                                                        \
   } while (0)
 
 static int check_description(const gart_program* program) {
@@ -26,7 +27,8 @@ static int check_description(const gart_program* program) {
 }
 
 static int check_runs(gart_invocation* invocation) {
-  static const float x[3] = {1, 2, 3}, y[3] = {10, 20, 30};  /* outlive the invocation, which looks at them at each run */
+  static const float x[3] = {1, 2, 3},
+                     y[3] = {10, 20, 30}; /* outlive the invocation, which looks at them at each run */
   float out[3] = {0, 0, 0};
   gart_tensor input = {x, GART_F32, 1, {3}, NULL}, result;
   CHECK(gart_get_output(invocation, 0, &result) == GART_INVALID_ARGUMENT);
@@ -76,7 +78,8 @@ int main(int argc, char** argv) {
   CHECK(argc == 2);
   CHECK(gart_load(argv[1], &options, &program) == GART_OK);
   CHECK(gart_invocation_new(program, NULL, &invocation) == GART_OK);
-  if (check_description(program) != 0 || check_runs(invocation) != 0 || check_errors(argv[1], program, invocation) != 0) return 1;
+  if (check_description(program) != 0 || check_runs(invocation) != 0 || check_errors(argv[1], program, invocation) != 0)
+    return 1;
   gart_program_free(program);
   CHECK(gart_run(invocation) == GART_OK);
   gart_invocation_free(invocation);

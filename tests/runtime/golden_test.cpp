@@ -22,11 +22,13 @@ TEST(Golden, DISABLED_Write) {
   builder.content.manifest.targets[0]->name = "any";
   builder.content.manifest.targets[0]->features = 0;
   const std::vector<uint8_t> bytes = builder.write({.raw_alignment = 64});
-  std::ofstream(current_golden(), std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
+  std::ofstream(current_golden(), std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
 }
 
 TEST(Golden, EveryReleasedFormatLoadsAndRuns) {
-  EXPECT_TRUE(std::filesystem::exists(current_golden())) << "format " << current_golden().stem() << " has no golden artifact";
+  EXPECT_TRUE(std::filesystem::exists(current_golden()))
+      << "format " << current_golden().stem() << " has no golden artifact";
   const std::vector<float> x = test::ramp(48), y = test::ramp(48, 100);
   for (const auto& file : std::filesystem::directory_iterator(kGolden)) {
     auto program = load(file.path().string());

@@ -73,13 +73,15 @@ ArtifactBuilder positives() {
   const uint32_t n = b.symbol("n", 0, 0), k = b.symbol("k");
   const Extents e = extents(b, n);
   const uint32_t found_bytes = b.instruction(fb::ExprOp::mul, k, b.constant(4)), eight = b.constant(8);
-  const uint32_t found_tasks = b.instruction(fb::ExprOp::floor_div, b.instruction(fb::ExprOp::add, k, b.constant(15)), b.constant(16));
+  const uint32_t found_tasks =
+      b.instruction(fb::ExprOp::floor_div, b.instruction(fb::ExprOp::add, k, b.constant(15)), b.constant(16));
   b.input("x", fb::DType::f32, {n});
   b.output("out", fb::DType::f32, {k});
   const uint32_t x = b.buffer(input, 0, e.bytes), out = b.buffer(output, 0, found_bytes);
   const uint32_t count = b.buffer(temporary, 0, eight), found = b.buffer(temporary, 0, found_bytes);
   b.plan().placement = {count};
-  const uint32_t counting = b.kernel("test_count_positive", 2, 1, e.zero), picking = b.kernel("test_positives", 2, 1, e.zero);
+  const uint32_t counting = b.kernel("test_count_positive", 2, 1, e.zero),
+                 picking = b.kernel("test_positives", 2, 1, e.zero);
   b.launch(counting, {x, count}, {n}, e.one, {1});
   b.step(Kind::bind, {count}, e.one).params = {k};
   b.launch(picking, {x, found}, {n}, e.one, {1});
@@ -96,7 +98,8 @@ ArtifactBuilder doubling_loop() {
   b.content.weights = {8, 0, 0, 0, 0, 0, 0, 0};
   b.input("x", fb::DType::f32, {n});
   b.output("y", fb::DType::f32, {n});
-  const uint32_t x = b.buffer(input, 0, e.bytes), y = b.buffer(output, 0, e.bytes), trips = b.buffer(constant, 0, eight);
+  const uint32_t x = b.buffer(input, 0, e.bytes), y = b.buffer(output, 0, e.bytes),
+                 trips = b.buffer(constant, 0, eight);
   const uint32_t below = b.buffer(temporary, 0, e.one), next = b.buffer(temporary, 0, e.bytes);
   b.plan().buffers[next]->conflicts = {below};
   b.plan().placement = {below, next};

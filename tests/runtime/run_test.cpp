@@ -52,8 +52,10 @@ TEST_P(Run, ByName) {
 TEST_P(Run, TheMostSpecificPlanIsChosen) {
   const Program program = load(test::with_static_plan(32));
   const std::vector<float> x = ramp(32), y = ramp(32, 3), longer = ramp(33);
-  EXPECT_EQ(floats(program.run(std::vector<TensorView>{view(x), view(y)})->at(0)), twice_the_sum(x, x));  // the static plan's mark
-  EXPECT_EQ(floats(program.run(std::vector<TensorView>{view(longer), view(longer)})->at(0)), twice_the_sum(longer, longer));
+  EXPECT_EQ(floats(program.run(std::vector<TensorView>{view(x), view(y)})->at(0)),
+            twice_the_sum(x, x));  // the static plan's mark
+  EXPECT_EQ(floats(program.run(std::vector<TensorView>{view(longer), view(longer)})->at(0)),
+            twice_the_sum(longer, longer));
 }
 
 TEST_P(Run, StaticPlansAreBoundAtOnce) {
@@ -113,9 +115,8 @@ TEST_P(Run, BranchLoopAndViewOfTheSmallArtifact) {
   const Program program = load(test::small_artifact());
   const std::vector<float> x = ramp(80), y = ramp(80, 100);
   for (const uint8_t flag : {uint8_t{1}, uint8_t{0}}) {
-    auto out = program.run(std::vector<TensorView>{{x.data(), DType::f32, Shape{5, 16}},
-                                                   {y.data(), DType::f32, Shape{5, 16}},
-                                                   {&flag, DType::boolean, Shape{}}});
+    auto out = program.run(std::vector<TensorView>{
+        {x.data(), DType::f32, Shape{5, 16}}, {y.data(), DType::f32, Shape{5, 16}}, {&flag, DType::boolean, Shape{}}});
     ASSERT_TRUE(out) << out.error().message;
     std::vector<float> expected = flag != 0 ? x : y;
     for (size_t i = 0; i < 16; ++i) std::memset(&expected[i], 0x3f, 4);
@@ -130,7 +131,8 @@ TEST_P(Run, DataDependentExtents) {
   for (const int positive : {3, 0, 70, 5, 100, 5}) {
     std::vector<float> x(100, -1.0f), expected;
     for (int i = 0; i < positive; ++i) expected.push_back(x[i * 37 % 100] = float(i + 1));
-    std::sort(expected.begin(), expected.end(), [&](float a, float b) { return int(a - 1) * 37 % 100 < int(b - 1) * 37 % 100; });
+    std::sort(expected.begin(), expected.end(),
+              [&](float a, float b) { return int(a - 1) * 37 % 100 < int(b - 1) * 37 % 100; });
     ASSERT_TRUE(invocation->set_input(0, view(x)));
     ASSERT_TRUE(invocation->run());
     EXPECT_EQ(invocation->output(0).shape, Shape{positive});
@@ -158,15 +160,18 @@ TEST_P(Run, ImportsAreBoundByName) {
 TEST_P(Run, KernelErrorsNameTheStep) {
   test::ArtifactBuilder b(&test::kernels());
   const uint32_t n = b.symbol("n", 1, 0), m = b.symbol("m", 0, 0);
-  const uint32_t four = b.constant(4), eight = b.constant(8), zero = b.constant(0), sixteen = b.constant(16), fifteen = b.constant(15);
-  const uint32_t data_bytes = b.instruction(fb::ExprOp::mul, m, four), index_bytes = b.instruction(fb::ExprOp::mul, n, eight);
+  const uint32_t four = b.constant(4), eight = b.constant(8), zero = b.constant(0), sixteen = b.constant(16),
+                 fifteen = b.constant(15);
+  const uint32_t data_bytes = b.instruction(fb::ExprOp::mul, m, four),
+                 index_bytes = b.instruction(fb::ExprOp::mul, n, eight);
   const uint32_t out_bytes = b.instruction(fb::ExprOp::mul, n, four);
   const uint32_t tasks = b.instruction(fb::ExprOp::floor_div, b.instruction(fb::ExprOp::add, n, fifteen), sixteen);
   b.input("data", fb::DType::f32, {m});
   b.input("index", fb::DType::i64, {n});
   b.output("y", fb::DType::f32, {n});
   using enum fb::BufferKind;
-  const uint32_t data = b.buffer(input, 0, data_bytes), index = b.buffer(input, 1, index_bytes), y = b.buffer(output, 0, out_bytes);
+  const uint32_t data = b.buffer(input, 0, data_bytes), index = b.buffer(input, 1, index_bytes),
+                 y = b.buffer(output, 0, out_bytes);
   b.launch(b.kernel("test_gather", 3, 2, zero), {data, index, y}, {n, m}, tasks, {2}).source = "Gather_3";
   b.launch(b.kernel("test_double", 2, 1, sixteen), {y, y}, {n}, tasks, {1}).source = "Mul_4";
   b.close_sequence();
@@ -175,7 +180,8 @@ TEST_P(Run, KernelErrorsNameTheStep) {
   const std::vector<float> values = ramp(10);
   std::vector<int64_t> indices(200, 9);
   const TensorView index_view{indices.data(), DType::i64, Shape{200}};
-  EXPECT_EQ(floats(program.run(std::vector<TensorView>{view(values), index_view})->at(0)), std::vector<float>(200, 18.0f));
+  EXPECT_EQ(floats(program.run(std::vector<TensorView>{view(values), index_view})->at(0)),
+            std::vector<float>(200, 18.0f));
   indices[150] = 10;
   auto out = program.run(std::vector<TensorView>{view(values), index_view});
   ASSERT_FALSE(out);

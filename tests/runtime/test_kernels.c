@@ -1,5 +1,5 @@
-/* Kernels for hand-made artifacts: plain C, compiled by the host's compiler into a section of their own whose bytes become the
- * artifact's code. They must not need anything outside the section: no calls, no constants in memory. */
+/* Kernels for hand-made artifacts: plain C, compiled by the host's compiler into a section of their own whose bytes
+ * become the artifact's code. They must not need anything outside the section: no calls, no constants in memory. */
 #include "tests/runtime/test_kernels.h"
 
 #define KERNEL __attribute__((section("gart_kernels"), noinline, used)) int32_t

@@ -1,6 +1,5 @@
 // A warm run allocates nothing and, while nobody sleeps, makes no system call.
 #include <gtest/gtest.h>
-
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>

@@ -1,4 +1,5 @@
-/* The C API of the gart runtime, over the same core as gart.hpp; C11. Semantics, threads and lifetimes are as told there.
+/* The C API of the gart runtime, over the same core as gart.hpp; C11. Semantics, threads and lifetimes are as told
+ * there.
  *
  * Every function that can fail returns 0 (GART_OK) or one of gart_status; gart_last_error() then has the sentence.
  */
@@ -30,10 +31,19 @@ typedef enum gart_status {
 
 typedef enum gart_dtype {
   GART_UNDEFINED = 0,
-  GART_F32, GART_F64, GART_F16, GART_BF16,
-  GART_I8, GART_I16, GART_I32, GART_I64,
-  GART_U8, GART_U16, GART_U32, GART_U64,
-  GART_BOOL                    /* one byte, 0 or 1 */
+  GART_F32,
+  GART_F64,
+  GART_F16,
+  GART_BF16,
+  GART_I8,
+  GART_I16,
+  GART_I32,
+  GART_I64,
+  GART_U8,
+  GART_U16,
+  GART_U32,
+  GART_U64,
+  GART_BOOL /* one byte, 0 or 1 */
 } gart_dtype;
 
 #define GART_MAX_RANK 16
@@ -44,14 +54,14 @@ typedef struct gart_tensor {
   gart_dtype dtype;
   size_t rank;
   int64_t dims[GART_MAX_RANK];
-  const char* device;          /* NULL means "cpu" */
+  const char* device; /* NULL means "cpu" */
 } gart_tensor;
 
 typedef struct gart_load_options {
-  int verify;                  /* nonzero: check the digests (the default) */
-  int threads;                 /* 0: one per CPU */
-  const char* device;          /* NULL means "cpu" */
-  const char* target;          /* NULL: the best one for this CPU */
+  int verify;         /* nonzero: check the digests (the default) */
+  int threads;        /* 0: one per CPU */
+  const char* device; /* NULL means "cpu" */
+  const char* target; /* NULL: the best one for this CPU */
 } gart_load_options;
 
 typedef struct gart_program gart_program;
@@ -64,11 +74,12 @@ GART_C_API const char* gart_last_error(void);
 GART_C_API gart_status gart_load(const char* path, const gart_load_options* options, gart_program** program);
 GART_C_API gart_status gart_load_memory(const void* bytes, size_t size, const gart_load_options* options,
                                         gart_program** program);
-GART_C_API void gart_program_free(gart_program* program);  /* NULL is fine; invocations may outlive it */
+GART_C_API void gart_program_free(gart_program* program); /* NULL is fine; invocations may outlive it */
 
-GART_C_API size_t gart_input_count(const gart_program* program);   /* of the first entry point */
+GART_C_API size_t gart_input_count(const gart_program* program); /* of the first entry point */
 GART_C_API size_t gart_output_count(const gart_program* program);
-/* NULL when index is out of range. Dim texts are numbers, symbols or expressions of them. Live as long as the program. */
+/* NULL when index is out of range. Dim texts are numbers, symbols or expressions of them. Live as long as the program.
+ */
 GART_C_API const char* gart_input_name(const gart_program* program, size_t index);
 GART_C_API const char* gart_output_name(const gart_program* program, size_t index);
 GART_C_API gart_dtype gart_input_dtype(const gart_program* program, size_t index);
@@ -80,7 +91,8 @@ GART_C_API const char* gart_output_dim(const gart_program* program, size_t index
 GART_C_API const char* gart_target(const gart_program* program);
 
 /* `entry`: NULL or "" for the first entry point. */
-GART_C_API gart_status gart_invocation_new(const gart_program* program, const char* entry, gart_invocation** invocation);
+GART_C_API gart_status gart_invocation_new(const gart_program* program, const char* entry,
+                                           gart_invocation** invocation);
 GART_C_API void gart_invocation_free(gart_invocation* invocation);
 GART_C_API gart_status gart_set_input(gart_invocation* invocation, size_t index, const gart_tensor* tensor);
 GART_C_API gart_status gart_set_input_by_name(gart_invocation* invocation, const char* name, const gart_tensor* tensor);

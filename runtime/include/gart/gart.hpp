@@ -1,14 +1,14 @@
 // gart runs .gart files: a compiled model is loaded once and run any number of times.
 //
 //   auto model = gart::load("model.gart");
-//   auto out = model->run(inputs);                // std::vector<gart::Tensor>, std::vector<gart::TensorView>, or by name
-//   std::span<const float> logits = out->at(0).elements<float>();
+//   auto out = model->run(inputs);                // std::vector<gart::Tensor>, std::vector<gart::TensorView>, or by
+//   name std::span<const float> logits = out->at(0).elements<float>();
 //
 // Every call reports failure through Result (result.h); none throws.
 //
-// Threads: a Program is immutable and may be used by any number of threads at once. An Invocation belongs to one thread at a
-// time; concurrent callers take one each. All invocations of a program share its worker threads: the run that finds them
-// busy runs on its caller's thread alone, with the same results.
+// Threads: a Program is immutable and may be used by any number of threads at once. An Invocation belongs to one thread
+// at a time; concurrent callers take one each. All invocations of a program share its worker threads: the run that
+// finds them busy runs on its caller's thread alone, with the same results.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,8 @@
 namespace gart {
 
 struct LoadOptions {
-  /// Prove the file whole by its digests. The manifest's indices, offsets and sizes are checked in any case; without the
-  /// digests, damaged weights or code go unnoticed. Saves about 10 ms per 100 MB.
+  /// Prove the file whole by its digests. The manifest's indices, offsets and sizes are checked in any case; without
+  /// the digests, damaged weights or code go unnoticed. Saves about 10 ms per 100 MB.
   bool verify = true;
   std::string device = "cpu";
   /// Threads that share the work of one run, the caller's included; 0: one per CPU this process may use. At most 1024.
@@ -84,7 +84,8 @@ class GART_API Program {
 };
 
 /// One caller's memory for running one entry point. Keeps its program alive. A warm run (shapes seen before) allocates
-/// nothing, takes no lock, and makes no system call while the workers are awake (they sleep after about 2 ms without work).
+/// nothing, takes no lock, and makes no system call while the workers are awake (they sleep after about 2 ms without
+/// work).
 class GART_API Invocation {
  public:
   Invocation(Invocation&&) noexcept;
@@ -100,11 +101,12 @@ class GART_API Invocation {
   Result<void> set_output(size_t index, const OutputBuffer& buffer);
   Result<void> set_output(std::string_view name, const OutputBuffer& buffer);
 
-  /// Errors found before the first step (a missing input, extents that disagree, an output buffer that is too small) leave
-  /// the outputs untouched. After a failure during the run they hold anything.
+  /// Errors found before the first step (a missing input, extents that disagree, an output buffer that is too small)
+  /// leave the outputs untouched. After a failure during the run they hold anything.
   Result<void> run();
 
-  /// Output `index` of the last run() that succeeded, with its actual shape; valid until the next run() or set_output().
+  /// Output `index` of the last run() that succeeded, with its actual shape; valid until the next run() or
+  /// set_output().
   TensorView output(size_t index) const;
   TensorView output(std::string_view name) const;
 
@@ -120,8 +122,8 @@ class GART_API Invocation {
 /// Maps the file and proves it sound. The file must not be changed while the program lives (replacing it is fine).
 GART_API Result<Program> load(const std::string& path, const LoadOptions& options = {});
 
-/// From memory, which must stay valid and unchanged while the program lives. Used in place when 64-byte aligned, otherwise
-/// copied; code is always copied.
+/// From memory, which must stay valid and unchanged while the program lives. Used in place when 64-byte aligned,
+/// otherwise copied; code is always copied.
 GART_API Result<Program> load(std::span<const uint8_t> artifact, const LoadOptions& options = {});
 
 }  // namespace gart

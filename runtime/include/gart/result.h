@@ -16,7 +16,7 @@ enum class ErrorCode : int32_t {
   unsupported = 3,       ///< a sound file, but not for this machine or this runtime
   io = 4,                ///< the file cannot be opened, read or mapped
   out_of_memory = 5,
-  run_failed = 6,        ///< the model itself failed on this data: an index out of range, a size that overflows
+  run_failed = 6,  ///< the model itself failed on this data: an index out of range, a size that overflows
 };
 
 struct Error {
@@ -28,11 +28,11 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}          // NOLINT: a T is a good Result
-  Result(Error error) : error_(std::move(error)) {}      // NOLINT
+  Result(T value) : value_(std::move(value)) {}      // NOLINT: a T is a good Result
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT
   bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
-  const Error& error() const { return error_; }          ///< meaningful if !ok()
+  const Error& error() const { return error_; }  ///< meaningful if !ok()
   T& value() & { return require(), *value_; }
   const T& value() const& { return require(), *value_; }
   T value() && { return require(), std::move(*value_); }
@@ -58,7 +58,7 @@ class [[nodiscard]] Result<void> {
   Result(Error error) : error_(std::move(error)) {}  // NOLINT
   bool ok() const { return !error_.has_value(); }
   explicit operator bool() const { return ok(); }
-  const Error& error() const { return *error_; }     ///< only if !ok()
+  const Error& error() const { return *error_; }  ///< only if !ok()
 
  private:
   std::optional<Error> error_;

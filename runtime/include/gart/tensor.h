@@ -27,8 +27,8 @@ GART_API const char* name_of(DType dtype);
 
 inline constexpr size_t kMaxRank = 16;
 
-/// Extents, outermost first; rank 0 is a scalar. Never allocates. A longer list keeps its true rank, so that whoever takes
-/// the shape can refuse it, but only the first kMaxRank extents.
+/// Extents, outermost first; rank 0 is a scalar. Never allocates. A longer list keeps its true rank, so that whoever
+/// takes the shape can refuse it, but only the first kMaxRank extents.
 class Shape {
  public:
   Shape() = default;
@@ -52,10 +52,10 @@ class Shape {
 
 /// Somebody else's tensor, to be read. 64-byte aligned data is used in place, other data is copied by the runtime.
 struct TensorView {
-  const void* data = nullptr;    ///< may be null if the tensor has no elements
+  const void* data = nullptr;  ///< may be null if the tensor has no elements
   DType dtype = DType::undefined;
   Shape shape;
-  const char* device = "cpu";    ///< where `data` lives
+  const char* device = "cpu";  ///< where `data` lives
 
   template <class T>
   std::span<const T> elements() const {
@@ -66,7 +66,7 @@ struct TensorView {
 /// Somebody else's memory, to be written.
 struct OutputBuffer {
   void* data = nullptr;
-  size_t bytes = 0;              ///< capacity; may exceed what the output needs
+  size_t bytes = 0;  ///< capacity; may exceed what the output needs
   DType dtype = DType::undefined;
   const char* device = "cpu";
 };
