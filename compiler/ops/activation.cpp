@@ -17,7 +17,8 @@ Expr less(const Expr& a, const Expr& b) { return binary(BinaryOp::less, a, b); }
 
 /// max(x, 0) + log(1 + exp(-|x|)): no overflow for large x.
 Expr softplus(const Expr& x) {
-  return maximum(x, zero(x)) + unary(UnaryOp::log, literal(x, 1) + unary(UnaryOp::exp, unary(UnaryOp::neg, unary(UnaryOp::abs, x))));
+  return maximum(x, zero(x)) +
+         unary(UnaryOp::log, literal(x, 1) + unary(UnaryOp::exp, unary(UnaryOp::neg, unary(UnaryOp::abs, x))));
 }
 double softplus(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))) + (std::isnan(x) ? x : 0); }
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -111,7 +112,8 @@ DType shrink_dtype(DType t) { return t == DType::f64 ? t : DType::f32; }
 
 Expr lower_shrink(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   const Expr x = cast(shrink_dtype(ctx.input_value(0).dtype), ctx.input(0, at));
-  const Expr lambd = literal(x, ctx.node().float_attribute("lambd", 0.5)), bias = literal(x, ctx.node().float_attribute("bias", 0));
+  const Expr lambd = literal(x, ctx.node().float_attribute("lambd", 0.5)),
+             bias = literal(x, ctx.node().float_attribute("bias", 0));
   const Expr positive = select(less(lambd, x), x - bias, zero(x));
   return as_output(ctx, output, select(less(x, unary(UnaryOp::neg, lambd)), x + bias, positive));
 }
@@ -128,7 +130,8 @@ void infer_prelu(InferContext& ctx) {
   if (ctx.rank(1) > ctx.rank(0)) ctx.fail("the slope has a higher rank than the input it broadcasts to");
   const size_t skipped = static_cast<size_t>(ctx.rank(0) - ctx.rank(1));
   for (size_t d = 0; d < ctx.shape(1).size(); ++d)
-    if (!ctx.shape(1)[d].is(1)) ctx.require_equal(ctx.shape(0)[skipped + d], ctx.shape(1)[d], concat("dimension ", d, " of the slope"));
+    if (!ctx.shape(1)[d].is(1))
+      ctx.require_equal(ctx.shape(0)[skipped + d], ctx.shape(1)[d], concat("dimension ", d, " of the slope"));
 }
 
 Expr lower_prelu(LowerContext& ctx, int output, const std::vector<Expr>& at) {
@@ -165,7 +168,8 @@ void upgrade_clip(UpgradeContext& ctx) {
 void infer_clip(InferContext& ctx) {
   infer_like_input<is_number>(ctx);
   for (int i = 1; i <= 2; ++i)
-    if (ctx.has_input(i) && !product(ctx.shape(i)).is(1)) ctx.fail(concat("the bound at input ", i, " is not a scalar"));
+    if (ctx.has_input(i) && !product(ctx.shape(i)).is(1))
+      ctx.fail(concat("the bound at input ", i, " is not a scalar"));
   const auto low = ctx.contents(1), high = ctx.contents(2);
   if ((ctx.has_input(1) && !low) || (ctx.has_input(2) && !high)) return;
   map_contents(ctx, 0, [&](Dim d) -> std::optional<Dim> {
@@ -198,12 +202,19 @@ std::vector<Tensor> reference_clip(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_Relu{.name = "Relu", .since = 6, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise,
-                              .infer = infer_relu, .lower = lower_unary<build_relu>, .reference = reference_number<kRelu>};
+constinit const OpDef op_Relu{.name = "Relu",
+                              .since = 6,
+                              .min_inputs = 1,
+                              .max_inputs = 1,
+                              .kind = OpKind::pointwise,
+                              .infer = infer_relu,
+                              .lower = lower_unary<build_relu>,
+                              .reference = reference_number<kRelu>};
 constinit const OpDef op_Sigmoid = float_unary<UnaryOp::sigmoid, kSigmoid>("Sigmoid", 6);
 constinit const OpDef op_Tanh = float_unary<UnaryOp::tanh, kTanh>("Tanh", 6);
 constinit const OpDef op_LeakyRelu = float_function<build_leaky_relu, kLeakyRelu>("LeakyRelu", 6);
-constinit const OpDef op_ThresholdedRelu = float_function<build_thresholded_relu, kThresholdedRelu>("ThresholdedRelu", 10);
+constinit const OpDef op_ThresholdedRelu =
+    float_function<build_thresholded_relu, kThresholdedRelu>("ThresholdedRelu", 10);
 constinit const OpDef op_Elu = float_function<build_elu, kElu>("Elu", 6);
 constinit const OpDef op_Selu = float_function<build_selu, kSelu>("Selu", 6);
 constinit const OpDef op_Celu = float_function<build_celu, kCelu>("Celu", 12);
@@ -213,15 +224,38 @@ constinit const OpDef op_Softplus = float_function<build_softplus, kSoftplus>("S
 constinit const OpDef op_Softsign = float_function<build_softsign, kSoftsign>("Softsign", 1);
 constinit const OpDef op_Mish = float_function<build_mish, kMish>("Mish", 18);
 constinit const OpDef op_Swish = float_function<build_swish, kSwish>("Swish", 24);
-constinit const OpDef op_Gelu{.name = "Gelu", .since = 20, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise,
-                              .infer = infer_gelu, .lower = lower_unary<build_gelu>, .reference = reference_float<kGelu>};
-constinit const OpDef op_Shrink{.name = "Shrink", .since = 9, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise,
-                                .infer = infer_like_input<is_number>, .lower = lower_shrink,
+constinit const OpDef op_Gelu{.name = "Gelu",
+                              .since = 20,
+                              .min_inputs = 1,
+                              .max_inputs = 1,
+                              .kind = OpKind::pointwise,
+                              .infer = infer_gelu,
+                              .lower = lower_unary<build_gelu>,
+                              .reference = reference_float<kGelu>};
+constinit const OpDef op_Shrink{.name = "Shrink",
+                                .since = 9,
+                                .min_inputs = 1,
+                                .max_inputs = 1,
+                                .kind = OpKind::pointwise,
+                                .infer = infer_like_input<is_number>,
+                                .lower = lower_shrink,
                                 .reference = reference_float<kShrink>};
-constinit const OpDef op_PRelu{.name = "PRelu", .since = 7, .min_inputs = 2, .max_inputs = 2, .kind = OpKind::pointwise,
-                               .infer = infer_prelu, .lower = lower_prelu, .reference = reference_prelu};
-constinit const OpDef op_Clip{.name = "Clip", .since = 6, .min_inputs = 1, .max_inputs = 3, .kind = OpKind::pointwise,
-                              .upgrade = upgrade_clip, .infer = infer_clip, .lower = lower_clip,
+constinit const OpDef op_PRelu{.name = "PRelu",
+                               .since = 7,
+                               .min_inputs = 2,
+                               .max_inputs = 2,
+                               .kind = OpKind::pointwise,
+                               .infer = infer_prelu,
+                               .lower = lower_prelu,
+                               .reference = reference_prelu};
+constinit const OpDef op_Clip{.name = "Clip",
+                              .since = 6,
+                              .min_inputs = 1,
+                              .max_inputs = 3,
+                              .kind = OpKind::pointwise,
+                              .upgrade = upgrade_clip,
+                              .infer = infer_clip,
+                              .lower = lower_clip,
                               .reference = reference_clip};
 
 }  // namespace gcg

@@ -13,7 +13,10 @@ using Contents = std::optional<Dim> (*)(const std::vector<Dim>&);
 template <auto kAllowed, Contents kContents>
 void infer_arithmetic(InferContext& ctx) {
   require_dtype(ctx, 0, kAllowed,
-                kAllowed == is_boolean ? "bool" : kAllowed == is_float ? "a float type" : kAllowed == is_int ? "an integer type" : "a numeric type");
+                kAllowed == is_boolean ? "bool"
+                : kAllowed == is_float ? "a float type"
+                : kAllowed == is_int   ? "an integer type"
+                                       : "a numeric type");
   require_same_dtype(ctx);
   ctx.set_output(0, ctx.dtype(0), broadcast_inputs(ctx));
   if (kContents != nullptr) combine_contents(ctx, kContents);
@@ -49,8 +52,10 @@ std::vector<Tensor> reference_fold(ReferenceContext& ctx) {
       const bool compares = std::is_same_v<decltype(kFunction(value, value)), bool>;
       for (int i = 1; i < ctx.input_count(); ++i)
         value = static_cast<T>(kFunction(value, get<T>(*ctx.input(i), offsets[static_cast<size_t>(i)][e])));
-      if (compares) y.set_int(static_cast<int64_t>(e), value != T{0});
-      else put<T>(y, static_cast<int64_t>(e), value);
+      if (compares)
+        y.set_int(static_cast<int64_t>(e), value != T{0});
+      else
+        put<T>(y, static_cast<int64_t>(e), value);
     }
   });
   return {std::move(y)};
@@ -61,15 +66,21 @@ constexpr bool kFloating = std::is_same_v<T, double>;
 
 constexpr auto kAdd = [](auto a, auto b) { return wrapping_add(a, b); };
 constexpr auto kSub = [](auto a, auto b) {
-  if constexpr (kFloating<decltype(a)>) return a - b;
-  else return static_cast<decltype(a)>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+  if constexpr (kFloating<decltype(a)>)
+    return a - b;
+  else
+    return static_cast<decltype(a)>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 };
 constexpr auto kMul = [](auto a, auto b) { return wrapping_mul(a, b); };
 constexpr auto kDiv = [](auto a, auto b) -> decltype(a) {
-  if constexpr (kFloating<decltype(a)>) return a / b;
-  else if (b == 0) return 0;
-  else if (b == decltype(b)(-1) && std::is_signed_v<decltype(b)>) return wrapping_mul(a, b);
-  else return a / b;
+  if constexpr (kFloating<decltype(a)>)
+    return a / b;
+  else if (b == 0)
+    return 0;
+  else if (b == decltype(b)(-1) && std::is_signed_v<decltype(b)>)
+    return wrapping_mul(a, b);
+  else
+    return a / b;
 };
 constexpr auto kMax = [](auto a, auto b) { return a != a || a > b ? a : b; };
 constexpr auto kMin = [](auto a, auto b) { return a != a || a < b ? a : b; };
@@ -105,7 +116,9 @@ std::optional<Dim> quotient(const Operands& v) { return truncated_quotient(v[0],
 std::optional<Dim> equal(const Operands& v) { return provably_equal(v[0], v[1]); }
 std::optional<Dim> less(const Operands& v) { return provably_less(v[0], v[1]); }
 std::optional<Dim> greater(const Operands& v) { return provably_less(v[1], v[0]); }
-std::optional<Dim> negated(const std::optional<Dim>& truth) { return truth ? std::optional(Dim(1) - *truth) : std::nullopt; }
+std::optional<Dim> negated(const std::optional<Dim>& truth) {
+  return truth ? std::optional(Dim(1) - *truth) : std::nullopt;
+}
 std::optional<Dim> less_or_equal(const Operands& v) { return negated(provably_less(v[1], v[0])); }
 std::optional<Dim> greater_or_equal(const Operands& v) { return negated(provably_less(v[0], v[1])); }
 std::optional<Dim> both_true(const Operands& v) { return v[0] * v[1]; }
@@ -114,8 +127,14 @@ std::optional<Dim> one_true(const Operands& v) { return v[0] + v[1] - Dim(2) * v
 
 template <auto kAllowed, BinaryOp kOp, auto kFunction, Contents kContents>
 constexpr OpDef arithmetic(const char* name, int since) {
-  return {.name = name, .since = since, .min_inputs = 2, .max_inputs = 2, .kind = OpKind::pointwise,
-          .infer = infer_arithmetic<kAllowed, kContents>, .lower = lower_fold<kOp>, .reference = reference_fold<kFunction>};
+  return {.name = name,
+          .since = since,
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .kind = OpKind::pointwise,
+          .infer = infer_arithmetic<kAllowed, kContents>,
+          .lower = lower_fold<kOp>,
+          .reference = reference_fold<kFunction>};
 }
 
 template <BinaryOp kOp, auto kFunction, Contents kContents>
@@ -128,8 +147,14 @@ constexpr OpDef variadic(const char* name, int since) {
 
 template <BinaryOp kOp, auto kFunction, Contents kContents>
 constexpr OpDef comparison(const char* name, int since) {
-  return {.name = name, .since = since, .min_inputs = 2, .max_inputs = 2, .kind = OpKind::pointwise,
-          .infer = infer_comparison<kContents>, .lower = lower_fold<kOp>, .reference = reference_fold<kFunction>};
+  return {.name = name,
+          .since = since,
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .kind = OpKind::pointwise,
+          .infer = infer_comparison<kContents>,
+          .lower = lower_fold<kOp>,
+          .reference = reference_fold<kFunction>};
 }
 
 // ---- Mean
@@ -177,8 +202,10 @@ std::vector<Tensor> reference_where(ReferenceContext& ctx) {
     const int side = ctx.input(0)->at_int(offsets[0][e]) != 0 ? 1 : 2;
     const Tensor& from = *ctx.input(side);
     const int64_t i = offsets[static_cast<size_t>(side)][e];
-    if (is_float(y.dtype())) y.set_double(static_cast<int64_t>(e), from.at_double(i));
-    else y.set_int(static_cast<int64_t>(e), from.at_int(i));
+    if (is_float(y.dtype()))
+      y.set_double(static_cast<int64_t>(e), from.at_double(i));
+    else
+      y.set_int(static_cast<int64_t>(e), from.at_int(i));
   }
   return {std::move(y)};
 }
@@ -199,8 +226,13 @@ constinit const OpDef op_BitwiseXor = arithmetic<is_int, BinaryOp::bit_xor, kBit
 constinit const OpDef op_Max = variadic<BinaryOp::max, kMax, fold_dims<max>>("Max", 6);
 constinit const OpDef op_Min = variadic<BinaryOp::min, kMin, fold_dims<min>>("Min", 6);
 constinit const OpDef op_Sum = variadic<BinaryOp::add, kAdd, nullptr>("Sum", 6);
-constinit const OpDef op_Mean{.name = "Mean", .since = 6, .min_inputs = 1, .max_inputs = -1, .kind = OpKind::pointwise,
-                              .infer = infer_arithmetic<is_float, nullptr>, .lower = lower_mean,
+constinit const OpDef op_Mean{.name = "Mean",
+                              .since = 6,
+                              .min_inputs = 1,
+                              .max_inputs = -1,
+                              .kind = OpKind::pointwise,
+                              .infer = infer_arithmetic<is_float, nullptr>,
+                              .lower = lower_mean,
                               .reference = reference_mean};
 
 constinit const OpDef op_Equal = comparison<BinaryOp::equal, kEqual, equal>("Equal", 7);
@@ -210,7 +242,13 @@ constinit const OpDef op_LessOrEqual = comparison<BinaryOp::less_equal, kLessOrE
 constinit const OpDef op_GreaterOrEqual =
     comparison<BinaryOp::greater_equal, kGreaterOrEqual, greater_or_equal>("GreaterOrEqual", 12);
 
-constinit const OpDef op_Where{.name = "Where", .since = 9, .min_inputs = 3, .max_inputs = 3, .kind = OpKind::pointwise,
-                               .infer = infer_where, .lower = lower_where, .reference = reference_where};
+constinit const OpDef op_Where{.name = "Where",
+                               .since = 9,
+                               .min_inputs = 3,
+                               .max_inputs = 3,
+                               .kind = OpKind::pointwise,
+                               .infer = infer_where,
+                               .lower = lower_where,
+                               .reference = reference_where};
 
 }  // namespace gcg

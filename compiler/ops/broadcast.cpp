@@ -14,7 +14,8 @@ Shape broadcast_inputs(InferContext& ctx, int first) {
 void require_same_dtype(const InferContext& ctx, int first) {
   for (int i = first + 1; i < ctx.input_count(); ++i)
     if (ctx.has_input(i) && ctx.dtype(i) != ctx.dtype(first))
-      ctx.fail(concat("input ", i, " is ", name_of(ctx.dtype(i)), ", input ", first, " is ", name_of(ctx.dtype(first))));
+      ctx.fail(
+          concat("input ", i, " is ", name_of(ctx.dtype(i)), ", input ", first, " is ", name_of(ctx.dtype(first))));
 }
 
 void combine_contents(InferContext& ctx, const std::function<std::optional<Dim>(const std::vector<Dim>&)>& f) {

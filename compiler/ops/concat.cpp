@@ -14,10 +14,12 @@ void infer_concat(InferContext& ctx) {
   const auto axis = static_cast<size_t>(ctx.axis(ctx.node().int_attribute("axis", 0), rank));
   Shape shape = ctx.shape(0);
   for (int i = 1; i < ctx.input_count(); ++i) {
-    if (ctx.dtype(i) != ctx.dtype(0)) ctx.fail(concat("input ", i, " is ", name_of(ctx.dtype(i)), ", input 0 is ", name_of(ctx.dtype(0))));
+    if (ctx.dtype(i) != ctx.dtype(0))
+      ctx.fail(concat("input ", i, " is ", name_of(ctx.dtype(i)), ", input 0 is ", name_of(ctx.dtype(0))));
     if (ctx.rank(i) != rank) ctx.fail(concat("input ", i, " has rank ", ctx.rank(i), ", input 0 has ", rank));
     for (size_t d = 0; d < shape.size(); ++d)
-      shape[d] = d == axis ? shape[d] + ctx.shape(i)[d] : ctx.require_equal(shape[d], ctx.shape(i)[d], concat("dimension ", d));
+      shape[d] = d == axis ? shape[d] + ctx.shape(i)[d]
+                           : ctx.require_equal(shape[d], ctx.shape(i)[d], concat("dimension ", d));
   }
   ctx.set_output(0, ctx.dtype(0), std::move(shape));
   if (rank != 1) return;
@@ -31,7 +33,8 @@ void infer_concat(InferContext& ctx) {
 }
 
 Expr lower_concat(LowerContext& ctx, int, const std::vector<Expr>& at) {
-  const auto axis = static_cast<size_t>(wrap_axis(ctx.node().int_attribute("axis", 0), static_cast<int64_t>(at.size())));
+  const auto axis =
+      static_cast<size_t>(wrap_axis(ctx.node().int_attribute("axis", 0), static_cast<int64_t>(at.size())));
   std::vector<int> parts;
   std::vector<Dim> starts;
   Dim next = 0;
@@ -89,7 +92,8 @@ std::vector<Dim> equal_parts(InferContext& ctx, const Dim& extent) {
   const Dim part = ceil_div(extent, count);
   std::vector<Dim> parts(static_cast<size_t>(count), part);
   parts.back() = extent - part * Dim(count - 1);
-  if (parts.back().upper_bound().value_or(0) < 0) ctx.fail(concat("an extent of ", extent.str(), " has no ", count, " parts of ", part.str()));
+  if (parts.back().upper_bound().value_or(0) < 0)
+    ctx.fail(concat("an extent of ", extent.str(), " has no ", count, " parts of ", part.str()));
   return parts;
 }
 
@@ -140,7 +144,8 @@ Expr split_start(LowerContext& ctx, int output, const Dim& extent_of_axis) {
 }
 
 Expr lower_split(LowerContext& ctx, int output, const std::vector<Expr>& at) {
-  const auto axis = static_cast<size_t>(wrap_axis(ctx.node().int_attribute("axis", 0), static_cast<int64_t>(at.size())));
+  const auto axis =
+      static_cast<size_t>(wrap_axis(ctx.node().int_attribute("axis", 0), static_cast<int64_t>(at.size())));
   Index from = at;
   from[axis] = at[axis] + split_start(ctx, output, ctx.input_shape(0)[axis]);
   return ctx.input(0, from);
@@ -166,11 +171,23 @@ std::vector<Tensor> reference_split(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_Concat{.name = "Concat", .since = 4, .min_inputs = 1, .max_inputs = -1,
-                                .kind = OpKind::movement, .infer = infer_concat, .lower = lower_concat,
+constinit const OpDef op_Concat{.name = "Concat",
+                                .since = 4,
+                                .min_inputs = 1,
+                                .max_inputs = -1,
+                                .kind = OpKind::movement,
+                                .infer = infer_concat,
+                                .lower = lower_concat,
                                 .reference = reference_concat};
-constinit const OpDef op_Split{.name = "Split", .since = 2, .min_inputs = 1, .max_inputs = 2, .max_outputs = -1,
-                               .kind = OpKind::movement, .upgrade = upgrade_split, .infer = infer_split,
-                               .lower = lower_split, .reference = reference_split};
+constinit const OpDef op_Split{.name = "Split",
+                               .since = 2,
+                               .min_inputs = 1,
+                               .max_inputs = 2,
+                               .max_outputs = -1,
+                               .kind = OpKind::movement,
+                               .upgrade = upgrade_split,
+                               .infer = infer_split,
+                               .lower = lower_split,
+                               .reference = reference_split};
 
 }  // namespace gcg

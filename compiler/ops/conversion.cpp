@@ -50,8 +50,10 @@ void convert_element(const Tensor& x, int64_t i, Tensor& y) {
   const DType to = y.dtype();
   if (is_float(x.dtype())) {
     const double v = x.at_double(i);
-    if (is_float(to)) y.set_double(i, v);
-    else y.set_int(i, to == DType::boolean ? v != 0 : saturate(v, to));
+    if (is_float(to))
+      y.set_double(i, v);
+    else
+      y.set_int(i, to == DType::boolean ? v != 0 : saturate(v, to));
   } else if (is_float(to)) {
     y.set_double(i, x.at_double(i));
   } else {
@@ -104,15 +106,39 @@ std::vector<Tensor> reference_dropout(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_Cast{.name = "Cast", .since = 6, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise,
-                              .infer = infer_cast, .lower = lower_cast, .reference = reference_cast};
-constinit const OpDef op_CastLike{.name = "CastLike", .since = 15, .min_inputs = 2, .max_inputs = 2,
-                                  .kind = OpKind::pointwise, .infer = infer_cast_like, .lower = lower_cast,
+constinit const OpDef op_Cast{.name = "Cast",
+                              .since = 6,
+                              .min_inputs = 1,
+                              .max_inputs = 1,
+                              .kind = OpKind::pointwise,
+                              .infer = infer_cast,
+                              .lower = lower_cast,
+                              .reference = reference_cast};
+constinit const OpDef op_CastLike{.name = "CastLike",
+                                  .since = 15,
+                                  .min_inputs = 2,
+                                  .max_inputs = 2,
+                                  .kind = OpKind::pointwise,
+                                  .infer = infer_cast_like,
+                                  .lower = lower_cast,
                                   .reference = reference_cast};
-constinit const OpDef op_Identity{.name = "Identity", .since = 1, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::view,
-                                  .infer = infer_identity, .lower = lower_identity, .reference = reference_identity};
-constinit const OpDef op_Dropout{.name = "Dropout", .since = 7, .min_inputs = 1, .max_inputs = 3, .max_outputs = 2,
-                                 .kind = OpKind::pointwise, .upgrade = upgrade_dropout, .infer = infer_dropout,
-                                 .lower = lower_dropout, .reference = reference_dropout};
+constinit const OpDef op_Identity{.name = "Identity",
+                                  .since = 1,
+                                  .min_inputs = 1,
+                                  .max_inputs = 1,
+                                  .kind = OpKind::view,
+                                  .infer = infer_identity,
+                                  .lower = lower_identity,
+                                  .reference = reference_identity};
+constinit const OpDef op_Dropout{.name = "Dropout",
+                                 .since = 7,
+                                 .min_inputs = 1,
+                                 .max_inputs = 3,
+                                 .max_outputs = 2,
+                                 .kind = OpKind::pointwise,
+                                 .upgrade = upgrade_dropout,
+                                 .infer = infer_dropout,
+                                 .lower = lower_dropout,
+                                 .reference = reference_dropout};
 
 }  // namespace gcg

@@ -12,7 +12,9 @@ namespace {
 
 bool has_axis(const Node& node) { return node.has_attribute("axis"); }
 
-size_t axis_of(const Node& node, int64_t rank) { return static_cast<size_t>(wrap_axis(node.int_attribute("axis", 0), rank)); }
+size_t axis_of(const Node& node, int64_t rank) {
+  return static_cast<size_t>(wrap_axis(node.int_attribute("axis", 0), rank));
+}
 
 /// The slices of `x` along `axis` with these numbers, in this order.
 Tensor take(const Tensor& x, size_t axis, const std::vector<int64_t>& slices) {
@@ -32,8 +34,10 @@ void infer_compress(InferContext& ctx) {
   require_dtype(ctx, 1, is_boolean, "bool");
   if (ctx.rank(1) != 1) ctx.fail("the condition (input 1) must be a vector");
   Dim kept;
-  if (const auto condition = ctx.int_contents(1)) kept = std::count(condition->begin(), condition->end(), 1);
-  else kept = ctx.fresh_symbol("compressed");
+  if (const auto condition = ctx.int_contents(1))
+    kept = std::count(condition->begin(), condition->end(), 1);
+  else
+    kept = ctx.fresh_symbol("compressed");
   if (!has_axis(ctx.node())) return ctx.set_output(0, ctx.dtype(0), {kept});
   Shape shape = ctx.shape(0);
   shape[static_cast<size_t>(ctx.axis(ctx.node().int_attribute("axis", 0), ctx.rank(0)))] = kept;
@@ -55,7 +59,9 @@ std::vector<Tensor> reference_compress(ReferenceContext& ctx) {
 
 // ---- NonZero: the indices of all elements that are not zero, one column each
 
-void infer_non_zero(InferContext& ctx) { ctx.set_output(0, DType::i64, {Dim(ctx.rank(0)), ctx.fresh_symbol("nonzero")}); }
+void infer_non_zero(InferContext& ctx) {
+  ctx.set_output(0, DType::i64, {Dim(ctx.rank(0)), ctx.fresh_symbol("nonzero")});
+}
 
 std::vector<Tensor> reference_non_zero(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
@@ -68,7 +74,8 @@ std::vector<Tensor> reference_non_zero(ReferenceContext& ctx) {
   const auto columns = static_cast<int64_t>(found.size());
   Tensor y(DType::i64, {x.rank(), columns});
   for (int64_t d = 0; d < x.rank(); ++d)
-    for (int64_t c = 0; c < columns; ++c) y.set_int(d * columns + c, found[static_cast<size_t>(c)][static_cast<size_t>(d)]);
+    for (int64_t c = 0; c < columns; ++c)
+      y.set_int(d * columns + c, found[static_cast<size_t>(c)][static_cast<size_t>(d)]);
   return {std::move(y)};
 }
 
@@ -134,25 +141,40 @@ std::vector<Tensor> reference_unique(ReferenceContext& ctx) {
   const Tensor x = flat ? flattened(*ctx.input(0)) : *ctx.input(0);
   const size_t axis = flat ? 0 : axis_of(ctx.node(), x.rank());
   const bool sorted = ctx.node().int_attribute("sorted", 1) != 0;
-  const auto groups = with_number_type(x.dtype(), [&]<class T>() { return equal_slices(SliceOrder<T>(x, axis), sorted); });
+  const auto groups =
+      with_number_type(x.dtype(), [&]<class T>() { return equal_slices(SliceOrder<T>(x, axis), sorted); });
   std::vector<int64_t> first, inverse(static_cast<size_t>(x.shape()[axis])), counts;
   for (size_t g = 0; g < groups.size(); ++g) {
     first.push_back(groups[g].front());
     counts.push_back(static_cast<int64_t>(groups[g].size()));
     for (int64_t n : groups[g]) inverse[static_cast<size_t>(n)] = static_cast<int64_t>(g);
   }
-  std::vector<Tensor> outputs{take(x, axis, first), Tensor::vector_i64(first), Tensor::vector_i64(inverse), Tensor::vector_i64(counts)};
+  std::vector<Tensor> outputs{take(x, axis, first), Tensor::vector_i64(first), Tensor::vector_i64(inverse),
+                              Tensor::vector_i64(counts)};
   outputs.resize(static_cast<size_t>(ctx.output_count()));
   return outputs;
 }
 
 }  // namespace
 
-constinit const OpDef op_Compress{.name = "Compress", .since = 9, .min_inputs = 2, .max_inputs = 2,
-                                  .infer = infer_compress, .reference = reference_compress};
-constinit const OpDef op_NonZero{.name = "NonZero", .since = 9, .min_inputs = 1, .max_inputs = 1,
-                                 .infer = infer_non_zero, .reference = reference_non_zero};
-constinit const OpDef op_Unique{.name = "Unique", .since = 11, .min_inputs = 1, .max_inputs = 1, .max_outputs = 4,
-                                .infer = infer_unique, .reference = reference_unique};
+constinit const OpDef op_Compress{.name = "Compress",
+                                  .since = 9,
+                                  .min_inputs = 2,
+                                  .max_inputs = 2,
+                                  .infer = infer_compress,
+                                  .reference = reference_compress};
+constinit const OpDef op_NonZero{.name = "NonZero",
+                                 .since = 9,
+                                 .min_inputs = 1,
+                                 .max_inputs = 1,
+                                 .infer = infer_non_zero,
+                                 .reference = reference_non_zero};
+constinit const OpDef op_Unique{.name = "Unique",
+                                .since = 11,
+                                .min_inputs = 1,
+                                .max_inputs = 1,
+                                .max_outputs = 4,
+                                .infer = infer_unique,
+                                .reference = reference_unique};
 
 }  // namespace gcg

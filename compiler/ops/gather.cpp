@@ -10,7 +10,8 @@ namespace {
 
 /// The reference's index: wrapped, or a failure that names it.
 int64_t checked(const ReferenceContext& ctx, int64_t i, int64_t extent) {
-  if (i < -extent || i >= extent) fail_node(ctx.node(), concat("index ", i, " out of range [", -extent, ", ", extent, ")"));
+  if (i < -extent || i >= extent)
+    fail_node(ctx.node(), concat("index ", i, " out of range [", -extent, ", ", extent, ")"));
   return i < 0 ? i + extent : i;
 }
 
@@ -61,7 +62,8 @@ std::vector<Tensor> reference_gather(ReferenceContext& ctx) {
   return {rearranged(x, shape, [&](const std::vector<int64_t>& at) {
     const auto first = at.begin() + axis, behind = first + indices.rank();
     std::vector<int64_t> from(at.begin(), first);
-    from.push_back(checked(ctx, indices.at_int(position({first, behind}, indices.shape())), x.shape()[static_cast<size_t>(axis)]));
+    from.push_back(
+        checked(ctx, indices.at_int(position({first, behind}, indices.shape())), x.shape()[static_cast<size_t>(axis)]));
     from.insert(from.end(), behind, at.end());
     return from;
   })};
@@ -118,7 +120,8 @@ Expr lower_gather_nd(LowerContext& ctx, int, const std::vector<Expr>& at) {
   where.push_back(nullptr);
   for (int64_t i = 0; i < tuple_length(ctx.input_shape(1)); ++i) {
     where.back() = index(i);
-    from.push_back(wrap_index(cast(DType::i64, ctx.input(1, where)), ctx.input_shape(0)[batch + static_cast<size_t>(i)]));
+    from.push_back(
+        wrap_index(cast(DType::i64, ctx.input(1, where)), ctx.input_shape(0)[batch + static_cast<size_t>(i)]));
   }
   from.insert(from.end(), at.begin() + tuples, at.end());
   return ctx.input(0, from);
@@ -126,7 +129,8 @@ Expr lower_gather_nd(LowerContext& ctx, int, const std::vector<Expr>& at) {
 
 std::vector<Tensor> reference_gather_nd(ReferenceContext& ctx) {
   const Tensor &x = *ctx.input(0), &indices = *ctx.input(1);
-  const int64_t batch = ctx.node().int_attribute("batch_dims", 0), length = indices.shape().back(), tuples = indices.rank() - 1;
+  const int64_t batch = ctx.node().int_attribute("batch_dims", 0), length = indices.shape().back(),
+                tuples = indices.rank() - 1;
   std::vector<int64_t> shape(indices.shape().begin(), indices.shape().end() - 1);
   shape.insert(shape.end(), x.shape().begin() + batch + length, x.shape().end());
   return {rearranged(x, shape, [&](const std::vector<int64_t>& at) {
@@ -142,13 +146,29 @@ std::vector<Tensor> reference_gather_nd(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_Gather{.name = "Gather", .since = 1, .min_inputs = 2, .max_inputs = 2, .kind = OpKind::movement,
-                                .infer = infer_gather, .lower = lower_gather, .reference = reference_gather};
-constinit const OpDef op_GatherElements{.name = "GatherElements", .since = 11, .min_inputs = 2, .max_inputs = 2,
-                                        .kind = OpKind::movement, .infer = infer_gather_elements,
-                                        .lower = lower_gather_elements, .reference = reference_gather_elements};
-constinit const OpDef op_GatherND{.name = "GatherND", .since = 11, .min_inputs = 2, .max_inputs = 2,
-                                  .kind = OpKind::movement, .infer = infer_gather_nd, .lower = lower_gather_nd,
+constinit const OpDef op_Gather{.name = "Gather",
+                                .since = 1,
+                                .min_inputs = 2,
+                                .max_inputs = 2,
+                                .kind = OpKind::movement,
+                                .infer = infer_gather,
+                                .lower = lower_gather,
+                                .reference = reference_gather};
+constinit const OpDef op_GatherElements{.name = "GatherElements",
+                                        .since = 11,
+                                        .min_inputs = 2,
+                                        .max_inputs = 2,
+                                        .kind = OpKind::movement,
+                                        .infer = infer_gather_elements,
+                                        .lower = lower_gather_elements,
+                                        .reference = reference_gather_elements};
+constinit const OpDef op_GatherND{.name = "GatherND",
+                                  .since = 11,
+                                  .min_inputs = 2,
+                                  .max_inputs = 2,
+                                  .kind = OpKind::movement,
+                                  .infer = infer_gather_nd,
+                                  .lower = lower_gather_nd,
                                   .reference = reference_gather_nd};
 
 }  // namespace gcg

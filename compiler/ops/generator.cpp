@@ -31,12 +31,14 @@ void infer_constant_of_shape(InferContext& ctx) {
   const bool small = shape.size() <= 1 && is_static(shape) && product(shape).constant() <= 1024;
   const int64_t count = small ? product(shape).constant() : 0;
   ctx.set_output(0, value.dtype(), std::move(shape));
-  if (small && !is_float(value.dtype())) ctx.set_contents(0, std::vector<Dim>(static_cast<size_t>(count), value.at_int(0)));
+  if (small && !is_float(value.dtype()))
+    ctx.set_contents(0, std::vector<Dim>(static_cast<size_t>(count), value.at_int(0)));
 }
 
 Expr lower_constant_of_shape(LowerContext& ctx, int, const std::vector<Expr>&) {
   const Tensor value = fill_value(ctx.node());
-  return is_float(value.dtype()) ? constant_float(value.dtype(), value.at_double(0)) : constant_int(value.dtype(), value.at_int(0));
+  return is_float(value.dtype()) ? constant_float(value.dtype(), value.at_double(0))
+                                 : constant_int(value.dtype(), value.at_int(0));
 }
 
 std::vector<Tensor> reference_constant_of_shape(ReferenceContext& ctx) {
@@ -56,7 +58,8 @@ int64_t range_length(double start, double limit, double delta) {
 std::optional<Dim> known_length(const InferContext& ctx) {
   if (is_float(ctx.dtype(0))) {
     if (!ctx.constant(0) || !ctx.constant(1) || !ctx.constant(2)) return std::nullopt;
-    return Dim(range_length(ctx.constant(0)->at_double(0), ctx.constant(1)->at_double(0), ctx.constant(2)->at_double(0)));
+    return Dim(
+        range_length(ctx.constant(0)->at_double(0), ctx.constant(1)->at_double(0), ctx.constant(2)->at_double(0)));
   }
   const auto start = ctx.contents(0), limit = ctx.contents(1), delta = ctx.contents(2);
   if (!start || !limit || !delta || !delta->front().is_constant()) return std::nullopt;
@@ -97,8 +100,10 @@ std::vector<Tensor> reference_range(ReferenceContext& ctx) {
   const int64_t length = range_length(start.at_double(0), limit.at_double(0), delta.at_double(0));
   Tensor y(start.dtype(), {length});
   for (int64_t i = 0; i < length; ++i) {
-    if (is_float(y.dtype())) y.set_double(i, start.at_double(0) + static_cast<double>(i) * delta.at_double(0));
-    else y.set_int(i, start.at_int(0) + i * delta.at_int(0));
+    if (is_float(y.dtype()))
+      y.set_double(i, start.at_double(0) + static_cast<double>(i) * delta.at_double(0));
+    else
+      y.set_int(i, start.at_int(0) + i * delta.at_int(0));
   }
   return {std::move(y)};
 }
@@ -156,9 +161,11 @@ Expr lower_one_hot(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const int64_t axis = one_hot_axis(ctx.node(), static_cast<int64_t>(at.size()));
   Index where = at;
   where.erase(where.begin() + axis);
-  const Expr depth = extent(ctx.output_shape(0)[static_cast<size_t>(axis)]), hot = cast(DType::i64, ctx.input(0, where));
+  const Expr depth = extent(ctx.output_shape(0)[static_cast<size_t>(axis)]),
+             hot = cast(DType::i64, ctx.input(0, where));
   const Expr position = select(binary(BinaryOp::less, hot, index(0)), hot + depth, hot);
-  return select(binary(BinaryOp::equal, position, at[static_cast<size_t>(axis)]), ctx.input(2, {index(1)}), ctx.input(2, {index(0)}));
+  return select(binary(BinaryOp::equal, position, at[static_cast<size_t>(axis)]), ctx.input(2, {index(1)}),
+                ctx.input(2, {index(0)}));
 }
 
 std::vector<Tensor> reference_one_hot(ReferenceContext& ctx) {
@@ -179,15 +186,37 @@ std::vector<Tensor> reference_one_hot(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_ConstantOfShape{.name = "ConstantOfShape", .since = 9, .min_inputs = 1, .max_inputs = 1,
-                                         .kind = OpKind::generator, .infer = infer_constant_of_shape,
-                                         .lower = lower_constant_of_shape, .reference = reference_constant_of_shape};
-constinit const OpDef op_Range{.name = "Range", .since = 11, .min_inputs = 3, .max_inputs = 3, .kind = OpKind::generator,
-                               .infer = infer_range, .lower = lower_range, .reference = reference_range};
-constinit const OpDef op_EyeLike{.name = "EyeLike", .since = 9, .min_inputs = 1, .max_inputs = 1,
-                                 .kind = OpKind::generator, .infer = infer_eye_like, .lower = lower_eye_like,
+constinit const OpDef op_ConstantOfShape{.name = "ConstantOfShape",
+                                         .since = 9,
+                                         .min_inputs = 1,
+                                         .max_inputs = 1,
+                                         .kind = OpKind::generator,
+                                         .infer = infer_constant_of_shape,
+                                         .lower = lower_constant_of_shape,
+                                         .reference = reference_constant_of_shape};
+constinit const OpDef op_Range{.name = "Range",
+                               .since = 11,
+                               .min_inputs = 3,
+                               .max_inputs = 3,
+                               .kind = OpKind::generator,
+                               .infer = infer_range,
+                               .lower = lower_range,
+                               .reference = reference_range};
+constinit const OpDef op_EyeLike{.name = "EyeLike",
+                                 .since = 9,
+                                 .min_inputs = 1,
+                                 .max_inputs = 1,
+                                 .kind = OpKind::generator,
+                                 .infer = infer_eye_like,
+                                 .lower = lower_eye_like,
                                  .reference = reference_eye_like};
-constinit const OpDef op_OneHot{.name = "OneHot", .since = 9, .min_inputs = 3, .max_inputs = 3, .kind = OpKind::movement,
-                                .infer = infer_one_hot, .lower = lower_one_hot, .reference = reference_one_hot};
+constinit const OpDef op_OneHot{.name = "OneHot",
+                                .since = 9,
+                                .min_inputs = 3,
+                                .max_inputs = 3,
+                                .kind = OpKind::movement,
+                                .infer = infer_one_hot,
+                                .lower = lower_one_hot,
+                                .reference = reference_one_hot};
 
 }  // namespace gcg

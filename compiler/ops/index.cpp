@@ -14,8 +14,8 @@ struct Group {
   size_t to, to_count, from, from_count;
 };
 
-/// The shortest group at (to, from), extents of 1 standing alone. When no proper prefix matches, everything is one group:
-/// the products of the whole shapes are equal, whether we can prove it or not.
+/// The shortest group at (to, from), extents of 1 standing alone. When no proper prefix matches, everything is one
+/// group: the products of the whole shapes are equal, whether we can prove it or not.
 Group next_group(const Shape& to, size_t t, const Shape& from, size_t f) {
   const size_t most_to = to.size() - t, most_from = from.size() - f;
   if (most_from > 0 && from[f].is(1)) return {t, 0, f, 1};
@@ -23,7 +23,8 @@ Group next_group(const Shape& to, size_t t, const Shape& from, size_t f) {
   for (size_t total = 2; total < most_to + most_from; ++total)
     for (size_t n = 1; n < total; ++n) {
       const size_t m = total - n;
-      if (n <= most_to && m <= most_from && product(slice(to, t, t + n)) == product(slice(from, f, f + m))) return {t, n, f, m};
+      if (n <= most_to && m <= most_from && product(slice(to, t, t + n)) == product(slice(from, f, f + m)))
+        return {t, n, f, m};
     }
   return {t, most_to, f, most_from};
 }
@@ -67,7 +68,8 @@ Index reshape_index(const Index& at, const Shape& to, const Shape& from) {
   Index result;
   for (size_t t = 0, f = 0; t < to_head.size() || f < from_head.size();) {
     const Group g = next_group(to_head, t, from_head, f);
-    const Index part(at.begin() + static_cast<std::ptrdiff_t>(g.to), at.begin() + static_cast<std::ptrdiff_t>(g.to + g.to_count));
+    const Index part(at.begin() + static_cast<std::ptrdiff_t>(g.to),
+                     at.begin() + static_cast<std::ptrdiff_t>(g.to + g.to_count));
     const Expr position = linearize(part, slice(to_head, g.to, g.to + g.to_count));
     const Index there = delinearize(position, slice(from_head, g.from, g.from + g.from_count));
     result.insert(result.end(), there.begin(), there.end());
@@ -84,13 +86,15 @@ Expr clamp_index(const Expr& i, const Dim& size) {
 }
 
 Expr wrap_index(const Expr& i, const Dim& size) {
-  if (i->kind == ExprKind::constant && size.is_constant() && i->integer >= -size.constant() && i->integer < size.constant())
+  if (i->kind == ExprKind::constant && size.is_constant() && i->integer >= -size.constant() &&
+      i->integer < size.constant())
     return index(i->integer < 0 ? i->integer + size.constant() : i->integer);
   return clamp_index(select(binary(BinaryOp::less, i, index(0)), i + extent(size), i), size);
 }
 
 Expr in_range(const Expr& i, const Dim& low, const Dim& high) {
-  return binary(BinaryOp::logical_and, binary(BinaryOp::greater_equal, i, extent(low)), binary(BinaryOp::less, i, extent(high)));
+  return binary(BinaryOp::logical_and, binary(BinaryOp::greater_equal, i, extent(low)),
+                binary(BinaryOp::less, i, extent(high)));
 }
 
 Expr guarded(const Expr& root) {

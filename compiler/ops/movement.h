@@ -11,7 +11,8 @@ namespace gcg {
 
 /// The elements of an integer value of rank 0 or 1, constant or symbolic; nullopt when they depend on data.
 std::optional<std::vector<Dim>> known_dims(const Value& value);
-/// Axes as a list of numbers: from the integer input `i` where present, else 0, 1, ... `count` - 1. Fails when not constant.
+/// Axes as a list of numbers: from the integer input `i` where present, else 0, 1, ... `count` - 1. Fails when not
+/// constant.
 std::vector<int64_t> axes_or_leading(const InferContext& ctx, int i, size_t count, int64_t rank);
 
 // ---- reference
@@ -25,7 +26,8 @@ template <class Source>
 Tensor rearranged(const Tensor& x, const std::vector<int64_t>& shape, Source source) {
   Tensor y(x.dtype(), shape);
   int64_t i = 0;
-  for_each_index(shape, [&](const std::vector<int64_t>& at) { copy_element(y, i++, x, position(source(at), x.shape())); });
+  for_each_index(shape,
+                 [&](const std::vector<int64_t>& at) { copy_element(y, i++, x, position(source(at), x.shape())); });
   return y;
 }
 

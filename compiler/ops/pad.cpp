@@ -47,9 +47,12 @@ std::vector<PadPair> pads_of(LowerContext& ctx, size_t rank) {
   const auto axes = ctx.has_input(3) ? known_ints(ctx.input_value(3)) : std::nullopt;
   const int64_t count = ctx.input_shape(1)[0].constant() / 2;
   std::vector<PadPair> pads(rank, {index(0), index(0)});
-  const auto pad = [&](int64_t i) { return known ? extent((*known)[static_cast<size_t>(i)]) : integer_input(ctx, 1, {index(i)}); };
+  const auto pad = [&](int64_t i) {
+    return known ? extent((*known)[static_cast<size_t>(i)]) : integer_input(ctx, 1, {index(i)});
+  };
   for (int64_t a = 0; a < count; ++a)
-    pads[static_cast<size_t>(axes ? wrap_axis((*axes)[static_cast<size_t>(a)], static_cast<int64_t>(rank)) : a)] = {pad(a), pad(a + count)};
+    pads[static_cast<size_t>(axes ? wrap_axis((*axes)[static_cast<size_t>(a)], static_cast<int64_t>(rank)) : a)] = {
+        pad(a), pad(a + count)};
   return pads;
 }
 
@@ -63,7 +66,8 @@ Expr lower_constant_pad(LowerContext& ctx, const std::vector<Expr>& at, const st
   for (size_t d = 0; d < at.size(); ++d) {
     from[d] = at[d] - pads[d].before;
     if (!is_at_most_zero(pads[d].before)) inside = both(inside, binary(BinaryOp::greater_equal, from[d], index(0)));
-    if (!is_at_most_zero(pads[d].after)) inside = both(inside, binary(BinaryOp::less, from[d], extent(ctx.input_shape(0)[d])));
+    if (!is_at_most_zero(pads[d].after))
+      inside = both(inside, binary(BinaryOp::less, from[d], extent(ctx.input_shape(0)[d])));
   }
   const Expr value = ctx.has_input(2) ? scalar_input(ctx, 2, dtype) : number(dtype, 0);
   if (inside->kind == ExprKind::constant) return ctx.input(0, from);
@@ -102,9 +106,12 @@ Expr lower_pad(LowerContext& ctx, int, const std::vector<Expr>& at) {
 /// The reference walks: from `i` back into [0, size) by one mirror, step or turn at a time.
 int64_t walk_inside(const std::string& mode, int64_t i, int64_t size) {
   while (i < 0 || i >= size) {
-    if (mode == "edge" || size == 1) i = i < 0 ? 0 : size - 1;
-    else if (mode == "wrap") i += i < 0 ? size : -size;
-    else i = i < 0 ? -i : 2 * (size - 1) - i;
+    if (mode == "edge" || size == 1)
+      i = i < 0 ? 0 : size - 1;
+    else if (mode == "wrap")
+      i += i < 0 ? size : -size;
+    else
+      i = i < 0 ? -i : 2 * (size - 1) - i;
   }
   return i;
 }
@@ -125,14 +132,20 @@ std::vector<Tensor> reference_pad(ReferenceContext& ctx) {
   for_each_index(shape, [&](std::vector<int64_t> at) {
     bool inside = true;
     for (size_t d = 0; d < at.size(); ++d) {
-      const int64_t cropped = std::max<int64_t>(-before[d], 0), size = x.shape()[d] - cropped - std::max<int64_t>(-after[d], 0);
+      const int64_t cropped = std::max<int64_t>(-before[d], 0),
+                    size = x.shape()[d] - cropped - std::max<int64_t>(-after[d], 0);
       at[d] -= before[d];
-      if (mode == "constant") inside = inside && at[d] >= 0 && at[d] < x.shape()[d];
-      else at[d] = walk_inside(mode, at[d] - cropped, size) + cropped;
+      if (mode == "constant")
+        inside = inside && at[d] >= 0 && at[d] < x.shape()[d];
+      else
+        at[d] = walk_inside(mode, at[d] - cropped, size) + cropped;
     }
-    if (inside) copy_element(y, i, x, position(at, x.shape()));
-    else if (value && is_float(x.dtype())) y.set_double(i, value->at_double(0));
-    else if (value) y.set_int(i, value->at_int(0));
+    if (inside)
+      copy_element(y, i, x, position(at, x.shape()));
+    else if (value && is_float(x.dtype()))
+      y.set_double(i, value->at_double(0));
+    else if (value)
+      y.set_int(i, value->at_int(0));
     ++i;
   });
   return {std::move(y)};
@@ -140,7 +153,14 @@ std::vector<Tensor> reference_pad(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_Pad{.name = "Pad", .since = 2, .min_inputs = 2, .max_inputs = 4, .kind = OpKind::movement,
-                             .upgrade = upgrade_pad, .infer = infer_pad, .lower = lower_pad, .reference = reference_pad};
+constinit const OpDef op_Pad{.name = "Pad",
+                             .since = 2,
+                             .min_inputs = 2,
+                             .max_inputs = 4,
+                             .kind = OpKind::movement,
+                             .upgrade = upgrade_pad,
+                             .infer = infer_pad,
+                             .lower = lower_pad,
+                             .reference = reference_pad};
 
 }  // namespace gcg

@@ -19,7 +19,10 @@ inline bool is_boolean(DType t) { return t == DType::boolean; }
 /// Output 0 is typed like input 0, whose dtype must satisfy `kAllowed`.
 template <auto kAllowed>
 void infer_like_input(InferContext& ctx) {
-  require_dtype(ctx, 0, kAllowed, kAllowed == is_float ? "a float type" : kAllowed == is_boolean ? "bool" : "a numeric type");
+  require_dtype(ctx, 0, kAllowed,
+                kAllowed == is_float     ? "a float type"
+                : kAllowed == is_boolean ? "bool"
+                                         : "a numeric type");
   ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
 }
 
@@ -52,7 +55,8 @@ template <auto kFunction>
 std::vector<Tensor> reference_float(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   Tensor y(ctx.output_dtype(0), x.shape());
-  for (int64_t i = 0; i < x.elements(); ++i) y.set_double(i, static_cast<double>(kFunction(ctx.node(), x.at_double(i))));
+  for (int64_t i = 0; i < x.elements(); ++i)
+    y.set_double(i, static_cast<double>(kFunction(ctx.node(), x.at_double(i))));
   return {std::move(y)};
 }
 
@@ -73,16 +77,27 @@ Expr scalar_input(LowerContext& ctx, int i, DType dtype);
 /// The operator that is one UnaryOp on floats.
 template <UnaryOp kOp, auto kFunction>
 constexpr OpDef float_unary(const char* name, int since) {
-  return {.name = name, .since = since, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise,
-          .infer = infer_like_input<is_float>, .lower = lower_unary<build_unary<kOp>>,
+  return {.name = name,
+          .since = since,
+          .min_inputs = 1,
+          .max_inputs = 1,
+          .kind = OpKind::pointwise,
+          .infer = infer_like_input<is_float>,
+          .lower = lower_unary<build_unary<kOp>>,
           .reference = reference_float<kFunction>};
 }
 
 /// A float function of one input and the node's attributes: kBuild(node, Expr) and kFunction(node, double).
 template <auto kBuild, auto kFunction>
 constexpr OpDef float_function(const char* name, int since) {
-  return {.name = name, .since = since, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise,
-          .infer = infer_like_input<is_float>, .lower = lower_unary<kBuild>, .reference = reference_float<kFunction>};
+  return {.name = name,
+          .since = since,
+          .min_inputs = 1,
+          .max_inputs = 1,
+          .kind = OpKind::pointwise,
+          .infer = infer_like_input<is_float>,
+          .lower = lower_unary<kBuild>,
+          .reference = reference_float<kFunction>};
 }
 
 }  // namespace gcg

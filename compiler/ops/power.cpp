@@ -35,7 +35,8 @@ Expr constant_power(const LowerContext& ctx, const Expr& x) {
 Expr lower_pow(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   const DType dtype = power_dtype(ctx.input_value(0).dtype, ctx.input_value(1).dtype);
   const Expr base = ctx.broadcast_input(0, at);
-  if (const Expr product = constant_power(ctx, cast(arithmetic_dtype(base->dtype), base))) return as_output(ctx, output, product);
+  if (const Expr product = constant_power(ctx, cast(arithmetic_dtype(base->dtype), base)))
+    return as_output(ctx, output, product);
   return as_output(ctx, output, binary(BinaryOp::pow, cast(dtype, base), cast(dtype, ctx.broadcast_input(1, at))));
 }
 
@@ -55,8 +56,10 @@ std::vector<Tensor> reference_pow(ReferenceContext& ctx) {
   const bool integers = is_int(base.dtype()) && is_int(exponent.dtype());
   for (int64_t i = 0; i < y.elements(); ++i) {
     const auto e = static_cast<size_t>(i);
-    if (integers) y.set_int(i, integer_power(base.at_int(from[e]), exponent.at_int(by[e])));
-    else y.set_double(i, std::pow(base.at_double(from[e]), exponent.at_double(by[e])));
+    if (integers)
+      y.set_int(i, integer_power(base.at_int(from[e]), exponent.at_int(by[e])));
+    else
+      y.set_double(i, std::pow(base.at_double(from[e]), exponent.at_double(by[e])));
   }
   return {std::move(y)};
 }
@@ -147,12 +150,29 @@ std::vector<Tensor> reference_bit_shift(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_Pow{.name = "Pow", .since = 7, .min_inputs = 2, .max_inputs = 2, .kind = OpKind::pointwise,
-                             .infer = infer_pow, .lower = lower_pow, .reference = reference_pow};
-constinit const OpDef op_Mod{.name = "Mod", .since = 10, .min_inputs = 2, .max_inputs = 2, .kind = OpKind::pointwise,
-                             .infer = infer_mod, .lower = lower_mod, .reference = reference_mod};
-constinit const OpDef op_BitShift{.name = "BitShift", .since = 11, .min_inputs = 2, .max_inputs = 2,
-                                  .kind = OpKind::pointwise, .infer = infer_bit_shift, .lower = lower_bit_shift,
+constinit const OpDef op_Pow{.name = "Pow",
+                             .since = 7,
+                             .min_inputs = 2,
+                             .max_inputs = 2,
+                             .kind = OpKind::pointwise,
+                             .infer = infer_pow,
+                             .lower = lower_pow,
+                             .reference = reference_pow};
+constinit const OpDef op_Mod{.name = "Mod",
+                             .since = 10,
+                             .min_inputs = 2,
+                             .max_inputs = 2,
+                             .kind = OpKind::pointwise,
+                             .infer = infer_mod,
+                             .lower = lower_mod,
+                             .reference = reference_mod};
+constinit const OpDef op_BitShift{.name = "BitShift",
+                                  .since = 11,
+                                  .min_inputs = 2,
+                                  .max_inputs = 2,
+                                  .kind = OpKind::pointwise,
+                                  .infer = infer_bit_shift,
+                                  .lower = lower_bit_shift,
                                   .reference = reference_bit_shift};
 
 }  // namespace gcg

@@ -48,7 +48,8 @@ struct SequenceAxes {
 };
 
 SequenceAxes sequence_axes(const Node& node) {
-  return {static_cast<size_t>(node.int_attribute("batch_axis", 1)), static_cast<size_t>(node.int_attribute("time_axis", 0))};
+  return {static_cast<size_t>(node.int_attribute("batch_axis", 1)),
+          static_cast<size_t>(node.int_attribute("time_axis", 0))};
 }
 
 void infer_reverse_sequence(InferContext& ctx) {
@@ -64,7 +65,8 @@ Expr lower_reverse_sequence(LowerContext& ctx, int, const std::vector<Expr>& at)
   const auto [batch, time] = sequence_axes(ctx.node());
   const Expr length = cast(DType::i64, ctx.input(1, {at[batch]})), t = at[time];
   Index from = at;
-  from[time] = select(binary(BinaryOp::less, t, length), clamp_index(length - index(1) - t, ctx.input_shape(0)[time]), t);
+  from[time] =
+      select(binary(BinaryOp::less, t, length), clamp_index(length - index(1) - t, ctx.input_shape(0)[time]), t);
   return ctx.input(0, from);
 }
 
@@ -73,7 +75,8 @@ std::vector<Tensor> reference_reverse_sequence(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   return {rearranged(x, x.shape(), [&](std::vector<int64_t> at) {
     const int64_t length = ctx.input(1)->at_int(at[axes.batch]);
-    if (length > x.shape()[axes.time]) fail_node(ctx.node(), concat("a sequence length of ", length, " exceeds the time extent"));
+    if (length > x.shape()[axes.time])
+      fail_node(ctx.node(), concat("a sequence length of ", length, " exceeds the time extent"));
     if (at[axes.time] < length) at[axes.time] = length - 1 - at[axes.time];
     return at;
   })};
@@ -111,12 +114,29 @@ std::vector<Tensor> reference_trilu(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_Tile{.name = "Tile", .since = 6, .min_inputs = 2, .max_inputs = 2, .kind = OpKind::movement,
-                              .infer = infer_tile, .lower = lower_tile, .reference = reference_tile};
-constinit const OpDef op_ReverseSequence{.name = "ReverseSequence", .since = 10, .min_inputs = 2, .max_inputs = 2,
-                                         .kind = OpKind::movement, .infer = infer_reverse_sequence,
-                                         .lower = lower_reverse_sequence, .reference = reference_reverse_sequence};
-constinit const OpDef op_Trilu{.name = "Trilu", .since = 14, .min_inputs = 1, .max_inputs = 2, .kind = OpKind::movement,
-                               .infer = infer_trilu, .lower = lower_trilu, .reference = reference_trilu};
+constinit const OpDef op_Tile{.name = "Tile",
+                              .since = 6,
+                              .min_inputs = 2,
+                              .max_inputs = 2,
+                              .kind = OpKind::movement,
+                              .infer = infer_tile,
+                              .lower = lower_tile,
+                              .reference = reference_tile};
+constinit const OpDef op_ReverseSequence{.name = "ReverseSequence",
+                                         .since = 10,
+                                         .min_inputs = 2,
+                                         .max_inputs = 2,
+                                         .kind = OpKind::movement,
+                                         .infer = infer_reverse_sequence,
+                                         .lower = lower_reverse_sequence,
+                                         .reference = reference_reverse_sequence};
+constinit const OpDef op_Trilu{.name = "Trilu",
+                               .since = 14,
+                               .min_inputs = 1,
+                               .max_inputs = 2,
+                               .kind = OpKind::movement,
+                               .infer = infer_trilu,
+                               .lower = lower_trilu,
+                               .reference = reference_trilu};
 
 }  // namespace gcg

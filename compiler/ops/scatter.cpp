@@ -1,6 +1,6 @@
-// ScatterElements and ScatterND: copies of the data with updates at indexed positions. The lowering asks, for each output
-// element, which updates hit it: one pass over the indices per element. Where several updates hit the same element without
-// a reduction, the last one in row-major order wins.
+// ScatterElements and ScatterND: copies of the data with updates at indexed positions. The lowering asks, for each
+// output element, which updates hit it: one pass over the indices per element. Where several updates hit the same
+// element without a reduction, the last one in row-major order wins.
 #include <algorithm>
 
 #include "compiler/ops/index.h"
@@ -15,7 +15,8 @@ std::string reduction_of(const Node& node) { return node.string_attribute("reduc
 
 void check_common(const InferContext& ctx) {
   require_dtype(ctx, 1, is_int, "an integer type");
-  if (ctx.dtype(2) != ctx.dtype(0)) ctx.fail(concat("the updates are ", name_of(ctx.dtype(2)), ", the data ", name_of(ctx.dtype(0))));
+  if (ctx.dtype(2) != ctx.dtype(0))
+    ctx.fail(concat("the updates are ", name_of(ctx.dtype(2)), ", the data ", name_of(ctx.dtype(0))));
   const std::string reduction = reduction_of(ctx.node());
   for (const char* known : {"none", "add", "mul", "max", "min"})
     if (reduction == known) return;
@@ -28,7 +29,8 @@ struct Combination {
 };
 
 Combination combination(const std::string& reduction, DType dtype) {
-  if (dtype == DType::boolean && (reduction == "add" || reduction == "max")) return {ReduceOp::logical_or, BinaryOp::logical_or};
+  if (dtype == DType::boolean && (reduction == "add" || reduction == "max"))
+    return {ReduceOp::logical_or, BinaryOp::logical_or};
   if (dtype == DType::boolean) return {ReduceOp::logical_and, BinaryOp::logical_and};
   if (reduction == "add") return {ReduceOp::sum, BinaryOp::add};
   if (reduction == "mul") return {ReduceOp::prod, BinaryOp::mul};
@@ -63,7 +65,9 @@ Expr scattered(LowerContext& ctx, const std::vector<Expr>& at, const Updates& u,
 }
 
 /// i, or i + extent for a negative one; an index that is still outside hits nothing.
-Expr from_front(const Expr& i, const Dim& size) { return select(binary(BinaryOp::less, i, index(0)), i + extent(size), i); }
+Expr from_front(const Expr& i, const Dim& size) {
+  return select(binary(BinaryOp::less, i, index(0)), i + extent(size), i);
+}
 
 template <class T>
 T combined(const std::string& reduction, T old, T update) {
@@ -88,7 +92,8 @@ Tensor copy_of(const Tensor& x) {
 }
 
 int64_t checked(const ReferenceContext& ctx, int64_t i, int64_t extent) {
-  if (i < -extent || i >= extent) fail_node(ctx.node(), concat("index ", i, " out of range [", -extent, ", ", extent, ")"));
+  if (i < -extent || i >= extent)
+    fail_node(ctx.node(), concat("index ", i, " out of range [", -extent, ", ", extent, ")"));
   return i < 0 ? i + extent : i;
 }
 
@@ -97,19 +102,22 @@ int64_t checked(const ReferenceContext& ctx, int64_t i, int64_t extent) {
 void infer_scatter_elements(InferContext& ctx) {
   check_common(ctx);
   ctx.axis(ctx.node().int_attribute("axis", 0), ctx.rank(0));
-  if (ctx.rank(1) != ctx.rank(0) || ctx.rank(2) != ctx.rank(0)) ctx.fail("data, indices and updates must have the same rank");
+  if (ctx.rank(1) != ctx.rank(0) || ctx.rank(2) != ctx.rank(0))
+    ctx.fail("data, indices and updates must have the same rank");
   for (size_t d = 0; d < ctx.shape(1).size(); ++d)
     ctx.require_equal(ctx.shape(1)[d], ctx.shape(2)[d], concat("dimension ", d, " of indices and updates"));
   ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
 }
 
 Expr lower_scatter_elements(LowerContext& ctx, int, const std::vector<Expr>& at) {
-  const auto axis = static_cast<size_t>(wrap_axis(ctx.node().int_attribute("axis", 0), static_cast<int64_t>(at.size())));
+  const auto axis =
+      static_cast<size_t>(wrap_axis(ctx.node().int_attribute("axis", 0), static_cast<int64_t>(at.size())));
   const Shape &data = ctx.input_shape(0), &indices = ctx.input_shape(1);
   const Axis along = ctx.fresh_axis(indices[axis]);
   Expr possible = boolean(true);
   for (size_t d = 0; d < at.size(); ++d)
-    if (d != axis && !(indices[d] == data[d])) possible = both(possible, binary(BinaryOp::less, at[d], extent(indices[d])));
+    if (d != axis && !(indices[d] == data[d]))
+      possible = both(possible, binary(BinaryOp::less, at[d], extent(indices[d])));
   const auto index_of = [&](const Index& number) {
     Index where = at;
     where[axis] = number[0];
@@ -117,7 +125,8 @@ Expr lower_scatter_elements(LowerContext& ctx, int, const std::vector<Expr>& at)
   };
   const Index number{axis_ref(along)};
   const Expr target = from_front(cast(DType::i64, ctx.input(1, index_of(number))), data[axis]);
-  return scattered(ctx, at, {{along}, number, {indices[axis]}, possible, binary(BinaryOp::equal, target, at[axis])}, index_of);
+  return scattered(ctx, at, {{along}, number, {indices[axis]}, possible, binary(BinaryOp::equal, target, at[axis])},
+                   index_of);
 }
 
 std::vector<Tensor> reference_scatter_elements(ReferenceContext& ctx) {
@@ -136,14 +145,17 @@ std::vector<Tensor> reference_scatter_elements(ReferenceContext& ctx) {
 
 void infer_scatter_nd(InferContext& ctx) {
   check_common(ctx);
-  if (ctx.rank(1) < 1 || !ctx.shape(1).back().is_constant()) ctx.fail("the last extent of the indices must be known at compile time");
+  if (ctx.rank(1) < 1 || !ctx.shape(1).back().is_constant())
+    ctx.fail("the last extent of the indices must be known at compile time");
   const int64_t length = ctx.shape(1).back().constant(), tuples = ctx.rank(1) - 1;
-  if (length > ctx.rank(0)) ctx.fail(concat("index tuples of ", length, " elements for ", ctx.rank(0), " dimensions of data"));
+  if (length > ctx.rank(0))
+    ctx.fail(concat("index tuples of ", length, " elements for ", ctx.rank(0), " dimensions of data"));
   Shape updates(ctx.shape(1).begin(), ctx.shape(1).end() - 1);
   updates.insert(updates.end(), ctx.shape(0).begin() + length, ctx.shape(0).end());
   if (ctx.rank(2) != static_cast<int64_t>(updates.size()))
     ctx.fail(concat("the updates have rank ", ctx.rank(2), ", not ", tuples, " + ", ctx.rank(0) - length));
-  for (size_t d = 0; d < updates.size(); ++d) ctx.require_equal(ctx.shape(2)[d], updates[d], concat("dimension ", d, " of the updates"));
+  for (size_t d = 0; d < updates.size(); ++d)
+    ctx.require_equal(ctx.shape(2)[d], updates[d], concat("dimension ", d, " of the updates"));
   ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
 }
 
@@ -192,8 +204,14 @@ std::vector<Tensor> reference_scatter_nd(ReferenceContext& ctx) {
 constexpr OpDef scatter(const char* name, int since, void (*infer)(InferContext&),
                         Expr (*lower)(LowerContext&, int, const std::vector<Expr>&),
                         std::vector<Tensor> (*reference)(ReferenceContext&)) {
-  return {.name = name, .since = since, .min_inputs = 3, .max_inputs = 3, .kind = OpKind::reduction,
-          .infer = infer, .lower = lower, .reference = reference};
+  return {.name = name,
+          .since = since,
+          .min_inputs = 3,
+          .max_inputs = 3,
+          .kind = OpKind::reduction,
+          .infer = infer,
+          .lower = lower,
+          .reference = reference};
 }
 
 }  // namespace

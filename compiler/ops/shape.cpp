@@ -70,8 +70,10 @@ void infer_expand(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), std::move(target));
   const auto from = ctx.contents(0);
   if (!small || !from || !size.is_constant()) return;
-  if (from->size() == static_cast<size_t>(size.constant())) ctx.set_contents(0, *from);
-  else if (from->size() == 1) ctx.set_contents(0, std::vector<Dim>(static_cast<size_t>(size.constant()), from->front()));
+  if (from->size() == static_cast<size_t>(size.constant()))
+    ctx.set_contents(0, *from);
+  else if (from->size() == 1)
+    ctx.set_contents(0, std::vector<Dim>(static_cast<size_t>(size.constant()), from->front()));
 }
 
 Expr lower_expand(LowerContext& ctx, int, const std::vector<Expr>& at) { return ctx.broadcast_input(0, at); }
@@ -97,11 +99,29 @@ std::vector<Tensor> reference_expand(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_Shape{.name = "Shape", .since = 1, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::generator,
-                               .infer = infer_shape, .lower = lower_shape, .reference = reference_shape};
-constinit const OpDef op_Size{.name = "Size", .since = 1, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::generator,
-                              .infer = infer_size, .lower = lower_size, .reference = reference_size};
-constinit const OpDef op_Expand{.name = "Expand", .since = 8, .min_inputs = 2, .max_inputs = 2, .kind = OpKind::movement,
-                                .infer = infer_expand, .lower = lower_expand, .reference = reference_expand};
+constinit const OpDef op_Shape{.name = "Shape",
+                               .since = 1,
+                               .min_inputs = 1,
+                               .max_inputs = 1,
+                               .kind = OpKind::generator,
+                               .infer = infer_shape,
+                               .lower = lower_shape,
+                               .reference = reference_shape};
+constinit const OpDef op_Size{.name = "Size",
+                              .since = 1,
+                              .min_inputs = 1,
+                              .max_inputs = 1,
+                              .kind = OpKind::generator,
+                              .infer = infer_size,
+                              .lower = lower_size,
+                              .reference = reference_size};
+constinit const OpDef op_Expand{.name = "Expand",
+                                .since = 8,
+                                .min_inputs = 2,
+                                .max_inputs = 2,
+                                .kind = OpKind::movement,
+                                .infer = infer_expand,
+                                .lower = lower_expand,
+                                .reference = reference_expand};
 
 }  // namespace gcg

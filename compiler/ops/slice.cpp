@@ -36,7 +36,8 @@ struct SliceRange {
 std::optional<SliceRange> resolve_range(const Dim& start, const Dim& end, int64_t step, const Dim& extent) {
   const bool forward = step > 0;
   step = std::clamp(step, -kUnbounded, kUnbounded);
-  const Dim nearest = forward ? Dim(0) : min(Dim(0), extent - 1);  // nothing to start from: before the front, like the end
+  const Dim nearest =
+      forward ? Dim(0) : min(Dim(0), extent - 1);  // nothing to start from: before the front, like the end
   const auto first = resolve_bound(start, extent, nearest, forward ? extent : extent - 1);
   const auto last = resolve_bound(end, extent, forward ? 0 : -1, forward ? extent : extent - 1);
   if (!first || !last) return std::nullopt;
@@ -63,7 +64,8 @@ std::vector<int64_t> slice_steps(const InferContext& ctx, size_t count) {
   return *steps;
 }
 
-void slice_contents(InferContext& ctx, const std::vector<std::optional<SliceRange>>& ranges, const std::vector<int64_t>& steps) {
+void slice_contents(InferContext& ctx, const std::vector<std::optional<SliceRange>>& ranges,
+                    const std::vector<int64_t>& steps) {
   const auto from = ctx.contents(0);
   if (!from || ctx.rank(0) != 1) return;
   if (ranges.empty()) return ctx.set_contents(0, *from);
@@ -75,7 +77,8 @@ void slice_contents(InferContext& ctx, const std::vector<std::optional<SliceRang
 }
 
 void infer_slice(InferContext& ctx) {
-  if (ctx.rank(1) != 1 || !ctx.shape(1)[0].is_constant()) ctx.fail("the number of starts must be known at compile time");
+  if (ctx.rank(1) != 1 || !ctx.shape(1)[0].is_constant())
+    ctx.fail("the number of starts must be known at compile time");
   const auto count = static_cast<size_t>(ctx.shape(1)[0].constant());
   ctx.require_equal(ctx.shape(2).at(0), ctx.shape(1)[0], "starts and ends");
   const std::vector<int64_t> axes = axes_or_leading(ctx, 3, count, ctx.rank(0)), steps = slice_steps(ctx, count);
@@ -101,7 +104,8 @@ Expr runtime_start(LowerContext& ctx, int64_t a, const Dim& size, bool forward) 
 Expr lower_slice(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const auto starts = known_dims(ctx.input_value(1)), ends = known_dims(ctx.input_value(2));
   const auto count = static_cast<size_t>(ctx.input_shape(1)[0].constant());
-  const auto axes = slice_axes(ctx.node(), ctx.has_input(3) ? &ctx.input_value(3) : nullptr, count, static_cast<int64_t>(at.size()));
+  const auto axes =
+      slice_axes(ctx.node(), ctx.has_input(3) ? &ctx.input_value(3) : nullptr, count, static_cast<int64_t>(at.size()));
   const auto steps = ctx.has_input(4) ? *known_ints(ctx.input_value(4)) : std::vector<int64_t>(count, 1);
   Index from = at;
   for (size_t a = 0; a < count; ++a) {
@@ -135,8 +139,14 @@ std::vector<Tensor> reference_slice(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_Slice{.name = "Slice", .since = 1, .min_inputs = 3, .max_inputs = 5, .kind = OpKind::movement,
-                               .upgrade = upgrade_slice, .infer = infer_slice, .lower = lower_slice,
+constinit const OpDef op_Slice{.name = "Slice",
+                               .since = 1,
+                               .min_inputs = 3,
+                               .max_inputs = 5,
+                               .kind = OpKind::movement,
+                               .upgrade = upgrade_slice,
+                               .infer = infer_slice,
+                               .lower = lower_slice,
                                .reference = reference_slice};
 
 }  // namespace gcg

@@ -19,10 +19,12 @@ std::vector<int64_t> permutation(const Node& node, int64_t rank) {
 void infer_transpose(InferContext& ctx) {
   const std::vector<int64_t> perm = permutation(ctx.node(), ctx.rank(0));
   std::vector<bool> seen(ctx.shape(0).size(), false);
-  if (perm.size() != seen.size()) ctx.fail(concat("perm has ", perm.size(), " entries for ", seen.size(), " dimensions"));
+  if (perm.size() != seen.size())
+    ctx.fail(concat("perm has ", perm.size(), " entries for ", seen.size(), " dimensions"));
   Shape shape;
   for (int64_t p : perm) {
-    if (p < 0 || p >= ctx.rank(0) || seen[static_cast<size_t>(p)]) ctx.fail(concat("perm is no permutation: entry ", p));
+    if (p < 0 || p >= ctx.rank(0) || seen[static_cast<size_t>(p)])
+      ctx.fail(concat("perm is no permutation: entry ", p));
     seen[static_cast<size_t>(p)] = true;
     shape.push_back(ctx.shape(0)[static_cast<size_t>(p)]);
   }
@@ -87,11 +89,12 @@ std::vector<Tensor> reference_depth_to_space(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   const int64_t b = ctx.node().int_attribute("blocksize", 1), channels = x.shape()[1] / (b * b);
   const bool depth_first = ctx.node().string_attribute("mode", "DCR") == "DCR";
-  return {rearranged(x, {x.shape()[0], channels, x.shape()[2] * b, x.shape()[3] * b}, [&](const std::vector<int64_t>& at) {
-    const int64_t i = at[2] % b, j = at[3] % b;
-    const int64_t channel = depth_first ? (i * b + j) * channels + at[1] : (at[1] * b + i) * b + j;
-    return std::vector<int64_t>{at[0], channel, at[2] / b, at[3] / b};
-  })};
+  return {
+      rearranged(x, {x.shape()[0], channels, x.shape()[2] * b, x.shape()[3] * b}, [&](const std::vector<int64_t>& at) {
+        const int64_t i = at[2] % b, j = at[3] % b;
+        const int64_t channel = depth_first ? (i * b + j) * channels + at[1] : (at[1] * b + i) * b + j;
+        return std::vector<int64_t>{at[0], channel, at[2] / b, at[3] / b};
+      })};
 }
 
 void infer_space_to_depth(InferContext& ctx) {
@@ -111,22 +114,38 @@ Expr lower_space_to_depth(LowerContext& ctx, int, const std::vector<Expr>& at) {
 std::vector<Tensor> reference_space_to_depth(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   const int64_t b = ctx.node().int_attribute("blocksize", 1), channels = x.shape()[1];
-  return {rearranged(x, {x.shape()[0], channels * b * b, x.shape()[2] / b, x.shape()[3] / b}, [&](const std::vector<int64_t>& at) {
-    const int64_t block = at[1] / channels;
-    return std::vector<int64_t>{at[0], at[1] % channels, at[2] * b + block / b, at[3] * b + block % b};
-  })};
+  return {rearranged(
+      x, {x.shape()[0], channels * b * b, x.shape()[2] / b, x.shape()[3] / b}, [&](const std::vector<int64_t>& at) {
+        const int64_t block = at[1] / channels;
+        return std::vector<int64_t>{at[0], at[1] % channels, at[2] * b + block / b, at[3] * b + block % b};
+      })};
 }
 
 }  // namespace
 
-constinit const OpDef op_Transpose{.name = "Transpose", .since = 1, .min_inputs = 1, .max_inputs = 1,
-                                   .kind = OpKind::movement, .infer = infer_transpose, .lower = lower_transpose,
+constinit const OpDef op_Transpose{.name = "Transpose",
+                                   .since = 1,
+                                   .min_inputs = 1,
+                                   .max_inputs = 1,
+                                   .kind = OpKind::movement,
+                                   .infer = infer_transpose,
+                                   .lower = lower_transpose,
                                    .reference = reference_transpose};
-constinit const OpDef op_DepthToSpace{.name = "DepthToSpace", .since = 1, .min_inputs = 1, .max_inputs = 1,
-                                      .kind = OpKind::movement, .infer = infer_depth_to_space,
-                                      .lower = lower_depth_to_space, .reference = reference_depth_to_space};
-constinit const OpDef op_SpaceToDepth{.name = "SpaceToDepth", .since = 1, .min_inputs = 1, .max_inputs = 1,
-                                      .kind = OpKind::movement, .infer = infer_space_to_depth,
-                                      .lower = lower_space_to_depth, .reference = reference_space_to_depth};
+constinit const OpDef op_DepthToSpace{.name = "DepthToSpace",
+                                      .since = 1,
+                                      .min_inputs = 1,
+                                      .max_inputs = 1,
+                                      .kind = OpKind::movement,
+                                      .infer = infer_depth_to_space,
+                                      .lower = lower_depth_to_space,
+                                      .reference = reference_depth_to_space};
+constinit const OpDef op_SpaceToDepth{.name = "SpaceToDepth",
+                                      .since = 1,
+                                      .min_inputs = 1,
+                                      .max_inputs = 1,
+                                      .kind = OpKind::movement,
+                                      .infer = infer_space_to_depth,
+                                      .lower = lower_space_to_depth,
+                                      .reference = reference_space_to_depth};
 
 }  // namespace gcg

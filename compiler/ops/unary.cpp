@@ -15,13 +15,18 @@ double apply(const Node&, double x) {
 double reciprocal(double x) { return 1 / x; }
 
 constexpr auto kAbs = [](const Node&, auto x) -> decltype(x) {
-  if constexpr (std::is_same_v<decltype(x), double>) return std::fabs(x);
-  else if constexpr (std::is_same_v<decltype(x), int64_t>) return x < 0 ? wrapping_mul<int64_t>(x, -1) : x;
-  else return x;
+  if constexpr (std::is_same_v<decltype(x), double>)
+    return std::fabs(x);
+  else if constexpr (std::is_same_v<decltype(x), int64_t>)
+    return x < 0 ? wrapping_mul<int64_t>(x, -1) : x;
+  else
+    return x;
 };
 constexpr auto kNeg = [](const Node&, auto x) -> decltype(x) {
-  if constexpr (std::is_same_v<decltype(x), double>) return -x;
-  else return static_cast<decltype(x)>(-static_cast<uint64_t>(x));
+  if constexpr (std::is_same_v<decltype(x), double>)
+    return -x;
+  else
+    return static_cast<decltype(x)>(-static_cast<uint64_t>(x));
 };
 constexpr auto kSign = [](const Node&, auto x) -> decltype(x) {
   if (x != x) return x;  // NaN
@@ -30,8 +35,14 @@ constexpr auto kSign = [](const Node&, auto x) -> decltype(x) {
 
 template <auto kAllowed, UnaryOp kOp, auto kFunction>
 constexpr OpDef number_unary(const char* name, int since, void (*infer)(InferContext&)) {
-  return {.name = name, .since = since, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise, .infer = infer,
-          .lower = lower_unary<build_unary<kOp>>, .reference = reference_number<kFunction>};
+  return {.name = name,
+          .since = since,
+          .min_inputs = 1,
+          .max_inputs = 1,
+          .kind = OpKind::pointwise,
+          .infer = infer,
+          .lower = lower_unary<build_unary<kOp>>,
+          .reference = reference_number<kFunction>};
 }
 
 void infer_abs(InferContext& ctx) {
@@ -63,7 +74,8 @@ std::vector<Tensor> reference_predicate(ReferenceContext& ctx) {
 }
 
 Expr build_is_inf(const Node& node, const Expr& x) {
-  const bool negative = node.int_attribute("detect_negative", 1) != 0, positive = node.int_attribute("detect_positive", 1) != 0;
+  const bool negative = node.int_attribute("detect_negative", 1) != 0,
+             positive = node.int_attribute("detect_positive", 1) != 0;
   if (negative && positive) return unary(UnaryOp::is_inf, x);
   if (!negative && !positive) return boolean(false);
   return binary(BinaryOp::equal, x, constant_float(x->dtype, positive ? HUGE_VAL : -HUGE_VAL));
@@ -108,11 +120,21 @@ constinit const OpDef op_Asinh = float_unary<UnaryOp::asinh, apply<std::asinh>>(
 constinit const OpDef op_Acosh = float_unary<UnaryOp::acosh, apply<std::acosh>>("Acosh", 9);
 constinit const OpDef op_Atanh = float_unary<UnaryOp::atanh, apply<std::atanh>>("Atanh", 9);
 
-constinit const OpDef op_IsNaN{.name = "IsNaN", .since = 9, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise,
-                               .infer = infer_predicate, .lower = lower_unary<build_unary<UnaryOp::is_nan>>,
+constinit const OpDef op_IsNaN{.name = "IsNaN",
+                               .since = 9,
+                               .min_inputs = 1,
+                               .max_inputs = 1,
+                               .kind = OpKind::pointwise,
+                               .infer = infer_predicate,
+                               .lower = lower_unary<build_unary<UnaryOp::is_nan>>,
                                .reference = reference_predicate<kIsNan>};
-constinit const OpDef op_IsInf{.name = "IsInf", .since = 10, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::pointwise,
-                               .infer = infer_predicate, .lower = lower_unary<build_is_inf>,
+constinit const OpDef op_IsInf{.name = "IsInf",
+                               .since = 10,
+                               .min_inputs = 1,
+                               .max_inputs = 1,
+                               .kind = OpKind::pointwise,
+                               .infer = infer_predicate,
+                               .lower = lower_unary<build_is_inf>,
                                .reference = reference_predicate<is_inf>};
 
 }  // namespace gcg

@@ -39,13 +39,16 @@ void set_view(InferContext& ctx, Shape shape) {
 
 // ---- Reshape
 
-/// product(total) / product(part), cancelling equal extents first, so that [b, s, 768] over [b, s, 12] is 64 whatever b is.
+/// product(total) / product(part), cancelling equal extents first, so that [b, s, 768] over [b, s, 12] is 64 whatever b
+/// is.
 Dim remaining_extent(Shape total, const Shape& part) {
   Dim divisor = 1;
   for (const Dim& d : part) {
     const auto same = std::find(total.begin(), total.end(), d);
-    if (same != total.end()) total.erase(same);
-    else divisor = divisor * d;
+    if (same != total.end())
+      total.erase(same);
+    else
+      divisor = divisor * d;
   }
   return divisor.is(1) ? product(total) : floor_div(product(total), divisor);
 }
@@ -61,7 +64,8 @@ Shape copied_extents(const InferContext& ctx, const std::vector<Dim>& target, bo
       continue;
     }
     if (d >= ctx.shape(0).size())
-      ctx.fail(concat("element ", d, " of the new shape is 0 (copy), but the input has only ", ctx.rank(0), " dimensions"));
+      ctx.fail(
+          concat("element ", d, " of the new shape is 0 (copy), but the input has only ", ctx.rank(0), " dimensions"));
     out.push_back(ctx.shape(0)[d]);
   }
   return out;
@@ -79,14 +83,16 @@ Shape reshaped(InferContext& ctx, const std::vector<Dim>& target) {
     if (allowzero && product(known).is(0)) ctx.fail("the new shape has both 0 and -1");
     *open = remaining_extent(ctx.shape(0), known);
   }
-  ctx.require_equal(product(ctx.shape(0)), product(out), concat("elements before and after, ", str(ctx.shape(0)), " to ", str(out)));
+  ctx.require_equal(product(ctx.shape(0)), product(out),
+                    concat("elements before and after, ", str(ctx.shape(0)), " to ", str(out)));
   return out;
 }
 
 void infer_reshape(InferContext& ctx) {
   if (ctx.rank(1) != 1) ctx.fail("the new shape (input 1) must be a vector");
   if (const auto target = ctx.contents(1)) return set_view(ctx, reshaped(ctx, *target));
-  if (!ctx.shape(1)[0].is_constant()) ctx.fail("the number of dimensions of the new shape is not known at compile time");
+  if (!ctx.shape(1)[0].is_constant())
+    ctx.fail("the number of dimensions of the new shape is not known at compile time");
   Shape out;
   for (int64_t d = 0; d < ctx.shape(1)[0].constant(); ++d) out.push_back(ctx.fresh_symbol("reshaped"));
   set_view(ctx, std::move(out));
@@ -142,9 +148,11 @@ std::vector<int64_t> unit_axes(const InferContext& ctx) {
   std::vector<int64_t> axes;
   for (size_t d = 0; d < ctx.shape(0).size(); ++d) {
     const Dim& extent = ctx.shape(0)[d];
-    if (extent.is(1)) axes.push_back(static_cast<int64_t>(d));
+    if (extent.is(1))
+      axes.push_back(static_cast<int64_t>(d));
     else if (extent.lower_bound().value_or(0) < 2 && !extent.is_constant())
-      ctx.fail(concat("without axes it is not known whether dimension ", d, " of extent ", extent.str(), " is removed"));
+      ctx.fail(
+          concat("without axes it is not known whether dimension ", d, " of extent ", extent.str(), " is removed"));
   }
   return axes;
 }
@@ -154,8 +162,10 @@ void infer_squeeze(InferContext& ctx) {
   Shape out;
   for (int64_t d = 0; d < ctx.rank(0); ++d) {
     const Dim& extent = ctx.shape(0)[static_cast<size_t>(d)];
-    if (!std::binary_search(axes.begin(), axes.end(), d)) out.push_back(extent);
-    else if (!extent.is(1)) ctx.require_equal(extent, 1, concat("removed dimension ", d));
+    if (!std::binary_search(axes.begin(), axes.end(), d))
+      out.push_back(extent);
+    else if (!extent.is(1))
+      ctx.require_equal(extent, 1, concat("removed dimension ", d));
   }
   set_view(ctx, std::move(out));
 }
@@ -196,15 +206,39 @@ std::vector<Tensor> reference_unsqueeze(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_Reshape{.name = "Reshape", .since = 5, .min_inputs = 2, .max_inputs = 2, .kind = OpKind::view,
-                                 .infer = infer_reshape, .lower = lower_view, .reference = reference_reshape};
-constinit const OpDef op_Flatten{.name = "Flatten", .since = 1, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::view,
-                                 .infer = infer_flatten, .lower = lower_view, .reference = reference_flatten};
-constinit const OpDef op_Squeeze{.name = "Squeeze", .since = 1, .min_inputs = 1, .max_inputs = 2, .kind = OpKind::view,
-                                 .upgrade = upgrade_axes, .infer = infer_squeeze, .lower = lower_view,
+constinit const OpDef op_Reshape{.name = "Reshape",
+                                 .since = 5,
+                                 .min_inputs = 2,
+                                 .max_inputs = 2,
+                                 .kind = OpKind::view,
+                                 .infer = infer_reshape,
+                                 .lower = lower_view,
+                                 .reference = reference_reshape};
+constinit const OpDef op_Flatten{.name = "Flatten",
+                                 .since = 1,
+                                 .min_inputs = 1,
+                                 .max_inputs = 1,
+                                 .kind = OpKind::view,
+                                 .infer = infer_flatten,
+                                 .lower = lower_view,
+                                 .reference = reference_flatten};
+constinit const OpDef op_Squeeze{.name = "Squeeze",
+                                 .since = 1,
+                                 .min_inputs = 1,
+                                 .max_inputs = 2,
+                                 .kind = OpKind::view,
+                                 .upgrade = upgrade_axes,
+                                 .infer = infer_squeeze,
+                                 .lower = lower_view,
                                  .reference = reference_squeeze};
-constinit const OpDef op_Unsqueeze{.name = "Unsqueeze", .since = 1, .min_inputs = 2, .max_inputs = 2,
-                                   .kind = OpKind::view, .upgrade = upgrade_axes, .infer = infer_unsqueeze,
-                                   .lower = lower_view, .reference = reference_unsqueeze};
+constinit const OpDef op_Unsqueeze{.name = "Unsqueeze",
+                                   .since = 1,
+                                   .min_inputs = 2,
+                                   .max_inputs = 2,
+                                   .kind = OpKind::view,
+                                   .upgrade = upgrade_axes,
+                                   .infer = infer_unsqueeze,
+                                   .lower = lower_view,
+                                   .reference = reference_unsqueeze};
 
 }  // namespace gcg

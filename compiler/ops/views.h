@@ -8,7 +8,8 @@
 
 namespace gcg {
 
-/// Axes from an optional integer input: normalised, ascending, distinct. Fails when they are not compile-time constants.
+/// Axes from an optional integer input: normalised, ascending, distinct. Fails when they are not compile-time
+/// constants.
 std::vector<int64_t> axes_input(const InferContext& ctx, int i, int64_t rank);
 /// The contents of input 0 on output 0: for views, whose elements and order do not change.
 void keep_contents(InferContext& ctx);

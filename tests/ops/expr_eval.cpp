@@ -185,8 +185,8 @@ Scalar convert(DType from, DType to, Scalar a) {
   }
   if (to == DType::boolean) return {0, a.integer != 0};
   if (!is_float(to)) return round_to(to, a);
-  const bool is_u64 = from == DType::u64;
-  return round_to(to, {is_u64 ? static_cast<double>(static_cast<uint64_t>(a.integer)) : static_cast<double>(a.integer), 0});
+  if (from == DType::u64) return round_to(to, {static_cast<double>(static_cast<uint64_t>(a.integer)), 0});
+  return round_to(to, {static_cast<double>(a.integer), 0});
 }
 
 Scalar ExprEvaluator::evaluate(const Expr& e, bool live) {
@@ -220,7 +220,8 @@ Scalar ExprEvaluator::load(const ExprNode& e, bool live) {
   if (e.guarded && !live) return {std::numeric_limits<double>::quiet_NaN(), int64_t{0x5a5a5a5a5a5a5a5a}};
   const Tensor* t = operands_.at(static_cast<size_t>(e.operand));
   GCG_CHECK(t != nullptr, "load of operand ", e.operand, ", which has no data");
-  GCG_CHECK(t->dtype() == e.dtype, "load of operand ", e.operand, " as ", name_of(e.dtype), ", it is ", name_of(t->dtype()));
+  GCG_CHECK(t->dtype() == e.dtype, "load of operand ", e.operand, " as ", name_of(e.dtype), ", it is ",
+            name_of(t->dtype()));
   GCG_CHECK(static_cast<int64_t>(at.size()) == t->rank(), "load with ", at.size(), " indices of rank ", t->rank());
   int64_t offset = 0;
   for (size_t d = 0; d < at.size(); ++d) {

@@ -126,10 +126,13 @@ Tensor evaluate_lowering(const OpCase& row, const OneNode& typed, int output, co
   Tensor result(value->dtype, extents);
   for (int64_t i = 0; i < result.elements(); ++i) {
     int64_t rest = i;
-    for (size_t d = extents.size(); d-- > 0; rest /= extents[d]) evaluator.set_axis(static_cast<int>(d), rest % extents[d]);
+    for (size_t d = extents.size(); d-- > 0; rest /= extents[d])
+      evaluator.set_axis(static_cast<int>(d), rest % extents[d]);
     const Scalar s = evaluator.evaluate(value);
-    if (is_float(value->dtype)) result.set_double(i, s.number);
-    else result.set_int(i, s.integer);
+    if (is_float(value->dtype))
+      result.set_double(i, s.number);
+    else
+      result.set_int(i, s.integer);
   }
   return result;
 }
@@ -211,9 +214,12 @@ Tensor pattern(DType dtype, std::vector<int64_t> shape, int seed) {
   Tensor t(dtype, std::move(shape));
   for (int64_t i = 0; i < t.elements(); ++i) {
     const int64_t v = (i * 37 + seed * 11) % 41;
-    if (is_float(dtype)) t.set_double(i, static_cast<double>(v - 20) / 8);
-    else if (dtype == DType::boolean) t.set_int(i, v % 3 == 0);
-    else t.set_int(i, is_unsigned_int(dtype) ? v : v - 20);
+    if (is_float(dtype))
+      t.set_double(i, static_cast<double>(v - 20) / 8);
+    else if (dtype == DType::boolean)
+      t.set_int(i, v % 3 == 0);
+    else
+      t.set_int(i, is_unsigned_int(dtype) ? v : v - 20);
   }
   return t;
 }

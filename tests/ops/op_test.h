@@ -1,6 +1,6 @@
-// One table row checks an operator in every way we have: its reference against expected literals; its inferred type, shape
-// and contents against what the reference gives; its lowering, evaluated element by element, against the reference; and the
-// latter two once more with every extent that may be symbolic replaced by a symbol.
+// One table row checks an operator in every way we have: its reference against expected literals; its inferred type,
+// shape and contents against what the reference gives; its lowering, evaluated element by element, against the
+// reference; and the latter two once more with every extent that may be symbolic replaced by a symbol.
 #pragma once
 
 #include <map>
@@ -19,14 +19,14 @@ struct OpInput {
 };
 
 struct OpCase {
-  std::string what;               // one phrase: what this row is about
+  std::string what;  // one phrase: what this row is about
   std::string op;
   std::vector<OpInput> inputs;
   std::map<std::string, Attribute> attributes = {};
   std::vector<Tensor> expected = {};  // empty: the reference is only compared with the lowering
   int outputs = 1;
-  bool symbolic = true;           // also run with symbolic extents
-  double tolerance = 2e-6;        // |got - want| <= tolerance * (1 + |want|) for floats; integers are exact
+  bool symbolic = true;     // also run with symbolic extents
+  double tolerance = 2e-6;  // |got - want| <= tolerance * (1 + |want|) for floats; integers are exact
   std::string domain = {};
 };
 
@@ -41,9 +41,15 @@ void expect_near(const Tensor& got, const Tensor& want, double tolerance, const 
 
 // Tensors by literal; `values` of size 1 fills the whole shape.
 Tensor tensor(DType dtype, std::vector<int64_t> shape, const std::vector<double>& values);
-inline Tensor f32(std::vector<int64_t> shape, const std::vector<double>& v) { return tensor(DType::f32, std::move(shape), v); }
-inline Tensor i64(std::vector<int64_t> shape, const std::vector<double>& v) { return tensor(DType::i64, std::move(shape), v); }
-inline Tensor bools(std::vector<int64_t> shape, const std::vector<double>& v) { return tensor(DType::boolean, std::move(shape), v); }
+inline Tensor f32(std::vector<int64_t> shape, const std::vector<double>& v) {
+  return tensor(DType::f32, std::move(shape), v);
+}
+inline Tensor i64(std::vector<int64_t> shape, const std::vector<double>& v) {
+  return tensor(DType::i64, std::move(shape), v);
+}
+inline Tensor bools(std::vector<int64_t> shape, const std::vector<double>& v) {
+  return tensor(DType::boolean, std::move(shape), v);
+}
 /// Different small values, positive and negative where the dtype has them.
 Tensor pattern(DType dtype, std::vector<int64_t> shape, int seed = 1);
 inline OpInput known(Tensor t) { return {std::move(t), true}; }

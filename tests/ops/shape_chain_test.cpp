@@ -24,7 +24,9 @@ class Chain {
   }
 
   ValueId x() const { return x_; }
-  ValueId ints(const std::vector<int64_t>& v) { return graph_.add_constant(graph_.unique_name("c"), Tensor::vector_i64(v)); }
+  ValueId ints(const std::vector<int64_t>& v) {
+    return graph_.add_constant(graph_.unique_name("c"), Tensor::vector_i64(v));
+  }
   ValueId scalar(int64_t v) { return graph_.add_constant(graph_.unique_name("c"), Tensor::scalar_i64(v)); }
   ValueId add(const char* name, std::vector<ValueId> inputs, Attributes attributes = {}) {
     const NodeId n = graph_.add_node(op(name), graph_.unique_name(name), std::move(inputs), 1, std::move(attributes));
@@ -61,7 +63,8 @@ TEST(ShapeChain, SplitsHeads) {
   Chain c;
   const ValueId target = c.join({c.one_extent(0), c.one_extent(1), c.ints({3, 4})});
   EXPECT_EQ(c.contents(target), "[batch,seq,3,4]");
-  const ValueId heads = c.add("Transpose", {c.add("Reshape", {c.x(), target})}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+  const ValueId heads =
+      c.add("Transpose", {c.add("Reshape", {c.x(), target})}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
   EXPECT_EQ(c.shape(heads), "[batch,3,seq,4]");
   EXPECT_EQ(c.constraints(), 0u);
   c.check(heads);
@@ -82,7 +85,8 @@ TEST(ShapeChain, ExpandWithMinusOne) {
   // torch's expand(-1, ...): where(shape == -1, ones, shape)
   Chain c;
   const ValueId shape = c.join({c.one_extent(0), c.ints({-1}), c.ints({1})});
-  const ValueId ones = c.add("ConstantOfShape", {c.ints({3})}, {{"value", std::make_shared<const Tensor>(i64({1}, {1}))}});
+  const ValueId ones =
+      c.add("ConstantOfShape", {c.ints({3})}, {{"value", std::make_shared<const Tensor>(i64({1}, {1}))}});
   const ValueId is_open = c.add("Equal", {shape, c.add("Mul", {ones, c.scalar(-1)})});
   EXPECT_EQ(c.contents(is_open), "[0,1,0]");
   const ValueId target = c.add("Where", {is_open, ones, shape});
@@ -99,7 +103,8 @@ TEST(ShapeChain, Arithmetic) {
   EXPECT_NE(c.contents(half), "unknown");
   const ValueId rest = c.add("Mod", {s, c.scalar(3)});
   EXPECT_EQ(c.contents(rest), "[seq%3]");
-  const ValueId larger = c.add("Max", {half, rest, c.scalar(1)}), smaller = c.add("Min", {larger, c.add("Neg", {c.scalar(-4)})});
+  const ValueId larger = c.add("Max", {half, rest, c.scalar(1)}),
+                smaller = c.add("Min", {larger, c.add("Neg", {c.scalar(-4)})});
   EXPECT_NE(c.contents(smaller), "unknown");
   const ValueId as_i32 = c.add("Cast", {smaller}, {{"to", int64_t{6}}});
   const ValueId ranged = c.add("Range", {c.scalar(0), c.add("Cast", {as_i32}, {{"to", int64_t{7}}}), c.scalar(1)});

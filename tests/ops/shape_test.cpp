@@ -12,15 +12,31 @@ TEST(Shape, Reshape) {
   struct Row {
     std::vector<int64_t> from, target, to;
   };
-  const Row rows[] = {{{2, 3, 4}, {6, 4}, {6, 4}},        {{2, 3, 4}, {2, 12}, {2, 12}},   {{2, 3, 4}, {4, 3, 2}, {4, 3, 2}},
-                      {{2, 3, 4}, {-1}, {24}},            {{2, 3, 4}, {0, -1}, {2, 12}},   {{2, 3, 4}, {0, 0, 2, 2}, {2, 3, 2, 2}},
-                      {{2, 3, 4}, {2, -1, 2, 2}, {2, 3, 2, 2}}, {{1}, {}, {}},             {{}, {1, 1}, {1, 1}},
-                      {{2, 1, 3}, {1, 2, 3, 1}, {1, 2, 3, 1}},  {{0, 3}, {0, -1}, {0, 3}}, {{2, 5, 12}, {2, 5, 3, 4}, {2, 5, 3, 4}},
-                      {{2, 5, 3, 4}, {0, 0, -1}, {2, 5, 12}}, {{6, 4}, {2, 3, 2, 2}, {2, 3, 2, 2}}, {{4, 6, 5}, {2, 12, 5}, {2, 12, 5}}};
+  const Row rows[] = {{{2, 3, 4}, {6, 4}, {6, 4}},
+                      {{2, 3, 4}, {2, 12}, {2, 12}},
+                      {{2, 3, 4}, {4, 3, 2}, {4, 3, 2}},
+                      {{2, 3, 4}, {-1}, {24}},
+                      {{2, 3, 4}, {0, -1}, {2, 12}},
+                      {{2, 3, 4}, {0, 0, 2, 2}, {2, 3, 2, 2}},
+                      {{2, 3, 4}, {2, -1, 2, 2}, {2, 3, 2, 2}},
+                      {{1}, {}, {}},
+                      {{}, {1, 1}, {1, 1}},
+                      {{2, 1, 3}, {1, 2, 3, 1}, {1, 2, 3, 1}},
+                      {{0, 3}, {0, -1}, {0, 3}},
+                      {{2, 5, 12}, {2, 5, 3, 4}, {2, 5, 3, 4}},
+                      {{2, 5, 3, 4}, {0, 0, -1}, {2, 5, 12}},
+                      {{6, 4}, {2, 3, 2, 2}, {2, 3, 2, 2}},
+                      {{4, 6, 5}, {2, 12, 5}, {2, 12, 5}}};
   for (const Row& r : rows) {
     const std::string what = concat(str(to_shape(r.from)), " to ", str(to_shape(r.target)));
     check_op({what, "Reshape", {data(x(r.from)), known_ints(r.target)}, {}, {x(r.from).reshaped(r.to)}});
-    check_op({what + ", shape not known", "Reshape", {data(x(r.from)), data(Tensor::vector_i64(r.target))}, {}, {x(r.from).reshaped(r.to)}, 1, false});
+    check_op({what + ", shape not known",
+              "Reshape",
+              {data(x(r.from)), data(Tensor::vector_i64(r.target))},
+              {},
+              {x(r.from).reshaped(r.to)},
+              1,
+              false});
   }
   check_op({"allowzero", "Reshape", {data(x({0, 3})), known_ints({3, 0})}, attribute("allowzero", 1), {x({3, 0})}});
   check_op({"contents of one element", "Reshape", {known(i64({}, {7})), known_ints({-1})}, {}, {i64({1}, {7})}});
@@ -30,7 +46,8 @@ TEST(Shape, Reshape) {
 
 TEST(Shape, ReshapeRefuses) {
   const auto says = [](const std::vector<int64_t>& target, const char* words, int64_t allowzero = 0) {
-    const std::string got = refusal({words, "Reshape", {data(x({2, 3})), known_ints(target)}, attribute("allowzero", allowzero)});
+    const std::string got =
+        refusal({words, "Reshape", {data(x({2, 3})), known_ints(target)}, attribute("allowzero", allowzero)});
     EXPECT_NE(got.find(words), std::string::npos) << got;
   };
   says({-1, -1}, "more than one -1");
@@ -42,7 +59,8 @@ TEST(Shape, ReshapeRefuses) {
 }
 
 TEST(Shape, Flatten) {
-  for (int64_t axis = -3; axis <= 3; ++axis) check_op({concat("axis ", axis), "Flatten", {data(x({2, 3, 4}))}, attribute("axis", axis)});
+  for (int64_t axis = -3; axis <= 3; ++axis)
+    check_op({concat("axis ", axis), "Flatten", {data(x({2, 3, 4}))}, attribute("axis", axis)});
   check_op({"default axis", "Flatten", {data(x({2, 3, 4}))}, {}, {x({2, 12})}});
   check_op({"scalar", "Flatten", {data(x({}))}, attribute("axis", 0), {x({1, 1})}});
   check_op({"empty", "Flatten", {data(x({2, 0, 4}))}, attribute("axis", 2), {x({0, 4})}});
@@ -57,9 +75,12 @@ TEST(Shape, SqueezeAndUnsqueeze) {
   check_op({"front and back", "Unsqueeze", {data(x({3, 4})), known_ints({0, -1})}, {}, {x({1, 3, 4, 1})}});
   check_op({"unordered axes", "Unsqueeze", {data(x({3, 4})), known_ints({3, 1})}, {}, {x({3, 1, 4, 1})}});
   check_op({"a scalar's contents", "Unsqueeze", {known(i64({}, {9})), known_ints({0})}, {}, {i64({1}, {9})}});
-  EXPECT_NE(refusal({"not a unit", "Squeeze", {data(x({2})), known_ints({0})}}).find("removed dimension 0"), std::string::npos);
-  EXPECT_NE(refusal({"twice", "Unsqueeze", {data(x({2})), known_ints({0, -3})}}).find("named twice"), std::string::npos);
-  EXPECT_NE(refusal({"data-dependent", "Unsqueeze", {data(x({2})), data(i64({1}, {0}))}}).find("compile time"), std::string::npos);
+  EXPECT_NE(refusal({"not a unit", "Squeeze", {data(x({2})), known_ints({0})}}).find("removed dimension 0"),
+            std::string::npos);
+  EXPECT_NE(refusal({"twice", "Unsqueeze", {data(x({2})), known_ints({0, -3})}}).find("named twice"),
+            std::string::npos);
+  EXPECT_NE(refusal({"data-dependent", "Unsqueeze", {data(x({2})), data(i64({1}, {0}))}}).find("compile time"),
+            std::string::npos);
 }
 
 TEST(Shape, ShapeAndSize) {
@@ -67,7 +88,8 @@ TEST(Shape, ShapeAndSize) {
   check_op({"scalar", "Shape", {data(x({}))}, {}, {i64({0}, {})}});
   check_op({"from", "Shape", {data(x({2, 3, 4}))}, attribute("start", -2), {i64({2}, {3, 4})}});
   check_op({"to", "Shape", {data(x({2, 3, 4}))}, attribute("end", -1), {i64({2}, {2, 3})}});
-  check_op({"clamped", "Shape", {data(x({2, 3, 4}))}, {{"start", int64_t{-9}}, {"end", int64_t{9}}}, {i64({3}, {2, 3, 4})}});
+  check_op(
+      {"clamped", "Shape", {data(x({2, 3, 4}))}, {{"start", int64_t{-9}}, {"end", int64_t{9}}}, {i64({3}, {2, 3, 4})}});
   check_op({"nothing", "Shape", {data(x({2, 3, 4}))}, {{"start", int64_t{2}}, {"end", int64_t{1}}}, {i64({0}, {})}});
   check_op({"elements", "Size", {data(x({2, 3, 4}))}, {}, {i64({}, {24})}});
   check_op({"of nothing", "Size", {data(x({2, 0}))}, {}, {i64({}, {0})}});

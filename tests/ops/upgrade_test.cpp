@@ -42,11 +42,15 @@ TEST(Upgrade, AxesBecomeAnInput) {
 }
 
 TEST(Upgrade, SliceBoundsBecomeInputs) {
-  const Upgraded old("Slice", 9, {{"starts", std::vector<int64_t>{1}}, {"ends", std::vector<int64_t>{3}}, {"axes", std::vector<int64_t>{0}}});
+  const Upgraded old(
+      "Slice", 9,
+      {{"starts", std::vector<int64_t>{1}}, {"ends", std::vector<int64_t>{3}}, {"axes", std::vector<int64_t>{0}}});
   EXPECT_EQ(old.ints(1), std::vector<int64_t>{1});
   EXPECT_EQ(old.ints(2), std::vector<int64_t>{3});
   EXPECT_EQ(old.ints(3), std::vector<int64_t>{0});
-  EXPECT_EQ(Upgraded("Slice", 9, {{"starts", std::vector<int64_t>{1}}, {"ends", std::vector<int64_t>{3}}}).node.inputs.size(), 3u);
+  EXPECT_EQ(
+      Upgraded("Slice", 9, {{"starts", std::vector<int64_t>{1}}, {"ends", std::vector<int64_t>{3}}}).node.inputs.size(),
+      3u);
 }
 
 TEST(Upgrade, ClipBoundsBecomeInputs) {
@@ -66,7 +70,9 @@ TEST(Upgrade, PadsAndSplitBecomeInputs) {
   EXPECT_EQ(Upgraded("Split", 11, {{"split", std::vector<int64_t>{1, 3}}}, 2).ints(1), (std::vector<int64_t>{1, 3}));
 }
 
-TEST(Upgrade, DropoutForgetsItsRatio) { EXPECT_FALSE(Upgraded("Dropout", 10, {{"ratio", 0.5}}).node.has_attribute("ratio")); }
+TEST(Upgrade, DropoutForgetsItsRatio) {
+  EXPECT_FALSE(Upgraded("Dropout", 10, {{"ratio", 0.5}}).node.has_attribute("ratio"));
+}
 
 TEST(Upgrade, NewFormsStayAsTheyAre) {
   EXPECT_EQ(Upgraded("Clip", 13, {}).node.inputs.size(), 1u);
