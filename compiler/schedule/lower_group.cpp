@@ -154,7 +154,8 @@ class GroupLowering {
     std::vector<Expr*> all = {&e, &a_index, &b_index};
     for (Expr& i : index) all.push_back(&i);
     flat.merge(rows, all);
-    if (rows.empty()) rows.push_back(Axis{next_axis_++, Dim(1)});
+    // m is an axis that B does not depend on; a batch of single rows has none and gets one of extent 1.
+    if (rows.empty() || as_affine(b_index)->strides.count(rows.back().id)) rows.push_back(Axis{next_axis_++, Dim(1)});
 
     kernel.m = rows.back();
     kernel.batch.assign(rows.begin(), rows.end() - 1);
