@@ -14,9 +14,10 @@ struct Scaled {
 
 Scaled scaled(Rewriter& r, ValueId v, int depth = 0) {
   if (const Node* t = r.producer(v, op_Transpose); t != nullptr && depth == 0) {
-    const Node transpose = *t;
-    Scaled inner = scaled(r, transpose.inputs[0], 1);
-    if (inner.x.valid()) inner.x = r.add(op_Transpose, transpose.name, {inner.x}, transpose.attributes);
+    const std::string name = t->name;
+    const auto attributes = t->attributes;  // copies: adding a node may move `t`
+    Scaled inner = scaled(r, t->inputs[0], 1);
+    if (inner.x.valid()) inner.x = r.add(op_Transpose, name, {inner.x}, attributes);
     return inner;
   }
   const Node* m = r.producer(v, op_Mul);
@@ -28,14 +29,15 @@ Scaled scaled(Rewriter& r, ValueId v, int depth = 0) {
 
 /// (a * s) @ (b * t) = (a @ b) * (s * t)
 bool scale_after_product(Rewriter& r, NodeId id) {
-  const Node n = r.graph.node(id);
-  if (!r.has_shape(n.inputs[0]) || !r.has_shape(n.inputs[1]) || r.value(n.outputs[0]).dtype != DType::f32) return false;
-  const Scaled a = scaled(r, n.inputs[0]), b = scaled(r, n.inputs[1]);
+  const std::string name = r.graph.node(id).name;
+  const ValueId left = r.graph.node(id).inputs[0], right = r.graph.node(id).inputs[1], out = r.graph.node(id).outputs[0];
+  if (!r.has_shape(left) || !r.has_shape(right) || r.value(out).dtype != DType::f32) return false;
+  const Scaled a = scaled(r, left), b = scaled(r, right);
   if (!a.x.valid() && !b.x.valid()) return false;
   Tensor factor(DType::f32, {});
   factor.set_double(0, a.factor * b.factor);
-  const ValueId product = r.add(op_MatMul, n.name, {a.x.valid() ? a.x : n.inputs[0], b.x.valid() ? b.x : n.inputs[1]});
-  return r.replace(n.outputs[0], r.add(op_Mul, n.name, {product, r.add_constant(n.name, std::move(factor))}));
+  const ValueId product = r.add(op_MatMul, name, {a.x.valid() ? a.x : left, b.x.valid() ? b.x : right});
+  return r.replace(out, r.add(op_Mul, name, {product, r.add_constant(name, std::move(factor))}));
 }
 
 }  // namespace
