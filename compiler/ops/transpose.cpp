@@ -1,4 +1,6 @@
 // Reordering of dimensions, and of blocks between channels and pixels.
+#include <cstring>
+
 #include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
@@ -39,16 +41,25 @@ Expr lower_transpose(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return ctx.input(0, from);
 }
 
+/// Walks the input by strides: constant weights of many megabytes are transposed at compile time.
 std::vector<Tensor> reference_transpose(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
-  const std::vector<int64_t> perm = permutation(ctx.node(), x.rank());
-  std::vector<int64_t> shape;
-  for (int64_t p : perm) shape.push_back(x.shape()[static_cast<size_t>(p)]);
-  return {rearranged(x, shape, [&](const std::vector<int64_t>& at) {
-    std::vector<int64_t> from(at.size());
-    for (size_t d = 0; d < at.size(); ++d) from[static_cast<size_t>(perm[d])] = at[d];
-    return from;
-  })};
+  const std::vector<int64_t> perm = permutation(ctx.node(), x.rank()), strides = row_major_strides(x.shape());
+  std::vector<int64_t> shape, step;
+  for (int64_t p : perm) {
+    shape.push_back(x.shape()[static_cast<size_t>(p)]);
+    step.push_back(strides[static_cast<size_t>(p)]);
+  }
+  Tensor y(x.dtype(), shape);
+  const auto size = static_cast<size_t>(size_of(x.dtype()));
+  uint8_t* to = y.mutable_data();
+  for_each_index(shape, [&](const std::vector<int64_t>& at) {
+    int64_t from = 0;
+    for (size_t d = 0; d < at.size(); ++d) from += at[d] * step[d];
+    std::memcpy(to, x.data() + static_cast<size_t>(from) * size, size);
+    to += size;
+  });
+  return {y};
 }
 
 // ---- DepthToSpace and SpaceToDepth on [N, C, H, W]; b x b pixels <-> b*b channel groups

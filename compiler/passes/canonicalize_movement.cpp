@@ -80,11 +80,43 @@ bool simplify_transpose(Rewriter& r, NodeId id) {
   return r.replace(y, r.add(op_Transpose, n.name, {source}, {{"perm", perm}}));
 }
 
+/// The first and the number of the indices if they count up by one; negative ones count from the end of `extent`.
+std::optional<std::pair<int64_t, int64_t>> index_run(const Tensor& indices, int64_t extent) {
+  const int64_t count = indices.elements();
+  if (count == 0 || indices.rank() > 1) return std::nullopt;
+  const auto at = [&](int64_t i) { return indices.at_int(i) + (indices.at_int(i) < 0 ? extent : 0); };
+  for (int64_t i = 0; i < count; ++i)
+    if (at(i) != at(0) + i || at(i) < 0 || at(i) >= extent) return std::nullopt;
+  return std::pair(at(0), count);
+}
+
+/// Gather of a constant run of indices is a slice, which later stages read in place. Vectors (shapes) are left alone.
+bool gather_to_slice(Rewriter& r, NodeId id) {
+  const Node& n = r.graph.node(id);
+  const ValueId x = n.inputs[0], y = n.outputs[0];
+  const Tensor* indices = r.constant(n.inputs[1]);
+  if (!indices || r.constant(x) || !r.has_shape(x) || r.shape(x).size() < 2) return false;
+  const int64_t axis = wrap_axis(n.int_attribute("axis", 0), static_cast<int64_t>(r.shape(x).size()));
+  const Dim& extent = r.shape(x)[static_cast<size_t>(axis)];
+  if (!extent.is_constant()) return false;
+  const auto run = index_run(*indices, extent.constant());
+  if (!run) return false;
+  const auto list = [&](int64_t v) { return r.add_constant(n.name, Tensor::vector_i64({v})); };
+  ValueId slice = r.add(op_Slice, n.name, {x, list(run->first), list(run->first + run->second), list(axis)});
+  if (indices->rank() == 0) {
+    const auto form = express_view(r.graph, slice, r.shape(y), {});
+    if (!form) return false;
+    slice = r.add(op_gart_View, n.name, form->inputs, {{"shape", form->shape}});
+  }
+  return r.replace(y, slice);
+}
+
 }  // namespace
 
 const std::vector<RuleFor>& movement_rules() {
   static const std::vector<RuleFor> rules = {
       {&op_Transpose, simplify_transpose}, {&op_Slice, drop_slice},    {&op_Pad, drop_pad},
+      {&op_Gather, gather_to_slice},
       {&op_Expand, drop_if_shape_stays},   {&op_Tile, drop_if_shape_stays}, {&op_Concat, drop_if_single},
       {&op_Sum, drop_if_single},           {&op_Max, drop_if_single},  {&op_Min, drop_if_single},
       {&op_Mean, drop_if_single}};

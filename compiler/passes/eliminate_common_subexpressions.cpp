@@ -57,12 +57,27 @@ bool merge_nodes(Rewriter& r) {
   return changed;
 }
 
+/// Values with the same known elements: lengths that the model asks of several tensors.
+bool merge_contents(Rewriter& r) {
+  std::map<std::tuple<DType, Shape, std::vector<Dim>>, ValueId> first;
+  bool changed = false;
+  for (NodeId id : r.graph.order()) {
+    for (ValueId v : std::vector<ValueId>(r.graph.node(id).outputs)) {
+      if (!v.valid() || !r.value(v).contents || !r.value(v).shape) continue;
+      const Value& value = r.value(v);
+      const auto [it, fresh] = first.try_emplace({value.dtype, *value.shape, *value.contents}, v);
+      if (!fresh && r.is_read(v)) changed |= r.replace(v, it->second);
+    }
+  }
+  return changed;
+}
+
 }  // namespace
 
 bool eliminate_common_subexpressions(Graph& graph) {
   return edit_all(graph, [](Rewriter& r) {
-    const bool constants = merge_constants(r);
-    return merge_nodes(r) || constants;
+    const bool constants = merge_constants(r), contents = merge_contents(r);
+    return merge_nodes(r) || constants || contents;
   });
 }
 

@@ -5,6 +5,7 @@
 #include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/passes/expand_recurrent.h"
 #include "compiler/passes/fold_constants.h"
+#include "compiler/passes/fold_factors.h"
 #include "compiler/passes/fold_scale_shift.h"
 #include "compiler/passes/pack_weights.h"
 #include "compiler/passes/pass.h"
@@ -26,6 +27,7 @@ const PassGroup& clean_up() {
           {"canonicalize", [](Graph& g, const Target*) { return canonicalize(g); }},
           kFoldConstants,  // what canonicalize computes with constants, before fold-scale-shift looks for them
           {"fold-scale-shift", [](Graph& g, const Target*) { return fold_scale_shift(g); }},
+          {"fold-factors", [](Graph& g, const Target*) { return fold_factors(g); }},
           {"eliminate-common-subexpressions",
            [](Graph& g, const Target*) { return eliminate_common_subexpressions(g); }},
           kDeadCode,

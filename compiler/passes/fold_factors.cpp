@@ -1,0 +1,142 @@
+#include "compiler/passes/fold_factors.h"
+
+#include <algorithm>
+
+#include "compiler/ops/ops.h"
+#include "compiler/passes/rewrite.h"
+
+namespace gcg {
+namespace {
+
+/// What a value is to be multiplied with: one number, or one per element of its last dimension.
+struct Factors {
+  double number = 1;
+  std::vector<double> last;  // empty: `number` everywhere
+
+  bool uniform() const { return last.empty(); }
+  double at(int64_t element) const {
+    return uniform() ? number : last[static_cast<size_t>(element % static_cast<int64_t>(last.size()))];
+  }
+};
+
+/// A constant that is to be multiplied: input `input` of `node`.
+struct Scaling {
+  NodeId node;
+  size_t input;
+  Factors factors;
+};
+
+Tensor scaled(const Tensor& t, const Factors& f) {
+  Tensor out(t.dtype(), t.shape());
+  for (int64_t i = 0; i < t.elements(); ++i) out.set_double(i, t.at_double(i) * f.at(i));
+  return out;
+}
+
+/// Walks from a value to the weights it comes from; every value on the way must have one reader.
+class Walk {
+ public:
+  Walk(const Rewriter& r, Factors factors) : r_(r), factors_(std::move(factors)) {}
+
+  /// The constants to multiply, or nothing if the factor cannot get to any.
+  std::vector<Scaling> from(ValueId v) {
+    std::vector<Scaling> found;
+    while (v.valid() && r_.uses(v) == 1 && r_.value(v).producer.valid()) {
+      const NodeId id = r_.value(v).producer;
+      const Node& n = r_.graph.node(id);
+      if (n.op == &op_MatMul || n.op == &op_Conv) return finish(id, std::move(found));
+      if (n.op == &op_Add ? !through_add(id, found) : !through_movement(n, v)) return {};
+      v = n.inputs[0];
+    }
+    return {};
+  }
+
+ private:
+  bool last_extent_stays(ValueId x, ValueId y) const {
+    return !r_.shape(x).empty() && !r_.shape(y).empty() && r_.shape(x).back() == r_.shape(y).back();
+  }
+
+  /// Add(x, c): c is multiplied as well.
+  bool through_add(NodeId id, std::vector<Scaling>& found) const {
+    const Node& n = r_.graph.node(id);
+    const Tensor* c = r_.constant(n.inputs[1]);
+    if (!c || r_.shape(n.inputs[0]) != r_.shape(n.outputs[0])) return false;
+    if (!factors_.uniform() && (c->rank() == 0 || c->shape().back() != static_cast<int64_t>(factors_.last.size())))
+      return false;
+    found.push_back({id, 1, factors_});
+    return true;
+  }
+
+  bool through_movement(const Node& n, ValueId v) {
+    if (n.op == &op_gart_View) return factors_.uniform() || last_extent_stays(n.inputs[0], v);
+    if (n.op == &op_Transpose) {
+      const auto rank = static_cast<int64_t>(r_.shape(v).size());
+      const std::vector<int64_t> perm = n.ints_attribute("perm");
+      return factors_.uniform() || (!perm.empty() && perm.back() == rank - 1);
+    }
+    return n.op == &op_Split && through_split(n, v);
+  }
+
+  /// Of the last dimension that Split(x) divides, only the part that became `v` is multiplied.
+  bool through_split(const Node& n, ValueId v) {
+    const Shape& x = r_.shape(n.inputs[0]);
+    const auto rank = static_cast<int64_t>(x.size());
+    const int64_t axis = n.int_attribute("axis", 0);
+    if ((axis < 0 ? axis + rank : axis) != rank - 1 || !x.back().is_constant()) return false;
+    std::vector<double> all;
+    for (ValueId part : n.outputs) {
+      if (!part.valid() || !r_.shape(part).back().is_constant()) return false;
+      for (int64_t i = 0; i < r_.shape(part).back().constant(); ++i) all.push_back(part == v ? factors_.at(i) : 1);
+    }
+    if (static_cast<int64_t>(all.size()) != x.back().constant()) return false;
+    factors_.last = std::move(all);
+    return true;
+  }
+
+  std::vector<Scaling> finish(NodeId id, std::vector<Scaling> found) const {
+    const Node& n = r_.graph.node(id);
+    const Tensor* weights = r_.constant(n.inputs[1]);
+    if (!weights || r_.uses(n.inputs[1]) != 1) return {};
+    const bool matrix = n.op == &op_MatMul && weights->rank() == 2;
+    if (n.op == &op_MatMul && !factors_.uniform() &&
+        (!matrix || weights->shape()[1] != static_cast<int64_t>(factors_.last.size())))
+      return {};
+    if (n.op == &op_Conv && !factors_.uniform()) return {};
+    found.push_back({id, 1, factors_});
+    if (n.op == &op_Conv && n.inputs.size() > 2 && n.inputs[2].valid()) {
+      if (!r_.constant(n.inputs[2])) return {};
+      found.push_back({id, 2, factors_});
+    }
+    return found;
+  }
+
+  const Rewriter& r_;
+  Factors factors_;
+};
+
+bool fold_factor(Rewriter& r, NodeId id) {
+  const Node& n = r.graph.node(id);
+  const ValueId x = n.inputs[0], y = n.outputs[0];
+  const Tensor* c = r.constant(n.inputs[1]);
+  if (!c || c->elements() != 1 || !is_float(c->dtype()) || r.shape(x) != r.shape(y)) return false;
+  const std::vector<Scaling> scalings = Walk(r, {c->at_double(0), {}}).from(x);
+  if (scalings.empty() || !r.replace(y, x)) return false;
+  for (const Scaling& s : scalings) {
+    ValueId& input = r.graph.node(s.node).inputs[s.input];
+    input = r.add_constant(r.value(input).name, scaled(*r.constant(input), s.factors));
+  }
+  r.erase_if_dead(id);
+  return true;
+}
+
+bool fold(Rewriter& r) {
+  bool changed = false;
+  for (NodeId id : r.graph.order())
+    if (!r.graph.node(id).erased && r.graph.node(id).op == &op_Mul) changed |= fold_factor(r, id);
+  return changed;
+}
+
+}  // namespace
+
+bool fold_factors(Graph& graph) { return edit_all(graph, fold); }
+
+}  // namespace gcg
