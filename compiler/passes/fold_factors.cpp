@@ -128,10 +128,53 @@ bool fold_factor(Rewriter& r, NodeId id) {
   return true;
 }
 
+/// Is this Mul(x, c) by one number?
+bool is_scaling(const Rewriter& r, const Node& n) {
+  if (n.op != &op_Mul) return false;
+  const Tensor* c = r.constant(n.inputs[1]);
+  return c && c->elements() == 1 && !r.constant(n.inputs[0]) && r.shape(n.inputs[0]) == r.shape(n.outputs[0]);
+}
+
+/// The Mul by one number whose result, moved only, is the operand `v`, every value on the way having one reader.
+NodeId scaling_behind(const Rewriter& r, ValueId v) {
+  while (r.uses(v) == 1 && r.value(v).producer.valid()) {
+    const Node& n = r.graph.node(r.value(v).producer);
+    if (is_scaling(r, n)) return r.value(v).producer;
+    if (n.op != &op_gart_View && n.op != &op_Transpose && n.op != &op_Slice) break;
+    v = n.inputs[0];
+  }
+  return {};
+}
+
+/// MatMul(c * a, b) = c * MatMul(a, b), where c is free of charge and `a` can be read in place. Not for the 16-bit types:
+/// products of attention's queries and keys overflow them unless they are scaled first.
+bool sink_factor(Rewriter& r, NodeId id) {
+  const Node& n = r.graph.node(id);
+  const DType dtype = r.value(n.outputs[0]).dtype;
+  if (dtype != DType::f32 && dtype != DType::f64) return false;
+  for (ValueId operand : n.inputs) {
+    const NodeId scaling = scaling_behind(r, operand);
+    if (!scaling.valid()) continue;
+    const std::vector<ValueId> x_and_factor = r.graph.node(scaling).inputs;
+    Tensor factor(dtype, {});
+    factor.set_double(0, r.constant(x_and_factor[1])->at_double(0));
+    if (!r.replace(r.graph.node(scaling).outputs[0], x_and_factor[0])) continue;
+    r.erase_if_dead(scaling);
+    const ValueId product = r.add(op_MatMul, n.name, n.inputs);
+    const ValueId scaled_product = r.add(op_Mul, n.name, {product, r.add_constant(n.name, std::move(factor))});
+    r.replace(n.outputs[0], scaled_product);
+    r.erase_if_dead(id);
+    return true;
+  }
+  return false;
+}
+
 bool fold(Rewriter& r) {
   bool changed = false;
   for (NodeId id : r.graph.order())
     if (!r.graph.node(id).erased && r.graph.node(id).op == &op_Mul) changed |= fold_factor(r, id);
+  for (NodeId id : r.graph.order())
+    if (!r.graph.node(id).erased && r.graph.node(id).op == &op_MatMul) changed |= sink_factor(r, id);
   return changed;
 }
 
