@@ -17,7 +17,6 @@ namespace gcg {
 ///           Transpose(Transpose(x, [0,2,1]), [0,2,1]) -> x
 ///           Gemm(x, w, c) {transB = 1} -> Add(MatMul(x, Transpose(w)), c)
 ///           Pow(x, {2}) -> Mul(x, x)
-///           MatMul(Mul(a, {s}), b) -> Mul(MatMul(a, b), {s})
 bool canonicalize(Graph& graph);
 
 /// A rule looks at one live node and either does nothing (false) or replaces what the node computes, leaving it dead.
@@ -31,7 +30,6 @@ struct RuleFor {
 const std::vector<RuleFor>& view_rules();         // canonicalize_views.cpp
 const std::vector<RuleFor>& movement_rules();     // canonicalize_movement.cpp
 const std::vector<RuleFor>& arithmetic_rules();   // canonicalize_arithmetic.cpp
-const std::vector<RuleFor>& product_rules();      // canonicalize_products.cpp
 const std::vector<RuleFor>& decomposition_rules();  // canonicalize_decompose.cpp
 
 }  // namespace gcg
