@@ -9,6 +9,31 @@ namespace {
 
 enum : size_t { kX, kW, kR, kB, kSequenceLens, kInitialH, kInitialC, kP };
 
+/// A Loop under construction: its inputs and those of its body, side by side. Captures come last.
+struct LoopWriter {
+  Node node;
+
+  LoopWriter(const std::string& name, std::vector<ValueId> inputs) {
+    node.op = &op("Loop");
+    node.name = name;
+    node.inputs = std::move(inputs);
+    node.bodies.push_back(std::make_unique<Graph>());
+    node.bodies[0]->name = name;
+  }
+  ValueId body_input(const char* name) {
+    Value v;
+    v.name = name;
+    node.bodies[0]->inputs.push_back(node.bodies[0]->add_value(std::move(v)));
+    return node.bodies[0]->inputs.back();
+  }
+  ValueId capture(ValueId outer, const char* name) {
+    if (!outer.valid()) return outer;
+    node.inputs.push_back(outer);
+    ++node.captures;
+    return body_input(name);
+  }
+};
+
 /// One recurrent node being written as others.
 class Expansion {
  public:
@@ -113,50 +138,34 @@ class Expansion {
   }
 
   Direction loop(size_t d, ValueId projected, const CellInputs& in) {
-    Node node;
-    node.op = &op("Loop");
-    node.name = b_.name();
     const ValueId count = b_.element(b_.node("Shape", {x_}), 0, 0);
-    node.inputs = {count, ValueId(), in.h};
-    if (in.c.valid()) node.inputs.push_back(in.c);
-    auto body = std::make_unique<Graph>();
-    body->name = b_.name();
-    const auto body_input = [&](const char* name) {
-      Value v;
-      v.name = name;
-      const ValueId id = body->add_value(std::move(v));
-      body->inputs.push_back(id);
-      return id;
-    };
-    const auto capture = [&](ValueId outer, const char* name) {
-      if (!outer.valid()) return ValueId();
-      node.inputs.push_back(outer);
-      ++node.captures;
-      return body_input(name);
-    };
-    const ValueId iteration = body_input("iteration"), condition = body_input("condition");
+    LoopWriter loop(b_.name(), {count, ValueId(), in.h});
+    const ValueId iteration = loop.body_input("iteration"), condition = loop.body_input("condition");
     CellInputs inner;
-    inner.h = body_input("h");
-    if (in.c.valid()) inner.c = body_input("c");
-    const ValueId all_projected = capture(projected, "projected");
-    inner.recurrent = capture(in.recurrent, "recurrent");
-    inner.peepholes = capture(in.peepholes, "peepholes");
-    inner.reset_bias = capture(in.reset_bias, "reset_bias");
-    const ValueId lengths = capture(input(kSequenceLens), "sequence_lens");
+    inner.h = loop.body_input("h");
+    if (in.c.valid()) {
+      loop.node.inputs.push_back(in.c);
+      inner.c = loop.body_input("c");
+    }
+    const ValueId all_projected = loop.capture(projected, "projected");
+    inner.recurrent = loop.capture(in.recurrent, "recurrent");
+    inner.peepholes = loop.capture(in.peepholes, "peepholes");
+    inner.reset_bias = loop.capture(in.reset_bias, "reset_bias");
+    const ValueId lengths = loop.capture(input(kSequenceLens), "sequence_lens");
     const bool backward = form_.backward[d];
-    const ValueId steps = backward ? capture(count, "steps") : ValueId();
+    const ValueId steps = backward ? loop.capture(count, "steps") : ValueId();
 
-    NodeBuilder inside(*body, b_.name());
+    Graph& body = *loop.node.bodies[0];
+    NodeBuilder inside(body, b_.name());
     ValueId t = iteration;
     if (backward) t = inside.subtract(inside.subtract(steps, inside.constant(Tensor::scalar_i64(1))), iteration);
     inner.projected = inside.node("Gather", {all_projected, t}, {{"axis", int64_t{0}}});
     const CellState next = write_cell(inside, form_, d, dtype_, hidden_, inner);
     const Masked out = mask(inside, {inner.h, inner.c}, next, lengths, t);
-    body->outputs = {condition, out.state.h};
-    if (in.c.valid()) body->outputs.push_back(out.state.c);
-    if (has_output(0)) body->outputs.push_back(out.y);
-    node.bodies.push_back(std::move(body));
-    return add_loop(std::move(node), in.c.valid(), backward);
+    body.outputs = {condition, out.state.h};
+    if (in.c.valid()) body.outputs.push_back(out.state.c);
+    if (has_output(0)) body.outputs.push_back(out.y);
+    return add_loop(std::move(loop.node), in.c.valid(), backward);
   }
 
   Direction add_loop(Node node, bool has_cell, bool backward) {
