@@ -42,6 +42,34 @@ void set_type(Value& input, const Value& type) {
   }
 }
 
+/// Inference records facts on the outermost graph. What it finds out in a body only holds when the body runs, so it
+/// moves there, however inference ends.
+class FactKeeper {
+ public:
+  FactKeeper(Graph& graph, Graph& outermost)
+      : graph_(graph), outermost_(outermost), known_(outermost.constraints.size()) {}
+  ~FactKeeper() {
+    if (&graph_ == &outermost_) return;
+    auto& facts = outermost_.constraints;
+    for (size_t i = known_; i < facts.size(); ++i)
+      if (!recorded(facts[i])) graph_.constraints.push_back(facts[i]);
+    facts.resize(known_);
+  }
+  FactKeeper(const FactKeeper&) = delete;
+  FactKeeper& operator=(const FactKeeper&) = delete;
+
+ private:
+  bool recorded(const DimConstraint& fact) const {
+    for (const DimConstraint& c : graph_.constraints)
+      if (c.a == fact.a && c.b == fact.b) return true;
+    return false;
+  }
+
+  Graph& graph_;
+  Graph& outermost_;
+  size_t known_;
+};
+
 bool ranks_known(const Graph& graph, const Node& node) {
   for (ValueId in : node.inputs)
     if (in.valid() && !graph.value(in).shape) return false;
@@ -50,13 +78,20 @@ bool ranks_known(const Graph& graph, const Node& node) {
 
 void check_arity(const Graph& graph, const Node& node) {
   const OpDef& o = *node.op;
-  const auto inputs = static_cast<int>(node.inputs.size()) - node.captures, outputs = static_cast<int>(node.outputs.size());
+  const auto inputs = static_cast<int>(node.inputs.size()) - node.captures,
+             outputs = static_cast<int>(node.outputs.size());
   if (inputs < o.min_inputs || (o.max_inputs >= 0 && inputs > o.max_inputs))
     fail(o.name, " '", node.name, "' in graph '", graph.name, "' has ", inputs, " inputs; the operator takes ",
-         o.min_inputs, o.max_inputs < 0 ? " or more" : o.max_inputs == o.min_inputs ? "" : concat(" to ", o.max_inputs));
+         o.min_inputs,
+         o.max_inputs < 0               ? " or more"
+         : o.max_inputs == o.min_inputs ? ""
+                                        : concat(" to ", o.max_inputs));
   if (outputs < o.min_outputs || (o.max_outputs >= 0 && outputs > o.max_outputs))
     fail(o.name, " '", node.name, "' in graph '", graph.name, "' has ", outputs, " outputs; the operator gives ",
-         o.min_outputs, o.max_outputs < 0 ? " or more" : o.max_outputs == o.min_outputs ? "" : concat(" to ", o.max_outputs));
+         o.min_outputs,
+         o.max_outputs < 0                ? " or more"
+         : o.max_outputs == o.min_outputs ? ""
+                                          : concat(" to ", o.max_outputs));
 }
 
 void infer_nodes(Graph& graph, Graph& outermost) {
@@ -71,27 +106,15 @@ void infer_node(Graph& graph, NodeId id, Graph& outermost) {
   for (ValueId out : node.outputs)
     if (out.valid()) graph.value(out).contents.reset();
   if (!node.op->infer || !(node.op->allows_unknown_rank || ranks_known(graph, node))) return;
+  const FactKeeper keeper(graph, outermost);
   NodeInference context(graph, node, outermost);
   node.op->infer(context);
 }
 
 std::vector<Value> infer_body(Graph& body, const std::vector<Value>& input_types, Graph& outermost) {
-  const size_t outer_facts = outermost.constraints.size();
   forget_types(body);
   for (size_t i = 0; i < input_types.size(); ++i) set_type(body.value(body.inputs[i]), input_types[i]);
-  const auto keep_facts = [&] {
-    auto& facts = outermost.constraints;
-    const auto first = facts.begin() + static_cast<std::ptrdiff_t>(outer_facts);
-    body.constraints.assign(first, facts.end());
-    facts.erase(first, facts.end());
-  };
-  try {
-    infer_nodes(body, outermost);
-  } catch (...) {
-    keep_facts();
-    throw;
-  }
-  keep_facts();
+  infer_nodes(body, outermost);
   std::vector<Value> out;
   for (ValueId v : body.outputs) out.push_back(body.value(v));
   return out;

@@ -7,7 +7,8 @@
 
 namespace gcg {
 
-/// Infers one node (its inputs are typed), setting dtype, shape and contents of its outputs.
+/// Infers one node (its inputs are typed), setting dtype, shape and contents of its outputs. What must hold for its extents
+/// is recorded in `graph`'s constraints.
 void infer_node(Graph& graph, NodeId node, Graph& outermost);
 /// Infers a body with these types of its inputs, from nothing, and returns its outputs. What must hold for its extents is
 /// recorded in the body's own constraints: it only needs to hold when the body runs.

@@ -1,4 +1,5 @@
 // Bodies of If, Loop and Scan: what they capture, their types, their results.
+#include "compiler/ops/infer.h"
 #include "compiler/reference/interpreter.h"
 #include "tests/import/text_model.h"
 
@@ -51,6 +52,28 @@ TEST(ImportControl, CapturesReachThroughSeveralBodies) {
   EXPECT_EQ(run(1).at_double(1), -2);
   EXPECT_EQ(run(0).at_double(0), 1);
   EXPECT_EQ(run(0).at_double(1), 2);
+}
+
+TEST(ImportControl, WhatABranchAssumesBindsOnlyTheBranch) {
+  Graph g =
+      import_model(graph_model(float_value("input", "x", "dim { dim_param: 'n' } dim { dim_value: 2 }") + kBool +
+                               "initializer { name: 'axes' dims: 1 data_type: 7 int64_data: 0 } " +
+                               node("If", "c", "y",
+                                    body("then_branch", node("Squeeze", "x axes", "t") + "output { name: 't' }") +
+                                        body("else_branch", node("ReduceSum", "x axes", "e",
+                                                                 "attribute { name: 'keepdims' type: INT i: 0 }") +
+                                                                "output { name: 'e' }")) +
+                               "output { name: 'y' }"))
+          .graph;
+  Graph& then = *g.node(value_called(g, "y").producer).bodies[0];
+  for (NodeId id : then.order()) infer_node(then, id, g);  // as a pass does
+  EXPECT_TRUE(g.constraints.empty());
+  ASSERT_EQ(then.constraints.size(), 1u);
+  EXPECT_EQ(then.constraints[0].a.str(), "n");
+  Tensor c(DType::boolean, {}), three(DType::f32, {3, 2});
+  EXPECT_EQ(interpret(g, {three, c})[0].shape(), (std::vector<int64_t>{2}));
+  c.set_int(0, 1);
+  EXPECT_THROW(interpret(g, {three, c}), CompileError);
 }
 
 TEST(ImportControl, BranchesThatDifferInExtentGiveASymbolInRankNone) {

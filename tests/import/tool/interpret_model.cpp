@@ -3,6 +3,8 @@
 //   interpret_model MODEL.onnx                      imports, resolves ranks, prints a summary or why not
 //   interpret_model MODEL.onnx --text               prints the graph
 //   interpret_model MODEL.onnx OUT_FOLDER IN.pb...  one TensorProto per graph input; writes OUT_FOLDER/N.pb
+//
+// With --passes at the end, all passes of the model run first.
 #include <onnx/onnx_pb.h>
 
 #include <chrono>
@@ -14,7 +16,7 @@
 #include "compiler/import/tensor_import.h"
 #include "compiler/ir/gir.h"
 #include "compiler/ops/op_def.h"
-#include "compiler/passes/expand_recurrent.h"
+#include "compiler/passes/pass.h"
 #include "compiler/passes/resolve_ranks.h"
 #include "compiler/reference/interpreter.h"
 
@@ -66,12 +68,16 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run(std::vector<std::string> arguments) {
   const auto start = std::chrono::steady_clock::now();
   ImportedModel model = import_onnx(arguments.at(0));
   const double imported = seconds_since(start);
-  resolve_ranks(model.graph);
-  if (std::getenv("EXPAND_RECURRENT") != nullptr) expand_recurrent(model.graph);
+  const bool all_passes = arguments.back() == "--passes";
+  if (all_passes) arguments.pop_back();
+  if (all_passes)
+    run_passes(model.graph, model_passes(), nullptr, {});
+  else
+    resolve_ranks(model.graph);
   verify_graph(model.graph);
   if (arguments.size() == 1) {
     std::cout << arguments[0] << ": imported in " << imported << " s, checked after " << seconds_since(start) << " s\n";
