@@ -1,5 +1,8 @@
 #include "compiler/ops/infer.h"
 
+#include <algorithm>
+#include <set>
+
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
 
@@ -11,6 +14,8 @@ void infer_nodes(Graph& graph, Graph& outermost);
 class NodeInference final : public InferContext {
  public:
   NodeInference(Graph& graph, Node& node, Graph& outermost) : InferContext(graph, node, outermost) {}
+
+  void finish() { forget_unused_symbols(); }
 
   std::vector<Value> infer_body(int i, const std::vector<Value>& input_types) override {
     Graph& body = *node_->bodies.at(static_cast<size_t>(i));
@@ -94,6 +99,20 @@ void check_arity(const Graph& graph, const Node& node) {
                                           : concat(" to ", o.max_outputs));
 }
 
+void collect_fresh_symbols(const Graph& graph, std::set<std::string>& out) {
+  for (int64_t i = 0; i < graph.node_count(); ++i) {
+    const Node& n = graph.node(NodeId(i));
+    if (const auto it = n.attributes.find(kSymbolsAttribute); it != n.attributes.end())
+      for (const std::string& s : std::get<std::vector<std::string>>(it->second)) out.insert(s);
+    for (const auto& body : n.bodies) collect_fresh_symbols(*body, out);
+  }
+}
+
+bool all_in(const Dim& d, const std::set<std::string>& names) {
+  const std::set<std::string> symbols = d.symbols();
+  return std::includes(names.begin(), names.end(), symbols.begin(), symbols.end());
+}
+
 void infer_nodes(Graph& graph, Graph& outermost) {
   for (NodeId id : graph.order()) infer_node(graph, id, outermost);
 }
@@ -109,6 +128,7 @@ void infer_node(Graph& graph, NodeId id, Graph& outermost) {
   const FactKeeper keeper(graph, outermost);
   NodeInference context(graph, node, outermost);
   node.op->infer(context);
+  context.finish();
 }
 
 std::vector<Value> infer_body(Graph& body, const std::vector<Value>& input_types, Graph& outermost) {
@@ -120,6 +140,15 @@ std::vector<Value> infer_body(Graph& body, const std::vector<Value>& input_types
   return out;
 }
 
-void infer_graph(Graph& graph) { infer_nodes(graph, graph); }
+void infer_graph(Graph& graph) {
+  infer_nodes(graph, graph);
+  // Facts about symbols that a better-informed inference no longer makes are facts about nothing.
+  std::set<std::string> bound;
+  for (ValueId in : graph.inputs)
+    if (graph.value(in).shape)
+      for (const Dim& d : *graph.value(in).shape) bound.merge(d.symbols());
+  collect_fresh_symbols(graph, bound);
+  std::erase_if(graph.constraints, [&](const DimConstraint& c) { return !all_in(c.a, bound) || !all_in(c.b, bound); });
+}
 
 }  // namespace gcg

@@ -127,6 +127,14 @@ Dim InferContext::fresh_symbol(const std::string& hint) {
   return Dim::symbol(names[fresh_symbols_++]);
 }
 
+void InferContext::forget_unused_symbols() {
+  const auto it = node_->attributes.find(kSymbolsAttribute);
+  if (it == node_->attributes.end()) return;
+  auto& names = std::get<std::vector<std::string>>(it->second);
+  names.resize(std::min(names.size(), fresh_symbols_));
+  if (names.empty()) node_->attributes.erase(it);
+}
+
 void InferContext::fail(const std::string& message) const {
   std::string inputs;
   for (ValueId in : node_->inputs)

@@ -71,6 +71,8 @@ class InferContext {
 
  protected:
   InferContext(Graph& graph, Node& node, Graph& outermost) : graph_(&graph), node_(&node), outermost_(&outermost) {}
+  /// Forgets symbols that an earlier inference, which knew less, made for this node; to be called after its inference.
+  void forget_unused_symbols();
   Graph* graph_;
   Node* node_;
   Graph* outermost_;  // where constraints and fresh symbols live

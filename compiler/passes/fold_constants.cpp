@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/support/error.h"
@@ -104,6 +105,10 @@ bool fold(Rewriter& r) {
 
 }  // namespace
 
-bool fold_constants(Graph& graph) { return edit_all(graph, fold); }
+bool fold_constants(Graph& graph) {
+  const bool changed = edit_all(graph, fold);
+  if (changed) infer_graph(graph);  // what reads a constant that was data before may have a known shape now
+  return changed;
+}
 
 }  // namespace gcg

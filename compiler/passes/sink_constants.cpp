@@ -1,5 +1,7 @@
 #include "compiler/passes/sink_constants.h"
 
+#include "compiler/ops/infer.h"
+
 namespace gcg {
 namespace {
 
@@ -26,16 +28,22 @@ bool sink(Graph& graph, Node& node) {
   return changed;
 }
 
-}  // namespace
-
-bool sink_constants(Graph& graph) {
+bool sink_all(Graph& graph) {
   bool changed = false;
   for (int64_t i = 0; i < graph.node_count(); ++i) {
     Node& node = graph.node(NodeId(i));
     if (node.erased) continue;
     changed |= sink(graph, node);
-    for (auto& body : node.bodies) changed |= sink_constants(*body);
+    for (auto& body : node.bodies) changed |= sink_all(*body);
   }
+  return changed;
+}
+
+}  // namespace
+
+bool sink_constants(Graph& graph) {
+  const bool changed = sink_all(graph);
+  if (changed) infer_graph(graph);  // shapes inside bodies may be known now
   return changed;
 }
 
