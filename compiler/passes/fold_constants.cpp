@@ -12,7 +12,7 @@ namespace {
 
 /// A result may have this many bytes whatever it is made of, ...
 constexpr int64_t kAlwaysBytes = 16 * 1024;
-/// ... and this many times the bytes of its inputs: room for the padding of packed weights.
+/// ... and this many times the bytes of its inputs.
 constexpr int64_t kMostGrowth = 2;
 
 class ConstantContext final : public ReferenceContext {
@@ -38,6 +38,9 @@ class ConstantContext final : public ReferenceContext {
   const Node& node_;
 };
 
+/// Operators that no kernel can compute (packing of weights): constant ones are folded whatever their size.
+bool only_folds(const Node& node) { return node.op->kind == OpKind::opaque && node.op->lower == nullptr; }
+
 /// True if all outputs have known sizes and none is much larger than the inputs together.
 bool worth_storing(const Graph& graph, const Node& node) {
   int64_t in = 0;
@@ -48,7 +51,7 @@ bool worth_storing(const Graph& graph, const Node& node) {
     const Value& value = graph.value(v);
     if (!value.shape || !is_static(*value.shape) || value.dtype == DType::undefined) return false;
     const int64_t bytes = product(*value.shape).constant() * size_of(value.dtype);
-    if (bytes > std::max(kAlwaysBytes, kMostGrowth * in)) return false;
+    if (!only_folds(node) && bytes > std::max(kAlwaysBytes, kMostGrowth * in)) return false;
   }
   return true;
 }

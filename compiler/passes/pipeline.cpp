@@ -9,6 +9,7 @@
 #include "compiler/passes/fold_scale_shift.h"
 #include "compiler/passes/pack_weights.h"
 #include "compiler/passes/pass.h"
+#include "compiler/passes/refine_shapes.h"
 #include "compiler/passes/resolve_ranks.h"
 #include "compiler/passes/sink_constants.h"
 
@@ -16,13 +17,14 @@ namespace gcg {
 namespace {
 
 constexpr Pass kFoldConstants = {"fold-constants", [](Graph& g, const Target*) { return fold_constants(g); }};
+constexpr Pass kSinkConstants = {"sink-constants", [](Graph& g, const Target*) { return sink_constants(g); }};
 constexpr Pass kDeadCode = {"eliminate-dead-code", [](Graph& g, const Target*) { return eliminate_dead_code(g); }};
 
 /// Each makes work for the others: a folded shape makes a view known, a view that goes makes two nodes equal, ...
 const PassGroup& clean_up() {
   static const PassGroup group = {
       {
-          {"sink-constants", [](Graph& g, const Target*) { return sink_constants(g); }},
+          kSinkConstants,
           kFoldConstants,
           {"canonicalize", [](Graph& g, const Target*) { return canonicalize(g); }},
           kFoldConstants,  // what canonicalize computes with constants, before fold-scale-shift looks for them
@@ -40,9 +42,14 @@ const PassGroup& clean_up() {
 
 const std::vector<PassGroup>& model_passes() {
   static const std::vector<PassGroup> groups = {
-      // Ranks first: nothing else can look at a value of unknown rank.
-      {{{"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }},
-        {"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }}}},
+      // Ranks first: nothing else can look at a value of unknown rank. A rank known may be what a shape computed from
+      // constants was waiting for, and the other way round.
+      {{kSinkConstants,
+        kFoldConstants,
+        {"refine-shapes", [](Graph& g, const Target*) { return refine_shapes(g); }},
+        {"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }}},
+       4},
+      {{{"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }}}},
       clean_up(),
   };
   return groups;
