@@ -50,15 +50,20 @@ class FlowCheck {
         bound_[step.params()->Get(0)] = 1;
         return update();
       case fb::StepKind::fail:
-        return {};
+        return need_params(step);
+    }
+    return {};
+  }
+
+  Status need_params(const fb::Step& step) {
+    for (const uint32_t slot : span_of(step.params())) {
+      if (Status status = need_slot(slot, "param"); !status.ok()) return status;
     }
     return {};
   }
 
   Status launch(const fb::Step& step) {
-    for (const uint32_t slot : span_of(step.params())) {
-      if (Status status = need_slot(slot, "param"); !status.ok()) return status;
-    }
+    if (Status status = need_params(step); !status.ok()) return status;
     if (Status status = need_slot(step.tasks(), "tasks"); !status.ok()) return status;
     return need_slot(check_.plan.kernels()->Get(step.kernel())->scratch(), "scratch");
   }

@@ -26,7 +26,7 @@ StepForm form_of(fb::StepKind kind) {
     case fb::StepKind::bind:
       return {1, 1, 0};
     case fb::StepKind::fail:
-      return {0, 0, 0};
+      return {0, kAny, 0};
   }
   return {};
 }
@@ -110,8 +110,11 @@ Status check_kind(const PlanCheck& check, const fb::Step& step) {
       if (Status status = check_index(symbol, check.symbols, "symbol", "symbols"); !status.ok()) return status;
       return check.early[symbol] ? failure("it binds symbol ", symbol, ", which an input carries") : Status{};
     }
-    case fb::StepKind::branch:
     case fb::StepKind::fail:
+      if (const size_t params = count_of(step.params()); params != 0 && params != 2)
+        return failure("it has ", params, " params, fail takes none or two");
+      return {};
+    case fb::StepKind::branch:
       return {};
   }
   return {};

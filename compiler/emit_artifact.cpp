@@ -159,7 +159,10 @@ class PlanEmitter {
       }
       case Step::Kind::copy: out->kind = fb::StepKind::copy; break;
       case Step::Kind::branch: out->kind = fb::StepKind::branch; break;
-      case Step::Kind::fail: out->kind = fb::StepKind::fail; break;
+      case Step::Kind::fail:
+        out->kind = fb::StepKind::fail;
+        for (const Dim& d : step.differ) out->params.push_back(program_.slot(d));
+        break;
       case Step::Kind::loop: {
         out->kind = fb::StepKind::loop;
         out->loop = std::make_unique<fb::LoopT>();

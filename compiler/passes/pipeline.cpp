@@ -9,7 +9,6 @@
 #include "compiler/passes/fold_scale_shift.h"
 #include "compiler/passes/pack_weights.h"
 #include "compiler/passes/pass.h"
-#include "compiler/passes/refine_shapes.h"
 #include "compiler/passes/resolve_ranks.h"
 #include "compiler/passes/sink_constants.h"
 
@@ -46,7 +45,6 @@ const std::vector<PassGroup>& model_passes() {
       // constants was waiting for, and the other way round.
       {{kSinkConstants,
         kFoldConstants,
-        {"refine-shapes", [](Graph& g, const Target*) { return refine_shapes(g); }},
         {"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }}},
        4},
       {{{"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }}}},

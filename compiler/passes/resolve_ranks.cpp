@@ -5,6 +5,7 @@
 
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
+#include "compiler/passes/failing_body.h"
 #include "compiler/passes/inline_body.h"
 #include "compiler/support/unsupported.h"
 
@@ -166,7 +167,10 @@ class Resolver {
     }
     if (errors[0] && errors[1]) throw NodeError(*errors[0]);
     for (size_t i = 0; i < 2; ++i)
-      if (errors[i]) *graph.node(id).bodies[i] = failing_body(graph, id, i, *errors[i]);
+      if (errors[i]) {
+        const Node& node = graph.node(id);
+        *node.bodies[i] = failing_body(*node.bodies[i], *node.bodies[1 - i], node.name, *errors[i]);
+      }
   }
 
   void type_branch(Graph& graph, NodeId id, Graph& body) {
@@ -176,34 +180,6 @@ class Resolver {
       types.push_back(graph.value(node.inputs[i]));
     infer_body(body, types, outermost_);
     resolve(body);
-  }
-
-  /// A body with the inputs of body `i` that fails with `message`; its outputs are typed like the other body's.
-  static Graph failing_body(const Graph& graph, NodeId id, size_t i, const UnsupportedNode& error) {
-    const Graph& other = *graph.node(id).bodies[1 - i];
-    const Graph& ill_typed = *graph.node(id).bodies[i];
-    Graph body;
-    body.name = ill_typed.name;
-    for (ValueId v : ill_typed.inputs) {
-      Value input = ill_typed.value(v);
-      body.inputs.push_back(body.add_value(std::move(input)));
-    }
-    std::vector<int64_t> dtypes, ranks;
-    std::vector<std::string> extents;
-    for (ValueId v : other.outputs) {
-      dtypes.push_back(static_cast<int64_t>(other.value(v).dtype));
-      if (!other.value(v).shape) throw NodeError(error);
-      ranks.push_back(static_cast<int64_t>(other.value(v).shape->size()));
-      for (const Dim& extent : *other.value(v).shape) extents.push_back(extent.str());
-    }
-    const NodeId failure =
-        body.add_node(op("Fail", "gart"), graph.node(id).name, body.inputs, static_cast<int>(other.outputs.size()),
-                      {{"message", std::string(NodeError(error).what())},
-                       {"dtypes", dtypes},
-                       {"ranks", ranks},
-                       {"extents", extents}});
-    body.outputs = body.node(failure).outputs;
-    return body;
   }
 
   void reinfer(Graph& graph) {

@@ -1,12 +1,24 @@
 #include "compiler/passes/specialise.h"
 
+#include <algorithm>
+
 #include "compiler/ops/infer.h"
+#include "compiler/ops/op_def.h"
+#include "compiler/passes/failing_body.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
 
 using Replacements = std::map<std::string, Dim>;
+
+/// The extents that gart.Fail gives its outputs, which it keeps as text.
+void substitute_text(Node& node, const Replacements& replacements) {
+  if (node.op != &op("Fail", "gart")) return;
+  std::vector<std::string> extents = node.strings_attribute("extents");
+  for (std::string& text : extents) text = Dim::parse(text).value().substitute(replacements).str();
+  node.attributes["extents"] = extents;
+}
 
 void substitute(Graph& graph, const Replacements& replacements) {
   for (int64_t i = 0; i < graph.value_count(); ++i) {
@@ -16,9 +28,85 @@ void substitute(Graph& graph, const Replacements& replacements) {
     if (v.contents)
       for (Dim& d : *v.contents) d = d.substitute(replacements);
   }
-  for (NodeId id : graph.order())
+  for (DimConstraint& c : graph.constraints) {
+    c.a = c.a.substitute(replacements);
+    c.b = c.b.substitute(replacements);
+  }
+  for (NodeId id : graph.order()) {
+    substitute_text(graph.node(id), replacements);
     for (auto& body : graph.node(id).bodies) substitute(*body, replacements);
+  }
 }
+
+/// What every body assumes.
+using BodyFacts = std::map<const Graph*, std::vector<DimConstraint>>;
+
+void collect_facts(const Graph& graph, BodyFacts& facts) {
+  for (NodeId id : graph.order())
+    for (const auto& body : graph.node(id).bodies) {
+      facts[body.get()] = body->constraints;
+      collect_facts(*body, facts);
+    }
+}
+
+void add_fact(std::vector<DimConstraint>& facts, const DimConstraint& fact) {
+  const bool known = fact.a == fact.b || std::any_of(facts.begin(), facts.end(), [&](const DimConstraint& c) {
+                       return c.a == fact.a && c.b == fact.b;
+                     });
+  if (!known) facts.push_back(fact);
+}
+
+/// Inference collects the facts of a body anew: those of nodes that passes have replaced are added again.
+void restore_facts(Graph& graph, const BodyFacts& facts) {
+  for (NodeId id : graph.order())
+    for (auto& body : graph.node(id).bodies) {
+      if (const auto known = facts.find(body.get()); known != facts.end())
+        for (const DimConstraint& fact : known->second) add_fact(body->constraints, fact);
+      restore_facts(*body, facts);
+    }
+}
+
+/// Infers graphs in which branches of Ifs may be ill-typed for the extents at hand: such a branch becomes gart.Fail.
+class BranchInference {
+ public:
+  explicit BranchInference(Graph& outermost) : outermost_(outermost) {}
+
+  void run(Graph& graph) {
+    for (NodeId id : graph.order()) {
+      if (graph.node(id).op == &op("If")) branches(graph, id);
+      infer_node(graph, id, outermost_);
+    }
+  }
+
+ private:
+  void branches(Graph& graph, NodeId id) {
+    const Node& node = graph.node(id);
+    std::vector<Value> types;
+    for (size_t i = node.inputs.size() - static_cast<size_t>(node.captures); i < node.inputs.size(); ++i)
+      types.push_back(graph.value(node.inputs[i]));
+    std::optional<UnsupportedNode> errors[2];
+    for (size_t i = 0; i < 2; ++i) errors[i] = infer(*node.bodies[i], types);
+    if (errors[0] && errors[1]) throw NodeError(*errors[0]);
+    for (size_t i = 0; i < 2; ++i)
+      if (errors[i]) *node.bodies[i] = failing_body(*node.bodies[i], *node.bodies[1 - i], node.name, *errors[i]);
+  }
+
+  std::optional<UnsupportedNode> infer(Graph& body, const std::vector<Value>& types) {
+    try {
+      infer_body(body, types, outermost_);
+      return std::nullopt;
+    } catch (const NodeError&) {  // perhaps only in a branch of a branch
+    }
+    try {
+      run(body);
+      return std::nullopt;
+    } catch (const NodeError& error) {
+      return error.node();
+    }
+  }
+
+  Graph& outermost_;
+};
 
 void check_names(const Graph& graph, const SymbolValues& fixed) {
   std::set<std::string> known;
@@ -46,8 +134,11 @@ Graph specialise(const Graph& graph, const SymbolValues& fixed) {
     const Dim a = c.a.substitute(replacements), b = c.b.substitute(replacements);
     if (a.is_constant() && b.is_constant() && !(a == b)) fail(c.reason, ": ", c.a.str(), " = ", a.constant(), " but ", c.b.str(), " = ", b.constant());
   }
+  BodyFacts facts;
+  collect_facts(out, facts);
   out.constraints.clear();
-  infer_graph(out);
+  BranchInference(out).run(out);
+  restore_facts(out, facts);
   return out;
 }
 

@@ -25,6 +25,9 @@ Dim bytes_of(const Value& v) { return product(*v.shape) * Dim(size_of(v.dtype));
 class Scheduler {
  public:
   Schedule run(const Graph& graph) {
+    outermost_ = &graph;
+    for (ValueId in : graph.inputs)
+      for (const Dim& d : *graph.value(in).shape) symbols_.merge(d.symbols());
     BufferMap inputs;
     for (size_t i = 0; i < graph.inputs.size(); ++i)
       inputs[graph.inputs[i]] = add_buffer(Buffer::Kind::input, graph.value(graph.inputs[i]), static_cast<int>(i));
@@ -77,6 +80,7 @@ class Scheduler {
       if (scope.fusion.materialized[static_cast<size_t>(base.index)]) scope.buffers.try_emplace(base, outputs[i]);
     }
     Sequence steps;
+    if (&graph != outermost_) guard(graph, steps);
     for (const Work& w : ordered(scope, outputs)) emit(scope, w, steps);
     for (const auto& [i, row] : rows) store_row(scope, graph.outputs[i], outputs[i], row, steps);
     link_waits(steps);
@@ -223,6 +227,24 @@ class Scheduler {
     steps.steps.push_back(std::move(step));
   }
 
+  /// What the body assumes about the inputs' extents, checked before its first step.
+  void guard(const Graph& body, Sequence& steps) const {
+    for (const DimConstraint& fact : body.constraints) {
+      if (!known(fact.a) || !known(fact.b)) continue;
+      Step step;
+      step.kind = Step::Kind::fail;
+      step.message = fact.reason;
+      step.differ = {fact.a, fact.b};
+      steps.steps.push_back(std::move(step));
+    }
+  }
+
+  /// Is the extent known before the run begins?
+  bool known(const Dim& d) const {
+    const std::set<std::string> symbols = d.symbols();
+    return std::includes(symbols_.begin(), symbols_.end(), symbols.begin(), symbols.end());
+  }
+
   // ---- control flow ---------------------------------------------------------------------------------------------------
 
   /// Buffers of a body's last inputs: the values the node captures.
@@ -332,11 +354,12 @@ class Scheduler {
     steps.steps.back().source = scope.graph.value(value).name;
   }
 
-  /// Every step waits for the last writers of what it reads and the last users of what it overwrites. Control steps count
-  /// as readers and writers of everything their bodies touch.
+  /// Every step waits for the guards before it, the last writers of what it reads and the last users of what it
+  /// overwrites. Control steps count as readers and writers of everything their bodies touch.
   void link_waits(Sequence& sequence) {
     std::map<BufferId, StepId> writer;
     std::map<BufferId, std::vector<StepId>> readers;
+    std::set<StepId> guards;
     for (size_t i = 0; i < sequence.steps.size(); ++i) {
       Step& s = sequence.steps[i];
       std::set<BufferId> reads, writes;
@@ -350,6 +373,8 @@ class Scheduler {
       }
       const StepId self(static_cast<int64_t>(i));
       waits.erase(self);
+      waits.insert(guards.begin(), guards.end());
+      if (s.kind == Step::Kind::fail) guards.insert(self);
       s.waits.assign(waits.begin(), waits.end());
       for (BufferId b : writes) {
         writer[b] = self;
@@ -373,6 +398,8 @@ class Scheduler {
       for (const Step& inner : out_.sequences[static_cast<size_t>(body)].steps) touched(inner, reads, writes);
   }
 
+  const Graph* outermost_ = nullptr;
+  std::set<std::string> symbols_;  // of the inputs
   Schedule out_;
   std::map<const Tensor*, BufferId> constants_;
   std::map<std::string, int> kernels_;

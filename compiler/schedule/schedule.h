@@ -31,6 +31,7 @@ struct Step {
   BufferId trip_count, condition, iteration;
   std::vector<BufferId> carried_from, carried_to;
   std::string message;             // fail
+  std::vector<Dim> differ;         // fail: none (always), or two extents: only if they differ
   std::string source;              // ONNX node names
   std::vector<int> in_place;       // launch: operands whose storage the result may take over
 };

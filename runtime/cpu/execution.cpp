@@ -52,7 +52,8 @@ Result<void> Execution::sequence(uint32_t index) {
         GART_TRY(bind(step));
         break;
       default:
-        return step_error(ErrorCode::run_failed, *step.manifest, view_of(step.manifest->message()));
+        GART_TRY(fail(step, i - 1));
+        break;
     }
   }
   return {};
@@ -183,6 +184,14 @@ Result<void> Execution::bind(const PlanStep& step) {
   GART_TRY(context_.bound.bind_symbol(plan_.params[step.first_param], **value, context_.outputs));
   reserve_scratch();
   return {};
+}
+
+Result<void> Execution::fail(const PlanStep& step, uint32_t index) {
+  const std::string_view message = view_of(step.manifest->message());
+  if (step.params == 0) return step_error(ErrorCode::run_failed, *step.manifest, message);
+  const int64_t a = context_.bound.step(index).params[0], b = context_.bound.step(index).params[1];
+  if (a == b) return {};
+  return error(ErrorCode::run_failed, "the inputs' extents do not fit: ", message, ": ", a, " must equal ", b);
 }
 
 Error Execution::step_error(ErrorCode code, const fb::Step& step, std::string_view what) const {

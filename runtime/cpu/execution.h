@@ -39,6 +39,7 @@ class Execution {
   Result<void> loop(const PlanStep& step);
   Result<void> carry(const fb::Loop& loop);
   Result<void> bind(const PlanStep& step);
+  Result<void> fail(const PlanStep& step, uint32_t index);
   /// The value in a buffer that a control step reads or writes; fails if the buffer is smaller.
   template <class T>
   Result<T*> scalar(int32_t buffer);

@@ -55,7 +55,7 @@ std::vector<PassCase> read_file(const std::filesystem::path& path) {
   return out;
 }
 
-const Pass& find_pass(const std::string& name) {
+Pass find_pass(const std::string& name) {
   for (const Pass& p : all_passes())
     if (p.name == name) return p;
   throw std::runtime_error("no pass " + name);
