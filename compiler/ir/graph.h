@@ -33,7 +33,8 @@ struct Value {
   NodeId producer;                    // none for graph inputs and constants
   int output_index = 0;               // which output of the producer
   TensorRef constant;                 // data of a constant value
-  /// The elements of a small integer tensor (rank 0 or 1) as expressions over the symbols, where inference knows them.
+  /// The elements (row-major) of a small integer or boolean tensor as expressions over the symbols, where inference knows
+  /// them.
   std::optional<std::vector<Dim>> contents;
 
   bool is_constant() const { return constant != nullptr; }

@@ -53,8 +53,7 @@ void verify_value(const Graph& g, ValueId id, const std::set<ValueId>& inputs) {
     GCG_CHECK(inputs.count(id) == 0, "graph input '", v.name, "' is a constant");
   }
   if (v.shape && v.contents)
-    GCG_CHECK(v.shape->size() <= 1 && (product(*v.shape).is(static_cast<int64_t>(v.contents->size())) ||
-                                       !product(*v.shape).is_constant()),
+    GCG_CHECK(product(*v.shape).is(static_cast<int64_t>(v.contents->size())) || !product(*v.shape).is_constant(),
               "value '", v.name, "' of shape ", str(*v.shape), " has ", v.contents->size(), " known elements");
 }
 

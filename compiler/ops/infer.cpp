@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/ops/infer_contents.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
 
@@ -129,6 +130,7 @@ void infer_node(Graph& graph, NodeId id, Graph& outermost) {
   NodeInference context(graph, node, outermost);
   node.op->infer(context);
   context.finish();
+  infer_contents(graph, node);
 }
 
 std::vector<Value> infer_body(Graph& body, const std::vector<Value>& input_types, Graph& outermost) {

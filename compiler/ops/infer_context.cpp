@@ -42,6 +42,7 @@ const Shape& InferContext::shape(int i) const {
 std::optional<std::vector<Dim>> InferContext::contents(int i) const {
   if (!has_input(i)) return std::nullopt;
   const Value& v = input(i);
+  if (v.shape && v.shape->size() > 1) return std::nullopt;
   if (v.contents) return v.contents;
   if (!v.constant || is_float(v.dtype) || v.constant->rank() > 1 || v.constant->elements() > kMaxContents)
     return std::nullopt;
@@ -53,8 +54,9 @@ std::optional<std::vector<int64_t>> InferContext::int_contents(int i) const {
   if (!has_input(i)) return std::nullopt;
   const Value& v = input(i);
   if (v.constant && !is_float(v.dtype) && v.constant->rank() <= 1) return v.constant->to_ints();
-  if (!v.contents || !is_static(*v.contents)) return std::nullopt;
-  return to_extents(*v.contents);
+  const auto known = contents(i);
+  if (!known || !is_static(*known)) return std::nullopt;
+  return to_extents(*known);
 }
 
 void InferContext::set_output(int i, DType dtype, Shape shape) {
@@ -87,6 +89,9 @@ int64_t InferContext::axis(int64_t value, int64_t rank) const {
 Dim InferContext::broadcast(const Dim& a, const Dim& b) {
   if (a == b || b.is(1)) return a;
   if (a.is(1)) return b;
+  // An extent that is at most 1 (a slice of one) broadcasts like 1.
+  if (broadcasts(a)) return require_equal(a, Dim(1), "broadcasting"), b;
+  if (broadcasts(b)) return require_equal(b, Dim(1), "broadcasting"), a;
   return require_equal(a, b, "broadcasting");
 }
 

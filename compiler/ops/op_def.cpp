@@ -44,7 +44,7 @@ Expr LowerContext::broadcast_input(int i, const std::vector<Expr>& output_index)
   const size_t skipped = output_index.size() - shape.size();
   std::vector<Expr> index_of_input;
   for (size_t d = 0; d < shape.size(); ++d)
-    index_of_input.push_back(shape[d].is(1) ? index(0) : output_index[skipped + d]);
+    index_of_input.push_back(broadcasts(shape[d]) ? index(0) : output_index[skipped + d]);
   return input(i, index_of_input);
 }
 

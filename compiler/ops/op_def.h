@@ -14,6 +14,10 @@
 
 namespace gcg {
 
+/// Does an extent broadcast, that is, is it 1 in every run that broadcasting allows? One that is at most 1 (a slice of one)
+/// is: inference records that it must not be 0.
+inline bool broadcasts(const Dim& extent) { return extent.upper_bound().value_or(2) <= 1; }
+
 /// How the fuser may treat an operator.
 enum class OpKind : uint8_t {
   pointwise,    // out[i] depends on the broadcast inputs at i only

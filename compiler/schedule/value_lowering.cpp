@@ -66,9 +66,10 @@ Expr ValueLowering::symbolic_content(const Value& value, const std::vector<Expr>
   const auto& elements = *value.contents;
   GCG_CHECK(!elements.empty(), "element of an empty shape tensor '", value.name, "'");
   Expr e = cast(value.dtype, extent(elements.back()));
-  if (index_.empty()) return e;
+  if (elements.size() == 1) return e;
+  const Expr at = linear_index(index_, *value.shape, extents_);
   for (size_t i = elements.size() - 1; i-- > 0;)
-    e = select(binary(BinaryOp::equal, index_[0], index(static_cast<int64_t>(i))), cast(value.dtype, extent(elements[i])), e);
+    e = select(binary(BinaryOp::equal, at, index(static_cast<int64_t>(i))), cast(value.dtype, extent(elements[i])), e);
   return e;
 }
 
@@ -86,7 +87,7 @@ Expr ValueLowering::element(ValueId v, const std::vector<Expr>& index) {
     for (const Expr& i : index) simple.push_back(simplify_index(i, extents_));
     // Along extents of one only element 0 exists.
     for (size_t d = 0; d < simple.size(); ++d)
-      if ((*value.shape)[d].is(1)) simple[d] = gcg::index(0);
+      if (broadcasts((*value.shape)[d])) simple[d] = gcg::index(0);
     e = load(operand_number(v, storage), value.dtype, std::move(simple));
   } else {
     e = computed(v, index);
