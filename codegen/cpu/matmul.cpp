@@ -21,7 +21,10 @@ class MatMulEmitter {
       : f_(f), ir_(f.ir()), kernel_(kernel), matmul_(matmul), plan_(plan_matmul(matmul, f.target())), expr_(f) {}
 
   KernelEmission emit() {
-    f_.if_then(ir_.CreateICmpSLT(f_.task_begin(), f_.task_end()), [&] {
+    // A task is `grain` units; a unit is a row tile of a panel.
+    begin_ = ir_.CreateMul(f_.task_begin(), f_.i64(plan_.grain));
+    end_ = smin(ir_.CreateMul(f_.task_end(), f_.i64(plan_.grain)), f_.dim(plan_.units()));
+    f_.if_then(ir_.CreateICmpSLT(begin_, end_), [&] {
       m_ = f_.dim(matmul_.m.extent);
       k_ = f_.dim(matmul_.k.extent);
       tiles_ = f_.dim(plan_.tiles);
@@ -29,8 +32,8 @@ class MatMulEmitter {
       height_ = ir_.CreateSDiv(m_, tiles_);
       taller_ = ir_.CreateSRem(m_, tiles_);
       prepare_prefetch();
-      llvm::Value* last = ir_.CreateSDiv(ir_.CreateSub(f_.task_end(), f_.i64(1)), tiles_);
-      f_.for_loop(ir_.CreateSDiv(f_.task_begin(), tiles_), ir_.CreateAdd(last, f_.i64(1)), f_.i64(1),
+      llvm::Value* last = ir_.CreateSDiv(ir_.CreateSub(end_, f_.i64(1)), tiles_);
+      f_.for_loop(ir_.CreateSDiv(begin_, tiles_), ir_.CreateAdd(last, f_.i64(1)), f_.i64(1),
                   [&](llvm::Value* group) { panel(group); });
     });
     return {plan_.tasks(), plan_.scratch_bytes(matmul_.k.extent), plan_.note()};
@@ -92,8 +95,8 @@ class MatMulEmitter {
     tile.prefetch_step = prefetch_step_;
     read_b(g, tile);
     llvm::Value* first_task = ir_.CreateMul(group, tiles_);
-    llvm::Value* first = smax(ir_.CreateSub(f_.task_begin(), first_task), f_.i64(0));
-    llvm::Value* end = smin(ir_.CreateSub(f_.task_end(), first_task), tiles_);
+    llvm::Value* first = smax(ir_.CreateSub(begin_, first_task), f_.i64(0));
+    llvm::Value* end = smin(ir_.CreateSub(end_, first_task), tiles_);
     llvm::Value* following = following_panel(group, ir_.CreateAdd(first_task, tiles_), tile.b);
     if (plan_.k_blocks == 1) {
       tile.k = k_;
@@ -181,7 +184,7 @@ class MatMulEmitter {
     if (!packed()) return current;
     llvm::Value* next_group = ir_.CreateAdd(group, f_.i64(1));
     llvm::Value* next = packed_panel(ir_.CreateSDiv(next_group, f_.dim(plan_.entries)));
-    return ir_.CreateSelect(ir_.CreateICmpSLT(next_task, f_.task_end()), next, current);
+    return ir_.CreateSelect(ir_.CreateICmpSLT(next_task, end_), next, current);
   }
 
   llvm::Value* prefetch_start(llvm::Value* current, llvm::Value* next) {
@@ -238,6 +241,8 @@ class MatMulEmitter {
   const MatMulKernel& matmul_;
   MatMulPlan plan_;
   ExprEmitter expr_;
+  llvm::Value* begin_ = nullptr;  // units
+  llvm::Value* end_ = nullptr;
   llvm::Value* m_ = nullptr;
   llvm::Value* k_ = nullptr;
   llvm::Value* tiles_ = nullptr;

@@ -90,6 +90,20 @@ std::string MatMulPlan::note() const {
   return concat(rows, "x", widest(heights.back()) * lanes, ", ", sources[static_cast<int>(source)]);
 }
 
+namespace {
+
+/// Handing a task to another thread costs about a microsecond; this many multiplications take less.
+constexpr int64_t kLeastTask = 96 << 10;
+
+int64_t units_per_task(const MatMulPlan& plan, const MatMulKernel& matmul) {
+  if (!matmul.k.extent.is_constant()) return 1;
+  int64_t rows = 1;  // a symbolic number of rows may be one
+  if (matmul.m.extent.is_constant() && matmul.m.extent.constant() > 0) rows = std::min<int64_t>(matmul.m.extent.constant(), plan.tallest);
+  return std::max<int64_t>(1, kLeastTask / std::max<int64_t>(1, rows * plan.panel_columns * matmul.k.extent.constant()));
+}
+
+}  // namespace
+
 MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target) {
   MatMulPlan plan;
   plan.lanes = target.lanes(DType::f32);
@@ -107,6 +121,7 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target) {
   for (const Axis& axis : matmul.batch) plan.entries = plan.entries * axis.extent;
   cut_depth(plan, matmul.k.extent);
   plan_prefetch(plan);
+  plan.grain = units_per_task(plan, matmul);
   return plan;
 }
 

@@ -1,6 +1,6 @@
 // How a matrix product is cut into panels of columns, tiles of rows and tasks.
 //
-// Work is a grid of (batch entry, panel, row tile), one task each. A thread's contiguous range of tasks walks the row
+// Work is a grid of (batch entry, panel, row tile) units; a task is one of them, or several where they are small. A thread's contiguous range of tasks walks the row
 // tiles of one panel before it goes on to the next: the panel stays in L2 and every panel is streamed from memory once.
 #pragma once
 
@@ -32,6 +32,7 @@ struct MatMulPlan {
   Dim tiles, panels, entries;  // row tiles, column panels, batch entries
   /// Cache lines of the next panel fetched in every fourth k step; nullopt when M is symbolic.
   std::optional<int64_t> prefetch_lines;
+  int64_t grain = 1;           // units of a task
   /// A deep product is cut along k, so that L2 holds one block of a panel while all tiles of a chunk use it.
   int64_t k_blocks = 1, k_block = 0;
 
@@ -48,7 +49,9 @@ struct MatMulPlan {
   /// Cache lines of a panel in one prefetch period of k steps; how many of them each pass of those tiles fetches.
   int64_t panel_lines() const;
   Dim lines_per_pass() const;
-  Dim tasks() const { return entries * panels * tiles; }
+  /// Row tiles of panels of batch entries, in the order in which a thread walks them.
+  Dim units() const { return entries * panels * tiles; }
+  Dim tasks() const { return ceil_div(units(), grain); }
   /// Row tiles whose sums wait for the next block of k.
   int64_t chunk() const { return k_blocks > 1 ? 16 : 1; }
   /// Floats of scratch before the packed panel: the sums of a chunk of row tiles.
