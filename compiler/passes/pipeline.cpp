@@ -4,6 +4,7 @@
 #include "compiler/passes/eliminate_common_subexpressions.h"
 #include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/passes/expand_recurrent.h"
+#include "compiler/passes/expand_scan.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_factors.h"
 #include "compiler/passes/fold_scale_shift.h"
@@ -47,7 +48,8 @@ const std::vector<PassGroup>& model_passes() {
         kFoldConstants,
         {"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }}},
        4},
-      {{{"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }}}},
+      {{{"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }},
+        {"expand-scan", [](Graph& g, const Target*) { return expand_scan(g); }}}},
       clean_up(),
   };
   return groups;

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "artifact_schema/spans.h"
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/artifact_file.h"
 #include "tools/gcc-graph/commands.h"
@@ -43,7 +44,7 @@ std::string slot_text(const fb::EntryPoint& entry, const flatbuffers::Vector<con
 
 Json tensor_json(const fb::EntryPoint& entry, const fb::TensorInfo& t) {
   Json dims = Json::array();
-  for (uint32_t d : *t.dims()) dims.push_back(slot_text(entry, entry.program(), d));
+  for (uint32_t d : gart::span_of(t.dims())) dims.push_back(slot_text(entry, entry.program(), d));
   return {{"name", text(t.name())}, {"dtype", fb::EnumNameDType(t.dtype())}, {"dims", dims}};
 }
 
@@ -82,7 +83,8 @@ Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Pla
               {"arena_lower_bound_bytes", plan.arena_lower_bound()}};
   if (a.kernels) {
     Json kernels = Json::array();
-    for (const auto* k : *plan.kernels()) kernels.push_back(kernel_json(*k));
+    if (plan.kernels())
+      for (const auto* k : *plan.kernels()) kernels.push_back(kernel_json(*k));
     out["kernel_list"] = kernels;
   }
   if (a.steps) {

@@ -102,14 +102,14 @@ def mlp():
     return m.model(13)
 
 
-def resnet(name, blocks):
+def resnet(name, blocks, image=224, width=64, classes=1000):
     m = Maker(name)
-    x = m.input("input", TensorProto.FLOAT, ["batch", 3, 224, 224])
-    x = m.op("Relu", m.conv(x, 3, 64, 7, 2))
+    x = m.input("input", TensorProto.FLOAT, ["batch", 3, image, image])
+    x = m.op("Relu", m.conv(x, 3, width, 7, 2))
     x = m.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
-    cin = 64
+    cin = width
     for stage, count in enumerate(blocks):
-        mid, cout = 64 << stage, 256 << stage
+        mid, cout = width << stage, 4 * width << stage
         for block in range(count):
             stride = 2 if stage and not block else 1
             y = m.op("Relu", m.conv(x, cin, mid, 1))
@@ -119,19 +119,23 @@ def resnet(name, blocks):
             x = m.op("Relu", m.op("Add", y, shortcut))
             cin = cout
     x = m.op("Flatten", m.op("GlobalAveragePool", x))
-    m.output(m.op("Gemm", x, m.weight(1000, cin), m.vector(1000), transB=1), "output", TensorProto.FLOAT, ["batch", 1000])
+    y = m.op("Gemm", x, m.weight(classes, cin), m.vector(classes), transB=1)
+    m.output(y, "output", TensorProto.FLOAT, ["batch", classes])
     return m.model(13)
 
 
-def mobilenet_v2():
-    m = Maker("mobilenet_v2")
+MOBILENET_V2 = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+
+
+def mobilenet_v2(name="mobilenet_v2", stages=MOBILENET_V2, image=224, last=1280, classes=1000):
+    """`stages`: (expansion, output channels, blocks, stride of the first)."""
+    m = Maker(name)
     low, high = m.constant(np.float32(0)), m.constant(np.float32(6))
     relu6 = lambda v: m.op("Clip", v, low, high)
-    x = m.input("input", TensorProto.FLOAT, ["batch", 3, 224, 224])
+    x = m.input("input", TensorProto.FLOAT, ["batch", 3, image, image])
     x = relu6(m.conv(x, 3, 32, 3, 2))
     cin = 32
-    for expand, cout, count, first in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
-                                       (6, 160, 3, 2), (6, 320, 1, 1)):
+    for expand, cout, count, first in stages:
         for block in range(count):
             stride, mid = first if not block else 1, cin * expand
             y = relu6(m.conv(x, cin, mid, 1)) if expand > 1 else x
@@ -139,9 +143,10 @@ def mobilenet_v2():
             y = m.conv(y, mid, cout, 1, gain=1.0)
             x = m.op("Add", x, y) if stride == 1 and cin == cout else y
             cin = cout
-    x = relu6(m.conv(x, cin, 1280, 1))
+    x = relu6(m.conv(x, cin, last, 1))
     x = m.op("Flatten", m.op("GlobalAveragePool", x))
-    m.output(m.op("Gemm", x, m.weight(1000, 1280), m.vector(1000), transB=1), "output", TensorProto.FLOAT, ["batch", 1000])
+    y = m.op("Gemm", x, m.weight(classes, last), m.vector(classes), transB=1)
+    m.output(y, "output", TensorProto.FLOAT, ["batch", classes])
     return m.model(13)
 
 
@@ -170,11 +175,11 @@ def encoder(m, x, width, heads, layers, mask=None, post_norm=True):
     return x
 
 
-def bert(name, width, heads, layers):
+def bert(name, width, heads, layers, vocabulary=30522):
     m = Maker(name)
     ids = m.input("input_ids", TensorProto.INT64, ["batch", "sequence"])
     attention = m.input("attention_mask", TensorProto.INT64, ["batch", "sequence"])
-    words = m.op("Gather", m.weight(30522, width, fan_in=4), ids)
+    words = m.op("Gather", m.weight(vocabulary, width, fan_in=4), ids)
     length = m.op("Gather", m.op("Shape", ids), m.constant(np.array([1], np.int64)), axis=0)
     zero = m.constant(np.array([0], np.int64))
     positions = m.op("Slice", m.weight(512, width, fan_in=16), zero, length, zero)
@@ -202,13 +207,13 @@ def vit():
     return m.model(15)
 
 
-def gpt2_step():
+def gpt2_step(name="gpt2_step", width=768, heads=12, layers=12, vocabulary=50257):
     """One decoding step: new token, past keys and values in, present ones out."""
-    m = Maker("gpt2_step")
-    width, heads, layers, d = 768, 12, 12, 64
+    m = Maker(name)
+    d = width // heads
     ids = m.input("input_ids", TensorProto.INT64, ["batch", 1])
     position = m.input("position_ids", TensorProto.INT64, ["batch", 1])
-    words = m.weight(50257, width, fan_in=50)
+    words = m.weight(vocabulary, width, fan_in=50)
     x = m.op("Add", m.op("Gather", words, ids), m.op("Gather", m.weight(1024, width, fan_in=100), position))
     heads_shape = m.constant(np.array([0, 0, heads, d], np.int64))
     merge = m.constant(np.array([0, 0, width], np.int64))
@@ -224,13 +229,13 @@ def gpt2_step():
                 k = present
             else:
                 v = present
-        scores = m.op("Div", m.op("MatMul", q, m.op("Transpose", k, perm=[0, 1, 3, 2])), m.constant(np.float32(8)))
+        scores = m.op("Div", m.op("MatMul", q, m.op("Transpose", k, perm=[0, 1, 3, 2])), m.constant(np.float32(np.sqrt(d))))
         y = m.op("MatMul", m.op("Softmax", scores, axis=-1), v)
         y = m.op("Reshape", m.op("Transpose", y, perm=[0, 2, 1, 3]), merge)
         x = m.op("Add", m.linear(y, width, width, 0.5), x)
         x = m.op("Add", m.linear(m.gelu(m.linear(m.layer_norm(x, width), width, 4 * width)), 4 * width, width, 0.5), x)
-    logits = m.op("MatMul", m.layer_norm(x, width), m.weight(width, 50257, fan_in=width))
-    m.output(logits, "logits", TensorProto.FLOAT, ["batch", 1, 50257])
+    logits = m.op("MatMul", m.layer_norm(x, width), m.weight(width, vocabulary, fan_in=width))
+    m.output(logits, "logits", TensorProto.FLOAT, ["batch", 1, vocabulary])
     return m.model(13)
 
 
