@@ -186,8 +186,15 @@ llvm::Value* emit_sigmoid(FunctionBuilder& f, llvm::Value* x) {
   llvm::IRBuilder<>& ir = f.ir();
   // With e = exp(-|x|) <= 1 nothing overflows: 1 / (1 + e), or e / (1 + e) left of zero.
   Value* e = join(m, split_exp(m, m.at_least(ir.CreateFNeg(m.abs(x)), -104.0)));
-  Value* numerator = ir.CreateSelect(ir.CreateFCmpOLT(x, m.num(0)), e, m.num(1));
-  return m.div(numerator, m.add(e, m.num(1)));
+  Value* left = ir.CreateFCmpOLT(x, m.num(0));
+  Value* numerator = ir.CreateSelect(left, e, m.num(1));
+  // What rounding 1 + e (exactly sum + rest) and the quotient lose is put back by one Newton step.
+  Value* sum = m.add(m.num(1), e);
+  Value* rest = m.sub(e, m.sub(sum, m.num(1)));
+  Value* quotient = m.div(numerator, sum);
+  Value* remainder = m.fma(ir.CreateFNeg(quotient), rest, m.fma(ir.CreateFNeg(quotient), sum, numerator));
+  Value* reciprocal = ir.CreateSelect(left, m.sub(m.num(1), quotient), quotient);
+  return m.fma(remainder, reciprocal, quotient);
 }
 
 }  // namespace gcg::cpu
