@@ -20,9 +20,24 @@ bool flat_value(const Kernel& kernel, const ConvKernel& conv, const Expr& e) {
   return std::all_of(e->args.begin(), e->args.end(), [&](const Expr& a) { return flat_value(kernel, conv, a); });
 }
 
+bool whole_blocks(const Dim& d) {
+  return std::all_of(d.terms().begin(), d.terms().end(), [](const auto& term) { return term.second % block == 0; });
+}
+
+/// Does every lane of a block exist in memory? Yes if every block begins at a multiple of 16 elements and
+/// the operand consists of whole blocks.
+bool blocked_linear_access(const Dim& elements, const Expr& index, int lane) {
+  const auto form = as_affine(index);
+  return form && whole_blocks(elements) && whole_blocks(form->base) &&
+         std::all_of(form->strides.begin(), form->strides.end(),
+                     [&](const auto& s) { return s.first == lane ? s.second.is(1) : whole_blocks(s.second); });
+}
+
 /// Is the lane of the channel block the operand's last index, of which there are 16? Such a lane exists in memory even
-/// past the last channel.
+/// past the last channel, and has to be written, because the next convolution multiplies it (by zero).
 bool blocked_access(const Operand& operand, const std::vector<Expr>& index, int lane) {
+  if (index.size() == 1 && depends_on(index[0], lane) && operand.shape.size() == 1)
+    return blocked_linear_access(operand.shape[0], index[0], lane);
   for (size_t i = 0; i + 1 < index.size(); ++i)
     if (depends_on(index[i], lane)) return false;
   if (index.empty() || !depends_on(index.back(), lane)) return true;
