@@ -113,7 +113,7 @@ Expr lower_slice(LowerContext& ctx, int, const std::vector<Expr>& at) {
     const Dim& size = ctx.input_shape(0)[d];
     const auto range = starts && ends ? resolve_range((*starts)[a], (*ends)[a], steps[a], size) : std::nullopt;
     const Expr start = range ? extent(range->start) : runtime_start(ctx, static_cast<int64_t>(a), size, steps[a] > 0);
-    from[d] = start + at[d] * index(steps[a]);
+    from[d] = start + at[d] * index(std::clamp(steps[a], -kUnbounded, kUnbounded));
   }
   return ctx.input(0, from);
 }
