@@ -107,11 +107,17 @@ class Expansion {
     return b_.concat({z_and_r, b_.slice(of_w, 0, 2 * hidden_, size)}, 0);
   }
 
-  /// [B, H]: the given state of the direction, or zeros.
+  /// [B, H]: the given state of the direction, or zeros. A state whose extents go by other names than those of X and R is
+  /// given theirs: a Loop's variables keep their shape.
   ValueId initial_state(size_t i, int64_t direction) {
-    if (input(i).valid()) return b_.element(input(i), form_.batch_first ? 1 : 0, direction);
-    const ValueId batch = b_.slice(b_.node("Shape", {x_}), 0, 1, 2);
-    return b_.node("Expand", {b_.scalar(dtype_, 0), b_.concat({batch, b_.ints({hidden_})}, 0)});
+    const auto shape = [&] {
+      return b_.concat({b_.slice(b_.node("Shape", {x_}), 0, 1, 2), b_.ints({hidden_})}, 0);
+    };
+    if (!input(i).valid()) return b_.node("Expand", {b_.scalar(dtype_, 0), shape()});
+    const Shape &x = *graph_.value(input(kX)).shape, &given = *graph_.value(input(i)).shape;
+    const size_t batch = form_.batch_first ? 0 : 1;
+    const ValueId state = b_.element(input(i), form_.batch_first ? 1 : 0, direction);
+    return given[batch] == x[batch] && given[2].is(hidden_) ? state : b_.node("Reshape", {state, shape()});
   }
 
   Direction one_step(size_t d, ValueId projected, CellInputs in) {
