@@ -238,7 +238,8 @@ class Verifier {
  public:
   explicit Verifier(const Schedule& s) : s_(s), written_(s.buffers.size(), false) {
     for (size_t i = 0; i < s.buffers.size(); ++i)
-      written_[i] = s.buffers[i].kind == Buffer::Kind::input || s.buffers[i].kind == Buffer::Kind::constant;
+      written_[i] = s.buffers[i].kind == Buffer::Kind::input || s.buffers[i].kind == Buffer::Kind::constant ||
+                    s.buffers[i].bytes.is(0);
   }
 
   void run() {

@@ -5,6 +5,7 @@
 #include <queue>
 
 #include "compiler/ops/op_def.h"
+#include "compiler/schedule/find_unsupported.h"
 #include "compiler/schedule/fuse.h"
 #include "compiler/schedule/lower_group.h"
 #include "compiler/support/error.h"
@@ -18,6 +19,12 @@ std::string join(const std::vector<std::string>& names) {
   std::string out;
   for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
   return out;
+}
+
+UnsupportedNode unsupported(const Graph& graph, NodeId id, std::string why) {
+  if (!id.valid()) return {graph.name, "graph", "", 0, std::move(why)};
+  const Node& n = graph.node(id);
+  return {n.name, n.op->name, n.op->domain, 0, std::move(why)};
 }
 
 Dim bytes_of(const Value& v) { return product(*v.shape) * Dim(size_of(v.dtype)); }
@@ -36,11 +43,7 @@ class Scheduler {
       outputs.push_back(add_buffer(Buffer::Kind::output, graph.value(graph.outputs[i]), static_cast<int>(i)));
     const int entry = sequence(graph, inputs, outputs, {});
     GCG_CHECK(entry + 1 == static_cast<int>(out_.sequences.size()), "the entry sequence is the last one");
-    if (!problems_.empty()) {
-      std::string text = concat(problems_.size(), problems_.size() == 1 ? " node has" : " nodes have", " no CPU kernel:");
-      for (const std::string& p : problems_) text += "\n  " + p;
-      throw CompileError(text);
-    }
+    if (!problems_.empty()) throw UnsupportedModel(std::move(problems_));
     return std::move(out_);
   }
 
@@ -123,15 +126,18 @@ class Scheduler {
     for (const Group& group : scope.fusion.groups) {
       Work w;
       w.group = &group;
+      const NodeId node = group.kind == Group::Kind::control ? group.anchor : scope.graph.value(group.result).producer;
       try {
         describe(scope, group, outputs, w);
       } catch (const InternalError&) {
         throw;
+      } catch (const NodeError& e) {
+        problems_.push_back(e.node());
+        continue;
       } catch (const CompileError& e) {
-        problems_.push_back(e.what());
+        problems_.push_back(unsupported(scope.graph, node, e.what()));
         continue;
       }
-      const NodeId node = group.kind == Group::Kind::control ? group.anchor : scope.graph.value(group.result).producer;
       w.position = group.output_copy >= 0 ? next : node.valid() ? position[static_cast<size_t>(node.index)] : -1;
       works.push_back(std::move(w));
     }
@@ -196,6 +202,7 @@ class Scheduler {
 
   void emit(Scope& scope, const Work& w, Sequence& steps) {
     if (w.group->kind != Group::Kind::control) {
+      if (product(*scope.graph.value(w.group->result).shape).is(0)) return;  // no element to compute
       steps.steps.push_back(launch(w.lowered, w.operands));
       return;
     }
@@ -204,7 +211,7 @@ class Scheduler {
     if (op == "If") branch(scope, n, steps);
     else if (op == "Loop") loop(scope, n, steps);
     else if (op == "Fail") fail_step(n, steps);
-    else problems_.push_back(concat(n.op->name, " '", n.name, "': there is no kernel for this operator"));
+    else GCG_CHECK(false, "control node '", n.name, "' is a ", op);
   }
 
   Step launch(const LoweredGroup& lowered, std::vector<BufferId> operands) {
@@ -328,8 +335,8 @@ class Scheduler {
       const size_t o = i - 1;
       if (o < n.outputs.size() && n.outputs[o].valid()) {
         if (!always || !starts)
-          problems_.push_back(concat("Loop '", n.name, "': scan output ", o, " of a loop that may end early has an extent "
-                                     "that depends on data"));
+          problems_.push_back({n.name, "Loop", "", 0,
+                               concat("scan output ", o, " of a loop that may end early has an extent that depends on data")});
         rows[i] = RowStore{buffer(scope, n.outputs[o]), step.iteration, *scope.graph.value(n.outputs[o]).shape, body.inputs[0]};
       }
     }
@@ -403,12 +410,16 @@ class Scheduler {
   Schedule out_;
   std::map<const Tensor*, BufferId> constants_;
   std::map<std::string, int> kernels_;
-  std::vector<std::string> problems_;
+  std::vector<UnsupportedNode> problems_;
   TensorRef true_;
 };
 
 }  // namespace
 
-Schedule make_schedule(const Graph& graph) { return Scheduler().run(graph); }
+Schedule make_schedule(const Graph& graph) {
+  std::vector<UnsupportedNode> unsupported = find_unsupported(graph);
+  if (!unsupported.empty()) throw UnsupportedModel(std::move(unsupported));
+  return Scheduler().run(graph);
+}
 
 }  // namespace gcg

@@ -55,7 +55,8 @@ struct Schedule {
   MemoryPlan memory;
 };
 
-/// Requires: target passes done. Throws CompileError for nodes that have no kernel, naming every one of them.
+/// Requires: target passes done. Throws UnsupportedModel with a row for every node that has no kernel or gives
+/// a value an extent that depends on data.
 Schedule make_schedule(const Graph& graph);
 
 /// Lifetimes, in-place results, placement. `memory_limit`: bytes of a static arena; exceeded: CompileError naming the
