@@ -30,6 +30,16 @@ struct OpCase {
   std::string domain = {};
 };
 
+/// A row in one of its forms, as a graph of its one node whose inputs are those of the row that are neither constant nor
+/// omitted.
+struct RowForm {
+  const OpCase& row;
+  const Graph& graph;              // types inferred
+  const std::vector<Tensor>& want;  // one per graph output, from the reference
+};
+/// One more check of every form of every row, for programs that can do more with a graph than this one (null: none).
+extern void (*check_form_further)(const RowForm& form);
+
 /// Runs the row; failures are reported with its `what`. Returns what the reference computed.
 std::vector<Tensor> check_op(const OpCase& row);
 /// The sentence with which inference (or, if that passes, the reference) refuses the row; empty when neither does.
