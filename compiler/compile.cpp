@@ -1,8 +1,7 @@
 #include "compiler/compile.h"
 
-#include <map>
-
 #include "compiler/emit_artifact.h"
+#include "compiler/generate_code.h"
 #include "compiler/ops/infer.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/specialise.h"
@@ -36,49 +35,20 @@ std::string describe(const SymbolValues& set) {
   return out;
 }
 
-const Backend& backend_for(const Target& target, const Backends& backends) {
-  for (const auto& b : backends)
-    if (b->device() == target.device) return *b;
-  fail("no code generator for target '", target.name, "' is built in");
-}
-
-std::vector<Target> resolve_targets(const std::vector<std::string>& names) {
-  std::vector<Target> out;
-  for (const std::string& name : names) {
-    auto target = find_target(name);
-    if (!target) {
-      std::string known;
-      for (const std::string& k : known_targets()) known += (known.empty() ? "" : ", ") + k;
-      fail("unknown target '", name, "'; known are: ", known);
-    }
-    out.push_back(*target);
-  }
-  return out;
-}
-
-/// Machine code for one target: the distinct kernels of all plans, each compiled once.
-TargetCode generate_code(const Target& target, const std::vector<ShapePlan>& plans, const Backends& backends, int threads) {
-  TargetCode code;
-  code.target = target;
-  std::vector<const Kernel*> distinct;
-  std::map<std::string, size_t> known;
-  for (const ShapePlan& plan : plans) {
-    auto& numbers = code.kernel_of.emplace_back();
-    for (const Kernel& k : plan.schedule.kernels) {
-      auto [it, fresh] = known.try_emplace(key(k), distinct.size());
-      if (fresh) distinct.push_back(&k);
-      numbers.push_back(it->second);
-    }
-  }
-  code.blob = backend_for(target, backends).compile(distinct, target, threads);
-  return code;
+PlanReport report(const ShapePlan& plan, const Target& target) {
+  const ArenaLayout& arena = plan.schedule.memory.layout;
+  PlanReport row{target.name, plan.fixed.empty() ? "symbolic" : describe(plan.fixed), 0,
+                 static_cast<int64_t>(plan.schedule.kernels.size()), arena.bytes, arena.lower_bound};
+  for (const Sequence& s : plan.schedule.sequences) row.steps += static_cast<int64_t>(s.steps.size());
+  return row;
 }
 
 }  // namespace
 
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends) {
   const auto stage = [&](const std::string& text) { if (options.progress) options.progress(text); };
-  const std::vector<Target> targets = resolve_targets(options.targets);
+  std::vector<Target> targets;
+  for (const std::string& name : options.targets) targets.push_back(require_target(name));
 
   stage("passes");
   infer_graph(graph);
@@ -106,13 +76,7 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
   CompileResult result;
   result.artifact = emit_artifact(graph, plans, code, {"gcc-graph 0.1.0", source_hash, "", graph.name});
   for (const ShapePlan& plan : plans)
-    for (const TargetCode& c : code) {
-      PlanReport row{c.target.name, plan.fixed.empty() ? "symbolic" : describe(plan.fixed), 0,
-                     static_cast<int64_t>(plan.schedule.kernels.size()), plan.schedule.memory.layout.bytes,
-                     plan.schedule.memory.layout.lower_bound};
-      for (const Sequence& s : plan.schedule.sequences) row.steps += static_cast<int64_t>(s.steps.size());
-      result.plans.push_back(row);
-    }
+    for (const Target& target : targets) result.plans.push_back(report(plan, target));
   for (const Buffer& b : plans.back().schedule.buffers)
     if (b.constant) result.weight_bytes += b.constant->bytes();
   for (const TargetCode& c : code) result.code_bytes += static_cast<int64_t>(c.blob.code.size());

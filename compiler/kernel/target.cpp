@@ -1,5 +1,7 @@
 #include "compiler/kernel/target.h"
 
+#include "compiler/support/error.h"
+
 namespace gcg {
 namespace {
 
@@ -24,6 +26,13 @@ std::vector<std::string> known_targets() {
   std::vector<std::string> names;
   for (const Target& t : table()) names.push_back(t.name);
   return names;
+}
+
+Target require_target(const std::string& name) {
+  if (auto target = find_target(name)) return *target;
+  std::string known;
+  for (const std::string& k : known_targets()) known += (known.empty() ? "" : ", ") + k;
+  fail("unknown target '", name, "'; known are: ", known);
 }
 
 }  // namespace gcg

@@ -22,5 +22,7 @@ struct Target {
 /// The target of that name; nullopt when unknown. known_targets() lists the names for messages.
 std::optional<Target> find_target(const std::string& name);
 std::vector<std::string> known_targets();
+/// The target of that name; CompileError listing the known ones if there is none.
+Target require_target(const std::string& name);
 
 }  // namespace gcg

@@ -1,0 +1,15 @@
+// Kernels of all plans to machine code of one target.
+#pragma once
+
+#include <vector>
+
+#include "compiler/compile.h"
+#include "compiler/emit_artifact.h"
+
+namespace gcg {
+
+/// Each distinct kernel of the plans is compiled once. `threads`: host threads the backend may use. Throws CompileError
+/// when no backend is for the target's device.
+TargetCode generate_code(const Target& target, const std::vector<ShapePlan>& plans, const Backends& backends, int threads);
+
+}  // namespace gcg
