@@ -15,6 +15,7 @@ python_packages numpy onnx
 if [ -z "$model" ]; then
   model=$PWD/build/models/resnet50.onnx
   "$python" tools/models/make_model.py resnet50 "$model"
+  set -- --dim batch=1 "$@"
 fi
 out=build/demo/$(basename "${model%.onnx}").gart
 mkdir -p build/demo
