@@ -166,6 +166,50 @@ bool block_global_pool(BlockedLayout& layout, const Node& node, const char* redu
   return true;
 }
 
+/// The entries of a Resize input that speak of `positions`, as an input of its own.
+ValueId entries_at(BlockedLayout& layout, ValueId list, const Ints& positions) {
+  const std::string name = layout.value(list).name;
+  if (const TensorRef from = layout.value(list).constant) {
+    Tensor to(from->dtype(), {static_cast<int64_t>(positions.size())});
+    for (size_t i = 0; i < positions.size(); ++i) to.set_double(static_cast<int64_t>(i), from->at_double(positions[i]));
+    return layout.graph().add_constant(name, std::move(to));
+  }
+  return layout.add("Gather", "", name, {list, layout.add_ints(name + ".spatial", positions)}, {{"axis", int64_t{0}}});
+}
+
+/// Resizing rows and columns leaves the blocks alone. Only where it is known that batch and channels stay.
+bool block_resize(BlockedLayout& layout, const Node& node) {
+  const ValueId x = node.inputs[0], y = node.outputs[0];
+  if (!layout.is_blocked(x) || !layout.is_activation(y)) return false;
+  const Shape &from_shape = *layout.value(x).shape, &to_shape = *layout.value(y).shape;
+  const auto rank = static_cast<int64_t>(from_shape.size());
+  const std::string how = node.string_attribute("coordinate_transformation_mode", "half_pixel");
+  const bool keeps_ratio = node.string_attribute("keep_aspect_ratio_policy", "stretch") != "stretch";
+  if (how == "tf_crop_and_resize" || keeps_ratio) return false;
+  if (!(from_shape[0] == to_shape[0]) || !(from_shape[1] == to_shape[1])) return false;
+  Ints listed = node.ints_attribute("axes");
+  for (int64_t d = 0; listed.empty() && d < rank; ++d) listed.push_back(d);
+  Ints positions, axes;
+  for (size_t k = 0; k < listed.size(); ++k) {
+    const int64_t d = wrap_axis(listed[k], rank);
+    if (d < 2) continue;
+    positions.push_back(static_cast<int64_t>(k));
+    axes.push_back(rank == 3 ? d + 1 : d);
+  }
+  if (axes.empty()) return false;
+  const Source from(node);
+  std::vector<ValueId> inputs = {layout.blocked(x), ValueId()};
+  for (size_t i = 2; i < from.inputs.size(); ++i) {
+    const ValueId in = from.inputs[i];
+    const bool given = in.valid() && !product(*layout.value(in).shape).is(0);
+    inputs.push_back(given ? entries_at(layout, in, positions) : ValueId());
+  }
+  Attributes attributes = from.attributes;
+  attributes["axes"] = axes;
+  layout.replace(from.output, layout.add("Resize", "", from.name, inputs, attributes));
+  return true;
+}
+
 /// Whole blocks can be joined where every part but the last fills its blocks; worth it if half of the channels are
 /// blocked.
 bool block_concat(BlockedLayout& layout, const Node& node) {
@@ -198,6 +242,7 @@ bool block_node(BlockedLayout& layout, NodeId id) {
   if (name == "AveragePool") return block_pool(layout, node, "BlockedAveragePool");
   if (name == "GlobalAveragePool") return block_global_pool(layout, node, "ReduceMean");
   if (name == "GlobalMaxPool") return block_global_pool(layout, node, "ReduceMax");
+  if (name == "Resize") return block_resize(layout, node);
   if (name == "Concat") return block_concat(layout, node);
   if (name.rfind("Reduce", 0) == 0) return block_reduce(layout, node);
   if (node.op->kind == OpKind::pointwise && node.outputs.size() == 1) return block_pointwise(layout, node);

@@ -1,6 +1,7 @@
 // Which passes run, and why in this order.
 #include "compiler/passes/block_channels.h"
 #include "compiler/passes/canonicalize.h"
+#include "compiler/passes/count_in_integers.h"
 #include "compiler/passes/eliminate_common_subexpressions.h"
 #include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/passes/expand_recurrent.h"
@@ -48,7 +49,8 @@ const std::vector<PassGroup>& model_passes() {
         kFoldConstants,
         {"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }}},
        4},
-      {{{"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }},
+      {{{"count-in-integers", [](Graph& g, const Target*) { return count_in_integers(g); }},
+        {"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }},
         {"expand-scan", [](Graph& g, const Target*) { return expand_scan(g); }}}},
       clean_up(),
   };

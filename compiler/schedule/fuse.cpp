@@ -46,7 +46,8 @@ double cost(const Node& n) {
 /// How many passes a reduction makes over an input.
 int passes(const Node& n) {
   static const std::set<std::string_view> windowed = {"MaxPool", "AveragePool", "LpPool", "BlockedMaxPool",
-                                                      "BlockedAveragePool", "Conv", "ConvTranspose", "MatMul", "LRN"};
+                                                      "BlockedAveragePool", "Conv", "ConvTranspose", "MatMul", "LRN",
+                                                      "Resize"};
   static const std::set<std::string_view> rows = {"Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization",
                                                   "GroupNormalization", "Hardmax"};
   if (windowed.count(n.op->name)) return 9;

@@ -80,5 +80,15 @@ TEST(Upgrade, NewFormsStayAsTheyAre) {
   EXPECT_EQ(Upgraded("Split", 18, {{"num_outputs", int64_t{2}}}, 2).node.inputs.size(), 1u);
 }
 
+TEST(Upgrade, UpsampleIsResize) {
+  const Upgraded old("Upsample", 7, {{"mode", std::string("bilinear")}, {"scales", std::vector<double>{2}}});
+  EXPECT_STREQ(old.node.op->name, "Resize");
+  EXPECT_EQ(old.number(2), 2);
+  EXPECT_EQ(old.node.string_attribute("mode", ""), "linear");
+  EXPECT_EQ(old.node.string_attribute("coordinate_transformation_mode", ""), "asymmetric");
+  EXPECT_EQ(Upgraded("Resize", 10, {}).node.string_attribute("nearest_mode", ""), "simple");
+  EXPECT_FALSE(Upgraded("Resize", 11, {}).node.has_attribute("nearest_mode"));
+}
+
 }  // namespace
 }  // namespace gcg::test

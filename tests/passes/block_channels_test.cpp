@@ -89,6 +89,30 @@ TEST(BlockChannels, ReducesToVectors) {
   }
 }
 
+TEST(BlockChannels, ResizesPlanesInPlace) {
+  for (const char* resize : {"%y = Resize(%c, _, %scales)", "%y = Resize(%c, _, _, %sizes) {mode = \"linear\"}",
+                             "%y = Resize(%c, _, %two) {mode = \"linear\", axes = [-1,2]}"}) {
+    const Graph after = check(std::string(R"(graph g(%x: f32[n,16,4,5]) -> (%y) {
+      constant %w: f32[20,16,1,1] = random(1)
+      constant %scales: f32[4] = {1, 1, 2, 1.5}
+      constant %two: f32[2] = {0.5, 3}
+      constant %chw: i64[3] = {20, 7, 9}
+      %c = Conv(%x, %w)
+      %batch = Shape(%x) {start = 0, end = 1}
+      %sizes = Concat(%batch, %chw) {axis = 0}
+      )") + resize + "\n}", true, {{"n", 3}});
+    EXPECT_EQ(op_counts(after).at("Resize"), 1);
+    EXPECT_EQ(conversions(after), 2);
+  }
+  const Graph along_channels = check(R"(graph g(%x: f32[n,16,4,5]) -> (%y) {
+    constant %w: f32[20,16,1,1] = random(1)
+    constant %scales: f32[4] = {1, 2, 2, 1}
+    %c = Conv(%x, %w)
+    %y = Resize(%c, _, %scales)
+  })", true, {{"n", 3}});
+  EXPECT_EQ(along_channels.value(along_channels.outputs[0]).shape->size(), 4u);
+}
+
 TEST(BlockChannels, TakesOneDimensionalConvolutions) {
   const Graph after = check(R"(graph g(%x: f32[n,1,l]) -> (%y, %v) {
     constant %w0: f32[24,1,5] = random(1)

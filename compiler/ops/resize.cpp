@@ -1,0 +1,268 @@
+// Resize: nearest, linear and cubic interpolation along any dimensions; Upsample is an older name of it. Positions are
+// fractions and computed exactly, so that ties fall the same way on every machine. Where a crop or scales that depend
+// on data make that impossible, they are computed in f32.
+#include <cmath>
+#include <numeric>
+
+#include "compiler/ops/index.h"
+#include "compiler/ops/movement.h"
+#include "compiler/ops/ops.h"
+#include "compiler/ops/pointwise.h"
+#include "compiler/ops/resize_form.h"
+#include "compiler/ops/resize_reference.h"
+
+namespace gcg {
+namespace {
+
+enum : int { kX, kRoi, kScales, kSizes };
+
+// ---- older forms
+
+void set_simple_coordinates(Node& node, const char* nearest) {
+  node.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
+  node.attributes["nearest_mode"] = std::string(nearest);
+}
+
+/// Opset 10 has no roi and its only coordinates are 'asymmetric'; it takes the element behind where it shrinks.
+void upgrade_resize(UpgradeContext& ctx) {
+  if (ctx.version >= 11) return;
+  ctx.node.inputs.insert(ctx.node.inputs.begin() + kRoi, ValueId());
+  set_simple_coordinates(ctx.node, "simple");
+}
+
+void upgrade_upsample(UpgradeContext& ctx) {
+  Node& node = ctx.node;
+  if (node.inputs.size() == 1) {
+    const std::vector<double> scales = node.floats_attribute("scales");
+    Tensor tensor(DType::f32, {static_cast<int64_t>(scales.size())});
+    for (size_t i = 0; i < scales.size(); ++i) tensor.set_double(static_cast<int64_t>(i), scales[i]);
+    node.attributes.erase("scales");
+    ctx.set_input(kScales, std::move(tensor));
+  } else {
+    node.inputs.insert(node.inputs.begin() + kRoi, ValueId());
+  }
+  if (node.string_attribute("mode", "nearest") == "bilinear") node.attributes["mode"] = std::string("linear");
+  set_simple_coordinates(node, "floor");
+  node.op = &op("Resize");
+}
+
+// ---- inference
+
+/// The value, or null where it is omitted or empty.
+const Value* given(const Value& value) { return value.shape && product(*value.shape).is(0) ? nullptr : &value; }
+
+void infer_resize(InferContext& ctx) {
+  const auto value = [&](int i) { return ctx.has_input(i) ? given(ctx.input(i)) : nullptr; };
+  const ResizeForm form = resize_form(ctx.node(), ctx.shape(kX), nullptr, value(kScales), value(kSizes));
+  if (form.mode != "nearest") require_dtype(ctx, kX, is_number, "a numeric type");
+  const auto count = static_cast<int64_t>(form.dims.size());
+  ctx.require_equal(product(ctx.shape(value(kScales) ? kScales : kSizes)), count, "scales or sizes");
+  if (form.crops()) {
+    if (!value(kRoi)) ctx.fail("coordinate_transformation_mode 'tf_crop_and_resize' needs roi (input 1)");
+    ctx.require_equal(product(ctx.shape(kRoi)), 2 * count, "roi (input 1)");
+  }
+  Shape shape = ctx.shape(kX);
+  for (const ResizedDim& d : form.dims) shape[d.dim] = d.out ? *d.out : ctx.fresh_symbol("resized");
+  ctx.set_output(0, ctx.dtype(kX), std::move(shape));
+}
+
+// ---- lowering
+
+/// An input position and what it contributes; a null weight is 1.
+struct Tap {
+  Expr position, weight;
+};
+using Taps = std::vector<Tap>;
+
+/// Where an output element lies in the input, along one dimension.
+class Source {
+ public:
+  Source(LowerContext& ctx, const ResizeForm& form, const ResizedDim& d, const Expr& i) : form_(form), d_(d) {
+    if (d.ratio && !form.crops()) {
+      line_ = source_line(form, d);
+      i_ = i;
+    } else {
+      x_ = form.crops() ? cropped_position(ctx, i) : scaled_position(ctx, i);
+    }
+  }
+
+  /// Does every element stay where it is?
+  bool stays() const {
+    if (!line_) return false;
+    const SourceLine line = form_.mode == "nearest" ? nearest_line(form_, d_, *line_) : *line_;
+    return line.slope == line.divisor && line.start.is(0);
+  }
+  Expr position_inside() const {
+    const Expr last = cast(DType::f32, extent(d_.in - 1));
+    return binary(BinaryOp::logical_and, binary(BinaryOp::greater_equal, x_, constant_float(DType::f32, 0)),
+                  binary(BinaryOp::less_equal, x_, last));
+  }
+
+  Taps taps(DType dtype) const {
+    if (form_.mode == "nearest") return {{nearest(), nullptr}};
+    const Expr first = line_ ? floor_of(same_floors(*line_)) : cast(DType::i64, unary(UnaryOp::floor, x_));
+    const Expr t = fraction(dtype);
+    return form_.mode == "linear" ? linear(first, t) : cubic(first, t);
+  }
+
+ private:
+  static Expr f32(double value) { return constant_float(DType::f32, value); }
+  static Expr f32(const Dim& value) { return cast(DType::f32, extent(value)); }
+
+  /// [start, end] of roi, in parts of the last element's position.
+  Expr cropped_position(LowerContext& ctx, const Expr& i) const {
+    const auto corner = [&](size_t k) {
+      const TensorRef constant = ctx.input_value(kRoi).constant;
+      const auto at = static_cast<int64_t>(k);
+      return constant ? f32(constant->at_double(at)) : cast(DType::f32, ctx.input(kRoi, {index(at)}));
+    };
+    const Expr start = corner(d_.position), end = corner(d_.position + form_.dims.size());
+    const Expr last = f32(d_.in - 1), x = cast(DType::f32, i);
+    if (d_.out->is(1)) return f32(0.5) * (start + end) * last;
+    const Expr many = start * last + binary(BinaryOp::div, x * (end - start) * last, f32(max(*d_.out - 1, 1)));
+    if (d_.out->lower_bound().value_or(0) > 1) return many;
+    return select(binary(BinaryOp::equal, extent(*d_.out), index(1)), f32(0.5) * (start + end) * last, many);
+  }
+
+  /// With a scale that is read at run time.
+  Expr scaled_position(LowerContext& ctx, const Expr& i) {
+    const Expr scale = scale_ = cast(DType::f32, ctx.input(kScales, {index(static_cast<int64_t>(d_.position))}));
+    const Expr x = cast(DType::f32, i), in = f32(d_.in), half = f32(0.5);
+    const auto over = [](const Expr& a, const Expr& b) { return binary(BinaryOp::div, a, b); };
+    const std::string& how = form_.coordinates;
+    if (how == "asymmetric") return over(x, scale);
+    if (how == "tf_half_pixel_for_nn") return over(x + half, scale);
+    if (how == "align_corners") {
+      const Expr distance = scale * in - f32(1);
+      return select(binary(BinaryOp::greater, distance, f32(0)), over(x * f32(d_.in - 1), distance), f32(0));
+    }
+    const Expr centre = over(x + half, scale) - half;
+    if (how == "half_pixel_symmetric") return half * in - half * over(f32(*d_.out), scale) + centre;
+    if (how == "pytorch_half_pixel")
+      return select(binary(BinaryOp::equal, extent(*d_.out), index(1)), f32(0), centre);
+    return centre;
+  }
+
+  Expr numerator(const SourceLine& line) const { return extent(line.slope) * i_ + extent(line.start); }
+  Expr floor_of(const SourceLine& line) const {
+    return binary(BinaryOp::floor_div, numerator(line), extent(line.divisor));
+  }
+
+  /// How far behind its floor the position lies, in [0, 1).
+  Expr fraction(DType dtype) const {
+    if (!line_) return cast(dtype, x_ - unary(UnaryOp::floor, x_));
+    const Expr rest = binary(BinaryOp::mod, numerator(*line_), extent(line_->divisor));
+    return binary(BinaryOp::div, cast(dtype, rest), cast(dtype, extent(line_->divisor)));
+  }
+
+  Expr nearest() const {
+    if (!line_) return clamp_index(cast(DType::i64, rounded()), d_.in);
+    const SourceLine line = nearest_line(form_, d_, *line_);
+    const Dim last = line.slope * (*d_.out - 1) + line.start;
+    const bool inside = line.start.lower_bound().value_or(-1) >= 0 &&
+                        (line.divisor * d_.in - 1 - last).lower_bound().value_or(-1) >= 0;
+    return inside ? floor_of(line) : clamp_index(floor_of(line), d_.in);
+  }
+
+  Expr rounded() const {
+    if (form_.nearest == "floor") return unary(UnaryOp::floor, x_);
+    if (form_.nearest == "ceil") return unary(UnaryOp::ceil, x_);
+    if (form_.nearest == "round_prefer_ceil") return unary(UnaryOp::floor, x_ + f32(0.5));
+    if (form_.nearest == "simple" && scale_)
+      return select(binary(BinaryOp::less, scale_, f32(1)), unary(UnaryOp::ceil, x_), unary(UnaryOp::floor, x_));
+    return unary(UnaryOp::ceil, x_ - f32(0.5));
+  }
+
+  Taps linear(const Expr& first, const Expr& t) const {
+    return {{clamp_index(first, d_.in), number(t->dtype, 1) - t}, {clamp_index(first + index(1), d_.in), t}};
+  }
+
+  Taps cubic(const Expr& first, const Expr& t) const {
+    const auto n = [&](double value) { return number(t->dtype, value); };
+    const double a = form_.cubic_a;
+    const auto near = [&](const Expr& s) { return (n(a + 2) * s - n(a + 3)) * s * s + n(1); };
+    const auto far = [&](const Expr& s) { return ((n(a) * s - n(5 * a)) * s + n(8 * a)) * s - n(4 * a); };
+    const Expr rest = n(1) - t;
+    Taps taps = {{first - index(1), far(t + n(1))},
+                 {first, near(t)},
+                 {first + index(1), near(rest)},
+                 {first + index(2), far(rest + n(1))}};
+    if (form_.exclude_outside) drop_outside(taps);
+    for (Tap& tap : taps) tap.position = clamp_index(tap.position, d_.in);
+    return taps;
+  }
+
+  /// Only the taps inside count; their weights are made to add up to 1 again.
+  void drop_outside(Taps& taps) const {
+    Expr sum;
+    for (Tap& tap : taps) {
+      tap.weight = select(in_range(tap.position, 0, d_.in), tap.weight, number(tap.weight->dtype, 0));
+      sum = sum ? sum + tap.weight : tap.weight;
+    }
+    for (Tap& tap : taps) tap.weight = binary(BinaryOp::div, tap.weight, sum);
+  }
+
+  const ResizeForm& form_;
+  const ResizedDim& d_;
+  std::optional<SourceLine> line_;
+  Expr i_;  // with a line
+  Expr x_;  // without one: the position, f32
+  Expr scale_;  // where it is read at run time
+};
+
+/// The weighted sum over all taps of all dimensions from `k` on.
+Expr sum_of_taps(LowerContext& ctx, const std::vector<std::pair<size_t, Taps>>& taps, size_t k, Index& at,
+                 DType dtype) {
+  if (k == taps.size()) return cast(dtype, ctx.input(kX, at));
+  Expr sum;
+  for (const Tap& tap : taps[k].second) {
+    at[taps[k].first] = tap.position;
+    Expr term = sum_of_taps(ctx, taps, k + 1, at, dtype);
+    if (tap.weight) term = tap.weight * term;
+    sum = sum ? sum + term : term;
+  }
+  return sum;
+}
+
+Expr lower_resize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
+  const auto value = [&](int i) { return ctx.has_input(i) ? given(ctx.input_value(i)) : nullptr; };
+  const ResizeForm form =
+      resize_form(ctx.node(), ctx.input_shape(kX), &ctx.output_shape(output), value(kScales), value(kSizes));
+  const DType stored = ctx.output_value(output).dtype;
+  const DType dtype = form.mode == "nearest" ? stored : stored == DType::f64 ? DType::f64 : DType::f32;
+  std::vector<std::pair<size_t, Taps>> taps;
+  Expr inside = boolean(true);
+  for (const ResizedDim& d : form.dims) {
+    const Source source(ctx, form, d, at[d.dim]);
+    if (form.crops()) inside = both(inside, source.position_inside());
+    if (!source.stays()) taps.emplace_back(d.dim, source.taps(dtype));
+  }
+  Index from = at;
+  const Expr y = as_output(ctx, output, sum_of_taps(ctx, taps, 0, from, dtype));
+  return inside->kind == ExprKind::constant ? y : select(inside, y, number(stored, form.extrapolation));
+}
+
+}  // namespace
+
+constinit const OpDef op_Resize{.name = "Resize",
+                                .since = 10,
+                                .min_inputs = 1,
+                                .max_inputs = 4,
+                                .kind = OpKind::reduction,
+                                .upgrade = upgrade_resize,
+                                .infer = infer_resize,
+                                .lower = lower_resize,
+                                .reference = reference_resize};
+
+/// Only ever met in a model; the upgrade makes a Resize of it.
+constinit const OpDef op_Upsample{.name = "Upsample",
+                                  .since = 7,
+                                  .min_inputs = 1,
+                                  .max_inputs = 2,
+                                  .kind = OpKind::reduction,
+                                  .upgrade = upgrade_upsample,
+                                  .infer = infer_resize,
+                                  .lower = lower_resize,
+                                  .reference = reference_resize};
+
+}  // namespace gcg

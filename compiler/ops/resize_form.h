@@ -1,0 +1,57 @@
+// What a Resize node says: which dimensions change, by which ratio, and where an output position lies in the input.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/ops/op_support.h"
+
+namespace gcg {
+
+/// Output extent over input extent.
+struct Ratio {
+  Dim up = 1, down = 1;
+};
+
+/// One dimension that `scales` or `sizes` speaks of.
+struct ResizedDim {
+  size_t dim = 0;         // of the input
+  size_t position = 0;    // in scales and sizes; in roi the start, and `count` further on the end
+  Dim in;
+  std::optional<Dim> out;  // nullopt: not known before the lowering, when the output's shape is given
+  bool by_size = false;   // the ratio is that of the extents themselves
+  std::optional<Ratio> ratio;  // nullopt: scales or sizes depend on data
+};
+
+struct ResizeForm {
+  std::string mode, coordinates, nearest;
+  bool exclude_outside = false;
+  double cubic_a = -0.75, extrapolation = 0;
+  std::vector<ResizedDim> dims;
+
+  bool crops() const { return coordinates == "tf_crop_and_resize"; }
+};
+
+/// Reads the node. `y` is the output's shape, null while it is being inferred. `scales` and `sizes` are null where
+/// omitted or empty; exactly one must be there. Fails, naming the node, on attributes and values that make no Resize.
+ResizeForm resize_form(const Node& node, const Shape& x, const Shape* y, const Value* scales, const Value* sizes);
+
+/// A simple fraction that rounds to the f32 `scale`: 0.6f is 3/5. What exporters round is a fraction, and with it
+/// positions come out exact. Requires: scale in [2^-20, 2^20].
+Ratio simplest_ratio(float scale);
+
+/// Output position i lies at (slope * i + start) / divisor of the input, divisor >= 1.
+struct SourceLine {
+  Dim slope, start, divisor = 1;
+};
+/// Requires: the ratio is known, and the form does not crop.
+SourceLine source_line(const ResizeForm& form, const ResizedDim& d);
+
+/// A line of the same floors with smaller numbers, where some number divides slope and divisor.
+SourceLine same_floors(const SourceLine& line);
+
+/// The line whose floor is the element that `nearest_mode` takes on `line`.
+SourceLine nearest_line(const ResizeForm& form, const ResizedDim& d, const SourceLine& line);
+
+}  // namespace gcg

@@ -1,0 +1,199 @@
+// One dimension after the other, in double: every output element is a weighted sum of input elements of its line.
+#include "compiler/ops/resize_reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "compiler/ops/movement.h"
+#include "compiler/ops/resize_form.h"
+
+namespace gcg {
+namespace {
+
+struct Line {
+  size_t dim = 0;
+  int64_t in = 0, out = 0;
+  double up = 1, down = 1;   // the scale is up / down
+  double length = 0;         // of the output before it was made a whole number
+  double roi_start = 0, roi_end = 1;
+};
+
+struct Attributes {
+  std::string mode, coordinates, nearest;
+  double cubic_a = -0.75;
+  bool exclude_outside = false;
+
+  explicit Attributes(const Node& node)
+      : mode(node.string_attribute("mode", "nearest")),
+        coordinates(node.string_attribute("coordinate_transformation_mode", "half_pixel")),
+        nearest(node.string_attribute("nearest_mode", "round_prefer_floor")),
+        cubic_a(node.float_attribute("cubic_coeff_a", -0.75)),
+        exclude_outside(node.int_attribute("exclude_outside", 0) != 0) {}
+};
+
+double source_position(const Attributes& form, const Line& line, double i) {
+  const auto in = static_cast<double>(line.in), out = static_cast<double>(line.out);
+  const std::string& how = form.coordinates;
+  if (how == "asymmetric") return i * line.down / line.up;
+  if (how == "align_corners") return line.length <= 1 ? 0 : i * (in - 1) / (line.length - 1);
+  if (how == "tf_half_pixel_for_nn") return (i + 0.5) * line.down / line.up;
+  if (how == "tf_crop_and_resize") {
+    const double start = line.roi_start * (in - 1), end = line.roi_end * (in - 1);
+    return line.out == 1 ? (start + end) / 2 : start + i * (end - start) / (out - 1);
+  }
+  if (how == "pytorch_half_pixel" && line.out == 1) return 0;
+  const double centre = (i + 0.5) * line.down / line.up - 0.5;
+  return how == "half_pixel_symmetric" ? in / 2 * (1 - out / line.length) + centre : centre;
+}
+
+int64_t nearest(const Attributes& form, const Line& line, double x) {
+  double rounded = std::ceil(x - 0.5);
+  if (form.nearest == "round_prefer_ceil") rounded = std::floor(x + 0.5);
+  if (form.nearest == "floor" || (form.nearest == "simple" && line.up >= line.down)) rounded = std::floor(x);
+  if (form.nearest == "ceil" || (form.nearest == "simple" && line.up < line.down)) rounded = std::ceil(x);
+  return static_cast<int64_t>(rounded);
+}
+
+double cubic_weight(double a, double distance) {
+  const double s = std::abs(distance);
+  if (s <= 1) return (a + 2) * s * s * s - (a + 3) * s * s + 1;
+  return s < 2 ? a * s * s * s - 5 * a * s * s + 8 * a * s - 4 * a : 0;
+}
+
+struct Weighted {
+  int64_t position;
+  double weight;
+};
+
+std::vector<Weighted> weights(const Attributes& form, const Line& line, double x) {
+  std::vector<Weighted> result;
+  const auto first = static_cast<int64_t>(std::floor(x));
+  if (form.mode == "nearest") {
+    result = {{nearest(form, line, x), 1}};
+  } else if (form.mode == "linear") {
+    for (int64_t p : {first, first + 1}) result.push_back({p, 1 - std::abs(x - static_cast<double>(p))});
+  } else {
+    for (int64_t p = first - 1; p <= first + 2; ++p)
+      result.push_back({p, cubic_weight(form.cubic_a, x - static_cast<double>(p))});
+  }
+  double sum = 0;
+  for (Weighted& w : result) {
+    const bool outside = w.position < 0 || w.position >= line.in;
+    if (outside && form.exclude_outside && form.mode == "cubic") w.weight = 0;
+    w.position = std::clamp<int64_t>(w.position, 0, line.in - 1);
+    sum += w.weight;
+  }
+  if (form.exclude_outside)
+    for (Weighted& w : result) w.weight /= sum;
+  return result;
+}
+
+/// Values in double, or the element numbers of the input where elements are only chosen.
+struct Values {
+  std::vector<int64_t> shape;
+  std::vector<double> data;
+};
+
+Values resized(const Attributes& form, const Line& line, const Values& x) {
+  Values y{x.shape, {}};
+  y.shape[line.dim] = line.out;
+  const std::vector<int64_t> strides = row_major_strides(x.shape);
+  for_each_index(y.shape, [&](const std::vector<int64_t>& at) {
+    int64_t base = 0;
+    for (size_t d = 0; d < at.size(); ++d) base += d == line.dim ? 0 : at[d] * strides[d];
+    const double position = source_position(form, line, static_cast<double>(at[line.dim]));
+    double sum = 0;
+    for (const Weighted& w : weights(form, line, position))
+      sum += w.weight * x.data[static_cast<size_t>(base + w.position * strides[line.dim])];
+    y.data.push_back(sum);
+  });
+  return y;
+}
+
+/// Ratios and output extents from the sizes under keep_aspect_ratio_policy.
+void apply_policy(const std::string& policy, std::vector<Line>& lines) {
+  if (policy == "stretch") return;
+  Line chosen = lines[0];
+  for (const Line& l : lines) {
+    const bool smaller = l.up / l.down < chosen.up / chosen.down;
+    if (smaller == (policy == "not_larger")) chosen = l;
+  }
+  for (Line& l : lines) {
+    l.up = chosen.up;
+    l.down = chosen.down;
+    l.length = static_cast<double>(l.in) * l.up / l.down;
+    l.out = static_cast<int64_t>(std::floor(l.length + 0.5));
+  }
+}
+
+std::vector<Line> lines_of(ReferenceContext& ctx) {
+  const Tensor &x = *ctx.input(0), *roi = ctx.input(1), *scales = ctx.input(2), *sizes = ctx.input(3);
+  if (scales && scales->elements() == 0) scales = nullptr;
+  std::vector<int64_t> axes = ctx.node().ints_attribute("axes");
+  if (axes.empty()) {
+    axes.resize(x.shape().size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  std::vector<Line> lines;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const auto at = static_cast<int64_t>(k), count = static_cast<int64_t>(axes.size());
+    Line l;
+    l.dim = static_cast<size_t>(wrap_axis(axes[k], x.rank()));
+    l.in = x.shape()[l.dim];
+    if (scales) {
+      const Ratio ratio = simplest_ratio(static_cast<float>(scales->at_double(at)));
+      l.up = static_cast<double>(ratio.up.constant());
+      l.down = static_cast<double>(ratio.down.constant());
+      l.length = static_cast<double>(l.in) * l.up / l.down;
+      l.out = static_cast<int64_t>(std::floor(l.length));
+    } else {
+      l.out = sizes->at_int(at);
+      l.up = l.length = static_cast<double>(l.out);
+      l.down = static_cast<double>(l.in);
+    }
+    if (roi && roi->elements() == 2 * count) {
+      l.roi_start = roi->at_double(at);
+      l.roi_end = roi->at_double(at + count);
+    }
+    lines.push_back(l);
+  }
+  if (!scales) apply_policy(ctx.node().string_attribute("keep_aspect_ratio_policy", "stretch"), lines);
+  return lines;
+}
+
+bool is_cropped_away(const Attributes& form, const std::vector<Line>& lines, const std::vector<int64_t>& at) {
+  if (form.coordinates != "tf_crop_and_resize") return false;
+  return std::any_of(lines.begin(), lines.end(), [&](const Line& l) {
+    const double x = source_position(form, l, static_cast<double>(at[l.dim]));
+    return x < 0 || x > static_cast<double>(l.in - 1);
+  });
+}
+
+}  // namespace
+
+std::vector<Tensor> reference_resize(ReferenceContext& ctx) {
+  const Tensor& x = *ctx.input(0);
+  const Attributes form(ctx.node());
+  const std::vector<Line> lines = lines_of(ctx);
+  const bool chooses = form.mode == "nearest";
+  Values values{x.shape(), {}};
+  for (int64_t i = 0; i < x.elements(); ++i) values.data.push_back(chooses ? static_cast<double>(i) : x.at_double(i));
+  for (const Line& line : lines) values = resized(form, line, values);
+  Tensor y(x.dtype(), values.shape);
+  const double extrapolation = ctx.node().float_attribute("extrapolation_value", 0);
+  int64_t i = 0;
+  for_each_index(values.shape, [&](const std::vector<int64_t>& at) {
+    const double value = values.data[static_cast<size_t>(i)];
+    if (is_cropped_away(form, lines, at))
+      y.set_double(i, extrapolation);
+    else if (chooses)
+      copy_element(y, i, x, static_cast<int64_t>(value));
+    else
+      y.set_double(i, value);
+    ++i;
+  });
+  return {std::move(y)};
+}
+
+}  // namespace gcg

@@ -1,0 +1,172 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/ops/op_test.h"
+
+// Literals that are not obvious come from onnxruntime 1.31 on the same pattern() tensors.
+namespace gcg::test {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Doubles = std::vector<double>;
+using Attributes = std::map<std::string, Attribute>;
+
+Attributes merged(Attributes a, const Attributes& b) {
+  a.insert(b.begin(), b.end());
+  return a;
+}
+
+OpInput floats(const Doubles& v) { return known(f32({static_cast<int64_t>(v.size())}, v)); }
+
+OpCase by_scales(std::string what, Ints x, const Doubles& scales, Attributes attributes,
+                 std::vector<Tensor> expected = {}) {
+  return {std::move(what),
+          "Resize",
+          {data(pattern(DType::f32, std::move(x))), omitted(), floats(scales)},
+          std::move(attributes),
+          std::move(expected)};
+}
+
+OpCase by_sizes(std::string what, Ints x, const Ints& sizes, Attributes attributes, std::vector<Tensor> expected = {}) {
+  OpCase row = {std::move(what),
+                "Resize",
+                {data(pattern(DType::f32, std::move(x))), omitted(), omitted(), known_ints(sizes)},
+                std::move(attributes),
+                std::move(expected)};
+  return row;
+}
+
+const Attributes kLinear = {{"mode", std::string("linear")}}, kCubic = {{"mode", std::string("cubic")}},
+                 kNearest = {{"mode", std::string("nearest")}};
+
+Attributes coordinates(const char* mode) { return {{"coordinate_transformation_mode", std::string(mode)}}; }
+Attributes nearest(const char* mode) { return {{"nearest_mode", std::string(mode)}}; }
+
+TEST(Resize, GivesTheLiteral) {
+  check_op(by_sizes("align_corners", {1, 1, 3, 4}, {1, 1, 2, 3}, merged(kLinear, coordinates("align_corners")),
+                    {f32({1, 1, 2, 3}, {-1.125, -1.875, 2.5, 0, -0.75, -1.5})}));
+  check_op(by_sizes("cubic", {1, 1, 3, 4}, {1, 1, 2, 5}, kCubic,
+                    {f32({1, 1, 2, 5}, {-0.3163047, -0.6520549, -1.468292, -0.4353864, 2.327617, 0.5933634, 0.2576131,
+                                        -0.1701202, -0.6819056, -1.158508})}));
+  check_op(by_scales("cubic without what is outside", {1, 1, 3, 4}, {1, 1, 0.8, 0.8},
+                     merged(kCubic, {{"exclude_outside", int64_t{1}}, {"cubic_coeff_a", -0.5}}),
+                     {f32({1, 1, 2, 3}, {-0.8982992, -1.756155, 0.9748244, 1.435942, 0.8010561, -0.1304079})}));
+  check_op(by_scales("the centre stays", {1, 1, 3, 4}, {1, 1, 0.6, 2.3},
+                     merged(kLinear, coordinates("half_pixel_symmetric")),
+                     {f32({1, 1, 1, 9}, {2.0, 1.902174, 1.684783, 1.467391, 1.25, 1.032609, 0.8152174, 0.597826, 0.5})}));
+  check_op(by_scales("a single element is the first", {1, 1, 3, 4}, {1, 1, 0.4, 1.7},
+                     merged(kLinear, coordinates("pytorch_half_pixel")),
+                     {f32({1, 1, 1, 6}, {-1.125, -1.316176, -1.610294, -1.904412, -1.444853, 1.275735})}));
+  OpCase crop = by_sizes("cropped", {1, 1, 3, 4}, {1, 1, 2, 3},
+                         merged(merged(kLinear, coordinates("tf_crop_and_resize")), {{"extrapolation_value", 10.0}}),
+                         {f32({1, 1, 2, 3}, {0.475, 10, 10, 0.6999999, 10, 10})});
+  crop.inputs[1] = floats({0, 0, 0.4, 0.6, 1, 1, 0.6, 1.7});
+  check_op(crop);
+  crop.inputs[1].constant = false;
+  check_op(crop);
+}
+
+TEST(Resize, TakesTheElementThatNearestModeSays) {
+  const auto row = [](const Doubles& v) { return f32({1, 1, 1, static_cast<int64_t>(v.size())}, v); };
+  const struct {
+    const char* mode;
+    Doubles shrunk, grown;
+  } rows[] = {{"round_prefer_floor", {-1.125, -2.125, 2.5, 1.5}, {-1.125, -1.625, -1.625, -2.125, 2.5, 2.5}},
+              {"round_prefer_ceil", {-1.125, -2.125, 2.5, 1.5}, {-1.125, -1.625, -1.625, -2.125, 2.5, 2.5}},
+              {"floor", {-1.125, -1.625, 2.5, 2.0}, {-1.125, -1.125, -1.625, -2.125, -2.125, 2.5}},
+              {"ceil", {-1.625, -2.125, 2.0, 1.5}, {-1.125, -1.625, -2.125, -2.125, 2.5, 2.5}}};
+  for (const auto& r : rows) {
+    check_op(by_sizes(r.mode, {1, 1, 1, 6}, {1, 1, 1, 4}, merged(kNearest, nearest(r.mode)), {row(r.shrunk)}));
+    check_op(by_sizes(r.mode, {1, 1, 1, 4}, {1, 1, 1, 6},
+                      merged(merged(kNearest, nearest(r.mode)), coordinates("asymmetric")), {row(r.grown)}));
+  }
+}
+
+TEST(Resize, KeepsTheAspectRatio) {
+  const Attributes policy = {{"keep_aspect_ratio_policy", std::string("not_larger")}, {"axes", Ints{2, 3}}};
+  OpCase row = by_sizes("not_larger", {1, 1, 4, 6}, {5, 5}, merged(kNearest, policy),
+                        {f32({1, 1, 3, 5}, {-1.125, -1.625, -2.125, 2.0, 1.5, 1.0, 0.5, 0.0, -1.0, -1.5, -2.0, -2.5, 2.125,
+                                            1.125, 0.625})});
+  row.symbolic = false;
+  // 4 * 5/6 is 3.33, rounded 3.
+  check_op(row);
+  row = by_sizes("not_smaller", {1, 1, 4, 6}, {5, 5}, kLinear);
+  row.attributes.insert({{"keep_aspect_ratio_policy", std::string("not_smaller")}, {"axes", Ints{3, 2}}});
+  row.symbolic = false;
+  EXPECT_EQ(check_op(row)[0].shape(), (Ints{1, 1, 5, 8}));
+}
+
+TEST(Resize, TakesEveryModeInEveryRatio) {
+  for (const char* how : {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+                          "tf_half_pixel_for_nn"}) {
+    for (const Attributes& mode : {kNearest, kLinear, kCubic}) {
+      const Attributes attributes = merged(mode, coordinates(how));
+      for (const Doubles& scales : {Doubles{1, 1, 2, 3}, {1, 1, 0.5, 1.5}, {1, 1, 0.6, 1}, {1, 1, 0.7, 2.3}})
+        check_op(by_scales(how, {1, 2, 5, 4}, scales, attributes));
+      for (const Ints& sizes : {Ints{1, 2, 10, 12}, {1, 2, 1, 7}, {1, 2, 5, 1}, {1, 2, 0, 3}})
+        check_op(by_sizes(how, {1, 2, 5, 4}, sizes, attributes));
+      check_op(by_sizes("one element", {1, 1, 1, 1}, {1, 1, 3, 2}, attributes));
+      check_op(by_scales("every dimension", {2, 3}, {1.5, 2}, attributes));
+    }
+  }
+  for (const char* how : {"half_pixel", "asymmetric", "align_corners"}) {
+    for (const char* mode : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}) {
+      for (int64_t out : {1, 2, 3, 4, 5, 9, 10, 14, 20})
+        check_op(by_sizes(mode, {1, 1, 10}, {1, 1, out},
+                          merged(merged(kNearest, nearest(mode)), coordinates(how))));
+    }
+  }
+}
+
+TEST(Resize, TakesWhatDependsOnData) {
+  for (const char* how : {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+                          "tf_half_pixel_for_nn"}) {
+    OpCase row = by_sizes(how, {1, 1, 4, 4}, {1, 1, 8, 6}, merged(kLinear, coordinates(how)));
+    row.inputs[3].constant = false;
+    check_op(row);
+    row = by_scales(how, {1, 1, 4, 4}, {1, 1, 2, 1.5}, merged(kLinear, coordinates(how)));
+    row.inputs[2].constant = false;
+    check_op(row);
+  }
+}
+
+TEST(Resize, TakesEveryDtype) {
+  for (const DType t : {DType::f64, DType::f16, DType::i8, DType::u8, DType::i32, DType::boolean}) {
+    OpCase row = by_scales("nearest", {1}, {1, 1, 2, 1.5}, kNearest);
+    row.inputs[0] = data(pattern(t, {1, 2, 3, 4}));
+    check_op(row);
+    if (!is_float(t)) continue;
+    row.attributes = kLinear;
+    row.tolerance = t == DType::f16 ? 2e-3 : 2e-6;
+    check_op(row);
+  }
+}
+
+TEST(Resize, PassesInfinityAndNan) {
+  const double inf = std::numeric_limits<double>::infinity();
+  OpCase row = by_scales("inf and nan", {1}, {2}, kNearest, {f32({6}, {inf, inf, -inf, -inf, NAN, NAN})});
+  row.inputs[0] = data(f32({3}, {inf, -inf, NAN}));
+  check_op(row);
+}
+
+TEST(Resize, RefusesWhatDoesNotFit) {
+  const auto refused = [](const OpCase& row, const char* why) {
+    EXPECT_NE(refusal(row).find(why), std::string::npos) << refusal(row);
+  };
+  refused(by_scales("", {2, 3}, {2}, kNearest), "it must be [2]");
+  refused(by_scales("", {2, 3}, {1, 0}, kNearest), "scale of dimension 1 is 0");
+  refused(by_scales("", {2, 3}, {1, 2}, {{"mode", std::string("quartic")}}), "mode is 'quartic'");
+  refused(by_scales("", {2, 3}, {1, 2}, merged(kLinear, {{"antialias", int64_t{1}}})), "antialias");
+  refused(by_scales("", {2, 3}, {1, 2}, {{"axes", Ints{0, 2}}}), "axis 2 out of range [-2, 2)");
+  refused(by_sizes("", {2, 3}, {2, -1}, kNearest), "size of dimension 1 is -1");
+  refused(by_sizes("", {2, 0}, {2, 4}, kNearest), "dimension 1 is empty");
+  refused(by_scales("", {2, 3}, {1, 2}, merged(kLinear, coordinates("tf_crop_and_resize"))), "needs roi");
+  OpCase both = by_scales("", {2, 3}, {1, 2}, kNearest);
+  both.inputs.push_back(known_ints({2, 6}));
+  refused(both, "either scales");
+}
+
+}  // namespace
+}  // namespace gcg::test
