@@ -108,6 +108,10 @@ bool BoundPlan::all_known(const PlanStep& step) const {
 Result<void> BoundPlan::bind_step(uint32_t index) {
   const PlanStep& step = plan_->steps[index];
   BoundStep& bound = steps_[index];
+  if (step.kind == fb::StepKind::launch || step.kind == fb::StepKind::fail) {
+    for (uint32_t i = 0; i < step.params; ++i)
+      params_[step.first_param + i] = slots_[plan_->params[step.first_param + i]];
+  }
   if (!runs_in_team(step.kind)) return {};
   bound.tasks = slots_[step.tasks_slot];
   if (bound.tasks < 0 || bound.tasks > kMaxExtent)
@@ -120,8 +124,6 @@ Result<void> BoundPlan::bind_step(uint32_t index) {
     }
     return {};
   }
-  for (uint32_t i = 0; i < step.params; ++i)
-    params_[step.first_param + i] = slots_[plan_->params[step.first_param + i]];
   const int64_t scratch = slots_[step.scratch_slot];
   if (scratch < 0 || scratch > kMaxExtent)
     return model_error(text("step ", index, " would need ", scratch, " bytes of scratch"));

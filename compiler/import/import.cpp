@@ -45,7 +45,8 @@ ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& wh
   GraphImporter importer(model, ExternalData(folder));
   ImportedModel result;
   result.graph = importer.import_graph();
-  infer_imported(result.graph, opset_versions(model->opset_import(), "the model"), importer.unsupported());
+  result.opsets = opset_versions(model->opset_import(), "the model");
+  infer_imported(result.graph, result.opsets, importer.unsupported());
   if (!importer.unsupported().empty()) throw UnsupportedModel(std::move(importer.unsupported()));
   result.source_hash = hash_of(bytes);
   result.producer = model->producer_name();

@@ -1,6 +1,7 @@
 // From an ONNX file to a Graph: parsing, model-local functions inlined, older opsets upgraded, types inferred.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 
@@ -13,6 +14,7 @@ struct ImportedModel {
   Graph graph;
   std::string source_hash;  // XXH3-128 of the model file's bytes, 32 hex digits
   std::string producer;     // "pytorch 2.9.0"; empty where the model does not say
+  std::map<std::string, int64_t> opsets;  // the versions that the model imports, by domain ("" is ai.onnx)
 };
 
 /// Reads a model. Weights stay where they are: in the parsed file or in mapped external files, which may only lie

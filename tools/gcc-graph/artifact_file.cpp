@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "artifact_schema/verify.h"
@@ -10,6 +11,7 @@
 namespace gcg::tools {
 
 ArtifactFile open_artifact(const std::string& path) {
+  if (std::filesystem::is_directory(path)) fail("cannot read ", path, ": it is a folder");
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) fail("cannot read ", path, ": ", std::strerror(errno));
   const auto size = static_cast<size_t>(file.tellg());

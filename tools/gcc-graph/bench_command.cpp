@@ -75,7 +75,7 @@ void add_bench_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("bench", "Measure the latency of an artifact");
   c->add_option("artifact", a->artifact, "The .gart file")->required();
   a->inputs.add_to(*c);
-  c->add_option("--seconds", a->seconds, "How long to measure")->capture_default_str()->check(CLI::PositiveNumber);
+  c->add_option("--seconds", a->seconds, "How long to measure")->capture_default_str()->check(CLI::Range(0.001, 86400.0));
   c->add_flag("--json", a->json, "Print JSON");
   c->callback([a] {
     if (a->inputs.npz.empty() && a->inputs.files.empty() && a->inputs.random_seed < 0) a->inputs.random_seed = 1;

@@ -7,12 +7,15 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "codegen/cpu/cpu_backend.h"
 #include "compiler/compile.h"
 #include "compiler/import/import.h"
 #include "compiler/support/error.h"
+#include "compiler/support/unsupported.h"
 #include "tools/gcc-graph/commands.h"
 #include "tools/gcc-graph/parse_dim.h"
 
@@ -70,12 +73,59 @@ void print(const Arguments& a, const CompileResult& result, double seconds) {
   }
 }
 
+/// Fails where a name occurs twice.
+void check_unique(const std::vector<std::string>& names, const char* option) {
+  std::set<std::string> seen;
+  for (const std::string& name : names)
+    if (!seen.insert(name).second) fail(option, ": '", name, "' is given twice");
+}
+
+std::vector<std::pair<std::string, std::vector<int64_t>>> parse_dims(const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, std::vector<int64_t>>> dims;
+  std::vector<std::string> names;
+  for (const std::string& text : texts) {
+    dims.push_back(parse_dim(text));
+    names.push_back(dims.back().first);
+    if (std::set<int64_t>(dims.back().second.begin(), dims.back().second.end()).size() != dims.back().second.size())
+      fail("--dim ", text, ": a value is given twice");
+  }
+  check_unique(names, "--dim");
+  return dims;
+}
+
+/// Without a static plan there is no arena size to compare with the limit.
+void check_limit(const Graph& graph, const CompileOptions& options) {
+  if (!options.memory_limit) return;
+  std::set<std::string> open;
+  for (ValueId in : graph.inputs)
+    for (const Dim& d : *graph.value(in).shape) open.merge(d.symbols());
+  for (const auto& [name, values] : options.dims) open.erase(name);
+  if (!open.empty()) fail("--memory-limit needs a size for every extent; '", *open.begin(), "' is open: fix it with --dim");
+}
+
+/// Nodes that a later stage rejects carry no opset version; the importer knows it.
+UnsupportedModel with_versions(const UnsupportedModel& error, const std::map<std::string, int64_t>& opsets) {
+  std::vector<UnsupportedNode> rows = error.nodes();
+  for (UnsupportedNode& row : rows)
+    if (const auto it = opsets.find(row.domain); row.version == 0 && it != opsets.end()) row.version = it->second;
+  return UnsupportedModel(std::move(rows));
+}
+
+CompileResult compile_imported(ImportedModel model, const CompileOptions& options, const Backends& backends) {
+  try {
+    return compile(std::move(model.graph), model.source_hash, options, backends);
+  } catch (const UnsupportedModel& error) {
+    throw with_versions(error, model.opsets);
+  }
+}
+
 void run(const Arguments& a) {
   const auto begin = std::chrono::steady_clock::now();
   Progress progress;
   CompileOptions options;
+  check_unique(a.targets, "--target");
   options.targets = a.targets;
-  for (const std::string& d : a.dims) options.dims.push_back(parse_dim(d));
+  options.dims = parse_dims(a.dims);
   if (!a.memory_limit.empty()) options.memory_limit = parse_bytes(a.memory_limit);
   options.threads = a.threads > 0 ? a.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   options.passes = a.passes;
@@ -86,7 +136,8 @@ void run(const Arguments& a) {
   backends.push_back(cpu::make_cpu_backend());
   progress.show("import");
   ImportedModel model = import_onnx(a.model);
-  const CompileResult result = compile(std::move(model.graph), model.source_hash, options, backends);
+  check_limit(model.graph, options);
+  const CompileResult result = compile_imported(std::move(model), options, backends);
   if (result.artifact.empty()) return;  // --stop-after
   progress.show("write");
   write_file(a.output, result.artifact);

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -14,7 +15,8 @@ namespace gcg::tools {
 void InputOptions::add_to(CLI::App& c) {
   auto* inputs = c.add_option("--inputs", npz, "F.npz: one array per input, by name");
   auto* single = c.add_option("--input", files, "NAME=F.npy or NAME=F.pb, once per input");
-  c.add_option("--random", random_seed, "SEED: seeded noise for every input not given")->check(CLI::NonNegativeNumber);
+  c.add_option("--random", random_seed, "SEED: seeded noise for every input not given")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   c.add_option("--dim", dims, "NAME=VALUE: an open extent of random inputs (default 1)");
   c.add_option("--threads", threads, "Threads that share a run; 0: one per CPU")->check(CLI::Range(0, 1024));
   c.add_option("--target", target, "Use the code for this target instead of the best one for this machine");

@@ -85,7 +85,9 @@ void run(const Arguments& a) {
     return;
   }
   bool ok = true;
-  for (const auto& [name, expected] : read_npz(a.expect)) {
+  const NamedTensors all = read_npz(a.expect);
+  if (all.empty()) fail("--expect ", a.expect, ": it holds no arrays");
+  for (const auto& [name, expected] : all) {
     if (!named.count(name)) fail("--expect: the model has no output '", name, "'");
     ok &= compare(name, named[name], expected, a);
   }

@@ -3,6 +3,8 @@
 #include <onnx/onnx_pb.h>
 #include <zip.h>
 
+#include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -48,6 +50,13 @@ int64_t checked_bytes(const std::vector<int64_t>& shape, gart::DType dtype, cons
   return bytes;
 }
 
+int64_t parse_extent(const std::string& text, const std::string& where) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) fail(where, ": '", text, "' is not an extent");
+  return value;
+}
+
 HostTensor parse_npy(const std::vector<uint8_t>& data, const std::string& where) {
   if (data.size() < 10 || std::memcmp(data.data(), kMagic, 6) != 0) fail(where, ": not a .npy array");
   const bool wide = data[6] >= 2;
@@ -72,7 +81,8 @@ HostTensor parse_npy(const std::vector<uint8_t>& data, const std::string& where)
   if (open == std::string::npos || close == std::string::npos) fail(where, ": the .npy header has no shape");
   std::stringstream list(shape.substr(open + 1, close - open - 1));
   for (std::string d; std::getline(list, d, ',');)
-    if (d.find_first_of("0123456789") != std::string::npos) out.shape.push_back(std::stoll(d));
+    if (const auto digits = d.find_first_not_of(' '); digits != std::string::npos)
+      out.shape.push_back(parse_extent(d.substr(digits), where));
   const int64_t bytes = checked_bytes(out.shape, out.dtype, where);
   if (static_cast<size_t>(bytes) != data.size() - start - length)
     fail(where, ": the array holds ", data.size() - start - length, " bytes, its header asks for ", bytes);
@@ -200,7 +210,12 @@ HostTensor random_tensor(const gart::TensorInfo& info, const std::vector<int64_t
   HostTensor out;
   out.dtype = info.dtype;
   out.shape = shape;
-  out.bytes.resize(static_cast<size_t>(checked_bytes(shape, info.dtype, "input '" + info.name + "'")));
+  const int64_t bytes = checked_bytes(shape, info.dtype, "input '" + info.name + "'");
+  try {
+    out.bytes.resize(static_cast<size_t>(bytes));
+  } catch (const std::exception&) {
+    fail("input '", info.name, "' would have ", bytes, " bytes, more than there is memory");
+  }
   for (unsigned char c : info.name) seed = seed * 1099511628211u + c;
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;

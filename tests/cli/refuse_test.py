@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Every way to call gcc-graph wrongly: a non-zero exit, one sentence that says what is wrong, nothing half-written."""
+import unittest
+
+import numpy as np
+from onnx import numpy_helper
+
+from cli_case import HEADER, CliCase
+
+
+class CommandLine(CliCase):
+    def test_commands_and_flags(self):
+        self.refused(says="subcommand is required")
+        self.refused("frobnicate", says="no command 'frobnicate'")
+        self.refused("compile", "--frobnicate", "model.onnx", "-o", "out.gart", says="--frobnicate")
+        self.refused("compile", "model.onnx", says="--output is required")
+        self.refused("compile", says="model is required")
+        self.refused("run", "model.gart", "--threads", "many", says="--threads")
+        self.refused("run", "model.gart", "--random", "-1", says="--random")
+        self.refused("bench", "model.gart", "--seconds", "0", says="--seconds")
+        self.refused("run", "model.gart", "--inputs", "a.npz", "--input", "x=a.npy", says="excludes")
+
+    def test_targets(self):
+        self.refused("compile", "model.onnx", "-o", "out.gart", "--target", "z80", says=("'z80'", "x86-64-v3"))
+        self.refused("compile", "model.onnx", "-o", "out.gart", "--target", "x86-64-v3,z80", says="'z80'")
+        self.refused("compile", "model.onnx", "-o", "out.gart", "--target", "x86-64-v3,x86-64-v3", says="given twice")
+        self.refused("run", "model.gart", "--random", "1", "--target", "aarch64", says="'aarch64'")
+        self.refused("run", "model.gart", "--random", "1", "--device", "abacus", says="'abacus'")
+
+    def test_passes(self):
+        for option in ("--print-after", "--stop-after", "--disable-pass"):
+            self.refused("compile", "model.onnx", "-o", "out.gart", option, "tidy", says=(option, "'tidy'", "fold-constants"))
+
+    def test_dims(self):
+        for text, word in (("batch", "NAME=VALUE"), ("batch=", "NAME=VALUE"), ("batch=two", "'two'"), ("batch=-1", "'-1'"),
+                           ("batch=99999999999999999999", "not an extent"), ("rows=2", "batch"), ("batch=1,1", "twice"),
+                           ("batch=4611686018427387904", "64 bits")):
+            self.refused("compile", "model.onnx", "-o", "out.gart", "--dim", text, says=word)
+        self.refused("compile", "model.onnx", "-o", "out.gart", "--dim", "batch=1", "--dim", "batch=2", says="given twice")
+        self.refused("run", "model.gart", "--random", "1", "--dim", "rows=2", says=("'rows'", "batch"))
+        self.refused("run", "model.gart", "--random", "1", "--dim", "batch=1,2", says="one value")
+        self.refused("run", "model.gart", "--random", "1", "--dim", "batch=1000000000000", says=("'x'", "memory"))
+
+    def test_memory_limit(self):
+        self.save("products.onnx", HEADER + """g (float[n, 8] x) => (float[n, 8] y) {
+            s = Constant<value_ints = [8, 8]>()
+            w = ConstantOfShape(s)
+            a = MatMul(x, w)  b = MatMul(a, w)  c = MatMul(b, w)  y = MatMul(c, w)
+          }""")
+        self.refused("compile", "products.onnx", "-o", "out.gart", "--dim", "n=4", "--memory-limit", "100", lines=4,
+                     says=("needs 256 bytes, the limit is 100", "largest live sets", "a (128) b (128)", "b (128) c (128)"))
+        self.refused("compile", "model.onnx", "-o", "out.gart", "--memory-limit", "64Q", says="64Q")
+        self.refused("compile", "model.onnx", "-o", "out.gart", "--memory-limit", "64M", says=("'batch'", "--dim"))
+
+
+class Models(CliCase):
+    def compile_refused(self, model, **expected):
+        self.refused("compile", model, "-o", "out.gart", **expected)
+
+    def test_unreadable_files(self):
+        self.compile_refused("absent.onnx", says="absent.onnx")
+        self.compile_refused(".", says="regular file")
+        content = self.read("model.onnx")
+        self.write("cut.onnx", content[:len(content) // 2])
+        self.compile_refused("cut.onnx", says="cut.onnx")
+        self.write("empty.onnx", b"")
+        self.compile_refused("empty.onnx", says="empty")
+        self.write("noise.onnx", bytes(range(256)) * 8)
+        self.compile_refused("noise.onnx", says="not an ONNX model")
+
+    def test_unwritable_output(self):
+        for place in ("absent/out.gart", "."):
+            self.refused("compile", "model.onnx", "-o", place, says="cannot write")
+        self.refused("run", "model.gart", "--random", "1", "--outputs", "absent/out.npz", says="cannot write")
+
+    def test_an_old_artifact_survives_a_failure(self):
+        self.write("old.gart", b"old")
+        self.refused("compile", "model.onnx", "-o", "old.gart", "--dim", "rows=1")
+        self.assertEqual(self.read("old.gart"), b"old")
+
+    def test_every_unsupported_node_is_listed(self):
+        self.save("strange.onnx", HEADER + """g (float[n] x, bool c) => (float[n] y) {
+            a = Frob(x)
+            b = com.example.Nicate(a)
+            k = If(c) <then_branch = t () => (float[n] p) { p = Foo(x) }, else_branch = e () => (float[n] q) { q = Neg(x) }>
+            y = Add(b, k)
+          }""")
+        self.compile_refused("strange.onnx", code=2, lines=4, says=(
+            "3 nodes of the model are not supported", "'a': Frob (domain ai.onnx, version 16)",
+            "'b': Nicate (domain com.example, version 3)", "'p': Foo"))
+
+    def test_every_node_whose_sizes_depend_on_data_is_listed(self):
+        self.save("sizes.onnx", HEADER + """g (float[n] x) => (int64[1, k] y, int64[1, l] z) {
+            y = NonZero(x)
+            m = Neg(x)
+            z = NonZero(m)
+          }""")
+        self.compile_refused("sizes.onnx", code=2, lines=3,
+                             says=("2 nodes", "'y': NonZero (domain ai.onnx, version 16)", "'z': NonZero", "data"))
+
+    def test_contradictions(self):
+        self.save("types.onnx", HEADER + "g (float[n] x, int64[n] i) => (float[n] y) { y = Add(x, i) }")
+        self.compile_refused("types.onnx", code=2, lines=2, says="Add")
+        self.save("shapes.onnx", HEADER + "g (float[3] x, float[4] i) => (float[n] y) { y = Add(x, i) }")
+        self.compile_refused("shapes.onnx", code=2, lines=2, says=("Add", "3", "4"))
+        self.save("cycle.onnx", HEADER + "g (float[n] x) => (float[n] y) { y = Add(x, z)  z = Neg(y) }")
+        self.compile_refused("cycle.onnx", says="z")
+
+
+class Inputs(CliCase):
+    def setUp(self):
+        np.savez(self.path("good.npz"), **self.inputs())
+        np.save(self.path("x.npy"), self.inputs()["x"])
+
+    def run_refused(self, *arguments, **expected):
+        self.refused("run", "model.gart", *arguments, **expected)
+
+    def npz_refused(self, says, **changes):
+        np.savez(self.path("bad.npz"), **self.inputs(**changes))
+        self.run_refused("--inputs", "bad.npz", says=says)
+
+    def npy_refused(self, content, says):
+        self.write("bad.npy", content)
+        self.run_refused("--input", "x=bad.npy", says=says)
+
+    def test_what_the_model_does_not_take(self):
+        self.npz_refused(("'y'", "missing"), y=None)
+        self.npz_refused("no input 'z'", z=np.zeros(1))
+        self.npz_refused(("'x'", "f32", "f64"), x=np.ones((2, 8)))
+        self.npz_refused(("'x'", "[2,5]", "8"), x=np.ones((2, 5), np.float32))
+        self.npz_refused(("'x'", "rank"), x=np.ones(8, np.float32))
+        self.npz_refused(("'y'", "batch", "2", "3"), y=np.ones((3, 8), np.float32))
+        self.run_refused(says="missing")
+
+    def test_damaged_arrays(self):
+        good = self.read("x.npy")
+        self.npy_refused(good[:-4], "its header asks for")
+        self.npy_refused(good[:30], "cut off")
+        self.npy_refused(good + b"1234", "its header asks for")
+        self.npy_refused(b"", "not a .npy array")
+        self.npy_refused(b"text", "not a .npy array")
+        self.npy_refused(good.replace(b"(2, 8)", b"(2, q)"), "'q'")
+        self.npy_refused(good.replace(b"(2, 8), }" + b" " * 20, b"(99999999999999999999, 8), }" + b" "), "not an extent")
+        self.npy_refused(good.replace(b"'<f4'", b"'>f4'"), "'>f4'")
+        self.npy_refused(good.replace(b"'<f4'", b"'<c8'"), "'<c8'")
+        self.npy_refused(good.replace(b"False", b"True "), "Fortran")
+        self.run_refused("--input", "x=absent.npy", says="absent.npy")
+        self.run_refused("--input", "x=model.onnx", says="neither")
+        self.run_refused("--input", "x", says="NAME=FILE")
+        self.run_refused("--input", "x=x.npy", "--input", "x=x.npy", says="given twice")
+
+    def test_damaged_archives_and_tensors(self):
+        self.write("bad.npz", b"PK\x03\x04 and nothing more")
+        self.run_refused("--inputs", "bad.npz", says="bad.npz")
+        self.run_refused("--inputs", "absent.npz", says="absent.npz")
+        tensor = numpy_helper.from_array(self.inputs()["x"], "x").SerializeToString()
+        self.write("bad.pb", tensor[:-9])
+        self.run_refused("--input", "x=bad.pb", says="bad.pb")
+        self.write("bad.pb", b"\xff\xff noise")
+        self.run_refused("--input", "x=bad.pb", says="bad.pb")
+
+    def test_nothing_to_compare_with(self):
+        np.savez(self.path("none.npz"))
+        self.run_refused("--inputs", "good.npz", "--expect", "none.npz", says="no arrays")
+        np.savez(self.path("other.npz"), w=np.zeros(1))
+        self.run_refused("--inputs", "good.npz", "--expect", "other.npz", says="no output 'w'")
+
+
+class Artifacts(CliCase):
+    def test_damaged_artifacts(self):
+        content = self.read("model.gart")
+        self.write("cut.gart", content[:len(content) // 2])
+        self.write("long.gart", content + b"more")
+        self.write("empty.gart", b"")
+        changed = bytearray(content)
+        changed[-1] ^= 1
+        self.write("changed.gart", bytes(changed))
+        for name in ("cut.gart", "long.gart", "empty.gart", "changed.gart", "model.onnx", "absent.gart", "."):
+            for command in (("run", name, "--random", "1"), ("bench", name), ("inspect", name), ("check", name)):
+                with self.subTest(command=command):
+                    self.refused(*command, says=name)
+
+    def test_a_branch_whose_assumption_fails(self):
+        self.save("branch.onnx", HEADER + """g (float[n, m] x, bool c) => (float[p, q] y) {
+            y = If(c) <then_branch = t () => (float[3, 4] a) { s = Constant<value_ints = [3, 4]>()  a = Reshape(x, s) },
+                       else_branch = e () => (float[n, m] b) { r = Constant<value_ints = [3, 4]>()  d = Reshape(x, r)
+                                                                f = Neg(d) b = Identity(f) }>
+          }""")
+        self.accepted("compile", "branch.onnx", "-o", "branch.gart")
+        np.savez(self.path("fits.npz"), x=np.ones((2, 6), np.float32), c=np.array(True))
+        np.savez(self.path("not.npz"), x=np.ones((2, 5), np.float32), c=np.array(True))
+        self.accepted("run", "branch.gart", "--inputs", "fits.npz")
+        self.refused("run", "branch.gart", "--inputs", "not.npz", says=("Reshape", "10 must equal 12"))
+
+
+if __name__ == "__main__":
+    unittest.main()

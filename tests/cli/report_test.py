@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""What gcc-graph prints and writes when all is well, and how `run --expect` judges."""
+import json
+import unittest
+
+import numpy as np
+from onnx import numpy_helper
+
+from cli_case import CliCase
+
+
+class Reports(CliCase):
+    def setUp(self):
+        np.savez(self.path("in.npz"), **self.inputs())
+
+    def test_compile_says_what_it_wrote(self):
+        out = self.accepted("compile", "model.onnx", "-o", "fixed.gart", "--dim", "batch=1,4")
+        self.assertIn("wrote fixed.gart", out)
+        for words in ("x86-64-v3 [batch=1]", "x86-64-v4 [batch=4]", "[symbolic]", "lower bound"):
+            self.assertIn(words, out)
+        self.accepted("compile", "model.onnx", "-o", "fits.gart", "--dim", "batch=4", "--memory-limit", "1M")
+
+    def test_compile_stops_and_prints_on_request(self):
+        before = self.files()
+        out = self.accepted("compile", "model.onnx", "-o", "no.gart", "--print-after", "canonicalize", "--stop-after", "canonicalize")
+        self.assertIn("# after canonicalize", out)
+        self.assertIn("Softmax", out)
+        self.assertEqual(self.files(), before)
+        out = self.accepted("compile", "model.onnx", "-o", "timed.gart", "--time-passes", "--disable-pass", "canonicalize")
+        self.assertIn("pass fold-constants", out)
+        self.assertNotIn("pass canonicalize", out)
+
+    def test_the_same_input_gives_the_same_bytes(self):
+        for name, threads in (("one.gart", "1"), ("two.gart", "2")):
+            self.accepted("compile", "model.onnx", "-o", name, "--threads", threads, "--dim", "batch=2")
+        self.assertEqual(self.read("one.gart"), self.read("two.gart"))
+
+    def test_run_writes_outputs_and_compares(self):
+        self.accepted("run", "model.gart", "--inputs", "in.npz", "--outputs", "out.npz")
+        z = np.load(self.path("out.npz"))["z"]
+        self.assertEqual((z.shape, z.dtype), ((2, 8), np.float32))
+        np.testing.assert_allclose(z, 0.5, rtol=1e-5)  # softmax over two equal rows
+        self.assertIn("z: ok", self.accepted("run", "model.gart", "--inputs", "in.npz", "--expect", "out.npz"))
+        np.savez(self.path("near.npz"), z=z * 1.01)
+        for expected, options, code in (("near.npz", (), 3), ("near.npz", ("--rtol", "0.1"), 0), ("near.npz", ("--atol", "0.1"), 0)):
+            done = self.tool("run", "model.gart", "--inputs", "in.npz", "--expect", expected, *options)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        for wrong in (z[:, :5], z.astype(np.float64), np.where(z > 0, np.nan, z).astype(np.float32)):
+            np.savez(self.path("wrong.npz"), z=wrong)
+            done = self.tool("run", "model.gart", "--inputs", "in.npz", "--expect", "wrong.npz")
+            self.assertEqual((done.returncode, "FAIL" in done.stdout, done.stderr), (3, True, ""), done.stdout)
+
+    def test_run_takes_npy_pb_and_noise(self):
+        for name, array in self.inputs().items():
+            np.save(self.path(name + ".npy"), array)
+            self.write(name + ".pb", numpy_helper.from_array(array, name).SerializeToString())
+        self.accepted("run", "model.gart", "--inputs", "in.npz", "--outputs", "want.npz")
+        self.accepted("run", "model.gart", "--input", "x=x.npy", "--input", "y=y.pb", "--expect", "want.npz", "--atol", "0", "--rtol", "0")
+        np.savez_compressed(self.path("packed.npz"), **self.inputs())
+        self.accepted("run", "model.gart", "--inputs", "packed.npz", "--expect", "want.npz")
+        first = self.accepted("run", "model.gart", "--random", "3", "--dim", "batch=3")
+        self.assertIn("f32[3,8]", first)
+        self.assertEqual(first, self.accepted("run", "model.gart", "--random", "3", "--dim", "batch=3"))
+        self.assertNotEqual(first, self.accepted("run", "model.gart", "--random", "4", "--dim", "batch=3"))
+
+    def test_bench_json(self):
+        self.accepted("compile", "model.onnx", "-o", "b2.gart", "--dim", "batch=2")
+        report = json.loads(self.accepted("bench", "b2.gart", "--inputs", "in.npz", "--seconds", "0.05", "--threads", "1", "--json"))
+        self.assertLessEqual({"min_ms", "p50_ms", "p99_ms", "load_ms", "arena_bytes", "arena_lower_bound_bytes"}, set(report))
+        self.assertGreater(report["min_ms"], 0)
+        self.assertLessEqual(report["min_ms"], report["p50_ms"])
+        self.assertLessEqual(report["p50_ms"], report["p99_ms"])
+        self.assertGreaterEqual(report["arena_bytes"], report["arena_lower_bound_bytes"])
+        self.assertGreater(report["arena_lower_bound_bytes"], 0)
+
+    def test_inspect(self):
+        report = json.loads(self.accepted("inspect", "model.gart", "--json", "--kernels", "--steps"))
+        entry, = report["entry_points"]
+        self.assertEqual([(t["name"], t["dtype"], t["dims"]) for t in entry["inputs"]],
+                         [("x", "f32", ["batch", "8"]), ("y", "f32", ["batch", "8"])])
+        self.assertEqual([t["name"] for t in entry["outputs"]], ["z"])
+        self.assertEqual([t["name"] for t in report["targets"]], ["x86-64-v3", "x86-64-v4"])
+        for plan in entry["plans"]:
+            self.assertEqual(plan["kernels"], len(plan["kernel_list"]))
+            self.assertEqual(plan["steps"], sum(map(len, plan["sequences"])))
+        text = self.accepted("inspect", "model.gart")
+        for words in ("in  x f32[batch,8]", "out z f32[batch,8]", "plan x86-64-v3 [symbolic]"):
+            self.assertIn(words, text)
+
+    def test_check(self):
+        self.assertIn("gart::load would use x86-64-v", self.accepted("check", "model.gart"))
+        self.accepted("compile", "model.onnx", "-o", "arm.gart", "--target", "aarch64")
+        done = self.tool("check", "arm.gart")
+        if "runs here" not in done.stdout:
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("aarch64", done.stdout)
+            self.assertIn("cannot run on this machine", done.stdout)
+
+    def test_help(self):
+        self.assertIn("compile", self.accepted("--help"))
+        for command in ("compile", "run", "bench", "inspect", "check"):
+            self.assertIn("--help", self.accepted(command, "--help"))
+
+
+if __name__ == "__main__":
+    unittest.main()
