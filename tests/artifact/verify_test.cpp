@@ -271,6 +271,19 @@ TEST(Verify, SymbolsAreBoundBeforeTheyAreUsed) {
   EXPECT_NE(verdict(bound_by_one).find("step 1 (): the size or place of buffer 1"), std::string::npos);
 }
 
+TEST(Verify, AFailureComparesTwoSlotsOrNone) {
+  for (const size_t params : {0, 1, 2, 3}) {
+    ArtifactBuilder b;
+    const uint32_t one = b.constant(1);
+    b.step(fb::StepKind::fail, {}, one).params.assign(params, one);
+    b.close_sequence();
+    const std::string message = verdict(b);
+    const bool refused = message.find("fail takes none or two") != std::string::npos;
+    EXPECT_EQ(refused, params == 1 || params == 3) << message;
+    EXPECT_EQ(message.empty(), !refused) << message;
+  }
+}
+
 /// A manifest made by hand around one vector of indices that every step uses; the writer never shares one.
 std::vector<uint8_t> manifest_with_shared_waits(size_t steps, size_t waits) {
   flatbuffers::FlatBufferBuilder b;
