@@ -145,6 +145,8 @@ def convolutions_2d():
     x = m.op("Mul", x, gate)
     x = m.op("AveragePool", x, kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1], count_include_pad=0)
     x = conv(x, 80, 16, [2, 2], op="ConvTranspose", strides=[2, 2])
+    x = m.op("Resize", x, "", m.constant(np.array([1, 1, 2, 2], np.float32)), mode="linear",
+             coordinate_transformation_mode="half_pixel")
     m.output(m.op("Softmax", x, axis=1), "y", F32, ["batch", 16, None, None])
     return m.model(14)
 
