@@ -20,8 +20,8 @@ struct ScanForm {
     states = static_cast<int>(node.inputs.size()) - node.captures - inputs;
     outputs = static_cast<int>(node.bodies[0]->outputs.size()) - states;
     if (inputs < 1 || states < 0 || outputs < 0)
-      fail("Scan '", node.name, "': ", inputs, " scan inputs of ", static_cast<int>(node.inputs.size()) - node.captures, " inputs and ",
-           node.bodies[0]->outputs.size(), " outputs of its body do not fit together");
+      fail("Scan '", node.name, "': ", inputs, " scan inputs of ", static_cast<int>(node.inputs.size()) - node.captures,
+           " inputs and ", node.bodies[0]->outputs.size(), " outputs of its body do not fit together");
     input_axes = list(node, "scan_input_axes", inputs);
     output_axes = list(node, "scan_output_axes", outputs);
     input_backward = list(node, "scan_input_directions", inputs);

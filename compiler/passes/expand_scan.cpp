@@ -12,16 +12,20 @@ namespace {
 class Expansion {
  public:
   Expansion(Graph& graph, NodeId id)
-      : graph_(graph), id_(id), form_(graph.node(id)), body_(*graph.node(id).bodies[0]),
-        outside_(graph, graph.node(id).name), inside_(body_, graph.node(id).name) {}
+      : graph_(graph),
+        id_(id),
+        form_(graph.node(id)),
+        body_(*graph.node(id).bodies[0]),
+        outside_(graph, graph.node(id).name),
+        inside_(body_, graph.node(id).name) {}
 
   void run() {
     const Node& scan = graph_.node(id_);
     const auto states = static_cast<size_t>(form_.states), sequences = static_cast<size_t>(form_.inputs);
     const std::vector<ValueId> inputs = body_.inputs;
     const auto slices = inputs.begin() + form_.states, captures = slices + form_.inputs;
-    const ValueId steps =
-        outside_.element(outside_.node("Shape", {scan.inputs[states]}), 0, axis(scan.inputs[states], form_.input_axes[0]));
+    const ValueId steps = outside_.element(outside_.node("Shape", {scan.inputs[states]}), 0,
+                                           axis(scan.inputs[states], form_.input_axes[0]));
     Node loop;
     loop.op = &op("Loop");
     loop.name = scan.name;

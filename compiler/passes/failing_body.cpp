@@ -19,11 +19,9 @@ Graph failing_body(const Graph& ill_typed, const Graph& other, const std::string
     ranks.push_back(static_cast<int64_t>(other.value(v).shape->size()));
     for (const Dim& extent : *other.value(v).shape) extents.push_back(extent.str());
   }
-  const NodeId failure = body.add_node(op("Fail", "gart"), name, body.inputs, static_cast<int>(other.outputs.size()),
-                                       {{"message", std::string(NodeError(error).what())},
-                                        {"dtypes", dtypes},
-                                        {"ranks", ranks},
-                                        {"extents", extents}});
+  const NodeId failure = body.add_node(
+      op("Fail", "gart"), name, body.inputs, static_cast<int>(other.outputs.size()),
+      {{"message", std::string(NodeError(error).what())}, {"dtypes", dtypes}, {"ranks", ranks}, {"extents", extents}});
   body.outputs = body.node(failure).outputs;
   return body;
 }

@@ -117,7 +117,8 @@ void check_names(const Graph& graph, const SymbolValues& fixed) {
     if (known.count(name)) continue;
     std::string names;
     for (const std::string& k : known) names += (names.empty() ? "" : ", ") + k;
-    fail("--dim ", name, ": the model has no open extent of that name", known.empty() ? "; all its extents are fixed" : "; it has: ", names);
+    fail("--dim ", name, ": the model has no open extent of that name",
+         known.empty() ? "; all its extents are fixed" : "; it has: ", names);
   }
 }
 
@@ -132,7 +133,8 @@ Graph specialise(const Graph& graph, const SymbolValues& fixed) {
   substitute(out, replacements);
   for (const DimConstraint& c : graph.constraints) {
     const Dim a = c.a.substitute(replacements), b = c.b.substitute(replacements);
-    if (a.is_constant() && b.is_constant() && !(a == b)) fail(c.reason, ": ", c.a.str(), " = ", a.constant(), " but ", c.b.str(), " = ", b.constant());
+    if (a.is_constant() && b.is_constant() && !(a == b))
+      fail(c.reason, ": ", c.a.str(), " = ", a.constant(), " but ", c.b.str(), " = ", b.constant());
   }
   BodyFacts facts;
   collect_facts(out, facts);

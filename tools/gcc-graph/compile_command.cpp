@@ -1,6 +1,6 @@
-#include <CLI/CLI.hpp>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -64,11 +64,12 @@ void write_file(const std::string& path, const std::vector<uint8_t>& bytes) {
 }
 
 void print(const Arguments& a, const CompileResult& result, double seconds) {
-  std::cout << "wrote " << a.output << ": " << result.artifact.size() << " bytes (weights " << result.weight_bytes << ", code "
-            << result.code_bytes << ") in " << seconds << " s\n";
+  std::cout << "wrote " << a.output << ": " << result.artifact.size() << " bytes (weights " << result.weight_bytes
+            << ", code " << result.code_bytes << ") in " << seconds << " s\n";
   for (const PlanReport& p : result.plans) {
     std::cout << "  " << p.target << " [" << p.shapes << "]: " << p.steps << " steps, " << p.kernels << " kernels";
-    if (p.arena_bytes > 0) std::cout << ", arena " << p.arena_bytes << " bytes (lower bound " << p.arena_lower_bound << ")";
+    if (p.arena_bytes > 0)
+      std::cout << ", arena " << p.arena_bytes << " bytes (lower bound " << p.arena_lower_bound << ")";
     std::cout << '\n';
   }
 }
@@ -100,7 +101,8 @@ void check_limit(const Graph& graph, const CompileOptions& options) {
   for (ValueId in : graph.inputs)
     for (const Dim& d : *graph.value(in).shape) open.merge(d.symbols());
   for (const auto& [name, values] : options.dims) open.erase(name);
-  if (!open.empty()) fail("--memory-limit needs a size for every extent; '", *open.begin(), "' is open: fix it with --dim");
+  if (!open.empty())
+    fail("--memory-limit needs a size for every extent; '", *open.begin(), "' is open: fix it with --dim");
 }
 
 /// Nodes that a later stage rejects carry no opset version; the importer knows it.
@@ -157,8 +159,10 @@ void add_compile_command(CLI::App& app) {
       ->delimiter('\0')
       ->allow_extra_args(false);
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
-  c->add_option("--threads", args->threads, "Host threads for code generation; 0: one per CPU")->check(CLI::Range(0, 256));
-  c->add_option("--print-after", args->passes.print_after, "Print the graph after these passes, or all")->delimiter(',');
+  c->add_option("--threads", args->threads, "Host threads for code generation; 0: one per CPU")
+      ->check(CLI::Range(0, 256));
+  c->add_option("--print-after", args->passes.print_after, "Print the graph after these passes, or all")
+      ->delimiter(',');
   c->add_option("--stop-after", args->passes.stop_after, "Stop after this pass; nothing is written");
   c->add_option("--disable-pass", args->passes.disabled, "Skip these passes")->delimiter(',');
   c->add_flag("--time-passes", args->passes.time_passes, "Print how long each pass takes");

@@ -23,9 +23,10 @@ struct NpyType {
   gart::DType dtype;
 };
 
-constexpr NpyType kTypes[] = {{"f4", gart::DType::f32}, {"f8", gart::DType::f64},  {"f2", gart::DType::f16}, {"i1", gart::DType::i8},
-                              {"i2", gart::DType::i16}, {"i4", gart::DType::i32},  {"i8", gart::DType::i64}, {"u1", gart::DType::u8},
-                              {"u2", gart::DType::u16}, {"u4", gart::DType::u32},  {"u8", gart::DType::u64}, {"b1", gart::DType::boolean}};
+constexpr NpyType kTypes[] = {{"f4", gart::DType::f32}, {"f8", gart::DType::f64}, {"f2", gart::DType::f16},
+                              {"i1", gart::DType::i8},  {"i2", gart::DType::i16}, {"i4", gart::DType::i32},
+                              {"i8", gart::DType::i64}, {"u1", gart::DType::u8},  {"u2", gart::DType::u16},
+                              {"u4", gart::DType::u32}, {"u8", gart::DType::u64}, {"b1", gart::DType::boolean}};
 
 constexpr char kMagic[] = "\x93NUMPY";
 
@@ -65,12 +66,14 @@ HostTensor parse_npy(const std::vector<uint8_t>& data, const std::string& where)
   const size_t length = wide ? data[8] | data[9] << 8 | data[10] << 16 | static_cast<size_t>(data[11]) << 24
                              : static_cast<size_t>(data[8] | data[9] << 8);
   if (start + length > data.size()) fail(where, ": the .npy header is cut off");
-  const std::string header(data.begin() + static_cast<int64_t>(start), data.begin() + static_cast<int64_t>(start + length));
+  const std::string header(data.begin() + static_cast<int64_t>(start),
+                           data.begin() + static_cast<int64_t>(start + length));
 
   HostTensor out;
   const std::string descr_text = header_field(header, "descr", where);
   const auto quote = descr_text.find('\''), end = descr_text.find('\'', quote + 1);
-  const std::string descr = quote == std::string::npos || end == std::string::npos ? "" : descr_text.substr(quote + 1, end - quote - 1);
+  const std::string descr =
+      quote == std::string::npos || end == std::string::npos ? "" : descr_text.substr(quote + 1, end - quote - 1);
   for (const NpyType& t : kTypes)
     if (descr.size() == 3 && descr[0] != '>' && descr.substr(1) == t.descr) out.dtype = t.dtype;
   if (out.dtype == gart::DType::undefined) fail(where, ": element type '", descr, "' is not supported");
@@ -127,10 +130,13 @@ NamedTensors read_npz(const std::string& path) {
     std::string name = zip_get_name(zip.get(), static_cast<zip_uint64_t>(i), 0);
     const std::string where = path + ", array '" + name + "'";
     zip_stat_t stat;
-    std::unique_ptr<zip_file_t, int (*)(zip_file_t*)> file(zip_fopen_index(zip.get(), static_cast<zip_uint64_t>(i), 0), zip_fclose);
-    if (!file || zip_stat_index(zip.get(), static_cast<zip_uint64_t>(i), 0, &stat) != 0) fail(where, ": ", zip_strerror(zip.get()));
+    std::unique_ptr<zip_file_t, int (*)(zip_file_t*)> file(zip_fopen_index(zip.get(), static_cast<zip_uint64_t>(i), 0),
+                                                           zip_fclose);
+    if (!file || zip_stat_index(zip.get(), static_cast<zip_uint64_t>(i), 0, &stat) != 0)
+      fail(where, ": ", zip_strerror(zip.get()));
     std::vector<uint8_t> data(stat.size);
-    if (zip_fread(file.get(), data.data(), data.size()) != static_cast<zip_int64_t>(data.size())) fail(where, ": cannot be read");
+    if (zip_fread(file.get(), data.data(), data.size()) != static_cast<zip_int64_t>(data.size()))
+      fail(where, ": cannot be read");
     if (name.size() > 4 && name.ends_with(".npy")) name.resize(name.size() - 4);
     out.emplace(name, parse_npy(data, where));
   }
@@ -160,24 +166,46 @@ HostTensor read_pb(const std::string& path) {
   };
   if (proto.has_raw_data() || count == 0) {
     out.bytes.assign(proto.raw_data().begin(), proto.raw_data().end());
-    if (static_cast<int64_t>(out.bytes.size()) != bytes) fail(path, ": ", out.bytes.size(), " bytes, its dims ask for ", bytes);
+    if (static_cast<int64_t>(out.bytes.size()) != bytes)
+      fail(path, ": ", out.bytes.size(), " bytes, its dims ask for ", bytes);
     return out;
   }
   switch (*dtype) {
-    case DType::f32: copy(proto.float_data(), float()); break;
-    case DType::f64: copy(proto.double_data(), double()); break;
-    case DType::i64: copy(proto.int64_data(), int64_t()); break;
-    case DType::u64: copy(proto.uint64_data(), uint64_t()); break;
-    case DType::u32: copy(proto.uint64_data(), uint32_t()); break;
-    case DType::i32: copy(proto.int32_data(), int32_t()); break;
-    case DType::i16: copy(proto.int32_data(), int16_t()); break;
+    case DType::f32:
+      copy(proto.float_data(), float());
+      break;
+    case DType::f64:
+      copy(proto.double_data(), double());
+      break;
+    case DType::i64:
+      copy(proto.int64_data(), int64_t());
+      break;
+    case DType::u64:
+      copy(proto.uint64_data(), uint64_t());
+      break;
+    case DType::u32:
+      copy(proto.uint64_data(), uint32_t());
+      break;
+    case DType::i32:
+      copy(proto.int32_data(), int32_t());
+      break;
+    case DType::i16:
+      copy(proto.int32_data(), int16_t());
+      break;
     case DType::u16:
     case DType::f16:
-    case DType::bf16: copy(proto.int32_data(), uint16_t()); break;
-    case DType::i8: copy(proto.int32_data(), int8_t()); break;
+    case DType::bf16:
+      copy(proto.int32_data(), uint16_t());
+      break;
+    case DType::i8:
+      copy(proto.int32_data(), int8_t());
+      break;
     case DType::u8:
-    case DType::boolean: copy(proto.int32_data(), uint8_t()); break;
-    case DType::undefined: break;
+    case DType::boolean:
+      copy(proto.int32_data(), uint8_t());
+      break;
+    case DType::undefined:
+      break;
   }
   return out;
 }
@@ -192,7 +220,8 @@ void write_npz(const std::string& path, const std::map<std::string, gart::Tensor
     std::string& content = contents.emplace_back(npy_header(t));
     content.append(static_cast<const char*>(t.data), static_cast<size_t>(t.shape.elements()) * gart::size_of(t.dtype));
     zip_source_t* source = zip_source_buffer(zip, content.data(), content.size(), 0);
-    const zip_int64_t index = source ? zip_file_add(zip, (name + ".npy").c_str(), source, ZIP_FL_OVERWRITE | ZIP_FL_ENC_UTF_8) : -1;
+    const zip_int64_t index =
+        source ? zip_file_add(zip, (name + ".npy").c_str(), source, ZIP_FL_OVERWRITE | ZIP_FL_ENC_UTF_8) : -1;
     if (index < 0) {
       zip_discard(zip);
       fail("cannot write array '", name, "' to ", path);
