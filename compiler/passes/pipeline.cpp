@@ -4,6 +4,7 @@
 #include "compiler/passes/count_in_integers.h"
 #include "compiler/passes/eliminate_common_subexpressions.h"
 #include "compiler/passes/eliminate_dead_code.h"
+#include "compiler/passes/expand_attention.h"
 #include "compiler/passes/expand_recurrent.h"
 #include "compiler/passes/expand_scan.h"
 #include "compiler/passes/fold_constants.h"
@@ -50,6 +51,7 @@ const std::vector<PassGroup>& model_passes() {
         {"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }}},
        4},
       {{{"count-in-integers", [](Graph& g, const Target*) { return count_in_integers(g); }},
+        {"expand-attention", [](Graph& g, const Target*) { return expand_attention(g); }},
         {"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }},
         {"expand-scan", [](Graph& g, const Target*) { return expand_scan(g); }}}},
       clean_up(),

@@ -1,0 +1,255 @@
+#include "compiler/passes/expand_attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "compiler/ops/attention_form.h"
+#include "compiler/ops/infer.h"
+#include "compiler/passes/node_builder.h"
+
+namespace gcg {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+/// The operands of the node that is being written as others.
+struct Source {
+  Source(Graph& g, NodeId node) : graph(g), id(node) {}
+
+  Graph& graph;
+  NodeId id;
+
+  const Node& node() const { return graph.node(id); }
+  ValueId input(size_t i) const { return i < node().inputs.size() ? node().inputs[i] : ValueId(); }
+  bool has_output(size_t i) const { return i < node().outputs.size() && node().outputs[i].valid(); }
+  /// `by` is typed at once: another node to be expanded may read it.
+  void replace(size_t i, ValueId by) {
+    if (!has_output(i)) return;
+    // Outputs of the graph are its own: a copy where the result is an input or another output.
+    if (graph.is_output(node().outputs[i]) && (!graph.value(by).producer.valid() || graph.is_output(by)))
+      by = NodeBuilder(graph, node().name).node("Identity", {by});
+    const Value& old = graph.value(node().outputs[i]);
+    graph.value(by).dtype = old.dtype;
+    graph.value(by).shape = old.shape;
+    graph.replace_uses(node().outputs[i], by);
+  }
+  const Value& value(size_t i) const { return graph.value(input(i)); }
+  const Shape& shape(size_t i) const { return *value(i).shape; }
+};
+
+ValueId reshape(NodeBuilder& b, ValueId x, const Ints& shape) { return b.node("Reshape", {x, b.ints(shape)}); }
+
+// ---- RotaryEmbedding
+
+void expand_rotary_embedding(Graph& graph, NodeId id) {
+  Source from(graph, id);
+  NodeBuilder b(graph, from.node().name);
+  const DType dtype = from.value(0).dtype;
+  const bool packed = from.shape(0).size() == 3;
+  const bool interleaved = from.node().int_attribute("interleaved", 0) != 0;
+  const int64_t partial = from.node().int_attribute("rotary_embedding_dim", 0);
+  const int64_t heads = from.node().int_attribute("num_heads", 0), pair_axis = interleaved ? 4 : 3;
+  ValueId x = from.input(0), cosine = from.input(1), sine = from.input(2);
+  if (packed) x = reshape(b, x, {0, 0, heads, -1});
+  const ValueId turning = partial ? b.slice(x, 3, 0, partial) : x;
+  const ValueId pairs = reshape(b, turning, interleaved ? Ints{0, 0, 0, -1, 2} : Ints{0, 0, 0, 2, -1});
+  // [B, S, half] so that it broadcasts against [B, H, S, ...] or [B, S, H, ...] with the axis of two.
+  const auto spread = [&](ValueId cache) {
+    if (from.input(3).valid()) cache = b.node("Gather", {cache, from.input(3)}, {{"axis", int64_t{0}}});
+    return b.node("Unsqueeze", {cache, b.ints({packed ? 2 : 1, pair_axis})});
+  };
+  Tensor signs(dtype, interleaved ? Ints{2} : Ints{2, 1});
+  signs.set_double(0, -1);
+  signs.set_double(1, 1);
+  const ValueId sine_signed = b.multiply(spread(sine), b.constant(std::move(signs)));
+  ValueId y = b.add(b.multiply(pairs, spread(cosine)), b.multiply(b.reversed(pairs, pair_axis), sine_signed));
+  y = reshape(b, y, {0, 0, 0, -1});
+  if (partial) y = b.concat({y, b.slice(x, 3, partial, std::numeric_limits<int64_t>::max())}, 3);
+  from.replace(0, packed ? reshape(b, y, {0, 0, -1}) : y);
+  graph.erase_node(id);
+}
+
+// ---- Attention
+
+class AttentionWriter {
+ public:
+  AttentionWriter(Graph& graph, NodeId id)
+      : from_(graph, id), b_(graph, from_.node().name), dtype_(from_.value(0).dtype),
+        form_(attention_form(from_.node(), from_.shape(kAttentionQ), from_.shape(kAttentionK), from_.shape(kAttentionV),
+                             has_past() ? &from_.shape(kAttentionPastKey) : nullptr)) {}
+
+  void run() {
+    q_ = heads_first(from_.input(kAttentionQ), form_.query_heads);
+    const ValueId key = with_past(kAttentionK, kAttentionPastKey), value = with_past(kAttentionV, kAttentionPastValue);
+    keys_ = key;
+    ValueId scores = from_groups(b_.node("MatMul", {into_groups(scaled_query()), b_.transpose(scaled_key(key), {0, 1, 3, 2})}));
+    if (!halves_scale()) scores = scaled(scores, scale());
+    if (form_.qk_output_mode == 0) from_.replace(3, scores);
+    if (form_.softcap > 0) scores = scaled(b_.node("Tanh", {scaled(scores, 1 / form_.softcap)}), form_.softcap);
+    if (form_.qk_output_mode == 1) from_.replace(3, scores);
+    scores = masked(scores);
+    if (form_.qk_output_mode == 2) from_.replace(3, scores);
+    const ValueId p = without_masked_rows(softmax(scores));
+    if (form_.qk_output_mode == 3) from_.replace(3, p);
+    ValueId y = from_groups(b_.node("MatMul", {into_groups(p), value}));
+    if (form_.packed_heads) y = reshape(b_, b_.transpose(y, {0, 2, 1, 3}), {0, 0, -1});
+    from_.replace(0, y);
+    from_.replace(1, key);
+    from_.replace(2, value);
+    from_.graph.erase_node(from_.id);
+  }
+
+ private:
+  bool has_past() const { return from_.input(kAttentionPastKey).valid(); }
+
+  /// [B, heads, sequence, size]
+  ValueId heads_first(ValueId x, const Dim& heads) {
+    if (!form_.packed_heads) return x;
+    return b_.transpose(reshape(b_, x, {0, 0, heads.constant(), -1}), {0, 2, 1, 3});
+  }
+  ValueId with_past(size_t now, size_t past) {
+    const ValueId x = heads_first(from_.input(now), form_.key_heads);
+    return has_past() ? b_.concat({from_.input(past), x}, 2) : x;
+  }
+
+  /// [B, H, rows, size] -> [B, G, H/G * rows, size] and back.
+  ValueId into_groups(ValueId x) { return grouped(x, form_.key_heads); }
+  ValueId from_groups(ValueId x) { return grouped(x, form_.query_heads); }
+  ValueId grouped(ValueId x, const Dim& heads) {
+    return form_.query_heads == form_.key_heads ? x : reshape(b_, x, {0, heads.constant(), -1, 0});
+  }
+
+  /// The storage types could overflow in the product: there each factor takes the square root of the scale.
+  bool halves_scale() const { return dtype_ != DType::f32 && dtype_ != DType::f64; }
+  double scale() const {
+    if (form_.scale) return *form_.scale;
+    if (!form_.head.is_constant())
+      fail_node(from_.node(), concat("the head size ", form_.head.str(), " must be a number where no scale is given"));
+    return 1 / std::sqrt(static_cast<double>(form_.head.constant()));
+  }
+  ValueId scaled(ValueId x, double by) { return by == 1 ? x : b_.multiply(x, b_.scalar(dtype_, by)); }
+  ValueId scaled_query() { return halves_scale() ? scaled(q_, std::sqrt(scale())) : q_; }
+  ValueId scaled_key(ValueId key) { return halves_scale() ? scaled(key, std::sqrt(scale())) : key; }
+
+  // ---- masks: `allowed` says which keys take part, `added` is added to the scores
+
+  ValueId both(ValueId a, ValueId b) {
+    if (!a.valid() || !b.valid()) return a.valid() ? a : b;
+    return b_.node("And", {a, b});
+  }
+  ValueId count(ValueId x, int64_t axis) { return b_.element(b_.node("Shape", {x}), 0, axis); }
+  ValueId number(int64_t value) { return b_.constant(Tensor::scalar_i64(value)); }
+  /// 0, 1, ..., one for each position along `axis` of x.
+  ValueId positions(ValueId x, int64_t axis) { return b_.node("Range", {number(0), count(x, axis), number(1)}); }
+
+  /// The mask as it broadcasts against [B, H, S, T]; keys behind its end are masked.
+  ValueId mask() {
+    const ValueId mask = from_.input(kAttentionMask);
+    if (!mask.valid()) return mask;
+    const Shape& shape = from_.shape(kAttentionMask);
+    const Dim missing = form_.keys - shape.back();
+    if (shape.back().is(1) || !missing.is_constant() || missing.constant() <= 0) return mask;
+    Ints pads(2 * shape.size(), 0);
+    pads.back() = missing.constant();
+    Tensor fill(from_.value(kAttentionMask).dtype, {});
+    fill.set_double(0, fill.dtype() == DType::boolean ? 0 : -std::numeric_limits<double>::infinity());
+    return b_.node("Pad", {mask, b_.ints(pads), b_.constant(std::move(fill))});
+  }
+
+  /// Keys around the position of each query: causal masks and windows, [S, T] or [B, 1, S, T].
+  ValueId near_queries() {
+    if (!form_.causal && form_.left_window < 0 && form_.right_window < 0) return ValueId();
+    ValueId here = b_.unsqueeze(positions(q_, 2), 1);  // [S, 1]
+    const ValueId there = positions(keys_, 2);         // [T]
+    if (const ValueId valid = valid_keys(); valid.valid()) {
+      here = b_.add(here, b_.subtract(valid, count(q_, 2)));
+    } else if (has_past()) {
+      here = b_.add(here, count(from_.input(kAttentionPastKey), 2));
+    }
+    ValueId allowed;
+    if (form_.causal) allowed = b_.node("LessOrEqual", {there, here});
+    if (form_.left_window >= 0)
+      allowed = both(allowed, b_.node("GreaterOrEqual", {there, b_.subtract(here, number(form_.left_window))}));
+    if (form_.right_window >= 0)
+      allowed = both(allowed, b_.node("LessOrEqual", {there, b_.add(here, number(form_.right_window))}));
+    return allowed;
+  }
+
+  /// How many keys of each sample count, [B, 1, 1, 1]; none when all do.
+  ValueId valid_keys() {
+    const ValueId valid = from_.input(kAttentionValidKeys);
+    if (!valid.valid()) return valid;
+    return b_.node("Unsqueeze", {b_.node("Cast", {valid}, {{"to", kOnnxInt64}}), b_.ints({1, 2, 3})});
+  }
+
+  ValueId masked(ValueId scores) {
+    const ValueId given = mask();
+    const bool boolean = given.valid() && from_.value(kAttentionMask).dtype == DType::boolean;
+    allowed_ = both(boolean ? given : ValueId(), near_queries());
+    if (const ValueId valid = valid_keys(); valid.valid())
+      allowed_ = both(allowed_, b_.node("Less", {positions(keys_, 2), valid}));
+    if (given.valid() && !boolean) {
+      added_ = given;
+      scores = b_.add(scores, given);
+    }
+    if (!allowed_.valid()) return scores;
+    return b_.node("Where", {allowed_, scores, lowest()});
+  }
+
+  ValueId lowest() { return b_.scalar(dtype_, -std::numeric_limits<double>::infinity()); }
+
+  ValueId softmax(ValueId scores) {
+    const auto as = [&](ValueId x, DType dtype) {
+      return b_.node("Cast", {x}, {{"to", int64_t{dtype_to_onnx(dtype)}}});
+    };
+    const bool converts = form_.softmax_dtype && *form_.softmax_dtype != dtype_;
+    const ValueId p = b_.node("Softmax", {converts ? as(scores, *form_.softmax_dtype) : scores}, {{"axis", int64_t{-1}}});
+    return converts ? as(p, dtype_) : p;
+  }
+
+  /// A query that no key is left for gets zeros instead of the softmax of nothing. Causal masks alone leave every query
+  /// the first key.
+  ValueId without_masked_rows(ValueId p) {
+    const bool certain = !from_.input(kAttentionMask).valid() && !from_.input(kAttentionValidKeys).valid() &&
+                         form_.left_window < 0 && form_.right_window < 0;
+    if (certain) return p;
+    ValueId left = allowed_;
+    if (added_.valid()) left = both(left, b_.node("Greater", {added_, lowest()}));
+    const ValueId any = b_.node("ReduceMax", {left, b_.ints({-1})}, {{"keepdims", int64_t{1}}});
+    return b_.node("Where", {any, p, b_.scalar(dtype_, 0)});
+  }
+
+  static constexpr int64_t kOnnxInt64 = 7;
+
+  Source from_;
+  NodeBuilder b_;
+  DType dtype_;
+  AttentionForm form_;
+  ValueId q_, keys_;  // [B, H, S, D], [B, G, T, D]
+  ValueId allowed_, added_;
+};
+
+bool expand_all(Graph& graph) {
+  bool changed = false;
+  for (NodeId id : graph.order()) {
+    for (size_t i = 0; i < graph.node(id).bodies.size(); ++i) changed |= expand_all(*graph.node(id).bodies[i]);
+    const OpDef* op_def = graph.node(id).op;
+    if (op_def != &op("Attention") && op_def != &op("RotaryEmbedding")) continue;
+    if (op_def == &op("Attention"))
+      AttentionWriter(graph, id).run();
+    else
+      expand_rotary_embedding(graph, id);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool expand_attention(Graph& graph) {
+  const bool changed = expand_all(graph);
+  if (changed) infer_graph(graph);
+  return changed;
+}
+
+}  // namespace gcg
