@@ -5,6 +5,7 @@
 
 #include "compiler/kernel/expr.h"
 #include "compiler/ops/op_def.h"
+#include "compiler/schedule/fusion_costs.h"
 #include "compiler/schedule/operand_view.h"
 
 namespace gcg {
@@ -14,45 +15,6 @@ bool is_symbolic_content(const Value& value) { return value.contents.has_value()
 namespace {
 
 using Group_ = Group::Kind;
-
-bool is_op(const Node& n, const char* name, const char* domain = "") {
-  return std::string_view(n.op->name) == name && std::string_view(n.op->domain) == domain;
-}
-
-bool is_matmul(const Graph& g, const Node& n) {
-  return (is_op(n, "MatMul") && g.value(n.inputs[0]).shape->size() >= 2 && g.value(n.inputs[1]).shape->size() >= 2 &&
-          g.value(n.outputs[0]).dtype == DType::f32) ||
-         is_op(n, "PackedMatMul", "gart");
-}
-
-bool is_conv(const Node& n) { return is_op(n, "BlockedConv", "gart"); }
-bool is_control(const Node& n) { return n.op->kind == OpKind::control || n.op->kind == OpKind::opaque; }
-bool is_concat(const Node& n) { return is_op(n, "Concat"); }
-
-/// Elements that cost next to nothing to compute again.
-bool is_cheap(const Node& n) {
-  static const std::set<std::string_view> names = {"Slice", "Split", "Expand", "Cast", "Not"};
-  return n.op->kind == OpKind::generator || n.op->kind == OpKind::view || names.count(n.op->name) != 0;
-}
-
-double cost(const Node& n) {
-  static const std::set<std::string_view> dear = {"Exp",  "Log",     "Erf",  "Tanh", "Sigmoid", "Gelu", "Pow", "Softplus",
-                                                  "Mish", "Sin",     "Cos",  "Tan",  "Sinh",    "Cosh", "Elu", "Selu",
-                                                  "Celu", "Softmax", "Asin", "Acos", "Atan",    "Asinh", "Acosh", "Atanh"};
-  if (is_cheap(n)) return 0.5;
-  return dear.count(n.op->name) ? 10 : 1;
-}
-
-/// How many passes a reduction makes over an input.
-int passes(const Node& n) {
-  static const std::set<std::string_view> windowed = {"MaxPool", "AveragePool", "LpPool", "BlockedMaxPool",
-                                                      "BlockedAveragePool", "Conv", "ConvTranspose", "MatMul", "LRN",
-                                                      "Resize"};
-  static const std::set<std::string_view> rows = {"Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization",
-                                                  "GroupNormalization", "Hardmax"};
-  if (windowed.count(n.op->name)) return 9;
-  return rows.count(n.op->name) ? 3 : 1;
-}
 
 class Fuser {
  public:
@@ -69,7 +31,7 @@ class Fuser {
     resolve_views();
     find_live();
     for (NodeId id : order_)
-      if (live(id) && (is_matmul(g_, g_.node(id)) || is_conv(g_.node(id)))) absorb_epilogue(id);
+      if (live(id) && (anchors_matmul(g_, g_.node(id)) || anchors_conv(g_.node(id)))) absorb_epilogue(id);
     for (ValueId v : g_.outputs) use(v).must = true;
     for (auto it = order_.rbegin(); it != order_.rend(); ++it)
       if (live(*it)) decide(*it);
@@ -160,7 +122,7 @@ class Fuser {
       }
     }
     Group group;
-    group.kind = is_conv(node(anchor)) ? Group_::conv : Group_::matmul;
+    group.kind = anchors_conv(node(anchor)) ? Group_::conv : Group_::matmul;
     group.anchor = anchor;
     group.epilogue = best;
     if (NodeId t = row_keeping_transpose(result, users); t.valid()) {
@@ -179,7 +141,7 @@ class Fuser {
   /// stored in the transposed order at no cost.
   NodeId row_keeping_transpose(ValueId v, const std::vector<std::vector<NodeId>>& users) const {
     const auto& us = users[static_cast<size_t>(v.index)];
-    if (us.size() != 1 || g_.is_output(v) || !is_op(node(us[0]), "Transpose")) return NodeId();
+    if (us.size() != 1 || g_.is_output(v) || !is_transpose(node(us[0]))) return NodeId();
     const auto perm = node(us[0]).ints_attribute("perm");
     return !perm.empty() && perm.back() == static_cast<int64_t>(perm.size()) - 1 ? us[0] : NodeId();
   }
@@ -242,7 +204,7 @@ class Fuser {
     for (int i = 0; i < static_cast<int>(anchor.inputs.size()); ++i) {
       const ValueId in = anchor.inputs[static_cast<size_t>(i)];
       if (!in.valid() || value(in).is_constant()) continue;
-      const ValueId source = is_conv(anchor) ? in : strided_source(g_, in);
+      const ValueId source = anchors_conv(anchor) ? in : strided_source(g_, in);
       out_.operand_sources[{group.anchor, i}] = source;
       use(source).must = true;
     }

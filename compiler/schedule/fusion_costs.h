@@ -1,0 +1,23 @@
+// What the fuser wants to know about a node: what kind of kernel it may anchor, and what computing it again would cost.
+#pragma once
+
+#include "compiler/ir/graph.h"
+
+namespace gcg {
+
+/// Anchors of kernels with templates of their own (f32 only), control flow, and concatenation, whose parts are written in
+/// place.
+bool anchors_matmul(const Graph& graph, const Node& node);
+bool anchors_conv(const Node& node);
+bool is_control(const Node& node);
+bool is_concat(const Node& node);
+bool is_transpose(const Node& node);
+
+/// Elements that cost next to nothing to compute again.
+bool is_cheap(const Node& node);
+/// Of one element, in additions.
+double cost(const Node& node);
+/// How often a reduction looks at an element of its input.
+int passes(const Node& node);
+
+}  // namespace gcg
