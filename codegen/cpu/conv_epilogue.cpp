@@ -34,7 +34,7 @@ bool blocked_linear_access(const Dim& elements, const Expr& index, int lane) {
 }
 
 /// Is the lane of the channel block the operand's last index, of which there are 16? Such a lane exists in memory even
-/// past the last channel, and has to be written, because the next convolution multiplies it (by zero).
+/// past the last channel; nobody reads it, and storing it with the others needs no mask.
 bool blocked_access(const Operand& operand, const std::vector<Expr>& index, int lane) {
   if (index.size() == 1 && depends_on(index[0], lane) && operand.shape.size() == 1)
     return blocked_linear_access(operand.shape[0], index[0], lane);
