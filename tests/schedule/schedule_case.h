@@ -1,0 +1,42 @@
+// Schedules as text: every *.gir file in this folder holds cases of the form
+//
+//     CASE the epilogue of a product takes bias and activation
+//     graph g(%x: f32[4,8]) -> (%y) { ... }
+//     EXPECT
+//     matmul %x %w %bias -> %y
+//
+// One line per step: what runs, the buffers it reads (by name), "->", the buffer it writes; a buffer goes by the value it was made
+// for. "over %x": the result takes over the storage of %x. Behind a kernel's name stand, where there is more than one,
+// [its stages], and for a product with batch axes its extents [batch BxB, MxNxK]. Bodies are indented under their step.
+// The graph goes to the scheduler as it is, without passes. Then it is compiled whole, run, and compared with the
+// interpreter.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/schedule/schedule.h"
+
+namespace gcg::test {
+
+struct ScheduleCase {
+  std::string file, name;
+  int line = 0;
+  std::string graph, steps;
+};
+
+/// The cases of all files in a folder. Throws on a malformed file.
+std::vector<ScheduleCase> read_schedule_cases(const std::string& folder);
+void run_schedule_case(const ScheduleCase& c);
+
+/// The steps of a schedule with its memory planned, as above.
+std::string step_text(const Schedule& schedule);
+
+/// One tensor per graph input; symbols become 2, 3, 4, ..., integers are in [0, 3).
+std::vector<Tensor> random_inputs(const Graph& graph, uint32_t seed);
+/// Compiles the graph, runs it on every target that this machine has, and compares with the interpreter.
+void expect_runs_like_interpreter(const Graph& graph, const std::vector<uint8_t>& artifact, uint32_t seed,
+                                  double tolerance);
+
+}  // namespace gcg::test

@@ -1,0 +1,60 @@
+// Registers every case of the *.gir files of this folder as a test of its own.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "compiler/ir/gir.h"
+#include "compiler/ops/infer.h"
+#include "compiler/support/unsupported.h"
+#include "tests/schedule/schedule_case.h"
+
+namespace gcg::test {
+namespace {
+
+class ScheduleTest : public testing::Test {
+ public:
+  explicit ScheduleTest(ScheduleCase c) : case_(std::move(c)) {}
+  void TestBody() override { run_schedule_case(case_); }
+
+ private:
+  ScheduleCase case_;
+};
+
+std::string identifier(std::string text) {
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return text;
+}
+
+const bool registered = [] {
+  for (const ScheduleCase& c : read_schedule_cases(GCC_GRAPH_SOURCE_DIR "/tests/schedule"))
+    testing::RegisterTest(identifier(c.file).c_str(), identifier(c.name).c_str(), nullptr, nullptr, __FILE__, c.line,
+                          [c]() -> testing::Test* { return new ScheduleTest(c); });
+  return true;
+}();
+
+TEST(Unsupported, EveryNodeIsReportedOnce) {
+  EXPECT_TRUE(registered);
+  Graph graph = parse_graph(R"(graph g(%x: f32[n,3], %k: i64[]) -> (%y, %u, %r) {
+    %i = NonZero(%x) @"where"
+    %y = Transpose(%i) {perm = [1,0]} @"turn"
+    %u = Unique(%x) @"distinct"
+    constant %zero: i64[] = {0}
+    constant %one: i64[] = {1}
+    %count = Range(%zero, %k, %one) @"count"
+    %r = Neg(%count) @"negate"
+  })");
+  infer_graph(graph);
+  try {
+    make_schedule(graph);
+    FAIL() << "nothing was reported";
+  } catch (const UnsupportedModel& e) {
+    std::vector<std::string> names;
+    for (const UnsupportedNode& n : e.nodes()) names.push_back(n.name);
+    EXPECT_EQ(names, (std::vector<std::string>{"where", "distinct", "count"})) << e.what();
+    EXPECT_NE(e.nodes().back().why.find("depends on data"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace gcg::test
