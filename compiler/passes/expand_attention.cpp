@@ -83,9 +83,9 @@ class AttentionWriter {
     const ValueId key = with_past(kAttentionK, kAttentionPastKey), value = with_past(kAttentionV, kAttentionPastValue);
     keys_ = key;
     ValueId scores = from_groups(b_.node("MatMul", {into_groups(scaled_query()), b_.transpose(scaled_key(key), {0, 1, 3, 2})}));
-    if (!halves_scale()) scores = scaled(scores, scale());
+    if (!halves_scale()) scores = scaled(scores, 1);
     if (form_.qk_output_mode == 0) from_.replace(3, scores);
-    if (form_.softcap > 0) scores = scaled(b_.node("Tanh", {scaled(scores, 1 / form_.softcap)}), form_.softcap);
+    if (form_.softcap > 0) scores = times(b_.node("Tanh", {times(scores, 1 / form_.softcap)}), form_.softcap);
     if (form_.qk_output_mode == 1) from_.replace(3, scores);
     scores = masked(scores);
     if (form_.qk_output_mode == 2) from_.replace(3, scores);
@@ -121,15 +121,18 @@ class AttentionWriter {
 
   /// The storage types could overflow in the product: there each factor takes the square root of the scale.
   bool halves_scale() const { return dtype_ != DType::f32 && dtype_ != DType::f64; }
-  double scale() const {
-    if (form_.scale) return *form_.scale;
-    if (!form_.head.is_constant())
-      fail_node(from_.node(), concat("the head size ", form_.head.str(), " must be a number where no scale is given"));
-    return 1 / std::sqrt(static_cast<double>(form_.head.constant()));
+  /// x times a power of the scale, which by default is one over the root of the head size.
+  ValueId scaled(ValueId x, double power) {
+    if (!form_.scale && !form_.head.is_constant()) {
+      const ValueId size = b_.node("Cast", {count(q_, 3)}, {{"to", int64_t{dtype_to_onnx(dtype_)}}});
+      return b_.multiply(x, b_.node("Pow", {size, b_.scalar(dtype_, -power / 2)}));
+    }
+    const double scale = form_.scale ? *form_.scale : 1 / std::sqrt(static_cast<double>(form_.head.constant()));
+    return times(x, std::pow(scale, power));
   }
-  ValueId scaled(ValueId x, double by) { return by == 1 ? x : b_.multiply(x, b_.scalar(dtype_, by)); }
-  ValueId scaled_query() { return halves_scale() ? scaled(q_, std::sqrt(scale())) : q_; }
-  ValueId scaled_key(ValueId key) { return halves_scale() ? scaled(key, std::sqrt(scale())) : key; }
+  ValueId times(ValueId x, double by) { return by == 1 ? x : b_.multiply(x, b_.scalar(dtype_, by)); }
+  ValueId scaled_query() { return halves_scale() ? scaled(q_, 0.5) : q_; }
+  ValueId scaled_key(ValueId key) { return halves_scale() ? scaled(key, 0.5) : key; }
 
   // ---- masks: `allowed` says which keys take part, `added` is added to the scores
 
