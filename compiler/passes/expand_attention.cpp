@@ -22,16 +22,8 @@ struct Source {
   const Node& node() const { return graph.node(id); }
   ValueId input(size_t i) const { return i < node().inputs.size() ? node().inputs[i] : ValueId(); }
   bool has_output(size_t i) const { return i < node().outputs.size() && node().outputs[i].valid(); }
-  /// `by` is typed at once: another node to be expanded may read it.
   void replace(size_t i, ValueId by) {
-    if (!has_output(i)) return;
-    // Outputs of the graph are its own: a copy where the result is an input or another output.
-    if (graph.is_output(node().outputs[i]) && (!graph.value(by).producer.valid() || graph.is_output(by)))
-      by = NodeBuilder(graph, node().name).node("Identity", {by});
-    const Value& old = graph.value(node().outputs[i]);
-    graph.value(by).dtype = old.dtype;
-    graph.value(by).shape = old.shape;
-    graph.replace_uses(node().outputs[i], by);
+    if (has_output(i)) NodeBuilder(graph, node().name).replace(node().outputs[i], by);
   }
   const Value& value(size_t i) const { return graph.value(input(i)); }
   const Shape& shape(size_t i) const { return *value(i).shape; }

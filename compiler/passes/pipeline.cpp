@@ -5,6 +5,7 @@
 #include "compiler/passes/eliminate_common_subexpressions.h"
 #include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/passes/expand_attention.h"
+#include "compiler/passes/expand_fourier.h"
 #include "compiler/passes/expand_recurrent.h"
 #include "compiler/passes/expand_scan.h"
 #include "compiler/passes/fold_constants.h"
@@ -52,6 +53,7 @@ const std::vector<PassGroup>& model_passes() {
        4},
       {{{"count-in-integers", [](Graph& g, const Target*) { return count_in_integers(g); }},
         {"expand-attention", [](Graph& g, const Target*) { return expand_attention(g); }},
+        {"expand-fourier", [](Graph& g, const Target*) { return expand_fourier(g); }},
         {"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }},
         {"expand-scan", [](Graph& g, const Target*) { return expand_scan(g); }}}},
       clean_up(),
