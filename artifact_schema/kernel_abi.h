@@ -1,5 +1,13 @@
-/* The calling convention between the runtime and a CPU kernel of an artifact. Part of the file format: changing
- * anything here is a new major version. */
+/* The calling conventions between the runtime and the kernels of an artifact. Part of the file format: changing
+ * anything here is a new major version.
+ *
+ * A CUDA kernel is a function of a module (a cubin, or PTX text that ends with a NUL), launched with a one-dimensional
+ * grid of `tasks` blocks of `threads` threads, and these parameters in this order: a pointer per operand, an int64_t per
+ * parameter, `void* workspace` (256-byte aligned, as many bytes as the kernel's scratch slot says; its contents last
+ * until the end of the next launch on the same stream), `uint32_t* status` (the kernel stores GART_KERNEL_INDEX_OUT_OF_RANGE
+ * there, and never GART_KERNEL_OK).
+ *
+ * A CPU kernel is a function of the code blob: */
 #ifndef GART_ARTIFACT_SCHEMA_KERNEL_ABI_H
 #define GART_ARTIFACT_SCHEMA_KERNEL_ABI_H
 

@@ -40,6 +40,9 @@ Status within(Status status, const std::string& prefix) {
 
 namespace {
 
+constexpr uint32_t kMaxBlockThreads = 1024, kMaxSharedBytes = 512 << 10;
+constexpr uint64_t kModuleAlignment = 64;
+
 bool is_allowed_import(std::string_view name) {
   for (const char* allowed : kImportNames) {
     if (name == allowed) return true;
@@ -51,8 +54,7 @@ Status check_target(Budget& budget, const ArtifactView& artifact, const fb::Targ
   if (Status status = check_string(budget, target.name(), "its name"); !status.ok()) return status;
   if (view_of(target.name()).empty()) return failure("it has no name");
   if (target.kind() > fb::TargetKind::MAX) return failure("its kind ", int(target.kind()), " is not known");
-  if (target.kind() != fb::TargetKind::cpu) return {};
-  if ((target.features() & ~kKnownCpuFeatures) != 0)
+  if (target.kind() == fb::TargetKind::cpu && (target.features() & ~kKnownCpuFeatures) != 0)
     return failure("it asks for unknown CPU features ", target.features());
   if (target.code_section() != -1) {
     const uint32_t section = uint32_t(target.code_section());
@@ -161,6 +163,19 @@ Status check_shape_set(const PlanCheck& check) {
   return {};
 }
 
+/// The limits are those of every GPU so far; the driver checks them again for the one at hand.
+Status check_cuda_kernel(Budget& budget, const fb::Kernel& kernel) {
+  if (Status status = check_string(budget, kernel.symbol(), "symbol"); !status.ok()) return status;
+  if (view_of(kernel.symbol()).empty()) return failure("it has no symbol");
+  if (kernel.threads() < 1 || kernel.threads() > kMaxBlockThreads)
+    return failure("it has ", kernel.threads(), " threads per block, 1 to ", kMaxBlockThreads, " are possible");
+  if (kernel.shared() > kMaxSharedBytes)
+    return failure("it asks for ", kernel.shared(), " bytes of shared memory, the limit is ", kMaxSharedBytes);
+  if (kernel.offset() % kModuleAlignment != 0)
+    return failure("its module lies at offset ", kernel.offset(), ", not a multiple of ", kModuleAlignment);
+  return {};
+}
+
 Status check_kernels(const PlanCheck& check) {
   const fb::Target& target = *check.artifact.manifest->targets()->Get(check.plan.target());
   const bool has_code = target.code_section() >= 0;
@@ -176,6 +191,9 @@ Status check_kernels(const PlanCheck& check) {
     if (Status status = check_string(check.budget, kernel.name(), "name"); !status.ok())
       return within(status, text("kernel ", i));
     if (Status status = check_string(check.budget, kernel.note(), "note"); !status.ok())
+      return within(status, text("kernel ", i));
+    if (target.kind() == fb::TargetKind::cpu) continue;
+    if (Status status = check_cuda_kernel(check.budget, kernel); !status.ok())
       return within(status, text("kernel ", i));
   }
   return {};

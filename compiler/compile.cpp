@@ -1,5 +1,7 @@
 #include "compiler/compile.h"
 
+#include <algorithm>
+
 #include "compiler/emit_artifact.h"
 #include "compiler/generate_code.h"
 #include "compiler/ops/infer.h"
@@ -35,6 +37,14 @@ std::string describe(const SymbolValues& set) {
   return out;
 }
 
+/// The first target of each class of devices: all of a class share passes, schedule and memory plan.
+std::vector<Target> one_per_device(const std::vector<Target>& targets) {
+  std::vector<Target> first;
+  for (const Target& t : targets)
+    if (std::none_of(first.begin(), first.end(), [&](const Target& f) { return f.device == t.device; })) first.push_back(t);
+  return first;
+}
+
 PlanReport report(const ShapePlan& plan, const Target& target) {
   const ArenaLayout& arena = plan.schedule.memory.layout;
   PlanReport row{target.name, plan.fixed.empty() ? "symbolic" : describe(plan.fixed), 0,
@@ -47,24 +57,24 @@ PlanReport report(const ShapePlan& plan, const Target& target) {
 
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends) {
   const auto stage = [&](const std::string& text) { if (options.progress) options.progress(text); };
-  std::vector<Target> targets;
-  for (const std::string& name : options.targets) targets.push_back(require_target(name));
+  const std::vector<Target> targets = require_targets(options.targets);
 
   stage("passes");
   infer_graph(graph);
   if (!run_passes(graph, model_passes(), nullptr, options.passes)) return {};
 
   std::vector<ShapePlan> plans;
-  for (const SymbolValues& fixed : shape_sets(options.dims)) {
-    stage(fixed.empty() ? "plan" : "plan " + describe(fixed));
-    Graph specialised = specialise(graph, fixed);
-    if (!run_passes(specialised, device_passes(), &targets.front(), options.passes)) return {};
-    ShapePlan plan{fixed, make_schedule(specialised)};
-    plan_memory(plan.schedule, options.memory_limit);
-    verify_schedule(plan.schedule);
-    if (options.print_schedule && options.passes.out != nullptr) *options.passes.out << print_schedule(plan.schedule);
-    plans.push_back(std::move(plan));
-  }
+  for (const Target& device : one_per_device(targets))
+    for (const SymbolValues& fixed : shape_sets(options.dims)) {
+      stage(concat("plan ", device.name, " ", describe(fixed)));
+      Graph specialised = specialise(graph, fixed);
+      if (!run_passes(specialised, device_passes(device.device), &device, options.passes)) return {};
+      ShapePlan plan{device.device, fixed, make_schedule(specialised)};
+      plan_memory(plan.schedule, options.memory_limit);
+      verify_schedule(plan.schedule);
+      if (options.print_schedule && options.passes.out != nullptr) *options.passes.out << print_schedule(plan.schedule);
+      plans.push_back(std::move(plan));
+    }
 
   std::vector<TargetCode> code;
   for (const Target& target : targets) {
@@ -76,7 +86,8 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
   CompileResult result;
   result.artifact = emit_artifact(graph, plans, code, {"gcc-graph 0.1.0", source_hash, "", graph.name});
   for (const ShapePlan& plan : plans)
-    for (const Target& target : targets) result.plans.push_back(report(plan, target));
+    for (const Target& target : targets)
+      if (plan.device == target.device) result.plans.push_back(report(plan, target));
   for (const Buffer& b : plans.back().schedule.buffers)
     if (b.constant) result.weight_bytes += b.constant->bytes();
   for (const TargetCode& c : code) result.code_bytes += static_cast<int64_t>(c.blob.code.size());

@@ -26,6 +26,22 @@ uint64_t features_of(const Target& target) {
   GCG_CHECK(false, "no CPU features are known for target ", target.name);
 }
 
+std::unique_ptr<fb::TargetT> emit_target(const TargetCode& code) {
+  const Target& target = code.target;
+  auto out = std::make_unique<fb::TargetT>();
+  out->name = target.name;
+  out->imports = code.blob.imports;
+  if (target.device == DeviceClass::cpu) {
+    out->kind = fb::TargetKind::cpu;
+    out->features = features_of(target);
+    return out;
+  }
+  out->kind = target.is_ptx() ? fb::TargetKind::cuda_ptx : fb::TargetKind::cuda_sm;
+  out->sm = static_cast<uint32_t>(target.sm);
+  out->driver = static_cast<uint32_t>(code.blob.driver);
+  return out;
+}
+
 /// The weights section: every distinct constant once, in order of first use.
 class Weights {
  public:
@@ -75,10 +91,16 @@ class PlanEmitter {
       const auto i = static_cast<size_t>(&k - s_.kernels.data());
       out->kernels.push_back(kernel(k, code.blob.kernels[kernel_of[i]]));
     }
+    followers(*out, code, kernel_of);
     buffers(*out);
     for (const Sequence& sequence : s_.sequences) {
       auto q = std::make_unique<fb::SequenceT>();
-      for (const Step& step : sequence.steps) q->steps.push_back(emit_step(step, code, kernel_of));
+      std::vector<uint32_t> last;  // of the steps emitted so far for the schedule's: the one to wait for
+      for (const Step& step : sequence.steps) {
+        q->steps.push_back(emit_step(step, code, kernel_of, last));
+        emit_followers(*q, step, code, kernel_of);
+        last.push_back(static_cast<uint32_t>(q->steps.size()) - 1);
+      }
       out->sequences.push_back(std::move(q));
     }
     if (s_.memory.is_static) {
@@ -99,7 +121,40 @@ class PlanEmitter {
     out->params = static_cast<uint32_t>(c.params.size());
     out->scratch = program_.slot(c.scratch_bytes);
     out->note = c.note;
+    out->symbol = c.symbol;
+    out->threads = static_cast<uint32_t>(c.threads);
+    out->shared = static_cast<uint32_t>(c.shared_bytes);
+    out->may_fail = c.may_fail;
+    out->registers = static_cast<uint32_t>(c.registers);
+    out->spill_bytes = static_cast<uint32_t>(c.spill_bytes);
     return out;
+  }
+
+  /// Kernels of the blob that `then` names get plan kernels behind those of the schedule.
+  void followers(fb::PlanT& out, const TargetCode& code, const std::vector<size_t>& kernel_of) {
+    for (size_t k = 0; k < kernel_of.size(); ++k)
+      for (int next = code.blob.kernels[kernel_of[k]].then; next >= 0; next = code.blob.kernels[size_t(next)].then) {
+        if (!follower_.try_emplace({k, next}, static_cast<uint32_t>(out.kernels.size())).second) continue;
+        out.kernels.push_back(kernel(s_.kernels[k], code.blob.kernels[size_t(next)]));
+      }
+  }
+
+  void emit_followers(fb::SequenceT& q, const Step& step, const TargetCode& code, const std::vector<size_t>& kernel_of) {
+    if (step.kind != Step::Kind::launch) return;
+    const auto k = static_cast<size_t>(step.kernel.index);
+    for (int next = code.blob.kernels[kernel_of[k]].then; next >= 0; next = code.blob.kernels[size_t(next)].then) {
+      auto out = std::make_unique<fb::StepT>(*q.steps.back());
+      out->kernel = follower_.at({k, next});
+      out->waits = {static_cast<uint32_t>(q.steps.size()) - 1};
+      launch_numbers(*out, code.blob.kernels[size_t(next)]);
+      q.steps.push_back(std::move(out));
+    }
+  }
+
+  void launch_numbers(fb::StepT& out, const CompiledKernel& c) {
+    out.params.clear();
+    for (const Dim& p : c.params) out.params.push_back(program_.slot(p));
+    out.tasks = program_.slot(c.tasks);
   }
 
   void buffers(fb::PlanT& out) {
@@ -139,11 +194,13 @@ class PlanEmitter {
   uint32_t number(BufferId b) const { return numbers_[static_cast<size_t>(b.index)]; }
   int32_t optional(BufferId b) const { return b.valid() ? static_cast<int32_t>(number(b)) : -1; }
 
-  std::unique_ptr<fb::StepT> emit_step(const Step& step, const TargetCode& code, const std::vector<size_t>& kernel_of) {
+  /// last[i]: the emitted step after which the schedule's step i is done.
+  std::unique_ptr<fb::StepT> emit_step(const Step& step, const TargetCode& code, const std::vector<size_t>& kernel_of,
+                                       const std::vector<uint32_t>& last) {
     auto out = std::make_unique<fb::StepT>();
     for (BufferId b : step.operands) out->operands.push_back(number(b));
     for (int w : step.writes) out->writes.push_back(static_cast<uint32_t>(w));
-    for (StepId w : step.waits) out->waits.push_back(static_cast<uint32_t>(w.index));
+    for (StepId w : step.waits) out->waits.push_back(last.at(static_cast<size_t>(w.index)));
     for (int body : step.bodies) out->bodies.push_back(static_cast<uint32_t>(body));
     out->source = step.source;
     out->message = step.message;
@@ -152,9 +209,7 @@ class PlanEmitter {
       case Step::Kind::launch: {
         out->kind = fb::StepKind::launch;
         out->kernel = static_cast<uint32_t>(step.kernel.index);
-        const CompiledKernel& c = code.blob.kernels[kernel_of[static_cast<size_t>(step.kernel.index)]];
-        for (const Dim& p : c.params) out->params.push_back(program_.slot(p));
-        out->tasks = program_.slot(c.tasks);
+        launch_numbers(*out, code.blob.kernels[kernel_of[static_cast<size_t>(step.kernel.index)]]);
         break;
       }
       case Step::Kind::copy: out->kind = fb::StepKind::copy; break;
@@ -184,6 +239,7 @@ class PlanEmitter {
   ShapeProgram program_;
   Weights& weights_;
   std::vector<uint32_t> numbers_;
+  std::map<std::pair<size_t, int>, uint32_t> follower_;  // (schedule kernel, blob kernel) -> plan kernel
 };
 
 std::unique_ptr<fb::TensorInfoT> tensor_info(const Value& v, ShapeProgram& program) {
@@ -237,13 +293,9 @@ std::vector<uint8_t> emit_artifact(const Graph& graph, const std::vector<ShapePl
   Weights weights;
   for (size_t t = 0; t < targets.size(); ++t) {
     for (size_t p = 0; p < plans.size(); ++p)
-      entry->plans.push_back(PlanEmitter(plans[p], symbols, weights).run(t, targets[t], targets[t].kernel_of[p]));
-    auto target = std::make_unique<fb::TargetT>();
-    target->name = targets[t].target.name;
-    target->kind = fb::TargetKind::cpu;
-    target->features = features_of(targets[t].target);
-    target->imports = targets[t].blob.imports;
-    content.manifest.targets.push_back(std::move(target));
+      if (plans[p].device == targets[t].target.device)
+        entry->plans.push_back(PlanEmitter(plans[p], symbols, weights).run(t, targets[t], targets[t].kernel_of[p]));
+    content.manifest.targets.push_back(emit_target(targets[t]));
     content.code.push_back(targets[t].blob.code);
   }
   content.manifest.entry_points.push_back(std::move(entry));

@@ -9,17 +9,18 @@
 
 namespace gcg {
 
-/// One shape set of the entry point: its schedule, and the symbols it fixes.
+/// One shape set of the entry point for one class of devices: its schedule, and the symbols it fixes.
 struct ShapePlan {
+  DeviceClass device;
   SymbolValues fixed;
   Schedule schedule;
 };
 
-/// The kernels of all shape sets, distinct, compiled for one target.
+/// The kernels of all shape sets of the target's device class, distinct, compiled for it.
 struct TargetCode {
   Target target;
   CompiledBlob blob;
-  /// kernel_of[p][k]: which kernel of the blob is kernel k of shape plan p.
+  /// kernel_of[p][k]: which kernel of the blob is kernel k of shape plan p; empty where p is for another device class.
   std::vector<std::vector<size_t>> kernel_of;
 };
 

@@ -22,6 +22,7 @@ TargetCode generate_code(const Target& target, const std::vector<ShapePlan>& pla
   std::map<std::string, size_t> known;
   for (const ShapePlan& plan : plans) {
     auto& numbers = code.kernel_of.emplace_back();
+    if (plan.device != target.device) continue;
     for (const Kernel& k : plan.schedule.kernels) {
       auto [it, fresh] = known.try_emplace(key(k), distinct.size());
       if (fresh) distinct.push_back(&k);

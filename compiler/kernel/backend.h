@@ -11,22 +11,30 @@
 
 namespace gcg {
 
-/// Machine code of a list of kernels for one target, as one position-independent, read-only blob. All CPU kernels have the
-/// signature of artifact_schema/kernel_abi.h. Symbolic extents are run-time parameters: a kernel reads params[i], where
+/// Machine code of a list of kernels for one target, as one position-independent, read-only blob. Kernels are called as
+/// artifact_schema/kernel_abi.h says. Symbolic extents are run-time parameters: a kernel reads params[i], where
 /// `params[i]` below says which expression the runtime has to put there.
 struct CompiledKernel {
-  uint64_t offset = 0;             // of the entry point in the blob
-  uint64_t size = 0;               // bytes, for reports
+  uint64_t offset = 0;             // of the entry point in the blob; CUDA: of its module, a multiple of 64
+  uint64_t size = 0;               // bytes
   std::vector<Dim> params;         // run-time parameters, in the kernel's own symbols
-  Dim tasks;                       // independent tasks for these extents; 1 at least when there is work
-  Dim scratch_bytes;               // per thread, 64-byte aligned
+  Dim tasks;                       // independent tasks for these extents, 1 at least when there is work; CUDA: blocks
+  Dim scratch_bytes;               // per thread, 64-byte aligned; CUDA: workspace per launch, 256-byte aligned
   std::string note;                // "9x48 panels, 2 row heights", for inspect --kernels
+  // CUDA:
+  std::string symbol;              // the function's name in its module
+  int threads = 0;                 // per block
+  int64_t shared_bytes = 0;        // dynamic shared memory per block
+  bool may_fail = false;           // it reports indices out of range
+  int then = -1;                   // a kernel of the blob to launch right after it, on the same operands and workspace
+  int registers = 0, spill_bytes = 0;  // per thread, for reports
 };
 
 struct CompiledBlob {
   std::vector<uint8_t> code;
   std::vector<std::string> imports;      // allow-listed functions, in the order of args->imports
-  std::vector<CompiledKernel> kernels;   // one per kernel given
+  int driver = 0;                        // CUDA: the oldest driver that loads the modules (12060)
+  std::vector<CompiledKernel> kernels;   // one per kernel given, then those that `then` names
 };
 
 class Backend {

@@ -1,17 +1,89 @@
 #include "compiler/kernel/target.h"
 
+#include <algorithm>
+#include <charconv>
+#include <map>
+
 #include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
 
+Target cpu(const char* name, int64_t lanes, int64_t registers, int64_t l1, int64_t l2) {
+  return {name, DeviceClass::cpu, lanes, registers, l1, l2};
+}
+
+Target cuda(const std::string& name, int sm) {
+  Target target;
+  target.name = name;
+  target.device = DeviceClass::cuda;
+  target.sm = sm;
+  return target;
+}
+
 const std::vector<Target>& table() {
   static const std::vector<Target> rows = {
-      {"x86-64-v3", DeviceClass::cpu, 8, 16, 32 << 10, 1 << 20},
-      {"x86-64-v4", DeviceClass::cpu, 16, 32, 48 << 10, 1 << 20},
-      {"aarch64", DeviceClass::cpu, 4, 32, 64 << 10, 512 << 10},
+      cpu("x86-64-v3", 8, 16, 32 << 10, 1 << 20),
+      cpu("x86-64-v4", 16, 32, 48 << 10, 1 << 20),
+      cpu("aarch64", 4, 32, 64 << 10, 512 << 10),
+      cuda("sm_75", 75),    // Turing: T4
+      cuda("sm_80", 80),    // Ampere: A100
+      cuda("sm_86", 86),    // RTX 30
+      cuda("sm_87", 87),    // Jetson Orin
+      cuda("sm_89", 89),    // Ada: RTX 40, L4
+      cuda("sm_90", 90),    // Hopper
+      cuda("sm_90a", 90),   // ... with wgmma
+      cuda("sm_100", 100),  // Blackwell: B200
+      cuda("sm_100a", 100),
+      cuda("sm_103", 103),
+      cuda("sm_110", 110),  // Jetson Thor
+      cuda("sm_120", 120),  // RTX 50
+      cuda("sm_120a", 120),
+      cuda("sm_121", 121),
+      cuda("ptx", 80),
   };
   return rows;
+}
+
+const std::map<std::string, std::vector<std::string>>& groups() {
+  static const std::map<std::string, std::vector<std::string>> rows = {
+      {"edge", {"aarch64", "sm_87"}},
+      {"server", {"x86-64-v3", "x86-64-v4", "sm_80", "sm_90a", "sm_100a"}},
+      {"all",
+       {"x86-64-v3", "x86-64-v4", "aarch64", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90a", "sm_100a", "sm_120",
+        "ptx"}},
+  };
+  return rows;
+}
+
+/// "12.6" as 12060.
+int driver_version(const std::string& text, const std::string& target) {
+  int major = 0, minor = 0;
+  const char* end = text.data() + text.size();
+  auto [dot, error] = std::from_chars(text.data(), end, major);
+  bool good = error == std::errc() && dot != end && *dot == '.';
+  if (good) {
+    auto [rest, e] = std::from_chars(dot + 1, end, minor);
+    good = e == std::errc() && rest == end;
+  }
+  if (!good || major < 12 || major > 99 || minor < 0 || minor > 99)
+    fail("target '", target, "': '", text, "' is not a driver version from 12.0 on, such as 12.6");
+  return major * 1000 + minor * 10;
+}
+
+Target require_target(const std::string& name) {
+  const size_t colon = name.find(':');
+  if (auto target = find_target(name.substr(0, colon)); target && colon == std::string::npos) {
+    return *target;
+  } else if (target) {
+    if (target->device != DeviceClass::cuda) fail("target '", name, "': only a GPU has a driver version");
+    target->driver = driver_version(name.substr(colon + 1), name);
+    return *target;
+  }
+  std::string known;
+  for (const std::string& k : known_targets()) known += (known.empty() ? "" : ", ") + k;
+  for (const auto& [group, members] : groups()) known += ", " + group;
+  fail("unknown target '", name, "'; known are: ", known);
 }
 
 }  // namespace
@@ -28,11 +100,22 @@ std::vector<std::string> known_targets() {
   return names;
 }
 
-Target require_target(const std::string& name) {
-  if (auto target = find_target(name)) return *target;
-  std::string known;
-  for (const std::string& k : known_targets()) known += (known.empty() ? "" : ", ") + k;
-  fail("unknown target '", name, "'; known are: ", known);
+std::vector<Target> require_targets(const std::vector<std::string>& names) {
+  std::vector<Target> targets;
+  const auto add = [&](const std::string& name) {
+    Target target = require_target(name);
+    const auto same = [&](const Target& t) { return t.name == target.name; };
+    if (std::none_of(targets.begin(), targets.end(), same)) targets.push_back(std::move(target));
+  };
+  for (const std::string& name : names) {
+    const auto group = groups().find(name);
+    if (group == groups().end()) {
+      add(name);
+      continue;
+    }
+    for (const std::string& member : group->second) add(member);
+  }
+  return targets;
 }
 
 }  // namespace gcg

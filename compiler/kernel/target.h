@@ -1,4 +1,4 @@
-// What a compilation is for.
+// What a compilation is for: CPUs by micro-architecture level, GPUs by SM.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,24 @@ namespace gcg {
 enum class DeviceClass : uint8_t { cpu, cuda };
 
 struct Target {
-  std::string name;             // "x86-64-v4", "x86-64-v3", "aarch64", "sm_90a"
+  std::string name;             // "x86-64-v4", "x86-64-v3", "aarch64", "sm_90a", "ptx"
   DeviceClass device = DeviceClass::cpu;
+  // CPUs:
   int64_t vector_lanes = 16;    // f32 lanes of one vector register
   int64_t vector_registers = 32;
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 1 << 20;
+  // GPUs:
+  int sm = 0;                   // compute capability * 10; of "ptx" the least that takes it
+  int driver = 0;               // the oldest driver to run on, as cuDriverGetVersion says it (12060); 0: the newest toolkit's own
+  bool is_ptx() const { return name == "ptx"; }
 };
 
 /// The target of that name; nullopt when unknown. known_targets() lists the names for messages.
 std::optional<Target> find_target(const std::string& name);
 std::vector<std::string> known_targets();
-/// The target of that name; CompileError listing the known ones if there is none.
-Target require_target(const std::string& name);
+/// The targets that `names` stand for, each once, in order: a name, a GPU with the driver it has to run on ("sm_87:12.6"),
+/// or a group ("edge", "server", "all"). CompileError listing what is known if a name is not.
+std::vector<Target> require_targets(const std::vector<std::string>& names);
 
 }  // namespace gcg

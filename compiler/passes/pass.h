@@ -35,7 +35,7 @@ struct PassGroup {
 /// The passes every target shares, in order. (pipeline.cpp, with the reason for the order)
 const std::vector<PassGroup>& model_passes();
 /// The passes of a device class, on the graph of one shape set.
-const std::vector<PassGroup>& device_passes();
+const std::vector<PassGroup>& device_passes(DeviceClass device);
 /// Every pass once.
 std::vector<Pass> all_passes();
 

@@ -61,8 +61,8 @@ const std::vector<PassGroup>& model_passes() {
   return groups;
 }
 
-const std::vector<PassGroup>& device_passes() {
-  static const std::vector<PassGroup> groups = {
+const std::vector<PassGroup>& device_passes(DeviceClass device) {
+  static const std::vector<PassGroup> cpu = {
       clean_up(),  // again: --dim has made numbers of symbols
       {{
           {"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t); }},
@@ -71,7 +71,8 @@ const std::vector<PassGroup>& device_passes() {
           kDeadCode,
       }},
   };
-  return groups;
+  static const std::vector<PassGroup> cuda = {clean_up()};
+  return device == DeviceClass::cpu ? cpu : cuda;
 }
 
 }  // namespace gcg
