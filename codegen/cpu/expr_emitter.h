@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codegen/cpu/function_builder.h"
-#include "codegen/cpu/lane_analysis.h"
+#include "compiler/kernel/access_analysis.h"
 
 namespace gcg::cpu {
 

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "codegen/cpu/imports.h"
-#include "codegen/cpu/lane_analysis.h"
-#include "codegen/cpu/loop_rewrite.h"
+#include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/loop_rewrite.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {

@@ -6,7 +6,7 @@
 
 #include "compiler/kernel/kernel.h"
 
-namespace gcg::cpu {
+namespace gcg {
 
 /// Does the value depend on the axis?
 bool depends_on(const Expr& e, int axis);
@@ -21,4 +21,4 @@ std::vector<Dim> access_strides(const Operand& operand, const std::vector<Expr>&
 /// How far the element's address moves when `axis` advances by one, in elements; nullopt when not the same everywhere.
 std::optional<Dim> address_stride(const Operand& operand, const std::vector<Expr>& index, int axis);
 
-}  // namespace gcg::cpu
+}  // namespace gcg

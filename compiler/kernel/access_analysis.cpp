@@ -1,10 +1,10 @@
-#include "codegen/cpu/lane_analysis.h"
+#include "compiler/kernel/access_analysis.h"
 
 #include <unordered_set>
 
 #include "compiler/support/error.h"
 
-namespace gcg::cpu {
+namespace gcg {
 namespace {
 
 /// Visits each shared node once; true when `wanted` holds for one of them.
@@ -80,4 +80,4 @@ std::optional<Dim> address_stride(const Operand& operand, const std::vector<Expr
   return total;
 }
 
-}  // namespace gcg::cpu
+}  // namespace gcg

@@ -6,7 +6,7 @@
 
 #include "compiler/kernel/kernel.h"
 
-namespace gcg::cpu {
+namespace gcg {
 
 /// Every load and store whose index is affine and free of data gets one linear index.
 void flatten_accesses(Stage& stage, const std::vector<Operand>& operands);
@@ -19,4 +19,4 @@ std::vector<Axis> merge_axes(Stage& stage, std::vector<Axis> axes);
 void visit_accesses(const Stage& stage,
                     const std::function<void(int operand, const std::vector<Expr>& index, bool store)>& see);
 
-}  // namespace gcg::cpu
+}  // namespace gcg

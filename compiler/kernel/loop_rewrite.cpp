@@ -1,8 +1,8 @@
-#include "codegen/cpu/loop_rewrite.h"
+#include "compiler/kernel/loop_rewrite.h"
 
-#include "codegen/cpu/lane_analysis.h"
+#include "compiler/kernel/access_analysis.h"
 
-namespace gcg::cpu {
+namespace gcg {
 namespace {
 
 /// The index as one linear index; null when it is not affine.
@@ -112,4 +112,4 @@ std::vector<Axis> merge_axes(Stage& stage, std::vector<Axis> axes) {
   return axes;
 }
 
-}  // namespace gcg::cpu
+}  // namespace gcg
