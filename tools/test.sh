@@ -4,7 +4,7 @@
 #   tools/test.sh [CTEST OPTIONS...]
 source "$(dirname "$0")/lib/setup.sh"
 
-python_packages numpy onnx onnxruntime
+python_packages numpy onnx==1.22.0 onnxruntime
 build release
 export GCC_GRAPH_PYTHON=$python
 ctest --preset release -j "$(nproc)" "$@"

@@ -20,7 +20,7 @@ using NodeProtos = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 using OpsetVersions = std::map<std::string, int64_t>;  // by domain
 
 /// The newest opset of ai.onnx whose operators are known here, and the oldest that is read.
-constexpr int64_t kNewestOpset = 27, kOldestOpset = 7;
+constexpr int64_t kNewestOpset = 27, kOldestOpset = 1;
 
 /// "ai.onnx" is another spelling of "".
 inline std::string normal_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "compiler/ops/ops.h"
+#include "compiler/ops/broadcast.h"
 #include "compiler/ops/pointwise.h"
 
 namespace gcg {
@@ -125,6 +126,11 @@ constexpr auto kShrink = [](const Node& n, double x) {
 
 // ---- PRelu: the slope broadcasts to x
 
+/// Before opset 7 the slope was one number, or one per channel.
+void upgrade_prelu(UpgradeContext& ctx) {
+  if (ctx.version < 7) align_second_operand(ctx, 1);
+}
+
 void infer_prelu(InferContext& ctx) {
   infer_like_input<is_number>(ctx);
   if (ctx.rank(1) > ctx.rank(0)) ctx.fail("the slope has a higher rank than the input it broadcasts to");
@@ -203,22 +209,22 @@ std::vector<Tensor> reference_clip(ReferenceContext& ctx) {
 }  // namespace
 
 constinit const OpDef op_Relu{.name = "Relu",
-                              .since = 6,
+                              .since = 1,
                               .min_inputs = 1,
                               .max_inputs = 1,
                               .kind = OpKind::pointwise,
                               .infer = infer_relu,
                               .lower = lower_unary<build_relu>,
                               .reference = reference_number<kRelu>};
-constinit const OpDef op_Sigmoid = float_unary<UnaryOp::sigmoid, kSigmoid>("Sigmoid", 6);
-constinit const OpDef op_Tanh = float_unary<UnaryOp::tanh, kTanh>("Tanh", 6);
-constinit const OpDef op_LeakyRelu = float_function<build_leaky_relu, kLeakyRelu>("LeakyRelu", 6);
+constinit const OpDef op_Sigmoid = float_unary<UnaryOp::sigmoid, kSigmoid>("Sigmoid", 1);
+constinit const OpDef op_Tanh = float_unary<UnaryOp::tanh, kTanh>("Tanh", 1);
+constinit const OpDef op_LeakyRelu = float_function<build_leaky_relu, kLeakyRelu>("LeakyRelu", 1);
 constinit const OpDef op_ThresholdedRelu =
     float_function<build_thresholded_relu, kThresholdedRelu>("ThresholdedRelu", 10);
-constinit const OpDef op_Elu = float_function<build_elu, kElu>("Elu", 6);
+constinit const OpDef op_Elu = float_function<build_elu, kElu>("Elu", 1);
 constinit const OpDef op_Selu = float_function<build_selu, kSelu>("Selu", 6);
 constinit const OpDef op_Celu = float_function<build_celu, kCelu>("Celu", 12);
-constinit const OpDef op_HardSigmoid = float_function<build_hard_sigmoid, kHardSigmoid>("HardSigmoid", 6);
+constinit const OpDef op_HardSigmoid = float_function<build_hard_sigmoid, kHardSigmoid>("HardSigmoid", 1);
 constinit const OpDef op_HardSwish = float_function<build_hard_swish, kHardSwish>("HardSwish", 14);
 constinit const OpDef op_Softplus = float_function<build_softplus, kSoftplus>("Softplus", 1);
 constinit const OpDef op_Softsign = float_function<build_softsign, kSoftsign>("Softsign", 1);
@@ -241,15 +247,16 @@ constinit const OpDef op_Shrink{.name = "Shrink",
                                 .lower = lower_shrink,
                                 .reference = reference_float<kShrink>};
 constinit const OpDef op_PRelu{.name = "PRelu",
-                               .since = 7,
+                               .since = 1,
                                .min_inputs = 2,
                                .max_inputs = 2,
                                .kind = OpKind::pointwise,
+                               .upgrade = upgrade_prelu,
                                .infer = infer_prelu,
                                .lower = lower_prelu,
                                .reference = reference_prelu};
 constinit const OpDef op_Clip{.name = "Clip",
-                              .since = 6,
+                              .since = 1,
                               .min_inputs = 1,
                               .max_inputs = 3,
                               .kind = OpKind::pointwise,

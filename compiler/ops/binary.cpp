@@ -132,6 +132,7 @@ constexpr OpDef arithmetic(const char* name, int since) {
           .min_inputs = 2,
           .max_inputs = 2,
           .kind = OpKind::pointwise,
+          .upgrade = upgrade_broadcast,
           .infer = infer_arithmetic<kAllowed, kContents>,
           .lower = lower_fold<kOp>,
           .reference = reference_fold<kFunction>};
@@ -152,6 +153,7 @@ constexpr OpDef comparison(const char* name, int since) {
           .min_inputs = 2,
           .max_inputs = 2,
           .kind = OpKind::pointwise,
+          .upgrade = upgrade_broadcast,
           .infer = infer_comparison<kContents>,
           .lower = lower_fold<kOp>,
           .reference = reference_fold<kFunction>};
@@ -212,22 +214,22 @@ std::vector<Tensor> reference_where(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_Add = arithmetic<is_number, BinaryOp::add, kAdd, fold_dims<add>>("Add", 7);
-constinit const OpDef op_Sub = arithmetic<is_number, BinaryOp::sub, kSub, fold_dims<sub>>("Sub", 7);
-constinit const OpDef op_Mul = arithmetic<is_number, BinaryOp::mul, kMul, fold_dims<mul>>("Mul", 7);
-constinit const OpDef op_Div = arithmetic<is_number, BinaryOp::div, kDiv, quotient>("Div", 7);
-constinit const OpDef op_And = arithmetic<is_boolean, BinaryOp::logical_and, kAnd, both_true>("And", 7);
-constinit const OpDef op_Or = arithmetic<is_boolean, BinaryOp::logical_or, kOr, either_true>("Or", 7);
-constinit const OpDef op_Xor = arithmetic<is_boolean, BinaryOp::logical_xor, kXor, one_true>("Xor", 7);
+constinit const OpDef op_Add = arithmetic<is_number, BinaryOp::add, kAdd, fold_dims<add>>("Add", 1);
+constinit const OpDef op_Sub = arithmetic<is_number, BinaryOp::sub, kSub, fold_dims<sub>>("Sub", 1);
+constinit const OpDef op_Mul = arithmetic<is_number, BinaryOp::mul, kMul, fold_dims<mul>>("Mul", 1);
+constinit const OpDef op_Div = arithmetic<is_number, BinaryOp::div, kDiv, quotient>("Div", 1);
+constinit const OpDef op_And = arithmetic<is_boolean, BinaryOp::logical_and, kAnd, both_true>("And", 1);
+constinit const OpDef op_Or = arithmetic<is_boolean, BinaryOp::logical_or, kOr, either_true>("Or", 1);
+constinit const OpDef op_Xor = arithmetic<is_boolean, BinaryOp::logical_xor, kXor, one_true>("Xor", 1);
 constinit const OpDef op_BitwiseAnd = arithmetic<is_int, BinaryOp::bit_and, kBitAnd, nullptr>("BitwiseAnd", 18);
 constinit const OpDef op_BitwiseOr = arithmetic<is_int, BinaryOp::bit_or, kBitOr, nullptr>("BitwiseOr", 18);
 constinit const OpDef op_BitwiseXor = arithmetic<is_int, BinaryOp::bit_xor, kBitXor, nullptr>("BitwiseXor", 18);
 
-constinit const OpDef op_Max = variadic<BinaryOp::max, kMax, fold_dims<max>>("Max", 6);
-constinit const OpDef op_Min = variadic<BinaryOp::min, kMin, fold_dims<min>>("Min", 6);
-constinit const OpDef op_Sum = variadic<BinaryOp::add, kAdd, nullptr>("Sum", 6);
+constinit const OpDef op_Max = variadic<BinaryOp::max, kMax, fold_dims<max>>("Max", 1);
+constinit const OpDef op_Min = variadic<BinaryOp::min, kMin, fold_dims<min>>("Min", 1);
+constinit const OpDef op_Sum = variadic<BinaryOp::add, kAdd, nullptr>("Sum", 1);
 constinit const OpDef op_Mean{.name = "Mean",
-                              .since = 6,
+                              .since = 1,
                               .min_inputs = 1,
                               .max_inputs = -1,
                               .kind = OpKind::pointwise,
@@ -235,9 +237,9 @@ constinit const OpDef op_Mean{.name = "Mean",
                               .lower = lower_mean,
                               .reference = reference_mean};
 
-constinit const OpDef op_Equal = comparison<BinaryOp::equal, kEqual, equal>("Equal", 7);
-constinit const OpDef op_Less = comparison<BinaryOp::less, kLess, less>("Less", 7);
-constinit const OpDef op_Greater = comparison<BinaryOp::greater, kGreater, greater>("Greater", 7);
+constinit const OpDef op_Equal = comparison<BinaryOp::equal, kEqual, equal>("Equal", 1);
+constinit const OpDef op_Less = comparison<BinaryOp::less, kLess, less>("Less", 1);
+constinit const OpDef op_Greater = comparison<BinaryOp::greater, kGreater, greater>("Greater", 1);
 constinit const OpDef op_LessOrEqual = comparison<BinaryOp::less_equal, kLessOrEqual, less_or_equal>("LessOrEqual", 12);
 constinit const OpDef op_GreaterOrEqual =
     comparison<BinaryOp::greater_equal, kGreaterOrEqual, greater_or_equal>("GreaterOrEqual", 12);

@@ -77,4 +77,31 @@ std::optional<Dim> provably_equal(const Dim& a, const Dim& b) {
   return std::nullopt;
 }
 
+void align_second_operand(UpgradeContext& ctx, int64_t axis) {
+  Graph& graph = ctx.graph;
+  const auto value = [&](const char* name, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes = {}) {
+    const NodeId id = graph.add_node(op(name), ctx.node.name, std::move(inputs), 1, std::move(attributes));
+    return graph.node(id).outputs[0];
+  };
+  const auto rank_of = [&](ValueId v) { return value("Size", {value("Shape", {v})}); };
+  const ValueId first = ctx.node.inputs.at(0), second = ctx.node.inputs.at(1);
+  const ValueId behind = value("Sub", {rank_of(first), rank_of(second)});
+  const ValueId count = value("Sub", {behind, graph.add_constant(ctx.node.name, Tensor::vector_i64({axis}))});
+  const TensorRef one = std::make_shared<Tensor>(Tensor::vector_i64({1}));
+  const ValueId ones = value("ConstantOfShape", {count}, {{"value", one}});
+  const ValueId shape = value("Concat", {value("Shape", {second}), ones}, {{"axis", int64_t{0}}});
+  ctx.node.inputs[1] = value("Reshape", {second, shape});
+}
+
+void upgrade_broadcast(UpgradeContext& ctx) {
+  if (ctx.version >= 7) return;
+  const bool on_demand = ctx.node.int_attribute("broadcast", 0) != 0 && ctx.node.has_attribute("axis");
+  const int64_t axis = ctx.node.int_attribute("axis", 0);
+  ctx.node.attributes.erase("broadcast");
+  ctx.node.attributes.erase("axis");
+  if (!on_demand) return;
+  if (axis < 0) fail_node(ctx.node, concat("attribute 'axis' is ", axis, "; negative ones have no meaning in opset ", ctx.version));
+  align_second_operand(ctx, axis);
+}
+
 }  // namespace gcg

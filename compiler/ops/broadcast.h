@@ -16,6 +16,12 @@ void require_same_dtype(const InferContext& ctx, int first = 0);
 /// Contents of the output from those of all inputs, element by element; needs contents of rank 0 or 1 everywhere.
 void combine_contents(InferContext& ctx, const std::function<std::optional<Dim>(const std::vector<Dim>&)>& f);
 
+/// Before opset 7 operands broadcast only on demand (attribute `broadcast`), and the second one's first dimension could be
+/// told to meet dimension `axis` of the first one's: such a second operand gets extents of 1 behind its own.
+void upgrade_broadcast(UpgradeContext& ctx);
+/// Makes dimension 0 of input 1 meet dimension `axis` >= 0 of input 0.
+void align_second_operand(UpgradeContext& ctx, int64_t axis);
+
 /// Concrete broadcasting for references; fails naming the node when extents do not agree.
 std::vector<int64_t> broadcast_extents(const ReferenceContext& ctx);
 

@@ -25,6 +25,12 @@ Expr epsilon_of(const Node& node, DType dtype) { return number(dtype, node.float
 
 // ---- BatchNormalization
 
+void upgrade_batch_norm(UpgradeContext& ctx) {
+  if (ctx.version < 7 && ctx.node.int_attribute("is_test", 0) == 0)
+    fail_node(ctx.node, "without is_test=1 it normalises by the batch's own statistics, which is for training");
+  ctx.node.attributes.erase("is_test");
+}
+
 void infer_batch_norm(InferContext& ctx) {
   if (ctx.node().int_attribute("training_mode", 0) != 0) ctx.fail("training_mode is not supported");
   if (ctx.node().int_attribute("spatial", 1) == 0) ctx.fail("spatial=0 (one statistic per element) is not supported");
@@ -190,8 +196,8 @@ std::vector<Tensor> reference_lrn(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_BatchNormalization = {.name = "BatchNormalization", .since = 7, .min_inputs = 5, .max_inputs = 5,
-                                     .kind = OpKind::reduction, .infer = infer_batch_norm, .lower = lower_batch_norm,
+const OpDef op_BatchNormalization = {.name = "BatchNormalization", .since = 1, .min_inputs = 5, .max_inputs = 5,
+                                     .kind = OpKind::reduction, .upgrade = upgrade_batch_norm, .infer = infer_batch_norm, .lower = lower_batch_norm,
                                      .reference = reference_batch_norm};
 const OpDef op_InstanceNormalization = {.name = "InstanceNormalization", .since = 6, .min_inputs = 3, .max_inputs = 3,
                                         .kind = OpKind::reduction, .infer = infer_instance_norm,

@@ -79,7 +79,12 @@ std::vector<Tensor> reference_identity(ReferenceContext& ctx) { return {*ctx.inp
 
 // ---- Dropout: the identity when not training, and a mask that keeps everything
 
-void upgrade_dropout(UpgradeContext& ctx) { ctx.node.attributes.erase("ratio"); }
+void upgrade_dropout(UpgradeContext& ctx) {
+  if (ctx.version < 7 && ctx.node.int_attribute("is_test", 0) == 0)
+    fail_node(ctx.node, "without is_test=1 it drops elements at random, which is for training");
+  ctx.node.attributes.erase("is_test");
+  ctx.node.attributes.erase("ratio");
+}
 
 void infer_dropout(InferContext& ctx) {
   if (ctx.has_input(2)) {
@@ -131,7 +136,7 @@ constinit const OpDef op_Identity{.name = "Identity",
                                   .lower = lower_identity,
                                   .reference = reference_identity};
 constinit const OpDef op_Dropout{.name = "Dropout",
-                                 .since = 7,
+                                 .since = 1,
                                  .min_inputs = 1,
                                  .max_inputs = 3,
                                  .max_outputs = 2,

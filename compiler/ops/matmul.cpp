@@ -163,7 +163,7 @@ std::vector<Tensor> reference_gemm(ReferenceContext& ctx) {
 
 const OpDef op_MatMul = {.name = "MatMul", .since = 1, .min_inputs = 2, .max_inputs = 2, .kind = OpKind::contraction,
                          .infer = infer_matmul, .lower = lower_matmul, .reference = reference_matmul};
-const OpDef op_Gemm = {.name = "Gemm", .since = 7, .min_inputs = 2, .max_inputs = 3, .kind = OpKind::contraction,
+const OpDef op_Gemm = {.name = "Gemm", .since = 1, .min_inputs = 2, .max_inputs = 3, .kind = OpKind::contraction,
                        .infer = infer_gemm, .lower = lower_gemm, .reference = reference_gemm};
 
 }  // namespace gcg

@@ -151,10 +151,11 @@ std::vector<Tensor> reference_bit_shift(ReferenceContext& ctx) {
 }  // namespace
 
 constinit const OpDef op_Pow{.name = "Pow",
-                             .since = 7,
+                             .since = 1,
                              .min_inputs = 2,
                              .max_inputs = 2,
                              .kind = OpKind::pointwise,
+                             .upgrade = upgrade_broadcast,
                              .infer = infer_pow,
                              .lower = lower_pow,
                              .reference = reference_pow};

@@ -93,20 +93,20 @@ constexpr auto kBitNot = [](const Node&, auto x) {
 
 }  // namespace
 
-constinit const OpDef op_Abs = number_unary<is_number, UnaryOp::abs, kAbs>("Abs", 6, infer_abs);
-constinit const OpDef op_Neg = number_unary<is_signed_number, UnaryOp::neg, kNeg>("Neg", 6, infer_neg);
+constinit const OpDef op_Abs = number_unary<is_number, UnaryOp::abs, kAbs>("Abs", 1, infer_abs);
+constinit const OpDef op_Neg = number_unary<is_signed_number, UnaryOp::neg, kNeg>("Neg", 1, infer_neg);
 constinit const OpDef op_Sign = number_unary<is_number, UnaryOp::sign, kSign>("Sign", 9, infer_like_input<is_number>);
 constinit const OpDef op_Not = number_unary<is_boolean, UnaryOp::logical_not, kNot>("Not", 1, infer_not);
 constinit const OpDef op_BitwiseNot =
     number_unary<is_int, UnaryOp::bit_not, kBitNot>("BitwiseNot", 18, infer_like_input<is_int>);
 
-constinit const OpDef op_Sqrt = float_unary<UnaryOp::sqrt, apply<std::sqrt>>("Sqrt", 6);
-constinit const OpDef op_Exp = float_unary<UnaryOp::exp, apply<std::exp>>("Exp", 6);
-constinit const OpDef op_Log = float_unary<UnaryOp::log, apply<std::log>>("Log", 6);
+constinit const OpDef op_Sqrt = float_unary<UnaryOp::sqrt, apply<std::sqrt>>("Sqrt", 1);
+constinit const OpDef op_Exp = float_unary<UnaryOp::exp, apply<std::exp>>("Exp", 1);
+constinit const OpDef op_Log = float_unary<UnaryOp::log, apply<std::log>>("Log", 1);
 constinit const OpDef op_Erf = float_unary<UnaryOp::erf, apply<std::erf>>("Erf", 9);
-constinit const OpDef op_Reciprocal = float_unary<UnaryOp::reciprocal, apply<reciprocal>>("Reciprocal", 6);
-constinit const OpDef op_Floor = float_unary<UnaryOp::floor, apply<std::floor>>("Floor", 6);
-constinit const OpDef op_Ceil = float_unary<UnaryOp::ceil, apply<std::ceil>>("Ceil", 6);
+constinit const OpDef op_Reciprocal = float_unary<UnaryOp::reciprocal, apply<reciprocal>>("Reciprocal", 1);
+constinit const OpDef op_Floor = float_unary<UnaryOp::floor, apply<std::floor>>("Floor", 1);
+constinit const OpDef op_Ceil = float_unary<UnaryOp::ceil, apply<std::ceil>>("Ceil", 1);
 constinit const OpDef op_Round = float_unary<UnaryOp::round_even, apply<std::nearbyint>>("Round", 11);
 constinit const OpDef op_Sin = float_unary<UnaryOp::sin, apply<std::sin>>("Sin", 7);
 constinit const OpDef op_Cos = float_unary<UnaryOp::cos, apply<std::cos>>("Cos", 7);

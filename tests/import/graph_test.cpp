@@ -120,10 +120,10 @@ TEST(ImportGraph, VersionsOutsideTheKnownAreRefused) {
   EXPECT_EQ(with("ir_version: 3 opset_import { version: 7 domain: 'ai.onnx' }"), "");
   EXPECT_EQ(with("ir_version: 14 opset_import { version: 17 }"),
             "the model has IR version 14; versions up to 13 are read");
-  EXPECT_EQ(with("ir_version: 8 opset_import { version: 6 }"),
-            "the model imports opset 6 of ai.onnx; opsets 7 to 27 are read");
+  EXPECT_EQ(with("ir_version: 8 opset_import { version: 0 }"),
+            "the model imports opset 0 of ai.onnx; opsets 1 to 27 are read");
   EXPECT_EQ(with("ir_version: 8 opset_import { version: 28 }"),
-            "the model imports opset 28 of ai.onnx; opsets 7 to 27 are read");
+            "the model imports opset 28 of ai.onnx; opsets 1 to 27 are read");
   EXPECT_EQ(with("ir_version: 8"), "the model imports no opset");
 }
 

@@ -1,6 +1,8 @@
 // Nodes of older opsets in their newest form: attributes that became inputs.
 #include <gtest/gtest.h>
 
+#include "compiler/ops/infer.h"
+#include "compiler/passes/fold_constants.h"
 #include "compiler/support/error.h"
 #include "tests/ops/op_test.h"
 
@@ -68,6 +70,35 @@ TEST(Upgrade, PadsAndSplitBecomeInputs) {
   EXPECT_EQ(pad.ints(1), (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(pad.number(2), 3);
   EXPECT_EQ(Upgraded("Split", 11, {{"split", std::vector<int64_t>{1, 3}}}, 2).ints(1), (std::vector<int64_t>{1, 3}));
+}
+
+TEST(Upgrade, BroadcastingOnDemandAlignsTheSecondOperand) {
+  Graph graph;
+  Value x;
+  x.name = "x";
+  x.dtype = DType::f32;
+  x.shape = Shape{Dim(2), Dim(3), Dim(4)};
+  Node node;
+  node.op = &op("Sub");
+  node.name = "sub";
+  node.attributes = {{"broadcast", int64_t{1}}, {"axis", int64_t{1}}};
+  node.inputs = {graph.add_value(std::move(x)), graph.add_constant("b", f32({3}, {1, 2, 3}))};
+  UpgradeContext context{graph, node, 6};
+  node.op->upgrade(context);
+  EXPECT_TRUE(node.attributes.empty());
+  infer_graph(graph);
+  fold_constants(graph);
+  EXPECT_EQ(graph.value(node.inputs[1]).shape, (Shape{Dim(3), Dim(1)}));
+  node.attributes = {{"broadcast", int64_t{1}}, {"axis", int64_t{-1}}};
+  EXPECT_THROW(node.op->upgrade(context), CompileError);
+}
+
+TEST(Upgrade, WithoutIsTestItIsTraining) {
+  for (const char* name : {"Dropout", "BatchNormalization"}) {
+    EXPECT_THROW(Upgraded(name, 6, {}), CompileError);
+    EXPECT_TRUE(Upgraded(name, 6, {{"is_test", int64_t{1}}}).node.attributes.empty());
+    EXPECT_TRUE(Upgraded(name, 9, {}).node.attributes.empty());
+  }
 }
 
 TEST(Upgrade, DropoutForgetsItsRatio) {

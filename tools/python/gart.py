@@ -13,6 +13,11 @@ import numpy as np
 
 _DTYPES = {1: np.float32, 2: np.float64, 3: np.float16, 5: np.int8, 6: np.int16, 7: np.int32, 8: np.int64,
            9: np.uint8, 10: np.uint16, 11: np.uint32, 12: np.uint64, 13: np.bool_}
+try:
+    import ml_dtypes
+    _DTYPES[4] = ml_dtypes.bfloat16
+except ImportError:  # NumPy has no bfloat16 of its own
+    pass
 _CODES = {np.dtype(t): code for code, t in _DTYPES.items()}
 _MAX_RANK = 16
 
