@@ -1,7 +1,7 @@
 cmake_minimum_required(VERSION 3.25)
 # libgart.so needs only the system's base libraries, shows only its APIs, and is small.
 # Called with -DLIBRARY= -DREADELF= -DNM= -DSTRIP= -DWORK=
-set(allowed libc.so.6 libm.so.6 libstdc++.so.6 libgcc_s.so.1 libpthread.so.0 libdl.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1)
+set(allowed libc.so.6 libm.so.6 libstdc++.so.6 libpthread.so.0 libdl.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1)
 set(size_limit 204800)
 
 execute_process(COMMAND ${READELF} -d ${LIBRARY} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
@@ -22,6 +22,15 @@ string(REGEX MATCHALL "[^\n]+" symbols "${symbols}")
 foreach(symbol ${symbols})
   if(NOT symbol MATCHES " (gart_[a-z_]+|.*gart::.*)$")
     message(FATAL_ERROR "libgart.so shows '${symbol}'")
+  endif()
+endforeach()
+
+# A symbol found in a library at link time carries that library's version.
+execute_process(COMMAND ${NM} -D --undefined-only ${LIBRARY} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^\n]+" symbols "${symbols}")
+foreach(symbol ${symbols})
+  if(NOT symbol MATCHES "@| (w|v) |_Unwind_Resume$")
+    message(FATAL_ERROR "libgart.so leaves '${symbol}' undefined")
   endif()
 endforeach()
 
