@@ -9,6 +9,7 @@
 #include "compiler/passes/specialise.h"
 #include "compiler/schedule/print_schedule.h"
 #include "compiler/schedule/schedule.h"
+#include "compiler/schedule/streams.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -70,6 +71,7 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
       Graph specialised = specialise(graph, fixed);
       if (!run_passes(specialised, device_passes(device.device), &device, options.passes)) return {};
       ShapePlan plan{device.device, fixed, make_schedule(specialised)};
+      if (device.device == DeviceClass::cuda) assign_streams(plan.schedule);
       plan_memory(plan.schedule, options.memory_limit);
       verify_schedule(plan.schedule);
       if (options.print_schedule && options.passes.out != nullptr) *options.passes.out << print_schedule(plan.schedule);

@@ -107,6 +107,7 @@ class PlanEmitter {
       out->arena_bytes = static_cast<uint64_t>(s_.memory.layout.bytes);
       out->arena_lower_bound = static_cast<uint64_t>(s_.memory.layout.lower_bound);
     }
+    out->streams = static_cast<uint32_t>(s_.streams);
     out->program = program_.instructions();
     return out;
   }
@@ -202,6 +203,7 @@ class PlanEmitter {
     for (int w : step.writes) out->writes.push_back(static_cast<uint32_t>(w));
     for (StepId w : step.waits) out->waits.push_back(last.at(static_cast<size_t>(w.index)));
     for (int body : step.bodies) out->bodies.push_back(static_cast<uint32_t>(body));
+    out->stream = static_cast<uint32_t>(step.stream);
     out->source = step.source;
     out->message = step.message;
     out->tasks = program_.slot(Dim(1));

@@ -1,9 +1,11 @@
-// From the schedule to an arena: lifetimes in the total order of a one-stream schedule, results that take over the storage
-// of an operand that dies with them, then placement.
+// From the schedule to an arena: lifetimes in the total order of the steps, results that take over the storage of an
+// operand that dies with them, then placement. On several streams that order is one of many: two buffers share storage
+// only where every use of one has surely finished before any use of the other.
 #include <algorithm>
 #include <map>
 
 #include "compiler/schedule/schedule.h"
+#include "compiler/schedule/streams.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -102,9 +104,48 @@ class Lifetimes {
   int position_ = 0;
 };
 
+/// Buffers by the steps of the entry sequence that use them, themselves or in their bodies. Only the entry sequence has
+/// several streams.
+class Users {
+ public:
+  explicit Users(const Schedule& s) : s_(s), order_(s.sequences.back()), of_(s.buffers.size()) {
+    const auto& steps = s.sequences.back().steps;
+    for (size_t i = 0; i < steps.size(); ++i) note(steps[i], i);
+  }
+
+  /// Every use of `a` has finished when any use of `b` begins; within one step of the entry their ranges decide.
+  bool before(const std::set<size_t>& a, const std::set<size_t>& b) const {
+    for (size_t u : a)
+      for (size_t v : b)
+        if (u != v && !order_.before(u, v)) return false;
+    return true;
+  }
+  const std::set<size_t>& of(size_t buffer) const { return of_[buffer]; }
+  bool before(size_t step, size_t other) const { return order_.before(step, other); }
+
+ private:
+  void note(const Step& step, size_t entry_step) {
+    const auto use = [&](BufferId b) {
+      if (b.valid()) of_[static_cast<size_t>(b.index)].insert(entry_step);
+    };
+    for (BufferId b : step.operands) use(b);
+    for (BufferId b : {step.trip_count, step.condition, step.iteration}) use(b);
+    for (BufferId b : step.carried_from) use(b);
+    for (BufferId b : step.carried_to) use(b);
+    for (int body : step.bodies)
+      for (const Step& inner : s_.sequences[static_cast<size_t>(body)].steps) note(inner, entry_step);
+  }
+
+  const Schedule& s_;
+  StepOrder order_;
+  std::vector<std::set<size_t>> of_;
+};
+
 class Planner {
  public:
-  explicit Planner(Schedule& s) : s_(s), life_(s) {}
+  explicit Planner(Schedule& s) : s_(s), life_(s) {
+    if (s.streams > 1) users_.emplace(s);
+  }
 
   void run(std::optional<int64_t> limit) {
     make_blocks();
@@ -145,15 +186,31 @@ class Planner {
       for (const Step& step : sequence.steps) take_over(step, ranges);
     compact(ranges);
     plan.blocks.resize(ranges.size());
+    std::vector<std::set<size_t>> users(users_ ? ranges.size() : 0);
+    for (size_t i = 0; i < users.size(); ++i) users[i] = users_of(i);
     for (size_t i = 0; i < ranges.size(); ++i) {
       plan.blocks[i].first = ranges[i].first;
       plan.blocks[i].last = ranges[i].last;
       for (size_t j = 0; j < i; ++j)
-        if (ranges[i].first <= ranges[j].last && ranges[j].first <= ranges[i].last) {
+        if (overlap(ranges, users, i, j)) {
           plan.blocks[i].conflicts.push_back(static_cast<int>(j));
           plan.blocks[j].conflicts.push_back(static_cast<int>(i));
         }
     }
+  }
+
+  bool overlap(const std::vector<Range>& ranges, const std::vector<std::set<size_t>>& users, size_t i, size_t j) const {
+    if (ranges[i].first <= ranges[j].last && ranges[j].first <= ranges[i].last) return true;
+    if (!users_) return false;
+    const bool i_first = ranges[i].last < ranges[j].first;
+    return !users_->before(users[i_first ? i : j], users[i_first ? j : i]);
+  }
+
+  std::set<size_t> users_of(size_t block) const {
+    std::set<size_t> steps;
+    for (size_t b = 0; b < s_.buffers.size(); ++b)
+      if (s_.buffers[b].block == static_cast<int>(block)) steps.insert(users_->of(b).begin(), users_->of(b).end());
+    return steps;
   }
 
   /// The result of a launch moves into the storage of an operand whose last use this is.
@@ -167,6 +224,7 @@ class Planner {
       if (operand.kind != Buffer::Kind::temporary || !(operand.bytes == result.bytes) || operand.block == result.block) continue;
       Range &from = ranges[static_cast<size_t>(operand.block)], &to = ranges[static_cast<size_t>(result.block)];
       if (from.last != now || to.first != now) continue;
+      if (users_ && !last_everywhere(static_cast<size_t>(operand.block), &step)) continue;
       from.include(to.first, to.last);
       const int old = result.block;
       for (Buffer& b : s_.buffers)
@@ -174,6 +232,15 @@ class Planner {
       to = Range{};
       return;
     }
+  }
+
+  /// On every stream the block's other uses have finished when `step`, of the entry sequence, begins.
+  bool last_everywhere(size_t block, const Step* step) const {
+    const auto& steps = s_.sequences.back().steps;
+    if (step < steps.data() || step >= steps.data() + steps.size()) return false;
+    const auto self = static_cast<size_t>(step - steps.data());
+    const std::set<size_t> users = users_of(block);
+    return std::all_of(users.begin(), users.end(), [&](size_t u) { return u == self || users_->before(u, self); });
   }
 
   /// Drops the blocks that were taken over.
@@ -226,6 +293,7 @@ class Planner {
 
   Schedule& s_;
   Lifetimes life_;
+  std::optional<Users> users_;  // with several streams
 };
 
 }  // namespace

@@ -107,6 +107,7 @@ std::string print_schedule(const Schedule& s) {
         out << " %" << b.index << "(" << buffer.name << ")";
       }
       for (int body : step.bodies) out << " body " << body;
+      if (s.streams > 1) out << "  stream " << step.stream;
       out << "  // " << step.source << '\n';
     }
   }

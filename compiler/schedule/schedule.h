@@ -26,6 +26,7 @@ struct Step {
   std::vector<BufferId> operands;  // launch: the kernel's; copy: destination, source; branch: the condition
   std::vector<int> writes;         // positions in operands
   std::vector<StepId> waits;       // earlier steps of the sequence that must have finished
+  int stream = 0;                  // steps on the same stream run in order
   std::vector<int> bodies;         // branch, loop: sequence numbers
   // loop: see artifact_schema/gart.fbs
   BufferId trip_count, condition, iteration;
@@ -52,6 +53,7 @@ struct Schedule {
   std::vector<Kernel> kernels;        // distinct
   std::vector<Buffer> buffers;
   std::vector<Sequence> sequences;    // bodies before their users; the last one is the entry
+  int streams = 1;
   MemoryPlan memory;
 };
 

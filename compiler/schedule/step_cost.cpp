@@ -1,0 +1,60 @@
+#include "compiler/schedule/step_cost.h"
+
+#include <algorithm>
+
+namespace gcg {
+namespace {
+
+constexpr double kBytesPerMicrosecond = 2e6, kFlopsPerMicrosecond = 2e7;
+constexpr double kShortest = 2;                   // microseconds from one dependent kernel to the next
+constexpr double kResidentThreads = 100 * 1024;   // of the whole device
+constexpr double kElementsPerContractionThread = 16;
+
+double value(const Dim& d) {
+  SymbolValues values;
+  for (const std::string& s : d.symbols()) values[s] = 64;
+  return static_cast<double>(std::max<int64_t>(0, d.evaluate(values)));
+}
+
+double element_count(const Shape& shape) {
+  double n = 1;
+  for (const Dim& d : shape) n *= value(d);
+  return n;
+}
+
+struct Work {
+  double flops = 0, threads = 0;
+};
+
+Work work_of(const LoopKernel&, double elements) { return {0, elements}; }
+
+Work work_of(const MatMulKernel& k, double elements) {
+  return {2 * elements * value(k.k.extent), elements / kElementsPerContractionThread};
+}
+
+Work work_of(const ConvKernel& k, double elements) {
+  const auto per_element = static_cast<double>(k.kernel_h * k.kernel_w * (k.depthwise ? 1 : k.in_channels));
+  return {2 * elements * per_element, elements / kElementsPerContractionThread};
+}
+
+}  // namespace
+
+StepCost step_cost(const Schedule& schedule, const Step& step) {
+  if (step.kind != Step::Kind::launch) {
+    double bytes = 0;
+    for (BufferId b : step.operands) bytes += value(schedule.buffers[static_cast<size_t>(b.index)].bytes);
+    return {std::max(kShortest, bytes / kBytesPerMicrosecond), 1};
+  }
+  const Kernel& kernel = schedule.kernels[static_cast<size_t>(step.kernel.index)];
+  double bytes = 0, written = 0;
+  for (const Operand& o : kernel.operands) {
+    const double elements = o.flat_of < 0 ? element_count(o.shape) : 0;
+    bytes += elements * static_cast<double>(size_of(o.dtype));
+    if (o.written) written += elements;
+  }
+  const Work work = std::visit([&](const auto& body) { return work_of(body, written); }, kernel.body);
+  return {std::max({kShortest, bytes / kBytesPerMicrosecond, work.flops / kFlopsPerMicrosecond}),
+          std::clamp(work.threads / kResidentThreads, 0.01, 1.0)};
+}
+
+}  // namespace gcg
