@@ -54,6 +54,13 @@ void write(KeyText& t, const ConvKernel& k) {
     << k.epilogue << static_cast<int64_t>(k.result) << k.index;
 }
 
+void write(KeyText& t, const PlainConvKernel& k) {
+  t << std::string("plain conv") << k.batch << k.in_channels << k.out_channels << k.groups;
+  for (const PlainConvKernel::Spatial& s : k.spatial) t << s.input << s.output << s.pad << s.kernel << s.stride << s.dilation;
+  t << static_cast<int64_t>(k.input) << static_cast<int64_t>(k.weights) << k.n << k.channel << k.position << k.epilogue
+    << static_cast<int64_t>(k.result) << k.index;
+}
+
 /// Checks one expression of a kernel: operands exist with that rank and dtype, axes are bound, locals are defined.
 void check_expr(const Kernel& kernel, const Expr& e, std::set<int> bound, int locals) {
   GCG_CHECK(e != nullptr, "kernel '", kernel.name, "' has an empty expression");
@@ -111,6 +118,18 @@ void check(const Kernel& kernel, const ConvKernel& k) {
   const std::set<int> bound = {k.n.id, k.cb.id, k.h.id, k.w.id, k.lane.id};
   check_expr(kernel, k.epilogue, bound, 0);
   check_store(kernel, k.result, k.index, bound);
+}
+
+void check(const Kernel& kernel, const PlainConvKernel& k) {
+  std::set<int> bound = {k.n.id, k.channel.id};
+  for (const Axis& a : k.position) bound.insert(a.id);
+  check_expr(kernel, k.epilogue, bound, 0);
+  check_store(kernel, k.result, k.index, bound);
+  GCG_CHECK(!k.spatial.empty() && k.spatial.size() <= 3, "kernel '", kernel.name, "': ", k.spatial.size(), " spatial dimensions");
+  Dim outputs(1), points(1);
+  for (const PlainConvKernel::Spatial& s : k.spatial) outputs = outputs * s.output;
+  for (const Axis& a : k.position) points = points * a.extent;
+  GCG_CHECK(outputs == points, "kernel '", kernel.name, "': ", outputs.str(), " output positions, axes for ", points.str());
 }
 
 }  // namespace

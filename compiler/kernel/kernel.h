@@ -3,6 +3,7 @@
 //   LoopKernel     a fused group of pointwise, movement and reduction work
 //   MatMulKernel   a (batched) matrix product with a fused epilogue
 //   ConvKernel     a 2-D convolution on channel-blocked activations with a fused epilogue
+//   PlainConvKernel  a convolution on activations [N, C, spatial...] with a fused epilogue
 //
 // All operands are dense row-major tensors of the given shape, 64-byte aligned at element 0. A kernel's work is cut into
 // `tasks` that are independent and equal in kind; the runtime splits [0, tasks) over its threads in contiguous ranges.
@@ -89,11 +90,31 @@ struct ConvKernel {
   std::vector<Expr> index;   // 5 entries when the result is blocked
 };
 
+/// out[n, co, o...] = epilogue(sum over tap..., ci of x[n, g*CI + ci, o*stride - pad + tap*dilation] * w[co, tap..., ci]), f32.
+/// Group g = co / (out_channels / groups), CI = in_channels / groups; what lies outside the input counts as zero.
+struct PlainConvKernel {
+  struct Spatial {
+    Dim input, output, pad;  // pad: in front
+    int64_t kernel = 1, stride = 1, dilation = 1;
+  };
+  Dim batch;
+  int64_t in_channels = 0, out_channels = 0, groups = 1;
+  std::vector<Spatial> spatial;  // 1 to 3, outermost first
+  int input = -1, weights = -1;
+  // The epilogue's axes. Those of `position` run, in row-major order, through all output positions of a channel: the
+  // spatial dimensions, neighbours merged where the epilogue's accesses allow it, extents of 1 left out.
+  Axis n, channel;
+  std::vector<Axis> position;
+  Expr epilogue;             // over those axes and `accumulator`; bias is part of it
+  int result = -1;
+  std::vector<Expr> index;
+};
+
 struct Kernel {
   std::string name;          // for reports: "conv_add_relu", "softmax", ...
   std::vector<std::string> sources;  // ONNX node names, root first
   std::vector<Operand> operands;
-  std::variant<LoopKernel, MatMulKernel, ConvKernel> body;
+  std::variant<LoopKernel, MatMulKernel, ConvKernel, PlainConvKernel> body;
 };
 
 /// A canonical text that is equal exactly for kernels that may share machine code (names and sources left out).

@@ -16,7 +16,7 @@ struct Group {
   enum class Kind : uint8_t {
     loop,        // pointwise, movement and reduction work
     matmul,      // MatMul or gart.PackedMatMul with its epilogue
-    conv,        // gart.BlockedConv with its epilogue
+    conv,        // gart.BlockedConv or gart.PlainConv with its epilogue
     control,     // If, Loop, Scan; gart.Fail
   } kind = Kind::loop;
   NodeId anchor;             // contraction or control node; none for loop groups

@@ -22,7 +22,7 @@ bool anchors_matmul(const Graph& g, const Node& n) {
          g.value(n.outputs[0]).dtype == DType::f32;
 }
 
-bool anchors_conv(const Node& n) { return is_op(n, "BlockedConv", "gart"); }
+bool anchors_conv(const Node& n) { return is_op(n, "BlockedConv", "gart") || is_op(n, "PlainConv", "gart"); }
 bool is_control(const Node& n) { return n.op->kind == OpKind::control || n.op->kind == OpKind::opaque; }
 bool is_concat(const Node& n) { return is_op(n, "Concat"); }
 bool is_transpose(const Node& n) { return is_op(n, "Transpose"); }

@@ -52,7 +52,8 @@ bool fits(const MatMulKernel& k, const std::vector<int>& operands) {
   return true;
 }
 
-bool fits(const ConvKernel& k, const std::vector<int>& operands) {
+template <class Conv>
+bool fits(const Conv& k, const std::vector<int>& operands) {
   for (int o : operands)
     if (o == k.input || o == k.weights) return false;
   for (const ExprNode* load : loads_of(k.epilogue, operands))

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ops/op_def.h"
+#include "compiler/ops/sliding_window.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -24,7 +25,10 @@ class GroupLowering {
     switch (group_.kind) {
       case Group::Kind::loop: loop(); break;
       case Group::Kind::matmul: matmul(); break;
-      case Group::Kind::conv: conv(); break;
+      case Group::Kind::conv:
+        if (std::string_view(anchor().op->name) == "PlainConv") plain_conv();
+        else conv();
+        break;
       case Group::Kind::control: GCG_CHECK(false, "control flow has no kernel");
     }
     finish();
@@ -248,6 +252,43 @@ class GroupLowering {
     k.input_plain = n.int_attribute("plain", 0) != 0;
   }
 
+  void plain_conv() {
+    const Node& n = anchor();
+    std::vector<Axis> axes = values_.axes_for(*value(n.outputs[0]).shape);
+    Expr sum = accumulator(DType::f32);
+    if (n.inputs.size() > 2 && n.inputs[2].valid()) sum = sum + values_.element(n.inputs[2], {axis_ref(axes[1])});
+    values_.bind(n.outputs[0], sum);
+    Expr e = group_.epilogue.empty() ? sum : values_.computed(computed_value(), refs(axes));
+    std::vector<Expr> index = contraction_index(axes);
+    take_operands();
+    PlainConvKernel kernel;
+    plain_conv_geometry(kernel);
+    kernel.input = add_operand({n.inputs[0], stored(n.inputs[0]), {}});
+    kernel.weights = add_operand({n.inputs[1], stored(n.inputs[1]), {}});
+    kernel.result = add_result(DType::f32, result_shape());
+    kernel.n = axes[0];
+    kernel.channel = axes[1];
+    FlatIndices flat(out_.kernel.operands, next_axis_);
+    kernel.epilogue = flat.flatten(e);
+    kernel.index = flat.flatten_store(kernel.result, index);
+    kernel.position.assign(axes.begin() + 2, axes.end());
+    std::vector<Expr*> all = {&kernel.epilogue};
+    for (Expr& i : kernel.index) all.push_back(&i);
+    flat.merge(kernel.position, all);
+    out_.kernel.body = std::move(kernel);
+  }
+
+  void plain_conv_geometry(PlainConvKernel& k) const {
+    const Node& n = anchor();
+    const Shape &x = *value(n.inputs[0]).shape, &w = *value(n.inputs[1]).shape;
+    k.batch = x[0];
+    k.groups = n.int_attribute("group", 1);
+    k.in_channels = w.back().constant() * k.groups;
+    k.out_channels = w[0].constant();
+    for (const WindowDim& d : window_of(n, x, Shape(w.begin() + 1, w.end() - 1)))
+      k.spatial.push_back({d.input, d.output, d.pad_begin, d.kernel.constant(), d.stride, d.dilation});
+  }
+
   // ---- closing --------------------------------------------------------------------------------------------------------
 
   void finish() {
@@ -343,7 +384,8 @@ class GroupLowering {
     f(k.b.operand);
     f(k.result);
   }
-  static void each_operand(ConvKernel& k, const std::function<void(int&)>& f) {
+  template <class Conv>
+  static void each_operand(Conv& k, const std::function<void(int&)>& f) {
     f(k.input);
     f(k.weights);
     f(k.result);

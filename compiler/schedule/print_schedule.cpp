@@ -59,6 +59,15 @@ void print(std::ostream& out, const ConvKernel& k) {
       << "] = " << print_expr(k.epilogue) << '\n';
 }
 
+void print(std::ostream& out, const PlainConvKernel& k) {
+  out << "  conv " << k.batch.str() << "x" << k.in_channels << " -> " << k.out_channels << " groups " << k.groups;
+  for (const PlainConvKernel::Spatial& s : k.spatial)
+    out << ", " << s.input.str() << " -> " << s.output.str() << " kernel " << s.kernel << " stride " << s.stride << " dilation "
+        << s.dilation << " pad " << s.pad.str();
+  out << " axes " << axes_text({k.n, k.channel}) << " " << axes_text(k.position) << "\n  o" << k.result << "[" << list(k.index)
+      << "] = " << print_expr(k.epilogue) << '\n';
+}
+
 }  // namespace
 
 std::string print_expr(const Expr& e) {

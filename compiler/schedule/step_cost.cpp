@@ -37,6 +37,12 @@ Work work_of(const ConvKernel& k, double elements) {
   return {2 * elements * per_element, elements / kElementsPerContractionThread};
 }
 
+Work work_of(const PlainConvKernel& k, double elements) {
+  auto per_element = static_cast<double>(k.in_channels / k.groups);
+  for (const PlainConvKernel::Spatial& s : k.spatial) per_element *= static_cast<double>(s.kernel);
+  return {2 * elements * per_element, elements / kElementsPerContractionThread};
+}
+
 }  // namespace
 
 StepCost step_cost(const Schedule& schedule, const Step& step) {

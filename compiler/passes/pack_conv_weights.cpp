@@ -1,0 +1,58 @@
+#include "compiler/passes/pack_conv_weights.h"
+
+#include <algorithm>
+#include <map>
+
+#include "compiler/ops/infer.h"
+#include "compiler/ops/op_def.h"
+
+namespace gcg {
+namespace {
+
+/// One input channel per group: a sum over taps only.
+bool is_depthwise(const Node& conv, const Shape& weights) { return conv.int_attribute("group", 1) > 1 && weights[1].is(1); }
+
+bool is_matrix_product(const Graph& graph, const Node& node) {
+  if (node.op != &op("Conv")) return false;
+  const Value& weights = graph.value(node.inputs[1]);
+  return weights.dtype == DType::f32 && weights.shape && is_static(*weights.shape) && weights.shape->size() >= 3 &&
+         weights.shape->size() <= 5 && !is_depthwise(node, *weights.shape);
+}
+
+/// Channels last.
+std::vector<int64_t> permutation(size_t rank) {
+  std::vector<int64_t> perm = {0};
+  for (size_t d = 2; d < rank; ++d) perm.push_back(static_cast<int64_t>(d));
+  perm.push_back(1);
+  return perm;
+}
+
+bool pack(Graph& graph, Graph& outermost) {
+  std::map<ValueId, ValueId> packed;  // weights that several convolutions share are transposed once
+  bool changed = false;
+  for (NodeId id : graph.order()) {
+    for (const auto& body : graph.node(id).bodies) changed |= pack(*body, outermost);
+    if (!is_matrix_product(graph, graph.node(id))) continue;
+    const ValueId w = graph.node(id).inputs[1];
+    if (packed.count(w) == 0) {
+      const NodeId transpose = graph.add_node(op("Transpose"), graph.value(w).name, {w}, 1,
+                                              {{"perm", permutation(graph.value(w).shape->size())}});
+      infer_node(graph, transpose, outermost);
+      packed[w] = graph.node(transpose).outputs[0];
+    }
+    Node& node = graph.node(id);
+    node.op = &op("PlainConv", "gart");
+    node.inputs[1] = packed[w];
+    node.attributes.erase("kernel_shape");
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool pack_conv_weights(Graph& graph, const Target& target) {
+  return target.device == DeviceClass::cuda && pack(graph, graph);
+}
+
+}  // namespace gcg

@@ -1,0 +1,21 @@
+// Pass: pack_conv_weights (target pass, CUDA).
+#pragma once
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/target.h"
+
+namespace gcg {
+
+/// Turns convolutions into gart.PlainConv, which is a kernel of its own (an implicit matrix product), with the weights
+/// transposed from [CO, CI/group, kernel...] to [CO, kernel..., CI/group]: a matrix whose rows run through the channels of
+/// one tap after the other.
+///
+/// An f32 Conv of 1 to 3 spatial dimensions whose channels and kernel extents are known is turned, but not a depthwise
+/// one: it multiplies no matrices.
+///
+/// Requires: pads, Mul and Add are folded into convolutions where they can be (canonicalise).
+/// Before: fold_constants, which transposes constant weights.
+/// Example: Conv(x[1,8,9,9], w[32,8,3,3], b) -> gart.PlainConv(x, Transpose(w) {perm=[0,2,3,1]}, b)
+bool pack_conv_weights(Graph& graph, const Target& target);
+
+}  // namespace gcg
