@@ -1,0 +1,142 @@
+// Runs one launch of a kernel: block after block, the threads of a block as fibers that take turns at barriers and warp
+// collectives. One launch runs at a time in the process.
+//
+// A fiber runs threads of the block one after the other until one of them waits; then another fiber goes on with the
+// next thread. So a kernel without barriers is a loop of calls on one fiber.
+#ifndef GART_TESTS_CUDA_SIM_ENGINE_BLOCK_H
+#define GART_TESTS_CUDA_SIM_ENGINE_BLOCK_H
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/cuda/sim/engine/fiber.h"
+#include "tests/cuda/sim/engine/memory.h"
+#include "tests/cuda/sim/engine/report.h"
+#include "tests/cuda/sim/engine/shared_shadow.h"
+#include "tests/cuda/sim/shim/module_abi.h"
+
+namespace gart_sim {
+
+struct AsyncCopy {
+  unsigned char* target;
+  const unsigned char* source;
+  unsigned bytes, source_bytes;
+};
+
+// What a lane brings to a collective of its warp.
+struct WarpRequest {
+  enum class Kind { barrier, shuffle, vote, mma, ldmatrix, stmatrix };
+  Kind kind;
+  unsigned detail;  // Of the kind: which shuffle, vote or product, and its width; equal in all lanes.
+  unsigned mask;
+  Site site;
+  void* inout;
+  const void* a;
+  const void* b;
+  int lane;        // A shuffle's third argument.
+  unsigned bytes;  // A shuffle's.
+};
+using Lanes = std::array<WarpRequest*, 32>;  // Null: the lane takes no part.
+
+struct Thread {
+  enum class State { fresh, ready, in_barrier, in_warp, done };
+  State state = State::fresh;
+  unsigned index = 0;
+  Fiber* fiber = nullptr;
+  WarpRequest* request = nullptr;
+  unsigned barrier_id = 0, barrier_threads = 0;
+  Reduce reduce = Reduce::none;
+  int predicate = 0;  // What it brings to the barrier, then what the barrier gives back.
+  Site site = {"", 0};
+  std::vector<AsyncCopy> copies;  // Not yet waited for, oldest first.
+  std::vector<size_t> committed;  // Sizes of the groups at the front of `copies`.
+  size_t uncommitted = 0;
+};
+
+struct Launch {
+  const Module* module = nullptr;
+  const Kernel* kernel = nullptr;
+  Triple grid{1, 1, 1}, block{1, 1, 1};
+  unsigned shared_bytes = 0;
+  void** parameters = nullptr;
+  uint64_t seed = 0;  // Order of blocks and threads: 0 as numbered, 1 backwards, else shuffled by it.
+};
+
+struct LaunchResult {
+  int error = 0;  // A CUresult: 0, 700 illegal address, 715 illegal instruction, 716 misaligned, 719 launch failed.
+  Footprint footprint;
+};
+
+const Hooks& hooks();
+LaunchResult run_launch(const Launch& launch);
+// What a kernel calls to set a conditional handle.
+void set_conditional_callback(void (*callback)(unsigned long long handle, unsigned value));
+
+class BlockRunner {
+ public:
+  static BlockRunner& get();
+  LaunchResult run(const Launch& launch);
+
+  // Called by the kernel, inside a fiber.
+  int barrier(unsigned id, unsigned threads, Reduce reduce, int predicate, Site site);
+  void collective(WarpRequest& request);
+  void touch(uint64_t address, size_t bytes, Access access, const char* doing);
+  unsigned active_mask() const;
+  void copy_async(const AsyncCopy& copy, Site site);
+  void copy_commit();
+  void copy_wait(unsigned groups_left);
+  // Reports and ends the launch with `error`; does not return.
+  [[noreturn]] void fault(Finding finding, int error, const std::string& text);
+  [[nodiscard]] std::string at(Site site) const;
+  [[nodiscard]] const State* state() const { return state_; }
+  [[nodiscard]] bool is_shared(uint64_t address, size_t bytes) const;
+
+ private:
+  static void fiber_main();
+  void prepare(const Launch& launch);
+  bool run_block(unsigned number);
+  void run_threads();
+  Thread* next_fresh();
+  void switch_in(Thread& thread);
+  void wait(Thread::State state);
+  void finish_thread();
+  bool is_barrier_complete(unsigned id) const;
+  void release_barrier(unsigned id);
+  bool is_warp_ready(const WarpRequest& request, Lanes& lanes);
+  void complete(const WarpRequest& request, const Lanes& lanes);
+  void recheck_waiters(unsigned warp);
+  void report_stuck();
+  void touch_shared(size_t offset, size_t bytes, Access access, const char* doing);
+  void write_copy(const AsyncCopy& copy);
+  [[nodiscard]] std::string thread_name(unsigned index) const;
+
+  Launch launch_;
+  LaunchResult result_;
+  State* state_ = nullptr;
+  std::vector<Thread> threads_;
+  std::vector<unsigned> order_;
+  size_t fresh_ = 0;  // Next in order_.
+  unsigned done_ = 0;
+  std::vector<unsigned> ready_;
+  Thread* current_ = nullptr;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> idle_;
+  Fiber* fiber_ = nullptr;
+  struct Barrier {
+    unsigned waiting = 0, first = 0;  // How many threads wait, and the one that came first.
+  };
+  std::array<Barrier, 16> barriers_{};
+  bool is_stopped_ = false;
+  bool has_race_ = false;
+  std::mt19937_64 random_;
+  std::vector<unsigned char> shared_;
+  unsigned char* dynamic_ = nullptr;
+  SharedShadow shadow_;
+};
+
+}  // namespace gart_sim
+#endif

@@ -1,0 +1,101 @@
+// The memory that the threads of a block touch: bounds, races, asynchronous copies.
+#include <algorithm>
+#include <cstring>
+
+#include "tests/cuda/sim/engine/block.h"
+
+namespace gart_sim {
+namespace {
+constexpr unsigned char kPoison = 0xff;
+
+std::string doing_of(Access access) {
+  return access == Access::read ? "reads " : access == Access::write ? "writes " : "updates ";
+}
+}  // namespace
+
+bool BlockRunner::is_shared(uint64_t address, size_t bytes) const {
+  const uint64_t dynamic = address - reinterpret_cast<uint64_t>(dynamic_),
+                 fixed = address - state_->static_shared_begin;
+  return (dynamic < launch_.shared_bytes && bytes <= launch_.shared_bytes - dynamic) ||
+         (fixed < state_->static_shared_bytes && bytes <= state_->static_shared_bytes - fixed);
+}
+
+void BlockRunner::touch(uint64_t address, size_t bytes, Access access, const char* doing) {
+  const std::string by = *doing ? std::string(" by ") + doing : "";
+  DeviceMemory& memory = DeviceMemory::get();
+  if (memory.is_device_address(address)) {
+    if (memory.touch(address, bytes, access, *state_)) return;
+    fault(Finding::out_of_bounds, 700,
+          doing_of(access) + std::to_string(bytes) + " bytes" + by + ", " + memory.describe(address));
+  }
+  if (is_shared(address, bytes)) {
+    const uint64_t dynamic = address - reinterpret_cast<uint64_t>(dynamic_);
+    const bool is_dynamic = dynamic < launch_.shared_bytes;
+    touch_shared(is_dynamic ? dynamic : launch_.shared_bytes + (address - state_->static_shared_begin), bytes, access,
+                 doing);
+    return;
+  }
+  const auto offset = static_cast<int64_t>(address - reinterpret_cast<uint64_t>(dynamic_));
+  fault(Finding::out_of_bounds, 700,
+        doing_of(access) + std::to_string(bytes) + " bytes" + by + " at byte " + std::to_string(offset) + " of " +
+            std::to_string(launch_.shared_bytes) + " bytes of shared memory");
+}
+
+void BlockRunner::touch_shared(size_t offset, size_t bytes, Access access, const char* doing) {
+  const SharedShadow::Race race = shadow_.touch(offset, bytes, current_->index, access);
+  if (!race.found || has_race_) return;
+  has_race_ = true;
+  if (!result_.error) result_.error = 719;
+  const bool is_dynamic = offset < launch_.shared_bytes;
+  const std::string other = race.is_other_known ? "thread " + std::to_string(race.other_thread) : "several threads";
+  report(Finding::shared_race, std::string(launch_.kernel->name) + ", " + thread_name(current_->index) + ": " +
+                                   doing_of(access) + std::to_string(bytes) + " bytes" +
+                                   (*doing ? std::string(" by ") + doing : "") + " at byte " +
+                                   std::to_string(is_dynamic ? offset : offset - launch_.shared_bytes) + " of " +
+                                   (is_dynamic ? "dynamic" : "static") + " shared memory, which " + other +
+                                   (race.other_wrote ? " wrote" : " read") + " with no barrier since");
+}
+
+void BlockRunner::copy_async(const AsyncCopy& copy, Site site) {
+  const auto target = reinterpret_cast<uint64_t>(copy.target), source = reinterpret_cast<uint64_t>(copy.source);
+  if (target % copy.bytes || (copy.source_bytes && source % copy.bytes)) {
+    fault(
+        Finding::misaligned, 716,
+        "an asynchronous copy of " + std::to_string(copy.bytes) + " bytes between unaligned addresses at " + at(site));
+  }
+  if (copy.source_bytes > copy.bytes) {
+    fault(Finding::async_copy, 719,
+          "an asynchronous copy of " + std::to_string(copy.bytes) + " bytes reads " +
+              std::to_string(static_cast<int>(copy.source_bytes)) + " at " + at(site));
+  }
+  if (!is_shared(target, copy.bytes)) {
+    fault(Finding::out_of_bounds, 700, "the target of an asynchronous copy at " + at(site) + " is not shared memory");
+  }
+  touch(target, copy.bytes, Access::write, "an asynchronous copy");
+  if (copy.source_bytes) touch(source, copy.source_bytes, Access::read, "an asynchronous copy");
+  memset(copy.target, kPoison, copy.bytes);
+  current_->copies.push_back(copy);
+  ++current_->uncommitted;
+}
+
+void BlockRunner::copy_commit() {
+  current_->committed.push_back(current_->uncommitted);
+  current_->uncommitted = 0;
+}
+
+void BlockRunner::write_copy(const AsyncCopy& copy) {
+  touch(reinterpret_cast<uint64_t>(copy.target), copy.bytes, Access::write, "an asynchronous copy");
+  memcpy(copy.target, copy.source, copy.source_bytes);
+  memset(copy.target + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
+}
+
+void BlockRunner::copy_wait(unsigned groups_left) {
+  Thread& thread = *current_;
+  size_t copies = 0, groups = 0;
+  for (; thread.committed.size() - groups > groups_left; ++groups) copies += thread.committed[groups];
+  for (size_t i = 0; i < copies; ++i) write_copy(thread.copies[i]);
+  thread.copies.erase(thread.copies.begin(), thread.copies.begin() + static_cast<std::ptrdiff_t>(copies));
+  thread.committed.erase(thread.committed.begin(), thread.committed.begin() + static_cast<std::ptrdiff_t>(groups));
+}
+
+}  // namespace gart_sim

@@ -1,0 +1,109 @@
+// What a module calls, as plain functions: each finds the running block and hands on.
+#include <algorithm>
+#include <cstring>
+
+#include "tests/cuda/sim/engine/block.h"
+#include "tests/cuda/sim/engine/warp.h"
+
+namespace gart_sim {
+namespace {
+
+using Kind = WarpRequest::Kind;
+constexpr unsigned kWholeWarp = 0xffffffffu;
+void (*conditional_callback)(unsigned long long, unsigned) = nullptr;
+
+BlockRunner& runner() { return BlockRunner::get(); }
+
+int barrier(unsigned id, unsigned threads, Reduce reduce, int predicate, Site site) {
+  return runner().barrier(id, threads, reduce, predicate, site);
+}
+
+void warp_barrier(unsigned mask, Site site) {
+  WarpRequest request{Kind::barrier, 0, mask, site, nullptr, nullptr, nullptr, 0, 0};
+  runner().collective(request);
+}
+
+void shuffle(Shuffle kind, unsigned mask, void* value, unsigned bytes, int lane, int width, Site site) {
+  const unsigned detail = static_cast<unsigned>(kind) | static_cast<unsigned>(width) << 8;
+  WarpRequest request{Kind::shuffle, detail, mask, site, value, nullptr, nullptr, lane, bytes};
+  runner().collective(request);
+}
+
+unsigned vote(Vote kind, unsigned mask, unsigned value, Site site) {
+  WarpRequest request{Kind::vote, static_cast<unsigned>(kind), mask, site, &value, nullptr, nullptr, 0, 0};
+  runner().collective(request);
+  return value;
+}
+
+unsigned active_mask() { return runner().active_mask(); }
+
+void mma(Mma kind, void* c, const void* a, const void* b, Site site) {
+  WarpRequest request{Kind::mma, static_cast<unsigned>(kind), kWholeWarp, site, c, a, b, 0, 0};
+  runner().collective(request);
+}
+
+// A row of 16 bytes that this lane addresses; lanes behind the last matrix address none.
+void check_row(const void* row, unsigned matrices, Access access, Site site) {
+  const State& state = *BlockRunner::get().state();
+  const auto address = reinterpret_cast<uint64_t>(row);
+  if (state.thread.x % 32 / 8 >= matrices) return;
+  if (address % 16)
+    runner().fault(Finding::misaligned, 716, "a matrix row that is not 16-aligned at " + runner().at(site));
+  if (!runner().is_shared(address, 16)) {
+    runner().fault(Finding::out_of_bounds, 700, "a matrix row outside of shared memory at " + runner().at(site));
+  }
+  runner().touch(address, 16, access, "a matrix load or store");
+}
+
+void ldmatrix(unsigned* r, unsigned matrices, bool transposed, const void* row, Site site) {
+  check_row(row, matrices, Access::read, site);
+  WarpRequest request{Kind::ldmatrix, matrices << 1 | transposed, kWholeWarp, site, r, row, nullptr, 0, 0};
+  runner().collective(request);
+}
+
+void stmatrix(void* row, unsigned matrices, bool transposed, const unsigned* r, Site site) {
+  check_row(row, matrices, Access::write, site);
+  WarpRequest request{Kind::stmatrix, matrices << 1 | transposed, kWholeWarp, site, row, nullptr, r, 0, 0};
+  runner().collective(request);
+}
+
+void copy_async(void* shared, const void* global, unsigned bytes, unsigned source_bytes, Site site) {
+  runner().copy_async(
+      {static_cast<unsigned char*>(shared), static_cast<const unsigned char*>(global), bytes, source_bytes}, site);
+}
+void copy_commit() { runner().copy_commit(); }
+void copy_wait(unsigned groups_left, Site) { runner().copy_wait(groups_left); }
+
+void touch(const void* address, Size bytes, Access access) {
+  runner().touch(reinterpret_cast<uint64_t>(address), bytes, access, "");
+}
+
+void misaligned(const void* address, unsigned alignment, Site site) {
+  const auto at = reinterpret_cast<uint64_t>(address);
+  // The stack of the host need not be aligned as the device's would be.
+  if (!DeviceMemory::get().is_device_address(at) && !runner().is_shared(at, 1)) return;
+  runner().fault(Finding::misaligned, 716,
+                 "an access at " + runner().at(site) + " needs an alignment of " + std::to_string(alignment) +
+                     " bytes: " +
+                     (DeviceMemory::get().is_device_address(at) ? DeviceMemory::get().describe(at)
+                                                                : std::string("shared memory")));
+}
+
+void trap(const char* what, Site site) {
+  runner().fault(Finding::trap, 719, std::string(what) + " at " + runner().at(site));
+}
+
+void set_conditional(unsigned long long handle, unsigned value) {
+  if (conditional_callback) conditional_callback(handle, value);
+}
+
+constexpr Hooks kHooks = {barrier,    warp_barrier, shuffle,   vote,  active_mask, mma,  ldmatrix,       stmatrix,
+                          copy_async, copy_commit,  copy_wait, touch, misaligned,  trap, set_conditional};
+
+}  // namespace
+
+const Hooks& hooks() { return kHooks; }
+
+void set_conditional_callback(void (*callback)(unsigned long long, unsigned)) { conditional_callback = callback; }
+
+}  // namespace gart_sim

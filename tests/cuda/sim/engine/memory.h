@@ -1,0 +1,93 @@
+// The simulated devices' memory: a window of the host's address space, so that kernels use their pointers as they are.
+// Allocations are poisoned and never share addresses with freed ones; outside of device work the window is
+// inaccessible, so that host code that follows a device pointer crashes as it would on a real one.
+#ifndef GART_TESTS_CUDA_SIM_ENGINE_MEMORY_H
+#define GART_TESTS_CUDA_SIM_ENGINE_MEMORY_H
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/cuda/sim/shim/module_abi.h"
+
+namespace gart_sim {
+
+struct Range {
+  uint64_t begin = 0, end = 0;
+};
+
+// What an operation read and wrote: sorted, disjoint ranges of device and host addresses.
+struct Footprint {
+  std::vector<Range> reads, writes;
+};
+// The first byte of both, or 0.
+uint64_t first_overlap(const std::vector<Range>& a, const std::vector<Range>& b);
+
+// Bits for the bytes of an allocation, and a byte per chunk that has any.
+struct Marks {
+  unsigned char* bits = nullptr;
+  unsigned char* chunks = nullptr;
+};
+
+struct Allocation {
+  uint64_t begin = 0;
+  size_t bytes = 0;
+  int device = 0;
+  // By access (read, write, atomic): of the running block, and of all blocks of the running launch.
+  Marks block[3], launch[3];
+  bool is_touched = false;
+};
+
+class DeviceMemory {
+ public:
+  static DeviceMemory& get();
+
+  // 0: `device` has no room for `bytes` more.
+  uint64_t allocate(int device, size_t bytes);
+  // False: no live allocation begins there.
+  bool free(uint64_t address);
+  void free_all(int device);
+  [[nodiscard]] Allocation* find(uint64_t address);
+  [[nodiscard]] bool contains(uint64_t address, size_t bytes);
+  [[nodiscard]] bool is_device_address(uint64_t address) const { return address - base_ < reserved_; }
+  // "16 bytes behind the end of the 256 bytes at 0x..."
+  [[nodiscard]] std::string describe(uint64_t address) const;
+  [[nodiscard]] size_t used(int device) const;
+  [[nodiscard]] size_t live(int device) const;
+  [[nodiscard]] size_t capacity() const { return capacity_; }
+  void set_capacity(size_t bytes) { capacity_ = bytes; }
+  [[nodiscard]] uint64_t base() const { return base_; }
+  [[nodiscard]] size_t reserved() const { return reserved_; }
+
+  // Device work may touch the window between the two; calls nest.
+  void open();
+  void close();
+
+  // Watching one launch. A block that touches what another block of the launch writes is a race, apart from the bytes
+  // of `exempt` (a flag that any block may set).
+  void begin_launch(Range exempt) { exempt_ = exempt; }
+  // Makes the allocation at `address` the window's; false: not within one allocation.
+  bool touch(uint64_t address, size_t bytes, Access access, State& state);
+  // Returns the address of a byte at which this block races with an earlier one, or 0.
+  uint64_t end_block();
+  Footprint end_launch();
+  // Text of the first broken guard zone, or "".
+  [[nodiscard]] std::string broken_guard() const;
+
+ private:
+  DeviceMemory();
+  uint64_t merge(Allocation& allocation);
+
+  uint64_t base_ = 0, next_ = 0;
+  size_t reserved_ = 0, capacity_ = 0;
+  bool is_protected_ = true;
+  int open_ = 0;
+  std::map<uint64_t, Allocation> live_;
+  std::map<uint64_t, size_t> freed_;
+  std::vector<Allocation*> touched_;
+  Range exempt_;
+};
+
+}  // namespace gart_sim
+#endif

@@ -1,0 +1,35 @@
+// A simulated cubin, loaded: the shared object's bytes go into an anonymous file, so that every load is its own
+// instance.
+#ifndef GART_TESTS_CUDA_SIM_ENGINE_MODULE_H
+#define GART_TESTS_CUDA_SIM_ENGINE_MODULE_H
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tests/cuda/sim/shim/module_abi.h"
+
+namespace gart_sim {
+
+class LoadedModule {
+ public:
+  // Bytes of the shared object at `image`, from its section headers, which end it; 0: not one.
+  static size_t size_of(const void* image);
+  // Null, and a reason in `error`.
+  static std::unique_ptr<LoadedModule> load(std::string_view bytes, std::string& error);
+  ~LoadedModule();
+  LoadedModule(const LoadedModule&) = delete;
+  LoadedModule& operator=(const LoadedModule&) = delete;
+
+  [[nodiscard]] const Module& module() const { return *module_; }
+  [[nodiscard]] const Kernel* find(std::string_view name) const;
+
+ private:
+  LoadedModule() = default;
+  int file_ = -1;
+  void* library_ = nullptr;
+  const Module* module_ = nullptr;
+};
+
+}  // namespace gart_sim
+#endif

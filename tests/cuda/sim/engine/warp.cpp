@@ -1,0 +1,180 @@
+#include "tests/cuda/sim/engine/warp.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace gart_sim {
+namespace {
+
+// The lane that `lane` reads, or -1: its own value stays.
+int source_lane(Shuffle kind, int lane, int argument, int width) {
+  const int first = lane / width * width, inside = lane - first;
+  switch (kind) {
+    case Shuffle::index:
+      return first + (argument & (width - 1));
+    case Shuffle::up:
+      return inside >= argument ? lane - argument : -1;
+    case Shuffle::down:
+      return inside + argument < width ? lane + argument : -1;
+    case Shuffle::exclusive_or: {
+      const int source = lane ^ argument;
+      return source / width <= lane / width ? source : -1;  // Beyond the segment: as up and down.
+    }
+  }
+  return -1;
+}
+
+float load_element(Mma kind, const unsigned char* p) {
+  uint16_t h;
+  uint32_t w;
+  switch (kind) {
+    case Mma::f16_k16:
+    case Mma::f16_k8:
+      memcpy(&h, p, 2);
+      return f16_to_f32(h);
+    case Mma::bf16_k16:
+      memcpy(&h, p, 2);
+      return std::bit_cast<float>(static_cast<uint32_t>(h) << 16);
+    case Mma::tf32_k8:
+      memcpy(&w, p, 4);
+      return std::bit_cast<float>(w & 0xffffe000u);  // The low bits are not read.
+    case Mma::s8_k32:
+      return static_cast<float>(static_cast<signed char>(*p));
+  }
+  return 0;
+}
+
+unsigned element_bytes(Mma kind) { return kind == Mma::s8_k32 ? 1 : kind == Mma::tf32_k8 ? 4 : 2; }
+
+}  // namespace
+
+float f16_to_f32(uint16_t h) {
+  const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16, exponent = h >> 10 & 31u, fraction = h & 1023u;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | fraction << 13);
+  if (exponent) return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+  const float small = std::ldexp(static_cast<float>(fraction), -24);
+  return sign ? -small : small;
+}
+
+void compute_shuffle(const Lanes& lanes, unsigned detail, BlockRunner& runner) {
+  unsigned char values[32][16];
+  const auto kind = static_cast<Shuffle>(detail & 255);
+  const int width = static_cast<int>(detail >> 8);
+  for (unsigned l = 0; l < 32; ++l) {
+    if (lanes[l]) memcpy(values[l], lanes[l]->inout, lanes[l]->bytes);
+  }
+  for (int l = 0; l < 32; ++l) {
+    if (!lanes[l]) continue;
+    const int source = source_lane(kind, l, lanes[l]->lane, width);
+    if (source < 0) continue;
+    if (source > 31 || !lanes[source]) {
+      runner.fault(Finding::divergence, 719,
+                   "a shuffle at " + runner.at(lanes[l]->site) + " makes lane " + std::to_string(l) + " read lane " +
+                       std::to_string(source) + ", which takes no part");
+    }
+    memcpy(lanes[l]->inout, values[source], lanes[l]->bytes);
+  }
+}
+
+void compute_vote(const Lanes& lanes, Vote kind) {
+  unsigned result = kind == Vote::minimum || kind == Vote::bit_and ? ~0u : 0u;
+  for (unsigned l = 0; l < 32; ++l) {
+    if (!lanes[l]) continue;
+    const unsigned x = *static_cast<const unsigned*>(lanes[l]->inout);
+    switch (kind) {
+      case Vote::ballot:
+        result |= (x ? 1u : 0u) << l;
+        break;
+      case Vote::sum:
+        result += x;
+        break;
+      case Vote::minimum:
+        result = std::min(result, x);
+        break;
+      case Vote::maximum:
+        result = std::max(result, x);
+        break;
+      case Vote::bit_and:
+        result &= x;
+        break;
+      case Vote::bit_or:
+        result |= x;
+        break;
+      case Vote::bit_xor:
+        result ^= x;
+        break;
+    }
+  }
+  for (WarpRequest* lane : lanes) {
+    if (lane) *static_cast<unsigned*>(lane->inout) = result;
+  }
+}
+
+// The fragments of m16n8 (lane l: g = l/4, t = l%4), one rule in bytes for all element types with a row of 32 bytes:
+// A's register r, byte b: row g + 8*(r%2), byte 4t + b + 16*(r/2). B's register r, byte b: column g, byte 4t + b + 16r.
+// C's element i: row g + 8*(i/2), column 2t + i%2.
+void compute_mma(const Lanes& lanes, Mma kind) {
+  const unsigned row_bytes = kind == Mma::f16_k8 ? 16 : 32, a_registers = row_bytes / 8, b_registers = row_bytes / 16;
+  unsigned char a[16][32], b[8][32];
+  for (unsigned l = 0; l < 32; ++l) {
+    const unsigned g = l / 4, t = l % 4;
+    const auto* ra = static_cast<const unsigned char*>(lanes[l]->a);
+    const auto* rb = static_cast<const unsigned char*>(lanes[l]->b);
+    for (unsigned r = 0; r < a_registers; ++r) memcpy(&a[g + 8 * (r % 2)][4 * t + 16 * (r / 2)], ra + 4 * r, 4);
+    for (unsigned r = 0; r < b_registers; ++r) memcpy(&b[g][4 * t + 16 * r], rb + 4 * r, 4);
+  }
+  const unsigned bytes = element_bytes(kind), k_extent = row_bytes / bytes;
+  float fa[16][32], fb[8][32];
+  for (unsigned k = 0; k < k_extent; ++k) {
+    for (unsigned m = 0; m < 16; ++m) fa[m][k] = load_element(kind, &a[m][k * bytes]);
+    for (unsigned n = 0; n < 8; ++n) fb[n][k] = load_element(kind, &b[n][k * bytes]);
+  }
+  for (unsigned l = 0; l < 32; ++l) {
+    for (unsigned i = 0; i < 4; ++i) {
+      const unsigned m = l / 4 + 8 * (i / 2), n = 2 * (l % 4) + i % 2;
+      float sum = 0;  // Of s8 products: exact, for they stay below 2^24.
+      for (unsigned k = 0; k < k_extent; ++k) sum += fa[m][k] * fb[n][k];
+      if (kind == Mma::s8_k32) {
+        static_cast<int*>(lanes[l]->inout)[i] += static_cast<int>(sum);
+      } else {
+        static_cast<float*>(lanes[l]->inout)[i] += sum;
+      }
+    }
+  }
+}
+
+// Lane l's row address is row l%8 of matrix l/8; register m gets row l/4, bytes 4(l%4).. of matrix m. Transposed: rows
+// 2(l%4) and the next, of column l/4.
+void compute_ldmatrix(const Lanes& lanes, unsigned matrices, bool transposed) {
+  for (unsigned l = 0; l < 32; ++l) {
+    for (unsigned m = 0; m < matrices; ++m) {
+      unsigned char* target = static_cast<unsigned char*>(lanes[l]->inout) + 4 * m;
+      const auto row = [&](unsigned r) { return static_cast<const unsigned char*>(lanes[8 * m + r]->a); };
+      if (transposed) {
+        memcpy(target, row(2 * (l % 4)) + 2 * (l / 4), 2);
+        memcpy(target + 2, row(2 * (l % 4) + 1) + 2 * (l / 4), 2);
+      } else {
+        memcpy(target, row(l / 4) + 4 * (l % 4), 4);
+      }
+    }
+  }
+}
+
+void compute_stmatrix(const Lanes& lanes, unsigned matrices, bool transposed) {
+  for (unsigned l = 0; l < 32; ++l) {
+    for (unsigned m = 0; m < matrices; ++m) {
+      const unsigned char* source = static_cast<const unsigned char*>(lanes[l]->b) + 4 * m;
+      const auto row = [&](unsigned r) { return static_cast<unsigned char*>(lanes[8 * m + r]->inout); };
+      if (transposed) {
+        memcpy(row(2 * (l % 4)) + 2 * (l / 4), source, 2);
+        memcpy(row(2 * (l % 4) + 1) + 2 * (l / 4), source + 2, 2);
+      } else {
+        memcpy(row(l / 4) + 4 * (l % 4), source, 4);
+      }
+    }
+  }
+}
+
+}  // namespace gart_sim

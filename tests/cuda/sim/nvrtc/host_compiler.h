@@ -1,0 +1,38 @@
+// Compiles a CUDA kernel's text with the host's C++ compiler into a shared object: the simulation's "cubin".
+#ifndef GART_TESTS_CUDA_SIM_NVRTC_HOST_COMPILER_H
+#define GART_TESTS_CUDA_SIM_NVRTC_HOST_COMPILER_H
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gart_sim {
+
+struct Architecture {
+  int sm = 0;               // 80 for sm_80, compute_80, sm_80a.
+  char variant = 0;         // 'a', 'f' or 0.
+  bool is_virtual = false;  // compute_XX: PTX.
+};
+
+// `extern "C" __global__ void __launch_bounds__(BOUNDS) NAME(`, as the text has it.
+struct KernelText {
+  std::string name, bounds;
+};
+std::vector<KernelText> find_kernels(const std::string& text);
+
+struct SourceText {
+  std::string name, text;
+  std::vector<std::pair<std::string, std::string>> headers;  // Name, text.
+};
+
+struct Compiled {
+  std::string module;  // The shared object; empty where compilation failed.
+  std::string log;     // The compiler's messages, or what ptxas would say of each kernel.
+};
+
+// $GART_SIM_CXX: another compiler. $GART_SIM_WATCH=0: does not watch loads and stores (faster, no races or bounds
+// found). $GART_SIM_KEEP=DIR: leaves the composed text there.
+Compiled compile_for_host(const SourceText& source, const Architecture& architecture);
+
+}  // namespace gart_sim
+#endif

@@ -1,0 +1,93 @@
+// Between a simulated "cubin" (a shared object of the host) and the simulated driver: plain structs, no includes, so
+// that a kernel compiles fast. The module exports one function, gart_sim_module(); the driver hands it its hooks.
+#ifndef GART_TESTS_CUDA_SIM_SHIM_MODULE_ABI_H
+#define GART_TESTS_CUDA_SIM_SHIM_MODULE_ABI_H
+
+namespace gart_sim {
+
+inline constexpr unsigned kAbi = 1;  // Of this header; a module of another one is refused at load.
+
+using Size = decltype(sizeof 0);
+
+struct Triple {
+  unsigned x, y, z;
+};
+
+// Where the kernel's text calls something, for messages.
+struct Site {
+  const char* file;
+  int line;
+};
+
+enum class Reduce { none, any, all, count };
+enum class Access : unsigned { read = 0, write = 1, atomic = 2 };
+enum class Shuffle { index, up, down, exclusive_or };
+enum class Vote { ballot, sum, minimum, maximum, bit_and, bit_or, bit_xor };
+enum class Mma { f16_k16, bf16_k16, tf32_k8, f16_k8, s8_k32 };
+
+// What a kernel asks of the simulated device. Every thread of a block is a fiber; these may switch away from it.
+struct Hooks {
+  // Waits for `threads` threads of the block (0: all that live) at barrier `id`; returns the reduction of `predicate`.
+  int (*barrier)(unsigned id, unsigned threads, Reduce reduce, int predicate, Site site);
+  void (*warp_barrier)(unsigned mask, Site site);
+  // Exchanges `bytes` (at most 16) bytes between the lanes of `mask`, in segments of `width` lanes.
+  void (*shuffle)(Shuffle kind, unsigned mask, void* value, unsigned bytes, int lane, int width, Site site);
+  unsigned (*vote)(Vote kind, unsigned mask, unsigned value, Site site);
+  unsigned (*active_mask)();
+  // d = a*b + c on the fragments of m16n8; `c` has four elements of 32 bits, in place.
+  void (*mma)(Mma kind, void* c, const void* a, const void* b, Site site);
+  // Loads `matrices` 8x8 matrices of 16 bit elements, whose rows the lanes address.
+  void (*ldmatrix)(unsigned* r, unsigned matrices, bool transposed, const void* row, Site site);
+  void (*stmatrix)(void* row, unsigned matrices, bool transposed, const unsigned* r, Site site);
+  // Asynchronous copies: the target is poisoned at once and filled by the wait that covers it.
+  void (*copy_async)(void* shared, const void* global, unsigned bytes, unsigned source_bytes, Site site);
+  void (*copy_commit)();
+  void (*copy_wait)(unsigned groups_left, Site site);
+  // A load or store that the module's own check does not know to be inside its last allocation.
+  void (*touch)(const void* address, Size bytes, Access access);
+  void (*misaligned)(const void* address, unsigned alignment, Site site);
+  void (*trap)(const char* what, Site site);
+  void (*set_conditional)(unsigned long long handle, unsigned value);
+};
+
+// The device allocation seen last: one bit per byte that the running block has read (or written), and one byte per
+// kChunk bytes in which there is such a bit.
+struct Window {
+  Size begin, bytes;
+  unsigned char *bits, *chunks;
+};
+inline constexpr Size kChunk = 4096;
+
+// The running thread's registers, so to say: written by the driver at every switch, read by the kernel.
+struct State {
+  Triple thread, block, block_size, grid;
+  unsigned char* shared;  // Dynamic shared memory.
+  // The addresses that are watched: the device's memory, the block's shared memory with a guard zone on either side,
+  // its static shared memory.
+  Size device_begin, device_bytes;
+  Size shared_begin, shared_bytes;
+  Size static_shared_begin, static_shared_bytes;
+  Window read, written;
+};
+
+struct Kernel {
+  const char* name;
+  void (*run)(void** parameters);
+  unsigned parameters;
+  const unsigned* sizes;  // Bytes of each parameter.
+  unsigned max_threads, min_blocks;
+};
+
+struct Module {
+  unsigned abi;
+  unsigned sm;      // 80 for sm_80, also for sm_80a.
+  char sm_variant;  // 'a', 'f', 0; 'p' for PTX.
+  bool is_watched;  // Its loads and stores are.
+  unsigned kernel_count;
+  const Kernel* kernels;
+  State* state;
+  char* (*thread_local_anchor)();  // An address within the calling thread's copy of the static shared memory.
+};
+
+}  // namespace gart_sim
+#endif

@@ -1,0 +1,94 @@
+// The prelude's wrappers of one PTX instruction each, as calls of the simulated device: conversions of 16 bit floats,
+// tensor core products, matrix loads, asynchronous copies. Names and signatures are the prelude's.
+#ifndef GART_TESTS_CUDA_SIM_SHIM_TENSOR_H
+#define GART_TESTS_CUDA_SIM_SHIM_TENSOR_H
+
+#include "functions.h"
+#include "threads.h"
+
+// binary16 to binary32: exact.
+static inline float gart_f16_to_f32(unsigned short h) {
+  const unsigned sign = (unsigned)(h & 0x8000u) << 16, exponent = h >> 10 & 31u, fraction = h & 1023u;
+  if (exponent == 31) return __uint_as_float(sign | 0x7f800000u | fraction << 13);
+  if (exponent) return __uint_as_float(sign | (exponent + 112) << 23 | fraction << 13);
+  const float small = (float)fraction * 0x1p-24f;
+  return sign ? -small : small;
+}
+// binary32 to binary16: to nearest, ties to even; too large becomes infinite.
+static inline unsigned short gart_f32_to_f16(float x) {
+  const unsigned bits = __float_as_uint(x), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return (unsigned short)0x7fffu;
+  if (magnitude >= 0x477ff000u) return (unsigned short)(sign | 0x7c00u);
+  if (magnitude < 0x38800000u) {  // Subnormal: adding 0.5 rounds at 2^-24.
+    return (unsigned short)(sign | (__float_as_uint(__uint_as_float(magnitude) + 0.5f) - 0x3f000000u));
+  }
+  return (unsigned short)(sign | (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13);
+}
+static inline float gart_bf16_to_f32(unsigned short h) { return __uint_as_float((unsigned)h << 16); }
+static inline unsigned short gart_f32_to_bf16(float x) {
+  const unsigned bits = __float_as_uint(x);
+  if (x != x) return (unsigned short)0x7fffu;
+  return (unsigned short)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+// cvt.rna.tf32.f32: 10 bits of fraction, ties away from zero.
+static inline unsigned gart_f32_to_tf32(float x) {
+  const unsigned bits = __float_as_uint(x);
+  return x != x ? 0x7fffffffu : (bits + 0x1000u) & 0xffffe000u;
+}
+
+static inline void gart_mma_m16n8k8_f16(float (&c)[4], const unsigned (&a)[2], const unsigned (&b)[1], GART_SIM_SITE) {
+  gart_sim::hooks->mma(gart_sim::Mma::f16_k8, c, a, b, site);
+}
+static inline void gart_ldmatrix_x4(unsigned (&r)[4], const void* row, GART_SIM_SITE) {
+  gart_sim::hooks->ldmatrix(r, 4, false, row, site);
+}
+static inline void gart_ldmatrix_x4_trans(unsigned (&r)[4], const void* row, GART_SIM_SITE) {
+  gart_sim::hooks->ldmatrix(r, 4, true, row, site);
+}
+static inline void gart_ldmatrix_x2(unsigned (&r)[2], const void* row, GART_SIM_SITE) {
+  gart_sim::hooks->ldmatrix(r, 2, false, row, site);
+}
+static inline void gart_ldmatrix_x2_trans(unsigned (&r)[2], const void* row, GART_SIM_SITE) {
+  gart_sim::hooks->ldmatrix(r, 2, true, row, site);
+}
+
+#if __CUDA_ARCH__ >= 800
+#define GART_SIM_MMA(name, kind, Element)                                                                \
+  static inline void name(Element(&c)[4], const unsigned(&a)[4], const unsigned(&b)[2], GART_SIM_SITE) { \
+    gart_sim::hooks->mma(gart_sim::Mma::kind, c, a, b, site);                                            \
+  }
+GART_SIM_MMA(gart_mma_m16n8k16_f16, f16_k16, float)
+GART_SIM_MMA(gart_mma_m16n8k16_bf16, bf16_k16, float)
+GART_SIM_MMA(gart_mma_m16n8k8_tf32, tf32_k8, float)
+GART_SIM_MMA(gart_mma_m16n8k32_s8, s8_k32, int)
+#undef GART_SIM_MMA
+
+// Copies `source_bytes` bytes and fills the rest with zeros; no target byte may be read before the wait.
+static inline void gart_cp_async_16(void* shared, const void* global, int source_bytes = 16, GART_SIM_SITE) {
+  gart_sim::hooks->copy_async(shared, global, 16, (unsigned)source_bytes, site);
+}
+static inline void gart_cp_async_8(void* shared, const void* global, int source_bytes = 8, GART_SIM_SITE) {
+  gart_sim::hooks->copy_async(shared, global, 8, (unsigned)source_bytes, site);
+}
+static inline void gart_cp_async_4(void* shared, const void* global, int source_bytes = 4, GART_SIM_SITE) {
+  gart_sim::hooks->copy_async(shared, global, 4, (unsigned)source_bytes, site);
+}
+static inline void gart_cp_async_commit() { gart_sim::hooks->copy_commit(); }
+template <int groups_left>
+static inline void gart_cp_async_wait(GART_SIM_SITE) {
+  gart_sim::hooks->copy_wait(groups_left, site);
+}
+#endif
+
+#if __CUDA_ARCH__ >= 900
+static inline void gart_stmatrix_x4(void* row, const unsigned (&r)[4], GART_SIM_SITE) {
+  gart_sim::hooks->stmatrix(row, 4, false, r, site);
+}
+static inline void gart_stmatrix_x4_trans(void* row, const unsigned (&r)[4], GART_SIM_SITE) {
+  gart_sim::hooks->stmatrix(row, 4, true, r, site);
+}
+// Programmatic dependent launch: the simulated device starts a kernel only after those it depends on.
+static inline void gart_griddepcontrol_wait() {}
+static inline void gart_griddepcontrol_launch_dependents() {}
+#endif
+#endif
