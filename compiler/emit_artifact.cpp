@@ -1,21 +1,18 @@
 #include "compiler/emit_artifact.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
-#include <string_view>
 
 #include "artifact_schema/cpu_features.h"
 #include "artifact_schema/writer.h"
 #include "compiler/shape_program.h"
 #include "compiler/support/error.h"
+#include "compiler/weights_section.h"
 
 namespace gcg {
 namespace {
 
 namespace fb = gart::fb;
-
-constexpr size_t kWeightAlignment = 64;
 
 fb::DType to_fb(DType t) { return static_cast<fb::DType>(t); }
 
@@ -42,31 +39,6 @@ std::unique_ptr<fb::TargetT> emit_target(const TargetCode& code) {
   return out;
 }
 
-/// The weights section: every distinct constant once, in order of first use.
-class Weights {
- public:
-  uint64_t place(const TensorRef& tensor) {
-    if (auto it = by_tensor_.find(tensor.get()); it != by_tensor_.end()) return it->second;
-    const auto size = static_cast<size_t>(tensor->bytes());
-    const std::string_view content(reinterpret_cast<const char*>(tensor->data()), size);
-    const size_t hash = std::hash<std::string_view>()(content);
-    for (auto [it, end] = by_hash_.equal_range(hash); it != end; ++it)
-      if (it->second.second == size && std::memcmp(bytes.data() + it->second.first, tensor->data(), size) == 0)
-        return by_tensor_[tensor.get()] = it->second.first;
-    bytes.resize((bytes.size() + kWeightAlignment - 1) / kWeightAlignment * kWeightAlignment);
-    const uint64_t offset = bytes.size();
-    bytes.insert(bytes.end(), tensor->data(), tensor->data() + size);
-    by_hash_.emplace(hash, std::pair(offset, size));
-    return by_tensor_[tensor.get()] = offset;
-  }
-
-  std::vector<uint8_t> bytes;
-
- private:
-  std::map<const Tensor*, uint64_t> by_tensor_;
-  std::multimap<size_t, std::pair<uint64_t, size_t>> by_hash_;
-};
-
 std::vector<std::string> input_symbols(const Graph& graph) {
   std::vector<std::string> names;
   for (ValueId in : graph.inputs)
@@ -77,7 +49,7 @@ std::vector<std::string> input_symbols(const Graph& graph) {
 
 class PlanEmitter {
  public:
-  PlanEmitter(const ShapePlan& plan, const std::vector<std::string>& symbols, Weights& weights)
+  PlanEmitter(const ShapePlan& plan, const std::vector<std::string>& symbols, WeightsSection& weights)
       : plan_(plan), s_(plan.schedule), symbols_(symbols), program_(symbols), weights_(weights) {}
 
   std::unique_ptr<fb::PlanT> run(size_t target_index, const TargetCode& code, const std::vector<size_t>& kernel_of) {
@@ -239,7 +211,7 @@ class PlanEmitter {
   const Schedule& s_;
   const std::vector<std::string>& symbols_;
   ShapeProgram program_;
-  Weights& weights_;
+  WeightsSection& weights_;
   std::vector<uint32_t> numbers_;
   std::map<std::pair<size_t, int>, uint32_t> follower_;  // (schedule kernel, blob kernel) -> plan kernel
 };
@@ -292,7 +264,7 @@ std::vector<uint8_t> emit_artifact(const Graph& graph, const std::vector<ShapePl
   gart::ArtifactContent content;
   const std::vector<std::string> symbols = input_symbols(graph);
   auto entry = entry_point(graph, symbols);
-  Weights weights;
+  WeightsSection weights;
   for (size_t t = 0; t < targets.size(); ++t) {
     for (size_t p = 0; p < plans.size(); ++p)
       if (plans[p].device == targets[t].target.device)
@@ -306,7 +278,7 @@ std::vector<uint8_t> emit_artifact(const Graph& graph, const std::vector<ShapePl
   content.manifest.provenance->source_hash = provenance.source_hash;
   content.manifest.provenance->options = provenance.options;
   content.manifest.provenance->model = provenance.model;
-  content.weights = std::move(weights.bytes);
+  content.weights = weights.take();
   return gart::write_artifact(std::move(content));
 }
 
