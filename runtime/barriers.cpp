@@ -15,12 +15,6 @@ struct Access {
   bool single;  // by a step with one task
 };
 
-bool is_written(const PlanStep& step, uint32_t operand) {
-  if (step.kind != fb::StepKind::launch) return operand == 0;
-  const auto writes = span_of(step.manifest->writes());
-  return writes.empty() || std::find(writes.begin(), writes.end(), operand) != writes.end();  // none given: assume all
-}
-
 uint64_t space_of(const fb::Buffer& buffer) { return uint64_t(buffer.kind()) << 32 | buffer.index(); }
 
 class BarrierFinder {
@@ -33,7 +27,7 @@ class BarrierFinder {
     for (uint32_t i = 0; i < step.operands; ++i) {
       const uint32_t buffer = plan_.operands[step.first_operand + i];
       if (plan_.buffer(buffer).kind() == fb::BufferKind::constant) continue;
-      const Access access = access_of(buffer, is_written(step, i), single);
+      const Access access = access_of(buffer, writes_operand(step, i), single);
       for (size_t a = 0; a < before && !conflict; ++a) conflict = conflicts(window_[a], access);
       window_.push_back(access);
     }

@@ -15,7 +15,7 @@ Error model_error(const std::string& what) {
 }  // namespace
 
 Result<std::unique_ptr<BoundPlan>> BoundPlan::make(const Entry& entry, std::vector<Shape> inputs,
-                                                   uint64_t weight_bytes) {
+                                                   uint64_t weight_bytes, MemorySource* memory) {
   auto bound = std::make_unique<BoundPlan>();
   bound->entry_ = &entry;
   bound->weight_bytes_ = weight_bytes;
@@ -26,16 +26,16 @@ Result<std::unique_ptr<BoundPlan>> BoundPlan::make(const Entry& entry, std::vect
   bound->entry_slots_ = std::move(*slots);
   bound->plan_ = *plan;
   bound->inputs_ = std::move(inputs);
-  GART_TRY(bound->evaluate_early(weight_bytes));
+  GART_TRY(bound->evaluate_early(weight_bytes, memory));
   GART_TRY(bound->check_callers_sizes());
   for (uint32_t i = 0; i < bound->plan_->steps.size(); ++i) {
     if (!bound->plan_->steps[i].late) GART_TRY(bound->bind_step(i));
   }
-  bound->mark_barriers();
+  if (memory == nullptr) bound->mark_barriers();
   return bound;
 }
 
-Result<void> BoundPlan::evaluate_early(uint64_t weight_bytes) {
+Result<void> BoundPlan::evaluate_early(uint64_t weight_bytes, MemorySource* memory) {
   const Plan& plan = *plan_;
   slots_ = Slots(plan.symbols + plan.program.size());
   for (size_t i = 0; i < plan.symbols; ++i) {
@@ -54,7 +54,7 @@ Result<void> BoundPlan::evaluate_early(uint64_t weight_bytes) {
   operands_.resize(plan.operands.size());
   params_.resize(plan.params.size());
   steps_.resize(plan.steps.size());
-  late_blocks_.resize(plan.late_buffers.size());
+  for (size_t i = 0; i < plan.late_buffers.size(); ++i) late_blocks_.emplace_back(memory);
   for (uint32_t i = 0; i < plan.steps.size(); ++i) {
     steps_[i].operands = operands_.data() + plan.steps[i].first_operand;
     steps_[i].params = params_.data() + plan.steps[i].first_param;
@@ -127,6 +127,7 @@ Result<void> BoundPlan::bind_step(uint32_t index) {
   const int64_t scratch = slots_[step.scratch_slot];
   if (scratch < 0 || scratch > kMaxExtent)
     return model_error(text("step ", index, " would need ", scratch, " bytes of scratch"));
+  bound.scratch = scratch;
   scratch_bytes_ = std::max(scratch_bytes_, scratch);
   return {};
 }

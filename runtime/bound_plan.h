@@ -16,6 +16,7 @@ namespace gart {
 struct BoundStep {
   int64_t tasks = 0;
   int64_t bytes = 0;           // copy, fill
+  int64_t scratch = 0;         // launch
   bool barrier_before = true;  // within its run of team steps: it touches what an earlier one since the last barrier
                                // wrote, or writes what such a one read
   void* const* operands = nullptr;
@@ -27,10 +28,17 @@ struct Places {
   uint8_t* arena;
 };
 
+/// What a device keeps beside a bound plan: its executable graphs.
+class DeviceGraphs {
+ public:
+  virtual ~DeviceGraphs() = default;
+};
+
 class BoundPlan {
  public:
-  /// Fails if the shapes contradict the model, or sizes overflow.
-  static Result<std::unique_ptr<BoundPlan>> make(const Entry& entry, std::vector<Shape> inputs, uint64_t weight_bytes);
+  /// Fails if the shapes contradict the model, or sizes overflow. `memory`: of the device that runs it; null: the CPU's.
+  static Result<std::unique_ptr<BoundPlan>> make(const Entry& entry, std::vector<Shape> inputs, uint64_t weight_bytes,
+                                                 MemorySource* memory = nullptr);
 
   const Plan& plan() const { return *plan_; }
   std::span<const Shape> inputs() const { return inputs_; }
@@ -51,8 +59,10 @@ class BoundPlan {
   Result<Shape> output_shape(size_t index) const;
   bool output_shape_known(size_t index) const;
 
+  std::unique_ptr<DeviceGraphs> graphs;  // the device's, made by its first run
+
  private:
-  Result<void> evaluate_early(uint64_t weight_bytes);
+  Result<void> evaluate_early(uint64_t weight_bytes, MemorySource* memory);
   Result<void> check_callers_sizes() const;
   Result<void> check_output_size(size_t index, int64_t bytes) const;
   Result<void> bind_step(uint32_t index);

@@ -21,7 +21,8 @@ using gart::ErrorCode;
 using gart::Result;
 
 static_assert(GART_BOOL == static_cast<int>(DType::boolean) && GART_MAX_RANK == gart::kMaxRank);
-static_assert(GART_RUN_FAILED == static_cast<int>(ErrorCode::run_failed));
+static_assert(GART_RUN_FAILED == static_cast<int>(ErrorCode::run_failed) &&
+              GART_DEVICE_LOST == static_cast<int>(ErrorCode::device_lost));
 
 thread_local std::string last_error;
 
@@ -138,6 +139,9 @@ const char* gart_output_dim(const gart_program* program, size_t index, size_t ax
 const char* gart_target(const gart_program* program) {
   return program == nullptr ? nullptr : program->program.target().c_str();
 }
+const char* gart_device(const gart_program* program) {
+  return program == nullptr ? nullptr : program->program.device().c_str();
+}
 
 gart_status gart_invocation_new(const gart_program* program, const char* entry, gart_invocation** invocation) {
   if (program == nullptr || invocation == nullptr) {
@@ -162,14 +166,29 @@ gart_status gart_set_input_by_name(gart_invocation* invocation, const char* name
 }
 
 gart_status gart_set_output(gart_invocation* invocation, size_t index, void* data, size_t bytes, gart_dtype dtype) {
+  return gart_set_output_on(invocation, index, data, bytes, dtype, nullptr);
+}
+
+gart_status gart_set_output_on(gart_invocation* invocation, size_t index, void* data, size_t bytes, gart_dtype dtype,
+                               const char* device) {
   if (invocation == nullptr) return status_of(null_argument("invocation"));
-  if (data == nullptr && bytes == 0) return status_of(invocation->invocation.set_output(index, {}));
-  return status_of(invocation->invocation.set_output(index, {data, bytes, static_cast<DType>(dtype), "cpu"}));
+  const char* place = device == nullptr ? "cpu" : device;
+  return status_of(invocation->invocation.set_output(index, {data, bytes, static_cast<DType>(dtype), place}));
 }
 
 gart_status gart_run(gart_invocation* invocation) {
   if (invocation == nullptr) return status_of(null_argument("invocation"));
   return status_of(invocation->invocation.run());
+}
+
+gart_status gart_run_async(gart_invocation* invocation, void* stream) {
+  if (invocation == nullptr) return status_of(null_argument("invocation"));
+  return status_of(invocation->invocation.run_async(stream));
+}
+
+gart_status gart_wait(gart_invocation* invocation) {
+  if (invocation == nullptr) return status_of(null_argument("invocation"));
+  return status_of(invocation->invocation.wait());
 }
 
 gart_status gart_get_output(const gart_invocation* invocation, size_t index, gart_tensor* tensor) {
@@ -179,7 +198,7 @@ gart_status gart_get_output(const gart_invocation* invocation, size_t index, gar
   if (view.dtype == DType::undefined) {
     return status_of(error(ErrorCode::invalid_argument, "there is no output ", index, ", or no run has succeeded yet"));
   }
-  *tensor = {view.data, static_cast<gart_dtype>(view.dtype), view.shape.rank(), {}, "cpu"};
+  *tensor = {view.data, static_cast<gart_dtype>(view.dtype), view.shape.rank(), {}, view.device};
   const std::span<const int64_t> extents = view.shape.extents();
   std::memcpy(tensor->dims, extents.data(), extents.size_bytes());
   return GART_OK;

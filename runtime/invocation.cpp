@@ -1,6 +1,7 @@
 #include "runtime/invocation.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/cpu/execution.h"
 #include "runtime/errors.h"
@@ -18,7 +19,16 @@ Result<size_t> find_tensor(std::span<const TensorInfo> infos, std::string_view n
                names.empty() ? "none" : names);
 }
 
+InvocationState::InvocationState(ProgramState& p, const Entry& e)
+    : program(&p),
+      entry(&e),
+      device(p.device == nullptr ? nullptr : p.device->new_session()),
+      inputs(e.inputs, device == nullptr ? Site{} : device->site()),
+      outputs(e.outputs, device == nullptr ? Site{} : device->site()),
+      arena(device == nullptr ? nullptr : device->site().memory) {}
+
 Result<std::unique_ptr<InvocationState>> InvocationState::make(ProgramState& program, const Entry& entry) {
+  if (program.device != nullptr) GART_TRY(program.device->check_alive());
   auto state = std::make_unique<InvocationState>(program, entry);
   state->output_shapes.resize(entry.outputs.size());
   for (size_t i = entry.plans.size(); i-- > 0 && state->bound.size() < kMaxBoundPlans;) {
@@ -26,15 +36,16 @@ Result<std::unique_ptr<InvocationState>> InvocationState::make(ProgramState& pro
     if (shapes.size() != entry.inputs.size()) continue;
     if (Result<void> added = state->add_bound(std::move(shapes)); !added) return added.error();
   }
-  if (!state->bound.empty()) state->arena.touch();
+  if (!state->bound.empty() && program.device == nullptr) state->arena.touch();
   return state;
 }
 
 /// The arena only grows; its contents do not outlive a run.
 Result<void> InvocationState::add_bound(std::vector<Shape> shapes) {
   Result<std::unique_ptr<BoundPlan>> plan =
-      BoundPlan::make(*entry, std::move(shapes), program->artifact.weights().size());
+      BoundPlan::make(*entry, std::move(shapes), program->artifact.weights().size(), inputs.site().memory);
   if (!plan) return plan.error();
+  if (device != nullptr) device->settle();
   arena.reserve(static_cast<size_t>((*plan)->arena_bytes()));
   if (bound.size() >= kMaxBoundPlans) bound.pop_back();
   bound.insert(bound.begin(), std::move(*plan));
@@ -51,7 +62,7 @@ Result<void> InvocationState::prepare() {
   return {};
 }
 
-Result<void> InvocationState::execute() {
+Result<void> InvocationState::run_on_cpu() {
   BoundPlan& plan = *bound[0];
   inputs.stage();
   GART_TRY(plan.link({program->artifact.weights().data(), arena.data()}, inputs, outputs));
@@ -59,20 +70,60 @@ Result<void> InvocationState::execute() {
   if (team != nullptr && !team->try_acquire()) team = nullptr;
   Result<void> result = Execution({plan, outputs, scratch, team, program->imports.data()}).run();
   if (team != nullptr) team->release();
-  if (!result) return result;
+  return result;
+}
+
+Result<void> InvocationState::start_on_device(void* stream, bool own_stream) {
+  GART_TRY(program->device->check_alive());
+  GART_TRY(device->start(*bound[0], inputs, outputs, arena, stream, own_stream));
+  undelivered = true;
+  return {};
+}
+
+Result<void> InvocationState::note_shapes() {
   for (size_t i = 0; i < output_shapes.size(); ++i) {
-    Result<Shape> shape = plan.output_shape(i);
+    Result<Shape> shape = bound[0]->output_shape(i);
     if (!shape) return shape.error();
     output_shapes[i] = *shape;
   }
-  outputs.deliver();
   has_run = true;
+  return {};
+}
+
+Result<void> InvocationState::execute() {
+  if (device == nullptr) {
+    GART_TRY(run_on_cpu());
+  } else {
+    GART_TRY(start_on_device(nullptr, true));
+    undelivered = false;
+    GART_TRY(device->finish());
+  }
+  GART_TRY(note_shapes());
+  outputs.deliver();
   return {};
 }
 
 Result<void> InvocationState::run() {
   GART_TRY(prepare());
   return execute();
+}
+
+Result<void> InvocationState::run_async(void* stream) {
+  if (device == nullptr) {
+    return error(ErrorCode::unsupported, "run_async needs a program on a CUDA device, this one runs on 'cpu'");
+  }
+  GART_TRY(prepare());
+  GART_TRY(start_on_device(stream, false));
+  return note_shapes();
+}
+
+Result<void> InvocationState::wait() {
+  if (device == nullptr) return {};
+  GART_TRY(program->device->check_alive());
+  const bool deliver = std::exchange(undelivered, false);
+  GART_TRY(device->finish());
+  if (deliver) outputs.deliver();
+  return {};
 }
 
 Result<std::vector<Tensor>> InvocationState::run_owned() {
@@ -137,9 +188,18 @@ Result<void> Invocation::run() {
   return guarded([&] { return state_->run(); });
 }
 
+Result<void> Invocation::run_async(void* stream) {
+  return guarded([&] { return state_->run_async(stream); });
+}
+
+Result<void> Invocation::wait() {
+  return guarded([&] { return state_->wait(); });
+}
+
 TensorView Invocation::output(size_t index) const {
   if (index >= state_->output_shapes.size() || !state_->has_run) return {};
-  return {state_->outputs.result(index), state_->entry->outputs[index].dtype, state_->output_shapes[index], "cpu"};
+  return {state_->outputs.result(index), state_->entry->outputs[index].dtype, state_->output_shapes[index],
+          state_->outputs.result_device(index)};
 }
 
 TensorView Invocation::output(std::string_view name) const {
@@ -152,7 +212,8 @@ TensorView Invocation::output(std::string_view name) const {
 MemoryInfo Invocation::memory() const {
   MemoryInfo info;
   info.weight_bytes = static_cast<int64_t>(state_->program->artifact.weights().size());
-  info.code_bytes = static_cast<int64_t>(state_->program->code.bytes().size());
+  const int32_t code = state_->program->target->code_section();
+  if (code >= 0) info.code_bytes = static_cast<int64_t>(state_->program->artifact.section(size_t(code)).size());
   if (!state_->bound.empty()) {
     info.arena_bytes = state_->bound[0]->arena_bytes();
     info.arena_lower_bound_bytes = static_cast<int64_t>(state_->bound[0]->plan().manifest->arena_lower_bound());

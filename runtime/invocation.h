@@ -17,6 +17,7 @@ struct InvocationState {
   ProgramState* program = nullptr;
   const Entry* entry = nullptr;
   std::shared_ptr<ProgramState> keep_alive;  // null for those that the program itself holds
+  std::unique_ptr<DeviceSession> device;     // null: the CPU runs it
   Inputs inputs;
   Outputs outputs;
   Block arena, scratch;
@@ -25,12 +26,15 @@ struct InvocationState {
   std::vector<std::unique_ptr<BoundPlan>> bound;
   std::vector<Shape> output_shapes;  // of the last run that succeeded, if one did
   bool has_run = false;
+  bool undelivered = false;  // the last run was started, but nobody waited for it
 
-  InvocationState(ProgramState& p, const Entry& e) : program(&p), entry(&e), inputs(e.inputs), outputs(e.outputs) {}
+  InvocationState(ProgramState& p, const Entry& e);
   /// Static plans are bound, and the arena allocated and touched, here.
   static Result<std::unique_ptr<InvocationState>> make(ProgramState& program, const Entry& entry);
 
   Result<void> run();
+  Result<void> run_async(void* stream);
+  Result<void> wait();
   /// As run(), into new tensors.
   Result<std::vector<Tensor>> run_owned();
 
@@ -39,6 +43,9 @@ struct InvocationState {
   Result<void> prepare();
   Result<void> add_bound(std::vector<Shape> shapes);
   Result<void> execute();
+  Result<void> run_on_cpu();
+  Result<void> start_on_device(void* stream, bool own_stream);
+  Result<void> note_shapes();
 };
 
 }  // namespace gart::detail

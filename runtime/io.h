@@ -8,10 +8,26 @@
 
 namespace gart {
 
-/// Kernels need 64-byte aligned data: aligned inputs are used in place, others copied.
+/// Where kernels find their data.
+struct Site {
+  const char* device = "cpu";
+  MemorySource* memory = nullptr;  // the device's; null: the host's heap, and no copy is needed
+  MemorySource* pinned = nullptr;  // host memory that the device copies from and to
+};
+
+/// A copy before the run (an input) or behind it (an output). To or from the host it goes through pinned memory.
+struct Transfer {
+  enum class Kind : uint8_t { none, to_device, on_device, to_host };
+  Kind kind = Kind::none;
+  void* to = nullptr;
+  const void* from = nullptr;
+  int64_t bytes = 0;
+};
+
+/// Kernels need 64-byte aligned data on their device: such inputs are used in place, others copied.
 class Inputs {
  public:
-  explicit Inputs(std::span<const TensorInfo> infos) : infos_(infos), slots_(infos.size()) {}
+  explicit Inputs(std::span<const TensorInfo> infos, const Site& site = {});
 
   Result<void> set(size_t index, const TensorView& tensor);
   void forget();
@@ -20,26 +36,37 @@ class Inputs {
   Result<void> check_complete() const;
   bool matches(std::span<const Shape> shapes) const;
   std::vector<Shape> shapes() const;
-  /// Copies what has to be copied; afterwards address(i) is what kernels read.
+  /// Copies what has to be copied; afterwards address(i) is what kernels read. On a device the copies to it are left to
+  /// the transfers.
   void stage();
   void* address(size_t index) const { return slots_[index].address; }
+  const Transfer& transfer(size_t index) const { return slots_[index].transfer; }
+  size_t count() const { return slots_.size(); }
+  const Site& site() const { return site_; }
+  /// One that is set is in host memory.
+  bool any_on_host() const;
+  /// The data in host memory; null if it is elsewhere. Valid after stage().
+  const void* host_data(size_t index) const;
 
  private:
   struct Slot {
     TensorView view;
-    bool set = false;
-    Block staging;
+    bool set = false, local = true;  // local: on the kernels' device
+    Block staging, pinned;
     void* address = nullptr;
+    Transfer transfer;
   };
+  void stage_on_device(Slot& slot, size_t bytes);
+  Site site_;
   std::span<const TensorInfo> infos_;
   std::vector<Slot> slots_;
 };
 
-/// Outputs go to the caller's buffer if it is aligned, otherwise to memory of the invocation, and from there to the
-/// caller's buffer if there is one.
+/// Outputs go to the caller's buffer if it is aligned and on the kernels' device, otherwise to memory of the invocation,
+/// and from there to the caller's buffer if there is one.
 class Outputs {
  public:
-  explicit Outputs(std::span<const TensorInfo> infos) : infos_(infos), slots_(infos.size()) {}
+  explicit Outputs(std::span<const TensorInfo> infos, const Site& site = {});
 
   Result<void> set(size_t index, const OutputBuffer& buffer);
   void forget();
@@ -48,16 +75,25 @@ class Outputs {
   void* address(size_t index) const { return slots_[index].address; }
   /// The run is over: staged outputs move to the caller's buffers.
   void deliver();
-  /// Where the caller finds it after deliver().
+  /// Where the caller finds it after deliver(), and on which device that is.
   const void* result(size_t index) const;
+  const char* result_device(size_t index) const { return slots_[index].local ? site_.device : "cpu"; }
+  const Transfer& transfer(size_t index) const { return slots_[index].transfer; }
+  size_t count() const { return slots_.size(); }
+  /// One is wanted in host memory.
+  bool any_on_host() const;
 
  private:
   struct Slot {
     OutputBuffer user;
-    Block own;
+    bool local = true;  // wanted on the kernels' device
+    Block own, pinned;
     void* address = nullptr;
     int64_t bytes = 0;
+    Transfer transfer;
   };
+  void place_on_device(Slot& slot);
+  Site site_;
   std::span<const TensorInfo> infos_;
   std::vector<Slot> slots_;
 };

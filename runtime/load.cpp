@@ -7,6 +7,7 @@
 #include "runtime/errors.h"
 #include "runtime/invocation.h"
 #include "runtime/program.h"
+#include "runtime/targets.h"
 
 namespace gart {
 namespace {
@@ -15,9 +16,12 @@ constexpr int kMaxThreads = 1024;
 
 using detail::ProgramState;
 
+bool names_gpu(const std::string& device) { return device == "cuda" || device.starts_with("cuda:"); }
+
 Result<void> check_options(const LoadOptions& options) {
-  if (options.device != "cpu") {
-    return error(ErrorCode::unsupported, "this runtime has no device '", options.device, "', only 'cpu'");
+  if (!options.device.empty() && options.device != "cpu" && !names_gpu(options.device)) {
+    return error(ErrorCode::unsupported, "this runtime has no device '", options.device,
+                 "', only 'cpu', 'cuda' and 'cuda:N'");
   }
   if (options.threads < 0 || options.threads > kMaxThreads) {
     return error(ErrorCode::invalid_argument, "threads is ", options.threads, "; 0 to ", kMaxThreads, " are possible");
@@ -25,46 +29,23 @@ Result<void> check_options(const LoadOptions& options) {
   return {};
 }
 
-bool has_plans(const fb::Manifest& manifest, uint32_t target) {
-  for (uint32_t e = 0; e < manifest.entry_points()->size(); ++e) {
-    const auto& plans = *manifest.entry_points()->Get(e)->plans();
-    bool found = false;
-    for (uint32_t p = 0; p < plans.size(); ++p) found = found || plans.Get(p)->target() == target;
-    if (!found) return false;
-  }
-  return true;
-}
-
-std::string target_list(const fb::Manifest& manifest) {
-  std::string names;
-  for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
-    names += (i == 0 ? "" : ", ") + std::string(view_of(manifest.targets()->Get(i)->name()));
-  }
-  return names.empty() ? "none" : names;
-}
-
-/// The target asked for, or the one with the most features among those this CPU runs.
-Result<uint32_t> choose_target(const fb::Manifest& manifest, const std::string& asked) {
-  const uint64_t cpu = cpu_features();
-  int64_t best = -1;
-  for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
-    const fb::Target& target = *manifest.targets()->Get(i);
-    if (target.kind() != fb::TargetKind::cpu || (!asked.empty() && view_of(target.name()) != asked)) continue;
-    const uint64_t missing = target.features() & ~cpu;
-    if (missing != 0 && !asked.empty()) {
-      return error(ErrorCode::unsupported, "target '", asked, "' needs ", cpu_feature_names(missing),
-                   ", which this CPU lacks");
+/// The index of the target, whose device program.device then is; null: the CPU's.
+Result<uint32_t> choose_target(ProgramState& program, const LoadOptions& options) {
+  const fb::Manifest& manifest = *program.artifact.manifest;
+  std::string reason;
+  if (options.device != "cpu") {
+    DeviceChoice choice = choose_cuda(manifest, options);
+    if (choice.program != nullptr) {
+      program.device = std::move(choice.program);
+      program.device_name = program.device->name();
+      return program.device->target();
     }
-    if (missing != 0 || !has_plans(manifest, i)) continue;
-    if (best < 0 || target.features() > manifest.targets()->Get(static_cast<uint32_t>(best))->features()) best = i;
+    if (names_gpu(options.device)) return Error{ErrorCode::unsupported, std::move(choice.reason)};
+    if (target_list(manifest, TargetsOf::cuda) != "none") reason = std::move(choice.reason);
   }
-  if (best >= 0) return static_cast<uint32_t>(best);
-  if (!asked.empty()) {
-    return error(ErrorCode::unsupported, "the model has no CPU code for target '", asked,
-                 "', only for: ", target_list(manifest));
-  }
-  return error(ErrorCode::unsupported, "the model has code for ", target_list(manifest), "; this CPU offers ",
-               cpu_feature_names(cpu));
+  Result<uint32_t> target = choose_cpu_target(manifest, options.target);
+  if (target || reason.empty()) return target;
+  return error(target.error().code, target.error().message, "; on GPUs: ", reason);
 }
 
 Result<void> bind_target(ProgramState& program, uint32_t index) {
@@ -74,7 +55,7 @@ Result<void> bind_target(ProgramState& program, uint32_t index) {
   for (uint32_t i = 0; i < count_of(target.imports()); ++i) {
     program.imports.push_back(import_address(target.imports()->Get(i)->string_view()));
   }
-  if (target.code_section() < 0) return {};
+  if (target.code_section() < 0 || program.device != nullptr) return {};
   const SectionEntry& section = program.artifact.sections[target.code_section()];
   Result<Mapping> code =
       Mapping::of_code(program.file.file(), section.offset, program.artifact.section(target.code_section()));
@@ -103,10 +84,14 @@ Result<Program> open_program(std::shared_ptr<ProgramState> program, std::span<co
   Status status = read_artifact(bytes, program->artifact, {options.verify, threads});
   if (status.ok()) status = verify_artifact(program->artifact);
   if (!status.ok()) return Error{ErrorCode::invalid_artifact, status.message};
-  Result<uint32_t> target = choose_target(*program->artifact.manifest, options.target);
+  Result<uint32_t> target = choose_target(*program, options);
   if (!target) return target.error();
   GART_TRY(bind_target(*program, *target));
   decode_entries(*program, *target);
+  if (program->device != nullptr) {
+    program->device->load(program->artifact, program->entries);
+    return Program(std::move(program));
+  }
   if (threads > 1) program->team = std::make_unique<ThreadTeam>(threads);
   return Program(std::move(program));
 }

@@ -25,12 +25,14 @@ constexpr size_t kPage = 4096;
 Block::Block(Block&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       capacity_(std::exchange(other.capacity_, 0)),
-      mapped_(std::exchange(other.mapped_, 0)) {}
+      mapped_(std::exchange(other.mapped_, 0)),
+      source_(other.source_) {}
 
 Block& Block::operator=(Block&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(capacity_, other.capacity_);
   std::swap(mapped_, other.mapped_);
+  std::swap(source_, other.source_);
   return *this;
 }
 
@@ -39,8 +41,10 @@ Block::~Block() { release(); }
 void Block::release() {
   if (mapped_ > 0) {
     munmap(data_, mapped_);
-  } else {
+  } else if (source_ == nullptr) {
     std::free(data_);
+  } else if (data_ != nullptr) {
+    source_->release(data_);
   }
   data_ = nullptr;
   capacity_ = mapped_ = 0;
@@ -49,6 +53,12 @@ void Block::release() {
 bool Block::reserve(size_t bytes) {
   if (data_ != nullptr && bytes <= capacity_) return false;
   release();
+  if (source_ != nullptr) {
+    const size_t size = align_up(bytes == 0 ? 1 : bytes, kAlignment);
+    data_ = static_cast<uint8_t*>(source_->allocate(size));
+    capacity_ = size;
+    return true;
+  }
   const bool huge = bytes >= kHugePage;
   const size_t size = align_up(bytes == 0 ? 1 : bytes, huge ? kHugePage : kAlignment);
   if (!huge) {

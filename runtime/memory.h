@@ -14,18 +14,29 @@ inline constexpr size_t kAlignment = 64;
 
 inline bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kAlignment == 0; }
 
+/// Where Blocks outside the host's heap come from: a device's memory, or host memory that it copies from and to.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+  /// At least 64-byte aligned, never null; bytes > 0. Throws Failure.
+  virtual void* allocate(size_t bytes) = 0;
+  virtual void release(void* data) noexcept = 0;
+};
+
 /// A growing, 64-byte aligned block; big ones ask for huge pages. Never null once reserved.
 class Block {
  public:
   Block() = default;
+  /// `source` must outlive the block; null: the host's heap.
+  explicit Block(MemorySource* source) : source_(source) {}
   Block(Block&& other) noexcept;
   Block& operator=(Block&& other) noexcept;
   ~Block();
 
   /// Makes room for `bytes`. True: the block moved, and what it held is lost. False: it was big enough already.
-  /// Throws std::bad_alloc.
+  /// Throws std::bad_alloc, or what the source throws.
   bool reserve(size_t bytes);
-  /// Writes to every page, so that no later access faults.
+  /// Writes to every page, so that no later access faults. Only for memory of the host.
   void touch();
   uint8_t* data() const { return data_; }
   size_t capacity() const { return capacity_; }
@@ -34,7 +45,8 @@ class Block {
   void release();
   uint8_t* data_ = nullptr;
   size_t capacity_ = 0;
-  size_t mapped_ = 0;  // bytes if mapped, 0 if from the heap
+  size_t mapped_ = 0;  // bytes if mapped, 0 if from the heap or the source
+  MemorySource* source_ = nullptr;
 };
 
 /// Pages of a file or of anonymous memory.

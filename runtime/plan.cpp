@@ -1,5 +1,7 @@
 #include "runtime/plan.h"
 
+#include <algorithm>
+
 namespace gart {
 namespace {
 
@@ -48,7 +50,7 @@ PlanStep make_step(Plan& plan, const fb::Step& manifest, const uint8_t* code) {
   step.params = count_of(manifest.params());
   if (step.kind == fb::StepKind::launch) {
     const fb::Kernel& kernel = *plan.manifest->kernels()->Get(manifest.kernel());
-    step.kernel = reinterpret_cast<gart_kernel>(reinterpret_cast<uintptr_t>(code + kernel.offset()));
+    if (code != nullptr) step.kernel = reinterpret_cast<gart_kernel>(reinterpret_cast<uintptr_t>(code + kernel.offset()));
     step.scratch_slot = kernel.scratch();
   }
   step.late = depends_on_bind(plan, step);
@@ -70,6 +72,12 @@ void add_sequence(Plan& plan, const fb::Sequence& sequence, const uint8_t* code)
 }
 
 }  // namespace
+
+bool writes_operand(const PlanStep& step, uint32_t position) {
+  if (step.kind != fb::StepKind::launch) return position == 0;
+  const auto writes = span_of(step.manifest->writes());
+  return writes.empty() || std::find(writes.begin(), writes.end(), position) != writes.end();
+}
 
 Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, const uint8_t* code) {
   Plan plan;

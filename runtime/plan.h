@@ -14,7 +14,8 @@ struct PlanStep {
   fb::StepKind kind;
   bool late = false;             // an operand, parameter or task count depends on a symbol bound during the run
   uint8_t value = 0;             // fill
-  gart_kernel kernel = nullptr;  // launch
+  gart_kernel kernel = nullptr;  // launch on the CPU
+  void* function = nullptr;      // launch on a device: its driver's name for the kernel
   uint32_t scratch_slot = 0;     // launch
   uint32_t tasks_slot = 0;
   uint32_t first_operand = 0, operands = 0;  // in Plan.operands
@@ -27,6 +28,9 @@ struct PlanStep {
 inline bool runs_in_team(fb::StepKind kind) {
   return kind == fb::StepKind::launch || kind == fb::StepKind::copy || kind == fb::StepKind::fill;
 }
+
+/// Does the step write its operand at this position? A launch that does not say may write all of them.
+bool writes_operand(const PlanStep& step, uint32_t position);
 
 struct Plan {
   const fb::Plan* manifest = nullptr;
@@ -50,7 +54,7 @@ struct Plan {
   }
 };
 
-/// `code`: where the target's blob lies in memory. Requires a verified manifest.
+/// `code`: where the target's blob lies in memory, null if that is not the CPU's. Requires a verified manifest.
 Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, const uint8_t* code);
 
 }  // namespace gart

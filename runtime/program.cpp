@@ -70,6 +70,7 @@ std::span<const TensorInfo> Program::outputs(std::string_view entry) const {
 }
 
 const std::string& Program::target() const { return state_->target_name; }
+const std::string& Program::device() const { return state_->device_name; }
 int Program::threads() const { return state_->team == nullptr ? 1 : state_->team->size(); }
 
 namespace {

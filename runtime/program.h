@@ -1,4 +1,4 @@
-// A loaded artifact: mapped, proven, bound to this CPU. Immutable but for the thread team and the pool of idle
+// A loaded artifact: mapped, proven, bound to this CPU or to a device. Immutable but for the thread team and the pool of idle
 // invocations.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include "artifact_schema/reader.h"
 #include "gart/gart.hpp"
 #include "runtime/cpu/thread_team.h"
+#include "runtime/device.h"
 #include "runtime/entry.h"
 #include "runtime/memory.h"
 
@@ -25,7 +26,9 @@ struct ProgramState {
   std::string target_name;
   std::vector<const void*> imports;
   std::vector<Entry> entries;
-  std::unique_ptr<ThreadTeam> team;
+  std::unique_ptr<ThreadTeam> team;       // of the CPU
+  std::unique_ptr<DeviceProgram> device;  // null: the CPU runs it
+  std::string device_name = "cpu";
 
   // Idle invocations of Program::run, so that it need not allocate an arena each time.
   std::mutex mutex;

@@ -5,6 +5,7 @@
 
 #include "artifact_schema/container.h"
 #include "runtime/errors.h"
+#include "runtime/step_errors.h"
 
 namespace gart {
 namespace {
@@ -12,10 +13,6 @@ namespace {
 /// Part `index` of `parts` equal parts of [0, total).
 int64_t part_begin(int64_t total, int index, int parts) {
   return total / parts * index + std::min<int64_t>(total % parts, index);
-}
-
-const char* reason_of(uint32_t code) {
-  return code == GART_KERNEL_INDEX_OUT_OF_RANGE ? "an index is out of range" : nullptr;
 }
 
 }  // namespace
@@ -71,10 +68,7 @@ Result<void> Execution::team_steps(uint32_t begin, uint32_t end) {
   }
   const uint64_t failed = failed_.load(std::memory_order_relaxed);
   if (failed == kNone) return {};
-  const fb::Step& step = *plan_.steps[failed >> 32].manifest;
-  const char* reason = reason_of(static_cast<uint32_t>(failed));
-  return step_error(ErrorCode::run_failed, step,
-                    reason != nullptr ? reason : text("its kernel returned code ", uint32_t(failed)));
+  return kernel_error(*plan_.steps[failed >> 32].manifest, static_cast<uint32_t>(failed));
 }
 
 void Execution::walk_job(void* data, int thread) {
@@ -187,17 +181,9 @@ Result<void> Execution::bind(const PlanStep& step) {
 }
 
 Result<void> Execution::fail(const PlanStep& step, uint32_t index) {
-  const std::string_view message = view_of(step.manifest->message());
-  if (step.params == 0) return step_error(ErrorCode::run_failed, *step.manifest, message);
-  const int64_t a = context_.bound.step(index).params[0], b = context_.bound.step(index).params[1];
-  if (a == b) return {};
-  return error(ErrorCode::run_failed, "the inputs' extents do not fit: ", message, ": ", a, " must equal ", b);
-}
-
-Error Execution::step_error(ErrorCode code, const fb::Step& step, std::string_view what) const {
-  const std::string_view source = view_of(step.source());
-  if (source.empty()) return error(code, "a step failed: ", what);
-  return error(code, "step '", source, "' failed: ", what);
+  const int64_t* params = context_.bound.step(index).params;
+  if (step.params == 0) return fail_error(*step.manifest, 0, 0);
+  return params[0] == params[1] ? Result<void>() : fail_error(*step.manifest, params[0], params[1]);
 }
 
 }  // namespace gart

@@ -43,7 +43,6 @@ class Execution {
   /// The value in a buffer that a control step reads or writes; fails if the buffer is smaller.
   template <class T>
   Result<T*> scalar(int32_t buffer);
-  Error step_error(ErrorCode code, const fb::Step& step, std::string_view what) const;
   void reserve_scratch();
 
   ExecutionContext context_;

@@ -117,7 +117,11 @@ TEST_F(Api, OutputBuffersAreChecked) {
 TEST(ApiLoad, OptionsAreChecked) {
   test::ArtifactBuilder b = test::add_and_double();
   const auto load_with = [&](LoadOptions options) { return test::load_model(b, options); };
-  expect_error(load_with({.device = "tpu"}), ErrorCode::unsupported, "this runtime has no device 'tpu', only 'cpu'");
+  expect_error(load_with({.device = "tpu"}), ErrorCode::unsupported, 
+               "this runtime has no device 'tpu', only 'cpu', 'cuda' and 'cuda:N'");
+  const std::string only_cpu = "the model has no code for GPUs, only for " + b.content.manifest.targets[0]->name;
+  for (const char* device : {"cuda", "cuda:0"})
+    expect_error(load_with({.device = device}), ErrorCode::unsupported, only_cpu);
   expect_error(load_with({.threads = -1}), ErrorCode::invalid_argument, "threads is -1; 0 to 1024 are possible");
   expect_error(load_with({.threads = 2000}), ErrorCode::invalid_argument, "threads is 2000; 0 to 1024 are possible");
   const std::string name = b.content.manifest.targets[0]->name;

@@ -26,7 +26,8 @@ typedef enum gart_status {
   GART_UNSUPPORTED = 3,
   GART_IO = 4,
   GART_OUT_OF_MEMORY = 5,
-  GART_RUN_FAILED = 6
+  GART_RUN_FAILED = 6,
+  GART_DEVICE_LOST = 7
 } gart_status;
 
 typedef enum gart_dtype {
@@ -60,8 +61,8 @@ typedef struct gart_tensor {
 typedef struct gart_load_options {
   int verify;         /* nonzero: check the digests (the default) */
   int threads;        /* 0: one per CPU */
-  const char* device; /* NULL means "cpu" */
-  const char* target; /* NULL: the best one for this CPU */
+  const char* device; /* NULL: the first GPU that there is code for, otherwise the CPU; "cpu", "cuda", "cuda:0" */
+  const char* target; /* NULL: the best one for the device */
 } gart_load_options;
 
 typedef struct gart_program gart_program;
@@ -89,6 +90,7 @@ GART_C_API size_t gart_output_rank(const gart_program* program, size_t index);
 GART_C_API const char* gart_input_dim(const gart_program* program, size_t index, size_t axis);
 GART_C_API const char* gart_output_dim(const gart_program* program, size_t index, size_t axis);
 GART_C_API const char* gart_target(const gart_program* program);
+GART_C_API const char* gart_device(const gart_program* program); /* "cpu", "cuda:0" */
 
 /* `entry`: NULL or "" for the first entry point. */
 GART_C_API gart_status gart_invocation_new(const gart_program* program, const char* entry,
@@ -99,7 +101,13 @@ GART_C_API gart_status gart_set_input_by_name(gart_invocation* invocation, const
 /* `bytes` is the capacity. data == NULL: back to the invocation's own memory. */
 GART_C_API gart_status gart_set_output(gart_invocation* invocation, size_t index, void* data, size_t bytes,
                                        gart_dtype dtype);
+/* The same in the memory of `device` ("cuda:0"; NULL means "cpu"). data == NULL: the invocation's own memory there. */
+GART_C_API gart_status gart_set_output_on(gart_invocation* invocation, size_t index, void* data, size_t bytes,
+                                          gart_dtype dtype, const char* device);
 GART_C_API gart_status gart_run(gart_invocation* invocation);
+/* On a CUDA stream (CUstream, cudaStream_t); gart_wait waits for the end. */
+GART_C_API gart_status gart_run_async(gart_invocation* invocation, void* stream);
+GART_C_API gart_status gart_wait(gart_invocation* invocation);
 /* Output `index` of the last successful run; its data is valid until the next gart_run or gart_set_output. */
 GART_C_API gart_status gart_get_output(const gart_invocation* invocation, size_t index, gart_tensor* tensor);
 

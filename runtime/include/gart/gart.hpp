@@ -9,6 +9,11 @@
 // Threads: a Program is immutable and may be used by any number of threads at once. An Invocation belongs to one thread
 // at a time; concurrent callers take one each. All invocations of a program share its worker threads: the run that
 // finds them busy runs on its caller's thread alone, with the same results.
+//
+// Devices: a program runs on the CPU ("cpu") or on one CUDA GPU ("cuda:0"), chosen at load. On a GPU inputs and outputs may
+// be in the host's memory (they are copied there and back) or in the GPU's (they are used in place). Only the CUDA driver
+// is needed, and only looked for if the model has code for GPUs. Invocations run beside each other, each on a stream of
+// its own or on the caller's.
 #pragma once
 
 #include <memory>
@@ -26,10 +31,11 @@ struct LoadOptions {
   /// Prove the file whole by its digests. The manifest's indices, offsets and sizes are checked in any case; without
   /// the digests, damaged weights or code go unnoticed. Saves about 10 ms per 100 MB.
   bool verify = true;
-  std::string device = "cpu";
+  /// "": the first GPU that the model has code for, otherwise the CPU. "cpu", "cuda" (the first such GPU), "cuda:1".
+  std::string device = {};
   /// Threads that share the work of one run, the caller's included; 0: one per CPU this process may use. At most 1024.
   int threads = 0;
-  /// Use the code for this target ("x86-64-v3") instead of the best one that this CPU supports.
+  /// Use the code for this target ("x86-64-v3", "sm_90a") instead of the best one that the device supports.
   std::string target = {};
 };
 
@@ -44,7 +50,7 @@ struct TensorInfo {
 };
 
 struct MemoryInfo {
-  int64_t arena_bytes = 0;              ///< of intermediate results, per invocation
+  int64_t arena_bytes = 0;              ///< of intermediate results, per invocation, on the program's device
   int64_t arena_lower_bound_bytes = 0;  ///< the most that is live at one time; no plan can need less. 0: not known
   int64_t weight_bytes = 0;             ///< shared by all invocations
   int64_t code_bytes = 0;
@@ -65,9 +71,10 @@ class GART_API Program {
   std::span<const TensorInfo> inputs(std::string_view entry = {}) const;
   std::span<const TensorInfo> outputs(std::string_view entry = {}) const;
   const std::string& target() const;  ///< whose code runs: "x86-64-v4"
+  const std::string& device() const;  ///< "cpu", "cuda:0"
   int threads() const;
 
-  /// Runs once. By order: inputs[i] is input i. The outputs come in order, owned by the caller.
+  /// Runs once. By order: inputs[i] is input i. The outputs come in order, in host memory, owned by the caller.
   /// For the lowest latency hold an Invocation: this borrows one from the program and allocates the outputs.
   Result<std::vector<Tensor>> run(std::span<const TensorView> inputs) const;
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) const;
@@ -85,7 +92,8 @@ class GART_API Program {
 
 /// One caller's memory for running one entry point. Keeps its program alive. A warm run (shapes seen before) allocates
 /// nothing, takes no lock, and makes no system call while the workers are awake (they sleep after about 2 ms without
-/// work).
+/// work). On a GPU a warm run of a model without If and Loop is one graph launch; addresses that moved since the last
+/// run are told to the graph before it.
 class GART_API Invocation {
  public:
   Invocation(Invocation&&) noexcept;
@@ -96,7 +104,8 @@ class GART_API Invocation {
   /// Checked here: index or name, dtype, rank, device, null. Checked by run(): extents, and that all inputs are set.
   Result<void> set_input(size_t index, const TensorView& tensor);
   Result<void> set_input(std::string_view name, const TensorView& tensor);
-  /// Where run() shall write output `index`; without this, or after set_output(index, {}), the invocation's own memory.
+  /// Where run() shall write output `index`; without this, or after set_output(index, {}), the invocation's own memory,
+  /// which is host memory, or after set_output(index, {.device = "cuda:0"}) on the program's GPU.
   /// Must not overlap an input or another output.
   Result<void> set_output(size_t index, const OutputBuffer& buffer);
   Result<void> set_output(std::string_view name, const OutputBuffer& buffer);
@@ -104,6 +113,17 @@ class GART_API Invocation {
   /// Errors found before the first step (a missing input, extents that disagree, an output buffer that is too small)
   /// leave the outputs untouched. After a failure during the run they hold anything.
   Result<void> run();
+
+  /// Enqueues a run on a CUDA stream (CUstream or cudaStream_t; null: the default stream) of the program's GPU, behind
+  /// what is there and behind this invocation's earlier runs, and returns. Inputs in host memory are copied before it
+  /// returns; inputs in the GPU's memory must stay valid and unchanged until the run is over. Outputs in the GPU's memory
+  /// are ready for whatever follows on the stream; those in host memory, and errors that the run found on the way, only
+  /// after wait(). Waits itself where the model's If and Loop or the sizes of its results depend on computed values, and,
+  /// with inputs or outputs in host memory, for this invocation's run before.
+  /// Fails on the CPU.
+  Result<void> run_async(void* stream);
+  /// Waits for the last run_async(). Fails as it did; errors of runs that nobody waited for come up here, too.
+  Result<void> wait();
 
   /// Output `index` of the last run() that succeeded, with its actual shape; valid until the next run() or
   /// set_output().

@@ -16,7 +16,8 @@ enum class ErrorCode : int32_t {
   unsupported = 3,       ///< a sound file, but not for this machine or this runtime
   io = 4,                ///< the file cannot be opened, read or mapped
   out_of_memory = 5,
-  run_failed = 6,  ///< the model itself failed on this data: an index out of range, a size that overflows
+  run_failed = 6,   ///< the model itself failed on this data: an index out of range, a size that overflows
+  device_lost = 7,  ///< the device failed and took everything on it along: this program will not run again
 };
 
 struct Error {

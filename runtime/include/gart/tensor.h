@@ -55,7 +55,7 @@ struct TensorView {
   const void* data = nullptr;  ///< may be null if the tensor has no elements
   DType dtype = DType::undefined;
   Shape shape;
-  const char* device = "cpu";  ///< where `data` lives
+  const char* device = "cpu";  ///< where `data` lives: "cpu", "cuda:0"
 
   template <class T>
   std::span<const T> elements() const {

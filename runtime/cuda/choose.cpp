@@ -1,0 +1,113 @@
+#include "runtime/cuda/choose.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+#include "runtime/cuda/program.h"
+#include "runtime/device.h"
+#include "runtime/errors.h"
+#include "runtime/targets.h"
+
+namespace gart::cuda {
+namespace {
+
+bool is_jetson(int sm) {
+  constexpr int kJetsons[] = {53, 62, 72, 87, 101, 110};
+  return std::find(std::begin(kJetsons), std::end(kJetsons), sm) != std::end(kJetsons);
+}
+
+constexpr int64_t kNone = -1;
+
+/// The target that suits best, or kNone and the reason.
+int64_t best_target(const fb::Manifest& manifest, const std::string& asked, const Driver& driver, int sm,
+                    std::string& reason) {
+  int64_t best = kNone;
+  uint32_t best_fitness = 0;
+  for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
+    const fb::Target& target = *manifest.targets()->Get(i);
+    const std::string_view name = view_of(target.name());
+    if ((!asked.empty() && name != asked) || !has_plans(manifest, i)) continue;
+    const uint32_t fits = fitness(target, sm);
+    if (fits <= best_fitness) continue;
+    if (target.driver() > uint32_t(driver.version)) {
+      reason = text("its code for ", name, " needs a driver for CUDA ", version_text(int(target.driver())),
+                    " or newer, this one is for ", version_text(driver.version));
+      continue;
+    }
+    best = i;
+    best_fitness = fits;
+  }
+  if (best == kNone && reason.empty()) {
+    reason = text("the GPU is an sm_", sm, "; the model has code for ",
+                  asked.empty() ? target_list(manifest, TargetsOf::cuda) : asked);
+  }
+  return best;
+}
+
+/// The first device with code for it.
+DeviceChoice choose(const Driver& driver, const fb::Manifest& manifest, const LoadOptions& options, int first, int last) {
+  std::string reasons;
+  for (int ordinal = first; ordinal < last; ++ordinal) {
+    CUdevice handle = 0;
+    std::string reason;
+    if (const CUresult result = driver.cuDeviceGet(&handle, ordinal); result != CUDA_SUCCESS) {
+      reason = result_text(driver, result);
+    } else {
+      const int64_t target = best_target(manifest, options.target, driver, sm_of(driver, handle), reason);
+      if (target != kNone) return {std::make_unique<Program>(driver, ordinal, uint32_t(target)), {}};
+    }
+    reasons += text(reasons.empty() ? "" : "; ", "cuda:", ordinal, ": ", reason);
+  }
+  return {nullptr, reasons};
+}
+
+bool has_cuda_target(const fb::Manifest& manifest, const std::string& asked) {
+  for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
+    const fb::Target& target = *manifest.targets()->Get(i);
+    if (target.kind() != fb::TargetKind::cpu && (asked.empty() || view_of(target.name()) == asked)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+uint32_t fitness(const fb::Target& target, int sm) {
+  const int own = int(target.sm());
+  if (target.kind() == fb::TargetKind::cpu || own <= 0 || own > sm) return 0;
+  if (target.kind() == fb::TargetKind::cuda_ptx) return 1;
+  const std::string_view name = view_of(target.name());
+  const char suffix = name.empty() ? '\0' : name.back();
+  if (suffix == 'a') return own == sm ? uint32_t(own) * 4 + 3 : 0;
+  if (own / 10 != sm / 10 || (own != sm && (is_jetson(own) || is_jetson(sm)))) return 0;
+  return uint32_t(own) * 4 + (suffix == 'f' ? 2 : 1);
+}
+
+}  // namespace gart::cuda
+
+namespace gart {
+
+DeviceChoice choose_cuda(const fb::Manifest& manifest, const LoadOptions& options) {
+  using namespace cuda;
+  if (!has_cuda_target(manifest, options.target)) {
+    return {nullptr, text("the model has no code for GPUs, only for ", target_list(manifest))};
+  }
+  Result<const Driver*> driver = open_driver();
+  if (!driver) return {nullptr, driver.error().message};
+  int count = 0;
+  if (const CUresult result = (*driver)->cuDeviceGetCount(&count); result != CUDA_SUCCESS) {
+    return {nullptr, text("cuDeviceGetCount failed: ", result_text(**driver, result))};
+  }
+  if (count == 0) return {nullptr, "the CUDA driver finds no GPU"};
+  constexpr std::string_view kPrefix = "cuda:";
+  if (!options.device.starts_with(kPrefix)) return choose(**driver, manifest, options, 0, count);
+  int ordinal = -1;
+  const char* end = options.device.data() + options.device.size();
+  const auto parsed = std::from_chars(options.device.data() + kPrefix.size(), end, ordinal);
+  if (parsed.ec != std::errc() || parsed.ptr != end || ordinal < 0 || ordinal >= count) {
+    return {nullptr, text("there is no device '", options.device, "', only cuda:0 to cuda:", count - 1)};
+  }
+  return choose(**driver, manifest, options, ordinal, ordinal + 1);
+}
+
+}  // namespace gart

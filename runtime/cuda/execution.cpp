@@ -1,0 +1,187 @@
+#include "runtime/cuda/execution.h"
+
+#include <cstring>
+
+#include "artifact_schema/container.h"
+#include "runtime/errors.h"
+#include "runtime/step_errors.h"
+
+namespace gart::cuda {
+namespace {
+
+constexpr uint64_t kWorkspaceAlignment = 256;
+
+CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
+
+}  // namespace
+
+Result<void> Execution::run() {
+  reserve_workspace();
+  return sequence(static_cast<uint32_t>(plan_.sequence_begin.size()) - 2);
+}
+
+int64_t Execution::workspace_stride() const {
+  return static_cast<int64_t>(align_up(static_cast<uint64_t>(c_.bound.scratch_bytes()), kWorkspaceAlignment));
+}
+
+void Execution::reserve_workspace() {
+  const int64_t bytes = workspace_stride() * plan_.manifest->streams();
+  if (bytes > 0 && c_.session.workspace_.reserve(static_cast<size_t>(bytes))) ++c_.session.generation_;
+}
+
+/// The copies of inputs and outputs are in the graphs of the entry sequence's first and last steps, or in graphs of their
+/// own where control flow comes first or last.
+Result<void> Execution::sequence(uint32_t index) {
+  const uint32_t begin = plan_.sequence_begin[index], end = plan_.sequence_begin[index + 1];
+  const bool entry = index + 2 == plan_.sequence_begin.size();
+  const bool starts = begin < end && runs_in_team(plan_.steps[begin].kind);
+  if (entry && !starts) segment(begin, begin, begin, true, begin == end);
+  for (uint32_t i = begin; i < end;) {
+    const PlanStep& step = plan_.steps[i];
+    if (!runs_in_team(step.kind)) {
+      GART_TRY(control(i++));
+      continue;
+    }
+    segment(begin, i, step.run_end, entry && i == begin, entry && step.run_end == end);
+    i = step.run_end;
+  }
+  if (entry && begin < end && !runs_in_team(plan_.steps[end - 1].kind)) segment(begin, end, end, false, true);
+  return {};
+}
+
+void Execution::segment(uint32_t sequence, uint32_t begin, uint32_t end, bool inputs, bool outputs) {
+  SegmentGraph& graph = c_.graphs.segment({sequence, begin, end, inputs, outputs});
+  graph.update({c_.stream, c_.bound, c_.inputs, c_.outputs, c_.session.workspace_.data(), workspace_stride(),
+                c_.graphs.statuses(), c_.session.generation_});
+  c_.session.note_enqueued(plan_, begin, end);
+  graph.launch(c_.stream);
+}
+
+Result<void> Execution::control(uint32_t index) {
+  const PlanStep& step = plan_.steps[index];
+  switch (step.kind) {
+    case fb::StepKind::branch:
+      return branch(step);
+    case fb::StepKind::loop:
+      return loop(step);
+    case fb::StepKind::bind:
+      return bind(step);
+    default:
+      return fail_step(step, index);
+  }
+}
+
+Result<void> Execution::wait() {
+  c_.session.synchronize();
+  c_.session.forget_enqueued();
+  return c_.graphs.check_statuses();
+}
+
+/// Constants are in the artifact, and inputs from host memory in their staging memory.
+const void* Execution::host_copy(uint32_t index) const {
+  const uint32_t base = plan_.base_of(index);
+  const fb::Buffer& buffer = plan_.buffer(base);
+  const auto behind_base = static_cast<const uint8_t*>(c_.bound.address(index)) -
+                           static_cast<const uint8_t*>(c_.bound.address(base));
+  if (buffer.kind() == fb::BufferKind::constant) {
+    return c_.session.program_.host_weights().data() + buffer.offset() + behind_base;
+  }
+  if (buffer.kind() != fb::BufferKind::input) return nullptr;
+  const auto* data = static_cast<const uint8_t*>(c_.inputs.host_data(buffer.index()));
+  return data == nullptr ? nullptr : data + behind_base;
+}
+
+Result<void> Execution::check_size(int32_t buffer, int64_t bytes) const {
+  const int64_t has = c_.bound.bytes(static_cast<uint32_t>(buffer));
+  if (has >= bytes) return {};
+  return error(ErrorCode::invalid_artifact, "buffer ", buffer, " has ", has,
+               " bytes, but a step uses it for a value of ", bytes);
+}
+
+template <class T>
+Result<T> Execution::scalar(int32_t buffer) {
+  GART_TRY(check_size(buffer, sizeof(T)));
+  const uint32_t index = static_cast<uint32_t>(buffer);
+  T value;
+  if (const void* data = host_copy(index)) {
+    std::memcpy(&value, data, sizeof value);
+    return value;
+  }
+  void* word = c_.session.word_.data();
+  GART_CUDA(device_, cuMemcpyDtoHAsync_v2, word, device_pointer(c_.bound.address(index)), sizeof value, c_.stream);
+  GART_TRY(wait());
+  std::memcpy(&value, word, sizeof value);
+  return value;
+}
+
+Result<void> Execution::branch(const PlanStep& step) {
+  Result<uint8_t> condition = scalar<uint8_t>(int32_t(plan_.operands[step.first_operand]));
+  if (!condition) return condition.error();
+  return sequence(step.manifest->bodies()->Get(*condition != 0 ? 0 : 1));
+}
+
+Result<void> Execution::loop(const PlanStep& step) {
+  const fb::Loop& loop = *step.manifest->loop();
+  int64_t trips = INT64_MAX;
+  if (loop.trip_count() >= 0) {
+    Result<int64_t> count = scalar<int64_t>(loop.trip_count());
+    if (!count) return count.error();
+    trips = *count;
+  }
+  for (int64_t i = 0; i < trips; ++i) {
+    if (loop.condition() >= 0) {
+      Result<uint8_t> condition = scalar<uint8_t>(loop.condition());
+      if (!condition) return condition.error();
+      if (*condition == 0) break;
+    }
+    if (loop.iteration() >= 0) {
+      GART_TRY(check_size(loop.iteration(), sizeof i));
+      write_iteration(loop.iteration(), i);
+    }
+    GART_TRY(sequence(step.manifest->bodies()->Get(0)));
+    GART_TRY(carry(loop));
+  }
+  return {};
+}
+
+/// As two fills, whose values travel with the calls: nothing on the host must stay unchanged until the device gets there.
+void Execution::write_iteration(int32_t buffer, int64_t value) {
+  const CUdeviceptr address = device_pointer(c_.bound.address(static_cast<uint32_t>(buffer)));
+  GART_CUDA(device_, cuMemsetD32Async, address, static_cast<uint32_t>(value), size_t{1}, c_.stream);
+  if (value > 0 && (value & UINT32_MAX) != 0) return;
+  GART_CUDA(device_, cuMemsetD32Async, address + 4, static_cast<uint32_t>(value >> 32), size_t{1}, c_.stream);
+}
+
+Result<void> Execution::carry(const fb::Loop& loop) {
+  const auto from = span_of(loop.carried_from()), to = span_of(loop.carried_to());
+  for (size_t i = 0; i < from.size(); ++i) {
+    const int64_t bytes = c_.bound.bytes(from[i]);
+    if (bytes != c_.bound.bytes(to[i])) {
+      return error(ErrorCode::run_failed, "a loop carries ", bytes, " bytes into a buffer of ",
+                   c_.bound.bytes(to[i]));
+    }
+    const void *source = c_.bound.address(from[i]), *destination = c_.bound.address(to[i]);
+    if (bytes == 0 || source == destination) continue;
+    GART_CUDA(device_, cuMemcpyDtoDAsync_v2, device_pointer(destination), device_pointer(source),
+              static_cast<size_t>(bytes), c_.stream);
+  }
+  return {};
+}
+
+Result<void> Execution::bind(const PlanStep& step) {
+  Result<int64_t> value = scalar<int64_t>(int32_t(plan_.operands[step.first_operand]));
+  if (!value) return value.error();
+  GART_TRY(c_.bound.bind_symbol(plan_.params[step.first_param], *value, c_.outputs));
+  reserve_workspace();
+  return {};
+}
+
+Result<void> Execution::fail_step(const PlanStep& step, uint32_t index) {
+  const int64_t* params = c_.bound.step(index).params;
+  const bool conditional = step.params != 0;
+  if (conditional && params[0] == params[1]) return {};
+  GART_TRY(wait());  // what went wrong before this step is what the caller is to hear
+  return fail_error(*step.manifest, conditional ? params[0] : 0, conditional ? params[1] : 0);
+}
+
+}  // namespace gart::cuda

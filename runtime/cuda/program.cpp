@@ -1,0 +1,123 @@
+#include "runtime/cuda/program.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/cuda/session.h"
+#include "runtime/errors.h"
+
+namespace gart::cuda {
+namespace {
+
+constexpr uint32_t kSharedWithoutAsking = 48 << 10;  // more dynamic shared memory than this must be asked for
+
+struct Range {
+  uint64_t begin = UINT64_MAX, end = 0;
+};
+
+/// Widens `range` by the bytes of the weights that the plan's constants take.
+void cover_constants(const Plan& plan, uint64_t weight_bytes, Range& range) {
+  Slots slots(plan.symbols + plan.program.size());
+  const bool evaluated = evaluate(plan.program, plan.symbols, slots).ok();
+  for (uint32_t i = 0; i < count_of(plan.manifest->buffers()); ++i) {
+    const fb::Buffer& buffer = plan.buffer(i);
+    if (buffer.kind() != fb::BufferKind::constant || buffer.alias_of() >= 0 || buffer.offset() > weight_bytes) continue;
+    const bool known = evaluated && slots.known[buffer.size()] && slots[buffer.size()] >= 0;
+    const uint64_t left = weight_bytes - buffer.offset();
+    range.begin = std::min(range.begin, buffer.offset());
+    range.end = std::max(range.end, buffer.offset() + (known ? std::min(uint64_t(slots[buffer.size()]), left) : left));
+  }
+}
+
+}  // namespace
+
+Program::~Program() {
+  const CurrentContext current(device_);
+  for (const Module& module : modules_) device_.driver.cuModuleUnload(module.handle);
+}
+
+void Program::load(const ArtifactView& artifact, std::vector<Entry>& entries) {
+  const CurrentContext current(device_);
+  const fb::Target& target = *artifact.manifest->targets()->Get(target_);
+  ptx_ = target.kind() == fb::TargetKind::cuda_ptx;
+  if (target.code_section() >= 0) code_ = artifact.section(static_cast<size_t>(target.code_section()));
+  host_weights_ = artifact.weights();
+  shared_limit_ = device_.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  for (Entry& entry : entries) {
+    for (Plan& plan : entry.plans) load_plan(plan);
+  }
+  upload_weights(entries);
+}
+
+void Program::load_plan(Plan& plan) {
+  std::vector<CUfunction> functions(count_of(plan.manifest->kernels()));
+  for (uint32_t i = 0; i < functions.size(); ++i) functions[i] = load_kernel(*plan.manifest->kernels()->Get(i));
+  for (PlanStep& step : plan.steps) {
+    if (step.kind == fb::StepKind::launch) step.function = functions[step.manifest->kernel()];
+  }
+}
+
+CUfunction Program::load_kernel(const fb::Kernel& kernel) {
+  const auto& driver = device_.driver;
+  const char* symbol = kernel.symbol()->c_str();
+  CUfunction function = nullptr;
+  device_.check(driver.cuModuleGetFunction(&function, load_module(kernel), symbol), "cuModuleGetFunction", symbol);
+  int threads = 0, fixed_shared = 0, shared = 0;
+  GART_CUDA(device_, cuFuncGetAttribute, &threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function);
+  GART_CUDA(device_, cuFuncGetAttribute, &fixed_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function);
+  GART_CUDA(device_, cuFuncGetAttribute, &shared, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function);
+  if (kernel.threads() > uint32_t(threads)) {
+    fail(ErrorCode::unsupported, "kernel '", symbol, "' would have ", kernel.threads(), " threads per block on ",
+         device_.name, ", where it can have ", threads);
+  }
+  if (int64_t(kernel.shared()) + fixed_shared > shared_limit_) {
+    fail(ErrorCode::unsupported, "kernel '", symbol, "' needs ", int64_t(kernel.shared()) + fixed_shared,
+         " bytes of shared memory, ", device_.name, " has ", shared_limit_);
+  }
+  if (kernel.shared() > kSharedWithoutAsking && kernel.shared() > uint32_t(shared)) {
+    GART_CUDA(device_, cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+              int(kernel.shared()));
+  }
+  return function;
+}
+
+CUmodule Program::load_module(const fb::Kernel& kernel) {
+  const auto place = std::lower_bound(modules_.begin(), modules_.end(), kernel.offset(),
+                                      [](const Module& module, uint64_t offset) { return module.offset < offset; });
+  if (place != modules_.end() && place->offset == kernel.offset()) return place->handle;
+  const uint8_t* image = code_.data() + kernel.offset();
+  if (ptx_ && image[kernel.size() - 1] != 0) {
+    fail(ErrorCode::invalid_artifact, "the PTX of kernel '", view_of(kernel.symbol()), "' has no end");
+  }
+  char log[1024] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+  modules_.reserve(modules_.size() + 1);
+  CUmodule module = nullptr;
+  const CUresult result = device_.driver.cuModuleLoadDataEx(&module, image, 2, options, values);
+  log[sizeof log - 1] = '\0';
+  device_.check(result, "cuModuleLoadDataEx",
+                result == CUDA_SUCCESS ? std::string() : text("kernel '", view_of(kernel.symbol()), "' ", log));
+  modules_.insert(std::lower_bound(modules_.begin(), modules_.end(), kernel.offset(),
+                                   [](const Module& m, uint64_t offset) { return m.offset < offset; }),
+                  {kernel.offset(), module});
+  return module;
+}
+
+void Program::upload_weights(const std::vector<Entry>& entries) {
+  Range range;
+  for (const Entry& entry : entries) {
+    for (const Plan& plan : entry.plans) cover_constants(plan, host_weights_.size(), range);
+  }
+  if (range.begin >= range.end) return;
+  weights_.reserve(range.end - range.begin);
+  weights_base_ = weights_.data() - range.begin;
+  const Stream stream(device_);
+  GART_CUDA(device_, cuMemcpyHtoDAsync_v2, reinterpret_cast<CUdeviceptr>(weights_.data()),
+            host_weights_.data() + range.begin, range.end - range.begin, stream.handle);
+  GART_CUDA(device_, cuStreamSynchronize, stream.handle);
+}
+
+std::unique_ptr<DeviceSession> Program::new_session() { return std::make_unique<Session>(*this); }
+
+}  // namespace gart::cuda

@@ -1,0 +1,52 @@
+// A program on one GPU: its modules and its weights.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/device.h"
+#include "runtime/device.h"
+
+namespace gart::cuda {
+
+class Program final : public DeviceProgram {
+ public:
+  /// Throws Failure.
+  Program(const Driver& driver, int ordinal, uint32_t target) : device_(driver, ordinal), target_(target) {}
+  ~Program() override;
+
+  const std::string& name() const override { return device_.name; }
+  uint32_t target() const override { return target_; }
+  void load(const ArtifactView& artifact, std::vector<Entry>& entries) override;
+  std::unique_ptr<DeviceSession> new_session() override;
+  Result<void> check_alive() const override { return device_.check_alive(); }
+
+  Device& device() { return device_; }
+  /// Where the artifact's weights section would begin on the device; only what this target's plans use is there.
+  const uint8_t* weights() const { return weights_base_; }
+  /// The weights section in host memory.
+  std::span<const uint8_t> host_weights() const { return host_weights_; }
+
+ private:
+  void load_plan(Plan& plan);
+  CUfunction load_kernel(const fb::Kernel& kernel);
+  CUmodule load_module(const fb::Kernel& kernel);
+  void upload_weights(const std::vector<Entry>& entries);
+
+  Device device_;
+  const uint32_t target_;
+  bool ptx_ = false;
+  int shared_limit_ = 0;
+  std::span<const uint8_t> code_, host_weights_;
+  struct Module {
+    uint64_t offset;
+    CUmodule handle;
+  };
+  std::vector<Module> modules_;  // sorted by offset
+  Block weights_{&device_.memory};
+  const uint8_t* weights_base_ = nullptr;
+};
+
+}  // namespace gart::cuda

@@ -1,0 +1,126 @@
+#include "runtime/cuda/session.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/cuda/execution.h"
+#include "runtime/errors.h"
+#include "runtime/step_errors.h"
+
+namespace gart::cuda {
+
+PlanGraphs::PlanGraphs(Device& device, const Plan& plan)
+    : device_(device), plan_(plan), segments_(plan.steps.size() + 1), words_(&device.pinned) {
+  for (uint32_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep& step = plan.steps[i];
+    if (step.kind != fb::StepKind::launch) continue;
+    if (plan.manifest->kernels()->Get(step.manifest->kernel())->may_fail()) may_fail_.push_back(i);
+  }
+  const size_t bytes = (may_fail_.size() + 1) * sizeof(uint32_t);
+  words_.reserve(bytes);
+  std::memset(words_.data(), 0, bytes);
+  auto* word = reinterpret_cast<uint32_t*>(words_.data());
+  status_of_.assign(plan.steps.size(), word);
+  for (const uint32_t step : may_fail_) status_of_[step] = ++word;
+}
+
+SegmentGraph& PlanGraphs::segment(const Segment& segment) {
+  auto& graph = segments_[segment.begin];
+  if (graph == nullptr) graph = std::make_unique<SegmentGraph>(device_, plan_, segment);
+  return *graph;
+}
+
+Result<void> PlanGraphs::check_statuses() {
+  const uint32_t* failed = nullptr;
+  uint32_t code = 0;
+  for (const uint32_t& step : may_fail_) {
+    volatile uint32_t& status = *status_of_[step];
+    if (status == GART_KERNEL_OK) continue;
+    if (failed == nullptr) failed = &step, code = status;
+    status = GART_KERNEL_OK;
+  }
+  if (failed == nullptr) return {};
+  return kernel_error(*plan_.steps[*failed].manifest, code);
+}
+
+Session::Session(Program& program)
+    : program_(program),
+      device_(program.device()),
+      site_{device_.name.c_str(), &device_.memory, &device_.pinned},
+      stream_(device_),
+      done_(device_),
+      workspace_(&device_.memory),
+      word_(&device_.pinned) {
+  word_.reserve(sizeof(int64_t));
+}
+
+Session::~Session() {
+  if (!running_) return;
+  const CurrentContext current(device_);
+  recorded_ ? device_.driver.cuEventSynchronize(done_.handle) : device_.driver.cuStreamSynchronize(running_on_);
+}
+
+void Session::synchronize() {
+  const CUresult result = recorded_ ? device_.driver.cuEventSynchronize(done_.handle)
+                                    : device_.driver.cuStreamSynchronize(running_on_);
+  if (result == CUDA_SUCCESS) return;
+  device_.check(result, recorded_ ? "cuEventSynchronize" : "cuStreamSynchronize", enqueued_text());
+}
+
+std::string Session::enqueued_text() const {
+  return enqueued_plan_ == nullptr ? std::string() : steps_text(*enqueued_plan_, enqueued_begin_, enqueued_end_);
+}
+
+void Session::note_enqueued(const Plan& plan, uint32_t begin, uint32_t end) {
+  enqueued_begin_ = enqueued_plan_ == &plan ? std::min(enqueued_begin_, begin) : begin;
+  enqueued_end_ = enqueued_plan_ == &plan ? std::max(enqueued_end_, end) : end;
+  enqueued_plan_ = &plan;
+}
+
+void Session::settle() {
+  if (!running_) return;
+  const CurrentContext current(device_);
+  synchronize();
+  running_ = false;
+  forget_enqueued();
+  Result<void> result = running_graphs_->check_statuses();
+  if (!result && !failed_) failed_ = result.error();
+}
+
+void Session::order_behind_last_run(CUstream stream, bool needs_staging) {
+  if (!running_) return;
+  if (needs_staging || !recorded_) return settle();
+  if (stream != running_on_) GART_CUDA(device_, cuStreamWaitEvent, stream, done_.handle, 0u);
+}
+
+Result<void> Session::start(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena, void* user_stream,
+                            bool own_stream) {
+  const CurrentContext current(device_);
+  const CUstream stream = own_stream ? stream_.handle : static_cast<CUstream>(user_stream);
+  order_behind_last_run(stream, own_stream || inputs.any_on_host() || outputs.any_on_host());
+  if (plan.graphs == nullptr) plan.graphs = std::make_unique<PlanGraphs>(device_, plan.plan());
+  auto& graphs = static_cast<PlanGraphs&>(*plan.graphs);
+  inputs.stage();
+  GART_TRY(plan.link({program_.weights(), arena.data()}, inputs, outputs));
+  if (std::exchange(arena_, arena.data()) != arena.data()) ++generation_;
+  running_ = true;
+  recorded_ = false;
+  running_on_ = stream;
+  running_graphs_ = &graphs;
+  Result<void> result = Execution({*this, plan, graphs, inputs, outputs, stream}).run();
+  if (!own_stream) {
+    GART_CUDA(device_, cuEventRecord, done_.handle, stream);
+    recorded_ = true;
+  }
+  return result;
+}
+
+Result<void> Session::finish() {
+  settle();
+  if (!failed_) return {};
+  Error failed = std::move(*failed_);
+  failed_.reset();
+  return failed;
+}
+
+}  // namespace gart::cuda

@@ -1,0 +1,71 @@
+// One invocation on one GPU: its stream and workspace, and its graphs per bound plan.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/cuda/graph.h"
+#include "runtime/cuda/program.h"
+
+namespace gart::cuda {
+
+/// The graphs of a bound plan, and what its kernels report.
+class PlanGraphs final : public DeviceGraphs {
+ public:
+  PlanGraphs(Device& device, const Plan& plan);
+
+  SegmentGraph& segment(const Segment& segment);
+  uint32_t* const* statuses() const { return status_of_.data(); }
+  /// Fails if a kernel reported something, and forgets it. Only while no run of the plan is under way.
+  Result<void> check_statuses();
+
+ private:
+  Device& device_;
+  const Plan& plan_;
+  std::vector<std::unique_ptr<SegmentGraph>> segments_;  // by the first step; the last is for none
+  Block words_;                                          // one per launch that may fail, and one for all that cannot
+  std::vector<uint32_t*> status_of_;                     // per step
+  std::vector<uint32_t> may_fail_;                       // steps
+};
+
+class Session final : public DeviceSession {
+ public:
+  explicit Session(Program& program);
+  ~Session() override;
+
+  const Site& site() const override { return site_; }
+  void settle() override;
+  Result<void> start(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena, void* stream,
+                     bool own_stream) override;
+  Result<void> finish() override;
+
+ private:
+  friend class Execution;
+  void order_behind_last_run(CUstream stream, bool needs_staging);
+  /// Waits for everything enqueued; the error names the steps enqueued since the last time.
+  void synchronize();
+  void note_enqueued(const Plan& plan, uint32_t begin, uint32_t end);
+  void forget_enqueued() { enqueued_plan_ = nullptr; }
+  std::string enqueued_text() const;
+
+  Program& program_;
+  Device& device_;
+  Site site_;
+  Stream stream_;
+  Event done_;
+  Block workspace_;
+  Block word_;               // pinned: a value that control flow needs
+  const void* arena_ = nullptr;  // as of the last run
+  uint64_t generation_ = 0;      // counts the moves of arena and workspace
+
+  bool running_ = false;          // a run may be under way,
+  bool recorded_ = false;         // and done_ says when it ends; otherwise the stream does
+  CUstream running_on_ = nullptr;
+  PlanGraphs* running_graphs_ = nullptr;
+  std::optional<Error> failed_;  // a run that nobody waited for: whoever waits next is told
+  const Plan* enqueued_plan_ = nullptr;  // steps that nobody has waited for yet; null: none
+  uint32_t enqueued_begin_ = 0, enqueued_end_ = 0;
+};
+
+}  // namespace gart::cuda

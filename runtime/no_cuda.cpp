@@ -1,0 +1,10 @@
+// Stands for runtime/cuda in a libgart without it.
+#include "runtime/device.h"
+
+namespace gart {
+
+DeviceChoice choose_cuda(const fb::Manifest&, const LoadOptions&) {
+  return {nullptr, "this libgart was built without its CUDA part"};
+}
+
+}  // namespace gart

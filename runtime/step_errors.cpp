@@ -1,0 +1,28 @@
+#include "runtime/step_errors.h"
+
+#include "artifact_schema/kernel_abi.h"
+#include "runtime/errors.h"
+
+namespace gart {
+namespace {
+
+Error step_error(const fb::Step& step, std::string_view what) {
+  const std::string_view source = view_of(step.source());
+  if (source.empty()) return error(ErrorCode::run_failed, "a step failed: ", what);
+  return error(ErrorCode::run_failed, "step '", source, "' failed: ", what);
+}
+
+}  // namespace
+
+Error kernel_error(const fb::Step& step, uint32_t code) {
+  if (code == GART_KERNEL_INDEX_OUT_OF_RANGE) return step_error(step, "an index is out of range");
+  return step_error(step, text("its kernel returned code ", code));
+}
+
+Error fail_error(const fb::Step& step, int64_t a, int64_t b) {
+  const std::string_view message = view_of(step.message());
+  if (count_of(step.params()) == 0) return step_error(step, message);
+  return error(ErrorCode::run_failed, "the inputs' extents do not fit: ", message, ": ", a, " must equal ", b);
+}
+
+}  // namespace gart

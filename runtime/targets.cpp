@@ -1,0 +1,52 @@
+#include "runtime/targets.h"
+
+#include "runtime/cpu/features.h"
+#include "runtime/errors.h"
+
+namespace gart {
+
+bool has_plans(const fb::Manifest& manifest, uint32_t target) {
+  for (uint32_t e = 0; e < manifest.entry_points()->size(); ++e) {
+    const auto& plans = *manifest.entry_points()->Get(e)->plans();
+    bool found = false;
+    for (uint32_t p = 0; p < plans.size(); ++p) found = found || plans.Get(p)->target() == target;
+    if (!found) return false;
+  }
+  return true;
+}
+
+std::string target_list(const fb::Manifest& manifest, TargetsOf which) {
+  std::string names;
+  for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
+    const fb::Target& target = *manifest.targets()->Get(i);
+    const bool cpu = target.kind() == fb::TargetKind::cpu;
+    if (which != TargetsOf::all && cpu != (which == TargetsOf::cpu)) continue;
+    names += (names.empty() ? "" : ", ") + std::string(view_of(target.name()));
+  }
+  return names.empty() ? "none" : names;
+}
+
+Result<uint32_t> choose_cpu_target(const fb::Manifest& manifest, const std::string& asked) {
+  const uint64_t cpu = cpu_features();
+  int64_t best = -1;
+  for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
+    const fb::Target& target = *manifest.targets()->Get(i);
+    if (target.kind() != fb::TargetKind::cpu || (!asked.empty() && view_of(target.name()) != asked)) continue;
+    const uint64_t missing = target.features() & ~cpu;
+    if (missing != 0 && !asked.empty()) {
+      return error(ErrorCode::unsupported, "target '", asked, "' needs ", cpu_feature_names(missing),
+                   ", which this CPU lacks");
+    }
+    if (missing != 0 || !has_plans(manifest, i)) continue;
+    if (best < 0 || target.features() > manifest.targets()->Get(static_cast<uint32_t>(best))->features()) best = i;
+  }
+  if (best >= 0) return static_cast<uint32_t>(best);
+  if (!asked.empty()) {
+    return error(ErrorCode::unsupported, "the model has no CPU code for target '", asked,
+                 "', only for: ", target_list(manifest));
+  }
+  return error(ErrorCode::unsupported, "the model has code for ", target_list(manifest), "; this CPU offers ",
+               cpu_feature_names(cpu));
+}
+
+}  // namespace gart

@@ -1,0 +1,22 @@
+// Which of an artifact's targets to run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "artifact_schema/spans.h"
+#include "gart/result.h"
+
+namespace gart {
+
+/// Every entry point has a plan for it.
+bool has_plans(const fb::Manifest& manifest, uint32_t target);
+
+/// The names of the targets, or of those that are for GPUs (or not).
+enum class TargetsOf : uint8_t { all, cpu, cuda };
+std::string target_list(const fb::Manifest& manifest, TargetsOf which = TargetsOf::all);
+
+/// The CPU target asked for by name, or with "" the one with the most features among those that this CPU runs.
+Result<uint32_t> choose_cpu_target(const fb::Manifest& manifest, const std::string& asked);
+
+}  // namespace gart

@@ -1,0 +1,121 @@
+// Our declarations of the CUDA driver's ABI against those of a real cuda.h.
+#include "runtime/cuda/driver_api.h"
+
+#include <gtest/gtest.h>
+
+#include <type_traits>
+
+#ifdef GART_TEST_CUDA_H
+#include GART_TEST_CUDA_H
+#endif
+
+namespace gart::cuda {
+namespace {
+
+#ifdef GART_TEST_CUDA_H
+
+/// Passed the same way: both pointers, or numbers of one size.
+template <class A, class B>
+constexpr bool alike() {
+  if constexpr (std::is_pointer_v<A> || std::is_pointer_v<B>) {
+    return std::is_pointer_v<A> && std::is_pointer_v<B>;
+  } else {
+    return sizeof(A) == sizeof(B) && (std::is_integral_v<A> || std::is_enum_v<A>) &&
+           (std::is_integral_v<B> || std::is_enum_v<B>);
+  }
+}
+
+template <class... A>
+struct List {};
+
+template <class... A, class Result, class... B>
+constexpr bool same_call(List<A...>, Result (*)(B...)) {
+  if constexpr (sizeof...(A) != sizeof...(B)) {
+    return false;
+  } else {
+    return sizeof(Result) == sizeof(CUresult) && (alike<A, B>() && ...);
+  }
+}
+
+static_assert(!same_call(List<int>{}, static_cast<::CUresult (*)(void*)>(nullptr)), "the comparison can fail");
+static_assert(!same_call(List<int>{}, static_cast<::CUresult (*)(size_t)>(nullptr)), "the comparison can fail");
+
+#define GART_SAME_CALL(name, ...) \
+  static_assert(same_call(List<__VA_ARGS__>{}, static_cast<decltype(&::name)>(nullptr)), #name);
+GART_CUDA_FUNCTIONS(GART_SAME_CALL)
+
+#define GART_SAME_VALUE(name) static_assert(int64_t(gart::cuda::name) == int64_t(::name), #name)
+GART_SAME_VALUE(CUDA_SUCCESS);
+GART_SAME_VALUE(CUDA_ERROR_INVALID_VALUE);
+GART_SAME_VALUE(CUDA_ERROR_OUT_OF_MEMORY);
+GART_SAME_VALUE(CUDA_ERROR_DEINITIALIZED);
+GART_SAME_VALUE(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+GART_SAME_VALUE(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+GART_SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+GART_SAME_VALUE(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+GART_SAME_VALUE(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+GART_SAME_VALUE(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+GART_SAME_VALUE(CU_JIT_ERROR_LOG_BUFFER);
+GART_SAME_VALUE(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
+GART_SAME_VALUE(CU_MEMORYTYPE_HOST);
+GART_SAME_VALUE(CU_MEMORYTYPE_DEVICE);
+GART_SAME_VALUE(CU_GRAPH_NODE_TYPE_KERNEL);
+GART_SAME_VALUE(CU_GRAPH_NODE_TYPE_MEMCPY);
+GART_SAME_VALUE(CU_GRAPH_NODE_TYPE_MEMSET);
+GART_SAME_VALUE(CUDA_GRAPH_INSTANTIATE_SUCCESS);
+GART_SAME_VALUE(CU_STREAM_NON_BLOCKING);
+GART_SAME_VALUE(CU_EVENT_DISABLE_TIMING);
+GART_SAME_VALUE(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
+
+#define GART_SAME_FIELD(ours, theirs, field) \
+  static_assert(offsetof(gart::cuda::ours, field) == offsetof(::theirs, field) && \
+                sizeof(gart::cuda::ours::field) == sizeof(::theirs::field), #ours "." #field)
+static_assert(sizeof(gart::cuda::CUDA_KERNEL_NODE_PARAMS) == sizeof(::CUDA_KERNEL_NODE_PARAMS_v3));
+GART_SAME_FIELD(CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, func);
+GART_SAME_FIELD(CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, gridDimX);
+GART_SAME_FIELD(CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, blockDimX);
+GART_SAME_FIELD(CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, sharedMemBytes);
+GART_SAME_FIELD(CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, kernelParams);
+GART_SAME_FIELD(CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, extra);
+GART_SAME_FIELD(CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, kern);
+GART_SAME_FIELD(CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, ctx);
+static_assert(sizeof(gart::cuda::CUDA_MEMCPY3D) == sizeof(::CUDA_MEMCPY3D_v2));
+GART_SAME_FIELD(CUDA_MEMCPY3D, CUDA_MEMCPY3D_v2, srcMemoryType);
+GART_SAME_FIELD(CUDA_MEMCPY3D, CUDA_MEMCPY3D_v2, srcHost);
+GART_SAME_FIELD(CUDA_MEMCPY3D, CUDA_MEMCPY3D_v2, srcDevice);
+GART_SAME_FIELD(CUDA_MEMCPY3D, CUDA_MEMCPY3D_v2, dstMemoryType);
+GART_SAME_FIELD(CUDA_MEMCPY3D, CUDA_MEMCPY3D_v2, dstHost);
+GART_SAME_FIELD(CUDA_MEMCPY3D, CUDA_MEMCPY3D_v2, dstDevice);
+GART_SAME_FIELD(CUDA_MEMCPY3D, CUDA_MEMCPY3D_v2, WidthInBytes);
+GART_SAME_FIELD(CUDA_MEMCPY3D, CUDA_MEMCPY3D_v2, Height);
+GART_SAME_FIELD(CUDA_MEMCPY3D, CUDA_MEMCPY3D_v2, Depth);
+GART_SAME_FIELD(CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY_NODE_PARAMS, copyCtx);
+GART_SAME_FIELD(CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY_NODE_PARAMS, copyParams);
+static_assert(sizeof(gart::cuda::CUDA_MEMSET_NODE_PARAMS) == sizeof(::CUDA_MEMSET_NODE_PARAMS_v2));
+GART_SAME_FIELD(CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, dst);
+GART_SAME_FIELD(CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, value);
+GART_SAME_FIELD(CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, elementSize);
+GART_SAME_FIELD(CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, width);
+GART_SAME_FIELD(CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, height);
+GART_SAME_FIELD(CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, ctx);
+GART_SAME_FIELD(CUgraphNodeParams, CUgraphNodeParams, type);
+GART_SAME_FIELD(CUgraphNodeParams, CUgraphNodeParams, kernel);
+GART_SAME_FIELD(CUgraphNodeParams, CUgraphNodeParams, memcpy);
+GART_SAME_FIELD(CUgraphNodeParams, CUgraphNodeParams, memset);
+static_assert(sizeof(gart::cuda::CUgraphNodeParams) == sizeof(::CUgraphNodeParams));
+static_assert(sizeof(gart::cuda::CUgraphEdgeData) == sizeof(::CUgraphEdgeData));
+GART_SAME_FIELD(CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_GRAPH_INSTANTIATE_PARAMS, flags);
+GART_SAME_FIELD(CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_GRAPH_INSTANTIATE_PARAMS, hUploadStream);
+GART_SAME_FIELD(CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_GRAPH_INSTANTIATE_PARAMS, hErrNode_out);
+GART_SAME_FIELD(CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_GRAPH_INSTANTIATE_PARAMS, result_out);
+
+TEST(CudaDriverApi, DeclarationsAreTheDriversOwn) { SUCCEED() << "compared at compile time, toolkit " << CUDA_VERSION; }
+
+#else
+
+TEST(CudaDriverApi, DeclarationsAreTheDriversOwn) { GTEST_SKIP() << "no cuda.h on this machine"; }
+
+#endif
+
+}  // namespace
+}  // namespace gart::cuda
