@@ -29,8 +29,8 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"codegen/cpu", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/cuda", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/library", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
-    {"tools", {"compiler", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/import", "compiler/passes", "codegen/cpu",
-               "artifact_schema", "runtime"}},
+    {"tools", {"compiler", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/import", "compiler/passes",
+               "codegen/cpu", "codegen/cuda", "artifact_schema", "runtime"}},
 };
 
 std::string folder_of(const std::string& path) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -12,6 +13,7 @@
 #include <thread>
 
 #include "codegen/cpu/cpu_backend.h"
+#include "codegen/cuda/cuda_backend.h"
 #include "compiler/compile.h"
 #include "compiler/import/import.h"
 #include "compiler/support/error.h"
@@ -27,6 +29,7 @@ struct Arguments {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
   std::vector<std::string> dims;
   std::string memory_limit;
+  std::string cache;
   int threads = 0;
   PassOptions passes;
   bool print_schedule = false;
@@ -72,6 +75,15 @@ void print(const Arguments& a, const CompileResult& result, double seconds) {
       std::cout << ", arena " << p.arena_bytes << " bytes (lower bound " << p.arena_lower_bound << ")";
     std::cout << '\n';
   }
+}
+
+/// The folder, made if it is not there.
+std::filesystem::path usable_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error || access(path.c_str(), W_OK) != 0)
+    fail("--cache ", path, ": ", error ? error.message() : "the folder cannot be written");
+  return path;
 }
 
 /// Fails where a name occurs twice.
@@ -136,6 +148,7 @@ void run(const Arguments& a) {
   options.progress = [&](const std::string& stage) { progress.show(stage); };
   Backends backends;
   backends.push_back(cpu::make_cpu_backend());
+  backends.push_back(a.cache.empty() ? cuda::make_cuda_backend() : cuda::make_cuda_backend(usable_folder(a.cache)));
   progress.show("import");
   ImportedModel model = import_onnx(a.model);
   check_limit(model.graph, options);
@@ -159,6 +172,7 @@ void add_compile_command(CLI::App& app) {
       ->delimiter('\0')
       ->allow_extra_args(false);
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
+  c->add_option("--cache", args->cache, "Folder of GPU kernels assembled before (default: gcc-graph in the user's cache)");
   c->add_option("--threads", args->threads, "Host threads for code generation; 0: one per CPU")
       ->check(CLI::Range(0, 256));
   c->add_option("--print-after", args->passes.print_after, "Print the graph after these passes, or all")

@@ -1,0 +1,62 @@
+#include "codegen/cuda/assemble.h"
+
+#include <charconv>
+#include <sstream>
+
+#include "codegen/cuda/text_hash.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cuda {
+namespace {
+
+/// The number that stands before or after `words` in a line; 0 if there is none.
+int number_before(const std::string& line, const std::string& words) {
+  const size_t at = line.find(words);
+  if (at == std::string::npos || at < 2) return 0;
+  const size_t begin = line.find_last_not_of("0123456789", at - 2);
+  int number = 0;
+  std::from_chars(line.data() + (begin == std::string::npos ? 0 : begin + 1), line.data() + at, number);
+  return number;
+}
+
+}  // namespace
+
+Usage usage_of(const std::string& log) {
+  Usage usage;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    usage.registers = std::max(usage.registers, number_before(line, "registers"));
+    usage.spill_bytes += number_before(line, "bytes spill stores") + number_before(line, "bytes spill loads");
+    usage.shared_bytes += number_before(line, "bytes smem");
+    if (line.find("C75") != std::string::npos) usage.notes.push_back(line);
+  }
+  return usage;
+}
+
+Assembler::Assembler(const Target& target, const ProgramCache& cache)
+    : target_(target), cache_(cache), nvrtc_(Nvrtc::for_driver(target.driver)) {
+  const int version = nvrtc_.major() * 1000 + nvrtc_.minor() * 10;
+  if (!nvrtc_.supports(target.sm))
+    fail("NVRTC ", nvrtc_.major(), ".", nvrtc_.minor(), " (", nvrtc_.path(), ") makes no code for ", target.name);
+  if (target.is_ptx() && target.driver > 0 && version > target.driver)
+    fail("target 'ptx' for drivers from ", target.driver / 1000, ".", target.driver % 1000 / 10,
+         " on needs an NVRTC no newer than that; found is ", nvrtc_.major(), ".", nvrtc_.minor());
+  const std::string architecture = target.is_ptx() ? concat("compute_", target.sm) : target.name;
+  // ptxas writes its arguments into the code: always the same ones, so that equal text gives equal bytes. Products and sums
+  // are not contracted: a kernel that wants fmaf says so, and gives the same result on every machine.
+  options_ = {"--gpu-architecture=" + architecture, "--std=c++17", "-default-device", "--fmad=false",
+              "--ptxas-options=-v"};
+  version_ = concat(nvrtc_.path(), ' ', version, '\n');
+  for (const std::string& o : options_) version_ += o + '\n';
+  for (const Header& h : device_headers()) version_ += h.name + '\n' + h.text + '\n';
+}
+
+Assembled Assembler::assemble(const std::string& source) const {
+  const std::string key = hash_text(version_ + source);
+  if (auto found = cache_.find(key)) return *std::move(found);
+  Assembled program = nvrtc_.compile(source, device_headers(), options_, target_.is_ptx());
+  cache_.put(key, program);
+  return program;
+}
+
+}  // namespace gcg::cuda

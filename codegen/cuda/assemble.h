@@ -1,0 +1,41 @@
+// Kernels' texts to machine code.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/cuda/kernel_text.h"
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/program_cache.h"
+
+namespace gcg::cuda {
+
+/// The headers that texts include, as they lie in device/.
+const std::vector<Header>& device_headers();
+
+/// What ptxas says about a program's function.
+struct Usage {
+  int registers = 0;               // per thread; 0 for PTX
+  int spill_bytes = 0;             // stored and loaded, per thread
+  int64_t shared_bytes = 0;        // static, per block
+  std::vector<std::string> notes;  // lines with a C75xx number: wgmma made slow, registers not set
+};
+Usage usage_of(const std::string& log);
+
+/// Assembles programs for one target; safe from several threads.
+class Assembler {
+ public:
+  Assembler(const Target& target, const ProgramCache& cache);
+  Assembled assemble(const std::string& source) const;
+  const Nvrtc& nvrtc() const { return nvrtc_; }
+
+ private:
+  const Target& target_;
+  const ProgramCache& cache_;
+  const Nvrtc& nvrtc_;
+  std::vector<std::string> options_;
+  std::string version_;  // of what the bytes depend on besides the text
+};
+
+}  // namespace gcg::cuda

@@ -1,0 +1,128 @@
+#include "codegen/cuda/cuda_backend.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+
+#include "codegen/cuda/assemble.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cuda {
+namespace {
+
+std::string source_name(const Kernel& kernel) {
+  return kernel.sources.empty() ? concat("kernel '", kernel.name, "'")
+                                : concat("node '", kernel.sources.front(), "' (kernel '", kernel.name, "')");
+}
+
+/// A text to assemble, of a kernel given or of a launch that follows one.
+struct Work {
+  const Kernel* kernel;
+  KernelText text;
+  Assembled program;
+  int then = -1;
+};
+
+/// Calls task() and adds the source node to an error that does not know it.
+template <class Task>
+auto named(const Kernel& kernel, const Task& task) {
+  try {
+    return task();
+  } catch (const InternalError& error) {
+    throw InternalError(concat(source_name(kernel), ": ", error.what()));
+  } catch (const CompileError& error) {
+    throw CompileError(concat(source_name(kernel), ": ", error.what()));
+  }
+}
+
+/// The given kernels' texts in order, then the launches that follow them.
+std::vector<Work> emit_all(const std::vector<const Kernel*>& kernels, const Target& target) {
+  std::vector<Work> all;
+  for (const Kernel* kernel : kernels)
+    all.push_back({kernel, named(*kernel, [&] { return emit_kernel(*kernel, target); }), {}, -1});
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].text.then.empty()) continue;
+    all[i].then = static_cast<int>(all.size());
+    KernelText then = std::move(all[i].text.then.front());
+    all.push_back({all[i].kernel, std::move(then), {}, -1});
+  }
+  return all;
+}
+
+/// On `threads` threads. The error of the lowest index wins, whatever the order in time.
+void assemble_all(std::vector<Work>& all, const Assembler& assembler, int threads) {
+  std::vector<std::exception_ptr> errors(all.size());
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i = next++; i < all.size(); i = next++) {
+      try {
+        all[i].program = named(*all[i].kernel, [&] { return assembler.assemble(all[i].text.source); });
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::jthread> pool;
+  for (size_t t = 1; t < std::min(all.size(), static_cast<size_t>(std::max(threads, 1))); ++t) pool.emplace_back(work);
+  work();
+  pool.clear();
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+CompiledKernel describe(const Work& work) {
+  const Usage usage = usage_of(work.program.log);
+  CompiledKernel kernel;
+  kernel.params = work.text.params;
+  kernel.tasks = work.text.tasks;
+  kernel.scratch_bytes = work.text.scratch_bytes;
+  kernel.note = work.text.note;
+  kernel.symbol = work.text.symbol;
+  kernel.threads = work.text.threads;
+  kernel.shared_bytes = work.text.shared_bytes;
+  kernel.may_fail = work.text.may_fail;
+  kernel.then = work.then;
+  kernel.registers = usage.registers;
+  kernel.spill_bytes = usage.spill_bytes;
+  if (usage.spill_bytes > 0) kernel.note += concat(", spills ", usage.spill_bytes, " bytes");
+  for (const std::string& note : usage.notes) kernel.note += ", " + note;
+  return kernel;
+}
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(std::filesystem::path cache) : cache_(std::move(cache)) {}
+
+  DeviceClass device() const override { return DeviceClass::cuda; }
+
+  CompiledBlob compile(const std::vector<const Kernel*>& kernels, const Target& target, int threads) const override {
+    const Assembler assembler(target, cache_);
+    std::vector<Work> all = emit_all(kernels, target);
+    assemble_all(all, assembler, threads);
+    CompiledBlob blob;
+    // A cubin loads on every driver of its NVRTC's major version; PTX needs the minor version too.
+    const int major = assembler.nvrtc().major() * 1000;
+    blob.driver = std::max(target.driver, target.is_ptx() ? major + assembler.nvrtc().minor() * 10 : major);
+    for (const Work& work : all) {
+      CompiledKernel kernel = describe(work);
+      blob.code.resize((blob.code.size() + 63) / 64 * 64);
+      kernel.offset = blob.code.size();
+      kernel.size = work.program.code.size();
+      blob.code.insert(blob.code.end(), work.program.code.begin(), work.program.code.end());
+      blob.kernels.push_back(std::move(kernel));
+    }
+    return blob;
+  }
+
+ private:
+  ProgramCache cache_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cuda_backend(std::filesystem::path cache) {
+  return std::make_unique<CudaBackend>(std::move(cache));
+}
+
+}  // namespace gcg::cuda

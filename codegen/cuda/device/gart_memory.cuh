@@ -1,0 +1,22 @@
+// Memory: several elements at once, dynamic shared memory.
+#pragma once
+
+/// `Count` neighbours, read and written by one access: at most 16 bytes, aligned to their size.
+template <class T, int Count>
+struct alignas(sizeof(T) * Count) gart_vector {
+  T at[Count];
+};
+
+template <int Count, class T>
+gart_vector<T, Count> gart_load(const T* from) {
+  return *reinterpret_cast<const gart_vector<T, Count>*>(from);
+}
+template <int Count, class T>
+void gart_store(T* to, const gart_vector<T, Count>& v) {
+  *reinterpret_cast<gart_vector<T, Count>*>(to) = v;
+}
+
+/// Declares the launch's dynamic shared memory, 1024-byte aligned, as `unsigned char name[]`.
+#ifndef GART_SHARED
+#define GART_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
+#endif

@@ -1,0 +1,46 @@
+// Bounds of index arithmetic: what fits 32 bits is computed in 32 bits.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "compiler/kernel/kernel.h"
+
+namespace gcg::cuda {
+
+/// Values from `low` to `high`; an end that is not known is missing.
+struct Interval {
+  std::optional<int64_t> low, high;
+
+  bool is_known() const { return low && high; }
+  bool fits_int() const { return is_known() && *low >= INT32_MIN && *high <= INT32_MAX; }
+  bool is_natural() const { return low && *low >= 0; }
+};
+
+Interval interval_of(const Dim& dim);
+/// Of a loop variable of that extent: from 0 to the extent's largest value less one.
+Interval interval_of_axis(const Dim& extent);
+
+class IndexRanges {
+ public:
+  /// Knows the axes of all loops and reductions of the kernel.
+  explicit IndexRanges(const Kernel& kernel);
+  void add(const Axis& axis) { axes_[axis.id] = interval_of_axis(axis.extent); }
+  void add(const std::vector<Axis>& axes) {
+    for (const Axis& a : axes) add(a);
+  }
+  /// An i64 expression's values, as mathematics has them; unknown where they could overflow i64.
+  Interval of(const Expr& e);
+  Interval of_axis(int id) const;
+
+ private:
+  void add_reductions(const Expr& e);
+  Interval compute(const ExprNode& e);
+  Interval of_binary(const ExprNode& e);
+
+  std::map<int, Interval> axes_;
+  std::unordered_map<Expr, Interval> known_;
+};
+
+}  // namespace gcg::cuda

@@ -1,0 +1,36 @@
+// A kernel as CUDA C++ text, with what the runtime has to know to launch it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/kernel/kernel.h"
+#include "compiler/kernel/target.h"
+
+namespace gcg::cuda {
+
+/// One program with one function `extern "C" __global__ void __launch_bounds__(N[, M]) SYMBOL(...)`, launched as a row of
+/// blocks. Its parameters: one pointer per operand of the kernel (const where it is not written), one long long per entry of
+/// `params`, `void* workspace`, `unsigned int* status`.
+struct KernelText {
+  std::string symbol;
+  std::string source;
+  std::vector<Dim> params;    // run-time parameters, in the kernel's own symbols
+  Dim tasks = 1;              // blocks; may be 0 where an extent is
+  int threads = 128;          // of a block
+  int64_t shared_bytes = 0;   // dynamic shared memory of a block
+  Dim scratch_bytes = 0;      // workspace of one launch
+  bool may_fail = false;      // sets *status where an index is out of range
+  std::string note;           // for inspect --kernels
+  std::vector<KernelText> then;  // none, or the one launch that must follow this one, with the same workspace
+};
+
+/// Each kind of kernel has its emitter. They throw CompileError, or InternalError for a form that no pass should make.
+KernelText emit_loop_kernel(const Kernel& kernel, const Target& target);
+KernelText emit_matmul(const Kernel& kernel, const Target& target);
+KernelText emit_plain_conv(const Kernel& kernel, const Target& target);
+/// Picks by the kernel's variant.
+KernelText emit_kernel(const Kernel& kernel, const Target& target);
+
+}  // namespace gcg::cuda

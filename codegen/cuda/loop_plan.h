@@ -1,0 +1,52 @@
+// How a LoopKernel runs on a GPU: which threads compute which elements.
+//
+//   elements  a single store: one thread per `vector` consecutive elements of the lane axis
+//   groups    stages with reductions: `group` threads per outer point share the stages' axes; the others of a block have
+//             points of their own
+//   tiles     a single store whose loads are contiguous along another axis: 32 x 32 elements through shared memory
+#pragma once
+
+#include <vector>
+
+#include "compiler/kernel/kernel.h"
+
+namespace gcg::cuda {
+
+/// A value that a stage computes per element of its row and that later stages want again: in registers.
+struct KeptRow {
+  struct Use {
+    size_t stage;
+    Expr node;        // where the stage has it
+    bool computes;    // the first stage does; others read
+  };
+  DType dtype = DType::f32;
+  std::vector<Use> uses;
+};
+
+struct StagePlan {
+  Stage stage;              // with flat addresses; `axes` is not used any more
+  std::vector<Axis> loops;  // outermost first, around the lane axis
+  Axis lane;                // neighbouring threads have neighbouring elements of it; id -1: the stage is a single point
+  int vector = 1;           // elements of the lane axis that a thread takes at once
+};
+
+enum class Mapping : uint8_t { elements, groups, tiles };
+
+struct LoopPlan {
+  Mapping mapping = Mapping::elements;
+  std::vector<Axis> outer;     // elements: all axes but the lane; tiles: all but the two of the tile
+  std::vector<StagePlan> stages;
+  std::vector<int> unit_axes;  // axes of extent 1, always 0
+  int threads = 256;           // of a block
+  int group = 1;               // threads per outer point: 1, 2, ..., 32 or the whole block
+  std::vector<KeptRow> kept;   // groups; every stage then runs over one axis of the same constant extent
+  Axis tile_row;               // tiles: the axis along which `transposed` are contiguous
+  std::vector<Expr> transposed;
+};
+
+LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& loop);
+
+/// Values worth keeping between the stages of a plan. Requires stages that share one lane axis. (loop_keep.cpp)
+std::vector<KeptRow> plan_kept(const std::vector<StagePlan>& stages);
+
+}  // namespace gcg::cuda

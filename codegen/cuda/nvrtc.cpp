@@ -1,0 +1,146 @@
+#include "codegen/cuda/nvrtc.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "codegen/cuda/nvrtc_search.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cuda {
+namespace {
+
+using Program = struct OpaqueProgram*;  // nvrtcProgram
+using Result = int;                     // nvrtcResult; 0 is success
+constexpr Result kCompilationError = 6;
+
+std::string install_line(int major) {
+  return major == 12 ? "pip install nvidia-cuda-nvrtc-cu12" : "pip install nvidia-cuda-nvrtc";
+}
+
+}  // namespace
+
+/// The functions used, as nvrtc.h of 12.0 and later declares them.
+struct Nvrtc::Functions {
+  const char* (*error_string)(Result);
+  Result (*version)(int*, int*);
+  Result (*count_architectures)(int*);
+  Result (*architectures)(int*);
+  Result (*create)(Program*, const char* text, const char* name, int, const char* const* headers, const char* const* names);
+  Result (*destroy)(Program*);
+  Result (*compile)(Program, int, const char* const* options);
+  Result (*cubin_size)(Program, size_t*);
+  Result (*cubin)(Program, char*);
+  Result (*ptx_size)(Program, size_t*);
+  Result (*ptx)(Program, char*);
+  Result (*log_size)(Program, size_t*);
+  Result (*log)(Program, char*);
+
+  template <class Function>
+  static bool find(void* library, const char* name, Function*& function) {
+    function = reinterpret_cast<Function*>(dlsym(library, name));
+    return function != nullptr;
+  }
+  bool load(void* l) {
+    return find(l, "nvrtcGetErrorString", error_string) && find(l, "nvrtcVersion", version) &&
+           find(l, "nvrtcGetNumSupportedArchs", count_architectures) &&
+           find(l, "nvrtcGetSupportedArchs", architectures) && find(l, "nvrtcCreateProgram", create) &&
+           find(l, "nvrtcDestroyProgram", destroy) && find(l, "nvrtcCompileProgram", compile) &&
+           find(l, "nvrtcGetCUBINSize", cubin_size) && find(l, "nvrtcGetCUBIN", cubin) &&
+           find(l, "nvrtcGetPTXSize", ptx_size) && find(l, "nvrtcGetPTX", ptx) &&
+           find(l, "nvrtcGetProgramLogSize", log_size) && find(l, "nvrtcGetProgramLog", log);
+  }
+  void check(Result result, const char* what) const {
+    if (result != 0) fail("NVRTC: ", what, ": ", error_string(result));
+  }
+  std::string program_log(Program program) const {
+    size_t size = 0;
+    check(log_size(program, &size), "reading the log");
+    std::string text(size, '\0');
+    if (size > 0) check(log(program, text.data()), "reading the log");
+    while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
+    return text;
+  }
+  std::vector<uint8_t> program_code(Program program, bool as_ptx) const {
+    size_t size = 0;
+    check(as_ptx ? ptx_size(program, &size) : cubin_size(program, &size), "reading the code");
+    std::vector<uint8_t> code(size);
+    char* to = reinterpret_cast<char*>(code.data());
+    check(as_ptx ? ptx(program, to) : cubin(program, to), "reading the code");
+    return code;
+  }
+};
+
+std::shared_ptr<const Nvrtc> Nvrtc::open(const std::string& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open until the process ends
+  if (library == nullptr) return nullptr;
+  auto functions = std::make_shared<Functions>();
+  std::shared_ptr<Nvrtc> nvrtc(new Nvrtc(path));
+  int count = 0;
+  if (!functions->load(library) || functions->version(&nvrtc->major_, &nvrtc->minor_) != 0 ||
+      functions->count_architectures(&count) != 0)
+    return nullptr;
+  nvrtc->architectures_.resize(static_cast<size_t>(std::max(0, count)));
+  if (functions->architectures(nvrtc->architectures_.data()) != 0) return nullptr;
+  nvrtc->functions_ = std::move(functions);
+  return nvrtc;
+}
+
+const std::vector<std::shared_ptr<const Nvrtc>>& Nvrtc::all() {
+  static const std::vector<std::shared_ptr<const Nvrtc>> libraries = [] {
+    std::vector<std::shared_ptr<const Nvrtc>> found;
+    for (const std::string& path : nvrtc_candidates())
+      if (auto library = open(path)) found.push_back(std::move(library));
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+      return a->major_ != b->major_ ? a->major_ > b->major_ : a->minor_ > b->minor_;
+    });
+    return found;
+  }();
+  return libraries;
+}
+
+const Nvrtc* Nvrtc::find_for_driver(int driver) {
+  const bool named = std::getenv("GCC_GRAPH_NVRTC") != nullptr;
+  for (const auto& library : all())
+    if (named || driver == 0 || library->major_ <= driver / 1000) return library.get();
+  return nullptr;
+}
+
+const Nvrtc& Nvrtc::for_driver(int driver) {
+  if (const Nvrtc* found = find_for_driver(driver)) return *found;
+  if (const char* named = std::getenv("GCC_GRAPH_NVRTC"); named != nullptr && *named != '\0')
+    fail("GCC_GRAPH_NVRTC names ", named, ", which is not an NVRTC library that can be loaded");
+  const int major = driver == 0 ? 13 : driver / 1000;
+  if (!all().empty())
+    fail("code for drivers from ", driver / 1000, ".", driver % 1000 / 10, " on needs NVRTC ", major, ", found is ",
+         all().back()->major_, ".", all().back()->minor_, " (", all().back()->path_, "); ", install_line(major),
+         " installs it");
+  fail("code for GPUs needs NVIDIA's compiler library NVRTC, which was not found; ", install_line(major), " installs it");
+}
+
+bool Nvrtc::supports(int architecture) const {
+  return std::find(architectures_.begin(), architectures_.end(), architecture) != architectures_.end();
+}
+
+Assembled Nvrtc::compile(const std::string& text, const std::vector<Header>& headers,
+                         const std::vector<std::string>& options, bool ptx) const {
+  std::vector<const char*> names, texts, flags;
+  for (const Header& h : headers) {
+    names.push_back(h.name.c_str());
+    texts.push_back(h.text.c_str());
+  }
+  for (const std::string& o : options) flags.push_back(o.c_str());
+  const Functions& f = *functions_;
+  Program program = nullptr;
+  f.check(f.create(&program, text.c_str(), "kernel.cu", static_cast<int>(headers.size()), texts.data(), names.data()),
+          "creating a program");
+  const std::shared_ptr<void> destroy(nullptr, [&](void*) { f.destroy(&program); });
+  const Result result = f.compile(program, static_cast<int>(flags.size()), flags.data());
+  const std::string log = f.program_log(program);
+  if (result == kCompilationError) fail("NVRTC rejects the kernel's text: ", log);
+  if (result != 0) fail("NVRTC: compiling: ", f.error_string(result), log.empty() ? "" : ": ", log);
+  return {f.program_code(program, ptx), log};
+}
+
+}  // namespace gcg::cuda
