@@ -23,7 +23,7 @@ bool BlockRunner::is_shared(uint64_t address, size_t bytes) const {
 void BlockRunner::touch(uint64_t address, size_t bytes, Access access, const char* doing) {
   const std::string by = *doing ? std::string(" by ") + doing : "";
   DeviceMemory& memory = DeviceMemory::get();
-  if (memory.is_device_address(address)) {
+  if (memory.is_watched(address)) {
     if (memory.touch(address, bytes, access, *state_)) return;
     fault(Finding::out_of_bounds, 700,
           doing_of(access) + std::to_string(bytes) + " bytes" + by + ", " + memory.describe(address));

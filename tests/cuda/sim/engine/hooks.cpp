@@ -81,12 +81,11 @@ void touch(const void* address, Size bytes, Access access) {
 void misaligned(const void* address, unsigned alignment, Site site) {
   const auto at = reinterpret_cast<uint64_t>(address);
   // The stack of the host need not be aligned as the device's would be.
-  if (!DeviceMemory::get().is_device_address(at) && !runner().is_shared(at, 1)) return;
-  runner().fault(Finding::misaligned, 716,
-                 "an access at " + runner().at(site) + " needs an alignment of " + std::to_string(alignment) +
-                     " bytes: " +
-                     (DeviceMemory::get().is_device_address(at) ? DeviceMemory::get().describe(at)
-                                                                : std::string("shared memory")));
+  if (!DeviceMemory::get().is_watched(at) && !runner().is_shared(at, 1)) return;
+  runner().fault(
+      Finding::misaligned, 716,
+      "an access at " + runner().at(site) + " needs an alignment of " + std::to_string(alignment) + " bytes: " +
+          (DeviceMemory::get().is_watched(at) ? DeviceMemory::get().describe(at) : std::string("shared memory")));
 }
 
 void trap(const char* what, Site site) {

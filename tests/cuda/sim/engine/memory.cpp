@@ -94,6 +94,7 @@ DeviceMemory::DeviceMemory() {
     void* window = mmap(nullptr, reserved_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (window == MAP_FAILED) continue;
     base_ = next_ = reinterpret_cast<uint64_t>(window);
+    next_host_ = base_ + reserved_ / 2;
     break;
   }
   if (!base_) abort();
@@ -112,16 +113,19 @@ void DeviceMemory::close() {
 }
 
 uint64_t DeviceMemory::allocate(int device, size_t bytes) {
+  const bool on_host = device == kHost;
+  uint64_t& next = on_host ? next_host_ : next_;
+  const uint64_t end = base_ + (on_host ? reserved_ : reserved_ / 2);
   const size_t room = rounded_up(bytes + kGuard, kPage);
-  if (bytes > capacity_ - std::min(capacity_, used(device)) || next_ - base_ + room + kGuard > reserved_) return 0;
-  // Ends right before a guard zone, begins at a multiple of 512 as the driver's do.
-  const uint64_t begin = next_ + kGuard;
-  next_ = begin + room;
+  if (!on_host && bytes > capacity_ - std::min(capacity_, used(device))) return 0;
+  if (bytes > reserved_ || room + kGuard > end - next) return 0;
+  const uint64_t begin = next + kGuard;
+  next = begin + room;
   mprotect(as_pointer(begin - kGuard), room + kGuard, PROT_READ | PROT_WRITE);
   memset(as_pointer(begin - kGuard), kGuardByte, kGuard);
   memset(as_pointer(begin), kPoison, bytes);
   memset(as_pointer(begin + bytes), kGuardByte, room - bytes);
-  if (!open_ && is_protected_) mprotect(as_pointer(begin - kGuard), room + kGuard, PROT_NONE);
+  if (!on_host && !open_ && is_protected_) mprotect(as_pointer(begin - kGuard), room + kGuard, PROT_NONE);
   Allocation& allocation = live_[begin];
   allocation.begin = begin;
   allocation.bytes = bytes;
@@ -134,7 +138,9 @@ bool DeviceMemory::free(uint64_t address) {
   if (it == live_.end()) return false;
   for (Marks& marks : it->second.block) release(marks);
   for (Marks& marks : it->second.launch) release(marks);
-  madvise(as_pointer(address), rounded_up(it->second.bytes, kPage), MADV_DONTNEED);
+  const size_t room = rounded_up(it->second.bytes + kGuard, kPage);
+  madvise(as_pointer(address), room, MADV_DONTNEED);
+  if (it->second.device == kHost) mprotect(as_pointer(address), room, PROT_NONE);
   freed_[address] = it->second.bytes;
   live_.erase(it);
   return true;

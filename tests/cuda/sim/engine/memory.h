@@ -43,14 +43,17 @@ class DeviceMemory {
  public:
   static DeviceMemory& get();
 
-  // 0: `device` has no room for `bytes` more.
+  // 0: `device` has no room for `bytes` more. kHost: pinned memory, which host and devices share.
+  static constexpr int kHost = -1;
   uint64_t allocate(int device, size_t bytes);
   // False: no live allocation begins there.
   bool free(uint64_t address);
   void free_all(int device);
   [[nodiscard]] Allocation* find(uint64_t address);
   [[nodiscard]] bool contains(uint64_t address, size_t bytes);
-  [[nodiscard]] bool is_device_address(uint64_t address) const { return address - base_ < reserved_; }
+  // Of a device or pinned.
+  [[nodiscard]] bool is_watched(uint64_t address) const { return address - base_ < reserved_; }
+  [[nodiscard]] bool is_device_address(uint64_t address) const { return address - base_ < reserved_ / 2; }
   // "16 bytes behind the end of the 256 bytes at 0x..."
   [[nodiscard]] std::string describe(uint64_t address) const;
   [[nodiscard]] size_t used(int device) const;
@@ -79,7 +82,7 @@ class DeviceMemory {
   DeviceMemory();
   uint64_t merge(Allocation& allocation);
 
-  uint64_t base_ = 0, next_ = 0;
+  uint64_t base_ = 0, next_ = 0, next_host_ = 0;  // The window's second half is pinned memory.
   size_t reserved_ = 0, capacity_ = 0;
   bool is_protected_ = true;
   int open_ = 0;

@@ -25,6 +25,20 @@ size_t LoadedModule::size_of(const void* image) {
   return size;
 }
 
+namespace {
+// The module's thread-local data, less the 16 bytes that the shim adds.
+unsigned static_shared_of(std::string_view bytes) {
+  Elf64_Ehdr header;
+  memcpy(&header, bytes.data(), sizeof header);
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr part;
+    memcpy(&part, bytes.data() + header.e_phoff + i * sizeof part, sizeof part);
+    if (part.p_type == PT_TLS) return static_cast<unsigned>(part.p_memsz - 16);
+  }
+  return 0;
+}
+}  // namespace
+
 std::unique_ptr<LoadedModule> LoadedModule::load(std::string_view bytes, std::string& error) {
   std::unique_ptr<LoadedModule> loaded(new LoadedModule);
   loaded->file_ = memfd_create("gart-sim-module", MFD_CLOEXEC);
@@ -45,6 +59,7 @@ std::unique_ptr<LoadedModule> LoadedModule::load(std::string_view bytes, std::st
     error = "not a module of this simulation's version";
     return nullptr;
   }
+  loaded->static_shared_bytes_ = static_shared_of(bytes);
   return loaded;
 }
 

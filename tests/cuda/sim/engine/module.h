@@ -23,12 +23,14 @@ class LoadedModule {
 
   [[nodiscard]] const Module& module() const { return *module_; }
   [[nodiscard]] const Kernel* find(std::string_view name) const;
+  [[nodiscard]] unsigned static_shared_bytes() const { return static_shared_bytes_; }
 
  private:
   LoadedModule() = default;
   int file_ = -1;
   void* library_ = nullptr;
   const Module* module_ = nullptr;
+  unsigned static_shared_bytes_ = 0;
 };
 
 }  // namespace gart_sim

@@ -68,7 +68,7 @@ std::string compose(const SourceText& source, const std::vector<KernelText>& ker
   } else {
     text << '0';
   }
-  text << ")\n";
+  text << ", " << architecture.toolkit << ")\n";
   return text.str();
 }
 
@@ -86,7 +86,7 @@ std::vector<std::string> command_line(const Architecture& architecture, const st
                                     "-fno-exceptions",
                                     "-fno-rtti",
                                     "-fno-strict-aliasing",
-                                    "-ffp-contract=fast",
+                                    architecture.contracts ? "-ffp-contract=fast" : "-ffp-contract=off",
                                     "-fvisibility=hidden",
                                     "-fno-stack-protector",
                                     "-frandom-seed=" + source_name,
@@ -131,7 +131,7 @@ bool run(const std::vector<std::string>& words, const fs::path& folder) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Bytes of static shared memory: the module's thread-local data, less the byte that the module adds.
+// Bytes of static shared memory: the module's thread-local data, less the 16 bytes that the shim adds.
 unsigned static_shared_bytes(const std::string& module) {
   Elf64_Ehdr header;
   if (module.size() < sizeof header) return 0;
@@ -139,7 +139,7 @@ unsigned static_shared_bytes(const std::string& module) {
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr part;
     memcpy(&part, module.data() + header.e_phoff + i * sizeof part, sizeof part);
-    if (part.p_type == PT_TLS) return static_cast<unsigned>(part.p_memsz - 1);
+    if (part.p_type == PT_TLS) return static_cast<unsigned>(part.p_memsz - 16);
   }
   return 0;
 }

@@ -12,6 +12,8 @@ struct Architecture {
   int sm = 0;               // 80 for sm_80, compute_80, sm_80a.
   char variant = 0;         // 'a', 'f' or 0.
   bool is_virtual = false;  // compute_XX: PTX.
+  bool contracts = true;    // Products and sums become fma.
+  int toolkit = 13;         // Major version of NVRTC.
 };
 
 // `extern "C" __global__ void __launch_bounds__(BOUNDS) NAME(`, as the text has it.

@@ -78,8 +78,12 @@ bool parse_options(Program& program, int count, const char* const* options) {
     if (constexpr std::string_view key = "--gpu-architecture="; option.starts_with(key)) {
       const auto architecture = parse_architecture(option.substr(key.size()));
       if (!architecture) return false;
+      const bool contracts = program.architecture.contracts;
       program.architecture = *architecture;
+      program.architecture.contracts = contracts;
       has_architecture = true;
+    } else if (option == "--fmad=false" || option == "-fmad=false") {
+      program.architecture.contracts = false;
     } else if (std::find(std::begin(known), std::end(known), option) == std::end(known)) {
       program.compiled.log = "nvrtc: error: unrecognized option " + std::string(option) + "\n";
       return false;
@@ -150,6 +154,7 @@ GART_SIM_EXPORT Result nvrtcDestroyProgram(Program** program) {
 GART_SIM_EXPORT Result nvrtcCompileProgram(Program* program, int option_count, const char* const* options) {
   if (!program || program->is_compiled) return gart_sim::kInvalidProgram;
   if (!gart_sim::parse_options(*program, option_count, options)) return gart_sim::kInvalidOption;
+  program->architecture.toolkit = gart_sim::version().first;
   program->compiled = gart_sim::compile_for_host(program->source, program->architecture);
   if (program->compiled.module.empty()) return gart_sim::kCompilation;
   program->is_compiled = true;

@@ -80,9 +80,10 @@ struct Kernel {
 
 struct Module {
   unsigned abi;
-  unsigned sm;      // 80 for sm_80, also for sm_80a.
-  char sm_variant;  // 'a', 'f', 0; 'p' for PTX.
-  bool is_watched;  // Its loads and stores are.
+  unsigned sm;       // 80 for sm_80, also for sm_80a.
+  char sm_variant;   // 'a', 'f', 0; 'p' for PTX.
+  unsigned toolkit;  // Major version of the NVRTC that made it.
+  bool is_watched;   // Its loads and stores are.
   unsigned kernel_count;
   const Kernel* kernels;
   State* state;

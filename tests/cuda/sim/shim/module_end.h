@@ -13,7 +13,7 @@
 namespace gart_sim {
 __attribute__((visibility("hidden"))) const Hooks* hooks;
 __attribute__((visibility("hidden"))) State state;
-static __thread char thread_local_anchor;
+alignas(16) static __thread char thread_local_anchor[16];
 
 #define GART_SIM_UNWATCHED __attribute__((no_sanitize("thread"), no_sanitize("undefined")))
 #define GART_SIM_INLINE_UNWATCHED GART_SIM_UNWATCHED inline __attribute__((always_inline))
@@ -122,11 +122,11 @@ GART_SIM_UNWATCHED void cudaGraphSetConditional(unsigned long long handle, unsig
 #define GART_SIM_KERNEL(name, ...)                                                              \
   {#name, [](void** parameters) { call(&name, parameters); }, decltype(sizes_of(&name))::count, \
    decltype(sizes_of(&name))::bytes, Bounds{__VA_ARGS__}.max_threads, Bounds{__VA_ARGS__}.min_blocks},
-#define GART_SIM_MODULE_END(sm, variant)                                                                     \
+#define GART_SIM_MODULE_END(sm, variant, toolkit)                                                            \
   };                                                                                                         \
-  static char* anchor() { return &thread_local_anchor; }                                                     \
+  static char* anchor() { return thread_local_anchor; }                                                     \
   static const Module module_table = {                                                                       \
-      kAbi, sm, variant, is_watched, sizeof kernels / sizeof *kernels, kernels, &state, &anchor};            \
+      kAbi, sm, variant, toolkit, is_watched, sizeof kernels / sizeof *kernels, kernels, &state, &anchor};            \
   }                                                                                                          \
   extern "C" __attribute__((visibility("default"))) const gart_sim::Module* gart_sim_module(                 \
       const gart_sim::Hooks* hooks) {                                                                        \

@@ -7,7 +7,7 @@
 #include "threads.h"
 
 // binary16 to binary32: exact.
-static inline float gart_f16_to_f32(unsigned short h) {
+static inline float gart_widen_f16(unsigned short h) {
   const unsigned sign = (unsigned)(h & 0x8000u) << 16, exponent = h >> 10 & 31u, fraction = h & 1023u;
   if (exponent == 31) return __uint_as_float(sign | 0x7f800000u | fraction << 13);
   if (exponent) return __uint_as_float(sign | (exponent + 112) << 23 | fraction << 13);
@@ -15,7 +15,7 @@ static inline float gart_f16_to_f32(unsigned short h) {
   return sign ? -small : small;
 }
 // binary32 to binary16: to nearest, ties to even; too large becomes infinite.
-static inline unsigned short gart_f32_to_f16(float x) {
+static inline unsigned short gart_narrow_f16(float x) {
   const unsigned bits = __float_as_uint(x), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return (unsigned short)0x7fffu;
   if (magnitude >= 0x477ff000u) return (unsigned short)(sign | 0x7c00u);
@@ -23,12 +23,6 @@ static inline unsigned short gart_f32_to_f16(float x) {
     return (unsigned short)(sign | (__float_as_uint(__uint_as_float(magnitude) + 0.5f) - 0x3f000000u));
   }
   return (unsigned short)(sign | (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13);
-}
-static inline float gart_bf16_to_f32(unsigned short h) { return __uint_as_float((unsigned)h << 16); }
-static inline unsigned short gart_f32_to_bf16(float x) {
-  const unsigned bits = __float_as_uint(x);
-  if (x != x) return (unsigned short)0x7fffu;
-  return (unsigned short)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 // cvt.rna.tf32.f32: 10 bits of fraction, ties away from zero.
 static inline unsigned gart_f32_to_tf32(float x) {

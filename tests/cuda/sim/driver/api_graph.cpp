@@ -1,0 +1,327 @@
+#include <algorithm>
+#include <cstring>
+
+#include "tests/cuda/sim/driver/graph.h"
+
+using namespace gart_sim;
+
+namespace {
+
+// A graph handle: one made by cuGraphCreate, or the body of a conditional within one.
+Graph* find_body(const std::vector<std::unique_ptr<Graph>>& bodies, void* handle) {
+  for (const auto& body : bodies) {
+    if (body.get() == handle) return body.get();
+    if (Graph* inner = find_body(body->bodies, handle)) return inner;
+  }
+  return nullptr;
+}
+
+Graph* find_graph(void* handle) {
+  World& world = World::get();
+  if (Graph* graph = world.graphs.find(handle)) return graph;
+  for (const auto& [known, graph] : world.graphs.all()) {
+    if (Graph* body = find_body(graph->bodies, handle)) return body;
+  }
+  return nullptr;
+}
+
+// Indices of the nodes that a new one comes after.
+int read_dependencies(const Call& call, const Graph& graph, void* const* nodes, const EdgeData* edges, size_t count,
+                      std::vector<size_t>& out) {
+  if (count && !nodes) return call.misuse("no dependencies given");
+  for (size_t i = 0; i < count; ++i) {
+    const size_t index = graph.find(nodes[i]);
+    if (index == graph.nodes.size()) return call.misuse("a dependency is no node of this graph");
+    if (std::find(out.begin(), out.end(), index) != out.end()) return call.misuse("a dependency is given twice");
+    if (edges && (edges[i].from_port || edges[i].to_port || edges[i].type)) {
+      // Programmatic dependent launch: the simulation starts the later kernel when the earlier one has ended.
+      if (World::get().sm < 90) return call.misuse("programmatic edges need sm_90", kNotSupported);
+      const bool kernel = graph.nodes[index]->type == kKernelNode;
+      if (edges[i].type != 1 || edges[i].to_port || !kernel) return call.misuse("a wrong programmatic edge");
+    }
+    out.push_back(index);
+  }
+  return 0;
+}
+
+int add_node(const Call& call, void** out, void* graph_handle, void* const* dependencies, const EdgeData* edges,
+             size_t count, NodeParams& params) {
+  Graph* graph = find_graph(graph_handle);
+  if (!graph) return call.misuse("the graph is not alive");
+  if (!out) return call.misuse("no place for the node");
+  auto node = std::make_unique<GraphNode>();
+  if (const int code = read_dependencies(call, *graph, dependencies, edges, count, node->after)) return code;
+  std::string error;
+  if (const int code = make_node(params, *graph, *node, error)) return call.misuse(error, code);
+  *out = node.get();
+  graph->nodes.push_back(std::move(node));
+  ++World::get().counts["graph_nodes"];
+  return 0;
+}
+
+// Copies the graph's nodes, conditionals' bodies too.
+std::unique_ptr<GraphExec> make_exec(const Graph& graph) {
+  auto exec = std::make_unique<GraphExec>();
+  const std::shared_ptr<Graph> copy = clone(graph);
+  exec->context = graph.context;
+  exec->graph = &graph;
+  exec->conditionals = graph.conditionals;
+  exec->bodies.push_back(copy);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    exec->handles.push_back(graph.nodes[i].get());
+    exec->nodes.push_back(*copy->nodes[i]);
+  }
+  return exec;
+}
+
+int instantiate(const Call& call, void** out, void* graph_handle, uint64_t flags) {
+  World& world = World::get();
+  const Graph* graph = world.graphs.find(graph_handle);
+  if (!graph) return call.misuse("the graph is not alive");
+  if (!out) return call.misuse("no place for the executable");
+  if (flags & ~uint64_t{15}) return call.misuse("unknown flags");
+  *out = world.execs.add(make_exec(*graph));
+  ++world.counts["graph_instantiations"];
+  return 0;
+}
+
+// Programs of the runtime may change the parameters of a node, not its kind.
+int set_params(const Call& call, void* exec_handle, void* node_handle, NodeParams& params) {
+  World& world = World::get();
+  GraphExec* exec = world.execs.find(exec_handle);
+  if (!exec) return call.misuse("the executable is not alive");
+  const auto at = std::find(exec->handles.begin(), exec->handles.end(), node_handle);
+  if (at == exec->handles.end()) return call.misuse("no node of the graph that the executable was made of");
+  GraphNode& node = exec->nodes[static_cast<size_t>(at - exec->handles.begin())];
+  if (node.type != params.type) return call.misuse("the node is of another type");
+  if (node.type == kConditionalNode) return call.misuse("conditional nodes cannot be updated");
+  GraphNode fresh;
+  std::string error;
+  Graph scratch;
+  scratch.context = exec->context;
+  if (const int code = make_node(params, scratch, fresh, error)) return call.misuse(error, code);
+  if (const auto* kernel = std::get_if<KernelWork>(&node.work)) {
+    const Function* now = std::get<KernelWork>(fresh.work).function;
+    if (kernel->function->module->context != now->module->context) return call.misuse("a function of another context");
+  }
+  if (const auto* copy = std::get_if<CopyWork>(&node.work)) {
+    const CopyWork& now = std::get<CopyWork>(fresh.work);
+    if (copy->from_device != now.from_device || copy->to_device != now.to_device) {
+      return call.misuse("a copy cannot change its kinds of memory");
+    }
+  }
+  node.work = std::move(fresh.work);
+  ++world.counts["graph_updates"];
+  return 0;
+}
+
+// The nodes become operations: behind the stream, behind the executable's last launch, in the order of the edges.
+int launch(GraphExec& exec, Stream& stream) {
+  World& world = World::get();
+  OperationQueue& queue = stream.context->queue;
+  const std::string name = "graph launch " + std::to_string(world.counts["graph_launches"]) + ", ";
+  const auto conditionals = exec.conditionals;
+  const OperationQueue::Id begin = queue.add(name + "begin", {stream.last, exec.last}, [conditionals](Footprint&) {
+    for (const auto& conditional : conditionals) {
+      if (conditional.resets) conditional_value(conditional.handle) = conditional.value;
+    }
+    return 0;
+  });
+  std::vector<OperationQueue::Id> ids;
+  for (size_t i = 0; i < exec.nodes.size(); ++i) {
+    std::vector<OperationQueue::Id> after = {begin};
+    for (const size_t before : exec.nodes[i].after) after.push_back(ids[before]);
+    const GraphNode node = exec.nodes[i];
+    ids.push_back(queue.add(name + label_of(node, i), after, [node](Footprint& f) { return run_node(node, f); }));
+  }
+  ids.push_back(begin);
+  stream.last = exec.last = queue.add(name + "end", ids, nullptr);
+  ++exec.launches;
+  return 0;
+}
+
+NodeParams node_params(int type) {
+  NodeParams params;
+  memset(&params, 0, sizeof params);
+  params.type = type;
+  return params;
+}
+
+}  // namespace
+
+GART_SIM_API cuGraphCreate(void** out, unsigned flags) {
+  GART_SIM_CALL("cuGraphCreate");
+  if (!out || flags) return call.misuse("no place for the graph, or flags");
+  auto graph = std::make_unique<Graph>();
+  graph->context = call.context_of();
+  *out = world.graphs.add(std::move(graph));
+  return 0;
+}
+
+GART_SIM_API cuGraphDestroy(void* handle) {
+  GART_SIM_CALL("cuGraphDestroy");
+  Graph* graph = world.graphs.find(handle);
+  if (!graph) return call.misuse("the graph is not alive");
+  world.graphs.remove(graph);
+  return 0;
+}
+
+GART_SIM_API cuGraphAddNode_v2(void** out, void* graph, void* const* dependencies, const EdgeData* edges, size_t count,
+                               NodeParams* params) {
+  GART_SIM_CALL("cuGraphAddNode_v2");
+  if (world.driver_version < 12030) return call.misuse("needs driver 12.3", kNotSupported);
+  if (!params) return call.misuse("no parameters");
+  return add_node(call, out, graph, dependencies, edges, count, *params);
+}
+
+GART_SIM_API cuGraphAddDependencies_v2(void* handle, void* const* from, void* const* to, const EdgeData* edges,
+                                       size_t count) {
+  GART_SIM_CALL("cuGraphAddDependencies_v2");
+  Graph* graph = find_graph(handle);
+  if (!graph) return call.misuse("the graph is not alive");
+  for (size_t i = 0; i < count; ++i) {
+    std::vector<size_t> before, behind;
+    if (const int code = read_dependencies(call, *graph, from + i, edges ? edges + i : nullptr, 1, before)) return code;
+    if (const int code = read_dependencies(call, *graph, to + i, nullptr, 1, behind)) return code;
+    if (before[0] >= behind[0]) return call.misuse("edges to nodes made earlier are not simulated", kNotSupported);
+    auto& after = graph->nodes[behind[0]]->after;
+    if (std::find(after.begin(), after.end(), before[0]) != after.end()) return call.misuse("the edge exists");
+    after.push_back(before[0]);
+  }
+  return 0;
+}
+
+GART_SIM_API cuGraphAddKernelNode_v2(void** out, void* graph, void* const* dependencies, size_t count,
+                                     const KernelParams* kernel) {
+  GART_SIM_CALL("cuGraphAddKernelNode_v2");
+  NodeParams params = node_params(kKernelNode);
+  params.kernel = *kernel;
+  return add_node(call, out, graph, dependencies, nullptr, count, params);
+}
+
+GART_SIM_API cuGraphAddMemcpyNode(void** out, void* graph, void* const* dependencies, size_t count, const Copy3D* copy,
+                                  void* context) {
+  GART_SIM_CALL("cuGraphAddMemcpyNode");
+  NodeParams params = node_params(kCopyNode);
+  params.copy.copy = *copy;
+  params.copy.ctx = context;
+  return add_node(call, out, graph, dependencies, nullptr, count, params);
+}
+
+GART_SIM_API cuGraphAddMemsetNode(void** out, void* graph, void* const* dependencies, size_t count,
+                                  const void* memset_params, void* context) {
+  GART_SIM_CALL("cuGraphAddMemsetNode");
+  NodeParams params = node_params(kMemsetNode);
+  memcpy(&params.memset, memset_params, offsetof(MemsetParams, ctx));
+  params.memset.ctx = context;
+  return add_node(call, out, graph, dependencies, nullptr, count, params);
+}
+
+GART_SIM_API cuGraphAddHostNode(void** out, void* graph, void* const* dependencies, size_t count,
+                                const void* host_params) {
+  GART_SIM_CALL("cuGraphAddHostNode");
+  NodeParams params = node_params(kHostNode);
+  memcpy(&params.host, host_params, 16);
+  return add_node(call, out, graph, dependencies, nullptr, count, params);
+}
+
+GART_SIM_API cuGraphAddEmptyNode(void** out, void* graph, void* const* dependencies, size_t count) {
+  GART_SIM_CALL("cuGraphAddEmptyNode");
+  NodeParams params = node_params(kEmptyNode);
+  return add_node(call, out, graph, dependencies, nullptr, count, params);
+}
+
+GART_SIM_API cuGraphAddChildGraphNode(void** out, void* graph, void* const* dependencies, size_t count, void* child) {
+  GART_SIM_CALL("cuGraphAddChildGraphNode");
+  NodeParams params = node_params(kGraphNode);
+  params.child.graph = child;
+  return add_node(call, out, graph, dependencies, nullptr, count, params);
+}
+
+GART_SIM_API cuGraphConditionalHandleCreate(unsigned long long* out, void* handle, void* context, unsigned value,
+                                            unsigned flags) {
+  GART_SIM_CALL("cuGraphConditionalHandleCreate");
+  if (world.driver_version < 12030) return call.misuse("needs driver 12.3", kNotSupported);
+  Graph* graph = find_graph(handle);
+  if (!graph) return call.misuse("the graph is not alive");
+  if (!out || context != graph->context || flags > 1) return call.misuse("a wrong context or flag");
+  static unsigned long long next = 0x1000;
+  *out = next++;
+  graph->conditionals.push_back({*out, value, flags == 1});
+  return 0;
+}
+
+GART_SIM_API cuGraphInstantiateWithFlags(void** out, void* graph, unsigned long long flags) {
+  GART_SIM_CALL("cuGraphInstantiateWithFlags");
+  return instantiate(call, out, graph, flags);
+}
+
+GART_SIM_API cuGraphInstantiateWithParams(void** out, void* graph, InstantiateParams* params) {
+  GART_SIM_CALL("cuGraphInstantiateWithParams");
+  if (!params) return call.misuse("no parameters");
+  if ((params->flags & 2) && !call.stream(params->stream)) return call.misuse("the upload's stream is not alive");
+  params->error_node = nullptr;
+  params->result = 0;
+  return instantiate(call, out, graph, params->flags);
+}
+
+GART_SIM_API cuGraphUpload(void* exec, void* stream) {
+  GART_SIM_CALL("cuGraphUpload");
+  if (!world.execs.find(exec) || !call.stream(stream)) return call.misuse("the executable or the stream is not alive");
+  return 0;
+}
+
+GART_SIM_API cuGraphLaunch(void* exec_handle, void* stream_handle) {
+  GART_SIM_CALL("cuGraphLaunch");
+  GraphExec* exec = world.execs.find(exec_handle);
+  Stream* stream = call.stream(stream_handle);
+  if (!exec) return call.misuse("the executable is not alive", kInvalidHandle);
+  if (!stream) return call.misuse("the stream is not alive", kInvalidHandle);
+  // The driver would make the launch wait; here it shows that two users share one executable.
+  if (!world.allows_exec_overlap && !stream->context->queue.is_behind(stream->last, exec->last)) {
+    report(Finding::exec_overlap,
+           "a graph is launched on a stream that nothing orders behind its last launch, which runs");
+    world.lose(stream->context, kLaunchFailed);
+    return kLaunchFailed;
+  }
+  ++world.counts["graph_launches"];
+  return launch(*exec, *stream);
+}
+
+GART_SIM_API cuGraphExecDestroy(void* handle) {
+  GART_SIM_CALL("cuGraphExecDestroy");
+  GraphExec* exec = world.execs.find(handle);
+  if (!exec) return call.misuse("the executable is not alive");
+  if (!exec->context->queue.is_done(exec->last)) return call.misuse("the executable is destroyed while it runs");
+  world.execs.remove(exec);
+  return 0;
+}
+
+GART_SIM_API cuGraphExecNodeSetParams(void* exec, void* node, NodeParams* params) {
+  GART_SIM_CALL("cuGraphExecNodeSetParams");
+  if (!params) return call.misuse("no parameters");
+  return set_params(call, exec, node, *params);
+}
+
+GART_SIM_API cuGraphExecKernelNodeSetParams_v2(void* exec, void* node, const KernelParams* kernel) {
+  GART_SIM_CALL("cuGraphExecKernelNodeSetParams_v2");
+  NodeParams params = node_params(kKernelNode);
+  params.kernel = *kernel;
+  return set_params(call, exec, node, params);
+}
+
+GART_SIM_API cuGraphExecMemcpyNodeSetParams(void* exec, void* node, const Copy3D* copy, void* context) {
+  GART_SIM_CALL("cuGraphExecMemcpyNodeSetParams");
+  NodeParams params = node_params(kCopyNode);
+  params.copy.copy = *copy;
+  params.copy.ctx = context;
+  return set_params(call, exec, node, params);
+}
+
+GART_SIM_API cuGraphExecMemsetNodeSetParams(void* exec, void* node, const void* memset_params, void* context) {
+  GART_SIM_CALL("cuGraphExecMemsetNodeSetParams");
+  NodeParams params = node_params(kMemsetNode);
+  memcpy(&params.memset, memset_params, offsetof(MemsetParams, ctx));
+  params.memset.ctx = context;
+  return set_params(call, exec, node, params);
+}

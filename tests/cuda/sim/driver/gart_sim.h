@@ -1,0 +1,43 @@
+/* Control of the simulated driver from within the process: dlsym these in libcuda.so.1. The environment variables of
+ * the README do the same for a process as a whole. */
+#ifndef GART_TESTS_CUDA_SIM_DRIVER_GART_SIM_H
+#define GART_TESTS_CUDA_SIM_DRIVER_GART_SIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How often since the last gart_sim_forget_counts: a driver function by its exported name, or "calls" (of all),
+ * "kernels" (run), "memcpys", "memsets", "graph_launches", "kernel_launches", "graph_instantiations", "graph_updates",
+ * "graph_nodes", "allocations" (of device memory), "host_allocations", "pageable_memcpys", "syncs". */
+uint64_t gart_sim_count(const char* name);
+void gart_sim_forget_counts(void);
+
+/* "[NAME:]K:CODE", several with commas: the K-th call of NAME (of all calls, where none is named; of kernels run, for
+ * "kernels") since the last gart_sim_forget_counts fails with CODE. "" for none. */
+void gart_sim_fail(const char* text);
+
+/* "first_in", "last_in", "random", "delay" or "mixed", each with ":SEED" or without. 0: not one of these. */
+int gart_sim_set_order(const char* text);
+void gart_sim_set_memory(size_t bytes);
+void gart_sim_set_driver_version(int version);
+void gart_sim_set_sm(int sm);
+
+/* What was found wrong, oldest first. The text lives until the next call. */
+size_t gart_sim_report_count(void);
+const char* gart_sim_take_report(void); /* NULL: no more */
+
+/* "2 allocations, 1 streams", or "" where nothing is alive. The text lives until the next call. */
+const char* gart_sim_alive(void);
+uint64_t gart_sim_used_bytes(int device);
+
+/* Brings lost contexts back to life; what they held is gone. */
+void gart_sim_revive(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,204 @@
+#include "tests/cuda/sim/driver/queue.h"
+
+#include <algorithm>
+
+#include "tests/cuda/sim/engine/report.h"
+
+namespace gart_sim {
+namespace {
+
+bool has(const std::vector<uint64_t>& bits, size_t i) { return i / 64 < bits.size() && (bits[i / 64] >> i % 64 & 1u); }
+
+void set(std::vector<uint64_t>& bits, size_t i) {
+  if (bits.size() <= i / 64) bits.resize(i / 64 + 1);
+  bits[i / 64] |= uint64_t{1} << i % 64;
+}
+
+void unite(std::vector<uint64_t>& into, const std::vector<uint64_t>& bits) {
+  if (into.size() < bits.size()) into.resize(bits.size());
+  for (size_t i = 0; i < bits.size(); ++i) into[i] |= bits[i];
+}
+
+uint64_t mixed(uint64_t x) {
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+  return x ^ x >> 31;
+}
+
+}  // namespace
+
+void merge(std::vector<Range>& into, const std::vector<Range>& ranges) {
+  if (ranges.empty()) return;
+  into.insert(into.end(), ranges.begin(), ranges.end());
+  std::sort(into.begin(), into.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  size_t last = 0;
+  for (size_t i = 1; i < into.size(); ++i) {
+    if (into[i].begin <= into[last].end) {
+      into[last].end = std::max(into[last].end, into[i].end);
+    } else {
+      into[++last] = into[i];
+    }
+  }
+  into.resize(last + 1);
+}
+
+OperationQueue::Id OperationQueue::add(std::string label, const std::vector<Id>& after,
+                                       std::function<int(Footprint&)> run) {
+  auto operation = std::make_unique<Operation>();
+  operation->label = std::move(label);
+  operation->run = std::move(run);
+  operation->index = operations_.size();
+  operation->ancestors = known_done_;
+  for (const Id id : after) {
+    if (id < first_id_) continue;
+    const size_t index = id - first_id_;
+    operation->after.push_back(index);
+    set(operation->ancestors, index);
+    unite(operation->ancestors, operations_[index]->ancestors);
+  }
+  operations_.push_back(std::move(operation));
+  ++pending_;
+  return first_id_ + operations_.size() - 1;
+}
+
+bool OperationQueue::is_done(Id id) const {
+  if (id == kAll) return pending_ == 0;
+  return id < first_id_ || operations_[id - first_id_]->is_done;
+}
+
+bool OperationQueue::is_behind(Id later, Id earlier) const {
+  if (is_done(earlier) || later == earlier) return true;
+  return later >= first_id_ && has(operations_[later - first_id_]->ancestors, earlier - first_id_);
+}
+
+bool OperationQueue::is_ready(const Operation& operation) const {
+  if (operation.is_done) return false;
+  return std::all_of(operation.after.begin(), operation.after.end(),
+                     [this](size_t index) { return operations_[index]->is_done; });
+}
+
+std::vector<bool> OperationQueue::needed_for(Id id) const {
+  std::vector<bool> needed(operations_.size(), id == kAll);
+  if (id < first_id_ || id == kAll) return needed;
+  const Operation& wanted = *operations_[id - first_id_];
+  needed[wanted.index] = true;
+  for (size_t i = 0; i < operations_.size(); ++i) {
+    if (has(wanted.ancestors, i)) needed[i] = true;
+  }
+  return needed;
+}
+
+Operation* OperationQueue::choose(const std::vector<bool>& needed, const Order& order, size_t victim,
+                                  bool only_needed) {
+  Operation* best = nullptr;
+  uint64_t best_key = 0;
+  for (const auto& operation : operations_) {
+    const size_t i = operation->index;
+    if ((only_needed && !needed[i]) || !is_ready(*operation)) continue;
+    uint64_t key = i;
+    if (order.kind == Order::Kind::last_in) key = operations_.size() - i;
+    if (order.kind == Order::Kind::random) key = mixed(order.seed * 1000003 + waits_ * 7919 + i);
+    if (order.kind == Order::Kind::delay && i == victim) key = ~uint64_t{0};
+    if (!best || key < best_key) {
+      best = operation.get();
+      best_key = key;
+    }
+  }
+  return best;
+}
+
+int OperationQueue::wait(Id id, const Order& given) {
+  Order order = given;
+  ++waits_;
+  if (order.kind == Order::Kind::mixed) {
+    constexpr Order::Kind kinds[] = {Order::Kind::first_in, Order::Kind::last_in, Order::Kind::random,
+                                     Order::Kind::delay};
+    order.kind = kinds[(waits_ + order.seed) % 4];
+  }
+  std::vector<bool> needed = needed_for(id);
+  const size_t victim = operations_.empty() ? 0 : (order.seed + waits_ / 4) % operations_.size();
+  size_t left = 0;
+  for (size_t i = 0; i < operations_.size(); ++i) left += needed[i] && !operations_[i]->is_done;
+  int error = 0;
+  while (left > 0 && !error) {
+    Operation* next = choose(needed, order, victim, order.kind == Order::Kind::first_in);
+    left -= needed[next->index];
+    error = execute(*next);
+  }
+  if (error) return error;
+  if (id == kAll) {
+    for (const auto& operation : operations_) host_waited_for(*operation);
+  } else if (id >= first_id_) {
+    host_waited_for(*operations_[id - first_id_]);
+  }
+  forget_done();
+  return 0;
+}
+
+int OperationQueue::advance(size_t count, const Order& order) {
+  int error = 0;
+  const std::vector<bool> needed(operations_.size(), true);
+  for (; count > 0 && pending_ > 0 && !error; --count) error = execute(*choose(needed, order, 0, false));
+  return error;
+}
+
+int OperationQueue::execute(Operation& operation) {
+  operation.error = operation.run ? operation.run(operation.footprint) : 0;
+  operation.is_done = true;
+  --pending_;
+  if (!operation.error && races(operation)) operation.error = 719;
+  return operation.error;
+}
+
+bool OperationQueue::races(const Operation& operation) const {
+  for (const auto& other : operations_) {
+    if (!other->is_done || other.get() == &operation || has(operation.ancestors, other->index)) continue;
+    const char* how = "writes";
+    uint64_t address = first_overlap(operation.footprint.writes, other->footprint.writes);
+    if (!address) address = first_overlap(operation.footprint.writes, other->footprint.reads);
+    if (!address) {
+      how = "reads";
+      address = first_overlap(operation.footprint.reads, other->footprint.writes);
+    }
+    if (!address) continue;
+    report(Finding::graph_race, "nothing orders '" + operation.label + "' and '" + other->label + "': the first " +
+                                    how + " a byte that the other one touches, " +
+                                    DeviceMemory::get().describe(address));
+    return true;
+  }
+  return false;
+}
+
+void OperationQueue::host_waited_for(const Operation& operation) {
+  set(known_done_, operation.index);
+  unite(known_done_, operation.ancestors);
+}
+
+// Once the host has waited for everything, nothing enqueued later can race with it.
+void OperationQueue::forget_done() {
+  if (pending_ > 0) return;
+  for (size_t i = 0; i < operations_.size(); ++i) {
+    if (!has(known_done_, i)) return;
+  }
+  first_id_ += operations_.size();
+  operations_.clear();
+  known_done_.clear();
+}
+
+void OperationQueue::abandon() {
+  first_id_ += operations_.size();
+  operations_.clear();
+  known_done_.clear();
+  pending_ = 0;
+}
+
+Footprint OperationQueue::touched() const {
+  Footprint all;
+  for (const auto& operation : operations_) {
+    merge(all.reads, operation->footprint.reads);
+    merge(all.writes, operation->footprint.writes);
+  }
+  return all;
+}
+
+}  // namespace gart_sim
