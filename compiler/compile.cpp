@@ -58,7 +58,9 @@ PlanReport report(const ShapePlan& plan, const Target& target) {
 
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends) {
   const auto stage = [&](const std::string& text) { if (options.progress) options.progress(text); };
-  const std::vector<Target> targets = require_targets(options.targets);
+  std::vector<Target> targets = require_targets(options.targets);
+  for (Target& t : targets)
+    if (t.device == DeviceClass::cuda) t.precision = options.precision;
 
   stage("passes");
   infer_graph(graph);

@@ -19,6 +19,7 @@ struct CompileOptions {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
   /// --dim batch=1,8: values asked for per symbol. One static plan per combination, beside the symbolic plan.
   std::vector<std::pair<std::string, std::vector<int64_t>>> dims;
+  Precision precision = Precision::fp32;  // of contractions on GPUs
   std::optional<int64_t> memory_limit;    // bytes of arena; exceeded: CompileError naming the largest live sets
   int threads = 1;                        // host threads for code generation
   PassOptions passes;

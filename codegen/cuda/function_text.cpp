@@ -100,8 +100,8 @@ KernelText FunctionText::finish(const std::string& kind, int threads, int min_bl
   parameters += "void* workspace, unsigned int* status";
   const std::string bounds = min_blocks > 0 ? concat(threads, ", ", min_blocks) : concat(threads);
   KernelText result;
-  result.symbol = kind + "_" + hash_text(parameters + bounds + body_);
-  result.source = concat("#include \"gart_prelude.cuh\"\n\nextern \"C\" __global__ void __launch_bounds__(", bounds, ") ",
+  result.symbol = kind + "_" + hash_text(parameters + bounds + includes_ + body_);
+  result.source = concat("#include \"gart_prelude.cuh\"\n", includes_, "\nextern \"C\" __global__ void __launch_bounds__(", bounds, ") ",
                          result.symbol, "(", parameters, ") {\n", body_, "}\n");
   result.params = params_;
   result.threads = threads;

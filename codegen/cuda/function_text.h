@@ -61,6 +61,8 @@ class FunctionText {
   /// Declares the coordinates of point number `point` of these axes, row-major; returns their names. `point` is any number
   /// below the product of their extents.
   std::vector<std::string> coordinates(const std::vector<Axis>& axes, Index point);
+  /// The program includes this header of device/ too.
+  void include(const std::string& header) { includes_ += concat("#include \"", header, "\"\n"); }
   /// Kernels whose indices are read from data report those out of range.
   void flag_index_error() {
     may_fail_ = true;
@@ -74,7 +76,7 @@ class FunctionText {
   const Kernel& kernel_;
   IndexRanges ranges_;
   std::vector<Dim> params_;
-  std::string body_;
+  std::string includes_, body_;
   size_t depth_ = 1;
   int next_name_ = 0;
   bool may_fail_ = false;

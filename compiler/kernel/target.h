@@ -10,6 +10,14 @@ namespace gcg {
 
 enum class DeviceClass : uint8_t { cpu, cuda };
 
+/// What f32 products of contractions may be rounded to before they are summed in f32.
+enum class Precision : uint8_t {
+  fp32,  // not at all: the results are as accurate as those of f32 arithmetic
+  tf32,  // factors to 10 bits of fraction
+  fp16,  // ... and to the range of f16
+  bf16,  // factors to 7 bits of fraction
+};
+
 struct Target {
   std::string name;             // "x86-64-v4", "x86-64-v3", "aarch64", "sm_90a", "ptx"
   DeviceClass device = DeviceClass::cpu;
@@ -21,6 +29,7 @@ struct Target {
   // GPUs:
   int sm = 0;                   // compute capability * 10; of "ptx" the least that takes it
   int driver = 0;               // the oldest driver to run on, as cuDriverGetVersion says it (12060); 0: the newest toolkit's own
+  Precision precision = Precision::fp32;  // where the GPU has such arithmetic, else the next better one
   bool is_ptx() const { return name == "ptx"; }
 };
 

@@ -11,6 +11,7 @@
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_factors.h"
 #include "compiler/passes/fold_scale_shift.h"
+#include "compiler/passes/pack_conv_weights.h"
 #include "compiler/passes/pack_weights.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/resolve_ranks.h"
@@ -71,7 +72,14 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
           kDeadCode,
       }},
   };
-  static const std::vector<PassGroup> cuda = {clean_up()};
+  static const std::vector<PassGroup> cuda = {
+      clean_up(),
+      {{
+          {"pack-conv-weights", [](Graph& g, const Target* t) { return pack_conv_weights(g, *t); }},
+          kFoldConstants,  // transposes the weights
+          kDeadCode,
+      }},
+  };
   return device == DeviceClass::cpu ? cpu : cuda;
 }
 

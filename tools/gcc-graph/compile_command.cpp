@@ -30,6 +30,7 @@ struct Arguments {
   std::vector<std::string> dims;
   std::string memory_limit;
   std::string cache;
+  Precision precision = Precision::fp32;
   int threads = 0;
   PassOptions passes;
   bool print_schedule = false;
@@ -141,6 +142,7 @@ void run(const Arguments& a) {
   options.targets = a.targets;
   options.dims = parse_dims(a.dims);
   if (!a.memory_limit.empty()) options.memory_limit = parse_bytes(a.memory_limit);
+  options.precision = a.precision;
   options.threads = a.threads > 0 ? a.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   options.passes = a.passes;
   options.passes.out = &std::cout;
@@ -173,6 +175,11 @@ void add_compile_command(CLI::App& app) {
       ->allow_extra_args(false);
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
   c->add_option("--cache", args->cache, "Folder of GPU kernels assembled before (default: gcc-graph in the user's cache)");
+  const std::map<std::string, Precision> precisions = {
+      {"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}};
+  c->add_option("--precision", args->precision, "Of the factors of matrix products on GPUs (sums are fp32): fp32, tf32, fp16, bf16")
+      ->transform(CLI::CheckedTransformer(precisions))
+      ->default_str("fp32");
   c->add_option("--threads", args->threads, "Host threads for code generation; 0: one per CPU")
       ->check(CLI::Range(0, 256));
   c->add_option("--print-after", args->passes.print_after, "Print the graph after these passes, or all")

@@ -3,15 +3,13 @@
 
 #include "gart_arithmetic.cuh"
 
-#ifdef GART_SHIM
-float gart_widen_f16(unsigned short bits);
-unsigned short gart_narrow_f16(float value);  // to nearest, ties to even
-#else
+#ifndef GART_SHIM
 inline float gart_widen_f16(unsigned short bits) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
   return value;
 }
+/// To nearest, ties to even.
 inline unsigned short gart_narrow_f16(float value) {
   unsigned short bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));

@@ -2,7 +2,7 @@
 //
 // The same text is compiled by NVRTC (with -default-device: functions need no __device__) and, for tests, by a host
 // compiler through a shim that is included first and defines GART_SHIM, the CUDA names above, and every function that
-// is declared here under `#ifdef GART_SHIM`. Functions that CUDA itself provides and the shim must too: the C mathematical
+// stands here under `#ifndef GART_SHIM`. Functions that CUDA itself provides and the shim must too: the C mathematical
 // functions and their f variants, fmaf, __shfl_xor_sync, __syncthreads, __syncwarp.
 #pragma once
 

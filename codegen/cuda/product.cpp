@@ -1,0 +1,254 @@
+#include "codegen/cuda/product.h"
+
+#include <algorithm>
+
+#include "codegen/cuda/vector_access.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cuda {
+namespace {
+
+bool has_loads(const Expr& e) {
+  bool found = false;
+  visit(e, [&](const ExprNode& n) { found = found || n.kind == ExprKind::load; });
+  return found;
+}
+
+/// Writes the epilogue at `vector` neighbouring columns of one row, all of which exist; product.vector is a multiple of it.
+class EpilogueText {
+ public:
+  EpilogueText(FunctionText& f, const Product& product, int vector) : f_(f), p_(product), vector_(vector) {}
+
+  /// sum(v) = the result, where sum(v) names the contraction's value of column + v.
+  template <class Sum>
+  void values(Place place, const Sum& sum) {
+    load_vectors(place);
+    for (int v = 0; v < vector_; ++v) {
+      Place here = place;
+      if (v > 0) here.axes[p_.lane] = concat("(", place.axes.at(p_.lane), " + ", v, ")");
+      for (const auto& [node, name] : vectors_) here.known[node] = concat(name, ".at[", v, "]");
+      here.accumulator = sum(v);
+      f_.line("{");
+      ExprText exprs(f_, here);
+      const std::string value = exprs.value(p_.epilogue);
+      f_.line(sum(v), " = ", value, ";");
+      f_.line("}");
+    }
+  }
+
+  template <class Sum>
+  void store(const Place& place, const Sum& sum) {
+    ExprText exprs(f_, place);
+    if (vector_ == 1) return exprs.store(p_.result, p_.index, sum(0));
+    std::string list;
+    for (int v = 0; v < vector_; ++v) list += concat(v ? ", " : "", sum(v));
+    const std::string name = f_.fresh("v");
+    f_.line("const gart_vector<float, ", vector_, "> ", name, " = {{", list, "}};");
+    const Access to = exprs.access(p_.result, p_.index);
+    f_.line("gart_store(", f_.pointer(p_.result), " + ", to.offset.text, ", ", name, ");");
+  }
+
+ private:
+  void load_vectors(const Place& place) {
+    vectors_.clear();
+    if (vector_ == 1) return;
+    for (const Expr& e : vector_loads(p_.epilogue, f_.kernel().operands, p_.lane, vector_)) {
+      if (e->dtype != DType::f32) continue;
+      ExprText exprs(f_, place);
+      const Access from = exprs.access(e->operand, e->args);
+      const std::string name = f_.fresh("v");
+      f_.line("const gart_vector<float, ", vector_, "> ", name, " = gart_load<", vector_, ">(", f_.pointer(e->operand),
+              " + ", from.offset.text, ");");
+      vectors_.emplace_back(e.get(), name);
+    }
+  }
+
+  FunctionText& f_;
+  const Product& p_;
+  int vector_;
+  std::vector<std::pair<const ExprNode*, std::string>> vectors_;
+};
+
+class ProductText {
+ public:
+  ProductText(const Kernel& kernel, const Product& product, const ProductTile& tile)
+      : f_(kernel),
+        p_(product),
+        tile_(tile),
+        vector_(std::min(product.vector, neighbours(product, tile))),
+        epilogue_(f_, product, vector_) {}
+
+  KernelText emit(const std::string& kind) {
+    const Dim row_tiles = ceil_div(p_.rows, Dim(tile_.rows)), column_tiles = ceil_div(p_.columns, Dim(tile_.columns));
+    f_.include("gart_product.cuh");
+    f_.include("gart_window.cuh");
+    coordinates(row_tiles, column_tiles);
+    p_.declare_operands(f_, tile_);
+    multiply();
+    if (tile_.slices > 1) {
+      store_partial_sums();
+    } else {
+      if (has_loads(p_.epilogue)) each_sum([&](const Place& place) { compute(place); });
+      each_sum([&](const Place& place) {
+        if (!has_loads(p_.epilogue)) compute(place);
+        epilogue_.store(place, sum_name);
+      });
+    }
+    KernelText text = f_.finish(kind, tile_.threads(), tile_.blocks);
+    text.tasks = row_tiles * column_tiles * p_.batch * tile_.slices;
+    text.shared_bytes = shared_bytes(tile_, p_.left.along_depth, p_.right.along_depth);
+    text.note = describe(tile_);
+    if (tile_.slices > 1) text.scratch_bytes = p_.batch * p_.rows * p_.columns * (4 * tile_.slices);
+    return text;
+  }
+
+ private:
+  /// Sums of neighbouring columns that a thread has.
+  static int neighbours(const Product& product, const ProductTile& tile) {
+    if (tile.arithmetic != Arithmetic::scalar) return 2;
+    return product.right.along_depth ? 1 : 4;
+  }
+
+  static std::string sum_name(int v) { return v == 0 ? "sums.sum(i, j)" : concat("sums.sum(i, j + ", v, ")"); }
+
+  /// Blocks that run at the same time share rows, and the columns one after the other.
+  void coordinates(const Dim& row_tiles, const Dim& column_tiles) {
+    const std::string columns = int_text(f_, column_tiles), rows = int_text(f_, row_tiles);
+    f_.line("const int column0 = blockIdx.x % ", columns, " * ", tile_.columns, ";");
+    f_.line("const int row0 = blockIdx.x / ", columns, " % ", rows, " * ", tile_.rows, ";");
+    f_.line("const int rest = blockIdx.x / ", columns, " / ", rows, ";");
+    if (tile_.slices == 1) return f_.line("const int batch = rest;");
+    f_.line("const int batch = rest % ", int_text(f_, p_.batch), ", slice = rest / ", int_text(f_, p_.batch), ";");
+  }
+
+  void multiply() {
+    const std::string depth = concat(tile_.depth), shape = concat(tile_.warp_rows, ", ", tile_.warp_columns, ", ",
+                                                                  tile_.rows_each, ", ", tile_.columns_each);
+    if (tile_.arithmetic == Arithmetic::scalar) {
+      f_.line("typedef gart_scalar_sums<Left, Right, ", depth, ", ", shape, ", ", p_.left.along_depth ? "true" : "false", ", ",
+              p_.right.along_depth ? "true" : "false", "> Sums;");
+    } else {
+      static constexpr const char* kinds[] = {"", "gart_tf32x3", "gart_tf32", "gart_f16", "gart_bf16"};
+      f_.line("typedef gart_tensor_sums<", kinds[static_cast<size_t>(tile_.arithmetic)], ", Left, Right, ", depth, ", ", shape,
+              "> Sums;");
+    }
+    f_.line("GART_SHARED(shared);");
+    f_.line("Sums sums;");
+    const std::string steps = int_text(f_, ceil_div(p_.depth, Dim(tile_.depth)));
+    std::string first = "0", count = steps;
+    if (tile_.slices > 1) {
+      const std::string each = int_text(f_, ceil_div(ceil_div(p_.depth, Dim(tile_.depth)), Dim(tile_.slices)));
+      f_.line("const int first_step = slice * ", each, ", steps = gart_max(0, gart_min(", each, ", ", steps, " - first_step));");
+      first = concat("first_step * ", depth);
+      count = "steps";
+    }
+    f_.line("gart_add_products<", depth, ", ", tile_.stages, ">(left, right, sums, reinterpret_cast<float*>(shared), ", first,
+            ", ", count, ");");
+  }
+
+  /// Calls body(place) where this thread has a result in row `row`, `vector` columns from `column` on.
+  template <class Body>
+  void each_sum(const Body& body) {
+    Place place;
+    f_.line("#pragma unroll");
+    f_.open("for (int i = 0; i < Sums::kRows; ++i)");
+    f_.line("const int row = row0 + Sums::row(i);");
+    p_.declare_row(f_, place);
+    f_.line("#pragma unroll");
+    f_.open("for (int j = 0; j < Sums::kColumns; j += ", vector_, ")");
+    f_.line("const int column = column0 + Sums::column(j);");
+    f_.open("if (row < ", int_text(f_, p_.rows), " && column < ", int_text(f_, p_.columns), ")");
+    p_.declare_column(f_, place);
+    body(place);
+    for (int k = 0; k < 3; ++k) f_.close();
+  }
+
+  void compute(const Place& place) { epilogue_.values(place, sum_name); }
+
+  /// workspace[slice][batch][row][column]
+  void store_partial_sums() {
+    const std::string rows = int_text(f_, p_.rows), columns = int_text(f_, p_.columns);
+    f_.line("float* const partial = static_cast<float*>(workspace) + ((long long)slice * ", int_text(f_, p_.batch),
+            " + batch) * ", rows, " * ", columns, ";");
+    f_.line("#pragma unroll");
+    f_.open("for (int i = 0; i < Sums::kRows; ++i)");
+    f_.line("#pragma unroll");
+    f_.open("for (int j = 0; j < Sums::kColumns; ++j)");
+    f_.line("const int row = row0 + Sums::row(i), column = column0 + Sums::column(j);");
+    f_.line("if (row < ", rows, " && column < ", columns, ") partial[(long long)row * ", columns, " + column] = sums.sum(i, j);");
+    f_.close();
+    f_.close();
+  }
+
+  FunctionText f_;
+  const Product& p_;
+  const ProductTile& tile_;
+  int vector_;
+  EpilogueText epilogue_;
+};
+
+/// Adds the partial sums of all slices, in order, and applies the epilogue: one thread per `vector` columns.
+KernelText emit_slice_sum(const Kernel& kernel, const Product& product, int slices, const std::string& kind) {
+  constexpr int kThreads = 128;
+  FunctionText f(kernel);
+  const int vector = product.vector;
+  const Dim groups = floor_div(product.columns, Dim(vector)), points = product.batch * product.rows * groups;
+  const std::string rows = int_text(f, product.rows), row_groups = int_text(f, groups);
+  f.line("const long long point = blockIdx.x * ", kThreads, "LL + threadIdx.x;");
+  f.line("if (point >= ", f.dim(points).as_wide(), ") return;");
+  f.line("const int column = (int)gart_index_mod(point, ", row_groups, ") * ", vector, ";");
+  f.line("const long long line = gart_index_div(point, ", row_groups, ");");
+  f.line("const int row = (int)gart_index_mod(line, ", rows, "), batch = (int)gart_index_div(line, ", rows, ");");
+  f.line("const float* const partial = static_cast<const float*>(workspace) + point * ", vector, ";");
+  f.line("float sums[", vector, "] = {};");
+  f.line("#pragma unroll");
+  f.open("for (int slice = 0; slice < ", slices, "; ++slice)");
+  f.line("const gart_vector<float, ", vector, "> part = gart_load<", vector, ">(partial + slice * ",
+         f.dim(points * vector).as_wide(), ");");
+  f.line("#pragma unroll");
+  f.line("for (int v = 0; v < ", vector, "; ++v) sums[v] += part.at[v];");
+  f.close();
+  Place place;
+  product.declare_row(f, place);
+  product.declare_column(f, place);
+  const auto name = [](int v) { return concat("sums[", v, "]"); };
+  EpilogueText epilogue(f, product, vector);
+  epilogue.values(place, name);
+  epilogue.store(place, name);
+  KernelText text = f.finish(kind + "_sum", kThreads);
+  text.tasks = ceil_div(points, Dim(kThreads));
+  text.scratch_bytes = points * (4 * vector * slices);
+  text.note = concat("adds ", slices, " slices");
+  return text;
+}
+
+}  // namespace
+
+KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind) {
+  const ProductSize size{typical(product.batch), typical(product.rows), typical(product.columns), typical(product.depth)};
+  const ProductTile tile =
+      choose_product_tile(target, size, product.left.along_depth, product.right.along_depth, product.whole_steps);
+  KernelText text = ProductText(kernel, product, tile).emit(kind);
+  if (tile.slices > 1) text.then.push_back(emit_slice_sum(kernel, product, tile.slices, kind));
+  return text;
+}
+
+int product_vector(const Kernel& kernel, const Product& product, int lane) {
+  const Operand& result = kernel.operands[static_cast<size_t>(product.result)];
+  for (int vector : {4, 2})
+    if (is_multiple(product.columns, vector) && is_aligned(result, product.index, lane, vector)) return vector;
+  return 1;
+}
+
+std::string int_text(FunctionText& f, const Dim& dim) {
+  const Index i = f.dim(dim);
+  return i.wide ? concat("(int)", i.text) : i.text;
+}
+
+void declare_axis(FunctionText& f, Place& place, const Axis& axis, const std::string& text) {
+  if (axis.extent.is(1)) return;
+  const std::string name = place.axes[axis.id] = concat("a", axis.id);
+  f.line("const ", index_type(f.ranges().of_axis(axis.id)), " ", name, " = ", text, ";");
+}
+
+}  // namespace gcg::cuda

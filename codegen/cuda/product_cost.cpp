@@ -1,0 +1,165 @@
+// T = max(bytes / bandwidth, waves * (fill + steps * step + end)) (+ the second launch that adds slices).
+#include "codegen/cuda/product_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "compiler/support/error.h"
+
+namespace gcg::cuda {
+namespace {
+
+constexpr double kFillClocks = 1500;         // from the launch to the first operands in shared memory
+constexpr double kEndClocks = 800;           // epilogue
+constexpr double kLatencyClocks = 700;       // of a copy from memory to shared memory
+constexpr double kBarrierClocks = 60;        // of a step
+constexpr double kL2BytesPerClock = 56;      // of one multiprocessor
+constexpr double kSecondLaunch = 1.5;        // microseconds from one dependent kernel to the next
+constexpr int kMostSlices = 32;
+
+/// Tiles by shape, with registers that leave room for `blocks` on one multiprocessor (as assembled, without spills).
+struct Shape {
+  int rows, columns, warp_rows, warp_columns, rows_each, columns_each, blocks;
+};
+constexpr std::array kScalar = {
+    Shape{128, 128, 4, 2, 8, 8, 1}, Shape{128, 64, 4, 1, 8, 8, 2}, Shape{64, 128, 2, 2, 8, 8, 2},
+    Shape{64, 64, 2, 2, 8, 4, 3},   Shape{32, 64, 2, 2, 4, 4, 5},  Shape{64, 32, 4, 1, 4, 4, 5},
+    Shape{32, 32, 2, 1, 4, 4, 8},   Shape{16, 64, 1, 2, 4, 4, 8},
+};
+constexpr std::array kTensor = {
+    Shape{128, 128, 2, 4, 4, 4, 1}, Shape{128, 64, 2, 2, 4, 4, 2}, Shape{64, 128, 2, 2, 2, 8, 2},
+    Shape{64, 64, 2, 2, 2, 4, 3},   Shape{32, 64, 1, 4, 2, 2, 4},  Shape{64, 32, 2, 2, 2, 2, 4},
+    Shape{32, 32, 2, 2, 1, 2, 5},   Shape{16, 64, 1, 4, 1, 2, 5},  Shape{64, 16, 4, 1, 1, 2, 5},
+    Shape{16, 128, 1, 4, 1, 4, 4},
+};
+
+/// Multiply-adds per clock of one multiprocessor.
+double rate(const Gpu& gpu, Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::scalar:
+      return gpu.scalar_rate * 0.8;  // the rest of the issue slots: loads from shared memory
+    case Arithmetic::tf32x3:
+      return gpu.half_rate / 6;
+    case Arithmetic::tf32:
+      return gpu.half_rate / 2;
+    default:
+      return gpu.half_rate;
+  }
+}
+
+/// Bytes that a warp's fragments take from shared memory per k: every row and column of its tile.
+double shared_bytes_per_depth(const ProductTile& t) {
+  const bool scalar = t.arithmetic == Arithmetic::scalar;
+  const double rows = (scalar ? 4 : 16) * t.rows_each, columns = (scalar ? 8 : 8) * t.columns_each;
+  return 4 * (rows + columns) * t.warp_rows * t.warp_columns;
+}
+
+double step_clocks(const Gpu& gpu, const ProductTile& t, double residents) {
+  const double products = double{1} * t.rows * t.columns * t.depth * residents / rate(gpu, t.arithmetic);
+  const double copies = 4.0 * (t.rows + t.columns) * t.depth * residents / kL2BytesPerClock;
+  const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
+  return std::max({products, copies, fragments, kLatencyClocks / (t.stages - 1)}) + kBarrierClocks;
+}
+
+double ceil_ratio(double a, double b) { return std::ceil(a / b); }
+
+double microseconds(const Gpu& gpu, const ProductTile& t, const ProductSize& size, int residents_at_most) {
+  const double tiles = ceil_ratio(size.rows, t.rows) * ceil_ratio(size.columns, t.columns) * size.batch;
+  const double blocks = std::max(1.0, tiles * t.slices);
+  const double residents = std::min<double>(residents_at_most, ceil_ratio(blocks, gpu.processors));
+  const double waves = ceil_ratio(blocks, gpu.processors * residents);
+  const double steps = ceil_ratio(ceil_ratio(size.depth, t.depth), t.slices);
+  const double clocks = waves * (kFillClocks + steps * step_clocks(gpu, t, residents) + kEndClocks);
+  const double sums = size.batch * size.rows * size.columns;
+  double bytes = 4 * (size.batch * (size.rows + size.columns) * size.depth + sums);
+  double time = std::max(clocks / gpu.gigahertz * 1e-3, bytes / gpu.bytes_per_second * 1e6);
+  // Partial sums stay in the L2 cache, twice as fast as memory.
+  if (t.slices > 1) time += kSecondLaunch + 8 * sums * t.slices / (2 * gpu.bytes_per_second) * 1e6;
+  return time;
+}
+
+std::vector<ProductTile> shapes(Arithmetic arithmetic, int64_t whole_steps) {
+  std::vector<ProductTile> all;
+  const auto add = [&](const Shape& s) {
+    for (int depth : {16, 32}) {
+      if (whole_steps > 0 && whole_steps % depth != 0 && depth > 16) continue;
+      ProductTile t{arithmetic, s.rows, s.columns, depth, s.warp_rows, s.warp_columns, s.rows_each, s.columns_each};
+      t.blocks = s.blocks;
+      all.push_back(t);
+    }
+  };
+  if (arithmetic == Arithmetic::scalar) std::for_each(kScalar.begin(), kScalar.end(), add);
+  else std::for_each(kTensor.begin(), kTensor.end(), add);
+  return all;
+}
+
+}  // namespace
+
+const char* name_of(Arithmetic arithmetic) {
+  static constexpr std::array names = {"f32", "3xtf32", "tf32", "f16", "bf16"};
+  return names[static_cast<size_t>(arithmetic)];
+}
+
+Arithmetic arithmetic_of(const Target& target) {
+  const Gpu& gpu = gpu_of(target);
+  const bool has_tf32 = target.sm >= 80;
+  switch (target.precision) {
+    case Precision::fp16:
+      return Arithmetic::f16;
+    case Precision::bf16:
+      return has_tf32 ? Arithmetic::bf16 : Arithmetic::scalar;
+    case Precision::tf32:
+      return has_tf32 ? Arithmetic::tf32 : Arithmetic::scalar;
+    default:
+      break;
+  }
+  const bool faster = rate(gpu, Arithmetic::tf32x3) > rate(gpu, Arithmetic::scalar);
+  return has_tf32 && faster ? Arithmetic::tf32x3 : Arithmetic::scalar;
+}
+
+int64_t shared_bytes(const ProductTile& t, bool left_along_depth, bool right_along_depth) {
+  const auto floats = [&](int rows, bool along_depth) {
+    return along_depth ? rows * (t.depth + 4) : t.depth * (rows + 8);
+  };
+  return int64_t{4} * t.stages * (floats(t.rows, left_along_depth) + floats(t.columns, right_along_depth));
+}
+
+double typical(const Dim& dim) {
+  constexpr int64_t kTypicalExtent = 32;
+  SymbolValues values;
+  for (const std::string& s : dim.symbols()) values[s] = kTypicalExtent;
+  return static_cast<double>(std::max<int64_t>(1, dim.evaluate(values)));
+}
+
+ProductTile choose_product_tile(const Target& target, const ProductSize& size, bool left_along_depth, bool right_along_depth,
+                                int64_t whole_steps) {
+  const Gpu& gpu = gpu_of(target);
+  const int most_stages = target.sm >= 80 ? 5 : 2;
+  ProductTile best;
+  for (ProductTile t : shapes(arithmetic_of(target), whole_steps))
+    for (t.stages = 2; t.stages <= most_stages; ++t.stages) {
+      const int64_t shared = shared_bytes(t, left_along_depth, right_along_depth);
+      if (shared > gpu.shared_block_bytes) continue;
+      const auto fit = static_cast<int>((gpu.shared_bytes) / (shared + 1024));
+      const int residents = std::max(1, std::min({t.blocks, fit, gpu.threads / t.threads()}));
+      const auto steps = static_cast<int>(ceil_ratio(size.depth, t.depth));
+      for (int slices = 1; slices <= std::min(kMostSlices, steps); slices = slices < 4 ? slices + 1 : slices * 2) {
+        // Every slice has work.
+        t.slices = static_cast<int>(ceil_ratio(steps, ceil_ratio(steps, slices)));
+        t.microseconds = microseconds(gpu, t, size, residents);
+        if (best.rows == 0 || t.microseconds < best.microseconds * 0.999) best = t;
+      }
+    }
+  GCG_CHECK(best.rows > 0, "no tile fits a multiprocessor of ", gpu.name);
+  return best;
+}
+
+std::string describe(const ProductTile& t) {
+  std::string text = concat(t.rows, "x", t.columns, "x", t.depth, " ", name_of(t.arithmetic), ", ", t.stages, " stages");
+  if (t.slices > 1) text += concat(", ", t.slices, " slices");
+  return text + concat(", expected ", std::round(t.microseconds * 10) / 10, " us");
+}
+
+}  // namespace gcg::cuda

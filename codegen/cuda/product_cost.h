@@ -1,0 +1,57 @@
+// Which tiles a matrix product is cut into: an analytic model of time per GPU.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "codegen/cuda/gpu.h"
+#include "compiler/ir/dim.h"
+
+namespace gcg::cuda {
+
+/// How products are multiplied and summed.
+enum class Arithmetic : uint8_t {
+  scalar,  // f32 on CUDA cores
+  tf32x3,  // f32 as two tf32 numbers each, three products on tensor cores
+  tf32,
+  f16,
+  bf16,
+};
+const char* name_of(Arithmetic arithmetic);
+
+/// The arithmetic that the target's precision asks for. fp32 becomes tf32x3 where that is faster than CUDA cores: it is as
+/// accurate (22 bits of each factor, f32 sums).
+Arithmetic arithmetic_of(const Target& target);
+
+/// What a block computes: rows x columns sums, `depth` products at a time.
+struct ProductTile {
+  Arithmetic arithmetic = Arithmetic::scalar;
+  int rows = 0, columns = 0, depth = 0;
+  int warp_rows = 1, warp_columns = 1;  // warps of a block
+  int rows_each = 0, columns_each = 0;  // scalar: sums of a thread; else: 16 x 8 tiles of a warp
+  int stages = 2;                       // operand tiles in shared memory
+  int blocks = 1;                       // resident on a multiprocessor: what registers must leave room for
+  int slices = 1;                       // of the depth, each a block of its own
+  double microseconds = 0;              // expected for the whole product
+
+  int threads() const { return 32 * warp_rows * warp_columns; }
+};
+
+/// Shared memory of a block; the layout is that of device/gart_operand.cuh.
+int64_t shared_bytes(const ProductTile& tile, bool left_along_depth, bool right_along_depth);
+
+struct ProductSize {
+  double batch = 1, rows = 1, columns = 1, depth = 1;
+};
+/// Symbols count as the extent that a plan for any extent has to be good at.
+double typical(const Dim& dim);
+
+/// The tile with the least expected time. `whole_steps`: the depth in which operands are best cut, 0 if any is as good.
+/// `left_along_depth`...: how operands lie in shared memory.
+ProductTile choose_product_tile(const Target& target, const ProductSize& size, bool left_along_depth, bool right_along_depth,
+                                int64_t whole_steps);
+
+/// "64x64x32 tf32x3, 3 stages, 8 slices"
+std::string describe(const ProductTile& tile);
+
+}  // namespace gcg::cuda

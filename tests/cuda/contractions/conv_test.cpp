@@ -1,0 +1,98 @@
+// Convolutions on the simulated GPU against the interpreter.
+#include <gtest/gtest.h>
+
+#include "compiler/support/error.h"
+#include "tests/cuda/contractions/simulated_run.h"
+
+namespace gcg::test {
+namespace {
+
+const ContractionCase kArithmetics[] = {
+    {"sm_75", Precision::fp32, 1e-5}, {"sm_86", Precision::fp32, 1e-5}, {"sm_80", Precision::fp32, 1e-5},
+    {"sm_90a", Precision::tf32, 1e-2}, {"sm_87", Precision::fp16, 1e-2}, {"sm_75", Precision::fp16, 1e-2},
+};
+
+class Conv : public testing::TestWithParam<ContractionCase> {
+ protected:
+  SimulatedRun check(const std::string& gir, const SymbolValues& symbols = {}) const {
+    return expect_simulates(gir, gpu_target(GetParam().target, GetParam().precision), GetParam().tolerance, symbols);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Arithmetics, Conv, testing::ValuesIn(kArithmetics), case_name);
+
+TEST_P(Conv, TapsOfWholeTiles) {
+  const SimulatedRun run = check(R"(graph g(%x: f32[2,32,9,7], %r: f32[2,24,9,7]) -> (%y) {
+    constant %w: f32[24,32,3,3] = random(1)
+    constant %b: f32[24] = random(2)
+    %c = Conv(%x, %w, %b) {pads = [1,1,1,1]}
+    %s = Add(%c, %r)
+    %y = Relu(%s)
+  })");
+  EXPECT_EQ(run.kernels[0], "conv");
+}
+
+TEST_P(Conv, StemOfThreeChannels) {
+  check(R"(graph g(%x: f32[1,3,17,19]) -> (%y) {
+    constant %w: f32[20,3,7,7] = random(1)
+    %y = Conv(%x, %w) {pads = [3,3,3,3], strides = [2,2]}
+  })");
+}
+
+TEST_P(Conv, Pointwise) {
+  check(R"(graph g(%x: f32[2,40,6,6]) -> (%y) {
+    constant %w: f32[33,40,1,1] = random(1)
+    constant %b: f32[33] = random(2)
+    %y = Conv(%x, %w, %b)
+  })");
+  check(R"(graph g(%x: f32[3,24,5,5]) -> (%y) {
+    constant %w: f32[16,24,1,1] = random(1)
+    %y = Conv(%x, %w) {strides = [2,2]}
+  })");
+}
+
+TEST_P(Conv, GroupsDilationAndAsymmetricPads) {
+  check(R"(graph g(%x: f32[2,12,11,9]) -> (%y) {
+    constant %w: f32[10,6,3,2] = random(1)
+    constant %b: f32[10] = random(2)
+    %y = Conv(%x, %w, %b) {group = 2, dilations = [2,1], pads = [2,0,1,1], strides = [1,2]}
+  })");
+}
+
+TEST_P(Conv, OneAndThreeDimensions) {
+  check(R"(graph g(%x: f32[2,16,23]) -> (%y) {
+    constant %w: f32[18,16,5] = random(1)
+    %y = Conv(%x, %w) {pads = [2,1], strides = [2], auto_pad = "NOTSET"}
+  })");
+  check(R"(graph g(%x: f32[1,4,5,6,7]) -> (%y) {
+    constant %w: f32[8,4,2,3,3] = random(1)
+    %y = Conv(%x, %w) {auto_pad = "SAME_UPPER", strides = [1,2,1]}
+  })");
+}
+
+TEST_P(Conv, SymbolicImages) {
+  check(R"(graph g(%x: f32[n,16,h,w], %r: f32[h,1]) -> (%y) {
+    constant %w: f32[20,16,3,3] = random(1)
+    %c = Conv(%x, %w) {pads = [1,1,1,1]}
+    %y = Mul(%c, %r)
+  })", {{"n", 2}, {"h", 6}, {"w", 9}});
+}
+
+TEST_P(Conv, WeightsThatAreComputed) {
+  check(R"(graph g(%x: f32[1,5,6,6], %w: f32[7,5,3,3]) -> (%y) {
+    %v = Neg(%w)
+    %y = Conv(%x, %v)
+  })");
+}
+
+TEST_P(Conv, SmallImagesOfManyChannelsAreCutIntoSlices) {
+  const SimulatedRun run = check(R"(graph g(%x: f32[1,128,4,4], %r: f32[1,32,4,4]) -> (%y) {
+    constant %w: f32[32,128,3,3] = random(1)
+    constant %b: f32[32] = random(2)
+    %c = Conv(%x, %w, %b) {pads = [1,1,1,1]}
+    %y = Add(%c, %r)
+  })");
+  EXPECT_EQ(run.kernels, (std::vector<std::string>{"conv", "conv_sum"}));
+}
+
+}  // namespace
+}  // namespace gcg::test

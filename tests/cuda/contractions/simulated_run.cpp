@@ -1,0 +1,193 @@
+#include "tests/cuda/contractions/simulated_run.h"
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "codegen/cuda/assemble.h"
+#include "compiler/ir/gir.h"
+#include "compiler/ops/infer.h"
+#include "compiler/passes/pass.h"
+#include "compiler/reference/interpreter.h"
+#include "compiler/schedule/schedule.h"
+#include "compiler/support/error.h"
+#include "tests/cuda/sim/engine/block.h"
+#include "tests/cuda/sim/engine/module.h"
+#include "tests/cuda/sim/nvrtc/host_compiler.h"
+
+namespace gcg::test {
+namespace {
+
+using cuda::KernelText;
+
+/// Device memory of a number of bytes.
+class DeviceBuffer {
+ public:
+  explicit DeviceBuffer(size_t bytes) : bytes_(bytes), address_(memory().allocate(0, std::max<size_t>(bytes, 1))) {}
+  ~DeviceBuffer() { memory().free(address_); }
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+
+  void write(const void* from) {
+    memory().open();
+    std::memcpy(reinterpret_cast<void*>(address_), from, bytes_);
+    memory().close();
+  }
+  void read(void* to) const {
+    memory().open();
+    std::memcpy(to, reinterpret_cast<const void*>(address_), bytes_);
+    memory().close();
+  }
+  uint64_t address() const { return address_; }
+
+ private:
+  static gart_sim::DeviceMemory& memory() { return gart_sim::DeviceMemory::get(); }
+  size_t bytes_;
+  uint64_t address_;
+};
+
+std::unique_ptr<gart_sim::LoadedModule> assemble(const KernelText& text, const Target& target) {
+  gart_sim::SourceText source{"kernel.cu", text.source, {}};
+  for (const cuda::Header& h : cuda::device_headers()) source.headers.emplace_back(h.name, h.text);
+  const gart_sim::Compiled compiled = gart_sim::compile_for_host(source, {target.sm, 0, false});
+  std::string error = compiled.log;
+  auto module = compiled.module.empty() ? nullptr : gart_sim::LoadedModule::load(compiled.module, error);
+  GCG_CHECK(module != nullptr, error, "\n", text.source);
+  return module;
+}
+
+class Runner {
+ public:
+  Runner(const Schedule& schedule, const Target& target, const SymbolValues& symbols)
+      : schedule_(schedule), target_(target), symbols_(symbols) {}
+
+  SimulatedRun run(const std::vector<Tensor>& inputs, const Graph& graph) {
+    for (const Buffer& b : schedule_.buffers) {
+      const auto bytes = static_cast<size_t>(b.bytes.evaluate(symbols_));
+      buffers_.push_back(std::make_unique<DeviceBuffer>(bytes));
+      if (b.constant) buffers_.back()->write(b.constant->data());
+      if (b.kind == Buffer::Kind::input) buffers_.back()->write(inputs[static_cast<size_t>(b.index)].data());
+    }
+    GCG_CHECK(schedule_.sequences.size() == 1, "only graphs without control flow are run");
+    for (const Step& step : schedule_.sequences[0].steps) {
+      GCG_CHECK(step.kind == Step::Kind::launch, "only launches are run");
+      launch(cuda::emit_kernel(schedule_.kernels[static_cast<size_t>(step.kernel.index)], target_), step.operands);
+    }
+    for (ValueId v : graph.outputs) {
+      std::vector<int64_t> shape;
+      for (const Dim& d : *graph.value(v).shape) shape.push_back(d.evaluate(symbols_));
+      out_.outputs.emplace_back(graph.value(v).dtype, shape);
+    }
+    for (size_t i = 0; i < schedule_.buffers.size(); ++i) {
+      const Buffer& b = schedule_.buffers[i];
+      if (b.kind == Buffer::Kind::output) buffers_[i]->read(out_.outputs[static_cast<size_t>(b.index)].mutable_data());
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void launch(const KernelText& text, const std::vector<BufferId>& operands) {
+    const int64_t blocks = text.tasks.evaluate(symbols_);
+    if (blocks == 0) return;
+    if (const int64_t bytes = text.scratch_bytes.evaluate(symbols_); bytes > 0 && workspace_ == nullptr)
+      workspace_ = std::make_unique<DeviceBuffer>(static_cast<size_t>(bytes));
+    std::vector<uint64_t> values;
+    for (BufferId b : operands) values.push_back(buffers_[static_cast<size_t>(b.index)]->address());
+    for (const Dim& d : text.params) values.push_back(static_cast<uint64_t>(d.evaluate(symbols_)));
+    values.push_back(workspace_ ? workspace_->address() : 0);
+    DeviceBuffer status(4);
+    values.push_back(status.address());
+    std::vector<void*> parameters;
+    for (uint64_t& v : values) parameters.push_back(&v);
+    const auto module = assemble(text, target_);
+    gart_sim::Launch launch;
+    launch.module = &module->module();
+    launch.kernel = module->find(text.symbol);
+    launch.grid.x = static_cast<unsigned>(blocks);
+    launch.block.x = static_cast<unsigned>(text.threads);
+    launch.shared_bytes = static_cast<unsigned>(text.shared_bytes);
+    launch.seed = 7;
+    launch.parameters = parameters.data();
+    EXPECT_EQ(gart_sim::run_launch(launch).error, 0) << text.source;
+    EXPECT_EQ(gart_sim::take_reports(), std::vector<std::string>{}) << text.source;
+    out_.kernels.push_back(text.symbol.substr(0, text.symbol.rfind('_')));
+    out_.notes.push_back(text.note);
+    for (const KernelText& then : text.then) this->launch(then, operands);
+    if (!text.then.empty()) workspace_.reset();
+  }
+
+  const Schedule& schedule_;
+  const Target& target_;
+  const SymbolValues& symbols_;
+  std::vector<std::unique_ptr<DeviceBuffer>> buffers_;
+  std::unique_ptr<DeviceBuffer> workspace_;
+  SimulatedRun out_;
+};
+
+std::vector<Tensor> random_inputs(const Graph& graph, const SymbolValues& symbols) {
+  std::mt19937 rng(5);
+  std::uniform_real_distribution<double> real(-1, 1);
+  std::vector<Tensor> inputs;
+  for (ValueId in : graph.inputs) {
+    std::vector<int64_t> shape;
+    for (const Dim& d : *graph.value(in).shape) shape.push_back(d.evaluate(symbols));
+    Tensor t(graph.value(in).dtype, shape);
+    for (int64_t i = 0; i < t.elements(); ++i) {
+      if (is_float(t.dtype())) t.set_double(i, real(rng));
+      else t.set_int(i, static_cast<int64_t>(rng() % (t.dtype() == DType::boolean ? 2 : 3)));
+    }
+    inputs.push_back(std::move(t));
+  }
+  return inputs;
+}
+
+/// The largest |got - want| / (1 + |want|); NaNs must be at the same places.
+double worst_error(const Tensor& got, const Tensor& want) {
+  double worst = 0;
+  for (int64_t i = 0; i < want.elements(); ++i) {
+    const double g = got.at_double(i), w = want.at_double(i);
+    if (std::isnan(g) != std::isnan(w)) return INFINITY;
+    if (g != w && !std::isnan(w)) worst = std::max(worst, std::abs(g - w) / (1 + std::abs(w)));
+  }
+  return worst;
+}
+
+}  // namespace
+
+Target gpu_target(const std::string& name, Precision precision) {
+  Target target = find_target(name).value();
+  target.precision = precision;
+  return target;
+}
+
+std::string case_name(const testing::TestParamInfo<ContractionCase>& info) {
+  static constexpr const char* names[] = {"fp32", "tf32", "fp16", "bf16"};
+  return concat(info.param.target, "_", names[static_cast<int>(info.param.precision)]);
+}
+
+SimulatedRun run_simulated(const Graph& graph, const std::vector<Tensor>& inputs, const Target& target,
+                           const SymbolValues& symbols) {
+  Graph g = graph.clone();
+  infer_graph(g);
+  run_passes(g, model_passes(), nullptr, {});
+  run_passes(g, device_passes(DeviceClass::cuda), &target, {});
+  const Schedule schedule = make_schedule(g);
+  return Runner(schedule, target, symbols).run(inputs, g);
+}
+
+SimulatedRun expect_simulates(const std::string& gir, const Target& target, double tolerance, const SymbolValues& symbols) {
+  Graph graph = parse_graph(gir);
+  infer_graph(graph);
+  const std::vector<Tensor> inputs = random_inputs(graph, symbols), want = interpret(graph, inputs);
+  SimulatedRun run = run_simulated(graph, inputs, target, symbols);
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_EQ(run.outputs[i].shape(), want[i].shape());
+    const double error = worst_error(run.outputs[i], want[i]);
+    EXPECT_LE(error, tolerance) << target.name << ", output " << i << ", " << (run.notes.empty() ? "" : run.notes[0]);
+    testing::Test::RecordProperty("error", std::to_string(error));
+    if (std::getenv("GCC_GRAPH_PRINT_ERRORS")) std::printf("%s %s: %g\n", target.name.c_str(), run.notes[0].c_str(), error);
+  }
+  return run;
+}
+
+}  // namespace gcg::test

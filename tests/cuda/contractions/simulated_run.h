@@ -1,0 +1,39 @@
+// Runs the CUDA plan of a small graph on the simulated GPU, kernel by kernel, without artifact and runtime: what is tested is
+// the kernels' text.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/target.h"
+
+namespace gcg::test {
+
+struct SimulatedRun {
+  std::vector<Tensor> outputs;
+  std::vector<std::string> kernels;  // the launches in order: function names without their hash
+  std::vector<std::string> notes;
+};
+
+Target gpu_target(const std::string& name, Precision precision = Precision::fp32);
+
+/// One way of computing, and what its results may be off by.
+struct ContractionCase {
+  const char* target;
+  Precision precision;
+  double tolerance;
+};
+std::string case_name(const testing::TestParamInfo<ContractionCase>& info);
+
+/// The graph after the CUDA passes. `symbols`: extents for the launch; the plan leaves them open.
+SimulatedRun run_simulated(const Graph& graph, const std::vector<Tensor>& inputs, const Target& target,
+                           const SymbolValues& symbols = {});
+
+/// Random inputs, run and compared with the interpreter: |got - want| <= tolerance * (1 + |want|).
+SimulatedRun expect_simulates(const std::string& gir, const Target& target, double tolerance,
+                              const SymbolValues& symbols = {});
+
+}  // namespace gcg::test
