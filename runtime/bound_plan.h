@@ -32,6 +32,8 @@ struct Places {
 class DeviceGraphs {
  public:
   virtual ~DeviceGraphs() = default;
+  /// They are handed to another bound plan of the same plan: the next run checks everything they point to.
+  virtual void rebind() = 0;
 };
 
 class BoundPlan {

@@ -47,7 +47,13 @@ Result<void> InvocationState::add_bound(std::vector<Shape> shapes) {
   if (!plan) return plan.error();
   if (device != nullptr) device->settle();
   arena.reserve(static_cast<size_t>((*plan)->arena_bytes()));
-  if (bound.size() >= kMaxBoundPlans) bound.pop_back();
+  if (bound.size() >= kMaxBoundPlans) {
+    if (&bound.back()->plan() == &(*plan)->plan() && bound.back()->graphs != nullptr) {
+      (*plan)->graphs = std::move(bound.back()->graphs);
+      (*plan)->graphs->rebind();
+    }
+    bound.pop_back();
+  }
   bound.insert(bound.begin(), std::move(*plan));
   return {};
 }

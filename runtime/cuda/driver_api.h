@@ -167,6 +167,7 @@ static_assert(sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS) == 32 && offsetof(CUDA_GRAPH
   X(cuEventDestroy_v2, CUevent)                                                                                      \
   X(cuEventRecord, CUevent, CUstream)                                                                                \
   X(cuEventSynchronize, CUevent)                                                                                     \
+  X(cuEventElapsedTime, float*, CUevent, CUevent)                                                                    \
   X(cuGraphCreate, CUgraph*, unsigned)                                                                               \
   X(cuGraphDestroy, CUgraph)                                                                                         \
   X(cuGraphAddNode_v2, CUgraphNode*, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t, CUgraphNodeParams*) \

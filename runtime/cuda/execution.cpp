@@ -51,8 +51,16 @@ Result<void> Execution::sequence(uint32_t index) {
 
 void Execution::segment(uint32_t sequence, uint32_t begin, uint32_t end, bool inputs, bool outputs) {
   SegmentGraph& graph = c_.graphs.segment({sequence, begin, end, inputs, outputs});
-  graph.update({c_.stream, c_.bound, c_.inputs, c_.outputs, c_.session.workspace_.data(), workspace_stride(),
-                c_.graphs.statuses(), c_.session.generation_});
+  const GraphContext context = {c_.stream,
+                                c_.bound,
+                                c_.inputs,
+                                c_.outputs,
+                                c_.session.workspace_.data(),
+                                workspace_stride(),
+                                c_.graphs.statuses(),
+                                c_.session.generation_};
+  if (graph.must_go(context)) c_.session.synchronize();
+  graph.update(context);
   c_.session.note_enqueued(plan_, begin, end);
   graph.launch(c_.stream);
 }

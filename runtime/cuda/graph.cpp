@@ -96,9 +96,15 @@ void SegmentGraph::note_copies(const GraphContext& c) {
   for (size_t i = 0; segment_.outputs && i < c.outputs.count(); ++i) copies_.push_back(c.outputs.transfer(i).kind);
 }
 
+bool SegmentGraph::fits(const GraphContext& c) {
+  return built_ && same_copies(c) && ((!late_ && generation_ == c.generation) || same_work(c));
+}
+
+bool SegmentGraph::must_go(const GraphContext& c) { return exec_ != nullptr && !fits(c); }
+
 void SegmentGraph::update(const GraphContext& c) {
+  if (!fits(c)) return build(c);
   const bool all = late_ || generation_ != c.generation;
-  if (!built_ || !same_copies(c) || (all && !same_work(c))) return build(c);
   built_ = false;
   for (Node& node : nodes_) {
     if (!all && node.work == Work::step && moving_[node.index - segment_.begin] == 0) continue;

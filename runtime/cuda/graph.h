@@ -25,7 +25,7 @@ struct GraphContext {
   uint8_t* workspace;  // stream i's at i * workspace_stride
   int64_t workspace_stride;
   uint32_t* const* statuses;  // per step of the plan
-  uint64_t generation;        // another one: arena or workspace moved
+  uint64_t generation;        // not 0; another one: arena or workspace moved
 };
 
 class SegmentGraph {
@@ -35,12 +35,15 @@ class SegmentGraph {
   SegmentGraph(const SegmentGraph&) = delete;
   SegmentGraph& operator=(const SegmentGraph&) = delete;
 
+  /// It must be thrown away and built anew, because it needs other nodes: its launches must be over before update().
+  bool must_go(const GraphContext& context);
   /// Makes the graph fit the context: built if it is new or needs other nodes, otherwise changed in place where addresses,
   /// extents or launch sizes are others. Throws Failure; the next call then builds it anew.
   void update(const GraphContext& context);
   /// Nothing if there is nothing to do.
   void launch(CUstream stream);
-  const Segment& segment() const { return segment_; }
+  /// Whatever it points to may have moved.
+  void rebind() { generation_ = 0; }
 
  private:
   enum class Work : uint8_t { input, step, output };
@@ -55,6 +58,7 @@ class SegmentGraph {
   using Nodes = std::vector<CUgraphNode>;
 
   void list_work(const GraphContext& context, std::vector<std::pair<Work, uint32_t>>& list) const;
+  bool fits(const GraphContext& context);
   bool same_work(const GraphContext& context);
   bool same_copies(const GraphContext& context) const;
   void note_copies(const GraphContext& context);

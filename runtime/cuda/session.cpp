@@ -24,6 +24,12 @@ PlanGraphs::PlanGraphs(Device& device, const Plan& plan)
   for (const uint32_t step : may_fail_) status_of_[step] = ++word;
 }
 
+void PlanGraphs::rebind() {
+  for (const auto& segment : segments_) {
+    if (segment != nullptr) segment->rebind();
+  }
+}
+
 SegmentGraph& PlanGraphs::segment(const Segment& segment) {
   auto& graph = segments_[segment.begin];
   if (graph == nullptr) graph = std::make_unique<SegmentGraph>(device_, plan_, segment);

@@ -14,6 +14,7 @@ namespace gart::cuda {
 class PlanGraphs final : public DeviceGraphs {
  public:
   PlanGraphs(Device& device, const Plan& plan);
+  void rebind() override;
 
   SegmentGraph& segment(const Segment& segment);
   uint32_t* const* statuses() const { return status_of_.data(); }
@@ -57,7 +58,7 @@ class Session final : public DeviceSession {
   Block workspace_;
   Block word_;               // pinned: a value that control flow needs
   const void* arena_ = nullptr;  // as of the last run
-  uint64_t generation_ = 0;      // counts the moves of arena and workspace
+  uint64_t generation_ = 1;      // counts the moves of arena and workspace
 
   bool running_ = false;          // a run may be under way,
   bool recorded_ = false;         // and done_ says when it ends; otherwise the stream does

@@ -6,6 +6,7 @@
 
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands.h"
+#include "tools/gcc-graph/device_bench.h"
 #include "tools/gcc-graph/model_inputs.h"
 
 namespace gcg::tools {
@@ -48,7 +49,8 @@ void run(const Arguments& a) {
   std::sort(times.begin(), times.end());
   const auto quantile = [&](double q) { return times[std::min(times.size() - 1, static_cast<size_t>(q * static_cast<double>(times.size())))]; };
   const gart::MemoryInfo memory = invocation.memory();
-  const nlohmann::ordered_json out = {{"artifact", a.artifact},
+  nlohmann::ordered_json out = {{"artifact", a.artifact},
+                                      {"device", program.device()},
                                       {"target", program.target()},
                                       {"threads", program.threads()},
                                       {"runs", times.size()},
@@ -61,6 +63,14 @@ void run(const Arguments& a) {
                                       {"arena_lower_bound_bytes", memory.arena_lower_bound_bytes},
                                       {"weight_bytes", memory.weight_bytes},
                                       {"code_bytes", memory.code_bytes}};
+#if GCC_GRAPH_CUDA_RUNTIME
+  if (const auto on_device = time_on_device(program, inputs, a.seconds)) {
+    out["in_device_memory"] = {{"runs", on_device->runs},
+                               {"wall_p50_ms", on_device->wall_ms},
+                               {"enqueue_p50_us", on_device->enqueue_us},
+                               {"device_p50_ms", on_device->device_ms}};
+  }
+#endif
   if (a.json) {
     std::cout << out.dump(2) << '\n';
     return;

@@ -18,12 +18,12 @@ int check(const std::string& path) {
     options.target = name;
     options.threads = 1;
     const auto program = gart::load(path, options);
-    std::cout << name << ": " << (program.ok() ? "runs here" : program.error().message) << '\n';
+    std::cout << name << ": " << (program.ok() ? "runs here, on " + program->device() : program.error().message) << '\n';
     any |= program.ok();
   }
   if (any) {
     const auto program = gart::load(path);
-    if (program.ok()) std::cout << "gart::load would use " << program->target() << '\n';
+    if (program.ok()) std::cout << "gart::load would use " << program->target() << " on " << program->device() << '\n';
   } else {
     std::cout << "this file cannot run on this machine\n";
   }

@@ -2,6 +2,7 @@
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "artifact_schema/spans.h"
 #include "compiler/support/error.h"
@@ -48,14 +49,25 @@ Json tensor_json(const fb::EntryPoint& entry, const fb::TensorInfo& t) {
   return {{"name", text(t.name())}, {"dtype", fb::EnumNameDType(t.dtype())}, {"dims", dims}};
 }
 
-Json kernel_json(const fb::Kernel& k) {
-  return {{"name", text(k.name())}, {"bytes", k.size()}, {"offset", k.offset()}, {"note", text(k.note())}};
+bool is_cuda(const fb::Target& t) { return t.kind() != fb::TargetKind::cpu; }
+
+Json kernel_json(const fb::Kernel& k, bool cuda) {
+  Json out = {{"name", text(k.name())}, {"bytes", k.size()}, {"offset", k.offset()}, {"note", text(k.note())}};
+  if (!cuda) return out;
+  out.update({{"symbol", text(k.symbol())},
+              {"threads", k.threads()},
+              {"shared_bytes", k.shared()},
+              {"registers", k.registers()},
+              {"spill_bytes", k.spill_bytes()},
+              {"may_fail", k.may_fail()}});
+  return out;
 }
 
 Json step_json(const fb::Step& s, const fb::Plan& plan) {
   Json out = {{"kind", fb::EnumNameStepKind(s.kind())}, {"source", text(s.source())}};
   if (s.kind() == fb::StepKind::launch) out["kernel"] = text(plan.kernels()->Get(s.kernel())->name());
   out["operands"] = s.operands() ? std::vector<uint32_t>(s.operands()->begin(), s.operands()->end()) : std::vector<uint32_t>();
+  if (plan.streams() > 1) out["stream"] = s.stream();
   out["waits"] = s.waits() ? std::vector<uint32_t>(s.waits()->begin(), s.waits()->end()) : std::vector<uint32_t>();
   if (count(s.bodies())) out["bodies"] = std::vector<uint32_t>(s.bodies()->begin(), s.bodies()->end());
   return out;
@@ -70,21 +82,49 @@ std::string shapes_text(const fb::EntryPoint& entry, const fb::Plan& plan) {
   return count(entry.symbols()) ? "symbolic" : "static";
 }
 
+/// Steps, and what orders them beside their streams.
+std::pair<size_t, size_t> count_steps_and_waits(const fb::Plan& plan) {
+  size_t steps = 0, waits = 0;
+  for (const auto* sequence : *plan.sequences())
+    for (uint32_t i = 0; i < count(sequence->steps()); ++i, ++steps) waits += count(sequence->steps()->Get(i)->waits());
+  return {steps, waits};
+}
+
+size_t count_modules(const fb::Plan& plan) {
+  std::set<uint64_t> offsets;
+  for (uint32_t i = 0; i < count(plan.kernels()); ++i) offsets.insert(plan.kernels()->Get(i)->offset());
+  return offsets.size();
+}
+
+Json target_json(const ArtifactFile& file, const fb::Target& t) {
+  Json out = {{"name", text(t.name())},
+              {"code_bytes", t.code_section() < 0 ? 0 : file.view.section(static_cast<size_t>(t.code_section())).size()}};
+  if (!is_cuda(t)) {
+    out["imports"] = count(t.imports());
+    return out;
+  }
+  out["sm"] = t.sm();
+  out["driver"] = concat(t.driver() / 1000, ".", t.driver() % 1000 / 10);
+  return out;
+}
+
 Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Plan& plan, const Arguments& a) {
-  size_t steps = 0;
-  for (const auto* sequence : *plan.sequences()) steps += count(sequence->steps());
+  const auto [steps, waits] = count_steps_and_waits(plan);
+  const bool cuda = is_cuda(*m.targets()->Get(plan.target()));
   Json out = {{"target", text(m.targets()->Get(plan.target())->name())},
               {"shapes", shapes_text(entry, plan)},
               {"steps", steps},
               {"kernels", count(plan.kernels())},
               {"buffers", count(plan.buffers())},
               {"streams", plan.streams()},
+              {"waits", waits},
               {"arena_bytes", plan.arena_bytes()},
               {"arena_lower_bound_bytes", plan.arena_lower_bound()}};
+  if (cuda) out["modules"] = count_modules(plan);
   if (a.kernels) {
     Json kernels = Json::array();
     if (plan.kernels())
-      for (const auto* k : *plan.kernels()) kernels.push_back(kernel_json(*k));
+      for (const auto* k : *plan.kernels()) kernels.push_back(kernel_json(*k, cuda));
     out["kernel_list"] = kernels;
   }
   if (a.steps) {
@@ -106,10 +146,7 @@ Json describe(const ArtifactFile& file, const Arguments& a) {
   if (const auto* p = m.provenance())
     out["provenance"] = {{"compiler", text(p->compiler())}, {"source_hash", text(p->source_hash())}, {"model", text(p->model())}};
   Json targets = Json::array();
-  for (const auto* t : *m.targets())
-    targets.push_back({{"name", text(t->name())},
-                       {"code_bytes", t->code_section() < 0 ? 0 : file.view.section(static_cast<size_t>(t->code_section())).size()},
-                       {"imports", count(t->imports())}});
+  for (const auto* t : *m.targets()) targets.push_back(target_json(file, *t));
   out["targets"] = targets;
   Json entries = Json::array();
   for (const auto* entry : *m.entry_points()) {
@@ -136,12 +173,25 @@ std::string tensor_text(const Json& t) {
   return t["name"].get<std::string>() + " " + t["dtype"].get<std::string>() + "[" + dims + "]";
 }
 
+void print_kernel(const Json& k) {
+  std::cout << "    " << std::setw(7) << k["bytes"].dump() << " bytes  " << k["name"].get<std::string>();
+  if (k.contains("threads")) {
+    std::cout << "  " << k["threads"] << " threads, " << k["registers"] << " registers, " << k["shared_bytes"] << " bytes shared";
+    if (k["spill_bytes"] > 0) std::cout << ", " << k["spill_bytes"] << " bytes spilled";
+  }
+  std::cout << "  " << k["note"].get<std::string>() << '\n';
+}
+
 void print(const Json& j) {
   const auto str = [](const Json& s) { return s.get<std::string>(); };
   std::cout << str(j["artifact"]) << ": " << j["bytes"] << " bytes, weights " << j["weight_bytes"] << " bytes, stored once\n";
   if (j.contains("provenance"))
     std::cout << "compiled by " << str(j["provenance"]["compiler"]) << " from model " << str(j["provenance"]["source_hash"]) << '\n';
-  for (const auto& t : j["targets"]) std::cout << "target " << str(t["name"]) << ": " << t["code_bytes"] << " bytes of code\n";
+  for (const auto& t : j["targets"]) {
+    std::cout << "target " << str(t["name"]) << ": " << t["code_bytes"] << " bytes of code";
+    if (t.contains("driver")) std::cout << ", for drivers of CUDA " << str(t["driver"]) << " and newer";
+    std::cout << '\n';
+  }
   for (const auto& e : j["entry_points"]) {
     std::cout << "entry point " << str(e["name"]) << '\n';
     for (const auto& t : e["inputs"]) std::cout << "  in  " << tensor_text(t) << '\n';
@@ -151,18 +201,18 @@ void print(const Json& j) {
     for (const auto& p : e["plans"]) {
       std::cout << "  plan " << str(p["target"]) << " [" << str(p["shapes"]) << "]: " << p["steps"] << " steps, " << p["kernels"]
                 << " kernels, " << p["buffers"] << " buffers, ";
+      if (p.contains("modules")) std::cout << p["modules"] << " modules, " << p["streams"] << " streams, " << p["waits"] << " waits, ";
       if (p["arena_bytes"] > 0)
         std::cout << "arena " << p["arena_bytes"] << " bytes (lower bound " << p["arena_lower_bound_bytes"] << ")\n";
       else
         std::cout << "arena sized per shape\n";
       if (p.contains("kernel_list"))
-        for (const auto& k : p["kernel_list"])
-          std::cout << "    " << std::setw(7) << k["bytes"].dump() << " bytes  " << str(k["name"]) << "  " << str(k["note"]) << '\n';
+        for (const auto& k : p["kernel_list"]) print_kernel(k);
       if (p.contains("sequences"))
         for (size_t q = 0; q < p["sequences"].size(); ++q) {
           std::cout << "    sequence " << q << '\n';
           for (const auto& s : p["sequences"][q])
-            std::cout << "      " << str(s["kind"]) << ' ' << (s.contains("kernel") ? str(s["kernel"]) : "") << " buffers " << s["operands"].dump()
+            std::cout << "      " << str(s["kind"]) << ' ' << (s.contains("stream") ? "stream " + s["stream"].dump() + " " : "") << (s.contains("kernel") ? str(s["kernel"]) : "") << " buffers " << s["operands"].dump()
                       << " waits " << s["waits"].dump() << "  // " << str(s["source"]) << '\n';
         }
     }

@@ -18,7 +18,7 @@ struct InputOptions {
   std::vector<std::string> files;     // --input NAME=F.npy|F.pb
   int64_t random_seed = -1;           // --random SEED
   std::vector<std::string> dims;      // --dim NAME=VALUE, for --random
-  std::string device = "cpu";
+  std::string device;                 // "": the best there is
   std::string target;
   int threads = 0;
   bool verify = true;
