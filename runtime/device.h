@@ -14,13 +14,15 @@
 
 namespace gart {
 
-/// One invocation's part on a device. Runs follow each other; the destructor waits for the last one.
+/// One invocation's part on a device. Runs follow each other.
 class DeviceSession {
  public:
   virtual ~DeviceSession() = default;
   virtual const Site& site() const = 0;
   /// A run is about to change memory that the previous one may still use: waits for it.
   virtual void settle() = 0;
+  /// The invocation ends: waits for what may be under way, however it ends.
+  virtual void drain() noexcept = 0;
   /// Enqueues a run of `plan` on `stream` (a CUstream; the session's own if `own_stream`). Returns before the work is
   /// done, unless the plan's control flow needs values that the device computes.
   virtual Result<void> start(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena, void* stream,

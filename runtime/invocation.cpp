@@ -27,6 +27,10 @@ InvocationState::InvocationState(ProgramState& p, const Entry& e)
       outputs(e.outputs, device == nullptr ? Site{} : device->site()),
       arena(device == nullptr ? nullptr : device->site().memory) {}
 
+InvocationState::~InvocationState() {
+  if (device != nullptr) device->drain();
+}
+
 Result<std::unique_ptr<InvocationState>> InvocationState::make(ProgramState& program, const Entry& entry) {
   if (program.device != nullptr) GART_TRY(program.device->check_alive());
   auto state = std::make_unique<InvocationState>(program, entry);

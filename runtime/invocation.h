@@ -29,6 +29,7 @@ struct InvocationState {
   bool undelivered = false;  // the last run was started, but nobody waited for it
 
   InvocationState(ProgramState& p, const Entry& e);
+  ~InvocationState();
   /// Static plans are bound, and the arena allocated and touched, here.
   static Result<std::unique_ptr<InvocationState>> make(ProgramState& program, const Entry& entry);
 

@@ -50,11 +50,14 @@ DeviceChoice choose(const Driver& driver, const fb::Manifest& manifest, const Lo
   std::string reasons;
   for (int ordinal = first; ordinal < last; ++ordinal) {
     CUdevice handle = 0;
+    int sm = 0;
     std::string reason;
-    if (const CUresult result = driver.cuDeviceGet(&handle, ordinal); result != CUDA_SUCCESS) {
+    CUresult result = driver.cuDeviceGet(&handle, ordinal);
+    if (result == CUDA_SUCCESS) result = get_sm(driver, handle, sm);
+    if (result != CUDA_SUCCESS) {
       reason = result_text(driver, result);
     } else {
-      const int64_t target = best_target(manifest, options.target, driver, sm_of(driver, handle), reason);
+      const int64_t target = best_target(manifest, options.target, driver, sm, reason);
       if (target != kNone) return {std::make_unique<Program>(driver, ordinal, uint32_t(target)), {}};
     }
     reasons += text(reasons.empty() ? "" : "; ", "cuda:", ordinal, ": ", reason);

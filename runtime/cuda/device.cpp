@@ -50,7 +50,9 @@ int Device::attribute(CUdevice_attribute which) {
 
 std::string Device::free_text() const {
   size_t available = 0, total = 0;
-  if (driver.cuMemGetInfo_v2(&available, &total) != CUDA_SUCCESS) return text("how much is free is not known");
+  const bool known = context != nullptr && CurrentContext(*this, std::nothrow).is_current() &&
+                     driver.cuMemGetInfo_v2(&available, &total) == CUDA_SUCCESS;
+  if (!known) return "how much is free is not known";
   return text(available, " of ", total, " bytes are free on ", name);
 }
 
@@ -66,8 +68,7 @@ void* DeviceMemory::allocate(size_t bytes) {
 }
 
 void DeviceMemory::release(void* data) noexcept {
-  const CurrentContext current(device_);
-  device_.driver.cuMemFree_v2(reinterpret_cast<CUdeviceptr>(data));
+  if (const CurrentContext current(device_, std::nothrow); current.is_current()) device_.driver.cuMemFree_v2(reinterpret_cast<CUdeviceptr>(data));
 }
 
 void* PinnedMemory::allocate(size_t bytes) {
@@ -82,13 +83,18 @@ void* PinnedMemory::allocate(size_t bytes) {
 }
 
 void PinnedMemory::release(void* data) noexcept {
-  const CurrentContext current(device_);
-  device_.driver.cuMemFreeHost(data);
+  if (const CurrentContext current(device_, std::nothrow); current.is_current()) device_.driver.cuMemFreeHost(data);
 }
 
-CurrentContext::CurrentContext(const Device& device) : driver_(device.driver) {
-  if (driver_.cuCtxGetCurrent(&previous_) == CUDA_SUCCESS && previous_ == device.context) return;
-  changed_ = driver_.cuCtxSetCurrent(device.context) == CUDA_SUCCESS;
+CurrentContext::CurrentContext(const Device& device, std::nothrow_t) noexcept : driver_(device.driver) {
+  result_ = driver_.cuCtxGetCurrent(&previous_);
+  if (result_ != CUDA_SUCCESS || previous_ == device.context) return;
+  result_ = driver_.cuCtxSetCurrent(device.context);
+  changed_ = is_current();
+}
+
+CurrentContext::CurrentContext(Device& device) : CurrentContext(device, std::nothrow) {
+  device.check(result_, "making its context current");
 }
 
 CurrentContext::~CurrentContext() {
@@ -101,8 +107,7 @@ Stream::Stream(Device& device) : device_(device) {
 }
 
 Stream::~Stream() {
-  const CurrentContext current(device_);
-  device_.driver.cuStreamDestroy_v2(handle);
+  if (const CurrentContext current(device_, std::nothrow); current.is_current()) device_.driver.cuStreamDestroy_v2(handle);
 }
 
 Event::Event(Device& device) : device_(device) {
@@ -111,15 +116,16 @@ Event::Event(Device& device) : device_(device) {
 }
 
 Event::~Event() {
-  const CurrentContext current(device_);
-  device_.driver.cuEventDestroy_v2(handle);
+  if (const CurrentContext current(device_, std::nothrow); current.is_current()) device_.driver.cuEventDestroy_v2(handle);
 }
 
-int sm_of(const Driver& driver, CUdevice device) {
+CUresult get_sm(const Driver& driver, CUdevice device, int& sm) {
   int major = 0, minor = 0;
-  driver.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-  driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
-  return major * 10 + minor;
+  CUresult result = driver.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  if (result != CUDA_SUCCESS) return result;
+  result = driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  sm = major * 10 + minor;
+  return result;
 }
 
 }  // namespace gart::cuda

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -69,14 +70,19 @@ class Device {
 /// Makes a device's context the calling thread's, and gives the thread back the one it had.
 class CurrentContext {
  public:
-  explicit CurrentContext(const Device& device);
+  /// Throws Failure.
+  explicit CurrentContext(Device& device);
+  /// For what gives things back: tells by is_current() whether it can.
+  CurrentContext(const Device& device, std::nothrow_t) noexcept;
   ~CurrentContext();
+  bool is_current() const { return result_ == CUDA_SUCCESS; }
   CurrentContext(const CurrentContext&) = delete;
   CurrentContext& operator=(const CurrentContext&) = delete;
 
  private:
   const Driver& driver_;
   CUcontext previous_ = nullptr;
+  CUresult result_ = CUDA_SUCCESS;
   bool changed_ = false;
 };
 
@@ -106,7 +112,7 @@ class Event {
 };
 
 /// A compute capability * 10 as a GPU has it: 90.
-int sm_of(const Driver& driver, CUdevice device);
+CUresult get_sm(const Driver& driver, CUdevice device, int& sm);
 
 }  // namespace gart::cuda
 

@@ -49,9 +49,11 @@ SegmentGraph::SegmentGraph(Device& device, const Plan& plan, const Segment& segm
 }
 
 void SegmentGraph::clear() {
-  const CurrentContext current(device_);
-  if (exec_ != nullptr) device_.driver.cuGraphExecDestroy(exec_);
-  if (graph_ != nullptr) device_.driver.cuGraphDestroy(graph_);
+  if (graph_ != nullptr) {
+    const CurrentContext current(device_, std::nothrow);
+    if (exec_ != nullptr) device_.driver.cuGraphExecDestroy(exec_);
+    device_.driver.cuGraphDestroy(graph_);
+  }
   exec_ = nullptr;
   graph_ = nullptr;
   built_ = false;

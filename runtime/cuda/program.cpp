@@ -32,7 +32,8 @@ void cover_constants(const Plan& plan, uint64_t weight_bytes, Range& range) {
 }  // namespace
 
 Program::~Program() {
-  const CurrentContext current(device_);
+  const CurrentContext current(device_, std::nothrow);
+  if (!current.is_current()) return;
   for (const Module& module : modules_) device_.driver.cuModuleUnload(module.handle);
 }
 

@@ -60,10 +60,11 @@ Session::Session(Program& program)
   word_.reserve(sizeof(int64_t));
 }
 
-Session::~Session() {
+void Session::drain() noexcept {
   if (!running_) return;
-  const CurrentContext current(device_);
+  const CurrentContext current(device_, std::nothrow);
   recorded_ ? device_.driver.cuEventSynchronize(done_.handle) : device_.driver.cuStreamSynchronize(running_on_);
+  running_ = false;
 }
 
 void Session::synchronize() {

@@ -33,10 +33,10 @@ class PlanGraphs final : public DeviceGraphs {
 class Session final : public DeviceSession {
  public:
   explicit Session(Program& program);
-  ~Session() override;
 
   const Site& site() const override { return site_; }
   void settle() override;
+  void drain() noexcept override;
   Result<void> start(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena, void* stream,
                      bool own_stream) override;
   Result<void> finish() override;

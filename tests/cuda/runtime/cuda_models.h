@@ -1,0 +1,22 @@
+// The hand-made models of tests/runtime with their kernels as CUDA C++, compiled for the simulated GPU.
+#pragma once
+
+#include "tests/runtime/models.h"
+
+namespace gart::test {
+
+/// The kernels of tests/runtime/test_kernels.c as a module of the simulation, in blocks of 16 threads.
+const std::vector<uint8_t>& cuda_module();
+
+/// The model with code for sm_80 in place of its CPU code.
+ArtifactBuilder on_cuda(ArtifactBuilder model);
+/// The model with code for sm_80 behind its CPU code.
+ArtifactBuilder with_cuda(ArtifactBuilder model);
+
+/// out = 2 (x + y) + 2 (x - y) by four kernels on two streams, which wait for each other; f32[n].
+ArtifactBuilder two_streams();
+
+/// y[i] = data[index[i]] for f32[m] and i64[n], and twice that; the first step says when an index is out of range.
+ArtifactBuilder gathering();
+
+}  // namespace gart::test

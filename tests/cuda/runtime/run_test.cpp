@@ -1,0 +1,337 @@
+// Running CUDA plans: results, launches, memory of the caller's on either side, shapes, control flow, errors of the model.
+#include <dlfcn.h>
+
+#include <cstring>
+#include <thread>
+
+#include "tests/cuda/runtime/cuda_models.h"
+#include "tests/cuda/runtime/sim.h"
+
+namespace gart {
+namespace {
+
+using test::floats;
+using test::ramp;
+using test::view;
+
+class CudaRun : public test::OnSim {
+ protected:
+  Program load(test::ArtifactBuilder builder) {
+    Result<Program> program = test::load_model(builder, {.device = "cuda"});
+    EXPECT_TRUE(program) << program.error().message;
+    return *program;
+  }
+  uint64_t count(const char* name) { return sim.count(name); }
+};
+
+std::vector<float> twice_the_sum(const std::vector<float>& x, const std::vector<float>& y) {
+  std::vector<float> out(x.size());
+  for (size_t i = 0; i < x.size(); ++i) out[i] = 2 * (x[i] + y[i]);
+  return out;
+}
+
+TEST_F(CudaRun, KernelsInOrderOverManySizes) {
+  const Program program = load(test::on_cuda(test::add_and_double()));
+  EXPECT_EQ(program.device(), "cuda:0");
+  EXPECT_EQ(program.target(), "sm_80");
+  for (const size_t n : {1, 15, 16, 17, 100, 1000, 0, 17}) {
+    const std::vector<float> x = ramp(n), y = ramp(n, 0.5f);
+    auto out = program.run(std::vector<TensorView>{view(x), view(y)});
+    ASSERT_TRUE(out) << out.error().message;
+    EXPECT_EQ(out->at(0).shape(), Shape{int64_t(n)});
+    EXPECT_EQ(floats(out->at(0)), twice_the_sum(x, y)) << n;
+  }
+}
+
+TEST_F(CudaRun, AWarmRunIsOneLaunchAndAllocatesNothing) {
+  const Program program = load(test::two_streams());
+  auto invocation = program.new_invocation();
+  ASSERT_TRUE(invocation) << invocation.error().message;
+  const std::vector<float> x = ramp(500), y = ramp(500, 3);
+  ASSERT_TRUE(invocation->set_input(0, view(x)));
+  ASSERT_TRUE(invocation->set_input(1, view(y)));
+  ASSERT_TRUE(invocation->run());
+  sim.forget_counts();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(invocation->run());
+  EXPECT_EQ(count("cuGraphLaunch"), 5u);
+  EXPECT_EQ(count("cuStreamSynchronize"), 5u);
+  EXPECT_EQ(count("kernels"), 25u);
+  for (const char* none : {"allocations", "host_allocations", "graph_instantiations", "graph_updates",
+                           "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuLaunchKernel"})
+    EXPECT_EQ(count(none), 0u) << none;
+  std::vector<float> expected(500);
+  for (size_t i = 0; i < 500; ++i) expected[i] = 2 * (x[i] + y[i]) + 2 * (x[i] - y[i]);
+  EXPECT_EQ(floats(invocation->output(0)), expected);
+}
+
+TEST_F(CudaRun, StreamsInEveryOrder) {
+  const Program program = load(test::two_streams());
+  for (const char* order : {"first_in", "last_in", "delay:0", "delay:1", "delay:2", "delay:3", "delay:4", "random:5"}) {
+    sim.set_order(order);
+    const std::vector<float> x = ramp(100), y = ramp(100, 3);
+    auto out = program.run(std::vector<TensorView>{view(x), view(y)});
+    ASSERT_TRUE(out) << order << ": " << out.error().message;
+    for (size_t i = 0; i < 100; ++i) ASSERT_EQ(floats(out->at(0))[i], 4 * x[i]) << order;
+  }
+}
+
+TEST_F(CudaRun, AMissingWaitIsFound) {
+  test::ArtifactBuilder builder = test::two_streams();
+  builder.plan().sequences[0]->steps[4]->waits.clear();
+  {
+    const Program program = load(std::move(builder));
+    bool found = false;
+    for (const char* order : {"last_in", "delay:3", "delay:4", "first_in"}) {
+      sim.set_order(order);
+      const std::vector<float> x = ramp(100);
+      found |= !program.run(std::vector<TensorView>{view(x), view(x)}).ok();
+    }
+    EXPECT_TRUE(found);
+  }
+  EXPECT_FALSE(sim.reports().empty());
+  sim.revive();
+}
+
+/// Device memory as a caller of the driver has it.
+class DeviceArray {
+ public:
+  explicit DeviceArray(const test::Sim& sim, size_t count) : count_(count) {
+    bind(sim, alloc_, "cuMemAlloc_v2"), bind(sim, free_, "cuMemFree_v2"), bind(sim, in_, "cuMemcpyHtoDAsync_v2");
+    bind(sim, out_, "cuMemcpyDtoHAsync_v2"), bind(sim, retain_, "cuDevicePrimaryCtxRetain");
+    bind(sim, release_, "cuDevicePrimaryCtxRelease_v2"), bind(sim, current_, "cuCtxSetCurrent");
+    bind(sim, synchronize_, "cuStreamSynchronize");
+    EXPECT_EQ(retain_(&context_, 0), 0);
+    EXPECT_EQ(current_(context_), 0);
+    EXPECT_EQ(alloc_(&address_, count * sizeof(float) + 64), 0);
+  }
+  ~DeviceArray() {
+    EXPECT_EQ(current_(context_), 0);
+    EXPECT_EQ(free_(address_), 0);
+    current_(nullptr);
+    EXPECT_EQ(release_(0), 0);
+  }
+  float* data() const { return reinterpret_cast<float*>(address_); }
+  void write(const std::vector<float>& values, size_t at = 0) {
+    EXPECT_EQ(in_(address_ + at * 4, values.data(), values.size() * 4, nullptr), 0);
+    EXPECT_EQ(synchronize_(nullptr), 0);
+  }
+  std::vector<float> read(size_t at = 0) const {
+    std::vector<float> values(count_);
+    EXPECT_EQ(out_(values.data(), address_ + at * 4, count_ * 4, nullptr), 0);
+    EXPECT_EQ(synchronize_(nullptr), 0);
+    return values;
+  }
+  TensorView view(size_t at = 0) const { return {data() + at, DType::f32, Shape{int64_t(count_)}, "cuda:0"}; }
+
+ private:
+  template <class F>
+  static void bind(const test::Sim& sim, F& function, const char* name) {
+    function = reinterpret_cast<F>(dlsym(sim.library, name));
+  }
+  size_t count_;
+  void* context_ = nullptr;
+  unsigned long long address_ = 0;
+  int (*alloc_)(unsigned long long*, size_t);
+  int (*free_)(unsigned long long);
+  int (*in_)(unsigned long long, const void*, size_t, void*);
+  int (*out_)(void*, unsigned long long, size_t, void*);
+  int (*retain_)(void**, int);
+  int (*release_)(int);
+  int (*current_)(void*);
+  int (*synchronize_)(void*);
+};
+
+TEST_F(CudaRun, DeviceMemoryIsUsedInPlace) {
+  const Program program = load(test::on_cuda(test::add_and_double()));
+  DeviceArray x(sim, 100), y(sim, 100), z(sim, 100), out(sim, 100), other(sim, 100);
+  x.write(ramp(100)), y.write(ramp(100, 5)), z.write(ramp(100, 9));
+  auto invocation = program.new_invocation();
+  ASSERT_TRUE(invocation->set_input(0, x.view()));
+  ASSERT_TRUE(invocation->set_input(1, y.view()));
+  ASSERT_TRUE(invocation->set_output(0, {out.data(), 400, DType::f32, "cuda:0"}));
+  ASSERT_TRUE(invocation->run());
+  EXPECT_EQ(out.read(), twice_the_sum(ramp(100), ramp(100, 5)));
+  EXPECT_EQ(invocation->output(0).data, out.data());
+  EXPECT_STREQ(invocation->output(0).device, "cuda:0");
+  EXPECT_EQ(count("graph_nodes"), 2u);  // no copy
+  sim.forget_counts();
+  ASSERT_TRUE(invocation->set_input(1, z.view()));
+  ASSERT_TRUE(invocation->set_output(0, {other.data(), 400, DType::f32, "cuda:0"}));
+  ASSERT_TRUE(invocation->run());
+  EXPECT_EQ(count("graph_instantiations"), 0u);
+  EXPECT_EQ(count("graph_updates"), 2u);
+  EXPECT_EQ(other.read(), twice_the_sum(ramp(100), ramp(100, 9)));
+  EXPECT_EQ(out.read(), twice_the_sum(ramp(100), ramp(100, 5)));
+}
+
+TEST_F(CudaRun, UnalignedDeviceMemoryIsCopiedOnTheDevice) {
+  const Program program = load(test::on_cuda(test::add_and_double()));
+  DeviceArray x(sim, 100), out(sim, 100);
+  x.write(ramp(100), 1);
+  auto invocation = program.new_invocation();
+  for (size_t i = 0; i < 2; ++i) ASSERT_TRUE(invocation->set_input(i, x.view(1)));
+  ASSERT_TRUE(invocation->set_output(0, {out.data() + 3, 400, DType::f32, "cuda:0"}));
+  ASSERT_TRUE(invocation->run());
+  EXPECT_EQ(out.read(3), twice_the_sum(ramp(100), ramp(100)));
+}
+
+TEST_F(CudaRun, OutputsStayOnTheDeviceOnRequest) {
+  const Program program = load(test::on_cuda(test::add_and_double()));
+  auto invocation = program.new_invocation();
+  const std::vector<float> x = ramp(100);
+  for (size_t i = 0; i < 2; ++i) ASSERT_TRUE(invocation->set_input(i, view(x)));
+  ASSERT_TRUE(invocation->set_output(0, {.device = "cuda:0"}));
+  ASSERT_TRUE(invocation->run());
+  const TensorView result = invocation->output(0);
+  EXPECT_STREQ(result.device, "cuda:0");
+  auto next = program.new_invocation();  // it can be the input of another
+  for (size_t i = 0; i < 2; ++i) ASSERT_TRUE(next->set_input(i, result));
+  ASSERT_TRUE(next->run());
+  EXPECT_STREQ(next->output(0).device, "cpu");
+  std::vector<float> expected = ramp(100);
+  for (float& value : expected) value *= 16;
+  EXPECT_EQ(floats(next->output(0)), expected);
+  ASSERT_TRUE(invocation->set_output(0, {}));
+  ASSERT_TRUE(invocation->run());
+  EXPECT_EQ(floats(invocation->output(0)), twice_the_sum(x, x));
+}
+
+TEST_F(CudaRun, AsyncRunsFollowEachOther) {
+  const Program program = load(test::on_cuda(test::add_and_double()));
+  DeviceArray x(sim, 100), y(sim, 100), a(sim, 100), b(sim, 100);
+  x.write(ramp(100)), y.write(ramp(100, 5));
+  auto invocation = program.new_invocation();
+  ASSERT_TRUE(invocation->set_input(0, x.view()));
+  ASSERT_TRUE(invocation->set_input(1, y.view()));
+  for (int round = 0; round < 3; ++round) {
+    for (const DeviceArray* out : {&a, &b, &a}) {
+      ASSERT_TRUE(invocation->set_output(0, {out->data(), 400, DType::f32, "cuda:0"}));
+      ASSERT_TRUE(invocation->run_async(nullptr));
+    }
+    if (round == 0) sim.forget_counts();
+  }
+  EXPECT_EQ(count("syncs"), 0u);  // nobody waited
+  ASSERT_TRUE(invocation->wait());
+  EXPECT_EQ(count("cuGraphLaunch"), 6u);
+  EXPECT_EQ(a.read(), twice_the_sum(ramp(100), ramp(100, 5)));
+  EXPECT_EQ(b.read(), a.read());
+}
+
+TEST_F(CudaRun, AsyncRunsWithHostMemoryAreDeliveredByWait) {
+  const Program program = load(test::on_cuda(test::add_and_double()));
+  auto invocation = program.new_invocation();
+  std::vector<float> x = ramp(100), out(100);
+  ASSERT_TRUE(invocation->set_output(0, {out.data(), 400, DType::f32}));
+  for (int round = 1; round < 4; ++round) {
+    x = ramp(100, float(round));
+    for (size_t i = 0; i < 2; ++i) ASSERT_TRUE(invocation->set_input(i, view(x)));
+    ASSERT_TRUE(invocation->run_async(nullptr));
+    std::fill(x.begin(), x.end(), -1.0f);  // taken already
+    ASSERT_TRUE(invocation->wait());
+    EXPECT_EQ(out, twice_the_sum(ramp(100, float(round)), ramp(100, float(round))));
+  }
+}
+
+TEST_F(CudaRun, AsyncIsRefusedOnTheCpu) {
+  test::ArtifactBuilder builder = test::add_and_double();
+  Result<Program> program = test::load_model(builder);
+  auto invocation = program->new_invocation();
+  Result<void> run = invocation->run_async(nullptr);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().message, "run_async needs a program on a CUDA device, this one runs on 'cpu'");
+}
+
+TEST_F(CudaRun, ShapesComeAndGoInPlace) {
+  const Program program = load(test::on_cuda(test::add_and_double()));
+  auto invocation = program.new_invocation();
+  for (int round = 0; round < 3; ++round) {
+    for (size_t n = 1; n < 30; n += 2) {  // more shapes than the invocation remembers
+      const std::vector<float> x = ramp(n * 50), y = ramp(n * 50, 1);
+      ASSERT_TRUE(invocation->set_input(0, view(x)));
+      ASSERT_TRUE(invocation->set_input(1, view(y)));
+      ASSERT_TRUE(invocation->run());
+      EXPECT_EQ(floats(invocation->output("out")), twice_the_sum(x, y));
+    }
+  }
+  EXPECT_EQ(count("graph_instantiations"), 8u);  // the others were changed in place
+}
+
+TEST_F(CudaRun, LoopUntilConditionOrTripCount) {
+  const Program program = load(test::on_cuda(test::doubling_loop()));
+  for (const auto& [start, factor] : {std::pair{1.0f, 16.0f}, {3.0f, 4.0f}, {12.0f, 1.0f}, {0.0f, 256.0f}}) {
+    std::vector<float> x = ramp(50, start), expected = x;
+    for (float& value : expected) value *= factor;
+    auto out = program.run(std::vector<TensorView>{view(x)});
+    ASSERT_TRUE(out) << out.error().message;
+    EXPECT_EQ(floats(out->at(0)), expected) << start;
+  }
+}
+
+TEST_F(CudaRun, BranchLoopAndViewOfTheSmallArtifact) {
+  const Program program = load(test::on_cuda(test::small_artifact()));
+  const std::vector<float> x = ramp(80), y = ramp(80, 100);
+  for (const uint8_t flag : {uint8_t{1}, uint8_t{0}}) {
+    auto out = program.run(std::vector<TensorView>{
+        {x.data(), DType::f32, Shape{5, 16}}, {y.data(), DType::f32, Shape{5, 16}}, {&flag, DType::boolean, Shape{}}});
+    ASSERT_TRUE(out) << out.error().message;
+    std::vector<float> expected = flag != 0 ? x : y;
+    for (size_t i = 0; i < 16; ++i) std::memset(&expected[i], 0x3f, 4);
+    EXPECT_EQ(floats(out->at(0)), expected);
+  }
+}
+
+TEST_F(CudaRun, DataDependentExtents) {
+  const Program program = load(test::on_cuda(test::positives()));
+  auto invocation = program.new_invocation();
+  for (const int positive : {3, 0, 70, 5, 100, 5}) {
+    std::vector<float> x(100, -1.0f), expected;
+    for (int i = 0; i < positive; ++i) x[i] = float(i + 1), expected.push_back(x[i]);
+    ASSERT_TRUE(invocation->set_input(0, view(x)));
+    Result<void> run = invocation->run();
+    ASSERT_TRUE(run) << run.error().message;
+    EXPECT_EQ(invocation->output(0).shape, Shape{positive});
+    EXPECT_EQ(floats(invocation->output(0)), expected);
+    auto owned = program.run(std::vector<TensorView>{view(x)});
+    ASSERT_TRUE(owned) << owned.error().message;
+    EXPECT_EQ(floats(owned->at(0)), expected);
+  }
+}
+
+TEST_F(CudaRun, KernelErrorsNameTheStep) {
+  const Program program = load(test::gathering());
+  const std::vector<float> values = ramp(10);
+  std::vector<int64_t> indices(200, 9);
+  const std::vector<TensorView> inputs = {view(values), {indices.data(), DType::i64, Shape{200}}};
+  EXPECT_EQ(floats(program.run(inputs)->at(0)), std::vector<float>(200, 18.0f));
+  indices[150] = 10;
+  auto out = program.run(inputs);
+  ASSERT_FALSE(out);
+  EXPECT_EQ(out.error().code, ErrorCode::run_failed);
+  EXPECT_EQ(out.error().message, "step 'Gather_3' failed: an index is out of range");
+  indices[150] = 0;  // and the program still works
+  EXPECT_TRUE(program.run(inputs));
+}
+
+TEST_F(CudaRun, ConcurrentInvocationsShareOneProgram) {
+  const Program program = load(test::two_streams());
+  std::vector<std::thread> callers;
+  std::vector<int> good(4);
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&, caller] {
+      auto invocation = program.new_invocation();
+      for (int i = 0; i < 10; ++i) {
+        const std::vector<float> x = ramp(size_t(200 + 100 * caller), float(i)), y = ramp(x.size(), float(caller));
+        if (!invocation->set_input(0, view(x)) || !invocation->set_input(1, view(y)) || !invocation->run()) return;
+        for (size_t k = 0; k < x.size(); ++k) {
+          if (floats(invocation->output(0))[k] != 2 * (x[k] + y[k]) + 2 * (x[k] - y[k])) return;
+        }
+      }
+      good[caller] = 1;
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(good, std::vector<int>(4, 1));
+}
+
+}  // namespace
+}  // namespace gart

@@ -1,0 +1,68 @@
+#include "tests/cuda/runtime/sim.h"
+
+#include <dlfcn.h>
+
+#include <stdexcept>
+
+namespace gart::test {
+namespace {
+
+constexpr size_t kMemory = size_t{1} << 30;
+
+template <class F>
+void bind(void* library, F& function, const char* name) {
+  function = reinterpret_cast<F>(dlsym(library, name));
+  if (function == nullptr) throw std::runtime_error(std::string("libcuda.so.1 is not the simulation: no ") + name);
+}
+
+Sim open() {
+  setenv("GART_SIM_EXEC_OVERLAP", "1", 1);  // runs may be enqueued behind each other
+  setenv("GART_SIM_DEVICES", "2", 1);
+  setenv("GART_SIM_QUIET", "1", 1);
+  Sim sim = {};
+  sim.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (sim.library == nullptr) throw std::runtime_error(dlerror());
+  bind(sim.library, sim.count, "gart_sim_count");
+  bind(sim.library, sim.forget_counts, "gart_sim_forget_counts");
+  bind(sim.library, sim.fail, "gart_sim_fail");
+  bind(sim.library, sim.set_order, "gart_sim_set_order");
+  bind(sim.library, sim.set_memory, "gart_sim_set_memory");
+  bind(sim.library, sim.set_driver_version, "gart_sim_set_driver_version");
+  bind(sim.library, sim.set_sm, "gart_sim_set_sm");
+  bind(sim.library, sim.take_report, "gart_sim_take_report");
+  bind(sim.library, sim.alive, "gart_sim_alive");
+  bind(sim.library, sim.revive, "gart_sim_revive");
+  return sim;
+}
+
+}  // namespace
+
+Sim& Sim::get() {
+  static Sim sim = open();
+  return sim;
+}
+
+std::vector<std::string> Sim::reports() {
+  std::vector<std::string> out;
+  while (const char* text = take_report()) out.emplace_back(text);
+  return out;
+}
+
+void OnSim::SetUp() {
+  sim.fail("");
+  sim.revive();
+  sim.set_memory(kMemory);
+  sim.set_driver_version(13000);
+  sim.set_sm(80);
+  sim.set_order("mixed:1");
+  sim.reports();
+  sim.forget_counts();
+}
+
+void OnSim::TearDown() {
+  sim.fail("");
+  EXPECT_EQ(sim.reports(), std::vector<std::string>{});
+  EXPECT_STREQ(sim.alive(), "");
+}
+
+}  // namespace gart::test

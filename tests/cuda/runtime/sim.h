@@ -1,0 +1,39 @@
+// The simulated driver's control functions, and a fixture that demands that nothing was misused and nothing is left.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/cuda/sim/driver/gart_sim.h"
+
+namespace gart::test {
+
+/// The functions of gart_sim.h, from the libcuda.so.1 that libgart opens.
+struct Sim {
+  static Sim& get();
+  decltype(&gart_sim_count) count;
+  decltype(&gart_sim_forget_counts) forget_counts;
+  decltype(&gart_sim_fail) fail;
+  decltype(&gart_sim_set_order) set_order;
+  decltype(&gart_sim_set_memory) set_memory;
+  decltype(&gart_sim_set_driver_version) set_driver_version;
+  decltype(&gart_sim_set_sm) set_sm;
+  decltype(&gart_sim_take_report) take_report;
+  decltype(&gart_sim_alive) alive;
+  decltype(&gart_sim_revive) revive;
+  void* library;
+
+  std::vector<std::string> reports();
+};
+
+/// Each test begins with a sound sm_80 and counts of 0, and ends with no report and nothing alive.
+class OnSim : public testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+  Sim& sim = Sim::get();
+};
+
+}  // namespace gart::test
