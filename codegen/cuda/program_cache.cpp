@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "codegen/cuda/text_hash.h"
+#include "compiler/support/error.h"
 
 namespace gcg::cuda {
 namespace {
@@ -64,7 +65,7 @@ void ProgramCache::put(const std::string& key, const Assembled& program) const {
   std::error_code error;
   std::filesystem::create_directories(target.parent_path(), error);
   std::filesystem::path temporary = target;
-  temporary += "." + std::to_string(getpid()) + "." + std::to_string(counter++);
+  temporary += concat(".", getpid(), ".", counter++);
   std::ofstream file(temporary, std::ios::binary);
   const std::string bytes = to_file(program);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

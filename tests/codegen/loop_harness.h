@@ -10,7 +10,7 @@
 
 namespace gcg::test {
 
-/// Can this machine run code for that target?
+/// Can this machine run code for that target? Targets of GPUs run in the simulation, in the tests of their code generator.
 bool runs_here(const std::string& target);
 /// x86-64-v3 and x86-64-v4, as far as this machine runs them.
 std::vector<std::string> runnable_targets();
@@ -32,10 +32,11 @@ class RunnableKernel {
   int32_t run(std::vector<Tensor>& operands, const SymbolValues& symbols, bool split) const;
 
  private:
+  struct Code;  // what runs it: a CPU, or the simulation of a GPU (tests/cuda/codegen)
+
   CompiledBlob blob_;
   const Kernel* kernel_;
-  void* code_ = nullptr;
-  std::vector<const void*> imports_;
+  std::unique_ptr<Code> code_;
 };
 
 /// The same by tests/ops/expr_eval.h.

@@ -102,14 +102,33 @@ T gart_mod(T a, T b) {
   return gart_signs_differ(r, b) ? gart_add(r, b) : r;
 }
 
-/// a / b and a % b of index arithmetic, a >= 0 and b > 0: in 32 bits where both fit, which is ten times as fast.
+/// The quotient and, in `a`, the remainder of a / b, bit by bit: a call of the 64-bit division would cost every kernel
+/// registers and code for numbers that hardly any launch has.
+inline long long gart_long_division(unsigned long long& a, unsigned long long b) {
+  unsigned long long quotient = 0, rest = 0;
+#pragma unroll 1
+  for (int bit = 63; bit >= 0; --bit) {
+    rest = rest << 1 | (a >> bit & 1);
+    quotient <<= 1;
+    if (rest >= b) {
+      rest -= b;
+      quotient |= 1;
+    }
+  }
+  a = rest;
+  return (long long)quotient;
+}
+/// a / b and a % b of index arithmetic, a >= 0 and b > 0: in 32 bits where both fit.
 inline long long gart_index_div(long long a, long long b) {
   if (((unsigned long long)(a | b) >> 32) == 0) return (long long)((unsigned int)a / (unsigned int)b);
-  return a / b;
+  unsigned long long rest = (unsigned long long)a;
+  return gart_long_division(rest, (unsigned long long)b);
 }
 inline long long gart_index_mod(long long a, long long b) {
   if (((unsigned long long)(a | b) >> 32) == 0) return (long long)((unsigned int)a % (unsigned int)b);
-  return a % b;
+  unsigned long long rest = (unsigned long long)a;
+  gart_long_division(rest, (unsigned long long)b);
+  return (long long)rest;
 }
 
 // ---- Bits ----------------------------------------------------------------------------------------------------------

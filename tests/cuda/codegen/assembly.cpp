@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "codegen/cuda/cuda_backend.h"
 #include "codegen/cuda/kernel_text.h"
@@ -52,6 +53,11 @@ class WatchedBackend final : public Backend {
 };
 
 }  // namespace
+
+std::string default_cache() {
+  const char* named = std::getenv("GCC_GRAPH_TEST_CACHE");
+  return named != nullptr ? named : GCC_GRAPH_BINARY_DIR "/cuda_cache";
+}
 
 bool has_nvrtc() { return cuda::Nvrtc::find_for_driver(0) != nullptr; }
 

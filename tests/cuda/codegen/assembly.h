@@ -12,6 +12,9 @@ namespace gcg::test {
 
 /// Is NVRTC on this machine? If not, tests of assembly are skipped.
 bool has_nvrtc();
+inline constexpr const char* kInstallLine = "pip install nvidia-cuda-nvrtc installs it";
+/// Where tests keep what was assembled before: $GCC_GRAPH_TEST_CACHE, or a folder of the build.
+std::string default_cache();
 
 /// What the assembler made of the kernels of one compilation.
 struct AssemblyReport {
