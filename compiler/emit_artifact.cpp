@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "artifact_schema/cpu_features.h"
 #include "artifact_schema/writer.h"
@@ -39,11 +40,15 @@ std::unique_ptr<fb::TargetT> emit_target(const TargetCode& code) {
   return out;
 }
 
-std::vector<std::string> input_symbols(const Graph& graph) {
+/// Symbols that inputs carry, then those that are bound during the run.
+std::vector<std::string> all_symbols(const Graph& graph, const std::vector<ShapePlan>& plans) {
   std::vector<std::string> names;
   for (ValueId in : graph.inputs)
     for (const Dim& d : *graph.value(in).shape)
       if (auto s = d.symbol_name(); s && std::find(names.begin(), names.end(), *s) == names.end()) names.push_back(*s);
+  for (const ShapePlan& plan : plans)
+    for (const std::string& s : plan.schedule.late_symbols)
+      if (std::find(names.begin(), names.end(), s) == names.end()) names.push_back(s);
   return names;
 }
 
@@ -188,6 +193,10 @@ class PlanEmitter {
       }
       case Step::Kind::copy: out->kind = fb::StepKind::copy; break;
       case Step::Kind::branch: out->kind = fb::StepKind::branch; break;
+      case Step::Kind::bind:
+        out->kind = fb::StepKind::bind;
+        out->params = {program_.slot(Dim::symbol(step.symbol))};
+        break;
       case Step::Kind::fail:
         out->kind = fb::StepKind::fail;
         for (const Dim& d : step.differ) out->params.push_back(program_.slot(d));
@@ -236,7 +245,13 @@ std::unique_ptr<fb::SymbolT> symbol(const Graph& graph, const std::string& name)
         return out;
       }
   }
-  GCG_CHECK(false, "symbol ", name, " has no input");
+  return out;  // bound during the run
+}
+
+bool is_early(const fb::EntryPointT& entry, const Dim& d) {
+  const std::set<std::string> names = d.symbols();
+  return std::none_of(entry.symbols.begin(), entry.symbols.end(),
+                      [&](const auto& s) { return s->input < 0 && names.count(s->name) != 0; });
 }
 
 std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vector<std::string>& symbols) {
@@ -247,6 +262,7 @@ std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vect
   for (ValueId v : graph.inputs) out->inputs.push_back(tensor_info(graph.value(v), program));
   for (ValueId v : graph.outputs) out->outputs.push_back(tensor_info(graph.value(v), program));
   for (const DimConstraint& c : graph.constraints) {
+    if (!is_early(*out, c.a) || !is_early(*out, c.b)) continue;  // checked during the run
     auto f = std::make_unique<fb::ConstraintT>();
     f->a = program.slot(c.a);
     f->b = program.slot(c.b);
@@ -262,7 +278,7 @@ std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vect
 std::vector<uint8_t> emit_artifact(const Graph& graph, const std::vector<ShapePlan>& plans, const std::vector<TargetCode>& targets,
                                    const Provenance& provenance) {
   gart::ArtifactContent content;
-  const std::vector<std::string> symbols = input_symbols(graph);
+  const std::vector<std::string> symbols = all_symbols(graph, plans);
   auto entry = entry_point(graph, symbols);
   WeightsSection weights;
   for (size_t t = 0; t < targets.size(); ++t) {

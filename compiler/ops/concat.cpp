@@ -108,9 +108,16 @@ std::vector<Dim> split_sizes(InferContext& ctx, const Dim& extent) {
     return *sizes;
   }
   std::vector<Dim> sizes;
-  for (int i = 0; i < ctx.output_count(); ++i) sizes.push_back(ctx.fresh_symbol("split"));
+  Dim total = 0;
+  for (int i = 0; i < ctx.output_count(); ++i) {
+    sizes.push_back(ctx.fresh_symbol("split"));
+    total = total + sizes.back();
+  }
+  ctx.require_equal(total, extent, "the sum of the split sizes");
   return sizes;
 }
+
+Expr split_extent(LowerContext& ctx, int symbol) { return integer_input(ctx, 1, {index(symbol)}); }
 
 void infer_split(InferContext& ctx) {
   const auto axis = static_cast<size_t>(ctx.axis(ctx.node().int_attribute("axis", 0), ctx.rank(0)));
@@ -188,6 +195,7 @@ constinit const OpDef op_Split{.name = "Split",
                                .upgrade = upgrade_split,
                                .infer = infer_split,
                                .lower = lower_split,
+                               .data_extent = split_extent,
                                .reference = reference_split};
 
 }  // namespace gcg

@@ -1,6 +1,7 @@
-// CumSum: running sums along one axis.
+// CumSum and CumProd: running sums and products along one axis.
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
+#include "compiler/ops/runtime_axes.h"
 
 namespace gcg {
 namespace {
@@ -8,31 +9,68 @@ namespace {
 bool is_exclusive(const Node& node) { return node.int_attribute("exclusive", 0) != 0; }
 bool is_reverse(const Node& node) { return node.int_attribute("reverse", 0) != 0; }
 
-void infer_cumsum(InferContext& ctx) {
-  const auto axis = ctx.int_contents(1);
-  if (!axis || axis->size() != 1) ctx.fail("the axis must be one number known at compile time");
+/// With an axis that is only known at run time, each dimension gets a symbol that is 1 for the axis and 0 for the others.
+void infer_cumulative(InferContext& ctx) {
   if (ctx.rank(0) == 0) ctx.fail("the input must have at least one dimension");
-  ctx.axis((*axis)[0], ctx.rank(0));
+  if (!product(ctx.shape(1)).is(1)) ctx.fail("the axis must be one number");
   if (ctx.dtype(0) == DType::boolean) ctx.fail("bool elements cannot be summed");
+  if (const auto axis = ctx.int_contents(1)) {
+    ctx.axis(axis->front(), ctx.rank(0));
+  } else {
+    Dim named = 0;
+    for (int64_t d = 0; d < ctx.rank(0); ++d) named = named + ctx.fresh_symbol("summed");
+    ctx.require_equal(named, 1, "an axis in range");
+  }
   ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
+}
+
+Expr summed_extent(LowerContext& ctx, int symbol) {
+  return cast(DType::i64, is_named(ctx, 1, symbol, static_cast<int64_t>(ctx.input_shape(0).size())));
+}
+
+/// The elements along the axis, and where among them the element stands that is asked for.
+struct Line {
+  Sweep row;
+  Expr position, asked;
+};
+Line line_of(LowerContext& ctx, const std::vector<Expr>& at) {
+  const Shape& x = ctx.input_shape(0);
+  if (const auto known = known_ints(ctx.input_value(1))) {
+    const auto axis = static_cast<size_t>(wrap_axis(known->at(0), static_cast<int64_t>(at.size())));
+    std::vector<bool> swept(at.size(), false);
+    swept[axis] = true;
+    Line line{sweep(ctx, x, swept, at), nullptr, at[axis]};
+    line.position = line.row.index[axis];
+    return line;
+  }
+  Line line{{}, index(0), index(0)};
+  for (size_t d = 0; d < at.size(); ++d) {
+    const Dim here = Dim::symbol(ctx.node().strings_attribute(kSymbolsAttribute).at(d));
+    line.row.axes.push_back(ctx.fresh_axis(here * x[d] + Dim(1) - here));
+    const Expr i = axis_ref(line.row.axes.back()), is_axis = binary(BinaryOp::equal, extent(here), index(1));
+    line.row.index.push_back(select(is_axis, i, at[d]));
+    line.position = line.position + i;  // 0 along the other dimensions
+    line.asked = line.asked + select(is_axis, at[d], index(0));
+  }
+  return line;
 }
 
 /// Each element sums its own part of the axis: quadratic work, but every element on its own. Elements outside of the
 /// part are selected away, so that an infinity does not reach back.
-Expr lower_cumsum(LowerContext& ctx, int, const std::vector<Expr>& at) {
-  const auto rank = static_cast<int64_t>(at.size());
-  const auto axis = static_cast<size_t>(wrap_axis(known_ints(ctx.input_value(1))->at(0), rank));
-  std::vector<bool> swept(at.size(), false);
-  swept[axis] = true;
-  const Sweep row = sweep(ctx, ctx.input_shape(0), swept, at);
-  const Expr i = row.index[axis], x = arithmetic_input(ctx, 0, row.index);
+template <ReduceOp kOp>
+Expr lower_cumulative(LowerContext& ctx, int, const std::vector<Expr>& at) {
+  const Line line = line_of(ctx, at);
+  const Expr x = arithmetic_input(ctx, 0, line.row.index);
   const bool exclusive = is_exclusive(ctx.node()), reverse = is_reverse(ctx.node());
   const BinaryOp part = reverse ? (exclusive ? BinaryOp::greater : BinaryOp::greater_equal)
                                 : (exclusive ? BinaryOp::less : BinaryOp::less_equal);
-  return as_output(ctx, 0, reduce(ReduceOp::sum, row.axes, select(binary(part, i, at[axis]), x, number(x->dtype, 0))));
+  const Expr counts = binary(part, line.position, line.asked);
+  constexpr double kNeutral = kOp == ReduceOp::sum ? 0 : 1;
+  return as_output(ctx, 0, reduce(kOp, line.row.axes, select(counts, x, number(x->dtype, kNeutral))));
 }
 
-std::vector<Tensor> reference_cumsum(ReferenceContext& ctx) {
+template <ReduceOp kOp>
+std::vector<Tensor> reference_cumulative(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   Tensor y(x.dtype(), x.shape());
   std::vector<bool> swept(x.shape().size(), false);
@@ -41,9 +79,9 @@ std::vector<Tensor> reference_cumsum(ReferenceContext& ctx) {
   if (is_reverse(ctx.node())) offsets.swept = {offsets.swept.rbegin(), offsets.swept.rend()};
   with_number_type(x.dtype(), [&]<class T>() {
     for (int64_t start : offsets.kept) {
-      T sum{};
+      T sum = kOp == ReduceOp::sum ? T{0} : T{1};
       for (int64_t i : offsets.swept) {
-        const T next = wrapping_add(sum, get<T>(x, start + i));
+        const T here = get<T>(x, start + i), next = kOp == ReduceOp::sum ? wrapping_add(sum, here) : wrapping_mul(sum, here);
         put<T>(y, start + i, is_exclusive(ctx.node()) ? sum : next);
         sum = next;
       }
@@ -54,7 +92,20 @@ std::vector<Tensor> reference_cumsum(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_CumSum = {.name = "CumSum", .since = 11, .min_inputs = 2, .max_inputs = 2, .kind = OpKind::reduction,
-                         .infer = infer_cumsum, .lower = lower_cumsum, .reference = reference_cumsum};
+template <ReduceOp kOp>
+constexpr OpDef cumulative(const char* name, int since) {
+  return {.name = name,
+          .since = since,
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .kind = OpKind::reduction,
+          .infer = infer_cumulative,
+          .lower = lower_cumulative<kOp>,
+          .data_extent = summed_extent,
+          .reference = reference_cumulative<kOp>};
+}
+
+const OpDef op_CumProd = cumulative<ReduceOp::prod>("CumProd", 26);
+const OpDef op_CumSum = cumulative<ReduceOp::sum>("CumSum", 11);
 
 }  // namespace gcg

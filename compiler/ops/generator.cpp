@@ -35,6 +35,8 @@ void infer_constant_of_shape(InferContext& ctx) {
     ctx.set_contents(0, std::vector<Dim>(static_cast<size_t>(count), value.at_int(0)));
 }
 
+Expr filled_extent(LowerContext& ctx, int symbol) { return integer_input(ctx, 0, {index(symbol)}); }
+
 Expr lower_constant_of_shape(LowerContext& ctx, int, const std::vector<Expr>&) {
   const Tensor value = fill_value(ctx.node());
   return is_float(value.dtype()) ? constant_float(value.dtype(), value.at_double(0))
@@ -87,6 +89,20 @@ void infer_range(InferContext& ctx) {
 Expr range_scalar(LowerContext& ctx, int i, DType dtype) {
   if (is_float(dtype)) return scalar_input(ctx, i, dtype);
   return cast(dtype, integer_input(ctx, i, Index(ctx.input_shape(i).size(), index(0))));
+}
+
+Expr range_extent(LowerContext& ctx, int) {
+  const DType dtype = ctx.input_value(0).dtype;
+  const DType type = is_float(dtype) ? arithmetic_dtype(dtype) : DType::i64;
+  const Expr delta = range_scalar(ctx, 2, type), zero = number(type, 0);
+  const Expr distance = range_scalar(ctx, 1, type) - range_scalar(ctx, 0, type);
+  if (is_float(dtype)) {
+    const Expr steps = unary(UnaryOp::ceil, binary(BinaryOp::div, distance, delta));
+    return binary(BinaryOp::max, cast(DType::i64, steps), index(0));
+  }
+  const Expr forward = binary(BinaryOp::greater, delta, zero);
+  const Expr length = select(forward, distance, zero - distance), step = select(forward, delta, zero - delta);
+  return binary(BinaryOp::div, binary(BinaryOp::max, length, zero) + step - index(1), step);
 }
 
 Expr lower_range(LowerContext& ctx, int output, const std::vector<Expr>& at) {
@@ -157,6 +173,10 @@ void infer_one_hot(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(2), std::move(shape));
 }
 
+Expr one_hot_extent(LowerContext& ctx, int) {
+  return cast(DType::i64, ctx.input(1, Index(ctx.input_shape(1).size(), index(0))));
+}
+
 Expr lower_one_hot(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const int64_t axis = one_hot_axis(ctx.node(), static_cast<int64_t>(at.size()));
   Index where = at;
@@ -193,6 +213,7 @@ constinit const OpDef op_ConstantOfShape{.name = "ConstantOfShape",
                                          .kind = OpKind::generator,
                                          .infer = infer_constant_of_shape,
                                          .lower = lower_constant_of_shape,
+                                         .data_extent = filled_extent,
                                          .reference = reference_constant_of_shape};
 constinit const OpDef op_Range{.name = "Range",
                                .since = 11,
@@ -201,6 +222,7 @@ constinit const OpDef op_Range{.name = "Range",
                                .kind = OpKind::generator,
                                .infer = infer_range,
                                .lower = lower_range,
+                               .data_extent = range_extent,
                                .reference = reference_range};
 constinit const OpDef op_EyeLike{.name = "EyeLike",
                                  .since = 9,
@@ -217,6 +239,7 @@ constinit const OpDef op_OneHot{.name = "OneHot",
                                 .kind = OpKind::movement,
                                 .infer = infer_one_hot,
                                 .lower = lower_one_hot,
+                                .data_extent = one_hot_extent,
                                 .reference = reference_one_hot};
 
 }  // namespace gcg

@@ -140,6 +140,9 @@ struct OpDef {
   void (*upgrade)(UpgradeContext&) = nullptr;
   void (*infer)(InferContext&) = nullptr;
   Expr (*lower)(LowerContext&, int output, const std::vector<Expr>& index) = nullptr;
+  /// For an operator whose extents may depend on data: the value (i64, >= 0) of the symbol that its inference asked for
+  /// `symbol`-th, from the data. The context has the node's inputs and attributes, but no outputs.
+  Expr (*data_extent)(LowerContext&, int symbol) = nullptr;
   /// Independent of `lower`: plain loops over Tensors, accumulating in double. The truth the tests compare with.
   std::vector<Tensor> (*reference)(ReferenceContext&) = nullptr;
 };

@@ -9,6 +9,7 @@ void fail_node(const Node& node, const std::string& message) {
 }
 
 std::optional<std::vector<int64_t>> known_ints(const Value& value) {
+  if (value.shape && product(*value.shape).is(0)) return std::vector<int64_t>();
   if (value.constant) return value.constant->to_ints();
   if (!value.contents) return std::nullopt;
   std::vector<int64_t> ints;

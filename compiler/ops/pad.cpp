@@ -3,6 +3,7 @@
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
+#include "compiler/ops/runtime_axes.h"
 
 namespace gcg {
 namespace {
@@ -27,9 +28,14 @@ void infer_pad(InferContext& ctx) {
   if (!ctx.shape(1)[0].is(static_cast<int64_t>(2 * count))) ctx.fail("the pads (input 1) must be pairs");
   if (!ctx.has_input(3) && static_cast<int64_t>(count) != ctx.rank(0))
     ctx.fail(concat(2 * count, " pads for ", ctx.rank(0), " dimensions"));
+  Shape shape = ctx.shape(0);
+  if (ctx.has_input(3) && !ctx.int_contents(3)) {  // any dimension may be padded
+    ctx.require_equal(ctx.shape(3).at(0), static_cast<int64_t>(count), "pads and axes");
+    for (Dim& extent : shape) extent = ctx.fresh_symbol("padded");
+    return ctx.set_output(0, ctx.dtype(0), std::move(shape));
+  }
   const std::vector<int64_t> axes = axes_or_leading(ctx, 3, count, ctx.rank(0));
   const auto pads = ctx.contents(1);
-  Shape shape = ctx.shape(0);
   for (size_t a = 0; a < count; ++a) {
     Dim& extent = shape[static_cast<size_t>(axes[a])];
     extent = pads ? extent + (*pads)[a] + (*pads)[a + count] : ctx.fresh_symbol("padded");
@@ -45,15 +51,30 @@ struct PadPair {
 std::vector<PadPair> pads_of(LowerContext& ctx, size_t rank) {
   const auto known = known_dims(ctx.input_value(1));
   const auto axes = ctx.has_input(3) ? known_ints(ctx.input_value(3)) : std::nullopt;
+  const bool open = ctx.has_input(3) && !axes;
   const int64_t count = ctx.input_shape(1)[0].constant() / 2;
   std::vector<PadPair> pads(rank, {index(0), index(0)});
   const auto pad = [&](int64_t i) {
     return known ? extent((*known)[static_cast<size_t>(i)]) : integer_input(ctx, 1, {index(i)});
   };
-  for (int64_t a = 0; a < count; ++a)
+  for (int64_t a = 0; a < count && open; ++a)
+    for (size_t d = 0; d < rank; ++d) {
+      const Expr here = names_axis(ctx, 3, a, static_cast<int64_t>(d), static_cast<int64_t>(rank));
+      pads[d] = {select(here, pad(a), pads[d].before), select(here, pad(a + count), pads[d].after)};
+    }
+  for (int64_t a = 0; a < count && !open; ++a)
     pads[static_cast<size_t>(axes ? wrap_axis((*axes)[static_cast<size_t>(a)], static_cast<int64_t>(rank)) : a)] = {
         pad(a), pad(a + count)};
   return pads;
+}
+
+Expr padded_extent(LowerContext& ctx, int symbol) {
+  const Shape& x = ctx.input_shape(0);
+  const auto axes = ctx.has_input(3) ? known_ints(ctx.input_value(3)) : std::nullopt;
+  const auto d = static_cast<size_t>(axes ? wrap_axis((*axes)[static_cast<size_t>(symbol)], static_cast<int64_t>(x.size()))
+                                          : symbol);
+  const PadPair pad = pads_of(ctx, x.size())[d];
+  return extent(x[d]) + pad.before + pad.after;
 }
 
 bool is_at_most_zero(const Expr& e) { return e->kind == ExprKind::constant && e->integer <= 0; }
@@ -161,6 +182,7 @@ constinit const OpDef op_Pad{.name = "Pad",
                              .upgrade = upgrade_pad,
                              .infer = infer_pad,
                              .lower = lower_pad,
+                             .data_extent = padded_extent,
                              .reference = reference_pad};
 
 }  // namespace gcg

@@ -23,6 +23,10 @@ void infer_tile(InferContext& ctx) {
   ctx.set_contents(0, std::move(contents));
 }
 
+Expr tiled_extent(LowerContext& ctx, int symbol) {
+  return extent(ctx.input_shape(0)[static_cast<size_t>(symbol)]) * integer_input(ctx, 1, {index(symbol)});
+}
+
 Expr lower_tile(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const auto repeats = known_dims(ctx.input_value(1));
   Index from = at;
@@ -121,6 +125,7 @@ constinit const OpDef op_Tile{.name = "Tile",
                               .kind = OpKind::movement,
                               .infer = infer_tile,
                               .lower = lower_tile,
+                              .data_extent = tiled_extent,
                               .reference = reference_tile};
 constinit const OpDef op_ReverseSequence{.name = "ReverseSequence",
                                          .since = 10,

@@ -5,6 +5,7 @@
 
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
+#include "compiler/ops/runtime_axes.h"
 
 namespace gcg {
 namespace {
@@ -41,12 +42,43 @@ void infer_contents(InferContext& ctx, const std::vector<bool>& reduced) {
   ctx.set_contents(0, {result});
 }
 
+/// With axes that are only known at run time, each dimension d of the input gets a symbol r_d, 1 if it is reduced and 0 if
+/// not: it keeps the extent r_d + (1 - r_d) * n_d, and the reduction runs over r_d * n_d + (1 - r_d). Without
+/// keepdims, the extents left are symbols of their own.
+void infer_open_reduce(InferContext& ctx) {
+  const Shape& x = ctx.shape(0);
+  if (ctx.rank(1) != 1 || !ctx.shape(1)[0].is_constant()) ctx.fail("the number of axes must be known at compile time");
+  const int64_t left = ctx.rank(0) - ctx.shape(1)[0].constant();
+  if (left < 0) ctx.fail(concat("there are ", ctx.shape(1)[0].constant(), " axes for ", ctx.rank(0), " dimensions"));
+  Shape shape;
+  Dim reduced = 0;
+  for (const Dim& n : x) {
+    const Dim r = ctx.fresh_symbol("reduced");
+    reduced = reduced + r;
+    shape.push_back(r + (Dim(1) - r) * n);
+  }
+  ctx.require_equal(reduced, ctx.shape(1)[0], "distinct axes in range");
+  if (!keeps_dims(ctx.node())) {
+    shape.clear();
+    for (int64_t d = 0; d < left; ++d) shape.push_back(ctx.fresh_symbol("kept"));
+  }
+  ctx.set_output(0, ctx.dtype(0), std::move(shape));
+}
+
+Expr reduced_extent(LowerContext& ctx, int symbol) {
+  const auto rank = static_cast<int64_t>(ctx.input_shape(0).size());
+  if (symbol < rank) return cast(DType::i64, is_named(ctx, 1, symbol, rank));
+  return unnamed_extent(ctx, 1, ctx.input_shape(0), symbol - rank);
+}
+
 template <Form form>
 void infer_reduce(InferContext& ctx) {
+  if (ctx.dtype(0) == DType::boolean && form != Form::max && form != Form::min)
+    ctx.fail("bool elements cannot be summed");
   std::vector<int64_t> axes;
   if (ctx.has_input(1)) {
     const auto known = ctx.int_contents(1);
-    if (!known) ctx.fail("the axes must be known at compile time");
+    if (!known) return infer_open_reduce(ctx);
     for (int64_t a : *known) axes.push_back(ctx.axis(a, ctx.rank(0)));
   }
   const std::vector<bool> reduced = reduced_axes(ctx.node(), ctx.rank(0), axes);
@@ -55,8 +87,6 @@ void infer_reduce(InferContext& ctx) {
     if (!reduced[d]) shape.push_back(ctx.shape(0)[d]);
     else if (keeps_dims(ctx.node())) shape.push_back(1);
   }
-  if (ctx.dtype(0) == DType::boolean && form != Form::max && form != Form::min)
-    ctx.fail("bool elements cannot be summed");
   ctx.set_output(0, ctx.dtype(0), shape);
   infer_contents<form>(ctx, reduced);
 }
@@ -68,9 +98,49 @@ DType compute_dtype(DType dtype) {
   return transcendental && !is_float(dtype) ? DType::f64 : arithmetic_dtype(dtype);
 }
 
+/// The elements of the input that an element of the output is made of, with fresh axes.
+Sweep known_sweep(LowerContext& ctx, const std::vector<int64_t>& axes, const std::vector<Expr>& output_index) {
+  const auto rank = static_cast<int64_t>(ctx.input_shape(0).size());
+  const std::vector<bool> reduced = reduced_axes(ctx.node(), rank, axes);
+  std::vector<Expr> at;
+  for (size_t d = 0, o = 0; d < reduced.size(); ++d) {
+    const bool present = !reduced[d] || keeps_dims(ctx.node());
+    at.push_back(present ? output_index[o] : index(0));
+    o += present;
+  }
+  return sweep(ctx, ctx.input_shape(0), reduced, at);
+}
+
+/// The same with axes known at run time, see infer_open_reduce. One of position and reduction axis is always 0.
+Sweep open_sweep(LowerContext& ctx, const std::vector<Expr>& output_index) {
+  const Shape& x = ctx.input_shape(0);
+  const std::vector<std::string> symbols = ctx.node().strings_attribute(kSymbolsAttribute);
+  Sweep result;
+  Dim before = 0;  // dimensions reduced so far
+  for (size_t d = 0; d < x.size(); ++d) {
+    const Dim r = Dim::symbol(symbols.at(d));
+    result.axes.push_back(ctx.fresh_axis(r * x[d] + Dim(1) - r));
+    Expr at = keeps_dims(ctx.node()) ? output_index[d] : index(0);
+    if (!keeps_dims(ctx.node())) {
+      const Expr number = extent(Dim(static_cast<int64_t>(d)) - before);
+      for (size_t o = 0; o < output_index.size(); ++o)
+        at = select(binary(BinaryOp::equal, number, index(static_cast<int64_t>(o))), output_index[o], at);
+      at = select(binary(BinaryOp::equal, extent(r), index(1)), index(0), at);
+    }
+    result.index.push_back(at + axis_ref(result.axes.back()));
+    before = before + r;
+  }
+  return result;
+}
+
+Sweep reduced_elements(LowerContext& ctx, const std::vector<Expr>& output_index) {
+  const auto axes = ctx.has_input(1) ? known_ints(ctx.input_value(1)) : std::vector<int64_t>{};
+  return axes ? known_sweep(ctx, *axes, output_index) : open_sweep(ctx, output_index);
+}
+
 /// log(sum(exp(x - m))) + m with m the maximum, or 0 where the maximum is infinite.
-Expr log_sum_exp(LowerContext& ctx, DType dtype, const std::vector<bool>& reduced, const std::vector<Expr>& at) {
-  const Sweep first = sweep(ctx, ctx.input_shape(0), reduced, at), second = sweep(ctx, ctx.input_shape(0), reduced, at);
+Expr log_sum_exp(LowerContext& ctx, DType dtype, const std::vector<Expr>& output_index) {
+  const Sweep first = reduced_elements(ctx, output_index), second = reduced_elements(ctx, output_index);
   const Expr largest = reduce_over(ReduceOp::max, first.axes, cast(dtype, ctx.input(0, first.index)));
   const Expr shift = select(unary(UnaryOp::is_inf, largest), number(dtype, 0), largest);
   const Expr body = unary(UnaryOp::exp, cast(dtype, ctx.input(0, second.index)) - shift);
@@ -79,19 +149,9 @@ Expr log_sum_exp(LowerContext& ctx, DType dtype, const std::vector<bool>& reduce
 
 template <Form form>
 Expr lower_reduce(LowerContext& ctx, int, const std::vector<Expr>& output_index) {
-  const auto rank = static_cast<int64_t>(ctx.input_shape(0).size());
-  const auto axes = ctx.has_input(1) ? known_ints(ctx.input_value(1)) : std::vector<int64_t>{};
-  GCG_CHECK(axes, "reduction axes are not known");
-  const std::vector<bool> reduced = reduced_axes(ctx.node(), rank, *axes);
-  std::vector<Expr> at;
-  for (size_t d = 0, o = 0; d < reduced.size(); ++d) {
-    const bool present = !reduced[d] || keeps_dims(ctx.node());
-    at.push_back(present ? output_index[o] : index(0));
-    o += present;
-  }
   const DType dtype = compute_dtype<form>(ctx.input_value(0).dtype);
-  if constexpr (form == Form::log_sum_exp) return as_output(ctx, 0, log_sum_exp(ctx, dtype, reduced, at));
-  const Sweep points_of = sweep(ctx, ctx.input_shape(0), reduced, at);
+  if constexpr (form == Form::log_sum_exp) return as_output(ctx, 0, log_sum_exp(ctx, dtype, output_index));
+  const Sweep points_of = reduced_elements(ctx, output_index);
   Expr x = cast(dtype, ctx.input(0, points_of.index));
   ReduceOp op = ReduceOp::sum;
   if (form == Form::max) op = dtype == DType::boolean ? ReduceOp::logical_or : ReduceOp::max;
@@ -201,6 +261,7 @@ constexpr OpDef reduce_op(const char* name) {
           .upgrade = upgrade_reduce,
           .infer = infer_reduce<form>,
           .lower = lower_reduce<form>,
+          .data_extent = reduced_extent,
           .reference = reference_reduce<form>};
 }
 

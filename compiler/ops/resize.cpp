@@ -66,6 +66,19 @@ void infer_resize(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(kX), std::move(shape));
 }
 
+Expr resized_extent(LowerContext& ctx, int symbol) {
+  const auto value = [&](int i) { return ctx.has_input(i) ? given(ctx.input_value(i)) : nullptr; };
+  const ResizeForm form = resize_form(ctx.node(), ctx.input_shape(kX), nullptr, value(kScales), value(kSizes));
+  for (const ResizedDim& d : form.dims) {
+    if (d.out || symbol-- > 0) continue;
+    const Index at = {index(static_cast<int64_t>(d.position))};
+    if (value(kSizes)) return integer_input(ctx, kSizes, at);
+    const Expr in = cast(DType::f32, extent(d.in)), scale = cast(DType::f32, ctx.input(kScales, at));
+    return cast(DType::i64, unary(UnaryOp::floor, in * scale));
+  }
+  GCG_CHECK(false, "Resize has fewer open extents");
+}
+
 // ---- lowering
 
 /// An input position and what it contributes; a null weight is 1.
@@ -252,6 +265,7 @@ constinit const OpDef op_Resize{.name = "Resize",
                                 .upgrade = upgrade_resize,
                                 .infer = infer_resize,
                                 .lower = lower_resize,
+                                .data_extent = resized_extent,
                                 .reference = reference_resize};
 
 /// Only ever met in a model; the upgrade makes a Resize of it.

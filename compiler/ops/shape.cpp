@@ -76,6 +76,18 @@ void infer_expand(InferContext& ctx) {
     ctx.set_contents(0, std::vector<Dim>(static_cast<size_t>(size.constant()), from->front()));
 }
 
+/// The symbols are those of the dimensions where the input has the extent 1.
+Expr expanded_extent(LowerContext& ctx, int symbol) {
+  const Shape& x = ctx.input_shape(0);
+  const int64_t asked = ctx.input_shape(1)[0].constant(), own = static_cast<int64_t>(x.size());
+  const int64_t rank = std::max(asked, own);
+  for (int64_t d = 0; d < rank; ++d) {
+    const bool open = d < rank - own || x[static_cast<size_t>(d - rank + own)].is(1);
+    if (open && symbol-- == 0) return d < rank - asked ? index(1) : integer_input(ctx, 1, {index(d - rank + asked)});
+  }
+  GCG_CHECK(false, "Expand has fewer open extents");
+}
+
 Expr lower_expand(LowerContext& ctx, int, const std::vector<Expr>& at) { return ctx.broadcast_input(0, at); }
 
 std::vector<Tensor> reference_expand(ReferenceContext& ctx) {
@@ -122,6 +134,7 @@ constinit const OpDef op_Expand{.name = "Expand",
                                 .kind = OpKind::movement,
                                 .infer = infer_expand,
                                 .lower = lower_expand,
+                                .data_extent = expanded_extent,
                                 .reference = reference_expand};
 
 }  // namespace gcg

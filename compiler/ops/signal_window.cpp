@@ -29,6 +29,10 @@ void infer_window(InferContext& ctx) {
   ctx.set_output(0, output_type(ctx.node()), {size ? size->front() : ctx.fresh_symbol("window")});
 }
 
+Expr window_extent(LowerContext& ctx, int) {
+  return integer_input(ctx, 0, Index(ctx.input_shape(0).size(), index(0)));
+}
+
 template <const Cosines& kWindow>
 Expr lower_window(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   const bool periodic = ctx.node().int_attribute("periodic", 1) != 0;
@@ -62,6 +66,7 @@ constexpr OpDef window_op(const char* name) {
           .kind = OpKind::generator,
           .infer = infer_window,
           .lower = lower_window<kWindow>,
+          .data_extent = window_extent,
           .reference = reference_window<kWindow>};
 }
 

@@ -5,6 +5,7 @@
 #include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
+#include "compiler/ops/runtime_axes.h"
 
 namespace gcg {
 namespace {
@@ -46,33 +47,45 @@ std::optional<SliceRange> resolve_range(const Dim& start, const Dim& end, int64_
   return SliceRange{*first, ceil_div(distance, forward ? step : -step)};
 }
 
-std::vector<int64_t> slice_axes(const Node& node, const Value* axes, size_t count, int64_t rank) {
-  std::vector<int64_t> result;
-  const auto values = axes ? known_ints(*axes) : std::nullopt;
-  GCG_CHECK(!axes || values, node.name, ": axes that inference has seen");
-  for (size_t a = 0; a < count; ++a) result.push_back(values ? wrap_axis((*values)[a], rank) : static_cast<int64_t>(a));
-  return result;
+/// One dimension of the input, and what the node says about it.
+struct SlicedDim {
+  size_t dim;
+  std::optional<size_t> entry;      // its position in starts, ends and steps; none: the axes depend on data
+  std::optional<int64_t> step;      // none: it depends on data
+  std::optional<SliceRange> range;  // none: it depends on data
+};
+
+/// The dimensions that the node names; all of them where the axes depend on data. `axes` and `steps` may be null.
+std::vector<SlicedDim> sliced_dims(const Node& node, const Shape& x, const Value& starts, const Value& ends,
+                                   const Value* axes, const Value* steps) {
+  std::vector<SlicedDim> dims;
+  const auto count = static_cast<size_t>((*starts.shape)[0].constant());
+  const auto named = axes ? known_ints(*axes) : std::nullopt;
+  const auto first = known_dims(starts), last = known_dims(ends);
+  const auto stride = steps ? known_ints(*steps) : std::vector<int64_t>(count, 1);
+  if (axes && !named) {
+    for (size_t d = 0; d < x.size(); ++d) dims.push_back({d, std::nullopt, std::nullopt, std::nullopt});
+    return dims;
+  }
+  for (size_t a = 0; a < count; ++a) {
+    SlicedDim dim{named ? static_cast<size_t>(wrap_axis((*named)[a], static_cast<int64_t>(x.size()))) : a, a, {}, {}};
+    if (stride) dim.step = (*stride)[a];
+    if (dim.step == 0) fail_node(node, "a step is 0");
+    if (dim.step && first && last) dim.range = resolve_range((*first)[a], (*last)[a], *dim.step, x[dim.dim]);
+    dims.push_back(std::move(dim));
+  }
+  return dims;
 }
 
-std::vector<int64_t> slice_steps(const InferContext& ctx, size_t count) {
-  if (!ctx.has_input(4)) return std::vector<int64_t>(count, 1);
-  const auto steps = ctx.int_contents(4);
-  if (!steps) ctx.fail("the steps (input 4) must be known at compile time");
-  if (steps->size() != count) ctx.fail(concat(steps->size(), " steps for ", count, " starts"));
-  for (int64_t s : *steps)
-    if (s == 0) ctx.fail("a step is 0");
-  return *steps;
-}
-
-void slice_contents(InferContext& ctx, const std::vector<std::optional<SliceRange>>& ranges,
-                    const std::vector<int64_t>& steps) {
+void slice_contents(InferContext& ctx, const std::vector<SlicedDim>& dims) {
   const auto from = ctx.contents(0);
   if (!from || ctx.rank(0) != 1) return;
-  if (ranges.empty()) return ctx.set_contents(0, *from);
-  if (!ranges[0] || !ranges[0]->start.is_constant() || !ranges[0]->length.is_constant()) return;
+  if (dims.empty()) return ctx.set_contents(0, *from);
+  const auto& range = dims[0].range;
+  if (!range || !range->start.is_constant() || !range->length.is_constant()) return;
   std::vector<Dim> to;
-  for (int64_t i = 0; i < ranges[0]->length.constant(); ++i)
-    to.push_back((*from)[static_cast<size_t>(ranges[0]->start.constant() + i * steps[0])]);
+  for (int64_t i = 0; i < range->length.constant(); ++i)
+    to.push_back((*from)[static_cast<size_t>(range->start.constant() + i * *dims[0].step)]);
   ctx.set_contents(0, std::move(to));
 }
 
@@ -81,39 +94,83 @@ void infer_slice(InferContext& ctx) {
     ctx.fail("the number of starts must be known at compile time");
   const auto count = static_cast<size_t>(ctx.shape(1)[0].constant());
   ctx.require_equal(ctx.shape(2).at(0), ctx.shape(1)[0], "starts and ends");
-  const std::vector<int64_t> axes = axes_or_leading(ctx, 3, count, ctx.rank(0)), steps = slice_steps(ctx, count);
-  const auto starts = ctx.contents(1), ends = ctx.contents(2);
+  for (int i : {3, 4})
+    if (ctx.has_input(i)) ctx.require_equal(ctx.shape(i).at(0), ctx.shape(1)[0], i == 3 ? "starts and axes" : "starts and steps");
+  if (!ctx.has_input(3) || ctx.int_contents(3)) axes_or_leading(ctx, 3, count, ctx.rank(0));  // in range and distinct
+  const auto input = [&](int i) { return ctx.has_input(i) ? &ctx.input(i) : nullptr; };
+  const std::vector<SlicedDim> dims = sliced_dims(ctx.node(), ctx.shape(0), *input(1), *input(2), input(3), input(4));
   Shape shape = ctx.shape(0);
-  std::vector<std::optional<SliceRange>> ranges;
-  for (size_t a = 0; a < count; ++a) {
-    Dim& extent = shape[static_cast<size_t>(axes[a])];
-    ranges.push_back(starts && ends ? resolve_range((*starts)[a], (*ends)[a], steps[a], extent) : std::nullopt);
-    extent = ranges.back() ? ranges.back()->length : ctx.fresh_symbol("sliced");
-  }
+  for (const SlicedDim& d : dims) shape[d.dim] = d.range ? d.range->length : ctx.fresh_symbol("sliced");
   ctx.set_output(0, ctx.dtype(0), std::move(shape));
-  slice_contents(ctx, ranges, steps);
+  slice_contents(ctx, dims);
 }
 
-/// Where a slice begins whose bounds are only known at run time.
-Expr runtime_start(LowerContext& ctx, int64_t a, const Dim& size, bool forward) {
-  const Expr start = integer_input(ctx, 1, {index(a)});
-  const Expr from_front = select(binary(BinaryOp::less, start, index(0)), start + extent(size), start);
-  return binary(BinaryOp::max, binary(BinaryOp::min, from_front, extent(forward ? size : size - 1)), index(0));
+std::vector<SlicedDim> sliced_dims(LowerContext& ctx) {
+  const auto input = [&](int i) { return ctx.has_input(i) ? &ctx.input_value(i) : nullptr; };
+  return sliced_dims(ctx.node(), ctx.input_shape(0), *input(1), *input(2), input(3), input(4));
+}
+
+/// What is said about a dimension when parts of that are only known at run time.
+struct RuntimeRange {
+  Expr start, end, step;
+};
+RuntimeRange runtime_range(LowerContext& ctx, const SlicedDim& d) {
+  const auto bounded = [](const Expr& step) {
+    return binary(BinaryOp::max, binary(BinaryOp::min, step, index(kUnbounded)), index(-kUnbounded));
+  };
+  const auto entry = [&](size_t a) -> RuntimeRange {
+    const Index at = {index(static_cast<int64_t>(a))};
+    const Expr step = d.step ? index(*d.step) : ctx.has_input(4) ? integer_input(ctx, 4, at) : index(1);
+    return {integer_input(ctx, 1, at), integer_input(ctx, 2, at), bounded(step)};
+  };
+  if (d.entry) return entry(*d.entry);
+  RuntimeRange range = {index(0), extent(ctx.input_shape(0)[d.dim]), index(1)};
+  const auto rank = static_cast<int64_t>(ctx.input_shape(0).size());
+  for (size_t a = 0; a < static_cast<size_t>(ctx.input_shape(1)[0].constant()); ++a) {
+    const Expr here = names_axis(ctx, 3, static_cast<int64_t>(a), static_cast<int64_t>(d.dim), rank);
+    const RuntimeRange e = entry(a);
+    range = {select(here, e.start, range.start), select(here, e.end, range.end), select(here, e.step, range.step)};
+  }
+  return range;
+}
+
+Expr clamped(const Expr& e, const Expr& low, const Expr& high) {
+  return binary(BinaryOp::max, binary(BinaryOp::min, e, high), low);
+}
+Expr from_front(const Expr& bound, const Dim& size) {
+  return select(binary(BinaryOp::less, bound, index(0)), bound + extent(size), bound);
+}
+Expr is_forward(const RuntimeRange& range) { return binary(BinaryOp::greater, range.step, index(0)); }
+
+/// The first element of a range only known at run time; inside the input wherever there is one.
+Expr runtime_start(const RuntimeRange& range, const Dim& size) {
+  const Expr last = select(is_forward(range), extent(size), extent(size - 1));
+  return clamped(from_front(range.start, size), index(0), last);
+}
+
+Expr sliced_extent(LowerContext& ctx, int symbol) {
+  for (const SlicedDim& d : sliced_dims(ctx)) {
+    if (d.range || symbol-- > 0) continue;
+    const Dim& size = ctx.input_shape(0)[d.dim];
+    const RuntimeRange range = runtime_range(ctx, d);
+    const Expr forward = is_forward(range), start = runtime_start(range, size);
+    const Expr end = clamped(from_front(range.end, size), select(forward, index(0), index(-1)), extent(size));
+    const Expr distance = select(forward, end - start, start - end), step = unary(UnaryOp::abs, range.step);
+    const Expr length = binary(BinaryOp::div, binary(BinaryOp::max, distance, index(0)) + step - index(1), step);
+    return binary(BinaryOp::min, length, extent(size));
+  }
+  GCG_CHECK(false, "Slice has fewer open extents");
 }
 
 Expr lower_slice(LowerContext& ctx, int, const std::vector<Expr>& at) {
-  const auto starts = known_dims(ctx.input_value(1)), ends = known_dims(ctx.input_value(2));
-  const auto count = static_cast<size_t>(ctx.input_shape(1)[0].constant());
-  const auto axes =
-      slice_axes(ctx.node(), ctx.has_input(3) ? &ctx.input_value(3) : nullptr, count, static_cast<int64_t>(at.size()));
-  const auto steps = ctx.has_input(4) ? *known_ints(ctx.input_value(4)) : std::vector<int64_t>(count, 1);
   Index from = at;
-  for (size_t a = 0; a < count; ++a) {
-    const auto d = static_cast<size_t>(axes[a]);
-    const Dim& size = ctx.input_shape(0)[d];
-    const auto range = starts && ends ? resolve_range((*starts)[a], (*ends)[a], steps[a], size) : std::nullopt;
-    const Expr start = range ? extent(range->start) : runtime_start(ctx, static_cast<int64_t>(a), size, steps[a] > 0);
-    from[d] = start + at[d] * index(std::clamp(steps[a], -kUnbounded, kUnbounded));
+  for (const SlicedDim& d : sliced_dims(ctx)) {
+    if (d.range) {
+      from[d.dim] = extent(d.range->start) + at[d.dim] * index(std::clamp(*d.step, -kUnbounded, kUnbounded));
+      continue;
+    }
+    const RuntimeRange range = runtime_range(ctx, d);
+    from[d.dim] = runtime_start(range, ctx.input_shape(0)[d.dim]) + at[d.dim] * range.step;
   }
   return ctx.input(0, from);
 }
@@ -147,6 +204,7 @@ constinit const OpDef op_Slice{.name = "Slice",
                                .upgrade = upgrade_slice,
                                .infer = infer_slice,
                                .lower = lower_slice,
+                               .data_extent = sliced_extent,
                                .reference = reference_slice};
 
 }  // namespace gcg

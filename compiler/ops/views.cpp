@@ -6,6 +6,7 @@
 #include "compiler/ops/index.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
+#include "compiler/ops/runtime_axes.h"
 
 namespace gcg {
 
@@ -95,7 +96,27 @@ void infer_reshape(InferContext& ctx) {
     ctx.fail("the number of dimensions of the new shape is not known at compile time");
   Shape out;
   for (int64_t d = 0; d < ctx.shape(1)[0].constant(); ++d) out.push_back(ctx.fresh_symbol("reshaped"));
+  ctx.require_equal(product(ctx.shape(0)), product(out), "elements before and after");
   set_view(ctx, std::move(out));
+}
+
+Expr reshaped_extent(LowerContext& ctx, int symbol) {
+  const Shape& x = ctx.input_shape(0);
+  const auto is = [](const Expr& e, int64_t value) { return binary(BinaryOp::equal, e, index(value)); };
+  const auto rank = static_cast<int64_t>(x.size()), new_rank = ctx.input_shape(1)[0].constant();
+  const bool zero_copies = ctx.node().int_attribute("allowzero", 0) == 0;
+  const auto asked = [&](int64_t d) { return integer_input(ctx, 1, {index(d)}); };
+  const auto size = [&](int64_t d) { return extent(x[static_cast<size_t>(d)]); };
+  // A copied dimension stands on both sides and is left out: it may be empty.
+  Expr elements = index(1), others = index(1);
+  for (int64_t d = 0; d < std::max(rank, new_rank); ++d) {
+    const Expr copied = d < new_rank && zero_copies ? is(asked(d), 0) : boolean(false);
+    if (d < rank) elements = elements * select(copied, index(1), size(d));
+    if (d < new_rank && d != symbol) others = others * select(copied, index(1), asked(d));
+  }
+  const Expr own = asked(symbol), open = binary(BinaryOp::div, elements, others);
+  const Expr given = zero_copies && symbol < rank ? select(is(own, 0), size(symbol), own) : own;
+  return select(is(own, -1), open, given);
 }
 
 std::vector<Tensor> reference_reshape(ReferenceContext& ctx) {
@@ -157,7 +178,25 @@ std::vector<int64_t> unit_axes(const InferContext& ctx) {
   return axes;
 }
 
+/// Are the axes given, but only at run time? Then their number says the rank; it must be a number.
+bool has_runtime_axes(const InferContext& ctx) {
+  if (!ctx.has_input(1) || ctx.int_contents(1)) return false;
+  if (ctx.rank(1) != 1 || !ctx.shape(1)[0].is_constant()) ctx.fail("the number of axes (input 1) must be known at compile time");
+  return true;
+}
+
+void set_open_view(InferContext& ctx, int64_t rank, const char* hint) {
+  if (rank < 0) ctx.fail(concat("there are more axes than the ", ctx.rank(0), " dimensions"));
+  Shape out;
+  for (int64_t d = 0; d < rank; ++d) out.push_back(ctx.fresh_symbol(hint));
+  ctx.require_equal(product(ctx.shape(0)), product(out), "elements before and after");
+  set_view(ctx, std::move(out));
+}
+
+Expr squeezed_extent(LowerContext& ctx, int symbol) { return unnamed_extent(ctx, 1, ctx.input_shape(0), symbol); }
+
 void infer_squeeze(InferContext& ctx) {
+  if (has_runtime_axes(ctx)) return set_open_view(ctx, ctx.rank(0) - ctx.shape(1)[0].constant(), "squeezed");
   const std::vector<int64_t> axes = ctx.has_input(1) ? axes_input(ctx, 1, ctx.rank(0)) : unit_axes(ctx);
   Shape out;
   for (int64_t d = 0; d < ctx.rank(0); ++d) {
@@ -182,9 +221,20 @@ std::vector<Tensor> reference_squeeze(ReferenceContext& ctx) {
   return {x.reshaped(std::move(shape))};
 }
 
+/// 1 where named, else the next of the input's extents.
+Expr unsqueezed_extent(LowerContext& ctx, int symbol) {
+  const Shape& x = ctx.input_shape(0);
+  const int64_t rank = static_cast<int64_t>(x.size()) + ctx.input_shape(1)[0].constant();
+  const Expr number = index(symbol) - named_before(ctx, 1, symbol, rank);
+  Expr own = index(1);
+  for (size_t d = 0; d < x.size(); ++d)
+    own = select(binary(BinaryOp::equal, number, index(static_cast<int64_t>(d))), extent(x[d]), own);
+  return select(is_named(ctx, 1, symbol, rank), index(1), own);
+}
+
 void infer_unsqueeze(InferContext& ctx) {
+  if (has_runtime_axes(ctx)) return set_open_view(ctx, ctx.rank(0) + ctx.shape(1)[0].constant(), "unsqueezed");
   const auto values = ctx.int_contents(1);
-  if (!values) ctx.fail("the axes (input 1) must be known at compile time");
   const int64_t rank = ctx.rank(0) + static_cast<int64_t>(values->size());
   const std::vector<int64_t> axes = axes_input(ctx, 1, rank);
   Shape out = ctx.shape(0);
@@ -213,6 +263,7 @@ constinit const OpDef op_Reshape{.name = "Reshape",
                                  .kind = OpKind::view,
                                  .infer = infer_reshape,
                                  .lower = lower_view,
+                                 .data_extent = reshaped_extent,
                                  .reference = reference_reshape};
 constinit const OpDef op_Flatten{.name = "Flatten",
                                  .since = 1,
@@ -230,6 +281,7 @@ constinit const OpDef op_Squeeze{.name = "Squeeze",
                                  .upgrade = upgrade_axes,
                                  .infer = infer_squeeze,
                                  .lower = lower_view,
+                                 .data_extent = squeezed_extent,
                                  .reference = reference_squeeze};
 constinit const OpDef op_Unsqueeze{.name = "Unsqueeze",
                                    .since = 1,
@@ -239,6 +291,7 @@ constinit const OpDef op_Unsqueeze{.name = "Unsqueeze",
                                    .upgrade = upgrade_axes,
                                    .infer = infer_unsqueeze,
                                    .lower = lower_view,
+                                   .data_extent = unsqueezed_extent,
                                    .reference = reference_unsqueeze};
 
 }  // namespace gcg

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "compiler/ops/op_def.h"
+#include "compiler/schedule/bind_extents.h"
 #include "compiler/schedule/fuse.h"
 
 namespace gcg {
@@ -13,7 +14,8 @@ namespace {
 bool has_kernel(const Node& n) {
   const std::string_view name = n.op->name;
   if (n.op->kind == OpKind::control || n.op->kind == OpKind::opaque)
-    return name == "If" || name == "Loop" || (name == "Fail" && std::string_view(n.op->domain) == "gart");
+    return name == "If" || name == "Loop" ||
+           ((name == "Fail" || name == "Bind") && std::string_view(n.op->domain) == "gart");
   return n.op->lower != nullptr;
 }
 
@@ -23,6 +25,7 @@ class Finder {
     for (ValueId in : graph.inputs)
       for (const Dim& d : *graph.value(in).shape)
         if (auto name = d.symbol_name()) symbols_.insert(*name);
+    for (const std::string& name : late_symbols(graph)) symbols_.insert(name);
   }
 
   void run(const Graph& graph) {
@@ -49,7 +52,7 @@ class Finder {
         if (in.valid() && (control || !is_symbolic_content(graph.value(in)))) stack.push_back(in);
     }
     for (NodeId id : graph.order())
-      if (graph.node(id).outputs.empty()) needed.insert(id);  // gart.Fail
+      if (graph.node(id).outputs.empty()) needed.insert(id);  // gart.Fail, gart.Bind
     return needed;
   }
 

@@ -66,6 +66,11 @@ class Fuser {
 
   void find_live() {
     std::vector<ValueId> stack(g_.outputs);
+    for (NodeId id : order_) {
+      if (node(id).op != &op("Bind", "gart")) continue;
+      live_.insert(id);
+      stack.insert(stack.end(), node(id).inputs.begin(), node(id).inputs.end());
+    }
     while (!stack.empty()) {
       const ValueId v = stack.back();
       stack.pop_back();

@@ -17,7 +17,7 @@ struct Group {
     loop,        // pointwise, movement and reduction work
     matmul,      // MatMul or gart.PackedMatMul with its epilogue
     conv,        // gart.BlockedConv or gart.PlainConv with its epilogue
-    control,     // If, Loop, Scan; gart.Fail
+    control,     // If, Loop, Scan; gart.Fail, gart.Bind
   } kind = Kind::loop;
   NodeId anchor;             // contraction or control node; none for loop groups
   ValueId result;            // the value whose elements the kernel defines (none for control)

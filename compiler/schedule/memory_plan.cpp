@@ -260,9 +260,15 @@ class Planner {
     s_.memory.block_bytes = std::move(bytes);
   }
 
+  bool is_late(const Dim& bytes) const {
+    const std::set<std::string> symbols = bytes.symbols();
+    return std::any_of(s_.late_symbols.begin(), s_.late_symbols.end(), [&](const auto& s) { return symbols.count(s) != 0; });
+  }
+
   void order_placement() {
     MemoryPlan& plan = s_.memory;
-    for (size_t i = 0; i < plan.blocks.size(); ++i) plan.placement.push_back(static_cast<int>(i));
+    for (size_t i = 0; i < plan.blocks.size(); ++i)
+      if (!is_late(plan.block_bytes[i])) plan.placement.push_back(static_cast<int>(i));
     std::stable_sort(plan.placement.begin(), plan.placement.end(), [&](int a, int b) {
       return plan.blocks[static_cast<size_t>(a)].size > plan.blocks[static_cast<size_t>(b)].size;
     });

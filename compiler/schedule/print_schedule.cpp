@@ -108,7 +108,7 @@ std::string print_schedule(const Schedule& s) {
   for (size_t q = 0; q < s.sequences.size(); ++q) {
     out << "sequence " << q << '\n';
     for (const Step& step : s.sequences[q].steps) {
-      static constexpr std::array kinds = {"launch", "copy", "branch", "loop", "fail"};
+      static constexpr std::array kinds = {"launch", "copy", "branch", "loop", "fail", "bind"};
       out << "  " << kinds[static_cast<size_t>(step.kind)];
       if (step.kernel.valid()) out << ' ' << step.kernel.index;
       for (BufferId b : step.operands) {
@@ -117,6 +117,7 @@ std::string print_schedule(const Schedule& s) {
       }
       for (int body : step.bodies) out << " body " << body;
       if (s.streams > 1) out << "  stream " << step.stream;
+      if (!step.symbol.empty()) out << ' ' << step.symbol;
       out << "  // " << step.source << '\n';
     }
   }

@@ -4,7 +4,9 @@
 #include <map>
 #include <queue>
 
+#include "compiler/ops/data_extent.h"
 #include "compiler/ops/op_def.h"
+#include "compiler/schedule/bind_extents.h"
 #include "compiler/schedule/find_unsupported.h"
 #include "compiler/schedule/fuse.h"
 #include "compiler/schedule/lower_group.h"
@@ -35,6 +37,10 @@ class Scheduler {
     outermost_ = &graph;
     for (ValueId in : graph.inputs)
       for (const Dim& d : *graph.value(in).shape) symbols_.merge(d.symbols());
+    out_.late_symbols = late_symbols(graph);
+    late_.insert(out_.late_symbols.begin(), out_.late_symbols.end());
+    for (const DimConstraint& fact : graph.constraints)
+      if (!known(fact.a) || !known(fact.b)) late_facts_.push_back(fact);
     BufferMap inputs;
     for (size_t i = 0; i < graph.inputs.size(); ++i)
       inputs[graph.inputs[i]] = add_buffer(Buffer::Kind::input, graph.value(graph.inputs[i]), static_cast<int>(i));
@@ -104,6 +110,7 @@ class Scheduler {
     LoweredGroup lowered;
     std::vector<BufferId> operands;
     std::set<BufferId> reads, writes;
+    std::set<std::string> needs, gives;  // symbols that are bound during the run
     int64_t position = 0;        // of its node in the graph's order: ties are broken by it
   };
 
@@ -138,6 +145,9 @@ class Scheduler {
         problems_.push_back(unsupported(scope.graph, node, e.what()));
         continue;
       }
+      for (const std::set<BufferId>* touched : {&w.reads, &w.writes})
+        for (BufferId b : *touched) w.needs.merge(out_.buffers[static_cast<size_t>(b.index)].bytes.symbols());
+      std::erase_if(w.needs, [&](const std::string& s) { return late_.count(s) == 0; });
       w.position = group.output_copy >= 0 ? next : node.valid() ? position[static_cast<size_t>(node.index)] : -1;
       works.push_back(std::move(w));
     }
@@ -151,9 +161,15 @@ class Scheduler {
         if (in.valid()) w.reads.insert(buffer(scope, in));
       for (ValueId out : n.outputs)
         if (out.valid()) w.writes.insert(buffer(scope, out));
+      w.needs = symbols_of(scope.graph, n);
+      if (is_bind(n)) {
+        const std::vector<std::string> symbols = bound_symbols(n);
+        w.gives = {symbols.begin(), symbols.end()};
+      }
       return;
     }
     w.lowered = lower_group(scope.graph, scope.fusion, group);
+    w.needs = symbols_of(w.lowered.kernel);
     const int result = result_operand(w.lowered.kernel);
     for (size_t i = 0; i < w.lowered.storages.size(); ++i) {
       const bool written = static_cast<int>(i) == result;
@@ -170,20 +186,28 @@ class Scheduler {
     GCG_CHECK(false, "kernel '", k.name, "' writes nothing");
   }
 
-  /// Readers after every writer of what they read; otherwise in the order of the graph.
+  /// Readers after every writer of what they read, and uses of a symbol after it is bound; otherwise in the order of the
+  /// graph.
   static std::vector<Work> topological(std::vector<Work> works) {
     std::map<BufferId, std::vector<size_t>> writers;
     for (size_t i = 0; i < works.size(); ++i)
       for (BufferId b : works[i].writes) writers[b].push_back(i);
+    std::map<std::string, size_t> givers;
+    for (size_t i = 0; i < works.size(); ++i)
+      for (const std::string& s : works[i].gives) givers[s] = i;
     std::vector<std::vector<size_t>> successors(works.size());
     std::vector<int> missing(works.size(), 0);
-    for (size_t i = 0; i < works.size(); ++i)
+    const auto follows = [&](size_t i, size_t earlier) {
+      if (earlier == i) return;
+      successors[earlier].push_back(i);
+      ++missing[i];
+    };
+    for (size_t i = 0; i < works.size(); ++i) {
       for (BufferId b : works[i].reads)
-        for (size_t w : writers[b])
-          if (w != i) {
-            successors[w].push_back(i);
-            ++missing[i];
-          }
+        for (size_t w : writers[b]) follows(i, w);
+      for (const std::string& s : works[i].needs)
+        if (const auto giver = givers.find(s); giver != givers.end()) follows(i, giver->second);
+    }
     auto later = [&](size_t a, size_t b) { return std::pair(works[a].position, a) > std::pair(works[b].position, b); };
     std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
     for (size_t i = 0; i < works.size(); ++i)
@@ -211,6 +235,7 @@ class Scheduler {
     if (op == "If") branch(scope, n, steps);
     else if (op == "Loop") loop(scope, n, steps);
     else if (op == "Fail") fail_step(n, steps);
+    else if (op == "Bind") bind_steps(scope, n, steps);
     else GCG_CHECK(false, "control node '", n.name, "' is a ", op);
   }
 
@@ -234,19 +259,42 @@ class Scheduler {
     steps.steps.push_back(std::move(step));
   }
 
+  static bool is_bind(const Node& n) { return n.op == &op("Bind", "gart"); }
+
+  void bind_steps(Scope& scope, const Node& n, Sequence& steps) {
+    const std::vector<std::string> symbols = bound_symbols(n);
+    for (size_t i = 0; i < symbols.size(); ++i) {
+      Step step;
+      step.kind = Step::Kind::bind;
+      step.operands = {buffer(scope, n.inputs[i])};
+      step.symbol = symbols[i];
+      step.source = n.name;
+      steps.steps.push_back(std::move(step));
+      symbols_.insert(symbols[i]);
+    }
+    std::erase_if(late_facts_, [&](const DimConstraint& fact) {
+      if (!known(fact.a) || !known(fact.b)) return false;
+      steps.steps.push_back(fail_unless_equal(fact));
+      return true;
+    });
+  }
+
+  static Step fail_unless_equal(const DimConstraint& fact) {
+    Step step;
+    step.kind = Step::Kind::fail;
+    step.message = fact.reason;
+    step.differ = {fact.a, fact.b};
+    return step;
+  }
+
   /// What the body assumes about the inputs' extents, checked before its first step.
   void guard(const Graph& body, Sequence& steps) const {
     for (const DimConstraint& fact : body.constraints) {
-      if (!known(fact.a) || !known(fact.b)) continue;
-      Step step;
-      step.kind = Step::Kind::fail;
-      step.message = fact.reason;
-      step.differ = {fact.a, fact.b};
-      steps.steps.push_back(std::move(step));
+      if (known(fact.a) && known(fact.b)) steps.steps.push_back(fail_unless_equal(fact));
     }
   }
 
-  /// Is the extent known before the run begins?
+  /// Is the extent known here, by the inputs or by what has been bound?
   bool known(const Dim& d) const {
     const std::set<std::string> symbols = d.symbols();
     return std::includes(symbols_.begin(), symbols_.end(), symbols.begin(), symbols.end());
@@ -361,7 +409,7 @@ class Scheduler {
     steps.steps.back().source = scope.graph.value(value).name;
   }
 
-  /// Every step waits for the guards before it, the last writers of what it reads and the last users of what it
+  /// Every step waits for the guards and bindings before it, the last writers of what it reads and the last users of what it
   /// overwrites. Control steps count as readers and writers of everything their bodies touch.
   void link_waits(Sequence& sequence) {
     std::map<BufferId, StepId> writer;
@@ -381,7 +429,7 @@ class Scheduler {
       const StepId self(static_cast<int64_t>(i));
       waits.erase(self);
       waits.insert(guards.begin(), guards.end());
-      if (s.kind == Step::Kind::fail) guards.insert(self);
+      if (s.kind == Step::Kind::fail || s.kind == Step::Kind::bind) guards.insert(self);
       s.waits.assign(waits.begin(), waits.end());
       for (BufferId b : writes) {
         writer[b] = self;
@@ -406,7 +454,9 @@ class Scheduler {
   }
 
   const Graph* outermost_ = nullptr;
-  std::set<std::string> symbols_;  // of the inputs
+  std::set<std::string> symbols_;  // of the inputs, and those bound so far
+  std::set<std::string> late_;
+  std::vector<DimConstraint> late_facts_;  // of the outermost graph, not checked yet
   Schedule out_;
   std::map<const Tensor*, BufferId> constants_;
   std::map<std::string, int> kernels_;
@@ -416,7 +466,8 @@ class Scheduler {
 
 }  // namespace
 
-Schedule make_schedule(const Graph& graph) {
+Schedule make_schedule(const Graph& model) {
+  const Graph graph = bind_extents(model);
   std::vector<UnsupportedNode> unsupported = find_unsupported(graph);
   if (!unsupported.empty()) throw UnsupportedModel(std::move(unsupported));
   return Scheduler().run(graph);

@@ -21,9 +21,10 @@ struct Buffer {
 };
 
 struct Step {
-  enum class Kind : uint8_t { launch, copy, branch, loop, fail } kind = Kind::launch;
+  enum class Kind : uint8_t { launch, copy, branch, loop, fail, bind } kind = Kind::launch;
   KernelId kernel;
-  std::vector<BufferId> operands;  // launch: the kernel's; copy: destination, source; branch: the condition
+  std::vector<BufferId> operands;  // launch: the kernel's; copy: destination, source; branch: the condition;
+                                   // bind: the value
   std::vector<int> writes;         // positions in operands
   std::vector<StepId> waits;       // earlier steps of the sequence that must have finished
   int stream = 0;                  // steps on the same stream run in order
@@ -33,6 +34,7 @@ struct Step {
   std::vector<BufferId> carried_from, carried_to;
   std::string message;             // fail
   std::vector<Dim> differ;         // fail: none (always), or two extents: only if they differ
+  std::string symbol;              // bind: what gets the value
   std::string source;              // ONNX node names
   std::vector<int> in_place;       // launch: operands whose storage the result may take over
 };
@@ -46,7 +48,7 @@ struct MemoryPlan {
   std::vector<Dim> block_bytes;
   ArenaLayout layout;                 // static plans
   bool is_static = false;
-  std::vector<int> placement;         // symbolic plans: blocks in the order in which the runtime places them
+  std::vector<int> placement;         // symbolic plans: blocks of early sizes in the order in which the runtime places them
 };
 
 struct Schedule {
@@ -55,9 +57,11 @@ struct Schedule {
   std::vector<Sequence> sequences;    // bodies before their users; the last one is the entry
   int streams = 1;
   MemoryPlan memory;
+  std::vector<std::string> late_symbols;  // given their values by bind steps of the entry sequence
 };
 
-/// Requires: target passes done. Throws UnsupportedModel with a row for every node that has no kernel or gives
+/// Requires: target passes done. Extents that depend on data become bind steps where the operator can say what they are,
+/// and facts about them fail steps behind those. Throws UnsupportedModel with a row for every node that has no kernel or gives
 /// a value an extent that depends on data.
 Schedule make_schedule(const Graph& graph);
 

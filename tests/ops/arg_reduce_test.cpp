@@ -61,6 +61,18 @@ TEST(CumSum, GivesTheLiteral) {
   check_op({"negative axis in a vector", "CumSum", {data(x), known_ints({-2})}, {}, {f32({2, 3}, {1, 2, 3, 5, 7, 9})}});
 }
 
+TEST(CumProd, MultipliesFromEitherEnd) {
+  const OpInput x = data(f32({4}, {1, 2, 3, 4})), axis = known_ints({0});
+  const auto attributes = [](int64_t exclusive, int64_t reverse) {
+    return std::map<std::string, Attribute>{{"exclusive", exclusive}, {"reverse", reverse}};
+  };
+  check_op({"inclusive", "CumProd", {x, axis}, attributes(0, 0), {f32({4}, {1, 2, 6, 24})}});
+  check_op({"exclusive", "CumProd", {x, axis}, attributes(1, 0), {f32({4}, {1, 1, 2, 6})}});
+  check_op({"reverse", "CumProd", {x, axis}, attributes(0, 1), {f32({4}, {24, 24, 12, 4})}});
+  check_op({"both", "CumProd", {x, axis}, attributes(1, 1), {f32({4}, {24, 12, 4, 1})}});
+  check_op({"integers", "CumProd", {data(pattern(DType::i32, {3, 4})), data(Tensor::scalar_i64(-2))}});
+}
+
 TEST(CumSum, TakesEveryTypeAndExtent) {
   for (const DType t : {DType::f64, DType::i32, DType::i64, DType::u32, DType::u64}) {
     check_op({"dtype", "CumSum", {data(pattern(t, {3, 9})), known_ints({1})}});
@@ -71,9 +83,10 @@ TEST(CumSum, TakesEveryTypeAndExtent) {
             {},
             {f32({3}, {1, kInf, kNan})}});
   check_op({"empty", "CumSum", {data(Tensor(DType::f32, {2, 0})), known_ints({1})}});
-  EXPECT_NE(
-      refusal({"axis", "CumSum", {data(f32({2}, {1})), data(Tensor::scalar_i64(0))}}).find("known at compile time"),
-      std::string::npos);
+  for (int64_t axis : {0, 1, -1})
+    check_op({"axis at run time", "CumSum", {data(pattern(DType::f32, {3, 4})), data(Tensor::scalar_i64(axis))}});
+  EXPECT_NE(refusal({"axis", "CumSum", {data(f32({2}, {1})), known(Tensor::scalar_i64(1))}}).find("out of range"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -55,8 +55,8 @@ TEST(Movement, Slice) {
   };
   for (const SliceRow& r : rows)
     for (bool constant : {true, false}) {
-      const auto axes = r.axes.empty() ? omitted() : known_ints(r.axes),
-                 steps = r.steps.empty() ? omitted() : known_ints(r.steps);
+      const OpInput axes = r.axes.empty() ? omitted() : OpInput{Tensor::vector_i64(r.axes), constant};
+      const OpInput steps = r.steps.empty() ? omitted() : OpInput{Tensor::vector_i64(r.steps), constant};
       const OpInput starts{Tensor::vector_i64(r.starts), constant}, ends{Tensor::vector_i64(r.ends), constant};
       const auto got = check_op({concat(r.what, constant ? "" : ", at run time"),
                                  "Slice",
@@ -171,6 +171,14 @@ TEST(Movement, Pad) {
             {f32({5}, {7, x({2}).at_double(0), x({2}).at_double(1), 7, 7})}});
   check_op({"value at run time", "Pad", {data(x({2})), known_ints({1, 2}), data(f32({}, {-INFINITY}))}});
   check_op({"axes", "Pad", {data(x({2, 3, 4})), known_ints({1, 2, 3, 0}), omitted(), known_ints({2, -3})}});
+  for (const char* mode : {"constant", "edge"})
+    check_op({"axes at run time",
+              "Pad",
+              {data(x({2, 3, 4})), data(i64({4}, {1, 2, 3, -1})), omitted(), data(i64({2}, {2, -3}))},
+              {{"mode", std::string(mode)}},
+              {},
+              1,
+              false});
   check_op(
       {"of nothing", "Pad", {data(x({0, 2})), known_ints({1, 0, 2, 1}), known(f32({}, {5}))}, {}, {f32({3, 3}, {5})}});
   check_op({"one element mirrors itself", "Pad", {data(x({1})), known_ints({2, 3})}, {{"mode", "reflect"}}});

@@ -89,7 +89,22 @@ class NodeLowering : public LowerContext {
   int next_axis_ = 100;
 };
 
-/// Binds symbols that inference made up (extents that depend on data) to what the reference found.
+/// Binds symbols that inference made up (extents that depend on data) to what the operator says they are.
+void bind_data_extents(const OpCase& row, OneNode& typed) {
+  const Node& node = typed.graph.node(typed.node);
+  if (!node.op->data_extent) return;
+  std::vector<const Tensor*> operands;
+  for (const OpInput& in : row.inputs) operands.push_back(in.omitted ? nullptr : &in.tensor);
+  const std::vector<std::string> names = node.strings_attribute(kSymbolsAttribute);
+  for (size_t k = 0; k < names.size(); ++k) {
+    NodeLowering lowering(typed);
+    const Expr extent = node.op->data_extent(lowering, static_cast<int>(k));
+    EXPECT_EQ(name_of(extent->dtype), "i64");
+    typed.symbols[names[k]] = ExprEvaluator(operands, typed.symbols).evaluate(extent).integer;
+  }
+}
+
+/// Binds what is left of them to what the reference found.
 void bind_fresh_symbols(const Shape& shape, const std::vector<int64_t>& extents, SymbolValues& symbols) {
   for (size_t d = 0; d < std::min(shape.size(), extents.size()); ++d)
     if (auto name = shape[d].symbol_name()) symbols.try_emplace(*name, extents[d]);
@@ -144,6 +159,7 @@ std::vector<Tensor> check_form(const OpCase& row, bool symbolic) {
   NodeReference reference(row, typed);
   const std::vector<Tensor> want = typed.graph.node(typed.node).op->reference(reference);
   EXPECT_EQ(static_cast<int>(want.size()), row.outputs);
+  bind_data_extents(row, typed);
   check_types(typed, want, typed.symbols);
   if (::testing::Test::HasFatalFailure()) return want;
   for (size_t o = 0; typed.graph.node(typed.node).op->lower && o < want.size(); ++o) {

@@ -92,11 +92,24 @@ TEST(Reduce, KnowsTheContentsOfShapes) {
   }
 }
 
-TEST(Reduce, RefusesUnknownOrWrongAxes) {
+TEST(Reduce, AxesAtRunTime) {
+  const OpInput x = data(pattern(DType::f32, {2, 3, 4}));
+  for (const char* op : {"ReduceSum", "ReduceMax", "ReduceMean", "ReduceLogSumExp", "ReduceProd"})
+    for (const int64_t keep : {0, 1}) {
+      check_op({"one axis", op, {x, data(i64({1}, {1}))}, {{"keepdims", keep}}, {}, 1, true, 1e-5});
+      check_op({"two axes", op, {x, data(i64({2}, {-1, 0}))}, {{"keepdims", keep}}, {}, 1, false, 1e-5});
+      check_op({"all axes", op, {x, data(i64({3}, {2, 0, 1}))}, {{"keepdims", keep}}, {}, 1, false, 1e-5});
+    }
+  check_op({"of nothing", "ReduceSum", {data(Tensor(DType::f32, {2, 0})), data(i64({1}, {1}))}});
+  check_op({"no axis means all", "ReduceSum", {x, data(i64({0}, {}))}, {}, {}, 1, false});
+}
+
+TEST(Reduce, RefusesWrongAxes) {
   const OpInput x = data(pattern(DType::f32, {2, 3}));
   EXPECT_NE(refusal({"out of range", "ReduceSum", {x, known_ints({2})}}).find("axis 2 out of range [-2, 2)"),
             std::string::npos);
-  EXPECT_NE(refusal({"data", "ReduceSum", {x, data(i64({1}, {1}))}}).find("axes must be known"), std::string::npos);
+  EXPECT_NE(refusal({"too many", "ReduceSum", {x, data(i64({3}, {0, 1, 1}))}}).find("3 axes for 2 dimensions"),
+            std::string::npos);
   EXPECT_NE(refusal({"bool", "ReduceSum", {data(bools({2}, {1}))}}).find("bool"), std::string::npos);
 }
 

@@ -61,6 +61,7 @@ class StepPrinter {
         case Step::Kind::branch: out_ << "if" << name(step.operands[0]); break;
         case Step::Kind::loop: loop(step); break;
         case Step::Kind::fail: out_ << "fail"; break;
+        case Step::Kind::bind: out_ << "bind " << step.symbol << " =" << name(step.operands[0]); break;
       }
       out_ << '\n';
       for (int body : step.bodies) sequence(body, depth + 1);

@@ -1,0 +1,121 @@
+#include "compiler/schedule/bind_extents.h"
+
+#include <string_view>
+
+#include "compiler/ops/data_extent.h"
+#include "compiler/ops/infer.h"
+#include "compiler/ops/op_def.h"
+
+namespace gcg {
+namespace {
+
+bool is_bind(const Node& n) { return n.op == &op("Bind", "gart"); }
+
+void bind(Graph& graph, NodeId id) {
+  const std::vector<std::string> symbols = graph.node(id).strings_attribute(kSymbolsAttribute);
+  std::vector<ValueId> values;
+  for (size_t k = 0; k < symbols.size(); ++k) {
+    Node extent = extent_node(graph.node(id), static_cast<int>(k));
+    Value value;
+    value.name = graph.unique_name(symbols[k]);
+    value.dtype = DType::i64;
+    value.shape = Shape{};
+    extent.outputs = {graph.add_value(std::move(value))};
+    values.push_back(extent.outputs[0]);
+    graph.add_node(std::move(extent));
+  }
+  graph.add_node(op("Bind", "gart"), graph.node(id).name, values, 0, {{"symbols", symbols}});
+}
+
+/// Gathers the symbols of everything a kernel is made of.
+class Symbols {
+ public:
+  std::set<std::string> names;
+
+  void see(const Dim& d) { names.merge(d.symbols()); }
+  void see(const Axis& a) { see(a.extent); }
+  void see(const Expr& e) {
+    if (!e) return;
+    visit(e, [&](const ExprNode& n) {
+      if (n.kind == ExprKind::extent) see(n.dim);
+      see(n.reduce_axes);
+    });
+  }
+  template <class T>
+  void see(const std::vector<T>& all) {
+    for (const T& x : all) see(x);
+  }
+  void see(const MatrixView& v) {
+    for (const Dim& d : {v.offset, v.row_stride, v.column_stride}) see(d);
+    see(v.batch_strides);
+  }
+  void see(const LoopKernel& k) {
+    see(k.outer);
+    for (const Stage& s : k.stages) {
+      see(s.axes);
+      see(s.value);
+      see(s.index);
+    }
+  }
+  void see(const MatMulKernel& k) {
+    see(k.batch);
+    for (const Axis& a : {k.m, k.n, k.k}) see(a);
+    see(k.a);
+    see(k.b);
+    see(k.epilogue);
+    see(k.index);
+  }
+  void see(const ConvKernel& k) {
+    for (const Dim& d : {k.batch, k.in_height, k.in_width, k.out_height, k.out_width}) see(d);
+    for (const Axis& a : {k.n, k.cb, k.h, k.w, k.lane}) see(a);
+    see(k.epilogue);
+    see(k.index);
+  }
+  void see(const Value& v) {
+    if (v.shape) see(*v.shape);
+    if (v.contents) see(*v.contents);
+  }
+  void see_body(const Graph& body) {
+    for (int64_t i = 0; i < body.value_count(); ++i) see(body.value(ValueId(i)));
+    for (NodeId id : body.order())
+      for (const auto& inner : body.node(id).bodies) see_body(*inner);
+  }
+};
+
+}  // namespace
+
+Graph bind_extents(const Graph& graph) {
+  Graph out = graph.clone();
+  for (NodeId id : graph.order()) {
+    const Node& n = out.node(id);
+    if (n.op->data_extent != nullptr && n.has_attribute(kSymbolsAttribute)) bind(out, id);
+  }
+  return out;
+}
+
+std::vector<std::string> late_symbols(const Graph& graph) {
+  std::vector<std::string> names;
+  for (NodeId id : graph.order())
+    if (is_bind(graph.node(id)))
+      for (const std::string& s : bound_symbols(graph.node(id))) names.push_back(s);
+  return names;
+}
+
+std::set<std::string> symbols_of(const Kernel& kernel) {
+  Symbols symbols;
+  for (const Operand& o : kernel.operands) symbols.see(o.shape);
+  std::visit([&](const auto& body) { symbols.see(body); }, kernel.body);
+  return std::move(symbols.names);
+}
+
+std::set<std::string> symbols_of(const Graph& graph, const Node& node) {
+  Symbols symbols;
+  for (ValueId in : node.inputs)
+    if (in.valid()) symbols.see(graph.value(in));
+  for (ValueId out : node.outputs)
+    if (out.valid()) symbols.see(graph.value(out));
+  for (const auto& body : node.bodies) symbols.see_body(*body);
+  return std::move(symbols.names);
+}
+
+}  // namespace gcg

@@ -1,0 +1,26 @@
+// Extents that depend on data.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/kernel.h"
+
+namespace gcg {
+
+/// Requires: types inferred, target passes done. Ensures: for every node of the outermost graph whose extents depend on
+/// data, and whose operator can say how (OpDef::data_extent), nodes that compute the extents and a gart.Bind that gives
+/// the symbols their values.
+/// Example: y[n] = NonZero(x)  ->  y[n] = NonZero(x); c = gart.Extent(x); gart.Bind(c; n)
+Graph bind_extents(const Graph& graph);
+
+/// The symbols that the graph's gart.Bind nodes give values to, in their order.
+std::vector<std::string> late_symbols(const Graph& graph);
+
+/// Symbols that occur in the kernel's extents.
+std::set<std::string> symbols_of(const Kernel& kernel);
+/// Symbols that occur in the types of a node's results and in its bodies.
+std::set<std::string> symbols_of(const Graph& graph, const Node& node);
+
+}  // namespace gcg
