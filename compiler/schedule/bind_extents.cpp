@@ -71,6 +71,15 @@ class Symbols {
     see(k.epilogue);
     see(k.index);
   }
+  void see(const PlainConvKernel& k) {
+    see(k.batch);
+    for (const PlainConvKernel::Spatial& s : k.spatial)
+      for (const Dim& d : {s.input, s.output, s.pad}) see(d);
+    for (const Axis& a : {k.n, k.channel}) see(a);
+    see(k.position);
+    see(k.epilogue);
+    see(k.index);
+  }
   void see(const Value& v) {
     if (v.shape) see(*v.shape);
     if (v.contents) see(*v.contents);

@@ -13,7 +13,8 @@ constexpr double kForkCost = 3;  // microseconds: a graph with a branch is that 
 constexpr int kMaxStreams = 8;
 
 bool steers(const Step& step) {
-  return step.kind == Step::Kind::branch || step.kind == Step::Kind::loop || step.kind == Step::Kind::fail;
+  return step.kind == Step::Kind::branch || step.kind == Step::Kind::loop || step.kind == Step::Kind::fail ||
+         step.kind == Step::Kind::bind;
 }
 
 struct Chain {
