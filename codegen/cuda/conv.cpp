@@ -42,6 +42,12 @@ class ConvProduct final : public Product {
     }
   }
 
+  std::optional<Matrix> matrix(FunctionText& f, bool of_left) const override {
+    if (of_left) return Matrix{concat(f.pointer(c_.weights), " + (long long)batch * ", (rows * depth).constant()), depth, 1};
+    if (!volume_.is(1) || !is_pointwise()) return std::nullopt;
+    return Matrix{concat(f.pointer(c_.input), " + batch * ", channels_), c_.in_channels, 1};
+  }
+
   void declare_operands(FunctionText& f, const ProductTile& tile) const override {
     const int threads = tile.threads();
     f.line("typedef gart_matrix<", tile.rows, ", ", tile.depth, ", ", threads, ", ", left.vector, ", true> Left;");
@@ -59,6 +65,7 @@ class ConvProduct final : public Product {
            ", column0, ", int_text(f, columns), ");");
   }
 
+  void declare_batch(FunctionText&, Place&) const override {}
   void declare_row(FunctionText& f, Place& place) const override {
     declare_axis(f, place, c_.channel, concat("batch * ", int_text(f, rows), " + row"));
   }
@@ -107,8 +114,12 @@ class ConvProduct final : public Product {
 
 }  // namespace
 
+std::unique_ptr<Product> conv_product(const Kernel& kernel) {
+  return std::make_unique<ConvProduct>(kernel, std::get<PlainConvKernel>(kernel.body));
+}
+
 KernelText emit_plain_conv(const Kernel& kernel, const Target& target) {
-  return emit_product(kernel, target, ConvProduct(kernel, std::get<PlainConvKernel>(kernel.body)), "conv");
+  return emit_product(kernel, target, *conv_product(kernel), "conv");
 }
 
 }  // namespace gcg::cuda

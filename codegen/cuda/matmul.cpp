@@ -23,20 +23,26 @@ class MatMulProduct final : public Product {
     lane = mm_.n.id;
   }
 
-  void declare_operands(FunctionText& f, const ProductTile& tile) const override {
-    f.line("const int row_count = ", int_text(f, rows), ", column_count = ", int_text(f, columns), ";");
-    const std::vector<std::string> at = f.coordinates(mm_.batch, {"batch", false});
-    declare(f, "Left", "left", mm_.a, mm_.a.row_stride, mm_.a.column_stride, left, at, concat(tile.rows, ", ", tile.depth),
-            tile, "row0, row_count");
-    declare(f, "Right", "right", mm_.b, mm_.b.column_stride, mm_.b.row_stride, right, at,
-            concat(tile.columns, ", ", tile.depth), tile, "column0, column_count");
+  std::optional<Matrix> matrix(FunctionText& f, bool of_left) const override {
+    const MatrixView& view = of_left ? mm_.a : mm_.b;
+    std::string base = concat(f.pointer(view.operand), " + ", f.dim(view.offset).as_wide());
+    for (size_t k = 0; k < mm_.batch.size(); ++k)
+      if (!view.batch_strides[k].is(0))
+        base += concat(" + a", mm_.batch[k].id, " * ", f.dim(view.batch_strides[k]).as_wide());
+    if (of_left) return Matrix{base, view.row_stride, view.column_stride};
+    return Matrix{base, view.column_stride, view.row_stride};
   }
 
-  void declare_row(FunctionText& f, Place& place) const override {
+  void declare_operands(FunctionText& f, const ProductTile& tile) const override {
+    declare(f, tile, true, "Left", "left", concat("row0, ", int_text(f, rows)));
+    declare(f, tile, false, "Right", "right", concat("column0, ", int_text(f, columns)));
+  }
+
+  void declare_batch(FunctionText& f, Place& place) const override {
     const std::vector<std::string> at = f.coordinates(mm_.batch, {"batch", false});
     for (size_t k = 0; k < at.size(); ++k) place.axes[mm_.batch[k].id] = at[k];
-    declare_axis(f, place, mm_.m, "row");
   }
+  void declare_row(FunctionText& f, Place& place) const override { declare_axis(f, place, mm_.m, "row"); }
   void declare_column(FunctionText& f, Place& place) const override { declare_axis(f, place, mm_.n, "column"); }
 
  private:
@@ -52,15 +58,13 @@ class MatMulProduct final : public Product {
     return c;
   }
 
-  void declare(FunctionText& f, const char* type, const char* name, const MatrixView& view, const Dim& along, const Dim& deep,
-               const Copy& copy, const std::vector<std::string>& at, const std::string& shape, const ProductTile& tile,
+  void declare(FunctionText& f, const ProductTile& tile, bool of_left, const char* type, const char* name,
                const std::string& extents) const {
-    std::string base = concat(f.pointer(view.operand), " + ", f.dim(view.offset).as_wide());
-    for (size_t k = 0; k < at.size(); ++k)
-      if (!view.batch_strides[k].is(0)) base += concat(" + ", at[k], " * ", f.dim(view.batch_strides[k]).as_wide());
-    f.line("typedef gart_matrix<", shape, ", ", tile.threads(), ", ", copy.vector, ", ", copy.along_depth ? "true" : "false",
-           "> ", type, ";");
-    f.line(type, " ", name, "(", base, ", ", f.dim(along).text, ", ", f.dim(deep).text, ", ", extents, ", ",
+    const Copy& copy = of_left ? left : right;
+    f.line("typedef gart_matrix<", of_left ? tile.rows : tile.columns, ", ", tile.depth, ", ", tile.threads(), ", ", copy.vector,
+           ", ", copy.along_depth ? "true" : "false", "> ", type, ";");
+    const Matrix m = *matrix(f, of_left);
+    f.line(type, " ", name, "(", m.base, ", ", f.dim(m.line_stride).text, ", ", f.dim(m.depth_stride).text, ", ", extents, ", ",
            int_text(f, depth), ");");
   }
 
@@ -69,8 +73,12 @@ class MatMulProduct final : public Product {
 
 }  // namespace
 
+std::unique_ptr<Product> matmul_product(const Kernel& kernel) {
+  return std::make_unique<MatMulProduct>(kernel, std::get<MatMulKernel>(kernel.body));
+}
+
 KernelText emit_matmul(const Kernel& kernel, const Target& target) {
-  return emit_product(kernel, target, MatMulProduct(kernel, std::get<MatMulKernel>(kernel.body)), "matmul");
+  return emit_product(kernel, target, *matmul_product(kernel), "matmul");
 }
 
 }  // namespace gcg::cuda

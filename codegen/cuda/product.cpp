@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/cuda/epilogue_text.h"
 #include "codegen/cuda/vector_access.h"
 #include "compiler/support/error.h"
 
@@ -13,61 +14,6 @@ bool has_loads(const Expr& e) {
   visit(e, [&](const ExprNode& n) { found = found || n.kind == ExprKind::load; });
   return found;
 }
-
-/// Writes the epilogue at `vector` neighbouring columns of one row, all of which exist; product.vector is a multiple of it.
-class EpilogueText {
- public:
-  EpilogueText(FunctionText& f, const Product& product, int vector) : f_(f), p_(product), vector_(vector) {}
-
-  /// sum(v) = the result, where sum(v) names the contraction's value of column + v.
-  template <class Sum>
-  void values(Place place, const Sum& sum) {
-    load_vectors(place);
-    for (int v = 0; v < vector_; ++v) {
-      Place here = place;
-      if (v > 0) here.axes[p_.lane] = concat("(", place.axes.at(p_.lane), " + ", v, ")");
-      for (const auto& [node, name] : vectors_) here.known[node] = concat(name, ".at[", v, "]");
-      here.accumulator = sum(v);
-      f_.line("{");
-      ExprText exprs(f_, here);
-      const std::string value = exprs.value(p_.epilogue);
-      f_.line(sum(v), " = ", value, ";");
-      f_.line("}");
-    }
-  }
-
-  template <class Sum>
-  void store(const Place& place, const Sum& sum) {
-    ExprText exprs(f_, place);
-    if (vector_ == 1) return exprs.store(p_.result, p_.index, sum(0));
-    std::string list;
-    for (int v = 0; v < vector_; ++v) list += concat(v ? ", " : "", sum(v));
-    const std::string name = f_.fresh("v");
-    f_.line("const gart_vector<float, ", vector_, "> ", name, " = {{", list, "}};");
-    const Access to = exprs.access(p_.result, p_.index);
-    f_.line("gart_store(", f_.pointer(p_.result), " + ", to.offset.text, ", ", name, ");");
-  }
-
- private:
-  void load_vectors(const Place& place) {
-    vectors_.clear();
-    if (vector_ == 1) return;
-    for (const Expr& e : vector_loads(p_.epilogue, f_.kernel().operands, p_.lane, vector_)) {
-      if (e->dtype != DType::f32) continue;
-      ExprText exprs(f_, place);
-      const Access from = exprs.access(e->operand, e->args);
-      const std::string name = f_.fresh("v");
-      f_.line("const gart_vector<float, ", vector_, "> ", name, " = gart_load<", vector_, ">(", f_.pointer(e->operand),
-              " + ", from.offset.text, ");");
-      vectors_.emplace_back(e.get(), name);
-    }
-  }
-
-  FunctionText& f_;
-  const Product& p_;
-  int vector_;
-  std::vector<std::pair<const ExprNode*, std::string>> vectors_;
-};
 
 class ProductText {
  public:
@@ -83,6 +29,7 @@ class ProductText {
     f_.include("gart_product.cuh");
     f_.include("gart_window.cuh");
     coordinates(row_tiles, column_tiles);
+    p_.declare_batch(f_, batch_);
     p_.declare_operands(f_, tile_);
     multiply();
     if (tile_.slices > 1) {
@@ -149,7 +96,7 @@ class ProductText {
   /// Calls body(place) where this thread has a result in row `row`, `vector` columns from `column` on.
   template <class Body>
   void each_sum(const Body& body) {
-    Place place;
+    Place place = batch_;
     f_.line("#pragma unroll");
     f_.open("for (int i = 0; i < Sums::kRows; ++i)");
     f_.line("const int row = row0 + Sums::row(i);");
@@ -165,7 +112,7 @@ class ProductText {
 
   void compute(const Place& place) { epilogue_.values(place, sum_name); }
 
-  /// workspace[slice][batch][row][column]
+  /// As emit_slice_sum reads it.
   void store_partial_sums() {
     const std::string rows = int_text(f_, p_.rows), columns = int_text(f_, p_.columns);
     f_.line("float* const partial = static_cast<float*>(workspace) + ((long long)slice * ", int_text(f_, p_.batch),
@@ -185,9 +132,11 @@ class ProductText {
   const ProductTile& tile_;
   int vector_;
   EpilogueText epilogue_;
+  Place batch_;
 };
 
-/// Adds the partial sums of all slices, in order, and applies the epilogue: one thread per `vector` columns.
+}  // namespace
+
 KernelText emit_slice_sum(const Kernel& kernel, const Product& product, int slices, const std::string& kind) {
   constexpr int kThreads = 128;
   FunctionText f(kernel);
@@ -209,6 +158,7 @@ KernelText emit_slice_sum(const Kernel& kernel, const Product& product, int slic
   f.line("for (int v = 0; v < ", vector, "; ++v) sums[v] += part.at[v];");
   f.close();
   Place place;
+  product.declare_batch(f, place);
   product.declare_row(f, place);
   product.declare_column(f, place);
   const auto name = [](int v) { return concat("sums[", v, "]"); };
@@ -222,15 +172,18 @@ KernelText emit_slice_sum(const Kernel& kernel, const Product& product, int slic
   return text;
 }
 
-}  // namespace
-
-KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind) {
-  const ProductSize size{typical(product.batch), typical(product.rows), typical(product.columns), typical(product.depth)};
-  const ProductTile tile =
-      choose_product_tile(target, size, product.left.along_depth, product.right.along_depth, product.whole_steps);
+KernelText emit_product(const Kernel& kernel, const Product& product, const ProductTile& tile, const std::string& kind) {
   KernelText text = ProductText(kernel, product, tile).emit(kind);
   if (tile.slices > 1) text.then.push_back(emit_slice_sum(kernel, product, tile.slices, kind));
   return text;
+}
+
+KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind) {
+  if (KernelText text = emit_few_lines(kernel, target, product, kind); !text.source.empty()) return text;
+  const ProductSize size{typical(product.batch), typical(product.rows), typical(product.columns), typical(product.depth)};
+  const ProductTile tile =
+      choose_product_tile(target, size, product.left.along_depth, product.right.along_depth, product.whole_steps);
+  return emit_product(kernel, product, tile, kind);
 }
 
 int product_vector(const Kernel& kernel, const Product& product, int lane) {

@@ -1,6 +1,8 @@
 // Contractions as matrix products: what matmul.cpp and conv.cpp say about their operands, and product.cpp makes kernels of.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "codegen/cuda/expr_text.h"
@@ -30,17 +32,38 @@ class Product {
   int lane = -1;
   int vector = 1;
 
+  /// An operand as a strided matrix, where it is one: element (line, k) lies base[line * line_stride + k * depth_stride].
+  struct Matrix {
+    std::string base;
+    Dim line_stride, depth_stride;
+  };
+  virtual std::optional<Matrix> matrix(FunctionText& f, bool of_left) const = 0;
   /// Declares types Left and Right (copies of `tile.rows` and `tile.columns` by `tile.depth`) and objects left and right of
-  /// them. In scope: int `batch`, `row0`, `column0`.
+  /// them. In scope: int `row0`, `column0`.
   virtual void declare_operands(FunctionText& f, const ProductTile& tile) const = 0;
-  /// Declares the epilogue's axes that do not depend on the column. In scope: `batch`, `row`.
+  /// Declares the axes that number the products of the batch. In scope: int `batch`. What follows relies on them.
+  virtual void declare_batch(FunctionText& f, Place& place) const = 0;
+  /// Declares the epilogue's axes that depend on the row and not on the column. In scope: `batch`, `row`.
   virtual void declare_row(FunctionText& f, Place& place) const = 0;
   /// Declares those that do. In scope: `batch`, `row`, `column`.
   virtual void declare_column(FunctionText& f, Place& place) const = 0;
 };
 
-/// The launches that compute it. `kind` begins the functions' names.
+/// The product of a kernel whose body is a MatMulKernel or a PlainConvKernel. `kernel` must outlive it.
+std::unique_ptr<Product> matmul_product(const Kernel& kernel);
+std::unique_ptr<Product> conv_product(const Kernel& kernel);
+
+/// The launches that compute it in tiles. `kind` begins the functions' names.
+KernelText emit_product(const Kernel& kernel, const Product& product, const ProductTile& tile, const std::string& kind);
+/// The same with the tile that the cost model likes best.
 KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind);
+
+/// Adds the partial sums workspace[slice][batch][row][column] of all slices, in order, and applies the epilogue.
+KernelText emit_slice_sum(const Kernel& kernel, const Product& product, int slices, const std::string& kind);
+
+/// Products in which one operand has few lines (rows of the left, columns of the right one), which no tile is made for; null
+/// text (no source) if this is none.
+KernelText emit_few_lines(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind);
 
 /// The largest of 4, 2, 1 columns whose results and operands of the epilogue may be stored and loaded at once along `lane`.
 int product_vector(const Kernel& kernel, const Product& product, int lane);

@@ -18,6 +18,7 @@ constexpr double kBarrierClocks = 60;        // of a step
 constexpr double kL2BytesPerClock = 56;      // of one multiprocessor
 constexpr double kSecondLaunch = 1.5;        // microseconds from one dependent kernel to the next
 constexpr int kMostSlices = 32;
+constexpr int64_t kReservedShared = 1024;      // of a block, for the system
 
 /// Tiles by shape, with registers that leave room for `blocks` on one multiprocessor (as assembled, without spills).
 struct Shape {
@@ -85,6 +86,8 @@ std::vector<ProductTile> shapes(Arithmetic arithmetic, int64_t whole_steps) {
   const auto add = [&](const Shape& s) {
     for (int depth : {16, 32}) {
       if (whole_steps > 0 && whole_steps % depth != 0 && depth > 16) continue;
+      // Two registers per value: more than a k-step of large fragments at a time spills.
+      if (arithmetic == Arithmetic::tf32x3 && s.rows_each * s.columns_each >= 16 && depth > 16) continue;
       ProductTile t{arithmetic, s.rows, s.columns, depth, s.warp_rows, s.warp_columns, s.rows_each, s.columns_each};
       t.blocks = s.blocks;
       all.push_back(t);
@@ -133,25 +136,32 @@ double typical(const Dim& dim) {
   return static_cast<double>(std::max<int64_t>(1, dim.evaluate(values)));
 }
 
+std::vector<ProductTile> product_tiles(const Target& target, bool left_along_depth, bool right_along_depth,
+                                       int64_t whole_steps) {
+  const Gpu& gpu = gpu_of(target);
+  const int most_stages = target.sm >= 80 ? 5 : 2;
+  std::vector<ProductTile> tiles;
+  for (ProductTile t : shapes(arithmetic_of(target), whole_steps))
+    for (t.stages = 2; t.stages <= most_stages; ++t.stages)
+      if (shared_bytes(t, left_along_depth, right_along_depth) <= gpu.shared_block_bytes) tiles.push_back(t);
+  return tiles;
+}
+
 ProductTile choose_product_tile(const Target& target, const ProductSize& size, bool left_along_depth, bool right_along_depth,
                                 int64_t whole_steps) {
   const Gpu& gpu = gpu_of(target);
-  const int most_stages = target.sm >= 80 ? 5 : 2;
   ProductTile best;
-  for (ProductTile t : shapes(arithmetic_of(target), whole_steps))
-    for (t.stages = 2; t.stages <= most_stages; ++t.stages) {
-      const int64_t shared = shared_bytes(t, left_along_depth, right_along_depth);
-      if (shared > gpu.shared_block_bytes) continue;
-      const auto fit = static_cast<int>((gpu.shared_bytes) / (shared + 1024));
-      const int residents = std::max(1, std::min({t.blocks, fit, gpu.threads / t.threads()}));
-      const auto steps = static_cast<int>(ceil_ratio(size.depth, t.depth));
-      for (int slices = 1; slices <= std::min(kMostSlices, steps); slices = slices < 4 ? slices + 1 : slices * 2) {
-        // Every slice has work.
-        t.slices = static_cast<int>(ceil_ratio(steps, ceil_ratio(steps, slices)));
-        t.microseconds = microseconds(gpu, t, size, residents);
-        if (best.rows == 0 || t.microseconds < best.microseconds * 0.999) best = t;
-      }
+  for (ProductTile t : product_tiles(target, left_along_depth, right_along_depth, whole_steps)) {
+    const int64_t shared = shared_bytes(t, left_along_depth, right_along_depth) + kReservedShared;
+    const auto fit = static_cast<int>(gpu.shared_bytes / shared);
+    const int residents = std::max(1, std::min({t.blocks, fit, gpu.threads / t.threads()}));
+    const auto steps = static_cast<int>(ceil_ratio(size.depth, t.depth));
+    for (int slices = 1; slices <= std::min(kMostSlices, steps); slices = slices < 4 ? slices + 1 : slices * 2) {
+      t.slices = static_cast<int>(ceil_ratio(steps, ceil_ratio(steps, slices)));  // every slice has work
+      t.microseconds = microseconds(gpu, t, size, residents);
+      if (best.rows == 0 || t.microseconds < best.microseconds * 0.999) best = t;
     }
+  }
   GCG_CHECK(best.rows > 0, "no tile fits a multiprocessor of ", gpu.name);
   return best;
 }

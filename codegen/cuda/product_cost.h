@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "codegen/cuda/gpu.h"
 #include "compiler/ir/dim.h"
@@ -45,6 +46,10 @@ struct ProductSize {
 };
 /// Symbols count as the extent that a plan for any extent has to be good at.
 double typical(const Dim& dim);
+
+/// Every shape of a tile for the target, in the depths and numbers of stages that fit; not sliced.
+std::vector<ProductTile> product_tiles(const Target& target, bool left_along_depth, bool right_along_depth,
+                                       int64_t whole_steps);
 
 /// The tile with the least expected time. `whole_steps`: the depth in which operands are best cut, 0 if any is as good.
 /// `left_along_depth`...: how operands lie in shared memory.

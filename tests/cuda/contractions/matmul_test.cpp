@@ -1,7 +1,11 @@
 // Matrix products on the simulated GPU against the interpreter: every arithmetic, every way operands may lie.
 #include <gtest/gtest.h>
 
-#include "compiler/support/error.h"
+#include <cmath>
+
+#include "compiler/ir/gir.h"
+#include "compiler/ops/infer.h"
+#include "compiler/reference/interpreter.h"
 #include "tests/cuda/contractions/simulated_run.h"
 
 namespace gcg::test {
@@ -85,11 +89,85 @@ TEST_P(MatMul, SingleElements) {
   })");
 }
 
+struct FewLines {
+  const char* what;
+  const char* graph;
+};
+const FewLines kFewLines[] = {
+    {"a row times lines along the columns", R"(graph g(%a: f32[1,100], %b: f32[100,72], %c: f32[72]) -> (%y) {
+      %p = MatMul(%a, %b)
+      %y = Add(%p, %c)
+    })"},
+    {"odd columns", R"(graph g(%a: f32[3,70], %b: f32[70,45]) -> (%y) {
+      %y = MatMul(%a, %b)
+    })"},
+    {"lines along the depth", R"(graph g(%a: f32[2,136], %b: f32[50,136]) -> (%y) {
+      %t = Transpose(%b) {perm = [1,0]}
+      %y = MatMul(%a, %t)
+    })"},
+    {"an odd depth", R"(graph g(%a: f32[8,77], %b: f32[9,77]) -> (%y) {
+      %t = Transpose(%b) {perm = [1,0]}
+      %y = MatMul(%a, %t)
+    })"},
+    {"a batch of queries over cached keys", R"(graph g(%a: f32[2,3,1,16], %b: f32[2,3,37,16], %c: f32[2,3,37,16]) -> (%y) {
+      %t = Transpose(%b) {perm = [0,1,3,2]}
+      %s = MatMul(%a, %t)
+      %y = MatMul(%s, %c)
+    })"},
+    {"a matrix times a column", R"(graph g(%a: f32[90,60], %b: f32[60,1], %r: f32[90,1]) -> (%y) {
+      %p = MatMul(%a, %b)
+      %y = Add(%p, %r)
+    })"},
+    {"columns of a transposed matrix", R"(graph g(%a: f32[60,90], %b: f32[60,4]) -> (%y) {
+      %t = Transpose(%a) {perm = [1,0]}
+      %y = MatMul(%t, %b)
+    })"},
+    {"many lines, four of a warp", R"(graph g(%a: f32[1,8], %b: f32[8200,8]) -> (%y) {
+      %t = Transpose(%b) {perm = [1,0]}
+      %y = MatMul(%a, %t)
+    })"},
+    {"a deep sum in slices", R"(graph g(%a: f32[2,4000], %b: f32[4000,33], %c: f32[33]) -> (%y) {
+      %p = MatMul(%a, %b)
+      %s = Add(%p, %c)
+      %y = Relu(%s)
+    })"},
+    {"gates of channels", R"(graph g(%x: f32[2,40,1,1]) -> (%y) {
+      constant %w: f32[30,40,1,1] = random(1)
+      constant %b: f32[30] = random(2)
+      %c = Conv(%x, %w, %b)
+      %y = Sigmoid(%c)
+    })"},
+};
+
+TEST(FewLines, AreReadOnce) {
+  for (const char* target : {"sm_75", "sm_90a"})
+    for (const FewLines& c : kFewLines) {
+      SCOPED_TRACE(c.what);
+      const SimulatedRun run = expect_simulates(c.graph, gpu_target(target), 1e-5);
+      EXPECT_NE(run.kernels[0].find("_vector"), std::string::npos) << run.kernels[0];
+    }
+}
+
 TEST(MatMulValues, InfinitiesStayInfinite) {
-  const std::string gir = R"(graph g(%a: f32[2,4], %b: f32[4,3]) -> (%y) {
+  Graph graph = parse_graph(R"(graph g(%a: f32[16,8], %b: f32[8,16]) -> (%y) {
     %y = MatMul(%a, %b)
-  })";
-  for (const char* target : {"sm_80", "sm_86"}) expect_simulates(gir, gpu_target(target), kExact);
+  })");
+  infer_graph(graph);
+  std::vector<Tensor> inputs = {Tensor(DType::f32, {16, 8}), Tensor(DType::f32, {8, 16})};
+  for (int64_t i = 0; i < 128; ++i) {
+    inputs[0].set_double(i, i % 17 == 3 ? INFINITY : static_cast<double>(i % 5) - 1.7);
+    inputs[1].set_double(i, i % 31 == 2 ? -INFINITY : i % 23 == 4 ? 0 : static_cast<double>(i % 7) - 2.3);
+  }
+  const Tensor want = interpret(graph, inputs)[0];
+  for (const char* target : {"sm_80", "sm_86"}) {
+    const Tensor got = run_simulated(graph, inputs, gpu_target(target)).outputs[0];
+    for (int64_t i = 0; i < 256; ++i) {
+      const double w = want.at_double(i), g = got.at_double(i);
+      if (std::isnan(w)) EXPECT_TRUE(std::isnan(g)) << target << " " << i << ": " << g;
+      else if (std::isinf(w)) EXPECT_EQ(g, w) << target << " " << i;
+      else EXPECT_NEAR(g, w, 1e-4) << target << " " << i;
+    }
+  }
 }
 
 }  // namespace

@@ -165,13 +165,17 @@ std::string case_name(const testing::TestParamInfo<ContractionCase>& info) {
   return concat(info.param.target, "_", names[static_cast<int>(info.param.precision)]);
 }
 
+Schedule cuda_schedule(Graph& graph, const Target& target) {
+  infer_graph(graph);
+  run_passes(graph, model_passes(), nullptr, {});
+  run_passes(graph, device_passes(DeviceClass::cuda), &target, {});
+  return make_schedule(graph);
+}
+
 SimulatedRun run_simulated(const Graph& graph, const std::vector<Tensor>& inputs, const Target& target,
                            const SymbolValues& symbols) {
   Graph g = graph.clone();
-  infer_graph(g);
-  run_passes(g, model_passes(), nullptr, {});
-  run_passes(g, device_passes(DeviceClass::cuda), &target, {});
-  const Schedule schedule = make_schedule(g);
+  const Schedule schedule = cuda_schedule(g, target);
   return Runner(schedule, target, symbols).run(inputs, g);
 }
 

@@ -9,6 +9,7 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/target.h"
+#include "compiler/schedule/schedule.h"
 
 namespace gcg::test {
 
@@ -28,7 +29,11 @@ struct ContractionCase {
 };
 std::string case_name(const testing::TestParamInfo<ContractionCase>& info);
 
-/// The graph after the CUDA passes. `symbols`: extents for the launch; the plan leaves them open.
+/// The schedule of the graph after the CUDA passes; `graph` becomes the graph after them.
+Schedule cuda_schedule(Graph& graph, const Target& target);
+inline Schedule cuda_schedule(Graph&& graph, const Target& target) { return cuda_schedule(graph, target); }
+
+/// Runs the graph's CUDA plan. `symbols`: extents for the launch; the plan leaves them open.
 SimulatedRun run_simulated(const Graph& graph, const std::vector<Tensor>& inputs, const Target& target,
                            const SymbolValues& symbols = {});
 

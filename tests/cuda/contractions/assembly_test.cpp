@@ -1,0 +1,100 @@
+// What the real assembler makes of contractions: no spills, at any tile that the cost model may choose. Skipped where there is
+// no NVRTC. A sample of tiles per GPU; with GCC_GRAPH_ALL_TILES=1 all of them, and a line for each.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "codegen/cuda/assemble.h"
+#include "codegen/cuda/product.h"
+#include "compiler/ir/gir.h"
+#include "compiler/support/error.h"
+#include "tests/cuda/contractions/simulated_run.h"
+
+namespace gcg::test {
+namespace {
+
+const char* const kMatMul = R"(graph g(%a: f32[512,1024], %b: f32[1024,768], %c: f32[768], %r: f32[512,768]) -> (%y) {
+  %p = MatMul(%a, %b)
+  %s = Add(%p, %c)
+  %t = Relu(%s)
+  %y = Add(%t, %r)
+})";
+const char* const kVector = R"(graph g(%a: f32[1,2048], %b: f32[2048,1000], %c: f32[1000]) -> (%y) {
+  %p = MatMul(%a, %b)
+  %y = Add(%p, %c)
+})";
+const char* const kTransposedVectors = R"(graph g(%a: f32[8,768], %b: f32[50257,768]) -> (%y) {
+  %t = Transpose(%b) {perm = [1,0]}
+  %y = MatMul(%a, %t)
+})";
+const char* const kConv = R"(graph g(%x: f32[1,64,56,56], %r: f32[1,64,56,56]) -> (%y) {
+  constant %w: f32[64,64,3,3] = random(1)
+  constant %b: f32[64] = random(2)
+  %c = Conv(%x, %w, %b) {pads = [1,1,1,1]}
+  %s = Add(%c, %r)
+  %y = Relu(%s)
+})";
+
+struct AssemblyCase {
+  const char* target;
+  Precision precision;
+};
+const AssemblyCase kCases[] = {
+    {"sm_75", Precision::fp32}, {"sm_75", Precision::fp16},  {"sm_80", Precision::fp32},  {"sm_86", Precision::fp32},
+    {"sm_86", Precision::fp16}, {"sm_90a", Precision::fp32}, {"sm_90a", Precision::tf32}, {"sm_120", Precision::bf16},
+};
+
+class Assembly : public testing::TestWithParam<AssemblyCase> {
+ protected:
+  void SetUp() override {
+    target_ = gpu_target(GetParam().target, GetParam().precision);
+    if (cuda::Nvrtc::find_for_driver(target_.driver) == nullptr) GTEST_SKIP() << "no NVRTC on this machine";
+  }
+
+  void check(const char* gir, bool is_conv) {
+    const Schedule schedule = cuda_schedule(parse_graph(gir), target_);
+    const Kernel& kernel = schedule.kernels.front();
+    const auto product = is_conv ? cuda::conv_product(kernel) : cuda::matmul_product(kernel);
+    const auto tiles = cuda::product_tiles(target_, product->left.along_depth, product->right.along_depth,
+                                           product->whole_steps);
+    const bool all = std::getenv("GCC_GRAPH_ALL_TILES") != nullptr;
+    for (size_t i = 0; i < tiles.size(); i += all ? 1 : tiles.size() / 3) {
+      cuda::ProductTile tile = tiles[i];
+      tile.slices = i % 2 == 0 ? 1 : 2;
+      if (all && tile.stages > 2) continue;  // stages change shared memory only
+      assemble(cuda::emit_product(kernel, *product, tile, is_conv ? "conv" : "matmul"), tile, all);
+    }
+  }
+
+  void assemble(const cuda::KernelText& text, const cuda::ProductTile& tile, bool print) {
+    const cuda::ProgramCache cache{std::filesystem::path()};
+    const cuda::Usage usage = cuda::usage_of(cuda::Assembler(target_, cache).assemble(text.source).log);
+    EXPECT_EQ(usage.spill_bytes, 0) << target_.name << " " << text.symbol << " " << text.note;
+    EXPECT_GT(usage.registers, 0);
+    if (print)
+      std::printf("%s %s %s: %d registers, %lld shared bytes, %d threads, %d blocks at least\n", target_.name.c_str(),
+                  text.symbol.substr(0, text.symbol.find('_')).c_str(), text.note.c_str(), usage.registers,
+                  static_cast<long long>(text.shared_bytes), text.threads, tile.blocks);
+  }
+
+  Target target_;
+};
+std::string name_of_case(const testing::TestParamInfo<AssemblyCase>& info) {
+  return concat(info.param.target, "_", static_cast<int>(info.param.precision));
+}
+INSTANTIATE_TEST_SUITE_P(Targets, Assembly, testing::ValuesIn(kCases), name_of_case);
+
+TEST_P(Assembly, VectorsDoNotSpill) {
+  for (const char* gir : {kVector, kTransposedVectors}) {
+    const Schedule schedule = cuda_schedule(parse_graph(gir), target_);
+    const cuda::KernelText text = cuda::emit_matmul(schedule.kernels.front(), target_);
+    EXPECT_NE(text.symbol.find("_vector_"), std::string::npos);
+    assemble(text, {}, false);
+    for (const cuda::KernelText& then : text.then) assemble(then, {}, false);
+  }
+}
+TEST_P(Assembly, MatricesDoNotSpill) { check(kMatMul, false); }
+TEST_P(Assembly, ConvolutionsDoNotSpill) { check(kConv, true); }
+
+}  // namespace
+}  // namespace gcg::test
