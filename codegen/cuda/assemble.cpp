@@ -42,8 +42,8 @@ Assembler::Assembler(const Target& target, const ProgramCache& cache)
     fail("target 'ptx' for drivers from ", target.driver / 1000, ".", target.driver % 1000 / 10,
          " on needs an NVRTC no newer than that; found is ", nvrtc_.major(), ".", nvrtc_.minor());
   const std::string architecture = target.is_ptx() ? concat("compute_", target.sm) : target.name;
-  // ptxas writes its arguments into the code: always the same ones, so that equal text gives equal bytes. Products and sums
-  // are not contracted: a kernel that wants fmaf says so, and gives the same result on every machine.
+  // ptxas writes its arguments into the code: always the same ones, so that equal text gives equal bytes. Products and
+  // sums are not contracted: a kernel that wants fmaf says so, and gives the same result on every machine.
   options_ = {"--gpu-architecture=" + architecture, "--std=c++17", "-default-device", "--fmad=false",
               "--ptxas-options=-v"};
   version_ = concat(nvrtc_.path(), ' ', version, '\n');

@@ -116,7 +116,8 @@ std::string ExprText::compute(const Expr& e) {
     case ExprKind::load:
       return load(*e);
     case ExprKind::unary:
-      if (e->unary == UnaryOp::neg && is_narrow(e) && is_narrow(args[0])) return name_it("int", concat("-", value(args[0])));
+      if (e->unary == UnaryOp::neg && is_narrow(e) && is_narrow(args[0]))
+        return name_it("int", concat("-", value(args[0])));
       return name_it(register_type(e), unary_text(e->unary, args[0]->dtype, full_value(args[0])));
     case ExprKind::binary: {
       if (args[0]->dtype == DType::i64) return name_it(register_type(e), index_arithmetic(e));

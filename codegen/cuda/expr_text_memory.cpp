@@ -61,14 +61,15 @@ std::string ExprText::load(const ExprNode& e) {
   std::string text = concat(f_.pointer(e.operand), "[", a.offset.text, "]");
   if (e.dtype == DType::boolean) text += " != 0";
   if (!a.condition.empty())
-    text = concat(a.condition, " ? ", text, " : ", e.dtype == DType::boolean ? "false" : concat("(", type_of(e.dtype), ")0"));
+    text = concat(a.condition, " ? ", text, " : ",
+                  e.dtype == DType::boolean ? "false" : concat("(", type_of(e.dtype), ")0"));
   return name_it(type_of(e.dtype), text);
 }
 
 void ExprText::store(int operand, const std::vector<Expr>& index, const std::string& value) {
   const Access a = access(operand, index);
-  f_.line(a.condition.empty() ? "" : concat("if (", a.condition, ") "), f_.pointer(operand), "[", a.offset.text, "] = ", value,
-          ";");
+  f_.line(a.condition.empty() ? "" : concat("if (", a.condition, ") "), f_.pointer(operand), "[", a.offset.text,
+          "] = ", value, ";");
 }
 
 }  // namespace gcg::cuda

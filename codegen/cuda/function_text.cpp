@@ -80,7 +80,8 @@ std::vector<std::string> FunctionText::coordinates(const std::vector<Axis>& axes
     const Index extent = dim(axes[k].extent);
     const Index here = k == 0 ? point : remainder(point, extent);
     names[k] = concat("a", axes[k].id);
-    line("const ", index_type(range), " ", names[k], " = ", range.fits_int() && here.wide ? "(int)" : "", here.text, ";");
+    line("const ", index_type(range), " ", names[k], " = ", range.fits_int() && here.wide ? "(int)" : "", here.text,
+         ";");
     if (k == 0) break;
     const std::string rest = fresh("e");
     const Index next = quotient(point, extent);
@@ -101,8 +102,9 @@ KernelText FunctionText::finish(const std::string& kind, int threads, int min_bl
   const std::string bounds = min_blocks > 0 ? concat(threads, ", ", min_blocks) : concat(threads);
   KernelText result;
   result.symbol = kind + "_" + hash_text(parameters + bounds + includes_ + body_);
-  result.source = concat("#include \"gart_prelude.cuh\"\n", includes_, "\nextern \"C\" __global__ void __launch_bounds__(", bounds, ") ",
-                         result.symbol, "(", parameters, ") {\n", body_, "}\n");
+  result.source =
+      concat("#include \"gart_prelude.cuh\"\n", includes_, "\nextern \"C\" __global__ void __launch_bounds__(", bounds,
+             ") ", result.symbol, "(", parameters, ") {\n", body_, "}\n");
   result.params = params_;
   result.threads = threads;
   result.may_fail = may_fail_;

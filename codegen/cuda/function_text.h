@@ -58,8 +58,8 @@ class FunctionText {
   /// The value of a Dim: a number, or a parameter.
   Index dim(const Dim& dim);
   std::string pointer(int operand) const { return concat("p", operand); }
-  /// Declares the coordinates of point number `point` of these axes, row-major; returns their names. `point` is any number
-  /// below the product of their extents.
+  /// Declares the coordinates of point number `point` of these axes, row-major; returns their names. `point` is any
+  /// number below the product of their extents.
   std::vector<std::string> coordinates(const std::vector<Axis>& axes, Index point);
   /// The program includes this header of device/ too.
   void include(const std::string& header) { includes_ += concat("#include \"", header, "\"\n"); }

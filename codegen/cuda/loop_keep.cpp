@@ -9,7 +9,7 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr size_t kMostNodes = 300;   // beyond it, comparing everything with everything takes too long
+constexpr size_t kMostNodes = 300;  // beyond it, comparing everything with everything takes too long
 constexpr size_t kMostRows = 3;
 
 struct Found {

@@ -76,6 +76,7 @@ void plan_elements(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan)
   plan.outer = std::move(stage_plan.loops);
   stage_plan.loops.clear();
   plan.stages.push_back(std::move(stage_plan));
+  plan_tiles(kernel, plan);
 }
 
 /// The largest product of a stage's extents; nullopt when that depends on the input.
@@ -89,8 +90,8 @@ std::optional<int64_t> longest_row(const std::vector<Stage>& stages) {
   return longest;
 }
 
-/// Do neighbouring points of some outer axis use memory better than neighbouring elements of the stages' axes? Then that
-/// axis; else -1.
+/// Do neighbouring points of some outer axis use memory better than neighbouring elements of the stages' axes? Then
+/// that axis; else -1.
 int outer_lane(const std::vector<Stage>& stages, const std::vector<Axis>& outer, const std::vector<Operand>& operands) {
   double inside = 0;
   for (const Stage& s : stages) {

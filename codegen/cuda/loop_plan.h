@@ -1,7 +1,8 @@
 // How a LoopKernel runs on a GPU: which threads compute which elements.
 //
 //   elements  a single store: one thread per `vector` consecutive elements of the lane axis
-//   groups    stages with reductions: `group` threads per outer point share the stages' axes; the others of a block have
+//   groups    stages with reductions: `group` threads per outer point share the stages' axes; the others of a block
+//   have
 //             points of their own
 //   tiles     a single store whose loads are contiguous along another axis: 32 x 32 elements through shared memory
 #pragma once
@@ -16,8 +17,8 @@ namespace gcg::cuda {
 struct KeptRow {
   struct Use {
     size_t stage;
-    Expr node;        // where the stage has it
-    bool computes;    // the first stage does; others read
+    Expr node;      // where the stage has it
+    bool computes;  // the first stage does; others read
   };
   DType dtype = DType::f32;
   std::vector<Use> uses;
@@ -34,7 +35,7 @@ enum class Mapping : uint8_t { elements, groups, tiles };
 
 struct LoopPlan {
   Mapping mapping = Mapping::elements;
-  std::vector<Axis> outer;     // elements: all axes but the lane; tiles: all but the two of the tile
+  std::vector<Axis> outer;  // elements: all axes but the lane; tiles: all but the two of the tile
   std::vector<StagePlan> stages;
   std::vector<int> unit_axes;  // axes of extent 1, always 0
   int threads = 256;           // of a block
@@ -45,6 +46,9 @@ struct LoopPlan {
 };
 
 LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& loop);
+
+/// Where all strided loads of an elements plan run along one other axis of its store, makes tiles of the two.
+void plan_tiles(const Kernel& kernel, LoopPlan& plan);
 
 /// Values worth keeping between the stages of a plan. Requires stages that share one lane axis. (loop_keep.cpp)
 std::vector<KeptRow> plan_kept(const std::vector<StagePlan>& stages);

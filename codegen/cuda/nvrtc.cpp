@@ -27,7 +27,8 @@ struct Nvrtc::Functions {
   Result (*version)(int*, int*);
   Result (*count_architectures)(int*);
   Result (*architectures)(int*);
-  Result (*create)(Program*, const char* text, const char* name, int, const char* const* headers, const char* const* names);
+  Result (*create)(Program*, const char* text, const char* name, int, const char* const* headers,
+                   const char* const* names);
   Result (*destroy)(Program*);
   Result (*compile)(Program, int, const char* const* options);
   Result (*cubin_size)(Program, size_t*);
@@ -116,7 +117,8 @@ const Nvrtc& Nvrtc::for_driver(int driver) {
     fail("code for drivers from ", driver / 1000, ".", driver % 1000 / 10, " on needs NVRTC ", major, ", found is ",
          all().back()->major_, ".", all().back()->minor_, " (", all().back()->path_, "); ", install_line(major),
          " installs it");
-  fail("code for GPUs needs NVIDIA's compiler library NVRTC, which was not found; ", install_line(major), " installs it");
+  fail("code for GPUs needs NVIDIA's compiler library NVRTC, which was not found; ", install_line(major),
+       " installs it");
 }
 
 bool Nvrtc::supports(int architecture) const {

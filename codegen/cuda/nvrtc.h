@@ -22,9 +22,9 @@ struct Assembled {
 /// One loaded NVRTC library. Compiling is safe from several threads.
 class Nvrtc {
  public:
-  /// The newest library whose code a driver of that floor (12060 is 12.6; 0: any) loads: its major version is at most the
-  /// driver's. Looked for in $GCC_GRAPH_NVRTC (this file and no other), $CUDA_HOME, /usr/local/cuda*, the loader's path and
-  /// the PyPI wheels. Throws CompileError with the line that installs one.
+  /// The newest library whose code a driver of that floor (12060 is 12.6; 0: any) loads: its major version is at most
+  /// the driver's. Looked for in $GCC_GRAPH_NVRTC (this file and no other), $CUDA_HOME, /usr/local/cuda*, the loader's
+  /// path and the PyPI wheels. Throws CompileError with the line that installs one.
   static const Nvrtc& for_driver(int driver);
   /// The same; null if there is none.
   static const Nvrtc* find_for_driver(int driver);
@@ -35,8 +35,8 @@ class Nvrtc {
   /// Can it generate code for sm_<architecture>?
   bool supports(int architecture) const;
   /// Compiles one program. Throws CompileError with the log where the text is wrong.
-  Assembled compile(const std::string& text, const std::vector<Header>& headers, const std::vector<std::string>& options,
-                    bool ptx) const;
+  Assembled compile(const std::string& text, const std::vector<Header>& headers,
+                    const std::vector<std::string>& options, bool ptx) const;
 
  private:
   struct Functions;

@@ -9,8 +9,8 @@
 
 namespace gcg::cuda {
 
-/// Safe under concurrent use by threads and processes: entries are written beside their place and renamed. An entry that
-/// is damaged counts as missing. Where nothing can be written, nothing is cached.
+/// Safe under concurrent use by threads and processes: entries are written beside their place and renamed. An entry
+/// that is damaged counts as missing. Where nothing can be written, nothing is cached.
 class ProgramCache {
  public:
   /// An empty path: no cache.

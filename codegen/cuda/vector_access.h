@@ -2,6 +2,7 @@
 #pragma once
 
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "compiler/kernel/kernel.h"
@@ -15,8 +16,18 @@ bool is_multiple(const Dim& dim, int64_t n);
 /// lane is one? Operands are aligned to 64 bytes at element 0.
 bool is_aligned(const Operand& operand, const std::vector<Expr>& index, int lane, int64_t count);
 
-/// The loads of `value` that may be done `count` elements at a time along `lane`: unguarded, aligned, outside reductions,
-/// and not below a node of `skip`.
+/// A load of consecutive elements, to be done where all `conditions` have the value beside them: these are the same for
+/// all of the elements.
+struct VectorLoad {
+  Expr load;
+  std::vector<std::pair<Expr, bool>> conditions;
+};
+
+/// The loads of `value` that may be done `count` elements at a time along `lane`: aligned, outside reductions, and not
+/// below a node of `skip`. Guarded ones only where the selects around them do not choose per element.
+std::vector<VectorLoad> all_vector_loads(const Expr& value, const std::vector<Operand>& operands, int lane,
+                                         int64_t count, const std::unordered_set<const ExprNode*>& skip = {});
+/// Those without conditions.
 std::vector<Expr> vector_loads(const Expr& value, const std::vector<Operand>& operands, int lane, int64_t count,
                                const std::unordered_set<const ExprNode*>& skip = {});
 

@@ -12,6 +12,14 @@
 namespace gcg::test {
 namespace {
 
+/// Division and most functions of doubles are calls inside the kernel, around which ptxas saves some registers.
+constexpr int kSpillsAroundDoubles = 96;
+
+bool computes_doubles(const Kernel& kernel) {
+  return std::any_of(kernel.operands.begin(), kernel.operands.end(),
+                     [](const Operand& o) { return o.dtype == DType::f64; });
+}
+
 class WatchedBackend final : public Backend {
  public:
   WatchedBackend(AssemblyReport& report, const std::string& cache, std::ostream* print)
@@ -29,7 +37,8 @@ class WatchedBackend final : public Backend {
       const CompiledKernel& k = blob.kernels[i];
       ++report_.kernels;
       report_.most_registers = std::max(report_.most_registers, k.registers);
-      if (k.spill_bytes > 0 || k.note.find("C75") != std::string::npos)
+      const int allowed = i < kernels.size() && computes_doubles(*kernels[i]) ? kSpillsAroundDoubles : 0;
+      if (k.spill_bytes > allowed || k.note.find("C75") != std::string::npos)
         report_.complaints.push_back(concat(target.name, ' ', i < kernels.size() ? kernels[i]->name : "(second launch)",
                                             ' ', k.symbol, ", ", k.registers, " registers: ", k.note));
     }
@@ -43,7 +52,8 @@ class WatchedBackend final : public Backend {
   void print(const Kernel& kernel, const Target& target) const {
     const cuda::KernelText text = cuda::emit_kernel(kernel, target);
     *print_ << "// " << kernel.name << ": " << text.tasks.str() << " blocks of " << text.threads << ", " << text.note
-            << '\n' << text.source << '\n';
+            << '\n'
+            << text.source << '\n';
     for (const cuda::KernelText& then : text.then) *print_ << "// then\n" << then.source << '\n';
   }
 

@@ -20,7 +20,7 @@ std::string default_cache();
 struct AssemblyReport {
   int kernels = 0;
   int most_registers = 0;
-  double seconds = 0;                  // of code generation for the target
+  double seconds = 0;                   // of code generation for the target
   std::vector<std::string> complaints;  // kernels that spill, or of which ptxas says that wgmma or setmaxnreg suffered
 };
 

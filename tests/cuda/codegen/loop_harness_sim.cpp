@@ -1,6 +1,4 @@
 // tests/codegen/loop_harness.h for GPUs: the kernel's text, compiled for the host, on the simulated device.
-#include "tests/codegen/loop_harness.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,6 +8,7 @@
 #include "codegen/cuda/assemble.h"
 #include "codegen/cuda/kernel_text.h"
 #include "compiler/support/error.h"
+#include "tests/codegen/loop_harness.h"
 #include "tests/cuda/sim/engine/block.h"
 #include "tests/cuda/sim/engine/module.h"
 #include "tests/cuda/sim/nvrtc/host_compiler.h"
@@ -74,7 +73,8 @@ struct RunnableKernel::Code {
     gart_sim::Launch launch;
     launch.module = &modules[i]->module();
     launch.kernel = modules[i]->find(text.symbol);
-    GCG_CHECK(launch.kernel != nullptr && launch.kernel->parameters == parameters.size(), "parameters of ", text.symbol);
+    GCG_CHECK(launch.kernel != nullptr && launch.kernel->parameters == parameters.size(), "parameters of ",
+              text.symbol);
     launch.grid.x = static_cast<unsigned>(text.tasks.evaluate(symbols));
     launch.block.x = static_cast<unsigned>(text.threads);
     launch.shared_bytes = static_cast<unsigned>(text.shared_bytes);
@@ -106,12 +106,14 @@ RunnableKernel::RunnableKernel(const Kernel& kernel, const std::string& name)
 RunnableKernel::~RunnableKernel() = default;
 
 /// All tasks, whatever the range; backwards where the range does not begin at the first.
-int32_t RunnableKernel::call(const std::vector<void*>& buffers, const SymbolValues& symbols, int64_t begin, int64_t) const {
+int32_t RunnableKernel::call(const std::vector<void*>& buffers, const SymbolValues& symbols, int64_t begin,
+                             int64_t) const {
   std::map<void*, std::unique_ptr<DeviceBytes>> memory;
   std::map<void*, size_t> sizes;
   for (size_t i = 0; i < buffers.size(); ++i) {
     const Operand& o = kernel_->operands[i];
-    sizes[buffers[i]] = std::max(sizes[buffers[i]], static_cast<size_t>(product(o.shape).evaluate(symbols) * size_of(o.dtype)));
+    sizes[buffers[i]] =
+        std::max(sizes[buffers[i]], static_cast<size_t>(product(o.shape).evaluate(symbols) * size_of(o.dtype)));
   }
   std::vector<void*> pointers;
   for (void* buffer : buffers) {
@@ -131,7 +133,8 @@ int32_t RunnableKernel::call(const std::vector<void*>& buffers, const SymbolValu
   for (const auto& [buffer, bytes] : memory) bytes->read(buffer, sizes[buffer]);
   status.read(&failed, sizeof failed);
   EXPECT_TRUE(failed == GART_KERNEL_OK || code_->launches[0].may_fail);
-  for (const std::string& report : gart_sim::take_reports()) ADD_FAILURE() << report << '\n' << code_->launches[0].source;
+  for (const std::string& report : gart_sim::take_reports())
+    ADD_FAILURE() << report << '\n' << code_->launches[0].source;
   return static_cast<int32_t>(failed);
 }
 

@@ -1,0 +1,134 @@
+// Each way in which a loop kernel can run on a GPU: that it is chosen, and that it computes the right thing.
+#include <gtest/gtest.h>
+
+#include "codegen/cuda/kernel_text.h"
+#include "compiler/support/error.h"
+#include "tests/codegen/loop_harness.h"
+#include "tests/codegen/loop_kernels.h"
+
+namespace gcg::test {
+namespace {
+
+/// Checks the kernel's values, and that its text or note has `wanted` in it.
+void expect_path(const Kernel& kernel, const std::string& wanted, const SymbolValues& symbols,
+                 double tolerance = 2e-6) {
+  const cuda::KernelText text = cuda::emit_kernel(kernel, *find_target("sm_80"));
+  EXPECT_NE((text.source + text.note).find(wanted), std::string::npos) << wanted << " in\n" << text.source << text.note;
+  expect_matches(kernel, random_operands(kernel, symbols), symbols, tolerance);
+}
+
+Expr guarded(const Expr& e) {
+  auto copy = std::make_shared<ExprNode>(*e);
+  copy->guarded = true;
+  return copy;
+}
+
+const Dim kBatch = Dim::symbol("b");
+
+TEST(LoopPaths, ConcatenationReadsVectorsUnderItsCondition) {
+  const Kernel kernel = map_kernel(
+      "concat", {{DType::f32, {kBatch, 3, 64}}, {DType::f32, {kBatch, 4, 64}}, {DType::f32, {kBatch, 7, 64}}}, 1,
+      [](const auto& i) {
+        return select(binary(BinaryOp::less, i[1], index(3)), guarded(load(0, DType::f32, i)),
+                      guarded(load(1, DType::f32, {i[0], i[1] - index(3), i[2]})));
+      });
+  expect_path(kernel, " = {};\n  if (", {{"b", 5}});
+}
+
+TEST(LoopPaths, AConditionPerElementKeepsScalarLoads) {
+  const Kernel kernel =
+      map_kernel("concat", {{DType::f32, {kBatch, 24}}, {DType::f32, {kBatch, 40}}, {DType::f32, {kBatch, 64}}}, 1,
+                 [](const auto& i) {
+                   return select(binary(BinaryOp::less, i[1], index(24)), guarded(load(0, DType::f32, i)),
+                                 guarded(load(1, DType::f32, {i[0], i[1] - index(24)})));
+                 });
+  expect_path(kernel, "gart_store", {{"b", 5}});
+}
+
+TEST(LoopPaths, VectorsOfSmallElementsAndTails) {
+  for (DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64, DType::boolean})
+    for (int64_t n : {0, 1, 15, 16, 17, 2050}) {
+      const Operand x{dtype, {Dim::symbol("n")}};
+      const Kernel kernel = map_kernel("copy", {x, x, x}, 0, [&](const auto& i) {
+        return select(binary(BinaryOp::less, i[0], index(100)), load(0, dtype, i), load(1, dtype, i));
+      });
+      expect_path(kernel, concat("gart_load<", 16 / size_of(dtype), ">"), {{"n", n}});
+    }
+}
+
+TEST(LoopPaths, TransposesOfEveryElementSize) {
+  for (DType dtype : {DType::u8, DType::f16, DType::boolean, DType::f64}) {
+    const Dim m = Dim::symbol("m"), n = Dim::symbol("n");
+    const Kernel kernel = map_kernel("tiles", {{dtype, {2, n, m}}, {dtype, {2, m, n}}}, 1, [&](const auto& i) {
+      return load(0, dtype, {i[0], i[2], i[1]});
+    });
+    expect_path(kernel, "in tiles", {{"m", 45}, {"n", 33}});
+  }
+}
+
+/// Softmax along the middle axis of [b, n, m].
+Kernel strided_softmax(const Dim& n, const Dim& m) {
+  const Axis b{0, kBatch}, s{1, m}, j{2, n}, k{3, n}, l{4, n};
+  auto x = [&](const Axis& a) { return load(0, DType::f32, refs({b, a, s})); };
+  auto e = [&](const Axis& a) { return unary(UnaryOp::exp, x(a) - local_ref(0, DType::f32)); };
+  Kernel kernel;
+  kernel.name = "softmax";
+  kernel.operands = {{DType::f32, {kBatch, n, m}}, {DType::f32, {kBatch, n, m}, true}};
+  LoopKernel loop;
+  loop.outer = {b, s};
+  loop.stages = {reduce_stage(0, ReduceOp::max, {j}, x(j)), reduce_stage(1, ReduceOp::sum, {k}, e(k)),
+                 store_stage(1, {l}, refs({b, l, s}), binary(BinaryOp::div, e(l), local_ref(1, DType::f32)))};
+  kernel.body = loop;
+  return kernel;
+}
+
+TEST(LoopPaths, RowsAcrossMemoryAreOneThreadEach) {
+  expect_path(strided_softmax(10, 37), "1 threads each", {{"b", 3}});
+}
+
+/// (x - mean(x)) * scale, along the last axis.
+Kernel centre(const Dim& rows, const Dim& columns) {
+  const Axis i{0, rows}, j{1, columns}, k{2, columns};
+  Kernel kernel;
+  kernel.name = "centre";
+  kernel.operands = {{DType::f32, {rows, columns}}, {DType::f32, {columns}}, {DType::f32, {rows, columns}, true}};
+  LoopKernel loop;
+  loop.outer = {i};
+  const Expr mean = binary(BinaryOp::div, local_ref(0, DType::f32), cast(DType::f32, extent(columns)));
+  loop.stages = {reduce_stage(0, ReduceOp::sum, {j}, load(0, DType::f32, refs({i, j}))),
+                 store_stage(2, {k}, refs({i, k}),
+                             (load(0, DType::f32, refs({i, k})) - mean) * load(1, DType::f32, {axis_ref(k)}))};
+  kernel.body = loop;
+  return kernel;
+}
+
+TEST(LoopPaths, RowsStayInRegistersOfAWarpOrABlock) {
+  for (int64_t columns : {12, 100, 384, 512, 1023, 1024, 2000, 8192})
+    expect_path(centre(kBatch, columns), "rows in registers", {{"b", 5}}, 2e-5);
+  expect_path(centre(kBatch, 1024), "32 threads each", {{"b", 5}}, 2e-5);
+  expect_path(centre(3, 1024), "128 threads each", {}, 2e-5);
+  expect_path(centre(kBatch, 2000), "256 threads each", {{"b", 2}}, 2e-5);
+}
+
+TEST(LoopPaths, LongRowsAreReadAgain) {
+  const Kernel kernel = centre(2, 40000);
+  EXPECT_EQ(cuda::emit_kernel(kernel, *find_target("sm_80")).note.find("registers"), std::string::npos);
+  expect_path(kernel, "1024 threads each", {}, 1e-4);
+}
+
+TEST(LoopPaths, ShortAxesAreWalkedTogether) {
+  // The mean of 40 x 6 of every 8 columns.
+  const Axis n{0, kBatch}, h{1, 40}, w{2, 6};
+  Kernel kernel;
+  kernel.name = "mean";
+  kernel.operands = {{DType::f32, {kBatch, 40, 8}}, {DType::f32, {kBatch}, true}};
+  LoopKernel loop;
+  loop.outer = {n};
+  loop.stages = {reduce_stage(0, ReduceOp::sum, {h, w}, load(0, DType::f32, refs({n, h, w}))),
+                 store_stage(1, {}, refs({n}), local_ref(0, DType::f32))};
+  kernel.body = loop;
+  expect_path(kernel, "int i", {{"b", 7}}, 1e-5);
+}
+
+}  // namespace
+}  // namespace gcg::test
