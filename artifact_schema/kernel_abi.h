@@ -7,6 +7,13 @@
  * until the end of the next launch on the same stream), `uint32_t* status` (the kernel stores GART_KERNEL_INDEX_OUT_OF_RANGE
  * there, and never GART_KERNEL_OK).
  *
+ * The steering kernel of a target (Target.steering) runs as one thread, before a branch or loop and behind each turn of a
+ * loop, and sets handles of the graph's conditional nodes. Its parameters: `const uint8_t* condition` (null: true),
+ * `const int64_t* trips` (null: unbounded), `int64_t* iteration` (null: not wanted), `int64_t* counter` (null for a branch:
+ * no turns are counted), `uint64_t yes` (the handle set to 1 if the condition holds and turns are left, otherwise to 0),
+ * `uint64_t no` (the handle set to the opposite), `uint64_t flags` (1: the first turn, the counter is set to 0 rather than
+ * raised; 2: there is a `no`).
+ *
  * A CPU kernel is a function of the code blob: */
 #ifndef GART_ARTIFACT_SCHEMA_KERNEL_ABI_H
 #define GART_ARTIFACT_SCHEMA_KERNEL_ABI_H
@@ -29,6 +36,7 @@ typedef struct gart_kernel_args {
 typedef int32_t (*gart_kernel)(const gart_kernel_args* args, int64_t begin, int64_t end);
 
 enum { GART_KERNEL_OK = 0, GART_KERNEL_INDEX_OUT_OF_RANGE = 1 };
+enum { GART_STEER_FIRST = 1, GART_STEER_HAS_NO = 2 };
 
 #ifdef __cplusplus
 }

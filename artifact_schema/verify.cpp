@@ -50,6 +50,35 @@ bool is_allowed_import(std::string_view name) {
   return false;
 }
 
+/// The limits are those of every GPU so far; the driver checks them again for the one at hand.
+Status check_cuda_kernel(Budget& budget, const fb::Kernel& kernel) {
+  if (Status status = check_string(budget, kernel.symbol(), "symbol"); !status.ok()) return status;
+  if (view_of(kernel.symbol()).empty()) return failure("it has no symbol");
+  if (kernel.threads() < 1 || kernel.threads() > kMaxBlockThreads)
+    return failure("it has ", kernel.threads(), " threads per block, 1 to ", kMaxBlockThreads, " are possible");
+  if (kernel.shared() > kMaxSharedBytes)
+    return failure("it asks for ", kernel.shared(), " bytes of shared memory, the limit is ", kMaxSharedBytes);
+  if (kernel.offset() % kModuleAlignment != 0)
+    return failure("its module lies at offset ", kernel.offset(), ", not a multiple of ", kModuleAlignment);
+  return {};
+}
+
+Status check_place(const fb::Kernel& kernel, uint64_t code_bytes, const std::string& name) {
+  if (kernel.size() != 0 && kernel.size() <= code_bytes && kernel.offset() <= code_bytes - kernel.size()) return {};
+  return failure(name, " (", kernel.size(), " bytes at offset ", kernel.offset(), ") lies outside the code of ",
+                 code_bytes, " bytes");
+}
+
+Status check_steering(Budget& budget, const ArtifactView& artifact, const fb::Target& target) {
+  const fb::Kernel* kernel = target.steering();
+  if (kernel == nullptr) return {};
+  if (target.kind() == fb::TargetKind::cpu) return failure("it has a steering kernel, but is not for GPUs");
+  const bool has_code = target.code_section() >= 0;
+  const uint64_t code_bytes = has_code ? artifact.sections[target.code_section()].size : 0;
+  if (Status status = check_place(*kernel, code_bytes, "its steering kernel"); !status.ok()) return status;
+  return within(check_cuda_kernel(budget, *kernel), "its steering kernel");
+}
+
 Status check_target(Budget& budget, const ArtifactView& artifact, const fb::Target& target) {
   if (Status status = check_string(budget, target.name(), "its name"); !status.ok()) return status;
   if (view_of(target.name()).empty()) return failure("it has no name");
@@ -63,6 +92,7 @@ Status check_target(Budget& budget, const ArtifactView& artifact, const fb::Targ
     if (artifact.sections[section].kind != SectionKind::code)
       return failure("section ", section, " is not a code section");
   }
+  if (Status status = check_steering(budget, artifact, target); !status.ok()) return status;
   for (uint32_t i = 0; i < count_of(target.imports()); ++i) {
     const std::string_view name = view_of(target.imports()->Get(i));
     if (Status status = budget.spend(name.size() + 1); !status.ok()) return status;
@@ -163,29 +193,13 @@ Status check_shape_set(const PlanCheck& check) {
   return {};
 }
 
-/// The limits are those of every GPU so far; the driver checks them again for the one at hand.
-Status check_cuda_kernel(Budget& budget, const fb::Kernel& kernel) {
-  if (Status status = check_string(budget, kernel.symbol(), "symbol"); !status.ok()) return status;
-  if (view_of(kernel.symbol()).empty()) return failure("it has no symbol");
-  if (kernel.threads() < 1 || kernel.threads() > kMaxBlockThreads)
-    return failure("it has ", kernel.threads(), " threads per block, 1 to ", kMaxBlockThreads, " are possible");
-  if (kernel.shared() > kMaxSharedBytes)
-    return failure("it asks for ", kernel.shared(), " bytes of shared memory, the limit is ", kMaxSharedBytes);
-  if (kernel.offset() % kModuleAlignment != 0)
-    return failure("its module lies at offset ", kernel.offset(), ", not a multiple of ", kModuleAlignment);
-  return {};
-}
-
 Status check_kernels(const PlanCheck& check) {
   const fb::Target& target = *check.artifact.manifest->targets()->Get(check.plan.target());
   const bool has_code = target.code_section() >= 0;
   const uint64_t code_bytes = has_code ? check.artifact.sections[target.code_section()].size : 0;
   for (uint32_t i = 0; i < count_of(check.plan.kernels()); ++i) {
     const fb::Kernel& kernel = *check.plan.kernels()->Get(i);
-    if (kernel.size() == 0 || kernel.size() > code_bytes || kernel.offset() > code_bytes - kernel.size()) {
-      return failure("kernel ", i, " (", kernel.size(), " bytes at offset ", kernel.offset(),
-                     ") lies outside the code of ", code_bytes, " bytes");
-    }
+    if (Status status = check_place(kernel, code_bytes, text("kernel ", i)); !status.ok()) return status;
     if (Status status = check_index(kernel.scratch(), check.slots(), "scratch", "slots"); !status.ok())
       return within(status, text("kernel ", i));
     if (Status status = check_string(check.budget, kernel.name(), "name"); !status.ok())

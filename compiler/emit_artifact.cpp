@@ -37,6 +37,13 @@ std::unique_ptr<fb::TargetT> emit_target(const TargetCode& code) {
   out->kind = target.is_ptx() ? fb::TargetKind::cuda_ptx : fb::TargetKind::cuda_sm;
   out->sm = static_cast<uint32_t>(target.sm);
   out->driver = static_cast<uint32_t>(code.blob.driver);
+  if (const auto& steering = code.blob.steering) {
+    out->steering = std::make_unique<fb::KernelT>();
+    out->steering->name = out->steering->symbol = steering->symbol;
+    out->steering->offset = steering->offset;
+    out->steering->size = steering->size;
+    out->steering->threads = static_cast<uint32_t>(steering->threads);
+  }
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "compiler/generate_code.h"
 
+#include <algorithm>
 #include <map>
 
 #include "compiler/support/error.h"
@@ -11,6 +12,13 @@ const Backend& backend_for(const Target& target, const Backends& backends) {
   for (const auto& b : backends)
     if (b->device() == target.device) return *b;
   fail("no code generator for target '", target.name, "' is built in");
+}
+
+bool has_control_flow(const Schedule& schedule) {
+  for (const Sequence& sequence : schedule.sequences)
+    for (const Step& step : sequence.steps)
+      if (step.kind == Step::Kind::branch || step.kind == Step::Kind::loop) return true;
+  return false;
 }
 
 }  // namespace
@@ -29,7 +37,12 @@ TargetCode generate_code(const Target& target, const std::vector<ShapePlan>& pla
       numbers.push_back(it->second);
     }
   }
-  code.blob = backend_for(target, backends).compile(distinct, target, threads);
+  const Backend& backend = backend_for(target, backends);
+  code.blob = backend.compile(distinct, target, threads);
+  const bool steered = std::any_of(plans.begin(), plans.end(), [&](const ShapePlan& plan) {
+    return plan.device == target.device && has_control_flow(plan.schedule);
+  });
+  if (steered) backend.add_steering(code.blob, target);
   return code;
 }
 

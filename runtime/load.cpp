@@ -40,7 +40,8 @@ Result<uint32_t> choose_target(ProgramState& program, const LoadOptions& options
       program.device_name = program.device->name();
       return program.device->target();
     }
-    if (names_gpu(options.device)) return Error{ErrorCode::unsupported, std::move(choice.reason)};
+    const bool for_gpu = names_gpu(options.device) || is_cuda_target(manifest, options.target);
+    if (for_gpu) return Error{ErrorCode::unsupported, std::move(choice.reason)};
     if (target_list(manifest, TargetsOf::cuda) != "none") reason = std::move(choice.reason);
   }
   Result<uint32_t> target = choose_cpu_target(manifest, options.target);

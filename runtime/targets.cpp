@@ -15,6 +15,14 @@ bool has_plans(const fb::Manifest& manifest, uint32_t target) {
   return true;
 }
 
+bool is_cuda_target(const fb::Manifest& manifest, const std::string& name) {
+  for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
+    const fb::Target& target = *manifest.targets()->Get(i);
+    if (target.kind() != fb::TargetKind::cpu && view_of(target.name()) == name) return true;
+  }
+  return false;
+}
+
 std::string target_list(const fb::Manifest& manifest, TargetsOf which) {
   std::string names;
   for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {

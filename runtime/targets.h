@@ -12,6 +12,9 @@ namespace gart {
 /// Every entry point has a plan for it.
 bool has_plans(const fb::Manifest& manifest, uint32_t target);
 
+/// Is there a target of that name, for GPUs?
+bool is_cuda_target(const fb::Manifest& manifest, const std::string& name);
+
 /// The names of the targets, or of those that are for GPUs (or not).
 enum class TargetsOf : uint8_t { all, cpu, cuda };
 std::string target_list(const fb::Manifest& manifest, TargetsOf which = TargetsOf::all);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "codegen/cuda/assemble.h"
+#include "codegen/cuda/steering.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {
@@ -90,6 +91,14 @@ CompiledKernel describe(const Work& work) {
   return kernel;
 }
 
+/// The program's module behind those that are there.
+void place(CompiledKernel& kernel, const Assembled& program, CompiledBlob& blob) {
+  blob.code.resize((blob.code.size() + 63) / 64 * 64);
+  kernel.offset = blob.code.size();
+  kernel.size = program.code.size();
+  blob.code.insert(blob.code.end(), program.code.begin(), program.code.end());
+}
+
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(std::filesystem::path cache) : cache_(std::move(cache)) {}
@@ -106,13 +115,19 @@ class CudaBackend final : public Backend {
     blob.driver = std::max(target.driver, target.is_ptx() ? major + assembler.nvrtc().minor() * 10 : major);
     for (const Work& work : all) {
       CompiledKernel kernel = describe(work);
-      blob.code.resize((blob.code.size() + 63) / 64 * 64);
-      kernel.offset = blob.code.size();
-      kernel.size = work.program.code.size();
-      blob.code.insert(blob.code.end(), work.program.code.begin(), work.program.code.end());
+      place(kernel, work.program, blob);
       blob.kernels.push_back(std::move(kernel));
     }
     return blob;
+  }
+
+  /// A module of its own: drivers that cannot load it still load the others.
+  void add_steering(CompiledBlob& blob, const Target& target) const override {
+    const Assembled program = Assembler(target, cache_).assemble(kSteeringText);
+    blob.steering.emplace();
+    blob.steering->symbol = kSteeringSymbol;
+    blob.steering->threads = 1;
+    place(*blob.steering, program, blob);
   }
 
  private:
