@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -40,7 +41,16 @@ World::World() {
   read_environment();
 }
 
+// $GART_SIM_STATS=1: what was counted, on stderr at the end of the process.
+void World::print_counts() const {
+  const char* wanted = setting("GART_SIM_STATS");
+  if (!wanted || *wanted == '0') return;
+  for (const auto& [name, count] : counts)
+    fprintf(stderr, "gart-sim: %s %llu\n", name.c_str(), static_cast<unsigned long long>(count));
+}
+
 World::~World() {
+  print_counts();
   const char* leaks = setting("GART_SIM_LEAKS");
   if (!leaks || *leaks == '0') return;
   if (const std::string left = alive(); !left.empty()) {

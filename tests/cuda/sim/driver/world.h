@@ -123,6 +123,7 @@ struct World {
 
  private:
   World();
+  void print_counts() const;
   ~World();
 };
 

@@ -104,7 +104,8 @@ std::vector<std::string> command_line(const Architecture& architecture, const st
   if (is_watched()) words.insert(words.end(), {"-DGART_SIM_WATCHED", "-fsanitize=thread,alignment"});
   words.push_back("-D__CUDA_ARCH__=" + std::to_string(architecture.sm * 10));
   if (architecture.variant == 'a') words.push_back("-D__CUDA_ARCH_FEAT_SM" + std::to_string(architecture.sm) + "_ALL");
-  words.insert(words.end(), {"-include", GART_SIM_SHIM_FOLDER "/shim.h", "module.cu", "-o", "module.so", "-lm", "-lc"});
+  words.insert(words.end(), {"-include", GART_SIM_SHIM_FOLDER "/shim.h", "module.cu", "-x", "none",
+                             GART_SIM_WATCH_OBJECT, "-o", "module.so", "-lm", "-lc"});
   return words;
 }
 

@@ -1,0 +1,27 @@
+// Brings the simulated CUDA machine into this process, before the compiler or the runtime look for one.
+#ifndef GART_TESTS_CUDA_SIM_END_TO_END_SIMULATION_H
+#define GART_TESTS_CUDA_SIM_END_TO_END_SIMULATION_H
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace gart_sim {
+
+// From here on NVRTC is the simulated compiler, libcuda.so.1 the simulated driver with a GPU of architecture `sm`.
+void enter_simulation(int sm);
+// Where kernels compiled for it are kept: a folder of its own for each version of the simulation.
+std::filesystem::path simulation_cache();
+
+// See driver/gart_sim.h.
+uint64_t sim_count(const char* name);
+void sim_forget_counts();
+void sim_fail(const std::string& text);
+void sim_set_order(const std::string& text);
+void sim_revive();
+std::string sim_alive();
+std::vector<std::string> sim_reports();
+
+}  // namespace gart_sim
+#endif
