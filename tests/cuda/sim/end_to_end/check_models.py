@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Compiles small models for a GPU and the CPU and compares the two, the GPU simulated.
+
+  run_sim.sh --sm 80 check_models.py [--sm N] [NAME...]      NAME: of tests/models/small_models.py (default: all)
+
+Run within run_sim.sh. Each model runs at its two sizes, both of them twice: the second, warm run must launch one graph (a
+model without control flow), allocate nothing and give the same bytes. Every output must have a relative error <= 1e-4
+against the CPU's. Nothing may be reported by the simulation or alive in the driver at the end.
+"""
+import argparse
+import ctypes
+import os
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", ".."))
+sys.path[:0] = [os.path.join(ROOT, "tests", "models"), os.path.join(ROOT, "tools", "models"),
+                os.path.join(ROOT, "tools", "python")]
+
+import numpy as np
+import onnx
+
+import gart
+import model_check
+import small_models
+
+TOLERANCE = 1e-4
+CONTROL_FLOW = {"branches", "loop", "scan", "recurrent"}
+
+
+class Simulation:
+    """The control functions of the simulated driver (driver/gart_sim.h)."""
+
+    def __init__(self):
+        self._library = ctypes.CDLL("libcuda.so.1")
+        self._library.gart_sim_count.restype = ctypes.c_uint64
+        self._library.gart_sim_take_report.restype = ctypes.c_char_p
+        self._library.gart_sim_alive.restype = ctypes.c_char_p
+
+    def count(self, name):
+        return self._library.gart_sim_count(name.encode())
+
+    def forget_counts(self):
+        self._library.gart_sim_forget_counts()
+
+    def reports(self):
+        return [r.decode() for r in iter(self._library.gart_sim_take_report, None)]
+
+    def alive(self):
+        return self._library.gart_sim_alive().decode()
+
+
+def relative_error(got, want):
+    worst = 0.0
+    for name, reference in want.items():
+        value = got[name]
+        if value.shape != reference.shape or value.dtype != reference.dtype:
+            return float("inf")
+        a, b = value.astype(np.float64), reference.astype(np.float64)
+        if a.size and not np.array_equal(np.isnan(a), np.isnan(b)):
+            return float("inf")
+        if a.size:
+            worst = max(worst, float(np.nanmax(np.abs(a - b)) / max(1e-30, float(np.nanmax(np.abs(b))))))
+    return worst
+
+
+def problems_of_warm_run(simulation, name, model, feeds, first):
+    """What is wrong with a second run of the same inputs."""
+    simulation.forget_counts()
+    again = model.run(feeds)
+    problems = []
+    if any(first[o].tobytes() != again[o].tobytes() for o in first):
+        problems.append("another run gives other bytes")
+    launches = simulation.count("graph_launches")
+    if name not in CONTROL_FLOW and launches != 1:
+        problems.append(f"{launches} graph launches")
+    for counter in ("allocations", "host_allocations", "graph_instantiations", "graph_updates", "pageable_memcpys"):
+        if simulation.count(counter):
+            problems.append(f"{simulation.count(counter)} {counter} in a warm run")
+    return problems
+
+
+def check(simulation, name, folder, sm):
+    """Prints a row; returns whether it is good."""
+    make, sizes = small_models.MODELS[name]
+    model, path = make(), os.path.join(folder, name + ".onnx")
+    onnx.save(model, path)
+    artifact = path.replace(".onnx", ".gart")
+    model_check.compile_model(path, artifact, "--target", f"{sm},x86-64-v3")
+    on_cpu, on_gpu = gart.load(artifact, threads=1, target="x86-64-v3"), gart.load(artifact, target=sm)
+    worst, problems = 0.0, []
+    for seed, size in enumerate(sizes):
+        feeds = small_models.make_feeds(model, size, seed)
+        first = on_gpu.run(feeds)
+        worst = max(worst, relative_error(first, on_cpu.run(feeds)))
+        problems += problems_of_warm_run(simulation, name, on_gpu, feeds, first)
+    del on_gpu
+    problems += simulation.reports()
+    if simulation.alive():
+        problems.append("alive at the end: " + simulation.alive())
+    if not worst <= TOLERANCE:
+        problems.append("wrong values")
+    print(f"{name:18} {worst:9.1e}  {'; '.join(problems) or 'ok'}", flush=True)
+    return not problems
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--sm", default="80")
+    p.add_argument("names", nargs="*")
+    a = p.parse_args()
+    simulation = Simulation()
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="gcc-graph-sim-") as folder:
+        for name in a.names or small_models.MODELS:
+            failed += not check(simulation, name, folder, "sm_" + a.sm)
+    print("all passed" if not failed else f"{failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
