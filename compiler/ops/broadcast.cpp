@@ -77,20 +77,22 @@ std::optional<Dim> provably_equal(const Dim& a, const Dim& b) {
   return std::nullopt;
 }
 
-void align_second_operand(UpgradeContext& ctx, int64_t axis) {
-  Graph& graph = ctx.graph;
+ValueId aligned(Graph& graph, const std::string& name_of_node, ValueId first, ValueId second, int64_t axis) {
   const auto value = [&](const char* name, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes = {}) {
-    const NodeId id = graph.add_node(op(name), ctx.node.name, std::move(inputs), 1, std::move(attributes));
+    const NodeId id = graph.add_node(op(name), name_of_node, std::move(inputs), 1, std::move(attributes));
     return graph.node(id).outputs[0];
   };
   const auto rank_of = [&](ValueId v) { return value("Size", {value("Shape", {v})}); };
-  const ValueId first = ctx.node.inputs.at(0), second = ctx.node.inputs.at(1);
   const ValueId behind = value("Sub", {rank_of(first), rank_of(second)});
-  const ValueId count = value("Sub", {behind, graph.add_constant(ctx.node.name, Tensor::vector_i64({axis}))});
+  const ValueId count = value("Sub", {behind, graph.add_constant(name_of_node, Tensor::vector_i64({axis}))});
   const TensorRef one = std::make_shared<Tensor>(Tensor::vector_i64({1}));
   const ValueId ones = value("ConstantOfShape", {count}, {{"value", one}});
   const ValueId shape = value("Concat", {value("Shape", {second}), ones}, {{"axis", int64_t{0}}});
-  ctx.node.inputs[1] = value("Reshape", {second, shape});
+  return value("Reshape", {second, shape});
+}
+
+void align_second_operand(UpgradeContext& ctx, int64_t axis) {
+  ctx.node.inputs.at(1) = aligned(ctx.graph, ctx.node.name, ctx.node.inputs.at(0), ctx.node.inputs[1], axis);
 }
 
 void upgrade_broadcast(UpgradeContext& ctx) {

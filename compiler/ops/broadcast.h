@@ -19,7 +19,9 @@ void combine_contents(InferContext& ctx, const std::function<std::optional<Dim>(
 /// Before opset 7 operands broadcast only on demand (attribute `broadcast`), and the second one's first dimension could be
 /// told to meet dimension `axis` of the first one's: such a second operand gets extents of 1 behind its own.
 void upgrade_broadcast(UpgradeContext& ctx);
-/// Makes dimension 0 of input 1 meet dimension `axis` >= 0 of input 0.
+/// `second` with extents of 1 behind its own, so that its first dimension meets dimension `axis` >= 0 of `first`.
+ValueId aligned(Graph& graph, const std::string& name, ValueId first, ValueId second, int64_t axis);
+/// The same for inputs 0 and 1.
 void align_second_operand(UpgradeContext& ctx, int64_t axis);
 
 /// Concrete broadcasting for references; fails naming the node when extents do not agree.

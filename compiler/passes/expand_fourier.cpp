@@ -5,7 +5,7 @@
 #include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/spectrum.h"
-#include "compiler/passes/node_builder.h"
+#include "compiler/ops/node_builder.h"
 
 namespace gcg {
 namespace {

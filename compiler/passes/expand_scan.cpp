@@ -2,7 +2,7 @@
 
 #include "compiler/ops/infer.h"
 #include "compiler/ops/scan_form.h"
-#include "compiler/passes/node_builder.h"
+#include "compiler/ops/node_builder.h"
 
 namespace gcg {
 namespace {

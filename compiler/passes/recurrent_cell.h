@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "compiler/ops/recurrent.h"
-#include "compiler/passes/node_builder.h"
+#include "compiler/ops/node_builder.h"
 
 namespace gcg {
 

@@ -41,7 +41,8 @@ double cost(const Node& n) {
 
 int passes(const Node& n) {
   static const Names windowed = {"MaxPool", "AveragePool",   "LpPool", "BlockedMaxPool", "BlockedAveragePool",
-                                 "Conv",    "ConvTranspose", "MatMul", "LRN", "Resize"};
+                                 "Conv",    "ConvTranspose", "MatMul", "LRN", "Resize",
+                                 "DFT",     "STFT",          "Ranks",  "PlacesOfRanks"};
   static const Names rows = {"Softmax",  "LogSoftmax", "LayerNormalization", "InstanceNormalization", "GroupNormalization",
                              "Hardmax"};
   if (windowed.count(n.op->name)) return 9;

@@ -1,0 +1,283 @@
+// QuantizeLinear and DequantizeLinear; and what is written with them and with plain operators when a model is read:
+// DynamicQuantizeLinear, QLinearMatMul, ConvInteger, QLinearConv.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "compiler/ops/broadcast.h"
+#include "compiler/ops/index.h"
+#include "compiler/ops/node_builder.h"
+#include "compiler/ops/ops.h"
+
+namespace gcg {
+namespace {
+
+enum : int { kX, kScale, kZero };
+
+// ---- which scale belongs to an element: one for all, one per index along an axis, or one per block along it
+
+int64_t axis_of(const Node& node, int64_t rank) { return wrap_axis(node.int_attribute("axis", 1), rank); }
+
+void check_scale(InferContext& ctx, int i) {
+  const Shape &x = ctx.shape(kX), &s = ctx.shape(i);
+  if (product(s).is(1)) return;
+  const auto axis = static_cast<size_t>(ctx.axis(ctx.node().int_attribute("axis", 1), ctx.rank(kX)));
+  const int64_t block = ctx.node().int_attribute("block_size", 0);
+  if (block < 0) ctx.fail(concat("block_size is ", block, ", it must not be negative"));
+  if (block == 0) {
+    if (s.size() != 1) ctx.fail(concat("input ", i, " must be a scalar or a vector"));
+    ctx.require_equal(s[0], x[axis], concat("input ", i, " and axis ", axis));
+    return;
+  }
+  if (s.size() != x.size()) ctx.fail(concat("input ", i, " must have ", x.size(), " dimensions with block_size"));
+  for (size_t d = 0; d < x.size(); ++d)
+    ctx.require_equal(s[d], d == axis ? ceil_div(x[d], block) : x[d], concat("input ", i, " at dimension ", d));
+}
+
+Index scale_index(LowerContext& ctx, int i, const Index& at) {
+  const Shape& s = ctx.input_shape(i);
+  if (product(s).is(1)) return Index(s.size(), index(0));
+  const auto axis = static_cast<size_t>(axis_of(ctx.node(), static_cast<int64_t>(at.size())));
+  if (s.size() == 1 && at.size() != 1) return {at[axis]};
+  const int64_t block = ctx.node().int_attribute("block_size", 0);
+  Index where = at;
+  if (block > 0) where[axis] = binary(BinaryOp::floor_div, at[axis], index(block));
+  return where;
+}
+
+int64_t scale_position(const Node& node, const Tensor& x, const Tensor& s, std::vector<int64_t> at) {
+  if (s.elements() == 1) return 0;
+  const auto axis = static_cast<size_t>(axis_of(node, x.rank()));
+  const int64_t block = node.int_attribute("block_size", 0);
+  if (block == 0) return at[axis];
+  at[axis] /= block;
+  int64_t p = 0;
+  for (size_t d = 0; d < at.size(); ++d) p = p * s.shape()[d] + at[d];
+  return p;
+}
+
+std::optional<DType> dtype_attribute(InferContext& ctx, const char* name) {
+  const int64_t code = ctx.node().int_attribute(name, 0);
+  if (code == 0) return std::nullopt;
+  const auto dtype = dtype_from_onnx(static_cast<int32_t>(code));
+  if (!dtype) ctx.fail(concat("element type ", code, " (attribute '", name, "') is not supported"));
+  return dtype;
+}
+
+// ---- QuantizeLinear: saturate(round(x / scale) + zero_point)
+
+void infer_quantize(InferContext& ctx) {
+  check_scale(ctx, kScale);
+  const auto asked = dtype_attribute(ctx, "output_dtype");
+  DType to = asked.value_or(DType::u8);
+  if (ctx.has_input(kZero)) {
+    to = ctx.dtype(kZero);
+    check_scale(ctx, kZero);
+    if (asked && *asked != to) ctx.fail(concat("output_dtype is ", name_of(*asked), ", the zero point is ", name_of(to)));
+  }
+  if (!is_int(to) || size_of(to) > 2) ctx.fail(concat("quantizing to ", name_of(to), " is not supported"));
+  if (const auto precision = dtype_attribute(ctx, "precision"); precision && !is_float(*precision))
+    ctx.fail(concat("precision is ", name_of(*precision), ", it must be a float type"));
+  ctx.set_output(0, to, ctx.shape(kX));
+}
+
+/// The type that the quotient is rounded to before anything else: that of x where the scale has it too.
+DType quotient_type(const Node& node, DType x, DType scale) {
+  if (const int64_t code = node.int_attribute("precision", 0))
+    return dtype_from_onnx(static_cast<int32_t>(code)).value_or(DType::f32);
+  return x == scale && is_float(x) ? x : DType::f32;
+}
+
+Expr lower_quantize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
+  const DType type = quotient_type(ctx.node(), ctx.input_value(kX).dtype, ctx.input_value(kScale).dtype);
+  const DType wide = arithmetic_dtype(type);
+  const Expr x = cast(wide, ctx.input(kX, at)), scale = cast(wide, ctx.input(kScale, scale_index(ctx, kScale, at)));
+  const Expr quotient = cast(wide, cast(type, binary(BinaryOp::div, x, scale)));
+  Expr y = unary(UnaryOp::round_even, quotient);
+  if (ctx.has_input(kZero)) y = y + cast(wide, ctx.input(kZero, scale_index(ctx, kZero, at)));
+  return cast(ctx.output_value(output).dtype, y);  // saturates
+}
+
+double rounded_to(DType type, double value) {
+  Tensor t(type, {});
+  t.set_double(0, value);
+  return t.at_double(0);
+}
+
+int64_t saturated(DType type, double value) {
+  const int bits = static_cast<int>(size_of(type)) * 8;
+  const double low = is_signed_int(type) ? -std::ldexp(1, bits - 1) : 0;
+  const double high = std::ldexp(1, is_signed_int(type) ? bits - 1 : bits) - 1;
+  return std::isnan(value) ? 0 : static_cast<int64_t>(std::clamp(value, low, high));
+}
+
+const Tensor* optional_input(const ReferenceContext& ctx, int i) { return ctx.input_count() > i ? ctx.input(i) : nullptr; }
+
+std::vector<Tensor> reference_quantize(ReferenceContext& ctx) {
+  const Tensor &x = *ctx.input(kX), &scale = *ctx.input(kScale), *zero = optional_input(ctx, kZero);
+  const DType type = quotient_type(ctx.node(), x.dtype(), scale.dtype());
+  Tensor y(ctx.output_dtype(0), x.shape());
+  for_each_index(x.shape(), [&, i = int64_t{0}](const std::vector<int64_t>& at) mutable {
+    const int64_t s = scale_position(ctx.node(), x, scale, at);
+    const double wide = rounded_to(DType::f32, x.at_double(i) / scale.at_double(s));
+    const double quotient = rounded_to(type, type == DType::f64 ? x.at_double(i) / scale.at_double(s) : wide);
+    const double offset = zero ? zero->at_double(scale_position(ctx.node(), x, *zero, at)) : 0;
+    y.set_int(i++, saturated(y.dtype(), std::nearbyint(quotient) + offset));
+  });
+  return {std::move(y)};
+}
+
+// ---- DequantizeLinear: (x - zero_point) * scale
+
+void infer_dequantize(InferContext& ctx) {
+  check_scale(ctx, kScale);
+  if (!is_int(ctx.dtype(kX))) ctx.fail(concat("dequantizing ", name_of(ctx.dtype(kX)), " is not supported"));
+  if (ctx.has_input(kZero)) {
+    check_scale(ctx, kZero);
+    if (ctx.dtype(kZero) != ctx.dtype(kX)) ctx.fail("the zero point must have the type of the input");
+  }
+  const DType to = dtype_attribute(ctx, "output_dtype").value_or(ctx.dtype(kScale));
+  if (!is_float(to)) ctx.fail(concat("the result cannot be ", name_of(to)));
+  ctx.set_output(0, to, ctx.shape(kX));
+}
+
+Expr lower_dequantize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
+  const DType wide = arithmetic_dtype(ctx.output_value(output).dtype);
+  Expr x = cast(DType::i64, ctx.input(kX, at));
+  if (ctx.has_input(kZero)) x = x - cast(DType::i64, ctx.input(kZero, scale_index(ctx, kZero, at)));
+  return as_output(ctx, output, cast(wide, x) * cast(wide, ctx.input(kScale, scale_index(ctx, kScale, at))));
+}
+
+std::vector<Tensor> reference_dequantize(ReferenceContext& ctx) {
+  const Tensor &x = *ctx.input(kX), &scale = *ctx.input(kScale), *zero = optional_input(ctx, kZero);
+  Tensor y(ctx.output_dtype(0), x.shape());
+  for_each_index(x.shape(), [&, i = int64_t{0}](const std::vector<int64_t>& at) mutable {
+    const int64_t offset = zero ? zero->at_int(scale_position(ctx.node(), x, *zero, at)) : 0;
+    const double s = scale.at_double(scale_position(ctx.node(), x, scale, at));
+    y.set_double(i, static_cast<double>(x.at_int(i) - offset) * s);
+    ++i;
+  });
+  return {std::move(y)};
+}
+
+// ---- written with plain operators
+
+ValueId to_type(NodeBuilder& b, ValueId x, DType type) {
+  return b.node("Cast", {x}, {{"to", static_cast<int64_t>(dtype_to_onnx(type))}});
+}
+
+/// The node computes op(inputs) on its first output.
+void become(UpgradeContext& ctx, const char* name, std::vector<ValueId> inputs,
+            std::map<std::string, Attribute> attributes = {}) {
+  ctx.node.op = &op(name);
+  ctx.node.inputs = std::move(inputs);
+  ctx.node.attributes = std::move(attributes);
+  ctx.node.outputs.resize(1);
+}
+
+/// `value` under the id that the node's output `i` has, where somebody asked for it.
+void give_output(UpgradeContext& ctx, size_t i, ValueId value) {
+  if (i >= ctx.node.outputs.size() || !ctx.node.outputs[i].valid()) return;
+  Node node;
+  node.op = &op("Identity");
+  node.name = ctx.node.name;
+  node.inputs = {value};
+  node.outputs = {ctx.node.outputs[i]};
+  ctx.graph.add_node(std::move(node));
+}
+
+ValueId input_or_none(const Node& node, size_t i) { return i < node.inputs.size() ? node.inputs[i] : ValueId(); }
+
+void upgrade_dynamic_quantize(UpgradeContext& ctx) {
+  NodeBuilder b(ctx.graph, ctx.node.name);
+  const ValueId x = ctx.node.inputs.at(0), zero = b.scalar(DType::f32, 0), most = b.scalar(DType::f32, 255);
+  const std::map<std::string, Attribute> scalar = {{"keepdims", int64_t{0}}};
+  const ValueId high = b.node("Max", {b.node("ReduceMax", {x}, scalar), zero});
+  const ValueId low = b.node("Min", {b.node("ReduceMin", {x}, scalar), zero});
+  const ValueId range = b.subtract(high, low);
+  const ValueId constant = b.node("Equal", {range, zero});
+  const ValueId scale = b.node("Div", {b.node("Where", {constant, b.scalar(DType::f32, 1), range}), most});
+  const ValueId offset = b.subtract(zero, b.node("Div", {low, scale}));
+  const ValueId zero_point = to_type(b, b.node("Round", {b.node("Clip", {offset, zero, most})}), DType::u8);
+  give_output(ctx, 1, scale);
+  give_output(ctx, 2, zero_point);
+  become(ctx, "QuantizeLinear", {x, scale, zero_point});
+}
+
+/// round(x * (a_scale * b_scale / y_scale)) + y_zero, saturated to the type of y_zero.
+void requantize(UpgradeContext& ctx, NodeBuilder& b, ValueId sum, ValueId a_scale, ValueId b_scale, ValueId y_scale,
+                ValueId y_zero) {
+  const auto f32 = [&](ValueId v) { return to_type(b, v, DType::f32); };
+  const ValueId scale = b.node("Div", {b.multiply(f32(a_scale), f32(b_scale)), f32(y_scale)});
+  const ValueId y = b.node("Round", {b.multiply(f32(sum), scale)});
+  become(ctx, "CastLike", {b.add(y, f32(y_zero)), y_zero});
+}
+
+/// A scale or zero point per row of a matrix may come as a vector; it is then a column.
+void upgrade_qlinear_matmul(UpgradeContext& ctx) {
+  NodeBuilder b(ctx.graph, ctx.node.name);
+  const std::vector<ValueId> in = ctx.node.inputs;
+  if (in.size() != 8) fail_node(ctx.node, concat("it has ", in.size(), " inputs, but takes 8"));
+  const ValueId sum = b.node("MatMulInteger", {in[0], in[3], in[2], in[5]});
+  requantize(ctx, b, sum, in[1], in[4], in[6], in[7]);
+}
+
+/// x - zero_point in i32; a zero point per index of dimension 0 is aligned with it.
+ValueId centred(UpgradeContext& ctx, NodeBuilder& b, ValueId x, ValueId zero) {
+  const ValueId wide = to_type(b, x, DType::i32);
+  return zero.valid() ? b.subtract(wide, to_type(b, aligned(ctx.graph, ctx.node.name, x, zero, 0), DType::i32)) : wide;
+}
+
+void upgrade_conv_integer(UpgradeContext& ctx) {
+  NodeBuilder b(ctx.graph, ctx.node.name);
+  const Node& n = ctx.node;
+  const ValueId x = centred(ctx, b, n.inputs.at(0), input_or_none(n, 2));
+  const ValueId w = centred(ctx, b, n.inputs.at(1), input_or_none(n, 3));
+  become(ctx, "Conv", {x, w}, n.attributes);
+}
+
+void upgrade_qlinear_conv(UpgradeContext& ctx) {
+  NodeBuilder b(ctx.graph, ctx.node.name);
+  const std::vector<ValueId> in = ctx.node.inputs;
+  if (in.size() < 8) fail_node(ctx.node, concat("it has ", in.size(), " inputs, but takes 8 or 9"));
+  std::vector<ValueId> operands = {centred(ctx, b, in[0], in[2]), centred(ctx, b, in[3], in[5])};
+  if (in.size() > 8 && in[8].valid()) operands.push_back(in[8]);
+  const ValueId sum = b.node("Conv", operands, ctx.node.attributes);
+  requantize(ctx, b, sum, in[1], aligned(ctx.graph, ctx.node.name, sum, in[4], 1), in[6], in[7]);
+}
+
+/// An operator that is only ever met in a model.
+constexpr OpDef written(const char* name, int since, int min_inputs, int max_inputs, void (*upgrade)(UpgradeContext&)) {
+  return {.name = name,
+          .since = since,
+          .min_inputs = min_inputs,
+          .max_inputs = max_inputs,
+          .max_outputs = 3,
+          .kind = OpKind::opaque,
+          .upgrade = upgrade};
+}
+
+}  // namespace
+
+constinit const OpDef op_QuantizeLinear{.name = "QuantizeLinear",
+                                        .since = 10,
+                                        .min_inputs = 2,
+                                        .max_inputs = 3,
+                                        .kind = OpKind::pointwise,
+                                        .infer = infer_quantize,
+                                        .lower = lower_quantize,
+                                        .reference = reference_quantize};
+constinit const OpDef op_DequantizeLinear{.name = "DequantizeLinear",
+                                          .since = 10,
+                                          .min_inputs = 2,
+                                          .max_inputs = 3,
+                                          .kind = OpKind::pointwise,
+                                          .infer = infer_dequantize,
+                                          .lower = lower_dequantize,
+                                          .reference = reference_dequantize};
+constinit const OpDef op_DynamicQuantizeLinear = written("DynamicQuantizeLinear", 11, 1, 1, upgrade_dynamic_quantize);
+constinit const OpDef op_QLinearMatMul = written("QLinearMatMul", 10, 8, 8, upgrade_qlinear_matmul);
+constinit const OpDef op_ConvInteger = written("ConvInteger", 10, 2, 4, upgrade_conv_integer);
+constinit const OpDef op_QLinearConv = written("QLinearConv", 10, 8, 9, upgrade_qlinear_conv);
+
+}  // namespace gcg

@@ -1,0 +1,41 @@
+#include "compiler/passes/expand_top_k.h"
+
+#include "compiler/ops/infer.h"
+#include "compiler/ops/ops.h"
+#include "compiler/passes/rewrite.h"
+
+namespace gcg {
+namespace {
+
+using Attributes = std::map<std::string, Attribute>;
+
+void expand(Rewriter& r, NodeId id) {
+  const std::string name = r.graph.node(id).name;
+  const std::vector<ValueId> inputs = r.graph.node(id).inputs, outputs = r.graph.node(id).outputs;
+  const Attributes axis = {{"axis", r.graph.node(id).int_attribute("axis", -1)}};
+  Attributes order = axis;
+  order["largest"] = r.graph.node(id).int_attribute("largest", 1);
+  const ValueId ranks = r.add(op_gart_Ranks, name, {inputs[0]}, order);
+  const ValueId places = r.add(op_gart_PlacesOfRanks, name, {ranks, inputs[1]}, axis);
+  if (outputs[0].valid()) r.replace(outputs[0], r.add(op_GatherElements, name, {inputs[0], places}, axis));
+  if (outputs.size() > 1 && outputs[1].valid()) r.replace(outputs[1], places);
+  r.graph.erase_node(id);
+}
+
+}  // namespace
+
+bool expand_top_k(Graph& graph) {
+  const bool changed = edit_all(graph, [](Rewriter& r) {
+    bool any = false;
+    for (NodeId id : r.graph.order()) {
+      if (r.graph.node(id).op != &op_TopK) continue;
+      expand(r, id);
+      any = true;
+    }
+    return any;
+  });
+  if (changed) infer_graph(graph);
+  return changed;
+}
+
+}  // namespace gcg
