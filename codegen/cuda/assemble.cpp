@@ -1,6 +1,8 @@
 #include "codegen/cuda/assemble.h"
 
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <sstream>
 
 #include "codegen/cuda/text_hash.h"
@@ -46,7 +48,9 @@ Assembler::Assembler(const Target& target, const ProgramCache& cache)
   // sums are not contracted: a kernel that wants fmaf says so, and gives the same result on every machine.
   options_ = {"--gpu-architecture=" + architecture, "--std=c++17", "-default-device", "--fmad=false",
               "--ptxas-options=-v"};
-  version_ = concat(nvrtc_.path(), ' ', version, '\n');
+  std::error_code error;  // a library found by the loader has no path here
+  const auto changed = std::filesystem::last_write_time(nvrtc_.path(), error).time_since_epoch().count();
+  version_ = concat(nvrtc_.path(), ' ', version, ' ', error ? 0 : changed, '\n');
   for (const std::string& o : options_) version_ += o + '\n';
   for (const Header& h : device_headers()) version_ += h.name + '\n' + h.text + '\n';
 }

@@ -1,14 +1,19 @@
 // Assembles every kernel of ONNX models for GPU targets and says what the assembler thinks of them.
 //
-//   assemble_models [--print] [--cache DIR] TARGET[,TARGET...] MODEL.onnx...
+//   assemble_models [--print] [--cache DIR] [--dim NAME=VALUE]... TARGET[,TARGET...] MODEL.onnx...
+//   assemble_models --is-there-nvrtc
 //
-// Exits with 1 if a kernel spills registers, ptxas complains about wgmma or setmaxnreg, or a model does not compile.
+// --dim: plans with every symbol fixed instead of open ones. --print: the kernels' texts. --is-there-nvrtc: exits with
+// 0 or 1. Exits with 1 if a kernel spills registers, ptxas complains about wgmma or setmaxnreg, or a model does not
+// compile.
 #include <cstdio>
 #include <iostream>
 #include <sstream>
 
 #include "compiler/compile.h"
 #include "compiler/import/import.h"
+#include "compiler/ops/infer.h"
+#include "compiler/passes/specialise.h"
 #include "compiler/support/error.h"
 #include "tests/cuda/codegen/assembly.h"
 
@@ -17,7 +22,8 @@ namespace {
 using namespace gcg;
 
 struct Options {
-  bool print = false;
+  bool print = false, asks_for_nvrtc = false;
+  SymbolValues dims;
   std::string cache;
   std::vector<std::string> targets, models;
 };
@@ -27,7 +33,12 @@ Options parse(int argc, char** argv) {
   int i = 1;
   for (; i < argc && argv[i][0] == '-'; ++i) {
     if (std::string(argv[i]) == "--print") options.print = true;
+    if (std::string(argv[i]) == "--is-there-nvrtc") options.asks_for_nvrtc = true;
     if (std::string(argv[i]) == "--cache" && i + 1 < argc) options.cache = argv[++i];
+    if (std::string(argv[i]) == "--dim" && i + 1 < argc) {
+      const std::string dim = argv[++i];
+      options.dims[dim.substr(0, dim.find('='))] = std::stoll(dim.substr(dim.find('=') + 1));
+    }
   }
   std::stringstream names(i < argc ? argv[i++] : "");
   for (std::string name; std::getline(names, name, ',');) options.targets.push_back(name);
@@ -45,7 +56,8 @@ bool assemble(const Options& options, const std::string& path, const std::string
   compile_options.threads = 2;
   try {
     ImportedModel model = import_onnx(path);
-    compile(std::move(model.graph), model.source_hash, compile_options, backends);
+    infer_graph(model.graph);
+    compile(specialise(model.graph, options.dims), model.source_hash, compile_options, backends);
   } catch (const CompileError& error) {
     std::cout << path << ' ' << target << ": " << error.what() << std::endl;
     return false;
@@ -61,6 +73,7 @@ bool assemble(const Options& options, const std::string& path, const std::string
 
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
+  if (options.asks_for_nvrtc) return test::has_nvrtc() ? 0 : 1;
   if (!test::has_nvrtc()) {
     std::printf("SKIP: there is no NVRTC on this machine\n");
     return 0;

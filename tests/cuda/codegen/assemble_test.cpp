@@ -1,0 +1,172 @@
+// From text to code: what is read from the assembler's log, what the cache keeps, that bytes are always the same.
+#include "codegen/cuda/assemble.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "codegen/cuda/cuda_backend.h"
+#include "compiler/support/error.h"
+#include "tests/codegen/loop_kernels.h"
+
+namespace gcg::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Assembly, ReadsRegistersSpillsAndNotesFromTheLog) {
+  const Usage usage = usage_of(
+      "ptxas info    : 0 bytes gmem\n"
+      "ptxas info    : Compiling entry function 'f' for 'sm_90a'\n"
+      "ptxas info    : (C7517) Potential Performance Loss: wgmma.mma_async instructions are serialized\n"
+      "ptxas         .     40 bytes stack frame, 24 bytes spill stores, 28 bytes spill loads\n"
+      "ptxas info    : Used 128 registers, used 1 barriers, 40 bytes cumulative stack size, 2048 bytes smem\n");
+  EXPECT_EQ(usage.registers, 128);
+  EXPECT_EQ(usage.spill_bytes, 52);
+  EXPECT_EQ(usage.shared_bytes, 2048);
+  ASSERT_EQ(usage.notes.size(), 1U);
+  EXPECT_NE(usage.notes[0].find("C7517"), std::string::npos);
+  const Usage nothing = usage_of("");
+  EXPECT_EQ(nothing.registers + nothing.spill_bytes, 0);
+}
+
+class Cache : public testing::Test {
+ protected:
+  void SetUp() override { fs::remove_all(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  /// The files of the cache.
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_))
+      if (entry.is_regular_file()) found.push_back(entry.path());
+    return found;
+  }
+
+  const fs::path folder_ = fs::path(testing::TempDir()) / ("gcc-graph-cache-" + std::to_string(getpid()));
+  const Assembled program_{{1, 2, 3, 0, 255}, "a log\nof two lines"};
+};
+
+TEST_F(Cache, GivesBackWhatWasPut) {
+  const ProgramCache cache(folder_);
+  EXPECT_FALSE(cache.find("aabb"));
+  cache.put("aabb", program_);
+  cache.put("aacc", {{}, ""});
+  ASSERT_TRUE(cache.find("aabb"));
+  EXPECT_EQ(cache.find("aabb")->code, program_.code);
+  EXPECT_EQ(cache.find("aabb")->log, program_.log);
+  EXPECT_TRUE(cache.find("aacc")->code.empty());
+}
+
+TEST_F(Cache, DamagedEntriesCountAsMissingAndAreWrittenAnew) {
+  const ProgramCache cache(folder_);
+  cache.put("aabb", program_);
+  ASSERT_EQ(files().size(), 1U);
+  const fs::path file = files()[0];
+  const auto size = fs::file_size(file);
+  for (uintmax_t at = 0; at < size; ++at) {
+    std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekg(static_cast<std::streamoff>(at));
+    const int old = bytes.get();
+    bytes.seekp(static_cast<std::streamoff>(at));
+    bytes.put(static_cast<char>(old ^ 1));
+    bytes.close();
+    EXPECT_FALSE(cache.find("aabb")) << "byte " << at;
+    cache.put("aabb", program_);
+    EXPECT_TRUE(cache.find("aabb"));
+  }
+  for (uintmax_t length = 0; length < size; ++length) {
+    fs::resize_file(file, length);
+    EXPECT_FALSE(cache.find("aabb")) << "cut to " << length;
+    cache.put("aabb", program_);
+  }
+}
+
+TEST_F(Cache, ManyWritersLeaveOneWholeEntry) {
+  const ProgramCache cache(folder_);
+  std::vector<std::jthread> writers;
+  for (int t = 0; t < 4; ++t)
+    writers.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        cache.put("aabb", program_);
+        ASSERT_TRUE(cache.find("aabb"));
+      }
+    });
+  writers.clear();
+  EXPECT_EQ(files().size(), 1U);
+}
+
+TEST_F(Cache, WithoutAFolderNothingIsKept) {
+  const ProgramCache none{fs::path()}, unwritable("/proc/no-such-folder");
+  for (const ProgramCache* cache : {&none, &unwritable}) {
+    cache->put("aabb", program_);
+    EXPECT_FALSE(cache->find("aabb"));
+  }
+}
+
+std::vector<Kernel> some_kernels() {
+  using namespace gcg::test;
+  std::vector<Kernel> kernels;
+  for (int64_t n : {3, 1000, 70000, 5}) {
+    const Operand x{DType::f32, {n}};
+    kernels.push_back(
+        map_kernel("square", {x, x}, 0, [](const auto& i) { return load(0, DType::f32, i) * load(0, DType::f32, i); }));
+  }
+  return kernels;
+}
+
+TEST_F(Cache, BytesDependOnNothingButKernelsAndTarget) {
+  if (Nvrtc::find_for_driver(0) == nullptr) GTEST_SKIP() << "there is no NVRTC on this machine";
+  const std::vector<Kernel> kernels = some_kernels();
+  std::vector<const Kernel*> list;
+  for (const Kernel& k : kernels) list.push_back(&k);
+  for (const char* name : {"sm_80", "ptx"}) {
+    const Target target = *find_target(name);
+    const CompiledBlob first = make_cuda_backend("")->compile(list, target, 1);
+    ASSERT_EQ(first.kernels.size(), kernels.size());
+    for (const CompiledKernel& k : first.kernels) {
+      EXPECT_EQ(k.offset % 64, 0U);
+      EXPECT_LE(k.offset + k.size, first.code.size());
+      EXPECT_FALSE(k.symbol.empty());
+    }
+    for (int round = 0; round < 2; ++round)  // a cold and a warm cache
+      EXPECT_EQ(make_cuda_backend(folder_)->compile(list, target, 3).code, first.code);
+    EXPECT_EQ(first.kernels[0].registers > 0, !target.is_ptx());
+  }
+}
+
+TEST(Nvrtc, SaysWhichLibraryCannotBeLoaded) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto ask = [] {
+    setenv("GCC_GRAPH_NVRTC", "/no/such/library.so", 1);
+    try {
+      cuda::Nvrtc::for_driver(0);
+    } catch (const CompileError& error) {
+      std::fputs(error.what(), stderr);
+      std::exit(3);
+    }
+    std::exit(0);
+  };
+  EXPECT_EXIT(ask(), testing::ExitedWithCode(3), "GCC_GRAPH_NVRTC names /no/such/library.so");
+}
+
+TEST(Nvrtc, SaysHowToInstallOne) {
+  if (const Nvrtc* newest = Nvrtc::find_for_driver(0); newest != nullptr) {
+    EXPECT_GE(newest->major(), 12);
+    EXPECT_TRUE(newest->supports(80));
+    EXPECT_FALSE(newest->supports(35));
+    return;
+  }
+  try {
+    Nvrtc::for_driver(0);
+    FAIL() << "a library that is not there";
+  } catch (const CompileError& error) {
+    EXPECT_NE(std::string(error.what()).find("pip install nvidia-cuda-nvrtc"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace gcg::cuda

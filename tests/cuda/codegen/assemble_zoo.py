@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Assembles every kernel of models for GPUs; a spill, a complaint of ptxas about wgmma or setmaxnreg, or an error fails.
+
+  assemble_zoo.py --tool assemble_models --small [NAME...]   models of tests/models/small_models.py, SMs in turns
+  assemble_zoo.py --tool assemble_models [--targets T,...] [--models DIR] [--work DIR] [NAME...]
+                                                             the trained models and the zoo, for every SM
+
+Symbols are left open, and fixed by --dim at the first of the model's sizes. Without NVRTC everything is skipped.
+"""
+import argparse
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
+for folder in (("tests", "models"), ("tools", "models"), ("tools", "python")):
+    sys.path.insert(0, os.path.join(ROOT, *folder))
+
+SAMPLE = ("sm_75", "sm_80", "sm_90a", "sm_120")
+ALL = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103", "sm_110", "sm_120", "sm_121", "ptx")
+SKIP = 77
+
+
+def assemble(tool, cache, path, targets, size):
+    """Returns the exit status. `size`: a value for every symbol, or None to leave them open."""
+    dims = [o for name, value in (size or {}).items() for o in ("--dim", f"{name}={value}")]
+    return subprocess.run([tool, "--cache", cache, *dims, ",".join(targets), path]).returncode
+
+
+def small(a, work):
+    import onnx
+    import small_models
+    status = 0
+    for turn, name in enumerate(a.names or small_models.MODELS):
+        make, _ = small_models.MODELS[name]
+        path = os.path.join(work, name + ".onnx")
+        onnx.save(make(), path)
+        status = max(status, assemble(a.tool, a.cache, path, a.targets or [SAMPLE[turn % len(SAMPLE)]], None))
+    return status
+
+
+def zoo(a, work):
+    import check_zoo
+    if not os.path.isdir(os.path.join(a.models, "zoo")):
+        print("SKIP: no models")
+        return SKIP
+    sys.path.insert(0, os.path.join(a.models, "zoo"))
+    maker = importlib.import_module("zoo")
+    names = check_zoo.select(a.names, maker.load_zoo(os.path.dirname(maker.__file__)))
+    status = 0
+    for name in names:
+        case = check_zoo.make_case(name, a.models, maker, work)
+        for size in [None, *case.sizes[:1]]:
+            status = max(status, assemble(a.tool, a.cache, case.path, a.targets or ALL, size))
+        if isinstance(case, check_zoo.ZooModel) and not a.work:
+            os.remove(case.path)
+    return status
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--tool", required=True)
+    p.add_argument("--small", action="store_true")
+    p.add_argument("--targets", type=lambda text: text.split(","))
+    p.add_argument("--cache", default="")
+    p.add_argument("--models", default=os.environ.get("GCC_GRAPH_MODELS") or os.path.join(ROOT, "..", "shared", "models"))
+    p.add_argument("--work", help="where models go and stay (default: a temporary folder)")
+    p.add_argument("names", nargs="*")
+    a = p.parse_args()
+    if subprocess.run([a.tool, "--is-there-nvrtc"]).returncode != 0:
+        print("SKIP: there is no NVRTC on this machine; pip install nvidia-cuda-nvrtc installs it")
+        return SKIP
+    work = a.work or tempfile.mkdtemp(prefix="gcc-graph-assembly-")
+    os.makedirs(work, exist_ok=True)
+    try:
+        return (small if a.small else zoo)(a, work)
+    finally:
+        if not a.work:
+            shutil.rmtree(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
