@@ -49,6 +49,10 @@ Status measure_buffer(const fb::Plan& plan, uint32_t index, bool late, const Slo
     extent.offset = has_offset ? int64_t(buffer.offset()) : -1;
     return check_place(index, extent, int64_t(weight_bytes), "the weights");
   }
+  if (buffer.kind() == fb::BufferKind::prepared) {
+    extent.offset = has_offset ? int64_t(buffer.offset()) : -1;
+    return check_place(index, extent, int64_t(std::min<uint64_t>(plan.prepared_bytes(), kMaxExtent)), "the prepared region");
+  }
   if (!late && buffer.kind() == fb::BufferKind::temporary &&
       (plan.placement() == nullptr || plan.placement()->size() == 0)) {
     extent.offset = has_offset ? int64_t(buffer.offset()) : -1;

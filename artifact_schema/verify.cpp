@@ -213,6 +213,21 @@ Status check_kernels(const PlanCheck& check) {
   return {};
 }
 
+/// The prepared region is a GPU's, and the plan that writes it is there.
+Status check_prepared(const PlanCheck& check) {
+  if (check.plan.prepared_bytes() == 0) return {};
+  const fb::Manifest& manifest = *check.artifact.manifest;
+  if (manifest.targets()->Get(check.plan.target())->kind() == fb::TargetKind::cpu)
+    return failure("it has a prepared region, but is for a CPU");
+  if (check.plan.prepared_bytes() > uint64_t(kMaxExtent))
+    return failure("its prepared region has ", check.plan.prepared_bytes(), " bytes, the limit is ", kMaxExtent);
+  for (uint32_t i = 0; manifest.at_load() != nullptr && i < count_of(manifest.at_load()->plans()); ++i) {
+    const fb::Plan& plan = *manifest.at_load()->plans()->Get(i);
+    if (plan.target() == check.plan.target() && plan.prepared_bytes() == check.plan.prepared_bytes()) return {};
+  }
+  return failure("no plan at load writes its prepared region of ", check.plan.prepared_bytes(), " bytes");
+}
+
 Status check_plan(Budget& budget, const ArtifactView& artifact, const fb::EntryPoint& entry, const fb::Plan& plan) {
   if (Status status = check_elements_aligned(span_of(plan.program()), "its program"); !status.ok()) return status;
   if (Status status = check_elements_aligned(span_of(plan.fixed()), "its list of fixed symbols"); !status.ok())
@@ -224,6 +239,8 @@ Status check_plan(Budget& budget, const ArtifactView& artifact, const fb::EntryP
   if (Status status = budget.spend(check.program.size() + count_of(plan.fixed())); !status.ok()) return status;
   if (Status status = verify_program(check.program, check.symbols); !status.ok()) return status;
   check.early = reachable_slots(check.program, carried_symbols(entry));
+  check.at_load = &entry == artifact.manifest->at_load();
+  if (Status status = check_prepared(check); !status.ok()) return status;
   if (Status status = check_shape_set(check); !status.ok()) return status;
   if (Status status = check_buffers(check); !status.ok()) return status;
   if (Status status = check_kernels(check); !status.ok()) return status;
@@ -269,7 +286,11 @@ Status verify_artifact(const ArtifactView& artifact) {
       return within(status, text("entry point ", i, " '", view_of(entry.name()).substr(0, 64), "'"));
     }
   }
-  return {};
+  const fb::EntryPoint* at_load = manifest.at_load();
+  if (at_load == nullptr) return {};
+  if (count_of(at_load->symbols()) + count_of(at_load->inputs()) + count_of(at_load->outputs()) != 0)
+    return failure("the entry point at load has symbols, inputs or outputs");
+  return within(check_entry(budget, artifact, *at_load), "the entry point at load");
 }
 
 }  // namespace gart

@@ -43,6 +43,7 @@ struct PlanCheck {
   ShapeProgram program;
   std::vector<uint8_t> early;         // per slot: does not depend on a bind step
   std::vector<uint8_t> early_buffer;  // per buffer: size and place known before the first step
+  bool at_load = false;               // the plan that writes the prepared region
 
   size_t slots() const { return symbols + program.size(); }
   const fb::Buffer& buffer(uint32_t index) const { return *plan.buffers()->Get(index); }

@@ -49,6 +49,7 @@ Status check_form(const fb::Step& step) {
 Status check_writable(const PlanCheck& check, uint32_t buffer) {
   const fb::BufferKind kind = check.buffer(buffer).kind();
   if (kind == fb::BufferKind::temporary || kind == fb::BufferKind::output) return {};
+  if (kind == fb::BufferKind::prepared && check.at_load) return {};
   return failure("it writes buffer ", buffer, ", which is an ", fb::EnumNameBufferKind(kind));
 }
 

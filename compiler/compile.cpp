@@ -7,36 +7,15 @@
 #include "compiler/ops/infer.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/specialise.h"
+#include "compiler/prepare_weights.h"
 #include "compiler/schedule/print_schedule.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/schedule/streams.h"
+#include "compiler/shape_sets.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
-
-/// Every combination of the values asked for by --dim; the empty one (the plan that leaves all symbols open) comes last
-/// unless the model has no symbols left in it.
-std::vector<SymbolValues> shape_sets(const std::vector<std::pair<std::string, std::vector<int64_t>>>& dims) {
-  std::vector<SymbolValues> sets = {{}};
-  for (const auto& [name, values] : dims) {
-    std::vector<SymbolValues> next;
-    for (const SymbolValues& set : sets)
-      for (int64_t v : values) {
-        next.push_back(set);
-        next.back()[name] = v;
-      }
-    sets = std::move(next);
-  }
-  if (!dims.empty()) sets.emplace_back();
-  return sets;
-}
-
-std::string describe(const SymbolValues& set) {
-  std::string out;
-  for (const auto& [name, value] : set) out += concat(out.empty() ? "" : ",", name, "=", value);
-  return out;
-}
 
 /// The first target of each class of devices: all of a class share passes, schedule and memory plan.
 std::vector<Target> one_per_device(const std::vector<Target>& targets) {
@@ -46,9 +25,14 @@ std::vector<Target> one_per_device(const std::vector<Target>& targets) {
   return first;
 }
 
+std::string shapes_text(const ShapePlan& plan) {
+  if (plan.at_load) return "at load";
+  return plan.fixed.empty() ? "symbolic" : describe(plan.fixed);
+}
+
 PlanReport report(const ShapePlan& plan, const Target& target) {
   const ArenaLayout& arena = plan.schedule.memory.layout;
-  PlanReport row{target.name, plan.fixed.empty() ? "symbolic" : describe(plan.fixed), 0,
+  PlanReport row{target.name, shapes_text(plan), 0,
                  static_cast<int64_t>(plan.schedule.kernels.size()), arena.bytes, arena.lower_bound};
   for (const Sequence& s : plan.schedule.sequences) row.steps += static_cast<int64_t>(s.steps.size());
   return row;
@@ -80,6 +64,8 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
       plans.push_back(std::move(plan));
     }
 
+  const PreparedWeights prepared = prepare_weights(plans);
+
   std::vector<TargetCode> code;
   for (const Target& target : targets) {
     stage("code " + target.name);
@@ -87,13 +73,11 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
   }
 
   stage("artifact");
-  CompileResult result;
-  result.artifact = emit_artifact(graph, plans, code, {"gcc-graph 0.1.0", source_hash, "", graph.name});
+  EmittedArtifact emitted = emit_artifact(graph, plans, prepared, code, {"gcc-graph 0.1.0", source_hash, "", graph.name});
+  CompileResult result{std::move(emitted.bytes), {}, emitted.weight_bytes, 0};
   for (const ShapePlan& plan : plans)
     for (const Target& target : targets)
       if (plan.device == target.device) result.plans.push_back(report(plan, target));
-  for (const Buffer& b : plans.back().schedule.buffers)
-    if (b.constant) result.weight_bytes += b.constant->bytes();
   for (const TargetCode& c : code) result.code_bytes += static_cast<int64_t>(c.blob.code.size());
   return result;
 }

@@ -61,8 +61,9 @@ std::vector<std::string> all_symbols(const Graph& graph, const std::vector<Shape
 
 class PlanEmitter {
  public:
-  PlanEmitter(const ShapePlan& plan, const std::vector<std::string>& symbols, WeightsSection& weights)
-      : plan_(plan), s_(plan.schedule), symbols_(symbols), program_(symbols), weights_(weights) {}
+  PlanEmitter(const ShapePlan& plan, std::vector<std::string> symbols, const PreparedWeights& prepared,
+              WeightsSection& weights)
+      : plan_(plan), s_(plan.schedule), symbols_(std::move(symbols)), program_(symbols_), prepared_(prepared), weights_(weights) {}
 
   std::unique_ptr<fb::PlanT> run(size_t target_index, const TargetCode& code, const std::vector<size_t>& kernel_of) {
     auto out = std::make_unique<fb::PlanT>();
@@ -92,6 +93,7 @@ class PlanEmitter {
       out->arena_lower_bound = static_cast<uint64_t>(s_.memory.layout.lower_bound);
     }
     out->streams = static_cast<uint32_t>(s_.streams);
+    if (plan_.device == DeviceClass::cuda) out->prepared_bytes = prepared_.bytes;
     out->program = program_.instructions();
     return out;
   }
@@ -154,7 +156,13 @@ class PlanEmitter {
       f->kind = static_cast<fb::BufferKind>(b.kind);
       f->index = static_cast<uint32_t>(b.index);
       f->size = program_.slot(b.bytes);
-      if (b.kind == Buffer::Kind::constant) f->offset = weights_.place(b.constant);
+      if (const auto place = prepared_place(b)) {
+        f->kind = fb::BufferKind::prepared;
+        f->index = 0;
+        f->offset = *place;
+      } else if (b.constant) {
+        f->offset = weights_.place(b.constant);
+      }
       if (b.kind == Buffer::Kind::temporary) {
         auto [it, fresh] = first_of_block.try_emplace(b.block, number);
         if (!fresh) {
@@ -174,6 +182,14 @@ class PlanEmitter {
         if (placed.count(c)) out.buffers[number]->conflicts.push_back(first_of_block.at(c));
       placed.insert(block);
     }
+  }
+
+  /// In the prepared region, if that is where the buffer lies.
+  std::optional<uint64_t> prepared_place(const Buffer& b) const {
+    if (plan_.device == DeviceClass::cpu) return std::nullopt;
+    if (plan_.at_load && b.kind == Buffer::Kind::output) return prepared_.outputs[static_cast<size_t>(b.index)];
+    const auto it = plan_.at_load ? prepared_.places.end() : prepared_.places.find(b.constant.get());
+    return it == prepared_.places.end() ? std::nullopt : std::optional(it->second);
   }
 
   uint32_t number(BufferId b) const { return numbers_[static_cast<size_t>(b.index)]; }
@@ -225,8 +241,9 @@ class PlanEmitter {
 
   const ShapePlan& plan_;
   const Schedule& s_;
-  const std::vector<std::string>& symbols_;
+  std::vector<std::string> symbols_;
   ShapeProgram program_;
+  const PreparedWeights& prepared_;
   WeightsSection& weights_;
   std::vector<uint32_t> numbers_;
   std::map<std::pair<size_t, int>, uint32_t> follower_;  // (schedule kernel, blob kernel) -> plan kernel
@@ -282,27 +299,34 @@ std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vect
 
 }  // namespace
 
-std::vector<uint8_t> emit_artifact(const Graph& graph, const std::vector<ShapePlan>& plans, const std::vector<TargetCode>& targets,
-                                   const Provenance& provenance) {
+EmittedArtifact emit_artifact(const Graph& graph, const std::vector<ShapePlan>& plans, const PreparedWeights& prepared,
+                                   const std::vector<TargetCode>& targets, const Provenance& provenance) {
   gart::ArtifactContent content;
   const std::vector<std::string> symbols = all_symbols(graph, plans);
   auto entry = entry_point(graph, symbols);
   WeightsSection weights;
+  auto at_load = std::make_unique<fb::EntryPointT>();
+  at_load->name = "at_load";
   for (size_t t = 0; t < targets.size(); ++t) {
-    for (size_t p = 0; p < plans.size(); ++p)
-      if (plans[p].device == targets[t].target.device)
-        entry->plans.push_back(PlanEmitter(plans[p], symbols, weights).run(t, targets[t], targets[t].kernel_of[p]));
+    for (size_t p = 0; p < plans.size(); ++p) {
+      if (plans[p].device != targets[t].target.device) continue;
+      fb::EntryPointT& home = plans[p].at_load ? *at_load : *entry;
+      PlanEmitter emitter(plans[p], plans[p].at_load ? std::vector<std::string>() : symbols, prepared, weights);
+      home.plans.push_back(emitter.run(t, targets[t], targets[t].kernel_of[p]));
+    }
     content.manifest.targets.push_back(emit_target(targets[t]));
     content.code.push_back(targets[t].blob.code);
   }
   content.manifest.entry_points.push_back(std::move(entry));
+  if (!at_load->plans.empty()) content.manifest.at_load = std::move(at_load);
   content.manifest.provenance = std::make_unique<fb::ProvenanceT>();
   content.manifest.provenance->compiler = provenance.compiler;
   content.manifest.provenance->source_hash = provenance.source_hash;
   content.manifest.provenance->options = provenance.options;
   content.manifest.provenance->model = provenance.model;
   content.weights = weights.take();
-  return gart::write_artifact(std::move(content));
+  const auto weight_bytes = static_cast<int64_t>(content.weights.size());
+  return {gart::write_artifact(std::move(content)), weight_bytes};
 }
 
 }  // namespace gcg

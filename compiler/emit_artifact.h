@@ -1,6 +1,7 @@
 // The last stage: plans and machine code as artifact bytes.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct ShapePlan {
   DeviceClass device;
   SymbolValues fixed;
   Schedule schedule;
+  bool at_load = false;  // no plan for runs: it makes the prepared weights, its outputs, once when a program is loaded
 };
 
 /// The kernels of all shape sets of the target's device class, distinct, compiled for it.
@@ -24,12 +26,25 @@ struct TargetCode {
   std::vector<std::vector<size_t>> kernel_of;
 };
 
+/// Weights that GPUs keep in an order of their own. They are not in the file: the plan with `at_load` makes them from those
+/// that are.
+struct PreparedWeights {
+  std::map<const Tensor*, uint64_t> places;  // the tensors of the GPU plans -> where they lie in the prepared region
+  std::vector<uint64_t> outputs;             // where the outputs of the plan lie
+  uint64_t bytes = 0;                        // of the region
+};
+
 struct Provenance {
   std::string compiler, source_hash, options, model;
 };
 
+struct EmittedArtifact {
+  std::vector<uint8_t> bytes;
+  int64_t weight_bytes = 0;  // of them
+};
+
 /// `graph` is the imported one: its inputs, outputs and constraints become the entry point.
-std::vector<uint8_t> emit_artifact(const Graph& graph, const std::vector<ShapePlan>& plans, const std::vector<TargetCode>& targets,
-                                   const Provenance& provenance);
+EmittedArtifact emit_artifact(const Graph& graph, const std::vector<ShapePlan>& plans, const PreparedWeights& prepared,
+                                   const std::vector<TargetCode>& targets, const Provenance& provenance);
 
 }  // namespace gcg

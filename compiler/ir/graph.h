@@ -26,6 +26,13 @@ struct OpDef;  // compiler/ops/op_def.h
 using Attribute = std::variant<int64_t, double, std::string, TensorRef, std::vector<int64_t>, std::vector<double>,
                                std::vector<std::string>>;
 
+/// op(source) with these attributes: moves elements, computes nothing.
+struct Rearrangement {
+  const OpDef* op;
+  std::map<std::string, Attribute> attributes;
+  TensorRef source;
+};
+
 struct Value {
   std::string name;                   // the ONNX name; unique within its graph
   DType dtype = DType::undefined;

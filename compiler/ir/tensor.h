@@ -12,6 +12,8 @@
 
 namespace gcg {
 
+struct Rearrangement;  // compiler/ir/graph.h
+
 /// Dense, row-major, little-endian. The bytes are shared and immutable once published as `shared_ptr<const Tensor>`; they
 /// may be owned or point into a mapped file that `owner` keeps alive.
 class Tensor {
@@ -57,12 +59,17 @@ class Tensor {
   /// The same bytes under another shape of equal size.
   Tensor reshaped(std::vector<int64_t> shape) const;
 
+  /// How the elements of another constant were put in this order, if they were; null otherwise.
+  const std::shared_ptr<const Rearrangement>& rearrangement() const { return rearrangement_; }
+  void set_rearrangement(std::shared_ptr<const Rearrangement> r) { rearrangement_ = std::move(r); }
+
  private:
   DType dtype_ = DType::undefined;
   std::vector<int64_t> shape_;
   const uint8_t* data_ = nullptr;
   std::shared_ptr<const void> owner_;
   uint8_t* writable_ = nullptr;
+  std::shared_ptr<const Rearrangement> rearrangement_;
 };
 
 using TensorRef = std::shared_ptr<const Tensor>;

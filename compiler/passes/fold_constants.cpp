@@ -63,6 +63,11 @@ bool foldable(const Graph& graph, const Node& node) {
   return constant && worth_storing(graph, node);
 }
 
+/// Ops that put the elements of their one input in another order, padding at most.
+bool rearranges(const Node& node) {
+  return node.op == &op("Transpose") || node.op == &op("PackMatMul", "gart") || node.op == &op("PackConv", "gart");
+}
+
 bool fold_node(Rewriter& r, NodeId id) {
   const Node& node = r.graph.node(id);
   if (!foldable(r.graph, node)) return false;
@@ -75,6 +80,10 @@ bool fold_node(Rewriter& r, NodeId id) {
     GCG_CHECK(results[i].dtype() == v.dtype && to_shape(results[i].shape()) == *v.shape, node.op->name, " '", node.name,
               "' is inferred as ", name_of(v.dtype), str(*v.shape), ", its reference gives ",
               name_of(results[i].dtype()), str(to_shape(results[i].shape())));
+    if (rearranges(node)) {
+      const Rearrangement how{node.op, node.attributes, r.value(node.inputs[0]).constant};
+      results[i].set_rearrangement(std::make_shared<const Rearrangement>(how));
+    }
     r.make_constant(outputs[i], std::make_shared<const Tensor>(std::move(results[i])));
   }
   r.graph.erase_node(id);
