@@ -158,6 +158,9 @@ Result<void> BoundPlan::link(const Places& places, const Inputs& inputs, Outputs
       case fb::BufferKind::temporary:
         address = places.arena + extents_[base].offset;
         break;
+      case fb::BufferKind::prepared:
+        address = places.prepared + extents_[base].offset;
+        break;
     }
     addresses_[index] = address + (base == index ? 0 : extents_[index].offset);
   };

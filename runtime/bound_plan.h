@@ -26,6 +26,7 @@ struct BoundStep {
 struct Places {
   const uint8_t* weights;
   uint8_t* arena;
+  uint8_t* prepared = nullptr;
 };
 
 /// What a device keeps beside a bound plan: its executable graphs.

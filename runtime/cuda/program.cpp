@@ -47,7 +47,29 @@ void Program::load(const ArtifactView& artifact, std::vector<Entry>& entries) {
   for (Entry& entry : entries) {
     for (Plan& plan : entry.plans) load_plan(plan);
   }
-  upload_weights(entries);
+  if (const fb::EntryPoint* at_load = artifact.manifest->at_load()) prepare_weights(*at_load);
+  weights_ = upload_weights(entries);
+}
+
+void Program::prepare_weights(const fb::EntryPoint& at_load) {
+  Entry entry = make_entry(at_load);
+  for (uint32_t i = 0; i < count_of(at_load.plans()); ++i) {
+    if (at_load.plans()->Get(i)->target() == target_) entry.plans.push_back(make_plan(at_load, *at_load.plans()->Get(i), nullptr));
+  }
+  if (entry.plans.empty()) return;
+  load_plan(entry.plans[0]);
+  prepared_.reserve(entry.plans[0].manifest->prepared_bytes());
+  const Block sources = upload_weights({&entry, 1});
+  Inputs inputs({});
+  Outputs outputs({});
+  Block arena(&device_.memory);
+  Result<std::unique_ptr<BoundPlan>> plan = BoundPlan::make(entry, {}, host_weights_.size());
+  if (!plan) throw Failure{plan.error()};
+  arena.reserve(size_t((*plan)->arena_bytes()));
+  Session session(*this);
+  Result<void> done = session.start(**plan, inputs, outputs, arena, nullptr, true);
+  if (done) done = session.finish();
+  if (!done) throw Failure{done.error()};
 }
 
 void Program::load_plan(Plan& plan) {
@@ -105,18 +127,20 @@ CUmodule Program::load_module(const fb::Kernel& kernel) {
   return module;
 }
 
-void Program::upload_weights(const std::vector<Entry>& entries) {
+Block Program::upload_weights(std::span<const Entry> entries) {
   Range range;
   for (const Entry& entry : entries) {
     for (const Plan& plan : entry.plans) cover_constants(plan, host_weights_.size(), range);
   }
-  if (range.begin >= range.end) return;
-  weights_.reserve(range.end - range.begin);
-  weights_base_ = weights_.data() - range.begin;
+  Block block(&device_.memory);
+  if (range.begin >= range.end) return block;
+  block.reserve(range.end - range.begin);
+  weights_base_ = block.data() - range.begin;
   const Stream stream(device_);
-  GART_CUDA(device_, cuMemcpyHtoDAsync_v2, reinterpret_cast<CUdeviceptr>(weights_.data()),
+  GART_CUDA(device_, cuMemcpyHtoDAsync_v2, reinterpret_cast<CUdeviceptr>(block.data()),
             host_weights_.data() + range.begin, range.end - range.begin, stream.handle);
   GART_CUDA(device_, cuStreamSynchronize, stream.handle);
+  return block;
 }
 
 std::unique_ptr<DeviceSession> Program::new_session() { return std::make_unique<Session>(*this); }

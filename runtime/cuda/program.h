@@ -26,6 +26,8 @@ class Program final : public DeviceProgram {
   Device& device() { return device_; }
   /// Where the artifact's weights section would begin on the device; only what this target's plans use is there.
   const uint8_t* weights() const { return weights_base_; }
+  /// The prepared region; null if there is none.
+  uint8_t* prepared() { return prepared_.data(); }
   /// The weights section in host memory.
   std::span<const uint8_t> host_weights() const { return host_weights_; }
 
@@ -33,7 +35,10 @@ class Program final : public DeviceProgram {
   void load_plan(Plan& plan);
   CUfunction load_kernel(const fb::Kernel& kernel);
   CUmodule load_module(const fb::Kernel& kernel);
-  void upload_weights(const std::vector<Entry>& entries);
+  /// Makes the prepared region from weights that are on the device only meanwhile.
+  void prepare_weights(const fb::EntryPoint& at_load);
+  /// Those that the entries' plans use.
+  Block upload_weights(std::span<const Entry> entries);
 
   Device device_;
   const uint32_t target_;
@@ -45,7 +50,7 @@ class Program final : public DeviceProgram {
     CUmodule handle;
   };
   std::vector<Module> modules_;  // sorted by offset
-  Block weights_{&device_.memory};
+  Block weights_{&device_.memory}, prepared_{&device_.memory};
   const uint8_t* weights_base_ = nullptr;
 };
 

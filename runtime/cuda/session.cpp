@@ -108,7 +108,7 @@ Result<void> Session::start(BoundPlan& plan, Inputs& inputs, Outputs& outputs, B
   if (plan.graphs == nullptr) plan.graphs = std::make_unique<PlanGraphs>(device_, plan.plan());
   auto& graphs = static_cast<PlanGraphs&>(*plan.graphs);
   inputs.stage();
-  GART_TRY(plan.link({program_.weights(), arena.data()}, inputs, outputs));
+  GART_TRY(plan.link({program_.weights(), arena.data(), program_.prepared()}, inputs, outputs));
   if (std::exchange(arena_, arena.data()) != arena.data()) ++generation_;
   running_ = true;
   recorded_ = false;

@@ -1,0 +1,215 @@
+#include "compiler/emit_plan.h"
+
+#include <map>
+#include <optional>
+#include <set>
+
+#include "compiler/shape_program.h"
+
+namespace gcg {
+namespace {
+
+namespace fb = gart::fb;
+
+class PlanEmitter {
+ public:
+  PlanEmitter(const PlanCode& code, std::vector<std::string> symbols, const PreparedWeights& prepared, WeightsSection& weights)
+      : code_(code), plan_(code.plan), s_(plan_.schedule), symbols_(std::move(symbols)), program_(symbols_), prepared_(prepared),
+        weights_(weights) {}
+
+  std::unique_ptr<fb::PlanT> run() {
+    auto out = std::make_unique<fb::PlanT>();
+    out->target = static_cast<uint32_t>(code_.target);
+    for (const std::string& s : symbols_) {
+      auto it = plan_.fixed.find(s);
+      out->fixed.push_back(it == plan_.fixed.end() ? -1 : it->second);
+    }
+    for (const Kernel& k : s_.kernels) {
+      const auto i = static_cast<size_t>(&k - s_.kernels.data());
+      out->kernels.push_back(kernel(k, compiled(i)));
+    }
+    followers(*out);
+    buffers(*out);
+    for (const Sequence& sequence : s_.sequences) {
+      auto q = std::make_unique<fb::SequenceT>();
+      std::vector<uint32_t> last;  // of the steps emitted so far for the schedule's: the one to wait for
+      for (const Step& step : sequence.steps) {
+        q->steps.push_back(emit_step(step, last));
+        emit_followers(*q, step);
+        last.push_back(static_cast<uint32_t>(q->steps.size()) - 1);
+      }
+      out->sequences.push_back(std::move(q));
+    }
+    if (s_.memory.is_static) {
+      out->arena_bytes = static_cast<uint64_t>(s_.memory.layout.bytes);
+      out->arena_lower_bound = static_cast<uint64_t>(s_.memory.layout.lower_bound);
+    }
+    out->streams = static_cast<uint32_t>(s_.streams);
+    if (plan_.device == DeviceClass::cuda) out->prepared_bytes = prepared_.bytes;
+    out->program = program_.instructions();
+    return out;
+  }
+
+ private:
+  const CompiledKernel& blob(int number) const { return code_.code.blob.kernels[static_cast<size_t>(number)]; }
+  /// What kernel `k` of the schedule became.
+  const CompiledKernel& compiled(size_t k) const { return code_.code.blob.kernels[code_.kernel_of[k]]; }
+
+  std::unique_ptr<fb::KernelT> kernel(const Kernel& k, const CompiledKernel& c) {
+    auto out = std::make_unique<fb::KernelT>();
+    out->name = k.name;
+    out->offset = c.offset;
+    out->size = c.size;
+    out->operands = static_cast<uint32_t>(k.operands.size());
+    out->params = static_cast<uint32_t>(c.params.size());
+    out->scratch = program_.slot(c.scratch_bytes);
+    out->note = c.note;
+    out->symbol = c.symbol;
+    out->threads = static_cast<uint32_t>(c.threads);
+    out->shared = static_cast<uint32_t>(c.shared_bytes);
+    out->may_fail = c.may_fail;
+    out->registers = static_cast<uint32_t>(c.registers);
+    out->spill_bytes = static_cast<uint32_t>(c.spill_bytes);
+    return out;
+  }
+
+  /// Kernels of the blob that `then` names get plan kernels behind those of the schedule.
+  void followers(fb::PlanT& out) {
+    for (size_t k = 0; k < s_.kernels.size(); ++k)
+      for (int next = compiled(k).then; next >= 0; next = blob(next).then) {
+        if (!follower_.try_emplace({k, next}, static_cast<uint32_t>(out.kernels.size())).second) continue;
+        out.kernels.push_back(kernel(s_.kernels[k], blob(next)));
+      }
+  }
+
+  void emit_followers(fb::SequenceT& q, const Step& step) {
+    if (step.kind != Step::Kind::launch) return;
+    const auto k = static_cast<size_t>(step.kernel.index);
+    for (int next = compiled(k).then; next >= 0; next = blob(next).then) {
+      auto out = std::make_unique<fb::StepT>(*q.steps.back());
+      out->kernel = follower_.at({k, next});
+      out->waits = {static_cast<uint32_t>(q.steps.size()) - 1};
+      launch_numbers(*out, blob(next));
+      q.steps.push_back(std::move(out));
+    }
+  }
+
+  void launch_numbers(fb::StepT& out, const CompiledKernel& c) {
+    out.params.clear();
+    for (const Dim& p : c.params) out.params.push_back(program_.slot(p));
+    out.tasks = program_.slot(c.tasks);
+  }
+
+  void buffers(fb::PlanT& out) {
+    std::map<int, uint32_t> first_of_block;
+    numbers_.assign(s_.buffers.size(), 0);
+    for (size_t i = 0; i < s_.buffers.size(); ++i) {
+      const Buffer& b = s_.buffers[i];
+      if (b.kind == Buffer::Kind::temporary && b.block < 0) continue;  // never used
+      const auto number = static_cast<uint32_t>(out.buffers.size());
+      numbers_[i] = number;
+      auto f = std::make_unique<fb::BufferT>();
+      f->kind = static_cast<fb::BufferKind>(b.kind);
+      f->index = static_cast<uint32_t>(b.index);
+      f->size = program_.slot(b.bytes);
+      if (const auto place = prepared_place(b)) {
+        f->kind = fb::BufferKind::prepared;
+        f->index = 0;
+        f->offset = *place;
+      } else if (b.constant) {
+        f->offset = weights_.place(b.constant);
+      }
+      if (b.kind == Buffer::Kind::temporary) {
+        auto [it, fresh] = first_of_block.try_emplace(b.block, number);
+        if (!fresh) {
+          f->alias_of = static_cast<int32_t>(it->second);
+          f->alias_offset = program_.slot(Dim(0));
+        }
+        if (s_.memory.is_static) f->offset = static_cast<uint64_t>(s_.memory.layout.offsets[static_cast<size_t>(b.block)]);
+      }
+      out.buffers.push_back(std::move(f));
+    }
+    if (s_.memory.is_static) return;
+    std::set<int> placed;
+    for (int block : s_.memory.placement) {
+      const uint32_t number = first_of_block.at(block);
+      out.placement.push_back(number);
+      for (int c : s_.memory.blocks[static_cast<size_t>(block)].conflicts)
+        if (placed.count(c)) out.buffers[number]->conflicts.push_back(first_of_block.at(c));
+      placed.insert(block);
+    }
+  }
+
+  /// In the prepared region, if that is where the buffer lies.
+  std::optional<uint64_t> prepared_place(const Buffer& b) const {
+    if (plan_.device == DeviceClass::cpu) return std::nullopt;
+    if (plan_.at_load && b.kind == Buffer::Kind::output) return prepared_.outputs[static_cast<size_t>(b.index)];
+    const auto it = plan_.at_load ? prepared_.places.end() : prepared_.places.find(b.constant.get());
+    return it == prepared_.places.end() ? std::nullopt : std::optional(it->second);
+  }
+
+  uint32_t number(BufferId b) const { return numbers_[static_cast<size_t>(b.index)]; }
+  int32_t optional(BufferId b) const { return b.valid() ? static_cast<int32_t>(number(b)) : -1; }
+
+  /// last[i]: the emitted step after which the schedule's step i is done.
+  std::unique_ptr<fb::StepT> emit_step(const Step& step, const std::vector<uint32_t>& last) {
+    auto out = std::make_unique<fb::StepT>();
+    for (BufferId b : step.operands) out->operands.push_back(number(b));
+    for (int w : step.writes) out->writes.push_back(static_cast<uint32_t>(w));
+    for (StepId w : step.waits) out->waits.push_back(last.at(static_cast<size_t>(w.index)));
+    for (int body : step.bodies) out->bodies.push_back(static_cast<uint32_t>(body));
+    out->stream = static_cast<uint32_t>(step.stream);
+    out->source = step.source;
+    out->message = step.message;
+    out->tasks = program_.slot(Dim(1));
+    switch (step.kind) {
+      case Step::Kind::launch: {
+        out->kind = fb::StepKind::launch;
+        out->kernel = static_cast<uint32_t>(step.kernel.index);
+        launch_numbers(*out, compiled(static_cast<size_t>(step.kernel.index)));
+        break;
+      }
+      case Step::Kind::copy: out->kind = fb::StepKind::copy; break;
+      case Step::Kind::branch: out->kind = fb::StepKind::branch; break;
+      case Step::Kind::bind:
+        out->kind = fb::StepKind::bind;
+        out->params = {program_.slot(Dim::symbol(step.symbol))};
+        break;
+      case Step::Kind::fail:
+        out->kind = fb::StepKind::fail;
+        for (const Dim& d : step.differ) out->params.push_back(program_.slot(d));
+        break;
+      case Step::Kind::loop: {
+        out->kind = fb::StepKind::loop;
+        out->loop = std::make_unique<fb::LoopT>();
+        out->loop->trip_count = optional(step.trip_count);
+        out->loop->condition = optional(step.condition);
+        out->loop->iteration = optional(step.iteration);
+        for (BufferId b : step.carried_from) out->loop->carried_from.push_back(number(b));
+        for (BufferId b : step.carried_to) out->loop->carried_to.push_back(number(b));
+        break;
+      }
+    }
+    if (step.kind != Step::Kind::launch) out->writes.clear();
+    return out;
+  }
+
+  const PlanCode code_;
+  const ShapePlan& plan_;
+  const Schedule& s_;
+  std::vector<std::string> symbols_;
+  ShapeProgram program_;
+  const PreparedWeights& prepared_;
+  WeightsSection& weights_;
+  std::vector<uint32_t> numbers_;
+  std::map<std::pair<size_t, int>, uint32_t> follower_;  // (schedule kernel, blob kernel) -> plan kernel
+};
+
+}  // namespace
+
+std::unique_ptr<fb::PlanT> emit_plan(const PlanCode& code, const std::vector<std::string>& symbols,
+                                     const PreparedWeights& prepared, WeightsSection& weights) {
+  return PlanEmitter(code, symbols, prepared, weights).run();
+}
+
+}  // namespace gcg
