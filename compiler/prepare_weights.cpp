@@ -5,7 +5,7 @@
 
 #include "compiler/ops/infer.h"
 #include "compiler/ops/packing.h"
-#include "compiler/passes/node_builder.h"
+#include "compiler/ops/node_builder.h"
 #include "compiler/weights_section.h"
 
 namespace gcg {
