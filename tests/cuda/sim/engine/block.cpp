@@ -3,6 +3,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
 
@@ -129,9 +130,16 @@ bool BlockRunner::run_block(unsigned number) {
   done_ = 0;
   ready_.clear();
   barriers_ = {};
+  warps_ = {};
+  for (unsigned i = 0; i < threads_.size(); ++i) warps_[i / 32].live |= 1u << i % 32;
   idle_.clear();
   for (const auto& fiber : fibers_) idle_.push_back(fiber.get());
   run_threads();
+  for (const auto& fiber : fibers_) {
+    if (fiber->is_intact()) continue;
+    report(Finding::trap, std::string(launch_.kernel->name) + ": a thread needs more than the simulation's stack");
+    abort();
+  }
   if (!is_stopped_ && done_ < threads_.size()) report_stuck();
   return !is_stopped_;
 }
@@ -158,10 +166,6 @@ void BlockRunner::run_threads() {
     }
     fiber_ = next;
     next->resume();
-    if (!next->is_intact()) {
-      report(Finding::trap, std::string(launch_.kernel->name) + ": a thread needs more than the simulation's stack");
-      abort();
-    }
   }
 }
 
@@ -190,6 +194,7 @@ void BlockRunner::finish_thread() {
   current_->state = Thread::State::done;
   ++done_;
   const unsigned warp = current_->index / 32;
+  warps_[warp].live &= ~(1u << current_->index % 32);
   if (done_ == threads_.size()) return;
   recheck_waiters(warp);
 }
@@ -282,6 +287,8 @@ unsigned BlockRunner::active_mask() const {
 
 // Collects the requests of the lanes in the mask; false: some lane has not come yet.
 bool BlockRunner::is_warp_ready(const WarpRequest& request, Lanes& lanes) {
+  const Warp& warp = warps_[current_->index / 32];
+  if (warp.waiting < static_cast<unsigned>(std::popcount(request.mask & warp.live))) return false;
   lanes = {};
   bool ready = true;
   const bool needs_all = request.kind >= WarpRequest::Kind::mma;
@@ -335,6 +342,7 @@ void BlockRunner::complete(const WarpRequest& request, const Lanes& lanes) {
     if (!lanes[l]) continue;
     Thread& thread = threads_[first + l];
     thread.request = nullptr;
+    --warps_[current_->index / 32].waiting;
     if (thread.state == Thread::State::in_warp) {
       thread.state = Thread::State::ready;
       ready_.push_back(first + l);
@@ -349,6 +357,7 @@ void BlockRunner::collective(WarpRequest& request) {
           "lane " + std::to_string(self.index % 32) + " is not in the mask of its collective at " + at(request.site));
   }
   self.request = &request;
+  ++warps_[self.index / 32].waiting;
   Lanes lanes;
   if (is_warp_ready(request, lanes)) {
     complete(request, lanes);

@@ -130,6 +130,11 @@ class BlockRunner {
     unsigned waiting = 0, first = 0;  // How many threads wait, and the one that came first.
   };
   std::array<Barrier, 16> barriers_{};
+  struct Warp {
+    unsigned live = 0;     // Lanes that are not done.
+    unsigned waiting = 0;  // How many wait in a collective.
+  };
+  std::array<Warp, 32> warps_{};
   bool is_stopped_ = false;
   bool has_race_ = false;
   std::mt19937_64 random_;

@@ -11,6 +11,7 @@ constexpr unsigned char kPoison = 0xff;
 std::string doing_of(Access access) {
   return access == Access::read ? "reads " : access == Access::write ? "writes " : "updates ";
 }
+std::string by(const char* doing) { return *doing ? std::string(" by ") + doing : ""; }
 }  // namespace
 
 bool BlockRunner::is_shared(uint64_t address, size_t bytes) const {
@@ -21,12 +22,11 @@ bool BlockRunner::is_shared(uint64_t address, size_t bytes) const {
 }
 
 void BlockRunner::touch(uint64_t address, size_t bytes, Access access, const char* doing) {
-  const std::string by = *doing ? std::string(" by ") + doing : "";
   DeviceMemory& memory = DeviceMemory::get();
   if (memory.is_watched(address)) {
     if (memory.touch(address, bytes, access, *state_)) return;
     fault(Finding::out_of_bounds, 700,
-          doing_of(access) + std::to_string(bytes) + " bytes" + by + ", " + memory.describe(address));
+          doing_of(access) + std::to_string(bytes) + " bytes" + by(doing) + ", " + memory.describe(address));
   }
   if (is_shared(address, bytes)) {
     const uint64_t dynamic = address - reinterpret_cast<uint64_t>(dynamic_);
@@ -37,8 +37,8 @@ void BlockRunner::touch(uint64_t address, size_t bytes, Access access, const cha
   }
   const auto offset = static_cast<int64_t>(address - reinterpret_cast<uint64_t>(dynamic_));
   fault(Finding::out_of_bounds, 700,
-        doing_of(access) + std::to_string(bytes) + " bytes" + by + " at byte " + std::to_string(offset) + " of " +
-            std::to_string(launch_.shared_bytes) + " bytes of shared memory");
+        doing_of(access) + std::to_string(bytes) + " bytes" + by(doing) + " at byte " + std::to_string(offset) +
+            " of " + std::to_string(launch_.shared_bytes) + " bytes of shared memory");
 }
 
 void BlockRunner::touch_shared(size_t offset, size_t bytes, Access access, const char* doing) {
@@ -49,8 +49,7 @@ void BlockRunner::touch_shared(size_t offset, size_t bytes, Access access, const
   const bool is_dynamic = offset < launch_.shared_bytes;
   const std::string other = race.is_other_known ? "thread " + std::to_string(race.other_thread) : "several threads";
   report(Finding::shared_race, std::string(launch_.kernel->name) + ", " + thread_name(current_->index) + ": " +
-                                   doing_of(access) + std::to_string(bytes) + " bytes" +
-                                   (*doing ? std::string(" by ") + doing : "") + " at byte " +
+                                   doing_of(access) + std::to_string(bytes) + " bytes" + by(doing) + " at byte " +
                                    std::to_string(is_dynamic ? offset : offset - launch_.shared_bytes) + " of " +
                                    (is_dynamic ? "dynamic" : "static") + " shared memory, which " + other +
                                    (race.other_wrote ? " wrote" : " read") + " with no barrier since");

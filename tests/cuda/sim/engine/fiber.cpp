@@ -50,7 +50,11 @@ Fiber::Fiber(unsigned number) {
 
 Fiber::~Fiber() { munmap(stack_, kStackBytes); }
 
-bool Fiber::is_intact() const { return memcmp(stack_, &kCanary, sizeof kCanary) == 0; }
+bool Fiber::is_intact() const {
+  uint64_t canary;
+  memcpy(&canary, stack_, sizeof canary);
+  return canary == kCanary;
+}
 
 #ifdef __x86_64__
 

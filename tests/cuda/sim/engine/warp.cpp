@@ -26,24 +26,30 @@ int source_lane(Shuffle kind, int lane, int argument, int width) {
   return -1;
 }
 
-float load_element(Mma kind, const unsigned char* p) {
-  uint16_t h;
-  uint32_t w;
+template <class T>
+T load(const unsigned char* p) {
+  T x;
+  memcpy(&x, p, sizeof x);
+  return x;
+}
+
+// The elements of a row of `count`, as numbers.
+void load_elements(Mma kind, const unsigned char* row, unsigned count, float* out) {
   switch (kind) {
     case Mma::f16_k16:
     case Mma::f16_k8:
-      memcpy(&h, p, 2);
-      return f16_to_f32(h);
+      for (unsigned k = 0; k < count; ++k) out[k] = f16_to_f32(load<uint16_t>(row + 2 * k));
+      break;
     case Mma::bf16_k16:
-      memcpy(&h, p, 2);
-      return std::bit_cast<float>(static_cast<uint32_t>(h) << 16);
-    case Mma::tf32_k8:
-      memcpy(&w, p, 4);
-      return std::bit_cast<float>(w & 0xffffe000u);  // The low bits are not read.
+      for (unsigned k = 0; k < count; ++k) out[k] = std::bit_cast<float>(uint32_t{load<uint16_t>(row + 2 * k)} << 16);
+      break;
+    case Mma::tf32_k8:  // The low bits are not read.
+      for (unsigned k = 0; k < count; ++k) out[k] = std::bit_cast<float>(load<uint32_t>(row + 4 * k) & 0xffffe000u);
+      break;
     case Mma::s8_k32:
-      return static_cast<float>(static_cast<signed char>(*p));
+      for (unsigned k = 0; k < count; ++k) out[k] = static_cast<float>(load<signed char>(row + k));
+      break;
   }
-  return 0;
 }
 
 unsigned element_bytes(Mma kind) { return kind == Mma::s8_k32 ? 1 : kind == Mma::tf32_k8 ? 4 : 2; }
@@ -125,12 +131,10 @@ void compute_mma(const Lanes& lanes, Mma kind) {
     for (unsigned r = 0; r < a_registers; ++r) memcpy(&a[g + 8 * (r % 2)][4 * t + 16 * (r / 2)], ra + 4 * r, 4);
     for (unsigned r = 0; r < b_registers; ++r) memcpy(&b[g][4 * t + 16 * r], rb + 4 * r, 4);
   }
-  const unsigned bytes = element_bytes(kind), k_extent = row_bytes / bytes;
+  const unsigned k_extent = row_bytes / element_bytes(kind);
   float fa[16][32], fb[8][32];
-  for (unsigned k = 0; k < k_extent; ++k) {
-    for (unsigned m = 0; m < 16; ++m) fa[m][k] = load_element(kind, &a[m][k * bytes]);
-    for (unsigned n = 0; n < 8; ++n) fb[n][k] = load_element(kind, &b[n][k * bytes]);
-  }
+  for (unsigned m = 0; m < 16; ++m) load_elements(kind, a[m], k_extent, fa[m]);
+  for (unsigned n = 0; n < 8; ++n) load_elements(kind, b[n], k_extent, fb[n]);
   for (unsigned l = 0; l < 32; ++l) {
     for (unsigned i = 0; i < 4; ++i) {
       const unsigned m = l / 4 + 8 * (i / 2), n = 2 * (l % 4) + i % 2;
