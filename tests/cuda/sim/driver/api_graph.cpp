@@ -115,10 +115,27 @@ int set_params(const Call& call, void* exec_handle, void* node_handle, NodeParam
   return 0;
 }
 
+// Makes what the launch will bring to the host unreadable, where nothing on the device reads it before.
+void hide_targets(const GraphExec& exec) {
+  const auto copies = [&exec](const auto& visit) {
+    for (const GraphNode& node : exec.nodes) {
+      if (const auto* copy = std::get_if<CopyWork>(&node.work)) visit(*copy);
+    }
+  };
+  copies([&copies](const CopyWork& copy) {
+    bool is_read = false;
+    copies([&](const CopyWork& other) {
+      is_read |= other.from < copy.to + copy.bytes && copy.to < other.from + other.bytes;
+    });
+    if (!is_read) copy.hide_target();
+  });
+}
+
 // The nodes become operations: behind the stream, behind the executable's last launch, in the order of the edges.
 int launch(GraphExec& exec, Stream& stream) {
   World& world = World::get();
   OperationQueue& queue = stream.context->queue;
+  if (queue.pending() == 0) hide_targets(exec);
   const std::string name = "graph launch " + std::to_string(world.counts["graph_launches"]) + ", ";
   const auto conditionals = exec.conditionals;
   const OperationQueue::Id begin = queue.add(name + "begin", {stream.last, exec.last}, [conditionals](Footprint&) {

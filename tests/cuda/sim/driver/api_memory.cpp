@@ -34,6 +34,7 @@ int enqueue_copy(const Call& call, CopyWork work, void* stream_handle) {
     enqueue(*stream, "copy from pageable memory", [work, staged](Footprint& footprint) { return work.run(footprint); });
     return 0;
   }
+  if (stream->context->queue.pending() == 0) work.hide_target();  // Nothing enqueued earlier may still read it.
   enqueue(*stream, "copy", [work](Footprint& footprint) { return work.run(footprint); });
   if (!pageable_target) return 0;
   ++World::get().counts["pageable_memcpys"];

@@ -143,6 +143,11 @@ int CopyWork::run(Footprint& footprint) const {
   return 0;
 }
 
+void CopyWork::hide_target() const {
+  constexpr int kPoison = 0xff;
+  if (!to_device && problem().empty()) memset(as_pointer(to), kPoison, bytes);
+}
+
 int FillWork::make(const MemsetParams& params, FillWork& out, std::string& error) {
   if (params.element_size != 1 && params.element_size != 2 && params.element_size != 4) {
     return refuse(error, "the element size must be 1, 2 or 4");

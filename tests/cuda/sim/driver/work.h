@@ -33,6 +33,8 @@ struct CopyWork {
   // Do the ranges lie in allocations?
   [[nodiscard]] std::string problem() const;
   [[nodiscard]] int run(Footprint& footprint) const;
+  // Until it is done, the host sees nothing of what the copy brings, and nothing older either.
+  void hide_target() const;
 };
 
 struct FillWork {

@@ -1,7 +1,7 @@
 // The simulated driver: what it does, and the mistakes that it finds.
 #include "tests/cuda/sim/test/driver.h"
 
-#include <thread>
+#include <cmath>
 
 namespace gart_sim {
 namespace {
@@ -72,6 +72,7 @@ TEST_F(Driver, runs_a_graph_with_one_launch_in_every_order) {
     memset(host, 0, 128);
     EXPECT_EQ(cu("gart_sim_set_order", order), 1);
     EXPECT_EQ(cu("cuGraphLaunch", exec, stream_), 0);
+    EXPECT_TRUE(std::isnan(host[7])) << "neither old nor new before the wait";
     EXPECT_EQ(synchronize(), 0);
     EXPECT_EQ(host[7], 2.0f) << order;
   }
