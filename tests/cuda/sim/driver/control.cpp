@@ -33,6 +33,11 @@ GART_SIM_EXPORT void gart_sim_fail(const char* text) {
   World::get().set_failures(text);
 }
 
+GART_SIM_EXPORT void gart_sim_drop_edge(uint64_t k) {
+  const auto held = lock();
+  World::get().dropped_edge = k;
+}
+
 GART_SIM_EXPORT int gart_sim_set_order(const char* text) {
   const auto held = lock();
   return World::get().set_order(text);

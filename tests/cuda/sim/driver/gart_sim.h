@@ -12,13 +12,16 @@ extern "C" {
 
 /* How often since the last gart_sim_forget_counts: a driver function by its exported name, or "calls" (of all),
  * "kernels" (run), "memcpys", "memsets", "graph_launches", "kernel_launches", "graph_instantiations", "graph_updates",
- * "graph_nodes", "allocations" (of device memory), "host_allocations", "pageable_memcpys", "syncs". */
+ * "graph_nodes", "graph_edges", "allocations" (of device memory), "host_allocations", "pageable_memcpys", "syncs". */
 uint64_t gart_sim_count(const char* name);
 void gart_sim_forget_counts(void);
 
 /* "[NAME:]K:CODE", several with commas: the K-th call of NAME (of all calls, where none is named; of kernels run, for
  * "kernels") since the last gart_sim_forget_counts fails with CODE. "" for none. */
 void gart_sim_fail(const char* text);
+
+/* The driver forgets the K-th edge ("graph_edges") that a program makes, as if the program had missed it. 0: none. */
+void gart_sim_drop_edge(uint64_t k);
 
 /* "first_in", "last_in", "random", "delay" or "mixed", each with ":SEED" or without. 0: not one of these. */
 int gart_sim_set_order(const char* text);

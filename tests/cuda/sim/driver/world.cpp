@@ -64,6 +64,7 @@ void World::read_environment() {
   if (const char* text = setting("GART_SIM_SM")) sm = atoi(text);
   if (const char* text = setting("GART_SIM_ORDER")) set_order(text);
   if (const char* text = setting("GART_SIM_FAIL")) set_failures(text);
+  if (const char* text = setting("GART_SIM_DROP_EDGE")) dropped_edge = strtoull(text, nullptr, 0);
   if (const char* text = setting("GART_SIM_EXEC_OVERLAP")) allows_exec_overlap = *text == '1';
   const char* devices = setting("GART_SIM_DEVICES");
   const int count = devices ? atoi(devices) : 1;

@@ -97,6 +97,7 @@ struct World {
   std::vector<std::unique_ptr<Context>> contexts;  // One per device.
   Order order;
   bool allows_exec_overlap = false;
+  uint64_t dropped_edge = 0;  // This edge of all graphs is forgotten, as if the program had missed it. 0: none.
 
   Handles<Stream> streams{"streams"};
   Handles<Event> events{"events"};

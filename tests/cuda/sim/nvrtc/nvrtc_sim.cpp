@@ -1,6 +1,5 @@
 // A stand-in for NVRTC (libnvrtc_sim.so): its functions, over the host's C++ compiler. $GCC_GRAPH_NVRTC names it to the
-// compiler. $GART_SIM_NVRTC=MAJOR.MINOR sets the version it claims; by default one that no NVRTC has, so that a cache
-// of kernels tells its output from the real one's.
+// compiler. $GART_SIM_NVRTC=MAJOR.MINOR sets the version it claims (13.0).
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -36,7 +35,7 @@ struct Program {
 };
 
 std::pair<int, int> version() {
-  int major = 13, minor = 99;
+  int major = 13, minor = 0;
   if (const char* text = getenv("GART_SIM_NVRTC")) sscanf(text, "%d.%d", &major, &minor);
   return {major, minor};
 }

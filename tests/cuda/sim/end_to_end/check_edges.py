@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Takes the edges of a model's graph away, one at a time: the simulation must notice.
+
+  run_sim.sh --sm 80 check_edges.py
+
+A chain needs each of its edges. Where streams run side by side, an edge may repeat what others imply, or order steps that
+share no byte: then the run must be right as it is. Either way a wrong result must never come without a finding.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", ".."))
+sys.path[:0] = [os.path.join(ROOT, "tests", "models"), os.path.join(ROOT, "tools", "models")]
+
+import onnx
+from onnx import TensorProto
+
+import make_model
+import model_check
+
+STREAMS = 3
+
+
+def forked():
+    """Chains of small products side by side, too many kernels to run one after the other."""
+    m = make_model.Maker("forked")
+    x = m.input("x", TensorProto.FLOAT, [4, 32])
+    ends = []
+    for _ in range(STREAMS):
+        h = x
+        for _ in range(4):
+            h = m.op("Softmax", m.op("MatMul", h, m.weight(32, 32)), axis=-1)
+        ends.append(h)
+    m.output(m.op("Concat", *ends, axis=1), "y", TensorProto.FLOAT, [4, 32 * STREAMS])
+    return m.model(17)
+
+
+def run(artifact, expected=None, outputs=None, drop=0):
+    """(exit code, standard error) of one run on the simulated GPU."""
+    options = ["--expect", expected] if expected else ["--outputs", outputs]
+    environment = dict(os.environ, GART_SIM_DROP_EDGE=str(drop), GART_SIM_STATS="1", GART_SIM_LEAKS="1")
+    done = subprocess.run([model_check.tool(), "run", artifact, "--device", "cuda", "--random", "1", *options],
+                          capture_output=True, text=True, env=environment)
+    return done.returncode, done.stderr
+
+
+def check(name, model, folder):
+    """Prints a row; returns the number of edges that were missed, of those there are, or None where a run is wrong."""
+    path = os.path.join(folder, name)
+    onnx.save(model, path + ".onnx")
+    model_check.compile_model(path + ".onnx", path + ".gart", "--target", "sm_80")
+    code, errors = run(path + ".gart", outputs=path + ".npz")
+    if code:
+        print(f"{name}: {errors}")
+        return None
+    edges = int(re.search(r"graph_edges (\d+)", errors).group(1))
+    found = 0
+    for k in range(1, edges + 1):
+        code, errors = run(path + ".gart", expected=path + ".npz", drop=k)
+        if code and "graph_race" not in errors:
+            print(f"{name}: without edge {k}: exit code {code}, {errors}")
+            return None
+        found += code != 0
+    print(f"{name}: {found} of {edges} edges are missed when they are taken away")
+    return found, edges
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="gcc-graph-sim-") as folder:
+        chain, fork = check("mlp", make_model.mlp(), folder), check("forked", forked(), folder)
+    good = chain and fork and chain[0] == chain[1] and fork[0] >= 0.5 * fork[1]
+    print("all passed" if good else "failed")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
