@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""What PyTorch does with the benchmark models on this machine's GPU, one line per model, precision and engine:
+
+    compare_torch.py [--seconds 3] [MODEL...]
+
+    MODEL PRECISION ENGINE WALL_MS DEVICE_MS ENQUEUE_US
+
+Engines: eager; reduce-overhead and max-autotune (torch.compile modes); captured (Inductor's code in one torch.cuda.graph, launched
+by hand). WALL_MS: median over runs of call and synchronise; DEVICE_MS: between events around one run; ENQUEUE_US: until the call
+returns. Inputs stay in device memory. A model whose library (torchvision, transformers) is missing prints SKIP.
+"""
+import argparse
+import statistics
+import sys
+import time
+
+try:
+    import torch
+except ImportError:
+    print("SKIP: there is no PyTorch")
+    sys.exit(0)
+
+
+def vision(name, batch):
+    import torchvision
+    model = getattr(torchvision.models, name)(weights=None, **({"init_weights": True} if name == "googlenet" else {}))
+    return model, (torch.randn(batch, 3, 224, 224),)
+
+
+def bert(name, sequence, batch):
+    from transformers import BertConfig, BertModel
+    sizes = {"base": {}, "large": {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}}
+    model = BertModel(BertConfig(**sizes[name]))
+    return model, (torch.randint(0, 30000, (batch, sequence)),)
+
+
+class PointwiseChain(torch.nn.Module):
+    """500 dependent nodes that fusion may not merge into fewer than it can see: alternating sums along rows and scalings."""
+
+    def forward(self, x):
+        for i in range(250):
+            x = torch.tanh(x * 1.01 + 0.01 * i)
+            x = x - x.mean(-1, keepdim=True)
+        return x
+
+
+MODELS = {
+    "resnet50_b1": lambda: vision("resnet50", 1),
+    "resnet50_b8": lambda: vision("resnet50", 8),
+    "vit_b_16_b1": lambda: vision("vit_b_16", 1),
+    "vit_b_16_b8": lambda: vision("vit_b_16", 8),
+    "googlenet_b1": lambda: vision("googlenet", 1),
+    "bert_base_s128_b1": lambda: bert("base", 128, 1),
+    "bert_base_s384_b1": lambda: bert("base", 384, 1),
+    "bert_base_s128_b8": lambda: bert("base", 128, 8),
+    "bert_large_s128_b1": lambda: bert("large", 128, 1),
+    "bert_large_s384_b1": lambda: bert("large", 384, 1),
+    "chain_500": lambda: (PointwiseChain(), (torch.randn(64, 1024),)),
+}
+
+
+def captured(model, inputs):
+    """Inductor's kernels in one graph of our own."""
+    compiled = torch.compile(model)
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            compiled(*inputs)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        compiled(*inputs)
+    return graph.replay
+
+
+def engines(model, inputs):
+    yield "eager", lambda: (lambda: model(*inputs))
+    for mode in ("reduce-overhead", "max-autotune"):
+        def make(mode=mode):
+            compiled = torch.compile(model, mode=mode)
+            return lambda: compiled(*inputs)
+        yield mode, make
+    yield "captured", lambda: captured(model, inputs)
+
+
+def measure(run, seconds):
+    for _ in range(10):
+        run()
+    torch.cuda.synchronize()
+    wall, device, enqueue = [], [], []
+    start = time.perf_counter()
+    while len(wall) < 20 or time.perf_counter() - start < seconds:
+        before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin = time.perf_counter()
+        before.record()
+        called = time.perf_counter()
+        run()
+        returned = time.perf_counter()
+        after.record()
+        torch.cuda.synchronize()
+        wall.append(time.perf_counter() - begin)
+        enqueue.append(returned - called)
+        device.append(before.elapsed_time(after))
+    return statistics.median(wall) * 1e3, statistics.median(device), statistics.median(enqueue) * 1e6
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
+    parser.add_argument("--seconds", type=float, default=3)
+    arguments = parser.parse_args()
+    print(f"# PyTorch {torch.__version__}, CUDA {torch.version.cuda}, {torch.cuda.get_device_name()}")
+    for name in arguments.models or MODELS:
+        for precision in ("fp32", "fp16"):
+            try:
+                model, inputs = MODELS[name]()
+            except ImportError as error:
+                print(f"SKIP {name}: {error}")
+                break
+            dtype = torch.float16 if precision == "fp16" else torch.float32
+            model = model.eval().to("cuda", dtype)
+            inputs = tuple(x.to("cuda", dtype if x.is_floating_point() else x.dtype) for x in inputs)
+            for engine, make in engines(model, inputs):
+                torch._dynamo.reset()
+                with torch.inference_mode():
+                    try:
+                        row = measure(make(), arguments.seconds)
+                    except RuntimeError as error:
+                        print(f"FAILED {name} {precision} {engine}: {str(error).splitlines()[0]}")
+                        continue
+                print(f"{name} {precision} {engine} {row[0]:.3f} {row[1]:.3f} {row[2]:.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
