@@ -56,6 +56,12 @@ StagePlan plan_stage(Stage stage, std::vector<Axis> axes, const std::vector<Oper
   return plan;
 }
 
+bool has_reduction(const Expr& e) {
+  bool found = false;
+  visit(e, [&](const ExprNode& n) { found = found || n.kind == ExprKind::reduce; });
+  return found;
+}
+
 bool is_below(const Dim& dim, int64_t limit) {
   const auto upper = dim.upper_bound();
   return upper && *upper < limit;
@@ -69,7 +75,8 @@ void plan_elements(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan)
   axes = merge_axes(stage, std::move(axes));
   const Dim elements = extent_of(axes);
   StagePlan stage_plan = plan_stage(std::move(stage), std::move(axes), kernel.operands);
-  if (stage_plan.lane.id >= 0) {
+  // The loads of a reduction are one element each: neighbouring threads take neighbouring ones.
+  if (stage_plan.lane.id >= 0 && !has_reduction(stage_plan.stage.value)) {
     stage_plan.vector = vector_count(stage_plan.stage, kernel.operands, stage_plan.lane.id);
     while (stage_plan.vector > 1 && is_below(elements, stage_plan.vector * kManyThreads)) stage_plan.vector /= 2;
   }

@@ -27,33 +27,35 @@ Place LoopText::place_at(const Place& place, const StagePlan& s, const std::stri
   return result;
 }
 
-/// The vectors that the stage's value reads at `place`; under conditions that are the same for all of a vector's
-/// elements where only then the elements exist.
-std::vector<LoopText::Vector> LoopText::emit_vector_loads(const StagePlan& s, const Place& place) {
+/// The vectors that the stage's value reads at `place`.
+std::vector<LoopText::Vector> LoopText::emit_vector_reads(const StagePlan& s, const Place& place) {
   std::unordered_set<const ExprNode*> known;
   for (const auto& [node, name] : place.known) known.insert(node);
   Place bare = place;  // of names that are indexed per element
   bare.known.clear();
   bare.kept.clear();
-  ExprText exprs(f_, bare);
   std::vector<Vector> vectors;
-  for (const VectorLoad& v : all_vector_loads(s.stage.value, f_.kernel().operands, s.lane.id, s.vector, known)) {
-    std::string condition;
-    for (const auto& [e, wanted] : v.conditions)
-      condition += concat(condition.empty() ? "" : " && ", wanted ? "" : "!", exprs.value(e));
-    const Expr& e = v.load;
-    const std::string offset = exprs.access(e->operand, e->args).offset.text, name = f_.fresh("v");
-    const std::string type = concat("gart_vector<", stored_type(e->dtype), ", ", s.vector, ">");
-    const std::string read = concat("gart_load<", s.vector, ">(", f_.pointer(e->operand), " + ", offset, ")");
-    if (condition.empty()) {
-      f_.line("const ", type, " ", name, " = ", read, ";");
-    } else {
-      f_.line(type, " ", name, " = {};");
-      f_.line("if (", condition, ") ", name, " = ", read, ";");
-    }
-    vectors.push_back({e, name});
+  for (const Expr& e : vector_reads(s.stage.value, f_.kernel().operands, s.lane.id, s.vector, known)) {
+    vectors.push_back({e, f_.fresh("v")});
+    f_.line("gart_vector<", stored_type(e->dtype), ", ", s.vector, "> ", vectors.back().name, ";");
+    emit_choice(e, vectors.back().name, bare, s.vector);
   }
   return vectors;
+}
+
+/// vector = what `e`, a load, a constant or a select of such, is at `place` and the elements behind it.
+void LoopText::emit_choice(const Expr& e, const std::string& vector, const Place& place, int count) {
+  ExprText exprs(f_, place);
+  if (e->kind == ExprKind::load) {
+    const std::string offset = exprs.access(e->operand, e->args).offset.text;
+    return f_.line(vector, " = gart_load<", count, ">(", f_.pointer(e->operand), " + ", offset, ");");
+  }
+  if (e->kind == ExprKind::constant) return f_.line(vector, " = gart_fill<", count, ">(", concat("(", stored_type(e->dtype), ")", exprs.value(e)), ");");
+  f_.open("if (", exprs.value(e->args[0]), ")");
+  emit_choice(e->args[1], vector, place, count);
+  f_.close_else();
+  emit_choice(e->args[2], vector, place, count);
+  f_.close();
 }
 
 void LoopText::emit_lanes(const StagePlan& s, Place place, const std::string& base, const std::string& slot,
@@ -64,7 +66,7 @@ void LoopText::emit_lanes(const StagePlan& s, Place place, const std::string& ba
     return body(place);
   }
   const Stage& stage = s.stage;
-  const std::vector<Vector> vectors = emit_vector_loads(s, place);
+  const std::vector<Vector> vectors = emit_vector_reads(s, place);
   const bool stores = stage.kind == Stage::Kind::store;
   if (stores) {
     vector_result_ = f_.fresh("v");
@@ -78,9 +80,9 @@ void LoopText::emit_lanes(const StagePlan& s, Place place, const std::string& ba
   index_kept(inside, slot.empty() ? "" : concat(slot, " + ", v));
   for (const Vector& vector : vectors) {
     const std::string at = concat(vector.name, ".at[", v, "]");
-    std::string& name = inside.known[vector.load.get()];
-    name = vector.load->dtype == DType::boolean ? concat("(", at, " != 0)") : at;
-    if (const auto it = inside.kept.find(vector.load.get()); it != inside.kept.end())
+    std::string& name = inside.known[vector.value.get()];
+    name = vector.value->dtype == DType::boolean ? concat("(", at, " != 0)") : at;
+    if (const auto it = inside.kept.find(vector.value.get()); it != inside.kept.end())
       f_.line(it->second, " = ", name, ";");
   }
   vector_index_ = v;

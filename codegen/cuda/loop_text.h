@@ -35,10 +35,11 @@ class LoopText {
 
  private:
   struct Vector {
-    Expr load;
+    Expr value;
     std::string name;
   };
-  std::vector<Vector> emit_vector_loads(const StagePlan& s, const Place& place);
+  std::vector<Vector> emit_vector_reads(const StagePlan& s, const Place& place);
+  void emit_choice(const Expr& e, const std::string& vector, const Place& place, int count);
   Place place_at(const Place& place, const StagePlan& s, const std::string& i);
 
   std::string vector_index_, vector_result_;  // while the elements of a vector are computed

@@ -1,7 +1,9 @@
 #include "codegen/cuda/vector_access.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "compiler/kernel/access_analysis.h"
 
@@ -27,72 +29,64 @@ bool is_aligned(const Operand& operand, const std::vector<Expr>& index, int lane
 
 namespace {
 
-using Conditions = std::vector<std::pair<Expr, bool>>;
-
-/// Walks over every path from the value to its loads: a load that is met on several counts only if it is not guarded.
-class VectorLoadFinder {
+class VectorReadFinder {
  public:
-  VectorLoadFinder(const std::vector<Operand>& operands, int lane, int64_t count,
+  VectorReadFinder(const std::vector<Operand>& operands, int lane, int64_t count,
                    const std::unordered_set<const ExprNode*>& skip)
       : operands_(operands), lane_(lane), count_(count), skip_(skip) {}
 
-  std::vector<VectorLoad> run(const Expr& value) {
-    walk(value, {}, true);
-    if (steps_ > kMostSteps) std::erase_if(found_, [](const VectorLoad& v) { return v.load->guarded; });
-    std::erase_if(found_, [&](const VectorLoad& v) { return v.load->guarded && meetings_[v.load.get()] > 1; });
+  std::vector<Expr> run(const Expr& value) {
+    walk(value, false);
     return std::move(found_);
   }
 
  private:
-  static constexpr int kMostSteps = 2000;
-
-  void walk(const Expr& e, const Conditions& conditions, bool uniform) {
-    const bool met = ++meetings_[e.get()] > 1;
-    if (skip_.contains(e.get()) || e->kind == ExprKind::reduce || ++steps_ > kMostSteps) return;
-    if (e->kind == ExprKind::load && is_vector(*e, uniform)) {
-      if (!met) found_.push_back({e, e->guarded ? conditions : Conditions{}});
+  /// `conditional`: `e` is evaluated only where some select takes its side, and may not exist elsewhere.
+  void walk(const Expr& e, bool conditional) {
+    if (skip_.contains(e.get()) || e->kind == ExprKind::reduce || !seen_.insert({e.get(), conditional}).second) return;
+    const bool load = e->kind == ExprKind::load && !e->guarded && is_vector(*e);
+    const bool choice = e->kind == ExprKind::select && !conditional && is_choice(e);
+    if (load || choice) {
+      if (added_.insert(e.get()).second) found_.push_back(e);
       return;
     }
-    if (e->kind != ExprKind::select) {
-      for (const Expr& a : e->args) walk(a, conditions, uniform);
-      return;
-    }
-    walk(e->args[0], conditions, uniform);
-    const bool same = uniform && !depends_on(e->args[0], lane_) && !is_data(e->args[0]);
-    for (size_t side : {1, 2}) {
-      Conditions inside = conditions;
-      inside.emplace_back(e->args[0], side == 1);
-      walk(e->args[side], inside, same);
-    }
+    for (size_t k = 0; k < e->args.size(); ++k) walk(e->args[k], conditional || (e->kind == ExprKind::select && k > 0));
   }
 
-  bool is_vector(const ExprNode& e, bool uniform) const {
-    if (!is_aligned(operands_[static_cast<size_t>(e.operand)], e.args, lane_, count_)) return false;
-    const bool checked = std::any_of(e.args.begin(), e.args.end(), [](const Expr& i) { return is_data(i); });
-    return !e.guarded || (uniform && !checked);
+  bool is_choice(const Expr& e) {
+    if (const auto it = choices_.find(e.get()); it != choices_.end()) return it->second;
+    bool result = e->kind == ExprKind::constant;
+    if (e->kind == ExprKind::load)
+      result = is_vector(*e) && std::none_of(e->args.begin(), e->args.end(), [](const Expr& i) { return is_data(i); });
+    if (e->kind == ExprKind::select)
+      result = !depends_on(e->args[0], lane_) && !is_data(e->args[0]) && is_choice(e->args[1]) && is_choice(e->args[2]);
+    return choices_[e.get()] = result;
+  }
+
+  bool is_vector(const ExprNode& e) const {
+    return is_aligned(operands_[static_cast<size_t>(e.operand)], e.args, lane_, count_);
   }
 
   const std::vector<Operand>& operands_;
   int lane_;
   int64_t count_;
   const std::unordered_set<const ExprNode*>& skip_;
-  std::vector<VectorLoad> found_;
-  std::unordered_map<const ExprNode*, int> meetings_;
-  int steps_ = 0;
+  std::vector<Expr> found_;
+  std::unordered_set<const ExprNode*> added_;
+  std::set<std::pair<const ExprNode*, bool>> seen_;
+  std::unordered_map<const ExprNode*, bool> choices_;
 };
 
 }  // namespace
 
-std::vector<VectorLoad> all_vector_loads(const Expr& value, const std::vector<Operand>& operands, int lane,
-                                         int64_t count, const std::unordered_set<const ExprNode*>& skip) {
-  return VectorLoadFinder(operands, lane, count, skip).run(value);
+std::vector<Expr> vector_reads(const Expr& value, const std::vector<Operand>& operands, int lane, int64_t count,
+                               const std::unordered_set<const ExprNode*>& skip) {
+  return VectorReadFinder(operands, lane, count, skip).run(value);
 }
 
-std::vector<Expr> vector_loads(const Expr& value, const std::vector<Operand>& operands, int lane, int64_t count,
-                               const std::unordered_set<const ExprNode*>& skip) {
-  std::vector<Expr> loads;
-  for (VectorLoad& v : all_vector_loads(value, operands, lane, count, skip))
-    if (v.conditions.empty()) loads.push_back(std::move(v.load));
+std::vector<Expr> vector_loads(const Expr& value, const std::vector<Operand>& operands, int lane, int64_t count) {
+  std::vector<Expr> loads = vector_reads(value, operands, lane, count);
+  std::erase_if(loads, [](const Expr& e) { return e->kind != ExprKind::load; });
   return loads;
 }
 
@@ -106,8 +100,8 @@ int vector_count(const Stage& stage, const std::vector<Operand>& operands, int l
       useful = is_aligned(result, stage.index, lane, count);
       widest = size_of(result.dtype);
     }
-    const std::vector<VectorLoad> loads = all_vector_loads(stage.value, operands, lane, count);
-    for (const VectorLoad& v : loads) widest = std::max(widest, size_of(v.load->dtype));
+    const std::vector<Expr> loads = vector_reads(stage.value, operands, lane, count);
+    for (const Expr& e : loads) widest = std::max(widest, size_of(e->dtype));
     if (stage.kind == Stage::Kind::reduce) useful = !loads.empty();
     if (useful && widest * count <= kBytes) return count;
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "compiler/kernel/kernel.h"
@@ -16,20 +15,12 @@ bool is_multiple(const Dim& dim, int64_t n);
 /// lane is one? Operands are aligned to 64 bytes at element 0.
 bool is_aligned(const Operand& operand, const std::vector<Expr>& index, int lane, int64_t count);
 
-/// A load of consecutive elements, to be done where all `conditions` have the value beside them: these are the same for
-/// all of the elements.
-struct VectorLoad {
-  Expr load;
-  std::vector<std::pair<Expr, bool>> conditions;
-};
-
-/// The loads of `value` that may be done `count` elements at a time along `lane`: aligned, outside reductions, and not
-/// below a node of `skip`. Guarded ones only where the selects around them do not choose per element.
-std::vector<VectorLoad> all_vector_loads(const Expr& value, const std::vector<Operand>& operands, int lane,
-                                         int64_t count, const std::unordered_set<const ExprNode*>& skip = {});
-/// Those without conditions.
-std::vector<Expr> vector_loads(const Expr& value, const std::vector<Operand>& operands, int lane, int64_t count,
+/// What `value` reads that may be read `count` elements at a time along `lane`, outside reductions and not below a node of
+/// `skip`: aligned loads; and selects among such loads and constants that choose for all of the elements alike.
+std::vector<Expr> vector_reads(const Expr& value, const std::vector<Operand>& operands, int lane, int64_t count,
                                const std::unordered_set<const ExprNode*>& skip = {});
+/// The loads among them.
+std::vector<Expr> vector_loads(const Expr& value, const std::vector<Operand>& operands, int lane, int64_t count);
 
 /// The largest count at which the stage's store (if it is one) and loads are made by at most 16 bytes; 1 if none.
 int vector_count(const Stage& stage, const std::vector<Operand>& operands, int lane);

@@ -15,6 +15,13 @@ template <int Count, class T>
 void gart_store(T* to, const gart_vector<T, Count>& v) {
   *reinterpret_cast<gart_vector<T, Count>*>(to) = v;
 }
+template <int Count, class T>
+gart_vector<T, Count> gart_fill(T value) {
+  gart_vector<T, Count> v;
+#pragma unroll
+  for (int i = 0; i < Count; ++i) v.at[i] = value;
+  return v;
+}
 
 /// Declares the launch's dynamic shared memory, 1024-byte aligned, as `unsigned char name[]`.
 #ifndef GART_SHARED
