@@ -56,7 +56,7 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
       stage(concat("plan ", device.name, " ", describe(fixed)));
       Graph specialised = specialise(graph, fixed);
       if (!run_passes(specialised, device_passes(device.device), &device, options.passes)) return {};
-      ShapePlan plan{device.device, fixed, make_schedule(specialised)};
+      ShapePlan plan{device.device, fixed, make_schedule(specialised, device.device)};
       if (device.device == DeviceClass::cuda) assign_streams(plan.schedule);
       plan_memory(plan.schedule, options.memory_limit);
       verify_schedule(plan.schedule);

@@ -18,7 +18,7 @@ using Group_ = Group::Kind;
 
 class Fuser {
  public:
-  explicit Fuser(const Graph& graph) : g_(graph), order_(graph.order()) {
+  Fuser(const Graph& graph, DeviceClass device) : g_(graph), device_(device), order_(graph.order()) {
     const auto n = static_cast<size_t>(g_.value_count());
     uses_.resize(n);
     out_.materialized.assign(n, false);
@@ -249,7 +249,7 @@ class Fuser {
   void decide_value(const Node& n, ValueId v) {
     Use& u = use(v);
     if (!u.must && u.groups.empty()) return;  // nobody reads it
-    if (is_concat(n)) return materialize_concat(n, v);
+    if (is_concat(n) && !gathers_parts(n)) return materialize_concat(n, v);
     if (u.must || !inlines(n, v, u)) {
       Group group;
       group.result = group.storage = v;
@@ -259,6 +259,14 @@ class Fuser {
       out_.materialized[static_cast<size_t>(v.index)] = true;
     }
     record_inputs(n, v, u);
+  }
+
+  /// A launch per part is dear on a GPU: where several parts would be copied, one kernel reads them all, and it may be the
+  /// Concat's reader.
+  bool gathers_parts(const Node& n) {
+    constexpr size_t kMostParts = 32;  // as many branches per element
+    if (device_ != DeviceClass::cuda || n.inputs.size() > kMostParts) return false;
+    return std::count_if(n.inputs.begin(), n.inputs.end(), [&](ValueId in) { return !is_direct(in); }) >= 2;
   }
 
   /// A Concat has storage; each part is written into it by a group of its own, which is where fusion goes on.
@@ -285,12 +293,16 @@ class Fuser {
     }
   }
 
-  /// A contraction whose only reader is this Concat writes straight into it.
-  bool direct_part(ValueId in, const Group& part) {
+  /// A contraction whose only reader is a Concat writes straight into it.
+  bool is_direct(ValueId in) {
     const int g = node_group_of(in);
     if (g < 0 || out_.groups[static_cast<size_t>(g)].result != in || g_.is_output(in)) return false;
-    if (users_of()[static_cast<size_t>(in.index)].size() != 1) return false;
-    Group& group = out_.groups[static_cast<size_t>(g)];
+    return users_of()[static_cast<size_t>(in.index)].size() == 1;
+  }
+
+  bool direct_part(ValueId in, const Group& part) {
+    if (!is_direct(in)) return false;
+    Group& group = out_.groups[static_cast<size_t>(node_group_of(in))];
     group.storage = part.storage;
     group.concat_axis = part.concat_axis;
     group.concat_offset = part.concat_offset;
@@ -300,6 +312,7 @@ class Fuser {
 
   bool inlines(const Node& n, ValueId v, const Use& u) {
     if (n.op->kind == OpKind::contraction) return false;
+    if (is_concat(n)) return u.groups.size() == 1 && u.contexts.size() == 1 && !u.broadcast && !u.in_epilogue;
     const bool cheap = is_cheap(n);
     const bool scalar = product(*value(v).shape).is(1) && n.op->kind != OpKind::reduction;
     if (u.in_epilogue && !cheap && !(scalar && cost(n) <= 1)) return false;
@@ -371,6 +384,7 @@ class Fuser {
   }
 
   const Graph& g_;
+  DeviceClass device_;
   std::vector<NodeId> order_;
   std::set<NodeId> live_;
   std::vector<Use> uses_;                       // by the value that a use's value views
@@ -385,6 +399,6 @@ class Fuser {
 
 }  // namespace
 
-Fusion fuse(const Graph& graph) { return Fuser(graph).run(); }
+Fusion fuse(const Graph& graph, DeviceClass device) { return Fuser(graph, device).run(); }
 
 }  // namespace gcg

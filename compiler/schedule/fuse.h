@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
+#include "compiler/kernel/target.h"
 
 namespace gcg {
 
@@ -45,7 +46,7 @@ struct Fusion {
 
 /// Requires: types inferred, target passes done, no dead nodes. Ensures: every graph output has storage, no cycle among
 /// groups; outputs that are inputs, constants or each other get a copying group.
-Fusion fuse(const Graph& graph);
+Fusion fuse(const Graph& graph, DeviceClass device = DeviceClass::cpu);
 
 /// Is the value's content known without running anything, as expressions over the symbols?
 bool is_symbolic_content(const Value& value);

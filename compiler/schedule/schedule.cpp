@@ -33,6 +33,8 @@ Dim bytes_of(const Value& v) { return product(*v.shape) * Dim(size_of(v.dtype));
 
 class Scheduler {
  public:
+  explicit Scheduler(DeviceClass device) : device_(device) {}
+
   Schedule run(const Graph& graph) {
     outermost_ = &graph;
     for (ValueId in : graph.inputs)
@@ -83,7 +85,7 @@ class Scheduler {
 
   int sequence(const Graph& graph, const BufferMap& inputs, const std::vector<BufferId>& outputs,
                const std::map<size_t, RowStore>& rows) {
-    Scope scope{graph, fuse(graph), inputs, {}};
+    Scope scope{graph, fuse(graph, device_), inputs, {}};
     for (size_t i = 0; i < graph.outputs.size(); ++i) {
       const ValueId base = scope.fusion.view_of[static_cast<size_t>(graph.outputs[i].index)];
       if (scope.fusion.materialized[static_cast<size_t>(base.index)]) scope.buffers.try_emplace(base, outputs[i]);
@@ -453,6 +455,7 @@ class Scheduler {
       for (const Step& inner : out_.sequences[static_cast<size_t>(body)].steps) touched(inner, reads, writes);
   }
 
+  DeviceClass device_;
   const Graph* outermost_ = nullptr;
   std::set<std::string> symbols_;  // of the inputs, and those bound so far
   std::set<std::string> late_;
@@ -466,11 +469,11 @@ class Scheduler {
 
 }  // namespace
 
-Schedule make_schedule(const Graph& model) {
+Schedule make_schedule(const Graph& model, DeviceClass device) {
   const Graph graph = bind_extents(model);
   std::vector<UnsupportedNode> unsupported = find_unsupported(graph);
   if (!unsupported.empty()) throw UnsupportedModel(std::move(unsupported));
-  return Scheduler().run(graph);
+  return Scheduler(device).run(graph);
 }
 
 }  // namespace gcg

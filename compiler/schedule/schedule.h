@@ -6,6 +6,7 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/kernel.h"
+#include "compiler/kernel/target.h"
 #include "compiler/schedule/memory_plan.h"
 
 namespace gcg {
@@ -63,7 +64,7 @@ struct Schedule {
 /// Requires: target passes done. Extents that depend on data become bind steps where the operator can say what they are,
 /// and facts about them fail steps behind those. Throws UnsupportedModel with a row for every node that has no kernel or gives
 /// a value an extent that depends on data.
-Schedule make_schedule(const Graph& graph);
+Schedule make_schedule(const Graph& graph, DeviceClass device = DeviceClass::cpu);
 
 /// Lifetimes, in-place results, placement. `memory_limit`: bytes of a static arena; exceeded: CompileError naming the
 /// three largest live sets.

@@ -1,0 +1,48 @@
+// Concatenation on a GPU: one kernel reads the parts where a CPU copies each of them in a kernel of its own.
+#include <gtest/gtest.h>
+
+#include "compiler/ir/gir.h"
+#include "compiler/ops/infer.h"
+#include "compiler/schedule/schedule.h"
+
+namespace gcg::test {
+namespace {
+
+/// Kernels of the graph on that device.
+size_t kernels_on(DeviceClass device, const char* text) {
+  Graph graph = parse_graph(text);
+  infer_graph(graph);
+  Schedule schedule = make_schedule(graph, device);
+  plan_memory(schedule, {});
+  verify_schedule(schedule);
+  return schedule.kernels.size();
+}
+
+TEST(GatherParts, StoredPartsAreReadByTheConcatenationsReader) {
+  constexpr const char* kText = R"(graph g(%a: f32[2,3,8], %b: f32[2,5,8], %c: f32[2,1,8]) -> (%y) {
+  %all = Concat(%a, %b, %c) {axis = 1}
+  %y = Relu(%all)
+})";
+  EXPECT_EQ(kernels_on(DeviceClass::cpu, kText), 4U);
+  EXPECT_EQ(kernels_on(DeviceClass::cuda, kText), 1U);
+}
+
+TEST(GatherParts, AConcatenationThatIsReadTwiceIsStored) {
+  constexpr const char* kText = R"(graph g(%a: f32[2,3,8], %b: f32[2,5,8]) -> (%all, %y) {
+  %all = Concat(%a, %b) {axis = 1}
+  %y = Relu(%all)
+})";
+  EXPECT_EQ(kernels_on(DeviceClass::cpu, kText), 3U);
+  EXPECT_EQ(kernels_on(DeviceClass::cuda, kText), 2U);
+}
+
+TEST(GatherParts, AProductWritesItsPartInPlace) {
+  constexpr const char* kText = R"(graph g(%past: f32[4,8], %x: f32[1,16], %w: f32[16,8]) -> (%all) {
+  %new = MatMul(%x, %w)
+  %all = Concat(%past, %new) {axis = 0}
+})";
+  EXPECT_EQ(kernels_on(DeviceClass::cuda, kText), 2U);
+}
+
+}  // namespace
+}  // namespace gcg::test
