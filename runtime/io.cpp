@@ -91,7 +91,7 @@ std::vector<Shape> Inputs::shapes() const {
 void Inputs::stage() {
   for (Slot& slot : slots_) {
     slot.transfer = {};
-    if (slot.local && slot.view.data != nullptr && is_aligned(slot.view.data)) {
+    if (in_place_ && slot.local && slot.view.data != nullptr && is_aligned(slot.view.data)) {
       slot.address = const_cast<void*>(slot.view.data);  // kernels only read it: the verifier forbids writes to inputs
       continue;
     }
@@ -165,7 +165,7 @@ Result<void*> Outputs::place(size_t index, int64_t bytes) {
                  " bytes, but its buffer has ", slot.user.bytes);
   }
   slot.transfer = {};
-  if (slot.local && slot.user.data != nullptr && is_aligned(slot.user.data)) {
+  if (in_place_ && slot.local && slot.user.data != nullptr && is_aligned(slot.user.data)) {
     slot.address = slot.user.data;
     return slot.address;
   }

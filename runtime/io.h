@@ -36,6 +36,8 @@ class Inputs {
   Result<void> check_complete() const;
   bool matches(std::span<const Shape> shapes) const;
   std::vector<Shape> shapes() const;
+  /// false: kernels read from memory of the invocation alone, whose place does not change.
+  void use_in_place(bool use) { in_place_ = use; }
   /// Copies what has to be copied; afterwards address(i) is what kernels read. On a device the copies to it are left to
   /// the transfers.
   void stage();
@@ -57,6 +59,7 @@ class Inputs {
     Transfer transfer;
   };
   void stage_on_device(Slot& slot, size_t bytes);
+  bool in_place_ = true;
   Site site_;
   std::span<const TensorInfo> infos_;
   std::vector<Slot> slots_;
@@ -70,6 +73,8 @@ class Outputs {
 
   Result<void> set(size_t index, const OutputBuffer& buffer);
   void forget();
+  /// false: kernels write to memory of the invocation alone, whose place does not change.
+  void use_in_place(bool use) { in_place_ = use; }
   /// Where `bytes` of output `index` are to be written. Fails if the caller's buffer is too small.
   Result<void*> place(size_t index, int64_t bytes);
   void* address(size_t index) const { return slots_[index].address; }
@@ -93,6 +98,7 @@ class Outputs {
     Transfer transfer;
   };
   void place_on_device(Slot& slot);
+  bool in_place_ = true;
   Site site_;
   std::span<const TensorInfo> infos_;
   std::vector<Slot> slots_;

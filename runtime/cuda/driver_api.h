@@ -19,6 +19,7 @@ using CUevent = struct CUevent_st*;
 using CUgraph = struct CUgraph_st*;
 using CUgraphNode = struct CUgraphNode_st*;
 using CUgraphExec = struct CUgraphExec_st*;
+using CUgraphConditionalHandle = uint64_t;
 
 enum : CUresult {
   CUDA_SUCCESS = 0,
@@ -43,13 +44,16 @@ enum CUgraphNodeType : int {
   CU_GRAPH_NODE_TYPE_KERNEL = 0,
   CU_GRAPH_NODE_TYPE_MEMCPY = 1,
   CU_GRAPH_NODE_TYPE_MEMSET = 2,
+  CU_GRAPH_NODE_TYPE_CONDITIONAL = 13,
 };
+enum CUgraphConditionalNodeType : int { CU_GRAPH_COND_TYPE_IF = 0, CU_GRAPH_COND_TYPE_WHILE = 1 };
 enum CUgraphInstantiateResult : int { CUDA_GRAPH_INSTANTIATE_SUCCESS = 0 };
 
 inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
 inline constexpr unsigned CU_EVENT_DISABLE_TIMING = 2;
 inline constexpr unsigned CU_MEMHOSTALLOC_PORTABLE = 1;
 inline constexpr uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2;
+inline constexpr unsigned CU_GRAPH_COND_ASSIGN_DEFAULT = 1;
 
 struct CUDA_KERNEL_NODE_PARAMS {
   CUfunction func;
@@ -105,6 +109,15 @@ struct CUDA_MEMSET_NODE_PARAMS {
 static_assert(sizeof(CUDA_MEMSET_NODE_PARAMS) == 48 && offsetof(CUDA_MEMSET_NODE_PARAMS, value) == 16 &&
               offsetof(CUDA_MEMSET_NODE_PARAMS, width) == 24 && offsetof(CUDA_MEMSET_NODE_PARAMS, ctx) == 40);
 
+struct CUDA_CONDITIONAL_NODE_PARAMS {
+  CUgraphConditionalHandle handle;
+  CUgraphConditionalNodeType type;
+  unsigned size;         // of phGraph_out
+  CUgraph* phGraph_out;  // set by the driver: the bodies, to be filled
+  CUcontext ctx;
+};
+static_assert(sizeof(CUDA_CONDITIONAL_NODE_PARAMS) == 32 && offsetof(CUDA_CONDITIONAL_NODE_PARAMS, phGraph_out) == 16);
+
 struct CUgraphNodeParams {  // bytes that the node's type does not use must be zero
   CUgraphNodeType type;
   int reserved0[3];
@@ -113,6 +126,7 @@ struct CUgraphNodeParams {  // bytes that the node's type does not use must be z
     CUDA_KERNEL_NODE_PARAMS kernel;
     CUDA_MEMCPY_NODE_PARAMS memcpy;
     CUDA_MEMSET_NODE_PARAMS memset;
+    CUDA_CONDITIONAL_NODE_PARAMS conditional;
   };
   long long reserved2;
 };
@@ -171,6 +185,7 @@ static_assert(sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS) == 32 && offsetof(CUDA_GRAPH
   X(cuGraphCreate, CUgraph*, unsigned)                                                                               \
   X(cuGraphDestroy, CUgraph)                                                                                         \
   X(cuGraphAddNode_v2, CUgraphNode*, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t, CUgraphNodeParams*) \
+  X(cuGraphConditionalHandleCreate, CUgraphConditionalHandle*, CUgraph, CUcontext, unsigned, unsigned)               \
   X(cuGraphInstantiateWithParams, CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*)                             \
   X(cuGraphExecNodeSetParams, CUgraphExec, CUgraphNode, CUgraphNodeParams*)                                          \
   X(cuGraphExecDestroy, CUgraphExec)                                                                                 \

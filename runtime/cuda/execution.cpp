@@ -17,7 +17,34 @@ CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdevi
 
 Result<void> Execution::run() {
   reserve_workspace();
+  if (SteeredGraph* graph = c_.graphs.steered(); graph != nullptr && launch_steered(*graph)) return {};
   return sequence(static_cast<uint32_t>(plan_.sequence_begin.size()) - 2);
+}
+
+GraphContext Execution::graph_context() const {
+  return {c_.stream,
+          c_.bound,
+          c_.inputs,
+          c_.outputs,
+          c_.session.workspace_.data(),
+          workspace_stride(),
+          c_.graphs.statuses(),
+          c_.session.generation_};
+}
+
+bool Execution::launch_steered(SteeredGraph& graph) {
+  const GraphContext context = graph_context();
+  if (graph.must_go(context)) c_.session.synchronize();
+  try {
+    graph.update(context);
+  } catch (const Failure& failure) {
+    if (failure.error.code != ErrorCode::unsupported) throw;
+    c_.graphs.give_up_steering();
+    return false;
+  }
+  c_.session.note_enqueued(plan_, 0, static_cast<uint32_t>(plan_.steps.size()));
+  graph.launch(c_.stream);
+  return true;
 }
 
 int64_t Execution::workspace_stride() const {
@@ -50,15 +77,8 @@ Result<void> Execution::sequence(uint32_t index) {
 }
 
 void Execution::segment(uint32_t sequence, uint32_t begin, uint32_t end, bool inputs, bool outputs) {
-  SegmentGraph& graph = c_.graphs.segment({sequence, begin, end, inputs, outputs});
-  const GraphContext context = {c_.stream,
-                                c_.bound,
-                                c_.inputs,
-                                c_.outputs,
-                                c_.session.workspace_.data(),
-                                workspace_stride(),
-                                c_.graphs.statuses(),
-                                c_.session.generation_};
+  SegmentGraph& graph = c_.graphs.segment({{sequence, begin, end}, inputs, outputs});
+  const GraphContext context = graph_context();
   if (graph.must_go(context)) c_.session.synchronize();
   graph.update(context);
   c_.session.note_enqueued(plan_, begin, end);

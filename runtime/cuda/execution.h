@@ -24,6 +24,9 @@ class Execution {
   Result<void> run();
 
  private:
+  /// All of the plan as one graph; false: the driver refused it.
+  bool launch_steered(SteeredGraph& graph);
+  GraphContext graph_context() const;
   Result<void> sequence(uint32_t index);
   Result<void> control(uint32_t step);
   void segment(uint32_t sequence, uint32_t begin, uint32_t end, bool inputs, bool outputs);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/cuda/session.h"
+#include "runtime/cuda/steered_graph.h"
 #include "runtime/errors.h"
 
 namespace gart::cuda {
@@ -47,6 +48,7 @@ void Program::load(const ArtifactView& artifact, std::vector<Entry>& entries) {
   for (Entry& entry : entries) {
     for (Plan& plan : entry.plans) load_plan(plan);
   }
+  if (target.steering() != nullptr && device_.driver.version >= kOldestSteeringDriver) load_steering(*target.steering());
   if (const fb::EntryPoint* at_load = artifact.manifest->at_load()) prepare_weights(*at_load);
   weights_ = upload_weights(entries);
 }
@@ -63,13 +65,20 @@ void Program::prepare_weights(const fb::EntryPoint& at_load) {
   Inputs inputs({});
   Outputs outputs({});
   Block arena(&device_.memory);
-  Result<std::unique_ptr<BoundPlan>> plan = BoundPlan::make(entry, {}, host_weights_.size());
+  Result<std::unique_ptr<BoundPlan>> plan = BoundPlan::make(entry, {}, host_weights_.size(), &device_.memory);
   if (!plan) throw Failure{plan.error()};
   arena.reserve(size_t((*plan)->arena_bytes()));
   Session session(*this);
   Result<void> done = session.start(**plan, inputs, outputs, arena, nullptr, true);
   if (done) done = session.finish();
   if (!done) throw Failure{done.error()};
+}
+
+/// A driver that does not take this module still runs everything else, with the host deciding.
+void Program::load_steering(const fb::Kernel& kernel) try {
+  steering_ = load_kernel(kernel);
+} catch (const Failure& failure) {
+  if (failure.error.code != ErrorCode::unsupported) throw;
 }
 
 void Program::load_plan(Plan& plan) {

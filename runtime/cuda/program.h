@@ -24,6 +24,8 @@ class Program final : public DeviceProgram {
   Result<void> check_alive() const override { return device_.check_alive(); }
 
   Device& device() { return device_; }
+  /// What decides branches and loops on the device; null: the host does.
+  CUfunction steering() const { return steering_; }
   /// Where the artifact's weights section would begin on the device; only what this target's plans use is there.
   const uint8_t* weights() const { return weights_base_; }
   /// The prepared region; null if there is none.
@@ -39,10 +41,12 @@ class Program final : public DeviceProgram {
   void prepare_weights(const fb::EntryPoint& at_load);
   /// Those that the entries' plans use.
   Block upload_weights(std::span<const Entry> entries);
+  void load_steering(const fb::Kernel& kernel);
 
   Device device_;
   const uint32_t target_;
   bool ptx_ = false;
+  CUfunction steering_ = nullptr;
   int shared_limit_ = 0;
   std::span<const uint8_t> code_, host_weights_;
   struct Module {

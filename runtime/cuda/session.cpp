@@ -9,7 +9,7 @@
 
 namespace gart::cuda {
 
-PlanGraphs::PlanGraphs(Device& device, const Plan& plan)
+PlanGraphs::PlanGraphs(Device& device, const Plan& plan, CUfunction steering)
     : device_(device), plan_(plan), segments_(plan.steps.size() + 1), words_(&device.pinned) {
   for (uint32_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
@@ -20,18 +20,22 @@ PlanGraphs::PlanGraphs(Device& device, const Plan& plan)
   words_.reserve(bytes);
   std::memset(words_.data(), 0, bytes);
   auto* word = reinterpret_cast<uint32_t*>(words_.data());
+  if (steering != nullptr && SteeredGraph::can_hold(plan)) {
+    steered_ = std::make_unique<SteeredGraph>(device, plan, steering);
+  }
   status_of_.assign(plan.steps.size(), word);
   for (const uint32_t step : may_fail_) status_of_[step] = ++word;
 }
 
 void PlanGraphs::rebind() {
+  if (steered_ != nullptr) steered_->rebind();
   for (const auto& segment : segments_) {
     if (segment != nullptr) segment->rebind();
   }
 }
 
 SegmentGraph& PlanGraphs::segment(const Segment& segment) {
-  auto& graph = segments_[segment.begin];
+  auto& graph = segments_[segment.steps.begin];
   if (graph == nullptr) graph = std::make_unique<SegmentGraph>(device_, plan_, segment);
   return *graph;
 }
@@ -105,8 +109,10 @@ Result<void> Session::start(BoundPlan& plan, Inputs& inputs, Outputs& outputs, B
   const CurrentContext current(device_);
   const CUstream stream = own_stream ? stream_.handle : static_cast<CUstream>(user_stream);
   order_behind_last_run(stream, own_stream || inputs.any_on_host() || outputs.any_on_host());
-  if (plan.graphs == nullptr) plan.graphs = std::make_unique<PlanGraphs>(device_, plan.plan());
+  if (plan.graphs == nullptr) plan.graphs = std::make_unique<PlanGraphs>(device_, plan.plan(), program_.steering());
   auto& graphs = static_cast<PlanGraphs&>(*plan.graphs);
+  inputs.use_in_place(graphs.steered() == nullptr);
+  outputs.use_in_place(graphs.steered() == nullptr);
   inputs.stage();
   GART_TRY(plan.link({program_.weights(), arena.data(), program_.prepared()}, inputs, outputs));
   if (std::exchange(arena_, arena.data()) != arena.data()) ++generation_;

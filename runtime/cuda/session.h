@@ -7,14 +7,20 @@
 
 #include "runtime/cuda/graph.h"
 #include "runtime/cuda/program.h"
+#include "runtime/cuda/steered_graph.h"
 
 namespace gart::cuda {
 
 /// The graphs of a bound plan, and what its kernels report.
 class PlanGraphs final : public DeviceGraphs {
  public:
-  PlanGraphs(Device& device, const Plan& plan);
+  /// `steering`: the kernel that decides branches and loops on the device, or null.
+  PlanGraphs(Device& device, const Plan& plan, CUfunction steering);
   void rebind() override;
+
+  /// The plan as one graph; null where the host has to decide, or the driver refused the graph.
+  SteeredGraph* steered() const { return steered_.get(); }
+  void give_up_steering() { steered_.reset(); }
 
   SegmentGraph& segment(const Segment& segment);
   uint32_t* const* statuses() const { return status_of_.data(); }
@@ -24,6 +30,7 @@ class PlanGraphs final : public DeviceGraphs {
  private:
   Device& device_;
   const Plan& plan_;
+  std::unique_ptr<SteeredGraph> steered_;
   std::vector<std::unique_ptr<SegmentGraph>> segments_;  // by the first step; the last is for none
   Block words_;                                          // one per launch that may fail, and one for all that cannot
   std::vector<uint32_t*> status_of_;                     // per step
@@ -33,6 +40,7 @@ class PlanGraphs final : public DeviceGraphs {
 class Session final : public DeviceSession {
  public:
   explicit Session(Program& program);
+  ~Session() override { drain(); }
 
   const Site& site() const override { return site_; }
   void settle() override;

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "artifact_schema/container.h"
+#include "codegen/cuda/steering.h"
 #include "tests/cuda/sim/nvrtc/host_compiler.h"
 
 namespace gart::test {
@@ -111,14 +113,20 @@ Extents extents(ArtifactBuilder& b, uint32_t n) {
 
 }  // namespace
 
+namespace {
+
+std::vector<uint8_t> compile(const char* text) {
+  gart_sim::Architecture architecture;
+  architecture.sm = 80;
+  const gart_sim::Compiled compiled = gart_sim::compile_for_host({"test_kernels.cu", text, {}}, architecture);
+  if (compiled.module.empty()) throw std::runtime_error(compiled.log);
+  return {compiled.module.begin(), compiled.module.end()};
+}
+
+}  // namespace
+
 const std::vector<uint8_t>& cuda_module() {
-  static const std::vector<uint8_t> module = [] {
-    gart_sim::Architecture architecture;
-    architecture.sm = 80;
-    const gart_sim::Compiled compiled = gart_sim::compile_for_host({"test_kernels.cu", kKernels, {}}, architecture);
-    if (compiled.module.empty()) throw std::runtime_error(compiled.log);
-    return std::vector<uint8_t>(compiled.module.begin(), compiled.module.end());
-  }();
+  static const std::vector<uint8_t> module = compile(kKernels);
   return module;
 }
 
@@ -126,6 +134,21 @@ ArtifactBuilder on_cuda(ArtifactBuilder model) {
   for (const auto& plan : model.entry().plans) make_cuda(*plan);
   make_cuda(*model.content.manifest.targets[0]);
   model.content.code = {cuda_module()};
+  return model;
+}
+
+ArtifactBuilder steered(ArtifactBuilder model) {
+  static const std::vector<uint8_t> module = compile(gcg::cuda::kSteeringText);
+  model = on_cuda(std::move(model));
+  std::vector<uint8_t>& code = model.content.code[0];
+  code.resize(align_up(code.size(), 64));
+  auto kernel = std::make_unique<fb::KernelT>();
+  kernel->symbol = gcg::cuda::kSteeringSymbol;
+  kernel->offset = code.size();
+  kernel->size = module.size();
+  kernel->threads = 1;
+  model.content.manifest.targets[0]->steering = std::move(kernel);
+  code.insert(code.end(), module.begin(), module.end());
   return model;
 }
 

@@ -10,6 +10,8 @@ const std::vector<uint8_t>& cuda_module();
 
 /// The model with code for sm_80 in place of its CPU code.
 ArtifactBuilder on_cuda(ArtifactBuilder model);
+/// The same with the kernel that decides branches and loops on the device.
+ArtifactBuilder steered(ArtifactBuilder model);
 /// The model with code for sm_80 behind its CPU code.
 ArtifactBuilder with_cuda(ArtifactBuilder model);
 

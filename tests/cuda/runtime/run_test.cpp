@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <thread>
+#include <tuple>
 
 #include "tests/cuda/runtime/cuda_models.h"
 #include "tests/cuda/runtime/sim.h"
@@ -256,8 +257,18 @@ TEST_F(CudaRun, ShapesComeAndGoInPlace) {
   EXPECT_EQ(count("graph_instantiations"), 8u);  // the others were changed in place
 }
 
-TEST_F(CudaRun, LoopUntilConditionOrTripCount) {
-  const Program program = load(test::on_cuda(test::doubling_loop()));
+/// Control flow decided by the host between graphs, and by the device within one.
+class CudaControl : public CudaRun, public testing::WithParamInterface<bool> {
+ protected:
+  Program load_model(test::ArtifactBuilder model) {
+    return load(GetParam() ? test::steered(std::move(model)) : test::on_cuda(std::move(model)));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(By, CudaControl, testing::Values(false, true),
+                         [](const auto& by_device) { return by_device.param ? "Device" : "Host"; });
+
+TEST_P(CudaControl, LoopUntilConditionOrTripCount) {
+  const Program program = load_model(test::doubling_loop());
   for (const auto& [start, factor] : {std::pair{1.0f, 16.0f}, {3.0f, 4.0f}, {12.0f, 1.0f}, {0.0f, 256.0f}}) {
     std::vector<float> x = ramp(50, start), expected = x;
     for (float& value : expected) value *= factor;
@@ -267,8 +278,8 @@ TEST_F(CudaRun, LoopUntilConditionOrTripCount) {
   }
 }
 
-TEST_F(CudaRun, BranchLoopAndViewOfTheSmallArtifact) {
-  const Program program = load(test::on_cuda(test::small_artifact()));
+TEST_P(CudaControl, BranchLoopAndViewOfTheSmallArtifact) {
+  const Program program = load_model(test::small_artifact());
   const std::vector<float> x = ramp(80), y = ramp(80, 100);
   for (const uint8_t flag : {uint8_t{1}, uint8_t{0}}) {
     auto out = program.run(std::vector<TensorView>{
@@ -278,6 +289,65 @@ TEST_F(CudaRun, BranchLoopAndViewOfTheSmallArtifact) {
     for (size_t i = 0; i < 16; ++i) std::memset(&expected[i], 0x3f, 4);
     EXPECT_EQ(floats(out->at(0)), expected);
   }
+}
+
+TEST_P(CudaControl, ShapesComeAndGo) {
+  const Program program = load_model(test::doubling_loop());
+  auto invocation = program.new_invocation();
+  for (int round = 0; round < 2; ++round) {
+    for (size_t n = 1; n < 30; n += 2) {
+      std::vector<float> x = ramp(n * 50, 3);
+      ASSERT_TRUE(invocation->set_input(0, view(x)));
+      Result<void> run = invocation->run();
+      ASSERT_TRUE(run) << run.error().message;
+      for (float& value : x) value *= 4;
+      EXPECT_EQ(floats(invocation->output(0)), x);
+    }
+  }
+}
+
+TEST_P(CudaControl, DeviceMemoryMoves) {
+  const Program program = load_model(test::doubling_loop());
+  DeviceArray x(sim, 100), y(sim, 100), a(sim, 100), b(sim, 100);
+  x.write(ramp(100, 3)), y.write(ramp(100, 6));
+  auto invocation = program.new_invocation();
+  for (int round = 0; round < 3; ++round) {
+    if (round == 1) sim.forget_counts();
+    for (const auto& [in, out, factor] : {std::tuple{&x, &a, 4.0f}, {&y, &b, 2.0f}}) {
+      ASSERT_TRUE(invocation->set_input(0, in->view()));
+      ASSERT_TRUE(invocation->set_output(0, {out->data(), 400, DType::f32, "cuda:0"}));
+      ASSERT_TRUE(invocation->run());
+      std::vector<float> expected = in->read();
+      for (float& value : expected) value *= factor;
+      EXPECT_EQ(out->read(), expected);
+    }
+  }
+  EXPECT_EQ(count("graph_instantiations"), 0u);
+}
+
+TEST_F(CudaRun, ALoopOnTheDeviceIsOneLaunch) {
+  const Program program = load(test::steered(test::doubling_loop()));
+  auto invocation = program.new_invocation();
+  const std::vector<float> x = ramp(50, 1);
+  ASSERT_TRUE(invocation->set_input(0, view(x)));
+  ASSERT_TRUE(invocation->run());
+  sim.forget_counts();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(invocation->run());
+  EXPECT_EQ(count("cuGraphLaunch"), 3u);
+  EXPECT_EQ(count("cuStreamSynchronize"), 3u);
+  EXPECT_EQ(count("graph_instantiations") + count("graph_updates") + count("allocations"), 0u);
+}
+
+TEST_F(CudaRun, ADriverThatRefusesConditionalsLetsTheHostDecide) {
+  const Program program = load(test::steered(test::doubling_loop()));
+  sim.forget_counts();
+  sim.fail("cuGraphConditionalHandleCreate:1:801");
+  std::vector<float> x = ramp(50, 3), expected = x;
+  for (float& value : expected) value *= 4;
+  auto out = program.run(std::vector<TensorView>{view(x)});
+  ASSERT_TRUE(out) << out.error().message;
+  EXPECT_EQ(floats(out->at(0)), expected);
+  EXPECT_GT(count("cuGraphLaunch"), 1u);
 }
 
 TEST_F(CudaRun, DataDependentExtents) {

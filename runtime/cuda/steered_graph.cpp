@@ -1,0 +1,171 @@
+#include "runtime/cuda/steered_graph.h"
+
+#include <algorithm>
+
+#include "runtime/errors.h"
+
+namespace gart::cuda {
+namespace {
+
+bool decides(fb::StepKind kind) { return kind == fb::StepKind::branch || kind == fb::StepKind::loop; }
+
+uint64_t value_of(const void* address) { return reinterpret_cast<uint64_t>(address); }
+
+}  // namespace
+
+bool SteeredGraph::can_hold(const Plan& plan) {
+  const auto holds = [](const PlanStep& step) { return runs_in_team(step.kind) || decides(step.kind); };
+  return std::all_of(plan.steps.begin(), plan.steps.end(), holds) &&
+         std::any_of(plan.steps.begin(), plan.steps.end(), [](const PlanStep& step) { return decides(step.kind); });
+}
+
+SteeredGraph::SteeredGraph(Device& device, const Plan& plan, CUfunction steering)
+    : device_(device),
+      plan_(plan),
+      steering_(steering),
+      counters_(&device.memory),
+      nodes_(device, plan),
+      graph_(device) {
+  counters_.reserve(plan.steps.size() * sizeof(int64_t));
+}
+
+void SteeredGraph::update(const GraphContext& c) {
+  if (!fits(c)) return build(c);
+  built_ = false;
+  for (Node& node : nodes_.list) {
+    if (node.work != Work::step && nodes_.refresh(node, c)) nodes_.set_params(graph_.exec, node);
+  }
+  built_ = true;
+}
+
+void SteeredGraph::launch(CUstream stream) const {
+  graph_.launch(stream, plan_, 0, static_cast<uint32_t>(plan_.steps.size()));
+}
+
+void SteeredGraph::build(const GraphContext& c) {
+  built_ = false;
+  nodes_.clear();
+  const CUgraph graph = graph_.begin();
+  copies_.note(c, true, true);
+  const Nodes inputs = nodes_.add_inputs(graph, c);
+  nodes_.forget_inputs();  // everything comes after them, also what lies within conditionals and cannot name them
+  const Nodes end = add_sequence(graph, static_cast<uint32_t>(plan_.sequence_begin.size()) - 2, inputs, c);
+  std::vector<Nodes> written(c.outputs.count(), end);
+  nodes_.add_outputs(graph, written, c);
+  graph_.exec = nodes_.instantiate(graph, c.stream, steps_text(plan_, 0, static_cast<uint32_t>(plan_.steps.size())));
+  generation_ = c.generation;
+  built_ = true;
+}
+
+/// A step that decides comes after everything before it, and everything behind it comes after it.
+Nodes SteeredGraph::add_sequence(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
+  const uint32_t begin = plan_.sequence_begin[index], end = plan_.sequence_begin[index + 1];
+  for (uint32_t i = begin; i < end;) {
+    const PlanStep& step = plan_.steps[i];
+    if (runs_in_team(step.kind)) {
+      before = nodes_.add_steps(graph, {begin, i, step.run_end}, before, c);
+      i = step.run_end;
+      continue;
+    }
+    before = step.kind == fb::StepKind::branch ? add_branch(graph, i, before, c) : add_loop(graph, i, before, c);
+    ++i;
+  }
+  return before;
+}
+
+void* SteeredGraph::scalar(int32_t buffer, int64_t bytes, const GraphContext& c) const {
+  if (buffer < 0) return nullptr;
+  const uint32_t index = static_cast<uint32_t>(buffer);
+  if (c.bound.bytes(index) >= bytes) return c.bound.address(index);
+  fail(ErrorCode::invalid_artifact, "buffer ", buffer, " has ", c.bound.bytes(index),
+       " bytes, but a step uses it for a value of ", bytes);
+}
+
+CUgraphConditionalHandle SteeredGraph::make_handle(CUgraph graph) {
+  CUgraphConditionalHandle handle = 0;
+  GART_CUDA(device_, cuGraphConditionalHandleCreate, &handle, graph, device_.context, 0u, CU_GRAPH_COND_ASSIGN_DEFAULT);
+  return handle;
+}
+
+CUgraphNode SteeredGraph::add_steering(CUgraph graph, const Decision& d, Nodes& before, const std::string& what) {
+  uint64_t values[] = {value_of(d.condition), value_of(d.trips), value_of(d.iteration), value_of(d.counter),
+                       d.yes,                 d.no,              d.flags};
+  void* pointers[std::size(values)];
+  for (size_t i = 0; i < std::size(values); ++i) pointers[i] = &values[i];
+  CUgraphNodeParams params = {};
+  params.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  CUDA_KERNEL_NODE_PARAMS& kernel = params.kernel;
+  kernel.func = steering_;
+  kernel.gridDimX = kernel.gridDimY = kernel.gridDimZ = kernel.blockDimX = kernel.blockDimY = kernel.blockDimZ = 1;
+  kernel.kernelParams = pointers;
+  return nodes_.add(graph, params, before, what);
+}
+
+SteeredGraph::Conditional SteeredGraph::add_conditional(CUgraph graph, CUgraphConditionalNodeType kind,
+                                                        CUgraphConditionalHandle handle, Nodes before,
+                                                        const std::string& what) {
+  CUgraphNodeParams params = {};
+  params.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  params.conditional.handle = handle;
+  params.conditional.type = kind;
+  params.conditional.size = 1;
+  params.conditional.ctx = device_.context;
+  const CUgraphNode node = nodes_.add(graph, params, before, what);
+  return {node, params.conditional.phGraph_out[0]};
+}
+
+/// Two conditional nodes, since one with an ELSE needs a newer driver.
+Nodes SteeredGraph::add_branch(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
+  const PlanStep& step = plan_.steps[index];
+  const std::string what = steps_text(plan_, index, index + 1);
+  Decision decision;
+  decision.condition = scalar(int32_t(plan_.operands[step.first_operand]), sizeof(uint8_t), c);
+  decision.yes = make_handle(graph);
+  decision.no = make_handle(graph);
+  decision.flags = GART_STEER_FIRST | GART_STEER_HAS_NO;
+  const Nodes decided = {add_steering(graph, decision, before, what)};
+  Nodes ends;
+  for (const CUgraphConditionalHandle handle : {decision.yes, decision.no}) {
+    const Conditional branch = add_conditional(graph, CU_GRAPH_COND_TYPE_IF, handle, decided, what);
+    add_sequence(branch.body, step.manifest->bodies()->Get(static_cast<uint32_t>(ends.size())), {}, c);
+    ends.push_back(branch.node);
+  }
+  return ends;
+}
+
+Nodes SteeredGraph::add_loop(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
+  const PlanStep& step = plan_.steps[index];
+  const fb::Loop& loop = *step.manifest->loop();
+  const std::string what = steps_text(plan_, index, index + 1);
+  Decision decision;
+  decision.condition = scalar(loop.condition(), sizeof(uint8_t), c);
+  decision.trips = scalar(loop.trip_count(), sizeof(int64_t), c);
+  decision.iteration = scalar(loop.iteration(), sizeof(int64_t), c);
+  decision.counter = counters_.data() + index * sizeof(int64_t);
+  decision.yes = make_handle(graph);
+  decision.flags = GART_STEER_FIRST;
+  const Nodes decided = {add_steering(graph, decision, before, what)};
+  const Conditional turns = add_conditional(graph, CU_GRAPH_COND_TYPE_WHILE, decision.yes, decided, what);
+  Nodes end = add_sequence(turns.body, step.manifest->bodies()->Get(0), {}, c);
+  end = add_carries(turns.body, loop, end, what, c);
+  decision.flags = 0;
+  add_steering(turns.body, decision, end, what);
+  return {turns.node};
+}
+
+Nodes SteeredGraph::add_carries(CUgraph graph, const fb::Loop& loop, Nodes before, const std::string& what,
+                                const GraphContext& c) {
+  const auto from = span_of(loop.carried_from()), to = span_of(loop.carried_to());
+  for (size_t i = 0; i < from.size(); ++i) {
+    const int64_t bytes = c.bound.bytes(from[i]);
+    if (bytes != c.bound.bytes(to[i])) {
+      fail(ErrorCode::run_failed, "a loop carries ", bytes, " bytes into a buffer of ", c.bound.bytes(to[i]));
+    }
+    void *source = c.bound.address(from[i]), *destination = c.bound.address(to[i]);
+    if (bytes == 0 || source == destination) continue;
+    before.assign(1, nodes_.add_copy(graph, {Transfer::Kind::on_device, destination, source, bytes}, before, what));
+  }
+  return before;
+}
+
+}  // namespace gart::cuda
