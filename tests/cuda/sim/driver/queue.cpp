@@ -27,21 +27,6 @@ uint64_t mixed(uint64_t x) {
 
 }  // namespace
 
-void merge(std::vector<Range>& into, const std::vector<Range>& ranges) {
-  if (ranges.empty()) return;
-  into.insert(into.end(), ranges.begin(), ranges.end());
-  std::sort(into.begin(), into.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
-  size_t last = 0;
-  for (size_t i = 1; i < into.size(); ++i) {
-    if (into[i].begin <= into[last].end) {
-      into[last].end = std::max(into[last].end, into[i].end);
-    } else {
-      into[++last] = into[i];
-    }
-  }
-  into.resize(last + 1);
-}
-
 OperationQueue::Id OperationQueue::add(std::string label, const std::vector<Id>& after,
                                        std::function<int(Footprint&)> run) {
   auto operation = std::make_unique<Operation>();
@@ -146,7 +131,7 @@ int OperationQueue::execute(Operation& operation) {
   operation.error = operation.run ? operation.run(operation.footprint) : 0;
   operation.is_done = true;
   --pending_;
-  if (!operation.error && races(operation)) operation.error = 719;
+  if (!operation.error && (races(operation) || reads_undefined(operation))) operation.error = 719;
   return operation.error;
 }
 
@@ -167,6 +152,14 @@ bool OperationQueue::races(const Operation& operation) const {
     return true;
   }
   return false;
+}
+
+bool OperationQueue::reads_undefined(const Operation& operation) {
+  const uint64_t address = DeviceMemory::get().note(operation.footprint);
+  if (!address) return false;
+  report(Finding::uninitialised,
+         "'" + operation.label + "' reads what nothing has written, " + DeviceMemory::get().describe(address));
+  return true;
 }
 
 void OperationQueue::host_waited_for(const Operation& operation) {

@@ -62,6 +62,7 @@ class OperationQueue {
   Operation* choose(const std::vector<bool>& needed, const Order& order, size_t victim, bool only_needed);
   int execute(Operation& operation);
   [[nodiscard]] bool races(const Operation& operation) const;  // And reports it.
+  static bool reads_undefined(const Operation& operation);     // And reports it.
   void host_waited_for(const Operation& operation);
   void forget_done();
   std::vector<bool> needed_for(Id id) const;
@@ -72,9 +73,6 @@ class OperationQueue {
   std::vector<uint64_t> known_done_;  // The host has waited for them: whatever it enqueues comes after.
   uint64_t waits_ = 0;
 };
-
-// Adds the ranges, and keeps them sorted and disjoint.
-void merge(std::vector<Range>& into, const std::vector<Range>& ranges);
 
 }  // namespace gart_sim
 #endif

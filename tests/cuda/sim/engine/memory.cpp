@@ -73,6 +73,31 @@ void collect(Marks& marks, const Allocation& allocation, std::vector<Range>& ran
   }
 }
 
+// Adds one range to sorted, disjoint ones.
+void add(std::vector<Range>& ranges, const Range& range) {
+  auto first = std::lower_bound(ranges.begin(), ranges.end(), range.begin,
+                                [](const Range& r, uint64_t begin) { return r.end < begin; });
+  auto last = first;
+  Range all = range;
+  for (; last != ranges.end() && last->begin <= all.end; ++last) {
+    all = {std::min(all.begin, last->begin), std::max(all.end, last->end)};
+  }
+  if (first == last) {
+    ranges.insert(first, all);
+  } else {
+    *first = all;
+    ranges.erase(first + 1, last);
+  }
+}
+
+// The first address of `range` that is in none of the ranges, or 0.
+uint64_t first_missing(const std::vector<Range>& ranges, const Range& range) {
+  const auto at = std::lower_bound(ranges.begin(), ranges.end(), range.begin,
+                                   [](const Range& r, uint64_t begin) { return r.end <= begin; });
+  if (at == ranges.end() || at->begin > range.begin) return range.begin;
+  return at->end < range.end ? at->end : 0;
+}
+
 }  // namespace
 
 uint64_t first_overlap(const std::vector<Range>& a, const std::vector<Range>& b) {
@@ -82,6 +107,21 @@ uint64_t first_overlap(const std::vector<Range>& a, const std::vector<Range>& b)
     a[i].end < b[j].end ? ++i : ++j;
   }
   return 0;
+}
+
+void merge(std::vector<Range>& into, const std::vector<Range>& ranges) {
+  if (ranges.empty()) return;
+  into.insert(into.end(), ranges.begin(), ranges.end());
+  std::sort(into.begin(), into.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  size_t last = 0;
+  for (size_t i = 1; i < into.size(); ++i) {
+    if (into[i].begin <= into[last].end) {
+      into[last].end = std::max(into[last].end, into[i].end);
+    } else {
+      into[++last] = into[i];
+    }
+  }
+  into.resize(last + 1);
 }
 
 DeviceMemory& DeviceMemory::get() {
@@ -294,6 +334,18 @@ Footprint DeviceMemory::end_launch() {
   }
   touched_.clear();
   return footprint;
+}
+
+uint64_t DeviceMemory::note(const Footprint& footprint) {
+  for (const Range& range : footprint.writes) {
+    if (Allocation* allocation = find(range.begin)) add(allocation->defined, range);
+  }
+  for (const Range& range : footprint.reads) {
+    const Allocation* allocation = find(range.begin);
+    if (!allocation || allocation->device == kHost) continue;
+    if (const uint64_t missing = first_missing(allocation->defined, range)) return missing;
+  }
+  return 0;
 }
 
 std::string DeviceMemory::broken_guard() const {

@@ -24,6 +24,9 @@ struct Footprint {
 // The first byte of both, or 0.
 uint64_t first_overlap(const std::vector<Range>& a, const std::vector<Range>& b);
 
+// Adds the ranges, and keeps them sorted and disjoint.
+void merge(std::vector<Range>& into, const std::vector<Range>& ranges);
+
 // Bits for the bytes of an allocation, and a byte per chunk that has any.
 struct Marks {
   unsigned char* bits = nullptr;
@@ -37,6 +40,7 @@ struct Allocation {
   // By access (read, write, atomic): of the running block, and of all blocks of the running launch.
   Marks block[3], launch[3];
   bool is_touched = false;
+  std::vector<Range> defined;  // What has been written since it was allocated.
 };
 
 class DeviceMemory {
@@ -75,6 +79,9 @@ class DeviceMemory {
   // Returns the address of a byte at which this block races with an earlier one, or 0.
   uint64_t end_block();
   Footprint end_launch();
+  // Notes what an operation wrote. Returns the first byte of a device that it read and that neither it nor anything
+  // before has written, or 0.
+  uint64_t note(const Footprint& footprint);
   // Text of the first broken guard zone, or "".
   [[nodiscard]] std::string broken_guard() const;
 

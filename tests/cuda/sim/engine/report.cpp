@@ -20,6 +20,8 @@ const char* name_of(Finding finding) {
       return "api_misuse";
     case Finding::out_of_bounds:
       return "out_of_bounds";
+    case Finding::uninitialised:
+      return "uninitialised";
     case Finding::misaligned:
       return "misaligned";
     case Finding::shared_race:

@@ -11,6 +11,7 @@ namespace gart_sim {
 enum class Finding {
   api_misuse,     // An argument, handle or struct that the driver would refuse or that is not zero where it must be.
   out_of_bounds,  // A kernel touches memory outside every allocation, or freed memory, or the guard zones.
+  uninitialised,  // Device memory is read that nothing has written.
   misaligned,     // An address that is not aligned for the access.
   shared_race,    // Two threads of a block touch the same shared byte, one writes, no barrier between.
   block_race,     // The same for two blocks of a launch and device memory.

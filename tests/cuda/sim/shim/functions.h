@@ -14,14 +14,12 @@
   extern "C" float name##f(float, float); \
   static inline float name(float x, float y) { return name##f(x, y); }
 
-#define GART_SIM_UNARY_FUNCTIONS(F)                                                                                  \
-  F(acos)                                                                                                            \
-  F(acosh)                                                                                                           \
-  F(asin)                                                                                                            \
-  F(asinh)                                                                                                           \
-  F(atan) F(atanh) F(cbrt) F(ceil) F(cos) F(cosh) F(erf) F(erfc) F(exp) F(exp2) F(expm1) F(fabs) F(floor) F(lgamma)  \
-      F(log) F(log10) F(log1p) F(log2) F(nearbyint) F(rint) F(round) F(sin) F(sinh) F(sqrt) F(tan) F(tanh) F(tgamma) \
-          F(trunc)
+// clang-format off
+#define GART_SIM_UNARY_FUNCTIONS(F)                                                                     \
+  F(acos) F(acosh) F(asin) F(asinh) F(atan) F(atanh) F(cbrt) F(ceil) F(cos) F(cosh) F(erf) F(erfc)      \
+  F(exp) F(exp2) F(expm1) F(fabs) F(floor) F(lgamma) F(log) F(log10) F(log1p) F(log2) F(nearbyint)      \
+  F(rint) F(round) F(sin) F(sinh) F(sqrt) F(tan) F(tanh) F(tgamma) F(trunc)
+// clang-format on
 #define GART_SIM_BINARY_FUNCTIONS(F) \
   F(atan2) F(copysign) F(fdim) F(fmax) F(fmin) F(fmod) F(hypot) F(nextafter) F(pow) F(remainder)
 GART_SIM_UNARY_FUNCTIONS(GART_SIM_UNARY)

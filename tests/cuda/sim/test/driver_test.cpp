@@ -97,6 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, MissingEdge, testing::Values("first_in", "last_
 TEST_P(MissingEdge, is_found) {
   const Kernels kernels = load_kernels();
   const DevicePointer a = allocate(128), b = allocate(128);
+  EXPECT_EQ(launch(kernels.fill, 32, 0, a, 0.0f), 0);
   GraphBuilder graph(context_);
   graph.kernel(kernels.fill, {}, a, 1.0f);
   graph.kernel(kernels.add, {}, b, a, 1.0f);
@@ -152,6 +153,18 @@ TEST_F(Driver, finds_memory_used_after_it_is_freed) {
   EXPECT_EQ(synchronize(), kIllegalAddress);
   expect_report("out_of_bounds");
   EXPECT_EQ(launch(kernels.fill, 32, 0, a, 1.0f), kIllegalAddress) << "every later call fails so";
+  is_lost();
+}
+
+TEST_F(Driver, finds_reads_of_what_nothing_has_written) {
+  const Kernels kernels = load_kernels();
+  const DevicePointer a = allocate(256);
+  EXPECT_EQ(launch(kernels.fill, 32, 0, a + 64, 1.0f), 0);
+  EXPECT_EQ(launch(kernels.add, 32, 0, a + 64, a + 64, 1.0f), 0);
+  EXPECT_EQ(synchronize(), 0);
+  EXPECT_EQ(launch(kernels.add, 32, 0, a, a + 68, 1.0f), 0);
+  EXPECT_EQ(synchronize(), kLaunchFailed);
+  expect_report("uninitialised");
   is_lost();
 }
 
