@@ -58,6 +58,7 @@ KernelText GroupsText::emit() {
 void GroupsText::emit_point(const Dim& points, int per_block) {
   std::string in_block = concat("threadIdx.x / ", plan_.group);
   if (per_block == 1) in_block = "0u";
+  if (plan_.across) in_block = concat("threadIdx.x % ", kWarp);
   const std::string first = concat("blockIdx.x * ", per_block, " + ");
   const std::string point = number("point", points, first + in_block, "(long long)" + first + in_block);
   const std::string end = f_.dim(points).text;
@@ -65,7 +66,8 @@ void GroupsText::emit_point(const Dim& points, int per_block) {
   if (plan_.group == 1) {
     f_.line("if (", point, " >= ", end, ") return;");
   } else {
-    f_.line("const int lane = ", per_block == 1 ? "threadIdx.x" : concat("threadIdx.x % ", plan_.group), ";");
+    const std::string in_group = plan_.across ? concat("threadIdx.x / ", kWarp) : concat("threadIdx.x % ", plan_.group);
+    f_.line("const int lane = ", per_block == 1 ? "threadIdx.x" : in_group, ";");
     if (per_block > 1) {
       f_.line("const bool active = ", point, " < ", end, ";");
       const std::string clamped = f_.fresh("e");
@@ -97,6 +99,11 @@ void GroupsText::emit_reduce(size_t number) {
 /// The group's threads put their parts together.
 void GroupsText::emit_exchange(const Stage& stage, const std::string& local, const std::string& type) {
   const std::string functor = combine_functor(stage.reduce);
+  if (plan_.across) {
+    const std::string slots = f_.fresh("s");
+    f_.line("__shared__ ", type, " ", slots, "[", plan_.threads, "];");
+    return f_.line(local, " = gart_across_reduce<", plan_.group, ", ", functor, ">(", local, ", ", slots, ");");
+  }
   if (plan_.group <= kWarp)
     return f_.line(local, " = gart_warp_reduce<", plan_.group, ", ", functor, ">(", local, ");");
   const std::string slots = f_.fresh("s");
@@ -112,7 +119,7 @@ void GroupsText::emit_row_store(size_t number) {
   emit_row(number, [&](const Place& place) { emit_store(s, place); });
   if (!guard.empty()) f_.close();
   if (plan_.group > 1 && number + 1 < plan_.stages.size())
-    f_.line(plan_.group > kWarp ? "__syncthreads();" : "__syncwarp();");
+    f_.line(plan_.group > kWarp || plan_.across ? "__syncthreads();" : "__syncwarp();");
 }
 
 /// The group's threads walk over the elements of a stage.
@@ -138,12 +145,19 @@ void GroupsText::emit_row(size_t number, const Body& body) {
 }
 
 void GroupsText::emit_serial(const StagePlan& s, const Body& body) {
+  constexpr int64_t kWindow = 32;  // points of a window that is unrolled as a whole
+  std::vector<Axis> axes = s.loops;
+  axes.push_back(s.lane);
+  Dim points(1);
+  for (const Axis& a : axes) points = points * a.extent;
+  const bool window = points.is_constant() && points.constant() <= kWindow;
   Place place = place_;
-  open_loops(s.loops, place);
-  f_.line("#pragma unroll 4");
-  open_loops({s.lane}, place);
+  for (size_t k = 0; k < axes.size(); ++k) {
+    if (window || k + 1 == axes.size()) f_.line(window ? "#pragma unroll" : "#pragma unroll 4");
+    open_loops({axes[k]}, place);
+  }
   body(place);
-  for (size_t k = 0; k <= s.loops.size(); ++k) f_.close();
+  for (size_t k = 0; k < axes.size(); ++k) f_.close();
 }
 
 /// Several axes of which the lane's is shorter than the group: one loop over all of their points.

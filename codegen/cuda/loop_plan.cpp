@@ -15,6 +15,8 @@ constexpr int64_t kWarp = 32;
 constexpr int64_t kLargestBlock = 1024;
 /// Threads that keep a large GPU busy; below it, threads take fewer elements each.
 constexpr int64_t kManyThreads = 1 << 14;
+/// Points that need no more than one thread each.
+constexpr int64_t kManyPoints = 1 << 17;
 
 Dim extent_of(const std::vector<Axis>& axes) {
   Dim product(1);
@@ -135,6 +137,16 @@ void plan_group(const std::vector<Stage>& stages, LoopPlan& plan) {
   if (plan.group > kWarp) plan.threads = plan.group;
 }
 
+/// Threads per point where neighbours have neighbouring points: enough of them to keep a large GPU busy.
+int across_group(const std::vector<Stage>& stages, const std::vector<Axis>& outer) {
+  constexpr int64_t kShortRow = 16, kUnknownRow = 64, kEachThread = 4, kUnknownPoints = 1 << 15;
+  const int64_t row = longest_row(stages).value_or(kUnknownRow);
+  const int64_t points = std::max<int64_t>(1, extent_of(outer).upper_bound().value_or(kUnknownPoints));
+  if (row < kShortRow || points >= kManyPoints) return 1;
+  return static_cast<int>(
+      std::min<int64_t>({power_of_two(kManyPoints / points), power_of_two(row / kEachThread), kWarp}));
+}
+
 /// Elements at a time, the same for all stages; their rows must be whole numbers of vectors.
 void plan_vectors(const Kernel& kernel, LoopPlan& plan) {
   int count = 16;
@@ -178,10 +190,12 @@ void plan_groups(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
     stage.axes = merge_axes(stage, stage.axes);
   }
   const int lane = outer_lane(stages, plan.outer, kernel.operands);
-  if (lane >= 0) {  // one thread per point, neighbours along that axis
+  if (lane >= 0) {
     const auto at = std::find_if(plan.outer.begin(), plan.outer.end(), [&](const Axis& a) { return a.id == lane; });
     std::rotate(at, at + 1, plan.outer.end());
-    plan.threads = 128;
+    plan.group = across_group(stages, plan.outer);
+    plan.across = plan.group > 1;
+    plan.threads = plan.across ? static_cast<int>(kWarp) * plan.group : 128;
   } else {
     plan_group(stages, plan);
   }
@@ -200,7 +214,8 @@ void plan_groups(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
 
 }  // namespace
 
-LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& loop) {
+LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& given) {
+  const LoopKernel loop = hoist_reductions(given);
   LoopPlan plan;
   auto note_units = [&](const std::vector<Axis>& axes) {
     for (const Axis& a : axes)

@@ -40,10 +40,15 @@ struct LoopPlan {
   std::vector<int> unit_axes;  // axes of extent 1, always 0
   int threads = 256;           // of a block
   int group = 1;               // threads per outer point: 1, 2, ..., 32 or the whole block
+  bool across = false;         // groups of more than one thread
   std::vector<KeptRow> kept;   // groups; every stage then runs over one axis of the same constant extent
   Axis tile_row;               // tiles: the axis along which `transposed` are contiguous
   std::vector<Expr> transposed;
 };
+
+/// Reductions inside a single store become stages of their own, before it, where they are long and several threads have
+/// to share one to keep a GPU busy. (loop_hoist.cpp)
+LoopKernel hoist_reductions(const LoopKernel& loop);
 
 LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& loop);
 

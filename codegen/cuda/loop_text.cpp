@@ -50,7 +50,8 @@ void LoopText::emit_choice(const Expr& e, const std::string& vector, const Place
     const std::string offset = exprs.access(e->operand, e->args).offset.text;
     return f_.line(vector, " = gart_load<", count, ">(", f_.pointer(e->operand), " + ", offset, ");");
   }
-  if (e->kind == ExprKind::constant) return f_.line(vector, " = gart_fill<", count, ">(", concat("(", stored_type(e->dtype), ")", exprs.value(e)), ");");
+  if (e->kind == ExprKind::constant)
+    return f_.line(vector, " = gart_fill<", count, ">(", concat("(", stored_type(e->dtype), ")", exprs.value(e)), ");");
   f_.open("if (", exprs.value(e->args[0]), ")");
   emit_choice(e->args[1], vector, place, count);
   f_.close_else();

@@ -15,8 +15,8 @@ bool is_multiple(const Dim& dim, int64_t n);
 /// lane is one? Operands are aligned to 64 bytes at element 0.
 bool is_aligned(const Operand& operand, const std::vector<Expr>& index, int lane, int64_t count);
 
-/// What `value` reads that may be read `count` elements at a time along `lane`, outside reductions and not below a node of
-/// `skip`: aligned loads; and selects among such loads and constants that choose for all of the elements alike.
+/// What `value` reads that may be read `count` elements at a time along `lane`, outside reductions and not below a node
+/// of `skip`: aligned loads; and selects among such loads and constants that choose for all of the elements alike.
 std::vector<Expr> vector_reads(const Expr& value, const std::vector<Operand>& operands, int lane, int64_t count,
                                const std::unordered_set<const ExprNode*>& skip = {});
 /// The loads among them.

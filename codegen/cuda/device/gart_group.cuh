@@ -67,3 +67,15 @@ T gart_block_reduce(T v, T* slots) {
   for (int warp = 1; warp < Threads / 32; ++warp) total = Op::of(total, slots[warp]);
   return total;
 }
+
+/// Over `Group` threads a warp apart, for each lane of a block of Group * 32; every thread gets its lane's result. `slots`:
+/// shared, one per thread, used by this reduction only.
+template <int Group, class Op, class T>
+T gart_across_reduce(T v, T* slots) {
+  slots[threadIdx.x] = v;
+  __syncthreads();
+  T total = slots[threadIdx.x % 32];
+#pragma unroll
+  for (int k = 1; k < Group; ++k) total = Op::of(total, slots[k * 32 + threadIdx.x % 32]);
+  return total;
+}

@@ -12,8 +12,8 @@
 namespace gcg::test {
 namespace {
 
-/// Divisions and some functions are calls inside the kernel (their slow path, for floats), around which ptxas saves a few
-/// registers: that is no shortage where it uses few of them.
+/// Divisions and some functions are calls inside the kernel (their slow path, for floats), around which ptxas saves a
+/// few registers: that is no shortage where it uses few of them.
 bool is_around_calls(const CompiledKernel& k) { return k.registers <= 64 && k.spill_bytes <= 96; }
 
 class WatchedBackend final : public Backend {

@@ -82,8 +82,22 @@ Kernel strided_softmax(const Dim& n, const Dim& m) {
   return kernel;
 }
 
-TEST(LoopPaths, RowsAcrossMemoryAreOneThreadEach) {
+TEST(LoopPaths, RowsAcrossMemoryAreSharedByThreadsAWarpApart) {
   expect_path(strided_softmax(10, 37), "1 threads each", {{"b", 3}});
+  expect_path(strided_softmax(100, 37), "gart_across_reduce<4, ", {{"b", 3}});
+  expect_path(strided_softmax(Dim::symbol("n"), Dim::symbol("m")), "gart_across_reduce<",
+              {{"b", 2}, {"n", 70}, {"m", 5}});
+}
+
+TEST(LoopPaths, LongReductionsInsideAStoreAreShared) {
+  // The mean over the rows of [b, 50, 40], plus a window's sum, which stays inside.
+  const Axis row{10, 50}, w{11, 3};
+  const Operand x{DType::f32, {kBatch, 50, 40}};
+  const Kernel kernel = map_kernel("mean", {x, {DType::f32, {kBatch, 38}}}, 1, [&](const auto& i) {
+    const Expr mean = reduce(ReduceOp::sum, {row}, load(0, DType::f32, {i[0], axis_ref(row), i[1]}));
+    return mean * f32(0.02) + reduce(ReduceOp::sum, {w}, load(0, DType::f32, {i[0], index(7), i[1] + axis_ref(w)}));
+  });
+  expect_path(kernel, "gart_across_reduce<4, ", {{"b", 3}}, 1e-5);
 }
 
 /// (x - mean(x)) * scale, along the last axis.
