@@ -102,7 +102,7 @@ Result<void> Execution::control(uint32_t index) {
 Result<void> Execution::wait() {
   c_.session.synchronize();
   c_.session.forget_enqueued();
-  return c_.graphs.check_statuses();
+  return c_.graphs.check_statuses(c_.bound);
 }
 
 /// Constants are in the artifact, and inputs from host memory in their staging memory.

@@ -13,8 +13,10 @@ PlanGraphs::PlanGraphs(Device& device, const Plan& plan, CUfunction steering)
     : device_(device), plan_(plan), segments_(plan.steps.size() + 1), words_(&device.pinned) {
   for (uint32_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
-    if (step.kind != fb::StepKind::launch) continue;
-    if (plan.manifest->kernels()->Get(step.manifest->kernel())->may_fail()) may_fail_.push_back(i);
+    const bool launch = step.kind == fb::StepKind::launch;
+    if (launch ? plan.manifest->kernels()->Get(step.manifest->kernel())->may_fail() : step.kind == fb::StepKind::fail) {
+      may_fail_.push_back(i);
+    }
   }
   const size_t bytes = (may_fail_.size() + 1) * sizeof(uint32_t);
   words_.reserve(bytes);
@@ -40,7 +42,7 @@ SegmentGraph& PlanGraphs::segment(const Segment& segment) {
   return *graph;
 }
 
-Result<void> PlanGraphs::check_statuses() {
+Result<void> PlanGraphs::check_statuses(const BoundPlan& bound) {
   const uint32_t* failed = nullptr;
   uint32_t code = 0;
   for (const uint32_t& step : may_fail_) {
@@ -50,7 +52,10 @@ Result<void> PlanGraphs::check_statuses() {
     status = GART_KERNEL_OK;
   }
   if (failed == nullptr) return {};
-  return kernel_error(*plan_.steps[*failed].manifest, code);
+  const PlanStep& step = plan_.steps[*failed];
+  if (step.kind == fb::StepKind::launch) return kernel_error(*step.manifest, code);
+  const int64_t* params = bound.step(*failed).params;
+  return step.params == 0 ? fail_error(*step.manifest, 0, 0) : fail_error(*step.manifest, params[0], params[1]);
 }
 
 Session::Session(Program& program)
@@ -94,7 +99,7 @@ void Session::settle() {
   synchronize();
   running_ = false;
   forget_enqueued();
-  Result<void> result = running_graphs_->check_statuses();
+  Result<void> result = static_cast<PlanGraphs&>(*running_plan_->graphs).check_statuses(*running_plan_);
   if (!result && !failed_) failed_ = result.error();
 }
 
@@ -119,7 +124,7 @@ Result<void> Session::start(BoundPlan& plan, Inputs& inputs, Outputs& outputs, B
   running_ = true;
   recorded_ = false;
   running_on_ = stream;
-  running_graphs_ = &graphs;
+  running_plan_ = &plan;
   Result<void> result = Execution({*this, plan, graphs, inputs, outputs, stream}).run();
   if (!own_stream) {
     GART_CUDA(device_, cuEventRecord, done_.handle, stream);

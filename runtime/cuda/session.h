@@ -24,15 +24,15 @@ class PlanGraphs final : public DeviceGraphs {
 
   SegmentGraph& segment(const Segment& segment);
   uint32_t* const* statuses() const { return status_of_.data(); }
-  /// Fails if a kernel reported something, and forgets it. Only while no run of the plan is under way.
-  Result<void> check_statuses();
+  /// Fails if a step reported something, and forgets it. Only while no run of the plan is under way.
+  Result<void> check_statuses(const BoundPlan& bound);
 
  private:
   Device& device_;
   const Plan& plan_;
   std::unique_ptr<SteeredGraph> steered_;
   std::vector<std::unique_ptr<SegmentGraph>> segments_;  // by the first step; the last is for none
-  Block words_;                                          // one per launch that may fail, and one for all that cannot
+  Block words_;                                          // one per step that may fail, and one for all that cannot
   std::vector<uint32_t*> status_of_;                     // per step
   std::vector<uint32_t> may_fail_;                       // steps
 };
@@ -71,7 +71,7 @@ class Session final : public DeviceSession {
   bool running_ = false;          // a run may be under way,
   bool recorded_ = false;         // and done_ says when it ends; otherwise the stream does
   CUstream running_on_ = nullptr;
-  PlanGraphs* running_graphs_ = nullptr;
+  BoundPlan* running_plan_ = nullptr;
   std::optional<Error> failed_;  // a run that nobody waited for: whoever waits next is told
   const Plan* enqueued_plan_ = nullptr;  // steps that nobody has waited for yet; null: none
   uint32_t enqueued_begin_ = 0, enqueued_end_ = 0;

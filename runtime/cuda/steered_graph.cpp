@@ -7,16 +7,23 @@
 namespace gart::cuda {
 namespace {
 
-bool decides(fb::StepKind kind) { return kind == fb::StepKind::branch || kind == fb::StepKind::loop; }
+bool has(const Plan& plan, fb::StepKind kind) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const PlanStep& step) { return step.kind == kind; });
+}
+
+/// Does this step end the run? What it depends on is known.
+bool fails(const PlanStep& step, const BoundStep& bound) {
+  return step.kind == fb::StepKind::fail && (step.params == 0 || bound.params[0] != bound.params[1]);
+}
 
 uint64_t value_of(const void* address) { return reinterpret_cast<uint64_t>(address); }
 
 }  // namespace
 
 bool SteeredGraph::can_hold(const Plan& plan) {
-  const auto holds = [](const PlanStep& step) { return runs_in_team(step.kind) || decides(step.kind); };
-  return std::all_of(plan.steps.begin(), plan.steps.end(), holds) &&
-         std::any_of(plan.steps.begin(), plan.steps.end(), [](const PlanStep& step) { return decides(step.kind); });
+  const bool loops = has(plan, fb::StepKind::loop);
+  return (loops || has(plan, fb::StepKind::branch)) && !has(plan, fb::StepKind::bind) &&
+         !(loops && has(plan, fb::StepKind::fail));
 }
 
 SteeredGraph::SteeredGraph(Device& device, const Plan& plan, CUfunction steering)
@@ -67,10 +74,28 @@ Nodes SteeredGraph::add_sequence(CUgraph graph, uint32_t index, Nodes before, co
       i = step.run_end;
       continue;
     }
-    before = step.kind == fb::StepKind::branch ? add_branch(graph, i, before, c) : add_loop(graph, i, before, c);
+    if (step.kind == fb::StepKind::branch) before = add_branch(graph, i, before, c);
+    if (step.kind == fb::StepKind::loop) before = add_loop(graph, i, before, c);
+    if (fails(step, c.bound.step(i))) return add_report(graph, i, before, c);  // nothing behind it is reached
     ++i;
   }
   return before;
+}
+
+/// By way of the device's memory: a fill there, and a copy to the host.
+Nodes SteeredGraph::add_report(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
+  const std::string what = steps_text(plan_, index, index + 1);
+  void* word = counters_.data() + index * sizeof(int64_t);
+  CUgraphNodeParams fill = {};
+  fill.type = CU_GRAPH_NODE_TYPE_MEMSET;
+  fill.memset.dst = reinterpret_cast<CUdeviceptr>(word);
+  fill.memset.value = 1;
+  fill.memset.elementSize = sizeof(uint32_t);
+  fill.memset.width = 1;
+  fill.memset.height = 1;
+  fill.memset.ctx = device_.context;
+  before.assign(1, nodes_.add(graph, fill, before, what));
+  return {nodes_.add_copy(graph, {Transfer::Kind::to_host, c.statuses[index], word, sizeof(uint32_t)}, before, what)};
 }
 
 void* SteeredGraph::scalar(int32_t buffer, int64_t bytes, const GraphContext& c) const {

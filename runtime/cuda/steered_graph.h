@@ -12,7 +12,8 @@ inline constexpr int kOldestSteeringDriver = 12040;  // conditional nodes that o
 
 class SteeredGraph {
  public:
-  /// It has branches or loops, and nothing that only the host can do: give symbols values, or end a run with a message.
+  /// It has branches or loops, and nothing that only the host can do: give symbols values. Nor steps that may end the run
+  /// beside loops, which might turn for ever on what was not computed.
   static bool can_hold(const Plan& plan);
 
   /// `steering`: the function that kernel_abi.h describes.
@@ -35,6 +36,8 @@ class SteeredGraph {
   Nodes add_sequence(CUgraph graph, uint32_t index, Nodes before, const GraphContext& context);
   Nodes add_branch(CUgraph graph, uint32_t step, Nodes before, const GraphContext& context);
   Nodes add_loop(CUgraph graph, uint32_t step, Nodes before, const GraphContext& context);
+  /// Tells the step's status that it was reached.
+  Nodes add_report(CUgraph graph, uint32_t step, Nodes before, const GraphContext& context);
   Nodes add_carries(CUgraph graph, const fb::Loop& loop, Nodes before, const std::string& what,
                     const GraphContext& context);
   struct Decision {
@@ -60,7 +63,7 @@ class SteeredGraph {
   const CUfunction steering_;
   bool built_ = false;
   uint64_t generation_ = 0;
-  Block counters_;  // an i64 per step, for the loops
+  Block counters_;  // an i64 per step: turns of a loop, status of a failure
   GraphNodes nodes_;
   CopyKinds copies_;
   ExecutableGraph graph_;

@@ -291,6 +291,36 @@ TEST_P(CudaControl, BranchLoopAndViewOfTheSmallArtifact) {
   }
 }
 
+TEST_P(CudaControl, ABranchThatEndsTheRun) {
+  test::ArtifactBuilder model = test::small_artifact();
+  auto& otherwise = model.plan().sequences[1]->steps;
+  otherwise[0] = std::make_unique<fb::StepT>();
+  otherwise[0]->kind = fb::StepKind::fail;
+  otherwise[0]->source = "If_2";
+  otherwise[0]->message = "there is nothing else";
+  // Without the loop, whose place the branch's result takes.
+  auto& sequences = model.plan().sequences;
+  auto& steps = sequences[3]->steps;
+  steps.erase(steps.begin() + 2);
+  steps[2]->operands[1] = sequences[0]->steps[0]->operands[0];
+  steps[2]->waits = {0, 1};
+  sequences.erase(sequences.begin() + 2);
+  const Program program = load_model(std::move(model));
+  const std::vector<float> x = ramp(80);
+  sim.forget_counts();
+  for (const uint8_t flag : {uint8_t{1}, uint8_t{0}, uint8_t{1}}) {
+    auto out = program.run(std::vector<TensorView>{
+        {x.data(), DType::f32, Shape{5, 16}}, {x.data(), DType::f32, Shape{5, 16}}, {&flag, DType::boolean, Shape{}}});
+    ASSERT_EQ(out.ok(), flag == 1);
+    if (!out) {
+      EXPECT_EQ(out.error().message, "step 'If_2' failed: there is nothing else");
+    }
+  }
+  if (GetParam()) {
+    EXPECT_EQ(count("cuGraphLaunch"), 3u);
+  }
+}
+
 TEST_P(CudaControl, ShapesComeAndGo) {
   const Program program = load_model(test::doubling_loop());
   auto invocation = program.new_invocation();
