@@ -38,7 +38,7 @@ class ConvProduct final : public Product {
     if (conv.position.size() == 1) {
       lane = conv.position[0].id;
       // Neighbouring columns are of one image.
-      if (is_multiple(positions_, 4) || conv.batch.is(1)) vector = product_vector(kernel, *this, lane);
+      if (is_multiple(positions_, 4) || conv.batch.is(1)) vector = epilogue_vector(kernel, *this, columns, lane);
     }
   }
 

@@ -9,10 +9,10 @@
 
 namespace gcg::cuda {
 
-/// Writes the epilogue at `vector` neighbouring columns of one row, all of which exist; product.vector is a multiple of it.
+/// Writes the epilogue at `vector` neighbouring columns of one row, all of which exist; its own `vector` is a multiple of it.
 class EpilogueText {
  public:
-  EpilogueText(FunctionText& f, const Product& product, int vector) : f_(f), p_(product), vector_(vector) {}
+  EpilogueText(FunctionText& f, const Epilogue& product, int vector) : f_(f), p_(product), vector_(vector) {}
 
   /// sum(v) = the result, where sum(v) names the contraction's value of column + v.
   template <class Sum>
@@ -47,7 +47,7 @@ class EpilogueText {
   void load_vectors(const Place& place);
 
   FunctionText& f_;
-  const Product& p_;
+  const Epilogue& p_;
   int vector_;
   std::vector<std::pair<const ExprNode*, std::string>> vectors_;
 };

@@ -30,6 +30,7 @@ struct KernelText {
 KernelText emit_loop_kernel(const Kernel& kernel, const Target& target);
 KernelText emit_matmul(const Kernel& kernel, const Target& target);
 KernelText emit_plain_conv(const Kernel& kernel, const Target& target);
+KernelText emit_attention(const Kernel& kernel, const Target& target);
 /// Picks by the kernel's variant.
 KernelText emit_kernel(const Kernel& kernel, const Target& target);
 

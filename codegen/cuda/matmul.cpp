@@ -19,7 +19,7 @@ class MatMulProduct final : public Product {
     epilogue = mm_.epilogue;
     result = mm_.result;
     index = mm_.index;
-    vector = product_vector(kernel, *this, mm_.n.id);
+    vector = epilogue_vector(kernel, *this, columns, mm_.n.id);
     lane = mm_.n.id;
   }
 

@@ -186,10 +186,10 @@ KernelText emit_product(const Kernel& kernel, const Target& target, const Produc
   return emit_product(kernel, product, tile, kind);
 }
 
-int product_vector(const Kernel& kernel, const Product& product, int lane) {
-  const Operand& result = kernel.operands[static_cast<size_t>(product.result)];
+int epilogue_vector(const Kernel& kernel, const Epilogue& epilogue, const Dim& columns, int lane) {
+  const Operand& result = kernel.operands[static_cast<size_t>(epilogue.result)];
   for (int vector : {4, 2})
-    if (is_multiple(product.columns, vector) && is_aligned(result, product.index, lane, vector)) return vector;
+    if (is_multiple(columns, vector) && is_aligned(result, epilogue.index, lane, vector)) return vector;
   return 1;
 }
 

@@ -10,8 +10,19 @@
 
 namespace gcg::cuda {
 
+/// What becomes of a contraction's sums.
+struct Epilogue {
+  Expr epilogue;             // over the axes of rows, columns and batch, and `accumulator`
+  int result = -1;           // operand written
+  std::vector<Expr> index;   // where
+  /// The axis along which neighbouring columns are neighbours in memory, if results may be stored `vector` at once; the
+  /// first of them is a multiple of that.
+  int lane = -1;
+  int vector = 1;
+};
+
 /// result[index] = epilogue(sum over k of left[row, k] * right[k, column]), for every product of a batch.
-class Product {
+class Product : public Epilogue {
  public:
   /// How tiles of an operand are copied.
   struct Copy {
@@ -24,13 +35,6 @@ class Product {
   Copy left, right;
   /// > 0: depths that a tile should not cross.
   int64_t whole_steps = 0;
-  Expr epilogue;
-  int result = -1;
-  std::vector<Expr> index;
-  /// The axis along which neighbouring columns are neighbours in memory, if results may be stored `vector` at once; the
-  /// first of them is a multiple of that.
-  int lane = -1;
-  int vector = 1;
 
   /// An operand as a strided matrix, where it is one: element (line, k) lies base[line * line_stride + k * depth_stride].
   struct Matrix {
@@ -66,7 +70,7 @@ KernelText emit_slice_sum(const Kernel& kernel, const Product& product, int slic
 KernelText emit_few_lines(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind);
 
 /// The largest of 4, 2, 1 columns whose results and operands of the epilogue may be stored and loaded at once along `lane`.
-int product_vector(const Kernel& kernel, const Product& product, int lane);
+int epilogue_vector(const Kernel& kernel, const Epilogue& epilogue, const Dim& columns, int lane);
 
 /// A Dim as an int. Rows, columns and depths are below 2^31: beyond that a matrix of one column is 8 GiB.
 std::string int_text(FunctionText& f, const Dim& dim);

@@ -61,6 +61,12 @@ void write(KeyText& t, const PlainConvKernel& k) {
     << static_cast<int64_t>(k.result) << k.index;
 }
 
+void write(KeyText& t, const AttentionKernel& k) {
+  t << std::string("attention") << k.batch << k.m << k.n << k.t << k.d;
+  for (const MatrixView* view : {&k.q, &k.k, &k.v}) write(t, *view);
+  t << k.scores << k.kept << static_cast<int64_t>(k.is_nan_zero) << k.epilogue << static_cast<int64_t>(k.result) << k.index;
+}
+
 /// Checks one expression of a kernel: operands exist with that rank and dtype, axes are bound, locals are defined.
 void check_expr(const Kernel& kernel, const Expr& e, std::set<int> bound, int locals) {
   GCG_CHECK(e != nullptr, "kernel '", kernel.name, "' has an empty expression");
@@ -130,6 +136,20 @@ void check(const Kernel& kernel, const PlainConvKernel& k) {
   for (const PlainConvKernel::Spatial& s : k.spatial) outputs = outputs * s.output;
   for (const Axis& a : k.position) points = points * a.extent;
   GCG_CHECK(outputs == points, "kernel '", kernel.name, "': ", outputs.str(), " output positions, axes for ", points.str());
+}
+
+void check(const Kernel& kernel, const AttentionKernel& k) {
+  std::set<int> row = {k.m.id};
+  for (const Axis& a : k.batch) row.insert(a.id);
+  std::set<int> score = row, bound = row;
+  score.insert(k.t.id);
+  bound.insert(k.n.id);
+  check_expr(kernel, k.scores, score, 0);
+  if (k.kept) check_expr(kernel, k.kept, row, 0);
+  check_expr(kernel, k.epilogue, bound, 0);
+  check_store(kernel, k.result, k.index, bound);
+  for (const MatrixView* view : {&k.q, &k.k, &k.v})
+    GCG_CHECK(view->batch_strides.size() == k.batch.size(), "kernel '", kernel.name, "': batch strides");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 //   LoopKernel     a fused group of pointwise, movement and reduction work
 //   MatMulKernel   a (batched) matrix product with a fused epilogue
 //   ConvKernel     a 2-D convolution on channel-blocked activations with a fused epilogue
+//   AttentionKernel  softmax of products of queries and keys, times values, with a fused epilogue
 //   PlainConvKernel  a convolution on activations [N, C, spatial...] with a fused epilogue
 //
 // All operands are dense row-major tensors of the given shape, 64-byte aligned at element 0. A kernel's work is cut into
@@ -110,11 +111,25 @@ struct PlainConvKernel {
   std::vector<Expr> index;
 };
 
+/// out[batch..., m, n] = epilogue(sum over t of P[batch..., m, t] * V[batch..., t, n]), f32, where P[batch..., m, :] is the
+/// softmax of scores(sum over d of Q[batch..., m, d] * K[batch..., d, t]) along t.
+struct AttentionKernel {
+  std::vector<Axis> batch;
+  Axis m, n, t, d;           // n and d are of known extents
+  MatrixView q, k, v;        // rows and columns: (m, d), (d, t), (t, n)
+  Expr scores;               // over batch, m, t axes and `accumulator`
+  Expr kept;                 // boolean, over batch and m axes: where false, P is zero; null: true
+  bool is_nan_zero = false;  // where P is NaN, it is zero
+  Expr epilogue;             // over batch, m, n axes and `accumulator`
+  int result = -1;           // operand written
+  std::vector<Expr> index;   // where, one i64 per dimension of the operand
+};
+
 struct Kernel {
   std::string name;          // for reports: "conv_add_relu", "softmax", ...
   std::vector<std::string> sources;  // ONNX node names, root first
   std::vector<Operand> operands;
-  std::variant<LoopKernel, MatMulKernel, ConvKernel, PlainConvKernel> body;
+  std::variant<LoopKernel, MatMulKernel, ConvKernel, PlainConvKernel, AttentionKernel> body;
 };
 
 /// A canonical text that is equal exactly for kernels that may share machine code (names and sources left out).

@@ -12,6 +12,7 @@
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_factors.h"
 #include "compiler/passes/fold_scale_shift.h"
+#include "compiler/passes/mark_attention.h"
 #include "compiler/passes/pack_conv_weights.h"
 #include "compiler/passes/pack_weights.h"
 #include "compiler/passes/pass.h"
@@ -80,6 +81,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
           {"pack-conv-weights", [](Graph& g, const Target* t) { return pack_conv_weights(g, *t); }},
           kFoldConstants,  // transposes the weights
           kDeadCode,
+          {"mark-attention", [](Graph& g, const Target* t) { return mark_attention(g, *t); }},
       }},
   };
   return device == DeviceClass::cpu ? cpu : cuda;

@@ -80,6 +80,15 @@ class Symbols {
     see(k.epilogue);
     see(k.index);
   }
+  void see(const AttentionKernel& k) {
+    see(k.batch);
+    for (const Axis& a : {k.m, k.n, k.t, k.d}) see(a);
+    for (const MatrixView* view : {&k.q, &k.k, &k.v}) see(*view);
+    see(k.scores);
+    if (k.kept) see(k.kept);
+    see(k.epilogue);
+    see(k.index);
+  }
   void see(const Value& v) {
     if (v.shape) see(*v.shape);
     if (v.contents) see(*v.contents);

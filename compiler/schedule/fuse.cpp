@@ -4,6 +4,7 @@
 #include <map>
 
 #include "compiler/kernel/expr.h"
+#include "compiler/ops/attention_pattern.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/fusion_costs.h"
 #include "compiler/schedule/operand_view.h"
@@ -30,8 +31,9 @@ class Fuser {
   Fusion run() {
     resolve_views();
     find_live();
+    take_attentions();
     for (NodeId id : order_)
-      if (live(id) && (anchors_matmul(g_, g_.node(id)) || anchors_conv(g_.node(id)))) absorb_epilogue(id);
+      if (live(id) && node_group_[static_cast<size_t>(id.index)] < 0 && (anchors_matmul(g_, g_.node(id)) || anchors_conv(g_.node(id)))) absorb_epilogue(id);
     for (ValueId v : g_.outputs) use(v).must = true;
     for (auto it = order_.rbegin(); it != order_.rend(); ++it)
       if (live(*it)) decide(*it);
@@ -106,6 +108,23 @@ class Fuser {
   int fresh_context() { return next_context_++; }
 
   bool same_extents(ValueId a, ValueId b) const { return *value(a).shape == *value(b).shape; }
+
+  // ---- attention ----------------------------------------------------------------------------------------------------
+
+  void take_attentions() {
+    const auto users = g_.users();
+    for (NodeId id : order_)
+      if (live(id) && anchors_attention(node(id)))
+        if (auto attention = find_attention(g_, id, users)) take_attention(id, attention->nodes);
+  }
+
+  void take_attention(NodeId anchor, const std::set<NodeId>& inside) {
+    const auto group = out_.groups.size();
+    for (NodeId n : inside) node_group_[static_cast<size_t>(n.index)] = static_cast<int>(group);
+    absorb_epilogue(anchor);
+    out_.groups[group].kind = Group_::attention;
+    out_.groups[group].inside = inside;
+  }
 
   // ---- contractions -------------------------------------------------------------------------------------------------
 
@@ -195,7 +214,8 @@ class Fuser {
   void decide_contraction(NodeId id, const Group& group) {
     const Node& anchor = node(group.anchor);
     if (id == group.transpose) return;
-    if (id != group.anchor) {  // an epilogue node: its other inputs are read at every element
+    const bool multiplies = id == group.anchor || (group.inside.count(id) != 0 && anchors_matmul(g_, node(id)));
+    if (!multiplies) {  // its other inputs are read at every element
       for (ValueId in : node(id).inputs) {
         if (!reads(in) || node_group_of(in) == node_group_[static_cast<size_t>(id.index)]) continue;
         Use& u = use(in);
@@ -206,11 +226,12 @@ class Fuser {
       }
       return;
     }
-    for (int i = 0; i < static_cast<int>(anchor.inputs.size()); ++i) {
-      const ValueId in = anchor.inputs[static_cast<size_t>(i)];
+    for (int i = 0; i < static_cast<int>(node(id).inputs.size()); ++i) {
+      const ValueId in = node(id).inputs[static_cast<size_t>(i)];
       if (!in.valid() || value(in).is_constant()) continue;
+      if (group.kind == Group_::attention && node_group_of(in) == node_group_[static_cast<size_t>(id.index)]) continue;
       const ValueId source = anchors_conv(anchor) ? in : strided_source(g_, in);
-      out_.operand_sources[{group.anchor, i}] = source;
+      out_.operand_sources[{id, i}] = source;
       use(source).must = true;
     }
   }

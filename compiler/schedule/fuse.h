@@ -18,6 +18,7 @@ struct Group {
     loop,        // pointwise, movement and reduction work
     matmul,      // MatMul or gart.PackedMatMul with its epilogue
     conv,        // gart.BlockedConv or gart.PlainConv with its epilogue
+    attention,   // gart.AttentionMatMul with all that it is the end of, and its epilogue
     control,     // If, Loop, Scan; gart.Fail, gart.Bind
   } kind = Kind::loop;
   NodeId anchor;             // contraction or control node; none for loop groups
@@ -25,6 +26,7 @@ struct Group {
   ValueId storage;           // the value whose storage receives them: `result`, or the output of a Concat it is part of
   int concat_axis = -1;      // ... at this offset along this axis
   Dim concat_offset;
+  std::set<NodeId> inside;       // attention: the nodes before the anchor
   std::vector<NodeId> epilogue;  // contraction: pointwise nodes computed on the accumulator, in order
   NodeId transpose;          // contraction: a Transpose that keeps the last axis, applied by storing in its order
   int output_copy = -1;      // loop: copies a stored value into the storage of this graph output

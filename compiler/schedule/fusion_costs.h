@@ -9,6 +9,7 @@ namespace gcg {
 /// place.
 bool anchors_matmul(const Graph& graph, const Node& node);
 bool anchors_conv(const Node& node);
+bool anchors_attention(const Node& node);
 bool is_control(const Node& node);
 bool is_concat(const Node& node);
 bool is_transpose(const Node& node);

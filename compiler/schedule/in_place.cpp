@@ -52,6 +52,15 @@ bool fits(const MatMulKernel& k, const std::vector<int>& operands) {
   return true;
 }
 
+bool fits(const AttentionKernel& k, const std::vector<int>& operands) {
+  for (int o : operands)
+    if (o == k.q.operand || o == k.k.operand || o == k.v.operand) return false;
+  if (!loads_of(k.scores, operands).empty() || (k.kept && !loads_of(k.kept, operands).empty())) return false;
+  for (const ExprNode* load : loads_of(k.epilogue, operands))
+    if (!same_index(*load, k.index)) return false;
+  return true;
+}
+
 template <class Conv>
 bool fits(const Conv& k, const std::vector<int>& operands) {
   for (int o : operands)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ops/attention_pattern.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/sliding_window.h"
 #include "compiler/support/error.h"
@@ -29,6 +30,7 @@ class GroupLowering {
         if (std::string_view(anchor().op->name) == "PlainConv") plain_conv();
         else conv();
         break;
+      case Group::Kind::attention: attention(); break;
       case Group::Kind::control: GCG_CHECK(false, "control flow has no kernel");
     }
     finish();
@@ -109,15 +111,15 @@ class GroupLowering {
   };
 
   /// An operand as base + strides over the given index expressions (one per dimension of the operand's value).
-  Strided strided(int input, const std::vector<Expr>& index) {
-    const ValueId v = anchor().inputs[static_cast<size_t>(input)];
-    auto it = f_.operand_sources.find({group_.anchor, input});
+  Strided strided(NodeId product, int input, const std::vector<Expr>& index) {
+    const ValueId v = g_.node(product).inputs[static_cast<size_t>(input)];
+    auto it = f_.operand_sources.find({product, input});
     const ValueId source = it == f_.operand_sources.end() ? v : it->second;
     ValueLowering lowering(g_, [&](ValueId x) { return x == source ? source : ValueId(); });
     const Expr e = v == source ? nullptr : lowering.element(v, index);
     const std::vector<Expr> args = e ? e->args : index;
     auto form = as_affine(linear_index(args, *value(source).shape, all_extents_));
-    GCG_CHECK(form, "operand ", input, " of '", anchor().name, "' is not a strided view");
+    GCG_CHECK(form, "operand ", input, " of '", g_.node(product).name, "' is not a strided view");
     return {source, stored(source), *form};
   }
 
@@ -135,10 +137,10 @@ class GroupLowering {
     all_extents_ = values_.extents();
     all_extents_[k.id] = k.extent;
 
-    Strided a = strided(0, operand_index(a_shape, axes, axes[axes.size() - 2], k));
+    Strided a = strided(group_.anchor, 0, operand_index(a_shape, axes, axes[axes.size() - 2], k));
     Strided b;
     if (packed) b = {anchor().inputs[1], anchor().inputs[1], {}};
-    else b = strided(1, operand_index(*value(anchor().inputs[1]).shape, axes, k, axes.back()));
+    else b = strided(group_.anchor, 1, operand_index(*value(anchor().inputs[1]).shape, axes, k, axes.back()));
 
     Expr e = epilogue(axes);
     std::vector<Expr> index = contraction_index(axes);
@@ -204,6 +206,72 @@ class GroupLowering {
     out_.kernel.operands.push_back(Operand{value(s.value).dtype, *value(s.value).shape, false, -1});
     out_.storages.push_back(s.storage);
     return static_cast<int>(out_.kernel.operands.size()) - 1;
+  }
+
+  void attention() {
+    const Attention pattern = *find_attention(g_, group_.anchor, g_.users());
+    const Node& first = g_.node(pattern.scores);
+    const std::vector<Axis> axes = values_.axes_for(*value(anchor().outputs[0]).shape);
+    AttentionKernel kernel;
+    kernel.batch.assign(axes.begin(), axes.end() - 2);
+    kernel.m = axes[axes.size() - 2];
+    kernel.n = axes.back();
+    kernel.t = values_.axes_for({value(anchor().inputs[0]).shape->back()})[0];
+    kernel.d = values_.axes_for({value(first.inputs[0]).shape->back()})[0];
+    all_extents_ = values_.extents();
+    const auto operand = [&](NodeId product, int input, const Axis& row, const Axis& column) {
+      const Shape& shape = *value(g_.node(product).inputs[static_cast<size_t>(input)]).shape;
+      return strided(product, input, operand_index(shape, axes, row, column));
+    };
+    const Strided q = operand(pattern.scores, 0, kernel.m, kernel.d), k = operand(pattern.scores, 1, kernel.d, kernel.t),
+                  v = operand(group_.anchor, 1, kernel.t, kernel.n);
+    attention_scores(kernel, pattern);
+    kernel.epilogue = epilogue(axes);
+    kernel.index = contraction_index(axes);
+    take_operands();
+    kernel.q.operand = add_operand(q);
+    kernel.k.operand = add_operand(k);
+    kernel.v.operand = add_operand(v);
+    kernel.result = add_result(DType::f32, result_shape());
+    FlatIndices flat(out_.kernel.operands, next_axis_);
+    kernel.scores = flat.flatten(kernel.scores);
+    if (kernel.kept) kernel.kept = flat.flatten(kernel.kept);
+    kernel.epilogue = flat.flatten(kernel.epilogue);
+    kernel.index = flat.flatten_store(kernel.result, kernel.index);
+    std::erase_if(kernel.batch, [](const Axis& a) { return a.extent.is(1); });
+    fill(kernel.q, q.form, kernel.batch, kernel.m, kernel.d);
+    fill(kernel.k, k.form, kernel.batch, kernel.d, kernel.t);
+    fill(kernel.v, v.form, kernel.batch, kernel.t, kernel.n);
+    out_.kernel.body = std::move(kernel);
+  }
+
+  /// Scores, and which rows are kept, at the point (batch, m, t) of the products' own shape.
+  void attention_scores(AttentionKernel& kernel, const Attention& pattern) {
+    std::vector<Axis> point = kernel.batch;
+    point.insert(point.end(), {kernel.m, kernel.t});
+    const Shape& shape = *value(g_.node(pattern.scores).outputs[0]).shape;
+    const auto at = [&](ValueId v) { return *value(v).shape == shape ? refs(point) : reshaped(refs(point), shape, *value(v).shape); };
+    const ValueId scores = g_.node(pattern.softmax).inputs[0];
+    values_.bind(g_.node(pattern.scores).outputs[0], accumulator(DType::f32));
+    kernel.scores = scores == g_.node(pattern.scores).outputs[0] ? accumulator(DType::f32) : values_.computed(scores, at(scores));
+    kernel.is_nan_zero = pattern.is_nan_zero;
+    if (!pattern.kept.valid()) return;
+    const Node& kept = g_.node(pattern.kept);
+    values_.bind(kept.inputs[1], accumulator(DType::f32));
+    const Expr choice = values_.computed(kept.outputs[0], at(kept.outputs[0]));
+    GCG_CHECK(choice->kind == ExprKind::select, "'", kept.name, "' is no choice between values");
+    kernel.kept = choice->args[0];
+  }
+
+  /// The index in `to` of the element that has `index` in `from`: the same one in row-major order.
+  std::vector<Expr> reshaped(const std::vector<Expr>& index_, const Shape& from, const Shape& to) const {
+    Expr rest = linear_index(index_, from, all_extents_);
+    std::vector<Expr> out(to.size());
+    for (size_t d = to.size(); d-- > 0;) {
+      out[d] = simplify_index(d == 0 ? rest : binary(BinaryOp::mod, rest, extent(to[d])), all_extents_);
+      rest = simplify_index(binary(BinaryOp::floor_div, rest, extent(to[d])), all_extents_);
+    }
+    return out;
   }
 
   void conv() {
@@ -367,6 +435,12 @@ class GroupLowering {
       for (Expr& i : s.index) f(i);
     }
   }
+  static void each_expr(AttentionKernel& k, const std::function<void(Expr&)>& f) {
+    f(k.scores);
+    if (k.kept) f(k.kept);
+    f(k.epilogue);
+    for (Expr& i : k.index) f(i);
+  }
   template <class Contraction>
   static void each_expr(Contraction& k, const std::function<void(Expr&)>& f) {
     f(k.epilogue);
@@ -382,6 +456,10 @@ class GroupLowering {
   static void each_operand(MatMulKernel& k, const std::function<void(int&)>& f) {
     f(k.a.operand);
     f(k.b.operand);
+    f(k.result);
+  }
+  static void each_operand(AttentionKernel& k, const std::function<void(int&)>& f) {
+    for (MatrixView* view : {&k.q, &k.k, &k.v}) f(view->operand);
     f(k.result);
   }
   template <class Conv>

@@ -68,6 +68,16 @@ void print(std::ostream& out, const PlainConvKernel& k) {
       << "] = " << print_expr(k.epilogue) << '\n';
 }
 
+void print(std::ostream& out, const AttentionKernel& k) {
+  out << "  attention batch(" << axes_text(k.batch) << ") m n t d " << axes_text({k.m, k.n, k.t, k.d}) << '\n';
+  print(out, "Q", k.q);
+  print(out, "K", k.k);
+  print(out, "V", k.v);
+  out << "  scores = " << print_expr(k.scores) << (k.is_nan_zero ? ", NaN is 0" : "");
+  if (k.kept) out << ", kept if " << print_expr(k.kept);
+  out << "\n  o" << k.result << "[" << list(k.index) << "] = " << print_expr(k.epilogue) << '\n';
+}
+
 }  // namespace
 
 std::string print_expr(const Expr& e) {

@@ -43,6 +43,11 @@ Work work_of(const PlainConvKernel& k, double elements) {
   return {2 * elements * per_element, elements / kElementsPerContractionThread};
 }
 
+Work work_of(const AttentionKernel& k, double elements) {
+  const double per_query = 2 * value(k.t.extent) * (value(k.d.extent) + value(k.n.extent));
+  return {elements / std::max(1.0, value(k.n.extent)) * per_query, elements / kElementsPerContractionThread};
+}
+
 }  // namespace
 
 StepCost step_cost(const Schedule& schedule, const Step& step) {

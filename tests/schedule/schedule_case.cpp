@@ -97,6 +97,7 @@ class StepPrinter {
     out_ << ", " << k.m.extent.str() << "x" << k.n.extent.str() << "x" << k.k.extent.str() << "]";
   }
   void describe(const ConvKernel&) { out_ << "conv"; }
+  void describe(const AttentionKernel&) { out_ << "attention"; }
   void describe(const PlainConvKernel&) { out_ << "plain conv"; }
 
   void loop(const Step& step) {

@@ -48,6 +48,10 @@ struct gart_matrix : gart_chunks<Rows, Depth, Threads, Vector, AlongDepth> {
         rows(row_count - first_row),
         depth_end(end) {}
 
+  void skip_rows(int count) {
+    from += count * row_stride;
+    rows -= count;
+  }
   void seek(int) {}
   void advance() {}
   /// Where chunk i of the tile that begins at depth k lies, if it `exists`.
@@ -73,6 +77,14 @@ void gart_copy_tile(const Operand& operand, float* tile, int k) {
 }
 #endif
 
+/// Waits for all copies of this thread, and for the other threads of the block.
+inline void gart_await_copies() {
+#if __CUDA_ARCH__ >= 800
+  gart_cp_async_wait<0>();
+#endif
+  __syncthreads();
+}
+
 /// The same through registers: for GPUs without asynchronous copies.
 template <class Operand>
 struct gart_held_tile {
@@ -96,4 +108,20 @@ struct gart_held_tile {
     for (int i = 0; i < Operand::kCount; ++i)
       if (Operand::takes(i)) gart_store(tile + Operand::place(i), chunks[i]);
   }
+};
+
+/// A copy that begins before other work and ends behind it, when `tile` may be written. The GPU decides what is done when.
+template <class Operand>
+struct gart_transfer {
+#if __CUDA_ARCH__ >= 800
+  void begin(const Operand& operand, float* tile, int k) {
+    gart_copy_tile(operand, tile, k);
+    gart_cp_async_commit();
+  }
+  void end(float*) {}
+#else
+  gart_held_tile<Operand> held;
+  void begin(const Operand& operand, float*, int k) { held.read(operand, k); }
+  void end(float* tile) { held.write(tile); }
+#endif
 };

@@ -27,6 +27,18 @@ const char* const kTransposedVectors = R"(graph g(%a: f32[8,768], %b: f32[50257,
   %t = Transpose(%b) {perm = [1,0]}
   %y = MatMul(%a, %t)
 })";
+/// Attention of 12 heads; queries, keys and the size of a head in braces.
+std::string attention(int queries, int keys, int size) {
+  return concat("graph g(%q: f32[1,12,", queries, ",", size, "], %k: f32[1,12,", keys, ",", size, "], %v: f32[1,12,", keys, ",",
+                size, "], %m: f32[1,1,1,", keys, R"(]) -> (%y) {
+  %b = Transpose(%k) {perm = [0,1,3,2]}
+  %s = MatMul(%q, %b)
+  %t = Add(%s, %m)
+  %p = Softmax(%t) {axis = -1}
+  %o = MatMul(%p, %v)
+  %y = Transpose(%o) {perm = [0,2,1,3]}
+})");
+}
 const char* const kConv = R"(graph g(%x: f32[1,64,56,56], %r: f32[1,64,56,56]) -> (%y) {
   constant %w: f32[64,64,3,3] = random(1)
   constant %b: f32[64] = random(2)
@@ -91,6 +103,14 @@ TEST_P(Assembly, VectorsDoNotSpill) {
     EXPECT_NE(text.symbol.find("_vector_"), std::string::npos);
     assemble(text, {}, false);
     for (const cuda::KernelText& then : text.then) assemble(then, {}, false);
+  }
+}
+TEST_P(Assembly, AttentionDoesNotSpill) {
+  for (const std::string& gir : {attention(384, 384, 64), attention(1, 1024, 64), attention(2048, 2048, 128), attention(50, 50, 32)}) {
+    const Schedule schedule = cuda_schedule(parse_graph(gir), target_);
+    const cuda::KernelText text = cuda::emit_kernel(schedule.kernels.front(), target_);
+    EXPECT_EQ(text.symbol.find("attention_"), 0U) << text.symbol;
+    assemble(text, {}, std::getenv("GCC_GRAPH_ALL_TILES") != nullptr);
   }
 }
 TEST_P(Assembly, MatricesDoNotSpill) { check(kMatMul, false); }

@@ -1,0 +1,271 @@
+// Attention of a block of queries: scores, their softmax and the sum of values, tile by tile of the keys, with the largest
+// score and the sum of weights so far kept per query (online softmax). No score leaves the registers.
+#pragma once
+
+#include "gart_arithmetic.cuh"
+#include "gart_product.cuh"
+
+// How a warp multiplies. Fragments of scores and results are those of the tensor cores' C: element e of a 16 x 8 tile is row
+// g + 8 * (e / 2), column 2t + e % 2 of lane (g, t). Column 2t + j of scores belongs to key t + 4j, so that a lane's scores
+// are what it needs of the left factor of the second product.
+
+/// The key (of 8) of column g of a tile.
+inline int gart_key_of_column(int column) { return column / 2 + column % 2 * 4; }
+
+template <class Kind>
+struct gart_attention_tensor {
+  static constexpr int kTiles = Kind::kDepth / 8;  // tiles of 8 keys that one product of the second kind takes
+  static constexpr int kEach = Kind::kDepth / 4;
+
+  /// scores[j] += Q (16 rows from `row`) times tile j of the keys, over a depth of Depth.
+  template <class Q, class K, int Depth, int Tiles>
+  static void score(const float* q, const float* k, int row, int key, float (&scores)[Tiles][4]) {
+    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (int d = 0; d < Depth; d += Kind::kDepth) {
+      typename Kind::A a;
+      float rows[2][kEach];
+#pragma unroll
+      for (int h = 0; h < 2; ++h)
+#pragma unroll
+        for (int e = 0; e < kEach; ++e) rows[h][e] = q[Q::Tile::at(row + h * 8 + g, d + t + 4 * e)];
+      Kind::set(a, rows);
+#pragma unroll
+      for (int j = 0; j < Tiles; ++j) {
+        typename Kind::B b;
+        float column[kEach];
+#pragma unroll
+        for (int e = 0; e < kEach; ++e) column[e] = k[K::Tile::at(key + j * 8 + gart_key_of_column(g), d + t + 4 * e)];
+        Kind::set(b, column);
+        Kind::add(scores[j], a, b);
+      }
+    }
+  }
+
+  /// sums += weights times V
+  template <class V, int Tiles, int Columns>
+  static void sum(const float (&weights)[Tiles][4], const float* v, int key, float (&sums)[Columns][4]) {
+    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (int j = 0; j < Tiles; j += kTiles) {
+      typename Kind::A a;
+      float rows[2][kEach];
+#pragma unroll
+      for (int h = 0; h < 2; ++h)
+#pragma unroll
+        for (int e = 0; e < kEach; ++e) rows[h][e] = weights[j + e / 2][h * 2 + e % 2];
+      Kind::set(a, rows);
+#pragma unroll
+      for (int c = 0; c < Columns; ++c) {
+        typename Kind::B b;
+        float column[kEach];
+#pragma unroll
+        for (int e = 0; e < kEach; ++e) column[e] = v[V::Tile::at(c * 8 + g, key + j * 8 + t + 4 * e)];
+        Kind::set(b, column);
+        Kind::add(sums[c], a, b);
+      }
+    }
+  }
+};
+
+/// The same on CUDA cores.
+struct gart_attention_scalar {
+  template <class Q, class K, int Depth, int Tiles>
+  static void score(const float* q, const float* k, int row, int key, float (&scores)[Tiles][4]) {
+    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll 2
+    for (int d = 0; d < Depth; d += 4) {
+      gart_vector<float, 4> a[2];
+#pragma unroll
+      for (int h = 0; h < 2; ++h) a[h] = gart_load<4>(q + Q::Tile::at(row + h * 8 + g, d));
+#pragma unroll
+      for (int j = 0; j < Tiles; ++j)
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+          const gart_vector<float, 4> b = gart_load<4>(k + K::Tile::at(key + j * 8 + t + 4 * c, d));
+#pragma unroll
+          for (int h = 0; h < 2; ++h)
+#pragma unroll
+            for (int e = 0; e < 4; ++e) scores[j][h * 2 + c] = fmaf(a[h].at[e], b.at[e], scores[j][h * 2 + c]);
+        }
+    }
+  }
+
+  template <class V, int Tiles, int Columns>
+  static void sum(const float (&weights)[Tiles][4], const float* v, int key, float (&sums)[Columns][4]) {
+    const int t = threadIdx.x % 4, first = threadIdx.x % 32 - t;
+#pragma unroll
+    for (int j = 0; j < Tiles; ++j)
+#pragma unroll
+      for (int n = 0; n < 8; ++n) {
+        const float upper = __shfl_sync(0xffffffffu, weights[j][n / 4], first + n % 4);
+        const float lower = __shfl_sync(0xffffffffu, weights[j][2 + n / 4], first + n % 4);
+#pragma unroll
+        for (int c = 0; c < Columns; ++c) {
+          const gart_vector<float, 2> b = gart_load<2>(v + V::Tile::at(c * 8 + 2 * t, key + j * 8 + n));
+#pragma unroll
+          for (int e = 0; e < 2; ++e) {
+            sums[c][e] = fmaf(upper, b.at[e], sums[c][e]);
+            sums[c][2 + e] = fmaf(lower, b.at[e], sums[c][2 + e]);
+          }
+        }
+      }
+  }
+};
+
+/// A block takes 16 * QueryWarps queries; KeyGroups groups of so many warps share the keys. A step takes 8 * KeyTiles keys per
+/// group. Head: depth of the scores; Columns: 8-wide tiles of a value. Q, K, V: operands of tiles [16 * QueryWarps][Head],
+/// [keys of a step][Head], [8 * Columns][keys of a step].
+template <class Product, class Q, class K, class V, int Head, int Columns, int QueryWarps, int KeyGroups, int KeyTiles>
+struct gart_attention {
+  static constexpr int kKeys = 8 * KeyTiles, kStep = kKeys * KeyGroups;
+  static constexpr int kThreads = 32 * QueryWarps * KeyGroups;
+  static constexpr int kRows = 2, kColumns = 2 * Columns;
+  float sums[Columns][4];
+  float most[2], total[2];
+
+  static int warp_of_queries() { return threadIdx.x / 32 % QueryWarps; }
+  static int group() { return threadIdx.x / 32 / QueryWarps; }
+  static int row(int i) { return warp_of_queries() * 16 + i * 8 + threadIdx.x % 32 / 4; }
+  static int column(int j) { return j / 2 * 8 + threadIdx.x % 4 * 2 + j % 2; }
+  float& sum(int i, int j) { return sums[j / 2][i * 2 + j % 2]; }
+  /// Warps of the first group have the results.
+  static bool has_results() { return group() == 0; }
+
+  static float over_quad(float v, bool largest) {
+#pragma unroll
+    for (int mask = 1; mask < 4; mask *= 2) {
+      const float other = gart_shuffle_xor(v, mask);
+      v = largest ? fmaxf(v, other) : v + other;
+    }
+    return v;
+  }
+  /// e^(v - most); where nothing counts yet, most is -infinity and every weight zero.
+  static float weight(float v, float most) {
+    return exp2f((v - (most == -gart_infinity() ? 0.0f : most)) * 1.44269504f);
+  }
+  static float gart_infinity() { return gart_f32_from_bits(0x7f800000u); }
+
+  /// Takes a tile of scores into the sums: scores become weights.
+  void weigh(float (&scores)[KeyTiles][4]) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      float largest = most[h];
+#pragma unroll
+      for (int j = 0; j < KeyTiles; ++j) largest = fmaxf(largest, fmaxf(scores[j][h * 2], scores[j][h * 2 + 1]));
+      largest = over_quad(largest, true);
+      const float before = weight(most[h], largest);
+      most[h] = largest;
+      float added = 0.0f;
+#pragma unroll
+      for (int j = 0; j < KeyTiles; ++j)
+#pragma unroll
+        for (int c = 0; c < 2; ++c) added += scores[j][h * 2 + c] = weight(scores[j][h * 2 + c], largest);
+      total[h] = total[h] * before + over_quad(added, false);
+#pragma unroll
+      for (int c = 0; c < Columns; ++c) {
+        sums[c][h * 2] *= before;
+        sums[c][h * 2 + 1] *= before;
+      }
+    }
+  }
+
+  /// Shared memory: a tile of Q, two of K and V. score(row, key, product) is the score of a query (counted in the block) and a
+  /// key below `keys`.
+  template <class Score>
+  void run(const Q& q, const K& k, const V& v, int keys, float* shared, const Score& score) {
+    constexpr int kKeyTile = K::Tile::kFloats, kStage = kKeyTile + V::Tile::kFloats;
+    float* stages = shared + Q::Tile::kFloats;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) most[h] = -gart_infinity(), total[h] = 0.0f;
+#pragma unroll
+    for (int c = 0; c < Columns; ++c)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) sums[c][e] = 0.0f;
+    gart_transfer<Q> copy_q;
+    gart_transfer<K> copy_k;
+    gart_transfer<V> copy_v;
+    copy_q.begin(q, shared, 0);
+    K keys_here = k;
+    copy_k.begin(keys_here, stages, 0);
+    copy_v.begin(v, stages + kKeyTile, 0);
+    copy_q.end(shared);
+    copy_k.end(stages);
+    copy_v.end(stages + kKeyTile);
+    const int steps = (keys + kStep - 1) / kStep;
+#pragma unroll 1
+    for (int s = 0; s < steps; ++s) {
+      float* stage = stages + s % 2 * kStage;
+      float* next = stages + (s + 1) % 2 * kStage;
+      gart_await_copies();
+      if (s + 1 < steps) {
+        keys_here.skip_rows(kStep);
+        copy_k.begin(keys_here, next, 0);
+        copy_v.begin(v, next + kKeyTile, (s + 1) * kStep);
+      }
+      const int first = s * kStep + group() * kKeys;
+      if (first < keys) step(shared, stage, stage + kKeyTile, first, keys, score);
+      if (s + 1 < steps) {
+        copy_k.end(next);
+        copy_v.end(next + kKeyTile);
+      }
+    }
+    if (KeyGroups > 1) combine(shared);
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+#pragma unroll
+      for (int c = 0; c < Columns; ++c) {
+        sums[c][h * 2] /= total[h];
+        sums[c][h * 2 + 1] /= total[h];
+      }
+  }
+
+  template <class Score>
+  void step(const float* q, const float* k, const float* v, int first, int keys, const Score& score) {
+    const int key = group() * kKeys, t = threadIdx.x % 4;
+    float scores[KeyTiles][4] = {};
+    Product::template score<Q, K, Head, KeyTiles>(q, k, warp_of_queries() * 16, key, scores);
+#pragma unroll
+    for (int j = 0; j < KeyTiles; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int at = first + j * 8 + t + e % 2 * 4;
+        scores[j][e] = at < keys ? score(row(e / 2), at, scores[j][e]) : -gart_infinity();
+      }
+    weigh(scores);
+    Product::template sum<V, KeyTiles, Columns>(scores, v, key, sums);
+  }
+
+  /// Adds the groups' sums, in their order, to those of the first one. `shared`: floats for (KeyGroups - 1) * QueryWarps * 32
+  /// threads of 4 * Columns + 4.
+  void combine(float* shared) {
+    constexpr int kFloats = 4 * Columns + 4, kGroup = 32 * QueryWarps;
+    __syncthreads();
+    if (group() > 0) {
+      float* to = shared + threadIdx.x - kGroup;
+#pragma unroll
+      for (int f = 0; f < kFloats; ++f) {
+        const float value = f < 4 * Columns ? sums[f / 4][f % 4] : f % 4 < 2 ? most[f % 2] : total[f % 2];
+        to[f * (KeyGroups - 1) * kGroup] = value;
+      }
+    }
+    __syncthreads();
+    if (group() > 0) return;
+#pragma unroll 1
+    for (int other = 0; other < KeyGroups - 1; ++other) {
+      const float* from = shared + other * kGroup + threadIdx.x;
+      const auto value = [&](int f) { return from[f * (KeyGroups - 1) * kGroup]; };
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const float their_most = value(4 * Columns + h), largest = fmaxf(most[h], their_most);
+        const float mine = weight(most[h], largest), theirs = weight(their_most, largest);
+        most[h] = largest;
+        total[h] = total[h] * mine + value(4 * Columns + 2 + h) * theirs;
+#pragma unroll
+        for (int c = 0; c < Columns; ++c)
+#pragma unroll
+          for (int e = h * 2; e < h * 2 + 2; ++e) sums[c][e] = sums[c][e] * mine + value(c * 4 + e) * theirs;
+      }
+    }
+  }
+};

@@ -1,0 +1,144 @@
+#include "compiler/ops/attention_pattern.h"
+
+#include <algorithm>
+
+#include "compiler/ops/op_def.h"
+
+namespace gcg {
+namespace {
+
+constexpr int64_t kLargestHead = 128;
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const std::vector<std::vector<NodeId>>& users) : g_(graph), users_(users) {}
+
+  std::optional<Attention> find(NodeId product) {
+    const Node& last = g_.node(product);
+    if (!is_matrix_product(last) || !fits_head(value(last.outputs[0]))) return std::nullopt;
+    const ValueId p = behind_views(last.inputs[0]);
+    const ValueId s = softmax_of(p);
+    if (!s.valid() || !find_scores(s)) return std::nullopt;
+    const Node& scores = g_.node(found_.scores);
+    const Shape &shape = *value(scores.outputs[0]).shape, &first = *value(scores.inputs[0]).shape;
+    const Shape& result = *value(last.outputs[0]).shape;
+    if (!std::equal(shape.begin(), shape.end() - 1, result.begin(), result.end() - 1)) return std::nullopt;  // V broadcasts
+    if (shape != *value(last.inputs[0]).shape || !(shape.back() == value(s).shape->back())) return std::nullopt;
+    if (!first.back().is_constant() || first.back().constant() > kLargestHead) return std::nullopt;
+    found_.nodes.insert(found_.scores);
+    return is_private(product) ? std::optional(found_) : std::nullopt;
+  }
+
+ private:
+  const Value& value(ValueId v) const { return g_.value(v); }
+  const Node* producer(ValueId v) const { return value(v).producer.valid() ? &g_.node(value(v).producer) : nullptr; }
+  static bool is(const Node& n, std::string_view name) { return n.op->name == name && std::string_view(n.op->domain).empty(); }
+
+  bool is_matrix_product(const Node& n) const {
+    const bool product = is(n, "MatMul") || std::string_view(n.op->name) == "AttentionMatMul";
+    return product && value(n.outputs[0]).dtype == DType::f32 && value(n.inputs[0]).shape->size() >= 2 &&
+           value(n.inputs[1]).shape->size() >= 2;
+  }
+  static bool fits_head(const Value& v) {
+    return v.shape->back().is_constant() && v.shape->back().constant() <= kLargestHead;
+  }
+
+  ValueId behind_views(ValueId v) {
+    for (const Node* n = producer(v); n != nullptr && n->op->kind == OpKind::view; n = producer(v)) {
+      found_.nodes.insert(value(v).producer);
+      v = n->inputs[0];
+    }
+    return v;
+  }
+
+  bool is_zero(ValueId v) const {
+    const Value& x = value(v);
+    return x.is_constant() && x.constant->elements() == 1 && x.constant->at_double(0) == 0;
+  }
+
+  /// The input of the softmax that p is, perhaps with rows set to zero; none if it is no such thing.
+  ValueId softmax_of(ValueId p) {
+    const Node* n = producer(p);
+    if (n != nullptr && is(*n, "Where")) {
+      p = rows_kept(*n, value(p).producer);
+      n = p.valid() ? producer(p) : nullptr;
+    }
+    if (n == nullptr || !is(*n, "Softmax")) return ValueId();
+    const auto rank = static_cast<int64_t>(value(p).shape->size());
+    const int64_t axis = n->int_attribute("axis", -1);
+    if (axis != -1 && axis != rank - 1) return ValueId();
+    found_.softmax = value(p).producer;
+    found_.nodes.insert(found_.softmax);
+    return n->inputs[0];
+  }
+
+  /// P of Where(some, P, 0) or Where(IsNaN(P), 0, P).
+  ValueId rows_kept(const Node& where, NodeId id) {
+    const ValueId condition = where.inputs[0];
+    found_.nodes.insert(id);
+    if (is_zero(where.inputs[2]) && same_for_all_keys(condition) && same_shape(where.inputs[1], where.outputs[0])) {
+      found_.kept = id;
+      return where.inputs[1];
+    }
+    const Node* test = producer(condition);
+    if (test == nullptr || !is(*test, "IsNaN") || test->inputs[0] != where.inputs[2] || !is_zero(where.inputs[1])) return ValueId();
+    found_.nodes.insert(value(condition).producer);
+    found_.is_nan_zero = true;
+    return where.inputs[2];
+  }
+  bool same_for_all_keys(ValueId v) const { return value(v).shape->empty() || value(v).shape->back().is(1); }
+  bool same_shape(ValueId a, ValueId b) const { return *value(a).shape == *value(b).shape; }
+
+  /// Goes back from a value of the scores' size to the one product of matrices it is made of.
+  bool find_scores(ValueId v) {
+    leads(v, product(*value(v).shape));
+    return found_.scores.valid() && !several_;
+  }
+
+  /// Is v computed from a product of matrices by nodes that keep the order of elements? Those become part of it.
+  bool leads(ValueId v, const Dim& size) {
+    if (const auto it = leads_.find(v); it != leads_.end()) return it->second;
+    leads_[v] = false;
+    const Node* n = producer(v);
+    if (n == nullptr || n->outputs.size() != 1 || value(v).dtype != DType::f32 || !(product(*value(v).shape) == size)) return false;
+    const NodeId id = value(v).producer;
+    bool found = false;
+    if (is_matrix_product(*n) && is(*n, "MatMul")) {
+      several_ = several_ || (found_.scores.valid() && found_.scores != id);
+      found_.scores = id;
+      found = true;
+    } else if (n->op->kind == OpKind::view) {
+      found = leads(n->inputs[0], size);
+    } else if (n->op->kind == OpKind::pointwise) {
+      for (ValueId in : n->inputs)
+        if (in.valid() && leads(in, size)) found = true;
+    }
+    if (found) found_.nodes.insert(id);
+    return leads_[v] = found;
+  }
+
+  /// Nothing but the pattern reads what its nodes compute.
+  bool is_private(NodeId last) const {
+    return std::all_of(found_.nodes.begin(), found_.nodes.end(), [&](NodeId id) {
+      const ValueId v = g_.node(id).outputs[0];
+      const auto& readers = users_[static_cast<size_t>(v.index)];
+      return !g_.is_output(v) && std::all_of(readers.begin(), readers.end(), [&](NodeId r) {
+        return r == last || found_.nodes.count(r) != 0;
+      });
+    });
+  }
+
+  const Graph& g_;
+  const std::vector<std::vector<NodeId>>& users_;
+  Attention found_;
+  bool several_ = false;
+  std::map<ValueId, bool> leads_;
+};
+
+}  // namespace
+
+std::optional<Attention> find_attention(const Graph& graph, NodeId product, const std::vector<std::vector<NodeId>>& users) {
+  return Finder(graph, users).find(product);
+}
+
+}  // namespace gcg
