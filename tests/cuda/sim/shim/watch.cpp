@@ -34,12 +34,15 @@ inline void touch(const void* p, Size bytes, Access access) {
   hooks->touch(p, bytes, access);
 }
 
+/// For more bytes than mark() takes.
+inline void touch_range(const void* p, Size bytes, Access access) {
+  if (is_watched(reinterpret_cast<Size>(p))) hooks->touch(p, bytes, access);
+}
+
 }  // namespace
 
 void touch_atomic(const void* address, Size bytes);
-void touch_atomic(const void* address, Size bytes) {
-  if (is_watched(reinterpret_cast<Size>(address))) hooks->touch(address, bytes, Access::atomic);
-}
+void touch_atomic(const void* address, Size bytes) { touch_range(address, bytes, Access::atomic); }
 
 }  // namespace gart_sim
 
@@ -68,8 +71,8 @@ GART_SIM_WATCH(4)
 GART_SIM_WATCH(8)
 GART_SIM_WATCH(16)
 // clang-format on
-void __tsan_read_range(void* p, gart_sim::Size bytes) { gart_sim::hooks->touch(p, bytes, Access::read); }
-void __tsan_write_range(void* p, gart_sim::Size bytes) { gart_sim::hooks->touch(p, bytes, Access::write); }
+void __tsan_read_range(void* p, gart_sim::Size bytes) { gart_sim::touch_range(p, bytes, Access::read); }
+void __tsan_write_range(void* p, gart_sim::Size bytes) { gart_sim::touch_range(p, bytes, Access::write); }
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
