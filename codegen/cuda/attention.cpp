@@ -33,7 +33,7 @@ int power_of_two(const Dim& extent) {
 
 /// Expected clocks of the whole: steps have a latency that only more blocks or more groups of keys hide.
 double clocks(const Gpu& gpu, Arithmetic arithmetic, const AttentionTile& t, double heads, double queries, double keys) {
-  constexpr double kStart = 3000, kLatency = 800, kL2BytesPerClock = 56;
+  constexpr double kStart = 3000, kLatency = 800, kEachStep = 300, kL2BytesPerClock = 56;
   const double blocks = heads * std::ceil(queries / t.queries());
   const int shared_fit = static_cast<int>(gpu.shared_bytes / (t.shared_bytes() + 1024));
   const int residents = std::max(1, std::min({shared_fit, 512 / t.threads(), static_cast<int>(std::ceil(blocks / gpu.processors))}));
@@ -44,7 +44,7 @@ double clocks(const Gpu& gpu, Arithmetic arithmetic, const AttentionTile& t, dou
                       : arithmetic == Arithmetic::tf32   ? gpu.half_rate / 3
                                                          : gpu.half_rate / 2;
   const double copies = 4.0 * t.keys() * (t.head + 8 * t.columns) * residents / kL2BytesPerClock;
-  return waves * (kStart + std::ceil(keys / t.keys()) * std::max({kLatency, products / rate, copies}));
+  return waves * (kStart + std::ceil(keys / t.keys()) * (kEachStep + std::max({kLatency, products / rate, copies})));
 }
 
 AttentionTile choose_tile(const Target& target, const AttentionKernel& k) {
