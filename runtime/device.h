@@ -23,6 +23,8 @@ class DeviceSession {
   virtual void settle() = 0;
   /// The invocation ends: waits for what may be under way, however it ends.
   virtual void drain() noexcept = 0;
+  /// Makes and uploads what runs of `plan` with inputs and outputs in host memory need, as far as it is known before one.
+  virtual Result<void> prepare(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena) = 0;
   /// Enqueues a run of `plan` on `stream` (a CUstream; the session's own if `own_stream`). Returns before the work is
   /// done, unless the plan's control flow needs values that the device computes.
   virtual Result<void> start(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena, void* stream,

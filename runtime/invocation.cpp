@@ -40,7 +40,11 @@ Result<std::unique_ptr<InvocationState>> InvocationState::make(ProgramState& pro
     if (shapes.size() != entry.inputs.size()) continue;
     if (Result<void> added = state->add_bound(std::move(shapes)); !added) return added.error();
   }
-  if (!state->bound.empty() && program.device == nullptr) state->arena.touch();
+  if (program.device == nullptr && !state->bound.empty()) state->arena.touch();
+  if (program.device == nullptr) return state;
+  for (const auto& plan : state->bound) {
+    GART_TRY(state->device->prepare(*plan, state->inputs, state->outputs, state->arena));
+  }
   return state;
 }
 

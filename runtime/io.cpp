@@ -112,9 +112,24 @@ void Inputs::stage_on_device(Slot& slot, size_t bytes) {
     slot.transfer = {Transfer::Kind::on_device, slot.address, slot.view.data, int64_t(bytes)};
     return;
   }
-  slot.pinned.reserve(bytes);
+  transfer_from_host(slot, bytes);
   std::memcpy(slot.pinned.data(), slot.view.data, bytes);
+}
+
+void Inputs::transfer_from_host(Slot& slot, size_t bytes) {
+  slot.pinned.reserve(bytes);
   slot.transfer = {Transfer::Kind::to_device, slot.address, slot.pinned.data(), int64_t(bytes)};
+}
+
+void Inputs::expect(std::span<const Shape> shapes) {
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    const size_t bytes = static_cast<size_t>(shapes[i].elements()) * size_of(infos_[i].dtype);
+    slot.transfer = {};
+    slot.staging.reserve(bytes);
+    slot.address = slot.staging.data();
+    if (bytes > 0) transfer_from_host(slot, bytes);
+  }
 }
 
 bool Inputs::any_on_host() const {

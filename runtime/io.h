@@ -41,6 +41,8 @@ class Inputs {
   /// Copies what has to be copied; afterwards address(i) is what kernels read. On a device the copies to it are left to
   /// the transfers.
   void stage();
+  /// As if inputs of these shapes, in host memory, had been set and staged: makes room, and the transfers. On devices only.
+  void expect(std::span<const Shape> shapes);
   void* address(size_t index) const { return slots_[index].address; }
   const Transfer& transfer(size_t index) const { return slots_[index].transfer; }
   size_t count() const { return slots_.size(); }
@@ -59,6 +61,7 @@ class Inputs {
     Transfer transfer;
   };
   void stage_on_device(Slot& slot, size_t bytes);
+  static void transfer_from_host(Slot& slot, size_t bytes);
   bool in_place_ = true;
   Site site_;
   std::span<const TensorInfo> infos_;

@@ -1,5 +1,6 @@
 #include "runtime/cuda/execution.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "artifact_schema/container.h"
@@ -17,8 +18,24 @@ CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdevi
 
 Result<void> Execution::run() {
   reserve_workspace();
-  if (SteeredGraph* graph = c_.graphs.steered(); graph != nullptr && launch_steered(*graph)) return {};
+  if (SteeredGraph* graph = steered_graph()) {
+    c_.session.note_enqueued(plan_, 0, static_cast<uint32_t>(plan_.steps.size()));
+    graph->launch(c_.stream);
+    return {};
+  }
   return sequence(static_cast<uint32_t>(plan_.sequence_begin.size()) - 2);
+}
+
+void Execution::prepare() {
+  reserve_workspace();
+  if (steered_graph() != nullptr) return;
+  const auto build = [&](const Segment& segment) {
+    const auto begin = plan_.steps.begin() + segment.steps.begin, end = plan_.steps.begin() + segment.steps.end;
+    if (std::none_of(begin, end, [](const PlanStep& step) { return step.late; })) updated_graph(segment);
+  };
+  for (uint32_t i = 0; i + 1 < plan_.sequence_begin.size(); ++i) {
+    [[maybe_unused]] Result<void> done = walk(i, build, [](uint32_t) { return Result<void>(); });
+  }
 }
 
 GraphContext Execution::graph_context() const {
@@ -32,19 +49,18 @@ GraphContext Execution::graph_context() const {
           c_.session.generation_};
 }
 
-bool Execution::launch_steered(SteeredGraph& graph) {
+SteeredGraph* Execution::steered_graph() {
+  SteeredGraph* graph = c_.graphs.steered();
+  if (graph == nullptr) return nullptr;
   const GraphContext context = graph_context();
-  if (graph.must_go(context)) c_.session.synchronize();
+  if (graph->must_go(context)) c_.session.synchronize();
   try {
-    graph.update(context);
+    graph->update(context);
   } catch (const Failure& failure) {
     if (failure.error.code != ErrorCode::unsupported) throw;
     c_.graphs.give_up_steering();
-    return false;
   }
-  c_.session.note_enqueued(plan_, 0, static_cast<uint32_t>(plan_.steps.size()));
-  graph.launch(c_.stream);
-  return true;
+  return c_.graphs.steered();
 }
 
 int64_t Execution::workspace_stride() const {
@@ -58,31 +74,40 @@ void Execution::reserve_workspace() {
 
 /// The copies of inputs and outputs are in the graphs of the entry sequence's first and last steps, or in graphs of their
 /// own where control flow comes first or last.
-Result<void> Execution::sequence(uint32_t index) {
+template <class OnSegment, class OnControl>
+Result<void> Execution::walk(uint32_t index, OnSegment at, OnControl control) {
   const uint32_t begin = plan_.sequence_begin[index], end = plan_.sequence_begin[index + 1];
   const bool entry = index + 2 == plan_.sequence_begin.size();
   const bool starts = begin < end && runs_in_team(plan_.steps[begin].kind);
-  if (entry && !starts) segment(begin, begin, begin, true, begin == end);
+  if (entry && !starts) at(Segment{{begin, begin, begin}, true, begin == end});
   for (uint32_t i = begin; i < end;) {
     const PlanStep& step = plan_.steps[i];
     if (!runs_in_team(step.kind)) {
       GART_TRY(control(i++));
       continue;
     }
-    segment(begin, i, step.run_end, entry && i == begin, entry && step.run_end == end);
+    at(Segment{{begin, i, step.run_end}, entry && i == begin, entry && step.run_end == end});
     i = step.run_end;
   }
-  if (entry && begin < end && !runs_in_team(plan_.steps[end - 1].kind)) segment(begin, end, end, false, true);
+  if (entry && begin < end && !runs_in_team(plan_.steps[end - 1].kind)) at(Segment{{begin, end, end}, false, true});
   return {};
 }
 
-void Execution::segment(uint32_t sequence, uint32_t begin, uint32_t end, bool inputs, bool outputs) {
-  SegmentGraph& graph = c_.graphs.segment({{sequence, begin, end}, inputs, outputs});
+Result<void> Execution::sequence(uint32_t index) {
+  const auto launch = [&](const Segment& segment) {
+    SegmentGraph& graph = updated_graph(segment);
+    c_.session.note_enqueued(plan_, segment.steps.begin, segment.steps.end);
+    graph.launch(c_.stream);
+  };
+  return walk(index, launch, [&](uint32_t step) { return control(step); });
+}
+
+SegmentGraph& Execution::updated_graph(const Segment& segment) {
+  SegmentGraph& graph = c_.graphs.segment(segment);
   const GraphContext context = graph_context();
   if (graph.must_go(context)) c_.session.synchronize();
   graph.update(context);
-  c_.session.note_enqueued(plan_, begin, end);
-  graph.launch(c_.stream);
+  return graph;
 }
 
 Result<void> Execution::control(uint32_t index) {

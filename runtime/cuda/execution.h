@@ -20,16 +20,21 @@ class Execution {
   explicit Execution(const ExecutionContext& context)
       : c_(context), device_(context.session.device_), plan_(context.bound.plan()) {}
 
+  /// Builds the graphs that do not depend on symbols bound during the run.
+  void prepare();
   /// Enqueues all of it. Throws Failure for what the driver refuses.
   Result<void> run();
 
  private:
-  /// All of the plan as one graph; false: the driver refused it.
-  bool launch_steered(SteeredGraph& graph);
+  /// All of the plan as one graph, up to date; null: the host has to decide.
+  SteeredGraph* steered_graph();
+  /// Calls at(begin, end, inputs, outputs) for each run of steps of a sequence, and control(step) for each step between.
+  template <class OnSegment, class OnControl>
+  Result<void> walk(uint32_t sequence, OnSegment at, OnControl control);
   GraphContext graph_context() const;
   Result<void> sequence(uint32_t index);
   Result<void> control(uint32_t step);
-  void segment(uint32_t sequence, uint32_t begin, uint32_t end, bool inputs, bool outputs);
+  SegmentGraph& updated_graph(const Segment& segment);
   Result<void> branch(const PlanStep& step);
   Result<void> loop(const PlanStep& step);
   void write_iteration(int32_t buffer, int64_t value);

@@ -109,18 +109,36 @@ void Session::order_behind_last_run(CUstream stream, bool needs_staging) {
   if (stream != running_on_) GART_CUDA(device_, cuStreamWaitEvent, stream, done_.handle, 0u);
 }
 
+PlanGraphs& Session::graphs_of(BoundPlan& plan, Inputs& inputs, Outputs& outputs) {
+  if (plan.graphs == nullptr) plan.graphs = std::make_unique<PlanGraphs>(device_, plan.plan(), program_.steering());
+  auto& graphs = static_cast<PlanGraphs&>(*plan.graphs);
+  inputs.use_in_place(graphs.steered() == nullptr);
+  outputs.use_in_place(graphs.steered() == nullptr);
+  return graphs;
+}
+
+Result<void> Session::link(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena) {
+  if (std::exchange(arena_, arena.data()) != arena.data()) ++generation_;
+  return plan.link({program_.weights(), arena.data(), program_.prepared()}, inputs, outputs);
+}
+
+Result<void> Session::prepare(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena) {
+  const CurrentContext current(device_);
+  PlanGraphs& graphs = graphs_of(plan, inputs, outputs);
+  inputs.expect(plan.inputs());
+  GART_TRY(link(plan, inputs, outputs, arena));
+  Execution({*this, plan, graphs, inputs, outputs, stream_.handle}).prepare();
+  return {};
+}
+
 Result<void> Session::start(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena, void* user_stream,
                             bool own_stream) {
   const CurrentContext current(device_);
   const CUstream stream = own_stream ? stream_.handle : static_cast<CUstream>(user_stream);
   order_behind_last_run(stream, own_stream || inputs.any_on_host() || outputs.any_on_host());
-  if (plan.graphs == nullptr) plan.graphs = std::make_unique<PlanGraphs>(device_, plan.plan(), program_.steering());
-  auto& graphs = static_cast<PlanGraphs&>(*plan.graphs);
-  inputs.use_in_place(graphs.steered() == nullptr);
-  outputs.use_in_place(graphs.steered() == nullptr);
+  PlanGraphs& graphs = graphs_of(plan, inputs, outputs);
   inputs.stage();
-  GART_TRY(plan.link({program_.weights(), arena.data(), program_.prepared()}, inputs, outputs));
-  if (std::exchange(arena_, arena.data()) != arena.data()) ++generation_;
+  GART_TRY(link(plan, inputs, outputs, arena));
   running_ = true;
   recorded_ = false;
   running_on_ = stream;

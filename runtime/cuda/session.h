@@ -45,12 +45,16 @@ class Session final : public DeviceSession {
   const Site& site() const override { return site_; }
   void settle() override;
   void drain() noexcept override;
+  Result<void> prepare(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena) override;
   Result<void> start(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena, void* stream,
                      bool own_stream) override;
   Result<void> finish() override;
 
  private:
   friend class Execution;
+  PlanGraphs& graphs_of(BoundPlan& plan, Inputs& inputs, Outputs& outputs);
+  /// Points the plan to its memory.
+  Result<void> link(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena);
   void order_behind_last_run(CUstream stream, bool needs_staging);
   /// Waits for everything enqueued; the error names the steps enqueued since the last time.
   void synchronize();

@@ -196,6 +196,7 @@ INSTANTIATE_TEST_SUITE_P(Models, CudaAnyCall,
                          testing::Values(Case{"TwoStreams", test::two_streams, 2},
                                          Case{"Loop", [] { return test::on_cuda(test::doubling_loop()); }, 1},
                                          Case{"SteeredLoop", [] { return test::steered(test::doubling_loop()); }, 1, true},
+                                         Case{"Static", [] { return test::on_cuda(test::with_static_plan(100)); }, 2},
                                          Case{"Bind", [] { return test::on_cuda(test::positives()); }, 1}),
                          [](const auto& test_case) { return test_case.param.name; });
 

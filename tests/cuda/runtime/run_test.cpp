@@ -5,6 +5,7 @@
 #include <thread>
 #include <tuple>
 
+#include "tests/cuda/runtime/allocation_count.h"
 #include "tests/cuda/runtime/cuda_models.h"
 #include "tests/cuda/runtime/sim.h"
 
@@ -53,7 +54,10 @@ TEST_F(CudaRun, AWarmRunIsOneLaunchAndAllocatesNothing) {
   ASSERT_TRUE(invocation->set_input(1, view(y)));
   ASSERT_TRUE(invocation->run());
   sim.forget_counts();
+  const int64_t before = test::allocations();
+  ASSERT_GT(before, 0);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(invocation->run());
+  EXPECT_EQ(test::allocations() - before, 0);
   EXPECT_EQ(count("cuGraphLaunch"), 5u);
   EXPECT_EQ(count("cuStreamSynchronize"), 5u);
   EXPECT_EQ(count("kernels"), 25u);
@@ -63,6 +67,20 @@ TEST_F(CudaRun, AWarmRunIsOneLaunchAndAllocatesNothing) {
   std::vector<float> expected(500);
   for (size_t i = 0; i < 500; ++i) expected[i] = 2 * (x[i] + y[i]) + 2 * (x[i] - y[i]);
   EXPECT_EQ(floats(invocation->output(0)), expected);
+}
+
+TEST_F(CudaRun, StaticPlansAreBuiltBeforeTheFirstRun) {
+  const Program program = load(test::on_cuda(test::with_static_plan(100)));
+  auto invocation = program.new_invocation();
+  ASSERT_TRUE(invocation) << invocation.error().message;
+  EXPECT_EQ(count("graph_instantiations"), 1u);
+  sim.forget_counts();
+  const std::vector<float> x = ramp(100);
+  for (size_t i = 0; i < 2; ++i) ASSERT_TRUE(invocation->set_input(i, view(x)));
+  ASSERT_TRUE(invocation->run());
+  EXPECT_EQ(floats(invocation->output(0)), twice_the_sum(x, x));
+  for (const char* none : {"graph_instantiations", "graph_updates", "allocations", "host_allocations"})
+    EXPECT_EQ(count(none), 0u) << none;
 }
 
 TEST_F(CudaRun, StreamsInEveryOrder) {
@@ -156,9 +174,11 @@ TEST_F(CudaRun, DeviceMemoryIsUsedInPlace) {
   EXPECT_STREQ(invocation->output(0).device, "cuda:0");
   EXPECT_EQ(count("graph_nodes"), 2u);  // no copy
   sim.forget_counts();
+  const int64_t before = test::allocations();
   ASSERT_TRUE(invocation->set_input(1, z.view()));
   ASSERT_TRUE(invocation->set_output(0, {other.data(), 400, DType::f32, "cuda:0"}));
   ASSERT_TRUE(invocation->run());
+  EXPECT_EQ(test::allocations() - before, 0);
   EXPECT_EQ(count("graph_instantiations"), 0u);
   EXPECT_EQ(count("graph_updates"), 2u);
   EXPECT_EQ(other.read(), twice_the_sum(ramp(100), ramp(100, 9)));
@@ -362,7 +382,9 @@ TEST_F(CudaRun, ALoopOnTheDeviceIsOneLaunch) {
   ASSERT_TRUE(invocation->set_input(0, view(x)));
   ASSERT_TRUE(invocation->run());
   sim.forget_counts();
+  const int64_t before = test::allocations();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(invocation->run());
+  EXPECT_EQ(test::allocations() - before, 0);
   EXPECT_EQ(count("cuGraphLaunch"), 3u);
   EXPECT_EQ(count("cuStreamSynchronize"), 3u);
   EXPECT_EQ(count("graph_instantiations") + count("graph_updates") + count("allocations"), 0u);
