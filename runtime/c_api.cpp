@@ -20,7 +20,7 @@ using gart::Error;
 using gart::ErrorCode;
 using gart::Result;
 
-static_assert(GART_BOOL == static_cast<int>(DType::boolean) && GART_MAX_RANK == gart::kMaxRank);
+static_assert(GART_BOOL == static_cast<int>(DType::boolean) && GART_U2 == static_cast<int>(DType::u2) && GART_MAX_RANK == gart::kMaxRank);
 static_assert(GART_RUN_FAILED == static_cast<int>(ErrorCode::run_failed) &&
               GART_DEVICE_LOST == static_cast<int>(ErrorCode::device_lost));
 

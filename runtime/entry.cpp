@@ -5,7 +5,7 @@
 namespace gart {
 namespace {
 
-static_assert(uint8_t(DType::boolean) == uint8_t(fb::DType::boolean), "one numbering of dtypes");
+static_assert(uint8_t(DType::u2) == uint8_t(fb::DType::u2), "one numbering of dtypes");
 
 std::vector<TensorInfo> tensor_infos(const flatbuffers::Vector<flatbuffers::Offset<fb::TensorInfo>>* tensors,
                                      const Entry& entry) {

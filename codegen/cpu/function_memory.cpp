@@ -28,10 +28,10 @@ llvm::Type* FunctionBuilder::scalar_type(DType dtype) {
     case DType::i64:
     case DType::u64:
       return ir_.getInt64Ty();
-    case DType::undefined:
+    default:
       break;
   }
-  GCG_CHECK(false, "a kernel value has no element type");
+  GCG_CHECK(false, "a kernel value of type ", name_of(dtype));
   return nullptr;
 }
 

@@ -78,6 +78,27 @@ Tensor typed_tensor(const Field& field, DType dtype, const std::vector<int64_t>&
   return t;
 }
 
+/// How many bits an element of a model file takes where several share a byte; 0 where they do not.
+int packed_bits(DType dtype) { return dtype == DType::f4e2m1 ? 4 : small_int_bits(dtype); }
+
+/// The first element is in the low bits of the first byte.
+template <class ByteAt>
+Tensor unpacked_tensor(DType dtype, const std::vector<int64_t>& shape, int64_t elements, int bits, size_t bytes,
+                       const std::string& name, ByteAt byte_at) {
+  const int64_t per_byte = 8 / bits, needed = (elements + per_byte - 1) / per_byte;
+  if (static_cast<int64_t>(bytes) != needed)
+    fail("tensor '", name, "' has ", bytes, " bytes of data, but its shape and type need ", needed);
+  Tensor t(dtype, shape);
+  for (int64_t i = 0; i < elements; ++i) {
+    const int low = byte_at(i / per_byte) >> (i % per_byte * bits) & ((1 << bits) - 1);
+    if (dtype == DType::f4e2m1)
+      t.mutable_data()[i] = static_cast<uint8_t>(low);
+    else
+      t.set_int(i, low);
+  }
+  return t;
+}
+
 }  // namespace
 
 std::optional<std::string> unsupported_dtype(int32_t onnx_type) {
@@ -106,14 +127,22 @@ Tensor import_tensor(const TensorProto& proto, const std::string& name, const st
   if (proto.has_segment()) fail("tensor '", name, "' is stored in segments, which no ONNX writer produces");
   const int64_t elements = checked_elements(shape, dtype, concat("tensor '", name, "'"));
   const int64_t bytes = elements * size_of(dtype);
+  if (proto.data_location() == TensorProto::EXTERNAL && packed_bits(dtype) > 0)
+    fail("tensor '", name, "' has external data of type ", name_of(dtype), ", which is read from the model itself only");
   if (proto.data_location() == TensorProto::EXTERNAL)
     return external_tensor(proto, name, dtype, shape, bytes, external);
   if (proto.has_raw_data()) {
     const std::string& raw = proto.raw_data();
+    if (const int bits = packed_bits(dtype); bits > 0)
+      return unpacked_tensor(dtype, shape, elements, bits, raw.size(), name,
+                             [&](int64_t i) { return static_cast<uint8_t>(raw[static_cast<size_t>(i)]); });
     if (static_cast<int64_t>(raw.size()) != bytes)
       fail("tensor '", name, "' has ", raw.size(), " bytes of data, but its shape and type need ", bytes);
     return view_or_copy(dtype, shape, reinterpret_cast<const uint8_t*>(raw.data()), owner);
   }
+  if (const int bits = packed_bits(dtype); bits > 0)
+    return unpacked_tensor(dtype, shape, elements, bits, static_cast<size_t>(proto.int32_data_size()), name,
+                           [&](int64_t i) { return static_cast<uint8_t>(proto.int32_data(static_cast<int>(i))); });
   switch (dtype) {
     case DType::f32:
       return typed_tensor(proto.float_data(), dtype, shape, elements, name);

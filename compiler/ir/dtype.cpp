@@ -12,7 +12,7 @@ struct Row {
 };
 
 // In the order of DType.
-constexpr std::array<Row, 14> kRows = {{{"undefined", 0, 0},
+constexpr std::array<Row, 23> kRows = {{{"undefined", 0, 0},
                                         {"f32", 4, 1},
                                         {"f64", 8, 11},
                                         {"f16", 2, 10},
@@ -25,7 +25,16 @@ constexpr std::array<Row, 14> kRows = {{{"undefined", 0, 0},
                                         {"u16", 2, 4},
                                         {"u32", 4, 12},
                                         {"u64", 8, 13},
-                                        {"bool", 1, 9}}};
+                                        {"bool", 1, 9},
+                                        {"f8e4m3fn", 1, 17},
+                                        {"f8e4m3fnuz", 1, 18},
+                                        {"f8e5m2", 1, 19},
+                                        {"f8e5m2fnuz", 1, 20},
+                                        {"f4e2m1", 1, 23},
+                                        {"i4", 1, 22},
+                                        {"u4", 1, 21},
+                                        {"i2", 1, 26},
+                                        {"u2", 1, 25}}};
 
 const Row& row(DType t) { return kRows[static_cast<size_t>(t)]; }
 
@@ -48,6 +57,15 @@ std::optional<DType> dtype_from_onnx(int32_t type) {
 }
 
 bool is_float(DType t) { return t == DType::f32 || t == DType::f64 || t == DType::f16 || t == DType::bf16; }
+bool is_small_float(DType t) { return t >= DType::f8e4m3fn && t <= DType::f4e2m1; }
+int small_int_bits(DType t) {
+  if (t == DType::i4 || t == DType::u4) return 4;
+  return t == DType::i2 || t == DType::u2 ? 2 : 0;
+}
+DType storage_dtype(DType t) {
+  if (t < DType::f8e4m3fn) return t;
+  return t == DType::i4 || t == DType::i2 ? DType::i8 : DType::u8;
+}
 bool is_signed_int(DType t) { return t == DType::i8 || t == DType::i16 || t == DType::i32 || t == DType::i64; }
 bool is_unsigned_int(DType t) { return t == DType::u8 || t == DType::u16 || t == DType::u32 || t == DType::u64; }
 

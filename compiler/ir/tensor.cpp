@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "compiler/ir/small_float.h"
+
 namespace gcg {
 namespace {
 
@@ -30,6 +32,14 @@ void store(uint8_t* data, int64_t i, V value) {
   std::memcpy(data + i * static_cast<int64_t>(sizeof(T)), &v, sizeof(T));
 }
 
+/// The low bits of a value, extended to the byte.
+void store_bits(DType t, uint8_t* data, int64_t i, int64_t value) {
+  const int64_t values = int64_t{1} << small_int_bits(t);
+  int64_t low = ((value % values) + values) % values;
+  if (storage_dtype(t) == DType::i8 && low >= values / 2) low -= values;
+  data[i] = static_cast<uint8_t>(low);
+}
+
 template <class R>
 R read(DType t, const uint8_t* d, int64_t i) {
   switch (t) {
@@ -46,6 +56,15 @@ R read(DType t, const uint8_t* d, int64_t i) {
     case DType::u16: return static_cast<R>(load<uint16_t>(d, i));
     case DType::u32: return static_cast<R>(load<uint32_t>(d, i));
     case DType::u64: return static_cast<R>(load<uint64_t>(d, i));
+    case DType::i4:
+    case DType::i2: return static_cast<R>(load<int8_t>(d, i));
+    case DType::u4:
+    case DType::u2: return static_cast<R>(load<uint8_t>(d, i));
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f4e2m1: return static_cast<R>(small_float_value(t, load<uint8_t>(d, i)));
     case DType::undefined: break;
   }
   GCG_CHECK(false, "read of an undefined dtype");
@@ -67,6 +86,15 @@ void write(DType t, uint8_t* d, int64_t i, V value) {
     case DType::u16: return store<uint16_t>(d, i, value);
     case DType::u32: return store<uint32_t>(d, i, value);
     case DType::u64: return store<uint64_t>(d, i, value);
+    case DType::i4:
+    case DType::i2:
+    case DType::u4:
+    case DType::u2: return store_bits(t, d, i, static_cast<int64_t>(value));
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f4e2m1: return store<uint8_t>(d, i, small_float_bits(t, static_cast<double>(value), true));
     case DType::undefined: break;
   }
   GCG_CHECK(false, "write of an undefined dtype");

@@ -1,8 +1,11 @@
 // Operators that pass their input on as it is or in another element type.
+#include <algorithm>
 #include <cmath>
 
+#include "compiler/ir/small_float.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
+#include "compiler/ops/small_types.h"
 
 namespace gcg {
 namespace {
@@ -31,8 +34,13 @@ void infer_cast_like(InferContext& ctx) {
   convert_contents(ctx, ctx.dtype(1));
 }
 
+bool saturates(const Node& node) { return node.int_attribute("saturate", 1) != 0; }
+
 Expr lower_cast(LowerContext& ctx, int output, const std::vector<Expr>& at) {
-  return as_output(ctx, output, ctx.input(0, at));
+  const DType from = ctx.input_value(0).dtype, to = ctx.output_value(output).dtype;
+  if (from == to) return ctx.input(0, at);
+  const Expr x = small_value(from, ctx.input(0, at));
+  return storage_dtype(to) == to ? cast(to, x) : small_element(to, x, saturates(ctx.node()));
 }
 
 /// Truncated towards zero and clamped into the integer type; NaN is 0.
@@ -46,12 +54,16 @@ int64_t saturate(double x, DType to) {
   return static_cast<int64_t>(is_unsigned_int(to) ? ones : ones >> 1);
 }
 
-void convert_element(const Tensor& x, int64_t i, Tensor& y) {
+void convert_element(const Node& node, const Tensor& x, int64_t i, Tensor& y) {
   const DType to = y.dtype();
-  if (is_float(x.dtype())) {
+  if (is_small_float(to)) {
+    y.mutable_data()[i] = small_float_bits(to, x.at_double(i), saturates(node));
+  } else if (is_float(x.dtype()) || is_small_float(x.dtype())) {
     const double v = x.at_double(i);
     if (is_float(to))
       y.set_double(i, v);
+    else if (small_int_bits(to) > 0)
+      y.set_int(i, saturate(v, DType::i32));
     else
       y.set_int(i, to == DType::boolean ? v != 0 : saturate(v, to));
   } else if (is_float(to)) {
@@ -64,7 +76,25 @@ void convert_element(const Tensor& x, int64_t i, Tensor& y) {
 std::vector<Tensor> reference_cast(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   Tensor y(ctx.output_dtype(0), x.shape());
-  for (int64_t i = 0; i < x.elements(); ++i) convert_element(x, i, y);
+  for (int64_t i = 0; i < x.elements(); ++i) convert_element(ctx.node(), x, i, y);
+  return {std::move(y)};
+}
+
+// ---- BitCast: the same bytes under another type of the same size
+
+void infer_bit_cast(InferContext& ctx) {
+  const int64_t to = ctx.node().int_attribute("to", 0);
+  const auto dtype = dtype_from_onnx(static_cast<int32_t>(to));
+  if (!dtype) ctx.fail(concat("element type ", to, " (attribute 'to') is not supported"));
+  if (size_of(*dtype) != size_of(ctx.dtype(0)))
+    ctx.fail(concat("elements of ", name_of(ctx.dtype(0)), " and ", name_of(*dtype), " differ in size"));
+  ctx.set_output(0, *dtype, ctx.shape(0));
+}
+
+std::vector<Tensor> reference_bit_cast(ReferenceContext& ctx) {
+  const Tensor& x = *ctx.input(0);
+  Tensor y(ctx.output_dtype(0), x.shape());
+  std::copy(x.data(), x.data() + x.bytes(), y.mutable_data());
   return {std::move(y)};
 }
 
@@ -119,6 +149,15 @@ constinit const OpDef op_Cast{.name = "Cast",
                               .infer = infer_cast,
                               .lower = lower_cast,
                               .reference = reference_cast};
+/// A view: only its input's storage has the bits, so that is always there (see fuse).
+constinit const OpDef op_BitCast{.name = "BitCast",
+                                 .since = 26,
+                                 .min_inputs = 1,
+                                 .max_inputs = 1,
+                                 .kind = OpKind::view,
+                                 .infer = infer_bit_cast,
+                                 .lower = lower_identity,
+                                 .reference = reference_bit_cast};
 constinit const OpDef op_CastLike{.name = "CastLike",
                                   .since = 15,
                                   .min_inputs = 2,

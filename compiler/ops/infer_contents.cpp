@@ -131,7 +131,7 @@ class ContentsContext final : public LowerContext {
 };
 
 bool may_have_contents(const Value& v) {
-  return !v.contents && !v.constant && v.dtype != DType::undefined && !is_float(v.dtype) && v.shape && is_static(*v.shape) &&
+  return !v.contents && !v.constant && (is_int(v.dtype) || v.dtype == DType::boolean) && v.shape && is_static(*v.shape) &&
          product(*v.shape).constant() <= kMaxElements;
 }
 

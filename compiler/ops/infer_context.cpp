@@ -10,7 +10,8 @@ namespace {
 /// Longer integer tensors are data, not shapes; their elements are not tracked as expressions.
 constexpr int64_t kMaxContents = 4096;
 
-bool has_no_elements(const Value& v) { return v.shape && product(*v.shape).is(0) && !is_float(v.dtype); }
+bool is_whole(DType t) { return is_int(t) || t == DType::boolean; }
+bool has_no_elements(const Value& v) { return v.shape && product(*v.shape).is(0) && is_whole(v.dtype); }
 
 std::string describe(const Value& v) {
   return concat(name_of(v.dtype), v.shape ? str(*v.shape) : std::string("[?]"));
@@ -47,7 +48,7 @@ std::optional<std::vector<Dim>> InferContext::contents(int i) const {
   if (v.shape && v.shape->size() > 1) return std::nullopt;
   if (has_no_elements(v)) return std::vector<Dim>();
   if (v.contents) return v.contents;
-  if (!v.constant || is_float(v.dtype) || v.constant->rank() > 1 || v.constant->elements() > kMaxContents)
+  if (!v.constant || !is_whole(v.dtype) || v.constant->rank() > 1 || v.constant->elements() > kMaxContents)
     return std::nullopt;
   const std::vector<int64_t> ints = v.constant->to_ints();
   return std::vector<Dim>(ints.begin(), ints.end());
@@ -57,7 +58,7 @@ std::optional<std::vector<int64_t>> InferContext::int_contents(int i) const {
   if (!has_input(i)) return std::nullopt;
   const Value& v = input(i);
   if (has_no_elements(v)) return std::vector<int64_t>();
-  if (v.constant && !is_float(v.dtype) && v.constant->rank() <= 1) return v.constant->to_ints();
+  if (v.constant && is_whole(v.dtype) && v.constant->rank() <= 1) return v.constant->to_ints();
   const auto known = contents(i);
   if (!known || !is_static(*known)) return std::nullopt;
   return to_extents(*known);

@@ -29,7 +29,8 @@ std::vector<bool> trailing_axes(int64_t rank, int64_t first) {
 DType arithmetic_dtype(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
 
 Expr number(DType dtype, double value) {
-  return is_float(dtype) ? constant_float(dtype, value) : constant_int(dtype, static_cast<int64_t>(value));
+  return is_float(dtype) ? constant_float(dtype, value)
+                         : constant_int(storage_dtype(dtype), static_cast<int64_t>(value));
 }
 
 Expr arithmetic_input(LowerContext& ctx, int i, const std::vector<Expr>& index) {

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/ir/small_float.h"
 #include "compiler/ops/broadcast.h"
 #include "compiler/ops/index.h"
 #include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
+#include "compiler/ops/small_types.h"
 
 namespace gcg {
 namespace {
@@ -45,6 +47,10 @@ Index scale_index(LowerContext& ctx, int i, const Index& at) {
   return where;
 }
 
+Expr zero_point(LowerContext& ctx, const Index& at) {
+  return small_value(ctx.input_value(kZero).dtype, ctx.input(kZero, scale_index(ctx, kZero, at)));
+}
+
 int64_t scale_position(const Node& node, const Tensor& x, const Tensor& s, std::vector<int64_t> at) {
   if (s.elements() == 1) return 0;
   const auto axis = static_cast<size_t>(axis_of(node, x.rank()));
@@ -75,10 +81,20 @@ void infer_quantize(InferContext& ctx) {
     check_scale(ctx, kZero);
     if (asked && *asked != to) ctx.fail(concat("output_dtype is ", name_of(*asked), ", the zero point is ", name_of(to)));
   }
-  if (!is_int(to) || size_of(to) > 2) ctx.fail(concat("quantizing to ", name_of(to), " is not supported"));
+  const bool narrow = (is_int(to) && size_of(to) <= 2) || storage_dtype(to) != to;
+  if (!narrow) ctx.fail(concat("quantizing to ", name_of(to), " is not supported"));
   if (const auto precision = dtype_attribute(ctx, "precision"); precision && !is_float(*precision))
     ctx.fail(concat("precision is ", name_of(*precision), ", it must be a float type"));
   ctx.set_output(0, to, ctx.shape(kX));
+}
+
+struct Range {
+  double low, high;
+};
+Range range_of(DType integer) {
+  const int small = small_int_bits(integer), bits = small > 0 ? small : static_cast<int>(size_of(integer)) * 8;
+  const bool is_signed = is_signed_int(storage_dtype(integer));
+  return {is_signed ? -std::ldexp(1, bits - 1) : 0, std::ldexp(1, is_signed ? bits - 1 : bits) - 1};
 }
 
 /// The type that the quotient is rounded to before anything else: that of x where the scale has it too.
@@ -93,9 +109,15 @@ Expr lower_quantize(LowerContext& ctx, int output, const std::vector<Expr>& at) 
   const DType wide = arithmetic_dtype(type);
   const Expr x = cast(wide, ctx.input(kX, at)), scale = cast(wide, ctx.input(kScale, scale_index(ctx, kScale, at)));
   const Expr quotient = cast(wide, cast(type, binary(BinaryOp::div, x, scale)));
+  const DType to = ctx.output_value(output).dtype;
+  if (is_small_float(to)) return small_element(to, quotient, ctx.node().int_attribute("saturate", 1) != 0);
   Expr y = unary(UnaryOp::round_even, quotient);
-  if (ctx.has_input(kZero)) y = y + cast(wide, ctx.input(kZero, scale_index(ctx, kZero, at)));
-  return cast(ctx.output_value(output).dtype, y);  // saturates
+  if (ctx.has_input(kZero)) y = y + cast(wide, zero_point(ctx, at));
+  if (const int bits = small_int_bits(to); bits > 0) {
+    const Range range = range_of(to);
+    y = binary(BinaryOp::max, binary(BinaryOp::min, y, number(wide, range.high)), number(wide, range.low));
+  }
+  return cast(storage_dtype(to), y);  // saturates
 }
 
 double rounded_to(DType type, double value) {
@@ -105,9 +127,7 @@ double rounded_to(DType type, double value) {
 }
 
 int64_t saturated(DType type, double value) {
-  const int bits = static_cast<int>(size_of(type)) * 8;
-  const double low = is_signed_int(type) ? -std::ldexp(1, bits - 1) : 0;
-  const double high = std::ldexp(1, is_signed_int(type) ? bits - 1 : bits) - 1;
+  const auto [low, high] = range_of(type);
   return std::isnan(value) ? 0 : static_cast<int64_t>(std::clamp(value, low, high));
 }
 
@@ -122,7 +142,10 @@ std::vector<Tensor> reference_quantize(ReferenceContext& ctx) {
     const double wide = rounded_to(DType::f32, x.at_double(i) / scale.at_double(s));
     const double quotient = rounded_to(type, type == DType::f64 ? x.at_double(i) / scale.at_double(s) : wide);
     const double offset = zero ? zero->at_double(scale_position(ctx.node(), x, *zero, at)) : 0;
-    y.set_int(i++, saturated(y.dtype(), std::nearbyint(quotient) + offset));
+    if (is_small_float(y.dtype()))
+      y.mutable_data()[i++] = small_float_bits(y.dtype(), quotient, ctx.node().int_attribute("saturate", 1) != 0);
+    else
+      y.set_int(i++, saturated(y.dtype(), std::nearbyint(quotient) + offset));
   });
   return {std::move(y)};
 }
@@ -131,7 +154,7 @@ std::vector<Tensor> reference_quantize(ReferenceContext& ctx) {
 
 void infer_dequantize(InferContext& ctx) {
   check_scale(ctx, kScale);
-  if (!is_int(ctx.dtype(kX))) ctx.fail(concat("dequantizing ", name_of(ctx.dtype(kX)), " is not supported"));
+  if (!is_int(ctx.dtype(kX)) && storage_dtype(ctx.dtype(kX)) == ctx.dtype(kX)) ctx.fail(concat("dequantizing ", name_of(ctx.dtype(kX)), " is not supported"));
   if (ctx.has_input(kZero)) {
     check_scale(ctx, kZero);
     if (ctx.dtype(kZero) != ctx.dtype(kX)) ctx.fail("the zero point must have the type of the input");
@@ -143,8 +166,13 @@ void infer_dequantize(InferContext& ctx) {
 
 Expr lower_dequantize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   const DType wide = arithmetic_dtype(ctx.output_value(output).dtype);
-  Expr x = cast(DType::i64, ctx.input(kX, at));
-  if (ctx.has_input(kZero)) x = x - cast(DType::i64, ctx.input(kZero, scale_index(ctx, kZero, at)));
+  const DType from = ctx.input_value(kX).dtype;
+  Expr x = small_value(from, ctx.input(kX, at));
+  if (!is_small_float(from)) {
+    const DType exact = storage_dtype(from) == from ? DType::i64 : DType::i32;
+    x = cast(exact, x);
+    if (ctx.has_input(kZero)) x = x - cast(exact, zero_point(ctx, at));
+  }
   return as_output(ctx, output, cast(wide, x) * cast(wide, ctx.input(kScale, scale_index(ctx, kScale, at))));
 }
 
@@ -152,9 +180,9 @@ std::vector<Tensor> reference_dequantize(ReferenceContext& ctx) {
   const Tensor &x = *ctx.input(kX), &scale = *ctx.input(kScale), *zero = optional_input(ctx, kZero);
   Tensor y(ctx.output_dtype(0), x.shape());
   for_each_index(x.shape(), [&, i = int64_t{0}](const std::vector<int64_t>& at) mutable {
-    const int64_t offset = zero ? zero->at_int(scale_position(ctx.node(), x, *zero, at)) : 0;
+    const double offset = zero ? zero->at_double(scale_position(ctx.node(), x, *zero, at)) : 0;
     const double s = scale.at_double(scale_position(ctx.node(), x, scale, at));
-    y.set_double(i, static_cast<double>(x.at_int(i) - offset) * s);
+    y.set_double(i, (x.at_double(i) - offset) * s);
     ++i;
   });
   return {std::move(y)};

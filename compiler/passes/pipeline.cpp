@@ -8,6 +8,7 @@
 #include "compiler/passes/expand_fourier.h"
 #include "compiler/passes/expand_recurrent.h"
 #include "compiler/passes/expand_scan.h"
+#include "compiler/passes/expand_selection.h"
 #include "compiler/passes/expand_top_k.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_factors.h"
@@ -58,6 +59,7 @@ const std::vector<PassGroup>& model_passes() {
         {"expand-attention", [](Graph& g, const Target*) { return expand_attention(g); }},
         {"expand-fourier", [](Graph& g, const Target*) { return expand_fourier(g); }},
         {"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }},
+        {"expand-selection", [](Graph& g, const Target*) { return expand_selection(g); }},
         {"expand-top-k", [](Graph& g, const Target*) { return expand_top_k(g); }},
         {"expand-scan", [](Graph& g, const Target*) { return expand_scan(g); }}}},
       clean_up(),

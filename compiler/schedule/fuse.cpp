@@ -35,6 +35,8 @@ class Fuser {
     for (NodeId id : order_)
       if (live(id) && node_group_[static_cast<size_t>(id.index)] < 0 && (anchors_matmul(g_, g_.node(id)) || anchors_conv(g_.node(id)))) absorb_epilogue(id);
     for (ValueId v : g_.outputs) use(v).must = true;
+    for (NodeId id : order_)
+      if (live(id) && node(id).op == &op("BitCast")) use(node(id).inputs[0]).must = true;
     for (auto it = order_.rbegin(); it != order_.rend(); ++it)
       if (live(*it)) decide(*it);
     own_outputs();

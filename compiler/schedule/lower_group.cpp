@@ -50,14 +50,14 @@ class GroupLowering {
   /// Operands so far, from the values loaded.
   void take_operands() {
     for (const auto& o : values_.operands()) {
-      out_.kernel.operands.push_back(Operand{value(o.value).dtype, *value(o.value).shape, false, -1});
+      out_.kernel.operands.push_back(Operand{storage_dtype(value(o.value).dtype), *value(o.value).shape, false, -1});
       out_.storages.push_back(o.storage);
     }
     next_axis_ = values_.fresh_axis(Dim(0)).id;
   }
 
   int add_result(DType dtype, Shape shape) {
-    out_.kernel.operands.push_back(Operand{dtype, std::move(shape), true, -1});
+    out_.kernel.operands.push_back(Operand{storage_dtype(dtype), std::move(shape), true, -1});
     out_.storages.push_back(group_.storage);
     return static_cast<int>(out_.kernel.operands.size()) - 1;
   }
@@ -203,7 +203,7 @@ class GroupLowering {
   }
 
   int add_operand(const Strided& s) {
-    out_.kernel.operands.push_back(Operand{value(s.value).dtype, *value(s.value).shape, false, -1});
+    out_.kernel.operands.push_back(Operand{storage_dtype(value(s.value).dtype), *value(s.value).shape, false, -1});
     out_.storages.push_back(s.storage);
     return static_cast<int>(out_.kernel.operands.size()) - 1;
   }
@@ -489,7 +489,7 @@ LoweredGroup lower_row_store(const Graph& body, ValueId value, ValueId iteration
   LoweredGroup out;
   Kernel& k = out.kernel;
   k.name = "store_row";
-  k.operands = {Operand{i.dtype, *i.shape, false, -1}, Operand{v.dtype, *v.shape, false, -1}, Operand{v.dtype, out_shape, true, -1}};
+  k.operands = {Operand{i.dtype, *i.shape, false, -1}, Operand{storage_dtype(v.dtype), *v.shape, false, -1}, Operand{storage_dtype(v.dtype), out_shape, true, -1}};
   out.storages = {iteration, value, value};
   LoopKernel loop;
   Stage store;
@@ -500,7 +500,7 @@ LoweredGroup lower_row_store(const Graph& body, ValueId value, ValueId iteration
     from.push_back(axis_ref(store.axes.back()));
     to.push_back(from.back());
   }
-  store.value = load(1, v.dtype, from);
+  store.value = load(1, storage_dtype(v.dtype), from);
   store.operand = 2;
   store.index = to;
   loop.stages = {store};

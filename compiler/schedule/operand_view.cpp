@@ -8,7 +8,7 @@ namespace {
 
 bool moves(const Node& n) {
   static const std::set<std::string_view> names = {"Transpose", "Slice", "Split", "Expand"};
-  return n.op->kind == OpKind::view || names.count(n.op->name) != 0;
+  return (n.op->kind == OpKind::view && n.op != &op("BitCast")) || names.count(n.op->name) != 0;
 }
 
 bool is_strided_view(const Graph& graph, ValueId v, ValueId source) {

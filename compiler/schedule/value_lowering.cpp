@@ -32,7 +32,9 @@ namespace {
 Expr literal(const Value& value) {
   if (!value.is_constant() || value.constant->elements() != 1) return nullptr;
   if (is_float(value.dtype)) return constant_float(value.dtype, value.constant->at_double(0));
-  return constant_int(value.dtype, value.constant->at_int(0));
+  const DType stored = storage_dtype(value.dtype);
+  const Tensor element(stored, value.constant->shape(), value.constant->data(), nullptr);
+  return constant_int(stored, element.at_int(0));
 }
 
 std::string index_key(const std::vector<Expr>& index) {
@@ -88,7 +90,7 @@ Expr ValueLowering::element(ValueId v, const std::vector<Expr>& index) {
     // Along extents of one only element 0 exists.
     for (size_t d = 0; d < simple.size(); ++d)
       if (broadcasts((*value.shape)[d])) simple[d] = gcg::index(0);
-    e = load(operand_number(v, storage), value.dtype, std::move(simple));
+    e = load(operand_number(v, storage), storage_dtype(value.dtype), std::move(simple));
   } else {
     e = computed(v, index);
   }
@@ -104,7 +106,7 @@ Expr ValueLowering::computed(ValueId v, const std::vector<Expr>& index) {
     fail(node.op->name, " '", node.name, "': there is no kernel for this operator");
   NodeLowerContext context(*this, node);
   Expr e = node.op->lower(context, value.output_index, index);
-  GCG_CHECK(e && e->dtype == value.dtype, node.op->name, " '", node.name, "' lowers to ",
+  GCG_CHECK(e && e->dtype == storage_dtype(value.dtype), node.op->name, " '", node.name, "' lowers to ",
             e ? name_of(e->dtype) : "nothing", ", its output is ", name_of(value.dtype));
   return e;
 }

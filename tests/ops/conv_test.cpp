@@ -72,5 +72,20 @@ TEST(Conv, RefusesWhatDoesNotFit) {
             std::string::npos);
 }
 
+TEST(CausalConv, SeesOnlyThePast) {
+  const OpInput x = data(pattern(DType::f32, {2, 3, 5})), w = data(pattern(DType::f32, {3, 1, 4}, 2));
+  check_op({"without a state", "CausalConvWithState", {x, w}, {}, {}, 2});
+  for (const char* activation : {"none", "silu"})
+    check_op({activation,
+              "CausalConvWithState",
+              {x, w, data(pattern(DType::f32, {3}, 3)), data(pattern(DType::f32, {2, 3, 3}, 4))},
+              {{"activation", std::string(activation)}},
+              {},
+              2});
+  check_op({"literal", "CausalConvWithState", {data(f32({1, 1, 3}, {1, 2, 3})), data(f32({1, 1, 2}, {10, 1}))}, {},
+            {f32({1, 1, 3}, {1, 12, 23}), f32({1, 1, 1}, {3})}, 2});
+  check_op({"one element", "CausalConvWithState", {x, data(pattern(DType::f32, {3, 1, 1}))}, {}, {}, 2});
+}
+
 }  // namespace
 }  // namespace gcg::test

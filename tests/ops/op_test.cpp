@@ -81,7 +81,9 @@ class NodeLowering : public LowerContext {
   const Node& node() const override { return typed_.graph.node(typed_.node); }
   const Value& input_value(int i) const override { return typed_.graph.value(node().inputs[static_cast<size_t>(i)]); }
   const Value& output_value(int i) const override { return typed_.output(i); }
-  Expr input(int i, const std::vector<Expr>& index) override { return load(i, input_value(i).dtype, index); }
+  Expr input(int i, const std::vector<Expr>& index) override {
+    return load(i, storage_dtype(input_value(i).dtype), index);
+  }
   Axis fresh_axis(const Dim& extent) override { return {next_axis_++, extent}; }
 
  private:
@@ -89,18 +91,31 @@ class NodeLowering : public LowerContext {
   int next_axis_ = 100;
 };
 
+/// What kernels see of the row's inputs; null where omitted.
+class StoredInputs {
+ public:
+  explicit StoredInputs(const OpCase& row) {
+    for (const OpInput& in : row.inputs)
+      stored_.push_back(Tensor(storage_dtype(in.tensor.dtype()), in.tensor.shape(), in.tensor.data(), nullptr));
+    for (size_t i = 0; i < stored_.size(); ++i) operands.push_back(row.inputs[i].omitted ? nullptr : &stored_[i]);
+  }
+  std::vector<const Tensor*> operands;
+
+ private:
+  std::vector<Tensor> stored_;
+};
+
 /// Binds symbols that inference made up (extents that depend on data) to what the operator says they are.
 void bind_data_extents(const OpCase& row, OneNode& typed) {
   const Node& node = typed.graph.node(typed.node);
   if (!node.op->data_extent) return;
-  std::vector<const Tensor*> operands;
-  for (const OpInput& in : row.inputs) operands.push_back(in.omitted ? nullptr : &in.tensor);
+  const StoredInputs inputs(row);
   const std::vector<std::string> names = node.strings_attribute(kSymbolsAttribute);
   for (size_t k = 0; k < names.size(); ++k) {
     NodeLowering lowering(typed);
     const Expr extent = node.op->data_extent(lowering, static_cast<int>(k));
     EXPECT_EQ(name_of(extent->dtype), "i64");
-    typed.symbols[names[k]] = ExprEvaluator(operands, typed.symbols).evaluate(extent).integer;
+    typed.symbols[names[k]] = ExprEvaluator(inputs.operands, typed.symbols).evaluate(extent).integer;
   }
 }
 
@@ -135,11 +150,11 @@ Tensor evaluate_lowering(const OpCase& row, const OneNode& typed, int output, co
   for (size_t d = 0; d < extents.size(); ++d)
     index.push_back(axis_ref({static_cast<int>(d), (*typed.output(output).shape)[d]}));
   const Expr value = typed.graph.node(typed.node).op->lower(lowering, output, index);
-  EXPECT_EQ(name_of(value->dtype), name_of(typed.output(output).dtype)) << "dtype of the lowering";
-  std::vector<const Tensor*> operands;
-  for (const OpInput& in : row.inputs) operands.push_back(in.omitted ? nullptr : &in.tensor);
-  ExprEvaluator evaluator(operands, symbols);
-  Tensor result(value->dtype, extents);
+  const DType dtype = typed.output(output).dtype;
+  EXPECT_EQ(name_of(value->dtype), name_of(storage_dtype(dtype))) << "dtype of the lowering";
+  const StoredInputs inputs(row);
+  ExprEvaluator evaluator(inputs.operands, symbols);
+  Tensor result(dtype, extents);
   for (int64_t i = 0; i < result.elements(); ++i) {
     int64_t rest = i;
     for (size_t d = extents.size(); d-- > 0; rest /= extents[d])
@@ -147,6 +162,8 @@ Tensor evaluate_lowering(const OpCase& row, const OneNode& typed, int output, co
     const Scalar s = evaluator.evaluate(value);
     if (is_float(value->dtype))
       result.set_double(i, s.number);
+    else if (value->dtype != dtype)
+      result.mutable_data()[i] = static_cast<uint8_t>(s.integer);
     else
       result.set_int(i, s.integer);
   }
@@ -212,7 +229,7 @@ void expect_near(const Tensor& got, const Tensor& want, double tolerance, const 
   ASSERT_EQ(name_of(got.dtype()), name_of(want.dtype())) << what;
   ASSERT_EQ(got.shape(), want.shape()) << what;
   for (int64_t i = 0; i < want.elements(); ++i) {
-    if (!is_float(want.dtype())) {
+    if (!is_float(want.dtype()) && !is_small_float(want.dtype())) {
       ASSERT_EQ(got.at_int(i), want.at_int(i)) << what << ", element " << i;
       continue;
     }

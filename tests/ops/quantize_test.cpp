@@ -18,6 +18,8 @@ TEST(Quantize, RoundsToEvenAndSaturates) {
             {},
             {tensor(DType::i8, {7}, {1, 1, 3, 3, 127, -128, -1})}});
   check_op({"u16", "QuantizeLinear", {x, scale, data(tensor(DType::u16, {}, {500}))}});
+  for (const DType t : {DType::i4, DType::u4, DType::i2, DType::u2, DType::f8e4m3fn, DType::f4e2m1})
+    check_op({std::string(name_of(t)), "QuantizeLinear", {x, scale, data(tensor(t, {}, {0}))}});
   check_op({"by attribute", "QuantizeLinear", {x, scale}, {{"output_dtype", int64_t{5}}}});  // i16
   check_op({"infinite", "QuantizeLinear", {data(f32({2}, {INFINITY, -INFINITY})), scale}, {}, {tensor(DType::u8, {2}, {255, 0})}});
   check_op({"f16",
@@ -50,6 +52,12 @@ TEST(Dequantize, GivesTheLiteral) {
             {data(tensor(DType::u8, {3}, {0, 128, 255})), data(f32({}, {2})), data(tensor(DType::u8, {}, {128}))},
             {},
             {f32({3}, {-256, 0, 254})}});
+  check_op({"i4",
+            "DequantizeLinear",
+            {data(tensor(DType::i4, {5}, {0, 1, 7, -4, -8})), data(f32({}, {2})), data(tensor(DType::i4, {}, {1}))},
+            {},
+            {f32({5}, {-2, 0, 12, -10, -18})}});
+  check_op({"f8", "DequantizeLinear", {data(pattern(DType::f8e5m2, {9})), data(f32({}, {2}))}});
   check_op({"i32", "DequantizeLinear", {data(pattern(DType::i32, {5})), data(f32({}, {0.5}))}});
   check_op({"to f16", "DequantizeLinear", {data(pattern(DType::i8, {5})), data(tensor(DType::f16, {}, {0.5}))}});
 }

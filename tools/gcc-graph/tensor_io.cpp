@@ -204,8 +204,8 @@ HostTensor read_pb(const std::string& path) {
     case DType::boolean:
       copy(proto.int32_data(), uint8_t());
       break;
-    case DType::undefined:
-      break;
+    default:
+      fail(path, ": data of type ", gcg::name_of(*dtype), " is only read where it is raw");
   }
   return out;
 }

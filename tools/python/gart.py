@@ -16,6 +16,10 @@ _DTYPES = {1: np.float32, 2: np.float64, 3: np.float16, 5: np.int8, 6: np.int16,
 try:
     import ml_dtypes
     _DTYPES[4] = ml_dtypes.bfloat16
+    for _code, _name in enumerate(("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float4_e2m1fn",
+                                   "int4", "uint4", "int2", "uint2"), 14):
+        if hasattr(ml_dtypes, _name):
+            _DTYPES[_code] = getattr(ml_dtypes, _name)
 except ImportError:  # NumPy has no bfloat16 of its own
     pass
 _CODES = {np.dtype(t): code for code, t in _DTYPES.items()}

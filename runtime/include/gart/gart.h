@@ -44,7 +44,16 @@ typedef enum gart_dtype {
   GART_U16,
   GART_U32,
   GART_U64,
-  GART_BOOL /* one byte, 0 or 1 */
+  GART_BOOL, /* one byte, 0 or 1 */
+  GART_F8E4M3FN, /* from here on one byte each: narrower types are not packed */
+  GART_F8E4M3FNUZ,
+  GART_F8E5M2,
+  GART_F8E5M2FNUZ,
+  GART_F4E2M1,
+  GART_I4,
+  GART_U4,
+  GART_I2,
+  GART_U2
 } gart_dtype;
 
 #define GART_MAX_RANK 16

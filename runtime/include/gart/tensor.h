@@ -18,7 +18,10 @@
 
 namespace gart {
 
-enum class DType : uint8_t { undefined, f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
+enum class DType : uint8_t {
+  undefined, f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean,
+  f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f4e2m1, i4, u4, i2, u2,  ///< one byte each: narrower ones are not packed
+};
 
 /// Bytes of one element (a boolean takes one byte, 0 or 1); 0 for `undefined`.
 GART_API size_t size_of(DType dtype);
