@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/drop_operands.h"
 #include "compiler/ops/attention_pattern.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/sliding_window.h"
@@ -365,7 +366,9 @@ class GroupLowering {
     for (size_t i = out_.storages.size(); i < k.operands.size(); ++i)
       out_.storages.push_back(out_.storages[static_cast<size_t>(k.operands[i].flat_of)]);
     name();
-    drop_unused();
+    std::vector<ValueId> kept;
+    for (size_t o : drop_unused_operands(k)) kept.push_back(out_.storages[o]);
+    out_.storages = std::move(kept);
     out_.in_place = in_place_operands(k, out_.storages);
     verify_kernel(k);
   }
@@ -386,87 +389,6 @@ class GroupLowering {
     }
     if (group_.concat_axis >= 0 || k.name.empty()) k.name += k.name.empty() ? "copy" : "_into";
     if (k.name.size() > 60) k.name.resize(60);
-  }
-
-  /// Removes operands nothing refers to (the multi-dimensional view of a load that became linear) and renumbers.
-  void drop_unused() {
-    Kernel& k = out_.kernel;
-    std::vector<bool> used(k.operands.size(), false);
-    auto see = [&](const Expr& e) {
-      if (e) visit(e, [&](const ExprNode& n) { if (n.kind == ExprKind::load) used[static_cast<size_t>(n.operand)] = true; });
-    };
-    each_expr([&](Expr& e) { see(e); });
-    each_operand([&](int& o) { used[static_cast<size_t>(o)] = true; });
-    std::vector<int> number(k.operands.size(), -1);
-    std::vector<Operand> operands;
-    std::vector<ValueId> storages;
-    for (size_t i = 0; i < used.size(); ++i) {
-      if (!used[i]) continue;
-      number[i] = static_cast<int>(operands.size());
-      operands.push_back(k.operands[i]);
-      operands.back().flat_of = -1;
-      storages.push_back(out_.storages[i]);
-    }
-    each_operand([&](int& o) { o = number[static_cast<size_t>(o)]; });
-    each_expr([&](Expr& e) {
-      if (!e) return;
-      e = renumber(e, number);
-    });
-    k.operands = std::move(operands);
-    out_.storages = std::move(storages);
-  }
-
-  static Expr renumber(const Expr& root, const std::vector<int>& number) {
-    return rewrite(root, [&](const Expr& e) -> Expr {
-      if (e->kind != ExprKind::load || number[static_cast<size_t>(e->operand)] == e->operand) return nullptr;
-      auto n = std::make_shared<ExprNode>(*e);
-      n->operand = number[static_cast<size_t>(e->operand)];
-      for (Expr& a : n->args) a = renumber(a, number);
-      return n;
-    });
-  }
-
-  void each_expr(const std::function<void(Expr&)>& f) {
-    std::visit([&](auto& body) { each_expr(body, f); }, out_.kernel.body);
-  }
-  static void each_expr(LoopKernel& k, const std::function<void(Expr&)>& f) {
-    for (Stage& s : k.stages) {
-      f(s.value);
-      for (Expr& i : s.index) f(i);
-    }
-  }
-  static void each_expr(AttentionKernel& k, const std::function<void(Expr&)>& f) {
-    f(k.scores);
-    if (k.kept) f(k.kept);
-    f(k.epilogue);
-    for (Expr& i : k.index) f(i);
-  }
-  template <class Contraction>
-  static void each_expr(Contraction& k, const std::function<void(Expr&)>& f) {
-    f(k.epilogue);
-    for (Expr& i : k.index) f(i);
-  }
-  void each_operand(const std::function<void(int&)>& f) {
-    std::visit([&](auto& body) { each_operand(body, f); }, out_.kernel.body);
-  }
-  static void each_operand(LoopKernel& k, const std::function<void(int&)>& f) {
-    for (Stage& s : k.stages)
-      if (s.kind == Stage::Kind::store) f(s.operand);
-  }
-  static void each_operand(MatMulKernel& k, const std::function<void(int&)>& f) {
-    f(k.a.operand);
-    f(k.b.operand);
-    f(k.result);
-  }
-  static void each_operand(AttentionKernel& k, const std::function<void(int&)>& f) {
-    for (MatrixView* view : {&k.q, &k.k, &k.v}) f(view->operand);
-    f(k.result);
-  }
-  template <class Conv>
-  static void each_operand(Conv& k, const std::function<void(int&)>& f) {
-    f(k.input);
-    f(k.weights);
-    f(k.result);
   }
 
   const Graph& g_;
