@@ -223,6 +223,20 @@ TEST(LoopKernel, IntegerOperatorsNeverTrap) {
     }
 }
 
+/// Small signed integers are stored in a byte each: their sign comes back by shifting up and down.
+TEST(LoopKernel, SignsOfShiftedIntegersAreKept) {
+  for (const auto& [exact, to] : {std::pair(DType::i64, DType::i64), {DType::i32, DType::i32}, {DType::i64, DType::f32}, {DType::i32, DType::f32}}) {
+    Kernel kernel = map_kernel("sign", {{DType::u8, {77}}, {to, {77}}}, 0, [exact = exact, to = to](const auto& i) {
+      const Expr bits = cast(DType::i32, load(0, DType::u8, i)), by = constant_int(DType::i32, 28);
+      const Expr value = cast(exact, binary(BinaryOp::shift_right, binary(BinaryOp::shift_left, bits, by), by));
+      return cast(to, value - constant_int(exact, 3));
+    });
+    auto operands = random_operands(kernel, {}, 0);
+    for (int64_t i = 0; i < 77; ++i) operands[0].set_int(i, i % 16);
+    expect_matches(kernel, operands, {}, 0);
+  }
+}
+
 TEST(LoopKernel, ComparesAndSelects) {
   for (DType dtype : {DType::f32, DType::f64, DType::i64, DType::u8})
     for (BinaryOp op : {BinaryOp::equal, BinaryOp::not_equal, BinaryOp::less, BinaryOp::less_equal, BinaryOp::greater,
