@@ -145,7 +145,7 @@ class DeviceArray {
  private:
   template <class F>
   static void bind(const test::Sim& sim, F& function, const char* name) {
-    function = reinterpret_cast<F>(dlsym(sim.library, name));
+    function = reinterpret_cast<F>(dlsym(sim.driver, name));
   }
   size_t count_;
   void* context_ = nullptr;

@@ -20,18 +20,18 @@ Sim open() {
   setenv("GART_SIM_DEVICES", "2", 1);
   setenv("GART_SIM_QUIET", "1", 1);
   Sim sim = {};
-  sim.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (sim.library == nullptr) throw std::runtime_error(dlerror());
-  bind(sim.library, sim.count, "gart_sim_count");
-  bind(sim.library, sim.forget_counts, "gart_sim_forget_counts");
-  bind(sim.library, sim.fail, "gart_sim_fail");
-  bind(sim.library, sim.set_order, "gart_sim_set_order");
-  bind(sim.library, sim.set_memory, "gart_sim_set_memory");
-  bind(sim.library, sim.set_driver_version, "gart_sim_set_driver_version");
-  bind(sim.library, sim.set_sm, "gart_sim_set_sm");
-  bind(sim.library, sim.take_report, "gart_sim_take_report");
-  bind(sim.library, sim.alive, "gart_sim_alive");
-  bind(sim.library, sim.revive, "gart_sim_revive");
+  sim.driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (sim.driver == nullptr) throw std::runtime_error(dlerror());
+  bind(sim.driver, sim.count, "gart_sim_count");
+  bind(sim.driver, sim.forget_counts, "gart_sim_forget_counts");
+  bind(sim.driver, sim.fail, "gart_sim_fail");
+  bind(sim.driver, sim.set_order, "gart_sim_set_order");
+  bind(sim.driver, sim.set_memory, "gart_sim_set_memory");
+  bind(sim.driver, sim.set_driver_version, "gart_sim_set_driver_version");
+  bind(sim.driver, sim.set_sm, "gart_sim_set_sm");
+  bind(sim.driver, sim.take_report, "gart_sim_take_report");
+  bind(sim.driver, sim.alive, "gart_sim_alive");
+  bind(sim.driver, sim.revive, "gart_sim_revive");
   return sim;
 }
 

@@ -23,7 +23,7 @@ struct Sim {
   decltype(&gart_sim_take_report) take_report;
   decltype(&gart_sim_alive) alive;
   decltype(&gart_sim_revive) revive;
-  void* library;
+  void* driver;  // what dlopen gave
 
   std::vector<std::string> reports();
 };
