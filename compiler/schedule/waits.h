@@ -1,0 +1,13 @@
+// Which step waits for which.
+#pragma once
+
+#include "compiler/schedule/schedule.h"
+
+namespace gcg {
+
+/// Fills Step::waits: every step waits for the guards and bindings before it, the last writers of what it reads and the last
+/// users of what it overwrites. Control steps count as readers and writers of everything their bodies touch, so those must
+/// be among the schedule's sequences already; `sequence` itself need not be.
+void link_waits(const Schedule& schedule, Sequence& sequence);
+
+}  // namespace gcg
