@@ -4,105 +4,13 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/schedule/lifetimes.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/schedule/streams.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
-
-struct Range {
-  int first = -1, last = -1;
-  void include(int f, int l) {
-    first = first < 0 ? f : std::min(first, f);
-    last = std::max(last, l);
-  }
-};
-
-/// Positions of all steps, and each buffer's lifetime. A buffer that a loop's body touches and that is also touched
-/// outside of that body, or carried, lives as long as the whole loop.
-class Lifetimes {
- public:
-  explicit Lifetimes(const Schedule& s) : s_(s), ranges(s.buffers.size()), homes_(s.buffers.size(), -2) {
-    const int entry = static_cast<int>(s.sequences.size()) - 1;
-    find_homes(entry, {});
-    walk(entry, {});
-  }
-
- private:
-  using Path = std::vector<int>;  // enclosing loops, outermost first (by entry position order of discovery)
-
-  template <class F>
-  void each_buffer(const Step& step, const F& f) const {
-    for (BufferId b : step.operands) f(b);
-    for (BufferId b : {step.trip_count, step.condition, step.iteration})
-      if (b.valid()) f(b);
-    for (BufferId b : step.carried_from) f(b);
-    for (BufferId b : step.carried_to) f(b);
-  }
-
-  /// The innermost loop that encloses every use of a buffer (-1: none).
-  void find_homes(int sequence, const Path& path) {
-    for (const Step& step : s_.sequences[static_cast<size_t>(sequence)].steps) {
-      each_buffer(step, [&](BufferId b) { meet(b, path); });
-      for (int body : step.bodies) {
-        Path inner = path;
-        if (step.kind == Step::Kind::loop) inner.push_back(body);
-        find_homes(body, inner);
-      }
-    }
-  }
-
-  void meet(BufferId b, const Path& path) {
-    auto& common = paths_[b];
-    if (homes_[static_cast<size_t>(b.index)] == -2) {
-      common = path;
-    } else {
-      size_t n = 0;
-      while (n < common.size() && n < path.size() && common[n] == path[n]) ++n;
-      common.resize(n);
-    }
-    homes_[static_cast<size_t>(b.index)] = common.empty() ? -1 : common.back();
-  }
-
-  /// Returns the buffers used in `sequence` (with nested ones).
-  std::set<BufferId> walk(int sequence, const Path& path) {
-    std::set<BufferId> used;
-    for (const Step& step : s_.sequences[static_cast<size_t>(sequence)].steps) {
-      const int begin = position_++;
-      std::set<BufferId> inside;
-      for (int body : step.bodies) {
-        Path inner = path;
-        if (step.kind == Step::Kind::loop) inner.push_back(body);
-        inside.merge(walk(body, inner));
-      }
-      const int end = step.bodies.empty() ? begin : position_++;
-      at[&step] = begin;
-      each_buffer(step, [&](BufferId b) { touch(b, begin, end); used.insert(b); });
-      if (step.kind == Step::Kind::loop)
-        for (BufferId b : inside)
-          if (homes_[static_cast<size_t>(b.index)] != step.bodies[0]) touch(b, begin, end);
-      used.merge(inside);
-    }
-    // Within one sequence a body's own uses are at their own positions.
-    for (const Step& step : s_.sequences[static_cast<size_t>(sequence)].steps)
-      if (step.bodies.empty()) each_buffer(step, [&](BufferId b) { touch(b, at[&step], at[&step]); });
-    return used;
-  }
-
-  void touch(BufferId b, int first, int last) { ranges[static_cast<size_t>(b.index)].include(first, last); }
-
-  const Schedule& s_;
-
- public:
-  std::vector<Range> ranges;
-  std::map<const Step*, int> at;
-
- private:
-  std::vector<int> homes_;
-  std::map<BufferId, Path> paths_;
-  int position_ = 0;
-};
 
 /// Buffers by the steps of the entry sequence that use them, themselves or in their bodies. Only the entry sequence has
 /// several streams.
@@ -174,7 +82,7 @@ class Planner {
 
   void make_blocks() {
     MemoryPlan& plan = s_.memory;
-    std::vector<Range> ranges;
+    std::vector<LiveRange> ranges;
     for (size_t i = 0; i < s_.buffers.size(); ++i) {
       Buffer& b = s_.buffers[i];
       if (b.kind != Buffer::Kind::temporary || life_.ranges[i].first < 0) continue;
@@ -199,7 +107,7 @@ class Planner {
     }
   }
 
-  bool overlap(const std::vector<Range>& ranges, const std::vector<std::set<size_t>>& users, size_t i, size_t j) const {
+  bool overlap(const std::vector<LiveRange>& ranges, const std::vector<std::set<size_t>>& users, size_t i, size_t j) const {
     if (ranges[i].first <= ranges[j].last && ranges[j].first <= ranges[i].last) return true;
     if (!users_) return false;
     const bool i_first = ranges[i].last < ranges[j].first;
@@ -214,7 +122,7 @@ class Planner {
   }
 
   /// The result of a launch moves into the storage of an operand whose last use this is.
-  void take_over(const Step& step, std::vector<Range>& ranges) {
+  void take_over(const Step& step, std::vector<LiveRange>& ranges) {
     if (step.kind != Step::Kind::launch || step.writes.size() != 1) return;
     const int now = life_.at.at(&step);
     Buffer& result = s_.buffers[static_cast<size_t>(step.operands[static_cast<size_t>(step.writes[0])].index)];
@@ -222,14 +130,14 @@ class Planner {
     for (int o : step.in_place) {
       Buffer& operand = s_.buffers[static_cast<size_t>(step.operands[static_cast<size_t>(o)].index)];
       if (operand.kind != Buffer::Kind::temporary || !(operand.bytes == result.bytes) || operand.block == result.block) continue;
-      Range &from = ranges[static_cast<size_t>(operand.block)], &to = ranges[static_cast<size_t>(result.block)];
+      LiveRange &from = ranges[static_cast<size_t>(operand.block)], &to = ranges[static_cast<size_t>(result.block)];
       if (from.last != now || to.first != now) continue;
       if (users_ && !last_everywhere(static_cast<size_t>(operand.block), &step)) continue;
       from.include(to.first, to.last);
       const int old = result.block;
       for (Buffer& b : s_.buffers)
         if (b.block == old) b.block = operand.block;
-      to = Range{};
+      to = LiveRange{};
       return;
     }
   }
@@ -244,9 +152,9 @@ class Planner {
   }
 
   /// Drops the blocks that were taken over.
-  void compact(std::vector<Range>& ranges) {
+  void compact(std::vector<LiveRange>& ranges) {
     std::vector<int> number(ranges.size(), -1);
-    std::vector<Range> kept;
+    std::vector<LiveRange> kept;
     std::vector<Dim> bytes;
     for (size_t i = 0; i < ranges.size(); ++i) {
       if (ranges[i].first < 0) continue;
@@ -290,7 +198,7 @@ class Planner {
       text += concat("\n  ", largest[i].first, " bytes at step ", largest[i].second, ":");
       for (const Buffer& b : s_.buffers) {
         if (b.block < 0) continue;
-        const Range& r = life_.ranges[static_cast<size_t>(&b - s_.buffers.data())];
+        const LiveRange& r = life_.ranges[static_cast<size_t>(&b - s_.buffers.data())];
         if (r.first <= largest[i].second && largest[i].second <= r.last) text += concat(" ", b.name, " (", b.bytes.str(), ")");
       }
     }
@@ -305,61 +213,5 @@ class Planner {
 }  // namespace
 
 void plan_memory(Schedule& schedule, std::optional<int64_t> memory_limit) { Planner(schedule).run(memory_limit); }
-
-namespace {
-
-class Verifier {
- public:
-  explicit Verifier(const Schedule& s) : s_(s), written_(s.buffers.size(), false) {
-    for (size_t i = 0; i < s.buffers.size(); ++i)
-      written_[i] = s.buffers[i].kind == Buffer::Kind::input || s.buffers[i].kind == Buffer::Kind::constant ||
-                    s.buffers[i].bytes.is(0);
-  }
-
-  void run() {
-    GCG_CHECK(!s_.sequences.empty(), "a schedule has an entry sequence");
-    sequence(static_cast<int>(s_.sequences.size()) - 1);
-    for (const Buffer& b : s_.buffers)
-      if (b.kind == Buffer::Kind::output) GCG_CHECK(written_[static_cast<size_t>(&b - s_.buffers.data())], "output ", b.index, " ('", b.name, "') is never written");
-  }
-
- private:
-  void read(BufferId b, const Step& step) const {
-    GCG_CHECK(b.valid() && b.index < static_cast<int>(s_.buffers.size()), "buffer number of step '", step.source, "'");
-    GCG_CHECK(written_[static_cast<size_t>(b.index)], "step '", step.source, "' reads '", s_.buffers[static_cast<size_t>(b.index)].name,
-              "', which no earlier step wrote");
-  }
-  void write(BufferId b, const Step& step) {
-    const Buffer& buffer = s_.buffers[static_cast<size_t>(b.index)];
-    GCG_CHECK(buffer.kind == Buffer::Kind::output || buffer.kind == Buffer::Kind::temporary, "step '", step.source,
-              "' writes '", buffer.name, "', which is not its to write");
-    written_[static_cast<size_t>(b.index)] = true;
-  }
-
-  void sequence(int number) {
-    GCG_CHECK(number >= 0 && number < static_cast<int>(s_.sequences.size()), "sequence number ", number);
-    for (const Step& step : s_.sequences[static_cast<size_t>(number)].steps) {
-      for (size_t i = 0; i < step.operands.size(); ++i)
-        if (std::find(step.writes.begin(), step.writes.end(), static_cast<int>(i)) == step.writes.end()) read(step.operands[i], step);
-      for (BufferId b : {step.trip_count, step.condition})
-        if (b.valid()) read(b, step);
-      if (step.iteration.valid()) write(step.iteration, step);
-      for (BufferId b : step.carried_to) read(b, step);
-      for (int body : step.bodies) sequence(body);
-      for (BufferId b : step.carried_from) read(b, step);
-      for (int w : step.writes) write(step.operands[static_cast<size_t>(w)], step);
-    }
-  }
-
-  const Schedule& s_;
-  std::vector<bool> written_;
-};
-
-}  // namespace
-
-void verify_schedule(const Schedule& schedule) {
-  Verifier(schedule).run();
-  if (schedule.memory.is_static) verify_arena(schedule.memory.blocks, schedule.memory.layout);
-}
 
 }  // namespace gcg
