@@ -277,6 +277,7 @@ Status verify_artifact(const ArtifactView& artifact) {
     Status status = check_target(budget, artifact, *manifest.targets()->Get(i));
     if (!status.ok()) return within(status, text("target ", i));
   }
+  if (Status status = check_libraries(budget, manifest); !status.ok()) return status;
   if (count_of(manifest.entry_points()) == 0) return failure("the artifact has no entry point");
   std::set<std::string_view> names;
   for (uint32_t i = 0; i < manifest.entry_points()->size(); ++i) {

@@ -50,6 +50,7 @@ class FlowCheck {
         bound_[step.params()->Get(0)] = 1;
         return update();
       case fb::StepKind::fail:
+      case fb::StepKind::call:
         return need_params(step);
     }
     return {};

@@ -51,6 +51,13 @@ struct PlanCheck {
 
 Status check_buffers(PlanCheck& check);           // verify_buffers.cpp; fills early_buffer
 Status check_sequences(const PlanCheck& check);   // verify_steps.cpp
+Status check_libraries(Budget& budget, const fb::Manifest& manifest);  // verify_calls.cpp
+/// A call step, whose indices of buffers and slots are right.
+Status check_call(const PlanCheck& check, const fb::Step& step);
+/// The step that `step`, number `index` of `sequence`, stands in for.
+Status check_stands_in(const fb::Sequence& sequence, const fb::Step& step, uint32_t index);
+/// The plan may write the buffer.
+Status check_writable(const PlanCheck& check, uint32_t buffer);  // verify_steps.cpp
 Status check_bind_order(const PlanCheck& check);  // verify_flow.cpp; requires the others
 
 }  // namespace gart::verify

@@ -4,6 +4,14 @@
 #include "artifact_schema/verify_internal.h"
 
 namespace gart::verify {
+
+Status check_writable(const PlanCheck& check, uint32_t buffer) {
+  const fb::BufferKind kind = check.buffer(buffer).kind();
+  if (kind == fb::BufferKind::temporary || kind == fb::BufferKind::output) return {};
+  if (kind == fb::BufferKind::prepared && check.at_load) return {};
+  return failure("it writes buffer ", buffer, ", which is an ", fb::EnumNameBufferKind(kind));
+}
+
 namespace {
 
 struct StepForm {
@@ -27,6 +35,8 @@ StepForm form_of(fb::StepKind kind) {
       return {1, 1, 0};
     case fb::StepKind::fail:
       return {0, kAny, 0};
+    case fb::StepKind::call:
+      return {kAny, kAny, 0};
   }
   return {};
 }
@@ -44,13 +54,6 @@ Status check_form(const fb::Step& step) {
     return failure("it has ", bodies, " bodies, ", fb::EnumNameStepKind(step.kind()), " takes ", form.bodies);
   }
   return {};
-}
-
-Status check_writable(const PlanCheck& check, uint32_t buffer) {
-  const fb::BufferKind kind = check.buffer(buffer).kind();
-  if (kind == fb::BufferKind::temporary || kind == fb::BufferKind::output) return {};
-  if (kind == fb::BufferKind::prepared && check.at_load) return {};
-  return failure("it writes buffer ", buffer, ", which is an ", fb::EnumNameBufferKind(kind));
 }
 
 Status check_launch(const PlanCheck& check, const fb::Step& step) {
@@ -117,6 +120,8 @@ Status check_kind(const PlanCheck& check, const fb::Step& step) {
       return {};
     case fb::StepKind::branch:
       return {};
+    case fb::StepKind::call:
+      return check_call(check, step);
   }
   return {};
 }
@@ -173,7 +178,9 @@ Status check_sequences(const PlanCheck& check) {
     const auto* steps = check.plan.sequences()->Get(i)->steps();
     for (uint32_t s = 0; s < count_of(steps); ++s) {
       const fb::Step& step = *steps->Get(s);
-      if (Status status = check_step(check, step, s, i); !status.ok()) {
+      Status status = check_step(check, step, s, i);
+      if (status.ok()) status = check_stands_in(*check.plan.sequences()->Get(i), step, s);
+      if (!status.ok()) {
         return within(status, text("sequence ", i, ", step ", s, " (", view_of(step.source()).substr(0, 80), ")"));
       }
     }

@@ -108,7 +108,7 @@ bool BoundPlan::all_known(const PlanStep& step) const {
 Result<void> BoundPlan::bind_step(uint32_t index) {
   const PlanStep& step = plan_->steps[index];
   BoundStep& bound = steps_[index];
-  if (step.kind == fb::StepKind::launch || step.kind == fb::StepKind::fail) {
+  if (step.kind == fb::StepKind::launch || step.kind == fb::StepKind::fail || step.kind == fb::StepKind::call) {
     for (uint32_t i = 0; i < step.params; ++i)
       params_[step.first_param + i] = slots_[plan_->params[step.first_param + i]];
   }
@@ -117,14 +117,16 @@ Result<void> BoundPlan::bind_step(uint32_t index) {
   if (bound.tasks < 0 || bound.tasks > kMaxExtent)
     return model_error(text("step ", index, " would have ", bound.tasks, " tasks"));
   const uint32_t* operands = plan_->operands.data() + step.first_operand;
-  if (step.kind != fb::StepKind::launch) {
+  if (step.off) return {};
+  if (step.kind != fb::StepKind::launch && step.kind != fb::StepKind::call) {
     bound.bytes = extents_[operands[0]].bytes;
     if (step.kind == fb::StepKind::copy && bound.bytes != extents_[operands[1]].bytes) {
       return model_error(text("step ", index, " copies ", extents_[operands[1]].bytes, " bytes into ", bound.bytes));
     }
     return {};
   }
-  const int64_t scratch = slots_[step.scratch_slot];
+  const bool call = step.kind == fb::StepKind::call;
+  const int64_t scratch = call ? int64_t(step.manifest->call()->workspace()) : slots_[step.scratch_slot];
   if (scratch < 0 || scratch > kMaxExtent)
     return model_error(text("step ", index, " would need ", scratch, " bytes of scratch"));
   bound.scratch = scratch;

@@ -74,7 +74,7 @@ void add_sequence(Plan& plan, const fb::Sequence& sequence, const uint8_t* code)
 }  // namespace
 
 bool writes_operand(const PlanStep& step, uint32_t position) {
-  if (step.kind != fb::StepKind::launch) return position == 0;
+  if (step.kind != fb::StepKind::launch && step.kind != fb::StepKind::call) return position == 0;
   const auto writes = span_of(step.manifest->writes());
   return writes.empty() || std::find(writes.begin(), writes.end(), position) != writes.end();
 }

@@ -16,17 +16,19 @@ struct PlanStep {
   uint8_t value = 0;             // fill
   gart_kernel kernel = nullptr;  // launch on the CPU
   void* function = nullptr;      // launch on a device: its driver's name for the kernel
+  bool off = false;              // a call without its library, or a launch that stands in for a call that has it
   uint32_t scratch_slot = 0;     // launch
   uint32_t tasks_slot = 0;
   uint32_t first_operand = 0, operands = 0;  // in Plan.operands
   uint32_t first_param = 0, params = 0;      // in Plan.params
-  uint32_t run_end = 0;                      // end of the run of launch, copy and fill steps that this step is in
+  uint32_t run_end = 0;                      // end of the run of launch, copy, fill and call steps that this step is in
   const fb::Step* manifest = nullptr;
 };
 
 /// Steps that the thread team works through together; the others steer the run and are the caller's.
 inline bool runs_in_team(fb::StepKind kind) {
-  return kind == fb::StepKind::launch || kind == fb::StepKind::copy || kind == fb::StepKind::fill;
+  return kind == fb::StepKind::launch || kind == fb::StepKind::copy || kind == fb::StepKind::fill ||
+         kind == fb::StepKind::call;
 }
 
 /// Does the step write its operand at this position? A launch that does not say may write all of them.
