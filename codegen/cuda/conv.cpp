@@ -29,6 +29,7 @@ class ConvProduct final : public Product {
     rows = conv.out_channels / conv.groups;
     columns = conv.batch * positions_;
     depth = taps * channels_;
+    if (!is_pointwise()) form = window_text();
     left = {true, is_multiple(depth, 4) ? 4 : 1};
     right = {false, is_pointwise() && is_multiple(positions_, 4) ? 4 : 1};
     whole_steps = taps > 1 && channels_ % 16 == 0 ? channels_ : 0;
@@ -95,6 +96,16 @@ class ConvProduct final : public Product {
     for (const Spatial& s : spatial_)
       if (s.kernel != 1 || s.stride != 1 || !s.pad.is(0) || !(s.input == s.output)) return false;
     return true;
+  }
+
+  std::string window_text() const {
+    const auto joined = [&](int64_t Spatial::*part) {
+      std::string text;
+      for (const Spatial& s : c_.spatial) text = concat(text, text.empty() ? "" : "x", s.*part);
+      return text;
+    };
+    return concat("window ", joined(&Spatial::kernel), ", strides ", joined(&Spatial::stride), ", dilations ",
+                  joined(&Spatial::dilation), is_inside() ? "" : ", padded");
   }
 
   /// No tap is ever outside of the input.

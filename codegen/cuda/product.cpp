@@ -1,7 +1,9 @@
 #include "codegen/cuda/product.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "codegen/cuda/choice.h"
 #include "codegen/cuda/epilogue_text.h"
 #include "codegen/cuda/vector_access.h"
 #include "compiler/support/error.h"
@@ -44,7 +46,7 @@ class ProductText {
     KernelText text = f_.finish(kind, tile_.threads(), tile_.blocks);
     text.tasks = row_tiles * column_tiles * p_.batch * tile_.slices;
     text.shared_bytes = shared_bytes(tile_, p_.left.along_depth, p_.right.along_depth);
-    text.note = describe(tile_);
+    text.note = concat(describe(tile_), ", expected ", std::round(tile_.microseconds * 10) / 10, " us");
     if (tile_.slices > 1) text.scratch_bytes = p_.batch * p_.rows * p_.columns * (4 * tile_.slices);
     return text;
   }
@@ -137,6 +139,14 @@ class ProductText {
 
 }  // namespace
 
+std::string shape_text(const Product& p) {
+  const auto copy = [](const Product::Copy& c) { return concat(c.along_depth ? "along" : "across", " depth by ", c.vector); };
+  std::string text = concat(p.rows.str(), " x ", p.columns.str(), " x ", p.depth.str());
+  if (!p.batch.is(1)) text = concat(p.batch.str(), " of ", text);
+  text += concat(", left ", copy(p.left), ", right ", copy(p.right));
+  return p.form.empty() ? text : concat(text, ", ", p.form);
+}
+
 KernelText emit_slice_sum(const Kernel& kernel, const Product& product, int slices, const std::string& kind) {
   constexpr int kThreads = 128;
   FunctionText f(kernel);
@@ -181,9 +191,14 @@ KernelText emit_product(const Kernel& kernel, const Product& product, const Prod
 KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind) {
   if (KernelText text = emit_few_lines(kernel, target, product, kind); !text.source.empty()) return text;
   const ProductSize size{typical(product.batch), typical(product.rows), typical(product.columns), typical(product.depth)};
-  const ProductTile tile =
-      choose_product_tile(target, size, product.left.along_depth, product.right.along_depth, product.whole_steps);
-  return emit_product(kernel, product, tile, kind);
+  const std::vector<ProductTile> tiles = best_product_tiles(target, size, product.left.along_depth, product.right.along_depth,
+                                                            product.whole_steps, kMostCandidates);
+  std::vector<std::string> candidates;
+  for (const ProductTile& tile : tiles) candidates.push_back(describe(tile));
+  const Choice choice = choose(target, kind, shape_text(product), std::move(candidates));
+  KernelText text = emit_product(kernel, product, tiles[choice.index], kind);
+  text.note += choice.note();
+  return text;
 }
 
 int epilogue_vector(const Kernel& kernel, const Epilogue& epilogue, const Dim& columns, int lane) {

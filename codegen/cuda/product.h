@@ -33,6 +33,8 @@ class Product : public Epilogue {
   virtual ~Product() = default;
   Dim batch = 1, rows, columns, depth;
   Copy left, right;
+  /// What the time depends on beyond the extents and copies: "3x3, strides 2x2"; may be empty.
+  std::string form;
   /// > 0: depths that a tile should not cross.
   int64_t whole_steps = 0;
 
@@ -57,9 +59,12 @@ class Product : public Epilogue {
 std::unique_ptr<Product> matmul_product(const Kernel& kernel);
 std::unique_ptr<Product> conv_product(const Kernel& kernel);
 
+/// The extents "12 of 128 x 64 x 384" (rows, columns, depth), how operands are copied, the form.
+std::string shape_text(const Product& product);
+
 /// The launches that compute it in tiles. `kind` begins the functions' names.
 KernelText emit_product(const Kernel& kernel, const Product& product, const ProductTile& tile, const std::string& kind);
-/// The same with the tile that the cost model likes best.
+/// The same with the tile that the target's decisions name, or the cost model likes best.
 KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind);
 
 /// Adds the partial sums workspace[slice][batch][row][column] of all slices, in order, and applies the epilogue.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "compiler/support/error.h"
@@ -98,6 +100,24 @@ std::vector<ProductTile> shapes(Arithmetic arithmetic, int64_t whole_steps) {
   return all;
 }
 
+/// Sorted by time, where equal as they came. Tiles of one shape differ little: more than a few of them tell nothing new.
+std::vector<ProductTile> best_of_each_shape(std::vector<ProductTile> tiles, size_t most) {
+  constexpr int kOfEachShape = 3;
+  const auto nanoseconds = [](const ProductTile& t) { return std::llround(t.microseconds * 1000); };
+  std::stable_sort(tiles.begin(), tiles.end(),
+                   [&](const ProductTile& a, const ProductTile& b) { return nanoseconds(a) < nanoseconds(b); });
+  std::vector<ProductTile> best;
+  std::map<std::array<int, 3>, int> taken;
+  std::set<std::string> seen;
+  for (const ProductTile& t : tiles) {
+    if (best.size() == most) break;
+    if (taken[{t.rows, t.columns, t.depth}] == kOfEachShape || !seen.insert(describe(t)).second) continue;
+    ++taken[{t.rows, t.columns, t.depth}];
+    best.push_back(t);
+  }
+  return best;
+}
+
 }  // namespace
 
 const char* name_of(Arithmetic arithmetic) {
@@ -147,10 +167,10 @@ std::vector<ProductTile> product_tiles(const Target& target, bool left_along_dep
   return tiles;
 }
 
-ProductTile choose_product_tile(const Target& target, const ProductSize& size, bool left_along_depth, bool right_along_depth,
-                                int64_t whole_steps) {
+std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size, bool left_along_depth,
+                                            bool right_along_depth, int64_t whole_steps, size_t most) {
   const Gpu& gpu = gpu_of(target);
-  ProductTile best;
+  std::vector<ProductTile> all;
   for (ProductTile t : product_tiles(target, left_along_depth, right_along_depth, whole_steps)) {
     const int64_t shared = shared_bytes(t, left_along_depth, right_along_depth) + kReservedShared;
     const auto fit = static_cast<int>(gpu.shared_bytes / shared);
@@ -159,17 +179,16 @@ ProductTile choose_product_tile(const Target& target, const ProductSize& size, b
     for (int slices = 1; slices <= std::min(kMostSlices, steps); slices = slices < 4 ? slices + 1 : slices * 2) {
       t.slices = static_cast<int>(ceil_ratio(steps, ceil_ratio(steps, slices)));  // every slice has work
       t.microseconds = microseconds(gpu, t, size, residents);
-      if (best.rows == 0 || t.microseconds < best.microseconds * 0.999) best = t;
+      all.push_back(t);
     }
   }
-  GCG_CHECK(best.rows > 0, "no tile fits a multiprocessor of ", gpu.name);
-  return best;
+  GCG_CHECK(!all.empty(), "no tile fits a multiprocessor of ", gpu.name);
+  return best_of_each_shape(std::move(all), most);
 }
 
 std::string describe(const ProductTile& t) {
   std::string text = concat(t.rows, "x", t.columns, "x", t.depth, " ", name_of(t.arithmetic), ", ", t.stages, " stages");
-  if (t.slices > 1) text += concat(", ", t.slices, " slices");
-  return text + concat(", expected ", std::round(t.microseconds * 10) / 10, " us");
+  return t.slices > 1 ? text + concat(", ", t.slices, " slices") : text;
 }
 
 }  // namespace gcg::cuda

@@ -51,12 +51,13 @@ double typical(const Dim& dim);
 std::vector<ProductTile> product_tiles(const Target& target, bool left_along_depth, bool right_along_depth,
                                        int64_t whole_steps);
 
-/// The tile with the least expected time. `whole_steps`: the depth in which operands are best cut, 0 if any is as good.
-/// `left_along_depth`...: how operands lie in shared memory.
-ProductTile choose_product_tile(const Target& target, const ProductSize& size, bool left_along_depth, bool right_along_depth,
-                                int64_t whole_steps);
+/// The tiles of least expected time, the best first, `most` at most; of each shape the best numbers of stages and slices.
+/// `whole_steps`: the depth in which operands are best cut, 0 if any is as good. `left_along_depth`...: how operands lie in
+/// shared memory.
+std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size, bool left_along_depth,
+                                            bool right_along_depth, int64_t whole_steps, size_t most);
 
-/// "64x64x32 tf32x3, 3 stages, 8 slices"
+/// "64x64x32 3xtf32, 3 stages, 8 slices"
 std::string describe(const ProductTile& tile);
 
 }  // namespace gcg::cuda

@@ -88,6 +88,11 @@ Target require_target(const std::string& name) {
 
 }  // namespace
 
+const char* name_of(Precision precision) {
+  static constexpr const char* kNames[] = {"fp32", "tf32", "fp16", "bf16"};
+  return kNames[static_cast<size_t>(precision)];
+}
+
 std::optional<Target> find_target(const std::string& name) {
   for (const Target& t : table())
     if (t.name == name) return t;

@@ -8,6 +8,8 @@
 
 namespace gcg {
 
+class Decisions;
+
 enum class DeviceClass : uint8_t { cpu, cuda };
 
 /// What f32 products of contractions may be rounded to before they are summed in f32.
@@ -30,8 +32,11 @@ struct Target {
   int sm = 0;                   // compute capability * 10; of "ptx" the least that takes it
   int driver = 0;               // the oldest driver to run on, as cuDriverGetVersion says it (12060); 0: the newest toolkit's own
   Precision precision = Precision::fp32;  // where the GPU has such arithmetic, else the next better one
+  const Decisions* decisions = nullptr;   // that override the cost model; null: none do
   bool is_ptx() const { return name == "ptx"; }
 };
+
+const char* name_of(Precision precision);  // "fp32"
 
 /// The target of that name; nullopt when unknown. known_targets() lists the names for messages.
 std::optional<Target> find_target(const std::string& name);
