@@ -38,6 +38,12 @@ Status within(Status status, const std::string& prefix) {
   return status;
 }
 
+Status check_place(const fb::Kernel& kernel, uint64_t code_bytes, const std::string& name) {
+  if (kernel.size() != 0 && kernel.size() <= code_bytes && kernel.offset() <= code_bytes - kernel.size()) return {};
+  return failure(name, " (", kernel.size(), " bytes at offset ", kernel.offset(), ") lies outside the code of ",
+                 code_bytes, " bytes");
+}
+
 namespace {
 
 constexpr uint32_t kMaxBlockThreads = 1024, kMaxSharedBytes = 512 << 10;
@@ -61,12 +67,6 @@ Status check_cuda_kernel(Budget& budget, const fb::Kernel& kernel) {
   if (kernel.offset() % kModuleAlignment != 0)
     return failure("its module lies at offset ", kernel.offset(), ", not a multiple of ", kModuleAlignment);
   return {};
-}
-
-Status check_place(const fb::Kernel& kernel, uint64_t code_bytes, const std::string& name) {
-  if (kernel.size() != 0 && kernel.size() <= code_bytes && kernel.offset() <= code_bytes - kernel.size()) return {};
-  return failure(name, " (", kernel.size(), " bytes at offset ", kernel.offset(), ") lies outside the code of ",
-                 code_bytes, " bytes");
 }
 
 Status check_steering(Budget& budget, const ArtifactView& artifact, const fb::Target& target) {
@@ -244,6 +244,7 @@ Status check_plan(Budget& budget, const ArtifactView& artifact, const fb::EntryP
   if (Status status = check_shape_set(check); !status.ok()) return status;
   if (Status status = check_buffers(check); !status.ok()) return status;
   if (Status status = check_kernels(check); !status.ok()) return status;
+  if (Status status = check_host_code(check); !status.ok()) return status;
   if (Status status = check_sequences(check); !status.ok()) return status;
   return check_bind_order(check);
 }

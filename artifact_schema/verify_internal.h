@@ -32,6 +32,8 @@ Status check_index(uint64_t value, size_t limit, const char* what, const char* t
 Status check_string(Budget& budget, const flatbuffers::String* string, const char* what);
 /// `prefix`: the message, if it failed.
 Status within(Status status, const std::string& prefix);
+/// The kernel's code lies within its target's. `name`: of the kernel, for the message.
+Status check_place(const fb::Kernel& kernel, uint64_t code_bytes, const std::string& name);
 
 /// One plan and what its checks need to know again and again.
 struct PlanCheck {
@@ -50,6 +52,9 @@ struct PlanCheck {
 };
 
 Status check_buffers(PlanCheck& check);           // verify_buffers.cpp; fills early_buffer
+Status check_host_code(const PlanCheck& check);   // verify_host.cpp
+Status check_buffer_place(const PlanCheck& check, const fb::Buffer& buffer);
+Status check_step_device(const PlanCheck& check, const fb::Step& step);  // requires that its indices are right
 Status check_sequences(const PlanCheck& check);   // verify_steps.cpp
 Status check_libraries(Budget& budget, const fb::Manifest& manifest);  // verify_calls.cpp
 /// A call step, whose indices of buffers and slots are right.

@@ -45,9 +45,9 @@ Result<void> BoundPlan::evaluate_early(uint64_t weight_bytes, MemorySource* memo
   if (Status status = measure_buffers(*plan.manifest, slots_, weight_bytes, extents_); !status.ok()) {
     return model_error(status.message);
   }
-  arena_bytes_ = static_cast<int64_t>(plan.manifest->arena_bytes());
+  arenas_ = {int64_t(plan.manifest->arena_bytes()), int64_t(plan.manifest->host_arena_bytes())};
   if (count_of(plan.manifest->placement()) > 0) {
-    Status status = place_temporaries(*plan.manifest, extents_, arena_bytes_);
+    Status status = place_temporaries(*plan.manifest, extents_, arenas_);
     if (!status.ok()) return model_error(status.message);
   }
   addresses_.resize(extents_.size());

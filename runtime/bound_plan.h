@@ -45,7 +45,7 @@ class BoundPlan {
 
   const Plan& plan() const { return *plan_; }
   std::span<const Shape> inputs() const { return inputs_; }
-  int64_t arena_bytes() const { return arena_bytes_; }
+  int64_t arena_bytes() const { return arenas_.device; }
   int64_t scratch_bytes() const { return scratch_bytes_; }  ///< per thread; may grow during a run
   const BoundStep& step(uint32_t index) const { return steps_[index]; }
   void* address(uint32_t buffer) const { return addresses_[buffer]; }
@@ -79,7 +79,8 @@ class BoundPlan {
   Slots entry_slots_, slots_;
   std::vector<BufferExtent> extents_;
   uint64_t weight_bytes_ = 0;
-  int64_t arena_bytes_ = 0, scratch_bytes_ = 0;
+  ArenaSizes arenas_;
+  int64_t scratch_bytes_ = 0;
   std::vector<void*> addresses_;    // per buffer
   std::vector<void*> operands_;     // parallel to plan.operands
   std::vector<int64_t> params_;     // parallel to plan.params

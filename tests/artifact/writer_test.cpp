@@ -131,13 +131,14 @@ TEST(Placement, LowestOffsetThatNoConflictCovers) {
   ASSERT_EQ(evaluate(span_of(plan.program()), 0, slots).message, "");
   std::vector<BufferExtent> extents;
   ASSERT_EQ(measure_buffers(plan, slots, 0, extents).message, "");
-  int64_t arena = 0;
-  ASSERT_EQ(place_temporaries(plan, extents, arena).message, "");
+  ArenaSizes arenas;
+  ASSERT_EQ(place_temporaries(plan, extents, arenas).message, "");
   EXPECT_EQ(extents[0].offset, 0);
   EXPECT_EQ(extents[1].offset, 128);
   EXPECT_EQ(extents[2].offset, 0);
   EXPECT_EQ(extents[3].offset, 192);
-  EXPECT_EQ(arena, 256);
+  EXPECT_EQ(arenas.device, 256);
+  EXPECT_EQ(arenas.host, 0);
 }
 
 }  // namespace
