@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything, runs all tests. Ends with ctest's summary line.
+# Installs what is missing, builds everything, runs all tests. Ends with ctest's summary line. From PyPI come what models are
+# compared with, NVIDIA's run-time compilers of both majors, and the CUDA headers: GPU code is assembled, GPU or not.
 #
 #   tools/test.sh [CTEST OPTIONS...]
 source "$(dirname "$0")/lib/setup.sh"
 
-python_packages numpy onnx==1.22.0 onnxruntime
+python_packages numpy onnx==1.22.0 onnxruntime nvidia-cuda-nvrtc nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime
+export GCC_GRAPH_PYTHON=$python VIRTUAL_ENV=$PWD/build/venv
 build release
-export GCC_GRAPH_PYTHON=$python
 ctest --preset release -j "$(nproc)" "$@"
