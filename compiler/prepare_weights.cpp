@@ -55,10 +55,10 @@ class Rearranger {
   std::optional<ValueId> redo(const TensorRef& wanted, ValueId root) {
     if (!wanted->rearrangement()) return root;
     const Rearrangement& r = *wanted->rearrangement();
-    if (r.op != &op("Transpose")) return std::nullopt;
+    if (r.op != &op("Transpose") && r.op != &op("Cast")) return std::nullopt;
     const auto source = redo(r.source, root);
     if (!source) return std::nullopt;
-    return b_.node("Transpose", {*source}, r.attributes);
+    return b_.node(r.op->name, {*source}, r.attributes);
   }
 
  private:

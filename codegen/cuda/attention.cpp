@@ -14,14 +14,16 @@ namespace {
 struct AttentionTile {
   int query_warps = 4, key_groups = 1, key_tiles = 4;  // 8 keys each, of a group's step
   int head = 64, columns = 8;                          // depth of scores; 8-wide tiles of a value
+  Arithmetic arithmetic = Arithmetic::scalar;
   int queries() const { return 16 * query_warps; }
   int keys() const { return 8 * key_tiles * key_groups; }  // of a step
   int threads() const { return 32 * query_warps * key_groups; }
   /// As device/gart_attention.cuh lays it out.
   int64_t shared_bytes() const {
-    const int64_t stage = int64_t{1} * keys() * (head + 4) + int64_t{1} * keys() * (8 * columns + 8);
+    const int64_t element = element_bytes(arithmetic), line = head + 16 / element;
+    const int64_t stage = keys() * line + int64_t{1} * keys() * (8 * columns + 8);
     const int64_t combined = int64_t{32} * (key_groups - 1) * query_warps * (4 * columns + 4);
-    return 4 * std::max(queries() * (head + 4) + 2 * stage, combined);
+    return std::max(element * (queries() * line + 2 * stage), 4 * combined);
   }
 };
 
@@ -43,7 +45,7 @@ double clocks(const Gpu& gpu, Arithmetic arithmetic, const AttentionTile& t, dou
                       : arithmetic == Arithmetic::tf32x3 ? gpu.half_rate / 8
                       : arithmetic == Arithmetic::tf32   ? gpu.half_rate / 3
                                                          : gpu.half_rate / 2;
-  const double copies = 4.0 * t.keys() * (t.head + 8 * t.columns) * residents / kL2BytesPerClock;
+  const double copies = element_bytes(arithmetic) * double{1} * t.keys() * (t.head + 8 * t.columns) * residents / kL2BytesPerClock;
   return waves * (kStart + std::ceil(keys / t.keys()) * (kEachStep + std::max({kLatency, products / rate, copies})));
 }
 
@@ -56,9 +58,8 @@ AttentionTile choose_tile(const Target& target, const AttentionKernel& k) {
   double least = 0;
   for (const auto& [query_warps, key_groups] : {std::pair(4, 1), std::pair(2, 2), std::pair(1, 4), std::pair(1, 8), std::pair(8, 1)})
     for (int key_tiles : {4, 2, 1}) {
-      // A product of 16 depths takes two tiles of keys.
-      if (key_tiles == 1 && (arithmetic == Arithmetic::bf16 || (arithmetic == Arithmetic::f16 && target.sm >= 80))) continue;
-      const AttentionTile t{query_warps, key_groups, key_tiles, power_of_two(k.d.extent), power_of_two(k.n.extent) / 8};
+      if (key_tiles == 1 && is_half(arithmetic)) continue;  // keys are loaded by 16
+      const AttentionTile t{query_warps,  key_groups, key_tiles, power_of_two(k.d.extent), power_of_two(k.n.extent) / 8, arithmetic};
       if (t.shared_bytes() > gpu.shared_block_bytes) continue;
       const double c = clocks(gpu, arithmetic, t, heads, typical(k.m.extent), typical(k.t.extent));
       if (least == 0 || c < least) {
@@ -88,12 +89,12 @@ class AttentionText {
     declare_operands();
     declare_score();
     const char* kinds[] = {"gart_attention_scalar", "gart_attention_tensor<gart_tf32x3>", "gart_attention_tensor<gart_tf32>",
-                           "gart_attention_tensor<gart_f16>", "gart_attention_tensor<gart_bf16>"};
+                           "gart_attention_half<gart_f16>", "gart_attention_half<gart_bf16>"};
     f_.line("typedef gart_attention<", kinds[static_cast<size_t>(arithmetic_)], ", Q, K, V, ", tile_.head, ", ", tile_.columns,
             ", ", tile_.query_warps, ", ", tile_.key_groups, ", ", tile_.key_tiles, "> Attention;");
     f_.line("GART_SHARED(shared);");
     f_.line("Attention attention;");
-    f_.line("attention.run(q, k, v, ", int_text(f_, k_.t.extent), ", reinterpret_cast<float*>(shared), score);");
+    f_.line("attention.run(q, k, v, ", int_text(f_, k_.t.extent), ", shared, score);");
     f_.line("if (!Attention::has_results()) return;");
     results();
     KernelText text = f_.finish("attention", tile_.threads());
@@ -110,14 +111,16 @@ class AttentionText {
   void declare(const char* type, const char* name, const MatrixView& view, const Dim& row_stride, const Dim& depth_stride,
                bool along_depth, const std::string& shape, const Dim& line_extent, const std::string& extents) {
     const Dim &line = along_depth ? depth_stride : row_stride, &other = along_depth ? row_stride : depth_stride;
-    bool aligned = line.is(1) && is_multiple(other, 4) && is_multiple(view.offset, 4) && is_multiple(line_extent, 4);
+    Product::Copy copy{along_depth, f_.kernel().operands[static_cast<size_t>(view.operand)].dtype, 1};
+    std::vector<Dim> multiples = view.batch_strides;
+    multiples.insert(multiples.end(), {other, view.offset, line_extent});
+    if (line.is(1)) copy.vector = widest_vector(copy.stored, multiples);
     std::string base = concat(f_.pointer(view.operand), " + ", f_.dim(view.offset).as_wide());
-    for (size_t b = 0; b < k_.batch.size(); ++b) {
-      aligned = aligned && is_multiple(view.batch_strides[b], 4);
+    for (size_t b = 0; b < k_.batch.size(); ++b)
       if (!view.batch_strides[b].is(0)) base += concat(" + a", k_.batch[b].id, " * ", f_.dim(view.batch_strides[b]).as_wide());
-    }
-    f_.line("typedef gart_matrix<", shape, ", ", tile_.threads(), ", ", aligned ? 4 : 1, ", ", along_depth ? "true" : "false",
-            "> ", type, ";");
+    const Conversion conversion = conversion_of(copy.stored, arithmetic_);
+    f_.line("typedef gart_matrix<", conversion.name, ", ", tile_type(conversion, shape, along_depth), ", ", tile_.threads(), ", ",
+            conversion.vector(copy), "> ", type, ";");
     f_.line("const ", type, " ", name, "(", base, ", ", f_.dim(row_stride).text, ", ", f_.dim(depth_stride).text, ", ", extents,
             ");");
   }

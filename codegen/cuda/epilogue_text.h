@@ -34,17 +34,22 @@ class EpilogueText {
   template <class Sum>
   void store(const Place& place, const Sum& sum) {
     ExprText exprs(f_, place);
-    if (vector_ == 1) return exprs.store(p_.result, p_.index, sum(0));
+    if (vector_ == 1) return exprs.store(p_.result, p_.index, rounded(sum(0)));
     std::string list;
-    for (int v = 0; v < vector_; ++v) list += concat(v ? ", " : "", sum(v));
+    for (int v = 0; v < vector_; ++v) list += concat(v ? ", " : "", rounded(sum(v)));
     const std::string name = f_.fresh("v");
-    f_.line("const gart_vector<float, ", vector_, "> ", name, " = {{", list, "}};");
+    f_.line("const gart_vector<", stored_type(result_type()), ", ", vector_, "> ", name, " = {{", list, "}};");
     const Access to = exprs.access(p_.result, p_.index);
     f_.line("gart_store(", f_.pointer(p_.result), " + ", to.offset.text, ", ", name, ");");
   }
 
  private:
   void load_vectors(const Place& place);
+  DType result_type() const { return f_.kernel().operands[static_cast<size_t>(p_.result)].dtype; }
+  /// A float as an element of the result.
+  std::string rounded(const std::string& value) const {
+    return result_type() == DType::f32 ? value : concat("gart_narrow_", name_of(result_type()), "(", value, ")");
+  }
 
   FunctionText& f_;
   const Epilogue& p_;

@@ -46,8 +46,8 @@ class FewLinesText {
     finish_sum(place);
     KernelText text = f_.finish(kind + "_vector", 32 * kWarps);
     text.tasks = groups * p_.batch * slices_;
-    text.note = concat("vectors of ", few_, ", ", copy_.along_depth ? "along" : "across", " the depth by ", 4 * copy_.vector,
-                       " bytes");
+    text.note = concat("vectors of ", few_, ", ", copy_.along_depth ? "along" : "across", " the depth by ",
+                       size_of(copy_.stored) * copy_.vector, " bytes");
     if (slices_ > 1) {
       text.note += concat(", ", slices_, " slices");
       text.scratch_bytes = p_.batch * p_.rows * p_.columns * (4 * slices_);
@@ -60,14 +60,15 @@ class FewLinesText {
   int each() const { return few_ <= 2 && typical(many_) >= 8192 ? 4 : 1; }
   int lines_of_block() const { return copy_.along_depth ? kWarps * each() : 32; }
   int unroll() const { return copy_.along_depth ? 4 / each() : few_ <= 4 ? 8 : 4; }
-  /// A multiple of 4.
-  std::string depth_of_slice() { return int_text(f_, ceil_div(p_.depth, Dim(4 * slices_)) * 4); }
+  /// A multiple of every vector.
+  std::string depth_of_slice() { return int_text(f_, ceil_div(p_.depth, Dim(8 * slices_)) * 8); }
 
   /// As many slices as keep enough reads under way.
   void choose_slices() {
     const double depth = typical(p_.depth), lines = typical(many_) * typical(p_.batch);
-    const double bytes = 4 * depth * lines, blocks = lines / lines_of_block();
-    const double block_bytes = 16.0 * copy_.vector / 4 * unroll() * each() * 32 * kWarps;
+    const auto element = static_cast<double>(size_of(copy_.stored));
+    const double bytes = element * depth * lines, blocks = lines / lines_of_block();
+    const double block_bytes = element * copy_.vector * unroll() * each() * 32 * kWarps;
     double best = 0;
     for (int s = 1; s <= 16 && depth / s >= 128; s *= 2) {
       const double reads = std::min(blocks * s, 6.0 * gpu_.processors) * block_bytes / kLatencySeconds;
@@ -81,7 +82,8 @@ class FewLinesText {
 
   void declare(const char* name, bool left, const Dim& lines) {
     const Product::Matrix m = *p_.matrix(f_, left);
-    f_.line("const gart_lines ", name, " = {", m.base, ", ", f_.dim(m.line_stride).as_wide(), ", ",
+    const std::string conversion = conversion_of((left ? p_.left : p_.right).stored, Arithmetic::scalar).name;
+    f_.line("const gart_lines<", conversion, "> ", name, " = {", m.base, ", ", f_.dim(m.line_stride).as_wide(), ", ",
             f_.dim(m.depth_stride).as_wide(), ", ", int_text(f_, lines), "};");
   }
 
@@ -89,7 +91,7 @@ class FewLinesText {
     if (copy_.along_depth) {
       const bool both = few_copy_.along_depth && few_copy_.vector == copy_.vector;
       f_.line("const gart_dot dot = gart_dot_along_depth<", few_, ", ", each(), ", ", copy_.vector, ", ",
-              both ? copy_.vector : 0, ", ", unroll(), ">(few, many, first_line + (int)threadIdx.x / 32 * ", each(),
+              both ? "true" : "false", ", ", unroll(), ">(few, many, first_line + (int)threadIdx.x / 32 * ", each(),
               ", first, end);");
       return;
     }

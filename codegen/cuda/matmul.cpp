@@ -14,8 +14,8 @@ class MatMulProduct final : public Product {
     rows = mm_.m.extent;
     columns = mm_.n.extent;
     depth = mm_.k.extent;
-    left = copy(mm_.a, mm_.a.row_stride, mm_.a.column_stride, rows);
-    right = copy(mm_.b, mm_.b.column_stride, mm_.b.row_stride, columns);
+    left = copy(kernel, mm_.a, mm_.a.row_stride, mm_.a.column_stride, rows);
+    right = copy(kernel, mm_.b, mm_.b.column_stride, mm_.b.row_stride, columns);
     epilogue = mm_.epilogue;
     result = mm_.result;
     index = mm_.index;
@@ -47,22 +47,24 @@ class MatMulProduct final : public Product {
 
  private:
   /// Lines run along the depth or along the other direction, whichever is contiguous; by 16 bytes where both strides allow.
-  Copy copy(const MatrixView& view, const Dim& along, const Dim& deep, const Dim& extent) const {
+  Copy copy(const Kernel& kernel, const MatrixView& view, const Dim& along, const Dim& deep, const Dim& extent) const {
     Copy c;
+    c.stored = kernel.operands[static_cast<size_t>(view.operand)].dtype;
     c.along_depth = deep.is(1) || !along.is(1);
     const Dim &line = c.along_depth ? deep : along, &other = c.along_depth ? along : deep;
-    bool aligned = line.is(1) && is_multiple(other, 4) && is_multiple(view.offset, 4) &&
-                   is_multiple(c.along_depth ? depth : extent, 4);
-    for (const Dim& stride : view.batch_strides) aligned = aligned && is_multiple(stride, 4);
-    c.vector = aligned ? 4 : 1;
+    std::vector<Dim> multiples = view.batch_strides;
+    multiples.insert(multiples.end(), {other, view.offset, c.along_depth ? depth : extent});
+    c.vector = line.is(1) ? widest_vector(c.stored, multiples) : 1;
     return c;
   }
 
   void declare(FunctionText& f, const ProductTile& tile, bool of_left, const char* type, const char* name,
                const std::string& extents) const {
     const Copy& copy = of_left ? left : right;
-    f.line("typedef gart_matrix<", of_left ? tile.rows : tile.columns, ", ", tile.depth, ", ", tile.threads(), ", ", copy.vector,
-           ", ", copy.along_depth ? "true" : "false", "> ", type, ";");
+    const Conversion conversion = conversion_of(copy.stored, tile.arithmetic);
+    const std::string shape = concat(of_left ? tile.rows : tile.columns, ", ", tile.depth);
+    f.line("typedef gart_matrix<", conversion.name, ", ", tile_type(conversion, shape, copy.along_depth), ", ", tile.threads(),
+           ", ", conversion.vector(copy), "> ", type, ";");
     const Matrix m = *matrix(f, of_left);
     f.line(type, " ", name, "(", m.base, ", ", f.dim(m.line_stride).text, ", ", f.dim(m.depth_stride).text, ", ", extents, ", ",
            int_text(f, depth), ");");

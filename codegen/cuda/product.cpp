@@ -45,7 +45,7 @@ class ProductText {
     }
     KernelText text = f_.finish(kind, tile_.threads(), tile_.blocks);
     text.tasks = row_tiles * column_tiles * p_.batch * tile_.slices;
-    text.shared_bytes = shared_bytes(tile_, p_.left.along_depth, p_.right.along_depth);
+    text.shared_bytes = shared_bytes(tile_, {p_.left.along_depth, p_.right.along_depth});
     text.note = concat(describe(tile_), ", expected ", std::round(tile_.microseconds * 10) / 10, " us");
     if (tile_.slices > 1) text.scratch_bytes = p_.batch * p_.rows * p_.columns * (4 * tile_.slices);
     return text;
@@ -73,11 +73,13 @@ class ProductText {
   void multiply() {
     const std::string depth = concat(tile_.depth), shape = concat(tile_.warp_rows, ", ", tile_.warp_columns, ", ",
                                                                   tile_.rows_each, ", ", tile_.columns_each);
-    if (tile_.arithmetic == Arithmetic::scalar) {
+    if (is_half(tile_.arithmetic)) {
+      f_.line("typedef gart_half_sums<gart_", name_of(tile_.arithmetic), ", Left, Right, ", depth, ", ", shape, "> Sums;");
+    } else if (tile_.arithmetic == Arithmetic::scalar) {
       f_.line("typedef gart_scalar_sums<Left, Right, ", depth, ", ", shape, ", ", p_.left.along_depth ? "true" : "false", ", ",
               p_.right.along_depth ? "true" : "false", "> Sums;");
     } else {
-      static constexpr const char* kinds[] = {"", "gart_tf32x3", "gart_tf32", "gart_f16", "gart_bf16"};
+      static constexpr const char* kinds[] = {"", "gart_tf32x3", "gart_tf32"};
       f_.line("typedef gart_tensor_sums<", kinds[static_cast<size_t>(tile_.arithmetic)], ", Left, Right, ", depth, ", ", shape,
               "> Sums;");
     }
@@ -91,7 +93,7 @@ class ProductText {
       first = concat("first_step * ", depth);
       count = "steps";
     }
-    f_.line("gart_add_products<", depth, ", ", tile_.stages, ">(left, right, sums, reinterpret_cast<float*>(shared), ", first,
+    f_.line("gart_add_products<", depth, ", ", tile_.stages, ">(left, right, sums, shared, ", first,
             ", ", count, ");");
   }
 
@@ -140,7 +142,9 @@ class ProductText {
 }  // namespace
 
 std::string shape_text(const Product& p) {
-  const auto copy = [](const Product::Copy& c) { return concat(c.along_depth ? "along" : "across", " depth by ", c.vector); };
+  const auto copy = [](const Product::Copy& c) {
+    return concat(name_of(c.stored), c.along_depth ? " along" : " across", " depth by ", c.vector);
+  };
   std::string text = concat(p.rows.str(), " x ", p.columns.str(), " x ", p.depth.str());
   if (!p.batch.is(1)) text = concat(p.batch.str(), " of ", text);
   text += concat(", left ", copy(p.left), ", right ", copy(p.right));
@@ -190,15 +194,48 @@ KernelText emit_product(const Kernel& kernel, const Product& product, const Prod
 
 KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind) {
   if (KernelText text = emit_few_lines(kernel, target, product, kind); !text.source.empty()) return text;
-  const ProductSize size{typical(product.batch), typical(product.rows), typical(product.columns), typical(product.depth)};
-  const std::vector<ProductTile> tiles = best_product_tiles(target, size, product.left.along_depth, product.right.along_depth,
-                                                            product.whole_steps, kMostCandidates);
+  ProductSize size{typical(product.batch), typical(product.rows), typical(product.columns), typical(product.depth)};
+  size.left_bytes = static_cast<double>(size_of(product.left.stored));
+  size.right_bytes = static_cast<double>(size_of(product.right.stored));
+  size.result_bytes = static_cast<double>(size_of(kernel.operands[static_cast<size_t>(product.result)].dtype));
+  const std::vector<ProductTile> tiles = best_product_tiles(target, size, form_of(product, target), kMostCandidates);
   std::vector<std::string> candidates;
   for (const ProductTile& tile : tiles) candidates.push_back(describe(tile));
   const Choice choice = choose(target, kind, shape_text(product), std::move(candidates));
   KernelText text = emit_product(kernel, product, tiles[choice.index], kind);
   text.note += choice.note();
   return text;
+}
+
+Conversion conversion_of(DType stored, Arithmetic arithmetic) {
+  const bool to_half = is_half(arithmetic);
+  const std::string half = stored == DType::f32 ? name_of(arithmetic) : std::string(name_of(stored));
+  GCG_CHECK(stored == DType::f32 || !to_half || half == name_of(arithmetic), name_of(arithmetic), " products of ", half);
+  if (to_half) return {stored == DType::f32 ? "gart_narrowed_" + half : "gart_kept<unsigned short>", "unsigned short", stored != DType::f32};
+  return {stored == DType::f32 ? "gart_kept<float>" : "gart_widened_" + half, "float", stored == DType::f32};
+}
+
+ProductForm form_of(const Product& product, const Target& target) {
+  const auto is_held = [&](const Product::Copy& copy) {
+    const Conversion conversion = conversion_of(copy.stored, arithmetic_of(target));
+    return !conversion.is_kept || size_of(copy.stored) * copy.vector < 4;
+  };
+  return {product.left.along_depth, product.right.along_depth, is_held(product.left) || is_held(product.right),
+          product.whole_steps};
+}
+
+std::string tile_type(const Conversion& conversion, const std::string& shape, bool along_depth) {
+  return concat("gart_tile<", conversion.element, ", ", shape, ", ", along_depth ? "true" : "false", ">");
+}
+
+int widest_vector(DType stored, const std::vector<Dim>& multiples) {
+  const auto fits = [&](int64_t n) {
+    return std::all_of(multiples.begin(), multiples.end(), [n](const Dim& d) { return is_multiple(d, n); });
+  };
+  if (stored == DType::f32) return fits(4) ? 4 : 1;
+  for (int n : {8, 4, 2})
+    if (fits(n)) return n;
+  return 1;
 }
 
 int epilogue_vector(const Kernel& kernel, const Epilogue& epilogue, const Dim& columns, int lane) {

@@ -26,8 +26,9 @@ class Product : public Epilogue {
  public:
   /// How tiles of an operand are copied.
   struct Copy {
-    bool along_depth = true;  // the direction in which neighbouring threads copy, and lines run in shared memory
-    int vector = 1;           // floats at once: 4 or 1
+    bool along_depth = true;    // the direction in which neighbouring threads copy, and lines run in shared memory
+    DType stored = DType::f32;  // or f16, bf16
+    int vector = 1;             // elements that may be read at once, of at most 16 bytes: 1, 2, 4 or 8
   };
 
   virtual ~Product() = default;
@@ -54,6 +55,21 @@ class Product : public Epilogue {
   /// Declares those that do. In scope: `batch`, `row`, `column`.
   virtual void declare_column(FunctionText& f, Place& place) const = 0;
 };
+
+/// How an operand's elements become those of its tiles (device/gart_operand.cuh).
+struct Conversion {
+  std::string name;          // "gart_narrowed_f16"
+  std::string element;       // of the tile: "unsigned short"
+  bool is_kept = true;
+  int vector(const Product::Copy& copy) const { return is_kept ? copy.vector : copy.vector < 4 ? 1 : 4; }
+};
+/// For tiles of the arithmetic's elements.
+Conversion conversion_of(DType stored, Arithmetic arithmetic);
+ProductForm form_of(const Product& product, const Target& target);
+/// "gart_tile<float, 64, 32, true>", "..., 64, 32" being the shape.
+std::string tile_type(const Conversion& conversion, const std::string& shape, bool along_depth);
+/// The most elements of 16 bytes at once at which accesses through all of these strides and offsets, in elements, are aligned.
+int widest_vector(DType stored, const std::vector<Dim>& multiples);
 
 /// The product of a kernel whose body is a MatMulKernel or a PlainConvKernel. `kernel` must outlive it.
 std::unique_ptr<Product> matmul_product(const Kernel& kernel);

@@ -56,12 +56,12 @@ double rate(const Gpu& gpu, Arithmetic arithmetic) {
 double shared_bytes_per_depth(const ProductTile& t) {
   const bool scalar = t.arithmetic == Arithmetic::scalar;
   const double rows = (scalar ? 4 : 16) * t.rows_each, columns = (scalar ? 8 : 8) * t.columns_each;
-  return 4 * (rows + columns) * t.warp_rows * t.warp_columns;
+  return element_bytes(t.arithmetic) * (rows + columns) * t.warp_rows * t.warp_columns;
 }
 
 double step_clocks(const Gpu& gpu, const ProductTile& t, double residents) {
   const double products = double{1} * t.rows * t.columns * t.depth * residents / rate(gpu, t.arithmetic);
-  const double copies = 4.0 * (t.rows + t.columns) * t.depth * residents / kL2BytesPerClock;
+  const double copies = element_bytes(t.arithmetic) * double{1} * (t.rows + t.columns) * t.depth * residents / kL2BytesPerClock;
   const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
   return std::max({products, copies, fragments, kLatencyClocks / (t.stages - 1)}) + kBarrierClocks;
 }
@@ -76,22 +76,34 @@ double microseconds(const Gpu& gpu, const ProductTile& t, const ProductSize& siz
   const double steps = ceil_ratio(ceil_ratio(size.depth, t.depth), t.slices);
   const double clocks = waves * (kFillClocks + steps * step_clocks(gpu, t, residents) + kEndClocks);
   const double sums = size.batch * size.rows * size.columns;
-  double bytes = 4 * (size.batch * (size.rows + size.columns) * size.depth + sums);
+  const double bytes = size.batch * (size.rows * size.left_bytes + size.columns * size.right_bytes) * size.depth +
+                       size.result_bytes * sums;
   double time = std::max(clocks / gpu.gigahertz * 1e-3, bytes / gpu.bytes_per_second * 1e6);
   // Partial sums stay in the L2 cache, twice as fast as memory.
   if (t.slices > 1) time += kSecondLaunch + 8 * sums * t.slices / (2 * gpu.bytes_per_second) * 1e6;
   return time;
 }
 
-std::vector<ProductTile> shapes(Arithmetic arithmetic, int64_t whole_steps) {
+/// Can tiles of this depth be copied at all, and in registers that do not spill?
+bool takes_depth(const Target& target, Arithmetic arithmetic, const ProductForm& form, int depth) {
+  const int64_t whole = form.whole_steps;
+  if (!is_half(arithmetic)) return depth == 16 || (depth == 32 && whole % 32 == 0);
+  if (depth == 16) return whole % 32 != 0;  // lines of 32 bytes: only where longer ones would be cut
+  if (depth == 64 && (form.is_held || target.sm < 80)) return false;
+  return whole % depth == 0;
+}
+
+std::vector<ProductTile> shapes(const Target& target, const ProductForm& form) {
+  const Arithmetic arithmetic = arithmetic_of(target);
   std::vector<ProductTile> all;
   const auto add = [&](const Shape& s) {
-    for (int depth : {16, 32}) {
-      if (whole_steps > 0 && whole_steps % depth != 0 && depth > 16) continue;
+    for (int depth : {16, 32, 64}) {
+      if (!takes_depth(target, arithmetic, form, depth)) continue;
       // Two registers per value: more than a k-step of large fragments at a time spills.
       if (arithmetic == Arithmetic::tf32x3 && s.rows_each * s.columns_each >= 16 && depth > 16) continue;
       ProductTile t{arithmetic, s.rows, s.columns, depth, s.warp_rows, s.warp_columns, s.rows_each, s.columns_each};
-      t.blocks = s.blocks;
+      // Without asynchronous copies the next tile is in registers, too.
+      t.blocks = target.sm >= 80 ? s.blocks : std::min(s.blocks, 4);
       all.push_back(t);
     }
   };
@@ -142,11 +154,12 @@ Arithmetic arithmetic_of(const Target& target) {
   return has_tf32 && faster ? Arithmetic::tf32x3 : Arithmetic::scalar;
 }
 
-int64_t shared_bytes(const ProductTile& t, bool left_along_depth, bool right_along_depth) {
-  const auto floats = [&](int rows, bool along_depth) {
-    return along_depth ? rows * (t.depth + 4) : t.depth * (rows + 8);
+int64_t shared_bytes(const ProductTile& t, const ProductForm& form) {
+  const int element = element_bytes(t.arithmetic);
+  const auto elements = [&](int rows, bool along_depth) {
+    return along_depth ? rows * (t.depth + 16 / element) : t.depth * (rows + 8);
   };
-  return int64_t{4} * t.stages * (floats(t.rows, left_along_depth) + floats(t.columns, right_along_depth));
+  return int64_t{element} * t.stages * (elements(t.rows, form.left_along_depth) + elements(t.columns, form.right_along_depth));
 }
 
 double typical(const Dim& dim) {
@@ -156,23 +169,21 @@ double typical(const Dim& dim) {
   return static_cast<double>(std::max<int64_t>(1, dim.evaluate(values)));
 }
 
-std::vector<ProductTile> product_tiles(const Target& target, bool left_along_depth, bool right_along_depth,
-                                       int64_t whole_steps) {
+std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& form) {
   const Gpu& gpu = gpu_of(target);
   const int most_stages = target.sm >= 80 ? 5 : 2;
   std::vector<ProductTile> tiles;
-  for (ProductTile t : shapes(arithmetic_of(target), whole_steps))
+  for (ProductTile t : shapes(target, form))
     for (t.stages = 2; t.stages <= most_stages; ++t.stages)
-      if (shared_bytes(t, left_along_depth, right_along_depth) <= gpu.shared_block_bytes) tiles.push_back(t);
+      if (shared_bytes(t, form) <= gpu.shared_block_bytes) tiles.push_back(t);
   return tiles;
 }
 
-std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size, bool left_along_depth,
-                                            bool right_along_depth, int64_t whole_steps, size_t most) {
+std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size, const ProductForm& form, size_t most) {
   const Gpu& gpu = gpu_of(target);
   std::vector<ProductTile> all;
-  for (ProductTile t : product_tiles(target, left_along_depth, right_along_depth, whole_steps)) {
-    const int64_t shared = shared_bytes(t, left_along_depth, right_along_depth) + kReservedShared;
+  for (ProductTile t : product_tiles(target, form)) {
+    const int64_t shared = shared_bytes(t, form) + kReservedShared;
     const auto fit = static_cast<int>(gpu.shared_bytes / shared);
     const int residents = std::max(1, std::min({t.blocks, fit, gpu.threads / t.threads()}));
     const auto steps = static_cast<int>(ceil_ratio(size.depth, t.depth));

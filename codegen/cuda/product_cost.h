@@ -19,6 +19,10 @@ enum class Arithmetic : uint8_t {
   bf16,
 };
 const char* name_of(Arithmetic arithmetic);
+/// Of factors of 16 bits.
+inline bool is_half(Arithmetic a) { return a == Arithmetic::f16 || a == Arithmetic::bf16; }
+/// Bytes of a factor in a tile.
+inline int element_bytes(Arithmetic a) { return is_half(a) ? 2 : 4; }
 
 /// The arithmetic that the target's precision asks for. fp32 becomes tf32x3 where that is faster than CUDA cores: it is as
 /// accurate (22 bits of each factor, f32 sums).
@@ -38,24 +42,28 @@ struct ProductTile {
   int threads() const { return 32 * warp_rows * warp_columns; }
 };
 
+/// What a product's operands ask of tiles.
+struct ProductForm {
+  bool left_along_depth = true, right_along_depth = true;  // how lines run in shared memory
+  bool is_held = false;      // some operand goes through registers on its way to shared memory
+  int64_t whole_steps = 0;   // the depth in which operands are best cut, 0 if any is as good
+};
+
 /// Shared memory of a block; the layout is that of device/gart_operand.cuh.
-int64_t shared_bytes(const ProductTile& tile, bool left_along_depth, bool right_along_depth);
+int64_t shared_bytes(const ProductTile& tile, const ProductForm& form);
 
 struct ProductSize {
   double batch = 1, rows = 1, columns = 1, depth = 1;
+  double left_bytes = 4, right_bytes = 4, result_bytes = 4;  // of an element in memory
 };
 /// Symbols count as the extent that a plan for any extent has to be good at.
 double typical(const Dim& dim);
 
 /// Every shape of a tile for the target, in the depths and numbers of stages that fit; not sliced.
-std::vector<ProductTile> product_tiles(const Target& target, bool left_along_depth, bool right_along_depth,
-                                       int64_t whole_steps);
+std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& form);
 
 /// The tiles of least expected time, the best first, `most` at most; of each shape the best numbers of stages and slices.
-/// `whole_steps`: the depth in which operands are best cut, 0 if any is as good. `left_along_depth`...: how operands lie in
-/// shared memory.
-std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size, bool left_along_depth,
-                                            bool right_along_depth, int64_t whole_steps, size_t most);
+std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size, const ProductForm& form, size_t most);
 
 /// "64x64x32 3xtf32, 3 stages, 8 slices"
 std::string describe(const ProductTile& tile);

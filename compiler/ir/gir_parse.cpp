@@ -13,7 +13,7 @@ namespace {
 
 struct Type {
   bool written = false;
-  DType dtype = DType::undefined;
+  DType dtype = DType::undefined, stored = DType::undefined;
   std::optional<Shape> shape;
   std::optional<std::vector<Dim>> contents;
 };
@@ -74,6 +74,7 @@ class Parser {
     v.dtype = t.dtype;
     v.shape = t.shape;
     v.contents = t.contents;
+    v.stored = t.stored;
     return names[name] = g.add_value(std::move(v));
   }
 
@@ -91,19 +92,25 @@ class Parser {
     return *t;
   }
 
-  /// ": type", or nothing.
+  /// ": type as dtype", both or one of them or nothing.
   Type type() {
     Type t;
-    if (!in_.take(':')) return t;
+    if (in_.take(':')) written_type(t);
+    if (!in_.at_word("as")) return t;
+    in_.take_text("as");
+    t.stored = dtype();
+    return t;
+  }
+
+  void written_type(Type& t) {
     t.written = true;
     t.dtype = dtype();
     if (in_.peek() != '[') {
       if (t.dtype != DType::undefined) in_.fail("expected '['");
-      return t;
+      return;
     }
     if (!in_.take_text("[?]")) t.shape = in_.dims('[', ']');
     if (in_.peek() == '{') t.contents = in_.dims('{', '}');
-    return t;
   }
 
   std::vector<int64_t> static_extents(const Shape& shape) {

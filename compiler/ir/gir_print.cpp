@@ -35,6 +35,7 @@ std::string type_text(const Value& v) {
     elements.back() = '}';
     out += elements;
   }
+  if (v.stored != DType::undefined) out += concat(" as ", name_of(v.stored));
   return out;
 }
 

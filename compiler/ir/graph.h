@@ -26,7 +26,7 @@ struct OpDef;  // compiler/ops/op_def.h
 using Attribute = std::variant<int64_t, double, std::string, TensorRef, std::vector<int64_t>, std::vector<double>,
                                std::vector<std::string>>;
 
-/// op(source) with these attributes: moves elements, computes nothing.
+/// op(source) with these attributes: moves elements or, as a Cast, rounds them.
 struct Rearrangement {
   const OpDef* op;
   std::map<std::string, Attribute> attributes;
@@ -40,11 +40,15 @@ struct Value {
   NodeId producer;                    // none for graph inputs and constants
   int output_index = 0;               // which output of the producer
   TensorRef constant;                 // data of a constant value
+  /// The type its elements are rounded to where it has storage; undefined: its own (compiler/passes/narrow_storage.h).
+  DType stored = DType::undefined;
   /// The elements (row-major) of a small integer or boolean tensor as expressions over the symbols, where inference knows
   /// them.
   std::optional<std::vector<Dim>> contents;
 
   bool is_constant() const { return constant != nullptr; }
+  /// The type of its elements in memory.
+  DType memory_dtype() const { return stored == DType::undefined ? storage_dtype(dtype) : stored; }
 };
 
 struct Node {

@@ -84,7 +84,13 @@ void verify_structure(const Graph& g) {
   GCG_CHECK(inputs.size() == g.inputs.size(), "graph '", g.name, "' lists an input twice");
   for (int64_t i = 0; i < g.node_count(); ++i)
     if (!g.node(NodeId(i)).erased) verify_node(g, NodeId(i));
-  for (int64_t i = 0; i < g.value_count(); ++i) verify_value(g, ValueId(i), inputs);
+  for (int64_t i = 0; i < g.value_count(); ++i) {
+    verify_value(g, ValueId(i), inputs);
+    const Value& v = g.value(ValueId(i));
+    const bool may_round = v.dtype == DType::f32 && (v.stored == DType::f16 || v.stored == DType::bf16);
+    GCG_CHECK(v.stored == DType::undefined || (may_round && !inputs.count(ValueId(i)) && !g.is_output(ValueId(i))), "value '",
+              v.name, "' of ", name_of(v.dtype), " is stored as ", name_of(v.stored));
+  }
   verify_uses(g, inputs);
   for (int64_t i = 0; i < g.node_count(); ++i) {
     const Node& n = g.node(NodeId(i));

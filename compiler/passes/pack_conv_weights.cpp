@@ -1,6 +1,7 @@
 #include "compiler/passes/pack_conv_weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "compiler/ops/infer.h"
@@ -12,11 +13,18 @@ namespace {
 /// One input channel per group: a sum over taps only.
 bool is_depthwise(const Node& conv, const Shape& weights) { return conv.int_attribute("group", 1) > 1 && weights[1].is(1); }
 
+/// A matrix product multiplies by the zeros around the input, too, which an infinite weight would make NaN of.
+bool is_finite(const Value& weights) {
+  if (!weights.is_constant()) return true;
+  const std::span<const float> all = weights.constant->as<float>();
+  return std::all_of(all.begin(), all.end(), [](float w) { return std::isfinite(w); });
+}
+
 bool is_matrix_product(const Graph& graph, const Node& node) {
   if (node.op != &op("Conv")) return false;
   const Value& weights = graph.value(node.inputs[1]);
   return weights.dtype == DType::f32 && weights.shape && is_static(*weights.shape) && weights.shape->size() >= 3 &&
-         weights.shape->size() <= 5 && !is_depthwise(node, *weights.shape);
+         weights.shape->size() <= 5 && !is_depthwise(node, *weights.shape) && is_finite(weights);
 }
 
 /// Channels last.

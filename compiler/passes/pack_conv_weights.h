@@ -11,7 +11,7 @@ namespace gcg {
 /// one tap after the other.
 ///
 /// An f32 Conv of 1 to 3 spatial dimensions whose channels and kernel extents are known is turned, but not a depthwise
-/// one: it multiplies no matrices.
+/// one: it multiplies no matrices; nor one with infinite weights.
 ///
 /// Requires: pads, Mul and Add are folded into convolutions where they can be (canonicalise).
 /// Before: fold_constants, which transposes constant weights.

@@ -14,6 +14,7 @@
 #include "compiler/passes/fold_factors.h"
 #include "compiler/passes/fold_scale_shift.h"
 #include "compiler/passes/mark_attention.h"
+#include "compiler/passes/narrow_storage.h"
 #include "compiler/passes/pack_conv_weights.h"
 #include "compiler/passes/pack_weights.h"
 #include "compiler/passes/pass.h"
@@ -84,6 +85,8 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
           kFoldConstants,  // transposes the weights
           kDeadCode,
           {"mark-attention", [](Graph& g, const Target* t) { return mark_attention(g, *t); }},
+          // Last: nothing behind it makes values that it should have seen.
+          {"narrow-storage", [](Graph& g, const Target* t) { return narrow_storage(g, *t); }},
       }},
   };
   return device == DeviceClass::cpu ? cpu : cuda;

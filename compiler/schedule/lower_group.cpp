@@ -51,14 +51,20 @@ class GroupLowering {
   /// Operands so far, from the values loaded.
   void take_operands() {
     for (const auto& o : values_.operands()) {
-      out_.kernel.operands.push_back(Operand{storage_dtype(value(o.value).dtype), *value(o.value).shape, false, -1});
+      out_.kernel.operands.push_back(Operand{memory_dtype(o.value, o.storage), *value(o.value).shape, false, -1});
       out_.storages.push_back(o.storage);
     }
     next_axis_ = values_.fresh_axis(Dim(0)).id;
   }
 
-  int add_result(DType dtype, Shape shape) {
-    out_.kernel.operands.push_back(Operand{storage_dtype(dtype), std::move(shape), true, -1});
+  /// The type in memory of elements of v, read from or written to this storage.
+  DType memory_dtype(ValueId v, ValueId storage) const {
+    const DType stored = value(storage).stored;
+    return stored == DType::undefined ? storage_dtype(value(v).dtype) : stored;
+  }
+
+  int add_result(Shape shape) {
+    out_.kernel.operands.push_back(Operand{memory_dtype(group_.result, group_.storage), std::move(shape), true, -1});
     out_.storages.push_back(group_.storage);
     return static_cast<int>(out_.kernel.operands.size()) - 1;
   }
@@ -79,7 +85,8 @@ class GroupLowering {
     const bool own = group_.storage == group_.result && group_.output_copy < 0 && !result.contents && !result.is_constant();
     Expr e = own ? values_.computed(group_.result, refs(axes)) : values_.element(group_.result, refs(axes));
     take_operands();
-    const int r = add_result(result.dtype, result_shape());
+    const int r = add_result(result_shape());
+    e = cast(out_.kernel.operands.back().dtype, e);
     out_.kernel.body = schedule_loops(axes, e, r, result_index(refs(axes)), out_.kernel.operands, next_axis_);
   }
 
@@ -149,7 +156,7 @@ class GroupLowering {
     MatMulKernel kernel;
     kernel.a.operand = add_operand(a);
     kernel.b.operand = add_operand(b);
-    kernel.result = add_result(DType::f32, result_shape());
+    kernel.result = add_result(result_shape());
     FlatIndices flat(out_.kernel.operands, next_axis_);
     e = flat.flatten(e);
     index = flat.flatten_store(kernel.result, index);
@@ -204,7 +211,7 @@ class GroupLowering {
   }
 
   int add_operand(const Strided& s) {
-    out_.kernel.operands.push_back(Operand{storage_dtype(value(s.value).dtype), *value(s.value).shape, false, -1});
+    out_.kernel.operands.push_back(Operand{memory_dtype(s.value, s.storage), *value(s.value).shape, false, -1});
     out_.storages.push_back(s.storage);
     return static_cast<int>(out_.kernel.operands.size()) - 1;
   }
@@ -233,7 +240,7 @@ class GroupLowering {
     kernel.q.operand = add_operand(q);
     kernel.k.operand = add_operand(k);
     kernel.v.operand = add_operand(v);
-    kernel.result = add_result(DType::f32, result_shape());
+    kernel.result = add_result(result_shape());
     FlatIndices flat(out_.kernel.operands, next_axis_);
     kernel.scores = flat.flatten(kernel.scores);
     if (kernel.kept) kernel.kept = flat.flatten(kernel.kept);
@@ -285,7 +292,7 @@ class GroupLowering {
     conv_geometry(kernel);
     kernel.input = add_operand({n.inputs[0], stored(n.inputs[0]), {}});
     kernel.weights = add_operand({n.inputs[1], n.inputs[1], {}});
-    kernel.result = add_result(DType::f32, result_shape());
+    kernel.result = add_result(result_shape());
     kernel.n = axes[0];
     kernel.cb = axes[1];
     kernel.h = axes[2];
@@ -334,7 +341,7 @@ class GroupLowering {
     plain_conv_geometry(kernel);
     kernel.input = add_operand({n.inputs[0], stored(n.inputs[0]), {}});
     kernel.weights = add_operand({n.inputs[1], stored(n.inputs[1]), {}});
-    kernel.result = add_result(DType::f32, result_shape());
+    kernel.result = add_result(result_shape());
     kernel.n = axes[0];
     kernel.channel = axes[1];
     FlatIndices flat(out_.kernel.operands, next_axis_);

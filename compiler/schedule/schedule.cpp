@@ -26,7 +26,20 @@ UnsupportedNode unsupported(const Graph& graph, NodeId id, std::string why) {
   return {n.name, n.op->name, n.op->domain, 0, std::move(why)};
 }
 
-Dim bytes_of(const Value& v) { return product(*v.shape) * Dim(size_of(v.dtype)); }
+Dim bytes_of(const Value& v) { return product(*v.shape) * Dim(size_of(v.memory_dtype())); }
+
+/// The constant's elements rounded to the type they are stored in.
+TensorRef stored_constant(const Value& v) {
+  if (v.stored == DType::undefined) return v.constant;
+  Tensor rounded(v.stored, v.constant->shape());
+  const std::span<const float> from = v.constant->as<float>();
+  const std::span<uint16_t> to = rounded.as_mutable<uint16_t>();
+  const auto round = v.stored == DType::f16 ? float_to_f16 : float_to_bf16;
+  std::transform(from.begin(), from.end(), to.begin(), round);
+  rounded.set_rearrangement(std::make_shared<const Rearrangement>(
+      Rearrangement{&op("Cast"), {{"to", int64_t{dtype_to_onnx(v.stored)}}}, v.constant}));
+  return std::make_shared<const Tensor>(std::move(rounded));
+}
 
 int result_operand(const Kernel& k) {
   for (size_t i = 0; i < k.operands.size(); ++i)
@@ -77,10 +90,10 @@ BufferId Scheduler::add_buffer(Buffer::Kind kind, const Value& v, int index) {
 }
 
 BufferId Scheduler::constant(const Value& v) {
-  auto [it, fresh] = constants_.try_emplace(v.constant.get());
+  auto [it, fresh] = constants_.try_emplace({v.constant.get(), v.stored});
   if (fresh) {
     it->second = add_buffer(Buffer::Kind::constant, v);
-    out_.buffers.back().constant = v.constant;
+    out_.buffers.back().constant = stored_constant(v);
   }
   return it->second;
 }

@@ -95,7 +95,7 @@ class Scheduler {
   std::set<std::string> late_;
   std::vector<DimConstraint> late_facts_;  // of the outermost graph, not checked yet
   Schedule out_;
-  std::map<const Tensor*, BufferId> constants_;
+  std::map<std::pair<const Tensor*, DType>, BufferId> constants_;  // by their data and the type they are stored in
   std::map<std::string, int> kernels_;
   std::vector<UnsupportedNode> problems_;
   TensorRef true_;

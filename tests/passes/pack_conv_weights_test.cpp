@@ -35,6 +35,13 @@ TEST(PackConvWeights, TurnsConvolutionsOfAnyForm) {
   EXPECT_EQ(op_counts(after), (Counts{{"Transpose", 2}, {"gart.PlainConv", 2}}));
 }
 
+TEST(PackConvWeights, LeavesInfiniteWeights) {
+  check(R"(graph g(%x: f32[1,1,4,4]) -> (%y) {
+    constant %w: f32[2,1,2,2] = {1, 2, 3, inf, 1, 2, 3, 4}
+    %y = Conv(%x, %w) {pads = [1,1,1,1]}
+  })", false);
+}
+
 TEST(PackConvWeights, TurnsOneAndThreeDimensions) {
   const Graph after = check(R"(graph g(%x: f32[2,3,11], %z: f32[1,2,4,5,6], %w: f32[4,3,5]) -> (%y, %v) {
     constant %u: f32[3,2,2,1,3] = random(2)

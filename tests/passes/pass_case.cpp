@@ -32,6 +32,18 @@ std::vector<std::string> comma_list(const std::string& text) {
   return out;
 }
 
+/// "sm_80 fp16"
+Target target_of(const std::string& text) {
+  static const std::map<std::string, Precision> precisions = {
+      {"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}};
+  std::istringstream in(text);
+  std::string name, precision = "fp32";
+  in >> name >> precision;
+  Target target = find_target(name).value();
+  target.precision = precisions.at(precision);
+  return target;
+}
+
 std::vector<PassCase> read_file(const std::filesystem::path& path) {
   std::ifstream in(path);
   std::vector<PassCase> out;
@@ -40,12 +52,14 @@ std::vector<PassCase> read_file(const std::filesystem::path& path) {
   for (std::string line; std::getline(in, line);) {
     ++number;
     if (starts(line, "CASE ")) {
-      out.push_back({path.stem().string(), trimmed(line.substr(5)), number, {}, "", ""});
+      out.push_back({path.stem().string(), trimmed(line.substr(5)), number, {}, target_of("x86-64-v3"), "", ""});
       expecting = false;
     } else if (out.empty()) {
       if (!line.empty() && line[0] != '#') throw std::runtime_error(path.string() + ": text before the first CASE");
     } else if (starts(line, "RUN ")) {
       out.back().passes = comma_list(line.substr(4));
+    } else if (starts(line, "TARGET ")) {
+      out.back().target = target_of(line.substr(7));
     } else if (starts(line, "EXPECT")) {
       expecting = true;
     } else {
@@ -161,10 +175,9 @@ void run_case(const PassCase& c) {
   const Graph before = parse_graph(c.before);
   verify_graph(before);
   Graph after = before.clone();
-  const Target target = *find_target("x86-64-v3");
   bool changed = false;
   for (const std::string& name : c.passes) {
-    changed |= find_pass(name).run(after, &target);
+    changed |= find_pass(name).run(after, &c.target);
     verify_graph(after);
   }
   const bool unchanged = trimmed(c.after).find_first_not_of("\n") == std::string::npos;

@@ -2,11 +2,12 @@
 //
 //     CASE transposes cancel
 //     RUN canonicalize, eliminate-dead-code
+//     TARGET sm_80 fp16
 //     graph g(%x: f32[2,3]) -> (%y) { ... }
 //     EXPECT
 //     graph g(%x: f32[2,3]) -> (%y) { ... }
 //
-// or "EXPECT unchanged". Names of inner values and nodes and the order of independent nodes do not matter. The graph is
+// TARGET may be left out (x86-64-v3). Or "EXPECT unchanged". Names of inner values and nodes and the order of independent nodes do not matter. The graph is
 // also interpreted before and after the passes, on random inputs; the results must agree.
 #pragma once
 
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
+#include "compiler/kernel/target.h"
 
 namespace gcg::test {
 
@@ -21,6 +23,7 @@ struct PassCase {
   std::string file, name;
   int line = 0;
   std::vector<std::string> passes;
+  Target target;
   std::string before;
   std::string after;  // empty: unchanged
 };

@@ -6,14 +6,14 @@
 #include "gart_product.cuh"
 
 // How a warp multiplies. Fragments of scores and results are those of the tensor cores' C: element e of a 16 x 8 tile is row
-// g + 8 * (e / 2), column 2t + e % 2 of lane (g, t). Column 2t + j of scores belongs to key t + 4j, so that a lane's scores
-// are what it needs of the left factor of the second product.
-
-/// The key (of 8) of column g of a tile.
-inline int gart_key_of_column(int column) { return column / 2 + column % 2 * 4; }
+// g + 8 * (e / 2), column 2t + e % 2 of lane (g, t). A lane's scores are what it needs of the left factor of the second
+// product: of floats (one value per register) column 2t + j belongs to key t + 4j, of 16-bit elements to key 2t + j.
 
 template <class Kind>
 struct gart_attention_tensor {
+  typedef float Element;
+  /// The key (of 8) of column g of a tile.
+  static int key_of_column(int column) { return column / 2 + column % 2 * 4; }
   static constexpr int kTiles = Kind::kDepth / 8;  // tiles of 8 keys that one product of the second kind takes
   static constexpr int kEach = Kind::kDepth / 4;
 
@@ -35,7 +35,7 @@ struct gart_attention_tensor {
         typename Kind::B b;
         float column[kEach];
 #pragma unroll
-        for (int e = 0; e < kEach; ++e) column[e] = k[K::Tile::at(key + j * 8 + gart_key_of_column(g), d + t + 4 * e)];
+        for (int e = 0; e < kEach; ++e) column[e] = k[K::Tile::at(key + j * 8 + key_of_column(g), d + t + 4 * e)];
         Kind::set(b, column);
         Kind::add(scores[j], a, b);
       }
@@ -68,8 +68,53 @@ struct gart_attention_tensor {
   }
 };
 
+/// The same of 16-bit elements.
+template <class Kind>
+struct gart_attention_half {
+  typedef unsigned short Element;
+  static constexpr int kTiles = Kind::kDepth / 8;
+  static int key_of_column(int column) { return column; }
+
+  template <class Q, class K, int Depth, int Tiles>
+  static void score(const Element* q, const Element* k, int row, int key, float (&scores)[Tiles][4]) {
+    static_assert(Tiles % 2 == 0, "keys are loaded by 16");
+#pragma unroll
+    for (int d = 0; d < Depth; d += Kind::kDepth) {
+      typename Kind::A a;
+      gart_load_rows<Kind, typename Q::Tile>(a, q, row, d);
+#pragma unroll
+      for (int j = 0; j < Tiles; j += 2) {
+        typename Kind::B b[2];
+        gart_load_columns<Kind, typename K::Tile>(b[0], b[1], k, key + j * 8, d);
+        Kind::add(scores[j], a, b[0]);
+        Kind::add(scores[j + 1], a, b[1]);
+      }
+    }
+  }
+
+  template <class V, int Tiles, int Columns>
+  static void sum(const float (&weights)[Tiles][4], const Element* v, int key, float (&sums)[Columns][4]) {
+    static_assert(Columns % 2 == 0, "values are loaded by 16");
+#pragma unroll
+    for (int j = 0; j < Tiles; j += kTiles) {
+      typename Kind::A a;
+#pragma unroll
+      for (int r = 0; r < 2 * kTiles; ++r) a.at[r] = Kind::pack(weights[j + r / 2][r % 2 * 2], weights[j + r / 2][r % 2 * 2 + 1]);
+#pragma unroll
+      for (int c = 0; c < Columns; c += 2) {
+        typename Kind::B b[2];
+        gart_load_columns<Kind, typename V::Tile>(b[0], b[1], v, c * 8, key + j * 8);
+        Kind::add(sums[c], a, b[0]);
+        Kind::add(sums[c + 1], a, b[1]);
+      }
+    }
+  }
+};
+
 /// The same on CUDA cores.
 struct gart_attention_scalar {
+  typedef float Element;
+  static int key_of_column(int column) { return column / 2 + column % 2 * 4; }
   template <class Q, class K, int Depth, int Tiles>
   static void score(const float* q, const float* k, int row, int key, float (&scores)[Tiles][4]) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
@@ -121,6 +166,7 @@ struct gart_attention {
   static constexpr int kKeys = 8 * KeyTiles, kStep = kKeys * KeyGroups;
   static constexpr int kThreads = 32 * QueryWarps * KeyGroups;
   static constexpr int kRows = 2, kColumns = 2 * Columns;
+  typedef typename Product::Element Element;
   float sums[Columns][4];
   float most[2], total[2];
 
@@ -173,9 +219,10 @@ struct gart_attention {
   /// Shared memory: a tile of Q, two of K and V. score(row, key, product) is the score of a query (counted in the block) and a
   /// key below `keys`.
   template <class Score>
-  void run(const Q& q, const K& k, const V& v, int keys, float* shared, const Score& score) {
-    constexpr int kKeyTile = K::Tile::kFloats, kStage = kKeyTile + V::Tile::kFloats;
-    float* stages = shared + Q::Tile::kFloats;
+  void run(const Q& q, const K& k, const V& v, int keys, unsigned char* shared, const Score& score) {
+    constexpr int kKeyTile = K::Tile::kBytes / sizeof(Element), kStage = kKeyTile + V::Tile::kBytes / sizeof(Element);
+    Element* queries = reinterpret_cast<Element*>(shared);
+    Element* stages = queries + Q::Tile::kBytes / sizeof(Element);
 #pragma unroll
     for (int h = 0; h < 2; ++h) most[h] = -gart_infinity(), total[h] = 0.0f;
 #pragma unroll
@@ -185,32 +232,34 @@ struct gart_attention {
     gart_transfer<Q> copy_q;
     gart_transfer<K> copy_k;
     gart_transfer<V> copy_v;
-    copy_q.begin(q, shared, 0);
+    copy_q.begin(q, queries, 0);
     K keys_here = k;
     copy_k.begin(keys_here, stages, 0);
     copy_v.begin(v, stages + kKeyTile, 0);
-    copy_q.end(shared);
+    copy_q.end(queries);
     copy_k.end(stages);
     copy_v.end(stages + kKeyTile);
+    gart_commit_copies();
     const int steps = (keys + kStep - 1) / kStep;
 #pragma unroll 1
     for (int s = 0; s < steps; ++s) {
-      float* stage = stages + s % 2 * kStage;
-      float* next = stages + (s + 1) % 2 * kStage;
-      gart_await_copies();
+      Element* stage = stages + s % 2 * kStage;
+      Element* next = stages + (s + 1) % 2 * kStage;
+      gart_await_copies<0>();
       if (s + 1 < steps) {
         keys_here.skip_rows(kStep);
         copy_k.begin(keys_here, next, 0);
         copy_v.begin(v, next + kKeyTile, (s + 1) * kStep);
+        gart_commit_copies();
       }
       const int first = s * kStep + group() * kKeys;
-      if (first < keys) step(shared, stage, stage + kKeyTile, first, keys, score);
+      if (first < keys) step(queries, stage, stage + kKeyTile, first, keys, score);
       if (s + 1 < steps) {
         copy_k.end(next);
         copy_v.end(next + kKeyTile);
       }
     }
-    if (KeyGroups > 1) combine(shared);
+    if (KeyGroups > 1) combine(reinterpret_cast<float*>(shared));
 #pragma unroll
     for (int h = 0; h < 2; ++h)
 #pragma unroll
@@ -221,15 +270,15 @@ struct gart_attention {
   }
 
   template <class Score>
-  void step(const float* q, const float* k, const float* v, int first, int keys, const Score& score) {
-    const int key = group() * kKeys, t = threadIdx.x % 4;
+  void step(const Element* q, const Element* k, const Element* v, int first, int keys, const Score& score) {
+    const int key = group() * kKeys, column = threadIdx.x % 4 * 2;
     float scores[KeyTiles][4] = {};
     Product::template score<Q, K, Head, KeyTiles>(q, k, warp_of_queries() * 16, key, scores);
 #pragma unroll
     for (int j = 0; j < KeyTiles; ++j)
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const int at = first + j * 8 + t + e % 2 * 4;
+        const int at = first + j * 8 + Product::key_of_column(column + e % 2);
         scores[j][e] = at < keys ? score(row(e / 2), at, scores[j][e]) : -gart_infinity();
       }
     weigh(scores);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gart_group.cuh"
-#include "gart_memory.cuh"
+#include "gart_operand.cuh"
 
 /// One sum, of line `few` and line `many`; there is none where few < 0.
 struct gart_dot {
@@ -11,40 +11,46 @@ struct gart_dot {
   int few, many;
 };
 
-/// An operand: element (line, k) lies at[line * line_stride + k * depth_stride]; `lines` of them.
+/// An operand: element (line, k) lies at[line * line_stride + k * depth_stride]; `lines` of them. Conversion: to f32.
+template <class Conversion_>
 struct gart_lines {
-  const float* at;
+  typedef Conversion_ Conversion;
+  typedef typename Conversion::Source Source;
+  const Source* at;
   long long line_stride, depth_stride;
   int lines;
+
+  /// `Vector` neighbours, or depths a stride apart.
+  template <int Vector, bool Neighbours>
+  static gart_vector<Source, Vector> read(const Source* from, long long stride) {
+    if constexpr (Neighbours) return gart_load<Vector>(from);
+    gart_vector<Source, Vector> v;
+#pragma unroll
+    for (int e = 0; e < Vector; ++e) v.at[e] = from[e * stride];
+    return v;
+  }
 };
 
-template <int Vector>
-gart_vector<float, Vector> gart_read_depths(const float* from, long long stride) {
-  gart_vector<float, Vector> v;
-#pragma unroll
-  for (int e = 0; e < Vector; ++e) v.at[e] = from[e * stride];
-  return v;
-}
-
 /// `many` runs along the depth, which a warp shares, Vector at a time. Sums over [first, end) of Few x Each lines from
-/// `first_line` on; they go to the warp's first lanes. FewVector: reads of the few operand.
-template <int Few, int Each, int Vector, int FewVector, int Unroll>
-gart_dot gart_dot_along_depth(const gart_lines& few, const gart_lines& many, int first_line, int first, int end) {
+/// `first_line` on; they go to the warp's first lanes. FewNeighbours: the few operand runs along the depth, too, and is read by as many.
+template <int Few, int Each, int Vector, bool FewNeighbours, int Unroll, class FewLines, class ManyLines>
+gart_dot gart_dot_along_depth(const FewLines& few, const ManyLines& many, int first_line, int first, int end) {
+  typedef typename ManyLines::Source Source;
   const int lane = threadIdx.x % 32;
   float sums[Few][Each] = {};
-  const float* lines[Each];
+  const Source* lines[Each];
 #pragma unroll
   for (int j = 0; j < Each; ++j) lines[j] = many.at + (long long)gart_min(first_line + j, many.lines - 1) * many.line_stride;
 #pragma unroll 1
   for (int k0 = first + lane * Vector; k0 < end; k0 += 32 * Vector * Unroll) {
-    gart_vector<float, Vector> values[Unroll][Each];
+    gart_vector<Source, Vector> values[Unroll][Each];
 #pragma unroll
     for (int u = 0; u < Unroll; ++u)
 #pragma unroll
       for (int j = 0; j < Each; ++j) {
         const int k = k0 + u * 32 * Vector;
 #pragma unroll
-        for (int e = 0; e < Vector; ++e) values[u][j].at[e] = 0.0f;
+        for (int e = 0; e < Vector; ++e) values[u][j].at[e] = 0;
         if (k < end) values[u][j] = gart_load<Vector>(lines[j] + k);
       }
 #pragma unroll
@@ -53,14 +59,13 @@ gart_dot gart_dot_along_depth(const gart_lines& few, const gart_lines& many, int
       if (k >= end) break;
 #pragma unroll
       for (int i = 0; i < Few; ++i) {
-        const float* from = few.at + i * few.line_stride + k * few.depth_stride;
-        gart_vector<float, Vector> factor;
-        if (FewVector == Vector) factor = gart_load<Vector>(from);
-        else factor = gart_read_depths<Vector>(from, few.depth_stride);
+        const auto factor = FewLines::template read<Vector, FewNeighbours>(few.at + i * few.line_stride + k * few.depth_stride,
+                                                                           few.depth_stride);
 #pragma unroll
         for (int j = 0; j < Each; ++j)
 #pragma unroll
-          for (int e = 0; e < Vector; ++e) sums[i][j] = fmaf(factor.at[e], values[u][j].at[e], sums[i][j]);
+          for (int e = 0; e < Vector; ++e)
+            sums[i][j] = fmaf(FewLines::Conversion::of(factor.at[e]), ManyLines::Conversion::of(values[u][j].at[e]), sums[i][j]);
       }
     }
   }
@@ -81,23 +86,23 @@ gart_dot gart_dot_along_depth(const gart_lines& few, const gart_lines& many, int
 
 /// `many` runs along its lines, of which a block takes 32, Vector at a time; its warps share the depth. Sums over
 /// [first, end) go to the first Few * 32 threads. `shared`: Warps * Few * 32 floats.
-template <int Few, int Vector, int Warps, int Unroll>
-gart_dot gart_dot_along_lines(const gart_lines& few, const gart_lines& many, int first_line, int first, int end,
-                              float* shared) {
+template <int Few, int Vector, int Warps, int Unroll, class FewLines, class ManyLines>
+gart_dot gart_dot_along_lines(const FewLines& few, const ManyLines& many, int first_line, int first, int end, float* shared) {
+  typedef typename ManyLines::Source Source;
   constexpr int kLanes = 32 / Vector;  // of a depth
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int position = lane % kLanes * Vector;
   const bool exists = first_line + position < many.lines;
-  const float* column = many.at + (exists ? first_line + position : 0);
+  const Source* column = many.at + (exists ? first_line + position : 0);
   float sums[Few][Vector] = {};
 #pragma unroll 1
   for (int k0 = first + warp * Vector + lane / kLanes; k0 < end; k0 += Vector * Warps * Unroll) {
-    gart_vector<float, Vector> values[Unroll];
+    gart_vector<Source, Vector> values[Unroll];
 #pragma unroll
     for (int u = 0; u < Unroll; ++u) {
       const int k = k0 + u * Vector * Warps;
 #pragma unroll
-      for (int e = 0; e < Vector; ++e) values[u].at[e] = 0.0f;
+      for (int e = 0; e < Vector; ++e) values[u].at[e] = 0;
       if (k < end) values[u] = gart_load<Vector>(column + k * many.depth_stride);
     }
 #pragma unroll
@@ -106,9 +111,9 @@ gart_dot gart_dot_along_lines(const gart_lines& few, const gart_lines& many, int
       if (k >= end) break;
 #pragma unroll
       for (int i = 0; i < Few; ++i) {
-        const float factor = few.at[i * few.line_stride + k * few.depth_stride];
+        const float factor = FewLines::Conversion::of(few.at[i * few.line_stride + k * few.depth_stride]);
 #pragma unroll
-        for (int e = 0; e < Vector; ++e) sums[i][e] = fmaf(factor, values[u].at[e], sums[i][e]);
+        for (int e = 0; e < Vector; ++e) sums[i][e] = fmaf(factor, ManyLines::Conversion::of(values[u].at[e]), sums[i][e]);
       }
     }
   }

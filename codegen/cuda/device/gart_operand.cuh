@@ -1,25 +1,52 @@
-// Operands of a matrix product on their way into shared memory, a tile of Rows x Depth floats at a time. "Rows" are the
+// Operands of a matrix product on their way into shared memory, a tile of Rows x Depth elements at a time. "Rows" are the
 // rows of the left operand and the columns of the right one; "depth" is the direction of the sum.
 #pragma once
 
 #include "gart_memory.cuh"
 #include "gart_tensor.cuh"
 
+// What becomes of an operand's elements in its tile. 16-bit floats are their bits.
+template <class T>
+struct gart_kept {
+  typedef T Source;
+  typedef T Element;
+  static constexpr bool kIsKept = true;
+  static T of(T v) { return v; }
+};
+#define GART_CONVERSION(name, From, To, function)    \
+  struct name {                                      \
+    typedef From Source;                             \
+    typedef To Element;                              \
+    static constexpr bool kIsKept = false;           \
+    static To of(From v) { return function(v); }     \
+  };
+GART_CONVERSION(gart_narrowed_f16, float, unsigned short, gart_narrow_f16)
+GART_CONVERSION(gart_narrowed_bf16, float, unsigned short, gart_narrow_bf16)
+GART_CONVERSION(gart_widened_f16, unsigned short, float, gart_widen_f16)
+GART_CONVERSION(gart_widened_bf16, unsigned short, float, gart_widen_bf16)
+#undef GART_CONVERSION
+
 /// A tile in shared memory. Lines are padded so that fragments and vectors are read without bank conflicts.
-template <int Rows, int Depth, bool AlongDepth>
+template <class T, int Rows, int Depth, bool AlongDepth>
 struct gart_tile {
-  static constexpr int kLine = AlongDepth ? Depth + 4 : Rows + 8;
-  static constexpr int kFloats = kLine * (AlongDepth ? Rows : Depth);
+  typedef T Element;
+  static constexpr int kRows = Rows, kDepth = Depth;
+  static constexpr bool kAlongDepth = AlongDepth;
+  static constexpr int kPad = AlongDepth || sizeof(T) == 2 ? 16 / sizeof(T) : 8;
+  static constexpr int kLine = (AlongDepth ? Depth : Rows) + kPad;
+  static constexpr int kBytes = kLine * (AlongDepth ? Rows : Depth) * sizeof(T);
   static constexpr int at(int row, int depth) { return AlongDepth ? row * kLine + depth : depth * kLine + row; }
 };
 
-/// How the threads of a block share a tile: chunks of Vector floats along the direction in which lines run.
-template <int Rows, int Depth, int Threads, int Vector, bool AlongDepth>
+/// How the threads of a block share a tile: chunks of Vector elements along the direction in which lines run.
+template <class Conversion, class Tile_, int Threads, int Vector>
 struct gart_chunks {
-  typedef gart_tile<Rows, Depth, AlongDepth> Tile;
-  static constexpr int kVector = Vector;
-  static constexpr int kPerLine = (AlongDepth ? Depth : Rows) / Vector;
-  static constexpr int kLines = AlongDepth ? Rows : Depth;
+  typedef Tile_ Tile;
+  typedef Conversion Converted;
+  typedef typename Conversion::Source Source;
+  static constexpr int kVector = Vector, kBytes = Vector * sizeof(Source);
+  static constexpr int kPerLine = (Tile::kAlongDepth ? Tile::kDepth : Tile::kRows) / Vector;
+  static constexpr int kLines = Tile::kAlongDepth ? Tile::kRows : Tile::kDepth;
   static constexpr int kStep = Threads / kPerLine;  // lines that all threads copy at once
   static constexpr int kCount = (kLines + kStep - 1) / kStep;
   static_assert(kPerLine <= Threads && Threads % kPerLine == 0, "threads share a line evenly");
@@ -27,21 +54,22 @@ struct gart_chunks {
   static int first_line() { return threadIdx.x / kPerLine; }
   static int position() { return threadIdx.x % kPerLine * Vector; }
   static bool takes(int i) { return kLines % kStep == 0 || first_line() + i * kStep < kLines; }
-  static int row(int i) { return AlongDepth ? first_line() + i * kStep : position(); }
-  static int depth(int i) { return AlongDepth ? position() : first_line() + i * kStep; }
+  static int row(int i) { return Tile::kAlongDepth ? first_line() + i * kStep : position(); }
+  static int depth(int i) { return Tile::kAlongDepth ? position() : first_line() + i * kStep; }
   static int place(int i) { return Tile::at(row(i), depth(i)); }
 };
 
-/// A matrix: element (row, k) lies row * row_stride + k * depth_stride behind `base`. With Vector = 4 the stride along lines
-/// is 1, the other and `base` are multiples of 4 floats, and so is the extent along lines.
-template <int Rows, int Depth, int Threads, int Vector, bool AlongDepth>
-struct gart_matrix : gart_chunks<Rows, Depth, Threads, Vector, AlongDepth> {
-  typedef gart_chunks<Rows, Depth, Threads, Vector, AlongDepth> Chunks;
-  const float* from;  // of this thread's first chunk in depth 0
+/// A matrix: element (row, k) lies row * row_stride + k * depth_stride behind `base`. With Vector > 1 the stride along lines
+/// is 1, the other and `base` are multiples of Vector elements, and so is the extent along lines.
+template <class Conversion, class Tile, int Threads, int Vector>
+struct gart_matrix : gart_chunks<Conversion, Tile, Threads, Vector> {
+  typedef gart_chunks<Conversion, Tile, Threads, Vector> Chunks;
+  typedef typename Conversion::Source Source;
+  const Source* from;  // of this thread's first chunk in depth 0
   long long row_stride, depth_stride;
   int rows, depth_end;  // what is left of the matrix from this tile's first row on; the sum's end
 
-  gart_matrix(const float* base, long long row_stride_, long long depth_stride_, int first_row, int row_count, int end)
+  gart_matrix(const Source* base, long long row_stride_, long long depth_stride_, int first_row, int row_count, int end)
       : from(base + (first_row + Chunks::row(0)) * row_stride_ + Chunks::depth(0) * depth_stride_),
         row_stride(row_stride_),
         depth_stride(depth_stride_),
@@ -55,73 +83,88 @@ struct gart_matrix : gart_chunks<Rows, Depth, Threads, Vector, AlongDepth> {
   void seek(int) {}
   void advance() {}
   /// Where chunk i of the tile that begins at depth k lies, if it `exists`.
-  const float* chunk(int i, int k, bool& exists) const {
+  const Source* chunk(int i, int k, bool& exists) const {
     exists = Chunks::row(i) < rows && k + Chunks::depth(i) < depth_end;
-    const long long lines = (long long)i * Chunks::kStep * (AlongDepth ? row_stride : depth_stride);
+    const long long lines = (long long)i * Chunks::kStep * (Tile::kAlongDepth ? row_stride : depth_stride);
     return from + (long long)k * depth_stride + lines;
   }
 };
 
-/// Starts copying the tile at depth k; what lies outside of the operand becomes zero.
 #if __CUDA_ARCH__ >= 800
-template <class Operand>
-void gart_copy_tile(const Operand& operand, float* tile, int k) {
-#pragma unroll
-  for (int i = 0; i < Operand::kCount; ++i) {
-    if (!Operand::takes(i)) continue;
-    bool exists;
-    const float* from = operand.chunk(i, k, exists);
-    if (Operand::kVector == 4) gart_cp_async_16(tile + Operand::place(i), from, exists ? 16 : 0);
-    else gart_cp_async_4(tile + Operand::place(i), from, exists ? 4 : 0);
-  }
+/// Starts copying `Bytes` bytes, or zeros.
+template <int Bytes>
+void gart_copy_chunk(void* to, const void* from, bool exists) {
+  if (Bytes == 16) gart_cp_async_16(to, from, exists ? 16 : 0);
+  else if (Bytes == 8) gart_cp_async_8(to, from, exists ? 8 : 0);
+  else gart_cp_async_4(to, from, exists ? 4 : 0);
 }
 #endif
-
-/// Waits for all copies of this thread, and for the other threads of the block.
-inline void gart_await_copies() {
+/// Ends the group of this thread's copies so far.
+inline void gart_commit_copies() {
 #if __CUDA_ARCH__ >= 800
-  gart_cp_async_wait<0>();
+  gart_cp_async_commit();
+#endif
+}
+/// Waits for all copies of this thread but the `Left` last groups, and for the other threads of the block.
+template <int Left>
+void gart_await_copies() {
+#if __CUDA_ARCH__ >= 800
+  gart_cp_async_wait<Left>();
 #endif
   __syncthreads();
 }
 
-/// The same through registers: for GPUs without asynchronous copies.
-template <class Operand>
-struct gart_held_tile {
-  gart_vector<float, Operand::kVector> chunks[Operand::kCount];
+/// A copy of the tile at depth k that begins before other work and ends behind it, when `tile` may be written; what lies
+/// outside of the operand becomes zero. This one goes through registers.
+template <class Operand, bool IsAsync>
+struct gart_tile_copy {
+  typedef typename Operand::Tile::Element Element;
+  gart_vector<typename Operand::Source, Operand::kVector> chunks[Operand::kCount];
 
-  void read(const Operand& operand, int k) {
+  void begin(const Operand& operand, Element*, int k) {
 #pragma unroll
     for (int i = 0; i < Operand::kCount; ++i) {
       bool exists;
-      const float* from = operand.chunk(i, k, exists);
+      const typename Operand::Source* from = operand.chunk(i, k, exists);
       if (Operand::takes(i) && exists) {
         chunks[i] = gart_load<Operand::kVector>(from);
       } else {
 #pragma unroll
-        for (int v = 0; v < Operand::kVector; ++v) chunks[i].at[v] = 0.0f;
+        for (int v = 0; v < Operand::kVector; ++v) chunks[i].at[v] = 0;
       }
     }
   }
-  void write(float* tile) const {
+  void end(Element* tile) {
 #pragma unroll
-    for (int i = 0; i < Operand::kCount; ++i)
-      if (Operand::takes(i)) gart_store(tile + Operand::place(i), chunks[i]);
+    for (int i = 0; i < Operand::kCount; ++i) {
+      gart_vector<Element, Operand::kVector> converted;
+#pragma unroll
+      for (int v = 0; v < Operand::kVector; ++v) converted.at[v] = Operand::Converted::of(chunks[i].at[v]);
+      if (Operand::takes(i)) gart_store(tile + Operand::place(i), converted);
+    }
   }
 };
 
-/// A copy that begins before other work and ends behind it, when `tile` may be written. The GPU decides what is done when.
-template <class Operand>
-struct gart_transfer {
 #if __CUDA_ARCH__ >= 800
-  void begin(const Operand& operand, float* tile, int k) {
-    gart_copy_tile(operand, tile, k);
-    gart_cp_async_commit();
+/// This one is asynchronous.
+template <class Operand>
+struct gart_tile_copy<Operand, true> {
+  typedef typename Operand::Tile::Element Element;
+
+  void begin(const Operand& operand, Element* tile, int k) {
+#pragma unroll
+    for (int i = 0; i < Operand::kCount; ++i) {
+      if (!Operand::takes(i)) continue;
+      bool exists;
+      const Element* from = operand.chunk(i, k, exists);
+      gart_copy_chunk<Operand::kBytes>(tile + Operand::place(i), from, exists);
+    }
   }
-  void end(float*) {}
-#else
-  gart_held_tile<Operand> held;
-  void begin(const Operand& operand, float*, int k) { held.read(operand, k); }
-  void end(float* tile) { held.write(tile); }
-#endif
+  void end(Element*) {}
 };
+template <class Operand>
+struct gart_transfer : gart_tile_copy<Operand, Operand::Converted::kIsKept && (Operand::kBytes >= 4)> {};
+#else
+template <class Operand>
+struct gart_transfer : gart_tile_copy<Operand, false> {};
+#endif

@@ -1,6 +1,7 @@
 // A block's tile of a matrix product: a ring of operand tiles in shared memory, sums in registers.
 #pragma once
 
+#include "gart_fragment.cuh"
 #include "gart_operand.cuh"
 
 /// Sums on CUDA cores. A warp takes 4 x 8 threads of RowsEach x ColumnsEach sums (4 or 8 each).
@@ -66,104 +67,14 @@ struct gart_scalar_sums {
   }
 };
 
-// Kinds of tensor core arithmetic: a k-step's registers from f32 values, and their product. Value j of a lane has depth
-// t + 4 * j of the step, for A and B alike: any order of the depths gives the same sum, and this one reads shared memory
-// without bank conflicts.
-#if __CUDA_ARCH__ >= 800
-struct gart_tf32 {
-  static constexpr int kDepth = 8;
-  struct A { unsigned int at[4]; };
-  struct B { unsigned int at[2]; };
-  static void set(A& a, const float (&v)[2][2]) {
-#pragma unroll
-    for (int r = 0; r < 4; ++r) a.at[r] = gart_f32_to_tf32(v[r % 2][r / 2]);
-  }
-  static void set(B& b, const float (&v)[2]) {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) b.at[r] = gart_f32_to_tf32(v[r]);
-  }
-  static void add(float (&c)[4], const A& a, const B& b) { gart_mma_m16n8k8_tf32(c, a.at, b.at); }
-};
-
-/// Each value as the sum of two tf32 numbers, 22 bits together: what is left out is 2^-22 of a product. The smaller one of an
-/// infinity is the infinity: the larger one would make NaN of it where the other factor's smaller one is zero.
-struct gart_tf32x3 {
-  static constexpr int kDepth = 8;
-  struct A { unsigned int high[4], low[4]; };
-  struct B { unsigned int high[2], low[2]; };
-  static void split(float v, unsigned int& high, unsigned int& low) {
-    const unsigned int bits = gart_bits_of(v);
-    const bool infinite = (bits & 0x7fffffffu) == 0x7f800000u;
-    high = infinite ? (bits & 0x80000000u) | 0x3f800000u : bits & 0xffffe000u;
-    low = infinite ? bits : gart_f32_to_tf32(v - gart_f32_from_bits(high));
-  }
-  static void set(A& a, const float (&v)[2][2]) {
-#pragma unroll
-    for (int r = 0; r < 4; ++r) split(v[r % 2][r / 2], a.high[r], a.low[r]);
-  }
-  static void set(B& b, const float (&v)[2]) {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) split(v[r], b.high[r], b.low[r]);
-  }
-  static void add(float (&c)[4], const A& a, const B& b) {
-    gart_mma_m16n8k8_tf32(c, a.low, b.high);
-    gart_mma_m16n8k8_tf32(c, a.high, b.low);
-    gart_mma_m16n8k8_tf32(c, a.high, b.high);
-  }
-};
-
-struct gart_f16 {
-  static constexpr int kDepth = 16;
-  struct A { unsigned int at[4]; };
-  struct B { unsigned int at[2]; };
-  static void set(A& a, const float (&v)[2][4]) {
-#pragma unroll
-    for (int r = 0; r < 4; ++r) a.at[r] = gart_pack_f16(v[r % 2][r / 2 * 2], v[r % 2][r / 2 * 2 + 1]);
-  }
-  static void set(B& b, const float (&v)[4]) {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) b.at[r] = gart_pack_f16(v[r * 2], v[r * 2 + 1]);
-  }
-  static void add(float (&c)[4], const A& a, const B& b) { gart_mma_m16n8k16_f16(c, a.at, b.at); }
-};
-
-struct gart_bf16 {
-  static constexpr int kDepth = 16;
-  struct A { unsigned int at[4]; };
-  struct B { unsigned int at[2]; };
-  static void set(A& a, const float (&v)[2][4]) {
-#pragma unroll
-    for (int r = 0; r < 4; ++r) a.at[r] = gart_pack_bf16(v[r % 2][r / 2 * 2], v[r % 2][r / 2 * 2 + 1]);
-  }
-  static void set(B& b, const float (&v)[4]) {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) b.at[r] = gart_pack_bf16(v[r * 2], v[r * 2 + 1]);
-  }
-  static void add(float (&c)[4], const A& a, const B& b) { gart_mma_m16n8k16_bf16(c, a.at, b.at); }
-};
-#else
-struct gart_f16 {
-  static constexpr int kDepth = 8;
-  struct A { unsigned int at[2]; };
-  struct B { unsigned int at[1]; };
-  static void set(A& a, const float (&v)[2][2]) {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) a.at[r] = gart_pack_f16(v[r][0], v[r][1]);
-  }
-  static void set(B& b, const float (&v)[2]) { b.at[0] = gart_pack_f16(v[0], v[1]); }
-  static void add(float (&c)[4], const A& a, const B& b) { gart_mma_m16n8k8_f16(c, a.at, b.at); }
-};
-#endif
-
-/// Sums on tensor cores. A warp has RowTiles x ColumnTiles tiles of 16 x 8.
-template <class Kind, class A, class B, int Depth, int WarpRows, int WarpColumns, int RowTiles, int ColumnTiles>
-struct gart_tensor_sums {
+/// Sums of a block in the tensor cores' layout. A warp has RowTiles x ColumnTiles tiles of 16 x 8.
+template <int WarpRows, int WarpColumns, int RowTiles, int ColumnTiles>
+struct gart_fragment_sums {
   static constexpr int kThreads = 32 * WarpRows * WarpColumns;
   static constexpr int kRows = 2 * RowTiles, kColumns = 2 * ColumnTiles;
-  static constexpr int kEach = Kind::kDepth / 4;  // depths of a step that a lane has
   float sums[RowTiles][ColumnTiles][4];
 
-  gart_tensor_sums() {
+  gart_fragment_sums() {
 #pragma unroll
     for (int i = 0; i < RowTiles; ++i)
 #pragma unroll
@@ -177,6 +88,13 @@ struct gart_tensor_sums {
   static int row(int i) { return first_row() + i / 2 * 16 + i % 2 * 8 + threadIdx.x % 32 / 4; }
   static int column(int j) { return first_column() + j / 2 * 8 + threadIdx.x % 4 * 2 + j % 2; }
   float& sum(int i, int j) { return sums[i / 2][j / 2][i % 2 * 2 + j % 2]; }
+};
+
+/// Sums of products of floats on tensor cores.
+template <class Kind, class A, class B, int Depth, int WarpRows, int WarpColumns, int RowTiles, int ColumnTiles>
+struct gart_tensor_sums : gart_fragment_sums<WarpRows, WarpColumns, RowTiles, ColumnTiles> {
+  typedef gart_fragment_sums<WarpRows, WarpColumns, RowTiles, ColumnTiles> Sums;
+  static constexpr int kEach = Kind::kDepth / 4;  // depths of a step that a lane has
 
   void add(const float* a_tile, const float* b_tile) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
@@ -190,20 +108,46 @@ struct gart_tensor_sums {
 #pragma unroll
         for (int h = 0; h < 2; ++h)
 #pragma unroll
-          for (int e = 0; e < kEach; ++e) v[h][e] = a_tile[A::Tile::at(first_row() + i * 16 + h * 8 + g, k + t + 4 * e)];
+          for (int e = 0; e < kEach; ++e)
+            v[h][e] = a_tile[A::Tile::at(Sums::first_row() + i * 16 + h * 8 + g, k + t + 4 * e)];
         Kind::set(a[i], v);
       }
 #pragma unroll
       for (int j = 0; j < ColumnTiles; ++j) {
         float v[kEach];
 #pragma unroll
-        for (int e = 0; e < kEach; ++e) v[e] = b_tile[B::Tile::at(first_column() + j * 8 + g, k + t + 4 * e)];
+        for (int e = 0; e < kEach; ++e) v[e] = b_tile[B::Tile::at(Sums::first_column() + j * 8 + g, k + t + 4 * e)];
         Kind::set(b[j], v);
       }
 #pragma unroll
       for (int i = 0; i < RowTiles; ++i)
 #pragma unroll
-        for (int j = 0; j < ColumnTiles; ++j) Kind::add(sums[i][j], a[i], b[j]);
+        for (int j = 0; j < ColumnTiles; ++j) Kind::add(this->sums[i][j], a[i], b[j]);
+    }
+  }
+};
+
+/// Sums of products of 16-bit floats on tensor cores.
+template <class Kind, class A, class B, int Depth, int WarpRows, int WarpColumns, int RowTiles, int ColumnTiles>
+struct gart_half_sums : gart_fragment_sums<WarpRows, WarpColumns, RowTiles, ColumnTiles> {
+  typedef gart_fragment_sums<WarpRows, WarpColumns, RowTiles, ColumnTiles> Sums;
+  static_assert(ColumnTiles % 2 == 0, "columns are loaded by 16");
+
+  void add(const unsigned short* a_tile, const unsigned short* b_tile) {
+#pragma unroll
+    for (int k = 0; k < Depth; k += Kind::kDepth) {
+      typename Kind::A a[RowTiles];
+      typename Kind::B b[ColumnTiles];
+#pragma unroll
+      for (int i = 0; i < RowTiles; ++i)
+        gart_load_rows<Kind, typename A::Tile>(a[i], a_tile, Sums::first_row() + i * 16, k);
+#pragma unroll
+      for (int j = 0; j < ColumnTiles; j += 2)
+        gart_load_columns<Kind, typename B::Tile>(b[j], b[j + 1], b_tile, Sums::first_column() + j * 8, k);
+#pragma unroll
+      for (int i = 0; i < RowTiles; ++i)
+#pragma unroll
+        for (int j = 0; j < ColumnTiles; ++j) Kind::add(this->sums[i][j], a[i], b[j]);
     }
   }
 };
@@ -211,65 +155,47 @@ struct gart_tensor_sums {
 /// Adds the products of `steps` tiles of Depth from depth `first` on to `sums`. Shared memory: Stages tiles of each
 /// operand (2 at least). All threads of the block must call it.
 template <int Depth, int Stages, class A, class B, class Sums>
-void gart_add_products(A& a, B& b, Sums& sums, float* shared, int first, int steps) {
-  constexpr int kStage = A::Tile::kFloats + B::Tile::kFloats;
+void gart_add_products(A& a, B& b, Sums& sums, unsigned char* shared, int first, int steps) {
+  typedef typename A::Tile::Element Left;
+  typedef typename B::Tile::Element Right;
+  constexpr int kStage = A::Tile::kBytes + B::Tile::kBytes;
+  const auto left = [&](int stage) { return reinterpret_cast<Left*>(shared + stage * kStage); };
+  const auto right = [&](int stage) { return reinterpret_cast<Right*>(shared + stage * kStage + A::Tile::kBytes); };
+  gart_transfer<A> copy_a;
+  gart_transfer<B> copy_b;
   a.seek(first);
   b.seek(first);
-#if __CUDA_ARCH__ >= 800
 #pragma unroll
   for (int s = 0; s < Stages - 1; ++s) {
     if (s < steps) {
-      float* stage = shared + s * kStage;
-      gart_copy_tile(a, stage, first + s * Depth);
-      gart_copy_tile(b, stage + A::Tile::kFloats, first + s * Depth);
+      copy_a.begin(a, left(s), first + s * Depth);
+      copy_b.begin(b, right(s), first + s * Depth);
       a.advance();
       b.advance();
+      copy_a.end(left(s));
+      copy_b.end(right(s));
     }
-    gart_cp_async_commit();
+    gart_commit_copies();
   }
   int reading = 0, writing = Stages - 1;
 #pragma unroll 1
   for (int s = 0; s < steps; ++s) {
-    gart_cp_async_wait<Stages - 2>();
-    __syncthreads();
-    if (s + Stages - 1 < steps) {
-      float* stage = shared + writing * kStage;
+    gart_await_copies<Stages - 2>();
+    const bool is_more = s + Stages - 1 < steps;
+    if (is_more) {
       const int k = first + (s + Stages - 1) * Depth;
-      gart_copy_tile(a, stage, k);
-      gart_copy_tile(b, stage + A::Tile::kFloats, k);
+      copy_a.begin(a, left(writing), k);
+      copy_b.begin(b, right(writing), k);
       a.advance();
       b.advance();
     }
-    gart_cp_async_commit();
-    sums.add(shared + reading * kStage, shared + reading * kStage + A::Tile::kFloats);
+    gart_commit_copies();
+    sums.add(left(reading), right(reading));
+    if (is_more) {
+      copy_a.end(left(writing));
+      copy_b.end(right(writing));
+    }
     reading = reading + 1 == Stages ? 0 : reading + 1;
     writing = writing + 1 == Stages ? 0 : writing + 1;
   }
-#else
-  gart_held_tile<A> held_a;
-  gart_held_tile<B> held_b;
-  if (steps > 0) {
-    held_a.read(a, first);
-    held_b.read(b, first);
-    held_a.write(shared);
-    held_b.write(shared + A::Tile::kFloats);
-  }
-#pragma unroll 1
-  for (int s = 0; s < steps; ++s) {
-    float* stage = shared + s % 2 * kStage;
-    float* next = shared + (s + 1) % 2 * kStage;
-    __syncthreads();
-    if (s + 1 < steps) {
-      a.advance();
-      b.advance();
-      held_a.read(a, first + (s + 1) * Depth);
-      held_b.read(b, first + (s + 1) * Depth);
-    }
-    sums.add(stage, stage + A::Tile::kFloats);
-    if (s + 1 < steps) {
-      held_a.write(next);
-      held_b.write(next + A::Tile::kFloats);
-    }
-  }
-#endif
 }

@@ -12,6 +12,27 @@ inline void gart_mma_m16n8k8_f16(float (&c)[4], const unsigned int (&a)[2], cons
                : "r"(a[0]), "r"(a[1]), "r"(b[0]));
 }
 
+// Matrices of 8 x 8 elements of 16 bits: lane l gives the address of row l % 8 of matrix l / 8, and gets of each matrix elements
+// 2 * (l % 4) and the next of row l / 4; transposed: of column l / 4, rows 2 * (l % 4) and the next.
+#define GART_LDMATRIX(name, kind)                                                           \
+  inline void gart_ldmatrix_x4##name(unsigned int(&r)[4], const void* row) {                \
+    const unsigned int from = (unsigned int)__cvta_generic_to_shared(row);                  \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4" kind ".shared.b16 {%0,%1,%2,%3}, [%4];"    \
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])                           \
+                 : "r"(from)                                                                \
+                 : "memory");                                                               \
+  }                                                                                         \
+  inline void gart_ldmatrix_x2##name(unsigned int(&r)[2], const void* row) {                \
+    const unsigned int from = (unsigned int)__cvta_generic_to_shared(row);                  \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2" kind ".shared.b16 {%0,%1}, [%2];"          \
+                 : "=r"(r[0]), "=r"(r[1])                                                   \
+                 : "r"(from)                                                                \
+                 : "memory");                                                               \
+  }
+GART_LDMATRIX(, "")
+GART_LDMATRIX(_trans, ".trans")
+#undef GART_LDMATRIX
+
 #if __CUDA_ARCH__ >= 800
 #define GART_MMA(name, shape_and_types)                                                                        \
   inline void name(float(&c)[4], const unsigned int(&a)[4], const unsigned int(&b)[2]) {                       \
@@ -31,10 +52,14 @@ inline unsigned int gart_f32_to_tf32(float value) {
   return bits;
 }
 
-/// Copies `source_bytes` bytes to aligned shared memory and fills the rest of the 16 or 4 with zeros.
+/// Copies `source_bytes` bytes to aligned shared memory and fills the rest of the 16, 8 or 4 with zeros.
 inline void gart_cp_async_16(void* shared, const void* global, int source_bytes) {
   const unsigned int to = (unsigned int)__cvta_generic_to_shared(shared);
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(source_bytes) : "memory");
+}
+inline void gart_cp_async_8(void* shared, const void* global, int source_bytes) {
+  const unsigned int to = (unsigned int)__cvta_generic_to_shared(shared);
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(global), "r"(source_bytes) : "memory");
 }
 inline void gart_cp_async_4(void* shared, const void* global, int source_bytes) {
   const unsigned int to = (unsigned int)__cvta_generic_to_shared(shared);

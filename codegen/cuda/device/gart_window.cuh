@@ -21,20 +21,22 @@ struct gart_extents {
   long long volume() const { return (long long)d * h * w; }
 };
 
-/// Lines run along output positions. Vector = 4 needs taps that are never outside, stride 1 along the whole image and a
-/// multiple of 4 positions: a pointwise convolution (`Inside`).
-template <class Window, int Columns, int Depth, int Threads, int Vector, bool Inside>
-struct gart_patches : gart_chunks<Columns, Depth, Threads, Vector, false> {
-  typedef gart_chunks<Columns, Depth, Threads, Vector, false> Chunks;
-  static constexpr bool kWholeTaps = Window::kTaps == 1 || Window::kChannels % Depth == 0;  // a tile lies within one tap
+/// Lines run along output positions. Vector > 1 needs taps that are never outside, stride 1 along the whole image and a
+/// multiple of Vector positions: a pointwise convolution (`Inside`).
+template <class Conversion, class Window, class Tile, int Threads, int Vector, bool Inside>
+struct gart_patches : gart_chunks<Conversion, Tile, Threads, Vector> {
+  typedef gart_chunks<Conversion, Tile, Threads, Vector> Chunks;
+  typedef typename Conversion::Source Source;
+  static constexpr bool kWholeTaps = Window::kTaps == 1 || Window::kChannels % Tile::kDepth == 0;  // a tile lies within one tap
+  static_assert(!Tile::kAlongDepth, "lines run along positions");
 
-  const float* from;  // the window's first element in this thread's image and group
+  const Source* from;  // the window's first element in this thread's image and group
   gart_extents input;
   int d0, h0, w0;         // where the window begins
   bool column_exists;
   int tap_channel = 0, tap_d = 0, tap_h = 0, tap_w = 0;  // kWholeTaps: of the tile that comes next
 
-  gart_patches(const float* x, const gart_extents& input_, const gart_extents& output, const gart_extents& pad,
+  gart_patches(const Source* x, const gart_extents& input_, const gart_extents& output, const gart_extents& pad,
                long long image_stride, int first_column, int columns)
       : input(input_) {
     const unsigned int column = first_column + Chunks::position();
@@ -57,7 +59,7 @@ struct gart_patches : gart_chunks<Columns, Depth, Threads, Vector, false> {
     tap_d = tap / (Window::kKernelW * Window::kKernelH);
   }
   void advance() {
-    tap_channel += Depth;
+    tap_channel += Tile::kDepth;
     if (tap_channel < Window::kChannels) return;
     tap_channel = 0;
     if (++tap_w < Window::kKernelW) return;
@@ -75,7 +77,7 @@ struct gart_patches : gart_chunks<Columns, Depth, Threads, Vector, false> {
     return (long long)channel * input.volume() + ((long long)d * input.h + h) * input.w + w;
   }
 
-  const float* chunk(int i, int k, bool& exists) const {
+  const Source* chunk(int i, int k, bool& exists) const {
     if (kWholeTaps) {
       const int d = tap_d * Window::kDilationD, h = tap_h * Window::kDilationH, w = tap_w * Window::kDilationW;
       exists = column_exists && is_inside(d, h, w) && k + Chunks::depth(i) < Window::kDepth;

@@ -2,6 +2,7 @@
 // no NVRTC. A sample of tiles per GPU; with GCC_GRAPH_ALL_TILES=1 all of them, and a line for each.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "codegen/cuda/assemble.h"
@@ -47,6 +48,41 @@ const char* const kConv = R"(graph g(%x: f32[1,64,56,56], %r: f32[1,64,56,56]) -
   %y = Relu(%s)
 })";
 
+/// With operands stored in 16 bits where the precision says so.
+const char* const kStoredMatMul = R"(graph g(%a: f32[512,1024], %r: f32[512,768]) -> (%y) {
+  constant %w: f32[1024,768] = random(1)
+  constant %c: f32[768] = random(2)
+  %n = Neg(%a)
+  %p = MatMul(%n, %w)
+  %s = Add(%p, %c)
+  %t = Relu(%s)
+  %y = Add(%t, %r)
+})";
+const char* const kStoredVector = R"(graph g(%a: f32[8,2048]) -> (%y) {
+  constant %w: f32[2048,1000] = random(1)
+  %n = Neg(%a)
+  %y = MatMul(%n, %w)
+})";
+const char* const kStoredTransposedVectors = R"(graph g(%a: f32[4,768]) -> (%y) {
+  constant %w: f32[10000,768] = random(1)
+  %t = Transpose(%w) {perm = [1,0]}
+  %n = Neg(%a)
+  %y = MatMul(%n, %t)
+})";
+const char* const kStoredConv = R"(graph g(%x: f32[1,64,56,56], %r: f32[1,64,56,56]) -> (%y) {
+  constant %w: f32[64,64,3,3] = random(1)
+  %n = Neg(%x)
+  %c = Conv(%n, %w) {pads = [1,1,1,1]}
+  %s = Add(%c, %r)
+  %y = Relu(%s)
+})";
+const char* const kStoredPointwise = R"(graph g(%x: f32[8,64,56,56]) -> (%y) {
+  constant %w: f32[256,64,1,1] = random(1)
+  %n = Neg(%x)
+  %c = Conv(%n, %w)
+  %y = Mul(%c, %c)
+})";
+
 struct AssemblyCase {
   const char* target;
   Precision precision;
@@ -54,6 +90,7 @@ struct AssemblyCase {
 const AssemblyCase kCases[] = {
     {"sm_75", Precision::fp32}, {"sm_75", Precision::fp16},  {"sm_80", Precision::fp32},  {"sm_86", Precision::fp32},
     {"sm_86", Precision::fp16}, {"sm_90a", Precision::fp32}, {"sm_90a", Precision::tf32}, {"sm_120", Precision::bf16},
+    {"sm_75", Precision::bf16}, {"sm_87", Precision::bf16}, {"sm_90a", Precision::fp16}, {"sm_100a", Precision::fp16},
 };
 
 class Assembly : public testing::TestWithParam<AssemblyCase> {
@@ -65,10 +102,9 @@ class Assembly : public testing::TestWithParam<AssemblyCase> {
 
   void check(const char* gir, bool is_conv) {
     const Schedule schedule = cuda_schedule(parse_graph(gir), target_);
-    const Kernel& kernel = schedule.kernels.front();
+    const Kernel& kernel = contraction(schedule);
     const auto product = is_conv ? cuda::conv_product(kernel) : cuda::matmul_product(kernel);
-    const auto tiles = cuda::product_tiles(target_, product->left.along_depth, product->right.along_depth,
-                                           product->whole_steps);
+    const auto tiles = cuda::product_tiles(target_, cuda::form_of(*product, target_));
     const bool all = std::getenv("GCC_GRAPH_ALL_TILES") != nullptr;
     for (size_t i = 0; i < tiles.size(); i += all ? 1 : tiles.size() / 3) {
       cuda::ProductTile tile = tiles[i];
@@ -78,9 +114,15 @@ class Assembly : public testing::TestWithParam<AssemblyCase> {
     }
   }
 
+  static const Kernel& contraction(const Schedule& schedule) {
+    return *std::find_if(schedule.kernels.begin(), schedule.kernels.end(),
+                         [](const Kernel& k) { return !std::holds_alternative<LoopKernel>(k.body); });
+  }
+
   void assemble(const cuda::KernelText& text, const cuda::ProductTile& tile, bool print) {
     const cuda::ProgramCache cache{std::filesystem::path()};
     const cuda::Usage usage = cuda::usage_of(cuda::Assembler(target_, cache).assemble(text.source).log);
+    EXPECT_TRUE(usage.notes.empty()) << target_.name << " " << text.note << ": " << (usage.notes.empty() ? "" : usage.notes[0]);
     EXPECT_EQ(usage.spill_bytes, 0) << target_.name << " " << text.symbol << " " << text.note;
     EXPECT_GT(usage.registers, 0);
     if (print)
@@ -97,9 +139,9 @@ std::string name_of_case(const testing::TestParamInfo<AssemblyCase>& info) {
 INSTANTIATE_TEST_SUITE_P(Targets, Assembly, testing::ValuesIn(kCases), name_of_case);
 
 TEST_P(Assembly, VectorsDoNotSpill) {
-  for (const char* gir : {kVector, kTransposedVectors}) {
+  for (const char* gir : {kVector, kTransposedVectors, kStoredVector, kStoredTransposedVectors}) {
     const Schedule schedule = cuda_schedule(parse_graph(gir), target_);
-    const cuda::KernelText text = cuda::emit_matmul(schedule.kernels.front(), target_);
+    const cuda::KernelText text = cuda::emit_matmul(contraction(schedule), target_);
     EXPECT_NE(text.symbol.find("_vector_"), std::string::npos);
     assemble(text, {}, false);
     for (const cuda::KernelText& then : text.then) assemble(then, {}, false);
@@ -115,6 +157,11 @@ TEST_P(Assembly, AttentionDoesNotSpill) {
 }
 TEST_P(Assembly, MatricesDoNotSpill) { check(kMatMul, false); }
 TEST_P(Assembly, ConvolutionsDoNotSpill) { check(kConv, true); }
+TEST_P(Assembly, StoredMatricesDoNotSpill) { check(kStoredMatMul, false); }
+TEST_P(Assembly, StoredConvolutionsDoNotSpill) {
+  check(kStoredConv, true);
+  check(kStoredPointwise, true);
+}
 
 }  // namespace
 }  // namespace gcg::test

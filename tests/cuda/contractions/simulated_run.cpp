@@ -71,7 +71,9 @@ class Runner {
     GCG_CHECK(schedule_.sequences.size() == 1, "only graphs without control flow are run");
     for (const Step& step : schedule_.sequences[0].steps) {
       GCG_CHECK(step.kind == Step::Kind::launch, "only launches are run");
-      launch(cuda::emit_kernel(schedule_.kernels[static_cast<size_t>(step.kernel.index)], target_), step.operands);
+      const Kernel& kernel = schedule_.kernels[static_cast<size_t>(step.kernel.index)];
+      for (const Operand& o : kernel.operands) out_.half_operands += o.flat_of < 0 && size_of(o.dtype) == 2 ? 1 : 0;
+      launch(cuda::emit_kernel(kernel, target_), step.operands);
     }
     for (ValueId v : graph.outputs) {
       std::vector<int64_t> shape;

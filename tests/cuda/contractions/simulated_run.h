@@ -17,6 +17,7 @@ struct SimulatedRun {
   std::vector<Tensor> outputs;
   std::vector<std::string> kernels;  // the launches in order: function names without their hash
   std::vector<std::string> notes;
+  int half_operands = 0;             // operands of the launches that are stored as f16 or bf16
 };
 
 Target gpu_target(const std::string& name, Precision precision = Precision::fp32);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compiles small models for a GPU and the CPU and compares the two, the GPU simulated.
 
-  run_sim.sh --sm 80 check_models.py [--sm N] [NAME...]      NAME: of tests/models/small_models.py (default: all)
+  run_sim.sh --sm 80 check_models.py [--sm N] [--precision P] [NAME...]      NAME: of tests/models/small_models.py (default: all)
 
 Run within run_sim.sh. Each model runs at its two sizes, both of them twice: the second, warm run must launch one graph
 (branches and loops are nodes of it), allocate nothing and give the same bytes. Every output must have a relative error <= 1e-4
-against the CPU's. Nothing may be reported by the simulation or alive in the driver at the end.
+(tf32, fp16: 2e-3, bf16: 2e-2) against the CPU's. Nothing may be reported by the simulation or alive in the driver at the end.
 """
 import argparse
 import ctypes
@@ -24,7 +24,7 @@ import gart
 import model_check
 import small_models
 
-TOLERANCE = 1e-4
+TOLERANCE = {"fp32": 1e-4, "tf32": 2e-3, "fp16": 2e-3, "bf16": 2e-2}
 
 
 class Simulation:
@@ -79,13 +79,13 @@ def problems_of_warm_run(simulation, model, feeds, first):
     return problems
 
 
-def check(simulation, name, folder, sm):
+def check(simulation, name, folder, sm, precision):
     """Prints a row; returns whether it is good."""
     make, sizes = small_models.MODELS[name]
     model, path = make(), os.path.join(folder, name + ".onnx")
     onnx.save(model, path)
     artifact = path.replace(".onnx", ".gart")
-    model_check.compile_model(path, artifact, "--target", f"{sm},x86-64-v3")
+    model_check.compile_model(path, artifact, "--target", f"{sm},x86-64-v3", "--precision", precision)
     on_cpu, on_gpu = gart.load(artifact, threads=1, target="x86-64-v3"), gart.load(artifact, target=sm)
     worst, problems = 0.0, []
     for seed, size in enumerate(sizes):
@@ -97,7 +97,7 @@ def check(simulation, name, folder, sm):
     problems += simulation.reports()
     if simulation.alive():
         problems.append("alive at the end: " + simulation.alive())
-    if not worst <= TOLERANCE:
+    if not worst <= TOLERANCE[precision]:
         problems.append("wrong values")
     print(f"{name:18} {worst:9.1e}  {'; '.join(problems) or 'ok'}", flush=True)
     return not problems
@@ -106,13 +106,14 @@ def check(simulation, name, folder, sm):
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     p.add_argument("--sm", default="80")
+    p.add_argument("--precision", default="fp32", choices=TOLERANCE)
     p.add_argument("names", nargs="*")
     a = p.parse_args()
     simulation = Simulation()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="gcc-graph-sim-") as folder:
         for name in a.names or small_models.MODELS:
-            failed += not check(simulation, name, folder, "sm_" + a.sm)
+            failed += not check(simulation, name, folder, "sm_" + a.sm, a.precision)
     print("all passed" if not failed else f"{failed} failed")
     return 1 if failed else 0
 

@@ -1,0 +1,183 @@
+#include "compiler/passes/narrow_storage.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string_view>
+
+#include "compiler/ops/op_def.h"
+
+namespace gcg {
+namespace {
+
+using Names = std::set<std::string_view>;
+
+constexpr float kModerate = 2048;             // constants beyond that are masks, coordinates, limits
+constexpr int64_t kLeastWeightElements = 64;  // of a constant worth a kernel at load
+
+bool is_product(const Node& n) {
+  static const Names names = {"MatMul", "AttentionMatMul", "PlainConv"};
+  return names.count(n.op->name) != 0;
+}
+
+/// Operators whose results may be stored in 16 bits if their operands may.
+bool is_link(const Node& n) {
+  static const Names names = {
+      "Conv", "ConvTranspose", "Gemm", "Add", "Sub", "Mul", "Div", "Neg", "Abs", "Relu", "LeakyRelu", "PRelu", "Clip",
+      "Elu", "Selu", "Celu", "Gelu", "HardSigmoid", "HardSwish", "Sigmoid", "Softsign", "Softplus", "Swish", "Mish", "Tanh",
+      "Erf", "ThresholdedRelu", "Where", "Max", "Min", "Dropout", "Softmax", "LayerNormalization", "RMSNormalization",
+      "GroupNormalization", "InstanceNormalization", "BatchNormalization", "LRN", "MaxPool", "AveragePool",
+      "GlobalAveragePool", "GlobalMaxPool", "Transpose", "Concat", "Slice", "Split", "Gather", "Expand", "Pad", "Resize",
+      "DepthToSpace", "SpaceToDepth", "Tile"};
+  if (n.op->kind == OpKind::view) return std::string_view(n.op->name) != "BitCast";
+  return is_product(n) || names.count(n.op->name) != 0;
+}
+
+/// Those that may read them besides: they compute in f32.
+bool may_read(const Node& n) {
+  static const Names names = {"Pow", "Exp", "Sqrt", "Reciprocal", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin",
+                              "ReduceL2", "ReduceSumSquare"};
+  return is_link(n) || names.count(n.op->name) != 0;
+}
+
+/// Moderate results whatever the operands.
+bool is_bounded(const Node& n) {
+  static const Names names = {"Sigmoid", "HardSigmoid", "Tanh", "Erf", "Softsign", "Softmax", "Sin", "Cos", "Sign",
+                              "LayerNormalization", "RMSNormalization", "GroupNormalization", "InstanceNormalization"};
+  return names.count(n.op->name) != 0;
+}
+
+/// Results that count or place things.
+bool is_exact(const Node& n) {
+  static const Names names = {"Range", "CumSum", "Shape", "Size"};
+  return names.count(n.op->name) != 0;
+}
+
+bool is_cast(const Node& n) { return n.op == &op("Cast") || n.op == &op("CastLike"); }
+
+/// The first input that carries activations is 0; these have other inputs of another kind (limits, places, exponents).
+bool reads_first_only(const Node& n) {
+  static const Names names = {"Clip", "Pow", "Resize", "Gather", "Tile", "Expand", "Slice", "Split"};
+  return names.count(n.op->name) != 0;
+}
+
+class Narrower {
+ public:
+  Narrower(Graph& graph, DType to) : g_(graph), to_(to), order_(graph.order()) {
+    const auto n = static_cast<size_t>(g_.value_count());
+    wide_.resize(n);
+    from_product_.resize(n);
+    feeds_product_.resize(n);
+    into_product_.resize(n);
+    free_.assign(n, true);
+  }
+
+  bool run() {
+    bool changed = false;
+    for (NodeId id : order_)
+      for (const auto& body : node(id).bodies) changed |= Narrower(*body, to_).run();
+    for (ValueId v : g_.outputs) free_[at(v)] = false;
+    for (NodeId id : order_) go_forward(node(id));
+    for (auto it = order_.rbegin(); it != order_.rend(); ++it) go_back(node(*it));
+    for (int64_t i = 0; i < g_.value_count(); ++i)
+      if (may_narrow(ValueId(i))) {
+        g_.value(ValueId(i)).stored = to_;
+        changed = true;
+      }
+    return changed;
+  }
+
+ private:
+  static size_t at(ValueId v) { return static_cast<size_t>(v.index); }
+  const Node& node(NodeId id) const { return g_.node(id); }
+  const Value& value(ValueId v) const { return g_.value(v); }
+  bool is_f32(ValueId v) const { return v.valid() && value(v).dtype == DType::f32; }
+
+  /// Is some element beyond what activations are?
+  bool has_large(const Tensor& t) const {
+    const std::span<const float> all = t.as<float>();
+    return std::any_of(all.begin(), all.end(), [](float x) { return !(std::abs(x) <= kModerate); });
+  }
+  bool is_wide(ValueId v) {
+    const Value& x = value(v);
+    if (!x.is_constant()) return wide_[at(v)];
+    const auto [it, fresh] = wide_constants_.try_emplace(v, false);
+    if (fresh) it->second = has_large(*x.constant);
+    return it->second;
+  }
+
+  /// Range and origin of a node's results from those of its inputs.
+  void go_forward(const Node& n) {
+    bool wide = is_exact(n), from = is_product(n);
+    for (size_t i = 0; i < n.inputs.size(); ++i) {
+      const ValueId in = n.inputs[i];
+      if (!in.valid() || (i > 0 && reads_first_only(n))) continue;
+      if (is_cast(n)) wide |= is_int(value(in).dtype);
+      if (!is_f32(in)) continue;
+      wide |= is_wide(in);
+      from |= is_link(n) && from_product_[at(in)];
+    }
+    for (ValueId out : n.outputs) {
+      if (!out.valid()) continue;
+      wide_[at(out)] = wide && !is_bounded(n);
+      from_product_[at(out)] = from;
+    }
+  }
+
+  /// What becomes of a node's inputs from what becomes of its results.
+  void go_back(const Node& n) {
+    const auto any = [&](const std::vector<bool>& marks) {
+      return std::any_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) { return v.valid() && marks[at(v)]; });
+    };
+    const bool moves = n.op->kind == OpKind::view || n.op->kind == OpKind::movement;
+    for (size_t i = 0; i < n.inputs.size(); ++i) {
+      const ValueId in = n.inputs[i];
+      if (!is_f32(in)) continue;
+      const bool factor = is_product(n) && i < 2;
+      if (factor || (is_link(n) && any(feeds_product_))) feeds_product_[at(in)] = true;
+      if (factor || (moves && any(into_product_))) into_product_[at(in)] = true;
+      const bool shares = n.op->kind == OpKind::view && !free_[at(n.outputs[0])];
+      if (!may_read(n) || shares || (i > 0 && reads_first_only(n))) free_[at(in)] = false;
+    }
+  }
+
+  /// The sum of two activations of one shape.
+  bool is_residual_sum(const Node& n) const {
+    return n.op == &op("Add") && std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId in) {
+      return !value(in).is_constant() && value(in).shape == value(n.outputs[0]).shape;
+    });
+  }
+
+  bool may_narrow(ValueId v) {
+    if (!is_f32(v) || !free_[at(v)] || value(v).contents) return false;
+    if (value(v).is_constant())
+      return feeds_product_[at(v)] && value(v).shape->size() >= 2 && value(v).constant->elements() >= kLeastWeightElements &&
+             !is_wide(v);
+    if (!value(v).producer.valid() || is_wide(v) || !(from_product_[at(v)] || feeds_product_[at(v)])) return false;
+    const Node& n = node(value(v).producer);
+    if (n.op->kind == OpKind::view) return false;  // the storage is that of what it views
+    const bool is_square = n.op == &op("Mul") && n.inputs[0] == n.inputs[1];
+    return is_link(n) && !is_square && (into_product_[at(v)] || !is_residual_sum(n));
+  }
+
+  Graph& g_;
+  DType to_;
+  std::vector<NodeId> order_;
+  // By value:
+  std::vector<bool> wide_;           // large or exact
+  std::vector<bool> from_product_, feeds_product_;  // along links
+  std::vector<bool> into_product_;   // a factor, at most moved before
+  std::vector<bool> free_;           // nothing needs it as it is
+  std::map<ValueId, bool> wide_constants_;
+};
+
+}  // namespace
+
+bool narrow_storage(Graph& graph, const Target& target) {
+  if (target.device != DeviceClass::cuda) return false;
+  if (target.precision == Precision::fp16) return Narrower(graph, DType::f16).run();
+  if (target.precision == Precision::bf16) return Narrower(graph, DType::bf16).run();
+  return false;
+}
+
+}  // namespace gcg
