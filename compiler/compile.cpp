@@ -43,8 +43,11 @@ PlanReport report(const ShapePlan& plan, const Target& target) {
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends) {
   const auto stage = [&](const std::string& text) { if (options.progress) options.progress(text); };
   std::vector<Target> targets = require_targets(options.targets);
-  for (Target& t : targets)
-    if (t.device == DeviceClass::cuda) t.precision = options.precision;
+  for (Target& t : targets) {
+    if (t.device != DeviceClass::cuda) continue;
+    t.precision = options.precision;
+    t.decisions = options.decisions;
+  }
 
   stage("passes");
   infer_graph(graph);

@@ -20,6 +20,7 @@ struct CompileOptions {
   /// --dim batch=1,8: values asked for per symbol. One static plan per combination, beside the symbolic plan.
   std::vector<std::pair<std::string, std::vector<int64_t>>> dims;
   Precision precision = Precision::fp32;  // of contractions on GPUs
+  const Decisions* decisions = nullptr;   // that override the GPU backend's cost model
   std::optional<int64_t> memory_limit;    // bytes of arena; exceeded: CompileError naming the largest live sets
   int threads = 1;                        // host threads for code generation
   PassOptions passes;

@@ -1,13 +1,17 @@
 """Compiles and runs the ONNX backend suite; prints 'passed / failed / unsupported of 1914' and a table by operator.
 
-    conformance.py [--target T] [--sample N | CASE...] [--json FILE]
+    conformance.py [--target T] [--simulate] [--sample N | CASE...] [--json FILE]
 
 passed: every output of every data set is as expected. unsupported: the compiler refuses the model with exit code 2 and says
 which node it cannot do. failed: anything else, that is a wrong value, shape or dtype, a crash, a time limit, another error.
-Exit code 1 if a case failed. The tool is $GCC_GRAPH, libgart $GART_LIBRARY, or those of build/release.
+With a GPU's target (sm_80, ptx) every case runs on the CPU, too, and what passes there alone is listed. Where there is no
+GPU, or with --simulate, the GPU is the simulated one (tests/cuda/sim), which must have been built (ninja cuda_sim).
+Exit code 1 if a case failed or passed on the CPU alone. The tool is $GCC_GRAPH, libgart $GART_LIBRARY, or those of
+build/release.
 """
 import argparse
 import collections
+import ctypes
 import json
 import multiprocessing
 import os
@@ -27,6 +31,8 @@ import conformance_cases as suite  # noqa: E402
 TOOL = os.environ.get("GCC_GRAPH") or os.path.join(ROOT, "build", "release", "bin", "gcc-graph")
 SECONDS = {"light": 300}  # time limit of a case by kind
 DEFAULT_SECONDS = 60
+SIMULATION_SLOWNESS = 12  # the limits' factor there
+RUN_SIM = os.path.join(ROOT, "tests", "cuda", "sim", "run_sim.sh")
 
 
 class Target:
@@ -34,6 +40,14 @@ class Target:
 
     def __init__(self, name):
         self.name = name
+        self.is_gpu = name == "ptx" or name.startswith("sm_")
+        self.is_simulated = self.is_gpu and is_simulation()
+
+    def __str__(self):
+        return f"{self.name} on a simulated GPU" if self.is_simulated else self.name
+
+    def seconds(self, case):
+        return SECONDS.get(case.kind, DEFAULT_SECONDS) * (SIMULATION_SLOWNESS if self.is_simulated else 1)
 
     def compile(self, model, artifact, seconds):
         """The finished compiler process."""
@@ -46,6 +60,28 @@ class Target:
         model.set_inputs({name: array for name, array in feeds.items() if name in model.inputs})
         model.run_bound()
         return [model.output(i) for i in range(len(model.outputs))]
+
+
+def is_simulation():
+    return "GART_SIM_SM" in os.environ
+
+
+def has_gpu():
+    """Is there a driver with a GPU?"""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+
+def enter_simulation(target):
+    """This program once more, with a simulated GPU that `target` is for."""
+    build = os.path.dirname(os.path.dirname(TOOL))
+    sm = "80" if target == "ptx" else "".join(c for c in target if c.isdigit())
+    sys.stdout.flush()
+    os.execv(RUN_SIM, [RUN_SIM, "--build", build, "--sm", sm, "--", sys.executable, *sys.argv])
 
 
 def host_target(model):
@@ -95,7 +131,7 @@ def in_child(function, seconds):
 
 def judge(case, target, folder):
     """("passed" | "failed" | "unsupported", reason)"""
-    seconds = SECONDS.get(case.kind, DEFAULT_SECONDS)
+    seconds = target.seconds(case)
     artifact = os.path.join(folder, f"{os.getpid()}.gart")
     try:
         compiler = target.compile(case.model, artifact, seconds)
@@ -119,20 +155,43 @@ def work(task):
             "seconds": round(time.monotonic() - begin, 3)}
 
 
-def run_all(cases, target, jobs, progress):
+def run_all(cases, target, jobs):
+    """One row per case, in the order of `cases`. The longest ones start first."""
     folder = tempfile.mkdtemp(prefix="conformance")
-    rows = []
+    order = sorted(range(len(cases)), key=lambda i: cases[i].kind != "light")
+    rows = [None] * len(cases)
+    progress = Progress(len(cases), target)
     try:
         with multiprocessing.Pool(jobs) as pool:
-            for row in pool.imap(work, [(case, target, folder) for case in cases], chunksize=4):
-                rows.append(row)
-                if progress:
-                    print(f"\r{len(rows)} of {len(cases)}", end="", file=sys.stderr, flush=True)
+            for i, row in zip(order, pool.imap(work, [(cases[i], target, folder) for i in order])):
+                rows[i] = row
+                progress.step(row)
     finally:
         shutil.rmtree(folder)
-    if progress:
-        print("\r\033[K", end="", file=sys.stderr)
+        progress.clear()
     return rows
+
+
+class Progress:
+    """How many cases are done: on one line of a terminal; else a line for every 200 and for every failed one."""
+
+    def __init__(self, count, target):
+        self.done, self.count, self.target = 0, count, target
+        self.is_terminal = sys.stderr.isatty()
+
+    def step(self, row):
+        self.done += 1
+        if self.is_terminal:
+            print(f"\r{self.target}: {self.done} of {self.count}", end="", file=sys.stderr, flush=True)
+            return
+        if row["status"] == "failed":
+            print(f"{self.target}: {row['kind']}/{row['name']} failed: {row['reason']}", file=sys.stderr, flush=True)
+        if self.done % 200 == 0:
+            print(f"{self.target}: {self.done} of {self.count}", file=sys.stderr, flush=True)
+
+    def clear(self):
+        if self.is_terminal:
+            print("\r\033[K", end="", file=sys.stderr)
 
 
 def sample(cases, count):
@@ -166,14 +225,25 @@ def report(rows, target):
         if row["status"] == "failed":
             print(f"FAILED {row['kind']}/{row['name']}: {row['reason']}")
     raised = len(suite.RAISED_ATOL.keys() & {row["name"] for row in rows})
-    print(f"target {target}, onnx {suite.onnx.__version__}, tolerance raised for {raised} of the cases")
+    print(f"{target}, onnx {suite.onnx.__version__}, tolerance raised for {raised} of the cases")
     print("{} passed / {} failed / {} unsupported of {}".format(*counts_of(rows), len(rows)))
+
+
+def report_missing(rows, cpu_rows, cpu):
+    """Prints what passes on the CPU and not here; returns how many cases that are."""
+    missing = [row for row, other in zip(rows, cpu_rows) if other["status"] == "passed" and row["status"] != "passed"]
+    for row in missing:
+        print(f"PASSED ON THE CPU ALONE {row['kind']}/{row['name']}: {row['status']}: {row['reason']}")
+    print("{}: {} passed / {} failed / {} unsupported of {}".format(cpu, *counts_of(cpu_rows), len(cpu_rows)), end="; ")
+    print(f"{len(missing)} of those that pass there do not pass on the GPU")
+    return len(missing)
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help="run these only, by name")
     parser.add_argument("--target", help="what to compile for; default: the best CPU target of this machine")
+    parser.add_argument("--simulate", action="store_true", help="with a GPU's target: simulate the GPU even if there is one")
     parser.add_argument("--sample", type=int, metavar="N", help="run N cases spread over the operators")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes")
     parser.add_argument("--json", metavar="FILE", help="write one row per case there")
@@ -195,13 +265,20 @@ def main():
     if len(cases) != suite.TOTAL:
         print(f"SKIP: onnx {suite.onnx.__version__} holds {len(cases)} cases; onnx=={suite.VERSION} has {suite.TOTAL}")
         return 77
-    target = Target(arguments.target or host_target(cases[0].model))
-    rows = run_all(chosen(cases, arguments), target, arguments.jobs, sys.stderr.isatty())
+    cpu = Target(host_target(cases[0].model))
+    target = Target(arguments.target) if arguments.target else cpu
+    if target.is_gpu and not is_simulation() and (arguments.simulate or not has_gpu()):
+        print("the GPU is simulated" if arguments.simulate else "there is no GPU: it is simulated")
+        enter_simulation(target.name)
+    cases = chosen(cases, arguments)
+    cpu_rows = run_all(cases, cpu, arguments.jobs) if target.is_gpu else None
+    rows = run_all(cases, target, arguments.jobs)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)
-    report(rows, target.name)
-    return 1 if any(row["status"] == "failed" for row in rows) else 0
+    report(rows, target)
+    missing = report_missing(rows, cpu_rows, cpu) if cpu_rows else 0
+    return 1 if missing or any(row["status"] == "failed" for row in rows) else 0
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ class App;
 namespace gcg::tools {
 
 void add_compile_command(CLI::App& app);
+void add_tune_command(CLI::App& app);
 void add_run_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);

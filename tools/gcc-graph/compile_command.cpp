@@ -1,25 +1,21 @@
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <set>
 #include <thread>
 
 #include "codegen/cpu/cpu_backend.h"
-#include "codegen/cuda/cuda_backend.h"
 #include "compiler/compile.h"
 #include "compiler/import/import.h"
 #include "compiler/support/error.h"
 #include "compiler/support/unsupported.h"
 #include "tools/gcc-graph/commands.h"
+#include "tools/gcc-graph/gpu_options.h"
 #include "tools/gcc-graph/parse_dim.h"
+#include "tools/gcc-graph/progress.h"
+#include "tools/gcc-graph/tuning_file.h"
+#include "tools/gcc-graph/write_file.h"
 
 namespace gcg::tools {
 namespace {
@@ -29,43 +25,12 @@ struct Arguments {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
   std::vector<std::string> dims;
   std::string memory_limit;
-  std::string cache;
-  Precision precision = Precision::fp32;
+  std::string tuning;
+  GpuOptions gpu;
   int threads = 0;
   PassOptions passes;
   bool print_schedule = false;
 };
-
-/// Text of the stage at hand on a terminal, on one line that the next stage overwrites.
-class Progress {
- public:
-  ~Progress() { clear(); }
-  void show(const std::string& text) {
-    if (!terminal_) return;
-    clear();
-    std::fprintf(stderr, "%s ...", text.c_str());
-    std::fflush(stderr);
-  }
-
- private:
-  void clear() const {
-    if (terminal_) std::fputs("\r\033[K", stderr);
-  }
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
-};
-
-/// Writes beside the target and renames: a failure leaves nothing half-written.
-void write_file(const std::string& path, const std::vector<uint8_t>& bytes) {
-  const std::string temporary = path + ".tmp" + std::to_string(getpid());
-  std::ofstream file(temporary, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    std::remove(temporary.c_str());
-    fail("cannot write ", path, ": ", std::strerror(error));
-  }
-}
 
 void print(const Arguments& a, const CompileResult& result, double seconds) {
   std::cout << "wrote " << a.output << ": " << result.artifact.size() << " bytes (weights " << result.weight_bytes
@@ -78,33 +43,13 @@ void print(const Arguments& a, const CompileResult& result, double seconds) {
   }
 }
 
-/// The folder, made if it is not there.
-std::filesystem::path usable_folder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error || access(path.c_str(), W_OK) != 0)
-    fail("--cache ", path, ": ", error ? error.message() : "the folder cannot be written");
-  return path;
-}
-
-/// Fails where a name occurs twice.
-void check_unique(const std::vector<std::string>& names, const char* option) {
-  std::set<std::string> seen;
-  for (const std::string& name : names)
-    if (!seen.insert(name).second) fail(option, ": '", name, "' is given twice");
-}
-
-std::vector<std::pair<std::string, std::vector<int64_t>>> parse_dims(const std::vector<std::string>& texts) {
-  std::vector<std::pair<std::string, std::vector<int64_t>>> dims;
-  std::vector<std::string> names;
-  for (const std::string& text : texts) {
-    dims.push_back(parse_dim(text));
-    names.push_back(dims.back().first);
-    if (std::set<int64_t>(dims.back().second.begin(), dims.back().second.end()).size() != dims.back().second.size())
-      fail("--dim ", text, ": a value is given twice");
-  }
-  check_unique(names, "--dim");
-  return dims;
+/// What became of the measurements of --tuning.
+void print_use(const std::string& path, const TuningFile& tuning) {
+  if (path.empty()) return;
+  std::cout << path << ": " << tuning.used() << " choices taken";
+  if (tuning.stale() > 0)
+    std::cout << ", " << tuning.stale() << " that this compiler does not have left out (gcc-graph tune --again renews them)";
+  std::cout << '\n';
 }
 
 /// Without a static plan there is no arena size to compare with the limit.
@@ -142,7 +87,12 @@ void run(const Arguments& a) {
   options.targets = a.targets;
   options.dims = parse_dims(a.dims);
   if (!a.memory_limit.empty()) options.memory_limit = parse_bytes(a.memory_limit);
-  options.precision = a.precision;
+  options.precision = a.gpu.precision;
+  TuningFile tuning;
+  if (!a.tuning.empty()) {
+    tuning = TuningFile::read(a.tuning);
+    options.decisions = &tuning;
+  }
   options.threads = a.threads > 0 ? a.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   options.passes = a.passes;
   options.passes.out = &std::cout;
@@ -150,7 +100,7 @@ void run(const Arguments& a) {
   options.progress = [&](const std::string& stage) { progress.show(stage); };
   Backends backends;
   backends.push_back(cpu::make_cpu_backend());
-  backends.push_back(a.cache.empty() ? cuda::make_cuda_backend() : cuda::make_cuda_backend(usable_folder(a.cache)));
+  backends.push_back(a.gpu.backend());
   progress.show("import");
   ImportedModel model = import_onnx(a.model);
   check_limit(model.graph, options);
@@ -159,6 +109,7 @@ void run(const Arguments& a) {
   progress.show("write");
   write_file(a.output, result.artifact);
   progress.show("");
+  print_use(a.tuning, tuning);
   print(a, result, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
@@ -174,12 +125,8 @@ void add_compile_command(CLI::App& app) {
       ->delimiter('\0')
       ->allow_extra_args(false);
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
-  c->add_option("--cache", args->cache, "Folder of GPU kernels assembled before (default: gcc-graph in the user's cache)");
-  const std::map<std::string, Precision> precisions = {
-      {"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}};
-  c->add_option("--precision", args->precision, "Of the factors of matrix products on GPUs (sums are fp32): fp32, tf32, fp16, bf16")
-      ->transform(CLI::CheckedTransformer(precisions))
-      ->default_str("fp32");
+  c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, to choose GPU kernels by");
+  args->gpu.add_to(*c);
   c->add_option("--threads", args->threads, "Host threads for code generation; 0: one per CPU")
       ->check(CLI::Range(0, 256));
   c->add_option("--print-after", args->passes.print_after, "Print the graph after these passes, or all")

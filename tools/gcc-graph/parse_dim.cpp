@@ -1,6 +1,7 @@
 #include "tools/gcc-graph/parse_dim.h"
 
 #include <charconv>
+#include <set>
 #include <sstream>
 
 #include "compiler/support/error.h"
@@ -42,6 +43,25 @@ int64_t parse_bytes(const std::string& text) {
   int64_t n = 0;
   if (!parse_number(digits, n) || n < 0 || n > (INT64_MAX >> shift)) fail("--memory-limit ", text, ": expected bytes, as in 64M");
   return n << shift;
+}
+
+void check_unique(const std::vector<std::string>& names, const char* option) {
+  std::set<std::string> seen;
+  for (const std::string& name : names)
+    if (!seen.insert(name).second) fail(option, ": '", name, "' is given twice");
+}
+
+std::vector<std::pair<std::string, std::vector<int64_t>>> parse_dims(const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, std::vector<int64_t>>> dims;
+  std::vector<std::string> names;
+  for (const std::string& text : texts) {
+    dims.push_back(parse_dim(text));
+    names.push_back(dims.back().first);
+    if (std::set<int64_t>(dims.back().second.begin(), dims.back().second.end()).size() != dims.back().second.size())
+      fail("--dim ", text, ": a value is given twice");
+  }
+  check_unique(names, "--dim");
+  return dims;
 }
 
 }  // namespace gcg::tools

@@ -11,6 +11,12 @@ namespace gcg::tools {
 /// "batch=1,8" -> {"batch", {1, 8}}. Fails with one sentence when it is not of that form.
 std::pair<std::string, std::vector<int64_t>> parse_dim(const std::string& text);
 
+/// Fails where a name occurs twice. `option`: whose names they are.
+void check_unique(const std::vector<std::string>& names, const char* option);
+
+/// All --dim options: each name once, each value once.
+std::vector<std::pair<std::string, std::vector<int64_t>>> parse_dims(const std::vector<std::string>& texts);
+
 /// "64M" -> 67108864. Suffixes K, M, G are powers of 1024.
 int64_t parse_bytes(const std::string& text);
 

@@ -1,0 +1,16 @@
+// One kernel as an artifact of its own: to run it and to measure it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/kernel/backend.h"
+
+namespace gcg {
+
+/// Requires: extents without symbols. The entry point "main" has an input for each operand that the kernel reads, an output
+/// for each that it writes, named "operand0" and so on, and launches the kernel `launches` times, one after the other.
+/// `blob`: what the target's backend made of this kernel alone.
+std::vector<uint8_t> kernel_artifact(const Kernel& kernel, const Target& target, CompiledBlob blob, int launches);
+
+}  // namespace gcg

@@ -1,0 +1,29 @@
+// What a long command is doing.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+namespace gcg::tools {
+
+/// Text of the stage at hand on a terminal, on one line that the next stage overwrites.
+class Progress {
+ public:
+  ~Progress() { clear(); }
+  void show(const std::string& text) {
+    if (!terminal_) return;
+    clear();
+    std::fprintf(stderr, "%s ...", text.c_str());
+    std::fflush(stderr);
+  }
+
+ private:
+  void clear() const {
+    if (terminal_) std::fputs("\r\033[K", stderr);
+  }
+  bool terminal_ = isatty(STDERR_FILENO) != 0;
+};
+
+}  // namespace gcg::tools

@@ -1,0 +1,46 @@
+// What was measured on GPUs, as a file that people can read and that travels between machines.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "compiler/kernel/decisions.h"
+
+namespace gcg::tools {
+
+struct Measured {
+  std::string choice;              // the fastest candidate
+  std::string expected;            // what the cost model likes best
+  std::map<std::string, double> microseconds;  // of each candidate
+  std::string device, driver;      // "NVIDIA H200", "13.0"
+};
+
+/// JSON: {"format": "gcc-graph tuning 1", "measured": [{"target": ..., "precision": ..., "kernel": ..., "shape": ...,
+/// "choice": ..., ...}]}, sorted, so that the same results give the same bytes.
+class TuningFile final : public Decisions {
+ public:
+  /// Throws CompileError naming the file, the entry and what is wrong with it.
+  static TuningFile read(const std::string& path);
+  /// Beside its place first, then renamed.
+  void write(const std::string& path) const;
+
+  bool has(const Decision& decision) const { return entries_.count(key(decision)) != 0; }
+  void put(const Decision& decision, Measured measured) { entries_[key(decision)] = std::move(measured); }
+  size_t size() const { return entries_.size(); }
+
+  /// A choice that is none of the candidates counts as not known: another version of the compiler made the file.
+  std::optional<size_t> choose(const Decision& decision) const override;
+  /// How many choices were taken from the file, and how many entries named none of the candidates.
+  size_t used() const { return used_; }
+  size_t stale() const { return stale_; }
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string, std::string>;  // target, precision, kernel, shape
+  static Key key(const Decision& d) { return {d.target, d.precision, d.kernel, d.shape}; }
+
+  std::map<Key, Measured> entries_;
+  mutable size_t used_ = 0, stale_ = 0;
+};
+
+}  // namespace gcg::tools
