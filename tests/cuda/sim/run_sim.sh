@@ -26,6 +26,7 @@ build=$(cd "$build" && pwd)
 version=$(cat "$here"/shim/* | cksum | cut -d' ' -f1)
 export GCC_GRAPH_NVRTC="$build/cuda_sim/libnvrtc_sim.so"
 export LD_LIBRARY_PATH="$build/cuda_sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+[ "${GART_SIM_WATCH:-1}" != 0 ] || version=$version-unwatched
 export XDG_CACHE_HOME="$build/cuda_sim/cache/$version"
 export GART_SIM_SM="$sm"
 exec "$@"

@@ -55,7 +55,7 @@ class Tuning(unittest.TestCase):
     @classmethod
     def tool(cls, *arguments, **environment):
         return subprocess.run([model_check.tool(), *arguments], capture_output=True, text=True, check=False,
-                              env=dict(os.environ, GART_SIM_WATCH="0", **environment))
+                              env=dict(os.environ, **environment))
 
     @classmethod
     def tune(cls, *options, **environment):

@@ -96,6 +96,7 @@ LaunchResult BlockRunner::run(const Launch& launch) {
                  " and another one touch the same byte, one of them writes: " + memory.describe(race));
     }
   }
+  if (!launch.module->is_watched) memory.define_everything();
   const std::string guard = launch.module->is_watched ? "" : memory.broken_guard();
   if (!guard.empty() && !result_.error) {
     result_.error = 700;
@@ -117,6 +118,7 @@ bool BlockRunner::run_block(unsigned number) {
     Thread& thread = threads_[i];
     thread.state = Thread::State::fresh;
     thread.index = i;
+    thread.place = {i % launch_.block.x, i / launch_.block.x % launch_.block.y, i / (launch_.block.x * launch_.block.y)};
     thread.fiber = nullptr;
     thread.request = nullptr;
     thread.copies.clear();
@@ -146,33 +148,42 @@ bool BlockRunner::run_block(unsigned number) {
 
 // Gives turns until every thread is done or none can go on.
 void BlockRunner::run_threads() {
-  while (!is_stopped_) {
-    Fiber* next = nullptr;
-    if (!ready_.empty()) {
-      Thread& thread = threads_[ready_.back()];
-      ready_.pop_back();
-      switch_in(thread);
-      next = thread.fiber;
-    } else if (fresh_ < order_.size()) {
-      if (idle_.empty()) {
-        fibers_.push_back(std::make_unique<Fiber>(static_cast<unsigned>(fibers_.size())));
-        idle_.push_back(fibers_.back().get());
-      }
-      next = idle_.back();
-      idle_.pop_back();
-      next->reset(&fiber_main);
-    } else {
-      return;
-    }
-    fiber_ = next;
-    next->resume();
+  while (Fiber* next = is_stopped_ ? nullptr : next_fiber()) next->resume();
+}
+
+// The fiber whose turn it is, with its thread as the current one; null: no thread can go on.
+Fiber* BlockRunner::next_fiber() {
+  if (!ready_.empty()) {
+    Thread& thread = threads_[ready_.back()];
+    ready_.pop_back();
+    switch_in(thread);
+    return fiber_ = thread.fiber;
+  }
+  if (fresh_ == order_.size()) return nullptr;
+  if (idle_.empty()) {
+    fibers_.push_back(std::make_unique<Fiber>(static_cast<unsigned>(fibers_.size())));
+    idle_.push_back(fibers_.back().get());
+  }
+  fiber_ = idle_.back();
+  idle_.pop_back();
+  fiber_->reset(&fiber_main);
+  return fiber_;
+}
+
+// The current thread waits, and another one has its turn.
+void BlockRunner::pass_on() {
+  Fiber& fiber = *current_->fiber;
+  Fiber* const next = is_stopped_ ? nullptr : next_fiber();
+  if (next == nullptr) {
+    fiber.suspend();
+  } else if (next != &fiber) {
+    fiber.hand_over(*next);
   }
 }
 
 void BlockRunner::switch_in(Thread& thread) {
   current_ = &thread;
-  const Triple& size = launch_.block;
-  state_->thread = {thread.index % size.x, thread.index / size.x % size.y, thread.index / (size.x * size.y)};
+  state_->thread = thread.place;
 }
 
 Thread* BlockRunner::next_fresh() { return fresh_ < order_.size() ? &threads_[order_[fresh_++]] : nullptr; }
@@ -202,7 +213,7 @@ void BlockRunner::finish_thread() {
 void BlockRunner::wait(Thread::State state) {
   Thread& thread = *current_;
   thread.state = state;
-  thread.fiber->suspend();
+  pass_on();
 }
 
 void BlockRunner::fault(Finding finding, int error, const std::string& text) {
@@ -273,7 +284,7 @@ int BlockRunner::barrier(unsigned id, unsigned threads, Reduce reduce, int predi
               at(other.site));
   }
   if (is_barrier_complete(id)) release_barrier(id);
-  self.fiber->suspend();
+  pass_on();
   return self.predicate;
 }
 

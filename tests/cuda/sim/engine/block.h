@@ -46,6 +46,7 @@ struct Thread {
   enum class State { fresh, ready, in_barrier, in_warp, done };
   State state = State::fresh;
   unsigned index = 0;
+  Triple place{0, 0, 0};  // In the block.
   Fiber* fiber = nullptr;
   WarpRequest* request = nullptr;
   unsigned barrier_id = 0, barrier_threads = 0;
@@ -100,6 +101,8 @@ class BlockRunner {
   void prepare(const Launch& launch);
   bool run_block(unsigned number);
   void run_threads();
+  Fiber* next_fiber();
+  void pass_on();
   Thread* next_fresh();
   void switch_in(Thread& thread);
   void wait(Thread::State state);

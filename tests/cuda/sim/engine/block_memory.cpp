@@ -22,6 +22,7 @@ bool BlockRunner::is_shared(uint64_t address, size_t bytes) const {
 }
 
 void BlockRunner::touch(uint64_t address, size_t bytes, Access access, const char* doing) {
+  if (!launch_.module->is_watched) return;
   DeviceMemory& memory = DeviceMemory::get();
   if (memory.is_watched(address)) {
     if (memory.touch(address, bytes, access, *state_)) return;

@@ -70,6 +70,10 @@ void Fiber::reset(void (*entry)()) {
 
 void Fiber::resume() { gart_sim_switch(&outside_, inside_); }
 void Fiber::suspend() { gart_sim_switch(&inside_, outside_); }
+void Fiber::hand_over(Fiber& next) {
+  next.outside_ = outside_;
+  gart_sim_switch(&inside_, next.inside_);
+}
 
 #else
 
@@ -83,6 +87,10 @@ void Fiber::reset(void (*entry)()) {
 
 void Fiber::resume() { swapcontext(&outside_, &inside_); }
 void Fiber::suspend() { swapcontext(&inside_, &outside_); }
+void Fiber::hand_over(Fiber& next) {
+  next.outside_ = outside_;
+  swapcontext(&inside_, &next.inside_);
+}
 
 #endif
 

@@ -25,6 +25,8 @@ class Fiber {
   void resume();
   // From inside: goes back to where resume() was called.
   void suspend();
+  // From inside: as if resume()'s caller had resumed `next` at once.
+  void hand_over(Fiber& next);
   // False: the stack has overflowed.
   [[nodiscard]] bool is_intact() const;
 

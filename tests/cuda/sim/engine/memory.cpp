@@ -348,6 +348,10 @@ uint64_t DeviceMemory::note(const Footprint& footprint) {
   return 0;
 }
 
+void DeviceMemory::define_everything() {
+  for (auto& [begin, allocation] : live_) add(allocation.defined, {begin, begin + allocation.bytes});
+}
+
 std::string DeviceMemory::broken_guard() const {
   for (const auto& [begin, allocation] : live_) {
     const unsigned char* end = as_pointer(begin + allocation.bytes);

@@ -82,6 +82,8 @@ class DeviceMemory {
   // Notes what an operation wrote. Returns the first byte of a device that it read and that neither it nor anything
   // before has written, or 0.
   uint64_t note(const Footprint& footprint);
+  // For kernels whose stores are not watched: all memory counts as written.
+  void define_everything();
   // Text of the first broken guard zone, or "".
   [[nodiscard]] std::string broken_guard() const;
 
