@@ -33,6 +33,7 @@ class ConvProduct final : public Product {
     const DType w = kernel.operands[static_cast<size_t>(conv.weights)].dtype, x = kernel.operands[static_cast<size_t>(conv.input)].dtype;
     left = {true, w, widest_vector(w, {depth})};
     right = {false, x, is_pointwise() ? widest_vector(x, {positions_}) : 1};
+    divides = taps > 1 && channels_ % 16 != 0;
     whole_steps = taps > 1 && channels_ % 16 == 0 ? channels_ : 0;
     epilogue = conv.epilogue;
     result = conv.result;
@@ -53,14 +54,14 @@ class ConvProduct final : public Product {
   void declare_operands(FunctionText& f, const ProductTile& tile) const override {
     const int threads = tile.threads();
     const Conversion of_left = conversion_of(left.stored, tile.arithmetic), of_right = conversion_of(right.stored, tile.arithmetic);
-    f.line("typedef gart_matrix<", of_left.name, ", ", tile_type(of_left, concat(tile.rows, ", ", tile.depth), true), ", ", threads,
+    f.line("typedef gart_matrix<", of_left.name, ", ", tile_type(of_left, tile, tile.rows, true), ", ", threads,
            ", ", of_left.vector(left), "> Left;");
     f.line("Left left(", f.pointer(c_.weights), " + (long long)batch * ", (rows * depth).constant(), ", ",
            depth.constant(), ", 1, row0, ", int_text(f, rows), ", ", int_text(f, depth), ");");
     f.line("typedef gart_window<", list([](const Spatial& s) { return concat(s.kernel); }), ", ",
            list([](const Spatial& s) { return concat(s.stride); }), ", ",
            list([](const Spatial& s) { return concat(s.dilation); }), ", ", channels_, "> Window;");
-    f.line("typedef gart_patches<", of_right.name, ", Window, ", tile_type(of_right, concat(tile.columns, ", ", tile.depth), false),
+    f.line("typedef gart_patches<", of_right.name, ", Window, ", tile_type(of_right, tile, tile.columns, false),
            ", ", threads, ", ", of_right.vector(right), ", ", is_inside() ? "true" : "false", "> Right;");
     f.line("Right right(", f.pointer(c_.input), " + (long long)batch * ", f.dim(volume_ * channels_).text, ", {",
            list([&](const Spatial& s) { return int_text(f, s.input); }), "}, {",

@@ -18,6 +18,7 @@ struct Gpu {
   int64_t shared_bytes;      // of a multiprocessor; a block takes at most `shared_block_bytes`
   int64_t shared_block_bytes;
   int threads;               // resident on a multiprocessor
+  double warpgroup_rate = 0; // as half_rate, by wgmma
 };
 
 /// The device that stands for the target's compute capability: the nearest one known below it.

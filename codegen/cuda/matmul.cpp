@@ -62,9 +62,8 @@ class MatMulProduct final : public Product {
                const std::string& extents) const {
     const Copy& copy = of_left ? left : right;
     const Conversion conversion = conversion_of(copy.stored, tile.arithmetic);
-    const std::string shape = concat(of_left ? tile.rows : tile.columns, ", ", tile.depth);
-    f.line("typedef gart_matrix<", conversion.name, ", ", tile_type(conversion, shape, copy.along_depth), ", ", tile.threads(),
-           ", ", conversion.vector(copy), "> ", type, ";");
+    f.line("typedef gart_matrix<", conversion.name, ", ", tile_type(conversion, tile, of_left ? tile.rows : tile.columns, copy.along_depth),
+           ", ", tile.threads(), ", ", conversion.vector(copy), "> ", type, ";");
     const Matrix m = *matrix(f, of_left);
     f.line(type, " ", name, "(", m.base, ", ", f.dim(m.line_stride).text, ", ", f.dim(m.depth_stride).text, ", ", extents, ", ",
            int_text(f, depth), ");");

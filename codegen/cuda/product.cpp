@@ -28,7 +28,7 @@ class ProductText {
 
   KernelText emit(const std::string& kind) {
     const Dim row_tiles = ceil_div(p_.rows, Dim(tile_.rows)), column_tiles = ceil_div(p_.columns, Dim(tile_.columns));
-    f_.include("gart_product.cuh");
+    f_.include(tile_.is_wide ? "gart_warpgroup.cuh" : "gart_product.cuh");
     f_.include("gart_window.cuh");
     coordinates(row_tiles, column_tiles);
     p_.declare_batch(f_, batch_);
@@ -37,11 +37,7 @@ class ProductText {
     if (tile_.slices > 1) {
       store_partial_sums();
     } else {
-      if (has_loads(p_.epilogue)) each_sum([&](const Place& place) { compute(place); });
-      each_sum([&](const Place& place) {
-        if (!has_loads(p_.epilogue)) compute(place);
-        epilogue_.store(place, sum_name);
-      });
+      store_results();
     }
     KernelText text = f_.finish(kind, tile_.threads(), tile_.blocks);
     text.tasks = row_tiles * column_tiles * p_.batch * tile_.slices;
@@ -73,7 +69,10 @@ class ProductText {
   void multiply() {
     const std::string depth = concat(tile_.depth), shape = concat(tile_.warp_rows, ", ", tile_.warp_columns, ", ",
                                                                   tile_.rows_each, ", ", tile_.columns_each);
-    if (is_half(tile_.arithmetic)) {
+    if (tile_.is_wide) {
+      f_.line("typedef gart_warpgroup_sums<gart_wide_", name_of(tile_.arithmetic), ", Left, Right, ", tile_.warp_rows / 4, ", ",
+              tile_.columns, "> Sums;");
+    } else if (is_half(tile_.arithmetic)) {
       f_.line("typedef gart_half_sums<gart_", name_of(tile_.arithmetic), ", Left, Right, ", depth, ", ", shape, "> Sums;");
     } else if (tile_.arithmetic == Arithmetic::scalar) {
       f_.line("typedef gart_scalar_sums<Left, Right, ", depth, ", ", shape, ", ", p_.left.along_depth ? "true" : "false", ", ",
@@ -93,20 +92,39 @@ class ProductText {
       first = concat("first_step * ", depth);
       count = "steps";
     }
-    f_.line("gart_add_products<", depth, ", ", tile_.stages, ">(left, right, sums, shared, ", first,
+    const std::string loop = tile_.is_wide ? "gart_add_wide_products<" : concat("gart_add_products<", depth, ", ");
+    f_.line(loop, tile_.stages, ">(left, right, sums, shared, ", first,
             ", ", count, ");");
   }
 
-  /// Calls body(place) where this thread has a result in row `row`, `vector` columns from `column` on.
+  /// What the epilogue reads is on its way before the first result is stored; where a thread has many sums, of some at a time.
+  void store_results() {
+    constexpr int kPart = 8;
+    const bool in_parts = tile_.is_wide && has_loads(p_.epilogue);
+    if (in_parts) {
+      f_.line("#pragma unroll");
+      f_.open("for (int part = 0; part < Sums::kColumns; part += ", kPart, ")");
+    }
+    const std::string first = in_parts ? "part" : "0", end = in_parts ? concat("part + ", kPart) : "Sums::kColumns";
+    if (has_loads(p_.epilogue)) each_sum(first, end, [&](const Place& place) { compute(place); });
+    each_sum(first, end, [&](const Place& place) {
+      if (!has_loads(p_.epilogue)) compute(place);
+      epilogue_.store(place, sum_name);
+    });
+    if (in_parts) f_.close();
+  }
+
+  /// Calls body(place) where this thread has a result in row `row`, `vector` columns from `column` on, for columns number
+  /// `first` to `end` of its own.
   template <class Body>
-  void each_sum(const Body& body) {
+  void each_sum(const std::string& first, const std::string& end, const Body& body) {
     Place place = batch_;
     f_.line("#pragma unroll");
     f_.open("for (int i = 0; i < Sums::kRows; ++i)");
     f_.line("const int row = row0 + Sums::row(i);");
     p_.declare_row(f_, place);
     f_.line("#pragma unroll");
-    f_.open("for (int j = 0; j < Sums::kColumns; j += ", vector_, ")");
+    f_.open("for (int j = ", first, "; j < ", end, "; j += ", vector_, ")");
     f_.line("const int column = column0 + Sums::column(j);");
     f_.open("if (row < ", int_text(f_, p_.rows), " && column < ", int_text(f_, p_.columns), ")");
     p_.declare_column(f_, place);
@@ -221,7 +239,12 @@ ProductForm form_of(const Product& product, const Target& target) {
     return !conversion.is_kept || size_of(copy.stored) * copy.vector < 4;
   };
   return {product.left.along_depth, product.right.along_depth, is_held(product.left) || is_held(product.right),
-          product.whole_steps};
+          product.whole_steps, product.divides};
+}
+
+std::string tile_type(const Conversion& conversion, const ProductTile& tile, int rows, bool along_depth) {
+  if (tile.is_wide) return concat("gart_swizzled_tile<", rows, ", ", along_depth ? "true" : "false", ">");
+  return tile_type(conversion, concat(rows, ", ", tile.depth), along_depth);
 }
 
 std::string tile_type(const Conversion& conversion, const std::string& shape, bool along_depth) {

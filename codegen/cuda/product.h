@@ -38,6 +38,7 @@ class Product : public Epilogue {
   std::string form;
   /// > 0: depths that a tile should not cross.
   int64_t whole_steps = 0;
+  bool divides = false;  // places of elements need divisions
 
   /// An operand as a strided matrix, where it is one: element (line, k) lies base[line * line_stride + k * depth_stride].
   struct Matrix {
@@ -68,6 +69,8 @@ Conversion conversion_of(DType stored, Arithmetic arithmetic);
 ProductForm form_of(const Product& product, const Target& target);
 /// "gart_tile<float, 64, 32, true>", "..., 64, 32" being the shape.
 std::string tile_type(const Conversion& conversion, const std::string& shape, bool along_depth);
+/// That of an operand of a product: `rows` are rows of the left, columns of the right one.
+std::string tile_type(const Conversion& conversion, const ProductTile& tile, int rows, bool along_depth);
 /// The most elements of 16 bytes at once at which accesses through all of these strides and offsets, in elements, are aligned.
 int widest_vector(DType stored, const std::vector<Dim>& multiples);
 

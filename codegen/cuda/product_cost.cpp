@@ -38,6 +38,15 @@ constexpr std::array kTensor = {
     Shape{16, 128, 1, 4, 1, 4, 4},
 };
 
+/// By warpgroups: rows, columns, warpgroups, blocks. Of 256 columns not in slices: a slice may have no step, and ptxas then
+/// moves so many sums that it serialises the products.
+struct WideShape {
+  int rows, columns, groups, blocks;
+};
+constexpr std::array kWide = {WideShape{64, 64, 1, 4},  WideShape{64, 128, 1, 3},  WideShape{128, 64, 2, 2},
+                              WideShape{128, 128, 2, 2}, WideShape{64, 256, 1, 2}, WideShape{128, 256, 2, 1}};
+constexpr int kWideDepth = 64;
+
 /// Multiply-adds per clock of one multiprocessor.
 double rate(const Gpu& gpu, Arithmetic arithmetic) {
   switch (arithmetic) {
@@ -54,16 +63,17 @@ double rate(const Gpu& gpu, Arithmetic arithmetic) {
 
 /// Bytes that a warp's fragments take from shared memory per k: every row and column of its tile.
 double shared_bytes_per_depth(const ProductTile& t) {
+  if (t.is_wide) return 2.0 * (t.rows + t.columns * t.warp_rows / 4);
   const bool scalar = t.arithmetic == Arithmetic::scalar;
   const double rows = (scalar ? 4 : 16) * t.rows_each, columns = (scalar ? 8 : 8) * t.columns_each;
   return element_bytes(t.arithmetic) * (rows + columns) * t.warp_rows * t.warp_columns;
 }
 
 double step_clocks(const Gpu& gpu, const ProductTile& t, double residents) {
-  const double products = double{1} * t.rows * t.columns * t.depth * residents / rate(gpu, t.arithmetic);
+  const double products = double{1} * t.rows * t.columns * t.depth * residents / (t.is_wide ? gpu.warpgroup_rate : rate(gpu, t.arithmetic));
   const double copies = element_bytes(t.arithmetic) * double{1} * (t.rows + t.columns) * t.depth * residents / kL2BytesPerClock;
   const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
-  return std::max({products, copies, fragments, kLatencyClocks / (t.stages - 1)}) + kBarrierClocks;
+  return std::max({products, copies, fragments, kLatencyClocks / (t.stages - (t.is_wide ? 2 : 1))}) + kBarrierClocks;
 }
 
 double ceil_ratio(double a, double b) { return std::ceil(a / b); }
@@ -130,6 +140,21 @@ std::vector<ProductTile> best_of_each_shape(std::vector<ProductTile> tiles, size
   return best;
 }
 
+/// Tiles for warpgroups, where the target has them.
+std::vector<ProductTile> wide_shapes(const Target& target, const ProductForm& form) {
+  const Arithmetic arithmetic = arithmetic_of(target);
+  std::vector<ProductTile> all;
+  if (target.name != "sm_90a" || !is_half(arithmetic) || form.divides || form.whole_steps % kWideDepth != 0) return all;
+  for (const WideShape& s : kWide) {
+    if (form.is_held && s.columns > 128) continue;  // registers
+    ProductTile t{arithmetic, s.rows, s.columns, kWideDepth, 4 * s.groups, 1, 1, s.columns / 8};
+    t.blocks = form.is_held ? 2 / s.groups : s.blocks;
+    t.is_wide = true;
+    all.push_back(t);
+  }
+  return all;
+}
+
 }  // namespace
 
 const char* name_of(Arithmetic arithmetic) {
@@ -155,6 +180,7 @@ Arithmetic arithmetic_of(const Target& target) {
 }
 
 int64_t shared_bytes(const ProductTile& t, const ProductForm& form) {
+  if (t.is_wide) return int64_t{128} * t.stages * (t.rows + t.columns);
   const int element = element_bytes(t.arithmetic);
   const auto elements = [&](int rows, bool along_depth) {
     return along_depth ? rows * (t.depth + 16 / element) : t.depth * (rows + 8);
@@ -176,6 +202,9 @@ std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& 
   for (ProductTile t : shapes(target, form))
     for (t.stages = 2; t.stages <= most_stages; ++t.stages)
       if (shared_bytes(t, form) <= gpu.shared_block_bytes) tiles.push_back(t);
+  for (ProductTile t : wide_shapes(target, form))
+    for (t.stages = 3; t.stages <= 6; ++t.stages)
+      if (shared_bytes(t, form) <= gpu.shared_block_bytes) tiles.push_back(t);
   return tiles;
 }
 
@@ -187,7 +216,8 @@ std::vector<ProductTile> best_product_tiles(const Target& target, const ProductS
     const auto fit = static_cast<int>(gpu.shared_bytes / shared);
     const int residents = std::max(1, std::min({t.blocks, fit, gpu.threads / t.threads()}));
     const auto steps = static_cast<int>(ceil_ratio(size.depth, t.depth));
-    for (int slices = 1; slices <= std::min(kMostSlices, steps); slices = slices < 4 ? slices + 1 : slices * 2) {
+    const int most_slices = t.is_wide && t.columns > 128 ? 1 : kMostSlices;  // see kWide
+    for (int slices = 1; slices <= std::min(most_slices, steps); slices = slices < 4 ? slices + 1 : slices * 2) {
       t.slices = static_cast<int>(ceil_ratio(steps, ceil_ratio(steps, slices)));  // every slice has work
       t.microseconds = microseconds(gpu, t, size, residents);
       all.push_back(t);
@@ -198,7 +228,8 @@ std::vector<ProductTile> best_product_tiles(const Target& target, const ProductS
 }
 
 std::string describe(const ProductTile& t) {
-  std::string text = concat(t.rows, "x", t.columns, "x", t.depth, " ", name_of(t.arithmetic), ", ", t.stages, " stages");
+  std::string text = concat(t.rows, "x", t.columns, "x", t.depth, " ", name_of(t.arithmetic), t.is_wide ? " wgmma, " : ", ", t.stages,
+                            " stages");
   return t.slices > 1 ? text + concat(", ", t.slices, " slices") : text;
 }
 

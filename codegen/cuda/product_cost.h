@@ -38,6 +38,7 @@ struct ProductTile {
   int blocks = 1;                       // resident on a multiprocessor: what registers must leave room for
   int slices = 1;                       // of the depth, each a block of its own
   double microseconds = 0;              // expected for the whole product
+  bool is_wide = false;                 // by warpgroups (device/gart_warpgroup.cuh): `warp_rows` warps of 16 rows
 
   int threads() const { return 32 * warp_rows * warp_columns; }
 };
@@ -47,6 +48,7 @@ struct ProductForm {
   bool left_along_depth = true, right_along_depth = true;  // how lines run in shared memory
   bool is_held = false;      // some operand goes through registers on its way to shared memory
   int64_t whole_steps = 0;   // the depth in which operands are best cut, 0 if any is as good
+  bool divides = false;      // elements are found by division
 };
 
 /// Shared memory of a block; the layout is that of device/gart_operand.cuh.

@@ -49,7 +49,7 @@ class DeviceBuffer {
 std::unique_ptr<gart_sim::LoadedModule> assemble(const KernelText& text, const Target& target) {
   gart_sim::SourceText source{"kernel.cu", text.source, {}};
   for (const cuda::Header& h : cuda::device_headers()) source.headers.emplace_back(h.name, h.text);
-  const gart_sim::Compiled compiled = gart_sim::compile_for_host(source, {target.sm, 0, false});
+  const gart_sim::Compiled compiled = gart_sim::compile_for_host(source, {target.sm, target.name.back() == 'a' ? 'a' : '\0', false});
   std::string error = compiled.log;
   auto module = compiled.module.empty() ? nullptr : gart_sim::LoadedModule::load(compiled.module, error);
   GCG_CHECK(module != nullptr, error, "\n", text.source);
@@ -58,8 +58,8 @@ std::unique_ptr<gart_sim::LoadedModule> assemble(const KernelText& text, const T
 
 class Runner {
  public:
-  Runner(const Schedule& schedule, const Target& target, const SymbolValues& symbols)
-      : schedule_(schedule), target_(target), symbols_(symbols) {}
+  Runner(const Schedule& schedule, const Target& target, const SymbolValues& symbols, const Emit& emit)
+      : schedule_(schedule), target_(target), symbols_(symbols), emit_(emit) {}
 
   SimulatedRun run(const std::vector<Tensor>& inputs, const Graph& graph) {
     for (const Buffer& b : schedule_.buffers) {
@@ -73,7 +73,7 @@ class Runner {
       GCG_CHECK(step.kind == Step::Kind::launch, "only launches are run");
       const Kernel& kernel = schedule_.kernels[static_cast<size_t>(step.kernel.index)];
       for (const Operand& o : kernel.operands) out_.half_operands += o.flat_of < 0 && size_of(o.dtype) == 2 ? 1 : 0;
-      launch(cuda::emit_kernel(kernel, target_), step.operands);
+      launch(emit_ ? emit_(kernel) : cuda::emit_kernel(kernel, target_), step.operands);
     }
     for (ValueId v : graph.outputs) {
       std::vector<int64_t> shape;
@@ -121,6 +121,7 @@ class Runner {
   const Schedule& schedule_;
   const Target& target_;
   const SymbolValues& symbols_;
+  const Emit& emit_;
   std::vector<std::unique_ptr<DeviceBuffer>> buffers_;
   std::unique_ptr<DeviceBuffer> workspace_;
   SimulatedRun out_;
@@ -175,17 +176,18 @@ Schedule cuda_schedule(Graph& graph, const Target& target) {
 }
 
 SimulatedRun run_simulated(const Graph& graph, const std::vector<Tensor>& inputs, const Target& target,
-                           const SymbolValues& symbols) {
+                           const SymbolValues& symbols, const Emit& emit) {
   Graph g = graph.clone();
   const Schedule schedule = cuda_schedule(g, target);
-  return Runner(schedule, target, symbols).run(inputs, g);
+  return Runner(schedule, target, symbols, emit).run(inputs, g);
 }
 
-SimulatedRun expect_simulates(const std::string& gir, const Target& target, double tolerance, const SymbolValues& symbols) {
+SimulatedRun expect_simulates(const std::string& gir, const Target& target, double tolerance, const SymbolValues& symbols,
+                              const Emit& emit) {
   Graph graph = parse_graph(gir);
   infer_graph(graph);
   const std::vector<Tensor> inputs = random_inputs(graph, symbols), want = interpret(graph, inputs);
-  SimulatedRun run = run_simulated(graph, inputs, target, symbols);
+  SimulatedRun run = run_simulated(graph, inputs, target, symbols, emit);
   for (size_t i = 0; i < want.size(); ++i) {
     EXPECT_EQ(run.outputs[i].shape(), want[i].shape());
     const double error = worst_error(run.outputs[i], want[i]);

@@ -4,14 +4,19 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "codegen/cuda/kernel_text.h"
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/target.h"
 #include "compiler/schedule/schedule.h"
 
 namespace gcg::test {
+
+/// The text of a kernel, instead of the one that the cost model chooses.
+using Emit = std::function<cuda::KernelText(const Kernel&)>;
 
 struct SimulatedRun {
   std::vector<Tensor> outputs;
@@ -36,10 +41,10 @@ inline Schedule cuda_schedule(Graph&& graph, const Target& target) { return cuda
 
 /// Runs the graph's CUDA plan. `symbols`: extents for the launch; the plan leaves them open.
 SimulatedRun run_simulated(const Graph& graph, const std::vector<Tensor>& inputs, const Target& target,
-                           const SymbolValues& symbols = {});
+                           const SymbolValues& symbols = {}, const Emit& emit = nullptr);
 
 /// Random inputs, run and compared with the interpreter: |got - want| <= tolerance * (1 + |want|).
 SimulatedRun expect_simulates(const std::string& gir, const Target& target, double tolerance,
-                              const SymbolValues& symbols = {});
+                              const SymbolValues& symbols = {}, const Emit& emit = nullptr);
 
 }  // namespace gcg::test

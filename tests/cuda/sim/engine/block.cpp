@@ -69,6 +69,7 @@ void BlockRunner::prepare(const Launch& launch) {
   const Range fixed = static_shared_of(*launch.module);
   state_->static_shared_begin = fixed.begin;
   state_->static_shared_bytes = fixed.end - fixed.begin;
+  unfenced_writer_.assign(shared / 16, 0);
   shadow_.resize(launch.shared_bytes + (fixed.end - fixed.begin));
 }
 
@@ -121,6 +122,8 @@ bool BlockRunner::run_block(unsigned number) {
     thread.place = {i % launch_.block.x, i / launch_.block.x % launch_.block.y, i / (launch_.block.x * launch_.block.y)};
     thread.fiber = nullptr;
     thread.request = nullptr;
+    thread.wide = {};
+    thread.unfenced.clear();
     thread.copies.clear();
     thread.committed.clear();
     thread.uncommitted = 0;
@@ -346,6 +349,8 @@ void BlockRunner::complete(const WarpRequest& request, const Lanes& lanes) {
       break;
     case WarpRequest::Kind::stmatrix:
       compute_stmatrix(lanes, request.detail >> 1, request.detail & 1u);
+      break;
+    case WarpRequest::Kind::wgmma:
       break;
   }
   const unsigned first = current_->index & ~31u;

@@ -27,9 +27,25 @@ struct AsyncCopy {
   unsigned bytes, source_bytes;
 };
 
+// A product of a warpgroup that a thread has not waited for.
+struct WideProduct {
+  bool is_bf16;
+  unsigned columns;
+  float* sums;  // Of the thread: columns / 2.
+  uint64_t a, b;
+  bool a_across, b_across;
+};
+struct WideProducts {
+  std::vector<WideProduct> products;  // Oldest first.
+  std::vector<size_t> committed;      // As AsyncCopy's.
+  size_t uncommitted = 0;
+  bool is_fenced = false;
+  std::vector<std::pair<float*, std::vector<float>>> values;  // Of sums in flight, in whose place are signalling NaNs.
+};
+
 // What a lane brings to a collective of its warp.
 struct WarpRequest {
-  enum class Kind { barrier, shuffle, vote, mma, ldmatrix, stmatrix };
+  enum class Kind { barrier, shuffle, vote, mma, ldmatrix, stmatrix, wgmma };
   Kind kind;
   unsigned detail;  // Of the kind: which shuffle, vote or product, and its width; equal in all lanes.
   unsigned mask;
@@ -56,6 +72,8 @@ struct Thread {
   std::vector<AsyncCopy> copies;  // Not yet waited for, oldest first.
   std::vector<size_t> committed;  // Sizes of the groups at the front of `copies`.
   size_t uncommitted = 0;
+  WideProducts wide;
+  std::vector<size_t> unfenced;  // 16-byte pieces of shared memory that it has written since its proxy fence.
 };
 
 struct Launch {
@@ -90,6 +108,11 @@ class BlockRunner {
   void copy_async(const AsyncCopy& copy, Site site);
   void copy_commit();
   void copy_wait(unsigned groups_left);
+  void wgmma(const WideProduct& product, Site site);
+  void wgmma_fence() { current_->wide.is_fenced = true; }
+  void wgmma_commit();
+  void wgmma_wait(unsigned groups_left, Site site);
+  void proxy_fence();
   // Reports and ends the launch with `error`; does not return.
   [[noreturn]] void fault(Finding finding, int error, const std::string& text);
   [[nodiscard]] std::string at(Site site) const;
@@ -115,6 +138,9 @@ class BlockRunner {
   void report_stuck();
   void touch_shared(size_t offset, size_t bytes, Access access, const char* doing);
   void write_copy(const AsyncCopy& copy);
+  void note_unfenced(size_t offset, size_t bytes);
+  void multiply(const WideProduct& product, std::vector<float>& sums, Site site);
+  float wide_element(uint64_t descriptor, bool across, unsigned row, unsigned depth, bool is_bf16, Site site);
   [[nodiscard]] std::string thread_name(unsigned index) const;
 
   Launch launch_;
@@ -144,6 +170,7 @@ class BlockRunner {
   std::vector<unsigned char> shared_;
   unsigned char* dynamic_ = nullptr;
   SharedShadow shadow_;
+  std::vector<unsigned> unfenced_writer_;  // By 16-byte piece of dynamic shared memory: its last writer + 1, or 0.
 };
 
 }  // namespace gart_sim

@@ -43,6 +43,7 @@ void BlockRunner::touch(uint64_t address, size_t bytes, Access access, const cha
 }
 
 void BlockRunner::touch_shared(size_t offset, size_t bytes, Access access, const char* doing) {
+  if (access != Access::read && offset < launch_.shared_bytes) note_unfenced(offset, bytes);
   const SharedShadow::Race race = shadow_.touch(offset, bytes, current_->index, access);
   if (!race.found || has_race_) return;
   has_race_ = true;

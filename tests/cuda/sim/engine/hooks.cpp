@@ -74,6 +74,18 @@ void copy_async(void* shared, const void* global, unsigned bytes, unsigned sourc
 void copy_commit() { runner().copy_commit(); }
 void copy_wait(unsigned groups_left, Site) { runner().copy_wait(groups_left); }
 
+// Its warp must be together; that the other three come is for their own threads to do.
+void wgmma(bool is_bf16, unsigned columns, float* d, unsigned long long a, unsigned long long b, bool a_across, bool b_across,
+           Site site) {
+  WarpRequest request{Kind::wgmma, columns, kWholeWarp, site, nullptr, nullptr, nullptr, 0, 0};
+  runner().collective(request);
+  runner().wgmma({is_bf16, columns, d, a, b, a_across, b_across}, site);
+}
+void wgmma_fence() { runner().wgmma_fence(); }
+void wgmma_commit() { runner().wgmma_commit(); }
+void wgmma_wait(unsigned groups_left, Site site) { runner().wgmma_wait(groups_left, site); }
+void proxy_fence() { runner().proxy_fence(); }
+
 void touch(const void* address, Size bytes, Access access) {
   runner().touch(reinterpret_cast<uint64_t>(address), bytes, access, "");
 }
@@ -97,7 +109,8 @@ void set_conditional(unsigned long long handle, unsigned value) {
 }
 
 constexpr Hooks kHooks = {barrier,    warp_barrier, shuffle,   vote,  active_mask, mma,  ldmatrix,       stmatrix,
-                          copy_async, copy_commit,  copy_wait, touch, misaligned,  trap, set_conditional};
+                          copy_async, copy_commit,  copy_wait, wgmma, wgmma_fence, wgmma_commit, wgmma_wait, proxy_fence,
+                          touch,      misaligned,   trap,      set_conditional};
 
 }  // namespace
 

@@ -5,7 +5,7 @@
 
 namespace gart_sim {
 
-inline constexpr unsigned kAbi = 1;  // Of this header; a module of another one is refused at load.
+inline constexpr unsigned kAbi = 2;  // Of this header; a module of another one is refused at load.
 
 using Size = decltype(sizeof 0);
 
@@ -43,6 +43,15 @@ struct Hooks {
   void (*copy_async)(void* shared, const void* global, unsigned bytes, unsigned source_bytes, Site site);
   void (*copy_commit)();
   void (*copy_wait)(unsigned groups_left, Site site);
+  // wgmma (sm_90a): d += a*b, 64 x columns over 16 depths of 16 bit floats, by this thread's wait for the group; until then
+  // nothing may touch d. a and b describe tiles in shared memory; "across": their lines do not run along the depth.
+  void (*wgmma)(bool is_bf16, unsigned columns, float* d, unsigned long long a, unsigned long long b, bool a_across,
+                bool b_across, Site site);
+  void (*wgmma_fence)();
+  void (*wgmma_commit)();
+  void (*wgmma_wait)(unsigned groups_left, Site site);
+  // What this thread has written to shared memory may be read by wgmma.
+  void (*proxy_fence)();
   // A load or store that the module's own check does not know to be inside its last allocation.
   void (*touch)(const void* address, Size bytes, Access access);
   void (*misaligned)(const void* address, unsigned alignment, Site site);

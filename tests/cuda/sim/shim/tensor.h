@@ -81,6 +81,31 @@ static inline void gart_stmatrix_x4(void* row, const unsigned (&r)[4], GART_SIM_
 static inline void gart_stmatrix_x4_trans(void* row, const unsigned (&r)[4], GART_SIM_SITE) {
   gart_sim::hooks->stmatrix(row, 4, true, r, site);
 }
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+static inline void gart_fence_proxy_async() { gart_sim::hooks->proxy_fence(); }
+static inline void gart_wgmma_fence() { gart_sim::hooks->wgmma_fence(); }
+static inline void gart_wgmma_commit() { gart_sim::hooks->wgmma_commit(); }
+template <int groups_left>
+static inline void gart_wgmma_wait(GART_SIM_SITE) {
+  gart_sim::hooks->wgmma_wait(groups_left, site);
+}
+template <int count>
+static inline void gart_wgmma_hold(float (&)[count]) {}
+// Addresses of shared memory count from the block's dynamic one.
+static inline unsigned long long gart_wgmma_descriptor(const void* tile, int leading_bytes, int stride_bytes) {
+  const unsigned address = (unsigned)((const unsigned char*)tile - gart_sim::state.shared);
+  return (address >> 4 & 0x3fffu) | (unsigned long long)(leading_bytes >> 4) << 16 |
+         (unsigned long long)(stride_bytes >> 4) << 32 | 1ull << 62;
+}
+template <bool left_across, bool right_across, int count>
+static inline void gart_wgmma_f16(float (&d)[count], unsigned long long a, unsigned long long b, GART_SIM_SITE) {
+  gart_sim::hooks->wgmma(false, count * 2, d, a, b, left_across, right_across, site);
+}
+template <bool left_across, bool right_across, int count>
+static inline void gart_wgmma_bf16(float (&d)[count], unsigned long long a, unsigned long long b, GART_SIM_SITE) {
+  gart_sim::hooks->wgmma(true, count * 2, d, a, b, left_across, right_across, site);
+}
+#endif
 // Programmatic dependent launch: the simulated device starts a kernel only after those it depends on.
 static inline void gart_griddepcontrol_wait() {}
 static inline void gart_griddepcontrol_launch_dependents() {}
