@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/bind_libraries.h"
 #include "compiler/emit_artifact.h"
 #include "compiler/generate_code.h"
 #include "compiler/ops/infer.h"
@@ -25,6 +26,13 @@ std::vector<Target> one_per_device(const std::vector<Target>& targets) {
   return first;
 }
 
+bool binds_libraries(const std::vector<Target>& targets, const Target& device, const CompileOptions& options) {
+  if (device.device != DeviceClass::cuda || !options.libraries) return false;
+  return !options.stand_ins || std::any_of(targets.begin(), targets.end(), [](const Target& t) {
+    return t.device == DeviceClass::cuda && !is_spared_libraries(t);
+  });
+}
+
 std::string shapes_text(const ShapePlan& plan) {
   if (plan.at_load) return "at load";
   return plan.fixed.empty() ? "symbolic" : describe(plan.fixed);
@@ -33,8 +41,12 @@ std::string shapes_text(const ShapePlan& plan) {
 PlanReport report(const ShapePlan& plan, const Target& target) {
   const ArenaLayout& arena = plan.schedule.memory.layout;
   PlanReport row{target.name, shapes_text(plan), 0,
-                 static_cast<int64_t>(plan.schedule.kernels.size()), arena.bytes, arena.lower_bound};
-  for (const Sequence& s : plan.schedule.sequences) row.steps += static_cast<int64_t>(s.steps.size());
+                 static_cast<int64_t>(plan.schedule.kernels.size()), {}, arena.bytes, arena.lower_bound};
+  for (const Sequence& s : plan.schedule.sequences) {
+    row.steps += static_cast<int64_t>(s.steps.size());
+    for (const Step& step : s.steps)
+      if (const LibraryCall* call = call_of(plan, target, step)) ++row.calls[call->library];
+  }
   return row;
 }
 
@@ -63,6 +75,7 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
       if (device.device == DeviceClass::cuda) assign_streams(plan.schedule);
       plan_memory(plan.schedule, options.memory_limit);
       verify_schedule(plan.schedule);
+      if (binds_libraries(targets, device, options)) bind_libraries(plan, *options.libraries, options.stand_ins);
       if (options.print_schedule && options.passes.out != nullptr) *options.passes.out << print_schedule(plan.schedule);
       plans.push_back(std::move(plan));
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/backend.h"
+#include "compiler/kernel/library_call.h"
 #include "compiler/passes/pass.h"
 
 namespace gcg {
@@ -21,6 +23,8 @@ struct CompileOptions {
   std::vector<std::pair<std::string, std::vector<int64_t>>> dims;
   Precision precision = Precision::fp32;  // of contractions on GPUs
   const Decisions* decisions = nullptr;   // that override the GPU backend's cost model
+  std::shared_ptr<const LibraryBinder> libraries;  // what GPUs' libraries may do instead of kernels; null: nothing
+  bool stand_ins = false;                 // kernels of our own beside the libraries' calls, for machines without them
   std::optional<int64_t> memory_limit;    // bytes of arena; exceeded: CompileError naming the largest live sets
   int threads = 1;                        // host threads for code generation
   PassOptions passes;
@@ -34,6 +38,7 @@ struct PlanReport {
   std::string target;
   std::string shapes;                     // "batch=1", "symbolic"
   int64_t steps = 0, kernels = 0;
+  std::map<std::string, int64_t> calls;   // library -> steps that it does
   int64_t arena_bytes = 0, arena_lower_bound = 0;  // static plans
 };
 

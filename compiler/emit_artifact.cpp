@@ -89,6 +89,18 @@ bool is_early(const fb::EntryPointT& entry, const Dim& d) {
                       [&](const auto& s) { return s->input < 0 && names.count(s->name) != 0; });
 }
 
+/// Gives the library its number.
+uint32_t library_number(fb::ManifestT& manifest, const LibraryCall& call) {
+  for (size_t i = 0; i < manifest.libraries.size(); ++i)
+    if (manifest.libraries[i]->name == call.library) return static_cast<uint32_t>(i);
+  auto library = std::make_unique<fb::LibraryT>();
+  library->name = call.library;
+  library->oldest = call.oldest;
+  library->below = call.below;
+  manifest.libraries.push_back(std::move(library));
+  return static_cast<uint32_t>(manifest.libraries.size()) - 1;
+}
+
 std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vector<std::string>& symbols) {
   auto out = std::make_unique<fb::EntryPointT>();
   out->name = graph.name.empty() ? "main" : graph.name;
@@ -131,7 +143,8 @@ EmittedArtifact emit_artifact(const Graph& graph, const std::vector<ShapePlan>& 
     for (size_t p = 0; p < plans.size(); ++p) {
       if (plans[p].device != targets[t].target.device) continue;
       fb::EntryPointT& home = plans[p].at_load ? *at_load : *entry;
-      home.plans.push_back(emit_plan({plans[p], t, targets[t], targets[t].kernel_of[p]},
+      home.plans.push_back(emit_plan({plans[p], t, targets[t], targets[t].kernel_of[p],
+                                      [&](const LibraryCall& call) { return library_number(content.manifest, call); }},
                                      plans[p].at_load ? std::vector<std::string>() : symbols, prepared, weights));
     }
     content.manifest.targets.push_back(emit_target(targets[t]));

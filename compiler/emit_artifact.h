@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
+#include "compiler/kernel/library_call.h"
 #include "compiler/schedule/schedule.h"
 
 namespace gcg {
@@ -16,13 +17,24 @@ struct ShapePlan {
   SymbolValues fixed;
   Schedule schedule;
   bool at_load = false;  // no plan for runs: it makes the prepared weights, its outputs, once when a program is loaded
+  std::vector<std::optional<LibraryCall>> calls = {};  // by kernel: the libraries' calls; empty: no kernel has one
+  std::map<int, BufferId> untransposed = {};           // a constant's buffer -> that of what it was made from
+  bool stand_ins = false;                              // kernels with a call have code of their own as well
+
+  const LibraryCall* call(size_t kernel) const {
+    return kernel < calls.size() && calls[kernel] ? &*calls[kernel] : nullptr;
+  }
+  bool has_code(size_t kernel) const { return stand_ins || call(kernel) == nullptr; }
 };
+
+inline constexpr size_t kNoKernel = static_cast<size_t>(-1);
 
 /// The kernels of all shape sets of the target's device class, distinct, compiled for it.
 struct TargetCode {
   Target target;
   CompiledBlob blob;
-  /// kernel_of[p][k]: which kernel of the blob is kernel k of shape plan p; empty where p is for another device class.
+  /// kernel_of[p][k]: which kernel of the blob is kernel k of shape plan p; kNoKernel where a library alone
+  /// does it. Empty where p is for another device class.
   std::vector<std::vector<size_t>> kernel_of;
 };
 

@@ -4,12 +4,36 @@
 #include <optional>
 #include <set>
 
+#include "compiler/bind_libraries.h"
 #include "compiler/shape_program.h"
 
 namespace gcg {
 namespace {
 
 namespace fb = gart::fb;
+
+std::unique_ptr<fb::CallT> call_table(const LibraryCall& call, uint32_t library, Precision precision) {
+  auto out = std::make_unique<fb::CallT>();
+  out->library = library;
+  out->operation = static_cast<fb::Operation>(call.operation);
+  for (const LibraryTensor& t : call.tensors) {
+    out->views.push_back(std::make_unique<fb::CallViewT>());
+    out->views.back()->dtype = fb::DType::f32;
+    out->views.back()->rank = static_cast<uint8_t>(t.extents.size());
+  }
+  out->bias = call.bias;
+  out->addend = call.addend;
+  out->precision = static_cast<fb::Precision>(precision);
+  out->activation = static_cast<fb::Activation>(call.activation);
+  out->scale = static_cast<float>(call.scale);
+  out->causal = call.causal;
+  out->strides.assign(call.strides.begin(), call.strides.end());
+  out->dilations.assign(call.dilations.begin(), call.dilations.end());
+  out->pads.assign(call.pads.begin(), call.pads.end());
+  out->groups = static_cast<uint32_t>(call.groups);
+  out->workspace = static_cast<uint64_t>(call.workspace);
+  return out;
+}
 
 class PlanEmitter {
  public:
@@ -24,9 +48,10 @@ class PlanEmitter {
       auto it = plan_.fixed.find(s);
       out->fixed.push_back(it == plan_.fixed.end() ? -1 : it->second);
     }
-    for (const Kernel& k : s_.kernels) {
-      const auto i = static_cast<size_t>(&k - s_.kernels.data());
-      out->kernels.push_back(kernel(k, compiled(i)));
+    for (size_t k = 0; k < s_.kernels.size(); ++k) {
+      if (!plan_.has_code(k)) continue;
+      number_.emplace(k, static_cast<uint32_t>(out->kernels.size()));
+      out->kernels.push_back(kernel(s_.kernels[k], compiled(k)));
     }
     followers(*out);
     buffers(*out);
@@ -34,8 +59,9 @@ class PlanEmitter {
       auto q = std::make_unique<fb::SequenceT>();
       std::vector<uint32_t> last;  // of the steps emitted so far for the schedule's: the one to wait for
       for (const Step& step : sequence.steps) {
-        q->steps.push_back(emit_step(step, last));
-        emit_followers(*q, step);
+        const LibraryCall* call = call_of(plan_, code_.code.target, step);
+        if (call) q->steps.push_back(emit_call(step, *call, last));
+        if (!call || plan_.stand_ins) emit_work(*q, step, last, call != nullptr);
         last.push_back(static_cast<uint32_t>(q->steps.size()) - 1);
       }
       out->sequences.push_back(std::move(q));
@@ -75,11 +101,22 @@ class PlanEmitter {
 
   /// Kernels of the blob that `then` names get plan kernels behind those of the schedule.
   void followers(fb::PlanT& out) {
-    for (size_t k = 0; k < s_.kernels.size(); ++k)
+    for (const auto& [k, own] : number_)
       for (int next = compiled(k).then; next >= 0; next = blob(next).then) {
         if (!follower_.try_emplace({k, next}, static_cast<uint32_t>(out.kernels.size())).second) continue;
         out.kernels.push_back(kernel(s_.kernels[k], blob(next)));
       }
+  }
+
+  /// The step, and what its kernel wants done behind it. `stands_in`: for the call just emitted, which has waited.
+  void emit_work(fb::SequenceT& q, const Step& step, const std::vector<uint32_t>& last, bool stands_in) {
+    auto out = emit_step(step, last);
+    if (stands_in) {
+      out->stands_in = static_cast<int32_t>(q.steps.size()) - 1;
+      out->waits = {static_cast<uint32_t>(q.steps.size()) - 1};
+    }
+    q.steps.push_back(std::move(out));
+    emit_followers(q, step);
   }
 
   void emit_followers(fb::SequenceT& q, const Step& step) {
@@ -151,6 +188,26 @@ class PlanEmitter {
   uint32_t number(BufferId b) const { return numbers_[static_cast<size_t>(b.index)]; }
   int32_t optional(BufferId b) const { return b.valid() ? static_cast<int32_t>(number(b)) : -1; }
 
+  std::unique_ptr<fb::StepT> emit_call(const Step& step, const LibraryCall& call, const std::vector<uint32_t>& last) {
+    auto out = std::make_unique<fb::StepT>();
+    out->kind = fb::StepKind::call;
+    out->call = call_table(call, code_.library_number(call), code_.code.target.precision);
+    for (const LibraryTensor& t : call.tensors) {
+      BufferId b = step.operands[static_cast<size_t>(t.operand)];
+      if (t.untransposed) b = plan_.untransposed.at(b.index);
+      out->operands.push_back(number(b));
+      out->params.push_back(program_.slot(t.offset));
+      for (const Dim& d : t.extents) out->params.push_back(program_.slot(d));
+      for (const Dim& d : t.strides) out->params.push_back(program_.slot(d));
+    }
+    out->writes = {call.operation == LibraryOperation::attention ? 3u : 2u};
+    for (StepId w : step.waits) out->waits.push_back(last.at(static_cast<size_t>(w.index)));
+    out->stream = static_cast<uint32_t>(step.stream);
+    out->source = step.source;
+    out->tasks = program_.slot(Dim(1));
+    return out;
+  }
+
   /// last[i]: the emitted step after which the schedule's step i is done.
   std::unique_ptr<fb::StepT> emit_step(const Step& step, const std::vector<uint32_t>& last) {
     auto out = std::make_unique<fb::StepT>();
@@ -165,7 +222,7 @@ class PlanEmitter {
     switch (step.kind) {
       case Step::Kind::launch: {
         out->kind = fb::StepKind::launch;
-        out->kernel = static_cast<uint32_t>(step.kernel.index);
+        out->kernel = number_.at(static_cast<size_t>(step.kernel.index));
         launch_numbers(*out, compiled(static_cast<size_t>(step.kernel.index)));
         break;
       }
@@ -202,6 +259,7 @@ class PlanEmitter {
   const PreparedWeights& prepared_;
   WeightsSection& weights_;
   std::vector<uint32_t> numbers_;
+  std::map<size_t, uint32_t> number_;                        // schedule kernel -> plan kernel
   std::map<std::pair<size_t, int>, uint32_t> follower_;  // (schedule kernel, blob kernel) -> plan kernel
 };
 

@@ -1,6 +1,7 @@
 // One plan, with its code for one target, as manifest tables.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct PlanCode {
   size_t target;                         // its number in the manifest
   const TargetCode& code;
   const std::vector<size_t>& kernel_of;  // kernel k of the plan is this one of the code's blob
+  std::function<uint32_t(const LibraryCall&)> library_number;  // in the manifest
 };
 
 /// `symbols`: of the entry point. Constants that are not prepared at load go to `weights`.

@@ -32,6 +32,10 @@ TargetCode generate_code(const Target& target, const std::vector<ShapePlan>& pla
     auto& numbers = code.kernel_of.emplace_back();
     if (plan.device != target.device) continue;
     for (const Kernel& k : plan.schedule.kernels) {
+      if (!plan.has_code(numbers.size())) {
+        numbers.push_back(kNoKernel);
+        continue;
+      }
       auto [it, fresh] = known.try_emplace(key(k), distinct.size());
       if (fresh) distinct.push_back(&k);
       numbers.push_back(it->second);

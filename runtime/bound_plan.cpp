@@ -2,11 +2,20 @@
 
 #include <algorithm>
 
+#include "artifact_schema/call_form.h"
 #include "runtime/barriers.h"
 #include "runtime/errors.h"
 
 namespace gart {
 namespace {
+
+/// The result has no elements.
+bool call_is_empty(const fb::Call& call, const int64_t* numbers) {
+  const size_t result = call_result(call);
+  for (size_t i = 0; i < result; ++i) numbers += call_params(call_rank(call, i));
+  const int64_t* extents = numbers + 1;
+  return std::find(extents, extents + call_rank(call, result), 0) != extents + call_rank(call, result);
+}
 
 Error model_error(const std::string& what) {
   return error(ErrorCode::run_failed, "with these shapes the model fails: ", what);
@@ -117,7 +126,7 @@ Result<void> BoundPlan::bind_step(uint32_t index) {
   if (bound.tasks < 0 || bound.tasks > kMaxExtent)
     return model_error(text("step ", index, " would have ", bound.tasks, " tasks"));
   const uint32_t* operands = plan_->operands.data() + step.first_operand;
-  if (step.off) return {};
+  bound.off = step.off;
   if (step.kind != fb::StepKind::launch && step.kind != fb::StepKind::call) {
     bound.bytes = extents_[operands[0]].bytes;
     if (step.kind == fb::StepKind::copy && bound.bytes != extents_[operands[1]].bytes) {
@@ -126,12 +135,21 @@ Result<void> BoundPlan::bind_step(uint32_t index) {
     return {};
   }
   const bool call = step.kind == fb::StepKind::call;
+  if (call && call_is_empty(*step.manifest->call(), bound.params)) bound.tasks = 0;
+  if (call && step.off) return {};
   const int64_t scratch = call ? int64_t(step.manifest->call()->workspace()) : slots_[step.scratch_slot];
   if (scratch < 0 || scratch > kMaxExtent)
     return model_error(text("step ", index, " would need ", scratch, " bytes of scratch"));
   bound.scratch = scratch;
   scratch_bytes_ = std::max(scratch_bytes_, scratch);
   return {};
+}
+
+void BoundPlan::refuse_call(uint32_t index) {
+  steps_[index].off = true;
+  for (uint32_t i = index + 1; i < plan_->steps.size() && runs_in_team(plan_->steps[i].kind); ++i) {
+    if (plan_->steps[i].call == index) steps_[i].off = false;
+  }
 }
 
 void BoundPlan::mark_barriers() {

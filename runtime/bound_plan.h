@@ -17,6 +17,7 @@ struct BoundStep {
   int64_t tasks = 0;
   int64_t bytes = 0;           // copy, fill
   int64_t scratch = 0;         // launch
+  bool off = false;            // see PlanStep.off
   bool barrier_before = true;  // within its run of team steps: it touches what an earlier one since the last barrier
                                // wrote, or writes what such a one read
   void* const* operands = nullptr;
@@ -61,6 +62,10 @@ class BoundPlan {
   /// nullopt while it depends on a symbol not bound yet.
   Result<Shape> output_shape(size_t index) const;
   bool output_shape_known(size_t index) const;
+
+  /// A library does not do the call for these shapes: its stand-ins do the work.
+  void refuse_call(uint32_t step);
+  bool calls_settled = false;  // the device has asked its libraries
 
   std::unique_ptr<DeviceGraphs> graphs;  // the device's, made by its first run
 

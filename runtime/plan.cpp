@@ -61,6 +61,8 @@ void add_sequence(Plan& plan, const fb::Sequence& sequence, const uint8_t* code)
   const size_t begin = plan.steps.size();
   for (uint32_t i = 0; i < count_of(sequence.steps()); ++i) {
     plan.steps.push_back(make_step(plan, *sequence.steps()->Get(i), code));
+    const int32_t call = sequence.steps()->Get(i)->stands_in();
+    if (call >= 0) plan.steps.back().call = static_cast<uint32_t>(begin) + static_cast<uint32_t>(call);
     if (plan.steps.back().late) plan.late_steps.push_back(static_cast<uint32_t>(plan.steps.size() - 1));
   }
   uint32_t end = static_cast<uint32_t>(plan.steps.size());

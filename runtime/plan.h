@@ -16,7 +16,9 @@ struct PlanStep {
   uint8_t value = 0;             // fill
   gart_kernel kernel = nullptr;  // launch on the CPU
   void* function = nullptr;      // launch on a device: its driver's name for the kernel
-  bool off = false;              // a call without its library, or a launch that stands in for a call that has it
+  bool off = false;              // a call without its library, or a launch that stands in for a call that has it; where
+                                 // the library refuses a shape, BoundStep.off is the opposite
+  uint32_t call = UINT32_MAX;    // launch: the step that it stands in for; UINT32_MAX: none
   uint32_t scratch_slot = 0;     // launch
   uint32_t tasks_slot = 0;
   uint32_t first_operand = 0, operands = 0;  // in Plan.operands

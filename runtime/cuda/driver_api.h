@@ -26,6 +26,7 @@ enum : CUresult {
   CUDA_ERROR_INVALID_VALUE = 1,
   CUDA_ERROR_OUT_OF_MEMORY = 2,
   CUDA_ERROR_DEINITIALIZED = 4,
+  CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910,
 };
 
 enum CUdevice_attribute : int {
@@ -44,9 +45,11 @@ enum CUgraphNodeType : int {
   CU_GRAPH_NODE_TYPE_KERNEL = 0,
   CU_GRAPH_NODE_TYPE_MEMCPY = 1,
   CU_GRAPH_NODE_TYPE_MEMSET = 2,
+  CU_GRAPH_NODE_TYPE_GRAPH = 4,
   CU_GRAPH_NODE_TYPE_CONDITIONAL = 13,
 };
 enum CUgraphConditionalNodeType : int { CU_GRAPH_COND_TYPE_IF = 0, CU_GRAPH_COND_TYPE_WHILE = 1 };
+enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1 };
 enum CUgraphInstantiateResult : int { CUDA_GRAPH_INSTANTIATE_SUCCESS = 0 };
 
 inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
@@ -118,6 +121,12 @@ struct CUDA_CONDITIONAL_NODE_PARAMS {
 };
 static_assert(sizeof(CUDA_CONDITIONAL_NODE_PARAMS) == 32 && offsetof(CUDA_CONDITIONAL_NODE_PARAMS, phGraph_out) == 16);
 
+struct CUDA_CHILD_GRAPH_NODE_PARAMS {
+  CUgraph graph;  // the node gets a copy of it
+  int ownership;
+};
+static_assert(sizeof(CUDA_CHILD_GRAPH_NODE_PARAMS) == 16);
+
 struct CUgraphNodeParams {  // bytes that the node's type does not use must be zero
   CUgraphNodeType type;
   int reserved0[3];
@@ -126,6 +135,7 @@ struct CUgraphNodeParams {  // bytes that the node's type does not use must be z
     CUDA_KERNEL_NODE_PARAMS kernel;
     CUDA_MEMCPY_NODE_PARAMS memcpy;
     CUDA_MEMSET_NODE_PARAMS memset;
+    CUDA_CHILD_GRAPH_NODE_PARAMS graph;
     CUDA_CONDITIONAL_NODE_PARAMS conditional;
   };
   long long reserved2;
@@ -177,6 +187,8 @@ static_assert(sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS) == 32 && offsetof(CUDA_GRAPH
   X(cuStreamDestroy_v2, CUstream)                                                                                    \
   X(cuStreamSynchronize, CUstream)                                                                                   \
   X(cuStreamWaitEvent, CUstream, CUevent, unsigned)                                                                  \
+  X(cuStreamBeginCapture_v2, CUstream, CUstreamCaptureMode)                                                          \
+  X(cuStreamEndCapture, CUstream, CUgraph*)                                                                          \
   X(cuEventCreate, CUevent*, unsigned)                                                                               \
   X(cuEventDestroy_v2, CUevent)                                                                                      \
   X(cuEventRecord, CUevent, CUstream)                                                                                \

@@ -46,7 +46,8 @@ GraphContext Execution::graph_context() const {
           c_.session.workspace_.data(),
           workspace_stride(),
           c_.graphs.statuses(),
-          c_.session.generation_};
+          c_.session.generation_,
+          c_.session.program_.libraries()};
 }
 
 SteeredGraph* Execution::steered_graph() {

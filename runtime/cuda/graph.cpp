@@ -80,7 +80,9 @@ void SegmentGraph::update(const GraphContext& c) {
   built_ = false;
   for (Node& node : nodes_.list) {
     if (!all && node.work == Work::step && moving_[node.index - segment_.steps.begin] == 0) continue;
-    if (nodes_.refresh(node, c)) nodes_.set_params(graph_.exec, node);
+    if (!nodes_.refresh(node, c) || nodes_.set_params(graph_.exec, node)) continue;
+    nodes_.wait(c.stream);  // for the launches before, which this run comes after
+    return build(c);
   }
   generation_ = c.generation;
   built_ = true;

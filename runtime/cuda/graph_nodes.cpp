@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/cuda/call_node.h"
 #include "runtime/errors.h"
 
 namespace gart::cuda {
@@ -61,7 +62,8 @@ void remove_doubles(Nodes& nodes) {
 }  // namespace
 
 bool has_work(const PlanStep& step, const BoundStep& bound) {
-  if (step.kind == fb::StepKind::launch) return bound.tasks > 0;
+  if (bound.off) return false;
+  if (step.kind == fb::StepKind::launch || step.kind == fb::StepKind::call) return bound.tasks > 0;
   return bound.bytes > 0 && (step.kind == fb::StepKind::fill || bound.operands[0] != bound.operands[1]);
 }
 
@@ -140,6 +142,9 @@ void GraphNodes::collect_dependencies(uint32_t index, const StepRun& run, uint32
 CUgraphNode GraphNodes::add(CUgraph graph, Work work, uint32_t index, Nodes& dependencies, const GraphContext& c) {
   list.push_back(prepare(work, index, c));
   Node& node = list.back();
+  if (node.call == nullptr) return node.handle = add(graph, node.params, dependencies, node_text(node));
+  const ChildGraph child = node.call->record(device_);
+  node.params.graph.graph = child.handle;
   return node.handle = add(graph, node.params, dependencies, node_text(node));
 }
 
@@ -171,10 +176,17 @@ CUgraphExec GraphNodes::instantiate(CUgraph graph, CUstream stream, const std::s
   return nullptr;
 }
 
-void GraphNodes::set_params(CUgraphExec exec, Node& node) const {
+bool GraphNodes::set_params(CUgraphExec exec, Node& node) const {
+  const ChildGraph child = node.call == nullptr ? ChildGraph(device_, nullptr) : node.call->record(device_);
+  if (node.call != nullptr) node.params.graph.graph = child.handle;
   const CUresult result = device_.driver.cuGraphExecNodeSetParams(exec, node.handle, &node.params);
-  if (result != CUDA_SUCCESS) device_.check(result, "cuGraphExecNodeSetParams", node_text(node));
+  if (result == CUDA_SUCCESS) return true;
+  if (node.call != nullptr && result == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE) return false;
+  device_.check(result, "cuGraphExecNodeSetParams", node_text(node));
+  return true;
 }
+
+void GraphNodes::wait(CUstream stream) const { GART_CUDA(device_, cuStreamSynchronize, stream); }
 
 void GraphNodes::prepare_launch(Node& node, const PlanStep& step) const {
   const fb::Kernel& kernel = *plan_.manifest->kernels()->Get(step.manifest->kernel());
@@ -194,6 +206,9 @@ Node GraphNodes::prepare(Work work, uint32_t index, const GraphContext& c) const
   const PlanStep* step = work == Work::step ? &plan_.steps[index] : nullptr;
   if (step != nullptr && step->kind == fb::StepKind::launch) {
     prepare_launch(node, *step);
+  } else if (step != nullptr && step->kind == fb::StepKind::call) {
+    node.params.type = CU_GRAPH_NODE_TYPE_GRAPH;
+    node.call = std::make_shared<CallNode>();
   } else if (step != nullptr && step->kind == fb::StepKind::fill) {
     node.params.type = CU_GRAPH_NODE_TYPE_MEMSET;
     node.params.memset.elementSize = 1;
@@ -211,6 +226,10 @@ bool GraphNodes::refresh(Node& node, const GraphContext& c) const {
   if (node.work == Work::output) return refresh_copy(node.params, c.outputs.transfer(node.index));
   const PlanStep& step = plan_.steps[node.index];
   if (step.kind == fb::StepKind::launch) return refresh_kernel(node, c);
+  if (node.call != nullptr) {
+    return node.call->refresh(c.libraries, plan_, c.bound, node.index,
+                              c.workspace + step.manifest->stream() * c.workspace_stride);
+  }
   const BoundStep& bound = c.bound.step(node.index);
   return step.kind == fb::StepKind::fill ? refresh_fill(node.params, bound, step.value)
                                          : refresh_copy(node.params, copy_of(step, bound));

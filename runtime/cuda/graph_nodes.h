@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "runtime/cuda/device.h"
 
 namespace gart::cuda {
+
+class CallNode;
+class Libraries;
 
 /// What the nodes of a graph point to.
 struct GraphContext {
@@ -20,6 +24,7 @@ struct GraphContext {
   int64_t workspace_stride;
   uint32_t* const* statuses;  // per step of the plan
   uint64_t generation;        // not 0; another one: arena or workspace moved
+  Libraries& libraries;
 };
 
 using Nodes = std::vector<CUgraphNode>;
@@ -34,6 +39,7 @@ struct Node {
   CUgraphNodeParams params = {};
   std::vector<uint64_t> values = {};  // of a kernel's parameters
   std::vector<void*> pointers = {};   // to them
+  std::shared_ptr<CallNode> call = {};  // of a call step; its child graph is in `params` only while the node is made
 };
 
 /// Steps [begin, end) of the sequence that begins at step `sequence`; none of them steers.
@@ -66,8 +72,11 @@ class GraphNodes {
 
   /// Brings the node's parameters up to date; true if they changed.
   bool refresh(Node& node, const GraphContext& context) const;
-  /// Tells the executable graph what refresh() changed.
-  void set_params(CUgraphExec exec, Node& node) const;
+  /// Tells the executable graph what refresh() changed. False: a library now does other work for a call, and the graph has to be
+  /// built anew.
+  bool set_params(CUgraphExec exec, Node& node) const;
+  /// Until the stream has done its work.
+  void wait(CUstream stream) const;
   /// An executable of `graph`, uploaded. `what`: its steps.
   CUgraphExec instantiate(CUgraph graph, CUstream stream, const std::string& what) const;
 

@@ -40,6 +40,7 @@ Program::~Program() {
 
 void Program::load(const ArtifactView& artifact, std::vector<Entry>& entries) {
   const CurrentContext current(device_);
+  manifest_ = artifact.manifest;
   const fb::Target& target = *artifact.manifest->targets()->Get(target_);
   ptx_ = target.kind() == fb::TargetKind::cuda_ptx;
   if (target.code_section() >= 0) code_ = artifact.section(static_cast<size_t>(target.code_section()));
@@ -82,6 +83,7 @@ void Program::load_steering(const fb::Kernel& kernel) try {
 }
 
 void Program::load_plan(Plan& plan) {
+  libraries_.open(*manifest_, plan);
   std::vector<CUfunction> functions(count_of(plan.manifest->kernels()));
   for (uint32_t i = 0; i < functions.size(); ++i) functions[i] = load_kernel(*plan.manifest->kernels()->Get(i));
   for (PlanStep& step : plan.steps) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/libraries.h"
 #include "runtime/device.h"
 
 namespace gart::cuda {
@@ -24,6 +25,7 @@ class Program final : public DeviceProgram {
   Result<void> check_alive() const override { return device_.check_alive(); }
 
   Device& device() { return device_; }
+  Libraries& libraries() { return libraries_; }
   /// What decides branches and loops on the device; null: the host does.
   CUfunction steering() const { return steering_; }
   /// Where the artifact's weights section would begin on the device; only what this target's plans use is there.
@@ -44,6 +46,8 @@ class Program final : public DeviceProgram {
   void load_steering(const fb::Kernel& kernel);
 
   Device device_;
+  Libraries libraries_{device_};
+  const fb::Manifest* manifest_ = nullptr;
   const uint32_t target_;
   bool ptx_ = false;
   CUfunction steering_ = nullptr;

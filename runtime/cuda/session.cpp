@@ -111,6 +111,7 @@ void Session::order_behind_last_run(CUstream stream, bool needs_staging) {
 
 PlanGraphs& Session::graphs_of(BoundPlan& plan, Inputs& inputs, Outputs& outputs) {
   if (plan.graphs == nullptr) plan.graphs = std::make_unique<PlanGraphs>(device_, plan.plan(), program_.steering());
+  if (!std::exchange(plan.calls_settled, true)) program_.libraries().settle(plan);
   auto& graphs = static_cast<PlanGraphs&>(*plan.graphs);
   inputs.use_in_place(graphs.steered() == nullptr);
   outputs.use_in_place(graphs.steered() == nullptr);

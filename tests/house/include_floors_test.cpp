@@ -30,7 +30,7 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"codegen/cuda", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/library", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"tools", {"compiler", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/import", "compiler/passes",
-               "codegen/cpu", "codegen/cuda", "artifact_schema", "runtime"}},
+               "codegen/cpu", "codegen/cuda", "codegen/library", "artifact_schema", "runtime"}},
 };
 
 std::string folder_of(const std::string& path) {

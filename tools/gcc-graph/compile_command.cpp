@@ -1,4 +1,6 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <iostream>
 #include <map>
@@ -6,6 +8,8 @@
 #include <thread>
 
 #include "codegen/cpu/cpu_backend.h"
+#include "codegen/cuda/cuda_backend.h"
+#include "codegen/library/library_binder.h"
 #include "compiler/compile.h"
 #include "compiler/import/import.h"
 #include "compiler/support/error.h"
@@ -27,6 +31,9 @@ struct Arguments {
   std::string memory_limit;
   std::string tuning;
   GpuOptions gpu;
+  std::string cache;
+  Precision precision = Precision::fp32;
+  std::vector<std::string> libraries = {"none"};
   int threads = 0;
   PassOptions passes;
   bool print_schedule = false;
@@ -37,6 +44,7 @@ void print(const Arguments& a, const CompileResult& result, double seconds) {
             << ", code " << result.code_bytes << ") in " << seconds << " s\n";
   for (const PlanReport& p : result.plans) {
     std::cout << "  " << p.target << " [" << p.shapes << "]: " << p.steps << " steps, " << p.kernels << " kernels";
+    for (const auto& [library, calls] : p.calls) std::cout << ", " << calls << " by " << library;
     if (p.arena_bytes > 0)
       std::cout << ", arena " << p.arena_bytes << " bytes (lower bound " << p.arena_lower_bound << ")";
     std::cout << '\n';
@@ -79,6 +87,16 @@ CompileResult compile_imported(ImportedModel model, const CompileOptions& option
   }
 }
 
+/// "none", "auto" (all, with our own kernels beside them), or names.
+void choose_libraries(const std::vector<std::string>& names, CompileOptions& options) {
+  check_unique(names, "--libraries");
+  for (const char* word : {"none", "auto"})
+    if (names.size() > 1 && std::find(names.begin(), names.end(), word) != names.end())
+      fail("--libraries: '", word, "' stands alone");
+  options.stand_ins = names[0] == "auto";
+  if (names[0] != "none") options.libraries = library::make_library_binder(options.stand_ins ? library::known_libraries() : names);
+}
+
 void run(const Arguments& a) {
   const auto begin = std::chrono::steady_clock::now();
   Progress progress;
@@ -93,6 +111,8 @@ void run(const Arguments& a) {
     tuning = TuningFile::read(a.tuning);
     options.decisions = &tuning;
   }
+  options.precision = a.precision;
+  choose_libraries(a.libraries, options);
   options.threads = a.threads > 0 ? a.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   options.passes = a.passes;
   options.passes.out = &std::cout;
@@ -127,6 +147,17 @@ void add_compile_command(CLI::App& app) {
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
   c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, to choose GPU kernels by");
   args->gpu.add_to(*c);
+  c->add_option("--cache", args->cache, "Folder of GPU kernels assembled before (default: gcc-graph in the user's cache)");
+  const std::map<std::string, Precision> precisions = {
+      {"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}};
+  c->add_option("--precision", args->precision, "Of the factors of matrix products on GPUs (sums are fp32): fp32, tf32, fp16, bf16")
+      ->transform(CLI::CheckedTransformer(precisions))
+      ->default_str("fp32");
+  c->add_option("--libraries", args->libraries,
+                "What GPUs' libraries do: none; auto (cublasLt and cudnn, or our own kernels where they are not installed; Jetsons: "
+                "none); or a list of those that machines must have (cublasLt,cudnn)")
+      ->delimiter(',')
+      ->capture_default_str();
   c->add_option("--threads", args->threads, "Host threads for code generation; 0: one per CPU")
       ->check(CLI::Range(0, 256));
   c->add_option("--print-after", args->passes.print_after, "Print the graph after these passes, or all")

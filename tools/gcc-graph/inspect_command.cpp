@@ -8,6 +8,7 @@
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/artifact_file.h"
 #include "tools/gcc-graph/commands.h"
+#include "tools/gcc-graph/inspect_calls.h"
 
 namespace gcg::tools {
 namespace {
@@ -121,11 +122,13 @@ Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Pla
               {"arena_bytes", plan.arena_bytes()},
               {"arena_lower_bound_bytes", plan.arena_lower_bound()}};
   if (cuda) out["modules"] = count_modules(plan);
+  if (Json calls = calls_json(m, plan); !calls.empty()) out["calls"] = calls;
   if (a.kernels) {
     Json kernels = Json::array();
     if (plan.kernels())
       for (const auto* k : *plan.kernels()) kernels.push_back(kernel_json(*k, cuda));
     out["kernel_list"] = kernels;
+    out["call_list"] = call_list_json(m, plan, [&](uint32_t slot) { return slot_text(entry, plan.program(), slot); });
   }
   if (a.steps) {
     Json sequences = Json::array();
@@ -148,6 +151,7 @@ Json describe(const ArtifactFile& file, const Arguments& a) {
   Json targets = Json::array();
   for (const auto* t : *m.targets()) targets.push_back(target_json(file, *t));
   out["targets"] = targets;
+  if (Json libraries = libraries_json(m); !libraries.empty()) out["libraries"] = libraries;
   Json entries = Json::array();
   for (const auto* entry : *m.entry_points()) {
     Json e = {{"name", text(entry->name())}, {"inputs", Json::array()}, {"outputs", Json::array()}, {"plans", Json::array()}};
@@ -192,6 +196,7 @@ void print(const Json& j) {
     if (t.contains("driver")) std::cout << ", for drivers of CUDA " << str(t["driver"]) << " and newer";
     std::cout << '\n';
   }
+  if (j.contains("libraries")) print_libraries(j["libraries"]);
   for (const auto& e : j["entry_points"]) {
     std::cout << "entry point " << str(e["name"]) << '\n';
     for (const auto& t : e["inputs"]) std::cout << "  in  " << tensor_text(t) << '\n';
@@ -201,6 +206,8 @@ void print(const Json& j) {
     for (const auto& p : e["plans"]) {
       std::cout << "  plan " << str(p["target"]) << " [" << str(p["shapes"]) << "]: " << p["steps"] << " steps, " << p["kernels"]
                 << " kernels, " << p["buffers"] << " buffers, ";
+      if (p.contains("calls"))
+        for (const auto& [library, calls] : p["calls"].items()) std::cout << calls << " calls of " << library << ", ";
       if (p.contains("modules")) std::cout << p["modules"] << " modules, " << p["streams"] << " streams, " << p["waits"] << " waits, ";
       if (p["arena_bytes"] > 0)
         std::cout << "arena " << p["arena_bytes"] << " bytes (lower bound " << p["arena_lower_bound_bytes"] << ")\n";
@@ -208,6 +215,8 @@ void print(const Json& j) {
         std::cout << "arena sized per shape\n";
       if (p.contains("kernel_list"))
         for (const auto& k : p["kernel_list"]) print_kernel(k);
+      if (p.contains("call_list"))
+        for (const auto& call : p["call_list"]) print_call(call);
       if (p.contains("sequences"))
         for (size_t q = 0; q < p["sequences"].size(); ++q) {
           std::cout << "    sequence " << q << '\n';

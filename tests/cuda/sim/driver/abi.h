@@ -31,6 +31,9 @@ enum CUresult : int {
   kLaunchFailed = 719,
   kNotPermitted = 800,
   kNotSupported = 801,
+  kCaptureUnsupported = 900,
+  kCaptureInvalidated = 901,
+  kExecUpdateFailure = 910,
   kUnknown = 999,
 };
 

@@ -86,6 +86,12 @@ int instantiate(const Call& call, void** out, void* graph_handle, uint64_t flags
   return 0;
 }
 
+bool same_topology(const Graph& a, const Graph& b) {
+  return std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(), [](const auto& x, const auto& y) {
+    return x->type == y->type && x->after == y->after;
+  });
+}
+
 // Programs of the runtime may change the parameters of a node, not its kind.
 int set_params(const Call& call, void* exec_handle, void* node_handle, NodeParams& params) {
   World& world = World::get();
@@ -110,6 +116,9 @@ int set_params(const Call& call, void* exec_handle, void* node_handle, NodeParam
     if (copy->from_device != now.from_device || copy->to_device != now.to_device) {
       return call.misuse("a copy cannot change its kinds of memory");
     }
+  }
+  if (const auto* child = std::get_if<ChildWork>(&node.work)) {
+    if (!same_topology(*child->graph, *std::get<ChildWork>(fresh.work).graph)) return kExecUpdateFailure;
   }
   node.work = std::move(fresh.work);
   ++world.counts["graph_updates"];

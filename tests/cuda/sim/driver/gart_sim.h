@@ -37,6 +37,30 @@ const char* gart_sim_take_report(void); /* NULL: no more */
 const char* gart_sim_alive(void);
 uint64_t gart_sim_used_bytes(int device);
 
+/* For the simulated libraries. Counts a call of theirs, and returns the status that gart_sim_fail wants for it, or 0. */
+int gart_sim_call(const char* name);
+
+typedef struct gart_sim_range {
+  uint64_t begin, end;
+} gart_sim_range;
+
+/* Work on the device: run(data), perhaps several times, then drop(data); it touches these bytes and no others. */
+typedef struct gart_sim_work {
+  const char* name;
+  void (*run)(void* data);
+  void (*drop)(void* data);
+  void* data;
+  const gart_sim_range* reads;
+  size_t read_count;
+  const gart_sim_range* writes;
+  size_t write_count;
+} gart_sim_work;
+
+/* Takes `data` over in any case; returns a CUresult. On the stream, or as a node of what it is captured into; as a node of the
+ * graph, behind the one that was added last. */
+int gart_sim_enqueue(void* stream, const gart_sim_work* work);
+int gart_sim_add_work(void* graph, const gart_sim_work* work);
+
 /* Brings lost contexts back to life; what they held is gone. */
 void gart_sim_revive(void);
 

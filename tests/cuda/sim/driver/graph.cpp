@@ -133,6 +133,7 @@ std::string label_of(const GraphNode& node, size_t index) {
   constexpr const char* names[] = {"kernel", "copy", "fill", "host function", "graph", "empty node"};
   std::string name = node.type < 6 ? names[node.type] : "conditional";
   if (const auto* kernel = std::get_if<KernelWork>(&node.work)) name = kernel->name();
+  if (const auto* library = std::get_if<LibraryWork>(&node.work)) name = library->name;
   return "node " + std::to_string(index) + " (" + name + ")";
 }
 
@@ -142,6 +143,7 @@ int run_node(const GraphNode& node, Footprint& footprint) {
   if (const auto* fill = std::get_if<FillWork>(&node.work)) return fill->run(footprint);
   if (const auto* host = std::get_if<HostWork>(&node.work)) return host->run();
   if (const auto* child = std::get_if<ChildWork>(&node.work)) return run_graph(*child->graph, footprint);
+  if (const auto* library = std::get_if<LibraryWork>(&node.work)) return library->run(footprint);
   if (const auto* conditional = std::get_if<ConditionalWork>(&node.work))
     return run_conditional(*conditional, footprint);
   return 0;

@@ -29,7 +29,8 @@ struct ChildWork {
   std::shared_ptr<Graph> graph;  // A clone.
 };
 
-using NodeWork = std::variant<std::monostate, KernelWork, CopyWork, FillWork, HostWork, ChildWork, ConditionalWork>;
+using NodeWork =
+    std::variant<std::monostate, KernelWork, CopyWork, FillWork, HostWork, ChildWork, ConditionalWork, LibraryWork>;
 
 struct GraphNode {
   int type = kEmptyNode;

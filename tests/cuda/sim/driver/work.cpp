@@ -182,7 +182,30 @@ int FillWork::run(Footprint& footprint) const {
   return 0;
 }
 
+int LibraryWork::run(Footprint& footprint) const {
+  World& world = World::get();
+  if (const int injected = world.count("kernels")) return injected;
+  DeviceMemory& memory = DeviceMemory::get();
+  for (const auto* ranges : {&reads, &writes}) {
+    for (const Range& range : *ranges) {
+      if (memory.contains(range.begin, range.end - range.begin)) continue;
+      report(Finding::out_of_bounds, name + " touches " + memory.describe(range.begin));
+      return kIllegalAddress;
+    }
+  }
+  memory.open();
+  compute();
+  memory.close();
+  merge(footprint.reads, reads);
+  merge(footprint.writes, writes);
+  return 0;
+}
+
 void enqueue(Stream& stream, std::string label, Run run) {
+  if (stream.capture) {
+    stream.spoilt = "'" + label + "' is enqueued on a stream that is captured";
+    return;
+  }
   stream.last = stream.context->queue.add(std::move(label), {stream.last}, std::move(run));
 }
 

@@ -47,6 +47,14 @@ struct FillWork {
   [[nodiscard]] int run(Footprint& footprint) const;
 };
 
+// What a simulated library does on the device: it says itself which bytes it touches.
+struct LibraryWork {
+  std::string name;
+  std::function<void()> compute;
+  std::vector<Range> reads, writes;
+  [[nodiscard]] int run(Footprint& footprint) const;
+};
+
 using Run = std::function<int(Footprint&)>;
 // Adds to the stream, behind what is there.
 void enqueue(Stream& stream, std::string label, Run run);

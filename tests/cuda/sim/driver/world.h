@@ -24,9 +24,13 @@ struct Context {
   OperationQueue queue;
 };
 
+struct Graph;
 struct Stream {
   Context* context;
   OperationQueue::Id last = 0;
+  // While it is captured: what becomes the graph, and what spoilt it.
+  std::shared_ptr<Graph> capture = nullptr;
+  std::string spoilt = {};
 };
 
 struct Event {
@@ -50,7 +54,6 @@ struct ModuleHandle {
   std::vector<std::unique_ptr<Function>> functions;
 };
 
-struct Graph;
 struct GraphExec;
 
 // Handles of one kind that are alive.

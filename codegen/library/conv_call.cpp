@@ -1,0 +1,84 @@
+// Convolutions for cuDNN.
+#include "codegen/library/bindings.h"
+#include "codegen/library/epilogue_match.h"
+
+namespace gcg::library {
+namespace {
+
+constexpr int64_t kWorkspace = 64 << 20;
+constexpr size_t kMostSpatialAxes = 2;
+
+std::vector<Dim> dense_strides(const std::vector<Dim>& extents) {
+  std::vector<Dim> strides(extents.size());
+  Dim stride(1);
+  for (size_t d = extents.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride = stride * extents[d];
+  }
+  return strides;
+}
+
+/// A tensor that moves as the result does: [n, co, spatial...], dense within a channel.
+LibraryTensor as_result(int operand, const Affine& address, const PlainConvKernel& conv) {
+  LibraryTensor t{operand, address.base, {conv.batch, Dim(conv.out_channels)}, {}};
+  for (const auto& s : conv.spatial) t.extents.push_back(s.output);
+  t.strides = dense_strides(t.extents);
+  t.strides[0] = stride_of(address, conv.n);
+  t.strides[1] = stride_of(address, conv.channel);
+  return t;
+}
+
+bool is_dense_within_channel(const PlainConvKernel& conv, const Affine& address) {
+  return conv.position.empty() || (conv.position.size() == 1 && stride_of(address, conv.position[0]).is(1));
+}
+
+LibraryTensor input(const PlainConvKernel& conv) {
+  LibraryTensor t{conv.input, Dim(0), {conv.batch, Dim(conv.in_channels)}, {}};
+  for (const auto& s : conv.spatial) t.extents.push_back(s.input);
+  t.strides = dense_strides(t.extents);
+  return t;
+}
+
+/// The kernel's own weights are [co, taps..., ci]; cuDNN wants all of its tensors in the order of the activations.
+LibraryTensor weights(const PlainConvKernel& conv) {
+  LibraryTensor t{conv.weights, Dim(0), {Dim(conv.out_channels), Dim(conv.in_channels / conv.groups)}, {}};
+  for (const auto& s : conv.spatial) {
+    t.extents.emplace_back(s.kernel);
+    t.untransposed = t.untransposed || s.kernel != 1;
+  }
+  if (conv.in_channels == conv.groups) t.untransposed = false;
+  t.strides = dense_strides(t.extents);
+  return t;
+}
+
+}  // namespace
+
+std::optional<LibraryCall> bind_convolution(const Kernel& kernel) {
+  const auto* conv = std::get_if<PlainConvKernel>(&kernel.body);
+  if (conv == nullptr || conv->spatial.size() > kMostSpatialAxes) return std::nullopt;
+  for (const int operand : {conv->input, conv->weights, conv->result})
+    if (kernel.operands[static_cast<size_t>(operand)].dtype != DType::f32) return std::nullopt;
+  const auto result = address_of(kernel.operands[static_cast<size_t>(conv->result)], conv->index);
+  if (!result || !is_dense_within_channel(*conv, *result)) return std::nullopt;
+  const auto match = match_epilogue(kernel, conv->epilogue, conv->channel, *result);
+  if (!match || match->scale != 1 || match->activation == LibraryActivation::gelu_tanh) return std::nullopt;
+
+  LibraryCall call{.library = "cudnn", .oldest = 90000, .below = 100000, .operation = LibraryOperation::convolution};
+  for (const auto& s : conv->spatial) {
+    if (!s.pad.is_constant()) return std::nullopt;
+    call.strides.push_back(s.stride);
+    call.dilations.push_back(s.dilation);
+    call.pads.push_back(s.pad.constant());
+  }
+  call.groups = conv->groups;
+  call.tensors = {input(*conv), weights(*conv), as_result(conv->result, *result, *conv)};
+  if ((call.bias = match->bias.has_value()))
+    call.tensors.push_back({match->bias->operand, match->bias->address.base, {Dim(conv->out_channels)}, {Dim(1)}});
+  if ((call.addend = match->addend.has_value()))
+    call.tensors.push_back(as_result(match->addend->operand, match->addend->address, *conv));
+  call.activation = match->activation;
+  call.workspace = kWorkspace;
+  return call;
+}
+
+}  // namespace gcg::library

@@ -1,0 +1,110 @@
+#include "codegen/library/epilogue_match.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "compiler/kernel/access_analysis.h"
+
+namespace gcg::library {
+namespace {
+
+bool is_binary(const Expr& e, BinaryOp op) { return e->kind == ExprKind::binary && e->binary == op; }
+bool is_zero(const Expr& e) { return e->kind == ExprKind::constant && is_float(e->dtype) && e->number == 0; }
+
+/// As compiler/ops/activation.cpp lowers Gelu with approximate = "tanh".
+Expr gelu_tanh(const Expr& x) {
+  const auto literal = [](double value) { return constant_float(DType::f32, value); };
+  const Expr inner = x + literal(0.044715) * x * x * x;
+  return literal(0.5) * x * (literal(1) + unary(UnaryOp::tanh, literal(std::sqrt(2 / std::numbers::pi)) * inner));
+}
+
+/// Removes the activation from the outside.
+LibraryActivation peel_activation(Expr& e) {
+  if (is_binary(e, BinaryOp::max)) {
+    const bool left = is_zero(e->args[0]);
+    if (!left && !is_zero(e->args[1])) return LibraryActivation::none;
+    e = e->args[left ? 1 : 0];
+    return LibraryActivation::relu;
+  }
+  if (!is_binary(e, BinaryOp::mul)) return LibraryActivation::none;
+  const std::string text = key(e);
+  for (const Expr& factor : e->args)
+    for (const Expr& x : factor->args)
+      if (x->kind != ExprKind::constant && key(gelu_tanh(x)) == text) {
+        e = x;
+        return LibraryActivation::gelu_tanh;
+      }
+  return LibraryActivation::none;
+}
+
+void collect_terms(const Expr& e, std::vector<Expr>& terms) {
+  if (!is_binary(e, BinaryOp::add)) return terms.push_back(e);
+  collect_terms(e->args[0], terms);
+  collect_terms(e->args[1], terms);
+}
+
+/// The factor that `e` gives the accumulator; nullopt if it is something else.
+std::optional<double> accumulator_scale(const Expr& e) {
+  if (e->kind == ExprKind::accumulator) return 1;
+  if (!is_binary(e, BinaryOp::mul)) return std::nullopt;
+  const bool left = e->args[0]->kind == ExprKind::constant;
+  if (!left && e->args[1]->kind != ExprKind::constant) return std::nullopt;
+  const auto inner = accumulator_scale(e->args[left ? 1 : 0]);
+  return inner ? std::optional(*inner * e->args[left ? 0 : 1]->number) : std::nullopt;
+}
+
+bool same_strides(const Affine& a, const Affine& b) { return a.strides == b.strides; }
+
+bool runs_along(const Affine& a, const Axis& axis) {
+  return a.strides.size() <= 1 && (a.strides.empty() ? axis.extent.is(1) : a.strides.count(axis.id) && a.strides.at(axis.id).is(1));
+}
+
+/// Adds one term to the match; false if it is none of what libraries do.
+bool take_term(const Kernel& kernel, const Expr& term, const Axis& bias_axis, const Affine& result, EpilogueMatch& match) {
+  if (term->kind != ExprKind::load || term->dtype != DType::f32 || term->guarded) return false;
+  const Operand& operand = kernel.operands[static_cast<size_t>(term->operand)];
+  const auto address = address_of(operand, term->args);
+  if (!address || operand.written) return false;
+  if (!match.bias && runs_along(*address, bias_axis)) {
+    match.bias = Access{term->operand, *address};
+    return true;
+  }
+  if (match.addend || !same_strides(*address, result)) return false;
+  match.addend = Access{term->operand, *address};
+  return true;
+}
+
+}  // namespace
+
+std::optional<Affine> address_of(const Operand& operand, const std::vector<Expr>& index) {
+  const std::vector<Dim> strides = access_strides(operand, index);
+  Expr sum = gcg::index(0);
+  for (size_t d = 0; d < index.size(); ++d) sum = index[d] * extent(strides[d]) + sum;
+  return as_affine(sum);
+}
+
+Dim stride_of(const Affine& address, const Axis& axis) {
+  const auto it = address.strides.find(axis.id);
+  return it == address.strides.end() ? Dim(0) : it->second;
+}
+
+std::optional<EpilogueMatch> match_epilogue(const Kernel& kernel, const Expr& epilogue, const Axis& bias_axis,
+                                            const Affine& result) {
+  EpilogueMatch match;
+  Expr e = epilogue;
+  if (e->dtype != DType::f32) return std::nullopt;
+  match.activation = peel_activation(e);
+  std::vector<Expr> terms;
+  collect_terms(e, terms);
+  bool summed = false;
+  for (const Expr& term : terms) {
+    const auto scale = accumulator_scale(term);
+    if (scale && summed) return std::nullopt;
+    if (!scale && !take_term(kernel, term, bias_axis, result, match)) return std::nullopt;
+    if (scale) match.scale = *scale;
+    summed = summed || scale;
+  }
+  return summed ? std::optional(match) : std::nullopt;
+}
+
+}  // namespace gcg::library

@@ -1,0 +1,125 @@
+#include "compiler/bind_libraries.h"
+
+#include <algorithm>
+
+#include "compiler/ops/op_def.h"
+
+namespace gcg {
+namespace {
+
+template <class See>
+void for_each_launch(Schedule& schedule, const See& see) {
+  for (Sequence& sequence : schedule.sequences)
+    for (Step& step : sequence.steps)
+      if (step.kind == Step::Kind::launch) see(step);
+}
+
+/// What a Transpose made the constant from, if that has these extents.
+TensorRef source_of(const Buffer& buffer, const std::vector<Dim>& extents) {
+  if (!buffer.constant || !buffer.constant->rearrangement()) return nullptr;
+  const Rearrangement& made = *buffer.constant->rearrangement();
+  return made.op == &op("Transpose") && to_shape(made.source->shape()) == extents ? made.source : nullptr;
+}
+
+/// A buffer for it, one per tensor.
+BufferId buffer_of(Schedule& schedule, const TensorRef& tensor, const std::string& name) {
+  for (size_t i = 0; i < schedule.buffers.size(); ++i)
+    if (schedule.buffers[i].constant == tensor) return BufferId(static_cast<int>(i));
+  Buffer buffer{Buffer::Kind::constant, 0, Dim(tensor->bytes()), tensor, name};
+  schedule.buffers.push_back(std::move(buffer));
+  return BufferId(static_cast<int>(schedule.buffers.size()) - 1);
+}
+
+/// Every step of the kernel has constants where the library wants what they were made from.
+bool has_sources(Schedule& schedule, int kernel, const LibraryCall& call) {
+  bool has = true;
+  for_each_launch(schedule, [&](const Step& step) {
+    if (step.kernel.index != kernel) return;
+    for (const LibraryTensor& t : call.tensors) {
+      const BufferId b = step.operands[static_cast<size_t>(t.operand)];
+      has = has && (!t.untransposed || source_of(schedule.buffers[static_cast<size_t>(b.index)], t.extents));
+    }
+  });
+  return has;
+}
+
+/// Libraries read their operands in any order, also behind their first writes: only the operand that they may overwrite as
+/// they go, a matrix product's addend, can share memory with the result.
+bool shares_memory(const Schedule& schedule, int kernel, const LibraryCall& call) {
+  const size_t result = call.operation == LibraryOperation::attention ? 3 : 2;
+  const auto block = [&](const Step& step, const LibraryTensor& t) {
+    return schedule.buffers[static_cast<size_t>(step.operands[static_cast<size_t>(t.operand)].index)].block;
+  };
+  for (const Sequence& sequence : schedule.sequences)
+    for (const Step& step : sequence.steps) {
+      if (step.kind != Step::Kind::launch || step.kernel.index != kernel) continue;
+      const int written = block(step, call.tensors[result]);
+      for (size_t i = 0; i < call.tensors.size(); ++i) {
+        const bool overwritten = call.operation == LibraryOperation::matmul && call.addend && i + 1 == call.tensors.size();
+        if (i != result && !overwritten && written >= 0 && block(step, call.tensors[i]) == written) return true;
+      }
+    }
+  return false;
+}
+
+void collect_sources(ShapePlan& plan, int kernel, const LibraryCall& call) {
+  for_each_launch(plan.schedule, [&](const Step& step) {
+    if (step.kernel.index != kernel) return;
+    for (const LibraryTensor& t : call.tensors) {
+      if (!t.untransposed) continue;
+      const BufferId b = step.operands[static_cast<size_t>(t.operand)];
+      const Buffer& made = plan.schedule.buffers[static_cast<size_t>(b.index)];
+      const TensorRef source = source_of(made, t.extents);
+      const std::string name = made.name;
+      plan.untransposed[b.index] = buffer_of(plan.schedule, source, name);
+    }
+  });
+}
+
+/// Constants that only bound kernels would read are none of the plan's.
+void drop_unread(ShapePlan& plan) {
+  std::map<int, bool> read;
+  for (const auto& [buffer, source] : plan.untransposed) read[buffer] = false;
+  for_each_launch(plan.schedule, [&](const Step& step) {
+    const auto& call = plan.calls[static_cast<size_t>(step.kernel.index)];
+    for (size_t o = 0; o < step.operands.size(); ++o) {
+      const bool from_source = call && std::any_of(call->tensors.begin(), call->tensors.end(), [&](const LibraryTensor& t) {
+        return t.untransposed && t.operand == static_cast<int>(o);
+      });
+      if (const auto it = read.find(step.operands[o].index); it != read.end() && !from_source) it->second = true;
+    }
+  });
+  for (const auto& [buffer, is_read] : read) {
+    if (is_read) continue;
+    Buffer& dead = plan.schedule.buffers[static_cast<size_t>(buffer)];
+    dead.kind = Buffer::Kind::temporary;  // of no block: it has no place
+    dead.constant = nullptr;
+  }
+}
+
+}  // namespace
+
+bool is_spared_libraries(const Target& target) {
+  constexpr int kJetsons[] = {87, 101, 110};
+  return std::find(std::begin(kJetsons), std::end(kJetsons), target.sm) != std::end(kJetsons);
+}
+
+const LibraryCall* call_of(const ShapePlan& plan, const Target& target, const Step& step) {
+  if (step.kind != Step::Kind::launch || (plan.stand_ins && is_spared_libraries(target))) return nullptr;
+  return plan.call(static_cast<size_t>(step.kernel.index));
+}
+
+void bind_libraries(ShapePlan& plan, const LibraryBinder& binder, bool stand_ins) {
+  const auto kernels = static_cast<int>(plan.schedule.kernels.size());
+  plan.calls.resize(plan.schedule.kernels.size());
+  plan.stand_ins = stand_ins;
+  for (int k = 0; k < kernels; ++k) {
+    auto call = binder.bind(plan.schedule.kernels[static_cast<size_t>(k)]);
+    if (!call || !has_sources(plan.schedule, k, *call) || shares_memory(plan.schedule, k, *call)) continue;
+    collect_sources(plan, k, *call);
+    plan.calls[static_cast<size_t>(k)] = std::move(call);
+  }
+  if (!stand_ins) drop_unread(plan);
+}
+
+}  // namespace gcg

@@ -1,0 +1,19 @@
+// Which kernels of a plan libraries do.
+#pragma once
+
+#include "compiler/emit_artifact.h"
+#include "compiler/kernel/library_call.h"
+
+namespace gcg {
+
+/// Jetsons have no memory to spare for libraries: where a kernel can stand in for a call, they get the kernel alone.
+bool is_spared_libraries(const Target& target);
+
+/// The call that does the step on this target; null: none does.
+const LibraryCall* call_of(const ShapePlan& plan, const Target& target, const Step& step);
+
+/// Fills plan.calls and plan.untransposed. `stand_ins`: the kernels' own code is stored as well, for machines without the
+/// library; otherwise what only they read is no constant of the plan any more.
+void bind_libraries(ShapePlan& plan, const LibraryBinder& binder, bool stand_ins);
+
+}  // namespace gcg

@@ -1,0 +1,49 @@
+// Calls of libraries of the machine that runs the artifact, in place of a kernel's own code. compiler/ knows only this;
+// tools/ hands the binder in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/kernel/kernel.h"
+
+namespace gcg {
+
+enum class LibraryOperation : uint8_t { matmul, convolution, attention };
+enum class LibraryActivation : uint8_t { none, relu, gelu_tanh };
+
+/// How an operand of the kernel is a tensor of the call. In elements.
+struct LibraryTensor {
+  int operand = -1;
+  Dim offset;
+  std::vector<Dim> extents, strides;
+  /// The operand must be a constant that a Transpose made; the library reads what it was made from, and that is what
+  /// `extents` and `strides` describe.
+  bool untransposed = false;
+};
+
+/// What operands there are and what is computed: artifact_schema/gart.fbs, Operation.
+struct LibraryCall {
+  std::string library;              // "cublasLt", "cudnn"
+  uint32_t oldest = 0, below = 0;   // its versions that do, as the library says them
+  LibraryOperation operation{};
+  std::vector<LibraryTensor> tensors = {};
+  bool bias = false, addend = false;
+  LibraryActivation activation = LibraryActivation::none;
+  double scale = 1;
+  bool causal = false;              // attention
+  std::vector<int64_t> strides = {}, dilations = {}, pads = {};  // convolution, per spatial axis; pads in front
+  int64_t groups = 1;
+  int64_t workspace = 0;            // the most bytes it may use
+};
+
+class LibraryBinder {
+ public:
+  virtual ~LibraryBinder() = default;
+  /// The call that does all of what the kernel does; none if no library can.
+  virtual std::optional<LibraryCall> bind(const Kernel& kernel) const = 0;
+};
+
+}  // namespace gcg

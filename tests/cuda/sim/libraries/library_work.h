@@ -1,0 +1,43 @@
+// What the simulated libraries share: their work as the simulated driver takes it.
+#ifndef GART_TESTS_CUDA_SIM_LIBRARIES_LIBRARY_WORK_H
+#define GART_TESTS_CUDA_SIM_LIBRARIES_LIBRARY_WORK_H
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "tests/cuda/sim/driver/gart_sim.h"
+
+namespace gart_sim {
+
+// Strides in elements.
+struct Tensor {
+  uint64_t address = 0;
+  int64_t element_bytes = 4;
+  std::vector<int64_t> extents, strides;
+};
+
+class Work {
+ public:
+  Work(const char* name, std::function<void()> compute) : name_(name), compute_(std::move(compute)) {}
+  Work& reads(const Tensor& tensor) { return add(reads_, tensor); }
+  Work& writes(const Tensor& tensor) { return add(writes_, tensor); }
+  // Each returns a CUresult.
+  [[nodiscard]] int enqueue(void* stream) const { return give(&gart_sim_enqueue, stream); }
+  [[nodiscard]] int add_to(void* graph) const { return give(&gart_sim_add_work, graph); }
+
+ private:
+  using Ranges = std::vector<gart_sim_range>;
+  Work& add(Ranges& ranges, const Tensor& t);
+  int give(int (*take)(void*, const gart_sim_work*), void* to) const;
+
+  const char* name_;
+  std::function<void()> compute_;
+  Ranges reads_, writes_;
+};
+
+// The number that an environment variable holds.
+size_t setting(const char* variable, size_t otherwise);
+
+}  // namespace gart_sim
+#endif
