@@ -30,7 +30,7 @@ LibraryActivation peel_activation(Expr& e) {
   const std::string text = key(e);
   for (const Expr& factor : e->args)
     for (const Expr& x : factor->args)
-      if (x->kind != ExprKind::constant && key(gelu_tanh(x)) == text) {
+      if (x->kind != ExprKind::constant && x->dtype == DType::f32 && key(gelu_tanh(x)) == text) {
         e = x;
         return LibraryActivation::gelu_tanh;
       }

@@ -116,6 +116,8 @@ GART_SAME_FIELD(CUgraphNodeParams, CUgraphNodeParams, type);
 GART_SAME_FIELD(CUgraphNodeParams, CUgraphNodeParams, kernel);
 GART_SAME_FIELD(CUgraphNodeParams, CUgraphNodeParams, memcpy);
 GART_SAME_FIELD(CUgraphNodeParams, CUgraphNodeParams, memset);
+GART_SAME_FIELD(CUgraphNodeParams, CUgraphNodeParams, graph);
+GART_SAME_FIELD(CUDA_CHILD_GRAPH_NODE_PARAMS, CUDA_CHILD_GRAPH_NODE_PARAMS, graph);
 static_assert(sizeof(gart::cuda::CUgraphNodeParams) == sizeof(::CUgraphNodeParams));
 static_assert(sizeof(gart::cuda::CUgraphEdgeData) == sizeof(::CUgraphEdgeData));
 GART_SAME_FIELD(CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_GRAPH_INSTANTIATE_PARAMS, flags);

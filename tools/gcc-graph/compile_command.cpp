@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <iostream>
 #include <map>
@@ -8,7 +7,6 @@
 #include <thread>
 
 #include "codegen/cpu/cpu_backend.h"
-#include "codegen/cuda/cuda_backend.h"
 #include "codegen/library/library_binder.h"
 #include "compiler/compile.h"
 #include "compiler/import/import.h"
@@ -31,8 +29,6 @@ struct Arguments {
   std::string memory_limit;
   std::string tuning;
   GpuOptions gpu;
-  std::string cache;
-  Precision precision = Precision::fp32;
   std::vector<std::string> libraries = {"none"};
   int threads = 0;
   PassOptions passes;
@@ -111,7 +107,6 @@ void run(const Arguments& a) {
     tuning = TuningFile::read(a.tuning);
     options.decisions = &tuning;
   }
-  options.precision = a.precision;
   choose_libraries(a.libraries, options);
   options.threads = a.threads > 0 ? a.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   options.passes = a.passes;
@@ -147,12 +142,6 @@ void add_compile_command(CLI::App& app) {
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
   c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, to choose GPU kernels by");
   args->gpu.add_to(*c);
-  c->add_option("--cache", args->cache, "Folder of GPU kernels assembled before (default: gcc-graph in the user's cache)");
-  const std::map<std::string, Precision> precisions = {
-      {"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}};
-  c->add_option("--precision", args->precision, "Of the factors of matrix products on GPUs (sums are fp32): fp32, tf32, fp16, bf16")
-      ->transform(CLI::CheckedTransformer(precisions))
-      ->default_str("fp32");
   c->add_option("--libraries", args->libraries,
                 "What GPUs' libraries do: none; auto (cublasLt and cudnn, or our own kernels where they are not installed; Jetsons: "
                 "none); or a list of those that machines must have (cublasLt,cudnn)")

@@ -1,21 +1,24 @@
 #!/bin/sh
-# Runs a command on a machine with a simulated GPU:  run_sim.sh [--build DIR] [--sm N] [--] COMMAND [ARGUMENT...]
+# Runs a command on a machine with a simulated GPU:  run_sim.sh [--build DIR] [--sm N] [--libraries] [--] COMMAND [ARGUMENT...]
 #
 #   run_sim.sh --sm 80 build/release/bin/gcc-graph compile model.onnx -o model.gart --target sm_80
 #   run_sim.sh --sm 80 build/release/bin/gcc-graph run model.gart --device cuda --random 1
 #
 # --build DIR  the build with the simulation (default: build/release of this repository)
 # --sm N       the architecture of the GPU (default: 80); code for another one does not load
+# --libraries  the machine has cuBLASLt and cuDNN (simulated ones; without this they cannot be opened, wherever real ones lie)
 # README.md beside this file lists the variables that set everything else. What the simulation finds wrong is printed to
 # stderr and fails the call of the driver as a fault of the GPU would.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 build=$here/../../../build/release
 sm=80
+libraries=no_libraries
 while [ $# -gt 0 ]; do
   case $1 in
     --build) build=$2; shift 2 ;;
     --sm) sm=$2; shift 2 ;;
+    --libraries) libraries=libraries; shift ;;
     --) shift; break ;;
     *) break ;;
   esac
@@ -25,8 +28,12 @@ build=$(cd "$build" && pwd)
 # Kernels that were compiled with another version of the simulation must not be found again.
 version=$(cat "$here"/shim/* | cksum | cut -d' ' -f1)
 export GCC_GRAPH_NVRTC="$build/cuda_sim/libnvrtc_sim.so"
+<<<<<<< HEAD
 export LD_LIBRARY_PATH="$build/cuda_sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 [ "${GART_SIM_WATCH:-1}" != 0 ] || version=$version-unwatched
+=======
+export LD_LIBRARY_PATH="$build/cuda_sim:$build/cuda_sim/$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+>>>>>>> c122db2 (Tests of bound matrix products: values, fall-back, moving memory, failures, lost edges)
 export XDG_CACHE_HOME="$build/cuda_sim/cache/$version"
 export GART_SIM_SM="$sm"
 exec "$@"

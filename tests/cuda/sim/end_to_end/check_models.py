@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles small models for a GPU and the CPU and compares the two, the GPU simulated.
 
-  run_sim.sh --sm 80 check_models.py [--sm N] [--precision P] [NAME...]      NAME: of tests/models/small_models.py (default: all)
+  run_sim.sh --sm 80 check_models.py [--sm N] [--precision P] [--libraries LIST] [NAME...]      NAME: of tests/models/small_models.py (default: all)
 
 Run within run_sim.sh. Each model runs at its two sizes, both of them twice: the second, warm run must launch one graph
 (branches and loops are nodes of it), allocate nothing and give the same bytes. Every output must have a relative error <= 1e-4
@@ -79,18 +79,21 @@ def problems_of_warm_run(simulation, model, feeds, first):
     return problems
 
 
-def check(simulation, name, folder, sm, precision):
+def check(simulation, name, folder, sm, precision, libraries):
     """Prints a row; returns whether it is good."""
     make, sizes = small_models.MODELS[name]
     model, path = make(), os.path.join(folder, name + ".onnx")
     onnx.save(model, path)
     artifact = path.replace(".onnx", ".gart")
-    model_check.compile_model(path, artifact, "--target", f"{sm},x86-64-v3", "--precision", precision)
+    model_check.compile_model(path, artifact, "--target", f"{sm},x86-64-v3", "--precision", precision,
+                              "--libraries", libraries)
     on_cpu, on_gpu = gart.load(artifact, threads=1, target="x86-64-v3"), gart.load(artifact, target=sm)
-    worst, problems = 0.0, []
+    worst, problems, calls = 0.0, [], 0
+    simulation.forget_counts()
     for seed, size in enumerate(sizes):
         feeds = small_models.make_feeds(model, size, seed)
         first = on_gpu.run(feeds)
+        calls += simulation.count("cublasLtMatmul") + simulation.count("cudnnBackendPopulateCudaGraph")
         worst = max(worst, relative_error(first, on_cpu.run(feeds)))
         problems += problems_of_warm_run(simulation, on_gpu, feeds, first)
     del on_gpu
@@ -99,7 +102,7 @@ def check(simulation, name, folder, sm, precision):
         problems.append("alive at the end: " + simulation.alive())
     if not worst <= TOLERANCE[precision]:
         problems.append("wrong values")
-    print(f"{name:18} {worst:9.1e}  {'; '.join(problems) or 'ok'}", flush=True)
+    print(f"{name:18} {worst:9.1e}  {'; '.join(problems) or 'ok'}{f', {calls} library calls' if calls else ''}", flush=True)
     return not problems
 
 
@@ -107,13 +110,14 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     p.add_argument("--sm", default="80")
     p.add_argument("--precision", default="fp32", choices=TOLERANCE)
+    p.add_argument("--libraries", default="none")
     p.add_argument("names", nargs="*")
     a = p.parse_args()
     simulation = Simulation()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="gcc-graph-sim-") as folder:
         for name in a.names or small_models.MODELS:
-            failed += not check(simulation, name, folder, "sm_" + a.sm, a.precision)
+            failed += not check(simulation, name, folder, "sm_" + a.sm, a.precision, a.libraries)
     print("all passed" if not failed else f"{failed} failed")
     return 1 if failed else 0
 

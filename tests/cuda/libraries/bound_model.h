@@ -1,0 +1,62 @@
+// A model compiled for a CPU and for the simulated GPU with libraries bound.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "gart/gart.hpp"
+
+namespace gart::test {
+
+/// The libraries bound, and whether kernels can stand in for them.
+struct Binding {
+  std::vector<std::string> libraries;
+  bool stand_ins = false;
+};
+
+std::vector<uint8_t> compile_bound(const std::string& gir, const Binding& binding, gcg::Precision precision = gcg::Precision::fp32);
+
+/// Seeded noise for each input, of these extents.
+std::vector<std::vector<float>> noise(const std::vector<Shape>& shapes, uint32_t seed = 1);
+std::vector<TensorView> views(const std::vector<std::vector<float>>& data, const std::vector<Shape>& shapes);
+
+std::vector<float> floats(const TensorView& tensor);
+std::vector<float> floats(const Tensor& tensor);
+/// As accurate as sums in another order are.
+void expect_close(const std::vector<float>& got, const std::vector<float>& want, double tolerance = 2e-5);
+
+Result<Program> load_on(const std::vector<uint8_t>& artifact, const std::string& device);
+/// The first output on the CPU.
+std::vector<float> on_cpu(const std::vector<uint8_t>& artifact, const std::vector<TensorView>& inputs);
+
+/// The driver forgets the K-th edge of graphs; 0: none.
+void drop_edge(uint64_t k);
+
+/// Memory of the simulated GPU.
+class DeviceArray {
+ public:
+  explicit DeviceArray(size_t count);
+  ~DeviceArray();
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+  /// `at`: elements from its begin on.
+  float* data(size_t at = 0) const { return reinterpret_cast<float*>(address_) + at; }
+  void write(const std::vector<float>& values, size_t at = 0) const;
+  std::vector<float> read(size_t count, size_t at = 0) const;
+
+ private:
+  void* context_ = nullptr;
+  unsigned long long address_ = 0;
+};
+
+/// The libraries of the simulation are there with their own versions; at the end nothing may be reported or left.
+class WithLibraries : public testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+};
+
+}  // namespace gart::test
