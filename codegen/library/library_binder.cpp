@@ -12,7 +12,7 @@ struct Library {
   const char* name;
   std::optional<LibraryCall> (*bind)(const Kernel&);
 };
-constexpr Library kLibraries[] = {{"cublasLt", bind_matmul}};
+constexpr Library kLibraries[] = {{"cublasLt", bind_matmul}, {"cudnn", bind_convolution}};
 
 class Binder final : public LibraryBinder {
  public:

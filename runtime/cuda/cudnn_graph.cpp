@@ -60,8 +60,12 @@ const CudnnDescriptor& CudnnGraph::tensor(fb::DType dtype, std::vector<int64_t> 
 
 const CudnnDescriptor& CudnnGraph::tensor(size_t index) {
   const CallTensor& t = p_.tensors[index];
-  return tensor(t.dtype, two_dimensional(t.extents, 1), two_dimensional(t.strides, t.extents.back() * t.strides.back()),
-                t.alignment(), kFirstUid + int64_t(index), false);
+  const std::vector<int64_t> extents = two_dimensional(t.extents, 1);
+  std::vector<int64_t> strides = two_dimensional(t.strides, 0);
+  for (size_t d = extents.size(); d-- > 0;) {  // of an axis of one element no stride is known
+    if (extents[d] == 1 && strides[d] == 0) strides[d] = d + 1 == extents.size() ? 1 : extents[d + 1] * strides[d + 1];
+  }
+  return tensor(t.dtype, extents, std::move(strides), t.alignment(), kFirstUid + int64_t(index), false);
 }
 
 const CudnnDescriptor& CudnnGraph::bias() {

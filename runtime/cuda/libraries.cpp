@@ -14,7 +14,7 @@ struct Known {
   const char* name;
   std::unique_ptr<Library> (*open)(Device&, std::string&);
 };
-constexpr Known kKnown[] = {{"cublasLt", open_cublaslt}};
+constexpr Known kKnown[] = {{"cublasLt", open_cublaslt}, {"cudnn", open_cudnn}};
 
 bool has_stand_in(const Plan& plan, uint32_t call) {
   return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const PlanStep& step) { return step.call == call; });

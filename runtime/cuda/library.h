@@ -41,6 +41,7 @@ class Library {
 
 /// Each: null if it cannot be opened or lacks a function, `reason` says which.
 std::unique_ptr<Library> open_cublaslt(Device& device, std::string& reason);
+std::unique_ptr<Library> open_cudnn(Device& device, std::string& reason);
 
 /// Records what `enqueue` puts on a stream, which is this thread's alone.
 class Capture {

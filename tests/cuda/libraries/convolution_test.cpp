@@ -51,12 +51,12 @@ const Convolution kConvolutions[] = {
        %y = Conv(%x, %w, %b) {kernel_shape = [1,1]}
      })",
      {{2, 6, 5, 5}}, 1},
-    {"Depthwise",
+    {"DepthwiseIsOurs",
      R"(graph g(%x: f32[1,6,8,8]) -> (%y) {
        constant %w: f32[6,1,3,3] = random(1)
        %y = Conv(%x, %w) {kernel_shape = [3,3], group = 6, pads = [1,1,1,1]}
      })",
-     {{1, 6, 8, 8}}, 1},
+     {{1, 6, 8, 8}}, 0},
     {"Groups",
      R"(graph g(%x: f32[1,8,7,7]) -> (%y) {
        constant %w: f32[6,4,3,3] = random(1)
