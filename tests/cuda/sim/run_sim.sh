@@ -28,12 +28,8 @@ build=$(cd "$build" && pwd)
 # Kernels that were compiled with another version of the simulation must not be found again.
 version=$(cat "$here"/shim/* | cksum | cut -d' ' -f1)
 export GCC_GRAPH_NVRTC="$build/cuda_sim/libnvrtc_sim.so"
-<<<<<<< HEAD
-export LD_LIBRARY_PATH="$build/cuda_sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-[ "${GART_SIM_WATCH:-1}" != 0 ] || version=$version-unwatched
-=======
 export LD_LIBRARY_PATH="$build/cuda_sim:$build/cuda_sim/$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
->>>>>>> c122db2 (Tests of bound matrix products: values, fall-back, moving memory, failures, lost edges)
+[ "${GART_SIM_WATCH:-1}" != 0 ] || version=$version-unwatched
 export XDG_CACHE_HOME="$build/cuda_sim/cache/$version"
 export GART_SIM_SM="$sm"
 exec "$@"
