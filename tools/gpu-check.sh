@@ -9,6 +9,7 @@
 #     models       the benchmark models, fp32 and fp16, against this machine's CPU
 #     soak         10,000 runs on 4 threads, all results equal
 #     sanitizer    a sample of conformance under compute-sanitizer, where that is installed
+#     libraries    the models once more with cuBLASLt and cuDNN bound (--libraries auto), where the machine has them
 #     bench        wall, device and enqueue time of the models; PyTorch beside it, where that is installed
 #
 # Results go to $RESULTS (default: DIR/results), the tables to RESULTS/table.md, as tests/bench/results/ keeps them. The exit code is 1
@@ -128,11 +129,11 @@ dims_of() {  # the benchmark's extents
   case $1 in bert_base|minilm_l6) echo "--dim batch=1 --dim sequence=128" ;; gpt2_step) echo "--dim batch=1 --dim past=128" ;; *) echo "--dim batch=1" ;; esac
 }
 
-compile_model() {  # NAME PRECISION
-  local model=$home/models/$1
+compile_model() {  # NAME PRECISION [LIBRARIES]: NAME.PRECISION.gart, or NAME.PRECISION.LIBRARIES.gart
+  local model=$home/models/$1 name=$1.$2${3:+.$3}
   [ -e "$model.weights" ] || "$home/bin/make_weights" "$model.recipe" "$model.weights"
-  [ -e "$results/$1.$2.gart" ] || tool compile "$model.onnx" -o "$results/$1.$2.gart" --target "x86-64-v3,x86-64-v4,$target" --precision "$2" \
-    $(dims_of "$1") >"$results/$1.$2.compile.txt"
+  [ -e "$results/$name.gart" ] || tool compile "$model.onnx" -o "$results/$name.gart" --target "x86-64-v3,x86-64-v4,$target" --precision "$2" \
+    --libraries "${3:-none}" $(dims_of "$1") >"$results/$name.compile.txt"
 }
 
 stage_models() {
@@ -155,15 +156,43 @@ stage_soak() {
   "$home/bin/gpu_soak" "$results/$name.fp32.gart" cuda 4 "${GPU_CHECK_SOAK:-10000}" | sed "s/^/soak $name: /" | tee -a "$table"
 }
 
+bench_row() {  # ARTIFACT LABEL DIMS...
+  local artifact=$1 label=$2; shift 2
+  tool bench "$results/$artifact.gart" --device cuda --random 1 "$@" --seconds 2 --json >"$results/$artifact.json"
+  tr -d ' ",' <"$results/$artifact.json" | awk -F: -v row="| $label" '
+    $1 == "wall_p50_ms" {w = $2} $1 == "device_p50_ms" {d = $2} $1 == "enqueue_p50_us" {e = $2} END {print row " | " w " | " d " | " e " |"}' | tee -a "$table"
+}
+
+# Which libraries the machine has: a model that needs one loads only there.
+stage_libraries() {
+  local name precision library found= status=0 rtol line
+  name=$(models | tr ' ' '\n' | grep -m 1 -E 'mlp|resnet50')
+  for library in cublasLt cudnn; do
+    compile_model "$name" fp32 "$library"
+    line=$(tool run "$results/$name.fp32.$library.gart" --device cuda --random 1 $(dims_of "$name") 2>&1 >/dev/null) && found="$found $library" || echo "no $library: $line" | tee -a "$table"
+  done
+  [ -n "$found" ] || { echo "SKIP libraries: the machine has none" | tee -a "$table"; return 0; }
+  { echo; echo "| model with$found | precision | wall p50 ms | device p50 ms | enqueue p50 us |"; echo "|---|---|---|---|---|"; } | tee -a "$table"
+  for name in $(models); do
+    for precision in fp32 fp16; do
+      compile_model "$name" "$precision" auto
+      [ -e "$results/$name.npz" ] || tool run "$results/$name.$precision.auto.gart" --device cpu --random 1 $(dims_of "$name") --outputs "$results/$name.npz" >/dev/null
+      rtol=1e-3; [ $precision = fp16 ] && rtol=3e-2
+      line=$(tool run "$results/$name.$precision.auto.gart" --device cuda --random 1 $(dims_of "$name") --expect "$results/$name.npz" --rtol $rtol 2>&1 | tail -n 1) ||
+        { echo "FAILED $name $precision with libraries: $line" | tee -a "$table"; status=1; continue; }
+      bench_row "$name.$precision.auto" "$name | $precision" $(dims_of "$name")
+    done
+  done
+  return $status
+}
+
 stage_bench() {
   local name precision
   { echo; echo "| model | precision | wall p50 ms | device p50 ms | enqueue p50 us |"; echo "|---|---|---|---|---|"; } | tee -a "$table"
   for name in $(models); do
     for precision in fp32 fp16; do
       compile_model "$name" "$precision"
-      tool bench "$results/$name.$precision.gart" --device cuda --random 1 $(dims_of "$name") --seconds 2 --json >"$results/$name.$precision.json"
-      tr -d ' ",' <"$results/$name.$precision.json" | awk -F: -v row="| $name | $precision" '
-        $1 == "wall_p50_ms" {w = $2} $1 == "device_p50_ms" {d = $2} $1 == "enqueue_p50_us" {e = $2} END {print row " | " w " | " d " | " e " |"}' | tee -a "$table"
+      bench_row "$name.$precision" "$name | $precision" $(dims_of "$name")
     done
   done
   if command -v python3 >/dev/null; then python3 "$home/bin/compare_torch.py" | tee "$results/torch.txt" | tee -a "$table"; else echo "SKIP PyTorch: no python3" | tee -a "$table"; fi
@@ -175,7 +204,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 unpack
 target=$(gpu_target)
 status=0
-[ $# -gt 0 ] || set -- device conformance models soak sanitizer bench
+[ $# -gt 0 ] || set -- device conformance models soak sanitizer libraries bench
 for stage in "$@"; do
   say "$stage"
   "stage_$stage" || status=1

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""`gcc-graph compile --libraries`, and what `inspect` and `run` say of it, on simulated machines with and without libraries.
+
+  run_sim.sh --sm 80 check_libraries.py
+"""
+import json
+import os
+import sys
+import unittest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", ".."))
+sys.path[:0] = [os.path.join(ROOT, "tests", "cli")]
+
+import numpy as np
+
+from cli_case import CliCase
+
+FOLDERS = os.environ["LD_LIBRARY_PATH"].split(":")
+
+
+def enter_machine(libraries):
+    """From here on the tool runs on a machine with cuBLASLt and cuDNN, or on one without."""
+    folder = os.path.join(FOLDERS[0], "libraries" if libraries else "no_libraries")
+    os.environ["LD_LIBRARY_PATH"] = ":".join([FOLDERS[0], folder])
+
+
+class Libraries(CliCase):
+    def setUp(self):
+        enter_machine(True)
+        os.environ.pop("GART_SIM_CUBLASLT", None)
+        np.savez(self.path("in.npz"), **self.inputs())
+
+    def compile(self, name, libraries, target="sm_80"):
+        return self.accepted("compile", "model.onnx", "-o", name, "--target", target, *(("--libraries", libraries) if libraries else ()))
+
+    def inspect(self, name):
+        return json.loads(self.accepted("inspect", name, "--json", "--kernels"))
+
+    def run_on_gpu(self, name):
+        return self.tool("run", name, "--device", "cuda", "--inputs", "in.npz")
+
+    def test_nothing_is_bound_unless_asked(self):
+        for libraries in (None, "none"):
+            self.assertNotIn(" by cublasLt", self.compile("own.gart", libraries))
+            report = self.inspect("own.gart")
+            self.assertNotIn("libraries", report)
+            self.assertNotIn("calls", report["entry_points"][0]["plans"][0])
+
+    def test_a_list_binds_and_keeps_no_kernel(self):
+        self.assertIn("1 by cublasLt", self.compile("bound.gart", "cublasLt,cudnn"))
+        report = self.inspect("bound.gart")
+        self.assertEqual(report["libraries"], [{"name": "cublasLt", "from": "12.0.0", "below": "14.0.0"}])
+        plan = report["entry_points"][0]["plans"][0]
+        self.assertEqual(plan["calls"], {"cublasLt": 1})
+        call = plan["call_list"][0]
+        self.assertEqual((call["operation"], call["what"], call["own_kernel_too"]), ("matmul", "[1,batch,8] x [1,8,8] + addend", False))
+        self.assertFalse([k for k in plan["kernel_list"] if k["name"].startswith("matmul")])
+        text = self.accepted("inspect", "bound.gart", "--kernels")
+        self.assertIn("library cublasLt: versions from 12.0.0 on, below 14.0.0", text)
+        self.assertIn("call of cublasLt  matmul  [1,batch,8] x [1,8,8] + addend  fp32, no kernel of its own", text)
+
+    def test_auto_keeps_a_kernel_beside_the_call(self):
+        self.compile("auto.gart", "auto")
+        plan = self.inspect("auto.gart")["entry_points"][0]["plans"][0]
+        self.assertTrue(plan["call_list"][0]["own_kernel_too"])
+        self.assertTrue([k for k in plan["kernel_list"] if k["name"].startswith("matmul")])
+
+    def test_jetsons_get_libraries_by_name_alone(self):
+        self.compile("edge.gart", "auto", "sm_87")
+        self.assertNotIn("libraries", self.inspect("edge.gart"))
+        self.compile("both.gart", "auto", "sm_80,sm_87")
+        plans = self.inspect("both.gart")["entry_points"][0]["plans"]
+        self.assertEqual([p["target"] for p in plans if "calls" in p], ["sm_80"])
+        self.compile("edge.gart", "cublasLt", "sm_87")
+        self.assertIn("libraries", self.inspect("edge.gart"))
+
+    def test_a_machine_without_the_library(self):
+        self.compile("bound.gart", "cublasLt")
+        self.compile("auto.gart", "auto")
+        self.compile("own.gart", "none")
+        self.accepted("run", "own.gart", "--device", "cuda", "--inputs", "in.npz", "--outputs", "want.npz")
+        for libraries in (True, False):
+            enter_machine(libraries)
+            self.accepted("run", "auto.gart", "--device", "cuda", "--inputs", "in.npz", "--expect", "want.npz")
+        done = self.run_on_gpu("bound.gart")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("the model needs cublasLt from 12.0.0 on and below 14.0.0 for step '", done.stderr)
+        self.assertIn("libcublasLt.so.13: file too short", done.stderr)
+        enter_machine(True)
+        self.accepted("run", "bound.gart", "--device", "cuda", "--inputs", "in.npz", "--expect", "want.npz")
+
+    def test_a_library_of_another_version(self):
+        self.compile("bound.gart", "cublasLt")
+        os.environ["GART_SIM_CUBLASLT"] = "110803"
+        done = self.run_on_gpu("bound.gart")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("but: the one found is 11.8.3", done.stderr)
+
+    def test_refused_names(self):
+        for libraries, words in (("cufft", "there is no library 'cufft' to bind; known are: cublasLt, cudnn"),
+                                 ("auto,cudnn", "--libraries: 'auto' stands alone"),
+                                 ("cudnn,cudnn", "--libraries: 'cudnn' is given twice")):
+            done = self.tool("compile", "model.onnx", "-o", "no.gart", "--target", "sm_80", "--libraries", libraries)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(words, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
