@@ -11,7 +11,7 @@ template <class See>
 void for_each_launch(Schedule& schedule, const See& see) {
   for (Sequence& sequence : schedule.sequences)
     for (Step& step : sequence.steps)
-      if (step.kind == Step::Kind::launch) see(step);
+      if (step.kind == Step::Kind::launch && !step.on_host) see(step);
 }
 
 /// What a Transpose made the constant from, if that has these extents.
@@ -52,7 +52,7 @@ bool shares_memory(const Schedule& schedule, int kernel, const LibraryCall& call
   };
   for (const Sequence& sequence : schedule.sequences)
     for (const Step& step : sequence.steps) {
-      if (step.kind != Step::Kind::launch || step.kernel.index != kernel) continue;
+      if (step.kind != Step::Kind::launch || step.on_host || step.kernel.index != kernel) continue;
       const int written = block(step, call.tensors[result]);
       for (size_t i = 0; i < call.tensors.size(); ++i) {
         const bool overwritten = call.operation == LibraryOperation::matmul && call.addend && i + 1 == call.tensors.size();
@@ -105,7 +105,7 @@ bool is_spared_libraries(const Target& target) {
 }
 
 const LibraryCall* call_of(const ShapePlan& plan, const Target& target, const Step& step) {
-  if (step.kind != Step::Kind::launch || (plan.stand_ins && is_spared_libraries(target))) return nullptr;
+  if (step.kind != Step::Kind::launch || step.on_host || (plan.stand_ins && is_spared_libraries(target))) return nullptr;
   return plan.call(static_cast<size_t>(step.kernel.index));
 }
 

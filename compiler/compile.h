@@ -13,6 +13,7 @@
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/backend.h"
 #include "compiler/kernel/library_call.h"
+#include "compiler/partition/partition.h"
 #include "compiler/passes/pass.h"
 
 namespace gcg {
@@ -21,6 +22,8 @@ struct CompileOptions {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
   /// --dim batch=1,8: values asked for per symbol. One static plan per combination, beside the symbolic plan.
   std::vector<std::pair<std::string, std::vector<int64_t>>> dims;
+  /// Nodes that run on the CPU within plans for GPUs; there must be a CPU target then.
+  std::vector<Assignment> assignments;
   Precision precision = Precision::fp32;  // of contractions on GPUs
   const Decisions* decisions = nullptr;   // that override the GPU backend's cost model
   std::shared_ptr<const LibraryBinder> libraries;  // what GPUs' libraries may do instead of kernels; null: nothing
@@ -46,6 +49,7 @@ struct CompileResult {
   std::vector<uint8_t> artifact;
   std::vector<PlanReport> plans;
   int64_t weight_bytes = 0, code_bytes = 0;
+  std::vector<std::string> remarks;       // sentences: what GPUs leave to the CPU, where they wait for the host
 };
 
 using Backends = std::vector<std::unique_ptr<Backend>>;

@@ -124,8 +124,16 @@ std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vect
 void place_gpu_constants(const std::vector<ShapePlan>& plans, const PreparedWeights& prepared, WeightsSection& weights) {
   for (const ShapePlan& plan : plans)
     for (const Buffer& b : plan.schedule.buffers)
-      if (plan.device == DeviceClass::cuda && !plan.at_load && b.constant && prepared.places.count(b.constant.get()) == 0)
+      if (plan.device == DeviceClass::cuda && !plan.at_load && b.constant && !b.on_host && prepared.places.count(b.constant.get()) == 0)
         weights.place(b.constant);
+}
+
+/// The CPUs that can run what the plan leaves to one.
+std::vector<HostPlanCode> host_codes(const ShapePlan& plan, size_t p, const std::vector<TargetCode>& targets) {
+  std::vector<HostPlanCode> out;
+  for (size_t t = 0; t < targets.size() && !plan.schedule.host_kernels.empty(); ++t)
+    if (targets[t].target.device == DeviceClass::cpu) out.push_back({t, targets[t], targets[t].kernel_of[p]});
+  return out;
 }
 
 }  // namespace
@@ -144,7 +152,8 @@ EmittedArtifact emit_artifact(const Graph& graph, const std::vector<ShapePlan>& 
       if (plans[p].device != targets[t].target.device) continue;
       fb::EntryPointT& home = plans[p].at_load ? *at_load : *entry;
       home.plans.push_back(emit_plan({plans[p], t, targets[t], targets[t].kernel_of[p],
-                                      [&](const LibraryCall& call) { return library_number(content.manifest, call); }},
+                                      [&](const LibraryCall& call) { return library_number(content.manifest, call); },
+                                      host_codes(plans[p], p, targets)},
                                      plans[p].at_load ? std::vector<std::string>() : symbols, prepared, weights));
     }
     content.manifest.targets.push_back(emit_target(targets[t]));

@@ -33,8 +33,8 @@ inline constexpr size_t kNoKernel = static_cast<size_t>(-1);
 struct TargetCode {
   Target target;
   CompiledBlob blob;
-  /// kernel_of[p][k]: which kernel of the blob is kernel k of shape plan p; kNoKernel where a library alone
-  /// does it. Empty where p is for another device class.
+  /// kernel_of[p][k]: which kernel of the blob is kernel k of shape plan p, or, of a CPU's blob and a GPU's plan, host kernel
+  /// k; kNoKernel where a library alone does it. Empty where p is for another device class.
   std::vector<std::vector<size_t>> kernel_of;
 };
 

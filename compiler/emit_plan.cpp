@@ -54,6 +54,7 @@ class PlanEmitter {
       out->kernels.push_back(kernel(s_.kernels[k], compiled(k)));
     }
     followers(*out);
+    for (const HostPlanCode& host : code_.hosts) out->host_code.push_back(host_code(host));
     buffers(*out);
     for (const Sequence& sequence : s_.sequences) {
       auto q = std::make_unique<fb::SequenceT>();
@@ -69,6 +70,7 @@ class PlanEmitter {
     if (s_.memory.is_static) {
       out->arena_bytes = static_cast<uint64_t>(s_.memory.layout.bytes);
       out->arena_lower_bound = static_cast<uint64_t>(s_.memory.layout.lower_bound);
+      out->host_arena_bytes = static_cast<uint64_t>(s_.memory.host_bytes);
     }
     out->streams = static_cast<uint32_t>(s_.streams);
     if (plan_.device == DeviceClass::cuda) out->prepared_bytes = prepared_.bytes;
@@ -99,6 +101,20 @@ class PlanEmitter {
     return out;
   }
 
+  std::unique_ptr<fb::HostCodeT> host_code(const HostPlanCode& host) {
+    auto out = std::make_unique<fb::HostCodeT>();
+    out->target = static_cast<uint32_t>(host.target);
+    for (size_t k = 0; k < s_.host_kernels.size(); ++k) {
+      const CompiledKernel& c = host.code.blob.kernels[host.kernel_of[k]];
+      auto launched = std::make_unique<fb::HostKernelT>();
+      launched->kernel = kernel(s_.host_kernels[k], c);
+      for (const Dim& p : c.params) launched->params.push_back(program_.slot(p));
+      launched->tasks = program_.slot(c.tasks);
+      out->kernels.push_back(std::move(launched));
+    }
+    return out;
+  }
+
   /// Kernels of the blob that `then` names get plan kernels behind those of the schedule.
   void followers(fb::PlanT& out) {
     for (const auto& [k, own] : number_)
@@ -120,7 +136,7 @@ class PlanEmitter {
   }
 
   void emit_followers(fb::SequenceT& q, const Step& step) {
-    if (step.kind != Step::Kind::launch) return;
+    if (step.kind != Step::Kind::launch || step.on_host) return;
     const auto k = static_cast<size_t>(step.kernel.index);
     for (int next = compiled(k).then; next >= 0; next = blob(next).then) {
       auto out = std::make_unique<fb::StepT>(*q.steps.back());
@@ -149,6 +165,7 @@ class PlanEmitter {
       f->kind = static_cast<fb::BufferKind>(b.kind);
       f->index = static_cast<uint32_t>(b.index);
       f->size = program_.slot(b.bytes);
+      f->place = b.on_host ? fb::Place::host : fb::Place::device;
       if (const auto place = prepared_place(b)) {
         f->kind = fb::BufferKind::prepared;
         f->index = 0;
@@ -179,7 +196,7 @@ class PlanEmitter {
 
   /// In the prepared region, if that is where the buffer lies.
   std::optional<uint64_t> prepared_place(const Buffer& b) const {
-    if (plan_.device == DeviceClass::cpu) return std::nullopt;
+    if (plan_.device == DeviceClass::cpu || b.on_host) return std::nullopt;
     if (plan_.at_load && b.kind == Buffer::Kind::output) return prepared_.outputs[static_cast<size_t>(b.index)];
     const auto it = plan_.at_load ? prepared_.places.end() : prepared_.places.find(b.constant.get());
     return it == prepared_.places.end() ? std::nullopt : std::optional(it->second);
@@ -222,6 +239,11 @@ class PlanEmitter {
     switch (step.kind) {
       case Step::Kind::launch: {
         out->kind = fb::StepKind::launch;
+        if (step.on_host) {
+          out->device = 1;
+          out->kernel = static_cast<uint32_t>(step.kernel.index);
+          break;
+        }
         out->kernel = number_.at(static_cast<size_t>(step.kernel.index));
         launch_numbers(*out, compiled(static_cast<size_t>(step.kernel.index)));
         break;

@@ -12,6 +12,13 @@
 
 namespace gcg {
 
+/// The host kernels of a GPU's plan for one CPU.
+struct HostPlanCode {
+  size_t target;                         // its number in the manifest
+  const TargetCode& code;
+  const std::vector<size_t>& kernel_of;  // host kernel k of the plan is this one of the code's blob
+};
+
 /// A plan and its kernels for one target.
 struct PlanCode {
   const ShapePlan& plan;
@@ -19,6 +26,7 @@ struct PlanCode {
   const TargetCode& code;
   const std::vector<size_t>& kernel_of;  // kernel k of the plan is this one of the code's blob
   std::function<uint32_t(const LibraryCall&)> library_number;  // in the manifest
+  std::vector<HostPlanCode> hosts;
 };
 
 /// `symbols`: of the entry point. Constants that are not prepared at load go to `weights`.

@@ -30,9 +30,10 @@ TargetCode generate_code(const Target& target, const std::vector<ShapePlan>& pla
   std::map<std::string, size_t> known;
   for (const ShapePlan& plan : plans) {
     auto& numbers = code.kernel_of.emplace_back();
-    if (plan.device != target.device) continue;
-    for (const Kernel& k : plan.schedule.kernels) {
-      if (!plan.has_code(numbers.size())) {
+    const bool leaves = plan.device == DeviceClass::cuda && target.device == DeviceClass::cpu;
+    if (plan.device != target.device && !leaves) continue;
+    for (const Kernel& k : leaves ? plan.schedule.host_kernels : plan.schedule.kernels) {
+      if (!leaves && !plan.has_code(numbers.size())) {
         numbers.push_back(kNoKernel);
         continue;
       }

@@ -21,11 +21,12 @@ TensorRef root_of(const TensorRef& tensor) {
   return t;
 }
 
+/// Those that kernels on such devices read.
 std::vector<TensorRef> constants_of(const std::vector<ShapePlan>& plans, DeviceClass device) {
   std::vector<TensorRef> out;
   for (const ShapePlan& plan : plans)
     for (const Buffer& b : plan.schedule.buffers)
-      if (plan.device == device && b.constant) out.push_back(b.constant);
+      if (b.constant && (b.on_host ? DeviceClass::cpu : plan.device) == device) out.push_back(b.constant);
   return out;
 }
 

@@ -24,7 +24,7 @@ Error model_error(const std::string& what) {
 }  // namespace
 
 Result<std::unique_ptr<BoundPlan>> BoundPlan::make(const Entry& entry, std::vector<Shape> inputs,
-                                                   uint64_t weight_bytes, MemorySource* memory) {
+                                                   uint64_t weight_bytes, const Site& site) {
   auto bound = std::make_unique<BoundPlan>();
   bound->entry_ = &entry;
   bound->weight_bytes_ = weight_bytes;
@@ -35,16 +35,16 @@ Result<std::unique_ptr<BoundPlan>> BoundPlan::make(const Entry& entry, std::vect
   bound->entry_slots_ = std::move(*slots);
   bound->plan_ = *plan;
   bound->inputs_ = std::move(inputs);
-  GART_TRY(bound->evaluate_early(weight_bytes, memory));
+  GART_TRY(bound->evaluate_early(weight_bytes, site));
   GART_TRY(bound->check_callers_sizes());
   for (uint32_t i = 0; i < bound->plan_->steps.size(); ++i) {
     if (!bound->plan_->steps[i].late) GART_TRY(bound->bind_step(i));
   }
-  if (memory == nullptr) bound->mark_barriers();
+  if (site.memory == nullptr) bound->mark_barriers();
   return bound;
 }
 
-Result<void> BoundPlan::evaluate_early(uint64_t weight_bytes, MemorySource* memory) {
+Result<void> BoundPlan::evaluate_early(uint64_t weight_bytes, const Site& site) {
   const Plan& plan = *plan_;
   slots_ = Slots(plan.symbols + plan.program.size());
   for (size_t i = 0; i < plan.symbols; ++i) {
@@ -63,7 +63,9 @@ Result<void> BoundPlan::evaluate_early(uint64_t weight_bytes, MemorySource* memo
   operands_.resize(plan.operands.size());
   params_.resize(plan.params.size());
   steps_.resize(plan.steps.size());
-  for (size_t i = 0; i < plan.late_buffers.size(); ++i) late_blocks_.emplace_back(memory);
+  for (const uint32_t index : plan.late_buffers) {
+    late_blocks_.emplace_back(plan.buffer(index).place() == fb::Place::host ? site.pinned : site.memory);
+  }
   for (uint32_t i = 0; i < plan.steps.size(); ++i) {
     steps_[i].operands = operands_.data() + plan.steps[i].first_operand;
     steps_[i].params = params_.data() + plan.steps[i].first_param;
@@ -141,7 +143,8 @@ Result<void> BoundPlan::bind_step(uint32_t index) {
   if (scratch < 0 || scratch > kMaxExtent)
     return model_error(text("step ", index, " would need ", scratch, " bytes of scratch"));
   bound.scratch = scratch;
-  scratch_bytes_ = std::max(scratch_bytes_, scratch);
+  int64_t& most = step.kernel == nullptr ? workspace_bytes_ : scratch_bytes_;
+  most = std::max(most, scratch);
   return {};
 }
 
@@ -160,10 +163,11 @@ void BoundPlan::mark_barriers() {
 }
 
 Result<void> BoundPlan::link(const Places& places, const Inputs& inputs, Outputs& outputs) {
-  const bool moved = places.arena != linked_.arena || places.weights != linked_.weights;
+  const bool moved = !(places == linked_);
   const auto point = [&](uint32_t index) {
     const uint32_t base = plan_->base_of(index);
     const fb::Buffer& buffer = plan_->buffer(base);
+    const bool on_host = buffer.place() == fb::Place::host;
     uint8_t* address = nullptr;
     switch (buffer.kind()) {
       case fb::BufferKind::input:
@@ -173,10 +177,10 @@ Result<void> BoundPlan::link(const Places& places, const Inputs& inputs, Outputs
         address = static_cast<uint8_t*>(outputs.address(buffer.index()));
         break;
       case fb::BufferKind::constant:
-        address = const_cast<uint8_t*>(places.weights) + extents_[base].offset;
+        address = const_cast<uint8_t*>(on_host ? places.host_weights : places.weights) + extents_[base].offset;
         break;
       case fb::BufferKind::temporary:
-        address = places.arena + extents_[base].offset;
+        address = (on_host ? places.host_arena : places.arena) + extents_[base].offset;
         break;
       case fb::BufferKind::prepared:
         address = places.prepared + extents_[base].offset;

@@ -28,6 +28,9 @@ struct Places {
   const uint8_t* weights;
   uint8_t* arena;
   uint8_t* prepared = nullptr;
+  const uint8_t* host_weights = nullptr;  // these two: of a device's plan
+  uint8_t* host_arena = nullptr;
+  bool operator==(const Places&) const = default;
 };
 
 /// What a device keeps beside a bound plan: its executable graphs.
@@ -40,14 +43,16 @@ class DeviceGraphs {
 
 class BoundPlan {
  public:
-  /// Fails if the shapes contradict the model, or sizes overflow. `memory`: of the device that runs it; null: the CPU's.
+  /// Fails if the shapes contradict the model, or sizes overflow. `site`: of the device that runs it.
   static Result<std::unique_ptr<BoundPlan>> make(const Entry& entry, std::vector<Shape> inputs, uint64_t weight_bytes,
-                                                 MemorySource* memory = nullptr);
+                                                 const Site& site = {});
 
   const Plan& plan() const { return *plan_; }
   std::span<const Shape> inputs() const { return inputs_; }
   int64_t arena_bytes() const { return arenas_.device; }
-  int64_t scratch_bytes() const { return scratch_bytes_; }  ///< per thread; may grow during a run
+  int64_t host_arena_bytes() const { return arenas_.host; }
+  int64_t scratch_bytes() const { return scratch_bytes_; }  ///< of the CPU, per thread; may grow during a run
+  int64_t workspace_bytes() const { return workspace_bytes_; }  ///< of a device, per stream; may grow during a run
   const BoundStep& step(uint32_t index) const { return steps_[index]; }
   void* address(uint32_t buffer) const { return addresses_[buffer]; }
   int64_t bytes(uint32_t buffer) const { return extents_[buffer].bytes; }
@@ -70,7 +75,7 @@ class BoundPlan {
   std::unique_ptr<DeviceGraphs> graphs;  // the device's, made by its first run
 
  private:
-  Result<void> evaluate_early(uint64_t weight_bytes, MemorySource* memory);
+  Result<void> evaluate_early(uint64_t weight_bytes, const Site& site);
   Result<void> check_callers_sizes() const;
   Result<void> check_output_size(size_t index, int64_t bytes) const;
   Result<void> bind_step(uint32_t index);
@@ -85,7 +90,7 @@ class BoundPlan {
   std::vector<BufferExtent> extents_;
   uint64_t weight_bytes_ = 0;
   ArenaSizes arenas_;
-  int64_t scratch_bytes_ = 0;
+  int64_t scratch_bytes_ = 0, workspace_bytes_ = 0;
   std::vector<void*> addresses_;    // per buffer
   std::vector<void*> operands_;     // parallel to plan.operands
   std::vector<int64_t> params_;     // parallel to plan.params

@@ -46,6 +46,7 @@ gart::LoadOptions options_of(const gart_load_options* options) {
   out.threads = options->threads;
   if (options->device != nullptr) out.device = options->device;
   if (options->target != nullptr) out.target = options->target;
+  out.blocking = options->blocking != 0;
   return out;
 }
 

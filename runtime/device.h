@@ -8,6 +8,7 @@
 #include "artifact_schema/reader.h"
 #include "gart/gart.hpp"
 #include "runtime/bound_plan.h"
+#include "runtime/cpu/thread_team.h"
 #include "runtime/entry.h"
 #include "runtime/io.h"
 #include "runtime/memory.h"
@@ -34,14 +35,20 @@ class DeviceSession {
   virtual Result<void> finish() = 0;
 };
 
+/// What steps of the host need beside their code: threads (null: the caller's alone) and the addresses of imports.
+struct HostCpu {
+  ThreadTeam* team = nullptr;
+  const void* const* imports = nullptr;
+};
+
 /// A program's part on a device: its code and weights there.
 class DeviceProgram {
  public:
   virtual ~DeviceProgram() = default;
   virtual const std::string& name() const = 0;  ///< "cuda:0"
   virtual uint32_t target() const = 0;          ///< whose code it runs
-  /// Loads the code of all plans, and the weights that they use.
-  virtual void load(const ArtifactView& artifact, std::vector<Entry>& entries) = 0;
+  /// Loads the code of all plans, and the weights that they use. `host` outlives the program.
+  virtual void load(const ArtifactView& artifact, std::vector<Entry>& entries, const HostCpu& host) = 0;
   virtual std::unique_ptr<DeviceSession> new_session() = 0;
   /// The error that lost the device, if one did.
   virtual Result<void> check_alive() const = 0;

@@ -51,7 +51,7 @@ Result<std::unique_ptr<InvocationState>> InvocationState::make(ProgramState& pro
 /// The arena only grows; its contents do not outlive a run.
 Result<void> InvocationState::add_bound(std::vector<Shape> shapes) {
   Result<std::unique_ptr<BoundPlan>> plan =
-      BoundPlan::make(*entry, std::move(shapes), program->artifact.weights().size(), inputs.site().memory);
+      BoundPlan::make(*entry, std::move(shapes), program->artifact.weights().size(), inputs.site());
   if (!plan) return plan.error();
   if (device != nullptr) device->settle();
   arena.reserve(static_cast<size_t>((*plan)->arena_bytes()));
@@ -80,11 +80,8 @@ Result<void> InvocationState::run_on_cpu() {
   BoundPlan& plan = *bound[0];
   inputs.stage();
   GART_TRY(plan.link({program->artifact.weights().data(), arena.data()}, inputs, outputs));
-  ThreadTeam* team = program->team.get();
-  if (team != nullptr && !team->try_acquire()) team = nullptr;
-  Result<void> result = Execution({plan, outputs, scratch, team, program->imports.data()}).run();
-  if (team != nullptr) team->release();
-  return result;
+  const TeamLease team(program->team.get());
+  return Execution({plan, outputs, scratch, team.get(), program->imports.data()}).run();
 }
 
 Result<void> InvocationState::start_on_device(void* stream, bool own_stream) {

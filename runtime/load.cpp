@@ -49,14 +49,13 @@ Result<uint32_t> choose_target(ProgramState& program, const LoadOptions& options
   return error(target.error().code, target.error().message, "; on GPUs: ", reason);
 }
 
-Result<void> bind_target(ProgramState& program, uint32_t index) {
+/// Makes the code of a CPU target, and what it imports, ready to run.
+Result<void> bind_cpu_code(ProgramState& program, uint32_t index) {
   const fb::Target& target = *program.artifact.manifest->targets()->Get(index);
-  program.target = &target;
-  program.target_name = view_of(target.name());
   for (uint32_t i = 0; i < count_of(target.imports()); ++i) {
     program.imports.push_back(import_address(target.imports()->Get(i)->string_view()));
   }
-  if (target.code_section() < 0 || program.device != nullptr) return {};
+  if (target.code_section() < 0) return {};
   const SectionEntry& section = program.artifact.sections[target.code_section()];
   Result<Mapping> code =
       Mapping::of_code(program.file.file(), section.offset, program.artifact.section(target.code_section()));
@@ -65,7 +64,23 @@ Result<void> bind_target(ProgramState& program, uint32_t index) {
   return {};
 }
 
+Result<void> bind_target(ProgramState& program, uint32_t index) {
+  const fb::Target& target = *program.artifact.manifest->targets()->Get(index);
+  program.target = &target;
+  program.target_name = view_of(target.name());
+  if (program.device == nullptr) {
+    program.cpu_target = index;
+  } else {
+    Result<int64_t> host = choose_host_target(*program.artifact.manifest, index);
+    if (!host) return host.error();
+    program.cpu_target = *host;
+  }
+  if (program.cpu_target >= 0) return bind_cpu_code(program, uint32_t(program.cpu_target));
+  return {};
+}
+
 void decode_entries(ProgramState& program, uint32_t target) {
+  const CpuCode code{program.cpu_target < 0 ? 0 : uint32_t(program.cpu_target), program.code.bytes().data()};
   const fb::Manifest& manifest = *program.artifact.manifest;
   for (uint32_t e = 0; e < manifest.entry_points()->size(); ++e) {
     const fb::EntryPoint& entry = *manifest.entry_points()->Get(e);
@@ -73,7 +88,7 @@ void decode_entries(ProgramState& program, uint32_t target) {
     for (uint32_t p = 0; p < entry.plans()->size(); ++p) {
       const fb::Plan& plan = *entry.plans()->Get(p);
       if (plan.target() == target)
-        program.entries.back().plans.push_back(make_plan(entry, plan, program.code.bytes().data()));
+        program.entries.back().plans.push_back(make_plan(entry, plan, code));
     }
   }
 }
@@ -89,11 +104,10 @@ Result<Program> open_program(std::shared_ptr<ProgramState> program, std::span<co
   if (!target) return target.error();
   GART_TRY(bind_target(*program, *target));
   decode_entries(*program, *target);
+  if (threads > 1 && program->cpu_target >= 0) program->team = std::make_unique<ThreadTeam>(threads);
   if (program->device != nullptr) {
-    program->device->load(program->artifact, program->entries);
-    return Program(std::move(program));
+    program->device->load(program->artifact, program->entries, {program->team.get(), program->imports.data()});
   }
-  if (threads > 1) program->team = std::make_unique<ThreadTeam>(threads);
   return Program(std::move(program));
 }
 

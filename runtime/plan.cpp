@@ -39,7 +39,31 @@ bool depends_on_bind(const Plan& plan, const PlanStep& step) {
   return late;
 }
 
-PlanStep make_step(Plan& plan, const fb::Step& manifest, const uint8_t* code) {
+gart_kernel function_of(const fb::Kernel& kernel, const CpuCode& code) {
+  return reinterpret_cast<gart_kernel>(reinterpret_cast<uintptr_t>(code.blob + kernel.offset()));
+}
+
+/// What the plan's host code for this CPU says about the launch; null if there is none.
+const fb::HostKernel* find_host_kernel(const Plan& plan, const fb::Step& step, const CpuCode& code) {
+  for (uint32_t i = 0; i < count_of(plan.manifest->host_code()); ++i) {
+    const fb::HostCode& host = *plan.manifest->host_code()->Get(i);
+    if (host.target() == code.target && code.blob != nullptr) return host.kernels()->Get(step.kernel());
+  }
+  return nullptr;
+}
+
+void take_host_kernel(Plan& plan, PlanStep& step, const CpuCode& code) {
+  step.on_host = true;
+  const fb::HostKernel* host = find_host_kernel(plan, *step.manifest, code);
+  if (host == nullptr) return;
+  step.kernel = function_of(*host->kernel(), code);
+  step.scratch_slot = host->kernel()->scratch();
+  step.tasks_slot = host->tasks();
+  for (const uint32_t slot : span_of(host->params())) plan.params.push_back(slot);
+  step.params = count_of(host->params());
+}
+
+PlanStep make_step(Plan& plan, const fb::Step& manifest, const CpuCode& code) {
   PlanStep step{
       .kind = manifest.kind(), .value = manifest.value(), .tasks_slot = manifest.tasks(), .manifest = &manifest};
   step.first_operand = static_cast<uint32_t>(plan.operands.size());
@@ -48,16 +72,18 @@ PlanStep make_step(Plan& plan, const fb::Step& manifest, const uint8_t* code) {
   for (const uint32_t slot : span_of(manifest.params())) plan.params.push_back(slot);
   step.operands = count_of(manifest.operands());
   step.params = count_of(manifest.params());
-  if (step.kind == fb::StepKind::launch) {
+  if (manifest.device() != 0) {
+    take_host_kernel(plan, step, code);
+  } else if (step.kind == fb::StepKind::launch) {
     const fb::Kernel& kernel = *plan.manifest->kernels()->Get(manifest.kernel());
-    if (code != nullptr) step.kernel = reinterpret_cast<gart_kernel>(reinterpret_cast<uintptr_t>(code + kernel.offset()));
+    if (code.blob != nullptr && code.target == plan.manifest->target()) step.kernel = function_of(kernel, code);
     step.scratch_slot = kernel.scratch();
   }
   step.late = depends_on_bind(plan, step);
   return step;
 }
 
-void add_sequence(Plan& plan, const fb::Sequence& sequence, const uint8_t* code) {
+void add_sequence(Plan& plan, const fb::Sequence& sequence, const CpuCode& code) {
   const size_t begin = plan.steps.size();
   for (uint32_t i = 0; i < count_of(sequence.steps()); ++i) {
     plan.steps.push_back(make_step(plan, *sequence.steps()->Get(i), code));
@@ -65,10 +91,12 @@ void add_sequence(Plan& plan, const fb::Sequence& sequence, const uint8_t* code)
     if (call >= 0) plan.steps.back().call = static_cast<uint32_t>(begin) + static_cast<uint32_t>(call);
     if (plan.steps.back().late) plan.late_steps.push_back(static_cast<uint32_t>(plan.steps.size() - 1));
   }
-  uint32_t end = static_cast<uint32_t>(plan.steps.size());
   for (size_t i = plan.steps.size(); i-- > begin;) {
-    if (!runs_in_team(plan.steps[i].kind)) end = static_cast<uint32_t>(i);
-    plan.steps[i].run_end = end;
+    PlanStep& step = plan.steps[i];
+    const PlanStep* next = i + 1 < plan.steps.size() ? &step + 1 : nullptr;
+    const bool goes_on = next != nullptr && runs_in_team(next->kind) && next->on_host == step.on_host;
+    step.run_end = goes_on ? next->run_end : static_cast<uint32_t>(i + 1);
+    if (!runs_in_team(step.kind)) step.run_end = static_cast<uint32_t>(i);
   }
   plan.sequence_begin.push_back(static_cast<uint32_t>(plan.steps.size()));
 }
@@ -81,7 +109,7 @@ bool writes_operand(const PlanStep& step, uint32_t position) {
   return writes.empty() || std::find(writes.begin(), writes.end(), position) != writes.end();
 }
 
-Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, const uint8_t* code) {
+Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, const CpuCode& code) {
   Plan plan;
   plan.manifest = &manifest;
   plan.symbols = count_of(entry.symbols());

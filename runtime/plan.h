@@ -12,9 +12,10 @@ namespace gart {
 
 struct PlanStep {
   fb::StepKind kind;
+  bool on_host = false;          // of a device's plan: the CPU runs it
   bool late = false;             // an operand, parameter or task count depends on a symbol bound during the run
   uint8_t value = 0;             // fill
-  gart_kernel kernel = nullptr;  // launch on the CPU
+  gart_kernel kernel = nullptr;  // launch on the CPU; null on a device
   void* function = nullptr;      // launch on a device: its driver's name for the kernel
   bool off = false;              // a call without its library, or a launch that stands in for a call that has it; where
                                  // the library refuses a shape, BoundStep.off is the opposite
@@ -23,7 +24,8 @@ struct PlanStep {
   uint32_t tasks_slot = 0;
   uint32_t first_operand = 0, operands = 0;  // in Plan.operands
   uint32_t first_param = 0, params = 0;      // in Plan.params
-  uint32_t run_end = 0;                      // end of the run of launch, copy, fill and call steps that this step is in
+  uint32_t run_end = 0;                      // end of the run of launch, copy, fill and call steps that this step is in,
+                                             // all of the device or all of the host
   const fb::Step* manifest = nullptr;
 };
 
@@ -32,6 +34,9 @@ inline bool runs_in_team(fb::StepKind kind) {
   return kind == fb::StepKind::launch || kind == fb::StepKind::copy || kind == fb::StepKind::fill ||
          kind == fb::StepKind::call;
 }
+
+/// Steps that a device's queue takes.
+inline bool is_enqueued(const PlanStep& step) { return runs_in_team(step.kind) && !step.on_host; }
 
 /// Does the step write its operand at this position? A launch that does not say may write all of them.
 bool writes_operand(const PlanStep& step, uint32_t position);
@@ -58,7 +63,13 @@ struct Plan {
   }
 };
 
-/// `code`: where the target's blob lies in memory, null if that is not the CPU's. Requires a verified manifest.
-Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, const uint8_t* code);
+/// A CPU target, and where its blob lies in memory (null: there is none).
+struct CpuCode {
+  uint32_t target = 0;
+  const uint8_t* blob = nullptr;
+};
+
+/// `code`: of the plan's target, or of the one whose host code its host steps take. Requires a verified manifest.
+Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, const CpuCode& code);
 
 }  // namespace gart

@@ -24,6 +24,7 @@ struct ProgramState {
   Mapping code;
   const fb::Target* target = nullptr;
   std::string target_name;
+  int64_t cpu_target = -1;  // whose code the CPU runs: the program's, or that of the steps a device leaves to it; -1: none
   std::vector<const void*> imports;
   std::vector<Entry> entries;
   std::unique_ptr<ThreadTeam> team;       // of the CPU

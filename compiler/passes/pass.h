@@ -34,7 +34,9 @@ struct PassGroup {
 
 /// The passes every target shares, in order. (pipeline.cpp, with the reason for the order)
 const std::vector<PassGroup>& model_passes();
-/// The passes of a device class, on the graph of one shape set.
+/// The passes of one shape set, before its graph is partitioned.
+const std::vector<PassGroup>& shape_passes();
+/// The passes of a device class, on the graph of one shape set, partitioned.
 const std::vector<PassGroup>& device_passes(DeviceClass device);
 /// Every pass once.
 std::vector<Pass> all_passes();

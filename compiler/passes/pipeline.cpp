@@ -68,9 +68,13 @@ const std::vector<PassGroup>& model_passes() {
   return groups;
 }
 
+const std::vector<PassGroup>& shape_passes() {
+  static const std::vector<PassGroup> groups = {clean_up()};  // again: --dim has made numbers of symbols
+  return groups;
+}
+
 const std::vector<PassGroup>& device_passes(DeviceClass device) {
   static const std::vector<PassGroup> cpu = {
-      clean_up(),  // again: --dim has made numbers of symbols
       {{
           {"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t); }},
           {"pack-weights", [](Graph& g, const Target* t) { return pack_weights(g, *t); }},
@@ -79,7 +83,6 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
       }},
   };
   static const std::vector<PassGroup> cuda = {
-      clean_up(),
       {{
           {"pack-conv-weights", [](Graph& g, const Target* t) { return pack_conv_weights(g, *t); }},
           kFoldConstants,  // transposes the weights

@@ -138,7 +138,7 @@ class Fuser {
     ValueId result = out;
     const auto users = users_of();
     for (;;) {
-      NodeId next = next_pointwise(inside, chain, users);
+      NodeId next = next_pointwise(inside, chain, users, node(anchor).on_host);
       if (!next.valid()) break;
       chain.push_back(next);
       inside.insert(node(next).outputs[0]);
@@ -150,8 +150,9 @@ class Fuser {
     Group group;
     group.kind = anchors_conv(node(anchor)) ? Group_::conv : Group_::matmul;
     group.anchor = anchor;
+    group.on_host = node(anchor).on_host;
     group.epilogue = best;
-    if (NodeId t = row_keeping_transpose(result, users); t.valid()) {
+    if (NodeId t = row_keeping_transpose(result, users); t.valid() && node(t).on_host == group.on_host) {
       group.transpose = t;
       best.push_back(t);
       result = node(t).outputs[0];
@@ -184,12 +185,13 @@ class Fuser {
   }
 
   NodeId next_pointwise(const std::set<ValueId>& inside, const std::vector<NodeId>& chain,
-                        const std::vector<std::vector<NodeId>>& users) {
+                        const std::vector<std::vector<NodeId>>& users, bool on_host) {
     for (ValueId v : inside)
       for (NodeId u : users[static_cast<size_t>(v.index)]) {
         const Node& n = node(u);
         if (std::find(chain.begin(), chain.end(), u) != chain.end()) continue;
         if (n.op->kind != OpKind::pointwise || n.outputs.size() != 1 || node_group_[static_cast<size_t>(u.index)] >= 0) continue;
+        if (n.on_host != on_host) continue;
         if (!same_extents(n.outputs[0], v) || value(n.outputs[0]).dtype != DType::f32) continue;
         const bool floats = std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId in) {
           return !in.valid() || value(in).dtype == DType::f32 || value(in).dtype == DType::boolean;
@@ -232,7 +234,7 @@ class Fuser {
       const ValueId in = node(id).inputs[static_cast<size_t>(i)];
       if (!in.valid() || value(in).is_constant()) continue;
       if (group.kind == Group_::attention && node_group_of(in) == node_group_[static_cast<size_t>(id.index)]) continue;
-      const ValueId source = anchors_conv(anchor) ? in : strided_source(g_, in);
+      const ValueId source = anchors_conv(anchor) ? in : strided_source(g_, in, anchor.on_host);
       out_.operand_sources[{id, i}] = source;
       use(source).must = true;
     }
@@ -273,9 +275,10 @@ class Fuser {
     Use& u = use(v);
     if (!u.must && u.groups.empty()) return;  // nobody reads it
     if (is_concat(n) && !gathers_parts(n)) return materialize_concat(n, v);
-    if (u.must || !inlines(n, v, u)) {
+    if (u.must || is_read_elsewhere(n, u) || !inlines(n, v, u)) {
       Group group;
       group.result = group.storage = v;
+      group.on_host = n.on_host;
       u.groups = {new_group(group)};
       u.contexts = {0};
       u.broadcast = u.in_epilogue = false;
@@ -284,12 +287,17 @@ class Fuser {
     record_inputs(n, v, u);
   }
 
+  bool is_read_elsewhere(const Node& n, const Use& u) const {
+    return std::any_of(u.groups.begin(), u.groups.end(),
+                       [&](int g) { return out_.groups[static_cast<size_t>(g)].on_host != n.on_host; });
+  }
+
   /// A launch per part is dear on a GPU: where several parts would be copied, one kernel reads them all, and it may be the
   /// Concat's reader.
   bool gathers_parts(const Node& n) {
     constexpr size_t kMostParts = 32;  // as many branches per element
-    if (device_ != DeviceClass::cuda || n.inputs.size() > kMostParts) return false;
-    return std::count_if(n.inputs.begin(), n.inputs.end(), [&](ValueId in) { return !is_direct(in); }) >= 2;
+    if (device_ != DeviceClass::cuda || n.on_host || n.inputs.size() > kMostParts) return false;
+    return std::count_if(n.inputs.begin(), n.inputs.end(), [&](ValueId in) { return !is_direct(in, n); }) >= 2;
   }
 
   /// A Concat has storage; each part is written into it by a group of its own, which is where fusion goes on.
@@ -305,8 +313,9 @@ class Fuser {
       part.storage = v;
       part.concat_axis = static_cast<int>(axis);
       part.concat_offset = offset;
+      part.on_host = n.on_host;
       offset = offset + (*value(in).shape)[static_cast<size_t>(axis)];
-      if (value(in).is_constant() || is_symbolic_content(value(in)) || !direct_part(in, part)) {
+      if (value(in).is_constant() || is_symbolic_content(value(in)) || !direct_part(in, n, part)) {
         const int group = new_group(part);
         if (!reads(in)) continue;
         Use& u = use(in);
@@ -317,14 +326,15 @@ class Fuser {
   }
 
   /// A contraction whose only reader is a Concat writes straight into it.
-  bool is_direct(ValueId in) {
+  bool is_direct(ValueId in, const Node& concat) {
     const int g = node_group_of(in);
-    if (g < 0 || out_.groups[static_cast<size_t>(g)].result != in || g_.is_output(in)) return false;
+    if (g < 0 || out_.groups[static_cast<size_t>(g)].on_host != concat.on_host) return false;
+    if (out_.groups[static_cast<size_t>(g)].result != in || g_.is_output(in)) return false;
     return users_of()[static_cast<size_t>(in.index)].size() == 1;
   }
 
-  bool direct_part(ValueId in, const Group& part) {
-    if (!is_direct(in)) return false;
+  bool direct_part(ValueId in, const Node& concat, const Group& part) {
+    if (!is_direct(in, concat)) return false;
     Group& group = out_.groups[static_cast<size_t>(node_group_of(in))];
     group.storage = part.storage;
     group.concat_axis = part.concat_axis;

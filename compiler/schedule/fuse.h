@@ -29,6 +29,7 @@ struct Group {
   std::set<NodeId> inside;       // attention: the nodes before the anchor
   std::vector<NodeId> epilogue;  // contraction: pointwise nodes computed on the accumulator, in order
   NodeId transpose;          // contraction: a Transpose that keeps the last axis, applied by storing in its order
+  bool on_host = false;      // all of it runs on the CPU, though the graph is for a GPU
   int output_copy = -1;      // loop: copies a stored value into the storage of this graph output
 };
 
@@ -47,7 +48,7 @@ struct Fusion {
 };
 
 /// Requires: types inferred, target passes done, no dead nodes. Ensures: every graph output has storage, no cycle among
-/// groups; outputs that are inputs, constants or each other get a copying group.
+/// groups; outputs that are inputs, constants or each other get a copying group; no group has nodes of two devices.
 Fusion fuse(const Graph& graph, DeviceClass device = DeviceClass::cpu);
 
 /// Is the value's content known without running anything, as expressions over the symbols?

@@ -45,7 +45,15 @@ class GroupLowering {
     if (value(v).is_constant()) return v;
     const ValueId base = f_.view_of[static_cast<size_t>(v.index)];
     if (value(base).is_constant() || !value(base).producer.valid()) return base;  // constants and graph inputs
-    return f_.storage(v);
+    const ValueId storage = f_.storage(v);
+    if (!storage.valid()) check_device(g_.node(value(v).producer));
+    return storage;
+  }
+
+  /// What is computed on the fly runs where the group runs.
+  void check_device(const Node& n) const {
+    GCG_CHECK(n.op->kind == OpKind::view || n.on_host == group_.on_host, n.op->name, " '", n.name,
+              "' would be fused across devices");
   }
 
   /// Operands so far, from the values loaded.

@@ -64,7 +64,7 @@ class Planner {
     for (size_t i = 0; i < plan.blocks.size(); ++i)
       plan.blocks[i].size = plan.block_bytes[i].evaluate(guess(plan.block_bytes[i]));
     if (plan.is_static) {
-      plan.layout = plan_arena(plan.blocks);
+      plan_arenas(plan);
       if (limit && plan.layout.bytes > *limit) over_limit(*limit);
     } else {
       order_placement();
@@ -94,13 +94,16 @@ class Planner {
       for (const Step& step : sequence.steps) take_over(step, ranges);
     compact(ranges);
     plan.blocks.resize(ranges.size());
+    plan.on_host.resize(ranges.size());
+    for (const Buffer& b : s_.buffers)
+      if (b.block >= 0) plan.on_host[static_cast<size_t>(b.block)] = b.on_host;
     std::vector<std::set<size_t>> users(users_ ? ranges.size() : 0);
     for (size_t i = 0; i < users.size(); ++i) users[i] = users_of(i);
     for (size_t i = 0; i < ranges.size(); ++i) {
       plan.blocks[i].first = ranges[i].first;
       plan.blocks[i].last = ranges[i].last;
       for (size_t j = 0; j < i; ++j)
-        if (overlap(ranges, users, i, j)) {
+        if (plan.on_host[i] == plan.on_host[j] && overlap(ranges, users, i, j)) {
           plan.blocks[i].conflicts.push_back(static_cast<int>(j));
           plan.blocks[j].conflicts.push_back(static_cast<int>(i));
         }
@@ -187,7 +190,8 @@ class Planner {
     std::map<int, int64_t> live;  // by position of each block's definition
     for (const ArenaBlock& at : blocks) {
       int64_t sum = 0;
-      for (const ArenaBlock& b : blocks) sum += b.first <= at.first && at.first <= b.last ? b.size : 0;
+      for (size_t i = 0; i < blocks.size(); ++i)
+        sum += !s_.memory.on_host[i] && blocks[i].first <= at.first && at.first <= blocks[i].last ? blocks[i].size : 0;
       live[at.first] = sum;
     }
     std::vector<std::pair<int64_t, int>> largest;
@@ -197,7 +201,7 @@ class Planner {
     for (size_t i = 0; i < largest.size() && i < 3; ++i) {
       text += concat("\n  ", largest[i].first, " bytes at step ", largest[i].second, ":");
       for (const Buffer& b : s_.buffers) {
-        if (b.block < 0) continue;
+        if (b.block < 0 || b.on_host) continue;
         const LiveRange& r = life_.ranges[static_cast<size_t>(&b - s_.buffers.data())];
         if (r.first <= largest[i].second && largest[i].second <= r.last) text += concat(" ", b.name, " (", b.bytes.str(), ")");
       }

@@ -22,13 +22,13 @@ bool is_strided_view(const Graph& graph, ValueId v, ValueId source) {
 
 }  // namespace
 
-ValueId strided_source(const Graph& graph, ValueId v) {
+ValueId strided_source(const Graph& graph, ValueId v, bool on_host) {
   ValueId best = v;
   for (ValueId x = v;;) {
     const Value& value = graph.value(x);
     if (!value.producer.valid() || value.contents) break;
     const Node& n = graph.node(value.producer);
-    if (!moves(n)) break;
+    if (!moves(n) || (n.op->kind != OpKind::view && n.on_host != on_host)) break;
     x = n.inputs[0];
     if (is_strided_view(graph, v, x)) best = x;
   }

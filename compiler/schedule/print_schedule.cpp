@@ -115,11 +115,12 @@ std::string print_kernel(const Kernel& kernel) {
 std::string print_schedule(const Schedule& s) {
   std::ostringstream out;
   for (size_t i = 0; i < s.kernels.size(); ++i) out << "kernel " << i << " " << print_kernel(s.kernels[i]);
+  for (size_t i = 0; i < s.host_kernels.size(); ++i) out << "host kernel " << i << " " << print_kernel(s.host_kernels[i]);
   for (size_t q = 0; q < s.sequences.size(); ++q) {
     out << "sequence " << q << '\n';
     for (const Step& step : s.sequences[q].steps) {
       static constexpr std::array kinds = {"launch", "copy", "branch", "loop", "fail", "bind"};
-      out << "  " << kinds[static_cast<size_t>(step.kind)];
+      out << "  " << (step.on_host ? "host " : "") << kinds[static_cast<size_t>(step.kind)];
       if (step.kernel.valid()) out << ' ' << step.kernel.index;
       for (BufferId b : step.operands) {
         const Buffer& buffer = s.buffers[static_cast<size_t>(b.index)];

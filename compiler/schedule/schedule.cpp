@@ -7,6 +7,7 @@
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/bind_extents.h"
 #include "compiler/schedule/find_unsupported.h"
+#include "compiler/schedule/host_buffers.h"
 #include "compiler/schedule/scheduler.h"
 #include "compiler/schedule/waits.h"
 #include "compiler/support/error.h"
@@ -201,15 +202,18 @@ std::vector<Scheduler::Work> Scheduler::topological(std::vector<Work> works) {
       if (const auto giver = givers.find(s); giver != givers.end()) follows(i, giver->second);
   }
   auto later = [&](size_t a, size_t b) { return std::pair(works[a].position, a) > std::pair(works[b].position, b); };
-  std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
+  using Queue = std::priority_queue<size_t, std::vector<size_t>, decltype(later)>;
+  Queue ready[2] = {Queue(later), Queue(later)};  // for the device, for the host
+  const auto add = [&](size_t i) { ready[works[i].group->on_host].push(i); };
   for (size_t i = 0; i < works.size(); ++i)
-    if (missing[i] == 0) ready.push(i);
+    if (missing[i] == 0) add(i);
   std::vector<Work> out;
-  while (!ready.empty()) {
-    const size_t i = ready.top();
-    ready.pop();
+  for (size_t where = 0; !ready[0].empty() || !ready[1].empty();) {
+    if (ready[where].empty()) where = 1 - where;
+    const size_t i = ready[where].top();
+    ready[where].pop();
     for (size_t s : successors[i])
-      if (--missing[s] == 0) ready.push(s);
+      if (--missing[s] == 0) add(s);
     out.push_back(std::move(works[i]));
   }
   GCG_CHECK(out.size() == works.size(), "the groups of a graph form a cycle");
@@ -219,7 +223,7 @@ std::vector<Scheduler::Work> Scheduler::topological(std::vector<Work> works) {
 void Scheduler::emit(Scope& scope, const Work& w, Sequence& steps) {
   if (w.group->kind != Group::Kind::control) {
     if (product(*scope.graph.value(w.group->result).shape).is(0)) return;  // no element to compute
-    steps.steps.push_back(launch(w.lowered, w.operands));
+    steps.steps.push_back(launch(w.lowered, w.operands, w.group->on_host));
     return;
   }
   const Node& n = scope.graph.node(w.group->anchor);
@@ -236,10 +240,13 @@ void Scheduler::emit(Scope& scope, const Work& w, Sequence& steps) {
     GCG_CHECK(false, "control node '", n.name, "' is a ", op);
 }
 
-Step Scheduler::launch(const LoweredGroup& lowered, std::vector<BufferId> operands) {
+Step Scheduler::launch(const LoweredGroup& lowered, std::vector<BufferId> operands, bool on_host) {
   Step step;
-  auto [it, fresh] = kernels_.try_emplace(key(lowered.kernel), static_cast<int>(out_.kernels.size()));
-  if (fresh) out_.kernels.push_back(lowered.kernel);
+  step.on_host = on_host;
+  std::vector<Kernel>& kernels = on_host ? out_.host_kernels : out_.kernels;
+  auto& numbers = on_host ? host_kernels_ : kernels_;
+  auto [it, fresh] = numbers.try_emplace(key(lowered.kernel), static_cast<int>(kernels.size()));
+  if (fresh) kernels.push_back(lowered.kernel);
   step.kernel = KernelId(it->second);
   step.operands = std::move(operands);
   step.writes = {result_operand(lowered.kernel)};
@@ -252,7 +259,9 @@ Schedule make_schedule(const Graph& model, DeviceClass device) {
   const Graph graph = bind_extents(model);
   std::vector<UnsupportedNode> unsupported = find_unsupported(graph);
   if (!unsupported.empty()) throw UnsupportedModel(std::move(unsupported));
-  return Scheduler(device).run(graph);
+  Schedule schedule = Scheduler(device).run(graph);
+  place_host_buffers(schedule);
+  return schedule;
 }
 
 }  // namespace gcg

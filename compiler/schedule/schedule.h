@@ -16,6 +16,7 @@ struct Buffer {
   int index = 0;                // input, output: position in the graph's list
   Dim bytes;
   TensorRef constant;           // constant: the data
+  bool on_host = false;         // of a schedule for a GPU: in host memory
   std::string name;             // of the value, for reports
   // Filled by plan_memory for temporaries:
   int block = -1;               // temporaries with the same block share storage (in-place results)
@@ -23,7 +24,8 @@ struct Buffer {
 
 struct Step {
   enum class Kind : uint8_t { launch, copy, branch, loop, fail, bind } kind = Kind::launch;
-  KernelId kernel;
+  bool on_host = false;            // launch, of a schedule for a GPU: the CPU runs it
+  KernelId kernel;                 // of Schedule::kernels, or host_kernels
   std::vector<BufferId> operands;  // launch: the kernel's; copy: destination, source; branch: the condition;
                                    // bind: the value
   std::vector<int> writes;         // positions in operands
@@ -47,13 +49,16 @@ struct Sequence {
 struct MemoryPlan {
   std::vector<ArenaBlock> blocks;     // one per Buffer::block; sizes only when static
   std::vector<Dim> block_bytes;
-  ArenaLayout layout;                 // static plans
+  std::vector<bool> on_host;          // per block: it lies in the host's arena
+  ArenaLayout layout;                 // static plans: all offsets; size and lower bound of the device's arena
+  int64_t host_bytes = 0;             // static plans: of the host's arena
   bool is_static = false;
   std::vector<int> placement;         // symbolic plans: blocks of early sizes in the order in which the runtime places them
 };
 
 struct Schedule {
   std::vector<Kernel> kernels;        // distinct
+  std::vector<Kernel> host_kernels;   // those of steps with on_host
   std::vector<Buffer> buffers;
   std::vector<Sequence> sequences;    // bodies before their users; the last one is the entry
   int streams = 1;

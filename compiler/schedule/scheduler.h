@@ -67,10 +67,10 @@ class Scheduler {
   std::vector<Work> ordered(Scope& scope, const std::vector<BufferId>& outputs);
   void describe(Scope& scope, const Group& group, const std::vector<BufferId>& outputs, Work& w);
   /// Readers after every writer of what they read, and uses of a symbol after it is bound; otherwise in the order of
-  /// the graph.
+  /// the graph, but staying on a device as long as there is something to do.
   static std::vector<Work> topological(std::vector<Work> works);
   void emit(Scope& scope, const Work& w, Sequence& steps);
-  Step launch(const LoweredGroup& lowered, std::vector<BufferId> operands);
+  Step launch(const LoweredGroup& lowered, std::vector<BufferId> operands, bool on_host = false);
 
   // schedule_control.cpp
   void bind_steps(Scope& scope, const Node& n, Sequence& steps);
@@ -96,7 +96,7 @@ class Scheduler {
   std::vector<DimConstraint> late_facts_;  // of the outermost graph, not checked yet
   Schedule out_;
   std::map<std::pair<const Tensor*, DType>, BufferId> constants_;  // by their data and the type they are stored in
-  std::map<std::string, int> kernels_;
+  std::map<std::string, int> kernels_, host_kernels_;
   std::vector<UnsupportedNode> problems_;
   TensorRef true_;
 };

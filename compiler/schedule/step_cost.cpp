@@ -51,6 +51,7 @@ Work work_of(const AttentionKernel& k, double elements) {
 }  // namespace
 
 StepCost step_cost(const Schedule& schedule, const Step& step) {
+  if (step.on_host) return {host_step_microseconds(schedule, step), 1};
   if (step.kind != Step::Kind::launch) {
     double bytes = 0;
     for (BufferId b : step.operands) bytes += value(schedule.buffers[static_cast<size_t>(b.index)].bytes);
@@ -66,6 +67,46 @@ StepCost step_cost(const Schedule& schedule, const Step& step) {
   const Work work = std::visit([&](const auto& body) { return work_of(body, written); }, kernel.body);
   return {std::max({kShortest, bytes / kBytesPerMicrosecond, work.flops / kFlopsPerMicrosecond}),
           std::clamp(work.threads / kResidentThreads, 0.01, 1.0)};
+}
+
+namespace {
+
+/// Elements that a loop kernel computes, those of reductions within its expressions included.
+double points_of(const LoopKernel& k) {
+  double outer = 1, all = 0;
+  for (const Axis& a : k.outer) outer *= value(a.extent);
+  for (const Stage& stage : k.stages) {
+    double points = outer, reduced = 1;
+    for (const Axis& a : stage.axes) points *= value(a.extent);
+    visit(stage.value, [&](const ExprNode& n) {
+      double extent = 1;
+      for (const Axis& a : n.reduce_axes) extent *= value(a.extent);
+      reduced = std::max(reduced, extent);
+    });
+    all += points * reduced;
+  }
+  return all;
+}
+
+}  // namespace
+
+double host_step_microseconds(const Schedule& schedule, const Step& step) {
+  constexpr double kLeast = 1, kBytes = 2e4, kFlops = 1e5, kPoints = 2e3;  // per microsecond
+  const Kernel& kernel = schedule.host_kernels[static_cast<size_t>(step.kernel.index)];
+  double bytes = 0, written = 0;
+  for (const Operand& o : kernel.operands) {
+    const double elements = o.flat_of < 0 ? element_count(o.shape) : 0;
+    bytes += elements * static_cast<double>(size_of(o.dtype));
+    if (o.written) written += elements;
+  }
+  if (const auto* loops = std::get_if<LoopKernel>(&kernel.body)) return std::max({kLeast, bytes / kBytes, points_of(*loops) / kPoints});
+  const Work work = std::visit([&](const auto& body) { return work_of(body, written); }, kernel.body);
+  return std::max({kLeast, bytes / kBytes, work.flops / kFlops});
+}
+
+void HostTransfer::add(const Buffer& buffer) {
+  bytes += value(buffer.bytes);
+  ++copies;
 }
 
 }  // namespace gcg

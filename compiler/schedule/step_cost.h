@@ -1,4 +1,4 @@
-// How long a step takes on a GPU, roughly: enough to tell what is worth a stream of its own.
+// How long a step takes, roughly: enough to tell what is worth a stream of its own, and what the CPU should not do.
 #pragma once
 
 #include "compiler/schedule/schedule.h"
@@ -12,5 +12,19 @@ struct StepCost {
 
 /// Symbolic extents count as 64. The device is one with 2 TB/s, 20 TFLOP/s and 100 multiprocessors.
 StepCost step_cost(const Schedule& schedule, const Step& step);
+
+/// How long the CPU works on a step of its own; one with 20 GB/s, 100 GFLOP/s and 2000 elements of a loop per microsecond.
+double host_step_microseconds(const Schedule& schedule, const Step& step);
+
+/// Waiting for the device, and a launch more.
+constexpr double kHostBorderMicroseconds = 15;
+
+/// Copies between the memories, at 20 GB/s.
+struct HostTransfer {
+  double bytes = 0;
+  int copies = 0;
+  void add(const Buffer& buffer);
+  double microseconds() const { return copies * 5 + bytes / 2e4; }
+};
 
 }  // namespace gcg

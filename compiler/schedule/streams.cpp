@@ -14,7 +14,7 @@ constexpr int kMaxStreams = 8;
 
 bool steers(const Step& step) {
   return step.kind == Step::Kind::branch || step.kind == Step::Kind::loop || step.kind == Step::Kind::fail ||
-         step.kind == Step::Kind::bind;
+         step.kind == Step::Kind::bind || step.on_host;
 }
 
 struct Chain {

@@ -29,6 +29,15 @@ class Verifier {
     GCG_CHECK(written_[static_cast<size_t>(b.index)], "step '", step.source, "' reads '",
               s_.buffers[static_cast<size_t>(b.index)].name, "', which no earlier step wrote");
   }
+  /// Steps of the host find their operands in its memory, the others on the device; a copy may go from one to the other.
+  void place(const Step& step) const {
+    std::vector<BufferId> all = step.operands;
+    for (const auto* list : {&step.carried_from, &step.carried_to}) all.insert(all.end(), list->begin(), list->end());
+    int on_host = 0;
+    for (BufferId b : all) on_host += s_.buffers[static_cast<size_t>(b.index)].on_host;
+    const bool fits = step.kind == Step::Kind::copy ? on_host < 2 : on_host == (step.on_host ? static_cast<int>(all.size()) : 0);
+    GCG_CHECK(fits, "step '", step.source, "' has operands in the wrong memory");
+  }
   void write(BufferId b, const Step& step) {
     const Buffer& buffer = s_.buffers[static_cast<size_t>(b.index)];
     GCG_CHECK(buffer.kind == Buffer::Kind::output || buffer.kind == Buffer::Kind::temporary, "step '", step.source,
@@ -44,6 +53,7 @@ class Verifier {
           read(step.operands[i], step);
       for (BufferId b : {step.trip_count, step.condition})
         if (b.valid()) read(b, step);
+      place(step);
       if (step.iteration.valid()) write(step.iteration, step);
       for (BufferId b : step.carried_to) read(b, step);
       for (int body : step.bodies) sequence(body);
@@ -60,7 +70,7 @@ class Verifier {
 
 void verify_schedule(const Schedule& schedule) {
   Verifier(schedule).run();
-  if (schedule.memory.is_static) verify_arena(schedule.memory.blocks, schedule.memory.layout);
+  if (schedule.memory.is_static) verify_arenas(schedule.memory);
 }
 
 }  // namespace gcg

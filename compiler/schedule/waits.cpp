@@ -5,9 +5,8 @@
 #include <set>
 
 namespace gcg {
-namespace {
 
-void touched(const Schedule& schedule, const Step& s, std::set<BufferId>& reads, std::set<BufferId>& writes) {
+void touched_buffers(const Schedule& schedule, const Step& s, std::set<BufferId>& reads, std::set<BufferId>& writes) {
   for (size_t i = 0; i < s.operands.size(); ++i) {
     const bool written = std::find(s.writes.begin(), s.writes.end(), static_cast<int>(i)) != s.writes.end();
     (written ? writes : reads).insert(s.operands[i]);
@@ -19,10 +18,8 @@ void touched(const Schedule& schedule, const Step& s, std::set<BufferId>& reads,
   for (BufferId b : s.carried_to) writes.insert(b);
   for (int body : s.bodies)
     for (const Step& inner : schedule.sequences[static_cast<size_t>(body)].steps)
-      touched(schedule, inner, reads, writes);
+      touched_buffers(schedule, inner, reads, writes);
 }
-
-}  // namespace
 
 void link_waits(const Schedule& schedule, Sequence& sequence) {
   std::map<BufferId, StepId> writer;
@@ -31,7 +28,7 @@ void link_waits(const Schedule& schedule, Sequence& sequence) {
   for (size_t i = 0; i < sequence.steps.size(); ++i) {
     Step& s = sequence.steps[i];
     std::set<BufferId> reads, writes;
-    touched(schedule, s, reads, writes);
+    touched_buffers(schedule, s, reads, writes);
     std::set<StepId> waits;
     for (BufferId b : reads)
       if (auto it = writer.find(b); it != writer.end()) waits.insert(it->second);

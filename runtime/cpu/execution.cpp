@@ -22,6 +22,11 @@ Result<void> Execution::run() {
   return sequence(static_cast<uint32_t>(plan_.sequence_begin.size()) - 2);
 }
 
+Result<void> Execution::run_steps(uint32_t begin, uint32_t end) {
+  reserve_scratch();
+  return team_steps(begin, end);
+}
+
 void Execution::reserve_scratch() {
   const int threads = context_.team == nullptr ? 1 : context_.team->size();
   scratch_stride_ = static_cast<int64_t>(align_up(static_cast<uint64_t>(context_.bound.scratch_bytes()), kAlignment));

@@ -1,4 +1,4 @@
-// One run of a bound plan on the CPU.
+// One run of a bound plan on the CPU, or of the steps that a device leaves to it.
 #pragma once
 
 #include <atomic>
@@ -23,6 +23,8 @@ class Execution {
   explicit Execution(const ExecutionContext& context) : context_(context), plan_(context.bound.plan()) {}
 
   Result<void> run();
+  /// Launches that follow each other, of a plan that a device runs.
+  Result<void> run_steps(uint32_t begin, uint32_t end);
 
  private:
   Result<void> sequence(uint32_t index);

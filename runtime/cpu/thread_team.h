@@ -58,4 +58,19 @@ class ThreadTeam {
   alignas(64) std::vector<std::thread> workers_;
 };
 
+/// Owns a team for a while, if there is one and nobody else has it.
+class TeamLease {
+ public:
+  explicit TeamLease(ThreadTeam* team) : team_(team != nullptr && team->try_acquire() ? team : nullptr) {}
+  ~TeamLease() {
+    if (team_ != nullptr) team_->release();
+  }
+  TeamLease(const TeamLease&) = delete;
+  TeamLease& operator=(const TeamLease&) = delete;
+  ThreadTeam* get() const { return team_; }
+
+ private:
+  ThreadTeam* team_;
+};
+
 }  // namespace gart

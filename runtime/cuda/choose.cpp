@@ -58,7 +58,7 @@ DeviceChoice choose(const Driver& driver, const fb::Manifest& manifest, const Lo
       reason = result_text(driver, result);
     } else {
       const int64_t target = best_target(manifest, options.target, driver, sm, reason);
-      if (target != kNone) return {std::make_unique<Program>(driver, ordinal, uint32_t(target)), {}};
+      if (target != kNone) return {std::make_unique<Program>(driver, ordinal, uint32_t(target), options.blocking), {}};
     }
     reasons += text(reasons.empty() ? "" : "; ", "cuda:", ordinal, ": ", reason);
   }

@@ -32,9 +32,11 @@ void Execution::prepare() {
   const auto build = [&](const Segment& segment) {
     const auto begin = plan_.steps.begin() + segment.steps.begin, end = plan_.steps.begin() + segment.steps.end;
     if (std::none_of(begin, end, [](const PlanStep& step) { return step.late; })) updated_graph(segment);
+    return Result<void>();
   };
   for (uint32_t i = 0; i + 1 < plan_.sequence_begin.size(); ++i) {
-    [[maybe_unused]] Result<void> done = walk(i, build, [](uint32_t) { return Result<void>(); });
+    [[maybe_unused]] Result<void> done = walk(
+        i, build, [](uint32_t, uint32_t) { return Result<void>(); }, [](uint32_t) { return Result<void>(); });
   }
 }
 
@@ -65,7 +67,7 @@ SteeredGraph* Execution::steered_graph() {
 }
 
 int64_t Execution::workspace_stride() const {
-  return static_cast<int64_t>(align_up(static_cast<uint64_t>(c_.bound.scratch_bytes()), kWorkspaceAlignment));
+  return static_cast<int64_t>(align_up(static_cast<uint64_t>(c_.bound.workspace_bytes()), kWorkspaceAlignment));
 }
 
 void Execution::reserve_workspace() {
@@ -74,33 +76,47 @@ void Execution::reserve_workspace() {
 }
 
 /// The copies of inputs and outputs are in the graphs of the entry sequence's first and last steps, or in graphs of their
-/// own where control flow comes first or last.
-template <class OnSegment, class OnControl>
-Result<void> Execution::walk(uint32_t index, OnSegment at, OnControl control) {
+/// own where what the host does comes first or last.
+template <class OnSegment, class OnHost, class OnControl>
+Result<void> Execution::walk(uint32_t index, OnSegment at, OnHost host, OnControl control) {
   const uint32_t begin = plan_.sequence_begin[index], end = plan_.sequence_begin[index + 1];
   const bool entry = index + 2 == plan_.sequence_begin.size();
-  const bool starts = begin < end && runs_in_team(plan_.steps[begin].kind);
-  if (entry && !starts) at(Segment{{begin, begin, begin}, true, begin == end});
+  const bool starts = begin < end && is_enqueued(plan_.steps[begin]);
+  if (entry && !starts) GART_TRY(at(Segment{{begin, begin, begin}, true, begin == end}));
   for (uint32_t i = begin; i < end;) {
     const PlanStep& step = plan_.steps[i];
     if (!runs_in_team(step.kind)) {
       GART_TRY(control(i++));
       continue;
     }
-    at(Segment{{begin, i, step.run_end}, entry && i == begin, entry && step.run_end == end});
-    i = step.run_end;
+    const uint32_t run_end = c_.session.program_.blocking() ? i + 1 : step.run_end;
+    if (step.on_host) {
+      GART_TRY(host(i, run_end));
+    } else {
+      GART_TRY(at(Segment{{begin, i, run_end}, entry && i == begin, entry && run_end == end}));
+    }
+    i = run_end;
   }
-  if (entry && begin < end && !runs_in_team(plan_.steps[end - 1].kind)) at(Segment{{begin, end, end}, false, true});
+  if (entry && begin < end && !is_enqueued(plan_.steps[end - 1])) GART_TRY(at(Segment{{begin, end, end}, false, true}));
   return {};
 }
 
 Result<void> Execution::sequence(uint32_t index) {
-  const auto launch = [&](const Segment& segment) {
-    SegmentGraph& graph = updated_graph(segment);
-    c_.session.note_enqueued(plan_, segment.steps.begin, segment.steps.end);
-    graph.launch(c_.stream);
-  };
-  return walk(index, launch, [&](uint32_t step) { return control(step); });
+  return walk(
+      index, [&](const Segment& segment) { return enqueue(segment); },
+      [&](uint32_t begin, uint32_t end) { return run_on_host(begin, end); }, [&](uint32_t step) { return control(step); });
+}
+
+Result<void> Execution::enqueue(const Segment& segment) {
+  SegmentGraph& graph = updated_graph(segment);
+  c_.session.note_enqueued(plan_, segment.steps.begin, segment.steps.end);
+  graph.launch(c_.stream);
+  return c_.session.program_.blocking() ? wait() : Result<void>();
+}
+
+Result<void> Execution::run_on_host(uint32_t begin, uint32_t end) {
+  GART_TRY(wait());
+  return c_.session.run_on_host(c_.bound, c_.outputs, begin, end);
 }
 
 SegmentGraph& Execution::updated_graph(const Segment& segment) {

@@ -1,5 +1,5 @@
 // One run of a bound plan on a GPU: graphs for the steps that only the device works on, and between them what the host
-// steers: branches, loops, symbols that a result gives their values.
+// does: steps that the CPU runs, branches, loops, symbols that a result gives their values.
 #pragma once
 
 #include "runtime/cuda/session.h"
@@ -28,11 +28,14 @@ class Execution {
  private:
   /// All of the plan as one graph, up to date; null: the host has to decide.
   SteeredGraph* steered_graph();
-  /// Calls at(begin, end, inputs, outputs) for each run of steps of a sequence, and control(step) for each step between.
-  template <class OnSegment, class OnControl>
-  Result<void> walk(uint32_t sequence, OnSegment at, OnControl control);
+  /// Calls at(segment) for each run of steps of a sequence that are enqueued together, host(begin, end) for each run that
+  /// the CPU works on, and control(step) for each step between.
+  template <class OnSegment, class OnHost, class OnControl>
+  Result<void> walk(uint32_t sequence, OnSegment at, OnHost host, OnControl control);
   GraphContext graph_context() const;
   Result<void> sequence(uint32_t index);
+  Result<void> enqueue(const Segment& segment);
+  Result<void> run_on_host(uint32_t begin, uint32_t end);
   Result<void> control(uint32_t step);
   SegmentGraph& updated_graph(const Segment& segment);
   Result<void> branch(const PlanStep& step);

@@ -22,6 +22,7 @@ void cover_constants(const Plan& plan, uint64_t weight_bytes, Range& range) {
   const bool evaluated = evaluate(plan.program, plan.symbols, slots).ok();
   for (uint32_t i = 0; i < count_of(plan.manifest->buffers()); ++i) {
     const fb::Buffer& buffer = plan.buffer(i);
+    if (buffer.place() == fb::Place::host) continue;
     if (buffer.kind() != fb::BufferKind::constant || buffer.alias_of() >= 0 || buffer.offset() > weight_bytes) continue;
     const bool known = evaluated && slots.known[buffer.size()] && slots[buffer.size()] >= 0;
     const uint64_t left = weight_bytes - buffer.offset();
@@ -38,7 +39,8 @@ Program::~Program() {
   for (const Module& module : modules_) device_.driver.cuModuleUnload(module.handle);
 }
 
-void Program::load(const ArtifactView& artifact, std::vector<Entry>& entries) {
+void Program::load(const ArtifactView& artifact, std::vector<Entry>& entries, const HostCpu& host) {
+  host_ = host;
   const CurrentContext current(device_);
   manifest_ = artifact.manifest;
   const fb::Target& target = *artifact.manifest->targets()->Get(target_);
@@ -57,7 +59,7 @@ void Program::load(const ArtifactView& artifact, std::vector<Entry>& entries) {
 void Program::prepare_weights(const fb::EntryPoint& at_load) {
   Entry entry = make_entry(at_load);
   for (uint32_t i = 0; i < count_of(at_load.plans()); ++i) {
-    if (at_load.plans()->Get(i)->target() == target_) entry.plans.push_back(make_plan(at_load, *at_load.plans()->Get(i), nullptr));
+    if (at_load.plans()->Get(i)->target() == target_) entry.plans.push_back(make_plan(at_load, *at_load.plans()->Get(i), {}));
   }
   if (entry.plans.empty()) return;
   load_plan(entry.plans[0]);
@@ -66,10 +68,10 @@ void Program::prepare_weights(const fb::EntryPoint& at_load) {
   Inputs inputs({});
   Outputs outputs({});
   Block arena(&device_.memory);
-  Result<std::unique_ptr<BoundPlan>> plan = BoundPlan::make(entry, {}, host_weights_.size(), &device_.memory);
+  Session session(*this);
+  Result<std::unique_ptr<BoundPlan>> plan = BoundPlan::make(entry, {}, host_weights_.size(), session.site());
   if (!plan) throw Failure{plan.error()};
   arena.reserve(size_t((*plan)->arena_bytes()));
-  Session session(*this);
   Result<void> done = session.start(**plan, inputs, outputs, arena, nullptr, true);
   if (done) done = session.finish();
   if (!done) throw Failure{done.error()};
@@ -87,7 +89,7 @@ void Program::load_plan(Plan& plan) {
   std::vector<CUfunction> functions(count_of(plan.manifest->kernels()));
   for (uint32_t i = 0; i < functions.size(); ++i) functions[i] = load_kernel(*plan.manifest->kernels()->Get(i));
   for (PlanStep& step : plan.steps) {
-    if (step.kind == fb::StepKind::launch) step.function = functions[step.manifest->kernel()];
+    if (step.kind == fb::StepKind::launch && !step.on_host) step.function = functions[step.manifest->kernel()];
   }
 }
 

@@ -15,12 +15,13 @@ namespace gart::cuda {
 class Program final : public DeviceProgram {
  public:
   /// Throws Failure.
-  Program(const Driver& driver, int ordinal, uint32_t target) : device_(driver, ordinal), target_(target) {}
+  Program(const Driver& driver, int ordinal, uint32_t target, bool blocking)
+      : device_(driver, ordinal), target_(target), blocking_(blocking) {}
   ~Program() override;
 
   const std::string& name() const override { return device_.name; }
   uint32_t target() const override { return target_; }
-  void load(const ArtifactView& artifact, std::vector<Entry>& entries) override;
+  void load(const ArtifactView& artifact, std::vector<Entry>& entries, const HostCpu& host) override;
   std::unique_ptr<DeviceSession> new_session() override;
   Result<void> check_alive() const override { return device_.check_alive(); }
 
@@ -32,6 +33,9 @@ class Program final : public DeviceProgram {
   const uint8_t* weights() const { return weights_base_; }
   /// The prepared region; null if there is none.
   uint8_t* prepared() { return prepared_.data(); }
+  const HostCpu& host() const { return host_; }
+  /// Every step is waited for before the next one is enqueued.
+  bool blocking() const { return blocking_; }
   /// The weights section in host memory.
   std::span<const uint8_t> host_weights() const { return host_weights_; }
 
@@ -49,6 +53,8 @@ class Program final : public DeviceProgram {
   Libraries libraries_{device_};
   const fb::Manifest* manifest_ = nullptr;
   const uint32_t target_;
+  const bool blocking_;
+  HostCpu host_;
   bool ptx_ = false;
   CUfunction steering_ = nullptr;
   int shared_limit_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/cpu/execution.h"
 #include "runtime/cuda/execution.h"
 #include "runtime/errors.h"
 #include "runtime/step_errors.h"
@@ -65,7 +66,8 @@ Session::Session(Program& program)
       stream_(device_),
       done_(device_),
       workspace_(&device_.memory),
-      word_(&device_.pinned) {
+      word_(&device_.pinned),
+      host_arena_(&device_.pinned) {
   word_.reserve(sizeof(int64_t));
 }
 
@@ -84,7 +86,9 @@ void Session::synchronize() {
 }
 
 std::string Session::enqueued_text() const {
-  return enqueued_plan_ == nullptr ? std::string() : steps_text(*enqueued_plan_, enqueued_begin_, enqueued_end_);
+  if (enqueued_plan_ == nullptr) return {};
+  const std::string steps = steps_text(*enqueued_plan_, enqueued_begin_, enqueued_end_);
+  return enqueued_end_ - enqueued_begin_ < 2 ? steps : steps + " (loaded with `blocking`, the model would say which)";
 }
 
 void Session::note_enqueued(const Plan& plan, uint32_t begin, uint32_t end) {
@@ -110,7 +114,9 @@ void Session::order_behind_last_run(CUstream stream, bool needs_staging) {
 }
 
 PlanGraphs& Session::graphs_of(BoundPlan& plan, Inputs& inputs, Outputs& outputs) {
-  if (plan.graphs == nullptr) plan.graphs = std::make_unique<PlanGraphs>(device_, plan.plan(), program_.steering());
+  if (plan.graphs == nullptr) {
+    plan.graphs = std::make_unique<PlanGraphs>(device_, plan.plan(), program_.blocking() ? nullptr : program_.steering());
+  }
   if (!std::exchange(plan.calls_settled, true)) program_.libraries().settle(plan);
   auto& graphs = static_cast<PlanGraphs&>(*plan.graphs);
   inputs.use_in_place(graphs.steered() == nullptr);
@@ -120,7 +126,18 @@ PlanGraphs& Session::graphs_of(BoundPlan& plan, Inputs& inputs, Outputs& outputs
 
 Result<void> Session::link(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena) {
   if (std::exchange(arena_, arena.data()) != arena.data()) ++generation_;
-  return plan.link({program_.weights(), arena.data(), program_.prepared()}, inputs, outputs);
+  const size_t host_bytes = static_cast<size_t>(plan.host_arena_bytes());
+  if (host_bytes > host_arena_.capacity()) {
+    settle();
+    if (host_arena_.reserve(host_bytes)) ++generation_;
+  }
+  return plan.link({program_.weights(), arena.data(), program_.prepared(), program_.host_weights().data(), host_arena_.data()},
+                   inputs, outputs);
+}
+
+Result<void> Session::run_on_host(BoundPlan& plan, Outputs& outputs, uint32_t begin, uint32_t end) {
+  const TeamLease team(program_.host().team);
+  return gart::Execution({plan, outputs, host_scratch_, team.get(), program_.host().imports}).run_steps(begin, end);
 }
 
 Result<void> Session::prepare(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena) {

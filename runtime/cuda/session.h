@@ -58,6 +58,8 @@ class Session final : public DeviceSession {
   void order_behind_last_run(CUstream stream, bool needs_staging);
   /// Waits for everything enqueued; the error names the steps enqueued since the last time.
   void synchronize();
+  /// The CPU's turn: launches of the plan, which nothing is enqueued beside.
+  Result<void> run_on_host(BoundPlan& plan, Outputs& outputs, uint32_t begin, uint32_t end);
   void note_enqueued(const Plan& plan, uint32_t begin, uint32_t end);
   void forget_enqueued() { enqueued_plan_ = nullptr; }
   std::string enqueued_text() const;
@@ -69,6 +71,8 @@ class Session final : public DeviceSession {
   Event done_;
   Block workspace_;
   Block word_;               // pinned: a value that control flow needs
+  Block host_arena_;         // pinned: temporaries of the CPU's steps
+  Block host_scratch_;
   const void* arena_ = nullptr;  // as of the last run
   uint64_t generation_ = 1;      // counts the moves of arena and workspace
 

@@ -12,7 +12,7 @@ inline constexpr int kOldestSteeringDriver = 12040;  // conditional nodes that o
 
 class SteeredGraph {
  public:
-  /// It has branches or loops, and nothing that only the host can do: give symbols values. Nor steps that may end the run
+  /// It has branches or loops, and nothing that only the host can do: give symbols values, run steps of its own. Nor steps that may end the run
   /// beside loops, which might turn for ever on what was not computed.
   static bool can_hold(const Plan& plan);
 

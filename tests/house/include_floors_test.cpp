@@ -25,11 +25,12 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"compiler/import", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
     {"compiler/passes", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/reference"}},
     {"compiler/schedule", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
-    {"compiler", {"artifact_schema", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/passes", "compiler/schedule"}},
+    {"compiler/partition", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
+    {"compiler", {"artifact_schema", "compiler/partition", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/passes", "compiler/schedule"}},
     {"codegen/cpu", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/cuda", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/library", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
-    {"tools", {"compiler", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/import", "compiler/passes",
+    {"tools", {"compiler", "compiler/support", "compiler/partition", "compiler/ir", "compiler/kernel", "compiler/import", "compiler/passes",
                "codegen/cpu", "codegen/cuda", "codegen/library", "artifact_schema", "runtime"}},
 };
 

@@ -25,7 +25,7 @@ namespace {
 struct Arguments {
   std::string model, output;
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
-  std::vector<std::string> dims;
+  std::vector<std::string> dims, assignments;
   std::string memory_limit;
   std::string tuning;
   GpuOptions gpu;
@@ -45,6 +45,7 @@ void print(const Arguments& a, const CompileResult& result, double seconds) {
       std::cout << ", arena " << p.arena_bytes << " bytes (lower bound " << p.arena_lower_bound << ")";
     std::cout << '\n';
   }
+  for (const std::string& remark : result.remarks) std::cout << "  " << remark << '\n';
 }
 
 /// What became of the measurements of --tuning.
@@ -101,6 +102,7 @@ void run(const Arguments& a) {
   options.targets = a.targets;
   options.dims = parse_dims(a.dims);
   if (!a.memory_limit.empty()) options.memory_limit = parse_bytes(a.memory_limit);
+  for (const std::string& text : a.assignments) options.assignments.push_back(parse_assignment(text));
   options.precision = a.gpu.precision;
   TuningFile tuning;
   if (!a.tuning.empty()) {
@@ -138,6 +140,10 @@ void add_compile_command(CLI::App& app) {
   c->add_option("--target", args->targets, "Comma-separated targets")->delimiter(',')->capture_default_str();
   c->add_option("--dim", args->dims, "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one")
       ->delimiter('\0')
+      ->allow_extra_args(false);
+  c->add_option("--assign", args->assignments,
+                "PATTERN=cpu: nodes of such a name or operator (* and ? are wildcards) run on the CPU in plans for GPUs; "
+                "PATTERN=cuda takes some back. Repeatable, the last match wins")
       ->allow_extra_args(false);
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
   c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, to choose GPU kernels by");

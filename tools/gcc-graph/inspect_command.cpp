@@ -66,7 +66,11 @@ Json kernel_json(const fb::Kernel& k, bool cuda) {
 
 Json step_json(const fb::Step& s, const fb::Plan& plan) {
   Json out = {{"kind", fb::EnumNameStepKind(s.kind())}, {"source", text(s.source())}};
-  if (s.kind() == fb::StepKind::launch) out["kernel"] = text(plan.kernels()->Get(s.kernel())->name());
+  if (count(plan.host_code())) out["device"] = s.device() == 0 ? "gpu" : "cpu";
+  if (s.kind() == fb::StepKind::launch) {
+    const fb::Kernel& kernel = s.device() == 0 ? *plan.kernels()->Get(s.kernel()) : *plan.host_code()->Get(0)->kernels()->Get(s.kernel())->kernel();
+    out["kernel"] = text(kernel.name());
+  }
   out["operands"] = s.operands() ? std::vector<uint32_t>(s.operands()->begin(), s.operands()->end()) : std::vector<uint32_t>();
   if (plan.streams() > 1) out["stream"] = s.stream();
   out["waits"] = s.waits() ? std::vector<uint32_t>(s.waits()->begin(), s.waits()->end()) : std::vector<uint32_t>();
@@ -123,12 +127,23 @@ Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Pla
               {"arena_lower_bound_bytes", plan.arena_lower_bound()}};
   if (cuda) out["modules"] = count_modules(plan);
   if (Json calls = calls_json(m, plan); !calls.empty()) out["calls"] = calls;
+  if (count(plan.host_code())) {
+    out["host_arena_bytes"] = plan.host_arena_bytes();
+    for (const auto* host : *plan.host_code()) out["host_targets"].push_back(text(m.targets()->Get(host->target())->name()));
+  }
   if (a.kernels) {
     Json kernels = Json::array();
     if (plan.kernels())
       for (const auto* k : *plan.kernels()) kernels.push_back(kernel_json(*k, cuda));
     out["kernel_list"] = kernels;
     out["call_list"] = call_list_json(m, plan, [&](uint32_t slot) { return slot_text(entry, plan.program(), slot); });
+    if (count(plan.host_code())) {
+      for (const auto* host : *plan.host_code())
+        for (const auto* k : *host->kernels()) {
+          out["host_kernel_list"].push_back(kernel_json(*k->kernel(), false));
+          out["host_kernel_list"].back()["target"] = text(m.targets()->Get(host->target())->name());
+        }
+    }
   }
   if (a.steps) {
     Json sequences = Json::array();
@@ -183,6 +198,7 @@ void print_kernel(const Json& k) {
     std::cout << "  " << k["threads"] << " threads, " << k["registers"] << " registers, " << k["shared_bytes"] << " bytes shared";
     if (k["spill_bytes"] > 0) std::cout << ", " << k["spill_bytes"] << " bytes spilled";
   }
+  if (k.contains("target")) std::cout << "  on the CPU, " << k["target"].get<std::string>();
   std::cout << "  " << k["note"].get<std::string>() << '\n';
 }
 
@@ -209,6 +225,8 @@ void print(const Json& j) {
       if (p.contains("calls"))
         for (const auto& [library, calls] : p["calls"].items()) std::cout << calls << " calls of " << library << ", ";
       if (p.contains("modules")) std::cout << p["modules"] << " modules, " << p["streams"] << " streams, " << p["waits"] << " waits, ";
+      if (p.contains("host_targets"))
+        std::cout << "steps on the CPU (" << p["host_targets"].dump() << ", host arena " << p["host_arena_bytes"] << " bytes), ";
       if (p["arena_bytes"] > 0)
         std::cout << "arena " << p["arena_bytes"] << " bytes (lower bound " << p["arena_lower_bound_bytes"] << ")\n";
       else
@@ -217,11 +235,13 @@ void print(const Json& j) {
         for (const auto& k : p["kernel_list"]) print_kernel(k);
       if (p.contains("call_list"))
         for (const auto& call : p["call_list"]) print_call(call);
+      if (p.contains("host_kernel_list"))
+        for (const auto& k : p["host_kernel_list"]) print_kernel(k);
       if (p.contains("sequences"))
         for (size_t q = 0; q < p["sequences"].size(); ++q) {
           std::cout << "    sequence " << q << '\n';
           for (const auto& s : p["sequences"][q])
-            std::cout << "      " << str(s["kind"]) << ' ' << (s.contains("stream") ? "stream " + s["stream"].dump() + " " : "") << (s.contains("kernel") ? str(s["kernel"]) : "") << " buffers " << s["operands"].dump()
+            std::cout << "      " << (s.contains("device") ? str(s["device"]) + " " : "") << str(s["kind"]) << ' ' << (s.contains("stream") ? "stream " + s["stream"].dump() + " " : "") << (s.contains("kernel") ? str(s["kernel"]) : "") << " buffers " << s["operands"].dump()
                       << " waits " << s["waits"].dump() << "  // " << str(s["source"]) << '\n';
         }
     }

@@ -22,6 +22,7 @@ struct InputOptions {
   std::string target;
   int threads = 0;
   bool verify = true;
+  bool blocking = false;
 
   void add_to(CLI::App& command);
 };

@@ -33,7 +33,7 @@ class _Tensor(ctypes.Structure):
 
 class _LoadOptions(ctypes.Structure):
     _fields_ = [("verify", ctypes.c_int), ("threads", ctypes.c_int), ("device", ctypes.c_char_p),
-                ("target", ctypes.c_char_p)]
+                ("target", ctypes.c_char_p), ("blocking", ctypes.c_int)]
 
 
 class GartError(RuntimeError):
@@ -63,10 +63,10 @@ def _check(status):
 class Model:
     """A loaded model with one invocation; not for several threads at once."""
 
-    def __init__(self, path, threads=0, target=None, verify=True):
+    def __init__(self, path, threads=0, target=None, verify=True, blocking=False):
         global _lib
         _lib = _lib or _library()
-        options = _LoadOptions(int(verify), threads, None, target.encode() if target else None)
+        options = _LoadOptions(int(verify), threads, None, target.encode() if target else None, int(blocking))
         self._program, self._invocation = ctypes.c_void_p(), ctypes.c_void_p()
         _check(_lib.gart_load(os.fsencode(path), ctypes.byref(options), ctypes.byref(self._program)))
         _check(_lib.gart_invocation_new(self._program, None, ctypes.byref(self._invocation)))
@@ -113,5 +113,5 @@ class Model:
         return {name: self.output(i) for i, name in enumerate(self.outputs)}
 
 
-def load(path, threads=0, target=None, verify=True):
-    return Model(path, threads, target, verify)
+def load(path, threads=0, target=None, verify=True, blocking=False):
+    return Model(path, threads, target, verify, blocking)

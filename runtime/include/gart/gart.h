@@ -72,6 +72,7 @@ typedef struct gart_load_options {
   int threads;        /* 0: one per CPU */
   const char* device; /* NULL: the first GPU that there is code for, otherwise the CPU; "cpu", "cuda", "cuda:0" */
   const char* target; /* NULL: the best one for the device */
+  int blocking;       /* nonzero: on a GPU wait for each step, so that errors name it; slow */
 } gart_load_options;
 
 typedef struct gart_program gart_program;

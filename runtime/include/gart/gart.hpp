@@ -37,6 +37,9 @@ struct LoadOptions {
   int threads = 0;
   /// Use the code for this target ("x86-64-v3", "sm_90a") instead of the best one that the device supports.
   std::string target = {};
+  /// On a GPU: enqueue step by step and wait for each, so that an error names the very step. Slow; to find out what an
+  /// error like "one of the 90 steps" is about.
+  bool blocking = false;
 };
 
 /// What an entry point takes or gives.
@@ -118,8 +121,9 @@ class GART_API Invocation {
   /// what is there and behind this invocation's earlier runs, and returns. Inputs in host memory are copied before it
   /// returns; inputs in the GPU's memory must stay valid and unchanged until the run is over. Outputs in the GPU's memory
   /// are ready for whatever follows on the stream; those in host memory, and errors that the run found on the way, only
-  /// after wait(). Waits itself where the model's If and Loop or the sizes of its results depend on computed values, and,
-  /// with inputs or outputs in host memory, for this invocation's run before.
+  /// after wait(). Waits itself where the model's If and Loop or the sizes of its results depend on computed values, for
+  /// everything before each step that was compiled to run on the CPU (such steps run on the caller's thread and the
+  /// program's workers before it returns), and, with inputs or outputs in host memory, for this invocation's run before.
   /// Fails on the CPU.
   Result<void> run_async(void* stream);
   /// Waits for the last run_async(). Fails as it did; errors of runs that nobody waited for come up here, too.

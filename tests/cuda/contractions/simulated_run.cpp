@@ -171,6 +171,7 @@ std::string case_name(const testing::TestParamInfo<ContractionCase>& info) {
 Schedule cuda_schedule(Graph& graph, const Target& target) {
   infer_graph(graph);
   run_passes(graph, model_passes(), nullptr, {});
+  run_passes(graph, shape_passes(), nullptr, {});
   run_passes(graph, device_passes(DeviceClass::cuda), &target, {});
   return make_schedule(graph);
 }

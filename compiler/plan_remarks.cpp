@@ -1,0 +1,61 @@
+#include "compiler/plan_remarks.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/schedule/step_cost.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+namespace {
+
+bool has(const Step& step, BufferId b) { return std::find(step.operands.begin(), step.operands.end(), b) != step.operands.end(); }
+
+bool writes(const Step& step, BufferId b) {
+  return std::any_of(step.writes.begin(), step.writes.end(), [&](int w) { return step.operands[static_cast<size_t>(w)] == b; });
+}
+
+/// What the copies of a step of the host move: before it what it reads, behind it what it writes.
+struct Traffic {
+  HostTransfer in, out;
+};
+
+Traffic traffic_of(const Schedule& s, const Sequence& sequence, size_t index) {
+  const Step& step = sequence.steps[index];
+  Traffic traffic;
+  for (size_t i = 0; i < sequence.steps.size(); ++i) {
+    const Step& copy = sequence.steps[i];
+    if (copy.kind != Step::Kind::copy) continue;
+    const Buffer &to = s.buffers[static_cast<size_t>(copy.operands[0].index)], &from = s.buffers[static_cast<size_t>(copy.operands[1].index)];
+    if (i < index && to.on_host && has(step, copy.operands[0])) traffic.in.add(to);
+    if (i > index && from.on_host && writes(step, copy.operands[1])) traffic.out.add(from);
+  }
+  return traffic;
+}
+
+std::string host_remark(const Schedule& s, const Sequence& sequence, size_t index) {
+  const Step& step = sequence.steps[index];
+  const Traffic traffic = traffic_of(s, sequence, index);
+  const double work = host_step_microseconds(s, step);
+  const double border = traffic.in.microseconds() + traffic.out.microseconds() + kHostBorderMicroseconds;
+  return concat("'", step.source, "' runs on the CPU: about ", std::lround(work + border), " us, of which ", std::lround(work),
+                " us are work, the rest waiting and copies of ", static_cast<int64_t>(traffic.in.bytes), " bytes to it and ",
+                static_cast<int64_t>(traffic.out.bytes), " bytes back");
+}
+
+}  // namespace
+
+std::vector<std::string> plan_remarks(const Schedule& schedule) {
+  std::vector<std::string> remarks;
+  for (const Sequence& sequence : schedule.sequences)
+    for (size_t i = 0; i < sequence.steps.size(); ++i) {
+      const Step& step = sequence.steps[i];
+      if (step.on_host) remarks.push_back(host_remark(schedule, sequence, i));
+      if (step.kind == Step::Kind::bind)
+        remarks.push_back(concat("an extent of what '", step.source, "' gives depends on data ('", step.symbol,
+                                 "'): the graph is split there, and the host waits for the value"));
+    }
+  return remarks;
+}
+
+}  // namespace gcg

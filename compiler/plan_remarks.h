@@ -1,0 +1,15 @@
+// What the user should know about a plan for a GPU: where the run leaves the GPU, and what that costs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/schedule/schedule.h"
+
+namespace gcg {
+
+/// A sentence per step that the CPU runs, with its ONNX nodes and its estimated cost, and per extent that depends on data.
+/// Requires: memory is planned.
+std::vector<std::string> plan_remarks(const Schedule& schedule);
+
+}  // namespace gcg
