@@ -212,4 +212,118 @@ ArtifactBuilder gathering() {
   return on_cuda(std::move(b));
 }
 
+namespace {
+
+/// A model with code for sm_80 whose plan has, behind it, code for this CPU: one kernel for its steps of device 1.
+ArtifactBuilder with_host_kernel(ArtifactBuilder model, const char* kernel, uint32_t operands, std::vector<uint32_t> params,
+                                 uint32_t tasks, uint32_t scratch) {
+  auto cpu = std::make_unique<fb::TargetT>(*model.content.manifest.targets[0]);
+  model = on_cuda(std::move(model));
+  auto host = std::make_unique<fb::HostKernelT>();
+  host->kernel = std::make_unique<fb::KernelT>();
+  host->kernel->name = kernel;
+  host->kernel->offset = kernels().offset_of(kernel);
+  host->kernel->size = 1;
+  host->kernel->operands = operands;
+  host->kernel->params = static_cast<uint32_t>(params.size());
+  host->kernel->scratch = scratch;
+  host->params = std::move(params);
+  host->tasks = tasks;
+  auto code = std::make_unique<fb::HostCodeT>();
+  code->target = 1;
+  code->kernels.push_back(std::move(host));
+  model.plan().host_code.push_back(std::move(code));
+  model.content.manifest.targets.push_back(std::move(cpu));
+  model.content.code.push_back(kernels().code);
+  return model;
+}
+
+uint32_t host_buffer(ArtifactBuilder& b, uint32_t size) {
+  const uint32_t buffer = b.buffer(fb::BufferKind::temporary, 0, size);
+  b.plan().buffers[buffer]->place = fb::Place::host;
+  return buffer;
+}
+
+fb::StepT& host_launch(ArtifactBuilder& b, std::vector<uint32_t> operands, uint32_t written, const char* source) {
+  fb::StepT& step = b.launch(0, std::move(operands), {}, 0, {written});
+  step.device = 1;
+  step.source = source;
+  return step;
+}
+
+}  // namespace
+
+ArtifactBuilder doubled_on_host() {
+  using enum fb::BufferKind;
+  ArtifactBuilder b(&kernels());
+  const Extents e = extents(b, b.symbol("n", 0, 0));
+  const uint32_t scratch = b.constant(64);
+  b.input("x", fb::DType::f32, {e.n});
+  b.input("y", fb::DType::f32, {e.n});
+  b.output("out", fb::DType::f32, {e.n});
+  const uint32_t x = b.buffer(input, 0, e.bytes), y = b.buffer(input, 1, e.bytes), out = b.buffer(output, 0, e.bytes);
+  const uint32_t sum = b.buffer(temporary, 0, e.bytes), in = host_buffer(b, e.bytes), twice = host_buffer(b, e.bytes),
+                 back = b.buffer(temporary, 0, e.bytes);
+  b.plan().placement = {sum, in, twice, back};  // back takes the place of sum
+  b.plan().buffers[twice]->conflicts = {in};
+  const uint32_t add = b.kernel("test_add", 3, 1, e.none), doubling = b.kernel("test_double", 2, 1, e.none);
+  b.launch(add, {x, y, sum}, {e.n}, e.tasks, {2}).source = "Add_1";
+  b.step(fb::StepKind::copy, {in, sum}, e.tasks).waits = {0};
+  host_launch(b, {in, twice}, 1, "Double_2").waits = {1};
+  b.step(fb::StepKind::copy, {back, twice}, e.tasks).waits = {2};
+  b.launch(doubling, {back, out}, {e.n}, e.tasks, {1}).source = "Double_3";
+  b.close_sequence();
+  return with_host_kernel(std::move(b), "test_double", 2, {e.n}, e.tasks, scratch);
+}
+
+ArtifactBuilder gathering_on_host() {
+  using enum fb::BufferKind;
+  ArtifactBuilder b(&kernels());
+  const uint32_t n = b.symbol("n", 1, 0), m = b.symbol("m", 0, 0);
+  const Extents e = extents(b, n);
+  const uint32_t data_bytes = b.instruction(fb::ExprOp::mul, m, b.constant(4)),
+                 index_bytes = b.instruction(fb::ExprOp::mul, n, b.constant(8)),
+                 data_tasks = b.instruction(fb::ExprOp::floor_div, b.instruction(fb::ExprOp::add, m, b.constant(15)), b.constant(16));
+  b.input("data", fb::DType::f32, {m});
+  b.input("index", fb::DType::i64, {n});
+  b.output("y", fb::DType::f32, {n});
+  const uint32_t data = b.buffer(input, 0, data_bytes), index = b.buffer(input, 1, index_bytes), y = b.buffer(output, 0, e.bytes);
+  const uint32_t twice = b.buffer(temporary, 0, data_bytes), twice_in = host_buffer(b, data_bytes),
+                 index_in = host_buffer(b, index_bytes), picked = host_buffer(b, e.bytes),
+                 back = b.buffer(temporary, 0, e.bytes);
+  b.plan().placement = {twice, back, index_in, twice_in, picked};
+  b.plan().buffers[back]->conflicts = {twice};
+  b.plan().buffers[twice_in]->conflicts = {index_in};
+  b.plan().buffers[picked]->conflicts = {index_in, twice_in};
+  const uint32_t doubling = b.kernel("test_double", 2, 1, e.none);
+  b.launch(doubling, {data, twice}, {m}, data_tasks, {1}).source = "Mul_1";
+  b.step(fb::StepKind::copy, {twice_in, twice}, e.tasks).waits = {0};
+  b.step(fb::StepKind::copy, {index_in, index}, e.tasks);
+  host_launch(b, {twice_in, index_in, picked}, 2, "Gather_2").waits = {1, 2};
+  b.step(fb::StepKind::copy, {back, picked}, e.tasks).waits = {3};
+  b.launch(doubling, {back, y}, {n}, e.tasks, {1}).source = "Mul_3";
+  b.close_sequence();
+  return with_host_kernel(std::move(b), "test_gather", 3, {n, m}, e.tasks, e.none);
+}
+
+ArtifactBuilder positives_on_host() {
+  using enum fb::BufferKind;
+  ArtifactBuilder b(&kernels());
+  const uint32_t n = b.symbol("n", 0, 0), k = b.symbol("k");
+  const Extents e = extents(b, n);
+  const uint32_t found_bytes = b.instruction(fb::ExprOp::mul, k, b.constant(4)), eight = b.constant(8), one = b.constant(1);
+  b.input("x", fb::DType::f32, {n});
+  b.output("out", fb::DType::f32, {k});
+  const uint32_t x = b.buffer(input, 0, e.bytes), out = b.buffer(output, 0, found_bytes);
+  const uint32_t count = b.buffer(temporary, 0, eight), in = host_buffer(b, e.bytes), found = host_buffer(b, found_bytes);
+  b.plan().placement = {count, in};
+  b.launch(b.kernel("test_count_positive", 2, 1, e.none), {x, count}, {n}, one, {1});
+  b.step(fb::StepKind::bind, {count}, one).params = {k};
+  b.step(fb::StepKind::copy, {in, x}, one);
+  host_launch(b, {in, found}, 1, "NonZero_1").waits = {2};
+  b.step(fb::StepKind::copy, {out, found}, one).waits = {3};
+  b.close_sequence();
+  return with_host_kernel(std::move(b), "test_positives", 2, {n}, one, e.none);
+}
+
 }  // namespace gart::test

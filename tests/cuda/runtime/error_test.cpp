@@ -97,7 +97,8 @@ TEST_F(CudaError, ADeadDeviceStaysDeadForItsProgramAlone) {
     EXPECT_EQ(out.error().code, ErrorCode::device_lost);
     EXPECT_EQ(out.error().message,
               "the device is lost: cuStreamSynchronize failed on cuda:0 in one of the 2 steps 'test_add' to "
-              "'test_double': an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)");
+              "'test_double' (loaded with `blocking`, the model would say which): an illegal memory access was encountered "
+              "(CUDA_ERROR_ILLEGAL_ADDRESS)");
     sim.fail("");
     sim.forget_counts();
     for (int i = 0; i < 2; ++i) {
@@ -197,6 +198,8 @@ INSTANTIATE_TEST_SUITE_P(Models, CudaAnyCall,
                                          Case{"Loop", [] { return test::on_cuda(test::doubling_loop()); }, 1},
                                          Case{"SteeredLoop", [] { return test::steered(test::doubling_loop()); }, 1, true},
                                          Case{"Static", [] { return test::on_cuda(test::with_static_plan(100)); }, 2},
+                                         Case{"HostStep", test::doubled_on_host, 2},
+                                         Case{"HostStepOfLateSize", test::positives_on_host, 1},
                                          Case{"Bind", [] { return test::on_cuda(test::positives()); }, 1}),
                          [](const auto& test_case) { return test_case.param.name; });
 
