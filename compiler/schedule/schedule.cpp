@@ -15,9 +15,12 @@
 namespace gcg {
 namespace {
 
+/// Each once: an operator that became several is one node of the model.
 std::string join(const std::vector<std::string>& names) {
   std::string out;
-  for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (std::find(names.begin(), names.begin() + static_cast<int64_t>(i), names[i]) == names.begin() + static_cast<int64_t>(i))
+      out += (out.empty() ? "" : ", ") + names[i];
   return out;
 }
 

@@ -14,6 +14,7 @@ PlanGraphs::PlanGraphs(Device& device, const Plan& plan, CUfunction steering)
     : device_(device), plan_(plan), segments_(plan.steps.size() + 1), words_(&device.pinned) {
   for (uint32_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
+    if (step.on_host) continue;
     const bool launch = step.kind == fb::StepKind::launch;
     if (launch ? plan.manifest->kernels()->Get(step.manifest->kernel())->may_fail() : step.kind == fb::StepKind::fail) {
       may_fail_.push_back(i);
