@@ -51,22 +51,6 @@ PlanReport report(const ShapePlan& plan, const Target& target) {
   return row;
 }
 
-void remark(std::vector<std::string>& remarks, const SymbolValues& fixed, const std::vector<std::string>& sentences) {
-  for (const std::string& s : sentences)
-    remarks.push_back(concat("GPUs [", fixed.empty() ? "any shape" : describe(fixed), "]: ", s));
-}
-
-/// Nodes can leave GPUs only if there are some, and a CPU to go to.
-void check_partition(const Partition& partition, const std::vector<Target>& targets) {
-  const auto any = [&](DeviceClass d) {
-    return std::any_of(targets.begin(), targets.end(), [&](const Target& t) { return t.device == d; });
-  };
-  if (partition.all_on_device()) return;
-  if (!any(DeviceClass::cuda)) fail("--assign moves nodes between a GPU and the CPU, but no GPU target is asked for");
-  if (!any(DeviceClass::cpu))
-    fail("--assign sends nodes to the CPU, but no CPU target is asked for; add one, such as --target ", targets[0].name, ",x86-64-v3");
-}
-
 }  // namespace
 
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends) {
@@ -81,7 +65,7 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
   stage("passes");
   infer_graph(graph);
   const Partition partition(graph, options.assignments);
-  check_partition(partition, targets);
+  partition.check_targets(targets);
   if (!run_passes(graph, model_passes(), nullptr, options.passes)) return {};
 
   std::vector<ShapePlan> plans;
@@ -91,7 +75,7 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
       stage(concat("plan ", device.name, " ", describe(fixed)));
       Graph specialised = specialise(graph, fixed);
       if (!run_passes(specialised, shape_passes(), &device, options.passes)) return {};
-      if (device.device == DeviceClass::cuda) remark(remarks, fixed, partition.apply(specialised));
+      if (device.device == DeviceClass::cuda) add_remarks(remarks, fixed, partition.apply(specialised));
       if (!run_passes(specialised, device_passes(device.device), &device, options.passes)) return {};
       ShapePlan plan{device.device, fixed, make_schedule(specialised, device.device)};
       if (device.device == DeviceClass::cuda) assign_streams(plan.schedule);
@@ -99,7 +83,7 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
       verify_schedule(plan.schedule);
       if (binds_libraries(targets, device, options)) bind_libraries(plan, *options.libraries, options.stand_ins);
       if (options.print_schedule && options.passes.out != nullptr) *options.passes.out << print_schedule(plan.schedule);
-      if (device.device == DeviceClass::cuda) remark(remarks, fixed, plan_remarks(plan.schedule));
+      if (device.device == DeviceClass::cuda) add_remarks(remarks, fixed, plan_remarks(plan.schedule));
       plans.push_back(std::move(plan));
     }
 

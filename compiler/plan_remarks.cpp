@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compiler/schedule/step_cost.h"
+#include "compiler/shape_sets.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -56,6 +57,11 @@ std::vector<std::string> plan_remarks(const Schedule& schedule) {
                                  "'): the graph is split there, and the host waits for the value"));
     }
   return remarks;
+}
+
+void add_remarks(std::vector<std::string>& all, const SymbolValues& fixed, const std::vector<std::string>& sentences) {
+  for (const std::string& s : sentences)
+    all.push_back(concat("GPUs [", fixed.empty() ? "any shape" : describe(fixed), "]: ", s));
 }
 
 }  // namespace gcg

@@ -2,6 +2,7 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -50,6 +51,16 @@ Partition::Partition(const Graph& model, const std::vector<Assignment>& assignme
     });
     if (!any) fail("--assign '", a.pattern, "=", a.device == DeviceClass::cpu ? "cpu" : "cuda", "': no node has such a name or operator");
   }
+}
+
+void Partition::check_targets(const std::vector<Target>& targets) const {
+  const auto any = [&](DeviceClass d) {
+    return std::any_of(targets.begin(), targets.end(), [&](const Target& t) { return t.device == d; });
+  };
+  if (host_.empty()) return;
+  if (!any(DeviceClass::cuda)) fail("--assign moves nodes between a GPU and the CPU, but no GPU target is asked for");
+  if (!any(DeviceClass::cpu))
+    fail("--assign sends nodes to the CPU, but no CPU target is asked for; add one, such as --target ", targets[0].name, ",x86-64-v3");
 }
 
 std::vector<std::string> Partition::apply(Graph& graph) const {

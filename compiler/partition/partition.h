@@ -26,7 +26,8 @@ class Partition {
   /// bodies takes all nodes in them along. Throws CompileError for an assignment that matches nothing.
   Partition(const Graph& model, const std::vector<Assignment>& assignments);
 
-  bool all_on_device() const { return host_.empty(); }
+  /// Nodes can leave GPUs only if there are some, and a CPU to go to. Throws CompileError.
+  void check_targets(const std::vector<Target>& targets) const;
   /// Sets Node::on_host in a graph for a GPU and its bodies. Nothing that comes after may make one node of two that run on
   /// different devices. Returns a sentence per assignment to the CPU that found no node with work of its own.
   /// Requires: clean-up done, no layout chosen yet. Before: layout passes, fusion.

@@ -137,7 +137,7 @@ class Narrower {
       if (factor || (is_link(n) && any(feeds_product_))) feeds_product_[at(in)] = true;
       if (factor || (moves && any(into_product_))) into_product_[at(in)] = true;
       const bool shares = n.op->kind == OpKind::view && !free_[at(n.outputs[0])];
-      if (!may_read(n) || shares || (i > 0 && reads_first_only(n))) free_[at(in)] = false;
+      if (!may_read(n) || n.on_host || shares || (i > 0 && reads_first_only(n))) free_[at(in)] = false;
     }
   }
 
@@ -155,6 +155,7 @@ class Narrower {
              !is_wide(v);
     if (!value(v).producer.valid() || is_wide(v) || !(from_product_[at(v)] || feeds_product_[at(v)])) return false;
     const Node& n = node(value(v).producer);
+    if (n.on_host) return false;  // the CPU computes in f32
     if (n.op->kind == OpKind::view) return false;  // the storage is that of what it views
     const bool is_square = n.op == &op("Mul") && n.inputs[0] == n.inputs[1];
     return is_link(n) && !is_square && (into_product_[at(v)] || !is_residual_sum(n));

@@ -28,6 +28,14 @@ class CommandLine(CliCase):
         self.refused("run", "model.gart", "--random", "1", "--target", "aarch64", says="'aarch64'")
         self.refused("run", "model.gart", "--random", "1", "--device", "abacus", says="'abacus'")
 
+    def test_assignments(self):
+        compile_ = ("compile", "model.onnx", "-o", "out.gart", "--target")
+        self.refused(*compile_, "sm_80,x86-64-v3", "--assign", "Softmax", says="'Softmax' is not PATTERN=cpu")
+        self.refused(*compile_, "sm_80,x86-64-v3", "--assign", "Softmax=tpu", says="'Softmax=tpu' is not PATTERN=cpu")
+        self.refused(*compile_, "sm_80,x86-64-v3", "--assign", "Soft=cpu", says="'Soft=cpu': no node has such a name or operator")
+        self.refused(*compile_, "x86-64-v3", "--assign", "Soft*=cpu", says="no GPU target is asked for")
+        self.refused(*compile_, "sm_80", "--assign", "Soft*=cpu", says=("no CPU target is asked for", "--target sm_80,x86-64-v3"))
+
     def test_passes(self):
         for option in ("--print-after", "--stop-after", "--disable-pass"):
             self.refused("compile", "model.onnx", "-o", "out.gart", option, "tidy", says=(option, "'tidy'", "fold-constants"))

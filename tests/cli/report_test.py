@@ -79,7 +79,7 @@ class Reports(CliCase):
         self.assertEqual([(t["name"], t["dtype"], t["dims"]) for t in entry["inputs"]],
                          [("x", "f32", ["batch", "8"]), ("y", "f32", ["batch", "8"])])
         self.assertEqual([t["name"] for t in entry["outputs"]], ["z"])
-        self.assertEqual([t["name"] for t in report["targets"]], ["x86-64-v3", "x86-64-v4"])
+        self.assertEqual([t["name"] for t in report["targets"]][:2], ["x86-64-v3", "x86-64-v4"])  # then GPUs, if there are
         for plan in entry["plans"]:
             self.assertEqual(plan["kernels"], len(plan["kernel_list"]))
             self.assertEqual(plan["steps"], sum(map(len, plan["sequences"])))

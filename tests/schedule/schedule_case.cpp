@@ -50,7 +50,7 @@ class StepPrinter {
 
  private:
   const Buffer& buffer(BufferId b) const { return s_.buffers[static_cast<size_t>(b.index)]; }
-  std::string name(BufferId b) const { return " %" + buffer(b).name; }
+  std::string name(BufferId b) const { return " %" + buffer(b).name + (buffer(b).on_host ? "'" : ""); }
 
   void sequence(int number, int depth) {
     for (const Step& step : s_.sequences[static_cast<size_t>(number)].steps) {
@@ -69,7 +69,8 @@ class StepPrinter {
   }
 
   void launch(const Step& step) {
-    const Kernel& kernel = s_.kernels[static_cast<size_t>(step.kernel.index)];
+    if (step.on_host) out_ << "host ";
+    const Kernel& kernel = (step.on_host ? s_.host_kernels : s_.kernels)[static_cast<size_t>(step.kernel.index)];
     std::visit([&](const auto& body) { describe(body); }, kernel.body);
     const auto result = static_cast<size_t>(step.writes.at(0));
     std::set<std::string> reads;

@@ -13,6 +13,7 @@
 #include "compiler/support/error.h"
 #include "compiler/support/unsupported.h"
 #include "tools/gcc-graph/commands.h"
+#include "tools/gcc-graph/default_targets.h"
 #include "tools/gcc-graph/gpu_options.h"
 #include "tools/gcc-graph/parse_dim.h"
 #include "tools/gcc-graph/progress.h"
@@ -24,7 +25,7 @@ namespace {
 
 struct Arguments {
   std::string model, output;
-  std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
+  std::vector<std::string> targets;  // empty: the default
   std::vector<std::string> dims, assignments;
   std::string memory_limit;
   std::string tuning;
@@ -99,7 +100,8 @@ void run(const Arguments& a) {
   Progress progress;
   CompileOptions options;
   check_unique(a.targets, "--target");
-  options.targets = a.targets;
+  const DefaultTargets defaults = a.targets.empty() ? default_targets() : DefaultTargets{a.targets, {}};
+  options.targets = defaults.names;
   options.dims = parse_dims(a.dims);
   if (!a.memory_limit.empty()) options.memory_limit = parse_bytes(a.memory_limit);
   for (const std::string& text : a.assignments) options.assignments.push_back(parse_assignment(text));
@@ -121,12 +123,13 @@ void run(const Arguments& a) {
   progress.show("import");
   ImportedModel model = import_onnx(a.model);
   check_limit(model.graph, options);
-  const CompileResult result = compile_imported(std::move(model), options, backends);
+  CompileResult result = compile_imported(std::move(model), options, backends);
   if (result.artifact.empty()) return;  // --stop-after
   progress.show("write");
   write_file(a.output, result.artifact);
   progress.show("");
   print_use(a.tuning, tuning);
+  for (const std::string& remark : defaults.remarks) result.remarks.push_back(remark);
   print(a, result, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
@@ -137,7 +140,7 @@ void add_compile_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("compile", "Compile an ONNX model to a .gart artifact");
   c->add_option("model", args->model, "The ONNX file")->required();
   c->add_option("-o,--output", args->output, "The artifact to write")->required();
-  c->add_option("--target", args->targets, "Comma-separated targets")->delimiter(',')->capture_default_str();
+  c->add_option("--target", args->targets, "Comma-separated targets (default: x86-64-v3, x86-64-v4 and the GPUs of this machine)")->delimiter(',');
   c->add_option("--dim", args->dims, "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one")
       ->delimiter('\0')
       ->allow_extra_args(false);

@@ -68,7 +68,7 @@ def check(simulation, name, model, sizes, assignments, folder):
     problems += simulation.reports()
     if simulation.alive():
         problems.append("alive at the end: " + simulation.alive())
-    if not worst <= check_models.TOLERANCE:
+    if not worst <= check_models.TOLERANCE["fp32"]:
         problems.append("wrong values")
     shown = assignments if len(assignments) < 4 else assignments[:3] + ["..."]
     print(f"{name:18} {worst:9.1e}  {on_host} steps on the CPU ({', '.join(shown)}): {'; '.join(problems) or 'ok'}", flush=True)

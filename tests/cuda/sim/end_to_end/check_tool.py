@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""What gcc-graph does and says on a machine with a (simulated) GPU.
+
+  run_sim.sh --sm 80 check_tool.py
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", ".."))
+sys.path[:0] = [os.path.join(ROOT, "tests", "models")]
+
+import onnx
+from onnx import parser
+
+import model_check
+
+HEADER = '<ir_version: 8, opset_import: ["": 17]>\n'
+MODEL = HEADER + """model (float[4, 8] x) => (float[4, 8] y) {
+  a = Exp(x)
+  b = Softmax<axis = 1>(a)
+  y = Softmax<axis = 0>(b)
+}"""
+COUNTING = HEADER + """model (float[8] x) => (int64[1, n] y) { y = NonZero(x) }"""
+
+
+class Tool(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory(prefix="gcc-graph-sim-")
+        self.addCleanup(self.scratch.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.scratch.name, name)
+
+    def tool(self, *arguments, **environment):
+        done = subprocess.run([model_check.tool(), *arguments], cwd=self.scratch.name, capture_output=True, text=True,
+                              env=dict(os.environ, **environment))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def compile(self, text, *options, **environment):
+        onnx.save(parser.parse_model(text), self.path("m.onnx"))
+        return self.tool("compile", "m.onnx", "-o", "m.gart", *options, **environment)
+
+    def targets(self):
+        return [t["name"] for t in json.loads(self.tool("inspect", "m.gart", "--json"))["targets"]]
+
+    def test_the_gpus_here_are_the_default(self):
+        for sm, target in ((75, "sm_75"), (80, "sm_80"), (90, "sm_90a"), (88, "ptx")):
+            self.compile(MODEL, GART_SIM_SM=str(sm), GART_SIM_DEVICES="2")
+            self.assertEqual(self.targets(), ["x86-64-v3", "x86-64-v4", target])
+            self.assertIn("on cuda:0", self.tool("check", "m.gart", GART_SIM_SM=str(sm)))
+
+    def test_the_default_is_for_the_driver_here(self):
+        self.compile(MODEL, GART_SIM_DRIVER="12040", GART_SIM_NVRTC="12.6")
+        self.assertIn("for drivers of CUDA 12.0 and newer", self.tool("inspect", "m.gart"))
+        self.assertIn("on cuda:0", self.tool("check", "m.gart", GART_SIM_DRIVER="12040"))
+
+    def test_gpus_without_code_are_named(self):
+        self.assertIn("no code for the sm_70 in this machine", self.compile(MODEL, GART_SIM_SM="70"))
+        self.assertEqual(self.targets(), ["x86-64-v3", "x86-64-v4"])
+        out = self.compile(MODEL, GCC_GRAPH_NVRTC="/nonexistent")
+        self.assertIn("no code for the sm_80 in this machine: GCC_GRAPH_NVRTC names /nonexistent", out)
+        out = self.compile(MODEL, "--target", "x86-64-v3", GCC_GRAPH_NVRTC="/nonexistent")
+        self.assertNotIn("sm_80", out)
+
+    def test_what_leaves_the_gpu_is_said(self):
+        out = self.compile(MODEL, "--target", "sm_80,x86-64-v3", "--assign", "b=cpu")
+        self.assertRegex(out, r"GPUs \[any shape\]: 'b' runs on the CPU: about \d+ us, of which 1 us are work, the rest waiting "
+                              r"and copies of 128 bytes to it and 128 bytes back")
+        out = self.compile(COUNTING, "--target", "sm_80,x86-64-v3")
+        self.assertRegex(out, r"an extent of what 'y' gives depends on data \('.*'\): the graph is split there")
+
+    def test_inspect_shows_devices(self):
+        self.compile(MODEL, "--target", "sm_80,x86-64-v3,x86-64-v4", "--assign", "b=cpu")
+        gpu, *_ = json.loads(self.tool("inspect", "m.gart", "--json", "--steps", "--kernels"))["entry_points"][0]["plans"]
+        self.assertEqual([(s["kind"], s["device"]) for s in gpu["sequences"][0]],
+                         [("launch", "gpu"), ("copy", "gpu"), ("launch", "cpu"), ("copy", "gpu"), ("launch", "gpu")])
+        self.assertEqual(gpu["host_targets"], ["x86-64-v3", "x86-64-v4"])
+        self.assertEqual([k["target"] for k in gpu["host_kernel_list"]], ["x86-64-v3", "x86-64-v4"])
+        self.assertEqual(gpu["host_arena_bytes"], 128)  # in place
+        self.assertIn("cpu launch softmax", self.tool("inspect", "m.gart", "--steps"))
+
+    def test_blocking_runs_name_the_step(self):
+        self.compile(MODEL, "--target", "sm_80")
+        arguments = (model_check.tool(), "run", self.path("m.gart"), "--device", "cuda", "--random", "1")
+        for options, words in (((), "in one of the 3 steps 'a' to 'y'"), (("--blocking",), "in step 'b'")):
+            done = subprocess.run([*arguments, *options], capture_output=True, text=True,
+                                  env=dict(os.environ, GART_SIM_FAIL="kernels:2:700"))
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(words, done.stderr)
+        self.assertIn("f32[4,8]", self.tool("run", "m.gart", "--device", "cuda", "--random", "1", "--blocking"))
+
+
+if __name__ == "__main__":
+    unittest.main()

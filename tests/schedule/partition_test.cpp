@@ -1,0 +1,251 @@
+// Graphs for a GPU with nodes on the CPU: nothing fuses across, copies carry values over the border, memory is planned on
+// either side.
+#include "compiler/partition/partition.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "compiler/ir/gir.h"
+#include "compiler/ops/infer.h"
+#include "compiler/passes/pass.h"
+#include "compiler/plan_remarks.h"
+#include "compiler/schedule/streams.h"
+#include "compiler/support/error.h"
+#include "tests/schedule/random_graph.h"
+#include "tests/schedule/schedule_case.h"
+
+namespace gcg::test {
+namespace {
+
+std::vector<Assignment> assignments(const std::vector<std::string>& texts) {
+  std::vector<Assignment> out;
+  for (const std::string& text : texts) out.push_back(parse_assignment(text));
+  return out;
+}
+
+Schedule planned(Schedule schedule) {
+  assign_streams(schedule);
+  plan_memory(schedule, std::nullopt);
+  verify_schedule(schedule);
+  return schedule;
+}
+
+Schedule schedule_of(const std::string& text, const std::vector<std::string>& assigned) {
+  Graph graph = parse_graph(text);
+  infer_graph(graph);
+  Partition(graph, assignments(assigned)).apply(graph);
+  return planned(make_schedule(graph, DeviceClass::cuda));
+}
+
+/// Steps as schedule_case.h prints them; what lies in host memory has a ' behind its name.
+void expect_steps(const std::string& text, const std::vector<std::string>& assigned, const std::string& steps) {
+  EXPECT_EQ(step_text(schedule_of(text, assigned)), steps);
+}
+
+constexpr const char* kChain = R"(graph g(%x: f32[4,8]) -> (%d) {
+  %a = Exp(%x)
+  %b = Softmax(%a)
+  %c = Neg(%b)
+  %d = Softmax(%c)
+})";
+
+TEST(Partition, WithoutAssignmentsNothingChanges) {
+  expect_steps(kChain, {}, "loops[3 stages] %x -> %b\nloops[3 stages] %b -> %d\n");
+}
+
+TEST(Partition, ANodeInTheMiddleGoesThereAndBack) {
+  expect_steps(kChain, {"c=cpu"},
+               "loops[3 stages] %x -> %b\ncopy %b -> %b'\nhost loops %b' -> %c' over %b'\ncopy %c' -> %c\n"
+               "loops[3 stages] %c -> %d\n");
+}
+
+TEST(Partition, NeighboursOnTheCpuFuseAndNeedNoCopies) {
+  expect_steps(kChain, {"b=cpu", "Neg=cpu"},
+               "loops %x -> %a\ncopy %a -> %a'\nhost loops[3 stages] %a' -> %b' over %a'\nhost loops %b' -> %c' over %b'\n"
+               "copy %c' -> %c\nloops[3 stages] %c -> %d\n");
+}
+
+TEST(Partition, ALaterAssignmentTakesSomeBack) {
+  expect_steps(kChain, {"*=cpu", "[a-c]=cuda"}, "loops[3 stages] %x -> %b\nloops %b -> %c\ncopy %c -> %c'\n"
+               "host loops[3 stages] %c' -> %d'\ncopy %d' -> %d\n");
+}
+
+TEST(Partition, TheEpilogueOfAProductStopsAtTheBorder) {
+  const char* text = R"(graph g(%x: f32[4,8], %w: f32[8,16], %b: f32[16]) -> (%y) {
+    %p = MatMul(%x, %w)
+    %s = Add(%p, %b)
+    %y = Relu(%s)
+  })";
+  expect_steps(text, {"Add=cpu"},
+               "matmul %w %x -> %p\ncopy %p -> %p'\ncopy %b -> %b'\nhost loops %b' %p' -> %s' over %p'\ncopy %s' -> %s\n"
+               "loops %s -> %y\n");
+}
+
+TEST(Partition, ATransposeElsewhereIsNoStrideOfTheProduct) {
+  const char* text = R"(graph g(%x: f32[8,4], %w: f32[8,16]) -> (%y) {
+    %t = Transpose(%x) {perm = [1,0]}
+    %y = MatMul(%t, %w)
+  })";
+  expect_steps(text, {}, "matmul %w %x -> %y\n");
+  expect_steps(text, {"t=cpu"}, "copy %x -> %x'\nhost loops %x' -> %t'\ncopy %t' -> %t\nmatmul %t %w -> %y\n");
+}
+
+TEST(Partition, PartsOfAConcatAreWrittenOnItsSide) {
+  const char* text = R"(graph g(%x: f32[4,8], %z: f32[4,3], %w: f32[3,8]) -> (%y) {
+    %a = Relu(%x)
+    %p = MatMul(%z, %w)
+    %y = Concat(%a, %p) {axis = 1}
+  })";
+  expect_steps(text, {"y=cpu"},
+               "loops %x -> %a\nmatmul %w %z -> %p\ncopy %a -> %a'\nhost loops %a' -> %y'\ncopy %p -> %p'\nhost loops %p' -> %y'\n"
+               "copy %y' -> %y\n");
+}
+
+TEST(Partition, ConstantsAreReadWhereTheyAre) {
+  const char* text = R"(graph g(%x: f32[4,2]) -> (%y, %z) {
+    constant %k: f32[2] = {3,4}
+    %y = Add(%x, %k)
+    %z = Mul(%x, %k)
+  })";
+  const Schedule s = schedule_of(text, {"Mul=cpu"});
+  EXPECT_EQ(step_text(s), "loops %k %x -> %y\ncopy %x -> %x'\nhost loops %k' %x' -> %z' over %x'\ncopy %z' -> %z\n");
+}
+
+TEST(Partition, BodiesHaveDevicesToo) {
+  const char* text = R"(graph g(%x: f32[4], %n: i64[]) -> (%y) {
+    constant %go: bool[] = {1}
+    %y = Loop(%n, %go, %x)
+      graph body(%i: i64[], %c: bool[], %v: f32[4]) -> (%c, %w) {
+        %u = Exp(%v)
+        %w = Softmax(%u)
+      }
+  })";
+  expect_steps(text, {"u=cpu"},
+               "copy %go -> %c\ncopy %x -> %y\nloop %n times; %w -> %y\n"
+               "  copy %y -> %y'\n  host loops %y' -> %u' over %y'\n  copy %u' -> %u\n  loops[3 stages] %u -> %w\n");
+  const std::string all = step_text(schedule_of(text, {"y=cpu"}));  // the node takes its body along
+  EXPECT_NE(all.find("host loops[3 stages]"), std::string::npos) << all;
+}
+
+TEST(Partition, ValuesThatTheCpuReadsKeepTheirPrecision) {
+  Graph graph = parse_graph(R"(graph g(%x: f32[8,64], %w: f32[64,64]) -> (%y) {
+    %p = MatMul(%x, %w)
+    %r = Relu(%p)
+    %y = MatMul(%r, %w)
+  })");
+  infer_graph(graph);
+  Partition(graph, assignments({"Relu=cpu"})).apply(graph);
+  Target target = *find_target("sm_80");
+  target.precision = Precision::fp16;
+  run_passes(graph, device_passes(DeviceClass::cuda), &target, {});
+  for (int64_t i = 0; i < graph.value_count(); ++i) {
+    const Value& v = graph.value(ValueId(i));
+    EXPECT_TRUE(v.stored == DType::undefined || (v.name != "p" && v.name != "r")) << v.name;
+  }
+  verify_schedule(planned(make_schedule(graph, DeviceClass::cuda)));
+}
+
+TEST(Partition, RemarksNameTheNodesAndTheCost) {
+  const std::vector<std::string> remarks = plan_remarks(schedule_of(kChain, {"b=cpu", "Neg=cpu"}));
+  ASSERT_EQ(remarks.size(), 2u);
+  EXPECT_EQ(remarks[0], "'b' runs on the CPU: about 21 us, of which 1 us are work, the rest waiting and copies of 128 bytes to "
+                        "it and 0 bytes back");
+  EXPECT_EQ(remarks[1].find("'c' runs on the CPU: about 21 us"), 0u) << remarks[1];
+}
+
+TEST(Partition, AnExtentThatDependsOnDataIsSaid) {
+  const std::vector<std::string> remarks = plan_remarks(schedule_of("graph g(%x: f32[4,8]) -> (%y) {\n  %y = NonZero(%x)\n}", {}));
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_EQ(remarks[0].find("an extent of what 'y' gives depends on data ('"), 0u) << remarks[0];
+}
+
+std::string refusal(const std::vector<std::string>& texts) {
+  try {
+    Graph graph = parse_graph(kChain);
+    Partition(graph, assignments(texts));
+  } catch (const CompileError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Partition, NonsenseIsRefused) {
+  EXPECT_EQ(refusal({"b"}), "--assign 'b' is not PATTERN=cpu or PATTERN=cuda");
+  EXPECT_EQ(refusal({"=cpu"}), "--assign '=cpu' is not PATTERN=cpu or PATTERN=cuda");
+  EXPECT_EQ(refusal({"b=gpu"}), "--assign 'b=gpu' is not PATTERN=cpu or PATTERN=cuda");
+  EXPECT_EQ(refusal({"q*=cpu"}), "--assign 'q*=cpu': no node has such a name or operator");
+}
+
+TEST(Partition, WhatIsGoneAfterCleanUpIsSaid) {
+  Graph graph = parse_graph(kChain);
+  infer_graph(graph);
+  const Partition partition(graph, assignments({"b=cpu", "c=cpu"}));
+  Graph rewritten = parse_graph("graph g(%x: f32[4,8]) -> (%b) {\n  %b = Softmax(%x)\n}");
+  infer_graph(rewritten);
+  EXPECT_EQ(partition.apply(rewritten), std::vector<std::string>{"--assign 'c=cpu' has no effect: no work is left of 'c'"});
+}
+
+/// Follows the values: a buffer holds what was written to it last, by whom, from which values.
+class Values {
+ public:
+  explicit Values(const Schedule& s) : s_(s), held_(s.buffers.size()) {
+    for (size_t b = 0; b < held_.size(); ++b)
+      if (s.buffers[b].kind == Buffer::Kind::input || s.buffers[b].constant) held_[b] = s.buffers[b].name;
+  }
+  /// What the outputs hold in the end.
+  std::vector<std::string> run() {
+    for (const Step& step : s_.sequences.back().steps) {
+      std::string read = step.kind == Step::Kind::copy ? "" : step.source + "(";
+      for (size_t i = 0; i < step.operands.size(); ++i)
+        if (static_cast<int>(i) != step.writes[0]) read += held_[static_cast<size_t>(step.operands[i].index)] + ",";
+      if (step.kind == Step::Kind::copy) read.pop_back();
+      std::string& to = held_[static_cast<size_t>(step.operands[static_cast<size_t>(step.writes[0])].index)];
+      to = step.kind == Step::Kind::copy ? read : digest(to + read);
+    }
+    std::vector<std::string> out;
+    for (size_t b = 0; b < held_.size(); ++b)
+      if (s_.buffers[b].kind == Buffer::Kind::output) out.push_back(held_[b]);
+    return out;
+  }
+
+ private:
+  static std::string digest(const std::string& text) { return std::to_string(std::hash<std::string>()(text)); }
+  const Schedule& s_;
+  std::vector<std::string> held_;
+};
+
+/// The steps that a copy to and fro surrounds see what they would see if all memory were one.
+TEST(Partition, RandomGraphsCarryEveryValueAcross) {
+  int crossed = 0;
+  for (uint32_t seed = 1; seed <= 300 && !HasFailure(); ++seed) {
+    Graph graph = random_graph(seed);
+    infer_graph(graph);
+    std::mt19937 rng(seed);
+    for (NodeId id : graph.order())
+      graph.node(id).on_host = rng() % 3 == 0 && graph.node(id).bodies.empty() && graph.node(id).op->kind != OpKind::view;
+    SCOPED_TRACE(concat("seed ", seed, ":\n", print_graph(graph, GirData::elided)));
+    const Schedule mixed = planned(make_schedule(graph, DeviceClass::cuda));
+    if (mixed.sequences.size() > 1) continue;
+    Schedule one = mixed;  // twins are the buffers they stand for
+    std::map<BufferId, BufferId> original;
+    for (size_t b = 0; b < one.buffers.size(); ++b)
+      for (size_t a = 0; a < b; ++a)
+        if (one.buffers[b].on_host && !one.buffers[a].on_host && one.buffers[a].name == one.buffers[b].name &&
+            (one.buffers[a].constant == one.buffers[b].constant))
+          original.emplace(BufferId(static_cast<int64_t>(b)), BufferId(static_cast<int64_t>(a)));
+    std::erase_if(one.sequences[0].steps, [&](const Step& step) {
+      return step.kind == Step::Kind::copy && (mixed.buffers[static_cast<size_t>(step.operands[0].index)].on_host ||
+                                               mixed.buffers[static_cast<size_t>(step.operands[1].index)].on_host);
+    });
+    for (Step& step : one.sequences[0].steps)
+      for (BufferId& b : step.operands)
+        if (const auto it = original.find(b); it != original.end()) b = it->second;
+    crossed += !mixed.host_kernels.empty();
+    EXPECT_EQ(Values(mixed).run(), Values(one).run());
+  }
+  EXPECT_GT(crossed, 100);
+}
+
+}  // namespace
+}  // namespace gcg::test
