@@ -16,10 +16,10 @@ struct Buffer {
   int index = 0;                // input, output: position in the graph's list
   Dim bytes;
   TensorRef constant;           // constant: the data
-  bool on_host = false;         // of a schedule for a GPU: in host memory
   std::string name;             // of the value, for reports
   // Filled by plan_memory for temporaries:
   int block = -1;               // temporaries with the same block share storage (in-place results)
+  bool on_host = false;         // of a schedule for a GPU: in host memory
 };
 
 struct Step {

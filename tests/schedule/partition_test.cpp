@@ -8,6 +8,7 @@
 
 #include "compiler/ir/gir.h"
 #include "compiler/ops/infer.h"
+#include "compiler/ops/op_def.h"
 #include "compiler/passes/pass.h"
 #include "compiler/plan_remarks.h"
 #include "compiler/schedule/streams.h"
