@@ -18,7 +18,7 @@ std::unique_ptr<fb::CallT> call_table(const LibraryCall& call, uint32_t library,
   out->operation = static_cast<fb::Operation>(call.operation);
   for (const LibraryTensor& t : call.tensors) {
     out->views.push_back(std::make_unique<fb::CallViewT>());
-    out->views.back()->dtype = fb::DType::f32;
+    out->views.back()->dtype = static_cast<fb::DType>(t.dtype);
     out->views.back()->rank = static_cast<uint8_t>(t.extents.size());
   }
   out->bias = call.bias;

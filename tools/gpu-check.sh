@@ -163,14 +163,21 @@ bench_row() {  # ARTIFACT LABEL DIMS...
     $1 == "wall_p50_ms" {w = $2} $1 == "device_p50_ms" {d = $2} $1 == "enqueue_p50_us" {e = $2} END {print row " | " w " | " d " | " e " |"}' | tee -a "$table"
 }
 
-# Which libraries the machine has: a model that needs one loads only there.
+# LIBRARY: does the machine have it? A model that calls it loads only there.
+has_library() {
+  local name line
+  for name in $(models); do
+    compile_model "$name" fp32 "$1"
+    grep -q " by $1" "$results/$name.fp32.$1.compile.txt" || continue
+    line=$(tool run "$results/$name.fp32.$1.gart" --device cuda --random 1 $(dims_of "$name") 2>&1 >/dev/null) && return 0
+    echo "no $1: $line" | tee -a "$table"; return 1
+  done
+  return 1
+}
+
 stage_libraries() {
   local name precision library found= status=0 rtol line
-  name=$(models | tr ' ' '\n' | grep -m 1 -E 'mlp|resnet50')
-  for library in cublasLt cudnn; do
-    compile_model "$name" fp32 "$library"
-    line=$(tool run "$results/$name.fp32.$library.gart" --device cuda --random 1 $(dims_of "$name") 2>&1 >/dev/null) && found="$found $library" || echo "no $library: $line" | tee -a "$table"
-  done
+  for library in cublasLt cudnn; do ! has_library $library || found="$found $library"; done
   [ -n "$found" ] || { echo "SKIP libraries: the machine has none" | tee -a "$table"; return 0; }
   { echo; echo "| model with$found | precision | wall p50 ms | device p50 ms | enqueue p50 us |"; echo "|---|---|---|---|---|"; } | tee -a "$table"
   for name in $(models); do

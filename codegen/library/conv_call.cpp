@@ -56,8 +56,6 @@ LibraryTensor weights(const PlainConvKernel& conv) {
 std::optional<LibraryCall> bind_convolution(const Kernel& kernel) {
   const auto* conv = std::get_if<PlainConvKernel>(&kernel.body);
   if (conv == nullptr || conv->spatial.size() > kMostSpatialAxes) return std::nullopt;
-  for (const int operand : {conv->input, conv->weights, conv->result})
-    if (kernel.operands[static_cast<size_t>(operand)].dtype != DType::f32) return std::nullopt;
   const auto result = address_of(kernel.operands[static_cast<size_t>(conv->result)], conv->index);
   if (!result || !is_dense_within_channel(*conv, *result)) return std::nullopt;
   const auto match = match_epilogue(kernel, conv->epilogue, conv->channel, *result);
@@ -76,6 +74,8 @@ std::optional<LibraryCall> bind_convolution(const Kernel& kernel) {
     call.tensors.push_back({match->bias->operand, match->bias->address.base, {Dim(conv->out_channels)}, {Dim(1)}});
   if ((call.addend = match->addend.has_value()))
     call.tensors.push_back(as_result(match->addend->operand, match->addend->address, *conv));
+  for (const LibraryTensor& t : call.tensors)
+    if (kernel.operands[static_cast<size_t>(t.operand)].dtype != DType::f32) return std::nullopt;
   call.activation = match->activation;
   call.workspace = kWorkspace;
   return call;

@@ -60,8 +60,11 @@ bool runs_along(const Affine& a, const Axis& axis) {
 }
 
 /// Adds one term to the match; false if it is none of what libraries do.
-bool take_term(const Kernel& kernel, const Expr& term, const Axis& bias_axis, const Affine& result, EpilogueMatch& match) {
-  if (term->kind != ExprKind::load || term->dtype != DType::f32 || term->guarded) return false;
+bool take_term(const Kernel& kernel, Expr term, const Axis& bias_axis, const Affine& result, EpilogueMatch& match) {
+  const bool widened = term->kind == ExprKind::cast && term->dtype == DType::f32;
+  if (widened) term = term->args[0];  // 16 bits in memory
+  if (widened ? term->dtype != DType::f16 && term->dtype != DType::bf16 : term->dtype != DType::f32) return false;
+  if (term->kind != ExprKind::load || term->guarded) return false;
   const Operand& operand = kernel.operands[static_cast<size_t>(term->operand)];
   const auto address = address_of(operand, term->args);
   if (!address || operand.written) return false;

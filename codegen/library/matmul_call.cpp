@@ -1,4 +1,6 @@
 // Matrix products for cuBLASLt.
+#include <algorithm>
+
 #include "codegen/library/bindings.h"
 #include "codegen/library/epilogue_match.h"
 
@@ -18,14 +20,20 @@ LibraryTensor matrix(const MatrixView& view, const Dim& batch, const Axis& rows,
   return {view.operand, view.offset, {batch, rows.extent, columns.extent}, {batch_stride, view.row_stride, view.column_stride}};
 }
 
+/// Both factors are of one type, and the bias and the addend of the result's: f32, or that of the factors.
+bool has_types_it_takes(const LibraryCall& call) {
+  const auto is_one = [](DType t) { return t == DType::f32 || t == DType::f16 || t == DType::bf16; };
+  const DType factors = call.tensors[0].dtype, result = call.tensors[2].dtype;
+  if (!is_one(factors) || call.tensors[1].dtype != factors || (result != factors && result != DType::f32)) return false;
+  return std::all_of(call.tensors.begin() + 2, call.tensors.end(), [&](const LibraryTensor& t) { return t.dtype == result; });
+}
+
 }  // namespace
 
 std::optional<LibraryCall> bind_matmul(const Kernel& kernel) {
   const auto* mm = std::get_if<MatMulKernel>(&kernel.body);
   if (mm == nullptr || mm->packed_columns != 0 || mm->batch.size() > 1) return std::nullopt;
   if (!is_matrix(mm->a, mm->m.extent, mm->k.extent) || !is_matrix(mm->b, mm->k.extent, mm->n.extent)) return std::nullopt;
-  for (const int operand : {mm->a.operand, mm->b.operand, mm->result})
-    if (kernel.operands[static_cast<size_t>(operand)].dtype != DType::f32) return std::nullopt;
   const auto result = address_of(kernel.operands[static_cast<size_t>(mm->result)], mm->index);
   if (!result || !(stride_of(*result, mm->n).is(1) || mm->n.extent.is(1))) return std::nullopt;
   const auto match = match_epilogue(kernel, mm->epilogue, mm->n, *result);
@@ -42,6 +50,8 @@ std::optional<LibraryCall> bind_matmul(const Kernel& kernel) {
   if ((call.bias = match->bias.has_value()))
     call.tensors.push_back({match->bias->operand, match->bias->address.base, {mm->n.extent}, {Dim(1)}});
   if ((call.addend = match->addend.has_value())) call.tensors.push_back(as_result(match->addend->operand, match->addend->address));
+  for (LibraryTensor& t : call.tensors) t.dtype = kernel.operands[static_cast<size_t>(t.operand)].dtype;
+  if (!has_types_it_takes(call)) return std::nullopt;
   call.activation = match->activation;
   call.scale = match->scale;
   call.workspace = kWorkspace;

@@ -19,6 +19,7 @@ struct LibraryTensor {
   int operand = -1;
   Dim offset;
   std::vector<Dim> extents, strides;
+  DType dtype = DType::f32;
   /// The operand must be a constant that a Transpose made; the library reads what it was made from, and that is what
   /// `extents` and `strides` describe.
   bool untransposed = false;

@@ -38,8 +38,10 @@ cudaDataType data_type(fb::DType dtype, const std::string& step) {
   fail(ErrorCode::unsupported, step, ": cuBLASLt has no products of ", fb::EnumNameDType(dtype));
 }
 
-cublasComputeType_t compute_type(const fb::Call& call) {
-  switch (call.precision()) {
+/// What f32 factors are rounded to; others are what they are.
+cublasComputeType_t compute_type(const CallProblem& p) {
+  if (p.tensors[0].dtype != fb::DType::f32) return CUBLAS_COMPUTE_32F;
+  switch (p.call->precision()) {
     case fb::Precision::tf32:
       return CUBLAS_COMPUTE_32F_FAST_TF32;
     case fb::Precision::fp16:
@@ -204,7 +206,7 @@ class MatMulPlan final : public CallPlan {
   void describe(const CallProblem& p) {
     a_ = stored(p.tensors[0], p.step);
     b_ = stored(p.tensors[1], p.step);
-    check(lt_, lt_.cublasLtMatmulDescCreate(&desc_.handle, compute_type(*p.call), CUDA_R_32F), "cublasLtMatmulDescCreate", p.step);
+    check(lt_, lt_.cublasLtMatmulDescCreate(&desc_.handle, compute_type(p), CUDA_R_32F), "cublasLtMatmulDescCreate", p.step);
     set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{b_.transposed ? CUBLAS_OP_T : CUBLAS_OP_N}, p.step);
     set(CUBLASLT_MATMUL_DESC_TRANSB, int32_t{a_.transposed ? CUBLAS_OP_T : CUBLAS_OP_N}, p.step);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(*p.call), p.step);

@@ -123,12 +123,28 @@ TEST_P(MatMul, EqualsTheCpus) {
   }
 }
 
-TEST_F(WithLibraries, PrecisionsAreAsked) {
-  const auto data = noise({{5, 24}});
+/// With 16 bits, products of a chain take and give such numbers; the first one's rows are the caller's f32.
+TEST_F(WithLibraries, PrecisionsHold) {
+  constexpr const char* kChain = R"(graph g(%x: f32[8,64]) -> (%y) {
+    constant %u: f32[64,64] = random(1)
+    constant %v: f32[64,64] = random(2)
+    constant %w: f32[64,64] = random(3)
+    %p = MatMul(%x, %u)
+    %h = Relu(%p)
+    %q = MatMul(%h, %v)
+    %i = Relu(%q)
+    %y = MatMul(%i, %w)
+  })";
+  const std::vector<Shape> shapes = {{8, 64}};
+  const auto data = noise(shapes);
+  const auto inputs = views(data, shapes);
   for (const auto precision : {gcg::Precision::tf32, gcg::Precision::fp16, gcg::Precision::bf16}) {
-    const auto artifact = compile_bound(kProducts[0].gir, {{"cublasLt"}, false}, precision);
-    auto out = load_on(artifact, "cuda")->run(std::span<const TensorView>(views(data, {{5, 24}})));
+    const auto artifact = compile_bound(kChain, {{"cublasLt"}, false}, precision);
+    gart_sim::sim_forget_counts();
+    auto out = load_on(artifact, "cuda")->run(std::span<const TensorView>(inputs));
     ASSERT_TRUE(out) << out.error().message;
+    expect_close(floats(out->at(0)), on_cpu(artifact, inputs), precision == gcg::Precision::bf16 ? 3e-2 : 3e-3);
+    EXPECT_EQ(gart_sim::sim_count("cublasLtMatmul"), precision == gcg::Precision::tf32 ? 3u : 2u);
   }
 }
 

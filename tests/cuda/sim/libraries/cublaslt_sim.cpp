@@ -1,6 +1,7 @@
 // libcublasLt.so: matrix products on the simulated device. Numbers and layouts are written from the library's documentation and
 // apart from the runtime's own declarations, so that a mistake in either shows.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -94,7 +95,8 @@ struct Product {
     const int64_t m = desc.transposed[0] ? a.columns : a.rows, n = desc.transposed[1] ? b.rows : b.columns;
     const int64_t k = desc.transposed[1] ? b.columns : b.rows;
     const bool batches = a.batch == d.batch && b.batch == d.batch && c.batch == d.batch;
-    return batches && m == d.rows && n == d.columns && k == depth() && c.rows == d.rows && c.columns == d.columns;
+    const bool types = a.type == b.type && c.type == d.type && (d.type == a.type || d.type == 0) && (a.type == 0 || desc.compute == 68);
+    return types && batches && m == d.rows && n == d.columns && k == depth() && c.rows == d.rows && c.columns == d.columns;
   }
   [[nodiscard]] uint64_t checksum() const {
     uint64_t sum = desc.epilogue;
@@ -108,10 +110,29 @@ struct Product {
   [[nodiscard]] uint64_t wanted_workspace() const { return static_cast<uint64_t>(d.rows * d.columns * d.batch) * sizeof(float); }
 };
 
-bool is_sound(const Layout& l) { return l.type == 0 && l.rows > 0 && l.columns > 0 && l.stride >= l.rows && l.batch > 0; }
+enum Type : int { kF32 = 0, kF16 = 2, kBf16 = 14 };
+int64_t bytes_of(int type) { return type == kF32 ? 4 : 2; }
+
+float load(const void* data, int type, int64_t at) {
+  if (type == kF32) return static_cast<const float*>(data)[at];
+  if (type == kF16) return static_cast<float>(static_cast<const _Float16*>(data)[at]);
+  return std::bit_cast<float>(uint32_t{static_cast<const uint16_t*>(data)[at]} << 16);
+}
+void store(void* data, int type, int64_t at, float value) {
+  if (type == kF32) {
+    static_cast<float*>(data)[at] = value;
+  } else if (type == kF16) {
+    static_cast<_Float16*>(data)[at] = static_cast<_Float16>(value);
+  } else {
+    const auto bits = std::bit_cast<uint32_t>(value);
+    static_cast<uint16_t*>(data)[at] = static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  }
+}
+
+bool is_sound(const Layout& l) { return (l.type == kF32 || l.type == kF16 || l.type == kBf16) && l.rows > 0 && l.columns > 0 && l.stride >= l.rows && l.batch > 0; }
 
 Tensor tensor_of(const Layout& l, const void* data) {
-  return {reinterpret_cast<uint64_t>(data), 4, {l.batch, l.columns, l.rows}, {l.batch_stride, l.stride, 1}};
+  return {reinterpret_cast<uint64_t>(data), bytes_of(l.type), {l.batch, l.columns, l.rows}, {l.batch_stride, l.stride, 1}};
 }
 
 float activate(float x, unsigned epilogue) {
@@ -121,8 +142,8 @@ float activate(float x, unsigned epilogue) {
 }
 
 struct Operands {
-  const float *a, *b, *c;
-  float* d;
+  const void *a, *b, *c;
+  void* d;
   float alpha, beta;
 };
 
@@ -133,14 +154,14 @@ void multiply(const Product& p, const Operands& o) {
       for (int64_t row = 0; row < p.d.rows; ++row) {
         double sum = 0;
         for (int64_t k = 0; k < p.depth(); ++k) {
-          const float x = o.a[p.desc.transposed[0] ? at(p.a, batch, k, row) : at(p.a, batch, row, k)];
-          const float y = o.b[p.desc.transposed[1] ? at(p.b, batch, column, k) : at(p.b, batch, k, column)];
+          const float x = load(o.a, p.a.type, p.desc.transposed[0] ? at(p.a, batch, k, row) : at(p.a, batch, row, k));
+          const float y = load(o.b, p.b.type, p.desc.transposed[1] ? at(p.b, batch, column, k) : at(p.b, batch, k, column));
           sum += double{x} * y;
         }
         float value = o.alpha * static_cast<float>(sum);
-        if (o.beta != 0) value += o.beta * o.c[at(p.c, batch, row, column)];
-        if (has(p.desc.epilogue, 4)) value += static_cast<const float*>(p.desc.bias)[row];
-        o.d[at(p.d, batch, row, column)] = activate(value, p.desc.epilogue);
+        if (o.beta != 0) value += o.beta * load(o.c, p.c.type, at(p.c, batch, row, column));
+        if (has(p.desc.epilogue, 4)) value += load(p.desc.bias, p.d.type, row);
+        store(o.d, p.d.type, at(p.d, batch, row, column), activate(value, p.desc.epilogue));
       }
     }
   }
@@ -149,12 +170,12 @@ void multiply(const Product& p, const Operands& o) {
 Work reading(Work work, const Product& p, const Operands& o) {
   work.reads(tensor_of(p.a, o.a)).reads(tensor_of(p.b, o.b));
   if (o.beta != 0) work.reads(tensor_of(p.c, o.c));
-  if (has(p.desc.epilogue, 4)) work.reads({reinterpret_cast<uint64_t>(p.desc.bias), 4, {p.d.rows}, {1}});
+  if (has(p.desc.epilogue, 4)) work.reads({reinterpret_cast<uint64_t>(p.desc.bias), bytes_of(p.d.type), {p.d.rows}, {1}});
   return work;
 }
 
 // In one piece, or by way of the workspace in two: which of them depends on an address, as nobody promises otherwise.
-int run(const Product& p, const Operands& o, float* workspace, uint64_t workspace_bytes, void* stream) {
+int run(const Product& p, const Operands& o, void* workspace, uint64_t workspace_bytes, void* stream) {
   const bool in_two = workspace_bytes >= p.wanted_workspace() && reinterpret_cast<uint64_t>(o.a) % 256 == 0;
   if (!in_two) {
     Work work = reading(Work("cublasLt product", [p, o] { multiply(p, o); }), p, o);
@@ -167,10 +188,12 @@ int run(const Product& p, const Operands& o, float* workspace, uint64_t workspac
   first.d = workspace;
   Work product = reading(Work("cublasLt product", [into, first] { multiply(into, first); }), p, o);
   Work copy("cublasLt copy", [p, o, workspace] {
-    const float* from = workspace;
+    const int64_t size = bytes_of(p.d.type), line = p.d.rows * size;
+    const auto* from = static_cast<const char*>(workspace);
+    auto* to = static_cast<char*>(o.d);
     for (int batch = 0; batch < p.d.batch; ++batch) {
-      for (int64_t column = 0; column < p.d.columns; ++column, from += p.d.rows) {
-        memcpy(o.d + batch * p.d.batch_stride + column * p.d.stride, from, static_cast<size_t>(p.d.rows) * sizeof(float));
+      for (int64_t column = 0; column < p.d.columns; ++column, from += line) {
+        memcpy(to + (batch * p.d.batch_stride + column * p.d.stride) * size, from, static_cast<size_t>(line));
       }
     }
   });
@@ -270,16 +293,16 @@ GART_SIM_API int cublasLtMatmulAlgoGetHeuristic(Handle* handle, MatmulDesc* desc
   return kSuccess;
 }
 
-GART_SIM_API int cublasLtMatmul(Handle* handle, MatmulDesc* desc, const float* alpha, const float* a, Layout* a_layout,
-                                const float* b, Layout* b_layout, const float* beta, const float* c, Layout* c_layout, float* d,
-                                Layout* d_layout, const Algorithm* algorithm, float* workspace, size_t workspace_bytes,
+GART_SIM_API int cublasLtMatmul(Handle* handle, MatmulDesc* desc, const float* alpha, const void* a, Layout* a_layout,
+                                const void* b, Layout* b_layout, const float* beta, const void* c, Layout* c_layout, void* d,
+                                Layout* d_layout, const Algorithm* algorithm, void* workspace, size_t workspace_bytes,
                                 void* stream) {
   if (const int injected = gart_sim_call("cublasLtMatmul")) return injected;
   if (!is_alive(handle) || !is_alive(desc) || algorithm == nullptr) return kInvalidValue;
   const Product product = {*desc, *a_layout, *b_layout, *c_layout, *d_layout};
   if (algorithm->problem != product.checksum() || workspace_bytes < algorithm->workspace) return kInvalidValue;
   if (algorithm->workspace > 0 && reinterpret_cast<uint64_t>(workspace) % 256 != 0) return kInvalidValue;
-  for (const float* operand : {a, b, static_cast<const float*>(d)}) {
+  for (const void* operand : {a, b, static_cast<const void*>(d)}) {
     if (reinterpret_cast<uint64_t>(operand) % algorithm->alignment != 0) return kInvalidValue;
   }
   return run(product, {a, b, c, d, *alpha, *beta}, workspace, algorithm->workspace, stream);
