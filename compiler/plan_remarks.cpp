@@ -10,7 +10,9 @@
 namespace gcg {
 namespace {
 
-bool has(const Step& step, BufferId b) { return std::find(step.operands.begin(), step.operands.end(), b) != step.operands.end(); }
+bool has(const Step& step, BufferId b) {
+  return std::find(step.operands.begin(), step.operands.end(), b) != step.operands.end();
+}
 
 bool writes(const Step& step, BufferId b) {
   return std::any_of(step.writes.begin(), step.writes.end(), [&](int w) { return step.operands[static_cast<size_t>(w)] == b; });
@@ -27,7 +29,8 @@ Traffic traffic_of(const Schedule& s, const Sequence& sequence, size_t index) {
   for (size_t i = 0; i < sequence.steps.size(); ++i) {
     const Step& copy = sequence.steps[i];
     if (copy.kind != Step::Kind::copy) continue;
-    const Buffer &to = s.buffers[static_cast<size_t>(copy.operands[0].index)], &from = s.buffers[static_cast<size_t>(copy.operands[1].index)];
+    const Buffer& to = s.buffers[static_cast<size_t>(copy.operands[0].index)];
+    const Buffer& from = s.buffers[static_cast<size_t>(copy.operands[1].index)];
     if (i < index && to.on_host && has(step, copy.operands[0])) traffic.in.add(to);
     if (i > index && from.on_host && writes(step, copy.operands[1])) traffic.out.add(from);
   }

@@ -49,7 +49,8 @@ Partition::Partition(const Graph& model, const std::vector<Assignment>& assignme
       if (mine && a.device != DeviceClass::cpu) host_.erase(n.name);
       return mine;
     });
-    if (!any) fail("--assign '", a.pattern, "=", a.device == DeviceClass::cpu ? "cpu" : "cuda", "': no node has such a name or operator");
+    const char* device = a.device == DeviceClass::cpu ? "cpu" : "cuda";
+    if (!any) fail("--assign '", a.pattern, "=", device, "': no node has such a name or operator");
   }
 }
 
@@ -60,7 +61,8 @@ void Partition::check_targets(const std::vector<Target>& targets) const {
   if (host_.empty()) return;
   if (!any(DeviceClass::cuda)) fail("--assign moves nodes between a GPU and the CPU, but no GPU target is asked for");
   if (!any(DeviceClass::cpu))
-    fail("--assign sends nodes to the CPU, but no CPU target is asked for; add one, such as --target ", targets[0].name, ",x86-64-v3");
+    fail("--assign sends nodes to the CPU, but no CPU target is asked for; add one, such as --target ", targets[0].name,
+         ",x86-64-v3");
 }
 
 std::vector<std::string> Partition::apply(Graph& graph) const {
