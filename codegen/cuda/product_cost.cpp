@@ -17,6 +17,7 @@ constexpr double kFillClocks = 1500;         // from the launch to the first ope
 constexpr double kEndClocks = 800;           // epilogue
 constexpr double kLatencyClocks = 700;       // of a copy from memory to shared memory
 constexpr double kBarrierClocks = 60;        // of a step
+constexpr double kElementInstructions = 8;   // of a copy of one element: its place, bounds, load and store
 constexpr double kL2BytesPerClock = 56;      // of one multiprocessor
 constexpr double kSecondLaunch = 1.5;        // microseconds from one dependent kernel to the next
 constexpr int kMostSlices = 32;
@@ -69,22 +70,24 @@ double shared_bytes_per_depth(const ProductTile& t) {
   return element_bytes(t.arithmetic) * (rows + columns) * t.warp_rows * t.warp_columns;
 }
 
-double step_clocks(const Gpu& gpu, const ProductTile& t, double residents) {
+double step_clocks(const Gpu& gpu, const ProductTile& t, const ProductForm& form, double residents) {
   const double products = double{1} * t.rows * t.columns * t.depth * residents / (t.is_wide ? gpu.warpgroup_rate : rate(gpu, t.arithmetic));
   const double copies = element_bytes(t.arithmetic) * double{1} * (t.rows + t.columns) * t.depth * residents / kL2BytesPerClock;
   const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
-  return std::max({products, copies, fragments, kLatencyClocks / (t.stages - (t.is_wide ? 2 : 1))}) + kBarrierClocks;
+  const double single = (form.left_by_element ? t.rows : 0) + (form.right_by_element ? t.columns : 0);
+  const double issues = single * t.depth * kElementInstructions * residents / (32 * 4);  // by four schedulers
+  return std::max({products, copies, fragments, issues, kLatencyClocks / (t.stages - (t.is_wide ? 2 : 1))}) + kBarrierClocks;
 }
 
 double ceil_ratio(double a, double b) { return std::ceil(a / b); }
 
-double microseconds(const Gpu& gpu, const ProductTile& t, const ProductSize& size, int residents_at_most) {
+double microseconds(const Gpu& gpu, const ProductTile& t, const ProductSize& size, const ProductForm& form, int residents_at_most) {
   const double tiles = ceil_ratio(size.rows, t.rows) * ceil_ratio(size.columns, t.columns) * size.batch;
   const double blocks = std::max(1.0, tiles * t.slices);
   const double residents = std::min<double>(residents_at_most, ceil_ratio(blocks, gpu.processors));
   const double waves = ceil_ratio(blocks, gpu.processors * residents);
   const double steps = ceil_ratio(ceil_ratio(size.depth, t.depth), t.slices);
-  const double clocks = waves * (kFillClocks + steps * step_clocks(gpu, t, residents) + kEndClocks);
+  const double clocks = waves * (kFillClocks + steps * step_clocks(gpu, t, form, residents) + kEndClocks);
   const double sums = size.batch * size.rows * size.columns;
   const double bytes = size.batch * (size.rows * size.left_bytes + size.columns * size.right_bytes) * size.depth +
                        size.result_bytes * sums;
@@ -219,7 +222,7 @@ std::vector<ProductTile> best_product_tiles(const Target& target, const ProductS
     const int most_slices = t.is_wide && t.columns > 128 ? 1 : kMostSlices;  // see kWide
     for (int slices = 1; slices <= std::min(most_slices, steps); slices = slices < 4 ? slices + 1 : slices * 2) {
       t.slices = static_cast<int>(ceil_ratio(steps, ceil_ratio(steps, slices)));  // every slice has work
-      t.microseconds = microseconds(gpu, t, size, residents);
+      t.microseconds = microseconds(gpu, t, size, form, residents);
       all.push_back(t);
     }
   }

@@ -48,6 +48,12 @@ const char* const kConv = R"(graph g(%x: f32[1,64,56,56], %r: f32[1,64,56,56]) -
   %y = Relu(%s)
 })";
 
+/// An epilogue that reads two operands of the result's size.
+const char* const kGatedMatMul = R"(graph g(%a: f32[512,1024], %b: f32[1024,768], %g: f32[512,768], %r: f32[512,768]) -> (%y) {
+  %p = MatMul(%a, %b)
+  %s = Mul(%p, %g)
+  %y = Add(%s, %r)
+})";
 /// With operands stored in 16 bits where the precision says so.
 const char* const kStoredMatMul = R"(graph g(%a: f32[512,1024], %r: f32[512,768]) -> (%y) {
   constant %w: f32[1024,768] = random(1)
@@ -90,7 +96,8 @@ struct AssemblyCase {
 const AssemblyCase kCases[] = {
     {"sm_75", Precision::fp32}, {"sm_75", Precision::fp16},  {"sm_80", Precision::fp32},  {"sm_86", Precision::fp32},
     {"sm_86", Precision::fp16}, {"sm_90a", Precision::fp32}, {"sm_90a", Precision::tf32}, {"sm_120", Precision::bf16},
-    {"sm_75", Precision::bf16}, {"sm_87", Precision::bf16}, {"sm_90a", Precision::fp16}, {"sm_100a", Precision::fp16},
+    {"sm_80", Precision::bf16}, {"sm_89", Precision::fp16},  {"sm_75", Precision::bf16},  {"sm_87", Precision::bf16},
+    {"sm_90a", Precision::fp16}, {"sm_100a", Precision::fp16},
 };
 
 class Assembly : public testing::TestWithParam<AssemblyCase> {
@@ -162,6 +169,7 @@ TEST_P(Assembly, AttentionDoesNotSpill) {
   }
 }
 TEST_P(Assembly, MatricesDoNotSpill) { check(kMatMul, false); }
+TEST_P(Assembly, EpiloguesDoNotSpill) { check(kGatedMatMul, false); }
 TEST_P(Assembly, ConvolutionsDoNotSpill) { check(kConv, true); }
 TEST_P(Assembly, StoredMatricesDoNotSpill) { check(kStoredMatMul, false); }
 TEST_P(Assembly, StoredConvolutionsDoNotSpill) {
