@@ -100,16 +100,24 @@ double microseconds(const Gpu& gpu, const ProductTile& t, const ProductSize& siz
 /// Can tiles of this depth be copied at all, and in registers that do not spill?
 bool takes_depth(const Target& target, Arithmetic arithmetic, const ProductForm& form, int depth) {
   const int64_t whole = form.whole_steps;
+  if (arithmetic == Arithmetic::tf32x3 && form.divides) return depth == 16;
   if (!is_half(arithmetic)) return depth == 16 || (depth == 32 && whole % 32 == 0);
   if (depth == 16) return whole % 32 != 0;  // lines of 32 bytes: only where longer ones would be cut
   if (depth == 64 && (form.is_held || target.sm < 80)) return false;
   return whole % depth == 0;
 }
 
+/// Registers for the divisions that find an element, as assembled.
+bool leaves_room(Arithmetic arithmetic, const Shape& s) {
+  if (arithmetic == Arithmetic::tf32x3) return s.rows_each * s.columns_each < 16;
+  return !is_half(arithmetic) || s.columns_each < 4 || s.rows_each > 1;
+}
+
 std::vector<ProductTile> shapes(const Target& target, const ProductForm& form) {
   const Arithmetic arithmetic = arithmetic_of(target);
   std::vector<ProductTile> all;
   const auto add = [&](const Shape& s) {
+    if (form.divides && !leaves_room(arithmetic, s)) return;
     for (int depth : {16, 32, 64}) {
       if (!takes_depth(target, arithmetic, form, depth)) continue;
       // Two registers per value: more than a k-step of large fragments at a time spills.
@@ -117,6 +125,7 @@ std::vector<ProductTile> shapes(const Target& target, const ProductForm& form) {
       ProductTile t{arithmetic, s.rows, s.columns, depth, s.warp_rows, s.warp_columns, s.rows_each, s.columns_each};
       // Without asynchronous copies the next tile is in registers, too.
       t.blocks = target.sm >= 80 ? s.blocks : std::min(s.blocks, 4);
+      if (form.divides) t.blocks -= (t.blocks + 1) / 3;
       all.push_back(t);
     }
   };

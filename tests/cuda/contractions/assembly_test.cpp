@@ -82,6 +82,12 @@ const char* const kStoredConv = R"(graph g(%x: f32[1,64,56,56], %r: f32[1,64,56,
   %s = Add(%c, %r)
   %y = Relu(%s)
 })";
+const char* const kStem = R"(graph g(%x: f32[8,3,224,224]) -> (%y) {
+  constant %w: f32[64,3,7,7] = random(1)
+  constant %b: f32[64] = random(2)
+  %c = Conv(%x, %w, %b) {pads = [3,3,3,3], strides = [2,2]}
+  %y = Relu(%c)
+})";
 const char* const kStoredPointwise = R"(graph g(%x: f32[8,64,56,56]) -> (%y) {
   constant %w: f32[256,64,1,1] = random(1)
   %n = Neg(%x)
@@ -170,7 +176,10 @@ TEST_P(Assembly, AttentionDoesNotSpill) {
 }
 TEST_P(Assembly, MatricesDoNotSpill) { check(kMatMul, false); }
 TEST_P(Assembly, EpiloguesDoNotSpill) { check(kGatedMatMul, false); }
-TEST_P(Assembly, ConvolutionsDoNotSpill) { check(kConv, true); }
+TEST_P(Assembly, ConvolutionsDoNotSpill) {
+  check(kConv, true);
+  check(kStem, true);
+}
 TEST_P(Assembly, StoredMatricesDoNotSpill) { check(kStoredMatMul, false); }
 TEST_P(Assembly, StoredConvolutionsDoNotSpill) {
   check(kStoredConv, true);
