@@ -104,6 +104,13 @@ bool is_spared_libraries(const Target& target) {
   return std::find(std::begin(kJetsons), std::end(kJetsons), target.sm) != std::end(kJetsons);
 }
 
+bool binds_libraries(const std::vector<Target>& targets, const Target& device, const CompileOptions& options) {
+  if (device.device != DeviceClass::cuda || !options.libraries) return false;
+  return !options.stand_ins || std::any_of(targets.begin(), targets.end(), [](const Target& t) {
+    return t.device == DeviceClass::cuda && !is_spared_libraries(t);
+  });
+}
+
 const LibraryCall* call_of(const ShapePlan& plan, const Target& target, const Step& step) {
   if (step.kind != Step::Kind::launch || step.on_host || (plan.stand_ins && is_spared_libraries(target))) return nullptr;
   return plan.call(static_cast<size_t>(step.kernel.index));

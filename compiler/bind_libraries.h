@@ -1,6 +1,7 @@
 // Which kernels of a plan libraries do.
 #pragma once
 
+#include "compiler/compile.h"
 #include "compiler/emit_artifact.h"
 #include "compiler/kernel/library_call.h"
 
@@ -8,6 +9,9 @@ namespace gcg {
 
 /// Jetsons have no memory to spare for libraries: where a kernel can stand in for a call, they get the kernel alone.
 bool is_spared_libraries(const Target& target);
+
+/// Does a plan for `device` have calls, if these targets and options are asked for?
+bool binds_libraries(const std::vector<Target>& targets, const Target& device, const CompileOptions& options);
 
 /// The call that does the step on this target; null: none does.
 const LibraryCall* call_of(const ShapePlan& plan, const Target& target, const Step& step);

@@ -9,6 +9,7 @@
 #include "compiler/passes/pass.h"
 #include "compiler/passes/specialise.h"
 #include "compiler/plan_remarks.h"
+#include "compiler/plan_report.h"
 #include "compiler/prepare_weights.h"
 #include "compiler/schedule/print_schedule.h"
 #include "compiler/schedule/schedule.h"
@@ -27,40 +28,22 @@ std::vector<Target> one_per_device(const std::vector<Target>& targets) {
   return first;
 }
 
-bool binds_libraries(const std::vector<Target>& targets, const Target& device, const CompileOptions& options) {
-  if (device.device != DeviceClass::cuda || !options.libraries) return false;
-  return !options.stand_ins || std::any_of(targets.begin(), targets.end(), [](const Target& t) {
-    return t.device == DeviceClass::cuda && !is_spared_libraries(t);
-  });
-}
-
-std::string shapes_text(const ShapePlan& plan) {
-  if (plan.at_load) return "at load";
-  return plan.fixed.empty() ? "symbolic" : describe(plan.fixed);
-}
-
-PlanReport report(const ShapePlan& plan, const Target& target) {
-  const ArenaLayout& arena = plan.schedule.memory.layout;
-  PlanReport row{target.name, shapes_text(plan), 0,
-                 static_cast<int64_t>(plan.schedule.kernels.size()), {}, arena.bytes, arena.lower_bound};
-  for (const Sequence& s : plan.schedule.sequences) {
-    row.steps += static_cast<int64_t>(s.steps.size());
-    for (const Step& step : s.steps)
-      if (const LibraryCall* call = call_of(plan, target, step)) ++row.calls[call->library];
-  }
-  return row;
-}
-
-}  // namespace
-
-CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends) {
-  const auto stage = [&](const std::string& text) { if (options.progress) options.progress(text); };
+/// As asked for, with what the options say about all GPUs.
+std::vector<Target> targets_of(const CompileOptions& options) {
   std::vector<Target> targets = require_targets(options.targets);
   for (Target& t : targets) {
     if (t.device != DeviceClass::cuda) continue;
     t.precision = options.precision;
     t.decisions = options.decisions;
   }
+  return targets;
+}
+
+}  // namespace
+
+CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends) {
+  const auto stage = [&](const std::string& text) { if (options.progress) options.progress(text); };
+  const std::vector<Target> targets = targets_of(options);
 
   stage("passes");
   infer_graph(graph);
@@ -100,7 +83,7 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
   CompileResult result{std::move(emitted.bytes), {}, emitted.weight_bytes, 0, std::move(remarks)};
   for (const ShapePlan& plan : plans)
     for (const Target& target : targets)
-      if (plan.device == target.device) result.plans.push_back(report(plan, target));
+      if (plan.device == target.device) result.plans.push_back(report_plan(plan, target));
   for (const TargetCode& c : code) result.code_bytes += static_cast<int64_t>(c.blob.code.size());
   return result;
 }

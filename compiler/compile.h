@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 #include "compiler/kernel/library_call.h"
 #include "compiler/partition/partition.h"
 #include "compiler/passes/pass.h"
+#include "compiler/plan_report.h"
 
 namespace gcg {
 
@@ -34,15 +34,6 @@ struct CompileOptions {
   bool print_schedule = false;            // every plan's schedule to passes.out
   /// Called with a short text when a stage begins ("import", "passes", "code x86-64-v4 12/40"); may be empty.
   std::function<void(const std::string&)> progress;
-};
-
-/// One row per plan, for the tool's closing report.
-struct PlanReport {
-  std::string target;
-  std::string shapes;                     // "batch=1", "symbolic"
-  int64_t steps = 0, kernels = 0;
-  std::map<std::string, int64_t> calls;   // library -> steps that it does
-  int64_t arena_bytes = 0, arena_lower_bound = 0;  // static plans
 };
 
 struct CompileResult {

@@ -1,0 +1,24 @@
+// What the tool says about a plan when it has compiled it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "compiler/kernel/target.h"
+
+namespace gcg {
+
+struct ShapePlan;
+
+struct PlanReport {
+  std::string target;
+  std::string shapes;                     // "batch=1", "symbolic"
+  int64_t steps = 0, kernels = 0;
+  std::map<std::string, int64_t> calls;   // library -> steps that it does
+  int64_t arena_bytes = 0, arena_lower_bound = 0;  // static plans
+};
+
+PlanReport report_plan(const ShapePlan& plan, const Target& target);
+
+}  // namespace gcg
