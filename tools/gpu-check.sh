@@ -5,16 +5,20 @@
 #                                            DIR/part-00, part-01, ... of at most 60 MiB each, and this script
 #   DIR/gpu-check.sh [STAGE...]              on the machine with the GPU: all stages, or those named, in this order:
 #     device       what there is: GPU, driver, CPU
-#     conformance  every case of the ONNX backend suite that compiles: compiled, run, compared
+#     conformance  every case of the ONNX backend suite that the CPU passes: compiled, run, compared
+#     ops          the operator tables
 #     models       the benchmark models, fp32 and fp16, against this machine's CPU
 #     soak         10,000 runs on 4 threads, all results equal
-#     sanitizer    a sample of conformance under compute-sanitizer, where that is installed
+#     sanitizer    the operator tables under compute-sanitizer, where that is installed
 #     libraries    the models once more with cuBLASLt and cuDNN bound (--libraries auto), where the machine has them
-#     bench        wall, device and enqueue time of the models; PyTorch beside it, where that is installed
+#     tune         every product of the benchmark models in every candidate, into RESULTS/tuning.json
+#     bench        wall, device and enqueue time by the cost model and by tuning.json; PyTorch and JAX beside it, where they are installed
+#   tools/gpu-check.sh --record RESULTS      back in the project: keeps RESULTS/table.md as tests/bench/results/DATE-GPU.md
 #
-# Results go to $RESULTS (default: DIR/results), the tables to RESULTS/table.md, as tests/bench/results/ keeps them. The exit code is 1
-# if a case or a model gave a wrong result. GPU_CHECK_CASES=N takes the first N cases, GPU_CHECK_SOAK=N that many runs,
-# GPU_CHECK_MODELS="mlp ..." those models (of the bundle, too). Where there is no GPU: tests/cuda/sim/run_sim.sh --sm 80 DIR/gpu-check.sh.
+# Results go to $RESULTS (default: DIR/results), the tables to RESULTS/table.md. The exit code is 1 if a case or a model gave a
+# wrong result. GPU_CHECK_CASES=N takes the first N cases, GPU_CHECK_SOAK=N that many runs, GPU_CHECK_MODELS="mlp ..." those
+# models (of the bundle, too), GPU_CHECK_OPS=PATTERN those operator tests, GPU_CHECK_SECONDS=N measures each row that long.
+# Where there is no GPU: tests/cuda/sim/run_sim.sh --sm 80 DIR/gpu-check.sh.
 set -euo pipefail
 
 say() { printf '== %s\n' "$*"; }
@@ -34,7 +38,7 @@ find_nvrtc() {
 
 make_models() {  # into $1
   local name source
-  for name in ${GPU_CHECK_MODELS:-resnet50 mobilenet_v2 bert_base minilm_l6 vit_b_16 gpt2_step mlp}; do
+  for name in ${GPU_CHECK_MODELS:-resnet50 mobilenet_v2 bert_base bert_large minilm_l6 vit_b_16 googlenet gpt2_step chain_500 branch_loop mlp}; do
     source=build/models/$name.onnx
     [ -e "$source" ] || "$python" tools/models/make_model.py "$name" "$source"
     "$python" tests/gpu/strip_weights.py "$source" "$1/$name.onnx"
@@ -46,23 +50,34 @@ bundle() {
   out=$(realpath -m "$1"); cd "$(dirname "${BASH_SOURCE[0]}")/.."
   source tools/lib/setup.sh
   python_packages numpy onnx==1.22.0
-  build release gcc-graph gpu_soak make_weights
+  build release gcc-graph gpu_soak gpu_ops_test make_weights
   home=$(mktemp -d)
   mkdir -p "$home"/{bin,lib,models,cases}
   strip -o "$home/bin/gcc-graph" build/release/bin/gcc-graph
   strip -o "$home/bin/gpu_soak" build/release/gpu/gpu_soak
+  strip -o "$home/bin/gpu_ops_test" build/release/bin/gpu_ops_test
   strip -o "$home/bin/make_weights" build/release/gpu/make_weights
   copy_libraries build/release/bin/gcc-graph "$home/lib"
+  copy_libraries build/release/bin/gpu_ops_test "$home/lib"
   nvrtc=$(find_nvrtc)
   [ -n "$nvrtc" ] || { python_packages numpy onnx==1.22.0 nvidia-cuda-nvrtc; nvrtc=$(find_nvrtc); }
   cp -L "$nvrtc"/libnvrtc.so.[0-9]* "$nvrtc"/libnvrtc-builtins.so.[0-9]* "$home/lib/"
-  cp tests/gpu/compare_torch.py "$home/bin/"
+  cp tests/gpu/compare_torch.py tests/gpu/compare_jax.py "$home/bin/"
   make_models "$home/models"
   "$python" tests/gpu/export_conformance.py "$home/cases"
   mkdir -p "$out"; rm -f "$out"/part-*
   tar -C "$home" -c . | xz -T0 -3 | split -b 60m -d - "$out/part-"
   cp tools/gpu-check.sh "$out/"; rm -rf "$home"
   say "bundle"; ls -l "$out"
+}
+
+record() {  # RESULTS
+  local gpu folder
+  folder=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")/tests/bench/results
+  gpu=$(sed -n 3p "$1/table.md" | cut -d, -f1 | tr -cs 'A-Za-z0-9\n' -)
+  mkdir -p "$folder"
+  cat "$1/table.md" >>"$folder/$(sed -n '1s/^# \([0-9-]*\).*/\1/p' "$1/table.md")-$gpu.md"
+  say "added to $folder"
 }
 
 # ---- there: the stages
@@ -98,7 +113,7 @@ check_case() {  # NAME SETS RTOL ATOL: "passed NAME", "unsupported NAME", "FAILE
     [ $? = 2 ] && echo "unsupported $name" || echo "FAILED $name: $why"; return; }
   for ((i = 0; i < sets; i++)); do
     why=$(timeout 120 $wrapper env LD_LIBRARY_PATH="$home/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$home/bin/gcc-graph" run "$artifact" \
-      --device cuda --inputs "$home/cases/$name/in_$i.npz" --expect "$home/cases/$name/out_$i.npz" --rtol "$rtol" --atol "$atol" 2>&1) ||
+      --device cuda --inputs "$home/cases/$name/in_$i.npz" --expect "$home/cases/$name/out_$i.npz" --each --rtol "$rtol" --atol "$atol" 2>&1) ||
       { echo "FAILED $name: $(tail -n 1 <<<"$why")"; rm -f "$artifact"; return; }
   done
   rm -f "$artifact"; echo "passed $name"
@@ -116,102 +131,191 @@ stage_conformance() {
   ! grep -q '^FAILED' "$results/conformance.txt"
 }
 
+run_ops() {  # PREFIX...: a program to run it under
+  LD_LIBRARY_PATH="$home/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" GPU_OPS_TARGET=$target XDG_CACHE_HOME=$results/cache \
+    "$@" "$home/bin/gpu_ops_test" --gtest_brief=1 --gtest_filter="${GPU_CHECK_OPS:-*}"
+}
+
+report_ops() {  # NAME LOG
+  { grep -E '^\[  (PASSED|FAILED) ' "$2" || true; grep -E 'ERROR SUMMARY' "$2" | tail -n 1 || true; } | sort -u | head -n 40 | sed "s/^/$1: /" | tee -a "$table"
+}
+
+stage_ops() {
+  local status=0
+  run_ops env >"$results/ops.txt" 2>&1 || status=1
+  report_ops ops "$results/ops.txt"
+  return $status
+}
+
 stage_sanitizer() {
-  local sanitizer; sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null) ||
+  local sanitizer status=0; sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null) ||
     { echo "SKIP sanitizer: there is no compute-sanitizer" | tee -a "$table"; return 0; }
-  wrapper="$sanitizer --error-exitcode 9 --quiet" check_cases "${GPU_CHECK_SANITIZED:-150}" "$results/sanitizer.txt" | tee -a "$table"
-  ! grep -q '^FAILED' "$results/sanitizer.txt"
+  run_ops "$sanitizer" --error-exitcode 9 >"$results/sanitizer.txt" 2>&1 || status=1
+  report_ops sanitizer "$results/sanitizer.txt"
+  return $status
 }
 
 models() { if [ -n "${GPU_CHECK_MODELS:-}" ]; then echo "$GPU_CHECK_MODELS"; else (cd "$home/models" && basename -s .onnx -a ./*.onnx); fi; }
 
-dims_of() {  # the benchmark's extents
-  case $1 in bert_base|minilm_l6) echo "--dim batch=1 --dim sequence=128" ;; gpt2_step) echo "--dim batch=1 --dim past=128" ;; *) echo "--dim batch=1" ;; esac
+# ROW MODEL NAME=VALUE...: what is measured. compare_torch.py and compare_jax.py call their rows the same.
+bench_rows() {
+  local size sequence batch
+  echo "resnet50_b1 resnet50 batch=1
+resnet50_b8 resnet50 batch=8
+mobilenet_v2_b1 mobilenet_v2 batch=1
+vit_b_16_b1 vit_b_16 batch=1
+vit_b_16_b8 vit_b_16 batch=8
+googlenet_b1 googlenet batch=1
+minilm_l6_s128_b1 minilm_l6 batch=1 sequence=128
+gpt2_step_p128 gpt2_step batch=1 past=128
+chain_500 chain_500 batch=64
+branch_loop branch_loop batch=1
+mlp_b1 mlp batch=1"
+  for size in base large; do for sequence in 128 384; do for batch in 1 8; do
+    echo "bert_${size}_s${sequence}_b$batch bert_$size batch=$batch sequence=$sequence"
+  done; done; done
 }
 
-compile_model() {  # NAME PRECISION [LIBRARIES]: NAME.PRECISION.gart, or NAME.PRECISION.LIBRARIES.gart
-  local model=$home/models/$1 name=$1.$2${3:+.$3}
-  [ -e "$model.weights" ] || "$home/bin/make_weights" "$model.recipe" "$model.weights"
-  [ -e "$results/$name.gart" ] || tool compile "$model.onnx" -o "$results/$name.gart" --target "x86-64-v3,x86-64-v4,$target" --precision "$2" \
-    --libraries "${3:-none}" $(dims_of "$1") >"$results/$name.compile.txt"
+# The rows of the models that are there, less those of which an earlier row has the model if $1 is "models".
+rows() {
+  local row name dims there=" $(models | tr '\n' ' ') " seen=" "
+  bench_rows | while read -r row name dims; do
+    [[ $there == *" $name "* ]] || continue
+    [ "${1:-}" = models ] && [[ $seen == *" $name "* ]] && continue
+    seen+="$name "; echo "$row $name $dims"
+  done
+}
+
+dim_options() { printf -- '--dim %s ' "$@"; }
+
+make_weights_of() {  # MODEL
+  local model=$home/models/$1
+  [ -e "$model.weights" ] || [ ! -e "$model.recipe" ] || "$home/bin/make_weights" "$model.recipe" "$model.weights"
+}
+
+compile_row() {  # ROW MODEL PRECISION DIM...: with tuning.json too, where that is there. LIBRARIES=auto: ROW.PRECISION.auto.gart
+  local row=$1 model=$home/models/$2.onnx precision=$3 libraries=${LIBRARIES:-none}
+  local artifact=$results/$row.$precision; shift 3
+  [ "$libraries" = none ] || artifact+=.$libraries
+  make_weights_of "$(basename "$model" .onnx)"
+  [ -e "$artifact.gart" ] || tool compile "$model" -o "$artifact.gart" --target "x86-64-v3,x86-64-v4,$target" --precision "$precision" \
+    --libraries "$libraries" $(dim_options "$@") >"$artifact.compile.txt" || return 1
+  [ ! -e "$results/tuning.json" ] || [ "$libraries" != none ] || [ -e "$artifact.tuned.gart" ] || tool compile "$model" -o "$artifact.tuned.gart" \
+    --target "$target" --precision "$precision" --tuning "$results/tuning.json" $(dim_options "$@") >"$artifact.tuned.compile.txt"
 }
 
 stage_models() {
-  local name precision status=0 rtol line
-  for name in $(models); do
+  local row name dims precision status=0 rtol line
+  while read -r row name dims; do
     for precision in fp32 fp16; do
-      compile_model "$name" "$precision" || { echo "FAILED $name $precision: not compiled" | tee -a "$table"; status=1; continue; }
-      [ -e "$results/$name.npz" ] || tool run "$results/$name.$precision.gart" --device cpu --random 1 $(dims_of "$name") --outputs "$results/$name.npz" >/dev/null
+      compile_row "$row" "$name" "$precision" $dims </dev/null || { echo "FAILED $row $precision: not compiled" | tee -a "$table"; status=1; continue; }
+      [ -e "$results/$row.npz" ] || tool run "$results/$row.$precision.gart" --device cpu --random 1 $(dim_options $dims) --outputs "$results/$row.npz" >/dev/null </dev/null
       rtol=1e-3; [ $precision = fp16 ] && rtol=3e-2
-      line=$(tool run "$results/$name.$precision.gart" --device cuda --random 1 $(dims_of "$name") --expect "$results/$name.npz" --rtol $rtol 2>&1 | tail -n 1) || status=1
-      echo "$name $precision: $line" | tee -a "$table"
+      line=$(tool run "$results/$row.$precision.gart" --device cuda --random 1 $(dim_options $dims) --expect "$results/$row.npz" --rtol $rtol 2>&1 </dev/null | tail -n 1) || status=1
+      echo "$row $precision: $line" | tee -a "$table"
     done
-  done
+  done < <(rows models)
   return $status
 }
 
 stage_soak() {
-  local name; name=$(models | tr ' ' '\n' | grep -m 1 -E 'resnet50|mlp')
-  compile_model "$name" fp32
-  "$home/bin/gpu_soak" "$results/$name.fp32.gart" cuda 4 "${GPU_CHECK_SOAK:-10000}" | sed "s/^/soak $name: /" | tee -a "$table"
+  local row name dims
+  read -r row name dims < <(rows models | grep -m 1 -E ' (resnet50|mlp) ') || { echo "SKIP soak: neither resnet50 nor mlp is here" | tee -a "$table"; return 0; }
+  compile_row "$row" "$name" fp32 $dims
+  "$home/bin/gpu_soak" "$results/$row.fp32.gart" cuda 4 "${GPU_CHECK_SOAK:-10000}" | sed "s/^/soak $row: /" | tee -a "$table"
 }
 
-bench_row() {  # ARTIFACT LABEL DIMS...
-  local artifact=$1 label=$2; shift 2
-  tool bench "$results/$artifact.gart" --device cuda --random 1 "$@" --seconds 2 --json >"$results/$artifact.json"
-  tr -d ' ",' <"$results/$artifact.json" | awk -F: -v row="| $label" '
-    $1 == "wall_p50_ms" {w = $2} $1 == "device_p50_ms" {d = $2} $1 == "enqueue_p50_us" {e = $2} END {print row " | " w " | " d " | " e " |"}' | tee -a "$table"
+stage_tune() {
+  local row name dims precision
+  while read -r row name dims; do
+    for precision in fp32 fp16; do
+      make_weights_of "$name"
+      tool tune "$home/models/$name.onnx" -o "$results/tuning.json" --target "$target" --precision "$precision" --seconds "${GPU_CHECK_TUNE_SECONDS:-0.05}" \
+        $(dim_options $dims) </dev/null | sed "s/^/tune $row $precision: /" | tee -a "$table"
+    done
+  done < <(rows)
+}
+
+bench_row() {  # ARTIFACT "| ROW | PRECISION | ENGINE" DIM...
+  local artifact=$1 head=$2; shift 2
+  tool bench "$artifact" --device cuda --random 1 $(dim_options "$@") --seconds "${GPU_CHECK_SECONDS:-2}" --json >"$artifact.json" </dev/null || { echo "$head | failed | | |" | tee -a "$table"; return 1; }
+  tr -d ' ",' <"$artifact.json" | awk -F: -v head="$head" '
+    $1 == "wall_p50_ms" {w = $2} $1 == "device_p50_ms" {d = $2} $1 == "enqueue_p50_us" {e = $2}
+    END {printf "%s | %.4f | %.4f | %.1f |\n", head, w, d, e}' | tee -a "$table"
+}
+
+# "ROW PRECISION ENGINE WALL DEVICE ENQUEUE" as rows of the table; everything else below it.
+other_rows() {  # LOG...
+  awk 'NF == 6 && $1 !~ /^(#|SKIP|FAILED)/ {print "| " $1 " | " $2 " | " $3 " | " $4 " | " $5 " | " $6 " |"}' "$@" | tee -a "$table"
+  { echo; grep -hE '^(#|SKIP|FAILED)' "$@" | sed 's/^# //' || true; } | tee -a "$table"
+}
+
+# Ours against each other engine: the wall and device times' ratios, above 1 where ours is faster.
+ratios() {
+  echo; echo "| row | precision | engine | wall: theirs / ours | device: theirs / ours |"; echo "|---|---|---|---|---|"
+  awk -F' *\\| *' 'NF == 8 && $4 == "gcc-graph" {wall[$2 $3] = $5; device[$2 $3] = $6}
+    NF == 8 && $4 !~ /gcc-graph|engine|---/ && $2 $3 in wall {
+      printf "| %s | %s | %s | %.2f | %s |\n", $2, $3, $4, $5 / wall[$2 $3], $6 == "-" ? "-" : sprintf("%.2f", $6 / device[$2 $3])}' "$table"
 }
 
 # LIBRARY: does the machine have it? A model that calls it loads only there.
 has_library() {
-  local name line
-  for name in $(models); do
-    compile_model "$name" fp32 "$1"
-    grep -q " by $1" "$results/$name.fp32.$1.compile.txt" || continue
-    line=$(tool run "$results/$name.fp32.$1.gart" --device cuda --random 1 $(dims_of "$name") 2>&1 >/dev/null) && return 0
+  local row name dims line
+  while read -r row name dims; do
+    LIBRARIES=$1 compile_row "$row" "$name" fp32 $dims </dev/null
+    grep -q " by $1" "$results/$row.fp32.$1.compile.txt" || continue
+    line=$(tool run "$results/$row.fp32.$1.gart" --device cuda --random 1 $(dim_options $dims) 2>&1 >/dev/null </dev/null) && return 0
     echo "no $1: $line" | tee -a "$table"; return 1
-  done
+  done < <(rows models)
   return 1
 }
 
 stage_libraries() {
-  local name precision library found= status=0 rtol line
+  local row name dims precision library found= status=0 rtol line
   for library in cublasLt cudnn; do ! has_library $library || found="$found $library"; done
   [ -n "$found" ] || { echo "SKIP libraries: the machine has none" | tee -a "$table"; return 0; }
-  { echo; echo "| model with$found | precision | wall p50 ms | device p50 ms | enqueue p50 us |"; echo "|---|---|---|---|---|"; } | tee -a "$table"
-  for name in $(models); do
+  { echo; echo "| row | precision | engine | wall p50 ms | device p50 ms | enqueue p50 us |"; echo "|---|---|---|---|---|---|"; } | tee -a "$table"
+  while read -r row name dims; do
     for precision in fp32 fp16; do
-      compile_model "$name" "$precision" auto
-      [ -e "$results/$name.npz" ] || tool run "$results/$name.$precision.auto.gart" --device cpu --random 1 $(dims_of "$name") --outputs "$results/$name.npz" >/dev/null
+      LIBRARIES=auto compile_row "$row" "$name" "$precision" $dims </dev/null || { status=1; continue; }
+      [ -e "$results/$row.npz" ] || tool run "$results/$row.$precision.auto.gart" --device cpu --random 1 $(dim_options $dims) --outputs "$results/$row.npz" >/dev/null </dev/null
       rtol=1e-3; [ $precision = fp16 ] && rtol=3e-2
-      line=$(tool run "$results/$name.$precision.auto.gart" --device cuda --random 1 $(dims_of "$name") --expect "$results/$name.npz" --rtol $rtol 2>&1 | tail -n 1) ||
-        { echo "FAILED $name $precision with libraries: $line" | tee -a "$table"; status=1; continue; }
-      bench_row "$name.$precision.auto" "$name | $precision" $(dims_of "$name")
+      line=$(tool run "$results/$row.$precision.auto.gart" --device cuda --random 1 $(dim_options $dims) --expect "$results/$row.npz" --rtol $rtol 2>&1 </dev/null | tail -n 1) ||
+        { echo "FAILED $row $precision with libraries: $line" | tee -a "$table"; status=1; continue; }
+      bench_row "$results/$row.$precision.auto.gart" "| $row | $precision | gcc-graph with$found" $dims || status=1
     done
-  done
+  done < <(rows models)
   return $status
 }
 
 stage_bench() {
-  local name precision
-  { echo; echo "| model | precision | wall p50 ms | device p50 ms | enqueue p50 us |"; echo "|---|---|---|---|---|"; } | tee -a "$table"
-  for name in $(models); do
+  local row name dims precision status=0 engine
+  { echo; echo "| row | precision | engine | wall p50 ms | device p50 ms | enqueue p50 us |"; echo "|---|---|---|---|---|---|"; } | tee -a "$table"
+  while read -r row name dims; do
     for precision in fp32 fp16; do
-      compile_model "$name" "$precision"
-      bench_row "$name.$precision" "$name | $precision" $(dims_of "$name")
+      compile_row "$row" "$name" "$precision" $dims </dev/null || { status=1; continue; }
+      bench_row "$results/$row.$precision.gart" "| $row | $precision | gcc-graph" $dims || status=1
+      [ ! -e "$results/$row.$precision.tuned.gart" ] || bench_row "$results/$row.$precision.tuned.gart" "| $row | $precision | gcc-graph, tuned" $dims || status=1
     done
+  done < <(rows)
+  for engine in torch jax; do
+    if command -v python3 >/dev/null; then python3 "$home/bin/compare_$engine.py" --seconds "${GPU_CHECK_SECONDS:-2}" >"$results/$engine.txt" 2>"$results/$engine.errors.txt" ||
+      echo "FAILED $engine: $(tail -n 1 "$results/$engine.errors.txt")" >>"$results/$engine.txt"
+    else echo "SKIP $engine: there is no python3" >"$results/$engine.txt"; fi
   done
-  if command -v python3 >/dev/null; then python3 "$home/bin/compare_torch.py" | tee "$results/torch.txt" | tee -a "$table"; else echo "SKIP PyTorch: no python3" | tee -a "$table"; fi
+  other_rows "$results/torch.txt" "$results/jax.txt"
+  ratios >"$results/ratios.md"; tee -a "$table" <"$results/ratios.md"
+  return $status
 }
 
 if [ "${1:-}" = --bundle ]; then bundle "${2:?gpu-check.sh --bundle DIR}"; exit; fi
+if [ "${1:-}" = --record ]; then record "${2:?gpu-check.sh --record RESULTS}"; exit; fi
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 [ -e "$here/part-00" ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | sed '$d'; exit 2; }
 unpack
 target=$(gpu_target)
 status=0
-[ $# -gt 0 ] || set -- device conformance models soak sanitizer libraries bench
+[ $# -gt 0 ] || set -- device conformance ops models soak sanitizer libraries tune bench
 for stage in "$@"; do
   say "$stage"
   "stage_$stage" || status=1

@@ -10,6 +10,7 @@ by hand). WALL_MS: median over runs of call and synchronise; DEVICE_MS: between 
 returns. Inputs stay in device memory. A model whose library (torchvision, transformers) is missing prints SKIP.
 """
 import argparse
+import functools
 import statistics
 import sys
 import time
@@ -35,13 +36,36 @@ def bert(name, sequence, batch):
 
 
 class PointwiseChain(torch.nn.Module):
-    """500 dependent nodes that fusion may not merge into fewer than it can see: alternating sums along rows and scalings."""
+    """chain_500 of tools/models/make_model.py."""
 
     def forward(self, x):
-        for i in range(250):
-            x = torch.tanh(x * 1.01 + 0.01 * i)
-            x = x - x.mean(-1, keepdim=True)
+        y = x
+        for i in range(100):
+            y = torch.tanh(y * (1 + 0.001 * i) + 0.01 * (i % 7)) * 0.5 + x
+        return y
+
+
+class BranchLoop(torch.nn.Module):
+    """branch_loop of tools/models/make_model.py: branches on a computed value."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(256, 256)
+
+    def forward(self, x):
+        for _ in range(10):
+            y = torch.tanh(self.layer(x))
+            x = -y if y.mean() > 0 else y
         return x
+
+
+def transformers_rows():
+    rows = {}
+    for size in ("base", "large"):
+        for sequence in (128, 384):
+            for batch in (1, 8):
+                rows[f"bert_{size}_s{sequence}_b{batch}"] = functools.partial(bert, size, sequence, batch)
+    return rows
 
 
 MODELS = {
@@ -50,12 +74,9 @@ MODELS = {
     "vit_b_16_b1": lambda: vision("vit_b_16", 1),
     "vit_b_16_b8": lambda: vision("vit_b_16", 8),
     "googlenet_b1": lambda: vision("googlenet", 1),
-    "bert_base_s128_b1": lambda: bert("base", 128, 1),
-    "bert_base_s384_b1": lambda: bert("base", 384, 1),
-    "bert_base_s128_b8": lambda: bert("base", 128, 8),
-    "bert_large_s128_b1": lambda: bert("large", 128, 1),
-    "bert_large_s384_b1": lambda: bert("large", 384, 1),
+    **transformers_rows(),
     "chain_500": lambda: (PointwiseChain(), (torch.randn(64, 1024),)),
+    "branch_loop": lambda: (BranchLoop(), (torch.randn(1, 256),)),
 }
 
 
@@ -109,6 +130,9 @@ def main():
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
     parser.add_argument("--seconds", type=float, default=3)
     arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        print("SKIP: PyTorch sees no GPU")
+        return
     print(f"# PyTorch {torch.__version__}, CUDA {torch.version.cuda}, {torch.cuda.get_device_name()}")
     for name in arguments.models or MODELS:
         for precision in ("fp32", "fp16"):
@@ -125,8 +149,8 @@ def main():
                 with torch.inference_mode():
                     try:
                         row = measure(make(), arguments.seconds)
-                    except RuntimeError as error:
-                        print(f"FAILED {name} {precision} {engine}: {str(error).splitlines()[0]}")
+                    except Exception as error:  # whatever an engine cannot do is a row of the table
+                        print(f"FAILED {name} {precision} {engine}: {(str(error).splitlines() or [type(error).__name__])[0]}")
                         continue
                 print(f"{name} {precision} {engine} {row[0]:.3f} {row[1]:.3f} {row[2]:.1f}", flush=True)
 

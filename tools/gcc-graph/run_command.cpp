@@ -14,6 +14,7 @@ namespace {
 struct Arguments {
   std::string artifact, outputs, expect;
   double rtol = 1e-3, atol = 1e-5;
+  bool each = false;
   InputOptions inputs;
 };
 
@@ -37,7 +38,7 @@ void print_summary(const std::string& name, const gart::TensorView& v) {
   std::cout << (t.elements() > 5 ? ", ...]\n" : t.elements() > 0 ? "]\n" : "\n");
 }
 
-/// Relative error in the max norm: max |a - b| / max |b|, and the worst element's |a - b| - (atol + rtol |b|).
+/// Relative error in the max norm: max |a - b| / max |b|. With --each: |a - b| <= atol + rtol |b| for every element.
 bool compare(const std::string& name, const gart::TensorView& got, const HostTensor& expected, const Arguments& a) {
   const Tensor x = as_tensor(got), y = as_tensor(expected.view());
   if (x.shape() != y.shape() || x.dtype() != y.dtype()) {
@@ -47,7 +48,7 @@ bool compare(const std::string& name, const gart::TensorView& got, const HostTen
   }
   double worst = 0, scale = 0;
   int64_t at = -1;
-  bool ok = true;
+  bool ok = true, each = true;
   for (int64_t i = 0; i < x.elements(); ++i) {
     const double g = x.at_double(i), e = y.at_double(i);
     if (std::isnan(g) && std::isnan(e)) continue;
@@ -56,6 +57,7 @@ bool compare(const std::string& name, const gart::TensorView& got, const HostTen
       continue;
     }
     const double error = std::fabs(g - e);
+    each &= error <= a.atol + a.rtol * std::fabs(e);
     if (!(error <= worst)) {
       worst = error;
       at = i;
@@ -64,7 +66,7 @@ bool compare(const std::string& name, const gart::TensorView& got, const HostTen
     ok &= std::isfinite(error);
   }
   const double relative = scale > 0 ? worst / scale : worst;
-  ok = ok && (worst <= a.atol || relative <= a.rtol);
+  ok = ok && (a.each ? each : worst <= a.atol || relative <= a.rtol);
   std::cout << name << ": " << (ok ? "ok" : "FAIL") << ", relative error " << relative << ", absolute " << worst;
   if (!ok && at >= 0) std::cout << " at element " << at << ": " << x.at_double(at) << ", expected " << y.at_double(at);
   std::cout << '\n';
@@ -105,6 +107,7 @@ void add_run_command(CLI::App& app) {
   c->add_option("--expect", a->expect, "F.npz: compare the outputs; exit code 3 if they differ");
   c->add_option("--rtol", a->rtol, "Largest error relative to the largest expected element")->capture_default_str();
   c->add_option("--atol", a->atol, "Absolute error that is always accepted")->capture_default_str();
+  c->add_flag("--each", a->each, "Hold every element to atol + rtol * its expected value, instead of the largest error");
   c->callback([a] { run(*a); });
 }
 

@@ -28,6 +28,14 @@ constexpr NpyType kTypes[] = {{"f4", gart::DType::f32}, {"f8", gart::DType::f64}
                               {"i8", gart::DType::i64}, {"u1", gart::DType::u8},  {"u2", gart::DType::u16},
                               {"u4", gart::DType::u32}, {"u8", gart::DType::u64}, {"b1", gart::DType::boolean}};
 
+/// Types that NumPy knows by name only, when ml_dtypes is imported.
+constexpr NpyType kNamedTypes[] = {
+    {"bfloat16", gart::DType::bf16},           {"float8_e4m3fn", gart::DType::f8e4m3fn},
+    {"float8_e4m3fnuz", gart::DType::f8e4m3fnuz}, {"float8_e5m2", gart::DType::f8e5m2},
+    {"float8_e5m2fnuz", gart::DType::f8e5m2fnuz}, {"float4_e2m1fn", gart::DType::f4e2m1},
+    {"int4", gart::DType::i4},                 {"uint4", gart::DType::u4},
+    {"int2", gart::DType::i2},                 {"uint2", gart::DType::u2}};
+
 constexpr char kMagic[] = "\x93NUMPY";
 
 std::vector<uint8_t> read_file(const std::string& path) {
@@ -76,6 +84,8 @@ HostTensor parse_npy(const std::vector<uint8_t>& data, const std::string& where)
       quote == std::string::npos || end == std::string::npos ? "" : descr_text.substr(quote + 1, end - quote - 1);
   for (const NpyType& t : kTypes)
     if (descr.size() == 3 && descr[0] != '>' && descr.substr(1) == t.descr) out.dtype = t.dtype;
+  for (const NpyType& t : kNamedTypes)
+    if (descr == t.descr) out.dtype = t.dtype;
   if (out.dtype == gart::DType::undefined) fail(where, ": element type '", descr, "' is not supported");
   if (header_field(header, "fortran_order", where).find("False") > 2) fail(where, ": Fortran order is not supported");
 
@@ -96,12 +106,13 @@ HostTensor parse_npy(const std::vector<uint8_t>& data, const std::string& where)
 std::string npy_header(const gart::TensorView& t) {
   std::string descr;
   for (const NpyType& k : kTypes)
+    if (k.dtype == t.dtype) descr = std::string(gart::size_of(t.dtype) == 1 ? "|" : "<") + k.descr;
+  for (const NpyType& k : kNamedTypes)
     if (k.dtype == t.dtype) descr = k.descr;
   if (descr.empty()) fail("cannot write element type ", gart::name_of(t.dtype), " to a .npz file");
   std::string shape;
   for (int64_t d : t.shape.extents()) shape += std::to_string(d) + ", ";
-  std::string header = "{'descr': '" + std::string(gart::size_of(t.dtype) == 1 ? "|" : "<") + descr +
-                       "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + shape + "), }";
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
   std::string out(kMagic, 6);

@@ -239,15 +239,80 @@ def gpt2_step(name="gpt2_step", width=768, heads=12, layers=12, vocabulary=50257
     return m.model(13)
 
 
+GOOGLENET = ("pool", (64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64), "pool", (192, 96, 208, 16, 48, 64),
+             (160, 112, 224, 24, 64, 64), (128, 128, 256, 24, 64, 64), (112, 144, 288, 32, 64, 64),
+             (256, 160, 320, 32, 128, 128), "pool", (256, 160, 320, 32, 128, 128), (384, 192, 384, 48, 128, 128))
+
+
+def googlenet():
+    """Inception v1 without its training heads, batch norms folded."""
+    m = Maker("googlenet")
+    relu = lambda *layer: m.op("Relu", m.conv(*layer))
+    x = m.input("input", TensorProto.FLOAT, ["batch", 3, 224, 224])
+    x = m.op("MaxPool", relu(x, 3, 64, 7, 2), kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    x, channels = relu(relu(x, 64, 64, 1), 64, 192, 3), 192
+    for stage in GOOGLENET:
+        if stage == "pool":
+            x = m.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+            continue
+        one, three_in, three, five_in, five, pooled = stage
+        pool = m.op("MaxPool", x, kernel_shape=[3, 3], strides=[1, 1], pads=[1] * 4)
+        x = m.op("Concat", relu(x, channels, one, 1), relu(relu(x, channels, three_in, 1), three_in, three, 3),
+                 relu(relu(x, channels, five_in, 1), five_in, five, 3), relu(pool, channels, pooled, 1), axis=1)
+        channels = one + three + five + pooled
+    x = m.op("Flatten", m.op("GlobalAveragePool", x))
+    m.output(m.op("Gemm", x, m.weight(1000, channels), m.vector(1000), transB=1), "output", TensorProto.FLOAT, ["batch", 1000])
+    return m.model(13)
+
+
+def chain_500():
+    """500 pointwise nodes, one after the other; every fifth adds the input again."""
+    m = Maker("chain_500")
+    x = y = m.input("x", TensorProto.FLOAT, ["batch", 1024])
+    for i in range(100):
+        y = m.op("Mul", y, m.constant(np.float32(1 + 0.001 * i)))
+        y = m.op("Add", y, m.constant(np.float32(0.01 * (i % 7))))
+        y = m.op("Tanh", y)
+        y = m.op("Mul", y, m.constant(np.float32(0.5)))
+        y = m.op("Add", y, x)
+    m.output(y, "y", TensorProto.FLOAT, ["batch", 1024])
+    return m.model(13)
+
+
+def branch_loop():
+    """Ten rounds of a layer; each round's result is turned over where its mean is positive."""
+    m = Maker("branch_loop")
+    width, count, going = 256, np.array(10, np.int64), np.array(True)
+    x = m.input("x", TensorProto.FLOAT, ["batch", width])
+    weight, bias = m.weight(width, width), m.vector(width)
+    value = lambda name, kind=TensorProto.FLOAT, shape=None: helper.make_tensor_value_info(name, kind, shape)
+    branches = [helper.make_graph([helper.make_node(op, ["turned"], [op])], op, [], [value(op)]) for op in ("Neg", "Identity")]
+    body = helper.make_graph(
+        [helper.make_node("MatMul", ["state", weight], ["product"]), helper.make_node("Add", ["product", bias], ["sum"]),
+         helper.make_node("Tanh", ["sum"], ["turned"]), helper.make_node("ReduceMean", ["turned"], ["mean"], keepdims=0),
+         helper.make_node("Greater", ["mean", m.constant(np.float32(0))], ["positive"]),
+         helper.make_node("If", ["positive"], ["next"], then_branch=branches[0], else_branch=branches[1]),
+         helper.make_node("Identity", ["going_in"], ["going_out"])],
+        "round", [value("number", TensorProto.INT64, []), value("going_in", TensorProto.BOOL, []), value("state")],
+        [value("going_out", TensorProto.BOOL, []), value("next")])
+    y = m.op("Loop", m.constant(count), m.constant(going), x, body=body)
+    m.output(y, "y", TensorProto.FLOAT, ["batch", width])
+    return m.model(13)
+
+
 MODELS = {
     "mlp": mlp,
     "resnet18ish": lambda: resnet("resnet18ish", (1, 1, 1, 1)),
     "resnet50": lambda: resnet("resnet50", (3, 4, 6, 3)),
     "mobilenet_v2": mobilenet_v2,
     "bert_base": lambda: bert("bert_base", 768, 12, 12),
+    "bert_large": lambda: bert("bert_large", 1024, 16, 24),
     "minilm_l6": lambda: bert("minilm_l6", 384, 12, 6),
     "vit_b_16": vit,
     "gpt2_step": gpt2_step,
+    "googlenet": googlenet,
+    "chain_500": chain_500,
+    "branch_loop": branch_loop,
 }
 
 

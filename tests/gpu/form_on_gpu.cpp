@@ -1,0 +1,81 @@
+#include "tests/gpu/form_on_gpu.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/support/error.h"
+#include "compiler/support/unsupported.h"
+#include "gart/gart.hpp"
+
+namespace gcg::test {
+namespace {
+
+gart::TensorView view(const Tensor& t) {
+  return {t.data(), static_cast<gart::DType>(t.dtype()), gart::Shape(std::span<const int64_t>(t.shape()))};
+}
+
+Tensor tensor_of(const gart::Tensor& t) {
+  const auto extents = t.shape().extents();
+  Tensor out(static_cast<DType>(t.dtype()), {extents.begin(), extents.end()});
+  EXPECT_EQ(static_cast<int64_t>(t.bytes()), out.bytes());
+  if (out.bytes() > 0) std::memcpy(out.mutable_data(), t.data(), static_cast<size_t>(out.bytes()));
+  return out;
+}
+
+// The artifact, or nothing where the compiler may refuse the form: compiled_ops_test checks what it refuses.
+std::vector<uint8_t> compile_form(const RowForm& form, const std::string& target, const Backends& backends) {
+  CompileOptions options;
+  options.targets = {target};
+  try {
+    return compile(form.graph.clone(), "", options, backends).artifact;
+  } catch (const UnsupportedModel&) {
+  } catch (const CompileError& e) {
+    ADD_FAILURE() << "compiling: " << e.what();
+  }
+  return {};
+}
+
+std::vector<Tensor> run(const std::vector<uint8_t>& artifact, const std::vector<Tensor>& inputs) {
+  gart::LoadOptions options;
+  options.device = "cuda";
+  auto program = gart::load(std::span<const uint8_t>(artifact), options);
+  if (!program) {
+    ADD_FAILURE() << program.error().message;
+    return {};
+  }
+  std::vector<gart::TensorView> views;
+  for (const Tensor& t : inputs) views.push_back(view(t));
+  auto outputs = program->run(std::span<const gart::TensorView>(views));
+  if (!outputs) {
+    ADD_FAILURE() << outputs.error().message;
+    return {};
+  }
+  std::vector<Tensor> result;
+  for (const gart::Tensor& t : *outputs) result.push_back(tensor_of(t));
+  return result;
+}
+
+// The compiler makes these for CPUs alone.
+bool is_for_cpus(const std::string& op) { return op == "BlockedConv" || op == "PackedMatMul"; }
+
+// Convolutions on GPUs are products that multiply the padding's zeros, as those of the GPU's libraries do: next to an
+// infinite weight they give NaN.
+bool multiplies_padding(const RowForm& form) { return form.row.what == "infinite weight on the border"; }
+
+}  // namespace
+
+void check_form_on_gpu(const RowForm& form, const std::string& target, const Backends& backends) {
+  if (is_for_cpus(form.row.op) || multiplies_padding(form)) return;
+  const std::vector<uint8_t> artifact = compile_form(form, target, backends);
+  if (artifact.empty()) return;
+  std::vector<Tensor> inputs;
+  for (const OpInput& in : form.row.inputs)
+    if (!in.constant && !in.omitted) inputs.push_back(in.tensor);
+  const std::vector<Tensor> got = run(artifact, inputs);
+  for (size_t i = 0; i < std::min(got.size(), form.want.size()); ++i)
+    expect_near(got[i], form.want[i], form.row.tolerance, concat(target, ", output ", i));
+}
+
+}  // namespace gcg::test

@@ -1,0 +1,15 @@
+// A form of a row of tests/ops as a one-node model on a GPU, real or simulated.
+#pragma once
+
+#include <string>
+
+#include "compiler/compile.h"
+#include "tests/ops/op_test.h"
+
+namespace gcg::test {
+
+/// Compiles the form for `target`, runs it on the first GPU and expects the reference's results. What a compiler may refuse,
+/// and what GPUs compute otherwise by design, passes.
+void check_form_on_gpu(const RowForm& form, const std::string& target, const Backends& backends);
+
+}  // namespace gcg::test
