@@ -16,6 +16,7 @@ import ctypes
 import json
 import multiprocessing
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -90,9 +91,10 @@ def enter_simulation(target):
 
 def host_target(model):
     """The best CPU target of this machine: what a program compiled for all CPU targets chooses here."""
+    targets = "x86-64-v3,x86-64-v4" if platform.machine() == "x86_64" else platform.machine()
     with tempfile.TemporaryDirectory() as folder:
         artifact = os.path.join(folder, "host.gart")
-        subprocess.run([TOOL, "compile", model, "-o", artifact], check=True, capture_output=True)
+        subprocess.run([TOOL, "compile", model, "-o", artifact, "--target", targets], check=True, capture_output=True)
         return gart.load(artifact).target
 
 
