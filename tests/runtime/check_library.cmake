@@ -4,7 +4,7 @@ cmake_minimum_required(VERSION 3.25)
 set(allowed libc.so.6 libm.so.6 libstdc++.so.6 libpthread.so.0 libdl.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1)
 set(size_limit 204800)
 if(CUDA)
-  set(size_limit 256000)
+  set(size_limit 300000)
 endif()
 
 execute_process(COMMAND ${READELF} -d ${LIBRARY} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)

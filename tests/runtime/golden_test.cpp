@@ -15,13 +15,69 @@ std::filesystem::path current_golden() {
   return kGolden / (std::to_string(kFormatMajor) + "." + std::to_string(kFormatMinor) + ".gart");
 }
 
-/// Only for a new format version: --gtest_also_run_disabled_tests --gtest_filter=Golden.DISABLED_Write
-TEST(Golden, DISABLED_Write) {
-  ASSERT_FALSE(std::filesystem::exists(current_golden())) << "golden files are never rewritten";
+void add_gpu_target(fb::ManifestT& manifest) {
+  auto target = std::make_unique<fb::TargetT>();
+  target->name = "sm_80";
+  target->kind = fb::TargetKind::cuda_sm;
+  target->sm = 80;
+  target->driver = 12060;
+  manifest.targets.push_back(std::move(target));
+  auto library = std::make_unique<fb::LibraryT>();
+  library->name = "cublasLt";
+  library->oldest = 120000;
+  library->below = 140000;
+  manifest.libraries.push_back(std::move(library));
+}
+
+/// Step: the first row of `x` times that of `y`, by a library.
+std::unique_ptr<fb::StepT> row_product(uint32_t x, uint32_t y, uint32_t to, uint32_t zero, uint32_t one, uint32_t row) {
+  auto step = std::make_unique<fb::StepT>();
+  step->kind = fb::StepKind::call;
+  step->operands = {x, y, to};
+  step->writes = {2};
+  step->tasks = one;
+  step->call = std::make_unique<fb::CallT>();
+  for (const std::vector<uint32_t>& numbers :
+       {std::vector{zero, one, one, row, row, row, one}, std::vector{zero, one, row, one, row, one, one},
+        std::vector{zero, one, one, one, one, one, one}}) {
+    auto view = std::make_unique<fb::CallViewT>();
+    view->dtype = fb::DType::f32;
+    view->rank = 3;
+    step->call->views.push_back(std::move(view));
+    step->params.insert(step->params.end(), numbers.begin(), numbers.end());
+  }
+  return step;
+}
+
+/// Small, for any CPU; and a plan for a GPU with what format 1.1 added: a library's call, a buffer in host memory.
+test::ArtifactBuilder current_artifact() {
   test::ArtifactBuilder builder = test::small_artifact();
   builder.content.manifest.targets[0]->name = "any";
   builder.content.manifest.targets[0]->features = 0;
-  const std::vector<uint8_t> bytes = builder.write({.raw_alignment = 64});
+  add_gpu_target(builder.content.manifest);
+  const uint32_t zero = builder.constant(0), one = builder.constant(1), row = builder.constant(16), row_bytes = builder.constant(64);
+  fb::PlanT& plan = builder.copy_plan();
+  plan.target = 1;
+  auto host = std::make_unique<fb::BufferT>();
+  host->kind = fb::BufferKind::temporary;
+  host->size = row_bytes;
+  host->place = fb::Place::host;
+  plan.placement.push_back(uint32_t(plan.buffers.size()));
+  plan.buffers.push_back(std::move(host));
+  constexpr uint32_t kX = 0, kY = 1, kWeights = 4, kSecond = 6;  // buffers of small_artifact()
+  auto copy = std::make_unique<fb::StepT>();
+  copy->kind = fb::StepKind::copy;
+  copy->operands = {plan.placement.back(), kWeights};
+  copy->tasks = one;
+  plan.sequences.back()->steps.push_back(std::move(copy));
+  plan.sequences.back()->steps.push_back(row_product(kX, kY, kSecond, zero, one, row));
+  return builder;
+}
+
+/// Only for a new format version: --gtest_also_run_disabled_tests --gtest_filter=Golden.DISABLED_Write
+TEST(Golden, DISABLED_Write) {
+  ASSERT_FALSE(std::filesystem::exists(current_golden())) << "golden files are never rewritten";
+  const std::vector<uint8_t> bytes = current_artifact().write({.raw_alignment = 64});
   std::ofstream(current_golden(), std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
 }
@@ -31,7 +87,7 @@ TEST(Golden, EveryReleasedFormatLoadsAndRuns) {
       << "format " << current_golden().stem() << " has no golden artifact";
   const std::vector<float> x = test::ramp(48), y = test::ramp(48, 100);
   for (const auto& file : std::filesystem::directory_iterator(kGolden)) {
-    auto program = load(file.path().string());
+    auto program = load(file.path().string(), {.device = "cpu"});
     ASSERT_TRUE(program) << program.error().message;
     for (const uint8_t flag : {uint8_t{1}, uint8_t{0}}) {
       auto out = program->run(std::vector<NamedTensor>{{"x", {x.data(), DType::f32, Shape{3, 16}}},
