@@ -59,7 +59,7 @@ class FewLinesText {
  private:
   int each() const { return few_ <= 2 && typical(many_) >= 8192 ? 4 : 1; }
   int lines_of_block() const { return copy_.along_depth ? kWarps * each() : 32; }
-  int unroll() const { return copy_.along_depth ? 4 / each() : few_ <= 4 ? 8 : 4; }
+  int unroll() const { return copy_.along_depth ? 4 / each() : few_ * copy_.vector <= 16 ? 8 : 4; }
   /// A multiple of every vector.
   std::string depth_of_slice() { return int_text(f_, ceil_div(p_.depth, Dim(8 * slices_)) * 8); }
 

@@ -100,8 +100,7 @@ double microseconds(const Gpu& gpu, const ProductTile& t, const ProductSize& siz
 /// Can tiles of this depth be copied at all, and in registers that do not spill?
 bool takes_depth(const Target& target, Arithmetic arithmetic, const ProductForm& form, int depth) {
   const int64_t whole = form.whole_steps;
-  if (arithmetic == Arithmetic::tf32x3 && form.divides) return depth == 16;
-  if (!is_half(arithmetic)) return depth == 16 || (depth == 32 && whole % 32 == 0);
+  if (!is_half(arithmetic)) return depth == 16 || (depth == 32 && whole % 32 == 0 && !form.divides);
   if (depth == 16) return whole % 32 != 0;  // lines of 32 bytes: only where longer ones would be cut
   if (depth == 64 && (form.is_held || target.sm < 80)) return false;
   return whole % depth == 0;
