@@ -13,11 +13,7 @@ struct Functions {
 #undef GART_CUBLASLT_MEMBER
 };
 
-struct Symbol {
-  const char* name;
-  size_t offset;  // of the member
-};
-constexpr Symbol kSymbols[] = {
+constexpr SharedLibrary::Symbol kSymbols[] = {
 #define GART_CUBLASLT_SYMBOL(result, name, ...) {#name, offsetof(Functions, name)},
     GART_CUBLASLT_FUNCTIONS(GART_CUBLASLT_SYMBOL)
 #undef GART_CUBLASLT_SYMBOL
@@ -244,17 +240,11 @@ std::unique_ptr<CallPlan> CublasLt::plan(const CallProblem& problem) { return st
 }  // namespace
 
 std::unique_ptr<Library> open_cublaslt(Device& device, std::string& reason) {
-  const SharedLibrary library({"libcublasLt.so.13", "libcublasLt.so.12"});
-  reason = library.reason();
-  if (!library.is_open()) return nullptr;
+  SharedLibrary library({"libcublasLt.so.13", "libcublasLt.so.12"});
   Functions functions;
-  for (const Symbol& symbol : kSymbols) {
-    void* address = library.symbol(symbol.name);
-    if (address == nullptr) {
-      reason = text(library.name(), " has no function ", symbol.name);
-      return nullptr;
-    }
-    *reinterpret_cast<void**>(reinterpret_cast<char*>(&functions) + symbol.offset) = address;
+  if (!library.is_open() || !library.load(kSymbols, &functions)) {
+    reason = library.reason();
+    return nullptr;
   }
   return std::make_unique<CublasLt>(device, functions);
 }

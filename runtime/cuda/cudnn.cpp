@@ -10,12 +10,7 @@
 namespace gart::cuda {
 namespace {
 
-struct Symbol {
-  const char* name;
-  size_t offset;  // of the member
-  bool optional;
-};
-constexpr Symbol kSymbols[] = {
+constexpr SharedLibrary::Symbol kSymbols[] = {
 #define GART_CUDNN_SYMBOL(result, name, ...) {#name, offsetof(CudnnFunctions, name), false},
     GART_CUDNN_FUNCTIONS(GART_CUDNN_SYMBOL)
 #undef GART_CUDNN_SYMBOL
@@ -169,17 +164,11 @@ std::unique_ptr<CallPlan> Cudnn::plan(const CallProblem& problem) { return std::
 }  // namespace
 
 std::unique_ptr<Library> open_cudnn(Device& device, std::string& reason) {
-  const SharedLibrary library({"libcudnn.so.9"});
-  reason = library.reason();
-  if (!library.is_open()) return nullptr;
+  SharedLibrary library({"libcudnn.so.9"});
   CudnnFunctions functions;
-  for (const Symbol& symbol : kSymbols) {
-    void* address = library.symbol(symbol.name);
-    if (address == nullptr && !symbol.optional) {
-      reason = text(library.name(), " has no function ", symbol.name);
-      return nullptr;
-    }
-    *reinterpret_cast<void**>(reinterpret_cast<char*>(&functions) + symbol.offset) = address;
+  if (!library.is_open() || !library.load(kSymbols, &functions)) {
+    reason = library.reason();
+    return nullptr;
   }
   return std::make_unique<Cudnn>(device, functions);
 }

@@ -18,7 +18,17 @@ SharedLibrary::SharedLibrary(std::vector<std::string> names) {
   }
 }
 
-void* SharedLibrary::symbol(const char* name) const { return dlsym(handle_, name); }
+bool SharedLibrary::load(std::span<const Symbol> symbols, void* table) {
+  for (const Symbol& symbol : symbols) {
+    void* address = dlsym(handle_, symbol.name);
+    if (address == nullptr && !symbol.optional) {
+      reason_ = text(name_, " has no function ", symbol.name);
+      return false;
+    }
+    *reinterpret_cast<void**>(static_cast<char*>(table) + symbol.offset) = address;
+  }
+  return true;
+}
 
 std::string library_version_text(uint64_t version) {
   return text(version / 10000, ".", version / 100 % 100, ".", version % 100);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,14 @@ class SharedLibrary {
   /// Which one it is; why none is open.
   const std::string& name() const { return name_; }
   const std::string& reason() const { return reason_; }
-  void* symbol(const char* name) const;
+  /// A function, and where in a table of functions its address goes.
+  struct Symbol {
+    const char* name;
+    size_t offset;
+    bool optional = false;  // null where the library lacks it
+  };
+  /// Fills the table; false: a function is missing, reason() says which.
+  bool load(std::span<const Symbol> symbols, void* table);
 
  private:
   void* handle_ = nullptr;

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <type_traits>
+#include "tests/cuda/libraries/same_call.h"
 
 #ifdef GART_TEST_CUDNN_H
 #include <cudnn.h>
@@ -14,24 +14,7 @@ namespace {
 
 #ifdef GART_TEST_CUDNN_H
 
-/// Passed the same way: both pointers, or numbers of one size.
-template <class A, class B>
-constexpr bool alike() {
-  if constexpr (std::is_void_v<A> || std::is_void_v<B>) return std::is_void_v<A> && std::is_void_v<B>;
-  else if constexpr (std::is_pointer_v<A> || std::is_pointer_v<B>) return std::is_pointer_v<A> && std::is_pointer_v<B>;
-  else return sizeof(A) == sizeof(B);
-}
-
-template <class... A>
-struct List {};
-
-template <class R, class... A, class Result, class... B>
-constexpr bool same_call(List<A...>, Result (*)(B...)) {
-  if constexpr (sizeof...(A) != sizeof...(B)) return false;
-  else return alike<R, Result>() && (alike<A, B>() && ...);
-}
-
-#define GART_SAME_CALL(result, name, ...) static_assert(same_call<result>(List<__VA_ARGS__>(), &::name), #name);
+#define GART_SAME_CALL(result, name, ...) static_assert(test::same_call<result>(test::List<__VA_ARGS__>(), &::name), #name);
 GART_CUDNN_FUNCTIONS(GART_SAME_CALL)
 GART_CUDNN_OPTIONAL_FUNCTIONS(GART_SAME_CALL)
 

@@ -204,8 +204,6 @@ int run(const Product& p, const Operands& o, void* workspace, uint64_t workspace
 
 }  // namespace
 
-#define GART_SIM_API extern "C" __attribute__((visibility("default")))
-
 // How many descriptors and handles are alive.
 GART_SIM_API size_t gart_sim_cublaslt_alive() {
   const std::lock_guard lock(mutex);

@@ -391,8 +391,6 @@ int make_work(const Descriptor& plan, const Descriptor& pack, std::vector<Work>&
 
 }  // namespace
 
-#define GART_SIM_API extern "C" __attribute__((visibility("default")))
-
 GART_SIM_API size_t gart_sim_cudnn_alive() {
   const std::lock_guard lock(mutex);
   return alive().size();

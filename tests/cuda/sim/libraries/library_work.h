@@ -8,6 +8,9 @@
 
 #include "tests/cuda/sim/driver/gart_sim.h"
 
+// A function that a simulated library shows.
+#define GART_SIM_API extern "C" __attribute__((visibility("default")))
+
 namespace gart_sim {
 
 // Strides in elements.
