@@ -206,6 +206,8 @@ Status check_kernels(const PlanCheck& check) {
       return within(status, text("kernel ", i));
     if (Status status = check_string(check.budget, kernel.note(), "note"); !status.ok())
       return within(status, text("kernel ", i));
+    if (Status status = check_waiting_kernel(check.budget, kernel); !status.ok())
+      return within(status, text("kernel ", i));
     if (target.kind() == fb::TargetKind::cpu) continue;
     if (Status status = check_cuda_kernel(check.budget, kernel); !status.ok())
       return within(status, text("kernel ", i));

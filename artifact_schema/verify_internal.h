@@ -61,6 +61,9 @@ Status check_libraries(Budget& budget, const fb::Manifest& manifest);  // verify
 Status check_call(const PlanCheck& check, const fb::Step& step);
 /// The step that `step`, number `index` of `sequence`, stands in for.
 Status check_stands_in(const fb::Sequence& sequence, const fb::Step& step, uint32_t index);
+/// May step number `index` of `sequence` start while the one before it runs? Requires that its indices are right.
+Status check_overlap(const PlanCheck& check, const fb::Sequence& sequence, uint32_t index);  // verify_overlap.cpp
+Status check_waiting_kernel(Budget& budget, const fb::Kernel& kernel);
 /// The plan may write the buffer.
 Status check_writable(const PlanCheck& check, uint32_t buffer);  // verify_steps.cpp
 Status check_bind_order(const PlanCheck& check);  // verify_flow.cpp; requires the others

@@ -186,6 +186,7 @@ Status check_sequences(const PlanCheck& check) {
       const fb::Step& step = *steps->Get(s);
       Status status = check_step(check, step, s, i);
       if (status.ok()) status = check_stands_in(*check.plan.sequences()->Get(i), step, s);
+      if (status.ok()) status = check_overlap(check, *check.plan.sequences()->Get(i), s);
       if (!status.ok()) {
         return within(status, text("sequence ", i, ", step ", s, " (", view_of(step.source()).substr(0, 80), ")"));
       }

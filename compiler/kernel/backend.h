@@ -29,6 +29,8 @@ struct CompiledKernel {
   bool may_fail = false;           // it reports indices out of range
   int then = -1;                   // a kernel of the blob to launch right after it, on the same operands and workspace
   int registers = 0, spill_bytes = 0;  // per thread, for reports
+  bool waits = false;              // it may start before its predecessor ends: it waits before it touches what others write
+  std::vector<int> ahead;          // operands, constants all, that it reads before it waits
 };
 
 struct CompiledBlob {

@@ -1,0 +1,144 @@
+// Launches that may start while the one before them runs: what would let them touch what others write is rejected.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "artifact_schema/reader.h"
+#include "artifact_schema/verify.h"
+#include "tests/artifact/artifact_builder.h"
+
+namespace gart {
+namespace {
+
+using test::ArtifactBuilder;
+
+std::string verdict(ArtifactBuilder& builder) {
+  const std::vector<uint8_t> bytes = builder.write({.raw_alignment = 64});
+  ArtifactView view;
+  Status status = read_artifact(bytes, view);
+  if (status.ok()) status = verify_artifact(view);
+  return status.message;
+}
+
+/// Two launches of a kernel that reads operand 1, the constant buffer 2, before it waits; the second one overlaps the first
+/// one. Buffer 0 is the input, 1 the output, 3 a temporary. Step 2 is on a stream of its own.
+ArtifactBuilder overlapping() {
+  ArtifactBuilder b;
+  b.content.manifest.targets[0]->kind = fb::TargetKind::cuda_sm;
+  b.content.manifest.targets[0]->features = 0;
+  const uint32_t one = b.constant(1), four = b.constant(4);
+  b.input("x", fb::DType::f32, {one});
+  b.output("y", fb::DType::f32, {one});
+  b.content.weights.assign(64, 1);
+  const uint32_t x = b.buffer(fb::BufferKind::input, 0, four), y = b.buffer(fb::BufferKind::output, 0, four);
+  const uint32_t w = b.buffer(fb::BufferKind::constant, 0, four), t = b.buffer(fb::BufferKind::temporary, 0, four);
+  b.plan().arena_bytes = b.plan().arena_lower_bound = 64;
+  b.plan().streams = 2;
+  auto kernel = std::make_unique<fb::KernelT>();
+  kernel->name = kernel->symbol = "product";
+  kernel->operands = 3;
+  kernel->size = 16;
+  kernel->threads = 32;
+  kernel->waits = true;
+  kernel->ahead = {1};
+  b.plan().kernels.push_back(std::move(kernel));
+  b.content.code.push_back(std::vector<uint8_t>(64, 1));
+  b.launch(0, {x, w, t}, {}, one, {2});
+  b.launch(0, {t, w, y}, {}, one, {2}).overlaps = true;
+  b.launch(0, {x, w, t}, {}, one, {2}).stream = 1;
+  b.close_sequence();
+  return b;
+}
+
+fb::StepT& step(ArtifactBuilder& b, size_t index) { return *b.plan().sequences[0]->steps[index]; }
+
+struct Nonsense {
+  const char* message;  // a part of it
+  std::function<void(ArtifactBuilder&)> commit;
+};
+
+const Nonsense kNonsense[] = {
+    {"kernel 0: it reads operands ahead, but waits for nothing", [](auto& b) { b.plan().kernels[0]->waits = false; }},
+    {"kernel 0: ahead 0 is 3, but there are 3 operands", [](auto& b) { b.plan().kernels[0]->ahead = {3}; }},
+    {"step 1 (product): it overlaps the step before it, but kernel 0 does not wait",
+     [](auto& b) { b.plan().kernels[0]->waits = false, b.plan().kernels[0]->ahead.clear(); }},
+    {"step 1 (product): its kernel reads buffer 3, which is an temporary, before it waits for the step that it overlaps",
+     [](auto& b) { b.plan().kernels[0]->ahead = {1, 0}; }},
+    {"step 1 (product): its kernel reads buffer 0, which is an input", [](auto& b) { step(b, 1).operands[1] = 0; }},
+    {"step 0 (product): it overlaps the step before it on its stream, but is the first one there",
+     [](auto& b) { step(b, 0).overlaps = true; }},
+    {"step 2 (product): it overlaps the step before it on its stream, but is the first one there",
+     [](auto& b) { step(b, 2).overlaps = true; }},
+    {"step 2 (product): it overlaps the step before it, but waits for step 0 of stream 0",
+     [](auto& b) {
+       step(b, 1).stream = 1;
+       step(b, 1).overlaps = false;
+       step(b, 2).overlaps = true;
+       step(b, 2).waits = {1, 0};
+     }},
+    {"step 1 (product): it overlaps step 0, which is no launch of the GPU",
+     [](auto& b) {
+       fb::StepT& fill = step(b, 0);
+       fill.kind = fb::StepKind::fill;
+       fill.operands = {3};
+       fill.writes.clear();
+     }},
+    {"step 2 (product): it overlaps step 1, which is no launch of the GPU",
+     [](auto& b) {
+       fb::StepT& end = step(b, 1);
+       end.kind = fb::StepKind::fail;
+       end.overlaps = false;
+       end.operands.clear(), end.writes.clear();
+       step(b, 2).stream = 0;
+       step(b, 2).overlaps = true;
+     }},
+    {"step 1 (product): it overlaps the step before it, but is no launch of the GPU",
+     [](auto& b) {
+       fb::StepT& fill = step(b, 1);
+       fill.kind = fb::StepKind::fill;
+       fill.operands = {3};
+       fill.writes.clear();
+     }},
+};
+
+TEST(VerifyOverlap, TheOriginalIsFine) {
+  ArtifactBuilder b = overlapping();
+  EXPECT_EQ(verdict(b), "");
+}
+
+TEST(VerifyOverlap, RejectsNonsense) {
+  for (const Nonsense& nonsense : kNonsense) {
+    ArtifactBuilder b = overlapping();
+    nonsense.commit(b);
+    EXPECT_NE(verdict(b).find(nonsense.message), std::string::npos) << verdict(b) << "\nexpected: " << nonsense.message;
+  }
+}
+
+TEST(VerifyOverlap, NothingOverlapsOnACpu) {
+  ArtifactBuilder b = overlapping();
+  b.content.manifest.targets[0]->kind = fb::TargetKind::cpu;
+  EXPECT_NE(verdict(b).find("step 1 (product): it overlaps the step before it, but the plan is for a CPU"), std::string::npos)
+      << verdict(b);
+}
+
+TEST(VerifyOverlap, PreparedWeightsAreConstantsForRuns) {
+  ArtifactBuilder b = overlapping();
+  fb::BufferT& weights = *b.plan().buffers[2];
+  weights.kind = fb::BufferKind::prepared;
+  b.plan().prepared_bytes = 64;
+  EXPECT_NE(verdict(b).find("no plan at load writes its prepared region"), std::string::npos) << verdict(b);
+  auto at_load = std::make_unique<fb::EntryPointT>();
+  at_load->name = "at_load";
+  at_load->program = b.entry().program;
+  at_load->plans.push_back(std::make_unique<fb::PlanT>(b.plan()));
+  fb::PlanT& plan = *at_load->plans[0];
+  plan.buffers[0]->kind = fb::BufferKind::constant;
+  plan.buffers[1]->kind = fb::BufferKind::temporary;
+  b.content.manifest.at_load = std::move(at_load);
+  EXPECT_NE(verdict(b).find("its kernel reads buffer 2, which is an prepared"), std::string::npos) << verdict(b);
+  plan.sequences[0]->steps[1]->overlaps = false;
+  EXPECT_EQ(verdict(b), "");
+}
+
+}  // namespace
+}  // namespace gart
