@@ -11,6 +11,7 @@
 #include "compiler/plan_remarks.h"
 #include "compiler/plan_report.h"
 #include "compiler/prepare_weights.h"
+#include "compiler/schedule/constant_operands.h"
 #include "compiler/schedule/print_schedule.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/schedule/streams.h"
@@ -61,7 +62,10 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
       if (device.device == DeviceClass::cuda) add_remarks(remarks, fixed, partition.apply(specialised));
       if (!run_passes(specialised, device_passes(device.device), &device, options.passes)) return {};
       ShapePlan plan{device.device, fixed, make_schedule(specialised, device.device)};
-      if (device.device == DeviceClass::cuda) assign_streams(plan.schedule);
+      if (device.device == DeviceClass::cuda) {
+        mark_constant_operands(plan.schedule);
+        assign_streams(plan.schedule);
+      }
       plan_memory(plan.schedule, options.memory_limit);
       verify_schedule(plan.schedule);
       if (binds_libraries(targets, device, options)) bind_libraries(plan, *options.libraries, options.stand_ins);

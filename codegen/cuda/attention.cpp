@@ -94,7 +94,7 @@ class AttentionText {
             ", ", tile_.query_warps, ", ", tile_.key_groups, ", ", tile_.key_tiles, "> Attention;");
     f_.line("GART_SHARED(shared);");
     f_.line("Attention attention;");
-    f_.line("attention.run(q, k, v, ", int_text(f_, k_.t.extent), ", shared, score);");
+    f_.line("attention.run<", read_ahead(), ">(q, k, v, ", int_text(f_, k_.t.extent), ", shared, score);");
     f_.line("if (!Attention::has_results()) return;");
     results();
     KernelText text = f_.finish("attention", tile_.threads());
@@ -133,6 +133,20 @@ class AttentionText {
             concat("0, ", t, ", ", d));
     declare("V", "v", k_.v, k_.v.column_stride, k_.v.row_stride, false, concat(8 * tile_.columns, ", ", tile_.keys()),
             k_.n.extent, concat("0, ", int_text(f_, k_.n.extent), ", ", t));
+  }
+
+  /// Of Q (1), K (2) and V (4), those that are constants: their first tiles are read before the last launch has ended.
+  int read_ahead() {
+    const int64_t element = size_of(DType::f32), lines[] = {tile_.queries(), tile_.keys(), tile_.keys()};
+    const int operands[] = {k_.q.operand, k_.k.operand, k_.v.operand};
+    int sum = 0;
+    f_.wait_later(-1, 0);
+    for (size_t i = 0; i < 3; ++i) {
+      if (!is_constant(f_.kernel(), operands[i])) continue;
+      f_.wait_later(operands[i], lines[i] * (i < 2 ? tile_.head : 8 * tile_.columns) * element);
+      sum += 1 << i;
+    }
+    return sum;
   }
 
   /// Queries behind the last one get the last one's scores, which nobody sees.

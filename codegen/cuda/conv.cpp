@@ -30,6 +30,8 @@ class ConvProduct final : public Product {
     columns = conv.batch * positions_;
     depth = taps * channels_;
     if (!is_pointwise()) form = window_text();
+    left_operand = conv.weights;
+    right_operand = conv.input;
     const DType w = kernel.operands[static_cast<size_t>(conv.weights)].dtype, x = kernel.operands[static_cast<size_t>(conv.input)].dtype;
     left = {true, w, widest_vector(w, {depth})};
     right = {false, x, is_pointwise() ? widest_vector(x, {positions_}) : 1};

@@ -84,6 +84,9 @@ CompiledKernel describe(const Work& work) {
   kernel.shared_bytes = work.text.shared_bytes;
   kernel.may_fail = work.text.may_fail;
   kernel.then = work.then;
+  kernel.waits = work.text.waits;
+  if (kernel.waits) kernel.ahead = work.text.ahead;
+  kernel.ahead_bytes = work.text.ahead_bytes;
   kernel.registers = usage.registers;
   kernel.spill_bytes = usage.spill_bytes;
   if (usage.spill_bytes > 0) kernel.note += concat(", spills ", usage.spill_bytes, " bytes");

@@ -2,14 +2,26 @@
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {
+namespace {
 
-KernelText emit_kernel(const Kernel& kernel, const Target& target) {
+KernelText emit(const Kernel& kernel, const Target& target) {
   if (std::holds_alternative<LoopKernel>(kernel.body)) return emit_loop_kernel(kernel, target);
   if (std::holds_alternative<MatMulKernel>(kernel.body)) return emit_matmul(kernel, target);
   if (std::holds_alternative<PlainConvKernel>(kernel.body)) return emit_plain_conv(kernel, target);
   if (std::holds_alternative<AttentionKernel>(kernel.body)) return emit_attention(kernel, target);
   GCG_CHECK(false, "kernel '", kernel.name, "': convolutions on blocked channels are for CPUs");
   return {};
+}
+
+}  // namespace
+
+KernelText emit_kernel(const Kernel& kernel, const Target& target) {
+  KernelText text = emit(kernel, target);
+  if (target.sm < kFirstWaitingArchitecture) return text;  // device/gart_grid.cuh
+  text.waits = true;
+  if (text.ahead_bytes > 0) text.note += concat(", ", text.ahead_bytes, " bytes ahead");
+  for (KernelText& then : text.then) then.waits = true;
+  return text;
 }
 
 }  // namespace gcg::cuda

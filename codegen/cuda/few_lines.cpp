@@ -42,7 +42,11 @@ class FewLinesText {
     p_.declare_batch(f_, place);
     declare("few", few_rows_, few_rows_ ? p_.rows : p_.columns);
     declare("many", !few_rows_, many_);
-    sum();
+    const int many = few_rows_ ? p_.right_operand : p_.left_operand;
+    const bool ahead = is_constant(f_.kernel(), many);
+    const int64_t block_reads = int64_t{1} * unroll() * copy_.vector * 32 * kWarps * (copy_.along_depth ? each() : 1);
+    f_.wait_later(ahead ? many : -1, block_reads * size_of(copy_.stored));
+    sum(ahead ? "true" : "false");
     finish_sum(place);
     KernelText text = f_.finish(kind + "_vector", 32 * kWarps);
     text.tasks = groups * p_.batch * slices_;
@@ -87,16 +91,16 @@ class FewLinesText {
             f_.dim(m.depth_stride).as_wide(), ", ", int_text(f_, lines), "};");
   }
 
-  void sum() {
+  void sum(const char* ahead) {
     if (copy_.along_depth) {
       const bool both = few_copy_.along_depth && few_copy_.vector == copy_.vector;
       f_.line("const gart_dot dot = gart_dot_along_depth<", few_, ", ", each(), ", ", copy_.vector, ", ",
-              both ? "true" : "false", ", ", unroll(), ">(few, many, first_line + (int)threadIdx.x / 32 * ", each(),
+              both ? "true" : "false", ", ", unroll(), ", ", ahead, ">(few, many, first_line + (int)threadIdx.x / 32 * ", each(),
               ", first, end);");
       return;
     }
     f_.line("__shared__ float shared[", kWarps * few_ * 32, "];");
-    f_.line("const gart_dot dot = gart_dot_along_lines<", few_, ", ", copy_.vector, ", ", kWarps, ", ", unroll(),
+    f_.line("const gart_dot dot = gart_dot_along_lines<", few_, ", ", copy_.vector, ", ", kWarps, ", ", unroll(), ", ", ahead,
             ">(few, many, first_line, first, end, shared);");
   }
 

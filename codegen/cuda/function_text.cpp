@@ -91,6 +91,13 @@ std::vector<std::string> FunctionText::coordinates(const std::vector<Axis>& axes
   return names;
 }
 
+void FunctionText::wait_later(int operand, int64_t bytes) {
+  waits_later_ = true;
+  if (operand < 0) return;
+  ahead_.push_back(operand);
+  ahead_bytes_ += bytes;
+}
+
 KernelText FunctionText::finish(const std::string& kind, int threads, int min_blocks) const {
   std::string parameters;
   for (size_t i = 0; i < kernel_.operands.size(); ++i) {
@@ -99,15 +106,19 @@ KernelText FunctionText::finish(const std::string& kind, int threads, int min_bl
   }
   for (size_t i = 0; i < params_.size(); ++i) parameters += concat("long long n", i, ", ");
   parameters += "void* workspace, unsigned int* status";
+  // The next launch may start: it waits for this one before it touches what this one writes.
+  const std::string head = concat("  gart_start_next_launch();\n", waits_later_ ? "" : "  gart_await_last_launch();\n");
   const std::string bounds = min_blocks > 0 ? concat(threads, ", ", min_blocks) : concat(threads);
   KernelText result;
-  result.symbol = kind + "_" + hash_text(parameters + bounds + includes_ + body_);
+  result.symbol = kind + "_" + hash_text(parameters + bounds + includes_ + head + body_);
   result.source =
       concat("#include \"gart_prelude.cuh\"\n", includes_, "\nextern \"C\" __global__ void __launch_bounds__(", bounds,
-             ") ", result.symbol, "(", parameters, ") {\n", body_, "}\n");
+             ") ", result.symbol, "(", parameters, ") {\n", head, body_, "}\n");
   result.params = params_;
   result.threads = threads;
   result.may_fail = may_fail_;
+  result.ahead = ahead_;
+  result.ahead_bytes = ahead_bytes_;
   return result;
 }
 

@@ -63,6 +63,9 @@ class FunctionText {
   std::vector<std::string> coordinates(const std::vector<Axis>& axes, Index point);
   /// The program includes this header of device/ too.
   void include(const std::string& header) { includes_ += concat("#include \"", header, "\"\n"); }
+  /// Instead of at its begin the function waits for the last launch in what this text calls; before that it reads, of the
+  /// operands, at most `operand` (a constant; -1: none), `bytes` of it per block.
+  void wait_later(int operand, int64_t bytes);
   /// Kernels whose indices are read from data report those out of range.
   void flag_index_error() {
     may_fail_ = true;
@@ -79,7 +82,9 @@ class FunctionText {
   std::string includes_, body_;
   size_t depth_ = 1;
   int next_name_ = 0;
-  bool may_fail_ = false;
+  bool may_fail_ = false, waits_later_ = false;
+  std::vector<int> ahead_;
+  int64_t ahead_bytes_ = 0;
 };
 
 /// a / b and a % b of values that are not negative, b > 0.

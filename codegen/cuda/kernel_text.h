@@ -22,6 +22,9 @@ struct KernelText {
   int64_t shared_bytes = 0;   // dynamic shared memory of a block
   Dim scratch_bytes = 0;      // workspace of one launch
   bool may_fail = false;      // sets *status where an index is out of range
+  bool waits = false;         // these two as compiler/kernel/backend.h says
+  std::vector<int> ahead;     // positions of the operands that it reads before it waits
+  int64_t ahead_bytes = 0;    // of them, by one block
   std::string note;           // for inspect --kernels
   std::vector<KernelText> then;  // none, or the one launch that must follow this one, with the same workspace
 };
@@ -31,6 +34,10 @@ KernelText emit_loop_kernel(const Kernel& kernel, const Target& target);
 KernelText emit_matmul(const Kernel& kernel, const Target& target);
 KernelText emit_plain_conv(const Kernel& kernel, const Target& target);
 KernelText emit_attention(const Kernel& kernel, const Target& target);
+/// Kernels for targets below it do not wait: there a launch starts when the one before it has ended.
+constexpr int kFirstWaitingArchitecture = 90;
+/// Does no launch write the operand?
+inline bool is_constant(const Kernel& kernel, int operand) { return kernel.operands[static_cast<size_t>(operand)].constant; }
 /// Picks by the kernel's variant.
 KernelText emit_kernel(const Kernel& kernel, const Target& target);
 

@@ -14,6 +14,8 @@ class MatMulProduct final : public Product {
     rows = mm_.m.extent;
     columns = mm_.n.extent;
     depth = mm_.k.extent;
+    left_operand = mm_.a.operand;
+    right_operand = mm_.b.operand;
     left = copy(kernel, mm_.a, mm_.a.row_stride, mm_.a.column_stride, rows);
     right = copy(kernel, mm_.b, mm_.b.column_stride, mm_.b.row_stride, columns);
     epilogue = mm_.epilogue;

@@ -66,6 +66,25 @@ class ProductText {
     f_.line("const int batch = rest % ", int_text(f_, p_.batch), ", slice = rest / ", int_text(f_, p_.batch), ";");
   }
 
+  /// Of which operand, a constant, the first tiles are copied before the last launch has ended: 1 the left, 2 the right one, 0
+  /// neither.
+  int copy_ahead() {
+    const auto tile_bytes = [&](int lines, const Product::Copy& copy) {
+      const int first_steps = tile_.stages - (tile_.is_wide ? 2 : 1);
+      return static_cast<int64_t>(first_steps) * lines * tile_.depth * size_of(copy.stored);
+    };
+    if (is_constant(f_.kernel(), p_.right_operand)) {
+      f_.wait_later(p_.right_operand, tile_bytes(tile_.columns, p_.right));
+      return 2;
+    }
+    if (is_constant(f_.kernel(), p_.left_operand)) {
+      f_.wait_later(p_.left_operand, tile_bytes(tile_.rows, p_.left));
+      return 1;
+    }
+    f_.wait_later(-1, 0);
+    return 0;
+  }
+
   void multiply() {
     const std::string depth = concat(tile_.depth), shape = concat(tile_.warp_rows, ", ", tile_.warp_columns, ", ",
                                                                   tile_.rows_each, ", ", tile_.columns_each);
@@ -93,7 +112,7 @@ class ProductText {
       count = "steps";
     }
     const std::string loop = tile_.is_wide ? "gart_add_wide_products<" : concat("gart_add_products<", depth, ", ");
-    f_.line(loop, tile_.stages, ">(left, right, sums, shared, ", first,
+    f_.line(loop, tile_.stages, ", ", copy_ahead(), ">(left, right, sums, shared, ", first,
             ", ", count, ");");
   }
 

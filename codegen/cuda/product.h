@@ -34,6 +34,7 @@ class Product : public Epilogue {
   virtual ~Product() = default;
   Dim batch = 1, rows, columns, depth;
   Copy left, right;
+  int left_operand = -1, right_operand = -1;  // of the kernel
   /// What the time depends on beyond the extents and copies: "3x3, strides 2x2"; may be empty.
   std::string form;
   /// > 0: depths that a tile should not cross.

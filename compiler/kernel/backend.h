@@ -31,6 +31,7 @@ struct CompiledKernel {
   int registers = 0, spill_bytes = 0;  // per thread, for reports
   bool waits = false;              // it may start before its predecessor ends: it waits before it touches what others write
   std::vector<int> ahead;          // operands, constants all, that it reads before it waits
+  int64_t ahead_bytes = 0;         // of them, per block
 };
 
 struct CompiledBlob {

@@ -63,8 +63,9 @@ struct gart_attention {
   }
 
   /// Shared memory: a tile of Q, two of K and V. score(row, key, product) is the score of a query (counted in the block) and a
-  /// key below `keys`.
-  template <class Score>
+  /// key below `keys`. Ahead: the sum of 1 (Q), 2 (K), 4 (V) for the operands that no launch writes: their first tiles are read
+  /// before the last launch has ended.
+  template <int Ahead, class Score>
   void run(const Q& q, const K& k, const V& v, int keys, unsigned char* shared, const Score& score) {
     constexpr int kKeyTile = K::Tile::kBytes / sizeof(Element), kStage = kKeyTile + V::Tile::kBytes / sizeof(Element);
     Element* queries = reinterpret_cast<Element*>(shared);
@@ -78,10 +79,14 @@ struct gart_attention {
     gart_transfer<Q> copy_q;
     gart_transfer<K> copy_k;
     gart_transfer<V> copy_v;
-    copy_q.begin(q, queries, 0);
     K keys_here = k;
-    copy_k.begin(keys_here, stages, 0);
-    copy_v.begin(v, stages + kKeyTile, 0);
+    if (Ahead & 1) copy_q.begin(q, queries, 0);
+    if (Ahead & 2) copy_k.begin(keys_here, stages, 0);
+    if (Ahead & 4) copy_v.begin(v, stages + kKeyTile, 0);
+    gart_await_last_launch();
+    if (!(Ahead & 1)) copy_q.begin(q, queries, 0);
+    if (!(Ahead & 2)) copy_k.begin(keys_here, stages, 0);
+    if (!(Ahead & 4)) copy_v.begin(v, stages + kKeyTile, 0);
     copy_q.end(queries);
     copy_k.end(stages);
     copy_v.end(stages + kKeyTile);

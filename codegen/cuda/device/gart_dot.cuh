@@ -1,5 +1,6 @@
 // Products with a matrix of few lines (the "few" operand): every element of the other one (the "many") is read once, by 16
-// bytes where it lies so, with several reads under way; sums in an order that depends on nothing but the shape.
+// bytes where it lies so, with several reads under way; sums in an order that depends on nothing but the shape. Ahead: no launch
+// writes the many operand, so its first elements are read before the last launch has ended.
 #pragma once
 
 #include "gart_group.cuh"
@@ -33,7 +34,7 @@ struct gart_lines {
 
 /// `many` runs along the depth, which a warp shares, Vector at a time. Sums over [first, end) of Few x Each lines from
 /// `first_line` on; they go to the warp's first lanes. FewNeighbours: the few operand runs along the depth, too, and is read by as many.
-template <int Few, int Each, int Vector, bool FewNeighbours, int Unroll, class FewLines, class ManyLines>
+template <int Few, int Each, int Vector, bool FewNeighbours, int Unroll, bool Ahead, class FewLines, class ManyLines>
 gart_dot gart_dot_along_depth(const FewLines& few, const ManyLines& many, int first_line, int first, int end) {
   typedef typename ManyLines::Source Source;
   const int lane = threadIdx.x % 32;
@@ -41,9 +42,8 @@ gart_dot gart_dot_along_depth(const FewLines& few, const ManyLines& many, int fi
   const Source* lines[Each];
 #pragma unroll
   for (int j = 0; j < Each; ++j) lines[j] = many.at + (long long)gart_min(first_line + j, many.lines - 1) * many.line_stride;
-#pragma unroll 1
-  for (int k0 = first + lane * Vector; k0 < end; k0 += 32 * Vector * Unroll) {
-    gart_vector<Source, Vector> values[Unroll][Each];
+  gart_vector<Source, Vector> values[Unroll][Each];
+  const auto read = [&](int k0) {
 #pragma unroll
     for (int u = 0; u < Unroll; ++u)
 #pragma unroll
@@ -53,6 +53,13 @@ gart_dot gart_dot_along_depth(const FewLines& few, const ManyLines& many, int fi
         for (int e = 0; e < Vector; ++e) values[u][j].at[e] = 0;
         if (k < end) values[u][j] = gart_load<Vector>(lines[j] + k);
       }
+  };
+  const int begin = first + lane * Vector;
+  if (Ahead) read(begin);
+  gart_await_last_launch();
+#pragma unroll 1
+  for (int k0 = begin; k0 < end; k0 += 32 * Vector * Unroll) {
+    if (!Ahead || k0 != begin) read(k0);
 #pragma unroll
     for (int u = 0; u < Unroll; ++u) {
       const int k = k0 + u * 32 * Vector;
@@ -86,7 +93,7 @@ gart_dot gart_dot_along_depth(const FewLines& few, const ManyLines& many, int fi
 
 /// `many` runs along its lines, of which a block takes 32, Vector at a time; its warps share the depth. Sums over
 /// [first, end) go to the first Few * 32 threads. `shared`: Warps * Few * 32 floats.
-template <int Few, int Vector, int Warps, int Unroll, class FewLines, class ManyLines>
+template <int Few, int Vector, int Warps, int Unroll, bool Ahead, class FewLines, class ManyLines>
 gart_dot gart_dot_along_lines(const FewLines& few, const ManyLines& many, int first_line, int first, int end, float* shared) {
   typedef typename ManyLines::Source Source;
   constexpr int kLanes = 32 / Vector;  // of a depth
@@ -95,9 +102,8 @@ gart_dot gart_dot_along_lines(const FewLines& few, const ManyLines& many, int fi
   const bool exists = first_line + position < many.lines;
   const Source* column = many.at + (exists ? first_line + position : 0);
   float sums[Few][Vector] = {};
-#pragma unroll 1
-  for (int k0 = first + warp * Vector + lane / kLanes; k0 < end; k0 += Vector * Warps * Unroll) {
-    gart_vector<Source, Vector> values[Unroll];
+  gart_vector<Source, Vector> values[Unroll];
+  const auto read = [&](int k0) {
 #pragma unroll
     for (int u = 0; u < Unroll; ++u) {
       const int k = k0 + u * Vector * Warps;
@@ -105,6 +111,13 @@ gart_dot gart_dot_along_lines(const FewLines& few, const ManyLines& many, int fi
       for (int e = 0; e < Vector; ++e) values[u].at[e] = 0;
       if (k < end) values[u] = gart_load<Vector>(column + k * many.depth_stride);
     }
+  };
+  const int begin = first + warp * Vector + lane / kLanes;
+  if (Ahead) read(begin);
+  gart_await_last_launch();
+#pragma unroll 1
+  for (int k0 = begin; k0 < end; k0 += Vector * Warps * Unroll) {
+    if (!Ahead || k0 != begin) read(k0);
 #pragma unroll
     for (int u = 0; u < Unroll; ++u) {
       const int k = k0 + u * Vector * Warps;

@@ -2,6 +2,7 @@
 // rows of the left operand and the columns of the right one; "depth" is the direction of the sum.
 #pragma once
 
+#include "gart_grid.cuh"
 #include "gart_memory.cuh"
 #include "gart_tensor.cuh"
 
@@ -168,3 +169,38 @@ struct gart_transfer : gart_tile_copy<Operand, Operand::Converted::kIsKept && (O
 template <class Operand>
 struct gart_transfer : gart_tile_copy<Operand, false> {};
 #endif
+
+/// Copies the first Count tiles of both operands, a group of copies for each pair. Operand Ahead (1: a, 2: b, 0: neither) is one
+/// that no launch writes: its copies begin before the last launch has ended.
+template <int Count, int Ahead, class A, class B, class Left, class Right>
+void gart_copy_first_tiles(A& a, B& b, gart_transfer<A>& copy_a, gart_transfer<B>& copy_b, const Left& left, const Right& right,
+                           int first, int steps) {
+  constexpr int kDepth = A::Tile::kDepth;
+#pragma unroll
+  for (int s = 0; s < Count; ++s) {
+    if (s >= steps) continue;
+    if (Ahead == 1) {
+      copy_a.begin(a, left(s), first + s * kDepth);
+      a.advance();
+      copy_a.end(left(s));
+    }
+    if (Ahead == 2) {
+      copy_b.begin(b, right(s), first + s * kDepth);
+      b.advance();
+      copy_b.end(right(s));
+    }
+  }
+  gart_await_last_launch();
+#pragma unroll
+  for (int s = 0; s < Count; ++s) {
+    if (s < steps) {
+      if (Ahead != 1) copy_a.begin(a, left(s), first + s * kDepth);
+      if (Ahead != 2) copy_b.begin(b, right(s), first + s * kDepth);
+      if (Ahead != 1) a.advance();
+      if (Ahead != 2) b.advance();
+      if (Ahead != 1) copy_a.end(left(s));
+      if (Ahead != 2) copy_b.end(right(s));
+    }
+    gart_commit_copies();
+  }
+}

@@ -8,5 +8,6 @@
 
 #include "gart_arithmetic.cuh"
 #include "gart_convert.cuh"
+#include "gart_grid.cuh"
 #include "gart_group.cuh"
 #include "gart_memory.cuh"

@@ -153,8 +153,8 @@ struct gart_half_sums : gart_fragment_sums<WarpRows, WarpColumns, RowTiles, Colu
 };
 
 /// Adds the products of `steps` tiles of Depth from depth `first` on to `sums`. Shared memory: Stages tiles of each
-/// operand (2 at least). All threads of the block must call it.
-template <int Depth, int Stages, class A, class B, class Sums>
+/// operand (2 at least). All threads of the block must call it. Ahead: of gart_copy_first_tiles.
+template <int Depth, int Stages, int Ahead, class A, class B, class Sums>
 void gart_add_products(A& a, B& b, Sums& sums, unsigned char* shared, int first, int steps) {
   typedef typename A::Tile::Element Left;
   typedef typename B::Tile::Element Right;
@@ -165,18 +165,7 @@ void gart_add_products(A& a, B& b, Sums& sums, unsigned char* shared, int first,
   gart_transfer<B> copy_b;
   a.seek(first);
   b.seek(first);
-#pragma unroll
-  for (int s = 0; s < Stages - 1; ++s) {
-    if (s < steps) {
-      copy_a.begin(a, left(s), first + s * Depth);
-      copy_b.begin(b, right(s), first + s * Depth);
-      a.advance();
-      b.advance();
-      copy_a.end(left(s));
-      copy_b.end(right(s));
-    }
-    gart_commit_copies();
-  }
+  gart_copy_first_tiles<Stages - 1, Ahead>(a, b, copy_a, copy_b, left, right, first, steps);
   int reading = 0, writing = Stages - 1;
 #pragma unroll 1
   for (int s = 0; s < steps; ++s) {

@@ -74,7 +74,7 @@ struct gart_warpgroup_sums {
 
 /// As gart_add_products. While a tile is multiplied the next but Stages - 3 is copied: to where the tile lay that every thread
 /// has waited for before the barrier.
-template <int Stages, class A, class B, class Sums>
+template <int Stages, int Ahead, class A, class B, class Sums>
 void gart_add_wide_products(A& a, B& b, Sums& sums, unsigned char* shared, int first, int steps) {
   constexpr int kStage = A::Tile::kBytes + B::Tile::kBytes, kDepth = A::Tile::kDepth, kAhead = Stages - 2;
   static_assert(kAhead >= 1, "three stages at least");
@@ -84,18 +84,7 @@ void gart_add_wide_products(A& a, B& b, Sums& sums, unsigned char* shared, int f
   gart_transfer<B> copy_b;
   a.seek(first);
   b.seek(first);
-#pragma unroll
-  for (int s = 0; s < kAhead; ++s) {
-    if (s < steps) {
-      copy_a.begin(a, left(s), first + s * kDepth);
-      copy_b.begin(b, right(s), first + s * kDepth);
-      a.advance();
-      b.advance();
-      copy_a.end(left(s));
-      copy_b.end(right(s));
-    }
-    gart_cp_async_commit();
-  }
+  gart_copy_first_tiles<kAhead, Ahead>(a, b, copy_a, copy_b, left, right, first, steps);
   int reading = 0, writing = kAhead;
 #pragma unroll 1
   for (int s = 0; s < steps; ++s) {

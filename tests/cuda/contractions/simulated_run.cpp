@@ -9,6 +9,7 @@
 #include "compiler/ops/infer.h"
 #include "compiler/passes/pass.h"
 #include "compiler/reference/interpreter.h"
+#include "compiler/schedule/constant_operands.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/support/error.h"
 #include "tests/cuda/sim/engine/block.h"
@@ -173,7 +174,9 @@ Schedule cuda_schedule(Graph& graph, const Target& target) {
   run_passes(graph, model_passes(), nullptr, {});
   run_passes(graph, shape_passes(), nullptr, {});
   run_passes(graph, device_passes(DeviceClass::cuda), &target, {});
-  return make_schedule(graph);
+  Schedule schedule = make_schedule(graph);
+  mark_constant_operands(schedule);
+  return schedule;
 }
 
 SimulatedRun run_simulated(const Graph& graph, const std::vector<Tensor>& inputs, const Target& target,
