@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/bind_libraries.h"
+#include "compiler/overlap_launches.h"
 #include "compiler/shape_program.h"
 
 namespace gcg {
@@ -56,17 +57,22 @@ class PlanEmitter {
     followers(*out);
     for (const HostPlanCode& host : code_.hosts) out->host_code.push_back(host_code(host));
     buffers(*out);
+    std::vector<EmittedSteps> emitted;
     for (const Sequence& sequence : s_.sequences) {
       auto q = std::make_unique<fb::SequenceT>();
+      EmittedSteps& steps = emitted.emplace_back();
       std::vector<uint32_t> last;  // of the steps emitted so far for the schedule's: the one to wait for
       for (const Step& step : sequence.steps) {
         const LibraryCall* call = call_of(plan_, code_.code.target, step);
         if (call) q->steps.push_back(emit_call(step, *call, last));
         if (!call || plan_.stand_ins) emit_work(*q, step, last, call != nullptr);
         last.push_back(static_cast<uint32_t>(q->steps.size()) - 1);
+        note(steps, *q, last.size() - 1);
       }
       out->sequences.push_back(std::move(q));
     }
+    // At load there is nothing to gain.
+    if (plan_.device == DeviceClass::cuda && !plan_.at_load) overlap_launches(*out, s_, emitted);
     if (s_.memory.is_static) {
       out->arena_bytes = static_cast<uint64_t>(s_.memory.layout.bytes);
       out->arena_lower_bound = static_cast<uint64_t>(s_.memory.layout.lower_bound);
@@ -98,6 +104,9 @@ class PlanEmitter {
     out->may_fail = c.may_fail;
     out->registers = static_cast<uint32_t>(c.registers);
     out->spill_bytes = static_cast<uint32_t>(c.spill_bytes);
+    out->waits = c.waits;
+    out->ahead.assign(c.ahead.begin(), c.ahead.end());
+    ahead_bytes_.push_back(c.ahead_bytes);
     return out;
   }
 
@@ -144,6 +153,15 @@ class PlanEmitter {
       out->waits = {static_cast<uint32_t>(q.steps.size()) - 1};
       launch_numbers(*out, blob(next));
       q.steps.push_back(std::move(out));
+    }
+  }
+
+  /// The steps that the sequence has got since were made of step `origin` of the schedule's.
+  void note(EmittedSteps& emitted, const fb::SequenceT& q, size_t origin) const {
+    for (size_t i = emitted.origin.size(); i < q.steps.size(); ++i) {
+      const bool is_kernel = q.steps[i]->kind == fb::StepKind::launch && q.steps[i]->device == 0;
+      emitted.origin.push_back(origin);
+      emitted.ahead_bytes.push_back(is_kernel ? ahead_bytes_[q.steps[i]->kernel] : 0);
     }
   }
 
@@ -281,6 +299,7 @@ class PlanEmitter {
   const PreparedWeights& prepared_;
   WeightsSection& weights_;
   std::vector<uint32_t> numbers_;
+  std::vector<int64_t> ahead_bytes_;                         // by plan kernel
   std::map<size_t, uint32_t> number_;                        // schedule kernel -> plan kernel
   std::map<std::pair<size_t, int>, uint32_t> follower_;  // (schedule kernel, blob kernel) -> plan kernel
 };

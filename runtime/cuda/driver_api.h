@@ -57,6 +57,8 @@ inline constexpr unsigned CU_EVENT_DISABLE_TIMING = 2;
 inline constexpr unsigned CU_MEMHOSTALLOC_PORTABLE = 1;
 inline constexpr uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2;
 inline constexpr unsigned CU_GRAPH_COND_ASSIGN_DEFAULT = 1;
+inline constexpr unsigned char CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC = 1;
+inline constexpr unsigned char CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1;
 
 struct CUDA_KERNEL_NODE_PARAMS {
   CUfunction func;

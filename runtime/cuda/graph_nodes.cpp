@@ -105,9 +105,14 @@ Nodes GraphNodes::add_steps(CUgraph graph, const StepRun& run, const Nodes& befo
   for (uint32_t i = run.begin; i < run.end; ++i) {
     const PlanStep& step = plan_.steps[i];
     Nodes& mine = done[i - run.begin];
-    collect_dependencies(i, run, std::exchange(last[step.manifest->stream()], i), done, mine);
+    const uint32_t previous = std::exchange(last[step.manifest->stream()], i);
+    collect_dependencies(i, run, previous, done, mine);
     if (mine.empty()) mine = before;
-    if (has_work(step, c.bound.step(i))) mine.assign(1, add(graph, Work::step, i, mine, c));
+    if (has_work(step, c.bound.step(i))) {
+      const bool overlaps = may_overlap(i, previous, run, c);
+      if (overlaps) mine = done[previous - run.begin];
+      mine.assign(1, add(graph, Work::step, i, mine, c, overlaps));
+    }
     if (written != nullptr) note_writes(step, mine, *written);
   }
   Nodes end;
@@ -116,6 +121,20 @@ Nodes GraphNodes::add_steps(CUgraph graph, const StepRun& run, const Nodes& befo
   }
   remove_doubles(end);
   return end.empty() ? before : end;
+}
+
+/// What the step waits for beside the launch before it has ended when that one has. Copies of inputs need edges of their own.
+bool GraphNodes::may_overlap(uint32_t index, uint32_t previous, const StepRun& run, const GraphContext& c) const {
+  constexpr int kOldestMajor = 9;
+  const PlanStep& step = plan_.steps[index];
+  if (!step.manifest->overlaps() || run.in_body || previous == kNone) return false;
+  const PlanStep& last = plan_.steps[previous];
+  if (last.kind != fb::StepKind::launch || !has_work(last, c.bound.step(previous))) return false;
+  for (uint32_t o = 0; o < step.operands && !input_copies_.empty(); ++o) {
+    const fb::Buffer& buffer = plan_.buffer(plan_.operands[step.first_operand + o]);
+    if (buffer.kind() == fb::BufferKind::input && input_copies_[buffer.index()] != nullptr) return false;
+  }
+  return device_.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= kOldestMajor;
 }
 
 void GraphNodes::note_writes(const PlanStep& step, const Nodes& nodes, std::vector<Nodes>& written) const {
@@ -142,19 +161,23 @@ void GraphNodes::collect_dependencies(uint32_t index, const StepRun& run, uint32
   remove_doubles(out);
 }
 
-CUgraphNode GraphNodes::add(CUgraph graph, Work work, uint32_t index, Nodes& dependencies, const GraphContext& c) {
+CUgraphNode GraphNodes::add(CUgraph graph, Work work, uint32_t index, Nodes& dependencies, const GraphContext& c,
+                            bool overlaps) {
   list.push_back(prepare(work, index, c));
   Node& node = list.back();
-  if (node.call == nullptr) return node.handle = add(graph, node.params, dependencies, node_text(node));
+  if (node.call == nullptr) return node.handle = add(graph, node.params, dependencies, node_text(node), overlaps);
   const ChildGraph child = node.call->record(device_);
   node.params.graph.graph = child.handle;
   return node.handle = add(graph, node.params, dependencies, node_text(node));
 }
 
-CUgraphNode GraphNodes::add(CUgraph graph, CUgraphNodeParams& params, Nodes& dependencies, const std::string& what) {
+CUgraphNode GraphNodes::add(CUgraph graph, CUgraphNodeParams& params, Nodes& dependencies, const std::string& what,
+                            bool overlaps) {
+  constexpr CUgraphEdgeData kOverlap = {CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, 0, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC, {}};
   remove_doubles(dependencies);
   CUgraphNode node = nullptr;
-  device_.check(device_.driver.cuGraphAddNode_v2(&node, graph, dependencies.data(), nullptr, dependencies.size(), &params),
+  device_.check(device_.driver.cuGraphAddNode_v2(&node, graph, dependencies.data(), overlaps ? &kOverlap : nullptr,
+                                                 dependencies.size(), &params),
                 "cuGraphAddNode_v2", what);
   return node;
 }

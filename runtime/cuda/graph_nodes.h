@@ -45,6 +45,7 @@ struct Node {
 /// Steps [begin, end) of the sequence that begins at step `sequence`; none of them steers.
 struct StepRun {
   uint32_t sequence, begin, end;
+  bool in_body = false;  // of a conditional node, where nothing says that launches may overlap
 };
 
 /// Everything here throws Failure, naming the step.
@@ -66,8 +67,10 @@ class GraphNodes {
                   std::vector<Nodes>* written = nullptr);
   /// Copies of the outputs that need one, each after written[i].
   void add_outputs(CUgraph graph, std::vector<Nodes>& written, const GraphContext& context);
-  /// Adds a node whose parameters are complete. Removes doubles from `dependencies`.
-  CUgraphNode add(CUgraph graph, CUgraphNodeParams& params, Nodes& dependencies, const std::string& what);
+  /// Adds a node whose parameters are complete. Removes doubles from `dependencies`. `overlaps`: both it and its only
+  /// dependency are kernels, and it may start as soon as all blocks of that one have.
+  CUgraphNode add(CUgraph graph, CUgraphNodeParams& params, Nodes& dependencies, const std::string& what,
+                  bool overlaps = false);
   CUgraphNode add_copy(CUgraph graph, const Transfer& transfer, Nodes& dependencies, const std::string& what);
 
   /// Brings the node's parameters up to date; true if they changed.
@@ -81,12 +84,14 @@ class GraphNodes {
   CUgraphExec instantiate(CUgraph graph, CUstream stream, const std::string& what) const;
 
  private:
-  CUgraphNode add(CUgraph graph, Work work, uint32_t index, Nodes& dependencies, const GraphContext& context);
+  CUgraphNode add(CUgraph graph, Work work, uint32_t index, Nodes& dependencies, const GraphContext& context,
+                  bool overlaps = false);
   Node prepare(Work work, uint32_t index, const GraphContext& context) const;
   void prepare_launch(Node& node, const PlanStep& step) const;
   bool refresh_kernel(Node& node, const GraphContext& context) const;
   void collect_dependencies(uint32_t step, const StepRun& run, uint32_t previous, const std::vector<Nodes>& done,
                             Nodes& out) const;
+  bool may_overlap(uint32_t step, uint32_t previous, const StepRun& run, const GraphContext& context) const;
   void note_writes(const PlanStep& step, const Nodes& nodes, std::vector<Nodes>& written) const;
   std::string node_text(const Node& node) const;
 

@@ -68,10 +68,11 @@ void SteeredGraph::build(const GraphContext& c) {
 /// A step that decides comes after everything before it, and everything behind it comes after it.
 Nodes SteeredGraph::add_sequence(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
   const uint32_t begin = plan_.sequence_begin[index], end = plan_.sequence_begin[index + 1];
+  const bool in_body = index + 2 < plan_.sequence_begin.size();  // the entry comes last
   for (uint32_t i = begin; i < end;) {
     const PlanStep& step = plan_.steps[i];
     if (runs_in_team(step.kind)) {
-      before = nodes_.add_steps(graph, {begin, i, step.run_end}, before, c);
+      before = nodes_.add_steps(graph, {begin, i, step.run_end, in_body}, before, c);
       i = step.run_end;
       continue;
     }

@@ -7,6 +7,8 @@
 
 // Macros in cuda.h.
 [[maybe_unused]] constexpr unsigned kAssignDefault = gart::cuda::CU_GRAPH_COND_ASSIGN_DEFAULT;
+[[maybe_unused]] constexpr unsigned kProgrammaticPort = gart::cuda::CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+[[maybe_unused]] constexpr unsigned kProgrammaticEdge = gart::cuda::CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
 [[maybe_unused]] constexpr unsigned kPortable = gart::cuda::CU_MEMHOSTALLOC_PORTABLE;
 
 #ifdef GART_TEST_CUDA_H
@@ -120,6 +122,12 @@ GART_SAME_FIELD(CUgraphNodeParams, CUgraphNodeParams, graph);
 GART_SAME_FIELD(CUDA_CHILD_GRAPH_NODE_PARAMS, CUDA_CHILD_GRAPH_NODE_PARAMS, graph);
 static_assert(sizeof(gart::cuda::CUgraphNodeParams) == sizeof(::CUgraphNodeParams));
 static_assert(sizeof(gart::cuda::CUgraphEdgeData) == sizeof(::CUgraphEdgeData));
+GART_SAME_FIELD(CUgraphEdgeData, CUgraphEdgeData, from_port);
+GART_SAME_FIELD(CUgraphEdgeData, CUgraphEdgeData, to_port);
+GART_SAME_FIELD(CUgraphEdgeData, CUgraphEdgeData, type);
+GART_SAME_FIELD(CUgraphEdgeData, CUgraphEdgeData, reserved);
+static_assert(kProgrammaticPort == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC &&
+              kProgrammaticEdge == ::CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
 GART_SAME_FIELD(CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_GRAPH_INSTANTIATE_PARAMS, flags);
 GART_SAME_FIELD(CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_GRAPH_INSTANTIATE_PARAMS, hUploadStream);
 GART_SAME_FIELD(CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_GRAPH_INSTANTIATE_PARAMS, hErrNode_out);

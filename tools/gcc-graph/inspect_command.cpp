@@ -60,7 +60,9 @@ Json kernel_json(const fb::Kernel& k, bool cuda) {
               {"shared_bytes", k.shared()},
               {"registers", k.registers()},
               {"spill_bytes", k.spill_bytes()},
-              {"may_fail", k.may_fail()}});
+              {"may_fail", k.may_fail()},
+              {"waits", k.waits()},
+              {"reads_ahead", std::vector<uint32_t>(gart::span_of(k.ahead()).begin(), gart::span_of(k.ahead()).end())}});
   return out;
 }
 
@@ -74,6 +76,7 @@ Json step_json(const fb::Step& s, const fb::Plan& plan) {
   out["operands"] = s.operands() ? std::vector<uint32_t>(s.operands()->begin(), s.operands()->end()) : std::vector<uint32_t>();
   if (plan.streams() > 1) out["stream"] = s.stream();
   out["waits"] = s.waits() ? std::vector<uint32_t>(s.waits()->begin(), s.waits()->end()) : std::vector<uint32_t>();
+  if (s.overlaps()) out["overlaps"] = true;
   if (count(s.bodies())) out["bodies"] = std::vector<uint32_t>(s.bodies()->begin(), s.bodies()->end());
   return out;
 }
@@ -93,6 +96,14 @@ std::pair<size_t, size_t> count_steps_and_waits(const fb::Plan& plan) {
   for (const auto* sequence : *plan.sequences())
     for (uint32_t i = 0; i < count(sequence->steps()); ++i, ++steps) waits += count(sequence->steps()->Get(i)->waits());
   return {steps, waits};
+}
+
+/// Launches that may start while the one before them runs.
+size_t count_overlaps(const fb::Plan& plan) {
+  size_t overlaps = 0;
+  for (const auto* sequence : *plan.sequences())
+    for (uint32_t i = 0; i < count(sequence->steps()); ++i) overlaps += sequence->steps()->Get(i)->overlaps();
+  return overlaps;
 }
 
 size_t count_modules(const fb::Plan& plan) {
@@ -126,6 +137,7 @@ Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Pla
               {"arena_bytes", plan.arena_bytes()},
               {"arena_lower_bound_bytes", plan.arena_lower_bound()}};
   if (cuda) out["modules"] = count_modules(plan);
+  if (const size_t overlaps = count_overlaps(plan)) out["overlapping_launches"] = overlaps;
   if (Json calls = calls_json(m, plan); !calls.empty()) out["calls"] = calls;
   if (count(plan.host_code())) {
     out["host_arena_bytes"] = plan.host_arena_bytes();
@@ -225,6 +237,7 @@ void print(const Json& j) {
       if (p.contains("calls"))
         for (const auto& [library, calls] : p["calls"].items()) std::cout << calls << " calls of " << library << ", ";
       if (p.contains("modules")) std::cout << p["modules"] << " modules, " << p["streams"] << " streams, " << p["waits"] << " waits, ";
+      if (p.contains("overlapping_launches")) std::cout << p["overlapping_launches"] << " overlapping launches, ";
       if (p.contains("host_targets"))
         std::cout << "steps on the CPU (" << p["host_targets"].dump() << ", host arena " << p["host_arena_bytes"] << " bytes), ";
       if (p["arena_bytes"] > 0)
@@ -242,7 +255,7 @@ void print(const Json& j) {
           std::cout << "    sequence " << q << '\n';
           for (const auto& s : p["sequences"][q])
             std::cout << "      " << (s.contains("device") ? str(s["device"]) + " " : "") << str(s["kind"]) << ' ' << (s.contains("stream") ? "stream " + s["stream"].dump() + " " : "") << (s.contains("kernel") ? str(s["kernel"]) : "") << " buffers " << s["operands"].dump()
-                      << " waits " << s["waits"].dump() << "  // " << str(s["source"]) << '\n';
+                      << " waits " << s["waits"].dump() << (s.contains("overlaps") ? ", overlaps the launch before" : "") << "  // " << str(s["source"]) << '\n';
         }
     }
   }

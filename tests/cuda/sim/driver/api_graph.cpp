@@ -25,22 +25,42 @@ Graph* find_graph(void* handle) {
   return nullptr;
 }
 
-// Indices of the nodes that a new one comes after.
+// May the edge be from such a node to such a node? Sets whether it is a programmatic one.
+int check_edge(const Call& call, const Graph& graph, const EdgeData& edge, int from, int to, bool& is_programmatic) {
+  constexpr int kProgrammatic = 1, kTriggered = 1, kAllBlocksStarted = 2;
+  is_programmatic = edge.type == kProgrammatic;
+  for (const unsigned char byte : edge.reserved) {
+    if (byte) return call.misuse("reserved bytes of an edge are not zero");
+  }
+  if (edge.to_port) return call.misuse("an edge to a port, of which no node has any");
+  if (!is_programmatic) return edge.type || edge.from_port ? call.misuse("an edge of an unknown kind") : 0;
+  if (World::get().sm < 90) return call.misuse("programmatic edges need sm_90", kNotSupported);
+  if (graph.is_body) return call.misuse("programmatic edges within conditionals are not documented", kNotSupported);
+  if (edge.from_port != kTriggered && edge.from_port != kAllBlocksStarted)
+    return call.misuse("a programmatic edge from port " + std::to_string(edge.from_port));
+  if (from != kKernelNode || to != kKernelNode) return call.misuse("a programmatic edge that is not between kernels");
+  ++World::get().counts["programmatic_edges"];
+  return 0;
+}
+
+// Fills the edges to `node`, whose type is known.
 int read_dependencies(const Call& call, const Graph& graph, void* const* nodes, const EdgeData* edges, size_t count,
-                      std::vector<size_t>& out) {
+                      GraphNode& node) {
   if (count && !nodes) return call.misuse("no dependencies given");
   for (size_t i = 0; i < count; ++i) {
     const size_t index = graph.find(nodes[i]);
     if (index == graph.nodes.size()) return call.misuse("a dependency is no node of this graph");
-    if (std::find(out.begin(), out.end(), index) != out.end()) return call.misuse("a dependency is given twice");
-    if (edges && (edges[i].from_port || edges[i].to_port || edges[i].type)) {
-      // Programmatic dependent launch: the simulation starts the later kernel when the earlier one has ended.
-      if (World::get().sm < 90) return call.misuse("programmatic edges need sm_90", kNotSupported);
-      const bool kernel = graph.nodes[index]->type == kKernelNode;
-      if (edges[i].type != 1 || edges[i].to_port || !kernel) return call.misuse("a wrong programmatic edge");
+    if (std::find(node.after.begin(), node.after.end(), index) != node.after.end() ||
+        std::find(node.overlapped.begin(), node.overlapped.end(), index) != node.overlapped.end()) {
+      return call.misuse("a dependency is given twice");
+    }
+    bool is_programmatic = false;
+    if (edges) {
+      const int code = check_edge(call, graph, edges[i], graph.nodes[index]->type, node.type, is_programmatic);
+      if (code) return code;
     }
     World& world = World::get();
-    if (++world.counts["graph_edges"] != world.dropped_edge) out.push_back(index);
+    if (++world.counts["graph_edges"] != world.dropped_edge) (is_programmatic ? node.overlapped : node.after).push_back(index);
   }
   return 0;
 }
@@ -51,7 +71,8 @@ int add_node(const Call& call, void** out, void* graph_handle, void* const* depe
   if (!graph) return call.misuse("the graph is not alive");
   if (!out) return call.misuse("no place for the node");
   auto node = std::make_unique<GraphNode>();
-  if (const int code = read_dependencies(call, *graph, dependencies, edges, count, node->after)) return code;
+  node->type = params.type;
+  if (const int code = read_dependencies(call, *graph, dependencies, edges, count, *node)) return code;
   std::string error;
   if (const int code = make_node(params, *graph, *node, error)) return call.misuse(error, code);
   *out = node.get();
@@ -88,7 +109,7 @@ int instantiate(const Call& call, void** out, void* graph_handle, uint64_t flags
 
 bool same_topology(const Graph& a, const Graph& b) {
   return std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(), [](const auto& x, const auto& y) {
-    return x->type == y->type && x->after == y->after;
+    return x->type == y->type && x->after == y->after && x->overlapped == y->overlapped;
   });
 }
 
@@ -156,10 +177,12 @@ int launch(GraphExec& exec, Stream& stream) {
   });
   std::vector<OperationQueue::Id> ids;
   for (size_t i = 0; i < exec.nodes.size(); ++i) {
-    std::vector<OperationQueue::Id> after = {begin};
+    std::vector<OperationQueue::Id> after = {begin}, overlapped;
     for (const size_t before : exec.nodes[i].after) after.push_back(ids[before]);
+    for (const size_t before : exec.nodes[i].overlapped) overlapped.push_back(ids[before]);
     const GraphNode node = exec.nodes[i];
-    ids.push_back(queue.add(name + label_of(node, i), after, [node](Footprint& f) { return run_node(node, f); }));
+    ids.push_back(
+        queue.add(name + label_of(node, i), after, [node](Footprint& f) { return run_node(node, f); }, overlapped));
   }
   ids.push_back(begin);
   stream.last = exec.last = queue.add(name + "end", ids, nullptr);
@@ -207,13 +230,11 @@ GART_SIM_API cuGraphAddDependencies_v2(void* handle, void* const* from, void* co
   Graph* graph = find_graph(handle);
   if (!graph) return call.misuse("the graph is not alive");
   for (size_t i = 0; i < count; ++i) {
-    std::vector<size_t> before, behind;
-    if (const int code = read_dependencies(call, *graph, from + i, edges ? edges + i : nullptr, 1, before)) return code;
-    if (const int code = read_dependencies(call, *graph, to + i, nullptr, 1, behind)) return code;
-    if (before[0] >= behind[0]) return call.misuse("edges to nodes made earlier are not simulated", kNotSupported);
-    auto& after = graph->nodes[behind[0]]->after;
-    if (std::find(after.begin(), after.end(), before[0]) != after.end()) return call.misuse("the edge exists");
-    after.push_back(before[0]);
+    const size_t before = graph->find(from[i]), behind = graph->find(to[i]);
+    if (behind == graph->nodes.size()) return call.misuse("a dependency is no node of this graph");
+    if (before >= behind) return call.misuse("edges to nodes made earlier are not simulated", kNotSupported);
+    GraphNode& node = *graph->nodes[behind];
+    if (const int code = read_dependencies(call, *graph, from + i, edges ? edges + i : nullptr, 1, node)) return code;
   }
   return 0;
 }

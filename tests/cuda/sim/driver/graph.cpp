@@ -80,9 +80,10 @@ int run_graph(const Graph& graph, Footprint& footprint) {
   std::vector<OperationQueue::Id> ids;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const GraphNode& node = *graph.nodes[i];
-    std::vector<OperationQueue::Id> after;
+    std::vector<OperationQueue::Id> after, overlapped;
     for (const size_t before : node.after) after.push_back(ids[before]);
-    ids.push_back(queue.add(label_of(node, i), after, [&node](Footprint& f) { return run_node(node, f); }));
+    for (const size_t before : node.overlapped) overlapped.push_back(ids[before]);
+    ids.push_back(queue.add(label_of(node, i), after, [&node](Footprint& f) { return run_node(node, f); }, overlapped));
   }
   World& world = World::get();
   while (queue.pending() > 0) {
@@ -138,7 +139,7 @@ std::string label_of(const GraphNode& node, size_t index) {
 }
 
 int run_node(const GraphNode& node, Footprint& footprint) {
-  if (const auto* kernel = std::get_if<KernelWork>(&node.work)) return kernel->run(footprint);
+  if (const auto* kernel = std::get_if<KernelWork>(&node.work)) return kernel->run(footprint, !node.overlapped.empty());
   if (const auto* copy = std::get_if<CopyWork>(&node.work)) return copy->run(footprint);
   if (const auto* fill = std::get_if<FillWork>(&node.work)) return fill->run(footprint);
   if (const auto* host = std::get_if<HostWork>(&node.work)) return host->run();

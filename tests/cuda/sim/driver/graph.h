@@ -35,7 +35,8 @@ using NodeWork =
 struct GraphNode {
   int type = kEmptyNode;
   NodeWork work;
-  std::vector<size_t> after;  // Indices in the graph, lower than its own.
+  std::vector<size_t> after;       // Indices in the graph, lower than its own.
+  std::vector<size_t> overlapped;  // The same, of kernels while which it may start (programmatic edges).
 };
 
 struct Graph {

@@ -28,19 +28,23 @@ uint64_t mixed(uint64_t x) {
 }  // namespace
 
 OperationQueue::Id OperationQueue::add(std::string label, const std::vector<Id>& after,
-                                       std::function<int(Footprint&)> run) {
+                                       std::function<int(Footprint&)> run, const std::vector<Id>& overlapped) {
   auto operation = std::make_unique<Operation>();
   operation->label = std::move(label);
   operation->run = std::move(run);
   operation->index = operations_.size();
-  operation->ancestors = known_done_;
-  for (const Id id : after) {
-    if (id < first_id_) continue;
-    const size_t index = id - first_id_;
-    operation->after.push_back(index);
-    set(operation->ancestors, index);
-    unite(operation->ancestors, operations_[index]->ancestors);
-  }
+  operation->ancestors = operation->known = known_done_;
+  const auto note = [&](const std::vector<Id>& ids, std::vector<size_t>& indices) {
+    for (const Id id : ids) {
+      if (id < first_id_) continue;
+      const size_t index = id - first_id_;
+      indices.push_back(index);
+      set(operation->ancestors, index);
+      unite(operation->ancestors, operations_[index]->ancestors);
+    }
+  };
+  note(after, operation->after);
+  note(overlapped, operation->overlapped);
   operations_.push_back(std::move(operation));
   ++pending_;
   return first_id_ + operations_.size() - 1;
@@ -58,8 +62,9 @@ bool OperationQueue::is_behind(Id later, Id earlier) const {
 
 bool OperationQueue::is_ready(const Operation& operation) const {
   if (operation.is_done) return false;
-  return std::all_of(operation.after.begin(), operation.after.end(),
-                     [this](size_t index) { return operations_[index]->is_done; });
+  const auto is_done = [this](size_t index) { return operations_[index]->is_done; };
+  return std::all_of(operation.after.begin(), operation.after.end(), is_done) &&
+         std::all_of(operation.overlapped.begin(), operation.overlapped.end(), is_done);
 }
 
 std::vector<bool> OperationQueue::needed_for(Id id) const {
@@ -127,8 +132,24 @@ int OperationQueue::advance(size_t count, const Order& order) {
   return error;
 }
 
+// What comes before it is done.
+void OperationQueue::find_order(Operation& operation) const {
+  const auto add = [this](const std::vector<size_t>& indices, std::vector<uint64_t>& bits) {
+    for (const size_t index : indices) {
+      set(bits, index);
+      unite(bits, operations_[index]->before_end);
+    }
+  };
+  operation.before_start = operation.known;
+  add(operation.after, operation.before_start);
+  operation.before_rest = operation.before_start;
+  add(operation.overlapped, operation.before_rest);
+}
+
 int OperationQueue::execute(Operation& operation) {
+  find_order(operation);
   operation.error = operation.run ? operation.run(operation.footprint) : 0;
+  operation.before_end = operation.footprint.has_waited ? operation.before_rest : operation.before_start;
   operation.is_done = true;
   --pending_;
   if (!operation.error && (races(operation) || reads_undefined(operation))) operation.error = 719;
@@ -136,18 +157,24 @@ int OperationQueue::execute(Operation& operation) {
 }
 
 bool OperationQueue::races(const Operation& operation) const {
+  const Footprint& mine = operation.footprint;
   for (const auto& other : operations_) {
-    if (!other->is_done || other.get() == &operation || has(operation.ancestors, other->index)) continue;
+    if (!other->is_done || other.get() == &operation || has(operation.before_start, other->index)) continue;
+    // What it overlaps can meet only what its threads do before they wait.
+    const bool is_overlapped = has(operation.before_rest, other->index);
+    const std::vector<Range>& reads = is_overlapped ? mine.early_reads : mine.reads;
+    const std::vector<Range>& writes = is_overlapped ? mine.early_writes : mine.writes;
     const char* how = "writes";
-    uint64_t address = first_overlap(operation.footprint.writes, other->footprint.writes);
-    if (!address) address = first_overlap(operation.footprint.writes, other->footprint.reads);
+    uint64_t address = first_overlap(writes, other->footprint.writes);
+    if (!address) address = first_overlap(writes, other->footprint.reads);
     if (!address) {
       how = "reads";
-      address = first_overlap(operation.footprint.reads, other->footprint.writes);
+      address = first_overlap(reads, other->footprint.writes);
     }
     if (!address) continue;
-    report(Finding::graph_race, "nothing orders '" + operation.label + "' and '" + other->label + "': the first " +
-                                    how + " a byte that the other one touches, " +
+    report(Finding::graph_race, "nothing orders '" + operation.label + "' and '" + other->label + "': the first " + how +
+                                    " a byte that the other one touches" +
+                                    (is_overlapped ? ", before it waits for what it overlaps, " : ", ") +
                                     DeviceMemory::get().describe(address));
     return true;
   }

@@ -31,7 +31,12 @@ struct Operation {
   std::function<int(Footprint&)> run;  // Returns a CUresult.
   size_t index = 0;                    // In the queue.
   std::vector<size_t> after;           // Those that must be done before.
-  std::vector<uint64_t> ancestors;     // One bit per operation that surely comes before.
+  std::vector<size_t> overlapped;      // Kernels that are, too, but only before what its threads do once they have waited.
+  std::vector<uint64_t> ancestors;     // One bit per operation that comes before where every thread waits that has to.
+  std::vector<uint64_t> known;         // Of them, those that the host had waited for.
+  // Known once it runs, one bit per operation that surely comes before: its start, what its threads do once they have
+  // waited, and its end. A thread that does not wait breaks the order for whoever comes behind.
+  std::vector<uint64_t> before_start, before_rest, before_end;
   Footprint footprint;
   bool is_done = false;
   int error = 0;
@@ -42,8 +47,9 @@ class OperationQueue {
   using Id = uint64_t;  // 0: none, and done.
   static constexpr Id kAll = ~Id{0};
 
-  // `after` may name operations that are done and forgotten.
-  Id add(std::string label, const std::vector<Id>& after, std::function<int(Footprint&)> run);
+  // `after` may name operations that are done and forgotten. `overlapped`: kernels that `run`, a kernel, waits for itself.
+  Id add(std::string label, const std::vector<Id>& after, std::function<int(Footprint&)> run,
+         const std::vector<Id>& overlapped = {});
   // Runs until `id`, or all, is done. Returns the first error of what it ran.
   int wait(Id id, const Order& order);
   // Runs a few operations, as a device does while the host looks.
@@ -61,6 +67,7 @@ class OperationQueue {
   [[nodiscard]] bool is_ready(const Operation& operation) const;
   Operation* choose(const std::vector<bool>& needed, const Order& order, size_t victim, bool only_needed);
   int execute(Operation& operation);
+  void find_order(Operation& operation) const;
   [[nodiscard]] bool races(const Operation& operation) const;  // And reports it.
   static bool reads_undefined(const Operation& operation);     // And reports it.
   void host_waited_for(const Operation& operation);

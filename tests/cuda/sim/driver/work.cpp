@@ -72,7 +72,7 @@ int KernelWork::make(const KernelParams& params, const Context* context, KernelW
   return 0;
 }
 
-int KernelWork::run(Footprint& footprint) const {
+int KernelWork::run(Footprint& footprint, bool is_early) const {
   World& world = World::get();
   if (const int injected = world.count("kernels")) return injected;
   if (!world.find_function(function)) {
@@ -90,6 +90,7 @@ int KernelWork::run(Footprint& footprint) const {
   launch.block = block;
   launch.shared_bytes = shared_bytes;
   launch.parameters = parameters.data();
+  launch.is_early = is_early;
   launch.seed = launch_seed();
   LaunchResult result = run_launch(launch);
   footprint = std::move(result.footprint);

@@ -19,7 +19,8 @@ struct KernelWork {
 
   // Checks everything the driver can check; an error and its text.
   static int make(const KernelParams& params, const Context* context, KernelWork& out, std::string& error);
-  [[nodiscard]] int run(Footprint& footprint) const;
+  // `is_early`: it may start before what its threads wait for has ended.
+  [[nodiscard]] int run(Footprint& footprint, bool is_early = false) const;
   [[nodiscard]] std::string name() const { return function->kernel->name; }
 };
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "tests/cuda/sim/engine/warp.h"
 
@@ -103,7 +104,11 @@ LaunchResult BlockRunner::run(const Launch& launch) {
     result_.error = 700;
     report(Finding::out_of_bounds, std::string(launch.kernel->name) + ": " + guard);
   }
+  Footprint early = std::move(result_.footprint);
   result_.footprint = memory.end_launch();
+  result_.footprint.early_reads = std::move(early.early_reads);
+  result_.footprint.early_writes = std::move(early.early_writes);
+  result_.footprint.has_waited = early.has_waited;
   memory.close();
   return result_;
 }
@@ -122,6 +127,7 @@ bool BlockRunner::run_block(unsigned number) {
     thread.place = {i % launch_.block.x, i / launch_.block.x % launch_.block.y, i / (launch_.block.x * launch_.block.y)};
     thread.fiber = nullptr;
     thread.request = nullptr;
+    thread.has_waited = false;
     thread.wide = {};
     thread.unfenced.clear();
     thread.copies.clear();
@@ -145,6 +151,8 @@ bool BlockRunner::run_block(unsigned number) {
     report(Finding::trap, std::string(launch_.kernel->name) + ": a thread needs more than the simulation's stack");
     abort();
   }
+  merge(result_.footprint.early_reads, std::exchange(early_[0], {}));
+  merge(result_.footprint.early_writes, std::exchange(early_[1], {}));
   if (!is_stopped_ && done_ < threads_.size()) report_stuck();
   return !is_stopped_;
 }
@@ -187,6 +195,7 @@ void BlockRunner::pass_on() {
 void BlockRunner::switch_in(Thread& thread) {
   current_ = &thread;
   state_->thread = thread.place;
+  state_->is_early = launch_.is_early && !thread.has_waited;
 }
 
 Thread* BlockRunner::next_fresh() { return fresh_ < order_.size() ? &threads_[order_[fresh_++]] : nullptr; }
@@ -206,6 +215,7 @@ void BlockRunner::fiber_main() {
 // Barriers and collectives do not wait for threads that are done.
 void BlockRunner::finish_thread() {
   current_->state = Thread::State::done;
+  if (launch_.is_early && !current_->has_waited) result_.footprint.has_waited = false;
   ++done_;
   const unsigned warp = current_->index / 32;
   warps_[warp].live &= ~(1u << current_->index % 32);

@@ -69,6 +69,7 @@ struct Thread {
   Reduce reduce = Reduce::none;
   int predicate = 0;  // What it brings to the barrier, then what the barrier gives back.
   Site site = {"", 0};
+  bool has_waited = false;        // For the launches that its own overlaps.
   std::vector<AsyncCopy> copies;  // Not yet waited for, oldest first.
   std::vector<size_t> committed;  // Sizes of the groups at the front of `copies`.
   size_t uncommitted = 0;
@@ -82,6 +83,7 @@ struct Launch {
   Triple grid{1, 1, 1}, block{1, 1, 1};
   unsigned shared_bytes = 0;
   void** parameters = nullptr;
+  bool is_early = false;  // It may start while launches run that its threads have to wait for.
   uint64_t seed = 0;  // Order of blocks and threads: 0 as numbered, 1 backwards, else shuffled by it.
 };
 
@@ -113,6 +115,7 @@ class BlockRunner {
   void wgmma_commit();
   void wgmma_wait(unsigned groups_left, Site site);
   void proxy_fence();
+  void grid_wait();
   // Reports and ends the launch with `error`; does not return.
   [[noreturn]] void fault(Finding finding, int error, const std::string& text);
   [[nodiscard]] std::string at(Site site) const;
@@ -136,6 +139,7 @@ class BlockRunner {
   void complete(const WarpRequest& request, const Lanes& lanes);
   void recheck_waiters(unsigned warp);
   void report_stuck();
+  void note_early(uint64_t address, size_t bytes, Access access);
   void touch_shared(size_t offset, size_t bytes, Access access, const char* doing);
   void write_copy(const AsyncCopy& copy);
   void note_unfenced(size_t offset, size_t bytes);
@@ -166,6 +170,7 @@ class BlockRunner {
   std::array<Warp, 32> warps_{};
   bool is_stopped_ = false;
   bool has_race_ = false;
+  std::vector<Range> early_[2];  // What the block's threads have read, written before they waited.
   std::mt19937_64 random_;
   std::vector<unsigned char> shared_;
   unsigned char* dynamic_ = nullptr;

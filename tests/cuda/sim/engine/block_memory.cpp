@@ -25,6 +25,7 @@ void BlockRunner::touch(uint64_t address, size_t bytes, Access access, const cha
   if (!launch_.module->is_watched) return;
   DeviceMemory& memory = DeviceMemory::get();
   if (memory.is_watched(address)) {
+    if (state_->is_early) note_early(address, bytes, access);
     if (memory.touch(address, bytes, access, *state_)) return;
     fault(Finding::out_of_bounds, 700,
           doing_of(access) + std::to_string(bytes) + " bytes" + by(doing) + ", " + memory.describe(address));
@@ -40,6 +41,20 @@ void BlockRunner::touch(uint64_t address, size_t bytes, Access access, const cha
   fault(Finding::out_of_bounds, 700,
         doing_of(access) + std::to_string(bytes) + " bytes" + by(doing) + " at byte " + std::to_string(offset) +
             " of " + std::to_string(launch_.shared_bytes) + " bytes of shared memory");
+}
+
+void BlockRunner::grid_wait() {
+  current_->has_waited = true;
+  state_->is_early = false;
+}
+
+void BlockRunner::note_early(uint64_t address, size_t bytes, Access access) {
+  std::vector<Range>& ranges = early_[access != Access::read];
+  if (!ranges.empty() && ranges.back().end == address) {
+    ranges.back().end += bytes;
+  } else {
+    ranges.push_back({address, address + bytes});
+  }
 }
 
 void BlockRunner::touch_shared(size_t offset, size_t bytes, Access access, const char* doing) {

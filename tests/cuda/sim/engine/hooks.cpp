@@ -85,6 +85,7 @@ void wgmma_fence() { runner().wgmma_fence(); }
 void wgmma_commit() { runner().wgmma_commit(); }
 void wgmma_wait(unsigned groups_left, Site site) { runner().wgmma_wait(groups_left, site); }
 void proxy_fence() { runner().proxy_fence(); }
+void grid_wait() { runner().grid_wait(); }
 
 void touch(const void* address, Size bytes, Access access) {
   runner().touch(reinterpret_cast<uint64_t>(address), bytes, access, "");
@@ -110,7 +111,7 @@ void set_conditional(unsigned long long handle, unsigned value) {
 
 constexpr Hooks kHooks = {barrier,    warp_barrier, shuffle,   vote,  active_mask, mma,  ldmatrix,       stmatrix,
                           copy_async, copy_commit,  copy_wait, wgmma, wgmma_fence, wgmma_commit, wgmma_wait, proxy_fence,
-                          touch,      misaligned,   trap,      set_conditional};
+                          grid_wait,  touch,      misaligned,   trap,      set_conditional};
 
 }  // namespace
 

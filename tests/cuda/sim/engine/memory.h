@@ -20,6 +20,10 @@ struct Range {
 // What an operation read and wrote: sorted, disjoint ranges of device and host addresses.
 struct Footprint {
   std::vector<Range> reads, writes;
+  // Of a launch that may start while others run: what of it threads touched before they waited for those; and whether all of
+  // them did wait.
+  std::vector<Range> early_reads, early_writes;
+  bool has_waited = true;
 };
 // The first byte of both, or 0.
 uint64_t first_overlap(const std::vector<Range>& a, const std::vector<Range>& b);

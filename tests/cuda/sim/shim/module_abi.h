@@ -5,7 +5,7 @@
 
 namespace gart_sim {
 
-inline constexpr unsigned kAbi = 2;  // Of this header; a module of another one is refused at load.
+inline constexpr unsigned kAbi = 3;  // Of this header; a module of another one is refused at load.
 
 using Size = decltype(sizeof 0);
 
@@ -52,6 +52,8 @@ struct Hooks {
   void (*wgmma_wait)(unsigned groups_left, Site site);
   // What this thread has written to shared memory may be read by wgmma.
   void (*proxy_fence)();
+  // This thread goes on when the launches that its own overlaps have ended (griddepcontrol.wait).
+  void (*grid_wait)();
   // A load or store that the module's own check does not know to be inside its last allocation.
   void (*touch)(const void* address, Size bytes, Access access);
   void (*misaligned)(const void* address, unsigned alignment, Site site);
@@ -77,6 +79,7 @@ struct State {
   Size shared_begin, shared_bytes;
   Size static_shared_begin, static_shared_bytes;
   Window read, written;
+  bool is_early;  // The thread's launch overlaps others, for which it has not waited: every access goes to touch().
 };
 
 struct Kernel {

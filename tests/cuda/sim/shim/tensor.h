@@ -106,8 +106,8 @@ static inline void gart_wgmma_bf16(float (&d)[count], unsigned long long a, unsi
   gart_sim::hooks->wgmma(true, count * 2, d, a, b, left_across, right_across, site);
 }
 #endif
-// Programmatic dependent launch: the simulated device starts a kernel only after those it depends on.
-static inline void gart_griddepcontrol_wait() {}
+// Programmatic dependent launch. Where the next launch may begin is no question: as early as this one does.
+static inline void gart_griddepcontrol_wait() { gart_sim::hooks->grid_wait(); }
 static inline void gart_griddepcontrol_launch_dependents() {}
 #endif
 #endif

@@ -30,7 +30,7 @@ inline bool is_watched(Size address) {
 inline void touch(const void* p, Size bytes, Access access) {
   const Size address = reinterpret_cast<Size>(p);
   if (!is_watched(address)) return;
-  if (mark(access == Access::read ? state.read : state.written, address, bytes)) return;
+  if (!state.is_early && mark(access == Access::read ? state.read : state.written, address, bytes)) return;
   hooks->touch(p, bytes, access);
 }
 
