@@ -28,6 +28,8 @@ class Assembler {
  public:
   Assembler(const Target& target, const ProgramCache& cache);
   Assembled assemble(const std::string& source) const;
+  /// What the result depends on besides the text: compiler, options, headers.
+  const std::string& version() const { return version_; }
   const Nvrtc& nvrtc() const { return nvrtc_; }
 
  private:
@@ -35,7 +37,7 @@ class Assembler {
   const ProgramCache& cache_;
   const Nvrtc& nvrtc_;
   std::vector<std::string> options_;
-  std::string version_;  // of what the bytes depend on besides the text
+  std::string version_;
 };
 
 }  // namespace gcg::cuda

@@ -1,12 +1,15 @@
 // Forms of the rows of tests/ops as CUDA text that the assembler takes for a GPU: without spills and without ptxas
 // saying that it had to serialise something. A sample of them, in turns over a sample of SMs; $GCC_GRAPH_TEST_SMS names
-// SMs for each of which every form is assembled ("sm_75,sm_120": two times 6000 kernels, some minutes each).
+// SMs for each of which every form is assembled ("sm_75,sm_120", or "all"), and a table of them is printed at the end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <iostream>
 #include <sstream>
 #include <string_view>
+#include <thread>
 
 #include "compiler/compile.h"
 #include "compiler/support/error.h"
@@ -17,50 +20,85 @@
 namespace gcg::test {
 namespace {
 
-constexpr const char* kSample[] = {"sm_75", "sm_80", "sm_90a", "sm_120"};
+const std::vector<std::string> kSample[] = {{"sm_75"}, {"sm_80"}, {"sm_90a", "sm_90"}, {"sm_100a", "sm_100"},
+                                            {"sm_120a", "sm_120"}};
 
-/// Of this many forms one is in the sample.
-constexpr size_t kStride = 13;
+/// Of this many forms one is in the sample; of so many kernels that several targets share, one is assembled for each.
+constexpr size_t kStride = 13, kComparisonStride = 7;
+
+const char* named_sms() { return std::getenv("GCC_GRAPH_TEST_SMS"); }
 
 /// The targets of the next form.
 std::vector<std::string> next_targets() {
   static size_t turn = 0;
-  const char* named = std::getenv("GCC_GRAPH_TEST_SMS");
-  if (named == nullptr) {
+  if (named_sms() == nullptr) {
     const size_t form = turn++;
     if (form % kStride != 0) return {};
-    return {kSample[form / kStride % std::size(kSample)]};
+    return kSample[form / kStride % std::size(kSample)];
   }
+  if (named_sms() == std::string_view("all")) return all_gpu_targets();
   std::vector<std::string> targets;
-  std::istringstream names(named);
+  std::istringstream names(named_sms());
   for (std::string name; std::getline(names, name, ',');) targets.push_back(name);
   return targets;
+}
+
+Assembly& assembly() {
+  static Assembly all(default_cache(), static_cast<int>(std::thread::hardware_concurrency()));
+  return all;
 }
 
 /// Operators on layouts that only CPU plans have.
 constexpr std::string_view kForCpus[] = {"BlockedConv", "PackedMatMul"};
 
-void check_assembly(const RowForm& form) {
+void collect_texts(const RowForm& form) {
   if (std::count(std::begin(kForCpus), std::end(kForCpus), form.row.op) > 0) return;
-  for (const std::string& target : next_targets()) {
-    AssemblyReport report;
-    Backends backends;
-    backends.push_back(make_watched_backend(report, default_cache(), nullptr));
-    CompileOptions options;
-    options.targets = {target};
-    try {
-      compile(form.graph.clone(), "", options, backends);
-    } catch (const UnsupportedModel&) {
-      return;  // compiled_ops_test says which these are
-    } catch (const CompileError& error) {
-      ADD_FAILURE() << target << ": " << error.what();
-    }
-    for (const std::string& complaint : report.complaints) ADD_FAILURE() << complaint;
+  CompileOptions options;
+  options.targets = next_targets();
+  if (options.targets.empty()) return;
+  assembly().set_owner(concat(form.row.op, ": ", form.row.what, ":"));
+  Backends backends;
+  backends.push_back(assembly().make_backend());
+  try {
+    compile(form.graph.clone(), "", options, backends);
+  } catch (const UnsupportedModel&) {
+    return;  // compiled_ops_test says which these are
+  } catch (const CompileError& error) {
+    ADD_FAILURE() << error.what();
   }
 }
 
+/// Assembles what the rows of a test have, before the test is counted as passed.
+class AssembleAtEnd : public testing::EmptyTestEventListener {
+  void OnTestEnd(const testing::TestInfo&) override {
+    const size_t stride = kComparisonStride * (named_sms() == nullptr ? 1 : kStride);
+    for (const std::string& complaint : assembly().compare_codes(stride)) ADD_FAILURE() << complaint;
+    for (const std::string& complaint : assembly().assemble_collected()) ADD_FAILURE() << complaint;
+    ++tests_;
+    if (named_sms() != nullptr && Clock::now() - told_ > std::chrono::seconds(10)) tell();
+  }
+  void OnTestProgramEnd(const testing::UnitTest&) override {
+    if (named_sms() == nullptr) return;
+    assembly().print_summary(std::cout);
+    std::cout << assembly().passed() << " passed, " << assembly().failed() << " failed" << std::endl;
+  }
+  void tell() {
+    told_ = Clock::now();
+    std::cout << "  " << tests_ << " of " << testing::UnitTest::GetInstance()->test_to_run_count() << " tests, "
+              << assembly().passed() + assembly().failed() << " kernels, "
+              << std::chrono::duration_cast<std::chrono::seconds>(told_ - begin_).count() << " s" << std::endl;
+  }
+
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin_ = Clock::now();
+  Clock::time_point told_ = begin_;
+  int tests_ = 0;
+};
+
 const bool hooked = [] {
-  if (has_nvrtc()) check_form_further = check_assembly;
+  if (!has_nvrtc()) return true;
+  check_form_further = collect_texts;
+  testing::UnitTest::GetInstance()->listeners().Append(new AssembleAtEnd);
   return true;
 }();
 

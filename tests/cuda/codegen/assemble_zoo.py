@@ -5,7 +5,8 @@
   assemble_zoo.py --tool assemble_models [--targets T,...] [--models DIR] [--work DIR] [NAME...]
                                                              the trained models and the zoo, for every SM
 
-Symbols are left open, and fixed by --dim at the first of the model's sizes. Without NVRTC everything is skipped.
+Symbols are left open, and fixed by --dims at the first of the model's sizes. What several models have is assembled once.
+Without NVRTC everything is skipped.
 """
 import argparse
 import importlib
@@ -20,25 +21,50 @@ for folder in (("tests", "models"), ("tools", "models"), ("tools", "python")):
     sys.path.insert(0, os.path.join(ROOT, *folder))
 
 SAMPLE = ("sm_75", "sm_80", "sm_90a", "sm_120")
-ALL = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103", "sm_110", "sm_120", "sm_121", "ptx")
 SKIP = 77
 
 
-def assemble(tool, cache, path, targets, size):
-    """Returns the exit status. `size`: a value for every symbol, or None to leave them open."""
-    dims = [o for name, value in (size or {}).items() for o in ("--dim", f"{name}={value}")]
-    return subprocess.run([tool, "--cache", cache, *dims, ",".join(targets), path]).returncode
+class Assembler:
+    """The tool for some targets, fed with models one by one."""
+
+    def __init__(self, tool, cache, targets):
+        self.process = subprocess.Popen([tool, "--cache", cache, targets, "-"], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    def assemble(self, path, size):
+        """`size`: a value for every symbol, or None to leave them open. Returns when the model's kernels are done."""
+        dims = ",".join(f"{name}={value}" for name, value in (size or {}).items())
+        self.process.stdin.write(f"{path} {dims}\n")
+        self.process.stdin.flush()
+        self.show(until="= ")
+
+    def show(self, until=None):
+        for line in self.process.stdout:
+            print(line, end="", flush=True)
+            if until and line.startswith(until):
+                return
+
+    def finish(self):
+        """Prints the tables. Returns the exit status."""
+        self.process.stdin.close()
+        self.show()
+        return self.process.wait()
 
 
 def small(a, work):
     import onnx
     import small_models
-    status = 0
+    assemblers, status = {}, 0
     for turn, name in enumerate(a.names or small_models.MODELS):
         make, _ = small_models.MODELS[name]
         path = os.path.join(work, name + ".onnx")
         onnx.save(make(), path)
-        status = max(status, assemble(a.tool, a.cache, path, a.targets or [SAMPLE[turn % len(SAMPLE)]], None))
+        targets = a.targets or SAMPLE[turn % len(SAMPLE)]
+        if targets not in assemblers:
+            assemblers[targets] = Assembler(a.tool, a.cache, targets)
+        assemblers[targets].assemble(path, None)
+    for assembler in assemblers.values():
+        status = max(status, assembler.finish())
     return status
 
 
@@ -50,21 +76,21 @@ def zoo(a, work):
     sys.path.insert(0, os.path.join(a.models, "zoo"))
     maker = importlib.import_module("zoo")
     names = check_zoo.select(a.names, maker.load_zoo(os.path.dirname(maker.__file__)))
-    status = 0
+    assembler = Assembler(a.tool, a.cache, a.targets or "all")
     for name in names:
         case = check_zoo.make_case(name, a.models, maker, work)
         for size in [None, *case.sizes[:1]]:
-            status = max(status, assemble(a.tool, a.cache, case.path, a.targets or ALL, size))
+            assembler.assemble(case.path, size)
         if isinstance(case, check_zoo.ZooModel) and not a.work:
             os.remove(case.path)
-    return status
+    return assembler.finish()
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     p.add_argument("--tool", required=True)
     p.add_argument("--small", action="store_true")
-    p.add_argument("--targets", type=lambda text: text.split(","))
+    p.add_argument("--targets")
     p.add_argument("--cache", default="")
     p.add_argument("--models", default=os.environ.get("GCC_GRAPH_MODELS") or os.path.join(ROOT, "..", "shared", "models"))
     p.add_argument("--work", help="where models go and stay (default: a temporary folder)")

@@ -1,63 +1,270 @@
 #include "tests/cuda/codegen/assembly.h"
 
 #include <algorithm>
-#include <chrono>
+#include <atomic>
 #include <cstdlib>
+#include <mutex>
+#include <thread>
 
-#include "codegen/cuda/cuda_backend.h"
-#include "codegen/cuda/kernel_text.h"
+#include "codegen/cuda/gpu.h"
 #include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/text_hash.h"
 #include "compiler/support/error.h"
+#include "tests/cuda/codegen/code_class.h"
 
 namespace gcg::test {
 namespace {
 
+/// Starting the compiler and reading the headers takes longer than compiling most loop kernels, so this many of them share
+/// a program. ptxas works on each function by itself: what it says about one does not depend on the others.
+constexpr size_t kKernelsOfProgram = 30;
+constexpr size_t kBytesOfProgram = 150'000;
+
+/// Do the texts include nothing but the prelude, as loop kernels do? Products need long enough to stay alone.
+bool can_share_program(const std::string& source) {
+  const size_t first = source.find("#include");
+  return source.find("#include", first + 1) == std::string::npos;
+}
+
 /// Divisions and some functions are calls inside the kernel (their slow path, for floats), around which ptxas saves a
 /// few registers: that is no shortage where it uses few of them.
-bool is_around_calls(const CompiledKernel& k) { return k.registers <= 64 && k.spill_bytes <= 96; }
+bool is_around_calls(const cuda::Usage& usage) { return usage.registers <= 64 && usage.spill_bytes <= 96; }
 
-class WatchedBackend final : public Backend {
+/// Bytes of shared memory that a block may have. PTX runs on every GPU from sm_80 on, not all of which have sm_80's.
+int64_t shared_limit(const Target& target) {
+  constexpr int64_t kEveryGpu = 99 << 10;
+  return target.is_ptx() ? kEveryGpu : cuda::gpu_of(target).shared_block_bytes;
+}
+
+CompiledKernel stand_in(const cuda::KernelText& text) {
+  CompiledKernel kernel;
+  kernel.params = text.params;
+  kernel.tasks = text.tasks;
+  kernel.scratch_bytes = text.scratch_bytes;
+  kernel.symbol = text.symbol;
+  kernel.threads = text.threads;
+  kernel.shared_bytes = text.shared_bytes;
+  kernel.may_fail = text.may_fail;
+  return kernel;
+}
+
+}  // namespace
+
+class Assembly::CollectingBackend final : public Backend {
  public:
-  WatchedBackend(AssemblyReport& report, const std::string& cache, std::ostream* print)
-      : report_(report), backend_(cuda::make_cuda_backend(cache)), print_(print) {}
+  CollectingBackend(Assembly& to, std::ostream* print) : to_(to), print_(print) {}
 
   DeviceClass device() const override { return DeviceClass::cuda; }
 
-  CompiledBlob compile(const std::vector<const Kernel*>& kernels, const Target& target, int threads) const override {
-    if (print_ != nullptr)
-      for (const Kernel* kernel : kernels) print(*kernel, target);
-    const auto begin = std::chrono::steady_clock::now();
-    CompiledBlob blob = backend_->compile(kernels, target, threads);
-    report_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    for (size_t i = 0; i < blob.kernels.size(); ++i) {
-      const CompiledKernel& k = blob.kernels[i];
-      ++report_.kernels;
-      report_.most_registers = std::max(report_.most_registers, k.registers);
-      if ((k.spill_bytes > 0 && !is_around_calls(k)) || k.note.find("C75") != std::string::npos)
-        report_.complaints.push_back(concat(target.name, ' ', i < kernels.size() ? kernels[i]->name : "(second launch)",
-                                            ' ', k.symbol, ", ", k.registers, " registers: ", k.note));
+  CompiledBlob compile(const std::vector<const Kernel*>& kernels, const Target& target, int) const override {
+    CompiledBlob blob;
+    std::vector<CompiledKernel> followers;
+    for (const Kernel* kernel : kernels) {
+      const cuda::KernelText text = cuda::emit_kernel(*kernel, target);
+      collect(*kernel, text, target);
+      blob.kernels.push_back(stand_in(text));
+      if (text.then.empty()) continue;
+      collect(*kernel, text.then.front(), target);
+      blob.kernels.back().then = static_cast<int>(kernels.size() + followers.size());
+      followers.push_back(stand_in(text.then.front()));
     }
-    if (print_ != nullptr)
-      for (const CompiledKernel& k : blob.kernels)
-        *print_ << "// " << k.symbol << ": " << k.registers << " registers, " << k.size << " bytes, " << k.note << '\n';
+    blob.kernels.insert(blob.kernels.end(), followers.begin(), followers.end());
+    for (CompiledKernel& kernel : blob.kernels) {
+      kernel.offset = blob.code.size();
+      kernel.size = 64;
+      blob.code.resize(blob.code.size() + kernel.size);
+    }
     return blob;
   }
 
  private:
-  void print(const Kernel& kernel, const Target& target) const {
-    const cuda::KernelText text = cuda::emit_kernel(kernel, target);
+  void collect(const Kernel& kernel, const cuda::KernelText& text, const Target& target) const {
+    to_.add(target, text, kernel.name);
+    if (print_ == nullptr) return;
     *print_ << "// " << kernel.name << ": " << text.tasks.str() << " blocks of " << text.threads << ", " << text.note
             << '\n'
             << text.source << '\n';
-    for (const cuda::KernelText& then : text.then) *print_ << "// then\n" << then.source << '\n';
   }
 
-  AssemblyReport& report_;
-  std::unique_ptr<Backend> backend_;
+  Assembly& to_;
   std::ostream* print_;
 };
 
-}  // namespace
+std::unique_ptr<Backend> Assembly::make_backend(std::ostream* print) {
+  return std::make_unique<CollectingBackend>(*this, print);
+}
+
+void Assembly::add(const Target& target, const cuda::KernelText& text, const std::string& kernel) {
+  const std::string hash = cuda::hash_text(text.source);
+  if (!seen_.insert(target.name + hash).second) return;
+  const Target& known = targets_.try_emplace(target.name, target).first->second;
+  const auto [at, is_new] = waiting_at_.try_emplace(code_class(target) + hash, waiting_.size());
+  if (!is_new) return waiting_[at->second].targets.push_back(&known);
+  waiting_.push_back({{&known}, concat(owner_, owner_.empty() ? "" : " ", kernel), text.symbol, text.source, text.note,
+                      text.shared_bytes});
+}
+
+std::vector<Assembly::Program> Assembly::make_programs() const {
+  std::vector<Program> programs;
+  std::map<std::string, size_t> shared;  // the program of the class that still takes kernels
+  for (const Collected& kernel : waiting_) {
+    if (!can_share_program(kernel.source)) {
+      programs.push_back({{&kernel}, kernel.source.size()});
+      continue;
+    }
+    const std::string of = code_class(*kernel.targets.front());
+    const auto at = shared.find(of);
+    if (at != shared.end()) {
+      Program& program = programs[at->second];
+      if (program.kernels.size() < kKernelsOfProgram && program.bytes + kernel.source.size() <= kBytesOfProgram) {
+        program.kernels.push_back(&kernel);
+        program.bytes += kernel.source.size();
+        continue;
+      }
+    }
+    shared[of] = programs.size();
+    programs.push_back({{&kernel}, kernel.source.size()});
+  }
+  return programs;
+}
+
+std::vector<Assembly::Outcome> Assembly::assemble(const Program& program, const cuda::Assembler& assembler) const {
+  std::vector<Outcome> outcomes(program.kernels.size());
+  std::string source;
+  std::vector<std::string> keys;
+  bool all_known = true;
+  for (size_t i = 0; i < program.kernels.size(); ++i) {
+    const Collected& kernel = *program.kernels[i];
+    keys.push_back(cuda::hash_text(assembler.version() + "what the assembler says\n" + kernel.source));
+    const auto found = cache_.find(keys.back());
+    all_known = all_known && found;
+    if (found) outcomes[i] = {found->log, ""};
+    if (!found) source += kernel.source;
+  }
+  if (all_known) return outcomes;
+  try {
+    const auto logs = split_log(assembler.assemble(source).log);
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      const Collected& kernel = *program.kernels[i];
+      const auto log = logs.find(kernel.symbol);
+      if (log != logs.end()) outcomes[i].log = log->second;
+      if (log == logs.end() && !kernel.targets.front()->is_ptx() && outcomes[i].log.empty())
+        outcomes[i].refusal = "the assembler says nothing about it";
+      if (outcomes[i].refusal.empty()) cache_.put(keys[i], {{}, outcomes[i].log});
+    }
+  } catch (const CompileError& error) {
+    if (program.kernels.size() == 1) return {{"", error.what()}};
+    for (size_t i = 0; i < outcomes.size(); ++i)
+      outcomes[i] = assemble({{program.kernels[i]}, 0}, assembler).front();
+  }
+  return outcomes;
+}
+
+void Assembly::judge(const Collected& kernel, const Target& target, const Outcome& outcome, std::vector<std::string>& complaints) {
+  const cuda::Usage usage = cuda::usage_of(outcome.log);
+  TargetSummary& summary = summaries_[target.name];
+  ++summary.kernels;
+  if (usage.registers > summary.most_registers) {
+    summary.most_registers = usage.registers;
+    summary.most_registers_of = kernel.owner;
+  }
+  const int64_t shared = kernel.shared_bytes + usage.shared_bytes;
+  if (shared > summary.most_shared_bytes) {
+    summary.most_shared_bytes = shared;
+    summary.most_shared_of = kernel.owner;
+  }
+  std::string complaint = outcome.refusal;
+  if (shared > shared_limit(target)) complaint = concat(shared, " bytes of shared memory");
+  const bool spills = usage.spill_bytes > 0 && !is_around_calls(usage);
+  if (spills) complaint = concat("spills ", usage.spill_bytes, " bytes at ", usage.registers, " registers");
+  for (const std::string& note : usage.notes) complaint += concat(complaint.empty() ? "" : ", ", note);
+  if (complaint.empty()) return;
+  ++(spills ? summary.spilling : summary.refused);
+  complaints.push_back(concat(target.name, ' ', kernel.owner, ' ', kernel.symbol, " (", kernel.note, "): ",
+                              complaint));
+}
+
+std::map<std::string, std::unique_ptr<cuda::Assembler>> Assembly::make_assemblers() const {
+  static const cuda::ProgramCache none{{}};
+  std::map<std::string, std::unique_ptr<cuda::Assembler>> assemblers;
+  for (const auto& [name, target] : targets_) assemblers[name] = std::make_unique<cuda::Assembler>(target, none);
+  return assemblers;
+}
+
+std::vector<std::string> Assembly::compare_codes(size_t stride) const {
+  const auto assemblers = make_assemblers();
+  std::vector<std::string> complaints;
+  size_t turn = 0;
+  for (const Collected& kernel : waiting_) {
+    if (kernel.targets.size() < 2 || turn++ % stride != 0) continue;
+    const std::string& first = kernel.targets.front()->name;
+    const auto expected = functions_of(assemblers.at(first)->assemble(kernel.source).code);
+    for (size_t i = 1; i < kernel.targets.size(); ++i) {
+      const std::string& name = kernel.targets[i]->name;
+      if (functions_of(assemblers.at(name)->assemble(kernel.source).code) != expected)
+        complaints.push_back(concat(first, " and ", name, " have different code of ", kernel.owner, ' ', kernel.symbol));
+    }
+  }
+  return complaints;
+}
+
+std::vector<std::string> Assembly::assemble_collected(const std::function<void(size_t, size_t)>& progress) {
+  const std::map<std::string, std::unique_ptr<cuda::Assembler>> assemblers = make_assemblers();
+  const std::vector<Program> programs = make_programs();
+  std::vector<std::vector<Outcome>> outcomes(programs.size());
+  std::atomic<size_t> next{0}, done{0};
+  std::mutex telling;
+  auto work = [&] {
+    for (size_t i = next++; i < programs.size(); i = next++) {
+      outcomes[i] = assemble(programs[i], *assemblers.at(programs[i].kernels.front()->targets.front()->name));
+      done += programs[i].kernels.size();
+      if (const std::lock_guard lock(telling); progress) progress(done, waiting_.size());
+    }
+  };
+  std::vector<std::jthread> pool;
+  for (int t = 1; t < threads_; ++t) pool.emplace_back(work);
+  work();
+  pool.clear();
+  std::vector<std::string> complaints;
+  for (size_t i = 0; i < programs.size(); ++i)
+    for (size_t k = 0; k < programs[i].kernels.size(); ++k)
+      for (const Target* target : programs[i].kernels[k]->targets)
+        judge(*programs[i].kernels[k], *target, outcomes[i][k], complaints);
+  waiting_.clear();
+  waiting_at_.clear();
+  return complaints;
+}
+
+void Assembly::print_summary(std::ostream& out) const {
+  out << "| target | kernels | spill | refused, C75xx | most registers | of | most shared bytes | of |\n"
+         "|---|---|---|---|---|---|---|---|\n";
+  for (const auto& [target, s] : summaries_)
+    out << concat("| ", target, " | ", s.kernels, " | ", s.spilling, " | ", s.refused, " | ", s.most_registers, " | ",
+                  s.most_registers_of, " | ", s.most_shared_bytes, " | ", s.most_shared_of, " |\n");
+}
+
+int Assembly::failed() const {
+  int count = 0;
+  for (const auto& [target, s] : summaries_) count += s.spilling + s.refused;
+  return count;
+}
+
+int Assembly::passed() const {
+  int count = 0;
+  for (const auto& [target, s] : summaries_) count += s.kernels;
+  return count - failed();
+}
+
+std::map<std::string, std::string> split_log(const std::string& log) {
+  std::map<std::string, std::string> parts;
+  const std::string head = "Compiling entry function '";
+  for (size_t at = log.find(head); at != std::string::npos;) {
+    const size_t name = at + head.size(), end = log.find(head, name);
+    parts[log.substr(name, log.find('\'', name) - name)] = log.substr(at, end == std::string::npos ? end : end - at);
+    at = end;
+  }
+  return parts;
+}
 
 std::string default_cache() {
   const char* named = std::getenv("GCC_GRAPH_TEST_CACHE");
@@ -66,8 +273,12 @@ std::string default_cache() {
 
 bool has_nvrtc() { return cuda::Nvrtc::find_for_driver(0) != nullptr; }
 
-std::unique_ptr<Backend> make_watched_backend(AssemblyReport& report, const std::string& cache, std::ostream* print) {
-  return std::make_unique<WatchedBackend>(report, cache, print);
+std::vector<std::string> all_gpu_targets() {
+  std::vector<std::string> names;
+  for (const std::string& name : known_targets())
+    if (const auto target = find_target(name); target && target->device == DeviceClass::cuda)
+      if (cuda::Nvrtc::for_driver(0).supports(target->sm)) names.push_back(name);
+  return names;
 }
 
 }  // namespace gcg::test

@@ -1,11 +1,16 @@
-// Models compiled for GPUs by a backend that looks at what the assembler says about each kernel.
+// Kernels of many compilations, assembled for many GPUs: each distinct text once per class of GPUs, small ones together.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "codegen/cuda/assemble.h"
+#include "codegen/cuda/kernel_text.h"
 #include "compiler/kernel/backend.h"
 
 namespace gcg::test {
@@ -15,16 +20,76 @@ bool has_nvrtc();
 inline constexpr const char* kInstallLine = "pip install nvidia-cuda-nvrtc installs it";
 /// Where tests keep what was assembled before: $GCC_GRAPH_TEST_CACHE, or a folder of the build.
 std::string default_cache();
+/// The GPU targets of the compiler that NVRTC makes code for.
+std::vector<std::string> all_gpu_targets();
 
-/// What the assembler made of the kernels of one compilation.
-struct AssemblyReport {
-  int kernels = 0;
-  int most_registers = 0;
-  double seconds = 0;                   // of code generation for the target
-  std::vector<std::string> complaints;  // kernels that spill, or of which ptxas says that wgmma or setmaxnreg suffered
+/// What the assembler said about one target's kernels.
+struct TargetSummary {
+  int kernels = 0, spilling = 0, refused = 0;  // refused: or with complaints about wgmma, setmaxnreg, too much memory
+  int most_registers = 0;                      // per thread
+  int64_t most_shared_bytes = 0;               // per block, static and dynamic
+  std::string most_registers_of, most_shared_of;  // who has the kernel
 };
 
-/// The CUDA backend; every compilation of it adds to `report`. With `print`, kernels' texts are written there first.
-std::unique_ptr<Backend> make_watched_backend(AssemblyReport& report, const std::string& cache, std::ostream* print);
+class Assembly {
+ public:
+  /// What was assembled before is found in the folder `cache` ("": nowhere). It keeps the assembler's words, not code.
+  Assembly(const std::string& cache, int threads) : cache_(cache), threads_(threads) {}
+
+  /// A backend that collects the kernels' texts instead of assembling them. With `print`, they are written there, too.
+  std::unique_ptr<Backend> make_backend(std::ostream* print = nullptr);
+  /// Whose kernels are collected from now on.
+  void set_owner(const std::string& owner) { owner_ = owner; }
+
+  /// Assembles what was collected since the last time. Returns a sentence for each kernel that is refused, that spills
+  /// registers, or of which ptxas says that wgmma or setmaxnreg suffered. `progress`, if any, is told how many of how
+  /// many kernels are done.
+  std::vector<std::string> assemble_collected(const std::function<void(size_t, size_t)>& progress = {});
+
+  /// Of the texts collected since the last time that several targets of a class have, takes every `stride`-th and
+  /// returns a sentence where their codes differ.
+  std::vector<std::string> compare_codes(size_t stride) const;
+
+  /// A table by target.
+  void print_summary(std::ostream& out) const;
+  /// Kernels without and with a complaint.
+  int passed() const;
+  int failed() const;
+
+ private:
+  class CollectingBackend;
+  struct Collected {
+    std::vector<const Target*> targets;  // of one class
+    std::string owner, symbol, source, note;
+    int64_t shared_bytes;  // dynamic
+  };
+  /// Kernels of one class that are assembled together.
+  struct Program {
+    std::vector<const Collected*> kernels;
+    size_t bytes = 0;  // of their sources
+  };
+  struct Outcome {
+    std::string log;
+    std::string refusal;  // empty: it was assembled
+  };
+
+  void add(const Target& target, const cuda::KernelText& text, const std::string& kernel);
+  std::map<std::string, std::unique_ptr<cuda::Assembler>> make_assemblers() const;  // by target
+  std::vector<Program> make_programs() const;
+  std::vector<Outcome> assemble(const Program& program, const cuda::Assembler& assembler) const;
+  void judge(const Collected& kernel, const Target& target, const Outcome& outcome, std::vector<std::string>& complaints);
+
+  cuda::ProgramCache cache_;
+  int threads_;
+  std::string owner_;
+  std::map<std::string, Target> targets_;
+  std::set<std::string> seen_;             // targets' names with hashes of texts
+  std::map<std::string, size_t> waiting_at_;  // classes with hashes of texts: where in waiting_
+  std::vector<Collected> waiting_;
+  std::map<std::string, TargetSummary> summaries_;
+};
+
+/// The part of a program's log about each function, by name.
+std::map<std::string, std::string> split_log(const std::string& log);
 
 }  // namespace gcg::test

@@ -1,14 +1,17 @@
 // Assembles every kernel of ONNX models for GPU targets and says what the assembler thinks of them.
 //
-//   assemble_models [--print] [--cache DIR] [--dim NAME=VALUE]... TARGET[,TARGET...] MODEL.onnx...
+//   assemble_models [--print] [--cache DIR] TARGET[,TARGET...] [--dims NAME=VALUE,...] MODEL.onnx...
 //   assemble_models --is-there-nvrtc
 //
-// --dim: plans with every symbol fixed instead of open ones. --print: the kernels' texts. --is-there-nvrtc: exits with
-// 0 or 1. Exits with 1 if a kernel spills registers, ptxas complains about wgmma or setmaxnreg, or a model does not
-// compile.
+// TARGET "all": every GPU that the compiler and NVRTC know. --dims: the models after it have these symbols fixed ("": all
+// are left open). MODEL "-": lines "PATH[ NAME=VALUE,...]" from the standard input, each answered by a line "= PATH ..."
+// when it is done. --print: the kernels' texts. --is-there-nvrtc: exits with 0 or 1. What several models have is assembled
+// once. Exits with 1 if a kernel spills registers, ptxas complains about wgmma or setmaxnreg, or a model does not compile.
+#include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <sstream>
+#include <thread>
 
 #include "compiler/compile.h"
 #include "compiler/import/import.h"
@@ -21,52 +24,105 @@ namespace {
 
 using namespace gcg;
 
+struct Model {
+  std::string path, dims;  // dims: as given
+};
+
 struct Options {
   bool print = false, asks_for_nvrtc = false;
-  SymbolValues dims;
   std::string cache;
-  std::vector<std::string> targets, models;
+  std::vector<std::string> targets;
+  std::vector<Model> models;
 };
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  std::stringstream text(list);
+  for (std::string part; std::getline(text, part, ',');) parts.push_back(part);
+  return parts;
+}
 
 Options parse(int argc, char** argv) {
   Options options;
-  int i = 1;
-  for (; i < argc && argv[i][0] == '-'; ++i) {
-    if (std::string(argv[i]) == "--print") options.print = true;
-    if (std::string(argv[i]) == "--is-there-nvrtc") options.asks_for_nvrtc = true;
-    if (std::string(argv[i]) == "--cache" && i + 1 < argc) options.cache = argv[++i];
-    if (std::string(argv[i]) == "--dim" && i + 1 < argc) {
-      const std::string dim = argv[++i];
-      options.dims[dim.substr(0, dim.find('='))] = std::stoll(dim.substr(dim.find('=') + 1));
-    }
+  std::string dims;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool has_value = i + 1 < argc;
+    if (word == "--print")
+      options.print = true;
+    else if (word == "--is-there-nvrtc")
+      options.asks_for_nvrtc = true;
+    else if (word == "--cache" && has_value)
+      options.cache = argv[++i];
+    else if (word == "--dims" && has_value)
+      dims = argv[++i];
+    else if (options.targets.empty())
+      options.targets = word == "all" ? test::all_gpu_targets() : split(word);
+    else
+      options.models.push_back({word, dims});
   }
-  std::stringstream names(i < argc ? argv[i++] : "");
-  for (std::string name; std::getline(names, name, ',');) options.targets.push_back(name);
-  for (; i < argc; ++i) options.models.emplace_back(argv[i]);
   return options;
 }
 
-/// True if the model's kernels assemble without complaints.
-bool assemble(const Options& options, const std::string& path, const std::string& target) {
-  test::AssemblyReport report;
+SymbolValues values_of(const std::string& dims) {
+  SymbolValues values;
+  for (const std::string& dim : split(dims))
+    values[dim.substr(0, dim.find('='))] = std::stoll(dim.substr(dim.find('=') + 1));
+  return values;
+}
+
+/// Collects the model's kernels for all targets. False, with a word, where it does not compile.
+bool collect(const Options& options, const Model& model, test::Assembly& assembly) {
+  std::string name = model.path.substr(model.path.rfind('/') + 1);
+  if (!model.dims.empty()) name += " " + model.dims;
+  assembly.set_owner(name);
   Backends backends;
-  backends.push_back(test::make_watched_backend(report, options.cache, options.print ? &std::cout : nullptr));
+  backends.push_back(assembly.make_backend(options.print ? &std::cout : nullptr));
   CompileOptions compile_options;
-  compile_options.targets = {target};
+  compile_options.targets = options.targets;
   compile_options.threads = 2;
   try {
-    ImportedModel model = import_onnx(path);
-    infer_graph(model.graph);
-    compile(specialise(model.graph, options.dims), model.source_hash, compile_options, backends);
+    ImportedModel imported = import_onnx(model.path);
+    infer_graph(imported.graph);
+    compile(specialise(imported.graph, values_of(model.dims)), imported.source_hash, compile_options, backends);
+    return true;
   } catch (const CompileError& error) {
-    std::cout << path << ' ' << target << ": " << error.what() << std::endl;
+    std::cout << name << ": " << error.what() << std::endl;
     return false;
   }
-  std::printf("%s %s: %d kernels, at most %d registers, %.2f s\n", path.c_str(), target.c_str(), report.kernels,
-              report.most_registers, report.seconds);
-  for (const std::string& complaint : report.complaints) std::printf("  %s\n", complaint.c_str());
+}
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+/// Collects and assembles the model's kernels that no model before had. Returns how many things are wrong.
+int assemble(const Options& options, const Model& model, test::Assembly& assembly) {
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point told = begin;
+  const bool compiles = collect(options, model, assembly);
+  size_t kernels = 0;
+  const auto complaints = assembly.assemble_collected([&](size_t done, size_t all) {
+    kernels = all;
+    if (seconds_since(told) < 10) return;
+    told = Clock::now();
+    std::printf("  %zu of %zu kernels, %.0f s\n", done, all, seconds_since(begin));
+    std::fflush(stdout);
+  });
+  for (const std::string& complaint : complaints) std::printf("  FAILED %s\n", complaint.c_str());
+  std::printf("= %s %s: %zu more kernels, %.1f s\n", model.path.c_str(), model.dims.c_str(), kernels, seconds_since(begin));
   std::fflush(stdout);
-  return report.complaints.empty();
+  return static_cast<int>(complaints.size()) + (compiles ? 0 : 1);
+}
+
+/// The same for each line of the standard input.
+int assemble_named_by_input(const Options& options, test::Assembly& assembly) {
+  int failed = 0;
+  for (std::string line; std::getline(std::cin, line);) {
+    const size_t space = line.find(' ');
+    failed += assemble(options, {line.substr(0, space), space == std::string::npos ? "" : line.substr(space + 1)}, assembly);
+  }
+  return failed;
 }
 
 }  // namespace
@@ -78,8 +134,11 @@ int main(int argc, char** argv) {
     std::printf("SKIP: there is no NVRTC on this machine\n");
     return 0;
   }
-  bool good = true;
-  for (const std::string& model : options.models)
-    for (const std::string& target : options.targets) good = assemble(options, model, target) && good;
-  return good ? 0 : 1;
+  test::Assembly assembly(options.cache, static_cast<int>(std::thread::hardware_concurrency()));
+  int failed = 0;
+  for (const Model& model : options.models)
+    failed += model.path == "-" ? assemble_named_by_input(options, assembly) : assemble(options, model, assembly);
+  assembly.print_summary(std::cout);
+  std::cout << assembly.passed() << " passed, " << failed << " failed" << std::endl;
+  return failed > 0 ? 1 : 0;
 }

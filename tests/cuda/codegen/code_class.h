@@ -1,0 +1,21 @@
+// GPUs for which ptxas makes the same code of the same text.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/kernel/target.h"
+
+namespace gcg::test {
+
+/// One name for all targets whose code is equal byte by byte: "sm_90a" has instructions that "sm_90" has not, but makes
+/// the same of a text that both take. (That is not so of "sm_120" and "sm_121", nor of "sm_86" and "sm_89".)
+/// Assembly::compare_codes holds it.
+std::string code_class(const Target& target);
+
+/// The machine code of each function of a cubin, by section name.
+std::map<std::string, std::vector<uint8_t>> functions_of(const std::vector<uint8_t>& cubin);
+
+}  // namespace gcg::test
