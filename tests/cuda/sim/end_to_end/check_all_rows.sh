@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# check_all_rows.sh CUDA_SIM_OPS_TEST [FILTER]: every form of every row of tests/ops on the simulated GPU, a process per test and
+# as many of them at a time as there are CPUs. What each has to say if it fails; then "N tests passed, N failed".
+set -uo pipefail
+program=$1
+export GART_SIM_ALL_ROWS=1 program logs
+logs=$(mktemp -d); trap 'rm -rf "$logs"' EXIT
+SECONDS=0
+names() { "$program" --gtest_list_tests --gtest_filter="$1" | awk '/^[^ ].*\.$/ {suite = $1; next} /^ / {print suite $1}'; }
+check() {  # NAME
+  if "$program" --gtest_brief=1 --gtest_filter="$1" >"$logs/$1" 2>&1 && grep -h '^forms: ' "$logs/$1"; then :; else
+    echo "FAILED $1"; grep -vE '^(Running main|\[)' "$logs/$1" | head -n 40; fi
+}
+export -f check
+total=$(names "${2:-*}" | wc -l)
+names "${2:-*}" | xargs -P "$(nproc)" -I{} bash -c 'check {}' |
+  awk -v total="$total" '
+    /^forms: / {++passed; forms += $2; next}
+    /^FAILED / {++failed}
+    {print}
+    (passed + failed) % 10 == 0 {print "  " passed + failed " of " total " tests"; fflush()}
+    END {printf "%d forms in %d tests passed, %d tests failed\n", forms, passed, failed; exit failed > 0 || passed == 0}'
+status=$?
+echo "in $SECONDS s"
+exit $status
