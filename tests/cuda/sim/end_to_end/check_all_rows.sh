@@ -15,10 +15,11 @@ export -f check
 total=$(names "${2:-*}" | wc -l)
 names "${2:-*}" | xargs -P "$(nproc)" -I{} bash -c 'check {}' |
   awk -v total="$total" '
-    /^forms: / {++passed; forms += $2; next}
+    /^forms: / {++passed; forms += $2}
     /^FAILED / {++failed}
-    {print}
-    (passed + failed) % 10 == 0 {print "  " passed + failed " of " total " tests"; fflush()}
+    /^forms: |^FAILED / && (passed + failed) % 10 == 0 {print "  " passed + failed " of " total " tests"}
+    !/^forms: / {print}
+    {fflush()}
     END {printf "%d forms in %d tests passed, %d tests failed\n", forms, passed, failed; exit failed > 0 || passed == 0}'
 status=$?
 echo "in $SECONDS s"
