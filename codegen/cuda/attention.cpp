@@ -137,12 +137,13 @@ class AttentionText {
 
   /// Of Q (1), K (2) and V (4), those that are constants: their first tiles are read before the last launch has ended.
   int read_ahead() {
-    const int64_t element = size_of(DType::f32), lines[] = {tile_.queries(), tile_.keys(), tile_.keys()};
+    const int64_t lines[] = {tile_.queries(), tile_.keys(), tile_.keys()};
     const int operands[] = {k_.q.operand, k_.k.operand, k_.v.operand};
     int sum = 0;
     f_.wait_later(-1, 0);
     for (size_t i = 0; i < 3; ++i) {
       if (!is_constant(f_.kernel(), operands[i])) continue;
+      const int64_t element = size_of(f_.kernel().operands[static_cast<size_t>(operands[i])].dtype);
       f_.wait_later(operands[i], lines[i] * (i < 2 ? tile_.head : 8 * tile_.columns) * element);
       sum += 1 << i;
     }

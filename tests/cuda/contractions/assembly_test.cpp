@@ -104,6 +104,7 @@ const AssemblyCase kCases[] = {
     {"sm_86", Precision::fp16}, {"sm_90a", Precision::fp32}, {"sm_90a", Precision::tf32}, {"sm_120", Precision::bf16},
     {"sm_80", Precision::bf16}, {"sm_89", Precision::fp16},  {"sm_75", Precision::bf16},  {"sm_87", Precision::bf16},
     {"sm_90a", Precision::fp16}, {"sm_100a", Precision::fp16},
+    {"sm_90", Precision::fp32},
 };
 
 class Assembly : public testing::TestWithParam<AssemblyCase> {

@@ -1,5 +1,6 @@
 #include "tests/cuda/runtime/cuda_models.h"
 
+#include <cstring>
 #include <stdexcept>
 
 #include "artifact_schema/container.h"
@@ -10,7 +11,6 @@ namespace gart::test {
 namespace {
 
 constexpr uint32_t kThreads = 16;
-constexpr const char* kName = "sm_80";
 
 constexpr const char* kKernels = R"(
 extern "C" __global__ void __launch_bounds__(16) test_add(const float* a, const float* b, float* out, long long n, void* workspace,
@@ -62,6 +62,28 @@ extern "C" __global__ void __launch_bounds__(16) test_below(const float* value, 
 }
 )";
 
+// out = in * weights[i % 16], where launches may overlap: as it should be, with bugs behind it.
+constexpr const char* kOverlappingKernels = R"(
+#if __CUDA_ARCH__ >= 900
+#define TRIGGER gart_griddepcontrol_launch_dependents();
+#define WAIT gart_griddepcontrol_wait();
+#else
+#define TRIGGER
+#define WAIT
+#endif
+#define PARAMETERS const float* in, const float* weights, float* out, long long n, void* workspace, unsigned* status
+#define BODY(before, behind)                           \
+  TRIGGER                                              \
+  const long long i = blockIdx.x * 16LL + threadIdx.x; \
+  const float w = weights[threadIdx.x];                \
+  float v = 0;                                         \
+  before behind                                        \
+  if (i < n) out[i] = w * v;
+extern "C" __global__ void __launch_bounds__(16) test_scale(PARAMETERS) { BODY(WAIT, if (i < n) v = in[i];) }
+extern "C" __global__ void __launch_bounds__(16) test_hasty(PARAMETERS) { BODY(if (i < n) v = in[i];, WAIT) }
+extern "C" __global__ void __launch_bounds__(16) test_heedless(PARAMETERS) { BODY(, if (i < n) v = in[i];) }
+)";
+
 /// test_double needs room for all its elements: 4 bytes for each, which is the size of its output.
 void give_workspace(fb::PlanT& plan, fb::KernelT& kernel, uint32_t number) {
   for (const auto& sequence : plan.sequences) {
@@ -85,11 +107,11 @@ void make_cuda(fb::PlanT& plan) {
   }
 }
 
-void make_cuda(fb::TargetT& target) {
-  target.name = kName;
+void make_cuda(fb::TargetT& target, unsigned sm = 80) {
+  target.name = "sm_" + std::to_string(sm);
   target.kind = fb::TargetKind::cuda_sm;
   target.features = 0;
-  target.sm = 80;
+  target.sm = sm;
   target.driver = 12060;
 }
 
@@ -115,9 +137,9 @@ Extents extents(ArtifactBuilder& b, uint32_t n) {
 
 namespace {
 
-std::vector<uint8_t> compile(const char* text) {
+std::vector<uint8_t> compile(const char* text, int sm = 80) {
   gart_sim::Architecture architecture;
-  architecture.sm = 80;
+  architecture.sm = sm;
   const gart_sim::Compiled compiled = gart_sim::compile_for_host({"test_kernels.cu", text, {}}, architecture);
   if (compiled.module.empty()) throw std::runtime_error(compiled.log);
   return {compiled.module.begin(), compiled.module.end()};
@@ -149,6 +171,67 @@ ArtifactBuilder steered(ArtifactBuilder model) {
   kernel->threads = 1;
   model.content.manifest.targets[0]->steering = std::move(kernel);
   code.insert(code.end(), module.begin(), module.end());
+  return model;
+}
+
+ArtifactBuilder overlapping(const char* kernel) {
+  using enum fb::BufferKind;
+  static const std::vector<uint8_t> module = compile(kOverlappingKernels, 90);
+  ArtifactBuilder b(&names());
+  const Extents e = extents(b, b.symbol("n", 0, 0));
+  b.content.weights.resize(64);
+  const std::vector<float> twos(16, 2);
+  std::memcpy(b.content.weights.data(), twos.data(), b.content.weights.size());
+  b.input("x", fb::DType::f32, {e.n});
+  b.output("out", fb::DType::f32, {e.n});
+  const uint32_t x = b.buffer(input, 0, e.bytes), out = b.buffer(output, 0, e.bytes),
+                 weights = b.buffer(constant, 0, b.constant(64)), first = b.buffer(temporary, 0, e.bytes),
+                 second = b.buffer(temporary, 0, e.bytes);
+  b.plan().placement = {first, second};
+  b.plan().buffers[second]->conflicts = {first};
+  const uint32_t scale = b.kernel("test_add", 3, 1, e.none);
+  b.launch(scale, {x, weights, first}, {e.n}, e.tasks, {2}).source = "Mul_1";
+  b.launch(scale, {first, weights, second}, {e.n}, e.tasks, {2}).source = "Mul_2";
+  b.launch(scale, {second, weights, out}, {e.n}, e.tasks, {2}).source = "Mul_3";
+  b.close_sequence();
+  b = on_cuda(std::move(b));
+  make_cuda(*b.content.manifest.targets[0], 90);
+  b.content.code = {module};
+  fb::KernelT& k = *b.plan().kernels[0];
+  k.name = k.symbol = kernel;
+  k.size = module.size();
+  k.waits = true;
+  k.ahead = {1};
+  for (size_t i : {1, 2}) b.plan().sequences[0]->steps[i]->overlaps = true;
+  return b;
+}
+
+ArtifactBuilder on_ptx(ArtifactBuilder model) {
+  gart_sim::Architecture architecture;
+  architecture.sm = 80;
+  architecture.is_virtual = true;
+  const gart_sim::Compiled compiled = gart_sim::compile_for_host({"test_kernels.cu", kOverlappingKernels, {}}, architecture);
+  model.content.code = {{compiled.module.begin(), compiled.module.end()}};
+  model.plan().kernels[0]->size = compiled.module.size();
+  make_cuda(*model.content.manifest.targets[0]);
+  model.content.manifest.targets[0]->name = "ptx";
+  model.content.manifest.targets[0]->kind = fb::TargetKind::cuda_ptx;
+  return model;
+}
+
+ArtifactBuilder on_sm_90(ArtifactBuilder model) {
+  static const std::vector<uint8_t> module = compile(kKernels, 90), steering = compile(gcg::cuda::kSteeringText, 90);
+  std::vector<uint8_t>& code = model.content.code[0];
+  code = module;
+  for (const auto& plan : model.entry().plans)
+    for (const auto& kernel : plan->kernels) kernel->size = module.size();
+  make_cuda(*model.content.manifest.targets[0], 90);
+  if (fb::KernelT* kernel = model.content.manifest.targets[0]->steering.get()) {
+    code.resize(align_up(code.size(), 64));
+    kernel->offset = code.size();
+    kernel->size = steering.size();
+    code.insert(code.end(), steering.begin(), steering.end());
+  }
   return model;
 }
 

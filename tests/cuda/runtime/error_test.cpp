@@ -180,6 +180,7 @@ struct Case {
   test::ArtifactBuilder (*model)();
   size_t inputs;
   bool may_fall_back = false;  // what fails may have been a try
+  int sm = 80;
 };
 
 class CudaAnyCall : public CudaError, public testing::WithParamInterface<Case> {
@@ -200,11 +201,13 @@ INSTANTIATE_TEST_SUITE_P(Models, CudaAnyCall,
                                          Case{"Static", [] { return test::on_cuda(test::with_static_plan(100)); }, 2},
                                          Case{"HostStep", test::doubled_on_host, 2},
                                          Case{"HostStepOfLateSize", test::positives_on_host, 1},
+                                         Case{"Overlap", [] { return test::overlapping(); }, 1, false, 90},
                                          Case{"Bind", [] { return test::on_cuda(test::positives()); }, 1}),
                          [](const auto& test_case) { return test_case.param.name; });
 
 /// Out of memory, an error that passes, and one that loses the device, in turn over the calls of each function.
 TEST_P(CudaAnyCall, MayFail) {
+  sim.set_sm(GetParam().sm);
   ASSERT_EQ(use_everything(GetParam().model(), GetParam().inputs), "");
   sim.forget_counts();
   ASSERT_EQ(use_everything(GetParam().model(), GetParam().inputs), "");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Takes the edges of a model's graph away, one at a time: the simulation must notice.
 
-  run_sim.sh --sm 80 check_edges.py
+  run_sim.sh --sm 80 check_edges.py [TARGET]      TARGET: sm_80 by default; from sm_90 on launches overlap
 
 A chain needs each of its edges. Where streams run side by side, an edge may repeat what others imply, or order steps that
 share no byte: then the run must be right as it is. Either way a wrong result must never come without a finding.
@@ -22,6 +22,7 @@ import make_model
 import model_check
 
 STREAMS = 3
+TARGET = sys.argv[1] if len(sys.argv) > 1 else "sm_80"
 
 
 def forked():
@@ -51,7 +52,7 @@ def check(name, model, folder):
     """Prints a row; returns the number of edges that were missed, of those there are, or None where a run is wrong."""
     path = os.path.join(folder, name)
     onnx.save(model, path + ".onnx")
-    model_check.compile_model(path + ".onnx", path + ".gart", "--target", "sm_80")
+    model_check.compile_model(path + ".onnx", path + ".gart", "--target", TARGET)
     code, errors = run(path + ".gart", outputs=path + ".npz")
     if code:
         print(f"{name}: {errors}")

@@ -5,11 +5,13 @@
 
 Run within run_sim.sh. Each model runs at its two sizes, both of them twice: the second, warm run must launch one graph
 (branches and loops are nodes of it), allocate nothing and give the same bytes. Every output must have a relative error <= 1e-4
-(tf32, fp16: 2e-3, bf16: 2e-2) against the CPU's. Nothing may be reported by the simulation or alive in the driver at the end.
+(tf32, fp16: 2e-3, bf16: 2e-2) against the CPU's. Where launches may overlap, some must. Nothing may be reported by the simulation or alive in the driver at the end.
 """
 import argparse
 import ctypes
+import json
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -79,6 +81,13 @@ def problems_of_warm_run(simulation, model, feeds, first):
     return problems
 
 
+def overlapping_launches(artifact, target):
+    """How many there are outside of branches and loops."""
+    text = subprocess.run([model_check.tool(), "inspect", "--json", "--steps", artifact], check=True, capture_output=True).stdout
+    plans = [p for entry in json.loads(text)["entry_points"] for p in entry["plans"] if p["target"] == target]
+    return sum(step.get("overlaps", False) for p in plans for step in p["sequences"][-1])
+
+
 def check(simulation, name, folder, sm, precision, libraries):
     """Prints a row; returns whether it is good."""
     make, sizes = small_models.MODELS[name]
@@ -88,21 +97,25 @@ def check(simulation, name, folder, sm, precision, libraries):
     model_check.compile_model(path, artifact, "--target", f"{sm},x86-64-v3", "--precision", precision,
                               "--libraries", libraries)
     on_cpu, on_gpu = gart.load(artifact, threads=1, target="x86-64-v3"), gart.load(artifact, target=sm)
-    worst, problems, calls = 0.0, [], 0
+    worst, problems, calls, overlaps, edges = 0.0, [], 0, overlapping_launches(artifact, sm), 0
     simulation.forget_counts()
     for seed, size in enumerate(sizes):
         feeds = small_models.make_feeds(model, size, seed)
         first = on_gpu.run(feeds)
         calls += simulation.count("cublasLtMatmul") + simulation.count("cudnnBackendPopulateCudaGraph")
+        edges += simulation.count("programmatic_edges")
         worst = max(worst, relative_error(first, on_cpu.run(feeds)))
         problems += problems_of_warm_run(simulation, on_gpu, feeds, first)
     del on_gpu
+    if (edges > 0) != (overlaps > 0) or edges > overlaps * len(sizes):
+        problems.append(f"{edges} launches of {len(sizes)} graphs overlap, {overlaps} of the artifact may")
     problems += simulation.reports()
     if simulation.alive():
         problems.append("alive at the end: " + simulation.alive())
     if not worst <= TOLERANCE[precision]:
         problems.append("wrong values")
-    print(f"{name:18} {worst:9.1e}  {'; '.join(problems) or 'ok'}{f', {calls} library calls' if calls else ''}", flush=True)
+    print(f"{name:18} {worst:9.1e}  {'; '.join(problems) or 'ok'}{f', {calls} library calls' if calls else ''}"
+          f"{f', {overlaps} launches overlap' if overlaps else ''}", flush=True)
     return not problems
 
 

@@ -1,0 +1,172 @@
+// What kernels do before they wait for the launch before theirs (griddepcontrol.wait): the text asks for weights first, and the
+// assembler's code does so, too. Whose bytes those are the simulation sees (tests/cuda/sim).
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "codegen/cuda/assemble.h"
+#include "codegen/cuda/kernel_text.h"
+#include "compiler/ir/gir.h"
+#include "compiler/support/error.h"
+#include "tests/cuda/contractions/simulated_run.h"
+
+namespace gcg::test {
+namespace {
+
+struct OverlapCase {
+  const char* name;
+  const char* graph;
+  std::vector<int> ahead;  // positions of operands
+};
+const OverlapCase kCases[] = {
+    {"matmul", R"(graph g(%x: f32[512,1024]) -> (%y) {
+      constant %w: f32[1024,768] = random(1)
+      %a = Neg(%x)
+      %y = MatMul(%a, %w)
+    })", {0}},
+    {"matmul_of_activations", R"(graph g(%x: f32[512,1024], %w: f32[1024,768]) -> (%y) {
+      %y = MatMul(%x, %w)
+    })", {}},
+    {"vector_across", R"(graph g(%x: f32[1,2048]) -> (%y) {
+      constant %w: f32[2048,1000] = random(1)
+      %a = Neg(%x)
+      %y = MatMul(%a, %w)
+    })", {0}},
+    {"vector_along", R"(graph g(%x: f32[4,768]) -> (%y) {
+      constant %w: f32[10000,768] = random(1)
+      %t = Transpose(%w) {perm = [1,0]}
+      %a = Neg(%x)
+      %y = MatMul(%a, %t)
+    })", {0}},
+    {"conv", R"(graph g(%x: f32[1,64,56,56]) -> (%y) {
+      constant %w: f32[64,64,3,3] = random(1)
+      %a = Neg(%x)
+      %y = Conv(%a, %w) {pads = [1,1,1,1]}
+    })", {0}},
+    {"attention", R"(graph g(%q: f32[1,12,384,64], %k: f32[1,12,64,384], %v: f32[1,12,384,64]) -> (%y) {
+      %s = MatMul(%q, %k)
+      %p = Softmax(%s) {axis = -1}
+      %y = MatMul(%p, %v)
+    })", {}},
+    {"attention_to_constants", R"(graph g(%q: f32[1,12,384,64], %v: f32[1,12,384,64]) -> (%y) {
+      constant %k: f32[1,12,64,384] = random(1)
+      %s = MatMul(%q, %k)
+      %p = Softmax(%s) {axis = -1}
+      %y = MatMul(%p, %v)
+    })", {1}},
+    {"softmax", R"(graph g(%x: f32[512,1024]) -> (%y) {
+      %y = Softmax(%x) {axis = -1}
+    })", {}},
+};
+
+struct WaitingTarget {
+  const char* name;
+  Precision precision;
+};
+const WaitingTarget kTargets[] = {{"sm_90", Precision::fp32}, {"sm_90a", Precision::fp16}, {"sm_100a", Precision::fp16}, {"sm_120", Precision::bf16}};
+
+/// The kernel of interest is the last one: others make its operand.
+const Kernel& last_kernel(const Schedule& schedule) {
+  const Step& step = schedule.sequences[0].steps.back();
+  return schedule.kernels[static_cast<size_t>(step.kernel.index)];
+}
+
+cuda::KernelText text_of(const OverlapCase& c, const WaitingTarget& target) {
+  const Target t = gpu_target(target.name, target.precision);
+  const Schedule schedule = cuda_schedule(parse_graph(c.graph), t);
+  return cuda::emit_kernel(last_kernel(schedule), t);
+}
+
+/// Opcodes of the one function of a cubin, in the order of their addresses: the low 12 bits of instructions of 16 bytes.
+std::vector<unsigned> opcodes(const std::vector<uint8_t>& cubin) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, cubin.data(), sizeof header);
+  const auto section = [&](unsigned i) {
+    Elf64_Shdr s;
+    std::memcpy(&s, cubin.data() + header.e_shoff + i * sizeof s, sizeof s);
+    return s;
+  };
+  const Elf64_Shdr names = section(header.e_shstrndx);
+  std::vector<unsigned> out;
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    const Elf64_Shdr s = section(i);
+    if (std::string(reinterpret_cast<const char*>(cubin.data() + names.sh_offset + s.sh_name)).rfind(".text.", 0) != 0) continue;
+    for (uint64_t at = 0; at + 16 <= s.sh_size; at += 16) {
+      uint16_t low;
+      std::memcpy(&low, cubin.data() + s.sh_offset + at, sizeof low);
+      out.push_back(low & 0xfffu);
+    }
+  }
+  return out;
+}
+// Of sm_90 to sm_120: wait and trigger, loads (to registers, to shared memory), stores and atomics on global memory.
+constexpr unsigned kWait = 0x82e, kTrigger = 0x82d;
+constexpr unsigned kLoads[] = {0x981, 0xfae}, kStores[] = {0x986, 0x98e, 0x9a8, 0x3a8};
+
+bool is_one_of(unsigned opcode, const auto& list) { return std::find(std::begin(list), std::end(list), opcode) != std::end(list); }
+
+class Waiting : public testing::TestWithParam<WaitingTarget> {};
+INSTANTIATE_TEST_SUITE_P(Targets, Waiting, testing::ValuesIn(kTargets), [](const auto& instance) { return std::string(instance.param.name); });
+
+TEST_P(Waiting, KernelsSayWhatTheyReadAhead) {
+  for (const OverlapCase& c : kCases) {
+    const cuda::KernelText text = text_of(c, GetParam());
+    EXPECT_TRUE(text.waits) << c.name;
+    EXPECT_EQ(text.ahead.size(), c.ahead.size()) << c.name;
+    EXPECT_EQ(text.ahead_bytes > 0, !c.ahead.empty()) << c.name;
+    EXPECT_EQ(text.source.find("__restrict__"), std::string::npos) << c.name;
+    for (const cuda::KernelText& then : text.then) EXPECT_TRUE(then.waits && then.ahead.empty()) << c.name;
+  }
+}
+
+TEST(WaitingTargets, NoneBelowSm90) {
+  for (const char* target : {"sm_80", "sm_89", "ptx"}) {
+    const cuda::KernelText text = text_of(kCases[0], {target, Precision::fp32});
+    EXPECT_FALSE(text.waits) << target;
+    EXPECT_EQ(text.note.find("ahead"), std::string::npos) << target;
+  }
+}
+
+/// ptxas moves none of the weights' loads behind the wait, and nothing else before it.
+TEST_P(Waiting, TheAssemblersCodeReadsWeightsFirst) {
+  const Target target = gpu_target(GetParam().name, GetParam().precision);
+  if (cuda::Nvrtc::find_for_driver(target.driver) == nullptr) GTEST_SKIP() << "no NVRTC on this machine";
+  const cuda::ProgramCache cache{std::filesystem::path()};
+  const cuda::Assembler assembler(target, cache);
+  for (const OverlapCase& c : kCases) {
+    const cuda::KernelText text = text_of(c, GetParam());
+    const cuda::Assembled program = assembler.assemble(text.source);
+    const std::vector<unsigned> code = opcodes(program.code);
+    const auto wait = std::find(code.begin(), code.end(), kWait), trigger = std::find(code.begin(), code.end(), kTrigger);
+    ASSERT_NE(wait, code.end()) << c.name;
+    EXPECT_LT(trigger - code.begin(), wait - code.begin()) << c.name;
+    const auto loads = std::count_if(code.begin(), wait, [](unsigned opcode) { return is_one_of(opcode, kLoads); });
+    EXPECT_EQ(loads > 0, !c.ahead.empty()) << c.name << ": " << loads << " loads before the wait\n" << text.note;
+    EXPECT_TRUE(std::none_of(code.begin(), wait, [](unsigned opcode) { return is_one_of(opcode, kStores); })) << c.name;
+    EXPECT_EQ(cuda::usage_of(program.log).spill_bytes, 0) << c.name;
+    RecordProperty(c.name, std::to_string(loads) + " loads ahead, " + text.note);
+    if (std::getenv("GCC_GRAPH_ALL_TILES") != nullptr)
+      std::printf("%s %s: %td loads ahead, %d registers, %s\n", GetParam().name, c.name, loads, cuda::usage_of(program.log).registers, text.note.c_str());
+  }
+}
+
+/// Loads that the hardware may serve from caches that do not see other launches' writes.
+TEST(WaitingText, HasNoLoadsByWayOfTheReadOnlyCache) {
+  const cuda::Nvrtc* nvrtc = cuda::Nvrtc::find_for_driver(0);
+  if (nvrtc == nullptr) GTEST_SKIP() << "no NVRTC on this machine";
+  for (const OverlapCase& c : kCases) {
+    const cuda::KernelText text = text_of(c, kTargets[1]);
+    const cuda::Assembled ptx =
+        nvrtc->compile(text.source, cuda::device_headers(), {"--gpu-architecture=compute_90a", "--std=c++17", "-default-device"}, true);
+    const std::string code(ptx.code.begin(), ptx.code.end());
+    EXPECT_NE(code.find("griddepcontrol.wait"), std::string::npos) << c.name;
+    EXPECT_EQ(code.find("ld.global.nc"), std::string::npos) << c.name;
+  }
+}
+
+}  // namespace
+}  // namespace gcg::test
