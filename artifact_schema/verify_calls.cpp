@@ -75,6 +75,9 @@ Status check_call(const PlanCheck& check, const fb::Step& step) {
   if (call == nullptr) return failure("it is a call without a call table");
   if (Status status = check_index(call->library(), count_of(manifest.libraries()), "library", "libraries"); !status.ok())
     return status;
+  const fb::Library& library = *manifest.libraries()->Get(call->library());
+  if (call->oldest() != 0 && (call->oldest() < library.oldest() || call->oldest() >= library.below()))
+    return failure("it needs version ", call->oldest(), ", the library's are from ", library.oldest(), " on and below ", library.below());
   if (Status status = check_kinds(*call); !status.ok()) return status;
   if (Status status = check_window(check, *call); !status.ok()) return status;
   const size_t operands = call_operands(*call);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ops/op_def.h"
+#include "compiler/schedule/rounded_constant.h"
 
 namespace gcg {
 namespace {
@@ -14,19 +15,32 @@ void for_each_launch(Schedule& schedule, const See& see) {
       if (step.kind == Step::Kind::launch && !step.on_host) see(step);
 }
 
-/// What a Transpose made the constant from, if that has these extents.
-TensorRef source_of(const Buffer& buffer, const std::vector<Dim>& extents) {
-  if (!buffer.constant || !buffer.constant->rearrangement()) return nullptr;
-  const Rearrangement& made = *buffer.constant->rearrangement();
-  return made.op == &op("Transpose") && to_shape(made.source->shape()) == extents ? made.source : nullptr;
+/// The constant that the library reads in another form, before it is rounded; null: it has no such form.
+TensorRef source_of(const Buffer& buffer, const LibraryTensor& t) {
+  TensorRef source = buffer.constant;
+  if (source && source->rearrangement() && source->rearrangement()->op == &op("Cast")) source = source->rearrangement()->source;
+  if (t.untransposed) {
+    if (!source || !source->rearrangement() || source->rearrangement()->op != &op("Transpose")) return nullptr;
+    source = source->rearrangement()->source;
+    if (to_shape(source->shape()) != t.extents) return nullptr;
+  }
+  if (!source) return nullptr;
+  return source->dtype() == DType::f32 || source->dtype() == t.dtype ? source : nullptr;
 }
 
-/// A buffer for it, one per tensor.
-BufferId buffer_of(Schedule& schedule, const TensorRef& tensor, const std::string& name) {
-  for (size_t i = 0; i < schedule.buffers.size(); ++i)
-    if (schedule.buffers[i].constant == tensor) return BufferId(static_cast<int>(i));
-  Buffer buffer{Buffer::Kind::constant, 0, Dim(tensor->bytes()), tensor, name};
-  schedule.buffers.push_back(std::move(buffer));
+bool is_rounding(const Tensor& t, const TensorRef& source, DType to) {
+  return t.dtype() == to && t.rearrangement() && t.rearrangement()->op == &op("Cast") && t.rearrangement()->source == source;
+}
+
+/// A buffer for its elements in that type, one per tensor.
+BufferId buffer_of(Schedule& schedule, const TensorRef& source, DType type, const std::string& name) {
+  const bool rounds = source->dtype() != type;
+  for (size_t i = 0; i < schedule.buffers.size(); ++i) {
+    const TensorRef& known = schedule.buffers[i].constant;
+    if (rounds ? known && is_rounding(*known, source, type) : known == source) return BufferId(static_cast<int>(i));
+  }
+  const TensorRef tensor = rounds ? rounded_constant(source, type) : source;
+  schedule.buffers.push_back({Buffer::Kind::constant, 0, Dim(tensor->bytes()), tensor, name});
   return BufferId(static_cast<int>(schedule.buffers.size()) - 1);
 }
 
@@ -37,7 +51,7 @@ bool has_sources(Schedule& schedule, int kernel, const LibraryCall& call) {
     if (step.kernel.index != kernel) return;
     for (const LibraryTensor& t : call.tensors) {
       const BufferId b = step.operands[static_cast<size_t>(t.operand)];
-      has = has && (!t.untransposed || source_of(schedule.buffers[static_cast<size_t>(b.index)], t.extents));
+      has = has && (!t.is_other_form() || source_of(schedule.buffers[static_cast<size_t>(b.index)], t));
     }
   });
   return has;
@@ -66,12 +80,12 @@ void collect_sources(ShapePlan& plan, int kernel, const LibraryCall& call) {
   for_each_launch(plan.schedule, [&](const Step& step) {
     if (step.kernel.index != kernel) return;
     for (const LibraryTensor& t : call.tensors) {
-      if (!t.untransposed) continue;
+      if (!t.is_other_form()) continue;
       const BufferId b = step.operands[static_cast<size_t>(t.operand)];
       const Buffer& made = plan.schedule.buffers[static_cast<size_t>(b.index)];
-      const TensorRef source = source_of(made, t.extents);
+      const TensorRef source = source_of(made, t);
       const std::string name = made.name;
-      plan.untransposed[b.index] = buffer_of(plan.schedule, source, name);
+      plan.other_forms[b.index] = buffer_of(plan.schedule, source, t.dtype, name);
     }
   });
 }
@@ -79,12 +93,12 @@ void collect_sources(ShapePlan& plan, int kernel, const LibraryCall& call) {
 /// Constants that only bound kernels would read are none of the plan's.
 void drop_unread(ShapePlan& plan) {
   std::map<int, bool> read;
-  for (const auto& [buffer, source] : plan.untransposed) read[buffer] = false;
+  for (const auto& [buffer, form] : plan.other_forms) read[buffer] = false;
   for_each_launch(plan.schedule, [&](const Step& step) {
     const auto& call = plan.calls[static_cast<size_t>(step.kernel.index)];
     for (size_t o = 0; o < step.operands.size(); ++o) {
       const bool from_source = call && std::any_of(call->tensors.begin(), call->tensors.end(), [&](const LibraryTensor& t) {
-        return t.untransposed && t.operand == static_cast<int>(o);
+        return t.is_other_form() && t.operand == static_cast<int>(o);
       });
       if (const auto it = read.find(step.operands[o].index); it != read.end() && !from_source) it->second = true;
     }
@@ -113,16 +127,22 @@ bool binds_libraries(const std::vector<Target>& targets, const Target& device, c
 
 const LibraryCall* call_of(const ShapePlan& plan, const Target& target, const Step& step) {
   if (step.kind != Step::Kind::launch || step.on_host || (plan.stand_ins && is_spared_libraries(target))) return nullptr;
-  return plan.call(static_cast<size_t>(step.kernel.index));
+  const LibraryCall* call = plan.call(static_cast<size_t>(step.kernel.index));
+  return call != nullptr && target.sm >= call->least_sm ? call : nullptr;
 }
 
-void bind_libraries(ShapePlan& plan, const LibraryBinder& binder, bool stand_ins) {
+void bind_libraries(ShapePlan& plan, const std::vector<Target>& targets, const LibraryBinder& binder, bool stand_ins) {
+  const auto is_too_old = [&](const Target& t, int least_sm) { return t.device == DeviceClass::cuda && t.sm < least_sm; };
   const auto kernels = static_cast<int>(plan.schedule.kernels.size());
   plan.calls.resize(plan.schedule.kernels.size());
   plan.stand_ins = stand_ins;
   for (int k = 0; k < kernels; ++k) {
     auto call = binder.bind(plan.schedule.kernels[static_cast<size_t>(k)]);
-    if (!call || !has_sources(plan.schedule, k, *call) || shares_memory(plan.schedule, k, *call)) continue;
+    const bool has_gpu_without = call && std::any_of(targets.begin(), targets.end(), [&](const Target& t) {
+      return is_too_old(t, call->least_sm);
+    });
+    if (!call || (has_gpu_without && !stand_ins)) continue;
+    if (!has_sources(plan.schedule, k, *call) || shares_memory(plan.schedule, k, *call)) continue;
     collect_sources(plan, k, *call);
     plan.calls[static_cast<size_t>(k)] = std::move(call);
   }

@@ -89,10 +89,15 @@ bool is_early(const fb::EntryPointT& entry, const Dim& d) {
                       [&](const auto& s) { return s->input < 0 && names.count(s->name) != 0; });
 }
 
-/// Gives the library its number.
+/// Gives the library its number. Its versions are those that do any of its calls.
 uint32_t library_number(fb::ManifestT& manifest, const LibraryCall& call) {
-  for (size_t i = 0; i < manifest.libraries.size(); ++i)
-    if (manifest.libraries[i]->name == call.library) return static_cast<uint32_t>(i);
+  for (size_t i = 0; i < manifest.libraries.size(); ++i) {
+    fb::LibraryT& known = *manifest.libraries[i];
+    if (known.name != call.library) continue;
+    known.oldest = std::min(known.oldest, call.oldest);
+    known.below = std::max(known.below, call.below);
+    return static_cast<uint32_t>(i);
+  }
   auto library = std::make_unique<fb::LibraryT>();
   library->name = call.library;
   library->oldest = call.oldest;

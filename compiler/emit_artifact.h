@@ -18,7 +18,7 @@ struct ShapePlan {
   Schedule schedule;
   bool at_load = false;  // no plan for runs: it makes the prepared weights, its outputs, once when a program is loaded
   std::vector<std::optional<LibraryCall>> calls = {};  // by kernel: the libraries' calls; empty: no kernel has one
-  std::map<int, BufferId> untransposed = {};           // a constant's buffer -> that of what it was made from
+  std::map<int, BufferId> other_forms = {};            // a constant's buffer -> that of the form that libraries read
   bool stand_ins = false;                              // kernels with a call have code of their own as well
 
   const LibraryCall* call(size_t kernel) const {

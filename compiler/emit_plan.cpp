@@ -33,6 +33,7 @@ std::unique_ptr<fb::CallT> call_table(const LibraryCall& call, uint32_t library,
   out->pads.assign(call.pads.begin(), call.pads.end());
   out->groups = static_cast<uint32_t>(call.groups);
   out->workspace = static_cast<uint64_t>(call.workspace);
+  out->oldest = call.oldest;
   return out;
 }
 
@@ -229,7 +230,7 @@ class PlanEmitter {
     out->call = call_table(call, code_.library_number(call), code_.code.target.precision);
     for (const LibraryTensor& t : call.tensors) {
       BufferId b = step.operands[static_cast<size_t>(t.operand)];
-      if (t.untransposed) b = plan_.untransposed.at(b.index);
+      if (t.is_other_form()) b = plan_.other_forms.at(b.index);
       out->operands.push_back(number(b));
       out->params.push_back(program_.slot(t.offset));
       for (const Dim& d : t.extents) out->params.push_back(program_.slot(d));

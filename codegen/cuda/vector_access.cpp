@@ -5,13 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "compiler/kernel/access_analysis.h"
-
 namespace gcg::cuda {
-
-bool is_multiple(const Dim& dim, int64_t n) {
-  return std::all_of(dim.terms().begin(), dim.terms().end(), [n](const auto& term) { return term.second % n == 0; });
-}
 
 bool is_aligned(const Operand& operand, const std::vector<Expr>& index, int lane, int64_t count) {
   const auto stride = address_stride(operand, index, lane);

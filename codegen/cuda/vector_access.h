@@ -4,12 +4,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "compiler/kernel/kernel.h"
+#include "compiler/kernel/access_analysis.h"
 
 namespace gcg::cuda {
-
-/// Is every value of the Dim a multiple of n, whatever its symbols are?
-bool is_multiple(const Dim& dim, int64_t n);
 
 /// Does the access move through consecutive elements along `lane` and begin at a multiple of `count` elements wherever
 /// lane is one? Operands are aligned to 64 bytes at element 0.

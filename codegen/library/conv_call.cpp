@@ -7,6 +7,7 @@ namespace {
 
 constexpr int64_t kWorkspace = 64 << 20;
 constexpr size_t kMostSpatialAxes = 2;
+constexpr size_t kBias = 3;  // behind input, weights and result
 
 std::vector<Dim> dense_strides(const std::vector<Dim>& extents) {
   std::vector<Dim> strides(extents.size());
@@ -51,6 +52,21 @@ LibraryTensor weights(const PlainConvKernel& conv) {
   return t;
 }
 
+/// Gives the tensors their types: one for all, which a bias is rounded to. False where the library has no such convolution.
+bool set_types(const Kernel& kernel, LibraryCall& call) {
+  const DType type = kernel.operands[static_cast<size_t>(call.tensors[0].operand)].dtype;
+  if (type != DType::f32 && type != DType::f16 && type != DType::bf16) return false;
+  for (size_t i = 0; i < call.tensors.size(); ++i) {
+    LibraryTensor& t = call.tensors[i];
+    t.dtype = type;
+    const DType stored = kernel.operands[static_cast<size_t>(t.operand)].dtype;
+    t.rounded = call.bias && i == kBias && stored != type;
+    if (stored != type && !(t.rounded && stored == DType::f32)) return false;
+  }
+  call.least_sm = type == DType::bf16 ? 80 : 0;
+  return true;
+}
+
 }  // namespace
 
 std::optional<LibraryCall> bind_convolution(const Kernel& kernel) {
@@ -60,6 +76,8 @@ std::optional<LibraryCall> bind_convolution(const Kernel& kernel) {
   if (!result || !is_dense_within_channel(*conv, *result)) return std::nullopt;
   const auto match = match_epilogue(kernel, conv->epilogue, conv->channel, *result);
   if (!match || match->scale != 1 || match->activation == LibraryActivation::gelu_tanh) return std::nullopt;
+  // Of channels before positions, the library's engines do nothing behind a convolution but with a bias.
+  if (!match->bias && (match->addend || match->activation != LibraryActivation::none)) return std::nullopt;
 
   LibraryCall call{.library = "cudnn", .oldest = 90000, .below = 100000, .operation = LibraryOperation::convolution};
   for (const auto& s : conv->spatial) {
@@ -74,8 +92,7 @@ std::optional<LibraryCall> bind_convolution(const Kernel& kernel) {
     call.tensors.push_back({match->bias->operand, match->bias->address.base, {Dim(conv->out_channels)}, {Dim(1)}});
   if ((call.addend = match->addend.has_value()))
     call.tensors.push_back(as_result(match->addend->operand, match->addend->address, *conv));
-  for (const LibraryTensor& t : call.tensors)
-    if (kernel.operands[static_cast<size_t>(t.operand)].dtype != DType::f32) return std::nullopt;
+  if (!set_types(kernel, call)) return std::nullopt;
   call.activation = match->activation;
   call.workspace = kWorkspace;
   return call;

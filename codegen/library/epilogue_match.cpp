@@ -43,16 +43,6 @@ void collect_terms(const Expr& e, std::vector<Expr>& terms) {
   collect_terms(e->args[1], terms);
 }
 
-/// The factor that `e` gives the accumulator; nullopt if it is something else.
-std::optional<double> accumulator_scale(const Expr& e) {
-  if (e->kind == ExprKind::accumulator) return 1;
-  if (!is_binary(e, BinaryOp::mul)) return std::nullopt;
-  const bool left = e->args[0]->kind == ExprKind::constant;
-  if (!left && e->args[1]->kind != ExprKind::constant) return std::nullopt;
-  const auto inner = accumulator_scale(e->args[left ? 1 : 0]);
-  return inner ? std::optional(*inner * e->args[left ? 0 : 1]->number) : std::nullopt;
-}
-
 bool same_strides(const Affine& a, const Affine& b) { return a.strides == b.strides; }
 
 bool runs_along(const Affine& a, const Axis& axis) {
@@ -78,6 +68,15 @@ bool take_term(const Kernel& kernel, Expr term, const Axis& bias_axis, const Aff
 }
 
 }  // namespace
+
+std::optional<double> accumulator_scale(const Expr& e) {
+  if (e->kind == ExprKind::accumulator) return 1;
+  if (!is_binary(e, BinaryOp::mul)) return std::nullopt;
+  const bool left = e->args[0]->kind == ExprKind::constant;
+  if (!left && e->args[1]->kind != ExprKind::constant) return std::nullopt;
+  const auto inner = accumulator_scale(e->args[left ? 1 : 0]);
+  return inner ? std::optional(*inner * e->args[left ? 0 : 1]->number) : std::nullopt;
+}
 
 std::optional<Affine> address_of(const Operand& operand, const std::vector<Expr>& index) {
   const std::vector<Dim> strides = access_strides(operand, index);

@@ -24,6 +24,9 @@ std::optional<Affine> address_of(const Operand& operand, const std::vector<Expr>
 /// How far `address` moves along the axis.
 Dim stride_of(const Affine& address, const Axis& axis);
 
+/// The factor that `e` gives the accumulator; nullopt if it is something else.
+std::optional<double> accumulator_scale(const Expr& e);
+
 /// `epilogue` of `kernel` as activation(scale * accumulator + bias + addend), in f32; nullopt if it is anything else. The bias
 /// runs along `bias_axis`.
 std::optional<EpilogueMatch> match_epilogue(const Kernel& kernel, const Expr& epilogue, const Axis& bias_axis,

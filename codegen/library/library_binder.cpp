@@ -8,20 +8,20 @@
 namespace gcg::library {
 namespace {
 
-struct Library {
-  const char* name;
+struct Binding {
+  const char* library;
   std::optional<LibraryCall> (*bind)(const Kernel&);
 };
-constexpr Library kLibraries[] = {{"cublasLt", bind_matmul}, {"cudnn", bind_convolution}};
+constexpr Binding kBindings[] = {{"cublasLt", bind_matmul}, {"cudnn", bind_convolution}, {"cudnn", bind_attention}};
 
 class Binder final : public LibraryBinder {
  public:
   explicit Binder(std::vector<std::string> names) : names_(std::move(names)) {}
 
   std::optional<LibraryCall> bind(const Kernel& kernel) const override {
-    for (const Library& library : kLibraries) {
-      if (std::find(names_.begin(), names_.end(), library.name) == names_.end()) continue;
-      if (auto call = library.bind(kernel)) return call;
+    for (const Binding& binding : kBindings) {
+      if (std::find(names_.begin(), names_.end(), binding.library) == names_.end()) continue;
+      if (auto call = binding.bind(kernel)) return call;
     }
     return std::nullopt;
   }
@@ -34,7 +34,8 @@ class Binder final : public LibraryBinder {
 
 std::vector<std::string> known_libraries() {
   std::vector<std::string> names;
-  for (const Library& library : kLibraries) names.emplace_back(library.name);
+  for (const Binding& binding : kBindings)
+    if (names.empty() || names.back() != binding.library) names.emplace_back(binding.library);
   return names;
 }
 

@@ -1,5 +1,6 @@
 #include "compiler/kernel/access_analysis.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "compiler/support/error.h"
@@ -24,6 +25,10 @@ bool any_node(const Expr& e, const Predicate& wanted) {
 }
 
 }  // namespace
+
+bool is_multiple(const Dim& dim, int64_t n) {
+  return std::all_of(dim.terms().begin(), dim.terms().end(), [n](const auto& term) { return term.second % n == 0; });
+}
 
 bool depends_on(const Expr& e, int axis) {
   return any_node(e, [axis](const ExprNode& n) { return n.kind == ExprKind::axis && n.axis == axis; });

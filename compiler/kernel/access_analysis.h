@@ -16,6 +16,9 @@ bool is_data(const Expr& e);
 /// The i64 value's change when `axis` advances by one; nullopt when that is not the same everywhere.
 std::optional<Dim> index_stride(const Expr& e, int axis);
 
+/// Is every value of the Dim a multiple of n, whatever its symbols are?
+bool is_multiple(const Dim& dim, int64_t n);
+
 /// Element strides of the dimensions an access has indices for: row-major strides, or {1} for one linear index.
 std::vector<Dim> access_strides(const Operand& operand, const std::vector<Expr>& index);
 /// How far the element's address moves when `axis` advances by one, in elements; nullopt when not the same everywhere.

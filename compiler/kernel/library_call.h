@@ -20,15 +20,17 @@ struct LibraryTensor {
   Dim offset;
   std::vector<Dim> extents, strides;
   DType dtype = DType::f32;
-  /// The operand must be a constant that a Transpose made; the library reads what it was made from, and that is what
-  /// `extents` and `strides` describe.
-  bool untransposed = false;
+  /// The operand must be a constant, of which the library reads another form: what a Transpose made it from, which is what
+  /// `extents` and `strides` describe then, or its elements rounded to `dtype`.
+  bool untransposed = false, rounded = false;
+  bool is_other_form() const { return untransposed || rounded; }
 };
 
 /// What operands there are and what is computed: artifact_schema/gart.fbs, Operation.
 struct LibraryCall {
   std::string library;              // "cublasLt", "cudnn"
   uint32_t oldest = 0, below = 0;   // its versions that do, as the library says them
+  int least_sm = 0;                 // GPUs that it does, Target::sm
   LibraryOperation operation{};
   std::vector<LibraryTensor> tensors = {};
   bool bias = false, addend = false;

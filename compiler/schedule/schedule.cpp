@@ -8,6 +8,7 @@
 #include "compiler/schedule/bind_extents.h"
 #include "compiler/schedule/find_unsupported.h"
 #include "compiler/schedule/host_buffers.h"
+#include "compiler/schedule/rounded_constant.h"
 #include "compiler/schedule/scheduler.h"
 #include "compiler/schedule/waits.h"
 #include "compiler/support/error.h"
@@ -32,17 +33,9 @@ UnsupportedNode unsupported(const Graph& graph, NodeId id, std::string why) {
 
 Dim bytes_of(const Value& v) { return product(*v.shape) * Dim(size_of(v.memory_dtype())); }
 
-/// The constant's elements rounded to the type they are stored in.
+/// The constant's elements in the type they are stored in.
 TensorRef stored_constant(const Value& v) {
-  if (v.stored == DType::undefined) return v.constant;
-  Tensor rounded(v.stored, v.constant->shape());
-  const std::span<const float> from = v.constant->as<float>();
-  const std::span<uint16_t> to = rounded.as_mutable<uint16_t>();
-  const auto round = v.stored == DType::f16 ? float_to_f16 : float_to_bf16;
-  std::transform(from.begin(), from.end(), to.begin(), round);
-  rounded.set_rearrangement(std::make_shared<const Rearrangement>(
-      Rearrangement{&op("Cast"), {{"to", int64_t{dtype_to_onnx(v.stored)}}}, v.constant}));
-  return std::make_shared<const Tensor>(std::move(rounded));
+  return v.stored == DType::undefined ? v.constant : rounded_constant(v.constant, v.stored);
 }
 
 int result_operand(const Kernel& k) {

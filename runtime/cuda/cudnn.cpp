@@ -1,4 +1,4 @@
-// Convolutions by cuDNN: a graph of operations, for which the library's heuristic proposes engines; the first one that computes
+// Convolutions and attention by cuDNN: a graph of operations, for which the library's heuristic proposes engines; the first one that computes
 // as accurately as asked and with the workspace allowed is taken.
 #include <algorithm>
 
@@ -67,6 +67,7 @@ class CudnnPlan final : public CallPlan {
   CudnnPlan(Cudnn& library, const CallProblem& p) : library_(library) {
     const CudnnGraph graph(library.dnn, library.handle, p);
     uids_ = graph.uids();
+    scalars_ = graph.scalars();
     cudnnStatus_t refusal = CUDNN_STATUS_NOT_SUPPORTED;
     for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
       if (choose(graph, mode, p, refusal)) return;
@@ -77,7 +78,9 @@ class CudnnPlan final : public CallPlan {
   CUgraph record(const std::vector<void*>& data, void* workspace, const std::string& step) override {
     CudnnDescriptor pack(library_.dnn, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, step);
     pack.set_int64(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, uids_);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, data.data(), data.size());
+    std::vector<void*> pointers = data;
+    for (float& scalar : scalars_) pointers.push_back(&scalar);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers.data(), pointers.size());
     pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, &workspace);
     pack.finalize();
     return populates_ ? populate(pack, step) : execute(pack, step);
@@ -154,7 +157,8 @@ class CudnnPlan final : public CallPlan {
   }
 
   Cudnn& library_;
-  std::vector<int64_t> uids_;  // of the call's tensors, in their order
+  std::vector<int64_t> uids_;   // of the call's tensors, in their order, and of the scalars
+  std::vector<float> scalars_;
   std::unique_ptr<CudnnDescriptor> config_, plan_;
   bool populates_ = false;
 };

@@ -9,33 +9,47 @@
 
 namespace gart::cuda {
 
+/// Strides in elements.
+struct CudnnTensor {
+  fb::DType dtype;
+  std::vector<int64_t> extents, strides;
+  uint32_t alignment;  // of its address, bytes
+};
+
 class CudnnGraph {
  public:
-  /// Throws Failure. `problem` must live as long as this.
+  /// Throws Failure. `problem` must live as long as this. `handle`: null where plans are made for a device that is only described.
   CudnnGraph(const CudnnFunctions& functions, cudnnHandle_t handle, const CallProblem& problem);
 
   const CudnnDescriptor& operations() const { return graph_; }
-  /// By which the call's tensors are named, in their order.
+  /// By which the call's tensors are named, in their order, and behind them the scalars.
   std::vector<int64_t> uids() const;
+  /// Values that the library reads from the host's memory when it is called.
+  const std::vector<float>& scalars() const { return scalars_; }
+
+  // For those that describe operations. What they get lives as long as the graph.
+  const CallProblem& problem() const { return p_; }
+  CudnnDescriptor& add(cudnnBackendDescriptorType_t type);
+  /// Tensor `index` of the call, seen in this way; a value that nobody stores; a number.
+  const CudnnDescriptor& tensor(size_t index, const CudnnTensor& t);
+  const CudnnDescriptor& intermediate(const CudnnTensor& t);
+  const CudnnDescriptor& scalar(float value);
+  /// Takes a complete operation into the graph.
+  void append(CudnnDescriptor& operation);
 
  private:
-  /// In the tensor's own form, 1-D convolutions as 2-D ones of one row.
-  std::vector<int64_t> two_dimensional(std::vector<int64_t> values, int64_t inserted) const;
-  const CudnnDescriptor& tensor(fb::DType dtype, std::vector<int64_t> extents, std::vector<int64_t> strides, uint32_t alignment,
-                                int64_t uid, bool is_virtual);
-  const CudnnDescriptor& tensor(size_t index);
-  const CudnnDescriptor& bias();
-  const CudnnDescriptor& virtual_result();
-  CudnnDescriptor& add(cudnnBackendDescriptorType_t type);
-  void add_convolution(const CudnnDescriptor& y);
-  void add_pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b, const CudnnDescriptor& y);
-  void convolution();
+  CudnnDescriptor& describe(const CudnnTensor& t, int64_t uid);
 
   const CudnnFunctions& dnn_;
   const CallProblem& p_;
   std::vector<std::unique_ptr<CudnnDescriptor>> parts_;  // what the operations point to
   std::vector<cudnnBackendDescriptor_t> operations_;
+  std::vector<float> scalars_;
   CudnnDescriptor graph_;
 };
+
+/// The operations of a call's kind. Throw Failure (unsupported) where the library has no such.
+void describe_convolution(CudnnGraph& graph);
+void describe_attention(CudnnGraph& graph);
 
 }  // namespace gart::cuda

@@ -20,6 +20,8 @@ bool has_stand_in(const Plan& plan, uint32_t call) {
   return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const PlanStep& step) { return step.call == call; });
 }
 
+std::string found(uint64_t version) { return text("the one found is ", library_version_text(version)); }
+
 }  // namespace
 
 Libraries::Opened Libraries::open(const fb::Library& wanted) {
@@ -33,7 +35,7 @@ Libraries::Opened Libraries::open(const fb::Library& wanted) {
   }
   const uint64_t version = opened.library->version();
   if (version < wanted.oldest() || version >= wanted.below()) {
-    return {nullptr, text("the one found is ", library_version_text(version))};
+    return {nullptr, found(version)};
   }
   try {
     opened.library->start();
@@ -56,12 +58,15 @@ void Libraries::open(const fb::Manifest& manifest, Plan& plan) {
     if (step.kind != fb::StepKind::call) continue;
     const uint32_t index = step.manifest->call()->library();
     const Opened& opened = open(manifest, index);
-    step.off = opened.library == nullptr;
+    const uint32_t oldest = step.manifest->call()->oldest();
+    const bool too_old = opened.library != nullptr && opened.library->version() < oldest;
+    step.off = opened.library == nullptr || too_old;
     if (!step.off || has_stand_in(plan, i)) continue;
     const fb::Library& wanted = *manifest.libraries()->Get(index);
-    fail(ErrorCode::unsupported, "the model needs ", view_of(wanted.name()), " from ", library_version_text(wanted.oldest()),
-         " on and below ", library_version_text(wanted.below()), " for step '", view_of(step.manifest->source()),
-         "', but: ", opened.reason);
+    fail(ErrorCode::unsupported, "the model needs ", view_of(wanted.name()), " from ",
+         library_version_text(std::max(oldest, wanted.oldest())), " on and below ", library_version_text(wanted.below()),
+         " for step '", view_of(step.manifest->source()),
+         "', but: ", too_old ? found(opened.library->version()) : opened.reason);
   }
 }
 

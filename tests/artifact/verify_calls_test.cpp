@@ -63,6 +63,7 @@ ArtifactBuilder with_calls() {
   call(fb::Operation::matmul, {x, w, y, bias}, {3, 3, 3, 1})->call->bias = true;
   fb::CallT& convolution = *call(fb::Operation::convolution, {x, w, y, bias}, {4, 4, 4, 4})->call;
   convolution.library = 1;
+  convolution.oldest = 91301;
   convolution.addend = true;
   convolution.strides = convolution.dilations = {1, 2};
   convolution.pads = {0, 3};
@@ -88,6 +89,10 @@ const Nonsense kNonsense[] = {
      [](auto& b) { b.content.manifest.targets[0]->kind = fb::TargetKind::cpu; }},
     {"step 0 (): it is a call without a call table", [](auto& b) { step(b, 0).call = nullptr; }},
     {"step 0 (): library is 2, but there are 2 libraries", [](auto& b) { step(b, 0).call->library = 2; }},
+    {"step 1 (): it needs version 100000, the library's are from 90000 on and below 100000",
+     [](auto& b) { step(b, 1).call->oldest = 100000; }},
+    {"step 1 (): it needs version 89999, the library's are from 90000 on and below 100000",
+     [](auto& b) { step(b, 1).call->oldest = 89999; }},
     {"step 2 (): its operation 3 is not known", [](auto& b) { step(b, 2).call->operation = fb::Operation(3); }},
     {"step 0 (): its activation 3 is not known", [](auto& b) { step(b, 0).call->activation = fb::Activation(3); }},
     {"step 0 (): its precision 4 is not known", [](auto& b) { step(b, 0).call->precision = fb::Precision(4); }},

@@ -1,5 +1,6 @@
 #include "tools/gcc-graph/inspect_calls.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include "artifact_schema/call_form.h"
@@ -81,6 +82,7 @@ Json call_list_json(const fb::Manifest& manifest, const fb::Plan& plan, const st
                    {"what", describe(step, slot)},
                    {"precision", fb::EnumNamePrecision(step.call()->precision())},
                    {"workspace_bytes", step.call()->workspace()},
+                   {"from", version_text(std::max(step.call()->oldest(), manifest.libraries()->Get(step.call()->library())->oldest()))},
                    {"own_kernel_too", has_stand_in(sequence, index)},
                    {"source", std::string(gart::view_of(step.source()))}});
   });

@@ -86,6 +86,13 @@ const Convolution kConvolutions[] = {
        %y = Concat(%a, %b) {axis = 1}
      })",
      {{2, 4, 6, 6}}, 2},
+    {"ActivationsWithoutABiasAreOurs",
+     R"(graph g(%x: f32[1,4,6,6]) -> (%y) {
+       constant %w: f32[6,4,3,3] = random(1)
+       %c = Conv(%x, %w) {kernel_shape = [3,3]}
+       %y = Relu(%c)
+     })",
+     {{1, 4, 6, 6}}, 0},
     {"SigmoidIsOurs",
      R"(graph g(%x: f32[1,4,6,6]) -> (%y) {
        constant %w: f32[6,4,3,3] = random(1)
@@ -127,6 +134,37 @@ TEST_P(Conv, EqualsTheCpus) {
     }
   }
   unsetenv("GART_SIM_CUDNN_FILLS");
+}
+
+/// Of 16-bit activations, weights and biases; the first one's image is the caller's f32.
+TEST_F(WithLibraries, ConvolutionsOf16BitsHoldTheirPrecision) {
+  constexpr const char* kNetwork = R"(graph g(%x: f32[2,3,12,10]) -> (%y) {
+    constant %u: f32[8,3,3,3] = random(1)
+    constant %v: f32[8,8,3,3] = random(2)
+    constant %w: f32[8,8,3,3] = random(3)
+    constant %z: f32[6,8,1,1] = random(4)
+    constant %b: f32[8] = random(5)
+    %a = Conv(%x, %u, %b) {kernel_shape = [3,3], pads = [1,1,1,1]}
+    %c = Relu(%a)
+    %d = Conv(%c, %v, %b) {kernel_shape = [3,3], pads = [1,1,1,1]}
+    %e = Relu(%d)
+    %f = Conv(%e, %w, %b) {kernel_shape = [3,3], pads = [1,1,1,1]}
+    %h = Add(%f, %e)
+    %i = Relu(%h)
+    %y = Conv(%i, %z) {kernel_shape = [1,1]}
+  })";
+  const std::vector<Shape> shapes = {{2, 3, 12, 10}};
+  const auto data = noise(shapes);
+  const auto inputs = views(data, shapes);
+  for (const auto precision : {gcg::Precision::fp16, gcg::Precision::bf16})
+    for (const bool stand_ins : {false, true}) {
+      const auto artifact = compile_bound(kNetwork, {{"cudnn"}, stand_ins}, precision);
+      gart_sim::sim_forget_counts();
+      auto out = load_on(artifact, "cuda")->run(std::span<const TensorView>(inputs));
+      ASSERT_TRUE(out) << out.error().message;
+      expect_close(floats(out->at(0)), on_cpu(artifact, inputs), precision == gcg::Precision::bf16 ? 3e-2 : 3e-3);
+      EXPECT_EQ(graphs_filled_and_captured(), 2u);  // the last one writes f32
+    }
 }
 
 constexpr const char* kResidual = R"(graph g(%x: f32[1,6,9,11]) -> (%y) {

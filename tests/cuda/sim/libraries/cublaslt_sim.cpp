@@ -8,11 +8,13 @@
 #include <mutex>
 #include <set>
 
+#include "tests/cuda/sim/libraries/element.h"
 #include "tests/cuda/sim/libraries/library_work.h"
 
 namespace {
 
 using gart_sim::Tensor;
+using gart_sim::Element;
 using gart_sim::Work;
 
 enum Status : int {
@@ -111,23 +113,10 @@ struct Product {
 };
 
 enum Type : int { kF32 = 0, kF16 = 2, kBf16 = 14 };
-int64_t bytes_of(int type) { return type == kF32 ? 4 : 2; }
-
-float load(const void* data, int type, int64_t at) {
-  if (type == kF32) return static_cast<const float*>(data)[at];
-  if (type == kF16) return static_cast<float>(static_cast<const _Float16*>(data)[at]);
-  return std::bit_cast<float>(uint32_t{static_cast<const uint16_t*>(data)[at]} << 16);
-}
-void store(void* data, int type, int64_t at, float value) {
-  if (type == kF32) {
-    static_cast<float*>(data)[at] = value;
-  } else if (type == kF16) {
-    static_cast<_Float16*>(data)[at] = static_cast<_Float16>(value);
-  } else {
-    const auto bits = std::bit_cast<uint32_t>(value);
-    static_cast<uint16_t*>(data)[at] = static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-  }
-}
+Element element_of(int type) { return type == kF32 ? Element::f32 : type == kF16 ? Element::f16 : Element::bf16; }
+int64_t bytes_of(int type) { return gart_sim::bytes_of(element_of(type)); }
+float load(const void* data, int type, int64_t at) { return gart_sim::load_element(data, at, element_of(type)); }
+void store(void* data, int type, int64_t at, float value) { gart_sim::store_element(data, at, element_of(type), value); }
 
 bool is_sound(const Layout& l) { return (l.type == kF32 || l.type == kF16 || l.type == kBf16) && l.rows > 0 && l.columns > 0 && l.stride >= l.rows && l.batch > 0; }
 

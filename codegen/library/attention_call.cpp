@@ -1,0 +1,89 @@
+// Attention for cuDNN: softmax(scale * q * transposed k) * v of 16-bit numbers, without a mask.
+#include <algorithm>
+
+#include "codegen/library/bindings.h"
+#include "codegen/library/epilogue_match.h"
+#include "compiler/kernel/access_analysis.h"
+
+namespace gcg::library {
+namespace {
+
+/// The operation is in the library's graphs since this version; masks of its scores only since 9.21.
+constexpr uint32_t kOldest = 91301;
+constexpr int kLeastSm = 80;
+constexpr int64_t kWorkspace = 64 << 20;
+constexpr int64_t kHeadMultiple = 8, kMostHead = 128;  // the library's engines read 16 bytes at a time
+
+bool is_head(const Dim& extent) {
+  return extent.is_constant() && extent.constant() % kHeadMultiple == 0 && extent.constant() <= kMostHead;
+}
+
+/// The axes of the batch as [batch, heads]; what is missing has one element.
+struct BatchAxes {
+  const Axis* axes[2] = {};
+
+  explicit BatchAxes(const std::vector<Axis>& batch) {
+    for (size_t i = 0; i < batch.size(); ++i) axes[2 - batch.size() + i] = &batch[i];
+  }
+  Dim extent(size_t i) const { return axes[i] == nullptr ? Dim(1) : axes[i]->extent; }
+};
+
+/// [batch, heads, rows, columns] where element (row, column) lies at these strides. Keys and values that all heads share are of
+/// one head.
+LibraryTensor tensor(const MatrixView& view, const BatchAxes& batch, const Axis& rows, const Dim& row_stride, const Axis& columns) {
+  LibraryTensor t{view.operand, view.offset, {batch.extent(0), batch.extent(1), rows.extent, columns.extent}, {}};
+  const size_t missing = 2 - view.batch_strides.size();
+  for (size_t i = 0; i < 2; ++i) t.strides.push_back(i < missing ? Dim(0) : view.batch_strides[i - missing]);
+  if (t.strides[1].is(0)) t.extents[1] = Dim(1);
+  t.strides.insert(t.strides.end(), {row_stride, Dim(1)});
+  return t;
+}
+
+LibraryTensor result(const AttentionKernel& k, const Affine& address, const BatchAxes& batch) {
+  LibraryTensor t{k.result, address.base, {batch.extent(0), batch.extent(1), k.m.extent, k.n.extent}, {}};
+  for (size_t i = 0; i < 2; ++i) t.strides.push_back(batch.axes[i] == nullptr ? Dim(0) : stride_of(address, *batch.axes[i]));
+  t.strides.insert(t.strides.end(), {stride_of(address, k.m), Dim(1)});
+  return t;
+}
+
+/// Every line begins at a multiple of 16 bytes, and only what has one element does not move.
+bool is_aligned(const LibraryTensor& t) {
+  bool aligned = is_multiple(t.offset, kHeadMultiple);
+  for (size_t d = 0; d + 1 < t.strides.size(); ++d)
+    aligned = aligned && is_multiple(t.strides[d], kHeadMultiple) && (t.extents[d].is(1) || !t.strides[d].is(0));
+  return aligned;
+}
+
+/// The factor of the scores where they are nothing else.
+std::optional<double> scale_of(const AttentionKernel& k) {
+  if (k.kept || k.is_nan_zero || k.epilogue->kind != ExprKind::accumulator) return std::nullopt;
+  return accumulator_scale(k.scores);
+}
+
+}  // namespace
+
+std::optional<LibraryCall> bind_attention(const Kernel& kernel) {
+  const auto* k = std::get_if<AttentionKernel>(&kernel.body);
+  if (k == nullptr || k->batch.size() > 2 || !is_head(k->d.extent) || !is_head(k->n.extent)) return std::nullopt;
+  const auto scale = scale_of(*k);
+  const auto written = address_of(kernel.operands[static_cast<size_t>(k->result)], k->index);
+  if (!scale || !written || !stride_of(*written, k->n).is(1)) return std::nullopt;
+  if (!k->q.column_stride.is(1) || !k->k.row_stride.is(1) || !k->v.column_stride.is(1)) return std::nullopt;
+
+  LibraryCall call{.library = "cudnn", .oldest = kOldest, .below = 100000, .least_sm = kLeastSm,
+                   .operation = LibraryOperation::attention};
+  const BatchAxes batch(k->batch);
+  call.tensors = {tensor(k->q, batch, k->m, k->q.row_stride, k->d), tensor(k->k, batch, k->t, k->k.column_stride, k->d),
+                  tensor(k->v, batch, k->t, k->v.row_stride, k->n), result(*k, *written, batch)};
+  if (call.tensors[0].extents[1] != batch.extent(1) || call.tensors[1].extents[1] != call.tensors[2].extents[1]) return std::nullopt;
+  for (LibraryTensor& t : call.tensors) {
+    t.dtype = kernel.operands[static_cast<size_t>(t.operand)].dtype;
+    const bool is_half = t.dtype == DType::f16 || t.dtype == DType::bf16;
+    if (!is_half || t.dtype != call.tensors[0].dtype || !is_aligned(t)) return std::nullopt;
+  }
+  call.scale = *scale;
+  call.workspace = kWorkspace;
+  return call;
+}
+
+}  // namespace gcg::library

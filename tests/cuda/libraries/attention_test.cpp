@@ -1,0 +1,255 @@
+// Attention that cuDNN does, against the CPU's and our own kernel's.
+#include <algorithm>
+
+#include "tests/cuda/libraries/bound_model.h"
+#include "tests/cuda/sim/end_to_end/simulation.h"
+
+namespace gart::test {
+namespace {
+
+using gart_sim::sim_count;
+
+/// Heads of projections of x, as transformers have them, of `head` elements; `change` makes %t, what goes into the softmax, of
+/// the scaled scores %m.
+std::string self_attention(int heads, int head, const std::string& change, const std::string& inputs = "") {
+  const std::string width = std::to_string(heads * head), matrix = ": f32[" + width + "," + width + "] = random(";
+  std::string text = "graph g(%x: f32[b,s," + width + "]" + inputs + ") -> (%y) {\n";
+  for (const char* c : {"q", "k", "v", "o"}) text += std::string("constant %w") + c + matrix + std::to_string(c[0]) + ")\n";
+  text += "constant %heads: i64[4] = {0,0," + std::to_string(heads) + "," + std::to_string(head) + "}\n";
+  text += "constant %width: i64[3] = {0,0," + width + "}\n";
+  text += "constant %scale: f32[] = {0.06}\nconstant %small: f32[] = {0.2}\n%xs = Mul(%x, %small)\n";
+  for (const std::string n : {"q", "k", "v"}) {
+    text += "%" + n + " = MatMul(%xs, %w" + n + ")\n%" + n + "h = Reshape(%" + n + ", %heads)\n";
+    text += "%" + n + "t = Transpose(%" + n + "h) {perm = " + (n == "k" ? "[0,2,3,1]" : "[0,2,1,3]") + "}\n";
+  }
+  return text + "%s = MatMul(%qt, %kt)\n%m = Mul(%s, %scale)\n" + change + R"(
+    %p = Softmax(%t) {axis = -1}
+    %o = MatMul(%p, %vt)
+    %ot = Transpose(%o) {perm = [0,2,1,3]}
+    %r = Reshape(%ot, %width)
+    %y = MatMul(%r, %wo)
+  })";
+}
+
+/// Keys and values of one head for all.
+constexpr const char* kSharedKeys = R"(graph g(%x: f32[2,7,64], %z: f32[2,19,64]) -> (%y) {
+  constant %wq: f32[64,128] = random(1)
+  constant %wk: f32[64,32] = random(2)
+  constant %wv: f32[64,16] = random(3)
+  constant %wo: f32[64,40] = random(4)
+  constant %small: f32[] = {0.02}
+  constant %heads: i64[4] = {2,7,4,32}
+  constant %keys: i64[4] = {2,1,19,32}
+  constant %values: i64[4] = {2,1,19,16}
+  constant %width: i64[3] = {2,7,64}
+  %q = MatMul(%x, %wq)
+  %k = MatMul(%z, %wk)
+  %v = MatMul(%z, %wv)
+  %qs = Mul(%q, %small)
+  %qh = Reshape(%qs, %heads)
+  %qt = Transpose(%qh) {perm = [0,2,1,3]}
+  %kh = Reshape(%k, %keys)
+  %kt = Transpose(%kh) {perm = [0,1,3,2]}
+  %vh = Reshape(%v, %values)
+  %s = MatMul(%qt, %kt)
+  %p = Softmax(%s) {axis = -1}
+  %o = MatMul(%p, %vh)
+  %ot = Transpose(%o) {perm = [0,2,1,3]}
+  %r = Reshape(%ot, %width)
+  %y = MatMul(%r, %wo)
+})";
+
+struct Model {
+  const char* name;
+  std::string gir;
+  std::vector<Shape> inputs;
+  uint64_t calls;  // in one run
+};
+
+const Model kModels[] = {
+    {"Heads", self_attention(3, 32, "%t = Identity(%m)"), {{2, 37, 96}}, 1},
+    {"OneQuery", self_attention(2, 64, "%t = Identity(%m)"), {{3, 1, 128}}, 1},
+    {"OneHeadOfTheBatch", self_attention(1, 128, "%t = Identity(%m)"), {{2, 21, 128}}, 1},
+    {"HeadsOfOddSizesAreOurs", self_attention(4, 20, "%t = Identity(%m)"), {{2, 9, 80}}, 0},
+    {"AMaskIsOurs", self_attention(2, 32, "%t = Add(%m, %a)", ", %a: f32[b,1,1,s]"), {{2, 9, 64}, {2, 1, 1, 9}}, 0},
+    {"ATanhOfScoresIsOurs", self_attention(2, 32, "%t = Tanh(%m)"), {{2, 9, 64}}, 0},
+};
+
+class Attention : public WithLibraries, public testing::WithParamInterface<Model> {};
+INSTANTIATE_TEST_SUITE_P(Models, Attention, testing::ValuesIn(kModels), [](const auto& test) { return test.param.name; });
+
+uint64_t filled_and_captured() { return sim_count("cudnnBackendPopulateCudaGraph") + sim_count("cudnnBackendExecute"); }
+
+TEST_P(Attention, EqualsTheCpusAndOurKernels) {
+  const Model& c = GetParam();
+  const auto data = noise(c.inputs);
+  const auto inputs = views(data, c.inputs);
+  for (const auto precision : {gcg::Precision::fp16, gcg::Precision::bf16}) {
+    const double tolerance = precision == gcg::Precision::bf16 ? 3e-2 : 3e-3;
+    const auto own = compile_bound(c.gir, {}, precision);
+    auto ours = load_on(own, "cuda")->run(std::span<const TensorView>(inputs));
+    ASSERT_TRUE(ours) << ours.error().message;
+    for (const bool stand_ins : {false, true}) {
+      const auto artifact = compile_bound(c.gir, {{"cudnn"}, stand_ins}, precision);
+      gart_sim::sim_forget_counts();
+      const Program program = *load_on(artifact, "cuda");
+      const uint64_t at_load = sim_count("graph_launches");
+      for (const char* order : {"first_in", "last_in", "delay:1"}) {
+        gart_sim::sim_set_order(order);
+        auto out = program.run(std::span<const TensorView>(inputs));
+        ASSERT_TRUE(out) << out.error().message;
+        expect_close(floats(out->at(0)), on_cpu(artifact, inputs), tolerance);
+        expect_close(floats(out->at(0)), floats(ours->at(0)), tolerance);
+      }
+      EXPECT_EQ(filled_and_captured(), c.calls);
+      EXPECT_EQ(sim_count("graph_launches") - at_load, 3u);
+    }
+  }
+}
+
+class CudnnAttention : public WithLibraries {
+ protected:
+  const std::string gir = self_attention(3, 32, "%t = Identity(%m)");
+  const std::vector<Shape> shapes = {{2, 37, 96}};
+  const std::vector<std::vector<float>> data = noise(shapes);
+  const std::vector<TensorView> inputs = views(data, shapes);
+
+  std::vector<uint8_t> bound(bool stand_ins, gcg::Precision precision = gcg::Precision::fp16) const {
+    return compile_bound(gir, {{"cudnn"}, stand_ins}, precision);
+  }
+  /// One run that must be right; how many of cuDNN's graphs were made for it.
+  uint64_t run_with(const std::vector<uint8_t>& artifact) const {
+    gart_sim::sim_forget_counts();
+    auto program = load_on(artifact, "cuda");
+    EXPECT_TRUE(program) << program.error().message;
+    auto out = program->run(std::span<const TensorView>(inputs));
+    EXPECT_TRUE(out) << out.error().message;
+    if (out) expect_close(floats(out->at(0)), on_cpu(artifact, inputs), 3e-3);
+    return filled_and_captured();
+  }
+};
+
+TEST_F(CudnnAttention, OfFloatsIsOurs) {
+  for (const auto precision : {gcg::Precision::fp32, gcg::Precision::tf32}) EXPECT_EQ(run_with(bound(true, precision)), 0u);
+}
+
+TEST_F(CudnnAttention, KeysAndValuesOfAllHeads) {
+  const std::vector<Shape> shared_shapes = {{2, 7, 64}, {2, 19, 64}};
+  const auto shared_data = noise(shared_shapes);
+  const auto shared_inputs = views(shared_data, shared_shapes);
+  const auto artifact = compile_bound(kSharedKeys, {{"cudnn"}, false}, gcg::Precision::fp16);
+  auto out = load_on(artifact, "cuda")->run(std::span<const TensorView>(shared_inputs));
+  ASSERT_TRUE(out) << out.error().message;
+  expect_close(floats(out->at(0)), on_cpu(artifact, shared_inputs), 3e-3);
+  EXPECT_EQ(filled_and_captured(), 1u);
+}
+
+TEST_F(CudnnAttention, IsCapturedWhereTheEngineFillsNoGraphs) {
+  setenv("GART_SIM_CUDNN_FILLS", "0", 1);
+  EXPECT_EQ(run_with(bound(false)), 1u);
+  EXPECT_EQ(sim_count("cudnnBackendExecute"), 1u);
+  unsetenv("GART_SIM_CUDNN_FILLS");
+}
+
+/// cuDNN 9.12 does convolutions, but has no such operation.
+TEST_F(CudnnAttention, OlderVersionsAreNamedOrLeaveItToOurKernel) {
+  setenv("GART_SIM_CUDNN", "91200", 1);
+  auto program = load_on(bound(false), "cuda");
+  ASSERT_FALSE(program);
+  EXPECT_NE(program.error().message.find("the model needs cudnn from 9.13.1 on and below 10.0.0 for step "), std::string::npos);
+  EXPECT_NE(program.error().message.find("but: the one found is 9.12.0"), std::string::npos) << program.error().message;
+  EXPECT_EQ(run_with(bound(true)), 0u);
+}
+
+TEST_F(CudnnAttention, ConvolutionsBesideItTakeOlderVersions) {
+  constexpr const char* kBoth = R"(graph g(%x: f32[1,16,6,8]) -> (%y) {
+    constant %w: f32[16,16,1,1] = random(1)
+    constant %u: f32[16,16,1,1] = random(2)
+    constant %v: f32[16,16,1,1] = random(3)
+    constant %z: f32[16,16,1,1] = random(4)
+    constant %rows: i64[4] = {1,1,16,48}
+    constant %back: i64[4] = {1,16,6,8}
+    %a = Conv(%x, %w) {kernel_shape = [1,1]}
+    %q = Conv(%a, %u) {kernel_shape = [1,1]}
+    %k = Conv(%a, %v) {kernel_shape = [1,1]}
+    %qr = Reshape(%q, %rows)
+    %kr = Reshape(%k, %rows)
+    %kt = Transpose(%kr) {perm = [0,1,3,2]}
+    %s = MatMul(%qr, %kt)
+    %p = Softmax(%s) {axis = -1}
+    %o = MatMul(%p, %kr)
+    %r = Reshape(%o, %back)
+    %y = Conv(%r, %z) {kernel_shape = [1,1]}
+  })";
+  const std::vector<Shape> image = {{1, 16, 6, 8}};
+  const auto pixels = noise(image);
+  const auto artifact = compile_bound(kBoth, {{"cudnn"}, true}, gcg::Precision::fp16);
+  uint64_t calls[2];
+  for (const bool old : {false, true}) {
+    setenv("GART_SIM_CUDNN", old ? "91200" : "91900", 1);
+    gart_sim::sim_forget_counts();
+    auto out = load_on(artifact, "cuda")->run(std::span<const TensorView>(views(pixels, image)));
+    ASSERT_TRUE(out) << out.error().message;
+    expect_close(floats(out->at(0)), on_cpu(artifact, views(pixels, image)), 1e-2);
+    calls[old] = filled_and_captured();
+  }
+  EXPECT_EQ(calls[0], 3u);  // two of the convolutions have 16 bits on both sides
+  EXPECT_EQ(calls[1], 2u);
+}
+
+TEST_F(CudnnAttention, ARefusalLeavesItToOurKernelOrNamesTheCall) {
+  gart_sim::sim_forget_counts();
+  const Program program = *load_on(bound(true), "cuda");
+  gart_sim::sim_fail("cudnnBackendFinalize:1:3000");
+  auto out = program.run(std::span<const TensorView>(inputs));
+  gart_sim::sim_fail("");
+  ASSERT_TRUE(out) << out.error().message;
+  expect_close(floats(out->at(0)), on_cpu(bound(true), inputs), 3e-3);
+  EXPECT_EQ(filled_and_captured(), 0u);
+
+  const Program alone = *load_on(bound(false), "cuda");
+  gart_sim::sim_forget_counts();
+  gart_sim::sim_fail("cudnnBackendFinalize:1:3000");
+  auto refused = alone.run(std::span<const TensorView>(inputs));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("cudnnBackendFinalize of cuDNN 9.19.0 failed in step '"), std::string::npos);
+}
+
+TEST_F(CudnnAttention, EveryCallFailsOnce) {
+  for (const bool stand_ins : {false, true}) {
+    const auto artifact = bound(stand_ins);
+    const auto use_with = [&](const std::string& failure) {
+      gart_sim::sim_forget_counts();
+      gart_sim::sim_fail(failure);
+      std::string error;
+      if (auto program = load_on(artifact, "cuda"); !program) {
+        error = program.error().message;
+      } else if (auto out = program->run(std::span<const TensorView>(inputs)); !out) {
+        error = out.error().message;
+      }
+      gart_sim::sim_fail("");
+      return error;
+    };
+    ASSERT_EQ(use_with(""), "");
+    std::vector<std::pair<std::string, uint64_t>> calls;
+    for (const char* name : {"cudnnCreate", "cudnnBackendCreateDescriptor", "cudnnBackendSetAttribute", "cudnnBackendFinalize",
+                             "cudnnBackendGetAttribute", "cudnnBackendPopulateCudaGraph", "cuGraphCreate"}) {
+      calls.emplace_back(name, sim_count(name));
+      EXPECT_GT(calls.back().second, 0u) << name;
+    }
+    for (const auto& [name, count] : calls) {
+      for (uint64_t k = 1; k <= count; ++k) {
+        const std::string failure = name + ":" + std::to_string(k) + (name.starts_with("cudnn") ? ":5000" : ":801");
+        const std::string error = use_with(failure);
+        EXPECT_EQ(gart_sim::sim_reports(), std::vector<std::string>{}) << failure;
+        EXPECT_EQ(gart_sim::sim_alive(), "") << failure << ": " << error;
+        // An engine that fails leaves the next one, and before the graph is built the kernel can still take over.
+        EXPECT_TRUE(!error.empty() || stand_ins || name == "cudnnBackendFinalize") << failure;
+        EXPECT_TRUE(error.empty() || !name.starts_with("cudnn") || error.find(" of cuDNN 9.19.0 failed") != std::string::npos) << error;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gart::test

@@ -1,0 +1,120 @@
+#include "tests/cuda/sim/libraries/cudnn_descriptor.h"
+
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "tests/cuda/sim/libraries/cudnn_program.h"
+
+namespace gart_sim::cudnn {
+namespace {
+
+std::mutex mutex;
+std::set<const void*>& alive() {
+  static auto* objects = new std::set<const void*>;
+  return *objects;
+}
+std::string& last_error() {
+  static thread_local std::string text;
+  return text;
+}
+
+int finalize_tensor(const Descriptor& d) {
+  if (!d.has({900, 901, 902, 903, 906})) return refuse(kBadParam, "a tensor without type, extents, strides, uid or alignment");
+  const auto extents = d.extents(), strides = d.strides();
+  if (extents.size() != strides.size() || extents.size() < 3) return refuse(kBadParam, "a tensor of a wrong rank");
+  for (size_t i = 0; i < extents.size(); ++i) {
+    if (extents[i] < 1 || strides[i] < 1) return refuse(kBadParam, "a tensor with an extent or stride below 1");
+  }
+  return kSuccess;
+}
+
+int finalize_graph(const Descriptor& d) {
+  if (!is_alive(d.one<const void*>(800))) return refuse(kBadParam, "an operation graph without a handle");
+  const auto operations = d.list<const Descriptor*>(801);
+  if (operations.empty()) return refuse(kBadParam, "an operation graph without operations");
+  for (const Descriptor* operation : operations) {
+    if (!operation->is_final) return refuse(kBadParam, "an operation that is not final");
+  }
+  return kSuccess;
+}
+
+int finalize_heuristic(const Descriptor& d) {
+  const auto operations = d.at(201)->list<const Descriptor*>(801);
+  if (operations[0]->type == kConvolutionForward) return check_convolution_graph(operations);
+  return operations.size() == 1 ? kSuccess : refuse(kNotSupported, "operations behind an attention");
+}
+
+int finalize_plan(Descriptor& d) {
+  const Descriptor* config = d.at(401);
+  if (!config || !is_alive(d.one<const void*>(400))) return refuse(kBadParam, "a plan without configuration or handle");
+  d.engine = config->engine;
+  d.program = std::make_shared<Program>(*config->graph);
+  return kSuccess;
+}
+
+}  // namespace
+
+bool Descriptor::has(std::initializer_list<int> names) const {
+  for (const int name : names) {
+    if (values.count(name) == 0) return false;
+  }
+  return true;
+}
+
+void now_alive(const void* object) {
+  const std::lock_guard lock(mutex);
+  alive().insert(object);
+}
+bool was_alive(const void* object) {
+  const std::lock_guard lock(mutex);
+  return alive().erase(object) != 0;
+}
+bool is_alive(const void* object) {
+  const std::lock_guard lock(mutex);
+  return alive().count(object) != 0;
+}
+size_t count_alive() {
+  const std::lock_guard lock(mutex);
+  return alive().size();
+}
+
+int refuse(int status, const char* text) {
+  last_error() = text;
+  return status;
+}
+const char* take_last_error() {
+  static thread_local std::string taken;
+  taken.clear();
+  taken.swap(last_error());
+  return taken.c_str();
+}
+
+int finalize(Descriptor& d) {
+  switch (d.type) {
+    case kTensor:
+      return finalize_tensor(d);
+    case kConvolution:
+      return d.has({100, 101, 102, 103, 104, 105, 106}) ? kSuccess : refuse(kBadParam, "an incomplete convolution");
+    case kPointwise:
+      return d.has({0, 1}) ? kSuccess : refuse(kBadParam, "an incomplete pointwise operation");
+    case kConvolutionForward:
+      return check_convolution(d);
+    case kAttentionForward:
+      return check_attention(d);
+    case kPointwiseOperation:
+      return d.has({750, 751, 753}) ? kSuccess : refuse(kBadParam, "a pointwise operation without all its parts");
+    case kOperationGraph:
+      return finalize_graph(d);
+    case kHeuristic:
+      return finalize_heuristic(d);
+    case kPlan:
+      return finalize_plan(d);
+    case kVariantPack:
+      return d.has({1000, 1001, 1003}) ? kSuccess : refuse(kBadParam, "an incomplete variant pack");
+    default:
+      return kSuccess;
+  }
+}
+
+}  // namespace gart_sim::cudnn

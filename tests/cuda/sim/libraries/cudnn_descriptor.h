@@ -1,0 +1,103 @@
+// What the simulated cuDNN's descriptors hold. Numbers are written from the library's documentation and apart from the runtime's
+// own declarations, so that a mistake in either shows.
+#ifndef GART_TESTS_CUDA_SIM_LIBRARIES_CUDNN_DESCRIPTOR_H
+#define GART_TESTS_CUDA_SIM_LIBRARIES_CUDNN_DESCRIPTOR_H
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace gart_sim::cudnn {
+
+enum Status : int { kSuccess = 0, kBadParam = 2000, kNotSupported = 3000, kExecutionFailed = 5000 };
+enum DescriptorType : int {
+  kPointwise = 0,
+  kConvolution = 1,
+  kEngine = 2,
+  kEngineConfig = 3,
+  kHeuristic = 4,
+  kPlan = 5,
+  kConvolutionForward = 10,
+  kPointwiseOperation = 13,
+  kOperationGraph = 15,
+  kVariantPack = 16,
+  kTensor = 17,
+  kAttentionForward = 41,
+};
+enum AttributeType : int {
+  kHandleType = 0,
+  kDataType = 1,
+  kBoolean = 2,
+  kInt64 = 3,
+  kFloat = 4,
+  kPointer = 6,
+  kConvolutionMode = 7,
+  kHeuristicMode = 8,
+  kNumericalNote = 11,
+  kPointwiseMode = 14,
+  kDescriptor = 15,
+  kBehaviorNote = 19,
+};
+enum ElementType : int { kF32 = 0, kF16 = 2, kBf16 = 9 };
+enum PointwiseMode : int { kAdd = 0, kRelu = 100 };
+
+struct Program;
+
+struct Descriptor {
+  explicit Descriptor(int t) : type(t) {}
+  int type;
+  bool is_final = false;
+  struct Value {
+    int type;
+    std::vector<unsigned char> bytes;
+  };
+  std::map<int, Value> values;
+  // Engines, configurations and plans: which one, of which graph; a plan needs the graph's descriptors no longer.
+  int engine = 0;
+  const Descriptor* graph = nullptr;
+  std::shared_ptr<const Program> program;
+
+  template <class T>
+  [[nodiscard]] std::vector<T> list(int name) const {
+    const auto it = values.find(name);
+    if (it == values.end()) return {};
+    std::vector<T> out(it->second.bytes.size() / sizeof(T));
+    memcpy(out.data(), it->second.bytes.data(), out.size() * sizeof(T));
+    return out;
+  }
+  template <class T>
+  [[nodiscard]] T one(int name, T otherwise = {}) const {
+    const auto values_of = list<T>(name);
+    return values_of.empty() ? otherwise : values_of[0];
+  }
+  [[nodiscard]] const Descriptor* at(int name) const { return one<const Descriptor*>(name, nullptr); }
+  [[nodiscard]] bool has(std::initializer_list<int> names) const;
+  // Of tensors:
+  [[nodiscard]] int element_type() const { return one<int>(901); }
+  [[nodiscard]] std::vector<int64_t> extents() const { return list<int64_t>(902); }
+  [[nodiscard]] std::vector<int64_t> strides() const { return list<int64_t>(903); }
+  [[nodiscard]] int64_t uid() const { return one<int64_t>(906); }
+  [[nodiscard]] bool is_virtual() const { return one<unsigned char>(907) != 0; }
+  [[nodiscard]] bool is_by_value() const { return one<unsigned char>(908) != 0; }
+};
+
+// Objects that the caller holds.
+void now_alive(const void* object);
+bool was_alive(const void* object);  // and is no longer
+bool is_alive(const void* object);
+size_t count_alive();
+
+// The status, with a text that cudnnGetLastErrorString gives once.
+int refuse(int status, const char* text);
+const char* take_last_error();
+
+// What the library says when the descriptor is made final. The heuristic's graph: what the engines know.
+int finalize(Descriptor& d);
+int check_convolution(const Descriptor& operation);
+int check_convolution_graph(const std::vector<const Descriptor*>& operations);
+int check_attention(const Descriptor& operation);
+
+}  // namespace gart_sim::cudnn
+#endif
