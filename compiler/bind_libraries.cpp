@@ -59,6 +59,10 @@ bool has_sources(Schedule& schedule, int kernel, const LibraryCall& call) {
 
 /// Libraries read their operands in any order, also behind their first writes: only the operand that they may overwrite as
 /// they go, a matrix product's addend, can share memory with the result.
+bool may_overwrite(const LibraryCall& call, size_t tensor) {
+  return call.operation == LibraryOperation::matmul && call.addend && tensor + 1 == call.tensors.size();
+}
+
 bool shares_memory(const Schedule& schedule, int kernel, const LibraryCall& call) {
   const size_t result = call.operation == LibraryOperation::attention ? 3 : 2;
   const auto block = [&](const Step& step, const LibraryTensor& t) {
@@ -69,8 +73,7 @@ bool shares_memory(const Schedule& schedule, int kernel, const LibraryCall& call
       if (step.kind != Step::Kind::launch || step.on_host || step.kernel.index != kernel) continue;
       const int written = block(step, call.tensors[result]);
       for (size_t i = 0; i < call.tensors.size(); ++i) {
-        const bool overwritten = call.operation == LibraryOperation::matmul && call.addend && i + 1 == call.tensors.size();
-        if (i != result && !overwritten && written >= 0 && block(step, call.tensors[i]) == written) return true;
+        if (i != result && !may_overwrite(call, i) && written >= 0 && block(step, call.tensors[i]) == written) return true;
       }
     }
   return false;
@@ -129,6 +132,16 @@ const LibraryCall* call_of(const ShapePlan& plan, const Target& target, const St
   if (step.kind != Step::Kind::launch || step.on_host || (plan.stand_ins && is_spared_libraries(target))) return nullptr;
   const LibraryCall* call = plan.call(static_cast<size_t>(step.kernel.index));
   return call != nullptr && target.sm >= call->least_sm ? call : nullptr;
+}
+
+void keep_operands(Schedule& schedule, const LibraryBinder& binder) {
+  for_each_launch(schedule, [&](Step& step) {
+    if (step.in_place.empty()) return;
+    const auto call = binder.bind(schedule.kernels[static_cast<size_t>(step.kernel.index)]);
+    if (!call) return;
+    const int overwritten = may_overwrite(*call, call->tensors.size() - 1) ? call->tensors.back().operand : -1;
+    std::erase_if(step.in_place, [&](int operand) { return operand != overwritten; });
+  });
 }
 
 void bind_libraries(ShapePlan& plan, const std::vector<Target>& targets, const LibraryBinder& binder, bool stand_ins) {

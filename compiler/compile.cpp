@@ -66,9 +66,11 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
         mark_constant_operands(plan.schedule);
         assign_streams(plan.schedule);
       }
+      const bool binds = binds_libraries(targets, device, options);
+      if (binds) keep_operands(plan.schedule, *options.libraries);
       plan_memory(plan.schedule, options.memory_limit);
       verify_schedule(plan.schedule);
-      if (binds_libraries(targets, device, options)) bind_libraries(plan, targets, *options.libraries, options.stand_ins);
+      if (binds) bind_libraries(plan, targets, *options.libraries, options.stand_ins);
       if (options.print_schedule && options.passes.out != nullptr) *options.passes.out << print_schedule(plan.schedule);
       if (device.device == DeviceClass::cuda) add_remarks(remarks, fixed, plan_remarks(plan.schedule));
       plans.push_back(std::move(plan));

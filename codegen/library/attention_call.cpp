@@ -28,9 +28,10 @@ struct BatchAxes {
   Dim extent(size_t i) const { return axes[i] == nullptr ? Dim(1) : axes[i]->extent; }
 };
 
-/// [batch, heads, rows, columns] where element (row, column) lies at these strides. Keys and values that all heads share are of
-/// one head.
-LibraryTensor tensor(const MatrixView& view, const BatchAxes& batch, const Axis& rows, const Dim& row_stride, const Axis& columns) {
+/// [batch, heads, rows, columns] where element (row, column) lies at these strides. Keys and values that all heads
+/// share are of one head.
+LibraryTensor tensor(const MatrixView& view, const BatchAxes& batch, const Axis& rows, const Dim& row_stride,
+                     const Axis& columns) {
   LibraryTensor t{view.operand, view.offset, {batch.extent(0), batch.extent(1), rows.extent, columns.extent}, {}};
   const size_t missing = 2 - view.batch_strides.size();
   for (size_t i = 0; i < 2; ++i) t.strides.push_back(i < missing ? Dim(0) : view.batch_strides[i - missing]);
@@ -41,7 +42,8 @@ LibraryTensor tensor(const MatrixView& view, const BatchAxes& batch, const Axis&
 
 LibraryTensor result(const AttentionKernel& k, const Affine& address, const BatchAxes& batch) {
   LibraryTensor t{k.result, address.base, {batch.extent(0), batch.extent(1), k.m.extent, k.n.extent}, {}};
-  for (size_t i = 0; i < 2; ++i) t.strides.push_back(batch.axes[i] == nullptr ? Dim(0) : stride_of(address, *batch.axes[i]));
+  for (size_t i = 0; i < 2; ++i)
+    t.strides.push_back(batch.axes[i] == nullptr ? Dim(0) : stride_of(address, *batch.axes[i]));
   t.strides.insert(t.strides.end(), {stride_of(address, k.m), Dim(1)});
   return t;
 }
@@ -70,12 +72,16 @@ std::optional<LibraryCall> bind_attention(const Kernel& kernel) {
   if (!scale || !written || !stride_of(*written, k->n).is(1)) return std::nullopt;
   if (!k->q.column_stride.is(1) || !k->k.row_stride.is(1) || !k->v.column_stride.is(1)) return std::nullopt;
 
-  LibraryCall call{.library = "cudnn", .oldest = kOldest, .below = 100000, .least_sm = kLeastSm,
+  LibraryCall call{.library = "cudnn",
+                   .oldest = kOldest,
+                   .below = 100000,
+                   .least_sm = kLeastSm,
                    .operation = LibraryOperation::attention};
   const BatchAxes batch(k->batch);
   call.tensors = {tensor(k->q, batch, k->m, k->q.row_stride, k->d), tensor(k->k, batch, k->t, k->k.column_stride, k->d),
                   tensor(k->v, batch, k->t, k->v.row_stride, k->n), result(*k, *written, batch)};
-  if (call.tensors[0].extents[1] != batch.extent(1) || call.tensors[1].extents[1] != call.tensors[2].extents[1]) return std::nullopt;
+  if (call.tensors[0].extents[1] != batch.extent(1) || call.tensors[1].extents[1] != call.tensors[2].extents[1])
+    return std::nullopt;
   for (LibraryTensor& t : call.tensors) {
     t.dtype = kernel.operands[static_cast<size_t>(t.operand)].dtype;
     const bool is_half = t.dtype == DType::f16 || t.dtype == DType::bf16;

@@ -14,8 +14,9 @@ void check(const CallProblem& p, const CallTensor& t) {
   for (size_t d = 0; d < 3; ++d) aligned = aligned && t.strides[d] % kMultiple == 0;
   const int64_t head = t.extents[3];
   if (half && t.dtype == p.tensors[0].dtype && aligned && head % kMultiple == 0 && head <= kMostHead) return;
-  fail(ErrorCode::unsupported, p.step, ": cuDNN's attention takes 16-bit numbers of one type, heads of ", kMultiple, " to ", kMostHead,
-       " of them in steps of ", kMultiple, ", and lines that begin at multiples of ", 2 * kMultiple, " bytes");
+  fail(ErrorCode::unsupported, p.step, ": cuDNN's attention takes 16-bit numbers of one type, heads of ", kMultiple,
+       " to ", kMostHead, " of them in steps of ", kMultiple, ", and lines that begin at multiples of ", 2 * kMultiple,
+       " bytes");
 }
 
 }  // namespace

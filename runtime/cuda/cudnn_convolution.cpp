@@ -66,7 +66,8 @@ class Convolution {
     const fb::Call& call = *p_.call;
     std::vector<int64_t> strides, dilations, before, behind;
     for (uint32_t i = 0; i < call.strides()->size(); ++i) {
-      const int64_t input = p_.tensors[0].extents[i + 2], window = (p_.tensors[1].extents[i + 2] - 1) * call.dilations()->Get(i) + 1;
+      const int64_t input = p_.tensors[0].extents[i + 2],
+                    window = (p_.tensors[1].extents[i + 2] - 1) * call.dilations()->Get(i) + 1;
       strides.push_back(call.strides()->Get(i));
       dilations.push_back(call.dilations()->Get(i));
       before.push_back(call.pads()->Get(i));
@@ -100,7 +101,8 @@ class Convolution {
     graph_.append(operation);
   }
 
-  void pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b, const CudnnDescriptor& y) {
+  void pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b,
+                 const CudnnDescriptor& y) {
     CudnnDescriptor& d = graph_.add(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
     d.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, &mode);
     d.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, &kSums);

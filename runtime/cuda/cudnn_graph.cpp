@@ -56,7 +56,8 @@ const CudnnDescriptor& CudnnGraph::tensor(size_t index, const CudnnTensor& t) {
   CudnnTensor known = t;
   for (size_t d = known.extents.size(); d-- > 0;) {  // of an axis of one element no stride is known
     int64_t& stride = known.strides[d];
-    if (known.extents[d] == 1 && stride == 0) stride = d + 1 == known.extents.size() ? 1 : known.extents[d + 1] * known.strides[d + 1];
+    if (known.extents[d] == 1 && stride == 0)
+      stride = d + 1 == known.extents.size() ? 1 : known.extents[d + 1] * known.strides[d + 1];
   }
   CudnnDescriptor& d = describe(known, kFirstUid + int64_t(index));
   d.finalize();

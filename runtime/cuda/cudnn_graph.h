@@ -18,7 +18,8 @@ struct CudnnTensor {
 
 class CudnnGraph {
  public:
-  /// Throws Failure. `problem` must live as long as this. `handle`: null where plans are made for a device that is only described.
+  /// Throws Failure. `problem` must live as long as this. `handle`: null where plans are made for a device that is only
+  /// described.
   CudnnGraph(const CudnnFunctions& functions, cudnnHandle_t handle, const CallProblem& problem);
 
   const CudnnDescriptor& operations() const { return graph_; }

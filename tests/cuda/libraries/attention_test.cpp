@@ -1,6 +1,7 @@
 // Attention that cuDNN does, against the CPU's and our own kernel's.
 #include <algorithm>
 
+#include "artifact_schema/reader.h"
 #include "tests/cuda/libraries/bound_model.h"
 #include "tests/cuda/sim/end_to_end/simulation.h"
 
@@ -9,12 +10,13 @@ namespace {
 
 using gart_sim::sim_count;
 
-/// Heads of projections of x, as transformers have them, of `head` elements; `change` makes %t, what goes into the softmax, of
-/// the scaled scores %m.
+/// Heads of projections of x, as transformers have them, of `head` elements; `change` makes %t, what goes into the
+/// softmax, of the scaled scores %m.
 std::string self_attention(int heads, int head, const std::string& change, const std::string& inputs = "") {
   const std::string width = std::to_string(heads * head), matrix = ": f32[" + width + "," + width + "] = random(";
   std::string text = "graph g(%x: f32[b,s," + width + "]" + inputs + ") -> (%y) {\n";
-  for (const char* c : {"q", "k", "v", "o"}) text += std::string("constant %w") + c + matrix + std::to_string(c[0]) + ")\n";
+  for (const char* c : {"q", "k", "v", "o"})
+    text += std::string("constant %w") + c + matrix + std::to_string(c[0]) + ")\n";
   text += "constant %heads: i64[4] = {0,0," + std::to_string(heads) + "," + std::to_string(head) + "}\n";
   text += "constant %width: i64[3] = {0,0," + width + "}\n";
   text += "constant %scale: f32[] = {0.06}\nconstant %small: f32[] = {0.2}\n%xs = Mul(%x, %small)\n";
@@ -76,7 +78,8 @@ const Model kModels[] = {
 };
 
 class Attention : public WithLibraries, public testing::WithParamInterface<Model> {};
-INSTANTIATE_TEST_SUITE_P(Models, Attention, testing::ValuesIn(kModels), [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, Attention, testing::ValuesIn(kModels),
+                         [](const auto& test) { return test.param.name; });
 
 uint64_t filled_and_captured() { return sim_count("cudnnBackendPopulateCudaGraph") + sim_count("cudnnBackendExecute"); }
 
@@ -130,7 +133,8 @@ class CudnnAttention : public WithLibraries {
 };
 
 TEST_F(CudnnAttention, OfFloatsIsOurs) {
-  for (const auto precision : {gcg::Precision::fp32, gcg::Precision::tf32}) EXPECT_EQ(run_with(bound(true, precision)), 0u);
+  for (const auto precision : {gcg::Precision::fp32, gcg::Precision::tf32})
+    EXPECT_EQ(run_with(bound(true, precision)), 0u);
 }
 
 TEST_F(CudnnAttention, KeysAndValuesOfAllHeads) {
@@ -156,9 +160,31 @@ TEST_F(CudnnAttention, OlderVersionsAreNamedOrLeaveItToOurKernel) {
   setenv("GART_SIM_CUDNN", "91200", 1);
   auto program = load_on(bound(false), "cuda");
   ASSERT_FALSE(program);
-  EXPECT_NE(program.error().message.find("the model needs cudnn from 9.13.1 on and below 10.0.0 for step "), std::string::npos);
+  EXPECT_NE(program.error().message.find("the model needs cudnn from 9.13.1 on and below 10.0.0 for step "),
+            std::string::npos);
   EXPECT_NE(program.error().message.find("but: the one found is 9.12.0"), std::string::npos) << program.error().message;
   EXPECT_EQ(run_with(bound(true)), 0u);
+}
+
+/// Calls in the plans for a target, one number per target.
+std::vector<int> calls_of(const std::vector<uint8_t>& artifact) {
+  ArtifactView view;
+  EXPECT_TRUE(read_artifact(artifact, view).ok());
+  std::vector<int> calls(view.manifest->targets()->size());
+  for (const fb::Plan* plan : *view.manifest->entry_points()->Get(0)->plans())
+    for (const fb::Sequence* sequence : *plan->sequences())
+      for (const fb::Step* step : *sequence->steps()) calls[plan->target()] += step->kind() == fb::StepKind::call;
+  return calls;
+}
+
+/// sm_75 has no engines for it: there our kernel runs, and where none shall stand in, the call is in no plan.
+TEST_F(CudnnAttention, OldGpusGetOurKernel) {
+  const auto both = [&](bool stand_ins) {
+    return compile_bound(gir, {{"cudnn"}, stand_ins, {"sm_75", "sm_80"}}, gcg::Precision::fp16);
+  };
+  EXPECT_EQ(calls_of(both(true)), (std::vector<int>{0, 1}));
+  EXPECT_EQ(calls_of(both(false)), (std::vector<int>{0, 0}));
+  EXPECT_EQ(calls_of(bound(false)), (std::vector<int>{0, 1}));
 }
 
 TEST_F(CudnnAttention, ConvolutionsBesideItTakeOlderVersions) {
@@ -232,8 +258,9 @@ TEST_F(CudnnAttention, EveryCallFailsOnce) {
     };
     ASSERT_EQ(use_with(""), "");
     std::vector<std::pair<std::string, uint64_t>> calls;
-    for (const char* name : {"cudnnCreate", "cudnnBackendCreateDescriptor", "cudnnBackendSetAttribute", "cudnnBackendFinalize",
-                             "cudnnBackendGetAttribute", "cudnnBackendPopulateCudaGraph", "cuGraphCreate"}) {
+    for (const char* name :
+         {"cudnnCreate", "cudnnBackendCreateDescriptor", "cudnnBackendSetAttribute", "cudnnBackendFinalize",
+          "cudnnBackendGetAttribute", "cudnnBackendPopulateCudaGraph", "cuGraphCreate"}) {
       calls.emplace_back(name, sim_count(name));
       EXPECT_GT(calls.back().second, 0u) << name;
     }
@@ -245,7 +272,9 @@ TEST_F(CudnnAttention, EveryCallFailsOnce) {
         EXPECT_EQ(gart_sim::sim_alive(), "") << failure << ": " << error;
         // An engine that fails leaves the next one, and before the graph is built the kernel can still take over.
         EXPECT_TRUE(!error.empty() || stand_ins || name == "cudnnBackendFinalize") << failure;
-        EXPECT_TRUE(error.empty() || !name.starts_with("cudnn") || error.find(" of cuDNN 9.19.0 failed") != std::string::npos) << error;
+        EXPECT_TRUE(error.empty() || !name.starts_with("cudnn") ||
+                    error.find(" of cuDNN 9.19.0 failed") != std::string::npos)
+            << error;
       }
     }
   }

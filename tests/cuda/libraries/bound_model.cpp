@@ -38,7 +38,7 @@ std::vector<uint8_t> compile_bound(const std::string& gir, const Binding& bindin
     return all;
   }();
   gcg::CompileOptions options;
-  options.targets = {"x86-64-v3", "sm_80"};
+  options.targets = binding.targets;
   options.precision = precision;
   options.stand_ins = binding.stand_ins;
   if (!binding.libraries.empty()) options.libraries = gcg::library::make_library_binder(binding.libraries);

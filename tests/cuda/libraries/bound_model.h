@@ -11,10 +11,11 @@
 
 namespace gart::test {
 
-/// The libraries bound, and whether kernels can stand in for them.
+/// The libraries bound, whether kernels can stand in for them, and what for.
 struct Binding {
-  std::vector<std::string> libraries;
+  std::vector<std::string> libraries = {};
   bool stand_ins = false;
+  std::vector<std::string> targets = {"x86-64-v3", "sm_80"};
 };
 
 std::vector<uint8_t> compile_bound(const std::string& gir, const Binding& binding, gcg::Precision precision = gcg::Precision::fp32);

@@ -149,7 +149,7 @@ TEST_F(WithLibraries, ConvolutionsOf16BitsHoldTheirPrecision) {
     %d = Conv(%c, %v, %b) {kernel_shape = [3,3], pads = [1,1,1,1]}
     %e = Relu(%d)
     %f = Conv(%e, %w, %b) {kernel_shape = [3,3], pads = [1,1,1,1]}
-    %h = Add(%f, %e)
+    %h = Add(%f, %c)
     %i = Relu(%h)
     %y = Conv(%i, %z) {kernel_shape = [1,1]}
   })";

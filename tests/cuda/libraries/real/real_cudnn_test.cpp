@@ -1,4 +1,5 @@
-// What needs no GPU of the real cuDNN: does it accept our descriptors, and has it engines for them on GPUs that are only described?
+// What needs no GPU of the real cuDNN: does it accept our descriptors, and has it engines for them on GPUs that are
+// only described?
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +50,8 @@ Described convolution(const char* name, fb::DType dtype, bool extras, bool one_a
                tensor(dtype, {1, 4, 8, 16}, {1024, 128, 16, 1})};
   if (one_axis) {
     d.call.strides = {2}, d.call.dilations = {1}, d.call.pads = {1};
-    d.tensors = {tensor(dtype, {2, 8, 16}, {128, 16, 1}), tensor(dtype, {4, 8, 3}, {24, 3, 1}), tensor(dtype, {2, 4, 8}, {32, 8, 1})};
+    d.tensors = {tensor(dtype, {2, 8, 16}, {128, 16, 1}), tensor(dtype, {4, 8, 3}, {24, 3, 1}),
+                 tensor(dtype, {2, 4, 8}, {32, 8, 1})};
   }
   if (!extras) return d;
   d.call.bias = d.call.addend = true;
@@ -60,11 +62,14 @@ Described convolution(const char* name, fb::DType dtype, bool extras, bool one_a
 }
 
 /// Heads side by side in rows, as projections write them.
-Described attention(const char* name, fb::DType dtype, int64_t heads, int64_t key_heads, int64_t queries, int64_t keys, int64_t head) {
+Described attention(const char* name, fb::DType dtype, int64_t heads, int64_t key_heads, int64_t queries, int64_t keys,
+                    int64_t head) {
   Described d{name, {}, {}, 80};
   d.call.operation = fb::Operation::attention;
   d.call.scale = 0.125f;
-  const auto rows = [&](int64_t n, int64_t h) { return tensor(dtype, {2, h, n, head}, {n * h * head, head, h * head, 1}); };
+  const auto rows = [&](int64_t n, int64_t h) {
+    return tensor(dtype, {2, h, n, head}, {n * h * head, head, h * head, 1});
+  };
   d.tensors = {rows(queries, heads), rows(keys, key_heads), rows(keys, key_heads), rows(queries, heads)};
   return d;
 }
@@ -87,16 +92,30 @@ std::vector<Described> descriptions() {
 struct Gpu {
   int sm, processors, shared, threads;  // bytes a block may ask for; of a multiprocessor
 };
-constexpr Gpu kGpus[] = {{75, 40, 65536, 1024},    {80, 108, 166912, 2048},  {86, 28, 101376, 1536},
+constexpr Gpu kGpus[] = {{75, 40, 65536, 1024},   {80, 108, 166912, 2048},  {86, 28, 101376, 1536},
                          {90, 132, 232448, 2048}, {100, 148, 232448, 2048}, {120, 170, 101376, 1536}};
 
 std::string json(const Gpu& gpu) {
-  const std::pair<const char*, int64_t> numbers[] = {
-      {"deviceVer", gpu.sm * 10}, {"multiProcessorCount", gpu.processors}, {"warpSize", 32}, {"maxSharedMemoryPerBlock", 49152},
-      {"maxSharedMemoryPerBlockOptin", gpu.shared}, {"reservedSharedMemoryPerBlock", 1024}, {"maxRegistersPerSM", 65536},
-      {"maxCtasPerSM", 16}, {"maxThreadsPerBlock", 1024}, {"maxThreadsPerSM", gpu.threads}, {"regsPerBlock", 65536},
-      {"totalGlobalMem", int64_t{16} << 30}, {"smClockRateKHz", 1500000}, {"l2CacheSize", 32 << 20}, {"memClockRateKHz", 2000000},
-      {"supportCoopLaunch", 1}, {"pciDeviceId", 0}, {"isTccDriver", 0}, {"cudaDeviceId", 0}, {"driverVer", 13000}};
+  const std::pair<const char*, int64_t> numbers[] = {{"deviceVer", gpu.sm * 10},
+                                                     {"multiProcessorCount", gpu.processors},
+                                                     {"warpSize", 32},
+                                                     {"maxSharedMemoryPerBlock", 49152},
+                                                     {"maxSharedMemoryPerBlockOptin", gpu.shared},
+                                                     {"reservedSharedMemoryPerBlock", 1024},
+                                                     {"maxRegistersPerSM", 65536},
+                                                     {"maxCtasPerSM", 16},
+                                                     {"maxThreadsPerBlock", 1024},
+                                                     {"maxThreadsPerSM", gpu.threads},
+                                                     {"regsPerBlock", 65536},
+                                                     {"totalGlobalMem", int64_t{16} << 30},
+                                                     {"smClockRateKHz", 1500000},
+                                                     {"l2CacheSize", 32 << 20},
+                                                     {"memClockRateKHz", 2000000},
+                                                     {"supportCoopLaunch", 1},
+                                                     {"pciDeviceId", 0},
+                                                     {"isTccDriver", 0},
+                                                     {"cudaDeviceId", 0},
+                                                     {"driverVer", 13000}};
   std::ostringstream out;
   out << R"({"maxBlockSize":[1024,1024,64],"maxGridSize":[2147483647,65535,65535],"deviceName":"described")";
   for (const auto& [name, value] : numbers) out << ",\"" << name << "\":" << value;
@@ -117,7 +136,7 @@ class RealCudnn : public testing::Test {
     }
     void* library = dlopen(kCudnn, RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(library, nullptr) << dlerror();
-#define GART_FIND(result, name, ...) \
+#define GART_FIND(result, name, ...)                                  \
   f.name = reinterpret_cast<decltype(f.name)>(dlsym(library, #name)); \
   ASSERT_NE(f.name, nullptr) << #name;
     GART_CUDNN_FUNCTIONS(GART_FIND)
@@ -125,14 +144,17 @@ class RealCudnn : public testing::Test {
     compiles = f.cudnnGetVersion() >= 91301 && *GART_TEST_LIBCUDA_STUB != '\0' && *GART_TEST_LIBNVRTC != '\0';
   }
 
-  bool has(const Described& d) const { return d.call.operation != fb::Operation::attention || f.cudnnGetVersion() >= 91301; }
+  bool has(const Described& d) const {
+    return d.call.operation != fb::Operation::attention || f.cudnnGetVersion() >= 91301;
+  }
 
   /// What `use` makes of the problem's graph.
   template <class Use>
   void with_graph(const Described& d, const Use& use) const {
     flatbuffers::FlatBufferBuilder builder;
     builder.Finish(fb::Call::Pack(builder, &d.call));
-    const CallProblem problem{flatbuffers::GetRoot<fb::Call>(builder.GetBufferPointer()), "step '" + d.name + "'", d.tensors};
+    const CallProblem problem{flatbuffers::GetRoot<fb::Call>(builder.GetBufferPointer()), "step '" + d.name + "'",
+                              d.tensors};
     try {
       use(CudnnGraph(f, nullptr, problem));
     } catch (const Failure& failure) {
@@ -153,7 +175,8 @@ class RealCudnn : public testing::Test {
       all.emplace_back(f, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, step);
       handles.push_back(all.back().handle());
     }
-    if (!all.empty()) heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, handles.data(), handles.size());
+    if (!all.empty())
+      heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, handles.data(), handles.size());
     return all;
   }
 
@@ -189,7 +212,8 @@ TEST_F(RealCudnn, HasEnginesForWhatWeBind) {
     for (const Described& d : descriptions()) {
       if (gpu.sm < d.least_sm) continue;
       with_graph(d, [&](const CudnnGraph& graph) {
-        EXPECT_FALSE(configurations(graph, described).empty()) << d.name << " on sm_" << gpu.sm << " of " << fb::EnumNameDType(d.tensors[0].dtype);
+        EXPECT_FALSE(configurations(graph, described).empty())
+            << d.name << " on sm_" << gpu.sm << " of " << fb::EnumNameDType(d.tensors[0].dtype);
       });
     }
   }
@@ -204,7 +228,9 @@ TEST_F(RealCudnn, MakesPlansOfThem) {
       const std::vector<CudnnDescriptor> all = configurations(graph, described);
       ASSERT_FALSE(all.empty()) << d.name;
       const cudnnStatus_t status = plan(all[0], described);
-      EXPECT_TRUE(status == CUDNN_STATUS_SUCCESS || (status == kDriverFailed && d.call.operation == fb::Operation::attention)) << d.name << ": " << status;
+      EXPECT_TRUE(status == CUDNN_STATUS_SUCCESS ||
+                  (status == kDriverFailed && d.call.operation == fb::Operation::attention))
+          << d.name << ": " << status;
     });
 }
 

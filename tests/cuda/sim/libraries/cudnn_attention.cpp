@@ -32,23 +32,28 @@ int check_attention(const Descriptor& d) {
     return refuse(kBadParam, "batches or heads of an attention");
   if (q[2] != o[2] || k[2] != v[2] || q[3] != k[3] || v[3] != o[3]) return refuse(kBadParam, "extents of an attention");
   const Descriptor* scale = d.at(kScale);
-  if (scale && (product(scale->extents()) != 1 || scale->element_type() != kF32)) return refuse(kBadParam, "the scale of an attention");
+  if (scale && (product(scale->extents()) != 1 || scale->element_type() != kF32))
+    return refuse(kBadParam, "the scale of an attention");
   return kSuccess;
 }
 
 // Probabilities are rounded to nothing: what engines of 16 bits do is within the tolerance of such numbers.
 Values attend(const Values& q, const Values& k, const Values& v, float scale) {
-  const int64_t heads = q.extents[1], rows = q.extents[2], keys = k.extents[2], depth = q.extents[3], columns = v.extents[3];
-  Values o{{q.extents[0], heads, rows, columns}, std::vector<float>(static_cast<size_t>(q.extents[0] * heads * rows * columns))};
+  const int64_t heads = q.extents[1], rows = q.extents[2], keys = k.extents[2], depth = q.extents[3],
+                columns = v.extents[3];
+  Values o{{q.extents[0], heads, rows, columns},
+           std::vector<float>(static_cast<size_t>(q.extents[0] * heads * rows * columns))};
   std::vector<double> p(static_cast<size_t>(keys));
   for (int64_t line = 0; line < q.extents[0] * heads * rows; ++line) {
     const int64_t batch = line / rows / heads, head = line / rows % heads;
-    const int64_t of_k = batch * k.extents[1] + head / (heads / k.extents[1]), of_v = batch * v.extents[1] + head / (heads / v.extents[1]);
+    const int64_t of_k = batch * k.extents[1] + head / (heads / k.extents[1]),
+                  of_v = batch * v.extents[1] + head / (heads / v.extents[1]);
     double largest = -INFINITY, sum = 0;
     for (int64_t t = 0; t < keys; ++t) {
       double score = 0;
       for (int64_t d = 0; d < depth; ++d)
-        score += double{q.data[static_cast<size_t>(line * depth + d)]} * k.data[static_cast<size_t>((of_k * keys + t) * depth + d)];
+        score += double{q.data[static_cast<size_t>(line * depth + d)]} *
+                 k.data[static_cast<size_t>((of_k * keys + t) * depth + d)];
       p[static_cast<size_t>(t)] = score * scale;
       largest = std::max(largest, score * scale);
     }

@@ -44,8 +44,8 @@ int check_convolution(const Descriptor& d) {
   return kSuccess;
 }
 
-// What cuDNN 9.19 has engines for where channels come before positions: a convolution, or that with an addend, a bias and an
-// activation behind it, of which only the bias must be there; all of one type, and sums of f32 in between.
+// What cuDNN 9.19 has engines for where channels come before positions: a convolution, or that with an addend, a bias
+// and an activation behind it, of which only the bias must be there; all of one type, and sums of f32 in between.
 int check_convolution_graph(const std::vector<const Descriptor*>& operations) {
   const int type = operations[0]->at(704)->element_type();
   if (!is_dense_weights(*operations[0]->at(703)) || operations[0]->at(703)->element_type() != type)
@@ -65,7 +65,8 @@ int check_convolution_graph(const std::vector<const Descriptor*>& operations) {
 }
 
 Values convolve(const Values& x, const Values& w, const std::vector<int64_t>& out, const Descriptor& how) {
-  const std::vector<int64_t> dilations = how.list<int64_t>(102), steps = how.list<int64_t>(103), pads = how.list<int64_t>(105);
+  const std::vector<int64_t> dilations = how.list<int64_t>(102), steps = how.list<int64_t>(103),
+                             pads = how.list<int64_t>(105);
   const int64_t depth = w.extents[1], per_group = out[1] / (x.extents[1] / depth);
   const std::vector<int64_t> window(w.extents.begin() + 2, w.extents.end());
   Values y{out, std::vector<float>(static_cast<size_t>(product(out)))};

@@ -20,7 +20,8 @@ std::string& last_error() {
 }
 
 int finalize_tensor(const Descriptor& d) {
-  if (!d.has({900, 901, 902, 903, 906})) return refuse(kBadParam, "a tensor without type, extents, strides, uid or alignment");
+  if (!d.has({900, 901, 902, 903, 906}))
+    return refuse(kBadParam, "a tensor without type, extents, strides, uid or alignment");
   const auto extents = d.extents(), strides = d.strides();
   if (extents.size() != strides.size() || extents.size() < 3) return refuse(kBadParam, "a tensor of a wrong rank");
   for (size_t i = 0; i < extents.size(); ++i) {

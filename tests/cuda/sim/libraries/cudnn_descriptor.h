@@ -1,5 +1,5 @@
-// What the simulated cuDNN's descriptors hold. Numbers are written from the library's documentation and apart from the runtime's
-// own declarations, so that a mistake in either shows.
+// What the simulated cuDNN's descriptors hold. Numbers are written from the library's documentation and apart from the
+// runtime's own declarations, so that a mistake in either shows.
 #ifndef GART_TESTS_CUDA_SIM_LIBRARIES_CUDNN_DESCRIPTOR_H
 #define GART_TESTS_CUDA_SIM_LIBRARIES_CUDNN_DESCRIPTOR_H
 

@@ -98,9 +98,12 @@ void run(const Program& program, const Memory& memory) {
     std::vector<Values> in;
     for (const Descriptor* d : o.inputs) in.push_back(load(d, memory, known));
     Values out;
-    if (o.type == kConvolutionForward) out = convolve(in[0], in[1], o.result->extents(), *o.how);
-    else if (o.type == kAttentionForward) out = attend(in[0], in[1], in[2], in[3].data.empty() ? 1 : in[3].data[0]);
-    else out = pointwise(o.mode, std::move(in[0]), in[1]);
+    if (o.type == kConvolutionForward)
+      out = convolve(in[0], in[1], o.result->extents(), *o.how);
+    else if (o.type == kAttentionForward)
+      out = attend(in[0], in[1], in[2], in[3].data.empty() ? 1 : in[3].data[0]);
+    else
+      out = pointwise(o.mode, std::move(in[0]), in[1]);
     store(*o.result, std::move(out), memory, known);
   }
 }

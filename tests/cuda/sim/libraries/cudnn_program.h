@@ -17,9 +17,9 @@ int64_t product(const std::vector<int64_t>& values);
 // Operations that a plan keeps, with copies of what they point to.
 struct Program {
   struct Operation {
-    int type, mode;                          // mode: of pointwise operations
-    std::vector<const Descriptor*> inputs;   // pointwise, convolution: x, b or w; attention: q, k, v, scale; may be null
-    const Descriptor *result, *how;          // how: of convolutions
+    int type, mode;                         // mode: of pointwise operations
+    std::vector<const Descriptor*> inputs;  // pointwise, convolution: x, b or w; attention: q, k, v, scale; may be null
+    const Descriptor *result, *how;         // how: of convolutions
   };
   std::vector<Operation> operations;
 
