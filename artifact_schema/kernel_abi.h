@@ -7,6 +7,10 @@
  * until the end of the next launch on the same stream), `uint32_t* status` (the kernel stores GART_KERNEL_INDEX_OUT_OF_RANGE
  * there, and never GART_KERNEL_OK).
  *
+ * One that says it `waits` may be launched while the kernel before it on its stream runs, as soon as each block of that one
+ * has begun (or later, as that one says). Until all its threads have waited (griddepcontrol.wait) it may read what no step
+ * writes, and write nothing, the workspace and the status included.
+ *
  * The steering kernel of a target (Target.steering) runs as one thread, before a branch or loop and behind each turn of a
  * loop, and sets handles of the graph's conditional nodes. Its parameters: `const uint8_t* condition` (null: true),
  * `const int64_t* trips` (null: unbounded), `int64_t* iteration` (null: not wanted), `int64_t* counter` (null for a branch:
