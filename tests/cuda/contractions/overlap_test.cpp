@@ -131,6 +131,63 @@ TEST(WaitingTargets, NoneBelowSm90) {
   }
 }
 
+/// What the simulation must see read ahead, and right results.
+const char* const kSmall[] = {
+    R"(graph g(%x: f32[1,100]) -> (%y) {
+      constant %w: f32[100,72] = random(1)
+      %y = MatMul(%x, %w)
+    })",
+    R"(graph g(%x: f32[3,70]) -> (%y) {
+      constant %w: f32[70,45] = random(1)
+      %y = MatMul(%x, %w)
+    })",
+    R"(graph g(%x: f32[2,136]) -> (%y) {
+      constant %w: f32[50,136] = random(1)
+      %t = Transpose(%w) {perm = [1,0]}
+      %y = MatMul(%x, %t)
+    })",
+    R"(graph g(%x: f32[1,4096]) -> (%y) {
+      constant %w: f32[4096,8] = random(1)
+      %y = MatMul(%x, %w)
+    })",
+    R"(graph g(%x: f32[33,50]) -> (%y) {
+      constant %w: f32[50,40] = random(1)
+      %y = MatMul(%x, %w)
+    })",
+    R"(graph g(%x: f32[20,41]) -> (%y) {
+      constant %w: f32[37,20] = random(1)
+      %y = MatMul(%w, %x)
+    })",
+    R"(graph g(%x: f32[2,8,7,9]) -> (%y) {
+      constant %w: f32[24,4,3,3] = random(1)
+      %y = Conv(%x, %w) {pads = [1,1,1,1], group = 2}
+    })",
+    R"(graph g(%k: f32[2,16,40], %v: f32[2,40,16]) -> (%y) {
+      constant %q: f32[2,20,16] = random(1)
+      %s = MatMul(%q, %k)
+      %p = Softmax(%s) {axis = -1}
+      %y = MatMul(%p, %v)
+    })",
+    R"(graph g(%q: f32[2,20,16]) -> (%y) {
+      constant %k: f32[2,16,40] = random(1)
+      constant %v: f32[2,40,16] = random(2)
+      %s = MatMul(%q, %k)
+      %p = Softmax(%s) {axis = -1}
+      %y = MatMul(%p, %v)
+    })",
+};
+
+TEST_P(Waiting, ConstantsReadAheadGiveTheSameResults) {
+  const Target target = gpu_target(GetParam().name, GetParam().precision);
+  const double tolerance = GetParam().precision == Precision::fp32 ? 1e-4 : GetParam().precision == Precision::fp16 ? 2e-2 : 1e-1;
+  for (const char* graph : kSmall) {
+    SCOPED_TRACE(graph);
+    const SimulatedRun run = expect_simulates(graph, target, tolerance);
+    EXPECT_TRUE(std::any_of(run.notes.begin(), run.notes.end(), [](const std::string& note) { return note.find("bytes ahead") != note.npos; }))
+        << run.notes[0];
+  }
+}
+
 /// ptxas moves none of the weights' loads behind the wait, and nothing else before it.
 TEST_P(Waiting, TheAssemblersCodeReadsWeightsFirst) {
   const Target target = gpu_target(GetParam().name, GetParam().precision);

@@ -1,5 +1,6 @@
 #include "tests/cuda/contractions/simulated_run.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -111,12 +112,31 @@ class Runner {
     launch.shared_bytes = static_cast<unsigned>(text.shared_bytes);
     launch.seed = 7;
     launch.parameters = parameters.data();
-    EXPECT_EQ(gart_sim::run_launch(launch).error, 0) << text.source;
+    launch.is_early = target_.sm >= cuda::kFirstWaitingArchitecture;
+    const gart_sim::LaunchResult result = gart_sim::run_launch(launch);
+    EXPECT_EQ(result.error, 0) << text.source;
+    if (launch.is_early) expect_waits(text, operands, result.footprint);
     EXPECT_EQ(gart_sim::take_reports(), std::vector<std::string>{}) << text.source;
     out_.kernels.push_back(text.symbol.substr(0, text.symbol.rfind('_')));
     out_.notes.push_back(text.note);
     for (const KernelText& then : text.then) this->launch(then, operands);
     if (!text.then.empty()) workspace_.reset();
+  }
+
+  /// Before it waits the kernel writes nothing, and reads of what it says it reads ahead: constants.
+  void expect_waits(const KernelText& text, const std::vector<BufferId>& operands, const gart_sim::Footprint& footprint) {
+    EXPECT_TRUE(footprint.has_waited && footprint.early_writes.empty()) << text.source;
+    EXPECT_EQ(footprint.early_reads.empty(), text.ahead.empty()) << text.source;
+    for (const gart_sim::Range& range : footprint.early_reads) {
+      const bool is_ahead = std::any_of(text.ahead.begin(), text.ahead.end(), [&](int position) {
+        const BufferId b = operands[static_cast<size_t>(position)];
+        const uint64_t begin = buffers_[static_cast<size_t>(b.index)]->address();
+        const Buffer& buffer = schedule_.buffers[static_cast<size_t>(b.index)];
+        const auto bytes = static_cast<uint64_t>(buffer.bytes.evaluate(symbols_));
+        return buffer.constant && begin <= range.begin && range.end <= begin + bytes;
+      });
+      EXPECT_TRUE(is_ahead) << text.source;
+    }
   }
 
   const Schedule& schedule_;
