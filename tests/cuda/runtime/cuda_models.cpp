@@ -1,6 +1,5 @@
 #include "tests/cuda/runtime/cuda_models.h"
 
-#include <cstring>
 #include <stdexcept>
 
 #include "artifact_schema/container.h"
@@ -60,28 +59,6 @@ extern "C" __global__ void __launch_bounds__(16) test_below(const float* value, 
     unsigned* status) {
   if (threadIdx.x == 0) *below = static_cast<long long>(*value) < limit;
 }
-)";
-
-// out = in * weights[i % 16], where launches may overlap: as it should be, with bugs behind it.
-constexpr const char* kOverlappingKernels = R"(
-#if __CUDA_ARCH__ >= 900
-#define TRIGGER gart_griddepcontrol_launch_dependents();
-#define WAIT gart_griddepcontrol_wait();
-#else
-#define TRIGGER
-#define WAIT
-#endif
-#define PARAMETERS const float* in, const float* weights, float* out, long long n, void* workspace, unsigned* status
-#define BODY(before, behind)                           \
-  TRIGGER                                              \
-  const long long i = blockIdx.x * 16LL + threadIdx.x; \
-  const float w = weights[threadIdx.x];                \
-  float v = 0;                                         \
-  before behind                                        \
-  if (i < n) out[i] = w * v;
-extern "C" __global__ void __launch_bounds__(16) test_scale(PARAMETERS) { BODY(WAIT, if (i < n) v = in[i];) }
-extern "C" __global__ void __launch_bounds__(16) test_hasty(PARAMETERS) { BODY(if (i < n) v = in[i];, WAIT) }
-extern "C" __global__ void __launch_bounds__(16) test_heedless(PARAMETERS) { BODY(, if (i < n) v = in[i];) }
 )";
 
 /// test_double needs room for all its elements: 4 bytes for each, which is the size of its output.
@@ -171,51 +148,6 @@ ArtifactBuilder steered(ArtifactBuilder model) {
   kernel->threads = 1;
   model.content.manifest.targets[0]->steering = std::move(kernel);
   code.insert(code.end(), module.begin(), module.end());
-  return model;
-}
-
-ArtifactBuilder overlapping(const char* kernel) {
-  using enum fb::BufferKind;
-  static const std::vector<uint8_t> module = compile(kOverlappingKernels, 90);
-  ArtifactBuilder b(&names());
-  const Extents e = extents(b, b.symbol("n", 0, 0));
-  b.content.weights.resize(64);
-  const std::vector<float> twos(16, 2);
-  std::memcpy(b.content.weights.data(), twos.data(), b.content.weights.size());
-  b.input("x", fb::DType::f32, {e.n});
-  b.output("out", fb::DType::f32, {e.n});
-  const uint32_t x = b.buffer(input, 0, e.bytes), out = b.buffer(output, 0, e.bytes),
-                 weights = b.buffer(constant, 0, b.constant(64)), first = b.buffer(temporary, 0, e.bytes),
-                 second = b.buffer(temporary, 0, e.bytes);
-  b.plan().placement = {first, second};
-  b.plan().buffers[second]->conflicts = {first};
-  const uint32_t scale = b.kernel("test_add", 3, 1, e.none);
-  b.launch(scale, {x, weights, first}, {e.n}, e.tasks, {2}).source = "Mul_1";
-  b.launch(scale, {first, weights, second}, {e.n}, e.tasks, {2}).source = "Mul_2";
-  b.launch(scale, {second, weights, out}, {e.n}, e.tasks, {2}).source = "Mul_3";
-  b.close_sequence();
-  b = on_cuda(std::move(b));
-  make_cuda(*b.content.manifest.targets[0], 90);
-  b.content.code = {module};
-  fb::KernelT& k = *b.plan().kernels[0];
-  k.name = k.symbol = kernel;
-  k.size = module.size();
-  k.waits = true;
-  k.ahead = {1};
-  for (size_t i : {1, 2}) b.plan().sequences[0]->steps[i]->overlaps = true;
-  return b;
-}
-
-ArtifactBuilder on_ptx(ArtifactBuilder model) {
-  gart_sim::Architecture architecture;
-  architecture.sm = 80;
-  architecture.is_virtual = true;
-  const gart_sim::Compiled compiled = gart_sim::compile_for_host({"test_kernels.cu", kOverlappingKernels, {}}, architecture);
-  model.content.code = {{compiled.module.begin(), compiled.module.end()}};
-  model.plan().kernels[0]->size = compiled.module.size();
-  make_cuda(*model.content.manifest.targets[0]);
-  model.content.manifest.targets[0]->name = "ptx";
-  model.content.manifest.targets[0]->kind = fb::TargetKind::cuda_ptx;
   return model;
 }
 
