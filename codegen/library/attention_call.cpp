@@ -1,4 +1,4 @@
-// Attention for cuDNN: softmax(scale * q * transposed k) * v of 16-bit numbers, without a mask.
+// Attention for cuDNN: softmax(scale * q * transposed k + addend) * v of 16-bit numbers.
 #include <algorithm>
 
 #include "codegen/library/bindings.h"
@@ -8,7 +8,7 @@
 namespace gcg::library {
 namespace {
 
-/// The operation is in the library's graphs since this version; masks of its scores only since 9.21.
+/// The operation is in the library's graphs since this version.
 constexpr uint32_t kOldest = 91301;
 constexpr int kLeastSm = 80;
 constexpr int64_t kWorkspace = 64 << 20;
@@ -56,10 +56,41 @@ bool is_aligned(const LibraryTensor& t) {
   return aligned;
 }
 
-/// The factor of the scores where they are nothing else.
-std::optional<double> scale_of(const AttentionKernel& k) {
-  if (k.kept || k.is_nan_zero || k.epilogue->kind != ExprKind::accumulator) return std::nullopt;
-  return accumulator_scale(k.scores);
+struct Scores {
+  double scale = 1;
+  std::optional<Access> addend;
+};
+
+/// The scores as scale * accumulator + addend.
+std::optional<Scores> match_scores(const Kernel& kernel, const Expr& scores) {
+  if (const auto scale = accumulator_scale(scores)) return Scores{*scale, {}};
+  if (scores->kind != ExprKind::binary || scores->binary != BinaryOp::add) return std::nullopt;
+  for (size_t i = 0; i < 2; ++i) {
+    const auto scale = accumulator_scale(scores->args[i]);
+    const auto addend = scale ? access_of(kernel, scores->args[1 - i]) : std::nullopt;
+    if (addend) return Scores{*scale, addend};
+  }
+  return std::nullopt;
+}
+
+/// [batch, heads, queries, keys], of stride 0 where it is the same for all.
+LibraryTensor addend_tensor(const Kernel& kernel, const AttentionKernel& k, const Access& access,
+                            const BatchAxes& batch) {
+  LibraryTensor t{access.operand, access.address.base, {batch.extent(0), batch.extent(1), k.m.extent, k.t.extent}, {}};
+  for (const Axis* axis : {batch.axes[0], batch.axes[1], &k.m, &k.t})
+    t.strides.push_back(axis == nullptr ? Dim(0) : stride_of(access.address, *axis));
+  t.dtype = kernel.operands[static_cast<size_t>(access.operand)].dtype;
+  return t;
+}
+
+/// q, k, v and the result are of one 16-bit type, whose lines can be read by 16 bytes.
+bool set_types(const Kernel& kernel, LibraryCall& call) {
+  for (LibraryTensor& t : call.tensors) {
+    t.dtype = kernel.operands[static_cast<size_t>(t.operand)].dtype;
+    const bool is_half = t.dtype == DType::f16 || t.dtype == DType::bf16;
+    if (!is_half || t.dtype != call.tensors[0].dtype || !is_aligned(t)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -67,9 +98,10 @@ std::optional<double> scale_of(const AttentionKernel& k) {
 std::optional<LibraryCall> bind_attention(const Kernel& kernel) {
   const auto* k = std::get_if<AttentionKernel>(&kernel.body);
   if (k == nullptr || k->batch.size() > 2 || !is_head(k->d.extent) || !is_head(k->n.extent)) return std::nullopt;
-  const auto scale = scale_of(*k);
+  if (k->kept || k->is_nan_zero || k->epilogue->kind != ExprKind::accumulator) return std::nullopt;
+  const auto scores = match_scores(kernel, k->scores);
   const auto written = address_of(kernel.operands[static_cast<size_t>(k->result)], k->index);
-  if (!scale || !written || !stride_of(*written, k->n).is(1)) return std::nullopt;
+  if (!scores || !written || !stride_of(*written, k->n).is(1)) return std::nullopt;
   if (!k->q.column_stride.is(1) || !k->k.row_stride.is(1) || !k->v.column_stride.is(1)) return std::nullopt;
 
   LibraryCall call{.library = "cudnn",
@@ -82,12 +114,10 @@ std::optional<LibraryCall> bind_attention(const Kernel& kernel) {
                   tensor(k->v, batch, k->t, k->v.row_stride, k->n), result(*k, *written, batch)};
   if (call.tensors[0].extents[1] != batch.extent(1) || call.tensors[1].extents[1] != call.tensors[2].extents[1])
     return std::nullopt;
-  for (LibraryTensor& t : call.tensors) {
-    t.dtype = kernel.operands[static_cast<size_t>(t.operand)].dtype;
-    const bool is_half = t.dtype == DType::f16 || t.dtype == DType::bf16;
-    if (!is_half || t.dtype != call.tensors[0].dtype || !is_aligned(t)) return std::nullopt;
-  }
-  call.scale = *scale;
+  if (!set_types(kernel, call)) return std::nullopt;
+  if ((call.addend = scores->addend.has_value()))
+    call.tensors.push_back(addend_tensor(kernel, *k, *scores->addend, batch));
+  call.scale = scores->scale;
   call.workspace = kWorkspace;
   return call;
 }

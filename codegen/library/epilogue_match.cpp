@@ -50,20 +50,15 @@ bool runs_along(const Affine& a, const Axis& axis) {
 }
 
 /// Adds one term to the match; false if it is none of what libraries do.
-bool take_term(const Kernel& kernel, Expr term, const Axis& bias_axis, const Affine& result, EpilogueMatch& match) {
-  const bool widened = term->kind == ExprKind::cast && term->dtype == DType::f32;
-  if (widened) term = term->args[0];  // 16 bits in memory
-  if (widened ? term->dtype != DType::f16 && term->dtype != DType::bf16 : term->dtype != DType::f32) return false;
-  if (term->kind != ExprKind::load || term->guarded) return false;
-  const Operand& operand = kernel.operands[static_cast<size_t>(term->operand)];
-  const auto address = address_of(operand, term->args);
-  if (!address || operand.written) return false;
-  if (!match.bias && runs_along(*address, bias_axis)) {
-    match.bias = Access{term->operand, *address};
+bool take_term(const Kernel& kernel, const Expr& term, const Axis& bias_axis, const Affine& result, EpilogueMatch& match) {
+  const auto access = access_of(kernel, term);
+  if (!access) return false;
+  if (!match.bias && runs_along(access->address, bias_axis)) {
+    match.bias = access;
     return true;
   }
-  if (match.addend || !same_strides(*address, result)) return false;
-  match.addend = Access{term->operand, *address};
+  if (match.addend || !same_strides(access->address, result)) return false;
+  match.addend = access;
   return true;
 }
 
@@ -76,6 +71,17 @@ std::optional<double> accumulator_scale(const Expr& e) {
   if (!left && e->args[1]->kind != ExprKind::constant) return std::nullopt;
   const auto inner = accumulator_scale(e->args[left ? 1 : 0]);
   return inner ? std::optional(*inner * e->args[left ? 0 : 1]->number) : std::nullopt;
+}
+
+std::optional<Access> access_of(const Kernel& kernel, Expr term) {
+  const bool widened = term->kind == ExprKind::cast && term->dtype == DType::f32;
+  if (widened) term = term->args[0];  // 16 bits in memory
+  const bool fits = widened ? term->dtype == DType::f16 || term->dtype == DType::bf16 : term->dtype == DType::f32;
+  if (!fits || term->kind != ExprKind::load || term->guarded) return std::nullopt;
+  const Operand& operand = kernel.operands[static_cast<size_t>(term->operand)];
+  const auto address = address_of(operand, term->args);
+  if (!address || operand.written) return std::nullopt;
+  return Access{term->operand, *address};
 }
 
 std::optional<Affine> address_of(const Operand& operand, const std::vector<Expr>& index) {

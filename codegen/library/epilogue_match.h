@@ -24,6 +24,9 @@ std::optional<Affine> address_of(const Operand& operand, const std::vector<Expr>
 /// How far `address` moves along the axis.
 Dim stride_of(const Affine& address, const Axis& axis);
 
+/// What an f32 value reads, where it is nothing but one element of memory.
+std::optional<Access> access_of(const Kernel& kernel, Expr term);
+
 /// The factor that `e` gives the accumulator; nullopt if it is something else.
 std::optional<double> accumulator_scale(const Expr& e);
 

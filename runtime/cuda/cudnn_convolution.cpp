@@ -7,8 +7,6 @@
 namespace gart::cuda {
 namespace {
 
-constexpr cudnnDataType_t kSums = CUDNN_DATA_FLOAT;
-
 class Convolution {
  public:
   explicit Convolution(CudnnGraph& graph) : graph_(graph), p_(graph.problem()) {}
@@ -25,7 +23,7 @@ class Convolution {
     convolution(*sum);
     const auto follow = [&](cudnnPointwiseMode_t mode, const CudnnDescriptor* b) {
       const CudnnDescriptor* next = --left == 0 ? &y : &sums();
-      pointwise(mode, *sum, b, *next);
+      graph_.append_pointwise(mode, *sum, b, *next);
       sum = next;
     };
     if (p_.call->addend()) follow(CUDNN_POINTWISE_ADD, &tensor(p_.tensors.size() - 1));
@@ -53,12 +51,9 @@ class Convolution {
     return graph_.tensor(index, {t.dtype, std::move(extents), std::move(strides), t.alignment()});
   }
 
-  /// Of the result's form, but dense and of the type of the sums.
+  /// Of the result's form.
   const CudnnDescriptor& sums() {
-    const std::vector<int64_t> extents = two_dimensional(p_.tensors[p_.result()].extents, 1);
-    std::vector<int64_t> strides(extents.size(), 1);
-    for (size_t d = extents.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * extents[d + 1];
-    return graph_.intermediate({fb::DType::f32, extents, strides, 16});
+    return graph_.intermediate(fb::DType::f32, two_dimensional(p_.tensors[p_.result()].extents, 1));
   }
 
   /// Its windows.
@@ -77,7 +72,7 @@ class Convolution {
     CudnnDescriptor& d = graph_.add(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
     const int64_t spatial = int64_t(std::max<size_t>(strides.size(), 2));
-    d.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, &kSums);
+    d.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, &kCudnnSums);
     d.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, &mode);
     d.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, &spatial);
     d.set_int64(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, two_dimensional(strides, 1));
@@ -98,20 +93,6 @@ class Convolution {
     operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, how);
     operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, &alpha);
     operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, &beta);
-    graph_.append(operation);
-  }
-
-  void pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b,
-                 const CudnnDescriptor& y) {
-    CudnnDescriptor& d = graph_.add(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    d.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, &mode);
-    d.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, &kSums);
-    d.finalize();
-    CudnnDescriptor& operation = graph_.add(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, d);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
-    if (b != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
     graph_.append(operation);
   }
 

@@ -64,8 +64,11 @@ const CudnnDescriptor& CudnnGraph::tensor(size_t index, const CudnnTensor& t) {
   return d;
 }
 
-const CudnnDescriptor& CudnnGraph::intermediate(const CudnnTensor& t) {
-  CudnnDescriptor& d = describe(t, kFirstIntermediateUid + int64_t(parts_.size()));
+const CudnnDescriptor& CudnnGraph::intermediate(fb::DType dtype, const std::vector<int64_t>& extents) {
+  std::vector<int64_t> strides(extents.size(), 1);
+  for (size_t d = extents.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * extents[d + 1];
+  CudnnDescriptor& d =
+      describe({dtype, extents, std::move(strides), 16}, kFirstIntermediateUid + int64_t(parts_.size()));
   const bool yes = true;
   d.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, &yes);
   d.finalize();
@@ -85,6 +88,20 @@ const CudnnDescriptor& CudnnGraph::scalar(float value) {
 void CudnnGraph::append(CudnnDescriptor& operation) {
   operation.finalize();
   operations_.push_back(operation.handle());
+}
+
+void CudnnGraph::append_pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b,
+                                  const CudnnDescriptor& y) {
+  CudnnDescriptor& d = add(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  d.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, &mode);
+  d.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, &kCudnnSums);
+  d.finalize();
+  CudnnDescriptor& operation = add(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, d);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+  if (b != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+  append(operation);
 }
 
 }  // namespace gart::cuda

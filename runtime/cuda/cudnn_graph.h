@@ -16,6 +16,9 @@ struct CudnnTensor {
   uint32_t alignment;  // of its address, bytes
 };
 
+/// What all sums are computed in.
+inline constexpr cudnnDataType_t kCudnnSums = CUDNN_DATA_FLOAT;
+
 class CudnnGraph {
  public:
   /// Throws Failure. `problem` must live as long as this. `handle`: null where plans are made for a device that is only
@@ -31,12 +34,15 @@ class CudnnGraph {
   // For those that describe operations. What they get lives as long as the graph.
   const CallProblem& problem() const { return p_; }
   CudnnDescriptor& add(cudnnBackendDescriptorType_t type);
-  /// Tensor `index` of the call, seen in this way; a value that nobody stores; a number.
+  /// Tensor `index` of the call, seen in this way; a dense value that nobody stores; a number.
   const CudnnDescriptor& tensor(size_t index, const CudnnTensor& t);
-  const CudnnDescriptor& intermediate(const CudnnTensor& t);
+  const CudnnDescriptor& intermediate(fb::DType dtype, const std::vector<int64_t>& extents);
   const CudnnDescriptor& scalar(float value);
   /// Takes a complete operation into the graph.
   void append(CudnnDescriptor& operation);
+  /// y = x, or x and b, in f32, as an operation of its own.
+  void append_pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b,
+                        const CudnnDescriptor& y);
 
  private:
   CudnnDescriptor& describe(const CudnnTensor& t, int64_t uid);

@@ -73,7 +73,16 @@ const Model kModels[] = {
     {"OneQuery", self_attention(2, 64, "%t = Identity(%m)"), {{3, 1, 128}}, 1},
     {"OneHeadOfTheBatch", self_attention(1, 128, "%t = Identity(%m)"), {{2, 21, 128}}, 1},
     {"HeadsOfOddSizesAreOurs", self_attention(4, 20, "%t = Identity(%m)"), {{2, 9, 80}}, 0},
-    {"AMaskIsOurs", self_attention(2, 32, "%t = Add(%m, %a)", ", %a: f32[b,1,1,s]"), {{2, 9, 64}, {2, 1, 1, 9}}, 0},
+    {"MaskOfKeys", self_attention(2, 32, "%t = Add(%m, %a)", ", %a: f32[b,1,1,s]"), {{2, 9, 64}, {2, 1, 1, 9}}, 1},
+    {"MaskOfAllScores",
+     self_attention(2, 32, "%t = Add(%a, %m)", ", %a: f32[b,2,s,s]"),
+     {{2, 11, 64}, {2, 2, 11, 11}},
+     1},
+    {"MaskOfOneRow", self_attention(2, 64, "%t = Add(%m, %a)", ", %a: f32[s,s]"), {{3, 7, 128}, {7, 7}}, 1},
+    {"AFactorPerKeyIsOurs",
+     self_attention(2, 32, "%t = Mul(%m, %a)", ", %a: f32[b,1,1,s]"),
+     {{2, 9, 64}, {2, 1, 1, 9}},
+     0},
     {"ATanhOfScoresIsOurs", self_attention(2, 32, "%t = Tanh(%m)"), {{2, 9, 64}}, 0},
 };
 

@@ -74,6 +74,17 @@ Described attention(const char* name, fb::DType dtype, int64_t heads, int64_t ke
   return d;
 }
 
+/// With a mask added to the scores: of every element, or of keys alone, at addresses of no alignment.
+Described masked(const char* name, fb::DType dtype, bool keys_alone) {
+  Described d = attention(name, dtype, 12, 12, 77, 131, 64);
+  d.call.addend = true;
+  CallTensor mask = tensor(fb::DType::f32, {2, 12, 77, 131}, {77 * 131, 0, 131, 1});
+  if (keys_alone) mask.strides = {131, 0, 0, 1};
+  mask.offset = 1;
+  d.tensors.push_back(mask);
+  return d;
+}
+
 std::vector<Described> descriptions() {
   using fb::DType;
   std::vector<Described> all;
@@ -85,6 +96,8 @@ std::vector<Described> descriptions() {
     all.push_back(attention("attention", dtype, 12, 12, 197, 197, 64));
     all.push_back(attention("attention of one query", dtype, 8, 8, 1, 77, 128));
     all.push_back(attention("attention with keys for all heads", dtype, 4, 1, 16, 33, 40));
+    all.push_back(masked("attention with a mask", dtype, false));
+    all.push_back(masked("attention with a mask of keys", dtype, true));
   }
   return all;
 }

@@ -37,6 +37,58 @@ int check_attention(const Descriptor& d) {
   return kSuccess;
 }
 
+// The pattern by which cuDNN 9.19 knows an attention: two products, and between them a scale, a tensor added, both if
+// at all, then a softmax along the keys, with the logarithms of its rows that training would keep.
+int check_attention_graph(const std::vector<const Descriptor*>& operations) {
+  size_t next = 0;
+  const Descriptor* last = nullptr;  // the result so far
+  const auto is = [&](int type, int mode) {
+    if (next >= operations.size()) return false;
+    const Descriptor& o = *operations[next];
+    if (o.type != type) return false;
+    if (type == kPointwiseOperation) return o.at(750)->one<int>(0) == mode;
+    return type != kReductionOperation || o.at(1612)->one<int>(1600) == mode;
+  };
+  const auto take = [&](int type, int mode) {
+    if (!is(type, mode)) return false;
+    const int result = type == kMatmulOperation ? 1522 : type == kReductionOperation ? 1611 : 753;
+    last = operations[next++]->at(result);
+    return true;
+  };
+  const Descriptor &q = *operations[0]->at(1520), &k = *operations[0]->at(1521);
+  if (q.element_type() == kF32 || k.element_type() != q.element_type() || k.strides()[2] != 1 || !has_16_byte_lines(q))
+    return refuse(kNotSupported, "other queries and keys than 16-bit ones, lines along their heads");
+  bool known = take(kMatmulOperation, 0);
+  if (is(kPointwiseOperation, kMul))
+    known = known && operations[next]->at(752)->is_by_value() && take(kPointwiseOperation, kMul);
+  if (is(kPointwiseOperation, kAdd))
+    known = known && !operations[next]->at(752)->is_virtual() && take(kPointwiseOperation, kAdd);
+  known = known && take(kReductionOperation, kMax) && take(kPointwiseOperation, kSub) &&
+          take(kPointwiseOperation, kExp) && take(kReductionOperation, kSum) && take(kPointwiseOperation, kLog) &&
+          take(kPointwiseOperation, kAdd) && take(kPointwiseOperation, kDiv) &&
+          last->element_type() == q.element_type() && take(kMatmulOperation, 0) && next == operations.size() &&
+          last->element_type() == q.element_type();
+  return known ? int{kSuccess} : refuse(kNotSupported, "products that are no attention");
+}
+
+// The heads of b may serve several of a's.
+Values multiply(const Values& a, const Values& b) {
+  const int64_t heads = a.extents[1], rows = a.extents[2], depth = a.extents[3], columns = b.extents[3];
+  Values c{{a.extents[0], heads, rows, columns}, {}};
+  for (int64_t line = 0; line < a.extents[0] * heads * rows; ++line) {
+    const int64_t batch = line / rows / heads, head = line / rows % heads,
+                  of_b = batch * b.extents[1] + head / (heads / b.extents[1]);
+    for (int64_t column = 0; column < columns; ++column) {
+      double sum = 0;
+      for (int64_t k = 0; k < depth; ++k)
+        sum += double{a.data[static_cast<size_t>(line * depth + k)]} *
+               b.data[static_cast<size_t>((of_b * depth + k) * columns + column)];
+      c.data.push_back(static_cast<float>(sum));
+    }
+  }
+  return c;
+}
+
 // Probabilities are rounded to nothing: what engines of 16 bits do is within the tolerance of such numbers.
 Values attend(const Values& q, const Values& k, const Values& v, float scale) {
   const int64_t heads = q.extents[1], rows = q.extents[2], keys = k.extents[2], depth = q.extents[3],

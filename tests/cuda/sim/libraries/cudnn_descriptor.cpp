@@ -43,6 +43,7 @@ int finalize_graph(const Descriptor& d) {
 int finalize_heuristic(const Descriptor& d) {
   const auto operations = d.at(201)->list<const Descriptor*>(801);
   if (operations[0]->type == kConvolutionForward) return check_convolution_graph(operations);
+  if (operations[0]->type == kMatmulOperation) return check_attention_graph(operations);
   return operations.size() == 1 ? kSuccess : refuse(kNotSupported, "operations behind an attention");
 }
 
@@ -103,6 +104,14 @@ int finalize(Descriptor& d) {
       return check_convolution(d);
     case kAttentionForward:
       return check_attention(d);
+    case kMatmul:
+      return d.has({1500}) ? kSuccess : refuse(kBadParam, "an incomplete product");
+    case kMatmulOperation:
+      return d.has({1520, 1521, 1522, 1523}) ? kSuccess : refuse(kBadParam, "a product without all its parts");
+    case kReduction:
+      return d.has({1600, 1601}) ? kSuccess : refuse(kBadParam, "an incomplete reduction");
+    case kReductionOperation:
+      return d.has({1610, 1611, 1612}) ? kSuccess : refuse(kBadParam, "a reduction without all its parts");
     case kPointwiseOperation:
       return d.has({750, 751, 753}) ? kSuccess : refuse(kBadParam, "a pointwise operation without all its parts");
     case kOperationGraph:

@@ -24,6 +24,10 @@ enum DescriptorType : int {
   kOperationGraph = 15,
   kVariantPack = 16,
   kTensor = 17,
+  kMatmul = 18,
+  kMatmulOperation = 19,
+  kReduction = 21,
+  kReductionOperation = 22,
   kAttentionForward = 41,
 };
 enum AttributeType : int {
@@ -38,10 +42,12 @@ enum AttributeType : int {
   kNumericalNote = 11,
   kPointwiseMode = 14,
   kDescriptor = 15,
+  kReductionMode = 18,
   kBehaviorNote = 19,
 };
 enum ElementType : int { kF32 = 0, kF16 = 2, kBf16 = 9 };
-enum PointwiseMode : int { kAdd = 0, kRelu = 100 };
+enum PointwiseMode : int { kAdd = 0, kMul = 1, kDiv = 6, kSub = 9, kExp = 13, kLog = 15, kRelu = 100 };
+enum ReductionMode : int { kSum = 0, kMax = 3 };
 
 struct Program;
 
@@ -98,6 +104,7 @@ int finalize(Descriptor& d);
 int check_convolution(const Descriptor& operation);
 int check_convolution_graph(const std::vector<const Descriptor*>& operations);
 int check_attention(const Descriptor& operation);
+int check_attention_graph(const std::vector<const Descriptor*>& operations);
 
 }  // namespace gart_sim::cudnn
 #endif

@@ -1,5 +1,8 @@
 #include "tests/cuda/sim/libraries/cudnn_program.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "tests/cuda/sim/libraries/element.h"
 
 namespace gart_sim::cudnn {
@@ -41,18 +44,50 @@ void store(const Descriptor& t, Values v, const Memory& memory, Intermediates& k
     store_element(memory.at(t.uid()), offset_of(static_cast<int64_t>(i), v.extents, strides), element_of(t), v.data[i]);
 }
 
+float compute(int mode, float x, float b) {
+  switch (mode) {
+    case kRelu:
+      return x > 0 ? x : 0;
+    case kMul:
+      return x * b;
+    case kDiv:
+      return x / b;
+    case kSub:
+      return x - b;
+    case kExp:
+      return std::exp(x);
+    case kLog:
+      return std::log(x);
+    default:
+      return x + b;
+  }
+}
+
 Values pointwise(int mode, Values x, const Values& b) {
+  std::vector<int64_t> strides(b.extents.size());  // 0 where b is repeated
+  int64_t stride = 1;
+  for (size_t d = strides.size(); d-- > 0; stride *= b.extents[d]) strides[d] = b.extents[d] == 1 ? 0 : stride;
   for (size_t i = 0; i < x.data.size(); ++i) {
-    if (mode == kRelu) {
-      x.data[i] = x.data[i] > 0 ? x.data[i] : 0;
-      continue;
-    }
-    std::vector<int64_t> strides(b.extents.size());  // 0 where b is repeated
-    int64_t stride = 1;
-    for (size_t d = strides.size(); d-- > 0; stride *= b.extents[d]) strides[d] = b.extents[d] == 1 ? 0 : stride;
-    x.data[i] += b.data[static_cast<size_t>(offset_of(static_cast<int64_t>(i), x.extents, strides))];
+    const int64_t at = b.data.empty() ? 0 : offset_of(static_cast<int64_t>(i), x.extents, strides);
+    x.data[i] = compute(mode, x.data[i], b.data.empty() ? 0 : b.data[static_cast<size_t>(at)]);
   }
   return x;
+}
+
+// Along the last axis.
+Values reduce(int mode, const Values& x) {
+  Values y{x.extents, {}};
+  y.extents.back() = 1;
+  const int64_t row = x.extents.back();
+  for (size_t i = 0; i < x.data.size(); i += static_cast<size_t>(row)) {
+    float value = x.data[i];
+    for (int64_t k = 1; k < row; ++k) {
+      const float next = x.data[i + static_cast<size_t>(k)];
+      value = mode == kMax ? std::max(value, next) : value + next;
+    }
+    y.data.push_back(value);
+  }
+  return y;
 }
 
 }  // namespace
@@ -73,6 +108,13 @@ Program::Program(const Descriptor& graph) {
     } else if (o->type == kAttentionForward) {
       made.inputs = {o->at(2800), o->at(2801), o->at(2802), o->at(2805)};
       made.result = o->at(2803);
+    } else if (o->type == kMatmulOperation) {
+      made.inputs = {o->at(1520), o->at(1521)};
+      made.result = o->at(1522);
+    } else if (o->type == kReductionOperation) {
+      made.mode = o->at(1612)->one<int>(1600);
+      made.inputs = {o->at(1610)};
+      made.result = o->at(1611);
     } else {
       made.mode = o->at(750)->one<int>(0);
       made.inputs = {o->at(751), o->at(752)};
@@ -98,12 +140,22 @@ void run(const Program& program, const Memory& memory) {
     std::vector<Values> in;
     for (const Descriptor* d : o.inputs) in.push_back(load(d, memory, known));
     Values out;
-    if (o.type == kConvolutionForward)
-      out = convolve(in[0], in[1], o.result->extents(), *o.how);
-    else if (o.type == kAttentionForward)
-      out = attend(in[0], in[1], in[2], in[3].data.empty() ? 1 : in[3].data[0]);
-    else
-      out = pointwise(o.mode, std::move(in[0]), in[1]);
+    switch (o.type) {
+      case kConvolutionForward:
+        out = convolve(in[0], in[1], o.result->extents(), *o.how);
+        break;
+      case kAttentionForward:
+        out = attend(in[0], in[1], in[2], in[3].data.empty() ? 1 : in[3].data[0]);
+        break;
+      case kMatmulOperation:
+        out = multiply(in[0], in[1]);
+        break;
+      case kReductionOperation:
+        out = reduce(o.mode, in[0]);
+        break;
+      default:
+        out = pointwise(o.mode, std::move(in[0]), in[1]);
+    }
     store(*o.result, std::move(out), memory, known);
   }
 }

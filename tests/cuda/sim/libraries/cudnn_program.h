@@ -17,7 +17,7 @@ int64_t product(const std::vector<int64_t>& values);
 // Operations that a plan keeps, with copies of what they point to.
 struct Program {
   struct Operation {
-    int type, mode;                         // mode: of pointwise operations
+    int type, mode;                         // mode: of pointwise operations and reductions
     std::vector<const Descriptor*> inputs;  // pointwise, convolution: x, b or w; attention: q, k, v, scale; may be null
     const Descriptor *result, *how;         // how: of convolutions
   };
@@ -35,6 +35,7 @@ using Memory = std::map<int64_t, void*>;  // by uid: what is no virtual tensor; 
 void run(const Program& program, const Memory& memory);
 
 Values convolve(const Values& x, const Values& w, const std::vector<int64_t>& out, const Descriptor& how);
+Values multiply(const Values& a, const Values& b);
 Values attend(const Values& q, const Values& k, const Values& v, float scale);
 
 }  // namespace gart_sim::cudnn

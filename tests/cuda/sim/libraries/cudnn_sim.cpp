@@ -32,7 +32,8 @@ size_t size_of(int type) {
   }
 }
 
-// ---- Engines: 0 uses tensor cores, 1 wants too much workspace, 2 and 3 are good; 0 and 2 fill graphs themselves ---------------
+// ---- Engines: 0 uses tensor cores, 1 wants too much workspace, 2 and 3 are good; 0 and 2 fill graphs themselves
+// ---------------
 
 constexpr int kEngines = 4;
 
@@ -94,7 +95,8 @@ int make_work(const Descriptor& plan, const Descriptor& pack, std::vector<Work>&
   if (workspace_of(plan) > 0) {
     float* workspace = pack.one<float*>(1003);
     const Tensor bytes = {reinterpret_cast<uint64_t>(workspace), 4, {workspace_of(plan) / 4}, {1}};
-    Work clear("cudnn clears its workspace", [workspace, count = workspace_of(plan)] { memset(workspace, 0, static_cast<size_t>(count)); });
+    Work clear("cudnn clears its workspace",
+               [workspace, count = workspace_of(plan)] { memset(workspace, 0, static_cast<size_t>(count)); });
     out.push_back(clear.writes(bytes));
     work.reads(bytes);
   }
@@ -104,18 +106,14 @@ int make_work(const Descriptor& plan, const Descriptor& pack, std::vector<Work>&
 
 }  // namespace
 
-GART_SIM_API size_t gart_sim_cudnn_alive() {
-  return count_alive();
-}
+GART_SIM_API size_t gart_sim_cudnn_alive() { return count_alive(); }
 
 GART_SIM_API size_t cudnnGetVersion() { return gart_sim::setting("GART_SIM_CUDNN", 91900); }
 GART_SIM_API const char* cudnnGetErrorString(int status) {
   if (status == kNotSupported) return "CUDNN_STATUS_NOT_SUPPORTED";
   return status == kBadParam ? "CUDNN_STATUS_BAD_PARAM" : "CUDNN_STATUS_OTHER";
 }
-GART_SIM_API void cudnnGetLastErrorString(char* out, size_t bytes) {
-  strncpy(out, take_last_error(), bytes);
-}
+GART_SIM_API void cudnnGetLastErrorString(char* out, size_t bytes) { strncpy(out, take_last_error(), bytes); }
 
 GART_SIM_API int cudnnCreate(Handle** out) {
   if (const int injected = gart_sim_call("cudnnCreate")) return injected;
@@ -137,7 +135,8 @@ GART_SIM_API int cudnnSetStream(Handle* handle, void* stream) {
 
 GART_SIM_API int cudnnBackendCreateDescriptor(int type, Descriptor** out) {
   if (const int injected = gart_sim_call("cudnnBackendCreateDescriptor")) return injected;
-  if (type == kAttentionForward && cudnnGetVersion() < kAttentionSince) return refuse(kNotSupported, "a descriptor that is not known");
+  if (type == kAttentionForward && cudnnGetVersion() < kAttentionSince)
+    return refuse(kNotSupported, "a descriptor that is not known");
   *out = new Descriptor(type);
   now_alive(*out);
   return kSuccess;
@@ -164,7 +163,8 @@ GART_SIM_API int cudnnBackendSetAttribute(Descriptor* d, int name, int type, int
   return kSuccess;
 }
 
-GART_SIM_API int cudnnBackendGetAttribute(Descriptor* d, int name, int type, int64_t wanted, int64_t* count, void* values) {
+GART_SIM_API int cudnnBackendGetAttribute(Descriptor* d, int name, int type, int64_t wanted, int64_t* count,
+                                          void* values) {
   if (const int injected = gart_sim_call("cudnnBackendGetAttribute")) return injected;
   if (!is_alive(d)) return refuse(kBadParam, "a descriptor that is not alive");
   if (name == 202) {
