@@ -36,7 +36,8 @@ Status check_waits(const fb::Sequence& sequence, const fb::Step& step) {
 }  // namespace
 
 Status check_waiting_kernel(Budget& budget, const fb::Kernel& kernel) {
-  if (count_of(kernel.ahead()) != 0 && !kernel.waits()) return failure("it reads operands ahead, but waits for nothing");
+  if (count_of(kernel.ahead()) != 0 && !kernel.waits())
+    return failure("it reads operands ahead, but waits for nothing");
   return check_indices(budget, span_of(kernel.ahead()), kernel.operands(), "ahead", "operands");
 }
 

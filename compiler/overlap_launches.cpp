@@ -11,8 +11,8 @@ namespace {
 
 namespace fb = gart::fb;
 
-constexpr double kStartMicroseconds = 0.6;     // from the end of a launch to the first read of the one behind it
-constexpr double kBytesPerMicrosecond = 2e6;   // these two as step_cost.h says of the device
+constexpr double kStartMicroseconds = 0.6;    // from the end of a launch to the first read of the one behind it
+constexpr double kBytesPerMicrosecond = 2e6;  // these two as step_cost.h says of the device
 constexpr double kResidentBlocks = 200;
 
 bool is_barrier(const fb::StepT& step) {
@@ -23,8 +23,12 @@ bool is_barrier(const fb::StepT& step) {
 class Overlaps {
  public:
   Overlaps(fb::PlanT& plan, const Schedule& schedule, size_t sequence, const EmittedSteps& emitted)
-      : plan_(plan), schedule_(schedule), from_(schedule.sequences[sequence]), emitted_(emitted),
-        steps_(plan.sequences[sequence]->steps), order_(from_) {}
+      : plan_(plan),
+        schedule_(schedule),
+        from_(schedule.sequences[sequence]),
+        emitted_(emitted),
+        steps_(plan.sequences[sequence]->steps),
+        order_(from_) {}
 
   void mark() {
     for (size_t i = 0; i < steps_.size(); ++i)

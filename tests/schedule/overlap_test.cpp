@@ -138,8 +138,8 @@ TEST(Overlaps, NotWhereItWaitsForAnotherStream) {
   EXPECT_EQ(e.overlaps(), "--x");
 }
 
-/// Two chains side by side. A launch of few blocks takes little from the other chain, one that fills the device as long as the
-/// launch before it runs takes more than it gains.
+/// Two chains side by side. A launch of few blocks takes little from the other chain, one that fills the device as long
+/// as the launch before it runs takes more than it gains.
 TEST(Overlaps, NotWhereOtherStreamsWantTheDevice) {
   const auto chains = [](int rows) {
     const std::string n = std::to_string(rows);
@@ -151,7 +151,8 @@ TEST(Overlaps, NotWhereOtherStreamsWantTheDevice) {
       %y = MatMul(%a, %w)
       %q = MatMul(%z, %u)
       %r = MatMul(%q, %u)
-    })").c_str());
+    })")
+                                 .c_str());
     for (Step& step : s.sequences[0].steps) {
       const Buffer& result = s.buffers[static_cast<size_t>(step.operands.back().index)];
       step.stream = result.name == "q" || result.name == "r" ? 1 : 0;

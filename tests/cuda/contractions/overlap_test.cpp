@@ -1,5 +1,5 @@
-// What kernels do before they wait for the launch before theirs (griddepcontrol.wait): the text asks for weights first, and the
-// assembler's code does so, too. Whose bytes those are the simulation sees (tests/cuda/sim).
+// What kernels do before they wait for the launch before theirs (griddepcontrol.wait): the text asks for weights first,
+// and the assembler's code does so, too. Whose bytes those are the simulation sees (tests/cuda/sim).
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -23,51 +23,68 @@ struct OverlapCase {
   std::vector<int> ahead;  // positions of operands
 };
 const OverlapCase kCases[] = {
-    {"matmul", R"(graph g(%x: f32[512,1024]) -> (%y) {
+    {"matmul",
+     R"(graph g(%x: f32[512,1024]) -> (%y) {
       constant %w: f32[1024,768] = random(1)
       %a = Neg(%x)
       %y = MatMul(%a, %w)
-    })", {0}},
-    {"matmul_of_activations", R"(graph g(%x: f32[512,1024], %w: f32[1024,768]) -> (%y) {
+    })",
+     {0}},
+    {"matmul_of_activations",
+     R"(graph g(%x: f32[512,1024], %w: f32[1024,768]) -> (%y) {
       %y = MatMul(%x, %w)
-    })", {}},
-    {"vector_across", R"(graph g(%x: f32[1,2048]) -> (%y) {
+    })",
+     {}},
+    {"vector_across",
+     R"(graph g(%x: f32[1,2048]) -> (%y) {
       constant %w: f32[2048,1000] = random(1)
       %a = Neg(%x)
       %y = MatMul(%a, %w)
-    })", {0}},
-    {"vector_along", R"(graph g(%x: f32[4,768]) -> (%y) {
+    })",
+     {0}},
+    {"vector_along",
+     R"(graph g(%x: f32[4,768]) -> (%y) {
       constant %w: f32[10000,768] = random(1)
       %t = Transpose(%w) {perm = [1,0]}
       %a = Neg(%x)
       %y = MatMul(%a, %t)
-    })", {0}},
-    {"conv", R"(graph g(%x: f32[1,64,56,56]) -> (%y) {
+    })",
+     {0}},
+    {"conv",
+     R"(graph g(%x: f32[1,64,56,56]) -> (%y) {
       constant %w: f32[64,64,3,3] = random(1)
       %a = Neg(%x)
       %y = Conv(%a, %w) {pads = [1,1,1,1]}
-    })", {0}},
-    {"attention", R"(graph g(%q: f32[1,12,384,64], %k: f32[1,12,64,384], %v: f32[1,12,384,64]) -> (%y) {
+    })",
+     {0}},
+    {"attention",
+     R"(graph g(%q: f32[1,12,384,64], %k: f32[1,12,64,384], %v: f32[1,12,384,64]) -> (%y) {
       %s = MatMul(%q, %k)
       %p = Softmax(%s) {axis = -1}
       %y = MatMul(%p, %v)
-    })", {}},
-    {"attention_to_constants", R"(graph g(%q: f32[1,12,384,64], %v: f32[1,12,384,64]) -> (%y) {
+    })",
+     {}},
+    {"attention_to_constants",
+     R"(graph g(%q: f32[1,12,384,64], %v: f32[1,12,384,64]) -> (%y) {
       constant %k: f32[1,12,64,384] = random(1)
       %s = MatMul(%q, %k)
       %p = Softmax(%s) {axis = -1}
       %y = MatMul(%p, %v)
-    })", {1}},
-    {"softmax", R"(graph g(%x: f32[512,1024]) -> (%y) {
+    })",
+     {1}},
+    {"softmax",
+     R"(graph g(%x: f32[512,1024]) -> (%y) {
       %y = Softmax(%x) {axis = -1}
-    })", {}},
+    })",
+     {}},
 };
 
 struct WaitingTarget {
   const char* name;
   Precision precision;
 };
-const WaitingTarget kTargets[] = {{"sm_90", Precision::fp32}, {"sm_90a", Precision::fp16}, {"sm_100a", Precision::fp16}, {"sm_120", Precision::bf16}};
+const WaitingTarget kTargets[] = {
+    {"sm_90", Precision::fp32}, {"sm_90a", Precision::fp16}, {"sm_100a", Precision::fp16}, {"sm_120", Precision::bf16}};
 
 /// The kernel of interest is the last one: others make its operand.
 const Kernel& last_kernel(const Schedule& schedule) {
@@ -81,7 +98,8 @@ cuda::KernelText text_of(const OverlapCase& c, const WaitingTarget& target) {
   return cuda::emit_kernel(last_kernel(schedule), t);
 }
 
-/// Opcodes of the one function of a cubin, in the order of their addresses: the low 12 bits of instructions of 16 bytes.
+/// Opcodes of the one function of a cubin, in the order of their addresses: the low 12 bits of instructions of 16
+/// bytes.
 std::vector<unsigned> opcodes(const std::vector<uint8_t>& cubin) {
   Elf64_Ehdr header;
   std::memcpy(&header, cubin.data(), sizeof header);
@@ -94,7 +112,8 @@ std::vector<unsigned> opcodes(const std::vector<uint8_t>& cubin) {
   std::vector<unsigned> out;
   for (unsigned i = 0; i < header.e_shnum; ++i) {
     const Elf64_Shdr s = section(i);
-    if (std::string(reinterpret_cast<const char*>(cubin.data() + names.sh_offset + s.sh_name)).rfind(".text.", 0) != 0) continue;
+    if (std::string(reinterpret_cast<const char*>(cubin.data() + names.sh_offset + s.sh_name)).rfind(".text.", 0) != 0)
+      continue;
     for (uint64_t at = 0; at + 16 <= s.sh_size; at += 16) {
       uint16_t low;
       std::memcpy(&low, cubin.data() + s.sh_offset + at, sizeof low);
@@ -107,10 +126,13 @@ std::vector<unsigned> opcodes(const std::vector<uint8_t>& cubin) {
 constexpr unsigned kWait = 0x82e, kTrigger = 0x82d;
 constexpr unsigned kLoads[] = {0x981, 0xfae}, kStores[] = {0x986, 0x98e, 0x9a8, 0x3a8};
 
-bool is_one_of(unsigned opcode, const auto& list) { return std::find(std::begin(list), std::end(list), opcode) != std::end(list); }
+bool is_one_of(unsigned opcode, const auto& list) {
+  return std::find(std::begin(list), std::end(list), opcode) != std::end(list);
+}
 
 class Waiting : public testing::TestWithParam<WaitingTarget> {};
-INSTANTIATE_TEST_SUITE_P(Targets, Waiting, testing::ValuesIn(kTargets), [](const auto& instance) { return std::string(instance.param.name); });
+INSTANTIATE_TEST_SUITE_P(Targets, Waiting, testing::ValuesIn(kTargets),
+                         [](const auto& instance) { return std::string(instance.param.name); });
 
 TEST_P(Waiting, KernelsSayWhatTheyReadAhead) {
   for (const OverlapCase& c : kCases) {
@@ -179,12 +201,15 @@ const char* const kSmall[] = {
 
 TEST_P(Waiting, ConstantsReadAheadGiveTheSameResults) {
   const Target target = gpu_target(GetParam().name, GetParam().precision);
-  const double tolerance = GetParam().precision == Precision::fp32 ? 1e-4 : GetParam().precision == Precision::fp16 ? 2e-2 : 1e-1;
+  const double tolerance = GetParam().precision == Precision::fp32   ? 1e-4
+                           : GetParam().precision == Precision::fp16 ? 2e-2
+                                                                     : 1e-1;
   for (const char* graph : kSmall) {
     SCOPED_TRACE(graph);
     const SimulatedRun run = expect_simulates(graph, target, tolerance);
-    EXPECT_TRUE(std::any_of(run.notes.begin(), run.notes.end(), [](const std::string& note) { return note.find("bytes ahead") != note.npos; }))
-        << run.notes[0];
+    EXPECT_TRUE(std::any_of(run.notes.begin(), run.notes.end(), [](const std::string& note) {
+      return note.find("bytes ahead") != note.npos;
+    })) << run.notes[0];
   }
 }
 
@@ -198,7 +223,8 @@ TEST_P(Waiting, TheAssemblersCodeReadsWeightsFirst) {
     const cuda::KernelText text = text_of(c, GetParam());
     const cuda::Assembled program = assembler.assemble(text.source);
     const std::vector<unsigned> code = opcodes(program.code);
-    const auto wait = std::find(code.begin(), code.end(), kWait), trigger = std::find(code.begin(), code.end(), kTrigger);
+    const auto wait = std::find(code.begin(), code.end(), kWait),
+               trigger = std::find(code.begin(), code.end(), kTrigger);
     ASSERT_NE(wait, code.end()) << c.name;
     EXPECT_LT(trigger - code.begin(), wait - code.begin()) << c.name;
     const auto loads = std::count_if(code.begin(), wait, [](unsigned opcode) { return is_one_of(opcode, kLoads); });
@@ -207,7 +233,8 @@ TEST_P(Waiting, TheAssemblersCodeReadsWeightsFirst) {
     EXPECT_EQ(cuda::usage_of(program.log).spill_bytes, 0) << c.name;
     RecordProperty(c.name, std::to_string(loads) + " loads ahead, " + text.note);
     if (std::getenv("GCC_GRAPH_ALL_TILES") != nullptr)
-      std::printf("%s %s: %td loads ahead, %d registers, %s\n", GetParam().name, c.name, loads, cuda::usage_of(program.log).registers, text.note.c_str());
+      std::printf("%s %s: %td loads ahead, %d registers, %s\n", GetParam().name, c.name, loads,
+                  cuda::usage_of(program.log).registers, text.note.c_str());
   }
 }
 
@@ -218,7 +245,8 @@ TEST(WaitingText, HasNoLoadsByWayOfTheReadOnlyCache) {
   for (const OverlapCase& c : kCases) {
     const cuda::KernelText text = text_of(c, kTargets[1]);
     const cuda::Assembled ptx =
-        nvrtc->compile(text.source, cuda::device_headers(), {"--gpu-architecture=compute_90a", "--std=c++17", "-default-device"}, true);
+        nvrtc->compile(text.source, cuda::device_headers(),
+                       {"--gpu-architecture=compute_90a", "--std=c++17", "-default-device"}, true);
     const std::string code(ptx.code.begin(), ptx.code.end());
     EXPECT_NE(code.find("griddepcontrol.wait"), std::string::npos) << c.name;
     EXPECT_EQ(code.find("ld.global.nc"), std::string::npos) << c.name;

@@ -1,4 +1,5 @@
-// Launches that overlap, on the simulated sm_90: results, edges, updates of graphs, and artifacts that lie about their kernels.
+// Launches that overlap, on the simulated sm_90: results, edges, updates of graphs, and artifacts that lie about their
+// kernels.
 #include "tests/cuda/runtime/allocation_count.h"
 #include "tests/cuda/runtime/cuda_models.h"
 #include "tests/cuda/runtime/sim.h"

@@ -1,5 +1,5 @@
-// Launches that may start while the one before them runs (programmatic edges, sm_90): what the driver refuses, and planted bugs
-// that the simulation must find in whatever order it runs them.
+// Launches that may start while the one before them runs (programmatic edges, sm_90): what the driver refuses, and
+// planted bugs that the simulation must find in whatever order it runs them.
 #include <cstdlib>
 
 #include "tests/cuda/sim/test/driver.h"
@@ -55,7 +55,9 @@ class Overlap : public DriverTest {
   void* load_for(const std::string& text, const char* name) {
     void *module = nullptr, *function = nullptr;
     const std::string bytes = compile(text, {90});
-    EXPECT_EQ(cu("cuModuleLoadDataEx", &module, bytes.data(), 0u, static_cast<int*>(nullptr), static_cast<void**>(nullptr)), 0);
+    EXPECT_EQ(
+        cu("cuModuleLoadDataEx", &module, bytes.data(), 0u, static_cast<int*>(nullptr), static_cast<void**>(nullptr)),
+        0);
     EXPECT_EQ(cu("cuModuleGetFunction", &function, module, name), 0);
     modules_.push_back(module);
     return function;
@@ -178,9 +180,10 @@ INSTANTIATE_TEST_SUITE_P(
     Planted, OverlapBugs,
     testing::Values(
         PlantedBug{"reads_before_it_waits", kernel("middle", "w = in[i];", "out[i] = w;")},
-        PlantedBug{"copies_before_it_waits",
-                   kernel("middle", "if (i < 8) gart_cp_async_16(tile + 4 * i, in + 4 * i, 16); gart_cp_async_commit();",
-                          "gart_cp_async_wait<0>(); __syncthreads(); out[i] = tile[i];")},
+        PlantedBug{
+            "copies_before_it_waits",
+            kernel("middle", "if (i < 8) gart_cp_async_16(tile + 4 * i, in + 4 * i, 16); gart_cp_async_commit();",
+                   "gart_cp_async_wait<0>(); __syncthreads(); out[i] = tile[i];")},
         PlantedBug{"writes_before_it_waits", kernel("middle", "const_cast<float*>(in)[i] = 1.0f;", "out[i] = w;")},
         PlantedBug{"atomic_before_it_waits",
                    kernel("middle", "atomicAdd(const_cast<float*>(in) + i, 1.0f);", "out[i] = w;")},
@@ -230,8 +233,8 @@ TEST_F(Overlap, AFullEdgeBesidesOrdersTheStart) {
   void* second = add(graph, middle, first, true, buffers_.weights, buffers_.b);
   void* third = add(graph, end, second, true, buffers_.a, buffers_.c);
   const EdgeData full = {0, 0, 0, {}};
-  EXPECT_EQ(cu("cuGraphAddDependencies_v2", graph.graph(), static_cast<void* const*>(&first), static_cast<void* const*>(&third),
-               &full, size_t{1}),
+  EXPECT_EQ(cu("cuGraphAddDependencies_v2", graph.graph(), static_cast<void* const*>(&first),
+               static_cast<void* const*>(&third), &full, size_t{1}),
             0);
   EXPECT_EQ(run(graph), 0);
   EXPECT_EQ(result(buffers_.c), 3.0f);
@@ -248,7 +251,8 @@ INSTANTIATE_TEST_SUITE_P(Planted, WrongEdges,
                                          WrongEdge{"reserved_byte_of_a_full_edge", {0, 0, 0, {1, 0, 0, 0, 0}}},
                                          WrongEdge{"to_port", {1, 1, 1, {}}}, WrongEdge{"from_port_3", {3, 0, 1, {}}},
                                          WrongEdge{"programmatic_from_port_0", {0, 0, 1, {}}},
-                                         WrongEdge{"full_from_port_1", {1, 0, 0, {}}}, WrongEdge{"type_2", {1, 0, 2, {}}}),
+                                         WrongEdge{"full_from_port_1", {1, 0, 0, {}}},
+                                         WrongEdge{"type_2", {1, 0, 2, {}}}),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
 TEST_P(WrongEdges, AreRefused) {
@@ -258,7 +262,8 @@ TEST_P(WrongEdges, AreRefused) {
   void* pointers[] = {&weights, &weights, &out, nullptr};
   NodeParams params = launch_of(start_, pointers);
   void* node = nullptr;
-  EXPECT_EQ(cu("cuGraphAddNode_v2", &node, graph.graph(), static_cast<void* const*>(&first), &GetParam().edge, size_t{1}, &params),
+  EXPECT_EQ(cu("cuGraphAddNode_v2", &node, graph.graph(), static_cast<void* const*>(&first), &GetParam().edge,
+               size_t{1}, &params),
             GetParam().error);
   expect_report("api_misuse");
 }
@@ -270,7 +275,8 @@ TEST_F(Overlap, OnlyKernelsOnlyOutsideOfConditionalsOnlyFromSm90On) {
   NodeParams fill = GraphBuilder::params(kMemsetNode);
   fill.memset = {buffers_.b, 0, 0, 4, 32, 1, context_};
   void* node = nullptr;
-  EXPECT_EQ(cu("cuGraphAddNode_v2", &node, graph.graph(), static_cast<void* const*>(&first), &edge, size_t{1}, &fill), kInvalidValue);
+  EXPECT_EQ(cu("cuGraphAddNode_v2", &node, graph.graph(), static_cast<void* const*>(&first), &edge, size_t{1}, &fill),
+            kInvalidValue);
   expect_report("api_misuse");
   unsigned long long handle = 0;
   EXPECT_EQ(cu("cuGraphConditionalHandleCreate", &handle, graph.graph(), context_, 1u, 1u), 0);
