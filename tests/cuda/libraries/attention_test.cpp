@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "artifact_schema/reader.h"
+#include "tests/cuda/libraries/attention_model.h"
 #include "tests/cuda/libraries/bound_model.h"
 #include "tests/cuda/sim/end_to_end/simulation.h"
 
@@ -9,29 +10,6 @@ namespace gart::test {
 namespace {
 
 using gart_sim::sim_count;
-
-/// Heads of projections of x, as transformers have them, of `head` elements; `change` makes %t, what goes into the
-/// softmax, of the scaled scores %m.
-std::string self_attention(int heads, int head, const std::string& change, const std::string& inputs = "") {
-  const std::string width = std::to_string(heads * head), matrix = ": f32[" + width + "," + width + "] = random(";
-  std::string text = "graph g(%x: f32[b,s," + width + "]" + inputs + ") -> (%y) {\n";
-  for (const char* c : {"q", "k", "v", "o"})
-    text += std::string("constant %w") + c + matrix + std::to_string(c[0]) + ")\n";
-  text += "constant %heads: i64[4] = {0,0," + std::to_string(heads) + "," + std::to_string(head) + "}\n";
-  text += "constant %width: i64[3] = {0,0," + width + "}\n";
-  text += "constant %scale: f32[] = {0.06}\nconstant %small: f32[] = {0.2}\n%xs = Mul(%x, %small)\n";
-  for (const std::string n : {"q", "k", "v"}) {
-    text += "%" + n + " = MatMul(%xs, %w" + n + ")\n%" + n + "h = Reshape(%" + n + ", %heads)\n";
-    text += "%" + n + "t = Transpose(%" + n + "h) {perm = " + (n == "k" ? "[0,2,3,1]" : "[0,2,1,3]") + "}\n";
-  }
-  return text + "%s = MatMul(%qt, %kt)\n%m = Mul(%s, %scale)\n" + change + R"(
-    %p = Softmax(%t) {axis = -1}
-    %o = MatMul(%p, %vt)
-    %ot = Transpose(%o) {perm = [0,2,1,3]}
-    %r = Reshape(%ot, %width)
-    %y = MatMul(%r, %wo)
-  })";
-}
 
 /// Keys and values of one head for all.
 constexpr const char* kSharedKeys = R"(graph g(%x: f32[2,7,64], %z: f32[2,19,64]) -> (%y) {
@@ -248,45 +226,6 @@ TEST_F(CudnnAttention, ARefusalLeavesItToOurKernelOrNamesTheCall) {
   auto refused = alone.run(std::span<const TensorView>(inputs));
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("cudnnBackendFinalize of cuDNN 9.19.0 failed in step '"), std::string::npos);
-}
-
-TEST_F(CudnnAttention, EveryCallFailsOnce) {
-  for (const bool stand_ins : {false, true}) {
-    const auto artifact = bound(stand_ins);
-    const auto use_with = [&](const std::string& failure) {
-      gart_sim::sim_forget_counts();
-      gart_sim::sim_fail(failure);
-      std::string error;
-      if (auto program = load_on(artifact, "cuda"); !program) {
-        error = program.error().message;
-      } else if (auto out = program->run(std::span<const TensorView>(inputs)); !out) {
-        error = out.error().message;
-      }
-      gart_sim::sim_fail("");
-      return error;
-    };
-    ASSERT_EQ(use_with(""), "");
-    std::vector<std::pair<std::string, uint64_t>> calls;
-    for (const char* name :
-         {"cudnnCreate", "cudnnBackendCreateDescriptor", "cudnnBackendSetAttribute", "cudnnBackendFinalize",
-          "cudnnBackendGetAttribute", "cudnnBackendPopulateCudaGraph", "cuGraphCreate"}) {
-      calls.emplace_back(name, sim_count(name));
-      EXPECT_GT(calls.back().second, 0u) << name;
-    }
-    for (const auto& [name, count] : calls) {
-      for (uint64_t k = 1; k <= count; ++k) {
-        const std::string failure = name + ":" + std::to_string(k) + (name.starts_with("cudnn") ? ":5000" : ":801");
-        const std::string error = use_with(failure);
-        EXPECT_EQ(gart_sim::sim_reports(), std::vector<std::string>{}) << failure;
-        EXPECT_EQ(gart_sim::sim_alive(), "") << failure << ": " << error;
-        // An engine that fails leaves the next one, and before the graph is built the kernel can still take over.
-        EXPECT_TRUE(!error.empty() || stand_ins || name == "cudnnBackendFinalize") << failure;
-        EXPECT_TRUE(error.empty() || !name.starts_with("cudnn") ||
-                    error.find(" of cuDNN 9.19.0 failed") != std::string::npos)
-            << error;
-      }
-    }
-  }
 }
 
 }  // namespace
