@@ -49,10 +49,14 @@ class Packer {
       const ArenaBlock& b = blocks_[static_cast<size_t>(i)];
       const int64_t size = sizes_[static_cast<size_t>(i)], life = b.last - b.first + 1;
       switch (criterion) {
-        case 0: return {size, life};
-        case 1: return {size * life, size};
-        case 2: return {-b.first, size};
-        default: return {life, size};
+        case 0:
+          return {size, life};
+        case 1:
+          return {size * life, size};
+        case 2:
+          return {-b.first, size};
+        default:
+          return {life, size};
       }
     };
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return weight(a) > weight(b); });
@@ -68,7 +72,8 @@ class Packer {
       taken.clear();
       for (int c : blocks_[static_cast<size_t>(i)].conflicts)
         if (offsets[static_cast<size_t>(c)] >= 0 && sizes_[static_cast<size_t>(c)] > 0)
-          taken.emplace_back(offsets[static_cast<size_t>(c)], offsets[static_cast<size_t>(c)] + sizes_[static_cast<size_t>(c)]);
+          taken.emplace_back(offsets[static_cast<size_t>(c)],
+                             offsets[static_cast<size_t>(c)] + sizes_[static_cast<size_t>(c)]);
       std::sort(taken.begin(), taken.end());
       int64_t at = 0;
       for (const auto& [begin, end] : taken) {

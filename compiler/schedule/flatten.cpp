@@ -16,11 +16,10 @@ Expr rebuild(const Affine& a, const std::map<int, Axis>& axes) {
   return sum;
 }
 
-
 /// Every maximal affine index expression of a load, and every other use of an axis.
 struct AxisUses {
   std::vector<Affine> forms;
-  std::set<int> elsewhere;   // axes whose value is used other than in an affine load index
+  std::set<int> elsewhere;  // axes whose value is used other than in an affine load index
 };
 
 void collect(const Expr& root, AxisUses& out) {
@@ -105,7 +104,8 @@ void FlatIndices::merge(std::vector<Axis>& axes, std::vector<Expr*> expressions)
     const std::map<int, Axis> known = {{m.id, m}};
     auto replace = [&](const Expr& index_) -> Expr {
       const auto a = as_affine(index_);
-      return a && (a->strides.count(p.id) || a->strides.count(q.id)) ? rebuild(merged_form(*a, p.id, q.id, m.id), known) : nullptr;
+      return a && (a->strides.count(p.id) || a->strides.count(q.id)) ? rebuild(merged_form(*a, p.id, q.id, m.id), known)
+                                                                     : nullptr;
     };
     for (Expr* e : expressions) {
       if ((*e)->dtype == DType::i64)

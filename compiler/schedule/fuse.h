@@ -1,8 +1,8 @@
 // Fusion: which values get storage, and which nodes share a kernel.
 //
 // A *group* becomes one kernel (or one control-flow step). It computes its `result` value; every other value its nodes
-// define is computed on the fly, in registers, by inlining expressions. A value that several groups need, or that leaves
-// the graph, has storage; views (reshape and the like) share the storage of what they view.
+// define is computed on the fly, in registers, by inlining expressions. A value that several groups need, or that
+// leaves the graph, has storage; views (reshape and the like) share the storage of what they view.
 #pragma once
 
 #include <set>
@@ -15,28 +15,28 @@ namespace gcg {
 
 struct Group {
   enum class Kind : uint8_t {
-    loop,        // pointwise, movement and reduction work
-    matmul,      // MatMul or gart.PackedMatMul with its epilogue
-    conv,        // gart.BlockedConv or gart.PlainConv with its epilogue
-    attention,   // gart.AttentionMatMul with all that it is the end of, and its epilogue
-    control,     // If, Loop, Scan; gart.Fail, gart.Bind
+    loop,       // pointwise, movement and reduction work
+    matmul,     // MatMul or gart.PackedMatMul with its epilogue
+    conv,       // gart.BlockedConv or gart.PlainConv with its epilogue
+    attention,  // gart.AttentionMatMul with all that it is the end of, and its epilogue
+    control,    // If, Loop, Scan; gart.Fail, gart.Bind
   } kind = Kind::loop;
-  NodeId anchor;             // contraction or control node; none for loop groups
-  ValueId result;            // the value whose elements the kernel defines (none for control)
-  ValueId storage;           // the value whose storage receives them: `result`, or the output of a Concat it is part of
-  int concat_axis = -1;      // ... at this offset along this axis
+  NodeId anchor;         // contraction or control node; none for loop groups
+  ValueId result;        // the value whose elements the kernel defines (none for control)
+  ValueId storage;       // the value whose storage receives them: `result`, or the output of a Concat it is part of
+  int concat_axis = -1;  // ... at this offset along this axis
   Dim concat_offset;
   std::set<NodeId> inside;       // attention: the nodes before the anchor
   std::vector<NodeId> epilogue;  // contraction: pointwise nodes computed on the accumulator, in order
-  NodeId transpose;          // contraction: a Transpose that keeps the last axis, applied by storing in its order
-  bool on_host = false;      // all of it runs on the CPU, though the graph is for a GPU
-  int output_copy = -1;      // loop: copies a stored value into the storage of this graph output
+  NodeId transpose;              // contraction: a Transpose that keeps the last axis, applied by storing in its order
+  bool on_host = false;          // all of it runs on the CPU, though the graph is for a GPU
+  int output_copy = -1;          // loop: copies a stored value into the storage of this graph output
 };
 
 struct Fusion {
-  std::vector<Group> groups;               // not yet ordered
-  std::vector<bool> materialized;          // by ValueId: has storage of its own
-  std::vector<ValueId> view_of;            // by ValueId: through views, the value whose elements these are (maybe itself)
+  std::vector<Group> groups;       // not yet ordered
+  std::vector<bool> materialized;  // by ValueId: has storage of its own
+  std::vector<ValueId> view_of;    // by ValueId: through views, the value whose elements these are (maybe itself)
   /// (contraction node, input position) -> the value whose storage the operand is a strided view of.
   std::map<std::pair<NodeId, int>, ValueId> operand_sources;
 

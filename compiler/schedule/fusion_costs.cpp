@@ -34,18 +34,30 @@ bool is_cheap(const Node& n) {
 }
 
 double cost(const Node& n) {
-  static const Names dear = {"Exp", "Log",  "Erf",  "Tanh", "Sigmoid", "Gelu", "Pow",     "Softplus", "Mish",  "Sin",   "Cos",  "Tan",
-                             "Sinh", "Cosh", "Elu", "Selu", "Celu",    "Softmax", "Asin", "Acos",     "Atan",  "Asinh", "Acosh", "Atanh"};
+  static const Names dear = {"Exp",  "Log",     "Erf",  "Tanh", "Sigmoid", "Gelu",  "Pow",   "Softplus",
+                             "Mish", "Sin",     "Cos",  "Tan",  "Sinh",    "Cosh",  "Elu",   "Selu",
+                             "Celu", "Softmax", "Asin", "Acos", "Atan",    "Asinh", "Acosh", "Atanh"};
   if (is_cheap(n)) return 0.5;
   return dear.count(n.op->name) ? 10 : 1;
 }
 
 int passes(const Node& n) {
-  static const Names windowed = {"MaxPool", "AveragePool",   "LpPool", "BlockedMaxPool", "BlockedAveragePool",
-                                 "Conv",    "ConvTranspose", "MatMul", "LRN", "Resize",
-                                 "DFT",     "STFT",          "Ranks",  "PlacesOfRanks"};
-  static const Names rows = {"Softmax",  "LogSoftmax", "LayerNormalization", "InstanceNormalization", "GroupNormalization",
-                             "Hardmax"};
+  static const Names windowed = {"MaxPool",
+                                 "AveragePool",
+                                 "LpPool",
+                                 "BlockedMaxPool",
+                                 "BlockedAveragePool",
+                                 "Conv",
+                                 "ConvTranspose",
+                                 "MatMul",
+                                 "LRN",
+                                 "Resize",
+                                 "DFT",
+                                 "STFT",
+                                 "Ranks",
+                                 "PlacesOfRanks"};
+  static const Names rows = {
+      "Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "Hardmax"};
   if (windowed.count(n.op->name)) return 9;
   return rows.count(n.op->name) ? 3 : 1;
 }

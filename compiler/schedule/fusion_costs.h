@@ -5,8 +5,8 @@
 
 namespace gcg {
 
-/// Anchors of kernels with templates of their own (f32 only), control flow, and concatenation, whose parts are written in
-/// place.
+/// Anchors of kernels with templates of their own (f32 only), control flow, and concatenation, whose parts are written
+/// in place.
 bool anchors_matmul(const Graph& graph, const Node& node);
 bool anchors_conv(const Node& node);
 bool anchors_attention(const Node& node);

@@ -73,18 +73,22 @@ class HostBuffers {
     newest_.clear();
     out_ = {};
     for (Step& step : s_.sequences[sequence].steps) {
-      if (step.on_host) move_operands(step);
-      else fetch_operands(step);
+      if (step.on_host)
+        move_operands(step);
+      else
+        fetch_operands(step);
       out_.steps.push_back(std::move(step));
     }
     for (const auto& [b, newest] : newest_)
-      if (!newest.on_device && is_used_outside(b, sequence)) copy(b, twins_.at(b), s_.buffers[static_cast<size_t>(b.index)].name);
+      if (!newest.on_device && is_used_outside(b, sequence))
+        copy(b, twins_.at(b), s_.buffers[static_cast<size_t>(b.index)].name);
     s_.sequences[sequence] = std::move(out_);
   }
 
   bool is_used_outside(BufferId b, size_t sequence) const {
     const std::set<size_t>& all = uses_[static_cast<size_t>(b.index)].sequences;
-    return s_.buffers[static_cast<size_t>(b.index)].kind == Buffer::Kind::output || all.size() > 1 || all.count(sequence) == 0;
+    return s_.buffers[static_cast<size_t>(b.index)].kind == Buffer::Kind::output || all.size() > 1 ||
+           all.count(sequence) == 0;
   }
 
   /// A step of the host works on twins.

@@ -6,10 +6,9 @@
 namespace gcg {
 
 /// Gives the operands of steps with `on_host` buffers in host memory. What only such steps use lies there alone; of
-/// everything else the host has a twin, copied from the device before a step of the host reads it, and to the device before
-/// anything else does, as late as can be.
-/// Example: a (GPU) -> %x -> b (CPU) -> %y -> c (GPU)   becomes   a -> %x; %x' = %x; b -> %y'; %y = %y'; c
-/// Ensures: waits are right. Before: assign_streams, plan_memory.
+/// everything else the host has a twin, copied from the device before a step of the host reads it, and to the device
+/// before anything else does, as late as can be. Example: a (GPU) -> %x -> b (CPU) -> %y -> c (GPU)   becomes   a ->
+/// %x; %x' = %x; b -> %y'; %y = %y'; c Ensures: waits are right. Before: assign_streams, plan_memory.
 void place_host_buffers(Schedule& schedule);
 
 }  // namespace gcg

@@ -10,7 +10,8 @@ namespace {
 std::vector<const ExprNode*> loads_of(const Expr& e, const std::vector<int>& operands) {
   std::vector<const ExprNode*> out;
   visit(e, [&](const ExprNode& n) {
-    if (n.kind == ExprKind::load && std::find(operands.begin(), operands.end(), n.operand) != operands.end()) out.push_back(&n);
+    if (n.kind == ExprKind::load && std::find(operands.begin(), operands.end(), n.operand) != operands.end())
+      out.push_back(&n);
   });
   return out;
 }
@@ -24,7 +25,8 @@ bool same_index(const ExprNode& load, const std::vector<Expr>& store) {
 
 /// A reduction stage reads exactly the row that the store stage writes for the same outer point.
 bool same_row(const ExprNode& load, const Stage& stage, const Stage& store) {
-  if (load.args.size() != 1 || store.index.size() != 1 || stage.axes.size() != 1 || store.axes.size() != 1) return false;
+  if (load.args.size() != 1 || store.index.size() != 1 || stage.axes.size() != 1 || store.axes.size() != 1)
+    return false;
   if (!(stage.axes[0].extent == store.axes[0].extent)) return false;
   auto l = as_affine(load.args[0]), s = as_affine(store.index[0]);
   if (!l || !s || !(l->base == s->base)) return false;
@@ -74,10 +76,12 @@ bool fits(const Conv& k, const std::vector<int>& operands) {
 
 std::vector<int> in_place_operands(const Kernel& kernel, const std::vector<ValueId>& storages) {
   std::vector<int> out;
-  const auto result = std::find_if(kernel.operands.begin(), kernel.operands.end(), [](const Operand& o) { return o.written; });
+  const auto result =
+      std::find_if(kernel.operands.begin(), kernel.operands.end(), [](const Operand& o) { return o.written; });
   for (size_t i = 0; i < kernel.operands.size(); ++i) {
     const Operand& o = kernel.operands[i];
-    if (o.written || size_of(o.dtype) != size_of(result->dtype) || !(product(o.shape) == product(result->shape))) continue;
+    if (o.written || size_of(o.dtype) != size_of(result->dtype) || !(product(o.shape) == product(result->shape)))
+      continue;
     std::vector<int> same;  // every operand that is this storage
     for (size_t j = 0; j < storages.size(); ++j)
       if (storages[j] == storages[i] && !kernel.operands[j].written) same.push_back(static_cast<int>(j));

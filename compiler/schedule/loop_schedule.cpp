@@ -43,9 +43,12 @@ class AxisSplitter {
         if (n.binary != BinaryOp::floor_div && n.binary != BinaryOp::mod) return;
         if (n.args[0]->kind != ExprKind::axis) return;
         Dim divisor;
-        if (n.args[1]->kind == ExprKind::constant) divisor = Dim(n.args[1]->integer);
-        else if (n.args[1]->kind == ExprKind::extent) divisor = n.args[1]->dim;
-        else return;
+        if (n.args[1]->kind == ExprKind::constant)
+          divisor = Dim(n.args[1]->integer);
+        else if (n.args[1]->kind == ExprKind::extent)
+          divisor = n.args[1]->dim;
+        else
+          return;
         for (size_t i = 0; i < domain_.size(); ++i)
           if (domain_[i].id == n.args[0]->axis && !divisor.is(0) && !(domain_[i].extent == divisor) &&
               floor_div(domain_[i].extent, divisor) * divisor == domain_[i].extent)
@@ -61,7 +64,8 @@ class AxisSplitter {
     extents[low.id] = low.extent;
     const Expr both = axis_ref(high) * extent(divisor) + axis_ref(low);
     for (Expr* root : expressions) {
-      Expr e = rewrite(*root, [&](const Expr& x) { return x->kind == ExprKind::axis && x->axis == old.id ? both : nullptr; });
+      Expr e = rewrite(*root,
+                       [&](const Expr& x) { return x->kind == ExprKind::axis && x->axis == old.id ? both : nullptr; });
       *root = rewrite(e, [&](const Expr& x) -> Expr {
         if (x->dtype != DType::i64 || x->kind != ExprKind::binary) return nullptr;
         return simplify_index(x, extents);
@@ -197,8 +201,8 @@ class Stager {
 
 }  // namespace
 
-LoopKernel schedule_loops(const std::vector<Axis>& domain, const Expr& value, int result, const std::vector<Expr>& index,
-                          std::vector<Operand>& operands, int& next_axis) {
+LoopKernel schedule_loops(const std::vector<Axis>& domain, const Expr& value, int result,
+                          const std::vector<Expr>& index, std::vector<Operand>& operands, int& next_axis) {
   std::vector<Axis> axes = domain;
   std::erase_if(axes, [](const Axis& a) { return a.extent.is(1); });
   Expr v = value;

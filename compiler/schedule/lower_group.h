@@ -11,8 +11,8 @@ namespace gcg {
 
 struct LoweredGroup {
   Kernel kernel;
-  std::vector<ValueId> storages;   // per operand: the value whose storage it is; the result's is the last one
-  std::vector<int> in_place;       // operands whose storage the result may take over (same elements, read before written)
+  std::vector<ValueId> storages;  // per operand: the value whose storage it is; the result's is the last one
+  std::vector<int> in_place;  // operands whose storage the result may take over (same elements, read before written)
 };
 
 /// Requires: the group is not control flow.
@@ -25,17 +25,18 @@ std::vector<int> in_place_operands(const Kernel& kernel, const std::vector<Value
 LoweredGroup lower_row_store(const Graph& body, ValueId value, ValueId iteration, const Shape& out_shape);
 
 /// Loop order: turns "element `index` of operand `result` is `value`" over `domain` into stages. (loop_schedule.cpp)
-LoopKernel schedule_loops(const std::vector<Axis>& domain, const Expr& value, int result, const std::vector<Expr>& index,
-                          std::vector<Operand>& operands, int& next_axis);
+LoopKernel schedule_loops(const std::vector<Axis>& domain, const Expr& value, int result,
+                          const std::vector<Expr>& index, std::vector<Operand>& operands, int& next_axis);
 
-/// Rewrites affine loads and the store index to one linear index each, so that axes that run through memory together can
-/// become one axis. Operands that are still loaded by several indices keep their shape. (flatten.cpp)
+/// Rewrites affine loads and the store index to one linear index each, so that axes that run through memory together
+/// can become one axis. Operands that are still loaded by several indices keep their shape. (flatten.cpp)
 class FlatIndices {
  public:
   FlatIndices(std::vector<Operand>& operands, int& next_axis) : operands_(operands), next_axis_(next_axis) {}
   /// All loads of `e` that are affine, by linear index.
   Expr flatten(const Expr& e);
-  /// The linear index of an element of operand `o`, whose shape becomes one-dimensional; the index as it is if not affine.
+  /// The linear index of an element of operand `o`, whose shape becomes one-dimensional; the index as it is if not
+  /// affine.
   std::vector<Expr> flatten_store(int o, const std::vector<Expr>& index);
   /// Merges neighbours of `axes` in every expression where all loads and stores run through them at one stride.
   void merge(std::vector<Axis>& axes, std::vector<Expr*> expressions);

@@ -58,8 +58,10 @@ class Planner {
   void run(std::optional<int64_t> limit) {
     make_blocks();
     MemoryPlan& plan = s_.memory;
-    plan.is_static = std::all_of(plan.block_bytes.begin(), plan.block_bytes.end(), [](const Dim& d) { return d.is_constant(); });
-    const bool all_static = std::all_of(s_.buffers.begin(), s_.buffers.end(), [](const Buffer& b) { return b.bytes.is_constant(); });
+    plan.is_static =
+        std::all_of(plan.block_bytes.begin(), plan.block_bytes.end(), [](const Dim& d) { return d.is_constant(); });
+    const bool all_static =
+        std::all_of(s_.buffers.begin(), s_.buffers.end(), [](const Buffer& b) { return b.bytes.is_constant(); });
     plan.is_static = plan.is_static && all_static;
     for (size_t i = 0; i < plan.blocks.size(); ++i)
       plan.blocks[i].size = plan.block_bytes[i].evaluate(guess(plan.block_bytes[i]));
@@ -110,7 +112,8 @@ class Planner {
     }
   }
 
-  bool overlap(const std::vector<LiveRange>& ranges, const std::vector<std::set<size_t>>& users, size_t i, size_t j) const {
+  bool overlap(const std::vector<LiveRange>& ranges, const std::vector<std::set<size_t>>& users, size_t i,
+               size_t j) const {
     if (ranges[i].first <= ranges[j].last && ranges[j].first <= ranges[i].last) return true;
     if (!users_) return false;
     const bool i_first = ranges[i].last < ranges[j].first;
@@ -129,10 +132,13 @@ class Planner {
     if (step.kind != Step::Kind::launch || step.writes.size() != 1) return;
     const int now = life_.at.at(&step);
     Buffer& result = s_.buffers[static_cast<size_t>(step.operands[static_cast<size_t>(step.writes[0])].index)];
-    if (result.kind != Buffer::Kind::temporary || life_.ranges[static_cast<size_t>(&result - s_.buffers.data())].first != now) return;
+    if (result.kind != Buffer::Kind::temporary ||
+        life_.ranges[static_cast<size_t>(&result - s_.buffers.data())].first != now)
+      return;
     for (int o : step.in_place) {
       Buffer& operand = s_.buffers[static_cast<size_t>(step.operands[static_cast<size_t>(o)].index)];
-      if (operand.kind != Buffer::Kind::temporary || !(operand.bytes == result.bytes) || operand.block == result.block) continue;
+      if (operand.kind != Buffer::Kind::temporary || !(operand.bytes == result.bytes) || operand.block == result.block)
+        continue;
       LiveRange &from = ranges[static_cast<size_t>(operand.block)], &to = ranges[static_cast<size_t>(result.block)];
       if (from.last != now || to.first != now) continue;
       if (users_ && !last_everywhere(static_cast<size_t>(operand.block), &step)) continue;
@@ -173,7 +179,8 @@ class Planner {
 
   bool is_late(const Dim& bytes) const {
     const std::set<std::string> symbols = bytes.symbols();
-    return std::any_of(s_.late_symbols.begin(), s_.late_symbols.end(), [&](const auto& s) { return symbols.count(s) != 0; });
+    return std::any_of(s_.late_symbols.begin(), s_.late_symbols.end(),
+                       [&](const auto& s) { return symbols.count(s) != 0; });
   }
 
   void order_placement() {
@@ -197,13 +204,15 @@ class Planner {
     std::vector<std::pair<int64_t, int>> largest;
     for (const auto& [step, bytes] : live) largest.emplace_back(bytes, step);
     std::sort(largest.rbegin(), largest.rend());
-    std::string text = concat("the arena needs ", s_.memory.layout.bytes, " bytes, the limit is ", limit, "; largest live sets:");
+    std::string text =
+        concat("the arena needs ", s_.memory.layout.bytes, " bytes, the limit is ", limit, "; largest live sets:");
     for (size_t i = 0; i < largest.size() && i < 3; ++i) {
       text += concat("\n  ", largest[i].first, " bytes at step ", largest[i].second, ":");
       for (const Buffer& b : s_.buffers) {
         if (b.block < 0 || b.on_host) continue;
         const LiveRange& r = life_.ranges[static_cast<size_t>(&b - s_.buffers.data())];
-        if (r.first <= largest[i].second && largest[i].second <= r.last) text += concat(" ", b.name, " (", b.bytes.str(), ")");
+        if (r.first <= largest[i].second && largest[i].second <= r.last)
+          text += concat(" ", b.name, " (", b.bytes.str(), ")");
       }
     }
     throw CompileError(text);

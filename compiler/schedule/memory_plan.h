@@ -7,17 +7,18 @@
 
 namespace gcg {
 
-/// A block that must not share bytes with any block of `conflicts` (symmetric: if b conflicts with a, a conflicts with b).
+/// A block that must not share bytes with any block of `conflicts` (symmetric: if b conflicts with a, a conflicts with
+/// b).
 struct ArenaBlock {
-  int64_t size = 0;                 // bytes; 0 takes no room
-  std::vector<int> conflicts;       // indices of other blocks
-  int first = 0, last = 0;          // steps of definition and of last use in the total order of a one-stream schedule
+  int64_t size = 0;            // bytes; 0 takes no room
+  std::vector<int> conflicts;  // indices of other blocks
+  int first = 0, last = 0;     // steps of definition and of last use in the total order of a one-stream schedule
 };
 
 struct ArenaLayout {
-  std::vector<int64_t> offsets;     // per block, multiples of `alignment`
-  int64_t bytes = 0;                // of the whole arena
-  int64_t lower_bound = 0;          // max over steps of the live (aligned) sizes
+  std::vector<int64_t> offsets;  // per block, multiples of `alignment`
+  int64_t bytes = 0;             // of the whole arena
+  int64_t lower_bound = 0;       // max over steps of the live (aligned) sizes
 };
 
 /// Best of several greedy orders plus local improvement; reaches the lower bound on nearly all graphs. Deterministic.

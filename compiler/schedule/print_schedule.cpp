@@ -6,11 +6,12 @@
 namespace gcg {
 namespace {
 
-constexpr std::array kUnary = {"neg",  "abs",  "sqrt", "rsqrt", "exp",   "log",   "erf",   "tanh",  "sigmoid", "sin",
-                               "cos",  "tan",  "asin", "acos",  "atan",  "sinh",  "cosh",  "asinh", "acosh",   "atanh",
-                               "floor", "ceil", "round", "reciprocal", "not", "bitnot", "isnan", "isinf", "sign"};
-constexpr std::array kBinary = {"+", "-", "*", "/", "//", "%", "fmod", "pow", "max", "min", "==", "!=", "<", "<=", ">", ">=",
-                                "and", "or", "xor", "&", "|", "^", "<<", ">>"};
+constexpr std::array kUnary = {"neg",     "abs",    "sqrt",  "rsqrt", "exp",   "log",  "erf",   "tanh",
+                               "sigmoid", "sin",    "cos",   "tan",   "asin",  "acos", "atan",  "sinh",
+                               "cosh",    "asinh",  "acosh", "atanh", "floor", "ceil", "round", "reciprocal",
+                               "not",     "bitnot", "isnan", "isinf", "sign"};
+constexpr std::array kBinary = {"+", "-",  "*", "/",  "//",  "%",  "fmod", "pow", "max", "min", "==", "!=",
+                                "<", "<=", ">", ">=", "and", "or", "xor",  "&",   "|",   "^",   "<<", ">>"};
 constexpr std::array kReduce = {"sum", "prod", "max", "min", "all", "any"};
 
 std::string list(const std::vector<Expr>& es) {
@@ -30,9 +31,11 @@ void print(std::ostream& out, const LoopKernel& k) {
   for (const Stage& s : k.stages) {
     out << "    ";
     if (s.kind == Stage::Kind::reduce)
-      out << "l" << s.local << " = " << kReduce[static_cast<size_t>(s.reduce)] << "(" << axes_text(s.axes) << ") " << print_expr(s.value);
+      out << "l" << s.local << " = " << kReduce[static_cast<size_t>(s.reduce)] << "(" << axes_text(s.axes) << ") "
+          << print_expr(s.value);
     else
-      out << "for (" << axes_text(s.axes) << ") o" << s.operand << "[" << list(s.index) << "] = " << print_expr(s.value);
+      out << "for (" << axes_text(s.axes) << ") o" << s.operand << "[" << list(s.index)
+          << "] = " << print_expr(s.value);
     out << '\n';
   }
 }
@@ -44,28 +47,28 @@ void print(std::ostream& out, const char* name, const MatrixView& v) {
 }
 
 void print(std::ostream& out, const MatMulKernel& k) {
-  out << "  matmul batch(" << axes_text(k.batch) << ") m i" << k.m.id << "<" << k.m.extent.str() << " n i" << k.n.id << "<"
-      << k.n.extent.str() << " k<" << k.k.extent.str() << (k.packed_columns ? " packed B\n" : "\n");
+  out << "  matmul batch(" << axes_text(k.batch) << ") m i" << k.m.id << "<" << k.m.extent.str() << " n i" << k.n.id
+      << "<" << k.n.extent.str() << " k<" << k.k.extent.str() << (k.packed_columns ? " packed B\n" : "\n");
   print(out, "A", k.a);
   print(out, "B", k.b);
   out << "  o" << k.result << "[" << list(k.index) << "] = " << print_expr(k.epilogue) << '\n';
 }
 
 void print(std::ostream& out, const ConvKernel& k) {
-  out << "  conv " << (k.depthwise ? "depthwise " : "") << (k.input_plain ? "plain " : "") << k.batch.str() << "x" << k.in_channels
-      << "x" << k.in_height.str() << "x" << k.in_width.str() << " -> " << k.out_channels << "x" << k.out_height.str() << "x"
-      << k.out_width.str() << " kernel " << k.kernel_h << "x" << k.kernel_w << " stride " << k.stride_h << "x" << k.stride_w
-      << " axes " << axes_text({k.n, k.cb, k.h, k.w, k.lane}) << "\n  o" << k.result << "[" << list(k.index)
-      << "] = " << print_expr(k.epilogue) << '\n';
+  out << "  conv " << (k.depthwise ? "depthwise " : "") << (k.input_plain ? "plain " : "") << k.batch.str() << "x"
+      << k.in_channels << "x" << k.in_height.str() << "x" << k.in_width.str() << " -> " << k.out_channels << "x"
+      << k.out_height.str() << "x" << k.out_width.str() << " kernel " << k.kernel_h << "x" << k.kernel_w << " stride "
+      << k.stride_h << "x" << k.stride_w << " axes " << axes_text({k.n, k.cb, k.h, k.w, k.lane}) << "\n  o" << k.result
+      << "[" << list(k.index) << "] = " << print_expr(k.epilogue) << '\n';
 }
 
 void print(std::ostream& out, const PlainConvKernel& k) {
   out << "  conv " << k.batch.str() << "x" << k.in_channels << " -> " << k.out_channels << " groups " << k.groups;
   for (const PlainConvKernel::Spatial& s : k.spatial)
-    out << ", " << s.input.str() << " -> " << s.output.str() << " kernel " << s.kernel << " stride " << s.stride << " dilation "
-        << s.dilation << " pad " << s.pad.str();
-  out << " axes " << axes_text({k.n, k.channel}) << " " << axes_text(k.position) << "\n  o" << k.result << "[" << list(k.index)
-      << "] = " << print_expr(k.epilogue) << '\n';
+    out << ", " << s.input.str() << " -> " << s.output.str() << " kernel " << s.kernel << " stride " << s.stride
+        << " dilation " << s.dilation << " pad " << s.pad.str();
+  out << " axes " << axes_text({k.n, k.channel}) << " " << axes_text(k.position) << "\n  o" << k.result << "["
+      << list(k.index) << "] = " << print_expr(k.epilogue) << '\n';
 }
 
 void print(std::ostream& out, const AttentionKernel& k) {
@@ -85,19 +88,41 @@ std::string print_expr(const Expr& e) {
   const auto arg = [&](size_t i) { return print_expr(e->args[i]); };
   switch (e->kind) {
     case ExprKind::constant:
-      if (is_float(e->dtype)) out << e->number;
-      else out << e->integer;
+      if (is_float(e->dtype))
+        out << e->number;
+      else
+        out << e->integer;
       break;
-    case ExprKind::axis: out << 'i' << e->axis; break;
-    case ExprKind::extent: out << '{' << e->dim.str() << '}'; break;
-    case ExprKind::load: out << 'o' << e->operand << '[' << list(e->args) << ']'; break;
-    case ExprKind::local: out << 'l' << e->local; break;
-    case ExprKind::accumulator: out << "acc"; break;
-    case ExprKind::unary: out << kUnary[static_cast<size_t>(e->unary)] << '(' << arg(0) << ')'; break;
-    case ExprKind::binary: out << '(' << arg(0) << ' ' << kBinary[static_cast<size_t>(e->binary)] << ' ' << arg(1) << ')'; break;
-    case ExprKind::select: out << "select(" << arg(0) << ", " << arg(1) << ", " << arg(2) << ')'; break;
-    case ExprKind::cast: out << name_of(e->dtype) << '(' << arg(0) << ')'; break;
-    case ExprKind::reduce: out << kReduce[static_cast<size_t>(e->reduce)] << '(' << axes_text(e->reduce_axes) << ") {" << arg(0) << '}'; break;
+    case ExprKind::axis:
+      out << 'i' << e->axis;
+      break;
+    case ExprKind::extent:
+      out << '{' << e->dim.str() << '}';
+      break;
+    case ExprKind::load:
+      out << 'o' << e->operand << '[' << list(e->args) << ']';
+      break;
+    case ExprKind::local:
+      out << 'l' << e->local;
+      break;
+    case ExprKind::accumulator:
+      out << "acc";
+      break;
+    case ExprKind::unary:
+      out << kUnary[static_cast<size_t>(e->unary)] << '(' << arg(0) << ')';
+      break;
+    case ExprKind::binary:
+      out << '(' << arg(0) << ' ' << kBinary[static_cast<size_t>(e->binary)] << ' ' << arg(1) << ')';
+      break;
+    case ExprKind::select:
+      out << "select(" << arg(0) << ", " << arg(1) << ", " << arg(2) << ')';
+      break;
+    case ExprKind::cast:
+      out << name_of(e->dtype) << '(' << arg(0) << ')';
+      break;
+    case ExprKind::reduce:
+      out << kReduce[static_cast<size_t>(e->reduce)] << '(' << axes_text(e->reduce_axes) << ") {" << arg(0) << '}';
+      break;
   }
   return out.str();
 }
@@ -106,7 +131,8 @@ std::string print_kernel(const Kernel& kernel) {
   std::ostringstream out;
   out << kernel.name << " (";
   for (size_t i = 0; i < kernel.operands.size(); ++i)
-    out << (i ? ", " : "") << (kernel.operands[i].written ? "out " : "") << name_of(kernel.operands[i].dtype) << str(kernel.operands[i].shape);
+    out << (i ? ", " : "") << (kernel.operands[i].written ? "out " : "") << name_of(kernel.operands[i].dtype)
+        << str(kernel.operands[i].shape);
   out << ")\n";
   std::visit([&](const auto& body) { print(out, body); }, kernel.body);
   return out.str();
@@ -115,7 +141,8 @@ std::string print_kernel(const Kernel& kernel) {
 std::string print_schedule(const Schedule& s) {
   std::ostringstream out;
   for (size_t i = 0; i < s.kernels.size(); ++i) out << "kernel " << i << " " << print_kernel(s.kernels[i]);
-  for (size_t i = 0; i < s.host_kernels.size(); ++i) out << "host kernel " << i << " " << print_kernel(s.host_kernels[i]);
+  for (size_t i = 0; i < s.host_kernels.size(); ++i)
+    out << "host kernel " << i << " " << print_kernel(s.host_kernels[i]);
   for (size_t q = 0; q < s.sequences.size(); ++q) {
     out << "sequence " << q << '\n';
     for (const Step& step : s.sequences[q].steps) {

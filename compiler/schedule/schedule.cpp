@@ -20,7 +20,8 @@ namespace {
 std::string join(const std::vector<std::string>& names) {
   std::string out;
   for (size_t i = 0; i < names.size(); ++i)
-    if (std::find(names.begin(), names.begin() + static_cast<int64_t>(i), names[i]) == names.begin() + static_cast<int64_t>(i))
+    if (std::find(names.begin(), names.begin() + static_cast<int64_t>(i), names[i]) ==
+        names.begin() + static_cast<int64_t>(i))
       out += (out.empty() ? "" : ", ") + names[i];
   return out;
 }

@@ -13,13 +13,13 @@ namespace gcg {
 
 struct Buffer {
   enum class Kind : uint8_t { input, output, constant, temporary } kind = Kind::temporary;
-  int index = 0;                // input, output: position in the graph's list
+  int index = 0;  // input, output: position in the graph's list
   Dim bytes;
-  TensorRef constant;           // constant: the data
-  std::string name;             // of the value, for reports
+  TensorRef constant;  // constant: the data
+  std::string name;    // of the value, for reports
   // Filled by plan_memory for temporaries:
-  int block = -1;               // temporaries with the same block share storage (in-place results)
-  bool on_host = false;         // of a schedule for a GPU: in host memory
+  int block = -1;        // temporaries with the same block share storage (in-place results)
+  bool on_host = false;  // of a schedule for a GPU: in host memory
 };
 
 struct Step {
@@ -35,11 +35,11 @@ struct Step {
   // loop: see artifact_schema/gart.fbs
   BufferId trip_count, condition, iteration;
   std::vector<BufferId> carried_from, carried_to;
-  std::string message;             // fail
-  std::vector<Dim> differ;         // fail: none (always), or two extents: only if they differ
-  std::string symbol;              // bind: what gets the value
-  std::string source;              // ONNX node names
-  std::vector<int> in_place;       // launch: operands whose storage the result may take over
+  std::string message;        // fail
+  std::vector<Dim> differ;    // fail: none (always), or two extents: only if they differ
+  std::string symbol;         // bind: what gets the value
+  std::string source;         // ONNX node names
+  std::vector<int> in_place;  // launch: operands whose storage the result may take over
 };
 
 struct Sequence {
@@ -47,28 +47,28 @@ struct Sequence {
 };
 
 struct MemoryPlan {
-  std::vector<ArenaBlock> blocks;     // one per Buffer::block; sizes only when static
+  std::vector<ArenaBlock> blocks;  // one per Buffer::block; sizes only when static
   std::vector<Dim> block_bytes;
-  std::vector<bool> on_host;          // per block: it lies in the host's arena
-  ArenaLayout layout;                 // static plans: all offsets; size and lower bound of the device's arena
-  int64_t host_bytes = 0;             // static plans: of the host's arena
+  std::vector<bool> on_host;  // per block: it lies in the host's arena
+  ArenaLayout layout;         // static plans: all offsets; size and lower bound of the device's arena
+  int64_t host_bytes = 0;     // static plans: of the host's arena
   bool is_static = false;
-  std::vector<int> placement;         // symbolic plans: blocks of early sizes in the order in which the runtime places them
+  std::vector<int> placement;  // symbolic plans: blocks of early sizes in the order in which the runtime places them
 };
 
 struct Schedule {
-  std::vector<Kernel> kernels;        // distinct
-  std::vector<Kernel> host_kernels;   // those of steps with on_host
+  std::vector<Kernel> kernels;       // distinct
+  std::vector<Kernel> host_kernels;  // those of steps with on_host
   std::vector<Buffer> buffers;
-  std::vector<Sequence> sequences;    // bodies before their users; the last one is the entry
+  std::vector<Sequence> sequences;  // bodies before their users; the last one is the entry
   int streams = 1;
   MemoryPlan memory;
   std::vector<std::string> late_symbols;  // given their values by bind steps of the entry sequence
 };
 
-/// Requires: target passes done. Extents that depend on data become bind steps where the operator can say what they are,
-/// and facts about them fail steps behind those. Throws UnsupportedModel with a row for every node that has no kernel or gives
-/// a value an extent that depends on data.
+/// Requires: target passes done. Extents that depend on data become bind steps where the operator can say what they
+/// are, and facts about them fail steps behind those. Throws UnsupportedModel with a row for every node that has no
+/// kernel or gives a value an extent that depends on data.
 Schedule make_schedule(const Graph& graph, DeviceClass device = DeviceClass::cpu);
 
 /// Lifetimes, in-place results, placement. `memory_limit`: bytes of a static arena; exceeded: CompileError naming the

@@ -6,8 +6,8 @@ namespace gcg {
 namespace {
 
 constexpr double kBytesPerMicrosecond = 2e6, kFlopsPerMicrosecond = 2e7;
-constexpr double kShortest = 2;                   // microseconds from one dependent kernel to the next
-constexpr double kResidentThreads = 100 * 1024;   // of the whole device
+constexpr double kShortest = 2;                  // microseconds from one dependent kernel to the next
+constexpr double kResidentThreads = 100 * 1024;  // of the whole device
 constexpr double kElementsPerContractionThread = 16;
 
 double value(const Dim& d) {
@@ -99,7 +99,8 @@ double host_step_microseconds(const Schedule& schedule, const Step& step) {
     bytes += elements * static_cast<double>(size_of(o.dtype));
     if (o.written) written += elements;
   }
-  if (const auto* loops = std::get_if<LoopKernel>(&kernel.body)) return std::max({kLeast, bytes / kBytes, points_of(*loops) / kPoints});
+  if (const auto* loops = std::get_if<LoopKernel>(&kernel.body))
+    return std::max({kLeast, bytes / kBytes, points_of(*loops) / kPoints});
   const Work work = std::visit([&](const auto& body) { return work_of(body, written); }, kernel.body);
   return std::max({kLeast, bytes / kBytes, work.flops / kFlops});
 }

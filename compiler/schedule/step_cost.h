@@ -13,7 +13,8 @@ struct StepCost {
 /// Symbolic extents count as 64. The device is one with 2 TB/s, 20 TFLOP/s and 100 multiprocessors.
 StepCost step_cost(const Schedule& schedule, const Step& step);
 
-/// How long the CPU works on a step of its own; one with 20 GB/s, 100 GFLOP/s and 2000 elements of a loop per microsecond.
+/// How long the CPU works on a step of its own; one with 20 GB/s, 100 GFLOP/s and 2000 elements of a loop per
+/// microsecond.
 double host_step_microseconds(const Schedule& schedule, const Step& step);
 
 /// Waiting for the device, and a launch more.

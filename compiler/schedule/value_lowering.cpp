@@ -11,7 +11,9 @@ class NodeLowerContext final : public LowerContext {
 
   const Node& node() const override { return node_; }
   const Value& input_value(int i) const override { return parent_.graph_.value(node_.inputs[static_cast<size_t>(i)]); }
-  const Value& output_value(int i) const override { return parent_.graph_.value(node_.outputs[static_cast<size_t>(i)]); }
+  const Value& output_value(int i) const override {
+    return parent_.graph_.value(node_.outputs[static_cast<size_t>(i)]);
+  }
   Expr input(int i, const std::vector<Expr>& index) override {
     return parent_.element(node_.inputs[static_cast<size_t>(i)], index);
   }
@@ -91,7 +93,8 @@ Expr ValueLowering::element(ValueId v, const std::vector<Expr>& index) {
     for (size_t d = 0; d < simple.size(); ++d)
       if (broadcasts((*value.shape)[d])) simple[d] = gcg::index(0);
     const DType stored = graph_.value(storage).stored;
-    e = load(operand_number(v, storage), stored == DType::undefined ? storage_dtype(value.dtype) : stored, std::move(simple));
+    e = load(operand_number(v, storage), stored == DType::undefined ? storage_dtype(value.dtype) : stored,
+             std::move(simple));
     if (stored != DType::undefined) e = cast(value.dtype, e);
   } else {
     e = computed(v, index);
@@ -104,8 +107,7 @@ Expr ValueLowering::computed(ValueId v, const std::vector<Expr>& index) {
   const Value& value = graph_.value(v);
   GCG_CHECK(value.producer.valid(), "value '", value.name, "' has neither storage nor producer");
   const Node& node = graph_.node(value.producer);
-  if (node.op->lower == nullptr)
-    fail(node.op->name, " '", node.name, "': there is no kernel for this operator");
+  if (node.op->lower == nullptr) fail(node.op->name, " '", node.name, "': there is no kernel for this operator");
   NodeLowerContext context(*this, node);
   Expr e = node.op->lower(context, value.output_index, index);
   GCG_CHECK(e && e->dtype == storage_dtype(value.dtype), node.op->name, " '", node.name, "' lowers to ",

@@ -15,8 +15,8 @@ namespace gcg {
 class ValueLowering {
  public:
   struct StoredOperand {
-    ValueId value;      // as used: its shape and dtype are the operand's
-    ValueId storage;    // whose storage it is
+    ValueId value;    // as used: its shape and dtype are the operand's
+    ValueId storage;  // whose storage it is
   };
   /// The value whose storage holds v, or none if v must be computed in place.
   using Stored = std::function<ValueId(ValueId)>;

@@ -29,13 +29,15 @@ class Verifier {
     GCG_CHECK(written_[static_cast<size_t>(b.index)], "step '", step.source, "' reads '",
               s_.buffers[static_cast<size_t>(b.index)].name, "', which no earlier step wrote");
   }
-  /// Steps of the host find their operands in its memory, the others on the device; a copy may go from one to the other.
+  /// Steps of the host find their operands in its memory, the others on the device; a copy may go from one to the
+  /// other.
   void place(const Step& step) const {
     std::vector<BufferId> all = step.operands;
     for (const auto* list : {&step.carried_from, &step.carried_to}) all.insert(all.end(), list->begin(), list->end());
     int on_host = 0;
     for (BufferId b : all) on_host += s_.buffers[static_cast<size_t>(b.index)].on_host;
-    const bool fits = step.kind == Step::Kind::copy ? on_host < 2 : on_host == (step.on_host ? static_cast<int>(all.size()) : 0);
+    const bool fits =
+        step.kind == Step::Kind::copy ? on_host < 2 : on_host == (step.on_host ? static_cast<int>(all.size()) : 0);
     GCG_CHECK(fits, "step '", step.source, "' has operands in the wrong memory");
   }
   void write(BufferId b, const Step& step) {

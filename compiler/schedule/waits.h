@@ -10,9 +10,9 @@ namespace gcg {
 /// Adds the buffers that a step, or a step of its bodies, reads and writes.
 void touched_buffers(const Schedule& schedule, const Step& step, std::set<BufferId>& reads, std::set<BufferId>& writes);
 
-/// Fills Step::waits: every step waits for the guards and bindings before it, the last writers of what it reads and the last
-/// users of what it overwrites. Control steps count as readers and writers of everything their bodies touch, so those must
-/// be among the schedule's sequences already; `sequence` itself need not be.
+/// Fills Step::waits: every step waits for the guards and bindings before it, the last writers of what it reads and the
+/// last users of what it overwrites. Control steps count as readers and writers of everything their bodies touch, so
+/// those must be among the schedule's sequences already; `sequence` itself need not be.
 void link_waits(const Schedule& schedule, Sequence& sequence);
 
 }  // namespace gcg

@@ -1,0 +1,142 @@
+// Contractions and attention: what they take in behind them, and where their operands are read.
+#include <algorithm>
+
+#include "compiler/ops/attention_pattern.h"
+#include "compiler/ops/op_def.h"
+#include "compiler/schedule/fuser.h"
+#include "compiler/schedule/fusion_costs.h"
+#include "compiler/schedule/operand_view.h"
+
+namespace gcg {
+
+void Fuser::take_attentions() {
+  const auto users = g_.users();
+  for (NodeId id : order_)
+    if (live(id) && anchors_attention(node(id)))
+      if (auto attention = find_attention(g_, id, users)) take_attention(id, attention->nodes);
+}
+
+void Fuser::take_attention(NodeId anchor, const std::set<NodeId>& inside) {
+  const auto group = out_.groups.size();
+  for (NodeId n : inside) node_group_[static_cast<size_t>(n.index)] = static_cast<int>(group);
+  absorb_epilogue(anchor);
+  out_.groups[group].kind = Group::Kind::attention;
+  out_.groups[group].inside = inside;
+}
+
+void Fuser::absorb_epilogue(NodeId anchor) {
+  const ValueId out = node(anchor).outputs[0];
+  std::vector<NodeId> chain, best;
+  std::set<ValueId> inside = {out};
+  ValueId result = out;
+  const auto users = users_of();
+  for (;;) {
+    NodeId next = next_pointwise(inside, chain, users, node(anchor).on_host);
+    if (!next.valid()) break;
+    chain.push_back(next);
+    inside.insert(node(next).outputs[0]);
+    if (auto escaped = escaping(inside, users); escaped.size() == 1 && escaped[0] == node(next).outputs[0]) {
+      best = chain;
+      result = escaped[0];
+    }
+  }
+  Group group;
+  group.kind = anchors_conv(node(anchor)) ? Group::Kind::conv : Group::Kind::matmul;
+  group.anchor = anchor;
+  group.on_host = node(anchor).on_host;
+  group.epilogue = best;
+  if (NodeId t = row_keeping_transpose(result, users); t.valid() && node(t).on_host == group.on_host) {
+    group.transpose = t;
+    best.push_back(t);
+    result = node(t).outputs[0];
+  }
+  group.result = group.storage = result;
+  const int id = new_group(group);
+  node_group_[static_cast<size_t>(anchor.index)] = id;
+  for (NodeId n : best) node_group_[static_cast<size_t>(n.index)] = id;
+  out_.materialized[static_cast<size_t>(result.index)] = true;
+}
+
+NodeId Fuser::row_keeping_transpose(ValueId v, const std::vector<std::vector<NodeId>>& users) const {
+  const auto& us = users[static_cast<size_t>(v.index)];
+  if (us.size() != 1 || g_.is_output(v) || !is_transpose(node(us[0]))) return NodeId();
+  const auto perm = node(us[0]).ints_attribute("perm");
+  return !perm.empty() && perm.back() == static_cast<int64_t>(perm.size()) - 1 ? us[0] : NodeId();
+}
+
+const std::vector<std::vector<NodeId>>& Fuser::users_of() {
+  if (users_.empty() && g_.value_count() > 0) {
+    users_.resize(static_cast<size_t>(g_.value_count()));
+    for (NodeId id : order_)
+      if (live(id))
+        for (ValueId in : node(id).inputs)
+          if (in.valid()) users_[static_cast<size_t>(in.index)].push_back(id);
+  }
+  return users_;
+}
+
+NodeId Fuser::next_pointwise(const std::set<ValueId>& inside, const std::vector<NodeId>& chain,
+                             const std::vector<std::vector<NodeId>>& users, bool on_host) {
+  for (ValueId v : inside)
+    for (NodeId u : users[static_cast<size_t>(v.index)]) {
+      const Node& n = node(u);
+      if (std::find(chain.begin(), chain.end(), u) != chain.end()) continue;
+      if (n.op->kind != OpKind::pointwise || n.outputs.size() != 1 || node_group_[static_cast<size_t>(u.index)] >= 0)
+        continue;
+      if (n.on_host != on_host) continue;
+      if (!same_extents(n.outputs[0], v) || value(n.outputs[0]).dtype != DType::f32) continue;
+      const bool floats = std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId in) {
+        return !in.valid() || value(in).dtype == DType::f32 || value(in).dtype == DType::boolean;
+      });
+      // Every input is the set's own or ready before it: an input that depends on the set would leave it and come back,
+      // which escaping() finds out.
+      if (floats) return u;
+    }
+  return NodeId();
+}
+
+std::vector<ValueId> Fuser::escaping(const std::set<ValueId>& inside,
+                                     const std::vector<std::vector<NodeId>>& users) const {
+  std::vector<ValueId> out;
+  for (ValueId v : inside) {
+    const auto& us = users[static_cast<size_t>(v.index)];
+    const bool leaves = g_.is_output(v) || std::any_of(us.begin(), us.end(), [&](NodeId u) {
+                          return node(u).outputs.empty() || !inside.count(node(u).outputs[0]);
+                        });
+    if (leaves) out.push_back(v);
+  }
+  return out;
+}
+
+void Fuser::decide_contraction(NodeId id, const Group& group) {
+  const Node& anchor = node(group.anchor);
+  if (id == group.transpose) return;
+  const bool multiplies = id == group.anchor || (group.inside.count(id) != 0 && anchors_matmul(g_, node(id)));
+  if (!multiplies) {  // its other inputs are read at every element
+    for (ValueId in : node(id).inputs) {
+      if (!reads(in) || node_group_of(in) == node_group_[static_cast<size_t>(id.index)]) continue;
+      Use& u = use(in);
+      u.groups.insert(node_group_[static_cast<size_t>(id.index)]);
+      u.contexts.insert(0);
+      u.in_epilogue = true;
+      u.broadcast |= !(product(*value(in).shape) == product(*value(node(id).outputs[0]).shape));
+    }
+    return;
+  }
+  for (int i = 0; i < static_cast<int>(node(id).inputs.size()); ++i) {
+    const ValueId in = node(id).inputs[static_cast<size_t>(i)];
+    if (!in.valid() || value(in).is_constant()) continue;
+    if (group.kind == Group::Kind::attention && node_group_of(in) == node_group_[static_cast<size_t>(id.index)])
+      continue;
+    const ValueId source = anchors_conv(anchor) ? in : strided_source(g_, in, anchor.on_host);
+    out_.operand_sources[{id, i}] = source;
+    use(source).must = true;
+  }
+}
+
+int Fuser::node_group_of(ValueId v) const {
+  const NodeId p = value(v).producer;
+  return p.valid() ? node_group_[static_cast<size_t>(p.index)] : -1;
+}
+
+}  // namespace gcg

@@ -1,0 +1,112 @@
+// Decides the fusion of a graph: internal to fuse.cpp and the fuse_*.cpp beside it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "compiler/schedule/fuse.h"
+
+namespace gcg {
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, DeviceClass device) : g_(graph), device_(device), order_(graph.order()) {
+    const auto n = static_cast<size_t>(g_.value_count());
+    uses_.resize(n);
+    out_.materialized.assign(n, false);
+    out_.view_of.resize(n);
+    for (size_t i = 0; i < n; ++i) out_.view_of[i] = ValueId(static_cast<int64_t>(i));
+    node_group_.assign(static_cast<size_t>(g_.node_count()), -1);
+  }
+
+  Fusion run();
+
+ private:
+  struct Use {
+    bool must = false;         // needs storage whatever it costs
+    std::set<int> groups;      // groups that would compute it on the fly
+    std::set<int> contexts;    // loop nests it would be evaluated in (reduction passes are nests of their own)
+    bool broadcast = false;    // some use reads an element several times
+    bool in_epilogue = false;  // used in a contraction's epilogue
+  };
+  const Node& node(NodeId id) const { return g_.node(id); }
+  const Value& value(ValueId id) const { return g_.value(id); }
+  Use& use(ValueId v) { return uses_[static_cast<size_t>(out_.view_of[static_cast<size_t>(v.index)].index)]; }
+  bool live(NodeId id) const { return live_.count(id) != 0; }
+  /// Inputs whose elements a node really reads at run time.
+  bool reads(ValueId v) const { return v.valid() && !value(v).is_constant() && !is_symbolic_content(value(v)); }
+
+  void resolve_views();
+  void find_live();
+  /// Every graph output gets storage that is its alone; a copy where it is an input, a constant or given out already.
+  void own_outputs();
+  int new_group(Group group);
+  int fresh_context() { return next_context_++; }
+
+  bool same_extents(ValueId a, ValueId b) const { return *value(a).shape == *value(b).shape; }
+
+  // ---- fuse_contractions.cpp ----------------------------------------------------------------------------------------
+
+  void take_attentions();
+  void take_attention(NodeId anchor, const std::set<NodeId>& inside);
+  /// Follows the pointwise nodes behind a contraction as long as, in the end, one value leaves the set.
+  void absorb_epilogue(NodeId anchor);
+  /// The Transpose that alone reads a product and leaves its rows (the last axis) in one piece: then the product can be
+  /// stored in the transposed order at no cost.
+  NodeId row_keeping_transpose(ValueId v, const std::vector<std::vector<NodeId>>& users) const;
+  const std::vector<std::vector<NodeId>>& users_of();
+  NodeId next_pointwise(const std::set<ValueId>& inside, const std::vector<NodeId>& chain,
+                        const std::vector<std::vector<NodeId>>& users, bool on_host);
+  std::vector<ValueId> escaping(const std::set<ValueId>& inside, const std::vector<std::vector<NodeId>>& users) const;
+  void decide_contraction(NodeId id, const Group& group);
+  int node_group_of(ValueId v) const;
+
+  // ---- fuse.cpp: everything else
+  // --------------------------------------------------------------------------------------
+
+  void decide(NodeId id);
+  void decide_control(NodeId id);
+  void decide_value(const Node& n, ValueId v);
+  bool is_read_elsewhere(const Node& n, const Use& u) const;
+  void record_inputs(const Node& n, ValueId v, const Use& u);
+
+  // ---- fuse_concat.cpp
+  // ------------------------------------------------------------------------------------------------
+
+  /// A launch per part is dear on a GPU: where several parts would be copied, one kernel reads them all, and it may be
+  /// the Concat's reader.
+  bool gathers_parts(const Node& n);
+  /// A Concat has storage; each part is written into it by a group of its own, which is where fusion goes on.
+  void materialize_concat(const Node& n, ValueId v);
+  /// A contraction whose only reader is a Concat writes straight into it.
+  bool is_direct(ValueId in, const Node& concat);
+  bool direct_part(ValueId in, const Node& concat, const Group& part);
+
+  // ---- fuse_inlining.cpp
+  // ----------------------------------------------------------------------------------------------
+
+  bool inlines(const Node& n, ValueId v, const Use& u);
+  /// Does some input of `n` come from a reduction that may join this group, so that `n` is a per-row scalar?
+  bool depends_on_row(const Node& n, int group);
+  /// `v` has the extents of `result` with one or more trailing ones instead.
+  bool row_shaped(ValueId v, ValueId result) const;
+  /// A reduction joins a group if its result is computed once per row of the group, or element for element.
+  bool reduction_fits(ValueId v, const Group& group, int id);
+
+  const Graph& g_;
+  DeviceClass device_;
+  std::vector<NodeId> order_;
+  std::set<NodeId> live_;
+  std::vector<Use> uses_;  // by the value that a use's value views
+  std::vector<std::vector<NodeId>> users_;
+  std::vector<int> node_group_;  // contraction group of a node, or -1
+  std::map<int, std::optional<Shape>> group_rows_;
+  std::set<int> group_elementwise_reduction_;
+  std::set<ValueId> row_value_;
+  int next_context_ = 1;
+  Fusion out_;
+};
+
+}  // namespace gcg

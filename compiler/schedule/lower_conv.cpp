@@ -1,0 +1,91 @@
+// Convolutions: blocked by channels for CPUs, plain for GPUs.
+#include "compiler/ops/op_def.h"
+#include "compiler/ops/sliding_window.h"
+#include "compiler/schedule/group_lowering.h"
+
+namespace gcg {
+
+void GroupLowering::conv() {
+  const Node& n = anchor();
+  const std::vector<Axis> axes = values_.axes_for(*value(n.outputs[0]).shape);
+  Expr e = epilogue(axes);
+  std::vector<Expr> index = contraction_index(axes);
+  take_operands();
+  ConvKernel kernel;
+  conv_geometry(kernel);
+  kernel.input = add_operand({n.inputs[0], stored(n.inputs[0]), {}});
+  kernel.weights = add_operand({n.inputs[1], n.inputs[1], {}});
+  kernel.result = add_result(result_shape());
+  kernel.n = axes[0];
+  kernel.cb = axes[1];
+  kernel.h = axes[2];
+  kernel.w = axes[3];
+  kernel.lane = axes[4];
+  FlatIndices flat(out_.kernel.operands, next_axis_);
+  kernel.epilogue = flat.flatten(e);
+  kernel.index = flat.flatten_store(kernel.result, index);
+  out_.kernel.body = std::move(kernel);
+}
+
+void GroupLowering::conv_geometry(ConvKernel& k) const {
+  const Node& n = anchor();
+  const Shape &in = *value(n.inputs[0]).shape, &out = *value(n.outputs[0]).shape;
+  const auto kernel = n.ints_attribute("kernel_shape"), strides = n.ints_attribute("strides", {1, 1}),
+             pads = n.ints_attribute("pads", {0, 0, 0, 0}), dilations = n.ints_attribute("dilations", {1, 1});
+  k.batch = in[0];
+  k.in_channels = n.int_attribute("in_channels", 0);
+  k.out_channels = n.int_attribute("out_channels", 0);
+  k.in_height = in[2];
+  k.in_width = in[3];
+  k.out_height = out[2];
+  k.out_width = out[3];
+  k.kernel_h = kernel[0];
+  k.kernel_w = kernel[1];
+  k.stride_h = strides[0];
+  k.stride_w = strides[1];
+  k.dilation_h = dilations[0];
+  k.dilation_w = dilations[1];
+  k.pad_top = pads[0];
+  k.pad_left = pads[1];
+  k.depthwise = n.int_attribute("depthwise", 0) != 0;
+  k.input_plain = n.int_attribute("plain", 0) != 0;
+}
+
+void GroupLowering::plain_conv() {
+  const Node& n = anchor();
+  std::vector<Axis> axes = values_.axes_for(*value(n.outputs[0]).shape);
+  Expr sum = accumulator(DType::f32);
+  if (n.inputs.size() > 2 && n.inputs[2].valid()) sum = sum + values_.element(n.inputs[2], {axis_ref(axes[1])});
+  values_.bind(n.outputs[0], sum);
+  Expr e = group_.epilogue.empty() ? sum : values_.computed(computed_value(), refs(axes));
+  std::vector<Expr> index = contraction_index(axes);
+  take_operands();
+  PlainConvKernel kernel;
+  plain_conv_geometry(kernel);
+  kernel.input = add_operand({n.inputs[0], stored(n.inputs[0]), {}});
+  kernel.weights = add_operand({n.inputs[1], stored(n.inputs[1]), {}});
+  kernel.result = add_result(result_shape());
+  kernel.n = axes[0];
+  kernel.channel = axes[1];
+  FlatIndices flat(out_.kernel.operands, next_axis_);
+  kernel.epilogue = flat.flatten(e);
+  kernel.index = flat.flatten_store(kernel.result, index);
+  kernel.position.assign(axes.begin() + 2, axes.end());
+  std::vector<Expr*> all = {&kernel.epilogue};
+  for (Expr& i : kernel.index) all.push_back(&i);
+  flat.merge(kernel.position, all);
+  out_.kernel.body = std::move(kernel);
+}
+
+void GroupLowering::plain_conv_geometry(PlainConvKernel& k) const {
+  const Node& n = anchor();
+  const Shape &x = *value(n.inputs[0]).shape, &w = *value(n.inputs[1]).shape;
+  k.batch = x[0];
+  k.groups = n.int_attribute("group", 1);
+  k.in_channels = w.back().constant() * k.groups;
+  k.out_channels = w[0].constant();
+  for (const WindowDim& d : window_of(n, x, Shape(w.begin() + 1, w.end() - 1)))
+    k.spatial.push_back({d.input, d.output, d.pad_begin, d.kernel.constant(), d.stride, d.dilation});
+}
+
+}  // namespace gcg
