@@ -9,34 +9,44 @@ constexpr int64_t kWorkspace = 64 << 20;
 constexpr size_t kMostSpatialAxes = 2;
 constexpr size_t kBias = 3;  // behind input, weights and result
 
-std::vector<Dim> dense_strides(const std::vector<Dim>& extents) {
+/// Strides of [n, c, spatial...], the channels before the positions or behind them.
+std::vector<Dim> dense_strides(const std::vector<Dim>& extents, bool channels_last) {
   std::vector<Dim> strides(extents.size());
   Dim stride(1);
-  for (size_t d = extents.size(); d-- > 0;) {
+  const auto place = [&](size_t d) {
     strides[d] = stride;
     stride = stride * extents[d];
-  }
+  };
+  if (channels_last) place(1);
+  for (size_t d = extents.size(); d-- > 2;) place(d);
+  if (!channels_last) place(1);
+  place(0);
   return strides;
 }
 
-/// A tensor that moves as the result does: [n, co, spatial...], dense within a channel.
+/// A tensor that moves as the result does: [n, co, spatial...], its positions evenly spaced.
 LibraryTensor as_result(int operand, const Affine& address, const PlainConvKernel& conv) {
   LibraryTensor t{operand, address.base, {conv.batch, Dim(conv.out_channels)}, {}};
   for (const auto& s : conv.spatial) t.extents.push_back(s.output);
-  t.strides = dense_strides(t.extents);
+  t.strides = dense_strides(t.extents, false);
   t.strides[0] = stride_of(address, conv.n);
   t.strides[1] = stride_of(address, conv.channel);
+  if (!conv.position.empty())
+    for (size_t d = 2; d < t.strides.size(); ++d) t.strides[d] = t.strides[d] * stride_of(address, conv.position[0]);
   return t;
 }
 
-bool is_dense_within_channel(const PlainConvKernel& conv, const Affine& address) {
-  return conv.position.empty() || (conv.position.size() == 1 && stride_of(address, conv.position[0]).is(1));
+/// Of all tensors alike, the channels come before the positions, or behind them.
+bool is_of_one_order(const PlainConvKernel& conv, const Affine& result) {
+  if (conv.position.empty()) return !conv.input_channels_last;
+  return conv.position.size() == 1 &&
+         stride_of(result, conv.input_channels_last ? conv.channel : conv.position[0]).is(1);
 }
 
 LibraryTensor input(const PlainConvKernel& conv) {
   LibraryTensor t{conv.input, Dim(0), {conv.batch, Dim(conv.in_channels)}, {}};
   for (const auto& s : conv.spatial) t.extents.push_back(s.input);
-  t.strides = dense_strides(t.extents);
+  t.strides = dense_strides(t.extents, conv.input_channels_last);
   return t;
 }
 
@@ -47,8 +57,8 @@ LibraryTensor weights(const PlainConvKernel& conv) {
     t.extents.emplace_back(s.kernel);
     t.untransposed = t.untransposed || s.kernel != 1;
   }
-  if (conv.in_channels == conv.groups) t.untransposed = false;
-  t.strides = dense_strides(t.extents);
+  if (conv.in_channels == conv.groups || conv.input_channels_last) t.untransposed = false;
+  t.strides = dense_strides(t.extents, conv.input_channels_last);
   return t;
 }
 
@@ -73,10 +83,10 @@ std::optional<LibraryCall> bind_convolution(const Kernel& kernel) {
   const auto* conv = std::get_if<PlainConvKernel>(&kernel.body);
   if (conv == nullptr || conv->spatial.size() > kMostSpatialAxes) return std::nullopt;
   const auto result = address_of(kernel.operands[static_cast<size_t>(conv->result)], conv->index);
-  if (!result || !is_dense_within_channel(*conv, *result)) return std::nullopt;
+  if (!result || !is_of_one_order(*conv, *result)) return std::nullopt;
   const auto match = match_epilogue(kernel, conv->epilogue, conv->channel, *result);
   if (!match || match->scale != 1 || match->activation == LibraryActivation::gelu_tanh) return std::nullopt;
-  // Of channels before positions, the library's engines do nothing behind a convolution but with a bias.
+  // Where channels come before positions, the library's engines do nothing behind a convolution but with a bias.
   if (!match->bias && (match->addend || match->activation != LibraryActivation::none)) return std::nullopt;
 
   LibraryCall call{.library = "cudnn", .oldest = 90000, .below = 100000, .operation = LibraryOperation::convolution};

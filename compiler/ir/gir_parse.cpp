@@ -12,7 +12,7 @@ namespace gcg {
 namespace {
 
 struct Type {
-  bool written = false;
+  bool written = false, channels_last = false;
   DType dtype = DType::undefined, stored = DType::undefined;
   std::optional<Shape> shape;
   std::optional<std::vector<Dim>> contents;
@@ -75,6 +75,7 @@ class Parser {
     v.shape = t.shape;
     v.contents = t.contents;
     v.stored = t.stored;
+    v.channels_last = t.channels_last;
     return names[name] = g.add_value(std::move(v));
   }
 
@@ -92,13 +93,16 @@ class Parser {
     return *t;
   }
 
-  /// ": type as dtype", both or one of them or nothing.
+  /// ": type as dtype channels_last", any of them or nothing.
   Type type() {
     Type t;
     if (in_.take(':')) written_type(t);
-    if (!in_.at_word("as")) return t;
-    in_.take_text("as");
-    t.stored = dtype();
+    if (in_.at_word("as")) {
+      in_.take_text("as");
+      t.stored = dtype();
+    }
+    t.channels_last = in_.at_word("channels_last");
+    if (t.channels_last) in_.take_text("channels_last");
     return t;
   }
 

@@ -36,6 +36,7 @@ std::string type_text(const Value& v) {
     out += elements;
   }
   if (v.stored != DType::undefined) out += concat(" as ", name_of(v.stored));
+  if (v.channels_last) out += " channels_last";
   return out;
 }
 

@@ -5,6 +5,7 @@
 // input or a constant. Node and value ids are stable; erased nodes leave a hole.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -42,6 +43,8 @@ struct Value {
   TensorRef constant;                 // data of a constant value
   /// The type its elements are rounded to where it has storage; undefined: its own (compiler/passes/narrow_storage.h).
   DType stored = DType::undefined;
+  /// Where it has storage, [N, C, spatial...] lies there as [N, spatial..., C] (compiler/passes/channels_last.h).
+  bool channels_last = false;
   /// The elements (row-major) of a small integer or boolean tensor as expressions over the symbols, where inference knows
   /// them.
   std::optional<std::vector<Dim>> contents;
@@ -49,6 +52,13 @@ struct Value {
   bool is_constant() const { return constant != nullptr; }
   /// The type of its elements in memory.
   DType memory_dtype() const { return stored == DType::undefined ? storage_dtype(dtype) : stored; }
+  /// Its extents, or any one thing per dimension, in the order in which they lie in memory, outermost first.
+  template <class PerDimension>
+  std::vector<PerDimension> in_memory(std::vector<PerDimension> of) const {
+    if (channels_last) std::rotate(of.begin() + 1, of.begin() + 2, of.end());
+    return of;
+  }
+  Shape memory_shape() const { return in_memory(*shape); }
 };
 
 struct Node {

@@ -41,9 +41,9 @@ void verify_value(const Graph& g, ValueId id, const std::set<ValueId>& inputs) {
     GCG_CHECK(v.producer.index < g.node_count() && !g.node(v.producer).erased, "value '", v.name,
               "' has an erased producer");
     const Node& n = g.node(v.producer);
-    GCG_CHECK(static_cast<size_t>(v.output_index) < n.outputs.size() &&
-                  n.outputs[static_cast<size_t>(v.output_index)] == id,
-              "value '", v.name, "' is not an output of its producer ", node_text(n));
+    GCG_CHECK(
+        static_cast<size_t>(v.output_index) < n.outputs.size() && n.outputs[static_cast<size_t>(v.output_index)] == id,
+        "value '", v.name, "' is not an output of its producer ", node_text(n));
     GCG_CHECK(!v.is_constant(), "value '", v.name, "' is a constant and has the producer ", node_text(n));
     GCG_CHECK(inputs.count(id) == 0, "graph input '", v.name, "' has the producer ", node_text(n));
   }
@@ -74,7 +74,8 @@ void verify_uses(const Graph& g, const std::set<ValueId>& inputs) {
   }
   for (ValueId out : g.outputs) defined(out, concat("graph '", g.name, "'"));
   for (ValueId v : used)
-    GCG_CHECK(names.insert(g.value(v).name).second, "two values of graph '", g.name, "' are called '", g.value(v).name, "'");
+    GCG_CHECK(names.insert(g.value(v).name).second, "two values of graph '", g.name, "' are called '", g.value(v).name,
+              "'");
 }
 
 void verify_structure(const Graph& g) {
@@ -88,8 +89,11 @@ void verify_structure(const Graph& g) {
     verify_value(g, ValueId(i), inputs);
     const Value& v = g.value(ValueId(i));
     const bool may_round = v.dtype == DType::f32 && (v.stored == DType::f16 || v.stored == DType::bf16);
-    GCG_CHECK(v.stored == DType::undefined || (may_round && !inputs.count(ValueId(i)) && !g.is_output(ValueId(i))), "value '",
-              v.name, "' of ", name_of(v.dtype), " is stored as ", name_of(v.stored));
+    GCG_CHECK(v.stored == DType::undefined || (may_round && !inputs.count(ValueId(i)) && !g.is_output(ValueId(i))),
+              "value '", v.name, "' of ", name_of(v.dtype), " is stored as ", name_of(v.stored));
+    const bool may_reorder = v.shape && v.shape->size() >= 3 && v.producer.valid() && !g.is_output(ValueId(i)) &&
+                             g.node(v.producer).op->kind != OpKind::view;
+    GCG_CHECK(!v.channels_last || may_reorder, "value '", v.name, "' cannot be stored channels last");
   }
   verify_uses(g, inputs);
   for (int64_t i = 0; i < g.node_count(); ++i) {

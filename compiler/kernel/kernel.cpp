@@ -57,8 +57,8 @@ void write(KeyText& t, const ConvKernel& k) {
 void write(KeyText& t, const PlainConvKernel& k) {
   t << std::string("plain conv") << k.batch << k.in_channels << k.out_channels << k.groups;
   for (const PlainConvKernel::Spatial& s : k.spatial) t << s.input << s.output << s.pad << s.kernel << s.stride << s.dilation;
-  t << static_cast<int64_t>(k.input) << static_cast<int64_t>(k.weights) << k.n << k.channel << k.position << k.epilogue
-    << static_cast<int64_t>(k.result) << k.index;
+  t << static_cast<int64_t>(k.input_channels_last) << static_cast<int64_t>(k.input) << static_cast<int64_t>(k.weights) << k.n
+    << k.channel << k.position << k.epilogue << static_cast<int64_t>(k.result) << k.index;
 }
 
 void write(KeyText& t, const AttentionKernel& k) {

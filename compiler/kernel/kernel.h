@@ -103,6 +103,7 @@ struct PlainConvKernel {
   int64_t in_channels = 0, out_channels = 0, groups = 1;
   std::vector<Spatial> spatial;  // 1 to 3, outermost first
   int input = -1, weights = -1;
+  bool input_channels_last = false;  // x is [N, spatial..., CI] in memory
   // The epilogue's axes. Those of `position` run, in row-major order, through all output positions of a channel: the
   // spatial dimensions, neighbours merged where the epilogue's accesses allow it, extents of 1 left out.
   Axis n, channel;

@@ -1,6 +1,7 @@
 // Which passes run, and why in this order.
 #include "compiler/passes/block_channels.h"
 #include "compiler/passes/canonicalize.h"
+#include "compiler/passes/channels_last.h"
 #include "compiler/passes/count_in_integers.h"
 #include "compiler/passes/eliminate_common_subexpressions.h"
 #include "compiler/passes/eliminate_dead_code.h"
@@ -88,8 +89,9 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
           kFoldConstants,  // transposes the weights
           kDeadCode,
           {"mark-attention", [](Graph& g, const Target* t) { return mark_attention(g, *t); }},
-          // Last: nothing behind it makes values that it should have seen.
+          // Last: nothing behind them makes values that they should have seen.
           {"narrow-storage", [](Graph& g, const Target* t) { return narrow_storage(g, *t); }},
+          {"channels-last", [](Graph& g, const Target* t) { return channels_last(g, *t); }},
       }},
   };
   return device == DeviceClass::cpu ? cpu : cuda;

@@ -33,7 +33,7 @@ class GroupLowering {
   int add_result(Shape shape);
   /// Where element `index` of the result goes in the storage written, and that storage's shape.
   std::vector<Expr> result_index(std::vector<Expr> index) const;
-  const Shape& result_shape() const { return *value(group_.storage).shape; }
+  Shape result_shape() const { return value(group_.storage).memory_shape(); }
 
   void loop();
 

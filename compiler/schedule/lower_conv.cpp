@@ -65,6 +65,7 @@ void GroupLowering::plain_conv() {
   kernel.input = add_operand({n.inputs[0], stored(n.inputs[0]), {}});
   kernel.weights = add_operand({n.inputs[1], stored(n.inputs[1]), {}});
   kernel.result = add_result(result_shape());
+  kernel.input_channels_last = value(n.inputs[0]).channels_last;
   kernel.n = axes[0];
   kernel.channel = axes[1];
   FlatIndices flat(out_.kernel.operands, next_axis_);

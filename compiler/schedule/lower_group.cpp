@@ -55,7 +55,8 @@ void GroupLowering::check_device(const Node& n) const {
 
 void GroupLowering::take_operands() {
   for (const auto& o : values_.operands()) {
-    out_.kernel.operands.push_back(Operand{memory_dtype(o.value, o.storage), *value(o.value).shape, false, -1});
+    out_.kernel.operands.push_back(
+        Operand{memory_dtype(o.value, o.storage), value(o.storage).in_memory(*value(o.value).shape), false, -1});
     out_.storages.push_back(o.storage);
   }
   next_axis_ = values_.fresh_axis(Dim(0)).id;
@@ -77,7 +78,7 @@ std::vector<Expr> GroupLowering::result_index(std::vector<Expr> index) const {
     auto& i = index[static_cast<size_t>(group_.concat_axis)];
     i = i + extent(group_.concat_offset);
   }
-  return index;
+  return value(group_.storage).in_memory(std::move(index));
 }
 
 void GroupLowering::loop() {
@@ -89,7 +90,8 @@ void GroupLowering::loop() {
   take_operands();
   const int r = add_result(result_shape());
   e = cast(out_.kernel.operands.back().dtype, e);
-  out_.kernel.body = schedule_loops(axes, e, r, result_index(refs(axes)), out_.kernel.operands, next_axis_);
+  out_.kernel.body = schedule_loops(value(group_.storage).in_memory(axes), e, r, result_index(refs(axes)),
+                                    out_.kernel.operands, next_axis_);
 }
 
 ValueId GroupLowering::computed_value() const {

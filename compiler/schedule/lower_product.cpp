@@ -61,8 +61,8 @@ GroupLowering::Strided GroupLowering::strided(NodeId product, int input, const s
   const ValueId source = it == f_.operand_sources.end() ? v : it->second;
   ValueLowering lowering(g_, [&](ValueId x) { return x == source ? source : ValueId(); });
   const Expr e = v == source ? nullptr : lowering.element(v, index);
-  const std::vector<Expr> args = e ? e->args : index;
-  auto form = as_affine(linear_index(args, *value(source).shape, all_extents_));
+  const std::vector<Expr> args = e ? e->args : value(source).in_memory(index);
+  auto form = as_affine(linear_index(args, value(source).memory_shape(), all_extents_));
   GCG_CHECK(form, "operand ", input, " of '", g_.node(product).name, "' is not a strided view");
   return {source, stored(source), *form};
 }
@@ -100,7 +100,7 @@ Expr GroupLowering::linear(const Affine& form, const std::vector<Axis>& axes, co
 }
 
 int GroupLowering::add_operand(const Strided& s) {
-  out_.kernel.operands.push_back(Operand{memory_dtype(s.value, s.storage), *value(s.value).shape, false, -1});
+  out_.kernel.operands.push_back(Operand{memory_dtype(s.value, s.storage), value(s.value).memory_shape(), false, -1});
   out_.storages.push_back(s.storage);
   return static_cast<int>(out_.kernel.operands.size()) - 1;
 }

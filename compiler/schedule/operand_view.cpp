@@ -17,7 +17,8 @@ bool is_strided_view(const Graph& graph, ValueId v, ValueId source) {
   std::vector<Expr> index;
   for (const Axis& a : axes) index.push_back(axis_ref(a));
   const Expr e = lowering.element(v, index);
-  return e->kind == ExprKind::load && as_affine(linear_index(e->args, *graph.value(source).shape, lowering.extents()));
+  return e->kind == ExprKind::load &&
+         as_affine(linear_index(e->args, graph.value(source).memory_shape(), lowering.extents()));
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ void print(std::ostream& out, const ConvKernel& k) {
 }
 
 void print(std::ostream& out, const PlainConvKernel& k) {
-  out << "  conv " << k.batch.str() << "x" << k.in_channels << " -> " << k.out_channels << " groups " << k.groups;
+  out << "  conv " << k.batch.str() << "x" << k.in_channels << (k.input_channels_last ? " channels last" : "") << " -> "
+      << k.out_channels << " groups " << k.groups;
   for (const PlainConvKernel::Spatial& s : k.spatial)
     out << ", " << s.input.str() << " -> " << s.output.str() << " kernel " << s.kernel << " stride " << s.stride
         << " dilation " << s.dilation << " pad " << s.pad.str();

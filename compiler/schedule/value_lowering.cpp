@@ -92,9 +92,10 @@ Expr ValueLowering::element(ValueId v, const std::vector<Expr>& index) {
     // Along extents of one only element 0 exists.
     for (size_t d = 0; d < simple.size(); ++d)
       if (broadcasts((*value.shape)[d])) simple[d] = gcg::index(0);
-    const DType stored = graph_.value(storage).stored;
+    const Value& in_memory = graph_.value(storage);
+    const DType stored = in_memory.stored;
     e = load(operand_number(v, storage), stored == DType::undefined ? storage_dtype(value.dtype) : stored,
-             std::move(simple));
+             in_memory.in_memory(std::move(simple)));
     if (stored != DType::undefined) e = cast(value.dtype, e);
   } else {
     e = computed(v, index);

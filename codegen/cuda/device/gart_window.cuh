@@ -1,5 +1,5 @@
-// The input of a convolution as the right operand of a matrix product: column j is an output position, counted over the
-// images of the batch, row k a tap and a channel.
+// The input of a convolution as an operand of a matrix product: line j is an output position, counted over the images of the
+// batch, depth k a tap and a channel.
 #pragma once
 
 #include "gart_operand.cuh"
@@ -21,73 +21,136 @@ struct gart_extents {
   long long volume() const { return (long long)d * h * w; }
 };
 
-/// Lines run along output positions. Vector > 1 needs taps that are never outside, stride 1 along the whole image and a
-/// multiple of Vector positions: a pointwise convolution (`Inside`).
-template <class Conversion, class Window, class Tile, int Threads, int Vector, bool Inside>
+/// What a depth stands for: an offset within the window, and a channel of the group.
+struct gart_tap {
+  int d, h, w, channel;
+};
+
+/// The taps of the tile that comes next, `Depth` depths a time.
+template <class Window, int Depth>
+struct gart_taps {
+  static constexpr bool kWhole = Window::kTaps == 1 || Window::kChannels % Depth == 0;  // a tile lies within one tap
+  int channel = 0, d = 0, h = 0, w = 0;
+
+  /// Makes `k`, a multiple of Depth, the tile that comes next.
+  void seek(int k) {
+    channel = k % Window::kChannels;
+    const int tap = k / Window::kChannels;
+    w = tap % Window::kKernelW;
+    h = tap / Window::kKernelW % Window::kKernelH;
+    d = tap / (Window::kKernelW * Window::kKernelH);
+  }
+  void advance() {
+    channel += Depth;
+    if (channel < Window::kChannels) return;
+    channel = 0;
+    if (++w < Window::kKernelW) return;
+    w = 0;
+    if (++h < Window::kKernelH) return;
+    h = 0;
+    ++d;
+  }
+  /// Depth `within` of the tile that comes next, which is at `k`.
+  gart_tap at(int k, int within) const {
+    if (kWhole) return {d * Window::kDilationD, h * Window::kDilationH, w * Window::kDilationW, channel + within};
+    const unsigned int depth = k + within, tap = depth / Window::kChannels;
+    return {(int)(tap / (Window::kKernelW * Window::kKernelH)) * Window::kDilationD,
+            (int)(tap / Window::kKernelW % Window::kKernelH) * Window::kDilationH,
+            (int)(tap % Window::kKernelW) * Window::kDilationW, (int)(depth % Window::kChannels)};
+  }
+};
+
+/// Where the window of an output position begins.
+struct gart_window_start {
+  int image, d, h, w;
+
+  gart_window_start() {}
+  template <class Window>
+  static gart_window_start of(unsigned int position, const gart_extents& output, const gart_extents& pad) {
+    const unsigned int ow = position % (unsigned int)output.w, rest_h = position / (unsigned int)output.w;
+    const unsigned int oh = rest_h % (unsigned int)output.h, rest_d = rest_h / (unsigned int)output.h;
+    const unsigned int od = rest_d % (unsigned int)output.d;
+    gart_window_start start;
+    start.image = (int)(rest_d / (unsigned int)output.d);
+    start.d = (int)od * Window::kStrideD - pad.d;
+    start.h = (int)oh * Window::kStrideH - pad.h;
+    start.w = (int)ow * Window::kStrideW - pad.w;
+    return start;
+  }
+  /// Its position in the image, which may be outside.
+  long long offset(const gart_extents& input) const { return ((long long)d * input.h + h) * input.w + w; }
+  bool is_inside(const gart_tap& tap, const gart_extents& input) const {
+    return (unsigned int)(d + tap.d) < (unsigned int)input.d && (unsigned int)(h + tap.h) < (unsigned int)input.h &&
+           (unsigned int)(w + tap.w) < (unsigned int)input.w;
+  }
+};
+
+/// An input [N, C, spatial...]; lines run along output positions. Vector > 1 needs taps that are never outside, stride 1 along
+/// the whole image and a multiple of Vector positions: a pointwise convolution (`Inside`). `Channels`: of all groups.
+template <class Conversion, class Window, class Tile, int Threads, int Vector, bool Inside, int Channels>
 struct gart_patches : gart_chunks<Conversion, Tile, Threads, Vector> {
   typedef gart_chunks<Conversion, Tile, Threads, Vector> Chunks;
   typedef typename Conversion::Source Source;
-  static constexpr bool kWholeTaps = Window::kTaps == 1 || Window::kChannels % Tile::kDepth == 0;  // a tile lies within one tap
   static_assert(!Tile::kAlongDepth, "lines run along positions");
 
   const Source* from;  // the window's first element in this thread's image and group
   gart_extents input;
-  int d0, h0, w0;         // where the window begins
-  bool column_exists;
-  int tap_channel = 0, tap_d = 0, tap_h = 0, tap_w = 0;  // kWholeTaps: of the tile that comes next
+  gart_window_start start;
+  bool position_exists;
+  gart_taps<Window, Tile::kDepth> taps;
 
   gart_patches(const Source* x, const gart_extents& input_, const gart_extents& output, const gart_extents& pad,
-               long long image_stride, int first_column, int columns)
+               int first_position, int positions)
       : input(input_) {
-    const unsigned int column = first_column + Chunks::position();
-    column_exists = (int)column < columns;
-    const unsigned int ow = column % (unsigned int)output.w, rest_h = column / (unsigned int)output.w;
-    const unsigned int oh = rest_h % (unsigned int)output.h, rest_d = rest_h / (unsigned int)output.h;
-    const unsigned int od = rest_d % (unsigned int)output.d, image = rest_d / (unsigned int)output.d;
-    d0 = (int)od * Window::kStrideD - pad.d;
-    h0 = (int)oh * Window::kStrideH - pad.h;
-    w0 = (int)ow * Window::kStrideW - pad.w;
-    from = x + image * image_stride + ((long long)d0 * input.h + h0) * input.w + w0;
+    const unsigned int position = first_position + Chunks::position();
+    position_exists = (int)position < positions;
+    start = gart_window_start::of<Window>(position, output, pad);
+    from = x + start.image * (input.volume() * Channels) + start.offset(input);
   }
 
-  /// Makes `k`, a multiple of Depth, the tile that comes next.
-  void seek(int k) {
-    tap_channel = k % Window::kChannels;
-    const int tap = k / Window::kChannels;
-    tap_w = tap % Window::kKernelW;
-    tap_h = tap / Window::kKernelW % Window::kKernelH;
-    tap_d = tap / (Window::kKernelW * Window::kKernelH);
+  void seek(int k) { taps.seek(k); }
+  void advance() { taps.advance(); }
+
+  long long offset(const gart_tap& tap) const {
+    return tap.channel * input.volume() + ((long long)tap.d * input.h + tap.h) * input.w + tap.w;
   }
-  void advance() {
-    tap_channel += Tile::kDepth;
-    if (tap_channel < Window::kChannels) return;
-    tap_channel = 0;
-    if (++tap_w < Window::kKernelW) return;
-    tap_w = 0;
-    if (++tap_h < Window::kKernelH) return;
-    tap_h = 0;
-    ++tap_d;
+  const Source* chunk(int i, int k, bool& exists) const {
+    const gart_tap tap = taps.at(k, Chunks::depth(taps.kWhole ? 0 : i));
+    exists = position_exists && (Inside || start.is_inside(tap, input)) && k + Chunks::depth(i) < Window::kDepth;
+    return from + offset(tap) + (taps.kWhole ? (long long)i * Chunks::kStep * input.volume() : 0);
+  }
+};
+
+/// An input [N, spatial..., C]; lines run along channels. Vector divides the channels of a group.
+template <class Conversion, class Window, class Tile, int Threads, int Vector, bool Inside, int Channels>
+struct gart_channels_last_patches : gart_chunks<Conversion, Tile, Threads, Vector> {
+  typedef gart_chunks<Conversion, Tile, Threads, Vector> Chunks;
+  typedef typename Conversion::Source Source;
+  static_assert(Tile::kAlongDepth, "lines run along channels");
+  static_assert(Window::kChannels % Vector == 0, "a chunk lies within one tap");
+
+  const Source* from[Chunks::kCount];  // of each line of this thread: the window's first element
+  gart_window_start start[Chunks::kCount];
+  gart_extents input;
+  int positions;  // from this tile's first on
+  gart_taps<Window, Tile::kDepth> taps;
+
+  gart_channels_last_patches(const Source* x, const gart_extents& input_, const gart_extents& output, const gart_extents& pad,
+                             int first_position, int position_count)
+      : input(input_), positions(position_count - first_position) {
+#pragma unroll
+    for (int i = 0; i < Chunks::kCount; ++i) {
+      start[i] = gart_window_start::of<Window>(first_position + Chunks::row(i), output, pad);
+      from[i] = x + (start[i].image * input.volume() + start[i].offset(input)) * Channels;
+    }
   }
 
-  bool is_inside(int d, int h, int w) const {
-    return Inside || ((unsigned int)(d0 + d) < (unsigned int)input.d && (unsigned int)(h0 + h) < (unsigned int)input.h &&
-                      (unsigned int)(w0 + w) < (unsigned int)input.w);
-  }
-  long long offset(int channel, int d, int h, int w) const {
-    return (long long)channel * input.volume() + ((long long)d * input.h + h) * input.w + w;
-  }
+  void seek(int k) { taps.seek(k); }
+  void advance() { taps.advance(); }
 
   const Source* chunk(int i, int k, bool& exists) const {
-    if (kWholeTaps) {
-      const int d = tap_d * Window::kDilationD, h = tap_h * Window::kDilationH, w = tap_w * Window::kDilationW;
-      exists = column_exists && is_inside(d, h, w) && k + Chunks::depth(i) < Window::kDepth;
-      return from + offset(tap_channel + Chunks::depth(0), d, h, w) + (long long)i * Chunks::kStep * input.volume();
-    }
-    const unsigned int at = k + Chunks::depth(i), tap = at / Window::kChannels;
-    const int d = tap / (Window::kKernelW * Window::kKernelH) * Window::kDilationD;
-    const int h = tap / Window::kKernelW % Window::kKernelH * Window::kDilationH;
-    const int w = tap % Window::kKernelW * Window::kDilationW;
-    exists = column_exists && at < (unsigned int)Window::kDepth && is_inside(d, h, w);
-    return from + offset(at % Window::kChannels, d, h, w);
+    const gart_tap tap = taps.at(k, Chunks::depth(i));
+    exists = Chunks::row(i) < positions && (Inside || start[i].is_inside(tap, input)) && k + Chunks::depth(i) < Window::kDepth;
+    return from[i] + (((long long)tap.d * input.h + tap.h) * input.w + tap.w) * Channels + tap.channel;
   }
 };

@@ -180,11 +180,15 @@ TEST_F(CudnnAttention, ConvolutionsBesideItTakeOlderVersions) {
     constant %u: f32[16,16,1,1] = random(2)
     constant %v: f32[16,16,1,1] = random(3)
     constant %z: f32[16,16,1,1] = random(4)
+    constant %e: f32[16,16,1,1] = random(5)
+    constant %f: f32[16,16,1,1] = random(6)
     constant %rows: i64[4] = {1,1,16,48}
     constant %back: i64[4] = {1,16,6,8}
     %a = Conv(%x, %w) {kernel_shape = [1,1]}
-    %q = Conv(%a, %u) {kernel_shape = [1,1]}
-    %k = Conv(%a, %v) {kernel_shape = [1,1]}
+    %c = Conv(%a, %e) {kernel_shape = [1,1]}
+    %d = Conv(%c, %f) {kernel_shape = [1,1]}
+    %q = Conv(%d, %u) {kernel_shape = [1,1]}
+    %k = Conv(%d, %v) {kernel_shape = [1,1]}
     %qr = Reshape(%q, %rows)
     %kr = Reshape(%k, %rows)
     %kt = Transpose(%kr) {perm = [0,1,3,2]}
@@ -206,7 +210,7 @@ TEST_F(CudnnAttention, ConvolutionsBesideItTakeOlderVersions) {
     expect_close(floats(out->at(0)), on_cpu(artifact, views(pixels, image)), 1e-2);
     calls[old] = filled_and_captured();
   }
-  EXPECT_EQ(calls[0], 3u);  // two of the convolutions have 16 bits on both sides
+  EXPECT_EQ(calls[0], 3u);  // two of the convolutions have 16 bits, and channels last, on both sides
   EXPECT_EQ(calls[1], 2u);
 }
 

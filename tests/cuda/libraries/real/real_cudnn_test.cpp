@@ -61,6 +61,20 @@ Described convolution(const char* name, fb::DType dtype, bool extras, bool one_a
   return d;
 }
 
+Described convolution_of_channels_last(const char* name, fb::DType dtype, bool extras) {
+  Described d{name, {}, {}, dtype == fb::DType::bf16 ? 80 : 75};
+  d.call.operation = fb::Operation::convolution;
+  d.call.strides = {2, 1}, d.call.dilations = {1, 1}, d.call.pads = {1, 1};
+  d.tensors = {tensor(dtype, {2, 16, 16, 16}, {4096, 1, 256, 16}), tensor(dtype, {8, 16, 3, 3}, {144, 1, 48, 16}),
+               tensor(dtype, {2, 8, 8, 16}, {1024, 1, 128, 8})};
+  if (!extras) return d;
+  d.call.bias = d.call.addend = true;
+  d.call.activation = fb::Activation::relu;
+  d.tensors.push_back(tensor(dtype, {8}, {1}));
+  d.tensors.push_back(d.tensors[2]);
+  return d;
+}
+
 /// Heads side by side in rows, as projections write them.
 Described attention(const char* name, fb::DType dtype, int64_t heads, int64_t key_heads, int64_t queries, int64_t keys,
                     int64_t head) {
@@ -92,6 +106,8 @@ std::vector<Described> descriptions() {
     all.push_back(convolution("a convolution", dtype, false));
     all.push_back(convolution("a convolution with all extras", dtype, true));
     all.push_back(convolution("a convolution over one axis", dtype, true, true));
+    all.push_back(convolution_of_channels_last("a convolution of channels last", dtype, false));
+    all.push_back(convolution_of_channels_last("a convolution of channels last with all extras", dtype, true));
     if (dtype == DType::f32) continue;
     all.push_back(attention("attention", dtype, 12, 12, 197, 197, 64));
     all.push_back(attention("attention of one query", dtype, 8, 8, 1, 77, 128));

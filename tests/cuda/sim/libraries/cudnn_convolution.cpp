@@ -5,13 +5,25 @@ namespace gart_sim::cudnn {
 namespace {
 
 // An engine for tensors in one order alone, as the real ones are.
-bool is_dense_weights(const Descriptor& w) {
-  const auto extents = w.extents(), strides = w.strides();
+bool is_channels_last(const Descriptor& t) { return t.extents()[1] > 1 && t.strides()[1] == 1; }
+
+/// Channels before positions, or behind them.
+bool is_dense(const Descriptor& t, bool channels_last) {
+  const auto extents = t.extents(), strides = t.strides();
+  std::vector<size_t> order = {0};
+  for (size_t d = 2; d < extents.size(); ++d) order.push_back(d);
+  order.insert(channels_last ? order.end() : order.begin() + 1, 1);
   int64_t stride = 1;
-  for (size_t d = extents.size(); d-- > 0; stride *= extents[d]) {
-    if (extents[d] > 1 && strides[d] != stride) return false;
-  }
+  for (size_t k = order.size(); k-- > 0; stride *= extents[order[k]])
+    if (extents[order[k]] > 1 && strides[order[k]] != stride) return false;
   return true;
+}
+
+/// Input, weights and result of one order.
+bool is_of_one_order(const Descriptor& convolution) {
+  const bool last = is_channels_last(*convolution.at(704));
+  const Descriptor& y = *convolution.at(705);
+  return is_dense(*convolution.at(703), last) && (y.is_virtual() || y.extents()[1] == 1 || is_channels_last(y) == last);
 }
 
 bool is_bias(const Descriptor& b) {
@@ -48,7 +60,7 @@ int check_convolution(const Descriptor& d) {
 // and an activation behind it, of which only the bias must be there; all of one type, and sums of f32 in between.
 int check_convolution_graph(const std::vector<const Descriptor*>& operations) {
   const int type = operations[0]->at(704)->element_type();
-  if (!is_dense_weights(*operations[0]->at(703)) || operations[0]->at(703)->element_type() != type)
+  if (!is_of_one_order(*operations[0]) || operations[0]->at(703)->element_type() != type)
     return refuse(kNotSupported, "weights in another order, or of another type, than activations");
   enum { none, addend, bias, activation } last = none;
   for (size_t i = 1; i < operations.size(); ++i) {
