@@ -2,9 +2,9 @@
 # Checks and measures gcc-graph on a machine with an NVIDIA GPU that has nothing but the driver.
 #
 #   tools/gpu-check.sh --bundle DIR          on a machine with the project's tools: packs all that the check needs into
-#                                            DIR/part-00, part-01, ... of at most 60 MiB each, and this script
-#   DIR/gpu-check.sh [STAGE...]              on the machine with the GPU: all stages, or those named, in this order:
-#     device       what there is: GPU, driver, CPU
+#                                            DIR/part-00, part-01, ..., 64 MiB together at most, and this script
+#   DIR/gpu-check.sh [--quick] [STAGE...]    on the machine with the GPU: all stages, or those named, in this order:
+#     device       what there is: GPU, driver, CPU, compilers
 #     conformance  every case of the ONNX backend suite that the CPU passes: compiled, run, compared
 #     ops          the operator tables
 #     models       the benchmark models, fp32 and fp16, against this machine's CPU
@@ -13,12 +13,15 @@
 #     libraries    the models once more with cuBLASLt and cuDNN bound (--libraries auto), where the machine has them
 #     tune         every product of the benchmark models in every candidate, into RESULTS/tuning.json
 #     bench        wall, device and enqueue time by the cost model and by tuning.json; PyTorch and JAX beside it, where they are installed
-#   tools/gpu-check.sh --record RESULTS      back in the project: keeps RESULTS/table.md as tests/bench/results/DATE-GPU.md
+#   tools/gpu-check.sh --record RESULTS      back in the project: adds RESULTS/table.md to tests/bench/results/DATE-GPU.md
 #
-# Results go to $RESULTS (default: DIR/results), the tables to RESULTS/table.md. The exit code is 1 if a case or a model gave a
-# wrong result. GPU_CHECK_CASES=N takes the first N cases, GPU_CHECK_SOAK=N that many runs, GPU_CHECK_MODELS="mlp ..." those
-# models (of the bundle, too), GPU_CHECK_OPS=PATTERN those operator tests, GPU_CHECK_SECONDS=N measures each row that long.
-# Where there is no GPU: tests/cuda/sim/run_sim.sh --sm 80 DIR/gpu-check.sh.
+# Results go to $RESULTS (default: DIR/results), the tables to RESULTS/table.md, which ends with each stage's outcome. The exit
+# code is 1 if a stage failed. --quick takes a little of everything, to see that all of it works: a few cases, operators, small
+# models, runs and milliseconds. What it takes can be named: GPU_CHECK_CASES=N of them, GPU_CHECK_SOAK=N runs,
+# GPU_CHECK_MODELS="mlp ..." (of the bundle, too), GPU_CHECK_OPS=PATTERN of operator tests, GPU_CHECK_SECONDS=N for each row,
+# GPU_CHECK_TUNE_SECONDS=N for each candidate. Where there is no GPU: tests/cuda/sim/run_sim.sh --sm 80 DIR/gpu-check.sh.
+# For tests of this script: GPU_CHECK_BUILD=DIR packs the programs of that build, $GCC_GRAPH_PYTHON makes the models,
+# GPU_CHECK_PACK=cat instead of compressing, GPU_CHECK_RECORDS=DIR instead of tests/bench/results.
 set -euo pipefail
 
 say() { printf '== %s\n' "$*"; }
@@ -32,71 +35,104 @@ copy_libraries() {  # of a program, without those every system has
 find_nvrtc() {
   local dir
   for dir in "${CUDA_HOME:-/usr/local/cuda}/lib64" build/venv/lib/python3*/site-packages/nvidia/*/lib; do
-    ls "$dir"/libnvrtc*.so* >/dev/null 2>&1 && { echo "$dir"; return; }
+    ls "$dir"/libnvrtc.so.[0-9]* >/dev/null 2>&1 && { echo "$dir"; return; }
   done
 }
 
 make_models() {  # into $1
-  local name source
+  local name source made=build/models
+  [ -z "${GPU_CHECK_BUILD:-}" ] || made=$GPU_CHECK_BUILD/models
+  mkdir -p "$made"
   for name in ${GPU_CHECK_MODELS:-resnet50 mobilenet_v2 bert_base bert_large minilm_l6 vit_b_16 googlenet gpt2_step chain_500 branch_loop mlp}; do
-    source=build/models/$name.onnx
+    source=$made/$name.onnx
     [ -e "$source" ] || "$python" tools/models/make_model.py "$name" "$source"
     "$python" tests/gpu/strip_weights.py "$source" "$1/$name.onnx"
   done
 }
 
+# Sets $build and $python.
+prepare_tools() {
+  if [ -n "${GPU_CHECK_BUILD:-}" ]; then
+    build=$GPU_CHECK_BUILD python=${GCC_GRAPH_PYTHON:-python3}
+  else
+    source tools/lib/setup.sh
+    python_packages numpy onnx==1.22.0
+    build release gcc-graph gpu_soak gpu_ops_test make_weights
+    build=build/release
+  fi
+}
+
+# The models' weights are noise, and are made again where they are used: most of the bundle is NVRTC and LLVM. Compressing harder
+# than xz -1 takes four times as long for 4 % less.
 bundle() {
-  local out home nvrtc
+  local out home nvrtc size limit=$((64 << 20))
   out=$(realpath -m "$1"); cd "$(dirname "${BASH_SOURCE[0]}")/.."
-  source tools/lib/setup.sh
-  python_packages numpy onnx==1.22.0
-  build release gcc-graph gpu_soak gpu_ops_test make_weights
+  prepare_tools
   home=$(mktemp -d)
   mkdir -p "$home"/{bin,lib,models,cases}
-  strip -o "$home/bin/gcc-graph" build/release/bin/gcc-graph
-  strip -o "$home/bin/gpu_soak" build/release/gpu/gpu_soak
-  strip -o "$home/bin/gpu_ops_test" build/release/bin/gpu_ops_test
-  strip -o "$home/bin/make_weights" build/release/gpu/make_weights
-  copy_libraries build/release/bin/gcc-graph "$home/lib"
-  copy_libraries build/release/bin/gpu_ops_test "$home/lib"
+  for program in bin/gcc-graph gpu/gpu_soak bin/gpu_ops_test gpu/make_weights; do
+    strip -o "$home/bin/$(basename "$program")" "$build/$program"
+  done
+  copy_libraries "$build/bin/gcc-graph" "$home/lib"
+  copy_libraries "$build/bin/gpu_ops_test" "$home/lib"
   nvrtc=$(find_nvrtc)
   [ -n "$nvrtc" ] || { python_packages numpy onnx==1.22.0 nvidia-cuda-nvrtc; nvrtc=$(find_nvrtc); }
-  cp -L "$nvrtc"/libnvrtc.so.[0-9]* "$nvrtc"/libnvrtc-builtins.so.[0-9]* "$home/lib/"
+  cp -L "$(ls "$nvrtc"/libnvrtc.so.[0-9]* | sort -V | tail -n 1)" "$nvrtc"/libnvrtc-builtins.so.[0-9]* "$home/lib/"
   cp tests/gpu/compare_torch.py tests/gpu/compare_jax.py "$home/bin/"
   make_models "$home/models"
   "$python" tests/gpu/export_conformance.py "$home/cases"
   mkdir -p "$out"; rm -f "$out"/part-*
-  tar -C "$home" -c . | xz -T0 -3 | split -b 60m -d - "$out/part-"
+  tar -C "$home" -c . | ${GPU_CHECK_PACK:-xz -T0 -1} | split -b 30m -d - "$out/part-"
   cp tools/gpu-check.sh "$out/"; rm -rf "$home"
-  say "bundle"; ls -l "$out"
+  size=$(cat "$out"/part-* | wc -c)
+  say "bundle of $size bytes"; ls -l "$out"
+  [ "${GPU_CHECK_PACK:-}" = cat ] || [ "$size" -le $limit ] || { echo "gpu-check: the bundle has $size bytes, more than the limit of $limit" >&2; return 1; }
 }
 
 record() {  # RESULTS
-  local gpu folder
-  folder=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")/tests/bench/results
-  gpu=$(sed -n 3p "$1/table.md" | cut -d, -f1 | tr -cs 'A-Za-z0-9\n' -)
+  local gpu day folder
+  folder=${GPU_CHECK_RECORDS:-$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")/tests/bench/results}
+  day=$(sed -n '1s/^# \([0-9-]*\).*/\1/p' "$1/table.md") gpu=$(sed -n 's/^GPU: //p' "$1/table.md" | head -n 1 | cut -d, -f1 | tr -cs 'A-Za-z0-9\n' -)
+  [ -n "$day" ] && [ -n "$gpu" ] || { echo "gpu-check: $1/table.md does not begin with a date and a GPU: run the stage 'device' first" >&2; return 1; }
   mkdir -p "$folder"
-  cat "$1/table.md" >>"$folder/$(sed -n '1s/^# \([0-9-]*\).*/\1/p' "$1/table.md")-$gpu.md"
-  say "added to $folder"
+  cat "$1/table.md" >>"$folder/$day-$gpu.md"
+  say "added to $folder/$day-$gpu.md"
 }
 
 # ---- there: the stages
 
 tool() { LD_LIBRARY_PATH="$home/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$home/bin/gcc-graph" "$@"; }
 
+# Writes out what packs the parts' first bytes: xz, zstd or nothing.
+unpacker() {
+  case $(head -c 4 "$here/part-00" | od -An -tx1 | tr -d ' ') in
+    fd377a58) command -v xz >/dev/null || { echo "gpu-check: xz is not installed, and the bundle is packed with it (GPU_CHECK_PACK=cat packs one without)" >&2; exit 2; }
+      echo "xz -d -T0" ;;
+    28b52ffd) echo "zstd -d" ;;
+    *) echo cat ;;
+  esac
+}
+
 unpack() {
+  local nvrtc with
   home=$here/unpacked
-  [ -e "$home/.done" ] || { mkdir -p "$home"; cat "$here"/part-* | xz -d -T0 | tar -C "$home" -x; touch "$home/.done"; }
-  local nvrtc; nvrtc=$(ls "$home"/lib/libnvrtc.so.* | sort -V | tail -n 1)
+  [ -e "$home/.done" ] || { with=$(unpacker); mkdir -p "$home"; cat "$here"/part-* | $with | tar -C "$home" -x; touch "$home/.done"; }
+  nvrtc=$(ls "$home"/lib/libnvrtc.so.* | sort -V | tail -n 1)
   export GCC_GRAPH_NVRTC=${GCC_GRAPH_NVRTC:-$nvrtc} home results
   results=${RESULTS:-$here/results}; mkdir -p "$results"
   table=$results/table.md
 }
 
+describe_gpu() {
+  if [ -n "${GART_SIM_SM:-}" ]; then echo "simulated sm_$GART_SIM_SM, whose times mean nothing"; return; fi
+  nvidia-smi --query-gpu=name,driver_version,compute_cap,memory.total,clocks.max.sm --format=csv,noheader 2>/dev/null | head -n 1
+}
+
 stage_device() {
   { date -u +"# %Y-%m-%d %H:%M UTC"; echo
-    nvidia-smi --query-gpu=name,driver_version,compute_cap,memory.total,clocks.max.sm --format=csv,noheader 2>/dev/null || echo "no nvidia-smi"
-    grep -m 1 'model name' /proc/cpuinfo || true; echo "target $target"; echo; } | tee "$table"
+    echo "GPU: $(describe_gpu)"
+    echo "CPU: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) threads"
+    echo "System: $(uname -sr), $(basename "$GCC_GRAPH_NVRTC"), target $target"; echo; } | tee "$table"
 }
 
 # The SM of the GPU, with the instructions that only that one has.
@@ -119,16 +155,20 @@ check_case() {  # NAME SETS RTOL ATOL: "passed NAME", "unsupported NAME", "FAILE
   rm -f "$artifact"; echo "passed $name"
 }
 
+spread() {  # N FILE: N of its lines, evenly spread; all where there are no more
+  awk -v n="$1" 'NR == FNR {total = NR; next} int(FNR * n / total) > int((FNR - 1) * n / total) || n >= total' "$2" "$2"
+}
+
 check_cases() {  # LINES OUT
   export -f tool check_case; export target wrapper=${wrapper:-}
-  head -n "$1" "$home/cases/cases.txt" | xargs -P "${GPU_CHECK_JOBS:-$(nproc)}" -L 1 bash -c 'check_case "$@"' check >"$2"
+  spread "$1" "$home/cases/cases.txt" | xargs -P "${GPU_CHECK_JOBS:-$(nproc)}" -L 1 bash -c 'check_case "$@"' check >"$2"
   grep '^FAILED' "$2" | head -n 40 || true
   echo "$(grep -c '^passed' "$2" || true) passed / $(grep -c '^FAILED' "$2" || true) failed / $(grep -c '^unsupported' "$2" || true) unsupported of $(wc -l <"$2")"
 }
 
 stage_conformance() {
   check_cases "${GPU_CHECK_CASES:-100000}" "$results/conformance.txt" | tee -a "$table"
-  ! grep -q '^FAILED' "$results/conformance.txt"
+  grep -q '^passed' "$results/conformance.txt" && ! grep -q '^FAILED' "$results/conformance.txt"
 }
 
 run_ops() {  # PREFIX...: a program to run it under
@@ -226,14 +266,15 @@ stage_soak() {
 }
 
 stage_tune() {
-  local row name dims precision
+  local row name dims precision status=0
   while read -r row name dims; do
     for precision in fp32 fp16; do
       make_weights_of "$name"
       tool tune "$home/models/$name.onnx" -o "$results/tuning.json" --target "$target" --precision "$precision" --seconds "${GPU_CHECK_TUNE_SECONDS:-0.05}" \
-        $(dim_options $dims) </dev/null | sed "s/^/tune $row $precision: /" | tee -a "$table"
+        $(dim_options $dims) </dev/null 2>&1 | sed "s/^/tune $row $precision: /" | tee -a "$table" || { echo "FAILED tune $row $precision" | tee -a "$table"; status=1; }
     done
   done < <(rows)
+  return $status
 }
 
 bench_row() {  # ARTIFACT "| ROW | PRECISION | ENGINE" DIM...
@@ -277,7 +318,7 @@ stage_libraries() {
   { echo; echo "| row | precision | engine | wall p50 ms | device p50 ms | enqueue p50 us |"; echo "|---|---|---|---|---|---|"; } | tee -a "$table"
   while read -r row name dims; do
     for precision in fp32 fp16; do
-      LIBRARIES=auto compile_row "$row" "$name" "$precision" $dims </dev/null || { status=1; continue; }
+      LIBRARIES=auto compile_row "$row" "$name" "$precision" $dims </dev/null || { echo "FAILED $row $precision with libraries: not compiled" | tee -a "$table"; status=1; continue; }
       [ -e "$results/$row.npz" ] || tool run "$results/$row.$precision.auto.gart" --device cpu --random 1 $(dim_options $dims) --outputs "$results/$row.npz" >/dev/null </dev/null
       rtol=1e-3; [ $precision = fp16 ] && rtol=3e-2
       line=$(tool run "$results/$row.$precision.auto.gart" --device cuda --random 1 $(dim_options $dims) --expect "$results/$row.npz" --rtol $rtol 2>&1 </dev/null | tail -n 1) ||
@@ -293,7 +334,7 @@ stage_bench() {
   { echo; echo "| row | precision | engine | wall p50 ms | device p50 ms | enqueue p50 us |"; echo "|---|---|---|---|---|---|"; } | tee -a "$table"
   while read -r row name dims; do
     for precision in fp32 fp16; do
-      compile_row "$row" "$name" "$precision" $dims </dev/null || { status=1; continue; }
+      compile_row "$row" "$name" "$precision" $dims </dev/null || { echo "FAILED $row $precision: not compiled" | tee -a "$table"; status=1; continue; }
       bench_row "$results/$row.$precision.gart" "| $row | $precision | gcc-graph" $dims || status=1
       [ ! -e "$results/$row.$precision.tuned.gart" ] || bench_row "$results/$row.$precision.tuned.gart" "| $row | $precision | gcc-graph, tuned" $dims || status=1
     done
@@ -308,16 +349,34 @@ stage_bench() {
   return $status
 }
 
+# A little of everything.
+be_quick() {
+  export GPU_CHECK_CASES=${GPU_CHECK_CASES:-12} GPU_CHECK_SOAK=${GPU_CHECK_SOAK:-40} GPU_CHECK_OPS=${GPU_CHECK_OPS:-Softmax*:Gemm*}
+  export GPU_CHECK_SECONDS=${GPU_CHECK_SECONDS:-0.05} GPU_CHECK_TUNE_SECONDS=${GPU_CHECK_TUNE_SECONDS:-0.001}
+  export GPU_CHECK_MODELS=${GPU_CHECK_MODELS:-mlp branch_loop}
+}
+
+run_stages() {  # STAGE...
+  local stage begin outcome status=0 outcomes=
+  for stage in "$@"; do
+    say "$stage"; begin=$SECONDS outcome=passed
+    "stage_$stage" || { outcome=FAILED; status=1; }
+    outcomes+="| $stage | $outcome | $((SECONDS - begin)) |"$'\n'
+  done
+  { echo; echo "| stage | outcome | seconds |"; echo "|---|---|---|"; printf '%s' "$outcomes"; } | tee -a "$table"
+  return $status
+}
+
 if [ "${1:-}" = --bundle ]; then bundle "${2:?gpu-check.sh --bundle DIR}"; exit; fi
 if [ "${1:-}" = --record ]; then record "${2:?gpu-check.sh --record RESULTS}"; exit; fi
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 [ -e "$here/part-00" ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | sed '$d'; exit 2; }
+if [ "${1:-}" = --quick ]; then shift; be_quick; fi
+stages="device conformance ops models soak sanitizer libraries tune bench"
+[ $# -gt 0 ] || set -- $stages
+for stage in "$@"; do
+  [[ " $stages " == *" $stage "* ]] || { echo "gpu-check: there is no stage '$stage'; there are: $stages" >&2; exit 2; }
+done
 unpack
 target=$(gpu_target)
-status=0
-[ $# -gt 0 ] || set -- device conformance ops models soak sanitizer libraries tune bench
-for stage in "$@"; do
-  say "$stage"
-  "stage_$stage" || status=1
-done
-exit $status
+run_stages "$@"
