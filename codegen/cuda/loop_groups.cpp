@@ -9,6 +9,7 @@ namespace gcg::cuda {
 namespace {
 
 constexpr int kWarp = 32;
+constexpr int64_t kWindow = 32;  // points of a window that is unrolled as a whole
 
 class GroupsText : public LoopText {
  public:
@@ -22,6 +23,7 @@ class GroupsText : public LoopText {
   void emit_exchange(const Stage& stage, const std::string& local, const std::string& type);
   void emit_row_store(size_t number);
   void emit_row(size_t number, const Body& body);
+  void open_outer_loops(const std::vector<Axis>& axes, Place& place);
   void emit_serial(const StagePlan& s, const Body& body);
   void emit_linear(const StagePlan& s, const Body& body);
   void emit_rounds(size_t number, const Body& body);
@@ -134,7 +136,7 @@ void GroupsText::emit_row(size_t number, const Body& body) {
   if (!plan_.kept.empty()) return emit_rounds(number, body);
   if (is_short(s)) return emit_linear(s, body);
   Place place = place_;
-  open_loops(s.loops, place);
+  open_outer_loops(s.loops, place);
   const std::string i = f_.fresh("i");
   const std::string first = s.vector > 1 ? concat("lane * ", s.vector) : "lane";
   f_.line("#pragma unroll 4");
@@ -144,8 +146,18 @@ void GroupsText::emit_row(size_t number, const Body& body) {
   for (size_t k = 0; k <= s.loops.size(); ++k) f_.close();
 }
 
+/// Loops around the lane's. Left to itself, the compiler would unroll 49 rounds as a whole and hold what all of them read.
+void GroupsText::open_outer_loops(const std::vector<Axis>& axes, Place& place) {
+  Dim points(1);
+  for (const Axis& a : axes) points = points * a.extent;
+  const bool window = points.is_constant() && points.constant() <= kWindow;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    if (!window) f_.line(k + 1 == axes.size() ? "#pragma unroll 4" : "#pragma unroll 1");
+    open_loops({axes[k]}, place);
+  }
+}
+
 void GroupsText::emit_serial(const StagePlan& s, const Body& body) {
-  constexpr int64_t kWindow = 32;  // points of a window that is unrolled as a whole
   std::vector<Axis> axes = s.loops;
   axes.push_back(s.lane);
   Dim points(1);
@@ -153,7 +165,8 @@ void GroupsText::emit_serial(const StagePlan& s, const Body& body) {
   const bool window = points.is_constant() && points.constant() <= kWindow;
   Place place = place_;
   for (size_t k = 0; k < axes.size(); ++k) {
-    if (window || k + 1 == axes.size()) f_.line(window ? "#pragma unroll" : "#pragma unroll 4");
+    const char* outer = k + 1 == axes.size() ? "#pragma unroll 4" : "#pragma unroll 1";
+    f_.line(window ? "#pragma unroll" : outer);
     open_loops({axes[k]}, place);
   }
   body(place);

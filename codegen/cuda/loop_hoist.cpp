@@ -30,6 +30,13 @@ void visit_reductions(const Expr& e, const std::function<void(const Expr&)>& see
 
 }  // namespace
 
+Expr share_reductions(const Expr& value) {
+  std::map<std::string, Expr> first;
+  return rewrite(value, [&](const Expr& e) -> Expr {
+    return e->kind == ExprKind::reduce ? first.try_emplace(key(e), e).first->second : nullptr;
+  });
+}
+
 LoopKernel hoist_reductions(const LoopKernel& loop) {
   if (loop.stages.size() != 1 || loop.stages[0].kind != Stage::Kind::store) return loop;
   LoopKernel result = loop;

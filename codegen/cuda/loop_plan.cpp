@@ -75,6 +75,7 @@ void plan_elements(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan)
   axes.insert(axes.end(), stage.axes.begin(), stage.axes.end());
   flatten_accesses(stage, kernel.operands);
   axes = merge_axes(stage, std::move(axes));
+  stage.value = share_reductions(stage.value);
   const Dim elements = extent_of(axes);
   StagePlan stage_plan = plan_stage(std::move(stage), std::move(axes), kernel.operands);
   // The loads of a reduction are one element each: neighbouring threads take neighbouring ones.
@@ -188,6 +189,7 @@ void plan_groups(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
   for (Stage& stage : stages) {
     flatten_accesses(stage, kernel.operands);
     stage.axes = merge_axes(stage, stage.axes);
+    stage.value = share_reductions(stage.value);
   }
   const int lane = outer_lane(stages, plan.outer, kernel.operands);
   if (lane >= 0) {

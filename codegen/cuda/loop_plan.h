@@ -50,6 +50,10 @@ struct LoopPlan {
 /// to share one to keep a GPU busy. (loop_hoist.cpp)
 LoopKernel hoist_reductions(const LoopKernel& loop);
 
+/// Equal reductions become one node, which is computed once: a scatter's lowering asks several times which update it takes.
+/// (loop_hoist.cpp)
+Expr share_reductions(const Expr& value);
+
 LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& loop);
 
 /// Where all strided loads of an elements plan run along one other axis of its store, makes tiles of the two.
