@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "codegen/cuda/choice.h"
 #include "codegen/cuda/epilogue_text.h"
 #include "codegen/cuda/vector_access.h"
 #include "compiler/support/error.h"
@@ -49,32 +50,47 @@ double clocks(const Gpu& gpu, Arithmetic arithmetic, const AttentionTile& t, dou
   return waves * (kStart + std::ceil(keys / t.keys()) * (kEachStep + std::max({kLatency, products / rate, copies})));
 }
 
-AttentionTile choose_tile(const Target& target, const AttentionKernel& k) {
+std::string describe(const AttentionTile& t) {
+  return concat(t.queries(), " queries, ", t.keys(), " keys a step in ", t.key_groups, " groups");
+}
+
+/// All that fit the GPU, what the cost model likes best first.
+std::vector<AttentionTile> tiles_of(const Target& target, const AttentionKernel& k) {
   const Gpu& gpu = gpu_of(target);
   const Arithmetic arithmetic = arithmetic_of(target);
   double heads = 1;
   for (const Axis& a : k.batch) heads *= typical(a.extent);
-  AttentionTile best;
-  double least = 0;
+  std::vector<AttentionTile> tiles;
   for (const auto& [query_warps, key_groups] : {std::pair(4, 1), std::pair(2, 2), std::pair(1, 4), std::pair(1, 8), std::pair(8, 1)})
     for (int key_tiles : {4, 2, 1}) {
       if (key_tiles == 1 && is_half(arithmetic)) continue;  // keys are loaded by 16
       const AttentionTile t{query_warps,  key_groups, key_tiles, power_of_two(k.d.extent), power_of_two(k.n.extent) / 8, arithmetic};
-      if (t.shared_bytes() > gpu.shared_block_bytes) continue;
-      const double c = clocks(gpu, arithmetic, t, heads, typical(k.m.extent), typical(k.t.extent));
-      if (least == 0 || c < least) {
-        least = c;
-        best = t;
-      }
+      if (t.shared_bytes() <= gpu.shared_block_bytes) tiles.push_back(t);
     }
-  GCG_CHECK(least > 0, "no tile of attention fits a multiprocessor of ", gpu.name);
-  return best;
+  const auto time = [&](const AttentionTile& t) {
+    return clocks(gpu, arithmetic, t, heads, typical(k.m.extent), typical(k.t.extent));
+  };
+  std::stable_sort(tiles.begin(), tiles.end(), [&](const AttentionTile& a, const AttentionTile& b) { return time(a) < time(b); });
+  GCG_CHECK(!tiles.empty(), "no tile of attention fits a multiprocessor of ", gpu.name);
+  return tiles;
+}
+
+/// "12 of 128 x 384 x 64 x 64, q f32 ...": heads, queries, keys, depths of scores and values.
+std::string shape_text(const Kernel& kernel, const AttentionKernel& k) {
+  Dim heads(1);
+  for (const Axis& a : k.batch) heads = heads * a.extent;
+  const auto view = [&](const MatrixView& v) {
+    const Dim& along = v.column_stride.is(1) ? v.row_stride : v.column_stride;
+    return concat(name_of(kernel.operands[static_cast<size_t>(v.operand)].dtype), " of stride ", along.str());
+  };
+  return concat(heads.str(), " of ", k.m.extent.str(), " x ", k.t.extent.str(), " x ", k.d.extent.str(), " x ", k.n.extent.str(), ", q ",
+                view(k.q), ", k ", view(k.k), ", v ", view(k.v), ", ", kernel.operands.size(), " operands");
 }
 
 class AttentionText {
  public:
-  AttentionText(const Kernel& kernel, const Target& target)
-      : f_(kernel), k_(std::get<AttentionKernel>(kernel.body)), arithmetic_(arithmetic_of(target)), tile_(choose_tile(target, k_)) {
+  AttentionText(const Kernel& kernel, const AttentionKernel& attention, const AttentionTile& tile)
+      : f_(kernel), k_(attention), arithmetic_(tile.arithmetic), tile_(tile) {
     epilogue_ = {k_.epilogue, k_.result, k_.index, k_.n.id, 1};
     epilogue_.vector = std::min(2, epilogue_vector(kernel, epilogue_, k_.n.extent, k_.n.id));
   }
@@ -101,8 +117,7 @@ class AttentionText {
     text.tasks = blocks;
     for (const Axis& a : k_.batch) text.tasks = text.tasks * a.extent;
     text.shared_bytes = tile_.shared_bytes();
-    text.note = concat(tile_.queries(), " queries, ", tile_.keys(), " keys a step in ", tile_.key_groups, " groups, ",
-                       name_of(arithmetic_));
+    text.note = concat(describe(tile_), ", ", name_of(arithmetic_));
     return text;
   }
 
@@ -215,6 +230,16 @@ class AttentionText {
 
 }  // namespace
 
-KernelText emit_attention(const Kernel& kernel, const Target& target) { return AttentionText(kernel, target).emit(); }
+KernelText emit_attention(const Kernel& kernel, const Target& target) {
+  const auto& attention = std::get<AttentionKernel>(kernel.body);
+  const std::vector<AttentionTile> tiles = tiles_of(target, attention);
+  static_assert(kMostCandidates >= 15);
+  std::vector<std::string> candidates;
+  for (const AttentionTile& t : tiles) candidates.push_back(describe(t));
+  const Choice choice = choose(target, "attention", shape_text(kernel, attention), std::move(candidates));
+  KernelText text = AttentionText(kernel, attention, tiles[choice.index]).emit();
+  text.note += choice.note();
+  return text;
+}
 
 }  // namespace gcg::cuda

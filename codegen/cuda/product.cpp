@@ -229,13 +229,18 @@ KernelText emit_product(const Kernel& kernel, const Product& product, const Prod
   return text;
 }
 
-KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind) {
-  if (KernelText text = emit_few_lines(kernel, target, product, kind); !text.source.empty()) return text;
+ProductSize size_for_cost(const Kernel& kernel, const Product& product) {
   ProductSize size{typical(product.batch), typical(product.rows), typical(product.columns), typical(product.depth)};
   size.left_bytes = static_cast<double>(size_of(product.left.stored));
   size.right_bytes = static_cast<double>(size_of(product.right.stored));
   size.result_bytes = static_cast<double>(size_of(kernel.operands[static_cast<size_t>(product.result)].dtype));
-  const std::vector<ProductTile> tiles = best_product_tiles(target, size, form_of(product, target), kMostCandidates);
+  return size;
+}
+
+KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind) {
+  if (KernelText text = emit_few_lines(kernel, target, product, kind); !text.source.empty()) return text;
+  const std::vector<ProductTile> tiles =
+      best_product_tiles(target, size_for_cost(kernel, product), form_of(product, target), kMostCandidates);
   std::vector<std::string> candidates;
   for (const ProductTile& tile : tiles) candidates.push_back(describe(tile));
   const Choice choice = choose(target, kind, shape_text(product), std::move(candidates));

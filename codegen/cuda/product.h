@@ -79,6 +79,9 @@ int widest_vector(DType stored, const std::vector<Dim>& multiples);
 std::unique_ptr<Product> matmul_product(const Kernel& kernel);
 std::unique_ptr<Product> conv_product(const Kernel& kernel);
 
+/// What the cost model goes by; open extents count as typical ones.
+ProductSize size_for_cost(const Kernel& kernel, const Product& product);
+
 /// The extents "12 of 128 x 64 x 384" (rows, columns, depth), how operands are copied, the form.
 std::string shape_text(const Product& product);
 

@@ -139,11 +139,11 @@ class Assembly : public testing::TestWithParam<AssemblyCase> {
                          [](const Kernel& k) { return !std::holds_alternative<LoopKernel>(k.body); });
   }
 
-  void assemble(const cuda::KernelText& text, const cuda::ProductTile& tile, bool print) {
+  void assemble(const cuda::KernelText& text, const cuda::ProductTile& tile, bool print, int most_spill_bytes = 0) {
     const cuda::ProgramCache cache{std::filesystem::path()};
     const cuda::Usage usage = cuda::usage_of(cuda::Assembler(target_, cache).assemble(text.source).log);
     EXPECT_TRUE(usage.notes.empty()) << target_.name << " " << text.note << ": " << (usage.notes.empty() ? "" : usage.notes[0]);
-    EXPECT_EQ(usage.spill_bytes, 0) << target_.name << " " << text.symbol << " " << text.note;
+    EXPECT_LE(usage.spill_bytes, most_spill_bytes) << target_.name << " " << text.symbol << " " << text.note;
     EXPECT_GT(usage.registers, 0);
     if (print)
       std::printf("%s %s %s: %d registers, %lld shared bytes, %d threads, %d blocks at least\n", target_.name.c_str(),
@@ -165,6 +165,22 @@ TEST_P(Assembly, VectorsDoNotSpill) {
     EXPECT_NE(text.symbol.find("_vector_"), std::string::npos);
     assemble(text, {}, false);
     for (const cuda::KernelText& then : text.then) assemble(then, {}, false);
+  }
+}
+TEST_P(Assembly, NoCandidateOfTuningSpillsMuch) {
+  constexpr int kMostBytes = 16;  // bytes; what such a candidate loses by it is measured
+  for (const std::string& gir : {std::string(kVector), std::string(kTransposedVectors), attention(384, 384, 64), attention(50, 50, 128)}) {
+    const Schedule schedule = cuda_schedule(parse_graph(gir), target_);
+    Target target = target_;
+    for (size_t i = 0, count = 1; i < count; ++i) {
+      const ForcedChoice choice(i);
+      target.decisions = &choice;
+      const cuda::KernelText text = cuda::emit_kernel(contraction(schedule), target);
+      count = choice.count();
+      // Of the tiles of products, `check` has a sample.
+      if (text.symbol.find("_vector_") != std::string::npos || text.symbol.starts_with("attention_"))
+        assemble(text, {}, false, kMostBytes);
+    }
   }
 }
 TEST_P(Assembly, AttentionDoesNotSpill) {

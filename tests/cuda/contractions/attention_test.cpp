@@ -34,6 +34,24 @@ TEST_P(Attention, HeadsInRows) {
   })");
 }
 
+TEST_P(Attention, EveryCandidateOfTuning) {
+  Target target = gpu_target(GetParam().target, GetParam().precision);
+  for (size_t i = 0, count = 1; i < count; ++i) {
+    const ForcedChoice choice(i);
+    target.decisions = &choice;
+    const SimulatedRun run = expect_simulates(R"(graph g(%q: f32[2,37,32], %k: f32[2,70,32], %v: f32[2,70,24]) -> (%y) {
+      %b = Transpose(%k) {perm = [0,2,1]}
+      %s = MatMul(%q, %b)
+      %p = Softmax(%s) {axis = -1}
+      %y = MatMul(%p, %v)
+    })", target, GetParam().tolerance);
+    EXPECT_NE(run.notes.back().find("tuned"), std::string::npos);
+    count = choice.count();
+    EXPECT_GT(count, 4U);
+    EXPECT_LE(count, 16U);
+  }
+}
+
 TEST_P(Attention, MaskOfSymbolicExtents) {
   check(R"(graph g(%q: f32[b,2,s,16], %k: f32[b,2,t,16], %v: f32[b,2,t,24], %m: f32[b,1,1,t]) -> (%y) {
     %b = Transpose(%k) {perm = [0,1,3,2]}

@@ -148,6 +148,19 @@ TEST(FewLines, AreReadOnce) {
     }
 }
 
+TEST(FewLines, EveryCandidateOfTuning) {
+  for (const char* gir : {"graph g(%a: f32[2,520], %b: f32[520,44]) -> (%y) {\n  %y = MatMul(%a, %b)\n}",
+                          "graph g(%a: f32[1,520], %c: f32[44,520]) -> (%y) {\n  %b = Transpose(%c) {perm = [1,0]}\n  %y = MatMul(%a, %b)\n}"}) {
+    Target target = gpu_target("sm_80");
+    for (size_t i = 0, count = 1; i < count; ++i) {
+      const ForcedChoice choice(i);
+      target.decisions = &choice;
+      expect_simulates(gir, target, kExact);
+      count = choice.count();
+      EXPECT_EQ(count, 16U);
+    }
+  }
+}
 TEST(MatMulValues, InfinitiesStayInfinite) {
   Graph graph = parse_graph(R"(graph g(%a: f32[16,8], %b: f32[8,16]) -> (%y) {
     %y = MatMul(%a, %b)

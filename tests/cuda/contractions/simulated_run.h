@@ -4,12 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "codegen/cuda/kernel_text.h"
 #include "compiler/ir/graph.h"
+#include "compiler/kernel/decisions.h"
 #include "compiler/kernel/target.h"
 #include "compiler/schedule/schedule.h"
 
@@ -23,6 +25,22 @@ struct SimulatedRun {
   std::vector<std::string> kernels;  // the launches in order: function names without their hash
   std::vector<std::string> notes;
   int half_operands = 0;             // operands of the launches that are stored as f16 or bf16
+};
+
+/// Takes the candidate of this number for every kernel, the last one where there are fewer.
+class ForcedChoice final : public Decisions {
+ public:
+  explicit ForcedChoice(size_t candidate) : candidate_(candidate) {}
+  std::optional<size_t> choose(const Decision& decision) const override {
+    count_ = decision.candidates.size();
+    return std::min(candidate_, count_ - 1);
+  }
+  /// How many candidates the last kernel had.
+  size_t count() const { return count_; }
+
+ private:
+  size_t candidate_;
+  mutable size_t count_ = 1;
 };
 
 Target gpu_target(const std::string& name, Precision precision = Precision::fp32);

@@ -13,14 +13,16 @@ check() {  # NAME
 }
 export -f check
 total=$(names "${2:-*}" | wc -l)
-names "${2:-*}" | xargs -P "$(nproc)" -I{} bash -c 'check {}' |
-  awk -v total="$total" '
-    /^forms: / {++passed; forms += $2}
-    /^FAILED / {++failed}
-    /^forms: |^FAILED / && (passed + failed) % 10 == 0 {print "  " passed + failed " of " total " tests"}
-    !/^forms: / {print}
-    {fflush()}
-    END {printf "%d forms in %d tests passed, %d tests failed\n", forms, passed, failed; exit failed > 0 || passed == 0}'
-status=$?
-echo "in $SECONDS s"
-exit $status
+names "${2:-*}" | xargs -P "$(nproc)" -I{} bash -c 'check {}' | {
+  passed=0 failed=0 forms=0
+  while IFS= read -r line; do
+    case $line in
+      "forms: "*) ((++passed)); ((forms += ${line#forms: })) ;;
+      FAILED*) ((++failed)); echo "$line" ;;
+      *) echo "$line"; continue ;;
+    esac
+    (((passed + failed) % 10)) || echo "  $((passed + failed)) of $total tests, $SECONDS s"
+  done
+  echo "$forms forms in $passed tests passed, $failed tests failed, in $SECONDS s"
+  [ $failed = 0 ] && [ $passed = "$total" ]
+}

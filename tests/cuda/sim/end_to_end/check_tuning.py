@@ -23,6 +23,7 @@ import make_model
 import model_check
 
 MOST_CANDIDATES = 16
+KERNELS = ("matmul", "matmul_vector", "conv", "attention")
 
 
 def model():
@@ -30,6 +31,11 @@ def model():
     x = m.input("x", TensorProto.FLOAT, [20, 64])
     image = m.input("image", TensorProto.FLOAT, ["batch", 4, 6, 6])
     m.output(m.op("Relu", m.op("MatMul", x, m.weight(64, 48))), "y", TensorProto.FLOAT, [20, 48])
+    v = m.input("v", TensorProto.FLOAT, [1, 256])
+    m.output(m.op("MatMul", v, m.weight(256, 40)), "w", TensorProto.FLOAT, [1, 40])
+    q, k = (m.input(name, TensorProto.FLOAT, [1, 2, 20, 16]) for name in ("q", "k"))
+    p = m.op("Softmax", m.op("MatMul", q, m.op("Transpose", k, perm=[0, 1, 3, 2])), axis=-1)
+    m.output(m.op("MatMul", p, k), "attended", TensorProto.FLOAT, [1, 2, 20, 16])
     m.output(m.op("Conv", image, m.weight(8, 4, 3, 3), pads=[1, 1, 1, 1]), "z", TensorProto.FLOAT, ["batch", 8, 6, 6])
     return m.model(17)
 
@@ -77,7 +83,7 @@ class Tuning(unittest.TestCase):
 
     def test_every_candidate_is_measured(self):
         self.assertEqual({(e["target"], e["precision"], e["kernel"]) for e in self.tuning["measured"]},
-                         {("sm_80", "fp32", "matmul"), ("sm_80", "fp32", "conv")})
+                         {("sm_80", "fp32", kernel) for kernel in KERNELS})
         for entry in self.tuning["measured"]:
             self.assertGreater(len(entry["microseconds"]), 4)
             self.assertLessEqual(len(entry["microseconds"]), MOST_CANDIDATES)
@@ -86,13 +92,13 @@ class Tuning(unittest.TestCase):
             self.assertIn("sm_80", entry["device"])
 
     def test_what_is_known_is_not_measured_again(self):
-        self.assertIn(": 0 shapes measured for sm_80, 2 known before", self.tune("--dim", "batch=1").stdout)
+        self.assertIn(": 0 shapes measured for sm_80, 4 known before", self.tune("--dim", "batch=1").stdout)
         self.assertIn("1 kernels have open extents", self.tune().stdout)
 
     def test_compile_takes_the_choice_that_the_file_names(self):
         tuning = self.with_choice(lambda entry: sorted(set(entry["microseconds"]) - {entry["expected"]})[0])
         printed, kernels = self.compile(tuning, "other.gart")
-        self.assertIn("2 choices taken", printed)
+        self.assertIn("4 choices taken", printed)
         for entry in tuning["measured"]:
             self.assertRegex(kernels, f"{entry['choice']}, .*tuned")
 
@@ -106,7 +112,7 @@ class Tuning(unittest.TestCase):
 
     def test_a_choice_of_another_compiler_is_left_out(self):
         printed, kernels = self.compile(self.with_choice(lambda entry: "7x7x7 by hand"), "stale.gart")
-        self.assertIn("0 choices taken, 2 that this compiler does not have", printed)
+        self.assertIn("0 choices taken, 4 that this compiler does not have", printed)
         self.assertNotIn("tuned", kernels)
 
     def test_a_damaged_file_is_refused(self):
