@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What PyTorch does with the benchmark models on this machine's GPU, one line per model, precision and engine:
 
-    compare_torch.py [--seconds 3] [MODEL...]
+    compare_torch.py [--seconds 3] [--cpu] [MODEL...]
 
     MODEL PRECISION ENGINE WALL_MS DEVICE_MS ENQUEUE_US
 
@@ -94,17 +94,19 @@ def captured(model, inputs):
     return graph.replay
 
 
-def engines(model, inputs):
+def engines(model, inputs, device):
     yield "eager", lambda: (lambda: model(*inputs))
     for mode in ("reduce-overhead", "max-autotune"):
         def make(mode=mode):
             compiled = torch.compile(model, mode=mode)
             return lambda: compiled(*inputs)
         yield mode, make
-    yield "captured", lambda: captured(model, inputs)
+    if device == "cuda":
+        yield "captured", lambda: captured(model, inputs)
 
 
 def measure(run, seconds):
+    """(wall ms, device ms, enqueue us) on a GPU."""
     for _ in range(10):
         run()
     torch.cuda.synchronize()
@@ -122,37 +124,56 @@ def measure(run, seconds):
         wall.append(time.perf_counter() - begin)
         enqueue.append(returned - called)
         device.append(before.elapsed_time(after))
-    return statistics.median(wall) * 1e3, statistics.median(device), statistics.median(enqueue) * 1e6
+    return f"{statistics.median(wall) * 1e3:.3f} {statistics.median(device):.3f} {statistics.median(enqueue) * 1e6:.1f}"
+
+
+def measure_cpu(run, seconds):
+    run()
+    wall, start = [], time.perf_counter()
+    while not wall or time.perf_counter() - start < seconds:
+        begin = time.perf_counter()
+        run()
+        wall.append(time.perf_counter() - begin)
+    return f"{statistics.median(wall) * 1e3:.3f} - -"
+
+
+def measure_model(name, precision, device, seconds):
+    """Prints the model's rows. ImportError: a library is missing."""
+    model, inputs = MODELS[name]()
+    dtype = torch.float16 if precision == "fp16" else torch.float32
+    model = model.eval().to(device, dtype)
+    inputs = tuple(x.to(device, dtype if x.is_floating_point() else x.dtype) for x in inputs)
+    for engine, make in engines(model, inputs, device):
+        torch._dynamo.reset()
+        with torch.inference_mode():
+            try:
+                row = (measure if device == "cuda" else measure_cpu)(make(), seconds)
+            except Exception as error:  # whatever an engine cannot do is a row of the table
+                print(f"FAILED {name} {precision} {engine}: {(str(error).splitlines() or [type(error).__name__])[0]}")
+                continue
+        print(f"{name} {precision} {engine} {row}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--cpu", action="store_true", help="measure on the CPU: to try this program")
     arguments = parser.parse_args()
-    if not torch.cuda.is_available():
+    if arguments.cpu:
+        print(f"# PyTorch {torch.__version__}, CPU")
+    elif torch.cuda.is_available():
+        print(f"# PyTorch {torch.__version__}, CUDA {torch.version.cuda}, {torch.cuda.get_device_name()}")
+    else:
         print("SKIP: PyTorch sees no GPU")
         return
-    print(f"# PyTorch {torch.__version__}, CUDA {torch.version.cuda}, {torch.cuda.get_device_name()}")
     for name in arguments.models or MODELS:
         for precision in ("fp32", "fp16"):
             try:
-                model, inputs = MODELS[name]()
+                measure_model(name, precision, "cpu" if arguments.cpu else "cuda", arguments.seconds)
             except ImportError as error:
                 print(f"SKIP {name}: {error}")
                 break
-            dtype = torch.float16 if precision == "fp16" else torch.float32
-            model = model.eval().to("cuda", dtype)
-            inputs = tuple(x.to("cuda", dtype if x.is_floating_point() else x.dtype) for x in inputs)
-            for engine, make in engines(model, inputs):
-                torch._dynamo.reset()
-                with torch.inference_mode():
-                    try:
-                        row = measure(make(), arguments.seconds)
-                    except Exception as error:  # whatever an engine cannot do is a row of the table
-                        print(f"FAILED {name} {precision} {engine}: {(str(error).splitlines() or [type(error).__name__])[0]}")
-                        continue
-                print(f"{name} {precision} {engine} {row[0]:.3f} {row[1]:.3f} {row[2]:.1f}", flush=True)
 
 
 if __name__ == "__main__":

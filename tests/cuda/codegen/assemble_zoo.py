@@ -21,6 +21,7 @@ for folder in (("tests", "models"), ("tools", "models"), ("tools", "python")):
     sys.path.insert(0, os.path.join(ROOT, *folder))
 
 SAMPLE = ("sm_75", "sm_80", "sm_90a", "sm_120")
+MORE = ("swin_t.ts",)  # its shifted windows are scatters and gathers
 SKIP = 77
 
 
@@ -75,7 +76,7 @@ def zoo(a, work):
         return SKIP
     sys.path.insert(0, os.path.join(a.models, "zoo"))
     maker = importlib.import_module("zoo")
-    names = check_zoo.select(a.names, maker.load_zoo(os.path.dirname(maker.__file__)))
+    names = check_zoo.select(a.names or check_zoo.TRAINED + check_zoo.ARCHITECTURES + MORE, maker.load_zoo(os.path.dirname(maker.__file__)))
     assembler = Assembler(a.tool, a.cache, a.targets or "all")
     for name in names:
         case = check_zoo.make_case(name, a.models, maker, work)
