@@ -17,7 +17,7 @@
 #
 # Results go to $RESULTS (default: DIR/results), the tables to RESULTS/table.md, which ends with each stage's outcome. The exit
 # code is 1 if a stage failed. --quick takes a little of everything, to see that all of it works: a few cases (no whole
-# networks), operators, small models, runs and milliseconds. What it takes can be named: GPU_CHECK_CASES=N of them, GPU_CHECK_SOAK=N runs,
+# networks), operators, small models, one of them tuned, runs and milliseconds. What it takes can be named: GPU_CHECK_CASES=N of them, GPU_CHECK_SOAK=N runs,
 # GPU_CHECK_MODELS="mlp ..." (of the bundle, too), GPU_CHECK_OPS=PATTERN of operator tests, GPU_CHECK_SECONDS=N for each row,
 # GPU_CHECK_TUNE_SECONDS=N for each candidate. Where there is no GPU: tests/cuda/sim/run_sim.sh --sm 80 DIR/gpu-check.sh.
 # For tests of this script: GPU_CHECK_BUILD=DIR packs the programs of that build, $GCC_GRAPH_PYTHON makes the models,
@@ -268,12 +268,13 @@ stage_soak() {
 stage_tune() {
   local row name dims precision status=0
   while read -r row name dims; do
-    for precision in fp32 fp16; do
+    for precision in ${GPU_CHECK_TUNE_PRECISIONS:-fp32 fp16}; do
       make_weights_of "$name"
       tool tune "$home/models/$name.onnx" -o "$results/tuning.json" --target "$target" --precision "$precision" --seconds "${GPU_CHECK_TUNE_SECONDS:-0.05}" \
+        --launches "${GPU_CHECK_TUNE_LAUNCHES:-20}" \
         $(dim_options $dims) </dev/null 2>&1 | sed "s/^/tune $row $precision: /" | tee -a "$table" || { echo "FAILED tune $row $precision" | tee -a "$table"; status=1; }
     done
-  done < <(rows)
+  done < <(rows | head -n "${GPU_CHECK_TUNE_ROWS:-1000}")
   return $status
 }
 
@@ -353,6 +354,7 @@ stage_bench() {
 be_quick() {
   export GPU_CHECK_WITHOUT='^light-' GPU_CHECK_CASES=${GPU_CHECK_CASES:-12} GPU_CHECK_SOAK=${GPU_CHECK_SOAK:-40} GPU_CHECK_OPS=${GPU_CHECK_OPS:-Softmax*:Gemm*}
   export GPU_CHECK_SECONDS=${GPU_CHECK_SECONDS:-0.05} GPU_CHECK_TUNE_SECONDS=${GPU_CHECK_TUNE_SECONDS:-0.001}
+  export GPU_CHECK_TUNE_LAUNCHES=1 GPU_CHECK_TUNE_ROWS=1 GPU_CHECK_TUNE_PRECISIONS=fp32
   export GPU_CHECK_MODELS=${GPU_CHECK_MODELS:-mlp branch_loop}
 }
 

@@ -21,10 +21,10 @@ expect '^[0-9]+ passed / 0 failed / [0-9]+ unsupported of 12$'
 expect '^ops: \[  PASSED  \] [0-9]+ tests'
 for row in mlp_b1 branch_loop; do for precision in fp32 fp16; do
   expect "^$row $precision: .*(agree|within|largest|error)"
-  expect "^tune $row $precision: "
   expect "^\| $row \| $precision \| gcc-graph \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \|$"
   expect "^\| $row \| $precision \| gcc-graph, tuned \| "
 done; done
+expect '^tune branch_loop fp32: .*1 shapes measured'
 expect '^soak mlp_b1: .*40'
 expect '^\| mlp_b1 \| fp32 \| gcc-graph with cublasLt'
 expect '^(SKIP: |FAILED |PyTorch|.*torch)'
