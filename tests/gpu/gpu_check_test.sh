@@ -30,7 +30,7 @@ expect '^\| mlp_b1 \| fp32 \| gcc-graph with cublasLt'
 expect '^(SKIP: |FAILED |PyTorch|.*torch)'
 
 GPU_CHECK_RECORDS=$work/records "$root/tools/gpu-check.sh" --record "$results" >"$work/log" || fail "recording failed"
-record=$(echo "$work"/records/*-simulated-sm_80*.md)
+record=$(echo "$work"/records/*-simulated-sm-80*.md)
 cmp -s "$record" "$results/table.md" || fail "the record $record is not the table"
 
 status=0
