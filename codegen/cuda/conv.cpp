@@ -47,6 +47,7 @@ class ConvProduct final : public Product {
       std::swap(left, right);
       std::swap(left_operand, right_operand);
     }
+    gathers = conv.input_channels_last;
     divides = taps > 1 && channels_ % 16 != 0;
     whole_steps = taps > 1 && channels_ % 16 == 0 ? channels_ : 0;
     epilogue = conv.epilogue;

@@ -263,7 +263,7 @@ ProductForm form_of(const Product& product, const Target& target) {
     return !conversion.is_kept || size_of(copy.stored) * copy.vector < 4;
   };
   return {product.left.along_depth, product.right.along_depth, is_held(product.left) || is_held(product.right),
-          product.whole_steps, product.divides, product.left.vector == 1, product.right.vector == 1};
+          product.whole_steps, product.divides, product.gathers, product.left.vector == 1, product.right.vector == 1};
 }
 
 std::string tile_type(const Conversion& conversion, const ProductTile& tile, int rows, bool along_depth) {

@@ -40,6 +40,7 @@ class Product : public Epilogue {
   /// > 0: depths that a tile should not cross.
   int64_t whole_steps = 0;
   bool divides = false;  // places of elements need divisions
+  bool gathers = false;  // each line that a thread copies has a place of its own, in registers
 
   /// An operand as a strided matrix, where it is one: element (line, k) lies base[line * line_stride + k * depth_stride].
   struct Matrix {

@@ -124,7 +124,7 @@ std::vector<ProductTile> shapes(const Target& target, const ProductForm& form) {
       ProductTile t{arithmetic, s.rows, s.columns, depth, s.warp_rows, s.warp_columns, s.rows_each, s.columns_each};
       // Without asynchronous copies the next tile is in registers, too.
       t.blocks = target.sm >= 80 ? s.blocks : std::min(s.blocks, 4);
-      if (form.divides) t.blocks -= (t.blocks + 1) / 3;
+      if (form.divides || (form.gathers && arithmetic == Arithmetic::tf32x3)) t.blocks -= (t.blocks + 1) / 3;
       // 128 registers hold two k-steps of its fragments, but not the conditions of a depth that ends within a step as well.
       if (arithmetic == Arithmetic::tf32x3 && s.rows == 32 && s.columns == 64 && depth == 32) t.blocks = std::min(t.blocks, 3);
       all.push_back(t);

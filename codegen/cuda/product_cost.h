@@ -49,6 +49,7 @@ struct ProductForm {
   bool is_held = false;      // some operand goes through registers on its way to shared memory
   int64_t whole_steps = 0;   // the depth in which operands are best cut, 0 if any is as good
   bool divides = false;      // elements are found by division
+  bool gathers = false;      // each line has a place of its own
   bool left_by_element = false, right_by_element = false;  // copied one by one
 };
 

@@ -52,6 +52,7 @@ struct gart_taps {
   }
   /// Depth `within` of the tile that comes next, which is at `k`.
   gart_tap at(int k, int within) const {
+    if (Window::kTaps == 1) return {0, 0, 0, k + within};
     if (kWhole) return {d * Window::kDilationD, h * Window::kDilationH, w * Window::kDilationW, channel + within};
     const unsigned int depth = k + within, tap = depth / Window::kChannels;
     return {(int)(tap / (Window::kKernelW * Window::kKernelH)) * Window::kDilationD,
@@ -129,19 +130,20 @@ struct gart_channels_last_patches : gart_chunks<Conversion, Tile, Threads, Vecto
   static_assert(Tile::kAlongDepth, "lines run along channels");
   static_assert(Window::kChannels % Vector == 0, "a chunk lies within one tap");
 
-  const Source* from[Chunks::kCount];  // of each line of this thread: the window's first element
+  const Source* x;
+  int first[Chunks::kCount];  // of each line of this thread: the window's first position, counted over all images
   gart_window_start start[Chunks::kCount];
   gart_extents input;
   int positions;  // from this tile's first on
   gart_taps<Window, Tile::kDepth> taps;
 
-  gart_channels_last_patches(const Source* x, const gart_extents& input_, const gart_extents& output, const gart_extents& pad,
+  gart_channels_last_patches(const Source* x_, const gart_extents& input_, const gart_extents& output, const gart_extents& pad,
                              int first_position, int position_count)
-      : input(input_), positions(position_count - first_position) {
+      : x(x_), input(input_), positions(position_count - first_position) {
 #pragma unroll
     for (int i = 0; i < Chunks::kCount; ++i) {
       start[i] = gart_window_start::of<Window>(first_position + Chunks::row(i), output, pad);
-      from[i] = x + (start[i].image * input.volume() + start[i].offset(input)) * Channels;
+      first[i] = (int)(start[i].image * input.volume() + start[i].offset(input));
     }
   }
 
@@ -151,6 +153,6 @@ struct gart_channels_last_patches : gart_chunks<Conversion, Tile, Threads, Vecto
   const Source* chunk(int i, int k, bool& exists) const {
     const gart_tap tap = taps.at(k, Chunks::depth(i));
     exists = Chunks::row(i) < positions && (Inside || start[i].is_inside(tap, input)) && k + Chunks::depth(i) < Window::kDepth;
-    return from[i] + (((long long)tap.d * input.h + tap.h) * input.w + tap.w) * Channels + tap.channel;
+    return x + (long long)(first[i] + (tap.d * input.h + tap.h) * input.w + tap.w) * Channels + tap.channel;
   }
 };
