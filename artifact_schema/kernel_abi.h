@@ -5,7 +5,7 @@
  * grid of `tasks` blocks of `threads` threads, and these parameters in this order: a pointer per operand, an int64_t per
  * parameter, `void* workspace` (256-byte aligned, as many bytes as the kernel's scratch slot says; its contents last
  * until the end of the next launch on the same stream), `uint32_t* status` (the kernel stores GART_KERNEL_INDEX_OUT_OF_RANGE
- * there, and never GART_KERNEL_OK).
+ * there, and never GART_KERNEL_OK), a CUtensorMap by value per tensor map of the kernel (128-byte aligned, Step.maps).
  *
  * One that says it `waits` may be launched while the kernel before it on its stream runs, as soon as each block of that one
  * has begun (or later, as that one says). Until all its threads have waited (griddepcontrol.wait) it may read what no step

@@ -64,6 +64,8 @@ Status check_stands_in(const fb::Sequence& sequence, const fb::Step& step, uint3
 /// May step number `index` of `sequence` start while the one before it runs? Requires that its indices are right.
 Status check_overlap(const PlanCheck& check, const fb::Sequence& sequence, uint32_t index);  // verify_overlap.cpp
 Status check_waiting_kernel(Budget& budget, const fb::Kernel& kernel);
+/// A launch's tensor maps; adds to `params` how many they take.
+Status check_maps(const PlanCheck& check, const fb::Step& step, const fb::Kernel& kernel, size_t& params);  // verify_maps.cpp
 /// The plan may write the buffer.
 Status check_writable(const PlanCheck& check, uint32_t buffer);  // verify_steps.cpp
 Status check_bind_order(const PlanCheck& check);  // verify_flow.cpp; requires the others

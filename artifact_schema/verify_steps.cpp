@@ -60,9 +60,11 @@ Status check_device_launch(const PlanCheck& check, const fb::Step& step) {
   if (Status status = check_index(step.kernel(), count_of(check.plan.kernels()), "kernel", "kernels"); !status.ok())
     return status;
   const fb::Kernel& kernel = *check.plan.kernels()->Get(step.kernel());
-  if (kernel.operands() != count_of(step.operands()) || kernel.params() != count_of(step.params())) {
+  size_t params = kernel.params();
+  if (Status status = check_maps(check, step, kernel, params); !status.ok()) return status;
+  if (kernel.operands() != count_of(step.operands()) || params != count_of(step.params())) {
     return failure("it gives ", count_of(step.operands()), " operands and ", count_of(step.params()),
-                   " params to kernel ", step.kernel(), ", which takes ", kernel.operands(), " and ", kernel.params());
+                   " params to kernel ", step.kernel(), ", which takes ", kernel.operands(), " and ", params);
   }
   return {};
 }
@@ -152,6 +154,9 @@ Status check_step(const PlanCheck& check, const fb::Step& step, uint32_t index, 
     return status;
   if (Status status = check_string(check.budget, step.message(), "message"); !status.ok()) return status;
   if (Status status = check_string(check.budget, step.source(), "source"); !status.ok()) return status;
+  if (count_of(step.maps()) != 0 && (step.kind() != fb::StepKind::launch || step.device() != 0 ||
+                                     check.artifact.manifest->targets()->Get(check.plan.target())->kind() == fb::TargetKind::cpu))
+    return failure("it has tensor maps, but is no launch of a GPU");
   if (Status status = check_kind(check, step); !status.ok()) return status;
   return check_step_device(check, step);
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/bind_libraries.h"
+#include "compiler/emit_step_tables.h"
 #include "compiler/overlap_launches.h"
 #include "compiler/shape_program.h"
 
@@ -12,30 +13,6 @@ namespace gcg {
 namespace {
 
 namespace fb = gart::fb;
-
-std::unique_ptr<fb::CallT> call_table(const LibraryCall& call, uint32_t library, Precision precision) {
-  auto out = std::make_unique<fb::CallT>();
-  out->library = library;
-  out->operation = static_cast<fb::Operation>(call.operation);
-  for (const LibraryTensor& t : call.tensors) {
-    out->views.push_back(std::make_unique<fb::CallViewT>());
-    out->views.back()->dtype = static_cast<fb::DType>(t.dtype);
-    out->views.back()->rank = static_cast<uint8_t>(t.extents.size());
-  }
-  out->bias = call.bias;
-  out->addend = call.addend;
-  out->precision = static_cast<fb::Precision>(precision);
-  out->activation = static_cast<fb::Activation>(call.activation);
-  out->scale = static_cast<float>(call.scale);
-  out->causal = call.causal;
-  out->strides.assign(call.strides.begin(), call.strides.end());
-  out->dilations.assign(call.dilations.begin(), call.dilations.end());
-  out->pads.assign(call.pads.begin(), call.pads.end());
-  out->groups = static_cast<uint32_t>(call.groups);
-  out->workspace = static_cast<uint64_t>(call.workspace);
-  out->oldest = call.oldest;
-  return out;
-}
 
 class PlanEmitter {
  public:
@@ -103,6 +80,7 @@ class PlanEmitter {
     out->threads = static_cast<uint32_t>(c.threads);
     out->shared = static_cast<uint32_t>(c.shared_bytes);
     out->may_fail = c.may_fail;
+    out->maps = static_cast<uint32_t>(c.maps.size());
     out->registers = static_cast<uint32_t>(c.registers);
     out->spill_bytes = static_cast<uint32_t>(c.spill_bytes);
     out->waits = c.waits;
@@ -170,6 +148,7 @@ class PlanEmitter {
     out.params.clear();
     for (const Dim& p : c.params) out.params.push_back(program_.slot(p));
     out.tasks = program_.slot(c.tasks);
+    add_maps(out, c, program_);
   }
 
   void buffers(fb::PlanT& out) {

@@ -12,6 +12,16 @@
 
 namespace gcg {
 
+/// CUDA: a tensor in an operand, of which a kernel has the GPU copy boxes (artifact_schema/gart.fbs, TensorMap). All in elements;
+/// dimension 0 is contiguous, strides are those of the others.
+struct TensorMap {
+  int operand = -1;
+  DType dtype = DType::f16;
+  Dim offset;
+  std::vector<Dim> extents, strides;
+  std::vector<int> box;  // swizzled by 128 bytes
+};
+
 /// Machine code of a list of kernels for one target, as one position-independent, read-only blob. Kernels are called as
 /// artifact_schema/kernel_abi.h says. Symbolic extents are run-time parameters: a kernel reads params[i], where
 /// `params[i]` below says which expression the runtime has to put there.
@@ -27,6 +37,7 @@ struct CompiledKernel {
   int threads = 0;                 // per block
   int64_t shared_bytes = 0;        // dynamic shared memory per block
   bool may_fail = false;           // it reports indices out of range
+  std::vector<TensorMap> maps;     // parameters behind all others
   int then = -1;                   // a kernel of the blob to launch right after it, on the same operands and workspace
   int registers = 0, spill_bytes = 0;  // per thread, for reports
   bool waits = false;              // it may start before its predecessor ends: it waits before it touches what others write

@@ -60,6 +60,27 @@ inline constexpr unsigned CU_GRAPH_COND_ASSIGN_DEFAULT = 1;
 inline constexpr unsigned char CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC = 1;
 inline constexpr unsigned char CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1;
 
+enum CUtensorMapDataType : int {
+  CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
+  CU_TENSOR_MAP_DATA_TYPE_UINT16 = 1,
+  CU_TENSOR_MAP_DATA_TYPE_UINT32 = 2,
+  CU_TENSOR_MAP_DATA_TYPE_UINT64 = 4,
+};
+enum CUtensorMapInterleave : int { CU_TENSOR_MAP_INTERLEAVE_NONE = 0 };
+enum CUtensorMapSwizzle : int {  // as fb::Swizzle
+  CU_TENSOR_MAP_SWIZZLE_NONE = 0,
+  CU_TENSOR_MAP_SWIZZLE_32B = 1,
+  CU_TENSOR_MAP_SWIZZLE_64B = 2,
+  CU_TENSOR_MAP_SWIZZLE_128B = 3,
+};
+enum CUtensorMapL2promotion : int { CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3 };
+enum CUtensorMapFloatOOBfill : int { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0 };
+
+struct alignas(128) CUtensorMap {
+  uint64_t opaque[16];
+};
+static_assert(sizeof(CUtensorMap) == 128);
+
 struct CUDA_KERNEL_NODE_PARAMS {
   CUfunction func;
   unsigned gridDimX, gridDimY, gridDimZ;
@@ -203,6 +224,9 @@ static_assert(sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS) == 32 && offsetof(CUDA_GRAPH
   X(cuGraphInstantiateWithParams, CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*)                             \
   X(cuGraphExecNodeSetParams, CUgraphExec, CUgraphNode, CUgraphNodeParams*)                                          \
   X(cuGraphExecDestroy, CUgraphExec)                                                                                 \
-  X(cuGraphLaunch, CUgraphExec, CUstream)
+  X(cuGraphLaunch, CUgraphExec, CUstream)                                                                            \
+  X(cuTensorMapEncodeTiled, CUtensorMap*, CUtensorMapDataType, unsigned, void*, const uint64_t*, const uint64_t*,    \
+    const unsigned*, const unsigned*, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,             \
+    CUtensorMapFloatOOBfill)
 
 }  // namespace gart::cuda

@@ -216,8 +216,9 @@ void GraphNodes::wait(CUstream stream) const { GART_CUDA(device_, cuStreamSynchr
 
 void GraphNodes::prepare_launch(Node& node, const PlanStep& step) const {
   const fb::Kernel& kernel = *plan_.manifest->kernels()->Get(step.manifest->kernel());
-  node.values.resize(step.operands + step.params + 2);
+  node.values.resize(step.operands + kernel.params() + 2);
   for (uint64_t& value : node.values) node.pointers.push_back(&value);
+  node.maps.add_to(node.pointers, step);
   CUDA_KERNEL_NODE_PARAMS& params = node.params.kernel;
   node.params.type = CU_GRAPH_NODE_TYPE_KERNEL;
   params.func = static_cast<CUfunction>(step.function);
@@ -271,10 +272,11 @@ bool GraphNodes::refresh_kernel(Node& node, const GraphContext& c) const {
   bool changed = assign(node.params.kernel.gridDimX, bound.tasks);
   uint64_t* value = node.values.data();
   for (uint32_t i = 0; i < step.operands; ++i) changed |= assign(*value++, device_pointer(bound.operands[i]));
-  for (uint32_t i = 0; i < step.params; ++i) changed |= assign(*value++, bound.params[i]);
+  const uint32_t params = plan_.manifest->kernels()->Get(step.manifest->kernel())->params();  // then those of tensor maps
+  for (uint32_t i = 0; i < params; ++i) changed |= assign(*value++, bound.params[i]);
   changed |= assign(*value++, device_pointer(c.workspace + step.manifest->stream() * c.workspace_stride));
   changed |= assign(*value, device_pointer(c.statuses[node.index]));
-  return changed;
+  return node.maps.refresh(device_, plan_, c.bound, node.index) || changed;
 }
 
 }  // namespace gart::cuda

@@ -8,6 +8,7 @@
 
 #include "runtime/bound_plan.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/tensor_maps.h"
 
 namespace gart::cuda {
 
@@ -38,7 +39,8 @@ struct Node {
   CUgraphNode handle = nullptr;
   CUgraphNodeParams params = {};
   std::vector<uint64_t> values = {};  // of a kernel's parameters
-  std::vector<void*> pointers = {};   // to them
+  std::vector<void*> pointers = {};   // to them, and to
+  TensorMaps maps = {};
   std::shared_ptr<CallNode> call = {};  // of a call step; its child graph is in `params` only while the node is made
 };
 

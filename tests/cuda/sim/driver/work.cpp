@@ -80,8 +80,15 @@ int KernelWork::run(Footprint& footprint, bool is_early) const {
     return kLaunchFailed;
   }
   std::vector<void*> parameters;
-  auto copies = arguments;
-  for (auto& argument : copies) parameters.push_back(argument.data());
+  struct alignas(128) Line {
+    unsigned char bytes[128];
+  };
+  std::vector<std::vector<Line>> copies;  // Each as aligned as a parameter may ask.
+  for (const auto& argument : arguments) {
+    copies.emplace_back((argument.size() + sizeof(Line) - 1) / sizeof(Line));
+    memcpy(copies.back().data(), argument.data(), argument.size());
+    parameters.push_back(copies.back().data());
+  }
   parameters.push_back(nullptr);
   Launch launch;
   launch.module = &function->module->loaded->module();

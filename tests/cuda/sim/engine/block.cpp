@@ -77,9 +77,12 @@ void BlockRunner::prepare(const Launch& launch) {
 LaunchResult BlockRunner::run(const Launch& launch) {
   prepare(launch);
   DeviceMemory& memory = DeviceMemory::get();
-  Range exempt;  // The status word, by convention the last parameter: any block may set it.
-  if (const Kernel& kernel = *launch.kernel; kernel.parameters && kernel.sizes[kernel.parameters - 1] == 8) {
-    memcpy(&exempt.begin, launch.parameters[kernel.parameters - 1], 8);
+  Range exempt;  // The status word, by convention the last parameter but for tensor maps: any block may set it.
+  const Kernel& kernel = *launch.kernel;
+  unsigned parameters = kernel.parameters;
+  while (parameters && kernel.sizes[parameters - 1] == TensorMap::kBytes) --parameters;
+  if (parameters && kernel.sizes[parameters - 1] == 8) {
+    memcpy(&exempt.begin, launch.parameters[parameters - 1], 8);
     exempt.end = exempt.begin + 4;
   }
   memory.begin_launch(exempt);
@@ -129,6 +132,8 @@ bool BlockRunner::run_block(unsigned number) {
     thread.request = nullptr;
     thread.has_waited = false;
     thread.wide = {};
+    thread.awaited = nullptr;
+    thread.registers = 0;
     thread.unfenced.clear();
     thread.copies.clear();
     thread.committed.clear();
@@ -142,6 +147,8 @@ bool BlockRunner::run_block(unsigned number) {
   ready_.clear();
   barriers_ = {};
   warps_ = {};
+  async_.reset();
+  phase_barriers_.clear();
   for (unsigned i = 0; i < threads_.size(); ++i) warps_[i / 32].live |= 1u << i % 32;
   idle_.clear();
   for (const auto& fiber : fibers_) idle_.push_back(fiber.get());
@@ -154,6 +161,7 @@ bool BlockRunner::run_block(unsigned number) {
   merge(result_.footprint.early_reads, std::exchange(early_[0], {}));
   merge(result_.footprint.early_writes, std::exchange(early_[1], {}));
   if (!is_stopped_ && done_ < threads_.size()) report_stuck();
+  if (!is_stopped_) check_registers();
   return !is_stopped_;
 }
 
@@ -262,10 +270,12 @@ void BlockRunner::release_barrier(unsigned id) {
   }
   const int result = reduce == Reduce::any ? any : reduce == Reduce::all ? all : count;
   const size_t first = ready_.size();
+  uint32_t warps = 0;
   for (const unsigned index : order_) {
     Thread& thread = threads_[index];
     if (thread.state != Thread::State::in_barrier || thread.barrier_id != id) continue;
     thread.state = Thread::State::ready;
+    warps |= 1u << index / 32;
     thread.predicate = result;
     ready_.push_back(index);
   }
@@ -276,6 +286,7 @@ void BlockRunner::release_barrier(unsigned id) {
     std::reverse(ready_.begin() + static_cast<std::ptrdiff_t>(first), ready_.end());  // The last one is taken first.
   }
   shadow_.block_barrier();
+  async_.barrier(warps);
 }
 
 int BlockRunner::barrier(unsigned id, unsigned threads, Reduce reduce, int predicate, Site site) {
@@ -361,6 +372,8 @@ void BlockRunner::complete(const WarpRequest& request, const Lanes& lanes) {
       compute_stmatrix(lanes, request.detail >> 1, request.detail & 1u);
       break;
     case WarpRequest::Kind::wgmma:
+    case WarpRequest::Kind::wgmma_wait:
+    case WarpRequest::Kind::registers:
       break;
   }
   const unsigned first = current_->index & ~31u;
@@ -412,6 +425,10 @@ void BlockRunner::report_stuck() {
     if (thread.state == Thread::State::done || listed == 4) continue;
     const Site site = thread.state == Thread::State::in_warp ? thread.request->site : thread.site;
     text += std::string(listed++ ? ", " : "") + "thread " + std::to_string(thread.index) + " waits at " + at(site);
+    if (thread.state == Thread::State::in_phase) {
+      text += " for a phase that lacks " + std::to_string(thread.awaited->pending) + " arrivals and " +
+              std::to_string(thread.awaited->announced - thread.awaited->copied) + " bytes";
+    }
   }
   report(Finding::divergence, std::string(launch_.kernel->name) + ", block " + std::to_string(state_->block.x) + ": " +
                                   std::to_string(threads_.size() - done_) + " of " + std::to_string(threads_.size()) +

@@ -8,15 +8,18 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "tests/cuda/sim/engine/async_shadow.h"
 #include "tests/cuda/sim/engine/fiber.h"
 #include "tests/cuda/sim/engine/memory.h"
 #include "tests/cuda/sim/engine/report.h"
 #include "tests/cuda/sim/engine/shared_shadow.h"
+#include "tests/cuda/sim/engine/tensor_map.h"
 #include "tests/cuda/sim/shim/module_abi.h"
 
 namespace gart_sim {
@@ -43,9 +46,26 @@ struct WideProducts {
   std::vector<std::pair<float*, std::vector<float>>> values;  // Of sums in flight, in whose place are signalling NaNs.
 };
 
+// A box of a tensor on its way to shared memory.
+struct BoxCopy {
+  TensorMap map;
+  size_t target;  // Of dynamic shared memory.
+  std::array<int64_t, TensorMap::kMostDimensions> at;
+};
+// A barrier in shared memory. A phase ends when all arrivals and all announced bytes have come.
+struct PhaseBarrier {
+  unsigned arrivals = 0, pending = 0;  // Of a phase; still to come in this one.
+  int64_t announced = 0, copied = 0;   // Bytes.
+  unsigned phase = 0;
+  std::vector<BoxCopy> copies;                 // Of this phase: they land at its end.
+  AsyncShadow::Clocks arrived = {}, over = {};  // What is known to who waits for this phase, for the one before.
+  AsyncShadow::Clocks made = {};                // To who may use it.
+  unsigned maker = 0;
+};
+
 // What a lane brings to a collective of its warp.
 struct WarpRequest {
-  enum class Kind { barrier, shuffle, vote, mma, ldmatrix, stmatrix, wgmma };
+  enum class Kind { barrier, shuffle, vote, mma, ldmatrix, stmatrix, wgmma, wgmma_wait, registers };
   Kind kind;
   unsigned detail;  // Of the kind: which shuffle, vote or product, and its width; equal in all lanes.
   unsigned mask;
@@ -59,7 +79,7 @@ struct WarpRequest {
 using Lanes = std::array<WarpRequest*, 32>;  // Null: the lane takes no part.
 
 struct Thread {
-  enum class State { fresh, ready, in_barrier, in_warp, done };
+  enum class State { fresh, ready, in_barrier, in_warp, in_phase, done };
   State state = State::fresh;
   unsigned index = 0;
   Triple place{0, 0, 0};  // In the block.
@@ -74,6 +94,9 @@ struct Thread {
   std::vector<size_t> committed;  // Sizes of the groups at the front of `copies`.
   size_t uncommitted = 0;
   WideProducts wide;
+  const PhaseBarrier* awaited = nullptr;  // in_phase: until its phase is another one than this.
+  unsigned awaited_parity = 0;
+  unsigned registers = 0;                 // 0: as many as at the kernel's start.
   std::vector<size_t> unfenced;  // 16-byte pieces of shared memory that it has written since its proxy fence.
 };
 
@@ -116,6 +139,11 @@ class BlockRunner {
   void wgmma_wait(unsigned groups_left, Site site);
   void proxy_fence();
   void grid_wait();
+  void phase_init(void* barrier, unsigned arrivals, Site site);
+  void phase_arrive(void* barrier, unsigned bytes, Site site);
+  void phase_wait(void* barrier, unsigned parity, Site site);
+  void copy_box(void* shared, const void* map, const int* at, unsigned rank, void* barrier, Site site);
+  void set_registers(unsigned count, bool more, Site site);
   // Reports and ends the launch with `error`; does not return.
   [[noreturn]] void fault(Finding finding, int error, const std::string& text);
   [[nodiscard]] std::string at(Site site) const;
@@ -143,6 +171,13 @@ class BlockRunner {
   void touch_shared(size_t offset, size_t bytes, Access access, const char* doing);
   void write_copy(const AsyncCopy& copy);
   void note_unfenced(size_t offset, size_t bytes);
+  PhaseBarrier& phase_barrier(void* barrier, Site site);
+  void end_phase_if_complete(PhaseBarrier& barrier);
+  void check_box(const TensorMap& map, size_t target, const PhaseBarrier& barrier, Site site);
+  void touch_source(const BoxCopy& copy);
+  void land(const BoxCopy& copy);
+  void touch_pieces(size_t offset, size_t bytes, const char* doing);
+  void check_registers();
   void multiply(const WideProduct& product, std::vector<float>& sums, Site site);
   float wide_element(uint64_t descriptor, bool across, unsigned row, unsigned depth, bool is_bf16, Site site);
   [[nodiscard]] std::string thread_name(unsigned index) const;
@@ -176,6 +211,8 @@ class BlockRunner {
   unsigned char* dynamic_ = nullptr;
   SharedShadow shadow_;
   std::vector<unsigned> unfenced_writer_;  // By 16-byte piece of dynamic shared memory: its last writer + 1, or 0.
+  AsyncShadow async_;
+  std::map<size_t, PhaseBarrier> phase_barriers_;  // By offset in dynamic shared memory.
 };
 
 }  // namespace gart_sim

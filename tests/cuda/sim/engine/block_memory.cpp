@@ -62,6 +62,7 @@ void BlockRunner::note_early(uint64_t address, size_t bytes, Access access) {
 
 void BlockRunner::touch_shared(size_t offset, size_t bytes, Access access, const char* doing) {
   if (access != Access::read && offset < launch_.shared_bytes) note_unfenced(offset, bytes);
+  if (async_.is_active() && offset < launch_.shared_bytes) touch_pieces(offset, bytes, doing);
   const SharedShadow::Race race = shadow_.touch(offset, bytes, current_->index, access);
   if (!race.found || has_race_) return;
   has_race_ = true;

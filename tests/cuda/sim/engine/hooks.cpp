@@ -83,9 +83,26 @@ void wgmma(bool is_bf16, unsigned columns, float* d, unsigned long long a, unsig
 }
 void wgmma_fence() { runner().wgmma_fence(); }
 void wgmma_commit() { runner().wgmma_commit(); }
-void wgmma_wait(unsigned groups_left, Site site) { runner().wgmma_wait(groups_left, site); }
+// The lanes of a warp go on together, when all their products are there.
+void wgmma_wait(unsigned groups_left, Site site) {
+  runner().wgmma_wait(groups_left, site);
+  WarpRequest request{Kind::wgmma_wait, groups_left, kWholeWarp, site, nullptr, nullptr, nullptr, 0, 0};
+  runner().collective(request);
+}
 void proxy_fence() { runner().proxy_fence(); }
 void grid_wait() { runner().grid_wait(); }
+
+void phase_init(void* barrier, unsigned arrivals, Site site) { runner().phase_init(barrier, arrivals, site); }
+void phase_arrive(void* barrier, unsigned bytes, Site site) { runner().phase_arrive(barrier, bytes, site); }
+void phase_wait(void* barrier, unsigned parity, Site site) { runner().phase_wait(barrier, parity, site); }
+void copy_box(void* shared, const void* map, const int* at, unsigned rank, void* barrier, Site site) {
+  runner().copy_box(shared, map, at, rank, barrier, site);
+}
+void set_registers(unsigned count, bool more, Site site) {
+  WarpRequest request{Kind::registers, count << 1 | more, kWholeWarp, site, nullptr, nullptr, nullptr, 0, 0};
+  runner().collective(request);
+  runner().set_registers(count, more, site);
+}
 
 void touch(const void* address, Size bytes, Access access) {
   runner().touch(reinterpret_cast<uint64_t>(address), bytes, access, "");
@@ -111,7 +128,8 @@ void set_conditional(unsigned long long handle, unsigned value) {
 
 constexpr Hooks kHooks = {barrier,    warp_barrier, shuffle,   vote,  active_mask, mma,  ldmatrix,       stmatrix,
                           copy_async, copy_commit,  copy_wait, wgmma, wgmma_fence, wgmma_commit, wgmma_wait, proxy_fence,
-                          grid_wait,  touch,      misaligned,   trap,      set_conditional};
+                          grid_wait,  phase_init, phase_arrive, phase_wait, copy_box, set_registers,
+                          touch,      misaligned,   trap,      set_conditional};
 
 }  // namespace
 

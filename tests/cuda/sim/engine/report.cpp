@@ -32,6 +32,8 @@ const char* name_of(Finding finding) {
       return "divergence";
     case Finding::async_copy:
       return "async_copy";
+    case Finding::registers:
+      return "registers";
     case Finding::async_product:
       return "async_product";
     case Finding::graph_race:

@@ -17,6 +17,7 @@ enum class Finding {
   block_race,     // The same for two blocks of a launch and device memory.
   divergence,     // A barrier or collective that not all of its threads reach.
   async_copy,     // A misused asynchronous copy.
+  registers,      // Registers taken that nobody has given.
   async_product,  // A misused product of a warpgroup.
   graph_race,     // Two operations that no edge, stream or event orders touch the same byte, one writes.
   exec_overlap,   // A graph launched while its last launch runs.

@@ -33,7 +33,7 @@ void BlockRunner::proxy_fence() {
 
 void BlockRunner::wgmma(const WideProduct& product, Site site) {
   WideProducts& wide = current_->wide;
-  if (launch_.block.x % 128 != 0) fault(Finding::async_product, 719, "a product of an incomplete warpgroup at " + at(site));
+  if (current_->index / 128 * 128 + 128 > launch_.block.x) fault(Finding::async_product, 719, "a product of an incomplete warpgroup at " + at(site));
   if (!wide.is_fenced) fault(Finding::async_product, 719, "a product without a fence since the last wait at " + at(site));
   if (product.a >> 62 != 1 || product.b >> 62 != 1)
     fault(Finding::async_product, 719, "a tile that is not swizzled by 128 bytes at " + at(site));

@@ -5,7 +5,7 @@
 
 namespace gart_sim {
 
-inline constexpr unsigned kAbi = 3;  // Of this header; a module of another one is refused at load.
+inline constexpr unsigned kAbi = 4;  // Of this header; a module of another one is refused at load.
 
 using Size = decltype(sizeof 0);
 
@@ -54,6 +54,14 @@ struct Hooks {
   void (*proxy_fence)();
   // This thread goes on when the launches that its own overlaps have ended (griddepcontrol.wait).
   void (*grid_wait)();
+  // Barriers in shared memory (mbarrier): arrive announces `bytes` of box copies; wait comes back when the phase of that parity is
+  // over. A box copy's target is poisoned at once and filled at the end of the phase that it counts for.
+  void (*phase_init)(void* barrier, unsigned arrivals, Site site);
+  void (*phase_arrive)(void* barrier, unsigned bytes, Site site);
+  void (*phase_wait)(void* barrier, unsigned parity, Site site);
+  void (*copy_box)(void* shared, const void* map, const int* at, unsigned rank, void* barrier, Site site);
+  // setmaxnreg: `more` takes registers that others give.
+  void (*set_registers)(unsigned count, bool more, Site site);
   // A load or store that the module's own check does not know to be inside its last allocation.
   void (*touch)(const void* address, Size bytes, Access access);
   void (*misaligned)(const void* address, unsigned alignment, Site site);

@@ -10,6 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 #include "atomics.h"
+#include "boxes.h"
 #include "functions.h"
 #include "tensor.h"
 #include "threads.h"

@@ -1,0 +1,38 @@
+// The prelude's wrappers of sm_90's box copies (TMA), the barriers that they signal, and setmaxnreg, as calls of the simulated
+// device. Names and signatures are the prelude's.
+#ifndef GART_TESTS_CUDA_SIM_SHIM_BOXES_H
+#define GART_TESTS_CUDA_SIM_SHIM_BOXES_H
+
+#include "threads.h"
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+static inline void gart_mbarrier_init(unsigned long long* barrier, int arrivals, GART_SIM_SITE) {
+  gart_sim::hooks->phase_init(barrier, (unsigned)arrivals, site);
+}
+static inline void gart_mbarrier_arrive(unsigned long long* barrier, GART_SIM_SITE) {
+  gart_sim::hooks->phase_arrive(barrier, 0, site);
+}
+static inline void gart_mbarrier_expect(unsigned long long* barrier, int bytes, GART_SIM_SITE) {
+  gart_sim::hooks->phase_arrive(barrier, (unsigned)bytes, site);
+}
+// Comes back when the phase is over: nobody would learn more from trying again.
+static inline bool gart_mbarrier_try_wait(unsigned long long* barrier, int parity, GART_SIM_SITE) {
+  gart_sim::hooks->phase_wait(barrier, (unsigned)parity, site);
+  return true;
+}
+template <class Map, int Rank>
+static inline void gart_copy_box(void* shared, const Map& map, const int (&at)[Rank], unsigned long long* barrier,
+                                 GART_SIM_SITE) {
+  static_assert(sizeof(Map) == 128 && alignof(Map) >= 64, "a tensor map");
+  gart_sim::hooks->copy_box(shared, &map, at, Rank, barrier, site);
+}
+template <int count>
+static inline void gart_give_registers(GART_SIM_SITE) {
+  gart_sim::hooks->set_registers(count, false, site);
+}
+template <int count>
+static inline void gart_take_registers(GART_SIM_SITE) {
+  gart_sim::hooks->set_registers(count, true, site);
+}
+#endif
+#endif
