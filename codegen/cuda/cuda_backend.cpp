@@ -83,6 +83,7 @@ CompiledKernel describe(const Work& work) {
   kernel.threads = work.text.threads;
   kernel.shared_bytes = work.text.shared_bytes;
   kernel.may_fail = work.text.may_fail;
+  kernel.maps = work.text.maps;
   kernel.then = work.then;
   kernel.waits = work.text.waits;
   if (kernel.waits) kernel.ahead = work.text.ahead;

@@ -108,6 +108,7 @@ KernelText FunctionText::finish(const std::string& kind, int threads, int min_bl
   parameters += "void* workspace, unsigned int* status";
   // The next launch may start: it waits for this one before it touches what this one writes.
   const std::string head = concat("  gart_start_next_launch();\n", waits_later_ ? "" : "  gart_await_last_launch();\n");
+  for (size_t i = 0; i < maps_.size(); ++i) parameters += concat(", const __grid_constant__ GartTensorMap m", i);
   const std::string bounds = min_blocks > 0 ? concat(threads, ", ", min_blocks) : concat(threads);
   KernelText result;
   result.symbol = kind + "_" + hash_text(parameters + bounds + includes_ + head + body_);
@@ -115,6 +116,7 @@ KernelText FunctionText::finish(const std::string& kind, int threads, int min_bl
       concat("#include \"gart_prelude.cuh\"\n", includes_, "\nextern \"C\" __global__ void __launch_bounds__(", bounds,
              ") ", result.symbol, "(", parameters, ") {\n", head, body_, "}\n");
   result.params = params_;
+  result.maps = maps_;
   result.threads = threads;
   result.may_fail = may_fail_;
   result.ahead = ahead_;

@@ -66,6 +66,11 @@ class FunctionText {
   /// Instead of at its begin the function waits for the last launch in what this text calls; before that it reads, of the
   /// operands, at most `operand` (a constant; -1: none), `bytes` of it per block.
   void wait_later(int operand, int64_t bytes);
+  /// The name of a parameter with the tensor map that the driver makes of this.
+  std::string map(TensorMap map) {
+    maps_.push_back(std::move(map));
+    return concat("m", maps_.size() - 1);
+  }
   /// Kernels whose indices are read from data report those out of range.
   void flag_index_error() {
     may_fail_ = true;
@@ -79,6 +84,7 @@ class FunctionText {
   const Kernel& kernel_;
   IndexRanges ranges_;
   std::vector<Dim> params_;
+  std::vector<TensorMap> maps_;
   std::string includes_, body_;
   size_t depth_ = 1;
   int next_name_ = 0;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/kernel/backend.h"
 #include "compiler/kernel/kernel.h"
 #include "compiler/kernel/target.h"
 
@@ -12,7 +13,7 @@ namespace gcg::cuda {
 
 /// One program with one function `extern "C" __global__ void __launch_bounds__(N[, M]) SYMBOL(...)`, launched as a row of
 /// blocks. Its parameters: one pointer per operand of the kernel (const where it is not written), one long long per entry of
-/// `params`, `void* workspace`, `unsigned int* status`.
+/// `params`, `void* workspace`, `unsigned int* status`, one `const __grid_constant__ GartTensorMap` per entry of `maps`.
 struct KernelText {
   std::string symbol;
   std::string source;
@@ -25,6 +26,7 @@ struct KernelText {
   bool waits = false;         // these two as compiler/kernel/backend.h says
   std::vector<int> ahead;     // positions of the operands that it reads before it waits
   int64_t ahead_bytes = 0;    // of them, by one block
+  std::vector<TensorMap> maps;
   std::string note;           // for inspect --kernels
   std::vector<KernelText> then;  // none, or the one launch that must follow this one, with the same workspace
 };

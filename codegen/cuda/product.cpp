@@ -28,11 +28,12 @@ class ProductText {
 
   KernelText emit(const std::string& kind) {
     const Dim row_tiles = ceil_div(p_.rows, Dim(tile_.rows)), column_tiles = ceil_div(p_.columns, Dim(tile_.columns));
-    f_.include(tile_.is_wide ? "gart_warpgroup.cuh" : "gart_product.cuh");
+    f_.include(tile_.feeders > 0 ? "gart_tma_ring.cuh" : tile_.is_wide ? "gart_warpgroup.cuh" : "gart_product.cuh");
     f_.include("gart_window.cuh");
     coordinates(row_tiles, column_tiles);
     p_.declare_batch(f_, batch_);
-    p_.declare_operands(f_, tile_);
+    if (tile_.feeders > 0) declare_ring(f_, p_, tile_);
+    else p_.declare_operands(f_, tile_);
     multiply();
     if (tile_.slices > 1) {
       store_partial_sums();
@@ -70,7 +71,7 @@ class ProductText {
   /// neither.
   int copy_ahead() {
     const auto tile_bytes = [&](int lines, const Product::Copy& copy) {
-      const int first_steps = tile_.stages - (tile_.is_wide ? 2 : 1);
+      const int first_steps = tile_.stages - (tile_.feeders > 0 ? 0 : tile_.is_wide ? 2 : 1);
       return static_cast<int64_t>(first_steps) * lines * tile_.depth * size_of(copy.stored);
     };
     if (is_constant(f_.kernel(), p_.right_operand)) {
@@ -102,7 +103,6 @@ class ProductText {
               "> Sums;");
     }
     f_.line("GART_SHARED(shared);");
-    f_.line("Sums sums;");
     const std::string steps = int_text(f_, ceil_div(p_.depth, Dim(tile_.depth)));
     std::string first = "0", count = steps;
     if (tile_.slices > 1) {
@@ -111,6 +111,14 @@ class ProductText {
       first = concat("first_step * ", depth);
       count = "steps";
     }
+    if (tile_.feeders > 0) {
+      f_.line("Ring ring(shared);");
+      f_.line("if (!ring.multiplies()) return ring.feed<", copy_ahead(), ">(left, right, ", first, ", ", count, ");");
+      f_.line("ring.prepare();");
+      f_.line("Sums sums;");
+      return f_.line("ring.add(sums, ", count, ");");
+    }
+    f_.line("Sums sums;");
     const std::string loop = tile_.is_wide ? "gart_add_wide_products<" : concat("gart_add_products<", depth, ", ");
     f_.line(loop, tile_.stages, ", ", copy_ahead(), ">(left, right, sums, shared, ", first,
             ", ", count, ");");
@@ -188,41 +196,6 @@ std::string shape_text(const Product& p) {
   return p.form.empty() ? text : concat(text, ", ", p.form);
 }
 
-KernelText emit_slice_sum(const Kernel& kernel, const Product& product, int slices, const std::string& kind) {
-  constexpr int kThreads = 128;
-  FunctionText f(kernel);
-  const int vector = product.vector;
-  const Dim groups = floor_div(product.columns, Dim(vector)), points = product.batch * product.rows * groups;
-  const std::string rows = int_text(f, product.rows), row_groups = int_text(f, groups);
-  f.line("const long long point = blockIdx.x * ", kThreads, "LL + threadIdx.x;");
-  f.line("if (point >= ", f.dim(points).as_wide(), ") return;");
-  f.line("const int column = (int)gart_index_mod(point, ", row_groups, ") * ", vector, ";");
-  f.line("const long long line = gart_index_div(point, ", row_groups, ");");
-  f.line("const int row = (int)gart_index_mod(line, ", rows, "), batch = (int)gart_index_div(line, ", rows, ");");
-  f.line("const float* const partial = static_cast<const float*>(workspace) + point * ", vector, ";");
-  f.line("float sums[", vector, "] = {};");
-  f.line("#pragma unroll");
-  f.open("for (int slice = 0; slice < ", slices, "; ++slice)");
-  f.line("const gart_vector<float, ", vector, "> part = gart_load<", vector, ">(partial + slice * ",
-         f.dim(points * vector).as_wide(), ");");
-  f.line("#pragma unroll");
-  f.line("for (int v = 0; v < ", vector, "; ++v) sums[v] += part.at[v];");
-  f.close();
-  Place place;
-  product.declare_batch(f, place);
-  product.declare_row(f, place);
-  product.declare_column(f, place);
-  const auto name = [](int v) { return concat("sums[", v, "]"); };
-  EpilogueText epilogue(f, product, vector);
-  epilogue.values(place, name);
-  epilogue.store(place, name);
-  KernelText text = f.finish(kind + "_sum", kThreads);
-  text.tasks = ceil_div(points, Dim(kThreads));
-  text.scratch_bytes = points * (4 * vector * slices);
-  text.note = concat("adds ", slices, " slices");
-  return text;
-}
-
 KernelText emit_product(const Kernel& kernel, const Product& product, const ProductTile& tile, const std::string& kind) {
   KernelText text = ProductText(kernel, product, tile).emit(kind);
   if (tile.slices > 1) text.then.push_back(emit_slice_sum(kernel, product, tile.slices, kind));
@@ -263,7 +236,8 @@ ProductForm form_of(const Product& product, const Target& target) {
     return !conversion.is_kept || size_of(copy.stored) * copy.vector < 4;
   };
   return {product.left.along_depth, product.right.along_depth, is_held(product.left) || is_held(product.right),
-          product.whole_steps, product.divides, product.gathers, product.left.vector == 1, product.right.vector == 1};
+          product.whole_steps, product.divides, product.gathers, product.left.vector == 1, product.right.vector == 1,
+          product.boxes(true) && product.boxes(false)};
 }
 
 std::string tile_type(const Conversion& conversion, const ProductTile& tile, int rows, bool along_depth) {

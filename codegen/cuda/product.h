@@ -48,6 +48,19 @@ class Product : public Epilogue {
     Dim line_stride, depth_stride;
   };
   virtual std::optional<Matrix> matrix(FunctionText& f, bool of_left) const = 0;
+  /// An operand as a tensor that the GPU can copy boxes of (TMA), where it is one.
+  struct Boxes {
+    struct Dimension {
+      Dim extent, stride;
+      std::string at;  // where the block's tile begins in depth 0
+      char kind;       // 'r': rows of the left operand or columns of the right one, 'd': depth, 'b': batch
+    };
+    int operand = -1;
+    DType stored = DType::f16;
+    Dim offset;
+    std::vector<Dimension> dimensions;
+  };
+  virtual std::optional<Boxes> boxes(bool) const { return std::nullopt; }
   /// Declares types Left and Right (copies of `tile.rows` and `tile.columns` by `tile.depth`) and objects left and right of
   /// them. In scope: int `row0`, `column0`.
   virtual void declare_operands(FunctionText& f, const ProductTile& tile) const = 0;
@@ -82,6 +95,12 @@ std::unique_ptr<Product> conv_product(const Kernel& kernel);
 
 /// What the cost model goes by; open extents count as typical ones.
 ProductSize size_for_cost(const Kernel& kernel, const Product& product);
+/// Brings the dimensions in the order of a tensor map, the contiguous one first; null if TMA would not take the tensor for some
+/// value of the symbols.
+std::optional<Product::Boxes> as_boxes(Product::Boxes boxes);
+/// Declares types Left and Right and objects left and right that copy the boxes of a tile, and the type Ring that they fill
+/// (device/gart_tma_ring.cuh). In scope: `row0`, `column0`, the axes of the batch.
+void declare_ring(FunctionText& f, const Product& product, const ProductTile& tile);
 
 /// The extents "12 of 128 x 64 x 384" (rows, columns, depth), how operands are copied, the form.
 std::string shape_text(const Product& product);

@@ -17,6 +17,9 @@ constexpr double kFillClocks = 1500;         // from the launch to the first ope
 constexpr double kEndClocks = 800;           // epilogue
 constexpr double kLatencyClocks = 700;       // of a copy from memory to shared memory
 constexpr double kBarrierClocks = 60;        // of a step
+// Fed with boxes: no barrier of the block and no copies to issue in a step, which shows where no other block fills the gap; before
+// the first step, barriers to make and maps to fetch.
+constexpr double kFedStepClocks = 20, kFedFillClocks = 500;
 constexpr double kElementInstructions = 8;   // of a copy of one element: its place, bounds, load and store
 constexpr double kL2BytesPerClock = 56;      // of one multiprocessor
 constexpr double kSecondLaunch = 1.5;        // microseconds from one dependent kernel to the next
@@ -39,13 +42,18 @@ constexpr std::array kTensor = {
     Shape{16, 128, 1, 4, 1, 4, 4},
 };
 
-/// By warpgroups: rows, columns, warpgroups, blocks. Of 256 columns not in slices: a slice may have no step, and ptxas then
+/// By warpgroups: rows, columns, warpgroups, blocks, threads that feed them. Of 256 columns not in slices: a slice may have no step, and ptxas then
 /// moves so many sums that it serialises the products.
 struct WideShape {
-  int rows, columns, groups, blocks;
+  int rows, columns, groups, blocks, feeders = 0;
 };
 constexpr std::array kWide = {WideShape{64, 64, 1, 4},  WideShape{64, 128, 1, 3},  WideShape{128, 64, 2, 2},
                               WideShape{128, 128, 2, 2}, WideShape{64, 256, 1, 2}, WideShape{128, 256, 2, 1}};
+/// A warp feeds where several blocks share a multiprocessor: with a warpgroup they would have fewer registers at their start than
+/// a product of 128 columns needs (ptxas: C7602). Where one block has it to itself, a warpgroup may, which gives its registers
+/// to the others. 128x128 and 64x256 twice would leave 96 and 168 registers, with which epilogues that read spill.
+constexpr std::array kFed = {WideShape{64, 64, 1, 4, 32},    WideShape{64, 128, 1, 3, 32}, WideShape{128, 64, 2, 2, 32},
+                             WideShape{128, 128, 2, 1, 128}, WideShape{64, 256, 1, 1, 32}, WideShape{128, 256, 2, 1, 128}};
 constexpr int kWideDepth = 64;
 
 /// Multiply-adds per clock of one multiprocessor.
@@ -76,7 +84,9 @@ double step_clocks(const Gpu& gpu, const ProductTile& t, const ProductForm& form
   const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
   const double single = (form.left_by_element ? t.rows : 0) + (form.right_by_element ? t.columns : 0);
   const double issues = single * t.depth * kElementInstructions * residents / (32 * 4);  // by four schedulers
-  return std::max({products, copies, fragments, issues, kLatencyClocks / (t.stages - (t.is_wide ? 2 : 1))}) + kBarrierClocks;
+  // A stage of a product by warpgroups is read while the next one is, and copied to after that; unless others copy.
+  const double latency = kLatencyClocks / (t.stages - (t.is_wide && t.feeders == 0 ? 2 : 1));
+  return std::max({products, copies, fragments, issues, latency}) + (t.feeders > 0 && residents <= 1 ? kFedStepClocks : kBarrierClocks);
 }
 
 double ceil_ratio(double a, double b) { return std::ceil(a / b); }
@@ -87,7 +97,8 @@ double microseconds(const Gpu& gpu, const ProductTile& t, const ProductSize& siz
   const double residents = std::min<double>(residents_at_most, ceil_ratio(blocks, gpu.processors));
   const double waves = ceil_ratio(blocks, gpu.processors * residents);
   const double steps = ceil_ratio(ceil_ratio(size.depth, t.depth), t.slices);
-  const double clocks = waves * (kFillClocks + steps * step_clocks(gpu, t, form, residents) + kEndClocks);
+  const double fill = kFillClocks + (t.feeders > 0 ? kFedFillClocks : 0);
+  const double clocks = waves * (fill + steps * step_clocks(gpu, t, form, residents) + kEndClocks);
   const double sums = size.batch * size.rows * size.columns;
   const double bytes = size.batch * (size.rows * size.left_bytes + size.columns * size.right_bytes) * size.depth +
                        size.result_bytes * sums;
@@ -135,19 +146,22 @@ std::vector<ProductTile> shapes(const Target& target, const ProductForm& form) {
   return all;
 }
 
+long long nanoseconds(const ProductTile& t) { return std::llround(t.microseconds * 1000); }
+
+bool is_faster(const ProductTile& a, const ProductTile& b) { return nanoseconds(a) < nanoseconds(b); }
+
 /// Sorted by time, where equal as they came. Tiles of one shape differ little: more than a few of them tell nothing new.
 std::vector<ProductTile> best_of_each_shape(std::vector<ProductTile> tiles, size_t most) {
   constexpr int kOfEachShape = 3;
-  const auto nanoseconds = [](const ProductTile& t) { return std::llround(t.microseconds * 1000); };
-  std::stable_sort(tiles.begin(), tiles.end(),
-                   [&](const ProductTile& a, const ProductTile& b) { return nanoseconds(a) < nanoseconds(b); });
+  std::stable_sort(tiles.begin(), tiles.end(), is_faster);
   std::vector<ProductTile> best;
   std::map<std::array<int, 3>, int> taken;
   std::set<std::string> seen;
   for (const ProductTile& t : tiles) {
     if (best.size() == most) break;
-    if (taken[{t.rows, t.columns, t.depth}] == kOfEachShape || !seen.insert(describe(t)).second) continue;
-    ++taken[{t.rows, t.columns, t.depth}];
+    int& of_shape = taken[{t.rows, t.columns, t.depth}];
+    if (of_shape == kOfEachShape || !seen.insert(describe(t)).second) continue;
+    ++of_shape;
     best.push_back(t);
   }
   return best;
@@ -158,13 +172,16 @@ std::vector<ProductTile> wide_shapes(const Target& target, const ProductForm& fo
   const Arithmetic arithmetic = arithmetic_of(target);
   std::vector<ProductTile> all;
   if (target.name != "sm_90a" || !is_half(arithmetic) || form.divides || form.whole_steps % kWideDepth != 0) return all;
-  for (const WideShape& s : kWide) {
-    if (form.is_held && s.columns > 128) continue;  // registers
+  const auto add = [&](const WideShape& s) {
+    if (form.is_held && s.columns > 128) return;  // registers
     ProductTile t{arithmetic, s.rows, s.columns, kWideDepth, 4 * s.groups, 1, 1, s.columns / 8};
     t.blocks = form.is_held ? 2 / s.groups : s.blocks;
     t.is_wide = true;
+    t.feeders = s.feeders;
     all.push_back(t);
-  }
+  };
+  std::for_each(kWide.begin(), kWide.end(), add);
+  if (form.has_boxes) std::for_each(kFed.begin(), kFed.end(), add);
   return all;
 }
 
@@ -193,7 +210,8 @@ Arithmetic arithmetic_of(const Target& target) {
 }
 
 int64_t shared_bytes(const ProductTile& t, const ProductForm& form) {
-  if (t.is_wide) return int64_t{128} * t.stages * (t.rows + t.columns);
+  const int barriers = t.feeders > 0 ? 16 * t.stages : 0;
+  if (t.is_wide) return int64_t{128} * t.stages * (t.rows + t.columns) + barriers;
   const int element = element_bytes(t.arithmetic);
   const auto elements = [&](int rows, bool along_depth) {
     return along_depth ? rows * (t.depth + 16 / element) : t.depth * (rows + 8);
@@ -237,12 +255,20 @@ std::vector<ProductTile> best_product_tiles(const Target& target, const ProductS
     }
   }
   GCG_CHECK(!all.empty(), "no tile fits a multiprocessor of ", gpu.name);
-  return best_of_each_shape(std::move(all), most);
+  // What feeding with boxes is worth, the model knows least of: tuning always hears of some such tiles.
+  constexpr size_t kFedCandidates = 4;
+  const auto fed = std::stable_partition(all.begin(), all.end(), [](const ProductTile& t) { return t.feeders == 0; });
+  std::vector<ProductTile> best = best_of_each_shape({fed, all.end()}, std::min(kFedCandidates, most / 2));
+  all.erase(fed, all.end());
+  const std::vector<ProductTile> others = best_of_each_shape(std::move(all), most - best.size());
+  best.insert(best.begin(), others.begin(), others.end());
+  std::stable_sort(best.begin(), best.end(), is_faster);
+  return best;
 }
 
 std::string describe(const ProductTile& t) {
-  std::string text = concat(t.rows, "x", t.columns, "x", t.depth, " ", name_of(t.arithmetic), t.is_wide ? " wgmma, " : ", ", t.stages,
-                            " stages");
+  std::string text = concat(t.rows, "x", t.columns, "x", t.depth, " ", name_of(t.arithmetic), t.is_wide ? " wgmma" : "",
+                            t.feeders > 0 ? ", TMA, " : ", ", t.stages, " stages");
   return t.slices > 1 ? text + concat(", ", t.slices, " slices") : text;
 }
 

@@ -39,8 +39,9 @@ struct ProductTile {
   int slices = 1;                       // of the depth, each a block of its own
   double microseconds = 0;              // expected for the whole product
   bool is_wide = false;                 // by warpgroups (device/gart_warpgroup.cuh): `warp_rows` warps of 16 rows
+  int feeders = 0;                      // wide: threads beside them that have operands copied as boxes (device/gart_tma_ring.cuh)
 
-  int threads() const { return 32 * warp_rows * warp_columns; }
+  int threads() const { return 32 * warp_rows * warp_columns + feeders; }
 };
 
 /// What a product's operands ask of tiles.
@@ -51,6 +52,7 @@ struct ProductForm {
   bool divides = false;      // elements are found by division
   bool gathers = false;      // each line has a place of its own
   bool left_by_element = false, right_by_element = false;  // copied one by one
+  bool has_boxes = false;                                  // both operands can be copied as boxes of tensors
 };
 
 /// Shared memory of a block; the layout is that of device/gart_operand.cuh.

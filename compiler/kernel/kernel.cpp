@@ -157,7 +157,7 @@ void check(const Kernel& kernel, const AttentionKernel& k) {
 std::string key(const Kernel& kernel) {
   KeyText t;
   for (const Operand& o : kernel.operands)
-    t << std::string(name_of(o.dtype)) << o.shape << static_cast<int64_t>(o.written) + 2 * static_cast<int64_t>(o.constant);
+    t << std::string(name_of(o.dtype)) << o.shape << (o.written ? 1 : 0) + (o.constant ? 2 : 0) + (o.of_caller ? 4 : 0);
   std::visit([&](const auto& body) { write(t, body); }, kernel.body);
   return t.str();
 }

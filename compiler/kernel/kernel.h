@@ -25,6 +25,7 @@ struct Operand {
   bool written = false;   // written (and possibly read back within the same task); otherwise read-only
   int flat_of = -1;       // this operand is the same storage as that one, seen as a vector
   bool constant = false;  // GPUs: whatever step runs the kernel, it is a constant
+  bool of_caller = false; // GPUs: some step that runs the kernel finds it in memory of the caller's
 };
 
 /// One stage of a loop kernel: a loop nest over `axes` (outermost first, may be empty), run inside the outer axes.

@@ -10,8 +10,9 @@ void mark_constant_operands(Schedule& schedule) {
       const auto k = static_cast<size_t>(step.kernel.index);
       for (size_t o = 0; o < step.operands.size(); ++o) {
         const Buffer& buffer = schedule.buffers[static_cast<size_t>(step.operands[o].index)];
-        bool& constant = schedule.kernels[k].operands[o].constant;
-        constant = buffer.kind == Buffer::Kind::constant && (constant || !seen[k]);
+        Operand& operand = schedule.kernels[k].operands[o];
+        operand.constant = buffer.kind == Buffer::Kind::constant && (operand.constant || !seen[k]);
+        operand.of_caller |= buffer.kind == Buffer::Kind::input || buffer.kind == Buffer::Kind::output;
       }
       seen[k] = true;
     }

@@ -1,11 +1,12 @@
-// Which operands of kernels are constants: what a kernel reads of them does not depend on other steps.
+// Which operands of kernels are constants: what a kernel reads of them does not depend on other steps. And which lie where the
+// caller wants them.
 #pragma once
 
 #include "compiler/schedule/schedule.h"
 
 namespace gcg {
 
-/// Fills Operand::constant of the kernels of a GPU's schedule.
+/// Fills Operand::constant and of_caller of the kernels of a GPU's schedule.
 void mark_constant_operands(Schedule& schedule);
 
 }  // namespace gcg

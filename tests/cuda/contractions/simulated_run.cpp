@@ -15,6 +15,7 @@
 #include "compiler/support/error.h"
 #include "tests/cuda/sim/engine/block.h"
 #include "tests/cuda/sim/engine/module.h"
+#include "tests/cuda/sim/engine/tensor_map.h"
 #include "tests/cuda/sim/nvrtc/host_compiler.h"
 
 namespace gcg::test {
@@ -56,6 +57,28 @@ std::unique_ptr<gart_sim::LoadedModule> assemble(const KernelText& text, const T
   auto module = compiled.module.empty() ? nullptr : gart_sim::LoadedModule::load(compiled.module, error);
   GCG_CHECK(module != nullptr, error, "\n", text.source);
   return module;
+}
+
+struct alignas(128) EncodedMap {
+  unsigned char bytes[gart_sim::TensorMap::kBytes];
+};
+
+/// As the runtime has the driver encode it, of an operand at this address.
+EncodedMap encoded(const TensorMap& map, uint64_t address, const SymbolValues& symbols) {
+  gart_sim::TensorMap tensor;
+  tensor.element_bytes = static_cast<unsigned>(size_of(map.dtype));
+  tensor.address = address + static_cast<uint64_t>(map.offset.evaluate(symbols)) * tensor.element_bytes;
+  tensor.rank = static_cast<unsigned>(map.extents.size());
+  tensor.swizzle = 128;
+  for (size_t d = 0; d < map.extents.size(); ++d) {
+    tensor.extents[d] = static_cast<uint64_t>(map.extents[d].evaluate(symbols));
+    tensor.strides[d] = (d == 0 ? 1 : static_cast<uint64_t>(map.strides[d - 1].evaluate(symbols))) * tensor.element_bytes;
+    tensor.box[d] = static_cast<unsigned>(map.box[d]);
+  }
+  EXPECT_EQ(tensor.problem(), "");
+  EncodedMap out;
+  tensor.encode(out.bytes);
+  return out;
 }
 
 class Runner {
@@ -103,6 +126,9 @@ class Runner {
     values.push_back(status.address());
     std::vector<void*> parameters;
     for (uint64_t& v : values) parameters.push_back(&v);
+    std::vector<EncodedMap> maps;
+    for (const TensorMap& map : text.maps) maps.push_back(encoded(map, values[static_cast<size_t>(map.operand)], symbols_));
+    for (EncodedMap& map : maps) parameters.push_back(&map);
     const auto module = assemble(text, target_);
     gart_sim::Launch launch;
     launch.module = &module->module();

@@ -1,0 +1,207 @@
+// Products whose operands the GPU copies itself (TMA, sm_90a), on the simulated GPU: every tile over odd and even extents, when
+// there are such tiles, and when they are chosen.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "codegen/cuda/product.h"
+#include "compiler/ir/gir.h"
+#include "compiler/support/error.h"
+#include "tests/cuda/contractions/simulated_run.h"
+
+namespace gcg::test {
+namespace {
+
+struct BoxCase {
+  const char* what;
+  const char* graph;
+  SymbolValues symbols = {};
+};
+const BoxCase kCases[] = {
+    {"weights across the depth, rows and depths that no tile divides", R"(graph g(%x: f32[71,136]) -> (%y) {
+      constant %w: f32[136,152] = random(1)
+      constant %b: f32[152] = random(2)
+      %a = Neg(%x)
+      %p = MatMul(%a, %w)
+      %q = Add(%p, %b)
+      %y = Relu(%q)
+    })"},
+    {"odd rows, a residual", R"(graph g(%x: f32[37,200], %z: f32[200,72], %r: f32[37,72]) -> (%y) {
+      %a = Neg(%x)
+      %b = Neg(%z)
+      %p = MatMul(%a, %b)
+      %y = Add(%p, %r)
+    })"},
+    {"a batch", R"(graph g(%x: f32[3,65,72], %z: f32[3,72,80]) -> (%y) {
+      %a = Neg(%x)
+      %b = Neg(%z)
+      %y = MatMul(%a, %b)
+    })"},
+    {"a batch of two axes, the right factor shared by one of them", R"(graph g(%x: f32[2,3,33,72], %z: f32[2,1,72,40]) -> (%y) {
+      %a = Neg(%x)
+      %b = Neg(%z)
+      %y = MatMul(%a, %b)
+    })"},
+    {"extents that are known when it runs", R"(graph g(%x: f32[b,m,88], %r: f32[b,m,96]) -> (%y) {
+      constant %w: f32[88,96] = random(3)
+      %a = Neg(%x)
+      %p = MatMul(%a, %w)
+      %y = Mul(%p, %r)
+    })", {{"b", 2}, {"m", 67}}},
+};
+
+const ContractionCase kArithmetics[] = {{"sm_90a", Precision::fp16, 2e-2}, {"sm_90a", Precision::bf16, 1e-1}};
+
+class Boxes : public testing::TestWithParam<ContractionCase> {};
+INSTANTIATE_TEST_SUITE_P(Arithmetics, Boxes, testing::ValuesIn(kArithmetics), case_name);
+
+std::vector<cuda::ProductTile> fed_tiles(const cuda::Product& product, const Target& target, int stages) {
+  std::vector<cuda::ProductTile> fed;
+  for (const cuda::ProductTile& tile : cuda::product_tiles(target, cuda::form_of(product, target)))
+    if (tile.feeders > 0 && tile.stages == stages) fed.push_back(tile);
+  return fed;
+}
+
+/// Emits products in the `number`-th tile that is fed with boxes, with this many stages and slices.
+Emit in_tile(const Target& target, int number, int stages, int slices) {
+  return [=](const Kernel& kernel) {
+    if (!std::holds_alternative<MatMulKernel>(kernel.body)) return cuda::emit_kernel(kernel, target);
+    const auto product = cuda::matmul_product(kernel);
+    const auto fed = fed_tiles(*product, target, stages);
+    EXPECT_LT(number, static_cast<int>(fed.size()));
+    if (fed.empty()) return cuda::emit_kernel(kernel, target);
+    cuda::ProductTile tile = fed[static_cast<size_t>(number) % fed.size()];
+    tile.slices = tile.columns > 128 ? 1 : slices;
+    return cuda::emit_product(kernel, *product, tile, "matmul");
+  };
+}
+
+TEST_P(Boxes, EveryTileComputesEveryProduct) {
+  const Target target = gpu_target(GetParam().target, GetParam().precision);
+  int number = 0;
+  for (const BoxCase& c : kCases)
+    for (int i = 0; i < 2; ++i, number = (number + 1) % 6) {
+      SCOPED_TRACE(concat(c.what, ", tile ", number));
+      const SimulatedRun run = expect_simulates(c.graph, target, GetParam().tolerance, c.symbols,
+                                                in_tile(target, number, 3 + i, 1 + number % 2));
+      EXPECT_TRUE(std::any_of(run.notes.begin(), run.notes.end(),
+                              [](const std::string& note) { return note.find("wgmma, TMA") != std::string::npos; }));
+    }
+}
+
+/// Says that the product's factors lie in memory the other way round: columns, or rows, one after the other.
+Kernel turned(Kernel kernel, bool left, bool right) {
+  auto& mm = std::get<MatMulKernel>(kernel.body);
+  if (left) mm.a.row_stride = 1, mm.a.column_stride = mm.m.extent;
+  if (right) mm.b.row_stride = 1, mm.b.column_stride = mm.k.extent;
+  return kernel;
+}
+
+TEST(BoxesOrder, LinesAlongAndAcrossTheDepth) {
+  constexpr int64_t kRows = 72, kColumns = 88, kDepth = 136;
+  const Target target = gpu_target("sm_90a", Precision::fp16);
+  const Graph graph = parse_graph(R"(graph g(%x: f32[72,136], %z: f32[136,88]) -> (%y) {
+    %a = Neg(%x)
+    %b = Neg(%z)
+    %y = MatMul(%a, %b)
+  })");
+  Tensor x(DType::f32, {kRows, kDepth}), z(DType::f32, {kDepth, kColumns});
+  for (int64_t i = 0; i < x.elements(); ++i) x.set_double(i, static_cast<double>(i * 37 % 101) / 101 - 0.5);
+  for (int64_t i = 0; i < z.elements(); ++i) z.set_double(i, static_cast<double>(i * 53 % 97) / 97 - 0.5);
+  for (int order = 0; order < 4; ++order) {
+    const bool left = order % 2 != 0, right = order / 2 != 0;
+    Kernel kernel;  // the product refers to it
+    const Emit emit = [&](const Kernel& k) {
+      if (!std::holds_alternative<MatMulKernel>(k.body)) return cuda::emit_kernel(k, target);
+      kernel = turned(k, left, right);
+      return in_tile(target, order + 1, 3, 1)(kernel);
+    };
+    const SimulatedRun run = run_simulated(graph, {x, z}, target, {}, emit);
+    for (int64_t m = 0; m < kRows; ++m)
+      for (int64_t n = 0; n < kColumns; ++n) {
+        double sum = 0;
+        for (int64_t k = 0; k < kDepth; ++k)
+          sum += x.at_double(left ? k * kRows + m : m * kDepth + k) * z.at_double(right ? n * kDepth + k : k * kColumns + n);
+        ASSERT_NEAR(run.outputs[0].at_double(m * kColumns + n), sum, 2e-2 * (1 + std::abs(sum))) << order << " " << m << " " << n;
+      }
+  }
+}
+
+/// The kernel of the graph's product.
+Kernel product_kernel(const char* graph, const Target& target) {
+  const Schedule schedule = cuda_schedule(parse_graph(graph), target);
+  for (const Kernel& k : schedule.kernels)
+    if (std::holds_alternative<MatMulKernel>(k.body)) return k;
+  ADD_FAILURE() << "no product";
+  return {};
+}
+
+TEST(BoxesChoice, OnlyOfOurMemoryInTheRightSteps) {
+  const Target target = gpu_target("sm_90a", Precision::fp16);
+  const auto can = [&](const char* graph, const Target& t) {
+    const Kernel kernel = product_kernel(graph, t);
+    return cuda::form_of(*cuda::matmul_product(kernel), t).has_boxes && !fed_tiles(*cuda::matmul_product(kernel), t, 3).empty();
+  };
+  const char* const ours = R"(graph g(%x: f32[64,128]) -> (%y) {
+    constant %w: f32[128,64] = random(1)
+    %a = Neg(%x)
+    %y = MatMul(%a, %w)
+  })";
+  EXPECT_TRUE(can(ours, target));
+  EXPECT_FALSE(can(ours, gpu_target("sm_90a", Precision::tf32)));  // no 16-bit factors
+  EXPECT_FALSE(can(ours, gpu_target("sm_80", Precision::fp16)));
+  Kernel kernel = product_kernel(ours, target);
+  EXPECT_TRUE(kernel.operands[1].constant && !kernel.operands[0].of_caller && kernel.operands[2].of_caller);
+  kernel.operands[0].of_caller = true;
+  EXPECT_FALSE(cuda::form_of(*cuda::matmul_product(kernel), target).has_boxes);
+  EXPECT_FALSE(can(R"(graph g(%x: f32[64,100]) -> (%y) {
+    constant %w: f32[100,64] = random(1)
+    %a = Neg(%x)
+    %y = MatMul(%a, %w)
+  })", target)) << "rows of 200 bytes";
+  EXPECT_FALSE(can(R"(graph g(%x: f32[64,128], %z: f32[128,n]) -> (%y) {
+    %a = Neg(%x)
+    %b = Neg(%z)
+    %y = MatMul(%a, %b)
+  })", target)) << "rows of any length";
+  EXPECT_TRUE(can(R"(graph g(%x: f32[b,m,128], %z: f32[b,128,64]) -> (%y) {
+    %a = Neg(%x)
+    %b = Neg(%z)
+    %y = MatMul(%a, %b)
+  })", target)) << "any number of rows and products";
+}
+
+TEST(BoxesChoice, WhereThereAreManySteps) {
+  const Target target = gpu_target("sm_90a", Precision::fp16);
+  const char* const large = R"(graph g(%x: f32[4096,8192]) -> (%y) {
+    constant %w: f32[8192,4096] = fill(0.5)
+    %a = Neg(%x)
+    %y = MatMul(%a, %w)
+  })";
+  const char* const small = R"(graph g(%x: f32[256,128]) -> (%y) {
+    constant %w: f32[128,256] = fill(0.5)
+    %a = Neg(%x)
+    %y = MatMul(%a, %w)
+  })";
+  const auto note = [&](const char* graph) { return cuda::emit_kernel(product_kernel(graph, target), target).note; };
+  EXPECT_NE(note(large).find("TMA"), std::string::npos) << note(large);
+  EXPECT_EQ(note(small).find("TMA"), std::string::npos) << note(small);
+}
+
+TEST(BoxesChoice, TuningHearsOfBothWays) {
+  const Target target = gpu_target("sm_90a", Precision::fp16);
+  const Kernel kernel = product_kernel(R"(graph g(%x: f32[1024,1024]) -> (%y) {
+    constant %w: f32[1024,1024] = fill(0.5)
+    %a = Neg(%x)
+    %y = MatMul(%a, %w)
+  })", target);
+  const auto product = cuda::matmul_product(kernel);
+  const auto tiles = cuda::best_product_tiles(target, {1, 1024, 1024, 1024, 2, 2, 4}, cuda::form_of(*product, target), 16);
+  const auto fed = std::count_if(tiles.begin(), tiles.end(), [](const auto& t) { return t.feeders > 0; });
+  EXPECT_GE(fed, 3);
+  EXPECT_GE(static_cast<int64_t>(tiles.size()) - fed, 3);
+}
+
+}  // namespace
+}  // namespace gcg::test
