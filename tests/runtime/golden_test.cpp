@@ -49,7 +49,41 @@ std::unique_ptr<fb::StepT> row_product(uint32_t x, uint32_t y, uint32_t to, uint
   return step;
 }
 
-/// Small, for any CPU; and a plan for a GPU with what format 1.1 added: a library's call, a buffer in host memory.
+/// Two launches of a kernel that reads constants ahead and waits; the second one overlaps the first. Each gives a tensor map.
+void add_overlapping_launches(test::ArtifactBuilder& builder, fb::PlanT& plan, uint32_t from, uint32_t weights, uint32_t to,
+                              uint32_t zero, uint32_t one, uint32_t row) {
+  auto kernel = std::make_unique<fb::KernelT>();
+  kernel->symbol = "product";
+  kernel->operands = 3;
+  kernel->threads = 32;
+  kernel->shared = 4096;
+  kernel->waits = true;
+  kernel->ahead = {1};
+  kernel->maps = 1;
+  kernel->size = 16;
+  builder.content.code.resize(builder.content.manifest.targets.size());
+  builder.content.code[plan.target].assign(16, 0);
+  const auto number = uint32_t(plan.kernels.size());
+  plan.kernels.push_back(std::move(kernel));
+  for (const bool overlaps : {false, true}) {
+    auto step = std::make_unique<fb::StepT>();
+    step->kind = fb::StepKind::launch;
+    step->kernel = number;
+    step->operands = {from, weights, to};
+    step->writes = {2};
+    step->params = {zero, row, one, row};
+    step->tasks = one;
+    step->overlaps = overlaps;
+    step->maps.push_back(std::make_unique<fb::TensorMapT>());
+    step->maps[0]->operand = 1;
+    step->maps[0]->dtype = fb::DType::f16;
+    step->maps[0]->box = {8, 1};
+    plan.sequences.back()->steps.push_back(std::move(step));
+  }
+}
+
+/// Small, for any CPU; and a plan for a GPU with what later formats added: 1.1 a library's call and a buffer in host memory, 1.2
+/// launches that overlap, tensor maps, and a call's own oldest version.
 test::ArtifactBuilder current_artifact() {
   test::ArtifactBuilder builder = test::small_artifact();
   builder.content.manifest.targets[0]->name = "any";
@@ -71,6 +105,8 @@ test::ArtifactBuilder current_artifact() {
   copy->tasks = one;
   plan.sequences.back()->steps.push_back(std::move(copy));
   plan.sequences.back()->steps.push_back(row_product(kX, kY, kSecond, zero, one, row));
+  plan.sequences.back()->steps.back()->call->oldest = 120100;
+  add_overlapping_launches(builder, plan, kX, kWeights, kSecond, zero, one, row);
   return builder;
 }
 
