@@ -168,7 +168,7 @@ TEST_P(Assembly, VectorsDoNotSpill) {
   }
 }
 TEST_P(Assembly, NoCandidateOfTuningSpillsMuch) {
-  constexpr int kMostBytes = 32;  // bytes; what such a candidate loses by it is measured
+  constexpr int kMostBytes = 64;  // what such a candidate loses by it is measured
   for (const std::string& gir : {std::string(kVector), std::string(kTransposedVectors), attention(384, 384, 64), attention(50, 50, 128)}) {
     const Schedule schedule = cuda_schedule(parse_graph(gir), target_);
     Target target = target_;
