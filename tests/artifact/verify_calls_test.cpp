@@ -2,24 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
-
-#include "artifact_schema/reader.h"
-#include "artifact_schema/verify.h"
-#include "tests/artifact/artifact_builder.h"
+#include "tests/artifact/verdict.h"
 
 namespace gart {
 namespace {
 
 using test::ArtifactBuilder;
-
-std::string verdict(ArtifactBuilder& builder) {
-  const std::vector<uint8_t> bytes = builder.write({.raw_alignment = 64});
-  ArtifactView view;
-  Status status = read_artifact(bytes, view);
-  if (status.ok()) status = verify_artifact(view);
-  return status.message;
-}
+using test::Nonsense;
+using test::verdict;
 
 std::unique_ptr<fb::LibraryT> library(const char* name, uint32_t oldest, uint32_t below) {
   auto out = std::make_unique<fb::LibraryT>();
@@ -73,11 +63,6 @@ ArtifactBuilder with_calls() {
 }
 
 fb::StepT& step(ArtifactBuilder& b, size_t index) { return *b.plan().sequences[0]->steps[index]; }
-
-struct Nonsense {
-  const char* message;  // a part of it
-  std::function<void(ArtifactBuilder&)> commit;
-};
 
 const Nonsense kNonsense[] = {
     {"library 1: name 'cublasLt' is empty or occurs twice",

@@ -1,24 +1,14 @@
 // Launches that may start while the one before them runs: what would let them touch what others write is rejected.
 #include <gtest/gtest.h>
 
-#include <functional>
-
-#include "artifact_schema/reader.h"
-#include "artifact_schema/verify.h"
-#include "tests/artifact/artifact_builder.h"
+#include "tests/artifact/verdict.h"
 
 namespace gart {
 namespace {
 
 using test::ArtifactBuilder;
-
-std::string verdict(ArtifactBuilder& builder) {
-  const std::vector<uint8_t> bytes = builder.write({.raw_alignment = 64});
-  ArtifactView view;
-  Status status = read_artifact(bytes, view);
-  if (status.ok()) status = verify_artifact(view);
-  return status.message;
-}
+using test::Nonsense;
+using test::verdict;
 
 /// Two launches of a kernel that reads operand 1, the constant buffer 2, before it waits; the second one overlaps the first
 /// one. Buffer 0 is the input, 1 the output, 3 a temporary. Step 2 is on a stream of its own.
@@ -51,11 +41,6 @@ ArtifactBuilder overlapping() {
 }
 
 fb::StepT& step(ArtifactBuilder& b, size_t index) { return *b.plan().sequences[0]->steps[index]; }
-
-struct Nonsense {
-  const char* message;  // a part of it
-  std::function<void(ArtifactBuilder&)> commit;
-};
 
 const Nonsense kNonsense[] = {
     {"kernel 0: it reads operands ahead, but waits for nothing", [](auto& b) { b.plan().kernels[0]->waits = false; }},

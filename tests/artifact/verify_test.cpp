@@ -4,28 +4,14 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
-
-#include "artifact_schema/reader.h"
-#include "tests/artifact/artifact_builder.h"
+#include "tests/artifact/verdict.h"
 
 namespace gart {
 namespace {
 
 using test::ArtifactBuilder;
-
-std::string verdict(ArtifactBuilder& builder) {
-  const std::vector<uint8_t> bytes = builder.write({.raw_alignment = 64});
-  ArtifactView view;
-  Status status = read_artifact(bytes, view);
-  if (status.ok()) status = verify_artifact(view);
-  return status.message;
-}
-
-struct Nonsense {
-  const char* message;  // a part of it
-  std::function<void(ArtifactBuilder&)> commit;
-};
+using test::Nonsense;
+using test::verdict;
 
 // In small_artifact(): symbols 0, 1; buffers 0 x, 1 y, 2 flag, 3 out, 4 weights, 5 and 6 temporaries, 7 trips, 8
 // iteration, 9 head of out; sequences 0 and 1 branch, 2 loop, 3 entry with steps 0 fill, 1 branch, 2 loop, 3 copy, 4
