@@ -23,19 +23,7 @@ const Model kModels[] = {
 
 class AttentionFailures : public WithLibraries, public testing::WithParamInterface<Model> {
  protected:
-  /// The message of the first error of a load and a run.
-  std::string use_with(const std::string& failure) const {
-    gart_sim::sim_forget_counts();
-    gart_sim::sim_fail(failure);
-    std::string error;
-    if (auto program = load_on(artifact, "cuda"); !program) {
-      error = program.error().message;
-    } else if (auto out = program->run(std::span<const TensorView>(inputs)); !out) {
-      error = out.error().message;
-    }
-    gart_sim::sim_fail("");
-    return error;
-  }
+  std::string use_with(const std::string& failure) const { return error_with(failure, artifact, inputs); }
 
   const Model& model = GetParam();
   const std::vector<std::vector<float>> data = noise(model.inputs);

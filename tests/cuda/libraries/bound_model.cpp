@@ -73,6 +73,19 @@ std::vector<float> floats(const Tensor& tensor) {
   return {elements.begin(), elements.end()};
 }
 
+std::string error_with(const std::string& failure, const std::vector<uint8_t>& artifact, const std::vector<TensorView>& inputs) {
+  gart_sim::sim_forget_counts();
+  gart_sim::sim_fail(failure);
+  std::string error;
+  if (auto program = load_on(artifact, "cuda"); !program) {
+    error = program.error().message;
+  } else if (auto out = program->run(std::span<const TensorView>(inputs)); !out) {
+    error = out.error().message;
+  }
+  gart_sim::sim_fail("");
+  return error;
+}
+
 void drop_edge(uint64_t k) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   reinterpret_cast<void (*)(uint64_t)>(dlsym(library, "gart_sim_drop_edge"))(k);

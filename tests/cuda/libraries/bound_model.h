@@ -33,6 +33,10 @@ Result<Program> load_on(const std::vector<uint8_t>& artifact, const std::string&
 /// The first output on the CPU.
 std::vector<float> on_cpu(const std::vector<uint8_t>& artifact, const std::vector<TensorView>& inputs);
 
+/// The message of the first error of a load and a run while the simulation makes a call fail ("NAME:K:CODE"; "": none); counts
+/// begin anew.
+std::string error_with(const std::string& failure, const std::vector<uint8_t>& artifact, const std::vector<TensorView>& inputs);
+
 /// The driver forgets the K-th edge of graphs; 0: none.
 void drop_edge(uint64_t k);
 

@@ -208,18 +208,7 @@ TEST_F(Cudnn, TooOldALibraryIsNamedOrLeftOut) {
 
 TEST_F(Cudnn, EveryCallFailsOnce) {
   const auto artifact = compile_bound(kResidual, {{"cudnn"}, false});
-  const auto use_with = [&](const std::string& failure) {
-    gart_sim::sim_forget_counts();
-    gart_sim::sim_fail(failure);
-    std::string error;
-    if (auto program = load_on(artifact, "cuda"); !program) {
-      error = program.error().message;
-    } else if (auto out = program->run(std::span<const TensorView>(inputs)); !out) {
-      error = out.error().message;
-    }
-    gart_sim::sim_fail("");
-    return error;
-  };
+  const auto use_with = [&](const std::string& failure) { return error_with(failure, artifact, inputs); };
   ASSERT_EQ(use_with(""), "");
   std::vector<std::pair<std::string, uint64_t>> calls;
   for (const char* name : {"cudnnCreate", "cudnnBackendCreateDescriptor", "cudnnBackendSetAttribute", "cudnnBackendFinalize",

@@ -65,9 +65,9 @@ class DriverTest : public testing::Test {
     EXPECT_NE(compiled.module, "") << compiled.log;
     return compiled.module;
   }
-  void* load(const std::string& text, const char* name) {
+  void* load(const std::string& text, const char* name, Architecture architecture = {80}) {
     void *module = nullptr, *function = nullptr;
-    const std::string bytes = compile(text);
+    const std::string bytes = compile(text, architecture);
     EXPECT_EQ(
         cu("cuModuleLoadDataEx", &module, bytes.data(), 0u, static_cast<int*>(nullptr), static_cast<void**>(nullptr)),
         0);
