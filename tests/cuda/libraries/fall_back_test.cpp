@@ -160,27 +160,10 @@ TEST_F(FallBack, RunsFollowEachOtherWhileTheMemoryMoves) {
   for (const size_t at : places) expect_close(y.read(kOut, at), on_cpu(artifact, inputs));
 }
 
-/// Everything that calls libraries, once; the message of the first error.
-std::string use_with(const std::vector<uint8_t>& artifact, const std::vector<TensorView>& inputs, const std::string& failure) {
-  gart_sim::sim_forget_counts();
-  gart_sim::sim_fail(failure);
-  auto program = load_on(artifact, "cuda");
-  std::string error;
-  if (!program) {
-    error = program.error().message;
-  } else {
-    auto out = program->run(std::span<const TensorView>(inputs));
-    if (!out) error = out.error().message;
-  }
-  program = Error{};
-  gart_sim::sim_fail("");
-  return error;
-}
-
 TEST_F(FallBack, EveryCallFailsOnce) {
   for (const bool stand_ins : {false, true}) {
     const auto artifact = compile_bound(kModel, {{"cublasLt"}, stand_ins});
-    ASSERT_EQ(use_with(artifact, inputs, ""), "");
+    ASSERT_EQ(error_with("", artifact, inputs), "");
     std::vector<std::pair<std::string, uint64_t>> calls;
     for (const char* name :
          {"cublasLtCreate", "cublasLtMatmulDescCreate", "cublasLtMatmulDescSetAttribute", "cublasLtMatrixLayoutCreate",
@@ -194,7 +177,7 @@ TEST_F(FallBack, EveryCallFailsOnce) {
       const bool library = name.starts_with("cublasLt");
       for (uint64_t k = 1; k <= count; ++k) {
         const std::string failure = name + ":" + std::to_string(k) + (library ? ":13" : ":801");
-        const std::string error = use_with(artifact, inputs, failure);
+        const std::string error = error_with(failure, artifact, inputs);
         EXPECT_EQ(gart_sim::sim_reports(), std::vector<std::string>{}) << failure;
         if (name == "cuGraphDestroy") {
           gart_sim::sim_revive();  // what could not be given back stays

@@ -9,9 +9,7 @@ results are the CPU's, and a warm run encodes no map.
 """
 import json
 import os
-import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -23,7 +21,7 @@ from onnx import TensorProto, helper
 
 import gart
 import make_model
-import model_check
+from tool_case import ToolCase
 
 F32, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 ROWS = 20
@@ -52,10 +50,10 @@ def model():
     return m.model(17)
 
 
-class Fed(unittest.TestCase):
+class Fed(ToolCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="gcc-graph-tma-")
+        super().setUpClass()
         cls.simulation = Simulation()
         cls.model, cls.tuning = cls.path("model.onnx"), cls.path("tuning.json")
         onnx.save(model(), cls.model)
@@ -71,18 +69,6 @@ class Fed(unittest.TestCase):
         cls.artifact = cls.path("model.gart")
         done = cls.tool("compile", cls.model, "-o", cls.artifact, "--target", "sm_90a,x86-64-v3", "--tuning", cls.tuning, *options)
         assert done.returncode == 0, done.stderr
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    @classmethod
-    def path(cls, name):
-        return os.path.join(cls.folder.name, name)
-
-    @classmethod
-    def tool(cls, *arguments):
-        return subprocess.run([model_check.tool(), *arguments], capture_output=True, text=True, check=False)
 
     def test_candidates_of_both_kinds_were_measured(self):
         fed = [e for e in self.measured["measured"] if "TMA" in e["choice"]]

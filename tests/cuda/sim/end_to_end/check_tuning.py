@@ -8,9 +8,7 @@ the file says, and that compile takes the file's word, whatever it is.
 """
 import json
 import os
-import subprocess
 import sys
-import tempfile
 import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", ".."))
@@ -20,7 +18,7 @@ import onnx
 from onnx import TensorProto
 
 import make_model
-import model_check
+from tool_case import ToolCase
 
 MOST_CANDIDATES = 16
 KERNELS = ("matmul", "matmul_vector", "conv", "attention")
@@ -40,28 +38,15 @@ def model():
     return m.model(17)
 
 
-class Tuning(unittest.TestCase):
+class Tuning(ToolCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="gcc-graph-tuning-")
+        super().setUpClass()
         cls.model = cls.path("model.onnx")
         onnx.save(model(), cls.model)
         cls.tune("--dim", "batch=1")
         with open(cls.path("tuning.json"), encoding="utf-8") as f:
             cls.tuning = json.load(f)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    @classmethod
-    def path(cls, name):
-        return os.path.join(cls.folder.name, name)
-
-    @classmethod
-    def tool(cls, *arguments, **environment):
-        return subprocess.run([model_check.tool(), *arguments], capture_output=True, text=True, check=False,
-                              env=dict(os.environ, **environment))
 
     @classmethod
     def tune(cls, *options, **environment):

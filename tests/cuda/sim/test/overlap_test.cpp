@@ -52,16 +52,7 @@ class Overlap : public DriverTest {
     cu<void>("gart_sim_set_sm", 80);
   }
 
-  void* load_for(const std::string& text, const char* name) {
-    void *module = nullptr, *function = nullptr;
-    const std::string bytes = compile(text, {90});
-    EXPECT_EQ(
-        cu("cuModuleLoadDataEx", &module, bytes.data(), 0u, static_cast<int*>(nullptr), static_cast<void**>(nullptr)),
-        0);
-    EXPECT_EQ(cu("cuModuleGetFunction", &function, module, name), 0);
-    modules_.push_back(module);
-    return function;
-  }
+  void* load_for(const std::string& text, const char* name) { return load(text, name, {90}); }
 
   static NodeParams launch_of(void* function, void** pointers) {
     NodeParams params = GraphBuilder::params(kKernelNode);
