@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "tests/cuda/sim/libraries/cudnn_engine.h"
 #include "tests/cuda/sim/libraries/cudnn_program.h"
 
 namespace gart_sim::cudnn {
@@ -40,17 +41,13 @@ int finalize_graph(const Descriptor& d) {
   return kSuccess;
 }
 
-int finalize_heuristic(const Descriptor& d) {
-  const auto operations = d.at(201)->list<const Descriptor*>(801);
-  if (operations[0]->type == kConvolutionForward) return check_convolution_graph(operations);
-  if (operations[0]->type == kMatmulOperation) return check_attention_graph(operations);
-  return operations.size() == 1 ? kSuccess : refuse(kNotSupported, "operations behind an attention");
-}
-
 int finalize_plan(Descriptor& d) {
   const Descriptor* config = d.at(401);
-  if (!config || !is_alive(d.one<const void*>(400))) return refuse(kBadParam, "a plan without configuration or handle");
+  if (!is_final(config, kEngineConfig) || !is_alive(d.one<const void*>(400)))
+    return refuse(kBadParam, "a plan without a final configuration, or without a handle");
+  if (!is_final(config->graph, kOperationGraph)) return refuse(kBadParam, "a plan of a graph that is gone");
   d.engine = config->engine;
+  d.knobs = config->knobs;
   d.program = std::make_shared<Program>(*config->graph);
   return kSuccess;
 }
@@ -62,6 +59,25 @@ bool Descriptor::has(std::initializer_list<int> names) const {
     if (values.count(name) == 0) return false;
   }
   return true;
+}
+
+bool Descriptor::has_one(int name, AttributeType as) const {
+  const auto it = values.find(name);
+  return it != values.end() && it->second.type == as && it->second.bytes.size() == size_of(as);
+}
+
+size_t size_of(int attribute_type) {
+  switch (attribute_type) {
+    case kHandleType:
+    case kInt64:
+    case kPointer:
+    case kDescriptor:
+      return 8;
+    case kBoolean:
+      return 1;
+    default:
+      return 4;
+  }
 }
 
 void now_alive(const void* object) {
@@ -76,6 +92,7 @@ bool is_alive(const void* object) {
   const std::lock_guard lock(mutex);
   return alive().count(object) != 0;
 }
+bool is_final(const Descriptor* d, DescriptorType type) { return is_alive(d) && d->type == type && d->is_final; }
 size_t count_alive() {
   const std::lock_guard lock(mutex);
   return alive().size();
@@ -90,6 +107,14 @@ const char* take_last_error() {
   taken.clear();
   taken.swap(last_error());
   return taken.c_str();
+}
+
+int check_graph(const Descriptor* graph) {
+  if (!is_final(graph, kOperationGraph)) return refuse(kBadParam, "no operation graph, or one that is not final");
+  const auto operations = graph->list<const Descriptor*>(801);
+  if (operations[0]->type == kConvolutionForward) return check_convolution_graph(operations);
+  if (operations[0]->type == kMatmulOperation) return check_attention_graph(operations);
+  return operations.size() == 1 ? kSuccess : refuse(kNotSupported, "operations behind an attention");
 }
 
 int finalize(Descriptor& d) {
@@ -117,7 +142,13 @@ int finalize(Descriptor& d) {
     case kOperationGraph:
       return finalize_graph(d);
     case kHeuristic:
-      return finalize_heuristic(d);
+      return check_graph(d.at(201));
+    case kEngine:
+      return finalize_engine(d);
+    case kKnobChoice:
+      return finalize_knob_choice(d);
+    case kEngineConfig:
+      return finalize_config(d);
     case kPlan:
       return finalize_plan(d);
     case kVariantPack:

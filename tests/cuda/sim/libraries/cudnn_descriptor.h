@@ -19,6 +19,7 @@ enum DescriptorType : int {
   kEngineConfig = 3,
   kHeuristic = 4,
   kPlan = 5,
+  kKnobChoice = 7,
   kConvolutionForward = 10,
   kPointwiseOperation = 13,
   kOperationGraph = 15,
@@ -39,6 +40,7 @@ enum AttributeType : int {
   kPointer = 6,
   kConvolutionMode = 7,
   kHeuristicMode = 8,
+  kKnobType = 9,
   kNumericalNote = 11,
   kPointwiseMode = 14,
   kDescriptor = 15,
@@ -60,8 +62,10 @@ struct Descriptor {
     std::vector<unsigned char> bytes;
   };
   std::map<int, Value> values;
-  // Engines, configurations and plans: which one, of which graph; a plan needs the graph's descriptors no longer.
+  // Engines, configurations and plans: which one, with its knobs turned to what, of which graph; a plan needs the
+  // graph's descriptors no longer.
   int engine = 0;
+  std::map<int, int64_t> knobs;
   const Descriptor* graph = nullptr;
   std::shared_ptr<const Program> program;
 
@@ -80,6 +84,8 @@ struct Descriptor {
   }
   [[nodiscard]] const Descriptor* at(int name) const { return one<const Descriptor*>(name, nullptr); }
   [[nodiscard]] bool has(std::initializer_list<int> names) const;
+  // One of them, given as what it is.
+  [[nodiscard]] bool has_one(int name, AttributeType type) const;
   // Of tensors:
   [[nodiscard]] int element_type() const { return one<int>(901); }
   [[nodiscard]] std::vector<int64_t> extents() const { return list<int64_t>(902); }
@@ -93,14 +99,18 @@ struct Descriptor {
 void now_alive(const void* object);
 bool was_alive(const void* object);  // and is no longer
 bool is_alive(const void* object);
+bool is_final(const Descriptor* d, DescriptorType type);  // alive, too
 size_t count_alive();
 
 // The status, with a text that cudnnGetLastErrorString gives once.
 int refuse(int status, const char* text);
 const char* take_last_error();
 
-// What the library says when the descriptor is made final. The heuristic's graph: what the engines know.
+size_t size_of(int attribute_type);
+
+// What the library says when the descriptor is made final. The graph of a heuristic, an engine: what the engines know.
 int finalize(Descriptor& d);
+int check_graph(const Descriptor* graph);
 int check_convolution(const Descriptor& operation);
 int check_convolution_graph(const std::vector<const Descriptor*>& operations);
 int check_attention(const Descriptor& operation);

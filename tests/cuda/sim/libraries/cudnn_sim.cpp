@@ -1,7 +1,7 @@
 // libcudnn.so: its functions on the simulated device.
-#include <algorithm>
 #include <cstring>
 
+#include "tests/cuda/sim/libraries/cudnn_engine.h"
 #include "tests/cuda/sim/libraries/cudnn_program.h"
 #include "tests/cuda/sim/libraries/element.h"
 #include "tests/cuda/sim/libraries/library_work.h"
@@ -17,39 +17,6 @@ constexpr size_t kAttentionSince = 91300;  // the version
 struct Handle {
   void* stream = nullptr;
 };
-
-size_t size_of(int type) {
-  switch (type) {
-    case kHandleType:
-    case kInt64:
-    case kPointer:
-    case kDescriptor:
-      return 8;
-    case kBoolean:
-      return 1;
-    default:
-      return 4;
-  }
-}
-
-// ---- Engines: 0 uses tensor cores, 1 wants too much workspace, 2 and 3 are good; 0 and 2 fill graphs themselves
-// ---------------
-
-constexpr int kEngines = 4;
-
-bool fills_graphs(const Descriptor& d) {
-  return (d.engine == 0 || d.engine == 2) && gart_sim::setting("GART_SIM_CUDNN_FILLS", 1) != 0;
-}
-
-std::vector<int> notes_of(const Descriptor& engine, int name) {
-  if (name == 1303) return engine.engine == 0 ? std::vector<int>{0, 1} : std::vector<int>{};
-  return fills_graphs(engine) ? std::vector<int>{3} : std::vector<int>{};
-}
-
-int64_t workspace_of(const Descriptor& plan) {
-  if (plan.engine == 1) return int64_t{1} << 40;
-  return plan.engine == 3 ? 0 : 256;
-}
 
 Tensor tensor_of(const Descriptor& t, const void* data) {
   return {reinterpret_cast<uint64_t>(data), t.element_type() == kF32 ? 4 : 2, t.extents(), t.strides()};
@@ -166,32 +133,8 @@ GART_SIM_API int cudnnBackendSetAttribute(Descriptor* d, int name, int type, int
 GART_SIM_API int cudnnBackendGetAttribute(Descriptor* d, int name, int type, int64_t wanted, int64_t* count,
                                           void* values) {
   if (const int injected = gart_sim_call("cudnnBackendGetAttribute")) return injected;
-  if (!is_alive(d)) return refuse(kBadParam, "a descriptor that is not alive");
-  if (name == 202) {
-    *count = kEngines;
-    for (int i = 0; values && i < std::min<int64_t>(wanted, kEngines); ++i) {
-      auto* config = static_cast<Descriptor**>(values)[i];
-      config->engine = i;
-      config->graph = d->at(201);
-      config->is_final = true;
-    }
-    return kSuccess;
-  }
-  if (name == 301 - 1) {
-    if (wanted < 1 || !values) return refuse(kBadParam, "no place for the engine");
-    Descriptor* engine = *static_cast<Descriptor**>(values);
-    engine->engine = d->engine;
-    engine->is_final = true;
-    *count = 1;
-    return kSuccess;
-  }
-  if (name == 1303 || name == 1305) {
-    if (type != (name == 1303 ? kNumericalNote : kBehaviorNote)) return refuse(kBadParam, "another type of notes");
-    const std::vector<int> notes = notes_of(*d, name);
-    *count = static_cast<int64_t>(notes.size());
-    if (values) memcpy(values, notes.data(), std::min<size_t>(notes.size(), static_cast<size_t>(wanted)) * sizeof(int));
-    return kSuccess;
-  }
+  if (!is_alive(d) || !count) return refuse(kBadParam, "a descriptor that is not alive, or no place for the count");
+  if (is_of_engines(name)) return get_of_engines(*d, name, type, wanted, count, values);
   if (name == 402 && type == kInt64 && values) {
     const int64_t bytes = workspace_of(*d);
     memcpy(values, &bytes, sizeof bytes);
@@ -208,6 +151,7 @@ GART_SIM_API int cudnnBackendExecute(Handle* handle, Descriptor* plan, Descripto
   for (const Work& w : work) {
     if (w.enqueue(handle->stream)) return refuse(kExecutionFailed, "the stream takes no work");
   }
+  count_run(*plan);
   return kSuccess;
 }
 
@@ -219,5 +163,6 @@ GART_SIM_API int cudnnBackendPopulateCudaGraph(Handle* handle, Descriptor* plan,
   for (const Work& w : work) {
     if (w.add_to(graph)) return refuse(kExecutionFailed, "the graph takes no work");
   }
+  count_run(*plan);
   return kSuccess;
 }

@@ -40,6 +40,8 @@ int Work::give(int (*take)(void*, const gart_sim_work*), void* to) const {
   return take(to, &work);
 }
 
+void count(const std::string& what) { gart_sim_call(what.c_str()); }
+
 size_t setting(const char* variable, size_t otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "tests/cuda/sim/driver/gart_sim.h"
@@ -38,6 +39,10 @@ class Work {
   std::function<void()> compute_;
   Ranges reads_, writes_;
 };
+
+// What gart_sim_count says of it is one more. Named unlike the driver's functions ("cu..."), of which the k-th of all
+// can be made to fail.
+void count(const std::string& what);
 
 // The number that an environment variable holds.
 size_t setting(const char* variable, size_t otherwise);
