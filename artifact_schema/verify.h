@@ -10,7 +10,8 @@ namespace gart {
 
 inline constexpr size_t kMaxTensorRank = 16;
 inline constexpr size_t kMaxStringBytes = 1 << 20;
-inline constexpr size_t kMaxBodyDepth = 64;  // branches and loops within each other
+inline constexpr uint32_t kMaxStreams = 1024;  // of a plan
+inline constexpr size_t kMaxBodyDepth = 64;    // branches and loops within each other
 
 /// Requires read_artifact to have succeeded. The sentence says where: entry point, plan, sequence, step, operand.
 Status verify_artifact(const ArtifactView& artifact);

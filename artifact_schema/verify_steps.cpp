@@ -185,6 +185,8 @@ Status check_tree(const PlanCheck& check) {
 
 Status check_sequences(const PlanCheck& check) {
   if (count_of(check.plan.sequences()) == 0) return failure("it has no sequence of steps");
+  if (check.plan.streams() > kMaxStreams)
+    return failure("it has ", check.plan.streams(), " streams, the limit is ", kMaxStreams);
   for (uint32_t i = 0; i < check.plan.sequences()->size(); ++i) {
     const auto* steps = check.plan.sequences()->Get(i)->steps();
     for (uint32_t s = 0; s < count_of(steps); ++s) {

@@ -1,5 +1,7 @@
 #include "runtime/cuda/program.h"
 
+#include <elf.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -29,6 +31,23 @@ void cover_constants(const Plan& plan, uint64_t weight_bytes, Range& range) {
     range.begin = std::min(range.begin, buffer.offset());
     range.end = std::max(range.end, buffer.offset() + (known ? std::min(uint64_t(slots[buffer.size()]), left) : left));
   }
+}
+
+/// The driver is given no size: it reads as far as the headers of an ELF file say. Those of types of its own it may read as it likes.
+bool is_whole_elf(std::span<const uint8_t> image) {
+  Elf64_Ehdr header;
+  if (image.size() < sizeof header || std::memcmp(image.data(), ELFMAG, SELFMAG) != 0) return false;
+  std::memcpy(&header, image.data(), sizeof header);
+  const auto has = [&](uint64_t offset, uint64_t bytes) { return offset <= image.size() && bytes <= image.size() - offset; };
+  if (!has(header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr)) ||
+      !has(header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr)))
+    return false;
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, image.data() + header.e_shoff + i * sizeof section, sizeof section);
+    if (section.sh_type < SHT_LOOS && section.sh_type != SHT_NOBITS && !has(section.sh_offset, section.sh_size)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -121,16 +140,16 @@ CUmodule Program::load_module(const fb::Kernel& kernel) {
   const auto place = std::lower_bound(modules_.begin(), modules_.end(), kernel.offset(),
                                       [](const Module& module, uint64_t offset) { return module.offset < offset; });
   if (place != modules_.end() && place->offset == kernel.offset()) return place->handle;
-  const uint8_t* image = code_.data() + kernel.offset();
-  if (ptx_ && image[kernel.size() - 1] != 0) {
-    fail(ErrorCode::invalid_artifact, "the PTX of kernel '", view_of(kernel.symbol()), "' has no end");
+  const std::span<const uint8_t> image = code_.subspan(kernel.offset(), kernel.size());
+  if (ptx_ ? image.back() != 0 : !is_whole_elf(image)) {
+    fail(ErrorCode::invalid_artifact, "the ", ptx_ ? "PTX" : "module", " of kernel '", view_of(kernel.symbol()), "' has no end");
   }
   char log[1024] = "";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
   modules_.reserve(modules_.size() + 1);
   CUmodule module = nullptr;
-  const CUresult result = device_.driver.cuModuleLoadDataEx(&module, image, 2, options, values);
+  const CUresult result = device_.driver.cuModuleLoadDataEx(&module, image.data(), 2, options, values);
   log[sizeof log - 1] = '\0';
   device_.check(result, "cuModuleLoadDataEx",
                 result == CUDA_SUCCESS ? std::string() : text("kernel '", view_of(kernel.symbol()), "' ", log));

@@ -27,8 +27,8 @@ uint32_t first_wrong(const int64_t* numbers, uint32_t rank, uint32_t element, co
   for (uint32_t d = 0; d < rank; ++d) {
     const int64_t extent = numbers[1 + d], stride = d == 0 ? 1 : numbers[rank + d];
     if (d > 0 && !is_size(stride)) return rank + d;
-    end += double(extent - 1) * double(stride);
-    if (static_cast<uint64_t>(extent - 1) >= uint64_t{kMaxMapExtent} || end > double(bytes / element)) return 1 + d;
+    end += (double(extent) - 1) * double(stride);
+    if (static_cast<uint64_t>(extent) - 1 >= uint64_t{kMaxMapExtent} || end > double(bytes / element)) return 1 + d;
   }
   return kNone;
 }

@@ -106,23 +106,42 @@ TEST(VerifyOverlap, NothingOverlapsOnACpu) {
       << verdict(b);
 }
 
+/// The model's plan once more, to be run at load.
+std::unique_ptr<fb::EntryPointT> prepare(ArtifactBuilder& b) {
+  auto at_load = std::make_unique<fb::EntryPointT>();
+  at_load->name = "at_load";
+  at_load->program = b.entry().program;
+  at_load->plans.push_back(std::make_unique<fb::PlanT>(b.plan()));
+  at_load->plans[0]->buffers[0]->kind = fb::BufferKind::constant;
+  at_load->plans[0]->buffers[1]->kind = fb::BufferKind::temporary;
+  return at_load;
+}
+
 TEST(VerifyOverlap, PreparedWeightsAreConstantsForRuns) {
   ArtifactBuilder b = overlapping();
   fb::BufferT& weights = *b.plan().buffers[2];
   weights.kind = fb::BufferKind::prepared;
   b.plan().prepared_bytes = 64;
   EXPECT_NE(verdict(b).find("no plan at load writes its prepared region"), std::string::npos) << verdict(b);
-  auto at_load = std::make_unique<fb::EntryPointT>();
-  at_load->name = "at_load";
-  at_load->program = b.entry().program;
-  at_load->plans.push_back(std::make_unique<fb::PlanT>(b.plan()));
-  fb::PlanT& plan = *at_load->plans[0];
-  plan.buffers[0]->kind = fb::BufferKind::constant;
-  plan.buffers[1]->kind = fb::BufferKind::temporary;
-  b.content.manifest.at_load = std::move(at_load);
+  b.content.manifest.at_load = prepare(b);
+  fb::PlanT& plan = *b.content.manifest.at_load->plans[0];
   EXPECT_NE(verdict(b).find("its kernel reads buffer 2, which is an prepared"), std::string::npos) << verdict(b);
   plan.sequences[0]->steps[1]->overlaps = false;
   EXPECT_EQ(verdict(b), "");
+}
+
+/// Of several plans at load for a target the first one is run.
+TEST(VerifyOverlap, ThePreparedRegionIsThatOfTheFirstPlanAtLoad) {
+  ArtifactBuilder b = overlapping();
+  b.plan().buffers[2]->kind = fb::BufferKind::prepared;
+  b.plan().prepared_bytes = 128;
+  step(b, 1).overlaps = false;
+  b.content.manifest.at_load = prepare(b);
+  EXPECT_EQ(verdict(b), "");
+  auto& plans = b.content.manifest.at_load->plans;
+  plans.insert(plans.begin(), std::make_unique<fb::PlanT>(*plans[0]));
+  plans[0]->prepared_bytes = 64;
+  EXPECT_NE(verdict(b).find("no plan at load writes its prepared region of 128 bytes"), std::string::npos) << verdict(b);
 }
 
 }  // namespace

@@ -131,6 +131,7 @@ const Nonsense kNonsense[] = {
      }},
     {"step 1 (): body 1 is 3, but there are 3 earlier sequences", [](auto& b) { entry_step(b, 1).bodies[1] = 3; }},
     {"sequence 0 is the body of 2 steps instead of one", [](auto& b) { entry_step(b, 1).bodies[1] = 0; }},
+    {"it has 4294967295 streams, the limit is 1024", [](auto& b) { b.plan().streams = UINT32_MAX; }},
     {"step 3 (): stream is 1, but there are 1 streams", [](auto& b) { entry_step(b, 3).stream = 1; }},
     {"step 3 (): it runs on device 2", [](auto& b) { entry_step(b, 3).device = 2; }},
     {"step 0 (): it writes buffer 0, which is an input", [](auto& b) { entry_step(b, 0).operands[0] = 0; }},

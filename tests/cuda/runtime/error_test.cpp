@@ -76,10 +76,17 @@ TEST_F(CudaChoice, AnUnsoundModuleIsRefused) {
                "kernel 'test_add' needs 307200 bytes of shared memory, cuda:0 has 166912");
   model = test::on_cuda(test::add_and_double());
   model.content.code[0].assign(model.content.code[0].size(), 'x');
-  Result<Program> program = load(std::move(model));
-  ASSERT_FALSE(program);
-  EXPECT_NE(program.error().message.find("kernel 'test_add'"), std::string::npos) << program.error().message;
+  expect_error(load(std::move(model)), ErrorCode::invalid_artifact, "the module of kernel 'test_add' has no end");
   sim.reports();
+}
+
+/// The driver is given a module without its size, so what the module says of itself must be true.
+TEST_F(CudaChoice, AModuleCutShortIsRefused) {
+  for (const size_t cut : {size_t{1}, size_t{64}, size_t{4096}}) {
+    test::ArtifactBuilder model = test::on_cuda(test::add_and_double());
+    for (auto& kernel : model.plan().kernels) kernel->size -= cut;
+    expect_error(load(std::move(model)), ErrorCode::invalid_artifact, "the module of kernel 'test_add' has no end");
+  }
 }
 
 TEST_F(CudaError, ADeadDeviceStaysDeadForItsProgramAlone) {

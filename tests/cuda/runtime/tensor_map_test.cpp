@@ -161,6 +161,7 @@ TEST_F(TensorMaps, NumbersThatTheGpuDoesNotTakeAreRefusedInWords) {
       {"3 of offset, extents, strides is -4", [](auto& b, auto& s) { s.stride = b.constant(-4); }},
       {"1 of offset, extents, strides is 4294967297", [](auto& b, auto& s) { s.columns = b.constant((int64_t{1} << 32) + 1); }},
       {"1 of offset, extents, strides is -1", [](auto& b, auto& s) { s.columns = b.constant(-1); }},
+      {"1 of offset, extents, strides is -9223372036854775808", [](auto& b, auto& s) { s.columns = b.constant(INT64_MIN); }},
       {"2 of offset, extents, strides is 21", [](auto& b, auto& s) { s.rows = b.constant(21); }},
       {"0 of offset, extents, strides is 2", [](auto& b, auto& s) { s.offset = b.constant(2), s.columns = b.constant(8); }},
       {"0 of offset, extents, strides is -1", [](auto& b, auto& s) { s.offset = b.constant(-1); }},
