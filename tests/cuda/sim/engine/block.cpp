@@ -214,21 +214,23 @@ void BlockRunner::fiber_main() {
     thread->fiber = self.fiber_;
     self.switch_in(*thread);
     self.launch_.kernel->run(self.launch_.parameters);
-    self.finish_thread();
+    if (!self.finish_thread()) self.abandon_thread();
   }
   self.idle_.push_back(self.fiber_);
   self.fiber_->suspend();
 }
 
-// Barriers and collectives do not wait for threads that are done.
-void BlockRunner::finish_thread() {
+// Barriers and collectives do not wait for threads that are done. False: without this one they turn out to be wrong.
+bool BlockRunner::finish_thread() try {
   current_->state = Thread::State::done;
   if (launch_.is_early && !current_->has_waited) result_.footprint.has_waited = false;
   ++done_;
   const unsigned warp = current_->index / 32;
   warps_[warp].live &= ~(1u << current_->index % 32);
-  if (done_ == threads_.size()) return;
-  recheck_waiters(warp);
+  if (done_ < threads_.size()) recheck_waiters(warp);
+  return true;
+} catch (const Fault&) {
+  return false;
 }
 
 void BlockRunner::wait(Thread::State state) {
@@ -241,6 +243,10 @@ void BlockRunner::fault(Finding finding, int error, const std::string& text) {
   report(finding, std::string(launch_.kernel->name) + ", " + thread_name(current_->index) + ": " + text);
   result_.error = error;
   is_stopped_ = true;
+  throw Fault();
+}
+
+void BlockRunner::abandon_thread() {
   fiber_->suspend();
   __builtin_unreachable();
 }

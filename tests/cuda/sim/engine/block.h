@@ -115,6 +115,9 @@ struct LaunchResult {
   Footprint footprint;
 };
 
+// Leads from where a thread does wrong to where its kernel called the engine.
+struct Fault {};
+
 const Hooks& hooks();
 LaunchResult run_launch(const Launch& launch);
 // What a kernel calls to set a conditional handle.
@@ -144,8 +147,10 @@ class BlockRunner {
   void phase_wait(void* barrier, unsigned parity, Site site);
   void copy_box(void* shared, const void* map, const int* at, unsigned rank, void* barrier, Site site);
   void set_registers(unsigned count, bool more, Site site);
-  // Reports and ends the launch with `error`; does not return.
+  // Reports, ends the launch with `error` and throws Fault.
   [[noreturn]] void fault(Finding finding, int error, const std::string& text);
+  // The current thread never goes on: its kernel knows no exceptions.
+  [[noreturn]] void abandon_thread();
   [[nodiscard]] std::string at(Site site) const;
   [[nodiscard]] const State* state() const { return state_; }
   [[nodiscard]] bool is_shared(uint64_t address, size_t bytes) const;
@@ -160,7 +165,7 @@ class BlockRunner {
   Thread* next_fresh();
   void switch_in(Thread& thread);
   void wait(Thread::State state);
-  void finish_thread();
+  bool finish_thread();
   bool is_barrier_complete(unsigned id) const;
   void release_barrier(unsigned id);
   bool is_warp_ready(const WarpRequest& request, Lanes& lanes);

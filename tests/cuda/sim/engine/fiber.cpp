@@ -6,12 +6,50 @@
 #include <cstdlib>
 #include <cstring>
 
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define GART_SIM_ADDRESS_SANITIZER
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(GART_SIM_ADDRESS_SANITIZER)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+// It wants to be told of switches, and that functions which never returned are forgotten.
+#define GART_SIM_TELL(what) what
+#else
+#define GART_SIM_TELL(what)
+#endif
+
 namespace gart_sim {
 namespace {
+
 constexpr uint64_t kCanary = 0x5a17c0de5a17c0deULL;
+
+// Where resume() was called, and what a fiber does that has not run yet. One fiber runs at a time in the process.
+struct Outside {
+  const void* stack = nullptr;
+  size_t bytes = 0;
+  bool is_left = false;  // By the switch that is under way.
+} outside;
+void (*first_entry)();
+
+// The first thing behind a switch. `own`: what AddressSanitizer left here when this stack was left.
+void arrive([[maybe_unused]] void* own) {
+  const void* stack = nullptr;
+  size_t bytes = 0;
+  GART_SIM_TELL(__sanitizer_finish_switch_fiber(own, &stack, &bytes));
+  if (outside.is_left) outside = {stack, bytes, false};
 }
 
+void begin() {
+  arrive(nullptr);
+  first_entry();
+}
+
+}  // namespace
+
 #ifdef __x86_64__
+
 // Saves the callee's registers on this stack, its pointer in *from, and goes on where `to` was saved.
 extern "C" void gart_sim_switch(void** from, void* to);
 asm(R"(
@@ -38,7 +76,41 @@ gart_sim_switch:
   ret
 .size gart_sim_switch, .-gart_sim_switch
 )");
+
+static void jump(Fiber::Place& from, Fiber::Place& to) { gart_sim_switch(&from, to); }
+
+// The stack as gart_sim_switch leaves it: six registers below the return address, which a call would have put at
+// 8 below a multiple of 16.
+static void start(Fiber::Place& place, unsigned char* stack, size_t bytes) {
+  void** top = reinterpret_cast<void**>(stack + bytes);
+  *--top = nullptr;
+  *--top = reinterpret_cast<void*>(&begin);
+  for (int i = 0; i < 6; ++i) *--top = nullptr;
+  place = top;
+}
+
+#else
+
+static void jump(Fiber::Place& from, Fiber::Place& to) { swapcontext(&from, &to); }
+
+static void start(Fiber::Place& place, unsigned char* stack, size_t bytes) {
+  getcontext(&place);
+  place.uc_stack.ss_sp = stack;
+  place.uc_stack.ss_size = bytes;
+  place.uc_link = nullptr;
+  makecontext(&place, &begin, 0);
+}
+
 #endif
+
+// Leaves this stack for the one of `bytes` at `stack`; returns when something goes on at `from`.
+static void go(Fiber::Place& from, Fiber::Place& to, [[maybe_unused]] const void* stack,
+               [[maybe_unused]] size_t bytes) {
+  void* own = nullptr;
+  GART_SIM_TELL(__sanitizer_start_switch_fiber(&own, stack, bytes));
+  jump(from, to);
+  arrive(own);
+}
 
 Fiber::Fiber(unsigned number) {
   void* memory = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -48,7 +120,10 @@ Fiber::Fiber(unsigned number) {
   top_ = kStackBytes - 320 * static_cast<size_t>(number % 128 + 1);
 }
 
-Fiber::~Fiber() { munmap(stack_, kStackBytes); }
+Fiber::~Fiber() {
+  GART_SIM_TELL(__asan_unpoison_memory_region(stack_, kStackBytes));
+  munmap(stack_, kStackBytes);
+}
 
 bool Fiber::is_intact() const {
   uint64_t canary;
@@ -56,42 +131,20 @@ bool Fiber::is_intact() const {
   return canary == kCanary;
 }
 
-#ifdef __x86_64__
-
 void Fiber::reset(void (*entry)()) {
-  // The stack as gart_sim_switch leaves it: six registers below the return address, which a call would have put at
-  // 8 below a multiple of 16.
-  void** top = reinterpret_cast<void**>(stack_ + (top_ & ~size_t{63}));
-  *--top = nullptr;
-  *--top = reinterpret_cast<void*>(entry);
-  for (int i = 0; i < 6; ++i) *--top = nullptr;
-  inside_ = top;
+  GART_SIM_TELL(__asan_unpoison_memory_region(stack_, kStackBytes));
+  first_entry = entry;
+  start(inside_, stack_, top_ & ~size_t{63});
 }
 
-void Fiber::resume() { gart_sim_switch(&outside_, inside_); }
-void Fiber::suspend() { gart_sim_switch(&inside_, outside_); }
+void Fiber::resume() {
+  outside.is_left = true;
+  go(outside_, inside_, stack_, kStackBytes);
+}
+void Fiber::suspend() { go(inside_, outside_, outside.stack, outside.bytes); }
 void Fiber::hand_over(Fiber& next) {
   next.outside_ = outside_;
-  gart_sim_switch(&inside_, next.inside_);
+  go(inside_, next.inside_, next.stack_, kStackBytes);
 }
-
-#else
-
-void Fiber::reset(void (*entry)()) {
-  getcontext(&inside_);
-  inside_.uc_stack.ss_sp = stack_;
-  inside_.uc_stack.ss_size = top_ & ~size_t{63};
-  inside_.uc_link = nullptr;
-  makecontext(&inside_, entry, 0);
-}
-
-void Fiber::resume() { swapcontext(&outside_, &inside_); }
-void Fiber::suspend() { swapcontext(&inside_, &outside_); }
-void Fiber::hand_over(Fiber& next) {
-  next.outside_ = outside_;
-  swapcontext(&inside_, &next.inside_);
-}
-
-#endif
 
 }  // namespace gart_sim

@@ -13,6 +13,12 @@ namespace gart_sim {
 
 class Fiber {
  public:
+#ifdef __x86_64__
+  using Place = void*;  // The stack's pointer, with the registers at it.
+#else
+  using Place = ucontext_t;
+#endif
+
   // `number` staggers the stacks' tops: equal low bits of all stacks would make them share few cache sets.
   explicit Fiber(unsigned number);
   ~Fiber();
@@ -34,13 +40,7 @@ class Fiber {
   static constexpr size_t kStackBytes = 256 * 1024;
   unsigned char* stack_ = nullptr;
   size_t top_ = 0;
-#ifdef __x86_64__
-  void* inside_ = nullptr;
-  void* outside_ = nullptr;
-#else
-  ucontext_t inside_;
-  ucontext_t outside_;
-#endif
+  Place inside_{}, outside_{};
 };
 
 }  // namespace gart_sim

@@ -126,10 +126,28 @@ void set_conditional(unsigned long long handle, unsigned value) {
   if (conditional_callback) conditional_callback(handle, value);
 }
 
-constexpr Hooks kHooks = {barrier,    warp_barrier, shuffle,   vote,  active_mask, mma,  ldmatrix,       stmatrix,
-                          copy_async, copy_commit,  copy_wait, wgmma, wgmma_fence, wgmma_commit, wgmma_wait, proxy_fence,
-                          grid_wait,  phase_init, phase_arrive, phase_wait, copy_box, set_registers,
-                          touch,      misaligned,   trap,      set_conditional};
+// As the kernel calls it: where it is at fault, the call does not return.
+template <auto function>
+struct Hook;
+template <class R, class... A, R (*function)(A...)>
+struct Hook<function> {
+  static R call(A... arguments) {
+    try {
+      return function(arguments...);
+    } catch (const Fault&) {
+    }
+    runner().abandon_thread();
+  }
+};
+template <auto function>
+constexpr auto hook = &Hook<function>::call;
+
+constexpr Hooks kHooks = {
+    hook<barrier>, hook<warp_barrier>, hook<shuffle>, hook<vote>, hook<active_mask>, hook<mma>, hook<ldmatrix>,
+    hook<stmatrix>, hook<copy_async>, hook<copy_commit>, hook<copy_wait>, hook<wgmma>, hook<wgmma_fence>,
+    hook<wgmma_commit>, hook<wgmma_wait>, hook<proxy_fence>, hook<grid_wait>, hook<phase_init>, hook<phase_arrive>,
+    hook<phase_wait>, hook<copy_box>, hook<set_registers>, hook<touch>, hook<misaligned>, hook<trap>,
+    hook<set_conditional>};
 
 }  // namespace
 

@@ -10,6 +10,10 @@
 namespace gart_sim {
 namespace {
 
+#ifndef GART_SIM_ADDRESS_BITS
+#define GART_SIM_ADDRESS_BITS 40
+#endif
+constexpr size_t kMostReserved = size_t{1} << GART_SIM_ADDRESS_BITS;
 constexpr size_t kPage = 4096;
 constexpr size_t kGuard = 4096;
 constexpr unsigned char kPoison = 0xff;  // NaN in every float type, -1 in every integer type.
@@ -130,7 +134,7 @@ DeviceMemory& DeviceMemory::get() {
 }
 
 DeviceMemory::DeviceMemory() {
-  for (reserved_ = size_t{1} << 40; reserved_ >= size_t{1} << 30; reserved_ /= 2) {
+  for (reserved_ = kMostReserved; reserved_ >= size_t{1} << 30; reserved_ /= 2) {
     void* window = mmap(nullptr, reserved_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (window == MAP_FAILED) continue;
     base_ = next_ = reinterpret_cast<uint64_t>(window);
