@@ -51,6 +51,14 @@ Status check_window(const PlanCheck& check, const fb::Call& call) {
   return {};
 }
 
+Status check_algorithm(const PlanCheck& check, const fb::Call& call) {
+  if (call.algorithm() == nullptr) return {};
+  const size_t numbers = count_of(call.algorithm()->config());
+  if (Status status = check.budget.spend(numbers); !status.ok()) return status;
+  if (is_algorithm_size(call, numbers)) return {};
+  return failure("its algorithm has ", numbers, " numbers, which no algorithm for ", fb::EnumNameOperation(call.operation()), " has");
+}
+
 }  // namespace
 
 Status check_libraries(Budget& budget, const fb::Manifest& manifest) {
@@ -80,6 +88,7 @@ Status check_call(const PlanCheck& check, const fb::Step& step) {
     return failure("it needs version ", call->oldest(), ", the library's are from ", library.oldest(), " on and below ", library.below());
   if (Status status = check_kinds(*call); !status.ok()) return status;
   if (Status status = check_window(check, *call); !status.ok()) return status;
+  if (Status status = check_algorithm(check, *call); !status.ok()) return status;
   const size_t operands = call_operands(*call);
   if (count_of(step.operands()) != operands || count_of(call->views()) != operands)
     return failure("it has ", count_of(step.operands()), " operands and ", count_of(call->views()), " views, ",

@@ -206,7 +206,7 @@ class PlanEmitter {
   std::unique_ptr<fb::StepT> emit_call(const Step& step, const LibraryCall& call, const std::vector<uint32_t>& last) {
     auto out = std::make_unique<fb::StepT>();
     out->kind = fb::StepKind::call;
-    out->call = call_table(call, code_.library_number(call), code_.code.target.precision);
+    out->call = call_table(call, code_.library_number(call), code_.code.target);
     for (const LibraryTensor& t : call.tensors) {
       BufferId b = step.operands[static_cast<size_t>(t.operand)];
       if (t.is_other_form()) b = plan_.other_forms.at(b.index);

@@ -1,10 +1,12 @@
 #include "compiler/emit_step_tables.h"
 
+#include "compiler/kernel/library_algorithm.h"
+
 namespace gcg {
 
 namespace fb = gart::fb;
 
-std::unique_ptr<fb::CallT> call_table(const LibraryCall& call, uint32_t library, Precision precision) {
+std::unique_ptr<fb::CallT> call_table(const LibraryCall& call, uint32_t library, const Target& target) {
   auto out = std::make_unique<fb::CallT>();
   out->library = library;
   out->operation = static_cast<fb::Operation>(call.operation);
@@ -15,7 +17,7 @@ std::unique_ptr<fb::CallT> call_table(const LibraryCall& call, uint32_t library,
   }
   out->bias = call.bias;
   out->addend = call.addend;
-  out->precision = static_cast<fb::Precision>(precision);
+  out->precision = static_cast<fb::Precision>(target.precision);
   out->activation = static_cast<fb::Activation>(call.activation);
   out->scale = static_cast<float>(call.scale);
   out->causal = call.causal;
@@ -25,6 +27,12 @@ std::unique_ptr<fb::CallT> call_table(const LibraryCall& call, uint32_t library,
   out->groups = static_cast<uint32_t>(call.groups);
   out->workspace = static_cast<uint64_t>(call.workspace);
   out->oldest = call.oldest;
+  if (auto measured = measured_algorithm(call, target)) {
+    out->algorithm = std::make_unique<fb::AlgorithmT>();
+    out->algorithm->sm = static_cast<uint32_t>(target.sm);
+    out->algorithm->version = measured->version;
+    out->algorithm->config = std::move(measured->config);
+  }
   return out;
 }
 

@@ -10,7 +10,7 @@
 
 namespace gcg {
 
-std::unique_ptr<gart::fb::CallT> call_table(const LibraryCall& call, uint32_t library, Precision precision);
+std::unique_ptr<gart::fb::CallT> call_table(const LibraryCall& call, uint32_t library, const Target& target);
 
 /// Replaces the tensor maps of the launch by those of its kernel, and adds their numbers to its params.
 void add_maps(gart::fb::StepT& step, const CompiledKernel& kernel, ShapeProgram& program);

@@ -63,15 +63,44 @@ Schedule launch_repeatedly(const Kernel& kernel, int launches) {
   return schedule;
 }
 
+void check_closed(const std::string& name, const std::vector<Dim>& extents) {
+  for (const Dim& extent : extents) GCG_CHECK(extent.is_constant(), "'", name, "' has the open extent ", extent.str());
+}
+
+/// A kernel whose operands are the tensors of the call, which does its work. Makes the call's operands those.
+Kernel carrier_of(LibraryCall& call) {
+  Kernel kernel;
+  kernel.name = call.library;
+  const size_t result = call.operation == LibraryOperation::attention ? 3 : 2;
+  for (size_t i = 0; i < call.tensors.size(); ++i) {
+    LibraryTensor& t = call.tensors[i];
+    Dim elements = t.offset + Dim(1);
+    for (size_t d = 0; d < t.extents.size(); ++d) elements = elements + (t.extents[d] - Dim(1)) * t.strides[d];
+    check_closed(call.library, {elements});
+    t.operand = static_cast<int>(i);
+    t.untransposed = t.rounded = false;
+    kernel.operands.push_back({t.dtype, {elements}, i == result});
+  }
+  return kernel;
+}
+
+std::vector<uint8_t> artifact_of(const Kernel& kernel, const ShapePlan& plan, TargetCode code) {
+  return emit_artifact(operand_graph(kernel), {plan}, {}, {std::move(code)}, {"gcc-graph 0.1.0", "", "", kernel.name}).bytes;
+}
+
 }  // namespace
 
 std::vector<uint8_t> kernel_artifact(const Kernel& kernel, const Target& target, CompiledBlob blob, int launches) {
-  for (const Operand& operand : kernel.operands)
-    for (const Dim& extent : operand.shape)
-      GCG_CHECK(extent.is_constant(), "kernel '", kernel.name, "' has the open extent ", extent.str());
-  const std::vector<ShapePlan> plans = {{target.device, {}, launch_repeatedly(kernel, launches), false}};
-  const std::vector<TargetCode> code = {{target, std::move(blob), {{0}}}};
-  return emit_artifact(operand_graph(kernel), plans, {}, code, {"gcc-graph 0.1.0", "", "", kernel.name}).bytes;
+  for (const Operand& operand : kernel.operands) check_closed(kernel.name, operand.shape);
+  return artifact_of(kernel, {target.device, {}, launch_repeatedly(kernel, launches)}, {target, std::move(blob), {{0}}});
+}
+
+std::vector<uint8_t> call_artifact(const LibraryCall& call, const Target& target, int launches) {
+  LibraryCall alone = call;
+  const Kernel kernel = carrier_of(alone);
+  ShapePlan plan{target.device, {}, launch_repeatedly(kernel, launches)};
+  plan.calls = {std::move(alone)};
+  return artifact_of(kernel, plan, {target, {}, {{kNoKernel}}});
 }
 
 }  // namespace gcg

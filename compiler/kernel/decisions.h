@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,11 +18,19 @@ struct Decision {
   std::vector<std::string> candidates;  // distinct; what the cost model likes best comes first
 };
 
+/// One of a library's ways to do a call, known to this version of it only: artifact_schema/gart.fbs, Algorithm.
+struct LibraryAlgorithm {
+  uint32_t version = 0;
+  std::vector<int64_t> config;
+};
+
 class Decisions {
  public:
   virtual ~Decisions() = default;
   /// An index into `candidates`; nullopt where nothing better than the cost model is known.
-  virtual std::optional<size_t> choose(const Decision& decision) const = 0;
+  virtual std::optional<size_t> choose(const Decision&) const { return std::nullopt; }
+  /// About a library's call, whose candidates only the library knows; nullopt where nothing better than its heuristic is known.
+  virtual std::optional<LibraryAlgorithm> algorithm(const Decision&) const { return std::nullopt; }
 };
 
 }  // namespace gcg

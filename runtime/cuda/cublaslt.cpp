@@ -1,7 +1,11 @@
 // Matrix products by cuBLASLt. Its matrices have contiguous columns, ours mostly contiguous rows: it is asked for the transposed
 // product, transposed b times transposed a.
+#include <algorithm>
+#include <cstring>
+
 #include "runtime/cuda/cublaslt_api.h"
 #include "runtime/cuda/library.h"
+#include "runtime/cuda/symbols.h"
 #include "runtime/errors.h"
 
 namespace gart::cuda {
@@ -13,11 +17,11 @@ struct Functions {
 #undef GART_CUBLASLT_MEMBER
 };
 
-constexpr SharedLibrary::Symbol kSymbols[] = {
-#define GART_CUBLASLT_SYMBOL(result, name, ...) {#name, offsetof(Functions, name)},
+constexpr char kSymbols[] =
+#define GART_CUBLASLT_SYMBOL(result, name, ...) GART_SYMBOL(name)
     GART_CUBLASLT_FUNCTIONS(GART_CUBLASLT_SYMBOL)
 #undef GART_CUBLASLT_SYMBOL
-};
+    ;
 
 /// Throws Failure unless the call `name` succeeded.
 void check(const Functions& lt, cublasStatus_t status, const char* name, const std::string& step) {
@@ -77,9 +81,9 @@ Stored stored(const CallTensor& t, const std::string& step) {
 
 class CublasLt final : public Library {
  public:
-  CublasLt(Device& device, const Functions& functions) : lt(functions), capture(device), device_(device) {}
+  CublasLt(Device& d, const Functions& functions) : lt(functions), capture(d), device(d) {}
   ~CublasLt() override {
-    const CurrentContext current(device_, std::nothrow);
+    const CurrentContext current(device, std::nothrow);
     if (handle != nullptr) lt.cublasLtDestroy(handle);
   }
   uint64_t version() const override { return lt.cublasLtGetVersion(); }
@@ -88,10 +92,8 @@ class CublasLt final : public Library {
 
   const Functions lt;
   Capture capture;
+  Device& device;
   cublasLtHandle_t handle = nullptr;
-
- private:
-  Device& device_;
 };
 
 /// Destroyed with its owner, however far that got.
@@ -171,8 +173,24 @@ class MatMulPlan final : public CallPlan {
     layouts_[1].make(p.tensors[0], a_, p.step);
     layouts_[2].make(p.addend() ? *p.addend() : p.tensors[2], d_of(p.addend() ? *p.addend() : p.tensors[2], p.step), p.step);
     layouts_[3].make(p.tensors[2], d_of(p.tensors[2], p.step), p.step);
-    choose(p);
+    if (!take_stored(p)) take(propose(p, 1)[0]);
   }
+
+  /// The heuristic's best ones first, one or more. Throws Failure.
+  std::vector<cublasLtMatmulHeuristicResult_t> propose(const CallProblem& p, size_t most) const {
+    const Preference preference(lt_, p);
+    std::vector<cublasLtMatmulHeuristicResult_t> results(most);
+    int count = 0;
+    const cublasStatus_t status =
+        lt_.cublasLtMatmulAlgoGetHeuristic(library_.handle, desc_.handle, layouts_[0].handle, layouts_[1].handle, layouts_[2].handle,
+                                           layouts_[3].handle, preference.handle, int(most), results.data(), &count);
+    check(lt_, status == CUBLAS_STATUS_SUCCESS && count == 0 ? cublasStatus_t{CUBLAS_STATUS_NOT_SUPPORTED} : status,
+          "cublasLtMatmulAlgoGetHeuristic", p.step);
+    check(lt_, results[0].state, "cublasLtMatmulAlgoGetHeuristic", p.step);
+    results.resize(std::min(most, size_t(count)));
+    return results;
+  }
+
   CUgraph record(const std::vector<void*>& data, void* workspace, const std::string& step) override {
     if (bias_) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(data[3]), step);
     const float beta = addend_ ? 1 : 0;
@@ -210,18 +228,23 @@ class MatMulPlan final : public CallPlan {
     if (p.bias()) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(uintptr_t{p.bias()->alignment()}), p.step);
   }
 
-  void choose(const CallProblem& p) {
-    const Preference preference(lt_, p);
-    cublasLtMatmulHeuristicResult_t best = {};
-    int count = 0;
+  /// What was measured on such a GPU, where the library agrees that it does.
+  bool take_stored(const CallProblem& p) {
+    const std::span<const int64_t> stored = p.algorithm(library_.device.sm(), lt_.cublasLtGetVersion());
+    if (stored.empty()) return false;
+    cublasLtMatmulHeuristicResult_t known = {};
+    std::memcpy(&known.algo, stored.data(), sizeof known.algo);
     const cublasStatus_t status =
-        lt_.cublasLtMatmulAlgoGetHeuristic(library_.handle, desc_.handle, layouts_[0].handle, layouts_[1].handle, layouts_[2].handle,
-                                           layouts_[3].handle, preference.handle, 1, &best, &count);
-    check(lt_, status == CUBLAS_STATUS_SUCCESS && count == 0 ? cublasStatus_t{CUBLAS_STATUS_NOT_SUPPORTED} : status,
-          "cublasLtMatmulAlgoGetHeuristic", p.step);
-    check(lt_, best.state, "cublasLtMatmulAlgoGetHeuristic", p.step);
-    algorithm_ = best.algo;
-    workspace_bytes_ = best.workspaceSize;
+        lt_.cublasLtMatmulAlgoCheck(library_.handle, desc_.handle, layouts_[0].handle, layouts_[1].handle, layouts_[2].handle,
+                                    layouts_[3].handle, &known.algo, &known);
+    if (status != CUBLAS_STATUS_SUCCESS || known.workspaceSize > p.call->workspace()) return false;
+    take(known);
+    return true;
+  }
+
+  void take(const cublasLtMatmulHeuristicResult_t& choice) {
+    algorithm_ = choice.algo;
+    workspace_bytes_ = choice.workspaceSize;
   }
 
   CublasLt& library_;
@@ -238,6 +261,14 @@ class MatMulPlan final : public CallPlan {
 std::unique_ptr<CallPlan> CublasLt::plan(const CallProblem& problem) { return std::make_unique<MatMulPlan>(*this, problem); }
 
 }  // namespace
+
+std::vector<std::vector<int64_t>> cublaslt_algorithms(Library& library, const CallProblem& problem, size_t most) {
+  std::vector<std::vector<int64_t>> all;
+  for (const auto& proposed : MatMulPlan(static_cast<CublasLt&>(library), problem).propose(problem, most)) {
+    if (proposed.state == CUBLAS_STATUS_SUCCESS) all.emplace_back(std::begin(proposed.algo.data), std::end(proposed.algo.data));
+  }
+  return all;
+}
 
 std::unique_ptr<Library> open_cublaslt(Device& device, std::string& reason) {
   SharedLibrary library({"libcublasLt.so.13", "libcublasLt.so.12"});

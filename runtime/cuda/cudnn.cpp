@@ -1,23 +1,27 @@
-// Convolutions and attention by cuDNN: a graph of operations, for which the library's heuristic proposes engines; the first one that computes
-// as accurately as asked and with the workspace allowed is taken.
+// Convolutions and attention by cuDNN: a graph of operations, for which the library's heuristic proposes engines. The one that was
+// measured to be the fastest is taken, else the first one that computes as accurately as asked and with the workspace allowed.
 #include <algorithm>
 
 #include "runtime/cuda/cudnn_descriptor.h"
-#include "runtime/cuda/cudnn_graph.h"
+#include "runtime/cuda/cudnn_engines.h"
 #include "runtime/cuda/library.h"
+#include "runtime/cuda/symbols.h"
 #include "runtime/errors.h"
 
 namespace gart::cuda {
 namespace {
 
-constexpr SharedLibrary::Symbol kSymbols[] = {
-#define GART_CUDNN_SYMBOL(result, name, ...) {#name, offsetof(CudnnFunctions, name), false},
+/// Of the heuristic, in the order in which they are asked.
+constexpr cudnnBackendHeurMode_t kModes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
+
+constexpr char kSymbols[] =
+#define GART_CUDNN_SYMBOL(result, name, ...) GART_SYMBOL(name)
     GART_CUDNN_FUNCTIONS(GART_CUDNN_SYMBOL)
 #undef GART_CUDNN_SYMBOL
-#define GART_CUDNN_SYMBOL(result, name, ...) {#name, offsetof(CudnnFunctions, name), true},
+#define GART_CUDNN_SYMBOL(result, name, ...) GART_OPTIONAL_SYMBOL(name)
         GART_CUDNN_OPTIONAL_FUNCTIONS(GART_CUDNN_SYMBOL)
 #undef GART_CUDNN_SYMBOL
-};
+    ;
 
 class Cudnn final : public Library {
  public:
@@ -36,43 +40,36 @@ class Cudnn final : public Library {
   cudnnHandle_t handle = nullptr;
 };
 
-/// May an engine with these notes compute what is asked?
-bool is_accurate(const std::vector<int>& notes, const CallProblem& p) {
-  const fb::Precision precision = p.call->precision();
-  const bool f32 = p.tensors[0].dtype == fb::DType::f32;
-  return std::none_of(notes.begin(), notes.end(), [&](int note) {
-    switch (note) {
-      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
-        return f32 && precision == fb::Precision::fp32;
-      case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
-        return f32 && (precision == fb::Precision::fp32 || precision == fb::Precision::tf32);
-      case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
-      case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
-      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
-        return true;
-      default:
-        return false;
-    }
-  });
-}
-
-std::vector<int> notes_of(const CudnnDescriptor& engine, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) {
-  std::vector<int> notes(static_cast<size_t>(engine.count(name, type)));
-  if (!notes.empty()) notes.resize(size_t(std::min<int64_t>(engine.get(name, type, notes.data(), notes.size()), int64_t(notes.size()))));
-  return notes;
-}
-
 class CudnnPlan final : public CallPlan {
  public:
   CudnnPlan(Cudnn& library, const CallProblem& p) : library_(library) {
     const CudnnGraph graph(library.dnn, library.handle, p);
     uids_ = graph.uids();
     scalars_ = graph.scalars();
+    if (take_stored(graph, p)) return;
     cudnnStatus_t refusal = CUDNN_STATUS_NOT_SUPPORTED;
-    for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-      if (choose(graph, mode, p, refusal)) return;
+    for (const cudnnBackendHeurMode_t mode : kModes) {
+      for (CudnnDescriptor& config : propose_engines(library.dnn, graph, mode, refusal)) {
+        if (take(config, p, refusal)) return;
+      }
     }
     check_cudnn(library.dnn, refusal, "the heuristic", p.step);
+  }
+
+  /// Those that will do, of both modes. Leaves the plan with the last of them.
+  std::vector<std::vector<int64_t>> algorithms(const CallProblem& p, size_t most) {
+    const CudnnGraph graph(library_.dnn, library_.handle, p);
+    std::vector<std::vector<int64_t>> all;
+    cudnnStatus_t refusal = CUDNN_STATUS_SUCCESS;
+    for (const cudnnBackendHeurMode_t mode : kModes) {
+      for (CudnnDescriptor& config : propose_engines(library_.dnn, graph, mode, refusal)) {
+        if (all.size() == most) return all;
+        if (!take(config, p, refusal)) continue;
+        std::vector<int64_t> numbers = numbers_of_engine(library_.dnn, *config_, p.step);
+        if (std::find(all.begin(), all.end(), numbers) == all.end()) all.push_back(std::move(numbers));
+      }
+    }
+    return all;
   }
 
   CUgraph record(const std::vector<void*>& data, void* workspace, const std::string& step) override {
@@ -87,39 +84,24 @@ class CudnnPlan final : public CallPlan {
   }
 
  private:
-  /// Takes the best engine that will do; false: none of this mode's.
-  bool choose(const CudnnGraph& graph, cudnnBackendHeurMode_t mode, const CallProblem& p, cudnnStatus_t& refusal) {
-    const CudnnFunctions& dnn = library_.dnn;
-    CudnnDescriptor heuristic(dnn, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, p.step);
-    heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.operations());
-    heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, &mode);
-    if (const cudnnStatus_t status = heuristic.try_finalize(); status != CUDNN_STATUS_SUCCESS) {
-      refusal = status;
+  /// What was measured on such a GPU, where the library agrees that it does.
+  bool take_stored(const CudnnGraph& graph, const CallProblem& p) {
+    const std::span<const int64_t> stored = p.algorithm(library_.device.sm(), library_.version());
+    if (stored.empty()) return false;
+    try {
+      cudnnStatus_t refusal = CUDNN_STATUS_SUCCESS;
+      parts_ = stored_engine(library_.dnn, graph, stored);
+      return take(parts_.back(), p, refusal);
+    } catch (const Failure& failure) {
+      if (failure.error.code != ErrorCode::unsupported) throw;
       return false;
     }
-    const int64_t count = heuristic.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR);
-    std::vector<CudnnDescriptor> configs;
-    std::vector<cudnnBackendDescriptor_t> handles;
-    for (int64_t i = 0; i < count; ++i) {
-      configs.emplace_back(dnn, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, p.step);
-      handles.push_back(configs.back().handle());
-    }
-    const int64_t got =
-        count == 0 ? 0 : heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, handles.data(), handles.size());
-    for (int64_t i = 0; i < std::min(got, count); ++i) {
-      if (!take(configs[size_t(i)], p, refusal)) continue;
-      config_ = std::make_unique<CudnnDescriptor>(std::move(configs[size_t(i)]));
-      return true;
-    }
-    return false;
   }
 
-  bool take(const CudnnDescriptor& config, const CallProblem& p, cudnnStatus_t& refusal) {
+  bool take(CudnnDescriptor& config, const CallProblem& p, cudnnStatus_t& refusal) {
     const CudnnFunctions& dnn = library_.dnn;
-    const CudnnDescriptor engine(dnn, CUDNN_BACKEND_ENGINE_DESCRIPTOR, p.step);
-    cudnnBackendDescriptor_t handle = engine.handle();
-    config.get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, &handle, 1);
-    if (!is_accurate(notes_of(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE), p)) return false;
+    const EngineNotes notes = notes_of_engine(dnn, config, p);
+    if (!notes.accurate) return false;
     CudnnDescriptor plan(dnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, p.step);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, &library_.handle);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
@@ -130,9 +112,8 @@ class CudnnPlan final : public CallPlan {
     int64_t workspace = 0;
     plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, &workspace, 1);
     if (workspace > int64_t(p.call->workspace())) return false;
-    const std::vector<int> behavior = notes_of(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE);
-    populates_ = dnn.cudnnBackendPopulateCudaGraph != nullptr &&
-                 std::find(behavior.begin(), behavior.end(), CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API) != behavior.end();
+    populates_ = dnn.cudnnBackendPopulateCudaGraph != nullptr && notes.populates;
+    config_ = std::make_unique<CudnnDescriptor>(std::move(config));
     plan_ = std::make_unique<CudnnDescriptor>(std::move(plan));
     return true;
   }
@@ -159,6 +140,7 @@ class CudnnPlan final : public CallPlan {
   Cudnn& library_;
   std::vector<int64_t> uids_;   // of the call's tensors, in their order, and of the scalars
   std::vector<float> scalars_;
+  std::vector<CudnnDescriptor> parts_;  // what a stored configuration points to
   std::unique_ptr<CudnnDescriptor> config_, plan_;
   bool populates_ = false;
 };
@@ -166,6 +148,10 @@ class CudnnPlan final : public CallPlan {
 std::unique_ptr<CallPlan> Cudnn::plan(const CallProblem& problem) { return std::make_unique<CudnnPlan>(*this, problem); }
 
 }  // namespace
+
+std::vector<std::vector<int64_t>> cudnn_algorithms(Library& library, const CallProblem& problem, size_t most) {
+  return CudnnPlan(static_cast<Cudnn&>(library), problem).algorithms(problem, most);
+}
 
 std::unique_ptr<Library> open_cudnn(Device& device, std::string& reason) {
   SharedLibrary library({"libcudnn.so.9"});

@@ -82,6 +82,12 @@ void* PinnedMemory::allocate(size_t bytes) {
   return data;
 }
 
+int Device::sm() {
+  int sm = 0;
+  check(get_sm(driver, handle_, sm), "cuDeviceGetAttribute");
+  return sm;
+}
+
 void PinnedMemory::release(void* data) noexcept {
   if (const CurrentContext current(device_, std::nothrow); current.is_current()) device_.driver.cuMemFreeHost(data);
 }

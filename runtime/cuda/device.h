@@ -57,6 +57,8 @@ class Device {
   /// The error that lost the device, if one did.
   Result<void> check_alive() const;
   int attribute(CUdevice_attribute which);
+  /// Its compute capability * 10.
+  int sm();
   /// "1000 of 2000 bytes are free on cuda:0"
   std::string free_text() const;
 

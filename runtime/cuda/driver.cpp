@@ -6,6 +6,7 @@
 #include <iterator>
 #include <mutex>
 
+#include "runtime/cuda/symbols.h"
 #include "runtime/errors.h"
 
 namespace gart::cuda {
@@ -13,15 +14,11 @@ namespace {
 
 constexpr const char* kLibrary = "libcuda.so.1";
 
-struct Symbol {
-  const char* name;
-  size_t offset;  // of the member in Driver
-};
-constexpr Symbol kSymbols[] = {
-#define GART_CUDA_SYMBOL(name, ...) {#name, offsetof(Driver, name)},
+constexpr char kSymbols[] =
+#define GART_CUDA_SYMBOL(name, ...) GART_SYMBOL(name)
     GART_CUDA_FUNCTIONS(GART_CUDA_SYMBOL)
 #undef GART_CUDA_SYMBOL
-};
+    ;
 
 Result<void> check_version(Driver& driver, void* library) {
   const auto get_version = reinterpret_cast<decltype(driver.cuDriverGetVersion)>(dlsym(library, "cuDriverGetVersion"));
@@ -31,11 +28,8 @@ Result<void> check_version(Driver& driver, void* library) {
 }
 
 Result<void> fill(Driver& driver, void* library) {
-  for (const Symbol& symbol : kSymbols) {
-    void* address = dlsym(library, symbol.name);
-    if (address == nullptr) return error(ErrorCode::unsupported, kLibrary, " has no function ", symbol.name);
-    *reinterpret_cast<void**>(reinterpret_cast<char*>(&driver) + symbol.offset) = address;
-  }
+  const char* missing = find_symbols(library, kSymbols, static_cast<DriverFunctions*>(&driver));
+  if (missing != nullptr) return error(ErrorCode::unsupported, kLibrary, " has no function ", missing);
   return {};
 }
 

@@ -8,12 +8,14 @@
 
 namespace gart::cuda {
 
-/// Its functions.
-struct Driver {
-  int version = 0;  // as cuDriverGetVersion says it: 12060 for CUDA 12.6
+struct DriverFunctions {
 #define GART_CUDA_MEMBER(name, ...) CUresult (*name)(__VA_ARGS__) = nullptr;
   GART_CUDA_FUNCTIONS(GART_CUDA_MEMBER)
 #undef GART_CUDA_MEMBER
+};
+
+struct Driver : DriverFunctions {
+  int version = 0;  // as cuDriverGetVersion says it: 12060 for CUDA 12.6
 };
 
 inline constexpr int kOldestDriver = 12030;  // graph nodes are made by cuGraphAddNode_v2

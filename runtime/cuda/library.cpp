@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include "runtime/cuda/symbols.h"
 #include "runtime/errors.h"
 
 namespace gart::cuda {
@@ -18,16 +19,10 @@ SharedLibrary::SharedLibrary(std::vector<std::string> names) {
   }
 }
 
-bool SharedLibrary::load(std::span<const Symbol> symbols, void* table) {
-  for (const Symbol& symbol : symbols) {
-    void* address = dlsym(handle_, symbol.name);
-    if (address == nullptr && !symbol.optional) {
-      reason_ = text(name_, " has no function ", symbol.name);
-      return false;
-    }
-    *reinterpret_cast<void**>(static_cast<char*>(table) + symbol.offset) = address;
-  }
-  return true;
+bool SharedLibrary::load(const char* names, void* table) {
+  const char* missing = find_symbols(handle_, names, table);
+  if (missing != nullptr) reason_ = text(name_, " has no function ", missing);
+  return missing == nullptr;
 }
 
 std::string library_version_text(uint64_t version) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -19,14 +18,8 @@ class SharedLibrary {
   /// Which one it is; why none is open.
   const std::string& name() const { return name_; }
   const std::string& reason() const { return reason_; }
-  /// A function, and where in a table of functions its address goes.
-  struct Symbol {
-    const char* name;
-    size_t offset;
-    bool optional = false;  // null where the library lacks it
-  };
-  /// Fills the table; false: a function is missing, reason() says which.
-  bool load(std::span<const Symbol> symbols, void* table);
+  /// Fills a table of functions, as find_symbols() does; false: one is missing, reason() says which.
+  bool load(const char* names, void* table);
 
  private:
   void* handle_ = nullptr;
@@ -50,6 +43,11 @@ class Library {
 /// Each: null if it cannot be opened or lacks a function, `reason` says which.
 std::unique_ptr<Library> open_cublaslt(Device& device, std::string& reason);
 std::unique_ptr<Library> open_cudnn(Device& device, std::string& reason);
+
+/// Of a library opened by the function above and started: the numbers (Algorithm.config) of up to `most` of its ways to do the call,
+/// the one that it would take first. Throws Failure.
+std::vector<std::vector<int64_t>> cublaslt_algorithms(Library& library, const CallProblem& problem, size_t most);
+std::vector<std::vector<int64_t>> cudnn_algorithms(Library& library, const CallProblem& problem, size_t most);
 
 /// Records what `enqueue` puts on a stream, which is this thread's alone.
 class Capture {

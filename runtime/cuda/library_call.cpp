@@ -82,6 +82,12 @@ uint32_t CallTensor::alignment() const {
 
 size_t CallProblem::result() const { return call_result(*call); }
 
+std::span<const int64_t> CallProblem::algorithm(int sm, uint64_t version) const {
+  const fb::Algorithm* known = call->algorithm();
+  if (known == nullptr || known->sm() != uint32_t(sm) || known->version() != version) return {};
+  return span_of(known->config());
+}
+
 std::vector<int64_t> CallProblem::key() const {
   const auto number = [](float value) { return int64_t{std::bit_cast<int32_t>(value)}; };
   std::vector<int64_t> key = {call->library(), int64_t(call->operation()), call->bias(), call->addend(), int64_t(call->precision()),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct CallProblem {
   const CallTensor* bias() const { return call->bias() ? &tensors[result() + 1] : nullptr; }
   const CallTensor* addend() const { return call->addend() ? &tensors.back() : nullptr; }
   size_t result() const;
+  /// The numbers of the call's algorithm, if it was measured on GPUs of this kind with this version of the library.
+  std::span<const int64_t> algorithm(int sm, uint64_t version) const;
   /// Equal for problems that a library solves the same way.
   std::vector<int64_t> key() const;
 };

@@ -64,6 +64,14 @@ ArtifactBuilder with_calls() {
 
 fb::StepT& step(ArtifactBuilder& b, size_t index) { return *b.plan().sequences[0]->steps[index]; }
 
+std::unique_ptr<fb::AlgorithmT> algorithm_of(size_t numbers) {
+  auto out = std::make_unique<fb::AlgorithmT>();
+  out->sm = 80;
+  out->version = 91900;
+  out->config.assign(numbers, 1);
+  return out;
+}
+
 const Nonsense kNonsense[] = {
     {"library 1: name 'cublasLt' is empty or occurs twice",
      [](auto& b) { b.content.manifest.libraries[1]->name = "cublasLt"; }},
@@ -118,11 +126,27 @@ const Nonsense kNonsense[] = {
     {"step 1 (): it has 0 groups", [](auto& b) { step(b, 1).call->groups = 0; }},
     {"step 2 (): it has 2 groups", [](auto& b) { step(b, 2).call->groups = 2; }},
     {"step 2 (): it is an attention with a bias", [](auto& b) { step(b, 2).call->bias = true; }},
+    {"step 0 (): its algorithm has 7 numbers, which no algorithm for matmul has",
+     [](auto& b) { step(b, 0).call->algorithm = algorithm_of(7); }},
+    {"step 1 (): its algorithm has 0 numbers, which no algorithm for convolution has",
+     [](auto& b) { step(b, 1).call->algorithm = algorithm_of(0); }},
+    {"step 1 (): its algorithm has 131 numbers, which no algorithm for convolution has",
+     [](auto& b) { step(b, 1).call->algorithm = algorithm_of(131); }},
+    {"step 2 (): its algorithm has 4 numbers, which no algorithm for attention has",
+     [](auto& b) { step(b, 2).call->algorithm = algorithm_of(4); }},
     {"step 1 (): it stands in for a step, but is no launch", [](auto& b) { step(b, 1).stands_in = 0; }},
 };
 
 TEST(VerifyCalls, TheOriginalIsFine) {
   ArtifactBuilder b = with_calls();
+  EXPECT_EQ(verdict(b), "");
+}
+
+TEST(VerifyCalls, AlgorithmsAreOfTheirLibrarysForm) {
+  ArtifactBuilder b = with_calls();
+  step(b, 0).call->algorithm = algorithm_of(8);
+  step(b, 1).call->algorithm = algorithm_of(1);
+  step(b, 2).call->algorithm = algorithm_of(129);
   EXPECT_EQ(verdict(b), "");
 }
 

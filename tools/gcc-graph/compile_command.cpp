@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "codegen/cpu/cpu_backend.h"
-#include "codegen/library/library_binder.h"
 #include "compiler/compile.h"
 #include "compiler/import/import.h"
 #include "compiler/support/error.h"
@@ -30,7 +29,6 @@ struct Arguments {
   std::string memory_limit;
   std::string tuning;
   GpuOptions gpu;
-  std::vector<std::string> libraries = {"none"};
   int threads = 0;
   PassOptions passes;
   bool print_schedule = false;
@@ -85,16 +83,6 @@ CompileResult compile_imported(ImportedModel model, const CompileOptions& option
   }
 }
 
-/// "none", "auto" (all, with our own kernels beside them), or names.
-void choose_libraries(const std::vector<std::string>& names, CompileOptions& options) {
-  check_unique(names, "--libraries");
-  for (const char* word : {"none", "auto"})
-    if (names.size() > 1 && std::find(names.begin(), names.end(), word) != names.end())
-      fail("--libraries: '", word, "' stands alone");
-  options.stand_ins = names[0] == "auto";
-  if (names[0] != "none") options.libraries = library::make_library_binder(options.stand_ins ? library::known_libraries() : names);
-}
-
 void run(const Arguments& a) {
   const auto begin = std::chrono::steady_clock::now();
   Progress progress;
@@ -105,13 +93,12 @@ void run(const Arguments& a) {
   options.dims = parse_dims(a.dims);
   if (!a.memory_limit.empty()) options.memory_limit = parse_bytes(a.memory_limit);
   for (const std::string& text : a.assignments) options.assignments.push_back(parse_assignment(text));
-  options.precision = a.gpu.precision;
+  a.gpu.apply(options);
   TuningFile tuning;
   if (!a.tuning.empty()) {
     tuning = TuningFile::read(a.tuning);
     options.decisions = &tuning;
   }
-  choose_libraries(a.libraries, options);
   options.threads = a.threads > 0 ? a.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   options.passes = a.passes;
   options.passes.out = &std::cout;
@@ -151,11 +138,6 @@ void add_compile_command(CLI::App& app) {
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
   c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, to choose GPU kernels by");
   args->gpu.add_to(*c);
-  c->add_option("--libraries", args->libraries,
-                "What GPUs' libraries do: none; auto (cublasLt and cudnn, or our own kernels where they are not installed; Jetsons: "
-                "none); or a list of those that machines must have (cublasLt,cudnn)")
-      ->delimiter(',')
-      ->capture_default_str();
   c->add_option("--threads", args->threads, "Host threads for code generation; 0: one per CPU")
       ->check(CLI::Range(0, 256));
   c->add_option("--print-after", args->passes.print_after, "Print the graph after these passes, or all")

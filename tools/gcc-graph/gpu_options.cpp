@@ -3,13 +3,16 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <map>
 
 #include "codegen/cuda/cuda_backend.h"
+#include "codegen/library/library_binder.h"
 #include "compiler/support/error.h"
+#include "tools/gcc-graph/parse_dim.h"
 
 namespace gcg::tools {
 namespace {
@@ -32,6 +35,22 @@ void GpuOptions::add_to(CLI::App& c) {
   c.add_option("--precision", precision, "Of the factors of matrix products on GPUs (sums are fp32): fp32, tf32, fp16, bf16")
       ->transform(CLI::CheckedTransformer(precisions))
       ->default_str("fp32");
+  c.add_option("--libraries", libraries,
+               "What GPUs' libraries do: none; auto (cublasLt and cudnn, or our own kernels where they are not installed; Jetsons: "
+               "none); or a list of those that machines must have (cublasLt,cudnn)")
+      ->delimiter(',')
+      ->capture_default_str();
+}
+
+void GpuOptions::apply(CompileOptions& options) const {
+  options.precision = precision;
+  check_unique(libraries, "--libraries");
+  for (const char* word : {"none", "auto"})
+    if (libraries.size() > 1 && std::find(libraries.begin(), libraries.end(), word) != libraries.end())
+      fail("--libraries: '", word, "' stands alone");
+  options.stand_ins = libraries[0] == "auto";
+  if (libraries[0] != "none")
+    options.libraries = library::make_library_binder(options.stand_ins ? library::known_libraries() : libraries);
 }
 
 std::unique_ptr<Backend> GpuOptions::backend() const {

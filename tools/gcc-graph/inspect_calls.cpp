@@ -52,6 +52,12 @@ std::string describe(const fb::Step& step, const std::function<std::string(uint3
   return out;
 }
 
+/// "sm_80 and version 13.1.0"; null: its algorithm is the library's own choice.
+Json measured_for(const fb::Algorithm* algorithm) {
+  if (algorithm == nullptr) return nullptr;
+  return concat("sm_", algorithm->sm(), " and version ", version_text(algorithm->version()));
+}
+
 }  // namespace
 
 Json libraries_json(const fb::Manifest& manifest) {
@@ -84,6 +90,7 @@ Json call_list_json(const fb::Manifest& manifest, const fb::Plan& plan, const st
                    {"workspace_bytes", step.call()->workspace()},
                    {"from", version_text(std::max(step.call()->oldest(), manifest.libraries()->Get(step.call()->library())->oldest()))},
                    {"own_kernel_too", has_stand_in(sequence, index)},
+                   {"measured_for", measured_for(step.call()->algorithm())},
                    {"source", std::string(gart::view_of(step.source()))}});
   });
   return out;
@@ -98,7 +105,8 @@ void print_libraries(const Json& libraries) {
 void print_call(const Json& call) {
   std::cout << "    call of " << call["library"].get<std::string>() << "  " << call["operation"].get<std::string>() << "  "
             << call["what"].get<std::string>() << "  " << call["precision"].get<std::string>() << ", "
-            << (call["own_kernel_too"].get<bool>() ? "or a kernel of its own" : "no kernel of its own") << "  // "
+            << (call["own_kernel_too"].get<bool>() ? "or a kernel of its own" : "no kernel of its own")
+            << (call["measured_for"].is_null() ? "" : ", tuned for " + call["measured_for"].get<std::string>()) << "  // "
             << call["source"].get<std::string>() << '\n';
 }
 

@@ -7,6 +7,7 @@
 #include "compiler/compile.h"
 #include "compiler/import/import.h"
 #include "compiler/support/error.h"
+#include "tools/gcc-graph/call_tuner.h"
 #include "tools/gcc-graph/commands.h"
 #include "tools/gcc-graph/gpu_options.h"
 #include "tools/gcc-graph/kernel_tuner.h"
@@ -30,9 +31,9 @@ Target require_gpu_target(const std::string& name) {
   return targets[0];
 }
 
-void print(const Arguments& a, const std::string& target, const KernelTuner& tuner, const TuningFile& file) {
+void print(const Arguments& a, const std::string& target, const Tuner& tuner) {
   std::cout << "wrote " << a.output << ": " << tuner.measured() << " shapes measured for " << target << ", " << tuner.known()
-            << " known before, " << file.size() << " in all\n";
+            << " known before, " << tuner.file().size() << " in all\n";
   if (tuner.open() > 0)
     std::cout << tuner.open() << " kernels have open extents and were left to the cost model; --dim fixes them\n";
 }
@@ -40,25 +41,29 @@ void print(const Arguments& a, const std::string& target, const KernelTuner& tun
 void run(const Arguments& a) {
   Progress progress;
   const std::string target = a.target.empty() ? target_of_gpu() : a.target;
-  require_gpu_target(target);
+  CompileOptions options;
+  a.gpu.apply(options);
+  Target asking = require_gpu_target(target);
+  asking.precision = options.precision;
   TuningFile file;
   if (std::filesystem::exists(a.output)) file = TuningFile::read(a.output);
+  Tuner tuner(file, a.tune, [&](const std::string& text) { progress.show(text); });
   const std::unique_ptr<Backend> backend = a.gpu.backend();
-  auto tuner = std::make_unique<KernelTuner>(*backend, file, a.tune, [&](const std::string& text) { progress.show(text); });
-  const KernelTuner& tuned = *tuner;
   Backends backends;
-  backends.push_back(std::move(tuner));
-  CompileOptions options;
+  backends.push_back(std::make_unique<KernelTuner>(*backend, tuner));
+  std::shared_ptr<const CallTuner> calls;
+  if (options.libraries) options.libraries = calls = std::make_shared<CallTuner>(options.libraries, asking, tuner);
   options.targets = {target};
   options.dims = parse_dims(a.dims);
-  options.precision = a.gpu.precision;
   options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   options.progress = [&](const std::string& stage) { progress.show(stage); };
   ImportedModel model = import_onnx(a.model);
   compile(std::move(model.graph), model.source_hash, options, backends);
   file.write(a.output);
   progress.show("");
-  print(a, target, tuned, file);
+  print(a, target, tuner);
+  for (const auto& [library, reason] : calls ? calls->refusals() : std::map<std::string, std::string>())
+    std::cout << "calls of " << library << " were not measured: " << reason << '\n';
 }
 #else
 void run(const Arguments&) { fail("tuning measures on a GPU; this gcc-graph was built without GCC_GRAPH_CUDA_RUNTIME"); }

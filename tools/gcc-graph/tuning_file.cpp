@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "compiler/kernel/library_algorithm.h"
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/write_file.h"
 
@@ -82,9 +83,17 @@ std::optional<size_t> TuningFile::choose(const Decision& decision) const {
   if (entry == entries_.end()) return std::nullopt;
   const auto& candidates = decision.candidates;
   const auto it = std::find(candidates.begin(), candidates.end(), entry->second.choice);
-  ++(it == candidates.end() ? stale_ : used_);
+  (it == candidates.end() ? stale_ : used_).insert(entry->first);
   if (it == candidates.end()) return std::nullopt;
   return static_cast<size_t>(it - candidates.begin());
+}
+
+std::optional<LibraryAlgorithm> TuningFile::algorithm(const Decision& decision) const {
+  const auto entry = entries_.find(key(decision));
+  if (entry == entries_.end()) return std::nullopt;
+  auto known = parse_algorithm(entry->second.choice);
+  (known ? used_ : stale_).insert(entry->first);
+  return known;
 }
 
 }  // namespace gcg::tools

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -31,16 +32,17 @@ class TuningFile final : public Decisions {
 
   /// A choice that is none of the candidates counts as not known: another version of the compiler made the file.
   std::optional<size_t> choose(const Decision& decision) const override;
-  /// How many choices were taken from the file, and how many entries named none of the candidates.
-  size_t used() const { return used_; }
-  size_t stale() const { return stale_; }
+  std::optional<LibraryAlgorithm> algorithm(const Decision& decision) const override;
+  /// How many of the file's entries were taken, and how many named none of the candidates.
+  size_t used() const { return used_.size(); }
+  size_t stale() const { return stale_.size(); }
 
  private:
   using Key = std::tuple<std::string, std::string, std::string, std::string>;  // target, precision, kernel, shape
   static Key key(const Decision& d) { return {d.target, d.precision, d.kernel, d.shape}; }
 
   std::map<Key, Measured> entries_;
-  mutable size_t used_ = 0, stale_ = 0;
+  mutable std::set<Key> used_, stale_;
 };
 
 }  // namespace gcg::tools

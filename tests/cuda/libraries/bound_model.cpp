@@ -41,6 +41,7 @@ std::vector<uint8_t> compile_bound(const std::string& gir, const Binding& bindin
   options.targets = binding.targets;
   options.precision = precision;
   options.stand_ins = binding.stand_ins;
+  options.decisions = binding.decisions;
   if (!binding.libraries.empty()) options.libraries = gcg::library::make_library_binder(binding.libraries);
   return gcg::compile(gcg::parse_graph(gir), "", options, backends).artifact;
 }

@@ -16,6 +16,7 @@ struct Binding {
   std::vector<std::string> libraries = {};
   bool stand_ins = false;
   std::vector<std::string> targets = {"x86-64-v3", "sm_80"};
+  const gcg::Decisions* decisions = nullptr;
 };
 
 std::vector<uint8_t> compile_bound(const std::string& gir, const Binding& binding, gcg::Precision precision = gcg::Precision::fp32);

@@ -48,6 +48,7 @@ uint64_t sim_count(const char* name) { return call<uint64_t>("gart_sim_count", n
 void sim_forget_counts() { call("gart_sim_forget_counts"); }
 void sim_fail(const std::string& text) { call("gart_sim_fail", text.c_str()); }
 void sim_set_order(const std::string& text) { call<int>("gart_sim_set_order", text.c_str()); }
+void sim_set_sm(int sm) { call("gart_sim_set_sm", sm); }
 void sim_revive() { call("gart_sim_revive"); }
 std::string sim_alive() { return call<const char*>("gart_sim_alive"); }
 

@@ -19,6 +19,8 @@ uint64_t sim_count(const char* name);
 void sim_forget_counts();
 void sim_fail(const std::string& text);
 void sim_set_order(const std::string& text);
+/// Of the GPU, from now on: 86.
+void sim_set_sm(int sm);
 void sim_revive();
 std::string sim_alive();
 std::vector<std::string> sim_reports();
