@@ -11,7 +11,8 @@
 #     soak         10,000 runs on 4 threads, all results equal
 #     sanitizer    the operator tables under compute-sanitizer, where that is installed
 #     libraries    the models once more with cuBLASLt and cuDNN bound (--libraries auto), where the machine has them
-#     tune         every product of the benchmark models in every candidate, into RESULTS/tuning.json
+#     tune         every product of the benchmark models, and every call of libraries that are there, in every candidate, into
+#                  RESULTS/tuning.json
 #     bench        wall, device and enqueue time by the cost model and by tuning.json; PyTorch and JAX beside it, where they are installed
 #   tools/gpu-check.sh --record RESULTS      back in the project: adds RESULTS/table.md to tests/bench/results/DATE-GPU.md
 #
@@ -240,8 +241,8 @@ compile_row() {  # ROW MODEL PRECISION DIM...: with tuning.json too, where that 
   make_weights_of "$(basename "$model" .onnx)"
   [ -e "$artifact.gart" ] || tool compile "$model" -o "$artifact.gart" --target "x86-64-v3,x86-64-v4,$target" --precision "$precision" \
     --libraries "$libraries" $(dim_options "$@") >"$artifact.compile.txt" || return 1
-  [ ! -e "$results/tuning.json" ] || [ "$libraries" != none ] || [ -e "$artifact.tuned.gart" ] || tool compile "$model" -o "$artifact.tuned.gart" \
-    --target "$target" --precision "$precision" --tuning "$results/tuning.json" $(dim_options "$@") >"$artifact.tuned.compile.txt"
+  [ ! -e "$results/tuning.json" ] || [ -e "$artifact.tuned.gart" ] || tool compile "$model" -o "$artifact.tuned.gart" \
+    --target "$target" --precision "$precision" --libraries "$libraries" --tuning "$results/tuning.json" $(dim_options "$@") >"$artifact.tuned.compile.txt"
 }
 
 stage_models() {
@@ -271,7 +272,7 @@ stage_tune() {
     for precision in ${GPU_CHECK_TUNE_PRECISIONS:-fp32 fp16}; do
       make_weights_of "$name"
       tool tune "$home/models/$name.onnx" -o "$results/tuning.json" --target "$target" --precision "$precision" --seconds "${GPU_CHECK_TUNE_SECONDS:-0.05}" \
-        --launches "${GPU_CHECK_TUNE_LAUNCHES:-20}" \
+        --launches "${GPU_CHECK_TUNE_LAUNCHES:-20}" --libraries auto \
         $(dim_options $dims) </dev/null 2>&1 | sed "s/^/tune $row $precision: /" | tee -a "$table" || { echo "FAILED tune $row $precision" | tee -a "$table"; status=1; }
     done
   done < <(rows | head -n "${GPU_CHECK_TUNE_ROWS:-1000}")
@@ -338,6 +339,9 @@ stage_bench() {
       compile_row "$row" "$name" "$precision" $dims </dev/null || { echo "FAILED $row $precision: not compiled" | tee -a "$table"; status=1; continue; }
       bench_row "$results/$row.$precision.gart" "| $row | $precision | gcc-graph" $dims || status=1
       [ ! -e "$results/$row.$precision.tuned.gart" ] || bench_row "$results/$row.$precision.tuned.gart" "| $row | $precision | gcc-graph, tuned" $dims || status=1
+      [ -e "$results/$row.$precision.auto.gart" ] && [ -e "$results/tuning.json" ] || continue
+      LIBRARIES=auto compile_row "$row" "$name" "$precision" $dims </dev/null
+      bench_row "$results/$row.$precision.auto.tuned.gart" "| $row | $precision | gcc-graph with libraries, tuned" $dims || status=1
     done
   done < <(rows)
   for engine in torch jax; do
