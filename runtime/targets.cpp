@@ -51,7 +51,7 @@ Result<uint32_t> choose_cpu_target(const fb::Manifest& manifest, const std::stri
   if (best >= 0) return static_cast<uint32_t>(best);
   if (!asked.empty()) {
     return error(ErrorCode::unsupported, "the model has no CPU code for target '", asked,
-                 "', only for: ", target_list(manifest));
+                 "', only for: ", target_list(manifest, TargetsOf::cpu));
   }
   return error(ErrorCode::unsupported, "the model has code for ", target_list(manifest), "; this CPU offers ",
                cpu_feature_names(cpu));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 
 #include "compiler/support/error.h"
 
@@ -56,19 +57,22 @@ const std::map<std::string, std::vector<std::string>>& groups() {
   return rows;
 }
 
-/// "12.6" as 12060.
+/// "12.6" as 12060, "13" as 13000.
 int driver_version(const std::string& text, const std::string& target) {
   int major = 0, minor = 0;
   const char* end = text.data() + text.size();
-  auto [dot, error] = std::from_chars(text.data(), end, major);
-  bool good = error == std::errc() && dot != end && *dot == '.';
-  if (good) {
-    auto [rest, e] = std::from_chars(dot + 1, end, minor);
-    good = e == std::errc() && rest == end;
+  auto [rest, error] = std::from_chars(text.data(), end, major);
+  if (error == std::errc() && rest != end && *rest == '.') {
+    const auto fraction = std::from_chars(rest + 1, end, minor);
+    rest = fraction.ptr;
+    error = fraction.ec;
   }
-  if (!good || major < 12 || major > 99 || minor < 0 || minor > 99)
-    fail("target '", target, "': '", text, "' is not a driver version from 12.0 on, such as 12.6");
-  return major * 1000 + minor * 10;
+  const bool good = error == std::errc() && rest == end && major >= 0 && major <= 99 && minor >= 0 && minor <= 99;
+  const int version = good ? major * 1000 + minor * 10 : 0;
+  if (version < kOldestDriver)
+    fail("target '", target, "': '", text, "' is not a driver version from ", kOldestDriver / 1000, ".",
+         kOldestDriver % 1000 / 10, " on, such as 12.6");
+  return version;
 }
 
 Target require_target(const std::string& name) {
@@ -107,18 +111,22 @@ std::vector<std::string> known_targets() {
 
 std::vector<Target> require_targets(const std::vector<std::string>& names) {
   std::vector<Target> targets;
-  const auto add = [&](const std::string& name) {
-    Target target = require_target(name);
-    const auto same = [&](const Target& t) { return t.name == target.name; };
-    if (std::none_of(targets.begin(), targets.end(), same)) targets.push_back(std::move(target));
+  std::set<std::string> named;
+  const auto find = [&](const std::string& name) {
+    return std::find_if(targets.begin(), targets.end(), [&](const Target& t) { return t.name == name; });
   };
   for (const std::string& name : names) {
-    const auto group = groups().find(name);
-    if (group == groups().end()) {
-      add(name);
+    if (const auto group = groups().find(name); group != groups().end()) {
+      for (const std::string& member : group->second)
+        if (find(member) == targets.end()) targets.push_back(require_target(member));
       continue;
     }
-    for (const std::string& member : group->second) add(member);
+    const Target target = require_target(name);
+    if (!named.insert(target.name).second) fail("target '", name, "': ", target.name, " is given twice");
+    if (const auto known = find(target.name); known != targets.end())
+      *known = target;  // a group has brought it; the driver asked for here holds
+    else
+      targets.push_back(target);
   }
   return targets;
 }

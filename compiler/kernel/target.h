@@ -20,6 +20,9 @@ enum class Precision : uint8_t {
   bf16,  // factors to 7 bits of fraction
 };
 
+/// The oldest CUDA driver that artifacts run on, as cuDriverGetVersion says it.
+inline constexpr int kOldestDriver = 12030;
+
 struct Target {
   std::string name;             // "x86-64-v4", "x86-64-v3", "aarch64", "sm_90a", "ptx"
   DeviceClass device = DeviceClass::cpu;
@@ -41,8 +44,9 @@ const char* name_of(Precision precision);  // "fp32"
 /// The target of that name; nullopt when unknown. known_targets() lists the names for messages.
 std::optional<Target> find_target(const std::string& name);
 std::vector<std::string> known_targets();
-/// The targets that `names` stand for, each once, in order: a name, a GPU with the driver it has to run on ("sm_87:12.6"),
-/// or a group ("edge", "server", "all"). CompileError listing what is known if a name is not.
+/// The targets that `names` stand for, each once, in order: a name, a GPU with the driver it has to run on ("sm_87:12.6",
+/// beside a group that has it, too), or a group ("edge", "server", "all"). CompileError listing what is known if a name is
+/// not, and if one is given twice.
 std::vector<Target> require_targets(const std::vector<std::string>& names);
 
 }  // namespace gcg

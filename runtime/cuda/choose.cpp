@@ -93,7 +93,9 @@ namespace gart {
 DeviceChoice choose_cuda(const fb::Manifest& manifest, const LoadOptions& options) {
   using namespace cuda;
   if (!has_cuda_target(manifest, options.target)) {
-    return {nullptr, text("the model has no code for GPUs, only for ", target_list(manifest))};
+    if (options.target.empty()) return {nullptr, text("the model has no code for GPUs, only for ", target_list(manifest))};
+    return {nullptr, text("the model has no GPU code for target '", options.target, "', only for: ",
+                          target_list(manifest, TargetsOf::cuda))};
   }
   Result<const Driver*> driver = open_driver();
   if (!driver) return {nullptr, driver.error().message};

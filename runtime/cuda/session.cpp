@@ -114,6 +114,14 @@ void Session::order_behind_last_run(CUstream stream, bool needs_staging) {
   if (stream != running_on_) GART_CUDA(device_, cuStreamWaitEvent, stream, done_.handle, 0u);
 }
 
+void Session::abandon() noexcept {
+  try {
+    settle();
+  } catch (...) {
+    running_ = false;
+  }
+}
+
 PlanGraphs& Session::graphs_of(BoundPlan& plan, Inputs& inputs, Outputs& outputs) {
   if (plan.graphs == nullptr) {
     plan.graphs = std::make_unique<PlanGraphs>(device_, plan.plan(), program_.blocking() ? nullptr : program_.steering());
@@ -162,12 +170,16 @@ Result<void> Session::start(BoundPlan& plan, Inputs& inputs, Outputs& outputs, B
   recorded_ = false;
   running_on_ = stream;
   running_plan_ = &plan;
-  Result<void> result = Execution({*this, plan, graphs, inputs, outputs, stream}).run();
-  if (!own_stream) {
+  if (own_stream) return Execution({*this, plan, graphs, inputs, outputs, stream}).run();
+  try {
+    Result<void> result = Execution({*this, plan, graphs, inputs, outputs, stream}).run();
     GART_CUDA(device_, cuEventRecord, done_.handle, stream);
     recorded_ = true;
+    return result;
+  } catch (...) {
+    abandon();
+    throw;
   }
-  return result;
 }
 
 Result<void> Session::finish() {

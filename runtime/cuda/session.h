@@ -56,6 +56,8 @@ class Session final : public DeviceSession {
   /// Points the plan to its memory.
   Result<void> link(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena);
   void order_behind_last_run(CUstream stream, bool needs_staging);
+  /// Waits for what a run that failed has enqueued on the caller's stream: that may be gone by the next one.
+  void abandon() noexcept;
   /// Waits for everything enqueued; the error names the steps enqueued since the last time.
   void synchronize();
   /// The CPU's turn: launches of the plan, which nothing is enqueued beside.

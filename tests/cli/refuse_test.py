@@ -25,6 +25,9 @@ class CommandLine(CliCase):
         self.refused("compile", "model.onnx", "-o", "out.gart", "--target", "z80", says=("'z80'", "x86-64-v3"))
         self.refused("compile", "model.onnx", "-o", "out.gart", "--target", "x86-64-v3,z80", says="'z80'")
         self.refused("compile", "model.onnx", "-o", "out.gart", "--target", "x86-64-v3,x86-64-v3", says="given twice")
+        for target, word in (("sm_87:12.6,sm_87:13", "sm_87 is given twice"), ("sm_87:12.2", "from 12.3 on"), ("sm_87:", "''"),
+                             ("sm_87:12.", "'12.'"), ("sm_87:12.6.1", "'12.6.1'"), ("x86-64-v3:12.6", "only a GPU")):
+            self.refused("compile", "model.onnx", "-o", "out.gart", "--target", target, says=(target.split(",")[-1], word))
         self.refused("run", "model.gart", "--random", "1", "--target", "aarch64", says="'aarch64'")
         self.refused("run", "model.gart", "--random", "1", "--device", "abacus", says="'abacus'")
 

@@ -1,5 +1,6 @@
 #include "tools/gcc-graph/default_targets.h"
 
+#include <algorithm>
 #include <set>
 
 #include "compiler/kernel/target.h"
@@ -14,6 +15,8 @@ namespace gcg::tools {
 namespace {
 
 #if GCC_GRAPH_CUDA_RUNTIME
+static_assert(kOldestDriver == gart::cuda::kOldestDriver);
+
 /// The target whose code an sm_<sm> runs best: with its own instructions, then plainly, then what every GPU from sm_80 on
 /// takes. Empty: there is none.
 std::string target_for(int sm) {
@@ -45,7 +48,8 @@ void add_gpus(DefaultTargets& out) {
       const int version = (*driver)->version;
       cuda::Nvrtc::for_driver(version);
       // A cubin loads on all drivers of one major version, PTX only on those that know its version.
-      out.names.push_back(concat(name, ":", gart::cuda::version_text(name == "ptx" ? version : version / 1000 * 1000)));
+      const int oldest = name == "ptx" ? version : std::max(version / 1000 * 1000, kOldestDriver);
+      out.names.push_back(concat(name, ":", gart::cuda::version_text(oldest)));
     } catch (const CompileError& error) {
       out.remarks.push_back(concat("no code for the sm_", sm, " in this machine: ", error.what()));
     }

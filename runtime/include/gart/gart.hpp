@@ -1,8 +1,8 @@
 // gart runs .gart files: a compiled model is loaded once and run any number of times.
 //
 //   auto model = gart::load("model.gart");
-//   auto out = model->run(inputs);                // std::vector<gart::Tensor>, std::vector<gart::TensorView>, or by
-//   name std::span<const float> logits = out->at(0).elements<float>();
+//   auto out = model->run(inputs);  // std::vector<gart::Tensor>, std::vector<gart::TensorView>, or by name
+//   std::span<const float> logits = out->at(0).elements<float>();
 //
 // Every call reports failure through Result (result.h); none throws.
 //

@@ -1,7 +1,5 @@
 // What happens when there is no fitting GPU, when memory runs out, when the device dies, and when any call fails.
-#include <dlfcn.h>
-
-#include "runtime/cuda/driver_api.h"
+#include "runtime/cuda/driver.h"
 #include "tests/cuda/runtime/cuda_models.h"
 #include "tests/cuda/runtime/sim.h"
 
@@ -46,6 +44,15 @@ TEST_F(CudaChoice, SaysWhyNot) {
                "there is no device 'cuda:2', only cuda:0 to cuda:1");
   expect_error(load(model(), {.device = "cuda:x"}), ErrorCode::unsupported,
                "there is no device 'cuda:x', only cuda:0 to cuda:1");
+  const auto both = [] { return test::with_cuda(test::add_and_double()); };
+  const std::string cpu = load(both(), {.device = "cpu"})->target();
+  expect_error(load(both(), {.device = "cuda", .target = cpu}), ErrorCode::unsupported,
+               "the model has no GPU code for target '" + cpu + "', only for: sm_80");
+  expect_error(load(both(), {.device = "cpu", .target = "sm_80"}), ErrorCode::unsupported,
+               "the model has no CPU code for target 'sm_80', only for: " + cpu);
+  expect_error(load(both(), {.target = "sm_90"}), ErrorCode::unsupported,
+               "the model has no CPU code for target 'sm_90', only for: " + cpu +
+                   "; on GPUs: the model has no GPU code for target 'sm_90', only for: sm_80");
   sim.set_sm(90);
   expect_error(load(model(), {.device = "cuda:1"}), ErrorCode::unsupported,
                "cuda:1: the GPU is an sm_90; the model has code for sm_80");
@@ -142,6 +149,35 @@ TEST_F(CudaError, MemoryRunsOutInWords) {
   EXPECT_TRUE(program.run(std::vector<TensorView>{view(small), view(small)}));
   sim.set_memory(1 << 20);
   EXPECT_TRUE(program.run(std::vector<TensorView>{view(big), view(big)}));
+}
+
+/// The simulation reports whoever uses a stream that is gone.
+TEST_F(CudaError, ARunThatFailsForgetsTheCallersStream) {
+  const Program program = load(test::on_cuda(test::add_and_double())).value();
+  const std::vector<float> x = ramp(100);
+  Result<Invocation> invocation = program.new_invocation();
+  for (size_t i = 0; i < 2; ++i) ASSERT_TRUE(invocation->set_input(i, view(x)));
+  ASSERT_TRUE(invocation->run());
+  const cuda::Driver& driver = *cuda::open_driver().value();
+  cuda::CUcontext context = nullptr;
+  ASSERT_EQ(driver.cuDevicePrimaryCtxRetain(&context, 0), cuda::CUDA_SUCCESS);
+  ASSERT_EQ(driver.cuCtxSetCurrent(context), cuda::CUDA_SUCCESS);
+  for (const char* failure : {"cuGraphLaunch:1:2", "cuEventRecord:1:2"}) {
+    cuda::CUstream stream = nullptr;
+    ASSERT_EQ(driver.cuStreamCreateWithPriority(&stream, 1, 0), cuda::CUDA_SUCCESS);
+    sim.forget_counts();
+    sim.fail(failure);
+    Result<void> run = invocation->run_async(stream);
+    sim.fail("");
+    ASSERT_FALSE(run) << failure;
+    EXPECT_EQ(driver.cuStreamDestroy_v2(stream), cuda::CUDA_SUCCESS);
+    ASSERT_TRUE(invocation->run()) << failure;
+    std::vector<float> expected = x;
+    for (float& value : expected) value *= 4;
+    EXPECT_EQ(floats(invocation->output(0)), expected);
+  }
+  EXPECT_EQ(driver.cuCtxSetCurrent(nullptr), cuda::CUDA_SUCCESS);
+  EXPECT_EQ(driver.cuDevicePrimaryCtxRelease_v2(0), cuda::CUDA_SUCCESS);
 }
 
 TEST_F(CudaError, WeightsThatDoNotFit) {
