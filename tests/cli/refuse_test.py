@@ -30,6 +30,9 @@ class CommandLine(CliCase):
             self.refused("compile", "model.onnx", "-o", "out.gart", "--target", target, says=(target.split(",")[-1], word))
         self.refused("run", "model.gart", "--random", "1", "--target", "aarch64", says="'aarch64'")
         self.refused("run", "model.gart", "--random", "1", "--device", "abacus", says="'abacus'")
+        for precision in ("fp8", "FP16", "1", ""):
+            self.refused("compile", "model.onnx", "-o", "out.gart", "--precision", precision,
+                         says=(f"--precision: there is no '{precision}'", "bf16"))
 
     def test_assignments(self):
         compile_ = ("compile", "model.onnx", "-o", "out.gart", "--target")

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <map>
 
 #include "codegen/cuda/cuda_backend.h"
 #include "codegen/library/library_binder.h"
@@ -26,14 +25,19 @@ std::filesystem::path usable_folder(const std::string& path) {
   return path;
 }
 
+Precision parse_precision(const std::string& text) {
+  for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
+    if (text == name_of(p)) return p;
+  fail("--precision: there is no '", text, "'; known are: fp32, tf32, fp16, bf16");
+}
+
 }  // namespace
 
 void GpuOptions::add_to(CLI::App& c) {
   c.add_option("--cache", cache, "Folder of GPU kernels assembled before (default: gcc-graph in the user's cache)");
-  const std::map<std::string, Precision> precisions = {
-      {"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}};
-  c.add_option("--precision", precision, "Of the factors of matrix products on GPUs (sums are fp32): fp32, tf32, fp16, bf16")
-      ->transform(CLI::CheckedTransformer(precisions))
+  c.add_option_function<std::string>(
+       "--precision", [this](const std::string& text) { precision = parse_precision(text); },
+       "Of the factors of matrix products on GPUs (sums are fp32): fp32, tf32, fp16, bf16")
       ->default_str("fp32");
   c.add_option("--libraries", libraries,
                "What GPUs' libraries do: none; auto (cublasLt and cudnn, or our own kernels where they are not installed; Jetsons: "
