@@ -5,6 +5,9 @@
 namespace gart::cuda {
 namespace {
 
+/// The library does not say beforehand how many an engine has; it knows fewer kinds of them.
+constexpr int64_t kMostKnobs = 64;
+
 /// May an engine with these notes compute what is asked?
 bool is_accurate(const std::vector<int>& notes, const CallProblem& p) {
   const fb::Precision precision = p.call->precision();
@@ -42,14 +45,12 @@ std::vector<cudnnBackendDescriptor_t> add(std::vector<CudnnDescriptor>& to, cons
   return handles;
 }
 
-/// The descriptors of an attribute, filled by the library.
+/// The descriptors of an attribute, up to `most`, filled by the library.
 std::vector<CudnnDescriptor> get_all(const CudnnDescriptor& from, cudnnBackendAttributeName_t name, const CudnnFunctions& dnn,
-                                     cudnnBackendDescriptorType_t type, const std::string& step) {
+                                     cudnnBackendDescriptorType_t type, int64_t most, const std::string& step) {
   std::vector<CudnnDescriptor> all;
-  std::vector<cudnnBackendDescriptor_t> handles =
-      add(all, dnn, type, from.count(name, CUDNN_TYPE_BACKEND_DESCRIPTOR), step);
-  if (all.empty()) return all;
-  const int64_t got = from.get(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, handles.data(), handles.size());
+  std::vector<cudnnBackendDescriptor_t> handles = add(all, dnn, type, most, step);
+  const int64_t got = most == 0 ? 0 : from.get(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, handles.data(), handles.size());
   while (int64_t(all.size()) > got) all.pop_back();
   return all;
 }
@@ -73,10 +74,12 @@ std::vector<CudnnDescriptor> propose_engines(const CudnnFunctions& dnn, const Cu
     refusal = status;
     return {};
   }
-  return get_all(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, dnn, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, step);
+  const int64_t count = heuristic.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR);
+  return get_all(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, dnn, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, count, step);
 }
 
-std::vector<CudnnDescriptor> stored_engine(const CudnnFunctions& dnn, const CudnnGraph& graph, std::span<const int64_t> numbers) {
+std::vector<CudnnDescriptor> stored_engine(const CudnnFunctions& dnn, const CudnnGraph& graph, std::span<const int64_t> numbers,
+                                           const CudnnDescriptor* device) {
   const std::string& step = graph.problem().step;
   std::vector<CudnnDescriptor> parts;
   const int64_t knobs = int64_t(numbers.size() / 2);
@@ -91,6 +94,7 @@ std::vector<CudnnDescriptor> stored_engine(const CudnnFunctions& dnn, const Cudn
   CudnnDescriptor& engine = parts.emplace_back(dnn, CUDNN_BACKEND_ENGINE_DESCRIPTOR, step);
   engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph.operations());
   engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, &numbers[0]);
+  if (device != nullptr) engine.set(CUDNN_ATTR_ENGINE_DEVICEPROP, *device);
   engine.finalize();
   CudnnDescriptor& config = parts.emplace_back(dnn, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, step);
   config.set(CUDNN_ATTR_ENGINECFG_ENGINE, parts[size_t(knobs)]);
@@ -102,8 +106,8 @@ std::vector<CudnnDescriptor> stored_engine(const CudnnFunctions& dnn, const Cudn
 std::vector<int64_t> numbers_of_engine(const CudnnFunctions& dnn, const CudnnDescriptor& config, const std::string& step) {
   std::vector<int64_t> numbers(1);
   engine_of(dnn, config, step).get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, numbers.data(), 1);
-  for (const CudnnDescriptor& knob :
-       get_all(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, dnn, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, step)) {
+  for (const CudnnDescriptor& knob : get_all(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, dnn,
+                                             CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, kMostKnobs, step)) {
     int type = 0;
     int64_t value = 0;
     knob.get(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, &type, 1);

@@ -15,8 +15,9 @@ std::vector<CudnnDescriptor> propose_engines(const CudnnFunctions& dnn, const Cu
                                              cudnnStatus_t& refusal);
 
 /// The one that an artifact names by these numbers, last, and before it what it points to. Throws Failure where the library has it not, or not
-/// for this graph.
-std::vector<CudnnDescriptor> stored_engine(const CudnnFunctions& dnn, const CudnnGraph& graph, std::span<const int64_t> numbers);
+/// for this graph. `device`: the one that plans are made for, where it is only described.
+std::vector<CudnnDescriptor> stored_engine(const CudnnFunctions& dnn, const CudnnGraph& graph, std::span<const int64_t> numbers,
+                                           const CudnnDescriptor* device = nullptr);
 
 /// The numbers that name it.
 std::vector<int64_t> numbers_of_engine(const CudnnFunctions& dnn, const CudnnDescriptor& config, const std::string& step);

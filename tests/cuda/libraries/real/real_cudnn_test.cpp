@@ -3,11 +3,13 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <sstream>
 #include <string>
 
 #include "artifact_schema/spans.h"
-#include "runtime/cuda/cudnn_graph.h"
+#include "runtime/cuda/cudnn_engines.h"
 #include "runtime/errors.h"
 
 namespace gart::cuda {
@@ -204,8 +206,10 @@ class RealCudnn : public testing::Test {
       all.emplace_back(f, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, step);
       handles.push_back(all.back().handle());
     }
-    if (!all.empty())
-      heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, handles.data(), handles.size());
+    if (all.empty()) return all;
+    const int64_t got =
+        heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, handles.data(), handles.size());
+    while (int64_t(all.size()) > got) all.pop_back();
     return all;
   }
 
@@ -261,6 +265,27 @@ TEST_F(RealCudnn, MakesPlansOfThem) {
                   (status == kDriverFailed && d.call.operation == fb::Operation::attention))
           << d.name << ": " << status;
     });
+}
+
+/// What tuning writes down names the same engine with the same knobs.
+TEST_F(RealCudnn, RestoresEnginesFromTheirNumbers) {
+  if (!compiles) GTEST_SKIP() << "no NVRTC, no stub of the driver, or cuDNN older than 9.13.1";
+  constexpr size_t kOfEach = 1;
+  const CudnnDescriptor described = device(kGpus[3]);
+  size_t knobs = 0;
+  for (const Described& d : descriptions())
+    with_graph(d, [&](const CudnnGraph& graph) {
+      const std::vector<CudnnDescriptor> all = configurations(graph, described);
+      for (const CudnnDescriptor& proposed : std::span(all).first(std::min(kOfEach, all.size()))) {
+        const std::vector<int64_t> numbers = numbers_of_engine(f, proposed, step);
+        EXPECT_EQ(numbers.size() % 2, 1u);
+        knobs += numbers.size() / 2;
+        const std::vector<CudnnDescriptor> restored = stored_engine(f, graph, numbers, &described);
+        EXPECT_EQ(numbers_of_engine(f, restored.back(), step), numbers) << d.name;
+        EXPECT_EQ(plan(restored.back(), described), plan(proposed, described)) << d.name;
+      }
+    });
+  EXPECT_GT(knobs, 0u);
 }
 
 }  // namespace

@@ -67,8 +67,9 @@ int get_engine(const Descriptor& d, int, int64_t wanted, int64_t* count, void* v
 }
 
 int get_knob_choices(const Descriptor& d, int, int64_t wanted, int64_t* count, void* values) {
-  *count = static_cast<int64_t>(d.knobs.size());
+  *count = 0;  // the real library does not say how many there are where there is no place for them
   if (!values) return kSuccess;
+  *count = static_cast<int64_t>(d.knobs.size());
   if (!has_places(wanted, values, *count, kKnobChoice)) return refuse(kBadParam, "other than knob choices");
   auto knob = d.knobs.begin();
   for (int64_t i = 0; i < std::min(wanted, *count); ++i, ++knob) {
