@@ -11,7 +11,7 @@ namespace gart::cuda {
 namespace {
 
 constexpr uint64_t kBaseAlignment = 64;
-constexpr int64_t kMostPad = 1 << 20;
+constexpr int64_t kMostPad = 1 << 20, kMostExtent = int64_t{1} << 40;
 
 size_t element_bytes(fb::DType dtype) { return size_of(static_cast<DType>(dtype)); }
 
@@ -24,12 +24,12 @@ CallTensor read_tensor(const fb::CallView& view, const int64_t*& numbers) {
   return tensor;
 }
 
-/// Extents from 1 on, and no element outside of the buffer. False also where the numbers overflow.
+/// Extents from 1 to kMostExtent, and no element outside of the buffer. False also where the numbers overflow.
 bool lies_within(const CallTensor& t, int64_t bytes) {
   int64_t last = t.offset, reach = 0;
   if (t.offset < 0) return false;
   for (size_t d = 0; d < t.extents.size(); ++d) {
-    if (t.extents[d] < 1 || t.strides[d] < 0) return false;
+    if (t.extents[d] < 1 || t.extents[d] > kMostExtent || t.strides[d] < 0) return false;
     if (__builtin_mul_overflow(t.extents[d] - 1, t.strides[d], &reach) || __builtin_add_overflow(last, reach, &last)) return false;
   }
   return last < bytes / int64_t(element_bytes(t.dtype));
@@ -56,7 +56,7 @@ void check_convolution(const CallProblem& p) {
   const auto &x = p.tensors[0].extents, &w = p.tensors[1].extents, &y = p.tensors[2].extents;
   const int64_t groups = p.call->groups();
   expect(p, x[0] == y[0], "batches");
-  expect(p, w[1] <= x[1] && w[1] * groups == x[1] && w[0] == y[1] && y[1] % groups == 0, "channels");
+  expect(p, x[1] % groups == 0 && w[1] == x[1] / groups && w[0] == y[1] && y[1] % groups == 0, "channels");
   for (uint32_t i = 0; i + 2 < x.size(); ++i) {
     const int64_t window = (w[i + 2] - 1) * p.call->dilations()->Get(i) + 1;
     const int64_t behind = (y[i + 2] - 1) * p.call->strides()->Get(i) + window - int64_t{p.call->pads()->Get(i)} - x[i + 2];

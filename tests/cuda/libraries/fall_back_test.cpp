@@ -240,6 +240,32 @@ TEST_F(FallBack, TensorsThatDoNotFitAreRefusedWhenShapesAreKnown) {
   EXPECT_NE(refusal(5, -24).find("with operand 0, which does not lie"), std::string::npos);
 }
 
+/// An axis with a stride of 0 lies within its buffer whatever its extent: sums of extents must not overflow.
+TEST_F(FallBack, ExtentsWithoutEndAreRefused) {
+  const auto artifact = compile_bound(R"(graph g(%x: f32[1,3,9,9]) -> (%y) {
+  constant %w: f32[4,3,3,3] = random(1)
+  %y = Conv(%x, %w) {kernel_shape = [3,3]}
+})", {{"cudnn"}, false});
+  const std::vector<Shape> shapes = {{1, 3, 9, 9}};
+  const auto values = noise(shapes);
+  // Of x, then of w: offset, extents [4], strides [4].
+  for (const size_t extent : {2, 3, 11, 12}) {
+    const auto bad = changed(artifact, [&](fb::PlanT& plan, fb::StepT& step) {
+      const size_t slots = plan.fixed.size() + plan.program.size();
+      plan.program.emplace_back(fb::ExprOp::constant, 0, 0, INT64_MAX);
+      plan.program.emplace_back(fb::ExprOp::constant, 0, 0, 0);
+      step.params[extent] = static_cast<uint32_t>(slots);
+      step.params[extent + 4] = static_cast<uint32_t>(slots + 1);
+      step.call->dilations = {1 << 20, 1 << 20};
+    });
+    const auto program = load_on(bad, "cuda");
+    ASSERT_TRUE(program) << program.error().message;
+    const auto out = program->run(std::span<const TensorView>(views(values, shapes)));
+    ASSERT_FALSE(out);
+    EXPECT_NE(out.error().message.find("which does not lie within its"), std::string::npos) << out.error().message;
+  }
+}
+
 TEST_F(FallBack, AForgottenEdgeIsFound) {
   const auto artifact = compile_bound(kModel, {{"cublasLt"}, false});
   gart_sim::sim_forget_counts();
