@@ -10,10 +10,14 @@ namespace {
 
 std::atomic<int64_t> count{0};
 
-void* allocate(size_t size, const void* caller) {
+void* try_allocate(size_t size, const void* caller) noexcept {
   const char* code = static_cast<const char*>(caller);
   if (code >= &__executable_start && code < &etext) ++count;
-  void* memory = std::malloc(size == 0 ? 1 : size);
+  return std::malloc(size == 0 ? 1 : size);
+}
+
+void* allocate(size_t size, const void* caller) {
+  void* memory = try_allocate(size, caller);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -22,6 +26,9 @@ void* allocate(size_t size, const void* caller) {
 
 void* operator new(size_t size) { return allocate(size, __builtin_return_address(0)); }
 void* operator new[](size_t size) { return allocate(size, __builtin_return_address(0)); }
+// A sanitizer's own, which std::stable_sort would call, is not for the operators delete below.
+void* operator new(size_t size, const std::nothrow_t&) noexcept { return try_allocate(size, __builtin_return_address(0)); }
+void* operator new[](size_t size, const std::nothrow_t&) noexcept { return try_allocate(size, __builtin_return_address(0)); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
