@@ -4,7 +4,9 @@
 
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <random>
+#include <utility>
 
 #include "codegen/cpu/cpu_backend.h"
 #include "codegen/cuda/cuda_backend.h"
@@ -108,6 +110,11 @@ Result<Program> load_on(const std::vector<uint8_t>& artifact, const std::string&
   options.device = device;
   options.threads = 1;
   return load(std::span<const uint8_t>(artifact), options);
+}
+
+Result<Program> load_on(std::vector<uint8_t>&& artifact, const std::string& device) {
+  static std::deque<std::vector<uint8_t>> kept;
+  return load_on(std::as_const(kept.emplace_back(std::move(artifact))), device);
 }
 
 std::vector<float> on_cpu(const std::vector<uint8_t>& artifact, const std::vector<TensorView>& inputs) {

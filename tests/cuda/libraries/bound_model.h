@@ -30,7 +30,9 @@ std::vector<float> floats(const Tensor& tensor);
 /// As accurate as sums in another order are.
 void expect_close(const std::vector<float>& got, const std::vector<float>& want, double tolerance = 2e-5);
 
+/// The program reads the artifact as long as it lives; a temporary one is kept.
 Result<Program> load_on(const std::vector<uint8_t>& artifact, const std::string& device);
+Result<Program> load_on(std::vector<uint8_t>&& artifact, const std::string& device);
 /// The first output on the CPU.
 std::vector<float> on_cpu(const std::vector<uint8_t>& artifact, const std::vector<TensorView>& inputs);
 
