@@ -1,8 +1,17 @@
 """gart for Python: a thin binding of libgart's C ABI with ctypes and numpy.
 
     import gart
-    model = gart.load("model.gart")
+    model = gart.load("model.gart")            # device="cpu", "cuda", "cuda:0"; otherwise the best there is
     outputs = model.run({"input": array})      # {name: array}
+
+On a GPU, inputs and outputs may also be in its memory: arrays with `__cuda_array_interface__` (PyTorch, CuPy, Numba, JAX) are used
+where they are, and outputs given to a device stay in the invocation's memory there.
+
+    model.set_inputs({"input": on_gpu})
+    model.set_output("logits", model.device)   # or an array that it is written to
+    model.run_async(stream)                    # CUstream or cudaStream_t as an integer, or what has __cuda_stream__
+    logits = torch.as_tensor(model.output("logits"))
+    other = model.new_invocation()             # may be in flight beside it
 
 libgart.so is looked for in $GART_LIBRARY, then beside this repository's build, then by the system's loader.
 """
@@ -47,6 +56,7 @@ def _library():
     lib = ctypes.CDLL(path)
     for name, result in (("gart_last_error", ctypes.c_char_p), ("gart_input_name", ctypes.c_char_p),
                          ("gart_output_name", ctypes.c_char_p), ("gart_target", ctypes.c_char_p),
+                         ("gart_device", ctypes.c_char_p),
                          ("gart_input_count", ctypes.c_size_t), ("gart_output_count", ctypes.c_size_t)):
         getattr(lib, name).restype = result
     return lib
@@ -60,47 +70,159 @@ def _check(status):
         raise GartError(_lib.gart_last_error().decode())
 
 
-class Model:
-    """A loaded model with one invocation; not for several threads at once."""
+class _Memory:
+    """An array that a caller hands in. `device`: where its bytes are; `stream`: on which they are still being written, or None."""
 
-    def __init__(self, path, threads=0, target=None, verify=True, blocking=False):
-        global _lib
-        _lib = _lib or _library()
-        options = _LoadOptions(int(verify), threads, None, target.encode() if target else None, int(blocking))
-        self._program, self._invocation = ctypes.c_void_p(), ctypes.c_void_p()
-        _check(_lib.gart_load(os.fsencode(path), ctypes.byref(options), ctypes.byref(self._program)))
-        _check(_lib.gart_invocation_new(self._program, None, ctypes.byref(self._invocation)))
-        self.inputs = [_lib.gart_input_name(self._program, ctypes.c_size_t(i)).decode()
-                       for i in range(_lib.gart_input_count(self._program))]
-        self.outputs = [_lib.gart_output_name(self._program, ctypes.c_size_t(i)).decode()
-                        for i in range(_lib.gart_output_count(self._program))]
-        self.target = _lib.gart_target(self._program).decode()
-        self._held = {}
+    def __init__(self, what, array, home, code):
+        """`home`: the program's device. `code`: of the type that raw bytes ("<V2") are taken for."""
+        self.device, self.stream = "cpu", None
+        if hasattr(array, "__cuda_array_interface__"):
+            self.array = array
+            self._read_interface(what, array.__cuda_array_interface__, home)
+        else:
+            self.array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
+            self.data, self.shape, self.dtype = self.array.ctypes.data, self.array.shape, self.array.dtype
+            self.writable = self.array.flags.writeable
+        named = np.dtype(_DTYPES[code]) if code in _DTYPES else self.dtype
+        if self.dtype.kind == "V" and self.dtype not in _CODES and self.dtype.itemsize == named.itemsize:
+            self.dtype = named
+        if self.dtype not in _CODES:
+            raise GartError(f"{what}: dtype {self.dtype} is not supported")
+        if len(self.shape) > _MAX_RANK:
+            raise GartError(f"{what} has rank {len(self.shape)}, the limit is {_MAX_RANK}")
+        self.bytes = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+    def _read_interface(self, what, interface, home):
+        self.shape, self.dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
+        self.data, read_only = interface["data"]
+        self.writable, self.stream = not read_only, interface.get("stream")
+        dense = [self.dtype.itemsize * int(np.prod(self.shape[i + 1:], dtype=np.int64)) for i in range(len(self.shape))]
+        moved = [n > 1 and s != d for n, s, d in zip(self.shape, interface.get("strides") or dense, dense)]
+        if interface.get("mask") is not None or (any(moved) and 0 not in self.shape):
+            raise GartError(f"{what} must be a dense row-major array")
+        self.device = home if home != "cpu" else "cuda"
+        if isinstance(self.array, DeviceArray):
+            self.device = self.array.device
+        elif hasattr(self.array, "__dlpack_device__"):  # the interface does not say which GPU
+            self.device = f"cuda:{int(self.array.__dlpack_device__()[1])}"
+
+    def code(self):
+        return _CODES[self.dtype]
+
+
+class DeviceArray:
+    """An output in a GPU's memory, for readers of `__cuda_array_interface__`: valid until the next run or set_output() of its invocation.
+    Types that the interface does not know, bfloat16 for one, are raw bytes to it ("<V2")."""
+
+    def __init__(self, invocation, tensor, stream):
+        self.shape, self.dtype = tuple(tensor.dims[:tensor.rank]), np.dtype(_DTYPES[tensor.dtype])
+        self.device = tensor.device.decode()
+        self._invocation = invocation  # whose memory it may be
+        self.__cuda_array_interface__ = {"version": 3, "shape": self.shape, "typestr": self.dtype.str, "strides": None,
+                                         "data": (tensor.data or 0, False), "stream": stream}
+
+    def __array__(self, *_, **__):
+        raise GartError(f"the array is in the memory of {self.device}; set_output(name, None) brings an output to the host")
+
+
+class _Program:
+    def __init__(self, path, options):
+        self.handle = ctypes.c_void_p()
+        _check(_lib.gart_load(os.fsencode(path), ctypes.byref(options), ctypes.byref(self.handle)))
+        self.target, self.device = _lib.gart_target(self.handle).decode(), _lib.gart_device(self.handle).decode()
+        self.inputs = self._described(_lib.gart_input_count, _lib.gart_input_name, _lib.gart_input_dtype)
+        self.outputs = self._described(_lib.gart_output_count, _lib.gart_output_name, _lib.gart_output_dtype)
+
+    def _described(self, count, name, dtype):
+        """{name: dtype's code}, in order."""
+        indices = [ctypes.c_size_t(i) for i in range(count(self.handle))]
+        return {name(self.handle, i).decode(): dtype(self.handle, i) for i in indices}
+
+    def __del__(self):
+        if _lib is not None:
+            _lib.gart_program_free(self.handle)
+
+
+class Invocation:
+    """One caller's memory for running a model; not for several threads at once. Arrays of the host that are bound must stay unchanged until
+    run_bound() or run_async() has returned, a GPU's until the run is over."""
+    _invocation = None
+
+    def __init__(self, program):
+        self._program, self._invocation = program, ctypes.c_void_p()
+        self.inputs, self.outputs = list(program.inputs), list(program.outputs)
+        self.target, self.device = program.target, program.device
+        self._bound_inputs, self._bound_outputs = {}, {}
+        self._made_on = set()  # streams that inputs are still being written on
+        self._in_flight, self._stream = False, None
+        _check(_lib.gart_invocation_new(program.handle, None, ctypes.byref(self._invocation)))
 
     def __del__(self):
         if _lib is not None:
             _lib.gart_invocation_free(self._invocation)
-            _lib.gart_program_free(self._program)
+
+    def new_invocation(self):
+        """Another one of the same model, for another thread or to be in flight beside this one."""
+        return Invocation(self._program)
 
     def set_inputs(self, feeds):
-        """Binds arrays by name; they must stay unchanged until run_bound() has returned."""
+        """Binds arrays by name: the host's, or a GPU's with `__cuda_array_interface__`."""
         for name, array in feeds.items():
-            array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
-            if array.dtype not in _CODES:
-                raise GartError(f"input '{name}': dtype {array.dtype} is not supported")
-            dims = (ctypes.c_int64 * _MAX_RANK)(*array.shape)
-            tensor = _Tensor(array.ctypes.data, _CODES[array.dtype], array.ndim, dims, None)
+            memory = _Memory(f"input '{name}'", array, self.device, self._program.inputs.get(name))
+            dims = (ctypes.c_int64 * _MAX_RANK)(*memory.shape)
+            tensor = _Tensor(memory.data, memory.code(), len(memory.shape), dims, memory.device.encode())
             _check(_lib.gart_set_input_by_name(self._invocation, name.encode(), ctypes.byref(tensor)))
-            self._held[name] = array
+            self._bound_inputs[name] = memory
+            if memory.stream is not None:
+                self._made_on.add(memory.stream)
+
+    def set_output(self, which, place):
+        """Where runs write an output (a name or an index): an array; None: the invocation's own memory on the host (the default); a
+        device ("cuda:0"): its own memory there."""
+        index = self._index(which)
+        if place is None or isinstance(place, str):
+            place_name = "cpu" if place is None else place
+            data, size, code, kept = None, 0, 0, None
+        else:
+            what = f"output '{self.outputs[index]}'"
+            kept = _Memory(what, place, self.device, self._program.outputs[self.outputs[index]])
+            if kept.array is not place or not kept.writable:
+                raise GartError(f"{what} needs a writable, dense row-major array")
+            place_name, data, size, code = kept.device, kept.data, kept.bytes, kept.code()
+        _check(_lib.gart_set_output_on(self._invocation, ctypes.c_size_t(index), ctypes.c_void_p(data), ctypes.c_size_t(size), code,
+                                       place_name.encode()))
+        self._bound_outputs[index] = kept
 
     def run_bound(self):
         """Runs on the arrays of set_inputs()."""
+        self._await_inputs(None)
         _check(_lib.gart_run(self._invocation))
+        self._in_flight, self._stream = False, None
 
-    def output(self, index):
-        """A copy of an output of the last run."""
-        tensor = _Tensor()
-        _check(_lib.gart_get_output(self._invocation, ctypes.c_size_t(index), ctypes.byref(tensor)))
+    def run_async(self, stream=0):
+        """Enqueues a run on a CUDA stream and returns; outputs on a GPU are ready for what follows on the stream."""
+        if hasattr(stream, "__cuda_stream__"):
+            stream = stream.__cuda_stream__()[1]
+        named = int(stream) or 1  # the interface's number of the default stream
+        self._await_inputs(named)
+        _check(_lib.gart_run_async(self._invocation, ctypes.c_void_p(stream)))
+        self._in_flight, self._stream = True, named
+
+    def wait(self):
+        """Waits for the last run_async(). Raises what went wrong on the way."""
+        self._in_flight, self._stream = False, None
+        _check(_lib.gart_wait(self._invocation))
+
+    def output(self, which):
+        """An output (a name or an index) of the last run: a copy as a numpy array, once the run is over, or a DeviceArray where
+        set_output() gave it to a GPU."""
+        index, tensor = ctypes.c_size_t(self._index(which)), _Tensor()
+        _check(_lib.gart_get_output(self._invocation, index, ctypes.byref(tensor)))
+        if tensor.device != b"cpu":
+            return DeviceArray(self, tensor, self._stream)
+        if self._in_flight:
+            self.wait()
+            _check(_lib.gart_get_output(self._invocation, index, ctypes.byref(tensor)))
         shape = tuple(tensor.dims[i] for i in range(tensor.rank))
         dtype = np.dtype(_DTYPES[tensor.dtype])
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
@@ -112,6 +234,35 @@ class Model:
         self.run_bound()
         return {name: self.output(i) for i, name in enumerate(self.outputs)}
 
+    def _index(self, which):
+        if isinstance(which, str):
+            if which not in self.outputs:
+                raise GartError(f"the model has no output '{which}', only {', '.join(map(repr, self.outputs))}")
+            return self.outputs.index(which)
+        if not 0 <= which < len(self.outputs):
+            raise GartError(f"there is no output {which}: the model has {len(self.outputs)}")
+        return which
 
-def load(path, threads=0, target=None, verify=True, blocking=False):
-    return Model(path, threads, target, verify, blocking)
+    def _await_inputs(self, stream):
+        """What is still being written on other streams than this one is waited for, as `__cuda_array_interface__` wants it."""
+        for other in self._made_on - {stream}:
+            status = ctypes.CDLL("libcuda.so.1").cuStreamSynchronize(ctypes.c_void_p(other))
+            if status != 0:
+                raise GartError(f"the stream that an input is written on cannot be waited for: CUDA error {status}")
+        self._made_on.clear()
+
+
+class Model(Invocation):
+    """A loaded model and an invocation of it."""
+
+    def __init__(self, path, device=None, target=None, threads=0, verify=True, blocking=False):
+        global _lib
+        _lib = _lib or _library()
+        device, target = device and device.encode(), target and target.encode()
+        super().__init__(_Program(path, _LoadOptions(int(verify), threads, device, target, int(blocking))))
+
+
+def load(path, device=None, target=None, threads=0, verify=True, blocking=False):
+    """Loads a model: on `device` ("cpu", "cuda", "cuda:0"; None: the first GPU that it has code for, otherwise the CPU), of its code that
+    for `target` ("sm_90a"; None: the best)."""
+    return Model(path, device, target, threads, verify, blocking)
