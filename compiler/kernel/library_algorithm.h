@@ -14,8 +14,8 @@ namespace gcg {
 std::string describe(const LibraryAlgorithm& algorithm);
 std::optional<LibraryAlgorithm> parse_algorithm(const std::string& text);
 
-/// What is to be decided about the call; the library knows the candidates, so there are none in it. nullopt where an extent
-/// is open.
+/// What is to be decided about the call; the library knows the candidates, so there are none in it. nullopt where an
+/// extent is open.
 std::optional<Decision> decision_about(const LibraryCall& call, const Target& target);
 
 /// What the target's decisions say; nullopt: nothing.

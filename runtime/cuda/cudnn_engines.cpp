@@ -28,9 +28,11 @@ bool is_accurate(const std::vector<int>& notes, const CallProblem& p) {
   });
 }
 
-std::vector<int> notes_of(const CudnnDescriptor& engine, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) {
+std::vector<int> notes_of(const CudnnDescriptor& engine, cudnnBackendAttributeName_t name,
+                          cudnnBackendAttributeType_t type) {
   std::vector<int> notes(static_cast<size_t>(engine.count(name, type)));
-  if (!notes.empty()) notes.resize(size_t(std::min<int64_t>(engine.get(name, type, notes.data(), notes.size()), int64_t(notes.size()))));
+  if (!notes.empty())
+    notes.resize(size_t(std::min<int64_t>(engine.get(name, type, notes.data(), notes.size()), int64_t(notes.size()))));
   return notes;
 }
 
@@ -46,8 +48,9 @@ std::vector<cudnnBackendDescriptor_t> add(std::vector<CudnnDescriptor>& to, cons
 }
 
 /// The descriptors of an attribute, up to `most`, filled by the library.
-std::vector<CudnnDescriptor> get_all(const CudnnDescriptor& from, cudnnBackendAttributeName_t name, const CudnnFunctions& dnn,
-                                     cudnnBackendDescriptorType_t type, int64_t most, const std::string& step) {
+std::vector<CudnnDescriptor> get_all(const CudnnDescriptor& from, cudnnBackendAttributeName_t name,
+                                     const CudnnFunctions& dnn, cudnnBackendDescriptorType_t type, int64_t most,
+                                     const std::string& step) {
   std::vector<CudnnDescriptor> all;
   std::vector<cudnnBackendDescriptor_t> handles = add(all, dnn, type, most, step);
   const int64_t got = most == 0 ? 0 : from.get(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, handles.data(), handles.size());
@@ -64,8 +67,8 @@ CudnnDescriptor engine_of(const CudnnFunctions& dnn, const CudnnDescriptor& conf
 
 }  // namespace
 
-std::vector<CudnnDescriptor> propose_engines(const CudnnFunctions& dnn, const CudnnGraph& graph, cudnnBackendHeurMode_t mode,
-                                             cudnnStatus_t& refusal) {
+std::vector<CudnnDescriptor> propose_engines(const CudnnFunctions& dnn, const CudnnGraph& graph,
+                                             cudnnBackendHeurMode_t mode, cudnnStatus_t& refusal) {
   const std::string& step = graph.problem().step;
   CudnnDescriptor heuristic(dnn, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, step);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.operations());
@@ -78,8 +81,8 @@ std::vector<CudnnDescriptor> propose_engines(const CudnnFunctions& dnn, const Cu
   return get_all(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, dnn, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, count, step);
 }
 
-std::vector<CudnnDescriptor> stored_engine(const CudnnFunctions& dnn, const CudnnGraph& graph, std::span<const int64_t> numbers,
-                                           const CudnnDescriptor* device) {
+std::vector<CudnnDescriptor> stored_engine(const CudnnFunctions& dnn, const CudnnGraph& graph,
+                                           std::span<const int64_t> numbers, const CudnnDescriptor* device) {
   const std::string& step = graph.problem().step;
   std::vector<CudnnDescriptor> parts;
   const int64_t knobs = int64_t(numbers.size() / 2);
@@ -98,12 +101,14 @@ std::vector<CudnnDescriptor> stored_engine(const CudnnFunctions& dnn, const Cudn
   engine.finalize();
   CudnnDescriptor& config = parts.emplace_back(dnn, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, step);
   config.set(CUDNN_ATTR_ENGINECFG_ENGINE, parts[size_t(knobs)]);
-  if (knobs > 0) config.set(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, handles.data(), handles.size());
+  if (knobs > 0)
+    config.set(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, handles.data(), handles.size());
   config.finalize();
   return parts;
 }
 
-std::vector<int64_t> numbers_of_engine(const CudnnFunctions& dnn, const CudnnDescriptor& config, const std::string& step) {
+std::vector<int64_t> numbers_of_engine(const CudnnFunctions& dnn, const CudnnDescriptor& config,
+                                       const std::string& step) {
   std::vector<int64_t> numbers(1);
   engine_of(dnn, config, step).get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, numbers.data(), 1);
   for (const CudnnDescriptor& knob : get_all(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, dnn,
@@ -121,7 +126,8 @@ EngineNotes notes_of_engine(const CudnnFunctions& dnn, const CudnnDescriptor& co
   const CudnnDescriptor engine = engine_of(dnn, config, p.step);
   const std::vector<int> behavior = notes_of(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE);
   return {is_accurate(notes_of(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE), p),
-          std::find(behavior.begin(), behavior.end(), CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API) != behavior.end()};
+          std::find(behavior.begin(), behavior.end(), CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API) !=
+              behavior.end()};
 }
 
 }  // namespace gart::cuda

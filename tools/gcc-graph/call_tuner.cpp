@@ -46,8 +46,8 @@ struct Problem {
     problem.call = flatbuffers::GetRoot<gart::fb::Call>(builder.GetBufferPointer());
     problem.step = "a call to be measured";
     for (const LibraryTensor& t : call.tensors)
-      problem.tensors.push_back(
-          CallTensor{static_cast<gart::fb::DType>(t.dtype), t.offset.constant(), constants(t.extents), constants(t.strides)});
+      problem.tensors.push_back(CallTensor{static_cast<gart::fb::DType>(t.dtype), t.offset.constant(),
+                                           constants(t.extents), constants(t.strides)});
   }
   flatbuffers::FlatBufferBuilder builder;
   CallProblem problem = {};

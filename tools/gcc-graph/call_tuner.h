@@ -11,8 +11,8 @@
 
 namespace gcg::tools {
 
-/// A binder around the one that finds the calls: each call that it finds is measured with every algorithm that its library
-/// proposes.
+/// A binder around the one that finds the calls: each call that it finds is measured with every algorithm that its
+/// library proposes.
 class CallTuner final : public LibraryBinder {
  public:
   /// Throws CompileError where the GPU cannot be used. The tuner must outlive this.
@@ -26,7 +26,8 @@ class CallTuner final : public LibraryBinder {
  private:
   struct Opened {
     std::unique_ptr<gart::cuda::Library> library;  // null: it is not to be had
-    std::vector<std::vector<int64_t>> (*algorithms)(gart::cuda::Library&, const gart::cuda::CallProblem&, size_t) = nullptr;
+    std::vector<std::vector<int64_t>> (*algorithms)(gart::cuda::Library&, const gart::cuda::CallProblem&,
+                                                    size_t) = nullptr;
   };
 
   void tune(const LibraryCall& call, Decision decision) const;

@@ -63,7 +63,8 @@ void Tuner::decide(const Decision& decision, const std::function<std::vector<uin
   Measured m{favourite, favourite, {}, device_, driver_};
   for (size_t i = 0; i < decision.candidates.size(); ++i) {
     const std::string& candidate = decision.candidates[i];
-    report_(concat(decision.kernel, " ", decision.shape, ": ", i + 1, " of ", decision.candidates.size(), ", ", candidate));
+    report_(
+        concat(decision.kernel, " ", decision.shape, ": ", i + 1, " of ", decision.candidates.size(), ", ", candidate));
     m.microseconds[candidate] = microseconds(artifact(i));
     const double best = m.microseconds[m.choice] * (m.choice == favourite ? kWorthAChange : 1);
     if (m.microseconds[candidate] < best) m.choice = candidate;

@@ -27,7 +27,8 @@ class Tuner {
 
   /// Is the decision still to be made? Counts it as known where the file has it.
   bool wants(const Decision& decision);
-  /// Measures the candidates; the fastest goes into the file. `artifact`: launches candidate i, options().launches times.
+  /// Measures the candidates; the fastest goes into the file. `artifact`: launches candidate i, options().launches
+  /// times.
   void decide(const Decision& decision, const std::function<std::vector<uint8_t>(size_t)>& artifact);
   /// Of which an extent is open; `key` tells kernels apart.
   void leave_open(const std::string& key) { open_.insert(key); }

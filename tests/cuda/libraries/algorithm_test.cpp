@@ -88,8 +88,11 @@ TEST_F(Algorithms, OnAnotherGpuTheHeuristicDecides) {
 }
 
 TEST_F(Algorithms, WhatTheLibraryRefusesIsItsOwnToChoose) {
-  const std::vector<std::vector<int64_t>> nonsense = {
-      {7}, {-1}, {kEngine, kTileSize, 99, kStages, 4}, {kEngine, kTileSize, 3, 77, 1}, {kEngine, kTileSize, 3, kTileSize, 3}};
+  const std::vector<std::vector<int64_t>> nonsense = {{7},
+                                                      {-1},
+                                                      {kEngine, kTileSize, 99, kStages, 4},
+                                                      {kEngine, kTileSize, 3, 77, 1},
+                                                      {kEngine, kTileSize, 3, kTileSize, 3}};
   for (const auto& config : nonsense) {
     run(compile(Fixed({kCudnn, config}, {kCublasLt, {1, 2, 3, 4, 5, 6, 7, 8}})));
     EXPECT_EQ(sim_count("cudnnBackendPopulateCudaGraph") + sim_count("cudnnBackendExecute"), 1u);
