@@ -162,13 +162,6 @@ Status check_early(Budget& budget, const fb::EntryPoint& entry) {
   return {};
 }
 
-/// The FlatBuffers verifier aligns the length of a vector, not its 8-byte elements.
-template <class T>
-Status check_elements_aligned(std::span<const T> elements, const char* what) {
-  if (elements.empty() || reinterpret_cast<uintptr_t>(elements.data()) % alignof(int64_t) == 0) return {};
-  return failure(what, " is not 8-byte aligned in the manifest");
-}
-
 Status check_interface(Budget& budget, const fb::EntryPoint& entry) {
   if (Status status = check_elements_aligned(span_of(entry.program()), "its program"); !status.ok()) return status;
   const size_t symbols = count_of(entry.symbols()), slots = symbols + span_of(entry.program()).size();

@@ -55,6 +55,7 @@ Status check_algorithm(const PlanCheck& check, const fb::Call& call) {
   if (call.algorithm() == nullptr) return {};
   const size_t numbers = count_of(call.algorithm()->config());
   if (Status status = check.budget.spend(numbers); !status.ok()) return status;
+  if (Status status = check_elements_aligned(span_of(call.algorithm()->config()), "its algorithm"); !status.ok()) return status;
   if (is_algorithm_size(call, numbers)) return {};
   return failure("its algorithm has ", numbers, " numbers, which no algorithm for ", fb::EnumNameOperation(call.operation()), " has");
 }

@@ -28,6 +28,13 @@ struct Budget {
 Status check_indices(Budget& budget, std::span<const uint32_t> values, size_t limit, const char* what,
                      const char* things);
 Status check_index(uint64_t value, size_t limit, const char* what, const char* things);
+/// The FlatBuffers verifier aligns the length of a vector, not its 8-byte elements.
+template <class T>
+Status check_elements_aligned(std::span<const T> elements, const char* what) {
+  if (elements.empty() || reinterpret_cast<uintptr_t>(elements.data()) % alignof(int64_t) == 0) return {};
+  return failure(what, " is not 8-byte aligned in the manifest");
+}
+
 /// Not too long, no NUL inside.
 Status check_string(Budget& budget, const flatbuffers::String* string, const char* what);
 /// `prefix`: the message, if it failed.

@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "artifact_schema/reader.h"
+#include "artifact_schema/verify.h"
 #include "tests/artifact/verdict.h"
 
 namespace gart {
@@ -156,6 +159,23 @@ TEST(VerifyCalls, RejectsNonsense) {
     nonsense.commit(b);
     EXPECT_NE(verdict(b).find(nonsense.message), std::string::npos) << verdict(b) << "\nexpected: " << nonsense.message;
   }
+}
+
+/// The numbers of an algorithm, moved by 4 bytes: the first one becomes the vector's length.
+TEST(VerifyCalls, AnAlgorithmIsAligned) {
+  ArtifactBuilder b = with_calls();
+  step(b, 0).call->algorithm = algorithm_of(8);
+  step(b, 0).call->algorithm->config[0] = 8;
+  std::vector<uint8_t> bytes = b.write({.raw_alignment = 64});
+  ArtifactView view;
+  ASSERT_TRUE(read_artifact(bytes, view).ok());
+  ASSERT_EQ(verify_artifact(view).message, "");
+  const auto* call = view.manifest->entry_points()->Get(0)->plans()->Get(0)->sequences()->Get(0)->steps()->Get(0)->call();
+  auto* table = const_cast<fb::Algorithm*>(call->algorithm());
+  auto* config = const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(table->config()));
+  ASSERT_TRUE((reinterpret_cast<flatbuffers::Table*>(table)->SetPointer(fb::Algorithm::VT_CONFIG, config + 4)));
+  EXPECT_NE(verify_artifact(view).message.find("step 0 (): its algorithm is not 8-byte aligned in the manifest"), std::string::npos)
+      << verify_artifact(view).message;
 }
 
 TEST(VerifyCalls, AStandInIsALaunchBehindItsCall) {
