@@ -1,6 +1,7 @@
 // Libraries that are too old, that refuse or that fail, and memory that moves.
 #include <algorithm>
 #include <cstdlib>
+#include <thread>
 
 #include "artifact_schema/reader.h"
 #include "artifact_schema/writer.h"
@@ -158,6 +159,29 @@ TEST_F(FallBack, RunsFollowEachOtherWhileTheMemoryMoves) {
   }
   ASSERT_TRUE(invocation->wait());
   for (const size_t at : places) expect_close(y.read(kOut, at), on_cpu(artifact, inputs));
+}
+
+/// Each caller with shapes of its own, so that plans are made and recorded beside each other.
+TEST_F(FallBack, ConcurrentInvocationsShareALibrary) {
+  const auto artifact = compile_bound(kModel, {{"cublasLt"}, false});
+  const Program program = *load_on(artifact, "cuda");
+  std::vector<std::vector<float>> results(4);
+  std::vector<std::thread> callers;
+  for (size_t caller = 0; caller < results.size(); ++caller) {
+    callers.emplace_back([&, caller] {
+      for (int64_t rows = 1; rows < 6; ++rows) {
+        const std::vector<Shape> shapes = {{16 * rows + int64_t(caller), 24}};
+        const auto values = noise(shapes);
+        auto out = program.run(std::span<const TensorView>(views(values, shapes)));
+        if (out) results[caller] = floats(out->at(0));
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  for (size_t caller = 0; caller < results.size(); ++caller) {
+    const std::vector<Shape> shapes = {{80 + int64_t(caller), 24}};
+    expect_close(results[caller], on_cpu(artifact, views(noise(shapes), shapes)));
+  }
 }
 
 TEST_F(FallBack, EveryCallFailsOnce) {
