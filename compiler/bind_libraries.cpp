@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/library_remarks.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/rounded_constant.h"
 
@@ -144,22 +145,29 @@ void keep_operands(Schedule& schedule, const LibraryBinder& binder) {
   });
 }
 
-void bind_libraries(ShapePlan& plan, const std::vector<Target>& targets, const LibraryBinder& binder, bool stand_ins) {
-  const auto is_too_old = [&](const Target& t, int least_sm) { return t.device == DeviceClass::cuda && t.sm < least_sm; };
+std::vector<std::string> bind_libraries(ShapePlan& plan, const std::vector<Target>& targets, const LibraryBinder& binder,
+                                        bool stand_ins) {
   const auto kernels = static_cast<int>(plan.schedule.kernels.size());
+  std::vector<CallOutcome> outcomes(plan.schedule.kernels.size());
   plan.calls.resize(plan.schedule.kernels.size());
   plan.stand_ins = stand_ins;
   for (int k = 0; k < kernels; ++k) {
     auto call = binder.bind(plan.schedule.kernels[static_cast<size_t>(k)]);
-    const bool has_gpu_without = call && std::any_of(targets.begin(), targets.end(), [&](const Target& t) {
-      return is_too_old(t, call->least_sm);
+    if (!call) continue;
+    const auto too_old = std::find_if(targets.begin(), targets.end(), [&](const Target& t) {
+      return t.device == DeviceClass::cuda && t.sm < call->least_sm;
     });
-    if (!call || (has_gpu_without && !stand_ins)) continue;
+    CallOutcome& outcome = outcomes[static_cast<size_t>(k)];
+    outcome = {call->library, call->least_sm, too_old == targets.end() ? "" : too_old->name, false};
+    if (!outcome.too_old.empty() && !stand_ins) continue;
     if (!has_sources(plan.schedule, k, *call) || shares_memory(plan.schedule, k, *call)) continue;
     collect_sources(plan, k, *call);
+    outcome.bound = true;
     plan.calls[static_cast<size_t>(k)] = std::move(call);
   }
-  if (!stand_ins) drop_unread(plan);
+  if (stand_ins) return {};
+  drop_unread(plan);
+  return library_remarks(plan.schedule, binder, outcomes);
 }
 
 }  // namespace gcg

@@ -19,8 +19,10 @@ const LibraryCall* call_of(const ShapePlan& plan, const Target& target, const St
 /// Before the memory plan: what a library may do takes over no memory of what it reads.
 void keep_operands(Schedule& schedule, const LibraryBinder& binder);
 
-/// Fills plan.calls and plan.other_forms. `targets`: all that the plan is for or others. `stand_ins`: the kernels' own code is stored as well, for machines without the
-/// library; otherwise what only they read is no constant of the plan any more.
-void bind_libraries(ShapePlan& plan, const std::vector<Target>& targets, const LibraryBinder& binder, bool stand_ins);
+/// Fills plan.calls and plan.other_forms. `targets`: all that the plan is for or others. `stand_ins`: the kernels' own code is stored as well, for
+/// machines without the library; otherwise what only they read is no constant of the plan any more, and the result are sentences about
+/// libraries that are left without work.
+std::vector<std::string> bind_libraries(ShapePlan& plan, const std::vector<Target>& targets, const LibraryBinder& binder,
+                                        bool stand_ins);
 
 }  // namespace gcg

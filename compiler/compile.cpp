@@ -40,6 +40,13 @@ std::vector<Target> targets_of(const CompileOptions& options) {
   return targets;
 }
 
+/// What was asked for and has no effect on any plan.
+std::vector<std::string> remarks_on(const CompileOptions& options, const std::vector<Target>& targets) {
+  const bool has_gpu = std::any_of(targets.begin(), targets.end(), [](const Target& t) { return t.device == DeviceClass::cuda; });
+  if (has_gpu || !options.libraries || options.stand_ins) return {};
+  return {"--libraries has no effect: no GPU is among the targets"};
+}
+
 }  // namespace
 
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends) {
@@ -53,7 +60,7 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
   if (!run_passes(graph, model_passes(), nullptr, options.passes)) return {};
 
   std::vector<ShapePlan> plans;
-  std::vector<std::string> remarks;
+  std::vector<std::string> remarks = remarks_on(options, targets);
   for (const Target& device : one_per_device(targets))
     for (const SymbolValues& fixed : shape_sets(options.dims)) {
       stage(concat("plan ", device.name, " ", describe(fixed)));
@@ -70,7 +77,7 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
       if (binds) keep_operands(plan.schedule, *options.libraries);
       plan_memory(plan.schedule, options.memory_limit);
       verify_schedule(plan.schedule);
-      if (binds) bind_libraries(plan, targets, *options.libraries, options.stand_ins);
+      if (binds) add_remarks(remarks, fixed, bind_libraries(plan, targets, *options.libraries, options.stand_ins));
       if (options.print_schedule && options.passes.out != nullptr) *options.passes.out << print_schedule(plan.schedule);
       if (device.device == DeviceClass::cuda) add_remarks(remarks, fixed, plan_remarks(plan.schedule));
       plans.push_back(std::move(plan));

@@ -40,7 +40,7 @@ struct CompileResult {
   std::vector<uint8_t> artifact;
   std::vector<PlanReport> plans;
   int64_t weight_bytes = 0, code_bytes = 0;
-  std::vector<std::string> remarks;       // sentences: what GPUs leave to the CPU, where they wait for the host
+  std::vector<std::string> remarks;       // sentences: what GPUs leave to the CPU, where they wait, idle libraries
 };
 
 using Backends = std::vector<std::unique_ptr<Backend>>;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "compiler/schedule/step_cost.h"
 #include "compiler/shape_sets.h"
@@ -37,6 +38,21 @@ Traffic traffic_of(const Schedule& s, const Sequence& sequence, size_t index) {
   return traffic;
 }
 
+void add_symbols(const Dim& d, std::set<std::string>& all) {
+  for (const std::string& s : d.symbols()) all.insert(s);
+}
+
+/// The extents that the estimate had to assume: ", taking 'batch' as 64"; "" if it had to assume none.
+std::string assumed_text(const Schedule& s, const Step& step) {
+  std::set<std::string> symbols;
+  for (const Operand& o : s.host_kernels[static_cast<size_t>(step.kernel.index)].operands)
+    for (const Dim& d : o.shape) add_symbols(d, symbols);
+  for (BufferId b : step.operands) add_symbols(s.buffers[static_cast<size_t>(b.index)].bytes, symbols);
+  std::string list;
+  for (const std::string& name : symbols) list += concat(list.empty() ? ", taking '" : "', '", name);
+  return list.empty() ? "" : concat(list, "' as ", kAssumedExtent);
+}
+
 std::string host_remark(const Schedule& s, const Sequence& sequence, size_t index) {
   const Step& step = sequence.steps[index];
   const Traffic traffic = traffic_of(s, sequence, index);
@@ -44,7 +60,7 @@ std::string host_remark(const Schedule& s, const Sequence& sequence, size_t inde
   const double border = traffic.in.microseconds() + traffic.out.microseconds() + kHostBorderMicroseconds;
   return concat("'", step.source, "' runs on the CPU: about ", std::lround(work + border), " us, of which ", std::lround(work),
                 " us are work, the rest waiting and copies of ", static_cast<int64_t>(traffic.in.bytes), " bytes to it and ",
-                static_cast<int64_t>(traffic.out.bytes), " bytes back");
+                static_cast<int64_t>(traffic.out.bytes), " bytes back", assumed_text(s, step));
 }
 
 }  // namespace

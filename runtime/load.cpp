@@ -121,7 +121,7 @@ Result<Program> load(const std::string& path, const LoadOptions& options) {
     if (!file) return file.error();
     program->file = std::move(*file);
     const std::span<const uint8_t> bytes = program->file.bytes();
-    Result<Program> opened = open_program(std::move(program), bytes, options);
+    Result<Program> opened = guarded([&] { return open_program(std::move(program), bytes, options); });
     if (!opened) return error(opened.error().code, "cannot load '", path, "': ", opened.error().message);
     return opened;
   });

@@ -10,13 +10,27 @@ namespace {
 
 struct Binding {
   const char* library;
+  LibraryOperation operation;
   std::optional<LibraryCall> (*bind)(const Kernel&);
 };
-constexpr Binding kBindings[] = {{"cublasLt", bind_matmul}, {"cudnn", bind_convolution}, {"cudnn", bind_attention}};
+constexpr Binding kBindings[] = {{"cublasLt", LibraryOperation::matmul, bind_matmul},
+                                 {"cudnn", LibraryOperation::convolution, bind_convolution},
+                                 {"cudnn", LibraryOperation::attention, bind_attention}};
 
 class Binder final : public LibraryBinder {
  public:
   explicit Binder(std::vector<std::string> names) : names_(std::move(names)) {}
+
+  std::vector<LibraryScope> scopes() const override {
+    std::vector<LibraryScope> all;
+    for (const std::string& name : names_) {
+      LibraryScope scope{name, {}};
+      for (const Binding& binding : kBindings)
+        if (name == binding.library) scope.operations.push_back(binding.operation);
+      all.push_back(std::move(scope));
+    }
+    return all;
+  }
 
   std::optional<LibraryCall> bind(const Kernel& kernel) const override {
     for (const Binding& binding : kBindings) {

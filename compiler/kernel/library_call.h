@@ -42,9 +42,17 @@ struct LibraryCall {
   int64_t workspace = 0;            // the most bytes it may use
 };
 
+/// What a library is for.
+struct LibraryScope {
+  std::string library;
+  std::vector<LibraryOperation> operations;
+};
+
 class LibraryBinder {
  public:
   virtual ~LibraryBinder() = default;
+  /// The libraries that it binds, for messages.
+  virtual std::vector<LibraryScope> scopes() const { return {}; }
   /// The call that does all of what the kernel does; none if no library can.
   virtual std::optional<LibraryCall> bind(const Kernel& kernel) const = 0;
 };

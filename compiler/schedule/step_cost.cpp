@@ -12,7 +12,7 @@ constexpr double kElementsPerContractionThread = 16;
 
 double value(const Dim& d) {
   SymbolValues values;
-  for (const std::string& s : d.symbols()) values[s] = 64;
+  for (const std::string& s : d.symbols()) values[s] = kAssumedExtent;
   return static_cast<double>(std::max<int64_t>(0, d.evaluate(values)));
 }
 

@@ -10,7 +10,10 @@ struct StepCost {
   double fill = 1;  // share of the device that the step keeps busy; what is left others may use at the same time
 };
 
-/// Symbolic extents count as 64. The device is one with 2 TB/s, 20 TFLOP/s and 100 multiprocessors.
+/// What symbolic extents count as.
+constexpr int64_t kAssumedExtent = 64;
+
+/// The device is one with 2 TB/s, 20 TFLOP/s and 100 multiprocessors.
 StepCost step_cost(const Schedule& schedule, const Step& step);
 
 /// How long the CPU works on a step of its own; one with 20 GB/s, 100 GFLOP/s and 2000 elements of a loop per

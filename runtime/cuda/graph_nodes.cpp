@@ -74,6 +74,9 @@ std::string steps_text(const Plan& plan, uint32_t begin, uint32_t end) {
   if (begin >= end) return "a copy of the model's inputs or outputs";
   const auto name = [&](uint32_t step) { return view_of(plan.steps[step].manifest->source()); };
   if (begin + 1 == end) return text("step '", name(begin), "'");
+  uint32_t alike = begin + 1;
+  while (alike < end && name(alike) == name(begin)) ++alike;
+  if (alike == end) return text("one of the ", end - begin, " steps of '", name(begin), "'");
   return text("one of the ", end - begin, " steps '", name(begin), "' to '", name(end - 1), "'");
 }
 

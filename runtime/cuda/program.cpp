@@ -152,7 +152,7 @@ CUmodule Program::load_module(const fb::Kernel& kernel) {
   const CUresult result = device_.driver.cuModuleLoadDataEx(&module, image.data(), 2, options, values);
   log[sizeof log - 1] = '\0';
   device_.check(result, "cuModuleLoadDataEx",
-                result == CUDA_SUCCESS ? std::string() : text("kernel '", view_of(kernel.symbol()), "' ", log));
+                result == CUDA_SUCCESS ? std::string() : text("kernel '", view_of(kernel.symbol()), *log == '\0' ? "'" : "' ", log));
   modules_.insert(std::lower_bound(modules_.begin(), modules_.end(), kernel.offset(),
                                    [](const Module& m, uint64_t offset) { return m.offset < offset; }),
                   {kernel.offset(), module});

@@ -156,6 +156,15 @@ TEST(Partition, RemarksNameTheNodesAndTheCost) {
   EXPECT_EQ(plan_remarks(schedule_of(kChain, {})), std::vector<std::string>{});
 }
 
+TEST(Partition, RemarksSayWhatTheyTookOpenExtentsAs) {
+  const std::vector<std::string> remarks = plan_remarks(schedule_of(R"(graph g(%x: f32[n,m,4]) -> (%y) {
+    %a = Exp(%x)
+    %y = Softmax(%a)
+  })", {"y=cpu"}));
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_NE(remarks[0].find("copies of 65536 bytes to it and 65536 bytes back, taking 'm', 'n' as 64"), std::string::npos) << remarks[0];
+}
+
 TEST(Partition, AnExtentThatDependsOnDataIsSaid) {
   Graph graph = parse_graph("graph g(%x: f32[4,8]) -> (%y) {\n  %y = NonZero(%x)\n}");
   infer_graph(graph);

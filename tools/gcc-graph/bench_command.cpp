@@ -27,6 +27,17 @@ void check(const gart::Result<void>& result) {
   if (!result.ok()) throw CompileError(result.error().message);
 }
 
+/// A line per value: "p50_ms: 0.5", and of what lies within another "in_device_memory.runs: 20".
+void print(const nlohmann::ordered_json& report, const std::string& prefix = {}) {
+  for (const auto& [key, value] : report.items()) {
+    if (value.is_object()) {
+      print(value, prefix + key + ".");
+    } else {
+      std::cout << prefix << key << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+    }
+  }
+}
+
 void run(const Arguments& a) {
   const auto begin = Clock::now();
   const gart::Program program = load_program(a.artifact, a.inputs);
@@ -75,7 +86,7 @@ void run(const Arguments& a) {
     std::cout << out.dump(2) << '\n';
     return;
   }
-  for (const auto& [key, value] : out.items()) std::cout << key << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+  print(out);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ sys.path[:0] = [os.path.join(ROOT, "tests", "cli")]
 
 import numpy as np
 
-from cli_case import CliCase
+from cli_case import HEADER, CliCase
 
 FOLDERS = os.environ["LD_LIBRARY_PATH"].split(":")
 
@@ -30,8 +30,9 @@ class Libraries(CliCase):
         os.environ.pop("GART_SIM_CUBLASLT", None)
         np.savez(self.path("in.npz"), **self.inputs())
 
-    def compile(self, name, libraries, target="sm_80"):
-        return self.accepted("compile", "model.onnx", "-o", name, "--target", target, *(("--libraries", libraries) if libraries else ()))
+    def compile(self, name, libraries, target="sm_80", model="model.onnx", *options):
+        libraries = ("--libraries", libraries) if libraries else ()
+        return self.accepted("compile", model, "-o", name, "--target", target, *libraries, *options)
 
     def inspect(self, name):
         return json.loads(self.accepted("inspect", name, "--json", "--kernels"))
@@ -58,6 +59,39 @@ class Libraries(CliCase):
         text = self.accepted("inspect", "bound.gart", "--kernels")
         self.assertIn("library cublasLt: versions from 12.0.0 on, below 14.0.0", text)
         self.assertIn("call of cublasLt  matmul  [1,batch,8] x [1,8,8] + addend  fp32, no kernel of its own", text)
+
+    def test_a_library_without_work_is_said(self):
+        remark = "GPUs [any shape]: cudnn does nothing here: it is for convolutions and attention, and no kernel here is one"
+        self.assertIn(remark, self.compile("idle.gart", "cudnn"))
+        out = self.compile("bound.gart", "cublasLt,cudnn")
+        self.assertIn(remark, out)
+        self.assertNotIn("cublasLt does nothing", out)
+        for target in ("sm_80", "x86-64-v3"):
+            self.assertNotRegex(self.compile("auto.gart", "auto", target), "does nothing|no effect")
+        self.assertIn("--libraries has no effect: no GPU is among the targets", self.compile("idle.gart", "cudnn", "x86-64-v3"))
+        self.save("fused.onnx", HEADER + """model (float[1, 8, 9, 9] x, float[8, 8, 3, 3] w) => (float[1, 8, 7, 7] z) {
+          c = Conv(x, w)
+          z = Elu(c)
+        }""")
+        self.assertIn("cudnn does nothing here: of 1 steps of its kind (convolutions and attention) none has types, extents, strides "
+                      "and fused operators that it takes", self.compile("idle.gart", "cudnn", model="fused.onnx"))
+
+    def test_a_target_that_costs_others_a_library_is_named(self):
+        self.save("deep.onnx", HEADER + """model (float[1, 8, 9, 9] x) => (float[1, 8, 9, 9] z)
+        <float[8, 8, 1, 1] w = {%s}, float[8] b = {1, 2, 3, 4, 5, 6, 7, 8}> {
+          y = Conv(x, w, b)
+          first = Conv(y, w, b)
+          second = Conv(first, w, b)
+          z = Conv(second, w, b)
+        }""" % ",".join(str(i % 7) for i in range(64)))
+        options = ("--precision", "bf16")
+        out = self.compile("left.gart", "cublasLt,cudnn", "sm_75,sm_80", "deep.onnx", *options)
+        self.assertIn("GPUs [any shape]: 'first' and 1 more could be done by cudnn on sm_80 and newer, but sm_75 is asked for, too: "
+                      "kernels do it everywhere (--libraries auto has both)", out)
+        self.assertNotIn("cudnn does nothing", out)
+        for libraries, target, bound, said in (("cudnn", "sm_80", 1, False), ("auto", "sm_75,sm_80", 1, False), ("cudnn", "sm_75", 0, True)):
+            out = self.compile("bound.gart", libraries, target, "deep.onnx", *options)
+            self.assertEqual((out.count(" by cudnn,") + out.count(" by cudnn\n"), "could be done" in out), (bound, said), out)
 
     def test_auto_keeps_a_kernel_beside_the_call(self):
         self.compile("auto.gart", "auto")

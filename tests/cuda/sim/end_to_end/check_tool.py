@@ -5,18 +5,20 @@
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", ".."))
-sys.path[:0] = [os.path.join(ROOT, "tests", "models")]
+sys.path[:0] = [os.path.join(ROOT, "tests", "models"), os.path.join(ROOT, "tools", "models")]
 
 import onnx
 from onnx import parser
 
 import model_check
+import small_models
 
 HEADER = '<ir_version: 8, opset_import: ["": 17]>\n'
 MODEL = HEADER + """model (float[4, 8] x) => (float[4, 8] y) {
@@ -56,7 +58,7 @@ class Tool(unittest.TestCase):
 
     def test_the_default_is_for_the_driver_here(self):
         self.compile(MODEL, GART_SIM_DRIVER="12040", GART_SIM_NVRTC="12.6")
-        self.assertIn("for drivers of CUDA 12.0 and newer", self.tool("inspect", "m.gart"))
+        self.assertIn("for drivers of CUDA 12.3 and newer", self.tool("inspect", "m.gart"))
         self.assertIn("on cuda:0", self.tool("check", "m.gart", GART_SIM_DRIVER="12040"))
 
     def test_gpus_without_code_are_named(self):
@@ -71,8 +73,31 @@ class Tool(unittest.TestCase):
         out = self.compile(MODEL, "--target", "sm_80,x86-64-v3", "--assign", "b=cpu")
         self.assertRegex(out, r"GPUs \[any shape\]: 'b' runs on the CPU: about \d+ us, of which 1 us are work, the rest waiting "
                               r"and copies of 128 bytes to it and 128 bytes back")
+        self.assertNotIn("taking", out)
+        out = self.compile(MODEL.replace("[4, 8]", "[rows, 8]"), "--target", "sm_80,x86-64-v3", "--assign", "b=cpu")
+        self.assertIn("copies of 2048 bytes to it and 2048 bytes back, taking 'rows' as 64\n", out)
         out = self.compile(COUNTING, "--target", "sm_80,x86-64-v3")
         self.assertRegex(out, r"an extent of what 'y' gives depends on data \('.*'\): the graph is split there")
+
+    def fails(self, failure):
+        done = subprocess.run([model_check.tool(), "run", self.path("m.gart"), "--device", "cuda", "--random", "1"], capture_output=True,
+                              text=True, env=dict(os.environ, GART_SIM_FAIL=failure))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        return done.stderr
+
+    def test_failures_while_loading_name_the_file(self):
+        onnx.save(small_models.MODELS["mlp"][0](), self.path("mlp.onnx"))
+        self.tool("compile", "mlp.onnx", "-o", "m.gart", "--target", "sm_80,x86-64-v3", "--precision", "fp16")
+        loading = f"cannot load '{self.path('m.gart')}': "
+        self.assertRegex(self.fails("cuModuleLoadDataEx:1:300"), re.escape(loading) + r"cuModuleLoadDataEx failed on cuda:0 in kernel '\w+': ")
+        self.assertIn(loading + "no memory for ", self.fails("cuMemAlloc_v2:1:2"))
+        self.assertRegex(self.fails("kernels:1:700"), re.escape(loading) + r"the device is lost: .* in one of the \d steps of 'weights'")
+
+    def test_bench_prints_a_line_per_value(self):
+        self.compile(MODEL, "--target", "sm_80")
+        lines = self.tool("bench", "m.gart", "--device", "cuda", "--seconds", "0.001").splitlines()
+        self.assertTrue([l for l in lines if l.startswith("in_device_memory.enqueue_p50_us: ")], lines)
+        self.assertFalse([l for l in lines if "{" in l], lines)
 
     def test_inspect_shows_devices(self):
         self.compile(MODEL, "--target", "sm_80,x86-64-v3,x86-64-v4", "--assign", "b=cpu")
