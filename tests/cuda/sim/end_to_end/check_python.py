@@ -11,6 +11,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from check_models import Simulation
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import parser
@@ -18,8 +19,8 @@ from onnx import parser
 import gart
 from tool_case import ToolCase
 
-MODEL = """<ir_version: 8, opset_import: ["": 17]>
-model (float[n, 8] x, int64[n] k) => (float[n, 8] y, int64[n] m) {
+HEADER = '<ir_version: 8, opset_import: ["": 17]>\n'
+MODEL = HEADER + """model (float[n, 8] x, int64[n] k) => (float[n, 8] y, int64[n] m) {
   a = Exp(x)
   y = Softmax<axis = 1>(a)
   m = Add(k, k)
@@ -195,6 +196,20 @@ class Python(ToolCase):
         read_only.__cuda_array_interface__["data"] = (read_only.address, True)
         with self.assertRaisesRegex(gart.GartError, "output 'm' needs a writable"):
             self.model.set_output("m", read_only)
+
+    def test_types_that_the_interface_has_no_name_for(self):
+        half = np.dtype(ml_dtypes.bfloat16)
+        onnx.save(parser.parse_model(HEADER + "model (bfloat16[4] x) => (bfloat16[4] y) { y = Add(x, x) }"), self.path("half.onnx"))
+        done = self.tool("compile", self.path("half.onnx"), "-o", self.path("half.gart"), "--target", "sm_80,x86-64-v3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        model = gart.load(self.path("half.gart"), "cuda:0")
+        model.set_output("y", "cuda:0")
+        model.set_inputs({"x": OnGpu(self.driver, np.array([1, 2, -3, 0.5], half), typestr="<V2")})
+        model.run_bound()
+        doubled = model.output("y")
+        self.assertEqual(doubled.dtype, half)
+        again = model.new_invocation().run({"x": doubled})["y"]
+        self.assertEqual(again.tolist(), [4, 8, -12, 2])
 
     def test_the_gpu_of_an_array_is_asked_for(self):
         array = OnGpu(self.driver, self.feeds["x"])
