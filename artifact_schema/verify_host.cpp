@@ -16,6 +16,8 @@ Status check_host_kernel(const PlanCheck& check, const fb::HostKernel& host, uin
   if (Status status = check_index(host.tasks(), check.slots(), "tasks", "slots"); !status.ok()) return status;
   if (kernel->params() != count_of(host.params()))
     return failure("it gives ", count_of(host.params()), " params to a kernel that takes ", kernel->params());
+  if (count_of(host.params()) > kMaxHostParams)
+    return failure("it has ", count_of(host.params()), " params, the limit is ", kMaxHostParams);
   return check_indices(check.budget, span_of(host.params()), check.slots(), "param", "slots");
 }
 

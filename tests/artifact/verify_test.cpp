@@ -341,6 +341,12 @@ const Nonsense kHostNonsense[] = {
      [](auto& b) { host_code(b).kernels[0]->params[0] = 3; }},
     {"host code 0: kernel 0: it gives 0 params to a kernel that takes 1",
      [](auto& b) { host_code(b).kernels[0]->params.clear(); }},
+    {"host code 0: kernel 0: it has 4097 params, the limit is 4096",
+     [](auto& b) {
+       fb::HostKernelT& host = *host_code(b).kernels[0];
+       host.params.assign(4097, 0);
+       host.kernel->params = 4097;
+     }},
     {"host code 0: kernel 0: name contains a NUL byte",
      [](auto& b) { host_code(b).kernels[0]->kernel->name = std::string("a\0b", 3); }},
     {"the host arena has 18446744073709551615 bytes", [](auto& b) { b.plan().host_arena_bytes = ~uint64_t{0}; }},
