@@ -125,12 +125,34 @@ std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vect
   return out;
 }
 
-/// What runs on GPUs read comes first, so that one upload takes that and nothing else.
+/// What runs on GPUs read comes first, then what the plan at load reads, so that an upload for either takes that and little else.
 void place_gpu_constants(const std::vector<ShapePlan>& plans, const PreparedWeights& prepared, WeightsSection& weights) {
-  for (const ShapePlan& plan : plans)
-    for (const Buffer& b : plan.schedule.buffers)
-      if (plan.device == DeviceClass::cuda && !plan.at_load && b.constant && !b.on_host && prepared.places.count(b.constant.get()) == 0)
-        weights.place(b.constant);
+  const auto is_source = [&](const Buffer& b) { return prepared.sources.count(b.constant.get()) != 0; };
+  const auto place = [&](bool all_devices, bool sources) {
+    for (const ShapePlan& plan : plans)
+      for (const Buffer& b : plan.schedule.buffers) {
+        const bool on_gpu = plan.device == DeviceClass::cuda && !plan.at_load && !b.on_host;
+        if (!b.constant || !(all_devices || on_gpu) || is_source(b) != sources) continue;
+        if (!on_gpu || prepared.places.count(b.constant.get()) == 0) weights.place(b.constant, b.name);
+      }
+  };
+  place(false, false);
+  place(false, true);
+  place(true, true);
+}
+
+/// Weights in several forms, for reports.
+void tell_stored_twice(fb::ManifestT& manifest, const WeightsSection& weights) {
+  constexpr size_t kMostNames = 8;
+  manifest.stored_twice_bytes = 0;
+  for (const StoredTwice& s : weights.stored_twice()) {
+    manifest.stored_twice_bytes += s.bytes;
+    if (manifest.stored_twice.size() == kMostNames) continue;
+    auto named = std::make_unique<fb::StoredTwiceT>();
+    named->name = s.name;
+    named->bytes = static_cast<uint64_t>(s.bytes);
+    manifest.stored_twice.push_back(std::move(named));
+  }
 }
 
 /// The CPUs that can run what the plan leaves to one.
@@ -171,6 +193,7 @@ EmittedArtifact emit_artifact(const Graph& graph, const std::vector<ShapePlan>& 
   content.manifest.provenance->source_hash = provenance.source_hash;
   content.manifest.provenance->options = provenance.options;
   content.manifest.provenance->model = provenance.model;
+  tell_stored_twice(content.manifest, weights);
   content.weights = weights.take();
   const auto weight_bytes = static_cast<int64_t>(content.weights.size());
   return {gart::write_artifact(std::move(content)), weight_bytes};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,11 +39,12 @@ struct TargetCode {
   std::vector<std::vector<size_t>> kernel_of;
 };
 
-/// Weights that GPUs keep in an order of their own. They are not in the file: the plan with `at_load` makes them from those
+/// Weights that GPUs keep in an order or type of their own. They are not in the file: the plan with `at_load` makes them from those
 /// that are.
 struct PreparedWeights {
   std::map<const Tensor*, uint64_t> places;  // the tensors of the GPU plans -> where they lie in the prepared region
   std::vector<uint64_t> outputs;             // where the outputs of the plan lie
+  std::set<const Tensor*> sources;           // the tensors of the other plans that the plan makes them from
   uint64_t bytes = 0;                        // of the region
 };
 

@@ -169,7 +169,7 @@ class PlanEmitter {
         f->index = 0;
         f->offset = *place;
       } else if (b.constant) {
-        f->offset = weights_.place(b.constant);
+        f->offset = weights_.place(b.constant, b.name);
       }
       if (b.kind == Buffer::Kind::temporary) {
         auto [it, fresh] = first_of_block.try_emplace(b.block, number);

@@ -1,25 +1,19 @@
 #include "compiler/prepare_weights.h"
 
-#include <optional>
 #include <set>
+#include <tuple>
 
+#include "compiler/constant_roots.h"
 #include "compiler/ops/infer.h"
-#include "compiler/ops/packing.h"
 #include "compiler/ops/node_builder.h"
+#include "compiler/ops/packing.h"
 #include "compiler/weights_section.h"
 
 namespace gcg {
 namespace {
 
-/// A kernel at load is not worth it for less; what is smaller is stored twice.
+/// A kernel at load is not worth it for less; what is smaller is stored in every form.
 constexpr int64_t kLeastBytes = 16 << 10;
-
-/// What the elements were before anybody put them in order.
-TensorRef root_of(const TensorRef& tensor) {
-  TensorRef t = tensor;
-  while (t->rearrangement()) t = t->rearrangement()->source;
-  return t;
-}
 
 /// Those that kernels on such devices read.
 std::vector<TensorRef> constants_of(const std::vector<ShapePlan>& plans, DeviceClass device) {
@@ -30,44 +24,90 @@ std::vector<TensorRef> constants_of(const std::vector<ShapePlan>& plans, DeviceC
   return out;
 }
 
-bool same_bytes(const Tensor& a, const Tensor& b) {
-  return a.bytes() == b.bytes() && std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0;
+bool is_rounded(const Tensor& t) {
+  if (!t.rearrangement()) return false;
+  return t.rearrangement()->op == &op("Cast") || is_rounded(*t.rearrangement()->source);
 }
+
+int steps_from_root(const Tensor& t) { return t.rearrangement() ? 1 + steps_from_root(*t.rearrangement()->source) : 0; }
+
+/// Every step from the root to `t` is one of these.
+bool consists_of(const Tensor& t, const std::set<const OpDef*>& steps) {
+  return !t.rearrangement() || (steps.count(t.rearrangement()->op) != 0 && consists_of(*t.rearrangement()->source, steps));
+}
+
+/// Can kernels make `wanted` from `stored`, which has the same root? What was rounded stays so: rounding and moving elements
+/// give the same in either order.
+bool can_make(const Tensor& wanted, const Tensor& stored) {
+  static const std::set<const OpDef*> redone = {&op("Transpose"), &op("Cast")};
+  static const std::set<const OpDef*> undone = {&op("Transpose"), &op("Cast"), &op("PackMatMul", "gart"), &op("PackConv", "gart")};
+  return consists_of(wanted, redone) && consists_of(stored, undone) && (!is_rounded(stored) || stored.dtype() == wanted.dtype());
+}
+
+/// What the file holds as it is: all that CPUs read, and of the rest one form of each root.
+class Stored {
+ public:
+  explicit Stored(const std::vector<ShapePlan>& plans) {
+    for (const TensorRef& t : constants_of(plans, DeviceClass::cpu)) {
+      read_by_cpu_.insert(t.get());
+      offer(t);
+    }
+    for (const TensorRef& t : constants_of(plans, DeviceClass::cuda)) offer(t);
+  }
+
+  /// What to make `wanted` from, or what equals it; null: it is stored, too.
+  TensorRef source_for(const TensorRef& wanted) {
+    if (wanted->bytes() < kLeastBytes || read_by_cpu_.count(wanted.get()) != 0) return nullptr;
+    const TensorRef& source = sources_.at(roots_.of(wanted));
+    return can_make(*wanted, *source) ? source : nullptr;
+  }
+
+ private:
+  /// The best source is one from which all others can be made, then one that is stored anyway, then one that needs few steps.
+  auto cost(const TensorRef& t) const {
+    return std::tuple(is_rounded(*t), read_by_cpu_.count(t.get()) == 0, steps_from_root(*t));
+  }
+  void offer(const TensorRef& t) {
+    TensorRef& source = sources_[roots_.of(t)];
+    if (!source || cost(t) < cost(source)) source = t;
+  }
+
+  ConstantRoots roots_;
+  std::set<const Tensor*> read_by_cpu_;
+  std::map<TensorRef, TensorRef> sources_;  // by roots
+};
 
 /// Nodes that undo and redo rearrangements of constants.
 class Rearranger {
  public:
   explicit Rearranger(Graph& graph) : b_(graph, "weights") {}
 
-  ValueId constant(const Tensor& tensor) { return b_.constant(tensor); }
+  /// The elements of `wanted` from those of `stored`; see can_make.
+  ValueId make(const TensorRef& wanted, const TensorRef& stored) {
+    const std::vector<int64_t>& shape = source_of_all(wanted)->shape();
+    ValueId value = undo(stored);
+    if (source_of_all(stored)->shape() != shape) value = b_.node("Reshape", {value, b_.ints(shape)});
+    return redo(*wanted, value, is_rounded(*stored));
+  }
 
-  /// The root's elements from those of `stored`; none if a step cannot be undone.
-  std::optional<ValueId> undo(const TensorRef& stored) {
-    ValueId value = constant(*stored);
+ private:
+  /// The order of the root, in the type of `stored`.
+  ValueId undo(const TensorRef& stored) {
+    ValueId value = b_.constant(*stored);
     for (TensorRef t = stored; t->rearrangement(); t = t->rearrangement()->source) {
-      const auto before = undo(*t->rearrangement(), t->shape(), value);
-      if (!before) return std::nullopt;
-      value = *before;
+      const Rearrangement& r = *t->rearrangement();
+      if (r.op == &op("Transpose")) value = untransposed(r, value);
+      if (r.op == &op("PackMatMul", "gart")) value = unpacked_matrix(r, t->shape(), value);
+      if (r.op == &op("PackConv", "gart")) value = unpacked_conv(r, t->shape(), value);
     }
     return value;
   }
 
-  /// `wanted`'s elements from its root's; none if a device cannot do a step.
-  std::optional<ValueId> redo(const TensorRef& wanted, ValueId root) {
-    if (!wanted->rearrangement()) return root;
-    const Rearrangement& r = *wanted->rearrangement();
-    if (r.op != &op("Transpose") && r.op != &op("Cast")) return std::nullopt;
-    const auto source = redo(r.source, root);
-    if (!source) return std::nullopt;
-    return b_.node(r.op->name, {*source}, r.attributes);
-  }
-
- private:
-  std::optional<ValueId> undo(const Rearrangement& r, const std::vector<int64_t>& packed, ValueId value) {
-    const std::vector<int64_t>& shape = r.source->shape();
-    if (r.op == &op("Transpose")) return untransposed(r, value);
-    if (r.op == &op("PackMatMul", "gart")) return unblocked(value, {1, 0, 2}, {packed[1], packed[0] * packed[2]}, shape);
-    return unpacked_conv(r, packed, value);
+  ValueId redo(const Tensor& wanted, ValueId root, bool rounded) {
+    if (!wanted.rearrangement()) return root;
+    const Rearrangement& r = *wanted.rearrangement();
+    const ValueId source = redo(*r.source, root, rounded);
+    return rounded && r.op == &op("Cast") ? source : b_.node(r.op->name, {source}, r.attributes);
   }
 
   ValueId untransposed(const Rearrangement& r, ValueId value) {
@@ -75,6 +115,10 @@ class Rearranger {
     std::vector<int64_t> inverse(perm->size());
     for (size_t i = 0; i < perm->size(); ++i) inverse[static_cast<size_t>((*perm)[i])] = static_cast<int64_t>(i);
     return b_.transpose(value, inverse);
+  }
+
+  ValueId unpacked_matrix(const Rearrangement& r, const std::vector<int64_t>& p, ValueId value) {
+    return unblocked(value, {1, 0, 2}, {p[1], p[0] * p[2]}, r.source->shape());
   }
 
   /// See gart.PackConv (compiler/ops/packing.cpp) for the layouts.
@@ -113,29 +157,29 @@ ShapePlan plan_at_load(Graph& graph) {
 
 PreparedWeights prepare_weights(std::vector<ShapePlan>& plans) {
   PreparedWeights prepared;
-  std::map<TensorRef, TensorRef> stored;  // by their roots
-  std::set<TensorRef> direct;             // read by the CPU as they are
-  for (const TensorRef& t : constants_of(plans, DeviceClass::cpu)) {
-    stored.emplace(root_of(t), t);
-    direct.insert(t);
-  }
+  Stored stored(plans);
   Graph graph;
   graph.name = "at_load";
   Rearranger rearranger(graph);
   WeightsSection region;
+  std::vector<std::pair<const Tensor*, const Tensor*>> same;
   for (const TensorRef& wanted : constants_of(plans, DeviceClass::cuda)) {
-    const auto it = stored.find(root_of(wanted));
-    if (it == stored.end() || direct.count(wanted) || wanted->bytes() < kLeastBytes || same_bytes(*wanted, *it->second)) continue;
-    const auto root = rearranger.undo(it->second);
-    const auto value = root ? rearranger.redo(wanted, *root) : std::nullopt;
-    if (!value) continue;
+    const TensorRef source = stored.source_for(wanted);
+    if (!source) continue;
+    if (same_bytes(*wanted, *source)) {
+      same.emplace_back(wanted.get(), source.get());
+      continue;
+    }
     const uint64_t place = region.place(wanted);
     prepared.places.emplace(wanted.get(), place);
     if (!prepared.outputs.empty() && place <= prepared.outputs.back()) continue;  // of another plan, the same
     prepared.outputs.push_back(place);
-    graph.outputs.push_back(*value);
+    prepared.sources.insert(source.get());
+    graph.outputs.push_back(rearranger.make(wanted, source));
   }
   if (graph.outputs.empty()) return prepared;
+  for (const auto& [tensor, source] : same)
+    if (prepared.sources.count(source) != 0) prepared.sources.insert(tensor);
   prepared.bytes = region.take().size();
   plans.push_back(plan_at_load(graph));
   return prepared;

@@ -7,9 +7,9 @@
 
 namespace gcg {
 
-/// Finds the constants of GPU plans whose elements the CPU plans hold in another order (packed for their kernels), and adds
-/// to `plans` one that makes them from those at load. Without CPU plans there is nothing to share: a GPU's constants are
-/// then stored in its own order.
+/// Finds the constants of GPU plans that the file holds in another order or type: what CPU plans read packed for their kernels,
+/// or what another GPU kernel reads as it was. Adds to `plans` one that makes them from those at load. Small ones are stored in
+/// every form.
 PreparedWeights prepare_weights(std::vector<ShapePlan>& plans);
 
 }  // namespace gcg

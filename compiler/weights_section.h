@@ -3,22 +3,33 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/ir/tensor.h"
 
 namespace gcg {
 
+/// Elements that lie in the section in several forms: orders, layouts or types.
+struct StoredTwice {
+  std::string name;
+  int64_t bytes = 0;  // of all forms but the largest
+};
+
 class WeightsSection {
  public:
-  /// Where the tensor's bytes lie, 64-byte aligned. Tensors of equal content share them.
-  uint64_t place(const TensorRef& tensor);
+  /// Where the tensor's bytes lie, 64-byte aligned. Tensors of equal content share them. `name`: for reports.
+  uint64_t place(const TensorRef& tensor, const std::string& name = {});
+  /// What takes more bytes than its largest form, most bytes first.
+  std::vector<StoredTwice> stored_twice() const;
   std::vector<uint8_t> take() { return std::move(bytes_); }
 
  private:
   std::vector<uint8_t> bytes_;
   std::map<const Tensor*, uint64_t> by_tensor_;
   std::multimap<size_t, std::pair<uint64_t, size_t>> by_hash_;  // hash of the content -> offset, size
+  std::vector<std::pair<TensorRef, std::string>> placed_;       // of distinct content
 };
 
 }  // namespace gcg

@@ -4,12 +4,29 @@ import json
 import unittest
 
 import numpy as np
-from onnx import numpy_helper
+import onnx
+from onnx import numpy_helper, parser
 
-from cli_case import CliCase
+from cli_case import HEADER, CliCase
+
+
+# A table of rows that also makes the result, transposed.
+TIED = HEADER + """tied (int64[rows] ids) => (float[rows, 96] z) <float[96, 8] plain_table> {
+  x = Gather(plain_table, ids)
+  turned = Transpose<perm = [1, 0]>(plain_table)
+  z = MatMul(x, turned)
+}"""
 
 
 class Reports(CliCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        tied = parser.parse_model(TIED)
+        tied.graph.initializer.append(numpy_helper.from_array(np.arange(96 * 8, dtype=np.float32).reshape(96, 8), "plain_table"))
+        onnx.save(tied, cls.path("tied.onnx"))
+        cls.tool("compile", "tied.onnx", "-o", "tied.gart", "--target", "x86-64-v3")
+
     def setUp(self):
         np.savez(self.path("in.npz"), **self.inputs())
 
@@ -86,6 +103,20 @@ class Reports(CliCase):
         text = self.accepted("inspect", "model.gart")
         for words in ("in  x f32[batch,8]", "out z f32[batch,8]", "plan x86-64-v3 [symbolic]"):
             self.assertIn(words, text)
+
+    def test_inspect_tells_what_is_stored_twice(self):
+        self.accepted("compile", "model.onnx", "-o", "once.gart", "--target", "x86-64-v3,x86-64-v4")
+        self.assertRegex(self.accepted("inspect", "once.gart"), r"weights [1-9]\d* bytes, stored once\n")
+        self.assertEqual(json.loads(self.accepted("inspect", "once.gart", "--json"))["stored_twice"], {"bytes": 0, "most": []})
+        report = json.loads(self.accepted("inspect", "tied.gart", "--json"))
+        twice = report["stored_twice"]
+        self.assertEqual(len(twice["most"]), 1, twice)
+        self.assertEqual(twice["most"][0]["bytes"], twice["bytes"])
+        self.assertEqual(report["weight_bytes"] - twice["bytes"], 96 * 8 * 4)  # what is left is the table
+        text = self.accepted("inspect", "tied.gart")
+        self.assertIn(f"{twice['bytes']} of them stored twice", text)
+        self.assertIn(f"  twice {twice['bytes']} bytes of '{twice['most'][0]['name']}'\n", text)
+        self.assertNotIn("stored once", text)
 
     def test_check(self):
         self.assertIn("gart::load would use x86-64-v", self.accepted("check", "model.gart"))

@@ -9,6 +9,7 @@
 #include "tools/gcc-graph/artifact_file.h"
 #include "tools/gcc-graph/commands.h"
 #include "tools/gcc-graph/inspect_calls.h"
+#include "tools/gcc-graph/inspect_weights.h"
 
 namespace gcg::tools {
 namespace {
@@ -173,6 +174,7 @@ Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Pla
 Json describe(const ArtifactFile& file, const Arguments& a) {
   const fb::Manifest& m = *file.view.manifest;
   Json out = {{"artifact", a.artifact}, {"bytes", file.view.file.size()}, {"weight_bytes", file.view.weights().size()}};
+  if (Json twice = stored_twice_json(m); !twice.empty()) out["stored_twice"] = twice;
   if (const auto* p = m.provenance())
     out["provenance"] = {{"compiler", text(p->compiler())}, {"source_hash", text(p->source_hash())}, {"model", text(p->model())}};
   Json targets = Json::array();
@@ -216,7 +218,8 @@ void print_kernel(const Json& k) {
 
 void print(const Json& j) {
   const auto str = [](const Json& s) { return s.get<std::string>(); };
-  std::cout << str(j["artifact"]) << ": " << j["bytes"] << " bytes, weights " << j["weight_bytes"] << " bytes, stored once\n";
+  std::cout << str(j["artifact"]) << ": " << j["bytes"] << " bytes, weights " << j["weight_bytes"] << " bytes";
+  print_stored_twice(j);
   if (j.contains("provenance"))
     std::cout << "compiled by " << str(j["provenance"]["compiler"]) << " from model " << str(j["provenance"]["source_hash"]) << '\n';
   for (const auto& t : j["targets"]) {
@@ -273,7 +276,7 @@ void add_inspect_command(CLI::App& app) {
   c->callback([a] {
     const ArtifactFile file = open_artifact(a->artifact);
     const Json json = describe(file, *a);
-    if (a->json) std::cout << json.dump(2) << '\n';
+    if (a->json) std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
     else print(json);
   });
 }

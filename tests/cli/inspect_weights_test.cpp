@@ -1,0 +1,53 @@
+// No verifier looks at what a file says of weights stored twice: whatever it is, it can be shown.
+#include "tools/gcc-graph/inspect_weights.h"
+
+#include <gtest/gtest.h>
+
+namespace gcg::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json shown(const gart::fb::ManifestT& manifest) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(gart::fb::Manifest::Pack(builder, &manifest));
+  const Json json = stored_twice_json(*flatbuffers::GetRoot<gart::fb::Manifest>(builder.GetBufferPointer()));
+  return Json::parse(json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string printed(const Json& report) {
+  testing::internal::CaptureStdout();
+  print_stored_twice(report);
+  return testing::internal::GetCapturedStdout();
+}
+
+TEST(StoredTwice, OfFilesThatDoNotSayNothingIsSaid) {
+  gart::fb::ManifestT manifest;
+  EXPECT_TRUE(shown(manifest).is_null());
+  manifest.stored_twice_bytes = INT64_MIN;
+  EXPECT_TRUE(shown(manifest).is_null());
+  EXPECT_EQ(printed(Json::object()), "\n");
+}
+
+TEST(StoredTwice, OnceIsSaidOfNoByteTwice) {
+  gart::fb::ManifestT manifest;
+  manifest.stored_twice_bytes = 0;
+  EXPECT_EQ(printed({{"stored_twice", shown(manifest)}}), ", stored once\n");
+}
+
+TEST(StoredTwice, AnyContentCanBeShown) {
+  gart::fb::ManifestT manifest;
+  manifest.stored_twice_bytes = INT64_MAX;
+  for (int i = 0; i < 100; ++i) {
+    manifest.stored_twice.push_back(std::make_unique<gart::fb::StoredTwiceT>());
+    manifest.stored_twice.back()->bytes = UINT64_MAX;
+    manifest.stored_twice.back()->name = i % 2 ? std::string(100000, '\xff') : std::string();  // an empty name is not stored
+  }
+  const Json report = {{"stored_twice", shown(manifest)}};
+  EXPECT_EQ(report["stored_twice"]["bytes"], INT64_MAX);
+  EXPECT_EQ(report["stored_twice"]["most"].size(), 8u);
+  EXPECT_LT(printed(report).size(), 10000u);
+}
+
+}  // namespace
+}  // namespace gcg::tools

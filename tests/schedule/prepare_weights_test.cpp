@@ -1,0 +1,128 @@
+// Which weights the file holds, which GPUs make from them at load, and what is said to be stored twice.
+#include <gtest/gtest.h>
+
+#include "compiler/ops/infer.h"
+#include "compiler/ops/op_def.h"
+#include "compiler/passes/fold_constants.h"
+#include "compiler/prepare_weights.h"
+#include "compiler/schedule/rounded_constant.h"
+#include "compiler/weights_section.h"
+
+namespace gcg::test {
+namespace {
+
+TensorRef weights(std::vector<int64_t> shape) {
+  Tensor t(DType::f32, std::move(shape));
+  for (int64_t i = 0; i < t.elements(); ++i) t.set_double(i, double(i % 251));
+  return std::make_shared<const Tensor>(std::move(t));
+}
+
+/// As folding makes it.
+TensorRef made(const OpDef& by, const std::map<std::string, Attribute>& attributes, const TensorRef& from) {
+  Graph graph;
+  const ValueId constant = graph.add_constant("c", *from);
+  graph.outputs.push_back(graph.node(graph.add_node(by, "n", {constant}, 1, attributes)).outputs[0]);
+  infer_graph(graph);
+  fold_constants(graph);
+  Tensor t = *graph.value(graph.outputs[0]).constant;
+  t.set_rearrangement(std::make_shared<const Rearrangement>(Rearrangement{&by, attributes, from}));
+  return std::make_shared<const Tensor>(std::move(t));
+}
+
+TensorRef transposed(const TensorRef& from) { return made(op("Transpose"), {{"perm", std::vector<int64_t>{1, 0}}}, from); }
+TensorRef packed(const TensorRef& from) { return made(op("PackMatMul", "gart"), {}, from); }
+
+ShapePlan plan_with(DeviceClass device, const std::vector<TensorRef>& constants) {
+  ShapePlan plan{device, {}, {}};
+  for (size_t i = 0; i < constants.size(); ++i)
+    plan.schedule.buffers.push_back({Buffer::Kind::constant, 0, Dim(constants[i]->bytes()), constants[i], concat("w", i)});
+  return plan;
+}
+
+struct Prepared {
+  explicit Prepared(std::vector<ShapePlan> given) : plans(std::move(given)), weights(prepare_weights(plans)) {
+    for (const ShapePlan& plan : plans)
+      for (const Buffer& b : plan.schedule.buffers)
+        if (b.constant && (plan.device == DeviceClass::cpu || weights.places.count(b.constant.get()) == 0)) section.place(b.constant, b.name);
+  }
+  bool makes(const TensorRef& t) const { return weights.places.count(t.get()) != 0; }
+  int64_t twice() const {
+    int64_t bytes = 0;
+    for (const StoredTwice& s : section.stored_twice()) bytes += s.bytes;
+    return bytes;
+  }
+
+  std::vector<ShapePlan> plans;
+  PreparedWeights weights;
+  WeightsSection section;
+};
+
+TEST(PreparedWeights, AGpusOwnFormsAreMadeFromOneOfThem) {
+  const TensorRef table = weights({128, 80}), turned = transposed(table);
+  for (const bool first : {true, false}) {
+    Prepared p({plan_with(DeviceClass::cuda, first ? std::vector{table, turned} : std::vector{turned, table})});
+    ASSERT_EQ(p.plans.size(), 2u);
+    EXPECT_TRUE(p.plans[1].at_load);
+    EXPECT_TRUE(p.makes(turned) && !p.makes(table));
+    EXPECT_EQ(p.weights.sources, std::set<const Tensor*>{table.get()});
+    EXPECT_EQ(p.twice(), 0);
+    EXPECT_EQ(static_cast<int64_t>(p.section.take().size()), table->bytes());
+  }
+}
+
+TEST(PreparedWeights, WhatACpuReadsIsTheSource) {
+  const TensorRef table = weights({128, 80}), block = packed(transposed(table)), rounded = rounded_constant(table, DType::f16);
+  Prepared p({plan_with(DeviceClass::cuda, {table, rounded}), plan_with(DeviceClass::cpu, {block})});
+  EXPECT_TRUE(p.makes(table) && p.makes(rounded));
+  EXPECT_EQ(p.weights.sources, std::set<const Tensor*>{block.get()});
+  EXPECT_EQ(p.twice(), 0);
+}
+
+TEST(PreparedWeights, RoundedOnesComeFromTheirOwnTypeOrAWiderOne) {
+  const TensorRef table = weights({128, 160}), turned = transposed(table);
+  const TensorRef f16 = rounded_constant(table, DType::f16), f16_turned = rounded_constant(turned, DType::f16),
+                  bf16_turned = rounded_constant(turned, DType::bf16);
+  Prepared same({plan_with(DeviceClass::cuda, {f16_turned, f16})});
+  EXPECT_TRUE(same.makes(f16_turned) && !same.makes(f16));
+  EXPECT_EQ(same.twice(), 0);
+
+  Prepared other({plan_with(DeviceClass::cuda, {f16, bf16_turned})});
+  EXPECT_EQ(other.plans.size(), 1u);
+  EXPECT_EQ(other.twice(), f16->bytes());
+  ASSERT_EQ(other.section.stored_twice().size(), 1u);
+  EXPECT_EQ(other.section.stored_twice()[0].name, "w0");
+
+  Prepared wider({plan_with(DeviceClass::cuda, {f16, bf16_turned, turned})});
+  EXPECT_TRUE(wider.makes(f16) && wider.makes(bf16_turned) && !wider.makes(turned));
+  EXPECT_EQ(wider.twice(), 0);
+}
+
+TEST(PreparedWeights, EqualOnesOfOtherShapesAreTheSame) {
+  const TensorRef table = weights({128, 80}), flat = weights({80, 128});
+  Prepared p({plan_with(DeviceClass::cuda, {table, transposed(flat), transposed(table)})});
+  EXPECT_EQ(p.weights.outputs.size(), 2u);
+  EXPECT_EQ(p.twice(), 0);
+}
+
+TEST(PreparedWeights, EveryPlansCopiesAreOne) {
+  const TensorRef table = weights({128, 160});
+  const auto half = [&] { return rounded_constant(table, DType::f16); };
+  const auto turned = [&] { return rounded_constant(transposed(table), DType::f16); };
+  Prepared p({plan_with(DeviceClass::cuda, {half(), turned()}), plan_with(DeviceClass::cuda, {half(), turned()})});
+  EXPECT_EQ(p.weights.outputs.size(), 1u);
+  EXPECT_EQ(p.weights.sources.size(), 2u);  // one of each plan
+  EXPECT_EQ(p.twice(), 0);
+}
+
+TEST(PreparedWeights, SmallOnesAndThoseOfCpusAreStoredTwice) {
+  const TensorRef small = weights({16, 8}), table = weights({128, 96}), block = packed(table);
+  Prepared p({plan_with(DeviceClass::cuda, {small, transposed(small)}), plan_with(DeviceClass::cpu, {table, block})});
+  EXPECT_EQ(p.plans.size(), 2u);
+  const std::vector<StoredTwice> twice = p.section.stored_twice();
+  ASSERT_EQ(twice.size(), 2u);  // most bytes first
+  EXPECT_EQ(twice[0].bytes, table->bytes());
+  EXPECT_EQ(twice[1].bytes, small->bytes());
+}
+
+}  // namespace
+}  // namespace gcg::test
