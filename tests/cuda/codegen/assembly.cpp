@@ -30,6 +30,14 @@ bool can_share_program(const std::string& source) {
 /// few registers: that is no shortage where it uses few of them.
 bool is_around_calls(const cuda::Usage& usage) { return usage.registers <= 64 && usage.spill_bytes <= 96; }
 
+/// Loop kernels do not bound the blocks of a multiprocessor. ptxas may still keep what a long loop does not need in
+/// memory meanwhile, so that more of them fit (sm_90 and newer: index arithmetic of convolutions whose extents are all
+/// open, f64 functions): no shortage either, where it leaves half of the registers unused that the threads may have.
+bool is_for_occupancy(const std::string& symbol, int threads, const cuda::Usage& usage) {
+  const int allowed = std::min(255, 65536 / threads);
+  return symbol.starts_with("loop_") && 2 * usage.registers <= allowed && usage.spill_bytes <= 192;
+}
+
 /// Bytes of shared memory that a block may have. PTX runs on every GPU from sm_80 on, not all of which have sm_80's.
 int64_t shared_limit(const Target& target) {
   constexpr int64_t kEveryGpu = 99 << 10;
@@ -101,7 +109,7 @@ void Assembly::add(const Target& target, const cuda::KernelText& text, const std
   const auto [at, is_new] = waiting_at_.try_emplace(code_class(target) + hash, waiting_.size());
   if (!is_new) return waiting_[at->second].targets.push_back(&known);
   waiting_.push_back({{&known}, concat(owner_, owner_.empty() ? "" : " ", kernel), text.symbol, text.source, text.note,
-                      text.shared_bytes});
+                      text.shared_bytes, text.threads});
 }
 
 std::vector<Assembly::Program> Assembly::make_programs() const {
@@ -175,7 +183,8 @@ void Assembly::judge(const Collected& kernel, const Target& target, const Outcom
   }
   std::string complaint = outcome.refusal;
   if (shared > shared_limit(target)) complaint = concat(shared, " bytes of shared memory");
-  const bool spills = usage.spill_bytes > 0 && !is_around_calls(usage);
+  const bool spills =
+      usage.spill_bytes > 0 && !is_around_calls(usage) && !is_for_occupancy(kernel.symbol, kernel.threads, usage);
   if (spills) complaint = concat("spills ", usage.spill_bytes, " bytes at ", usage.registers, " registers");
   for (const std::string& note : usage.notes) complaint += concat(complaint.empty() ? "" : ", ", note);
   if (complaint.empty()) return;

@@ -62,6 +62,7 @@ class Assembly {
     std::vector<const Target*> targets;  // of one class
     std::string owner, symbol, source, note;
     int64_t shared_bytes;  // dynamic
+    int threads;           // of a block
   };
   /// Kernels of one class that are assembled together.
   struct Program {
