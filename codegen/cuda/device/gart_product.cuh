@@ -51,8 +51,9 @@ struct gart_scalar_sums {
     }
   }
 
+  /// Of more steps unrolled, ptxas reads the operands so far ahead that it runs out of registers.
   void add(const float* a_tile, const float* b_tile) {
-#pragma unroll
+#pragma unroll 4
     for (int k = 0; k < Depth; k += kDepths) {
       float a[kDepths][kRows], b[kDepths][kColumns];
       read<typename A::Tile, ADepth>(a_tile, k, a, row);
@@ -95,10 +96,16 @@ template <class Kind, class A, class B, int Depth, int WarpRows, int WarpColumns
 struct gart_tensor_sums : gart_fragment_sums<WarpRows, WarpColumns, RowTiles, ColumnTiles> {
   typedef gart_fragment_sums<WarpRows, WarpColumns, RowTiles, ColumnTiles> Sums;
   static constexpr int kEach = Kind::kDepth / 4;  // depths of a step that a lane has
+  // For these GPUs ptxas reads the operands of unrolled steps so far ahead that it runs out of registers.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+  static constexpr int kUnrolled = 1;
+#else
+  static constexpr int kUnrolled = Depth / Kind::kDepth;
+#endif
 
   void add(const float* a_tile, const float* b_tile) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-#pragma unroll
+#pragma unroll kUnrolled
     for (int k = 0; k < Depth; k += Kind::kDepth) {
       typename Kind::A a[RowTiles];
       typename Kind::B b[ColumnTiles];

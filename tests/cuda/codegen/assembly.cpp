@@ -40,16 +40,6 @@ bool is_for_occupancy(const std::string& symbol, int threads, const cuda::Usage&
   return symbol.starts_with("loop_") && 2 * usage.registers <= allowed && usage.spill_bytes <= 192;
 }
 
-/// Of products that share a multiprocessor with others: one pair of registers that their epilogue wants is put aside before
-/// the loop over the depth and read behind it, which costs two instructions.
-bool is_one_pair(const cuda::Usage& usage) { return usage.spill_bytes <= 8; }
-
-/// Tiles of 32 x 32 on CUDA cores, 32 deep: ptxas reads shared memory so far ahead in the 32 unrolled steps that it puts some
-/// sums aside, also with twice the registers to choose from: ten stores and loads among 512 multiply-adds.
-bool is_among_many_sums(const std::string& note, const cuda::Usage& usage) {
-  return note.starts_with("32x32x32 f32, ") && usage.spill_bytes <= 96;
-}
-
 /// Bytes of shared memory that a block may have. PTX runs on every GPU from sm_80 on, not all of which have sm_80's.
 int64_t shared_limit(const Target& target) {
   constexpr int64_t kEveryGpu = 99 << 10;
@@ -195,8 +185,7 @@ void Assembly::judge(const Collected& kernel, const Target& target, const Outcom
   }
   std::string complaint = outcome.refusal;
   if (shared > shared_limit(target)) complaint = concat(shared, " bytes of shared memory");
-  const bool has_reason = is_around_calls(usage) || is_for_occupancy(kernel.symbol, kernel.threads, usage) ||
-                          is_one_pair(usage) || is_among_many_sums(kernel.note, usage);
+  const bool has_reason = is_around_calls(usage) || is_for_occupancy(kernel.symbol, kernel.threads, usage);
   const bool spills = usage.spill_bytes > 0 && !has_reason;
   if (spills) complaint = concat("spills ", usage.spill_bytes, " bytes at ", usage.registers, " registers");
   for (const std::string& note : usage.notes) complaint += concat(complaint.empty() ? "" : ", ", note);
