@@ -51,9 +51,8 @@ struct gart_scalar_sums {
     }
   }
 
-  /// Of more steps unrolled, ptxas reads the operands so far ahead that it runs out of registers.
   void add(const float* a_tile, const float* b_tile) {
-#pragma unroll 4
+#pragma unroll
     for (int k = 0; k < Depth; k += kDepths) {
       float a[kDepths][kRows], b[kDepths][kColumns];
       read<typename A::Tile, ADepth>(a_tile, k, a, row);
