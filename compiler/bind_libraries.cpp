@@ -65,7 +65,7 @@ bool may_overwrite(const LibraryCall& call, size_t tensor) {
 }
 
 bool shares_memory(const Schedule& schedule, int kernel, const LibraryCall& call) {
-  const size_t result = call.operation == LibraryOperation::attention ? 3 : 2;
+  const size_t result = call.result();
   const auto block = [&](const Step& step, const LibraryTensor& t) {
     return schedule.buffers[static_cast<size_t>(step.operands[static_cast<size_t>(t.operand)].index)].block;
   };

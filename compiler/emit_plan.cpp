@@ -215,7 +215,7 @@ class PlanEmitter {
       for (const Dim& d : t.extents) out->params.push_back(program_.slot(d));
       for (const Dim& d : t.strides) out->params.push_back(program_.slot(d));
     }
-    out->writes = {call.operation == LibraryOperation::attention ? 3u : 2u};
+    out->writes = {static_cast<uint32_t>(call.result())};
     for (StepId w : step.waits) out->waits.push_back(last.at(static_cast<size_t>(w.index)));
     out->stream = static_cast<uint32_t>(step.stream);
     out->source = step.source;

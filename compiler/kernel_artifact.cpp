@@ -71,7 +71,6 @@ void check_closed(const std::string& name, const std::vector<Dim>& extents) {
 Kernel carrier_of(LibraryCall& call) {
   Kernel kernel;
   kernel.name = call.library;
-  const size_t result = call.operation == LibraryOperation::attention ? 3 : 2;
   for (size_t i = 0; i < call.tensors.size(); ++i) {
     LibraryTensor& t = call.tensors[i];
     Dim elements = t.offset + Dim(1);
@@ -79,7 +78,7 @@ Kernel carrier_of(LibraryCall& call) {
     check_closed(call.library, {elements});
     t.operand = static_cast<int>(i);
     t.untransposed = t.rounded = false;
-    kernel.operands.push_back({t.dtype, {elements}, i == result});
+    kernel.operands.push_back({t.dtype, {elements}, i == call.result()});
   }
   return kernel;
 }

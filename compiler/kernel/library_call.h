@@ -40,6 +40,9 @@ struct LibraryCall {
   std::vector<int64_t> strides = {}, dilations = {}, pads = {};  // convolution, per spatial axis; pads in front
   int64_t groups = 1;
   int64_t workspace = 0;            // the most bytes it may use
+
+  /// The tensor that it writes.
+  size_t result() const { return operation == LibraryOperation::attention ? 3 : 2; }
 };
 
 /// What a library is for.

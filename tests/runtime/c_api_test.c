@@ -1,18 +1,10 @@
 /* The C API, compiled as C11: loads the model whose path is the argument (2 (x + y) for f32[n]) and uses every
  * function. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "gart/gart.h"
-
-#define CHECK(condition)                                                                     \
-  do {                                                                                       \
-    if (!(condition)) {                                                                      \
-      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition, gart_last_error()); \
-      return 1;                                                                              \
-    }                                                                                        \
-  } while (0)
+#include "tests/runtime/c_check.h"
 
 static int check_description(const gart_program* program) {
   CHECK(gart_input_count(program) == 2 && gart_output_count(program) == 1);

@@ -1,16 +1,8 @@
 /* The C API's part about GPUs, compiled as C11, on 2 (x + y) for f32[n]. */
-#include <stdio.h>
 #include <string.h>
 
 #include "gart/gart.h"
-
-#define CHECK(condition)                                                                     \
-  do {                                                                                       \
-    if (!(condition)) {                                                                      \
-      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition, gart_last_error()); \
-      return 1;                                                                              \
-    }                                                                                        \
-  } while (0)
+#include "tests/runtime/c_check.h"
 
 static int set_inputs(gart_invocation* invocation, const gart_tensor* both) {
   CHECK(gart_set_input(invocation, 0, both) == GART_OK);
