@@ -21,6 +21,11 @@ int number_before(const std::string& line, const std::string& words) {
   return number;
 }
 
+/// What may be tried, one after the other, where ptxas runs out of registers.
+const std::string kThrifts[] = {"-DGART_REGISTER_THRIFT=1", "-DGART_REGISTER_THRIFT=2"};
+
+bool knows_thrift(const std::string& source) { return source.find("gart_thrift.cuh") != std::string::npos; }
+
 }  // namespace
 
 Usage usage_of(const std::string& log) {
@@ -52,6 +57,7 @@ Assembler::Assembler(const Target& target, const ProgramCache& cache)
   const auto changed = std::filesystem::last_write_time(nvrtc_.path(), error).time_since_epoch().count();
   version_ = concat(nvrtc_.path(), ' ', version, ' ', error ? 0 : changed, '\n');
   for (const std::string& o : options_) version_ += o + '\n';
+  for (const std::string& o : kThrifts) version_ += o + '\n';
   for (const Header& h : device_headers()) version_ += h.name + '\n' + h.text + '\n';
 }
 
@@ -59,8 +65,20 @@ Assembled Assembler::assemble(const std::string& source) const {
   const std::string key = hash_text(version_ + source);
   if (auto found = cache_.find(key)) return *std::move(found);
   Assembled program = nvrtc_.compile(source, device_headers(), options_, target_.is_ptx());
+  if (knows_thrift(source)) be_thrifty_while_it_spills(source, program);
   cache_.put(key, program);
   return program;
+}
+
+void Assembler::be_thrifty_while_it_spills(const std::string& source, Assembled& program) const {
+  for (const std::string& thrift : kThrifts) {
+    const int spilled = usage_of(program.log).spill_bytes;
+    if (spilled == 0) return;
+    std::vector<std::string> options = options_;
+    options.push_back(thrift);
+    Assembled other = nvrtc_.compile(source, device_headers(), options, target_.is_ptx());
+    if (usage_of(other.log).spill_bytes < spilled) program = std::move(other);
+  }
 }
 
 }  // namespace gcg::cuda

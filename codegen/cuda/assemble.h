@@ -27,12 +27,15 @@ Usage usage_of(const std::string& log);
 class Assembler {
  public:
   Assembler(const Target& target, const ProgramCache& cache);
+  /// A text that includes gart_thrift.cuh and spills is compiled again with more thrift; what spills least is kept.
   Assembled assemble(const std::string& source) const;
   /// What the result depends on besides the text: compiler, options, headers.
   const std::string& version() const { return version_; }
   const Nvrtc& nvrtc() const { return nvrtc_; }
 
  private:
+  void be_thrifty_while_it_spills(const std::string& source, Assembled& program) const;
+
   const Target& target_;
   const ProgramCache& cache_;
   const Nvrtc& nvrtc_;

@@ -29,6 +29,7 @@ class ProductText {
   KernelText emit(const std::string& kind) {
     const Dim row_tiles = ceil_div(p_.rows, Dim(tile_.rows)), column_tiles = ceil_div(p_.columns, Dim(tile_.columns));
     f_.include(tile_.feeders > 0 ? "gart_tma_ring.cuh" : tile_.is_wide ? "gart_warpgroup.cuh" : "gart_product.cuh");
+    f_.include("gart_thrift.cuh");
     f_.include("gart_window.cuh");
     coordinates(row_tiles, column_tiles);
     p_.declare_batch(f_, batch_);
@@ -133,22 +134,25 @@ class ProductText {
       f_.open("for (int part = 0; part < Sums::kColumns; part += ", kPart, ")");
     }
     const std::string first = in_parts ? "part" : "0", end = in_parts ? concat("part + ", kPart) : "Sums::kColumns";
-    if (has_loads(p_.epilogue)) each_sum(first, end, [&](const Place& place) { compute(place); });
-    each_sum(first, end, [&](const Place& place) {
+    if (has_loads(p_.epilogue)) {
+      each_sum("row0", first, end, [&](const Place& place) { compute(place); });
+      f_.line("const int same_row0 = gart_computed_again(row0);");
+    }
+    each_sum(has_loads(p_.epilogue) ? "same_row0" : "row0", first, end, [&](const Place& place) {
       if (!has_loads(p_.epilogue)) compute(place);
       epilogue_.store(place, sum_name);
     });
     if (in_parts) f_.close();
   }
 
-  /// Calls body(place) where this thread has a result in row `row`, `vector` columns from `column` on, for columns number
-  /// `first` to `end` of its own.
+  /// Calls body(place) where this thread of the tile whose first row is `row0` has a result in row `row`, `vector` columns
+  /// from `column` on, for columns number `first` to `end` of its own.
   template <class Body>
-  void each_sum(const std::string& first, const std::string& end, const Body& body) {
+  void each_sum(const std::string& row0, const std::string& first, const std::string& end, const Body& body) {
     Place place = batch_;
     f_.line("#pragma unroll");
     f_.open("for (int i = 0; i < Sums::kRows; ++i)");
-    f_.line("const int row = row0 + Sums::row(i);");
+    f_.line("const int row = ", row0, " + Sums::row(i);");
     p_.declare_row(f_, place);
     f_.line("#pragma unroll");
     f_.open("for (int j = ", first, "; j < ", end, "; j += ", vector_, ")");

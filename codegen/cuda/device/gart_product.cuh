@@ -3,6 +3,7 @@
 
 #include "gart_fragment.cuh"
 #include "gart_operand.cuh"
+#include "gart_thrift.cuh"
 
 /// Sums on CUDA cores. A warp takes 4 x 8 threads of RowsEach x ColumnsEach sums (4 or 8 each).
 template <class A, class B, int Depth, int WarpRows, int WarpColumns, int RowsEach, int ColumnsEach, bool ADepth, bool BDepth>
@@ -10,6 +11,7 @@ struct gart_scalar_sums {
   static constexpr int kThreads = 32 * WarpRows * WarpColumns;
   static constexpr int kRows = RowsEach, kColumns = ColumnsEach;
   static constexpr int kDepths = ADepth || BDepth ? 2 : 1;  // depths read at once, where lines run along the depth
+  static constexpr int kUnrolled = gart_unrolled_steps(Depth, kDepths);
   float sums[kRows][kColumns];
 
   gart_scalar_sums() {
@@ -52,7 +54,7 @@ struct gart_scalar_sums {
   }
 
   void add(const float* a_tile, const float* b_tile) {
-#pragma unroll
+#pragma unroll kUnrolled
     for (int k = 0; k < Depth; k += kDepths) {
       float a[kDepths][kRows], b[kDepths][kColumns];
       read<typename A::Tile, ADepth>(a_tile, k, a, row);
@@ -95,12 +97,7 @@ template <class Kind, class A, class B, int Depth, int WarpRows, int WarpColumns
 struct gart_tensor_sums : gart_fragment_sums<WarpRows, WarpColumns, RowTiles, ColumnTiles> {
   typedef gart_fragment_sums<WarpRows, WarpColumns, RowTiles, ColumnTiles> Sums;
   static constexpr int kEach = Kind::kDepth / 4;  // depths of a step that a lane has
-  // For these GPUs ptxas reads the operands of unrolled steps so far ahead that it runs out of registers.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-  static constexpr int kUnrolled = 1;
-#else
-  static constexpr int kUnrolled = Depth / Kind::kDepth;
-#endif
+  static constexpr int kUnrolled = gart_unrolled_steps(Depth, Kind::kDepth);
 
   void add(const float* a_tile, const float* b_tile) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
@@ -138,9 +135,10 @@ template <class Kind, class A, class B, int Depth, int WarpRows, int WarpColumns
 struct gart_half_sums : gart_fragment_sums<WarpRows, WarpColumns, RowTiles, ColumnTiles> {
   typedef gart_fragment_sums<WarpRows, WarpColumns, RowTiles, ColumnTiles> Sums;
   static_assert(ColumnTiles % 2 == 0, "columns are loaded by 16");
+  static constexpr int kUnrolled = gart_unrolled_steps(Depth, Kind::kDepth);
 
   void add(const unsigned short* a_tile, const unsigned short* b_tile) {
-#pragma unroll
+#pragma unroll kUnrolled
     for (int k = 0; k < Depth; k += Kind::kDepth) {
       typename Kind::A a[RowTiles];
       typename Kind::B b[ColumnTiles];

@@ -138,6 +138,34 @@ TEST_F(Cache, BytesDependOnNothingButKernelsAndTarget) {
   }
 }
 
+/// A kernel of 32 registers at most whose values in flight are `values` floats.
+std::string text_with(const std::string& values, const std::string& includes) {
+  return concat("#include \"gart_prelude.cuh\"\n", includes, "extern \"C\" __global__ void __launch_bounds__(1024, 2) k(float* p) {\n",
+                "float v[", values, "];\n",
+                "#pragma unroll\nfor (int i = 0; i < ", values, "; ++i) v[i] = p[i * 1024 + threadIdx.x];\n__syncthreads();\n",
+                "#pragma unroll\nfor (int i = 0; i < ", values, "; ++i) p[i * 1024 + threadIdx.x + 1] = v[i] * v[0];\n}\n");
+}
+
+TEST(Thrift, IsForWhatSpillsAndKeepsWhatSpillsLeast) {
+  if (Nvrtc::find_for_driver(0) == nullptr) GTEST_SKIP() << "there is no NVRTC on this machine";
+  const Target target = *find_target("sm_80");
+  const ProgramCache none{fs::path()};
+  const Assembler assembler(target, none);
+  const auto spilled = [&](const std::string& values, const std::string& includes = "#include \"gart_thrift.cuh\"\n") {
+    return usage_of(assembler.assemble(text_with(values, includes)).log).spill_bytes;
+  };
+  const int much = spilled("64"), more = spilled("96");
+  ASSERT_GT(much, 0);
+  ASSERT_GT(more, much);
+  EXPECT_EQ(spilled("(GART_REGISTER_THRIFT == 1 ? 4 : 96)"), 0);
+  EXPECT_EQ(spilled("(GART_REGISTER_THRIFT == 2 ? 4 : 96)"), 0);
+  EXPECT_EQ(spilled("(GART_REGISTER_THRIFT == 0 ? 64 : 96)"), much) << "thrift that helps nothing";
+  EXPECT_EQ(spilled("(GART_REGISTER_THRIFT == 1 ? 64 : 96)"), much) << "the better of three";
+  EXPECT_EQ(spilled("96", "#define GART_REGISTER_THRIFT 0\n"), more) << "a text that knows nothing of it";
+  EXPECT_EQ(assembler.assemble(text_with("4", "#include \"gart_thrift.cuh\"\n#if GART_REGISTER_THRIFT\n#error\n#endif\n")).log.find("error"),
+            std::string::npos) << "what does not spill is not compiled again";
+}
+
 TEST(Nvrtc, SaysWhichLibraryCannotBeLoaded) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto ask = [] {
