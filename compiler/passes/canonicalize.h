@@ -14,6 +14,7 @@ namespace gcg {
 ///   are gart.View.
 /// Before: fold-constants, which computes the new constants, and fold-scale-shift.
 /// Examples: Reshape(x[b,2,3], {0,-1}) -> gart.View(x) {shape = ["x0_0","6"]}
+///           Reshape(Add(MatMul(x[b*s,8], w), c), {b,s,16}) -> Add(MatMul(gart.View(x) {shape = [..., "8"]}, w), c)
 ///           Transpose(Transpose(x, [0,2,1]), [0,2,1]) -> x
 ///           Gemm(x, w, c) {transB = 1} -> Add(MatMul(x, Transpose(w)), c)
 ///           Pow(x, {2}) -> Mul(x, x)

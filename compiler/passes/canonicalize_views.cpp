@@ -1,4 +1,6 @@
 // Identity-like nodes, and the many ways to say "the same elements under another shape".
+#include <optional>
+
 #include "compiler/ops/gart_view.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/canonicalize.h"
@@ -32,10 +34,10 @@ bool cast_like_to_cast(Rewriter& r, NodeId id) {
   return r.replace(n.outputs[0], r.add(op_Cast, n.name, {n.inputs[0]}, std::move(attributes)));
 }
 
-/// A gart.View of `x` with the type of `result`, or `x` itself if it has that type; invalid if it cannot be expressed.
-ValueId view_as(Rewriter& r, const std::string& name, ValueId x, ValueId result) {
-  if (same_type(r, x, result)) return x;
-  const auto form = express_view(r.graph, x, r.shape(result), r.graph.inputs);
+/// A gart.View of `x` under `shape`, or `x` itself if that is its shape; invalid if it cannot be expressed.
+ValueId view_as(Rewriter& r, const std::string& name, ValueId x, const Shape& shape) {
+  if (r.has_shape(x) && r.shape(x) == shape) return x;
+  const auto form = express_view(r.graph, x, shape, r.graph.inputs);
   if (!form) return {};
   return r.add(op_gart_View, name, form->inputs, {{"shape", form->shape}});
 }
@@ -44,7 +46,7 @@ bool to_view(Rewriter& r, NodeId id) {
   const std::string name = r.graph.node(id).name;
   const ValueId x = r.graph.node(id).inputs[0], y = r.graph.node(id).outputs[0];
   if (!r.has_shape(x) || !r.has_shape(y)) return false;
-  const ValueId view = view_as(r, name, x, y);
+  const ValueId view = view_as(r, name, x, r.shape(y));
   return view.valid() && r.replace(y, view);
 }
 
@@ -55,8 +57,56 @@ bool merge_views(Rewriter& r, NodeId id) {
   if (same_type(r, x, y)) return r.replace(y, x);
   const Node* inner = r.producer(x, op_gart_View);
   if (!inner) return false;
-  const ValueId view = view_as(r, name, inner->inputs[0], y);
+  const ValueId view = view_as(r, name, inner->inputs[0], r.shape(y));
   return view.valid() && r.replace(y, view);
+}
+
+/// Do two shapes differ in how rows are counted only?
+bool same_rows(const Shape& a, const Shape& b) {
+  return a.size() >= 2 && b.size() >= 2 && a.back() == b.back() && a.back().is_constant() && a.back().constant() > 0;
+}
+
+/// MatMul(x, w), perhaps with a vector added to it, of which nothing else reads a part.
+struct RowProduct {
+  std::string name, add_name;
+  ValueId x, w, addend;  // addend: may be invalid
+  bool addend_first = false;
+};
+std::optional<RowProduct> row_product(const Rewriter& r, ValueId v) {
+  const auto is_vector = [&](ValueId x) { return r.has_shape(x) && r.shape(x).size() <= 1; };
+  RowProduct found;
+  if (r.uses(v) != 1) return {};
+  if (const Node* add = r.producer(v, op_Add)) {
+    found.add_name = add->name;
+    found.addend_first = is_vector(add->inputs[0]);
+    found.addend = add->inputs[found.addend_first ? 0 : 1];
+    v = add->inputs[found.addend_first ? 1 : 0];
+    if (!is_vector(found.addend) || r.uses(v) != 1) return {};
+  }
+  const Node* product = r.producer(v, op_MatMul);
+  if (product == nullptr || r.shape(product->inputs[1]).size() != 2) return {};
+  found.name = product->name;
+  found.x = product->inputs[0];
+  found.w = product->inputs[1];
+  return found;
+}
+
+/// View(MatMul(x, w) + b) -> MatMul(View(x), w) + b where rows stay rows: what follows the view may then be computed where
+/// the product is.
+bool view_rows_of_factor(Rewriter& r, NodeId id) {
+  const std::string name = r.graph.node(id).name;
+  const ValueId v = r.graph.node(id).inputs[0], y = r.graph.node(id).outputs[0];
+  if (!same_rows(r.shape(v), r.shape(y))) return false;
+  const auto of = row_product(r, v);
+  if (!of) return false;
+  Shape rows = r.shape(y);
+  rows.back() = r.shape(of->x).back();
+  const ValueId x = view_as(r, name, of->x, rows);
+  if (!x.valid()) return false;
+  ValueId result = r.add(op_MatMul, of->name, {x, of->w});
+  if (of->addend.valid())
+    result = r.add(op_Add, of->add_name, of->addend_first ? std::vector{of->addend, result} : std::vector{result, of->addend});
+  return r.replace(y, result);
 }
 
 }  // namespace
@@ -65,7 +115,7 @@ const std::vector<RuleFor>& view_rules() {
   static const std::vector<RuleFor> rules = {
       {&op_Identity, drop},        {&op_Dropout, drop_dropout}, {&op_Cast, drop_cast}, {&op_CastLike, cast_like_to_cast},
       {&op_Reshape, to_view},      {&op_Flatten, to_view},      {&op_Squeeze, to_view}, {&op_Unsqueeze, to_view},
-      {&op_gart_View, merge_views}};
+      {&op_gart_View, merge_views}, {&op_gart_View, view_rows_of_factor}};
   return rules;
 }
 

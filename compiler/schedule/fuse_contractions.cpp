@@ -1,5 +1,6 @@
 // Contractions and attention: what they take in behind them, and where their operands are read.
 #include <algorithm>
+#include <iterator>
 
 #include "compiler/ops/attention_pattern.h"
 #include "compiler/ops/op_def.h"
@@ -35,7 +36,7 @@ void Fuser::absorb_epilogue(NodeId anchor) {
     if (!next.valid()) break;
     chain.push_back(next);
     inside.insert(node(next).outputs[0]);
-    if (auto escaped = escaping(inside, users); escaped.size() == 1 && escaped[0] == node(next).outputs[0]) {
+    if (auto escaped = escaping(inside, users); escaped.size() == 1) {
       best = chain;
       result = escaped[0];
     }
@@ -44,7 +45,8 @@ void Fuser::absorb_epilogue(NodeId anchor) {
   group.kind = anchors_conv(node(anchor)) ? Group::Kind::conv : Group::Kind::matmul;
   group.anchor = anchor;
   group.on_host = node(anchor).on_host;
-  group.epilogue = best;
+  std::copy_if(order_.begin(), order_.end(), std::back_inserter(group.epilogue),
+               [&](NodeId n) { return std::find(best.begin(), best.end(), n) != best.end(); });
   if (NodeId t = row_keeping_transpose(result, users); t.valid() && node(t).on_host == group.on_host) {
     group.transpose = t;
     best.push_back(t);

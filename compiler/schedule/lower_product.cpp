@@ -1,6 +1,7 @@
 // Matrix products, and operands as strided views.
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/group_lowering.h"
+#include "compiler/schedule/operand_view.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -60,9 +61,9 @@ GroupLowering::Strided GroupLowering::strided(NodeId product, int input, const s
   auto it = f_.operand_sources.find({product, input});
   const ValueId source = it == f_.operand_sources.end() ? v : it->second;
   ValueLowering lowering(g_, [&](ValueId x) { return x == source ? source : ValueId(); });
-  const Expr e = v == source ? nullptr : lowering.element(v, index);
-  const std::vector<Expr> args = e ? e->args : value(source).in_memory(index);
-  auto form = as_affine(linear_index(args, value(source).memory_shape(), all_extents_));
+  const auto place = v == source ? value(source).in_memory(index) : place_in(g_, lowering, v, source, index);
+  GCG_CHECK(place, "operand ", input, " of '", g_.node(product).name, "' does not lie in '", value(source).name, "'");
+  auto form = as_affine(linear_index(*place, value(source).memory_shape(), all_extents_));
   GCG_CHECK(form, "operand ", input, " of '", g_.node(product).name, "' is not a strided view");
   return {source, stored(source), *form};
 }

@@ -1,7 +1,6 @@
 #include "compiler/schedule/operand_view.h"
 
 #include "compiler/ops/op_def.h"
-#include "compiler/schedule/value_lowering.h"
 
 namespace gcg {
 namespace {
@@ -16,12 +15,20 @@ bool is_strided_view(const Graph& graph, ValueId v, ValueId source) {
   const auto axes = lowering.axes_for(*graph.value(v).shape);
   std::vector<Expr> index;
   for (const Axis& a : axes) index.push_back(axis_ref(a));
-  const Expr e = lowering.element(v, index);
-  return e->kind == ExprKind::load &&
-         as_affine(linear_index(e->args, graph.value(source).memory_shape(), lowering.extents()));
+  const auto place = place_in(graph, lowering, v, source, index);
+  return place && as_affine(linear_index(*place, graph.value(source).memory_shape(), lowering.extents()));
 }
 
 }  // namespace
+
+std::optional<std::vector<Expr>> place_in(const Graph& graph, ValueLowering& lowering, ValueId v, ValueId source,
+                                          const std::vector<Expr>& index) {
+  Expr e = lowering.element(v, index);
+  const bool widens = graph.value(source).stored != DType::undefined && e->kind == ExprKind::cast;
+  if (widens) e = e->args[0];
+  if (e->kind != ExprKind::load) return {};
+  return e->args;
+}
 
 ValueId strided_source(const Graph& graph, ValueId v, bool on_host) {
   ValueId best = v;

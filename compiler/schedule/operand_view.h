@@ -1,7 +1,11 @@
 // Matrix operands seen through movement: strided views instead of copies.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "compiler/ir/graph.h"
+#include "compiler/schedule/value_lowering.h"
 
 namespace gcg {
 
@@ -9,5 +13,10 @@ namespace gcg {
 /// view (every element at base + sum of index * stride). `v` itself if there is none. `on_host`: where the reader runs;
 /// what moves elements elsewhere is not looked through.
 ValueId strided_source(const Graph& graph, ValueId v, bool on_host);
+
+/// Which element of `source` is v[index], where `lowering` loads `source` and the nodes between the two only move; nullopt
+/// if it is none (padding).
+std::optional<std::vector<Expr>> place_in(const Graph& graph, ValueLowering& lowering, ValueId v, ValueId source,
+                                          const std::vector<Expr>& index);
 
 }  // namespace gcg
