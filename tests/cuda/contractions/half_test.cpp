@@ -60,6 +60,14 @@ const HalfCase kCases[] = {
       %t = Transpose(%b) {perm = [0,2,1]}
       %y = MatMul(%s, %t)
     })", 4},
+    {"parts of a larger product", R"(graph g(%x: f32[2,16,24]) -> (%y) {
+      constant %w: f32[24,96] = random(1)
+      %p = MatMul(%x, %w)
+      %h = Tanh(%p)
+      %a, %b = Split(%h) {axis = -1, num_outputs = 2}
+      %t = Transpose(%b) {perm = [0,2,1]}
+      %y = MatMul(%a, %t)
+    })", 4},
     {"a deep sum in slices", R"(graph g(%x: f32[20,1000]) -> (%y) {
       constant %w: f32[1000,24] = random(1)
       %a = Neg(%x)
