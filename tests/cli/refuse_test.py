@@ -72,8 +72,8 @@ class CommandLine(CliCase):
 
 
 class Models(CliCase):
-    def compile_refused(self, model, **expected):
-        self.refused("compile", model, "-o", "out.gart", **expected)
+    def compile_refused(self, model, *options, **expected):
+        self.refused("compile", model, "-o", "out.gart", *options, **expected)
 
     def test_unreadable_files(self):
         self.compile_refused("absent.onnx", says="absent.onnx")
@@ -90,6 +90,13 @@ class Models(CliCase):
         for place in ("absent/out.gart", "."):
             self.refused("compile", "model.onnx", "-o", place, says="cannot write")
         self.refused("run", "model.gart", "--random", "1", "--outputs", "absent/out.npz", says="cannot write")
+        # before anything else is done
+        self.refused("compile", "absent.onnx", "-o", "absent/out.gart", says="cannot write absent/out.gart: No such file")
+
+    def test_unreadable_measurements(self):
+        self.compile_refused("model.onnx", "--tuning", ".", says="cannot read .: Is a directory")
+        self.compile_refused("model.onnx", "--tuning", "absent.json", says="cannot read absent.json: No such file")
+        self.compile_refused("model.onnx", "--tuning", "model.onnx", says="model.onnx: not a JSON object")
 
     def test_an_old_artifact_survives_a_failure(self):
         self.write("old.gart", b"old")

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """What gcc-graph prints and writes when all is well, and how `run --expect` judges."""
 import json
+import os
+import stat
+import subprocess
 import unittest
 
 import numpy as np
@@ -51,6 +54,18 @@ class Reports(CliCase):
         for name, threads in (("one.gart", "1"), ("two.gart", "2")):
             self.accepted("compile", "model.onnx", "-o", name, "--threads", threads, "--dim", "batch=2")
         self.assertEqual(self.read("one.gart"), self.read("two.gart"))
+
+    def test_what_is_no_file_stays_what_it_is(self):
+        os.mkfifo(self.path("pipe"))
+        with open(self.path("read"), "wb") as out, subprocess.Popen(["cat", self.path("pipe")], stdout=out):
+            self.accepted("compile", "model.onnx", "-o", "pipe")
+        self.assertEqual(self.read("read"), self.read("model.gart"))
+        self.assertTrue(stat.S_ISFIFO(os.stat(self.path("pipe")).st_mode))
+        os.symlink("behind.gart", self.path("link.gart"))
+        for _ in ("it leads nowhere yet", "to a file"):
+            self.accepted("compile", "model.onnx", "-o", "link.gart")
+            self.assertTrue(os.path.islink(self.path("link.gart")))
+            self.assertEqual(self.read("behind.gart"), self.read("model.gart"))
 
     def test_run_writes_outputs_and_compares(self):
         self.accepted("run", "model.gart", "--inputs", "in.npz", "--outputs", "out.npz")

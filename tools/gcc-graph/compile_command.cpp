@@ -107,6 +107,7 @@ void run(const Arguments& a) {
   Backends backends;
   backends.push_back(cpu::make_cpu_backend());
   backends.push_back(a.gpu.backend());
+  if (a.passes.stop_after.empty()) check_writable(a.output);
   progress.show("import");
   ImportedModel model = import_onnx(a.model);
   check_limit(model.graph, options);

@@ -3,17 +3,15 @@
 #include <onnx/onnx_pb.h>
 #include <zip.h>
 
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <random>
 
 #include "compiler/ir/dtype.h"
 #include "compiler/support/error.h"
+#include "tools/gcc-graph/read_file.h"
 
 namespace gcg::tools {
 namespace {
@@ -37,12 +35,6 @@ constexpr NpyType kNamedTypes[] = {
     {"int2", gart::DType::i2},                 {"uint2", gart::DType::u2}};
 
 constexpr char kMagic[] = "\x93NUMPY";
-
-std::vector<uint8_t> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail("cannot read ", path, ": ", std::strerror(errno));
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 /// The text after "'key':" in a .npy header.
 std::string header_field(const std::string& header, const std::string& key, const std::string& where) {

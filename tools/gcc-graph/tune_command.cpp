@@ -13,6 +13,7 @@
 #include "tools/gcc-graph/kernel_tuner.h"
 #include "tools/gcc-graph/parse_dim.h"
 #include "tools/gcc-graph/progress.h"
+#include "tools/gcc-graph/write_file.h"
 
 namespace gcg::tools {
 namespace {
@@ -45,6 +46,7 @@ void run(const Arguments& a) {
   a.gpu.apply(options);
   Target asking = require_gpu_target(target);
   asking.precision = options.precision;
+  check_writable(a.output);
   TuningFile file;
   if (std::filesystem::exists(a.output)) file = TuningFile::read(a.output);
   Tuner tuner(file, a.tune, [&](const std::string& text) { progress.show(text); });

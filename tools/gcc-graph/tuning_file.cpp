@@ -1,13 +1,11 @@
 #include "tools/gcc-graph/tuning_file.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "compiler/kernel/library_algorithm.h"
 #include "compiler/support/error.h"
+#include "tools/gcc-graph/read_file.h"
 #include "tools/gcc-graph/write_file.h"
 
 namespace gcg::tools {
@@ -36,9 +34,7 @@ Measured parse_measured(const Json& entry) {
 }  // namespace
 
 TuningFile TuningFile::read(const std::string& path) {
-  std::ifstream stream(path);
-  if (!stream) fail("cannot read ", path, ": ", std::strerror(errno));
-  const Json json = Json::parse(stream, nullptr, false);
+  const Json json = Json::parse(read_file(path), nullptr, false);
   if (!json.is_object()) fail(path, ": not a JSON object");
   size_t number = 0;
   try {
