@@ -41,13 +41,9 @@ Usage usage_of(const std::string& log) {
 }
 
 Assembler::Assembler(const Target& target, const ProgramCache& cache)
-    : target_(target), cache_(cache), nvrtc_(Nvrtc::for_driver(target.driver)) {
-  const int version = nvrtc_.major() * 1000 + nvrtc_.minor() * 10;
+    : target_(target), cache_(cache), nvrtc_(Nvrtc::for_driver(target.driver, target.is_ptx())) {
   if (!nvrtc_.supports(target.sm))
     fail("NVRTC ", nvrtc_.major(), ".", nvrtc_.minor(), " (", nvrtc_.path(), ") makes no code for ", target.name);
-  if (target.is_ptx() && target.driver > 0 && version > target.driver)
-    fail("target 'ptx' for drivers from ", target.driver / 1000, ".", target.driver % 1000 / 10,
-         " on needs an NVRTC no newer than that; found is ", nvrtc_.major(), ".", nvrtc_.minor());
   const std::string architecture = target.is_ptx() ? concat("compute_", target.sm) : target.name;
   // ptxas writes its arguments into the code: always the same ones, so that equal text gives equal bytes. Products and
   // sums are not contracted: a kernel that wants fmaf says so, and gives the same result on every machine.
@@ -55,7 +51,7 @@ Assembler::Assembler(const Target& target, const ProgramCache& cache)
               "--ptxas-options=-v"};
   std::error_code error;  // a library found by the loader has no path here
   const auto changed = std::filesystem::last_write_time(nvrtc_.path(), error).time_since_epoch().count();
-  version_ = concat(nvrtc_.path(), ' ', version, ' ', error ? 0 : changed, '\n');
+  version_ = concat(nvrtc_.path(), ' ', nvrtc_.version(), ' ', error ? 0 : changed, '\n');
   for (const std::string& o : options_) version_ += o + '\n';
   for (const std::string& o : kThrifts) version_ += o + '\n';
   for (const Header& h : device_headers()) version_ += h.name + '\n' + h.text + '\n';

@@ -115,8 +115,8 @@ class CudaBackend final : public Backend {
     assemble_all(all, assembler, threads);
     CompiledBlob blob;
     // A cubin loads on every driver of its NVRTC's major version; PTX needs the minor version too.
-    const int major = assembler.nvrtc().major() * 1000;
-    blob.driver = std::max(target.driver, target.is_ptx() ? major + assembler.nvrtc().minor() * 10 : major);
+    const Nvrtc& nvrtc = assembler.nvrtc();
+    blob.driver = std::max(target.driver, target.is_ptx() ? nvrtc.version() : nvrtc.major() * 1000);
     for (const Work& work : all) {
       CompiledKernel kernel = describe(work);
       place(kernel, work.program, blob);

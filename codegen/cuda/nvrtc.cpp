@@ -15,9 +15,10 @@ using Program = struct OpaqueProgram*;  // nvrtcProgram
 using Result = int;                     // nvrtcResult; 0 is success
 constexpr Result kCompilationError = 6;
 
-std::string install_line(int major) {
-  return major == 12 ? "pip install nvidia-cuda-nvrtc-cu12" : "pip install nvidia-cuda-nvrtc";
-}
+/// "12.6" for 12060.
+std::string version_text(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
+
+std::string package_of(int major) { return major == 12 ? "nvidia-cuda-nvrtc-cu12" : "nvidia-cuda-nvrtc"; }
 
 }  // namespace
 
@@ -91,33 +92,40 @@ std::shared_ptr<const Nvrtc> Nvrtc::open(const std::string& path) {
 const std::vector<std::shared_ptr<const Nvrtc>>& Nvrtc::all() {
   static const std::vector<std::shared_ptr<const Nvrtc>> libraries = [] {
     std::vector<std::shared_ptr<const Nvrtc>> found;
-    for (const std::string& path : nvrtc_candidates())
-      if (auto library = open(path)) found.push_back(std::move(library));
+    for (const std::string& path : nvrtc_candidates()) {
+      auto library = open(path);
+      const auto is_same = [&](const auto& other) { return other->version() == library->version(); };
+      if (library && std::none_of(found.begin(), found.end(), is_same)) found.push_back(std::move(library));
+    }
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-      return a->major_ != b->major_ ? a->major_ > b->major_ : a->minor_ > b->minor_;
+      return a->version() > b->version();
     });
     return found;
   }();
   return libraries;
 }
 
-const Nvrtc* Nvrtc::find_for_driver(int driver) {
-  const bool named = std::getenv("GCC_GRAPH_NVRTC") != nullptr;
+const Nvrtc* Nvrtc::find_for_driver(int driver, bool ptx) {
+  const auto suits = [&](const Nvrtc& n) { return driver == 0 || (ptx ? n.version() <= driver : n.major() <= driver / 1000); };
   for (const auto& library : all())
-    if (named || driver == 0 || library->major_ <= driver / 1000) return library.get();
+    if (suits(*library)) return library.get();
   return nullptr;
 }
 
-const Nvrtc& Nvrtc::for_driver(int driver) {
-  if (const Nvrtc* found = find_for_driver(driver)) return *found;
-  if (const char* named = std::getenv("GCC_GRAPH_NVRTC"); named != nullptr && *named != '\0')
-    fail("GCC_GRAPH_NVRTC names ", named, ", which is not an NVRTC library that can be loaded");
-  const int major = driver == 0 ? 13 : driver / 1000;
-  if (!all().empty())
-    fail("code for drivers from ", driver / 1000, ".", driver % 1000 / 10, " on needs NVRTC ", major, ", found is ",
-         all().back()->major_, ".", all().back()->minor_, " (", all().back()->path_, "); ", install_line(major),
-         " installs it");
-  fail("code for GPUs needs NVIDIA's compiler library NVRTC, which was not found; ", install_line(major),
+const Nvrtc& Nvrtc::for_driver(int driver, bool ptx) {
+  if (const Nvrtc* found = find_for_driver(driver, ptx)) return *found;
+  const char* named = std::getenv("GCC_GRAPH_NVRTC");
+  const bool is_named = named != nullptr && *named != '\0';
+  if (is_named && all().empty()) fail("GCC_GRAPH_NVRTC names ", named, ", which is not an NVRTC library that can be loaded");
+  const std::string package = package_of(driver == 0 ? 13 : driver / 1000);
+  if (all().empty())
+    fail("code for GPUs needs NVIDIA's compiler library NVRTC, which was not found; ", install_line(package), " installs it");
+  const Nvrtc& oldest = *all().back();
+  const std::string found = concat(version_text(oldest.version()), " (", oldest.path(), ")");
+  const std::string needed = concat(ptx ? "PTX" : "code", " for drivers from ", version_text(driver), " on needs NVRTC ",
+                                    ptx ? version_text(driver) + " or older" : std::to_string(driver / 1000));
+  if (is_named) fail(needed, ", GCC_GRAPH_NVRTC names ", found);
+  fail(needed, ", found is ", found, "; ", install_line(ptx ? concat("'", package, "==", version_text(driver), ".*'") : package),
        " installs it");
 }
 

@@ -86,4 +86,9 @@ std::vector<std::string> nvrtc_candidates() {
   return found;
 }
 
+std::string install_line(const std::string& package) {
+  const std::string pip = "pip install " + package;
+  return environment("VIRTUAL_ENV").empty() ? "python3 -m venv .venv && .venv/bin/" + pip : pip;
+}
+
 }  // namespace gcg::cuda

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "codegen/cuda/text_hash.h"
 #include "compiler/support/error.h"
@@ -53,9 +53,9 @@ std::filesystem::path ProgramCache::default_folder() {
 std::optional<Assembled> ProgramCache::find(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;
   std::ifstream file(path(key), std::ios::binary);
-  if (!file) return std::nullopt;
-  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return from_file(bytes);
+  std::ostringstream bytes;  // which takes note of an error in reading; iterators over the file would throw it
+  if (!(bytes << file.rdbuf())) return std::nullopt;
+  return from_file(bytes.str());
 }
 
 void ProgramCache::put(const std::string& key, const Assembled& program) const {

@@ -46,7 +46,7 @@ void add_gpus(DefaultTargets& out) {
       const std::string name = target_for(sm);
       if (name.empty()) fail("there is no such target");
       const int version = (*driver)->version;
-      cuda::Nvrtc::for_driver(version);
+      cuda::Nvrtc::for_driver(version, name == "ptx");
       // A cubin loads on all drivers of one major version, PTX only on those that know its version.
       const int oldest = name == "ptx" ? version : std::max(version / 1000 * 1000, kOldestDriver);
       out.names.push_back(concat(name, ":", gart::cuda::version_text(oldest)));

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "codegen/cuda/cuda_backend.h"
+#include "codegen/cuda/nvrtc_search.h"
 #include "compiler/support/error.h"
 #include "tests/codegen/loop_kernels.h"
 
@@ -83,6 +84,18 @@ TEST_F(Cache, DamagedEntriesCountAsMissingAndAreWrittenAnew) {
     EXPECT_FALSE(cache.find("aabb")) << "cut to " << length;
     cache.put("aabb", program_);
   }
+}
+
+TEST_F(Cache, UnreadableEntriesCountAsMissing) {
+  const ProgramCache cache(folder_);
+  cache.put("aabb", program_);
+  const fs::path file = files().at(0);
+  fs::remove(file);
+  fs::create_directory(file);  // reading it is an error, of root's, too
+  EXPECT_FALSE(cache.find("aabb"));
+  cache.put("aabb", program_);
+  EXPECT_FALSE(cache.find("aabb"));
+  EXPECT_TRUE(files().empty());
 }
 
 TEST_F(Cache, ManyWritersLeaveOneWholeEntry) {
@@ -166,19 +179,60 @@ TEST(Thrift, IsForWhatSpillsAndKeepsWhatSpillsLeast) {
             std::string::npos) << "what does not spill is not compiled again";
 }
 
+/// In a process of its own, which looks for libraries anew: prints why there is none for that driver, exits with 3.
+void ask_for(const std::string& named, int driver, bool ptx) {
+  setenv("GCC_GRAPH_NVRTC", named.c_str(), 1);
+  try {
+    Nvrtc::for_driver(driver, ptx);
+  } catch (const CompileError& error) {
+    std::fputs(error.what(), stderr);
+    std::exit(3);
+  }
+  std::exit(0);
+}
+
 TEST(Nvrtc, SaysWhichLibraryCannotBeLoaded) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto ask = [] {
-    setenv("GCC_GRAPH_NVRTC", "/no/such/library.so", 1);
-    try {
-      cuda::Nvrtc::for_driver(0);
-    } catch (const CompileError& error) {
-      std::fputs(error.what(), stderr);
-      std::exit(3);
+  EXPECT_EXIT(ask_for("/no/such/library.so", 0, false), testing::ExitedWithCode(3), "GCC_GRAPH_NVRTC names /no/such/library.so");
+}
+
+TEST(Nvrtc, ALibraryTooNewForTheDriverIsNotTaken) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  std::string path;  // found without a look into the libraries, which a process takes once
+  for (const std::string& candidate : nvrtc_candidates())
+    if (path.empty() && candidate.find("/libnvrtc.so.13") != std::string::npos) path = candidate;
+  if (path.empty()) GTEST_SKIP() << "there is no NVRTC 13 on this machine";
+  EXPECT_EXIT(ask_for(path, 12060, false), testing::ExitedWithCode(3),
+              "code for drivers from 12.6 on needs NVRTC 12, GCC_GRAPH_NVRTC names 13\\..*/libnvrtc");
+  EXPECT_EXIT(ask_for(path, 12060, true), testing::ExitedWithCode(3), "PTX for drivers from 12.6 on needs NVRTC 12.6 or older");
+  EXPECT_EXIT(ask_for(path, 13000, false), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(ask_for(path, 13990, true), testing::ExitedWithCode(0), "");
+}
+
+TEST(Nvrtc, TheNewestThatTheDriverKnowsMakesPtx) {
+  const Nvrtc* newest = Nvrtc::find_for_driver(0, true);
+  if (newest == nullptr) GTEST_SKIP() << "there is no NVRTC on this machine";
+  EXPECT_EQ(newest, Nvrtc::find_for_driver(newest->version(), true));
+  int last = newest->version();
+  for (int driver = last; driver >= 12000; driver -= 10) {
+    const Nvrtc* found = Nvrtc::find_for_driver(driver, true);
+    if (found == nullptr) break;
+    EXPECT_LE(found->version(), driver);
+    if (found->version() != last) {
+      EXPECT_EQ(driver, last - 10) << "an older one than needed";
     }
-    std::exit(0);
-  };
-  EXPECT_EXIT(ask(), testing::ExitedWithCode(3), "GCC_GRAPH_NVRTC names /no/such/library.so");
+    last = found->version();
+  }
+}
+
+TEST(Nvrtc, IsInstalledWhereItIsFound) {
+  const char* active = std::getenv("VIRTUAL_ENV");
+  const std::string before = active == nullptr ? "" : active;
+  unsetenv("VIRTUAL_ENV");
+  EXPECT_EQ(install_line("nvidia-cuda-nvrtc"), "python3 -m venv .venv && .venv/bin/pip install nvidia-cuda-nvrtc");
+  setenv("VIRTUAL_ENV", "/some/where", 1);
+  EXPECT_EQ(install_line("nvidia-cuda-nvrtc"), "pip install nvidia-cuda-nvrtc");
+  setenv("VIRTUAL_ENV", before.c_str(), 1);
 }
 
 TEST(Nvrtc, SaysHowToInstallOne) {
