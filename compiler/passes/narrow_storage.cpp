@@ -63,12 +63,13 @@ bool reads_first_only(const Node& n) {
 
 class Narrower {
  public:
-  Narrower(Graph& graph, DType to) : g_(graph), to_(to), order_(graph.order()) {
+  Narrower(Graph& graph, DType to) : g_(graph), to_(to), order_(graph.order()), users_(graph.users()) {
     const auto n = static_cast<size_t>(g_.value_count());
     wide_.resize(n);
     from_product_.resize(n);
     feeds_product_.resize(n);
     into_product_.resize(n);
+    into_sum_.resize(n);
     free_.assign(n, true);
   }
 
@@ -136,6 +137,7 @@ class Narrower {
       const bool factor = is_product(n) && i < 2;
       if (factor || (is_link(n) && any(feeds_product_))) feeds_product_[at(in)] = true;
       if (factor || (moves && any(into_product_))) into_product_[at(in)] = true;
+      if (is_residual_sum(n) || (moves && any(into_sum_))) into_sum_[at(in)] = true;
       const bool shares = n.op->kind == OpKind::view && !free_[at(n.outputs[0])];
       if (!may_read(n) || n.on_host || shares || (i > 0 && reads_first_only(n))) free_[at(in)] = false;
     }
@@ -148,26 +150,46 @@ class Narrower {
     });
   }
 
+  /// A vector that is added to nothing but products, whose sums are narrow: libraries take one of the result's type only.
+  bool is_bias(ValueId v) {
+    if (value(v).shape->size() != 1 || users_[at(v)].empty()) return false;
+    return std::all_of(users_[at(v)].begin(), users_[at(v)].end(), [&](NodeId id) {
+      const Node& n = node(id);
+      if (n.op != &op("Add")) return false;
+      const NodeId other = value(n.inputs[n.inputs[0] == v ? 1 : 0]).producer;
+      return other.valid() && is_product(node(other)) && may_narrow(n.outputs[0]) && !joins_stream(n.outputs[0]);
+    });
+  }
+  bool joins_stream(ValueId v) {
+    return std::any_of(users_[at(v)].begin(), users_[at(v)].end(), [&](NodeId id) {
+      return is_residual_sum(node(id)) && !may_narrow(node(id).outputs[0]);
+    });
+  }
+
   bool may_narrow(ValueId v) {
     if (!is_f32(v) || !free_[at(v)] || value(v).contents) return false;
-    if (value(v).is_constant())
-      return feeds_product_[at(v)] && value(v).shape->size() >= 2 && value(v).constant->elements() >= kLeastWeightElements &&
-             !is_wide(v);
+    if (value(v).is_constant()) {
+      const bool is_factor = feeds_product_[at(v)] && value(v).shape->size() >= 2;
+      return (is_factor || is_bias(v)) && value(v).constant->elements() >= kLeastWeightElements && !is_wide(v);
+    }
     if (!value(v).producer.valid() || is_wide(v) || !(from_product_[at(v)] || feeds_product_[at(v)])) return false;
     const Node& n = node(value(v).producer);
     if (n.on_host) return false;  // the CPU computes in f32
     if (n.op->kind == OpKind::view) return false;  // the storage is that of what it views
     const bool is_square = n.op == &op("Mul") && n.inputs[0] == n.inputs[1];
-    return is_link(n) && !is_square && (into_product_[at(v)] || !is_residual_sum(n));
+    const bool is_stream = is_residual_sum(n) && into_sum_[at(v)] && !into_product_[at(v)];
+    return is_link(n) && !is_square && !is_stream;
   }
 
   Graph& g_;
   DType to_;
   std::vector<NodeId> order_;
   // By value:
+  std::vector<std::vector<NodeId>> users_;
   std::vector<bool> wide_;           // large or exact
   std::vector<bool> from_product_, feeds_product_;  // along links
   std::vector<bool> into_product_;   // a factor, at most moved before
+  std::vector<bool> into_sum_;       // likewise a term of a residual sum
   std::vector<bool> free_;           // nothing needs it as it is
   std::map<ValueId, bool> wide_constants_;
 };

@@ -16,10 +16,12 @@ namespace gcg {
 ///   * values with large factors or terms (masks of -1e9, -infinity): f16 ends at 65504. A softmax or another bounded
 ///     function takes the range away again;
 ///   * powers, exponentials, sums and variances: their range is the square of that of activations;
-///   * sums of two activations that no product reads: the residual stream of a transformer grows with its depth, is rounded
-///     once per layer otherwise, and its bytes are few beside those of weights. Those of convolutional networks are read by
-///     convolutions, and marked;
+///   * sums of two activations that are terms of the next such sum and that no product reads: the residual stream of a
+///     transformer grows with its depth, is rounded once per layer otherwise, and its bytes are few beside those of weights.
+///     Those of convolutional networks are read by convolutions, those of BERT by a normalisation only, and marked;
 ///   * what a model without products computes, and what an operator outside of the chain reads.
+///
+/// Of constants, factors are marked and what is added to products alone.
 ///
 /// Requires: weights are constants in their final order.
 /// Example: MatMul(Relu(MatMul(x, w)), v) -> MatMul(Relu(MatMul(x, w as f16)) as f16, v as f16)
