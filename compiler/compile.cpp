@@ -94,9 +94,8 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
   stage("artifact");
   EmittedArtifact emitted = emit_artifact(graph, plans, prepared, code, {"gcc-graph 0.1.0", source_hash, "", graph.name});
   CompileResult result{std::move(emitted.bytes), {}, emitted.weight_bytes, 0, std::move(remarks)};
-  for (const ShapePlan& plan : plans)
-    for (const Target& target : targets)
-      if (plan.device == target.device) result.plans.push_back(report_plan(plan, target));
+  for (const auto& [numbers, size] : emitted.sizes)
+    result.plans.push_back(report_plan(plans[numbers.first], targets[numbers.second], size));
   for (const TargetCode& c : code) result.code_bytes += static_cast<int64_t>(c.blob.code.size());
   return result;
 }

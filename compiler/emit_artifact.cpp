@@ -163,6 +163,12 @@ std::vector<HostPlanCode> host_codes(const ShapePlan& plan, size_t p, const std:
   return out;
 }
 
+PlanSize size_of(const fb::PlanT& plan) {
+  PlanSize size{0, static_cast<int64_t>(plan.kernels.size())};
+  for (const auto& sequence : plan.sequences) size.steps += static_cast<int64_t>(sequence->steps.size());
+  return size;
+}
+
 }  // namespace
 
 EmittedArtifact emit_artifact(const Graph& graph, const std::vector<ShapePlan>& plans, const PreparedWeights& prepared,
@@ -171,6 +177,7 @@ EmittedArtifact emit_artifact(const Graph& graph, const std::vector<ShapePlan>& 
   const std::vector<std::string> symbols = all_symbols(graph, plans);
   auto entry = entry_point(graph, symbols);
   WeightsSection weights;
+  std::map<std::pair<size_t, size_t>, PlanSize> sizes;
   place_gpu_constants(plans, prepared, weights);
   auto at_load = std::make_unique<fb::EntryPointT>();
   at_load->name = "at_load";
@@ -182,6 +189,7 @@ EmittedArtifact emit_artifact(const Graph& graph, const std::vector<ShapePlan>& 
                                       [&](const LibraryCall& call) { return library_number(content.manifest, call); },
                                       host_codes(plans[p], p, targets)},
                                      plans[p].at_load ? std::vector<std::string>() : symbols, prepared, weights));
+      sizes[{p, t}] = size_of(*home.plans.back());
     }
     content.manifest.targets.push_back(emit_target(targets[t]));
     content.code.push_back(targets[t].blob.code);
@@ -196,7 +204,7 @@ EmittedArtifact emit_artifact(const Graph& graph, const std::vector<ShapePlan>& 
   tell_stored_twice(content.manifest, weights);
   content.weights = weights.take();
   const auto weight_bytes = static_cast<int64_t>(content.weights.size());
-  return {gart::write_artifact(std::move(content)), weight_bytes};
+  return {gart::write_artifact(std::move(content)), weight_bytes, std::move(sizes)};
 }
 
 }  // namespace gcg

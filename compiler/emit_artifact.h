@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/compile.h"
@@ -52,9 +53,16 @@ struct Provenance {
   std::string compiler, source_hash, options, model;
 };
 
+/// What a plan became for one target. Not what its schedule has: a call of a library has no kernel, or a kernel and a step
+/// beside it; some kernels have a second launch.
+struct PlanSize {
+  int64_t steps = 0, kernels = 0;
+};
+
 struct EmittedArtifact {
   std::vector<uint8_t> bytes;
   int64_t weight_bytes = 0;  // of them
+  std::map<std::pair<size_t, size_t>, PlanSize> sizes = {};  // by numbers of plan and target
 };
 
 /// `graph` is the imported one: its inputs, outputs and constraints become the entry point.

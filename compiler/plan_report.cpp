@@ -14,15 +14,12 @@ std::string shapes_text(const ShapePlan& plan) {
 
 }  // namespace
 
-PlanReport report_plan(const ShapePlan& plan, const Target& target) {
+PlanReport report_plan(const ShapePlan& plan, const Target& target, const PlanSize& size) {
   const ArenaLayout& arena = plan.schedule.memory.layout;
-  PlanReport row{target.name, shapes_text(plan), 0,
-                 static_cast<int64_t>(plan.schedule.kernels.size()), {}, arena.bytes, arena.lower_bound};
-  for (const Sequence& s : plan.schedule.sequences) {
-    row.steps += static_cast<int64_t>(s.steps.size());
+  PlanReport row{target.name, shapes_text(plan), size.steps, size.kernels, {}, arena.bytes, arena.lower_bound};
+  for (const Sequence& s : plan.schedule.sequences)
     for (const Step& step : s.steps)
       if (const LibraryCall* call = call_of(plan, target, step)) ++row.calls[call->library];
-  }
   return row;
 }
 

@@ -9,6 +9,7 @@
 
 namespace gcg {
 
+struct PlanSize;
 struct ShapePlan;
 
 struct PlanReport {
@@ -19,6 +20,6 @@ struct PlanReport {
   int64_t arena_bytes = 0, arena_lower_bound = 0;  // static plans
 };
 
-PlanReport report_plan(const ShapePlan& plan, const Target& target);
+PlanReport report_plan(const ShapePlan& plan, const Target& target, const PlanSize& size);
 
 }  // namespace gcg

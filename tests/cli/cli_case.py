@@ -81,6 +81,12 @@ class CliCase(unittest.TestCase):
         self.assertEqual(done.returncode, 0, f"{arguments}: {done.stderr}")
         return done.stdout
 
+    @staticmethod
+    def plans_told(compiled):
+        """(target, shapes, steps, kernels) of every plan that compile told of."""
+        lines = re.findall(r"^  (\S+) \[(.+?)\]: (\d+) steps, (\d+) kernels", compiled, re.M)
+        return [(target, shapes, int(steps), int(kernels)) for target, shapes, steps, kernels in lines]
+
     @classmethod
     def inputs(cls, **changes):
         arrays = {"x": np.ones((2, 8), np.float32), "y": np.zeros((2, 8), np.float32), **changes}

@@ -35,6 +35,16 @@ TEST(StoredTwice, OnceIsSaidOfNoByteTwice) {
   EXPECT_EQ(printed({{"stored_twice", shown(manifest)}}), ", stored once\n");
 }
 
+TEST(StoredTwice, TheLinesAddUp) {
+  gart::fb::ManifestT manifest;
+  manifest.stored_twice_bytes = 100;
+  manifest.stored_twice.push_back(std::make_unique<gart::fb::StoredTwiceT>());
+  manifest.stored_twice.back()->name = "w";
+  manifest.stored_twice.back()->bytes = 60;
+  EXPECT_EQ(printed({{"stored_twice", shown(manifest)}}), ", 100 of them stored twice, in another order or type\n"
+                                                          "  twice 60 bytes of 'w'\n  twice 40 bytes of others\n");
+}
+
 TEST(StoredTwice, AnyContentCanBeShown) {
   gart::fb::ManifestT manifest;
   manifest.stored_twice_bytes = INT64_MAX;

@@ -115,9 +115,21 @@ class Reports(CliCase):
         for plan in entry["plans"]:
             self.assertEqual(plan["kernels"], len(plan["kernel_list"]))
             self.assertEqual(plan["steps"], sum(map(len, plan["sequences"])))
+        self.assertEqual({plan["sized_per_shape"] for plan in entry["plans"]}, {True})
         text = self.accepted("inspect", "model.gart")
         for words in ("in  x f32[batch,8]", "out z f32[batch,8]", "plan x86-64-v3 [symbolic]"):
             self.assertIn(words, text)
+
+    def test_a_plan_without_temporaries_has_no_arena(self):
+        self.save("one.onnx", HEADER + "one (float[4, 8] x) => (float[4, 8] z) { z = Neg(x) }")
+        self.accepted("compile", "one.onnx", "-o", "one.gart", "--target", "x86-64-v3")
+        self.assertIn("arena 0 bytes", self.accepted("inspect", "one.gart"))
+
+    def test_compile_and_inspect_count_alike(self):
+        told = set(self.plans_told(self.accepted("compile", "model.onnx", "-o", "counted.gart", "--dim", "batch=1,4")))
+        entry, = json.loads(self.accepted("inspect", "counted.gart", "--json"))["entry_points"]
+        self.assertEqual({(p["target"], p["shapes"], p["steps"], p["kernels"]) for p in entry["plans"]}, told)
+        self.assertGreaterEqual(len(told), 6)
 
     def test_inspect_tells_what_is_stored_twice(self):
         self.accepted("compile", "model.onnx", "-o", "once.gart", "--target", "x86-64-v3,x86-64-v4")

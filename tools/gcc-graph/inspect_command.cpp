@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -9,6 +8,8 @@
 #include "tools/gcc-graph/artifact_file.h"
 #include "tools/gcc-graph/commands.h"
 #include "tools/gcc-graph/inspect_calls.h"
+#include "tools/gcc-graph/inspect_print.h"
+#include "tools/gcc-graph/inspect_shapes.h"
 #include "tools/gcc-graph/inspect_weights.h"
 
 namespace gcg::tools {
@@ -27,27 +28,9 @@ std::string text(const flatbuffers::String* s) { return s == nullptr ? "" : s->s
 template <class V>
 size_t count(const V* v) { return v == nullptr ? 0 : v->size(); }
 
-/// A slot of a shape program as text: numbers and symbol names where it is simple.
-std::string slot_text(const fb::EntryPoint& entry, const flatbuffers::Vector<const fb::Instruction*>* program, uint32_t slot) {
-  const auto symbols = static_cast<uint32_t>(count(entry.symbols()));
-  if (slot < symbols) return text(entry.symbols()->Get(slot)->name());
-  const fb::Instruction& i = *program->Get(slot - symbols);
-  if (i.op() == fb::ExprOp::constant) return std::to_string(i.value());
-  const std::string a = slot_text(entry, program, i.a()), b = slot_text(entry, program, i.b());
-  switch (i.op()) {
-    case fb::ExprOp::add: return a + "+" + b;
-    case fb::ExprOp::sub: return a + "-" + b;
-    case fb::ExprOp::mul: return "(" + a + ")*" + b;
-    case fb::ExprOp::floor_div: return "(" + a + ")/" + b;
-    case fb::ExprOp::mod: return "(" + a + ")%" + b;
-    case fb::ExprOp::max: return "max(" + a + "," + b + ")";
-    default: return "min(" + a + "," + b + ")";
-  }
-}
-
-Json tensor_json(const fb::EntryPoint& entry, const fb::TensorInfo& t) {
+Json tensor_json(const fb::TensorInfo& t, SlotTexts& slots) {
   Json dims = Json::array();
-  for (uint32_t d : gart::span_of(t.dims())) dims.push_back(slot_text(entry, entry.program(), d));
+  for (uint32_t d : gart::span_of(t.dims())) dims.push_back(slots(d));
   return {{"name", text(t.name())}, {"dtype", fb::EnumNameDType(t.dtype())}, {"dims", dims}};
 }
 
@@ -89,6 +72,13 @@ std::string shapes_text(const fb::EntryPoint& entry, const fb::Plan& plan) {
       out += concat(out.empty() ? "" : ",", text(entry.symbols()->Get(i)->name()), "=", plan.fixed()->Get(i));
   if (!out.empty()) return out;
   return count(entry.symbols()) ? "symbolic" : "static";
+}
+
+/// Does its memory depend on extents that only a run knows?
+bool is_open(const fb::EntryPoint& entry, const fb::Plan& plan) {
+  for (uint32_t i = 0; i < count(entry.symbols()); ++i)
+    if (i >= count(plan.fixed()) || plan.fixed()->Get(i) < 0) return true;
+  return false;
 }
 
 /// Steps, and what orders them beside their streams.
@@ -136,7 +126,8 @@ Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Pla
               {"streams", plan.streams()},
               {"waits", waits},
               {"arena_bytes", plan.arena_bytes()},
-              {"arena_lower_bound_bytes", plan.arena_lower_bound()}};
+              {"arena_lower_bound_bytes", plan.arena_lower_bound()},
+              {"sized_per_shape", plan.arena_bytes() == 0 && is_open(entry, plan)}};
   if (cuda) out["modules"] = count_modules(plan);
   if (const size_t overlaps = count_overlaps(plan)) out["overlapping_launches"] = overlaps;
   if (Json calls = calls_json(m, plan); !calls.empty()) out["calls"] = calls;
@@ -149,7 +140,7 @@ Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Pla
     if (plan.kernels())
       for (const auto* k : *plan.kernels()) kernels.push_back(kernel_json(*k, cuda));
     out["kernel_list"] = kernels;
-    out["call_list"] = call_list_json(m, plan, [&](uint32_t slot) { return slot_text(entry, plan.program(), slot); });
+    out["call_list"] = call_list_json(m, plan, SlotTexts(entry, plan.program()));
     if (count(plan.host_code())) {
       for (const auto* host : *plan.host_code())
         for (const auto* k : *host->kernels()) {
@@ -171,6 +162,19 @@ Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Pla
   return out;
 }
 
+Json entry_json(const fb::Manifest& m, const fb::EntryPoint& entry, const Arguments& a) {
+  SlotTexts slots(entry, entry.program());
+  Json e = {{"name", text(entry.name())}, {"inputs", Json::array()}, {"outputs", Json::array()}, {"plans", Json::array()}};
+  for (uint32_t i = 0; i < count(entry.inputs()); ++i) e["inputs"].push_back(tensor_json(*entry.inputs()->Get(i), slots));
+  for (uint32_t i = 0; i < count(entry.outputs()); ++i) e["outputs"].push_back(tensor_json(*entry.outputs()->Get(i), slots));
+  for (uint32_t i = 0; i < count(entry.constraints()); ++i) {
+    const fb::Constraint& c = *entry.constraints()->Get(i);
+    e["constraints"].push_back(concat(slots(c.a()), " == ", slots(c.b()), " (", text(c.reason()), ")"));
+  }
+  for (uint32_t i = 0; i < count(entry.plans()); ++i) e["plans"].push_back(plan_json(m, entry, *entry.plans()->Get(i), a));
+  return e;
+}
+
 Json describe(const ArtifactFile& file, const Arguments& a) {
   const fb::Manifest& m = *file.view.manifest;
   Json out = {{"artifact", a.artifact}, {"bytes", file.view.file.size()}, {"weight_bytes", file.view.weights().size()}};
@@ -181,87 +185,18 @@ Json describe(const ArtifactFile& file, const Arguments& a) {
   for (const auto* t : *m.targets()) targets.push_back(target_json(file, *t));
   out["targets"] = targets;
   if (Json libraries = libraries_json(m); !libraries.empty()) out["libraries"] = libraries;
-  Json entries = Json::array();
-  for (const auto* entry : *m.entry_points()) {
-    Json e = {{"name", text(entry->name())}, {"inputs", Json::array()}, {"outputs", Json::array()}, {"plans", Json::array()}};
-    if (entry->inputs())
-      for (const auto* t : *entry->inputs()) e["inputs"].push_back(tensor_json(*entry, *t));
-    if (entry->outputs())
-      for (const auto* t : *entry->outputs()) e["outputs"].push_back(tensor_json(*entry, *t));
-    if (entry->constraints())
-      for (const auto* c : *entry->constraints())
-        e["constraints"].push_back(concat(slot_text(*entry, entry->program(), c->a()), " == ", slot_text(*entry, entry->program(), c->b()),
-                                          " (", text(c->reason()), ")"));
-    if (entry->plans())
-      for (const auto* p : *entry->plans()) e["plans"].push_back(plan_json(m, *entry, *p, a));
-    entries.push_back(e);
-  }
-  out["entry_points"] = entries;
-  return out;
-}
-
-std::string tensor_text(const Json& t) {
-  std::string dims;
-  for (const auto& d : t["dims"]) dims += (dims.empty() ? "" : ",") + d.get<std::string>();
-  return t["name"].get<std::string>() + " " + t["dtype"].get<std::string>() + "[" + dims + "]";
-}
-
-void print_kernel(const Json& k) {
-  std::cout << "    " << std::setw(7) << k["bytes"].dump() << " bytes  " << k["name"].get<std::string>();
-  if (k.contains("threads")) {
-    std::cout << "  " << k["threads"] << " threads, " << k["registers"] << " registers, " << k["shared_bytes"] << " bytes shared";
-    if (k["spill_bytes"] > 0) std::cout << ", " << k["spill_bytes"] << " bytes spilled";
-  }
-  if (k.contains("target")) std::cout << "  on the CPU, " << k["target"].get<std::string>();
-  std::cout << "  " << k["note"].get<std::string>() << '\n';
-}
-
-void print(const Json& j) {
-  const auto str = [](const Json& s) { return s.get<std::string>(); };
-  std::cout << str(j["artifact"]) << ": " << j["bytes"] << " bytes, weights " << j["weight_bytes"] << " bytes";
-  print_stored_twice(j);
-  if (j.contains("provenance"))
-    std::cout << "compiled by " << str(j["provenance"]["compiler"]) << " from model " << str(j["provenance"]["source_hash"]) << '\n';
-  for (const auto& t : j["targets"]) {
-    std::cout << "target " << str(t["name"]) << ": " << t["code_bytes"] << " bytes of code";
-    if (t.contains("driver")) std::cout << ", for drivers of CUDA " << str(t["driver"]) << " and newer";
-    std::cout << '\n';
-  }
-  if (j.contains("libraries")) print_libraries(j["libraries"]);
-  for (const auto& e : j["entry_points"]) {
-    std::cout << "entry point " << str(e["name"]) << '\n';
-    for (const auto& t : e["inputs"]) std::cout << "  in  " << tensor_text(t) << '\n';
-    for (const auto& t : e["outputs"]) std::cout << "  out " << tensor_text(t) << '\n';
-    if (e.contains("constraints"))
-      for (const auto& c : e["constraints"]) std::cout << "  requires " << str(c) << '\n';
-    for (const auto& p : e["plans"]) {
-      std::cout << "  plan " << str(p["target"]) << " [" << str(p["shapes"]) << "]: " << p["steps"] << " steps, " << p["kernels"]
-                << " kernels, " << p["buffers"] << " buffers, ";
-      if (p.contains("calls"))
-        for (const auto& [library, calls] : p["calls"].items()) std::cout << calls << " calls of " << library << ", ";
-      if (p.contains("modules")) std::cout << p["modules"] << " modules, " << p["streams"] << " streams, " << p["waits"] << " waits, ";
-      if (p.contains("overlapping_launches")) std::cout << p["overlapping_launches"] << " overlapping launches, ";
-      if (p.contains("host_targets"))
-        std::cout << "steps on the CPU (" << p["host_targets"].dump() << ", host arena " << p["host_arena_bytes"] << " bytes), ";
-      if (p["arena_bytes"] > 0)
-        std::cout << "arena " << p["arena_bytes"] << " bytes (lower bound " << p["arena_lower_bound_bytes"] << ")\n";
-      else
-        std::cout << "arena sized per shape\n";
-      if (p.contains("kernel_list"))
-        for (const auto& k : p["kernel_list"]) print_kernel(k);
-      if (p.contains("call_list"))
-        for (const auto& call : p["call_list"]) print_call(call);
-      if (p.contains("host_kernel_list"))
-        for (const auto& k : p["host_kernel_list"]) print_kernel(k);
-      if (p.contains("sequences"))
-        for (size_t q = 0; q < p["sequences"].size(); ++q) {
-          std::cout << "    sequence " << q << '\n';
-          for (const auto& s : p["sequences"][q])
-            std::cout << "      " << (s.contains("device") ? str(s["device"]) + " " : "") << str(s["kind"]) << ' ' << (s.contains("stream") ? "stream " + s["stream"].dump() + " " : "") << (s.contains("kernel") ? str(s["kernel"]) : "") << " buffers " << s["operands"].dump()
-                      << " waits " << s["waits"].dump() << (s.contains("overlaps") ? ", overlaps the launch before" : "") << "  // " << str(s["source"]) << '\n';
-        }
+  out["entry_points"] = Json::array();
+  for (const auto* entry : *m.entry_points()) out["entry_points"].push_back(entry_json(m, *entry, a));
+  if (const fb::EntryPoint* entry = m.at_load()) {
+    out["at_load"]["plans"] = Json::array();
+    for (uint32_t i = 0; i < count(entry->plans()); ++i) {
+      Json plan = plan_json(m, *entry, *entry->plans()->Get(i), a);
+      plan["shapes"] = "at load";
+      plan["prepared_bytes"] = entry->plans()->Get(i)->prepared_bytes();
+      out["at_load"]["plans"].push_back(plan);
     }
   }
+  return out;
 }
 
 }  // namespace
@@ -277,7 +212,7 @@ void add_inspect_command(CLI::App& app) {
     const ArtifactFile file = open_artifact(a->artifact);
     const Json json = describe(file, *a);
     if (a->json) std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-    else print(json);
+    else print_report(json);
   });
 }
 

@@ -28,8 +28,12 @@ void print_stored_twice(const Json& report) {
     std::cout << ", stored once\n";
   } else {
     std::cout << ", " << (*twice)["bytes"] << " of them stored twice, in another order or type\n";
-    for (const Json& s : (*twice)["most"])
+    uint64_t others = (*twice)["bytes"];
+    for (const Json& s : (*twice)["most"]) {
       std::cout << "  twice " << s["bytes"] << " bytes of '" << s["name"].get<std::string>() << "'\n";
+      others -= std::min(others, s["bytes"].get<uint64_t>());
+    }
+    if (others > 0) std::cout << "  twice " << others << " bytes of others\n";
   }
 }
 

@@ -93,6 +93,17 @@ class Libraries(CliCase):
             out = self.compile("bound.gart", libraries, target, "deep.onnx", *options)
             self.assertEqual((out.count(" by cudnn,") + out.count(" by cudnn\n"), "could be done" in out), (bound, said), out)
 
+    def test_compile_and_inspect_count_alike(self):
+        counts = []
+        for libraries in ("none", "cublasLt", "auto"):
+            out = self.compile("counted.gart", libraries)
+            plan, = self.inspect("counted.gart")["entry_points"][0]["plans"]
+            self.assertEqual(self.plans_told(out), [("sm_80", "symbolic", plan["steps"], plan["kernels"])])
+            counts.append((plan["steps"], plan["kernels"]))
+        (steps, kernels), bound, auto = counts
+        self.assertEqual(bound, (steps, kernels - 1))      # a call instead of a kernel
+        self.assertEqual(auto, (steps + 1, kernels))       # a call beside a kernel
+
     def test_auto_keeps_a_kernel_beside_the_call(self):
         self.compile("auto.gart", "auto")
         plan = self.inspect("auto.gart")["entry_points"][0]["plans"][0]
