@@ -44,7 +44,7 @@ class ProductText {
     KernelText text = f_.finish(kind, tile_.threads(), tile_.blocks);
     text.tasks = row_tiles * column_tiles * p_.batch * tile_.slices;
     text.shared_bytes = shared_bytes(tile_, {p_.left.along_depth, p_.right.along_depth});
-    text.note = concat(describe(tile_), ", expected ", std::round(tile_.microseconds * 10) / 10, " us");
+    text.note = concat(describe(tile_), ", expected ", std::round(tile_.microseconds * 10) / 10, " us", assumed_text());
     if (tile_.slices > 1) text.scratch_bytes = p_.batch * p_.rows * p_.columns * (4 * tile_.slices);
     return text;
   }
@@ -54,6 +54,13 @@ class ProductText {
   static int neighbours(const Product& product, const ProductTile& tile) {
     if (tile.arithmetic != Arithmetic::scalar) return 2;
     return product.right.along_depth ? 1 : 4;
+  }
+
+  /// What the cost model had to assume.
+  std::string assumed_text() const {
+    for (const Dim& d : {p_.batch, p_.rows, p_.columns, p_.depth})
+      if (!d.is_constant()) return concat(" with open extents of ", kTypicalExtent);
+    return "";
   }
 
   static std::string sum_name(int v) { return v == 0 ? "sums.sum(i, j)" : concat("sums.sum(i, j + ", v, ")"); }

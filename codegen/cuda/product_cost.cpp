@@ -220,7 +220,6 @@ int64_t shared_bytes(const ProductTile& t, const ProductForm& form) {
 }
 
 double typical(const Dim& dim) {
-  constexpr int64_t kTypicalExtent = 32;
   SymbolValues values;
   for (const std::string& s : dim.symbols()) values[s] = kTypicalExtent;
   return static_cast<double>(std::max<int64_t>(1, dim.evaluate(values)));

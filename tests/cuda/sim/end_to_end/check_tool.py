@@ -79,6 +79,14 @@ class Tool(unittest.TestCase):
         out = self.compile(COUNTING, "--target", "sm_80,x86-64-v3")
         self.assertRegex(out, r"an extent of what 'y' gives depends on data \('.*'\): the graph is split there")
 
+    def test_expected_times_say_what_they_assume(self):
+        product = HEADER + "model (float[rows, 64] x, float[64, 64] w) => (float[rows, 64] z) { z = MatMul(x, w) }"
+        self.compile(product, "--target", "sm_80", "--dim", "rows=128")
+        entry, = json.loads(self.tool("inspect", "m.gart", "--kernels", "--json"))["entry_points"]
+        notes = {plan["shapes"]: plan["kernel_list"][0]["note"] for plan in entry["plans"]}
+        self.assertRegex(notes["rows=128"], r", expected [\d.]+ us$")
+        self.assertRegex(notes["symbolic"], r", expected [\d.]+ us with open extents of 32$")
+
     def fails(self, failure):
         done = subprocess.run([model_check.tool(), "run", self.path("m.gart"), "--device", "cuda", "--random", "1"], capture_output=True,
                               text=True, env=dict(os.environ, GART_SIM_FAIL=failure))
