@@ -26,7 +26,6 @@ enum : CUresult {
   CUDA_ERROR_INVALID_VALUE = 1,
   CUDA_ERROR_OUT_OF_MEMORY = 2,
   CUDA_ERROR_DEINITIALIZED = 4,
-  CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910,
 };
 
 enum CUdevice_attribute : int {

@@ -209,10 +209,8 @@ bool GraphNodes::set_params(CUgraphExec exec, Node& node) const {
   const ChildGraph child = node.call == nullptr ? ChildGraph(device_, nullptr) : node.call->record(device_);
   if (node.call != nullptr) node.params.graph.graph = child.handle;
   const CUresult result = device_.driver.cuGraphExecNodeSetParams(exec, node.handle, &node.params);
-  if (result == CUDA_SUCCESS) return true;
-  if (node.call != nullptr && result == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE) return false;
-  device_.check(result, "cuGraphExecNodeSetParams", node_text(node));
-  return true;
+  if (is_sticky(result)) device_.check(result, "cuGraphExecNodeSetParams", node_text(node));
+  return result == CUDA_SUCCESS;
 }
 
 void GraphNodes::wait(CUstream stream) const { GART_CUDA(device_, cuStreamSynchronize, stream); }

@@ -77,8 +77,8 @@ class GraphNodes {
 
   /// Brings the node's parameters up to date; true if they changed.
   bool refresh(Node& node, const GraphContext& context) const;
-  /// Tells the executable graph what refresh() changed. False: a library now does other work for a call, and the graph has to be
-  /// built anew.
+  /// Tells the executable graph what refresh() changed. False: the driver does not take the change, as it may where a fill or a
+  /// copy has another size, memory is of another kind, or a library does other work for a call; the graph has to be built anew.
   bool set_params(CUgraphExec exec, Node& node) const;
   /// Until the stream has done its work.
   void wait(CUstream stream) const;

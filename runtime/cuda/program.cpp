@@ -12,8 +12,6 @@
 namespace gart::cuda {
 namespace {
 
-constexpr uint32_t kSharedWithoutAsking = 48 << 10;  // more dynamic shared memory than this must be asked for
-
 struct Range {
   uint64_t begin = UINT64_MAX, end = 0;
 };
@@ -129,7 +127,7 @@ CUfunction Program::load_kernel(const fb::Kernel& kernel) {
     fail(ErrorCode::unsupported, "kernel '", symbol, "' needs ", int64_t(kernel.shared()) + fixed_shared,
          " bytes of shared memory, ", device_.name, " has ", shared_limit_);
   }
-  if (kernel.shared() > kSharedWithoutAsking && kernel.shared() > uint32_t(shared)) {
+  if (kernel.shared() > uint32_t(shared)) {
     GART_CUDA(device_, cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
               int(kernel.shared()));
   }

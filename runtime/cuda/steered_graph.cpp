@@ -41,7 +41,9 @@ void SteeredGraph::update(const GraphContext& c) {
   if (!fits(c)) return build(c);
   built_ = false;
   for (Node& node : nodes_.list) {
-    if (node.work != Work::step && nodes_.refresh(node, c)) nodes_.set_params(graph_.exec, node);
+    if (node.work == Work::step || !nodes_.refresh(node, c) || nodes_.set_params(graph_.exec, node)) continue;
+    nodes_.wait(c.stream);  // for the launches before, which this run comes after
+    return build(c);
   }
   built_ = true;
 }

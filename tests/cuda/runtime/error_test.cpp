@@ -136,6 +136,25 @@ TEST_F(CudaError, ADeadDeviceStaysDeadForItsProgramAlone) {
   sim.revive();
 }
 
+/// Memory that fails and a context that somebody else destroyed, as well as a kernel that goes astray.
+TEST_F(CudaError, WhatTheDeviceDoesNotSurviveIsItsLoss) {
+  const std::vector<float> x = ramp(100);
+  const auto is_lost = [&](const std::string& failure) {
+    const Program program = *load(test::on_cuda(test::add_and_double()), {.device = "cuda:0"});
+    sim.forget_counts();
+    sim.fail(failure.c_str());
+    EXPECT_FALSE(program.run(std::vector<TensorView>{view(x), view(x)})) << failure;
+    sim.fail("");
+    auto again = program.run(std::vector<TensorView>{view(x), view(x)});
+    return !again && again.error().code == ErrorCode::device_lost;
+  };
+  for (const char* code : {"214", "220", "709", "719"}) {
+    EXPECT_TRUE(is_lost(std::string("cuGraphLaunch:1:") + code)) << code;
+    sim.revive();
+  }
+  EXPECT_FALSE(is_lost("cuGraphLaunch:1:801"));
+}
+
 TEST_F(CudaError, MemoryRunsOutInWords) {
   sim.set_memory(64 << 10);
   const Program program = *load(test::on_cuda(test::add_and_double()));
@@ -271,7 +290,8 @@ TEST_P(CudaAnyCall, MayFail) {
         sim.revive();
         continue;
       }
-      EXPECT_TRUE(!error.empty() || GetParam().may_fall_back) << failure;
+      const bool builds_anew = name == "cuGraphExecNodeSetParams" && !failure.ends_with(":700");
+      EXPECT_TRUE(!error.empty() || GetParam().may_fall_back || builds_anew) << failure;
       EXPECT_EQ(reports, std::vector<std::string>{}) << failure << ": " << error;
       ASSERT_STREQ(sim.alive(), "") << failure << ": " << error;
     }

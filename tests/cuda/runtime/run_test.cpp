@@ -375,6 +375,25 @@ TEST_P(CudaControl, DeviceMemoryMoves) {
   EXPECT_EQ(count("graph_instantiations"), 0u);
 }
 
+/// A driver may refuse other sizes of fills and copies, and memory of another kind.
+TEST_P(CudaControl, AnUpdateThatTheDriverRefusesBuildsTheGraphAnew) {
+  const Program program = load_model(test::doubling_loop());
+  DeviceArray x(sim, 100), y(sim, 100);
+  x.write(ramp(100, 3)), y.write(ramp(100, 6));
+  auto invocation = program.new_invocation();
+  for (const auto& [in, factor] : {std::pair{&x, 4.0f}, {&y, 2.0f}, {&x, 4.0f}}) {
+    ASSERT_TRUE(invocation->set_input(0, in->view()));
+    Result<void> run = invocation->run();
+    ASSERT_TRUE(run) << run.error().message;
+    std::vector<float> expected = in->read();
+    for (float& value : expected) value *= factor;
+    EXPECT_EQ(floats(invocation->output(0)), expected);
+    EXPECT_EQ(count("graph_instantiations") > 0, in == &x);
+    sim.forget_counts();
+    sim.fail(in == &y ? "cuGraphExecNodeSetParams:1:1" : "");  // the next run's first
+  }
+}
+
 TEST_F(CudaRun, ALoopOnTheDeviceIsOneLaunch) {
   const Program program = load(test::steered(test::doubling_loop()));
   auto invocation = program.new_invocation();

@@ -202,7 +202,8 @@ TEST_F(TensorMaps, AnyCallMayFail) {
         const std::string failure = functions[f] + (":" + std::to_string(k) + ":" + std::to_string(code));
         sim.forget_counts();
         sim.fail(failure.c_str());
-        EXPECT_NE(use(), "") << failure;
+        const bool builds_anew = failure.starts_with("cuGraphExecNodeSetParams") && code != 700;
+        EXPECT_EQ(use().empty(), builds_anew) << failure;
         sim.fail("");
         EXPECT_EQ(sim.reports(), std::vector<std::string>{}) << failure;
         ASSERT_STREQ(sim.alive(), "") << failure;

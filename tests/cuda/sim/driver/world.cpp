@@ -122,7 +122,7 @@ int World::count(const std::string& name) {
 }
 
 bool World::is_sticky(int error) {
-  constexpr int codes[] = {226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911};
+  constexpr int codes[] = {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911};
   return std::find(std::begin(codes), std::end(codes), error) != std::end(codes);
 }
 
