@@ -2,7 +2,7 @@
 # Checks and measures gcc-graph on a machine with an NVIDIA GPU that has nothing but the driver.
 #
 #   tools/gpu-check.sh --bundle DIR          on a machine with the project's tools: packs all that the check needs into
-#                                            DIR/part-00, part-01, ..., 64 MiB together at most, and this script
+#                                            DIR/part-00, part-01, ..., at most 64 MiB with the repository's own files, and this script
 #   DIR/gpu-check.sh [--quick] [STAGE...]    on the machine with the GPU: all stages, or those named, in this order:
 #     device       what there is: GPU, driver, CPU, compilers
 #     conformance  every case of the ONNX backend suite that the CPU passes: compiled, run, compared
@@ -13,14 +13,17 @@
 #     libraries    the models once more with cuBLASLt and cuDNN bound (--libraries auto), where the machine has them
 #     tune         every product of the benchmark models, and every call of libraries that are there, in every candidate, into
 #                  RESULTS/tuning.json
-#     bench        wall, device and enqueue time by the cost model and by tuning.json; PyTorch and JAX beside it, where they are installed
+#     bench        wall, device and enqueue time by the cost model and by tuning.json
+#     engines      PyTorch and JAX beside it, where they are installed
 #   tools/gpu-check.sh --record RESULTS      back in the project: adds RESULTS/table.md to tests/bench/results/DATE-GPU.md
 #
 # Results go to $RESULTS (default: DIR/results), the tables to RESULTS/table.md, which ends with each stage's outcome. The exit
-# code is 1 if a stage failed. --quick takes a little of everything, to see that all of it works: a few cases (no whole
+# code is 1 if a stage failed. What $RESULTS already has is not done again, except what failed: a run that was cut short goes on.
+# GPU_CHECK_MINUTES=N begins nothing new after N minutes: the exit code is then 3, and the same call does the rest (what is under way
+# may take a minute or two more). --quick takes a little of everything, to see that all of it works: a few cases (no whole
 # networks), operators, small models, one of them tuned, runs and milliseconds. What it takes can be named: GPU_CHECK_CASES=N of them, GPU_CHECK_SOAK=N runs,
 # GPU_CHECK_MODELS="mlp ..." (of the bundle, too), GPU_CHECK_OPS=PATTERN of operator tests, GPU_CHECK_SECONDS=N for each row,
-# GPU_CHECK_TUNE_SECONDS=N for each candidate. Where there is no GPU: tests/cuda/sim/run_sim.sh --sm 80 DIR/gpu-check.sh.
+# GPU_CHECK_TUNE_SECONDS=N for each candidate; GPU_CHECK_JOBS=N processes side by side where times do not matter. Where there is no GPU: tests/cuda/sim/run_sim.sh --sm 80 DIR/gpu-check.sh.
 # For tests of this script: GPU_CHECK_BUILD=DIR packs the programs of that build, $GCC_GRAPH_PYTHON makes the models,
 # GPU_CHECK_PACK=cat instead of compressing, GPU_CHECK_RECORDS=DIR instead of tests/bench/results.
 set -euo pipefail
@@ -66,8 +69,9 @@ prepare_tools() {
 # The models' weights are noise, and are made again where they are used: most of the bundle is code, NVRTC's and LLVM's, of which
 # xz takes 6 % off by its filter for it.
 bundle() {
-  local out home nvrtc size limit=$((64 << 20))
+  local out home nvrtc size limit
   out=$(realpath -m "$1"); cd "$(dirname "${BASH_SOURCE[0]}")/.."
+  limit=$(((64 << 20) - $(git ls-files -z 2>/dev/null | xargs -0r cat | wc -c)))
   prepare_tools
   home=$(mktemp -d)
   mkdir -p "$home"/{bin,lib,models,cases}
@@ -83,7 +87,7 @@ bundle() {
   make_models "$home/models"
   "$python" tests/gpu/export_conformance.py "$home/cases"
   mkdir -p "$out"; rm -f "$out"/part-*
-  tar -C "$home" -c . | ${GPU_CHECK_PACK:-xz -T0 --x86 --lzma2=preset=3} | split -b 30m -d - "$out/part-"
+  tar -C "$home" -c . | ${GPU_CHECK_PACK:-xz -T0 --x86 --lzma2=preset=6} | split -b 30m -d - "$out/part-"
   cp tools/gpu-check.sh "$out/"; rm -rf "$home"
   size=$(cat "$out"/part-* | wc -c)
   say "bundle of $size bytes"; ls -l "$out"
@@ -102,13 +106,19 @@ record() {  # RESULTS
 
 # ---- there: the stages
 
-tool() { LD_LIBRARY_PATH="$home/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$home/bin/gcc-graph" "$@"; }
+# A program of the bundle, with the libraries of the bundle.
+bundled() { local program=$home/bin/$1; shift; LD_LIBRARY_PATH="$home/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" ${wrapper:-} "$program" "$@"; }
+tool() { bundled gcc-graph "$@"; }
+
+time_is_up() { [ "$(date +%s)" -ge "$deadline" ]; }
+
+unxz_by_python() { python3 -c 'import lzma, shutil, sys; shutil.copyfileobj(lzma.open(sys.stdin.buffer), sys.stdout.buffer)'; }
 
 # Writes out what packs the parts' first bytes: xz, zstd or nothing.
 unpacker() {
   case $(head -c 4 "$here/part-00" | od -An -tx1 | tr -d ' ') in
-    fd377a58) command -v xz >/dev/null || { echo "gpu-check: xz is not installed, and the bundle is packed with it (GPU_CHECK_PACK=cat packs one without)" >&2; exit 2; }
-      echo "xz -d -T0" ;;
+    fd377a58) if command -v xz >/dev/null; then echo "xz -d -T0"; elif command -v python3 >/dev/null; then echo unxz_by_python
+      else echo "gpu-check: neither xz nor python3 is installed, and the bundle is packed with xz (GPU_CHECK_PACK=cat packs one without)" >&2; exit 2; fi ;;
     28b52ffd) echo "zstd -d" ;;
     *) echo cat ;;
   esac
@@ -130,6 +140,7 @@ describe_gpu() {
 }
 
 stage_device() {
+  [ ! -s "$table" ] || { cat "$table"; return 0; }
   { date -u +"# %Y-%m-%d %H:%M UTC"; echo
     echo "GPU: $(describe_gpu)"
     echo "CPU: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) threads"
@@ -146,11 +157,11 @@ gpu_target() {
 
 check_case() {  # NAME SETS RTOL ATOL: "passed NAME", "unsupported NAME", "FAILED NAME: why"
   local name=$1 sets=$2 rtol=$3 atol=$4 i why artifact=$results/$1.gart
+  ! time_is_up || return 0
   why=$(tool compile "$home/cases/$name/model.onnx" -o "$artifact" --target "$target" --threads 1 2>&1 >/dev/null) || {
     [ $? = 2 ] && echo "unsupported $name" || echo "FAILED $name: $why"; return; }
   for ((i = 0; i < sets; i++)); do
-    why=$(timeout 120 $wrapper env LD_LIBRARY_PATH="$home/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$home/bin/gcc-graph" run "$artifact" \
-      --device cuda --inputs "$home/cases/$name/in_$i.npz" --expect "$home/cases/$name/out_$i.npz" --each --rtol "$rtol" --atol "$atol" 2>&1) ||
+    why=$(wrapper="timeout 120" tool run "$artifact" --device cuda --inputs "$home/cases/$name/in_$i.npz" --expect "$home/cases/$name/out_$i.npz" --each --rtol "$rtol" --atol "$atol" 2>&1) ||
       { [ $? = 124 ] && why="not done after 120 s"; echo "FAILED $name: $(tail -n 1 <<<"$why")"; rm -f "$artifact"; return; }
   done
   rm -f "$artifact"; echo "passed $name"
@@ -161,39 +172,46 @@ spread() {  # N FILE: N of its lines, evenly spread; all where there are no more
 }
 
 check_cases() {  # LINES OUT
-  export -f tool check_case; export target wrapper=${wrapper:-}
-  spread "$1" <(grep -vE "${GPU_CHECK_WITHOUT:-^$}" "$home/cases/cases.txt") | xargs -P "${GPU_CHECK_JOBS:-$(nproc)}" -L 1 bash -c 'check_case "$@"' check >"$2"
+  local all=$results/cases.txt
+  spread "$1" <(grep -vE "${GPU_CHECK_WITHOUT:-^$}" "$home/cases/cases.txt") >"$all"
+  touch "$2"; sed -i '/^FAILED/d' "$2"
+  awk 'FILENAME == ARGV[1] {done[$2]; next} !($1 in done)' "$2" "$all" | xargs -r -P "$jobs" -L 1 bash -c 'check_case "$@"' check >>"$2"
   grep '^FAILED' "$2" | head -n 40 || true
-  echo "$(grep -c '^passed' "$2" || true) passed / $(grep -c '^FAILED' "$2" || true) failed / $(grep -c '^unsupported' "$2" || true) unsupported of $(wc -l <"$2")"
+  echo "$(grep -c '^passed' "$2" || true) passed / $(grep -c '^FAILED' "$2" || true) failed / $(grep -c '^unsupported' "$2" || true) unsupported of $(wc -l <"$all")"
 }
 
 stage_conformance() {
   check_cases "${GPU_CHECK_CASES:-100000}" "$results/conformance.txt" | tee -a "$table"
-  grep -q '^passed' "$results/conformance.txt" && ! grep -q '^FAILED' "$results/conformance.txt"
+  ! grep -q '^FAILED' "$results/conformance.txt" || return 1
+  [ "$(wc -l <"$results/conformance.txt")" -ge "$(wc -l <"$results/cases.txt")" ] || return 3
+  grep -q '^passed' "$results/conformance.txt"
 }
 
-run_ops() {  # PREFIX...: a program to run it under
-  LD_LIBRARY_PATH="$home/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" GPU_OPS_TARGET=$target XDG_CACHE_HOME=$results/cache \
-    "$@" "$home/bin/gpu_ops_test" --gtest_brief=1 --gtest_filter="${GPU_CHECK_OPS:-*}"
+ops_part() {  # LOG PART PARTS PREFIX...: LOG.passed or LOG.failed is what it printed
+  local log=$1 part=$2/$3; shift 3
+  [ ! -e "$log.passed" ] && ! time_is_up || return 0
+  rm -f "$log.failed"
+  GPU_OPS_TARGET=$target GPU_OPS_PART=$part XDG_CACHE_HOME=$results/cache wrapper="$*" \
+    bundled gpu_ops_test --gtest_brief=1 --gtest_filter="${GPU_CHECK_OPS:-*}" >"$log.log" 2>&1 && mv "$log.log" "$log.passed" || mv "$log.log" "$log.failed"
 }
 
-report_ops() {  # NAME LOG
-  { grep -E '^\[  (PASSED|FAILED) ' "$2" || true; grep -E 'ERROR SUMMARY' "$2" | tail -n 1 || true; } | sort -u | head -n 40 | sed "s/^/$1: /" | tee -a "$table"
+run_ops() {  # NAME PREFIX...: the operator tables in parts, a few side by side, under a program to run them under
+  local name=$1 folder=$results/$1 parts=${GPU_CHECK_PARTS:-$((4 * jobs))} passed failed log; shift
+  mkdir -p "$folder"
+  seq 0 $((parts - 1)) | xargs -P "$jobs" -I{} bash -c 'ops_part "$@"' part "$folder/{}" {} "$parts" "$@"
+  passed=$(find "$folder" -name '*.passed' | wc -l) failed=$(find "$folder" -name '*.failed' | wc -l)
+  { echo "$name: $(cat "$folder"/*.passed 2>/dev/null | awk '$2 == "forms" {n += $1} END {print n + 0}') forms in $passed of $parts parts passed"
+    for log in "$folder"/*.failed; do [ ! -e "$log" ] || grep -E '^\[  FAILED  \]|ERROR SUMMARY' "$log" || tail -n 1 "$log"; done | sort -u | head -n 40 | sed "s/^/FAILED $name: /"; } | tee -a "$table"
+  [ "$failed" = 0 ] || return 1
+  [ "$passed" = "$parts" ] || return 3
 }
 
-stage_ops() {
-  local status=0
-  run_ops env >"$results/ops.txt" 2>&1 || status=1
-  report_ops ops "$results/ops.txt"
-  return $status
-}
+stage_ops() { run_ops ops env; }
 
 stage_sanitizer() {
-  local sanitizer status=0; sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null) ||
+  local sanitizer; sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null) ||
     { echo "SKIP sanitizer: there is no compute-sanitizer" | tee -a "$table"; return 0; }
-  run_ops "$sanitizer" --error-exitcode 9 >"$results/sanitizer.txt" 2>&1 || status=1
-  report_ops sanitizer "$results/sanitizer.txt"
-  return $status
+  run_ops sanitizer "$sanitizer" --error-exitcode 9
 }
 
 models() { if [ -n "${GPU_CHECK_MODELS:-}" ]; then echo "$GPU_CHECK_MODELS"; else (cd "$home/models" && basename -s .onnx -a ./*.onnx); fi; }
@@ -231,7 +249,7 @@ dim_options() { printf -- '--dim %s ' "$@"; }
 
 make_weights_of() {  # MODEL
   local model=$home/models/$1
-  [ -e "$model.weights" ] || [ ! -e "$model.recipe" ] || "$home/bin/make_weights" "$model.recipe" "$model.weights"
+  [ -e "$model.weights" ] || [ ! -e "$model.recipe" ] || { bundled make_weights "$model.recipe" "$model.weights.tmp" && mv "$model.weights.tmp" "$model.weights"; }
 }
 
 compile_row() {  # ROW MODEL PRECISION DIM...: with tuning.json too, where that is there. LIBRARIES=auto: ROW.PRECISION.auto.gart
@@ -249,10 +267,13 @@ stage_models() {
   local row name dims precision status=0 rtol line
   while read -r row name dims; do
     for precision in fp32 fp16; do
+      [ ! -e "$results/$row.$precision.agrees" ] || continue
+      ! time_is_up || return 3
       compile_row "$row" "$name" "$precision" $dims </dev/null || { echo "FAILED $row $precision: not compiled" | tee -a "$table"; status=1; continue; }
       [ -e "$results/$row.npz" ] || tool run "$results/$row.$precision.gart" --device cpu --random 1 $(dim_options $dims) --outputs "$results/$row.npz" >/dev/null </dev/null
       rtol=1e-3; [ $precision = fp16 ] && rtol=3e-2
-      line=$(tool run "$results/$row.$precision.gart" --device cuda --random 1 $(dim_options $dims) --expect "$results/$row.npz" --rtol $rtol 2>&1 </dev/null | tail -n 1) || status=1
+      line=$(tool run "$results/$row.$precision.gart" --device cuda --random 1 $(dim_options $dims) --expect "$results/$row.npz" --rtol $rtol 2>&1 </dev/null | tail -n 1) &&
+        touch "$results/$row.$precision.agrees" || status=1
       echo "$row $precision: $line" | tee -a "$table"
     done
   done < <(rows models)
@@ -263,13 +284,15 @@ stage_soak() {
   local row name dims
   read -r row name dims < <(rows models | grep -m 1 -E ' (resnet50|mlp) ') || { echo "SKIP soak: neither resnet50 nor mlp is here" | tee -a "$table"; return 0; }
   compile_row "$row" "$name" fp32 $dims
-  "$home/bin/gpu_soak" "$results/$row.fp32.gart" cuda 4 "${GPU_CHECK_SOAK:-10000}" | sed "s/^/soak $row: /" | tee -a "$table"
+  ! time_is_up || return 3
+  bundled gpu_soak "$results/$row.fp32.gart" cuda 4 "${GPU_CHECK_SOAK:-10000}" | sed "s/^/soak $row: /" | tee -a "$table"
 }
 
 stage_tune() {
   local row name dims precision status=0
   while read -r row name dims; do
     for precision in ${GPU_CHECK_TUNE_PRECISIONS:-fp32 fp16}; do
+      ! time_is_up || return 3
       make_weights_of "$name"
       tool tune "$home/models/$name.onnx" -o "$results/tuning.json" --target "$target" --precision "$precision" --seconds "${GPU_CHECK_TUNE_SECONDS:-0.05}" \
         --launches "${GPU_CHECK_TUNE_LAUNCHES:-20}" --libraries auto \
@@ -281,6 +304,7 @@ stage_tune() {
 
 bench_row() {  # ARTIFACT "| ROW | PRECISION | ENGINE" DIM...
   local artifact=$1 head=$2; shift 2
+  ! grep -F -- "$head | " "$table" 2>/dev/null | grep -qv '| failed |' || return 0
   tool bench "$artifact" --device cuda --random 1 $(dim_options "$@") --seconds "${GPU_CHECK_SECONDS:-2}" --json >"$artifact.json" </dev/null || { echo "$head | failed | | |" | tee -a "$table"; return 1; }
   tr -d ' ",' <"$artifact.json" | awk -F: -v head="$head" '
     $1 == "wall_p50_ms" {w = $2} $1 == "device_p50_ms" {d = $2} $1 == "enqueue_p50_us" {e = $2}
@@ -289,8 +313,9 @@ bench_row() {  # ARTIFACT "| ROW | PRECISION | ENGINE" DIM...
 
 # "ROW PRECISION ENGINE WALL DEVICE ENQUEUE" as rows of the table; everything else below it.
 other_rows() {  # LOG...
-  awk 'NF == 6 && $1 !~ /^(#|SKIP|FAILED)/ {print "| " $1 " | " $2 " | " $3 " | " $4 " | " $5 " | " $6 " |"}' "$@" | tee -a "$table"
-  { echo; grep -hE '^(#|SKIP|FAILED)' "$@" | sed 's/^# //' || true; } | tee -a "$table"
+  { awk 'NF == 6 && $1 !~ /^(#|SKIP|FAILED)/ {print "| " $1 " | " $2 " | " $3 " | " $4 " | " $5 " | " $6 " |"}' "$@"
+    echo; grep -hE '^(#|SKIP|FAILED)' "$@" | sed 's/^# //' || true; } | awk 'FILENAME == ARGV[1] {there[$0]; next} $0 == "" || !($0 in there)' "$table" - >"$results/other_rows.txt"
+  tee -a "$table" <"$results/other_rows.txt"
 }
 
 # Ours against each other engine: the wall and device times' ratios, above 1 where ours is faster.
@@ -320,6 +345,7 @@ stage_libraries() {
   { echo; echo "| row | precision | engine | wall p50 ms | device p50 ms | enqueue p50 us |"; echo "|---|---|---|---|---|---|"; } | tee -a "$table"
   while read -r row name dims; do
     for precision in fp32 fp16; do
+      ! time_is_up || return 3
       LIBRARIES=auto compile_row "$row" "$name" "$precision" $dims </dev/null || { echo "FAILED $row $precision with libraries: not compiled" | tee -a "$table"; status=1; continue; }
       [ -e "$results/$row.npz" ] || tool run "$results/$row.$precision.auto.gart" --device cpu --random 1 $(dim_options $dims) --outputs "$results/$row.npz" >/dev/null </dev/null
       rtol=1e-3; [ $precision = fp16 ] && rtol=3e-2
@@ -332,10 +358,11 @@ stage_libraries() {
 }
 
 stage_bench() {
-  local row name dims precision status=0 engine
+  local row name dims precision status=0
   { echo; echo "| row | precision | engine | wall p50 ms | device p50 ms | enqueue p50 us |"; echo "|---|---|---|---|---|---|"; } | tee -a "$table"
   while read -r row name dims; do
     for precision in fp32 fp16; do
+      ! time_is_up || return 3
       compile_row "$row" "$name" "$precision" $dims </dev/null || { echo "FAILED $row $precision: not compiled" | tee -a "$table"; status=1; continue; }
       bench_row "$results/$row.$precision.gart" "| $row | $precision | gcc-graph" $dims || status=1
       [ ! -e "$results/$row.$precision.tuned.gart" ] || bench_row "$results/$row.$precision.tuned.gart" "| $row | $precision | gcc-graph, tuned" $dims || status=1
@@ -344,11 +371,24 @@ stage_bench() {
       bench_row "$results/$row.$precision.auto.tuned.gart" "| $row | $precision | gcc-graph with libraries, tuned" $dims || status=1
     done
   done < <(rows)
-  for engine in torch jax; do
-    if command -v python3 >/dev/null; then python3 "$home/bin/compare_$engine.py" --seconds "${GPU_CHECK_SECONDS:-2}" >"$results/$engine.txt" 2>"$results/$engine.errors.txt" ||
-      echo "FAILED $engine: $(tail -n 1 "$results/$engine.errors.txt")" >>"$results/$engine.txt"
-    else echo "SKIP $engine: there is no python3" >"$results/$engine.txt"; fi
-  done
+  return $status
+}
+
+# The rows that were not measured before of the bundle's models.
+run_engine() {  # NAME
+  local log=$results/$1.txt errors=$results/$1.errors.txt status=0
+  touch "$log"; sed -i '/^\(#\|SKIP\|FAILED\)/d' "$log"
+  command -v python3 >/dev/null || { echo "SKIP $1: there is no python3" >>"$log"; return 0; }
+  timeout "$((deadline > $(date +%s) ? deadline - $(date +%s) : 1))" python3 "$home/bin/compare_$1.py" --seconds "${GPU_CHECK_SECONDS:-2}" --done "$log" \
+    $(rows | cut -d' ' -f1) >>"$log" 2>"$errors" || status=$?
+  [ $status != 124 ] || return 3
+  [ $status = 0 ] || echo "FAILED $1: $(tail -n 1 "$errors")" >>"$log"
+}
+
+stage_engines() {
+  local engine status=0
+  for engine in torch jax; do run_engine $engine || status=3; done
+  { echo; echo "| row | precision | engine | wall p50 ms | device p50 ms | enqueue p50 us |"; echo "|---|---|---|---|---|---|"; } | tee -a "$table"
   other_rows "$results/torch.txt" "$results/jax.txt"
   ratios >"$results/ratios.md"; tee -a "$table" <"$results/ratios.md"
   return $status
@@ -358,18 +398,21 @@ stage_bench() {
 be_quick() {
   export GPU_CHECK_WITHOUT='^light-' GPU_CHECK_CASES=${GPU_CHECK_CASES:-12} GPU_CHECK_SOAK=${GPU_CHECK_SOAK:-40} GPU_CHECK_OPS=${GPU_CHECK_OPS:-Softmax*:Gemm*}
   export GPU_CHECK_SECONDS=${GPU_CHECK_SECONDS:-0.05} GPU_CHECK_TUNE_SECONDS=${GPU_CHECK_TUNE_SECONDS:-0.001}
-  export GPU_CHECK_TUNE_LAUNCHES=1 GPU_CHECK_TUNE_ROWS=1 GPU_CHECK_TUNE_PRECISIONS=fp32
+  export GPU_CHECK_PARTS=${GPU_CHECK_PARTS:-2} GPU_CHECK_TUNE_LAUNCHES=1 GPU_CHECK_TUNE_ROWS=1 GPU_CHECK_TUNE_PRECISIONS=fp32
   export GPU_CHECK_MODELS=${GPU_CHECK_MODELS:-mlp branch_loop}
 }
 
 run_stages() {  # STAGE...
-  local stage begin outcome status=0 outcomes=
+  local stage begin outcome rc status=0 outcomes=
   for stage in "$@"; do
-    say "$stage"; begin=$SECONDS outcome=passed
-    "stage_$stage" || { outcome=FAILED; status=1; }
+    say "$stage"; begin=$SECONDS rc=0
+    "stage_$stage" || rc=$?
+    case $rc in 0) outcome=passed ;; 3) outcome=unfinished ;; *) outcome=FAILED ;; esac
+    [ $rc = 0 ] || [ $status = 1 ] || status=$((rc == 3 ? 3 : 1))
     outcomes+="| $stage | $outcome | $((SECONDS - begin)) |"$'\n'
   done
   { echo; echo "| stage | outcome | seconds |"; echo "|---|---|---|"; printf '%s' "$outcomes"; } | tee -a "$table"
+  [ $status != 3 ] || say "time is up: the same call does the rest"
   return $status
 }
 
@@ -378,11 +421,14 @@ if [ "${1:-}" = --record ]; then record "${2:?gpu-check.sh --record RESULTS}"; e
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 [ -e "$here/part-00" ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | sed '$d'; exit 2; }
 if [ "${1:-}" = --quick ]; then shift; be_quick; fi
-stages="device conformance ops models soak sanitizer libraries tune bench"
+stages="device conformance ops models soak sanitizer libraries tune bench engines"
 [ $# -gt 0 ] || set -- $stages
 for stage in "$@"; do
   [[ " $stages " == *" $stage "* ]] || { echo "gpu-check: there is no stage '$stage'; there are: $stages" >&2; exit 2; }
 done
+jobs=${GPU_CHECK_JOBS:-$(nproc)} deadline=$(($(date +%s) + 60 * ${GPU_CHECK_MINUTES:-525600}))
 unpack
 target=$(gpu_target)
+export jobs deadline target
+export -f bundled tool time_is_up check_case ops_part
 run_stages "$@"

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What JAX's jit does with the benchmark models on this machine's GPU, one line per model and precision:
 
-    compare_jax.py [--seconds 3] [--cpu] [MODEL...]
+    compare_jax.py [--seconds 3] [--done FILE] [--cpu] [MODEL...]
 
     MODEL PRECISION jax-jit WALL_MS - ENQUEUE_US
 
 WALL_MS: median over runs of call and wait; ENQUEUE_US: until the call returns; JAX has no events, so there is no device time.
-Inputs and weights stay in device memory. The models are those of tools/models/make_model.py, with other random weights.
+Inputs and weights stay in device memory. fp32 is that: TF32 is off. The models are those of tools/models/make_model.py, with
+other random weights. Lines that FILE has are not measured again.
 """
 import argparse
 import functools
@@ -180,24 +181,37 @@ def prepare(model, x, dtype):
     return lambda: compiled(arrays, x)
 
 
+def rows_of(path):
+    """The rows that an earlier run has printed: (model, precision)."""
+    if not path:
+        return set()
+    with open(path, encoding="utf-8") as file:
+        return {tuple(fields[:2]) for fields in map(str.split, file) if len(fields) == 6}
+
+
 def main():
     table = rows()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(table))
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(table) + "; others are passed over")
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--done", metavar="FILE", help="what an earlier run has printed")
     parser.add_argument("--cpu", action="store_true", help="measure on the CPU: to try this program")
     arguments = parser.parse_args()
     if jax.default_backend() != "gpu" and not arguments.cpu:
         print("SKIP: JAX sees no GPU")
         return
-    print(f"# JAX {jax.__version__}, {jax.devices()[0].device_kind}")
-    for name in arguments.models or table:
+    print(f"# JAX {jax.__version__}, {jax.devices()[0].device_kind}, TF32 off", flush=True)
+    jax.config.update("jax_default_matmul_precision", "highest")
+    done = rows_of(arguments.done)
+    for name in [name for name in arguments.models or table if name in table]:
         for precision, dtype in (("fp32", jnp.float32), ("fp16", jnp.float16)):
+            if (name, precision) in done:
+                continue
             try:
                 wall, enqueue = measure(prepare(*table[name], dtype), arguments.seconds)
                 print(f"{name} {precision} jax-jit {wall:.3f} - {enqueue:.1f}", flush=True)
             except Exception as error:  # whatever JAX cannot do is a row of the table
-                print(f"FAILED {name} {precision} jax-jit: {(str(error).splitlines() or [type(error).__name__])[0]}")
+                print(f"FAILED {name} {precision} jax-jit: {(str(error).splitlines() or [type(error).__name__])[0]}", flush=True)
 
 
 if __name__ == "__main__":

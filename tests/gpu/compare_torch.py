@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """What PyTorch does with the benchmark models on this machine's GPU, one line per model, precision and engine:
 
-    compare_torch.py [--seconds 3] [--cpu] [MODEL...]
+    compare_torch.py [--seconds 3] [--done FILE] [--cpu] [MODEL...]
 
     MODEL PRECISION ENGINE WALL_MS DEVICE_MS ENQUEUE_US
 
 Engines: eager; reduce-overhead and max-autotune (torch.compile modes); captured (Inductor's code in one torch.cuda.graph, launched
-by hand). WALL_MS: median over runs of call and synchronise; DEVICE_MS: between events around one run; ENQUEUE_US: until the call
-returns. Inputs stay in device memory. A model whose library (torchvision, transformers) is missing prints SKIP.
+by hand), of all models before max-autotune, which takes minutes, of any. WALL_MS: median over runs of call and synchronise;
+DEVICE_MS: per run, between events around eight that follow each other, as `gcc-graph bench` does; ENQUEUE_US: until the call
+returns. Inputs stay in device memory. fp32 is that: TF32 is off. A model whose library (torchvision, transformers) is missing
+prints SKIP. Lines that FILE has are not measured again.
 """
 import argparse
 import functools
@@ -94,36 +96,41 @@ def captured(model, inputs):
     return graph.replay
 
 
-def engines(model, inputs, device):
-    yield "eager", lambda: (lambda: model(*inputs))
-    for mode in ("reduce-overhead", "max-autotune"):
-        def make(mode=mode):
-            compiled = torch.compile(model, mode=mode)
-            return lambda: compiled(*inputs)
-        yield mode, make
-    if device == "cuda":
-        yield "captured", lambda: captured(model, inputs)
+ENGINES = ("eager", "reduce-overhead", "captured"), ("max-autotune",)
+
+
+def make_run(engine, model, inputs):
+    if engine == "eager":
+        return lambda: model(*inputs)
+    if engine == "captured":
+        return captured(model, inputs)
+    compiled = torch.compile(model, mode=engine)
+    return lambda: compiled(*inputs)
 
 
 def measure(run, seconds):
     """(wall ms, device ms, enqueue us) on a GPU."""
+    batch = 8
     for _ in range(10):
         run()
     torch.cuda.synchronize()
     wall, device, enqueue = [], [], []
     start = time.perf_counter()
-    while len(wall) < 20 or time.perf_counter() - start < seconds:
-        before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    while len(wall) < 20 or time.perf_counter() - start < seconds / 2:
         begin = time.perf_counter()
-        before.record()
-        called = time.perf_counter()
         run()
-        returned = time.perf_counter()
-        after.record()
+        enqueue.append(time.perf_counter() - begin)
         torch.cuda.synchronize()
         wall.append(time.perf_counter() - begin)
-        enqueue.append(returned - called)
-        device.append(before.elapsed_time(after))
+    before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start = time.perf_counter()
+    while len(device) < 3 or time.perf_counter() - start < seconds / 2:
+        before.record()
+        for _ in range(batch):
+            run()
+        after.record()
+        after.synchronize()
+        device.append(before.elapsed_time(after) / batch)
     return f"{statistics.median(wall) * 1e3:.3f} {statistics.median(device):.3f} {statistics.median(enqueue) * 1e6:.1f}"
 
 
@@ -137,43 +144,62 @@ def measure_cpu(run, seconds):
     return f"{statistics.median(wall) * 1e3:.3f} - -"
 
 
-def measure_model(name, precision, device, seconds):
+def measure_model(name, precision, engines, device, seconds):
     """Prints the model's rows. ImportError: a library is missing."""
     model, inputs = MODELS[name]()
     dtype = torch.float16 if precision == "fp16" else torch.float32
     model = model.eval().to(device, dtype)
     inputs = tuple(x.to(device, dtype if x.is_floating_point() else x.dtype) for x in inputs)
-    for engine, make in engines(model, inputs, device):
+    for engine in engines:
         torch._dynamo.reset()
         with torch.inference_mode():
             try:
-                row = (measure if device == "cuda" else measure_cpu)(make(), seconds)
+                row = (measure if device == "cuda" else measure_cpu)(make_run(engine, model, inputs), seconds)
             except Exception as error:  # whatever an engine cannot do is a row of the table
-                print(f"FAILED {name} {precision} {engine}: {(str(error).splitlines() or [type(error).__name__])[0]}")
+                print(f"FAILED {name} {precision} {engine}: {(str(error).splitlines() or [type(error).__name__])[0]}", flush=True)
                 continue
         print(f"{name} {precision} {engine} {row}", flush=True)
 
 
+def rows_of(path):
+    """The rows that an earlier run has printed: (model, precision, engine)."""
+    if not path:
+        return set()
+    with open(path, encoding="utf-8") as file:
+        return {tuple(fields[:3]) for fields in map(str.split, file) if len(fields) == 6}
+
+
+def measure_models(names, done, device, seconds):
+    for engines in ENGINES:
+        for name in list(names):
+            for precision in ("fp32", "fp16"):
+                left = [e for e in engines if (name, precision, e) not in done and (e, device) != ("captured", "cpu")]
+                try:
+                    if left:
+                        measure_model(name, precision, left, device, seconds)
+                except ImportError as error:
+                    print(f"SKIP {name}: {error}", flush=True)
+                    names.remove(name)
+                    break
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS) + "; others are passed over")
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--done", metavar="FILE", help="what an earlier run has printed")
     parser.add_argument("--cpu", action="store_true", help="measure on the CPU: to try this program")
     arguments = parser.parse_args()
     if arguments.cpu:
-        print(f"# PyTorch {torch.__version__}, CPU")
+        print(f"# PyTorch {torch.__version__}, CPU", flush=True)
     elif torch.cuda.is_available():
-        print(f"# PyTorch {torch.__version__}, CUDA {torch.version.cuda}, {torch.cuda.get_device_name()}")
+        print(f"# PyTorch {torch.__version__}, CUDA {torch.version.cuda}, {torch.cuda.get_device_name()}, TF32 off", flush=True)
     else:
         print("SKIP: PyTorch sees no GPU")
         return
-    for name in arguments.models or MODELS:
-        for precision in ("fp32", "fp16"):
-            try:
-                measure_model(name, precision, "cpu" if arguments.cpu else "cuda", arguments.seconds)
-            except ImportError as error:
-                print(f"SKIP {name}: {error}")
-                break
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    names = [name for name in arguments.models or MODELS if name in MODELS]
+    measure_models(names, rows_of(arguments.done), "cpu" if arguments.cpu else "cuda", arguments.seconds)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@ check=$work/bundle/gpu-check.sh results=$work/bundle/results
 on_gpu "$check" --quick >"$work/log" 2>&1 || fail "a stage failed"
 
 expect() { grep -qE -- "$1" "$results/table.md" || fail "the table has no line like '$1'"; }
-for stage in device conformance ops models soak sanitizer libraries tune bench; do expect "^\| $stage \| passed \| [0-9]+ \|$"; done
+for stage in device conformance ops models soak sanitizer libraries tune bench engines; do expect "^\| $stage \| passed \| [0-9]+ \|$"; done
 expect '^GPU: simulated sm_80'
 expect '^[0-9]+ passed / 0 failed / [0-9]+ unsupported of 12$'
-expect '^ops: \[  PASSED  \] [0-9]+ tests'
+expect '^ops: [1-9][0-9]+ forms in 2 of 2 parts passed$'
 for row in mlp_b1 branch_loop; do for precision in fp32 fp16; do
   expect "^$row $precision: .*(agree|within|largest|error)"
   expect "^\| $row \| $precision \| gcc-graph \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \|$"
@@ -34,6 +34,17 @@ GPU_CHECK_RECORDS=$work/records "$root/tools/gpu-check.sh" --record "$results" >
 record=$(echo "$work"/records/*-simulated-sm-80*.md)
 cmp -s "$record" "$results/table.md" || fail "the record $record is not the table"
 
+# What is there is not done again: with a GPU that runs nothing, all of it passes, and no row comes twice.
+GART_SIM_FAIL=cuGraphLaunch:1:700 on_gpu "$check" --quick device conformance ops models bench engines >"$work/log" 2>&1 || fail "something was done again"
+for row in '^\| mlp_b1 \| fp16 \| gcc-graph \|' '^\| branch_loop \| fp32 \| gcc-graph, tuned \|' '^# '; do
+  [ "$(grep -cE "$row" "$results/table.md")" = 1 ] || fail "the table has not one line like '$row'"
+done
+status=0
+RESULTS=$work/late GPU_CHECK_MINUTES=0 on_gpu "$check" --quick conformance ops models tune bench engines >"$work/log" 2>&1 || status=$?
+[ $status = 3 ] || fail "without time the exit code was $status"
+for stage in conformance ops models tune bench; do grep -q "^| $stage | unfinished |" "$work/late/table.md" || fail "stage $stage needed no time"; done
+
+rm "$results"/*.agrees
 status=0
 GART_SIM_FAIL=cuGraphLaunch:2:700 GART_SIM_QUIET=1 on_gpu "$check" --quick models soak >"$work/log" 2>&1 || status=$?
 [ $status = 1 ] || fail "a failed launch gave exit code $status"

@@ -1,7 +1,10 @@
-// The tables of tests/ops on the GPU of this machine: $GPU_OPS_TARGET names what to compile for.
+// The tables of tests/ops on the GPU of this machine: $GPU_OPS_TARGET names what to compile for, $GPU_OPS_PART, as "3/16", which
+// of so many equal parts of the forms is meant (counted from 0; default: all).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iostream>
+#include <string>
 
 #include "codegen/cuda/cuda_backend.h"
 #include "tests/gpu/form_on_gpu.h"
@@ -11,17 +14,46 @@ namespace {
 
 const char* target() { return std::getenv("GPU_OPS_TARGET"); }
 
+/// Which forms are this process's.
+class Part {
+ public:
+  Part() {
+    const char* named = std::getenv("GPU_OPS_PART");
+    if (named == nullptr) return;
+    const std::string text = named;
+    const size_t slash = text.find('/');
+    part_ = std::stoul(text);
+    parts_ = std::stoul(text.substr(slash + 1));
+  }
+  bool takes_next() { return next_++ % parts_ == part_ && ++taken_ > 0; }
+  size_t taken() const { return taken_; }
+
+ private:
+  size_t part_ = 0, parts_ = 1, next_ = 0, taken_ = 0;
+};
+
+Part& part() {
+  static Part part;
+  return part;
+}
+
 void check(const RowForm& form) {
   static const Backends backends = [] {
     Backends all;
     all.push_back(cuda::make_cuda_backend());
     return all;
   }();
-  if (target() != nullptr) check_form_on_gpu(form, target(), backends);
+  if (target() != nullptr && part().takes_next()) check_form_on_gpu(form, target(), backends);
 }
+
+class Count final : public testing::Environment {
+ public:
+  void TearDown() override { std::cout << part().taken() << " forms\n"; }
+};
 
 const bool hooked = [] {
   check_form_further = check;
+  testing::AddGlobalTestEnvironment(new Count);
   return true;
 }();
 

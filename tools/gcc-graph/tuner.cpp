@@ -8,6 +8,7 @@
 #include "compiler/kernel/target.h"
 #include "compiler/support/error.h"
 #include "runtime/cuda/device.h"
+#include "runtime/errors.h"
 #include "tools/gcc-graph/device_bench.h"
 
 namespace gcg::tools {
@@ -47,6 +48,11 @@ NamedTensors random_inputs(const gart::Program& program) {
 Tuner::Tuner(TuningFile& file, const TuneOptions& options, Report report)
     : file_(file), options_(options), report_(std::move(report)) {
   const Driver& driver = require_driver();
+  try {
+    context_ = std::make_shared<Device>(driver, 0);
+  } catch (const gart::Failure& failure) {
+    fail("tuning measures on a GPU: ", failure.error.message);
+  }
   device_ = device_name(driver);
   driver_ = version_text(driver.version);
 }

@@ -2,10 +2,15 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 
 #include "tools/gcc-graph/tuning_file.h"
+
+namespace gart::cuda {
+class Device;
+}
 
 namespace gcg::tools {
 
@@ -44,6 +49,7 @@ class Tuner {
   TuningFile& file_;
   const TuneOptions options_;
   const Report report_;
+  std::shared_ptr<gart::cuda::Device> context_;  // takes longer to make than a candidate to measure
   std::string device_, driver_;
   std::set<std::string> seen_, open_;
   size_t measured_ = 0, known_ = 0;
