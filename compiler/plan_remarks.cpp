@@ -19,10 +19,17 @@ bool writes(const Step& step, BufferId b) {
   return std::any_of(step.writes.begin(), step.writes.end(), [&](int w) { return step.operands[static_cast<size_t>(w)] == b; });
 }
 
-/// What the copies of a step of the host move: before it what it reads, behind it what it writes.
+/// What the copies of a step of the host move: before it what it is the first to read, behind it what it writes.
 struct Traffic {
   HostTransfer in, out;
 };
+
+/// Has a step of the host between `copy` and `index` used the buffer?
+bool used_between(const Sequence& sequence, size_t copy, size_t index, BufferId b) {
+  for (size_t i = copy + 1; i < index; ++i)
+    if (sequence.steps[i].on_host && has(sequence.steps[i], b)) return true;
+  return false;
+}
 
 Traffic traffic_of(const Schedule& s, const Sequence& sequence, size_t index) {
   const Step& step = sequence.steps[index];
@@ -32,7 +39,8 @@ Traffic traffic_of(const Schedule& s, const Sequence& sequence, size_t index) {
     if (copy.kind != Step::Kind::copy) continue;
     const Buffer& to = s.buffers[static_cast<size_t>(copy.operands[0].index)];
     const Buffer& from = s.buffers[static_cast<size_t>(copy.operands[1].index)];
-    if (i < index && to.on_host && has(step, copy.operands[0])) traffic.in.add(to);
+    if (i < index && to.on_host && has(step, copy.operands[0]) && !used_between(sequence, i, index, copy.operands[0]))
+      traffic.in.add(to);
     if (i > index && from.on_host && writes(step, copy.operands[1])) traffic.out.add(from);
   }
   return traffic;
@@ -57,9 +65,10 @@ std::string host_remark(const Schedule& s, const Sequence& sequence, size_t inde
   const Step& step = sequence.steps[index];
   const Traffic traffic = traffic_of(s, sequence, index);
   const double work = host_step_microseconds(s, step);
-  const double border = traffic.in.microseconds() + traffic.out.microseconds() + kHostBorderMicroseconds;
+  const bool waits = index == 0 || !sequence.steps[index - 1].on_host;  // otherwise it just follows on that one
+  const double border = traffic.in.microseconds() + traffic.out.microseconds() + (waits ? kHostBorderMicroseconds : 0);
   return concat("'", step.source, "' runs on the CPU: about ", std::lround(work + border), " us, of which ", std::lround(work),
-                " us are work, the rest waiting and copies of ", static_cast<int64_t>(traffic.in.bytes), " bytes to it and ",
+                " us are work, the rest ", waits ? "waiting and " : "", "copies of ", static_cast<int64_t>(traffic.in.bytes), " bytes to it and ",
                 static_cast<int64_t>(traffic.out.bytes), " bytes back", assumed_text(s, step));
 }
 

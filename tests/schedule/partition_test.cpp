@@ -156,6 +156,22 @@ TEST(Partition, RemarksNameTheNodesAndTheCost) {
   EXPECT_EQ(plan_remarks(schedule_of(kChain, {})), std::vector<std::string>{});
 }
 
+TEST(Partition, StepsInARowPayForTheWayOnce) {
+  const std::vector<std::string> chain = plan_remarks(schedule_of(kChain, {"b=cpu", "c=cpu", "d=cpu"}));
+  ASSERT_EQ(chain.size(), 2u);
+  EXPECT_EQ(chain[0], "'b' runs on the CPU: about 21 us, of which 1 us are work, the rest waiting and copies of 128 bytes to it and "
+                      "0 bytes back");
+  EXPECT_EQ(chain[1], "'d' runs on the CPU: about 6 us, of which 1 us are work, the rest copies of 0 bytes to it and 128 bytes back");
+  const std::vector<std::string> fork = plan_remarks(schedule_of(R"(graph g(%x: f32[4,8]) -> (%y, %z) {
+    %a = Exp(%x)
+    %y = Softmax(%a)
+    %z = Softmax(%a) {axis = 0}
+  })", {"?=cpu", "a=cuda"}));
+  ASSERT_EQ(fork.size(), 2u);
+  EXPECT_NE(fork[0].find("copies of 128 bytes to it"), std::string::npos) << fork[0];
+  EXPECT_NE(fork[1].find("copies of 0 bytes to it"), std::string::npos) << fork[1];
+}
+
 TEST(Partition, RemarksSayWhatTheyTookOpenExtentsAs) {
   const std::vector<std::string> remarks = plan_remarks(schedule_of(R"(graph g(%x: f32[n,m,4]) -> (%y) {
     %a = Exp(%x)
