@@ -27,6 +27,12 @@ void for_each_call(const fb::Plan& plan, const See& see) {
       if (sequence->steps()->Get(i)->kind() == fb::StepKind::call) see(*sequence, i, *sequence->steps()->Get(i));
 }
 
+template <class See>
+void for_each_call(const fb::Manifest& manifest, const See& see) {
+  for (const auto* entry : *manifest.entry_points())
+    for (uint32_t i = 0; i < gart::count_of(entry->plans()); ++i) for_each_call(*entry->plans()->Get(i), see);
+}
+
 bool has_stand_in(const fb::Sequence& sequence, uint32_t call) {
   for (const auto* step : *sequence.steps())
     if (step->stands_in() == static_cast<int32_t>(call)) return true;
@@ -64,9 +70,16 @@ Json libraries_json(const fb::Manifest& manifest) {
   Json out = Json::array();
   for (uint32_t i = 0; i < gart::count_of(manifest.libraries()); ++i) {
     const fb::Library& library = *manifest.libraries()->Get(i);
+    uint32_t from = library.oldest(), all_calls_from = from;
+    for_each_call(manifest, [&](const fb::Sequence& sequence, uint32_t index, const fb::Step& step) {
+      if (step.call()->library() != i) return;
+      all_calls_from = std::max(all_calls_from, step.call()->oldest());
+      if (!has_stand_in(sequence, index)) from = std::max(from, step.call()->oldest());
+    });
     out.push_back({{"name", std::string(gart::view_of(library.name()))},
-                   {"from", version_text(library.oldest())},
-                   {"below", version_text(library.below())}});
+                   {"from", version_text(from)},
+                   {"below", version_text(library.below())},
+                   {"all_calls_from", version_text(all_calls_from)}});
   }
   return out;
 }
@@ -99,7 +112,9 @@ Json call_list_json(const fb::Manifest& manifest, const fb::Plan& plan, const st
 void print_libraries(const Json& libraries) {
   for (const Json& library : libraries)
     std::cout << "library " << library["name"].get<std::string>() << ": versions from " << library["from"].get<std::string>()
-              << " on, below " << library["below"].get<std::string>() << '\n';
+              << " on, below " << library["below"].get<std::string>()
+              << (library["all_calls_from"] == library["from"] ? "" : concat(", all its calls from ", library["all_calls_from"].get<std::string>(), " on"))
+              << '\n';
 }
 
 void print_call(const Json& call) {

@@ -50,7 +50,7 @@ class Libraries(CliCase):
     def test_a_list_binds_and_keeps_no_kernel(self):
         self.assertIn("1 by cublasLt", self.compile("bound.gart", "cublasLt,cudnn"))
         report = self.inspect("bound.gart")
-        self.assertEqual(report["libraries"], [{"name": "cublasLt", "from": "12.0.0", "below": "14.0.0"}])
+        self.assertEqual(report["libraries"], [{"name": "cublasLt", "from": "12.0.0", "below": "14.0.0", "all_calls_from": "12.0.0"}])
         plan = report["entry_points"][0]["plans"][0]
         self.assertEqual(plan["calls"], {"cublasLt": 1})
         call = plan["call_list"][0]
