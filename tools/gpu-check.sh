@@ -10,7 +10,7 @@
 #     models       the benchmark models, fp32 and fp16, against this machine's CPU
 #     soak         10,000 runs on 4 threads, all results equal
 #     sanitizer    the operator tables under compute-sanitizer, where that is installed
-#     libraries    the models once more with cuBLASLt and cuDNN bound (--libraries auto), where the machine has them
+#     libraries    the models once more with cuBLASLt and cuDNN bound (--libraries auto), where the machine, or its Python, has them
 #     tune         every product of the benchmark models, and every call of libraries that are there, in every candidate, into
 #                  RESULTS/tuning.json
 #     bench        wall, device and enqueue time by the cost model and by tuning.json
@@ -106,8 +106,11 @@ record() {  # RESULTS
 
 # ---- there: the stages
 
-# A program of the bundle, with the libraries of the bundle.
-bundled() { local program=$home/bin/$1; shift; LD_LIBRARY_PATH="$home/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" ${wrapper:-} "$program" "$@"; }
+# A program of the bundle, with the libraries of the bundle; cuBLASLt and cuDNN may be the machine's or Python's.
+bundled() {
+  local program=$home/bin/$1; shift
+  LD_LIBRARY_PATH="$home/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}${wheels:+:$wheels}" ${wrapper:-} "$program" "$@"
+}
 tool() { bundled gcc-graph "$@"; }
 
 time_is_up() { [ "$(date +%s)" -ge "$deadline" ]; }
@@ -129,7 +132,8 @@ unpack() {
   home=$here/unpacked
   [ -e "$home/.done" ] || { with=$(unpacker); mkdir -p "$home"; cat "$here"/part-* | $with | tar -C "$home" -x; touch "$home/.done"; }
   nvrtc=$(ls "$home"/lib/libnvrtc.so.* | sort -V | tail -n 1)
-  export GCC_GRAPH_NVRTC=${GCC_GRAPH_NVRTC:-$nvrtc} home results
+  wheels=$(python3 -c 'import glob, sys; print(":".join(d for p in sys.path for d in sorted(glob.glob(p + "/nvidia/*/lib"))))' 2>/dev/null || true)
+  export GCC_GRAPH_NVRTC=${GCC_GRAPH_NVRTC:-$nvrtc} home results wheels
   results=${RESULTS:-$here/results}; mkdir -p "$results"
   table=$results/table.md
 }

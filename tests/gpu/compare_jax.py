@@ -209,7 +209,7 @@ def main():
                 continue
             try:
                 wall, enqueue = measure(prepare(*table[name], dtype), arguments.seconds)
-                print(f"{name} {precision} jax-jit {wall:.3f} - {enqueue:.1f}", flush=True)
+                print(f"{name} {precision} jax-jit {wall:.4f} - {enqueue:.1f}", flush=True)
             except Exception as error:  # whatever JAX cannot do is a row of the table
                 print(f"FAILED {name} {precision} jax-jit: {(str(error).splitlines() or [type(error).__name__])[0]}", flush=True)
 

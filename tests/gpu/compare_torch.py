@@ -131,7 +131,7 @@ def measure(run, seconds):
         after.record()
         after.synchronize()
         device.append(before.elapsed_time(after) / batch)
-    return f"{statistics.median(wall) * 1e3:.3f} {statistics.median(device):.3f} {statistics.median(enqueue) * 1e6:.1f}"
+    return f"{statistics.median(wall) * 1e3:.4f} {statistics.median(device):.4f} {statistics.median(enqueue) * 1e6:.1f}"
 
 
 def measure_cpu(run, seconds):
