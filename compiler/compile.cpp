@@ -43,8 +43,11 @@ std::vector<Target> targets_of(const CompileOptions& options) {
 /// What was asked for and has no effect on any plan.
 std::vector<std::string> remarks_on(const CompileOptions& options, const std::vector<Target>& targets) {
   const bool has_gpu = std::any_of(targets.begin(), targets.end(), [](const Target& t) { return t.device == DeviceClass::cuda; });
-  if (has_gpu || !options.libraries || options.stand_ins) return {};
-  return {"--libraries has no effect: no GPU is among the targets"};
+  if (has_gpu) return {};
+  std::vector<std::string> remarks;
+  if (options.libraries && !options.stand_ins) remarks.push_back("--libraries has no effect: no GPU is among the targets");
+  if (options.precision != Precision::fp32) remarks.push_back("--precision has no effect: no GPU is among the targets");
+  return remarks;
 }
 
 }  // namespace

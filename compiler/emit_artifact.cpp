@@ -141,11 +141,14 @@ void place_gpu_constants(const std::vector<ShapePlan>& plans, const PreparedWeig
   place(true, true);
 }
 
-/// Weights in several forms, for reports.
-void tell_stored_twice(fb::ManifestT& manifest, const WeightsSection& weights) {
+/// Weights in several forms, for reports; as the model names them.
+void tell_stored_twice(fb::ManifestT& manifest, const Graph& graph, const WeightsSection& weights) {
   constexpr size_t kMostNames = 8;
+  std::vector<std::pair<TensorRef, std::string>> sources;
+  for (int64_t i = 0; i < graph.value_count(); ++i)
+    if (const Value& v = graph.value(ValueId(i)); v.constant) sources.emplace_back(v.constant, v.name);
   manifest.stored_twice_bytes = 0;
-  for (const StoredTwice& s : weights.stored_twice()) {
+  for (const StoredTwice& s : weights.stored_twice(sources)) {
     manifest.stored_twice_bytes += s.bytes;
     if (manifest.stored_twice.size() == kMostNames) continue;
     auto named = std::make_unique<fb::StoredTwiceT>();
@@ -201,7 +204,7 @@ EmittedArtifact emit_artifact(const Graph& graph, const std::vector<ShapePlan>& 
   content.manifest.provenance->source_hash = provenance.source_hash;
   content.manifest.provenance->options = provenance.options;
   content.manifest.provenance->model = provenance.model;
-  tell_stored_twice(content.manifest, weights);
+  tell_stored_twice(content.manifest, graph, weights);
   content.weights = weights.take();
   const auto weight_bytes = static_cast<int64_t>(content.weights.size());
   return {gart::write_artifact(std::move(content)), weight_bytes, std::move(sizes)};

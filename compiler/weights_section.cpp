@@ -27,15 +27,19 @@ uint64_t WeightsSection::place(const TensorRef& tensor, const std::string& name)
   return by_tensor_[tensor.get()] = offset;
 }
 
-std::vector<StoredTwice> WeightsSection::stored_twice() const {
+std::vector<StoredTwice> WeightsSection::stored_twice(const std::vector<std::pair<TensorRef, std::string>>& sources) const {
   ConstantRoots roots;
+  std::map<TensorRef, std::string> names;
+  for (const auto& [tensor, name] : sources) names.emplace(roots.of(tensor), name);
   std::map<TensorRef, size_t> number;
   std::vector<StoredTwice> all;
   std::vector<int64_t> largest;
   for (const auto& [tensor, name] : placed_) {
-    const auto [it, is_new] = number.emplace(roots.of(tensor), all.size());
+    const TensorRef root = roots.of(tensor);
+    const auto [it, is_new] = number.emplace(root, all.size());
     if (is_new) {
-      all.push_back({name, 0});
+      const auto known = names.find(root);
+      all.push_back({known == names.end() ? name : known->second, 0});
       largest.push_back(tensor->bytes());
       continue;
     }

@@ -21,8 +21,9 @@ class WeightsSection {
  public:
   /// Where the tensor's bytes lie, 64-byte aligned. Tensors of equal content share them. `name`: for reports.
   uint64_t place(const TensorRef& tensor, const std::string& name = {});
-  /// What takes more bytes than its largest form, most bytes first.
-  std::vector<StoredTwice> stored_twice() const;
+  /// What takes more bytes than its largest form, most bytes first; by its name among `sources`, if it is there, otherwise by
+  /// that of the form placed first.
+  std::vector<StoredTwice> stored_twice(const std::vector<std::pair<TensorRef, std::string>>& sources = {}) const;
   std::vector<uint8_t> take() { return std::move(bytes_); }
 
  private:

@@ -24,6 +24,7 @@ int check(const std::string& path) {
   if (any) {
     const auto program = gart::load(path);
     if (program.ok()) std::cout << "gart::load would use " << program->target() << " on " << program->device() << '\n';
+    else std::cout << "gart::load fails unless a target or device is named: " << program.error().message << '\n';
   } else {
     std::cout << "this file cannot run on this machine\n";
   }

@@ -101,6 +101,13 @@ class Tool(unittest.TestCase):
         self.assertIn(loading + "no memory for ", self.fails("cuMemAlloc_v2:1:2"))
         self.assertRegex(self.fails("kernels:1:700"), re.escape(loading) + r"the device is lost: .* in one of the \d steps of 'weights'")
 
+    def test_check_says_when_the_best_device_fails(self):
+        self.compile(MODEL, "--target", "sm_80,x86-64-v3")
+        failures = ",".join(f"cuModuleLoadDataEx:{k}:300" for k in range(1, 40))
+        out = self.tool("check", "m.gart", GART_SIM_FAIL=failures)
+        self.assertIn("\nx86-64-v3: runs here, on cpu\n", out)
+        self.assertRegex(out, r"\ngart::load fails unless a target or device is named: .*cuModuleLoadDataEx failed")
+
     def test_bench_prints_a_line_per_value(self):
         self.compile(MODEL, "--target", "sm_80")
         lines = self.tool("bench", "m.gart", "--device", "cuda", "--seconds", "0.001").splitlines()
