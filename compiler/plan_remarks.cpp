@@ -68,8 +68,8 @@ std::string host_remark(const Schedule& s, const Sequence& sequence, size_t inde
   const bool waits = index == 0 || !sequence.steps[index - 1].on_host;  // otherwise it just follows on that one
   const double border = traffic.in.microseconds() + traffic.out.microseconds() + (waits ? kHostBorderMicroseconds : 0);
   return concat("'", step.source, "' runs on the CPU: about ", std::lround(work + border), " us, of which ", std::lround(work),
-                " us are work, the rest ", waits ? "waiting and " : "", "copies of ", static_cast<int64_t>(traffic.in.bytes), " bytes to it and ",
-                static_cast<int64_t>(traffic.out.bytes), " bytes back", assumed_text(s, step));
+                " us are work, the rest ", waits ? "waiting and " : "", "copies of ", static_cast<int64_t>(traffic.in.bytes),
+                " bytes to it and ", static_cast<int64_t>(traffic.out.bytes), " bytes back", assumed_text(s, step));
 }
 
 }  // namespace

@@ -110,11 +110,13 @@ Json call_list_json(const fb::Manifest& manifest, const fb::Plan& plan, const st
 }
 
 void print_libraries(const Json& libraries) {
-  for (const Json& library : libraries)
+  for (const Json& library : libraries) {
     std::cout << "library " << library["name"].get<std::string>() << ": versions from " << library["from"].get<std::string>()
-              << " on, below " << library["below"].get<std::string>()
-              << (library["all_calls_from"] == library["from"] ? "" : concat(", all its calls from ", library["all_calls_from"].get<std::string>(), " on"))
-              << '\n';
+              << " on, below " << library["below"].get<std::string>();
+    if (library["all_calls_from"] != library["from"])
+      std::cout << ", all its calls from " << library["all_calls_from"].get<std::string>() << " on";
+    std::cout << '\n';
+  }
 }
 
 void print_call(const Json& call) {

@@ -115,6 +115,20 @@ Json target_json(const ArtifactFile& file, const fb::Target& t) {
   return out;
 }
 
+void add_kernels(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Plan& plan, Json& out) {
+  out["kernel_list"] = Json::array();
+  for (uint32_t i = 0; i < count(plan.kernels()); ++i)
+    out["kernel_list"].push_back(kernel_json(*plan.kernels()->Get(i), is_cuda(*m.targets()->Get(plan.target()))));
+  out["call_list"] = call_list_json(m, plan, SlotTexts(entry, plan.program()));
+  for (uint32_t h = 0; h < count(plan.host_code()); ++h) {
+    const auto* host = plan.host_code()->Get(h);
+    for (const auto* k : *host->kernels()) {
+      out["host_kernel_list"].push_back(kernel_json(*k->kernel(), false));
+      out["host_kernel_list"].back()["target"] = text(m.targets()->Get(host->target())->name());
+    }
+  }
+}
+
 Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Plan& plan, const Arguments& a) {
   const auto [steps, waits] = count_steps_and_waits(plan);
   const bool cuda = is_cuda(*m.targets()->Get(plan.target()));
@@ -135,20 +149,7 @@ Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Pla
     out["host_arena_bytes"] = plan.host_arena_bytes();
     for (const auto* host : *plan.host_code()) out["host_targets"].push_back(text(m.targets()->Get(host->target())->name()));
   }
-  if (a.kernels) {
-    Json kernels = Json::array();
-    if (plan.kernels())
-      for (const auto* k : *plan.kernels()) kernels.push_back(kernel_json(*k, cuda));
-    out["kernel_list"] = kernels;
-    out["call_list"] = call_list_json(m, plan, SlotTexts(entry, plan.program()));
-    if (count(plan.host_code())) {
-      for (const auto* host : *plan.host_code())
-        for (const auto* k : *host->kernels()) {
-          out["host_kernel_list"].push_back(kernel_json(*k->kernel(), false));
-          out["host_kernel_list"].back()["target"] = text(m.targets()->Get(host->target())->name());
-        }
-    }
-  }
+  if (a.kernels) add_kernels(m, entry, plan, out);
   if (a.steps) {
     Json sequences = Json::array();
     for (const auto* sequence : *plan.sequences()) {
