@@ -48,7 +48,7 @@ enum CUgraphNodeType : int {
   CU_GRAPH_NODE_TYPE_CONDITIONAL = 13,
 };
 enum CUgraphConditionalNodeType : int { CU_GRAPH_COND_TYPE_IF = 0, CU_GRAPH_COND_TYPE_WHILE = 1 };
-enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1 };
+enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
 enum CUgraphInstantiateResult : int { CUDA_GRAPH_INSTANTIATE_SUCCESS = 0 };
 
 inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;

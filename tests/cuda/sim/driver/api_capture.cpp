@@ -39,6 +39,7 @@ GART_SIM_API cuStreamBeginCapture_v2(void* handle, int mode) {
   if (!stream) return call.misuse("the stream is not alive, or the default one", kCaptureUnsupported);
   if (mode != 1 && mode != 2) return call.misuse("a capture that forbids calls to other threads");
   if (stream->capture) return call.misuse("the stream is captured already");
+  stream->is_relaxed = mode == 2;
   stream->capture = std::make_shared<Graph>();
   stream->capture->context = stream->context;
   return 0;
@@ -68,6 +69,10 @@ extern "C" __attribute__((visibility("default"))) int gart_sim_enqueue(void* han
   LibraryWork work = make_work(*given);
   Stream* stream = World::get().streams.find(handle);
   if (!stream) return kInvalidHandle;
+  if (stream->capture && !stream->is_relaxed) {
+    stream->spoilt = "a library loads its code when it is first used, and a capture of this mode forbids that";
+    return kCaptureUnsupported;
+  }
   if (stream->capture) {
     append(*stream->capture, std::move(work));
   } else {

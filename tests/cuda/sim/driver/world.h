@@ -31,6 +31,7 @@ struct Stream {
   // While it is captured: what becomes the graph, and what spoilt it.
   std::shared_ptr<Graph> capture = nullptr;
   std::string spoilt = {};
+  bool is_relaxed = false;
 };
 
 struct Event {
