@@ -15,6 +15,7 @@
 #include "compiler/passes/fold_factors.h"
 #include "compiler/passes/fold_scale_shift.h"
 #include "compiler/passes/mark_attention.h"
+#include "compiler/passes/merge_products.h"
 #include "compiler/passes/narrow_storage.h"
 #include "compiler/passes/pack_conv_weights.h"
 #include "compiler/passes/pack_weights.h"
@@ -27,6 +28,7 @@ namespace {
 
 constexpr Pass kFoldConstants = {"fold-constants", [](Graph& g, const Target*) { return fold_constants(g); }};
 constexpr Pass kSinkConstants = {"sink-constants", [](Graph& g, const Target*) { return sink_constants(g); }};
+constexpr Pass kMergeProducts = {"merge-products", [](Graph& g, const Target*) { return merge_products(g); }};
 constexpr Pass kDeadCode = {"eliminate-dead-code", [](Graph& g, const Target*) { return eliminate_dead_code(g); }};
 
 /// Each makes work for the others: a folded shape makes a view known, a view that goes makes two nodes equal, ...
@@ -77,6 +79,7 @@ const std::vector<PassGroup>& shape_passes() {
 const std::vector<PassGroup>& device_passes(DeviceClass device) {
   static const std::vector<PassGroup> cpu = {
       {{
+          kMergeProducts,
           {"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t); }},
           {"pack-weights", [](Graph& g, const Target* t) { return pack_weights(g, *t); }},
           kFoldConstants,  // packs the weights
@@ -85,6 +88,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
   };
   static const std::vector<PassGroup> cuda = {
       {{
+          kMergeProducts,
           {"pack-conv-weights", [](Graph& g, const Target* t) { return pack_conv_weights(g, *t); }},
           kFoldConstants,  // transposes the weights
           kDeadCode,
