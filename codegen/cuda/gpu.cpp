@@ -17,9 +17,13 @@ constexpr std::array kGpus = {
     Gpu{120, "RTX 5090", 170, 2.41, 128, 256, 1792e9, 100 << 10, 99 << 10, 1536},
 };
 
+/// PTX runs on every GPU from sm_80 on, not all of which have that one's shared memory.
+constexpr Gpu kOfPtx{80, "any from sm_80 on", 108, 1.41, 64, 1024, 1800e9, 100 << 10, 99 << 10, 1536};
+
 }  // namespace
 
 const Gpu& gpu_of(const Target& target) {
+  if (target.is_ptx()) return kOfPtx;
   const Gpu* best = &kGpus.front();
   for (const Gpu& gpu : kGpus)
     if (gpu.sm <= target.sm) best = &gpu;

@@ -21,7 +21,8 @@ struct Gpu {
   double warpgroup_rate = 0; // as half_rate, by wgmma
 };
 
-/// The device that stands for the target's compute capability: the nearest one known below it.
+/// The device that stands for the target's compute capability: the nearest one known below it. For PTX, one that has no more
+/// than all GPUs that run it.
 const Gpu& gpu_of(const Target& target);
 
 }  // namespace gcg::cuda

@@ -32,12 +32,14 @@ bool can_share_program(const std::string& source) {
 /// few registers: that is no shortage where it uses few of them.
 bool is_around_calls(const cuda::Usage& usage) { return usage.registers <= 64 && usage.spill_bytes <= 96; }
 
-/// Loop kernels do not bound the blocks of a multiprocessor. ptxas may still keep what a long loop does not need in
-/// memory meanwhile, so that more of them fit (sm_90 and newer: index arithmetic of convolutions whose extents are all
-/// open, f64 functions): no shortage either, where it leaves half of the registers unused that the threads may have.
+/// Kernels of loops and attention do not bound the blocks of a multiprocessor. ptxas may still keep what a long loop does not
+/// need in memory meanwhile, so that more of them fit (in loops on sm_90 and newer: index arithmetic of convolutions whose
+/// extents are all open, f64 functions; in attention one or two values of a step over keys): no shortage either, where it
+/// leaves half of the registers unused that the threads may have.
 bool is_for_occupancy(const std::string& symbol, int threads, const cuda::Usage& usage) {
   const int allowed = std::min(255, 65536 / threads);
-  return symbol.starts_with("loop_") && 2 * usage.registers <= allowed && usage.spill_bytes <= 192;
+  const int most = symbol.starts_with("loop_") ? 192 : symbol.starts_with("attention_") ? 16 : 0;
+  return 2 * usage.registers <= allowed && usage.spill_bytes <= most;
 }
 
 /// Bytes of shared memory that a block may have. PTX runs on every GPU from sm_80 on, not all of which have sm_80's.
