@@ -23,7 +23,7 @@ const HalfCase kCases[] = {
       %q = Add(%p, %b)
       %t = Relu(%q)
       %y = Mul(%t, %a)
-    })", 4},
+    })", 5},
     {"odd extents", R"(graph g(%x: f32[37,53]) -> (%y) {
       constant %w: f32[53,41] = random(1)
       %a = Neg(%x)
@@ -146,7 +146,7 @@ const HalfCase kCases[] = {
       %o = MatMul(%p, %vt)
       %ot = Transpose(%o) {perm = [0,2,1,3]}
       %y = gart.View(%ot) {shape = ["x0_0","x0_1","96"]}
-    })", 9},
+    })", 5},
     {"attention of floats over 16-bit keys of odd sizes", R"(graph g(%q: f32[1,20,50], %k: f32[1,33,50], %v: f32[1,33,100]) -> (%y) {
       %a = Neg(%k)
       %b = Transpose(%a) {perm = [0,2,1]}
