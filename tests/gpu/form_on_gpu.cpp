@@ -8,7 +8,6 @@
 #include "compiler/support/error.h"
 #include "compiler/support/unsupported.h"
 #include "gart/gart.hpp"
-#include "runtime/cuda/device.h"
 
 namespace gcg::test {
 namespace {
@@ -46,8 +45,6 @@ std::vector<Tensor> run(const std::vector<uint8_t>& artifact, const std::vector<
     ADD_FAILURE() << program.error().message;
     return {};
   }
-  // A GPU's context takes longer to make than a form to check, and is gone with the last program that uses it.
-  static const gart::cuda::Device keeps_the_context(*gart::cuda::open_driver().value(), 0);
   std::vector<gart::TensorView> views;
   for (const Tensor& t : inputs) views.push_back(view(t));
   auto outputs = program->run(std::span<const gart::TensorView>(views));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "codegen/cuda/cuda_backend.h"
+#include "runtime/cuda/device.h"
 #include "tests/gpu/form_on_gpu.h"
 
 namespace gcg::test {
@@ -37,13 +38,21 @@ Part& part() {
   return part;
 }
 
+/// A GPU's context takes longer to make than a form to check, and is gone with the last program that uses it.
+void keep_context() {
+  static const auto driver = gart::cuda::open_driver();
+  if (driver) static const gart::cuda::Device keeps_the_context(**driver, 0);
+}
+
 void check(const RowForm& form) {
   static const Backends backends = [] {
     Backends all;
     all.push_back(cuda::make_cuda_backend());
     return all;
   }();
-  if (target() != nullptr && part().takes_next()) check_form_on_gpu(form, target(), backends);
+  if (target() == nullptr || !part().takes_next()) return;
+  check_form_on_gpu(form, target(), backends);
+  if (!testing::Test::HasFailure()) keep_context();
 }
 
 class Count final : public testing::Environment {
