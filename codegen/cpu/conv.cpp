@@ -139,13 +139,14 @@ class ConvEmitter {
     return kernel_range(row, conv_.stride_h, conv_.pad_top, conv_.kernel_h, conv_.dilation_h, f_.dim(conv_.in_height));
   }
 
-  /// Taps k with 0 <= out*stride - pad + k*dilation < extent.
+  /// Taps k with 0 <= out*stride - pad + k*dilation < extent; begin <= end, also where there are none.
   ValueRange kernel_range(Value* out, int64_t stride, int64_t pad, int64_t taps, int64_t dilation, Value* extent) {
     Value* first = sub(mul(out, stride), f_.i64(pad));
     Value* before = max(sub(f_.i64(0), first), f_.i64(0));
     Value* left = max(sub(extent, first), f_.i64(0));
     Value* round_up = f_.i64(dilation - 1);
-    return {div(add(before, round_up), dilation), min(div(add(left, round_up), dilation), f_.i64(taps))};
+    Value* end = min(div(add(left, round_up), dilation), f_.i64(taps));
+    return {min(div(add(before, round_up), dilation), end), end};
   }
 
   /// The group's panel of weights. Groups of one block share a panel of two when the panel is dense.

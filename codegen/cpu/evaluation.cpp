@@ -1,19 +1,13 @@
 #include "codegen/cpu/evaluation.h"
 
 #include "codegen/cpu/arithmetic.h"
+#include "compiler/kernel/access_analysis.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
 namespace {
 
 using llvm::Value;
-
-/// May evaluating this side of a select read what only exists when the side is taken?
-bool has_guarded_load(const Expr& e) {
-  bool found = false;
-  visit(e, [&](const ExprNode& n) { found = found || (n.kind == ExprKind::load && n.guarded); });
-  return found;
-}
 
 bool has_local(const Expr& e) {
   bool found = false;

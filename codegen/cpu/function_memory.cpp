@@ -85,6 +85,8 @@ llvm::Value* FunctionBuilder::load(llvm::Value* base, DType dtype, llvm::Value* 
     if (mask != nullptr) value = ir_.CreateSelect(mask, value, llvm::Constant::getNullValue(element));
   } else {
     auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
+    GCG_CHECK(mask == nullptr || !is_vector(mask) || lanes * size_of(dtype) <= target_.vector_bytes,
+              "a masked load of ", lanes, " ", name_of(dtype), ", wider than a register");
     if (mask == nullptr)
       value = ir_.CreateAlignedLoad(vector, address, align);
     else

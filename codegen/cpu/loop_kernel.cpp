@@ -100,7 +100,10 @@ class LoopKernelEmitter {
     const Stage& stage = plan.stage;
     for (const Segment& segment : segments(plan, begin, end))
       run(segment, {}, [&](Value* i, Value* mask, const Values&) {
-        exprs_.store(stage.operand, stage.index, stage.value, lane_point(plan, segment.lanes, i, mask));
+        const int lanes = plan.by_registers ? std::min(plan.native, segment.lanes) : segment.lanes;
+        for (int done = 0; done < segment.lanes; done += lanes)
+          exprs_.store(stage.operand, stage.index, stage.value,
+                       lane_point(plan, lanes, ir_.CreateAdd(i, f_.i64(done)), mask));
         return Values{};
       });
   }

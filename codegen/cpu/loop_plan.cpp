@@ -114,6 +114,7 @@ int count_nodes(const Expr& e) {
 /// Lanes of the main loop: several registers for independent work, fewer when the row is short or registers are few.
 int main_lanes(const CpuTarget& target, const StagePlan& plan, const std::vector<Operand>& operands) {
   if (is_scattered(plan.stage, operands, plan.lane)) return plan.native;
+  if (plan.by_registers && plan.stage.kind == Stage::Kind::reduce) return plan.native;
   int unroll = target.vector_registers >= 32 ? 4 : 2;
   if (count_nodes(plan.stage.value) > 40) unroll /= 2;
   if (plan.stage.kind == Stage::Kind::reduce) unroll = std::max(unroll, 4);
@@ -140,6 +141,7 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     plan.lane = axes[best];
     axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(best));
     plan.maskable = is_maskable(target, plan.stage, operands);
+    plan.by_registers = has_guarded_load(plan.stage.value);
     plan.wide = main_lanes(target, plan, operands);
   }
   plan.loops = std::move(axes);

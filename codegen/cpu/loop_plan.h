@@ -17,6 +17,9 @@ struct StagePlan {
   Axis lane;             // id -1: the stage is a single point
   int native = 1;        // lanes of one vector register for its element types
   int wide = 1;          // lanes of the main loop: native times the unrolling
+  /// The main loop does its lanes one register at a time, because it has masked loads: of one that is wider than a
+  /// register, LLVM 19.1 forgets the mask where all is known of it but one condition for all lanes.
+  bool by_registers = false;
   bool maskable = true;  // the target has masked accesses for all of its element types
   /// Loads that are contiguous along `tile_row`, not along `lane`: read by square tiles of `native` x `native` elements
   /// and transposed in registers. Empty: no tiles, and `tile_row` is none.

@@ -6,13 +6,6 @@
 namespace gcg::cuda {
 namespace {
 
-/// May evaluating this side of a select read what only exists when the side is taken?
-bool has_guarded_load(const Expr& e) {
-  bool found = false;
-  visit(e, [&](const ExprNode& n) { found = found || (n.kind == ExprKind::load && n.guarded); });
-  return found;
-}
-
 /// A small constant window is worth unrolling.
 bool is_window(const ExprNode& reduce) {
   constexpr int64_t kLargest = 16;

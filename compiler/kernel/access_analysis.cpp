@@ -40,6 +40,10 @@ bool is_data(const Expr& e) {
   });
 }
 
+bool has_guarded_load(const Expr& e) {
+  return any_node(e, [](const ExprNode& n) { return n.kind == ExprKind::load && n.guarded; });
+}
+
 std::optional<Dim> index_stride(const Expr& e, int axis) {
   if (!depends_on(e, axis)) return Dim(0);
   if (e->kind == ExprKind::axis) return Dim(1);

@@ -12,6 +12,8 @@ namespace gcg {
 bool depends_on(const Expr& e, int axis);
 /// Does it read memory or an earlier result, so that an index made of it needs a range check?
 bool is_data(const Expr& e);
+/// May evaluating it read what only exists where every select around it takes its side?
+bool has_guarded_load(const Expr& e);
 
 /// The i64 value's change when `axis` advances by one; nullopt when that is not the same everywhere.
 std::optional<Dim> index_stride(const Expr& e, int axis);

@@ -6,6 +6,7 @@
 // axes are those that hoisted reductions depend on; everything else is the store's.
 #include <algorithm>
 
+#include "compiler/kernel/access_analysis.h"
 #include "compiler/schedule/lower_group.h"
 #include "compiler/support/error.h"
 
@@ -151,6 +152,8 @@ class Stager {
 
   Expr hoist(const Expr& root) {
     return rewrite(root, [&](const Expr& e) -> Expr {
+      // Outside of the select a stage would read what only exists on the side that it stands on.
+      if (e->kind == ExprKind::select && (has_guarded_load(e->args[1]) || has_guarded_load(e->args[2]))) return e;
       if (e->kind != ExprKind::reduce) return nullptr;
       const std::set<int> free = free_axes(e);
       for (int a : free)

@@ -106,6 +106,23 @@ TEST_P(Conv, pads_beyond_the_map) {
   check(c);
 }
 
+/// Pixels whose window lies wholly in the padding have no taps at all, however far out they are.
+TEST_P(Conv, pads_beyond_the_kernel) {
+  for (int form = 0; form < 3; ++form)
+    for (int64_t pad : {3, 4, 20})
+      for (int64_t dilation : {1, 2})
+        for (bool symbolic : {false, true}) {
+          ConvCase c = conv_case(form == 2 ? 3 : 16, 9, form == 1 ? 16 : 24, 3, 1, 0);
+          c.depthwise = form == 1, c.plain = form == 2;
+          c.symbolic_width = c.symbolic_height = symbolic;
+          c.dilation_h = c.dilation_w = dilation;
+          c.pad_left = pad;
+          check(c);
+          c.pad_top = c.pad_bottom = c.pad_right = pad, c.stride_w = 2;
+          check(c);
+        }
+}
+
 TEST_P(Conv, one_dimensional) {
   ConvCase c;
   c.in_channels = 24, c.height = 1, c.width = 200, c.out_channels = 48, c.kernel_w = 3;

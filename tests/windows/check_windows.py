@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Random valid models of windows and movement, run between pages that fault and compared with onnxruntime.
+
+  check_windows.py [--seed S] [--first N] [--count N] [--kinds Conv,Pad,...] [--jobs N] [--keep DIR]
+
+Every case (window_models.py) is compiled for all CPU targets and run for those that this machine has, twice: with a page that
+faults behind every operand of the kernels, and with one in front (guard.c, in $WINDOWS_GUARD_LIBRARY). Where the result
+is not onnxruntime's, ONNX's reference evaluator decides: agreeing with it is right, too, and counted apart, since
+onnxruntime and ONNX differ over some Resize coordinates and over windows that lie wholly in the padding.
+"""
+import argparse
+import collections
+import concurrent.futures
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "models"))
+import model_check
+import window_models
+
+TARGETS = "x86-64-v3,x86-64-v4"
+TOLERANCE = 1e-4
+SIDES = ("behind", "before")
+FAILURES = ("dies", "differs", "refused")
+
+
+# ---------------------------------------------------------------- a process whose memory is guarded
+
+def on_guarded_pages(library, array):
+    """A copy between pages that fault."""
+    import ctypes
+    allocate = library.aligned_alloc
+    allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t, ctypes.c_size_t]
+    memory = (ctypes.c_uint8 * max(array.nbytes, 1)).from_address(allocate(64, array.nbytes))
+    copy = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def serve():
+    """Runs what stdin names: artifact, target, inputs, and where the outputs go."""
+    import ctypes
+    import gart
+    library = ctypes.CDLL(None)
+    for line in sys.stdin:
+        artifact, target, feeds, outputs = line.rstrip("\n").split("\t")
+        try:
+            model = gart.load(artifact, target=target, threads=1)
+            np.savez(outputs, **model.run({k: on_guarded_pages(library, v) for k, v in np.load(feeds).items()}))
+            print("done", flush=True)
+        except gart.GartError as e:
+            print(f"error {e}", flush=True)
+
+
+class Guarded:
+    """A process that runs artifacts; a new one after it died."""
+
+    def __init__(self, side):
+        self.environment = dict(os.environ, WINDOWS_GUARD=side, LD_PRELOAD=os.environ["WINDOWS_GUARD_LIBRARY"])
+        self.process = None
+
+    def run(self, *request):
+        """"done", "error ..." or "dies"."""
+        if self.process is None:
+            self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--serve"], env=self.environment,
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process.stdin.write("\t".join(request) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().strip()
+        if answer:
+            return answer
+        status = self.process.wait()
+        self.process = None
+        return f"dies of signal {-status}"
+
+    def close(self):
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.wait()
+
+
+# ---------------------------------------------------------------- one case
+
+def theirs(path, feeds):
+    """onnxruntime's outputs, or None where it takes the model for wrong."""
+    try:
+        return model_check.Reference(path).run(feeds)
+    except Exception:
+        return None
+
+
+def by_definition(path, feeds):
+    """Outputs of ONNX's reference evaluator, or None where it fails."""
+    from onnx.reference import ReferenceEvaluator
+    try:
+        session = ReferenceEvaluator(path)
+        return {n: np.asarray(v) for n, v in zip(session.output_names, session.run(None, feeds))}
+    except Exception:
+        return None
+
+
+def described(ours, expected):
+    for name, e in expected.items():
+        o = ours[name]
+        if o.shape != e.shape:
+            return f"shape {o.shape} for {e.shape}"
+        wrong = ~np.isclose(o, e, rtol=1e-4, atol=1e-4, equal_nan=True)
+        if wrong.any():
+            at = tuple(int(i[0]) for i in np.nonzero(wrong))
+            return f"{name}{list(at)} = {o[at]} for {e[at]} ({wrong.sum()} of {wrong.size})"
+    return "types or names"
+
+
+class Checker:
+    def __init__(self, arguments, folder):
+        self.arguments, self.folder = arguments, folder
+        self.workers = [Guarded(side) for side in SIDES]
+
+    def close(self):
+        for worker in self.workers:
+            worker.close()
+
+    def check(self, number):
+        """(what happened, name, words)"""
+        case = window_models.make(self.arguments.seed, number, self.arguments.kinds)
+        stem = os.path.join(self.folder, case.name)
+        path, feeds, artifact = stem + ".onnx", stem + ".npz", stem + ".gart"
+        onnx.save(case.model, path)
+        np.savez(feeds, **case.feeds)
+        expected = theirs(path, case.feeds)
+        what, words = self.run(path, feeds, artifact, case, expected)
+        if what not in FAILURES and not self.arguments.keep:
+            for file in (path, feeds, artifact):
+                if os.path.exists(file):
+                    os.remove(file)
+        return what, case.name, words
+
+    def run(self, path, feeds, artifact, case, expected):
+        try:
+            model_check.compile_model(path, artifact, "--target", TARGETS, "--threads", "1")
+        except RuntimeError as e:
+            words = " ".join(str(e).split())
+            if "internal" in words or "ended with status" in words:
+                return "dies", words
+            return ("refused", words) if expected is not None else ("refused by both", words)
+        outcomes = set()
+        for target in model_check.targets_here(artifact):
+            for side, worker in zip(SIDES, self.workers):
+                outputs = f"{artifact}.{side}.npz"
+                answer = worker.run(artifact, target, feeds, outputs)
+                where = f"({target}, a page that faults {side})"
+                if answer.startswith("dies"):
+                    return "dies", f"{answer} {where}"
+                if answer != "done":
+                    return ("refused", f"{answer} {where}") if expected is not None else ("refused by both", answer)
+                ours = dict(np.load(outputs))
+                os.remove(outputs)
+                outcome, words = self.compare(path, case, ours, expected)
+                if outcome in FAILURES:
+                    return outcome, f"{words} {where}"
+                outcomes.add(outcome)
+        return min(outcomes, default="compiled"), ""
+
+    @staticmethod
+    def compare(path, case, ours, expected):
+        if expected is not None and model_check.relative_error(ours, expected) <= TOLERANCE:
+            return "as onnxruntime", ""
+        definition = by_definition(path, case.feeds)
+        if definition is not None and model_check.relative_error(ours, definition) <= TOLERANCE:
+            return "as ONNX's reference", ""
+        if expected is None:
+            return "runs without an oracle", ""
+        return "differs", described(ours, expected)
+
+
+# ---------------------------------------------------------------- all of them
+
+def check_part(arguments, folder, numbers):
+    checker = Checker(arguments, folder)
+    try:
+        return [checker.check(n) for n in numbers]
+    finally:
+        checker.close()
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--first", type=int, default=0)
+    p.add_argument("--count", type=int, default=100)
+    p.add_argument("--kinds", type=lambda text: text.split(","))
+    p.add_argument("--jobs", type=int, default=2)
+    p.add_argument("--keep", help="a folder for models and artifacts (default: a temporary one)")
+    p.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    a = p.parse_args()
+    if a.serve:
+        return serve()
+    counts = collections.Counter()
+    with tempfile.TemporaryDirectory(prefix="gcc-graph-windows-") as scratch, \
+            concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
+        folder = a.keep or scratch
+        os.makedirs(folder, exist_ok=True)
+        numbers = range(a.first, a.first + a.count)
+        for part in [pool.submit(check_part, a, folder, numbers[j::a.jobs]) for j in range(a.jobs)]:
+            for what, name, words in part.result():
+                counts[what] += 1
+                if what in FAILURES:
+                    print(f"{what:8} {name:20} {words}")
+    print(f"seed {a.seed}, {a.count} models: " + ", ".join(f"{n} {what}" for what, n in counts.most_common()))
+    return 1 if any(counts[f] for f in FAILURES) or counts["compiled"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
