@@ -17,8 +17,7 @@ struct StagePlan {
   Axis lane;             // id -1: the stage is a single point
   int native = 1;        // lanes of one vector register for its element types
   int wide = 1;          // lanes of the main loop: native times the unrolling
-  /// The main loop does its lanes one register at a time, because it has masked loads: of one that is wider than a
-  /// register, LLVM 19.1 forgets the mask where all is known of it but one condition for all lanes.
+  /// The main loop does its lanes one register at a time: it has masked loads, which are slow if wider than a register.
   bool by_registers = false;
   bool maskable = true;  // the target has masked accesses for all of its element types
   /// Loads that are contiguous along `tile_row`, not along `lane`: read by square tiles of `native` x `native` elements
