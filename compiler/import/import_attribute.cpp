@@ -58,6 +58,8 @@ ImportedAttribute GraphImporter::import_attribute(const AttributeProto& proto, c
     case AttributeProto::SPARSE_TENSOR:
       result.why = what + " is a sparse tensor";
       break;
+    case AttributeProto::TYPE_PROTO:  // what an Optional without an element would hold
+      break;
     default:
       result.why = what + " is of a type that is not known";
       break;

@@ -4,6 +4,7 @@
 #include "compiler/import/graph_importer.h"
 #include "compiler/import/tensor_import.h"
 #include "compiler/ops/op_def.h"
+#include "compiler/ops/ops.h"
 
 namespace gcg {
 namespace {
@@ -30,10 +31,16 @@ std::string why_not_arity(const Node& node) {
 }
 
 /// The attributes that are the bodies of a control-flow operator, in the order of Node::bodies.
-std::vector<std::string> body_attributes(const OpDef* op) {
+std::vector<std::string> body_attributes(const OpDef* op, const onnx::NodeProto& proto) {
   if (op == nullptr || op->kind != OpKind::control) return {};
-  if (std::string(op->name) == "If") return {"then_branch", "else_branch"};
-  return {"body"};
+  const std::string_view name = op->name;
+  if (name == "If") return {"then_branch", "else_branch"};
+  if (name != "FlexAttention") return {"body"};
+  std::vector<std::string> given;  // here they are optional
+  for (const char* body : {"score_mod", "prob_mod"})
+    if (std::any_of(proto.attribute().begin(), proto.attribute().end(), [&](const auto& a) { return a.name() == body; }))
+      given.emplace_back(body);
+  return given;
 }
 
 void drop_omitted_tail(std::vector<ValueId>& ids) {
@@ -110,7 +117,7 @@ void GraphImporter::import_node(Scope& scope, const onnx::NodeProto& proto) {
 }
 
 bool GraphImporter::import_attributes(Scope& scope, const onnx::NodeProto& proto, Node& node) {
-  const std::vector<std::string> body_names = body_attributes(node.op);
+  const std::vector<std::string> body_names = body_attributes(node.op, proto);
   std::vector<const onnx::GraphProto*> bodies(body_names.size());
   std::set<std::string> seen;
   std::string why;
@@ -135,6 +142,7 @@ bool GraphImporter::import_attributes(Scope& scope, const onnx::NodeProto& proto
     if (bodies[i] == nullptr && why.empty()) why = concat("it has no attribute '", body_names[i], "'");
   if (!why.empty()) reject_without_outputs(scope, proto, why);
   if (std::count(bodies.begin(), bodies.end(), nullptr) == 0) import_bodies(scope, bodies, node);
+  if (node.op == &op_FlexAttention && !body_names.empty()) node.attributes["gart.bodies"] = body_names;
   return why.empty();
 }
 

@@ -1,4 +1,5 @@
-// gart.Extent: one extent of another node's result that depends on data, as a number. gart.Bind: gives symbols their values.
+// gart.Extent: one extent of another node's result that depends on data, as a number. gart.DimValue: any extent as a number.
+// gart.WithExtents: a tensor under other names for its extents. gart.Bind: gives symbols their values.
 #include "compiler/ops/data_extent.h"
 
 #include "compiler/ops/op_support.h"
@@ -20,6 +21,29 @@ Expr lower_extent(LowerContext& ctx, int, const std::vector<Expr>&) {
   return of.data_extent(ctx, static_cast<int>(node.int_attribute(kSymbol, 0)));
 }
 
+constexpr const char* kDims = "gart.dims";
+
+Shape written_dims(const Node& node) {
+  Shape dims;
+  for (const std::string& text : node.strings_attribute(kDims)) dims.push_back(Dim::parse(text).value());
+  return dims;
+}
+
+void infer_dim_value(InferContext& ctx) {
+  ctx.set_output(0, DType::i64, {});
+  ctx.set_contents(0, written_dims(ctx.node()));
+}
+
+Expr lower_dim_value(LowerContext& ctx, int, const std::vector<Expr>&) { return extent(written_dims(ctx.node()).at(0)); }
+
+void infer_with_extents(InferContext& ctx) {
+  const Shape extents = written_dims(ctx.node());
+  GCG_CHECK(extents.size() == ctx.shape(0).size(), "gart.WithExtents: a name per dimension");
+  ctx.set_output(0, ctx.dtype(0), extents);
+}
+
+Expr lower_with_extents(LowerContext& ctx, int, const std::vector<Expr>& at) { return ctx.input(0, at); }
+
 void infer_bind(InferContext& ctx) {
   GCG_CHECK(static_cast<int>(bound_symbols(ctx.node()).size()) == ctx.input_count(), "gart.Bind: a value per symbol");
 }
@@ -39,6 +63,25 @@ Node extent_node(const Node& of, int symbol) {
   return node;
 }
 
+Node dim_value_node(const std::string& name, const Dim& dim) {
+  Node node;
+  node.op = &op_gart_DimValue;
+  node.name = name;
+  node.attributes[kDims] = std::vector<std::string>{dim.str()};
+  return node;
+}
+
+Node with_extents_node(const std::string& name, ValueId x, const Shape& extents) {
+  Node node;
+  node.op = &op_gart_WithExtents;
+  node.name = name;
+  node.inputs = {x};
+  std::vector<std::string> dims;
+  for (const Dim& d : extents) dims.push_back(d.str());
+  node.attributes[kDims] = std::move(dims);
+  return node;
+}
+
 std::vector<std::string> bound_symbols(const Node& bind) { return bind.strings_attribute("symbols"); }
 
 constinit const OpDef op_gart_Extent{.name = "Extent",
@@ -48,6 +91,20 @@ constinit const OpDef op_gart_Extent{.name = "Extent",
                                      .kind = OpKind::reduction,
                                      .infer = infer_extent,
                                      .lower = lower_extent};
+constinit const OpDef op_gart_DimValue{.name = "DimValue",
+                                       .domain = "gart",
+                                       .min_inputs = 0,
+                                       .max_inputs = 0,
+                                       .kind = OpKind::generator,
+                                       .infer = infer_dim_value,
+                                       .lower = lower_dim_value};
+constinit const OpDef op_gart_WithExtents{.name = "WithExtents",
+                                          .domain = "gart",
+                                          .min_inputs = 1,
+                                          .max_inputs = 1,
+                                          .kind = OpKind::movement,
+                                          .infer = infer_with_extents,
+                                          .lower = lower_with_extents};
 constinit const OpDef op_gart_Bind{.name = "Bind",
                                    .domain = "gart",
                                    .min_inputs = 1,

@@ -63,6 +63,8 @@ void infer_resize(InferContext& ctx) {
   }
   Shape shape = ctx.shape(kX);
   for (const ResizedDim& d : form.dims) shape[d.dim] = d.out ? *d.out : ctx.fresh_symbol("resized");
+  for (const ResizedDim& d : form.dims)
+    if (form.has_open_window(d)) ctx.fresh_symbol("window");
   ctx.set_output(0, ctx.dtype(kX), std::move(shape));
 }
 
@@ -76,7 +78,16 @@ Expr resized_extent(LowerContext& ctx, int symbol) {
     const Expr in = cast(DType::f32, extent(d.in)), scale = cast(DType::f32, ctx.input(kScales, at));
     return cast(DType::i64, unary(UnaryOp::floor, in * scale));
   }
+  for (const ResizedDim& d : form.dims) {
+    if (!form.has_open_window(d) || symbol-- > 0) continue;
+    const Expr scale = cast(DType::f32, ctx.input(kScales, {index(static_cast<int64_t>(d.position))}));
+    const Expr least = binary(BinaryOp::max, scale, constant_float(DType::f32, 0x1p-20));  // keeps the window moderate
+    const Expr reach = binary(BinaryOp::div, constant_float(DType::f32, form.mode == "linear" ? 1 : 2),
+                              binary(BinaryOp::min, least, constant_float(DType::f32, 1)));
+    return cast(DType::i64, unary(UnaryOp::ceil, reach)) * index(2);
+  }
   GCG_CHECK(false, "Resize has fewer open extents");
+  return nullptr;
 }
 
 // ---- lowering
@@ -113,9 +124,19 @@ class Source {
 
   Taps taps(DType dtype) const {
     if (form_.mode == "nearest") return {{nearest(), nullptr}};
-    const Expr first = line_ ? floor_of(same_floors(*line_)) : cast(DType::i64, unary(UnaryOp::floor, x_));
     const Expr t = fraction(dtype);
-    return form_.mode == "linear" ? linear(first, t) : cubic(first, t);
+    return form_.mode == "linear" ? linear(first(), t) : cubic(first(), t);
+  }
+
+  /// With antialias: tap `k`, over an axis; the weights are to be divided by their sum.
+  struct Stretched {
+    Axis axis;
+    Tap tap;
+    Expr sum;
+  };
+  Stretched stretched(LowerContext& ctx, DType dtype) const {
+    const Axis axis = ctx.fresh_axis(d_.ratio ? window_of_ratio() : open_window(ctx)), again = ctx.fresh_axis(axis.extent);
+    return {axis, stretched_tap(axis, dtype), reduce(ReduceOp::sum, {again}, stretched_tap(again, dtype).weight)};
   }
 
  private:
@@ -166,6 +187,36 @@ class Source {
     if (!line_) return cast(dtype, x_ - unary(UnaryOp::floor, x_));
     const Expr rest = binary(BinaryOp::mod, numerator(*line_), extent(line_->divisor));
     return binary(BinaryOp::div, cast(dtype, rest), cast(dtype, extent(line_->divisor)));
+  }
+
+  /// The element before the position, or at it.
+  Expr first() const { return line_ ? floor_of(same_floors(*line_)) : cast(DType::i64, unary(UnaryOp::floor, x_)); }
+
+  Dim window_of_ratio() const {
+    const Dim& up = d_.ratio->up;
+    return ceil_div(max(up, d_.ratio->down) * (form_.mode == "linear" ? 1 : 2), up) * 2;
+  }
+  /// The windows' symbols come last, in the order of their dimensions.
+  Dim open_window(const LowerContext& ctx) const {
+    size_t from_end = 0;
+    for (const ResizedDim& d : form_.dims) from_end += form_.has_open_window(d) && d.position >= d_.position ? 1 : 0;
+    const std::vector<std::string> symbols = ctx.node().strings_attribute(kSymbolsAttribute);
+    return Dim::symbol(symbols.at(symbols.size() - from_end));
+  }
+
+  Tap stretched_tap(const Axis& axis, DType dtype) const {
+    const auto n = [&](double value) { return number(dtype, value); };
+    const Expr k = axis_ref(axis) - extent(floor_div(axis.extent, 2) - 1), at = first() + k;
+    const Expr ratio = !d_.ratio ? cast(dtype, scale_)
+                                 : binary(BinaryOp::div, cast(dtype, extent(d_.ratio->up)), cast(dtype, extent(d_.ratio->down)));
+    const Expr s = unary(UnaryOp::abs, (cast(dtype, k) - fraction(dtype)) * binary(BinaryOp::min, ratio, n(1)));
+    const double a = form_.cubic_a;
+    const Expr far = ((n(a) * s - n(5 * a)) * s + n(8 * a)) * s - n(4 * a), near = (n(a + 2) * s - n(a + 3)) * s * s + n(1);
+    Expr weight = binary(BinaryOp::max, n(1) - s, n(0));
+    if (form_.mode == "cubic")
+      weight = select(binary(BinaryOp::less_equal, s, n(1)), near, select(binary(BinaryOp::less, s, n(2)), far, n(0)));
+    if (form_.exclude_outside) weight = select(in_range(at, 0, d_.in), weight, n(0));
+    return {clamp_index(at, d_.in), weight};
   }
 
   Expr nearest() const {
@@ -244,14 +295,25 @@ Expr lower_resize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   const DType stored = ctx.output_value(output).dtype;
   const DType dtype = form.mode == "nearest" ? stored : stored == DType::f64 ? DType::f64 : DType::f32;
   std::vector<std::pair<size_t, Taps>> taps;
-  Expr inside = boolean(true);
+  std::vector<Axis> axes;
+  Expr inside = boolean(true), weights;
   for (const ResizedDim& d : form.dims) {
     const Source source(ctx, form, d, at[d.dim]);
     if (form.crops()) inside = both(inside, source.position_inside());
-    if (!source.stays()) taps.emplace_back(d.dim, source.taps(dtype));
+    if (source.stays()) continue;
+    if (!form.antialias) {
+      taps.emplace_back(d.dim, source.taps(dtype));
+      continue;
+    }
+    const Source::Stretched s = source.stretched(ctx, dtype);
+    taps.emplace_back(d.dim, Taps{s.tap});
+    axes.push_back(s.axis);
+    weights = weights ? weights * s.sum : s.sum;
   }
   Index from = at;
-  const Expr y = as_output(ctx, output, sum_of_taps(ctx, taps, 0, from, dtype));
+  Expr sum = reduce_over(ReduceOp::sum, axes, sum_of_taps(ctx, taps, 0, from, dtype));
+  if (weights) sum = binary(BinaryOp::div, sum, weights);
+  const Expr y = as_output(ctx, output, sum);
   return inside->kind == ExprKind::constant ? y : select(inside, y, number(stored, form.extrapolation));
 }
 

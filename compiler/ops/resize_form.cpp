@@ -31,8 +31,7 @@ void read_attributes(const Node& node, ResizeForm& form) {
   form.exclude_outside = node.int_attribute("exclude_outside", 0) != 0;
   form.cubic_a = node.float_attribute("cubic_coeff_a", -0.75);
   form.extrapolation = node.float_attribute("extrapolation_value", 0);
-  if (node.int_attribute("antialias", 0) != 0 && form.mode != "nearest")
-    fail_node(node, "antialias=1 is not supported");
+  form.antialias = node.int_attribute("antialias", 0) != 0 && form.mode != "nearest";
 }
 
 /// The listed dimensions, all of them without `axes`.
@@ -188,6 +187,8 @@ ResizeForm resize_form(const Node& node, const Shape& x, const Shape* y, const V
     scale_dims(node, *scales, form.dims);
   else
     size_dims(node, *sizes, form.dims);
+  if (form.antialias && form.crops())
+    fail_node(node, "antialias=1 does not go with coordinate_transformation_mode 'tf_crop_and_resize'");
   return form;
 }
 

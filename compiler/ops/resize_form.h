@@ -27,10 +27,13 @@ struct ResizedDim {
 struct ResizeForm {
   std::string mode, coordinates, nearest;
   bool exclude_outside = false;
+  bool antialias = false;  // where a dimension shrinks, the weights are stretched over as many more elements
   double cubic_a = -0.75, extrapolation = 0;
   std::vector<ResizedDim> dims;
 
   bool crops() const { return coordinates == "tf_crop_and_resize"; }
+  /// With antialias, the number of elements that take part depends on data where the scale does: an extent of its own.
+  bool has_open_window(const ResizedDim& d) const { return antialias && !d.ratio && !d.by_size; }
 };
 
 /// Reads the node. `y` is the output's shape, null while it is being inferred. `scales` and `sizes` are null where

@@ -22,14 +22,15 @@ struct Line {
 struct Attributes {
   std::string mode, coordinates, nearest;
   double cubic_a = -0.75;
-  bool exclude_outside = false;
+  bool exclude_outside = false, antialias = false;
 
   explicit Attributes(const Node& node)
       : mode(node.string_attribute("mode", "nearest")),
         coordinates(node.string_attribute("coordinate_transformation_mode", "half_pixel")),
         nearest(node.string_attribute("nearest_mode", "round_prefer_floor")),
         cubic_a(node.float_attribute("cubic_coeff_a", -0.75)),
-        exclude_outside(node.int_attribute("exclude_outside", 0) != 0) {}
+        exclude_outside(node.int_attribute("exclude_outside", 0) != 0),
+        antialias(node.int_attribute("antialias", 0) != 0) {}
 };
 
 double source_position(const Attributes& form, const Line& line, double i) {
@@ -66,7 +67,25 @@ struct Weighted {
   double weight;
 };
 
+/// The weights of a line that shrinks: as far apart as the elements of the result, scaled to add up to 1.
+std::vector<Weighted> stretched_weights(const Attributes& form, const Line& line, double x) {
+  const double scale = std::min(line.up / line.down, 1.0), radius = form.mode == "linear" ? 1 / scale : 2 / scale;
+  std::vector<Weighted> result;
+  double sum = 0;
+  for (auto p = static_cast<int64_t>(std::floor(x - radius)); static_cast<double>(p) <= x + radius; ++p) {
+    const double distance = (static_cast<double>(p) - x) * scale;
+    const double weight =
+        form.mode == "linear" ? std::max(1 - std::abs(distance), 0.0) : cubic_weight(form.cubic_a, distance);
+    if (form.exclude_outside && (p < 0 || p >= line.in)) continue;
+    result.push_back({std::clamp<int64_t>(p, 0, line.in - 1), weight});
+    sum += weight;
+  }
+  for (Weighted& w : result) w.weight /= sum;
+  return result;
+}
+
 std::vector<Weighted> weights(const Attributes& form, const Line& line, double x) {
+  if (form.antialias && form.mode != "nearest") return stretched_weights(form, line, x);
   std::vector<Weighted> result;
   const auto first = static_cast<int64_t>(std::floor(x));
   if (form.mode == "nearest") {

@@ -75,6 +75,7 @@ bool trim_outputs(Graph& graph, Node& node, const std::vector<bool>& read) {
     node.outputs[i] = ValueId();
     changed = true;
   }
+  if (node.op == &op_Split) return changed;  // how many outputs there are says into how many pieces
   const auto least = static_cast<size_t>(std::max(node.op->min_outputs, 0));
   while (node.outputs.size() > least && !node.outputs.back().valid()) node.outputs.pop_back();
   return changed;

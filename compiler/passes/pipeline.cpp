@@ -6,14 +6,22 @@
 #include "compiler/passes/eliminate_common_subexpressions.h"
 #include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/passes/expand_attention.h"
+#include "compiler/passes/expand_deform_conv.h"
+#include "compiler/passes/expand_flex_attention.h"
 #include "compiler/passes/expand_fourier.h"
+#include "compiler/passes/expand_linear_attention.h"
+#include "compiler/passes/expand_max_unpool.h"
+#include "compiler/passes/expand_non_max_suppression.h"
+#include "compiler/passes/expand_optimizers.h"
 #include "compiler/passes/expand_recurrent.h"
 #include "compiler/passes/expand_scan.h"
 #include "compiler/passes/expand_selection.h"
+#include "compiler/passes/expand_tf_idf.h"
 #include "compiler/passes/expand_top_k.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_factors.h"
 #include "compiler/passes/fold_scale_shift.h"
+#include "compiler/passes/grow_scan_outputs.h"
 #include "compiler/passes/mark_attention.h"
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/narrow_storage.h"
@@ -21,7 +29,9 @@
 #include "compiler/passes/pack_weights.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/resolve_ranks.h"
+#include "compiler/passes/separate_resize.h"
 #include "compiler/passes/sink_constants.h"
+#include "compiler/passes/take_sequences_apart.h"
 
 namespace gcg {
 namespace {
@@ -57,15 +67,25 @@ const std::vector<PassGroup>& model_passes() {
       // constants was waiting for, and the other way round.
       {{kSinkConstants,
         kFoldConstants,
+        {"take-sequences-apart", [](Graph& g, const Target*) { return take_sequences_apart(g); }},
         {"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }}},
        4},
       {{{"count-in-integers", [](Graph& g, const Target*) { return count_in_integers(g); }},
         {"expand-attention", [](Graph& g, const Target*) { return expand_attention(g); }},
+        {"expand-deform-conv", [](Graph& g, const Target*) { return expand_deform_conv(g); }},
+        {"expand-flex-attention", [](Graph& g, const Target*) { return expand_flex_attention(g); }},
         {"expand-fourier", [](Graph& g, const Target*) { return expand_fourier(g); }},
+        {"expand-linear-attention", [](Graph& g, const Target*) { return expand_linear_attention(g); }},
+        {"expand-max-unpool", [](Graph& g, const Target*) { return expand_max_unpool(g); }},
+        {"expand-non-max-suppression", [](Graph& g, const Target*) { return expand_non_max_suppression(g); }},
+        {"expand-optimizers", [](Graph& g, const Target*) { return expand_optimizers(g); }},
         {"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }},
         {"expand-selection", [](Graph& g, const Target*) { return expand_selection(g); }},
         {"expand-top-k", [](Graph& g, const Target*) { return expand_top_k(g); }},
-        {"expand-scan", [](Graph& g, const Target*) { return expand_scan(g); }}}},
+        {"expand-tf-idf", [](Graph& g, const Target*) { return expand_tf_idf(g); }},
+        {"separate-resize", [](Graph& g, const Target*) { return separate_resize(g); }},
+        {"expand-scan", [](Graph& g, const Target*) { return expand_scan(g); }},
+        {"grow-scan-outputs", [](Graph& g, const Target*) { return grow_scan_outputs(g); }}}},
       clean_up(),
   };
   return groups;

@@ -132,6 +132,25 @@ TEST(Resize, TakesWhatDependsOnData) {
   }
 }
 
+TEST(Resize, StretchesItsWindowAgainstAliasing) {
+  for (const char* mode : {"linear", "cubic"})
+    for (const int64_t excludes : {0, 1})
+      for (const bool constant : {true, false}) {
+        const std::map<std::string, Attribute> attributes = {
+            {"mode", std::string(mode)}, {"antialias", int64_t{1}}, {"exclude_outside", excludes}};
+        for (const std::vector<double>& scales : {std::vector<double>{1, 0.5}, {0.6, 0.3}, {1.5, 0.75}, {0.2, 1}}) {
+          OpCase row = by_scales(concat(mode, " by ", scales[0], ", ", scales[1]), {7, 10}, scales, attributes);
+          row.inputs[2].constant = constant;
+          row.tolerance = 1e-5;
+          check_op(row);
+        }
+        OpCase row = by_sizes(concat(mode, " to 3, 4"), {7, 10}, {3, 4}, attributes);
+        row.inputs[3].constant = constant;
+        row.tolerance = 1e-5;
+        check_op(row);
+      }
+}
+
 TEST(Resize, TakesEveryDtype) {
   for (const DType t : {DType::f64, DType::f16, DType::i8, DType::u8, DType::i32, DType::boolean}) {
     OpCase row = by_scales("nearest", {1}, {1, 1, 2, 1.5}, kNearest);
@@ -158,7 +177,8 @@ TEST(Resize, RefusesWhatDoesNotFit) {
   refused(by_scales("", {2, 3}, {2}, kNearest), "it must be [2]");
   refused(by_scales("", {2, 3}, {1, 0}, kNearest), "scale of dimension 1 is 0");
   refused(by_scales("", {2, 3}, {1, 2}, {{"mode", std::string("quartic")}}), "mode is 'quartic'");
-  refused(by_scales("", {2, 3}, {1, 2}, merged(kLinear, {{"antialias", int64_t{1}}})), "antialias");
+  refused(by_scales("", {2, 3}, {1, 2}, merged(merged(kLinear, coordinates("tf_crop_and_resize")), {{"antialias", int64_t{1}}})),
+          "antialias=1 does not go with");
   refused(by_scales("", {2, 3}, {1, 2}, {{"axes", Ints{0, 2}}}), "axis 2 out of range [-2, 2)");
   refused(by_sizes("", {2, 3}, {2, -1}, kNearest), "size of dimension 1 is -1");
   refused(by_sizes("", {2, 0}, {2, 4}, kNearest), "dimension 1 is empty");

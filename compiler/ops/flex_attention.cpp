@@ -1,0 +1,118 @@
+// FlexAttention, of the preview domain. expand_flex_attention writes it as products, a softmax and its bodies' nodes.
+#include "compiler/ops/flex_attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/ops/control_types.h"
+#include "compiler/ops/ops.h"
+#include "compiler/ops/pointwise.h"
+
+namespace gcg {
+namespace {
+
+enum : int { kQ, kK, kV };
+
+void infer_flex_attention(InferContext& ctx) {
+  for (int i : {kQ, kK, kV}) {
+    if (!ctx.input(i).shape) return;
+    require_dtype(ctx, i, is_float, "a float type");
+    if (ctx.rank(i) != 4) ctx.fail(concat("input ", i, " has ", ctx.rank(i), " dimensions, it must have 4"));
+    ctx.require_equal(ctx.shape(i)[0], ctx.shape(kQ)[0], "the batches of Q, K and V");
+  }
+  const Shape &q = ctx.shape(kQ), &k = ctx.shape(kK), &v = ctx.shape(kV);
+  ctx.require_equal(k[3], q[3], "head sizes of Q and K");
+  ctx.require_equal(v[1], k[1], "heads of K and V");
+  ctx.require_equal(v[2], k[2], "lengths of K and V");
+  if (!q[1].is_constant() || !k[1].is_constant()) ctx.fail("the numbers of heads must be known");
+  if (k[1].constant() < 1 || q[1].constant() % k[1].constant() != 0)
+    ctx.fail(concat("the ", q[1].str(), " heads of Q are no multiple of the ", k[1].str(), " heads of K"));
+  const FlexAttentionForm form(ctx.node(), ctx.dtype(kQ));
+  for (int body : {form.scores, form.probabilities}) {
+    if (body < 0) continue;
+    std::vector<Value> types = {value_type(form.dtype, Shape{q[0], q[1], q[2], k[2]})};
+    for (Value& capture : capture_types(ctx)) types.push_back(std::move(capture));
+    ctx.infer_body(body, types);
+  }
+  ctx.set_output(0, ctx.dtype(kV), {q[0], q[1], q[2], v[3]});
+}
+
+/// What body `i` makes of a tensor; the tensor itself without one.
+Tensor changed(ReferenceContext& ctx, int body, Tensor x) {
+  if (body < 0) return x;
+  std::vector<Tensor> inputs = {std::move(x)};
+  for (Tensor& capture : capture_tensors(ctx)) inputs.push_back(std::move(capture));
+  return ctx.run_body(body, std::move(inputs)).at(0);
+}
+
+void softmax_rows(Tensor& x) {
+  const int64_t columns = x.shape().back();
+  for (int64_t row = 0; columns > 0 && row < x.elements() / columns; ++row) {
+    const auto at = [&](int64_t i) { return x.at_double(row * columns + i); };
+    double most = at(0), sum = 0;
+    for (int64_t i = 1; i < columns; ++i) most = std::max(most, at(i));
+    for (int64_t i = 0; i < columns; ++i) sum += std::exp(at(i) - most);
+    for (int64_t i = 0; i < columns; ++i) x.set_double(row * columns + i, std::exp(at(i) - most) / sum);
+  }
+}
+
+std::vector<Tensor> reference_flex_attention(ReferenceContext& ctx) {
+  const Tensor &q = *ctx.input(kQ), &k = *ctx.input(kK), &v = *ctx.input(kV);
+  const FlexAttentionForm form(ctx.node(), q.dtype());
+  const int64_t batch = q.shape()[0], heads = q.shape()[1], rows = q.shape()[2], size = q.shape()[3], shared = k.shape()[1],
+                columns = k.shape()[2], out = v.shape()[3];
+  const double scale = form.scale != 0 ? form.scale : 1 / std::sqrt(static_cast<double>(size));
+  const auto key = [&](int64_t n) { return n / heads * shared + n % heads / (heads / shared); };  // n: batch * heads + head
+  Tensor p(form.dtype, {batch, heads, rows, columns});
+  for (int64_t n = 0; n < batch * heads; ++n)
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        double sum = 0;
+        for (int64_t e = 0; e < size; ++e)
+          sum += q.at_double((n * rows + i) * size + e) * k.at_double((key(n) * columns + j) * size + e);
+        p.set_double((n * rows + i) * columns + j, scale * sum);
+      }
+  p = changed(ctx, form.scores, std::move(p));
+  softmax_rows(p);
+  p = changed(ctx, form.probabilities, std::move(p));
+  Tensor y(v.dtype(), {batch, heads, rows, out});
+  for (int64_t n = 0; n < batch * heads; ++n)
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t e = 0; e < out; ++e) {
+        double sum = 0;
+        for (int64_t j = 0; j < columns; ++j)
+          sum += p.at_double((n * rows + i) * columns + j) * v.at_double((key(n) * columns + j) * out + e);
+        y.set_double((n * rows + i) * out + e, sum);
+      }
+  return {std::move(y)};
+}
+
+}  // namespace
+
+FlexAttentionForm::FlexAttentionForm(const Node& node, DType query) : scale(node.float_attribute("scale", 0)) {
+  const std::vector<std::string> bodies = node.strings_attribute("gart.bodies");
+  const auto number = [&](const char* name) {
+    const auto found = std::find(bodies.begin(), bodies.end(), name);
+    return found == bodies.end() ? -1 : static_cast<int>(found - bodies.begin());
+  };
+  scores = number("score_mod");
+  probabilities = number("prob_mod");
+  dtype = query == DType::f64 ? DType::f64 : DType::f32;
+  if (node.has_attribute("softmax_precision")) {
+    const auto given = dtype_from_onnx(static_cast<int>(node.int_attribute("softmax_precision", 1)));
+    if (!given || !is_float(*given)) fail_node(node, "softmax_precision names no float type");
+    dtype = *given;
+  }
+}
+
+const OpDef op_FlexAttention{.name = "FlexAttention",
+                             .domain = "ai.onnx.preview",
+                             .since = 1,
+                             .min_inputs = 3,
+                             .max_inputs = 3,
+                             .kind = OpKind::control,
+                             .allows_unknown_rank = true,
+                             .infer = infer_flex_attention,
+                             .reference = reference_flex_attention};
+
+}  // namespace gcg

@@ -1,0 +1,19 @@
+// What a MaxUnpool node says.
+#pragma once
+
+#include <vector>
+
+#include "compiler/ops/op_support.h"
+
+namespace gcg {
+
+struct UnpoolForm {
+  std::vector<int64_t> kernel, strides, pads;  // pads: in front, then behind
+
+  /// Fails, naming the node, on attributes that do not fit an input of this rank.
+  UnpoolForm(const Node& node, size_t rank);
+  /// A dimension of n elements becomes n * stride + added.
+  int64_t added(size_t d) const { return kernel[d] - strides[d] - pads[d] - pads[d + kernel.size()]; }
+};
+
+}  // namespace gcg

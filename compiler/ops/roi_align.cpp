@@ -1,0 +1,203 @@
+// RoiAlign: regions of x[N, C, H, W] cut out and resized to one size. Every cell of a region is the mean (or the largest) of
+// samples on an even grid, each interpolated between four elements. Regions are rows (x1, y1, x2, y2).
+#include <cmath>
+
+#include "compiler/ops/movement.h"
+#include "compiler/ops/ops.h"
+#include "compiler/ops/pointwise.h"
+#include "compiler/ops/sampling.h"
+
+namespace gcg {
+namespace {
+
+enum : int { kX, kRois, kBatchIndices };
+
+struct RoiForm {
+  int64_t out[2];    // rows, columns of cells
+  int64_t samples;   // along each side of a cell; 0: about one per element of x
+  double scale, shift;
+  bool averages, keeps_small;
+
+  explicit RoiForm(const Node& node)
+      : out{node.int_attribute("output_height", 1), node.int_attribute("output_width", 1)},
+        samples(node.int_attribute("sampling_ratio", 0)), scale(node.float_attribute("spatial_scale", 1)) {
+    const std::string mode = node.string_attribute("mode", "avg");
+    const std::string how = node.string_attribute("coordinate_transformation_mode", "half_pixel");
+    if (mode != "avg" && mode != "max") fail_node(node, concat("attribute mode is '", mode, "', it must be 'avg' or 'max'"));
+    if (how != "half_pixel" && how != "output_half_pixel")
+      fail_node(node, concat("attribute coordinate_transformation_mode is '", how,
+                             "', it must be 'half_pixel' or 'output_half_pixel'"));
+    if (out[0] < 1 || out[1] < 1 || samples < 0)
+      fail_node(node, concat("output_height ", out[0], ", output_width ", out[1], " and sampling_ratio ", samples,
+                             " must be at least 1, 1 and 0"));
+    averages = mode == "avg";
+    keeps_small = how == "half_pixel";
+    shift = keeps_small ? 0.5 : 0;
+  }
+};
+
+/// Opset 10 knew only 'output_half_pixel'.
+void upgrade_roi_align(UpgradeContext& ctx) {
+  if (ctx.version < 16) ctx.node.attributes["coordinate_transformation_mode"] = std::string("output_half_pixel");
+}
+
+void infer_roi_align(InferContext& ctx) {
+  const RoiForm form(ctx.node());
+  require_dtype(ctx, kX, is_float, "a float type");
+  require_dtype(ctx, kRois, is_float, "a float type");
+  require_dtype(ctx, kBatchIndices, is_int, "an integer type");
+  if (ctx.rank(kX) != 4 || ctx.rank(kRois) != 2 || ctx.rank(kBatchIndices) != 1)
+    ctx.fail("the inputs must be X [N, C, H, W], rois [R, 4] and batch_indices [R]");
+  ctx.require_equal(ctx.shape(kRois)[1], 4, "columns of rois");
+  const Dim rois = ctx.require_equal(ctx.shape(kRois)[0], ctx.shape(kBatchIndices)[0], "rows of rois and batch_indices");
+  if (form.samples == 0)
+    for (const char* side : {"samples_down", "samples_across"}) ctx.fresh_symbol(side);
+  ctx.set_output(0, ctx.dtype(kX), {rois, ctx.shape(kX)[1], form.out[0], form.out[1]});
+}
+
+/// A region along one side: 0 is its height, 1 its width.
+struct Side {
+  Expr start, cell;  // in elements of x
+  Expr samples;      // per cell, i64
+};
+
+Side side_of(LowerContext& ctx, const RoiForm& form, const Expr& roi, int side) {
+  const auto corner = [&](int64_t column) {
+    const Expr at = arithmetic_input(ctx, kRois, {roi, index(column)});
+    return at * number(at->dtype, form.scale) - number(at->dtype, form.shift);
+  };
+  const Expr start = corner(1 - side);
+  Expr size = corner(3 - side) - start;
+  if (!form.keeps_small) size = binary(BinaryOp::max, size, number(size->dtype, 1));
+  const Expr cell = binary(BinaryOp::div, size, number(size->dtype, static_cast<double>(form.out[side])));
+  const Expr adapted = binary(BinaryOp::max, cast(DType::i64, unary(UnaryOp::ceil, cell)), index(0));
+  return {start, cell, form.samples > 0 ? index(form.samples) : adapted};
+}
+
+/// The most samples that a cell of any region has, along one side.
+Expr most_samples(LowerContext& ctx, int symbol) {
+  const Axis roi = ctx.fresh_axis(ctx.input_shape(kRois)[0]);
+  const Expr samples = side_of(ctx, RoiForm(ctx.node()), axis_ref(roi), symbol).samples;
+  return binary(BinaryOp::max, reduce(ReduceOp::max, {roi}, samples), index(0));
+}
+
+/// A sample's position along one side: between two elements, `t` of the way; or outside of x.
+struct Sample {
+  Expr low, high, t, inside;
+};
+
+Sample sample_at(const Side& side, const Expr& cell, const Expr& sample, const Dim& size) {
+  const auto as = [&](const Expr& i) { return cast(side.start->dtype, i); };
+  const auto n = [&](double value) { return number(side.start->dtype, value); };
+  const Expr within = binary(BinaryOp::div, (as(sample) + n(0.5)) * side.cell, as(side.samples));
+  const Expr at = side.start + as(cell) * side.cell + within;
+  const Expr inside = binary(BinaryOp::logical_and, binary(BinaryOp::greater_equal, at, n(-1)),
+                             binary(BinaryOp::less_equal, at, as(extent(size))));
+  const Expr clamped = binary(BinaryOp::max, binary(BinaryOp::min, at, as(extent(size - 1))), n(0));
+  const Expr low = clamp_index(cast(DType::i64, clamped), size);
+  return {low, clamp_index(low + index(1), size), clamped - as(low), inside};
+}
+
+Expr lower_roi_align(LowerContext& ctx, int output, const std::vector<Expr>& at) {
+  const RoiForm form(ctx.node());
+  const Shape& x = ctx.input_shape(kX);
+  const std::vector<std::string> symbols = ctx.node().strings_attribute(kSymbolsAttribute);
+  const Expr batch = clamp_index(integer_input(ctx, kBatchIndices, {at[0]}), x[0]);
+  std::vector<Axis> axes;
+  Sample samples[2];
+  Expr taken, count;
+  for (int s = 0; s < 2; ++s) {
+    const Side side = side_of(ctx, form, at[0], s);
+    const auto i = static_cast<size_t>(s);
+    axes.push_back(ctx.fresh_axis(form.samples > 0 ? Dim(form.samples) : Dim::symbol(symbols.at(i))));
+    samples[s] = sample_at(side, at[i + 2], axis_ref(axes.back()), x[i + 2]);
+    if (form.samples == 0) taken = both(taken, binary(BinaryOp::less, axis_ref(axes.back()), side.samples));
+    count = count ? count * side.samples : side.samples;
+  }
+  const auto corner = [&](bool down, bool across) {
+    const Expr v = arithmetic_input(ctx, kX, {batch, at[1], down ? samples[0].high : samples[0].low,
+                                              across ? samples[1].high : samples[1].low});
+    const auto weight = [&](const Expr& t, bool high) { return cast(v->dtype, high ? t : number(t->dtype, 1) - t); };
+    return weight(samples[0].t, down) * weight(samples[1].t, across) * v;
+  };
+  const auto combine = [&](const Expr& a, const Expr& b) { return form.averages ? a + b : binary(BinaryOp::max, a, b); };
+  const Expr value = combine(combine(corner(false, false), corner(false, true)),
+                             combine(corner(true, false), corner(true, true)));
+  const Expr zero = number(value->dtype, 0);
+  const Expr sample = select(both(samples[0].inside, samples[1].inside), value, zero);
+  const ReduceOp op = form.averages ? ReduceOp::sum : ReduceOp::max;
+  const Expr all = reduce(op, axes, taken ? select(taken, sample, reduce_identity(op, value->dtype)) : sample);
+  const Expr none = taken ? binary(BinaryOp::less, count, index(1)) : boolean(false);
+  const Expr mean = binary(BinaryOp::div, all, cast(all->dtype, binary(BinaryOp::max, count, index(1))));
+  return unless_empty(x, as_output(ctx, output, select(none, zero, form.averages ? mean : all)));
+}
+
+// ---- reference
+
+/// What one sample contributes; four products, of which the largest counts in mode 'max'.
+double reference_sample(const Tensor& x, int64_t plane, double row, double column, bool averages) {
+  const int64_t height = x.shape()[2], width = x.shape()[3];
+  if (row < -1 || row > static_cast<double>(height) || column < -1 || column > static_cast<double>(width)) return 0;
+  const double r = std::fmin(std::fmax(row, 0), static_cast<double>(height - 1)),
+               c = std::fmin(std::fmax(column, 0), static_cast<double>(width - 1));
+  const auto r0 = static_cast<int64_t>(r), c0 = static_cast<int64_t>(c);
+  double sum = 0, most = -std::numeric_limits<double>::infinity();
+  for (int64_t i : {0, 1})
+    for (int64_t j : {0, 1}) {
+      const double down = r - static_cast<double>(r0), across = c - static_cast<double>(c0);
+      const int64_t at = (plane * height + std::min(r0 + i, height - 1)) * width + std::min(c0 + j, width - 1);
+      const double part = (i ? down : 1 - down) * (j ? across : 1 - across) * x.at_double(at);
+      sum += part;
+      most = std::fmax(most, part);
+    }
+  return averages ? sum : most;
+}
+
+std::vector<Tensor> reference_roi_align(ReferenceContext& ctx) {
+  const RoiForm form(ctx.node());
+  const Tensor &x = *ctx.input(kX), &rois = *ctx.input(kRois), &batches = *ctx.input(kBatchIndices);
+  const std::vector<int64_t> shape = {rois.shape()[0], x.shape()[1], form.out[0], form.out[1]};
+  Tensor y(x.dtype(), shape);
+  for_each_index(shape, [&, o = int64_t{0}](const std::vector<int64_t>& at) mutable {
+    double start[2], cell[2];
+    int64_t count[2];
+    for (int s = 0; s < 2; ++s) {
+      start[s] = rois.at_double(at[0] * 4 + 1 - s) * form.scale - form.shift;
+      double size = rois.at_double(at[0] * 4 + 3 - s) * form.scale - form.shift - start[s];
+      if (!form.keeps_small) size = std::fmax(size, 1);
+      cell[s] = size / static_cast<double>(form.out[s]);
+      count[s] = form.samples > 0 ? form.samples : static_cast<int64_t>(std::ceil(cell[s]));
+      start[s] += static_cast<double>(at[static_cast<size_t>(s + 2)]) * cell[s];
+    }
+    const int64_t plane = batches.at_int(at[0]) * x.shape()[1] + at[1];
+    double sum = 0, most = -std::numeric_limits<double>::infinity();
+    for (int64_t i = 0; i < count[0]; ++i)
+      for (int64_t j = 0; j < count[1]; ++j) {
+        const auto place = [&](int s, int64_t k) {
+          return start[s] + (static_cast<double>(k) + 0.5) * cell[s] / static_cast<double>(count[s]);
+        };
+        const double value = reference_sample(x, plane, place(0, i), place(1, j), form.averages);
+        sum += value;
+        most = std::fmax(most, value);
+      }
+    const int64_t all = count[0] * count[1];
+    const bool none = count[0] < 1 || count[1] < 1;
+    y.set_double(o++, none ? 0 : form.averages ? sum / static_cast<double>(all) : most);
+  });
+  return {std::move(y)};
+}
+
+}  // namespace
+
+constinit const OpDef op_RoiAlign{.name = "RoiAlign",
+                                  .since = 10,
+                                  .min_inputs = 3,
+                                  .max_inputs = 3,
+                                  .kind = OpKind::reduction,
+                                  .upgrade = upgrade_roi_align,
+                                  .infer = infer_roi_align,
+                                  .lower = lower_roi_align,
+                                  .data_extent = most_samples,
+                                  .reference = reference_roi_align};
+
+}  // namespace gcg

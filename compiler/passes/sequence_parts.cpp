@@ -1,0 +1,204 @@
+#include "compiler/passes/sequence_parts.h"
+
+#include <algorithm>
+
+namespace gcg {
+namespace {
+
+constexpr int64_t kMostElements = 64;  // a longer sequence of equal elements is one stacked part
+
+constexpr const char* kPosition = "its position depends on data";
+
+std::optional<int64_t> place(const Graph& graph, ValueId position, int64_t length, int64_t last, const Node& node) {
+  const auto known = known_number(graph, position);
+  if (!known) return std::nullopt;
+  const int64_t at = *known < 0 ? *known + length : *known;
+  if (at < 0 || at > last)
+    fail(node.op->name, " '", node.name, "': position ", *known, " out of range [", -length, ", ", last, "]");
+  return at;
+}
+
+int64_t rank(const Graph& graph, ValueId v) { return static_cast<int64_t>(graph.value(v).shape->size()); }
+
+bool ranks_known(const Graph& graph, const Parts& sequence) {
+  return std::all_of(sequence.parts.begin(), sequence.parts.end(),
+                     [&](const Part& p) { return graph.value(p.value).shape.has_value(); });
+}
+
+/// Dimension `from` moved to `to`.
+ValueId moved(NodeBuilder& b, ValueId x, int64_t rank, int64_t from, int64_t to) {
+  if (from == to) return x;
+  std::vector<int64_t> order;
+  for (int64_t d = 0; d < rank; ++d)
+    if (d != from) order.push_back(d);
+  order.insert(order.begin() + to, from);
+  return b.transpose(x, order);
+}
+
+/// Dimensions `axis` and the one behind it as one.
+ValueId merged(NodeBuilder& b, ValueId x, int64_t rank, int64_t axis) {
+  const ValueId shape = b.node("Shape", {x});
+  std::vector<ValueId> extents;
+  if (axis > 0) extents.push_back(b.slice(shape, 0, 0, axis));
+  extents.push_back(b.multiply(b.slice(shape, 0, axis, axis + 1), b.slice(shape, 0, axis + 1, axis + 2)));
+  if (axis + 2 < rank) extents.push_back(b.slice(shape, 0, axis + 2, rank));
+  return b.node("Reshape", {x, b.concat(extents, 0)});
+}
+
+Parts split_evenly(NodeBuilder& b, ValueId x, const Shape& shape, int64_t axis, bool keeps) {
+  const auto rank = static_cast<int64_t>(shape.size());
+  const Dim& extent = shape[static_cast<size_t>(axis)];
+  Parts out;
+  if (!extent.is_constant() || extent.constant() > kMostElements) {
+    const ValueId stacked = moved(b, x, rank, axis, 0);
+    out.parts.push_back({keeps ? b.unsqueeze(stacked, axis + 1) : stacked, true});
+    return out;
+  }
+  for (int64_t i = 0; i < extent.constant(); ++i)
+    out.parts.push_back({keeps ? b.slice(x, axis, i, i + 1) : b.element(x, axis, i)});
+  return out;
+}
+
+/// Pieces of the sizes in `split`, a vector of known length.
+Parts split_by_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t count, int64_t axis) {
+  Graph& graph = b.graph();
+  const NodeId id = graph.add_node(op("Split"), b.name(), {x, split}, static_cast<int>(count), {{"axis", axis}});
+  Parts out;
+  for (ValueId v : graph.node(id).outputs) out.parts.push_back({v});
+  return out;
+}
+
+/// Pieces of `size`, the last as long as the rest.
+std::optional<Parts> split_in_chunks(NodeBuilder& b, ValueId x, const Dim& extent, int64_t axis, int64_t size, std::string& why) {
+  if (!extent.is_constant()) {
+    why = concat("dimension ", axis, " of its input is ", extent.str(), ", which decides the sequence's length");
+    return std::nullopt;
+  }
+  Parts out;
+  for (int64_t i = 0; i < extent.constant(); i += size)
+    out.parts.push_back({b.slice(x, axis, i, std::min(i + size, extent.constant()))});
+  return out;
+}
+
+}  // namespace
+
+std::optional<int64_t> Parts::length() const {
+  if (std::any_of(parts.begin(), parts.end(), [](const Part& p) { return p.stacked; })) return std::nullopt;
+  return static_cast<int64_t>(parts.size());
+}
+
+std::optional<int64_t> known_number(const Graph& graph, ValueId v) {
+  const Value& value = graph.value(v);
+  if (value.constant && value.constant->elements() == 1) return value.constant->at_int(0);
+  if (value.contents && value.contents->size() == 1 && value.contents->front().is_constant())
+    return value.contents->front().constant();
+  return std::nullopt;
+}
+
+std::optional<Parts> split_parts(Graph& graph, const Node& node, std::string& why) {
+  const ValueId x = node.inputs[0], split = node.inputs.size() > 1 ? node.inputs[1] : ValueId();
+  NodeBuilder b(graph, node.name);
+  if (!graph.value(x).shape) return why = "the rank of its input is not known", std::nullopt;
+  const Shape shape = *graph.value(x).shape;
+  const auto rank = static_cast<int64_t>(shape.size());
+  const int64_t given = node.int_attribute("axis", 0), axis = given < 0 ? given + rank : given;
+  if (axis < 0 || axis >= rank) fail("SplitToSequence '", node.name, "': axis ", given, " out of range [", -rank, ", ", rank, ")");
+  if (!split.valid()) return split_evenly(b, x, shape, axis, node.int_attribute("keepdims", 1) != 0);
+  const Value& sizes = graph.value(split);
+  if (!sizes.shape || (sizes.shape->size() == 1 && !sizes.shape->front().is_constant()))
+    return why = "the number of its pieces depends on data", std::nullopt;
+  if (sizes.shape->size() == 1) return split_by_sizes(b, x, split, sizes.shape->front().constant(), axis);
+  const auto size = known_number(graph, split);
+  if (!size) return why = "the size of its pieces depends on data, and so does the sequence's length", std::nullopt;
+  if (*size < 1) fail("SplitToSequence '", node.name, "': split is ", *size, ", it must be at least 1");
+  return split_in_chunks(b, x, shape[static_cast<size_t>(axis)], axis, *size, why);
+}
+
+std::optional<Parts> inserted(const Graph& graph, const Node& node, Parts sequence, std::string& why) {
+  const Part part{node.inputs[1]};
+  if (node.inputs.size() < 3 || !node.inputs[2].valid()) {
+    sequence.parts.push_back(part);
+    return sequence;
+  }
+  const auto length = sequence.length();
+  if (!length) return why = "it inserts into a sequence whose length is not known", std::nullopt;
+  const auto at = place(graph, node.inputs[2], *length, *length, node);
+  if (!at) return why = kPosition, std::nullopt;
+  sequence.parts.insert(sequence.parts.begin() + *at, part);
+  return sequence;
+}
+
+std::optional<Parts> erased(const Graph& graph, const Node& node, Parts sequence, std::string& why) {
+  const auto length = sequence.length();
+  if (!length) return why = "it erases from a sequence whose length is not known", std::nullopt;
+  if (*length == 0) fail("SequenceErase '", node.name, "': the sequence is empty");
+  std::optional<int64_t> at = *length - 1;
+  if (node.inputs.size() > 1 && node.inputs[1].valid()) at = place(graph, node.inputs[1], *length, *length - 1, node);
+  if (!at) return why = kPosition, std::nullopt;
+  sequence.parts.erase(sequence.parts.begin() + *at);
+  return sequence;
+}
+
+std::optional<ValueId> element_at(Graph& graph, const Node& node, const Parts& sequence, std::string& why) {
+  NodeBuilder b(graph, node.name);
+  const ValueId position = node.inputs[1];
+  const auto length = sequence.length();
+  if (length)
+    if (const auto at = place(graph, position, *length, *length - 1, node)) return sequence.parts[static_cast<size_t>(*at)].value;
+  const auto gathered = [&](ValueId stacked) { return b.node("Gather", {stacked, position}, {{"axis", int64_t{0}}}); };
+  if (!length) {
+    if (sequence.parts.size() == 1) return gathered(sequence.parts[0].value);
+    return why = "it reads from a sequence of unknown length whose elements are stored apart", std::nullopt;
+  }
+  std::vector<ValueId> rows;
+  for (const Part& p : sequence.parts) {
+    const auto& shape = graph.value(p.value).shape;
+    if (!shape || *shape != *graph.value(sequence.parts[0].value).shape)
+      return why = concat(kPosition, ", and the elements of the sequence differ in shape"), std::nullopt;
+    rows.push_back(b.unsqueeze(p.value, 0));
+  }
+  if (rows.empty()) fail("SequenceAt '", node.name, "': the sequence is empty");
+  return gathered(b.concat(rows, 0));
+}
+
+std::optional<ValueId> concatenated(Graph& graph, const Node& node, const Parts& sequence, std::string& why) {
+  if (sequence.parts.empty()) fail("ConcatFromSequence '", node.name, "': the sequence is empty");
+  if (!ranks_known(graph, sequence)) return why = "the rank of an element is not known", std::nullopt;
+  NodeBuilder b(graph, node.name);
+  const bool stacks = node.int_attribute("new_axis", 0) != 0;
+  const Part& first = sequence.parts[0];
+  const int64_t out_rank = rank(graph, first.value) - (first.stacked ? 1 : 0) + (stacks ? 1 : 0);
+  const int64_t given = node.int_attribute("axis", 0), axis = given < 0 ? given + out_rank : given;
+  if (axis < 0 || axis >= out_rank)
+    fail("ConcatFromSequence '", node.name, "': axis ", given, " out of range [", -out_rank, ", ", out_rank, ")");
+  std::vector<ValueId> pieces;
+  for (const Part& p : sequence.parts) {
+    ValueId piece = p.value;
+    if (p.stacked) {
+      const int64_t all = rank(graph, p.value);
+      piece = moved(b, p.value, all, 0, axis);
+      if (!stacks) piece = merged(b, piece, all, axis);
+    } else if (stacks) {
+      piece = b.unsqueeze(p.value, axis);
+    }
+    pieces.push_back(piece);
+  }
+  return b.concat(pieces, axis);
+}
+
+ValueId length_of(NodeBuilder& b, const Parts& sequence) {
+  int64_t single = 0;
+  ValueId sum;
+  for (const Part& p : sequence.parts) {
+    if (!p.stacked) {
+      ++single;
+      continue;
+    }
+    const ValueId count = b.element(b.node("Shape", {p.value}), 0, 0);
+    sum = sum.valid() ? b.add(sum, count) : count;
+  }
+  const ValueId apart = b.constant(Tensor::scalar_i64(single));
+  return sum.valid() ? b.add(sum, apart) : apart;
+}
+
+}  // namespace gcg
