@@ -1,31 +1,15 @@
 #include "compiler/schedule/bind_extents.h"
 
-#include <string_view>
+#include <algorithm>
 
 #include "compiler/ops/data_extent.h"
-#include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
+#include "compiler/schedule/extent_binder.h"
 
 namespace gcg {
 namespace {
 
 bool is_bind(const Node& n) { return n.op == &op("Bind", "gart"); }
-
-void bind(Graph& graph, NodeId id) {
-  const std::vector<std::string> symbols = graph.node(id).strings_attribute(kSymbolsAttribute);
-  std::vector<ValueId> values;
-  for (size_t k = 0; k < symbols.size(); ++k) {
-    Node extent = extent_node(graph.node(id), static_cast<int>(k));
-    Value value;
-    value.name = graph.unique_name(symbols[k]);
-    value.dtype = DType::i64;
-    value.shape = Shape{};
-    extent.outputs = {graph.add_value(std::move(value))};
-    values.push_back(extent.outputs[0]);
-    graph.add_node(std::move(extent));
-  }
-  graph.add_node(op("Bind", "gart"), graph.node(id).name, values, 0, {{"symbols", symbols}});
-}
 
 /// Gathers the symbols of everything a kernel is made of.
 class Symbols {
@@ -104,18 +88,20 @@ class Symbols {
 
 Graph bind_extents(const Graph& graph) {
   Graph out = graph.clone();
-  for (NodeId id : graph.order()) {
-    const Node& n = out.node(id);
-    if (n.op->data_extent != nullptr && n.has_attribute(kSymbolsAttribute)) bind(out, id);
-  }
+  ExtentBinder(out).run();
   return out;
 }
 
 std::vector<std::string> late_symbols(const Graph& graph) {
   std::vector<std::string> names;
-  for (NodeId id : graph.order())
-    if (is_bind(graph.node(id)))
-      for (const std::string& s : bound_symbols(graph.node(id))) names.push_back(s);
+  const auto add = [&](const std::vector<std::string>& more) {
+    for (const std::string& s : more)
+      if (std::find(names.begin(), names.end(), s) == names.end()) names.push_back(s);
+  };
+  for (NodeId id : graph.order()) {
+    if (is_bind(graph.node(id))) add(bound_symbols(graph.node(id)));
+    for (const auto& body : graph.node(id).bodies) add(late_symbols(*body));
+  }
   return names;
 }
 

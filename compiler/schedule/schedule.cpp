@@ -63,8 +63,6 @@ Schedule Scheduler::run(const Graph& graph) {
     for (const Dim& d : *graph.value(in).shape) symbols_.merge(d.symbols());
   out_.late_symbols = late_symbols(graph);
   late_.insert(out_.late_symbols.begin(), out_.late_symbols.end());
-  for (const DimConstraint& fact : graph.constraints)
-    if (!known(fact.a) || !known(fact.b)) late_facts_.push_back(fact);
   BufferMap inputs;
   for (size_t i = 0; i < graph.inputs.size(); ++i)
     inputs[graph.inputs[i]] = add_buffer(Buffer::Kind::input, graph.value(graph.inputs[i]), static_cast<int>(i));
@@ -104,8 +102,17 @@ int Scheduler::sequence(const Graph& graph, const BufferMap& inputs, const std::
     if (scope.fusion.materialized[static_cast<size_t>(base.index)]) scope.buffers.try_emplace(base, outputs[i]);
   }
   Sequence steps;
-  if (&graph != outermost_) guard(graph, steps);
-  for (const Work& w : ordered(scope, outputs)) emit(scope, w, steps);
+  // What the outermost graph assumes of its inputs alone is checked before the run.
+  std::vector<DimConstraint> facts;
+  for (const DimConstraint& fact : graph.constraints)
+    if (&graph != outermost_ || !known(fact.a) || !known(fact.b)) facts.push_back(fact);
+  std::swap(late_facts_, facts);
+  check_facts(steps);
+  for (const Work& w : ordered(scope, outputs)) {
+    emit(scope, w, steps);
+    if (!w.gives.empty()) check_facts(steps);
+  }
+  late_facts_ = std::move(facts);
   for (const auto& [i, row] : rows) store_row(scope, graph.outputs[i], outputs[i], row, steps);
   link_waits(out_, steps);
   out_.sequences.push_back(std::move(steps));
@@ -160,10 +167,9 @@ void Scheduler::describe(Scope& scope, const Group& group, const std::vector<Buf
     for (ValueId out : n.outputs)
       if (out.valid()) w.writes.insert(buffer(scope, out));
     w.needs = symbols_of(scope.graph, n);
-    if (is_bind(n)) {
-      const std::vector<std::string> symbols = bound_symbols(n);
-      w.gives = {symbols.begin(), symbols.end()};
-    }
+    std::vector<std::string> symbols = is_bind(n) ? bound_symbols(n) : std::vector<std::string>();
+    for (const auto& body : n.bodies) std::ranges::copy(late_symbols(*body), std::back_inserter(symbols));
+    w.gives = {symbols.begin(), symbols.end()};
     return;
   }
   w.lowered = lower_group(scope.graph, scope.fusion, group);

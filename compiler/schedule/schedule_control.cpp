@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "compiler/ops/data_extent.h"
+#include "compiler/schedule/extent_binder.h"
 #include "compiler/schedule/scheduler.h"
 #include "compiler/support/error.h"
 
@@ -39,17 +40,14 @@ void Scheduler::bind_steps(Scope& scope, const Node& n, Sequence& steps) {
     steps.steps.push_back(std::move(step));
     symbols_.insert(symbols[i]);
   }
+}
+
+void Scheduler::check_facts(Sequence& steps) {
   std::erase_if(late_facts_, [&](const DimConstraint& fact) {
     if (!known(fact.a) || !known(fact.b)) return false;
     steps.steps.push_back(fail_unless_equal(fact));
     return true;
   });
-}
-
-void Scheduler::guard(const Graph& body, Sequence& steps) const {
-  for (const DimConstraint& fact : body.constraints) {
-    if (known(fact.a) && known(fact.b)) steps.steps.push_back(fail_unless_equal(fact));
-  }
 }
 
 bool Scheduler::known(const Dim& d) const {
@@ -97,7 +95,21 @@ void Scheduler::loop(Scope& scope, const Node& n, Sequence& steps) {
   loop_variables(scope, n, parts, steps);
   const std::map<size_t, RowStore> rows = loop_rows(scope, n, parts);
   step.bodies = {sequence(body, parts.inputs, parts.outputs, rows)};
+  rebind(n, parts);
   steps.steps.push_back(std::move(step));
+}
+
+void Scheduler::rebind(const Node& n, const LoopParts& parts) {
+  const std::vector<std::string> symbols = n.strings_attribute(kRebindsAttribute);
+  Sequence& body = out_.sequences[static_cast<size_t>(parts.step.bodies[0])];
+  for (size_t k = 0; k < symbols.size(); ++k) {
+    Step step;
+    step.kind = Step::Kind::bind;
+    step.operands = {parts.outputs[1 + parts.carried - symbols.size() + k]};
+    step.symbol = symbols[k];
+    step.source = n.name;
+    body.steps.push_back(std::move(step));
+  }
 }
 
 void Scheduler::loop_condition(Scope& scope, const Node& n, LoopParts& parts, Sequence& steps) {

@@ -74,14 +74,16 @@ class Scheduler {
 
   // schedule_control.cpp
   void bind_steps(Scope& scope, const Node& n, Sequence& steps);
-  /// What the body assumes about the inputs' extents, checked before its first step.
-  void guard(const Graph& body, Sequence& steps) const;
+  /// Checks what the graph assumes about extents as soon as they are known.
+  void check_facts(Sequence& steps);
   /// Is the extent known here, by the inputs or by what has been bound?
   bool known(const Dim& d) const;
   /// Buffers of a body's last inputs: the values the node captures.
   void bind_captures(Scope& scope, const Node& n, const Graph& body, BufferMap& map);
   void branch(Scope& scope, const Node& n, Sequence& steps);
   void loop(Scope& scope, const Node& n, Sequence& steps);
+  /// At the end of an iteration, the extents of what the next one gets.
+  void rebind(const Node& n, const LoopParts& parts);
   void loop_condition(Scope& scope, const Node& n, LoopParts& parts, Sequence& steps);
   void loop_variables(Scope& scope, const Node& n, LoopParts& parts, Sequence& steps);
   std::map<size_t, RowStore> loop_rows(Scope& scope, const Node& n, LoopParts& parts);
@@ -93,7 +95,7 @@ class Scheduler {
   const Graph* outermost_ = nullptr;
   std::set<std::string> symbols_;  // of the inputs, and those bound so far
   std::set<std::string> late_;
-  std::vector<DimConstraint> late_facts_;  // of the outermost graph, not checked yet
+  std::vector<DimConstraint> late_facts_;  // of the graph at hand, not checked yet
   Schedule out_;
   std::map<std::pair<const Tensor*, DType>, BufferId> constants_;  // by their data and the type they are stored in
   std::map<std::string, int> kernels_, host_kernels_;

@@ -81,8 +81,23 @@ def _ramps(graph):
 
 
 def _read_all(folder, what, values):
-    return [_read(os.path.join(folder, f"{what}_{i}.pb"), value) for i, value in enumerate(values)
-            if os.path.exists(os.path.join(folder, f"{what}_{i}.pb"))]
+    """An array per file; those of sequences one after the other, as the compiler makes an output per element."""
+    arrays = []
+    for i, value in enumerate(values):
+        path = os.path.join(folder, f"{what}_{i}.pb")
+        if os.path.exists(path):
+            arrays += _read_sequence(path) if _is_tensor_sequence(value) and what == "output" else [_read(path, value)]
+    return arrays
+
+
+def _is_tensor_sequence(value):
+    return value.type.WhichOneof("value") == "sequence_type" and \
+        value.type.sequence_type.elem_type.WhichOneof("value") == "tensor_type"
+
+
+def _read_sequence(path):
+    with open(path, "rb") as file:
+        return numpy_helper.to_list(onnx.SequenceProto.FromString(file.read()))
 
 
 def _read(path, value):

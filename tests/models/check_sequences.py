@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Compiles models with sequences, growing loops and branches of different extents and compares them with onnxruntime.
+
+  check_sequences.py [NAME...]        NAME: of small_sequences.py (default: all)
+
+Each model runs for every target that this machine has with one and two threads, at all its sizes in turn and again at the
+first: sizes grow and shrink from run to run. All outputs must have a relative error <= 1e-3.
+"""
+import os
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnx.parser
+
+import model_check
+from model_check import TOLERANCE, Reference, compile_model, relative_error
+import small_sequences
+
+TARGETS = "x86-64-v3,x86-64-v4"
+
+
+def feeds_of(model, size, seed):
+    rng = np.random.default_rng(seed)
+    feeds = {}
+    for value in model.graph.input:
+        t = value.type.tensor_type
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(t.elem_type)
+        if value.name in size:
+            feeds[value.name] = np.array(size[value.name], dtype)
+            continue
+        shape = [size[d.dim_param] if d.dim_param else d.dim_value for d in t.shape.dim]
+        feeds[value.name] = rng.uniform(-1, 1, shape).astype(dtype)
+        if value.name == "boxes":
+            feeds[value.name][..., 2:] = feeds[value.name][..., :2] + np.abs(feeds[value.name][..., 2:]) + 0.5
+    return feeds
+
+
+def check(name, folder):
+    """The worst error over targets, threads and sizes."""
+    import gart
+    text, sizes = small_sequences.MODELS[name]
+    model, path = onnx.parser.parse_model(text), os.path.join(folder, name + ".onnx")
+    onnx.save(model, path)
+    reference = Reference(path)
+    cases = [feeds_of(model, size, seed) for seed, size in enumerate(sizes + sizes[:1])]
+    artifact = compile_model(path, path + ".gart", "--target", TARGETS)
+    worst = 0.0
+    for target in model_check.targets_here(artifact):
+        for threads in (1, 2):
+            ours = gart.load(artifact, threads=threads, target=target)
+            for feeds in cases:
+                worst = max(worst, relative_error(ours.run({k: v for k, v in feeds.items() if k in ours.inputs}), reference.run(feeds)))
+    return worst
+
+
+def main():
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="gcc-graph-sequences-") as folder:
+        for name in sys.argv[1:] or small_sequences.MODELS:
+            try:
+                error = check(name, folder)
+                bad, text = not error <= TOLERANCE, f"{error:9.1e}"
+            except Exception as e:  # whatever it is, the others are checked, too
+                bad, text = True, f"{type(e).__name__}: {e}"
+            print(f"{name:18} {text}{'  FAIL' if bad else ''}", flush=True)
+            failed += bad
+    print("all passed" if not failed else f"{failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""Models in ONNX's text form with sequences, loops whose values grow and branches of different extents.
+
+MODELS: name -> (text, sizes that give every symbol a value). What is fed is drawn by name and type.
+"""
+
+SEQUENCES = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[3,a] x, float[2,b] y, int64 at) => (float[m,n] joined, float[k,p] one, int64 length, float[q,r] sum) {
+  sizes = Constant <value = int64[2] {1, 2}> ()
+  parts = SplitToSequence <axis = 0> (x, sizes)
+  more = SequenceInsert (parts, x)
+  minus = Constant <value = int64 {-2}> ()
+  fewer = SequenceErase (more, minus)
+  joined = ConcatFromSequence <axis = 0> (fewer)
+  zero = Constant <value = int64 {0}> ()
+  one = SequenceAt (fewer, zero)
+  length = SequenceLength (fewer)
+  rows = SplitToSequence <axis = 0, keepdims = 0> (x)
+  doubled = SequenceMap (rows) <body = each (float[c] v) => (float[d] w) { w = Add (v, v) }>
+  stacked = ConcatFromSequence <axis = 1, new_axis = 1> (doubled)
+  picked = SequenceAt (rows, at)
+  axis = Constant <value = int64[1] {1}> ()
+  column = Unsqueeze (picked, axis)
+  sum = Add (stacked, column)
+}
+"""
+
+APPENDING = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s,4] x, int64 count) => (float[m,n] stacked, float[k] joined, int64 length) {
+  empty = SequenceEmpty <dtype = 1> ()
+  yes = Constant <value = bool {1}> ()
+  zero = Constant <value = float[4] {0, 0, 0, 0}> ()
+  last, all = Loop (count, yes, zero, empty) <body = step (int64 i, bool go, float[4] state, seq(float[4]) so_far) => (bool again, float[4] next, seq(float[4]) longer) {
+    again = Identity (go)
+    row = Gather (x, i)
+    next = Add (state, row)
+    longer = SequenceInsert (so_far, next)
+  }>
+  stacked = ConcatFromSequence <axis = 0, new_axis = 1> (all)
+  joined = ConcatFromSequence <axis = 0> (all)
+  length = SequenceLength (all)
+}
+"""
+
+UNROLLED = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[2,a] x) => (float[m,n] y) {
+  first = SequenceConstruct (x)
+  three = Constant <value = int64 {3}> ()
+  yes = Constant <value = bool {1}> ()
+  all = Loop (three, yes, first) <body = step (int64 i, bool go, seq(float[r,c]) so_far) => (bool again, seq(float[r,c]) longer) {
+    again = Identity (go)
+    last = SequenceAt (so_far, i)
+    wider = Concat <axis = 0> (last, x)
+    front = Constant <value = int64 {-1}> ()
+    count = SequenceLength (so_far)
+    longer = SequenceInsert (so_far, wider, count)
+  }>
+  y = ConcatFromSequence <axis = 0> (all)
+}
+"""
+
+GROWING = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s,3] x, int64 count) => (float[m,k] y, float[n] twice, float[p] sums) {
+  yes = Constant <value = bool {1}> ()
+  none = Constant <value = float[1,3] {1, 2, 3}> ()
+  begin = Constant <value = float[1] {1}> ()
+  y, twice, sums = Loop (count, yes, none, begin) <body = step (int64 i, bool go, float[a,3] so_far, float[b] flat) => (bool again, float[c,3] longer, float[d] doubled, float total) {
+    again = Identity (go)
+    row = Gather (x, i)
+    zero = Constant <value = int64[1] {0}> ()
+    wide = Unsqueeze (row, zero)
+    longer = Concat <axis = 0> (so_far, wide)
+    half = Constant <value = float {0.5}> ()
+    less = Mul (flat, half)
+    doubled = Concat <axis = 0> (flat, less)
+    total = ReduceSum <keepdims = 0> (longer)
+  }>
+}
+"""
+
+UNTIL = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s] x, float limit) => (float last, float[m] seen, int64[k] counts) {
+  yes = Constant <value = bool {1}> ()
+  begin = Constant <value = float {0}> ()
+  most = Constant <value = int64 {1000}> ()
+  last, seen, counts = Loop (most, yes, begin) <body = step (int64 i, bool go, float sum) => (bool again, float next, float now, int64 number) {
+    each = ReduceMax <keepdims = 0> (x)
+    one = Constant <value = float {1}> ()
+    positive = Abs (each)
+    more = Add (positive, one)
+    next = Add (sum, more)
+    now = Identity (next)
+    number = Identity (i)
+    again = Less (next, limit)
+  }>
+}
+"""
+
+BRANCHES = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s] x, bool flag) => (float[m] y, int64[k] places, float total) {
+  y, places = If (flag) <then_branch = yes () => (float[a] a, int64[b] b) {
+    a = Concat <axis = 0> (x, x)
+    found = NonZero (x)
+    flat = Constant <value = int64[1] {-1}> ()
+    b = Reshape (found, flat)
+  }, else_branch = no () => (float[c] c, int64[d] d) {
+    zero = Constant <value = float {0}> ()
+    positive = Greater (x, zero)
+    c = Compress <axis = 0> (x, positive)
+    d = Constant <value = int64[2] {7, 8}> ()
+  }>
+  total = ReduceSum <keepdims = 0> (y)
+}
+"""
+
+SUPPRESSION = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[1,n,4] boxes, float[1,2,n] scores, bool flag) => (int64[m,3] kept, float[k,4] best) {
+  kept = If (flag) <then_branch = yes () => (int64[a,3] a) {
+    most = Constant <value = int64[1] {5}> ()
+    overlap = Constant <value = float[1] {0.3}> ()
+    a = NonMaxSuppression (boxes, scores, most, overlap)
+  }, else_branch = no () => (int64[b,3] b) {
+    shape = Constant <value = int64[2] {0, 3}> ()
+    b = ConstantOfShape <value = int64[1] {0}> (shape)
+  }>
+  two = Constant <value = int64 {2}> ()
+  numbers = Gather <axis = 1> (kept, two)
+  zero = Constant <value = int64[1] {0}> ()
+  all = Squeeze (boxes, zero)
+  best = Gather <axis = 0> (all, numbers)
+}
+"""
+
+OPTIONALS = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[a] x) => (float[b] y, bool has, bool hasnt) {
+  some = Optional (x)
+  y = OptionalGetElement (some)
+  has = OptionalHasElement (some)
+  hasnt = OptionalHasElement ()
+}
+"""
+
+MODELS = {
+    "sequences": (SEQUENCES, [{"a": 4, "b": 3, "at": 1}, {"a": 2, "b": 5, "at": -1}]),
+    "appending": (APPENDING, [{"s": 6, "count": 5}, {"s": 3, "count": 1}]),
+    "unrolled": (UNROLLED, [{"a": 4}, {"a": 1}]),
+    "growing": (GROWING, [{"s": 6, "count": 6}, {"s": 5, "count": 1}, {"s": 5, "count": 0}]),
+    "until": (UNTIL, [{"s": 6, "limit": 9}, {"s": 2, "limit": 100}, {"s": 2, "limit": -1}]),
+    "branches_grow": (BRANCHES, [{"s": 6, "flag": True}, {"s": 5, "flag": False}, {"s": 7, "flag": True}]),
+    "suppression": (SUPPRESSION, [{"n": 12, "flag": True}, {"n": 9, "flag": False}, {"n": 1, "flag": True}]),
+    "optionals": (OPTIONALS, [{"a": 4}, {"a": 1}]),
+}
