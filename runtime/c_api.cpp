@@ -42,7 +42,7 @@ Error null_argument(const char* name) { return error(ErrorCode::invalid_argument
 gart::LoadOptions options_of(const gart_load_options* options) {
   gart::LoadOptions out;
   if (options == nullptr) return out;
-  out.verify = options->verify != 0;
+  out.verify = options->skip_verify == 0;
   out.threads = options->threads;
   if (options->device != nullptr) out.device = options->device;
   if (options->target != nullptr) out.target = options->target;

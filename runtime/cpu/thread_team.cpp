@@ -1,5 +1,7 @@
 #include "runtime/cpu/thread_team.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -57,6 +59,7 @@ void ThreadTeam::announce(std::atomic<uint32_t>& value, uint32_t now) {
 
 ThreadTeam::ThreadTeam(int threads)
     : size_(threads), crowded_(threads > usable_cpus()), barrier_spin_us_(crowded_ ? kShortSpin : kLongSpin) {
+  [[maybe_unused]] static const int watched = pthread_atfork(nullptr, nullptr, [] { ++forks_; });
   workers_.reserve(static_cast<size_t>(threads) - 1);
   try {
     for (int thread = 1; thread < threads; ++thread) workers_.emplace_back(&ThreadTeam::work, this, thread);
@@ -69,6 +72,10 @@ ThreadTeam::ThreadTeam(int threads)
 ThreadTeam::~ThreadTeam() { stop(); }
 
 void ThreadTeam::stop() {
+  if (born_ != forks_) {  // the workers are another process's: there is nobody to join
+    new std::vector<std::thread>(std::move(workers_));
+    return;
+  }
   stop_ = true;
   announce(epoch_, epoch_.load(std::memory_order_relaxed) + 1);
   for (std::thread& worker : workers_) worker.join();

@@ -23,8 +23,9 @@ class ThreadTeam {
 
   int size() const { return size_; }
 
-  /// One owner at a time; run and barrier are the owner's. False: somebody else has it.
-  bool try_acquire() { return !busy_.test_and_set(std::memory_order_acquire); }
+  /// One owner at a time; run and barrier are the owner's. False: somebody else has it, or this is a child of fork(), which has no
+  /// thread but the one that forked.
+  bool try_acquire() { return born_ == forks_ && !busy_.test_and_set(std::memory_order_acquire); }
   void release() { busy_.clear(std::memory_order_release); }
 
   /// Calls job(context, thread) on every thread and returns when all have returned. `job` must not throw.
@@ -43,6 +44,8 @@ class ThreadTeam {
   void learn(Wait wait);
   void announce(std::atomic<uint32_t>& value, uint32_t now);
 
+  static inline int forks_ = 0;  // between the first process of the program and this one, since there are teams
+  const int born_ = forks_;
   const int size_;
   const bool crowded_;  // more threads than CPUs: there is no point in spinning
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;

@@ -86,9 +86,8 @@ Nodes SteeredGraph::add_sequence(CUgraph graph, uint32_t index, Nodes before, co
   return before;
 }
 
-/// By way of the device's memory: a fill there, and a copy to the host.
-Nodes SteeredGraph::add_report(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
-  const std::string what = steps_text(plan_, index, index + 1);
+/// Sets the step's word in the device's memory, which it returns.
+void* SteeredGraph::add_mark(CUgraph graph, uint32_t index, Nodes& before, const std::string& what) {
   void* word = counters_.data() + index * sizeof(int64_t);
   CUgraphNodeParams fill = {};
   fill.type = CU_GRAPH_NODE_TYPE_MEMSET;
@@ -99,6 +98,13 @@ Nodes SteeredGraph::add_report(CUgraph graph, uint32_t index, Nodes before, cons
   fill.memset.height = 1;
   fill.memset.ctx = device_.context;
   before.assign(1, nodes_.add(graph, fill, before, what));
+  return word;
+}
+
+/// By way of the device's memory: a fill there, and a copy to the host.
+Nodes SteeredGraph::add_report(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
+  const std::string what = steps_text(plan_, index, index + 1);
+  const void* word = add_mark(graph, index, before, what);
   return {nodes_.add_copy(graph, {Transfer::Kind::to_host, c.statuses[index], word, sizeof(uint32_t)}, before, what)};
 }
 
@@ -143,7 +149,8 @@ SteeredGraph::Conditional SteeredGraph::add_conditional(CUgraph graph, CUgraphCo
   return {node, params.conditional.phGraph_out[0]};
 }
 
-/// Two conditional nodes, since one with an ELSE needs a newer driver.
+/// Two conditional nodes, since one with an ELSE needs a newer driver. No body stays empty: drivers before 12.8 hang at a conditional
+/// node without anything in it (seen in XLA, openxla/xla pull request 25769).
 Nodes SteeredGraph::add_branch(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
   const PlanStep& step = plan_.steps[index];
   const std::string what = steps_text(plan_, index, index + 1);
@@ -156,7 +163,8 @@ Nodes SteeredGraph::add_branch(CUgraph graph, uint32_t index, Nodes before, cons
   Nodes ends;
   for (const CUgraphConditionalHandle handle : {decision.yes, decision.no}) {
     const Conditional branch = add_conditional(graph, CU_GRAPH_COND_TYPE_IF, handle, decided, what);
-    add_sequence(branch.body, step.manifest->bodies()->Get(static_cast<uint32_t>(ends.size())), {}, c);
+    Nodes end = add_sequence(branch.body, step.manifest->bodies()->Get(static_cast<uint32_t>(ends.size())), {}, c);
+    if (end.empty()) add_mark(branch.body, index, end, what);
     ends.push_back(branch.node);
   }
   return ends;

@@ -37,6 +37,7 @@ class SteeredGraph {
   Nodes add_branch(CUgraph graph, uint32_t step, Nodes before, const GraphContext& context);
   Nodes add_loop(CUgraph graph, uint32_t step, Nodes before, const GraphContext& context);
   /// Tells the step's status that it was reached.
+  void* add_mark(CUgraph graph, uint32_t step, Nodes& before, const std::string& what);
   Nodes add_report(CUgraph graph, uint32_t step, Nodes before, const GraphContext& context);
   Nodes add_carries(CUgraph graph, const fb::Loop& loop, Nodes before, const std::string& what,
                     const GraphContext& context);

@@ -17,6 +17,7 @@ libgart.so is looked for in $GART_LIBRARY, then beside this repository's build, 
 """
 import ctypes
 import os
+import threading
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class _Tensor(ctypes.Structure):
 
 
 class _LoadOptions(ctypes.Structure):
-    _fields_ = [("verify", ctypes.c_int), ("threads", ctypes.c_int), ("device", ctypes.c_char_p),
+    _fields_ = [("size", ctypes.c_size_t), ("skip_verify", ctypes.c_int), ("threads", ctypes.c_int), ("device", ctypes.c_char_p),
                 ("target", ctypes.c_char_p), ("blocking", ctypes.c_int)]
 
 
@@ -70,6 +71,41 @@ def _check(status):
         raise GartError(_lib.gart_last_error().decode())
 
 
+_DEFAULT_STREAM = 1  # the interface's number of it
+
+
+def _stream_of(array, interface):
+    """The stream on which an array is still being written; None: it is complete. Version 2 of the interface does not say, PyTorch
+    gives no other: then it is what the framework enqueues on, as far as that is known, else the default stream."""
+    if interface.get("version", 0) >= 3:
+        return interface.get("stream")
+    if type(array).__module__.partition(".")[0] == "torch":
+        import torch
+        return torch.cuda.current_stream(array.device).cuda_stream or _DEFAULT_STREAM
+    return _DEFAULT_STREAM
+
+
+def _synchronize(stream, device):
+    """Waits for a stream of `device` ("cuda:1"), whatever context the thread is in."""
+    cuda = ctypes.CDLL("libcuda.so.1")
+    ordinal = ctypes.c_int(int(device.partition(":")[2] or 0))
+
+    def call(name, *arguments):
+        status = getattr(cuda, name)(*arguments)
+        if status != 0:
+            raise GartError(f"stream {stream} of {device}, on which an input is written, cannot be waited for: {name} gives CUDA error {status}")
+
+    before, context = ctypes.c_void_p(), ctypes.c_void_p()
+    call("cuCtxGetCurrent", ctypes.byref(before))
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ordinal)
+    try:
+        call("cuCtxSetCurrent", context)
+        call("cuStreamSynchronize", ctypes.c_void_p(stream))
+    finally:
+        cuda.cuCtxSetCurrent(before)
+        cuda.cuDevicePrimaryCtxRelease_v2(ordinal)
+
+
 class _Memory:
     """An array that a caller hands in. `device`: where its bytes are; `stream`: on which they are still being written, or None."""
 
@@ -95,7 +131,7 @@ class _Memory:
     def _read_interface(self, what, interface, home):
         self.shape, self.dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
         self.data, read_only = interface["data"]
-        self.writable, self.stream = not read_only, interface.get("stream")
+        self.writable, self.stream = not read_only, _stream_of(self.array, interface)
         dense = [self.dtype.itemsize * int(np.prod(self.shape[i + 1:], dtype=np.int64)) for i in range(len(self.shape))]
         moved = [n > 1 and s != d for n, s, d in zip(self.shape, interface.get("strides") or dense, dense)]
         if interface.get("mask") is not None or (any(moved) and 0 not in self.shape):
@@ -153,7 +189,6 @@ class Invocation:
         self.inputs, self.outputs = list(program.inputs), list(program.outputs)
         self.target, self.device = program.target, program.device
         self._bound_inputs, self._bound_outputs = {}, {}
-        self._made_on = set()  # streams that inputs are still being written on
         self._in_flight, self._stream = False, None
         _check(_lib.gart_invocation_new(program.handle, None, ctypes.byref(self._invocation)))
 
@@ -166,15 +201,14 @@ class Invocation:
         return Invocation(self._program)
 
     def set_inputs(self, feeds):
-        """Binds arrays by name: the host's, or a GPU's with `__cuda_array_interface__`."""
+        """Binds arrays by name: the host's, or a GPU's with `__cuda_array_interface__`. Each run waits for the stream that an array names
+        when it is bound; the stream must live as long as the binding."""
         for name, array in feeds.items():
             memory = _Memory(f"input '{name}'", array, self.device, self._program.inputs.get(name))
             dims = (ctypes.c_int64 * _MAX_RANK)(*memory.shape)
             tensor = _Tensor(memory.data, memory.code(), len(memory.shape), dims, memory.device.encode())
             _check(_lib.gart_set_input_by_name(self._invocation, name.encode(), ctypes.byref(tensor)))
             self._bound_inputs[name] = memory
-            if memory.stream is not None:
-                self._made_on.add(memory.stream)
 
     def set_output(self, which, place):
         """Where runs write an output (a name or an index): an array; None: the invocation's own memory on the host (the default); a
@@ -203,7 +237,7 @@ class Invocation:
         """Enqueues a run on a CUDA stream and returns; outputs on a GPU are ready for what follows on the stream."""
         if hasattr(stream, "__cuda_stream__"):
             stream = stream.__cuda_stream__()[1]
-        named = int(stream) or 1  # the interface's number of the default stream
+        named = int(stream) or _DEFAULT_STREAM
         self._await_inputs(named)
         _check(_lib.gart_run_async(self._invocation, ctypes.c_void_p(stream)))
         self._in_flight, self._stream = True, named
@@ -230,6 +264,10 @@ class Invocation:
         return np.frombuffer(data, dtype).reshape(shape).copy()
 
     def run(self, feeds):
+        """Runs on exactly these inputs, {name: array}: none is taken from an earlier call. Returns {name: array}."""
+        missing = [name for name in self.inputs if name not in feeds]
+        if missing:
+            raise GartError(f"input {', '.join(map(repr, missing))} is missing: the model takes {', '.join(map(repr, self.inputs))}")
         self.set_inputs(feeds)
         self.run_bound()
         return {name: self.output(i) for i, name in enumerate(self.outputs)}
@@ -245,21 +283,36 @@ class Invocation:
 
     def _await_inputs(self, stream):
         """What is still being written on other streams than this one is waited for, as `__cuda_array_interface__` wants it."""
-        for other in self._made_on - {stream}:
-            status = ctypes.CDLL("libcuda.so.1").cuStreamSynchronize(ctypes.c_void_p(other))
-            if status != 0:
-                raise GartError(f"the stream that an input is written on cannot be waited for: CUDA error {status}")
-        self._made_on.clear()
+        made_on = {m.stream for m in self._bound_inputs.values()} - {None, stream}
+        for other in made_on:
+            _synchronize(other, self.device)
 
 
 class Model(Invocation):
-    """A loaded model and an invocation of it."""
+    """A loaded model and an invocation of it. run() is for any number of threads at once: a call that finds the model's own invocation
+    busy borrows another. Everything else is the own invocation's, for one thread at a time."""
 
     def __init__(self, path, device=None, target=None, threads=0, verify=True, blocking=False):
         global _lib
         _lib = _lib or _library()
         device, target = device and device.encode(), target and target.encode()
-        super().__init__(_Program(path, _LoadOptions(int(verify), threads, device, target, int(blocking))))
+        self._own, self._spare = threading.Lock(), []
+        super().__init__(_Program(path, _LoadOptions(ctypes.sizeof(_LoadOptions), int(not verify), threads, device, target, int(blocking))))
+
+    def run(self, feeds):
+        if self._own.acquire(blocking=False):
+            try:
+                return super().run(feeds)
+            finally:
+                self._own.release()
+        try:
+            other = self._spare.pop()  # atomic, as append is
+        except IndexError:
+            other = self.new_invocation()
+        try:
+            return other.run(feeds)
+        finally:
+            self._spare.append(other)
 
 
 def load(path, device=None, target=None, threads=0, verify=True, blocking=False):

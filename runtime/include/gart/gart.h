@@ -67,8 +67,10 @@ typedef struct gart_tensor {
   const char* device; /* NULL means "cpu" */
 } gart_tensor;
 
+/* All zeros are the defaults: `gart_load_options options = {0};`. */
 typedef struct gart_load_options {
-  int verify;         /* nonzero: check the digests (the default) */
+  size_t size;        /* sizeof(gart_load_options): newer libraries read no more; 0: of this, the first version */
+  int skip_verify;    /* nonzero: do not check the digests; damaged weights or code go unnoticed */
   int threads;        /* 0: one per CPU */
   const char* device; /* NULL: the first GPU that there is code for, otherwise the CPU; "cpu", "cuda", "cuda:0" */
   const char* target; /* NULL: the best one for the device */

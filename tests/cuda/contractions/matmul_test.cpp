@@ -72,6 +72,16 @@ TEST_P(MatMul, SymbolicExtents) {
   })", {{"b", 2}, {"m", 11}, {"n", 35}});
 }
 
+/// Tensor cores truncate: a running sum of one sign over the whole depth would lose 1e-4.
+TEST(MatMulDepth, DeepSumsOfOneSignKeepTheErrorOfFloats) {
+  for (const char* target : {"sm_80", "sm_90a", "sm_100"})
+    expect_simulates(R"(graph g(%a: f32[64,4096], %b: f32[4096,64]) -> (%y) {
+      %s = Abs(%a)
+      %t = Abs(%b)
+      %y = MatMul(%s, %t)
+    })", gpu_target(target), 2e-6);
+}
+
 TEST_P(MatMul, DeepSumsAreCutIntoSlices) {
   const SimulatedRun run = check(R"(graph g(%a: f32[20,1000], %b: f32[1000,24], %c: f32[24]) -> (%y) {
     %p = MatMul(%a, %b)

@@ -55,7 +55,7 @@ static int check_errors(gart_invocation* invocation, void* stream) {
 
 /* 0: all is well. `model`: the bytes of the artifact; `stream`: a CUstream of cuda:0. */
 int use_c_api_on_gpu(const void* model, size_t bytes, void* stream) {
-  const gart_load_options options = {1, 1, "cuda:0", NULL, 0};
+  const gart_load_options options = {.size = sizeof options, .threads = 1, .device = "cuda:0"};
   gart_program* program = NULL;
   gart_invocation *first = NULL, *second = NULL;
   int failed = 0;

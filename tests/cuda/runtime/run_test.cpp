@@ -341,6 +341,19 @@ TEST_P(CudaControl, ABranchThatEndsTheRun) {
   }
 }
 
+TEST_P(CudaControl, ABranchWithNothingInIt) {
+  sim.set_driver_version(12040);  // which hangs at an empty body
+  test::ArtifactBuilder model = test::small_artifact();
+  model.plan().sequences[1]->steps.clear();
+  const Program program = load_model(std::move(model));
+  const std::vector<float> x = ramp(80);
+  for (const uint8_t flag : {uint8_t{1}, uint8_t{0}, uint8_t{1}}) {
+    auto out = program.run(std::vector<TensorView>{
+        {x.data(), DType::f32, Shape{5, 16}}, {x.data(), DType::f32, Shape{5, 16}}, {&flag, DType::boolean, Shape{}}});
+    ASSERT_TRUE(out) << out.error().message;
+  }
+}
+
 TEST_P(CudaControl, ShapesComeAndGo) {
   const Program program = load_model(test::doubling_loop());
   auto invocation = program.new_invocation();

@@ -96,12 +96,23 @@ std::unique_ptr<GraphExec> make_exec(const Graph& graph) {
   return exec;
 }
 
+// The body of a conditional, however deep.
+bool has_empty_body(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const auto& node) {
+    const auto* conditional = std::get_if<ConditionalWork>(&node->work);
+    return conditional && std::any_of(conditional->bodies.begin(), conditional->bodies.end(),
+                                      [](const Graph* body) { return body->nodes.empty() || has_empty_body(*body); });
+  });
+}
+
 int instantiate(const Call& call, void** out, void* graph_handle, uint64_t flags) {
   World& world = World::get();
   const Graph* graph = world.graphs.find(graph_handle);
   if (!graph) return call.misuse("the graph is not alive");
   if (!out) return call.misuse("no place for the executable");
   if (flags & ~uint64_t{15}) return call.misuse("unknown flags");
+  // Drivers 12.4 to 12.7 hang when such a graph is launched, 12.8 does not: openxla/xla pull request 25769.
+  if (world.driver_version < 12080 && has_empty_body(*graph)) return call.misuse("a conditional node with an empty body hangs drivers before 12.8");
   *out = world.execs.add(make_exec(*graph));
   ++world.counts["graph_instantiations"];
   return 0;

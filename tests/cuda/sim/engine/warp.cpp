@@ -4,6 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numeric>
+
+#include "tests/cuda/sim/engine/block_adder.h"
 
 namespace gart_sim {
 namespace {
@@ -132,22 +135,18 @@ void compute_mma(const Lanes& lanes, Mma kind) {
     for (unsigned r = 0; r < b_registers; ++r) memcpy(&b[g][4 * t + 16 * r], rb + 4 * r, 4);
   }
   const unsigned k_extent = row_bytes / element_bytes(kind);
-  float fa[16][32], fb[8][32], by_depth[32][8];
+  float fa[16][32], fb[8][32];
   for (unsigned m = 0; m < 16; ++m) load_elements(kind, a[m], k_extent, fa[m]);
   for (unsigned n = 0; n < 8; ++n) load_elements(kind, b[n], k_extent, fb[n]);
-  for (unsigned k = 0; k < k_extent; ++k)
-    for (unsigned n = 0; n < 8; ++n) by_depth[k][n] = fb[n][k];
   for (unsigned m = 0; m < 16; ++m) {
-    float sums[8] = {};  // Of s8 products: exact, for they stay below 2^24.
-    for (unsigned k = 0; k < k_extent; ++k)
-      for (unsigned n = 0; n < 8; ++n) sums[n] += fa[m][k] * by_depth[k][n];
     for (unsigned n = 0; n < 8; ++n) {
       void* const c = lanes[m % 8 * 4 + n / 2]->inout;
       const unsigned i = m / 8 * 2 + n % 2;
-      if (kind == Mma::s8_k32) {
-        static_cast<int*>(c)[i] += static_cast<int>(sums[n]);
+      if (kind == Mma::s8_k32) {  // exact: the sum stays below 2^24
+        static_cast<int*>(c)[i] += static_cast<int>(std::inner_product(fa[m], fa[m] + k_extent, fb[n], 0.0f));
       } else {
-        static_cast<float*>(c)[i] += sums[n];
+        float& sum = static_cast<float*>(c)[i];
+        sum = add_products(sum, fa[m], fb[n], k_extent, 16 / element_bytes(kind));
       }
     }
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tests/cuda/sim/engine/block.h"
+#include "tests/cuda/sim/engine/block_adder.h"
 #include "tests/cuda/sim/engine/warp.h"
 
 namespace gart_sim {
@@ -104,9 +105,8 @@ void BlockRunner::multiply(const WideProduct& p, std::vector<float>& sums, Site 
     float factors[kDepths];
     for (unsigned k = 0; k < kDepths; ++k) factors[k] = wide_element(p.b, p.b_across, column, k, p.is_bf16, site);
     for (unsigned h = 0; h < 2; ++h) {
-      float sum = 0;
-      for (unsigned k = 0; k < kDepths; ++k) sum += rows[h][k] * factors[k];
-      sums[column / 8 * 4 + h * 2 + column % 2] += sum;
+      float& sum = sums[column / 8 * 4 + h * 2 + column % 2];
+      sum = add_products(sum, rows[h], factors, kDepths, 8);
     }
   }
 }

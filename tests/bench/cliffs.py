@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Finds cliffs: every distinct node of real graphs, and of a table, as a model of one node beside onnxruntime.
+
+  cliffs.py [--zoo NAME,..] [--forms f32,f16,qdq,qoperator,dynamic] [--no-table] [--only PATTERN] [--sample N] [--json F]
+
+For each row the model is compiled with its dims open and with its dims fixed and measured beside onnxruntime, 1 thread, in turns
+in one process. The ratio is onnxruntime's time over ours; the row counts by the worse of its two. Fails: a wrong result, a
+refusal, a remark of the compiler that a kernel works more than its nodes, and a row over 20 us under 0.8x. At the end: the rows
+under 1x, worst first, with the time that they cost; the share of all rows that they are; ratios by operator.
+
+The zoo is looked for in shared/models beside the repository, or $GCC_GRAPH_MODELS; without it there is the table alone. f16
+needs onnxconverter-common; the quantised forms are made by onnxruntime's own tools with random calibration data.
+"""
+import argparse
+import fnmatch
+import importlib
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "models"), os.path.join(ROOT, "tools", "python")]
+
+import cliff_table
+from model_check import TOLERANCE, relative_error, tool
+from one_node import rows_of_model
+
+BAR, LONG_US, SHARE = 0.8, 20.0, 0.03
+LARGEST = 300 << 20      # bytes of a model whose every value is recorded
+LIMIT_S = 60             # of one row
+REASONS = json.load(open(os.path.join(HERE, "cliff_reasons.json")))  # {pattern of rows: why they may be under 1x}
+
+
+# ---------------------------------------------------------------- rows
+
+def float16(model):
+    from onnxconverter_common import float16 as converter
+    return converter.convert_float_to_float16(model, disable_shape_infer=True)
+
+
+def quantised(form, model, feeds):
+    from onnxruntime import quantization as q
+
+    class Calibration(q.CalibrationDataReader):
+        def __init__(self):
+            self.left = [feeds]
+
+        def get_next(self):
+            return self.left.pop() if self.left else None
+
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = os.path.join(folder, "a.onnx"), os.path.join(folder, "b.onnx")
+        onnx.save(model, source)
+        if form == "dynamic":
+            q.quantize_dynamic(source, target, weight_type=q.QuantType.QInt8)
+        else:
+            q.quantize_static(source, target, Calibration(), quant_format=q.QuantFormat.QDQ if form == "qdq" else q.QuantFormat.QOperator,
+                              per_channel=True, weight_type=q.QuantType.QInt8)
+        return onnx.load(target)
+
+
+def in_form(form, model, feeds):
+    """The model as an exporter of that form would have written it, with inputs for it."""
+    if form == "f32":
+        return model, feeds
+    if form == "f16":
+        model = float16(model)
+        return model, {k: v.astype(np.float16) if v.dtype == np.float32 else v for k, v in feeds.items()}
+    return quantised(form, model, feeds), feeds
+
+
+def zoo_rows(patterns, forms, folder):
+    models = os.environ.get("GCC_GRAPH_MODELS") or os.path.join(ROOT, "..", "shared", "models")
+    home = os.path.join(models, "zoo")
+    if not patterns:
+        return
+    if not os.path.isdir(home):
+        print("SKIP: no zoo beside the repository; the table alone")
+        return
+    sys.path.insert(0, home)
+    zoo = importlib.import_module("zoo")
+    seen = set()
+    for name, entry in zoo.load_zoo(home).items():
+        if not any(fnmatch.fnmatch(name, p) for p in patterns) or entry["bytes"] > LARGEST:
+            continue
+        zoo.materialise(home, name, folder)
+        path = os.path.join(folder, name + ".onnx")
+        original = onnx.load(path)
+        for form in forms:
+            try:
+                yield from rows_of_model(f"{form} {name}", *in_form(form, original, zoo.make_inputs(entry, 0)), seen)
+            except Exception as e:  # a converter that cannot do this model, or writes one that onnxruntime refuses
+                print(f"-- {form} {name}: left out, {type(e).__name__}: {str(e).splitlines()[0][:120]}", flush=True)
+        os.remove(path)
+
+
+# ---------------------------------------------------------------- one row
+
+def time_in_turns(calls, rounds, seconds):
+    """The smallest time of each call per round, in seconds."""
+    minima = [[] for _ in calls]
+    for call in calls:
+        call()
+    for _ in range(rounds):
+        for call, best in zip(calls, minima):
+            low, end = float("inf"), time.perf_counter() + seconds
+            while True:
+                begin = time.perf_counter()
+                call()
+                now = time.perf_counter()
+                low = min(low, now - begin)
+                if now > end:
+                    break
+            best.append(low)
+    return minima
+
+
+def open_onnxruntime(path, feeds):
+    import onnxruntime as ort
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    for name, array in feeds.items():
+        binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(array))
+    names = [o.name for o in session.get_outputs()]
+    for name in names:
+        binding.bind_output(name)
+    session.run_with_iobinding(binding)
+    return lambda: session.run_with_iobinding(binding), dict(zip(names, (v.numpy() for v in binding.get_outputs())))
+
+
+def compile_form(path, artifact):
+    """Compiles; returns remarks that a kernel works more than its nodes."""
+    import subprocess
+    done = subprocess.run([tool(), "compile", path, "-o", artifact], capture_output=True, text=True, timeout=LIMIT_S)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"status {done.returncode}")
+    return [line for line in (done.stdout + done.stderr).splitlines() if "times the work" in line]
+
+
+def measure(row, folder):
+    """{"ort_us", "open_us", "fixed_us", "error", "remarks"}, or {"failed": words}."""
+    import gart
+    forms, calls, remarks = [], [], []
+    for form in ("open", "fixed"):
+        model = row.form(form == "open")
+        if form == "fixed" and forms and not any(row.open_dims.values()):
+            continue
+        path, artifact = (os.path.join(folder, f"{form}.{kind}") for kind in ("onnx", "gart"))
+        onnx.save(model, path)
+        remarks += compile_form(path, artifact)
+        loaded = gart.load(artifact, threads=1)
+        loaded.set_inputs(row.feeds)
+        loaded.run_bound()
+        forms.append((form, loaded))
+        calls.append(loaded.run_bound)
+    try:
+        ort_call, expected = open_onnxruntime(path, row.feeds)
+    except Exception as e:
+        return {"no_oracle": str(e).splitlines()[0][:160]}
+    error = max(relative_error({n: m.output(n) for n in m.outputs}, expected) for _, m in forms)
+    rounds = time_in_turns([ort_call, *calls], rounds=5, seconds=0.01)
+    ort = min(rounds[0])
+    out = {"ort_us": ort * 1e6, "error": error, "remarks": remarks}
+    for (form, _), ours in zip(forms, rounds[1:]):
+        out[f"{form}_us"] = min(ours) * 1e6
+    out["ratio"] = ort * 1e6 / max(out.get("open_us", 0), out.get("fixed_us", 0))
+    return out
+
+
+def child(row, folder, pipe):
+    try:
+        pipe.send(measure(row, folder))
+    except Exception as e:
+        pipe.send({"failed": f"{type(e).__name__}: {str(e)[:300]}"})
+
+
+def measure_apart(row):
+    """In a process of its own: what crashes or hangs costs one row."""
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = multiprocessing.Pipe(False)
+        process = multiprocessing.get_context("fork").Process(target=child, args=(row, folder, theirs))
+        process.start()
+        theirs.close()
+        try:
+            result = ours.recv() if ours.poll(3 * LIMIT_S) else {"failed": f"no end after {3 * LIMIT_S} s"}
+        except EOFError:
+            process.join()
+            result = {"failed": f"died, exit status {process.exitcode}"}
+        if process.is_alive():
+            process.kill()
+        process.join()
+    return result
+
+
+# ---------------------------------------------------------------- report
+
+def tolerance(name):
+    return 2e-2 if name.startswith(("f16", "qdq", "qoperator", "dynamic")) else TOLERANCE
+
+
+def verdict(name, r):
+    """Words for what fails, or None."""
+    if "failed" in r:
+        return r["failed"]
+    if not r["error"] <= tolerance(name):
+        return f"error {r['error']:.1e}"
+    if r["remarks"]:
+        return r["remarks"][0]
+    slow = max(r.get("open_us", 0), r.get("fixed_us", 0))
+    return "cliff" if slow > LONG_US and r["ratio"] < BAR else None
+
+
+def reason(name):
+    return next((why for pattern, why in REASONS.items() if fnmatch.fnmatch(name, pattern)), None)
+
+
+def report(results):
+    timed = {n: r for n, r in results.items() if "ratio" in r}
+    under = sorted((n for n in timed if timed[n]["ratio"] < 1), key=lambda n: timed[n]["ratio"])
+    print(f"\n{'ratio':>7} {'ort us':>10} {'open us':>10} {'fixed us':>10}  rows under 1x, worst first")
+    for n in under:
+        r = timed[n]
+        print(f"{r['ratio']:7.3f} {r['ort_us']:10.1f} {r.get('open_us', float('nan')):10.1f} {r.get('fixed_us', float('nan')):10.1f}  {n}  {reason(n) or ''}")
+    by_op = {}
+    for n, r in timed.items():
+        by_op.setdefault(n.split("/")[1].split()[0], []).append(r["ratio"])
+    print("\noperator: rows, worst, geometric mean")
+    for op, ratios in sorted(by_op.items(), key=lambda o: min(o[1])):
+        print(f"{op:24} {len(ratios):4} {min(ratios):8.3f} {np.exp(np.mean(np.log(ratios))):8.2f}")
+    share = len(under) / max(1, len(timed))
+    unexplained = [n for n in under if reason(n) is None and timed[n]["ort_us"] > LONG_US]
+    print(f"\n{len(timed)} rows measured, {len(under)} under 1x ({100 * share:.1f} %), {len(unexplained)} of them over {LONG_US:.0f} us without a reason; "
+          f"{sum('no_oracle' in r for r in results.values())} that onnxruntime refuses")
+    return share
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--zoo", default="*", help="patterns of zoo models, by commas; '' for none")
+    p.add_argument("--forms", default="f32,f16,qdq,qoperator,dynamic")
+    p.add_argument("--no-table", action="store_true")
+    p.add_argument("--only", default="*", help="patterns of row names, by commas: '*Conv*'")
+    p.add_argument("--sample", type=int, help="only every so many-th row")
+    p.add_argument("--json", help="results are added to this file, and rows that it has are not measured again")
+    a = p.parse_args()
+    results = json.load(open(a.json)) if a.json and os.path.exists(a.json) else {}
+    failures, number = 0, 0
+    work = tempfile.mkdtemp(prefix="gcc-graph-cliffs-")
+    sources = [] if a.no_table else [cliff_table.rows()]
+    sources.append(zoo_rows([s for s in a.zoo.split(",") if s], a.forms.split(","), work))
+    chosen = {}
+    for row in (r for source in sources for r in source):
+        if not any(fnmatch.fnmatch(row.name, pattern) for pattern in a.only.split(",")):
+            continue
+        number += 1
+        if a.sample and number % a.sample:
+            continue
+        if row.name not in results:
+            results[row.name] = measure_apart(row)
+            if a.json:
+                json.dump(results, open(a.json, "w"), indent=0)
+        r = chosen[row.name] = results[row.name]
+        bad = None if "no_oracle" in r else verdict(row.name, r)
+        failures += bad is not None
+        ratio = f"{r['ratio']:8.3f} {r['ort_us']:10.1f}" if "ratio" in r else f"{'-':>8} {'-':>10}"
+        print(f"{ratio}  {row.name}{'  FAIL ' + bad if bad else ''}", flush=True)
+    share = report(chosen)
+    failures += share > SHARE
+    print(f"{len(chosen) - failures} passed, {failures} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

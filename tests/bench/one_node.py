@@ -1,0 +1,146 @@
+"""One-node models: taken out of real graphs, or made from a table."""
+import hashlib
+import re
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+LARGE = 256  # elements of a constant beyond which its contents do not tell two nodes apart
+SKIPPED = {"Constant", "If", "Loop", "Scan", "SequenceMap"}  # no node of its own, or bodies that read outer values
+
+
+class Row:
+    """A model of one node and inputs for it. `open_dims`: {input: {axis: symbol}}, what the open form leaves open."""
+
+    def __init__(self, name, model, feeds, open_dims):
+        self.name, self.model, self.feeds, self.open_dims = name, model, feeds, open_dims
+
+    def form(self, is_open):
+        """The model with its extents open or fixed."""
+        model = onnx.ModelProto()
+        model.CopyFrom(self.model)
+        if is_open:
+            for value in model.graph.input:
+                for axis, symbol in self.open_dims.get(value.name, {}).items():
+                    value.type.tensor_type.shape.dim[axis].dim_param = symbol
+        return model
+
+
+def make_row(name, nodes, feeds, constants, outputs, opsets, open_dims=None, functions=()):
+    """`feeds` and `constants`: {name: array}, `outputs`: {name: elem_type}."""
+    inputs = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in feeds.items()]
+    results = [helper.make_tensor_value_info(k, t, None) for k, t in outputs.items()]
+    graph = helper.make_graph(nodes, "one_node", inputs, results,
+                              [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    model = helper.make_model(graph, opset_imports=opsets, functions=list(functions))
+    model.ir_version = 10
+    return Row(name, model, feeds, open_dims or {})
+
+
+# ---------------------------------------------------------------- nodes of a model
+
+def record_values(model, feeds):
+    """Every value that the main graph computes, by onnxruntime."""
+    import onnxruntime as ort
+    probe = onnx.ModelProto()
+    probe.CopyFrom(model)
+    del probe.graph.output[:]
+    inner = [o for node in probe.graph.node for o in node.output if o]
+    probe.graph.output.extend(helper.make_empty_tensor_value_info(o) for o in inner)
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = ort.InferenceSession(probe.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    values = dict(zip(inner, session.run(inner, feeds)))
+    values.update(feeds)
+    return {k: v for k, v in values.items() if isinstance(v, np.ndarray)}
+
+
+def symbolic_dims(model):
+    """{value: {axis: symbol}} as far as ONNX's shape inference knows; what it does not know counts as open, too."""
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model)
+    except Exception:
+        inferred = model
+    found = {}
+    for value in [*inferred.graph.value_info, *inferred.graph.input]:
+        if not value.type.tensor_type.HasField("shape"):
+            continue
+        axes = {}
+        for axis, d in enumerate(value.type.tensor_type.shape.dim):
+            if not d.HasField("dim_value"):
+                axes[axis] = re.sub(r"\W", "_", d.dim_param) or f"{re.sub(r'[^a-zA-Z0-9]', '_', value.name)}_{axis}"
+        found[value.name] = axes
+    return found
+
+
+def key_of(nodes, operands):
+    """What tells rows apart: operators, attributes, and of the operands dtype, shape, and contents if they are small constants."""
+    digest = hashlib.sha256()
+    for node in nodes:
+        digest.update(f"{node.domain}.{node.op_type}".encode())
+        for a in sorted(node.attribute, key=lambda a: a.name):
+            digest.update(a.SerializeToString())
+    for value, is_constant in operands:
+        digest.update(f"{is_constant}{value.dtype}{value.shape}".encode())
+        if is_constant and value.size <= LARGE and value.dtype.kind in "iub":
+            digest.update(value.tobytes())
+    return digest.hexdigest()
+
+
+class Nodes:
+    """The main graph of a model with the values that a run gave."""
+
+    def __init__(self, model, feeds):
+        self.model = model
+        self.constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+        for node in model.graph.node:
+            if node.op_type == "Constant" and node.attribute[0].name == "value":
+                self.constants[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+        self.symbols = symbolic_dims(model)
+        self.values = record_values(model, feeds)
+        self.producer = {o: n for n in model.graph.node for o in n.output if o}
+        self.readers = {}
+        for node in model.graph.node:
+            for i in node.input:
+                self.readers.setdefault(i, []).append(node)
+
+    def with_quantisation(self, node):
+        """The node, after the DequantizeLinear nodes that feed it and before the QuantizeLinear that alone reads it: one node to a
+        runtime that computes in integers."""
+        before = [self.producer[i] for i in dict.fromkeys(node.input) if i in self.producer and self.producer[i].op_type == "DequantizeLinear"]
+        if not before or node.op_type == "QuantizeLinear":
+            return [node]
+        readers = self.readers.get(node.output[0], [])
+        behind = readers if len(readers) == 1 and readers[0].op_type == "QuantizeLinear" else []
+        return [*before, node, *behind]
+
+    def row(self, name, nodes, seen):
+        """None for what cannot stand alone, is folded at compile time, or was seen."""
+        made = {o for n in nodes for o in n.output if o}
+        given = [i for i in dict.fromkeys(i for n in nodes for i in n.input) if i and i not in made]
+        wanted = [o for o in nodes[-1].output if o]
+        known = all(i in self.constants or i in self.values for i in given) and all(o in self.values for o in wanted)
+        feeds = [i for i in given if i not in self.constants]
+        if not known or not feeds:
+            return None
+        key = key_of(nodes, [(self.constants.get(i, self.values.get(i)), i in self.constants) for i in given])
+        if key in seen:
+            return None
+        seen.add(key)
+        outputs = {o: helper.np_dtype_to_tensor_dtype(self.values[o].dtype) for o in wanted}
+        arrays = {i: np.array(self.values[i], order="C") for i in feeds}
+        return make_row(name, nodes, arrays, {i: self.constants[i] for i in given if i in self.constants}, outputs,
+                        self.model.opset_import, {i: self.symbols.get(i, {}) for i in feeds}, self.model.functions)
+
+
+def rows_of_model(name, model, feeds, seen):
+    """A Row for each distinct node of the main graph; `seen` holds the keys of those that there are already."""
+    nodes = Nodes(model, feeds)
+    for index, node in enumerate(model.graph.node):
+        if node.op_type in SKIPPED or any(a.HasField("g") for a in node.attribute):
+            continue
+        row = nodes.row(f"{name}/{node.op_type} {node.name or index}", nodes.with_quantisation(node), seen)
+        if row is not None:
+            yield row

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""tools/python/gart.py on the CPU: one model for many threads, inputs that are missing, a child of fork()."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+sys.path[:0] = [os.path.join(ROOT, "tools", "python"), os.path.join(ROOT, "tests", "models")]
+
+import numpy as np
+import onnx
+from onnx import parser
+
+import gart
+from model_check import tool
+
+MODEL = """<ir_version: 8, opset_import: ["": 17]>
+model (float[n, 64] x, float[64, 64] w, float[1, 64] state) => (float[n, 64] y) {
+  a = MatMul(x, w)
+  b = Add(a, state)
+  y = Tanh(b)
+}"""
+
+
+class Binding(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="gcc-graph-")
+        cls.artifact = os.path.join(cls.folder.name, "model.gart")
+        onnx.save(parser.parse_model(MODEL), os.path.join(cls.folder.name, "model.onnx"))
+        subprocess.run([tool(), "compile", os.path.join(cls.folder.name, "model.onnx"), "-o", cls.artifact], check=True, capture_output=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def feeds(self, seed, rows=300):
+        random = np.random.Generator(np.random.PCG64(seed))
+        shapes = {"x": (rows, 64), "w": (64, 64), "state": (1, 64)}
+        return {k: (0.1 * random.standard_normal(s)).astype(np.float32) for k, s in shapes.items()}
+
+    def expect(self, feeds, got):
+        np.testing.assert_allclose(got["y"], np.tanh(feeds["x"] @ feeds["w"] + feeds["state"]), rtol=1e-4, atol=1e-5)
+
+    def test_one_model_serves_many_threads(self):
+        model, wrong = gart.load(self.artifact, threads=2), []
+
+        def serve(seed):
+            for turn in range(30):
+                feeds = self.feeds(100 * seed + turn, rows=100 + seed)
+                try:
+                    self.expect(feeds, model.run(feeds))
+                except AssertionError as e:
+                    wrong.append(str(e))
+
+        threads = [threading.Thread(target=serve, args=(i,)) for i in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(wrong, [])
+
+    def test_a_missing_input_is_no_earlier_one(self):
+        model, feeds = gart.load(self.artifact, threads=1), self.feeds(1)
+        self.expect(feeds, model.run(feeds))
+        with self.assertRaisesRegex(gart.GartError, "input 'state' is missing: the model takes 'x', 'w', 'state'"):
+            model.run({k: feeds[k] for k in ("x", "w")})
+        with self.assertRaisesRegex(gart.GartError, "input 'x', 'w', 'state' is missing"):
+            model.run({})
+
+    def test_a_child_of_fork_works_alone(self):
+        model, feeds = gart.load(self.artifact, threads=2), self.feeds(2)
+        self.expect(feeds, model.run(feeds))
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # what hangs dies
+            status = 1
+            try:
+                self.expect(feeds, model.run(feeds))
+                del model  # joins no thread of the parent's
+                status = 0
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.expect(feeds, model.run(feeds))
+
+
+if __name__ == "__main__":
+    unittest.main()
