@@ -145,6 +145,8 @@ Status check_step(const PlanCheck& check, const fb::Step& step, uint32_t index, 
       !status.ok())
     return status;
   if (Status status = check_index(step.tasks(), check.slots(), "tasks", "slots"); !status.ok()) return status;
+  if (Status status = check_index(static_cast<uint32_t>(std::max(step.operations(), 0)), check.slots(), "operations", "slots"); !status.ok())
+    return status;
   if (Status status = check_indices(check.budget, span_of(step.waits()), index, "wait", "earlier steps"); !status.ok())
     return status;
   if (Status status = check_indices(check.budget, span_of(step.bodies()), sequence, "body", "earlier sequences");

@@ -6,6 +6,7 @@
 
 #include "compiler/bind_libraries.h"
 #include "compiler/emit_step_tables.h"
+#include "compiler/kernel/kernel_operations.h"
 #include "compiler/overlap_launches.h"
 #include "compiler/shape_program.h"
 
@@ -237,6 +238,8 @@ class PlanEmitter {
     switch (step.kind) {
       case Step::Kind::launch: {
         out->kind = fb::StepKind::launch;
+        const std::vector<Kernel>& kernels = step.on_host ? s_.host_kernels : s_.kernels;
+        out->operations = static_cast<int32_t>(program_.slot(kernel_operations(kernels[static_cast<size_t>(step.kernel.index)])));
         if (step.on_host) {
           out->device = 1;
           out->kernel = static_cast<uint32_t>(step.kernel.index);

@@ -13,6 +13,8 @@
 
 namespace gart {
 
+struct StepLog;
+
 struct BoundStep {
   int64_t tasks = 0;
   int64_t bytes = 0;           // copy, fill
@@ -71,6 +73,7 @@ class BoundPlan {
   /// A library does not do the call for these shapes: its stand-ins do the work.
   void refuse_call(uint32_t step);
   bool calls_settled = false;  // the device has asked its libraries
+  StepLog* log = nullptr;      // of the run under way; null: nobody wants it
 
   std::unique_ptr<DeviceGraphs> graphs;  // the device's, made by its first run
 

@@ -70,9 +70,14 @@ Result<void> InvocationState::prepare() {
   GART_TRY(inputs.check_complete());
   const auto found =
       std::find_if(bound.begin(), bound.end(), [&](const auto& plan) { return inputs.matches(plan->inputs()); });
-  if (found == bound.end()) return add_bound(inputs.shapes());
-  std::rotate(bound.begin(), found, found + 1);
-  bound[0]->forget_late();
+  if (found == bound.end()) {
+    GART_TRY(add_bound(inputs.shapes()));
+  } else {
+    std::rotate(bound.begin(), found, found + 1);
+    bound[0]->forget_late();
+  }
+  log.count = 0;
+  bound[0]->log = log.places.empty() ? nullptr : &log;
   return {};
 }
 
@@ -194,6 +199,9 @@ Result<void> Invocation::set_output(std::string_view name, const OutputBuffer& b
     return state_->outputs.set(*index, buffer);
   });
 }
+
+void Invocation::record_steps(std::span<StepTime> times) { state_->log.places = times; }
+size_t Invocation::recorded_steps() const { return state_->log.count; }
 
 Result<void> Invocation::run() {
   return guarded([&] { return state_->run(); });

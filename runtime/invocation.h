@@ -7,6 +7,7 @@
 #include "runtime/bound_plan.h"
 #include "runtime/io.h"
 #include "runtime/program.h"
+#include "runtime/step_log.h"
 
 namespace gart::detail {
 
@@ -25,6 +26,7 @@ struct InvocationState {
   static constexpr size_t kMaxBoundPlans = 8;
   std::vector<std::unique_ptr<BoundPlan>> bound;
   std::vector<Shape> output_shapes;  // of the last run that succeeded, if one did
+  StepLog log;
   bool has_run = false;
   bool undelivered = false;  // the last run was started, but nobody waited for it
 

@@ -5,6 +5,7 @@
 
 #include "artifact_schema/container.h"
 #include "runtime/errors.h"
+#include "runtime/step_log.h"
 #include "runtime/step_errors.h"
 
 namespace gart {
@@ -97,6 +98,14 @@ void Execution::walk(int thread, int threads, uint32_t begin, uint32_t end) {
 }
 
 void Execution::work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end) {
+  StepLog* const log = context_.bound.log;
+  if (log == nullptr) return do_work(step, index, thread, begin, end);
+  const int64_t began = StepLog::now();
+  do_work(step, index, thread, begin, end);
+  log->note({index, static_cast<uint32_t>(thread), began, StepLog::now()});
+}
+
+void Execution::do_work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end) {
   if (step.kind == fb::StepKind::launch) return launch(step, index, thread, begin, end);
   const BoundStep& bound = context_.bound.step(index);
   const int64_t chunk = int64_t(align_up((uint64_t(bound.bytes) + bound.tasks - 1) / bound.tasks, kAlignment));

@@ -36,6 +36,7 @@ class Execution {
   static void walk_job(void* data, int thread);
   void walk(int thread, int threads, uint32_t begin, uint32_t end);
   void work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
+  void do_work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
   void launch(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
   Result<void> branch(const PlanStep& step);
   Result<void> loop(const PlanStep& step);

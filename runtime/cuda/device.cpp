@@ -116,9 +116,9 @@ Stream::~Stream() {
   if (const CurrentContext current(device_, std::nothrow); current.is_current()) device_.driver.cuStreamDestroy_v2(handle);
 }
 
-Event::Event(Device& device) : device_(device) {
+Event::Event(Device& device, unsigned flags) : device_(device) {
   const CurrentContext current(device);
-  GART_CUDA(device, cuEventCreate, &handle, CU_EVENT_DISABLE_TIMING);
+  GART_CUDA(device, cuEventCreate, &handle, flags);
 }
 
 Event::~Event() {

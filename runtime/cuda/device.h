@@ -103,7 +103,7 @@ class Stream {
 
 class Event {
  public:
-  explicit Event(Device& device);
+  explicit Event(Device& device, unsigned flags = CU_EVENT_DISABLE_TIMING);
   ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;

@@ -5,6 +5,7 @@
 
 #include "artifact_schema/container.h"
 #include "runtime/errors.h"
+#include "runtime/step_log.h"
 #include "runtime/step_errors.h"
 
 namespace gart::cuda {
@@ -110,8 +111,23 @@ Result<void> Execution::sequence(uint32_t index) {
 Result<void> Execution::enqueue(const Segment& segment) {
   SegmentGraph& graph = updated_graph(segment);
   c_.session.note_enqueued(plan_, segment.steps.begin, segment.steps.end);
+  const bool one_step = c_.session.program_.blocking() && segment.steps.begin < segment.steps.end;
+  if (one_step && c_.bound.log != nullptr) return enqueue_timed(graph, segment.steps.begin);
   graph.launch(c_.stream);
   return c_.session.program_.blocking() ? wait() : Result<void>();
+}
+
+Result<void> Execution::enqueue_timed(SegmentGraph& graph, uint32_t step) {
+  const Event before(device_, 0), behind(device_, 0);
+  const int64_t begin = StepLog::now();
+  GART_CUDA(device_, cuEventRecord, before.handle, c_.stream);
+  graph.launch(c_.stream);
+  GART_CUDA(device_, cuEventRecord, behind.handle, c_.stream);
+  GART_TRY(wait());
+  float milliseconds = 0;
+  GART_CUDA(device_, cuEventElapsedTime, &milliseconds, before.handle, behind.handle);
+  c_.bound.log->note({step, 0, begin, begin + static_cast<int64_t>(double(milliseconds) * 1e6)});
+  return {};
 }
 
 Result<void> Execution::run_on_host(uint32_t begin, uint32_t end) {

@@ -35,6 +35,7 @@ class Execution {
   GraphContext graph_context() const;
   Result<void> sequence(uint32_t index);
   Result<void> enqueue(const Segment& segment);
+  Result<void> enqueue_timed(SegmentGraph& graph, uint32_t step);
   Result<void> run_on_host(uint32_t begin, uint32_t end);
   Result<void> control(uint32_t step);
   SegmentGraph& updated_graph(const Segment& segment);

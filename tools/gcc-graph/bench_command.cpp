@@ -8,6 +8,7 @@
 #include "tools/gcc-graph/commands.h"
 #include "tools/gcc-graph/device_bench.h"
 #include "tools/gcc-graph/model_inputs.h"
+#include "tools/gcc-graph/profile.h"
 
 namespace gcg::tools {
 namespace {
@@ -19,6 +20,7 @@ struct Arguments {
   double seconds = 3;
   bool json = false;
   InputOptions inputs;
+  ProfileOptions profile;
 };
 
 double milliseconds(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
@@ -82,11 +84,15 @@ void run(const Arguments& a) {
                                {"device_p50_ms", on_device->device_ms}};
   }
 #endif
+  if (a.profile.wanted()) out["profile"] = profile(a.artifact, program, invocation, inputs, a.seconds, a.profile);
   if (a.json) {
     std::cout << out.dump(2) << '\n';
     return;
   }
+  const nlohmann::ordered_json profiled = a.profile.wanted() ? out["profile"] : nlohmann::ordered_json();
+  out.erase("profile");
   print(out);
+  if (a.profile.table) print_profile(profiled);
 }
 
 }  // namespace
@@ -97,9 +103,12 @@ void add_bench_command(CLI::App& app) {
   c->add_option("artifact", a->artifact, "The .gart file")->required();
   a->inputs.add_to(*c);
   c->add_option("--seconds", a->seconds, "How long to measure")->capture_default_str()->check(CLI::Range(0.001, 86400.0));
+  c->add_flag("--profile", a->profile.table, "Say where the time goes, step by step (a GPU then waits for each)");
+  c->add_option("--trace", a->profile.trace, "Write the steps of one run to this file, for Perfetto or chrome://tracing");
   c->add_flag("--json", a->json, "Print JSON");
   c->callback([a] {
     if (a->inputs.npz.empty() && a->inputs.files.empty() && a->inputs.random_seed < 0) a->inputs.random_seed = 1;
+    a->inputs.blocking |= a->profile.wanted();
     run(*a);
   });
 }

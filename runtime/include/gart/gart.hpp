@@ -59,6 +59,14 @@ struct MemoryInfo {
   int64_t code_bytes = 0;
 };
 
+/// When a thread worked on a step of a run.
+struct StepTime {
+  uint32_t step = 0;    ///< number of the step in its plan: the steps of all sequences in the file's order
+  uint32_t thread = 0;  ///< of the team, 0: the caller; on a GPU 0
+  int64_t begin_ns = 0, end_ns = 0;  ///< of a steady clock. On a GPU the begin is the host's when the step was enqueued, and the
+                                     ///< length is the GPU's, between two events
+};
+
 class Invocation;
 namespace detail {
 struct ProgramState;
@@ -133,6 +141,13 @@ class GART_API Invocation {
   /// set_output().
   TensorView output(size_t index) const;
   TensorView output(std::string_view name) const;
+
+  /// From now on each run() notes in `times` what each thread did of each step, from the first place on; steps in loops come once per
+  /// turn. {} ends that, and costs nothing. On a GPU only a program loaded with `blocking` notes anything. `times` must outlive
+  /// the runs.
+  void record_steps(std::span<StepTime> times);
+  /// How many there were in the last run(); those past the end of `times` are lost.
+  size_t recorded_steps() const;
 
   /// For the shapes of the last run(); for static shapes also before.
   MemoryInfo memory() const;

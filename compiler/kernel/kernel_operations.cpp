@@ -1,0 +1,78 @@
+#include "compiler/kernel/kernel_operations.h"
+
+#include <set>
+
+namespace gcg {
+namespace {
+
+Dim points(const std::vector<Axis>& axes) {
+  Dim n(1);
+  for (const Axis& axis : axes) n = n * axis.extent;
+  return n;
+}
+
+/// Of one evaluation of an expression. What several places share is computed once; indices of loads do not count.
+class Counter {
+ public:
+  Dim count(const Expr& e) {
+    if (e == nullptr || !seen_.insert(e.get()).second || e->kind == ExprKind::load) return Dim(0);
+    Dim inside(0);
+    for (const Expr& arg : e->args) inside = inside + count(arg);
+    switch (e->kind) {
+      case ExprKind::unary:
+      case ExprKind::binary:
+      case ExprKind::select:
+        return inside + Dim(1);
+      case ExprKind::reduce:
+        return (inside + Dim(1)) * points(e->reduce_axes);
+      default:
+        return inside;
+    }
+  }
+
+ private:
+  std::set<const ExprNode*> seen_;
+};
+
+Dim operations(const Expr& e) { return Counter().count(e); }
+
+Dim operations(const LoopKernel& k) {
+  Dim total(0);
+  for (const Stage& stage : k.stages) {
+    const Dim combine = stage.kind == Stage::Kind::reduce ? Dim(1) : Dim(0);
+    total = total + points(stage.axes) * (operations(stage.value) + combine);
+  }
+  return points(k.outer) * total;
+}
+
+Dim operations(const MatMulKernel& k) {
+  return points(k.batch) * k.m.extent * k.n.extent * (Dim(2) * k.k.extent + operations(k.epilogue));
+}
+
+Dim operations(const ConvKernel& k) {
+  const Dim per_element(2 * k.kernel_h * k.kernel_w * (k.depthwise ? 1 : k.in_channels));
+  return k.batch * Dim(k.out_channels) * k.out_height * k.out_width * (per_element + operations(k.epilogue));
+}
+
+Dim operations(const PlainConvKernel& k) {
+  Dim elements = k.batch * Dim(k.out_channels), per_element(2 * (k.in_channels / k.groups));
+  for (const PlainConvKernel::Spatial& s : k.spatial) {
+    elements = elements * s.output;
+    per_element = per_element * Dim(s.kernel);
+  }
+  return elements * (per_element + operations(k.epilogue));
+}
+
+Dim operations(const AttentionKernel& k) {
+  const Dim softmax = operations(k.scores) + Dim(4);  // maximum, difference, exponential, sum
+  const Dim per_row = k.t.extent * (Dim(2) * (k.d.extent + k.n.extent) + softmax);
+  return points(k.batch) * k.m.extent * (per_row + k.n.extent * operations(k.epilogue));
+}
+
+}  // namespace
+
+Dim kernel_operations(const Kernel& kernel) {
+  return std::visit([](const auto& body) { return operations(body); }, kernel.body);
+}
+
+}  // namespace gcg

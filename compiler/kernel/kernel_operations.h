@@ -1,0 +1,12 @@
+// How much a kernel computes, for reports: exact in the symbols, the same for every target.
+#pragma once
+
+#include "compiler/kernel/kernel.h"
+
+namespace gcg {
+
+/// Arithmetic operations on elements; a multiply-add counts as two, a function (exp) as one, index arithmetic not at all. What of
+/// a window or a contraction falls on padding counts.
+Dim kernel_operations(const Kernel& kernel);
+
+}  // namespace gcg

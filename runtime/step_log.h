@@ -1,0 +1,23 @@
+// Where the runs of an invocation note when its steps were worked on.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <span>
+
+#include "gart/gart.hpp"
+
+namespace gart {
+
+struct StepLog {
+  std::span<StepTime> places;
+  std::atomic<size_t> count{0};  // of the current run; what has no place is counted, too
+
+  static int64_t now() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+  void note(const StepTime& time) {
+    const size_t place = count.fetch_add(1, std::memory_order_relaxed);
+    if (place < places.size()) places[place] = time;
+  }
+};
+
+}  // namespace gart
