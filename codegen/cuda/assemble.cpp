@@ -21,6 +21,9 @@ int number_before(const std::string& line, const std::string& words) {
   return number;
 }
 
+/// Every thread keeps the registers that it has at entry.
+const std::string kEven = "-DGART_EVEN_REGISTERS=1";
+
 /// What may be tried, one after the other, where ptxas runs out of registers.
 const std::string kThrifts[] = {"-DGART_REGISTER_THRIFT=1", "-DGART_REGISTER_THRIFT=2"};
 
@@ -54,25 +57,32 @@ Assembler::Assembler(const Target& target, const ProgramCache& cache)
   version_ = concat(nvrtc_.path(), ' ', nvrtc_.version(), ' ', error ? 0 : changed, '\n');
   for (const std::string& o : options_) version_ += o + '\n';
   for (const std::string& o : kThrifts) version_ += o + '\n';
+  version_ += kEven + '\n';
   for (const Header& h : device_headers()) version_ += h.name + '\n' + h.text + '\n';
 }
 
-Assembled Assembler::assemble(const std::string& source) const {
+Assembled Assembler::assemble(const std::string& source, int least_registers) const {
   const std::string key = hash_text(version_ + source);
   if (auto found = cache_.find(key)) return *std::move(found);
   Assembled program = nvrtc_.compile(source, device_headers(), options_, target_.is_ptx());
   if (knows_thrift(source)) be_thrifty_while_it_spills(source, program);
+  if (!target_.is_ptx() && usage_of(program.log).registers < least_registers)
+    program = nvrtc_.compile(source, device_headers(), with(kEven), false);
   cache_.put(key, program);
   return program;
+}
+
+std::vector<std::string> Assembler::with(const std::string& option) const {
+  std::vector<std::string> options = options_;
+  options.push_back(option);
+  return options;
 }
 
 void Assembler::be_thrifty_while_it_spills(const std::string& source, Assembled& program) const {
   for (const std::string& thrift : kThrifts) {
     const int spilled = usage_of(program.log).spill_bytes;
     if (spilled == 0) return;
-    std::vector<std::string> options = options_;
-    options.push_back(thrift);
-    Assembled other = nvrtc_.compile(source, device_headers(), options, target_.is_ptx());
+    Assembled other = nvrtc_.compile(source, device_headers(), with(thrift), target_.is_ptx());
     if (usage_of(other.log).spill_bytes < spilled) program = std::move(other);
   }
 }

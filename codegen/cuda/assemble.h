@@ -28,12 +28,15 @@ class Assembler {
  public:
   Assembler(const Target& target, const ProgramCache& cache);
   /// A text that includes gart_thrift.cuh and spills is compiled again with more thrift; what spills least is kept.
-  Assembled assemble(const std::string& source) const;
+  /// One that gets fewer registers per thread than `least_registers` is compiled again with GART_EVEN_REGISTERS: it keeps what it got,
+  /// where waiting for more than there are would never end.
+  Assembled assemble(const std::string& source, int least_registers = 0) const;
   /// What the result depends on besides the text: compiler, options, headers.
   const std::string& version() const { return version_; }
   const Nvrtc& nvrtc() const { return nvrtc_; }
 
  private:
+  std::vector<std::string> with(const std::string& option) const;
   void be_thrifty_while_it_spills(const std::string& source, Assembled& program) const;
 
   const Target& target_;

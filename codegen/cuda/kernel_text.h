@@ -27,6 +27,7 @@ struct KernelText {
   std::vector<int> ahead;     // positions of the operands that it reads before it waits
   int64_t ahead_bytes = 0;    // of them, by one block
   std::vector<TensorMap> maps;
+  int least_registers = 0;    // per thread at entry, that warpgroups may share out anew; 0: they do not
   std::string note;           // for inspect --kernels
   std::vector<KernelText> then;  // none, or the one launch that must follow this one, with the same workspace
 };

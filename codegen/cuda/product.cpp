@@ -44,6 +44,7 @@ class ProductText {
     KernelText text = f_.finish(kind, tile_.threads(), tile_.blocks);
     text.tasks = row_tiles * column_tiles * p_.batch * tile_.slices;
     text.shared_bytes = shared_bytes(tile_, {p_.left.along_depth, p_.right.along_depth});
+    if (tile_.feeders > 0) text.least_registers = registers_at_entry(tile_);
     text.note = concat(describe(tile_), ", expected ", std::round(tile_.microseconds * 10) / 10, " us", assumed_text());
     if (tile_.slices > 1) text.scratch_bytes = p_.batch * p_.rows * p_.columns * (4 * tile_.slices);
     return text;

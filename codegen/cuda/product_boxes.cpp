@@ -68,6 +68,13 @@ std::optional<Product::Boxes> as_boxes(Product::Boxes boxes) {
   return boxes;
 }
 
+int registers_at_entry(const ProductTile& tile) {
+  const Registers registers = registers_of(tile);
+  const int groups = tile.warp_rows / 4;
+  if (registers.many == 0) return 0;
+  return (registers.few + groups * registers.many + groups) / (groups + 1);
+}
+
 void declare_ring(FunctionText& f, const Product& product, const ProductTile& tile) {
   declare(f, *product.boxes(true), tile.rows, "Left", "left");
   declare(f, *product.boxes(false), tile.columns, "Right", "right");

@@ -66,7 +66,7 @@ std::string result_text(const Driver& driver, CUresult result) {
 }
 
 bool is_sticky(CUresult result) {
-  constexpr CUresult kSticky[] = {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911};
+  constexpr CUresult kSticky[] = {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911, 999};
   return std::find(std::begin(kSticky), std::end(kSticky), result) != std::end(kSticky);
 }
 

@@ -179,9 +179,12 @@ CUgraphNode GraphNodes::add(CUgraph graph, CUgraphNodeParams& params, Nodes& dep
   constexpr CUgraphEdgeData kOverlap = {CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, 0, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC, {}};
   remove_doubles(dependencies);
   CUgraphNode node = nullptr;
-  device_.check(device_.driver.cuGraphAddNode_v2(&node, graph, dependencies.data(), overlaps ? &kOverlap : nullptr,
-                                                 dependencies.size(), &params),
-                "cuGraphAddNode_v2", what);
+  const auto add_behind = [&](const CUgraphEdgeData* edges) {
+    return device_.driver.cuGraphAddNode_v2(&node, graph, dependencies.data(), edges, dependencies.size(), &params);
+  };
+  CUresult result = add_behind(overlaps ? &kOverlap : nullptr);
+  if (overlaps && result != CUDA_SUCCESS && !is_sticky(result)) result = add_behind(nullptr);  // a full edge is right, too
+  device_.check(result, "cuGraphAddNode_v2", what);
   return node;
 }
 

@@ -25,6 +25,10 @@ struct gart_boxes {
   }
 };
 
+#ifndef GART_EVEN_REGISTERS
+#define GART_EVEN_REGISTERS 0
+#endif
+
 /// `Groups` warpgroups multiply; the warps behind them feed them. With Many > 0 those are a warpgroup that gives registers away,
 /// keeping `Few` per thread, so that the others have `Many`. In shared memory: Stages tiles of both operands, then a barrier per
 /// stage for "it is full" and one for "it is read".
@@ -32,6 +36,8 @@ template <class A, class B, int Stages, int Groups, int Few, int Many>
 struct gart_tma_ring {
   static constexpr int kStage = A::Tile::kBytes + B::Tile::kBytes, kDepth = A::Tile::kDepth;
   static constexpr int kMultiplying = 128 * Groups;
+  /// setmaxnreg.inc waits until as many registers are free (PTX ISA, setmaxnreg): the assembler sees to it that there are.
+  static constexpr bool kShares = Many > 0 && !GART_EVEN_REGISTERS;
 
   unsigned char* shared;
   int stage = 0, parity = 0;
@@ -64,7 +70,7 @@ struct gart_tma_ring {
   /// Those that feed: one thread copies `steps` tiles of both operands, from depth `first` on. Ahead: of gart_copy_first_tiles.
   template <int Ahead>
   void feed(const A& a, const B& b, int first, int steps) {
-    if constexpr (Many > 0) gart_give_registers<Few>();
+    if constexpr (kShares) gart_give_registers<Few>();
     const bool copies = threadIdx.x == kMultiplying;
     if (copies && Ahead != 0) {
 #pragma unroll 1
@@ -89,7 +95,7 @@ struct gart_tma_ring {
 
   /// The others, before they have sums.
   static void prepare() {
-    if constexpr (Many > 0) gart_take_registers<Many>();
+    if constexpr (kShares) gart_take_registers<Many>();
     gart_await_last_launch();
   }
 

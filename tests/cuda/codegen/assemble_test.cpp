@@ -190,6 +190,19 @@ TEST(Thrift, IsForWhatSpillsAndKeepsWhatSpillsLeast) {
             std::string::npos) << "what does not spill is not compiled again";
 }
 
+TEST(Registers, ATextThatGetsFewerThanItSharesOutKeepsThem) {
+  if (Nvrtc::find_for_driver(0) == nullptr) GTEST_SKIP() << "there is no NVRTC on this machine";
+  const Target target = *find_target("sm_90a");
+  const ProgramCache none{fs::path()};
+  const Assembler assembler(target, none);
+  const std::string text = "#ifdef GART_EVEN_REGISTERS\n#define NAME even\n#else\n#define NAME shared\n#endif\n"
+                           "extern \"C\" __global__ void NAME(float* p) { p[threadIdx.x] = 1; }\n";
+  const auto name = [&](int least) { return assembler.assemble(text, least).log.find("even") != std::string::npos ? "even" : "shared"; };
+  EXPECT_STREQ(name(0), "shared");
+  EXPECT_STREQ(name(1), "shared");
+  EXPECT_STREQ(name(168), "even");
+}
+
 /// In a process of its own, which looks for libraries anew: prints why there is none for that driver, exits with 3.
 void ask_for(const std::string& named, int driver, bool ptx) {
   setenv("GCC_GRAPH_NVRTC", named.c_str(), 1);

@@ -1,5 +1,7 @@
 // Launches that overlap, on the simulated sm_90: results, edges, updates of graphs, and artifacts that lie about their
 // kernels.
+#include <set>
+
 #include "tests/cuda/runtime/allocation_count.h"
 #include "tests/cuda/runtime/cuda_models.h"
 #include "tests/cuda/runtime/sim.h"
@@ -56,6 +58,22 @@ TEST_F(CudaOverlap, AWarmRunIsOneLaunchAndAllocatesNothing) {
   EXPECT_EQ(count("cuGraphLaunch"), 5u);
   EXPECT_EQ(count("graph_instantiations") + count("graph_updates") + count("allocations"), 0u);
   EXPECT_EQ(floats(invocation->output(0)), times(x, 8));
+}
+
+TEST_F(CudaOverlap, AnEdgeThatTheDriverRefusesIsAFullOne) {
+  const std::vector<float> x = ramp(100);
+  std::set<uint64_t> edges;
+  for (int call = 1; call <= 6; ++call) {
+    sim.fail(("cuGraphAddNode_v2:" + std::to_string(call) + ":801").c_str());
+    sim.forget_counts();
+    const Program program = load(test::overlapping());
+    auto out = program.run(std::vector<TensorView>{view(x)});
+    sim.fail("");
+    if (!out) continue;  // the node's edges were full
+    edges.insert(count("programmatic_edges"));
+    EXPECT_EQ(floats(out->at(0)), times(x, 8));
+  }
+  EXPECT_EQ(edges, (std::set<uint64_t>{1, 2}));  // one of two was refused; none was
 }
 
 TEST_F(CudaOverlap, ShapesComeAndGoInPlace) {
