@@ -33,6 +33,23 @@ class Reports(CliCase):
     def setUp(self):
         np.savez(self.path("in.npz"), **self.inputs())
 
+    def test_a_profile_says_where_the_time_goes(self):
+        report = json.loads(self.accepted("bench", "model.gart", "--inputs", "in.npz", "--seconds", "0.05", "--threads", "1", "--profile",
+                                          "--trace", "trace.json", "--json"))
+        profile = report["profile"]
+        steps = profile["steps"]
+        self.assertGreaterEqual(len(steps), 1)
+        self.assertAlmostEqual(sum(s["share"] for s in steps), 1, places=6)
+        self.assertEqual([s["us"] for s in steps], sorted((s["us"] for s in steps), reverse=True))
+        self.assertTrue(any("Softmax" in s["kernel"] or "softmax" in s["kernel"] for s in steps), steps)
+        for s in steps:
+            self.assertGreater(s["gbytes_per_s"], 0)
+            self.assertGreaterEqual(s["gflops"], 0)
+        with open(self.path("trace.json")) as f:
+            events = json.load(f)["traceEvents"]
+        self.assertEqual(sorted(e["args"]["step"] for e in events if e["ph"] == "X"), sorted(s["step"] for s in steps))
+        self.assertIn("GFLOP/s", self.accepted("bench", "model.gart", "--seconds", "0.01", "--profile"))
+
     def test_compile_says_what_it_wrote(self):
         out = self.accepted("compile", "model.onnx", "-o", "fixed.gart", "--dim", "batch=1,4")
         self.assertIn("wrote fixed.gart", out)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 #include <thread>
 
 #include "tests/runtime/models.h"
@@ -39,6 +40,38 @@ TEST_P(Run, KernelsInOrderOverManySizes) {
     EXPECT_EQ(out->at(0).name(), "out");
     EXPECT_EQ(floats(out->at(0)), twice_the_sum(x, y)) << n;
   }
+}
+
+TEST_P(Run, StepsAreNotedWhereThatIsWanted) {
+  const Program program = load(test::add_and_double());
+  auto invocation = program.new_invocation();
+  ASSERT_TRUE(invocation) << invocation.error().message;
+  const std::vector<float> x = ramp(4096), y = ramp(4096, 2);
+  ASSERT_TRUE(invocation->set_input(0, view(x)) && invocation->set_input(1, view(y)));
+  ASSERT_TRUE(invocation->run());
+  EXPECT_EQ(invocation->recorded_steps(), 0u);
+  std::vector<StepTime> times(64);
+  invocation->record_steps(times);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(invocation->run());
+    const size_t count = invocation->recorded_steps();
+    ASSERT_TRUE(count >= 2 && count <= 2u * static_cast<size_t>(GetParam())) << count;
+    std::set<uint32_t> steps;
+    for (size_t t = 0; t < count; ++t) {
+      steps.insert(times[t].step);
+      EXPECT_LT(times[t].thread, static_cast<uint32_t>(GetParam()));
+      EXPECT_LE(times[t].begin_ns, times[t].end_ns);
+    }
+    EXPECT_EQ(steps, (std::set<uint32_t>{0, 1}));
+  }
+  invocation->record_steps(std::span(times).first(1));  // too few places: the others are counted
+  times[1] = {77, 77, 77, 77};
+  ASSERT_TRUE(invocation->run());
+  EXPECT_GE(invocation->recorded_steps(), 2u);
+  EXPECT_EQ(times[1].step, 77u);
+  invocation->record_steps({});
+  ASSERT_TRUE(invocation->run());
+  EXPECT_EQ(invocation->recorded_steps(), 0u);
 }
 
 TEST_P(Run, ByName) {
