@@ -6,6 +6,7 @@
 #include "compiler/emit_artifact.h"
 #include "compiler/generate_code.h"
 #include "compiler/ops/infer.h"
+#include "compiler/passes/compute_in_f32.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/specialise.h"
 #include "compiler/plan_remarks.h"
@@ -29,12 +30,19 @@ std::vector<Target> one_per_device(const std::vector<Target>& targets) {
   return first;
 }
 
-/// As asked for, with what the options say about all GPUs.
-std::vector<Target> targets_of(const CompileOptions& options) {
+/// A model in 16 bits asks for no more than it has.
+Precision precision_of(const CompileOptions& options, const Graph& graph) {
+  const DType half = half_contractions(graph);
+  if (options.precision != Precision::fp32 || half == DType::undefined) return options.precision;
+  return half == DType::f16 ? Precision::fp16 : Precision::bf16;
+}
+
+/// As asked for, with what options and model say about all GPUs.
+std::vector<Target> targets_of(const CompileOptions& options, const Graph& graph) {
   std::vector<Target> targets = require_targets(options.targets);
   for (Target& t : targets) {
     if (t.device != DeviceClass::cuda) continue;
-    t.precision = options.precision;
+    t.precision = precision_of(options, graph);
     t.decisions = options.decisions;
   }
   return targets;
@@ -54,10 +62,9 @@ std::vector<std::string> remarks_on(const CompileOptions& options, const std::ve
 
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends) {
   const auto stage = [&](const std::string& text) { if (options.progress) options.progress(text); };
-  const std::vector<Target> targets = targets_of(options);
-
   stage("passes");
   infer_graph(graph);
+  const std::vector<Target> targets = targets_of(options, graph);
   const Partition partition(graph, options.assignments);
   partition.check_targets(targets);
   if (!run_passes(graph, model_passes(), nullptr, options.passes)) return {};

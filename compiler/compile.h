@@ -24,7 +24,7 @@ struct CompileOptions {
   std::vector<std::pair<std::string, std::vector<int64_t>>> dims;
   /// Nodes that run on the CPU within plans for GPUs; there must be a CPU target then.
   std::vector<Assignment> assignments;
-  Precision precision = Precision::fp32;  // of contractions on GPUs
+  Precision precision = Precision::fp32;  // of contractions on GPUs; fp32: for a model in f16 or bf16 that type
   const Decisions* decisions = nullptr;   // that override the GPU backend's cost model
   std::shared_ptr<const LibraryBinder> libraries;  // what GPUs' libraries may do instead of kernels; null: nothing
   bool stand_ins = false;                 // kernels of our own beside the libraries' calls, for machines without them

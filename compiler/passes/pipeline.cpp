@@ -2,6 +2,7 @@
 #include "compiler/passes/block_channels.h"
 #include "compiler/passes/canonicalize.h"
 #include "compiler/passes/channels_last.h"
+#include "compiler/passes/compute_in_f32.h"
 #include "compiler/passes/count_in_integers.h"
 #include "compiler/passes/eliminate_common_subexpressions.h"
 #include "compiler/passes/eliminate_dead_code.h"
@@ -70,7 +71,8 @@ const std::vector<PassGroup>& model_passes() {
         {"take-sequences-apart", [](Graph& g, const Target*) { return take_sequences_apart(g); }},
         {"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }}},
        4},
-      {{{"count-in-integers", [](Graph& g, const Target*) { return count_in_integers(g); }},
+      {{{"compute-in-f32", [](Graph& g, const Target*) { return compute_in_f32(g); }},
+        {"count-in-integers", [](Graph& g, const Target*) { return count_in_integers(g); }},
         {"expand-attention", [](Graph& g, const Target*) { return expand_attention(g); }},
         {"expand-deform-conv", [](Graph& g, const Target*) { return expand_deform_conv(g); }},
         {"expand-flex-attention", [](Graph& g, const Target*) { return expand_flex_attention(g); }},
