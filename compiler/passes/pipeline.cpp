@@ -7,6 +7,7 @@
 #include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/passes/expand_attention.h"
 #include "compiler/passes/expand_fourier.h"
+#include "compiler/passes/expand_operators.h"
 #include "compiler/passes/expand_recurrent.h"
 #include "compiler/passes/expand_scan.h"
 #include "compiler/passes/expand_selection.h"
@@ -59,7 +60,8 @@ const std::vector<PassGroup>& model_passes() {
         kFoldConstants,
         {"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }}},
        4},
-      {{{"count-in-integers", [](Graph& g, const Target*) { return count_in_integers(g); }},
+      {{{"expand-operators", [](Graph& g, const Target*) { return expand_operators(g); }},
+        {"count-in-integers", [](Graph& g, const Target*) { return count_in_integers(g); }},
         {"expand-attention", [](Graph& g, const Target*) { return expand_attention(g); }},
         {"expand-fourier", [](Graph& g, const Target*) { return expand_fourier(g); }},
         {"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }},
