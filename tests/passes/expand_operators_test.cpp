@@ -1,0 +1,84 @@
+// What expand_operators leaves, beside the same written by hand. What each operator means, tests/models checks beside onnxruntime.
+#include "compiler/passes/expand_operators.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/ir/gir.h"
+#include "compiler/ops/infer.h"
+#include "compiler/reference/interpreter.h"
+#include "compiler/support/error.h"
+#include "tests/passes/rewrite_test.h"
+
+namespace gcg::test {
+namespace {
+
+using Counts = std::map<std::string, int>;
+
+Graph expanded(const std::string& text) {
+  Graph graph = parse_graph(text);
+  EXPECT_TRUE(expand_operators(graph));
+  verify_graph(graph);
+  return graph;
+}
+
+/// The two graphs give the same for inputs of ascending numbers.
+void expect_same(const Graph& got, const std::string& by_hand) {
+  const Graph want = parse_graph(by_hand);
+  std::vector<Tensor> inputs;
+  for (ValueId id : want.inputs) {
+    Tensor t(want.value(id).dtype, to_extents(*want.value(id).shape));
+    for (int64_t i = 0; i < t.elements(); ++i) t.set_double(i, static_cast<double>(i) / 4 - 1);
+    inputs.push_back(std::move(t));
+  }
+  const std::vector<Tensor> a = interpret(got, inputs), b = interpret(want, inputs);
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t o = 0; o < a.size(); ++o) {
+    ASSERT_EQ(a[o].shape(), b[o].shape());
+    for (int64_t i = 0; i < a[o].elements(); ++i) EXPECT_NEAR(a[o].at_double(i), b[o].at_double(i), 1e-5);
+  }
+}
+
+TEST(ExpandOperators, WritesOthersUnderTheSameNames) {
+  const Graph g = expanded("graph g(%x: f32[2,4], %b: f32[4]) -> (%y) {\n%y = com.microsoft.BiasGelu(%x, %b)\n}\n");
+  EXPECT_EQ(op_counts(g), (Counts{{"Add", 1}, {"Gelu", 1}}));
+  EXPECT_EQ(g.value(g.outputs[0]).name, "y");
+  expect_same(g, "graph g(%x: f32[2,4], %b: f32[4]) -> (%y) {\n%s = Add(%x, %b)\n%y = Gelu(%s)\n}\n");
+}
+
+TEST(ExpandOperators, ExpandsExpansionsAndBodies) {
+  const Graph g = expanded(R"(graph g(%c: bool[], %x: f32[2,3,4], %k: f32[4]) -> (%y) {
+    %y = If(%c | %x, %k) graph then(%a: f32[2,3,4], %w: f32[4]) -> (%r) {
+      %r = SimplifiedLayerNormalization(%a, %w) {axis = -1}
+    } graph else(%a: f32[2,3,4], %w: f32[4]) -> (%r) {
+      %r = com.microsoft.QuickGelu(%a) {alpha = 1.0}
+    }
+  })");
+  EXPECT_EQ(op_counts(*g.node(g.order()[0]).bodies[0]), (Counts{{"RMSNormalization", 1}}));
+  EXPECT_EQ(op_counts(*g.node(g.order()[0]).bodies[1]), (Counts{{"Swish", 1}}));
+}
+
+TEST(ExpandOperators, KeepsOutputsThatAreInputs) {
+  const Graph g = expanded("graph g(%x: f32[2,4]) -> (%y) {\n%y = ai.onnx.ml.ZipMap(%x) {classlabels_int64s = [0,1,2,3]}\n}\n");
+  expect_same(g, "graph g(%x: f32[2,4]) -> (%y) {\n%y = Identity(%x)\n}\n");
+}
+
+TEST(ExpandOperators, NamesTheNodeThatIsWrong) {
+  const auto why = [](const std::string& line) {
+    try {
+      parse_graph("graph g(%x: f32[2,4], %w: f32[5,3]) -> (%y) {\n%y = " + line + " @\"the node\"\n}\n");
+    } catch (const CompileError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(why("com.microsoft.FusedMatMul(%x, %w)").find("FusedMatMul 'the node': MatMul: "), std::string::npos);
+  EXPECT_NE(why("ai.onnx.ml.Normalizer(%x) {norm = \"L3\"}").find("Normalizer 'the node': norm is 'L3'"), std::string::npos);
+  EXPECT_NE(why("ai.onnx.ml.TreeEnsembleRegressor(%x)").find("it has no trees"), std::string::npos);
+}
+
+TEST(ExpandOperators, LeavesOtherGraphsAlone) {
+  check_rewrite("graph g(%x: f32[2,4]) -> (%y) {\n%y = Gelu(%x)\n}\n", expand_operators, false);
+}
+
+}  // namespace
+}  // namespace gcg::test
