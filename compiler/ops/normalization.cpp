@@ -197,7 +197,7 @@ std::vector<Tensor> reference_mvn(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_LayerNormalization = {.name = "LayerNormalization", .since = 17, .min_inputs = 2, .max_inputs = 3,
+const OpDef op_LayerNormalization = {.name = "LayerNormalization", .since = 1, .min_inputs = 2, .max_inputs = 3,
                                      .max_outputs = 3, .kind = OpKind::reduction, .infer = infer_row_norm,
                                      .lower = lower_layer_norm, .reference = reference_layer_norm};
 const OpDef op_RMSNormalization = {.name = "RMSNormalization", .since = 23, .min_inputs = 2, .max_inputs = 2,

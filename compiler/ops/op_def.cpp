@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "compiler/ops/expansion.h"
 #include "compiler/ops/ops.h"
 #include "compiler/support/error.h"
 
@@ -13,7 +14,10 @@ namespace gcg {
 std::vector<const OpDef*> all_ops() {
   return {
 #define GCG_OP(name) &op_##name,
+#define GCG_EXPANDED_OP(name) &op_##name.def,
+#include "compiler/ops/expanded_ops.inc"
 #include "compiler/ops/ops.inc"
+#undef GCG_EXPANDED_OP
 #undef GCG_OP
   };
 }

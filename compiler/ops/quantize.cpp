@@ -9,6 +9,7 @@
 #include "compiler/ops/index.h"
 #include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
+#include "compiler/ops/quantize.h"
 #include "compiler/ops/small_types.h"
 
 namespace gcg {
@@ -218,18 +219,10 @@ ValueId input_or_none(const Node& node, size_t i) { return i < node.inputs.size(
 
 void upgrade_dynamic_quantize(UpgradeContext& ctx) {
   NodeBuilder b(ctx.graph, ctx.node.name);
-  const ValueId x = ctx.node.inputs.at(0), zero = b.scalar(DType::f32, 0), most = b.scalar(DType::f32, 255);
-  const std::map<std::string, Attribute> scalar = {{"keepdims", int64_t{0}}};
-  const ValueId high = b.node("Max", {b.node("ReduceMax", {x}, scalar), zero});
-  const ValueId low = b.node("Min", {b.node("ReduceMin", {x}, scalar), zero});
-  const ValueId range = b.subtract(high, low);
-  const ValueId constant = b.node("Equal", {range, zero});
-  const ValueId scale = b.node("Div", {b.node("Where", {constant, b.scalar(DType::f32, 1), range}), most});
-  const ValueId offset = b.subtract(zero, b.node("Div", {low, scale}));
-  const ValueId zero_point = to_type(b, b.node("Round", {b.node("Clip", {offset, zero, most})}), DType::u8);
-  give_output(ctx, 1, scale);
-  give_output(ctx, 2, zero_point);
-  become(ctx, "QuantizeLinear", {x, scale, zero_point});
+  const DynamicallyQuantized q = dynamically_quantized(b, ctx.node.inputs.at(0));
+  give_output(ctx, 1, q.scale);
+  give_output(ctx, 2, q.zero_point);
+  become(ctx, "Identity", {q.y});
 }
 
 /// round(x * (a_scale * b_scale / y_scale)) + y_zero, saturated to the type of y_zero.
@@ -286,6 +279,19 @@ constexpr OpDef written(const char* name, int since, int min_inputs, int max_inp
 }
 
 }  // namespace
+
+DynamicallyQuantized dynamically_quantized(NodeBuilder& b, ValueId x) {
+  const ValueId zero = b.scalar(DType::f32, 0), most = b.scalar(DType::f32, 255);
+  const std::map<std::string, Attribute> scalar = {{"keepdims", int64_t{0}}};
+  const ValueId high = b.node("Max", {b.node("ReduceMax", {x}, scalar), zero});
+  const ValueId low = b.node("Min", {b.node("ReduceMin", {x}, scalar), zero});
+  const ValueId range = b.subtract(high, low);
+  const ValueId constant = b.node("Equal", {range, zero});
+  const ValueId scale = b.node("Div", {b.node("Where", {constant, b.scalar(DType::f32, 1), range}), most});
+  const ValueId offset = b.subtract(zero, b.node("Div", {low, scale}));
+  const ValueId zero_point = to_type(b, b.node("Round", {b.node("Clip", {offset, zero, most})}), DType::u8);
+  return {b.node("QuantizeLinear", {x, scale, zero_point}), scale, zero_point};
+}
 
 constinit const OpDef op_QuantizeLinear{.name = "QuantizeLinear",
                                         .since = 10,

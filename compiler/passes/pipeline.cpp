@@ -14,6 +14,7 @@
 #include "compiler/passes/expand_max_unpool.h"
 #include "compiler/passes/expand_non_max_suppression.h"
 #include "compiler/passes/expand_optimizers.h"
+#include "compiler/passes/expand_operators.h"
 #include "compiler/passes/expand_recurrent.h"
 #include "compiler/passes/expand_scan.h"
 #include "compiler/passes/expand_selection.h"
@@ -71,7 +72,8 @@ const std::vector<PassGroup>& model_passes() {
         {"take-sequences-apart", [](Graph& g, const Target*) { return take_sequences_apart(g); }},
         {"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }}},
        4},
-      {{{"compute-in-f32", [](Graph& g, const Target*) { return compute_in_f32(g); }},
+      {{{"expand-operators", [](Graph& g, const Target*) { return expand_operators(g); }},
+        {"compute-in-f32", [](Graph& g, const Target*) { return compute_in_f32(g); }},
         {"count-in-integers", [](Graph& g, const Target*) { return count_in_integers(g); }},
         {"expand-attention", [](Graph& g, const Target*) { return expand_attention(g); }},
         {"expand-deform-conv", [](Graph& g, const Target*) { return expand_deform_conv(g); }},

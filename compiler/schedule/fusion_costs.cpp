@@ -55,7 +55,8 @@ int passes(const Node& n) {
                                  "DFT",
                                  "STFT",
                                  "Ranks",
-                                 "PlacesOfRanks"};
+                                 "PlacesOfRanks",
+                                 "TreeStep"};
   static const Names rows = {
       "Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "Hardmax"};
   if (windowed.count(n.op->name)) return 9;

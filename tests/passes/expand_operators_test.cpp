@@ -1,14 +1,12 @@
-// Passes that write one operator as others: what is left computes the same as the operator's reference.
+// What expand_operators leaves, beside the same written by hand. What each operator means, tests/models checks beside onnxruntime.
+#include "compiler/passes/expand_operators.h"
+
 #include <gtest/gtest.h>
 
-#include "compiler/passes/expand_deform_conv.h"
-#include "compiler/passes/expand_flex_attention.h"
-#include "compiler/passes/expand_linear_attention.h"
-#include "compiler/passes/expand_max_unpool.h"
-#include "compiler/passes/expand_non_max_suppression.h"
-#include "compiler/passes/expand_optimizers.h"
-#include "compiler/passes/expand_tf_idf.h"
-#include "compiler/passes/separate_resize.h"
+#include "compiler/ir/gir.h"
+#include "compiler/ops/infer.h"
+#include "compiler/reference/interpreter.h"
+#include "compiler/support/error.h"
 #include "tests/passes/rewrite_test.h"
 
 namespace gcg::test {
@@ -16,124 +14,70 @@ namespace {
 
 using Counts = std::map<std::string, int>;
 
-std::string graph(const std::string& inputs, const std::string& outputs, const std::string& nodes) {
-  return "graph g(" + inputs + ") -> (" + outputs + ") {\n" + nodes + "\n}\n";
+Graph expanded(const std::string& text) {
+  Graph graph = parse_graph(text);
+  EXPECT_TRUE(expand_operators(graph));
+  verify_graph(graph);
+  return graph;
 }
 
-TEST(ExpandDeformConv, IsOneProduct) {
-  const std::string kernel = "kernel_shape = [2,2], pads = [1,0,1,0], strides = [1,2]";
-  const auto check = [&](const char* extra, const char* arguments, const std::string& attributes, const char* channels) {
-    return check_rewrite(graph(std::string("%x: f32[b,4,3,w], %o: f32[b,8,4,p]") + extra, "%y",
-                               std::string(" constant %w: f32[6,") + channels + ",2,2] = random(1)\n constant %c: f32[6] = random(2)\n" +
-                                   " %y = DeformConv(%x, %w, %o" + arguments + ") {" + attributes + "}"),
-                         expand_deform_conv, true, {{"b", 2}, {"w", 4}, {"p", 2}});
-  };
-  EXPECT_EQ(op_counts(check("", "", kernel, "4")).at("MatMul"), 1);
-  check(", %m: f32[b,4,4,p]", ", %c, %m", kernel, "4");
-  check("", ", %c", kernel + ", group = 2", "2");
-  check_rewrite(graph("%x: f32[2,4,3,4], %o: f32[2,16,4,2]", "%y",
-                      " constant %w: f32[2,4,2,2] = random(1)\n %y = DeformConv(%x, %w, %o) {" + kernel + ", offset_group = 2}"),
-                expand_deform_conv, true);
-  check_rewrite(graph("%x: f32[2,2,5], %o: f32[2,3,3]", "%y", " constant %w: f32[2,2,3] = random(1)\n %y = DeformConv(%x, %w, %o)"),
-                expand_deform_conv, true);
-}
-
-TEST(ExpandMaxUnpool, IsAScatter) {
-  const std::string pool = "kernel_shape = [2,2], strides = [2,2]", indices = " constant %i: i64[1,2,2,2] = {5, 7, 13, 15, 16, 18, 24, 31}\n";
-  const Graph g = check_rewrite(graph("%x: f32[1,2,2,2]", "%y", indices + " %y = MaxUnpool(%x, %i) {" + pool + "}"), expand_max_unpool, true);
-  EXPECT_EQ(op_counts(g).at("ScatterElements"), 1);
-  check_rewrite(graph("%x: f32[1,2,2,2]", "%y",
-                      indices + " constant %s: i64[4] = {1, 2, 5, 6}\n %y = MaxUnpool(%x, %i, %s) {" + pool + "}"),
-                expand_max_unpool, true);
-}
-
-TEST(ExpandLinearAttention, IsALoopOverStates) {
-  const std::string packed = "%q: f32[b,t,12], %k: f32[b,t,6], %v: f32[b,t,4]", heads = "q_num_heads = 4, kv_num_heads = 2";
-  const std::map<std::string, int64_t> sizes = {{"b", 2}, {"t", 4}};
-  const auto check = [&](const std::string& inputs, const std::string& arguments, const std::string& rule) {
-    return check_rewrite(graph(inputs, "%y, %s", " %y, %s = LinearAttention(" + arguments + ") {" + heads + ", update_rule = \"" + rule + "\"}"),
-                         expand_linear_attention, true, sizes);
-  };
-  EXPECT_EQ(op_counts(check(packed, "%q, %k, %v", "linear")).at("Loop"), 1);
-  check(packed + ", %p: f32[b,2,3,2]", "%q, %k, %v, %p", "linear");
-  check(packed + ", %d: f32[b,t,2]", "%q, %k, %v, _, %d", "gated");
-  check(packed + ", %d: f32[b,t,6]", "%q, %k, %v, _, %d", "gated");
-  check(packed + ", %e: f32[b,t,2]", "%q, %k, %v, _, _, %e", "delta");
-  check(packed + ", %d: f32[b,t,2], %e: f32[b,t,1]", "%q, %k, %v, _, %d, %e", "gated_delta");
-  const Graph g = check_rewrite(graph("%q: f32[2,1,6], %k: f32[2,1,6], %v: f32[2,1,4]", "%y",
-                                      " %y = LinearAttention(%q, %k, %v) {q_num_heads = 2, kv_num_heads = 2, update_rule = \"linear\", scale = 0.5}"),
-                                expand_linear_attention, true);
-  EXPECT_EQ(op_counts(g).count("Loop"), 0U);
-}
-
-TEST(ExpandTfIdf, ComparesAndSums) {
-  const std::string pool = "ngram_counts = [0,4], ngram_indexes = [0,1,2,3,4,5,6], pool_int64s = [0,1,2,-1,0,1,1,1,2,0], "
-                           "min_gram_length = 1, max_gram_length = 2, max_skip_count = 2";
-  for (const char* mode : {"TF", "IDF", "TFIDF"})
-    for (const char* shape : {"[n]", "[b,n]", "[b,1]"})
-      check_rewrite(graph(std::string("%x: i64") + shape, "%y",
-                          " %y = TfIdfVectorizer(%x) {" + pool + ", mode = \"" + mode + "\", weights = [1.0,2.0,3.0,4.0,5.0,6.0,7.0]}"),
-                    expand_tf_idf, true, {{"n", 7}, {"b", 2}});
-}
-
-TEST(ExpandNonMaxSuppression, TakesTheBestAndWhatItLeaves) {
-  for (const char* attributes : {"", "{center_point_box = 1}"})
-    for (const char* arguments : {"%m, %o", "%m, %o, %s", "%m", ""})
-      check_rewrite(graph("%boxes: f32[2,n,4], %scores: f32[2,3,n]", "%y",
-                          " constant %m: i64[1] = {4}\n constant %o: f32[1] = {0.25}\n constant %s: f32[1] = {-0.5}\n"
-                          " %y = NonMaxSuppression(%boxes, %scores" + std::string(*arguments ? ", " : "") + arguments + ") " + attributes),
-                    expand_non_max_suppression, true, {{"n", 9}});
-}
-
-TEST(ExpandOptimizers, UpdatesValuesAndState) {
-  const auto check = [](const std::string& op, const std::string& lists, const std::string& attributes, const std::string& outputs) {
-    std::string inputs = "%r: f32[], %t: i64[]", arguments = "%r, %t";
-    for (char list : lists)
-      for (const char* k : {"1", "2"}) {
-        inputs += std::string(", %") + list + k + ": f32[" + (*k == '1' ? "n" : "2,3") + "]";
-        arguments += std::string(", %") + list + k;
-      }
-    // Sums of squares are no less than zero.
-    std::string squares;
-    for (const char* k : {"1", "2"})
-      if (lists.back() == 'h') squares += std::string(" %q") + k + " = Mul(%h" + k + ", %h" + k + ")\n";
-    if (lists.back() == 'h') arguments.replace(arguments.find("%h1"), 8, "%q1, %q2");
-    check_rewrite(graph(inputs, outputs, squares + " " + outputs + " = ai.onnx.preview.training." + op + "(" + arguments + ") {" + attributes + "}"),
-                  expand_optimizers, true, {{"n", 4}});
-  };
-  check("Adagrad", "xgh", "norm_coefficient = 0.01, epsilon = 0.1, decay_factor = 0.1", "%a, %b, %c, %d");
-  check("Adam", "xgvh", "norm_coefficient = 0.01, alpha = 0.9, beta = 0.8, epsilon = 0.1, norm_coefficient_post = 0.1", "%a, %b, %c, %d, %e, %f");
-  for (const char* mode : {"standard", "nesterov"})
-    check("Momentum", "xgv", std::string("norm_coefficient = 0.01, alpha = 0.9, beta = 0.8, mode = \"") + mode + "\"", "%a, %b, %c, %d");
-}
-
-TEST(ExpandFlexAttention, PutsItsBodiesBetweenProducts) {
-  const char* const inputs = "%q: f32[b,4,s,6], %k: f32[b,2,t,6], %v: f32[b,2,t,3], %c: f32[t]";
-  const std::map<std::string, int64_t> sizes = {{"b", 2}, {"s", 3}, {"t", 5}};
-  const std::string scores = " graph score(%x: f32[?], %c1: f32[?]) -> (%y1) { %y1 = Add(%x, %c1) }",
-                    probabilities = " graph prob(%p: f32[?], %c2: f32[?]) -> (%y2) { %y2 = Mul(%p, %c2) }";
-  const auto check = [&](const std::string& attributes, const std::string& bodies) {
-    const std::string arguments = bodies.empty() ? "%q, %k, %v" : "%q, %k, %v | %c";
-    return check_rewrite(graph(inputs, "%y", " %y = ai.onnx.preview.FlexAttention(" + arguments + ") {" + attributes + "}" + bodies),
-                         expand_flex_attention, true, sizes);
-  };
-  EXPECT_EQ(op_counts(check("scale = 0.25", "")).at("MatMul"), 2);
-  check("gart.bodies = [\"score_mod\"]", scores);
-  check("gart.bodies = [\"score_mod\", \"prob_mod\"]", scores + probabilities);
-}
-
-TEST(SeparateResize, OneDimensionAfterTheOther) {
-  for (const char* mode : {"linear", "cubic"}) {
-    const std::string attributes = std::string(" {antialias = 1, mode = \"") + mode + "\"}";
-    const Graph g = check_rewrite(
-        graph("%x: f32[1,2,h,9]", "%y", " constant %s: f32[4] = {1, 1, 0.5, 0.4}\n %y = Resize(%x, _, %s)" + attributes),
-        separate_resize, true, {{"h", 7}});
-    EXPECT_EQ(op_counts(g).at("Resize"), 2);
-    check_rewrite(graph("%x: f32[1,2,7,9]", "%y", " constant %s: i64[4] = {1, 2, 3, 12}\n %y = Resize(%x, _, _, %s)" + attributes),
-                  separate_resize, true);
-    check_rewrite(graph("%x: f32[1,2,7,9]", "%y", " constant %s: i64[4] = {1, 2, 7, 4}\n %y = Resize(%x, _, _, %s)" + attributes),
-                  separate_resize, false);
+/// The two graphs give the same for inputs of ascending numbers.
+void expect_same(const Graph& got, const std::string& by_hand) {
+  const Graph want = parse_graph(by_hand);
+  std::vector<Tensor> inputs;
+  for (ValueId id : want.inputs) {
+    Tensor t(want.value(id).dtype, to_extents(*want.value(id).shape));
+    for (int64_t i = 0; i < t.elements(); ++i) t.set_double(i, static_cast<double>(i) / 4 - 1);
+    inputs.push_back(std::move(t));
   }
+  const std::vector<Tensor> a = interpret(got, inputs), b = interpret(want, inputs);
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t o = 0; o < a.size(); ++o) {
+    ASSERT_EQ(a[o].shape(), b[o].shape());
+    for (int64_t i = 0; i < a[o].elements(); ++i) EXPECT_NEAR(a[o].at_double(i), b[o].at_double(i), 1e-5);
+  }
+}
+
+TEST(ExpandOperators, WritesOthersUnderTheSameNames) {
+  const Graph g = expanded("graph g(%x: f32[2,4], %b: f32[4]) -> (%y) {\n%y = com.microsoft.BiasGelu(%x, %b)\n}\n");
+  EXPECT_EQ(op_counts(g), (Counts{{"Add", 1}, {"Gelu", 1}}));
+  EXPECT_EQ(g.value(g.outputs[0]).name, "y");
+  expect_same(g, "graph g(%x: f32[2,4], %b: f32[4]) -> (%y) {\n%s = Add(%x, %b)\n%y = Gelu(%s)\n}\n");
+}
+
+TEST(ExpandOperators, ExpandsExpansionsAndBodies) {
+  const Graph g = expanded(R"(graph g(%c: bool[], %x: f32[2,3,4], %k: f32[4]) -> (%y) {
+    %y = If(%c | %x, %k) graph then(%a: f32[2,3,4], %w: f32[4]) -> (%r) {
+      %r = SimplifiedLayerNormalization(%a, %w) {axis = -1}
+    } graph else(%a: f32[2,3,4], %w: f32[4]) -> (%r) {
+      %r = com.microsoft.QuickGelu(%a) {alpha = 1.0}
+    }
+  })");
+  EXPECT_EQ(op_counts(*g.node(g.order()[0]).bodies[0]), (Counts{{"RMSNormalization", 1}}));
+  EXPECT_EQ(op_counts(*g.node(g.order()[0]).bodies[1]), (Counts{{"Swish", 1}}));
+}
+
+TEST(ExpandOperators, KeepsOutputsThatAreInputs) {
+  const Graph g = expanded("graph g(%x: f32[2,4]) -> (%y) {\n%y = ai.onnx.ml.ZipMap(%x) {classlabels_int64s = [0,1,2,3]}\n}\n");
+  expect_same(g, "graph g(%x: f32[2,4]) -> (%y) {\n%y = Identity(%x)\n}\n");
+}
+
+TEST(ExpandOperators, NamesTheNodeThatIsWrong) {
+  const auto why = [](const std::string& line) {
+    try {
+      parse_graph("graph g(%x: f32[2,4], %w: f32[5,3]) -> (%y) {\n%y = " + line + " @\"the node\"\n}\n");
+    } catch (const CompileError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(why("com.microsoft.FusedMatMul(%x, %w)").find("FusedMatMul 'the node': MatMul: "), std::string::npos);
+  EXPECT_NE(why("ai.onnx.ml.Normalizer(%x) {norm = \"L3\"}").find("Normalizer 'the node': norm is 'L3'"), std::string::npos);
+  EXPECT_NE(why("ai.onnx.ml.TreeEnsembleRegressor(%x)").find("it has no trees"), std::string::npos);
+}
+
+TEST(ExpandOperators, LeavesOtherGraphsAlone) {
+  check_rewrite("graph g(%x: f32[2,4]) -> (%y) {\n%y = Gelu(%x)\n}\n", expand_operators, false);
 }
 
 }  // namespace

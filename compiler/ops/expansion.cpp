@@ -1,0 +1,90 @@
+#include "compiler/ops/expansion.h"
+
+#include <map>
+
+#include "compiler/ops/infer.h"
+#include "compiler/ops/op_support.h"
+#include "compiler/support/unsupported.h"
+
+namespace gcg {
+
+const Value& Expansion::value(size_t i) {
+  if (!has_input(i)) fail(gcg::concat("input ", i, " is missing"));
+  return graph().value(inputs_[i]);
+}
+
+const Tensor& Expansion::constant(size_t i, const char* what) {
+  if (!value(i).constant) fail(gcg::concat(what, " (input ", i, ") must be constant"));
+  return *value(i).constant;
+}
+
+int64_t Expansion::extent(size_t i, int64_t axis) {
+  const Shape& s = shape(i);
+  const auto rank = static_cast<int64_t>(s.size());
+  if (axis < -rank || axis >= rank) fail(gcg::concat("input ", i, " has ", rank, " dimensions, it needs more"));
+  const Dim& d = s[static_cast<size_t>(wrap_axis(axis, rank))];
+  if (!d.is_constant()) fail(gcg::concat("dimension ", axis, " of input ", i, " must be a number, it is ", d.str()));
+  return d.constant();
+}
+
+void Expansion::fail(const std::string& message) const { fail_node(*node_, message); }
+
+std::map<std::string, Attribute> Expansion::attributes(std::initializer_list<const char*> names) const {
+  std::map<std::string, Attribute> out;
+  for (const char* name : names)
+    if (const auto it = node_->attributes.find(name); it != node_->attributes.end()) out.insert(*it);
+  return out;
+}
+
+namespace {
+
+/// The inputs of a node as inputs of a graph of their own.
+std::vector<ValueId> copy_inputs(const InferContext& ctx, Graph& to) {
+  std::vector<ValueId> inputs;
+  for (int i = 0; i < ctx.input_count(); ++i) {
+    if (!ctx.has_input(i)) {
+      inputs.emplace_back();
+      continue;
+    }
+    Value copy = ctx.input(i);
+    copy.name = to.unique_name(copy.name);
+    copy.producer = NodeId();
+    inputs.push_back(to.add_value(std::move(copy)));
+  }
+  return inputs;
+}
+
+}  // namespace
+
+void infer_expansion(InferContext& ctx) {
+  Graph inside;
+  Expansion expansion(inside, ctx.node(), copy_inputs(ctx, inside));
+  const std::vector<ValueId> results = expand_of(*ctx.node().op)(expansion);
+  try {
+    for (NodeId n : inside.order()) infer_node(inside, n, inside);
+  } catch (const NodeError& error) {
+    expansion.fail(concat(error.node().op, ": ", error.node().why));
+  }
+  for (int i = 0; i < ctx.output_count(); ++i) {
+    if (!ctx.has_output(i)) continue;
+    const auto at = static_cast<size_t>(i);
+    if (at >= results.size() || !results[at].valid()) expansion.fail(concat("output ", i, " is not supported"));
+    const Value& type = inside.value(results[at]);
+    ctx.set_output(i, type.dtype, *type.shape);
+    if (type.contents) ctx.set_contents(i, *type.contents);
+  }
+}
+
+Expand expand_of(const OpDef& op) {
+  static const std::map<const OpDef*, Expand> table = {
+#define GCG_OP(name)
+#define GCG_EXPANDED_OP(name) {&op_##name.def, op_##name.expand},
+#include "compiler/ops/expanded_ops.inc"
+#undef GCG_EXPANDED_OP
+#undef GCG_OP
+  };
+  const auto found = table.find(&op);
+  return found == table.end() ? nullptr : found->second;
+}
+
+}  // namespace gcg

@@ -1,0 +1,84 @@
+// Operators that are others put together: the nodes they are written as. expanded_ops.inc lists them, the pass expand_operators
+// writes them.
+#pragma once
+
+#include "compiler/ops/node_builder.h"
+
+namespace gcg {
+
+/// One node on its way to being others. The ranks of its inputs are known; what is built on the way has no types yet.
+class Expansion : public NodeBuilder {
+ public:
+  /// Writes into `graph`, where `inputs` are what the node reads.
+  Expansion(Graph& graph, const Node& node, std::vector<ValueId> inputs)
+      : NodeBuilder(graph, node.name), node_(&node), inputs_(std::move(inputs)) {}
+
+  ValueId reshape(ValueId x, const std::vector<int64_t>& shape) { return node("Reshape", {x, ints(shape)}); }
+  ValueId cast(ValueId x, DType to) { return node("Cast", {x}, {{"to", static_cast<int64_t>(dtype_to_onnx(to))}}); }
+  /// All outputs of a node of any operator.
+  std::vector<ValueId> outputs(const OpDef& of, std::vector<ValueId> inputs, int count, std::map<std::string, Attribute> attributes = {}) {
+    return graph().node(graph().add_node(of, name(), std::move(inputs), count, std::move(attributes))).outputs;
+  }
+
+  using NodeBuilder::constant;
+  using NodeBuilder::node;
+  const Node& node() const { return *node_; }
+  size_t input_count() const { return inputs_.size(); }
+  size_t output_count() const { return node_->outputs.size(); }
+  bool has_input(size_t i) const { return i < inputs_.size() && inputs_[i].valid(); }
+  bool has_output(size_t i) const { return i < output_count() && node_->outputs[i].valid(); }
+  /// Invalid when omitted.
+  ValueId input(size_t i) const { return i < inputs_.size() ? inputs_[i] : ValueId(); }
+  /// Fail when omitted.
+  const Value& value(size_t i);
+  const Shape& shape(size_t i) { return *value(i).shape; }
+  int64_t rank(size_t i) { return static_cast<int64_t>(shape(i).size()); }
+  DType dtype(size_t i) { return value(i).dtype; }
+  /// Data that must be known when compiling; `what` names it: "the weights".
+  const Tensor& constant(size_t i, const char* what);
+  /// Extent `axis` (negative ones count from the end) of input i, which must be a number.
+  int64_t extent(size_t i, int64_t axis);
+  [[noreturn]] void fail(const std::string& message) const;
+
+  /// Attributes of the node whose names are in the list, under the same names.
+  std::map<std::string, Attribute> attributes(std::initializer_list<const char*> names) const;
+
+ private:
+  const Node* node_;
+  std::vector<ValueId> inputs_;
+};
+
+/// Writes the node; gives one value per output, an invalid one for an output that it does not make.
+using Expand = std::vector<ValueId> (*)(Expansion&);
+
+struct ExpandedOp {
+  OpDef def;
+  Expand expand;
+};
+
+/// Types the outputs of such a node by inferring what it expands into.
+void infer_expansion(InferContext& ctx);
+
+constexpr ExpandedOp expanded(const char* name, const char* domain, int since, int min_inputs, int max_inputs, Expand expand,
+                              int max_outputs = 1, void (*infer)(InferContext&) = infer_expansion) {
+  return {{.name = name,
+           .domain = domain,
+           .since = since,
+           .min_inputs = min_inputs,
+           .max_inputs = max_inputs,
+           .max_outputs = max_outputs,
+           .kind = OpKind::opaque,
+           .infer = infer},
+          expand};
+}
+
+/// How an operator is written as others; null if it is not.
+Expand expand_of(const OpDef& op);
+
+#define GCG_OP(name) extern const OpDef op_##name;
+#define GCG_EXPANDED_OP(name) extern const ExpandedOp op_##name;
+#include "compiler/ops/expanded_ops.inc"
+#undef GCG_EXPANDED_OP
+#undef GCG_OP
+
+}  // namespace gcg

@@ -1,0 +1,132 @@
+// com.microsoft: RotaryEmbedding and GroupQueryAttention, which decoders with a cache of keys and values are written with.
+#include <limits>
+
+#include "compiler/ops/microsoft.h"
+
+namespace gcg {
+namespace {
+
+using Results = std::vector<ValueId>;
+
+/// x [B, heads, sequence, size] turned by the angles of `places` [B, sequence].
+ValueId rotated(Expansion& x, ValueId of, ValueId places, ValueId cosines, ValueId sines, bool interleaved, int64_t partial) {
+  return x.node("RotaryEmbedding", {of, cosines, sines, places},
+                {{"interleaved", int64_t{interleaved ? 1 : 0}}, {"rotary_embedding_dim", partial}});
+}
+
+/// As many of the leading elements of a head as the cache has angles for turn; 0: all `head` of them.
+int64_t turning(Expansion& x, size_t cosines, const Dim& head) {
+  const int64_t turned = 2 * x.extent(cosines, 1);
+  return head.is(turned) ? 0 : turned;
+}
+
+// ---- RotaryEmbedding
+
+Results expand_rotary_embedding(Expansion& x) {
+  enum : size_t { kX, kPlaces, kCosines, kSines };
+  if (x.node().int_attribute("is_packed_batching", 0) != 0) x.fail("is_packed_batching is not supported");
+  const bool packed = x.rank(kX) == 3;
+  int64_t heads = x.node().int_attribute("num_heads", 0);
+  if (packed && heads == 0) heads = x.extent(kX, 2) / (2 * x.extent(kCosines, 1));
+  const ValueId split = packed ? heads_first(x, x.input(kX), heads) : x.input(kX);
+  ValueId places = x.cast(x.input(kPlaces), DType::i64);
+  if (x.rank(kPlaces) == 1 || x.shape(kPlaces).size() == 0) {  // the first one's: B rows of it and those that follow
+    const ValueId rows = x.node("ConstantOfShape", {x.node("Shape", {x.input(kX)}, {{"start", int64_t{0}}, {"end", int64_t{1}}})},
+                                {{"value", TensorRef(std::make_shared<Tensor>(Tensor::vector_i64({0})))}});
+    places = x.add(x.add(x.unsqueeze(rows, 1), positions(x, extent_of(x, split, 2))), x.reshape(places, {1}));
+  }
+  const Dim head = packed ? floor_div(x.shape(kX)[2], heads) : x.shape(kX)[3];
+  const ValueId y = rotated(x, split, places, x.input(kCosines), x.input(kSines),
+                            x.node().int_attribute("interleaved", 0) != 0, turning(x, kCosines, head));
+  return {packed ? heads_last(x, y) : y};
+}
+
+// ---- GroupQueryAttention: the cache grows by the new keys and values, whatever room the caller's buffers have
+
+enum : size_t { kQuery, kKey, kValue, kPastKey, kPastValue, kLastKeys, kTotal, kCosines, kSines, kPlaces, kBias, kSink };
+
+class GroupQueryAttention {
+ public:
+  explicit GroupQueryAttention(Expansion& x) : x_(x), heads_(x.node().int_attribute("num_heads", 0)),
+                                               groups_(x.node().int_attribute("kv_num_heads", 0)) {
+    if (heads_ < 1 || groups_ < 1) x.fail("num_heads and kv_num_heads must be at least 1");
+    for (size_t i = kSink; i < x.input_count(); ++i)
+      if (x.has_input(i)) x.fail(concat("input ", i, " (a head sink or quantised caches) is not supported"));
+    if (x.node().int_attribute("smooth_softmax", 0) > 0) x.fail("smooth_softmax is not supported");
+  }
+
+  Results run() {
+    take_heads();
+    queries_ = extent_of(x_, q_, 2);
+    const ValueId zero = x_.constant(Tensor::scalar_i64(0)), one = x_.constant(Tensor::scalar_i64(1));
+    valid_ = x_.add(x_.reshape(x_.cast(x_.input(kLastKeys), DType::i64), {-1}), one);
+    past_ = x_.node("Max", {x_.subtract(valid_, queries_), zero});  // [B]; prompts shorter than the longest have none, too
+    if (x_.node().int_attribute("do_rotary", 0) != 0) rotate();
+    const ValueId key = grown(kPastKey, k_), value = grown(kPastValue, v_);
+    const Results y = x_.outputs(op("Attention"), {q_, key, value, allowed(key)}, 1, attributes());
+    return {heads_last(x_, y[0]), key, value};
+  }
+
+ private:
+  void take_heads() {
+    if (x_.has_input(kKey)) {
+      head_ = floor_div(x_.shape(kQuery)[2], heads_);
+      q_ = heads_first(x_, x_.input(kQuery), heads_);
+      k_ = heads_first(x_, x_.input(kKey), groups_);
+      v_ = heads_first(x_, x_.input(kValue), groups_);
+      return;
+    }
+    const int64_t head = x_.extent(kQuery, 2) / (heads_ + 2 * groups_), k = heads_ * head, v = k + groups_ * head;
+    head_ = head;
+    q_ = heads_first(x_, x_.slice(x_.input(kQuery), 2, 0, k), heads_);
+    k_ = heads_first(x_, x_.slice(x_.input(kQuery), 2, k, v), groups_);
+    v_ = heads_first(x_, x_.slice(x_.input(kQuery), 2, v, std::numeric_limits<int64_t>::max()), groups_);
+  }
+
+  /// The places of the new queries and keys, [B, queries].
+  ValueId places() { return x_.add(x_.unsqueeze(past_, 1), positions(x_, queries_)); }
+
+  void rotate() {
+    const ValueId at = x_.has_input(kPlaces) ? x_.cast(x_.input(kPlaces), DType::i64) : places();
+    const bool interleaved = x_.node().int_attribute("rotary_interleaved", 0) != 0;
+    for (ValueId* v : {&q_, &k_})
+      *v = rotated(x_, *v, at, x_.input(kCosines), x_.input(kSines), interleaved, turning(x_, kCosines, head_));
+  }
+
+  /// The past with the new rows where each sample's past ends.
+  ValueId grown(size_t past, ValueId added) {
+    if (!x_.has_input(past)) return added;
+    const ValueId all = x_.concat({x_.input(past), added}, 2);
+    return x_.shape(kQuery)[0].is(1) ? all : x_.node("TensorScatter", {all, added, past_}, {{"axis", int64_t{2}}});
+  }
+
+  /// Keys up to each query's place, in its window: bool, or with a bias what is added to the scores.
+  ValueId allowed(ValueId key) {
+    const ValueId here = x_.node("Unsqueeze", {places(), x_.ints({1, 3})}), there = positions(x_, extent_of(x_, key, 2));
+    ValueId may = x_.node("LessOrEqual", {there, here});
+    if (const int64_t window = x_.node().int_attribute("local_window_size", -1); window > 0)
+      may = x_.node("And", {may, x_.node("Greater", {there, x_.subtract(here, x_.constant(Tensor::scalar_i64(window)))})});
+    if (!x_.has_input(kBias)) return may;
+    return x_.node("Where", {may, x_.input(kBias), x_.scalar(x_.dtype(kBias), -std::numeric_limits<double>::infinity())});
+  }
+
+  std::map<std::string, Attribute> attributes() {
+    auto out = x_.attributes({"softcap"});
+    if (const double scale = x_.node().float_attribute("scale", 0); scale != 0) out["scale"] = scale;
+    return out;
+  }
+
+  Expansion& x_;
+  int64_t heads_, groups_;
+  Dim head_;
+  ValueId q_, k_, v_, queries_, valid_, past_;
+};
+
+Results expand_group_query_attention(Expansion& x) { return GroupQueryAttention(x).run(); }
+
+}  // namespace
+
+constinit const ExpandedOp op_microsoft_RotaryEmbedding = microsoft("RotaryEmbedding", 4, 4, expand_rotary_embedding);
+constinit const ExpandedOp op_microsoft_GroupQueryAttention = microsoft("GroupQueryAttention", 7, 14, expand_group_query_attention, 4);
+
+}  // namespace gcg

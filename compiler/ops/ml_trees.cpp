@@ -1,0 +1,187 @@
+// ai.onnx.ml: tree ensembles, as gart.TreeSteps down to the leaves and a sum over the trees.
+#include "compiler/ops/ml_trees.h"
+
+#include <algorithm>
+#include <deque>
+
+
+namespace gcg {
+namespace {
+
+using Results = std::vector<ValueId>;
+
+constexpr int64_t kLevelsPerStep = 2;  // a step's expression grows by a factor of 4 with each
+
+/// The nodes of all trees level by level, the children of each side by side.
+struct TreeTables {
+  std::vector<int64_t> order;  // numbers of TreeEnsembleForm::nodes; a leaf that several branches lead to has several places
+  std::vector<int32_t> words, left, roots;
+  std::vector<double> splits;
+  int64_t depth = 0;
+  bool nan_left = false;
+
+  explicit TreeTables(const TreeEnsembleForm& form) {
+    struct Place {
+      int64_t node, level;
+    };
+    std::deque<Place> queue;
+    for (const int64_t root : form.roots) {
+      roots.push_back(static_cast<int32_t>(queue.size()));
+      queue.push_back({root, 0});
+    }
+    for (size_t i = 0; i < queue.size(); ++i) {
+      const Place here = queue[i];
+      const TreeNode& node = form.nodes[static_cast<size_t>(here.node)];
+      order.push_back(here.node);
+      depth = std::max(depth, here.level);
+      nan_left |= node.nan_left && !node.leaf;
+      words.push_back(node.leaf ? 0 : static_cast<int32_t>(node.feature << 2 | (node.nan_left ? 2 : 0) | 1));
+      splits.push_back(node.leaf ? 0 : node.split);
+      left.push_back(static_cast<int32_t>(node.leaf ? i : queue.size()));
+      if (node.leaf) continue;
+      queue.push_back({node.left, here.level + 1});
+      queue.push_back({node.right, here.level + 1});
+    }
+  }
+};
+
+ValueId table(Expansion& x, const std::vector<int32_t>& values, std::vector<int64_t> shape) {
+  return x.constant(Tensor::from(DType::i32, std::move(shape), values));
+}
+ValueId table(Expansion& x, DType dtype, const std::vector<double>& values, std::vector<int64_t> shape) {
+  Tensor t(dtype, std::move(shape));
+  for (int64_t i = 0; i < t.elements(); ++i) t.set_double(i, values[static_cast<size_t>(i)]);
+  return x.constant(std::move(t));
+}
+
+/// The leaf of each row in each tree, [N, T].
+ValueId leaves(Expansion& x, const TreeTables& tables) {
+  const DType dtype = feature_type(x, 0);
+  const auto count = static_cast<int64_t>(tables.words.size()), trees = static_cast<int64_t>(tables.roots.size());
+  const ValueId rows = x.cast(rows_of(x, 0), dtype), words = table(x, tables.words, {count}), left = table(x, tables.left, {count}),
+                splits = table(x, dtype, tables.splits, {count});
+  ValueId place = table(x, tables.roots, {1, trees});
+  for (int64_t level = 0; level < std::max<int64_t>(tables.depth, 1); level += kLevelsPerStep) {
+    const int64_t levels = std::clamp<int64_t>(tables.depth - level, 1, kLevelsPerStep);
+    place = x.outputs(op_gart_TreeStep, {rows, place, words, splits, left}, 1,
+                      {{"levels", levels}, {"nan_left", int64_t{tables.nan_left ? 1 : 0}}})[0];
+  }
+  return place;
+}
+
+/// The one target that all leaves of a tree vote for, by tree; empty when one votes for others, too.
+std::vector<int64_t> target_of_trees(const TreeEnsembleForm& form) {
+  std::vector<int64_t> targets;
+  for (const int64_t root : form.roots) {
+    int64_t target = -1;
+    for (std::vector<int64_t> stack = {root}; !stack.empty();) {
+      const TreeNode& node = form.nodes[static_cast<size_t>(stack.back())];
+      stack.pop_back();
+      if (!node.leaf) stack.insert(stack.end(), {node.left, node.right});
+      for (const auto& [voted, weight] : node.votes) {
+        if (target >= 0 && voted != target) return {};
+        target = voted;
+      }
+    }
+    targets.push_back(std::max<int64_t>(target, 0));
+  }
+  return targets;
+}
+
+/// Sums over trees that vote for one target each: their votes [N, T] by a matrix of ones.
+ValueId sum_by_target(Expansion& x, DType dtype, ValueId votes, const std::vector<int64_t>& targets, int64_t count) {
+  if (count == 1) return x.node("ReduceSum", {votes, x.ints({1})});
+  std::vector<double> ones(targets.size() * static_cast<size_t>(count));
+  for (size_t t = 0; t < targets.size(); ++t) ones[t * static_cast<size_t>(count) + static_cast<size_t>(targets[t])] = 1;
+  return x.node("MatMul", {votes, matrix(x, dtype, static_cast<int64_t>(targets.size()), count, ones)});
+}
+
+}  // namespace
+
+ValueId tree_scores(Expansion& x, const TreeEnsembleForm& form, const std::string& aggregate) {
+  if (form.roots.empty()) x.fail("it has no trees");
+  const TreeTables tables(form);
+  const DType dtype = feature_type(x, 0);
+  const bool sum = aggregate == "SUM" || aggregate == "AVERAGE";
+  const auto count = static_cast<int64_t>(tables.words.size()), trees = static_cast<int64_t>(form.roots.size());
+  const std::vector<int64_t> targets = sum || form.targets == 1 ? target_of_trees(form) : std::vector<int64_t>();
+  const int64_t columns = targets.empty() ? form.targets : 1;
+  std::vector<double> weights(static_cast<size_t>(count * columns));
+  for (int64_t i = 0; i < count; ++i)
+    for (const auto& [target, weight] : form.nodes[static_cast<size_t>(tables.order[static_cast<size_t>(i)])].votes)
+      weights[static_cast<size_t>(i * columns + (columns == 1 ? 0 : target))] += weight;
+  const ValueId place = leaves(x, tables);
+  ValueId y;
+  if (columns == 1) {
+    const ValueId votes = x.node("Gather", {table(x, dtype, weights, {count}), place});
+    if (sum) y = sum_by_target(x, dtype, votes, targets, form.targets);
+    else y = x.node(aggregate == "MIN" ? "ReduceMin" : "ReduceMax", {votes, x.ints({1})});
+  } else {
+    const char* const reduce = sum ? "ReduceSum" : aggregate == "MIN" ? "ReduceMin" : "ReduceMax";
+    const ValueId votes = x.node("Gather", {table(x, dtype, weights, {count, columns}), place});
+    y = x.node(reduce, {votes, x.ints({1})}, {{"keepdims", int64_t{0}}});
+  }
+  return aggregate == "AVERAGE" ? x.multiply(y, x.scalar(dtype, 1.0 / static_cast<double>(trees))) : y;
+}
+
+namespace {
+
+ValueId with_base(Expansion& x, ValueId scores, int64_t targets) {
+  const std::vector<double> base = doubles_attribute(x, "base_values");
+  if (base.empty()) return scores;
+  return x.add(scores, matrix(x, feature_type(x, 0), 1, static_cast<int64_t>(base.size()) == 1 ? 1 : targets, base));
+}
+
+Results expand_regressor(Expansion& x) {
+  const int64_t targets = x.node().int_attribute("n_targets", 1);
+  const ValueId y = tree_scores(x, read_old_ensemble(x, "target", targets), x.node().string_attribute("aggregate_function", "SUM"));
+  return {transformed(x, x.cast(with_base(x, y, targets), DType::f32), post_transform(x))};
+}
+
+Results expand_ensemble(Expansion& x) {
+  static const char* const aggregates[] = {"AVERAGE", "SUM", "MIN", "MAX"};
+  static const char* const transforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
+  const int64_t aggregate = x.node().int_attribute("aggregate_function", 1), transform = x.node().int_attribute("post_transform", 0);
+  if (aggregate < 0 || aggregate > 3 || transform < 0 || transform > 4) x.fail("aggregate_function or post_transform is not known");
+  const ValueId y = tree_scores(x, read_ensemble(x), aggregates[aggregate]);
+  return {x.cast(transformed(x, x.cast(y, DType::f32), transforms[transform]), feature_type(x, 0))};
+}
+
+/// All leaves vote for one class of two. Where every vote is positive, its sum is the probability of the second class.
+Results two_classes(Expansion& x, const Labels& labels, TreeEnsembleForm form) {
+  bool positive = true;
+  for (TreeNode& node : form.nodes)
+    for (auto& [target, weight] : node.votes) {
+      positive &= weight >= 0;
+      target = 0;
+    }
+  form.targets = 1;
+  ValueId s = tree_scores(x, form, "SUM");
+  const std::vector<double> base = doubles_attribute(x, "base_values");
+  if (!base.empty()) s = x.add(s, x.scalar(feature_type(x, 0), base.back()));
+  s = x.cast(s, DType::f32);
+  const ValueId second = x.node("Greater", {s, x.scalar(DType::f32, positive ? 0.5 : 0)});
+  const ValueId label = labels.of(x.cast(x.node("Squeeze", {second, x.ints({1})}), DType::i64));
+  if (post_transform(x) == "PROBIT") return {label, transformed(x, s, "PROBIT")};
+  if (positive) return {label, two_scores(x, x.subtract(x.scalar(DType::f32, 1), s), s)};
+  const ValueId both = two_scores(x, x.node("Neg", {s}), s);
+  return {label, post_transform(x) == "LOGISTIC" ? transformed(x, both, "LOGISTIC") : both};
+}
+
+Results expand_classifier(Expansion& x) {
+  const Labels labels(x, "classlabels_int64s");
+  TreeEnsembleForm form = read_old_ensemble(x, "class", labels.count());
+  const std::vector<int64_t> voted = x.node().ints_attribute("class_ids");
+  const bool one = std::adjacent_find(voted.begin(), voted.end(), std::not_equal_to<>()) == voted.end();
+  if (labels.count() == 2 && one) return two_classes(x, labels, std::move(form));
+  const ValueId scores = x.cast(with_base(x, tree_scores(x, form, "SUM"), labels.count()), DType::f32);
+  return {labels.of(best_class(x, scores)), transformed(x, scores, post_transform(x))};
+}
+
+}  // namespace
+
+constinit const ExpandedOp op_ml_TreeEnsemble = ml("TreeEnsemble", 5, 1, 1, expand_ensemble);
+constinit const ExpandedOp op_ml_TreeEnsembleRegressor = ml("TreeEnsembleRegressor", 1, 1, 1, expand_regressor);
+constinit const ExpandedOp op_ml_TreeEnsembleClassifier = ml("TreeEnsembleClassifier", 1, 1, 1, expand_classifier, 2);
+
+}  // namespace gcg

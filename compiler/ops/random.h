@@ -1,0 +1,13 @@
+// Philox4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC11): each
+// element's bits are a function of a key and the element's number, so any device computes any of them in any order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace gcg {
+
+/// The four words of block `counter` under `key`, lowest words first.
+std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
+
+}  // namespace gcg
