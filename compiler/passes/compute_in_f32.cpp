@@ -1,5 +1,6 @@
 #include "compiler/passes/compute_in_f32.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
