@@ -12,6 +12,8 @@ bool is_symbolic_content(const Value& value) { return value.contents.has_value()
 
 Fusion Fuser::run() {
   resolve_views();
+  probe_.view_of = out_.view_of;
+  probe_.materialized.assign(out_.view_of.size(), true);
   find_live();
   take_attentions();
   for (NodeId id : order_)
@@ -111,6 +113,8 @@ void Fuser::decide_value(const Node& n, ValueId v) {
     u.contexts = {0};
     u.broadcast = u.in_epilogue = false;
     out_.materialized[static_cast<size_t>(v.index)] = true;
+  } else {
+    probe_.materialized[static_cast<size_t>(v.index)] = false;
   }
   record_inputs(n, v, u);
 }
