@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "compiler/kernel/access_analysis.h"
@@ -27,16 +28,23 @@ double points(const std::vector<Axis>& axes) {
   return n;
 }
 
-/// Counts one stage with `lane` as the axis of its vector loop.
+/// Counts one stage with `lane` as the axis of its vector loop. What no axis of the stage changes is computed outside of its
+/// loops and counts nothing.
 class StageWork {
  public:
-  StageWork(const std::vector<Operand>& operands, int lane) : operands_(operands), lane_(lane) {}
+  StageWork(const std::vector<Operand>& operands, const Stage& stage, int lane) : operands_(operands), lane_(lane) {
+    for (const Axis& a : stage.axes) inside_.insert(a.id);
+    inside_.insert(lane);
+    visit(stage.value, [&](const ExprNode& n) {
+      for (const Axis& a : n.reduce_axes) inside_.insert(a.id);
+    });
+  }
 
-  double evaluation(const Expr& root) const {
+  double evaluation(const Expr& root) {
     double sum = 0;
     std::set<const ExprNode*> seen;
     std::function<void(const Expr&)> add = [&](const Expr& e) {
-      if (!seen.insert(e.get()).second) return;
+      if (!seen.insert(e.get()).second || !varies(e)) return;
       if (e->kind == ExprKind::reduce) {
         sum += points(e->reduce_axes) * (1 + evaluation(e->args[0]));
         return;
@@ -56,12 +64,21 @@ class StageWork {
   }
 
  private:
+  bool varies(const Expr& e) {
+    if (const auto it = varies_.find(e.get()); it != varies_.end()) return it->second;
+    bool result = e->kind == ExprKind::axis && inside_.count(e->axis) != 0;
+    for (const Expr& a : e->args) result = varies(a) || result;
+    return varies_[e.get()] = result;
+  }
+
   const std::vector<Operand>& operands_;
   int lane_;
+  std::set<int> inside_;
+  std::map<const ExprNode*, bool> varies_;
 };
 
 double point_work(const std::vector<Operand>& operands, const Stage& stage, int lane) {
-  const StageWork work(operands, lane);
+  StageWork work(operands, stage, lane);
   return 1 + work.evaluation(stage.value) + (stage.operand < 0 ? 0 : work.access(stage.operand, stage.index));
 }
 
