@@ -81,38 +81,35 @@ class LoopKernelEmitter {
     for (const StagePlan& stage : plan_.stages) emit_stage(stage);
   }
 
-  /// All stages for the columns of one block: together if it is a whole one.
+  void emit_stages(Value* column, int lanes, Value* mask) {
+    const Point outside = point_;
+    point_.axes[plan_.columns.id] = column;
+    point_.lane_axis = plan_.columns.id;
+    point_.lanes = lanes;
+    point_.mask = mask;
+    emit_stages();
+    point_ = outside;
+  }
+
+  /// All stages for the columns of one block: together if it is a whole one, otherwise a masked register of them at a time
+  /// or one by one.
   void emit_columns() {
-    const int together = plan_.columns_together;
+    const int together = plan_.columns_together, few = plan_.columns_at_end;
     Value* first = ir_.CreateMul(point_.axes.at(plan_.block.id), f_.i64(together));
+    if (is_multiple(plan_.columns.extent, together)) return emit_stages(first, together, nullptr);
     Value* extent = f_.dim(plan_.columns.extent);
-    auto emit_vector = [&](Value* mask) {
-      const Point outside = point_;
-      point_.axes[plan_.columns.id] = first;
-      point_.lane_axis = plan_.columns.id;
-      point_.lanes = together;
-      point_.mask = mask;
-      emit_stages();
-      point_ = outside;
+    Value* rest = ir_.CreateSub(extent, first);
+    auto whole = [&] {
+      emit_stages(first, together, nullptr);
       return Values{};
     };
-    if (is_multiple(plan_.columns.extent, together)) {
-      emit_vector(nullptr);
-      return;
-    }
-    Value* rest = ir_.CreateSub(extent, first);
-    f_.if_else(
-        ir_.CreateICmpSGE(rest, f_.i64(together)), [&] { return emit_vector(nullptr); },
-        [&] {
-          if (plan_.columns_maskable) return emit_vector(f_.first_lanes(rest, together));
-          f_.for_loop(first, extent, f_.i64(1), [&](Value* column) {
-            const Point outside = point_;
-            point_.axes[plan_.columns.id] = column;
-            emit_stages();
-            point_ = outside;
-          });
-          return Values{};
-        });
+    auto piecewise = [&] {
+      f_.for_loop(first, extent, f_.i64(few), [&](Value* column) {
+        emit_stages(column, few, few == 1 ? nullptr : f_.first_lanes(ir_.CreateSub(extent, column), few));
+      });
+      return Values{};
+    };
+    f_.if_else(ir_.CreateICmpSGE(rest, f_.i64(together)), whole, piecewise);
   }
 
   void emit_stage(const StagePlan& plan) {

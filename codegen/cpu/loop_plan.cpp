@@ -257,19 +257,21 @@ std::optional<Axis> column_axis(const CpuTarget& target, const std::vector<Stage
   return found;
 }
 
-/// Every stage of a point handles several columns at a time: two registers each, so that cache lines are used whole.
+/// Every stage of a point handles several columns at a time: two registers each, so that cache lines are used whole, or one
+/// where a stage has masked loads or wants many registers.
 void plan_columns(const CpuTarget& target, const Axis& columns, int block, LoopPlan& plan,
                   const std::vector<Operand>& operands) {
-  plan.columns = columns;
-  plan.columns_maskable = true;
-  int native = target.vector_bytes, nodes = 0;
-  for (StagePlan& s : plan.stages) {
+  int native = target.vector_bytes;
+  bool narrow = false, maskable = true;
+  for (const StagePlan& s : plan.stages) {
     native = std::min(native, s.native);
-    nodes = std::max(nodes, count_nodes(s.stage.value));
-    plan.columns_maskable = plan.columns_maskable && is_maskable(target, s.stage, operands);
+    narrow = narrow || has_guarded_load(s.stage.value) || count_nodes(s.stage.value) > 40;
+    maskable = maskable && is_maskable(target, s.stage, operands);
   }
-  const bool is_short = columns.extent.is_constant() && columns.extent.constant() < int64_t{2} * native;
-  plan.columns_together = is_short || nodes > 40 ? native : 2 * native;
+  narrow = narrow || (columns.extent.is_constant() && columns.extent.constant() < int64_t{2} * native);
+  plan.columns = columns;
+  plan.columns_together = narrow ? native : 2 * native;
+  plan.columns_at_end = maskable ? native : 1;
   plan.block = {block, ceil_div(columns.extent, Dim(plan.columns_together))};
   std::erase_if(plan.outer, [&](const Axis& a) { return a.id == columns.id; });
   plan.outer.push_back(plan.block);

@@ -71,6 +71,8 @@ class Fuser {
   void decide_value(const Node& n, ValueId v);
   bool is_read_elsewhere(const Node& n, const Use& u) const;
   void record_inputs(const Node& n, ValueId v, const Use& u);
+  /// Has `out`, whose elements are those of `in`, so many more that computing `in` for each would be a waste?
+  bool repeats_elements(ValueId in, ValueId out) const;
 
   // ---- fuse_concat.cpp
   // ------------------------------------------------------------------------------------------------
