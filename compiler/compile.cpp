@@ -14,6 +14,7 @@
 #include "compiler/prepare_weights.h"
 #include "compiler/schedule/constant_operands.h"
 #include "compiler/schedule/print_schedule.h"
+#include "compiler/schedule/repeated_work.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/schedule/streams.h"
 #include "compiler/shape_sets.h"
@@ -76,9 +77,10 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
       stage(concat("plan ", device.name, " ", describe(fixed)));
       Graph specialised = specialise(graph, fixed);
       if (!run_passes(specialised, shape_passes(), &device, options.passes)) return {};
-      if (device.device == DeviceClass::cuda) add_remarks(remarks, fixed, partition.apply(specialised));
+      if (device.device == DeviceClass::cuda) add_remarks(remarks, device.device, fixed, partition.apply(specialised));
       if (!run_passes(specialised, device_passes(device.device), &device, options.passes)) return {};
       ShapePlan plan{device.device, fixed, make_schedule(specialised, device.device)};
+      add_remarks(remarks, device.device, fixed, repeated_work(specialised, device.device));
       if (device.device == DeviceClass::cuda) {
         mark_constant_operands(plan.schedule);
         assign_streams(plan.schedule);
@@ -87,9 +89,9 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
       if (binds) keep_operands(plan.schedule, *options.libraries);
       plan_memory(plan.schedule, options.memory_limit);
       verify_schedule(plan.schedule);
-      if (binds) add_remarks(remarks, fixed, bind_libraries(plan, targets, *options.libraries, options.stand_ins));
+      if (binds) add_remarks(remarks, device.device, fixed, bind_libraries(plan, targets, *options.libraries, options.stand_ins));
       if (options.print_schedule && options.passes.out != nullptr) *options.passes.out << print_schedule(plan.schedule);
-      if (device.device == DeviceClass::cuda) add_remarks(remarks, fixed, plan_remarks(plan.schedule));
+      if (device.device == DeviceClass::cuda) add_remarks(remarks, device.device, fixed, plan_remarks(plan.schedule));
       plans.push_back(std::move(plan));
     }
 

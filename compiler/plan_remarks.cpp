@@ -87,9 +87,10 @@ std::vector<std::string> plan_remarks(const Schedule& schedule) {
   return remarks;
 }
 
-void add_remarks(std::vector<std::string>& all, const SymbolValues& fixed, const std::vector<std::string>& sentences) {
+void add_remarks(std::vector<std::string>& all, DeviceClass device, const SymbolValues& fixed,
+                 const std::vector<std::string>& sentences) {
   for (const std::string& s : sentences)
-    all.push_back(concat("GPUs [", fixed.empty() ? "any shape" : describe(fixed), "]: ", s));
+    all.push_back(concat(device == DeviceClass::cuda ? "GPUs [" : "CPUs [", fixed.empty() ? "any shape" : describe(fixed), "]: ", s));
 }
 
 }  // namespace gcg

@@ -12,7 +12,8 @@ namespace gcg {
 /// Requires: memory is planned.
 std::vector<std::string> plan_remarks(const Schedule& schedule);
 
-/// Adds them with the shapes that they are about.
-void add_remarks(std::vector<std::string>& all, const SymbolValues& fixed, const std::vector<std::string>& sentences);
+/// Adds them with the devices and shapes that they are about.
+void add_remarks(std::vector<std::string>& all, DeviceClass device, const SymbolValues& fixed,
+                 const std::vector<std::string>& sentences);
 
 }  // namespace gcg

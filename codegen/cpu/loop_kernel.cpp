@@ -40,7 +40,10 @@ class LoopKernelEmitter {
     Value* end = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateMul(f_.task_end(), per_task), points);
     f_.for_loop(begin, end, f_.i64(1), coordinates(begin), [&](Value*, const Values& at) {
       for (size_t k = 0; k < at.size(); ++k) point_.axes[plan_.outer[k].id] = at[k];
-      for (const StagePlan& stage : plan_.stages) emit_stage(stage);
+      if (plan_.columns.id >= 0)
+        emit_columns();
+      else
+        emit_stages();
       return advance(at);
     });
   }
@@ -72,6 +75,41 @@ class LoopKernelEmitter {
       next[k] = ir_.CreateSelect(carry, f_.i64(0), stepped);
     }
     return next;
+  }
+
+  void emit_stages() {
+    for (const StagePlan& stage : plan_.stages) emit_stage(stage);
+  }
+
+  void emit_stages(Value* column, int lanes, Value* mask) {
+    const Point outside = point_;
+    point_.axes[plan_.columns.id] = column;
+    point_.lane_axis = plan_.columns.id;
+    point_.lanes = lanes;
+    point_.mask = mask;
+    emit_stages();
+    point_ = outside;
+  }
+
+  /// All stages for the columns of one block: together if it is a whole one, otherwise a masked register of them at a time
+  /// or one by one.
+  void emit_columns() {
+    const int together = plan_.columns_together, few = plan_.columns_at_end;
+    Value* first = ir_.CreateMul(point_.axes.at(plan_.block.id), f_.i64(together));
+    if (is_multiple(plan_.columns.extent, together)) return emit_stages(first, together, nullptr);
+    Value* extent = f_.dim(plan_.columns.extent);
+    Value* rest = ir_.CreateSub(extent, first);
+    auto whole = [&] {
+      emit_stages(first, together, nullptr);
+      return Values{};
+    };
+    auto piecewise = [&] {
+      f_.for_loop(first, extent, f_.i64(few), [&](Value* column) {
+        emit_stages(column, few, few == 1 ? nullptr : f_.first_lanes(ir_.CreateSub(extent, column), few));
+      });
+      return Values{};
+    };
+    f_.if_else(ir_.CreateICmpSGE(rest, f_.i64(together)), whole, piecewise);
   }
 
   void emit_stage(const StagePlan& plan) {
@@ -157,7 +195,7 @@ class LoopKernelEmitter {
     const DType dtype = stage.value->dtype;
     Value* identity = emit_constant(f_, *reduce_identity(stage.reduce, dtype));
     std::vector<int> widths;
-    for (const Segment& s : plan.lane.id < 0 ? std::vector<Segment>{Segment{}} : row_segments(plan))
+    for (const Segment& s : plan.lane.id < 0 ? std::vector<Segment>{Segment{.lanes = point_.lanes}} : row_segments(plan))
       if (std::find(widths.begin(), widths.end(), s.lanes) == widths.end()) widths.push_back(s.lanes);
     Values accumulators;
     for (int width : widths) accumulators.push_back(f_.splat(identity, width));
@@ -169,7 +207,8 @@ class LoopKernelEmitter {
                         : emit_combine(f_, stage.reduce, dtype, narrow_to(stage, total, widths[k]), accumulators[k]);
       total = part;
     }
-    point_.locals[stage.local] = total == nullptr ? identity : emit_horizontal(f_, stage.reduce, dtype, total);
+    if (total == nullptr) total = identity;
+    point_.locals[stage.local] = plan.lane.id < 0 ? total : emit_horizontal(f_, stage.reduce, dtype, total);
   }
 
   Value* narrow_to(const Stage& stage, Value* vector, int lanes) {
@@ -188,7 +227,7 @@ class LoopKernelEmitter {
     const DType dtype = stage.value->dtype;
     Values current = initial;
     if (plan.lane.id < 0) {
-      Value* v = exprs_.evaluate(stage.value, point_);
+      Value* v = f_.splat(exprs_.evaluate(stage.value, point_), point_.lanes);
       if (plan.kept.operand >= 0) exprs_.store(plan.kept.operand, plan.kept.index, v, point_);
       current[0] = emit_combine(f_, stage.reduce, dtype, current[0], v);
       return current;
@@ -266,6 +305,7 @@ class LoopKernelEmitter {
 
 std::string describe(const LoopPlan& plan) {
   std::string text = concat("points ", plan.points.str());
+  if (plan.columns.id >= 0) text += concat(" of ", plan.columns_together, " columns");
   for (const StagePlan& stage : plan.stages)
     text += concat(stage.stage.kind == Stage::Kind::store ? ", store " : ", reduce ",
                    stage.lane.id < 0 ? "1" : stage.lane.extent.str(), " by ", stage.wide,

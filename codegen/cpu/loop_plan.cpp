@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include "codegen/cpu/imports.h"
@@ -230,6 +231,52 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   plan.stages.push_back(std::move(stage_plan));
 }
 
+/// Do neighbouring points of some outer axis use memory better than neighbouring elements of the stages' axes? Then that
+/// axis.
+std::optional<Axis> column_axis(const CpuTarget& target, const std::vector<Stage>& stages, const std::vector<Axis>& outer,
+                                const std::vector<Operand>& operands) {
+  const auto native = [&](const Stage& s) { return std::max(1, target.vector_bytes / static_cast<int>(lane_bytes(s))); };
+  double least = 0;
+  for (const Stage& s : stages) {
+    double best = s.axes.empty() ? 0 : HUGE_VAL;
+    for (const Axis& a : s.axes) best = std::min(best, lane_cost(s, operands, a, native(s)));
+    least += best;
+  }
+  std::optional<Axis> found;
+  for (const Axis& a : outer) {
+    double cost = 0;
+    bool fits = true;
+    for (const Stage& s : stages) {
+      fits = fits && !(a.extent.is_constant() && a.extent.constant() < native(s)) && !is_scattered(s, operands, a);
+      cost += s.axes.empty() ? 0 : lane_cost(s, operands, a, native(s));
+    }
+    if (!fits || cost >= least) continue;
+    least = cost;
+    found = a;
+  }
+  return found;
+}
+
+/// Every stage of a point handles several columns at a time: two registers each, so that cache lines are used whole, or one
+/// where a stage has masked loads or wants many registers.
+void plan_columns(const CpuTarget& target, const Axis& columns, int block, LoopPlan& plan,
+                  const std::vector<Operand>& operands) {
+  int native = target.vector_bytes;
+  bool narrow = false, maskable = true;
+  for (const StagePlan& s : plan.stages) {
+    native = std::min(native, s.native);
+    narrow = narrow || has_guarded_load(s.stage.value) || count_nodes(s.stage.value) > 40;
+    maskable = maskable && is_maskable(target, s.stage, operands);
+  }
+  narrow = narrow || (columns.extent.is_constant() && columns.extent.constant() < int64_t{2} * native);
+  plan.columns = columns;
+  plan.columns_together = narrow ? native : 2 * native;
+  plan.columns_at_end = maskable ? native : 1;
+  plan.block = {block, ceil_div(columns.extent, Dim(plan.columns_together))};
+  std::erase_if(plan.outer, [&](const Axis& a) { return a.id == columns.id; });
+  plan.outer.push_back(plan.block);
+}
+
 void plan_stages(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
   plan.outer = loop.outer;
   std::erase_if(plan.outer, [](const Axis& a) { return a.extent.is(1); });
@@ -239,10 +286,20 @@ void plan_stages(const CpuTarget& target, const Kernel& kernel, const LoopKernel
     stage.axes = merge_axes(stage, stage.axes);
   }
   const KeptValue kept = keep_reduced_value(stages, kernel.operands);
+  const auto columns = column_axis(target, stages, plan.outer, kernel.operands);
   for (size_t s = 0; s < stages.size(); ++s) {
-    plan.stages.push_back(plan_stage(target, stages[s], stages[s].axes, kernel.operands));
+    if (columns) {
+      StagePlan stage;
+      stage.native = std::max(1, target.vector_bytes / static_cast<int>(lane_bytes(stages[s])));
+      stage.loops = stages[s].axes;
+      stage.stage = stages[s];
+      plan.stages.push_back(std::move(stage));
+    } else {
+      plan.stages.push_back(plan_stage(target, stages[s], stages[s].axes, kernel.operands));
+    }
     if (static_cast<int>(s) == kept.stage) plan.stages.back().kept = kept;
   }
+  if (columns) plan_columns(target, *columns, fresh_axis_id(loop), plan, kernel.operands);
 }
 
 }  // namespace
@@ -262,6 +319,7 @@ LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKer
   }
   Dim point_work(0);  // of one point of the outer axes
   for (const StagePlan& stage : plan.stages) point_work = point_work + stage_work(stage);
+  point_work = point_work * Dim(plan.columns_together);
   if (!plan.stages[0].transposed.empty()) point_work = point_work * Dim(plan.stages[0].native);
   if (plan.row_block > 0) point_work = work(plan.stages[0].stage.value) * Dim(plan.row_block);
   for (const Axis& a : plan.outer) plan.points = plan.points * a.extent;

@@ -34,6 +34,11 @@ struct LoopPlan {
   /// the block; 0: not cut.
   int64_t row_block = 0;
   Axis block;  // the block coordinate, last of `outer`; of `native` tile rows if there are tiles
+  /// Neighbouring points of this outer axis are lanes of vectors that go through all stages together, where memory runs
+  /// along it and not along the stages' axes: `columns_together` of them are one point, `block` their coordinate; what is
+  /// left is done `columns_at_end` at a time, masked. None: id -1.
+  Axis columns;
+  int columns_together = 1, columns_at_end = 1;
   Dim points = 1;
   Dim points_per_task = 1;
 };

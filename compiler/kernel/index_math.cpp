@@ -115,6 +115,28 @@ bool divisible(const Dim& value, const Dim& divisor, Dim& quotient) {
   return quotient * divisor == value;
 }
 
+/// a / b or a % b by a common part: where a = c*high + low with 0 <= low < c, and c divides b, a / b = high / (b/c) and
+/// a % b = c * (high % (b/c)) + low. So the channel of an element, (channel*area + place) / area, comes out of quotients by
+/// a whole number of areas.
+Expr divide_in_parts(BinaryOp op, const Linear& a, const Dim& b, const Extents& extents) {
+  for (const auto& candidate : a.terms) {
+    const Dim c = candidate.second;
+    Dim quotient, parts;
+    if (c.is(1) || c == b || !divisible(b, c, parts)) continue;
+    Linear high, low;
+    (divisible(a.base, c, quotient) ? high.base : low.base) = divisible(a.base, c, quotient) ? quotient : a.base;
+    for (const auto& [t, coefficient] : a.terms) {
+      if (divisible(coefficient, c, quotient)) high.add(t, quotient);
+      else low.add(t, coefficient);
+    }
+    const auto limit = upper_limit(low, extents);
+    if (!limit || !never_negative(c - Dim(1) - *limit)) continue;
+    const Expr part = simplify_index(binary(op, from_linear(high), extent(parts)), extents);
+    return op == BinaryOp::floor_div ? part : from_linear(to_linear(part * extent(c) + from_linear(low)));
+  }
+  return nullptr;
+}
+
 /// (a / b, a % b) where b is free of axes.
 Expr divide(BinaryOp op, const Expr& a, const Expr& b, const Extents& extents) {
   const Linear l = to_linear(a), d = to_linear(b);
@@ -137,6 +159,8 @@ Expr divide(BinaryOp op, const Expr& a, const Expr& b, const Extents& extents) {
   const auto limit = upper_limit(rest, extents);
   const bool small = limit && never_negative(d.base - Dim(1) - *limit);
   if (small) return from_linear(op == BinaryOp::floor_div ? whole : rest);
+  if (Expr parts = divide_in_parts(op, rest, d.base, extents))
+    return op == BinaryOp::mod ? parts : from_linear(to_linear(from_linear(whole) + parts));
   if (op == BinaryOp::mod) {
     Expr r = from_linear(rest);
     // (x % (c*d)) % d = x % d

@@ -244,6 +244,7 @@ bool block_node(BlockedLayout& layout, NodeId id) {
   if (name == "GlobalMaxPool") return block_global_pool(layout, node, "ReduceMax");
   if (name == "Resize") return block_resize(layout, node);
   if (name == "Concat") return block_concat(layout, node);
+  if (name == "GroupNormalization" || name == "InstanceNormalization") return block_norm(layout, id);
   if (name.rfind("Reduce", 0) == 0) return block_reduce(layout, node);
   if (node.op->kind == OpKind::pointwise && node.outputs.size() == 1) return block_pointwise(layout, node);
   return false;

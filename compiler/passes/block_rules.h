@@ -10,4 +10,7 @@ namespace gcg {
 /// producers of its inputs have been visited.
 bool block_node(BlockedLayout& layout, NodeId node);
 
+/// Of GroupNormalization and InstanceNormalization. (block_norms.cpp)
+bool block_norm(BlockedLayout& layout, NodeId node);
+
 }  // namespace gcg

@@ -39,6 +39,8 @@ class BlockedLayout {
   ValueId operand(ValueId id, int64_t rank, int64_t channel_count);
   /// A constant of one element per channel as [ceil(C/16), 1, 1, 16].
   ValueId channel_constant(ValueId id);
+  /// What has the blocked form `form` as [N, C, H, W].
+  ValueId unblocked(ValueId form, const std::string& name, const Shape& image);
 
   /// A node with one output, inferred.
   ValueId add(const std::string& op, const std::string& domain, const std::string& name, std::vector<ValueId> inputs,
@@ -52,7 +54,6 @@ class BlockedLayout {
   bool finish();
 
  private:
-  ValueId unblocked(ValueId form, const std::string& name, const Shape& image);
   ValueId blocked_constant(const Value& constant, int64_t rank, int64_t channel_count);
 
   Graph& graph_;

@@ -18,6 +18,8 @@ namespace gcg {
 ///           Transpose(Transpose(x, [0,2,1]), [0,2,1]) -> x
 ///           Gemm(x, w, c) {transB = 1} -> Add(MatMul(x, Transpose(w)), c)
 ///           Pow(x, {2}) -> Mul(x, x)
+///           Reshape(InstanceNormalization(Reshape(x[b,c,h,w], {b,g,-1}), s, t), {b,c,h,w})
+///             -> GroupNormalization(x, s, t) {num_groups = g, scale_per_group = 1}
 bool canonicalize(Graph& graph);
 
 /// A rule looks at one live node and either does nothing (false) or replaces what the node computes, leaving it dead.
@@ -32,5 +34,6 @@ const std::vector<RuleFor>& view_rules();         // canonicalize_views.cpp
 const std::vector<RuleFor>& movement_rules();     // canonicalize_movement.cpp
 const std::vector<RuleFor>& arithmetic_rules();   // canonicalize_arithmetic.cpp
 const std::vector<RuleFor>& decomposition_rules();  // canonicalize_decompose.cpp
+const std::vector<RuleFor>& normalization_rules();  // canonicalize_norms.cpp
 
 }  // namespace gcg

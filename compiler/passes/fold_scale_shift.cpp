@@ -72,13 +72,52 @@ bool fold_into_matmul(Rewriter& r, NodeId id) {
   return r.replace(n.outputs[0], r.add(op_MatMul, product->name, {product->inputs[0], w}));
 }
 
+/// The dimension that a normalisation has one factor and one offset per element of; nullopt where there is none.
+std::optional<size_t> weighted_dimension(const Rewriter& r, const Node& norm) {
+  const size_t rank = r.shape(norm.inputs[0]).size();
+  if (norm.op == &op_GroupNormalization || norm.op == &op_InstanceNormalization) return size_t{1};
+  const bool rows = norm.op == &op_LayerNormalization && rank > 0 && r.shape(norm.inputs[1]).size() == 1;
+  return rows ? std::optional(rank - 1) : std::nullopt;
+}
+
+/// Moves a factor or an offset per channel after a normalisation into its weights, which are then per channel, too.
+bool fold_into_norm(Rewriter& r, NodeId id) {
+  const Node& n = r.graph.node(id);
+  const ValueId x = n.inputs[0];
+  if (r.uses(x) != 1 || !r.value(x).producer.valid() || r.value(x).output_index != 0) return false;
+  const Node& norm = r.graph.node(r.value(x).producer);
+  const auto dimension = norm.op->kind == OpKind::reduction && norm.inputs.size() >= 2 ? weighted_dimension(r, norm) : std::nullopt;
+  const Tensor* scale = dimension ? r.constant(norm.inputs[1]) : nullptr;
+  const bool has_bias = scale && norm.inputs.size() > 2 && norm.inputs[2].valid();
+  const Tensor* bias = has_bias ? r.constant(norm.inputs[2]) : nullptr;
+  if (!scale || (has_bias && !bias) || !is_float(r.value(n.outputs[0]).dtype)) return false;
+  const Dim& extent = r.shape(x)[*dimension];
+  if (!extent.is_constant() || extent.constant() < 1 || extent.constant() % std::max<int64_t>(1, scale->elements()) != 0) return false;
+  const int64_t channels = extent.constant(), each = channels / scale->elements();
+  const auto numbers = per_channel(r.constant(n.inputs[1]), r.shape(x).size(), *dimension, channels);
+  if (!numbers) return false;
+  Tensor factors(scale->dtype(), {channels}), offsets(scale->dtype(), {channels});
+  for (int64_t c = 0; c < channels; ++c) {
+    const double number = (*numbers)[static_cast<size_t>(c)], shift = bias ? bias->at_double(c / each) : 0;
+    const bool factor = n.op == &op_Mul;
+    factors.set_double(c, scale->at_double(c / each) * (factor ? number : 1));
+    offsets.set_double(c, factor ? shift * number : shift + number);
+  }
+  auto attributes = norm.attributes;
+  attributes.erase("scale_per_group");
+  const std::string scale_name = r.value(norm.inputs[1]).name, bias_name = has_bias ? r.value(norm.inputs[2]).name : norm.name + ".bias";
+  std::vector<ValueId> inputs = {norm.inputs[0], r.add_constant(scale_name, std::move(factors))};
+  inputs.push_back(r.add_constant(bias_name, std::move(offsets)));
+  return r.replace(n.outputs[0], r.add(*norm.op, norm.name, std::move(inputs), std::move(attributes)));
+}
+
 bool fold(Rewriter& r) {
   bool changed = false;
   for (NodeId id : r.graph.order()) {
     const Node& n = r.graph.node(id);
     if (n.erased || (n.op != &op_Mul && n.op != &op_Add)) continue;
     const ValueId x = n.inputs[0];
-    if (!fold_into_conv(r, id) && !fold_into_matmul(r, id)) continue;
+    if (!fold_into_conv(r, id) && !fold_into_matmul(r, id) && !fold_into_norm(r, id)) continue;
     r.erase_if_dead(id);
     if (r.value(x).producer.valid()) r.erase_if_dead(r.value(x).producer);
     changed = true;

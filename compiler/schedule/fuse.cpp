@@ -5,6 +5,7 @@
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/fuser.h"
 #include "compiler/schedule/fusion_costs.h"
+#include "compiler/schedule/step_cost.h"
 
 namespace gcg {
 
@@ -12,6 +13,8 @@ bool is_symbolic_content(const Value& value) { return value.contents.has_value()
 
 Fusion Fuser::run() {
   resolve_views();
+  probe_.view_of = out_.view_of;
+  probe_.materialized.assign(out_.view_of.size(), true);
   find_live();
   take_attentions();
   for (NodeId id : order_)
@@ -111,6 +114,8 @@ void Fuser::decide_value(const Node& n, ValueId v) {
     u.contexts = {0};
     u.broadcast = u.in_epilogue = false;
     out_.materialized[static_cast<size_t>(v.index)] = true;
+  } else {
+    probe_.materialized[static_cast<size_t>(v.index)] = false;
   }
   record_inputs(n, v, u);
 }
@@ -133,8 +138,13 @@ void Fuser::record_inputs(const Node& n, ValueId v, const Use& u) {
     i.groups.insert(groups.begin(), groups.end());
     i.contexts.insert(contexts.begin(), contexts.end());
     if (n.op->kind == OpKind::pointwise) i.broadcast |= !(product(*value(in).shape) == product(*value(v).shape));
+    i.broadcast |= n.op->kind == OpKind::movement && !is_concat(n) && repeats_elements(in, v);
     i.in_epilogue |= u.in_epilogue && !out_.materialized[static_cast<size_t>(v.index)];
   }
+}
+
+bool Fuser::repeats_elements(ValueId in, ValueId out) const {
+  return assumed_value(product(*value(out).shape)) > 2 * assumed_value(product(*value(in).shape));
 }
 
 Fusion fuse(const Graph& graph, DeviceClass device) { return Fuser(graph, device).run(); }

@@ -5,6 +5,8 @@
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/fuser.h"
 #include "compiler/schedule/fusion_costs.h"
+#include "compiler/schedule/loop_work.h"
+#include "compiler/schedule/lower_group.h"
 
 namespace gcg {
 
@@ -49,7 +51,7 @@ bool Fuser::row_shaped(ValueId v, ValueId result) const {
 
 bool Fuser::reduction_fits(ValueId v, const Group& group, int id) {
   const ValueId result = group.result;
-  if (group.kind != Group::Kind::loop) return false;
+  if (group.kind != Group::Kind::loop || !saves_work(v, group)) return false;
   auto& rows = group_rows_[id];
   if (row_shaped(v, result) && (!rows || *rows == *value(v).shape) && !group_elementwise_reduction_.count(id)) {
     rows = *value(v).shape;
@@ -62,6 +64,23 @@ bool Fuser::reduction_fits(ValueId v, const Group& group, int id) {
     return true;
   }
   return false;
+}
+
+bool Fuser::saves_work(ValueId v, const Group& group) {
+  Group own;
+  own.result = own.storage = v;
+  own.on_host = group.on_host;
+  const double apart = probed_work(group) + probed_work(own) + step_work(group.on_host ? DeviceClass::cpu : device_);
+  auto stored = probe_.materialized.begin() + v.index;
+  *stored = false;
+  const double together = probed_work(group);
+  *stored = true;
+  return together <= apart;
+}
+
+double Fuser::probed_work(const Group& group) const {
+  const Kernel kernel = lower_group(g_, probe_, group).kernel;
+  return loop_work(kernel, std::get<LoopKernel>(kernel.body));
 }
 
 }  // namespace gcg

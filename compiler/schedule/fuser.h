@@ -71,6 +71,8 @@ class Fuser {
   void decide_value(const Node& n, ValueId v);
   bool is_read_elsewhere(const Node& n, const Use& u) const;
   void record_inputs(const Node& n, ValueId v, const Use& u);
+  /// Has `out`, whose elements are those of `in`, so many more that computing `in` for each would be a waste?
+  bool repeats_elements(ValueId in, ValueId out) const;
 
   // ---- fuse_concat.cpp
   // ------------------------------------------------------------------------------------------------
@@ -92,8 +94,14 @@ class Fuser {
   bool depends_on_row(const Node& n, int group);
   /// `v` has the extents of `result` with one or more trailing ones instead.
   bool row_shaped(ValueId v, ValueId result) const;
-  /// A reduction joins a group if its result is computed once per row of the group, or element for element.
+  /// A reduction joins a group if its result is computed once per row of the group, or element for element, and that costs
+  /// no more than a kernel of its own.
   bool reduction_fits(ValueId v, const Group& group, int id);
+  /// Is computing `v` where the group's kernel reads it less work than storing and loading it? What `v` reads counts as
+  /// stored, on both sides.
+  bool saves_work(ValueId v, const Group& group);
+  /// What a kernel for the group would do, as far as decisions have gone.
+  double probed_work(const Group& group) const;
 
   const Graph& g_;
   DeviceClass device_;
@@ -107,6 +115,7 @@ class Fuser {
   std::set<ValueId> row_value_;
   int next_context_ = 1;
   Fusion out_;
+  Fusion probe_;  // the same graph, with everything stored that is not decided to be computed on the fly; no groups
 };
 
 }  // namespace gcg

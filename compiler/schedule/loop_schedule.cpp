@@ -1,10 +1,11 @@
 // From one expression per element to loops: which reductions get a stage of their own, which axes run outside, which
 // axes become one.
 //
-// A reduction is *hoisted* into a stage when its value is shared along an inner axis (a row's maximum), or when memory
+// A reduction is *hoisted* into a stage when its value is shared along some axis (a row's maximum), or when memory
 // runs along the reduction axis; otherwise (a pooling window over channel vectors) it stays inside the store. The outer
 // axes are those that hoisted reductions depend on; everything else is the store's.
 #include <algorithm>
+#include <functional>
 
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/schedule/lower_group.h"
@@ -13,7 +14,8 @@
 namespace gcg {
 namespace {
 
-/// Splits axes that only ever enter as axis/c and axis%c, c dividing the extent, so that indices become affine.
+/// Splits axes, of the domain and of reductions, that enter as axis/c and axis%c, c dividing the extent, so that indices
+/// become affine.
 class AxisSplitter {
  public:
   AxisSplitter(std::vector<Axis>& domain, int& next_axis) : domain_(domain), next_axis_(next_axis) {}
@@ -23,7 +25,7 @@ class AxisSplitter {
       std::map<int, Dim> extents;
       for (const Axis& a : domain_) extents[a.id] = a.extent;
       for (Expr* e : expressions) collect_reduce_extents(*e, extents);
-      auto found = find(expressions);
+      auto found = find(expressions, extents);
       if (!found) return;
       split(found->first, found->second, expressions, extents);
     }
@@ -36,44 +38,53 @@ class AxisSplitter {
     });
   }
 
-  std::optional<std::pair<size_t, Dim>> find(const std::vector<Expr*>& expressions) const {
-    std::optional<std::pair<size_t, Dim>> found;
+  static std::optional<Dim> divisor_of(const ExprNode& n) {
+    if (n.kind != ExprKind::binary || n.dtype != DType::i64 || n.args[0]->kind != ExprKind::axis) return std::nullopt;
+    if (n.binary != BinaryOp::floor_div && n.binary != BinaryOp::mod) return std::nullopt;
+    if (n.args[1]->kind == ExprKind::constant) return Dim(n.args[1]->integer);
+    if (n.args[1]->kind == ExprKind::extent) return n.args[1]->dim;
+    return std::nullopt;
+  }
+
+  std::optional<std::pair<Axis, Dim>> find(const std::vector<Expr*>& expressions,
+                                           const std::map<int, Dim>& extents) const {
+    std::optional<std::pair<Axis, Dim>> found;
     for (Expr* root : expressions)
       visit(*root, [&](const ExprNode& n) {
-        if (found || n.kind != ExprKind::binary || n.dtype != DType::i64) return;
-        if (n.binary != BinaryOp::floor_div && n.binary != BinaryOp::mod) return;
-        if (n.args[0]->kind != ExprKind::axis) return;
-        Dim divisor;
-        if (n.args[1]->kind == ExprKind::constant)
-          divisor = Dim(n.args[1]->integer);
-        else if (n.args[1]->kind == ExprKind::extent)
-          divisor = n.args[1]->dim;
-        else
-          return;
-        for (size_t i = 0; i < domain_.size(); ++i)
-          if (domain_[i].id == n.args[0]->axis && !divisor.is(0) && !(domain_[i].extent == divisor) &&
-              floor_div(domain_[i].extent, divisor) * divisor == domain_[i].extent)
-            found = {i, divisor};
+        if (found) return;
+        const auto divisor = divisor_of(n);
+        if (!divisor || divisor->is(0)) return;
+        const auto axis = extents.find(n.args[0]->axis);
+        if (axis == extents.end() || axis->second == *divisor) return;
+        if (floor_div(axis->second, *divisor) * *divisor == axis->second) found = {{axis->first, axis->second}, *divisor};
       });
     return found;
   }
 
-  void split(size_t i, const Dim& divisor, const std::vector<Expr*>& expressions, std::map<int, Dim> extents) {
-    const Axis old = domain_[i];
+  void split(const Axis& old, const Dim& divisor, const std::vector<Expr*>& expressions, std::map<int, Dim> extents) {
     const Axis high{next_axis_++, floor_div(old.extent, divisor)}, low{next_axis_++, divisor};
     extents[high.id] = high.extent;
     extents[low.id] = low.extent;
     const Expr both = axis_ref(high) * extent(divisor) + axis_ref(low);
-    for (Expr* root : expressions) {
-      Expr e = rewrite(*root,
-                       [&](const Expr& x) { return x->kind == ExprKind::axis && x->axis == old.id ? both : nullptr; });
-      *root = rewrite(e, [&](const Expr& x) -> Expr {
+    auto split_axes = [&](std::vector<Axis>& axes) {
+      const auto it = std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.id == old.id; });
+      if (it == axes.end()) return false;
+      *it = high;
+      axes.insert(it + 1, low);
+      return true;
+    };
+    std::function<Expr(const Expr&)> replace = [&](const Expr& x) -> Expr {
+      if (x->kind == ExprKind::axis && x->axis == old.id) return both;
+      if (x->kind != ExprKind::reduce) return nullptr;
+      std::vector<Axis> axes = x->reduce_axes;
+      return split_axes(axes) ? reduce(x->reduce, std::move(axes), rewrite(x->args[0], replace)) : nullptr;
+    };
+    for (Expr* root : expressions)
+      *root = rewrite(rewrite(*root, replace), [&](const Expr& x) -> Expr {
         if (x->dtype != DType::i64 || x->kind != ExprKind::binary) return nullptr;
         return simplify_index(x, extents);
       });
-    }
-    domain_[i] = high;
-    domain_.insert(domain_.begin() + static_cast<int64_t>(i) + 1, low);
+    split_axes(domain_);
   }
 
   std::vector<Axis>& domain_;
@@ -176,7 +187,8 @@ class Stager {
   }
 
   bool stays_inside(const ExprNode& r, const std::set<int>& free) const {
-    if (!free.count(last_)) return false;  // shared along the last axis
+    const bool shared = std::any_of(domain_.begin(), domain_.end(), [&](const Axis& a) { return !free.count(a.id); });
+    if (shared) return false;
     int along_reduction = 0, along_domain = 0;
     visit(r.args[0], [&](const ExprNode& n) {
       if (n.kind != ExprKind::load) return;

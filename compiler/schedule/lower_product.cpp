@@ -1,7 +1,10 @@
 // Matrix products, and operands as strided views.
+#include <algorithm>
+
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/group_lowering.h"
 #include "compiler/schedule/operand_view.h"
+#include "compiler/schedule/step_cost.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -40,20 +43,26 @@ void GroupLowering::matmul() {
   std::vector<Expr*> all = {&e, &a_index, &b_index};
   for (Expr& i : index) all.push_back(&i);
   flat.merge(rows, all);
-  // m is an axis that B does not depend on; a batch of single rows has none and gets one of extent 1.
-  if (rows.empty() || as_affine(b_index)->strides.count(rows.back().id)) rows.push_back(Axis{next_axis_++, Dim(1)});
-
+  const Affine fa = *as_affine(a_index), fb = *as_affine(b_index);
+  put_rows_last(rows, fb);
   kernel.m = rows.back();
   kernel.batch.assign(rows.begin(), rows.end() - 1);
   kernel.n = n;
   kernel.k = k;
   kernel.packed_columns = packed ? anchor().int_attribute("columns", 48) : 0;
-  const Affine fa = *as_affine(a_index), fb = *as_affine(b_index);
   fill(kernel.a, fa, kernel.batch, kernel.m, k);
   if (!packed) fill(kernel.b, fb, kernel.batch, k, n);
   kernel.epilogue = e;
   kernel.index = index;
   out_.kernel.body = std::move(kernel);
+}
+
+void GroupLowering::put_rows_last(std::vector<Axis>& axes, const Affine& b) {
+  auto rows = axes.end();
+  for (auto it = axes.begin(); it != axes.end(); ++it)
+    if (!b.strides.count(it->id) && (rows == axes.end() || assumed_value(it->extent) >= assumed_value(rows->extent))) rows = it;
+  if (rows == axes.end()) axes.push_back(Axis{next_axis_++, Dim(1)});
+  else std::rotate(rows, rows + 1, axes.end());
 }
 
 GroupLowering::Strided GroupLowering::strided(NodeId product, int input, const std::vector<Expr>& index) {

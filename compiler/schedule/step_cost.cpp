@@ -10,15 +10,9 @@ constexpr double kShortest = 2;                  // microseconds from one depend
 constexpr double kResidentThreads = 100 * 1024;  // of the whole device
 constexpr double kElementsPerContractionThread = 16;
 
-double value(const Dim& d) {
-  SymbolValues values;
-  for (const std::string& s : d.symbols()) values[s] = kAssumedExtent;
-  return static_cast<double>(std::max<int64_t>(0, d.evaluate(values)));
-}
-
 double element_count(const Shape& shape) {
   double n = 1;
-  for (const Dim& d : shape) n *= value(d);
+  for (const Dim& d : shape) n *= assumed_value(d);
   return n;
 }
 
@@ -29,7 +23,7 @@ struct Work {
 Work work_of(const LoopKernel&, double elements) { return {0, elements}; }
 
 Work work_of(const MatMulKernel& k, double elements) {
-  return {2 * elements * value(k.k.extent), elements / kElementsPerContractionThread};
+  return {2 * elements * assumed_value(k.k.extent), elements / kElementsPerContractionThread};
 }
 
 Work work_of(const ConvKernel& k, double elements) {
@@ -44,17 +38,23 @@ Work work_of(const PlainConvKernel& k, double elements) {
 }
 
 Work work_of(const AttentionKernel& k, double elements) {
-  const double per_query = 2 * value(k.t.extent) * (value(k.d.extent) + value(k.n.extent));
-  return {elements / std::max(1.0, value(k.n.extent)) * per_query, elements / kElementsPerContractionThread};
+  const double per_query = 2 * assumed_value(k.t.extent) * (assumed_value(k.d.extent) + assumed_value(k.n.extent));
+  return {elements / std::max(1.0, assumed_value(k.n.extent)) * per_query, elements / kElementsPerContractionThread};
 }
 
 }  // namespace
+
+double assumed_value(const Dim& d) {
+  SymbolValues values;
+  for (const std::string& s : d.symbols()) values[s] = kAssumedExtent;
+  return static_cast<double>(std::max<int64_t>(0, d.evaluate(values)));
+}
 
 StepCost step_cost(const Schedule& schedule, const Step& step) {
   if (step.on_host) return {host_step_microseconds(schedule, step), 1};
   if (step.kind != Step::Kind::launch) {
     double bytes = 0;
-    for (BufferId b : step.operands) bytes += value(schedule.buffers[static_cast<size_t>(b.index)].bytes);
+    for (BufferId b : step.operands) bytes += assumed_value(schedule.buffers[static_cast<size_t>(b.index)].bytes);
     return {std::max(kShortest, bytes / kBytesPerMicrosecond), 1};
   }
   const Kernel& kernel = schedule.kernels[static_cast<size_t>(step.kernel.index)];
@@ -74,13 +74,13 @@ namespace {
 /// Elements that a loop kernel computes, those of reductions within its expressions included.
 double points_of(const LoopKernel& k) {
   double outer = 1, all = 0;
-  for (const Axis& a : k.outer) outer *= value(a.extent);
+  for (const Axis& a : k.outer) outer *= assumed_value(a.extent);
   for (const Stage& stage : k.stages) {
     double points = outer, reduced = 1;
-    for (const Axis& a : stage.axes) points *= value(a.extent);
+    for (const Axis& a : stage.axes) points *= assumed_value(a.extent);
     visit(stage.value, [&](const ExprNode& n) {
       double extent = 1;
-      for (const Axis& a : n.reduce_axes) extent *= value(a.extent);
+      for (const Axis& a : n.reduce_axes) extent *= assumed_value(a.extent);
       reduced = std::max(reduced, extent);
     });
     all += points * reduced;
@@ -106,7 +106,7 @@ double host_step_microseconds(const Schedule& schedule, const Step& step) {
 }
 
 void HostTransfer::add(const Buffer& buffer) {
-  bytes += value(buffer.bytes);
+  bytes += assumed_value(buffer.bytes);
   ++copies;
 }
 

@@ -12,6 +12,7 @@ struct StepCost {
 
 /// What symbolic extents count as.
 constexpr int64_t kAssumedExtent = 64;
+double assumed_value(const Dim& extent);
 
 /// The device is one with 2 TB/s, 20 TFLOP/s and 100 multiprocessors.
 StepCost step_cost(const Schedule& schedule, const Step& step);

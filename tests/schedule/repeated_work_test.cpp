@@ -1,0 +1,69 @@
+// What the compiler says of kernels that compute the same again and again.
+#include <gtest/gtest.h>
+
+#include "compiler/ir/gir.h"
+#include "compiler/ops/infer.h"
+#include "compiler/schedule/repeated_work.h"
+
+namespace gcg::test {
+namespace {
+
+Graph parsed(const std::string& text) {
+  Graph graph = parse_graph(text);
+  infer_graph(graph);
+  return graph;
+}
+
+constexpr const char* kSumsOfColumns = R"(graph g(%x: f32[64,1024], %z: f32[64,64]) -> (%y) {
+  constant %axes: i64[1] = {1}
+  %s = ReduceSum(%x, %axes) @"sums"
+  %t = Transpose(%s) {perm = [1,0]} @"turned"
+  %y = Add(%z, %t) @"added"
+})";
+
+ValueId named(const Graph& graph, const std::string& name) {
+  for (int64_t i = 0; i < graph.value_count(); ++i)
+    if (graph.value(ValueId(i)).name == name) return ValueId(i);
+  return ValueId();
+}
+
+TEST(RepeatedWork, IsSaidOfASumComputedForEveryElement) {
+  const Graph graph = parsed(kSumsOfColumns);
+  Fusion fusion = fuse(graph);
+  const ValueId sums = named(graph, "s");
+  std::erase_if(fusion.groups, [&](const Group& g) { return g.result == sums; });
+  fusion.materialized[static_cast<size_t>(sums.index)] = false;
+  const auto remarks = repeated_work(graph, fusion);
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_NE(remarks[0].find("one kernel for 'added', 'sums', 'turned' does "), std::string::npos) << remarks[0];
+  EXPECT_NE(remarks[0].find(" times the work of kernels of their own"), std::string::npos) << remarks[0];
+}
+
+TEST(RepeatedWork, IsNotDoneByTheFuser) {
+  EXPECT_TRUE(repeated_work(parsed(kSumsOfColumns), DeviceClass::cpu).empty());
+  EXPECT_TRUE(repeated_work(parsed(kSumsOfColumns), DeviceClass::cuda).empty());
+}
+
+TEST(RepeatedWork, AVectorIsComputedBeforeItIsExpanded) {
+  const Graph graph = parsed(R"(graph g(%x: f32[1,512], %z: f32[1000,512]) -> (%y) {
+    constant %shape: i64[2] = {1000, 512}
+    %e = Erf(%x)
+    %t = Expand(%e, %shape)
+    %y = Mul(%z, %t)
+  })");
+  EXPECT_TRUE(repeated_work(graph, DeviceClass::cpu).empty());
+  const Fusion fusion = fuse(graph);
+  EXPECT_TRUE(fusion.materialized[static_cast<size_t>(named(graph, "e").index)]);
+}
+
+TEST(RepeatedWork, RowsOfANormAreNoRepetition) {
+  EXPECT_TRUE(repeated_work(parsed(R"(graph g(%x: f32[n,64,h,w], %s: f32[64], %t: f32[64]) -> (%y) {
+    %g = GroupNormalization(%x, %s, %t) {num_groups = 8}
+    %e = Sigmoid(%g)
+    %m = Mul(%g, %e)
+    %y = Softmax(%m) {axis = 1}
+  })"), DeviceClass::cpu).empty());
+}
+
+}  // namespace
+}  // namespace gcg::test
