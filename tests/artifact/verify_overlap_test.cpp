@@ -152,6 +152,7 @@ TEST(VerifyOverlap, PairsOfPlansAreCounted) {
   step(b, 1).overlaps = false;
   b.content.manifest.at_load = prepare(b);
   b.content.manifest.targets.push_back(std::make_unique<fb::TargetT>(*b.content.manifest.targets[0]));
+  b.content.code.push_back(b.content.code[0]);
   auto& at_load = b.content.manifest.at_load->plans;
   for (int i = 0; i < 4200; ++i) {
     at_load.insert(at_load.begin(), std::make_unique<fb::PlanT>(*at_load.back()));
