@@ -54,7 +54,7 @@ const char* symbol_of(fb::ExprOp op) {
   }
 }
 
-/// Renders with as few parentheses as the precedences allow and within a budget of instructions.
+/// Renders with as few parentheses as the precedences allow and within a budget of instructions and long names.
 struct Describer {
   ShapeProgram program;
   std::span<const std::string> symbols;
@@ -62,7 +62,10 @@ struct Describer {
 
   /// Parenthesised if it binds weaker than `strength`: 0 comma, 1 sum, 2 product, 3 right operand of a product or less.
   std::string operator()(size_t slot, int strength) {
-    if (slot < symbols.size()) return symbols[slot];
+    if (slot < symbols.size()) {
+      if ((budget -= int(symbols[slot].size() / 32)) < 0) return "...";
+      return symbols[slot];
+    }
     const fb::Instruction& instruction = program[slot - symbols.size()];
     const fb::ExprOp op = instruction.op();
     if (op == fb::ExprOp::constant) return std::to_string(instruction.value());

@@ -129,6 +129,8 @@ Status check_symbol(Budget& budget, const fb::EntryPoint& entry, uint32_t index,
   const fb::Symbol& symbol = *entry.symbols()->Get(index);
   if (Status status = check_string(budget, symbol.name(), "its name"); !status.ok()) return status;
   const std::string_view name = view_of(symbol.name());
+  if (name.size() > kMaxSymbolBytes)
+    return failure("its name has ", name.size(), " bytes, the limit is ", kMaxSymbolBytes);
   if (name.empty() || !names.insert(name).second) return failure("name '", name, "' is empty or occurs twice");
   if (symbol.input() == -1) return {};
   if (Status status = check_index(uint32_t(symbol.input()), count_of(entry.inputs()), "input", "inputs"); !status.ok())
@@ -217,6 +219,7 @@ Status check_prepared(const PlanCheck& check) {
   if (check.plan.prepared_bytes() > uint64_t(kMaxExtent))
     return failure("its prepared region has ", check.plan.prepared_bytes(), " bytes, the limit is ", kMaxExtent);
   for (uint32_t i = 0; manifest.at_load() != nullptr && i < count_of(manifest.at_load()->plans()); ++i) {
+    if (Status status = check.budget.work(1); !status.ok()) return status;
     const fb::Plan& plan = *manifest.at_load()->plans()->Get(i);
     if (plan.target() != check.plan.target()) continue;
     if (plan.prepared_bytes() == check.plan.prepared_bytes()) return {};

@@ -72,6 +72,7 @@ class FlowCheck {
 
   Status host_launch(const fb::Step& step) {
     for (uint32_t i = 0; i < check_.plan.host_code()->size(); ++i) {
+      if (Status status = check_.budget.work(1); !status.ok()) return status;
       const fb::HostKernel& host = *check_.plan.host_code()->Get(i)->kernels()->Get(step.kernel());
       for (const uint32_t slot : span_of(host.params())) {
         if (Status status = need_slot(slot, "param"); !status.ok()) return status;

@@ -17,9 +17,15 @@ namespace gart::verify {
 /// forged one could let many tables share one long vector, and so make a small file take hours to check.
 struct Budget {
   uint64_t left;
+  uint64_t scans = uint64_t{1} << 24;  // for what is looked at once per plan or step: tables that a forged file makes long
   Status spend(uint64_t count) {
     if (count > left) return failure("the manifest's tables share vectors or strings");
     left -= count;
+    return {};
+  }
+  Status work(uint64_t count) {
+    if (count > scans) return failure("the manifest has too many plans, host codes or steps");
+    scans -= count;
     return {};
   }
 };

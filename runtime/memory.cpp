@@ -20,6 +20,10 @@ namespace {
 constexpr size_t kHugePage = 2 << 20;
 constexpr size_t kPage = 4096;
 
+[[noreturn]] void no_memory(size_t bytes) {
+  fail(ErrorCode::out_of_memory, "the system has no ", bytes, " bytes of memory for what a run computes in");
+}
+
 }  // namespace
 
 Block::Block(Block&& other) noexcept
@@ -63,10 +67,10 @@ bool Block::reserve(size_t bytes) {
   const size_t size = align_up(bytes == 0 ? 1 : bytes, huge ? kHugePage : kAlignment);
   if (!huge) {
     data_ = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, size));
-    if (data_ == nullptr) throw std::bad_alloc();
+    if (data_ == nullptr) no_memory(size);
   } else {
     void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    if (mapped == MAP_FAILED) no_memory(size);
     madvise(mapped, size, MADV_HUGEPAGE);  // a wish
     data_ = static_cast<uint8_t*>(mapped);
     mapped_ = size;

@@ -34,7 +34,7 @@ class Block {
   ~Block();
 
   /// Makes room for `bytes`. True: the block moved, and what it held is lost. False: it was big enough already.
-  /// Throws std::bad_alloc, or what the source throws.
+  /// Throws Failure, or what the source throws.
   bool reserve(size_t bytes);
   /// Writes to every page, so that no later access faults. Only for memory of the host.
   void touch();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/import/input_dims.h"
+#include "compiler/import/node_order.h"
 #include "compiler/import/tensor_import.h"
 #include "compiler/ops/op_def.h"
 
@@ -126,7 +127,7 @@ void GraphImporter::import_initializers(Scope& scope, const onnx::GraphProto& gr
 
 void GraphImporter::import_nodes(Scope& scope, const NodeProtos& nodes) {
   scope.nodes = &nodes;
-  for (const auto& node : nodes) import_node(scope, node);
+  for (const onnx::NodeProto* node : topological_order(nodes)) import_node(scope, *node);
 }
 
 void GraphImporter::import_outputs(Scope& scope, const onnx::GraphProto& proto) {

@@ -127,7 +127,7 @@ class GraphImporter {
 /// The ONNX name of a node, or its first output's name where it has none, behind the environment's prefix.
 std::string node_name(const Environment& environment, const onnx::NodeProto& proto);
 
-/// Why `name`, read by the node at `reader` in `nodes`, is not there (yet): a cycle, a wrong order, or nobody makes it.
+/// Why `name`, read by the node at `reader` in `nodes`, is not there: a cycle, or nobody makes it.
 std::string missing_value(const Scope& scope, const std::string& name, const onnx::NodeProto* reader);
 
 /// The elements of a length-delimited field that the ONNX headers at hand may be too old to know, each as its bytes.

@@ -11,15 +11,17 @@ namespace {
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
+constexpr size_t kLongestName = 1000;  // characters; runtimes refuse symbols of more than 1 KiB
+
 bool is_plain_name(const std::string& text) {
-  return !text.empty() && is_letter(text[0]) &&
+  return !text.empty() && text.size() <= kLongestName && is_letter(text[0]) &&
          std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); }) && text != "max" &&
          text != "min";
 }
 
 std::string sanitised(const std::string& text) {
   std::string name;
-  for (char c : text) name += is_letter(c) || is_digit(c) ? c : '_';
+  for (char c : text.substr(0, kLongestName - 16)) name += is_letter(c) || is_digit(c) ? c : '_';
   while (name.size() > 1 && name.back() == '_' && name[name.size() - 2] == '_') name.pop_back();
   if (name.empty() || is_digit(name[0]) || !is_plain_name(name)) name = "d_" + name;
   return name;

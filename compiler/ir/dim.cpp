@@ -3,6 +3,7 @@
 #include "compiler/ir/dim.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "compiler/ir/dim_internal.h"
 #include "compiler/support/error.h"
@@ -40,7 +41,7 @@ namespace {
 int compare(const Dim& a, const Dim& b);
 
 int compare(const Dim::AtomRef& a, const Dim::AtomRef& b) {
-  if (a == b) return 0;
+  if (a == b) return 0;  // else they differ: equal atoms are one
   if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
   if (const int c = a->name.compare(b->name)) return c;
   if (const int c = compare(a->a, b->a)) return c;
@@ -104,14 +105,16 @@ Dim::AtomRef sole_atom(const Dim& d) {
   return coefficient == 1 && m.size() == 1 ? m[0] : nullptr;
 }
 
-Dim rebuild(const Dim& d, const std::function<Dim(const Dim::Atom&)>& atom_value) {
-  Dim out;
+Dim rebuild(const Dim& d, const std::function<Dim(const Dim::AtomRef&)>& atom_value) {
+  std::vector<Dim> sums;  // neighbours are added until one is left: terms are moved log(n) times, not n
   for (const auto& [m, coefficient] : d.terms()) {
     Dim term(coefficient);
-    for (const Dim::AtomRef& atom : m) term = term * atom_value(*atom);
-    out = out + term;
+    for (const Dim::AtomRef& atom : m) term = term * atom_value(atom);
+    sums.push_back(std::move(term));
   }
-  return out;
+  for (size_t step = 1; step < sums.size(); step *= 2)
+    for (size_t i = 0; i + step < sums.size(); i += 2 * step) sums[i] = sums[i] + sums[i + step];
+  return sums.empty() ? Dim() : sums[0];
 }
 
 }  // namespace dim_internal
@@ -133,7 +136,7 @@ Dim Dim::from_atom(AtomRef atom) {
 }
 
 Dim Dim::symbol(std::string name) {
-  return from_atom(std::make_shared<const Atom>(Atom{AtomKind::symbol, std::move(name), {}, {}}));
+  return from_atom(intern({AtomKind::symbol, std::move(name), {}, {}}));
 }
 
 bool Dim::is_constant() const { return terms_.empty() || (terms_.size() == 1 && terms_.begin()->first.empty()); }
@@ -151,53 +154,85 @@ std::optional<std::string> Dim::symbol_name() const {
 std::set<std::string> Dim::symbols() const {
   std::set<std::string> out;
   for (const auto& [m, coefficient] : terms_)
-    for (const AtomRef& atom : m) {
-      if (atom->kind == AtomKind::symbol) {
-        out.insert(atom->name);
-      } else {
-        out.merge(atom->a.symbols());
-        out.merge(atom->b.symbols());
-      }
-    }
+    for (const AtomRef& atom : m) out.insert(facts(*atom).symbols.begin(), facts(*atom).symbols.end());
   return out;
 }
 
-int64_t Dim::evaluate(const SymbolValues& values) const {
-  const auto value_of = [&](const Atom& atom) {
-    if (atom.kind == AtomKind::symbol) {
-      const auto it = values.find(atom.name);
-      if (it == values.end()) fail("dimension ", str(), ": symbol '", atom.name, "' has no value");
-      return it->second;
+namespace {
+
+/// Values of the atoms of one expression, each computed once however often it occurs.
+class Evaluation {
+ public:
+  explicit Evaluation(const SymbolValues& values) : values_(values) {}
+
+  int64_t value(const Dim& d) {
+    int64_t sum = 0;
+    for (const auto& [m, coefficient] : d.terms()) {
+      int64_t term = coefficient;
+      for (const Dim::AtomRef& atom : m) term = multiply(term, atom->kind == Dim::AtomKind::symbol ? symbol(d, *atom) : value(*atom));
+      sum = add(sum, term);
     }
-    const int64_t a = atom.a.evaluate(values), b = atom.b.evaluate(values);
-    switch (atom.kind) {
-      case AtomKind::floor_div: return floor_divide(a, b);
-      case AtomKind::mod: return modulo(a, b);
-      case AtomKind::max: return std::max(a, b);
-      case AtomKind::min: return std::min(a, b);
-      case AtomKind::symbol: break;
+    return sum;
+  }
+
+ private:
+  int64_t symbol(const Dim& d, const Dim::Atom& atom) const {
+    const auto it = values_.find(atom.name);
+    if (it == values_.end()) fail("dimension ", d.str(), ": symbol '", atom.name, "' has no value");
+    return it->second;
+  }
+
+  int64_t value(const Dim::Atom& atom) {
+    if (const auto known = known_.find(&atom); known != known_.end()) return known->second;
+    const int64_t a = value(atom.a), b = value(atom.b);
+    return known_[&atom] = combined(atom.kind, a, b);
+  }
+
+  static int64_t combined(Dim::AtomKind kind, int64_t a, int64_t b) {
+    switch (kind) {
+      case Dim::AtomKind::floor_div: return floor_divide(a, b);
+      case Dim::AtomKind::mod: return modulo(a, b);
+      case Dim::AtomKind::max: return std::max(a, b);
+      case Dim::AtomKind::min: return std::min(a, b);
+      case Dim::AtomKind::symbol: break;
     }
     GCG_CHECK(false, "atom kind");
-    return int64_t{0};
-  };
-  int64_t sum = 0;
-  for (const auto& [m, coefficient] : terms_) {
-    int64_t term = coefficient;
-    for (const AtomRef& atom : m) term = multiply(term, value_of(*atom));
-    sum = add(sum, term);
   }
-  return sum;
-}
+
+  const SymbolValues& values_;
+  std::unordered_map<const Dim::Atom*, int64_t> known_;
+};
+
+class Substitution {
+ public:
+  explicit Substitution(const std::map<std::string, Dim>& replacements) : replacements_(replacements) {}
+
+  Dim value(const Dim& d) {
+    if (d.is_constant()) return d;
+    return rebuild(d, [this](const Dim::AtomRef& atom) { return value(atom); });
+  }
+
+ private:
+  Dim value(const Dim::AtomRef& atom) {
+    if (atom->kind == Dim::AtomKind::symbol) {
+      const auto it = replacements_.find(atom->name);
+      return it == replacements_.end() ? Dim::from_atom(atom) : it->second;
+    }
+    if (const auto known = known_.find(atom.get()); known != known_.end()) return known->second;
+    const Dim a = value(atom->a), b = value(atom->b);
+    return known_[atom.get()] = combine(atom->kind, a, b);
+  }
+
+  const std::map<std::string, Dim>& replacements_;
+  std::unordered_map<const Dim::Atom*, Dim> known_;
+};
+
+}  // namespace
+
+int64_t Dim::evaluate(const SymbolValues& values) const { return Evaluation(values).value(*this); }
 
 Dim Dim::substitute(const std::map<std::string, Dim>& replacements) const {
-  if (is_constant() || replacements.empty()) return *this;
-  return rebuild(*this, [&](const Atom& atom) {
-    if (atom.kind == AtomKind::symbol) {
-      const auto it = replacements.find(atom.name);
-      return it == replacements.end() ? Dim::symbol(atom.name) : it->second;
-    }
-    return combine(atom.kind, atom.a.substitute(replacements), atom.b.substitute(replacements));
-  });
+  return replacements.empty() ? *this : Substitution(replacements).value(*this);
 }
 
 Dim operator+(const Dim& a, const Dim& b) {
@@ -215,6 +250,10 @@ Dim operator+(const Dim& a, const Dim& b) {
 Dim operator-(const Dim& a, const Dim& b) { return a + b * Dim(-1); }
 
 Dim operator*(const Dim& a, const Dim& b) {
+  constexpr size_t kMostTerms = 4096;  // a sum of so many extents in one product with another is no model's shape
+  if (a.terms_.size() > 1 && b.terms_.size() > kMostTerms / a.terms_.size())
+    fail("dimension arithmetic: a product of sums of ", a.terms_.size(), " and ", b.terms_.size(), " terms; together ",
+         kMostTerms, " terms are possible");
   Dim out;
   for (const auto& [m, c] : a.terms_)
     for (const auto& [n, d] : b.terms_) {

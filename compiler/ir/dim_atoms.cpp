@@ -19,12 +19,7 @@ namespace {
 using AtomKind = Dim::AtomKind;
 
 Dim make_atom(AtomKind kind, const Dim& a, const Dim& b) {
-  return Dim::from_atom(std::make_shared<const Dim::Atom>(Dim::Atom{kind, {}, a, b}));
-}
-
-bool at_least(const Dim& d, int64_t limit) {
-  const auto low = d.lower_bound();
-  return low && *low >= limit;
+  return Dim::from_atom(intern({kind, {}, a, b}));
 }
 
 struct Division {
@@ -108,14 +103,18 @@ std::optional<Dim> merge_quotients(const Dim& r, const Dim& b) {
   const Dim::AtomRef atom = sole_atom(r - k);
   if (!atom || atom->kind != AtomKind::floor_div || !atom->b.is_constant() || atom->b.constant() < 0)
     return std::nullopt;
-  return floor_div(atom->a + k * atom->b, atom->b * b);
+  int64_t divisor = 0, offset = 0;
+  if (__builtin_mul_overflow(atom->b.constant(), b.constant(), &divisor) ||
+      __builtin_mul_overflow(atom->b.constant(), k.constant(), &offset))
+    return std::nullopt;
+  return floor_div(atom->a + Dim(offset), Dim(divisor));
 }
 
 /// Every x % (b*c) in `r` replaced by x, which is equal modulo b.
 Dim without_inner_mods(const Dim& r, const Dim& b) {
-  return rebuild(r, [&](const Dim::Atom& atom) {
-    if (atom.kind == AtomKind::mod && divide_polynomials(atom.b, b).remainder.is(0)) return without_inner_mods(atom.a, b);
-    return Dim::from_atom(std::make_shared<const Dim::Atom>(atom));
+  return rebuild(r, [&](const Dim::AtomRef& atom) {
+    if (atom->kind == AtomKind::mod && divide_polynomials(atom->b, b).remainder.is(0)) return without_inner_mods(atom->a, b);
+    return Dim::from_atom(atom);
   });
 }
 
@@ -134,8 +133,11 @@ bool never_below(const Dim& a, const Dim& b) {
   return at_least(a - b, 0);
 }
 
-/// max(x, k*max(a,b) + c) has the sides x, k*a + c and k*b + c, for k > 0.
+constexpr size_t kMostSides = 8;  // each is compared with each; where there are more, none is
+
+/// max(x, k*max(a,b) + c) has the sides x, k*a + c and k*b + c, for k > 0. Stops when there are too many.
 void flatten(AtomKind kind, const Dim& d, std::vector<Dim>& sides) {
+  if (sides.size() > kMostSides) return;
   Dim::AtomRef found;
   int64_t factor = 0, count = 0;
   for (const auto& [m, coefficient] : d.terms())
@@ -184,6 +186,7 @@ Dim extremum(AtomKind kind, const Dim& a, const Dim& b) {
   std::vector<Dim> sides;
   flatten(kind, a, sides);
   flatten(kind, b, sides);
+  if (sides.size() > kMostSides) sides = {a, b};
   sides = undominated(kind, sides);
   const Dim common = common_terms(sides);
   int64_t factor = 0;

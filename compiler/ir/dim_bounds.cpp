@@ -3,19 +3,19 @@
 // Interval arithmetic alone loses what two terms have in common (s - s//2 would be unbounded below), so a quotient is
 // also replaced by the rational numbers it lies between, and a maximum by each of its sides; the best bound wins.
 #include <algorithm>
+#include <limits>
 
 #include "compiler/ir/dim.h"
 #include "compiler/ir/dim_internal.h"
+#include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
 
+using dim_internal::Bound;
+using dim_internal::facts;
 using dim_internal::floor_divide;
-using Bound = std::optional<int64_t>;  // nullopt: unlimited on that side
-
-struct Interval {
-  Bound low, high;
-};
+using dim_internal::Interval;
 
 Bound sum(Bound a, Bound b) {
   if (!a || !b) return std::nullopt;
@@ -53,25 +53,102 @@ Interval times(const Interval& a, const Interval& b) {
   return out;
 }
 
-constexpr int kDepth = 3;  // nested relaxations; each at most doubles the work
-
-Bound lower(const Dim& d, int depth);
-Bound upper(const Dim& d, int depth) {
-  const Bound b = lower(d * Dim(-1), depth);
-  return b ? product(b, -1) : std::nullopt;
+Bound by_intervals(const Dim& d) {
+  Bound low = 0;
+  for (const auto& [m, coefficient] : d.terms()) {
+    Interval i{1, 1};
+    for (const Dim::AtomRef& atom : m) i = times(i, facts(*atom).interval);
+    low = sum(low, times(i, coefficient).low);
+    if (!low) break;
+  }
+  return low;
 }
 
-Interval interval(const Dim::Atom& atom, int depth) {
-  if (atom.kind == Dim::AtomKind::symbol) return {0, std::nullopt};
-  const Interval a{lower(atom.a, depth), upper(atom.a, depth)}, b{lower(atom.b, depth), upper(atom.b, depth)};
-  switch (atom.kind) {
+/// A search for a lower bound that ends when one of `enough` is found. Each relaxation asks for bounds that relax
+/// further, and there may be one per term: depth and work are limited, and bounds found by then hold all the same.
+class LowerBound {
+ public:
+  explicit LowerBound(int64_t enough) : enough_(enough) {}
+
+  Bound of(const Dim& d) {
+    if (d.is_constant()) return d.constant();
+    Bound best = by_intervals(d);
+    for (int depth = 1; depth <= kDepth && work_ > 0 && !(best >= Bound(enough_)); ++depth)
+      best = larger(best, lower(d, depth, enough_));
+    return best;
+  }
+
+ private:
+  static constexpr int kDepth = 3;  // nested relaxations
+
+  Bound lower(const Dim& d, int depth, int64_t enough) {
+    if (d.is_constant()) return d.constant();
+    Bound best = by_intervals(d);
+    if (depth == 0 || d.terms().size() < 2) return best;
+    for (const auto& [m, coefficient] : d.terms()) {
+      if (best >= Bound(enough)) break;
+      if (m.size() != 1 || m[0]->kind == Dim::AtomKind::symbol) continue;
+      const bool alone = std::count_if(d.terms().begin(), d.terms().end(), [&m = m](const auto& term) {
+                           return dim_internal::divide(term.first, m).has_value();
+                         }) == 1;
+      if (alone && (work_ -= static_cast<int64_t>(d.terms().size())) > 0) best = larger(best, relaxed(d, m[0], coefficient, depth - 1));
+    }
+    return best;
+  }
+
+  Bound lower(const Dim& d, int depth) { return lower(d, depth, std::numeric_limits<int64_t>::max()); }
+
+  /// The same, but numbers beyond 64 bits on the way are no bound instead of an error.
+  Bound relaxed(const Dim& d, const Dim::AtomRef& atom, int64_t coefficient, int depth) {
+    try {
+      return by_relaxing(d, atom, coefficient, depth);
+    } catch (const CompileError&) {
+      return std::nullopt;
+    }
+  }
+
+  /// The bound from treating one atom, whose only monomial is itself times `coefficient`, by what it lies between.
+  Bound by_relaxing(const Dim& d, const Dim::AtomRef& atom, int64_t coefficient, int depth) {
+    const Dim factor(coefficient), rest = d - Dim::from_atom(atom) * factor;
+    const auto with = [&](const Dim& by) { return lower(rest + by * factor, depth); };
+    switch (atom->kind) {
+      case Dim::AtomKind::max:
+      case Dim::AtomKind::min: {
+        // The atom equals one of its sides. If the bound profits from the larger (smaller) side, either will do.
+        const Bound a = with(atom->a), b = with(atom->b);
+        if ((atom->kind == Dim::AtomKind::max) == (coefficient > 0)) return larger(a, b);
+        return a && b ? smaller(a, b) : std::nullopt;
+      }
+      case Dim::AtomKind::floor_div: {
+        // (x - c + 1)/c <= x//c <= x/c
+        if (!atom->b.is_constant() || atom->b.constant() <= 0) return std::nullopt;
+        const Dim c = atom->b, x = coefficient > 0 ? atom->a - c + Dim(1) : atom->a;
+        const Bound scaled = lower(rest * c + x * factor, depth);
+        return scaled ? Bound(-floor_divide(-*scaled, c.constant())) : std::nullopt;
+      }
+      case Dim::AtomKind::mod:  // x % c <= x for x >= 0
+        if (coefficient > 0 || !(lower(atom->a, depth) >= Bound(0))) return std::nullopt;
+        return with(atom->a);
+      default: return std::nullopt;
+    }
+  }
+
+  int64_t enough_;
+  int64_t work_ = 1024;  // terms in what is relaxed
+};
+
+}  // namespace
+
+Interval dim_internal::interval_of(Dim::AtomKind kind, const Dim& a_, const Dim& b_) {
+  const Interval a{a_.lower_bound(), a_.upper_bound()}, b{b_.lower_bound(), b_.upper_bound()};
+  switch (kind) {
     case Dim::AtomKind::max: return {larger(a.low, b.low), a.high && b.high ? larger(a.high, b.high) : std::nullopt};
     case Dim::AtomKind::min: return {a.low && b.low ? smaller(a.low, b.low) : std::nullopt, smaller(a.high, b.high)};
     case Dim::AtomKind::mod:
       if (b.low >= Bound(0)) return {0, sum(b.high, -1)};
       return {};
     case Dim::AtomKind::floor_div: {
-      if (!(b.low >= Bound(0))) return {};
+      if (!(b.low >= Bound(0)) || (b.high && *b.high < 1)) return {};
       const int64_t least = std::max<int64_t>(*b.low, 1);  // a zero divisor has no value at all
       Interval out;
       if (a.low) out.low = *a.low < 0 ? floor_divide(*a.low, least) : b.high ? floor_divide(*a.low, *b.high) : 0;
@@ -80,70 +157,18 @@ Interval interval(const Dim::Atom& atom, int depth) {
     }
     case Dim::AtomKind::symbol: break;
   }
-  return {};
+  return {0, std::nullopt};
 }
 
-Bound by_intervals(const Dim& d, int depth) {
-  Bound low = 0;
-  for (const auto& [m, coefficient] : d.terms()) {
-    Interval i{1, 1};
-    for (const Dim::AtomRef& atom : m) i = times(i, interval(*atom, depth));
-    low = sum(low, times(i, coefficient).low);
-    if (!low) break;
-  }
-  return low;
+bool dim_internal::at_least(const Dim& d, int64_t limit) { return LowerBound(limit).of(d) >= Bound(limit); }
+
+std::optional<int64_t> Dim::lower_bound() const {
+  return LowerBound(std::numeric_limits<int64_t>::max()).of(*this);
 }
 
-Dim replace_atom(const Dim& d, const Dim::AtomRef& atom, const Dim& by) {
-  return dim_internal::rebuild(d, [&](const Dim::Atom& other) {
-    const Dim same = Dim::from_atom(std::make_shared<const Dim::Atom>(other));
-    return same == Dim::from_atom(atom) ? by : same;
-  });
+std::optional<int64_t> Dim::upper_bound() const {
+  const Bound b = (*this * Dim(-1)).lower_bound();
+  return b ? product(b, -1) : std::nullopt;
 }
-
-/// The bound from treating one atom, whose only monomial is itself times `coefficient`, by what it lies between.
-Bound by_relaxing(const Dim& d, const Dim::AtomRef& atom, int64_t coefficient, int depth) {
-  const Dim self = Dim::from_atom(atom);
-  switch (atom->kind) {
-    case Dim::AtomKind::max:
-    case Dim::AtomKind::min: {
-      // The atom equals one of its sides. If the bound profits from the larger (smaller) side, either will do.
-      const Bound a = lower(replace_atom(d, atom, atom->a), depth), b = lower(replace_atom(d, atom, atom->b), depth);
-      if ((atom->kind == Dim::AtomKind::max) == (coefficient > 0)) return larger(a, b);
-      return a && b ? smaller(a, b) : std::nullopt;
-    }
-    case Dim::AtomKind::floor_div: {
-      // (x - c + 1)/c <= x//c <= x/c
-      if (!atom->b.is_constant() || atom->b.constant() <= 0) return std::nullopt;
-      const Dim c = atom->b, rest = d - self * Dim(coefficient);
-      const Dim x = coefficient > 0 ? atom->a - c + Dim(1) : atom->a;
-      const Bound scaled = lower(rest * c + x * Dim(coefficient), depth);
-      return scaled ? Bound(-floor_divide(-*scaled, c.constant())) : std::nullopt;
-    }
-    case Dim::AtomKind::mod:  // x % c <= x for x >= 0
-      if (coefficient > 0 || !(lower(atom->a, depth) >= Bound(0))) return std::nullopt;
-      return lower(replace_atom(d, atom, atom->a), depth);
-    default: return std::nullopt;
-  }
-}
-
-Bound lower(const Dim& d, int depth) {
-  if (d.is_constant()) return d.constant();
-  Bound best = by_intervals(d, depth);
-  if (depth == 0 || d.terms().size() < 2) return best;
-  for (const auto& [m, coefficient] : d.terms()) {
-    if (m.size() != 1 || m[0]->kind == Dim::AtomKind::symbol) continue;
-    const bool alone = std::count_if(d.terms().begin(), d.terms().end(), [&](const auto& term) {
-                         return dim_internal::divide(term.first, m).has_value();
-                       }) == 1;
-    if (alone) best = larger(best, by_relaxing(d, m[0], coefficient, depth - 1));
-  }
-  return best;
-}
-
-}  // namespace
-
-std::optional<int64_t> Dim::lower_bound() const { return lower(*this, kDepth); }
-std::optional<int64_t> Dim::upper_bound() const { return is_constant() ? constant() : upper(*this, kDepth); }
 
 }  // namespace gcg

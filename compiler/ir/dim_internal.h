@@ -1,8 +1,11 @@
 // Shared by the files that implement Dim; nobody else includes this.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "compiler/ir/dim.h"
 
@@ -21,10 +24,32 @@ std::optional<Dim::Monomial> divide(const Dim::Monomial& a, const Dim::Monomial&
 Dim::Monomial common_factor(const Dim::Monomial& a, const Dim::Monomial& b);
 Dim monomial(const Dim::Monomial& atoms, int64_t coefficient);
 
+using Bound = std::optional<int64_t>;  // nullopt: unlimited on that side
+struct Interval {
+  Bound low, high;
+};
+
+/// What is worth knowing about an atom once, when it is made.
+struct AtomFacts {
+  Interval interval;              // of its value
+  std::set<std::string> symbols;  // all that occur in it
+  int64_t size = 1;               // atoms and terms it is written with; saturates
+  int depth = 1;                  // of nesting
+  uint64_t hash = 0;              // of its structure
+};
+
+/// The one atom with these parts: equal atoms are one object, however many Dims have it. Every atom is made here.
+Dim::AtomRef intern(Dim::Atom parts);
+const AtomFacts& facts(const Dim::Atom& atom);
+/// Between which numbers floor_div, mod, max, min of these parts lie.
+Interval interval_of(Dim::AtomKind kind, const Dim& a, const Dim& b);
+
 /// The atom if `d` is exactly one atom with coefficient 1; else null.
 Dim::AtomRef sole_atom(const Dim& d);
 /// `d` with every atom (outermost ones only) replaced by what `atom_value` gives.
-Dim rebuild(const Dim& d, const std::function<Dim(const Dim::Atom&)>& atom_value);
+Dim rebuild(const Dim& d, const std::function<Dim(const Dim::AtomRef&)>& atom_value);
+/// Is d >= limit for all values of the symbols, as far as bounds tell?
+bool at_least(const Dim& d, int64_t limit);
 /// floor_div, mod, max or min by kind.
 Dim combine(Dim::AtomKind kind, const Dim& a, const Dim& b);
 

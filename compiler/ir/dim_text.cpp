@@ -32,7 +32,11 @@ std::string operand(const Dim& d) {
   return bare ? text : concat("(", text, ")");
 }
 
+/// Beyond this size an atom is told by a number that stands for its structure, which parse() refuses.
+constexpr int64_t kLongest = 4096;
+
 std::string text_of(const Dim::Atom& atom) {
+  if (dim_internal::facts(atom).size > kLongest) return concat("#", dim_internal::facts(atom).hash);
   switch (atom.kind) {
     case Dim::AtomKind::symbol: return quoted_if_needed(atom.name);
     case Dim::AtomKind::floor_div: return operand(atom.a) + "//" + operand(atom.b);
@@ -90,14 +94,21 @@ class Parser {
     return left;
   }
 
+  /// All nesting comes through here.
   std::optional<Dim> unary() {
-    if (take('-')) {
-      // "-9223372036854775808" is a number, though its absolute value is not.
-      if (const auto n = number("-")) return Dim(*n);
-      const auto d = unary();
-      return d ? std::optional(*d * Dim(-1)) : std::nullopt;
-    }
-    return primary();
+    constexpr int kDeepest = 1000;
+    if (depth_ >= kDeepest) return std::nullopt;
+    ++depth_;
+    auto d = take('-') ? negative() : primary();
+    --depth_;
+    return d;
+  }
+
+  std::optional<Dim> negative() {
+    // "-9223372036854775808" is a number, though its absolute value is not.
+    if (const auto n = number("-")) return Dim(*n);
+    const auto d = unary();
+    return d ? std::optional(*d * Dim(-1)) : std::nullopt;
   }
 
   std::optional<int64_t> number(const char* sign) {
@@ -154,6 +165,7 @@ class Parser {
 
   std::string_view text_;
   size_t at_ = 0;
+  int depth_ = 0;
 };
 
 }  // namespace

@@ -39,24 +39,27 @@ int64_t wrap(DType t, int64_t v) {
   }
 }
 
+int64_t wrapped_negative(int64_t a) { return static_cast<int64_t>(0 - static_cast<uint64_t>(a)); }
+
 int64_t floor_divide(int64_t a, int64_t b) {
   if (b == 0) return 0;
+  if (b == -1) return wrapped_negative(a);  // the lowest number has no positive one
   return a / b - ((a % b != 0 && (a % b < 0) != (b < 0)) ? 1 : 0);
 }
 
-/// Integer arithmetic on constants; nullopt where folding would need care (overflow, unsigned 64-bit compares, ...).
+/// Integer arithmetic on constants; nullopt where folding would need care (unsigned 64-bit compares, ...).
 std::optional<int64_t> fold_integers(BinaryOp op, DType t, int64_t a, int64_t b) {
   int64_t r = 0;
   switch (op) {
-    case BinaryOp::add: return __builtin_add_overflow(a, b, &r) ? std::nullopt : std::optional(wrap(t, r));
-    case BinaryOp::sub: return __builtin_sub_overflow(a, b, &r) ? std::nullopt : std::optional(wrap(t, r));
-    case BinaryOp::mul: return __builtin_mul_overflow(a, b, &r) ? std::nullopt : std::optional(wrap(t, r));
+    case BinaryOp::add: __builtin_add_overflow(a, b, &r); return wrap(t, r);  // wraps, as the machine's does
+    case BinaryOp::sub: __builtin_sub_overflow(a, b, &r); return wrap(t, r);
+    case BinaryOp::mul: __builtin_mul_overflow(a, b, &r); return wrap(t, r);
     default: break;
   }
   if (t == DType::u64) return std::nullopt;
   switch (op) {
-    case BinaryOp::floor_div: return floor_divide(a, b);
-    case BinaryOp::mod: return b == 0 ? 0 : a - floor_divide(a, b) * b;
+    case BinaryOp::floor_div: return wrap(t, floor_divide(a, b));
+    case BinaryOp::mod: return b == 0 || b == -1 ? 0 : a - floor_divide(a, b) * b;
     case BinaryOp::max: return std::max(a, b);
     case BinaryOp::min: return std::min(a, b);
     case BinaryOp::equal: return a == b;
@@ -177,7 +180,7 @@ Expr accumulator(DType dtype) { return make(ExprKind::accumulator, dtype); }
 Expr unary(UnaryOp op, Expr a) {
   const bool predicate = op == UnaryOp::is_nan || op == UnaryOp::is_inf || op == UnaryOp::logical_not;
   if (is_constant(a) && !is_float(a->dtype)) {
-    if (op == UnaryOp::neg) return constant_int(a->dtype, -a->integer);
+    if (op == UnaryOp::neg) return constant_int(a->dtype, wrapped_negative(a->integer));
     if (op == UnaryOp::logical_not) return boolean(a->integer == 0);
   }
   if (op == UnaryOp::logical_not && a->kind == ExprKind::unary && a->unary == UnaryOp::logical_not) return a->args[0];

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/support/error.h"
+
 namespace gcg {
 
 Shape broadcast_inputs(InferContext& ctx, int first) {
@@ -18,6 +20,40 @@ void require_same_dtype(const InferContext& ctx, int first) {
           concat("input ", i, " is ", name_of(ctx.dtype(i)), ", input ", first, " is ", name_of(ctx.dtype(first))));
 }
 
+namespace {
+
+/// Is a number an element of this type as it is, so that Dims compute with it as the machine does?
+bool fits(DType dtype, const Dim& d) {
+  if (!d.is_constant()) return true;
+  const int64_t value = d.constant(), bits = 8 * size_of(dtype);
+  if (is_unsigned_int(dtype)) return value >= 0 && (bits == 64 || value >> bits == 0);
+  return bits == 64 || !is_int(dtype) || (value >> (bits - 1)) == (value < 0 ? -1 : 0);
+}
+
+/// f of each element; nullopt where one is not known, or beyond the numbers that Dims or the type have.
+std::optional<std::vector<Dim>> combined(DType dtype, const std::vector<std::vector<Dim>>& inputs, size_t size,
+                                         const std::function<std::optional<Dim>(const std::vector<Dim>&)>& f) {
+  std::vector<Dim> result;
+  for (size_t e = 0; e < size; ++e) {
+    std::vector<Dim> operands;
+    for (const auto& contents : inputs) operands.push_back(contents[contents.size() == 1 ? 0 : e]);
+    const auto is_fit = [&](const Dim& d) { return fits(dtype, d); };
+    if (!std::all_of(operands.begin(), operands.end(), is_fit)) return std::nullopt;
+    try {
+      const std::optional<Dim> value = f(operands);
+      if (!value || !is_fit(*value)) return std::nullopt;
+      result.push_back(*value);
+    } catch (const InternalError&) {
+      throw;
+    } catch (const CompileError&) {
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
 void combine_contents(InferContext& ctx, const std::function<std::optional<Dim>(const std::vector<Dim>&)>& f) {
   std::vector<std::vector<Dim>> inputs;
   size_t size = 1;
@@ -27,15 +63,7 @@ void combine_contents(InferContext& ctx, const std::function<std::optional<Dim>(
     if (contents->size() != 1) size = contents->size();
     inputs.push_back(std::move(*contents));
   }
-  std::vector<Dim> result;
-  for (size_t e = 0; e < size; ++e) {
-    std::vector<Dim> operands;
-    for (const auto& contents : inputs) operands.push_back(contents[contents.size() == 1 ? 0 : e]);
-    const std::optional<Dim> value = f(operands);
-    if (!value) return;
-    result.push_back(*value);
-  }
-  ctx.set_contents(0, std::move(result));
+  if (auto result = combined(ctx.dtype(ctx.input_count() - 1), inputs, size, f)) ctx.set_contents(0, std::move(*result));
 }
 
 std::vector<int64_t> broadcast_extents(const ReferenceContext& ctx) {
@@ -55,7 +83,7 @@ std::vector<int64_t> broadcast_extents(const ReferenceContext& ctx) {
 std::optional<Dim> truncated_quotient(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) {
     if (b.is(0)) return std::nullopt;
-    return Dim(b.is(-1) ? 0 - a.constant() : a.constant() / b.constant());
+    return b.is(-1) ? Dim(0) - a : Dim(a.constant() / b.constant());
   }
   if (b.lower_bound().value_or(-1) < 0 || b.is(0)) return std::nullopt;
   if (a.lower_bound().value_or(-1) >= 0) return floor_div(a, b);

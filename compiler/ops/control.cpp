@@ -49,6 +49,11 @@ std::optional<Dim> trip_count(InferContext& c, const Value& body_condition) {
   return std::nullopt;
 }
 
+/// The trip count and the condition may be left out at the end, too.
+void upgrade_loop(UpgradeContext& c) {
+  while (own_inputs(c.node) < 2) c.node.inputs.insert(c.node.inputs.begin() + own_inputs(c.node), ValueId());
+}
+
 void infer_loop(InferContext& c) {
   for (int i : {0, 1})
     if (own_input(c, i) && c.dtype(i) != DType::undefined && c.dtype(i) != (i == 0 ? DType::i64 : DType::boolean))
@@ -224,12 +229,13 @@ const OpDef op_If{.name = "If",
 
 const OpDef op_Loop{.name = "Loop",
                     .since = 1,
-                    .min_inputs = 0,
+                    .min_inputs = 2,
                     .max_inputs = -1,
                     .min_outputs = 0,
                     .max_outputs = -1,
                     .kind = OpKind::control,
                     .allows_unknown_rank = true,
+                    .upgrade = upgrade_loop,
                     .infer = infer_loop,
                     .reference = reference_loop};
 

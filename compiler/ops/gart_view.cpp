@@ -130,7 +130,7 @@ std::optional<ViewForm> express_view(const Graph& graph, ValueId x, const Shape&
       if ((*dims)[d].substitute(extents) != shape[d]) return false;
     form.shape.clear();
     for (const Dim& d : *dims) form.shape.push_back(d.str());
-    return true;
+    return std::all_of(form.shape.begin(), form.shape.end(), [](const std::string& text) { return Dim::parse(text).has_value(); });
   };
   form.inputs = {x};
   learn(*graph.value(x).shape, 0, known);

@@ -163,6 +163,9 @@ void infer_contents(Graph& graph, const Node& node) {
       }
       v.contents = std::move(elements);
     } catch (const Unknown&) {
+    } catch (const InternalError&) {
+      throw;
+    } catch (const CompileError&) {  // numbers beyond 64 bits, expressions beyond all measure: left to the run
     }
   }
 }

@@ -177,6 +177,7 @@ bool inline_constant_if(Rewriter& r, NodeId id) {
   const Tensor* condition = r.constant(r.graph.node(id).inputs[0]);
   if (!condition || condition->elements() != 1) return false;
   inline_body(r.graph, id, condition->at_int(0) != 0 ? 0 : 1);
+  r.forget_readers();
   for (NodeId node : r.graph.order()) infer_node(r.graph, node, r.outermost);  // the copies have symbols of their own
   return true;
 }

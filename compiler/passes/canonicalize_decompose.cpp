@@ -1,4 +1,5 @@
 // Operators that are a few simpler ones.
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/ops/ops.h"
@@ -77,12 +78,39 @@ bool decompose_batch_normalization(Rewriter& r, NodeId id) {
   return r.replace(y, r.add(op_Add, name, {product, r.add_constant(name + ".shift", std::move(offset))}));
 }
 
+/// A fold over very many inputs becomes folds over groups of them: one kernel cannot have any number of operands.
+bool split_fold(Rewriter& r, NodeId id) {
+  constexpr size_t kMostInputs = 32;
+  const Node& n = r.graph.node(id);
+  if (n.inputs.size() <= kMostInputs) return false;
+  const bool mean = n.op == &op_Mean;
+  const OpDef& fold = mean ? op_Sum : *n.op;
+  const std::string name = n.name;
+  const ValueId y = n.outputs[0];
+  std::vector<ValueId> values = n.inputs;
+  const auto count = static_cast<double>(values.size());
+  while (values.size() > 1) {
+    std::vector<ValueId> folded;
+    for (size_t i = 0; i < values.size(); i += kMostInputs) {
+      const auto begin = values.begin() + static_cast<std::ptrdiff_t>(i);
+      folded.push_back(r.add(fold, name, {begin, values.begin() + static_cast<std::ptrdiff_t>(std::min(values.size(), i + kMostInputs))}));
+    }
+    values = std::move(folded);
+  }
+  if (!mean) return r.replace(y, values[0]);
+  return r.replace(y, r.add(op_Div, name, {values[0], scalar(r, name, r.value(y).dtype, count)}));
+}
+
 }  // namespace
 
 const std::vector<RuleFor>& decomposition_rules() {
   static const std::vector<RuleFor> rules = {{&op_Gemm, decompose_gemm},
                                              {&op_GlobalAveragePool, decompose_global_average_pool},
-                                             {&op_BatchNormalization, decompose_batch_normalization}};
+                                             {&op_BatchNormalization, decompose_batch_normalization},
+                                             {&op_Sum, split_fold},
+                                             {&op_Mean, split_fold},
+                                             {&op_Max, split_fold},
+                                             {&op_Min, split_fold}};
   return rules;
 }
 

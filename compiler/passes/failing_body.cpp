@@ -17,7 +17,10 @@ Graph failing_body(const Graph& ill_typed, const Graph& other, const std::string
     dtypes.push_back(static_cast<int64_t>(other.value(v).dtype));
     if (!other.value(v).shape) throw NodeError(error);
     ranks.push_back(static_cast<int64_t>(other.value(v).shape->size()));
-    for (const Dim& extent : *other.value(v).shape) extents.push_back(extent.str());
+    for (const Dim& extent : *other.value(v).shape) {
+      extents.push_back(extent.str());
+      if (!Dim::parse(extents.back())) throw NodeError(error);  // too long to be told in full
+    }
   }
   const NodeId failure = body.add_node(
       op("Fail", "gart"), name, body.inputs, static_cast<int>(other.outputs.size()),

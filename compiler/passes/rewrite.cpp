@@ -1,6 +1,7 @@
 #include "compiler/passes/rewrite.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
@@ -16,12 +17,25 @@ const Node* Rewriter::producer(ValueId v, const OpDef& op) const {
   return n.op == &op ? &n : nullptr;
 }
 
+std::vector<NodeId>& Rewriter::readers(ValueId v) const {
+  readers_.resize(static_cast<size_t>(graph.value_count()));
+  for (; indexed_ < graph.node_count(); ++indexed_)
+    for (ValueId in : graph.node(NodeId(indexed_)).inputs)
+      if (in.valid()) readers_[static_cast<size_t>(in.index)].emplace_back(indexed_);
+  return readers_[static_cast<size_t>(v.index)];
+}
+
 int64_t Rewriter::uses(ValueId v) const {
   int64_t count = std::count(graph.outputs.begin(), graph.outputs.end(), v);
-  for (int64_t i = 0; i < graph.node_count(); ++i) {
-    const std::vector<ValueId>& inputs = graph.node(NodeId(i)).inputs;
-    count += std::count(inputs.begin(), inputs.end(), v);
-  }
+  std::vector<NodeId>& nodes = readers(v);
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  std::erase_if(nodes, [&](NodeId n) {
+    const std::vector<ValueId>& inputs = graph.node(n).inputs;
+    const auto reads = std::count(inputs.begin(), inputs.end(), v);
+    count += reads;
+    return reads == 0;
+  });
   return count;
 }
 
@@ -41,7 +55,10 @@ bool Rewriter::replace(ValueId from, ValueId to) {
   if (from == to || !can_replace(from, to)) return false;
   // What was made to take the place of a value takes its name too (replace_uses sees to that for outputs).
   if (to.index > from.index && !graph.is_output(from)) std::swap(graph.value(from).name, graph.value(to).name);
-  graph.replace_uses(from, to);
+  const std::vector<NodeId> nodes = std::exchange(readers(from), {});
+  for (NodeId n : nodes) std::replace(graph.node(n).inputs.begin(), graph.node(n).inputs.end(), from, to);
+  readers(to).insert(readers(to).end(), nodes.begin(), nodes.end());
+  if (graph.is_output(from)) graph.replace_uses(from, to);  // which hands on the output's name
   return true;
 }
 
@@ -61,6 +78,11 @@ void Rewriter::erase_if_dead(NodeId id) {
   const std::vector<ValueId>& outputs = graph.node(id).outputs;
   const bool read = std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return v.valid() && is_read(v); });
   if (!read) graph.erase_node(id);
+}
+
+void Rewriter::forget_readers() {
+  readers_.clear();
+  indexed_ = 0;
 }
 
 namespace {

@@ -10,7 +10,8 @@
 
 namespace gcg {
 
-/// Edits one graph (the model's, or a body inside it). New nodes are typed at once.
+/// Edits one graph (the model's, or a body inside it). New nodes are typed at once. While it lives, inputs of nodes change
+/// through replace() alone; nodes may be added to the graph and erased from it by others, too.
 class Rewriter {
  public:
   Rewriter(Graph& g, Graph& outermost_graph) : graph(g), outermost(outermost_graph) {}
@@ -41,9 +42,16 @@ class Rewriter {
   void make_constant(ValueId v, TensorRef data);
   /// Erases the node if nothing reads its outputs.
   void erase_if_dead(NodeId node);
+  /// To be called where inputs of nodes changed in another way.
+  void forget_readers();
 
  private:
   bool can_replace(ValueId from, ValueId to) const;
+  /// The nodes that read `v`, and some that no longer do; each once or more.
+  std::vector<NodeId>& readers(ValueId v) const;
+
+  mutable std::vector<std::vector<NodeId>> readers_;  // by ValueId, of the nodes below indexed_
+  mutable int64_t indexed_ = 0;
 };
 
 /// Runs `edit` on the graph and on all bodies in it, innermost first; true if one of the runs says so.

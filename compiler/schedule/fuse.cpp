@@ -106,7 +106,7 @@ void Fuser::decide_value(const Node& n, ValueId v) {
   Use& u = use(v);
   if (!u.must && u.groups.empty()) return;  // nobody reads it
   if (is_concat(n) && !gathers_parts(n)) return materialize_concat(n, v);
-  if (u.must || is_read_elsewhere(n, u) || !inlines(n, v, u)) {
+  if (u.must || is_read_elsewhere(n, u) || !has_room(n, u) || !inlines(n, v, u)) {
     Group group;
     group.result = group.storage = v;
     group.on_host = n.on_host;
@@ -117,6 +117,7 @@ void Fuser::decide_value(const Node& n, ValueId v) {
   } else {
     probe_.materialized[static_cast<size_t>(v.index)] = false;
   }
+  for (int group : u.groups) group_cost_[group] += cost(n);
   record_inputs(n, v, u);
 }
 

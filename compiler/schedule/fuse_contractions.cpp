@@ -30,10 +30,10 @@ void Fuser::absorb_epilogue(NodeId anchor) {
   std::vector<NodeId> chain, best;
   std::set<ValueId> inside = {out};
   ValueId result = out;
-  const auto users = users_of();
-  for (;;) {
+  const auto& users = users_of();
+  for (double room = kMostCost / 2;;) {
     NodeId next = next_pointwise(inside, chain, users, node(anchor).on_host);
-    if (!next.valid()) break;
+    if (!next.valid() || (room -= cost(node(next))) < 0) break;
     chain.push_back(next);
     inside.insert(node(next).outputs[0]);
     if (auto escaped = escaping(inside, users); escaped.size() == 1) {

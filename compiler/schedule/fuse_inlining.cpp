@@ -23,6 +23,13 @@ bool Fuser::inlines(const Node& n, ValueId v, const Use& u) {
   return cost(n) * static_cast<double>(u.contexts.size()) <= cost(n) + 6;
 }
 
+bool Fuser::has_room(const Node& n, const Use& u) const {
+  return std::all_of(u.groups.begin(), u.groups.end(), [&](int g) {
+    const auto known = group_cost_.find(g);
+    return known == group_cost_.end() || known->second + cost(n) <= kMostCost;
+  });
+}
+
 bool Fuser::depends_on_row(const Node& n, int group) {
   for (ValueId in : n.inputs) {
     if (!reads(in)) continue;

@@ -90,6 +90,8 @@ class Fuser {
   // ----------------------------------------------------------------------------------------------
 
   bool inlines(const Node& n, ValueId v, const Use& u);
+  /// May the kernels of all groups that use `v` grow by its node, too?
+  bool has_room(const Node& n, const Use& u) const;
   /// Does some input of `n` come from a reduction that may join this group, so that `n` is a per-row scalar?
   bool depends_on_row(const Node& n, int group);
   /// `v` has the extents of `result` with one or more trailing ones instead.
@@ -110,6 +112,7 @@ class Fuser {
   std::vector<Use> uses_;  // by the value that a use's value views
   std::vector<std::vector<NodeId>> users_;
   std::vector<int> node_group_;  // contraction group of a node, or -1
+  std::map<int, double> group_cost_;  // of what is computed on the fly, per element
   std::map<int, std::optional<Shape>> group_rows_;
   std::set<int> group_elementwise_reduction_;
   std::set<ValueId> row_value_;

@@ -11,6 +11,9 @@
 namespace gart {
 namespace {
 
+/// A second of a loop that does nothing, and hours of what models do in loops: a forged file cannot exceed it.
+constexpr int64_t kMostTurns = int64_t{1} << 28;
+
 /// Part `index` of `parts` equal parts of [0, total).
 int64_t part_begin(int64_t total, int index, int parts) {
   return total / parts * index + std::min<int64_t>(total % parts, index);
@@ -157,6 +160,7 @@ Result<void> Execution::loop(const PlanStep& step) {
     trips = **count;
   }
   for (int64_t i = 0; i < trips; ++i) {
+    if (i == kMostTurns) return error(ErrorCode::run_failed, "a loop has not ended after ", i, " turns");
     if (loop.condition() >= 0) {
       Result<uint8_t*> condition = scalar<uint8_t>(loop.condition());
       if (!condition) return condition.error();

@@ -144,5 +144,24 @@ TEST(VerifyOverlap, ThePreparedRegionIsThatOfTheFirstPlanAtLoad) {
   EXPECT_NE(verdict(b).find("no plan at load writes its prepared region of 128 bytes"), std::string::npos) << verdict(b);
 }
 
+/// A file of some megabytes could have as many pairs of plans as it takes hours to look at.
+TEST(VerifyOverlap, PairsOfPlansAreCounted) {
+  ArtifactBuilder b = overlapping();
+  b.plan().buffers[2]->kind = fb::BufferKind::prepared;
+  b.plan().prepared_bytes = 128;
+  step(b, 1).overlaps = false;
+  b.content.manifest.at_load = prepare(b);
+  b.content.manifest.targets.push_back(std::make_unique<fb::TargetT>(*b.content.manifest.targets[0]));
+  b.content.code.push_back(b.content.code[0]);
+  auto& at_load = b.content.manifest.at_load->plans;
+  for (int i = 0; i < 4200; ++i) {
+    at_load.insert(at_load.begin(), std::make_unique<fb::PlanT>(*at_load.back()));
+    at_load[0]->target = 1;
+  }
+  EXPECT_EQ(verdict(b), "");
+  for (int i = 0; i < 4200; ++i) b.copy_plan();
+  EXPECT_NE(verdict(b).find("the manifest has too many plans"), std::string::npos) << verdict(b);
+}
+
 }  // namespace
 }  // namespace gart

@@ -38,6 +38,8 @@ const Nonsense kNonsense[] = {
     {"output 0: its name contains a NUL byte", [](auto& b) { b.entry().outputs[0]->name = std::string("a\0b", 3); }},
     {"its name has 1048577 bytes, the limit is 1048576",
      [](auto& b) { b.entry().inputs[0]->name.assign((1 << 20) + 1, 'n'); }},
+    {"symbol 1: its name has 1025 bytes, the limit is 1024",
+     [](auto& b) { b.entry().symbols[1]->name.assign(1025, 's'); }},
     {"symbol 1: name 'rows' is empty or occurs twice", [](auto& b) { b.entry().symbols[1]->name = "rows"; }},
     {"symbol 0: input is 5, but there are 3 inputs", [](auto& b) { b.entry().symbols[0]->input = 5; }},
     {"symbol 0: input is 4294967294, but there are 3 inputs", [](auto& b) { b.entry().symbols[0]->input = -2; }},

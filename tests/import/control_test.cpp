@@ -54,6 +54,31 @@ TEST(ImportControl, CapturesReachThroughSeveralBodies) {
   EXPECT_EQ(run(0).at_double(1), 2);
 }
 
+TEST(ImportControl, ALoopMayLeaveOutItsConditionAndItsTripCount) {
+  const std::string body_inputs =
+      "input { name: 'i' type { tensor_type { elem_type: 7 shape {} } } } "
+      "input { name: 'go' type { tensor_type { elem_type: 9 shape {} } } } ";
+  const auto loop = [&](const std::string& inputs, const std::string& scanned) {
+    return graph_model(kX + "initializer { name: 'n' data_type: 7 int64_data: 3 } " +
+                       node("Loop", inputs, "y",
+                            body("body", body_inputs + node("Identity", "go", "again") + scanned +
+                                             "output { name: 'again' } output { name: 's' }")) +
+                       "output { name: 'y' }");
+  };
+  const std::string count = node("Cast", "i", "s", "attribute { name: 'to' type: INT i: 1 }"), captured = node("Neg", "x", "s");
+  for (const char* inputs : {"n", "n _"})
+    for (const std::string& scanned : {count, captured}) {
+      const Graph g = import_model(loop(inputs, scanned)).graph;
+      const Node& node = g.node(value_called(g, "y").producer);
+      ASSERT_EQ(static_cast<int>(node.inputs.size()) - node.captures, 2) << inputs;
+      EXPECT_FALSE(node.inputs[1].valid());
+      verify_graph(g);
+      const Tensor y = interpret(g, {Tensor::from<float>(DType::f32, {2}, {-1, 2})})[0];
+      EXPECT_EQ(y.shape()[0], 3);
+      EXPECT_EQ(y.at_double(y.elements() - 1), scanned == count ? 2 : -2);
+    }
+}
+
 TEST(ImportControl, WhatABranchAssumesBindsOnlyTheBranch) {
   Graph g =
       import_model(graph_model(float_value("input", "x", "dim { dim_param: 'n' } dim { dim_value: 2 }") + kBool +

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <set>
 
 #include "compiler/support/error.h"
 
@@ -60,6 +61,41 @@ TEST(Dim, BoundsSeeWhatTermsShare) {
   EXPECT_EQ(d("max(s,t) - s").lower_bound(), 0);
   EXPECT_EQ(d("s - t").lower_bound(), std::nullopt);
   EXPECT_EQ(d("b*max(s,4)").lower_bound(), 0);
+}
+
+TEST(Dim, EqualExpressionsShareTheirAtoms) {
+  const Dim a = d("max(s//3, t) + s%7"), b = d("s%7 + max(t, s//3)");
+  auto x = a.terms().begin(), y = b.terms().begin();
+  for (; x != a.terms().end(); ++x, ++y) EXPECT_EQ(x->first, y->first) << "the same objects";
+}
+
+TEST(Dim, ADivisorThatMayBeZeroHasNoBounds) {
+  // s % min(t,1) is 0 wherever it is anything.
+  EXPECT_EQ(floor_div(d("min(u,3) - 7"), d("s%min(t,1)")).upper_bound(), std::nullopt);
+}
+
+/// Bounds of sums of many nested quotients, maxima and minima end, and evaluating shares what terms share.
+TEST(Dim, WorkOnLargeExpressionsIsBounded) {
+  Dim x = d("s"), sum;
+  for (int i = 0; i < 60; ++i) {
+    x = max(floor_div(x * Dim(2) + Dim(i), Dim(3)), x - Dim(5 * i)) + min(x, Dim(100 + i));
+    sum = sum + x * floor_div(x + Dim(1), Dim(2));
+  }
+  EXPECT_NO_THROW(sum.lower_bound());
+  EXPECT_NO_THROW(sum.upper_bound());
+  EXPECT_EQ(sum.symbols(), std::set<std::string>{"s"});
+  EXPECT_LT(sum.str().size(), 1000000U);
+  EXPECT_NO_THROW(sum.substitute({{"s", Dim(1)}}));
+  EXPECT_EQ(sum.substitute({{"s", Dim(0)}}), Dim(sum.evaluate({{"s", 0}})));
+}
+
+TEST(Dim, WhatGrowsBeyondMeasureIsRefused) {
+  Dim sum;
+  for (int i = 0; i < 100; ++i) sum = sum + Dim::symbol("s" + std::to_string(i));
+  EXPECT_THROW(sum * sum, CompileError);
+  EXPECT_FALSE(Dim::parse(std::string(500000, '(')));
+  EXPECT_FALSE(Dim::parse(std::string(500000, '-') + "1"));
+  EXPECT_TRUE(Dim::parse(std::string(500, '(') + "s" + std::string(500, ')')));
 }
 
 TEST(Dim, ParseRefusesWhatIsNoExpression) {

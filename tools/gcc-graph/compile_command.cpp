@@ -115,7 +115,7 @@ void run(const Arguments& a) {
   if (result.artifact.empty()) return;  // --stop-after
   progress.show("write");
   write_file(a.output, result.artifact);
-  progress.show("");
+  progress.clear();
   print_use(a.tuning, tuning);
   for (const std::string& remark : defaults.remarks) result.remarks.push_back(remark);
   print(a, result, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
@@ -128,7 +128,7 @@ void add_compile_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("compile", "Compile an ONNX model to a .gart artifact");
   c->add_option("model", args->model, "The ONNX file")->required();
   c->add_option("-o,--output", args->output, "The artifact to write")->required();
-  c->add_option("--target", args->targets, "Comma-separated targets (default: x86-64-v3, x86-64-v4 and the GPUs of this machine)")->delimiter(',');
+  c->add_option("--target", args->targets, "Comma-separated targets (default: x86-64-v3, x86-64-v4 and the GPUs of this machine)")->delimiter(',')->allow_extra_args(false);
   c->add_option("--dim", args->dims, "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one")
       ->delimiter('\0')
       ->allow_extra_args(false);
@@ -142,9 +142,10 @@ void add_compile_command(CLI::App& app) {
   c->add_option("--threads", args->threads, "Host threads for code generation; 0: one per CPU")
       ->check(CLI::Range(0, 256));
   c->add_option("--print-after", args->passes.print_after, "Print the graph after these passes, or all")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   c->add_option("--stop-after", args->passes.stop_after, "Stop after this pass; nothing is written");
-  c->add_option("--disable-pass", args->passes.disabled, "Skip these passes")->delimiter(',');
+  c->add_option("--disable-pass", args->passes.disabled, "Skip these passes")->delimiter(',')->allow_extra_args(false);
   c->add_flag("--time-passes", args->passes.time_passes, "Print how long each pass takes");
   c->add_flag("--print-schedule", args->print_schedule, "Print every plan's kernels and steps");
   c->callback([args] { run(*args); });

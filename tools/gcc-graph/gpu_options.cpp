@@ -43,6 +43,7 @@ void GpuOptions::add_to(CLI::App& c) {
                "What GPUs' libraries do: none; auto (cublasLt and cudnn, or our own kernels where they are not installed; Jetsons: "
                "none); or a list of those that machines must have (cublasLt,cudnn)")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->capture_default_str();
 }
 

@@ -1,20 +1,26 @@
 #include <CLI/CLI.hpp>
 #include <cctype>
 #include <cstdio>
+#include <iostream>
 #include <new>
 
 #include "compiler/support/error.h"
 #include "compiler/support/unsupported.h"
 #include "tools/gcc-graph/commands.h"
+#include "tools/gcc-graph/printable.h"
 
 namespace {
+
+int say(const std::string& text, int code) {
+  std::fprintf(stderr, "gcc-graph: %s\n", gcg::tools::printable(text).c_str());
+  return code;
+}
 
 /// CLI11's words for a bad command line as one sentence.
 int refuse(const CLI::ParseError& error) {
   std::string text = error.what();
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  std::fprintf(stderr, "gcc-graph: %s; --help lists the options\n", text.c_str());
-  return 1;
+  return say(text + "; --help lists the options", 1);
 }
 
 bool is_command(const CLI::App& app, const std::string& name) {
@@ -33,10 +39,9 @@ int main(int argc, char** argv) {
   gcg::tools::add_inspect_command(app);
   gcg::tools::add_check_command(app);
   gcg::tools::add_operators_command(app);
-  if (argc > 1 && argv[1][0] != '-' && !is_command(app, argv[1])) {
-    std::fprintf(stderr, "gcc-graph: there is no command '%s'; --help lists them\n", argv[1]);
-    return 1;
-  }
+  if (argc > 1 && argv[1][0] != '-' && !is_command(app, argv[1]))
+    return say(std::string("there is no command '") + argv[1] + "'; --help lists them", 1);
+  const gcg::tools::PrintableStream output(std::cout);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& e) {
@@ -44,14 +49,11 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return e.get_exit_code() == 0 ? app.exit(e) : refuse(e);
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "gcc-graph: not enough memory\n");
-    return 1;
+    return say("not enough memory", 1);
   } catch (const gcg::UnsupportedModel& e) {
-    std::fprintf(stderr, "gcc-graph: %s\n", e.what());
-    return 2;
+    return say(e.what(), 2);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "gcc-graph: %s\n", e.what());
-    return 1;
+    return say(e.what(), 1);
   }
   return 0;
 }

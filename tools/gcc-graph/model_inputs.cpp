@@ -38,11 +38,14 @@ gart::Program load_program(const std::string& path, const InputOptions& options)
 
 namespace {
 
+/// An artifact tells an extent as text; a name that is no expression (with a space in it, say) is a symbol's.
+Dim extent_of(const std::string& text) { return Dim::parse(text).value_or(Dim::symbol(text)); }
+
 SymbolValues symbol_values(const gart::Program& program, const std::vector<std::string>& dims) {
   std::set<std::string> known;
   for (const gart::TensorInfo& info : program.inputs())
     for (const std::string& d : info.dims)
-      if (auto dim = Dim::parse(d)) known.merge(dim->symbols());
+      known.merge(extent_of(d).symbols());
   SymbolValues values;
   for (const std::string& k : known) values[k] = 1;
   for (const std::string& text : dims) {
@@ -87,11 +90,7 @@ NamedTensors collect_inputs(const gart::Program& program, const InputOptions& op
   for (const gart::TensorInfo& info : program.inputs()) {
     if (given.count(info.name)) continue;
     std::vector<int64_t> shape;
-    for (const std::string& d : info.dims) {
-      const auto dim = Dim::parse(d);
-      if (!dim) fail("input '", info.name, "': cannot make sense of extent '", d, "'");
-      shape.push_back(dim->evaluate(values));
-    }
+    for (const std::string& d : info.dims) shape.push_back(extent_of(d).evaluate(values));
     given.emplace(info.name, random_tensor(info, shape, static_cast<uint64_t>(std::max<int64_t>(options.random_seed, 0))));
   }
   return given;

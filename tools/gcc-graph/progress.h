@@ -19,10 +19,11 @@ class Progress {
     std::fflush(stderr);
   }
 
- private:
   void clear() const {
     if (terminal_) std::fputs("\r\033[K", stderr);
   }
+
+ private:
   bool terminal_ = isatty(STDERR_FILENO) != 0;
 };
 

@@ -62,7 +62,7 @@ void run(const Arguments& a) {
   ImportedModel model = import_onnx(a.model);
   compile(std::move(model.graph), model.source_hash, options, backends);
   file.write(a.output);
-  progress.show("");
+  progress.clear();
   print(a, target, tuner);
   for (const auto& [library, reason] : calls ? calls->refusals() : std::map<std::string, std::string>())
     std::cout << "calls of " << library << " were not measured: " << reason << '\n';

@@ -1,0 +1,60 @@
+// Graphs of very many nodes in a row: kernels stay small, and what recurses over expressions does not go deep.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "compiler/ir/gir.h"
+#include "compiler/kernel/kernel.h"
+#include "compiler/passes/pass.h"
+#include "compiler/schedule/schedule.h"
+
+namespace gcg {
+namespace {
+
+/// x0 -> op -> x1 -> op -> ... -> x<count>
+Graph chain(const std::string& op, const std::string& rest, int count) {
+  std::string text = "graph g(%x0: f32[4,8]) -> (%x" + std::to_string(count) + ") {\n";
+  for (int i = 1; i <= count; ++i)
+    text += "  %x" + std::to_string(i) + " = " + op + "(%x" + std::to_string(i - 1) + rest + "\n";
+  return parse_graph(text + "}\n");
+}
+
+int largest_kernel(const Schedule& schedule) {
+  int largest = 0;
+  for (const Kernel& kernel : schedule.kernels)
+    for (const Stage& stage : std::get<LoopKernel>(kernel.body).stages) {
+      int nodes = 0;
+      visit(stage.value, [&](const ExprNode&) { ++nodes; });
+      largest = std::max(largest, nodes);
+    }
+  return largest;
+}
+
+TEST(LongChain, IsCutIntoKernelsOfBoundedSize) {
+  for (const char* op : {"Sin", "Neg"}) {
+    const Schedule schedule = make_schedule(chain(op, ")", 10000));
+    const auto steps = static_cast<int>(schedule.sequences.back().steps.size());
+    EXPECT_GT(steps, 10) << op;
+    EXPECT_LT(steps, 1000) << op;
+    EXPECT_LT(largest_kernel(schedule), 2000) << op;
+    EXPECT_LT(schedule.kernels.size(), 5U) << op << ": equal pieces share a kernel";
+  }
+}
+
+TEST(LongChain, OfAnEpilogueEndsToo) {
+  std::string text = "graph g(%x: f32[4,8], %w: f32[8,8]) -> (%x3000) {\n  %x0 = MatMul(%x, %w)\n";
+  for (int i = 1; i <= 3000; ++i) text += "  %x" + std::to_string(i) + " = Tanh(%x" + std::to_string(i - 1) + ")\n";
+  const Schedule schedule = make_schedule(parse_graph(text + "}\n"));
+  EXPECT_GT(schedule.sequences.back().steps.size(), 10U);
+}
+
+TEST(LongChain, OfTransposesAndIdentitiesFoldsAway) {
+  for (const auto& [op, rest] : {std::pair("Transpose", ") {perm = [1,0]}"), std::pair("Identity", ")"), std::pair("Relu", ")")}) {
+    Graph g = chain(op, rest, 20000);
+    run_passes(g, shape_passes(), nullptr, PassOptions{});
+    EXPECT_LE(g.order().size(), 1U) << op;
+  }
+}
+
+}  // namespace
+}  // namespace gcg
