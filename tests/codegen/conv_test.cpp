@@ -113,7 +113,7 @@ TEST_P(Conv, pads_beyond_the_kernel) {
       for (int64_t dilation : {1, 2})
         for (bool symbolic : {false, true}) {
           ConvCase c = conv_case(form == 2 ? 3 : 16, 9, form == 1 ? 16 : 24, 3, 1, 0);
-          c.depthwise = form == 1, c.plain = form == 2;
+          c.groups = form == 1 ? c.in_channels : 1, c.plain = form == 2;
           c.symbolic_width = c.symbolic_height = symbolic;
           c.dilation_h = c.dilation_w = dilation;
           c.pad_left = pad;
