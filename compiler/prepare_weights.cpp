@@ -121,16 +121,15 @@ class Rearranger {
     return unblocked(value, {1, 0, 2}, {p[1], p[0] * p[2]}, r.source->shape());
   }
 
-  /// See gart.PackConv (compiler/ops/packing.cpp) for the layouts.
+  /// See ConvPacking: panels, units, kernel..., channels of a unit, columns of a panel.
   ValueId unpacked_conv(const Rearrangement& r, const std::vector<int64_t>& p, ValueId value) {
-    const std::vector<int64_t>& shape = r.source->shape();
-    const auto is = [&](const char* flag) {
-      const auto it = r.attributes.find(flag);
-      return it != r.attributes.end() && std::get<int64_t>(it->second) != 0;
-    };
-    if (is("depthwise")) return unblocked(value, {0, 3, 1, 2}, {p[0] * p[3], 1, p[1], p[2]}, shape);
-    if (is("plain")) return unblocked(value, {0, 4, 1, 2, 3}, {p[0] * p[4], p[1], p[2], p[3]}, shape);
-    return unblocked(value, {0, 5, 1, 4, 2, 3}, {p[0] * p[5], p[1] * p[4], p[2], p[3]}, shape);
+    const auto rank = static_cast<int64_t>(p.size());
+    std::vector<int64_t> perm = {0, rank - 1, 1, rank - 2}, padded = {p[0] * p.back(), p[1] * p[p.size() - 2]};
+    for (int64_t d = 2; d < rank - 2; ++d) {
+      perm.push_back(d);
+      padded.push_back(p[static_cast<size_t>(d)]);
+    }
+    return unblocked(value, perm, padded, r.source->shape());
   }
 
   /// Blocks side by side, then without the padding.

@@ -1,5 +1,6 @@
 // A convolution kernel: its tasks, the rows and tiles of a task, and the borders of the map.
 #include <algorithm>
+#include <limits>
 
 #include "codegen/cpu/conv_epilogue.h"
 #include "codegen/cpu/conv_plan.h"
@@ -13,25 +14,27 @@ namespace {
 using Value = llvm::Value;
 
 constexpr int64_t block = 16;
-constexpr int64_t panel_columns = 32;
 
 class ConvEmitter {
  public:
   ConvEmitter(FunctionBuilder& f, const ConvKernel& conv)
       : f_(f),
         conv_(conv),
+        packing_(conv.packing()),
         plan_(plan_conv(conv, f.target(), epilogue_allows_flat(f.kernel(), conv))),
         layout_(conv_layout(f, conv)),
-        epilogue_(f, conv, plan_) {}
+        epilogue_(f, conv, plan_),
+        right_border_(find_right_border()) {}
 
   KernelEmission emit() {
     f_.for_loop(f_.task_begin(), f_.task_end(), f_.i64(1), [&](Value* task) { emit_task(task); });
     const int64_t vectors = plan_.vectors, rows = plan_.row_tiles.empty() ? 1 : plan_.row_tiles[0].tile.positions;
     return {plan_.tasks, 0,
             concat(rows > 1 ? concat(rows, "x") : "", plan_.tile_pixels, "x", vectors,
-                   conv_.depthwise     ? " depthwise"
-                   : conv_.input_plain ? " plain"
-                                       : "",
+                   conv_.depthwise()    ? " depthwise"
+                   : packing_.by_lane() ? " by lane"
+                   : conv_.input_plain  ? " plain"
+                                        : "",
                    " tiles", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer")};
   }
 
@@ -39,10 +42,12 @@ class ConvEmitter {
   /// What a task works on.
   struct Work {
     Value* image = nullptr;  // batch index
-    Value* group = nullptr;
-    Value* input = nullptr;  // address of the image (depthwise: of its channel block)
+    Value* group = nullptr;  // of output channels
+    Value* plane = nullptr;  // of the output
+    ValueRange kd;           // kernel planes inside the map
+    Value* input = nullptr;  // address of the plane that the first tap meets, in the group's first channel block
     ValueRange rows, tiles;  // tiles: only when the plan cuts rows
-    int64_t blocks = 1;      // channel blocks of the group
+    int64_t vectors = 1;     // of the group's channels
   };
 
   // Arithmetic on i64 that folds constants.
@@ -71,6 +76,7 @@ class ConvEmitter {
     if (!plan_.groups_outer) work.group = take(rest, plan_.groups);
     Value* tile_block = take(rest, plan_.tile_blocks);
     Value* row_block = take(rest, plan_.row_blocks);
+    work.plane = take(rest, conv_.out_depth);
     work.image = plan_.groups_outer ? take(rest, conv_.batch) : rest;
     if (plan_.groups_outer) work.group = rest;
     work.rows.begin = mul(row_block, plan_.rows_per_task);
@@ -79,17 +85,27 @@ class ConvEmitter {
       work.tiles.begin = mul(tile_block, plan_.tiles_per_task);
       work.tiles.end = add(work.tiles.begin, f_.i64(plan_.tiles_per_task));
     }
+    work.kd = kernel_planes(work.plane);
     work.input = float_address(f_, f_.operand(conv_.input), mul(work.image, layout_.image));
-    if (conv_.depthwise) work.input = float_address(f_, work.input, mul(work.group, layout_.block));
-    work.blocks = plan_.group_blocks;
-    if (plan_.last_group_blocks == plan_.group_blocks) return emit_rows(work);
+    Value* first_plane = sub(mul(work.plane, conv_.stride_d), f_.i64(conv_.pad_front));
+    work.input = float_address(f_, work.input, mul(first_plane, layout_.plane));
+    work.input = float_address(f_, work.input, mul(first_block(work.group), layout_.block));
+    work.vectors = plan_.vectors;
+    if (plan_.last_vectors == plan_.vectors) return emit_rows(work);
     f_.if_else(
         f_.ir().CreateICmpSLT(work.group, f_.i64(plan_.groups - 1)),
         [&] { return emit_rows(work), FunctionBuilder::Values{}; },
         [&] {
-          work.blocks = plan_.last_group_blocks;
+          work.vectors = plan_.last_vectors;
           return emit_rows(work), FunctionBuilder::Values{};
         });
+  }
+
+  /// The first block of input channels that a group of output channels reads; groups by lane find theirs themselves.
+  Value* first_block(Value* group) {
+    if (conv_.depthwise()) return group;
+    if (packing_.groups == 1 || packing_.by_lane()) return f_.i64(0);
+    return mul(div(mul(group, plan_.group_blocks), packing_.group_outputs() / block), packing_.inputs / block);
   }
 
   /// A row of tiles.
@@ -123,11 +139,18 @@ class ConvEmitter {
   void emit_row(const Work& work, RowPlace at) {
     Value* first_row = sub(mul(at.row, conv_.stride_h), f_.i64(conv_.pad_top));
     at.place.input = float_address(f_, work.input, mul(first_row, layout_.row));
-    at.place.weights = panel(work.group);
+    at.place.kd = work.kd;
+    at.place.weights = float_address(f_, f_.operand(conv_.weights), panel_offset(work.group));
     if (plan_.symbolic_row())
       symbolic_row(work, at);
     else
       static_row(work, at);
+  }
+
+  /// Kernel planes that meet the map for output plane `plane`.
+  ValueRange kernel_planes(Value* plane) {
+    if (conv_.kernel_d == 1 && conv_.pad_front == 0) return {f_.i64(0), f_.i64(1)};
+    return kernel_range(plane, conv_.stride_d, conv_.pad_front, conv_.kernel_d, conv_.dilation_d, f_.dim(conv_.in_depth));
   }
 
   /// Kernel rows that meet the map for output row `row`.
@@ -149,16 +172,12 @@ class ConvEmitter {
     return {min(div(add(before, round_up), dilation), end), end};
   }
 
-  /// The group's panel of weights. Groups of one block share a panel of two when the panel is dense.
-  Value* panel(Value* group) {
-    Value* base = f_.operand(conv_.weights);
-    if (conv_.depthwise) return float_address(f_, base, mul(group, conv_.kernel_h * conv_.kernel_w * block));
-    return float_address(f_, base, panel_offset(group));
-  }
+  /// Where the group's weights begin. Groups of one block share a panel of two.
   Value* panel_offset(Value* group) {
-    if (plan_.group_blocks * block == panel_columns) return mul(group, panel_elements(conv_));
+    const int64_t elements = packing_.panel_elements(conv_.taps());
+    if (plan_.group_blocks * block == packing_.columns()) return mul(group, elements);
     Value* odd = f_.ir().CreateAnd(group, f_.i64(1));
-    return add(mul(f_.ir().CreateLShr(group, f_.i64(1)), panel_elements(conv_)), mul(odd, block));
+    return add(mul(f_.ir().CreateLShr(group, f_.i64(1)), elements), mul(odd, block));
   }
 
   void static_row(const Work& work, const RowPlace& at) {
@@ -186,13 +205,14 @@ class ConvEmitter {
     if (plan_.prefetch_lines == 0) return nullptr;
     const TileSegment& last = plan_.column_tiles.back();
     Value* number = add(mul(step, last.first_tile + last.tiles), tile);
-    const int64_t line_floats = plan_.group_blocks * block == panel_columns ? block : panel_columns;
+    const int64_t columns = packing_.columns(), line_floats = plan_.group_blocks * block == columns ? block : columns;
     Value* offset = add(panel_offset(add(work.group, f_.i64(1))), mul(number, plan_.prefetch_lines * line_floats));
     return float_address(f_, f_.operand(conv_.weights), offset);
   }
 
-  /// A row whose length is known at run time: full tiles, then small ones, where every kernel column is inside the map;
-  /// pixel by pixel with clipped columns at its borders.
+  /// A row whose length is known at run time: a tile at the left border and one at the right, which lack the taps that fall
+  /// outside, where the row has room for them; between them tiles that lack none, large ones first; what is left over pixel
+  /// by pixel with clipped columns.
   void symbolic_row(const Work& work, const RowPlace& at) {
     Value* begin = f_.i64(0);
     Value* end = f_.dim(plan_.row_pixels);
@@ -200,17 +220,81 @@ class ConvEmitter {
       begin = mul(work.tiles.begin, plan_.tile_pixels);
       end = min(end, mul(work.tiles.end, plan_.tile_pixels));
     }
-    Value* inner_end = end;
+    Value *inner_end = end, *right_begin = end;
     if (!plan_.flat) {
-      const int64_t border = (conv_.pad_left + conv_.stride_w - 1) / conv_.stride_w;
-      begin = clipped_pixels(work, at, begin, max(begin, min(end, f_.i64(border))));
+      const int64_t border = ceil_of(conv_.pad_left, conv_.stride_w);
       const int64_t reach = (conv_.kernel_w - 1) * conv_.dilation_w - conv_.pad_left;
       Value* room = max(sub(add(f_.dim(conv_.in_width), f_.i64(conv_.stride_w - 1)), f_.i64(reach)), f_.i64(0));
       inner_end = min(end, div(room, conv_.stride_w));
+      begin = left_tile(work, at, begin, inner_end, border);
+      begin = clipped_pixels(work, at, begin, max(begin, min(end, f_.i64(border))));
+      right_begin = max(begin, right_tile_begin(begin, end));
+      inner_end = min(inner_end, right_begin);
     }
-    for (int64_t pixels = plan_.tile_pixels; pixels > 1; pixels = pixels > 4 ? 4 : 1)
-      begin = inner_pixels(work, at, begin, inner_end, pixels);
-    clipped_pixels(work, at, begin, end);
+    for (int64_t pixels : border_tiles()) begin = inner_pixels(work, at, begin, inner_end, pixels);
+    begin = inner_pixels(work, at, begin, inner_end, 1);
+    clipped_pixels(work, at, begin, right_begin);
+    if (right_border_) right_tile(work, at, right_begin, end);
+  }
+
+  static int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+  /// Sizes of the tiles that a row may have at its borders, largest first.
+  std::vector<int64_t> border_tiles() const {
+    std::vector<int64_t> sizes;
+    for (int64_t pixels = plan_.tile_pixels; pixels > 1; pixels /= 2) sizes.push_back(pixels);
+    return sizes;
+  }
+
+  /// One tile of `pixels` where `condition` holds; returns where the next one begins.
+  Value* tile_if(Value* condition, const Work& work, const RowPlace& at, Value* begin, const TileAxis& tile) {
+    Value* stop = add(begin, f_.ir().CreateSelect(condition, f_.i64(tile.positions), f_.i64(0)));
+    f_.for_loop(begin, stop, f_.i64(tile.positions), [&](Value* pixel) { emit_tile(work, tile, at, pixel); });
+    return stop;
+  }
+
+  /// The largest tile that holds the clipped pixels at the row's begin and no others.
+  Value* left_tile(const Work& work, const RowPlace& at, Value* begin, Value* inner_end, int64_t border) {
+    if (border == 0) return begin;
+    const ConvAxis axis{std::numeric_limits<int32_t>::max(), 0, conv_.kernel_w, conv_.stride_w, conv_.dilation_w, conv_.pad_left};
+    for (int64_t pixels : border_tiles()) {
+      if (pixels < border) break;
+      Value* first = f_.ir().CreateICmpEQ(begin, f_.i64(0));
+      Value* fits = f_.ir().CreateAnd(first, f_.ir().CreateICmpSLE(f_.i64(pixels), inner_end));
+      begin = tile_if(fits, work, at, begin, tile_at(axis, 0, pixels));
+    }
+    return begin;
+  }
+
+  /// Pixels at the row's end whose last taps fall outside, if that is a number: the stride may leave any rest.
+  std::optional<int64_t> find_right_border() const {
+    const Dim beyond = plan_.row_pixels - conv_.in_width + Dim((conv_.kernel_w - 1) * conv_.dilation_w - conv_.pad_left);
+    if (plan_.flat || !plan_.symbolic_row() || conv_.stride_w != 1 || !beyond.is_constant() || beyond.constant() < 1) return {};
+    return beyond.constant();
+  }
+
+  /// Where the tile at the row's end begins, if there is room for one; else `end`.
+  Value* right_tile_begin(Value* begin, Value* end) {
+    Value* size = f_.i64(0);
+    if (!right_border_) return end;
+    Value* last = f_.ir().CreateICmpEQ(end, f_.dim(plan_.row_pixels));
+    const std::vector<int64_t> sizes = border_tiles();
+    for (size_t i = sizes.size(); i-- > 0;) {
+      if (sizes[i] < *right_border_) continue;
+      Value* fits = f_.ir().CreateAnd(last, f_.ir().CreateICmpSLE(f_.i64(sizes[i]), sub(end, begin)));
+      size = f_.ir().CreateSelect(fits, f_.i64(sizes[i]), size);
+    }
+    return sub(end, size);
+  }
+
+  void right_tile(const Work& work, const RowPlace& at, Value* begin, Value* end) {
+    for (int64_t pixels : border_tiles()) {
+      if (pixels < *right_border_) break;
+      const int64_t reach = (conv_.kernel_w - 1) * conv_.dilation_w;
+      const ConvAxis axis{pixels + reach - *right_border_, 0, conv_.kernel_w, 1, conv_.dilation_w, 0};
+      Value* fits = f_.ir().CreateICmpEQ(sub(end, begin), f_.i64(pixels));
+      begin = tile_if(fits, work, at, begin, tile_at(axis, 0, pixels));
+    }
   }
 
   /// Tiles of `pixels` as long as a whole one fits before `end`; returns where it stopped.
@@ -238,32 +322,44 @@ class ConvEmitter {
     TilePlace place = at.place;
     Value* column = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
     place.input = float_address(f_, place.input, mul(column, layout_.channels));
-    TileResult result{work.image, mul(work.group, plan_.group_blocks), at.row, pixel, shape, f_.i64(0), {}};
-    if (!conv_.depthwise) {
-      result.sums = reduce_dense(f_, conv_, plan_, layout_, shape, work.blocks * block / plan_.lanes, place);
+    TileResult result{work.image, mul(work.group, plan_.group_blocks), work.plane, at.row, pixel, shape, f_.i64(0), {}};
+    if (!packing_.by_lane()) {
+      result.sums = reduce_dense(f_, conv_, plan_, layout_, shape, work.vectors, place);
       return epilogue_.store(result);
     }
-    f_.for_loop(f_.i64(0), f_.i64(block), f_.i64(plan_.lanes), [&](Value* lane) {
+    f_.for_loop(f_.i64(0), channels_of(work.group), f_.i64(plan_.lanes), [&](Value* lane) {
       TilePlace part = place;
-      part.input = float_address(f_, place.input, lane);
       part.weights = float_address(f_, place.weights, lane);
       result.first_lane = lane;
-      result.sums = reduce_depthwise(f_, conv_, plan_, layout_, shape, part);
+      if (conv_.depthwise()) {
+        part.input = float_address(f_, place.input, lane);
+        result.sums = reduce_depthwise(f_, conv_, plan_, layout_, shape, part);
+      } else {
+        Value* channel = add(mul(work.group, block), lane);
+        result.sums = reduce_by_lane(f_, conv_, plan_, layout_, shape, part, channel);
+      }
       epilogue_.store(result);
     });
   }
 
+  /// Channels of the group's block, of one block, up to the last one that exists.
+  Value* channels_of(Value* group) {
+    if (conv_.out_channels % block == 0 || plan_.lanes == block) return f_.i64(block);
+    return min(sub(f_.i64(conv_.out_channels), mul(group, block)), f_.i64(block));
+  }
+
   FunctionBuilder& f_;
   const ConvKernel& conv_;
+  const ConvPacking packing_;
   const ConvPlan plan_;
   const ConvLayout layout_;
   ConvEpilogue epilogue_;
+  const std::optional<int64_t> right_border_;  // see find_right_border
 };
 
 }  // namespace
 
 KernelEmission emit_conv_kernel(FunctionBuilder& f, const Kernel&, const ConvKernel& conv) {
-  GCG_CHECK(!conv.depthwise || conv.in_channels == conv.out_channels, "a depthwise convolution keeps its channels");
   return ConvEmitter(f, conv).emit();
 }
 

@@ -78,6 +78,7 @@ Point ConvEpilogue::point_of(const TileResult& tile, int64_t pixel, int64_t vect
                 {conv_.h.id, add(tile.row, pixel / tile.shape.columns.positions)},
                 {conv_.w.id, add(tile.pixel, pixel % tile.shape.columns.positions)},
                 {conv_.lane.id, add(tile.first_lane, lane % block)}};
+  if (conv_.d.id >= 0) point.axes[conv_.d.id] = tile.plane;
   if (masked_) {
     llvm::Value* channel =
         f_.ir().CreateAdd(f_.ir().CreateMul(point.axes[conv_.cb.id], f_.i64(block)), point.axes[conv_.lane.id]);

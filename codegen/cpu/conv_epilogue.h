@@ -11,6 +11,7 @@ namespace gcg::cpu {
 struct TileResult {
   llvm::Value* image = nullptr;
   llvm::Value* block = nullptr;  // channel block
+  llvm::Value* plane = nullptr;
   llvm::Value* row = nullptr;
   llvm::Value* pixel = nullptr;  // in the row
   TileShape shape;

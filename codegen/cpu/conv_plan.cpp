@@ -14,26 +14,6 @@ constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_task
 constexpr int64_t line_bytes = 64;
 constexpr int64_t l2_bytes = 1 << 20;
 
-TileAxis tile_at(const ConvAxis& axis, int64_t first, int64_t positions) {
-  TileAxis tile{positions, {}};
-  for (int64_t tap = 0; tap < axis.kernel; ++tap) {
-    KernelTaps taps{tap, 1, positions, 0};
-    for (int64_t p = 0; p < positions; ++p) {
-      const int64_t place = (first + p) * axis.stride - axis.pad + tap * axis.dilation;
-      if (place < 0 || place >= axis.in) continue;
-      taps.first = std::min(taps.first, p);
-      taps.last = p + 1;
-    }
-    if (taps.first >= taps.last) continue;
-    KernelTaps* before = tile.taps.empty() ? nullptr : &tile.taps.back();
-    if (before && before->tap + before->count == tap && before->first == taps.first && before->last == taps.last)
-      ++before->count;
-    else
-      tile.taps.push_back(taps);
-  }
-  return tile;
-}
-
 /// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast.
 int64_t dense_pixels(const CpuTarget& target, int64_t vectors) {
   return std::clamp<int64_t>((target.vector_registers - vectors - 1) / vectors, 1, 14);
@@ -45,6 +25,10 @@ int64_t depthwise_pixels(const CpuTarget& target, int64_t kernel_w) {
   return std::clamp<int64_t>(target.vector_registers - 2 * kernel_w - loads, 4, 14);
 }
 
+/// Pixels of a register tile of one vector, each of which takes its channels by lane: weights, the lanes that change
+/// groups and a few channels under way need registers too.
+int64_t by_lane_pixels(const CpuTarget& target) { return target.vector_registers >= 32 ? 14 : 10; }
+
 bool pointwise(const ConvKernel& k) {
   return k.kernel_h == 1 && k.kernel_w == 1 && k.stride_h == 1 && k.stride_w == 1 && k.pad_top == 0 &&
          k.pad_left == 0 && k.in_height == k.out_height && k.in_width == k.out_width;
@@ -52,7 +36,7 @@ bool pointwise(const ConvKernel& k) {
 
 /// Cycles of one full tile's reduction, at two multiply-adds a cycle.
 int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
-  const int64_t depth = k.kernel_h * k.kernel_w * (k.depthwise ? 1 : k.in_channels);
+  const int64_t depth = k.taps() * k.packing().inputs;
   const int64_t rows = plan.row_tiles.empty() ? 1 : plan.row_tiles.front().tile.positions;
   const int64_t pixels = rows * plan.tile_pixels;
   return std::max<int64_t>(1, pixels * plan.vectors * (depth + 2) / 2);
@@ -90,18 +74,17 @@ void plan_tasks(const ConvKernel& k, ConvPlan& plan) {
   }
   plan.row_blocks = ceil_div(plan.row_steps, plan.rows_per_task);
   plan.tile_blocks = plan.tiles_per_task ? ceil_div(tiles, plan.tiles_per_task) : Dim(1);
-  plan.tasks = k.batch * Dim(plan.groups) * plan.row_blocks * plan.tile_blocks;
+  plan.tasks = k.batch * Dim(plan.groups) * k.out_depth * plan.row_blocks * plan.tile_blocks;
 }
 
 /// Small maps reuse a panel of weights few times: then the weights are the stream and the panel's next neighbour is
 /// fetched while this one is used. On large maps the input is the stream and all weights stay near.
 void plan_order(const ConvKernel& k, ConvPlan& plan) {
-  if (k.depthwise) {
+  if (k.packing().by_lane()) {
     plan.groups_outer = true;
     return;
   }
-  const int64_t taps = k.kernel_h * k.kernel_w * k.in_channels;
-  const int64_t weight_bytes = taps * plan.groups * plan.group_blocks * block * 4;
+  const int64_t weight_bytes = k.packing().panels() * k.packing().panel_elements(k.taps()) * 4;
   const Dim pixels = plan.rows * plan.row_pixels;
   const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
   plan.groups_outer = weight_bytes > l2_bytes / 2 || (small_map && pixels.constant() <= 14 * 14);
@@ -121,13 +104,33 @@ void plan_tiles(const ConvKernel& k, ConvPlan& plan) {
   plan.column_tiles = cover_axis(columns, most);
   if (plan.column_tiles.empty()) return;
   plan.tile_pixels = plan.column_tiles.front().tile.positions;
-  if (k.depthwise || plan.rows.is(1) || 2 * row > most || !k.in_height.is_constant()) return;
+  if (k.packing().by_lane() || plan.rows.is(1) || 2 * row > most || !k.in_height.is_constant()) return;
   const ConvAxis rows{k.in_height.constant(), k.out_height.constant(), k.kernel_h, k.stride_h, k.dilation_h, k.pad_top};
   plan.row_tiles = cover_axis(rows, most / row);
   plan.row_steps = tiles_of(plan.row_tiles);
 }
 
 }  // namespace
+
+TileAxis tile_at(const ConvAxis& axis, int64_t first, int64_t positions) {
+  TileAxis tile{positions, {}};
+  for (int64_t tap = 0; tap < axis.kernel; ++tap) {
+    KernelTaps taps{tap, 1, positions, 0};
+    for (int64_t p = 0; p < positions; ++p) {
+      const int64_t place = (first + p) * axis.stride - axis.pad + tap * axis.dilation;
+      if (place < 0 || place >= axis.in) continue;
+      taps.first = std::min(taps.first, p);
+      taps.last = p + 1;
+    }
+    if (taps.first >= taps.last) continue;
+    KernelTaps* before = tile.taps.empty() ? nullptr : &tile.taps.back();
+    if (before && before->tap + before->count == tap && before->first == taps.first && before->last == taps.last)
+      ++before->count;
+    else
+      tile.taps.push_back(taps);
+  }
+  return tile;
+}
 
 std::vector<TileSegment> cover_axis(const ConvAxis& axis, int64_t positions) {
   std::vector<TileSegment> segments;
@@ -151,12 +154,17 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   GCG_CHECK(block % plan.lanes == 0, "vectors of ", plan.lanes, " lanes");
   const int64_t blocks = (k.out_channels + block - 1) / block;
   const int64_t block_vectors = block / plan.lanes;
-  plan.group_blocks = k.depthwise || block_vectors > 1 || blocks == 1 ? 1 : 2;
+  const bool by_lane = k.packing().by_lane();
+  plan.group_blocks = block_vectors > 1 || blocks == 1 ? 1 : k.packing().columns() / block;
   plan.groups = (blocks + plan.group_blocks - 1) / plan.group_blocks;
-  plan.last_group_blocks = blocks - (plan.groups - 1) * plan.group_blocks;
-  plan.vectors = k.depthwise ? 1 : plan.group_blocks * block_vectors;
-  plan.tile_pixels = k.depthwise ? depthwise_pixels(target, k.kernel_w) : dense_pixels(target, plan.vectors);
-  plan.flat = flat_allowed && !k.depthwise && !k.input_plain && pointwise(k);
+  plan.vectors = by_lane ? 1 : plan.group_blocks * block_vectors;
+  const int64_t last_channels = k.out_channels - (plan.groups - 1) * plan.group_blocks * block;
+  plan.last_vectors = by_lane ? 1 : (last_channels + plan.lanes - 1) / plan.lanes;
+  if (plan.groups == 1) plan.vectors = plan.last_vectors;
+  plan.tile_pixels = k.depthwise() ? depthwise_pixels(target, k.kernel_w)
+                     : by_lane     ? by_lane_pixels(target)
+                                   : dense_pixels(target, plan.vectors);
+  plan.flat = flat_allowed && !k.depthwise() && !k.input_plain && pointwise(k);
   plan.rows = plan.flat ? Dim(1) : k.out_height;
   plan.row_pixels = plan.flat ? k.out_height * k.out_width : k.out_width;
   plan_tiles(k, plan);

@@ -48,11 +48,11 @@ struct ConvPlan {
   int64_t lanes = 0;  // f32 lanes of a vector
   /// A pointwise convolution without borders sees the whole map as one row.
   bool flat = false;
-  Dim rows, row_pixels;      // of the output, per image
-  int64_t group_blocks = 1;  // channel blocks (of 16) per full group; depthwise: 1
+  Dim rows, row_pixels;      // of the output, per plane
+  int64_t group_blocks = 1;  // channel blocks (of 16) per full group of output channels
   int64_t groups = 1;
-  int64_t last_group_blocks = 1;
-  int64_t vectors = 1;      // per tile of a full group
+  int64_t vectors = 1;       // per tile of a full group
+  int64_t last_vectors = 1;  // per tile of the last group: as many as hold channels
   int64_t tile_pixels = 1;  // of the largest tile, along the row
   /// The row's tiles; empty when its length or the columns it may read are symbolic.
   std::vector<TileSegment> column_tiles;
@@ -63,7 +63,7 @@ struct ConvPlan {
   int64_t rows_per_task = 1;   // in row_steps
   int64_t tiles_per_task = 0;  // 0: whole rows
   Dim row_blocks, tile_blocks, tasks;
-  /// Task order, slowest first: group, image, rows (true), or image, rows, group (false).
+  /// Task order, slowest first: group, image, plane, rows (true), or image, plane, rows, group (false).
   bool groups_outer = false;
   /// Lines of the next group's weights that each tile brings into L2, per 16 x (16*group_blocks) block of weights.
   int64_t prefetch_lines = 0;
@@ -79,6 +79,9 @@ ConvPlan plan_conv(const ConvKernel& kernel, const CpuTarget& target, bool flat_
 struct ConvAxis {
   int64_t in = 0, out = 0, kernel = 1, stride = 1, dilation = 1, pad = 0;
 };
+
+/// The tile of outputs [first, first + positions).
+TileAxis tile_at(const ConvAxis& axis, int64_t first, int64_t positions);
 
 /// Covers the axis with the fewest tiles of at most `positions`, all nearly equal.
 std::vector<TileSegment> cover_axis(const ConvAxis& axis, int64_t positions);

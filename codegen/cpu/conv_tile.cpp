@@ -16,31 +16,8 @@ constexpr int64_t block = 16;
 constexpr uint64_t float_bytes = 4;
 constexpr int64_t unrolled_steps = 4;  // k steps of one loop iteration
 
-llvm::Value* times(FunctionBuilder& f, llvm::Value* value, int64_t factor) {
-  return f.ir().CreateMul(value, f.i64(factor), "", true, true);
-}
-
-llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::Value* sum) {
-  return f.ir().CreateIntrinsic(llvm::Intrinsic::fma, {sum->getType()}, {a, b, sum});
-}
-
-llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes) {
-  return f.ir().CreateAlignedLoad(f.type(DType::f32, static_cast<int>(lanes)), address,
-                                  llvm::Align(static_cast<uint64_t>(lanes) * float_bytes));
-}
-
 llvm::Value* zero(FunctionBuilder& f, int64_t lanes) {
   return llvm::Constant::getNullValue(f.type(DType::f32, static_cast<int>(lanes)));
-}
-
-/// A for loop that is none when there is known to be one iteration, or none at all.
-Values loop(FunctionBuilder& f, ValueRange range, int64_t step, Values initial,
-            const std::function<Values(llvm::Value*, const Values&)>& body) {
-  auto* begin = llvm::dyn_cast<llvm::ConstantInt>(range.begin);
-  auto* end = llvm::dyn_cast<llvm::ConstantInt>(range.end);
-  if (begin && end && begin->getSExtValue() >= end->getSExtValue()) return initial;
-  if (begin && end && begin->getSExtValue() + step == end->getSExtValue()) return body(range.begin, initial);
-  return f.for_loop(range.begin, range.end, f.i64(step), initial, body);
 }
 
 /// Emits the reduction of one dense tile.
@@ -54,15 +31,15 @@ class DenseTile {
     // A tile of few accumulators would wait for the latency of its multiply-adds: it gets several sets of them, one per
     // k step in turn.
     const int64_t accumulators = shape.pixels() * vectors;
-    while (sets_ < 4 && accumulators * sets_ < 8 &&
+    const int64_t enough = vectors == 1 ? 6 : 8;  // twelve of one vector spill
+    while (sets_ < 4 && accumulators * sets_ < enough &&
            accumulators * sets_ * 2 + vectors + 1 <= f.target().vector_registers)
       sets_ *= 2;
   }
 
   Values emit() {
     Values sums(static_cast<size_t>(sets_ * shape_.pixels() * vectors_), zero(f_, plan_.lanes));
-    const int64_t blocks = (conv_.in_channels + layout_.channels - 1) / layout_.channels;
-    sums = loop(f_, {f_.i64(0), f_.i64(blocks)}, 1, sums,
+    sums = loop(f_, {f_.i64(0), f_.i64(conv_.packing().units())}, 1, sums,
                 [&](llvm::Value* ic, const Values& s) { return channel_block(ic, s); });
     return fold_sets(std::move(sums));
   }
@@ -75,10 +52,19 @@ class DenseTile {
 
   int64_t weights_per_column() const { return layout_.channels * layout_.weight_columns; }
 
-  Values channel_block(llvm::Value* ic, Values sums) {
+  Values channel_block(llvm::Value* ic, Values initial) {
     Value* input = float_address(f_, place_.input, f_.ir().CreateMul(ic, layout_.block, "", true, true));
     channels_ = channels_of(ic);
-    Value* first_row = times(f_, ic, conv_.kernel_h);
+    return loop(f_, place_.kd, 1, std::move(initial), [&](Value* kd, const Values& sums) {
+      Value* plane = f_.ir().CreateMul(times(f_, kd, conv_.dilation_d), layout_.plane, "", true, true);
+      Value* number = f_.ir().CreateAdd(times(f_, ic, conv_.kernel_d), kd, "", true, true);
+      return kernel_plane(number, float_address(f_, input, plane), sums);
+    });
+  }
+
+  /// `number`: of this plane of the kernel in the panel.
+  Values kernel_plane(Value* number, Value* input, Values sums) {
+    Value* first_row = times(f_, number, conv_.kernel_h);
     auto kernel_rows = [&](ValueRange range, const Pixels& pixels) {
       sums = loop(f_, range, 1, std::move(sums), [&](Value* kh, const Values& s) {
         Value* step =
@@ -98,8 +84,9 @@ class DenseTile {
   /// Channels of block `ic` that exist; the rest of the block may hold anything.
   llvm::Value* channels_of(llvm::Value* ic) {
     if (layout_.channels == 1) return f_.i64(1);
-    if (conv_.in_channels % block == 0) return f_.i64(block);
-    llvm::Value* left = f_.ir().CreateSub(f_.i64(conv_.in_channels), times(f_, ic, block), "", true, true);
+    const int64_t channels = conv_.packing().inputs;
+    if (channels % block == 0) return f_.i64(block);
+    llvm::Value* left = f_.ir().CreateSub(f_.i64(channels), times(f_, ic, block), "", true, true);
     return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, f_.i64(block));
   }
 
@@ -116,7 +103,7 @@ class DenseTile {
     for (const KernelTaps& t : shape_.columns.taps) {
       pixels.first_column = t.first, pixels.last_column = t.last;
       const bool seamless = t.count == 1 || conv_.dilation_w == 1;
-      if (seamless && layout_.channels == block && conv_.in_channels % block == 0) {
+      if (seamless && layout_.channels == block && conv_.packing().inputs % block == 0) {
         Value* x = float_address(f_, input, f_.i64(t.tap * conv_.dilation_w * block));
         Value* w = float_address(f_, weights, f_.i64(t.tap * weights_per_column()));
         sums = k_loop(f_.i64(t.count * block), 1, x, w, pixels, std::move(sums));
@@ -152,7 +139,7 @@ class DenseTile {
       return s;
     };
     auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
-    const int64_t unroll = known ? unrolled_steps : std::gcd(unrolled_steps, place_.kw ? 1 : conv_.in_channels);
+    const int64_t unroll = known ? unrolled_steps : std::gcd(unrolled_steps, place_.kw ? 1 : conv_.packing().inputs);
     llvm::Value* whole = known ? f_.i64(known->getSExtValue() / unroll * unroll) : count;
     sums = loop(f_, {f_.i64(0), whole}, unroll, std::move(sums),
                 [&](llvm::Value* k, const Values& s) { return steps(k, unroll, s); });
@@ -166,24 +153,8 @@ class DenseTile {
     return f_.ir().CreateCall(llvm::InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/false), address);
   }
 
-  /// Makes every sum so far a value that nothing sees through, in the register where it is. Without it the scheduler
-  /// mixes k steps, needs more registers than there are, and spills accumulators.
-  void fence(Values& sums) {
-    std::vector<llvm::Type*> types;
-    std::string constraints;
-    for (llvm::Value* sum : sums) {
-      types.push_back(sum->getType());
-      constraints += f_.target().is_x86() ? "=v," : "=w,";
-    }
-    for (size_t i = 0; i < sums.size(); ++i) constraints += concat(i, ",");
-    auto* type = llvm::FunctionType::get(llvm::StructType::get(f_.context(), types), types, false);
-    auto* code = llvm::InlineAsm::get(type, "", constraints + "~{memory}", /*hasSideEffects=*/true);
-    llvm::Value* fenced = f_.ir().CreateCall(code, sums);
-    for (size_t i = 0; i < sums.size(); ++i) sums[i] = f_.ir().CreateExtractValue(fenced, static_cast<unsigned>(i));
-  }
-
   void k_step(Value* x, Value* w, const Pixels& pixels, int64_t set, Values& sums) {
-    fence(sums);
+    fence(f_, sums);
     Values weights;
     for (int64_t v = 0; v < vectors_; ++v)
       weights.push_back(load_vector(f_, float_address(f_, w, f_.i64(v * plan_.lanes)), plan_.lanes));
@@ -229,6 +200,42 @@ bool inside(const TileShape& shape, int64_t kw, int64_t p) {
 
 }  // namespace
 
+llvm::Value* times(FunctionBuilder& f, llvm::Value* value, int64_t factor) {
+  return f.ir().CreateMul(value, f.i64(factor), "", true, true);
+}
+
+llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::Value* sum) {
+  return f.ir().CreateIntrinsic(llvm::Intrinsic::fma, {sum->getType()}, {a, b, sum});
+}
+
+llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes) {
+  return f.ir().CreateAlignedLoad(f.type(DType::f32, static_cast<int>(lanes)), address,
+                                  llvm::Align(static_cast<uint64_t>(lanes) * float_bytes));
+}
+
+Values loop(FunctionBuilder& f, ValueRange range, int64_t step, Values initial,
+            const std::function<Values(llvm::Value*, const Values&)>& body) {
+  auto* begin = llvm::dyn_cast<llvm::ConstantInt>(range.begin);
+  auto* end = llvm::dyn_cast<llvm::ConstantInt>(range.end);
+  if (begin && end && begin->getSExtValue() >= end->getSExtValue()) return initial;
+  if (begin && end && begin->getSExtValue() + step == end->getSExtValue()) return body(range.begin, initial);
+  return f.for_loop(range.begin, range.end, f.i64(step), initial, body);
+}
+
+void fence(FunctionBuilder& f, Values& sums) {
+  std::vector<llvm::Type*> types;
+  std::string constraints;
+  for (llvm::Value* sum : sums) {
+    types.push_back(sum->getType());
+    constraints += f.target().is_x86() ? "=v," : "=w,";
+  }
+  for (size_t i = 0; i < sums.size(); ++i) constraints += concat(i, ",");
+  auto* type = llvm::FunctionType::get(llvm::StructType::get(f.context(), types), types, false);
+  auto* code = llvm::InlineAsm::get(type, "", constraints + "~{memory}", /*hasSideEffects=*/true);
+  llvm::Value* fenced = f.ir().CreateCall(code, sums);
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] = f.ir().CreateExtractValue(fenced, static_cast<unsigned>(i));
+}
+
 llvm::Value* float_address(FunctionBuilder& f, llvm::Value* base, llvm::Value* offset) {
   return f.ir().CreateGEP(f.ir().getFloatTy(), base, offset);
 }
@@ -238,16 +245,13 @@ ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv) {
   layout.channels = conv.input_plain ? 1 : block;
   const int64_t blocks = (conv.in_channels + layout.channels - 1) / layout.channels;
   const Dim row = conv.in_width * Dim(layout.channels);
+  const Dim plane = row * conv.in_height, volume = plane * conv.in_depth;
   layout.row = f.dim(row);
-  layout.block = f.dim(row * conv.in_height);
-  layout.image = f.dim(row * conv.in_height * Dim(blocks));
-  layout.weight_columns = conv.depthwise ? block : 2 * block;
+  layout.plane = f.dim(plane);
+  layout.block = f.dim(volume);
+  layout.image = f.dim(volume * Dim(blocks));
+  layout.weight_columns = conv.packing().columns();
   return layout;
-}
-
-int64_t panel_elements(const ConvKernel& conv) {
-  const int64_t channels = conv.input_plain ? conv.in_channels : (conv.in_channels + block - 1) / block * block;
-  return channels * conv.kernel_h * conv.kernel_w * 2 * block;
 }
 
 Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
@@ -261,10 +265,11 @@ Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPl
   auto vector_at = [&](llvm::Value* base, llvm::Value* offset) {
     return load_vector(f, float_address(f, base, offset), plan.lanes);
   };
-  auto kernel_row = [&](llvm::Value* kh, const Values& sums) {
+  auto kernel_row = [&](llvm::Value* plane_input, llvm::Value* first_row, llvm::Value* kh, const Values& sums) {
     llvm::Value* input =
-        float_address(f, place.input, f.ir().CreateMul(times(f, kh, conv.dilation_h), layout.row, "", true, true));
-    llvm::Value* weights = float_address(f, place.weights, times(f, kh, conv.kernel_w * block));
+        float_address(f, plane_input, f.ir().CreateMul(times(f, kh, conv.dilation_h), layout.row, "", true, true));
+    llvm::Value* row = f.ir().CreateAdd(first_row, kh, "", true, true);
+    llvm::Value* weights = float_address(f, place.weights, times(f, row, conv.kernel_w * block));
     if (place.kw) {
       return loop(f, *place.kw, 1, sums, [&](llvm::Value* kw, const Values& s) -> Values {
         llvm::Value* x = vector_at(input, times(f, kw, conv.dilation_w * block));
@@ -287,7 +292,12 @@ Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPl
     }
     return next;
   };
-  return loop(f, *place.kh, 1, none, kernel_row);
+  return loop(f, place.kd, 1, none, [&](llvm::Value* kd, const Values& sums) {
+    llvm::Value* plane = f.ir().CreateMul(times(f, kd, conv.dilation_d), layout.plane, "", true, true);
+    llvm::Value *input = float_address(f, place.input, plane), *first_row = times(f, kd, conv.kernel_h);
+    return loop(f, *place.kh, 1, sums,
+                [&](llvm::Value* kh, const Values& s) { return kernel_row(input, first_row, kh, s); });
+  });
 }
 
 }  // namespace gcg::cpu

@@ -1,6 +1,7 @@
 // The reduction of one register tile of a convolution: LLVM IR that leaves `pixels` x `vectors` sums in registers.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "codegen/cpu/conv_plan.h"
@@ -16,9 +17,10 @@ struct ValueRange {
 
 /// Where a tile lies.
 struct TilePlace {
-  llvm::Value* input = nullptr;     // address of the element that kernel element (0, 0) of the first pixel meets
+  llvm::Value* input = nullptr;     // address of the element that kernel element (0, 0, 0) of the first pixel meets
   llvm::Value* weights = nullptr;   // the group's panel
   llvm::Value* prefetch = nullptr;  // address in the next panel where this tile's share of lines begins; null: none
+  ValueRange kd;  // kernel planes inside the map
   /// Kernel rows inside the map, for a tile of one row whose shape does not say.
   std::optional<ValueRange> kh;
   /// The same for the columns, of a tile of one pixel.
@@ -30,23 +32,42 @@ struct ConvLayout {
   int64_t channels = 16;         // channels that lie side by side in the input: 16, or 1 when it is NCHW
   llvm::Value* image = nullptr;  // input, image to image
   llvm::Value* block = nullptr;  // input, channel block to channel block
+  llvm::Value* plane = nullptr;  // input, plane to plane
   llvm::Value* row = nullptr;    // input, row to row
-  int64_t weight_columns = 32;   // weights, kernel element and input channel to the next; depthwise: 16
+  int64_t weight_columns = 32;   // weights, kernel element and input channel to the next
 };
 
 ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv);
-
-/// Elements of one group panel of dense weights.
-int64_t panel_elements(const ConvKernel& conv);
 
 /// Sums [pixel][vector] of a dense convolution for `vectors` vectors of output channels.
 FunctionBuilder::Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
                                      const ConvLayout& layout, const TileShape& shape, int64_t vectors,
                                      const TilePlace& place);
 
-/// Sums [pixel] of a depthwise convolution for one vector of channels.
+/// Sums [pixel] of a depthwise convolution for one vector of channels. `place.weights`: of that vector.
 FunctionBuilder::Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
                                          const ConvLayout& layout, const TileShape& shape, const TilePlace& place);
+
+/// Sums [pixel] for one vector of output channels of groups that are not whole blocks. `place.input` is in the image's
+/// first channel block, `place.weights` are those of the vector, `channel` is its first output channel. (conv_lanes.cpp)
+FunctionBuilder::Values reduce_by_lane(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
+                                       const ConvLayout& layout, const TileShape& shape, const TilePlace& place,
+                                       llvm::Value* channel);
+
+// ---- shared by the reductions
+
+/// A for loop that is none when there is known to be one iteration, or none at all.
+FunctionBuilder::Values loop(FunctionBuilder& f, ValueRange range, int64_t step, FunctionBuilder::Values initial,
+                             const std::function<FunctionBuilder::Values(llvm::Value*, const FunctionBuilder::Values&)>& body);
+
+/// Makes every sum so far a value that nothing sees through, in the register where it is. Without it the scheduler
+/// mixes k steps, needs more registers than there are, and spills accumulators.
+void fence(FunctionBuilder& f, FunctionBuilder::Values& sums);
+
+llvm::Value* times(FunctionBuilder& f, llvm::Value* value, int64_t factor);
+llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::Value* sum);
+/// An aligned vector of f32.
+llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes);
 
 /// `base` + `offset` floats; may point outside the operand as long as it is not read.
 llvm::Value* float_address(FunctionBuilder& f, llvm::Value* base, llvm::Value* offset);

@@ -47,11 +47,12 @@ void write(KeyText& t, const MatMulKernel& k) {
 }
 
 void write(KeyText& t, const ConvKernel& k) {
-  t << std::string("conv") << k.batch << k.in_channels << k.out_channels << k.in_height << k.in_width << k.out_height
-    << k.out_width << k.kernel_h << k.kernel_w << k.stride_h << k.stride_w << k.dilation_h << k.dilation_w << k.pad_top
-    << k.pad_left << static_cast<int64_t>(k.depthwise) << static_cast<int64_t>(k.input_plain)
-    << static_cast<int64_t>(k.input) << static_cast<int64_t>(k.weights) << k.n << k.cb << k.h << k.w << k.lane
-    << k.epilogue << static_cast<int64_t>(k.result) << k.index;
+  t << std::string("conv") << k.batch << k.in_channels << k.out_channels << k.groups;
+  for (const Dim& d : {k.in_depth, k.in_height, k.in_width, k.out_depth, k.out_height, k.out_width}) t << d;
+  t << k.kernel_d << k.kernel_h << k.kernel_w << k.stride_d << k.stride_h << k.stride_w << k.dilation_d << k.dilation_h
+    << k.dilation_w << k.pad_front << k.pad_top << k.pad_left << static_cast<int64_t>(k.input_plain)
+    << static_cast<int64_t>(k.input) << static_cast<int64_t>(k.weights) << k.axes() << k.epilogue
+    << static_cast<int64_t>(k.result) << k.index;
 }
 
 void write(KeyText& t, const PlainConvKernel& k) {
@@ -121,9 +122,12 @@ void check(const Kernel& kernel, const MatMulKernel& k) {
 }
 
 void check(const Kernel& kernel, const ConvKernel& k) {
-  const std::set<int> bound = {k.n.id, k.cb.id, k.h.id, k.w.id, k.lane.id};
+  std::set<int> bound;
+  for (const Axis& a : k.axes()) bound.insert(a.id);
   check_expr(kernel, k.epilogue, bound, 0);
   check_store(kernel, k.result, k.index, bound);
+  GCG_CHECK(k.groups > 0 && k.in_channels % k.groups == 0 && k.out_channels % k.groups == 0, "kernel '", kernel.name, "': ",
+            k.in_channels, " to ", k.out_channels, " channels in ", k.groups, " groups");
 }
 
 void check(const Kernel& kernel, const PlainConvKernel& k) {

@@ -2,7 +2,7 @@
 //
 //   LoopKernel     a fused group of pointwise, movement and reduction work
 //   MatMulKernel   a (batched) matrix product with a fused epilogue
-//   ConvKernel     a 2-D convolution on channel-blocked activations with a fused epilogue
+//   ConvKernel     a 2-D or 3-D convolution on channel-blocked activations with a fused epilogue
 //   AttentionKernel  softmax of products of queries and keys, times values, with a fused epilogue
 //   PlainConvKernel  a convolution on activations [N, C, spatial...] with a fused epilogue
 //
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "compiler/kernel/expr.h"
+#include "compiler/ops/packing.h"
 #include "compiler/support/ids.h"
 
 namespace gcg {
@@ -71,26 +72,33 @@ struct MatMulKernel {
   std::vector<Expr> index;   // where, one i64 per dimension of the operand
 };
 
-/// out[n, co, oh, ow] = epilogue(sum of x[n, ci, oh*sh - ph + kh*dh, ow*sw - pw + kw*dw] * w[co, ci, kh, kw]), f32.
-/// Activations are channel-blocked: [N, ceil(C/16), H, W, 16], lanes past C hold anything (they are never read).
-/// `input_plain`: the input is NCHW instead (the stem). Depthwise: group == channels; other groups are not a ConvKernel.
+/// out[n, co, oh, ow] = epilogue(sum of x[n, g*CI + ci, oh*sh - ph + kh*dh, ow*sw - pw + kw*dw] * w[co, ci, kh, kw]), f32,
+/// with a depth before the height where there are three dimensions. Group g = co / (out_channels / groups), CI =
+/// in_channels / groups. Activations are channel-blocked: [N, ceil(C/16), (D,) H, W, 16], lanes past C hold anything (they
+/// are never read). `input_plain`: the input is [N, C, (D,) H, W] instead (the stem); of one group.
 struct ConvKernel {
   Dim batch;
-  int64_t in_channels = 0, out_channels = 0;
-  Dim in_height, in_width, out_height, out_width;
-  int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
-  int64_t pad_top = 0, pad_left = 0;
-  bool depthwise = false;
+  int64_t in_channels = 0, out_channels = 0, groups = 1;
+  Dim in_depth = 1, in_height, in_width, out_depth = 1, out_height, out_width;
+  int64_t kernel_d = 1, kernel_h = 1, kernel_w = 1, stride_d = 1, stride_h = 1, stride_w = 1;
+  int64_t dilation_d = 1, dilation_h = 1, dilation_w = 1;
+  int64_t pad_front = 0, pad_top = 0, pad_left = 0;
   bool input_plain = false;
   int input = -1;
-  /// Dense: [ceil(CO/32)][ceil(CI/16)][KH][KW][16 ci][32 co], zero-padded (input_plain: [ceil(CO/32)][CI][KH][KW][32]).
-  /// Depthwise: [ceil(C/16)][KH][KW][16].
-  int weights = -1;
-  // The epilogue's axes: batch n, channel block cb (of 16), row, column, lane. Logical channel = cb*16 + lane.
-  Axis n, cb, h, w, lane;
+  int weights = -1;          // in the order of `packing`
+  // The epilogue's axes: batch n, channel block cb (of 16), plane (no axis, id -1, where there are two dimensions), row,
+  // column, lane. Logical channel = cb*16 + lane.
+  Axis n, cb, d{-1, 1}, h, w, lane;
   Expr epilogue;             // over those axes and `accumulator`; bias is part of it
   int result = -1;
-  std::vector<Expr> index;   // 5 entries when the result is blocked
+  std::vector<Expr> index;   // one entry per axis when the result is blocked
+
+  ConvPacking packing() const { return {in_channels / groups, out_channels, groups, input_plain}; }
+  bool depthwise() const { return groups > 1 && groups == in_channels && groups == out_channels; }
+  int64_t taps() const { return kernel_d * kernel_h * kernel_w; }
+  std::vector<Axis> axes() const {
+    return d.id < 0 ? std::vector<Axis>{n, cb, h, w, lane} : std::vector<Axis>{n, cb, d, h, w, lane};
+  }
 };
 
 /// out[n, co, o...] = epilogue(sum over tap..., ci of x[n, g*CI + ci, o*stride - pad + tap*dilation] * w[co, tap..., ci]), f32.

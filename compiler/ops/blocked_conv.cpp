@@ -1,9 +1,9 @@
-// gart.BlockedConv: a 2-D convolution of channel-blocked activations with packed weights; no bias.
-//   x   [N, ceil(CI/16), H, W, 16], with `plain` [N, CI, H, W]; lanes past CI are never read, except by the same lanes
-//   of a
-//       depthwise result
-//   wp  what gart.PackConv makes with the same `depthwise` and `plain`
-//   y   [N, ceil(CO/16), OH, OW, 16]; lanes past CO hold anything
+// gart.BlockedConv: a 2-D or 3-D convolution of channel-blocked activations with packed weights; no bias.
+//   x   [N, ceil(CI/16), spatial..., 16], with `plain` [N, CI, spatial...]; lanes past CI are never read, except by the
+//       same lanes of a result of narrow groups
+//   wp  what gart.PackConv makes with the same `group` and `plain`
+//   y   [N, ceil(CO/16), output extents..., 16]; lanes past CO hold anything
+// Attributes: in_channels, out_channels, kernel_shape, and those of Conv.
 #include "compiler/ops/ops.h"
 #include "compiler/ops/packing.h"
 #include "compiler/ops/sliding_window.h"
@@ -11,91 +11,77 @@
 namespace gcg {
 namespace {
 
-struct ConvForm {
-  int64_t inputs, outputs;
-  bool depthwise, plain;
-};
-ConvForm conv_form(const Node& node) {
-  return {node.int_attribute("in_channels", 0), node.int_attribute("out_channels", 0),
-          node.int_attribute("depthwise", 0) != 0, node.int_attribute("plain", 0) != 0};
+ConvPacking packing_of(const Node& node) {
+  const int64_t group = node.int_attribute("group", 1);
+  return {node.int_attribute("in_channels", 0) / group, node.int_attribute("out_channels", 0), group,
+          node.int_attribute("plain", 0) != 0};
 }
 
 Window window_of_blocked(const Node& node, const Shape& x) {
-  return window_of(node, {x[0], x[1], x[2], x[3]}, to_shape(node.ints_attribute("kernel_shape")));
-}
-
-Shape weights_shape(const ConvForm& form, const Window& window) {
-  const Dim &kh = window[0].kernel, &kw = window[1].kernel;
-  if (form.depthwise) return {blocks_of(form.outputs, kChannelBlock), kh, kw, kChannelBlock};
-  const int64_t blocks = blocks_of(form.outputs, kWeightBlock);
-  if (form.plain) return {blocks, form.inputs, kh, kw, kWeightBlock};
-  return {blocks, blocks_of(form.inputs, kChannelBlock), kh, kw, kChannelBlock, kWeightBlock};
+  const std::vector<int64_t> kernel = node.ints_attribute("kernel_shape");
+  return window_of(node, {x.begin(), x.begin() + 2 + static_cast<int64_t>(kernel.size())}, to_shape(kernel));
 }
 
 void infer_blocked_conv(InferContext& ctx) {
-  const ConvForm form = conv_form(ctx.node());
-  if (ctx.rank(0) != (form.plain ? 4 : 5)) ctx.fail("the input is not in the layout that `plain` says");
+  const Node& node = ctx.node();
+  const ConvPacking packing = packing_of(node);
+  const Shape kernel = to_shape(node.ints_attribute("kernel_shape"));
+  if (ctx.rank(0) != static_cast<int64_t>(kernel.size()) + (packing.plain ? 2 : 3))
+    ctx.fail("the input is not in the layout that `plain` says");
   const Shape& x = ctx.shape(0);
-  ctx.require_equal(x[1], form.plain ? form.inputs : blocks_of(form.inputs, kChannelBlock), "the input channels");
-  const Window window = window_of_blocked(ctx.node(), x);
-  if (ctx.shape(1) != weights_shape(form, window)) ctx.fail("the packed weights do not match the attributes");
-  const Dim blocks = blocks_of(form.outputs, kChannelBlock);
-  ctx.set_output(0, ctx.dtype(0), {x[0], blocks, window[0].output, window[1].output, kChannelBlock});
+  const int64_t channels = packing.inputs * packing.groups;
+  ctx.require_equal(x[1], packing.plain ? channels : blocks_of(channels, kChannelBlock), "the input channels");
+  if (ctx.shape(1) != packing.shape(kernel)) ctx.fail("the packed weights do not match the attributes");
+  Shape y = windowed_shape(x[0], blocks_of(packing.outputs, kChannelBlock), window_of_blocked(node, x));
+  y.push_back(kChannelBlock);
+  ctx.set_output(0, ctx.dtype(0), y);
 }
 
 Expr lower_blocked_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
-  const ConvForm form = conv_form(ctx.node());
+  const ConvPacking packing = packing_of(ctx.node());
   const Window window = window_of_blocked(ctx.node(), ctx.input_shape(0));
-  const Taps taps = taps_of(ctx, window, std::span(at).subspan(2, 2));
-  const Expr kh = axis_ref(taps.axes[0]), kw = axis_ref(taps.axes[1]), h = taps.position[0], w = taps.position[1];
-  const Expr block = index(kChannelBlock), weight_block = index(kWeightBlock);
-  std::vector<Axis> axes = taps.axes;
-  Expr term;
-  if (form.depthwise) {
-    term = ctx.input(0, {at[0], at[1], h, w, at[4]}) * ctx.input(1, {at[1], kh, kw, at[4]});
-  } else {
-    axes.insert(axes.begin(), ctx.fresh_axis(form.inputs));
-    const Expr ci = axis_ref(axes[0]), co = at[1] * block + at[4];
-    const Expr ci_block = binary(BinaryOp::floor_div, ci, block), ci_lane = binary(BinaryOp::mod, ci, block);
-    const Expr co_block = binary(BinaryOp::floor_div, co, weight_block),
-               co_lane = binary(BinaryOp::mod, co, weight_block);
-    term = form.plain ? ctx.input(0, {at[0], ci, h, w}) * ctx.input(1, {co_block, ci, kh, kw, co_lane})
-                      : ctx.input(0, {at[0], ci_block, h, w, ci_lane}) *
-                            ctx.input(1, {co_block, ci_block, kh, kw, ci_lane, co_lane});
+  const Taps taps = taps_of(ctx, window, std::span(at).subspan(2, window.size()));
+  const auto quotient = [](const Expr& a, int64_t b) { return binary(BinaryOp::floor_div, a, index(b)); };
+  const auto rest = [](const Expr& a, int64_t b) { return binary(BinaryOp::mod, a, index(b)); };
+  const Axis input = ctx.fresh_axis(packing.inputs);
+  const Expr ci = axis_ref(input), co = at[1] * index(kChannelBlock) + at.back();
+  Expr channel = ci;
+  if (packing.groups > 1) {  // lanes past CO are of no group
+    const Expr group = binary(BinaryOp::min, quotient(co, packing.group_outputs()), index(packing.groups - 1));
+    channel = group * index(packing.inputs) + ci;
   }
+  std::vector<Expr> from = {at[0], packing.plain ? channel : quotient(channel, kChannelBlock)};
+  from.insert(from.end(), taps.position.begin(), taps.position.end());
+  if (!packing.plain) from.push_back(rest(channel, kChannelBlock));
+  std::vector<Expr> weight = {quotient(co, packing.columns()), quotient(ci, packing.unit())};
+  for (const Axis& tap : taps.axes) weight.push_back(axis_ref(tap));
+  weight.push_back(rest(ci, packing.unit()));
+  weight.push_back(rest(co, packing.columns()));
+  Expr term = ctx.input(0, from) * ctx.input(1, weight);
   if (taps.inside) term = select(taps.inside, term, number(term->dtype, 0));
+  std::vector<Axis> axes = taps.axes;
+  axes.insert(axes.begin(), input);
   return reduce(ReduceOp::sum, axes, term);
 }
 
-/// Element offsets of x and wp for input channel `ci`, output channel `co`.
-struct Layout {
-  ConvForm form;
-  int64_t height, width, taps, input_blocks;
-
-  int64_t input(int64_t n, int64_t ci, int64_t h, int64_t w) const {
-    if (form.plain) return ((n * form.inputs + ci) * height + h) * width + w;
-    return (((n * input_blocks + ci / kChannelBlock) * height + h) * width + w) * kChannelBlock + ci % kChannelBlock;
-  }
-  int64_t weight(int64_t co, int64_t ci, int64_t tap) const {
-    if (form.depthwise) return (co / kChannelBlock * taps + tap) * kChannelBlock + co % kChannelBlock;
-    const int64_t block = co / kWeightBlock, lane = co % kWeightBlock;
-    if (form.plain) return ((block * form.inputs + ci) * taps + tap) * kWeightBlock + lane;
-    const int64_t row = (block * input_blocks + ci / kChannelBlock) * taps + tap;
-    return (row * kChannelBlock + ci % kChannelBlock) * kWeightBlock + lane;
-  }
-};
-
-double convolve(const Tensor& x, const Tensor& wp, const Layout& layout, const PlainWindow& window, int64_t n,
+/// Sum over taps and channels for output channel `co` of image `n` at position `at`.
+double convolve(const Tensor& x, const Tensor& wp, const ConvPacking& packing, const PlainWindow& window, int64_t n,
                 int64_t co, const std::vector<int64_t>& at) {
-  const int64_t first = layout.form.depthwise ? co : 0, count = layout.form.depthwise ? 1 : layout.form.inputs;
+  const int64_t taps = element_count(window.kernel), area = element_count(window.input);
+  const int64_t channels = packing.inputs * packing.groups, first = co / packing.group_outputs() * packing.inputs;
+  const int64_t lanes = packing.plain ? 1 : kChannelBlock, blocks = blocks_of(channels, lanes);
+  const std::vector<int64_t> strides = row_major_strides(window.input);
   double sum = 0;
   int64_t tap = 0;
   std::vector<int64_t> p;
   for_each_index(window.kernel, [&](const std::vector<int64_t>& k) {
     const int64_t here = tap++;
     if (!window.read(at, k, p)) return;
-    for (int64_t ci = first; ci < first + count; ++ci) {
-      sum += x.at_double(layout.input(n, ci, p[0], p[1])) * wp.at_double(layout.weight(co, ci, here));
+    int64_t offset = 0;
+    for (size_t d = 0; d < p.size(); ++d) offset += p[d] * strides[d];
+    for (int64_t ci = 0; ci < packing.inputs; ++ci) {
+      const int64_t channel = first + ci, place = (n * blocks + channel / lanes) * area + offset;
+      sum += x.at_double(place * lanes + channel % lanes) * wp.at_double(packing.place(co, ci, here, taps));
     }
   });
   return sum;
@@ -103,16 +89,20 @@ double convolve(const Tensor& x, const Tensor& wp, const Layout& layout, const P
 
 std::vector<Tensor> reference_blocked_conv(ReferenceContext& ctx) {
   const Tensor &x = *ctx.input(0), &wp = *ctx.input(1);
-  const ConvForm form = conv_form(ctx.node());
-  const std::vector<int64_t> plane(x.shape().begin(), x.shape().begin() + 4);
-  const PlainWindow window = plain_window(ctx.node(), plane, ctx.node().ints_attribute("kernel_shape"));
-  const Layout layout{form, plane[2], plane[3], element_count(window.kernel), blocks_of(form.inputs, kChannelBlock)};
-  const int64_t blocks = blocks_of(form.outputs, kChannelBlock);
-  Tensor y(x.dtype(), {plane[0], blocks, window.output[0], window.output[1], kChannelBlock});
+  const ConvPacking packing = packing_of(ctx.node());
+  const std::vector<int64_t> kernel = ctx.node().ints_attribute("kernel_shape");
+  const std::vector<int64_t> planes(x.shape().begin(), x.shape().begin() + 2 + static_cast<int64_t>(kernel.size()));
+  const PlainWindow window = plain_window(ctx.node(), planes, kernel);
+  const int64_t blocks = blocks_of(packing.outputs, kChannelBlock);
+  std::vector<int64_t> shape = {planes[0], blocks};
+  shape.insert(shape.end(), window.output.begin(), window.output.end());
+  shape.push_back(kChannelBlock);
+  Tensor y(x.dtype(), shape);
   int64_t o = 0;
-  for_each_index(y.shape(), [&](const std::vector<int64_t>& at) {
-    const int64_t co = at[1] * kChannelBlock + at[4], here = o++;
-    if (co < form.outputs) y.set_double(here, convolve(x, wp, layout, window, at[0], co, {at[2], at[3]}));
+  for_each_index(shape, [&](const std::vector<int64_t>& at) {
+    const int64_t co = at[1] * kChannelBlock + at.back(), here = o++;
+    if (co >= packing.outputs) return;
+    y.set_double(here, convolve(x, wp, packing, window, at[0], co, {at.begin() + 2, at.end() - 1}));
   });
   return {y};
 }

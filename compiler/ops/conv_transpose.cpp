@@ -4,16 +4,12 @@
 // input (o + pad_begin - k * dilation) / stride where that is a whole number inside the input.
 #include <algorithm>
 
+#include "compiler/ops/conv_transpose.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 
 namespace gcg {
 namespace {
-
-struct Spread {
-  Dim input, kernel, output, pad_begin;
-  int64_t stride, dilation;
-};
 
 std::vector<int64_t> spatial_ints(const Node& node, const std::string& name, size_t count, int64_t otherwise,
                                   int64_t least) {
@@ -26,7 +22,8 @@ std::vector<int64_t> spatial_ints(const Node& node, const std::string& name, siz
   return values;
 }
 
-/// One entry per spatial dimension of x[N, C, spatial...], w[C, CO / group, kernel...].
+}  // namespace
+
 std::vector<Spread> spreads_of(const Node& node, const Shape& x, const Shape& w) {
   const size_t rank = x.size() - 2;
   const auto strides = spatial_ints(node, "strides", rank, 1, 1),
@@ -55,6 +52,8 @@ std::vector<Spread> spreads_of(const Node& node, const Shape& x, const Shape& w)
   }
   return spreads;
 }
+
+namespace {
 
 void infer_conv_transpose(InferContext& ctx) {
   const Shape &x = ctx.shape(0), &w = ctx.shape(1);

@@ -4,6 +4,14 @@
 #include "compiler/ops/packing.h"
 
 namespace gcg {
+
+Shape ConvPacking::shape(const Shape& kernel) const {
+  Shape shape = {panels(), units()};
+  shape.insert(shape.end(), kernel.begin(), kernel.end());
+  shape.insert(shape.end(), {unit(), columns()});
+  return shape;
+}
+
 namespace {
 
 // ---- PackMatMul: b[K, N] -> [ceil(N/columns), K, columns], the last panel padded with zeros
@@ -73,47 +81,49 @@ std::vector<Tensor> reference_packed_matmul(ReferenceContext& ctx) {
   return {y};
 }
 
-// ---- PackConv: w[CO, CI/group, KH, KW]
-//   dense      [ceil(CO/32)][ceil(CI/16)][KH][KW][16][32]
-//   plain      [ceil(CO/32)][CI][KH][KW][32]               (its convolution reads NCHW)
-//   depthwise  [ceil(C/16)][KH][KW][16]
+// ---- PackConv: w[CO, CI/group, kernel...] in the order of ConvPacking
 
-bool is_depthwise(const Node& node) { return node.int_attribute("depthwise", 0) != 0; }
-bool is_plain(const Node& node) { return node.int_attribute("plain", 0) != 0; }
+ConvPacking packing_of(const Node& node, const Shape& w) {
+  return {w[1].constant(), w[0].constant(), node.int_attribute("group", 1), node.int_attribute("plain", 0) != 0};
+}
 
 void infer_pack_conv(InferContext& ctx) {
-  if (ctx.rank(0) != 4) ctx.fail("the weights must have two spatial dimensions");
   const Shape& w = ctx.shape(0);
-  const Dim output_blocks = ceil_div(w[0], kWeightBlock);
-  Shape shape = {output_blocks, ceil_div(w[1], kChannelBlock), w[2], w[3], kChannelBlock, kWeightBlock};
-  if (is_plain(ctx.node())) shape = {output_blocks, w[1], w[2], w[3], kWeightBlock};
-  if (is_depthwise(ctx.node())) shape = {ceil_div(w[0], kChannelBlock), w[2], w[3], kChannelBlock};
-  ctx.set_output(0, ctx.dtype(0), shape);
+  if (w.size() < 3) ctx.fail("the weights must have at least one spatial dimension");
+  if (!w[0].is_constant() || !w[1].is_constant()) ctx.fail("the channels must be known");
+  ctx.set_output(0, ctx.dtype(0), packing_of(ctx.node(), w).shape({w.begin() + 2, w.end()}));
+}
+
+Expr lower_pack_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
+  const Shape& w = ctx.input_shape(0);
+  const ConvPacking packing = packing_of(ctx.node(), w);
+  const size_t rank = at.size();
+  std::vector<Expr> from = {at[0] * index(packing.columns()) + at[rank - 1], at[1] * index(packing.unit()) + at[rank - 2]};
+  Expr inside;
+  const std::pair<int64_t, int64_t> ends[] = {{packing.outputs, packing.columns()}, {packing.inputs, packing.unit()}};
+  for (size_t d = 0; d < 2; ++d) {
+    if (ends[d].first % ends[d].second == 0) continue;
+    inside = both(inside, binary(BinaryOp::less, from[d], index(ends[d].first)));
+    from[d] = binary(BinaryOp::min, from[d], index(ends[d].first - 1));
+  }
+  from.insert(from.end(), at.begin() + 2, at.end() - 2);
+  const Expr weight = ctx.input(0, from);
+  return inside ? select(inside, weight, number(weight->dtype, 0)) : weight;
 }
 
 std::vector<Tensor> reference_pack_conv(ReferenceContext& ctx) {
   const Tensor& w = *ctx.input(0);
-  const int64_t outputs = w.shape()[0], inputs = w.shape()[1], kh = w.shape()[2], kw = w.shape()[3], taps = kh * kw;
-  const bool depthwise = is_depthwise(ctx.node()), plain = is_plain(ctx.node());
-  const int64_t output_blocks = blocks_of(outputs, kWeightBlock), input_blocks = blocks_of(inputs, kChannelBlock);
-  std::vector<int64_t> shape = {output_blocks, input_blocks, kh, kw, kChannelBlock, kWeightBlock};
-  if (plain) shape = {output_blocks, inputs, kh, kw, kWeightBlock};
-  if (depthwise) shape = {blocks_of(outputs, kChannelBlock), kh, kw, kChannelBlock};
-  Tensor packed(w.dtype(), shape);
-  const auto place = [&](int64_t co, int64_t ci, int64_t tap) {
-    if (depthwise) return (co / kChannelBlock * taps + tap) * kChannelBlock + co % kChannelBlock;
-    const int64_t block = co / kWeightBlock, lane = co % kWeightBlock;
-    if (plain) return ((block * inputs + ci) * taps + tap) * kWeightBlock + lane;
-    const int64_t row = (block * input_blocks + ci / kChannelBlock) * taps + tap;
-    return (row * kChannelBlock + ci % kChannelBlock) * kWeightBlock + lane;
-  };
+  const ConvPacking packing = packing_of(ctx.node(), to_shape(w.shape()));
+  const std::vector<int64_t> kernel(w.shape().begin() + 2, w.shape().end());
+  const int64_t taps = element_count(kernel);
+  Tensor packed(w.dtype(), to_extents(packing.shape(to_shape(kernel))));
   const auto size = static_cast<size_t>(size_of(w.dtype()));
   uint8_t* to = packed.mutable_data();
-  for (int64_t co = 0; co < outputs; ++co) {
-    for (int64_t ci = 0; ci < inputs; ++ci) {
+  for (int64_t co = 0; co < packing.outputs; ++co) {
+    for (int64_t ci = 0; ci < packing.inputs; ++ci) {
       for (int64_t tap = 0; tap < taps; ++tap) {
-        const auto from = static_cast<size_t>((co * inputs + ci) * taps + tap);
-        std::memcpy(to + static_cast<size_t>(place(co, ci, tap)) * size, w.data() + from * size, size);
+        const auto from = static_cast<size_t>((co * packing.inputs + ci) * taps + tap);
+        std::memcpy(to + static_cast<size_t>(packing.place(co, ci, tap, taps)) * size, w.data() + from * size, size);
       }
     }
   }
@@ -133,6 +143,7 @@ const OpDef op_gart_PackedMatMul = {.name = "PackedMatMul", .domain = "gart", .m
                                     .kind = OpKind::contraction, .infer = infer_packed_matmul,
                                     .lower = lower_packed_matmul, .reference = reference_packed_matmul};
 const OpDef op_gart_PackConv = {.name = "PackConv", .domain = "gart", .min_inputs = 1, .max_inputs = 1,
-                                .kind = OpKind::opaque, .infer = infer_pack_conv, .reference = reference_pack_conv};
+                                .kind = OpKind::movement, .infer = infer_pack_conv, .lower = lower_pack_conv,
+                                .reference = reference_pack_conv};
 
 }  // namespace gcg

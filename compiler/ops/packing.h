@@ -4,15 +4,45 @@
 
 #include <cstdint>
 
+#include "compiler/ir/dim.h"
+
 namespace gcg {
 
 /// Columns of a panel of a packed matrix: [ceil(N/48)][K][48].
 inline constexpr int64_t kPanelColumns = 48;
-/// Channels of a block: activations are [N][ceil(C/16)][H][W][16].
+/// Channels of a block: activations are [N][ceil(C/16)][spatial...][16].
 inline constexpr int64_t kChannelBlock = 16;
-/// Output channels of a block of dense convolution weights: [ceil(CO/32)][ceil(CI/16)][KH][KW][16][32].
-inline constexpr int64_t kWeightBlock = 32;
 
 inline int64_t blocks_of(int64_t extent, int64_t block) { return (extent + block - 1) / block; }
+
+/// Convolution weights w[CO, CI/groups, kernel...] as kernels stream them:
+///   [ceil(CO/columns)][ceil(inputs/unit)][kernel...][unit][columns], zero-padded
+/// A panel of columns is what one or two register tiles compute; a unit of input channels lies side by side in the input.
+struct ConvPacking {
+  int64_t inputs = 0;  // channels of one group
+  int64_t outputs = 0, groups = 1;
+  bool plain = false;  // the convolution reads [N, C, spatial...]; of one group
+
+  int64_t group_outputs() const { return outputs / groups; }
+  /// Groups that are not whole blocks: each lane of a result multiplies channels of its own group. So is depthwise.
+  bool by_lane() const {
+    return groups > 1 && (inputs % kChannelBlock != 0 || group_outputs() % kChannelBlock != 0);
+  }
+  int64_t unit() const { return plain ? 1 : by_lane() ? inputs : kChannelBlock; }
+  int64_t columns() const {
+    const bool pairs = groups == 1 || (!by_lane() && group_outputs() % (2 * kChannelBlock) == 0);
+    return pairs ? 2 * kChannelBlock : kChannelBlock;
+  }
+  int64_t panels() const { return blocks_of(outputs, columns()); }
+  int64_t units() const { return blocks_of(inputs, unit()); }
+  /// Elements of one panel of a kernel of `taps` elements.
+  int64_t panel_elements(int64_t taps) const { return units() * taps * unit() * columns(); }
+  Shape shape(const Shape& kernel) const;
+  /// Place of the weight of output channel `co` and channel `ci` of its group at the kernel's element `tap`.
+  int64_t place(int64_t co, int64_t ci, int64_t tap, int64_t taps) const {
+    const int64_t row = (co / columns() * units() + ci / unit()) * taps + tap;
+    return (row * unit() + ci % unit()) * columns() + co % columns();
+  }
+};
 
 }  // namespace gcg

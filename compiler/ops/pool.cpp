@@ -20,7 +20,7 @@ Window window_of_pool(const Node& node, const Shape& x) {
 
 void check_pool_input(InferContext& ctx) {
   const bool blocked = is_blocked(ctx.node());
-  if (ctx.rank(0) < 3 || (blocked && ctx.rank(0) != 5))
+  if (ctx.rank(0) < 3 || (blocked && ctx.rank(0) < 5))
     ctx.fail(concat("an input of rank ", ctx.rank(0), " cannot be pooled"));
   for (int64_t k : ctx.node().ints_attribute("kernel_shape")) {
     if (k < 1) ctx.fail(concat("kernel_shape contains ", k, ", the least is 1"));

@@ -6,16 +6,18 @@
 
 namespace gcg {
 
-/// Lays activations out in blocks of 16 channels, [N, C, H, W] -> [N, ceil(C/16), H, W, 16], around convolutions.
+/// Lays activations out in blocks of 16 channels, [N, C, spatial...] -> [N, ceil(C/16), spatial..., 16], around
+/// convolutions.
 ///
-/// A 1-D or 2-D f32 Conv with constant weights, of one group or depthwise, becomes gart.BlockedConv; its result stays
+/// An f32 Conv of 1 to 3 spatial dimensions whose channels and kernel extents are known becomes gart.BlockedConv; weights
+/// that are no constants are packed at run time. Its result stays
 /// blocked through pointwise operators, pools, reductions over space and concatenations of channels for as long as they
 /// follow. Values are converted where a region begins or ends, and nowhere else; a convolution of fewer than 16
 /// channels at the begin of a region reads [N, C, H, W] itself.
 ///
 /// Requires: pads, Mul and Add are folded into convolutions where they can be (canonicalise).
 /// Ensures: no such Conv is left. Lanes past the last channel hold anything and reach no value outside the region.
-/// Before: fold_constants, which turns the gart.PackConv nodes into constants.
+/// Before: fold_constants, which turns the gart.PackConv nodes of constant weights into constants.
 /// Example: Relu(Conv(x[1,3,8,8], w[32,3,3,3], b)) ->
 ///   gart.UnblockChannels(Relu(Add(gart.BlockedConv(x, gart.PackConv(w)) {plain=1, ...}, b[2,1,1,16]))) {channels=32}
 bool block_channels(Graph& graph, const Target& target);

@@ -53,13 +53,25 @@ class NormBlocking {
   ValueId mean_over(ValueId v, const std::vector<int64_t>& axes) {
     return add("ReduceMean", {v, ints(axes)}, {{"keepdims", int64_t{1}}});
   }
-  ValueId spatial_mean(ValueId blocked) { return mean_over(blocked, {2, 3}); }
+  ValueId spatial_mean(ValueId blocked) {
+    std::vector<int64_t> axes;
+    for (size_t d = 2; d + 1 < layout_.value(blocked).shape->size(); ++d) axes.push_back(static_cast<int64_t>(d));
+    return mean_over(blocked, axes);
+  }
   ValueId group_mean(ValueId grouped) { return mean_over(grouped, {2}); }
+
+  /// One place of as many spatial dimensions as the activation's image has (BlockedLayout::image).
+  template <class Extent>
+  std::vector<Extent> one_place(Extent batch) const {
+    std::vector<Extent> shape = {batch, Extent(channels_)};
+    shape.resize(std::max<size_t>(layout_.value(x_).shape->size(), 4), Extent(1));
+    return shape;
+  }
 
   /// [N, C/16, 1, 1, 16] as [N, G, C/G].
   ValueId in_groups(ValueId blocked) {
     const Dim batch = (*layout_.value(x_).shape)[0];
-    const ValueId vector = layout_.unblocked(blocked, name_, {batch, channels_, 1, 1});
+    const ValueId vector = layout_.unblocked(blocked, name_, one_place(batch));
     return add("Reshape", {vector, ints({0, groups_, channels_ / groups_})});
   }
 
@@ -69,7 +81,7 @@ class NormBlocking {
   /// [N or 1, G, C/G] as [N or 1, C/16, 1, 1, 16].
   ValueId per_lane(ValueId grouped) {
     const int64_t batch = layout_.value(grouped).shape->size() == 3 ? 0 : 1;
-    return layout_.blocked(add("Reshape", {grouped, ints({batch, channels_, 1, 1})}));
+    return layout_.blocked(add("Reshape", {grouped, ints(one_place(batch))}));
   }
 
   BlockedLayout& layout_;

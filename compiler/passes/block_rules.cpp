@@ -29,7 +29,6 @@ struct Source {
 
 struct ConvShape {
   int64_t inputs, outputs, group;
-  bool depthwise;
   Window window;
 };
 
@@ -42,15 +41,10 @@ bool known_pads(const Window& window) {
 std::optional<ConvShape> blockable_conv(const BlockedLayout& layout, const Node& node) {
   const ValueId x = node.inputs[0];
   const Value& w = layout.value(node.inputs[1]);
-  const bool has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
-  if (!layout.is_activation(x) || !w.is_constant() || (has_bias && !layout.value(node.inputs[2]).is_constant()))
-    return {};
-  if (!layout.is_activation(node.outputs[0])) return {};
-  const std::vector<int64_t>& weights = w.constant->shape();
-  ConvShape conv{layout.channels(x), weights[0], node.int_attribute("group", 1), false, {}};
-  conv.depthwise = conv.group > 1 && conv.group == conv.inputs && conv.outputs == conv.inputs;
-  if (conv.group != 1 && !conv.depthwise) return {};
-  conv.window = window_of(node, *layout.value(x).shape, to_shape({weights.begin() + 2, weights.end()}));
+  if (!layout.is_activation(x) || !layout.is_activation(node.outputs[0]) || !is_static(*w.shape)) return {};
+  ConvShape conv{layout.channels(x), (*w.shape)[0].constant(), node.int_attribute("group", 1), {}};
+  if (conv.outputs == 0 || conv.inputs == 0) return {};
+  conv.window = window_of(node, *layout.value(x).shape, {w.shape->begin() + 2, w.shape->end()});
   if (!known_pads(conv.window)) return {};
   return conv;
 }
@@ -75,14 +69,9 @@ bool block_conv(BlockedLayout& layout, const Node& node) {
   if (!conv) return false;
   const Source from(node);
   const ValueId x = from.inputs[0];
-  const bool plain = !conv->depthwise && conv->inputs < kChannelBlock && !layout.has_form(x);
-  ValueId w = from.inputs[1];
-  if (layout.value(w).constant->rank() == 3) {
-    const Value weights = layout.value(w);
-    const Ints shape = weights.constant->shape();
-    w = layout.graph().add_constant(weights.name, weights.constant->reshaped({shape[0], shape[1], 1, shape[2]}));
-  }
-  Attributes form = {{"depthwise", int64_t{conv->depthwise}}, {"plain", int64_t{plain}}};
+  const bool plain = conv->group == 1 && conv->inputs < kChannelBlock && !layout.has_form(x);
+  const ValueId w = layout.image(from.inputs[1]);
+  Attributes form = {{"group", conv->group}, {"plain", int64_t{plain}}};
   const ValueId packed = layout.add("PackConv", "gart", layout.value(w).name, {w}, form);
   Attributes attributes = window_attributes(conv->window);
   attributes.merge(form);
@@ -91,7 +80,8 @@ bool block_conv(BlockedLayout& layout, const Node& node) {
   const ValueId input = plain ? layout.image(x) : layout.blocked(x);
   ValueId y = layout.add("BlockedConv", "gart", from.name, {input, packed}, attributes);
   if (from.inputs.size() > 2 && from.inputs[2].valid()) {
-    y = layout.add("Add", "", from.name, {y, layout.channel_constant(from.inputs[2])});
+    const auto rank = static_cast<int64_t>(layout.value(from.output).shape->size());
+    y = layout.add("Add", "", from.name, {y, layout.channel_vector(from.inputs[2], rank)});
   }
   layout.replace(from.output, y);
   return true;
@@ -135,6 +125,9 @@ bool block_pool(BlockedLayout& layout, const Node& node, const char* blocked_op)
   return true;
 }
 
+/// The spatial axes of the blocked form of an activation of this rank.
+Ints spatial_axes(int64_t rank) { return rank == 5 ? Ints{2, 3, 4} : Ints{2, 3}; }
+
 /// Reduces the blocked form over `axes` of it, keeping dimensions; the result may be [N, C].
 void reduce_blocked(BlockedLayout& layout, const Source& from, const char* op, const Ints& axes) {
   const ValueId y =
@@ -156,13 +149,14 @@ bool block_reduce(BlockedLayout& layout, const Node& node) {
   if (axes[0] < 2 || (rank == 3 && axes[0] < 3)) return false;
   const bool whole = static_cast<int64_t>(axes.size()) == rank - 2, keeps = node.int_attribute("keepdims", 1) != 0;
   if (!whole && !keeps) return false;
-  reduce_blocked(layout, Source(node), node.op->name, whole ? Ints{2, 3} : axes);
+  reduce_blocked(layout, Source(node), node.op->name, whole ? spatial_axes(rank) : axes);
   return true;
 }
 
 bool block_global_pool(BlockedLayout& layout, const Node& node, const char* reduction) {
   if (!layout.is_blocked(node.inputs[0])) return false;
-  reduce_blocked(layout, Source(node), reduction, {2, 3});
+  const auto rank = static_cast<int64_t>(layout.value(node.inputs[0]).shape->size());
+  reduce_blocked(layout, Source(node), reduction, spatial_axes(rank));
   return true;
 }
 
@@ -231,12 +225,32 @@ bool block_concat(BlockedLayout& layout, const Node& node) {
   return true;
 }
 
+/// Interleaving spatial positions leaves the blocks alone.
+bool block_interleave(BlockedLayout& layout, const Node& node) {
+  if (!layout.is_activation(node.outputs[0]) || !layout.is_blocked(node.inputs[0])) return false;
+  const bool signal = layout.value(node.outputs[0]).shape->size() == 3;
+  const Source from(node);
+  Attributes attributes = from.attributes;
+  Ints axes = node.ints_attribute("axes");
+  for (int64_t& axis : axes) {
+    if (axis < 2) return false;
+    if (signal) ++axis;
+  }
+  attributes["axes"] = axes;
+  std::vector<ValueId> inputs;
+  for (ValueId in : from.inputs) inputs.push_back(layout.blocked(in));
+  layout.replace(from.output, layout.add("Interleave", "gart", from.name, inputs, attributes));
+  return true;
+}
+
 }  // namespace
 
 bool block_node(BlockedLayout& layout, NodeId id) {
   const Node& node = layout.graph().node(id);
   const std::string name = node.op->name;
-  if (std::string_view(node.op->domain) != "" || node.outputs.empty() || !node.outputs[0].valid()) return false;
+  if (node.outputs.empty() || !node.outputs[0].valid()) return false;
+  if (node.op == &op("Interleave", "gart")) return block_interleave(layout, node);
+  if (std::string_view(node.op->domain) != "") return false;
   if (name == "Conv") return block_conv(layout, node);
   if (name == "MaxPool") return block_pool(layout, node, "BlockedMaxPool");
   if (name == "AveragePool") return block_pool(layout, node, "BlockedAveragePool");

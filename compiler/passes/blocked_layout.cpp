@@ -4,6 +4,7 @@
 
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
+#include "compiler/ops/op_support.h"
 #include "compiler/ops/packing.h"
 
 namespace gcg {
@@ -17,7 +18,7 @@ std::vector<Extent> aligned(const std::vector<Extent>& shape, int64_t rank) {
   return result;
 }
 
-/// [N, C, L] -> [N, C, 1, L]; rank 4 as it is.
+/// [N, C, L] -> [N, C, 1, L]; higher ranks as they are.
 template <class Extent>
 std::vector<Extent> lifted(std::vector<Extent> shape) {
   if (shape.size() == 3) shape.insert(shape.begin() + 2, Extent(1));
@@ -29,14 +30,23 @@ bool all_ones(const Shape& shape) {
 }
 
 /// Does one lane hold every channel's single point, so that blocked and plain order are the same?
-bool same_order(const Shape& image) { return image[2].is(1) && image[3].is(1) && mod(image[1], kChannelBlock).is(0); }
+bool same_order(const Shape& image) {
+  return all_ones({image.begin() + 2, image.end()}) && mod(image[1], kChannelBlock).is(0);
+}
+
+/// A shape of `spatial` dimensions of one point each.
+std::vector<int64_t> one_point(int64_t batch, int64_t channels, size_t spatial) {
+  std::vector<int64_t> shape = {batch, channels};
+  shape.resize(2 + spatial, 1);
+  return shape;
+}
 
 }  // namespace
 
 bool BlockedLayout::is_activation(ValueId id) const {
   if (!id.valid()) return false;
   const Value& v = value(id);
-  return v.dtype == DType::f32 && v.shape && (v.shape->size() == 3 || v.shape->size() == 4) &&
+  return v.dtype == DType::f32 && v.shape && v.shape->size() >= 3 && v.shape->size() <= 5 &&
          (*v.shape)[1].is_constant() && (*v.shape)[1].constant() > 0;
 }
 
@@ -52,7 +62,7 @@ ValueId BlockedLayout::add_ints(const std::string& name, const std::vector<int64
 }
 
 ValueId BlockedLayout::image(ValueId id) {
-  if (value(id).shape->size() == 4) return id;
+  if (value(id).shape->size() >= 4) return id;
   const auto found = images_.find(id);
   if (found != images_.end()) return found->second;
   const std::string name = value(id).name;
@@ -66,9 +76,9 @@ ValueId BlockedLayout::blocked(ValueId id) {
   const Shape shape = *value(plain).shape;
   const std::string name = value(id).name;
   if (same_order(shape)) {
-    const ValueId to =
-        add_ints(name + ".shape", {0, blocks_of(shape[1].constant(), kChannelBlock), 1, 1, kChannelBlock});
-    return forms_[id] = add("Reshape", "", name, {plain, to});
+    std::vector<int64_t> to = one_point(0, blocks_of(shape[1].constant(), kChannelBlock), shape.size() - 2);
+    to.push_back(kChannelBlock);
+    return forms_[id] = add("Reshape", "", name, {plain, add_ints(name + ".shape", to)});
   }
   return forms_[id] = add("BlockChannels", "gart", name, {plain});
 }
@@ -76,7 +86,8 @@ ValueId BlockedLayout::blocked(ValueId id) {
 ValueId BlockedLayout::unblocked(ValueId form, const std::string& name, const Shape& image_shape) {
   const int64_t channel_count = image_shape[1].constant();
   if (!same_order(image_shape)) return add("UnblockChannels", "gart", name, {form}, {{"channels", channel_count}});
-  return add("Reshape", "", name, {form, add_ints(name + ".shape", {0, channel_count, 1, 1})});
+  const std::vector<int64_t> to = one_point(0, channel_count, image_shape.size() - 2);
+  return add("Reshape", "", name, {form, add_ints(name + ".shape", to)});
 }
 
 /// The constant's channel dimension is blocked where it has one, else kept at 1 with one lane.
@@ -86,8 +97,11 @@ ValueId BlockedLayout::blocked_constant(const Value& constant, int64_t rank, int
   const bool has_channels = shape[1] == channel_count;
   const int64_t blocks = has_channels ? blocks_of(shape[1], kChannelBlock) : 1,
                 lanes = has_channels ? kChannelBlock : 1;
-  const int64_t area = shape[2] * shape[3];
-  Tensor to(from.dtype(), {shape[0], blocks, shape[2], shape[3], lanes});
+  std::vector<int64_t> blocked = {shape[0], blocks};
+  blocked.insert(blocked.end(), shape.begin() + 2, shape.end());
+  blocked.push_back(lanes);
+  const int64_t area = element_count({shape.begin() + 2, shape.end()});
+  Tensor to(from.dtype(), blocked);
   const auto size = static_cast<size_t>(size_of(from.dtype()));
   uint8_t* bytes = to.mutable_data();
   for (int64_t i = 0; i < from.elements(); ++i) {
@@ -95,17 +109,23 @@ ValueId BlockedLayout::blocked_constant(const Value& constant, int64_t rank, int
     const int64_t place = ((n * blocks + c / kChannelBlock) * area + point) * lanes + c % kChannelBlock;
     std::memcpy(bytes + static_cast<size_t>(place) * size, from.data() + static_cast<size_t>(i) * size, size);
   }
-  if (shape[0] == 1) to = to.reshaped({blocks, shape[2], shape[3], lanes});
+  if (shape[0] == 1) to = to.reshaped({blocked.begin() + 1, blocked.end()});
   return graph_.add_constant(constant.name, std::move(to));
 }
 
-ValueId BlockedLayout::channel_constant(ValueId id) {
-  const auto key = std::make_pair(id, int64_t{-1});
+ValueId BlockedLayout::channel_vector(ValueId id, int64_t rank) {
+  const auto spatial = static_cast<size_t>(std::max<int64_t>(rank, 4) - 2);
+  const auto key = std::make_pair(id, -static_cast<int64_t>(spatial));
   if (operands_.count(key) != 0) return operands_[key];
-  Value per_channel = value(id);
-  const int64_t count = per_channel.constant->elements();
-  per_channel.constant = std::make_shared<const Tensor>(per_channel.constant->reshaped({count, 1, 1}));
-  return operands_[key] = blocked_constant(per_channel, 4, count);
+  const int64_t count = product(*value(id).shape).constant();
+  if (value(id).is_constant()) {
+    Value per_channel = value(id);
+    per_channel.constant = std::make_shared<const Tensor>(per_channel.constant->reshaped(one_point(1, count, spatial)));
+    return operands_[key] = blocked_constant(per_channel, static_cast<int64_t>(spatial) + 2, count);
+  }
+  const std::string name = value(id).name;
+  const ValueId image = add("Reshape", "", name, {id, add_ints(name + ".shape", one_point(1, count, spatial))});
+  return operands_[key] = blocked(image);
 }
 
 bool BlockedLayout::fits(ValueId id, int64_t rank, int64_t channel_count) const {
@@ -141,9 +161,15 @@ void BlockedLayout::replace(ValueId plain, ValueId form) {
 void BlockedLayout::replace_vector(ValueId plain, ValueId form) {
   const std::string name = value(plain).name;
   const Shape shape = *value(plain).shape;
-  const ValueId vector = unblocked(form, name, {shape[0], shape[1], 1, 1});
+  Shape image = {shape[0], shape[1]};
+  std::vector<int64_t> axes;
+  for (size_t d = 2; d + 1 < value(form).shape->size(); ++d) {
+    image.push_back(1);
+    axes.push_back(static_cast<int64_t>(d));
+  }
+  const ValueId vector = unblocked(form, name, image);
   replaced_.push_back(value(plain).producer);
-  graph_.replace_uses(plain, add("Squeeze", "", name, {vector, add_ints(name + ".axes", {2, 3})}));
+  graph_.replace_uses(plain, add("Squeeze", "", name, {vector, add_ints(name + ".axes", axes)}));
 }
 
 bool BlockedLayout::finish() {

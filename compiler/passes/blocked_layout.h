@@ -11,7 +11,8 @@
 
 namespace gcg {
 
-/// The blocked form of an activation [N, C, H, W], or [N, C, L] taken as [N, C, 1, L], is [N, ceil(C/16), H, W, 16].
+/// The blocked form of an activation [N, C, (D,) H, W], or [N, C, L] taken as [N, C, 1, L], is
+/// [N, ceil(C/16), (D,) H, W, 16].
 class BlockedLayout {
  public:
   BlockedLayout(Graph& graph, Graph& outermost) : graph_(graph), outermost_(outermost) {}
@@ -19,7 +20,7 @@ class BlockedLayout {
   Graph& graph() { return graph_; }
   const Value& value(ValueId id) const { return graph_.value(id); }
 
-  /// An f32 value of rank 3 or 4 whose channel count is known.
+  /// An f32 value of rank 3 to 5 whose channel count is known.
   bool is_activation(ValueId id) const;
   /// Requires is_activation.
   int64_t channels(ValueId id) const { return (*value(id).shape)[1].constant(); }
@@ -30,15 +31,15 @@ class BlockedLayout {
 
   /// The blocked form; a value that has none yet is converted, once.
   ValueId blocked(ValueId id);
-  /// The activation as [N, C, H, W].
+  /// The activation, or the weights of a convolution, with two or three spatial dimensions.
   ValueId image(ValueId id);
   /// Can the value, which broadcasts (numpy) against an activation of this rank and channel count, be made to broadcast
   /// against its blocked form?
   bool fits(ValueId id, int64_t rank, int64_t channel_count) const;
   /// Requires fits. An omitted input stays omitted.
   ValueId operand(ValueId id, int64_t rank, int64_t channel_count);
-  /// A constant of one element per channel as [ceil(C/16), 1, 1, 16].
-  ValueId channel_constant(ValueId id);
+  /// A vector of one element per channel such that it broadcasts against the blocked form of an activation of this rank.
+  ValueId channel_vector(ValueId id, int64_t rank);
   /// What has the blocked form `form` as [N, C, H, W].
   ValueId unblocked(ValueId form, const std::string& name, const Shape& image);
 
@@ -48,7 +49,7 @@ class BlockedLayout {
   ValueId add_ints(const std::string& name, const std::vector<int64_t>& values);
   /// Declares `form` the blocked form of `plain`, whose producer is thereby replaced.
   void replace(ValueId plain, ValueId form);
-  /// Computes [N, C] `plain` from the blocked form of [N, C, 1, 1] instead of by its producer.
+  /// Computes [N, C] `plain` from the blocked form of [N, C, 1, 1(, 1)] instead of by its producer.
   void replace_vector(ValueId plain, ValueId form);
   /// Converts back what is read outside of the regions, and removes the replaced nodes. True if there were any.
   bool finish();

@@ -17,7 +17,7 @@ bool is_conv(const Node& n) { return n.op == &op("PlainConv", "gart"); }
 bool is_link(const Node& n) {
   static const std::set<std::string_view> names = {
       "Conv",   "ConvTranspose", "MaxPool", "AveragePool", "LpPool", "BatchNormalization", "LRN",
-      "Concat", "Resize",        "Pad",     "Slice",       "Split",  "DepthToSpace",       "SpaceToDepth"};
+      "Concat", "Resize",        "Pad",     "Slice",       "Split",  "DepthToSpace",       "SpaceToDepth", "Interleave"};
   return n.op->kind == OpKind::pointwise || names.count(n.op->name) != 0;
 }
 

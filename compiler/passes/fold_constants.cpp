@@ -38,8 +38,8 @@ class ConstantContext final : public ReferenceContext {
   const Node& node_;
 };
 
-/// Operators that no kernel can compute (packing of weights): constant ones are folded whatever their size.
-bool only_folds(const Node& node) { return node.op->kind == OpKind::opaque && node.op->lower == nullptr; }
+/// Packing of weights: constant ones are folded whatever their size.
+bool packs(const Node& node) { return node.op == &op("PackMatMul", "gart") || node.op == &op("PackConv", "gart"); }
 
 /// True if all outputs have known sizes and none is much larger than the inputs together.
 bool worth_storing(const Graph& graph, const Node& node) {
@@ -51,7 +51,7 @@ bool worth_storing(const Graph& graph, const Node& node) {
     const Value& value = graph.value(v);
     if (!value.shape || !is_static(*value.shape) || value.dtype == DType::undefined) return false;
     const int64_t bytes = product(*value.shape).constant() * size_of(value.dtype);
-    if (!only_folds(node) && bytes > std::max(kAlwaysBytes, kMostGrowth * in)) return false;
+    if (!packs(node) && bytes > std::max(kAlwaysBytes, kMostGrowth * in)) return false;
   }
   return true;
 }
@@ -65,7 +65,7 @@ bool foldable(const Graph& graph, const Node& node) {
 
 /// Ops that put the elements of their one input in another order, padding at most.
 bool rearranges(const Node& node) {
-  return node.op == &op("Transpose") || node.op == &op("PackMatMul", "gart") || node.op == &op("PackConv", "gart");
+  return node.op == &op("Transpose") || packs(node);
 }
 
 bool fold_node(Rewriter& r, NodeId id) {

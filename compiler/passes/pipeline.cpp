@@ -7,6 +7,7 @@
 #include "compiler/passes/eliminate_common_subexpressions.h"
 #include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/passes/expand_attention.h"
+#include "compiler/passes/expand_conv_transpose.h"
 #include "compiler/passes/expand_deform_conv.h"
 #include "compiler/passes/expand_flex_attention.h"
 #include "compiler/passes/expand_fourier.h"
@@ -33,6 +34,7 @@
 #include "compiler/passes/resolve_ranks.h"
 #include "compiler/passes/separate_resize.h"
 #include "compiler/passes/sink_constants.h"
+#include "compiler/passes/split_by_phase.h"
 #include "compiler/passes/take_sequences_apart.h"
 
 namespace gcg {
@@ -49,7 +51,10 @@ const PassGroup& clean_up() {
       {
           kSinkConstants,
           kFoldConstants,
+          // Where a padding depends on the input's extent, --dim makes it known.
+          {"expand-conv-transpose", [](Graph& g, const Target*) { return expand_conv_transpose(g); }},
           {"canonicalize", [](Graph& g, const Target*) { return canonicalize(g); }},
+          {"split-by-phase", [](Graph& g, const Target*) { return split_by_phase(g); }},
           kFoldConstants,  // what canonicalize computes with constants, before fold-scale-shift looks for them
           {"fold-scale-shift", [](Graph& g, const Target*) { return fold_scale_shift(g); }},
           {"fold-factors", [](Graph& g, const Target*) { return fold_factors(g); }},

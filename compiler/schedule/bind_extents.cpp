@@ -50,8 +50,8 @@ class Symbols {
     see(k.index);
   }
   void see(const ConvKernel& k) {
-    for (const Dim& d : {k.batch, k.in_height, k.in_width, k.out_height, k.out_width}) see(d);
-    for (const Axis& a : {k.n, k.cb, k.h, k.w, k.lane}) see(a);
+    for (const Dim& d : {k.batch, k.in_depth, k.in_height, k.in_width, k.out_depth, k.out_height, k.out_width}) see(d);
+    see(k.axes());
     see(k.epilogue);
     see(k.index);
   }

@@ -105,7 +105,7 @@ void Fuser::decide_control(NodeId id) {
 void Fuser::decide_value(const Node& n, ValueId v) {
   Use& u = use(v);
   if (!u.must && u.groups.empty()) return;  // nobody reads it
-  if (is_concat(n) && !gathers_parts(n)) return materialize_concat(n, v);
+  if ((is_concat(n) && !gathers_parts(n)) || is_interleave(n)) return materialize_parts(n, v);
   if (u.must || is_read_elsewhere(n, u) || !has_room(n, u) || !inlines(n, v, u)) {
     Group group;
     group.result = group.storage = v;

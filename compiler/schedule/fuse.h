@@ -23,9 +23,14 @@ struct Group {
   } kind = Kind::loop;
   NodeId anchor;         // contraction or control node; none for loop groups
   ValueId result;        // the value whose elements the kernel defines (none for control)
-  ValueId storage;       // the value whose storage receives them: `result`, or the output of a Concat it is part of
-  int concat_axis = -1;  // ... at this offset along this axis
-  Dim concat_offset;
+  ValueId storage;       // the value whose storage receives them: `result`, or what it is a part of
+  /// A part: element i along `axis` of the result is element offset + i * step of the storage (Concat, gart.Interleave).
+  struct Place {
+    size_t axis = 0;
+    int64_t step = 1;
+    Dim offset;
+  };
+  std::vector<Place> places;
   std::set<NodeId> inside;       // attention: the nodes before the anchor
   std::vector<NodeId> epilogue;  // contraction: pointwise nodes computed on the accumulator, in order
   NodeId transpose;              // contraction: a Transpose that keeps the last axis, applied by storing in its order

@@ -1,6 +1,7 @@
-// Concat: its parts are written into its storage, or read by one kernel.
+// Concat and gart.Interleave: their parts are written into their storage, or a Concat's are read by one kernel.
 #include <algorithm>
 
+#include "compiler/ops/interleave.h"
 #include "compiler/schedule/fuser.h"
 #include "compiler/schedule/fusion_costs.h"
 
@@ -12,20 +13,38 @@ bool Fuser::gathers_parts(const Node& n) {
   return std::count_if(n.inputs.begin(), n.inputs.end(), [&](ValueId in) { return !is_direct(in, n); }) >= 2;
 }
 
-void Fuser::materialize_concat(const Node& n, ValueId v) {
-  out_.materialized[static_cast<size_t>(v.index)] = true;
-  const int64_t rank = static_cast<int64_t>(value(v).shape->size());
+std::vector<std::vector<Group::Place>> Fuser::places_of_parts(const Node& n) const {
+  std::vector<std::vector<Group::Place>> all;
+  if (is_interleave(n)) {
+    const Interleaving weave = interleaving_of(n);
+    for (int64_t p = 0; p < weave.phases(); ++p) {
+      const std::vector<int64_t> offsets = weave.offsets(p);
+      all.emplace_back();
+      for (size_t k = 0; k < offsets.size(); ++k) all.back().push_back({weave.axes[k], weave.steps[k], offsets[k]});
+    }
+    return all;
+  }
+  const auto rank = static_cast<int64_t>(value(n.outputs[0]).shape->size());
   int64_t axis = n.int_attribute("axis", 0);
   if (axis < 0) axis += rank;
   Dim offset(0);
   for (ValueId in : n.inputs) {
+    all.push_back({{static_cast<size_t>(axis), 1, offset}});
+    offset = offset + (*value(in).shape)[static_cast<size_t>(axis)];
+  }
+  return all;
+}
+
+void Fuser::materialize_parts(const Node& n, ValueId v) {
+  out_.materialized[static_cast<size_t>(v.index)] = true;
+  const std::vector<std::vector<Group::Place>> places = places_of_parts(n);
+  for (size_t i = 0; i < n.inputs.size(); ++i) {
+    const ValueId in = n.inputs[i];
     Group part;
     part.result = in;
     part.storage = v;
-    part.concat_axis = static_cast<int>(axis);
-    part.concat_offset = offset;
+    part.places = places[i];
     part.on_host = n.on_host;
-    offset = offset + (*value(in).shape)[static_cast<size_t>(axis)];
     if (value(in).is_constant() || is_symbolic_content(value(in)) || !direct_part(in, n, part)) {
       const int group = new_group(part);
       if (!reads(in)) continue;
@@ -36,19 +55,18 @@ void Fuser::materialize_concat(const Node& n, ValueId v) {
   }
 }
 
-bool Fuser::is_direct(ValueId in, const Node& concat) {
+bool Fuser::is_direct(ValueId in, const Node& whole) {
   const int g = node_group_of(in);
-  if (g < 0 || out_.groups[static_cast<size_t>(g)].on_host != concat.on_host) return false;
+  if (g < 0 || out_.groups[static_cast<size_t>(g)].on_host != whole.on_host) return false;
   if (out_.groups[static_cast<size_t>(g)].result != in || g_.is_output(in)) return false;
   return users_of()[static_cast<size_t>(in.index)].size() == 1;
 }
 
-bool Fuser::direct_part(ValueId in, const Node& concat, const Group& part) {
-  if (!is_direct(in, concat)) return false;
+bool Fuser::direct_part(ValueId in, const Node& whole, const Group& part) {
+  if (!is_direct(in, whole)) return false;
   Group& group = out_.groups[static_cast<size_t>(node_group_of(in))];
   group.storage = part.storage;
-  group.concat_axis = part.concat_axis;
-  group.concat_offset = part.concat_offset;
+  group.places = part.places;
   out_.materialized[static_cast<size_t>(in.index)] = false;
   return true;
 }

@@ -80,11 +80,13 @@ class Fuser {
   /// A launch per part is dear on a GPU: where several parts would be copied, one kernel reads them all, and it may be
   /// the Concat's reader.
   bool gathers_parts(const Node& n);
-  /// A Concat has storage; each part is written into it by a group of its own, which is where fusion goes on.
-  void materialize_concat(const Node& n, ValueId v);
-  /// A contraction whose only reader is a Concat writes straight into it.
-  bool is_direct(ValueId in, const Node& concat);
-  bool direct_part(ValueId in, const Node& concat, const Group& part);
+  /// A Concat or Interleave has storage; each part is written into it by a group of its own, which is where fusion goes on.
+  void materialize_parts(const Node& n, ValueId v);
+  /// Of each input of a Concat or Interleave, where its elements go.
+  std::vector<std::vector<Group::Place>> places_of_parts(const Node& n) const;
+  /// A contraction whose only reader is a Concat or Interleave writes straight into it.
+  bool is_direct(ValueId in, const Node& whole);
+  bool direct_part(ValueId in, const Node& whole, const Group& part);
 
   // ---- fuse_inlining.cpp
   // ----------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ bool anchors_conv(const Node& n) { return is_op(n, "BlockedConv", "gart") || is_
 bool anchors_attention(const Node& n) { return is_op(n, "AttentionMatMul", "gart"); }
 bool is_control(const Node& n) { return n.op->kind == OpKind::control || n.op->kind == OpKind::opaque; }
 bool is_concat(const Node& n) { return is_op(n, "Concat"); }
+bool is_interleave(const Node& n) { return is_op(n, "Interleave", "gart"); }
 bool is_transpose(const Node& n) { return is_op(n, "Transpose"); }
 
 bool is_cheap(const Node& n) {

@@ -12,6 +12,7 @@ bool anchors_conv(const Node& node);
 bool anchors_attention(const Node& node);
 bool is_control(const Node& node);
 bool is_concat(const Node& node);
+bool is_interleave(const Node& node);
 bool is_transpose(const Node& node);
 
 /// Elements that cost next to nothing to compute again.

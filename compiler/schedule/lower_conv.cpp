@@ -14,13 +14,15 @@ void GroupLowering::conv() {
   ConvKernel kernel;
   conv_geometry(kernel);
   kernel.input = add_operand({n.inputs[0], stored(n.inputs[0]), {}});
-  kernel.weights = add_operand({n.inputs[1], n.inputs[1], {}});
+  kernel.weights = add_operand({n.inputs[1], stored(n.inputs[1]), {}});
   kernel.result = add_result(result_shape());
+  const size_t rank = axes.size();
   kernel.n = axes[0];
   kernel.cb = axes[1];
-  kernel.h = axes[2];
-  kernel.w = axes[3];
-  kernel.lane = axes[4];
+  if (rank == 6) kernel.d = axes[2];
+  kernel.h = axes[rank - 3];
+  kernel.w = axes[rank - 2];
+  kernel.lane = axes[rank - 1];
   FlatIndices flat(out_.kernel.operands, next_axis_);
   kernel.epilogue = flat.flatten(e);
   kernel.index = flat.flatten_store(kernel.result, index);
@@ -29,26 +31,26 @@ void GroupLowering::conv() {
 
 void GroupLowering::conv_geometry(ConvKernel& k) const {
   const Node& n = anchor();
-  const Shape &in = *value(n.inputs[0]).shape, &out = *value(n.outputs[0]).shape;
-  const auto kernel = n.ints_attribute("kernel_shape"), strides = n.ints_attribute("strides", {1, 1}),
-             pads = n.ints_attribute("pads", {0, 0, 0, 0}), dilations = n.ints_attribute("dilations", {1, 1});
+  const Shape& in = *value(n.inputs[0]).shape;
+  const Shape kernel = to_shape(n.ints_attribute("kernel_shape"));
+  const Window window = window_of(n, {in.begin(), in.begin() + 2 + static_cast<int64_t>(kernel.size())}, kernel);
   k.batch = in[0];
   k.in_channels = n.int_attribute("in_channels", 0);
   k.out_channels = n.int_attribute("out_channels", 0);
-  k.in_height = in[2];
-  k.in_width = in[3];
-  k.out_height = out[2];
-  k.out_width = out[3];
-  k.kernel_h = kernel[0];
-  k.kernel_w = kernel[1];
-  k.stride_h = strides[0];
-  k.stride_w = strides[1];
-  k.dilation_h = dilations[0];
-  k.dilation_w = dilations[1];
-  k.pad_top = pads[0];
-  k.pad_left = pads[1];
-  k.depthwise = n.int_attribute("depthwise", 0) != 0;
+  k.groups = n.int_attribute("group", 1);
   k.input_plain = n.int_attribute("plain", 0) != 0;
+  const WindowDim &height = window[window.size() - 2], &width = window.back();
+  k.in_height = height.input, k.out_height = height.output;
+  k.kernel_h = height.kernel.constant(), k.stride_h = height.stride, k.dilation_h = height.dilation;
+  k.pad_top = height.pad_begin.constant();
+  k.in_width = width.input, k.out_width = width.output;
+  k.kernel_w = width.kernel.constant(), k.stride_w = width.stride, k.dilation_w = width.dilation;
+  k.pad_left = width.pad_begin.constant();
+  if (window.size() == 2) return;
+  const WindowDim& depth = window[0];
+  k.in_depth = depth.input, k.out_depth = depth.output;
+  k.kernel_d = depth.kernel.constant(), k.stride_d = depth.stride, k.dilation_d = depth.dilation;
+  k.pad_front = depth.pad_begin.constant();
 }
 
 void GroupLowering::plain_conv() {

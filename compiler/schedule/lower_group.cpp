@@ -74,9 +74,10 @@ int GroupLowering::add_result(Shape shape) {
 }
 
 std::vector<Expr> GroupLowering::result_index(std::vector<Expr> index) const {
-  if (group_.concat_axis >= 0) {
-    auto& i = index[static_cast<size_t>(group_.concat_axis)];
-    i = i + extent(group_.concat_offset);
+  for (const Group::Place& place : group_.places) {
+    Expr& i = index[place.axis];
+    if (place.step != 1) i = i * gcg::index(place.step);
+    i = i + extent(place.offset);
   }
   return value(group_.storage).in_memory(std::move(index));
 }
@@ -141,7 +142,7 @@ void GroupLowering::name() {
     const NodeId p = value(group_.result).producer;
     if (p.valid() && group_.output_copy < 0) add(g_.node(p));
   }
-  if (group_.concat_axis >= 0 || k.name.empty()) k.name += k.name.empty() ? "copy" : "_into";
+  if (!group_.places.empty() || k.name.empty()) k.name += k.name.empty() ? "copy" : "_into";
   if (k.name.size() > 60) k.name.resize(60);
 }
 

@@ -55,11 +55,19 @@ void print(std::ostream& out, const MatMulKernel& k) {
 }
 
 void print(std::ostream& out, const ConvKernel& k) {
-  out << "  conv " << (k.depthwise ? "depthwise " : "") << (k.input_plain ? "plain " : "") << k.batch.str() << "x"
-      << k.in_channels << "x" << k.in_height.str() << "x" << k.in_width.str() << " -> " << k.out_channels << "x"
-      << k.out_height.str() << "x" << k.out_width.str() << " kernel " << k.kernel_h << "x" << k.kernel_w << " stride "
-      << k.stride_h << "x" << k.stride_w << " axes " << axes_text({k.n, k.cb, k.h, k.w, k.lane}) << "\n  o" << k.result
-      << "[" << list(k.index) << "] = " << print_expr(k.epilogue) << '\n';
+  const bool deep = k.d.id >= 0;
+  const auto extents = [&](const std::string& depth, const std::string& height, const std::string& width) {
+    return (deep ? depth + "x" : "") + height + "x" + width;
+  };
+  const auto numbers = [&](int64_t depth, int64_t height, int64_t width) {
+    return extents(std::to_string(depth), std::to_string(height), std::to_string(width));
+  };
+  out << "  conv " << (k.depthwise() ? "depthwise " : "") << (k.input_plain ? "plain " : "");
+  if (k.groups > 1 && !k.depthwise()) out << k.groups << " groups ";
+  out << k.batch.str() << "x" << k.in_channels << "x" << extents(k.in_depth.str(), k.in_height.str(), k.in_width.str())
+      << " -> " << k.out_channels << "x" << extents(k.out_depth.str(), k.out_height.str(), k.out_width.str()) << " kernel "
+      << numbers(k.kernel_d, k.kernel_h, k.kernel_w) << " stride " << numbers(k.stride_d, k.stride_h, k.stride_w) << " axes "
+      << axes_text(k.axes()) << "\n  o" << k.result << "[" << list(k.index) << "] = " << print_expr(k.epilogue) << '\n';
 }
 
 void print(std::ostream& out, const PlainConvKernel& k) {

@@ -27,7 +27,7 @@ Work work_of(const MatMulKernel& k, double elements) {
 }
 
 Work work_of(const ConvKernel& k, double elements) {
-  const auto per_element = static_cast<double>(k.kernel_h * k.kernel_w * (k.depthwise ? 1 : k.in_channels));
+  const auto per_element = static_cast<double>(k.taps() * k.in_channels / k.groups);
   return {2 * elements * per_element, elements / kElementsPerContractionThread};
 }
 

@@ -19,7 +19,7 @@ constexpr int64_t page = 4096;
 Expr epilogue_of(const ConvCase& c, const ConvKernel& k) {
   const Expr zero = constant_float(DType::f32, 0), block = axis_ref(k.cb), lane = axis_ref(k.lane);
   const Expr sum = accumulator(DType::f32);
-  const Expr biased = sum + load(2, DType::f32, {block, index(0), index(0), lane});
+  const Expr biased = sum + load(2, DType::f32, {block, lane});
   auto clamp = [&](Expr x, double low, double high) {
     return binary(BinaryOp::min, binary(BinaryOp::max, std::move(x), constant_float(DType::f32, low)),
                   constant_float(DType::f32, high));
@@ -32,7 +32,9 @@ Expr epilogue_of(const ConvCase& c, const ConvKernel& k) {
     case ConvEpilogueKind::bias_relu:
       return binary(BinaryOp::max, biased, zero);
     case ConvEpilogueKind::residual_relu: {
-      const Expr residual = load(3, DType::f32, {axis_ref(k.n), block, axis_ref(k.h), axis_ref(k.w), lane});
+      std::vector<Expr> here;
+      for (const Axis& a : k.axes()) here.push_back(axis_ref(a));
+      const Expr residual = load(3, DType::f32, here);
       return binary(BinaryOp::max, biased + residual, zero);
     }
     case ConvEpilogueKind::relu6:
@@ -73,44 +75,37 @@ double apply(ConvEpilogueKind kind, double sum, double bias, double residual, in
 /// Result blocks of the tensor the result is a slice of.
 int64_t result_blocks(const ConvCase& c) { return c.out_blocks() + 2 * c.result_block_offset; }
 
-int64_t weight_elements(const ConvCase& c) {
-  const int64_t taps = c.kernel_h * c.kernel_w;
-  if (c.depthwise) return c.in_blocks() * taps * 16;
-  return (c.out_channels + 31) / 32 * taps * 32 * (c.plain ? c.in_channels : c.in_blocks() * 16);
-}
+int64_t taps(const ConvCase& c) { return c.kernel_d * c.kernel_h * c.kernel_w; }
 
-/// Writes OIHW weights (depthwise: O1HW) in the kernel's order.
+int64_t weight_elements(const ConvCase& c) { return c.packing().panels() * c.packing().panel_elements(taps(c)); }
+
+/// Writes weights [O][I of a group][kernel] in the kernel's order.
 void pack_weights(const ConvCase& c, const std::vector<float>& weights, float* packed) {
   std::fill_n(packed, weight_elements(c), 0.0f);
-  const int64_t taps = c.kernel_h * c.kernel_w, inputs = c.depthwise ? 1 : c.in_channels;
-  const int64_t unit = c.plain ? 1 : 16, blocks = c.plain ? c.in_channels : c.in_blocks();
+  const ConvPacking packing = c.packing();
   for (int64_t o = 0; o < c.out_channels; ++o)
-    for (int64_t i = 0; i < inputs; ++i)
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        const float value = weights[static_cast<size_t>((o * inputs + i) * taps + tap)];
-        if (c.depthwise)
-          packed[(o / 16 * taps + tap) * 16 + o % 16] = value;
-        else
-          packed[(((o / 32 * blocks + i / unit) * taps + tap) * unit + i % unit) * 32 + o % 32] = value;
-      }
+    for (int64_t i = 0; i < packing.inputs; ++i)
+      for (int64_t tap = 0; tap < taps(c); ++tap)
+        packed[packing.place(o, i, tap, taps(c))] = weights[static_cast<size_t>((o * packing.inputs + i) * taps(c) + tap)];
 }
 
-double reference_sum(const ConvCase& c, const ConvData& d, int64_t n, int64_t o, int64_t row, int64_t column) {
-  const int64_t inputs = c.depthwise ? 1 : c.in_channels;
+struct OutputPoint {
+  int64_t n, channel, plane, row, column;
+};
+
+double reference_sum(const ConvCase& c, const ConvData& d, const OutputPoint& o) {
+  const int64_t inputs = c.packing().inputs, first = o.channel / c.packing().group_outputs() * inputs;
   double sum = 0;
   for (int64_t i = 0; i < inputs; ++i)
-    for (int64_t kh = 0; kh < c.kernel_h; ++kh) {
-      const int64_t y = row * c.stride_h - c.pad_top + kh * c.dilation_h;
-      if (y < 0 || y >= c.height) continue;
-      for (int64_t kw = 0; kw < c.kernel_w; ++kw) {
-        const int64_t x = column * c.stride_w - c.pad_left + kw * c.dilation_w;
-        if (x < 0 || x >= c.width) continue;
-        const int64_t channel = c.depthwise ? o : i;
-        sum +=
-            static_cast<double>(
-                d.input[static_cast<size_t>(((n * c.in_channels + channel) * c.height + y) * c.width + x)]) *
-            static_cast<double>(d.weights[static_cast<size_t>(((o * inputs + i) * c.kernel_h + kh) * c.kernel_w + kw)]);
-      }
+    for (int64_t tap = 0; tap < taps(c); ++tap) {
+      const int64_t kw = tap % c.kernel_w, kh = tap / c.kernel_w % c.kernel_h, kd = tap / c.kernel_w / c.kernel_h;
+      const int64_t z = o.plane * c.stride_d - c.pad_front + kd * c.dilation_d;
+      const int64_t y = o.row * c.stride_h - c.pad_top + kh * c.dilation_h;
+      const int64_t x = o.column * c.stride_w - c.pad_left + kw * c.dilation_w;
+      if (z < 0 || z >= c.planes() || y < 0 || y >= c.height || x < 0 || x >= c.width) continue;
+      const int64_t place = (((o.n * c.in_channels + first + i) * c.planes() + z) * c.height + y) * c.width + x;
+      sum += static_cast<double>(d.input[static_cast<size_t>(place)]) *
+             static_cast<double>(d.weights[static_cast<size_t>((o.channel * inputs + i) * taps(c) + tap)]);
     }
   return sum;
 }
@@ -125,18 +120,18 @@ std::vector<float> random_floats(int64_t count, std::mt19937& random) {
 }  // namespace
 
 int64_t ConvCase::multiply_adds() const {
-  return batch * out_channels * out_height() * out_width() * kernel_h * kernel_w * (depthwise ? 1 : in_channels);
+  return batch * out_channels * out_depth() * out_height() * out_width() * taps(*this) * packing().inputs;
 }
 
 std::string ConvCase::text() const {
-  return concat(depthwise ? "depthwise "
-                : plain   ? "plain "
-                          : "",
-                batch, "x", in_channels, "x", height, "x", width, " to ", out_channels, ", kernel ", kernel_h, "x",
-                kernel_w, " stride ", stride_h, "x", stride_w, " dilation ", dilation_h, "x", dilation_w, " pads ",
-                pad_top, ",", pad_left, ",", pad_bottom, ",", pad_right, symbolic_batch ? " symbolic batch" : "",
-                symbolic_height ? " symbolic height" : "", symbolic_width ? " symbolic width" : "", " epilogue ",
-                static_cast<int>(epilogue), result_block_offset ? " in a slice" : "");
+  return concat(groups > 1 ? concat(groups, " groups ") : "", plain ? "plain " : "", batch, "x", in_channels, "x",
+                depth ? concat(depth, "x") : "", height, "x", width, " to ", out_channels, ", kernel ", kernel_d, "x",
+                kernel_h, "x", kernel_w, " stride ", stride_d, "x", stride_h, "x", stride_w, " dilation ", dilation_d, "x",
+                dilation_h, "x", dilation_w, " pads ", pad_front, ",", pad_top, ",", pad_left, ",", pad_back, ",",
+                pad_bottom, ",", pad_right, symbolic_batch ? " symbolic batch" : "",
+                symbolic_depth ? " symbolic depth" : "", symbolic_height ? " symbolic height" : "",
+                symbolic_width ? " symbolic width" : "", " epilogue ", static_cast<int>(epilogue),
+                result_block_offset ? " in a slice" : "");
 }
 
 ConvCase conv_case(int64_t in_channels, int64_t map, int64_t out_channels, int64_t kernel, int64_t stride,
@@ -160,6 +155,11 @@ Kernel make_conv_kernel(const ConvCase& c) {
     return floor_div(in + Dim(pads - (kernel - 1) * dilation - 1), stride) + Dim(1);
   };
   k.batch = extent(c.symbolic_batch, "n", c.batch);
+  if (c.depth > 0) {
+    k.in_depth = extent(c.symbolic_depth, "d", c.depth);
+    k.out_depth = out(k.in_depth, c.pad_front + c.pad_back, c.kernel_d, c.dilation_d, c.stride_d);
+  }
+  k.kernel_d = c.kernel_d, k.stride_d = c.stride_d, k.dilation_d = c.dilation_d, k.pad_front = c.pad_front;
   k.in_height = extent(c.symbolic_height, "h", c.height);
   k.in_width = extent(c.symbolic_width, "w", c.width);
   k.out_height = out(k.in_height, c.pad_top + c.pad_bottom, c.kernel_h, c.dilation_h, c.stride_h);
@@ -167,22 +167,29 @@ Kernel make_conv_kernel(const ConvCase& c) {
   k.in_channels = c.in_channels, k.out_channels = c.out_channels;
   k.kernel_h = c.kernel_h, k.kernel_w = c.kernel_w, k.stride_h = c.stride_h, k.stride_w = c.stride_w;
   k.dilation_h = c.dilation_h, k.dilation_w = c.dilation_w, k.pad_top = c.pad_top, k.pad_left = c.pad_left;
-  k.depthwise = c.depthwise, k.input_plain = c.plain;
+  k.groups = c.groups, k.input_plain = c.plain;
   k.input = 0, k.weights = 1, k.result = 4;
   k.n = {0, k.batch}, k.cb = {1, c.out_blocks()}, k.h = {2, k.out_height}, k.w = {3, k.out_width}, k.lane = {4, 16};
+  if (c.depth > 0) k.d = {5, k.out_depth};
   k.epilogue = epilogue_of(c, k);
-  k.index = {axis_ref(k.n), axis_ref(k.cb) + index(c.result_block_offset), axis_ref(k.h), axis_ref(k.w),
-             axis_ref(k.lane)};
+  for (const Axis& a : k.axes()) k.index.push_back(axis_ref(a));
+  k.index[1] = k.index[1] + index(c.result_block_offset);
   Kernel kernel;
   kernel.name = "conv";
   kernel.sources = {"conv"};
-  const Shape input = c.plain ? Shape{k.batch, c.in_channels, k.in_height, k.in_width}
-                              : Shape{k.batch, c.in_blocks(), k.in_height, k.in_width, 16};
+  const auto activation = [&](int64_t blocks, const Dim& depth, const Dim& height, const Dim& width, bool blocked) {
+    Shape shape = {k.batch, blocks};
+    if (c.depth > 0) shape.push_back(depth);
+    shape.insert(shape.end(), {height, width});
+    if (blocked) shape.push_back(16);
+    return shape;
+  };
+  const Shape input = activation(c.plain ? c.in_channels : c.in_blocks(), k.in_depth, k.in_height, k.in_width, !c.plain);
   kernel.operands = {{DType::f32, input, false},
                      {DType::f32, {weight_elements(c)}, false},
-                     {DType::f32, {c.out_blocks(), 1, 1, 16}, false},
-                     {DType::f32, {k.batch, c.out_blocks(), k.out_height, k.out_width, 16}, false},
-                     {DType::f32, {k.batch, result_blocks(c), k.out_height, k.out_width, 16}, true}};
+                     {DType::f32, {c.out_blocks(), 16}, false},
+                     {DType::f32, activation(c.out_blocks(), k.out_depth, k.out_height, k.out_width, true), false},
+                     {DType::f32, activation(result_blocks(c), k.out_depth, k.out_height, k.out_width, true), true}};
   kernel.body = std::move(k);
   verify_kernel(kernel);
   return kernel;
@@ -202,14 +209,13 @@ GuardedFloats::~GuardedFloats() { munmap(map_, mapped_); }
 
 ConvData::ConvData(const ConvCase& c) {
   std::mt19937 random(static_cast<unsigned>(c.in_channels * 1000 + c.width));
-  const int64_t inputs = c.depthwise ? 1 : c.in_channels;
-  input = random_floats(c.batch * c.in_channels * c.height * c.width, random);
-  weights = random_floats(c.out_channels * inputs * c.kernel_h * c.kernel_w, random);
-  const int64_t place = c.height * c.width;
-  const int64_t residual = c.batch * c.out_blocks() * c.out_height() * c.out_width() * 16;
+  const int64_t place = c.planes() * c.height * c.width, points = c.out_depth() * c.out_height() * c.out_width();
+  input = random_floats(c.batch * c.in_channels * place, random);
+  weights = random_floats(c.out_channels * c.packing().inputs * taps(c), random);
+  const int64_t residual = c.batch * c.out_blocks() * points * 16;
   const int64_t counts[] = {c.plain ? c.batch * c.in_channels * place : c.batch * c.in_blocks() * place * 16,
                             weight_elements(c), c.out_blocks() * 16, residual,
-                            c.batch * result_blocks(c) * c.out_height() * c.out_width() * 16};
+                            c.batch * result_blocks(c) * points * 16};
   for (int64_t count : counts) operands.push_back(std::make_unique<GuardedFloats>(count));
   if (c.plain) {
     std::copy(input.begin(), input.end(), operands[0]->data());
@@ -241,10 +247,11 @@ void CompiledConv::run(const ConvData& data, int64_t begin, int64_t end) const {
 
 double conv_error(const ConvCase& c, ConvData& data) {
   double worst = 0;
-  const int64_t rows = c.out_height(), columns = c.out_width(), blocks = result_blocks(c);
+  const int64_t rows = c.out_height(), columns = c.out_width(), planes = c.out_depth(), blocks = result_blocks(c);
+  const int64_t points = planes * rows * columns;
   for (int64_t i = 0; i < data.operands[4]->size(); ++i) {
-    const int64_t lane = i % 16, column = i / 16 % columns, row = i / 16 / columns % rows;
-    const int64_t result_block = i / 16 / columns / rows % blocks, n = i / 16 / columns / rows / blocks;
+    const int64_t lane = i % 16, point = i / 16 % points;
+    const int64_t result_block = i / 16 / points % blocks, n = i / 16 / points / blocks;
     const int64_t b = result_block - c.result_block_offset, channel = b * 16 + lane;
     const double value = static_cast<double>((*data.operands[4])[i]);
     if (b < 0 || b >= c.out_blocks()) {
@@ -253,9 +260,10 @@ double conv_error(const ConvCase& c, ConvData& data) {
     }
     if (channel >= c.out_channels) continue;
     const double bias = static_cast<double>((*data.operands[2])[channel]);
-    const int64_t same = (((n * c.out_blocks() + b) * rows + row) * columns + column) * 16 + lane;
+    const int64_t same = ((n * c.out_blocks() + b) * points + point) * 16 + lane;
+    const OutputPoint at{n, channel, point / columns / rows, point / columns % rows, point % columns};
     const double residual = static_cast<double>((*data.operands[3])[same]);
-    const double expected = apply(c.epilogue, reference_sum(c, data, n, channel, row, column), bias, residual, row);
+    const double expected = apply(c.epilogue, reference_sum(c, data, at), bias, residual, at.row);
     const double error = std::abs(value - expected) / std::max(1.0, std::abs(expected));
     worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
   }

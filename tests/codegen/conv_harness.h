@@ -13,14 +13,21 @@ namespace gcg::cpu {
 enum class ConvEpilogueKind { none, bias, bias_relu, residual_relu, relu6, hardswish, sigmoid, row_scale };
 
 struct ConvCase {
-  int64_t batch = 1, in_channels = 16, height = 7, width = 7, out_channels = 32;
-  int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
-  int64_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
-  bool depthwise = false, plain = false;
-  bool symbolic_batch = false, symbolic_height = false, symbolic_width = false;
+  int64_t batch = 1, in_channels = 16, depth = 0, height = 7, width = 7, out_channels = 32;  // depth 0: two dimensions
+  int64_t kernel_d = 1, kernel_h = 1, kernel_w = 1, stride_d = 1, stride_h = 1, stride_w = 1;
+  int64_t dilation_d = 1, dilation_h = 1, dilation_w = 1;
+  int64_t pad_front = 0, pad_top = 0, pad_left = 0, pad_back = 0, pad_bottom = 0, pad_right = 0;
+  int64_t groups = 1;
+  bool plain = false;
+  bool symbolic_batch = false, symbolic_depth = false, symbolic_height = false, symbolic_width = false;
   ConvEpilogueKind epilogue = ConvEpilogueKind::bias;
   int64_t result_block_offset = 0;  // the result is a slice of a tensor with more channel blocks
 
+  ConvPacking packing() const { return {in_channels / groups, out_channels, groups, plain}; }
+  int64_t planes() const { return depth == 0 ? 1 : depth; }
+  int64_t out_depth() const {
+    return (planes() + pad_front + pad_back - (kernel_d - 1) * dilation_d - 1) / stride_d + 1;
+  }
   int64_t out_height() const {
     return (height + pad_top + pad_bottom - (kernel_h - 1) * dilation_h - 1) / stride_h + 1;
   }
@@ -28,7 +35,7 @@ struct ConvCase {
   int64_t in_blocks() const { return (in_channels + 15) / 16; }
   int64_t out_blocks() const { return (out_channels + 15) / 16; }
   int64_t multiply_adds() const;
-  SymbolValues symbols() const { return {{"n", batch}, {"h", height}, {"w", width}}; }
+  SymbolValues symbols() const { return {{"n", batch}, {"d", depth}, {"h", height}, {"w", width}}; }
   std::string text() const;
 };
 
@@ -59,7 +66,7 @@ class GuardedFloats {
 /// past the last channel of activations hold NaN.
 struct ConvData {
   explicit ConvData(const ConvCase& c);
-  std::vector<float> input, weights;  // NCHW, OIHW
+  std::vector<float> input, weights;  // N, C, spatial; O, I of a group, kernel
   std::vector<std::unique_ptr<GuardedFloats>> operands;
   std::vector<void*> buffers() const;
 };

@@ -30,7 +30,9 @@ class ConvSpills : public testing::TestWithParam<const char*> {
       for (const InnerLoop& loop : inner_loops(assembly)) {
         if (!loop.multiplies_and_adds()) continue;
         ++multiplying;
-        EXPECT_EQ(loop.spills(), 0) << loop.label;
+        std::string text;
+        for (const std::string& instruction : loop.instructions) text += instruction + '\n';
+        EXPECT_EQ(loop.spills(), 0) << loop.label << '\n' << text;
       }
       EXPECT_GT(multiplying, 0);
     }
@@ -62,7 +64,7 @@ TEST_P(ConvSpills, depthwise) {
     for (int64_t stride : {1, 2})
       for (int64_t kernel : {3, 5}) {
         ConvCase c = conv_case(32, map, 32, kernel, stride, kernel / 2);
-        c.depthwise = true;
+        c.groups = c.in_channels;
         check(c);
       }
 }

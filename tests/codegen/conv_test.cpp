@@ -76,7 +76,7 @@ TEST_P(Conv, dilation) {
     check(c);
     c.in_channels = 16;
     check(c);
-    c.depthwise = true;
+    c.groups = c.in_channels;
     c.out_channels = c.in_channels;
     check(c);
   }
@@ -95,10 +95,10 @@ TEST_P(Conv, uneven_pads) {
 TEST_P(Conv, pads_beyond_the_map) {
   ConvCase c = conv_case(16, 2, 32, 3, 1, 6);
   check(c);
-  c.depthwise = true;
+  c.groups = c.in_channels;
   c.out_channels = 16;
   check(c);
-  c.depthwise = false;
+  c.groups = 1;
   c.plain = true;
   check(c);
   c.plain = false;
@@ -113,7 +113,7 @@ TEST_P(Conv, pads_beyond_the_kernel) {
       for (int64_t dilation : {1, 2})
         for (bool symbolic : {false, true}) {
           ConvCase c = conv_case(form == 2 ? 3 : 16, 9, form == 1 ? 16 : 24, 3, 1, 0);
-          c.depthwise = form == 1, c.plain = form == 2;
+          c.groups = form == 1 ? c.in_channels : 1, c.plain = form == 2;
           c.symbolic_width = c.symbolic_height = symbolic;
           c.dilation_h = c.dilation_w = dilation;
           c.pad_left = pad;
@@ -130,7 +130,7 @@ TEST_P(Conv, one_dimensional) {
   check(c);
   c.symbolic_width = true;
   check(c);
-  c.depthwise = true;
+  c.groups = c.in_channels;
   c.out_channels = c.in_channels;
   check(c);
 }
@@ -161,11 +161,11 @@ TEST_P(Conv, depthwise) {
       for (int64_t kernel : {3, 5})
         for (int64_t stride : {1, 2}) {
           ConvCase c = conv_case(channels, map, channels, kernel, stride, kernel / 2);
-          c.depthwise = true;
+          c.groups = c.in_channels;
           check(c);
         }
   ConvCase c = conv_case(16, 56, 16, 3, 1, 1);
-  c.depthwise = true;
+  c.groups = c.in_channels;
   check(c);
 }
 
@@ -175,7 +175,7 @@ TEST_P(Conv, symbolic_extents) {
       for (int64_t kernel : {1, 3, 5})
         for (int64_t stride : {1, 2}) {
           ConvCase c = conv_case(form == 2 ? 3 : 24, map, form == 1 ? 24 : 40, kernel, stride, kernel / 2);
-          c.depthwise = form == 1, c.plain = form == 2;
+          c.groups = form == 1 ? c.in_channels : 1, c.plain = form == 2;
           c.symbolic_batch = c.symbolic_height = true;
           c.batch = 2;
           check(c);
@@ -208,7 +208,7 @@ TEST_P(Conv, epilogues) {
     check(c);
     c = conv_case(16, 7, 16, 3, 1, 1);
     c.epilogue = kind;
-    c.depthwise = true;
+    c.groups = c.in_channels;
     check(c);
   }
 }

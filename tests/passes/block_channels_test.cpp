@@ -190,22 +190,59 @@ TEST(BlockChannels, LeavesWhatIsNotWorthIt) {
     %r = Relu(%x)
     %y = MaxPool(%r) {kernel_shape = [2,2]}
   })", false);
-  // Weights that are not constant, groups that are not depthwise, three spatial dimensions, other types.
-  check(R"(graph g(%x: f32[1,16,4,4], %w: f32[16,16,1,1]) -> (%y) {
+  // Channels that are not known, other types.
+  check(R"(graph g(%x: f32[1,c,4,4], %w: f32[16,c,1,1]) -> (%y) {
     %y = Conv(%x, %w)
-  })", false);
-  check(R"(graph g(%x: f32[1,16,4,4]) -> (%y) {
-    constant %w: f32[16,4,1,1] = random(1)
-    %y = Conv(%x, %w) {group = 4}
-  })", false);
-  check(R"(graph g(%x: f32[1,16,2,2,2]) -> (%y) {
-    constant %w: f32[16,16,1,1,1] = random(1)
-    %y = Conv(%x, %w)
-  })", false);
+  })", false, {{"c", 3}});
   check(R"(graph g(%x: f64[1,16,4,4]) -> (%y) {
     constant %w: f64[16,16,1,1] = random(1)
     %y = Conv(%x, %w)
   })", false);
+}
+
+TEST(BlockChannels, PacksWeightsOfARunThen) {
+  const Graph after = check(R"(graph g(%x: f32[n,17,l], %w: f32[24,17,3], %b: f32[24]) -> (%y) {
+    %c = Conv(%x, %w, %b) {pads = [2,0]}
+    %y = Relu(%c)
+  })", true, {{"n", 2}, {"l", 7}});
+  EXPECT_EQ(op_counts(after).at("gart.BlockedConv"), 1);
+  EXPECT_EQ(op_counts(after).at("gart.BlockChannels"), 2);  // the input and the bias
+}
+
+TEST(BlockChannels, TakesGroups) {
+  const Graph after = check(R"(graph g(%x: f32[1,48,4,l]) -> (%y) {
+    constant %w0: f32[48,8,3,3] = random(1)
+    constant %w1: f32[96,16,1,1] = random(2)
+    constant %w2: f32[12,8,1,1] = random(3)
+    %c0 = Conv(%x, %w0) {group = 6, pads = [1,1,1,1]}
+    %c1 = Conv(%c0, %w1) {group = 3}
+    %y = Conv(%c1, %w2) {group = 12}
+  })", true, {{"l", 5}});
+  EXPECT_EQ(op_counts(after).at("gart.BlockedConv"), 3);
+  EXPECT_EQ(conversions(after), 2);
+}
+
+TEST(BlockChannels, TakesThreeDimensions) {
+  const Graph after = check(R"(graph g(%x: f32[n,3,d,6,5]) -> (%y, %v, %u) {
+    constant %w0: f32[20,3,3,3,3] = random(1)
+    constant %b0: f32[20] = random(2)
+    constant %w1: f32[20,1,3,1,1] = random(3)
+    constant %s: f32[20,1,1,1] = random(4)
+    constant %axes: i64[3] = {2, 3, 4}
+    constant %rows: i64[1] = {3}
+    %c0 = Conv(%x, %w0, %b0) {strides = [1,2,2], pads = [1,1,1,1,1,1]}
+    %r = Relu(%c0)
+    %c1 = Conv(%r, %w1) {group = 20, pads = [1,0,0,1,0,0]}
+    %m = Mul(%c1, %s)
+    %p = MaxPool(%m) {kernel_shape = [2,2,1], strides = [1,1,1]}
+    %a = Add(%p, %p)
+    %y = GlobalAveragePool(%a)
+    %v = ReduceMax(%a, %axes) {keepdims = 0}
+    %u = ReduceSum(%a, %rows)
+  })", true, {{"n", 2}, {"d", 4}});
+  EXPECT_EQ(op_counts(after).at("gart.BlockedConv"), 2);
+  EXPECT_EQ(op_counts(after).at("gart.BlockedMaxPool"), 1);
+  EXPECT_EQ(conversions(after), 3);  // the three results; the first convolution reads the input as it is
 }
 
 TEST(BlockChannels, PlainWorkInFrontOfTheRegionStaysPlain) {

@@ -64,13 +64,23 @@ struct Layer {
 };
 
 ConvCase with(ConvCase c, bool depthwise, bool plain) {
-  c.depthwise = depthwise;
+  c.groups = depthwise ? c.in_channels : 1;
   c.plain = plain;
   c.epilogue = depthwise ? ConvEpilogueKind::relu6 : ConvEpilogueKind::bias_relu;
   return c;
 }
 ConvCase dense(int64_t ci, int64_t map, int64_t co, int64_t kernel = 1, int64_t stride = 1) {
   return with(conv_case(ci, map, co, kernel, stride, kernel / 2), false, false);
+}
+ConvCase grouped(int64_t ci, int64_t map, int64_t co, int64_t groups, int64_t kernel = 3, int64_t stride = 1) {
+  ConvCase c = dense(ci, map, co, kernel, stride);
+  c.groups = groups;
+  return c;
+}
+ConvCase volume(int64_t ci, int64_t depth, int64_t map, int64_t co, int64_t groups = 1) {
+  ConvCase c = grouped(ci, map, co, groups);
+  c.depth = depth, c.kernel_d = 3, c.pad_front = c.pad_back = 1;
+  return c;
 }
 ConvCase depthwise(int64_t channels, int64_t map, int64_t stride) {
   return with(conv_case(channels, map, channels, 3, stride, 1), true, false);
@@ -112,7 +122,17 @@ std::vector<Layer> layers() {
           {"dw 192 28", depthwise(192, 28, 1)},
           {"dw 384 14", depthwise(384, 14, 1)},
           {"dw s2 576 14", depthwise(576, 14, 2)},
-          {"dw 960 7", depthwise(960, 7, 1)}};
+          {"dw 960 7", depthwise(960, 7, 1)},
+          {"groups 32 of 4 56", grouped(128, 56, 128, 32)},
+          {"groups 32 of 8 28", grouped(256, 28, 256, 32)},
+          {"groups 32 of 16 14", grouped(512, 14, 512, 32)},
+          {"groups 32 of 32 7", grouped(1024, 7, 1024, 32)},
+          {"groups of 8 104 28", grouped(104, 28, 104, 13)},
+          {"groups of 24 28", grouped(240, 28, 240, 10)},
+          {"groups 3, 240-60 1x1 28", grouped(240, 28, 60, 3, 1)},
+          {"multiplier 2, 64 56", grouped(64, 56, 128, 64)},
+          {"3d 64-64 8x28", volume(64, 8, 28, 64)},
+          {"3d dw 64 8x28", volume(64, 8, 28, 64, 64)}};
 }
 
 void measure(const Layer& layer, const std::string& target) {

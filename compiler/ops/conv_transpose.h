@@ -1,0 +1,20 @@
+// The spatial dimensions of a transposed convolution.
+#pragma once
+
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace gcg {
+
+/// Input position i adds x[i] * w[k] to output i * stride - pad_begin + k * dilation.
+struct Spread {
+  Dim input, kernel, output, pad_begin;
+  int64_t stride, dilation;
+};
+
+/// One entry per spatial dimension of x[N, C, spatial...], w[C, CO / group, kernel...]. Fails naming the attribute where one
+/// has a wrong length or value.
+std::vector<Spread> spreads_of(const Node& conv_transpose, const Shape& x, const Shape& w);
+
+}  // namespace gcg

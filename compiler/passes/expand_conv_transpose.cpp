@@ -1,0 +1,180 @@
+#include "compiler/passes/expand_conv_transpose.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "compiler/ops/conv_transpose.h"
+#include "compiler/ops/interleave.h"
+#include "compiler/ops/ops.h"
+#include "compiler/passes/rewrite.h"
+
+namespace gcg {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+constexpr int64_t kMostPhases = 16;
+
+/// What one phase does along one dimension. Taps first, first + step, ... of the transposed kernel, backwards, are those
+/// of an ordinary convolution.
+struct PhaseAxis {
+  int64_t first = 0, step = 1, count = 0;
+  int64_t dilation = 1;
+  int64_t pad_begin = 0, pad_end = 0;  // negative: so many inputs are not met
+  Dim output;
+};
+
+std::optional<PhaseAxis> phase_axis(const Spread& s, int64_t phase) {
+  PhaseAxis axis;
+  axis.output = ceil_div(s.output - phase, s.stride);
+  const int64_t start = phase + s.pad_begin.constant();
+  for (int64_t k = 0; k < s.kernel.constant(); ++k) {
+    if ((start - k * s.dilation) % s.stride != 0) continue;
+    if (axis.count == 0) axis.first = k;
+    if (axis.count == 1) axis.step = k - axis.first;
+    ++axis.count;
+  }
+  axis.dilation = axis.step * s.dilation / s.stride;
+  if (axis.count < 2) axis.dilation = 1;
+  const int64_t distance = (start - axis.first * s.dilation) / s.stride;  // output i meets input i + distance first
+  const Dim end = axis.output + distance - s.input;
+  if (!end.is_constant()) return {};
+  axis.pad_begin = (axis.count - 1) * axis.dilation - distance;
+  axis.pad_end = end.constant();
+  return axis;
+}
+
+class Expansion {
+ public:
+  Expansion(Rewriter& r, NodeId id)
+      : r_(r), name_(r.graph.node(id).name), inputs_(r.graph.node(id).inputs), x_(inputs_[0]), w_(inputs_[1]),
+        spreads_(spreads_of(r.graph.node(id), r.shape(x_), r.shape(w_))),
+        group_(r.graph.node(id).int_attribute("group", 1)) {
+    for (size_t d = 0; d < spreads_.size(); ++d) {
+      weave_.axes.push_back(d + 2);
+      weave_.steps.push_back(spreads_[d].stride);
+    }
+  }
+
+  /// The result, if every phase is known.
+  std::optional<ValueId> run() {
+    std::vector<std::vector<PhaseAxis>> phases;
+    for (int64_t p = 0; p < weave_.phases(); ++p) {
+      const Ints offsets = weave_.offsets(p);
+      phases.emplace_back();
+      for (size_t d = 0; d < spreads_.size(); ++d) {
+        const auto axis = phase_axis(spreads_[d], offsets[d]);
+        if (!axis) return {};
+        phases.back().push_back(*axis);
+      }
+    }
+    const ValueId weights = ordinary_weights();
+    std::vector<ValueId> parts;
+    for (const auto& axes : phases) parts.push_back(part(axes, weights));
+    if (parts.size() == 1) return parts[0];
+    Ints axes(weave_.axes.begin(), weave_.axes.end());
+    return r_.add(op_gart_Interleave, name_, parts, {{"axes", axes}, {"steps", weave_.steps}});
+  }
+
+ private:
+  ValueId ints(const Ints& values) { return r_.add_constant(name_ + ".ints", Tensor::vector_i64(values)); }
+
+  /// x[..., from:to:step, ...] along one axis.
+  ValueId slice(ValueId x, size_t axis, int64_t from, int64_t to, int64_t step) {
+    return r_.add(op_Slice, name_,
+                  {x, ints({from}), ints({to}), ints({static_cast<int64_t>(axis)}), ints({step})});
+  }
+
+  /// w[CI, CO/group, kernel...] as [CO, CI/group, kernel...].
+  ValueId ordinary_weights() {
+    const Ints shape = to_extents(r_.shape(w_));
+    Ints grouped = {group_, shape[0] / group_, shape[1]}, perm = {0, 2, 1}, whole = {shape[1] * group_, shape[0] / group_};
+    for (size_t d = 2; d < shape.size(); ++d) {
+      grouped.push_back(shape[d]);
+      perm.push_back(static_cast<int64_t>(d) + 1);
+      whole.push_back(shape[d]);
+    }
+    const ValueId apart = r_.add(op_Reshape, name_, {w_, ints(grouped)});
+    return r_.add(op_Reshape, name_, {r_.add(op_Transpose, name_, {apart}, {{"perm", perm}}), ints(whole)});
+  }
+
+  ValueId part(const std::vector<PhaseAxis>& axes, ValueId weights) {
+    if (std::any_of(axes.begin(), axes.end(), [](const PhaseAxis& a) { return a.count == 0; })) return bias_alone(axes);
+    ValueId x = x_;
+    constexpr int64_t past_end = std::numeric_limits<int64_t>::max(), before_begin = std::numeric_limits<int64_t>::min() + 1;
+    Ints begin, end, dilations;
+    for (size_t d = 0; d < axes.size(); ++d) {
+      const PhaseAxis& a = axes[d];
+      const int64_t last = a.first + (a.count - 1) * a.step, before = a.first - a.step;
+      weights = slice(weights, d + 2, last, before < 0 ? before_begin : before, -a.step);
+      if (a.pad_begin < 0) x = slice(x, d + 2, -a.pad_begin, past_end, 1);
+      if (a.pad_end < 0) x = slice(x, d + 2, 0, a.pad_end, 1);
+      begin.push_back(std::max<int64_t>(a.pad_begin, 0));
+      end.push_back(std::max<int64_t>(a.pad_end, 0));
+      dilations.push_back(a.dilation);
+    }
+    begin.insert(begin.end(), end.begin(), end.end());
+    std::vector<ValueId> inputs = {x, weights};
+    if (inputs_.size() > 2) inputs.push_back(inputs_[2]);
+    return r_.add(op_Conv, name_, inputs, {{"group", group_}, {"pads", begin}, {"dilations", dilations}});
+  }
+
+  /// No tap of the kernel meets these outputs.
+  ValueId bias_alone(const std::vector<PhaseAxis>& axes) {
+    const int64_t outputs = r_.shape(w_)[1].constant() * group_;
+    std::vector<ValueId> extents = {r_.add(op_Shape, name_, {x_}, {{"start", int64_t{0}}, {"end", int64_t{1}}}),
+                                    ints({outputs})};
+    for (size_t d = 0; d < axes.size(); ++d) {
+      const auto axis = static_cast<int64_t>(d) + 2;
+      const ValueId input = r_.add(op_Shape, name_, {x_}, {{"start", axis}, {"end", axis + 1}});
+      extents.push_back(r_.add(op_Add, name_, {input, ints({(axes[d].output - spreads_[d].input).constant()})}));
+    }
+    ValueId bias;
+    if (inputs_.size() > 2 && inputs_[2].valid()) {
+      Ints channels(axes.size() + 1, 1);
+      channels[0] = outputs;
+      bias = r_.add(op_Reshape, name_, {inputs_[2], ints(channels)});
+    } else {
+      bias = r_.add_constant(name_ + ".zero", Tensor(r_.value(x_).dtype, {}));
+    }
+    return r_.add(op_Expand, name_, {bias, r_.add(op_Concat, name_, extents, {{"axis", int64_t{0}}})});
+  }
+
+  Rewriter& r_;
+  const std::string name_;
+  const std::vector<ValueId> inputs_;
+  const ValueId x_, w_;
+  const std::vector<Spread> spreads_;
+  const int64_t group_;
+  Interleaving weave_;
+};
+
+bool expand(Rewriter& r, NodeId id) {
+  const Node& n = r.graph.node(id);
+  if (n.op != &op_ConvTranspose || !r.has_shape(n.inputs[0]) || !r.has_shape(n.inputs[1])) return false;
+  if (!is_static(r.shape(n.inputs[1])) || !is_float(r.value(n.outputs[0]).dtype)) return false;
+  int64_t phases = 1;
+  for (const Spread& s : spreads_of(n, r.shape(n.inputs[0]), r.shape(n.inputs[1]))) {
+    phases *= s.stride;
+    const bool covers = s.output.is_constant() ? s.output.constant() >= s.stride : true;
+    if (phases > kMostPhases || !s.pad_begin.is_constant() || !covers) return false;
+  }
+  const auto result = Expansion(r, id).run();
+  return result && r.replace(r.graph.node(id).outputs[0], *result);
+}
+
+}  // namespace
+
+bool expand_conv_transpose(Graph& graph) {
+  return edit_all(graph, [](Rewriter& r) {
+    bool changed = false;
+    for (NodeId id : r.graph.order()) {
+      if (r.graph.node(id).erased || !expand(r, id)) continue;
+      r.erase_if_dead(id);
+      changed = true;
+    }
+    return changed;
+  });
+}
+
+}  // namespace gcg
