@@ -12,6 +12,8 @@ namespace gcg {
 bool depends_on(const Expr& e, int axis);
 /// Does it read memory or an earlier result, so that an index made of it needs a range check?
 bool is_data(const Expr& e);
+/// Must an index be checked before the kernel uses it? If it is data; in a program, if that is not the program's own.
+bool is_checked(const Kernel& kernel, const Expr& index);
 
 /// The i64 value's change when `axis` advances by one; nullopt when that is not the same everywhere.
 std::optional<Dim> index_stride(const Expr& e, int axis);

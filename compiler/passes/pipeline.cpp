@@ -64,7 +64,6 @@ const std::vector<PassGroup>& model_passes() {
         {"expand-fourier", [](Graph& g, const Target*) { return expand_fourier(g); }},
         {"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }},
         {"expand-selection", [](Graph& g, const Target*) { return expand_selection(g); }},
-        {"expand-top-k", [](Graph& g, const Target*) { return expand_top_k(g); }},
         {"expand-scan", [](Graph& g, const Target*) { return expand_scan(g); }}}},
       clean_up(),
   };
@@ -88,6 +87,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
   };
   static const std::vector<PassGroup> cuda = {
       {{
+          {"expand-top-k", [](Graph& g, const Target*) { return expand_top_k(g); }},
           kMergeProducts,
           {"pack-conv-weights", [](Graph& g, const Target* t) { return pack_conv_weights(g, *t); }},
           kFoldConstants,  // transposes the weights
