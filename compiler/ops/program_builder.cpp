@@ -125,6 +125,8 @@ void ProgramBuilder::require(const Expr& condition) {
 
 void ProgramBuilder::each(const Range& range, const IndexedBody& body) {
   GCG_CHECK(each_ == nullptr, node().name, ": `each` inside of `each`");
+  const auto is = [](const Expr& e, int64_t i) { return e->kind == ExprKind::constant && e->integer == i; };
+  if (is(range.begin, 0) && is(range.end, 1)) return body(index(0));
   each_ = &range;
   each_axis_ = ctx_.fresh_axis(range.most);
   body(axis_ref(each_axis_));
