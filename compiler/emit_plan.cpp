@@ -73,7 +73,7 @@ class PlanEmitter {
     out->name = k.name;
     out->offset = c.offset;
     out->size = c.size;
-    out->operands = static_cast<uint32_t>(k.operands.size());
+    out->operands = static_cast<uint32_t>(step_operands(k));
     out->params = static_cast<uint32_t>(c.params.size());
     out->scratch = program_.slot(c.scratch_bytes);
     out->note = c.note;

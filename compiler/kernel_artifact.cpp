@@ -13,7 +13,7 @@ Graph operand_graph(const Kernel& kernel) {
   graph.name = "main";
   for (size_t i = 0; i < kernel.operands.size(); ++i) {
     const Operand& operand = kernel.operands[i];
-    if (operand.flat_of >= 0) continue;
+    if (operand.flat_of >= 0 || operand.array) continue;
     Value value;
     value.name = concat("operand", i);
     value.dtype = operand.dtype;
@@ -25,9 +25,9 @@ Graph operand_graph(const Kernel& kernel) {
 
 /// A buffer for each operand that is no view, in their order, and the number of each operand's buffer.
 std::vector<BufferId> add_buffers(Schedule& schedule, const Kernel& kernel) {
-  std::vector<BufferId> of_operand(kernel.operands.size());
+  std::vector<BufferId> of_operand(static_cast<size_t>(step_operands(kernel)));
   int inputs = 0, outputs = 0;
-  for (size_t i = 0; i < kernel.operands.size(); ++i) {
+  for (size_t i = 0; i < of_operand.size(); ++i) {
     const Operand& operand = kernel.operands[i];
     if (operand.flat_of >= 0) continue;
     Buffer buffer;
@@ -39,7 +39,7 @@ std::vector<BufferId> add_buffers(Schedule& schedule, const Kernel& kernel) {
     of_operand[i] = BufferId{static_cast<int>(schedule.buffers.size())};
     schedule.buffers.push_back(std::move(buffer));
   }
-  for (size_t i = 0; i < kernel.operands.size(); ++i)
+  for (size_t i = 0; i < of_operand.size(); ++i)
     if (const int other = kernel.operands[i].flat_of; other >= 0) of_operand[i] = of_operand[static_cast<size_t>(other)];
   return of_operand;
 }
@@ -51,7 +51,7 @@ Schedule launch_repeatedly(const Kernel& kernel, int launches) {
   step.kernel = KernelId{0};
   step.operands = add_buffers(schedule, kernel);
   step.source = kernel.name;
-  for (size_t i = 0; i < kernel.operands.size(); ++i)
+  for (size_t i = 0; i < step.operands.size(); ++i)
     if (kernel.operands[i].written) step.writes.push_back(static_cast<int>(i));
   Sequence& sequence = schedule.sequences.emplace_back();
   for (int i = 0; i < launches; ++i) {

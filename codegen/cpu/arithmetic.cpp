@@ -88,6 +88,8 @@ Value* float_unary(FunctionBuilder& f, UnaryOp op, DType dtype, Value* a) {
       return ir.CreateFCmpOEQ(ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a), f.constant_like(a, INFINITY));
     case UnaryOp::sign:
       return float_sign(f, a);
+    case UnaryOp::bits:
+      return ir.CreateBitCast(a, f.type(dtype == DType::f32 ? DType::u32 : DType::u64, FunctionBuilder::lanes_of(a)));
     default:
       break;
   }

@@ -19,6 +19,7 @@ struct KernelEmission {
 
 /// Each emits the whole body into `f` at its insertion point, leaving the insertion point where the function returns.
 KernelEmission emit_loop_kernel(FunctionBuilder& f, const Kernel& kernel, const LoopKernel& loop);
+KernelEmission emit_program(FunctionBuilder& f, const Kernel& kernel, const ProgramKernel& program);
 KernelEmission emit_matmul_kernel(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul);
 KernelEmission emit_conv_kernel(FunctionBuilder& f, const Kernel& kernel, const ConvKernel& conv);
 

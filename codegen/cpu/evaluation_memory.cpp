@@ -32,7 +32,7 @@ Value* Evaluation::check_range(const Operand& operand, const std::vector<Expr>& 
                                std::vector<Value*>& clamped) {
   Value *in_range = nullptr, *wrong = nullptr;
   for (size_t d = 0; d < index.size(); ++d) {
-    if (!is_data(index[d])) continue;
+    if (!is_checked(f_.kernel(), index[d])) continue;
     const Dim extent = index.size() == operand.shape.size() ? operand.shape[d] : product(operand.shape);
     Value* i = value(index[d]);
     Value* valid = ir_.CreateICmpULT(i, f_.splat(f_.dim(extent), FunctionBuilder::lanes_of(i)));

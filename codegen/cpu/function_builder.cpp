@@ -78,6 +78,10 @@ llvm::Value* FunctionBuilder::operand(int i) {
   if (value == nullptr) {
     GCG_CHECK(i >= 0 && i < static_cast<int>(kernel_->operands.size()), "operand ", i, " of ",
               kernel_->operands.size());
+    if (kernel_->operands[static_cast<size_t>(i)].array) {
+      llvm::Value* offset = dim(array_offset(*kernel_, static_cast<size_t>(i)));
+      return value = entry_.CreateInBoundsGEP(entry_.getInt8Ty(), scratch(), offset, concat("array", i));
+    }
     llvm::Value* address = entry_.CreateConstInBoundsGEP1_64(entry_.getPtrTy(), entry_load(kBuffers, "buffers"), i);
     auto* loaded = entry_.CreateAlignedLoad(entry_.getPtrTy(), address, llvm::Align(8), concat("operand", i));
     loaded->setMetadata(llvm::LLVMContext::MD_align,
@@ -162,6 +166,19 @@ FunctionBuilder::Values FunctionBuilder::for_loop(llvm::Value* begin, llvm::Valu
   return results;
 }
 
+void FunctionBuilder::while_loop(const std::function<llvm::Value*()>& condition, const std::function<void()>& body) {
+  llvm::BasicBlock* test = new_block("while");
+  llvm::BasicBlock* loop = new_block("loop");
+  llvm::BasicBlock* after = new_block("after");
+  ir_.CreateBr(test);
+  ir_.SetInsertPoint(test);
+  ir_.CreateCondBr(condition(), loop, after);
+  ir_.SetInsertPoint(loop);
+  body();
+  ir_.CreateBr(test);
+  ir_.SetInsertPoint(after);
+}
+
 void FunctionBuilder::if_then(llvm::Value* condition, const std::function<void()>& then) {
   if_else(
       condition,
@@ -207,6 +224,21 @@ void FunctionBuilder::flag_index_error(llvm::Value* condition) {
   static_assert(GART_KERNEL_INDEX_OUT_OF_RANGE == 1, "the flag is the error code");
   llvm::Value* old = ir_.CreateLoad(ir_.getInt32Ty(), error_slot_);
   ir_.CreateStore(ir_.CreateOr(old, ir_.CreateZExt(condition, ir_.getInt32Ty())), error_slot_);
+}
+
+void FunctionBuilder::return_index_error_unless(llvm::Value* condition) {
+  llvm::BasicBlock* wrong = new_block("wrong");
+  llvm::BasicBlock* after = new_block("right");
+  ir_.CreateCondBr(condition, after, wrong);
+  ir_.SetInsertPoint(wrong);
+  ir_.CreateRet(ir_.getInt32(GART_KERNEL_INDEX_OUT_OF_RANGE));
+  ir_.SetInsertPoint(after);
+}
+
+llvm::AllocaInst* FunctionBuilder::variable(DType dtype) {
+  llvm::AllocaInst* slot = entry_.CreateAlloca(scalar_type(dtype));
+  entry_.CreateStore(llvm::Constant::getNullValue(scalar_type(dtype)), slot);
+  return slot;
 }
 
 void FunctionBuilder::finish() {

@@ -40,7 +40,7 @@ class FunctionBuilder {
   // What the function is given. Each is loaded once, in the entry block.
   llvm::Value* task_begin() { return function_->getArg(1); }
   llvm::Value* task_end() { return function_->getArg(2); }
-  /// Address of element 0 of operand `i`.
+  /// Address of element 0 of operand `i`; an array of a program is in the scratch memory.
   llvm::Value* operand(int i);
   /// The value of a Dim as i64: a constant, or one run-time parameter per distinct Dim.
   llvm::Value* dim(const Dim& d);
@@ -89,12 +89,18 @@ class FunctionBuilder {
   /// The same with loop-carried values: body(i, carried) returns the next ones; the result is what they end as.
   Values for_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step, const Values& initial,
                   const std::function<Values(llvm::Value*, const Values&)>& body, LoopHint hint = {});
+  /// while (condition()) body(). Both may create blocks.
+  void while_loop(const std::function<llvm::Value*()>& condition, const std::function<void()>& body);
   void if_then(llvm::Value* condition, const std::function<void()>& then);
   Values if_else(llvm::Value* condition, const std::function<Values()>& then, const std::function<Values()>& otherwise);
 
   /// Makes the kernel return GART_KERNEL_INDEX_OUT_OF_RANGE if `condition` (i1, or any lane of a vector) ever holds
   /// here.
   void flag_index_error(llvm::Value* condition);
+  /// Returns GART_KERNEL_INDEX_OUT_OF_RANGE from here unless `condition` (i1) holds.
+  void return_index_error_unless(llvm::Value* condition);
+  /// A variable: a slot in the stack frame that LLVM makes a register.
+  llvm::AllocaInst* variable(DType dtype);
 
   /// Ends the function at the insertion point.
   void finish();

@@ -71,6 +71,9 @@ struct Collector {
       add(stage.index);
     }
   }
+  void operator()(const ProgramKernel& program) {
+    each_statement(program.body, [&](const Statement& s) { each_expr(s, [&](const Expr& e) { add(e); }); });
+  }
   template <class Contraction>
   void operator()(const Contraction& contraction) {
     add(contraction.epilogue);

@@ -7,6 +7,7 @@
 #include "codegen/cpu/expr_emitter.h"
 #include "codegen/cpu/loop_plan.h"
 #include "codegen/cpu/transpose.h"
+#include "codegen/cpu/vector_row.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -14,14 +15,6 @@ namespace {
 
 using llvm::Value;
 using Values = FunctionBuilder::Values;
-
-/// A piece of a row done `lanes` at a time; `masked`: the rest, shorter than `lanes`, in one go.
-struct Segment {
-  int lanes = 1;
-  bool masked = false;
-  Value* begin = nullptr;
-  Value* end = nullptr;
-};
 
 struct Range {
   Value* begin;
@@ -34,49 +27,12 @@ class LoopKernelEmitter {
 
   void emit() {
     for (int id : plan_.unit_axes) point_.axes[id] = f_.i64(0);
-    Value* points = f_.dim(plan_.points);
-    Value* per_task = f_.dim(plan_.points_per_task);
-    Value* begin = ir_.CreateMul(f_.task_begin(), per_task);
-    Value* end = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateMul(f_.task_end(), per_task), points);
-    f_.for_loop(begin, end, f_.i64(1), coordinates(begin), [&](Value*, const Values& at) {
-      for (size_t k = 0; k < at.size(); ++k) point_.axes[plan_.outer[k].id] = at[k];
-      if (plan_.columns.id >= 0)
-        emit_columns();
-      else
-        emit_stages();
-      return advance(at);
+    for_each_point(f_, plan_.outer, plan_.points_per_task, point_, [&] {
+      plan_.columns.id >= 0 ? emit_columns() : emit_stages();
     });
   }
 
  private:
-  /// The outer axes' values at point `p`.
-  Values coordinates(Value* p) {
-    Values at(plan_.outer.size());
-    for (size_t k = at.size(); k-- > 0;) {
-      // A zero extent means no points, but this runs before that is known.
-      Value* extent = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, f_.dim(plan_.outer[k].extent), f_.i64(1));
-      at[k] = k == 0 ? p : ir_.CreateURem(p, extent);
-      p = ir_.CreateUDiv(p, extent);
-    }
-    return at;
-  }
-
-  /// The next point in row-major order.
-  Values advance(const Values& at) {
-    Values next(at.size());
-    Value* carry = ir_.getTrue();
-    for (size_t k = at.size(); k-- > 0;) {
-      Value* stepped = ir_.CreateAdd(at[k], ir_.CreateZExt(carry, ir_.getInt64Ty()));
-      if (k == 0) {
-        next[k] = stepped;
-        break;
-      }
-      carry = ir_.CreateICmpEQ(stepped, f_.dim(plan_.outer[k].extent));
-      next[k] = ir_.CreateSelect(carry, f_.i64(0), stepped);
-    }
-    return next;
-  }
-
   void emit_stages() {
     for (const StagePlan& stage : plan_.stages) emit_stage(stage);
   }
@@ -136,8 +92,8 @@ class LoopKernelEmitter {
 
   void emit_row(const StagePlan& plan, Value* begin, Value* end) {
     const Stage& stage = plan.stage;
-    for (const Segment& segment : segments(plan, begin, end))
-      run(segment, {}, [&](Value* i, Value* mask, const Values&) {
+    for (const Segment& segment : segments_of(f_, plan, begin, end))
+      run_segment(f_, segment, {}, [&](Value* i, Value* mask, const Values&) {
         const int lanes = plan.by_registers ? std::min(plan.native, segment.lanes) : segment.lanes;
         for (int done = 0; done < segment.lanes; done += lanes)
           exprs_.store(stage.operand, stage.index, stage.value,
@@ -234,7 +190,7 @@ class LoopKernelEmitter {
     }
     for (const Segment& segment : row_segments(plan)) {
       const auto slot = static_cast<size_t>(std::find(widths.begin(), widths.end(), segment.lanes) - widths.begin());
-      current[slot] = run(segment, {current[slot]}, [&](Value* i, Value* mask, const Values& carried) {
+      current[slot] = run_segment(f_, segment, {current[slot]}, [&](Value* i, Value* mask, const Values& carried) {
         const Point at = lane_point(plan, segment.lanes, i, mask);
         Value* v = f_.splat(exprs_.evaluate(stage.value, at), segment.lanes);
         if (plan.kept.operand >= 0) exprs_.store(plan.kept.operand, plan.kept.index, v, at);
@@ -246,12 +202,7 @@ class LoopKernelEmitter {
   }
 
   Point lane_point(const StagePlan& plan, int lanes, Value* i, Value* mask) {
-    Point p = point_;
-    p.axes[plan.lane.id] = i;
-    p.lane_axis = plan.lane.id;
-    p.lanes = lanes;
-    p.mask = mask;
-    return p;
+    return lanes_at(point_, plan.lane.id, lanes, i, mask);
   }
 
   /// The part of the vector axis that one point covers.
@@ -265,35 +216,7 @@ class LoopKernelEmitter {
 
   std::vector<Segment> row_segments(const StagePlan& plan) {
     const Range row = row_range(plan);
-    return segments(plan, row.begin, row.end);
-  }
-
-  /// A range of the vector axis: wide steps, steps of one register, then the rest masked or one by one.
-  std::vector<Segment> segments(const StagePlan& plan, Value* begin, Value* end) {
-    std::vector<Segment> result;
-    auto add = [&](int lanes) {
-      Value* length = ir_.CreateSub(end, begin);
-      Value* stop = ir_.CreateAdd(begin, ir_.CreateAnd(length, f_.i64(-int64_t{lanes})));
-      if (begin != stop) result.push_back({lanes, false, begin, stop});
-      begin = stop;
-    };
-    add(plan.wide);
-    if (plan.native < plan.wide) add(plan.native);
-    if (begin == end) return result;
-    if (plan.native > 1) result.push_back({plan.maskable ? plan.native : 1, plan.maskable, begin, end});
-    return result;
-  }
-
-  /// Runs body(i, mask, carried) over a segment.
-  Values run(const Segment& s, const Values& initial,
-             const std::function<Values(Value*, Value*, const Values&)>& body) {
-    if (s.masked) {
-      auto rest = [&] { return body(s.begin, f_.first_lanes(ir_.CreateSub(s.end, s.begin), s.lanes), initial); };
-      if (llvm::isa<llvm::Constant>(s.begin) && llvm::isa<llvm::Constant>(s.end)) return rest();
-      return f_.if_else(ir_.CreateICmpSLT(s.begin, s.end), rest, [&] { return initial; });
-    }
-    return f_.for_loop(s.begin, s.end, f_.i64(s.lanes), initial,
-                       [&](Value* i, const Values& carried) { return body(i, nullptr, carried); });
+    return segments_of(f_, plan, row.begin, row.end);
   }
 
   FunctionBuilder& f_;

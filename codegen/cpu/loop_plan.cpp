@@ -14,8 +14,7 @@
 namespace gcg::cpu {
 namespace {
 
-/// Work of one task, in units of one cheap element: some microseconds, many times what starting a task costs.
-constexpr int64_t kTaskWork = 16384;
+constexpr int64_t kTaskWork = 16384;  // in units of one cheap element
 constexpr int64_t kRowBlock = 16384;  // elements
 
 /// Cost of computing one node from its arguments, in units of one cheap element.
@@ -24,25 +23,6 @@ int64_t own_work(const ExprNode& e) {
   if (e.kind != ExprKind::unary || !is_float(e.dtype)) return 0;
   if (!import_of(e.unary, e.dtype).empty()) return 32;
   return e.unary >= UnaryOp::exp && e.unary <= UnaryOp::sigmoid ? 4 : 0;
-}
-
-/// Cost of one evaluation, at least one cheap element. Reductions multiply what they contain by their extents.
-Dim work(const Expr& root) {
-  Dim sum(1);
-  std::set<const ExprNode*> seen;
-  std::function<void(const Expr&)> add = [&](const Expr& e) {
-    if (!seen.insert(e.get()).second) return;
-    if (e->kind == ExprKind::reduce) {
-      Dim extent(1);
-      for (const Axis& a : e->reduce_axes) extent = extent * a.extent;
-      sum = sum + extent * work(e->args[0]);
-      return;
-    }
-    sum = sum + Dim(own_work(*e));
-    for (const Expr& a : e->args) add(a);
-  };
-  add(root);
-  return sum;
 }
 
 /// Bytes of the widest element that vectors of the stage hold. Arithmetic on indices does not count.
@@ -203,7 +183,7 @@ int fresh_axis_id(const LoopKernel& loop) {
 }
 
 Dim stage_work(const StagePlan& plan) {
-  Dim sum = work(plan.stage.value);
+  Dim sum = work_of(plan.stage.value);
   for (const Axis& a : plan.loops) sum = sum * a.extent;
   return plan.lane.id < 0 ? sum : sum * plan.lane.extent;
 }
@@ -304,6 +284,30 @@ void plan_stages(const CpuTarget& target, const Kernel& kernel, const LoopKernel
 
 }  // namespace
 
+Dim work_of(const Expr& root) {
+  Dim sum(1);
+  std::set<const ExprNode*> seen;
+  std::function<void(const Expr&)> add = [&](const Expr& e) {
+    if (!seen.insert(e.get()).second) return;
+    if (e->kind == ExprKind::reduce) {
+      Dim extent(1);
+      for (const Axis& a : e->reduce_axes) extent = extent * a.extent;
+      sum = sum + extent * work_of(e->args[0]);
+      return;
+    }
+    sum = sum + Dim(own_work(*e));
+    for (const Expr& a : e->args) add(a);
+  };
+  add(root);
+  return sum;
+}
+
+Dim points_per_task(const Dim& work) { return max(Dim(1), floor_div(Dim(kTaskWork), max(Dim(1), work))); }
+
+StagePlan plan_row(const CpuTarget& target, Stage stage, const Axis& axis, const std::vector<Operand>& operands) {
+  return plan_stage(target, std::move(stage), {axis}, operands);
+}
+
 LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop) {
   LoopPlan plan;
   auto note_units = [&](const std::vector<Axis>& axes) {
@@ -321,9 +325,9 @@ LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKer
   for (const StagePlan& stage : plan.stages) point_work = point_work + stage_work(stage);
   point_work = point_work * Dim(plan.columns_together);
   if (!plan.stages[0].transposed.empty()) point_work = point_work * Dim(plan.stages[0].native);
-  if (plan.row_block > 0) point_work = work(plan.stages[0].stage.value) * Dim(plan.row_block);
+  if (plan.row_block > 0) point_work = work_of(plan.stages[0].stage.value) * Dim(plan.row_block);
   for (const Axis& a : plan.outer) plan.points = plan.points * a.extent;
-  plan.points_per_task = max(Dim(1), floor_div(Dim(kTaskWork), max(Dim(1), point_work)));
+  plan.points_per_task = points_per_task(point_work);
   return plan;
 }
 

@@ -9,6 +9,7 @@ KernelText emit(const Kernel& kernel, const Target& target) {
   if (std::holds_alternative<MatMulKernel>(kernel.body)) return emit_matmul(kernel, target);
   if (std::holds_alternative<PlainConvKernel>(kernel.body)) return emit_plain_conv(kernel, target);
   if (std::holds_alternative<AttentionKernel>(kernel.body)) return emit_attention(kernel, target);
+  if (std::holds_alternative<ProgramKernel>(kernel.body)) return emit_program(kernel, target);
   GCG_CHECK(false, "kernel '", kernel.name, "': convolutions on blocked channels are for CPUs");
   return {};
 }

@@ -18,7 +18,7 @@ bool is_small(const Operand& operand) {
 std::string ExprText::check_range(const Operand& operand, const std::vector<Expr>& index) {
   std::string all;
   for (size_t d = 0; d < index.size(); ++d) {
-    if (!is_data(index[d])) continue;
+    if (!is_checked(f_.kernel(), index[d])) continue;
     const Dim extent = index.size() == operand.shape.size() ? operand.shape[d] : product(operand.shape);
     const Interval range = f_.ranges().of(index[d]);
     if (range.is_natural() && range.high && extent.lower_bound() && *range.high < *extent.lower_bound()) continue;

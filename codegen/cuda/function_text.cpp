@@ -102,6 +102,7 @@ KernelText FunctionText::finish(const std::string& kind, int threads, int min_bl
   std::string parameters;
   for (size_t i = 0; i < kernel_.operands.size(); ++i) {
     const Operand& o = kernel_.operands[i];
+    if (o.array) continue;
     parameters += concat(o.written ? "" : "const ", stored_type(o.dtype), "* p", i, ", ");
   }
   for (size_t i = 0; i < params_.size(); ++i) parameters += concat("long long n", i, ", ");

@@ -84,6 +84,12 @@ IndexRanges::IndexRanges(const Kernel& kernel) {
     add({conv->n, conv->channel});
     add(conv->position);
     add_reductions(conv->epilogue);
+  } else if (const auto* program = std::get_if<ProgramKernel>(&kernel.body)) {
+    add(program->outer);
+    each_statement(program->body, [&](const Statement& s) {
+      if (s.begin) add(s.axis);
+      each_expr(s, [&](const Expr& e) { add_reductions(e); });
+    });
   }
 }
 

@@ -37,6 +37,7 @@ KernelText emit_loop_kernel(const Kernel& kernel, const Target& target);
 KernelText emit_matmul(const Kernel& kernel, const Target& target);
 KernelText emit_plain_conv(const Kernel& kernel, const Target& target);
 KernelText emit_attention(const Kernel& kernel, const Target& target);
+KernelText emit_program(const Kernel& kernel, const Target& target);
 /// Kernels for targets below it do not wait: there a launch starts when the one before it has ended.
 constexpr int kFirstWaitingArchitecture = 90;
 /// Does no launch write the operand?

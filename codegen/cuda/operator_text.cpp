@@ -65,6 +65,7 @@ const char* unary_function(UnaryOp op) {
     case UnaryOp::is_nan: return "is_nan";
     case UnaryOp::is_inf: return "is_inf";
     case UnaryOp::sign: return "sign";
+    case UnaryOp::bits: return "bits";
     default: return "";
   }
 }

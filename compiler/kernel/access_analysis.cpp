@@ -44,6 +44,13 @@ bool has_guarded_load(const Expr& e) {
   return any_node(e, [](const ExprNode& n) { return n.kind == ExprKind::load && n.guarded; });
 }
 
+bool is_checked(const Kernel& kernel, const Expr& index) {
+  if (!std::holds_alternative<ProgramKernel>(kernel.body)) return is_data(index);
+  return any_node(index, [&](const ExprNode& n) {
+    return n.kind == ExprKind::load && !kernel.operands[static_cast<size_t>(n.operand)].written;
+  });
+}
+
 std::optional<Dim> index_stride(const Expr& e, int axis) {
   if (!depends_on(e, axis)) return Dim(0);
   if (e->kind == ExprKind::axis) return Dim(1);

@@ -14,6 +14,8 @@ bool depends_on(const Expr& e, int axis);
 bool is_data(const Expr& e);
 /// May evaluating it read what only exists where every select around it takes its side?
 bool has_guarded_load(const Expr& e);
+/// Must an index be checked before the kernel uses it? If it is data; in a program, if that is not the program's own.
+bool is_checked(const Kernel& kernel, const Expr& index);
 
 /// The i64 value's change when `axis` advances by one; nullopt when that is not the same everywhere.
 std::optional<Dim> index_stride(const Expr& e, int axis);

@@ -24,6 +24,10 @@ void each_expr(AttentionKernel& k, const OnExpr& f) {
   for (Expr& i : k.index) f(i);
 }
 
+void each_expr(ProgramKernel& k, const OnExpr& f) {
+  each_statement(k.body, [&](Statement& s) { each_expr(s, f); });
+}
+
 template <class Contraction>
 void each_expr(Contraction& k, const OnExpr& f) {
   if (k.epilogue) f(k.epilogue);
@@ -48,6 +52,14 @@ void each_operand(AttentionKernel& k, const OnOperand& f) {
   f(k.result);
 }
 
+void each_operand(ProgramKernel& k, const OnOperand& f) {
+  each_statement(k.body, [&](Statement& s) {
+    if (s.operand >= 0) f(s.operand);
+    if (s.unless_same >= 0) f(s.unless_same);
+  });
+  if (k.replaced >= 0) f(k.replaced);
+}
+
 template <class Conv>
 void each_operand(Conv& k, const OnOperand& f) {
   f(k.input);
@@ -55,11 +67,11 @@ void each_operand(Conv& k, const OnOperand& f) {
   f(k.result);
 }
 
-Expr renumber(const Expr& root, const std::vector<int>& number) {
+Expr renumber(const Expr& root, const std::function<int(int)>& number) {
   return rewrite(root, [&](const Expr& e) -> Expr {
-    if (e->kind != ExprKind::load || number[static_cast<size_t>(e->operand)] == e->operand) return nullptr;
+    if (e->kind != ExprKind::load || number(e->operand) == e->operand) return nullptr;
     auto n = std::make_shared<ExprNode>(*e);
-    n->operand = number[static_cast<size_t>(e->operand)];
+    n->operand = number(e->operand);
     for (Expr& a : n->args) a = renumber(a, number);
     return n;
   });
@@ -93,14 +105,18 @@ std::vector<size_t> drop_unused_operands(Kernel& kernel) {
     operands.back().flat_of = -1;
     kept.push_back(i);
   }
+  renumber_operands(kernel, [&](int o) { return number[static_cast<size_t>(o)]; });
+  kernel.operands = std::move(operands);
+  return kept;
+}
+
+void renumber_operands(Kernel& kernel, const std::function<int(int)>& number) {
   std::visit(
       [&](auto& body) {
-        each_operand(body, [&](int& o) { o = number[static_cast<size_t>(o)]; });
+        each_operand(body, [&](int& o) { o = number(o); });
         each_expr(body, [&](Expr& e) { e = renumber(e, number); });
       },
       kernel.body);
-  kernel.operands = std::move(operands);
-  return kept;
 }
 
 }  // namespace gcg

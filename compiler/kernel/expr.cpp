@@ -132,6 +132,11 @@ Expr simplify_binary(BinaryOp op, const Expr& a, const Expr& b) {
   return nullptr;
 }
 
+DType bits_dtype(DType t) {
+  GCG_CHECK(t == DType::f32 || t == DType::f64, "bits of ", name_of(t));
+  return t == DType::f32 ? DType::u32 : DType::u64;
+}
+
 }  // namespace
 
 Expr constant_float(DType dtype, double value) {
@@ -184,7 +189,7 @@ Expr unary(UnaryOp op, Expr a) {
     if (op == UnaryOp::logical_not) return boolean(a->integer == 0);
   }
   if (op == UnaryOp::logical_not && a->kind == ExprKind::unary && a->unary == UnaryOp::logical_not) return a->args[0];
-  const DType t = predicate ? DType::boolean : a->dtype;
+  const DType t = predicate ? DType::boolean : op == UnaryOp::bits ? bits_dtype(a->dtype) : a->dtype;
   auto n = make(ExprKind::unary, t, {std::move(a)});
   n->unary = op;
   return n;

@@ -26,7 +26,7 @@ enum class ExprKind : uint8_t {
   axis,         // i64 loop variable `axis`
   extent,       // i64 value of `dim`, a run-time parameter when symbolic
   load,         // operand `operand` at args = one i64 index per dimension of the operand
-  local,        // result `local` of an earlier reduction stage of the same kernel
+  local,        // result `local` of an earlier reduction stage of the same kernel; a variable of a program
   accumulator,  // in an epilogue: the contraction's result at this element (f32)
   unary,
   binary,
@@ -40,6 +40,7 @@ enum class ExprKind : uint8_t {
 enum class UnaryOp : uint8_t {
   neg, abs, sqrt, rsqrt, exp, log, erf, tanh, sigmoid, sin, cos, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh,
   floor, ceil, round_even, reciprocal, logical_not, bit_not, is_nan, is_inf, sign,
+  bits,  // f32 or f64 -> its bits, as u32 or u64
 };
 
 enum class BinaryOp : uint8_t {

@@ -1,5 +1,6 @@
 #include "compiler/kernel/kernel.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "compiler/support/error.h"
@@ -68,6 +69,24 @@ void write(KeyText& t, const AttentionKernel& k) {
   t << k.scores << k.kept << static_cast<int64_t>(k.is_nan_zero) << k.epilogue << static_cast<int64_t>(k.result) << k.index;
 }
 
+void write(KeyText& t, const Block& block) {
+  for (const Statement& s : block) {
+    t << static_cast<int64_t>(s.kind) << s.value << static_cast<int64_t>(s.local) << static_cast<int64_t>(s.operand) << s.index
+      << static_cast<int64_t>(s.unless_same) << static_cast<int64_t>(s.reduce) << s.axis << s.begin << s.end;
+    for (const Block* inner : {&s.body, &s.otherwise}) {
+      t << std::string("(");
+      write(t, *inner);
+      t << std::string(")");
+    }
+  }
+}
+
+void write(KeyText& t, const ProgramKernel& k) {
+  t << std::string("program") << k.outer << static_cast<int64_t>(k.replaced);
+  for (DType d : k.locals) t << std::string(name_of(d));
+  write(t, k.body);
+}
+
 /// Checks one expression of a kernel: operands exist with that rank and dtype, axes are bound, locals are defined.
 void check_expr(const Kernel& kernel, const Expr& e, std::set<int> bound, int locals) {
   GCG_CHECK(e != nullptr, "kernel '", kernel.name, "' has an empty expression");
@@ -77,7 +96,7 @@ void check_expr(const Kernel& kernel, const Expr& e, std::set<int> bound, int lo
       GCG_CHECK(n.operand >= 0 && n.operand < static_cast<int>(kernel.operands.size()), "kernel '", kernel.name,
                 "': load of operand ", n.operand, " of ", kernel.operands.size());
       const Operand& o = kernel.operands[static_cast<size_t>(n.operand)];
-      GCG_CHECK(o.shape.size() == n.args.size() && o.dtype == n.dtype, "kernel '", kernel.name, "': operand ", n.operand,
+      GCG_CHECK((o.shape.size() == n.args.size() || n.args.size() == 1) && o.dtype == n.dtype, "kernel '", kernel.name, "': operand ", n.operand,
                 " is ", name_of(o.dtype), str(o.shape), ", loaded as ", name_of(n.dtype), " with ", n.args.size(), " indices");
       for (const Expr& i : n.args) GCG_CHECK(i->dtype == DType::i64, "kernel '", kernel.name, "': index is not i64");
     }
@@ -156,14 +175,88 @@ void check(const Kernel& kernel, const AttentionKernel& k) {
     GCG_CHECK(view->batch_strides.size() == k.batch.size(), "kernel '", kernel.name, "': batch strides");
 }
 
+class ProgramCheck {
+ public:
+  ProgramCheck(const Kernel& kernel, const ProgramKernel& program) : kernel_(kernel), program_(program) {}
+
+  void run() {
+    std::set<int> bound;
+    for (const Axis& a : program_.outer) bound.insert(a.id);
+    block(program_.body, bound);
+  }
+
+ private:
+  void expr(const Expr& e, const std::set<int>& bound, DType dtype) const {
+    check_expr(kernel_, e, bound, static_cast<int>(program_.locals.size()));
+    GCG_CHECK(e->dtype == dtype, "kernel '", kernel_.name, "': ", name_of(e->dtype), " where ", name_of(dtype), " is wanted");
+    visit(e, [&](const ExprNode& n) {
+      if (n.kind == ExprKind::local)
+        GCG_CHECK(n.dtype == program_.locals[static_cast<size_t>(n.local)], "kernel '", kernel_.name, "': type of a variable");
+    });
+  }
+  DType variable(const Statement& s) const {
+    GCG_CHECK(s.local >= 0 && s.local < static_cast<int>(program_.locals.size()), "kernel '", kernel_.name, "': variable ", s.local);
+    return program_.locals[static_cast<size_t>(s.local)];
+  }
+  void store(const Statement& s, const std::set<int>& bound) const {
+    GCG_CHECK(s.operand >= 0 && s.operand < static_cast<int>(kernel_.operands.size()), "kernel '", kernel_.name, "': store");
+    const Operand& o = kernel_.operands[static_cast<size_t>(s.operand)];
+    GCG_CHECK(o.written && (s.index.size() == 1 || s.index.size() == o.shape.size()), "kernel '", kernel_.name, "': store to ",
+              s.operand);
+    for (const Expr& i : s.index) expr(i, bound, DType::i64);
+    expr(s.value, bound, o.dtype);
+  }
+  void block(const Block& statements, const std::set<int>& bound) const {
+    for (const Statement& s : statements) statement(s, bound);
+  }
+  void statement(const Statement& s, const std::set<int>& bound) const {
+    std::set<int> inner = bound;
+    if (s.begin) {
+      for (const Expr& e : {s.begin, s.end}) expr(e, bound, DType::i64);
+      inner.insert(s.axis.id);
+    }
+    switch (s.kind) {
+      case Statement::Kind::assign: return expr(s.value, bound, variable(s));
+      case Statement::Kind::reduce: return expr(s.value, inner, variable(s));
+      case Statement::Kind::store: return store(s, inner);
+      case Statement::Kind::require: return expr(s.value, bound, DType::boolean);
+      case Statement::Kind::loop: return block(s.body, inner);
+      case Statement::Kind::loop_while:
+      case Statement::Kind::branch:
+        expr(s.value, bound, DType::boolean);
+        block(s.body, bound);
+        return block(s.otherwise, bound);
+    }
+  }
+
+  const Kernel& kernel_;
+  const ProgramKernel& program_;
+};
+
+void check(const Kernel& kernel, const ProgramKernel& k) { ProgramCheck(kernel, k).run(); }
+
 }  // namespace
 
 std::string key(const Kernel& kernel) {
   KeyText t;
   for (const Operand& o : kernel.operands)
-    t << std::string(name_of(o.dtype)) << o.shape << (o.written ? 1 : 0) + (o.constant ? 2 : 0) + (o.of_caller ? 4 : 0);
+    t << std::string(name_of(o.dtype)) << o.shape << (o.written ? 1 : 0) + (o.constant ? 2 : 0) + (o.of_caller ? 4 : 0) + (o.array ? 8 : 0);
   std::visit([&](const auto& body) { write(t, body); }, kernel.body);
   return t.str();
+}
+
+size_t step_operands(const Kernel& kernel) {
+  return static_cast<size_t>(std::count_if(kernel.operands.begin(), kernel.operands.end(), [](const Operand& o) { return !o.array; }));
+}
+
+Dim array_offset(const Kernel& kernel, size_t operand) {
+  constexpr int64_t kAlignment = 64;
+  Dim offset(0);
+  for (size_t i = 0; i < operand; ++i) {
+    const Operand& o = kernel.operands[i];
+    if (o.array) offset = offset + ceil_div(product(o.shape) * Dim(size_of(o.dtype)), Dim(kAlignment)) * Dim(kAlignment);
+  }
+  return offset;
 }
 
 void verify_kernel(const Kernel& kernel) {

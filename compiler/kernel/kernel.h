@@ -5,6 +5,7 @@
 //   ConvKernel     a 2-D or 3-D convolution on channel-blocked activations with a fused epilogue
 //   AttentionKernel  softmax of products of queries and keys, times values, with a fused epilogue
 //   PlainConvKernel  a convolution on activations [N, C, spatial...] with a fused epilogue
+//   ProgramKernel  statements in order (compiler/kernel/program.h)
 //
 // All operands are dense row-major tensors of the given shape, 64-byte aligned at element 0. A kernel's work is cut into
 // `tasks` that are independent and equal in kind; the runtime splits [0, tasks) over its threads in contiguous ranges.
@@ -16,6 +17,7 @@
 
 #include "compiler/kernel/expr.h"
 #include "compiler/ops/packing.h"
+#include "compiler/kernel/program.h"
 #include "compiler/support/ids.h"
 
 namespace gcg {
@@ -27,6 +29,7 @@ struct Operand {
   int flat_of = -1;       // this operand is the same storage as that one, seen as a vector
   bool constant = false;  // GPUs: whatever step runs the kernel, it is a constant
   bool of_caller = false; // GPUs: some step that runs the kernel finds it in memory of the caller's
+  bool array = false;     // scratch memory of a program's task, none of the step's operands; behind all of those
 };
 
 /// One stage of a loop kernel: a loop nest over `axes` (outermost first, may be empty), run inside the outer axes.
@@ -140,8 +143,14 @@ struct Kernel {
   std::string name;          // for reports: "conv_add_relu", "softmax", ...
   std::vector<std::string> sources;  // ONNX node names, root first
   std::vector<Operand> operands;
-  std::variant<LoopKernel, MatMulKernel, ConvKernel, PlainConvKernel, AttentionKernel> body;
+  std::variant<LoopKernel, MatMulKernel, ConvKernel, PlainConvKernel, AttentionKernel, ProgramKernel> body;
 };
+
+/// How many operands a step that runs the kernel has: all but the arrays of programs.
+size_t step_operands(const Kernel& kernel);
+/// Where an array begins in the scratch memory of a program's task, in bytes, a multiple of 64; for operands.size(), the
+/// size of all.
+Dim array_offset(const Kernel& kernel, size_t operand);
 
 /// A canonical text that is equal exactly for kernels that may share machine code (names and sources left out).
 std::string key(const Kernel& kernel);

@@ -1,6 +1,7 @@
 // CumSum and CumProd: running sums and products along one axis.
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
+#include "compiler/ops/program_builder.h"
 #include "compiler/ops/runtime_axes.h"
 
 namespace gcg {
@@ -69,6 +70,61 @@ Expr lower_cumulative(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return as_output(ctx, 0, reduce(kOp, line.row.axes, select(counts, x, number(x->dtype, kNeutral))));
 }
 
+/// The tensor as [outer, n, inner], n along the summed axis.
+struct Split {
+  Dim outer, n, inner;
+};
+Split split_at_axis(const ProgramBuilder& p) {
+  const Shape& x = p.input_shape(0);
+  const auto known = known_ints(p.context().input_value(1));
+  Split s{0, 0, 0};
+  for (size_t d = 0; d < x.size(); ++d) {
+    const Dim here = known ? Dim(wrap_axis(known->at(0), static_cast<int64_t>(x.size())) == static_cast<int64_t>(d) ? 1 : 0)
+                           : Dim::symbol(p.node().strings_attribute(kSymbolsAttribute).at(d));
+    s.outer = s.outer + here * product(Shape(x.begin(), x.begin() + static_cast<int64_t>(d)));
+    s.n = s.n + here * x[d];
+    s.inner = s.inner + here * product(Shape(x.begin() + static_cast<int64_t>(d) + 1, x.end()));
+  }
+  return s;
+}
+
+/// One running sum where the axis is the last one, else one for each of a block of neighbours.
+template <ReduceOp kOp>
+void program_cumulative(ProgramBuilder& p) {
+  constexpr int64_t kBlock = 1024;
+  const Split s = split_at_axis(p);
+  const DType dtype = arithmetic_dtype(p.input_dtype(0));
+  const Expr neutral = number(dtype, kOp == ReduceOp::sum ? 0 : 1);
+  const bool exclusive = is_exclusive(p.node()), reverse = is_reverse(p.node());
+  const auto add = [](const Expr& a, const Expr& b) { return binary(kOp == ReduceOp::sum ? BinaryOp::add : BinaryOp::mul, a, b); };
+  const Expr outer = p.parallel(s.outer);
+  const auto along = [&](const Expr& i) { return outer * extent(s.n) + (reverse ? extent(s.n - Dim(1)) - i : i); };
+  const auto x = [&](const Expr& at) { return cast(dtype, p.input(0, {at})); };
+  if (s.inner.is(1)) {
+    const Expr sum = p.variable(neutral);
+    p.loop(s.n, [&](const Expr& i) {
+      const Expr here = p.let(x(along(i)));
+      if (exclusive) p.store(0, {along(i)}, sum);
+      p.set(sum, add(sum, here));
+      if (!exclusive) p.store(0, {along(i)}, sum);
+    });
+    return p.replaces(0);
+  }
+  const Expr first = p.parallel(ceil_div(s.inner, Dim(kBlock))) * index(kBlock);
+  const ProgramBuilder::Array sums = p.array(dtype, min(s.inner, Dim(kBlock)));
+  const Dim width = min(s.inner, Dim(kBlock));
+  const Range block(index(0), binary(BinaryOp::min, extent(s.inner) - first, index(kBlock)), width);
+  p.each(block, [&](const Expr& j) { p.put(sums, j, neutral); });
+  p.loop(s.n, [&](const Expr& i) {
+    const auto at = [&](const Expr& j) { return along(i) * extent(s.inner) + (first + j); };
+    const auto store = [&] { p.each(block, [&](const Expr& j) { p.store(0, {at(j)}, p.at(sums, j)); }); };
+    if (exclusive) store();
+    p.each(block, [&](const Expr& j) { p.put(sums, j, add(p.at(sums, j), x(at(j)))); });
+    if (!exclusive) store();
+  });
+  if (!exclusive) p.replaces(0);  // an exclusive sum is stored before its element is read
+}
+
 template <ReduceOp kOp>
 std::vector<Tensor> reference_cumulative(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
@@ -101,6 +157,7 @@ constexpr OpDef cumulative(const char* name, int since) {
           .kind = OpKind::reduction,
           .infer = infer_cumulative,
           .lower = lower_cumulative<kOp>,
+          .program = program_cumulative<kOp>,
           .data_extent = summed_extent,
           .reference = reference_cumulative<kOp>};
 }

@@ -38,6 +38,8 @@ size_t equal_tail(const Shape& to, const Shape& from) {
 
 }  // namespace
 
+Expr LowerContext::flat_input(int i, const Expr& position) { return input(i, delinearize(position, input_shape(i))); }
+
 bool never_empty(const Dim& extent) { return extent.lower_bound().value_or(0) >= 1; }
 
 bool never_empty(const Shape& shape) {

@@ -28,6 +28,7 @@ enum class OpKind : uint8_t {
   generator,    // no tensor inputs that matter element-wise: range, constant-of-shape, eye-like
   control,      // If, Loop, Scan
   opaque,       // no lowering
+  program,      // no lowering, but a program
 };
 
 /// The attribute that keeps the names of symbols made for a node's data-dependent extents, so that inferring the node again
@@ -97,6 +98,8 @@ class LowerContext {
   const Shape& output_shape(int i) const { return *output_value(i).shape; }
   /// Element of input i at `index` (one i64 per dimension): the producer's expression if it is fused, else a load.
   virtual Expr input(int i, const std::vector<Expr>& index) = 0;
+  /// The same by the element's row-major number.
+  virtual Expr flat_input(int i, const Expr& position);
   /// A new axis for a reduction.
   virtual Axis fresh_axis(const Dim& extent) = 0;
 
@@ -129,6 +132,8 @@ struct UpgradeContext {
   void attribute_to_input(const std::string& attribute, size_t i);
 };
 
+class ProgramBuilder;  // compiler/ops/program_builder.h
+
 struct OpDef {
   const char* name;              // ONNX op_type
   const char* domain = "";       // "" is ai.onnx; "gart" marks internal ops
@@ -140,6 +145,8 @@ struct OpDef {
   void (*upgrade)(UpgradeContext&) = nullptr;
   void (*infer)(InferContext&) = nullptr;
   Expr (*lower)(LowerContext&, int output, const std::vector<Expr>& index) = nullptr;
+  /// Another way to compute the outputs, as a kernel of its own: statements in order. CPUs prefer it, GPUs prefer `lower`.
+  void (*program)(ProgramBuilder&) = nullptr;
   /// For an operator whose extents may depend on data: the value (i64, >= 0) of the symbol that its inference asked for
   /// `symbol`-th, from the data. The context has the node's inputs and attributes, but no outputs.
   Expr (*data_extent)(LowerContext&, int symbol) = nullptr;

@@ -1,5 +1,5 @@
-// ScatterElements and ScatterND: copies of the data with updates at indexed positions. The lowering asks, for each
-// output element, which updates hit it: one pass over the indices per element. Where several updates hit the same
+// ScatterElements and ScatterND: copies of the data with updates at indexed positions. The program copies, then walks through
+// the updates. The lowering, for GPUs, asks for each output element which updates hit it. Where several updates hit the same
 // element without a reduction, the last one in row-major order wins.
 #include <algorithm>
 
@@ -7,6 +7,7 @@
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
+#include "compiler/ops/program_builder.h"
 
 namespace gcg {
 namespace {
@@ -69,6 +70,20 @@ Expr from_front(const Expr& i, const Dim& size) {
   return select(binary(BinaryOp::less, i, index(0)), i + extent(size), i);
 }
 
+/// What the output holds at `to` once the update has reached it.
+Expr after_update(ProgramBuilder& p, const Expr& to, const Expr& update) {
+  const std::string reduction = reduction_of(p.node());
+  if (reduction == "none") return update;
+  const DType dtype = arithmetic_dtype(p.output_dtype(0));
+  return binary(combination(reduction, dtype).binary, cast(dtype, p.output(0, {to})), cast(dtype, update));
+}
+
+Dim count_of(const Shape& shape, size_t begin, size_t end) {
+  return product(Shape(shape.begin() + static_cast<int64_t>(begin), shape.begin() + static_cast<int64_t>(end)));
+}
+
+Expr is_within(const Expr& i, const Dim& extent) { return in_range(i, Dim(0), extent); }
+
 template <class T>
 T combined(const std::string& reduction, T old, T update) {
   if (reduction == "add") return wrapping_add(old, update);
@@ -129,6 +144,49 @@ Expr lower_scatter_elements(LowerContext& ctx, int, const std::vector<Expr>& at)
                    index_of);
 }
 
+/// Slices of the data before the axis are tasks where the indices have all of them. Behind the axis neighbours go together
+/// where the indices have all of those.
+void program_scatter_elements(ProgramBuilder& p) {
+  const Shape &data = p.input_shape(0), &indices = p.input_shape(1);
+  const size_t rank = data.size();
+  const auto axis = static_cast<size_t>(wrap_axis(p.node().int_attribute("axis", 0), static_cast<int64_t>(rank)));
+  const auto same = [&](size_t begin, size_t end) {
+    return std::equal(data.begin() + static_cast<int64_t>(begin), data.begin() + static_cast<int64_t>(end),
+                      indices.begin() + static_cast<int64_t>(begin));
+  };
+  const size_t outer = same(0, axis) ? axis : 0, inner = same(axis + 1, rank) ? axis + 1 : rank;
+  const Dim slice = count_of(data, outer, rank), all = product(data), row = count_of(data, inner, rank);
+  const Expr task = p.parallel(count_of(data, 0, outer));
+  p.copy(0, 0, Range(task * extent(slice), (task + index(1)) * extent(slice), all));
+  // Loops over the indices' dimensions from `outer` on, those from `inner` on as one.
+  const std::function<void(size_t, const Index&)> nest = [&](size_t d, const Index& at) {
+    if (d < inner) {
+      return p.loop(indices[d], [&](const Expr& i) {
+        Index next = at;
+        next.push_back(i);
+        nest(d + 1, next);
+      });
+    }
+    Expr from = task;
+    for (size_t k = outer; k < inner; ++k) from = from * extent(indices[k]) + at[k - outer];
+    const auto target = [&](const Expr& i) { return from_front(cast(DType::i64, p.input(1, {from * extent(row) + i})), data[axis]); };
+    const auto to = [&](const Expr& along, const Expr& i) {
+      Expr position = task;
+      for (size_t k = outer; k < inner; ++k) position = position * extent(data[k]) + (k == axis ? along : at[k - outer]);
+      return position * extent(row) + i;
+    };
+    const auto update = [&](const Expr& i) { return p.input(2, {from * extent(row) + i}); };
+    if (row.is(1)) {
+      const Expr along = p.let(target(index(0)));
+      p.require(is_within(along, data[axis]));
+      return p.store(0, {to(along, index(0))}, after_update(p, to(along, index(0)), update(index(0))));
+    }
+    p.require(p.fold(ReduceOp::logical_and, row, [&](const Expr& i) { return is_within(target(i), data[axis]); }));
+    p.each(row, [&](const Expr& i) { p.store(0, {to(target(i), i)}, after_update(p, to(target(i), i), update(i))); });
+  };
+  nest(outer, {});
+}
+
 std::vector<Tensor> reference_scatter_elements(ReferenceContext& ctx) {
   const Tensor &x = *ctx.input(0), &indices = *ctx.input(1);
   const auto axis = static_cast<size_t>(wrap_axis(ctx.node().int_attribute("axis", 0), x.rank()));
@@ -181,6 +239,26 @@ Expr lower_scatter_nd(LowerContext& ctx, int, const std::vector<Expr>& at) {
   });
 }
 
+void program_scatter_nd(ProgramBuilder& p) {
+  const Shape &data = p.input_shape(0), &indices = p.input_shape(1);
+  const auto length = static_cast<size_t>(indices.back().constant());
+  const Dim row = count_of(data, length, data.size());
+  p.copy(0, 0, product(data));
+  p.loop(count_of(indices, 0, indices.size() - 1), [&](const Expr& tuple) {
+    const Expr first = p.variable(index(0));
+    for (size_t d = 0; d < length; ++d) {
+      const Expr place = tuple * extent(indices.back()) + index(static_cast<int64_t>(d));
+      const Expr i = p.let(from_front(cast(DType::i64, p.input(1, {place})), data[d]));
+      p.require(is_within(i, data[d]));
+      p.set(first, first * extent(data[d]) + i);
+    }
+    p.each(row, [&](const Expr& i) {
+      const Expr to = first * extent(row) + i;
+      p.store(0, {to}, after_update(p, to, p.input(2, {tuple * extent(row) + i})));
+    });
+  });
+}
+
 std::vector<Tensor> reference_scatter_nd(ReferenceContext& ctx) {
   const Tensor &x = *ctx.input(0), &indices = *ctx.input(1);
   const int64_t length = indices.shape().back();
@@ -202,7 +280,7 @@ std::vector<Tensor> reference_scatter_nd(ReferenceContext& ctx) {
 }
 
 constexpr OpDef scatter(const char* name, int since, void (*infer)(InferContext&),
-                        Expr (*lower)(LowerContext&, int, const std::vector<Expr>&),
+                        Expr (*lower)(LowerContext&, int, const std::vector<Expr>&), void (*program)(ProgramBuilder&),
                         std::vector<Tensor> (*reference)(ReferenceContext&)) {
   return {.name = name,
           .since = since,
@@ -211,6 +289,7 @@ constexpr OpDef scatter(const char* name, int since, void (*infer)(InferContext&
           .kind = OpKind::reduction,
           .infer = infer,
           .lower = lower,
+          .program = program,
           .reference = reference};
 }
 
@@ -218,9 +297,9 @@ constexpr OpDef scatter(const char* name, int since, void (*infer)(InferContext&
 
 /// The name of ScatterElements before opset 11.
 constinit const OpDef op_Scatter =
-    scatter("Scatter", 9, infer_scatter_elements, lower_scatter_elements, reference_scatter_elements);
+    scatter("Scatter", 9, infer_scatter_elements, lower_scatter_elements, program_scatter_elements, reference_scatter_elements);
 constinit const OpDef op_ScatterElements =
-    scatter("ScatterElements", 11, infer_scatter_elements, lower_scatter_elements, reference_scatter_elements);
-constinit const OpDef op_ScatterND = scatter("ScatterND", 11, infer_scatter_nd, lower_scatter_nd, reference_scatter_nd);
+    scatter("ScatterElements", 11, infer_scatter_elements, lower_scatter_elements, program_scatter_elements, reference_scatter_elements);
+constinit const OpDef op_ScatterND = scatter("ScatterND", 11, infer_scatter_nd, lower_scatter_nd, program_scatter_nd, reference_scatter_nd);
 
 }  // namespace gcg

@@ -3,6 +3,7 @@
 #include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
+#include "compiler/ops/program_builder.h"
 
 namespace gcg {
 namespace {
@@ -25,6 +26,18 @@ Expr lower_positions(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Axis i = ctx.fresh_axis(ctx.input_shape(0)[0]);
   const Expr before = binary(BinaryOp::less_equal, ctx.input(0, {axis_ref(i)}), at[0]);
   return reduce(ReduceOp::sum, {i}, select(before, index(1), index(0)));
+}
+
+/// The element at i is true where the count behind it exceeds the number of those found.
+void program_positions(ProgramBuilder& p) {
+  const Expr found = p.variable(index(0)), i = p.variable(index(0));
+  const Expr more = binary(BinaryOp::logical_and, binary(BinaryOp::less, found, extent(p.output_shape(0)[0])),
+                           binary(BinaryOp::less, i, extent(p.input_shape(0)[0])));
+  p.loop_while(more, [&] {
+    p.store(0, {found}, i);
+    p.set(found, p.input(0, {i}));
+    p.set(i, i + index(1));
+  });
 }
 
 std::vector<Tensor> reference_positions(ReferenceContext& ctx) {
@@ -69,6 +82,7 @@ constinit const OpDef op_gart_Positions{.name = "Positions",
                                         .kind = OpKind::reduction,
                                         .infer = infer_positions,
                                         .lower = lower_positions,
+                                        .program = program_positions,
                                         .data_extent = chosen_extent,
                                         .reference = reference_positions};
 constinit const OpDef op_gart_Unravel{.name = "Unravel",

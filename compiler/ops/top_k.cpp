@@ -1,4 +1,4 @@
-// TopK, and what expand_top_k writes it with. The rank of an element is the number of elements of its line that come
+// TopK, and what expand_top_k writes it with for GPUs. The rank of an element is the number of elements of its line that come
 // before it: larger ones (or smaller ones, with largest=0), and among equal ones those before it. NaN counts as the
 // largest number. Ranks are a permutation, so result r is the element of rank r; no sorting, every line and every
 // element on its own.
@@ -11,6 +11,7 @@
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
+#include "compiler/ops/top_k_program.h"
 
 namespace gcg {
 namespace {
@@ -148,6 +149,24 @@ std::vector<Tensor> reference_places(ReferenceContext& ctx) {
 
 // ---- TopK
 
+void program_top_k(ProgramBuilder& p) {
+  const Shape& x = p.input_shape(0);
+  const auto axis = static_cast<size_t>(axis_of(p.node(), static_cast<int64_t>(x.size())));
+  const Dim n = x[axis], k = p.output_shape(0)[axis];
+  const Dim inner = product(Shape(x.begin() + static_cast<int64_t>(axis) + 1, x.end()));
+  const Expr outer = p.parallel(product(Shape(x.begin(), x.begin() + static_cast<int64_t>(axis))));
+  const Expr lane = p.parallel(inner);
+  const auto at = [&](const Dim& count, const Expr& i) { return (outer * extent(count) + i) * extent(inner) + lane; };
+  p.require(binary(BinaryOp::less_equal, extent(k), extent(n)));
+  const DType dtype = arithmetic_dtype(p.input_dtype(0));
+  const LineElement element = [&](const Expr& i) { return cast(dtype, p.input(0, {at(n, i)})); };
+  select_best(p, n, k, element, takes_largest(p.node()), [&](const Expr& rank, const Expr& place) {
+    const Expr found = p.let(place);
+    p.store(0, {at(k, rank)}, p.input(0, {at(n, found)}));
+    p.store(1, {at(k, rank)}, found);
+  });
+}
+
 std::vector<Tensor> reference_top_k(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   const int64_t axis = axis_of(ctx.node(), x.rank()), k = ctx.input(1)->at_int(0);
@@ -177,9 +196,11 @@ constinit const OpDef op_TopK{.name = "TopK",
                               .min_inputs = 2,
                               .max_inputs = 2,
                               .max_outputs = 2,
-                              .kind = OpKind::opaque,
+                              .kind = OpKind::program,
                               .upgrade = upgrade_top_k,
                               .infer = infer_top_k,
+                              .program = program_top_k,
+                              .data_extent = chosen_extent,
                               .reference = reference_top_k};
 constinit const OpDef op_gart_Ranks{.name = "Ranks",
                                     .domain = "gart",

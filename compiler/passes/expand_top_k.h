@@ -1,4 +1,4 @@
-// TopK as counting of ranks.
+// TopK as counting of ranks, for GPUs.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,7 +6,7 @@
 namespace gcg {
 
 /// Requires: every value has a rank.
-/// Ensures: no TopK is left, in bodies neither; the graph is inferred.
+/// Ensures: no TopK is left, in bodies neither, but those that the CPU runs; the graph is inferred.
 /// Before: fusion.
 ///
 /// For n elements along the axis it takes n*n comparisons, all independent, and k*n to find the places: a few thousand

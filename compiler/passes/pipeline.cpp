@@ -90,7 +90,6 @@ const std::vector<PassGroup>& model_passes() {
         {"expand-optimizers", [](Graph& g, const Target*) { return expand_optimizers(g); }},
         {"expand-recurrent", [](Graph& g, const Target*) { return expand_recurrent(g); }},
         {"expand-selection", [](Graph& g, const Target*) { return expand_selection(g); }},
-        {"expand-top-k", [](Graph& g, const Target*) { return expand_top_k(g); }},
         {"expand-tf-idf", [](Graph& g, const Target*) { return expand_tf_idf(g); }},
         {"separate-resize", [](Graph& g, const Target*) { return separate_resize(g); }},
         {"expand-scan", [](Graph& g, const Target*) { return expand_scan(g); }},
@@ -117,6 +116,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
   };
   static const std::vector<PassGroup> cuda = {
       {{
+          {"expand-top-k", [](Graph& g, const Target*) { return expand_top_k(g); }},
           kMergeProducts,
           {"pack-conv-weights", [](Graph& g, const Target* t) { return pack_conv_weights(g, *t); }},
           kFoldConstants,  // transposes the weights

@@ -73,6 +73,13 @@ class Symbols {
     see(k.epilogue);
     see(k.index);
   }
+  void see(const ProgramKernel& k) {
+    see(k.outer);
+    each_statement(k.body, [&](const Statement& s) {
+      see(s.axis);
+      each_expr(s, [&](const Expr& e) { see(e); });
+    });
+  }
   void see(const Value& v) {
     if (v.shape) see(*v.shape);
     if (v.contents) see(*v.contents);

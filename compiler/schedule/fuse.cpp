@@ -83,6 +83,7 @@ void Fuser::decide(NodeId id) {
   if (const int group = node_group_[static_cast<size_t>(id.index)]; group >= 0)
     return decide_contraction(id, out_.groups[static_cast<size_t>(group)]);
   if (is_control(n)) return decide_control(id);
+  if (runs_program(n)) return decide_program(id);
   for (ValueId v : n.outputs) {
     if (!v.valid()) continue;
     if (out_.view_of[static_cast<size_t>(v.index)] != v) continue;  // a view: its uses were recorded on what it views
@@ -100,6 +101,28 @@ void Fuser::decide_control(NodeId id) {
     if (v.valid()) out_.materialized[static_cast<size_t>(v.index)] = true;
   for (ValueId in : n.inputs)
     if (in.valid() && !value(in).is_constant()) use(in).must = true;
+}
+
+bool Fuser::runs_program(const Node& n) const {
+  const bool on_cpu = device_ == DeviceClass::cpu || n.on_host;
+  return n.op->program != nullptr && (on_cpu || n.op->lower == nullptr);
+}
+
+void Fuser::decide_program(NodeId id) {
+  const Node& n = node(id);
+  Group group;
+  group.kind = Group::Kind::program;
+  group.anchor = id;
+  group.on_host = n.on_host;
+  for (ValueId v : n.outputs) {
+    if (!v.valid() || (!use(v).must && use(v).groups.empty())) continue;
+    out_.materialized[static_cast<size_t>(v.index)] = true;
+    if (!group.result.valid()) group.result = group.storage = v;
+  }
+  if (!group.result.valid()) return;  // nobody reads it
+  new_group(group);
+  for (ValueId in : n.inputs)
+    if (reads(in)) use(in).must = true;
 }
 
 void Fuser::decide_value(const Node& n, ValueId v) {

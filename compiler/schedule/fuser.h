@@ -68,6 +68,8 @@ class Fuser {
 
   void decide(NodeId id);
   void decide_control(NodeId id);
+  bool runs_program(const Node& n) const;
+  void decide_program(NodeId id);
   void decide_value(const Node& n, ValueId v);
   bool is_read_elsewhere(const Node& n, const Use& u) const;
   void record_inputs(const Node& n, ValueId v, const Use& u);

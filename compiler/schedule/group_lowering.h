@@ -82,6 +82,12 @@ class GroupLowering {
   void plain_conv();
   void plain_conv_geometry(PlainConvKernel& k) const;
 
+  // ---- lower_program.cpp -------------------------------------------------------------------------------------------
+
+  void program();
+  /// The operand that is this value, as the program reads it; -1: none.
+  int input_operand(ValueId v) const;
+
   // ---- closing
   // --------------------------------------------------------------------------------------------------------
 

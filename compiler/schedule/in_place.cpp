@@ -63,6 +63,10 @@ bool fits(const AttentionKernel& k, const std::vector<int>& operands) {
   return true;
 }
 
+bool fits(const ProgramKernel& k, const std::vector<int>& operands) {
+  return operands.size() == 1 && operands[0] == k.replaced;
+}
+
 template <class Conv>
 bool fits(const Conv& k, const std::vector<int>& operands) {
   for (int o : operands)

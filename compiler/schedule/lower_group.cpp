@@ -32,6 +32,9 @@ LoweredGroup GroupLowering::run() {
     case Group::Kind::attention:
       attention();
       break;
+    case Group::Kind::program:
+      program();
+      break;
     case Group::Kind::control:
       GCG_CHECK(false, "control flow has no kernel");
   }
@@ -118,11 +121,12 @@ std::vector<Expr> GroupLowering::contraction_index(const std::vector<Axis>& axes
 void GroupLowering::finish() {
   Kernel& k = out_.kernel;
   // Operands that flattening added are the storage of the operand they are a view of.
-  for (size_t i = out_.storages.size(); i < k.operands.size(); ++i)
+  for (size_t i = out_.storages.size(); i < k.operands.size() && !k.operands[i].array; ++i)
     out_.storages.push_back(out_.storages[static_cast<size_t>(k.operands[i].flat_of)]);
   name();
   std::vector<ValueId> kept;
-  for (size_t o : drop_unused_operands(k)) kept.push_back(out_.storages[o]);
+  for (size_t o : drop_unused_operands(k))
+    if (o < out_.storages.size()) kept.push_back(out_.storages[o]);
   out_.storages = std::move(kept);
   out_.in_place = in_place_operands(k, out_.storages);
   verify_kernel(k);

@@ -9,7 +9,7 @@ namespace {
 constexpr std::array kUnary = {"neg",     "abs",    "sqrt",  "rsqrt", "exp",   "log",  "erf",   "tanh",
                                "sigmoid", "sin",    "cos",   "tan",   "asin",  "acos", "atan",  "sinh",
                                "cosh",    "asinh",  "acosh", "atanh", "floor", "ceil", "round", "reciprocal",
-                               "not",     "bitnot", "isnan", "isinf", "sign"};
+                               "not",     "bitnot", "isnan", "isinf", "sign", "bits"};
 constexpr std::array kBinary = {"+", "-",  "*", "/",  "//",  "%",  "fmod", "pow", "max", "min", "==", "!=",
                                 "<", "<=", ">", ">=", "and", "or", "xor",  "&",   "|",   "^",   "<<", ">>"};
 constexpr std::array kReduce = {"sum", "prod", "max", "min", "all", "any"};
@@ -90,6 +90,47 @@ void print(std::ostream& out, const AttentionKernel& k) {
   out << "\n  o" << k.result << "[" << list(k.index) << "] = " << print_expr(k.epilogue) << '\n';
 }
 
+void print(std::ostream& out, const Block& block, const std::string& indent) {
+  for (const Statement& s : block) {
+    out << indent;
+    const std::string axis =
+        s.begin ? "i" + std::to_string(s.axis.id) + " in [" + print_expr(s.begin) + ", " + print_expr(s.end) + ")" : "";
+    switch (s.kind) {
+      case Statement::Kind::assign:
+        out << "l" << s.local << " = " << print_expr(s.value);
+        break;
+      case Statement::Kind::store:
+        out << (s.begin ? "each " + axis + ": " : "") << "o" << s.operand << "[" << list(s.index) << "] = " << print_expr(s.value);
+        if (s.unless_same >= 0) out << " unless o" << s.operand << " is o" << s.unless_same;
+        break;
+      case Statement::Kind::reduce:
+        out << "l" << s.local << " = " << kReduce[static_cast<size_t>(s.reduce)] << "(" << axis << ") " << print_expr(s.value);
+        break;
+      case Statement::Kind::loop:
+        out << "for " << axis;
+        break;
+      case Statement::Kind::loop_while:
+        out << "while " << print_expr(s.value);
+        break;
+      case Statement::Kind::branch:
+        out << "if " << print_expr(s.value);
+        break;
+      case Statement::Kind::require:
+        out << "require " << print_expr(s.value);
+        break;
+    }
+    out << '\n';
+    print(out, s.body, indent + "  ");
+    if (!s.otherwise.empty()) out << indent << "else\n";
+    print(out, s.otherwise, indent + "  ");
+  }
+}
+
+void print(std::ostream& out, const ProgramKernel& k) {
+  out << "  program (" << axes_text(k.outer) << ")\n";
+  print(out, k.body, "    ");
+}
+
 }  // namespace
 
 std::string print_expr(const Expr& e) {
@@ -140,7 +181,7 @@ std::string print_kernel(const Kernel& kernel) {
   std::ostringstream out;
   out << kernel.name << " (";
   for (size_t i = 0; i < kernel.operands.size(); ++i)
-    out << (i ? ", " : "") << (kernel.operands[i].written ? "out " : "") << name_of(kernel.operands[i].dtype)
+    out << (i ? ", " : "") << (kernel.operands[i].array ? "array " : kernel.operands[i].written ? "out " : "") << name_of(kernel.operands[i].dtype)
         << str(kernel.operands[i].shape);
   out << ")\n";
   std::visit([&](const auto& body) { print(out, body); }, kernel.body);

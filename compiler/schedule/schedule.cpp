@@ -39,10 +39,20 @@ TensorRef stored_constant(const Value& v) {
   return v.stored == DType::undefined ? v.constant : rounded_constant(v.constant, v.stored);
 }
 
-int result_operand(const Kernel& k) {
+/// Positions of the operands that a step writes.
+std::vector<int> results_of(const Kernel& k) {
+  std::vector<int> results;
   for (size_t i = 0; i < k.operands.size(); ++i)
-    if (k.operands[i].written) return static_cast<int>(i);
-  GCG_CHECK(false, "kernel '", k.name, "' writes nothing");
+    if (k.operands[i].written && !k.operands[i].array) results.push_back(static_cast<int>(i));
+  GCG_CHECK(!results.empty(), "kernel '", k.name, "' writes nothing");
+  return results;
+}
+
+/// Is there any element to compute?
+bool has_elements(const Kernel& k) {
+  const std::vector<int> results = results_of(k);
+  return std::any_of(results.begin(), results.end(),
+                     [&](int r) { return !product(k.operands[static_cast<size_t>(r)].shape).is(0); });
 }
 
 bool is_bind(const Node& n) { return n.op == &op("Bind", "gart"); }
@@ -174,9 +184,8 @@ void Scheduler::describe(Scope& scope, const Group& group, const std::vector<Buf
   }
   w.lowered = lower_group(scope.graph, scope.fusion, group);
   w.needs = symbols_of(w.lowered.kernel);
-  const int result = result_operand(w.lowered.kernel);
   for (size_t i = 0; i < w.lowered.storages.size(); ++i) {
-    const bool written = static_cast<int>(i) == result;
+    const bool written = w.lowered.kernel.operands[i].written;
     const BufferId b = written && group.output_copy >= 0 ? outputs[static_cast<size_t>(group.output_copy)]
                                                          : buffer(scope, w.lowered.storages[i]);
     w.operands.push_back(b);
@@ -225,7 +234,9 @@ std::vector<Scheduler::Work> Scheduler::topological(std::vector<Work> works) {
 
 void Scheduler::emit(Scope& scope, const Work& w, Sequence& steps) {
   if (w.group->kind != Group::Kind::control) {
-    if (product(*scope.graph.value(w.group->result).shape).is(0)) return;  // no element to compute
+    const bool empty = w.group->kind == Group::Kind::program ? !has_elements(w.lowered.kernel)
+                                                             : product(*scope.graph.value(w.group->result).shape).is(0);
+    if (empty) return;  // no element to compute
     steps.steps.push_back(launch(w.lowered, w.operands, w.group->on_host));
     return;
   }
@@ -252,7 +263,7 @@ Step Scheduler::launch(const LoweredGroup& lowered, std::vector<BufferId> operan
   if (fresh) kernels.push_back(lowered.kernel);
   step.kernel = KernelId(it->second);
   step.operands = std::move(operands);
-  step.writes = {result_operand(lowered.kernel)};
+  step.writes = results_of(lowered.kernel);
   step.in_place = lowered.in_place;
   step.source = join(lowered.kernel.sources);
   return step;

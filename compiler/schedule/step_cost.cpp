@@ -42,6 +42,12 @@ Work work_of(const AttentionKernel& k, double elements) {
   return {elements / std::max(1.0, assumed_value(k.n.extent)) * per_query, elements / kElementsPerContractionThread};
 }
 
+Work work_of(const ProgramKernel& k, double) {
+  double tasks = 1;
+  for (const Axis& a : k.outer) tasks *= value(a.extent);
+  return {0, tasks};
+}
+
 }  // namespace
 
 double assumed_value(const Dim& d) {
@@ -60,7 +66,7 @@ StepCost step_cost(const Schedule& schedule, const Step& step) {
   const Kernel& kernel = schedule.kernels[static_cast<size_t>(step.kernel.index)];
   double bytes = 0, written = 0;
   for (const Operand& o : kernel.operands) {
-    const double elements = o.flat_of < 0 ? element_count(o.shape) : 0;
+    const double elements = o.flat_of < 0 && !o.array ? element_count(o.shape) : 0;
     bytes += elements * static_cast<double>(size_of(o.dtype));
     if (o.written) written += elements;
   }
@@ -95,7 +101,7 @@ double host_step_microseconds(const Schedule& schedule, const Step& step) {
   const Kernel& kernel = schedule.host_kernels[static_cast<size_t>(step.kernel.index)];
   double bytes = 0, written = 0;
   for (const Operand& o : kernel.operands) {
-    const double elements = o.flat_of < 0 ? element_count(o.shape) : 0;
+    const double elements = o.flat_of < 0 && !o.array ? element_count(o.shape) : 0;
     bytes += elements * static_cast<double>(size_of(o.dtype));
     if (o.written) written += elements;
   }

@@ -1,5 +1,6 @@
 #include "compiler/schedule/value_lowering.h"
 
+#include "compiler/ops/index.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
 
@@ -16,6 +17,9 @@ class NodeLowerContext final : public LowerContext {
   }
   Expr input(int i, const std::vector<Expr>& index) override {
     return parent_.element(node_.inputs[static_cast<size_t>(i)], index);
+  }
+  Expr flat_input(int i, const Expr& position) override {
+    return parent_.flat_element(node_.inputs[static_cast<size_t>(i)], position);
   }
   Axis fresh_axis(const Dim& extent) override {
     const Axis axis = parent_.fresh_axis(extent);
@@ -103,6 +107,17 @@ Expr ValueLowering::element(ValueId v, const std::vector<Expr>& index) {
   memo_.emplace(memo_key, e);
   return e;
 }
+
+Expr ValueLowering::flat_element(ValueId v, const Expr& position) {
+  const Value& value = graph_.value(v);
+  const ValueId storage = stored_(v);
+  const bool direct = storage.valid() && !literal(value) && (value.is_constant() || !value.contents) && bound_.count(v) == 0 &&
+                      !graph_.value(storage).channels_last && graph_.value(storage).stored == DType::undefined;
+  if (!direct) return element(v, delinearize(position, *value.shape));
+  return load(operand_number(v, storage), storage_dtype(value.dtype), {simplify_index(position, extents_)});
+}
+
+std::unique_ptr<LowerContext> ValueLowering::context(const Node& node) { return std::make_unique<NodeLowerContext>(*this, node); }
 
 Expr ValueLowering::computed(ValueId v, const std::vector<Expr>& index) {
   const Value& value = graph_.value(v);

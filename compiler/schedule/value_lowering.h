@@ -3,9 +3,11 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/expr.h"
+#include "compiler/ops/op_def.h"
 
 namespace gcg {
 
@@ -25,6 +27,8 @@ class ValueLowering {
 
   /// Element of `v`: a load where it is stored, else its producer's expression.
   Expr element(ValueId v, const std::vector<Expr>& index);
+  /// The same by the element's row-major number.
+  Expr flat_element(ValueId v, const Expr& position);
   /// Element of `v` from its producer, even if it is stored.
   Expr computed(ValueId v, const std::vector<Expr>& index);
   /// Makes element(v, ...) the given expression whatever the index (a contraction's accumulator).
@@ -33,6 +37,8 @@ class ValueLowering {
   Axis fresh_axis(const Dim& extent) { return Axis{next_axis_++, extent}; }
   const std::vector<StoredOperand>& operands() const { return operands_; }
   int operand_number(ValueId value, ValueId storage);
+  /// What a node's `lower` and `program` are given; it refers to this and to the node.
+  std::unique_ptr<LowerContext> context(const Node& node);
   const Graph& graph() const { return graph_; }
   /// Extents of every axis made so far, for simplify_index.
   std::map<int, Dim> extents() const { return extents_; }

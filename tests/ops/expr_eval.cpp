@@ -1,5 +1,6 @@
 #include "tests/ops/expr_eval.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -159,6 +160,8 @@ Scalar round_to(DType dtype, Scalar value) {
 Scalar apply(UnaryOp op, DType dtype, Scalar a) {
   if (op == UnaryOp::is_nan) return {0, is_float(dtype) && std::isnan(a.number)};
   if (op == UnaryOp::is_inf) return {0, is_float(dtype) && std::isinf(a.number)};
+  if (op == UnaryOp::bits && dtype == DType::f32) return {0, std::bit_cast<uint32_t>(static_cast<float>(a.number))};
+  if (op == UnaryOp::bits) return {0, std::bit_cast<int64_t>(a.number)};
   if (is_float(dtype)) return round_to(dtype, {float_unary(op, a.number), 0});
   return round_to(op == UnaryOp::logical_not ? DType::boolean : dtype, {0, integer_unary(op, dtype, a.integer)});
 }

@@ -100,6 +100,7 @@ class StepPrinter {
   void describe(const ConvKernel&) { out_ << "conv"; }
   void describe(const AttentionKernel&) { out_ << "attention"; }
   void describe(const PlainConvKernel&) { out_ << "plain conv"; }
+  void describe(const ProgramKernel&) { out_ << "program"; }
 
   void loop(const Step& step) {
     out_ << "loop";

@@ -36,6 +36,15 @@ inline unsigned int gart_bits_of(float value) {
   u.value = value;
   return u.bits;
 }
+inline unsigned int gart_bits(float value) { return gart_bits_of(value); }
+inline unsigned long long gart_bits(double value) {
+  union {
+    double value;
+    unsigned long long bits;
+  } u;
+  u.value = value;
+  return u.bits;
+}
 inline double gart_f64_from_bits(unsigned long long bits) {
   union {
     unsigned long long bits;

@@ -1,0 +1,29 @@
+#include "compiler/kernel/program.h"
+
+namespace gcg {
+namespace {
+
+template <class AnyBlock, class See>
+void walk(AnyBlock& block, const See& see) {
+  for (auto& s : block) {
+    see(s);
+    walk(s.body, see);
+    walk(s.otherwise, see);
+  }
+}
+
+template <class AnyStatement, class See>
+void walk_exprs(AnyStatement& s, const See& see) {
+  for (auto* e : {&s.value, &s.begin, &s.end})
+    if (*e) see(*e);
+  for (auto& i : s.index) see(i);
+}
+
+}  // namespace
+
+void each_statement(const Block& block, const std::function<void(const Statement&)>& see) { walk(block, see); }
+void each_statement(Block& block, const std::function<void(Statement&)>& see) { walk(block, see); }
+void each_expr(const Statement& s, const std::function<void(const Expr&)>& see) { walk_exprs(s, see); }
+void each_expr(Statement& s, const std::function<void(Expr&)>& see) { walk_exprs(s, see); }
+
+}  // namespace gcg

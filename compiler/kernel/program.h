@@ -1,0 +1,59 @@
+// Imperative kernels: work that is no function from an index to a value (sorting, scanning, scattering, selecting), as
+// statements over the same expressions. An operator writes one with compiler/ops/program_builder.h, whose head shows how;
+// every backend runs it.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "compiler/kernel/expr.h"
+
+namespace gcg {
+
+struct Statement;
+using Block = std::vector<Statement>;
+
+/// Statements run in order. Expressions in them may read variables (`local`), operands, arrays, and the axes of the task and
+/// of the loops around. What a statement reads is what the statements before it left.
+struct Statement {
+  enum class Kind : uint8_t {
+    assign,      // variable `local` = value
+    store,       // operand[index] = value; with an axis: for each of its points, in any order, so as vectors
+    reduce,      // variable `local` = `reduce` of value over the points of the axis, in any order, so as vectors
+    loop,        // body for each point of the axis, in ascending order
+    loop_while,  // body as long as value (boolean) holds
+    branch,      // body where value (boolean) holds, otherwise `otherwise`
+    require,     // where value (boolean) does not hold, the kernel ends here: an index is out of range
+  };
+  Kind kind = Kind::assign;
+  Expr value;
+  int local = -1;
+  int operand = -1;
+  std::vector<Expr> index;   // store: an i64 per dimension of the operand, or one: the element's row-major number
+  int unless_same = -1;      // store: left out where `operand` is in the storage of this operand, so holds the values already
+  ReduceOp reduce{};
+  Axis axis;                 // runs over [begin, end); 0 <= begin, end <= its extent, which is known before the launch
+  Expr begin, end;
+  Block body, otherwise;
+};
+
+/// Tasks are the points of `outer`, in any order. Of the kernel's operands those with `array` set are scratch memory of the
+/// task, with any contents at its begin.
+///
+/// An index made of what the kernel is given (a read-only operand's elements) is checked where it is used; one made of
+/// variables, arrays and results is not: a program has `require` for what it keeps.
+struct ProgramKernel {
+  std::vector<Axis> outer;
+  std::vector<DType> locals;  // the variables' types
+  Block body;
+  int replaced = -1;          // an operand whose storage the result may take over: each element is read before it is written
+};
+
+/// Calls `see` for every statement, those in bodies included, outer ones first.
+void each_statement(const Block& block, const std::function<void(const Statement&)>& see);
+void each_statement(Block& block, const std::function<void(Statement&)>& see);
+/// Calls `see` for every expression of one statement, not of those in its bodies.
+void each_expr(const Statement& s, const std::function<void(const Expr&)>& see);
+void each_expr(Statement& s, const std::function<void(Expr&)>& see);
+
+}  // namespace gcg

@@ -1,0 +1,155 @@
+#include "compiler/ops/program_builder.h"
+
+#include "compiler/support/error.h"
+
+namespace gcg {
+
+Expr ProgramBuilder::input(int i, const std::vector<Expr>& at) {
+  return at.size() == 1 && input_shape(i).size() != 1 ? ctx_.flat_input(i, at[0]) : ctx_.input(i, at);
+}
+
+Expr ProgramBuilder::output(int i, const std::vector<Expr>& at) const {
+  GCG_CHECK(wants(i), node().name, ": a program reads an output that it does not have");
+  return load(kOutputs + i, output_dtype(i), at);
+}
+
+Expr ProgramBuilder::parallel(const Dim& extent) {
+  GCG_CHECK(block_->empty() && out_.kernel.locals.empty(), node().name, ": tasks come first in a program");
+  out_.kernel.outer.push_back(ctx_.fresh_axis(extent));
+  return axis_ref(out_.kernel.outer.back());
+}
+
+Statement& ProgramBuilder::add(Statement::Kind kind) {
+  GCG_CHECK(each_ == nullptr || kind == Statement::Kind::store, node().name, ": `each` consists of stores");
+  Statement& s = block_->emplace_back();
+  s.kind = kind;
+  return s;
+}
+
+Expr ProgramBuilder::variable(const Expr& initial) {
+  const int local = static_cast<int>(out_.kernel.locals.size());
+  out_.kernel.locals.push_back(initial->dtype);
+  Expr v = local_ref(local, initial->dtype);
+  set(v, initial);
+  return v;
+}
+
+Expr ProgramBuilder::let(const Expr& value) {
+  return value->kind == ExprKind::constant || value->kind == ExprKind::extent ? value : variable(value);
+}
+
+void ProgramBuilder::set(const Expr& variable, const Expr& value) {
+  GCG_CHECK(variable->kind == ExprKind::local, node().name, ": only variables are set");
+  Statement& s = add(Statement::Kind::assign);
+  s.local = variable->local;
+  s.value = value;
+}
+
+ProgramBuilder::Array ProgramBuilder::array(DType dtype, const Dim& elements) {
+  Operand o{dtype, {elements}, true};
+  o.array = true;
+  out_.arrays.push_back(std::move(o));
+  return {kArrays + static_cast<int>(out_.arrays.size()) - 1, dtype};
+}
+
+void ProgramBuilder::put(const Array& array, const Expr& i, const Expr& value) {
+  Statement& s = add(Statement::Kind::store);
+  s.operand = array.operand;
+  s.index = {i};
+  s.value = value;
+  if (each_ != nullptr) s.axis = each_axis_, s.begin = each_->begin, s.end = each_->end;
+}
+
+void ProgramBuilder::store(int output, const std::vector<Expr>& at, const Expr& value) {
+  if (!wants(output)) return;
+  Statement& s = add(Statement::Kind::store);
+  s.operand = kOutputs + output;
+  s.index = at;
+  s.value = cast(output_dtype(output), value);
+  if (each_ != nullptr) s.axis = each_axis_, s.begin = each_->begin, s.end = each_->end;
+}
+
+void ProgramBuilder::copy(int output, int from, const Range& elements) {
+  if (!wants(output)) return;
+  each(elements, [&](const Expr& i) { store(output, {i}, input(from, {i})); });
+  const Expr& value = block_->back().value;
+  // What is no load (a literal) is not in the place of the output either.
+  if (value->kind != ExprKind::load) return;
+  block_->back().unless_same = value->operand;
+  replaces(from);
+}
+
+Block ProgramBuilder::inside(const Body& body) {
+  Block block;
+  Block* around = block_;
+  block_ = &block;
+  body();
+  block_ = around;
+  return block;
+}
+
+Axis ProgramBuilder::ranged(Statement& s, const Range& range) {
+  s.axis = ctx_.fresh_axis(range.most);
+  s.begin = range.begin;
+  s.end = range.end;
+  return s.axis;
+}
+
+void ProgramBuilder::loop(const Range& range, const IndexedBody& body) {
+  Statement s;
+  s.kind = Statement::Kind::loop;
+  const Expr i = axis_ref(ranged(s, range));
+  s.body = inside([&] { body(i); });
+  add(s.kind) = std::move(s);
+}
+
+void ProgramBuilder::loop_while(const Expr& condition, const Body& body) {
+  Block inner = inside(body);
+  Statement& s = add(Statement::Kind::loop_while);
+  s.value = condition;
+  s.body = std::move(inner);
+}
+
+void ProgramBuilder::branch(const Expr& condition, const Body& then, const Body& otherwise) {
+  Block yes = inside(then), no = otherwise ? inside(otherwise) : Block{};
+  Statement& s = add(Statement::Kind::branch);
+  s.value = condition;
+  s.body = std::move(yes);
+  s.otherwise = std::move(no);
+}
+
+void ProgramBuilder::require(const Expr& condition) {
+  if (condition->kind == ExprKind::constant && condition->integer != 0) return;
+  add(Statement::Kind::require).value = condition;
+}
+
+void ProgramBuilder::each(const Range& range, const IndexedBody& body) {
+  GCG_CHECK(each_ == nullptr, node().name, ": `each` inside of `each`");
+  const auto is = [](const Expr& e, int64_t i) { return e->kind == ExprKind::constant && e->integer == i; };
+  if (is(range.begin, 0) && is(range.end, 1)) return body(index(0));
+  each_ = &range;
+  each_axis_ = ctx_.fresh_axis(range.most);
+  body(axis_ref(each_axis_));
+  each_ = nullptr;
+}
+
+Expr ProgramBuilder::fold(ReduceOp op, const Range& range, const std::function<Expr(const Expr&)>& value) {
+  Statement s;
+  s.kind = Statement::Kind::reduce;
+  const Axis axis = ranged(s, range);
+  s.value = value(axis_ref(axis));
+  s.reduce = op;
+  s.local = static_cast<int>(out_.kernel.locals.size());
+  out_.kernel.locals.push_back(s.value->dtype);
+  Expr result = local_ref(s.local, s.value->dtype);
+  add(s.kind) = std::move(s);
+  return result;
+}
+
+ProgramBuilder::Program ProgramBuilder::take() {
+  out_.kernel.body = std::move(top_);
+  out_.replaced = replaced_;
+  return std::move(out_);
+}
+
+}  // namespace gcg

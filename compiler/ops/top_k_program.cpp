@@ -1,0 +1,213 @@
+// TopK as statements. An element becomes a key, an unsigned integer that is the smaller the better the element is; of equal
+// keys the lower position is the better one. Few of many: a heap of the best so far, the worst of them on top, that blocks of
+// elements are compared with at once. Else all are sorted by the digits of their keys, least significant first.
+#include "compiler/ops/top_k_program.h"
+
+#include "compiler/ops/op_support.h"
+
+namespace gcg {
+namespace {
+
+constexpr int64_t kBlock = 64;         // elements that are compared with the heap's worst at once
+constexpr int64_t kDigits = 256;
+constexpr int64_t kShortLine = 256;    // a heap sorts it faster than digits do
+
+Expr less(const Expr& a, const Expr& b) { return binary(BinaryOp::less, a, b); }
+Expr either(const Expr& a, const Expr& b) { return binary(BinaryOp::logical_or, a, b); }
+Expr equal(const Expr& a, const Expr& b) { return binary(BinaryOp::equal, a, b); }
+
+/// Unsigned keys in the order of the elements; of floats both zeros are one, and NaN is the largest.
+Expr ascending_key(const Expr& x) {
+  const DType t = x->dtype;
+  const bool wide = size_of(t) == 8;
+  const DType key = wide ? DType::u64 : DType::u32;
+  if (is_unsigned_int(t) || t == DType::boolean) return cast(key, x);
+  const Expr sign = binary(BinaryOp::shift_left, constant_int(key, 1), constant_int(key, wide ? 63 : 31));
+  if (!is_float(t)) return binary(BinaryOp::bit_xor, cast(key, wide ? x : cast(DType::i32, x)), sign);
+  const Expr bits = unary(UnaryOp::bits, x + number(t, 0));  // -0 + 0 is 0
+  const Expr negative = binary(BinaryOp::not_equal, binary(BinaryOp::bit_and, bits, sign), constant_int(key, 0));
+  const Expr ordered = select(negative, unary(UnaryOp::bit_not, bits), binary(BinaryOp::bit_or, bits, sign));
+  return select(unary(UnaryOp::is_nan, x), constant_int(key, -1), ordered);
+}
+
+/// An element of the line: its key and where it stands. Keys of 32 bits share a word with the position.
+struct Item {
+  Expr key, place;  // place: null where the key is the whole word
+};
+
+class Selection {
+ public:
+  Selection(ProgramBuilder& p, Dim n, Dim k, LineElement element, bool largest)
+      : p_(p), n_(std::move(n)), k_(std::move(k)), element_(std::move(element)), largest_(largest),
+        wide_(key(index(0))->dtype == DType::u64) {}
+
+  void run(const std::function<void(const Expr& rank, const Expr& place)>& store) {
+    const Expr few = either(binary(BinaryOp::less_equal, extent(n_), index(kShortLine)),
+                            binary(BinaryOp::less_equal, extent(k_ * Dim(8)), extent(n_)));
+    items_ = items(k_);
+    const auto give = [&](const Items& from) {
+      p_.loop(k_, [&](const Expr& r) { store(r, place_of(get(from, r))); });
+    };
+    const auto by_heap = [&] {
+      p_.branch(less(index(0), extent(k_)), [&] { select_few(); });
+      give(items_);
+    };
+    if (few->kind == ExprKind::constant && few->integer != 0) return by_heap();
+    p_.branch(few, by_heap, [&] { give(sort_all()); });
+  }
+
+ private:
+  struct Items {
+    ProgramBuilder::Array keys, places;
+  };
+
+  Expr key(const Expr& i) const {
+    const Expr k = ascending_key(element_(i));
+    return largest_ ? unary(UnaryOp::bit_not, k) : k;
+  }
+  Items items(const Dim& count) {
+    const ProgramBuilder::Array keys = p_.array(DType::u64, count);
+    return {keys, wide_ ? p_.array(DType::i64, count) : keys};
+  }
+  Item item_of(const Expr& k, const Expr& i) const {
+    if (wide_) return {k, i};
+    const Expr high = binary(BinaryOp::shift_left, cast(DType::u64, k), constant_int(DType::u64, 32));
+    return {binary(BinaryOp::bit_or, high, cast(DType::u64, i)), nullptr};
+  }
+  Item get(const Items& from, const Expr& i) const { return {p_.at(from.keys, i), wide_ ? p_.at(from.places, i) : nullptr}; }
+  void put(const Items& to, const Expr& i, const Item& item) {
+    p_.put(to.keys, i, item.key);
+    if (wide_) p_.put(to.places, i, item.place);
+  }
+  Item let(const Item& item) { return {p_.let(item.key), wide_ ? p_.let(item.place) : nullptr}; }
+  Item variable(const Item& item) { return {p_.variable(item.key), wide_ ? p_.variable(item.place) : nullptr}; }
+  Expr place_of(const Item& item) const {
+    if (wide_) return item.place;
+    return cast(DType::i64, binary(BinaryOp::bit_and, item.key, constant_int(DType::u64, 0xffffffff)));
+  }
+  Expr before(const Item& a, const Item& b) const {
+    if (!wide_) return less(a.key, b.key);
+    return either(less(a.key, b.key), both(equal(a.key, b.key), less(a.place, b.place)));
+  }
+
+  /// Puts an item into the heap of `size` items at `hole` or below it, so that no child is worse than its parent.
+  void sift(const Expr& from, const Expr& size, const Item& item) {
+    const Expr hole = p_.variable(from), child = p_.variable(hole + hole + index(1));
+    p_.loop_while(less(child, size), [&] {
+      const Expr sibling = binary(BinaryOp::min, child + index(1), size - index(1));
+      p_.set(child, select(before(get(items_, child), get(items_, sibling)), sibling, child));
+      const Item below = let(get(items_, child));
+      p_.branch(
+          before(item, below),
+          [&] {
+            put(items_, hole, below);
+            p_.set(hole, child);
+            p_.set(child, hole + hole + index(1));
+          },
+          [&] { p_.set(child, size); });
+    });
+    put(items_, hole, item);
+  }
+
+  /// The best k of the line, in order, in items_. Requires: k > 0.
+  void select_few() {
+    const Expr k = extent(k_);
+    p_.loop(k_, [&](const Expr& i) { put(items_, i, item_of(key(i), i)); });
+    p_.loop(k_, [&](const Expr& turn) {
+      const Expr parent = p_.let(k - index(1) - turn);
+      p_.branch(less(parent + parent + index(1), k), [&] { sift(parent, k, let(get(items_, parent))); });
+    });
+    replace_worse();
+    p_.loop(k_, [&](const Expr& turn) {
+      const Expr last = p_.let(k - index(1) - turn);
+      const Item item = let(get(items_, last)), worst = let(get(items_, index(0)));
+      put(items_, last, worst);
+      p_.branch(less(index(0), last), [&] { sift(index(0), last, item); });
+    });
+  }
+
+  /// Every element behind the first k that is better than the worst of the heap takes its place. One that only equals it in
+  /// its key stands behind it, so is worse.
+  void replace_worse() {
+    const Expr k = extent(k_), worst = p_.variable(worst_key());
+    p_.loop(ceil_div(n_ - k_, Dim(kBlock)), [&](const Expr& block) {
+      const Expr begin = p_.let(k + block * index(kBlock));
+      const Expr end = p_.let(binary(BinaryOp::min, begin + index(kBlock), extent(n_)));
+      const Expr best = p_.fold(ReduceOp::min, Range(index(0), end - begin, kBlock), [&](const Expr& i) { return key(begin + i); });
+      p_.branch(less(best, worst), [&] {
+        p_.loop(Range(index(0), end - begin, kBlock), [&](const Expr& i) {
+          const Expr here = p_.let(key(begin + i));
+          p_.branch(less(here, worst), [&] {
+            sift(index(0), k, let(item_of(here, begin + i)));
+            p_.set(worst, worst_key());
+          });
+        });
+      });
+    });
+  }
+  Expr worst_key() const {
+    const Expr top = p_.at(items_.keys, index(0));
+    return wide_ ? top : cast(DType::u32, binary(BinaryOp::shift_right, top, constant_int(DType::u64, 32)));
+  }
+
+  /// All elements by their keys, in what is returned. Digits in which all keys agree are left out.
+  Items sort_all() {
+    const int digits = wide_ ? 8 : 4;
+    const Items from = items(n_), to = items(n_);
+    const ProgramBuilder::Array counts = p_.array(DType::i64, Dim(kDigits * digits));
+    p_.each(Dim(kDigits * digits), [&](const Expr& d) { p_.put(counts, d, index(0)); });
+    p_.loop(n_, [&](const Expr& i) {
+      const Expr k = p_.let(key(i));
+      put(from, i, item_of(k, i));
+      for (int d = 0; d < digits; ++d) {
+        const Expr slot = p_.let(digit(k, d) + index(d * kDigits));
+        p_.put(counts, slot, p_.at(counts, slot) + index(1));
+      }
+    });
+    const Expr swapped = p_.variable(boolean(false));
+    for (int d = 0; d < digits; ++d) {
+      const int shift = wide_ ? d : d + 4;
+      const Expr first = p_.let(digit(p_.at(from.keys, index(0)), shift) + index(d * kDigits));
+      p_.branch(binary(BinaryOp::not_equal, p_.at(counts, first), extent(n_)), [&] {
+        const Expr sum = p_.variable(index(0));
+        p_.loop(Dim(kDigits), [&](const Expr& i) {
+          const Expr count = p_.let(p_.at(counts, i + index(d * kDigits)));
+          p_.put(counts, i + index(d * kDigits), sum);
+          p_.set(sum, sum + count);
+        });
+        p_.branch(swapped, [&] { distribute(to, from, counts, d, shift); }, [&] { distribute(from, to, counts, d, shift); });
+        p_.set(swapped, unary(UnaryOp::logical_not, swapped));
+      });
+    }
+    p_.branch(swapped, [&] { p_.loop(k_, [&](const Expr& i) { put(from, i, get(to, i)); }); });
+    return from;
+  }
+  static Expr digit(const Expr& k, int d) {
+    const Expr shifted = binary(BinaryOp::shift_right, k, constant_int(k->dtype, 8 * d));
+    return cast(DType::i64, binary(BinaryOp::bit_and, shifted, constant_int(k->dtype, kDigits - 1)));
+  }
+  /// One pass: to the places that `counts` says for digit d.
+  void distribute(const Items& from, const Items& to, const ProgramBuilder::Array& counts, int d, int shift) {
+    p_.loop(n_, [&](const Expr& i) {
+      const Item item = let(get(from, i));
+      const Expr slot = p_.let(digit(item.key, shift) + index(d * kDigits)), place = p_.let(p_.at(counts, slot));
+      put(to, place, item);
+      p_.put(counts, slot, place + index(1));
+    });
+  }
+
+  ProgramBuilder& p_;
+  Dim n_, k_;
+  LineElement element_;
+  bool largest_, wide_;
+  Items items_{};
+};
+
+}  // namespace
+
+void select_best(ProgramBuilder& p, const Dim& n, const Dim& k, const LineElement& element, bool largest,
+                 const std::function<void(const Expr&, const Expr&)>& store) {
+  Selection(p, n, k, element, largest).run(store);
+}
+
+}  // namespace gcg

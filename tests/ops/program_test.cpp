@@ -1,0 +1,80 @@
+// Operators that run as programs (compiler/kernel/program.h) at sizes where each way through them is taken.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "compiler/support/error.h"
+#include "tests/ops/op_test.h"
+
+namespace gcg::test {
+namespace {
+
+using Attributes = std::map<std::string, Attribute>;
+
+/// Numbers without order, many of them equal.
+Tensor unordered(DType dtype, std::vector<int64_t> shape, int64_t different) {
+  Tensor t(dtype, std::move(shape));
+  uint64_t state = 88172645463325252ULL;
+  for (int64_t i = 0; i < t.elements(); ++i) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    const auto v = static_cast<int64_t>(state >> 33) % different - (is_unsigned_int(dtype) ? 0 : different / 2);
+    if (is_float(dtype) || is_small_float(dtype)) t.set_double(i, static_cast<double>(v) / 16);
+    else t.set_int(i, v);
+  }
+  return t;
+}
+
+void check_top_k(const Tensor& x, int64_t k, int64_t axis, int64_t largest) {
+  OpCase row = {concat("k ", k, ", axis ", axis, ", largest ", largest), "TopK", {data(x), known_ints({k})}};
+  row.attributes = {{"axis", axis}, {"largest", largest}};
+  row.outputs = 2;
+  check_op(row);
+}
+
+TEST(Programs, TopKOfFewAndOfAll) {
+  for (int64_t largest : {0, 1}) {
+    for (const DType t : {DType::f32, DType::f64, DType::i64, DType::i32, DType::u8, DType::i8, DType::f16}) {
+      const Tensor x = unordered(t, {2, 700}, t == DType::u8 || t == DType::i8 ? 100 : 300);
+      check_top_k(x, 1, 1, largest);
+      check_top_k(x, 20, 1, largest);   // few of many: a heap
+      check_top_k(x, 700, 1, largest);  // all: by digits
+    }
+    check_top_k(unordered(DType::f32, {130, 3}, 1 << 20), 130, 0, largest);
+    check_top_k(unordered(DType::u64, {300, 2}, int64_t{1} << 30), 290, 0, largest);
+    check_top_k(unordered(DType::f32, {1, 300}, 1), 300, 1, largest);  // all equal
+  }
+}
+
+TEST(Programs, TopKOrdersInfinityAndNanAmongMany) {
+  Tensor x = unordered(DType::f32, {600}, 1000);
+  for (int64_t i = 7; i < 600; i += 50) x.set_double(i, std::nan(""));
+  for (int64_t i = 9; i < 600; i += 50) x.set_double(i, i % 100 < 50 ? HUGE_VAL : -HUGE_VAL);
+  for (int64_t i = 11; i < 600; i += 50) x.set_double(i, i % 100 < 50 ? 0.0 : -0.0);
+  for (int64_t largest : {0, 1})
+    for (int64_t k : {30, 600}) check_top_k(x, k, 0, largest);
+}
+
+TEST(Programs, RunningSumsAlongAnyAxis) {
+  for (int64_t axis : {0, 1, 2}) {
+    for (int64_t exclusive : {0, 1}) {
+      for (int64_t reverse : {0, 1}) {
+        for (const DType t : {DType::f32, DType::i32, DType::f16}) {
+          OpCase row = {concat("axis ", axis), "CumSum", {data(pattern(t, {3, 5, 37})), {Tensor::scalar_i64(axis), true}}};
+          row.attributes = {{"exclusive", exclusive}, {"reverse", reverse}};
+          row.tolerance = t == DType::f16 ? 2e-3 : 1e-5;
+          check_op(row);
+          row.inputs[1].constant = false;  // an axis that only the run knows
+          check_op(row);
+        }
+      }
+    }
+  }
+  OpCase wide = {"more neighbours than a block", "CumSum", {data(pattern(DType::f32, {3, 2500})), known_ints({0})}};
+  check_op(wide);
+}
+
+}  // namespace
+}  // namespace gcg::test
