@@ -6,7 +6,7 @@
 #include "compiler/constant_roots.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/node_builder.h"
-#include "compiler/ops/packing.h"
+#include "compiler/kernel/packing.h"
 #include "compiler/weights_section.h"
 
 namespace gcg {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "compiler/kernel/expr.h"
-#include "compiler/ops/packing.h"
+#include "compiler/kernel/packing.h"
 #include "compiler/kernel/program.h"
 #include "compiler/support/ids.h"
 

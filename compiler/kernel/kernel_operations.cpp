@@ -50,8 +50,9 @@ Dim operations(const MatMulKernel& k) {
 }
 
 Dim operations(const ConvKernel& k) {
-  const Dim per_element(2 * k.kernel_h * k.kernel_w * (k.depthwise ? 1 : k.in_channels));
-  return k.batch * Dim(k.out_channels) * k.out_height * k.out_width * (per_element + operations(k.epilogue));
+  const Dim per_element(2 * k.taps() * (k.in_channels / k.groups));
+  const Dim elements = k.batch * Dim(k.out_channels) * k.out_depth * k.out_height * k.out_width;
+  return elements * (per_element + operations(k.epilogue));
 }
 
 Dim operations(const PlainConvKernel& k) {
@@ -68,6 +69,19 @@ Dim operations(const AttentionKernel& k) {
   const Dim per_row = k.t.extent * (Dim(2) * (k.d.extent + k.n.extent) + softmax);
   return points(k.batch) * k.m.extent * (per_row + k.n.extent * operations(k.epilogue));
 }
+
+/// A loop over an axis counts as over all of it, one that ends on a condition as one turn, a branch as its longer side.
+Dim operations(const Block& block) {
+  Dim total(0);
+  for (const Statement& s : block) {
+    const Dim turns = s.axis.id < 0 ? Dim(1) : s.axis.extent;
+    const Dim combine(s.kind == Statement::Kind::reduce ? 1 : 0);
+    total = total + turns * (operations(s.value) + combine + max(operations(s.body), operations(s.otherwise)));
+  }
+  return total;
+}
+
+Dim operations(const ProgramKernel& k) { return points(k.outer) * operations(k.body); }
 
 }  // namespace
 

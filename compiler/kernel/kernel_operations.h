@@ -1,4 +1,4 @@
-// How much a kernel computes, for reports: exact in the symbols, the same for every target.
+// How much a kernel computes, for reports: in the symbols, the same for every target.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
@@ -6,7 +6,7 @@
 namespace gcg {
 
 /// Arithmetic operations on elements; a multiply-add counts as two, a function (exp) as one, index arithmetic not at all. What of
-/// a window or a contraction falls on padding counts.
+/// a window or a contraction falls on padding counts; of programs' loops that end on a condition one turn does.
 Dim kernel_operations(const Kernel& kernel);
 
 }  // namespace gcg

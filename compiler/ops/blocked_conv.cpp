@@ -5,7 +5,7 @@
 //   y   [N, ceil(CO/16), output extents..., 16]; lanes past CO hold anything
 // Attributes: in_channels, out_channels, kernel_shape, and those of Conv.
 #include "compiler/ops/ops.h"
-#include "compiler/ops/packing.h"
+#include "compiler/kernel/packing.h"
 #include "compiler/ops/sliding_window.h"
 
 namespace gcg {

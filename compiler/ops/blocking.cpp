@@ -1,7 +1,7 @@
 // gart.BlockChannels and gart.UnblockChannels: between [N, C, spatial...] and [N, ceil(C/16), spatial..., 16].
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
-#include "compiler/ops/packing.h"
+#include "compiler/kernel/packing.h"
 
 namespace gcg {
 namespace {

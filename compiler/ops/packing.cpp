@@ -1,16 +1,9 @@
 // gart.PackMatMul, gart.PackedMatMul, gart.PackConv: constants in the order in which kernels stream them.
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
-#include "compiler/ops/packing.h"
+#include "compiler/kernel/packing.h"
 
 namespace gcg {
-
-Shape ConvPacking::shape(const Shape& kernel) const {
-  Shape shape = {panels(), units()};
-  shape.insert(shape.end(), kernel.begin(), kernel.end());
-  shape.insert(shape.end(), {unit(), columns()});
-  return shape;
-}
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/op_support.h"
-#include "compiler/ops/packing.h"
+#include "compiler/kernel/packing.h"
 #include "compiler/ops/sliding_window.h"
 
 namespace gcg {

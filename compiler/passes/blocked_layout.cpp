@@ -5,7 +5,7 @@
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/op_support.h"
-#include "compiler/ops/packing.h"
+#include "compiler/kernel/packing.h"
 
 namespace gcg {
 namespace {

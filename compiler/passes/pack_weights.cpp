@@ -4,7 +4,7 @@
 
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
-#include "compiler/ops/packing.h"
+#include "compiler/kernel/packing.h"
 
 namespace gcg {
 namespace {
