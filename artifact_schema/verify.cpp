@@ -111,6 +111,9 @@ Status check_tensor(Budget& budget, const fb::TensorInfo& tensor, size_t slots, 
   if (count_of(tensor.dims()) > kMaxTensorRank) {
     return failure("it has rank ", count_of(tensor.dims()), ", the limit is ", kMaxTensorRank);
   }
+  for (uint32_t i = 0; i < count_of(tensor.labels()); ++i) {
+    if (Status status = check_string(budget, tensor.labels()->Get(i), "a label"); !status.ok()) return status;
+  }
   return check_indices(budget, span_of(tensor.dims()), slots, "dim", "slots");
 }
 

@@ -104,7 +104,7 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
   }
 
   stage("artifact");
-  EmittedArtifact emitted = emit_artifact(graph, plans, prepared, code, {"gcc-graph 0.1.0", source_hash, "", graph.name});
+  EmittedArtifact emitted = emit_artifact(graph, plans, prepared, code, {"gcc-graph 0.1.0", source_hash, "", graph.name}, options.labels);
   CompileResult result{std::move(emitted.bytes), {}, emitted.weight_bytes, 0, std::move(remarks)};
   for (const auto& [numbers, size] : emitted.sizes)
     result.plans.push_back(report_plan(plans[numbers.first], targets[numbers.second], size));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,8 @@ struct CompileOptions {
   const Decisions* decisions = nullptr;   // that override the GPU backend's cost model
   std::shared_ptr<const LibraryBinder> libraries;  // what GPUs' libraries may do instead of kernels; null: nothing
   bool stand_ins = false;                 // kernels of our own beside the libraries' calls, for machines without them
+  /// By output: what its numbers or its columns are called (artifact_schema/gart.fbs, TensorInfo.labels).
+  std::map<std::string, std::vector<std::string>> labels;
   std::optional<int64_t> memory_limit;    // bytes of arena; exceeded: CompileError naming the largest live sets
   int threads = 1;                        // host threads for code generation
   PassOptions passes;

@@ -175,10 +175,13 @@ PlanSize size_of(const fb::PlanT& plan) {
 }  // namespace
 
 EmittedArtifact emit_artifact(const Graph& graph, const std::vector<ShapePlan>& plans, const PreparedWeights& prepared,
-                                   const std::vector<TargetCode>& targets, const Provenance& provenance) {
+                                   const std::vector<TargetCode>& targets, const Provenance& provenance,
+                                   const std::map<std::string, std::vector<std::string>>& labels) {
   gart::ArtifactContent content;
   const std::vector<std::string> symbols = all_symbols(graph, plans);
   auto entry = entry_point(graph, symbols);
+  for (const auto& output : entry->outputs)
+    if (const auto known = labels.find(output->name); known != labels.end()) output->labels = known->second;
   WeightsSection weights;
   std::map<std::pair<size_t, size_t>, PlanSize> sizes;
   place_gpu_constants(plans, prepared, weights);

@@ -65,8 +65,9 @@ struct EmittedArtifact {
   std::map<std::pair<size_t, size_t>, PlanSize> sizes = {};  // by numbers of plan and target
 };
 
-/// `graph` is the imported one: its inputs, outputs and constraints become the entry point.
+/// `graph` is the imported one: its inputs, outputs and constraints become the entry point; `labels` as in CompileOptions.
 EmittedArtifact emit_artifact(const Graph& graph, const std::vector<ShapePlan>& plans, const PreparedWeights& prepared,
-                                   const std::vector<TargetCode>& targets, const Provenance& provenance);
+                                   const std::vector<TargetCode>& targets, const Provenance& provenance,
+                                   const std::map<std::string, std::vector<std::string>>& labels = {});
 
 }  // namespace gcg

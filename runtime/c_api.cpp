@@ -137,6 +137,9 @@ const char* gart_input_dim(const gart_program* program, size_t index, size_t axi
 const char* gart_output_dim(const gart_program* program, size_t index, size_t axis) {
   return dim_at(outputs_of(program), index, axis);
 }
+const char* gart_output_label(const gart_program* program, size_t index, size_t number) {
+  return program == nullptr ? nullptr : program->program.label(index, number);
+}
 const char* gart_target(const gart_program* program) {
   return program == nullptr ? nullptr : program->program.target().c_str();
 }

@@ -69,6 +69,13 @@ std::span<const TensorInfo> Program::outputs(std::string_view entry) const {
   return found ? std::span<const TensorInfo>((*found)->outputs) : std::span<const TensorInfo>();
 }
 
+const char* Program::label(size_t output, size_t number, std::string_view entry) const {
+  Result<const Entry*> found = state_->entry(entry);
+  if (!found || output >= (*found)->outputs.size()) return nullptr;
+  const auto* labels = (*found)->manifest->outputs()->Get(static_cast<uint32_t>(output))->labels();
+  return number < count_of(labels) ? labels->Get(static_cast<uint32_t>(number))->c_str() : nullptr;
+}
+
 const std::string& Program::target() const { return state_->target_name; }
 const std::string& Program::device() const { return state_->device_name; }
 int Program::threads() const { return state_->team == nullptr ? 1 : state_->team->size(); }

@@ -115,6 +115,12 @@ void GraphImporter::import_initializers(Scope& scope, const onnx::GraphProto& gr
   for (const auto& sparse : graph.sparse_initializer()) add_value(scope, sparse.values().name());
   for (const auto& tensor : graph.initializer()) {
     if (tensor.name().empty()) fail("an initializer of graph '", graph.name(), "' has no name");
+    if (tensor.data_type() == onnx::TensorProto::STRING) {
+      auto [numbers, labels] = numbered_strings(tensor);
+      const ValueId id = add_value(scope, tensor.name(), std::make_shared<Tensor>(std::move(numbers)));
+      labels_.set(scope.body.graph, id, std::move(labels));
+      continue;
+    }
     if (const auto why = unsupported_dtype(tensor.data_type())) {
       unsupported_.push_back({tensor.name(), "initializer", "", model_opsets_[""], *why});
       add_value(scope, tensor.name());
@@ -138,6 +144,7 @@ void GraphImporter::import_outputs(Scope& scope, const onnx::GraphProto& proto) 
     if (!seen.insert(output.name()).second) fail("graph output '", output.name(), "' is listed twice");
     ValueId id = value_of(scope, output.name(), concat("graph output '", output.name(), "'"), nullptr);
     if (!id.valid()) fail("graph output '", output.name(), "' is an omitted output of a function");
+    const ValueId made = id;
     if (graph.value(id).name != output.name()) {  // a function hands on what has another name already
       Node identity;
       identity.op = &op("Identity");
@@ -150,6 +157,7 @@ void GraphImporter::import_outputs(Scope& scope, const onnx::GraphProto& proto) 
       graph.add_node(std::move(identity));
     }
     graph.outputs.push_back(id);
+    if (const LabelList list = labels_.of(graph, made)) output_labels_[output.name()] = *list;
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "compiler/import/external_data.h"
 #include "compiler/import/import.h"
+#include "compiler/import/labels.h"
 #include "compiler/ir/graph.h"
 
 namespace gcg {
@@ -84,6 +85,8 @@ class GraphImporter {
   Graph import_graph();
   /// Rows for what was left out.
   std::vector<UnsupportedNode>& unsupported() { return unsupported_; }
+  /// What numbers or columns of the outputs are called, of those of which that is known.
+  const std::map<std::string, std::vector<std::string>>& output_labels() const { return output_labels_; }
 
  private:
   using FunctionKey = std::tuple<std::string, std::string, std::string>;  // domain, name, overload
@@ -120,6 +123,8 @@ class GraphImporter {
   OpsetVersions model_opsets_;
   std::map<FunctionKey, const onnx::FunctionProto*> functions_;
   std::map<const onnx::FunctionProto*, std::vector<onnx::AttributeProto>> defaults_;  // of functions' attributes
+  Labels labels_;
+  std::map<std::string, std::vector<std::string>> output_labels_;
   std::vector<UnsupportedNode> unsupported_;
   int64_t node_count_ = 0;
 };

@@ -45,6 +45,7 @@ ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& wh
   GraphImporter importer(model, ExternalData(folder));
   ImportedModel result;
   result.graph = importer.import_graph();
+  result.labels = importer.output_labels();
   result.opsets = opset_versions(model->opset_import(), "the model");
   infer_imported(result.graph, result.opsets, importer.unsupported());
   if (!importer.unsupported().empty()) throw UnsupportedModel(std::move(importer.unsupported()));

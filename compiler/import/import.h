@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "compiler/ir/graph.h"
 #include "compiler/support/unsupported.h"
@@ -12,6 +13,8 @@ namespace gcg {
 
 struct ImportedModel {
   Graph graph;
+  /// By output: the strings that its elements are numbers of, or the names of its columns. Only of outputs that have such.
+  std::map<std::string, std::vector<std::string>> labels;
   std::string source_hash;  // XXH3-128 of the model file's bytes, 32 hex digits
   std::string producer;     // "pytorch 2.9.0"; empty where the model does not say
   std::map<std::string, int64_t> opsets;  // the versions that the model imports, by domain ("" is ai.onnx)

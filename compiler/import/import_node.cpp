@@ -108,6 +108,7 @@ void GraphImporter::import_node(Scope& scope, const onnx::NodeProto& proto) {
       node.op->upgrade(upgrade);
     }
     if (const std::string why = why_not_arity(node); !why.empty()) fail(why);
+    if (const std::string why = labels_.carry(graph, node); !why.empty()) fail(why);
   } catch (const InternalError&) {
     throw;
   } catch (const CompileError& error) {

@@ -57,14 +57,14 @@ ValueId transformed(Expansion& x, ValueId scores, const std::string& kind) {
   x.fail(concat("post_transform is '", kind, "', which is not known"));
 }
 
-Labels::Labels(Expansion& x, const char* ints)
+ClassLabels::ClassLabels(Expansion& x, const char* ints)
     : x_(x), ints_(x.node().ints_attribute(ints)) {
   const std::vector<std::string> strings = x.node().strings_attribute("classlabels_strings");
   if (ints_.empty() && strings.empty()) x.fail(concat("it has neither ", ints, " nor classlabels_strings"));
   count_ = static_cast<int64_t>(ints_.empty() ? strings.size() : ints_.size());
 }
 
-ValueId Labels::of(ValueId numbers) const {
+ValueId ClassLabels::of(ValueId numbers) const {
   for (size_t i = 0; i < ints_.size(); ++i)
     if (ints_[i] != static_cast<int64_t>(i)) return x_.node("Gather", {x_.ints(ints_), numbers});
   return numbers;

@@ -23,10 +23,10 @@ std::vector<double> doubles_attribute(const Expansion& x, const char* name);
 ValueId transformed(Expansion& x, ValueId scores, const std::string& kind);
 std::string post_transform(const Expansion& x);
 
-/// Labels of a classifier, by attribute classlabels_ints or classlabels_int64s; strings are their numbers.
-class Labels {
+/// ClassLabels of a classifier, by attribute classlabels_ints or classlabels_int64s; strings are their numbers.
+class ClassLabels {
  public:
-  Labels(Expansion& x, const char* ints);
+  ClassLabels(Expansion& x, const char* ints);
   int64_t count() const { return count_; }
   /// The label of each class number (i64).
   ValueId of(ValueId numbers) const;

@@ -21,7 +21,7 @@ Results expand_linear_regressor(Expansion& x) {
 }
 
 /// One score of two classes: the second is chosen where it is positive.
-Results one_score(Expansion& x, const Labels& labels, ValueId score) {
+Results one_score(Expansion& x, const ClassLabels& labels, ValueId score) {
   const ValueId positive = x.node("Squeeze", {x.node("Greater", {score, x.scalar(DType::f32, 0)}), x.ints({1})});
   const std::string kind = post_transform(x);
   const ValueId y = kind == "SOFTMAX" || kind == "SOFTMAX_ZERO" ? score : transformed(x, score, kind);
@@ -30,7 +30,7 @@ Results one_score(Expansion& x, const Labels& labels, ValueId score) {
 }
 
 Results expand_linear_classifier(Expansion& x) {
-  const Labels labels(x, "classlabels_ints");
+  const ClassLabels labels(x, "classlabels_ints");
   const auto intercepts = static_cast<int64_t>(x.node().floats_attribute("intercepts").size());
   const int64_t targets = intercepts > 0 ? intercepts : labels.count();
   const ValueId scores = scores_of(x, targets);

@@ -88,7 +88,7 @@ ValueId first_probability(Expansion& x, ValueId decision) {
 }
 
 Results expand_svm_classifier(Expansion& x) {
-  const Labels labels(x, "classlabels_ints");
+  const ClassLabels labels(x, "classlabels_ints");
   const std::vector<int64_t> per_class = x.node().ints_attribute("vectors_per_class");
   const std::vector<double> rho = x.node().floats_attribute("rho");
   const auto classes = static_cast<int64_t>(per_class.size());

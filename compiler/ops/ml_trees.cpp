@@ -148,7 +148,7 @@ Results expand_ensemble(Expansion& x) {
 }
 
 /// All leaves vote for one class of two. Where every vote is positive, its sum is the probability of the second class.
-Results two_classes(Expansion& x, const Labels& labels, TreeEnsembleForm form) {
+Results two_classes(Expansion& x, const ClassLabels& labels, TreeEnsembleForm form) {
   bool positive = true;
   for (TreeNode& node : form.nodes)
     for (auto& [target, weight] : node.votes) {
@@ -169,7 +169,7 @@ Results two_classes(Expansion& x, const Labels& labels, TreeEnsembleForm form) {
 }
 
 Results expand_classifier(Expansion& x) {
-  const Labels labels(x, "classlabels_int64s");
+  const ClassLabels labels(x, "classlabels_int64s");
   TreeEnsembleForm form = read_old_ensemble(x, "class", labels.count());
   const std::vector<int64_t> voted = x.node().ints_attribute("class_ids");
   const bool one = std::adjacent_find(voted.begin(), voted.end(), std::not_equal_to<>()) == voted.end();

@@ -87,6 +87,15 @@ def models():
     yield "KNeighborsClassifier", neighbors.KNeighborsClassifier(3), "iris", plain
     yield "KNeighborsRegressor", neighbors.KNeighborsRegressor(3), "diabetes", {}
     yield "KMeans", cluster.KMeans(4, n_init=1, random_state=0), "iris", {}
+    named = "iris by name"  # classes are strings
+    yield "names: LogisticRegression", l.LogisticRegression(max_iter=500), named, plain
+    yield "names: LogisticRegression, ZipMap", l.LogisticRegression(max_iter=500), named, {}
+    yield "names: RandomForestClassifier, ZipMap", e.RandomForestClassifier(10, random_state=0), named, {}
+    yield "names: SVC", svm.SVC(), named, plain
+    yield "names: KNeighborsClassifier, ZipMap", neighbors.KNeighborsClassifier(3), named, {}
+    yield "names: MLPClassifier", neural_network.MLPClassifier(hidden_layer_sizes=(16,), max_iter=300, random_state=0), named, plain
+    yield "names: GaussianNB, ZipMap", naive_bayes.GaussianNB(), named, {}
+    yield "numbers: DecisionTreeClassifier, ZipMap", tree.DecisionTreeClassifier(random_state=0), "iris", {}
     yield "scaler and logistic regression", pipeline.make_pipeline(p.StandardScaler(), l.LogisticRegression()), "iris", plain
     yield "scaler, PCA and forest", pipeline.make_pipeline(p.StandardScaler(), decomposition.PCA(5), e.RandomForestClassifier(20, random_state=0)), "cancer", plain
     yield "imputer, scaler and SVC", pipeline.make_pipeline(impute.SimpleImputer(), p.MinMaxScaler(), svm.SVC()), "cancer holes", plain
@@ -100,6 +109,8 @@ def data(name):
     x, y = {"iris": datasets.load_iris, "cancer": datasets.load_breast_cancer, "diabetes": datasets.load_diabetes,
             "digits": datasets.load_digits, "holes": datasets.load_iris}[kind](return_X_y=True)
     x = x.astype(np.float32)
+    if name.endswith("by name"):
+        y = np.array(["setosa", "versicolor", "virginica"])[y]
     if name.endswith("holes"):
         x[random.random(x.shape) < 0.1] = np.nan
     return x, y
@@ -112,6 +123,21 @@ def export(model, x, options):
 
 def batches(x):
     return [x[:1], x[:37], np.resize(x, (1024, x.shape[1]))]
+
+
+def numbers(outputs):
+    """Names as numbers in the order of the alphabet; onnxruntime's list of {class: probability} as {class: column}, and that as arrays."""
+    plain = {}
+    for name, value in outputs.items():
+        if isinstance(value, list):
+            value = {str(label): np.array([row[label] for row in value], np.float32) for label in value[0]}
+        if isinstance(value, dict):
+            plain.update({f"{name}.{label}": column for label, column in value.items()})
+        elif value.dtype.kind in "OU":
+            plain[name] = np.array([["setosa", "versicolor", "virginica"].index(label) for label in value])
+        else:
+            plain[name] = value
+    return plain
 
 
 def fastest(run, seconds=0.3):
@@ -155,7 +181,7 @@ def check(name, model, kind, options, folder, timed):
         for target in model_check.targets_here(artifact):
             loaded, feed = gart.load(artifact, threads=1, target=target), proto.graph.input[0].name
             for batch in batches(x):
-                ours, theirs = loaded.run({feed: batch}), reference.run({feed: batch})
+                ours, theirs = numbers(loaded.run({feed: batch})), numbers(reference.run({feed: batch}))
                 if name == "OneClassSVM":  # support vectors lie on the border: their labels are the sign of rounding errors
                     del ours["label"], theirs["label"]
                 worst = max(worst, model_check.relative_error(ours, theirs))

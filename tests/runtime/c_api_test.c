@@ -13,6 +13,7 @@ static int check_description(const gart_program* program) {
   CHECK(gart_input_dtype(program, 0) == GART_F32 && gart_output_dtype(program, 0) == GART_F32);
   CHECK(gart_input_rank(program, 0) == 1 && gart_output_rank(program, 0) == 1);
   CHECK(strcmp(gart_input_dim(program, 0, 0), "n") == 0 && strcmp(gart_output_dim(program, 0, 0), "n") == 0);
+  CHECK(gart_output_label(program, 0, 0) == NULL && gart_output_label(program, 9, 0) == NULL && gart_output_label(NULL, 0, 0) == NULL);
   CHECK(gart_input_dim(program, 0, 1) == NULL);
   CHECK(gart_target(program) != NULL && gart_target(program)[0] != '\0');
   return 0;

@@ -110,6 +110,7 @@ void run(const Arguments& a) {
   if (a.passes.stop_after.empty()) check_writable(a.output);
   progress.show("import");
   ImportedModel model = import_onnx(a.model);
+  options.labels = model.labels;
   check_limit(model.graph, options);
   CompileResult result = compile_imported(std::move(model), options, backends);
   if (result.artifact.empty()) return;  // --stop-after

@@ -57,7 +57,7 @@ def _library():
     lib = ctypes.CDLL(path)
     for name, result in (("gart_last_error", ctypes.c_char_p), ("gart_input_name", ctypes.c_char_p),
                          ("gart_output_name", ctypes.c_char_p), ("gart_target", ctypes.c_char_p),
-                         ("gart_device", ctypes.c_char_p),
+                         ("gart_device", ctypes.c_char_p), ("gart_output_label", ctypes.c_char_p),
                          ("gart_input_count", ctypes.c_size_t), ("gart_output_count", ctypes.c_size_t)):
         getattr(lib, name).restype = result
     return lib
@@ -168,6 +168,13 @@ class _Program:
         self.target, self.device = _lib.gart_target(self.handle).decode(), _lib.gart_device(self.handle).decode()
         self.inputs = self._described(_lib.gart_input_count, _lib.gart_input_name, _lib.gart_input_dtype)
         self.outputs = self._described(_lib.gart_output_count, _lib.gart_output_name, _lib.gart_output_dtype)
+        self.labels = {name: labels for i, name in enumerate(self.outputs) if (labels := self._labels(i))}
+
+    def _labels(self, index):
+        labels = []
+        while (label := _lib.gart_output_label(self.handle, ctypes.c_size_t(index), ctypes.c_size_t(len(labels)))) is not None:
+            labels.append(label.decode())
+        return labels
 
     def _described(self, count, name, dtype):
         """{name: dtype's code}, in order."""
@@ -187,7 +194,7 @@ class Invocation:
     def __init__(self, program):
         self._program, self._invocation = program, ctypes.c_void_p()
         self.inputs, self.outputs = list(program.inputs), list(program.outputs)
-        self.target, self.device = program.target, program.device
+        self.target, self.device, self.labels = program.target, program.device, program.labels
         self._bound_inputs, self._bound_outputs = {}, {}
         self._in_flight, self._stream = False, None
         _check(_lib.gart_invocation_new(program.handle, None, ctypes.byref(self._invocation)))
@@ -264,13 +271,23 @@ class Invocation:
         return np.frombuffer(data, dtype).reshape(shape).copy()
 
     def run(self, feeds):
-        """Runs on exactly these inputs, {name: array}: none is taken from an earlier call. Returns {name: array}."""
+        """Runs on exactly these inputs, {name: array}: none is taken from an earlier call. Returns {name: array}; class labels that are
+        strings come as such, and probabilities that the model names by class (ZipMap) as {class: column}. output() gives the numbers,
+        `labels` the names."""
         missing = [name for name in self.inputs if name not in feeds]
         if missing:
             raise GartError(f"input {', '.join(map(repr, missing))} is missing: the model takes {', '.join(map(repr, self.inputs))}")
         self.set_inputs(feeds)
         self.run_bound()
-        return {name: self.output(i) for i, name in enumerate(self.outputs)}
+        return {name: self._named(name, self.output(i)) for i, name in enumerate(self.outputs)}
+
+    def _named(self, name, array):
+        if name not in self.labels or isinstance(array, DeviceArray):
+            return array
+        labels = self.labels[name]
+        if array.dtype == np.int64:
+            return np.array(labels)[array]
+        return {label: array[..., i] for i, label in enumerate(labels)}
 
     def _index(self, which):
         if isinstance(which, str):

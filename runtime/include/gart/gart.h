@@ -101,6 +101,9 @@ GART_C_API size_t gart_input_rank(const gart_program* program, size_t index);
 GART_C_API size_t gart_output_rank(const gart_program* program, size_t index);
 GART_C_API const char* gart_input_dim(const gart_program* program, size_t index, size_t axis);
 GART_C_API const char* gart_output_dim(const gart_program* program, size_t index, size_t axis);
+/* Name `number` that the model has for an output: what an i64 element of this value stands for, of other types what the column
+ * is called. NULL from the end of the names on. */
+GART_C_API const char* gart_output_label(const gart_program* program, size_t index, size_t number);
 GART_C_API const char* gart_target(const gart_program* program);
 GART_C_API const char* gart_device(const gart_program* program); /* "cpu", "cuda:0" */
 

@@ -81,6 +81,10 @@ class GART_API Program {
   /// Empty for an unknown entry point.
   std::span<const TensorInfo> inputs(std::string_view entry = {}) const;
   std::span<const TensorInfo> outputs(std::string_view entry = {}) const;
+  /// Name `number` that the model has for an output: what an i64 element of this value stands for (the label of a class), of
+  /// other types what the column is called (a class's probabilities). Null from the end of the names on, and where there are
+  /// none; lives as long as the program.
+  const char* label(size_t output, size_t number, std::string_view entry = {}) const;
   const std::string& target() const;  ///< whose code runs: "x86-64-v4"
   const std::string& device() const;  ///< "cpu", "cuda:0"
   int threads() const;

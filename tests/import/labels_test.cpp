@@ -1,0 +1,59 @@
+// Strings as numbers of lists: where they may go, and which outputs have names.
+#include <gtest/gtest.h>
+
+#include "tests/import/text_model.h"
+
+namespace gcg::test {
+namespace {
+
+const std::string kMl = "opset_import { domain: 'ai.onnx.ml' version: 3 } ";
+const std::string kX = float_value("input", "x", "dim { dim_param: 'n' } " + kDim2);
+const std::string kClassifier =
+    "domain: 'ai.onnx.ml' attribute { name: 'coefficients' floats: 1 floats: 2 floats: 3 floats: 4 type: FLOATS } "
+    "attribute { name: 'intercepts' floats: 0 floats: 0 type: FLOATS } "
+    "attribute { name: 'classlabels_strings' strings: 'cat' strings: 'dog' type: STRINGS } ";
+std::string output(const std::string& name) { return "output { name: '" + name + "' } "; }
+std::string classifier() { return kX + node("LinearClassifier", "x", "label scores", kClassifier); }
+using Names = std::vector<std::string>;
+
+TEST(Labels, GoWithWhatIsMovedToTheOutputs) {
+  const std::string zip = "domain: 'ai.onnx.ml' attribute { name: 'classlabels_int64s' ints: 7 ints: 9 type: INTS }";
+  const std::string as_string = "attribute { name: 'to' i: 8 type: INT }";
+  const ImportedModel model =
+      import_model(graph_model(classifier() + node("Cast", "label", "same", as_string) + node("ZipMap", "scores", "zipped", zip) +
+                                   output("same") + output("zipped") + output("scores"),
+                               kMl));
+  EXPECT_EQ(model.labels, (std::map<std::string, Names>{{"same", {"cat", "dog"}}, {"zipped", {"7", "9"}}}));
+  EXPECT_EQ(value_called(model.graph, "same").dtype, DType::i64);
+}
+
+TEST(Labels, AreNumbersOfConstants) {
+  const std::string strings = "initializer { name: 's' data_type: 8 dims: 3 string_data: 'b' string_data: 'a' string_data: 'b' } ";
+  const std::string index = "initializer { name: 'i' data_type: 7 dims: 2 int64_data: 1 int64_data: 2 } ";
+  const ImportedModel model = import_model(graph_model(strings + index + node("Gather", "s i", "y") + output("y")));
+  EXPECT_EQ(model.labels, (std::map<std::string, Names>{{"y", {"b", "a"}}}));
+  EXPECT_EQ(value_called(model.graph, "s").constant->to_ints(), (std::vector<int64_t>{0, 1, 0}));
+}
+
+TEST(Labels, AreLookedUpByEncoders) {
+  const std::string encode =
+      "domain: 'ai.onnx.ml' attribute { name: 'keys_strings' strings: 'dog' strings: 'cow' type: STRINGS } "
+      "attribute { name: 'values_strings' strings: 'Hund' strings: 'Kuh' type: STRINGS } ";
+  const ImportedModel model = import_model(graph_model(classifier() + node("LabelEncoder", "label", "y", encode) + output("y"), kMl));
+  EXPECT_EQ(model.labels, (std::map<std::string, Names>{{"y", {"Hund", "Kuh", "_Unused"}}}));
+}
+
+TEST(Labels, AreReadByNobodyElse) {
+  const auto why = [](const std::string& nodes, const std::string& made) {
+    const std::vector<UnsupportedNode> rows = unsupported_in(graph_model(classifier() + nodes + output(made), kMl));
+    return rows.empty() ? std::string() : rows[0].why;
+  };
+  EXPECT_NE(why(node("Equal", "label label", "y"), "y").find("it reads strings"), std::string::npos);
+  EXPECT_NE(why(node("Add", "x label", "y"), "y").find("it reads strings"), std::string::npos);
+  EXPECT_EQ(why(node("Cast", "x", "y", "attribute { name: 'to' i: 8 type: INT }"), "y"), "it makes strings of numbers");
+  EXPECT_EQ(why(node("Cast", "label", "y", "attribute { name: 'to' i: 7 type: INT }"), "y"),
+            "it reads strings; only operators that move elements may");
+}
+
+}  // namespace
+}  // namespace gcg::test
