@@ -17,6 +17,7 @@
 #include "compiler/schedule/repeated_work.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/schedule/streams.h"
+#include "compiler/shape_remarks.h"
 #include "compiler/shape_sets.h"
 #include "compiler/support/error.h"
 
@@ -72,6 +73,7 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
 
   std::vector<ShapePlan> plans;
   std::vector<std::string> remarks = remarks_on(options, targets);
+  for (std::string& remark : shape_remarks(graph)) remarks.push_back(std::move(remark));
   for (const Target& device : one_per_device(targets))
     for (const SymbolValues& fixed : shape_sets(options.dims)) {
       stage(concat("plan ", device.name, " ", describe(fixed)));

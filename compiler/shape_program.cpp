@@ -1,7 +1,5 @@
 #include "compiler/shape_program.h"
 
-#include <tuple>
-
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -13,13 +11,17 @@ ShapeProgram::ShapeProgram(const std::vector<std::string>& symbols) : symbols_(s
 }
 
 uint32_t ShapeProgram::emit(ExprOp op, uint32_t a, uint32_t b, int64_t value) {
-  const std::string text = concat(static_cast<int>(op), ' ', a, ' ', b, ' ', value);
-  auto [it, fresh] = known_.try_emplace(text, symbols_ + static_cast<uint32_t>(instructions_.size()));
+  auto [it, fresh] = known_.try_emplace({op, a, b, value}, symbols_ + static_cast<uint32_t>(instructions_.size()));
   if (fresh) instructions_.emplace_back(op, a, b, value);
   return it->second;
 }
 
-uint32_t ShapeProgram::atom(const Dim::Atom& a) {
+uint32_t ShapeProgram::atom(const Dim::AtomRef& a) {
+  if (const auto known = atom_slots_.find(a); known != atom_slots_.end()) return known->second;
+  return atom_slots_[a] = computed(*a);
+}
+
+uint32_t ShapeProgram::computed(const Dim::Atom& a) {
   switch (a.kind) {
     case Dim::AtomKind::symbol: {
       auto it = symbol_slots_.find(a.name);
@@ -43,7 +45,7 @@ uint32_t ShapeProgram::slot(const Dim& d) {
     uint32_t term = 0;
     bool started = false;
     for (const Dim::AtomRef& a : monomial) {
-      const uint32_t factor = atom(*a);
+      const uint32_t factor = atom(a);
       term = started ? emit(ExprOp::mul, term, factor) : factor;
       started = true;
     }

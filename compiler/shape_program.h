@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "compiler/ir/dim.h"
@@ -20,12 +21,14 @@ class ShapeProgram {
   const std::vector<gart::fb::Instruction>& instructions() const { return instructions_; }
 
  private:
-  uint32_t atom(const Dim::Atom& a);
+  uint32_t atom(const Dim::AtomRef& a);
+  uint32_t computed(const Dim::Atom& a);
   uint32_t emit(gart::fb::ExprOp op, uint32_t a, uint32_t b, int64_t value = 0);
 
   uint32_t symbols_;
   std::map<std::string, uint32_t> symbol_slots_;
-  std::map<std::string, uint32_t> known_;
+  std::map<std::tuple<gart::fb::ExprOp, uint32_t, uint32_t, int64_t>, uint32_t> known_;
+  std::map<Dim::AtomRef, uint32_t> atom_slots_;  // an atom occurs in many Dims, and in itself over and over
   std::vector<gart::fb::Instruction> instructions_;
 };
 

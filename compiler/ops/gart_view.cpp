@@ -1,6 +1,7 @@
 #include "compiler/ops/gart_view.h"
 
 #include <algorithm>
+#include <set>
 
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/op_support.h"
@@ -75,12 +76,13 @@ bool is_known(const Dim& d, const Solution& known) {
 }
 
 /// Does a quotient or remainder with a divisor that is not a number occur? It could be by zero in an empty tensor.
-bool divides_by_symbol(const Dim& d) {
+bool divides_by_symbol(const Dim& d, std::set<Dim::AtomRef>& seen) {
   for (const auto& [monomial, coefficient] : d.terms())
     for (const Dim::AtomRef& atom : monomial) {
-      if (atom->kind == Dim::AtomKind::symbol) continue;
+      if (atom->kind == Dim::AtomKind::symbol || !seen.insert(atom).second) continue;
       const bool quotient = atom->kind == Dim::AtomKind::floor_div || atom->kind == Dim::AtomKind::mod;
-      if ((quotient && !atom->b.is_constant()) || divides_by_symbol(atom->a) || divides_by_symbol(atom->b)) return true;
+      if ((quotient && !atom->b.is_constant()) || divides_by_symbol(atom->a, seen) || divides_by_symbol(atom->b, seen))
+        return true;
     }
   return false;
 }
@@ -109,7 +111,9 @@ std::optional<std::vector<Dim>> write_shape(const Shape& shape, const Shape& x, 
     if (others.is(0)) return std::nullopt;
     out[*open] = floor_div(all, others);
   }
-  return std::any_of(out.begin(), out.end(), divides_by_symbol) ? std::nullopt : std::optional(out);
+  std::set<Dim::AtomRef> seen;
+  const bool divides = std::any_of(out.begin(), out.end(), [&](const Dim& d) { return divides_by_symbol(d, seen); });
+  return divides ? std::nullopt : std::optional(out);
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 
 DIR holds silero_vad/, face_detector/ and zoo/ (default: shared/models beside the repository, or GCC_GRAPH_MODELS);
 without it the check is skipped. NAME is silero_vad, face_detector, a zoo model (minilm_l6.ts), an architecture
-(minilm_l6: both exports) or @fast. Every output must have a relative error <= 1e-3 at two sizes.
+(minilm_l6: both exports) or @fast; without NAME all are checked. Every output must have a relative error <= 1e-3 at two
+sizes; of a model that picks among near ties, where onnxruntime differs from itself (`ort_diff` of the zoo), the best scores.
 """
 import argparse
 import importlib
@@ -20,8 +21,6 @@ import numpy as np
 from model_check import ROOT, SKIP, TOLERANCE, Reference, compile_model, dim_options, relative_error
 
 TRAINED = ("silero_vad", "face_detector")
-ARCHITECTURES = ("mlp", "squeezenet1_1", "mobilenet_v2", "resnet50", "densenet121", "minilm_l6", "bert_base",
-                 "vit_b_16", "gpt2", "gpt2_step")
 FAST = TRAINED + ("mlp", "squeezenet1_1", "minilm_l6")
 
 
@@ -68,20 +67,37 @@ class FaceDetector:
         return [relative_error(model.run({"input": i}), reference.run({"input": i})) for i in images]
 
 
+def score_error(ours, theirs):
+    """Of a detector: the largest relative difference of the scores (its float vectors) in falling order; infinite where the
+    counts of what was found differ by more than a twentieth."""
+    worst = 0.0
+    for name, expected in theirs.items():
+        if expected.dtype.kind != "f" or expected.ndim != 1:
+            continue
+        got, count = ours[name], len(expected)
+        if abs(len(got) - count) > count / 20:
+            return float("inf")
+        count = min(len(got), count)
+        best = np.sort(got)[::-1][:count], np.sort(expected)[::-1][:count]
+        worst = max(worst, float(np.max(np.abs(best[0] - best[1]), initial=0) / np.max(np.abs(best[1]), initial=1e-30)))
+    return worst
+
+
 class ZooModel:
     def __init__(self, zoo, entry, folder):
         self.zoo, self.entry, self.sizes = zoo, entry, entry["sizes"][:2]
+        self.error = score_error if entry["ort_diff"] > 0.1 else relative_error
         self.path = os.path.join(folder, entry["name"] + ".onnx")
         zoo.materialise(os.path.dirname(zoo.__file__), entry["name"], folder)
 
     def check(self, model, reference):
         feeds = (self.zoo.make_inputs(self.entry, i) for i in range(len(self.sizes)))
-        return [relative_error(model.run(f), reference.run(f)) for f in feeds]
+        return [self.error(model.run(f), reference.run(f)) for f in feeds]
 
 
 def select(names, zoo_models):
     """The full names asked for."""
-    names = [n for name in names or TRAINED + ARCHITECTURES for n in (FAST if name == "@fast" else (name,))]
+    names = [n for name in names or (*TRAINED, *zoo_models) for n in (FAST if name == "@fast" else (name,))]
     chosen = []
     for name in names:
         hits = [n for n in (*TRAINED, *zoo_models) if n == name or n.rsplit(".", 1)[0] == name]

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Names of other people's models on the terminal, options in any order, and what is said of extents that models leave open."""
+import unittest
+
+import onnx
+from onnx import helper, parser
+
+from cli_case import HEADER, CliCase
+
+ESCAPE = "\x1b[31m\u009b31m\x7f"
+
+
+class Names(CliCase):
+    def strange(self, op):
+        x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 2])
+        y = helper.make_tensor_value_info(f"y{ESCAPE}", onnx.TensorProto.FLOAT, ["n", 2])
+        graph = helper.make_graph([helper.make_node(op, ["x"], [y.name], name=f"node{ESCAPE}", domain="")], "g", [x], [y])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8), self.path("strange.onnx"))
+
+    def printable(self, text):
+        for character in ("\x1b", "\u009b", "\x7f"):
+            self.assertNotIn(character, text)
+        return text
+
+    def test_control_characters_are_escaped(self):
+        self.strange("Frobnicate")
+        done = self.tool("compile", "strange.onnx", "-o", "strange.gart")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'node\\u001b[31m\\u009b31m\\u007f'", self.printable(done.stderr))
+        self.strange("Sin")
+        self.accepted("compile", "strange.onnx", "-o", "strange.gart", "--target", "x86-64-v3")
+        for options in ((), ("--steps",), ("--json",)):
+            self.assertIn("y\\u001b[31m", self.printable(self.accepted("inspect", "strange.gart", *options)))
+
+    def test_options_may_stand_before_the_model(self):
+        for options in (("--target", "x86-64-v3"), ("--target=x86-64-v3",), ("--libraries", "none"), ("--disable-pass", "fold-factors"),
+                        ("--target", "x86-64-v3", "--target", "x86-64-v4")):
+            self.assertIn("wrote", self.accepted("compile", *options, "model.onnx", "-o", "order.gart"))
+
+    def test_extents_taken_to_be_equal_are_told(self):
+        onnx.save(parser.parse_model(HEADER + "two (float[a, 8] x, float[b, 8] y) => (float[c, 8] z) { z = Add(x, y) }"),
+                  self.path("two.onnx"))
+        out = self.accepted("compile", "two.onnx", "-o", "two.gart", "--target", "x86-64-v3")
+        self.assertIn("the extents a and b are taken to be equal", out)
+        self.assertNotIn("taken to be equal", self.accepted("compile", "model.onnx", "-o", "one.gart", "--target", "x86-64-v3"))
+
+
+if __name__ == "__main__":
+    unittest.main()
