@@ -54,6 +54,8 @@ class Target:
     def compile(self, case, artifact, seconds):
         """The finished compiler process."""
         command = [TOOL, "compile", case.model, "-o", artifact, "--target", self.name, "--threads", "1"]
+        for name, length in case.lengths().items():
+            command += ["--dim", f"{name}={length}"]
         environment = dict(os.environ)
         if self.is_simulated and case.kind == "light":  # whole networks: too many loads and stores to watch each
             environment.update(GART_SIM_WATCH="0", XDG_CACHE_HOME=os.environ["XDG_CACHE_HOME"] + "-unwatched")

@@ -38,6 +38,8 @@ const char* kind_of(const onnx::TypeProto& type) {
 
 /// Why a graph input is not supported; empty if it is.
 std::string why_not_input(const onnx::TypeProto& type) {
+  if (type.has_sequence_type() || type.has_optional_type())
+    return concat("it is ", kind_of(type), "; --dim NAME=LENGTH says how many elements it has");
   if (type.value_case() != onnx::TypeProto::kTensorType) return concat("it is ", kind_of(type), "; only tensors are");
   if (const auto why = unsupported_dtype(type.tensor_type().elem_type())) return *why;
   if (!type.tensor_type().has_shape()) return "it has no shape; its rank must be known";

@@ -11,6 +11,7 @@
 
 #include "compiler/import/graph_importer.h"
 #include "compiler/import/mapped_file.h"
+#include "compiler/import/sequence_inputs.h"
 
 namespace gcg {
 namespace {
@@ -25,7 +26,7 @@ std::string hash_of(std::span<const uint8_t> bytes) {
   return text;
 }
 
-std::shared_ptr<const onnx::ModelProto> parse(std::span<const uint8_t> bytes, const std::string& what) {
+std::shared_ptr<onnx::ModelProto> parse(std::span<const uint8_t> bytes, const std::string& what) {
   if (bytes.empty()) fail(what, " is empty");
   if (bytes.size() > std::numeric_limits<int>::max())
     fail(what, " has ", bytes.size(), " bytes; past 2 GiB a model must keep its weights in external files");
@@ -40,10 +41,12 @@ std::shared_ptr<const onnx::ModelProto> parse(std::span<const uint8_t> bytes, co
   return model;
 }
 
-ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& what, const std::string& folder) {
+ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& what, const std::string& folder,
+                           const std::map<std::string, int64_t>& lengths) {
   const auto model = parse(bytes, what);
-  GraphImporter importer(model, ExternalData(folder));
   ImportedModel result;
+  result.sequences = spread_sequence_inputs(*model, lengths);
+  GraphImporter importer(model, ExternalData(folder));
   result.graph = importer.import_graph();
   result.labels = importer.output_labels();
   result.opsets = opset_versions(model->opset_import(), "the model");
@@ -57,14 +60,14 @@ ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& wh
 
 }  // namespace
 
-ImportedModel import_onnx(const std::string& path) {
+ImportedModel import_onnx(const std::string& path, const std::map<std::string, int64_t>& lengths) {
   const auto file = MappedFile::open(path);
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  return import_bytes(file->bytes(), path, folder.empty() ? "." : folder);
+  return import_bytes(file->bytes(), path, folder.empty() ? "." : folder, lengths);
 }
 
 ImportedModel import_onnx(std::span<const uint8_t> bytes, const std::string& folder) {
-  return import_bytes(bytes, "the model", folder);
+  return import_bytes(bytes, "the model", folder, {});
 }
 
 }  // namespace gcg

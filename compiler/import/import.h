@@ -18,12 +18,14 @@ struct ImportedModel {
   std::string source_hash;  // XXH3-128 of the model file's bytes, 32 hex digits
   std::string producer;     // "pytorch 2.9.0"; empty where the model does not say
   std::map<std::string, int64_t> opsets;  // the versions that the model imports, by domain ("" is ai.onnx)
+  std::vector<std::string> sequences;     // inputs of the model that became one per element
 };
 
 /// Reads a model. Weights stay where they are: in the parsed file or in mapped external files, which may only lie
 /// beneath the model's folder. Every value whose rank can be known is typed; `resolve_ranks` settles the others.
+/// `lengths`: of inputs that are sequences, by name; others are ignored (sequence_inputs.h).
 /// Throws UnsupportedModel with all rows at once, or a CompileError of one sentence for a malformed model.
-ImportedModel import_onnx(const std::string& path);
+ImportedModel import_onnx(const std::string& path, const std::map<std::string, int64_t>& lengths = {});
 
 /// The same from bytes in memory. `folder` is where external files may lie; empty: the model must have none.
 ImportedModel import_onnx(std::span<const uint8_t> bytes, const std::string& folder = {});

@@ -68,12 +68,37 @@ void infer_resize(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(kX), std::move(shape));
 }
 
+/// The ratio of all dimensions where open sizes decide: that of the dimension that changes the least or the most.
+struct OpenRatio {
+  Expr up, down;
+};
+OpenRatio open_ratio(LowerContext& ctx, const ResizeForm& form) {
+  OpenRatio best;
+  for (const ResizedDim& d : form.dims) {
+    const OpenRatio own{integer_input(ctx, kSizes, {index(static_cast<int64_t>(d.position))}), extent(max(d.in, 1))};
+    if (!best.up) {
+      best = own;
+      continue;
+    }
+    const Expr less = binary(BinaryOp::less, own.up * best.down, best.up * own.down);
+    const bool least = form.open_policy == "not_larger";
+    const auto pick = [&](const Expr& a, const Expr& b) { return least ? select(less, a, b) : select(less, b, a); };
+    best = {pick(own.up, best.up), pick(own.down, best.down)};
+  }
+  return best;
+}
+
 Expr resized_extent(LowerContext& ctx, int symbol) {
   const auto value = [&](int i) { return ctx.has_input(i) ? given(ctx.input_value(i)) : nullptr; };
   const ResizeForm form = resize_form(ctx.node(), ctx.input_shape(kX), nullptr, value(kScales), value(kSizes));
   for (const ResizedDim& d : form.dims) {
     if (d.out || symbol-- > 0) continue;
     const Index at = {index(static_cast<int64_t>(d.position))};
+    if (!form.open_policy.empty()) {  // half up
+      const OpenRatio ratio = open_ratio(ctx, form);
+      const Expr twice = extent(d.in) * ratio.up * index(2) + ratio.down;
+      return binary(BinaryOp::max, binary(BinaryOp::floor_div, twice, ratio.down * index(2)), index(0));
+    }
     if (value(kSizes)) return integer_input(ctx, kSizes, at);
     const Expr in = cast(DType::f32, extent(d.in)), scale = cast(DType::f32, ctx.input(kScales, at));
     return cast(DType::i64, unary(UnaryOp::floor, in * scale));
@@ -158,9 +183,15 @@ class Source {
     return select(binary(BinaryOp::equal, extent(*d_.out), index(1)), f32(0.5) * (start + end) * last, many);
   }
 
+  Expr read_scale(LowerContext& ctx) const {
+    if (form_.open_policy.empty()) return cast(DType::f32, ctx.input(kScales, {index(static_cast<int64_t>(d_.position))}));
+    const OpenRatio ratio = open_ratio(ctx, form_);
+    return binary(BinaryOp::div, cast(DType::f32, ratio.up), cast(DType::f32, ratio.down));
+  }
+
   /// With a scale that is read at run time.
   Expr scaled_position(LowerContext& ctx, const Expr& i) {
-    const Expr scale = scale_ = cast(DType::f32, ctx.input(kScales, {index(static_cast<int64_t>(d_.position))}));
+    const Expr scale = scale_ = read_scale(ctx);
     const Expr x = cast(DType::f32, i), in = f32(d_.in), half = f32(0.5);
     const auto over = [](const Expr& a, const Expr& b) { return binary(BinaryOp::div, a, b); };
     const std::string& how = form_.coordinates;

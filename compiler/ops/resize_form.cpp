@@ -105,12 +105,14 @@ void keep_aspect_ratio(const Node& node, bool smallest, std::vector<ResizedDim>&
   }
 }
 
-void size_dims(const Node& node, const Value& sizes, std::vector<ResizedDim>& dims) {
+void size_dims(const Node& node, const Value& sizes, std::vector<ResizedDim>& dims, std::string& open_policy) {
   const std::string policy = node.string_attribute("keep_aspect_ratio_policy", "stretch");
   require_one_of(node, "keep_aspect_ratio_policy", policy, std::array{"stretch", "not_larger", "not_smaller"});
   const auto known = known_dims(sizes);
-  if (!known && policy != "stretch")
-    fail_node(node, "keep_aspect_ratio_policy needs sizes that are known at compile time");
+  if (!known && policy != "stretch") {
+    open_policy = policy;
+    return;
+  }
   for (ResizedDim& d : dims) {
     if (known) d.out = (*known)[d.position];
     if (d.out && d.out->upper_bound().value_or(0) < 0)
@@ -186,7 +188,9 @@ ResizeForm resize_form(const Node& node, const Shape& x, const Shape* y, const V
   if (scales)
     scale_dims(node, *scales, form.dims);
   else
-    size_dims(node, *sizes, form.dims);
+    size_dims(node, *sizes, form.dims, form.open_policy);
+  if (form.antialias && !form.open_policy.empty())
+    fail_node(node, "antialias=1 with keep_aspect_ratio_policy needs sizes that are known at compile time");
   if (form.antialias && form.crops())
     fail_node(node, "antialias=1 does not go with coordinate_transformation_mode 'tf_crop_and_resize'");
   return form;

@@ -29,6 +29,8 @@ struct ResizeForm {
   bool exclude_outside = false;
   bool antialias = false;  // where a dimension shrinks, the weights are stretched over as many more elements
   double cubic_a = -0.75, extrapolation = 0;
+  /// "not_larger" or "not_smaller" where the sizes that one ratio of all dimensions has to keep to depend on data; else empty.
+  std::string open_policy;
   std::vector<ResizedDim> dims;
 
   bool crops() const { return coordinates == "tf_crop_and_resize"; }

@@ -136,7 +136,7 @@ TEST(ImportGraph, AllThatIsUnsupportedIsReportedAtOnce) {
   std::vector<UnsupportedNode> rows = unsupported_in(model);
   ASSERT_EQ(rows.size(), 6u);
   EXPECT_EQ(rows[0].name, "s");
-  EXPECT_EQ(rows[0].why, "it is a sequence; only tensors are");
+  EXPECT_EQ(rows[0].why, "it is a sequence; --dim NAME=LENGTH says how many elements it has");
   EXPECT_EQ(rows[1].name, "one");
   EXPECT_EQ(rows[1].op, "Frobnicate");
   EXPECT_EQ(rows[1].version, 17);

@@ -96,6 +96,12 @@ TEST(Resize, KeepsTheAspectRatio) {
   row.attributes.insert({{"keep_aspect_ratio_policy", std::string("not_smaller")}, {"axes", Ints{3, 2}}});
   row.symbolic = false;
   EXPECT_EQ(check_op(row)[0].shape(), (Ints{1, 1, 5, 8}));
+  for (const char* kept : {"not_larger", "not_smaller"}) {  // sizes that depend on data
+    OpCase open = by_sizes(kept, {1, 1, 4, 6}, {7, 7}, kNearest);
+    open.attributes.insert({{"keep_aspect_ratio_policy", std::string(kept)}, {"axes", Ints{2, 3}}});
+    open.inputs[3].constant = false;
+    check_op(open);
+  }
 }
 
 TEST(Resize, TakesEveryModeInEveryRatio) {

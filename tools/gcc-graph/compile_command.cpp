@@ -56,6 +56,14 @@ void print_use(const std::string& path, const TuningFile& tuning) {
   std::cout << '\n';
 }
 
+/// The names that have one value: sequences have one length.
+std::map<std::string, int64_t> only_values(const std::vector<std::pair<std::string, std::vector<int64_t>>>& dims) {
+  std::map<std::string, int64_t> values;
+  for (const auto& [name, list] : dims)
+    if (list.size() == 1) values[name] = list[0];
+  return values;
+}
+
 /// Without a static plan there is no arena size to compare with the limit.
 void check_limit(const Graph& graph, const CompileOptions& options) {
   if (!options.memory_limit) return;
@@ -109,8 +117,10 @@ void run(const Arguments& a) {
   backends.push_back(a.gpu.backend());
   if (a.passes.stop_after.empty()) check_writable(a.output);
   progress.show("import");
-  ImportedModel model = import_onnx(a.model);
-  options.labels = model.labels;
+  ImportedModel model = import_onnx(a.model, only_values(options.dims));
+  std::erase_if(options.dims, [&](const auto& dim) {
+    return std::find(model.sequences.begin(), model.sequences.end(), dim.first) != model.sequences.end();
+  });
   check_limit(model.graph, options);
   CompileResult result = compile_imported(std::move(model), options, backends);
   if (result.artifact.empty()) return;  // --stop-after
@@ -130,7 +140,8 @@ void add_compile_command(CLI::App& app) {
   c->add_option("model", args->model, "The ONNX file")->required();
   c->add_option("-o,--output", args->output, "The artifact to write")->required();
   c->add_option("--target", args->targets, "Comma-separated targets (default: x86-64-v3, x86-64-v4 and the GPUs of this machine)")->delimiter(',')->allow_extra_args(false);
-  c->add_option("--dim", args->dims, "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one")
+  c->add_option("--dim", args->dims, "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one; "
+                                       "of an input that is a sequence, NAME=LENGTH: an input per element")
       ->delimiter('\0')
       ->allow_extra_args(false);
   c->add_option("--assign", args->assignments,

@@ -43,8 +43,23 @@ class Case:
                                   for i, value in enumerate(graph.output)]
             return
         for folder in sorted(glob.glob(os.path.join(os.path.dirname(self.model), "test_data_set*"))):
-            yield ({value.name: array for value, array in zip(graph.input, _read_all(folder, "input", graph.input))},
-                   _read_all(folder, "output", graph.output))
+            feeds = {}
+            for value, array in zip(graph.input, _read_all(folder, "input", graph.input)):
+                feeds.update({f"{value.name}.{k}": a for k, a in enumerate(array)} if isinstance(array, list) else
+                             {value.name: array})
+            expected = []  # the compiler makes an output of each element of a sequence
+            for array in _read_all(folder, "output", graph.output):
+                expected += array if isinstance(array, list) else [array]
+            yield feeds, expected
+
+    def lengths(self):
+        """{input that is a sequence or an optional: its number of elements in the first data set}."""
+        graph = onnx.load(self.model, load_external_data=False).graph
+        folders = sorted(glob.glob(os.path.join(os.path.dirname(self.model), "test_data_set*")))
+        if self.kind == "light" or not folders:
+            return {}
+        return {value.name: len(array) for value, array in zip(graph.input, _read_all(folders[0], "input", graph.input))
+                if isinstance(array, list)}
 
 
 def all_cases():
@@ -83,31 +98,23 @@ def _ramps(graph):
 
 
 def _read_all(folder, what, values):
-    """An array per file; those of sequences one after the other, as the compiler makes an output per element."""
-    arrays = []
-    for i, value in enumerate(values):
-        path = os.path.join(folder, f"{what}_{i}.pb")
-        if os.path.exists(path):
-            arrays += _read_sequence(path) if _is_tensor_sequence(value) and what == "output" else [_read(path, value)]
-    return arrays
-
-
-def _is_tensor_sequence(value):
-    return value.type.WhichOneof("value") == "sequence_type" and \
-        value.type.sequence_type.elem_type.WhichOneof("value") == "tensor_type"
-
-
-def _read_sequence(path):
-    with open(path, "rb") as file:
-        return numpy_helper.to_list(onnx.SequenceProto.FromString(file.read()))
+    return [_read(os.path.join(folder, f"{what}_{i}.pb"), value) for i, value in enumerate(values)
+            if os.path.exists(os.path.join(folder, f"{what}_{i}.pb"))]
 
 
 def _read(path, value):
-    """The array in a file; None where the graph's value is no tensor (a sequence or an optional)."""
-    if value.type.WhichOneof("value") != "tensor_type":
-        return None
+    """The array in a file; a list of arrays where the graph's value is a sequence or an optional of tensors, else None."""
+    kind = value.type.WhichOneof("value")
     with open(path, "rb") as file:
-        return numpy_helper.to_array(onnx.TensorProto.FromString(file.read()))
+        data = file.read()
+    if kind == "tensor_type":
+        return numpy_helper.to_array(onnx.TensorProto.FromString(data))
+    if kind == "sequence_type":
+        return numpy_helper.to_list(onnx.SequenceProto.FromString(data))
+    if kind == "optional_type":
+        element = numpy_helper.to_optional(onnx.OptionalProto.FromString(data))
+        return [] if element is None else element if isinstance(element, list) else [element]
+    return None
 
 
 def op_of(case):
