@@ -118,6 +118,7 @@ void run(const Arguments& a) {
   if (a.passes.stop_after.empty()) check_writable(a.output);
   progress.show("import");
   ImportedModel model = import_onnx(a.model, only_values(options.dims));
+  options.labels = model.labels;
   std::erase_if(options.dims, [&](const auto& dim) {
     return std::find(model.sequences.begin(), model.sequences.end(), dim.first) != model.sequences.end();
   });
