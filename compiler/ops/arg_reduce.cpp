@@ -19,6 +19,7 @@ void infer_arg_reduce(InferContext& ctx) {
   if (ctx.dtype(0) == DType::boolean) ctx.fail("bool elements have no order");
   if (ctx.shape(0)[axis].is(0)) ctx.fail(concat("dimension ", axis, " is empty and has no extreme element"));
   Shape shape = ctx.shape(0);
+  ctx.require_equal(max(shape[axis], 1), shape[axis], concat("dimension ", axis, " must not be empty"));
   if (keeps_dims(ctx.node())) shape[axis] = 1;
   else shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
   ctx.set_output(0, DType::i64, shape);

@@ -27,7 +27,9 @@ void infer_conv(InferContext& ctx) {
     ctx.require_equal(kernel[d], stated[d], "kernel_shape and weights");
   if (ctx.has_input(2))
     ctx.require_equal(ctx.shape(2).size() == 1 ? ctx.shape(2)[0] : Dim(-1), w[0], "bias and output channels");
-  ctx.set_output(0, ctx.dtype(0), windowed_shape(x[0], w[0], window_of(ctx.node(), x, kernel)));
+  const Window window = window_of(ctx.node(), x, kernel);
+  require_fit(ctx, window);
+  ctx.set_output(0, ctx.dtype(0), windowed_shape(x[0], w[0], window));
 }
 
 Expr lower_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {

@@ -69,7 +69,11 @@ void infer_conv_transpose(InferContext& ctx) {
   if (ctx.has_input(2))
     ctx.require_equal(ctx.rank(2) == 1 ? ctx.shape(2)[0] : Dim(-1), outputs, "bias and output channels");
   Shape shape = {x[0], outputs};
-  for (const Spread& s : spreads_of(ctx.node(), x, w)) shape.push_back(s.output);
+  for (const Spread& s : spreads_of(ctx.node(), x, w)) {
+    ctx.require_equal(max(s.output, 0), s.output,
+                      concat("spatial axis ", shape.size() - 2, ": the padding leaves nothing of the output"));
+    shape.push_back(s.output);
+  }
   ctx.set_output(0, ctx.dtype(0), shape);
 }
 

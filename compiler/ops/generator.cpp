@@ -102,7 +102,9 @@ Expr range_extent(LowerContext& ctx, int) {
   }
   const Expr forward = binary(BinaryOp::greater, delta, zero);
   const Expr length = select(forward, distance, zero - distance), step = select(forward, delta, zero - delta);
-  return binary(BinaryOp::div, binary(BinaryOp::max, length, zero) + step - index(1), step);
+  // Not rounded up by adding step - 1, which may exceed 64 bits.
+  const Expr whole = binary(BinaryOp::div, length - index(1), step) + index(1);
+  return select(binary(BinaryOp::greater, length, zero), whole, zero);
 }
 
 Expr lower_range(LowerContext& ctx, int output, const std::vector<Expr>& at) {

@@ -34,13 +34,16 @@ struct Term {
 Term term_of(LowerContext& ctx, const Index& at) {
   const Node& node = ctx.node();
   const Dim& classes = ctx.input_shape(kLogProbability)[1];
-  const Expr label = cast(DType::i64, ctx.input(kTarget, at)), target = clamp_index(label, classes);
+  const Expr label = cast(DType::i64, ctx.input(kTarget, at));
+  const Expr ignored = node.has_attribute("ignore_index")
+                           ? binary(BinaryOp::equal, label, index(node.int_attribute("ignore_index", 0)))
+                           : boolean(false);
+  // A label that is no class makes an index outside, which kernels report; an ignored one may be any number.
+  const Expr target = select(ignored, clamp_index(label, classes), label);
   Index where = at;
   where.insert(where.begin() + 1, target);
   const Expr x = arithmetic_input(ctx, kLogProbability, where), zero = number(x->dtype, 0);
   Expr weight = ctx.has_input(kWeight) ? arithmetic_input(ctx, kWeight, {target}) : number(x->dtype, 1);
-  if (!node.has_attribute("ignore_index")) return {zero - weight * x, weight};
-  const Expr ignored = binary(BinaryOp::equal, label, index(node.int_attribute("ignore_index", 0)));
   weight = select(ignored, zero, weight);
   return {select(ignored, zero, zero - weight * x), weight};
 }

@@ -15,7 +15,7 @@ bool is_blocked(const Node& node) { return std::string_view(node.op->domain) == 
 
 Window window_of_pool(const Node& node, const Shape& x) {
   const Shape kernel = to_shape(node.ints_attribute("kernel_shape"));
-  return window_of(node, Shape(x.begin(), x.end() - (is_blocked(node) ? 1 : 0)), kernel);
+  return pool_window_of(node, Shape(x.begin(), x.end() - (is_blocked(node) ? 1 : 0)), kernel);
 }
 
 void check_pool_input(InferContext& ctx) {
@@ -30,7 +30,9 @@ void check_pool_input(InferContext& ctx) {
 void infer_pool(InferContext& ctx) {
   check_pool_input(ctx);
   const Shape& x = ctx.shape(0);
-  Shape y = windowed_shape(x[0], x[1], window_of_pool(ctx.node(), x));
+  const Window window = window_of_pool(ctx.node(), x);
+  require_fit(ctx, window);
+  Shape y = windowed_shape(x[0], x[1], window);
   if (is_blocked(ctx.node())) y.push_back(x.back());
   ctx.set_output(0, ctx.dtype(0), y);
   ctx.set_output(1, DType::i64, y);  // MaxPool's Indices
@@ -45,20 +47,44 @@ std::vector<Expr> tap_index(const std::vector<Expr>& at, const Taps& taps) {
 
 // ---- MaxPool
 
-/// Does every window hold an element of the input, and every clamped tap lie in its own window? Then clamping alone is
-/// enough: it repeats elements, and a maximum does not mind.
-bool clamping_suffices(const Window& window) {
-  return std::all_of(window.begin(), window.end(), [](const WindowDim& w) {
-    const auto within = [&](const Dim& pad) { return (w.kernel - 1 - pad).lower_bound().value_or(-1) >= 0; };
-    return w.dilation == 1 && within(w.pad_begin) && within(w.pad_end);
-  });
+/// Taps of the window at `at` that count: inside the input, or inside input and padding with count_include_pad.
+Expr counted_taps(const Window& window, std::span<const Expr> at, bool include_padding) {
+  Expr count = index(1);
+  const bool may_miss = !always_holds_an_element(window);
+  for (size_t d = 0; d < window.size(); ++d) {
+    const WindowDim& w = window[d];
+    const Expr start = at[d] * index(w.stride) - extent(w.pad_begin), step = index(w.dilation),
+               kernel = extent(w.kernel);
+    const bool pads_begin = !include_padding && !w.pad_begin.is(0);
+    const bool pads_end = w.overhangs || (!include_padding && !w.pad_end.is(0));
+    Expr first = index(0), behind = kernel;  // the counted taps are [first, behind)
+    const auto taps_before = [&](const Expr& position) {
+      return binary(BinaryOp::floor_div, position - start + index(w.dilation - 1), step);
+    };
+    if (pads_begin) first = binary(BinaryOp::max, index(0), taps_before(index(0)));
+    if (pads_end)
+      behind = binary(BinaryOp::min, kernel, taps_before(extent(include_padding ? w.input + w.pad_end : w.input)));
+    const Expr taps = behind - first;
+    count = count * (may_miss ? binary(BinaryOp::max, taps, index(0)) : taps);
+  }
+  return count;
+}
+
+/// The value of a window that holds no element: onnxruntime's, the lowest number there is.
+Expr lowest(DType dtype) {
+  if (dtype == DType::f32) return constant_float(dtype, std::numeric_limits<float>::lowest());
+  return dtype == DType::f64 ? constant_float(dtype, std::numeric_limits<double>::lowest()) : reduce_identity(ReduceOp::max, dtype);
 }
 
 Expr window_max(LowerContext& ctx, const Window& window, const std::vector<Expr>& at) {
-  const Taps taps = taps_of(ctx, window, std::span(at).subspan(2, window.size()));
+  const std::span<const Expr> position = std::span(at).subspan(2, window.size());
+  const Taps taps = taps_of(ctx, window, position);
   Expr x = arithmetic_input(ctx, 0, tap_index(at, taps));
-  if (taps.inside && !clamping_suffices(window)) x = select(taps.inside, x, reduce_identity(ReduceOp::max, x->dtype));
-  return reduce(ReduceOp::max, taps.axes, x);
+  // A clamped tap lies in its own window then: it repeats an element, and a maximum does not mind.
+  if (!taps.inside || always_holds_an_element(window)) return reduce(ReduceOp::max, taps.axes, x);
+  x = select(taps.inside, x, reduce_identity(ReduceOp::max, x->dtype));
+  const Expr count = counted_taps(window, position, false);
+  return select(binary(BinaryOp::greater, count, index(0)), reduce(ReduceOp::max, taps.axes, x), lowest(x->dtype));
 }
 
 /// Row-major position in the whole input, or with storage_order=1 the position where the spatial dimensions are stored
@@ -99,35 +125,15 @@ Expr lower_max_pool(LowerContext& ctx, int output, const std::vector<Expr>& at) 
 
 // ---- AveragePool and LpPool
 
-/// Taps of the window at `at` that count: inside the input, or inside input and padding with count_include_pad.
-Expr counted_taps(DType dtype, const Window& window, std::span<const Expr> at, bool include_padding) {
-  Expr count = index(1);
-  for (size_t d = 0; d < window.size(); ++d) {
-    const WindowDim& w = window[d];
-    const Expr start = at[d] * index(w.stride) - extent(w.pad_begin), step = index(w.dilation),
-               kernel = extent(w.kernel);
-    const bool pads_begin = !include_padding && !w.pad_begin.is(0);
-    const bool pads_end = w.ceil_mode || (!include_padding && !w.pad_end.is(0));
-    Expr first = index(0), behind = kernel;  // the counted taps are [first, behind)
-    const auto taps_before = [&](const Expr& position) {
-      return binary(BinaryOp::floor_div, position - start + index(w.dilation - 1), step);
-    };
-    if (pads_begin) first = binary(BinaryOp::max, index(0), taps_before(index(0)));
-    if (pads_end)
-      behind = binary(BinaryOp::min, kernel, taps_before(extent(include_padding ? w.input + w.pad_end : w.input)));
-    count = count * (behind - first);
-  }
-  return cast(dtype, count);
-}
-
 Expr lower_average_pool(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Window window = window_of_pool(ctx.node(), ctx.input_shape(0));
   const Taps taps = taps_of(ctx, window, std::span(at).subspan(2, window.size()));
   Expr x = arithmetic_input(ctx, 0, tap_index(at, taps));
   if (taps.inside) x = select(taps.inside, x, number(x->dtype, 0));
   const bool include_padding = ctx.node().int_attribute("count_include_pad", 0) != 0;
-  const Expr count = counted_taps(x->dtype, window, std::span(at).subspan(2, window.size()), include_padding);
-  return as_output(ctx, 0, binary(BinaryOp::div, reduce(ReduceOp::sum, taps.axes, x), count));
+  Expr count = counted_taps(window, std::span(at).subspan(2, window.size()), include_padding);
+  if (!always_holds_an_element(window)) count = binary(BinaryOp::max, count, index(1));  // of none: 0
+  return as_output(ctx, 0, binary(BinaryOp::div, reduce(ReduceOp::sum, taps.axes, x), cast(x->dtype, count)));
 }
 
 /// sum(|x|^p)^(1/p)
@@ -155,7 +161,8 @@ struct Planes {
 
   explicit Planes(ReferenceContext& ctx) : x(*ctx.input(0)) {
     const auto spatial_end = x.shape().end() - (is_blocked(ctx.node()) ? 1 : 0);
-    window = plain_window(ctx.node(), {x.shape().begin(), spatial_end}, ctx.node().ints_attribute("kernel_shape"));
+    window = plain_window(pool_window_of(ctx.node(), to_shape({x.shape().begin(), spatial_end}),
+                                         to_shape(ctx.node().ints_attribute("kernel_shape"))));
     count = x.shape()[0] * x.shape()[1];
     area = element_count(window.input);
     lanes = is_blocked(ctx.node()) ? x.shape().back() : 1;
@@ -192,8 +199,11 @@ void for_each_tap(const PlainWindow& window, const std::vector<int64_t>& at, See
   });
 }
 
+/// Of a window that holds no element.
 template <class T>
 T least_of(DType dtype) {
+  if (dtype == DType::f32) return static_cast<T>(std::numeric_limits<float>::lowest());
+  if (dtype == DType::f64) return static_cast<T>(std::numeric_limits<double>::lowest());
   if (is_float(dtype)) return static_cast<T>(-std::numeric_limits<double>::infinity());
   return is_signed_int(dtype) ? static_cast<T>(-(int64_t{1} << (size_of(dtype) * 8 - 1))) : T{0};
 }
@@ -254,7 +264,8 @@ std::vector<Tensor> reference_average_pool(ReferenceContext& ctx) {
       sum += planes.x.at_double(base + offset * planes.lanes);
       ++count;
     });
-    y.set_double(o, sum / static_cast<double>(include_padding ? taps_in_padded(planes.window, at) : count));
+    const int64_t divisor = include_padding ? taps_in_padded(planes.window, at) : count;
+    y.set_double(o, sum / static_cast<double>(std::max<int64_t>(divisor, 1)));
   });
   return {y};
 }

@@ -68,9 +68,10 @@ void infer_reverse_sequence(InferContext& ctx) {
 Expr lower_reverse_sequence(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const auto [batch, time] = sequence_axes(ctx.node());
   const Expr length = cast(DType::i64, ctx.input(1, {at[batch]})), t = at[time];
+  // A length outside [0, extent] makes an index outside, which kernels report.
+  const Expr forth = select(binary(BinaryOp::less, length, index(0)), length, t);
   Index from = at;
-  from[time] =
-      select(binary(BinaryOp::less, t, length), clamp_index(length - index(1) - t, ctx.input_shape(0)[time]), t);
+  from[time] = select(binary(BinaryOp::less, t, length), length - index(1) - t, forth);
   return ctx.input(0, from);
 }
 

@@ -26,16 +26,35 @@ void pad_same(WindowDim& w, bool upper) {
   w.pad_end = total - w.pad_begin;
 }
 
+Dim room_of(const WindowDim& w) { return w.input + w.pad_begin + w.pad_end - w.reach(); }
+
+[[noreturn]] void fail_to_fit(const Node& node, size_t d, const WindowDim& w) {
+  fail_node(node, concat("spatial axis ", d, ": a window of ", w.reach().str(), " does not fit into ", w.input.str(),
+                         " plus padding ", w.pad_begin.str(), " and ", w.pad_end.str()));
+}
+
+void place_convolution(const Node& node, size_t d, WindowDim& w) {
+  const Dim room = room_of(w);
+  w.output = floor_div(room, w.stride) + 1;
+  if (room.upper_bound().value_or(0) < 0 && !(w.input.is(0) && w.output.is(0))) fail_to_fit(node, d, w);
+}
+
 /// With ceil_mode a last window may hang over the padded end, but must start before it does: inside input and front
 /// padding.
-void pad_explicitly(const Node& node, WindowDim& w) {
-  const Dim room = w.input + w.pad_begin + w.pad_end - w.reach();
-  if (room.is_constant() && room.constant() < 0) {
-    fail_node(node, concat("a window of ", w.reach().str(), " does not fit into ", w.input.str(), " plus padding ",
-                           w.pad_begin.str(), " and ", w.pad_end.str()));
-  }
+void place_pool(const Node& node, size_t d, WindowDim& w) {
+  const Dim room = room_of(w);
+  const bool ceil_mode = node.int_attribute("ceil_mode", 0) != 0;
   w.output = floor_div(room, w.stride) + 1;
-  if (w.ceil_mode) w.output = min(ceil_div(room, w.stride), floor_div(w.input + w.pad_begin - 1, w.stride)) + 1;
+  if (ceil_mode) w.output = min(ceil_div(room, w.stride), floor_div(w.input + w.pad_begin - 1, w.stride)) + 1;
+  w.overhangs = ceil_mode;
+  if (room.upper_bound().value_or(0) < 0) {
+    if (!room.is_constant() || room.constant() <= -2 * w.stride) fail_to_fit(node, d, w);
+    w.output = room.constant() > -w.stride && !w.input.is(0) ? 1 : 0;
+    w.overhangs = true;
+  } else if (!ceil_mode && !room.is_constant() && (room - w.input).lower_bound().value_or(0) < -1) {
+    w.output = max(w.output, 1);
+    w.overhangs = true;
+  }
 }
 
 bool provably_at_least(const Dim& d, int64_t least) {
@@ -43,9 +62,9 @@ bool provably_at_least(const Dim& d, int64_t least) {
   return bound && *bound >= least;
 }
 
-}  // namespace
+using Place = void (*)(const Node&, size_t, WindowDim&);
 
-Window window_of(const Node& node, const Shape& x, const Shape& kernel) {
+Window window_by(Place place, const Node& node, const Shape& x, const Shape& kernel) {
   const size_t rank = x.size() - 2;
   if (kernel.size() != rank) {
     fail_node(node, concat("the kernel has ", kernel.size(), " dimensions, the input has ", rank, " spatial ones"));
@@ -65,13 +84,42 @@ Window window_of(const Node& node, const Shape& x, const Shape& kernel) {
     w.kernel = kernel[d];
     w.stride = strides[d];
     w.dilation = dilations[d];
-    w.ceil_mode = node.int_attribute("ceil_mode", 0) != 0;
     w.pad_begin = pads[d];
     w.pad_end = pads[rank + d];
     if (same) pad_same(w, auto_pad == "SAME_UPPER");
-    else pad_explicitly(node, w);
+    else place(node, d, w);
+    if (w.input.is(0) && w.output.lower_bound().value_or(0) > 0) fail_to_fit(node, d, w);
   }
   return window;
+}
+
+}  // namespace
+
+Window window_of(const Node& node, const Shape& x, const Shape& kernel) {
+  return window_by(place_convolution, node, x, kernel);
+}
+
+Window pool_window_of(const Node& node, const Shape& x, const Shape& kernel) {
+  return window_by(place_pool, node, x, kernel);
+}
+
+void require_fit(InferContext& ctx, const Window& window) {
+  for (size_t d = 0; d < window.size(); ++d) {
+    const WindowDim& w = window[d];
+    const Dim beyond = w.reach() - w.pad_begin - w.pad_end;
+    if (w.input.is_constant() || !beyond.is_constant() || (beyond.is(1) && !w.overhangs)) continue;
+    const int64_t least = std::max<int64_t>(1, w.overhangs ? beyond.constant() - w.stride + 1 : beyond.constant());
+    ctx.require_equal(max(w.input, least), w.input,
+                      concat("spatial axis ", d, ": a window of ", w.reach().str(), " with padding ", w.pad_begin.str(), " and ",
+                             w.pad_end.str(), " needs an extent of at least ", least));
+  }
+}
+
+bool always_holds_an_element(const Window& window) {
+  return std::all_of(window.begin(), window.end(), [](const WindowDim& w) {
+    const auto within = [&](const Dim& pad) { return (w.kernel - 1 - pad).lower_bound().value_or(-1) >= 0; };
+    return w.dilation == 1 && within(w.pad_begin) && within(w.pad_end);
+  });
 }
 
 Shape windowed_shape(const Dim& batch, const Dim& channels, const Window& window) {
@@ -87,7 +135,7 @@ Taps taps_of(LowerContext& ctx, const Window& window, std::span<const Expr> at) 
     taps.axes.push_back(ctx.fresh_axis(w.kernel));
     Expr p = at[d] * index(w.stride) - extent(w.pad_begin) + axis_ref(taps.axes.back()) * index(w.dilation);
     const Dim last_read = (w.output - 1) * w.stride - w.pad_begin + w.reach() - 1;
-    const bool fits_end = (!w.ceil_mode && w.pad_end.is(0)) || provably_at_least(w.input - 1 - last_read, 0);
+    const bool fits_end = (!w.overhangs && w.pad_end.is(0)) || provably_at_least(w.input - 1 - last_read, 0);
     const Expr last = extent(w.input - 1);
     if (!w.pad_begin.is(0)) {
       taps.inside = both(taps.inside, binary(BinaryOp::greater_equal, p, index(0)));
@@ -110,9 +158,9 @@ bool PlainWindow::read(const std::vector<int64_t>& o, const std::vector<int64_t>
   return true;
 }
 
-PlainWindow plain_window(const Node& node, const std::vector<int64_t>& x, const std::vector<int64_t>& kernel) {
+PlainWindow plain_window(const Window& window) {
   PlainWindow plain;
-  for (const WindowDim& w : window_of(node, to_shape(x), to_shape(kernel))) {
+  for (const WindowDim& w : window) {
     plain.input.push_back(w.input.constant());
     plain.kernel.push_back(w.kernel.constant());
     plain.output.push_back(w.output.constant());
@@ -122,6 +170,10 @@ PlainWindow plain_window(const Node& node, const std::vector<int64_t>& x, const 
     plain.dilation.push_back(w.dilation);
   }
   return plain;
+}
+
+PlainWindow plain_window(const Node& node, const std::vector<int64_t>& x, const std::vector<int64_t>& kernel) {
+  return plain_window(window_of(node, to_shape(x), to_shape(kernel)));
 }
 
 }  // namespace gcg

@@ -12,17 +12,25 @@ struct WindowDim {
   Dim input, kernel, output;
   Dim pad_begin, pad_end;      // symbolic with auto_pad SAME over a symbolic input
   int64_t stride = 1, dilation = 1;
-  bool ceil_mode = false;
+  bool overhangs = false;      // the last window may reach behind the padded input: ceil_mode, or a window larger than that
 
   /// Input positions from a window's first to behind its last tap.
   Dim reach() const { return (kernel - 1) * dilation + 1; }
 };
 using Window = std::vector<WindowDim>;
 
-/// Reads strides, dilations, pads, auto_pad and ceil_mode of the node. `kernel` has one extent per spatial dimension of
-/// `x`. Fails naming the attribute on a wrong length, a stride or dilation below 1, or a window larger than its padded
-/// input.
+/// Reads strides, dilations, pads and auto_pad of a convolution. `kernel` has one extent per spatial dimension of `x`. Fails
+/// naming the attribute on a wrong length, a stride or dilation below 1, or a window larger than its padded input.
 Window window_of(const Node& node, const Shape& x, const Shape& kernel);
+/// The same of a pool, with ceil_mode. ONNX rounds the number of a pool's steps towards zero: a window that is larger than its
+/// padded input, by less than a stride, stands there once. By less than two: not at all, where the extents are known.
+Window pool_window_of(const Node& node, const Shape& x, const Shape& kernel);
+
+/// Records what input extents the window needs at run time: that it fits, and reads an element where there is an output.
+void require_fit(InferContext& ctx, const Window& window);
+
+/// Does every window hold an element of the input? Sufficient, not necessary.
+bool always_holds_an_element(const Window& window);
 
 /// [N, C, output extents...]
 Shape windowed_shape(const Dim& batch, const Dim& channels, const Window& window);
@@ -43,6 +51,8 @@ struct PlainWindow {
   /// Sets `position` and returns true where tap `k` of output `o` lies in the input.
   bool read(const std::vector<int64_t>& o, const std::vector<int64_t>& k, std::vector<int64_t>& position) const;
 };
+PlainWindow plain_window(const Window& window);
+/// Of a convolution.
 PlainWindow plain_window(const Node& node, const std::vector<int64_t>& x, const std::vector<int64_t>& kernel);
 
 }  // namespace gcg

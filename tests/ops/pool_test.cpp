@@ -91,6 +91,21 @@ TEST(Pool, TakesEveryRankAndAttribute) {
   }
 }
 
+/// ONNX's number of steps is rounded towards zero, and onnxruntime gives windows of nothing these values.
+TEST(Pool, WindowsBeyondTheInput) {
+  const float lowest = std::numeric_limits<float>::lowest();
+  const Tensor x = f32({1, 1, 4}, {1, 4, 2, 3});
+  const Attributes larger = {{"kernel_shape", Ints{5}}, {"strides", Ints{2}}};
+  check_op({"larger than the input", "MaxPool", {data(x)}, larger, {f32({1, 1, 1}, {4})}});
+  check_op({"larger than the input", "AveragePool", {data(x)}, larger, {f32({1, 1, 1}, {2.5})}});
+  const Attributes around = {{"kernel_shape", Ints{2}}, {"dilations", Ints{3}}, {"pads", Ints{1, 1}}};
+  const Tensor two = f32({1, 1, 2}, {1, -kInf});
+  check_op({"taps on both sides of the input", "MaxPool", {data(two)}, around, {f32({1, 1, 1}, {lowest})}});
+  check_op({"taps on both sides of the input", "AveragePool", {data(two)}, around, {f32({1, 1, 1}, {0})}});
+  check_op({"some in the padding", "MaxPool", {data(two)}, {{"kernel_shape", Ints{1}}, {"pads", Ints{1, 0}}},
+            {f32({1, 1, 3}, {lowest, 1, -kInf})}});
+}
+
 TEST(Pool, PassesInfinityAndNan) {
   const Tensor x = f32({1, 1, 6}, {-kInf, -kInf, kNan, 1, kInf, 2});
   for (const char* op : kForms) {
@@ -132,6 +147,9 @@ TEST(Pool, RefusesWhatDoesNotFit) {
   EXPECT_NE(
       refusal(pool("kernel", "MaxPool", {1, 1, 3, 3}, {{"kernel_shape", Ints{2}}})).find("kernel has 1 dimensions"),
       std::string::npos);
+  EXPECT_NE(refusal(pool("window", "MaxPool", {1, 1, 5, 2}, {{"kernel_shape", Ints{3, 5}}, {"strides", Ints{1, 1}}}))
+                .find("spatial axis 1: a window of 5 does not fit into 2"),
+            std::string::npos);
   EXPECT_NE(refusal(pool("rank", "MaxPool", {1, 3}, {{"kernel_shape", Ints{}}})).find("rank 2"), std::string::npos);
 }
 
