@@ -1,4 +1,5 @@
-// Gather, GatherElements and GatherND. Negative indices count from the end; one that is still outside is an error of the run.
+// Gather, GatherElements and GatherND. Negative indices count from the end. An index that is still outside breaks the
+// operator's contract; compiled code then reads the nearest element, so that no load leaves its tensor.
 #include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
