@@ -82,15 +82,17 @@ int Program::threads() const { return state_->team == nullptr ? 1 : state_->team
 
 namespace {
 
-/// Sets the inputs, runs, hands the outputs over. `set_inputs` fills the invocation.
-template <class SetInputs>
-Result<std::vector<Tensor>> run_once(detail::ProgramState& program, std::string_view entry_name, SetInputs set_inputs) {
+/// `inputs` are what the caller gave.
+using SetInputs = Result<void> (*)(detail::InvocationState& invocation, const void* inputs);
+
+/// Sets the inputs, runs, hands the outputs over. One function for all forms of inputs: this is most of their code.
+Result<std::vector<Tensor>> run_once(detail::ProgramState& program, std::string_view entry_name, SetInputs set_inputs, const void* inputs) {
   return guarded([&]() -> Result<std::vector<Tensor>> {
     Result<const Entry*> entry = program.entry(entry_name);
     if (!entry) return entry.error();
     Result<std::unique_ptr<detail::InvocationState>> invocation = program.borrow(**entry);
     if (!invocation) return invocation.error();
-    Result<void> set = set_inputs(**invocation);
+    Result<void> set = set_inputs(**invocation, inputs);
     Result<std::vector<Tensor>> outputs = set ? (*invocation)->run_owned() : Result<std::vector<Tensor>>(set.error());
     program.give_back(std::move(*invocation));
     return outputs;
@@ -98,38 +100,40 @@ Result<std::vector<Tensor>> run_once(detail::ProgramState& program, std::string_
 }
 
 template <class T>
-Result<std::vector<Tensor>> run_in_order(detail::ProgramState& program, std::span<const T> inputs) {
-  return run_once(program, {}, [&](detail::InvocationState& invocation) -> Result<void> {
-    const size_t count = invocation.entry->inputs.size();
-    if (inputs.size() != count) {
-      return error(ErrorCode::invalid_argument, inputs.size(), " inputs were given, the model has ", count);
-    }
-    for (size_t i = 0; i < count; ++i) GART_TRY(invocation.inputs.set(i, inputs[i]));
-    return {};
-  });
+Result<void> set_in_order(detail::InvocationState& invocation, const void* data) {
+  const auto inputs = *static_cast<const std::span<const T>*>(data);
+  const size_t count = invocation.entry->inputs.size();
+  if (inputs.size() != count) {
+    return error(ErrorCode::invalid_argument, inputs.size(), " inputs were given, the model has ", count);
+  }
+  for (size_t i = 0; i < count; ++i) GART_TRY(invocation.inputs.set(i, inputs[i]));
+  return {};
+}
+
+Result<void> set_by_name(detail::InvocationState& invocation, const void* data) {
+  for (const NamedTensor& input : *static_cast<const std::span<const NamedTensor>*>(data)) {
+    Result<size_t> index = detail::find_tensor(invocation.entry->inputs, input.name, "input");
+    if (!index) return index.error();
+    if (invocation.inputs.is_set(*index))
+      return error(ErrorCode::invalid_argument, "input '", input.name, "' is given twice");
+    GART_TRY(invocation.inputs.set(*index, input.tensor));
+  }
+  return {};
 }
 
 }  // namespace
 
 Result<std::vector<Tensor>> Program::run(std::span<const TensorView> inputs) const {
-  return run_in_order(*state_, inputs);
+  return run_once(*state_, {}, set_in_order<TensorView>, &inputs);
 }
 
 Result<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) const {
-  return run_in_order(*state_, std::span<const Tensor>(inputs));
+  const std::span<const Tensor> all(inputs);
+  return run_once(*state_, {}, set_in_order<Tensor>, &all);
 }
 
 Result<std::vector<Tensor>> Program::run(std::span<const NamedTensor> inputs, std::string_view entry) const {
-  return run_once(*state_, entry, [&](detail::InvocationState& invocation) -> Result<void> {
-    for (const NamedTensor& input : inputs) {
-      Result<size_t> index = detail::find_tensor(invocation.entry->inputs, input.name, "input");
-      if (!index) return index.error();
-      if (invocation.inputs.is_set(*index))
-        return error(ErrorCode::invalid_argument, "input '", input.name, "' is given twice");
-      GART_TRY(invocation.inputs.set(*index, input.tensor));
-    }
-    return {};
-  });
+  return run_once(*state_, entry, set_by_name, &inputs);
 }
 
 Result<Invocation> Program::new_invocation(std::string_view entry) const {
