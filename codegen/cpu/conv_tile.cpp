@@ -31,7 +31,7 @@ class DenseTile {
     // A tile of few accumulators would wait for the latency of its multiply-adds: it gets several sets of them, one per
     // k step in turn.
     const int64_t accumulators = shape.pixels() * vectors;
-    const int64_t enough = vectors == 1 ? 6 : 8;  // twelve of one vector spill
+    const int64_t enough = vectors == 1 ? 5 : 8;  // ten of one vector spill where borders carry others along
     while (sets_ < 4 && accumulators * sets_ < enough &&
            accumulators * sets_ * 2 + vectors + 1 <= f.target().vector_registers)
       sets_ *= 2;
