@@ -55,7 +55,7 @@ void check_compiled(const RowForm& form) {
   for (const std::string& target : runnable_targets()) {
     const std::vector<Tensor> got = run_artifact(artifact, target, inputs);
     for (size_t i = 0; i < std::min(got.size(), form.want.size()); ++i)
-      expect_near(got[i], form.want[i], form.row.tolerance, concat(target, ", output ", i));
+      expect_near(got[i], form.want[i], form.row.tolerance, concat(target, ", output ", i), form.row.channels);
   }
 }
 

@@ -75,7 +75,7 @@ void check_form_on_gpu(const RowForm& form, const std::string& target, const Bac
     if (!in.constant && !in.omitted) inputs.push_back(in.tensor);
   const std::vector<Tensor> got = run(artifact, inputs);
   for (size_t i = 0; i < std::min(got.size(), form.want.size()); ++i)
-    expect_near(got[i], form.want[i], form.row.tolerance, concat(target, ", output ", i));
+    expect_near(got[i], form.want[i], form.row.tolerance, concat(target, ", output ", i), form.row.channels);
 }
 
 }  // namespace gcg::test

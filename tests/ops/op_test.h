@@ -28,6 +28,7 @@ struct OpCase {
   bool symbolic = true;     // also run with symbolic extents
   double tolerance = 2e-6;  // |got - want| <= tolerance * (1 + |want|) for floats; integers are exact
   std::string domain = {};
+  int64_t channels = 0;  // of a result in blocked layout: lanes past so many hold anything; 0: every element counts
 };
 
 /// A row in one of its forms, as a graph of its one node whose inputs are those of the row that are neither constant nor
@@ -47,7 +48,8 @@ std::string refusal(const OpCase& row);
 /// The reference of the row, without any check.
 std::vector<Tensor> run_reference(const OpCase& row);
 /// Compares element by element; NaN equals NaN.
-void expect_near(const Tensor& got, const Tensor& want, double tolerance, const std::string& what);
+/// `channels`: as OpCase has it.
+void expect_near(const Tensor& got, const Tensor& want, double tolerance, const std::string& what, int64_t channels = 0);
 
 // Tensors by literal; `values` of size 1 fills the whole shape.
 Tensor tensor(DType dtype, std::vector<int64_t> shape, const std::vector<double>& values);
