@@ -224,6 +224,7 @@ Result<void> BoundPlan::place_late_buffer(uint32_t index, Block& block, Outputs&
     return {};
   }
   if (buffer.kind() == fb::BufferKind::output) {
+    GART_TRY(check_output_size(buffer.index(), extent.bytes));
     Result<void*> place = outputs.place(buffer.index(), extent.bytes);
     if (!place) return place.error();
     addresses_[index] = *place;
@@ -247,7 +248,7 @@ Result<void> BoundPlan::bind_symbol(uint32_t symbol, int64_t value, Outputs& out
   for (size_t i = 0; i < plan_->late_buffers.size(); ++i) {
     GART_TRY(place_late_buffer(plan_->late_buffers[i], late_blocks_[i], outputs));
   }
-  GART_TRY(check_callers_sizes());  // of outputs whose size or shape is known only now
+  GART_TRY(check_callers_sizes());  // of outputs whose size was known before, but not their shape
   for (const uint32_t index : plan_->late_steps) {
     const PlanStep& step = plan_->steps[index];
     if (!all_known(step)) continue;
