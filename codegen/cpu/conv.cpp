@@ -20,9 +20,13 @@ class ConvEmitter {
   ConvEmitter(FunctionBuilder& f, const ConvKernel& conv)
       : f_(f),
         conv_(conv),
-        plan_(plan_conv(conv, f.target(), epilogue_allows_flat(f.kernel(), conv))),
-        layout_(conv_layout(f, conv)),
+        plan_(plan_conv(conv, f.target(), epilogue_allows_flat(f.kernel(), conv), multiply_of(f.target(), input_type(f, conv)))),
+        layout_(conv_layout(f, conv, plan_.multiply)),
         epilogue_(f, conv, plan_) {}
+
+  static DType input_type(FunctionBuilder& f, const ConvKernel& conv) {
+    return f.kernel().operands[static_cast<size_t>(conv.input)].dtype;
+  }
 
   KernelEmission emit() {
     f_.for_loop(f_.task_begin(), f_.task_end(), f_.i64(1), [&](Value* task) { emit_task(task); });
@@ -32,7 +36,7 @@ class ConvEmitter {
                    conv_.depthwise     ? " depthwise"
                    : conv_.input_plain ? " plain"
                                        : "",
-                   " tiles", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer")};
+                   " tiles", plan_.multiply == Multiply::floats ? "" : " of quads", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer")};
   }
 
  private:
@@ -79,8 +83,8 @@ class ConvEmitter {
       work.tiles.begin = mul(tile_block, plan_.tiles_per_task);
       work.tiles.end = add(work.tiles.begin, f_.i64(plan_.tiles_per_task));
     }
-    work.input = float_address(f_, f_.operand(conv_.input), mul(work.image, layout_.image));
-    if (conv_.depthwise) work.input = float_address(f_, work.input, mul(work.group, layout_.block));
+    work.input = word_address(f_, f_.operand(conv_.input), mul(work.image, layout_.image));
+    if (conv_.depthwise) work.input = word_address(f_, work.input, mul(work.group, layout_.block));
     work.blocks = plan_.group_blocks;
     if (plan_.last_group_blocks == plan_.group_blocks) return emit_rows(work);
     f_.if_else(
@@ -122,7 +126,7 @@ class ConvEmitter {
 
   void emit_row(const Work& work, RowPlace at) {
     Value* first_row = sub(mul(at.row, conv_.stride_h), f_.i64(conv_.pad_top));
-    at.place.input = float_address(f_, work.input, mul(first_row, layout_.row));
+    at.place.input = word_address(f_, work.input, mul(first_row, layout_.row));
     at.place.weights = panel(work.group);
     if (plan_.symbolic_row())
       symbolic_row(work, at);
@@ -152,13 +156,13 @@ class ConvEmitter {
   /// The group's panel of weights. Groups of one block share a panel of two when the panel is dense.
   Value* panel(Value* group) {
     Value* base = f_.operand(conv_.weights);
-    if (conv_.depthwise) return float_address(f_, base, mul(group, conv_.kernel_h * conv_.kernel_w * block));
-    return float_address(f_, base, panel_offset(group));
+    if (conv_.depthwise) return word_address(f_, base, mul(group, conv_.kernel_h * conv_.kernel_w * block));
+    return word_address(f_, base, panel_offset(group));
   }
   Value* panel_offset(Value* group) {
-    if (plan_.group_blocks * block == panel_columns) return mul(group, panel_elements(conv_));
+    if (plan_.group_blocks * block == panel_columns) return mul(group, panel_words(conv_, plan_.multiply));
     Value* odd = f_.ir().CreateAnd(group, f_.i64(1));
-    return add(mul(f_.ir().CreateLShr(group, f_.i64(1)), panel_elements(conv_)), mul(odd, block));
+    return add(mul(f_.ir().CreateLShr(group, f_.i64(1)), panel_words(conv_, plan_.multiply)), mul(odd, block));
   }
 
   void static_row(const Work& work, const RowPlace& at) {
@@ -188,7 +192,7 @@ class ConvEmitter {
     Value* number = add(mul(step, last.first_tile + last.tiles), tile);
     const int64_t line_floats = plan_.group_blocks * block == panel_columns ? block : panel_columns;
     Value* offset = add(panel_offset(add(work.group, f_.i64(1))), mul(number, plan_.prefetch_lines * line_floats));
-    return float_address(f_, f_.operand(conv_.weights), offset);
+    return word_address(f_, f_.operand(conv_.weights), offset);
   }
 
   /// A row whose length is known at run time: full tiles, then small ones, where every kernel column is inside the map;
@@ -237,7 +241,7 @@ class ConvEmitter {
     const TileShape shape{at.tile, columns};
     TilePlace place = at.place;
     Value* column = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
-    place.input = float_address(f_, place.input, mul(column, layout_.channels));
+    place.input = word_address(f_, place.input, mul(column, layout_.channels));
     TileResult result{work.image, mul(work.group, plan_.group_blocks), at.row, pixel, shape, f_.i64(0), {}};
     if (!conv_.depthwise) {
       result.sums = reduce_dense(f_, conv_, plan_, layout_, shape, work.blocks * block / plan_.lanes, place);
@@ -245,8 +249,8 @@ class ConvEmitter {
     }
     f_.for_loop(f_.i64(0), f_.i64(block), f_.i64(plan_.lanes), [&](Value* lane) {
       TilePlace part = place;
-      part.input = float_address(f_, place.input, lane);
-      part.weights = float_address(f_, place.weights, lane);
+      part.input = word_address(f_, place.input, lane);
+      part.weights = word_address(f_, place.weights, lane);
       result.first_lane = lane;
       result.sums = reduce_depthwise(f_, conv_, plan_, layout_, shape, part);
       epilogue_.store(result);

@@ -34,9 +34,11 @@ TileAxis tile_at(const ConvAxis& axis, int64_t first, int64_t positions) {
   return tile;
 }
 
-/// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast.
-int64_t dense_pixels(const CpuTarget& target, int64_t vectors) {
-  return std::clamp<int64_t>((target.vector_registers - vectors - 1) / vectors, 1, 14);
+/// Pixels of a dense register tile: the registers beside the accumulators hold weights, a broadcast and, where quads are
+/// widened, its part and a product.
+int64_t dense_pixels(const CpuTarget& target, int64_t vectors, Multiply multiply) {
+  const int64_t others = vectors + (multiply == Multiply::widened_quads ? 3 : 1);
+  return std::clamp<int64_t>((target.vector_registers - others) / vectors, 1, 14);
 }
 
 /// Pixels of a depthwise register tile: a kernel row of weights and the loads under way need registers too.
@@ -52,7 +54,8 @@ bool pointwise(const ConvKernel& k) {
 
 /// Cycles of one full tile's reduction, at two multiply-adds a cycle.
 int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
-  const int64_t depth = k.kernel_h * k.kernel_w * (k.depthwise ? 1 : k.in_channels);
+  const int64_t words = (k.in_channels + DotProduct::elements(plan.multiply) - 1) / DotProduct::elements(plan.multiply);
+  const int64_t depth = k.kernel_h * k.kernel_w * (k.depthwise ? 1 : words * DotProduct::parts(plan.multiply));
   const int64_t rows = plan.row_tiles.empty() ? 1 : plan.row_tiles.front().tile.positions;
   const int64_t pixels = rows * plan.tile_pixels;
   return std::max<int64_t>(1, pixels * plan.vectors * (depth + 2) / 2);
@@ -101,13 +104,13 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
     return;
   }
   const int64_t taps = k.kernel_h * k.kernel_w * k.in_channels;
-  const int64_t weight_bytes = taps * plan.groups * plan.group_blocks * block * 4;
+  const int64_t weight_bytes = taps * plan.groups * plan.group_blocks * block * 4 / DotProduct::elements(plan.multiply);
   const Dim pixels = plan.rows * plan.row_pixels;
   const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
   plan.groups_outer = weight_bytes > l2_bytes / 2 || (small_map && pixels.constant() <= 14 * 14);
   if (!plan.groups_outer || !small_map || k.input_plain) return;
   const int64_t tiles = std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles));
-  const int64_t lines = block * plan.group_blocks * block * 4 / line_bytes;
+  const int64_t lines = block * plan.group_blocks * block * 4 / DotProduct::elements(plan.multiply) / line_bytes;
   plan.prefetch_lines = std::min<int64_t>(8, (lines + tiles - 1) / tiles);
 }
 
@@ -145,8 +148,9 @@ std::vector<TileSegment> cover_axis(const ConvAxis& axis, int64_t positions) {
   return segments;
 }
 
-ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allowed) {
+ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allowed, Multiply multiply) {
   ConvPlan plan;
+  plan.multiply = multiply;
   plan.lanes = target.lanes(DType::f32);
   GCG_CHECK(block % plan.lanes == 0, "vectors of ", plan.lanes, " lanes");
   const int64_t blocks = (k.out_channels + block - 1) / block;
@@ -155,7 +159,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   plan.groups = (blocks + plan.group_blocks - 1) / plan.group_blocks;
   plan.last_group_blocks = blocks - (plan.groups - 1) * plan.group_blocks;
   plan.vectors = k.depthwise ? 1 : plan.group_blocks * block_vectors;
-  plan.tile_pixels = k.depthwise ? depthwise_pixels(target, k.kernel_w) : dense_pixels(target, plan.vectors);
+  plan.tile_pixels = k.depthwise ? depthwise_pixels(target, k.kernel_w) : dense_pixels(target, plan.vectors, multiply);
   plan.flat = flat_allowed && !k.depthwise && !k.input_plain && pointwise(k);
   plan.rows = plan.flat ? Dim(1) : k.out_height;
   plan.row_pixels = plan.flat ? k.out_height * k.out_width : k.out_width;

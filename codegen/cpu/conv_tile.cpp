@@ -13,7 +13,7 @@ namespace {
 using Values = FunctionBuilder::Values;
 
 constexpr int64_t block = 16;
-constexpr uint64_t float_bytes = 4;
+constexpr uint64_t word_bytes = 4;
 constexpr int64_t unrolled_steps = 4;  // k steps of one loop iteration
 
 llvm::Value* times(FunctionBuilder& f, llvm::Value* value, int64_t factor) {
@@ -26,7 +26,7 @@ llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, ll
 
 llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes) {
   return f.ir().CreateAlignedLoad(f.type(DType::f32, static_cast<int>(lanes)), address,
-                                  llvm::Align(static_cast<uint64_t>(lanes) * float_bytes));
+                                  llvm::Align(static_cast<uint64_t>(lanes) * word_bytes));
 }
 
 llvm::Value* zero(FunctionBuilder& f, int64_t lanes) {
@@ -50,7 +50,15 @@ class DenseTile {
  public:
   DenseTile(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
             const TileShape& shape, int64_t vectors, const TilePlace& place)
-      : f_(f), conv_(conv), plan_(plan), layout_(layout), shape_(shape), vectors_(vectors), place_(place) {
+      : f_(f),
+        conv_(conv),
+        plan_(plan),
+        layout_(layout),
+        shape_(shape),
+        vectors_(vectors),
+        place_(place),
+        dot_(f.ir(), plan.multiply),
+        vector_(llvm::FixedVectorType::get(dot_.word(), static_cast<unsigned>(plan.lanes))) {
     // A tile of few accumulators would wait for the latency of its multiply-adds: it gets several sets of them, one per
     // k step in turn.
     const int64_t accumulators = shape.pixels() * vectors;
@@ -60,8 +68,8 @@ class DenseTile {
   }
 
   Values emit() {
-    Values sums(static_cast<size_t>(sets_ * shape_.pixels() * vectors_), zero(f_, plan_.lanes));
-    const int64_t blocks = (conv_.in_channels + layout_.channels - 1) / layout_.channels;
+    Values sums(static_cast<size_t>(sets_ * shape_.pixels() * vectors_), llvm::Constant::getNullValue(vector_));
+    const int64_t blocks = (layout_.depth + layout_.channels - 1) / layout_.channels;
     sums = loop(f_, {f_.i64(0), f_.i64(blocks)}, 1, sums,
                 [&](llvm::Value* ic, const Values& s) { return channel_block(ic, s); });
     return fold_sets(std::move(sums));
@@ -76,7 +84,7 @@ class DenseTile {
   int64_t weights_per_column() const { return layout_.channels * layout_.weight_columns; }
 
   Values channel_block(llvm::Value* ic, Values sums) {
-    Value* input = float_address(f_, place_.input, f_.ir().CreateMul(ic, layout_.block, "", true, true));
+    Value* input = word_address(f_, place_.input, f_.ir().CreateMul(ic, layout_.block, "", true, true));
     channels_ = channels_of(ic);
     Value* first_row = times(f_, ic, conv_.kernel_h);
     auto kernel_rows = [&](ValueRange range, const Pixels& pixels) {
@@ -84,8 +92,8 @@ class DenseTile {
         Value* step =
             times(f_, f_.ir().CreateAdd(first_row, kh, "", true, true), conv_.kernel_w * weights_per_column());
         Value* row = f_.ir().CreateMul(times(f_, kh, conv_.dilation_h), layout_.row, "", true, true);
-        if (place_.prefetch) prefetch(float_address(f_, place_.prefetch, step));
-        return kernel_row(float_address(f_, input, row), float_address(f_, place_.weights, step), pixels, s);
+        if (place_.prefetch) prefetch(word_address(f_, place_.prefetch, step));
+        return kernel_row(word_address(f_, input, row), word_address(f_, place_.weights, step), pixels, s);
       });
     };
     const Pixels all{0, shape_.rows.positions, 0, shape_.columns.positions};
@@ -95,12 +103,13 @@ class DenseTile {
     return sums;
   }
 
-  /// Channels of block `ic` that exist; the rest of the block may hold anything.
+  bool whole_blocks() const { return layout_.depth % layout_.channels == 0; }
+
+  /// Words of channels of block `ic` that exist; the rest of the block may hold anything.
   llvm::Value* channels_of(llvm::Value* ic) {
-    if (layout_.channels == 1) return f_.i64(1);
-    if (conv_.in_channels % block == 0) return f_.i64(block);
-    llvm::Value* left = f_.ir().CreateSub(f_.i64(conv_.in_channels), times(f_, ic, block), "", true, true);
-    return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, f_.i64(block));
+    if (whole_blocks()) return f_.i64(layout_.channels);
+    llvm::Value* left = f_.ir().CreateSub(f_.i64(layout_.depth), times(f_, ic, layout_.channels), "", true, true);
+    return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, f_.i64(layout_.channels));
   }
 
   void prefetch(llvm::Value* address) {
@@ -108,7 +117,7 @@ class DenseTile {
                   apart = plan_.group_blocks * block == layout_.weight_columns ? line : layout_.weight_columns;
     for (int64_t kw = 0; kw < conv_.kernel_w; ++kw)
       for (int64_t i = 0; i < plan_.prefetch_lines; ++i)
-        f_.prefetch(float_address(f_, address, f_.i64(kw * weights_per_column() + i * apart)), 2);
+        f_.prefetch(word_address(f_, address, f_.i64(kw * weights_per_column() + i * apart)), 2);
   }
 
   Values kernel_row(Value* input, Value* weights, Pixels pixels, Values sums) {
@@ -116,10 +125,10 @@ class DenseTile {
     for (const KernelTaps& t : shape_.columns.taps) {
       pixels.first_column = t.first, pixels.last_column = t.last;
       const bool seamless = t.count == 1 || conv_.dilation_w == 1;
-      if (seamless && layout_.channels == block && conv_.in_channels % block == 0) {
-        Value* x = float_address(f_, input, f_.i64(t.tap * conv_.dilation_w * block));
-        Value* w = float_address(f_, weights, f_.i64(t.tap * weights_per_column()));
-        sums = k_loop(f_.i64(t.count * block), 1, x, w, pixels, std::move(sums));
+      if (seamless && layout_.channels > 1 && whole_blocks()) {
+        Value* x = word_address(f_, input, f_.i64(t.tap * conv_.dilation_w * layout_.channels));
+        Value* w = word_address(f_, weights, f_.i64(t.tap * weights_per_column()));
+        sums = k_loop(f_.i64(t.count * layout_.channels), 1, x, w, pixels, std::move(sums));
       } else {
         sums = column_loop({f_.i64(t.tap), f_.i64(t.tap + t.count)}, input, weights, pixels, std::move(sums));
       }
@@ -129,14 +138,14 @@ class DenseTile {
 
   Values column_loop(ValueRange range, Value* input, Value* weights, const Pixels& pixels, Values sums) {
     if (layout_.channels == 1) {  // neighbouring columns are the k steps
-      Value* x = float_address(f_, input, times(f_, range.begin, conv_.dilation_w));
-      Value* w = float_address(f_, weights, times(f_, range.begin, layout_.weight_columns));
+      Value* x = word_address(f_, input, times(f_, range.begin, conv_.dilation_w));
+      Value* w = word_address(f_, weights, times(f_, range.begin, layout_.weight_columns));
       Value* count = f_.ir().CreateSub(range.end, range.begin, "", true, true);
       return k_loop(count, conv_.dilation_w, x, w, pixels, std::move(sums));
     }
     return loop(f_, range, 1, std::move(sums), [&](Value* kw, const Values& s) {
-      Value* x = float_address(f_, input, times(f_, kw, conv_.dilation_w * layout_.channels));
-      return k_loop(channels_, 1, x, float_address(f_, weights, times(f_, kw, weights_per_column())), pixels, s);
+      Value* x = word_address(f_, input, times(f_, kw, conv_.dilation_w * layout_.channels));
+      return k_loop(channels_, 1, x, word_address(f_, weights, times(f_, kw, weights_per_column())), pixels, s);
     });
   }
 
@@ -144,15 +153,15 @@ class DenseTile {
   /// competes with multiply-adds for ports.
   Values k_loop(Value* count, int64_t x_step, Value* x, Value* w, const Pixels& pixels, Values sums) {
     auto steps = [&](llvm::Value* k, int64_t n, Values s) {
-      llvm::Value* xk = opaque(float_address(f_, x, times(f_, k, x_step)));
-      llvm::Value* wk = opaque(float_address(f_, w, times(f_, k, layout_.weight_columns)));
+      llvm::Value* xk = opaque(word_address(f_, x, times(f_, k, x_step)));
+      llvm::Value* wk = opaque(word_address(f_, w, times(f_, k, layout_.weight_columns)));
       for (int64_t i = 0; i < n; ++i)
-        k_step(float_address(f_, xk, f_.i64(i * x_step)), float_address(f_, wk, f_.i64(i * layout_.weight_columns)),
+        k_step(word_address(f_, xk, f_.i64(i * x_step)), word_address(f_, wk, f_.i64(i * layout_.weight_columns)),
                pixels, i % sets_, s);
       return s;
     };
     auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
-    const int64_t unroll = known ? unrolled_steps : std::gcd(unrolled_steps, place_.kw ? 1 : conv_.in_channels);
+    const int64_t unroll = known ? unrolled_steps : std::gcd(unrolled_steps, place_.kw ? 1 : layout_.depth);
     llvm::Value* whole = known ? f_.i64(known->getSExtValue() / unroll * unroll) : count;
     sums = loop(f_, {f_.i64(0), whole}, unroll, std::move(sums),
                 [&](llvm::Value* k, const Values& s) { return steps(k, unroll, s); });
@@ -183,28 +192,34 @@ class DenseTile {
   }
 
   void k_step(Value* x, Value* w, const Pixels& pixels, int64_t set, Values& sums) {
-    fence(sums);
-    Values weights;
-    for (int64_t v = 0; v < vectors_; ++v)
-      weights.push_back(load_vector(f_, float_address(f_, w, f_.i64(v * plan_.lanes)), plan_.lanes));
-    for (int64_t row = pixels.first_row; row < pixels.last_row; ++row) {
-      Value* in_row = row == 0 ? x : float_address(f_, x, times(f_, layout_.row, row * conv_.stride_h));
-      for (int64_t column = pixels.first_column; column < pixels.last_column; ++column) {
-        Value* place = float_address(f_, in_row, f_.i64(column * conv_.stride_w * layout_.channels));
-        Value* input = f_.splat(f_.ir().CreateAlignedLoad(f_.ir().getFloatTy(), place, llvm::Align(4)),
-                                static_cast<int>(plan_.lanes));
-        const int64_t first = (set * shape_.pixels() + row * shape_.columns.positions + column) * vectors_;
-        for (int64_t v = 0; v < vectors_; ++v) {
-          Value*& sum = sums[static_cast<size_t>(first + v)];
-          sum = multiply_add(f_, input, weights[static_cast<size_t>(v)], sum);
+    for (int part = 0; part < dot_.parts(); ++part) {
+      fence(sums);
+      Values weights;
+      for (int64_t v = 0; v < vectors_; ++v)
+        weights.push_back(dot_.right(load(word_address(f_, w, f_.i64(v * plan_.lanes))), part));
+      for (int64_t row = pixels.first_row; row < pixels.last_row; ++row) {
+        Value* in_row = row == 0 ? x : word_address(f_, x, times(f_, layout_.row, row * conv_.stride_h));
+        for (int64_t column = pixels.first_column; column < pixels.last_column; ++column) {
+          Value* place = word_address(f_, in_row, f_.i64(column * conv_.stride_w * layout_.channels));
+          Value* word = f_.ir().CreateAlignedLoad(dot_.word(), place, llvm::Align(word_bytes));
+          Value* input = dot_.left(f_.splat(word, static_cast<int>(plan_.lanes)), part);
+          const int64_t first = (set * shape_.pixels() + row * shape_.columns.positions + column) * vectors_;
+          for (int64_t v = 0; v < vectors_; ++v) {
+            Value*& sum = sums[static_cast<size_t>(first + v)];
+            sum = dot_.add(input, weights[static_cast<size_t>(v)], sum);
+          }
         }
       }
     }
   }
 
+  Value* load(Value* address) {
+    return f_.ir().CreateAlignedLoad(vector_, address, llvm::Align(static_cast<uint64_t>(plan_.lanes) * word_bytes));
+  }
+
   Values fold_sets(Values sums) {
     const auto tile = static_cast<size_t>(shape_.pixels() * vectors_);
-    for (size_t i = tile; i < sums.size(); ++i) sums[i % tile] = f_.ir().CreateFAdd(sums[i % tile], sums[i]);
+    for (size_t i = tile; i < sums.size(); ++i) sums[i % tile] = dot_.add_sums(sums[i % tile], sums[i]);
     sums.resize(tile);
     return sums;
   }
@@ -216,6 +231,8 @@ class DenseTile {
   const TileShape& shape_;
   const int64_t vectors_;
   const TilePlace& place_;
+  DotProduct dot_;
+  llvm::FixedVectorType* vector_;
   int64_t sets_ = 1;
   llvm::Value* channels_ = nullptr;
 };
@@ -229,14 +246,16 @@ bool inside(const TileShape& shape, int64_t kw, int64_t p) {
 
 }  // namespace
 
-llvm::Value* float_address(FunctionBuilder& f, llvm::Value* base, llvm::Value* offset) {
-  return f.ir().CreateGEP(f.ir().getFloatTy(), base, offset);
+llvm::Value* word_address(FunctionBuilder& f, llvm::Value* base, llvm::Value* offset) {
+  return f.ir().CreateGEP(f.ir().getInt32Ty(), base, offset);
 }
 
-ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv) {
+ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, Multiply multiply) {
   ConvLayout layout;
-  layout.channels = conv.input_plain ? 1 : block;
-  const int64_t blocks = (conv.in_channels + layout.channels - 1) / layout.channels;
+  const int64_t word = DotProduct::elements(multiply);
+  layout.channels = conv.input_plain ? 1 : block / word;
+  layout.depth = (conv.in_channels + word - 1) / word;
+  const int64_t blocks = (layout.depth + layout.channels - 1) / layout.channels;
   const Dim row = conv.in_width * Dim(layout.channels);
   layout.row = f.dim(row);
   layout.block = f.dim(row * conv.in_height);
@@ -245,9 +264,9 @@ ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv) {
   return layout;
 }
 
-int64_t panel_elements(const ConvKernel& conv) {
+int64_t panel_words(const ConvKernel& conv, Multiply multiply) {
   const int64_t channels = conv.input_plain ? conv.in_channels : (conv.in_channels + block - 1) / block * block;
-  return channels * conv.kernel_h * conv.kernel_w * 2 * block;
+  return channels / DotProduct::elements(multiply) * conv.kernel_h * conv.kernel_w * 2 * block;
 }
 
 Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
@@ -259,12 +278,12 @@ Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPl
                         const TileShape& shape, const TilePlace& place) {
   const Values none(static_cast<size_t>(shape.pixels()), zero(f, plan.lanes));
   auto vector_at = [&](llvm::Value* base, llvm::Value* offset) {
-    return load_vector(f, float_address(f, base, offset), plan.lanes);
+    return load_vector(f, word_address(f, base, offset), plan.lanes);
   };
   auto kernel_row = [&](llvm::Value* kh, const Values& sums) {
     llvm::Value* input =
-        float_address(f, place.input, f.ir().CreateMul(times(f, kh, conv.dilation_h), layout.row, "", true, true));
-    llvm::Value* weights = float_address(f, place.weights, times(f, kh, conv.kernel_w * block));
+        word_address(f, place.input, f.ir().CreateMul(times(f, kh, conv.dilation_h), layout.row, "", true, true));
+    llvm::Value* weights = word_address(f, place.weights, times(f, kh, conv.kernel_w * block));
     if (place.kw) {
       return loop(f, *place.kw, 1, sums, [&](llvm::Value* kw, const Values& s) -> Values {
         llvm::Value* x = vector_at(input, times(f, kw, conv.dilation_w * block));

@@ -25,19 +25,20 @@ struct TilePlace {
   std::optional<ValueRange> kw;
 };
 
-/// Strides of the input and of the weights, in elements.
+/// Strides of the input and of the weights, in words (dot_product.h): floats, or four channels of bytes.
 struct ConvLayout {
-  int64_t channels = 16;         // channels that lie side by side in the input: 16, or 1 when it is NCHW
+  int64_t channels = 16;         // words that lie side by side in the input: 16 floats, 4 quads, or 1 float when it is NCHW
+  int64_t depth = 0;             // words along all input channels
   llvm::Value* image = nullptr;  // input, image to image
   llvm::Value* block = nullptr;  // input, channel block to channel block
   llvm::Value* row = nullptr;    // input, row to row
   int64_t weight_columns = 32;   // weights, kernel element and input channel to the next; depthwise: 16
 };
 
-ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv);
+ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, Multiply multiply);
 
-/// Elements of one group panel of dense weights.
-int64_t panel_elements(const ConvKernel& conv);
+/// Words of one group panel of dense weights.
+int64_t panel_words(const ConvKernel& conv, Multiply multiply);
 
 /// Sums [pixel][vector] of a dense convolution for `vectors` vectors of output channels.
 FunctionBuilder::Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
@@ -48,7 +49,7 @@ FunctionBuilder::Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv,
 FunctionBuilder::Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
                                          const ConvLayout& layout, const TileShape& shape, const TilePlace& place);
 
-/// `base` + `offset` floats; may point outside the operand as long as it is not read.
-llvm::Value* float_address(FunctionBuilder& f, llvm::Value* base, llvm::Value* offset);
+/// `base` + `offset` words; may point outside the operand as long as it is not read.
+llvm::Value* word_address(FunctionBuilder& f, llvm::Value* base, llvm::Value* offset);
 
 }  // namespace gcg::cpu

@@ -4,6 +4,7 @@
 //       depthwise result
 //   wp  what gart.PackConv makes with the same `depthwise` and `plain`
 //   y   [N, ceil(CO/16), OH, OW, 16]; lanes past CO hold anything
+// x and wp may be u8 and i8 where neither flag is set; y is then i32.
 #include "compiler/ops/ops.h"
 #include "compiler/ops/packing.h"
 #include "compiler/ops/sliding_window.h"
@@ -24,12 +25,10 @@ Window window_of_blocked(const Node& node, const Shape& x) {
   return window_of(node, {x[0], x[1], x[2], x[3]}, to_shape(node.ints_attribute("kernel_shape")));
 }
 
-Shape weights_shape(const ConvForm& form, const Window& window) {
-  const Dim &kh = window[0].kernel, &kw = window[1].kernel;
-  if (form.depthwise) return {blocks_of(form.outputs, kChannelBlock), kh, kw, kChannelBlock};
-  const int64_t blocks = blocks_of(form.outputs, kWeightBlock);
-  if (form.plain) return {blocks, form.inputs, kh, kw, kWeightBlock};
-  return {blocks, blocks_of(form.inputs, kChannelBlock), kh, kw, kChannelBlock, kWeightBlock};
+ConvPacking packing_of(const ConvForm& form, DType weights) { return {form.depthwise, form.plain, weights == DType::i8}; }
+
+Shape weights_shape(const ConvForm& form, DType weights, const Window& window) {
+  return packing_of(form, weights).shape(form.outputs, form.inputs, window[0].kernel, window[1].kernel);
 }
 
 void infer_blocked_conv(InferContext& ctx) {
@@ -38,9 +37,9 @@ void infer_blocked_conv(InferContext& ctx) {
   const Shape& x = ctx.shape(0);
   ctx.require_equal(x[1], form.plain ? form.inputs : blocks_of(form.inputs, kChannelBlock), "the input channels");
   const Window window = window_of_blocked(ctx.node(), x);
-  if (ctx.shape(1) != weights_shape(form, window)) ctx.fail("the packed weights do not match the attributes");
+  if (ctx.shape(1) != weights_shape(form, ctx.dtype(1), window)) ctx.fail("the packed weights do not match the attributes");
   const Dim blocks = blocks_of(form.outputs, kChannelBlock);
-  ctx.set_output(0, ctx.dtype(0), {x[0], blocks, window[0].output, window[1].output, kChannelBlock});
+  ctx.set_output(0, sum_type(ctx.dtype(1)), {x[0], blocks, window[0].output, window[1].output, kChannelBlock});
 }
 
 Expr lower_blocked_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
@@ -59,9 +58,16 @@ Expr lower_blocked_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
     const Expr ci_block = binary(BinaryOp::floor_div, ci, block), ci_lane = binary(BinaryOp::mod, ci, block);
     const Expr co_block = binary(BinaryOp::floor_div, co, weight_block),
                co_lane = binary(BinaryOp::mod, co, weight_block);
-    term = form.plain ? ctx.input(0, {at[0], ci, h, w}) * ctx.input(1, {co_block, ci, kh, kw, co_lane})
-                      : ctx.input(0, {at[0], ci_block, h, w, ci_lane}) *
-                            ctx.input(1, {co_block, ci_block, kh, kw, ci_lane, co_lane});
+    const DType type = ctx.input_value(1).dtype;
+    if (form.plain) {
+      term = ctx.input(0, {at[0], ci, h, w}) * ctx.input(1, {co_block, ci, kh, kw, co_lane});
+    } else if (type == DType::i8) {
+      const Expr quad = binary(BinaryOp::floor_div, ci_lane, index(kQuad)), place = binary(BinaryOp::mod, ci_lane, index(kQuad));
+      term = cast(DType::i32, ctx.input(0, {at[0], ci_block, h, w, ci_lane})) *
+             cast(DType::i32, ctx.input(1, {co_block, ci_block, kh, kw, quad, co_lane, place}));
+    } else {
+      term = ctx.input(0, {at[0], ci_block, h, w, ci_lane}) * ctx.input(1, {co_block, ci_block, kh, kw, ci_lane, co_lane});
+    }
   }
   if (taps.inside) term = select(taps.inside, term, number(term->dtype, 0));
   return reduce(ReduceOp::sum, axes, term);
@@ -70,6 +76,7 @@ Expr lower_blocked_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
 /// Element offsets of x and wp for input channel `ci`, output channel `co`.
 struct Layout {
   ConvForm form;
+  ConvPacking packing;
   int64_t height, width, taps, input_blocks;
 
   int64_t input(int64_t n, int64_t ci, int64_t h, int64_t w) const {
@@ -77,11 +84,7 @@ struct Layout {
     return (((n * input_blocks + ci / kChannelBlock) * height + h) * width + w) * kChannelBlock + ci % kChannelBlock;
   }
   int64_t weight(int64_t co, int64_t ci, int64_t tap) const {
-    if (form.depthwise) return (co / kChannelBlock * taps + tap) * kChannelBlock + co % kChannelBlock;
-    const int64_t block = co / kWeightBlock, lane = co % kWeightBlock;
-    if (form.plain) return ((block * form.inputs + ci) * taps + tap) * kWeightBlock + lane;
-    const int64_t row = (block * input_blocks + ci / kChannelBlock) * taps + tap;
-    return (row * kChannelBlock + ci % kChannelBlock) * kWeightBlock + lane;
+    return packing.place(co, ci, tap, form.inputs, taps);
   }
 };
 
@@ -106,9 +109,10 @@ std::vector<Tensor> reference_blocked_conv(ReferenceContext& ctx) {
   const ConvForm form = conv_form(ctx.node());
   const std::vector<int64_t> plane(x.shape().begin(), x.shape().begin() + 4);
   const PlainWindow window = plain_window(ctx.node(), plane, ctx.node().ints_attribute("kernel_shape"));
-  const Layout layout{form, plane[2], plane[3], element_count(window.kernel), blocks_of(form.inputs, kChannelBlock)};
+  const Layout layout{form,     packing_of(form, wp.dtype()),  plane[2],
+                      plane[3], element_count(window.kernel), blocks_of(form.inputs, kChannelBlock)};
   const int64_t blocks = blocks_of(form.outputs, kChannelBlock);
-  Tensor y(x.dtype(), {plane[0], blocks, window.output[0], window.output[1], kChannelBlock});
+  Tensor y(sum_type(wp.dtype()), {plane[0], blocks, window.output[0], window.output[1], kChannelBlock});
   int64_t o = 0;
   for_each_index(y.shape(), [&](const std::vector<int64_t>& at) {
     const int64_t co = at[1] * kChannelBlock + at[4], here = o++;

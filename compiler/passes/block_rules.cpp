@@ -50,6 +50,8 @@ std::optional<ConvShape> blockable_conv(const BlockedLayout& layout, const Node&
   ConvShape conv{layout.channels(x), weights[0], node.int_attribute("group", 1), false, {}};
   conv.depthwise = conv.group > 1 && conv.group == conv.inputs && conv.outputs == conv.inputs;
   if (conv.group != 1 && !conv.depthwise) return {};
+  const bool quads = layout.value(x).dtype == DType::u8 && w.dtype == DType::i8 && node.inputs.size() == 2 && conv.group == 1;
+  if (layout.value(x).dtype != DType::f32 && !quads) return {};
   conv.window = window_of(node, *layout.value(x).shape, to_shape({weights.begin() + 2, weights.end()}));
   if (!known_pads(conv.window)) return {};
   return conv;
@@ -75,7 +77,8 @@ bool block_conv(BlockedLayout& layout, const Node& node) {
   if (!conv) return false;
   const Source from(node);
   const ValueId x = from.inputs[0];
-  const bool plain = !conv->depthwise && conv->inputs < kChannelBlock && !layout.has_form(x);
+  const bool quads = layout.value(x).dtype != DType::f32;
+  const bool plain = !conv->depthwise && !quads && conv->inputs < kChannelBlock && !layout.has_form(x);
   ValueId w = from.inputs[1];
   if (layout.value(w).constant->rank() == 3) {
     const Value weights = layout.value(w);
@@ -237,7 +240,7 @@ bool block_node(BlockedLayout& layout, NodeId id) {
   const Node& node = layout.graph().node(id);
   const std::string name = node.op->name;
   if (std::string_view(node.op->domain) != "" || node.outputs.empty() || !node.outputs[0].valid()) return false;
-  if (name == "Conv") return block_conv(layout, node);
+  if (name == "Conv" || name == "ConvInteger") return block_conv(layout, node);
   if (name == "MaxPool") return block_pool(layout, node, "BlockedMaxPool");
   if (name == "AveragePool") return block_pool(layout, node, "BlockedAveragePool");
   if (name == "GlobalAveragePool") return block_global_pool(layout, node, "ReduceMean");

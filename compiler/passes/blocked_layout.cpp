@@ -36,7 +36,8 @@ bool same_order(const Shape& image) { return image[2].is(1) && image[3].is(1) &&
 bool BlockedLayout::is_activation(ValueId id) const {
   if (!id.valid()) return false;
   const Value& v = value(id);
-  return v.dtype == DType::f32 && v.shape && (v.shape->size() == 3 || v.shape->size() == 4) &&
+  const bool quantized = v.dtype == DType::u8 || v.dtype == DType::i8 || v.dtype == DType::i32;
+  return (v.dtype == DType::f32 || quantized) && v.shape && (v.shape->size() == 3 || v.shape->size() == 4) &&
          (*v.shape)[1].is_constant() && (*v.shape)[1].constant() > 0;
 }
 
@@ -113,7 +114,8 @@ bool BlockedLayout::fits(ValueId id, int64_t rank, int64_t channel_count) const 
   const Value& v = value(id);
   if (!v.shape || static_cast<int64_t>(v.shape->size()) > rank) return false;
   const Dim own = aligned(*v.shape, rank)[1];
-  return own.is(1) || (own.is(channel_count) && (v.is_constant() || is_activation(id)));
+  const bool whole = is_activation(id) && static_cast<int64_t>(v.shape->size()) == rank;
+  return own.is(1) || (own.is(channel_count) && (v.is_constant() || whole));
 }
 
 ValueId BlockedLayout::operand(ValueId id, int64_t rank, int64_t channel_count) {

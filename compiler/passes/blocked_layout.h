@@ -19,7 +19,7 @@ class BlockedLayout {
   Graph& graph() { return graph_; }
   const Value& value(ValueId id) const { return graph_.value(id); }
 
-  /// An f32 value of rank 3 or 4 whose channel count is known.
+  /// A value of rank 3 or 4, of f32 or of the integers of quantised models, whose channel count is known.
   bool is_activation(ValueId id) const;
   /// Requires is_activation.
   int64_t channels(ValueId id) const { return (*value(id).shape)[1].constant(); }

@@ -110,6 +110,7 @@ void run(const Arguments& a) {
   if (a.passes.stop_after.empty()) check_writable(a.output);
   progress.show("import");
   ImportedModel model = import_onnx(a.model);
+  if (a.targets.empty()) add_cpus_for_bytes(model.graph, options.targets);
   check_limit(model.graph, options);
   CompileResult result = compile_imported(std::move(model), options, backends);
   if (result.artifact.empty()) return;  // --stop-after
@@ -128,7 +129,7 @@ void add_compile_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("compile", "Compile an ONNX model to a .gart artifact");
   c->add_option("model", args->model, "The ONNX file")->required();
   c->add_option("-o,--output", args->output, "The artifact to write")->required();
-  c->add_option("--target", args->targets, "Comma-separated targets (default: x86-64-v3, x86-64-v4 and the GPUs of this machine)")->delimiter(',');
+  c->add_option("--target", args->targets, "Comma-separated targets (default: x86-64-v3, x86-64-v4, for models of 8-bit integers x86-64-v4-vnni, and the GPUs of this machine)")->delimiter(',');
   c->add_option("--dim", args->dims, "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one")
       ->delimiter('\0')
       ->allow_extra_args(false);

@@ -1,0 +1,20 @@
+// Pass: lower_integers (target pass).
+#pragma once
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/target.h"
+
+namespace gcg {
+
+/// Gives products and convolutions of 8-bit integers the forms that kernels compute: on CPUs u8 by constant i8 without zero
+/// points, whose part of the sums is subtracted from them behind; everything else in floats, whose sums of 8-bit products are
+/// exact up to 2^24 and then as close as any f32.
+///
+/// Requires: constants are folded.
+/// Ensures: on CPUs no MatMulInteger by a constant matrix is left, and the ConvIntegers left are of u8 by constant i8 weights, of
+///   one group, over one or two axes, without zero points; elsewhere, none is left of either that a float product stands for.
+/// Before: block_channels, which makes kernels of these ConvIntegers, and fold_constants, which packs the weights.
+/// Example: MatMulInteger(a, B, 3) -> Add(gart.PackedMatMul(a, gart.PackMatMul(B)), {-3 * sums of B's columns})
+bool lower_integers(Graph& graph, const Target& target);
+
+}  // namespace gcg
