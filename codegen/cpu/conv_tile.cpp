@@ -175,25 +175,9 @@ class DenseTile {
     return f_.ir().CreateCall(llvm::InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/false), address);
   }
 
-  /// Makes every sum so far a value that nothing sees through, in the register where it is. Without it the scheduler
-  /// mixes k steps, needs more registers than there are, and spills accumulators.
-  void fence(Values& sums) {
-    std::vector<llvm::Type*> types;
-    std::string constraints;
-    for (llvm::Value* sum : sums) {
-      types.push_back(sum->getType());
-      constraints += f_.target().is_x86() ? "=v," : "=w,";
-    }
-    for (size_t i = 0; i < sums.size(); ++i) constraints += concat(i, ",");
-    auto* type = llvm::FunctionType::get(llvm::StructType::get(f_.context(), types), types, false);
-    auto* code = llvm::InlineAsm::get(type, "", constraints + "~{memory}", /*hasSideEffects=*/true);
-    llvm::Value* fenced = f_.ir().CreateCall(code, sums);
-    for (size_t i = 0; i < sums.size(); ++i) sums[i] = f_.ir().CreateExtractValue(fenced, static_cast<unsigned>(i));
-  }
-
   void k_step(Value* x, Value* w, const Pixels& pixels, int64_t set, Values& sums) {
     for (int part = 0; part < dot_.parts(); ++part) {
-      fence(sums);
+      fence(f_.ir(), sums);
       Values weights;
       for (int64_t v = 0; v < vectors_; ++v)
         weights.push_back(dot_.right(load(word_address(f_, w, f_.i64(v * plan_.lanes))), part));

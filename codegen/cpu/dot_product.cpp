@@ -1,5 +1,6 @@
 #include "codegen/cpu/dot_product.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 #include <llvm/TargetParser/Triple.h>
@@ -8,6 +9,8 @@
 
 namespace gcg::cpu {
 namespace {
+
+bool is_x86(llvm::IRBuilder<>& ir) { return llvm::Triple(ir.GetInsertBlock()->getModule()->getTargetTriple()).isX86(); }
 
 unsigned lanes_of(llvm::Value* v) { return llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements(); }
 
@@ -50,7 +53,7 @@ llvm::Value* DotProduct::add(llvm::Value* left, llvm::Value* right, llvm::Value*
 
 llvm::Value* DotProduct::add_pairs(llvm::Value* left, llvm::Value* right, llvm::Value* sum) {
   const unsigned lanes = lanes_of(sum);
-  if (llvm::Triple(ir_.GetInsertBlock()->getModule()->getTargetTriple()).isX86()) {
+  if (is_x86(ir_)) {
     auto* halves = llvm::FixedVectorType::get(ir_.getInt16Ty(), lanes * 2);
     const auto multiply = lanes == 16 ? llvm::Intrinsic::x86_avx512_pmaddw_d_512 : llvm::Intrinsic::x86_avx2_pmadd_wd;
     llvm::Value* products = ir_.CreateIntrinsic(multiply, {}, {ir_.CreateBitCast(left, halves), ir_.CreateBitCast(right, halves)});
@@ -64,6 +67,20 @@ llvm::Value* DotProduct::add_pairs(llvm::Value* left, llvm::Value* right, llvm::
 
 llvm::Value* DotProduct::add_sums(llvm::Value* a, llvm::Value* b) {
   return multiply_ == Multiply::floats ? ir_.CreateFAdd(a, b) : ir_.CreateAdd(a, b);
+}
+
+void fence(llvm::IRBuilder<>& ir, std::vector<llvm::Value*>& sums) {
+  std::vector<llvm::Type*> types;
+  std::string constraints;
+  for (llvm::Value* sum : sums) {
+    types.push_back(sum->getType());
+    constraints += is_x86(ir) ? "=v," : "=w,";
+  }
+  for (size_t i = 0; i < sums.size(); ++i) constraints += concat(i, ",");
+  auto* type = llvm::FunctionType::get(llvm::StructType::get(ir.getContext(), types), types, false);
+  auto* code = llvm::InlineAsm::get(type, "", constraints + "~{memory}", /*hasSideEffects=*/true);
+  llvm::Value* fenced = ir.CreateCall(code, sums);
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] = ir.CreateExtractValue(fenced, static_cast<unsigned>(i));
 }
 
 }  // namespace gcg::cpu

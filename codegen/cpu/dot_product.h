@@ -10,6 +10,8 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include <vector>
+
 #include "codegen/cpu/cpu_target.h"
 
 namespace gcg::cpu {
@@ -47,5 +49,9 @@ class DotProduct {
   llvm::IRBuilder<>& ir_;
   Multiply multiply_;
 };
+
+/// Makes every sum so far a value that nothing sees through, in the register where it is. Without it additions are put into
+/// another order and k steps mixed, which takes more registers than there are, and accumulators are spilled.
+void fence(llvm::IRBuilder<>& ir, std::vector<llvm::Value*>& sums);
 
 }  // namespace gcg::cpu

@@ -3,6 +3,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -191,10 +192,18 @@ class TileEmitter {
     llvm::Value* a_place = b_.CreateGEP(a_element_, f_.getArg(kA), b_.CreateMul(k, a_column_, "", true, true));
     for (int part = 0; part < dot_.parts(); ++part) {
       Values columns;
+      if (part > 0) fence_tile(accumulators, first);
       for (llvm::Value* w : words) columns.push_back(dot_.right(w, part));
       llvm::Value* a_part = part == 0 ? a_place : b_.CreateConstGEP1_64(word_, a_place, static_cast<uint64_t>(part));
       for (int r = 0; r < m_.rows; ++r) rank_one_update(a_part, columns, r, accumulators, first);
     }
+  }
+
+  void fence_tile(Values& accumulators, size_t first) {
+    const auto begin = accumulators.begin() + static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(tile_size());
+    Values sums(begin, end);
+    fence(b_, sums);
+    std::copy(sums.begin(), sums.end(), begin);
   }
 
   /// One row of the tile += its word at `a` times the columns.
