@@ -42,18 +42,18 @@ TEST(ConvInteger, TakesZeroPointsGroupsAndRanks) {
   }
   check_op({"1-D", "ConvInteger", {data(bytes(DType::u8, {1, 4, 9}, 1)), known(bytes(DType::i8, {6, 4, 3}, 2))}, {{"dilations", Ints{2}}}});
   check_op({"constant weights", "ConvInteger",
-            {data(bytes(DType::u8, {1, 20, 6, 7}, 1)), known(bytes(DType::i8, {37, 20, 3, 3}, 2)), known(tensor(DType::u8, {}, {77}))},
+            {data(bytes(DType::u8, {1, 5, 4, 5}, 1)), known(bytes(DType::i8, {17, 5, 3, 3}, 2)), known(tensor(DType::u8, {}, {77}))},
             {{"pads", Ints{1, 1, 1, 1}}}});
   check_op({"constant weights of nine bits", "ConvInteger",
             {data(bytes(DType::i8, {1, 3, 6, 7}, 1)), known(bytes(DType::u8, {5, 3, 3, 3}, 2)), known(tensor(DType::i8, {}, {-3})), known(tensor(DType::u8, {}, {9}))}});
   check_op({"depthwise", "ConvInteger",
-            {data(bytes(DType::u8, {1, 20, 6, 7}, 1)), known(bytes(DType::i8, {20, 1, 3, 3}, 2)), known(tensor(DType::u8, {}, {77}))},
-            {{"group", int64_t{20}}, {"pads", Ints{1, 1, 1, 1}}}});
+            {data(bytes(DType::u8, {1, 18, 4, 5}, 1)), known(bytes(DType::i8, {18, 1, 3, 3}, 2)), known(tensor(DType::u8, {}, {77}))},
+            {{"group", int64_t{18}}, {"pads", Ints{1, 1, 1, 1}}}});
   EXPECT_NE(refusal({"floats", "ConvInteger", {data(f32({1, 1, 1, 1}, {1})), data(f32({1, 1, 1, 1}, {1}))}}).find("i8 or u8"), std::string::npos);
 }
 
 TEST(MatMulInteger, TakesConstantMatrices) {
-  for (const int64_t k : {1, 4, 30, 64})
+  for (const int64_t k : {1, 4, 10})
     for (const DType a : {DType::u8, DType::i8})
       check_op({concat("K = ", k), "MatMulInteger",
                 {data(bytes(a, {2, 3, k}, 1)), known(bytes(DType::u8, {k, 50}, 2)), known(bytes(a, {}, 3)), known(bytes(DType::u8, {50}, 4))}});
@@ -71,9 +71,8 @@ TEST(PackedMatMul, EqualsMatMulInteger) {
 
 TEST(BlockedConv, OfBytesEqualsConvInteger) {
   struct Form { int64_t inputs, outputs, kh, kw; Ints strides, pads; };
-  for (const Form& f : {Form{16, 32, 1, 1, {1, 1}, {0, 0, 0, 0}}, Form{20, 40, 3, 3, {1, 1}, {1, 1, 1, 1}}, Form{5, 17, 3, 2, {2, 1}, {0, 1, 2, 0}},
-                        Form{64, 16, 3, 3, {2, 2}, {1, 1, 1, 1}}}) {
-    const Tensor x = bytes(DType::u8, {2, f.inputs, 7, 9}, 1), w = bytes(DType::i8, {f.outputs, f.inputs, f.kh, f.kw}, 2);
+  for (const Form& f : {Form{16, 32, 1, 1, {1, 1}, {0, 0, 0, 0}}, Form{18, 20, 2, 2, {1, 1}, {1, 1, 0, 0}}, Form{5, 17, 3, 2, {2, 1}, {0, 1, 2, 0}}}) {
+    const Tensor x = bytes(DType::u8, {1, f.inputs, 4, 5}, 1), w = bytes(DType::i8, {f.outputs, f.inputs, f.kh, f.kw}, 2);
     std::map<std::string, Attribute> attributes = {{"strides", f.strides}, {"pads", f.pads}};
     const OpCase plain = {"plain", "ConvInteger", {data(x), data(w)}, attributes};
     const Tensor packed = check_op(internal("pack", "PackConv", {known(w)}))[0];
