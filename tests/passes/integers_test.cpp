@@ -1,6 +1,7 @@
 // From quantised models to contractions of bytes: integer_contractions, lower_integers, merge_quantization.
 #include <gtest/gtest.h>
 
+#include "compiler/ops/op_def.h"
 #include "compiler/passes/integer_contractions.h"
 #include "compiler/passes/lower_integers.h"
 #include "compiler/passes/merge_quantization.h"
