@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "codegen/cpu/cpu_target.h"
+#include "codegen/cpu/dot_product.h"
 #include "compiler/kernel/kernel.h"
 
 namespace gcg::cpu {
@@ -45,7 +46,8 @@ struct TileShape {
 };
 
 struct ConvPlan {
-  int64_t lanes = 0;  // f32 lanes of a vector
+  int64_t lanes = 0;  // words of a vector
+  Multiply multiply = Multiply::floats;
   /// A pointwise convolution without borders sees the whole map as one row.
   bool flat = false;
   Dim rows, row_pixels;      // of the output, per plane
@@ -73,7 +75,7 @@ struct ConvPlan {
 
 /// Requires a verified kernel. `flat_allowed`: the epilogue and the store see rows and columns of the map only as the
 /// place row * width + column.
-ConvPlan plan_conv(const ConvKernel& kernel, const CpuTarget& target, bool flat_allowed);
+ConvPlan plan_conv(const ConvKernel& kernel, const CpuTarget& target, bool flat_allowed, Multiply multiply = Multiply::floats);
 
 /// One axis of a convolution.
 struct ConvAxis {

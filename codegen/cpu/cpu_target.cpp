@@ -42,6 +42,8 @@ void initialize_targets_once() {
 CpuTarget cpu_target(const Target& target) {
   if (target.name == "x86-64-v3") return {Isa::avx2, "x86_64-unknown-linux-gnu", "x86-64-v3", "", 32, 16};
   if (target.name == "x86-64-v4") return {Isa::avx512, "x86_64-unknown-linux-gnu", "x86-64-v4", "", 64, 32};
+  if (target.name == "x86-64-v4-vnni")
+    return {Isa::avx512, "x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512vnni", 64, 32, true};
   if (target.name == "aarch64") return {Isa::neon, "aarch64-unknown-linux-gnu", "generic", "+neon", 16, 32};
   GCG_CHECK(false, "the CPU code generator has no target '", target.name, "'");
   return {};

@@ -18,7 +18,13 @@ class MatMulEmitter {
   using Values = FunctionBuilder::Values;
 
   MatMulEmitter(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul)
-      : f_(f), ir_(f.ir()), kernel_(kernel), matmul_(matmul), plan_(plan_matmul(matmul, f.target())), expr_(f) {}
+      : f_(f),
+        ir_(f.ir()),
+        kernel_(kernel),
+        matmul_(matmul),
+        element_(kernel.operands[static_cast<size_t>(matmul.a.operand)].dtype),
+        plan_(plan_matmul(matmul, f.target(), multiply_of(f.target(), element_))),
+        expr_(f) {}
 
   KernelEmission emit() {
     // A task is `grain` units; a unit is a row tile of a panel.
@@ -26,7 +32,7 @@ class MatMulEmitter {
     end_ = smin(ir_.CreateMul(f_.task_end(), f_.i64(plan_.grain)), f_.dim(plan_.units()));
     f_.if_then(ir_.CreateICmpSLT(begin_, end_), [&] {
       m_ = f_.dim(matmul_.m.extent);
-      k_ = f_.dim(matmul_.k.extent);
+      k_ = f_.dim(plan_.steps);
       tiles_ = f_.dim(plan_.tiles);
       // Heights differ by one at most: the first `taller_` tiles have height_ + 1 rows.
       height_ = ir_.CreateSDiv(m_, tiles_);
@@ -36,7 +42,7 @@ class MatMulEmitter {
       f_.for_loop(ir_.CreateSDiv(begin_, tiles_), ir_.CreateAdd(last, f_.i64(1)), f_.i64(1),
                   [&](llvm::Value* group) { panel(group); });
     });
-    return {plan_.tasks(), plan_.scratch_bytes(matmul_.k.extent), plan_.note()};
+    return {plan_.tasks(), plan_.scratch_bytes(), plan_.note()};
   }
 
  private:
@@ -49,6 +55,7 @@ class MatMulEmitter {
     std::vector<llvm::Value*> batch;  // coordinates
   };
 
+  DType sum_type() const { return plan_.multiply == Multiply::floats ? DType::f32 : DType::i32; }
   bool packed() const { return plan_.source == MatMulPlan::Source::packed; }
   llvm::Value* smin(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
   llvm::Value* smax(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
@@ -75,12 +82,19 @@ class MatMulEmitter {
     for (size_t i = 0; i < group.batch.size(); ++i) {
       offset = ir_.CreateAdd(offset, ir_.CreateMul(group.batch[i], f_.dim(view.batch_strides[i])));
     }
-    return f_.element_address(f_.operand(view.operand), DType::f32, offset);
+    return f_.element_address(f_.operand(view.operand), element_, offset);
   }
 
   llvm::Value* packed_panel(llvm::Value* panel) {
-    llvm::Value* floats = ir_.CreateMul(k_, f_.i64(plan_.panel_columns));
-    return f_.element_address(f_.operand(matmul_.b.operand), DType::f32, ir_.CreateMul(panel, floats));
+    llvm::Value* words = ir_.CreateMul(k_, f_.i64(plan_.panel_columns));
+    return word_address(f_.operand(matmul_.b.operand), ir_.CreateMul(panel, words));
+  }
+
+  llvm::Value* word_address(llvm::Value* base, llvm::Value* offset) { return f_.element_address(base, DType::i32, offset); }
+  llvm::Value* scratch_after_sums() { return word_address(f_.scratch(), f_.i64(plan_.sums())); }
+  /// Of A's elements, from one k step to the next.
+  llvm::Value* a_step() {
+    return ir_.CreateMul(f_.dim(matmul_.a.column_stride), f_.i64(DotProduct::elements(plan_.multiply)));
   }
 
   void panel(llvm::Value* group) {
@@ -90,7 +104,11 @@ class MatMulEmitter {
     g.columns = smin(ir_.CreateSub(f_.dim(matmul_.n.extent), g.column), f_.i64(plan_.panel_columns));
     RowTile tile;
     tile.a_row_stride = f_.dim(matmul_.a.row_stride);
-    tile.a_column_stride = f_.dim(matmul_.a.column_stride);
+    tile.a_column_stride = a_step();
+    if (plan_.widens()) {
+      tile.a_row_stride = f_.dim(plan_.widened_row() * size_of(DType::i32));
+      tile.a_column_stride = f_.i64(DotProduct::parts(plan_.multiply) * size_of(DType::i32));
+    }
     tile.prefetch_lines = lines_;
     tile.prefetch_step = prefetch_step_;
     read_b(g, tile);
@@ -113,12 +131,12 @@ class MatMulEmitter {
   void k_blocks(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* following) {
     for (int64_t block = 0; block < plan_.k_blocks; ++block) {
       const bool last = block + 1 == plan_.k_blocks;
-      const int64_t k = block * plan_.k_block, end = last ? matmul_.k.extent.constant() : k + plan_.k_block;
+      const int64_t k = block * plan_.k_block, end = last ? plan_.steps.constant() : k + plan_.k_block;
       RowTile tile = panel;
       tile.k = f_.i64(end - k);
-      tile.b = f_.element_address(panel.b, DType::f32, f_.i64(k * plan_.panel_columns));
+      tile.b = word_address(panel.b, f_.i64(k * plan_.panel_columns));
       tile.accumulate = block > 0;
-      llvm::Value* next = last ? following : f_.element_address(panel.b, DType::f32, f_.i64(end * plan_.panel_columns));
+      llvm::Value* next = last ? following : word_address(panel.b, f_.i64(end * plan_.panel_columns));
       row_tiles(g, tile, from, to, f_.i64(k), next, last);
     }
   }
@@ -130,16 +148,38 @@ class MatMulEmitter {
       llvm::Value* rows = ir_.CreateAdd(height_, ir_.CreateZExt(ir_.CreateICmpSLT(t, taller_), ir_.getInt64Ty()));
       llvm::Value* row = ir_.CreateAdd(ir_.CreateMul(t, height_), smin(t, taller_));
       llvm::Value* offset = ir_.CreateAdd(ir_.CreateMul(row, f_.dim(matmul_.a.row_stride)),
-                                          ir_.CreateMul(k, f_.dim(matmul_.a.column_stride)));
+                                          ir_.CreateMul(k, a_step()));
       llvm::Value* slot = plan_.k_blocks > 1 ? ir_.CreateSub(t, from) : f_.i64(0);
-      tile.sums = f_.element_address(f_.scratch(), DType::f32, ir_.CreateMul(slot, f_.i64(plan_.tile_sums())));
-      tile.a = f_.element_address(g.a, DType::f32, offset);
+      tile.sums = word_address(f_.scratch(), ir_.CreateMul(slot, f_.i64(plan_.tile_sums())));
+      tile.a = f_.element_address(g.a, element_, offset);
+      if (plan_.widens()) tile.a = widened_rows(tile.a, rows, tile.k);
       tile.prefetch = prefetch[0];
       emit_row_tile(f_, plan_, matmul_.n.extent, rows, g.columns, tile);
       if (last) epilogue(g, row, rows, tile.sums);
       llvm::Value* advance = ir_.CreateMul(prefetch_step_, f_.i64(plan_.passes()));
       return Values{ir_.CreateGEP(ir_.getInt8Ty(), prefetch[0], advance)};
     });
+  }
+
+  /// `steps` words of each row of A, widened into scratch.
+  llvm::Value* widened_rows(llvm::Value* a, llvm::Value* rows, llvm::Value* steps) {
+    DotProduct dot(ir_, plan_.multiply);
+    llvm::Value* to = scratch_after_sums();
+    std::vector<int> beside;  // the parts of lane 0, of lane 1, ...
+    for (int lane = 0; lane < plan_.lanes; ++lane) beside.insert(beside.end(), {lane, plan_.lanes + lane});
+    f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](llvm::Value* r) {
+      llvm::Value* from_row = f_.element_address(a, element_, ir_.CreateMul(r, f_.dim(matmul_.a.row_stride)));
+      llvm::Value* to_row = word_address(to, ir_.CreateMul(r, f_.dim(plan_.widened_row())));
+      auto widen = [&](llvm::Value* k, llvm::Value* mask) {
+        llvm::Value* words = f_.load(from_row, DType::i32, k, plan_.lanes, mask);
+        llvm::Value* wide = ir_.CreateShuffleVector(dot.left(words, 0), dot.left(words, 1), beside);
+        f_.store(wide, to_row, DType::i32, ir_.CreateMul(k, f_.i64(DotProduct::parts(plan_.multiply))));
+      };
+      llvm::Value* whole = ir_.CreateAnd(steps, f_.i64(-plan_.lanes));
+      f_.for_loop(f_.i64(0), whole, f_.i64(plan_.lanes), [&](llvm::Value* k) { widen(k, nullptr); });
+      f_.if_then(ir_.CreateICmpSLT(whole, steps), [&] { widen(whole, f_.first_lanes(ir_.CreateSub(steps, whole), plan_.lanes)); });
+    });
+    return to;
   }
 
   void read_b(const Group& g, RowTile& tile) {
@@ -150,7 +190,7 @@ class MatMulEmitter {
     }
     llvm::Value* b = address(matmul_.b, g);
     auto copy = [&] {
-      llvm::Value* panel = f_.element_address(f_.scratch(), DType::f32, f_.i64(plan_.sums()));
+      llvm::Value* panel = scratch_after_sums();
       emit_pack_panel(f_, plan_, matmul_.b, matmul_.k.extent, b, g.column, g.columns, panel);
       return Values{panel, f_.i64(plan_.panel_columns)};
     };
@@ -173,7 +213,7 @@ class MatMulEmitter {
       lines_ = f_.i64(*plan_.prefetch_lines);
     else
       lines_ = ir_.CreateSelect(several_, f_.dim(plan_.lines_per_pass()), f_.i64(plan_.panel_lines()));
-    const Dim depth = plan_.k_blocks > 1 ? Dim(plan_.k_block) : matmul_.k.extent;
+    const Dim depth = plan_.k_blocks > 1 ? Dim(plan_.k_block) : plan_.steps;
     llvm::Value* periods = f_.dim(ceil_div(depth, MicroKernel::prefetch_period));
     prefetch_step_ = ir_.CreateMul(ir_.CreateMul(periods, lines_), f_.i64(cache_line));
     prefetch_step_ = ir_.CreateSelect(several_, prefetch_step_, f_.i64(0));
@@ -203,10 +243,10 @@ class MatMulEmitter {
     point.lanes = lanes;
     f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](llvm::Value* r) {
       point.axes[matmul_.m.id] = ir_.CreateAdd(row, r);
-      llvm::Value* base = f_.element_address(sums, DType::f32, ir_.CreateMul(r, f_.i64(plan_.panel_columns)));
+      llvm::Value* base = word_address(sums, ir_.CreateMul(r, f_.i64(plan_.panel_columns)));
       auto vector = [&](llvm::Value* place, llvm::Value* mask) {
         point.axes[matmul_.n.id] = ir_.CreateAdd(g.column, place);
-        point.accumulator = f_.load(base, DType::f32, place, lanes);
+        point.accumulator = f_.load(base, sum_type(), place, lanes);
         point.mask = mask;
         expr_.store(matmul_.result, matmul_.index, matmul_.epilogue, point);
       };
@@ -239,6 +279,7 @@ class MatMulEmitter {
   llvm::IRBuilder<>& ir_;
   const Kernel& kernel_;
   const MatMulKernel& matmul_;
+  DType element_;  // of A
   MatMulPlan plan_;
   ExprEmitter expr_;
   llvm::Value* begin_ = nullptr;  // units

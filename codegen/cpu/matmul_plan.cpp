@@ -9,11 +9,14 @@ namespace gcg::cpu {
 namespace {
 
 constexpr int64_t default_panel_columns = 48;
-constexpr int64_t line_floats = 16;
+constexpr int64_t line_words = 16;
 constexpr int64_t prefetch_period = MicroKernel::prefetch_period;
 
-/// Tiles of 9x3, 6x2 and 8x3 vectors.
-int tallest_tile(const CpuTarget& target) { return target.isa == Isa::avx512 ? 9 : target.isa == Isa::avx2 ? 6 : 8; }
+/// Tiles of 9x3, 6x2 and 8x3 vectors; of widened quads 8x3, 5x2 and 7x3.
+int tallest_tile(const CpuTarget& target, Multiply multiply) {
+  const int tallest = target.isa == Isa::avx512 ? 9 : target.isa == Isa::avx2 ? 6 : 8;
+  return multiply == Multiply::widened_quads ? tallest - 1 : tallest;
+}
 
 std::vector<int> possible_heights(const Dim& m, int tallest) {
   std::vector<int> heights;
@@ -41,11 +44,12 @@ MatMulPlan::Source source_of(const MatMulKernel& matmul, const Dim& tiles) {
 constexpr int64_t deepest_block = 512;  // k steps: 96 KiB of a panel
 
 /// Blocks of equal depth, a multiple of a cache line of A.
-void cut_depth(MatMulPlan& plan, const Dim& k) {
+void cut_depth(MatMulPlan& plan) {
+  const Dim& k = plan.steps;
   plan.k_block = k.is_constant() ? k.constant() : 0;
   if (plan.source != MatMulPlan::Source::packed || !k.is_constant() || plan.tiles.is(1)) return;
   plan.k_blocks = std::max<int64_t>(1, (k.constant() + deepest_block - 1) / deepest_block);
-  plan.k_block = (k.constant() / plan.k_blocks + line_floats - 1) / line_floats * line_floats;
+  plan.k_block = (k.constant() / plan.k_blocks + line_words - 1) / line_words * line_words;
   plan.k_blocks = std::max<int64_t>(1, (k.constant() + plan.k_block - 1) / std::max<int64_t>(1, plan.k_block));
 }
 
@@ -64,6 +68,7 @@ int MatMulPlan::widest(int rows) const {
     MicroKernel tile;
     tile.rows = rows;
     tile.vectors = vectors;
+    tile.multiply = multiply;
     if (panel_vectors() % vectors == 0 && tile.registers() <= registers) return vectors;
   }
   return 1;
@@ -71,15 +76,16 @@ int MatMulPlan::widest(int rows) const {
 
 int64_t MatMulPlan::passes() const { return panel_vectors() / widest(heights.back()); }
 
-int64_t MatMulPlan::panel_lines() const { return prefetch_period * panel_columns / line_floats; }
+int64_t MatMulPlan::panel_lines() const { return prefetch_period * panel_columns / line_words; }
 
 Dim MatMulPlan::tiles_together() const { return k_blocks > 1 ? min(tiles, chunk()) : tiles; }
 
 Dim MatMulPlan::lines_per_pass() const { return ceil_div(panel_lines(), max(tiles_together() * passes(), 1)); }
 
-Dim MatMulPlan::scratch_bytes(const Dim& k) const {
-  const Dim panel = copies() ? ceil_div(k, lanes) * lanes * panel_columns : Dim(0);
-  return (panel + sums()) * size_of(DType::f32);
+Dim MatMulPlan::scratch_bytes() const {
+  const Dim panel = copies() ? ceil_div(steps, lanes) * lanes * panel_columns : Dim(0);
+  const Dim rows = widens() ? widened_row() * tallest : Dim(0);
+  return (panel + rows + sums()) * size_of(DType::f32);
 }
 
 std::string MatMulPlan::note() const {
@@ -87,7 +93,9 @@ std::string MatMulPlan::note() const {
                            "B in place or panels packed by each thread"};
   std::string rows = std::to_string(heights.back());
   if (heights.size() > 1) rows = std::to_string(heights.front()) + ".." + rows;
-  return concat(rows, "x", widest(heights.back()) * lanes, ", ", sources[static_cast<int>(source)]);
+  const char* quads[] = {"", ", quads", ", widened quads"};
+  return concat(rows, "x", widest(heights.back()) * lanes, ", ", sources[static_cast<int>(source)],
+                quads[static_cast<int>(multiply)]);
 }
 
 namespace {
@@ -96,30 +104,33 @@ namespace {
 constexpr int64_t kLeastTask = 96 << 10;
 
 int64_t units_per_task(const MatMulPlan& plan, const MatMulKernel& matmul) {
-  if (!matmul.k.extent.is_constant()) return 1;
+  if (!plan.steps.is_constant()) return 1;
   int64_t rows = 1;  // a symbolic number of rows may be one
   if (matmul.m.extent.is_constant() && matmul.m.extent.constant() > 0) rows = std::min<int64_t>(matmul.m.extent.constant(), plan.tallest);
-  return std::max<int64_t>(1, kLeastTask / std::max<int64_t>(1, rows * plan.panel_columns * matmul.k.extent.constant()));
+  return std::max<int64_t>(1, kLeastTask / std::max<int64_t>(1, rows * plan.panel_columns * plan.steps.constant()));
 }
 
 }  // namespace
 
-MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target) {
+MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply) {
   MatMulPlan plan;
+  plan.multiply = multiply;
+  plan.steps = floor_div(matmul.k.extent, DotProduct::elements(multiply));
   plan.lanes = target.lanes(DType::f32);
   plan.registers = target.vector_registers;
-  plan.tallest = tallest_tile(target);
+  plan.tallest = tallest_tile(target, multiply);
   plan.panel_columns = matmul.packed_columns > 0 ? matmul.packed_columns : default_panel_columns;
   GCG_CHECK(plan.panel_columns % plan.lanes == 0, "matmul panels of ", plan.panel_columns, " columns for vectors of ",
             plan.lanes);
   plan.tiles = ceil_div(matmul.m.extent, plan.tallest);
   plan.source = source_of(matmul, plan.tiles);
+  GCG_CHECK(multiply == Multiply::floats || plan.source == MatMulPlan::Source::packed, "a product of bytes reads packed panels");
   if (plan.masks() && !target.has_avx512()) --plan.registers;  // the mask of a tail
   plan.heights = possible_heights(matmul.m.extent, plan.tallest);
   plan.panels = ceil_div(matmul.n.extent, plan.panel_columns);
   plan.entries = 1;
   for (const Axis& axis : matmul.batch) plan.entries = plan.entries * axis.extent;
-  cut_depth(plan, matmul.k.extent);
+  cut_depth(plan);
   plan_prefetch(plan);
   plan.grain = units_per_task(plan, matmul);
   return plan;

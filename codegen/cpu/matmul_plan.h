@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codegen/cpu/cpu_target.h"
+#include "codegen/cpu/dot_product.h"
 #include "compiler/kernel/kernel.h"
 
 namespace gcg::cpu {
@@ -23,9 +24,11 @@ struct MatMulPlan {
   /// rows, one of the last two, whichever pays for the rows there are.
   enum class Source : uint8_t { packed, copied, in_place, either };
 
-  int lanes = 16;      // f32 of one vector
+  int lanes = 16;      // words of one vector
   int registers = 32;  // vector registers a tile may use
   int64_t panel_columns = 48;
+  Multiply multiply = Multiply::floats;
+  Dim steps;           // words along k
   Source source = Source::packed;
   int tallest = 9;             // rows of a row tile, at most
   std::vector<int> heights;    // the row counts that tiles can have; one or two when M is constant
@@ -54,13 +57,19 @@ struct MatMulPlan {
   Dim tasks() const { return ceil_div(units(), grain); }
   /// Row tiles whose sums wait for the next block of k.
   int64_t chunk() const { return k_blocks > 1 ? 16 : 1; }
-  /// Floats of scratch before the packed panel: the sums of a chunk of row tiles.
+  /// Widened quads: each row tile is widened into scratch before its passes over a panel.
+  bool widens() const { return multiply == Multiply::widened_quads; }
+  /// Words of such a row, of whole vectors.
+  Dim widened_row() const {
+    return ceil_div(k_blocks > 1 ? Dim(k_block) : steps, lanes) * lanes * DotProduct::parts(multiply);
+  }
+  /// Words of scratch before the packed panel or the widened rows: the sums of a chunk of row tiles.
   int64_t sums() const { return chunk() * tile_sums(); }
   int64_t tile_sums() const { return tallest * panel_columns; }
-  Dim scratch_bytes(const Dim& k) const;
+  Dim scratch_bytes() const;
   std::string note() const;
 };
 
-MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target);
+MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply);
 
 }  // namespace gcg::cpu

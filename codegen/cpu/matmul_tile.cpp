@@ -49,6 +49,7 @@ class RowTileEmitter {
     shape.rows = rows_;
     shape.vectors = width;
     shape.lanes = plan_.lanes;
+    shape.multiply = plan_.multiply;
     shape.a_row_stride = constant_of(tile_.a_row_stride);
     shape.a_column_stride = constant_of(tile_.a_column_stride);
     shape.b_row_stride = constant_of(tile_.b_row_stride);

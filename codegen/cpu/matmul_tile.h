@@ -7,7 +7,7 @@
 
 namespace gcg::cpu {
 
-/// Operands of a row tile, at its first row and its panel's first column. Strides in elements.
+/// Operands of a row tile, at its first row and its panel's first column. Strides as those of a MicroKernel.
 struct RowTile {
   llvm::Value* a = nullptr;
   llvm::Value* b = nullptr;

@@ -3,13 +3,14 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t float_bytes = 4;
+constexpr int64_t word_bytes = 4;
 constexpr int64_t cache_line = 64;
 constexpr int64_t prefetch_period = MicroKernel::prefetch_period;
 enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kARow, kAColumn, kBRow, kTail };
@@ -17,7 +18,7 @@ enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kARow, kAC
 std::string text(const std::optional<int64_t>& constant) { return constant ? std::to_string(*constant) : "x"; }
 
 std::string name_of(const MicroKernel& m) {
-  return "tile." + std::to_string(m.rows) + "x" + std::to_string(m.vectors * m.lanes) + ".a" + text(m.a_row_stride) +
+  return (m.multiply == Multiply::floats ? "tile." : "quads.") + std::to_string(m.rows) + "x" + std::to_string(m.vectors * m.lanes) + ".a" + text(m.a_row_stride) +
          "_" + text(m.a_column_stride) + ".b" + text(m.b_row_stride) + ".c" + std::to_string(m.c_row_stride) + ".p" +
          text(m.prefetch_lines) + (m.accumulate ? ".add" : "") + (m.masked ? ".masked" : "");
 }
@@ -29,7 +30,10 @@ class TileEmitter {
       : m_(shape),
         f_(function),
         b_(function.getContext()),
-        vector_(llvm::FixedVectorType::get(b_.getFloatTy(), m_.lanes)) {}
+        dot_(b_, m_.multiply),
+        word_(dot_.word()),
+        a_element_(m_.multiply == Multiply::floats ? word_ : b_.getInt8Ty()),
+        vector_(llvm::FixedVectorType::get(word_, static_cast<unsigned>(m_.lanes))) {}
 
   void emit() {
     entry_ = block("entry");
@@ -61,10 +65,10 @@ class TileEmitter {
 
   llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(f_.getContext(), name, &f_); }
   size_t tile_size() const { return static_cast<size_t>(m_.rows * m_.vectors); }
-  llvm::Align c_alignment() const { return llvm::Align(static_cast<uint64_t>(m_.lanes * float_bytes)); }
+  llvm::Align c_alignment() const { return llvm::Align(static_cast<uint64_t>(m_.lanes * word_bytes)); }
   llvm::Value* c_place(size_t index) {
     const auto row = static_cast<int64_t>(index) / m_.vectors, vector = static_cast<int64_t>(index) % m_.vectors;
-    return b_.CreateConstGEP1_64(b_.getFloatTy(), f_.getArg(kC),
+    return b_.CreateConstGEP1_64(word_, f_.getArg(kC),
                                  static_cast<uint64_t>(row * m_.c_row_stride + vector * m_.lanes));
   }
   size_t tile_index(int row, int vector) const { return static_cast<size_t>(row * m_.vectors + vector); }
@@ -82,7 +86,7 @@ class TileEmitter {
     const size_t tile = tile_size();
     for (size_t i = 0; i < tile; ++i) {
       for (size_t set = 1; set < static_cast<size_t>(m_.sets()); ++set) {
-        accumulators[i] = b_.CreateFAdd(accumulators[i], accumulators[set * tile + i]);
+        accumulators[i] = dot_.add_sums(accumulators[i], accumulators[set * tile + i]);
       }
     }
     accumulators.resize(tile);
@@ -176,31 +180,52 @@ class TileEmitter {
   }
 
   void k_step(llvm::Value* k, Values& accumulators, size_t first) {
-    llvm::Type* f32 = b_.getFloatTy();
-    llvm::Value* b_place = b_.CreateGEP(f32, f_.getArg(kB), b_.CreateMul(k, b_row_, "", true, true));
-    Values columns;
+    llvm::Value* b_place = b_.CreateGEP(word_, f_.getArg(kB), b_.CreateMul(k, b_row_, "", true, true));
+    Values words;
     for (int v = 0; v < m_.vectors; ++v) {
-      llvm::Value* place = b_.CreateConstGEP1_64(f32, b_place, static_cast<uint64_t>(v * m_.lanes));
-      columns.push_back(mask_ && v == m_.vectors - 1 ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(
-                                                           vector_, place, llvm::Align(float_bytes), mask_,
-                                                           llvm::ConstantAggregateZero::get(vector_)))
-                                                     : b_.CreateAlignedLoad(vector_, place, llvm::Align(float_bytes)));
+      llvm::Value* place = b_.CreateConstGEP1_64(word_, b_place, static_cast<uint64_t>(v * m_.lanes));
+      words.push_back(mask_ && v == m_.vectors - 1 ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(
+                                                         vector_, place, llvm::Align(word_bytes), mask_,
+                                                         llvm::ConstantAggregateZero::get(vector_)))
+                                                   : b_.CreateAlignedLoad(vector_, place, llvm::Align(word_bytes)));
     }
-    llvm::Value* a_place = b_.CreateGEP(f32, f_.getArg(kA), b_.CreateMul(k, a_column_, "", true, true));
-    for (int r = 0; r < m_.rows; ++r) {
-      llvm::Value* offset = b_.CreateMul(b_.getInt64(static_cast<uint64_t>(r)), a_row_, "", true, true);
-      llvm::Value* scalar = b_.CreateAlignedLoad(f32, b_.CreateGEP(f32, a_place, offset), llvm::Align(float_bytes));
-      llvm::Value* row = b_.CreateVectorSplat(m_.lanes, scalar);
-      for (int v = 0; v < m_.vectors; ++v) {
-        llvm::Value*& sum = accumulators[first + tile_index(r, v)];
-        sum = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {row, columns[static_cast<size_t>(v)], sum});
-      }
+    llvm::Value* a_place = b_.CreateGEP(a_element_, f_.getArg(kA), b_.CreateMul(k, a_column_, "", true, true));
+    for (int part = 0; part < dot_.parts(); ++part) {
+      Values columns;
+      if (part > 0) fence_tile(accumulators, first);
+      for (llvm::Value* w : words) columns.push_back(dot_.right(w, part));
+      llvm::Value* a_part = part == 0 ? a_place : b_.CreateConstGEP1_64(word_, a_place, static_cast<uint64_t>(part));
+      for (int r = 0; r < m_.rows; ++r) rank_one_update(a_part, columns, r, accumulators, first);
     }
   }
+
+  void fence_tile(Values& accumulators, size_t first) {
+    const auto begin = accumulators.begin() + static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(tile_size());
+    Values sums(begin, end);
+    fence(b_, sums);
+    std::copy(sums.begin(), sums.end(), begin);
+  }
+
+  /// One row of the tile += its word at `a` times the columns.
+  void rank_one_update(llvm::Value* a, const Values& columns, int r, Values& accumulators, size_t first) {
+    llvm::Value* offset = b_.CreateMul(b_.getInt64(static_cast<uint64_t>(r)), a_row_, "", true, true);
+    llvm::Value* scalar = b_.CreateAlignedLoad(word_, b_.CreateGEP(a_element_, a, offset), llvm::Align(a_alignment()));
+    llvm::Value* row = b_.CreateVectorSplat(m_.lanes, scalar);
+    for (int v = 0; v < m_.vectors; ++v) {
+      llvm::Value*& sum = accumulators[first + tile_index(r, v)];
+      sum = dot_.add(row, columns[static_cast<size_t>(v)], sum);
+    }
+  }
+
+  /// Rows of bytes may begin anywhere.
+  uint64_t a_alignment() const { return m_.multiply == Multiply::quads ? 1 : word_bytes; }
 
   const MicroKernel& m_;
   llvm::Function& f_;
   llvm::IRBuilder<> b_;
+  DotProduct dot_;
+  llvm::Type* word_;
+  llvm::Type* a_element_;  // what A's strides count
   llvm::FixedVectorType* vector_;
   llvm::BasicBlock* entry_ = nullptr;
   llvm::Value* a_row_ = nullptr;

@@ -4,20 +4,24 @@
 #include <cstdint>
 #include <optional>
 
+#include "codegen/cpu/dot_product.h"
+
 namespace llvm {
 class Function;
 }  // namespace llvm
 
 namespace gcg::cpu {
 
-/// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column]. Strides are in elements; nullopt: a run-time
-/// argument.
+/// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column], where a k step multiplies words (dot_product.h). Strides of
+/// B and C are in words, those of A in floats or, with quads, in bytes; nullopt: a run-time argument. With widened quads A is
+/// what DotProduct::left made of it, the parts of a step beside each other.
 struct MicroKernel {
   static constexpr int64_t prefetch_period = 4;  // k steps
 
   int rows = 1;
   int vectors = 1;
   int lanes = 16;
+  Multiply multiply = Multiply::floats;
   std::optional<int64_t> a_row_stride, a_column_stride;
   std::optional<int64_t> b_row_stride;
   int64_t c_row_stride = 0;
@@ -30,12 +34,17 @@ struct MicroKernel {
 
   /// Independent accumulator sets over k: a tile of few accumulators would otherwise wait for the latency of its FMAs.
   int sets() const { return rows * vectors >= 8 ? 1 : rows * vectors >= 4 ? 2 : 4; }
-  /// Vector registers in use: the sums, one k step's columns (operands in memory if used once) and one broadcast.
-  int registers() const { return sets() * rows * vectors + (rows > 1 ? vectors : 0) + 1; }
+  /// Vector registers in use: the sums, one k step's columns (operands in memory if used once) and one broadcast; widened
+  /// columns are never in memory, and their products are added by an instruction of its own.
+  int registers() const {
+    const int sums = sets() * rows * vectors;
+    if (multiply == Multiply::widened_quads) return sums + DotProduct::parts(multiply) * vectors + 2;
+    return sums + (rows > 1 ? vectors : 0) + 1;
+  }
 };
 
 /// Where the operands of one call lie; in a MicroKernel with constant strides the stride arguments are ignored.
-///   void tile(const float* a, const float* b, int64_t k, float* c, const void* prefetch, int64_t prefetch_lines,
+///   void tile(const void* a, const void* b, int64_t k, void* c, const void* prefetch, int64_t prefetch_lines,
 ///             int64_t a_row_stride, int64_t a_column_stride, int64_t b_row_stride, int64_t tail)
 /// The function is internal to the caller's module and made on first use, with the caller's target attributes. C is
 /// written whole, aligned to a vector; k may be zero.

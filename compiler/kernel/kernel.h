@@ -61,13 +61,13 @@ struct MatrixView {
   Dim column_stride;               // A: along k; B: along n
 };
 
-/// C[batch..., m, n] = epilogue(sum over k of A[batch..., m, k] * B[batch..., k, n]), f32.
+/// C[batch..., m, n] = epilogue(sum over k of A[batch..., m, k] * B[batch..., k, n]), f32; or i32 of u8 A, i8 B in quads.
 struct MatMulKernel {
   std::vector<Axis> batch;
   Axis m, n, k;
   MatrixView a;
-  /// With `packed_columns` > 0, B is a constant in panels [ceil(N/packed)][K][packed] (last panel zero-padded) and `b`
-  /// holds the operand only; otherwise a strided view.
+  /// With `packed_columns` > 0, B is a constant in panels [ceil(N/packed)][K][packed] (last panel zero-padded), in quads
+  /// [ceil(N/packed)][K/4][packed][4], K % 4 = 0, A's columns side by side; `b` is the operand only. Else a strided view.
   MatrixView b;
   int64_t packed_columns = 0;
   Expr epilogue;             // over batch, m, n axes and `accumulator`

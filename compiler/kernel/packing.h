@@ -5,13 +5,19 @@
 #include <cstdint>
 
 #include "compiler/ir/dim.h"
+#include "compiler/ir/dtype.h"
 
 namespace gcg {
 
 /// Columns of a panel of a packed matrix: [ceil(N/48)][K][48].
 inline constexpr int64_t kPanelColumns = 48;
+/// 8-bit integers along the inner extent that lie side by side in packed operands: [ceil(N/48)][K/4][48][4].
+inline constexpr int64_t kQuad = 4;
 /// Channels of a block: activations are [N][ceil(C/16)][spatial...][16].
 inline constexpr int64_t kChannelBlock = 16;
+
+/// What a packed contraction sums in whose right operand has this type: u8 by i8 gives i32.
+inline DType sum_type(DType right) { return right == DType::i8 ? DType::i32 : right; }
 
 inline int64_t blocks_of(int64_t extent, int64_t block) { return (extent + block - 1) / block; }
 

@@ -26,6 +26,7 @@ const std::vector<Target>& table() {
   static const std::vector<Target> rows = {
       cpu("x86-64-v3", 8, 16, 32 << 10, 1 << 20),
       cpu("x86-64-v4", 16, 32, 48 << 10, 1 << 20),
+      cpu("x86-64-v4-vnni", 16, 32, 48 << 10, 1 << 20),  // x86-64-v4 that multiplies bytes
       cpu("aarch64", 4, 32, 64 << 10, 512 << 10),
       cuda("sm_75", 75),    // Turing: T4
       cuda("sm_80", 80),    // Ampere: A100

@@ -7,43 +7,53 @@ namespace gcg {
 
 namespace {
 
-// ---- PackMatMul: b[K, N] -> [ceil(N/columns), K, columns], the last panel padded with zeros
+// ---- PackMatMul: b[K, N] -> [ceil(N/columns), K, columns], the last panel padded with zeros; 8-bit integers in quads:
+//      [ceil(N/columns), ceil(K/4), columns, 4], the last quads padded with zeros, too
 
 int64_t columns_of(const Node& node) { return node.int_attribute("columns", kPanelColumns); }
+bool in_quads(DType dtype) { return size_of(dtype) == 1; }
+
+Shape packed_shape(DType dtype, const Dim& k, const Dim& n, int64_t columns) {
+  if (in_quads(dtype)) return {ceil_div(n, columns), ceil_div(k, kQuad), columns, kQuad};
+  return {ceil_div(n, columns), k, columns};
+}
 
 void infer_pack_matmul(InferContext& ctx) {
   if (ctx.rank(0) != 2) ctx.fail("only a matrix can be packed");
-  const int64_t columns = columns_of(ctx.node());
-  ctx.set_output(0, ctx.dtype(0), {ceil_div(ctx.shape(0)[1], columns), ctx.shape(0)[0], columns});
+  const Shape& b = ctx.shape(0);
+  ctx.set_output(0, ctx.dtype(0), packed_shape(ctx.dtype(0), b[0], b[1], columns_of(ctx.node())));
 }
 
 std::vector<Tensor> reference_pack_matmul(ReferenceContext& ctx) {
   const Tensor& b = *ctx.input(0);
   const int64_t k = b.shape()[0], n = b.shape()[1], columns = columns_of(ctx.node()), panels = blocks_of(n, columns);
-  Tensor packed(b.dtype(), {panels, k, columns});
+  const int64_t quad = in_quads(b.dtype()) ? kQuad : 1, rows = blocks_of(k, quad) * quad;
+  Tensor packed(b.dtype(), to_extents(packed_shape(b.dtype(), k, n, columns)));
   const auto size = static_cast<size_t>(size_of(b.dtype()));
   for (int64_t panel = 0; panel < panels; ++panel) {
     const int64_t first = panel * columns, used = std::min(columns, n - first);
     for (int64_t row = 0; row < k; ++row) {
-      uint8_t* to = packed.mutable_data() + static_cast<size_t>((panel * k + row) * columns) * size;
-      std::memcpy(to, b.data() + static_cast<size_t>(row * n + first) * size, static_cast<size_t>(used) * size);
+      const int64_t place = (panel * rows + row / quad * quad) * columns + row % quad;
+      uint8_t* to = packed.mutable_data() + static_cast<size_t>(place) * size;
+      const uint8_t* from = b.data() + static_cast<size_t>(row * n + first) * size;
+      if (quad == 1) std::memcpy(to, from, static_cast<size_t>(used) * size);
+      else for (int64_t j = 0; j < used; ++j) to[j * quad] = from[j];
     }
   }
   return {packed};
 }
 
-// ---- PackedMatMul: a[..., K] by a packed matrix -> [..., n]
+// ---- PackedMatMul: a[..., K] by a packed matrix -> [..., n]; u8 by i8 gives i32
 
 void infer_packed_matmul(InferContext& ctx) {
   const Node& node = ctx.node();
   const int64_t n = node.int_attribute("n", 0), k = node.int_attribute("k", 0), columns = columns_of(node);
   if (ctx.rank(0) < 1) ctx.fail("the left operand must have at least one dimension");
-  if (ctx.shape(1) != Shape{blocks_of(n, columns), k, columns})
-    ctx.fail("the packed operand does not match n, k and columns");
+  if (ctx.shape(1) != packed_shape(ctx.dtype(1), k, n, columns)) ctx.fail("the packed operand does not match n, k and columns");
   ctx.require_equal(ctx.shape(0).back(), k, "the inner extents");
   Shape shape = ctx.shape(0);
   shape.back() = n;
-  ctx.set_output(0, ctx.dtype(0), shape);
+  ctx.set_output(0, sum_type(ctx.dtype(1)), shape);
 }
 
 Expr lower_packed_matmul(LowerContext& ctx, int, const std::vector<Expr>& at) {
@@ -53,21 +63,29 @@ Expr lower_packed_matmul(LowerContext& ctx, int, const std::vector<Expr>& at) {
   a_index.back() = axis_ref(k);
   const Expr panel = binary(BinaryOp::floor_div, at.back(), columns),
              column = binary(BinaryOp::mod, at.back(), columns);
-  return reduce(ReduceOp::sum, {k}, ctx.input(0, a_index) * ctx.input(1, {panel, axis_ref(k), column}));
+  std::vector<Expr> b_index = {panel, axis_ref(k), column};
+  const DType type = ctx.input_value(1).dtype;
+  if (in_quads(type)) {
+    const Expr quad = index(kQuad);
+    b_index = {panel, binary(BinaryOp::floor_div, axis_ref(k), quad), column, binary(BinaryOp::mod, axis_ref(k), quad)};
+  }
+  return reduce(ReduceOp::sum, {k}, cast(sum_type(type), ctx.input(0, a_index)) * cast(sum_type(type), ctx.input(1, b_index)));
 }
 
 std::vector<Tensor> reference_packed_matmul(ReferenceContext& ctx) {
   const Tensor &a = *ctx.input(0), &packed = *ctx.input(1);
   const int64_t n = ctx.node().int_attribute("n", 0), k = ctx.node().int_attribute("k", 0),
                 columns = columns_of(ctx.node());
+  const int64_t quad = in_quads(packed.dtype()) ? kQuad : 1;
   std::vector<int64_t> shape = a.shape();
   shape.back() = n;
-  Tensor y(a.dtype(), shape);
+  Tensor y(sum_type(packed.dtype()), shape);
   for (int64_t o = 0; o < y.elements(); ++o) {
     const int64_t row = o / n, column = o % n;
     double sum = 0;
     for (int64_t i = 0; i < k; ++i) {
-      sum += a.at_double(row * k + i) * packed.at_double((column / columns * k + i) * columns + column % columns);
+      const int64_t place = ((column / columns * k + i / quad * quad) * columns + column % columns * quad) + i % quad;
+      sum += a.at_double(row * k + i) * packed.at_double(place);
     }
     y.set_double(o, sum);
   }

@@ -1,5 +1,5 @@
 // QuantizeLinear and DequantizeLinear; and what is written with them and with plain operators when a model is read:
-// DynamicQuantizeLinear, QLinearMatMul, ConvInteger, QLinearConv.
+// DynamicQuantizeLinear, QLinearMatMul, QLinearConv.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -71,7 +71,7 @@ std::optional<DType> dtype_attribute(InferContext& ctx, const char* name) {
   return dtype;
 }
 
-// ---- QuantizeLinear: saturate(round(x / scale) + zero_point)
+// ---- QuantizeLinear: saturate(round(x / scale) + zero_point), the lowest value for NaN
 
 void infer_quantize(InferContext& ctx) {
   check_scale(ctx, kScale);
@@ -114,10 +114,10 @@ Expr lower_quantize(LowerContext& ctx, int output, const std::vector<Expr>& at) 
   if (is_small_float(to)) return small_element(to, quotient, ctx.node().int_attribute("saturate", 1) != 0);
   Expr y = unary(UnaryOp::round_even, quotient);
   if (ctx.has_input(kZero)) y = y + cast(wide, zero_point(ctx, at));
-  if (const int bits = small_int_bits(to); bits > 0) {
-    const Range range = range_of(to);
-    y = binary(BinaryOp::max, binary(BinaryOp::min, y, number(wide, range.high)), number(wide, range.low));
-  }
+  const Range range = range_of(to);
+  const Expr low = number(wide, range.low);
+  y = select(binary(BinaryOp::greater, y, low), y, low);  // NaN becomes the lowest value, too
+  if (small_int_bits(to) > 0) y = binary(BinaryOp::min, y, number(wide, range.high));
   return cast(storage_dtype(to), y);  // saturates
 }
 
@@ -129,7 +129,7 @@ double rounded_to(DType type, double value) {
 
 int64_t saturated(DType type, double value) {
   const auto [low, high] = range_of(type);
-  return std::isnan(value) ? 0 : static_cast<int64_t>(std::clamp(value, low, high));
+  return static_cast<int64_t>(std::isnan(value) ? low : std::clamp(value, low, high));
 }
 
 const Tensor* optional_input(const ReferenceContext& ctx, int i) { return ctx.input_count() > i ? ctx.input(i) : nullptr; }
@@ -170,9 +170,8 @@ Expr lower_dequantize(LowerContext& ctx, int output, const std::vector<Expr>& at
   const DType from = ctx.input_value(kX).dtype;
   Expr x = small_value(from, ctx.input(kX, at));
   if (!is_small_float(from)) {
-    const DType exact = storage_dtype(from) == from ? DType::i64 : DType::i32;
-    x = cast(exact, x);
-    if (ctx.has_input(kZero)) x = x - cast(exact, zero_point(ctx, at));
+    const DType exact = size_of(storage_dtype(from)) <= 2 ? DType::i32 : DType::i64;
+    if (ctx.has_input(kZero)) x = cast(exact, x) - cast(exact, zero_point(ctx, at));
   }
   return as_output(ctx, output, cast(wide, x) * cast(wide, ctx.input(kScale, scale_index(ctx, kScale, at))));
 }
@@ -215,8 +214,6 @@ void give_output(UpgradeContext& ctx, size_t i, ValueId value) {
   ctx.graph.add_node(std::move(node));
 }
 
-ValueId input_or_none(const Node& node, size_t i) { return i < node.inputs.size() ? node.inputs[i] : ValueId(); }
-
 void upgrade_dynamic_quantize(UpgradeContext& ctx) {
   NodeBuilder b(ctx.graph, ctx.node.name);
   const DynamicallyQuantized q = dynamically_quantized(b, ctx.node.inputs.at(0));
@@ -243,27 +240,12 @@ void upgrade_qlinear_matmul(UpgradeContext& ctx) {
   requantize(ctx, b, sum, in[1], in[4], in[6], in[7]);
 }
 
-/// x - zero_point in i32; a zero point per index of dimension 0 is aligned with it.
-ValueId centred(UpgradeContext& ctx, NodeBuilder& b, ValueId x, ValueId zero) {
-  const ValueId wide = to_type(b, x, DType::i32);
-  return zero.valid() ? b.subtract(wide, to_type(b, aligned(ctx.graph, ctx.node.name, x, zero, 0), DType::i32)) : wide;
-}
-
-void upgrade_conv_integer(UpgradeContext& ctx) {
-  NodeBuilder b(ctx.graph, ctx.node.name);
-  const Node& n = ctx.node;
-  const ValueId x = centred(ctx, b, n.inputs.at(0), input_or_none(n, 2));
-  const ValueId w = centred(ctx, b, n.inputs.at(1), input_or_none(n, 3));
-  become(ctx, "Conv", {x, w}, n.attributes);
-}
-
 void upgrade_qlinear_conv(UpgradeContext& ctx) {
   NodeBuilder b(ctx.graph, ctx.node.name);
   const std::vector<ValueId> in = ctx.node.inputs;
   if (in.size() < 8) fail_node(ctx.node, concat("it has ", in.size(), " inputs, but takes 8 or 9"));
-  std::vector<ValueId> operands = {centred(ctx, b, in[0], in[2]), centred(ctx, b, in[3], in[5])};
-  if (in.size() > 8 && in[8].valid()) operands.push_back(in[8]);
-  const ValueId sum = b.node("Conv", operands, ctx.node.attributes);
+  ValueId sum = b.node("ConvInteger", {in[0], in[3], in[2], in[5]}, ctx.node.attributes);
+  if (in.size() > 8 && in[8].valid()) sum = b.add(sum, aligned(ctx.graph, ctx.node.name, sum, in[8], 1));
   requantize(ctx, b, sum, in[1], aligned(ctx.graph, ctx.node.name, sum, in[4], 1), in[6], in[7]);
 }
 
@@ -311,7 +293,6 @@ constinit const OpDef op_DequantizeLinear{.name = "DequantizeLinear",
                                           .reference = reference_dequantize};
 constinit const OpDef op_DynamicQuantizeLinear = written("DynamicQuantizeLinear", 11, 1, 1, upgrade_dynamic_quantize);
 constinit const OpDef op_QLinearMatMul = written("QLinearMatMul", 10, 8, 8, upgrade_qlinear_matmul);
-constinit const OpDef op_ConvInteger = written("ConvInteger", 10, 2, 4, upgrade_conv_integer);
 constinit const OpDef op_QLinearConv = written("QLinearConv", 10, 8, 9, upgrade_qlinear_conv);
 
 }  // namespace gcg

@@ -104,21 +104,22 @@ bool fold_contents(Rewriter& r, ValueId id) {
   return true;
 }
 
-bool fold(Rewriter& r) {
+bool fold(Rewriter& r, bool keep_quantized) {
   bool changed = false;
   for (NodeId id : r.graph.order()) {
     const std::vector<ValueId> outputs = r.graph.node(id).outputs;
     for (ValueId v : outputs)
       if (v.valid()) changed |= fold_contents(r, v);
-    if (!r.graph.node(id).erased) changed |= fold_node(r, id);
+    const Node& node = r.graph.node(id);
+    if (!node.erased && !(keep_quantized && node.op == &op("DequantizeLinear"))) changed |= fold_node(r, id);
   }
   return changed;
 }
 
 }  // namespace
 
-bool fold_constants(Graph& graph) {
-  const bool changed = edit_all(graph, fold);
+bool fold_constants(Graph& graph, bool keep_quantized) {
+  const bool changed = edit_all(graph, [&](Rewriter& r) { return fold(r, keep_quantized); });
   if (changed) infer_graph(graph);  // what reads a constant that was data before may have a known shape now
   return changed;
 }

@@ -25,8 +25,11 @@
 #include "compiler/passes/fold_factors.h"
 #include "compiler/passes/fold_scale_shift.h"
 #include "compiler/passes/grow_scan_outputs.h"
+#include "compiler/passes/integer_contractions.h"
+#include "compiler/passes/lower_integers.h"
 #include "compiler/passes/mark_attention.h"
 #include "compiler/passes/merge_products.h"
+#include "compiler/passes/merge_quantization.h"
 #include "compiler/passes/narrow_storage.h"
 #include "compiler/passes/pack_conv_weights.h"
 #include "compiler/passes/pack_weights.h"
@@ -41,6 +44,8 @@ namespace gcg {
 namespace {
 
 constexpr Pass kFoldConstants = {"fold-constants", [](Graph& g, const Target*) { return fold_constants(g); }};
+/// The first time round; weights are quantised until integer-contractions has seen them.
+constexpr Pass kFoldButQuantized = {"fold-constants", [](Graph& g, const Target*) { return fold_constants(g, true); }};
 constexpr Pass kSinkConstants = {"sink-constants", [](Graph& g, const Target*) { return sink_constants(g); }};
 constexpr Pass kMergeProducts = {"merge-products", [](Graph& g, const Target*) { return merge_products(g); }};
 constexpr Pass kDeadCode = {"eliminate-dead-code", [](Graph& g, const Target*) { return eliminate_dead_code(g); }};
@@ -58,6 +63,7 @@ const PassGroup& clean_up() {
           kFoldConstants,  // what canonicalize computes with constants, before fold-scale-shift looks for them
           {"fold-scale-shift", [](Graph& g, const Target*) { return fold_scale_shift(g); }},
           {"fold-factors", [](Graph& g, const Target*) { return fold_factors(g); }},
+          {"merge-quantization", [](Graph& g, const Target*) { return merge_quantization(g); }},
           {"eliminate-common-subexpressions",
            [](Graph& g, const Target*) { return eliminate_common_subexpressions(g); }},
           kDeadCode,
@@ -73,12 +79,13 @@ const std::vector<PassGroup>& model_passes() {
       // Ranks first: nothing else can look at a value of unknown rank. A rank known may be what a shape computed from
       // constants was waiting for, and the other way round.
       {{kSinkConstants,
-        kFoldConstants,
+        kFoldButQuantized,
         {"take-sequences-apart", [](Graph& g, const Target*) { return take_sequences_apart(g); }},
         {"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }}},
        4},
       {{{"expand-operators", [](Graph& g, const Target*) { return expand_operators(g); }},
         {"compute-in-f32", [](Graph& g, const Target*) { return compute_in_f32(g); }},
+        {"integer-contractions", [](Graph& g, const Target*) { return integer_contractions(g); }},
         {"count-in-integers", [](Graph& g, const Target*) { return count_in_integers(g); }},
         {"expand-attention", [](Graph& g, const Target*) { return expand_attention(g); }},
         {"expand-deform-conv", [](Graph& g, const Target*) { return expand_deform_conv(g); }},
@@ -107,6 +114,8 @@ const std::vector<PassGroup>& shape_passes() {
 const std::vector<PassGroup>& device_passes(DeviceClass device) {
   static const std::vector<PassGroup> cpu = {
       {{
+          {"lower-integers", [](Graph& g, const Target* t) { return lower_integers(g, *t); }},
+          kFoldConstants,  // what becomes of zero points, for block-channels
           kMergeProducts,
           {"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t); }},
           {"pack-weights", [](Graph& g, const Target* t) { return pack_weights(g, *t); }},
@@ -117,6 +126,8 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
   static const std::vector<PassGroup> cuda = {
       {{
           {"expand-top-k", [](Graph& g, const Target*) { return expand_top_k(g); }},
+          {"lower-integers", [](Graph& g, const Target* t) { return lower_integers(g, *t); }},
+          kFoldConstants,  // weights in floats
           kMergeProducts,
           {"pack-conv-weights", [](Graph& g, const Target* t) { return pack_conv_weights(g, *t); }},
           kFoldConstants,  // transposes the weights

@@ -77,6 +77,11 @@ const std::vector<std::vector<NodeId>>& Fuser::users_of() {
   return users_;
 }
 
+bool Fuser::in_epilogues(DType dtype) const {
+  const bool quantized = dtype == DType::i32 || dtype == DType::u8 || dtype == DType::i8;
+  return dtype == DType::f32 || (quantized && device_ == DeviceClass::cpu);
+}
+
 NodeId Fuser::next_pointwise(const std::set<ValueId>& inside, const std::vector<NodeId>& chain,
                              const std::vector<std::vector<NodeId>>& users, bool on_host) {
   for (ValueId v : inside)
@@ -86,13 +91,13 @@ NodeId Fuser::next_pointwise(const std::set<ValueId>& inside, const std::vector<
       if (n.op->kind != OpKind::pointwise || n.outputs.size() != 1 || node_group_[static_cast<size_t>(u.index)] >= 0)
         continue;
       if (n.on_host != on_host) continue;
-      if (!same_extents(n.outputs[0], v) || value(n.outputs[0]).dtype != DType::f32) continue;
-      const bool floats = std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId in) {
-        return !in.valid() || value(in).dtype == DType::f32 || value(in).dtype == DType::boolean;
+      if (!same_extents(n.outputs[0], v) || !in_epilogues(value(n.outputs[0]).dtype)) continue;
+      const bool fits = std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId in) {
+        return !in.valid() || in_epilogues(value(in).dtype) || value(in).dtype == DType::boolean;
       });
       // Every input is the set's own or ready before it: an input that depends on the set would leave it and come back,
       // which escaping() finds out.
-      if (floats) return u;
+      if (fits) return u;
     }
   return NodeId();
 }
@@ -130,7 +135,8 @@ void Fuser::decide_contraction(NodeId id, const Group& group) {
     if (!in.valid() || value(in).is_constant()) continue;
     if (group.kind == Group::Kind::attention && node_group_of(in) == node_group_[static_cast<size_t>(id.index)])
       continue;
-    const ValueId source = anchors_conv(anchor) ? in : strided_source(g_, in, anchor.on_host);
+    const bool whole_rows = value(in).dtype != DType::f32;  // bytes are read four at a time
+    const ValueId source = anchors_conv(anchor) ? in : strided_source(g_, in, anchor.on_host, whole_rows);
     out_.operand_sources[{id, i}] = source;
     use(source).must = true;
   }

@@ -57,6 +57,8 @@ class Fuser {
   /// stored in the transposed order at no cost.
   NodeId row_keeping_transpose(ValueId v, const std::vector<std::vector<NodeId>>& users) const;
   const std::vector<std::vector<NodeId>>& users_of();
+  /// Is this a type that values in the epilogue of a contraction may have? Integers are what quantised models compute with.
+  bool in_epilogues(DType dtype) const;
   NodeId next_pointwise(const std::set<ValueId>& inside, const std::vector<NodeId>& chain,
                         const std::vector<std::vector<NodeId>>& users, bool on_host);
   std::vector<ValueId> escaping(const std::set<ValueId>& inside, const std::vector<std::vector<NodeId>>& users) const;

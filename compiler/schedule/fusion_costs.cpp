@@ -30,7 +30,7 @@ bool is_interleave(const Node& n) { return is_op(n, "Interleave", "gart"); }
 bool is_transpose(const Node& n) { return is_op(n, "Transpose"); }
 
 bool is_cheap(const Node& n) {
-  static const Names names = {"Slice", "Split", "Expand", "Cast", "Not"};
+  static const Names names = {"Slice", "Split", "Expand", "Cast", "Not", "DequantizeLinear"};
   return n.op->kind == OpKind::generator || n.op->kind == OpKind::view || names.count(n.op->name) != 0;
 }
 

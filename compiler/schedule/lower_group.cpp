@@ -103,8 +103,9 @@ ValueId GroupLowering::computed_value() const {
 }
 
 Expr GroupLowering::epilogue(const std::vector<Axis>& axes) {
-  values_.bind(anchor().outputs[0], accumulator(DType::f32));
-  return group_.epilogue.empty() ? accumulator(DType::f32) : values_.computed(computed_value(), refs(axes));
+  const Expr sum = accumulator(value(anchor().outputs[0]).dtype);
+  values_.bind(anchor().outputs[0], sum);
+  return group_.epilogue.empty() ? sum : values_.computed(computed_value(), refs(axes));
 }
 
 std::vector<Expr> GroupLowering::contraction_index(const std::vector<Axis>& axes) const {

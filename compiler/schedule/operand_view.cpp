@@ -10,13 +10,17 @@ bool moves(const Node& n) {
   return (n.op->kind == OpKind::view && n.op != &op("BitCast")) || names.count(n.op->name) != 0;
 }
 
-bool is_strided_view(const Graph& graph, ValueId v, ValueId source) {
+bool is_strided_view(const Graph& graph, ValueId v, ValueId source, bool whole_rows) {
   ValueLowering lowering(graph, [&](ValueId x) { return x == source ? source : ValueId(); });
   const auto axes = lowering.axes_for(*graph.value(v).shape);
   std::vector<Expr> index;
   for (const Axis& a : axes) index.push_back(axis_ref(a));
   const auto place = place_in(graph, lowering, v, source, index);
-  return place && as_affine(linear_index(*place, graph.value(source).memory_shape(), lowering.extents()));
+  if (!place) return false;
+  const auto form = as_affine(linear_index(*place, graph.value(source).memory_shape(), lowering.extents()));
+  if (!form || !whole_rows || broadcasts(axes.back().extent)) return form.has_value();
+  const auto last = form->strides.find(axes.back().id);
+  return last != form->strides.end() && last->second.is(1);
 }
 
 }  // namespace
@@ -30,7 +34,7 @@ std::optional<std::vector<Expr>> place_in(const Graph& graph, ValueLowering& low
   return e->args;
 }
 
-ValueId strided_source(const Graph& graph, ValueId v, bool on_host) {
+ValueId strided_source(const Graph& graph, ValueId v, bool on_host, bool whole_rows) {
   ValueId best = v;
   for (ValueId x = v;;) {
     const Value& value = graph.value(x);
@@ -38,7 +42,7 @@ ValueId strided_source(const Graph& graph, ValueId v, bool on_host) {
     const Node& n = graph.node(value.producer);
     if (!moves(n) || (n.op->kind != OpKind::view && n.on_host != on_host)) break;
     x = n.inputs[0];
-    if (is_strided_view(graph, v, x)) best = x;
+    if (is_strided_view(graph, v, x, whole_rows)) best = x;
   }
   return best;
 }

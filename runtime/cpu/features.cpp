@@ -44,6 +44,7 @@ uint64_t detect() {
                   all_set(state, {5, 6, 7});                     // masks, ZMM
   if (v3) features |= kCpuX86_64v3;
   if (v4) features |= kCpuX86_64v4;
+  if (v4 && all_set(c, {11})) features |= kCpuAvx512Vnni;
   return features;
 }
 #elif defined(__aarch64__)
@@ -61,7 +62,8 @@ uint64_t cpu_features() {
 
 std::string cpu_feature_names(uint64_t features) {
   constexpr std::pair<uint64_t, const char*> kNames[] = {
-      {kCpuX86_64, "x86-64"}, {kCpuX86_64v3, "x86-64-v3"}, {kCpuX86_64v4, "x86-64-v4"}, {kCpuAarch64, "aarch64"}};
+      {kCpuX86_64, "x86-64"}, {kCpuX86_64v3, "x86-64-v3"}, {kCpuX86_64v4, "x86-64-v4"},
+      {kCpuAvx512Vnni, "AVX-512 VNNI"}, {kCpuAarch64, "aarch64"}};
   std::string names;
   for (const auto& [bit, name] : kNames) {
     if ((features & bit) != 0) names += (names.empty() ? "" : ", ") + std::string(name);

@@ -122,6 +122,7 @@ void run(const Arguments& a) {
   std::erase_if(options.dims, [&](const auto& dim) {
     return std::find(model.sequences.begin(), model.sequences.end(), dim.first) != model.sequences.end();
   });
+    if (a.targets.empty()) add_cpus_for_bytes(model.graph, options.targets);
   check_limit(model.graph, options);
   CompileResult result = compile_imported(std::move(model), options, backends);
   if (result.artifact.empty()) return;  // --stop-after
@@ -140,7 +141,7 @@ void add_compile_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("compile", "Compile an ONNX model to a .gart artifact");
   c->add_option("model", args->model, "The ONNX file")->required();
   c->add_option("-o,--output", args->output, "The artifact to write")->required();
-  c->add_option("--target", args->targets, "Comma-separated targets (default: x86-64-v3, x86-64-v4 and the GPUs of this machine)")->delimiter(',')->allow_extra_args(false);
+  c->add_option("--target", args->targets, "Comma-separated targets (default: x86-64-v3, x86-64-v4, for models of 8-bit integers x86-64-v4-vnni, and the GPUs of this machine)")->delimiter(',')->allow_extra_args(false);
   c->add_option("--dim", args->dims, "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one; "
                                        "of an input that is a sequence, NAME=LENGTH: an input per element")
       ->delimiter('\0')

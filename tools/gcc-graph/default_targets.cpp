@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/kernel/target.h"
+#include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
 
 #if GCC_GRAPH_CUDA_RUNTIME
@@ -64,6 +65,15 @@ DefaultTargets default_targets() {
   add_gpus(out);
 #endif
   return out;
+}
+
+void add_cpus_for_bytes(const Graph& graph, std::vector<std::string>& targets) {
+  const std::set<std::string_view> quantized = {"DequantizeLinear", "MatMulInteger", "ConvInteger"};
+  for (NodeId id : graph.order())
+    if (quantized.count(graph.node(id).op->name) != 0) {
+      targets.insert(std::find(targets.begin(), targets.end(), "x86-64-v4") + 1, "x86-64-v4-vnni");
+      return;
+    }
 }
 
 }  // namespace gcg::tools

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/ir/graph.h"
+
 namespace gcg::tools {
 
 struct DefaultTargets {
@@ -13,5 +15,8 @@ struct DefaultTargets {
 
 /// CPUs, and each architecture of the GPUs that this machine's driver finds, for that driver.
 DefaultTargets default_targets();
+
+/// Where the model computes with 8-bit integers, also the CPUs that have instructions for that.
+void add_cpus_for_bytes(const Graph& graph, std::vector<std::string>& targets);
 
 }  // namespace gcg::tools

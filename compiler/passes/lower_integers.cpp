@@ -1,0 +1,171 @@
+#include "compiler/passes/lower_integers.h"
+
+#include <algorithm>
+
+#include "compiler/ops/infer.h"
+#include "compiler/ops/ops.h"
+#include "compiler/kernel/packing.h"
+#include "compiler/passes/node_copy.h"
+#include "compiler/passes/rewrite.h"
+#include "compiler/passes/unsigned_bytes.h"
+
+namespace gcg {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Attributes = std::map<std::string, Attribute>;
+
+constexpr int64_t kMostExact = (1 << 24) / (255 * 255);  // 8-bit products that f32 sums exactly
+
+/// A constant right operand without its zero point: w = the sum of `parts`, of which there are two where w needs nine bits.
+struct Weights {
+  std::vector<Tensor> parts;  // i8
+  std::vector<int64_t> sums;  // per output channel
+};
+
+/// `channels`: which output channel an element belongs to.
+Weights centred(const Tensor& w, const Tensor* zero, int64_t channels, const std::function<int64_t(int64_t)>& channel_of) {
+  Weights out;
+  out.sums.resize(static_cast<size_t>(channels));
+  Tensor first(DType::i8, w.shape()), second(DType::i8, w.shape());
+  bool split = false;
+  for (int64_t i = 0; i < w.elements(); ++i) {
+    const int64_t channel = channel_of(i);
+    const int64_t value = w.at_int(i) - (zero ? zero->at_int(zero->elements() == 1 ? 0 : channel) : 0);
+    const int64_t near = std::clamp<int64_t>(value, -128, 127);
+    first.set_int(i, near);
+    second.set_int(i, value - near);
+    split = split || near != value;
+    out.sums[static_cast<size_t>(channel)] += value;
+  }
+  out.parts.push_back(std::move(first));
+  if (split) out.parts.push_back(std::move(second));
+  return out;
+}
+
+class Lowering {
+ public:
+  Lowering(Rewriter& r, bool cpu) : r_(r), bytes_(r), cpu_(cpu) {}
+
+  bool matmul(NodeId id) {
+    const Node n = copy_of(r_.graph.node(id));
+    const Tensor* b = r_.constant(n.inputs[1]);
+    const bool constant = b && b->rank() == 2 && is_constant_or_none(n, 3);
+    if (!cpu_ || !constant) return float_matmul(n);
+    const int64_t k = b->shape()[0], columns = b->shape()[1];
+    const Weights w = centred(*b, constant_input(n, 3), columns, [&](int64_t i) { return i % columns; });
+    const auto [a, zero] = bytes_.operand(n, 0);
+    const ValueId padded = in_quads(a, k, n.name);
+    ValueId sum;
+    for (const Tensor& part : w.parts) {
+      const ValueId matrix = r_.add_constant(r_.value(n.inputs[1]).name, part);
+      const ValueId packed = r_.add(op_gart_PackMatMul, n.name, {matrix}, {{"columns", kPanelColumns}});
+      const ValueId product = r_.add(op_gart_PackedMatMul, n.name, {padded, packed},
+                                     {{"k", blocks_of(k, kQuad) * kQuad}, {"n", columns}, {"columns", kPanelColumns}});
+      sum = sum.valid() ? r_.add(op_Add, n.name, {sum, product}) : product;
+    }
+    return replace(n, id, without_zero(n, sum, zero, i32(w.sums, {columns})));
+  }
+
+  bool conv(NodeId id) {
+    const Node n = copy_of(r_.graph.node(id));
+    return float_conv(n, id);
+  }
+
+ private:
+  static bool has_input(const Node& n, size_t i) { return i < n.inputs.size() && n.inputs[i].valid(); }
+  const Tensor* constant_input(const Node& n, size_t i) const { return has_input(n, i) ? r_.constant(n.inputs[i]) : nullptr; }
+  bool is_constant_or_none(const Node& n, size_t i) const { return !has_input(n, i) || r_.constant(n.inputs[i]); }
+  bool replace(const Node& n, NodeId id, ValueId by) {
+    if (!r_.replace(n.outputs[0], by)) return false;
+    r_.erase_if_dead(id);
+    return true;
+  }
+
+  ValueId cast_to(ValueId v, DType type, const std::string& name) {
+    return r_.add(op_Cast, name, {v}, {{"to", int64_t{dtype_to_onnx(type)}}});
+  }
+
+  ValueId i32(const std::vector<int64_t>& values, const Ints& shape) {
+    Tensor t(DType::i32, shape);
+    for (size_t i = 0; i < values.size(); ++i) t.set_int(static_cast<int64_t>(i), values[i]);
+    return r_.add_constant("sums", std::move(t));
+  }
+
+  /// The left operand with its rows rounded up to whole quads; the packed matrix has zeros there.
+  ValueId in_quads(ValueId a, int64_t k, const std::string& name) {
+    if (k % kQuad == 0) return a;
+    Ints pads(2 * r_.shape(a).size(), 0);
+    pads.back() = kQuad - k % kQuad;
+    return r_.add(op_Pad, name, {a, r_.add_constant(name + ".pads", Tensor::vector_i64(pads))});
+  }
+
+  /// sum - zero * sums of w. `zero`: of the left operand, a number, or a column of one per row; none if it is 0.
+  ValueId without_zero(const Node& n, ValueId sum, ValueId zero, ValueId sums) {
+    if (!zero.valid()) return sum;
+    ValueId factor = cast_to(zero, DType::i32, n.name);
+    if (r_.shape(factor).size() == 1 && n.op == &op_MatMulInteger)
+      factor = r_.add(op_Unsqueeze, n.name, {factor, r_.add_constant(n.name + ".axes", Tensor::vector_i64({1}))});
+    return r_.add(op_Sub, n.name, {sum, r_.add(op_Mul, n.name, {sums, factor})});
+  }
+
+  // ---- in floats
+
+  ValueId float_operand(const Node& n, size_t i, bool along_rows) {
+    const ValueId x = cast_to(n.inputs[i], DType::f32, n.name);
+    if (!has_input(n, i + 2)) return x;
+    ValueId zero = cast_to(n.inputs[i + 2], DType::f32, n.name);
+    if (r_.shape(zero).size() == 1 && along_rows) {
+      Ints axes;
+      for (size_t d = 1; d < r_.shape(x).size(); ++d) axes.push_back(static_cast<int64_t>(d));
+      if (n.op == &op_MatMulInteger) axes = {1};
+      zero = r_.add(op_Unsqueeze, n.name, {zero, r_.add_constant(n.name + ".axes", Tensor::vector_i64(axes))});
+    }
+    return r_.add(op_Sub, n.name, {x, zero});
+  }
+
+  /// Is every reader a Cast to f32? Then sums beyond 2^24 are rounded in any case.
+  bool read_as_floats(ValueId v) const {
+    if (r_.graph.is_output(v)) return false;
+    for (NodeId id : r_.graph.order()) {
+      const Node& n = r_.graph.node(id);
+      if (std::count(n.inputs.begin(), n.inputs.end(), v) == 0) continue;
+      if (n.op != &op_Cast || r_.value(n.outputs[0]).dtype != DType::f32) return false;
+    }
+    return true;
+  }
+
+  bool float_matmul(const Node& n) {
+    const Dim& k = r_.shape(n.inputs[0]).back();
+    if (!(k.is_constant() && k.constant() <= kMostExact) && !read_as_floats(n.outputs[0])) return false;
+    const ValueId product = r_.add(op_MatMul, n.name, {float_operand(n, 0, true), float_operand(n, 1, false)});
+    return replace(n, r_.value(n.outputs[0]).producer, cast_to(product, DType::i32, n.name));
+  }
+
+  bool float_conv(const Node& n, NodeId id) {
+    const ValueId y = r_.add(op_Conv, n.name, {float_operand(n, 0, true), float_operand(n, 1, true)}, n.attributes);
+    return replace(n, id, cast_to(y, DType::i32, n.name));
+  }
+
+  Rewriter& r_;
+  UnsignedBytes bytes_;
+  bool cpu_;
+};
+
+}  // namespace
+
+bool lower_integers(Graph& graph, const Target& target) {
+  const bool cpu = target.device == DeviceClass::cpu;
+  return edit_all(graph, [&](Rewriter& r) {
+    Lowering lowering(r, cpu);
+    bool changed = false;
+    for (NodeId id : r.graph.order()) {
+      if (r.graph.node(id).erased) continue;
+      if (r.graph.node(id).op == &op_MatMulInteger) changed |= lowering.matmul(id);
+      else if (r.graph.node(id).op == &op_ConvInteger) changed |= lowering.conv(id);
+    }
+    return changed;
+  });
+}
+
+}  // namespace gcg

@@ -1,0 +1,133 @@
+#include "compiler/passes/merge_quantization.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/ops/infer.h"
+#include "compiler/ops/ops.h"
+#include "compiler/passes/node_copy.h"
+#include "compiler/passes/rewrite.h"
+
+namespace gcg {
+namespace {
+
+bool is_byte(DType t) { return t == DType::i8 || t == DType::u8; }
+
+/// Operators that only choose among the elements of their inputs and know bytes.
+bool chooses(const Node& n) {
+  if (n.outputs.size() != 1 || n.op == &op_BitCast) return false;
+  return n.op->kind == OpKind::view || n.op == &op_Transpose || n.op == &op_Slice || n.op == &op_MaxPool || n.op == &op_Concat;
+}
+
+class Merging {
+ public:
+  explicit Merging(Rewriter& r) : r_(r) {}
+
+  bool quantize(NodeId id) {
+    const Node n = copy_of(r_.graph.node(id));
+    if (!is_byte(r_.value(n.outputs[0]).dtype) || !is_uniform(n)) return false;
+    const ValueId merged = undone(n);
+    if (merged.valid() ? r_.replace(n.outputs[0], merged) : take_factor(n)) {
+      r_.erase_if_dead(id);
+      return true;
+    }
+    return drop_axis(id);
+  }
+
+  /// One scale and zero point need no axis.
+  bool drop_axis(NodeId id) {
+    Node& n = r_.graph.node(id);
+    if (!n.has_attribute("axis") || !is_uniform(n)) return false;
+    n.attributes.erase("axis");
+    return true;
+  }
+
+ private:
+  static bool has_zero(const Node& n) { return n.inputs.size() > 2 && n.inputs[2].valid(); }
+  const Tensor* zero_of(const Node& n) const { return has_zero(n) ? r_.constant(n.inputs[2]) : nullptr; }
+  /// One constant scale and zero point.
+  bool is_uniform(const Node& n) const {
+    const Tensor* scale = r_.constant(n.inputs[1]);
+    if (!scale || scale->elements() != 1 || scale->dtype() != DType::f32 || n.int_attribute("block_size", 0) != 0) return false;
+    return !has_zero(n) || (zero_of(n) && zero_of(n)->elements() == 1);
+  }
+  int64_t zero_number(const Node& n) const { return has_zero(n) ? zero_of(n)->at_int(0) : 0; }
+
+  /// The quantised elements that `q` gives back, or nothing.
+  ValueId undone(const Node& q) {
+    const ValueId x = q.inputs[0];
+    if (!r_.value(x).producer.valid()) return ValueId();
+    if (const ValueId same = quantized(x, q); same.valid()) return same;
+    const Node n = copy_of(r_.graph.node(r_.value(x).producer));
+    if (!chooses(n) || r_.uses(x) != 1) return ValueId();
+    std::vector<ValueId> inputs = n.inputs;
+    const size_t data = n.op == &op_Concat ? inputs.size() : 1;
+    for (size_t i = 0; i < data; ++i) inputs[i] = quantized(inputs[i], q);
+    if (std::any_of(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(data), [](ValueId v) { return !v.valid(); })) return ValueId();
+    return r_.add(*n.op, n.name, inputs, n.attributes);
+  }
+
+  /// What `v` dequantises as `q` quantises.
+  ValueId quantized(ValueId v, const Node& q) const {
+    const Node* d = r_.producer(v, op_DequantizeLinear);
+    if (!d || !is_uniform(*d) || r_.value(d->inputs[0]).dtype != r_.value(q.outputs[0]).dtype) return ValueId();
+    const bool same = r_.constant(d->inputs[1])->at_double(0) == r_.constant(q.inputs[1])->at_double(0) && zero_number(*d) == zero_number(q);
+    return same ? d->inputs[0] : ValueId();
+  }
+
+  bool take_factor(const Node& q) {
+    const double scale = r_.constant(q.inputs[1])->at_double(0);
+    const int64_t lowest = r_.value(q.outputs[0]).dtype == DType::u8 ? 0 : -128;
+    if (!(scale > 0) || scale == 1) return false;
+    const ValueId x = divided(q.inputs[0], static_cast<float>(scale), zero_number(q) == lowest);
+    if (!x.valid()) return false;
+    Tensor one(DType::f32, {});
+    one.set_double(0, 1);
+    std::vector<ValueId> inputs = q.inputs;
+    inputs[0] = x;
+    inputs[1] = r_.add_constant(q.name + ".scale", std::move(one));
+    return r_.replace(q.outputs[0], r_.add(op_QuantizeLinear, q.name, inputs, q.attributes));
+  }
+
+  Tensor quotient(const Tensor& t, float scale) const {
+    Tensor out(DType::f32, t.shape());
+    for (int64_t i = 0; i < t.elements(); ++i) out.set_double(i, static_cast<float>(t.at_double(i)) / scale);
+    return out;
+  }
+
+  /// v / scale without a division, if `v` is a product with a constant. `clamps`: negative values are all the same.
+  ValueId divided(ValueId v, float scale, bool clamps) {
+    if (r_.uses(v) != 1 || !r_.value(v).producer.valid()) return ValueId();
+    const Node n = copy_of(r_.graph.node(r_.value(v).producer));
+    if (n.op == &op_Relu) {
+      const ValueId x = divided(n.inputs[0], scale, clamps);
+      return !x.valid() || clamps ? x : r_.add(op_Relu, n.name, {x});
+    }
+    if (n.op != &op_Mul && n.op != &op_Add) return ValueId();
+    const Tensor* c = r_.constant(n.inputs[1]);
+    if (!c || c->dtype() != DType::f32) return ValueId();
+    const ValueId x = n.op == &op_Mul ? n.inputs[0] : divided(n.inputs[0], scale, false);
+    if (!x.valid()) return ValueId();
+    return r_.add(*n.op, n.name, {x, r_.add_constant(r_.value(n.inputs[1]).name, quotient(*r_.constant(n.inputs[1]), scale))});
+  }
+
+  Rewriter& r_;
+};
+
+}  // namespace
+
+bool merge_quantization(Graph& graph) {
+  return edit_all(graph, [](Rewriter& r) {
+    Merging merging(r);
+    bool changed = false;
+    for (NodeId id : r.graph.order()) {
+      if (r.graph.node(id).erased) continue;
+      if (r.graph.node(id).op == &op_QuantizeLinear) changed |= merging.quantize(id);
+      if (r.graph.node(id).erased) continue;
+      if (r.graph.node(id).op == &op_DequantizeLinear) changed |= merging.drop_axis(id);
+    }
+    return changed;
+  });
+}
+
+}  // namespace gcg

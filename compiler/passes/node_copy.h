@@ -1,0 +1,19 @@
+// What a rule goes on reading of a node while it adds others, which may move the node itself.
+#pragma once
+
+#include "compiler/ir/graph.h"
+
+namespace gcg {
+
+/// The node without its bodies.
+inline Node copy_of(const Node& n) {
+  Node copy;
+  copy.op = n.op;
+  copy.name = n.name;
+  copy.inputs = n.inputs;
+  copy.outputs = n.outputs;
+  copy.attributes = n.attributes;
+  return copy;
+}
+
+}  // namespace gcg

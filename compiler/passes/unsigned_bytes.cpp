@@ -1,0 +1,89 @@
+#include "compiler/passes/unsigned_bytes.h"
+
+#include <algorithm>
+
+#include "compiler/ops/ops.h"
+#include "compiler/passes/node_copy.h"
+
+namespace gcg {
+namespace {
+
+constexpr int64_t kShift = 128;
+
+/// i8 constants as u8, 128 more.
+Tensor shifted_constant(const Tensor& t) {
+  Tensor out(DType::u8, t.shape());
+  for (int64_t i = 0; i < t.elements(); ++i) out.set_int(i, t.at_int(i) + kShift);
+  return out;
+}
+
+/// Operators that only choose among the elements of their first input, whatever those are.
+bool chooses(const Node& n) {
+  const bool moves = n.op->kind == OpKind::view || n.op == &op_Transpose || n.op == &op_Slice || n.op == &op_MaxPool;
+  return moves && n.outputs.size() == 1 && n.op != &op_BitCast;
+}
+
+}  // namespace
+
+UnsignedBytes::Operand UnsignedBytes::operand(const Node& n, size_t i) {
+  const ValueId x = n.inputs[i], zero = i + 2 < n.inputs.size() ? n.inputs[i + 2] : ValueId();
+  if (r_.value(x).dtype == DType::u8) return {x, is_all(r_.constant(zero), 0) ? ValueId() : zero};
+  if (zero.valid() && !r_.constant(zero)) return {twin(x), shifted(zero, n.name)};
+  const Tensor number = zero.valid() ? shifted_constant(*r_.constant(zero)) : shifted_constant(Tensor(DType::i8, {}));
+  if (is_all(&number, 0)) return {twin(x), ValueId()};
+  return {twin(x), r_.add_constant(n.name + ".zero", number)};
+}
+
+ValueId UnsignedBytes::twin(ValueId v) {
+  if (const auto known = twins_.find(v); known != twins_.end()) return known->second;
+  ValueId made = requantized(v);
+  if (!made.valid()) made = moved(v);
+  if (made.valid())
+    redirect(v, made);
+  else
+    made = shifted(v, r_.value(v).name);
+  return twins_[v] = made;
+}
+
+ValueId UnsignedBytes::shifted(ValueId v, const std::string& name) {
+  const auto cast = [&](ValueId x, DType to) { return r_.add(op_Cast, name, {x}, {{"to", int64_t{dtype_to_onnx(to)}}}); };
+  Tensor shift(DType::i32, {});
+  shift.set_int(0, kShift);
+  return cast(r_.add(op_Add, name, {cast(v, DType::i32), r_.add_constant("shift", std::move(shift))}), DType::u8);
+}
+
+/// What dequantises `v` with a constant zero point reads the twin instead.
+void UnsignedBytes::redirect(ValueId v, ValueId twin) {
+  for (NodeId id : r_.graph.order()) {
+    const Node n = copy_of(r_.graph.node(id));
+    if (n.op != &op_DequantizeLinear || n.inputs[0] != v) continue;
+    const bool has_zero = n.inputs.size() > 2 && n.inputs[2].valid();
+    if (has_zero && !r_.constant(n.inputs[2])) continue;
+    const Tensor zero = has_zero ? shifted_constant(*r_.constant(n.inputs[2])) : shifted_constant(Tensor(DType::i8, {}));
+    const ValueId y = r_.add(op_DequantizeLinear, n.name, {twin, n.inputs[1], r_.add_constant(n.name + ".zero", zero)}, n.attributes);
+    if (r_.replace(n.outputs[0], y)) r_.erase_if_dead(id);
+  }
+}
+
+/// QuantizeLinear with a constant zero point gives the twin by another one.
+ValueId UnsignedBytes::requantized(ValueId v) {
+  const Node* q = r_.producer(v, op_QuantizeLinear);
+  if (!q || q->inputs.size() < 3 || !r_.constant(q->inputs[2])) return ValueId();
+  const Node n = copy_of(*q);
+  std::map<std::string, Attribute> attributes = n.attributes;
+  attributes.erase("output_dtype");
+  const ValueId zero = r_.add_constant(n.name + ".zero", shifted_constant(*r_.constant(n.inputs[2])));
+  return r_.add(op_QuantizeLinear, n.name, {n.inputs[0], n.inputs[1], zero}, attributes);
+}
+
+/// Behind a choice among elements, the same choice among those of the twin.
+ValueId UnsignedBytes::moved(ValueId v) {
+  if (!r_.value(v).producer.valid()) return ValueId();
+  const Node n = copy_of(r_.graph.node(r_.value(v).producer));
+  if (!chooses(n)) return ValueId();
+  std::vector<ValueId> inputs = n.inputs;
+  inputs[0] = twin(inputs[0]);
+  return r_.add(*n.op, n.name, inputs, n.attributes);
+}
+
+}  // namespace gcg
