@@ -1,4 +1,4 @@
-// ConvInteger, and the packed forms of products and convolutions of bytes.
+// ConvInteger, and the packed form of products of bytes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -66,20 +66,6 @@ TEST(PackedMatMul, EqualsMatMulInteger) {
     OpCase row = internal("product", "PackedMatMul", {data(a), known(packed)}, {{"k", int64_t{8}}, {"n", n}});
     row.expected = run_reference({"integer", "MatMulInteger", {data(a), data(b)}});
     check_op(row);
-  }
-}
-
-TEST(BlockedConv, OfBytesEqualsConvInteger) {
-  struct Form { int64_t inputs, outputs, kh, kw; Ints strides, pads; };
-  for (const Form& f : {Form{16, 32, 1, 1, {1, 1}, {0, 0, 0, 0}}, Form{18, 20, 2, 2, {1, 1}, {1, 1, 0, 0}}, Form{5, 17, 3, 2, {2, 1}, {0, 1, 2, 0}}}) {
-    const Tensor x = bytes(DType::u8, {1, f.inputs, 4, 5}, 1), w = bytes(DType::i8, {f.outputs, f.inputs, f.kh, f.kw}, 2);
-    std::map<std::string, Attribute> attributes = {{"strides", f.strides}, {"pads", f.pads}};
-    const OpCase plain = {"plain", "ConvInteger", {data(x), data(w)}, attributes};
-    const Tensor packed = check_op(internal("pack", "PackConv", {known(w)}))[0];
-    attributes.insert({{"in_channels", f.inputs}, {"out_channels", f.outputs}, {"kernel_shape", Ints{f.kh, f.kw}}});
-    const Tensor blocked = run_reference(internal("block", "BlockChannels", {data(x)}))[0];
-    const Tensor y = check_op(internal("blocked", "BlockedConv", {data(blocked), known(packed)}, attributes))[0];
-    expect_near(run_reference(internal("unblock", "UnblockChannels", {data(y)}, {{"channels", f.outputs}}))[0], run_reference(plain)[0], 0, "blocked");
   }
 }
 
