@@ -98,10 +98,10 @@ ProductSize size_for_cost(const Kernel& kernel, const Product& product);
 /// Brings the dimensions in the order of a tensor map, the contiguous one first; null if TMA would not take the tensor for some
 /// value of the symbols.
 std::optional<Product::Boxes> as_boxes(Product::Boxes boxes);
-/// Declares types Left and Right and objects left and right that copy the boxes of a tile, and the type Ring that they fill
-/// (device/gart_tma_ring.cuh). In scope: `row0`, `column0`, the axes of the batch.
 /// Registers per thread that a tile with a feeding warpgroup shares out; 0: it shares none.
 int registers_at_entry(const ProductTile& tile);
+/// Declares types Left and Right and objects left and right that copy the boxes of a tile, and the type Ring that they fill
+/// (device/gart_tma_ring.cuh). In scope: `row0`, `column0`, the axes of the batch.
 void declare_ring(FunctionText& f, const Product& product, const ProductTile& tile);
 
 /// The extents "12 of 128 x 64 x 384" (rows, columns, depth), how operands are copied, the form.

@@ -75,8 +75,11 @@ class NormBlocking {
     return add("Reshape", {vector, ints({0, groups_, channels_ / groups_})});
   }
 
-  /// [C] or [G] as it broadcasts against [N, G, C/G].
-  ValueId weight(ValueId v) { return add("Reshape", {v, ints({groups_, per_group_ ? 1 : channels_ / groups_})}); }
+  /// [C] or [G] as [G, C/G].
+  ValueId weight(ValueId v) {
+    const ValueId rows = add("Reshape", {v, ints({groups_, per_group_ ? 1 : channels_ / groups_})});
+    return per_group_ ? add("Expand", {rows, ints({groups_, channels_ / groups_})}) : rows;
+  }
 
   /// [N or 1, G, C/G] as [N or 1, C/16, 1, 1, 16].
   ValueId per_lane(ValueId grouped) {

@@ -3,7 +3,9 @@
 
   check_half.py [MODEL...]      of tests/models/small_models.py
 """
+import json
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -11,8 +13,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from model_check import Reference, compile_model, tool
 import small_models
-from model_check import Reference, compile_model, plans
 
 TOLERANCE = {TensorProto.FLOAT16: 5e-3, TensorProto.BFLOAT16: 5e-2}
 CONTRACTIONS = ("matmul", "conv", "gemm")
@@ -48,9 +50,6 @@ def halved(model, half):
 
 def kernels(artifact):
     """Names of the contractions' kernels, in the order of the plan."""
-    import json
-    import subprocess
-    from model_check import tool
     done = subprocess.run([tool(), "inspect", artifact, "--json", "--kernels"], capture_output=True, text=True, check=True)
     plan = json.loads(done.stdout)["entry_points"][0]["plans"][0]
     return sorted(k["name"] for k in plan["kernel_list"] if any(c in k["name"] for c in CONTRACTIONS) and not k["note"].startswith("points"))

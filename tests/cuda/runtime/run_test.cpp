@@ -342,7 +342,7 @@ TEST_P(CudaControl, ABranchThatEndsTheRun) {
 }
 
 TEST_P(CudaControl, ABranchWithNothingInIt) {
-  sim.set_driver_version(12040);  // which hangs at an empty body
+  sim.set_driver_version(12060);  // which hangs at an empty body
   test::ArtifactBuilder model = test::small_artifact();
   model.plan().sequences[1]->steps.clear();
   const Program program = load_model(std::move(model));
