@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "codegen/cpu/cpu_target.h"
-#include "codegen/cpu/dot_product.h"
 #include "compiler/kernel/kernel.h"
 
 namespace gcg::cpu {
@@ -46,8 +45,7 @@ struct TileShape {
 };
 
 struct ConvPlan {
-  int64_t lanes = 0;  // words of a vector
-  Multiply multiply = Multiply::floats;
+  int64_t lanes = 0;  // f32 lanes of a vector
   /// A pointwise convolution without borders sees the whole map as one row.
   bool flat = false;
   Dim rows, row_pixels;      // of the output, per plane
@@ -75,7 +73,7 @@ struct ConvPlan {
 
 /// Requires a verified kernel. `flat_allowed`: the epilogue and the store see rows and columns of the map only as the
 /// place row * width + column.
-ConvPlan plan_conv(const ConvKernel& kernel, const CpuTarget& target, bool flat_allowed, Multiply multiply = Multiply::floats);
+ConvPlan plan_conv(const ConvKernel& kernel, const CpuTarget& target, bool flat_allowed);
 
 /// One axis of a convolution.
 struct ConvAxis {
