@@ -10,9 +10,13 @@ namespace {
 
 struct Section {
   SectionKind kind;
-  uint64_t alignment;
-  std::span<const uint8_t> bytes;
+  uint64_t alignment, size;
+  std::vector<WeightPiece> pieces;  // of the section
 };
+
+Section section_of(SectionKind kind, uint64_t alignment, std::span<const uint8_t> bytes) {
+  return {kind, alignment, bytes.size(), {{0, bytes}}};
+}
 
 /// The sections after the manifest, in file order; notes their numbers in the manifest.
 std::vector<Section> raw_sections(ArtifactContent& content, uint64_t alignment) {
@@ -22,22 +26,32 @@ std::vector<Section> raw_sections(ArtifactContent& content, uint64_t alignment) 
     content.manifest.targets[i]->code_section = -1;
     if (i >= content.code.size() || content.code[i].empty()) continue;
     content.manifest.targets[i]->code_section = number++;
-    sections.push_back({SectionKind::code, alignment, content.code[i]});
+    sections.push_back(section_of(SectionKind::code, alignment, content.code[i]));
   }
-  content.manifest.weights_section = content.weights.empty() ? -1 : number;
-  if (!content.weights.empty()) sections.push_back({SectionKind::weights, alignment, content.weights});
+  const bool in_pieces = content.weights.empty();
+  const bool any = !in_pieces || content.weight_bytes > 0;
+  content.manifest.weights_section = any ? number : -1;
+  if (!any) return sections;
+  sections.push_back(in_pieces ? Section{SectionKind::weights, alignment, content.weight_bytes, content.weight_pieces}
+                               : section_of(SectionKind::weights, alignment, content.weights));
   return sections;
 }
 
+/// Entries without digests.
 std::vector<SectionEntry> lay_out(std::span<const Section> sections) {
   std::vector<SectionEntry> table;
   uint64_t end = sizeof(Prologue) + sections.size() * sizeof(SectionEntry);
   for (const Section& section : sections) {
     const uint64_t offset = align_up(end, section.alignment);
-    table.push_back({section.kind, 0, offset, section.bytes.size(), section.alignment, digest_section(section.bytes)});
-    end = offset + section.bytes.size();
+    table.push_back({section.kind, 0, offset, section.size, section.alignment, {}});
+    end = offset + section.size;
   }
   return table;
+}
+
+void write_section(const Section& section, std::span<uint8_t> to) {
+  for (const WeightPiece& piece : section.pieces)
+    if (!piece.bytes.empty()) std::memcpy(to.data() + piece.offset, piece.bytes.data(), piece.bytes.size());
 }
 
 }  // namespace
@@ -46,26 +60,27 @@ std::vector<uint8_t> write_artifact(ArtifactContent content, const WriteOptions&
   std::vector<Section> sections = raw_sections(content, options.raw_alignment);
   flatbuffers::FlatBufferBuilder builder;
   fb::FinishManifestBuffer(builder, fb::Manifest::Pack(builder, &content.manifest));
-  const Section manifest = {SectionKind::manifest, kManifestAlignment, {builder.GetBufferPointer(), builder.GetSize()}};
-  sections.insert(sections.begin(), manifest);
+  sections.insert(sections.begin(),
+                  section_of(SectionKind::manifest, kManifestAlignment, {builder.GetBufferPointer(), builder.GetSize()}));
 
-  const std::vector<SectionEntry> table = lay_out(sections);
+  std::vector<SectionEntry> table = lay_out(sections);
+  std::vector<uint8_t> file(table.back().offset + table.back().size);
+  for (size_t i = 0; i < table.size(); ++i) {
+    const std::span<uint8_t> place(file.data() + table[i].offset, table[i].size);
+    write_section(sections[i], place);
+    table[i].digest = digest_section(place);
+  }
   Prologue prologue = {};
   prologue.magic = kMagic;
   prologue.format_major = kFormatMajor;
   prologue.format_minor = kFormatMinor;
   prologue.digest_algorithm = DigestAlgorithm::xxh3_128_tree;
-  prologue.total_bytes = table.back().offset + table.back().size;
+  prologue.total_bytes = file.size();
   prologue.section_table_offset = sizeof(Prologue);
   prologue.section_count = static_cast<uint32_t>(table.size());
   prologue.digest = digest_header(prologue, table);
-
-  std::vector<uint8_t> file(prologue.total_bytes);
   std::memcpy(file.data(), &prologue, sizeof(prologue));
   std::memcpy(file.data() + sizeof(prologue), table.data(), table.size() * sizeof(SectionEntry));
-  for (size_t i = 0; i < table.size(); ++i) {
-    if (table[i].size > 0) std::memcpy(file.data() + table[i].offset, sections[i].bytes.data(), table[i].size);
-  }
   return file;
 }
 

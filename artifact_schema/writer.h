@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "artifact_schema/container.h"
@@ -10,11 +11,19 @@
 
 namespace gart {
 
+/// Bytes from `offset` of the weights section on; what lies between pieces is zero.
+struct WeightPiece {
+  uint64_t offset;
+  std::span<const uint8_t> bytes;  // the caller's, until the file is written
+};
+
 struct ArtifactContent {
   fb::ManifestT manifest;  // the writer fills weights_section and targets[i]->code_section
   std::vector<std::vector<uint8_t>>
       code;                      // code[i]: the blob of manifest.targets[i]; empty: none. May be shorter than targets
-  std::vector<uint8_t> weights;  // empty: no weights section
+  std::vector<uint8_t> weights;  // the section's bytes; empty: those of weight_pieces, which are copied once, into the file
+  uint64_t weight_bytes = 0;     // of the section in pieces; 0: none
+  std::vector<WeightPiece> weight_pieces;
 };
 
 struct WriteOptions {

@@ -209,9 +209,9 @@ EmittedArtifact emit_artifact(const Graph& graph, const std::vector<ShapePlan>& 
   content.manifest.provenance->options = provenance.options;
   content.manifest.provenance->model = provenance.model;
   tell_stored_twice(content.manifest, graph, weights);
-  content.weights = weights.take();
-  const auto weight_bytes = static_cast<int64_t>(content.weights.size());
-  return {gart::write_artifact(std::move(content)), weight_bytes, std::move(sizes)};
+  content.weight_bytes = weights.bytes();
+  content.weight_pieces = weights.pieces();
+  return {gart::write_artifact(std::move(content)), static_cast<int64_t>(weights.bytes()), std::move(sizes)};
 }
 
 }  // namespace gcg

@@ -179,7 +179,7 @@ PreparedWeights prepare_weights(std::vector<ShapePlan>& plans) {
   if (graph.outputs.empty()) return prepared;
   for (const auto& [tensor, source] : same)
     if (prepared.sources.count(source) != 0) prepared.sources.insert(tensor);
-  prepared.bytes = region.take().size();
+  prepared.bytes = region.bytes();
   plans.push_back(plan_at_load(graph));
   return prepared;
 }

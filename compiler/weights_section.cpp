@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-constexpr size_t kAlignment = 64;
+constexpr uint64_t kAlignment = 64;
 
 }  // namespace
 
@@ -16,15 +16,22 @@ uint64_t WeightsSection::place(const TensorRef& tensor, const std::string& name)
   if (auto it = by_tensor_.find(tensor.get()); it != by_tensor_.end()) return it->second;
   const auto size = static_cast<size_t>(tensor->bytes());
   const size_t hash = hash_of_bytes(*tensor);
-  for (auto [it, end] = by_hash_.equal_range(hash); it != end; ++it)
-    if (it->second.second == size && std::memcmp(bytes_.data() + it->second.first, tensor->data(), size) == 0)
-      return by_tensor_[tensor.get()] = it->second.first;
-  bytes_.resize((bytes_.size() + kAlignment - 1) / kAlignment * kAlignment);
-  const uint64_t offset = bytes_.size();
-  bytes_.insert(bytes_.end(), tensor->data(), tensor->data() + size);
-  by_hash_.emplace(hash, std::pair(offset, size));
-  placed_.emplace_back(tensor, name);
+  for (auto [it, end] = by_hash_.equal_range(hash); it != end; ++it) {
+    const Placed& known = placed_[it->second];
+    if (known.tensor->bytes() == tensor->bytes() && std::memcmp(known.tensor->data(), tensor->data(), size) == 0)
+      return by_tensor_[tensor.get()] = known.offset;
+  }
+  const uint64_t offset = gart::align_up(end_, kAlignment);
+  end_ = offset + size;
+  by_hash_.emplace(hash, placed_.size());
+  placed_.push_back({tensor, name, offset});
   return by_tensor_[tensor.get()] = offset;
+}
+
+std::vector<gart::WeightPiece> WeightsSection::pieces() const {
+  std::vector<gart::WeightPiece> out;
+  for (const Placed& p : placed_) out.push_back({p.offset, {p.tensor->data(), static_cast<size_t>(p.tensor->bytes())}});
+  return out;
 }
 
 std::vector<StoredTwice> WeightsSection::stored_twice(const std::vector<std::pair<TensorRef, std::string>>& sources) const {
@@ -34,7 +41,7 @@ std::vector<StoredTwice> WeightsSection::stored_twice(const std::vector<std::pai
   std::map<TensorRef, size_t> number;
   std::vector<StoredTwice> all;
   std::vector<int64_t> largest;
-  for (const auto& [tensor, name] : placed_) {
+  for (const auto& [tensor, name, offset] : placed_) {
     const TensorRef root = roots.of(tensor);
     const auto [it, is_new] = number.emplace(root, all.size());
     if (is_new) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "artifact_schema/writer.h"
 #include "compiler/ir/tensor.h"
 
 namespace gcg {
@@ -24,13 +25,20 @@ class WeightsSection {
   /// What takes more bytes than its largest form, most bytes first; by its name among `sources`, if it is there, otherwise by
   /// that of the form placed first.
   std::vector<StoredTwice> stored_twice(const std::vector<std::pair<TensorRef, std::string>>& sources = {}) const;
-  std::vector<uint8_t> take() { return std::move(bytes_); }
+  uint64_t bytes() const { return end_; }
+  /// What lies where, in order; the section keeps the bytes alive.
+  std::vector<gart::WeightPiece> pieces() const;
 
  private:
-  std::vector<uint8_t> bytes_;
+  struct Placed {
+    TensorRef tensor;
+    std::string name;
+    uint64_t offset;
+  };
+  uint64_t end_ = 0;
   std::map<const Tensor*, uint64_t> by_tensor_;
-  std::multimap<size_t, std::pair<uint64_t, size_t>> by_hash_;  // hash of the content -> offset, size
-  std::vector<std::pair<TensorRef, std::string>> placed_;       // of distinct content
+  std::multimap<size_t, size_t> by_hash_;  // hash of the content -> number in placed_
+  std::vector<Placed> placed_;             // of distinct content
 };
 
 }  // namespace gcg

@@ -66,7 +66,7 @@ TEST(PreparedWeights, AGpusOwnFormsAreMadeFromOneOfThem) {
     EXPECT_TRUE(p.makes(turned) && !p.makes(table));
     EXPECT_EQ(p.weights.sources, std::set<const Tensor*>{table.get()});
     EXPECT_EQ(p.twice(), 0);
-    EXPECT_EQ(static_cast<int64_t>(p.section.take().size()), table->bytes());
+    EXPECT_EQ(static_cast<int64_t>(p.section.bytes()), table->bytes());
   }
 }
 
