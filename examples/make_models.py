@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Writes the two models of the examples, with seeded weights: make_models.py FOLDER.
+
+  classifier.onnx  image f32[batch,3,32,32] -> probabilities f32[batch,10]
+  voice.onnx       samples f32[1,256], state f32[2,1,32] -> speech f32[1,1], new_state f32[2,1,32]
+"""
+import os
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+RANDOM = np.random.Generator(np.random.PCG64(3))
+
+
+def weights(name, *shape):
+    fan_in = int(np.prod(shape[1:])) or 1
+    return numpy_helper.from_array((RANDOM.standard_normal(shape) / fan_in ** 0.5).astype(np.float32), name)
+
+
+def value(name, *shape):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def save(path, nodes, inputs, outputs, initializers):
+    graph = helper.make_graph(nodes, "main", inputs, outputs, initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+
+
+def classifier(path):
+    node = helper.make_node
+    save(path,
+         [node("Conv", ["image", "w1"], ["a"], pads=[1] * 4, strides=[2, 2]), node("Relu", ["a"], ["b"]),
+          node("Conv", ["b", "w2"], ["c"], pads=[1] * 4, strides=[2, 2]), node("Relu", ["c"], ["d"]),
+          node("GlobalAveragePool", ["d"], ["e"]), node("Flatten", ["e"], ["f"]),
+          node("Gemm", ["f", "w3"], ["g"], transB=1), node("Softmax", ["g"], ["probabilities"], axis=-1)],
+         [value("image", "batch", 3, 32, 32)], [value("probabilities", "batch", 10)],
+         [weights("w1", 32, 3, 3, 3), weights("w2", 64, 32, 3, 3), weights("w3", 10, 64)])
+
+
+def voice(path):
+    node = helper.make_node
+    constant = lambda name, array: numpy_helper.from_array(np.array(array), name)
+    save(path,
+         [node("MatMul", ["samples", "w1"], ["a"]), node("Relu", ["a"], ["b"]), node("Unsqueeze", ["b", "zero"], ["x"]),
+          node("Split", ["state"], ["h", "c"], axis=0, num_outputs=2),
+          node("LSTM", ["x", "w", "r", "", "", "h", "c"], ["y", "new_h", "new_c"], hidden_size=32),
+          node("Concat", ["new_h", "new_c"], ["new_state"], axis=0),
+          node("Squeeze", ["new_h", "zero"], ["d"]), node("MatMul", ["d", "w2"], ["e"]), node("Sigmoid", ["e"], ["speech"])],
+         [value("samples", 1, 256), value("state", 2, 1, 32)], [value("speech", 1, 1), value("new_state", 2, 1, 32)],
+         [weights("w1", 256, 64), weights("w", 1, 128, 64), weights("r", 1, 128, 32), weights("w2", 32, 1),
+          constant("zero", np.array([0], np.int64))])
+
+
+if __name__ == "__main__":
+    classifier(os.path.join(sys.argv[1], "classifier.onnx"))
+    voice(os.path.join(sys.argv[1], "voice.onnx"))

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Makes the examples' models, compiles them, and runs each example, in C++, C and Python: run.sh FOLDER
+# The C, C++ and Python forms of an example must print the same.
+set -euo pipefail
+if [ -z "${GCC_GRAPH_PYTHON:-}" ]; then
+  echo "SKIP: GCC_GRAPH_PYTHON is not set (tools/test.sh sets it)"
+  exit 77
+fi
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$1"
+export PYTHONPATH=$here/../tools/python
+"$GCC_GRAPH_PYTHON" "$here/make_models.py" .
+for model in classifier voice; do "$GCC_GRAPH" compile $model.onnx -o $model.gart; done
+"$EXAMPLES/example_classify" classifier.gart | tee classify.txt
+"$GCC_GRAPH_PYTHON" "$here/classify.py" classifier.gart | diff - classify.txt
+"$EXAMPLES/example_voice" voice.gart | tee voice.txt
+"$GCC_GRAPH_PYTHON" "$here/voice.py" voice.gart | diff - voice.txt
+"$EXAMPLES/example_serve" classifier.gart
