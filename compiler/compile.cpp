@@ -1,7 +1,10 @@
 #include "compiler/compile.h"
 
 #include <algorithm>
+#include <span>
 
+#include "artifact_schema/reader.h"
+#include "artifact_schema/verify.h"
 #include "compiler/bind_libraries.h"
 #include "compiler/emit_artifact.h"
 #include "compiler/generate_code.h"
@@ -60,6 +63,14 @@ std::vector<std::string> remarks_on(const CompileOptions& options, const std::ve
   return remarks;
 }
 
+/// What a runtime would refuse is ours to find.
+void verify_own(std::span<const uint8_t> artifact) {
+  gart::ArtifactView view;
+  gart::Status status = gart::read_artifact(artifact, view, {.digests = false});
+  if (status.ok()) status = gart::verify_artifact(view);
+  GCG_CHECK(status.ok(), "the artifact is not sound: ", status.message);
+}
+
 }  // namespace
 
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends) {
@@ -107,6 +118,7 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
 
   stage("artifact");
   EmittedArtifact emitted = emit_artifact(graph, plans, prepared, code, {"gcc-graph 0.1.0", source_hash, "", graph.name}, options.labels);
+  verify_own(emitted.bytes);
   CompileResult result{std::move(emitted.bytes), {}, emitted.weight_bytes, 0, std::move(remarks)};
   for (const auto& [numbers, size] : emitted.sizes)
     result.plans.push_back(report_plan(plans[numbers.first], targets[numbers.second], size));

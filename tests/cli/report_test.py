@@ -21,6 +21,18 @@ TIED = HEADER + """tied (int64[rows] ids) => (float[rows, 96] z) <float[96, 8] p
 }"""
 
 
+# 16 turns of a product.
+TURNS = HEADER + """turns (float[1, 64] x) => (float[1, 64] z) <float[64, 64] w> {
+  n = Constant<value_int = 16>()
+  go = Constant<value = bool {1}>()
+  z = Loop<body = body (int64 i, bool c, float[1, 64] s) => (bool d, float[1, 64] t) {
+    d = Identity(c)
+    p = MatMul(s, w)
+    t = Tanh(p)
+  }>(n, go, x)
+}"""
+
+
 class Reports(CliCase):
     @classmethod
     def setUpClass(cls):
@@ -49,6 +61,17 @@ class Reports(CliCase):
             events = json.load(f)["traceEvents"]
         self.assertEqual(sorted(e["args"]["step"] for e in events if e["ph"] == "X"), sorted(s["step"] for s in steps))
         self.assertIn("GFLOP/s", self.accepted("bench", "model.gart", "--seconds", "0.01", "--profile"))
+
+    def test_a_profile_counts_the_turns_of_a_loop(self):
+        turns = parser.parse_model(TURNS)
+        turns.graph.initializer.append(numpy_helper.from_array(np.eye(64, dtype=np.float32), "w"))
+        onnx.save(turns, self.path("turns.onnx"))
+        self.accepted("compile", "turns.onnx", "-o", "turns.gart", "--target", "x86-64-v3")
+        np.savez(self.path("turns.npz"), x=np.ones((1, 64), np.float32))
+        out = self.accepted("bench", "turns.gart", "--inputs", "turns.npz", "--seconds", "0.05", "--threads", "1", "--profile", "--json")
+        products = [s for s in json.loads(out)["profile"]["steps"] if "matmul" in s["kernel"]]
+        self.assertEqual([s["turns"] for s in products], [16])
+        self.assertAlmostEqual(products[0]["gflops"] * products[0]["us"] * 1e3, 16 * (2 * 64 * 64), delta=16 * 64 * 64)
 
     def test_compile_says_what_it_wrote(self):
         out = self.accepted("compile", "model.onnx", "-o", "fixed.gart", "--dim", "batch=1,4")

@@ -39,12 +39,23 @@ Roofline roofline_of(const gart::Program& program) {
   return {2 * gpu.processors * gpu.gigahertz * gpu.scalar_rate, gpu.bytes_per_second * 1e-9};
 }
 
-/// Microseconds of each step in one run: of the thread that worked on it longest, all turns of loops together.
-std::map<uint32_t, double> step_times(const std::vector<gart::StepTime>& log) {
-  std::map<std::pair<uint32_t, uint32_t>, double> by_thread;
-  for (const gart::StepTime& t : log) by_thread[{t.step, t.thread}] += static_cast<double>(t.end_ns - t.begin_ns) * 1e-3;
-  std::map<uint32_t, double> longest;
-  for (const auto& [key, us] : by_thread) longest[key.first] = std::max(longest[key.first], us);
+/// What a thread did of a step in one run: all turns of loops together.
+struct StepWork {
+  double us = 0;
+  int64_t turns = 0;
+};
+
+/// Of each step, that of the thread that worked on it longest.
+std::map<uint32_t, StepWork> step_work(const std::vector<gart::StepTime>& log) {
+  std::map<std::pair<uint32_t, uint32_t>, StepWork> by_thread;
+  for (const gart::StepTime& t : log) {
+    StepWork& work = by_thread[{t.step, t.thread}];
+    work.us += static_cast<double>(t.end_ns - t.begin_ns) * 1e-3;
+    ++work.turns;
+  }
+  std::map<uint32_t, StepWork> longest;
+  for (const auto& [key, work] : by_thread)
+    if (StepWork& most = longest[key.first]; work.us >= most.us) most = work;
   return longest;
 }
 
@@ -89,8 +100,9 @@ void write_trace(const std::string& path, const std::vector<gart::StepTime>& log
   if (!out) throw CompileError("cannot write '" + path + "'");
 }
 
-Json step_row(uint32_t step, double us, double total, const StepFacts& f, const Roofline& roof) {
-  Json row = {{"step", step}, {"us", us}, {"share", us / total}};
+Json step_row(uint32_t step, const StepWork& work, double total, const StepFacts& f, const Roofline& roof) {
+  Json row = {{"step", step}, {"us", work.us}, {"share", work.us / total}, {"turns", work.turns}};
+  const double us = work.us / static_cast<double>(work.turns);  // facts are of one turn
   if (f.operations) row["gflops"] = *f.operations / us * 1e-3;
   if (f.bytes) row["gbytes_per_s"] = *f.bytes / us * 1e-3;
   if (roof.gflops > 0 && f.operations && f.bytes)
@@ -107,13 +119,17 @@ Json profile(const std::string& artifact, const gart::Program& program, gart::In
   Recorder recorder(invocation);
   recorder.run();
   std::map<uint32_t, std::vector<double>> times;
+  std::map<uint32_t, int64_t> turns;  // of the last run
   std::vector<double> runs;
   std::vector<gart::StepTime> log;
   for (const double end = bench::seconds() + seconds; runs.size() < 5 || (bench::seconds() < end && runs.size() < 10'000);) {
     const double begin = bench::seconds();
     log = recorder.run();
     runs.push_back((bench::seconds() - begin) * 1e6);
-    for (const auto& [step, us] : step_times(log)) times[step].push_back(us);
+    for (const auto& [step, work] : step_work(log)) {
+      times[step].push_back(work.us);
+      turns[step] = work.turns;
+    }
   }
   if (!options.trace.empty()) write_trace(options.trace, log, facts, program);
 
@@ -130,7 +146,7 @@ Json profile(const std::string& artifact, const gart::Program& program, gart::In
   }
   std::sort(order.rbegin(), order.rend());
   Json steps = Json::array();
-  for (const auto& [us, step] : order) steps.push_back(step_row(step, us, total, facts.at(step), roof));
+  for (const auto& [us, step] : order) steps.push_back(step_row(step, {us, turns[step]}, total, facts.at(step), roof));
   Json out = {{"runs", runs.size()}, {"run_us", median(runs)}, {"steps_us", total}};
   if (roof.gflops > 0) out["machine"] = {{"gflops", roof.gflops}, {"gbytes_per_s", roof.gbytes_per_s}};
   out["steps"] = std::move(steps);
@@ -155,7 +171,7 @@ void print_profile(const Json& p) {
     number(row, "roofline", 100, 9, 0);
     const std::string kernel = row["kernel"].get<std::string>();
     std::cout << "%  " << std::setw(4) << row["step"].get<uint32_t>() << "  " << (kernel.empty() ? row["kind"].get<std::string>() : kernel)
-              << "  // " << row["source"].get<std::string>() << '\n';
+              << (row["turns"].get<int64_t>() > 1 ? concat(" x", row["turns"].get<int64_t>()) : "") << "  // " << row["source"].get<std::string>() << '\n';
   }
 }
 
