@@ -108,6 +108,8 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
       plans.push_back(std::move(plan));
     }
 
+  if (options.passes.stop_after == kStopAfterSchedule) return {};
+
   const PreparedWeights prepared = prepare_weights(plans);
 
   std::vector<TargetCode> code;

@@ -158,7 +158,7 @@ void add_compile_command(CLI::App& app) {
   c->add_option("--print-after", args->passes.print_after, "Print the graph after these passes, or all")
       ->delimiter(',')
       ->allow_extra_args(false);
-  c->add_option("--stop-after", args->passes.stop_after, "Stop after this pass; nothing is written");
+  c->add_option("--stop-after", args->passes.stop_after, "Stop after this pass, or after 'schedule'; nothing is written");
   c->add_option("--disable-pass", args->passes.disabled, "Skip these passes")->delimiter(',')->allow_extra_args(false);
   c->add_flag("--time-passes", args->passes.time_passes, "Print how long each pass takes");
   c->add_flag("--print-schedule", args->print_schedule, "Print every plan's kernels and steps");

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Does the compiler make of models what it made of them before? For refactorings: they change nothing, or show what.
+
+  check_replay.py [--update] [--texts DIR] [--against DIR] [NAME...]
+
+Of each small model (small_models.py), and of some of the model zoo where it is beside the repository, with open and with
+fixed dims, for CPUs and for sm_80, the text of the schedule (kernels as expressions, buffers, steps, waits) must have the
+digest that replay.json has. --update writes that file anew; --texts DIR keeps the texts there, --against DIR shows how they
+differ from those that another build kept. With either, the whole artifacts for CPUs are compared by digest as well: machine code
+hangs on LLVM's version, so the list has none. NAME: patterns of models.
+"""
+import argparse
+import difflib
+import fnmatch
+import hashlib
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import onnx
+
+from model_check import ROOT, compile_model, dim_options, tool
+import small_models
+
+LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "replay.json")
+ZOO = ("squeezenet1_1", "mobilenet_v2", "shufflenet_v2_x1_0", "regnet_y_400mf", "unet", "minilm_l6", "llama_tiny_step", "t5_small_step",
+       "wavenet", "crnn_ctc", "gcn", "yolo_head")
+TARGETS = ("x86-64-v3", "sm_80")
+LONGEST_DIFF = 200  # lines
+
+
+def small(folder):
+    for name, (make, sizes) in small_models.MODELS.items():
+        path = os.path.join(folder, name + ".onnx")
+        yield name, path, sizes, lambda make=make, path=path: onnx.save(make(), path)
+
+
+def of_zoo(folder):
+    home = os.path.join(os.environ.get("GCC_GRAPH_MODELS") or os.path.join(ROOT, "..", "shared", "models"), "zoo")
+    if not os.path.isdir(home):
+        print("no zoo beside the repository: small models alone")
+        return
+    sys.path.insert(0, home)
+    zoo = importlib.import_module("zoo")
+    known = zoo.load_zoo(home)
+    for name in (f"{architecture}.ts" for architecture in ZOO):
+        path = os.path.join(folder, name + ".onnx")
+        yield name, path, known[name]["sizes"][:1], lambda name=name: zoo.materialise(home, name, folder)
+
+
+def schedule_text(path, target, options):
+    """What --print-schedule prints; machine code is not made: it depends on LLVM's version."""
+    done = subprocess.run([tool(), "compile", path, "-o", os.devnull, "--target", target, "--print-schedule", "--stop-after", "schedule", *options],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip())
+    return done.stdout
+
+
+def artifact_digest(path, target, options):
+    with tempfile.TemporaryDirectory() as folder:
+        artifact = compile_model(path, os.path.join(folder, "a.gart"), "--target", target, *options)
+        return hashlib.sha256(open(artifact, "rb").read()).hexdigest() + "\n"
+
+
+def forms(sizes):
+    return [("open", [])] + ([("fixed", dim_options(sizes[:1]))] if sizes and sizes[0] else [])
+
+
+def show(row, old, new):
+    lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), f"before: {row}", f"now: {row}", lineterm="", n=1))
+    print("\n".join(lines[:LONGEST_DIFF]))
+    if len(lines) > LONGEST_DIFF:
+        print(f"... {len(lines) - LONGEST_DIFF} more lines")
+
+
+def compare_kept(row, kept, texts, against):
+    for kind, text in kept.items():
+        file = row.replace(" ", "_") + kind
+        if texts:
+            with open(os.path.join(texts, file), "w") as f:
+                f.write(text)
+        if against and os.path.exists(os.path.join(against, file)):
+            old = open(os.path.join(against, file)).read()
+            if old != text:
+                show(row + kind, old, text)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--update", action="store_true")
+    p.add_argument("--texts", metavar="DIR")
+    p.add_argument("--against", metavar="DIR")
+    p.add_argument("names", nargs="*")
+    a = p.parse_args()
+    known = json.load(open(LIST)) if os.path.exists(LIST) else {}
+    now, changed = {}, []
+    if a.texts:
+        os.makedirs(a.texts, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, path, sizes, make in (m for source in (small, of_zoo) for m in source(folder)):
+            if a.names and not any(fnmatch.fnmatch(name, pattern) for pattern in a.names):
+                continue
+            make()
+            for target in TARGETS:
+                for form, options in forms(sizes):
+                    row = f"{name} {target} {form}"
+                    text = schedule_text(path, target, options)
+                    now[row] = hashlib.sha256(text.encode()).hexdigest()[:16]
+                    if now[row] != known.get(row):
+                        changed.append(row)
+                    kept = {".txt": text}
+                    if (a.texts or a.against) and target != "sm_80":
+                        kept[".artifact"] = artifact_digest(path, target, options)
+                    compare_kept(row, kept, a.texts, a.against)
+    if a.update:
+        json.dump(dict(sorted({**known, **now}.items())), open(LIST, "w"), indent=0)
+    for row in changed:
+        print(f"{row}: {'written' if a.update else 'changed' if row in known else 'is not in the list'}")
+    if changed and not a.update:
+        print("if this was meant: check_replay.py --update; to see what changed: --texts with a build from before, --against with this one")
+    print(f"{len(now) - len(changed)} passed, {0 if a.update else len(changed)} failed")
+    return 1 if changed and not a.update else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
