@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/ops/op_def.h"
+#include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/passes/integer_contractions.h"
 #include "compiler/passes/lower_integers.h"
 #include "compiler/passes/merge_quantization.h"
@@ -15,8 +16,11 @@ using Counts = std::map<std::string, int>;
 bool lower_for_cpu(Graph& g) { return lower_integers(g, *find_target("x86-64-v3")); }
 bool lower_for_gpu(Graph& g) { return lower_integers(g, *find_target("sm_80")); }
 
+/// Among the nodes that something reads.
 int count(const Graph& g, const std::string& op) {
-  const Counts counts = op_counts(g);
+  Graph live = g.clone();
+  eliminate_dead_code(live);
+  const Counts counts = op_counts(live);
   const auto it = counts.find(op);
   return it == counts.end() ? 0 : it->second;
 }

@@ -82,16 +82,35 @@ void add_overlapping_launches(test::ArtifactBuilder& builder, fb::PlanT& plan, u
   }
 }
 
+/// The plan again, for CPUs that multiply bytes: taken before the other one where there is such a CPU.
+void add_plan_for_bytes(test::ArtifactBuilder& builder) {
+  auto target = std::make_unique<fb::TargetT>();
+  target->name = "bytes";
+  target->features = kFeaturesX86_64v4Vnni;
+  builder.content.manifest.targets.push_back(std::move(target));
+  builder.copy_plan().target = uint32_t(builder.content.manifest.targets.size() - 1);
+  builder.content.code.resize(builder.content.manifest.targets.size());
+}
+
+std::unique_ptr<fb::AlgorithmT> measured_algorithm() {
+  auto algorithm = std::make_unique<fb::AlgorithmT>();
+  algorithm->sm = 80;
+  algorithm->version = 120100;
+  algorithm->config = {1, 2, 3, 4, 5, 6, 7, 8};
+  return algorithm;
+}
+
 /// Small, for any CPU; and a plan for a GPU with what later formats added: 1.1 a library's call and a buffer in host memory, 1.2
-/// launches that overlap, tensor maps, and a call's own oldest version.
+/// launches that overlap, tensor maps, and a call's own oldest version, 1.3 a call's algorithm and a plan for CPUs that multiply bytes.
 test::ArtifactBuilder current_artifact() {
   test::ArtifactBuilder builder = test::small_artifact();
   builder.content.manifest.targets[0]->name = "any";
   builder.content.manifest.targets[0]->features = 0;
+  add_plan_for_bytes(builder);
   add_gpu_target(builder.content.manifest);
   const uint32_t zero = builder.constant(0), one = builder.constant(1), row = builder.constant(16), row_bytes = builder.constant(64);
   fb::PlanT& plan = builder.copy_plan();
-  plan.target = 1;
+  plan.target = uint32_t(builder.content.manifest.targets.size() - 1);
   auto host = std::make_unique<fb::BufferT>();
   host->kind = fb::BufferKind::temporary;
   host->size = row_bytes;
@@ -106,6 +125,7 @@ test::ArtifactBuilder current_artifact() {
   plan.sequences.back()->steps.push_back(std::move(copy));
   plan.sequences.back()->steps.push_back(row_product(kX, kY, kSecond, zero, one, row));
   plan.sequences.back()->steps.back()->call->oldest = 120100;
+  plan.sequences.back()->steps.back()->call->algorithm = measured_algorithm();
   add_overlapping_launches(builder, plan, kX, kWeights, kSecond, zero, one, row);
   return builder;
 }
