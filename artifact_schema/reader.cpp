@@ -59,6 +59,7 @@ Status read_section_table(std::span<const uint8_t> bytes, ArtifactView& view) {
     return failure("the file has ", prologue.section_count, " sections; 1 to ", kMaxSections,
                    " are possible, and their table must fit into its ", bytes.size(), " bytes");
   }
+  view.format_minor = prologue.format_minor;
   view.sections.resize(prologue.section_count);
   std::memcpy(view.sections.data(), bytes.data() + sizeof(Prologue), view.sections.size() * sizeof(SectionEntry));
   if (digest_header(prologue, view.sections) != prologue.digest) {

@@ -14,6 +14,7 @@ namespace gart {
 /// Looks into the bytes it was read from, which must outlive it.
 struct ArtifactView {
   std::span<const uint8_t> file;
+  uint16_t format_minor = 0;
   std::vector<SectionEntry> sections;
   const fb::Manifest* manifest = nullptr;
 

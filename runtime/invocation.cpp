@@ -25,7 +25,11 @@ InvocationState::InvocationState(ProgramState& p, const Entry& e)
       device(p.device == nullptr ? nullptr : p.device->new_session()),
       inputs(e.inputs, device == nullptr ? Site{} : device->site()),
       outputs(e.outputs, device == nullptr ? Site{} : device->site()),
-      arena(device == nullptr ? nullptr : device->site().memory) {}
+      arena(device == nullptr ? nullptr : device->site().memory) {
+  if (device != nullptr || p.artifact.format_minor < kElementAlignedMinor) return;
+  inputs.use_in_place(kElementAlignment);
+  outputs.use_in_place(kElementAlignment);
+}
 
 InvocationState::~InvocationState() {
   if (device != nullptr) device->drain();

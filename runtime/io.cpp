@@ -27,6 +27,11 @@ Result<void> check_index(const char* what, size_t index, size_t count) {
   return error(ErrorCode::invalid_argument, "there is no ", what, " ", index, ": the model has ", count);
 }
 
+bool usable(const void* data, DType dtype, size_t alignment) {
+  if (data == nullptr || alignment == 0) return false;
+  return reinterpret_cast<uintptr_t>(data) % (alignment == kElementAlignment ? size_of(dtype) : alignment) == 0;
+}
+
 template <class Slot>
 std::vector<Slot> slots_for(size_t count, const Site& site) {
   std::vector<Slot> slots(count);
@@ -91,7 +96,7 @@ std::vector<Shape> Inputs::shapes() const {
 void Inputs::stage() {
   for (Slot& slot : slots_) {
     slot.transfer = {};
-    if (in_place_ && slot.local && slot.view.data != nullptr && is_aligned(slot.view.data)) {
+    if (slot.local && usable(slot.view.data, slot.view.dtype, alignment_)) {
       slot.address = const_cast<void*>(slot.view.data);  // kernels only read it: the verifier forbids writes to inputs
       continue;
     }
@@ -180,7 +185,7 @@ Result<void*> Outputs::place(size_t index, int64_t bytes) {
                  " bytes, but its buffer has ", slot.user.bytes);
   }
   slot.transfer = {};
-  if (in_place_ && slot.local && slot.user.data != nullptr && is_aligned(slot.user.data)) {
+  if (slot.local && usable(slot.user.data, slot.user.dtype, alignment_)) {
     slot.address = slot.user.data;
     return slot.address;
   }

@@ -24,7 +24,10 @@ struct Transfer {
   int64_t bytes = 0;
 };
 
-/// Kernels need 64-byte aligned data on their device: such inputs are used in place, others copied.
+/// use_in_place(): whole elements suffice, as they do for CPUs' kernels of format 1.3 on.
+inline constexpr size_t kElementAlignment = 1;
+
+/// Inputs on the kernels' device that are aligned as kernels need it are used in place, others copied.
 class Inputs {
  public:
   explicit Inputs(std::span<const TensorInfo> infos, const Site& site = {});
@@ -36,8 +39,8 @@ class Inputs {
   Result<void> check_complete() const;
   bool matches(std::span<const Shape> shapes) const;
   std::vector<Shape> shapes() const;
-  /// false: kernels read from memory of the invocation alone, whose place does not change.
-  void use_in_place(bool use) { in_place_ = use; }
+  /// What kernels need of the caller's memory. 0: they read from memory of the invocation alone, whose place does not change.
+  void use_in_place(size_t alignment) { alignment_ = alignment; }
   /// Copies what has to be copied; afterwards address(i) is what kernels read. On a device the copies to it are left to
   /// the transfers.
   void stage();
@@ -62,13 +65,13 @@ class Inputs {
   };
   void stage_on_device(Slot& slot, size_t bytes);
   static void transfer_from_host(Slot& slot, size_t bytes);
-  bool in_place_ = true;
+  size_t alignment_ = kAlignment;
   Site site_;
   std::span<const TensorInfo> infos_;
   std::vector<Slot> slots_;
 };
 
-/// Outputs go to the caller's buffer if it is aligned and on the kernels' device, otherwise to memory of the invocation,
+/// Outputs go to the caller's buffer if it is on the kernels' device and aligned as they need it, otherwise to memory of the invocation,
 /// and from there to the caller's buffer if there is one.
 class Outputs {
  public:
@@ -76,8 +79,8 @@ class Outputs {
 
   Result<void> set(size_t index, const OutputBuffer& buffer);
   void forget();
-  /// false: kernels write to memory of the invocation alone, whose place does not change.
-  void use_in_place(bool use) { in_place_ = use; }
+  /// What kernels need of the caller's memory. 0: they write to memory of the invocation alone, whose place does not change.
+  void use_in_place(size_t alignment) { alignment_ = alignment; }
   /// Where `bytes` of output `index` are to be written. Fails if the caller's buffer is too small.
   Result<void*> place(size_t index, int64_t bytes);
   void* address(size_t index) const { return slots_[index].address; }
@@ -101,7 +104,7 @@ class Outputs {
     Transfer transfer;
   };
   void place_on_device(Slot& slot);
-  bool in_place_ = true;
+  size_t alignment_ = kAlignment;
   Site site_;
   std::span<const TensorInfo> infos_;
   std::vector<Slot> slots_;

@@ -55,6 +55,18 @@ Value* elementary(FunctionBuilder& f, UnaryOp op, Value* a) {
         return emit_tanh(f, a);
       case UnaryOp::sigmoid:
         return emit_sigmoid(f, a);
+      case UnaryOp::sin:
+        return emit_angle_function(f, Angle::sine, a, [&] { return call_import(f, "sinf", {a}); });
+      case UnaryOp::cos:
+        return emit_angle_function(f, Angle::cosine, a, [&] { return call_import(f, "cosf", {a}); });
+      case UnaryOp::tan:
+        return emit_angle_function(f, Angle::tangent, a, [&] { return call_import(f, "tanf", {a}); });
+      case UnaryOp::asin:
+        return emit_asin(f, a);
+      case UnaryOp::acos:
+        return emit_acos(f, a);
+      case UnaryOp::atan:
+        return emit_atan(f, a);
       default:
         return nullptr;
     }

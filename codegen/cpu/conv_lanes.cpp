@@ -143,7 +143,7 @@ class LaneTile {
 
   Value* shuffle(Value* x, int64_t pixel, int64_t k, int64_t channels) {
     Value* loaded = f_.ir().CreateAlignedLoad(f_.type(DType::f32, static_cast<int>(channels)), pixel_address(x, pixel),
-                                              llvm::Align(static_cast<uint64_t>(channels) * float_bytes));
+                                              llvm::Align(float_bytes));
     if (channels == 1) return f_.splat(loaded, static_cast<int>(plan_.lanes));
     std::vector<int> from;
     for (int64_t lane = 0; lane < plan_.lanes; ++lane)

@@ -210,7 +210,7 @@ llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, ll
 
 llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes) {
   return f.ir().CreateAlignedLoad(f.type(DType::f32, static_cast<int>(lanes)), address,
-                                  llvm::Align(static_cast<uint64_t>(lanes) * float_bytes));
+                                  llvm::Align(float_bytes));
 }
 
 Values loop(FunctionBuilder& f, ValueRange range, int64_t step, Values initial,

@@ -46,7 +46,7 @@ const char* double_name(UnaryOp op) {
 
 bool own_f32_polynomial(UnaryOp op) {
   return op == UnaryOp::exp || op == UnaryOp::log || op == UnaryOp::erf || op == UnaryOp::tanh ||
-         op == UnaryOp::sigmoid;
+         op == UnaryOp::sigmoid || op == UnaryOp::asin || op == UnaryOp::acos || op == UnaryOp::atan;
 }
 
 struct Collector {
@@ -97,6 +97,11 @@ std::string import_of(BinaryOp op, DType dtype) {
   // Integer-like modulo of floats rounds the quotient down; both come from the C remainder.
   if (op == BinaryOp::fmod || op == BinaryOp::mod) return "fmod" + suffix;
   return "";
+}
+
+bool calls_per_element(UnaryOp op, DType dtype) {
+  const bool seldom = op == UnaryOp::sin || op == UnaryOp::cos || op == UnaryOp::tan;  // for angles of many turns
+  return !import_of(op, dtype).empty() && !(seldom && dtype == DType::f32);
 }
 
 std::set<std::string> needed_imports(const Kernel& kernel) {

@@ -11,6 +11,8 @@ namespace gcg::cpu {
 /// The C function that computes the operator on one element; empty when generated code does.
 std::string import_of(UnaryOp op, DType dtype);
 std::string import_of(BinaryOp op, DType dtype);
+/// Does computing the operator take a call for every element? Not where only rare elements need one.
+bool calls_per_element(UnaryOp op, DType dtype);
 
 /// All that the kernel's expressions may call.
 std::set<std::string> needed_imports(const Kernel& kernel);

@@ -21,8 +21,8 @@ constexpr int64_t kRowBlock = 16384;  // elements
 int64_t own_work(const ExprNode& e) {
   if (e.kind == ExprKind::binary) return import_of(e.binary, e.dtype).empty() ? 0 : 32;
   if (e.kind != ExprKind::unary || !is_float(e.dtype)) return 0;
-  if (!import_of(e.unary, e.dtype).empty()) return 32;
-  return e.unary >= UnaryOp::exp && e.unary <= UnaryOp::sigmoid ? 4 : 0;
+  if (calls_per_element(e.unary, e.dtype)) return 32;
+  return e.unary >= UnaryOp::exp && e.unary <= UnaryOp::atanh ? 4 : 0;
 }
 
 /// Bytes of the widest element that vectors of the stage hold. Arithmetic on indices does not count.
@@ -80,7 +80,7 @@ bool is_scattered(const Stage& stage, const std::vector<Operand>& operands, cons
     scattered = scattered || !stride || !(stride->is(0) || stride->is(1));
   });
   visit(stage.value, [&](const ExprNode& n) {
-    if (n.kind == ExprKind::unary) scattered = scattered || !import_of(n.unary, n.dtype).empty();
+    if (n.kind == ExprKind::unary) scattered = scattered || calls_per_element(n.unary, n.dtype);
     if (n.kind == ExprKind::binary) scattered = scattered || !import_of(n.binary, n.dtype).empty();
   });
   return scattered;

@@ -54,23 +54,33 @@ class Math {
   llvm::Type* int_type_;
 };
 
-constexpr double kRound = 0x1.8p23;  // adding it rounds a float below 2^21 to an integer, kept in the lowest bits
-constexpr int64_t kRoundBits = 0x4b400000;
+constexpr double kRound = 0x1.8p23;          // adding it rounds a float below 2^21 to an integer, kept in the lowest bits
+constexpr double kSigmoidCut = -87.3365;     // left of it results are no normal numbers
+constexpr double kLargestAngle = 0x1p17;
 
-/// exp(x) = 2^n * mantissa, |n ln 2 - x| <= ln(2)/2. Requires |x| < 2^21.
+/// exp(x) = 2^n * mantissa, |r| <= ln(2)/2. Requires |x| < 2^21.
 struct SplitExp {
-  Value* shifted;  // n + kRound
+  Value* shifted;  // n + bias + kRound
   Value* n;
-  Value* mantissa;
+  Value* r;        // x - n ln 2
 };
 
-SplitExp split_exp(Math& m, Value* x) {
-  Value* shifted = m.fma(x, m.num(0x1.715476p+0), m.num(kRound));  // x / ln 2
-  Value* n = m.sub(shifted, m.num(kRound));
+SplitExp split_exp(Math& m, Value* x, int bias = 127) {
+  Value* shifted = m.fma(x, m.num(0x1.715476p+0), m.num(kRound + bias));  // x / ln 2
+  Value* n = m.sub(shifted, m.num(kRound + bias));
   Value* r = m.fma(n, m.num(-0x1.62e4p-1), x);  // ln 2 in two parts; n * high part is exact
-  r = m.fma(n, m.num(-0x1.7f7d1cp-20), r);
-  return {shifted, n,
-          m.polynomial(r, {1, 1, 0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558f2p-5, 0x1.1239f2p-7, 0x1.6a2416p-10})};
+  return {shifted, n, m.fma(n, m.num(-0x1.7f7d1cp-20), r)};
+}
+
+/// `scale` times the mantissa.
+Value* mantissa(Math& m, const SplitExp& e, double scale = 1) {
+  return m.polynomial(e.r, {scale, scale, scale * 0x1.fffffcp-2, scale * 0x1.555492p-3, scale * 0x1.5558f2p-5,
+                            scale * 0x1.1239f2p-7, scale * 0x1.6a2416p-10});
+}
+
+/// 2^(n + bias - 127), 0 for an exponent of -127.
+Value* power_of_two(Math& m, const SplitExp& e) {
+  return m.as_float(m.ir().CreateShl(m.as_int(e.shifted), m.integer(23)));  // the bits of kRound are shifted out
 }
 
 /// value * 2^n by the AVX-512 instruction, which rounds once and saturates; per register of 16 lanes.
@@ -93,28 +103,10 @@ Value* scale_avx512(Math& m, Value* value, Value* n) {
       {value, n, llvm::Constant::getNullValue(value->getType()), ir.getInt16(0xffff), ir.getInt32(4)});
 }
 
-/// Adds an integer to the exponent of a float; result and argument are normal.
-Value* add_exponent(Math& m, Value* value, Value* n) {
-  return m.as_float(m.ir().CreateAdd(m.as_int(value), m.ir().CreateShl(n, m.integer(23))));
-}
-
-/// For n in [-252, 254], rounding once. NaN in gives NaN.
-Value* join(Math& m, const SplitExp& e) {
-  const int lanes = FunctionBuilder::lanes_of(e.n);
-  if (m.f().target().has_avx512() && lanes >= 16 && lanes % 16 == 0) return scale_avx512(m, e.mantissa, e.n);
-  // In two steps, the first of which cannot leave the normal numbers; the second multiplies NaNs too.
-  llvm::IRBuilder<>& ir = m.ir();
-  Value* n = ir.CreateSub(m.as_int(e.shifted), m.integer(kRoundBits));
-  Value* half = ir.CreateAShr(n, m.integer(1));
-  Value* rest = ir.CreateSub(n, half);
-  Value* power = m.as_float(ir.CreateShl(ir.CreateAdd(rest, m.integer(127)), m.integer(23)));
-  return m.mul(m.mul(e.mantissa, power), add_exponent(m, m.num(1), half));
-}
-
 /// exp for x in [-87, 88], where results are normal; anything for NaN.
 Value* exp_normal(Math& m, Value* x) {
   const SplitExp e = split_exp(m, x);
-  return add_exponent(m, e.mantissa, m.as_int(e.shifted));  // the bits of kRound are shifted out
+  return m.mul(mantissa(m, e), power_of_two(m, e));
 }
 
 }  // namespace
@@ -125,8 +117,13 @@ llvm::Value* emit_fma(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::
 
 llvm::Value* emit_exp(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
-  // Beyond these, results are 0 and inf; inside, n stays in the range of `scale`.
-  return join(m, split_exp(m, m.at_least(m.at_most(x, 89.0), -104.0)));
+  if (const int lanes = FunctionBuilder::lanes_of(x); f.target().has_avx512() && lanes >= 16 && lanes % 16 == 0) {
+    const SplitExp e = split_exp(m, m.at_least(m.at_most(x, 89.0), -104.0));
+    return scale_avx512(m, mantissa(m, e), e.n);
+  }
+  // Twice the mantissa times half the power, which is 0 at the lower limit, and finite at the upper one, where the product is inf.
+  const SplitExp e = split_exp(m, m.at_least(m.at_most(x, 88.73), -87.6), 126);
+  return m.mul(mantissa(m, e, 2), power_of_two(m, e));
 }
 
 llvm::Value* emit_log(FunctionBuilder& f, llvm::Value* x) {
@@ -170,31 +167,120 @@ llvm::Value* emit_erf(FunctionBuilder& f, llvm::Value* x) {
 
 llvm::Value* emit_tanh(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
-  constexpr double kCut = 0.55;
-  Value* square = m.mul(x, x);
-  Value* p = m.polynomial(square, {-0x1.55554ap-2, 0x1.110d26p-3, -0x1.b9287ap-5, 0x1.593d08p-6, -0x1.9b3046p-8});
-  Value* near = m.fma(m.mul(square, x), p, x);
-  // 1 - 2 / (exp(2t) + 1). From 10 on the result is 1.
-  Value* t = m.at_most(m.abs(x), 10.0);
-  Value* e = exp_normal(m, m.add(t, t));
-  Value* far = m.sub(m.num(1), m.div(m.num(2), m.add(e, m.num(1))));
-  return m.near_or_far(x, kCut, near, far);
+  // e / (e + 1) of e = (exp(2x) - 1) / 2, which keeps its relative error around 0. From 9.1 on the result is 1.
+  Value* t = m.at_least(m.at_most(x, 9.2), -9.2);
+  Value* shifted = m.fma(t, m.num(0x1.715476p+1), m.num(kRound + 127));
+  Value* n = m.sub(shifted, m.num(kRound + 127));
+  Value* h = m.fma(n, m.num(-0x1.62e43p-2), t);  // n is small: one part of ln(2) / 2 will do
+  Value* p = m.polynomial(h, {0x1.fffffcp-1, 0x1.555492p-1, 0x1.5558f2p-2, 0x1.1239f2p-3, 0x1.6a2416p-5});
+  Value* half = m.fma(m.mul(h, h), p, h);  // (exp(2h) - 1) / 2
+  Value* power = power_of_two(m, {shifted, n, h});
+  Value* e = m.fma(power, half, m.fma(power, m.num(0.5), m.num(-0.5)));
+  return m.div(e, m.add(e, m.num(1)));
 }
 
 llvm::Value* emit_sigmoid(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
+  // 1 / (1 + exp(-x)); zero where that is no normal number: denormal factors would slow down what reads it.
+  const SplitExp e = split_exp(m, f.ir().CreateFNeg(m.at_most(x, 88.0)));
+  Value* result = m.div(m.num(1), m.fma(mantissa(m, e), power_of_two(m, e), m.num(1)));
+  return f.ir().CreateSelect(f.ir().CreateFCmpOLT(x, m.num(kSigmoidCut)), m.num(0), result);
+}
+
+namespace {
+
+/// The quadrant that an angle is in, and sine and cosine of what it is from the middle of that, in [-pi/4, pi/4].
+struct Quadrant {
+  Value* number;  // its lowest two bits
+  Value *sine, *cosine;
+};
+
+/// Requires |x| <= kLargestAngle: pi/2 in three parts is exact enough up to there.
+Quadrant quadrant_of(Math& m, Value* x) {
+  Value* shifted = m.fma(x, m.num(0x1.45f306p-1), m.num(kRound));  // x / (pi/2)
+  Value* n = m.sub(shifted, m.num(kRound));
+  Value* r = m.fma(n, m.num(-0x1.921fb6p+0), x);
+  r = m.fma(n, m.num(0x1.777a5cp-25), r);
+  r = m.fma(n, m.num(0x1.ee59dap-50), r);
+  Value* square = m.mul(r, r);
+  Value* sine = m.fma(m.mul(r, square), m.polynomial(square, {-0x1.555544p-3, 0x1.1106b8p-7, -0x1.99171ap-13}), r);
+  Value* cosine = m.fma(m.mul(square, square), m.polynomial(square, {0x1.55554ap-5, -0x1.6c0ba6p-10, 0x1.99c2acp-16}),
+                        m.fma(square, m.num(-0.5), m.num(1)));
+  return {m.as_int(shifted), sine, cosine};
+}
+
+Value* near_sine(Math& m, const Quadrant& q, bool cosine) {
+  llvm::IRBuilder<>& ir = m.ir();
+  Value* number = cosine ? ir.CreateAdd(q.number, m.integer(1)) : q.number;  // cos(x) = sin(x + pi/2)
+  Value* odd = ir.CreateICmpNE(ir.CreateAnd(number, m.integer(1)), m.integer(0));
+  Value* size = ir.CreateSelect(odd, q.cosine, q.sine);
+  return m.as_float(ir.CreateXor(m.as_int(size), ir.CreateShl(ir.CreateAnd(number, m.integer(2)), m.integer(30))));
+}
+
+Value* near_tangent(Math& m, const Quadrant& q) {
+  llvm::IRBuilder<>& ir = m.ir();
+  Value* odd = ir.CreateICmpNE(ir.CreateAnd(q.number, m.integer(1)), m.integer(0));
+  return m.div(ir.CreateSelect(odd, ir.CreateFNeg(q.cosine), q.sine), ir.CreateSelect(odd, q.sine, q.cosine));
+}
+
+/// x^2 or, where `reflected`, (1 - |x|) / 2 in `square`, and what asin is there: of |x|, or of the root of that.
+struct NearAsin {
+  Value *reflected, *value;
+};
+
+NearAsin near_asin(Math& m, Value* x) {
+  llvm::IRBuilder<>& ir = m.ir();
+  Value* size = m.abs(x);
+  Value* reflected = ir.CreateFCmpOGT(size, m.num(0.5));
+  Value* square = ir.CreateSelect(reflected, m.fma(size, m.num(-0.5), m.num(0.5)), m.mul(size, size));
+  Value* root = ir.CreateSelect(reflected, ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, square), size);
+  Value* p = m.polynomial(square, {0x1.5555c8p-3, 0x1.3301e4p-4, 0x1.747e4ap-5, 0x1.8c283cp-6, 0x1.596d28p-5});
+  return {reflected, m.fma(m.mul(root, square), p, root)};
+}
+
+constexpr double kHalfPi = 0x1.921fb6p+0, kPi = 0x1.921fb6p+1;
+
+}  // namespace
+
+llvm::Value* emit_angle_function(FunctionBuilder& f, Angle which, llvm::Value* x, const std::function<llvm::Value*()>& exact) {
+  Math m(f, x);
+  Value* far = f.ir().CreateFCmpUGT(m.abs(x), m.num(kLargestAngle));
+  if (far->getType()->isVectorTy()) far = f.ir().CreateOrReduce(far);
+  return f.if_else(
+      far, [&] { return FunctionBuilder::Values{exact()}; },
+      [&] {
+        const Quadrant q = quadrant_of(m, x);
+        return FunctionBuilder::Values{which == Angle::tangent ? near_tangent(m, q) : near_sine(m, q, which == Angle::cosine)};
+      })[0];
+}
+
+llvm::Value* emit_atan(FunctionBuilder& f, llvm::Value* x) {
+  Math m(f, x);
   llvm::IRBuilder<>& ir = f.ir();
-  // With e = exp(-|x|) <= 1 nothing overflows: 1 / (1 + e), or e / (1 + e) left of zero.
-  Value* e = join(m, split_exp(m, m.at_least(ir.CreateFNeg(m.abs(x)), -104.0)));
-  Value* left = ir.CreateFCmpOLT(x, m.num(0));
-  Value* numerator = ir.CreateSelect(left, e, m.num(1));
-  // What rounding 1 + e (exactly sum + rest) and the quotient lose is put back by one Newton step.
-  Value* sum = m.add(m.num(1), e);
-  Value* rest = m.sub(e, m.sub(sum, m.num(1)));
-  Value* quotient = m.div(numerator, sum);
-  Value* remainder = m.fma(ir.CreateFNeg(quotient), rest, m.fma(ir.CreateFNeg(quotient), sum, numerator));
-  Value* reciprocal = ir.CreateSelect(left, m.sub(m.num(1), quotient), quotient);
-  return m.fma(remainder, reciprocal, quotient);
+  // Beyond 1 it is pi/2 less that of the reciprocal.
+  Value* size = m.abs(x);
+  Value* beyond = ir.CreateFCmpOGT(size, m.num(1));
+  Value* r = m.div(ir.CreateSelect(beyond, m.num(1), size), ir.CreateSelect(beyond, size, m.num(1)));
+  Value* square = m.mul(r, r);
+  Value* p = m.polynomial(square, {-0x1.5554dcp-2, 0x1.9978f4p-3, -0x1.230adcp-3, 0x1.b4e12ap-4, -0x1.3556b6p-4, 0x1.61fddap-5,
+                                   -0x1.0c2c14p-6, 0x1.7ed232p-9});
+  Value* near = m.fma(m.mul(r, square), p, r);
+  return m.copysign(ir.CreateSelect(beyond, m.sub(m.num(kHalfPi), near), near), x);
+}
+
+llvm::Value* emit_asin(FunctionBuilder& f, llvm::Value* x) {
+  Math m(f, x);
+  const NearAsin near = near_asin(m, x);
+  return m.copysign(f.ir().CreateSelect(near.reflected, m.fma(near.value, m.num(-2), m.num(kHalfPi)), near.value), x);
+}
+
+llvm::Value* emit_acos(FunctionBuilder& f, llvm::Value* x) {
+  Math m(f, x);
+  llvm::IRBuilder<>& ir = f.ir();
+  const NearAsin near = near_asin(m, x);
+  Value* left = m.fma(near.value, m.num(-2), m.num(kPi));
+  Value* reflected = ir.CreateSelect(ir.CreateFCmpOLT(x, m.num(0)), left, m.add(near.value, near.value));
+  return ir.CreateSelect(near.reflected, reflected, m.sub(m.num(kHalfPi), m.copysign(near.value, x)));
 }
 
 }  // namespace gcg::cpu

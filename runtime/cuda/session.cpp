@@ -128,8 +128,8 @@ PlanGraphs& Session::graphs_of(BoundPlan& plan, Inputs& inputs, Outputs& outputs
   }
   if (!std::exchange(plan.calls_settled, true)) program_.libraries().settle(plan);
   auto& graphs = static_cast<PlanGraphs&>(*plan.graphs);
-  inputs.use_in_place(graphs.steered() == nullptr);
-  outputs.use_in_place(graphs.steered() == nullptr);
+  inputs.use_in_place(graphs.steered() == nullptr ? kAlignment : 0);
+  outputs.use_in_place(graphs.steered() == nullptr ? kAlignment : 0);
   return graphs;
 }
 

@@ -53,7 +53,8 @@ class Shape {
   size_t rank_ = 0;
 };
 
-/// Somebody else's tensor, to be read. 64-byte aligned data is used in place, other data is copied by the runtime.
+/// Somebody else's tensor, to be read. On a CPU data of aligned elements is used in place, on a GPU data that lies there at a
+/// multiple of 64 bytes; other data is copied by the runtime.
 struct TensorView {
   const void* data = nullptr;  ///< may be null if the tensor has no elements
   DType dtype = DType::undefined;
