@@ -20,7 +20,10 @@ class NodeBuilder {
   const std::string& name() const { return name_; }
 
   ValueId node(const char* op_name, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes = {}) {
-    const NodeId id = graph_.add_node(op(op_name), name_, std::move(inputs), 1, std::move(attributes));
+    return node(op(op_name), std::move(inputs), std::move(attributes));
+  }
+  ValueId node(const OpDef& op, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes = {}) {
+    const NodeId id = graph_.add_node(op, name_, std::move(inputs), 1, std::move(attributes));
     return graph_.node(id).outputs[0];
   }
   ValueId constant(Tensor tensor) { return graph_.add_constant(name_ + ".constant", std::move(tensor)); }

@@ -6,7 +6,6 @@
 #include "compiler/ops/non_max_suppression.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/expand_each.h"
-#include "compiler/passes/loop_writer.h"
 
 namespace gcg {
 namespace {
@@ -26,9 +25,9 @@ class SuppressionWriter {
     const NodeId sort = graph_.add_node(op_TopK, b_.name(), {input(kNmsScores), count()}, 2, {{"axis", int64_t{-1}}});
     const ValueId sorted = graph_.node(sort).outputs[0];
     order_ = graph_.node(sort).outputs[1];
-    ValueId left = b_.node("Expand", {truth(b_, true), b_.node("Shape", {order_})});
-    if (input(kNmsScore).valid()) left = b_.node("Greater", {sorted, scalar(kNmsScore, scores_dtype_)});
-    const ValueId kept = loop(sorted_boxes(), left);
+    const ValueId good = input(kNmsScore).valid() ? b_.node("Greater", {sorted, scalar(kNmsScore, scores_dtype_)})
+                                                  : b_.node("Expand", {truth(), b_.node("Shape", {order_})});
+    const ValueId kept = suppress(sorted_boxes(), good);
     const ValueId places = b_.node("NonZero", {kept});  // [3, selected]
     const ValueId box = b_.node("GatherND", {order_, b_.transpose(places, {1, 0})});
     const ValueId rows = b_.concat({b_.slice(places, 0, 0, 2), b_.unsqueeze(box, 0)}, 0);
@@ -41,9 +40,7 @@ class SuppressionWriter {
     const auto& inputs = graph_.node(id_).inputs;
     return i < inputs.size() ? inputs[i] : ValueId();
   }
-  static ValueId truth(NodeBuilder& b, bool value) {
-    return b.constant(Tensor::from<uint8_t>(DType::boolean, {}, {static_cast<uint8_t>(value)}));
-  }
+  ValueId truth() { return b_.constant(Tensor::from<uint8_t>(DType::boolean, {}, {1})); }
   ValueId scalar(size_t i, DType dtype) {
     const ValueId cast = b_.node("Cast", {input(i)}, {{"to", int64_t{dtype_to_onnx(dtype)}}});
     return b_.node("Reshape", {cast, b_.ints({})});
@@ -71,57 +68,11 @@ class SuppressionWriter {
     return boxes;
   }
 
-  /// Which boxes stay of those that are `left`, [B, C, N].
-  ValueId loop(const Boxes& outer, ValueId left) {
+  /// Which boxes stay of those that are `good` enough, [B, C, N].
+  ValueId suppress(const Boxes& boxes, ValueId good) {
     const ValueId most = input(kNmsMost).valid() ? scalar(kNmsMost, DType::i64) : b_.constant(Tensor::scalar_i64(0));
-    const ValueId none = b_.node("Expand", {truth(b_, false), b_.node("Shape", {order_})});
-    LoopWriter loop(b_.name(), {most, any(b_, left), left, none});
-    loop.body_input("iteration");
-    loop.body_input("condition");
-    const ValueId now = loop.body_input("left"), kept = loop.body_input("kept");
-    const Boxes boxes{loop.capture(outer.top, "top"), loop.capture(outer.left, "left_side"), loop.capture(outer.bottom, "bottom"),
-                      loop.capture(outer.right, "right"), loop.capture(outer.area, "area")};
-    const ValueId overlap = input(kNmsOverlap).valid() ? scalar(kNmsOverlap, boxes_dtype_) : b_.scalar(boxes_dtype_, 0);
-    const ValueId limit = loop.capture(overlap, "limit"), numbers = loop.capture(positions(), "numbers");
-    Graph& body = *loop.node.bodies[0];
-    NodeBuilder b(body, b_.name());
-    const ValueId flags = b.node("Cast", {now}, {{"to", int64_t{dtype_to_onnx(DType::i32)}}});
-    const ValueId first = b.node("ArgMax", {flags}, {{"axis", int64_t{2}}, {"keepdims", int64_t{1}}});  // [B, C, 1]
-    const ValueId taken = b.node("And", {now, b.node("Equal", {numbers, first})});
-    const ValueId gone = b.node("Or", {taken, overlapping(b, boxes, first, limit)});
-    const ValueId rest = b.node("And", {now, b.node("Not", {gone})});
-    body.outputs = {any(b, rest), rest, b.node("Or", {kept, taken})};
-    Value out;
-    out.name = graph_.unique_name(b_.name() + ".kept");
-    loop.node.outputs = {ValueId(), graph_.add_value(std::move(out))};
-    const ValueId result = loop.node.outputs[1];
-    graph_.add_node(std::move(loop.node));
-    return result;
-  }
-
-  static ValueId any(NodeBuilder& b, ValueId flags) { return b.node("ReduceMax", {flags}, {{"keepdims", int64_t{0}}}); }
-
-  ValueId positions() {
-    const ValueId zero = b_.constant(Tensor::scalar_i64(0)), one = b_.constant(Tensor::scalar_i64(1));
-    return b_.node("Range", {zero, b_.node("Reshape", {count(), b_.ints({})}), one});
-  }
-
-  /// Which boxes overlap box `first` of their class by more than the limit.
-  ValueId overlapping(NodeBuilder& b, const Boxes& boxes, ValueId first, ValueId limit) const {
-    const auto of_first = [&](ValueId x) { return b.node("GatherElements", {x, first}, {{"axis", int64_t{2}}}); };
-    const auto shared = [&](ValueId low, ValueId high) {
-      return b.subtract(b.node("Min", {high, of_first(high)}), b.node("Max", {low, of_first(low)}));
-    };
-    const auto positive = [&](ValueId x) { return b.node("Greater", {x, b.scalar(boxes_dtype_, 0)}); };
-    const ValueId height = shared(boxes.top, boxes.bottom), width = shared(boxes.left, boxes.right);
-    const ValueId both = b.multiply(height, width), area = of_first(boxes.area);
-    const ValueId ratio = b.node("Div", {both, b.subtract(b.add(boxes.area, area), both)});
-    const auto all = [&](std::initializer_list<ValueId> conditions) {
-      ValueId result;
-      for (ValueId c : conditions) result = result.valid() ? b.node("And", {result, c}) : c;
-      return result;
-    };
-    return all({b.node("Greater", {ratio, limit}), positive(height), positive(width), positive(boxes.area), positive(area)});
+    const ValueId limit = input(kNmsOverlap).valid() ? scalar(kNmsOverlap, boxes_dtype_) : b_.scalar(boxes_dtype_, 0);
+    return b_.node(op_gart_Suppress, {boxes.top, boxes.left, boxes.bottom, boxes.right, boxes.area, good, most, limit});
   }
 
   Graph& graph_;

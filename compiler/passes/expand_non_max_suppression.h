@@ -1,4 +1,4 @@
-// Greedy selection of boxes as a Loop.
+// Greedy selection of boxes.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -9,9 +9,8 @@ namespace gcg {
 /// Ensures: no NonMaxSuppression is left, in bodies neither; the graph is inferred.
 /// Before: expand-selection and expand-top-k, whose operators it uses.
 ///
-/// Boxes are sorted by score. An iteration takes the first one left of every batch and class and removes those that overlap
-/// it, so there are as many iterations as boxes stay in the class where most do; all classes go along together, as vectors.
-/// Their flags, NonZero's rows, are in the order that the operator wants.
+/// Boxes are sorted by score, gart.Suppress says which stay, and their flags, NonZero's rows, are in the order that the
+/// operator wants.
 bool expand_non_max_suppression(Graph& graph);
 
 }  // namespace gcg

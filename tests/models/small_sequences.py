@@ -122,7 +122,7 @@ SUPPRESSION = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[1,n,4] boxes, float[1,2,n] scores, bool flag) => (int64[m,3] kept, float[k,4] best) {
   kept = If (flag) <then_branch = yes () => (int64[a,3] a) {
-    most = Constant <value = int64[1] {5}> ()
+    most = Constant <value = int64[1] {150}> ()
     overlap = Constant <value = float[1] {0.3}> ()
     a = NonMaxSuppression (boxes, scores, most, overlap)
   }, else_branch = no () => (int64[b,3] b) {
@@ -154,6 +154,6 @@ MODELS = {
     "growing": (GROWING, [{"s": 6, "count": 6}, {"s": 5, "count": 1}, {"s": 5, "count": 0}]),
     "until": (UNTIL, [{"s": 6, "limit": 9}, {"s": 2, "limit": 100}, {"s": 2, "limit": -1}]),
     "branches_grow": (BRANCHES, [{"s": 6, "flag": True}, {"s": 5, "flag": False}, {"s": 7, "flag": True}]),
-    "suppression": (SUPPRESSION, [{"n": 12, "flag": True}, {"n": 9, "flag": False}, {"n": 1, "flag": True}]),
+    "suppression": (SUPPRESSION, [{"n": 400, "flag": True}, {"n": 9, "flag": False}, {"n": 1, "flag": True}]),
     "optionals": (OPTIONALS, [{"a": 4}, {"a": 1}]),
 }

@@ -1,0 +1,107 @@
+// gart.Suppress: what expand_non_max_suppression writes its choice with. Boxes of each class in falling order of scores, as
+// corners and areas [B, C, N]; flags [B, C, N] of those that are good enough; how many may stay and how much they may overlap ->
+// which stay, [B, C, N]: each that overlaps none that stays before it.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "compiler/ops/op_support.h"
+#include "compiler/ops/ops.h"
+#include "compiler/ops/program_builder.h"
+
+namespace gcg {
+namespace {
+
+enum : int { kTop, kLeft, kBottom, kRight, kArea, kFlags, kMost, kLimit };
+constexpr int kCorners = 5;      // with the area
+constexpr int64_t kBlock = 64;   // boxes that stay, compared with at once
+
+void infer_suppress(InferContext& ctx) { ctx.set_output(0, DType::boolean, ctx.shape(kFlags)); }
+
+Expr minimum(const Expr& a, const Expr& b) { return binary(BinaryOp::min, a, b); }
+Expr maximum(const Expr& a, const Expr& b) { return binary(BinaryOp::max, a, b); }
+Expr greater(const Expr& a, const Expr& b) { return binary(BinaryOp::greater, a, b); }
+
+/// Top, left, bottom, right and area of a box.
+using Box = std::array<Expr, kCorners>;
+
+/// Do they share more than `limit` of what they cover together? No where a box or what is shared has no area.
+Expr overlap(const Box& a, const Box& b, const Expr& limit) {
+  const Expr zero = number(a[0]->dtype, 0);
+  const Expr height = minimum(a[kBottom], b[kBottom]) - maximum(a[kTop], b[kTop]);
+  const Expr width = minimum(a[kRight], b[kRight]) - maximum(a[kLeft], b[kLeft]);
+  const Expr shared = height * width;
+  const Expr enough = greater(binary(BinaryOp::div, shared, a[kArea] + b[kArea] - shared), limit);
+  return both(both(both(enough, greater(height, zero)), both(greater(width, zero), greater(a[kArea], zero))), greater(b[kArea], zero));
+}
+
+void program_suppress(ProgramBuilder& p) {
+  const Shape& shape = p.input_shape(kFlags);
+  const Dim& n = shape[2];
+  const Expr b = p.parallel(shape[0]), c = p.parallel(shape[1]);
+  const DType dtype = p.input_dtype(kTop);
+  std::array<ProgramBuilder::Array, kCorners> kept{};
+  for (auto& array : kept) array = p.array(dtype, n);
+  const Expr most = p.let(minimum(p.input(kMost, {}), extent(n))), limit = p.let(p.input(kLimit, {}));
+  const Expr count = p.variable(index(0));
+  p.loop(n, [&](const Expr& i) {
+    const Expr stays = p.variable(both(p.input(kFlags, {b, c, i}), binary(BinaryOp::less, count, most)));
+    p.branch(stays, [&] {
+      Box box;
+      for (int k = 0; k < kCorners; ++k) box[static_cast<size_t>(k)] = p.let(p.input(k, {b, c, i}));
+      const Expr begin = p.variable(index(0));
+      p.loop_while(both(stays, binary(BinaryOp::less, begin, count)), [&] {
+        const Expr end = p.let(minimum(begin + index(kBlock), count));
+        const Expr hit = p.fold(ReduceOp::max, Range(index(0), end - begin, kBlock), [&](const Expr& j) {
+          Box other;
+          for (int k = 0; k < kCorners; ++k) other[static_cast<size_t>(k)] = p.at(kept[static_cast<size_t>(k)], begin + j);
+          return select(overlap(box, other, limit), number(DType::f32, 1), number(DType::f32, 0));
+        });
+        p.set(stays, binary(BinaryOp::less, hit, number(DType::f32, 0.5)));
+        p.set(begin, end);
+      });
+      p.branch(stays, [&] {
+        for (int k = 0; k < kCorners; ++k) p.put(kept[static_cast<size_t>(k)], count, box[static_cast<size_t>(k)]);
+        p.set(count, count + index(1));
+      });
+    });
+    p.store(0, {b, c, i}, stays);
+  });
+}
+
+std::vector<Tensor> reference_suppress(ReferenceContext& ctx) {
+  const Tensor& flags = *ctx.input(kFlags);
+  const int64_t n = flags.shape()[2], most = ctx.input(kMost)->at_int(0);
+  const double limit = ctx.input(kLimit)->at_double(0);
+  const auto at = [&](int what, int64_t i) { return static_cast<float>(ctx.input(what)->at_double(i)); };
+  const auto overlaps = [&](int64_t i, int64_t j) {
+    const float height = std::min(at(kBottom, i), at(kBottom, j)) - std::max(at(kTop, i), at(kTop, j));
+    const float width = std::min(at(kRight, i), at(kRight, j)) - std::max(at(kLeft, i), at(kLeft, j));
+    if (height <= 0 || width <= 0 || at(kArea, i) <= 0 || at(kArea, j) <= 0) return false;
+    return height * width / (at(kArea, i) + at(kArea, j) - height * width) > static_cast<float>(limit);
+  };
+  Tensor y(DType::boolean, flags.shape());
+  for (int64_t line = 0; n > 0 && line < flags.elements() / n; ++line) {
+    std::vector<int64_t> kept;
+    for (int64_t i = line * n; i < (line + 1) * n; ++i) {
+      if (flags.at_int(i) == 0 || static_cast<int64_t>(kept.size()) >= most) continue;
+      if (std::any_of(kept.begin(), kept.end(), [&](int64_t j) { return overlaps(i, j); })) continue;
+      kept.push_back(i);
+      y.set_int(i, 1);
+    }
+  }
+  return {std::move(y)};
+}
+
+}  // namespace
+
+constinit const OpDef op_gart_Suppress{.name = "Suppress",
+                                       .domain = "gart",
+                                       .min_inputs = 8,
+                                       .max_inputs = 8,
+                                       .kind = OpKind::program,
+                                       .infer = infer_suppress,
+                                       .program = program_suppress,
+                                       .reference = reference_suppress};
+
+}  // namespace gcg
