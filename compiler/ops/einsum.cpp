@@ -1,5 +1,7 @@
 // Einsum: sums of products over labelled dimensions, "bhid,bhjd->bhij". An ellipsis stands for any number of leading
 // batch dimensions, which broadcast; a label that occurs twice in an operand takes its diagonal.
+#include "compiler/ops/einsum.h"
+
 #include <algorithm>
 #include <map>
 
@@ -9,14 +11,7 @@
 namespace gcg {
 namespace {
 
-/// Dimensions as labels: a letter, or for the i-th dimension of an ellipsis, counted from its end, -1 - i.
-using Labels = std::vector<int>;
-
-struct Equation {
-  std::vector<Labels> operands;
-  Labels output;
-  Labels summed;  // every label that is not in the output, each once
-};
+using Labels = Equation::Labels;
 
 /// One term: `dots` is how many dimensions its ellipsis stands for.
 Labels read_term(const Node& node, const std::string& term, int64_t dots) {
@@ -61,6 +56,8 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
+}  // namespace
+
 Equation read_equation(const Node& node, const std::vector<int64_t>& ranks) {
   std::string text = node.string_attribute("equation", "");
   text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
@@ -89,6 +86,8 @@ Equation read_equation(const Node& node, const std::vector<int64_t>& ranks) {
   }
   return equation;
 }
+
+namespace {
 
 void infer_einsum(InferContext& ctx) {
   std::vector<int64_t> ranks;

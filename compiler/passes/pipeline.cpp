@@ -9,6 +9,7 @@
 #include "compiler/passes/expand_attention.h"
 #include "compiler/passes/expand_conv_transpose.h"
 #include "compiler/passes/expand_deform_conv.h"
+#include "compiler/passes/expand_einsum.h"
 #include "compiler/passes/expand_flex_attention.h"
 #include "compiler/passes/expand_fourier.h"
 #include "compiler/passes/expand_linear_attention.h"
@@ -89,6 +90,7 @@ const std::vector<PassGroup>& model_passes() {
         {"count-in-integers", [](Graph& g, const Target*) { return count_in_integers(g); }},
         {"expand-attention", [](Graph& g, const Target*) { return expand_attention(g); }},
         {"expand-deform-conv", [](Graph& g, const Target*) { return expand_deform_conv(g); }},
+        {"expand-einsum", [](Graph& g, const Target*) { return expand_einsum(g); }},
         {"expand-flex-attention", [](Graph& g, const Target*) { return expand_flex_attention(g); }},
         {"expand-fourier", [](Graph& g, const Target*) { return expand_fourier(g); }},
         {"expand-linear-attention", [](Graph& g, const Target*) { return expand_linear_attention(g); }},

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/passes/expand_deform_conv.h"
+#include "compiler/passes/expand_einsum.h"
 #include "compiler/passes/expand_flex_attention.h"
 #include "compiler/passes/expand_linear_attention.h"
 #include "compiler/passes/expand_max_unpool.h"
@@ -18,6 +19,29 @@ using Counts = std::map<std::string, int>;
 
 std::string graph(const std::string& inputs, const std::string& outputs, const std::string& nodes) {
   return "graph g(" + inputs + ") -> (" + outputs + ") {\n" + nodes + "\n}\n";
+}
+
+TEST(ExpandEinsum, IsAProductWhereLabelsOfBothAreSummed) {
+  const auto check = [](const std::string& equation, const std::string& a, const std::string& b, bool is_product = true) {
+    const auto counts = op_counts(check_rewrite(graph("%a: f32[" + a + "], %b: f32[" + b + "]", "%y", " %y = Einsum(%a, %b) {equation = \"" + equation + "\"}"),
+                                                expand_einsum, is_product, {{"b", 2}, {"n", 3}, {"m", 5}}));
+    EXPECT_EQ(counts.count("MatMul"), is_product ? 1U : 0U) << equation;
+    EXPECT_EQ(counts.count("Einsum"), is_product ? 0U : 1U) << equation;
+  };
+  check("bqhd,bkhd->bhqk", "b,n,2,4", "b,m,2,4");
+  check("bhqk,bkhd->bqhd", "b,2,n,m", "b,m,2,4");
+  check("ij,jk->ik", "n,4", "4,m");
+  check("ij,jk->ki", "n,4", "4,m");
+  check("ij,jk", "n,4", "4,m");
+  check("bnd,hdk->bhnk", "b,n,4", "3,4,5");
+  check("nctkv,kvw->nctw", "b,2,n,3,4", "3,4,6");
+  check("bn,bn->b", "b,n", "b,n");
+  check("...ij,...jk->...ik", "b,1,n,4", "3,4,m");
+  check("ij,j->i", "n,4", "4");
+  check("i,ij->j", "4", "4,m");
+  check("ij,kl->ikjl", "n,2", "m,2", false);
+  check("ij,jk->i", "n,4", "4,m", false);
+  check("ii,ij->j", "3,3", "3,m", false);
 }
 
 TEST(ExpandDeformConv, IsOneProduct) {

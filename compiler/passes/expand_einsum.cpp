@@ -1,0 +1,154 @@
+#include "compiler/passes/expand_einsum.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "compiler/ops/einsum.h"
+#include "compiler/ops/infer.h"
+#include "compiler/ops/node_builder.h"
+#include "compiler/ops/ops.h"
+
+namespace gcg {
+namespace {
+
+using Labels = Equation::Labels;
+
+bool contains(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
+
+bool has_repeats(const Labels& labels) { return std::set<int>(labels.begin(), labels.end()).size() != labels.size(); }
+
+/// The labels of a product: those of the left operand and the result alone (`rows`), of the right one and the result
+/// (`columns`), of all three (`batch`) and of the operands alone (`depth`), in the order of the result or of the left operand.
+struct Roles {
+  Labels batch, rows, columns, depth;
+};
+
+class EinsumWriter {
+ public:
+  EinsumWriter(Graph& graph, NodeId id) : graph_(graph), id_(id), b_(graph, graph.node(id).name) {}
+
+  /// false: it is no product, and stays.
+  bool run() {
+    const Node& n = graph_.node(id_);
+    if (n.inputs.size() != 2 || !is_float(graph_.value(n.inputs[0]).dtype)) return false;
+    std::vector<int64_t> ranks;
+    for (ValueId in : n.inputs) ranks.push_back(static_cast<int64_t>(graph_.value(in).shape->size()));
+    const Equation equation = read_equation(n, ranks);
+    left_ = {n.inputs[0], equation.operands[0]};
+    right_ = {n.inputs[1], equation.operands[1]};
+    result_ = equation.output;
+    // The last dimension of the result should be one of the product's own.
+    if (!result_.empty() && !contains(right_.labels, result_.back())) std::swap(left_, right_);
+    if (!find_roles()) return false;
+    write();
+    return true;
+  }
+
+ private:
+  struct Operand {
+    ValueId value;
+    Labels labels;
+  };
+
+  const Dim& extent(const Operand& operand, int label) const {
+    const auto at = std::find(operand.labels.begin(), operand.labels.end(), label) - operand.labels.begin();
+    return (*graph_.value(operand.value).shape)[static_cast<size_t>(at)];
+  }
+
+  bool find_roles() {
+    if (has_repeats(left_.labels) || has_repeats(right_.labels) || has_repeats(result_)) return false;
+    for (int label : result_) {
+      const bool in_left = contains(left_.labels, label), in_right = contains(right_.labels, label);
+      (in_left && in_right ? roles_.batch : in_left ? roles_.rows : roles_.columns).push_back(label);
+    }
+    for (const Operand* operand : {&left_, &right_})
+      for (int label : operand->labels) {
+        if (contains(result_, label) || contains(roles_.depth, label)) continue;
+        if (!contains(left_.labels, label) || !contains(right_.labels, label)) return false;  // a sum of one operand
+        if (!(extent(left_, label) == extent(right_, label))) return false;                   // it may broadcast
+        roles_.depth.push_back(label);
+      }
+    return !roles_.depth.empty();
+  }
+
+  /// The operand as [batch..., other labels of rows, those of columns, `last`, depth], ones where it lacks a label.
+  ValueId arranged(const Operand& operand, const Labels& outer, std::optional<int> last) {
+    Labels present;
+    for (int label : outer)
+      if (contains(operand.labels, label)) present.push_back(label);
+    if (last) present.push_back(*last);
+    const auto kept = static_cast<int64_t>(present.size());
+    present.insert(present.end(), roles_.depth.begin(), roles_.depth.end());
+    ValueId x = transposed(operand.value, operand.labels, present);
+    if (roles_.depth.size() > 1) {
+      std::vector<int64_t> shape(static_cast<size_t>(kept), 0);  // as it is
+      shape.push_back(-1);
+      x = b_.node("Reshape", {x, b_.ints(shape)});
+    }
+    std::vector<int64_t> missing;
+    for (size_t i = 0; i < outer.size(); ++i)
+      if (!contains(operand.labels, outer[i])) missing.push_back(static_cast<int64_t>(i));
+    if (!last) missing.push_back(static_cast<int64_t>(outer.size()));
+    return missing.empty() ? x : b_.node("Unsqueeze", {x, b_.ints(missing)});
+  }
+
+  ValueId transposed(ValueId x, const Labels& from, const Labels& to) {
+    std::vector<int64_t> permutation;
+    for (int label : to) permutation.push_back(std::find(from.begin(), from.end(), label) - from.begin());
+    return b_.transpose(x, permutation);
+  }
+
+  static std::optional<int> take_last(Labels& labels) {
+    if (labels.empty()) return {};
+    const int last = labels.back();
+    labels.pop_back();
+    return last;
+  }
+
+  void write() {
+    const std::optional<int> row = take_last(roles_.rows), column = take_last(roles_.columns);
+    Labels outer = roles_.batch;
+    outer.insert(outer.end(), roles_.rows.begin(), roles_.rows.end());
+    outer.insert(outer.end(), roles_.columns.begin(), roles_.columns.end());
+    const auto rank = static_cast<int64_t>(outer.size()) + 2;
+    std::vector<int64_t> swapped;
+    for (int64_t d = 0; d < rank; ++d) swapped.push_back(d < rank - 2 ? d : 2 * rank - 3 - d);
+    const ValueId left = arranged(left_, outer, row), right = b_.transpose(arranged(right_, outer, column), swapped);
+    ValueId y = b_.node("MatMul", {left, right});
+    std::vector<int64_t> ones;
+    if (!row) ones.push_back(rank - 2);
+    if (!column) ones.push_back(rank - 1);
+    if (!ones.empty()) y = b_.node("Squeeze", {y, b_.ints(ones)});
+    if (row) outer.push_back(*row);
+    if (column) outer.push_back(*column);
+    b_.replace(graph_.node(id_).outputs[0], transposed(y, outer, result_));
+    graph_.erase_node(id_);
+  }
+
+  Graph& graph_;
+  NodeId id_;
+  NodeBuilder b_;
+  Operand left_, right_;
+  Labels result_;
+  Roles roles_;
+};
+
+bool expand_all(Graph& graph) {
+  bool changed = false;
+  for (NodeId id : graph.order()) {
+    for (size_t i = 0; i < graph.node(id).bodies.size(); ++i) changed |= expand_all(*graph.node(id).bodies[i]);
+    if (graph.node(id).op == &op_Einsum) changed |= EinsumWriter(graph, id).run();
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool expand_einsum(Graph& graph) {
+  const bool changed = expand_all(graph);
+  if (changed) infer_graph(graph);
+  return changed;
+}
+
+}  // namespace gcg
