@@ -27,6 +27,7 @@ KernelEmission emit(FunctionBuilder& f, const Kernel& kernel) {
 Emitted emit_module(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports) {
   Emitted result;
   result.context = std::make_unique<llvm::LLVMContext>();
+  result.context->setDiscardValueNames(true);
   result.module = std::make_unique<llvm::Module>("kernel", *result.context);
   result.machine = make_target_machine(target);
   result.module->setTargetTriple(target.triple);
