@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "codegen/cpu/conv_epilogue.h"
+#include "codegen/cpu/conv_passes.h"
 #include "codegen/cpu/conv_plan.h"
 #include "codegen/cpu/conv_tile.h"
 #include "codegen/cpu/emit.h"
@@ -24,18 +25,20 @@ class ConvEmitter {
         plan_(plan_conv(conv, f.target(), epilogue_allows_flat(f.kernel(), conv))),
         layout_(conv_layout(f, conv)),
         epilogue_(f, conv, plan_),
+        passes_(f, conv, plan_),
         right_border_(find_right_border()) {}
 
   KernelEmission emit() {
     f_.for_loop(f_.task_begin(), f_.task_end(), f_.i64(1), [&](Value* task) { emit_task(task); });
     const int64_t vectors = plan_.vectors, rows = plan_.row_tiles.empty() ? 1 : plan_.row_tiles[0].tile.positions;
-    return {plan_.tasks, 0,
+    return {plan_.tasks, plan_.scratch_bytes(),
             concat(rows > 1 ? concat(rows, "x") : "", plan_.tile_pixels, "x", vectors,
                    conv_.depthwise()    ? " depthwise"
                    : packing_.by_lane() ? " by lane"
                    : conv_.input_plain  ? " plain"
                                         : "",
-                   " tiles", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer")};
+                   " tiles", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer",
+                   plan_.units_per_pass > 0 ? ", passes over the depth" : "")};
   }
 
  private:
@@ -91,13 +94,14 @@ class ConvEmitter {
     work.input = float_address(f_, work.input, mul(first_plane, layout_.plane));
     work.input = float_address(f_, work.input, mul(first_block(work.group), layout_.block));
     work.vectors = plan_.vectors;
-    if (plan_.last_vectors == plan_.vectors) return emit_rows(work);
+    auto emit = [&] { passes_.for_each([&] { emit_rows(work); }); };
+    if (plan_.last_vectors == plan_.vectors) return emit();
     f_.if_else(
         f_.ir().CreateICmpSLT(work.group, f_.i64(plan_.groups - 1)),
-        [&] { return emit_rows(work), FunctionBuilder::Values{}; },
+        [&] { return emit(), FunctionBuilder::Values{}; },
         [&] {
           work.vectors = plan_.last_vectors;
-          return emit_rows(work), FunctionBuilder::Values{};
+          return emit(), FunctionBuilder::Values{};
         });
   }
 
@@ -324,8 +328,9 @@ class ConvEmitter {
     place.input = float_address(f_, place.input, mul(column, layout_.channels));
     TileResult result{work.image, mul(work.group, plan_.group_blocks), work.plane, at.row, pixel, shape, f_.i64(0), {}};
     if (!packing_.by_lane()) {
+      passes_.begin_tile(place, shape.pixels() * work.vectors);
       result.sums = reduce_dense(f_, conv_, plan_, layout_, shape, work.vectors, place);
-      return epilogue_.store(result);
+      return passes_.end_tile(result.sums, [&] { epilogue_.store(result); });
     }
     f_.for_loop(f_.i64(0), channels_of(work.group), f_.i64(plan_.lanes), [&](Value* lane) {
       TilePlace part = place;
@@ -354,6 +359,7 @@ class ConvEmitter {
   const ConvPlan plan_;
   const ConvLayout layout_;
   ConvEpilogue epilogue_;
+  ConvPasses passes_;
   const std::optional<int64_t> right_border_;  // see find_right_border
 };
 

@@ -8,11 +8,14 @@ namespace gcg::cpu {
 namespace {
 
 constexpr int64_t block = 16;  // channels of one block
+constexpr int64_t float_bytes = 4;
 // A task's cycles: the set-up of one below the least would be noticed, work in fewer than the wanted number of tasks
 // does not spread evenly over many threads.
 constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_tasks = 128;
 constexpr int64_t line_bytes = 64;
 constexpr int64_t l2_bytes = 1 << 20;
+// Passes over the depth: what one of them reads of a panel, and the pixels of a task, so that a panel from L3 is used long enough.
+constexpr int64_t pass_bytes = 64 << 10, pass_pixels = 112;
 
 /// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast.
 int64_t dense_pixels(const CpuTarget& target, int64_t vectors) {
@@ -37,9 +40,7 @@ bool pointwise(const ConvKernel& k) {
 /// Cycles of one full tile's reduction, at two multiply-adds a cycle.
 int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
   const int64_t depth = k.taps() * k.packing().inputs;
-  const int64_t rows = plan.row_tiles.empty() ? 1 : plan.row_tiles.front().tile.positions;
-  const int64_t pixels = rows * plan.tile_pixels;
-  return std::max<int64_t>(1, pixels * plan.vectors * (depth + 2) / 2);
+  return std::max<int64_t>(1, plan.largest_tile() * plan.vectors * (depth + 2) / 2);
 }
 
 /// Units per task so that tasks are equal: `wanted`, or a little more or less where that divides `total`.
@@ -53,7 +54,17 @@ int64_t tiles_of(const std::vector<TileSegment>& segments) {
   return segments.empty() ? 0 : segments.back().first_tile + segments.back().tiles;
 }
 
+/// A panel, with the columns between its own, that every tile would read anew from beyond the L2 that all CPUs of the
+/// target have, half of it.
+void plan_passes(const ConvKernel& k, const CpuTarget& target, ConvPlan& plan) {
+  if (k.packing().by_lane() || k.input_plain) return;
+  const int64_t units = k.packing().units(), bytes = k.packing().panel_elements(k.taps()) * float_bytes;
+  if (units < 2 || bytes <= (target.has_avx512() ? l2_bytes : l2_bytes / 4)) return;
+  plan.units_per_pass = std::clamp<int64_t>(pass_bytes * units / bytes, 1, units - 1);
+}
+
 int64_t tiles_per_task(const ConvKernel& k, const ConvPlan& plan, int64_t row_tiles) {
+  if (plan.units_per_pass > 0) return std::max<int64_t>(1, pass_pixels / plan.largest_tile());
   const int64_t cycles = tile_cycles(k, plan);
   const int64_t least = std::max<int64_t>(1, least_task_cycles / cycles);
   const int64_t most = std::max<int64_t>(1, most_task_cycles / cycles);
@@ -66,7 +77,9 @@ void plan_tasks(const ConvKernel& k, ConvPlan& plan) {
   const int64_t row_tiles = known ? tiles_of(plan.column_tiles) : 4;
   const int64_t wanted = tiles_per_task(k, plan, row_tiles);
   const Dim tiles = known ? Dim(row_tiles) : ceil_div(plan.row_pixels, plan.tile_pixels);
-  if (plan.row_steps.is(1) || (known && row_tiles > 4 * wanted)) {
+  // The sums of a row of unknown length have no known place in scratch memory.
+  const bool cut_rows = known ? row_tiles > 4 * wanted : plan.units_per_pass > 0;
+  if (plan.row_steps.is(1) || cut_rows) {
     plan.tiles_per_task = known ? even_part(row_tiles, wanted) : wanted;
   } else {
     const int64_t rows = std::max<int64_t>(1, wanted / std::max<int64_t>(row_tiles, 1));
@@ -88,7 +101,7 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
   const Dim pixels = plan.rows * plan.row_pixels;
   const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
   plan.groups_outer = weight_bytes > l2_bytes / 2 || (small_map && pixels.constant() <= 14 * 14);
-  if (!plan.groups_outer || !small_map || k.input_plain) return;
+  if (!plan.groups_outer || !small_map || k.input_plain || plan.units_per_pass > 0) return;
   const int64_t tiles = std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles));
   const int64_t lines = block * plan.group_blocks * block * 4 / line_bytes;
   plan.prefetch_lines = std::min<int64_t>(8, (lines + tiles - 1) / tiles);
@@ -111,6 +124,14 @@ void plan_tiles(const ConvKernel& k, ConvPlan& plan) {
 }
 
 }  // namespace
+
+int64_t ConvPlan::largest_tile() const { return (row_tiles.empty() ? 1 : row_tiles.front().tile.positions) * tile_pixels; }
+
+Dim ConvPlan::scratch_bytes() const {
+  if (units_per_pass == 0) return 0;
+  const int64_t tiles = tiles_per_task > 0 ? tiles_per_task : rows_per_task * tiles_of(column_tiles);
+  return tiles * largest_tile() * vectors * lanes * float_bytes;
+}
 
 TileAxis tile_at(const ConvAxis& axis, int64_t first, int64_t positions) {
   TileAxis tile{positions, {}};
@@ -168,6 +189,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   plan.rows = plan.flat ? Dim(1) : k.out_height;
   plan.row_pixels = plan.flat ? k.out_height * k.out_width : k.out_width;
   plan_tiles(k, plan);
+  plan_passes(k, target, plan);
   plan_order(k, plan);
   plan_tasks(k, plan);
   return plan;

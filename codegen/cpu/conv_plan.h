@@ -53,7 +53,8 @@ struct ConvPlan {
   int64_t groups = 1;
   int64_t vectors = 1;       // per tile of a full group
   int64_t last_vectors = 1;  // per tile of the last group: as many as hold channels
-  int64_t tile_pixels = 1;  // of the largest tile, along the row
+  int64_t tile_pixels = 1;   // of the largest tile, along the row
+  int64_t largest_tile() const;  // pixels
   /// The row's tiles; empty when its length or the columns it may read are symbolic.
   std::vector<TileSegment> column_tiles;
   /// On a small map, tiles of several whole rows; empty: a tile has one row, with its kernel rows clipped at run time.
@@ -65,6 +66,10 @@ struct ConvPlan {
   Dim row_blocks, tile_blocks, tasks;
   /// Task order, slowest first: group, image, plane, rows (true), or image, plane, rows, group (false).
   bool groups_outer = false;
+  /// A panel that does not stay near is read once per task, in passes over so many units of the depth (PackedWeights'), and
+  /// the sums of all the task's tiles wait in scratch memory meanwhile; 0: each tile reduces the whole depth at once.
+  int64_t units_per_pass = 0;
+  Dim scratch_bytes() const;  // per thread
   /// Lines of the next group's weights that each tile brings into L2, per 16 x (16*group_blocks) block of weights.
   int64_t prefetch_lines = 0;
 

@@ -39,7 +39,8 @@ class DenseTile {
 
   Values emit() {
     Values sums(static_cast<size_t>(sets_ * shape_.pixels() * vectors_), zero(f_, plan_.lanes));
-    sums = loop(f_, {f_.i64(0), f_.i64(conv_.packing().units())}, 1, sums,
+    std::copy(place_.sums.begin(), place_.sums.end(), sums.begin());
+    sums = loop(f_, place_.units, 1, sums,
                 [&](llvm::Value* ic, const Values& s) { return channel_block(ic, s); });
     return fold_sets(std::move(sums));
   }

@@ -21,6 +21,8 @@ struct TilePlace {
   llvm::Value* weights = nullptr;   // the group's panel
   llvm::Value* prefetch = nullptr;  // address in the next panel where this tile's share of lines begins; null: none
   ValueRange kd;  // kernel planes inside the map
+  ValueRange units;              // of the depth, for a dense tile
+  FunctionBuilder::Values sums;  // what a dense tile begins with; none: zeros
   /// Kernel rows inside the map, for a tile of one row whose shape does not say.
   std::optional<ValueRange> kh;
   /// The same for the columns, of a tile of one pixel.

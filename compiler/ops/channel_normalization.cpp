@@ -1,7 +1,8 @@
-// BatchNormalization (inference), InstanceNormalization, GroupNormalization, LRN: x[N, C, spatial...] with one weight
-// per channel, or statistics over neighbouring channels.
+// BatchNormalization (inference; in training mode: training_batch_norm.cpp), InstanceNormalization, GroupNormalization, LRN:
+// x[N, C, spatial...] with one weight per channel, or statistics over neighbouring channels.
 #include <cmath>
 
+#include "compiler/ops/expansion.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 
@@ -29,10 +30,13 @@ void upgrade_batch_norm(UpgradeContext& ctx) {
   if (ctx.version < 7 && ctx.node.int_attribute("is_test", 0) == 0)
     fail_node(ctx.node, "without is_test=1 it normalises by the batch's own statistics, which is for training");
   ctx.node.attributes.erase("is_test");
+  if (ctx.version >= 14 && ctx.node.int_attribute("training_mode", 0) != 0) ctx.node.op = &op_gart_TrainingBatchNormalization.def;
+  ctx.node.attributes.erase("training_mode");
 }
 
 void infer_batch_norm(InferContext& ctx) {
-  if (ctx.node().int_attribute("training_mode", 0) != 0) ctx.fail("training_mode is not supported");
+  if (ctx.node().int_attribute("training_mode", 0) != 0) ctx.fail("training_mode is not supported here");
+  if (ctx.output_count() > 1) ctx.fail("the batch's own statistics are outputs in training mode alone");
   if (ctx.node().int_attribute("spatial", 1) == 0) ctx.fail("spatial=0 (one statistic per element) is not supported");
   for (int i = 1; i < 5; ++i) require_channel_vector(ctx, i);
   ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
@@ -196,7 +200,7 @@ std::vector<Tensor> reference_lrn(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_BatchNormalization = {.name = "BatchNormalization", .since = 1, .min_inputs = 5, .max_inputs = 5,
+const OpDef op_BatchNormalization = {.name = "BatchNormalization", .since = 1, .min_inputs = 5, .max_inputs = 5, .max_outputs = 3,
                                      .kind = OpKind::reduction, .upgrade = upgrade_batch_norm, .infer = infer_batch_norm, .lower = lower_batch_norm,
                                      .reference = reference_batch_norm};
 const OpDef op_InstanceNormalization = {.name = "InstanceNormalization", .since = 6, .min_inputs = 3, .max_inputs = 3,

@@ -53,9 +53,6 @@ bool decompose_global_average_pool(Rewriter& r, NodeId id) {
 /// y = x * (scale / sqrt(variance + epsilon)) + (bias - mean * that), with the factors per channel computed here.
 bool decompose_batch_normalization(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
-  if (n.int_attribute("training_mode", 0) != 0) return false;
-  for (size_t i = 1; i < n.outputs.size(); ++i)
-    if (n.outputs[i].valid() && r.is_read(n.outputs[i])) return false;
   const Tensor* parameters[4] = {};  // scale, bias, mean, variance: [C]
   for (size_t i = 0; i < 4; ++i) {
     parameters[i] = r.constant(n.inputs[i + 1]);

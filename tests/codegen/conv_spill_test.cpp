@@ -51,6 +51,10 @@ TEST_P(ConvSpills, three_by_three) {
   check(conv_case(24, 15, 40, 5, 1, 2));
 }
 
+TEST_P(ConvSpills, passes_over_the_depth) {
+  for (int64_t map : {14, 7}) check(conv_case(928, map, 64, 3, 1, 1));
+}
+
 TEST_P(ConvSpills, plain_input) {
   for (int64_t kernel : {3, 7}) {
     ConvCase c = conv_case(3, 224, 64, kernel, 2, kernel / 2);

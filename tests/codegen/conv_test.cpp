@@ -17,7 +17,8 @@ void check(const ConvCase& c, const std::string& target) {
   const int64_t tasks = conv.tasks(), middle = tasks / 2 + 1;
   conv.run(data, std::min(middle, tasks), tasks);
   for (int64_t t = std::min(middle, tasks) - 1; t >= 0; --t) conv.run(data, t, t + 1);
-  EXPECT_LT(conv_error(c, data), 2e-5);
+  const auto depth = static_cast<double>(c.in_channels / c.groups * c.kernel_d * c.kernel_h * c.kernel_w);
+  EXPECT_LT(conv_error(c, data), 2e-5 * std::max(1.0, depth / 800));  // sums grow with the depth, and so does their rounding
 }
 
 class Conv : public testing::TestWithParam<const char*> {
@@ -53,6 +54,30 @@ TEST_P(Conv, tiles_of_several_rows) {
       c.pad_top = 3, c.pad_bottom = 0, c.dilation_h = 2;
       check(c);
     }
+}
+
+/// Panels of weights beyond what stays near are read in passes over the depth; the sums wait in scratch memory.
+TEST_P(Conv, passes_over_the_depth) {
+  for (int64_t map : {1, 4, 15})
+    for (int symbolic = 0; symbolic < 3; ++symbolic) {
+      ConvCase c = conv_case(948, map, 40, 3, 1, 1);
+      c.symbolic_width = symbolic > 0, c.symbolic_height = symbolic > 1;
+      c.epilogue = ConvEpilogueKind::residual_relu;
+      check(c);
+    }
+  ConvCase c = conv_case(960, 9, 72, 3, 2, 1);
+  c.batch = 2, c.dilation_h = 2;
+  check(c);
+  c = ConvCase();
+  c.in_channels = 48, c.width = 300, c.height = 1, c.out_channels = 40, c.kernel_w = 190, c.pad_left = 95, c.pad_right = 94;
+  check(c);
+  c.symbolic_width = true;
+  check(c);
+  c = conv_case(8320, 3, 16, 1, 1, 0);
+  check(c);
+  c = conv_case(320, 3, 24, 3, 1, 1);
+  c.depth = 4, c.kernel_d = 3, c.pad_front = c.pad_back = 1;
+  check(c);
 }
 
 TEST_P(Conv, large_kernels) {

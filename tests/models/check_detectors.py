@@ -110,7 +110,7 @@ def main():
                 bad, text = True, f"{type(e).__name__}: {e}"
             print(f"{name:14} {text}{'  FAIL' if bad else ''}", flush=True)
             failed += bad
-    print("all passed" if not failed else f"{failed} failed")
+    print(f"{len(a.names or MODELS) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

@@ -202,7 +202,7 @@ def main():
     chosen = [m for m in models() if not a.names or any(n in m[0] for n in a.names)]
     with tempfile.TemporaryDirectory(prefix="gcc-graph-sklearn-") as folder:
         results = [check(*m, folder, a.time) for m in chosen]
-    print(f"{results.count(False)} agree with onnxruntime, {results.count(True)} do not, {results.count(None)} were not exported")
+    print(f"{results.count(False)} passed, {results.count(True)} failed; {results.count(None)} were not exported")
     return 1 if True in results or False not in results else 0
 
 
