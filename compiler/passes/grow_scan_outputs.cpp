@@ -1,6 +1,8 @@
 #include "compiler/passes/grow_scan_outputs.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "compiler/ops/data_extent.h"
 #include "compiler/ops/infer.h"
@@ -63,10 +65,22 @@ void carry(Graph& graph, NodeId id, size_t o) {
     if (n.outputs[i].valid()) graph.value(n.outputs[i]).output_index = static_cast<int>(i);
 }
 
-bool grow_all(Graph& graph) {
+/// Facts about a number of rows that has no meaning any more; its symbol may come to name something else.
+void forget(Graph& graph, const std::set<std::string>& symbols) {
+  const auto names_one = [&](const Dim& d) {
+    const std::set<std::string> named = d.symbols();
+    return std::any_of(named.begin(), named.end(), [&](const std::string& s) { return symbols.count(s) != 0; });
+  };
+  std::erase_if(graph.constraints, [&](const DimConstraint& fact) { return names_one(fact.a) || names_one(fact.b); });
+  for (NodeId id : graph.order())
+    for (const auto& body : graph.node(id).bodies) forget(*body, symbols);
+}
+
+/// `replaced`: the symbols that were the numbers of rows.
+bool grow_all(Graph& graph, std::set<std::string>& replaced) {
   bool changed = false;
   for (NodeId id : graph.order()) {
-    for (size_t i = 0; i < graph.node(id).bodies.size(); ++i) changed |= grow_all(*graph.node(id).bodies[i]);
+    for (size_t i = 0; i < graph.node(id).bodies.size(); ++i) changed |= grow_all(*graph.node(id).bodies[i], replaced);
     if (graph.node(id).op != &op_Loop) continue;
     const Node& n = graph.node(id);
     const size_t carried = n.bodies[0]->inputs.size() - 2 - static_cast<size_t>(n.captures);
@@ -74,6 +88,7 @@ bool grow_all(Graph& graph) {
     for (size_t o = carried; o < n.outputs.size(); ++o) chosen.push_back(grows(graph, n, o));
     for (size_t k = 0; k < chosen.size(); ++k) {
       if (!chosen[k]) continue;
+      replaced.insert(*(*graph.value(graph.node(id).outputs[carried + k]).shape)[0].symbol_name());
       carry(graph, id, carried + k);  // those before it have moved, but not passed it
       changed = true;
     }
@@ -84,8 +99,12 @@ bool grow_all(Graph& graph) {
 }  // namespace
 
 bool grow_scan_outputs(Graph& graph) {
-  const bool changed = grow_all(graph);
-  if (changed) infer_graph(graph);
+  std::set<std::string> replaced;
+  const bool changed = grow_all(graph, replaced);
+  if (changed) {
+    forget(graph, replaced);
+    infer_graph(graph);
+  }
   return changed;
 }
 

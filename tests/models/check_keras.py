@@ -42,7 +42,7 @@ def residual(x):
 def transformer(x):
     y = L.Embedding(50, 32)(x)
     y = L.LayerNormalization()(y + L.MultiHeadAttention(4, 8)(y, y))
-    y = L.LayerNormalization()(y + L.Dense(32)(L.Dense(64, activation="gelu")(y)))
+    y = L.LayerNormalization()(y + L.Dense(32)(L.Dense(64, activation="silu")(y)))
     return L.Dense(5)(L.GlobalAveragePooling1D()(y))
 
 
@@ -76,12 +76,12 @@ SERIES, IMAGE, WORDS = (12, 8), (32, 32, 3), "words"
 MODELS = {
     "mlp": (chain(L.Dense(32, activation="relu"), L.Dropout(0.5), L.Dense(4, activation="softmax")), (20,)),
     "cnn": (chain(L.Conv2D(16, 3, activation="relu"), L.MaxPooling2D(), L.Conv2D(32, 3, activation="relu"), L.Flatten(), L.Dense(10)), IMAGE),
-    "separable": (chain(L.SeparableConv2D(16, 3, activation="relu"), L.AveragePooling2D(), L.DepthwiseConv2D(3), L.GlobalMaxPooling2D()), IMAGE),
+    "separable": (chain(L.SeparableConv2D(16, 3, activation="relu"), L.AveragePooling2D(2), L.DepthwiseConv2D(3), L.GlobalMaxPooling2D()), IMAGE),
     "residual": (residual, IMAGE),
     "inverted_bottleneck": (inverted_bottleneck, IMAGE),
     "unet": (unet, IMAGE),
     "autoencoder": (autoencoder, IMAGE),
-    "video": (chain(L.Conv3D(8, 3, activation="relu"), L.MaxPooling3D(), L.Flatten(), L.Dense(3)), (6, 12, 12, 3)),
+    "video": (chain(L.Conv3D(8, 3, activation="relu"), L.MaxPooling3D(2), L.Flatten(), L.Dense(3)), (6, 12, 12, 3)),
     "signal": (chain(L.Conv1D(16, 5, dilation_rate=2, padding="causal", activation="relu"), L.GlobalAveragePooling1D(), L.Dense(2)), SERIES),
     "transformer": (transformer, WORDS),
     "text_cnn": (chain(L.Embedding(50, 16), L.Conv1D(32, 3, activation="relu"), L.GlobalMaxPooling1D(), L.Dense(2)), WORDS),

@@ -100,6 +100,27 @@ g (float[s] x, float limit) => (float last, float[m] seen, int64[k] counts) {
 }
 """
 
+# The last of as many rows as the loop happens to make: what tf2onnx writes for recurrent layers of Keras.
+LAST_ROW = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s] x, float limit) => (float[s] last) {
+  yes = Constant <value = bool {1}> ()
+  begin = Constant <value = float {0}> ()
+  most = Constant <value = int64 {12}> ()
+  sum, rows = Loop (most, yes, begin) <body = step (int64 i, bool go, float so_far) => (bool again, float next, float[s] row) {
+    one = Constant <value = float {1}> ()
+    next = Add (so_far, one)
+    row = Mul (x, next)
+    again = Less (next, limit)
+  }>
+  from = Constant <value = int64[1] {-1}> ()
+  to = Constant <value = int64[1] {2147483647}> ()
+  axis = Constant <value = int64[1] {0}> ()
+  few = Slice (rows, from, to, axis)
+  last = Squeeze (few, axis)
+}
+"""
+
 BRANCHES = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s] x, bool flag) => (float[m] y, int64[k] places, float total) {
@@ -153,6 +174,7 @@ MODELS = {
     "unrolled": (UNROLLED, [{"a": 4}, {"a": 1}]),
     "growing": (GROWING, [{"s": 6, "count": 6}, {"s": 5, "count": 1}, {"s": 5, "count": 0}]),
     "until": (UNTIL, [{"s": 6, "limit": 9}, {"s": 2, "limit": 100}, {"s": 2, "limit": -1}]),
+    "last_row": (LAST_ROW, [{"s": 6, "limit": 5}, {"s": 2, "limit": 100}, {"s": 3, "limit": -1}]),
     "branches_grow": (BRANCHES, [{"s": 6, "flag": True}, {"s": 5, "flag": False}, {"s": 7, "flag": True}]),
     "suppression": (SUPPRESSION, [{"n": 400, "flag": True}, {"n": 9, "flag": False}, {"n": 1, "flag": True}]),
     "optionals": (OPTIONALS, [{"a": 4}, {"a": 1}]),
