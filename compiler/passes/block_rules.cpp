@@ -182,7 +182,8 @@ bool block_resize(BlockedLayout& layout, const Node& node) {
   if (how == "tf_crop_and_resize" || keeps_ratio) return false;
   if (!(from_shape[0] == to_shape[0]) || !(from_shape[1] == to_shape[1])) return false;
   Ints listed = node.ints_attribute("axes");
-  for (int64_t d = 0; listed.empty() && d < rank; ++d) listed.push_back(d);
+  if (listed.empty())
+    for (int64_t d = 0; d < rank; ++d) listed.push_back(d);
   Ints positions, axes;
   for (size_t k = 0; k < listed.size(); ++k) {
     const int64_t d = wrap_axis(listed[k], rank);

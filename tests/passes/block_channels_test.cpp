@@ -1,3 +1,4 @@
+#include "compiler/ops/op_def.h"
 #include "compiler/passes/block_channels.h"
 
 #include <gtest/gtest.h>
@@ -103,6 +104,8 @@ TEST(BlockChannels, ResizesPlanesInPlace) {
       )") + resize + "\n}", true, {{"n", 3}});
     EXPECT_EQ(op_counts(after).at("Resize"), 1);
     EXPECT_EQ(conversions(after), 2);
+    for (NodeId id : after.order())
+      if (std::string_view(after.node(id).op->name) == "Resize") EXPECT_EQ(after.value(after.node(id).outputs[0]).shape->size(), 5u) << "blocked";
   }
   const Graph along_channels = check(R"(graph g(%x: f32[n,16,4,5]) -> (%y) {
     constant %w: f32[20,16,1,1] = random(1)
