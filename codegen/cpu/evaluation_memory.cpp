@@ -110,8 +110,11 @@ std::optional<Evaluation::Address> Evaluation::known_steps(const Operand& operan
       }
       auto* known = llvm::dyn_cast<llvm::Constant>(term);
       if (known == nullptr || !strides[d].is_constant()) return std::nullopt;
-      for (unsigned j = 0; j < result.steps.size(); ++j)
-        result.steps[j] += llvm::cast<llvm::ConstantInt>(known->getAggregateElement(j))->getSExtValue() * strides[d].constant();
+      for (unsigned j = 0; j < result.steps.size(); ++j) {
+        auto* step = llvm::dyn_cast_or_null<llvm::ConstantInt>(known->getAggregateElement(j));
+        if (step == nullptr) return std::nullopt;
+        result.steps[j] += step->getSExtValue() * strides[d].constant();
+      }
     }
   }
   return result;

@@ -6,40 +6,13 @@
 #include <functional>
 
 #include "tests/codegen/loop_harness.h"
-#include "tests/codegen/loop_kernels.h"
+#include "tests/codegen/window_kernels.h"
 
 namespace gcg::test {
 namespace {
 
 constexpr int64_t kRows = 5;
 const std::vector<int64_t> kLengths = {1, 2, 7, 8, 9, 12, 15, 16, 17, 20, 24, 31, 33, 40, 66};
-
-Expr at_least(const Expr& a, const Expr& b) { return binary(BinaryOp::max, a, b); }
-Expr at_most(const Expr& a, const Expr& b) { return binary(BinaryOp::min, a, b); }
-Expr inside(const Expr& i, const Dim& size) {
-  return binary(BinaryOp::logical_and, binary(BinaryOp::greater_equal, i, index(0)), binary(BinaryOp::less, i, extent(size)));
-}
-
-Expr guarded(const Expr& load) {
-  auto copy = std::make_shared<ExprNode>(*load);
-  copy->guarded = true;
-  return copy;
-}
-
-/// A window of `size` x `size` taps with `stride` over x[kRows, width], `pad` clamped or left out on every side.
-Kernel window(ReduceOp op, const Dim& width, int64_t size, int64_t stride, int64_t pad) {
-  const Dim out = floor_div(width + (2 * pad - size), stride) + 1;
-  const int64_t rows = (kRows + 2 * pad - size) / stride + 1;
-  return map_kernel("window", {{DType::f32, {kRows, width}}, {DType::f32, {rows, out}}}, 1, [&](const std::vector<Expr>& i) {
-    const Axis r{10, size}, c{11, size};
-    const Expr row = i[0] * index(stride) - index(pad) + axis_ref(r), column = i[1] * index(stride) - index(pad) + axis_ref(c);
-    const auto clamp = [](const Expr& e, const Dim& length) { return at_least(at_most(e, extent(length) - index(1)), index(0)); };
-    Expr x = load(0, DType::f32, {clamp(row, kRows), clamp(column, width)});
-    if (op == ReduceOp::sum)
-      x = select(binary(BinaryOp::logical_and, inside(row, kRows), inside(column, width)), guarded(load(0, DType::f32, {row, column})), f32(0));
-    return reduce(op, {r, c}, x);
-  });
-}
 
 void expect_rows(const std::function<Kernel(const Dim&)>& make, int64_t least = 1, double tolerance = 2e-6) {
   for (int64_t n : kLengths) {
@@ -55,12 +28,12 @@ TEST(StoreRow, WindowsOfEverySizeAndStride) {
   for (ReduceOp op : {ReduceOp::max, ReduceOp::sum})
     for (int64_t size : {2, 3, 5})
       for (int64_t stride : {1, 2, 3})
-        expect_rows([&](const Dim& n) { return window(op, n, size, stride, size / 2); }, size);
+        expect_rows([&](const Dim& n) { return window_kernel(op, kRows, n, size, stride, size / 2); }, size);
 }
 
 TEST(StoreRow, MaximaPropagateNaNFromEveryTap) {
   for (int64_t n : {9, 20, 40}) {
-    const Kernel kernel = window(ReduceOp::max, n, 3, 1, 1);
+    const Kernel kernel = window_kernel(ReduceOp::max, kRows, n, 3, 1, 1);
     for (int64_t place = 0; place < kRows * n; place += 7) {
       std::vector<Tensor> operands = random_operands(kernel, {});
       operands[0].set_double(place, std::nan(""));
