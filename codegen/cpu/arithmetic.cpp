@@ -116,12 +116,14 @@ Value* float_extremum(FunctionBuilder& f, bool largest, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   if (!f.target().is_x86())
     return ir.CreateBinaryIntrinsic(largest ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a, b);
-  // The x86 instruction returns its second operand when either is NaN, so a constant goes first.
-  const bool constant = llvm::isa<llvm::Constant>(a) || llvm::isa<llvm::Constant>(b);
-  if (llvm::isa<llvm::Constant>(b)) std::swap(a, b);
-  Value* compare = largest ? ir.CreateFCmpOGT(a, b) : ir.CreateFCmpOLT(a, b);
-  Value* result = ir.CreateSelect(compare, a, b);
-  return constant ? result : ir.CreateSelect(ir.CreateFCmpUNO(a, a), a, result);
+  // The x86 instruction returns its second operand when either is NaN: a, which a chain of them carries on, and a constant
+  // never needs to be. All bits set are a NaN, too, and `or` keeps the instruction what it is.
+  if (llvm::isa<llvm::Constant>(a)) std::swap(a, b);
+  Value* result = ir.CreateSelect(largest ? ir.CreateFCmpOGT(b, a) : ir.CreateFCmpOLT(b, a), b, a);
+  if (llvm::isa<llvm::Constant>(b)) return result;
+  llvm::Type* bits = a->getType()->getWithNewType(ir.getIntNTy(a->getType()->getScalarSizeInBits()));
+  Value* nan = ir.CreateSExt(ir.CreateFCmpUNO(b, b), bits);
+  return ir.CreateBitCast(ir.CreateOr(ir.CreateBitCast(result, bits), nan), a->getType());
 }
 
 /// x^y for the exponents that models use; null for others.

@@ -1,5 +1,7 @@
 #include "codegen/cpu/evaluation.h"
 
+#include <algorithm>
+
 #include "codegen/cpu/arithmetic.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/support/error.h"
@@ -29,10 +31,10 @@ Value* divide_all(FunctionBuilder& f, Value* a, Value* divisor) {
 
 /// Iterations of a reduction if it is a small constant window worth unrolling; 0 otherwise.
 int64_t window_size(const ExprNode& reduce) {
-  constexpr int64_t kLargest = 16;
+  constexpr int64_t kLongest = 16, kLargest = 36;
   int64_t size = 1;
   for (const Axis& axis : reduce.reduce_axes) {
-    if (!axis.extent.is_constant() || axis.extent.constant() > kLargest) return 0;
+    if (!axis.extent.is_constant() || axis.extent.constant() > kLongest) return 0;
     size *= axis.extent.constant();
   }
   return size <= kLargest ? size : 0;
@@ -187,7 +189,23 @@ Value* Evaluation::body_value(const ExprNode& reduce, bool vector) {
   return vector ? lanes(v) : v;
 }
 
+/// Computes the reductions inside that are the same for all of a reduction's points, once and not for each of them. Those
+/// that a guard keeps from running may not.
+void Evaluation::hoist_reductions(const Expr& body, const std::vector<Axis>& axes, std::set<const ExprNode*>& seen) {
+  if (!seen.insert(body.get()).second) return;
+  if (body->kind == ExprKind::reduce) {
+    const std::set<int> free = free_axes(body);
+    const bool same = std::none_of(axes.begin(), axes.end(), [&](const Axis& a) { return free.contains(a.id); });
+    if (same) value(body);
+    return;
+  }
+  if (body->kind == ExprKind::select && has_guarded_load(body)) return;
+  for (const Expr& a : body->args) hoist_reductions(a, axes, seen);
+}
+
 Value* Evaluation::reduce(const ExprNode& e) {
+  std::set<const ExprNode*> seen;
+  hoist_reductions(e.args[0], e.reduce_axes, seen);
   const bool vector = varies(e.args[0]);
   Value* identity = emit_constant(f_, *reduce_identity(e.reduce, e.dtype));
   if (vector) identity = lanes(identity);

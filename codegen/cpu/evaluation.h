@@ -2,7 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <set>
 #include <unordered_map>
+#include <vector>
 
 #include "codegen/cpu/expr_emitter.h"
 
@@ -17,6 +20,7 @@ class Evaluation {
   /// A vector of point.lanes if the value differs between lanes, else a scalar.
   llvm::Value* value(const Expr& e);
   void store(int operand, const std::vector<Expr>& index, llvm::Value* value);
+  void store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<llvm::Value*>& values);
 
  private:
   /// Values already computed, valid where control is now; `outer` stays valid inside.
@@ -29,6 +33,7 @@ class Evaluation {
   struct Address {
     llvm::Value* offset = nullptr;
     bool contiguous = false;          // over lanes
+    std::vector<int64_t> steps;       // not empty: lane j's element is at `offset`, a scalar, + steps[j]
     llvm::Value* in_range = nullptr;  // data-dependent indices: the element exists; null: surely
   };
   /// Opens a scope for the time of one call.
@@ -44,10 +49,14 @@ class Evaluation {
   llvm::Value* branch(const Expr& e, llvm::Value* condition);
   llvm::Value* side(const Expr& e, llvm::Value* mask);
   llvm::Value* reduce(const ExprNode& e);
+  void hoist_reductions(const Expr& body, const std::vector<Axis>& axes, std::set<const ExprNode*>& seen);
   llvm::Value* reduce_unrolled(const ExprNode& e, size_t axis, llvm::Value* sum, bool vector);
   llvm::Value* reduce_loops(const ExprNode& e, size_t axis, llvm::Value* sum, bool vector);
   llvm::Value* body_value(const ExprNode& reduce, bool vector);
   Address address(int operand, const std::vector<Expr>& index, llvm::Value* active);
+  llvm::Value* offsets(const Address& a);  // of all lanes
+  std::optional<Address> known_steps(const Operand& operand, const std::vector<Expr>& index,
+                                     const std::vector<llvm::Value*>& clamped);
   llvm::Value* linear_offset(const Operand& operand, const std::vector<Expr>& index, bool bases,
                              const std::vector<llvm::Value*>& clamped);
   llvm::Value* check_range(const Operand& operand, const std::vector<Expr>& index, llvm::Value* active,

@@ -71,16 +71,59 @@ Evaluation::Address Evaluation::address(int operand, const std::vector<Expr>& in
   }
   const auto stride = affine ? address_stride(op, index, point_.lane_axis) : std::nullopt;
   if (!stride) {
+    if (auto known = known_steps(op, index, clamped); known && result.in_range == nullptr) return *known;
     result.offset = lanes(linear_offset(op, index, false, clamped));
     return result;
   }
   result.offset = linear_offset(op, index, true, clamped);
   result.contiguous = stride->is(1);
-  if (!result.contiguous && !stride->is(0)) {
+  if (is_interleaving(*stride)) {
+    for (int j = 0; j < point_.lanes; ++j) result.steps.push_back(j * stride->constant());
+  } else if (!result.contiguous && !stride->is(0)) {
     Value* step = emit_binary(f_, BinaryOp::mul, DType::i64, f_.iota(point_.lanes), f_.dim(*stride));
     result.offset = ir_.CreateAdd(lanes(result.offset), step);
   }
   return result;
+}
+
+/// Where lanes differ by constants: at the ends of a row clamped indices are known lane by lane.
+std::optional<Evaluation::Address> Evaluation::known_steps(const Operand& operand, const std::vector<Expr>& index,
+                                                           const std::vector<Value*>& clamped) {
+  Address result;
+  result.offset = f_.i64(0);
+  result.steps.assign(static_cast<size_t>(point_.lanes), 0);
+  const std::vector<Dim> strides = access_strides(operand, index);
+  for (size_t d = 0; d < index.size(); ++d) {
+    if (clamped[d] != nullptr) return std::nullopt;
+    std::vector<Expr> terms = {index[d]};  // of the sum that the index is
+    while (!terms.empty()) {
+      const Expr e = terms.back();
+      terms.pop_back();
+      if (varies(e) && e->kind == ExprKind::binary && e->binary == BinaryOp::add) {
+        terms.insert(terms.end(), e->args.begin(), e->args.end());
+        continue;
+      }
+      Value* term = value(e);
+      if (!varies(e)) {
+        result.offset = ir_.CreateAdd(result.offset, ir_.CreateMul(term, f_.dim(strides[d])));
+        continue;
+      }
+      auto* known = llvm::dyn_cast<llvm::Constant>(term);
+      if (known == nullptr || !strides[d].is_constant()) return std::nullopt;
+      for (unsigned j = 0; j < result.steps.size(); ++j) {
+        auto* step = llvm::dyn_cast_or_null<llvm::ConstantInt>(known->getAggregateElement(j));
+        if (step == nullptr) return std::nullopt;
+        result.steps[j] += step->getSExtValue() * strides[d].constant();
+      }
+    }
+  }
+  return result;
+}
+
+Value* Evaluation::offsets(const Address& a) {
+  if (a.steps.empty()) return a.offset;
+  const std::vector<uint64_t> steps(a.steps.begin(), a.steps.end());
+  return ir_.CreateAdd(lanes(a.offset), llvm::ConstantDataVector::get(f_.context(), steps));
 }
 
 Value* Evaluation::load(const ExprNode& e) {
@@ -88,7 +131,8 @@ Value* Evaluation::load(const ExprNode& e) {
   Value* active = both(point_.mask, e.guarded ? scope_->mask : nullptr);
   const Address a = address(e.operand, e.args, both(point_.mask, scope_->mask));
   Value* mask = both(active, a.in_range);
-  if (FunctionBuilder::is_vector(a.offset)) return f_.gather(base, e.dtype, a.offset, mask);
+  if (!a.steps.empty() && mask == nullptr) return f_.load_pattern(base, e.dtype, a.offset, a.steps);
+  if (Value* each = offsets(a); FunctionBuilder::is_vector(each)) return f_.gather(base, e.dtype, each, mask);
   if (a.contiguous) return f_.load(base, e.dtype, a.offset, point_.lanes, mask);
   // One element for all lanes. A tail has at least one active lane, so only guards can forbid it.
   if (point_.lanes > 1) mask = both(e.guarded ? scope_->mask : nullptr, a.in_range);
@@ -101,11 +145,35 @@ void Evaluation::store(int operand, const std::vector<Expr>& index, Value* value
   const Address a = address(operand, index, point_.mask);
   Value* mask = both(point_.mask, a.in_range);
   Value* base = f_.operand(operand);
-  if (FunctionBuilder::is_vector(a.offset)) return f_.scatter(value, base, dtype, a.offset, mask);
+  if (Value* each = offsets(a); FunctionBuilder::is_vector(each)) return f_.scatter(value, base, dtype, each, mask);
   if (a.contiguous) return f_.store(lanes(value), base, dtype, a.offset, mask);
   GCG_CHECK(!FunctionBuilder::is_vector(value), "operand ", operand, ": many lanes store to one element");
   if (mask != nullptr && FunctionBuilder::is_vector(mask)) mask = ir_.CreateOrReduce(mask);
   f_.store(value, base, dtype, a.offset, mask);
+}
+
+void Evaluation::store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<Value*>& values) {
+  const auto count = static_cast<int>(values.size());
+  const Address a = address(operand, index, nullptr);
+  GCG_CHECK(a.steps.size() > 1 && a.steps[1] == count && a.in_range == nullptr, "operand ", operand, ": lanes are not ", count, " elements apart");
+  Value* all = values[0];
+  for (int k = 1; k < count; ++k) {
+    std::vector<int> places;
+    for (int j = 0; j < point_.lanes; ++j) {
+      for (int i = 0; i < k; ++i) places.push_back(j * k + i);
+      places.push_back(k * point_.lanes + j);
+    }
+    std::vector<int> widened(static_cast<size_t>(k * point_.lanes), llvm::PoisonMaskElem);
+    for (int j = 0; j < point_.lanes; ++j) widened[static_cast<size_t>(j)] = j;
+    Value* next = k == 1 ? values[1] : ir_.CreateShuffleVector(values[static_cast<size_t>(k)], widened);
+    all = ir_.CreateShuffleVector(all, next, places);
+  }
+  f_.store(all, f_.operand(operand), f_.kernel().operands[static_cast<size_t>(operand)].dtype, a.offset);
+}
+
+void ExprEmitter::store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<Value*>& values,
+                                    const Point& point) {
+  Evaluation(f_, point).store_interleaved(operand, index, values);
 }
 
 llvm::Value* ExprEmitter::evaluate(const Expr& e, const Point& point) { return Evaluation(f_, point).value(e); }

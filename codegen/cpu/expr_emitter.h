@@ -22,6 +22,11 @@ struct Point {
   std::map<const ExprNode*, llvm::Value*> known;  // sub-expressions that have been evaluated already
 };
 
+/// Are lanes so far apart few enough registers, read whole, that shuffles are cheaper than a load per lane?
+inline bool is_interleaving(const Dim& stride) {
+  return stride.is_constant() && stride.constant() >= 2 && stride.constant() <= 4;
+}
+
 /// Evaluates expressions over the operands of the kernel that `f` builds. Sub-expressions met twice within one call of
 /// evaluate or store are computed once.
 class ExprEmitter {
@@ -33,6 +38,10 @@ class ExprEmitter {
   void store(int operand, const std::vector<Expr>& index, llvm::Value* value, const Point& point);
   /// The same for evaluate(value, point).
   void store(int operand, const std::vector<Expr>& index, const Expr& value, const Point& point);
+
+  /// The lanes of values[0] at the point, which lie values.size() elements apart, and those of the others between them.
+  void store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<llvm::Value*>& values,
+                         const Point& point);
 
  private:
   FunctionBuilder& f_;

@@ -76,6 +76,8 @@ class FunctionBuilder {
   llvm::Value* element_address(llvm::Value* base, DType dtype, llvm::Value* offset);
   llvm::Value* load(llvm::Value* base, DType dtype, llvm::Value* offset, int lanes, llvm::Value* mask = nullptr);
   void store(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offset, llvm::Value* mask = nullptr);
+  /// The element offset + steps[j] in lane j, by shuffles of contiguous ones where few registers hold them.
+  llvm::Value* load_pattern(llvm::Value* base, DType dtype, llvm::Value* offset, const std::vector<int64_t>& steps);
   /// Lanes at independent element offsets (<lanes x i64>).
   llvm::Value* gather(llvm::Value* base, DType dtype, llvm::Value* offsets, llvm::Value* mask = nullptr);
   void scatter(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offsets, llvm::Value* mask = nullptr);

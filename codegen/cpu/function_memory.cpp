@@ -1,6 +1,8 @@
 // Types, vectors and memory accesses of a FunctionBuilder.
 #include <llvm/IR/Intrinsics.h>
 
+#include <algorithm>
+
 #include "codegen/cpu/function_builder.h"
 #include "compiler/support/error.h"
 
@@ -97,6 +99,34 @@ llvm::Value* FunctionBuilder::load(llvm::Value* base, DType dtype, llvm::Value* 
   }
   if (dtype != DType::boolean) return value;
   return ir_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
+}
+
+llvm::Value* FunctionBuilder::load_pattern(llvm::Value* base, DType dtype, llvm::Value* offset,
+                                           const std::vector<int64_t>& steps) {
+  constexpr int64_t kMostRegisters = 4;
+  const auto lanes = static_cast<int>(steps.size());
+  const auto [least, most] = std::minmax_element(steps.begin(), steps.end());
+  const int64_t low = *least, span = *most - low + 1, registers = (span + lanes - 1) / lanes;
+  const bool maskable = target_.has_avx512() || (target_.isa == Isa::avx2 && size_of(dtype) >= 4);
+  if (registers > kMostRegisters || (span < lanes && !maskable)) {
+    std::vector<uint64_t> values(steps.begin(), steps.end());
+    return gather(base, dtype, ir_.CreateAdd(splat(offset, lanes), llvm::ConstantDataVector::get(context(), values)));
+  }
+  llvm::Value* mask = span < lanes ? first_lanes(i64(span), lanes) : nullptr;
+  llvm::Value* result = nullptr;
+  for (int64_t part = 0; part < registers; ++part) {
+    // The last register ends at the last element, so that nothing behind it is read.
+    const int64_t start = low + std::min(part * lanes, std::max<int64_t>(span - lanes, 0));
+    llvm::Value* elements = load(base, dtype, ir_.CreateAdd(offset, i64(start)), lanes, mask);
+    std::vector<int> places;
+    for (int j = 0; j < lanes; ++j) {
+      const int64_t place = steps[static_cast<size_t>(j)] - start;
+      const bool here = place >= 0 && place < lanes;
+      places.push_back(static_cast<int>(part == 0 ? (here ? place : 0) : here ? lanes + place : j));
+    }
+    result = ir_.CreateShuffleVector(result == nullptr ? elements : result, elements, places);
+  }
+  return result;
 }
 
 void FunctionBuilder::store(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offset,

@@ -127,6 +127,17 @@ Value* compare(FunctionBuilder& f, BinaryOp op, bool is_signed, Value* a, Value*
   }
 }
 
+/// Folds constants, which builders do for comparisons but not for intrinsics.
+Value* extremum(FunctionBuilder& f, bool largest, bool is_signed, Value* a, Value* b) {
+  using llvm::Intrinsic::smax, llvm::Intrinsic::smin, llvm::Intrinsic::umax, llvm::Intrinsic::umin;
+  llvm::IRBuilder<>& ir = f.ir();
+  if (llvm::isa<llvm::Constant>(a) && llvm::isa<llvm::Constant>(b)) {
+    Value* greater = is_signed ? ir.CreateICmpSGT(a, b) : ir.CreateICmpUGT(a, b);
+    return largest ? ir.CreateSelect(greater, a, b) : ir.CreateSelect(greater, b, a);
+  }
+  return ir.CreateBinaryIntrinsic(largest ? (is_signed ? smax : umax) : is_signed ? smin : umin, a, b);
+}
+
 }  // namespace
 
 llvm::Value* emit_integer_unary(FunctionBuilder& f, UnaryOp op, DType dtype, llvm::Value* a) {
@@ -180,9 +191,9 @@ llvm::Value* emit_integer_binary(FunctionBuilder& f, BinaryOp op, DType dtype, l
     case BinaryOp::pow:
       return power(f, is_signed, a, b);
     case BinaryOp::max:
-      return ir.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
+      return extremum(f, true, is_signed, a, b);
     case BinaryOp::min:
-      return ir.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
+      return extremum(f, false, is_signed, a, b);
     case BinaryOp::logical_and:
     case BinaryOp::bit_and:
       return ir.CreateAnd(a, b);

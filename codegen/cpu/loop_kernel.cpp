@@ -1,11 +1,11 @@
 // Loop kernels: points of the outer axes in order, stages in order per point, each a nest around one vector loop.
 #include <algorithm>
-#include <functional>
 
 #include "codegen/cpu/arithmetic.h"
 #include "codegen/cpu/emit.h"
 #include "codegen/cpu/expr_emitter.h"
 #include "codegen/cpu/loop_plan.h"
+#include "codegen/cpu/store_row.h"
 #include "codegen/cpu/transpose.h"
 #include "codegen/cpu/vector_row.h"
 #include "compiler/support/error.h"
@@ -87,19 +87,7 @@ class LoopKernelEmitter {
     if (plan.lane.id < 0) return exprs_.store(stage.operand, stage.index, stage.value, point_);
     if (!plan.transposed.empty()) return emit_tile_rows(plan);
     const Range row = row_range(plan);
-    emit_row(plan, row.begin, row.end);
-  }
-
-  void emit_row(const StagePlan& plan, Value* begin, Value* end) {
-    const Stage& stage = plan.stage;
-    for (const Segment& segment : segments_of(f_, plan, begin, end))
-      run_segment(f_, segment, {}, [&](Value* i, Value* mask, const Values&) {
-        const int lanes = plan.by_registers ? std::min(plan.native, segment.lanes) : segment.lanes;
-        for (int done = 0; done < segment.lanes; done += lanes)
-          exprs_.store(stage.operand, stage.index, stage.value,
-                       lane_point(plan, lanes, ir_.CreateAdd(i, f_.i64(done)), mask));
-        return Values{};
-      });
+    emit_store_row(f_, plan, point_, row.begin, row.end);
   }
 
   /// The rows of one block: tiles as far as whole ones go, then rows of what is left.
@@ -118,7 +106,7 @@ class LoopKernelEmitter {
       return;
     f_.for_loop(first, end, f_.i64(1), [&](Value* row) {
       point_.axes[plan.tile_row.id] = row;
-      emit_row(plan, tiled, columns);
+      emit_store_row(f_, plan, point_, tiled, columns);
     });
   }
 
@@ -232,7 +220,7 @@ std::string describe(const LoopPlan& plan) {
   for (const StagePlan& stage : plan.stages)
     text += concat(stage.stage.kind == Stage::Kind::store ? ", store " : ", reduce ",
                    stage.lane.id < 0 ? "1" : stage.lane.extent.str(), " by ", stage.wide,
-                   stage.transposed.empty() ? "" : " in transposed tiles");
+                   stage.transposed.empty() ? "" : " in transposed tiles", stage.interior ? " between borders" : "");
   return text;
 }
 

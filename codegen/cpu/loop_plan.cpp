@@ -6,7 +6,10 @@
 #include <optional>
 #include <set>
 
+#include "codegen/cpu/axis_phases.h"
+#include "codegen/cpu/expr_emitter.h"
 #include "codegen/cpu/imports.h"
+#include "codegen/cpu/lane_cost.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/loop_rewrite.h"
 #include "compiler/support/error.h"
@@ -25,108 +28,127 @@ int64_t own_work(const ExprNode& e) {
   return e.unary >= UnaryOp::exp && e.unary <= UnaryOp::atanh ? 4 : 0;
 }
 
-/// Bytes of the widest element that vectors of the stage hold. Arithmetic on indices does not count.
-int64_t lane_bytes(const Stage& stage) {
-  int64_t bytes = 1;
-  std::set<const ExprNode*> seen;
-  std::function<void(const Expr&)> see = [&](const Expr& e) {
-    if (!seen.insert(e.get()).second) return;
-    if (e->dtype != DType::boolean || e->kind == ExprKind::load) bytes = std::max(bytes, size_of(e->dtype));
-    if (e->kind == ExprKind::load) return;
-    if (e->kind == ExprKind::select) {
-      see(e->args[1]);
-      see(e->args[2]);
-      if (is_data(e->args[0])) see(e->args[0]);
-      return;
-    }
-    for (const Expr& a : e->args) see(a);
-  };
-  see(stage.value);
-  return bytes;
-}
-
-bool is_maskable(const CpuTarget& target, const Stage& stage, const std::vector<Operand>& operands) {
-  if (target.has_avx512()) return true;
-  if (target.isa == Isa::neon) return false;
-  bool maskable = true;
-  visit_accesses(stage, [&](int operand, const std::vector<Expr>&, bool) {
-    maskable = maskable && size_of(operands[static_cast<size_t>(operand)].dtype) >= 4;
+/// Reductions over loops, of elements that little is done with.
+bool sums_plain_columns(const Expr& e) {
+  constexpr int kFewNodes = 24;
+  constexpr int64_t kWindow = 16;
+  bool loops = false, dear = false;
+  visit(e, [&](const ExprNode& n) {
+    dear = dear || own_work(n) > 0;
+    for (const Axis& a : n.reduce_axes) loops = loops || !a.extent.is_constant() || a.extent.constant() > kWindow;
   });
-  return maskable;
-}
-
-/// Cycles per element, roughly, if `axis` is the vector axis.
-double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis, int lanes) {
-  double cost = 0.5;
-  visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {
-    const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis.id);
-    if (stride && stride->is(0))
-      cost += 0.1;
-    else if (stride && stride->is(1))
-      cost += 1;
-    else
-      cost += store ? 16 : 10;
-  });
-  if (!axis.extent.is_constant()) return cost;
-  const double extent = std::max<double>(1, static_cast<double>(axis.extent.constant()));
-  return cost * std::ceil(extent / lanes) * lanes / extent;
-}
-
-/// Scalar code inside (calls, gathers) gains nothing from more than one register per step.
-bool is_scattered(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis) {
-  bool scattered = false;
-  visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool) {
-    const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis.id);
-    scattered = scattered || !stride || !(stride->is(0) || stride->is(1));
-  });
-  visit(stage.value, [&](const ExprNode& n) {
-    if (n.kind == ExprKind::unary) scattered = scattered || calls_per_element(n.unary, n.dtype);
-    if (n.kind == ExprKind::binary) scattered = scattered || !import_of(n.binary, n.dtype).empty();
-  });
-  return scattered;
-}
-
-int count_nodes(const Expr& e) {
-  int count = 0;
-  visit(e, [&](const ExprNode&) { ++count; });
-  return count;
+  return loops && !dear && count_nodes(e) <= kFewNodes;
 }
 
 /// Lanes of the main loop: several registers for independent work, fewer when the row is short or registers are few.
-int main_lanes(const CpuTarget& target, const StagePlan& plan, const std::vector<Operand>& operands) {
-  if (is_scattered(plan.stage, operands, plan.lane)) return plan.native;
-  if (plan.by_registers && plan.stage.kind == Stage::Kind::reduce) return plan.native;
+int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stage, const std::vector<Operand>& operands) {
+  if (is_scattered(stage, operands, plan.lane)) return plan.native;
+  if (plan.by_registers && stage.kind == Stage::Kind::reduce) return plan.native;
+  if (plan.interior && has_reduce(stage.value)) return plan.native;
   int unroll = target.vector_registers >= 32 ? 4 : 2;
-  if (count_nodes(plan.stage.value) > 40) unroll /= 2;
+  if (count_nodes(stage.value) > 40) unroll /= 2;
+  // Sums of as many columns as there are registers for: each row of them is read a few cache lines at a time.
+  if (sums_plain_columns(stage.value)) unroll = target.vector_registers / 2;
   if (plan.stage.kind == Stage::Kind::reduce) unroll = std::max(unroll, 4);
   while (unroll > 1 && plan.lane.extent.is_constant() && plan.lane.extent.constant() < int64_t{unroll} * plan.native)
     unroll /= 2;
   return plan.native * unroll;
 }
 
+/// Does `lane` step over the elements that `minor` stands for?
+bool interleaves(const Stage& stage, const std::vector<Operand>& operands, const Axis& lane, const Axis& minor) {
+  if (minor.id < 0 || lane.id == minor.id) return false;
+  const Operand& result = operands[static_cast<size_t>(stage.operand)];
+  const auto step = address_stride(result, stage.index, lane.id), inner = address_stride(result, stage.index, minor.id);
+  return step && inner && inner->is(1) && *step == minor.extent;
+}
+
+/// The axis of `axes` that a vector axis may step over; id -1: none.
+Axis minor_axis(const Stage& stage, const std::vector<Axis>& axes, const std::vector<Operand>& operands) {
+  for (const Axis& minor : axes)
+    if (is_interleaving(minor.extent) && std::any_of(axes.begin(), axes.end(), [&](const Axis& a) {
+          return interleaves(stage, operands, a, minor);
+        }))
+      return minor;
+  return {};
+}
+
+/// May the result lie in the memory of an operand? Only of one that each point reads where it writes (in_place.cpp).
+bool reads_where_it_writes(const Stage& stage) {
+  bool reads = false;
+  visit(stage.value, [&](const ExprNode& n) {
+    if (n.kind != ExprKind::load || n.args.size() != stage.index.size()) return;
+    reads = reads || std::equal(n.args.begin(), n.args.end(), stage.index.begin(),
+                                [](const Expr& a, const Expr& b) { return key(a) == key(b); });
+  });
+  return reads;
+}
+
+/// Is an interior wider than a register, as far as is known now?
+bool is_wide(const RowInterior& interior, int lanes) {
+  if (!interior.axis.extent.is_constant()) return true;
+  const int64_t extent = interior.axis.extent.constant();
+  int64_t first = 0, behind = extent;
+  for (const Dim& d : interior.first) first = std::max(first, d.upper_bound().value_or(0));
+  for (const Dim& d : interior.behind) behind = std::min(behind, d.lower_bound().value_or(extent));
+  return first <= lanes && extent - behind <= lanes && behind - first >= lanes;
+}
+
 /// Picks the vector axis of `axes` and sets everything but the loops outside it.
 StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes,
                      const std::vector<Operand>& operands) {
   StagePlan plan;
+  Axis minor;
+  if (stage.kind == Stage::Kind::store) minor = minor_axis(stage, axes, operands);
   plan.native = std::max(1, target.vector_bytes / static_cast<int>(lane_bytes(stage)));
+  const bool overlaps = stage.kind == Stage::Kind::store && !reads_where_it_writes(stage);
   size_t best = axes.size();
   double best_cost = 0;
+  Stage middle;
   for (size_t k = 0; k < axes.size(); ++k) {
-    const double cost = lane_cost(stage, operands, axes[k], plan.native);
+    const bool steps = interleaves(stage, operands, axes[k], minor);
+    std::vector<Expr> values = steps ? phases_of(stage.value, minor) : std::vector{stage.value};
+    std::optional<RowInterior> interior;
+    if (overlaps) interior = row_interior(values, axes[k], plan.native);
+    if (interior && !is_wide(*interior, plan.native)) interior.reset();
+    Stage usual = stage;  // what most lanes do
+    usual.value = interior ? interior->values[0] : values[0];
+    const double cost = lane_cost(usual, operands, axes[k], plan.native, steps);
     if (best < axes.size() && cost > best_cost) continue;
     best = k;
     best_cost = cost;
+    middle = std::move(usual);
+    plan.interior = std::move(interior);
+    plan.values = std::move(values);
   }
   plan.stage = std::move(stage);
   if (best < axes.size()) {
     plan.lane = axes[best];
     axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(best));
     plan.maskable = is_maskable(target, plan.stage, operands);
-    plan.by_registers = has_guarded_load(plan.stage.value);
-    plan.wide = main_lanes(target, plan, operands);
+    plan.overlaps = overlaps;
+    if (interleaves(plan.stage, operands, plan.lane, minor)) {
+      plan.minor = minor;
+      std::erase_if(axes, [&](const Axis& a) { return a.id == minor.id; });
+    }
+    plan.by_registers = has_masked_load(middle.value, plan.lane) || has_interleaved_load(middle, operands, plan.lane);
+    plan.wide = plan.minor.id < 0 ? main_lanes(target, plan, middle, operands) : plan.native;
   }
   plan.loops = std::move(axes);
   return plan;
+}
+
+/// Where the axes of the loops outside are in their middle, too.
+void plan_inner_rows(StagePlan& plan, const std::vector<Axis>& outer) {
+  if (!plan.interior) return;
+  std::vector<Expr> values = plan.values;
+  for (const Axis& axis : outer) {
+    auto inner = row_interior(values, axis, 1);
+    if (!inner) continue;
+    values = inner->values;
+    plan.inner_rows.push_back(std::move(*inner));
+  }
+  if (!plan.inner_rows.empty()) plan.inner = row_interior(values, plan.lane, plan.native);
 }
 
 /// Finds the axis `row` of `axes` along which every load is contiguous that is strided along the vector axis.
@@ -135,7 +157,8 @@ void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axe
   constexpr int kLargestBody = 24;  // it is emitted once per row of a tile
   const int64_t bytes = lane_bytes(plan.stage);
   const bool lanes_fit = (bytes == 4 || bytes == 8) && plan.native == target.vector_bytes / bytes;
-  if (plan.lane.id < 0 || !lanes_fit || count_nodes(plan.stage.value) > kLargestBody) return;
+  if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !lanes_fit) return;
+  if (count_nodes(plan.stage.value) > kLargestBody) return;
   auto long_enough = [&](const Axis& a) { return !a.extent.is_constant() || a.extent.constant() >= plan.native; };
   auto stride = [&](const Expr& e, const Axis& a) {
     return address_stride(operands[static_cast<size_t>(e->operand)], e->args, a.id);
@@ -185,6 +208,7 @@ int fresh_axis_id(const LoopKernel& loop) {
 Dim stage_work(const StagePlan& plan) {
   Dim sum = work_of(plan.stage.value);
   for (const Axis& a : plan.loops) sum = sum * a.extent;
+  if (plan.minor.id >= 0) sum = sum * plan.minor.extent;
   return plan.lane.id < 0 ? sum : sum * plan.lane.extent;
 }
 
@@ -195,15 +219,17 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   axes.insert(axes.end(), stage.axes.begin(), stage.axes.end());
   flatten_accesses(stage, kernel.operands);
   axes = merge_axes(stage, std::move(axes));
+  split_phases(stage, axes, kernel.operands, fresh_axis_id(loop) + 1);
   StagePlan stage_plan = plan_stage(target, std::move(stage), std::move(axes), kernel.operands);
   plan_tiles(target, stage_plan, stage_plan.loops, kernel.operands);
   plan.outer = std::move(stage_plan.loops);
   stage_plan.loops.clear();
+  plan_inner_rows(stage_plan, plan.outer);
   const Axis& lane = stage_plan.lane;
   if (!stage_plan.transposed.empty()) {
     plan.block = {fresh_axis_id(loop), ceil_div(stage_plan.tile_row.extent, Dim(stage_plan.native))};
     plan.outer.push_back(plan.block);
-  } else if (lane.id >= 0 && !(lane.extent.is_constant() && lane.extent.constant() <= 2 * kRowBlock)) {
+  } else if (lane.id >= 0 && !stage_plan.interior && !(lane.extent.is_constant() && lane.extent.constant() <= 2 * kRowBlock)) {
     plan.row_block = kRowBlock;
     plan.block = {fresh_axis_id(loop), ceil_div(lane.extent, Dim(kRowBlock))};
     plan.outer.push_back(plan.block);
@@ -219,7 +245,7 @@ std::optional<Axis> column_axis(const CpuTarget& target, const std::vector<Stage
   double least = 0;
   for (const Stage& s : stages) {
     double best = s.axes.empty() ? 0 : HUGE_VAL;
-    for (const Axis& a : s.axes) best = std::min(best, lane_cost(s, operands, a, native(s)));
+    for (const Axis& a : s.axes) best = std::min(best, lane_cost(s, operands, a, native(s), false));
     least += best;
   }
   std::optional<Axis> found;
@@ -228,7 +254,7 @@ std::optional<Axis> column_axis(const CpuTarget& target, const std::vector<Stage
     bool fits = true;
     for (const Stage& s : stages) {
       fits = fits && !(a.extent.is_constant() && a.extent.constant() < native(s)) && !is_scattered(s, operands, a);
-      cost += s.axes.empty() ? 0 : lane_cost(s, operands, a, native(s));
+      cost += s.axes.empty() ? 0 : lane_cost(s, operands, a, native(s), false);
     }
     if (!fits || cost >= least) continue;
     least = cost;

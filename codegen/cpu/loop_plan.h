@@ -5,6 +5,7 @@
 
 #include "codegen/cpu/cpu_target.h"
 #include "codegen/cpu/loop_keep.h"
+#include "codegen/cpu/row_interior.h"
 #include "compiler/kernel/kernel.h"
 
 namespace gcg::cpu {
@@ -17,8 +18,18 @@ struct StagePlan {
   Axis lane;             // id -1: the stage is a single point
   int native = 1;        // lanes of one vector register for its element types
   int wide = 1;          // lanes of the main loop: native times the unrolling
-  /// The main loop does its lanes one register at a time: it has masked loads, which are slow if wider than a register.
+  /// The main loop does its lanes one register at a time: masked and interleaved loads are slow if wider than a register.
   bool by_registers = false;
+  bool overlaps = false;  // of a store: the last register may do lanes again that are done
+  /// Of a store whose value is simpler in the middle of `lane`; then there are no tiles.
+  std::optional<RowInterior> interior;
+  /// The same where axes outside of `lane` are in their middle, too: where all of `inner_rows` hold.
+  std::optional<RowInterior> inner;
+  std::vector<RowInterior> inner_rows;
+  /// Of a store whose elements along `lane` are as many apart as this axis has: between them lie those along this axis, and
+  /// vectors of each are interleaved in registers. Id -1: none.
+  Axis minor;
+  std::vector<Expr> values;  // of a store: its value, or those along `minor`
   bool maskable = true;  // the target has masked accesses for all of its element types
   /// Loads that are contiguous along `tile_row`, not along `lane`: read by square tiles of `native` x `native` elements
   /// and transposed in registers. Empty: no tiles, and `tile_row` is none.

@@ -91,13 +91,16 @@ class AxisSplitter {
   int& next_axis_;
 };
 
-bool unit_stride(const ExprNode& load, int axis) {
+/// Is the load's address that of the axis times 1 to `most`?
+bool short_stride(const ExprNode& load, int axis, int64_t most) {
   if (load.args.size() != 1) return false;
   const auto a = as_affine(load.args[0]);
   if (!a) return false;
   auto it = a->strides.find(axis);
-  return it != a->strides.end() && it->second.is(1);
+  return it != a->strides.end() && it->second.is_constant() && it->second.constant() >= 1 && it->second.constant() <= most;
 }
+
+bool unit_stride(const ExprNode& load, int axis) { return short_stride(load, axis, 1); }
 
 class Stager {
  public:
@@ -189,15 +192,17 @@ class Stager {
   bool stays_inside(const ExprNode& r, const std::set<int>& free) const {
     const bool shared = std::any_of(domain_.begin(), domain_.end(), [&](const Axis& a) { return !free.count(a.id); });
     if (shared) return false;
+    // A window is too short for vectors along it, and those across it read every second to fourth element.
+    const bool window = product_of(r.reduce_axes).upper_bound().value_or(1 << 20) <= 64;
     int along_reduction = 0, along_domain = 0;
     visit(r.args[0], [&](const ExprNode& n) {
       if (n.kind != ExprKind::load) return;
       along_reduction += unit_stride(n, r.reduce_axes.back().id);
-      along_domain += unit_stride(n, last_);
+      along_domain += short_stride(n, last_, window ? 4 : 1);
     });
     if (along_domain > 0) return along_domain >= along_reduction;
     // No vector either way: a window stays inside, a long reduction gets a stage.
-    return along_reduction == 0 && product_of(r.reduce_axes).upper_bound().value_or(1 << 20) <= 64;
+    return along_reduction == 0 && window;
   }
 
   static Dim product_of(const std::vector<Axis>& axes) {

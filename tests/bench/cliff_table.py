@@ -19,14 +19,14 @@ class Table:
     def ints(self, low, high, *shape, dtype=np.int64):
         return self.random.integers(low, high, shape).astype(dtype)
 
-    def add(self, label, op, feeds, constants=None, inputs=None, out=TensorProto.FLOAT, count=1, domain="", is_open=True, **attributes):
+    def add(self, label, op, feeds, constants=None, inputs=None, out=TensorProto.FLOAT, count=1, domain="", is_open=True, opset=None, **attributes):
         """`feeds`: what varies, in input order unless `inputs` names the order. `out`: type of the outputs, or a list."""
         constants = constants or {}
         names = inputs or [*feeds, *constants]
         outputs = {f"y{i}": (out[i] if isinstance(out, list) else out) for i in range(count)}
         node = helper.make_node(op, names, list(outputs), name=op, domain=domain, **attributes)
         dims = {k: OPEN for k, v in feeds.items() if v.ndim > 1 and v.shape[0] > 0} if is_open else {}
-        self.rows.append(make_row(f"table/{op} {label}", [node], feeds, constants, outputs, OPSETS, dims))
+        self.rows.append(make_row(f"table/{op} {label}", [node], feeds, constants, outputs, [helper.make_opsetid("", opset)] if opset else OPSETS, dims))
 
 
 def convolutions(t):
@@ -96,8 +96,7 @@ def norms(t):
     t.add("64 56x56", "BatchNormalization", {"x": t.f32(1, 64, 56, 56)}, {**affine(64), "m": t.f32(64), "v": np.abs(t.f32(64)) + 0.5})
     t.add("128x768", "LayerNormalization", {"x": t.f32(1, 128, 768)}, affine(768))
     t.add("96 channels last 56x56", "LayerNormalization", {"x": t.f32(1, 56, 56, 96)}, affine(96))
-    t.add("197x768", "RMSNormalization", {"x": t.f32(1, 197, 768)}, {"s": t.f32(768)})
-    opsets = [helper.make_opsetid("", 22)]
+    t.add("197x768", "RMSNormalization", {"x": t.f32(1, 197, 768)}, {"s": t.f32(768)}, opset=23)
     t.add("64 56x56", "LRN", {"x": t.f32(1, 64, 27, 27)}, size=5)
     t.add("over 1", "LpNormalization", {"x": t.f32(1, 256, 196)}, axis=1)
     for axis, shape in ((-1, (12, 128, 128)), (1, (1, 21, 65, 65)), (0, (64, 3000)), (-1, (1, 50257))):
@@ -139,7 +138,8 @@ def movement(t):
         t.add(f"{mode} 64 56x56", "Pad", {"x": t.f32(1, 64, 56, 56)}, {"p": np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64)}, mode=mode)
         t.add(f"{mode} audio", "Pad", {"x": t.f32(1, 16000)}, {"p": np.array([0, 200, 0, 200], np.int64)}, mode=mode)
     for mode, coordinates in (("nearest", "asymmetric"), ("nearest", "half_pixel"), ("linear", "half_pixel"), ("linear", "align_corners"), ("cubic", "half_pixel")):
-        for shape, scale in (((1, 64, 28, 28), 2.0), ((1, 21, 33, 33), 3.9)):
+        # onnxruntime rounds the length that align_corners divides by, the specification does not: there it has to be whole.
+        for shape, scale in (((1, 64, 28, 28), 2.0), ((1, 21, 33, 33), 3.0 if coordinates == "align_corners" else 3.9)):
             t.add(f"{mode} {coordinates} {shape} x{scale}", "Resize", {"x": t.f32(*shape)},
                   {"roi": np.zeros(0, np.float32), "scales": np.array([1, 1, scale, scale], np.float32)}, mode=mode, coordinate_transformation_mode=coordinates)
     t.add("NCHW-NHWC", "Transpose", {"x": t.f32(1, 64, 56, 56)}, perm=[0, 2, 3, 1])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Finds cliffs: every distinct node of real graphs, and of a table, as a model of one node beside onnxruntime.
 
-  cliffs.py [--zoo NAME,..] [--forms f32,f16,qdq,qoperator,dynamic] [--no-table] [--only PATTERN] [--sample N] [--json F]
+  cliffs.py [--zoo NAME,..] [--forms f32,f16,qdq,qoperator,dynamic] [--no-table] [--only PATTERN] [--sample N] [--json F] [--results F]
 
 For each row the model is compiled with its dims open and with its dims fixed and measured beside onnxruntime, 1 thread, in turns
 in one process. The ratio is onnxruntime's time over ours; the row counts by the worse of its two. Fails: a wrong result, a
@@ -17,6 +17,7 @@ import importlib
 import json
 import multiprocessing
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -140,7 +141,6 @@ def open_onnxruntime(path, feeds):
 
 def compile_form(path, artifact):
     """Compiles; returns remarks that a kernel works more than its nodes."""
-    import subprocess
     done = subprocess.run([tool(), "compile", path, "-o", artifact], capture_output=True, text=True, timeout=LIMIT_S)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"status {done.returncode}")
@@ -244,6 +244,26 @@ def report(results):
     return share
 
 
+def processor():
+    with open("/proc/cpuinfo") as f:
+        return next((line.split(":", 1)[1].strip() for line in f if line.startswith("model name")), "unknown")
+
+
+def write_results(path, results):
+    """What was measured, when, and on what: one line a row, worst first."""
+    import onnxruntime
+    version = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
+    timed = sorted((n for n in results if "ratio" in results[n]), key=lambda n: results[n]["ratio"])
+    with open(path, "w") as f:
+        f.write(f"{time.strftime('%Y-%m-%d')}, {processor()}, 1 thread; gcc-graph {version}, onnxruntime {onnxruntime.__version__}\n"
+                f"{len(timed)} rows, {sum(results[n]['ratio'] < 1 for n in timed)} under 1x; ratio: onnxruntime's time over ours\n\n"
+                f"{'ratio':>8} {'ort us':>10} {'open us':>10} {'fixed us':>10}  row\n")
+        for n in timed:
+            r = results[n]
+            times = " ".join(f"{r[k]:10.1f}" if k in r else f"{'-':>10}" for k in ("ort_us", "open_us", "fixed_us"))
+            f.write(f"{r['ratio']:8.3f} {times}  {n}\n")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     p.add_argument("--zoo", default="*", help="patterns of zoo models, by commas; '' for none")
@@ -251,6 +271,7 @@ def main():
     p.add_argument("--no-table", action="store_true")
     p.add_argument("--only", default="*", help="patterns of row names, by commas: '*Conv*'")
     p.add_argument("--sample", type=int, help="only every so many-th row")
+    p.add_argument("--results", help="a text with date, processor, versions and every row is written here")
     p.add_argument("--json", help="results are added to this file, and rows that it has are not measured again")
     a = p.parse_args()
     results = json.load(open(a.json)) if a.json and os.path.exists(a.json) else {}
@@ -275,6 +296,8 @@ def main():
         ratio = f"{r['ratio']:8.3f} {r['ort_us']:10.1f}" if "ratio" in r else f"{'-':>8} {'-':>10}"
         print(f"{ratio}  {row.name}{'  FAIL ' + bad if bad else ''}", flush=True)
     share = report(chosen)
+    if a.results:
+        write_results(a.results, chosen)
     failures += share > SHARE
     print(f"{len(chosen) - failures} passed, {failures} failed")
     return 1 if failures else 0

@@ -1,0 +1,89 @@
+// What once ran many times slower than its loads cost: each kernel beside a plain sum of as many loads for as many elements. The
+// limits are far above what is measured and far below what a vector given up for single elements costs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "tests/codegen/loop_harness.h"
+#include "tests/codegen/window_kernels.h"
+
+namespace gcg::test {
+namespace {
+
+constexpr double kSlowest = 6;  // times the plain sum
+
+/// The shortest of many runs of all tasks, in seconds.
+double time_of(const Kernel& kernel, const std::string& target) {
+  const RunnableKernel code(kernel, target);
+  std::vector<Tensor> operands = random_operands(kernel, {});
+  std::vector<void*> buffers;
+  for (Tensor& t : operands) buffers.push_back(t.mutable_data());
+  double shortest = 1e9;
+  for (int run = 0; run < 60; ++run) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(code.call(buffers, {}, 0, code.tasks({})), 0);
+    shortest = std::min(shortest, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return shortest;
+}
+
+/// y[i] = the sum of x[t, i] over `loads` values of t.
+Kernel plain_sum(int64_t loads, int64_t elements) {
+  return map_kernel("plain", {{DType::f32, {loads, elements}}, {DType::f32, {elements}}}, 0, [&](const std::vector<Expr>& i) {
+    Expr sum;
+    for (int64_t t = 0; t < loads; ++t) {
+      const Expr x = load(0, DType::f32, {index(t), i[0]});
+      sum = sum ? sum + x : x;
+    }
+    return sum;
+  });
+}
+
+void expect_near_plain_sum(const Kernel& kernel, int64_t loads) {
+  const Shape& shape = kernel.operands.back().shape;
+  int64_t elements = 1;
+  for (const Dim& d : shape) elements *= d.constant();
+  for (const std::string& target : runnable_targets())
+    EXPECT_LT(time_of(kernel, target), kSlowest * time_of(plain_sum(loads, elements), target)) << kernel.name << " for " << target;
+}
+
+TEST(FormerCliffs, Windows) {
+  expect_near_plain_sum(window_kernel(ReduceOp::max, 112, 112, 3, 2, 1), 9);
+  expect_near_plain_sum(window_kernel(ReduceOp::sum, 112, 112, 3, 2, 1), 9);
+  expect_near_plain_sum(window_kernel(ReduceOp::max, 112, 112, 3, 1, 1), 9);
+  expect_near_plain_sum(window_kernel(ReduceOp::max, 80, 80, 5, 1, 2), 25);
+}
+
+TEST(FormerCliffs, ClampedRows) {
+  constexpr int64_t rows = 200, width = 58;
+  expect_near_plain_sum(map_kernel("reflect", {{DType::f32, {rows, width - 2}}, {DType::f32, {rows, width}}}, 1, [&](const std::vector<Expr>& i) {
+    const Expr from = i[1] - index(1), front = at_least(from, index(0) - from);
+    return load(0, DType::f32, {i[0], at_most(front, index(2 * (width - 3)) - front)});
+  }), 1);
+}
+
+/// Each element of a doubled row between two of the row.
+TEST(FormerCliffs, DoubledRows) {
+  constexpr int64_t rows = 200, width = 28;
+  expect_near_plain_sum(map_kernel("doubled", {{DType::f32, {rows, width}}, {DType::f32, {rows, 2 * width}}}, 1, [&](const std::vector<Expr>& i) {
+    const Expr first = binary(BinaryOp::floor_div, i[1] + index(1), index(2)) - index(1);
+    const Expr odd = binary(BinaryOp::mod, i[1], index(2));
+    const Expr weight = select(binary(BinaryOp::equal, odd, index(0)), f32(0.25), f32(0.75));
+    const auto x = [&](const Expr& at) { return load(0, DType::f32, {i[0], clamped(at, width)}); };
+    return x(first) * weight + x(first + index(1)) * (f32(1) - weight);
+  }), 4);
+}
+
+/// A maximum over rows that each term of a sum over rows needs.
+TEST(FormerCliffs, ReductionsInsideReductions) {
+  constexpr int64_t rows = 30, width = 2000;
+  expect_near_plain_sum(map_kernel("nested", {{DType::f32, {rows, width}}, {DType::f32, {width}}}, 0, [&](const std::vector<Expr>& i) {
+    const Axis a{10, rows}, b{11, rows};
+    const Expr largest = reduce(ReduceOp::max, {a}, load(0, DType::f32, {axis_ref(a), i[0]}));
+    return reduce(ReduceOp::sum, {b}, load(0, DType::f32, {axis_ref(b), i[0]}) - largest);
+  }), 2 * rows);
+}
+
+}  // namespace
+}  // namespace gcg::test

@@ -1,0 +1,114 @@
+// Rows whose ends are not like their middle, and elements that are stored or read some apart: every row length around the
+// vector widths, with extents known and unknown. Buffers end at inaccessible memory.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "tests/codegen/loop_harness.h"
+#include "tests/codegen/window_kernels.h"
+
+namespace gcg::test {
+namespace {
+
+constexpr int64_t kRows = 5;
+const std::vector<int64_t> kLengths = {1, 2, 7, 8, 9, 12, 15, 16, 17, 20, 24, 31, 33, 40, 66};
+
+void expect_rows(const std::function<Kernel(const Dim&)>& make, int64_t least = 1, double tolerance = 2e-6) {
+  for (int64_t n : kLengths) {
+    if (n < least) continue;
+    const SymbolValues symbols{{"n", n}};
+    const Kernel fixed = make(n), open = make(Dim::symbol("n"));
+    expect_matches(fixed, random_operands(fixed, {}), {}, tolerance);
+    expect_matches(open, random_operands(open, symbols), symbols, tolerance);
+  }
+}
+
+TEST(StoreRow, WindowsOfEverySizeAndStride) {
+  for (ReduceOp op : {ReduceOp::max, ReduceOp::sum})
+    for (int64_t size : {2, 3, 5})
+      for (int64_t stride : {1, 2, 3})
+        expect_rows([&](const Dim& n) { return window_kernel(op, kRows, n, size, stride, size / 2); }, size);
+}
+
+TEST(StoreRow, MaximaPropagateNaNFromEveryTap) {
+  for (int64_t n : {9, 20, 40}) {
+    const Kernel kernel = window_kernel(ReduceOp::max, kRows, n, 3, 1, 1);
+    for (int64_t place = 0; place < kRows * n; place += 7) {
+      std::vector<Tensor> operands = random_operands(kernel, {});
+      operands[0].set_double(place, std::nan(""));
+      expect_matches(kernel, operands);
+    }
+  }
+}
+
+TEST(StoreRow, Reflections) {
+  constexpr int64_t pad = 3;
+  expect_rows([&](const Dim& n) {
+    return map_kernel("reflect", {{DType::f32, {kRows, n}}, {DType::f32, {kRows, n + 2 * pad}}}, 1, [&](const std::vector<Expr>& i) {
+      const Expr from = i[1] - index(pad), front = at_least(from, index(0) - from);
+      return load(0, DType::f32, {i[0], at_most(front, extent(2 * n - 2) - front)});
+    });
+  }, pad + 1);
+}
+
+TEST(StoreRow, Wraps) {
+  constexpr int64_t pad = 3;
+  expect_rows([&](const Dim& n) {
+    return map_kernel("wrap", {{DType::f32, {kRows, n}}, {DType::f32, {kRows, n + 2 * pad}}}, 1, [&](const std::vector<Expr>& i) {
+      return load(0, DType::f32, {i[0], binary(BinaryOp::mod, i[1] - index(pad), extent(n))});
+    });
+  });
+}
+
+/// The same elements are read and written: no element may be computed again from what was stored.
+TEST(StoreRow, InPlace) {
+  for (int64_t n : kLengths) {
+    const Kernel kernel = map_kernel("in place", {{DType::f32, {kRows, n}}, {DType::f32, {kRows, n}}}, 1, [&](const std::vector<Expr>& i) {
+      const Expr ahead = at_least(i[1] - index(1), index(0));
+      return load(0, DType::f32, {i[0], i[1]}) + cast(DType::f32, ahead);
+    });
+    for (const std::string& target : runnable_targets()) {
+      std::vector<Tensor> expected = random_operands(kernel, {});
+      Tensor shared = expected[0];
+      interpret(kernel, expected, {});
+      const RunnableKernel code(kernel, target);
+      ASSERT_EQ(code.call({shared.mutable_data(), shared.mutable_data()}, {}, 0, code.tasks({})), 0);
+      for (int64_t k = 0; k < kRows * n; ++k) ASSERT_NEAR(shared.as<float>()[static_cast<size_t>(k)], expected[1].as<float>()[static_cast<size_t>(k)], 1e-5) << target << " " << n << " " << k;
+    }
+  }
+}
+
+/// y[r, j, k] = x[r, k, j]: lanes along j store every second to fourth element.
+TEST(StoreRow, Interleaved) {
+  for (int64_t parts : {2, 3, 4})
+    expect_rows([&](const Dim& n) {
+      return map_kernel("interleave", {{DType::f32, {kRows, parts, n}}, {DType::f32, {kRows, n, parts}}}, 1, [&](const std::vector<Expr>& i) {
+        return load(0, DType::f32, {i[0], i[2], at_least(i[1] - index(1), index(0))});
+      });
+    });
+}
+
+TEST(StoreRow, EverySecondToFifthElement) {
+  for (DType dtype : {DType::f32, DType::u8, DType::i64})
+    for (int64_t step : {2, 3, 4, 5})
+      expect_rows([&](const Dim& n) {
+        return map_kernel("steps", {{dtype, {kRows, n * step}}, {dtype, {kRows, n}}}, 1, [&](const std::vector<Expr>& i) {
+          return load(0, dtype, {i[0], i[1] * index(step)});
+        });
+      });
+}
+
+/// A maximum that is the same for all terms of a sum.
+TEST(StoreRow, ReductionsInsideReductions) {
+  expect_rows([&](const Dim& n) {
+    return map_kernel("nested", {{DType::f32, {30, n}}, {DType::f32, {n}}}, 0, [&](const std::vector<Expr>& i) {
+      const Axis a{10, 30}, b{11, 30};
+      const Expr largest = reduce(ReduceOp::max, {a}, load(0, DType::f32, {axis_ref(a), i[0]}));
+      return reduce(ReduceOp::sum, {b}, unary(UnaryOp::exp, load(0, DType::f32, {axis_ref(b), i[0]}) - largest));
+    });
+  }, 1, 1e-5);
+}
+
+}  // namespace
+}  // namespace gcg::test
