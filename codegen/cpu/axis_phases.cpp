@@ -41,8 +41,8 @@ Expr divided(const ExprNode& n) {
   const int64_t base = affine->base.constant(), quotient = (base - ((base % divisor) + divisor) % divisor) / divisor;
   if (n.binary == BinaryOp::mod) return index(base - quotient * divisor);
   Expr sum = index(quotient);
-  for (const auto& [axis, stride] : affine->strides)
-    sum = sum + axis_ref({axis, Dim::symbol("?")}) * index(stride.constant() / divisor);  // an extent other than 1 keeps the reference
+  for (const auto& [axis, stride] : affine->strides)  // an extent other than 1 keeps the reference
+    sum = sum + axis_ref({axis, Dim::symbol("?")}) * index(stride.constant() / divisor);
   return sum;
 }
 

@@ -155,7 +155,8 @@ void Evaluation::store(int operand, const std::vector<Expr>& index, Value* value
 void Evaluation::store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<Value*>& values) {
   const auto count = static_cast<int>(values.size());
   const Address a = address(operand, index, nullptr);
-  GCG_CHECK(a.steps.size() > 1 && a.steps[1] == count && a.in_range == nullptr, "operand ", operand, ": lanes are not ", count, " elements apart");
+  const bool fits = a.steps.size() > 1 && a.steps[1] == count && a.in_range == nullptr;
+  GCG_CHECK(fits, "operand ", operand, ": lanes are not ", count, " elements apart");
   Value* all = values[0];
   for (int k = 1; k < count; ++k) {
     std::vector<int> places;

@@ -18,7 +18,7 @@ struct RowInterior {
   std::vector<Dim> first, behind;
   std::vector<Expr> values;
   std::vector<Expr> ahead;   // their values below min(behind)
-  std::vector<Expr> beyond;  // their values from max(first) on; here `axis` counts from the last of the lanes that fit into its extent
+  std::vector<Expr> beyond;  // their values from max(first) on; here `axis` counts from where the last vector of it begins
 };
 
 /// Resolves maxima, minima, remainders and comparisons of indices that depend on `axis` to what they are in the middle of

@@ -45,7 +45,8 @@ void expect_near_plain_sum(const Kernel& kernel, int64_t loads) {
   int64_t elements = 1;
   for (const Dim& d : shape) elements *= d.constant();
   for (const std::string& target : runnable_targets())
-    EXPECT_LT(time_of(kernel, target), kSlowest * time_of(plain_sum(loads, elements), target)) << kernel.name << " for " << target;
+    EXPECT_LT(time_of(kernel, target), kSlowest * time_of(plain_sum(loads, elements), target))
+        << kernel.name << " for " << target;
 }
 
 TEST(FormerCliffs, Windows) {
@@ -57,7 +58,8 @@ TEST(FormerCliffs, Windows) {
 
 TEST(FormerCliffs, ClampedRows) {
   constexpr int64_t rows = 200, width = 58;
-  expect_near_plain_sum(map_kernel("reflect", {{DType::f32, {rows, width - 2}}, {DType::f32, {rows, width}}}, 1, [&](const std::vector<Expr>& i) {
+  expect_near_plain_sum(map_kernel("reflect", {{DType::f32, {rows, width - 2}}, {DType::f32, {rows, width}}}, 1,
+      [&](const std::vector<Expr>& i) {
     const Expr from = i[1] - index(1), front = at_least(from, index(0) - from);
     return load(0, DType::f32, {i[0], at_most(front, index(2 * (width - 3)) - front)});
   }), 1);
@@ -66,7 +68,8 @@ TEST(FormerCliffs, ClampedRows) {
 /// Each element of a doubled row between two of the row.
 TEST(FormerCliffs, DoubledRows) {
   constexpr int64_t rows = 200, width = 28;
-  expect_near_plain_sum(map_kernel("doubled", {{DType::f32, {rows, width}}, {DType::f32, {rows, 2 * width}}}, 1, [&](const std::vector<Expr>& i) {
+  expect_near_plain_sum(map_kernel("doubled", {{DType::f32, {rows, width}}, {DType::f32, {rows, 2 * width}}}, 1,
+      [&](const std::vector<Expr>& i) {
     const Expr first = binary(BinaryOp::floor_div, i[1] + index(1), index(2)) - index(1);
     const Expr odd = binary(BinaryOp::mod, i[1], index(2));
     const Expr weight = select(binary(BinaryOp::equal, odd, index(0)), f32(0.25), f32(0.75));
@@ -78,7 +81,8 @@ TEST(FormerCliffs, DoubledRows) {
 /// A maximum over rows that each term of a sum over rows needs.
 TEST(FormerCliffs, ReductionsInsideReductions) {
   constexpr int64_t rows = 30, width = 2000;
-  expect_near_plain_sum(map_kernel("nested", {{DType::f32, {rows, width}}, {DType::f32, {width}}}, 0, [&](const std::vector<Expr>& i) {
+  expect_near_plain_sum(map_kernel("nested", {{DType::f32, {rows, width}}, {DType::f32, {width}}}, 0,
+      [&](const std::vector<Expr>& i) {
     const Axis a{10, rows}, b{11, rows};
     const Expr largest = reduce(ReduceOp::max, {a}, load(0, DType::f32, {axis_ref(a), i[0]}));
     return reduce(ReduceOp::sum, {b}, load(0, DType::f32, {axis_ref(b), i[0]}) - largest);

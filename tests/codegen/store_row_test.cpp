@@ -45,7 +45,8 @@ TEST(StoreRow, MaximaPropagateNaNFromEveryTap) {
 TEST(StoreRow, Reflections) {
   constexpr int64_t pad = 3;
   expect_rows([&](const Dim& n) {
-    return map_kernel("reflect", {{DType::f32, {kRows, n}}, {DType::f32, {kRows, n + 2 * pad}}}, 1, [&](const std::vector<Expr>& i) {
+    return map_kernel("reflect", {{DType::f32, {kRows, n}}, {DType::f32, {kRows, n + 2 * pad}}}, 1,
+        [&](const std::vector<Expr>& i) {
       const Expr from = i[1] - index(pad), front = at_least(from, index(0) - from);
       return load(0, DType::f32, {i[0], at_most(front, extent(2 * n - 2) - front)});
     });
@@ -64,7 +65,8 @@ TEST(StoreRow, Wraps) {
 /// The same elements are read and written: no element may be computed again from what was stored.
 TEST(StoreRow, InPlace) {
   for (int64_t n : kLengths) {
-    const Kernel kernel = map_kernel("in place", {{DType::f32, {kRows, n}}, {DType::f32, {kRows, n}}}, 1, [&](const std::vector<Expr>& i) {
+    const Kernel kernel = map_kernel("in place", {{DType::f32, {kRows, n}}, {DType::f32, {kRows, n}}}, 1,
+        [&](const std::vector<Expr>& i) {
       const Expr ahead = at_least(i[1] - index(1), index(0));
       return load(0, DType::f32, {i[0], i[1]}) + cast(DType::f32, ahead);
     });
@@ -74,7 +76,9 @@ TEST(StoreRow, InPlace) {
       interpret(kernel, expected, {});
       const RunnableKernel code(kernel, target);
       ASSERT_EQ(code.call({shared.mutable_data(), shared.mutable_data()}, {}, 0, code.tasks({})), 0);
-      for (int64_t k = 0; k < kRows * n; ++k) ASSERT_NEAR(shared.as<float>()[static_cast<size_t>(k)], expected[1].as<float>()[static_cast<size_t>(k)], 1e-5) << target << " " << n << " " << k;
+      for (int64_t k = 0; k < kRows * n; ++k)
+        ASSERT_NEAR(shared.as<float>()[static_cast<size_t>(k)], expected[1].as<float>()[static_cast<size_t>(k)], 1e-5)
+            << target << " " << n << " " << k;
     }
   }
 }
@@ -83,7 +87,8 @@ TEST(StoreRow, InPlace) {
 TEST(StoreRow, Interleaved) {
   for (int64_t parts : {2, 3, 4})
     expect_rows([&](const Dim& n) {
-      return map_kernel("interleave", {{DType::f32, {kRows, parts, n}}, {DType::f32, {kRows, n, parts}}}, 1, [&](const std::vector<Expr>& i) {
+      return map_kernel("interleave", {{DType::f32, {kRows, parts, n}}, {DType::f32, {kRows, n, parts}}}, 1,
+          [&](const std::vector<Expr>& i) {
         return load(0, DType::f32, {i[0], i[2], at_least(i[1] - index(1), index(0))});
       });
     });
