@@ -129,6 +129,7 @@ Value* Evaluation::compute(const Expr& e) {
 Value* Evaluation::binary(const Expr& e) {
   Value* a = value(e->args[0]);
   Value* b = value(e->args[1]);
+  if (e->binary == BinaryOp::checked_index) return checked_index(a, b);
   const bool normalises = e->binary == BinaryOp::div && e->dtype == DType::f32 && has_local(e->args[1]);
   if (normalises && varies(e->args[0]) && !varies(e->args[1])) return divide_all(f_, a, b);
   return emit_binary(f_, e->binary, e->args[0]->dtype, a, b);

@@ -42,6 +42,7 @@ class Evaluation {
   bool varies(const Expr& e);
   llvm::Value* compute(const Expr& e);
   llvm::Value* binary(const Expr& e);
+  llvm::Value* checked_index(llvm::Value* i, llvm::Value* extent);
   llvm::Value* base_value(const Expr& e);  // of lane 0, scalar; affine in the lane axis
   llvm::Value* axis(int id);
   llvm::Value* load(const ExprNode& e);
@@ -53,6 +54,7 @@ class Evaluation {
   llvm::Value* reduce_unrolled(const ExprNode& e, size_t axis, llvm::Value* sum, bool vector);
   llvm::Value* reduce_loops(const ExprNode& e, size_t axis, llvm::Value* sum, bool vector);
   llvm::Value* body_value(const ExprNode& reduce, bool vector);
+  void flag_index_error(llvm::Value* wrong, llvm::Value* active);
   Address address(int operand, const std::vector<Expr>& index, llvm::Value* active);
   llvm::Value* offsets(const Address& a);  // of all lanes
   std::optional<Address> known_steps(const Operand& operand, const std::vector<Expr>& index,

@@ -25,6 +25,22 @@ Value* Evaluation::linear_offset(const Operand& operand, const std::vector<Expr>
   return sum == nullptr ? f_.i64(0) : sum;
 }
 
+/// Flags an error where `wrong` holds in an active lane; null: all are.
+void Evaluation::flag_index_error(Value* wrong, Value* active) {
+  // A uniform index is used when any lane is active.
+  if (!FunctionBuilder::is_vector(wrong) && active != nullptr && FunctionBuilder::is_vector(active))
+    active = ir_.CreateOrReduce(active);
+  f_.flag_index_error(both(active, wrong));
+}
+
+Value* Evaluation::checked_index(Value* i, Value* extent) {
+  const int width = std::max(FunctionBuilder::lanes_of(i), FunctionBuilder::lanes_of(extent));
+  i = f_.splat(i, width);
+  Value* valid = ir_.CreateICmpULT(i, f_.splat(extent, width));
+  flag_index_error(ir_.CreateNot(valid), both(point_.mask, scope_->mask));
+  return ir_.CreateSelect(valid, i, f_.splat(f_.i64(0), width));
+}
+
 /// Flags an error for active lanes where a data-dependent index lies outside the operand. The access stays inside: an
 /// index that is the same in all lanes becomes 0 (`clamped`), others are masked off by the result (null: no mask
 /// needed).
@@ -44,12 +60,7 @@ Value* Evaluation::check_range(const Operand& operand, const std::vector<Expr>& 
     else
       in_range = both(in_range, valid);
   }
-  if (wrong != nullptr) {
-    // A uniform index is used when any lane is active.
-    if (!FunctionBuilder::is_vector(wrong) && active != nullptr && FunctionBuilder::is_vector(active))
-      active = ir_.CreateOrReduce(active);
-    f_.flag_index_error(both(active, wrong));
-  }
+  if (wrong != nullptr) flag_index_error(wrong, active);
   return in_range;
 }
 

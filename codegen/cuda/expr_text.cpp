@@ -134,6 +134,7 @@ std::string ExprText::compute(const Expr& e) {
 std::string ExprText::index_arithmetic(const Expr& e) {
   const Index a = index_value(e->args[0]), b = index_value(e->args[1]);
   if (const std::string sign = comparison_sign(e->binary); !sign.empty()) return a.text + sign + b.text;
+  if (e->binary == BinaryOp::checked_index) return checked_index(e);
   // Arithmetic on data may overflow, and wraps then; on axes and extents it does not.
   const Interval range = f_.ranges().of(e);
   const bool plain = is_arithmetic(e->binary) && (range.is_known() || !is_data(e));

@@ -58,6 +58,7 @@ class ExprText {
   std::string leaf(const Expr& e);
   std::string compute(const Expr& e);
   std::string index_arithmetic(const Expr& e);
+  std::string checked_index(const Expr& e);
   std::string load(const ExprNode& e);
   std::string select(const Expr& e);
   std::string branch(const Expr& e, const std::string& condition);

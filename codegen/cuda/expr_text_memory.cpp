@@ -14,6 +14,18 @@ bool is_small(const Operand& operand) {
 
 }  // namespace
 
+std::string ExprText::checked_index(const Expr& e) {
+  const Interval range = f_.ranges().of(e->args[0]), extents = f_.ranges().of(e->args[1]);
+  const Index i = index_value(e->args[0]), extent = index_value(e->args[1]);
+  const std::string narrow = i.wide && is_narrow(e) ? "(int)" : "";
+  if (range.is_natural() && range.high && extents.low && *range.high < *extents.low) return narrow + i.text;
+  const std::string valid = name_it("bool", concat("(unsigned long long)", i.as_wide(), " < (unsigned long long)", extent.text));
+  f_.open("if (!", valid, ")");
+  f_.flag_index_error();
+  f_.close();
+  return concat(valid, " ? ", narrow, i.text, " : 0");
+}
+
 /// Emits a check of the indices that come from data and are not bounded by arithmetic; empty if there are none.
 std::string ExprText::check_range(const Operand& operand, const std::vector<Expr>& index) {
   std::string all;

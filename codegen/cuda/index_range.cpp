@@ -155,6 +155,8 @@ Interval IndexRanges::of_binary(const ExprNode& e) {
       return largest(a, b);
     case BinaryOp::min:
       return smallest(a, b);
+    case BinaryOp::checked_index:
+      return {0, b.high ? Bound(std::max<int64_t>(0, *b.high - 1)) : std::nullopt};
     default:
       return {};
   }

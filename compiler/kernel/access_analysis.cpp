@@ -44,7 +44,11 @@ bool has_guarded_load(const Expr& e) {
   return any_node(e, [](const ExprNode& n) { return n.kind == ExprKind::load && n.guarded; });
 }
 
+bool is_checked_index(const Expr& e) { return e->kind == ExprKind::binary && e->binary == BinaryOp::checked_index; }
+
 bool is_checked(const Kernel& kernel, const Expr& index) {
+  // A checked index is valid wherever the operand has an element 0.
+  if (is_checked_index(index) && index->args[1]->kind == ExprKind::constant && index->args[1]->integer > 0) return false;
   if (!std::holds_alternative<ProgramKernel>(kernel.body)) return is_data(index);
   return any_node(index, [&](const ExprNode& n) {
     return n.kind == ExprKind::load && !kernel.operands[static_cast<size_t>(n.operand)].written;

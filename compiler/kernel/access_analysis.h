@@ -14,6 +14,8 @@ bool depends_on(const Expr& e, int axis);
 bool is_data(const Expr& e);
 /// May evaluating it read what only exists where every select around it takes its side?
 bool has_guarded_load(const Expr& e);
+/// Is it an index that its own operator checks (BinaryOp::checked_index)?
+bool is_checked_index(const Expr& e);
 /// Must an index be checked before the kernel uses it? If it is data; in a program, if that is not the program's own.
 bool is_checked(const Kernel& kernel, const Expr& index);
 

@@ -126,6 +126,9 @@ Expr simplify_binary(BinaryOp op, const Expr& a, const Expr& b) {
         case BinaryOp::min: return extent(min(*da, *db));
         case BinaryOp::floor_div: if (db->lower_bound().value_or(0) > 0) return extent(floor_div(*da, *db)); break;
         case BinaryOp::mod: if (db->lower_bound().value_or(0) > 0) return extent(mod(*da, *db)); break;
+        case BinaryOp::checked_index:
+          if (da->lower_bound().value_or(-1) >= 0 && (*db - *da).lower_bound().value_or(0) > 0) return a;
+          break;
         default: break;
       }
   }

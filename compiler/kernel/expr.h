@@ -53,6 +53,7 @@ enum class BinaryOp : uint8_t {
   equal, not_equal, less, less_equal, greater, greater_equal,  // -> boolean
   logical_and, logical_or, logical_xor,                        // boolean
   bit_and, bit_or, bit_xor, shift_left, shift_right,           // integers; shift_right is logical on unsigned types
+  checked_index,  // i64: a where 0 <= a < b; elsewhere 0, and the kernel reports an index out of range
 };
 
 enum class ReduceOp : uint8_t { sum, prod, max, min, logical_and, logical_or };

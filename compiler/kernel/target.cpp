@@ -1,6 +1,7 @@
 #include "compiler/kernel/target.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <map>
 #include <set>
@@ -76,6 +77,26 @@ int driver_version(const std::string& text, const std::string& target) {
   return version;
 }
 
+/// A name's letters and digits: "SM-87", "sm87" and "sm_87" are spelled alike.
+std::string spelling(const std::string& name) {
+  std::string letters;
+  for (const unsigned char c : name)
+    if (std::isalnum(c) != 0) letters += static_cast<char>(std::tolower(c));
+  return letters;
+}
+
+/// The target that a name of no target stands for elsewhere, or is another spelling of; empty when there is none.
+std::string meant_target(const std::string& name) {
+  static const std::map<std::string, std::string> elsewhere = {{"arm64", "aarch64"},     {"armv8", "aarch64"},      {"avx2", "x86-64-v3"},
+                                                               {"x8664", "x86-64-v3"},   {"amd64", "x86-64-v3"},    {"avx512", "x86-64-v4"},
+                                                               {"vnni", "x86-64-v4-vnni"}, {"avx512vnni", "x86-64-v4-vnni"}};
+  const std::string asked = spelling(name);
+  if (const auto it = elsewhere.find(asked); it != elsewhere.end()) return it->second;
+  for (const Target& t : table())
+    if (spelling(t.name) == asked) return t.name;
+  return "";
+}
+
 Target require_target(const std::string& name) {
   const size_t colon = name.find(':');
   if (auto target = find_target(name.substr(0, colon)); target && colon == std::string::npos) {
@@ -88,7 +109,8 @@ Target require_target(const std::string& name) {
   std::string known;
   for (const std::string& k : known_targets()) known += (known.empty() ? "" : ", ") + k;
   for (const auto& [group, members] : groups()) known += ", " + group;
-  fail("unknown target '", name, "'; known are: ", known);
+  const std::string meant = meant_target(name);
+  fail("unknown target '", name, "'", meant.empty() ? "" : concat("; did you mean '", meant, "'?"), " Known are: ", known);
 }
 
 }  // namespace

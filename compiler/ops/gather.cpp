@@ -1,5 +1,4 @@
-// Gather, GatherElements and GatherND. Negative indices count from the end. An index that is still outside breaks the
-// operator's contract; compiled code then reads the nearest element, so that no load leaves its tensor.
+// Gather, GatherElements and GatherND. Negative indices count from the end; one that is still outside is an error of the run.
 #include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
@@ -13,6 +12,16 @@ int64_t checked(const ReferenceContext& ctx, int64_t i, int64_t extent) {
   if (i < -extent || i >= extent)
     fail_node(ctx.node(), concat("index ", i, " out of range [", -extent, ", ", extent, ")"));
   return i < 0 ? i + extent : i;
+}
+
+/// An index from input 1 into `size` elements. Constants are looked at here: kernels need no check of those that are valid.
+Expr element_index(LowerContext& ctx, const Expr& i, const Dim& size) {
+  const Expr wrapped = wrap_index(i, size);
+  const auto& known = ctx.input_value(1).constant;
+  const int64_t least = size.lower_bound().value_or(0);
+  bool valid = known != nullptr;
+  for (int64_t k = 0; valid && k < known->elements(); ++k) valid = known->at_int(k) >= -least && known->at_int(k) < least;
+  return valid ? clamp_index(wrapped, size) : binary(BinaryOp::checked_index, wrapped, extent(size));
 }
 
 int64_t axis_of(const Node& node, int64_t rank) { return wrap_axis(node.int_attribute("axis", 0), rank); }
@@ -48,7 +57,7 @@ Expr lower_gather(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const int64_t axis = axis_of(ctx.node(), static_cast<int64_t>(data.size()));
   const auto first = at.begin() + axis;
   Index from(at.begin(), first);
-  from.push_back(wrap_index(integer_input(ctx, 1, Index(first, first + rank)), data[static_cast<size_t>(axis)]));
+  from.push_back(element_index(ctx, integer_input(ctx, 1, Index(first, first + rank)), data[static_cast<size_t>(axis)]));
   from.insert(from.end(), first + rank, at.end());
   return ctx.input(0, from);
 }
@@ -81,7 +90,7 @@ void infer_gather_elements(InferContext& ctx) {
 Expr lower_gather_elements(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const auto axis = static_cast<size_t>(axis_of(ctx.node(), static_cast<int64_t>(at.size())));
   Index from = at;
-  from[axis] = wrap_index(cast(DType::i64, ctx.input(1, at)), ctx.input_shape(0)[axis]);
+  from[axis] = element_index(ctx, cast(DType::i64, ctx.input(1, at)), ctx.input_shape(0)[axis]);
   return ctx.input(0, from);
 }
 
@@ -121,7 +130,7 @@ Expr lower_gather_nd(LowerContext& ctx, int, const std::vector<Expr>& at) {
   for (int64_t i = 0; i < tuple_length(ctx.input_shape(1)); ++i) {
     where.back() = index(i);
     from.push_back(
-        wrap_index(cast(DType::i64, ctx.input(1, where)), ctx.input_shape(0)[batch + static_cast<size_t>(i)]));
+        element_index(ctx, cast(DType::i64, ctx.input(1, where)), ctx.input_shape(0)[batch + static_cast<size_t>(i)]));
   }
   from.insert(from.end(), at.begin() + tuples, at.end());
   return ctx.input(0, from);

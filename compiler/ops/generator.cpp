@@ -96,15 +96,16 @@ Expr range_extent(LowerContext& ctx, int) {
   const DType type = is_float(dtype) ? arithmetic_dtype(dtype) : DType::i64;
   const Expr delta = range_scalar(ctx, 2, type), zero = number(type, 0);
   const Expr distance = range_scalar(ctx, 1, type) - range_scalar(ctx, 0, type);
+  const Expr none = binary(BinaryOp::equal, delta, zero);  // no step: not a number of elements
   if (is_float(dtype)) {
     const Expr steps = unary(UnaryOp::ceil, binary(BinaryOp::div, distance, delta));
-    return binary(BinaryOp::max, cast(DType::i64, steps), index(0));
+    return select(none, index(-1), binary(BinaryOp::max, cast(DType::i64, steps), index(0)));
   }
   const Expr forward = binary(BinaryOp::greater, delta, zero);
   const Expr length = select(forward, distance, zero - distance), step = select(forward, delta, zero - delta);
   // Not rounded up by adding step - 1, which may exceed 64 bits.
   const Expr whole = binary(BinaryOp::div, length - index(1), step) + index(1);
-  return select(binary(BinaryOp::greater, length, zero), whole, zero);
+  return select(none, index(-1), select(binary(BinaryOp::greater, length, zero), whole, zero));
 }
 
 Expr lower_range(LowerContext& ctx, int output, const std::vector<Expr>& at) {

@@ -88,10 +88,7 @@ Expr clamp_index(const Expr& i, const Dim& size) {
 }
 
 Expr wrap_index(const Expr& i, const Dim& size) {
-  if (i->kind == ExprKind::constant && size.is_constant() && i->integer >= -size.constant() &&
-      i->integer < size.constant())
-    return index(i->integer < 0 ? i->integer + size.constant() : i->integer);
-  return clamp_index(select(binary(BinaryOp::less, i, index(0)), i + extent(size), i), size);
+  return select(binary(BinaryOp::less, i, index(0)), i + extent(size), i);
 }
 
 Expr in_range(const Expr& i, const Dim& low, const Dim& high) {

@@ -23,8 +23,7 @@ Index delinearize(Expr position, const Shape& shape);
 Index reshape_index(const Index& at, const Shape& to, const Shape& from);
 /// `i` forced into [0, extent); 0 for an empty extent.
 Expr clamp_index(const Expr& i, const Dim& extent);
-/// An index counted from either end: i + extent for negative i, forced into the extent so that no load leaves the
-/// tensor.
+/// An index counted from either end: i + extent for negative i.
 Expr wrap_index(const Expr& i, const Dim& extent);
 /// low <= i < high
 Expr in_range(const Expr& i, const Dim& low, const Dim& high);

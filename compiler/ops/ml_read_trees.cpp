@@ -29,7 +29,7 @@ class Comparison {
     if (mode == Mode::lt || mode == Mode::gte) split = before(split, single_);
     if (mode == Mode::leq || mode == Mode::lt) return put(id, split, yes, no, nan_yes);
     if (mode == Mode::gt || mode == Mode::gte) return put(id, split, no, yes, !nan_yes);
-    if (mode == Mode::neq) return equal(id, split, no, yes, !nan_yes);
+    if (mode == Mode::neq) return equal(id, split, no, yes, false);  // NaN is not equal to anything
     equal(id, split, yes, no, nan_yes);
   }
   /// One of the members.

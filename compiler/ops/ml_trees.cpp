@@ -163,9 +163,12 @@ Results two_classes(Expansion& x, const ClassLabels& labels, TreeEnsembleForm fo
   const ValueId second = x.node("Greater", {s, x.scalar(DType::f32, positive ? 0.5 : 0)});
   const ValueId label = labels.of(x.cast(x.node("Squeeze", {second, x.ints({1})}), DType::i64));
   if (post_transform(x) == "PROBIT") return {label, transformed(x, s, "PROBIT")};
-  if (positive) return {label, two_scores(x, x.subtract(x.scalar(DType::f32, 1), s), s)};
-  const ValueId both = two_scores(x, x.node("Neg", {s}), s);
-  return {label, post_transform(x) == "LOGISTIC" ? transformed(x, both, "LOGISTIC") : both};
+  const std::string kind = post_transform(x) == "LOGISTIC" ? "LOGISTIC" : "NONE";  // a softmax is none of a single score
+  if (positive) {
+    const ValueId p = transformed(x, s, kind);
+    return {label, two_scores(x, x.subtract(x.scalar(DType::f32, 1), p), p)};
+  }
+  return {label, transformed(x, two_scores(x, x.node("Neg", {s}), s), kind)};
 }
 
 Results expand_classifier(Expansion& x) {

@@ -3,6 +3,7 @@
 
 #include "compiler/ops/broadcast.h"
 #include "compiler/ops/index.h"
+#include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
 
 namespace gcg {
@@ -88,7 +89,31 @@ Expr expanded_extent(LowerContext& ctx, int symbol) {
   GCG_CHECK(false, "Expand has fewer open extents");
 }
 
-Expr lower_expand(LowerContext& ctx, int, const std::vector<Expr>& at) { return ctx.broadcast_input(0, at); }
+/// Index 0 of one element, or an index error where an extent that is asked for at run time is neither 1 nor the input's own. Null
+/// where none can be wrong.
+Expr agreement(LowerContext& ctx) {
+  const Shape& x = ctx.input_shape(0);
+  if (known_dims(ctx.input_value(1))) return nullptr;
+  const auto asked = static_cast<size_t>(ctx.input_shape(1)[0].constant()), own = x.size();
+  Expr wrong;
+  for (size_t d = asked > own ? 0 : own - asked; d < own; ++d) {
+    if (x[d].is(1)) continue;
+    const Expr extent_asked = integer_input(ctx, 1, {index(static_cast<int64_t>(d + asked) - static_cast<int64_t>(own))});
+    const Expr here = binary(BinaryOp::logical_and, binary(BinaryOp::not_equal, extent_asked, index(1)),
+                             binary(BinaryOp::not_equal, extent_asked, extent(x[d])));
+    wrong = wrong ? binary(BinaryOp::logical_or, wrong, here) : here;
+  }
+  return wrong ? binary(BinaryOp::checked_index, select(wrong, index(1), index(0)), index(1)) : nullptr;
+}
+
+Expr lower_expand(LowerContext& ctx, int, const std::vector<Expr>& at) {
+  const Expr zero = agreement(ctx);
+  if (!zero) return ctx.broadcast_input(0, at);
+  const Shape& x = ctx.input_shape(0);
+  Index from(at.end() - static_cast<std::ptrdiff_t>(x.size()), at.end());
+  for (size_t d = 0; d < x.size(); ++d) from[d] = x[d].is(1) ? index(0) : from[d] + zero;
+  return ctx.input(0, from);
+}
 
 std::vector<Tensor> reference_expand(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);

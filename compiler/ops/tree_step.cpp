@@ -21,13 +21,18 @@ void infer_tree_step(InferContext& ctx) {
   ctx.set_output(0, DType::i32, {ctx.broadcast(ctx.shape(kX)[0], ctx.shape(kPlace)[0]), ctx.shape(kPlace)[1]});
 }
 
+Expr valid(const Expr& number, const Dim& count) {
+  return binary(BinaryOp::checked_index, cast(DType::i64, number), extent(count));
+}
+
 Expr lower_tree_step(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const bool nan_may_go_left = ctx.node().int_attribute("nan_left", 0) != 0;
   Expr place = ctx.broadcast_input(kPlace, at);
   for (int64_t level = 0; level < ctx.node().int_attribute("levels", 1); ++level) {
-    const Expr here = cast(DType::i64, place), word = ctx.input(kWords, {here});
-    const Expr feature = binary(BinaryOp::shift_right, word, constant_int(DType::i32, 2));
-    const Expr x = ctx.input(kX, {broadcasts(ctx.input_shape(kX)[0]) ? index(0) : at[0], cast(DType::i64, feature)});
+    // Checked once per level, not in each of the loads.
+    const Expr here = valid(place, ctx.input_shape(kWords)[0]), word = ctx.input(kWords, {here});
+    const Expr feature = valid(binary(BinaryOp::shift_right, word, constant_int(DType::i32, 2)), ctx.input_shape(kX)[1]);
+    const Expr x = ctx.input(kX, {broadcasts(ctx.input_shape(kX)[0]) ? index(0) : at[0], feature});
     const auto bit = [&](int64_t mask) { return binary(BinaryOp::bit_and, word, constant_int(DType::i32, mask)); };
     const Expr none = constant_int(DType::i32, 0);
     Expr left = binary(BinaryOp::less_equal, x, ctx.input(kSplits, {here}));

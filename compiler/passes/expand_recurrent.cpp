@@ -26,6 +26,7 @@ class Expansion {
 
   void run() {
     x_ = form_.batch_first ? b_.transpose(input(kX), {1, 0, 2}) : input(kX);
+    lengths_ = checked_lengths();
     std::vector<ValueId> y, h, c;
     for (size_t d = 0; d < form_.backward.size(); ++d) {
       const Direction out = expand(d);
@@ -57,6 +58,16 @@ class Expansion {
     if (form_.batch_first) by = b_.transpose(by, std::move(to_batch_first));
     graph_.replace_uses(graph_.node(id_).outputs[i], by);
   }
+
+  /// sequence_lens as i64, none outside [0, steps]: element i of 0, 1, ..., steps is i, and an index outside an error of the run.
+  ValueId checked_lengths() {
+    if (!input(kSequenceLens).valid()) return {};
+    const ValueId lengths = b_.node("Cast", {input(kSequenceLens)}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}});
+    const ValueId end = b_.add(b_.element(b_.node("Shape", {x_}), 0, 0), integer(1));
+    const ValueId from_start = b_.node("Where", {b_.node("Less", {lengths, integer(0)}), end, lengths});
+    return b_.node("Gather", {b_.node("Range", {integer(0), end, integer(1)}), from_start});
+  }
+  ValueId integer(int64_t i) { return b_.constant(Tensor::scalar_i64(i)); }
 
   Direction expand(size_t d) {
     const auto at = static_cast<int64_t>(d);
@@ -99,7 +110,7 @@ class Expansion {
   Direction one_step(size_t d, ValueId projected, CellInputs in) {
     in.projected = b_.element(projected, 0, 0);
     const CellState next = write_cell(b_, form_, d, dtype_, hidden_, in);
-    const Masked out = mask(b_, {in.h, in.c}, next, input(kSequenceLens), b_.constant(Tensor::scalar_i64(0)));
+    const Masked out = mask(b_, {in.h, in.c}, next, lengths_, b_.constant(Tensor::scalar_i64(0)));
     return {b_.unsqueeze(out.y, 0), out.state};
   }
 
@@ -111,7 +122,7 @@ class Expansion {
   /// Keeps the state and gives zeros where step `t` is behind the end of the sequence.
   Masked mask(NodeBuilder& b, const CellState& before, const CellState& next, ValueId lengths, ValueId t) {
     if (!lengths.valid()) return {next.h, next};
-    const ValueId inside = b.unsqueeze(b.node("Less", {b.node("Cast", {t}, {{"to", kOnnxInt32}}), lengths}), 1);
+    const ValueId inside = b.unsqueeze(b.node("Less", {t, lengths}), 1);
     Masked masked;
     masked.y = b.node("Where", {inside, next.h, b.scalar(dtype_, 0)});
     masked.state.h = b.node("Where", {inside, next.h, before.h});
@@ -133,7 +144,7 @@ class Expansion {
     inner.recurrent = loop.capture(in.recurrent, "recurrent");
     inner.peepholes = loop.capture(in.peepholes, "peepholes");
     inner.reset_bias = loop.capture(in.reset_bias, "reset_bias");
-    const ValueId lengths = loop.capture(input(kSequenceLens), "sequence_lens");
+    const ValueId lengths = loop.capture(lengths_, "sequence_lens");
     const bool backward = form_.backward[d];
     const ValueId steps = backward ? loop.capture(count, "steps") : ValueId();
 
@@ -166,8 +177,6 @@ class Expansion {
     return out;
   }
 
-  static constexpr int64_t kOnnxInt32 = 6;
-
   Graph& graph_;
   NodeId id_;
   RecurrentForm form_;
@@ -175,7 +184,8 @@ class Expansion {
   DType dtype_;
   Dim steps_;
   int64_t hidden_ = 0;
-  ValueId x_;  // [steps, B, input]
+  ValueId x_;        // [steps, B, input]
+  ValueId lengths_;  // [B] i64; not valid: all sequences have `steps` elements
 };
 
 bool expand_all(Graph& graph) {

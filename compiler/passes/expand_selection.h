@@ -1,4 +1,4 @@
-// NonZero and Compress as counting.
+// NonZero, Compress and Unique as counting.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,13 +6,16 @@
 namespace gcg {
 
 /// Requires: every value has a rank.
-/// Ensures: no NonZero and no Compress is left, in bodies neither; the graph is inferred.
+/// Ensures: no NonZero, Compress and Unique is left, in bodies neither; the graph is inferred.
 /// Before: fusion.
 ///
 /// Counting takes n*n / 2 additions and finding k elements k*n comparisons, all independent: thousands of elements are
 /// cheap, hundreds of thousands are not.
 ///   Compress(x, c) {axis} -> Gather(x, gart.Positions(CumSum(Cast(c)))) {axis}
 ///   NonZero(x)            -> gart.Unravel(gart.Positions(CumSum(Cast(Cast(flat x)))), x)
+///   Unique(x) {axis}      -> Gather(x, first) {axis}, first, inverse, ScatterElements(0, inverse, 1) {add}, where
+///                              same, rank = gart.EqualSlices(x), count = CumSum(Cast(same == Range)), first = gart.Positions(count),
+///                              inverse = Gather(count, same) - 1 or, sorted, rank, by which first is ordered
 bool expand_selection(Graph& graph);
 
 }  // namespace gcg

@@ -1,5 +1,6 @@
 #include "compiler/schedule/value_lowering.h"
 
+#include "compiler/kernel/access_analysis.h"
 #include "compiler/ops/index.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
@@ -93,9 +94,9 @@ Expr ValueLowering::element(ValueId v, const std::vector<Expr>& index) {
   if (storage.valid()) {
     std::vector<Expr> simple;
     for (const Expr& i : index) simple.push_back(simplify_index(i, extents_));
-    // Along extents of one only element 0 exists.
+    // Along extents of one only element 0 exists; an operator's own check of it stays.
     for (size_t d = 0; d < simple.size(); ++d)
-      if (broadcasts((*value.shape)[d])) simple[d] = gcg::index(0);
+      if (broadcasts((*value.shape)[d]) && !is_checked_index(simple[d])) simple[d] = gcg::index(0);
     const Value& in_memory = graph_.value(storage);
     const DType stored = in_memory.stored;
     e = load(operand_number(v, storage), stored == DType::undefined ? storage_dtype(value.dtype) : stored,

@@ -17,8 +17,8 @@ class Case:
     `like`: a case that onnxruntime computes instead; `compared`: the outputs that are, if not all."""
 
     def __init__(self, what, op, inputs, constants=(), outputs=1, domain="com.microsoft", tolerance=1e-5, opset=21, like=None,
-                 compared=None, **attributes):
-        self.like, self.compared = like or self, compared
+                 compared=None, version=1, **attributes):
+        self.like, self.compared, self.version = like or self, compared, version
         self.what, self.op, self.inputs, self.constants, self.outputs = what, op, inputs, dict(constants), outputs
         self.domain, self.tolerance, self.opset, self.attributes = domain, tolerance, opset, attributes
 
@@ -40,7 +40,7 @@ class Case:
             [numpy_helper.from_array(array, name) for name, array in self.constants.items()])
         imports = [helper.make_opsetid("", self.opset)]
         if self.domain:
-            imports.append(helper.make_opsetid(self.domain, 1))
+            imports.append(helper.make_opsetid(self.domain, self.version))
         return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
     def feeds(self):

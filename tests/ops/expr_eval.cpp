@@ -110,6 +110,9 @@ int64_t integer_binary(BinaryOp op, T a, T b) {
     case BinaryOp::bit_xor: return static_cast<int64_t>(x ^ y);
     case BinaryOp::shift_left: return y < 64 ? static_cast<int64_t>(x << y) : 0;
     case BinaryOp::shift_right: return static_cast<int64_t>(y < 64 ? a >> y : T{0});
+    case BinaryOp::checked_index:
+      GCG_CHECK(x < y, "index ", static_cast<int64_t>(x), " of ", static_cast<int64_t>(y), " elements");
+      return static_cast<int64_t>(x);
     default: fail("binary operator ", static_cast<int>(op), " on integers");
   }
 }

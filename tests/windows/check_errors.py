@@ -40,6 +40,9 @@ def rows():
     yield "arg", "ArgMax", dict(axis=1), [np.zeros((2, 0), np.float32)], (0,), ("'window'", "dimension 1")
     data, out = np.arange(12, dtype=np.float32).reshape(3, 4), ("out of range",)
     for i in FAR + (3, -4):
+        yield f"gather {i}", "Gather", {}, [data, ints(1, i)], (0, 1), out
+        yield f"elements {i}", "GatherElements", {}, [data, np.full((3, 4), i, np.int64)], (0, 1), out
+        yield f"nd {i}", "GatherND", {}, [data, ints(i, 0).reshape(1, 2)], (0, 1), out
         scores, labels = np.zeros((2, 3), np.float32), ints(1, i)
         if i != -4:
             yield f"loss {i}", "NegativeLogLikelihoodLoss", {}, [scores, labels], (0, 1), out
@@ -47,6 +50,32 @@ def rows():
         if i not in (3, -2**63):
             lengths = ints(2, i, 1, 1)
             yield f"reversed {i}", "ReverseSequence", {}, [data, lengths], (0, 1), out
+    yield "gather -3", "Gather", {}, [data, ints(-3, 2)], (0, 1), ()
+    yield "gather of one", "Gather", {}, [data[:1], ints(1)], (1,), out
+    yield "gather of constants", "Gather", {}, [data, ints(0, 1, 5)], (0,), out
+
+
+def extent_rows():
+    data, one = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((2, 3, 1), np.float32)
+    yield "expand", "Expand", {}, [one, ints(2, 1, 4)], (1,), ()
+    yield "expand open", "Expand", {}, [one, ints(3, 1, 1, 1)], (0, 1), ()
+    for shape in ((2, 4), (5, 2, 4), (3, 3), (0, 3), (2, -1)):
+        yield f"expand to {shape}", "Expand", {}, [data, ints(*shape)], (1,), ("out of range",)
+        yield f"expand open to {shape}", "Expand", {}, [data, ints(*shape)], (0, 1), ("out of range",)
+    yield "expand far", "Expand", {}, [one, ints(1, 1, 2**62)], (1,), ("would be",)
+    for far in (2**62, 2**63 - 1, -2**63, -1, 2**61):
+        yield f"tile {far}", "Tile", {}, [data, ints(1, far)], (1,), ("would be",)
+        yield f"tile open {far}", "Tile", {}, [data, ints(far, 1)], (0, 1), ("would be",)
+    scalars = lambda *v: [np.array(x, np.int64) for x in v]
+    yield "range", "Range", {}, scalars(0, 2**63 - 1, 2**60), (0, 1, 2), ()
+    yield "range of 0", "Range", {}, scalars(0, 5, 0), (0, 1, 2), ("would be -1",)
+    yield "range of -0", "Range", {}, [np.array(v, np.float32) for v in (0, 5, -0.0)], (0, 1, 2), ("would be -1",)
+    yield "range far", "Range", {}, scalars(0, 2**63 - 1, 1), (0, 1, 2), ("would be",)
+    for name, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+        for lengths in ((3, 4), (-1, 2), (3, -2**31), (2**31 - 1, 1), (3, 0)):
+            x, w, r = np.ones((3, 2, 2), np.float32), np.ones((1, gates, 2), np.float32), np.ones((1, gates, 1), np.float32)
+            inputs = [x, w, r, np.zeros((1, 2 * gates), np.float32), np.array(lengths, np.int32)]
+            yield f"{name} {lengths}", name, dict(hidden_size=1), inputs, (0, 4), () if lengths == (3, 0) else ("out of range",)
 
 
 def check(folder, name, op, attributes, inputs, at_run, words):
@@ -57,7 +86,7 @@ def check(folder, name, op, attributes, inputs, at_run, words):
         if i not in at_run:
             constants.append(numpy_helper.from_array(v, n))
             continue
-        fixed = {1} if v.ndim == 4 else set(range(v.ndim)) if v.dtype == np.int64 else set()
+        fixed = {1} if v.ndim == 4 else set(range(v.ndim)) if v.dtype == np.int64 or v.ndim == 3 else set()
         shape = [v.shape[d] if d in fixed else f"{n}_s{d}" for d in range(v.ndim)]
         declared.append(helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), shape))
         feeds[n] = v
@@ -83,7 +112,7 @@ def check(folder, name, op, attributes, inputs, at_run, words):
 
 def main():
     with tempfile.TemporaryDirectory(prefix="gcc-graph-windows-") as folder:
-        results = [check(folder, *row) for row in rows()]
+        results = [check(folder, *row) for row in (*rows(), *extent_rows())]
     print(f"{len(results)} rows, {sum(results)} failed")
     return 1 if sum(results) else 0
 

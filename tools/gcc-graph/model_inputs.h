@@ -15,7 +15,7 @@ namespace gcg::tools {
 
 struct InputOptions {
   std::string npz;                    // --inputs F.npz
-  std::vector<std::string> files;     // --input NAME=F.npy|F.pb
+  std::vector<std::string> files;     // --input NAME=F.npy|F.pb|NUMBER
   int64_t random_seed = -1;           // --random SEED
   std::vector<std::string> dims;      // --dim NAME=VALUE, for --random
   std::string device;                 // "": the best there is

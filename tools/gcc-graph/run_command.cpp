@@ -7,6 +7,7 @@
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands.h"
 #include "tools/gcc-graph/model_inputs.h"
+#include "tools/gcc-graph/write_file.h"
 
 namespace gcg::tools {
 namespace {
@@ -74,6 +75,7 @@ bool compare(const std::string& name, const gart::TensorView& got, const HostTen
 }
 
 void run(const Arguments& a) {
+  if (!a.outputs.empty()) check_writable(a.outputs);
   const gart::Program program = load_program(a.artifact, a.inputs);
   const NamedTensors inputs = collect_inputs(program, a.inputs);
   std::vector<gart::NamedTensor> views;
