@@ -14,9 +14,11 @@ constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_task
 constexpr int64_t line_bytes = 64;
 constexpr int64_t l2_bytes = 1 << 20;
 
-/// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast.
-int64_t dense_pixels(const CpuTarget& target, int64_t vectors) {
-  return std::clamp<int64_t>((target.vector_registers - vectors - 1) / vectors, 1, 14);
+/// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast; for bytes also
+/// products and, where they are widened, a part of the weights.
+int64_t dense_pixels(const CpuTarget& target, int64_t vectors, Multiply multiply) {
+  const int64_t others = multiply == Multiply::widened_quads ? 3 : multiply == Multiply::narrow_quads ? 2 : 1;
+  return std::clamp<int64_t>((target.vector_registers - vectors - others) / vectors, 1, 14);
 }
 
 /// Pixels of a depthwise register tile: a kernel row of weights and the loads under way need registers too.
@@ -36,7 +38,8 @@ bool pointwise(const ConvKernel& k) {
 
 /// Cycles of one full tile's reduction, at two multiply-adds a cycle.
 int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
-  const int64_t depth = k.taps() * k.packing().inputs;
+  const int64_t words = blocks_of(k.packing().inputs, k.packing().quad()) * DotProduct::parts(plan.multiply);
+  const int64_t depth = k.taps() * words;
   const int64_t rows = plan.row_tiles.empty() ? 1 : plan.row_tiles.front().tile.positions;
   const int64_t pixels = rows * plan.tile_pixels;
   return std::max<int64_t>(1, pixels * plan.vectors * (depth + 2) / 2);
@@ -84,13 +87,13 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
     plan.groups_outer = true;
     return;
   }
-  const int64_t weight_bytes = k.packing().panels() * k.packing().panel_elements(k.taps()) * 4;
+  const int64_t weight_bytes = k.packing().panels() * k.packing().panel_elements(k.taps()) * 4 / k.packing().quad();
   const Dim pixels = plan.rows * plan.row_pixels;
   const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
   plan.groups_outer = weight_bytes > l2_bytes / 2 || (small_map && pixels.constant() <= 14 * 14);
   if (!plan.groups_outer || !small_map || k.input_plain) return;
   const int64_t tiles = std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles));
-  const int64_t lines = block * plan.group_blocks * block * 4 / line_bytes;
+  const int64_t lines = block * plan.group_blocks * block * 4 / k.packing().quad() / line_bytes;
   plan.prefetch_lines = std::min<int64_t>(8, (lines + tiles - 1) / tiles);
 }
 
@@ -150,6 +153,7 @@ std::vector<TileSegment> cover_axis(const ConvAxis& axis, int64_t positions) {
 
 ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allowed) {
   ConvPlan plan;
+  plan.multiply = multiply_of(target, k.bytes ? DType::u8 : DType::f32, k.narrow && !k.packing().by_lane());
   plan.lanes = target.lanes(DType::f32);
   GCG_CHECK(block % plan.lanes == 0, "vectors of ", plan.lanes, " lanes");
   const int64_t blocks = (k.out_channels + block - 1) / block;
@@ -163,7 +167,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   if (plan.groups == 1) plan.vectors = plan.last_vectors;
   plan.tile_pixels = k.depthwise() ? depthwise_pixels(target, k.kernel_w)
                      : by_lane     ? by_lane_pixels(target)
-                                   : dense_pixels(target, plan.vectors);
+                                   : dense_pixels(target, plan.vectors, plan.multiply);
   plan.flat = flat_allowed && !k.depthwise() && !k.input_plain && pointwise(k);
   plan.rows = plan.flat ? Dim(1) : k.out_height;
   plan.row_pixels = plan.flat ? k.out_height * k.out_width : k.out_width;
