@@ -14,10 +14,11 @@ constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_task
 constexpr int64_t line_bytes = 64;
 constexpr int64_t l2_bytes = 1 << 20;
 
-/// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast; for bytes also
-/// products and, where they are widened, a part of the weights.
+/// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast; without VNNI also a
+/// product and a constant, and the more sums there are, the more the scheduler mixes.
 int64_t dense_pixels(const CpuTarget& target, int64_t vectors, Multiply multiply) {
-  const int64_t others = multiply == Multiply::widened_quads ? 3 : multiply == Multiply::narrow_quads ? 2 : 1;
+  const bool in_steps = multiply == Multiply::widened_quads || multiply == Multiply::narrow_quads;
+  const int64_t others = !in_steps ? 1 : target.has_avx512() ? 5 : 3;
   return std::clamp<int64_t>((target.vector_registers - vectors - others) / vectors, 1, 14);
 }
 

@@ -164,13 +164,11 @@ class DenseTile {
   }
 
   void k_step(Value* x, Value* w, const Pixels& pixels, int64_t set, Values& sums) {
-    Values weights;
     for (int part = 0; part < dot_.parts(); ++part) {
       fence(f_.ir(), sums);
-      for (int64_t v = 0; v < vectors_ && part == 0; ++v)
-        weights.push_back(load_words(word_address(f_, layout_, w, f_.i64(v * plan_.lanes))));
-      Values columns;
-      for (Value* words : weights) columns.push_back(dot_.right(words, part));
+      Values columns;  // loaded anew for each part: registers are few
+      for (int64_t v = 0; v < vectors_; ++v)
+        columns.push_back(dot_.right(load_words(word_address(f_, layout_, w, f_.i64(v * plan_.lanes))), part));
       rank_one_updates(x, columns, part, pixels, set, sums);
     }
   }

@@ -114,14 +114,15 @@ class Lowering {
            r_.value(n.inputs[1]).dtype == DType::i8 && n.attributes.count("auto_pad") == 0 && conv_pads(n);
   }
 
-  /// The padding of a convolution that a kernel of bytes computes; nullopt for others.
+  /// The padding of a convolution that a kernel of bytes computes; nullopt for others. Blocks of channels that are mostly empty
+  /// (the first layer's) cost more than floats do.
   std::optional<ConvPads> conv_pads(const Node& n) const {
     const Tensor* w = r_.constant(n.inputs[1]);
     const Shape& x = r_.shape(n.inputs[0]);
     if (!cpu_ || !w || w->elements() == 0 || x.size() > 5 || !x[1].is_constant() || !is_constant_or_none(n, 3)) return {};
     const ConvPacking packing{w->shape()[1], w->shape()[0], n.int_attribute("group", 1), false, true};
     const bool depthwise = packing.inputs == 1 && packing.group_outputs() == 1;
-    if (packing.by_lane() && !depthwise) return {};
+    if (packing.by_lane() ? !depthwise : packing.inputs < kChannelBlock) return {};
     ConvPads pads;
     for (const WindowDim& d : window_of(n, x, to_shape({w->shape().begin() + 2, w->shape().end()}))) {
       if (!d.pad_begin.is_constant() || !d.pad_end.is_constant()) return {};

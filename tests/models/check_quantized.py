@@ -24,8 +24,10 @@ STATIC = {
     "QOperator": dict(format="QOperator"),
     "QOperator per channel": dict(format="QOperator", per_channel=True),
 }
-# A value near the middle of two quanta may fall either way, and all behind it follow: relative to the largest element.
-TOLERANCE = 4e-2
+# Relative to the largest element. A value near the middle of two quanta may fall either way, and all behind it follow: in mini_bert
+# in QDQ form, whose attention onnxruntime computes in bytes, too, by 4.3e-2; in convolutions nothing does.
+TOLERANCE = 1e-2
+TOLERANCE_OF_ATTENTION = 6e-2
 
 
 def calibrate(model, size):
@@ -82,13 +84,14 @@ def check(name, form, options, folder):
     artifact = compile_model(path, os.path.join(folder, "model.gart"))
     notes = kernel_notes(artifact)
     contractions = [(k, n) for k, n in notes if any(c in k for c in ("conv", "packedmatmul"))]
-    floats = [k for k, n in contractions if "bytes" not in n and "quads" not in n]
+    floats = [k for k, n in contractions if "bytes" not in n and "quads" not in n and "plain" not in n]  # plain: the first layer
     worst = 0.0
     for size in sizes:
         feeds = small_models.make_feeds(model, size)
         worst = max(worst, error_of(gart.load(artifact).run(feeds), reference(path, feeds)))
-    good = worst <= TOLERANCE and contractions and not floats
-    print(f"{'ok  ' if good else 'FAIL'} {name} {form}: {len(contractions)} contractions in bytes, error {worst:.1e}"
+    tolerance = TOLERANCE_OF_ATTENTION if name == "mini_bert" and form.startswith("QDQ") else TOLERANCE
+    good = worst <= tolerance and len(contractions) > 0 and not floats
+    print(f"{'ok  ' if good else 'FAIL'} {name} {form}: {len(contractions) - len(floats)} contractions in bytes, error {worst:.1e}"
           + (f", in floats: {floats}" if floats else ""), flush=True)
     return good
 
