@@ -175,7 +175,7 @@ class DenseTile {
 
   Value* load_words(Value* address) {
     auto* type = llvm::FixedVectorType::get(layout_.word, static_cast<unsigned>(plan_.lanes));
-    return f_.ir().CreateAlignedLoad(type, address, llvm::Align(static_cast<uint64_t>(plan_.lanes) * word_bytes));
+    return f_.ir().CreateAlignedLoad(type, address, llvm::Align(word_bytes));
   }
 
   void rank_one_updates(Value* x, const Values& columns, int part, const Pixels& pixels, int64_t set, Values& sums) {
@@ -183,7 +183,7 @@ class DenseTile {
       Value* in_row = row == 0 ? x : word_address(f_, layout_, x, times(f_, layout_.row, row * conv_.stride_h));
       for (int64_t column = pixels.first_column; column < pixels.last_column; ++column) {
         Value* place = word_address(f_, layout_, in_row, f_.i64(column * conv_.stride_w * layout_.channels));
-        Value* word = f_.ir().CreateAlignedLoad(layout_.word, place, llvm::Align(word_bytes));
+        Value* word = f_.ir().CreateAlignedLoad(layout_.word, place, llvm::Align(conv_.bytes ? 1 : word_bytes));
         Value* input = dot_.left(f_.splat(word, static_cast<int>(plan_.lanes)), part);
         const int64_t first = (set * shape_.pixels() + row * shape_.columns.positions + column) * vectors_;
         for (int64_t v = 0; v < vectors_; ++v) {
@@ -217,7 +217,7 @@ class DenseTile {
 llvm::Value* load_lanes(FunctionBuilder& f, const ConvKernel& conv, llvm::Value* address, int64_t lanes, bool is_signed) {
   if (!conv.bytes) return load_vector(f, address, lanes);
   auto* bytes = llvm::FixedVectorType::get(f.ir().getInt8Ty(), static_cast<unsigned>(lanes));
-  llvm::Value* loaded = f.ir().CreateAlignedLoad(bytes, address, llvm::Align(static_cast<uint64_t>(lanes)));
+  llvm::Value* loaded = f.ir().CreateAlignedLoad(bytes, address, llvm::Align(1));
   llvm::Type* words = llvm::FixedVectorType::get(f.ir().getInt32Ty(), static_cast<unsigned>(lanes));
   return is_signed ? f.ir().CreateSExt(loaded, words) : f.ir().CreateZExt(loaded, words);
 }
