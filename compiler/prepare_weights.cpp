@@ -41,7 +41,8 @@ bool consists_of(const Tensor& t, const std::set<const OpDef*>& steps) {
 bool can_make(const Tensor& wanted, const Tensor& stored) {
   static const std::set<const OpDef*> redone = {&op("Transpose"), &op("Cast")};
   static const std::set<const OpDef*> undone = {&op("Transpose"), &op("Cast"), &op("PackMatMul", "gart"), &op("PackConv", "gart")};
-  return consists_of(wanted, redone) && consists_of(stored, undone) && (!is_rounded(stored) || stored.dtype() == wanted.dtype());
+  const bool quads = size_of(stored.dtype()) == 1;  // are not unpacked
+  return consists_of(wanted, redone) && consists_of(stored, quads ? redone : undone) && (!is_rounded(stored) || stored.dtype() == wanted.dtype());
 }
 
 /// What the file holds as it is: all that CPUs read, and of the rest one form of each root.

@@ -1,6 +1,8 @@
 // Conversions between element types. The half-precision ones never become library calls.
 #include <llvm/IR/Intrinsics.h>
 
+#include <cmath>
+
 #include "codegen/cpu/arithmetic.h"
 #include "codegen/cpu/widen_half.h"
 #include "compiler/support/error.h"
@@ -60,7 +62,22 @@ Value* float_to_float(FunctionBuilder& f, DType to, Value* a) {
   return narrow(f, to, wide ? round_to_odd(f, a) : a);
 }
 
+/// Through clamped i32; the intrinsic would take vectors apart. NaN becomes 0.
+Value* float_to_narrow_int(FunctionBuilder& f, DType to, Value* a) {
+  llvm::IRBuilder<>& ir = f.ir();
+  const int bits = static_cast<int>(size_of(to)) * 8;
+  const bool is_signed = is_signed_int(to);
+  Value* low = llvm::ConstantFP::get(a->getType(), is_signed ? -std::ldexp(1, bits - 1) : 0);
+  Value* high = llvm::ConstantFP::get(a->getType(), std::ldexp(1, is_signed ? bits - 1 : bits) - 1);
+  Value* clamped = ir.CreateSelect(ir.CreateFCmpOGT(a, low), a, low);
+  clamped = ir.CreateSelect(ir.CreateFCmpOLT(clamped, high), clamped, high);
+  Value* wide = ir.CreateFPToSI(clamped, with_scalar(a, ir.getInt32Ty()));
+  if (is_signed) wide = ir.CreateSelect(ir.CreateFCmpORD(a, a), wide, llvm::Constant::getNullValue(wide->getType()));
+  return ir.CreateTrunc(wide, with_scalar(a, f.scalar_type(to)));
+}
+
 Value* float_to_int(FunctionBuilder& f, DType to, Value* a) {
+  if (size_of(to) <= 2) return float_to_narrow_int(f, to, a);
   llvm::Type* type = with_scalar(a, f.scalar_type(to));
   return f.ir().CreateIntrinsic(is_signed_int(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
                                 {type, a->getType()}, {a});

@@ -23,7 +23,7 @@ class ConvEmitter {
         conv_(conv),
         packing_(conv.packing()),
         plan_(plan_conv(conv, f.target(), epilogue_allows_flat(f.kernel(), conv))),
-        layout_(conv_layout(f, conv)),
+        layout_(conv_layout(f, conv, plan_.multiply)),
         epilogue_(f, conv, plan_),
         passes_(f, conv, plan_),
         right_border_(find_right_border()) {}
@@ -37,7 +37,7 @@ class ConvEmitter {
                    : packing_.by_lane() ? " by lane"
                    : conv_.input_plain  ? " plain"
                                         : "",
-                   " tiles", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer",
+                   " tiles", conv_.bytes ? " of bytes" : "", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer",
                    plan_.units_per_pass > 0 ? ", passes over the depth" : "")};
   }
 
@@ -89,10 +89,10 @@ class ConvEmitter {
       work.tiles.end = add(work.tiles.begin, f_.i64(plan_.tiles_per_task));
     }
     work.kd = kernel_planes(work.plane);
-    work.input = float_address(f_, f_.operand(conv_.input), mul(work.image, layout_.image));
+    work.input = word_address(f_, layout_, f_.operand(conv_.input), mul(work.image, layout_.image));
     Value* first_plane = sub(mul(work.plane, conv_.stride_d), f_.i64(conv_.pad_front));
-    work.input = float_address(f_, work.input, mul(first_plane, layout_.plane));
-    work.input = float_address(f_, work.input, mul(first_block(work.group), layout_.block));
+    work.input = word_address(f_, layout_, work.input, mul(first_plane, layout_.plane));
+    work.input = word_address(f_, layout_, work.input, mul(first_block(work.group), layout_.block));
     work.vectors = plan_.vectors;
     auto emit = [&] { passes_.for_each([&] { emit_rows(work); }); };
     if (plan_.last_vectors == plan_.vectors) return emit();
@@ -142,9 +142,9 @@ class ConvEmitter {
 
   void emit_row(const Work& work, RowPlace at) {
     Value* first_row = sub(mul(at.row, conv_.stride_h), f_.i64(conv_.pad_top));
-    at.place.input = float_address(f_, work.input, mul(first_row, layout_.row));
+    at.place.input = word_address(f_, layout_, work.input, mul(first_row, layout_.row));
     at.place.kd = work.kd;
-    at.place.weights = float_address(f_, f_.operand(conv_.weights), panel_offset(work.group));
+    at.place.weights = word_address(f_, layout_, f_.operand(conv_.weights), panel_offset(work.group));
     if (plan_.symbolic_row())
       symbolic_row(work, at);
     else
@@ -178,10 +178,10 @@ class ConvEmitter {
 
   /// Where the group's weights begin. Groups of one block share a panel of two.
   Value* panel_offset(Value* group) {
-    const int64_t elements = packing_.panel_elements(conv_.taps());
-    if (plan_.group_blocks * block == packing_.columns()) return mul(group, elements);
+    const int64_t words = packing_.panel_elements(conv_.taps()) / packing_.quad();
+    if (plan_.group_blocks * block == packing_.columns()) return mul(group, words);
     Value* odd = f_.ir().CreateAnd(group, f_.i64(1));
-    return add(mul(f_.ir().CreateLShr(group, f_.i64(1)), elements), mul(odd, block));
+    return add(mul(f_.ir().CreateLShr(group, f_.i64(1)), words), mul(odd, block));
   }
 
   void static_row(const Work& work, const RowPlace& at) {
@@ -211,7 +211,7 @@ class ConvEmitter {
     Value* number = add(mul(step, last.first_tile + last.tiles), tile);
     const int64_t columns = packing_.columns(), line_floats = plan_.group_blocks * block == columns ? block : columns;
     Value* offset = add(panel_offset(add(work.group, f_.i64(1))), mul(number, plan_.prefetch_lines * line_floats));
-    return float_address(f_, f_.operand(conv_.weights), offset);
+    return word_address(f_, layout_, f_.operand(conv_.weights), offset);
   }
 
   /// A row whose length is known at run time: a tile at the left border and one at the right, which lack the taps that fall
@@ -325,7 +325,7 @@ class ConvEmitter {
     const TileShape shape{at.tile, columns};
     TilePlace place = at.place;
     Value* column = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
-    place.input = float_address(f_, place.input, mul(column, layout_.channels));
+    place.input = word_address(f_, layout_, place.input, mul(column, layout_.channels));
     TileResult result{work.image, mul(work.group, plan_.group_blocks), work.plane, at.row, pixel, shape, f_.i64(0), {}};
     if (!packing_.by_lane()) {
       passes_.begin_tile(place, shape.pixels() * work.vectors);
@@ -334,10 +334,10 @@ class ConvEmitter {
     }
     f_.for_loop(f_.i64(0), channels_of(work.group), f_.i64(plan_.lanes), [&](Value* lane) {
       TilePlace part = place;
-      part.weights = float_address(f_, place.weights, lane);
+      part.weights = word_address(f_, layout_, place.weights, lane);
       result.first_lane = lane;
       if (conv_.depthwise()) {
-        part.input = float_address(f_, place.input, lane);
+        part.input = word_address(f_, layout_, place.input, lane);
         result.sums = reduce_depthwise(f_, conv_, plan_, layout_, shape, part);
       } else {
         Value* channel = add(mul(work.group, block), lane);

@@ -81,7 +81,7 @@ class LaneTile {
         Value* row = add(times(f_, kd, conv_.kernel_h), kh);
         Value* offset = add(f_.ir().CreateMul(times(f_, kd, conv_.dilation_d), layout_.plane, "", true, true),
                             f_.ir().CreateMul(times(f_, kh, conv_.dilation_h), layout_.row, "", true, true));
-        return kernel_row(float_address(f_, place_.input, offset), times(f_, row, conv_.kernel_w), s);
+        return kernel_row(word_address(f_, layout_, place_.input, offset), times(f_, row, conv_.kernel_w), s);
       });
     });
   }
@@ -90,8 +90,8 @@ class LaneTile {
   Values kernel_row(Value* input, Value* tap, Values sums) {
     const auto columns = [&](ValueRange range, int64_t first, int64_t last) {
       sums = loop(f_, range, 1, std::move(sums), [&](Value* kw, const Values& s) {
-        Value* weights = float_address(f_, place_.weights, times(f_, add(tap, kw), packing_.unit() * block));
-        return channels(float_address(f_, input, times(f_, kw, conv_.dilation_w * block)), weights, first, last, s);
+        Value* weights = word_address(f_, layout_, place_.weights, times(f_, add(tap, kw), packing_.unit() * block));
+        return channels(word_address(f_, layout_, input, times(f_, kw, conv_.dilation_w * block)), weights, first, last, s);
       });
     };
     if (place_.kw) columns(*place_.kw, 0, 1);
@@ -122,8 +122,8 @@ class LaneTile {
 
   template <class Channel>
   void step(Value* weights, Value* k, int64_t first, int64_t last, Values& sums, Channel channel) {
-    fence(f_, sums);
-    Value* w = load_vector(f_, float_address(f_, weights, times(f_, k, block)), plan_.lanes);
+    fence(f_.ir(), sums);
+    Value* w = load_vector(f_, word_address(f_, layout_, weights, times(f_, k, block)), plan_.lanes);
     for (int64_t pixel = first; pixel < last; ++pixel) {
       Value*& sum = sums[static_cast<size_t>(pixel)];
       sum = multiply_add(f_, channel(pixel), w, sum);
@@ -134,11 +134,11 @@ class LaneTile {
   Value* channel_address(Value* input, Value* channel) {
     Value* lane = f_.ir().CreateAnd(channel, f_.i64(block - 1));
     Value* offset = f_.ir().CreateMul(f_.ir().CreateLShr(channel, f_.i64(4)), layout_.block, "", true, true);
-    return float_address(f_, input, add(offset, lane));
+    return word_address(f_, layout_, input, add(offset, lane));
   }
 
   Value* pixel_address(Value* x, int64_t pixel) {
-    return float_address(f_, x, f_.i64(pixel * conv_.stride_w * block));
+    return word_address(f_, layout_, x, f_.i64(pixel * conv_.stride_w * block));
   }
 
   Value* shuffle(Value* x, int64_t pixel, int64_t k, int64_t channels) {

@@ -17,9 +17,12 @@ constexpr int64_t l2_bytes = 1 << 20;
 // Passes over the depth: what one of them reads of a panel, and the pixels of a task, so that a panel from L3 is used long enough.
 constexpr int64_t pass_bytes = 64 << 10, pass_pixels = 112;
 
-/// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast.
-int64_t dense_pixels(const CpuTarget& target, int64_t vectors) {
-  return std::clamp<int64_t>((target.vector_registers - vectors - 1) / vectors, 1, 14);
+/// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast; without VNNI also a
+/// product and a constant, and the more sums there are, the more the scheduler mixes.
+int64_t dense_pixels(const CpuTarget& target, int64_t vectors, Multiply multiply) {
+  const bool in_steps = multiply == Multiply::widened_quads || multiply == Multiply::narrow_quads;
+  const int64_t others = !in_steps ? 1 : target.has_avx512() ? 5 : 3;
+  return std::clamp<int64_t>((target.vector_registers - vectors - others) / vectors, 1, 14);
 }
 
 /// Pixels of a depthwise register tile: a kernel row of weights and the loads under way need registers too.
@@ -39,7 +42,8 @@ bool pointwise(const ConvKernel& k) {
 
 /// Cycles of one full tile's reduction, at two multiply-adds a cycle.
 int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
-  const int64_t depth = k.taps() * k.packing().inputs;
+  const int64_t words = blocks_of(k.packing().inputs, k.packing().quad()) * DotProduct::parts(plan.multiply);
+  const int64_t depth = k.taps() * words;
   return std::max<int64_t>(1, plan.largest_tile() * plan.vectors * (depth + 2) / 2);
 }
 
@@ -57,7 +61,7 @@ int64_t tiles_of(const std::vector<TileSegment>& segments) {
 /// A panel, with the columns between its own, that every tile would read anew from beyond the L2 that all CPUs of the
 /// target have, half of it.
 void plan_passes(const ConvKernel& k, const CpuTarget& target, ConvPlan& plan) {
-  if (k.packing().by_lane() || k.input_plain) return;
+  if (k.packing().by_lane() || k.input_plain || plan.multiply != Multiply::floats) return;
   const int64_t units = k.packing().units(), bytes = k.packing().panel_elements(k.taps()) * float_bytes;
   if (units < 2 || bytes <= (target.has_avx512() ? l2_bytes : l2_bytes / 4)) return;
   plan.units_per_pass = std::clamp<int64_t>(pass_bytes * units / bytes, 1, units - 1);
@@ -97,13 +101,13 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
     plan.groups_outer = true;
     return;
   }
-  const int64_t weight_bytes = k.packing().panels() * k.packing().panel_elements(k.taps()) * 4;
+  const int64_t weight_bytes = k.packing().panels() * k.packing().panel_elements(k.taps()) * 4 / k.packing().quad();
   const Dim pixels = plan.rows * plan.row_pixels;
   const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
   plan.groups_outer = weight_bytes > l2_bytes / 2 || (small_map && pixels.constant() <= 14 * 14);
   if (!plan.groups_outer || !small_map || k.input_plain || plan.units_per_pass > 0) return;
   const int64_t tiles = std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles));
-  const int64_t lines = block * plan.group_blocks * block * 4 / line_bytes;
+  const int64_t lines = block * plan.group_blocks * block * 4 / k.packing().quad() / line_bytes;
   plan.prefetch_lines = std::min<int64_t>(8, (lines + tiles - 1) / tiles);
 }
 
@@ -171,6 +175,7 @@ std::vector<TileSegment> cover_axis(const ConvAxis& axis, int64_t positions) {
 
 ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allowed) {
   ConvPlan plan;
+  plan.multiply = multiply_of(target, k.bytes ? DType::u8 : DType::f32, k.narrow && !k.packing().by_lane());
   plan.lanes = target.lanes(DType::f32);
   GCG_CHECK(block % plan.lanes == 0, "vectors of ", plan.lanes, " lanes");
   const int64_t blocks = (k.out_channels + block - 1) / block;
@@ -184,7 +189,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   if (plan.groups == 1) plan.vectors = plan.last_vectors;
   plan.tile_pixels = k.depthwise() ? depthwise_pixels(target, k.kernel_w)
                      : by_lane     ? by_lane_pixels(target)
-                                   : dense_pixels(target, plan.vectors);
+                                   : dense_pixels(target, plan.vectors, plan.multiply);
   plan.flat = flat_allowed && !k.depthwise() && !k.input_plain && pointwise(k);
   plan.rows = plan.flat ? Dim(1) : k.out_height;
   plan.row_pixels = plan.flat ? k.out_height * k.out_width : k.out_width;

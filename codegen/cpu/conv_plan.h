@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "codegen/cpu/cpu_target.h"
+#include "codegen/cpu/dot_product.h"
 #include "compiler/kernel/kernel.h"
 
 namespace gcg::cpu {
@@ -45,6 +46,7 @@ struct TileShape {
 };
 
 struct ConvPlan {
+  Multiply multiply = Multiply::floats;
   int64_t lanes = 0;  // f32 lanes of a vector
   /// A pointwise convolution without borders sees the whole map as one row.
   bool flat = false;

@@ -13,11 +13,12 @@ namespace {
 using Values = FunctionBuilder::Values;
 
 constexpr int64_t block = 16;
-constexpr uint64_t float_bytes = 4;
+constexpr uint64_t word_bytes = 4;
 constexpr int64_t unrolled_steps = 4;  // k steps of one loop iteration
 
-llvm::Value* zero(FunctionBuilder& f, int64_t lanes) {
-  return llvm::Constant::getNullValue(f.type(DType::f32, static_cast<int>(lanes)));
+llvm::Value* zero(FunctionBuilder& f, const ConvPlan& plan) {
+  llvm::Type* sum = DotProduct(f.ir(), plan.multiply).word();
+  return llvm::Constant::getNullValue(llvm::FixedVectorType::get(sum, static_cast<unsigned>(plan.lanes)));
 }
 
 /// Emits the reduction of one dense tile.
@@ -27,7 +28,7 @@ class DenseTile {
  public:
   DenseTile(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
             const TileShape& shape, int64_t vectors, const TilePlace& place)
-      : f_(f), conv_(conv), plan_(plan), layout_(layout), shape_(shape), vectors_(vectors), place_(place) {
+      : f_(f), conv_(conv), plan_(plan), layout_(layout), shape_(shape), vectors_(vectors), place_(place), dot_(f.ir(), plan.multiply) {
     // A tile of few accumulators would wait for the latency of its multiply-adds: it gets several sets of them, one per
     // k step in turn.
     const int64_t accumulators = shape.pixels() * vectors;
@@ -38,7 +39,7 @@ class DenseTile {
   }
 
   Values emit() {
-    Values sums(static_cast<size_t>(sets_ * shape_.pixels() * vectors_), zero(f_, plan_.lanes));
+    Values sums(static_cast<size_t>(sets_ * shape_.pixels() * vectors_), zero(f_, plan_));
     std::copy(place_.sums.begin(), place_.sums.end(), sums.begin());
     sums = loop(f_, place_.units, 1, sums,
                 [&](llvm::Value* ic, const Values& s) { return channel_block(ic, s); });
@@ -54,12 +55,12 @@ class DenseTile {
   int64_t weights_per_column() const { return layout_.channels * layout_.weight_columns; }
 
   Values channel_block(llvm::Value* ic, Values initial) {
-    Value* input = float_address(f_, place_.input, f_.ir().CreateMul(ic, layout_.block, "", true, true));
+    Value* input = word_address(f_, layout_, place_.input, f_.ir().CreateMul(ic, layout_.block, "", true, true));
     channels_ = channels_of(ic);
     return loop(f_, place_.kd, 1, std::move(initial), [&](Value* kd, const Values& sums) {
       Value* plane = f_.ir().CreateMul(times(f_, kd, conv_.dilation_d), layout_.plane, "", true, true);
       Value* number = f_.ir().CreateAdd(times(f_, ic, conv_.kernel_d), kd, "", true, true);
-      return kernel_plane(number, float_address(f_, input, plane), sums);
+      return kernel_plane(number, word_address(f_, layout_, input, plane), sums);
     });
   }
 
@@ -71,8 +72,8 @@ class DenseTile {
         Value* step =
             times(f_, f_.ir().CreateAdd(first_row, kh, "", true, true), conv_.kernel_w * weights_per_column());
         Value* row = f_.ir().CreateMul(times(f_, kh, conv_.dilation_h), layout_.row, "", true, true);
-        if (place_.prefetch) prefetch(float_address(f_, place_.prefetch, step));
-        return kernel_row(float_address(f_, input, row), float_address(f_, place_.weights, step), pixels, s);
+        if (place_.prefetch) prefetch(word_address(f_, layout_, place_.prefetch, step));
+        return kernel_row(word_address(f_, layout_, input, row), word_address(f_, layout_, place_.weights, step), pixels, s);
       });
     };
     const Pixels all{0, shape_.rows.positions, 0, shape_.columns.positions};
@@ -82,13 +83,16 @@ class DenseTile {
     return sums;
   }
 
-  /// Channels of block `ic` that exist; the rest of the block may hold anything.
+  bool whole_blocks() const { return layout_.depth % layout_.channels == 0; }
+  /// Are neighbouring columns the k steps of a kernel row?
+  bool steps_over_columns() const { return layout_.channels == 1 || layout_.depth == 1; }
+
+  /// Words of channels of block `ic` that exist; the rest of the block may hold anything.
   llvm::Value* channels_of(llvm::Value* ic) {
-    if (layout_.channels == 1) return f_.i64(1);
-    const int64_t channels = conv_.packing().inputs;
-    if (channels % block == 0) return f_.i64(block);
-    llvm::Value* left = f_.ir().CreateSub(f_.i64(channels), times(f_, ic, block), "", true, true);
-    return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, f_.i64(block));
+    if (whole_blocks()) return f_.i64(layout_.channels);
+    if (layout_.depth < layout_.channels) return f_.i64(layout_.depth);
+    llvm::Value* left = f_.ir().CreateSub(f_.i64(layout_.depth), times(f_, ic, layout_.channels), "", true, true);
+    return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, f_.i64(layout_.channels));
   }
 
   void prefetch(llvm::Value* address) {
@@ -96,7 +100,7 @@ class DenseTile {
                   apart = plan_.group_blocks * block == layout_.weight_columns ? line : layout_.weight_columns;
     for (int64_t kw = 0; kw < conv_.kernel_w; ++kw)
       for (int64_t i = 0; i < plan_.prefetch_lines; ++i)
-        f_.prefetch(float_address(f_, address, f_.i64(kw * weights_per_column() + i * apart)), 2);
+        f_.prefetch(word_address(f_, layout_, address, f_.i64(kw * weights_per_column() + i * apart)), 2);
   }
 
   Values kernel_row(Value* input, Value* weights, Pixels pixels, Values sums) {
@@ -104,10 +108,10 @@ class DenseTile {
     for (const KernelTaps& t : shape_.columns.taps) {
       pixels.first_column = t.first, pixels.last_column = t.last;
       const bool seamless = t.count == 1 || conv_.dilation_w == 1;
-      if (seamless && layout_.channels == block && conv_.packing().inputs % block == 0) {
-        Value* x = float_address(f_, input, f_.i64(t.tap * conv_.dilation_w * block));
-        Value* w = float_address(f_, weights, f_.i64(t.tap * weights_per_column()));
-        sums = k_loop(f_.i64(t.count * block), 1, x, w, pixels, std::move(sums));
+      if (seamless && layout_.channels > 1 && whole_blocks()) {
+        Value* x = word_address(f_, layout_, input, f_.i64(t.tap * conv_.dilation_w * layout_.channels));
+        Value* w = word_address(f_, layout_, weights, f_.i64(t.tap * weights_per_column()));
+        sums = k_loop(f_.i64(t.count * layout_.channels), {1, layout_.weight_columns}, x, w, pixels, std::move(sums));
       } else {
         sums = column_loop({f_.i64(t.tap), f_.i64(t.tap + t.count)}, input, weights, pixels, std::move(sums));
       }
@@ -116,31 +120,37 @@ class DenseTile {
   }
 
   Values column_loop(ValueRange range, Value* input, Value* weights, const Pixels& pixels, Values sums) {
-    if (layout_.channels == 1) {  // neighbouring columns are the k steps
-      Value* x = float_address(f_, input, times(f_, range.begin, conv_.dilation_w));
-      Value* w = float_address(f_, weights, times(f_, range.begin, layout_.weight_columns));
+    if (steps_over_columns()) {
+      const Step step{conv_.dilation_w * layout_.channels, weights_per_column()};
+      Value* x = word_address(f_, layout_, input, times(f_, range.begin, step.input));
+      Value* w = word_address(f_, layout_, weights, times(f_, range.begin, step.weights));
       Value* count = f_.ir().CreateSub(range.end, range.begin, "", true, true);
-      return k_loop(count, conv_.dilation_w, x, w, pixels, std::move(sums));
+      return k_loop(count, step, x, w, pixels, std::move(sums));
     }
     return loop(f_, range, 1, std::move(sums), [&](Value* kw, const Values& s) {
-      Value* x = float_address(f_, input, times(f_, kw, conv_.dilation_w * layout_.channels));
-      return k_loop(channels_, 1, x, float_address(f_, weights, times(f_, kw, weights_per_column())), pixels, s);
+      Value* x = word_address(f_, layout_, input, times(f_, kw, conv_.dilation_w * layout_.channels));
+      Value* w = word_address(f_, layout_, weights, times(f_, kw, weights_per_column()));
+      return k_loop(channels_, {1, layout_.weight_columns}, x, w, pixels, s);
     });
   }
 
-  /// `count` k steps: the input advances by `x_step` elements, the weights by one row. Unrolled, since loop control
-  /// competes with multiply-adds for ports.
-  Values k_loop(Value* count, int64_t x_step, Value* x, Value* w, const Pixels& pixels, Values sums) {
+  /// How far input and weights advance in a k step, in words.
+  struct Step {
+    int64_t input, weights;
+  };
+
+  /// `count` k steps. Unrolled, since loop control competes with multiply-adds for ports.
+  Values k_loop(Value* count, Step step, Value* x, Value* w, const Pixels& pixels, Values sums) {
     auto steps = [&](llvm::Value* k, int64_t n, Values s) {
-      llvm::Value* xk = opaque(float_address(f_, x, times(f_, k, x_step)));
-      llvm::Value* wk = opaque(float_address(f_, w, times(f_, k, layout_.weight_columns)));
+      llvm::Value* xk = opaque(word_address(f_, layout_, x, times(f_, k, step.input)));
+      llvm::Value* wk = opaque(word_address(f_, layout_, w, times(f_, k, step.weights)));
       for (int64_t i = 0; i < n; ++i)
-        k_step(float_address(f_, xk, f_.i64(i * x_step)), float_address(f_, wk, f_.i64(i * layout_.weight_columns)),
-               pixels, i % sets_, s);
+        k_step(word_address(f_, layout_, xk, f_.i64(i * step.input)), word_address(f_, layout_, wk, f_.i64(i * step.weights)), pixels,
+               i % sets_, s);
       return s;
     };
     auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
-    const int64_t unroll = known ? unrolled_steps : std::gcd(unrolled_steps, place_.kw ? 1 : conv_.packing().inputs);
+    const int64_t unroll = known ? unrolled_steps : std::gcd(unrolled_steps, place_.kw ? 1 : layout_.depth);
     llvm::Value* whole = known ? f_.i64(known->getSExtValue() / unroll * unroll) : count;
     sums = loop(f_, {f_.i64(0), whole}, unroll, std::move(sums),
                 [&](llvm::Value* k, const Values& s) { return steps(k, unroll, s); });
@@ -155,20 +165,31 @@ class DenseTile {
   }
 
   void k_step(Value* x, Value* w, const Pixels& pixels, int64_t set, Values& sums) {
-    fence(f_, sums);
-    Values weights;
-    for (int64_t v = 0; v < vectors_; ++v)
-      weights.push_back(load_vector(f_, float_address(f_, w, f_.i64(v * plan_.lanes)), plan_.lanes));
+    for (int part = 0; part < dot_.parts(); ++part) {
+      fence(f_.ir(), sums);
+      Values columns;  // loaded anew for each part: registers are few
+      for (int64_t v = 0; v < vectors_; ++v)
+        columns.push_back(dot_.right(load_words(word_address(f_, layout_, w, f_.i64(v * plan_.lanes))), part));
+      rank_one_updates(x, columns, part, pixels, set, sums);
+    }
+  }
+
+  Value* load_words(Value* address) {
+    auto* type = llvm::FixedVectorType::get(layout_.word, static_cast<unsigned>(plan_.lanes));
+    return f_.ir().CreateAlignedLoad(type, address, llvm::Align(word_bytes));
+  }
+
+  void rank_one_updates(Value* x, const Values& columns, int part, const Pixels& pixels, int64_t set, Values& sums) {
     for (int64_t row = pixels.first_row; row < pixels.last_row; ++row) {
-      Value* in_row = row == 0 ? x : float_address(f_, x, times(f_, layout_.row, row * conv_.stride_h));
+      Value* in_row = row == 0 ? x : word_address(f_, layout_, x, times(f_, layout_.row, row * conv_.stride_h));
       for (int64_t column = pixels.first_column; column < pixels.last_column; ++column) {
-        Value* place = float_address(f_, in_row, f_.i64(column * conv_.stride_w * layout_.channels));
-        Value* input = f_.splat(f_.ir().CreateAlignedLoad(f_.ir().getFloatTy(), place, llvm::Align(4)),
-                                static_cast<int>(plan_.lanes));
+        Value* place = word_address(f_, layout_, in_row, f_.i64(column * conv_.stride_w * layout_.channels));
+        Value* word = f_.ir().CreateAlignedLoad(layout_.word, place, llvm::Align(conv_.bytes ? 1 : word_bytes));
+        Value* input = dot_.left(f_.splat(word, static_cast<int>(plan_.lanes)), part);
         const int64_t first = (set * shape_.pixels() + row * shape_.columns.positions + column) * vectors_;
         for (int64_t v = 0; v < vectors_; ++v) {
           Value*& sum = sums[static_cast<size_t>(first + v)];
-          sum = multiply_add(f_, input, weights[static_cast<size_t>(v)], sum);
+          sum = dot_.add(input, columns[static_cast<size_t>(v)], sum);
         }
       }
     }
@@ -176,7 +197,7 @@ class DenseTile {
 
   Values fold_sets(Values sums) {
     const auto tile = static_cast<size_t>(shape_.pixels() * vectors_);
-    for (size_t i = tile; i < sums.size(); ++i) sums[i % tile] = f_.ir().CreateFAdd(sums[i % tile], sums[i]);
+    for (size_t i = tile; i < sums.size(); ++i) sums[i % tile] = dot_.add_sums(sums[i % tile], sums[i]);
     sums.resize(tile);
     return sums;
   }
@@ -188,9 +209,19 @@ class DenseTile {
   const TileShape& shape_;
   const int64_t vectors_;
   const TilePlace& place_;
+  DotProduct dot_;
   int64_t sets_ = 1;
   llvm::Value* channels_ = nullptr;
 };
+
+/// A vector of floats, or of bytes as quads of which all but the first are multiplied by zero.
+llvm::Value* load_lanes(FunctionBuilder& f, const ConvKernel& conv, llvm::Value* address, int64_t lanes, bool is_signed) {
+  if (!conv.bytes) return load_vector(f, address, lanes);
+  auto* bytes = llvm::FixedVectorType::get(f.ir().getInt8Ty(), static_cast<unsigned>(lanes));
+  llvm::Value* loaded = f.ir().CreateAlignedLoad(bytes, address, llvm::Align(1));
+  llvm::Type* words = llvm::FixedVectorType::get(f.ir().getInt32Ty(), static_cast<unsigned>(lanes));
+  return is_signed ? f.ir().CreateSExt(loaded, words) : f.ir().CreateZExt(loaded, words);
+}
 
 /// May kernel column `kw` be read for pixel `p`?
 bool inside(const TileShape& shape, int64_t kw, int64_t p) {
@@ -211,7 +242,7 @@ llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, ll
 
 llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes) {
   return f.ir().CreateAlignedLoad(f.type(DType::f32, static_cast<int>(lanes)), address,
-                                  llvm::Align(float_bytes));
+                                  llvm::Align(word_bytes));
 }
 
 Values loop(FunctionBuilder& f, ValueRange range, int64_t step, Values initial,
@@ -223,28 +254,17 @@ Values loop(FunctionBuilder& f, ValueRange range, int64_t step, Values initial,
   return f.for_loop(range.begin, range.end, f.i64(step), initial, body);
 }
 
-void fence(FunctionBuilder& f, Values& sums) {
-  std::vector<llvm::Type*> types;
-  std::string constraints;
-  for (llvm::Value* sum : sums) {
-    types.push_back(sum->getType());
-    constraints += f.target().is_x86() ? "=v," : "=w,";
-  }
-  for (size_t i = 0; i < sums.size(); ++i) constraints += concat(i, ",");
-  auto* type = llvm::FunctionType::get(llvm::StructType::get(f.context(), types), types, false);
-  auto* code = llvm::InlineAsm::get(type, "", constraints + "~{memory}", /*hasSideEffects=*/true);
-  llvm::Value* fenced = f.ir().CreateCall(code, sums);
-  for (size_t i = 0; i < sums.size(); ++i) sums[i] = f.ir().CreateExtractValue(fenced, static_cast<unsigned>(i));
+llvm::Value* word_address(FunctionBuilder& f, const ConvLayout& layout, llvm::Value* base, llvm::Value* offset) {
+  return f.ir().CreateGEP(layout.word, base, offset);
 }
 
-llvm::Value* float_address(FunctionBuilder& f, llvm::Value* base, llvm::Value* offset) {
-  return f.ir().CreateGEP(f.ir().getFloatTy(), base, offset);
-}
-
-ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv) {
+ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, Multiply multiply) {
+  const ConvPacking packing = conv.packing();
   ConvLayout layout;
-  layout.channels = conv.input_plain ? 1 : block;
-  const int64_t blocks = (conv.in_channels + layout.channels - 1) / layout.channels;
+  layout.word = packing.by_lane() && conv.bytes ? f.ir().getInt8Ty() : DotProduct(f.ir(), multiply).word();
+  layout.channels = conv.input_plain ? 1 : block / packing.quad();
+  layout.depth = blocks_of(packing.inputs, packing.quad());
+  const int64_t blocks = conv.input_plain ? conv.in_channels : blocks_of(conv.in_channels, block);
   const Dim row = conv.in_width * Dim(layout.channels);
   const Dim plane = row * conv.in_height, volume = plane * conv.in_depth;
   layout.row = f.dim(row);
@@ -262,19 +282,22 @@ Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& 
 
 Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
                         const TileShape& shape, const TilePlace& place) {
-  const Values none(static_cast<size_t>(shape.pixels()), zero(f, plan.lanes));
-  auto vector_at = [&](llvm::Value* base, llvm::Value* offset) {
-    return load_vector(f, float_address(f, base, offset), plan.lanes);
+  const Values none(static_cast<size_t>(shape.pixels()), zero(f, plan));
+  DotProduct dot(f.ir(), plan.multiply);
+  auto lanes_at = [&](llvm::Value* base, llvm::Value* offset, bool is_signed) {
+    return load_lanes(f, conv, word_address(f, layout, base, offset), plan.lanes, is_signed);
   };
+  auto input_at = [&](llvm::Value* base, llvm::Value* offset) { return lanes_at(base, offset, false); };
+  auto weights_at = [&](llvm::Value* base, llvm::Value* offset) { return lanes_at(base, offset, true); };
   auto kernel_row = [&](llvm::Value* plane_input, llvm::Value* first_row, llvm::Value* kh, const Values& sums) {
     llvm::Value* input =
-        float_address(f, plane_input, f.ir().CreateMul(times(f, kh, conv.dilation_h), layout.row, "", true, true));
+        word_address(f, layout, plane_input, f.ir().CreateMul(times(f, kh, conv.dilation_h), layout.row, "", true, true));
     llvm::Value* row = f.ir().CreateAdd(first_row, kh, "", true, true);
-    llvm::Value* weights = float_address(f, place.weights, times(f, row, conv.kernel_w * block));
+    llvm::Value* weights = word_address(f, layout, place.weights, times(f, row, conv.kernel_w * block));
     if (place.kw) {
       return loop(f, *place.kw, 1, sums, [&](llvm::Value* kw, const Values& s) -> Values {
-        llvm::Value* x = vector_at(input, times(f, kw, conv.dilation_w * block));
-        return {multiply_add(f, x, vector_at(weights, times(f, kw, block)), s[0])};
+        llvm::Value* x = input_at(input, times(f, kw, conv.dilation_w * block));
+        return {dot.add(x, weights_at(weights, times(f, kw, block)), s[0])};
       });
     }
     // Each input vector is loaded once for all the taps that meet it.
@@ -285,17 +308,17 @@ Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPl
       for (int64_t kw = 0; kw < conv.kernel_w; ++kw) {
         const int64_t distance = column - kw * conv.dilation_w, p = distance / conv.stride_w;
         if (distance < 0 || distance % conv.stride_w != 0 || p >= shape.pixels() || !inside(shape, kw, p)) continue;
-        if (!x) x = vector_at(input, f.i64(column * block));
+        if (!x) x = input_at(input, f.i64(column * block));
         llvm::Value*& tap = taps[static_cast<size_t>(kw)];
-        if (!tap) tap = vector_at(weights, f.i64(kw * block));
-        next[static_cast<size_t>(p)] = multiply_add(f, x, tap, next[static_cast<size_t>(p)]);
+        if (!tap) tap = weights_at(weights, f.i64(kw * block));
+        next[static_cast<size_t>(p)] = dot.add(x, tap, next[static_cast<size_t>(p)]);
       }
     }
     return next;
   };
   return loop(f, place.kd, 1, none, [&](llvm::Value* kd, const Values& sums) {
     llvm::Value* plane = f.ir().CreateMul(times(f, kd, conv.dilation_d), layout.plane, "", true, true);
-    llvm::Value *input = float_address(f, place.input, plane), *first_row = times(f, kd, conv.kernel_h);
+    llvm::Value *input = word_address(f, layout, place.input, plane), *first_row = times(f, kd, conv.kernel_h);
     return loop(f, *place.kh, 1, sums,
                 [&](llvm::Value* kh, const Values& s) { return kernel_row(input, first_row, kh, s); });
   });

@@ -29,9 +29,12 @@ struct TilePlace {
   std::optional<ValueRange> kw;
 };
 
-/// Strides of the input and of the weights, in elements.
+/// Strides of the input and of the weights, in words: what a multiply-add takes of each, floats or quads of bytes
+/// (dot_product.h); single bytes where each lane has channels of its own.
 struct ConvLayout {
-  int64_t channels = 16;         // channels that lie side by side in the input: 16, or 1 when it is NCHW
+  llvm::Type* word = nullptr;
+  int64_t channels = 16;         // words that lie side by side in the input: a block's, or 1 when it is NCHW
+  int64_t depth = 0;             // words along the input channels of a group
   llvm::Value* image = nullptr;  // input, image to image
   llvm::Value* block = nullptr;  // input, channel block to channel block
   llvm::Value* plane = nullptr;  // input, plane to plane
@@ -39,7 +42,7 @@ struct ConvLayout {
   int64_t weight_columns = 32;   // weights, kernel element and input channel to the next
 };
 
-ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv);
+ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, Multiply multiply);
 
 /// Sums [pixel][vector] of a dense convolution for `vectors` vectors of output channels.
 FunctionBuilder::Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
@@ -62,16 +65,12 @@ FunctionBuilder::Values reduce_by_lane(FunctionBuilder& f, const ConvKernel& con
 FunctionBuilder::Values loop(FunctionBuilder& f, ValueRange range, int64_t step, FunctionBuilder::Values initial,
                              const std::function<FunctionBuilder::Values(llvm::Value*, const FunctionBuilder::Values&)>& body);
 
-/// Makes every sum so far a value that nothing sees through, in the register where it is. Without it the scheduler
-/// mixes k steps, needs more registers than there are, and spills accumulators.
-void fence(FunctionBuilder& f, FunctionBuilder::Values& sums);
-
 llvm::Value* times(FunctionBuilder& f, llvm::Value* value, int64_t factor);
 llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::Value* sum);
 /// An aligned vector of f32.
 llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes);
 
-/// `base` + `offset` floats; may point outside the operand as long as it is not read.
-llvm::Value* float_address(FunctionBuilder& f, llvm::Value* base, llvm::Value* offset);
+/// `base` + `offset` words; may point outside the operand as long as it is not read.
+llvm::Value* word_address(FunctionBuilder& f, const ConvLayout& layout, llvm::Value* base, llvm::Value* offset);
 
 }  // namespace gcg::cpu

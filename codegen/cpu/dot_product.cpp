@@ -12,21 +12,30 @@ namespace {
 
 bool is_x86(llvm::IRBuilder<>& ir) { return llvm::Triple(ir.GetInsertBlock()->getModule()->getTargetTriple()).isX86(); }
 
+/// The same words as a value that nothing sees through: a mask behind a broadcast would be put before it, and so keep the
+/// broadcast from being a load.
+llvm::Value* opaque(llvm::IRBuilder<>& ir, llvm::Value* words) {
+  auto* type = llvm::FunctionType::get(words->getType(), {words->getType()}, false);
+  return ir.CreateCall(llvm::InlineAsm::get(type, "", is_x86(ir) ? "=v,0" : "=w,0", /*hasSideEffects=*/false), words);
+}
+
 unsigned lanes_of(llvm::Value* v) { return llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements(); }
 
 }  // namespace
 
-Multiply multiply_of(const CpuTarget& target, DType left) {
+Multiply multiply_of(const CpuTarget& target, DType left, bool narrow) {
   if (left == DType::f32) return Multiply::floats;
   GCG_CHECK(left == DType::u8, "a contraction of ", name_of(left));
-  return target.has_vnni ? Multiply::quads : Multiply::widened_quads;
+  if (target.has_vnni) return Multiply::quads;
+  return narrow && target.is_x86() ? Multiply::narrow_quads : Multiply::widened_quads;
 }
 
 llvm::Value* DotProduct::left(llvm::Value* words, int part) {
   if (multiply_ != Multiply::widened_quads) return words;
   llvm::Type* type = words->getType();
-  if (part == 0) return ir_.CreateAnd(words, llvm::ConstantInt::get(type, 0x00ff00ff));
-  return ir_.CreateAnd(ir_.CreateLShr(words, 8), llvm::ConstantInt::get(type, 0x00ff00ff));
+  if (part == 0) return ir_.CreateAnd(opaque(ir_, words), llvm::ConstantInt::get(type, 0x00ff00ff));
+  auto* halves = llvm::FixedVectorType::get(ir_.getInt16Ty(), lanes_of(words) * 2);
+  return ir_.CreateBitCast(ir_.CreateLShr(ir_.CreateBitCast(words, halves), 8), type);
 }
 
 llvm::Value* DotProduct::right(llvm::Value* words, int part) {
@@ -44,6 +53,13 @@ llvm::Value* DotProduct::add(llvm::Value* left, llvm::Value* right, llvm::Value*
     case Multiply::quads: {
       const auto dot = lanes_of(sum) == 16 ? llvm::Intrinsic::x86_avx512_vpdpbusd_512 : llvm::Intrinsic::x86_avx512_vpdpbusd_256;
       return ir_.CreateIntrinsic(dot, {}, {sum, left, right});
+    }
+    case Multiply::narrow_quads: {
+      const bool wide = lanes_of(sum) == 16;
+      auto* bytes = llvm::FixedVectorType::get(ir_.getInt8Ty(), lanes_of(sum) * 4);
+      const auto pairs = wide ? llvm::Intrinsic::x86_avx512_pmaddubs_w_512 : llvm::Intrinsic::x86_avx2_pmadd_ub_sw;
+      llvm::Value* products = ir_.CreateIntrinsic(pairs, {}, {ir_.CreateBitCast(left, bytes), ir_.CreateBitCast(right, bytes)});
+      return add_pairs(products, llvm::ConstantInt::get(products->getType(), 1), sum);
     }
     case Multiply::widened_quads:
       break;

@@ -4,8 +4,9 @@
 // on the left and signed on the right, whose products are all added. So a contraction of bytes is one of floats with
 // another multiply-add: strides, tiles and panels are the same when counted in words.
 //
-// Quads are exact everywhere. Without VNNI their even and odd bytes are widened to pairs of 16 bits and multiplied one after
-// the other (a step of two parts): VPMADDUBSW, which would need no widening, saturates.
+// Quads are exact everywhere. VPMADDUBSW, which adds pairs of products in 16 bits, is so only for right operands known to be
+// narrow. Without it and without VNNI the even and odd bytes are widened to pairs of 16 bits and multiplied one after the other
+// (a step of two parts).
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -19,11 +20,13 @@ namespace gcg::cpu {
 enum class Multiply : uint8_t {
   floats,
   quads,          // VPDPBUSD
+  narrow_quads,   // VPMADDUBSW; pairs of products fit into 16 bits
   widened_quads,  // VPMADDWD on x86, plain multiplications elsewhere
 };
 
-/// How the target multiplies operands whose left one has this type (f32 or u8).
-Multiply multiply_of(const CpuTarget& target, DType left);
+/// How the target multiplies operands whose left one has this type (f32 or u8). `narrow`: |w0| + |w1| <= 128 for the first and
+/// for the last two of each quad on the right.
+Multiply multiply_of(const CpuTarget& target, DType left, bool narrow = false);
 
 class DotProduct {
  public:

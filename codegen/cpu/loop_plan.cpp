@@ -126,6 +126,8 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     plan.lane = axes[best];
     axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(best));
     plan.maskable = is_maskable(target, plan.stage, operands);
+    while (!plan.maskable && plan.lane.extent.is_constant() && plan.native > std::max<int64_t>(1, plan.lane.extent.constant()))
+      plan.native /= 2;
     plan.overlaps = overlaps;
     if (interleaves(plan.stage, operands, plan.lane, minor)) {
       plan.minor = minor;

@@ -23,7 +23,7 @@ class MatMulEmitter {
         kernel_(kernel),
         matmul_(matmul),
         element_(kernel.operands[static_cast<size_t>(matmul.a.operand)].dtype),
-        plan_(plan_matmul(matmul, f.target(), multiply_of(f.target(), element_))),
+        plan_(plan_matmul(matmul, f.target(), multiply_of(f.target(), element_, matmul.narrow))),
         expr_(f) {}
 
   KernelEmission emit() {

@@ -93,7 +93,7 @@ std::string MatMulPlan::note() const {
                            "B in place or panels packed by each thread"};
   std::string rows = std::to_string(heights.back());
   if (heights.size() > 1) rows = std::to_string(heights.front()) + ".." + rows;
-  const char* quads[] = {"", ", quads", ", widened quads"};
+  const char* quads[] = {"", ", quads", ", narrow quads", ", widened quads"};
   return concat(rows, "x", widest(heights.back()) * lanes, ", ", sources[static_cast<int>(source)],
                 quads[static_cast<int>(multiply)]);
 }

@@ -218,7 +218,7 @@ class TileEmitter {
   }
 
   /// Rows of bytes may begin anywhere.
-  uint64_t a_alignment() const { return m_.multiply == Multiply::quads ? 1 : word_bytes; }
+  uint64_t a_alignment() const { return m_.multiply == Multiply::quads || m_.multiply == Multiply::narrow_quads ? 1 : word_bytes; }
 
   const MicroKernel& m_;
   llvm::Function& f_;

@@ -39,6 +39,7 @@ struct MicroKernel {
   int registers() const {
     const int sums = sets() * rows * vectors;
     if (multiply == Multiply::widened_quads) return sums + DotProduct::parts(multiply) * vectors + 2;
+    if (multiply == Multiply::narrow_quads) return sums + vectors + 2;
     return sums + (rows > 1 ? vectors : 0) + 1;
   }
 };

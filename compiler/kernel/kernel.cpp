@@ -44,7 +44,7 @@ void write(KeyText& t, const MatMulKernel& k) {
   t << std::string("matmul") << k.batch << k.m << k.n << k.k;
   write(t, k.a);
   write(t, k.b);
-  t << k.packed_columns << k.epilogue << static_cast<int64_t>(k.result) << k.index;
+  t << k.packed_columns << static_cast<int64_t>(k.narrow) << k.epilogue << static_cast<int64_t>(k.result) << k.index;
 }
 
 void write(KeyText& t, const ConvKernel& k) {
@@ -52,6 +52,7 @@ void write(KeyText& t, const ConvKernel& k) {
   for (const Dim& d : {k.in_depth, k.in_height, k.in_width, k.out_depth, k.out_height, k.out_width}) t << d;
   t << k.kernel_d << k.kernel_h << k.kernel_w << k.stride_d << k.stride_h << k.stride_w << k.dilation_d << k.dilation_h
     << k.dilation_w << k.pad_front << k.pad_top << k.pad_left << static_cast<int64_t>(k.input_plain)
+    << static_cast<int64_t>(k.bytes) << static_cast<int64_t>(k.narrow)
     << static_cast<int64_t>(k.input) << static_cast<int64_t>(k.weights) << k.axes() << k.epilogue
     << static_cast<int64_t>(k.result) << k.index;
 }

@@ -70,6 +70,8 @@ struct MatMulKernel {
   /// [ceil(N/packed)][K/4][packed][4], K % 4 = 0, A's columns side by side; `b` is the operand only. Else a strided view.
   MatrixView b;
   int64_t packed_columns = 0;
+  /// In quads: |w0| + |w1| <= 128 for the first and for the last two of each, so that pairs of products fit into 16 bits.
+  bool narrow = false;
   Expr epilogue;             // over batch, m, n axes and `accumulator`
   int result = -1;           // operand written
   std::vector<Expr> index;   // where, one i64 per dimension of the operand
@@ -78,7 +80,8 @@ struct MatMulKernel {
 /// out[n, co, oh, ow] = epilogue(sum of x[n, g*CI + ci, oh*sh - ph + kh*dh, ow*sw - pw + kw*dw] * w[co, ci, kh, kw]), f32,
 /// with a depth before the height where there are three dimensions. Group g = co / (out_channels / groups), CI =
 /// in_channels / groups. Activations are channel-blocked: [N, ceil(C/16), (D,) H, W, 16], lanes past C hold anything (they
-/// are never read). `input_plain`: the input is [N, C, (D,) H, W] instead (the stem); of one group.
+/// are never read). `input_plain`: the input is [N, C, (D,) H, W] instead (the stem); of one group. `bytes`: sums in i32 of u8
+/// x and i8 w, not plain.
 struct ConvKernel {
   Dim batch;
   int64_t in_channels = 0, out_channels = 0, groups = 1;
@@ -87,6 +90,8 @@ struct ConvKernel {
   int64_t dilation_d = 1, dilation_h = 1, dilation_w = 1;
   int64_t pad_front = 0, pad_top = 0, pad_left = 0;
   bool input_plain = false;
+  bool bytes = false;
+  bool narrow = false;       // see MatMulKernel
   int input = -1;
   int weights = -1;          // in the order of `packing`
   // The epilogue's axes: batch n, channel block cb (of 16), plane (no axis, id -1, where there are two dimensions), row,
@@ -96,7 +101,7 @@ struct ConvKernel {
   int result = -1;
   std::vector<Expr> index;   // one entry per axis when the result is blocked
 
-  ConvPacking packing() const { return {in_channels / groups, out_channels, groups, input_plain}; }
+  ConvPacking packing() const { return {in_channels / groups, out_channels, groups, input_plain, bytes}; }
   bool depthwise() const { return groups > 1 && groups == in_channels && groups == out_channels; }
   int64_t taps() const { return kernel_d * kernel_h * kernel_w; }
   std::vector<Axis> axes() const {

@@ -6,6 +6,7 @@
 
 #include "compiler/ir/dim.h"
 #include "compiler/ir/dtype.h"
+#include "compiler/ir/tensor.h"
 
 namespace gcg {
 
@@ -22,18 +23,21 @@ inline DType sum_type(DType right) { return right == DType::i8 ? DType::i32 : ri
 inline int64_t blocks_of(int64_t extent, int64_t block) { return (extent + block - 1) / block; }
 
 /// Convolution weights w[CO, CI/groups, kernel...] as kernels stream them:
-///   [ceil(CO/columns)][ceil(inputs/unit)][kernel...][unit][columns], zero-padded
+///   [ceil(CO/columns)][ceil(inputs/unit)][kernel...][unit][columns], zero-padded; bytes in quads: ...[unit/4][columns][4]
 /// A panel of columns is what one or two register tiles compute; a unit of input channels lies side by side in the input.
 struct ConvPacking {
   int64_t inputs = 0;  // channels of one group
   int64_t outputs = 0, groups = 1;
   bool plain = false;  // the convolution reads [N, C, spatial...]; of one group
+  bool bytes = false;  // u8 by i8, not plain
 
   int64_t group_outputs() const { return outputs / groups; }
   /// Groups that are not whole blocks: each lane of a result multiplies channels of its own group. So is depthwise.
   bool by_lane() const {
     return groups > 1 && (inputs % kChannelBlock != 0 || group_outputs() % kChannelBlock != 0);
   }
+  /// Four neighbouring channels are multiplied at once; lanes of their own have no neighbours.
+  int64_t quad() const { return bytes && !by_lane() ? kQuad : 1; }
   int64_t unit() const { return plain ? 1 : by_lane() ? inputs : kChannelBlock; }
   int64_t columns() const {
     const bool pairs = groups == 1 || (!by_lane() && group_outputs() % (2 * kChannelBlock) == 0);
@@ -47,8 +51,13 @@ struct ConvPacking {
   /// Place of the weight of output channel `co` and channel `ci` of its group at the kernel's element `tap`.
   int64_t place(int64_t co, int64_t ci, int64_t tap, int64_t taps) const {
     const int64_t row = (co / columns() * units() + ci / unit()) * taps + tap;
-    return (row * unit() + ci % unit()) * columns() + co % columns();
+    const int64_t first = ci % unit() / quad() * quad();
+    return (row * unit() + first) * columns() + co % columns() * quad() + ci % quad();
   }
 };
+
+/// Weights packed in quads: can products of u8 with their first and with their last two be added in 16 bits? So it is
+/// where |w0| + |w1| <= 128.
+bool in_narrow_pairs(const Tensor& packed);
 
 }  // namespace gcg

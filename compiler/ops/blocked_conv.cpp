@@ -3,6 +3,7 @@
 //       same lanes of a result of narrow groups
 //   wp  what gart.PackConv makes with the same `group` and `plain`
 //   y   [N, ceil(CO/16), output extents..., 16]; lanes past CO hold anything
+// x and wp may be u8 and i8 where the convolution is not plain; y is then i32.
 // Attributes: in_channels, out_channels, kernel_shape, and those of Conv.
 #include "compiler/ops/ops.h"
 #include "compiler/kernel/packing.h"
@@ -11,10 +12,10 @@
 namespace gcg {
 namespace {
 
-ConvPacking packing_of(const Node& node) {
+ConvPacking packing_of(const Node& node, DType weights) {
   const int64_t group = node.int_attribute("group", 1);
   return {node.int_attribute("in_channels", 0) / group, node.int_attribute("out_channels", 0), group,
-          node.int_attribute("plain", 0) != 0};
+          node.int_attribute("plain", 0) != 0, weights == DType::i8};
 }
 
 Window window_of_blocked(const Node& node, const Shape& x) {
@@ -24,7 +25,7 @@ Window window_of_blocked(const Node& node, const Shape& x) {
 
 void infer_blocked_conv(InferContext& ctx) {
   const Node& node = ctx.node();
-  const ConvPacking packing = packing_of(node);
+  const ConvPacking packing = packing_of(node, ctx.dtype(1));
   const Shape kernel = to_shape(node.ints_attribute("kernel_shape"));
   if (ctx.rank(0) != static_cast<int64_t>(kernel.size()) + (packing.plain ? 2 : 3))
     ctx.fail("the input is not in the layout that `plain` says");
@@ -34,11 +35,12 @@ void infer_blocked_conv(InferContext& ctx) {
   if (ctx.shape(1) != packing.shape(kernel)) ctx.fail("the packed weights do not match the attributes");
   Shape y = windowed_shape(x[0], blocks_of(packing.outputs, kChannelBlock), window_of_blocked(node, x));
   y.push_back(kChannelBlock);
-  ctx.set_output(0, ctx.dtype(0), y);
+  ctx.set_output(0, sum_type(ctx.dtype(1)), y);
 }
 
 Expr lower_blocked_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
-  const ConvPacking packing = packing_of(ctx.node());
+  const DType sum = sum_type(ctx.input_value(1).dtype);
+  const ConvPacking packing = packing_of(ctx.node(), ctx.input_value(1).dtype);
   const Window window = window_of_blocked(ctx.node(), ctx.input_shape(0));
   const Taps taps = taps_of(ctx, window, std::span(at).subspan(2, window.size()));
   const auto quotient = [](const Expr& a, int64_t b) { return binary(BinaryOp::floor_div, a, index(b)); };
@@ -55,9 +57,10 @@ Expr lower_blocked_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
   if (!packing.plain) from.push_back(rest(channel, kChannelBlock));
   std::vector<Expr> weight = {quotient(co, packing.columns()), quotient(ci, packing.unit())};
   for (const Axis& tap : taps.axes) weight.push_back(axis_ref(tap));
-  weight.push_back(rest(ci, packing.unit()));
+  weight.push_back(quotient(rest(ci, packing.unit()), packing.quad()));
   weight.push_back(rest(co, packing.columns()));
-  Expr term = ctx.input(0, from) * ctx.input(1, weight);
+  if (packing.quad() > 1) weight.push_back(rest(ci, packing.quad()));
+  Expr term = cast(sum, ctx.input(0, from)) * cast(sum, ctx.input(1, weight));
   if (taps.inside) term = select(taps.inside, term, number(term->dtype, 0));
   std::vector<Axis> axes = taps.axes;
   axes.insert(axes.begin(), input);
@@ -89,7 +92,7 @@ double convolve(const Tensor& x, const Tensor& wp, const ConvPacking& packing, c
 
 std::vector<Tensor> reference_blocked_conv(ReferenceContext& ctx) {
   const Tensor &x = *ctx.input(0), &wp = *ctx.input(1);
-  const ConvPacking packing = packing_of(ctx.node());
+  const ConvPacking packing = packing_of(ctx.node(), wp.dtype());
   const std::vector<int64_t> kernel = ctx.node().ints_attribute("kernel_shape");
   const std::vector<int64_t> planes(x.shape().begin(), x.shape().begin() + 2 + static_cast<int64_t>(kernel.size()));
   const PlainWindow window = plain_window(ctx.node(), planes, kernel);
@@ -97,7 +100,7 @@ std::vector<Tensor> reference_blocked_conv(ReferenceContext& ctx) {
   std::vector<int64_t> shape = {planes[0], blocks};
   shape.insert(shape.end(), window.output.begin(), window.output.end());
   shape.push_back(kChannelBlock);
-  Tensor y(x.dtype(), shape);
+  Tensor y(sum_type(wp.dtype()), shape);
   int64_t o = 0;
   for_each_index(shape, [&](const std::vector<int64_t>& at) {
     const int64_t co = at[1] * kChannelBlock + at.back(), here = o++;

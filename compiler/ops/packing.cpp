@@ -94,22 +94,26 @@ std::vector<Tensor> reference_packed_matmul(ReferenceContext& ctx) {
 
 // ---- PackConv: w[CO, CI/group, kernel...] in the order of ConvPacking
 
-ConvPacking packing_of(const Node& node, const Shape& w) {
-  return {w[1].constant(), w[0].constant(), node.int_attribute("group", 1), node.int_attribute("plain", 0) != 0};
+ConvPacking packing_of(const Node& node, DType type, const Shape& w) {
+  return {w[1].constant(), w[0].constant(), node.int_attribute("group", 1), node.int_attribute("plain", 0) != 0, in_quads(type)};
 }
 
 void infer_pack_conv(InferContext& ctx) {
   const Shape& w = ctx.shape(0);
   if (w.size() < 3) ctx.fail("the weights must have at least one spatial dimension");
   if (!w[0].is_constant() || !w[1].is_constant()) ctx.fail("the channels must be known");
-  ctx.set_output(0, ctx.dtype(0), packing_of(ctx.node(), w).shape({w.begin() + 2, w.end()}));
+  const ConvPacking packing = packing_of(ctx.node(), ctx.dtype(0), w);
+  if (packing.bytes && packing.plain) ctx.fail("a convolution of bytes reads blocks of channels");
+  ctx.set_output(0, ctx.dtype(0), packing.shape({w.begin() + 2, w.end()}));
 }
 
 Expr lower_pack_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Shape& w = ctx.input_shape(0);
-  const ConvPacking packing = packing_of(ctx.node(), w);
-  const size_t rank = at.size();
-  std::vector<Expr> from = {at[0] * index(packing.columns()) + at[rank - 1], at[1] * index(packing.unit()) + at[rank - 2]};
+  const ConvPacking packing = packing_of(ctx.node(), ctx.input_value(0).dtype, w);
+  const bool quads = packing.quad() > 1;
+  const size_t rank = quads ? at.size() - 1 : at.size();
+  const Expr row = quads ? at[rank - 2] * index(packing.quad()) + at[rank] : at[rank - 2];
+  std::vector<Expr> from = {at[0] * index(packing.columns()) + at[rank - 1], at[1] * index(packing.unit()) + row};
   Expr inside;
   const std::pair<int64_t, int64_t> ends[] = {{packing.outputs, packing.columns()}, {packing.inputs, packing.unit()}};
   for (size_t d = 0; d < 2; ++d) {
@@ -117,14 +121,14 @@ Expr lower_pack_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
     inside = both(inside, binary(BinaryOp::less, from[d], index(ends[d].first)));
     from[d] = binary(BinaryOp::min, from[d], index(ends[d].first - 1));
   }
-  from.insert(from.end(), at.begin() + 2, at.end() - 2);
+  from.insert(from.end(), at.begin() + 2, at.begin() + static_cast<std::ptrdiff_t>(rank) - 2);
   const Expr weight = ctx.input(0, from);
   return inside ? select(inside, weight, number(weight->dtype, 0)) : weight;
 }
 
 std::vector<Tensor> reference_pack_conv(ReferenceContext& ctx) {
   const Tensor& w = *ctx.input(0);
-  const ConvPacking packing = packing_of(ctx.node(), to_shape(w.shape()));
+  const ConvPacking packing = packing_of(ctx.node(), w.dtype(), to_shape(w.shape()));
   const std::vector<int64_t> kernel(w.shape().begin() + 2, w.shape().end());
   const int64_t taps = element_count(kernel);
   Tensor packed(w.dtype(), to_extents(packing.shape(to_shape(kernel))));

@@ -42,6 +42,8 @@ std::optional<ConvShape> blockable_conv(const BlockedLayout& layout, const Node&
   const ValueId x = node.inputs[0];
   const Value& w = layout.value(node.inputs[1]);
   if (!layout.is_activation(x) || !layout.is_activation(node.outputs[0]) || !is_static(*w.shape)) return {};
+  const bool bytes = layout.value(x).dtype == DType::u8 && w.dtype == DType::i8 && node.inputs.size() == 2;
+  if (layout.value(x).dtype != DType::f32 && !bytes) return {};
   ConvShape conv{layout.channels(x), (*w.shape)[0].constant(), node.int_attribute("group", 1), {}};
   if (conv.outputs == 0 || conv.inputs == 0) return {};
   conv.window = window_of(node, *layout.value(x).shape, {w.shape->begin() + 2, w.shape->end()});
@@ -69,7 +71,8 @@ bool block_conv(BlockedLayout& layout, const Node& node) {
   if (!conv) return false;
   const Source from(node);
   const ValueId x = from.inputs[0];
-  const bool plain = conv->group == 1 && conv->inputs < kChannelBlock && !layout.has_form(x);
+  const bool bytes = layout.value(x).dtype == DType::u8;
+  const bool plain = !bytes && conv->group == 1 && conv->inputs < kChannelBlock && !layout.has_form(x);
   const ValueId w = layout.image(from.inputs[1]);
   Attributes form = {{"group", conv->group}, {"plain", int64_t{plain}}};
   const ValueId packed = layout.add("PackConv", "gart", layout.value(w).name, {w}, form);
@@ -226,6 +229,27 @@ bool block_concat(BlockedLayout& layout, const Node& node) {
   return true;
 }
 
+/// Padding rows and columns leaves the blocks alone.
+bool block_pad(BlockedLayout& layout, const Node& node) {
+  const ValueId x = node.inputs[0];
+  if (!layout.is_blocked(x) || (node.inputs.size() > 3 && node.inputs[3].valid())) return false;
+  const auto known = known_ints(layout.value(node.inputs[1]));
+  const size_t rank = layout.value(x).shape->size();
+  if (!known || known->size() != 2 * rank) return false;
+  Ints pads;
+  for (size_t d = 0; d < 2 * rank; ++d) {
+    if (d % rank < 2 && (*known)[d] != 0) return false;
+    if (d % rank == 2 && rank == 3) pads.push_back(0);
+    pads.push_back((*known)[d]);
+    if (d % rank == rank - 1) pads.push_back(0);
+  }
+  const Source from(node);
+  std::vector<ValueId> inputs = {layout.blocked(x), layout.add_ints(from.name + ".pads", pads)};
+  if (from.inputs.size() > 2) inputs.push_back(from.inputs[2]);
+  layout.replace(from.output, layout.add("Pad", "", from.name, inputs, from.attributes));
+  return true;
+}
+
 /// Interleaving spatial positions leaves the blocks alone.
 bool block_interleave(BlockedLayout& layout, const Node& node) {
   if (!layout.is_activation(node.outputs[0]) || !layout.is_blocked(node.inputs[0])) return false;
@@ -252,13 +276,14 @@ bool block_node(BlockedLayout& layout, NodeId id) {
   if (node.outputs.empty() || !node.outputs[0].valid()) return false;
   if (node.op == &op("Interleave", "gart")) return block_interleave(layout, node);
   if (std::string_view(node.op->domain) != "") return false;
-  if (name == "Conv") return block_conv(layout, node);
+  if (name == "Conv" || name == "ConvInteger") return block_conv(layout, node);
   if (name == "MaxPool") return block_pool(layout, node, "BlockedMaxPool");
   if (name == "AveragePool") return block_pool(layout, node, "BlockedAveragePool");
   if (name == "GlobalAveragePool") return block_global_pool(layout, node, "ReduceMean");
   if (name == "GlobalMaxPool") return block_global_pool(layout, node, "ReduceMax");
   if (name == "Resize") return block_resize(layout, node);
   if (name == "Concat") return block_concat(layout, node);
+  if (name == "Pad") return block_pad(layout, node);
   if (name == "GroupNormalization" || name == "InstanceNormalization") return block_norm(layout, id);
   if (name.rfind("Reduce", 0) == 0) return block_reduce(layout, node);
   if (node.op->kind == OpKind::pointwise && node.outputs.size() == 1) return block_pointwise(layout, node);

@@ -20,7 +20,7 @@ class BlockedLayout {
   Graph& graph() { return graph_; }
   const Value& value(ValueId id) const { return graph_.value(id); }
 
-  /// An f32 value of rank 3 to 5 whose channel count is known.
+  /// A value of rank 3 to 5 whose channel count is known, of a type that regions hold: f32, bytes, and their sums.
   bool is_activation(ValueId id) const;
   /// Requires is_activation.
   int64_t channels(ValueId id) const { return (*value(id).shape)[1].constant(); }

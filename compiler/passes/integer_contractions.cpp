@@ -49,7 +49,7 @@ class Contraction {
   /// Nothing beside the contraction itself and its bias.
   bool is_simple() const {
     if (r_.value(n_.outputs[0]).dtype != DType::f32) return false;
-    if (conv_) return n_.int_attribute("group", 1) == 1;
+    if (conv_) return true;
     if (r_.shape(n_.inputs[0]).size() < 2) return false;
     return n_.int_attribute("transA", 0) == 0 && n_.float_attribute("alpha", 1) == 1 && n_.float_attribute("beta", 1) == 1;
   }

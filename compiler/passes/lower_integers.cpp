@@ -5,6 +5,7 @@
 #include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
 #include "compiler/kernel/packing.h"
+#include "compiler/ops/sliding_window.h"
 #include "compiler/passes/node_copy.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/passes/unsigned_bytes.h"
@@ -69,10 +70,76 @@ class Lowering {
 
   bool conv(NodeId id) {
     const Node n = copy_of(r_.graph.node(id));
-    return float_conv(n, id);
+    if (is_lowered(n)) return false;
+    const std::optional<ConvPads> pads = conv_pads(n);
+    if (!pads) return float_conv(n, id);
+    const Tensor* w = r_.constant(n.inputs[1]);
+    const int64_t channels = w->shape()[0], depth = w->elements() / std::max<int64_t>(channels, 1);
+    const Weights weights = centred(*w, constant_input(n, 3), channels, [&](int64_t i) { return i / depth; });
+    auto [x, zero] = bytes_.operand(n, 0);
+    Attributes attributes = n.attributes;
+    attributes.erase("auto_pad");
+    attributes["pads"] = pads->both();
+    if (zero.valid() && pads->any()) {
+      x = padded(n, x, zero, *pads);
+      attributes["pads"] = Ints(2 * pads->begin.size(), 0);
+    }
+    ValueId sum;
+    for (const Tensor& part : weights.parts) {
+      const ValueId y = r_.add(op_ConvInteger, n.name, {x, r_.add_constant(r_.value(n.inputs[1]).name, part)}, attributes);
+      sum = sum.valid() ? r_.add(op_Add, n.name, {sum, y}) : y;
+    }
+    Ints along(r_.shape(n.inputs[0]).size(), 1);
+    along[1] = channels;
+    return replace(n, id, without_zero(n, sum, zero, i32(weights.sums, along)));
   }
 
  private:
+  struct ConvPads {
+    Ints begin, end;
+    Ints both() const {
+      Ints all = begin;
+      all.insert(all.end(), end.begin(), end.end());
+      return all;
+    }
+    bool any() const {
+      const Ints all = both();
+      return std::any_of(all.begin(), all.end(), [](int64_t p) { return p != 0; });
+    }
+  };
+
+  /// What block_channels makes a kernel of.
+  bool is_lowered(const Node& n) const {
+    return cpu_ && !has_input(n, 2) && !has_input(n, 3) && r_.value(n.inputs[0]).dtype == DType::u8 &&
+           r_.value(n.inputs[1]).dtype == DType::i8 && n.attributes.count("auto_pad") == 0 && conv_pads(n);
+  }
+
+  /// The padding of a convolution that a kernel of bytes computes; nullopt for others. Blocks of channels that are mostly empty
+  /// (the first layer's) cost more than floats do.
+  std::optional<ConvPads> conv_pads(const Node& n) const {
+    const Tensor* w = r_.constant(n.inputs[1]);
+    const Shape& x = r_.shape(n.inputs[0]);
+    if (!cpu_ || !w || w->elements() == 0 || x.size() > 5 || !x[1].is_constant() || !is_constant_or_none(n, 3)) return {};
+    const ConvPacking packing{w->shape()[1], w->shape()[0], n.int_attribute("group", 1), false, true};
+    const bool depthwise = packing.inputs == 1 && packing.group_outputs() == 1;
+    if (packing.by_lane() ? !depthwise : packing.inputs < kChannelBlock) return {};
+    ConvPads pads;
+    for (const WindowDim& d : window_of(n, x, to_shape({w->shape().begin() + 2, w->shape().end()}))) {
+      if (!d.pad_begin.is_constant() || !d.pad_end.is_constant()) return {};
+      pads.begin.push_back(d.pad_begin.constant());
+      pads.end.push_back(d.pad_end.constant());
+    }
+    return pads;
+  }
+
+  ValueId padded(const Node& n, ValueId x, ValueId zero, const ConvPads& p) {
+    Ints pads = {0, 0};
+    pads.insert(pads.end(), p.begin.begin(), p.begin.end());
+    pads.insert(pads.end(), {0, 0});
+    pads.insert(pads.end(), p.end.begin(), p.end.end());
+    return r_.add(op_Pad, n.name, {x, r_.add_constant(n.name + ".pads", Tensor::vector_i64(pads)), zero});
+  }
+
   static bool has_input(const Node& n, size_t i) { return i < n.inputs.size() && n.inputs[i].valid(); }
   const Tensor* constant_input(const Node& n, size_t i) const { return has_input(n, i) ? r_.constant(n.inputs[i]) : nullptr; }
   bool is_constant_or_none(const Node& n, size_t i) const { return !has_input(n, i) || r_.constant(n.inputs[i]); }

@@ -27,7 +27,7 @@ class Merging {
     const Node n = copy_of(r_.graph.node(id));
     if (!is_byte(r_.value(n.outputs[0]).dtype) || !is_uniform(n)) return false;
     const ValueId merged = undone(n);
-    if (merged.valid() ? r_.replace(n.outputs[0], merged) : take_factor(n)) {
+    if (merged.valid() ? r_.replace(n.outputs[0], merged) : take_factor(n) || pass_concat(n)) {
       r_.erase_if_dead(id);
       return true;
     }
@@ -73,6 +73,22 @@ class Merging {
     if (!d || !is_uniform(*d) || r_.value(d->inputs[0]).dtype != r_.value(q.outputs[0]).dtype) return ValueId();
     const bool same = r_.constant(d->inputs[1])->at_double(0) == r_.constant(q.inputs[1])->at_double(0) && zero_number(*d) == zero_number(q);
     return same ? d->inputs[0] : ValueId();
+  }
+
+  /// The parts are quantised where they are computed.
+  bool pass_concat(const Node& q) {
+    const Node* concat = r_.producer(q.inputs[0], op_Concat);
+    if (!concat || r_.uses(q.inputs[0]) != 1) return false;
+    const Node n = copy_of(*concat);
+    std::vector<ValueId> parts;
+    for (ValueId in : n.inputs) {
+      std::vector<ValueId> inputs = q.inputs;
+      inputs[0] = in;
+      std::map<std::string, Attribute> attributes = q.attributes;
+      attributes.erase("axis");
+      parts.push_back(r_.add(op_QuantizeLinear, q.name, inputs, attributes));
+    }
+    return r_.replace(q.outputs[0], r_.add(*n.op, n.name, parts, n.attributes));
   }
 
   bool take_factor(const Node& q) {
