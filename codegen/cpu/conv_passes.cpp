@@ -2,6 +2,14 @@
 
 namespace gcg::cpu {
 
+namespace {
+
+llvm::Value* float_address(FunctionBuilder& f, llvm::Value* address, llvm::Value* offset) {
+  return f.ir().CreateGEP(f.ir().getFloatTy(), address, offset);
+}
+
+}  // namespace
+
 ConvPasses::ConvPasses(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan)
     : f_(f), plan_(plan), units_(conv.packing().units()) {
   if (plan.units_per_pass > 0) next_ = f.variable(DType::i64);
