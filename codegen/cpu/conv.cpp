@@ -153,7 +153,9 @@ class ConvEmitter {
 
   /// Kernel planes that meet the map for output plane `plane`.
   ValueRange kernel_planes(Value* plane) {
-    if (conv_.kernel_d == 1 && conv_.pad_front == 0) return {f_.i64(0), f_.i64(1)};
+    const bool inside = conv_.in_depth.is_constant() && conv_.out_depth.is_constant() &&
+                        (conv_.out_depth.constant() - 1) * conv_.stride_d < conv_.in_depth.constant();
+    if (conv_.kernel_d == 1 && conv_.pad_front == 0 && inside) return {f_.i64(0), f_.i64(1)};
     return kernel_range(plane, conv_.stride_d, conv_.pad_front, conv_.kernel_d, conv_.dilation_d, f_.dim(conv_.in_depth));
   }
 
