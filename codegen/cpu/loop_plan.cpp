@@ -63,8 +63,10 @@ bool interleaves(const Stage& stage, const std::vector<Operand>& operands, const
   return step && inner && inner->is(1) && *step == minor.extent;
 }
 
-/// The axis of `axes` that a vector axis may step over; id -1: none.
+/// The axis of `axes` that a vector axis may step over; id -1: none. Places that depend on data are checked, which no interleaved
+/// store can be.
 Axis minor_axis(const Stage& stage, const std::vector<Axis>& axes, const std::vector<Operand>& operands) {
+  if (std::any_of(stage.index.begin(), stage.index.end(), is_data)) return {};
   for (const Axis& minor : axes)
     if (is_interleaving(minor.extent) && std::any_of(axes.begin(), axes.end(), [&](const Axis& a) {
           return interleaves(stage, operands, a, minor);
