@@ -15,7 +15,6 @@ import argparse
 import fnmatch
 import importlib
 import json
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -30,6 +29,7 @@ ROOT = os.path.join(HERE, "..", "..")
 sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "models"), os.path.join(ROOT, "tools", "python")]
 
 import cliff_table
+from apart import run_apart
 from model_check import TOLERANCE, relative_error, tool
 from one_node import rows_of_model
 
@@ -177,29 +177,9 @@ def measure(row, folder):
     return out
 
 
-def child(row, folder, pipe):
-    try:
-        pipe.send(measure(row, folder))
-    except Exception as e:
-        pipe.send({"failed": f"{type(e).__name__}: {str(e)[:300]}"})
-
-
 def measure_apart(row):
-    """In a process of its own: what crashes or hangs costs one row."""
     with tempfile.TemporaryDirectory() as folder:
-        ours, theirs = multiprocessing.Pipe(False)
-        process = multiprocessing.get_context("fork").Process(target=child, args=(row, folder, theirs))
-        process.start()
-        theirs.close()
-        try:
-            result = ours.recv() if ours.poll(3 * LIMIT_S) else {"failed": f"no end after {3 * LIMIT_S} s"}
-        except EOFError:
-            process.join()
-            result = {"failed": f"died, exit status {process.exitcode}"}
-        if process.is_alive():
-            process.kill()
-        process.join()
-    return result
+        return run_apart(measure, (row, folder), 3 * LIMIT_S)
 
 
 # ---------------------------------------------------------------- report

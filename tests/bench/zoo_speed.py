@@ -15,7 +15,6 @@ import datetime
 import fnmatch
 import importlib
 import json
-import multiprocessing
 import os
 import platform
 import resource
@@ -31,6 +30,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "models"), os.path.join(ROOT, "tools", "python")]
 
+from apart import run_apart
 from check_zoo import score_error
 from cliffs import open_onnxruntime, time_in_turns
 from model_check import SKIP, TOLERANCE, dim_options, relative_error, tool
@@ -78,30 +78,6 @@ def measure(zoo, entry, path, rounds, seconds):
             row["sizes"][label] = {"ort_ms": times[0] * 1e3, "error": max(errors.values()),
                                    **{f"{form}_ms": t * 1e3 for form, t in zip(forms, times[1:])}}
     return row
-
-
-def child(pipe, *arguments):
-    try:
-        pipe.send(measure(*arguments))
-    except Exception as e:
-        pipe.send({"failed": f"{type(e).__name__}: {str(e)[:300]}"})
-
-
-def measure_apart(*arguments):
-    """In a process of its own: what crashes costs one row."""
-    ours, theirs = multiprocessing.Pipe(False)
-    process = multiprocessing.get_context("fork").Process(target=child, args=(theirs, *arguments))
-    process.start()
-    theirs.close()
-    try:
-        result = ours.recv() if ours.poll(2 * LIMIT_S) else {"failed": f"no end after {2 * LIMIT_S} s"}
-    except EOFError:
-        process.join()
-        result = {"failed": f"died, exit status {process.exitcode}"}
-    if process.is_alive():
-        process.kill()
-    process.join()
-    return result
 
 
 # ---------------------------------------------------------------- report
@@ -206,7 +182,7 @@ def main():
             folder = a.work or tempfile.mkdtemp(prefix="gcc-graph-zoo-")
             path = os.path.join(folder, name + ".onnx")
             zoo.materialise(home, name, folder)
-            kept["rows"][name] = measure_apart(zoo, entry, path, a.rounds, a.seconds)
+            kept["rows"][name] = run_apart(measure, (zoo, entry, path, a.rounds, a.seconds), 2 * LIMIT_S)
             if not a.work:
                 shutil.rmtree(folder)
             if a.json:
