@@ -5,9 +5,9 @@
 #include <set>
 
 #include "compiler/ops/einsum.h"
-#include "compiler/ops/infer.h"
 #include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
+#include "compiler/passes/expand_each.h"
 
 namespace gcg {
 namespace {
@@ -134,21 +134,10 @@ class EinsumWriter {
   Roles roles_;
 };
 
-bool expand_all(Graph& graph) {
-  bool changed = false;
-  for (NodeId id : graph.order()) {
-    for (size_t i = 0; i < graph.node(id).bodies.size(); ++i) changed |= expand_all(*graph.node(id).bodies[i]);
-    if (graph.node(id).op == &op_Einsum) changed |= EinsumWriter(graph, id).run();
-  }
-  return changed;
-}
-
 }  // namespace
 
 bool expand_einsum(Graph& graph) {
-  const bool changed = expand_all(graph);
-  if (changed) infer_graph(graph);
-  return changed;
+  return expand_some(graph, op_Einsum, [](Graph& g, NodeId id) { return EinsumWriter(g, id).run(); });
 }
 
 }  // namespace gcg

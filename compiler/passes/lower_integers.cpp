@@ -1,5 +1,6 @@
 #include "compiler/passes/lower_integers.h"
 
+#include <optional>
 #include <algorithm>
 
 #include "compiler/ops/infer.h"
