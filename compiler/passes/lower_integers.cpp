@@ -1,11 +1,11 @@
 #include "compiler/passes/lower_integers.h"
 
-#include <optional>
 #include <algorithm>
+#include <optional>
 
+#include "compiler/kernel/packing.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
-#include "compiler/kernel/packing.h"
 #include "compiler/ops/sliding_window.h"
 #include "compiler/passes/node_copy.h"
 #include "compiler/passes/rewrite.h"

@@ -13,7 +13,7 @@ import tempfile
 import warnings
 
 import model_check
-from model_check import TOLERANCE, Reference, compile_model, relative_error
+from model_check import Reference, check_each, compile_model, relative_error
 
 try:
     import numpy as np
@@ -93,25 +93,19 @@ def check(name, folder):
     return worst, len(next(iter(expected.values())))
 
 
+def with_count(error, count):
+    return error, f"{count} detections"
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     p.add_argument("--work", help="a folder that keeps the models (default: a temporary one)")
     p.add_argument("names", nargs="*", choices=[[], *MODELS])
     a = p.parse_args()
-    failed = 0
     with tempfile.TemporaryDirectory(prefix="gcc-graph-detectors-") as scratch:
         folder = a.work or scratch
         os.makedirs(folder, exist_ok=True)
-        for name in a.names or MODELS:
-            try:
-                error, count = check(name, folder)
-                bad, text = not error <= TOLERANCE, f"{error:9.1e}  {count} detections"
-            except Exception as e:  # whatever it is, the others are checked, too
-                bad, text = True, f"{type(e).__name__}: {e}"
-            print(f"{name:14} {text}{'  FAIL' if bad else ''}", flush=True)
-            failed += bad
-    print(f"{len(a.names or MODELS) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+        return check_each(a.names or list(MODELS), lambda name: with_count(*check(name, folder)))
 
 
 if __name__ == "__main__":

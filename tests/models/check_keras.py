@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 import model_check
-from model_check import TOLERANCE, Reference, compile_model, relative_error
+from model_check import Reference, check_each, compile_model, relative_error
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 try:
@@ -135,21 +135,11 @@ def main():
     p.add_argument("--work", help="a folder that keeps the models (default: a temporary one)")
     p.add_argument("names", nargs="*", choices=[[], *MODELS])
     a = p.parse_args()
-    failed = 0
     names = a.names or list(MODELS)
     with tempfile.TemporaryDirectory(prefix="gcc-graph-keras-") as scratch:
         folder = a.work or scratch
         os.makedirs(folder, exist_ok=True)
-        for name in names:
-            try:
-                error = check(name, folder)
-                bad, text = not error <= TOLERANCE, f"{error:9.1e}"
-            except Exception as e:  # whatever it is, the others are checked, too
-                bad, text = True, f"{type(e).__name__}: {e}"
-            print(f"{name:20} {text}{'  FAIL' if bad else ''}", flush=True)
-            failed += bad
-    print(f"{len(names) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+        return check_each(names, lambda name: check(name, folder))
 
 
 if __name__ == "__main__":

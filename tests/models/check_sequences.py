@@ -15,7 +15,7 @@ import onnx
 import onnx.parser
 
 import model_check
-from model_check import TOLERANCE, Reference, compile_model, relative_error
+from model_check import Reference, check_each, compile_model, relative_error
 import small_sequences
 
 TARGETS = "x86-64-v3,x86-64-v4"
@@ -56,18 +56,8 @@ def check(name, folder):
 
 
 def main():
-    failed = 0
     with tempfile.TemporaryDirectory(prefix="gcc-graph-sequences-") as folder:
-        for name in sys.argv[1:] or small_sequences.MODELS:
-            try:
-                error = check(name, folder)
-                bad, text = not error <= TOLERANCE, f"{error:9.1e}"
-            except Exception as e:  # whatever it is, the others are checked, too
-                bad, text = True, f"{type(e).__name__}: {e}"
-            print(f"{name:18} {text}{'  FAIL' if bad else ''}", flush=True)
-            failed += bad
-    print("all passed" if not failed else f"{failed} failed")
-    return 1 if failed else 0
+        return check_each(sys.argv[1:] or list(small_sequences.MODELS), lambda name: check(name, folder))
 
 
 if __name__ == "__main__":

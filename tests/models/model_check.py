@@ -86,3 +86,19 @@ def relative_error(ours, theirs):
         error = float(np.abs(a - b)[~settled].max() / max(scale, 1e-30))
         worst = max(worst, error if np.isfinite(error) else float("inf"))
     return worst
+
+
+def check_each(names, check):
+    """A row for each name: check(name) gives its error, or that and words about it. Returns the exit status."""
+    failed = 0
+    for name in names:
+        try:
+            result = check(name)
+            error, words = result if isinstance(result, tuple) else (result, "")
+            bad, text = not error <= TOLERANCE, f"{error:9.1e}  {words}".rstrip()
+        except Exception as e:  # whatever it is, the others are checked, too
+            bad, text = True, f"{type(e).__name__}: {e}"
+        print(f"{name:20} {text}{'  FAIL' if bad else ''}", flush=True)
+        failed += bad
+    print(f"{len(names) - failed} passed, {failed} failed")
+    return 1 if failed else 0
