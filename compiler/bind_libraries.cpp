@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/machine.h"
 #include "compiler/library_remarks.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/rounded_constant.h"
@@ -117,10 +118,7 @@ void drop_unread(ShapePlan& plan) {
 
 }  // namespace
 
-bool is_spared_libraries(const Target& target) {
-  constexpr int kJetsons[] = {87, 101, 110};
-  return std::find(std::begin(kJetsons), std::end(kJetsons), target.sm) != std::end(kJetsons);
-}
+bool is_spared_libraries(const Target& target) { return machine_of(target).shares_memory; }
 
 bool binds_libraries(const std::vector<Target>& targets, const Target& device, const CompileOptions& options) {
   if (device.device != DeviceClass::cuda || !options.libraries) return false;

@@ -11,9 +11,7 @@ namespace {
 
 namespace fb = gart::fb;
 
-constexpr double kStartMicroseconds = 0.6;    // from the end of a launch to the first read of the one behind it
-constexpr double kBytesPerMicrosecond = 2e6;  // these two as step_cost.h says of the device
-constexpr double kResidentBlocks = 200;
+constexpr double kResidentBlocks = 2;  // of a processor
 
 bool is_barrier(const fb::StepT& step) {
   return step.device != 0 || step.kind == fb::StepKind::branch || step.kind == fb::StepKind::loop ||
@@ -63,8 +61,10 @@ class Overlaps {
 
   /// Microseconds: the start, and what the blocks that fit the device meanwhile read ahead.
   double gain(size_t i, size_t last) const {
-    const double ahead = static_cast<double>(emitted_.ahead_bytes[i]) * kResidentBlocks / kBytesPerMicrosecond;
-    return kStartMicroseconds + std::min(ahead, cost(last).microseconds);
+    const Machine& gpu = typical_gpu();
+    const double ahead =
+        1e6 * static_cast<double>(emitted_.ahead_bytes[i]) * kResidentBlocks * gpu.processors / gpu.bytes_per_second;
+    return kOverlappedStart + std::min(ahead, cost(last).microseconds);
   }
 
   /// Microseconds of the device that steps of other streams could use were it not for waiting blocks.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "compiler/kernel/typical_extent.h"
 #include "compiler/schedule/step_cost.h"
 #include "compiler/shape_sets.h"
 #include "compiler/support/error.h"
@@ -58,7 +59,7 @@ std::string assumed_text(const Schedule& s, const Step& step) {
   for (BufferId b : step.operands) add_symbols(s.buffers[static_cast<size_t>(b.index)].bytes, symbols);
   std::string list;
   for (const std::string& name : symbols) list += concat(list.empty() ? ", taking '" : "', '", name);
-  return list.empty() ? "" : concat(list, "' as ", kAssumedExtent);
+  return list.empty() ? "" : concat(list, "' as ", kTypicalExtent);
 }
 
 std::string host_remark(const Schedule& s, const Sequence& sequence, size_t index) {
@@ -66,10 +67,11 @@ std::string host_remark(const Schedule& s, const Sequence& sequence, size_t inde
   const Traffic traffic = traffic_of(s, sequence, index);
   const double work = host_step_microseconds(s, step);
   const bool waits = index == 0 || !sequence.steps[index - 1].on_host;  // otherwise it just follows on that one
-  const double border = traffic.in.microseconds() + traffic.out.microseconds() + (waits ? kHostBorderMicroseconds : 0);
-  return concat("'", step.source, "' runs on the CPU: about ", std::lround(work + border), " us, of which ", std::lround(work),
-                " us are work, the rest ", waits ? "waiting and " : "", "copies of ", static_cast<int64_t>(traffic.in.bytes),
-                " bytes to it and ", static_cast<int64_t>(traffic.out.bytes), " bytes back", assumed_text(s, step));
+  const double border = traffic.in.microseconds() + traffic.out.microseconds() + (waits ? kHostWait : 0);
+  return concat("'", step.source, "' runs on the CPU: about ", std::lround(work + border), " us, of which ",
+                std::lround(work), " us are work, the rest ", waits ? "waiting and " : "", "copies of ",
+                static_cast<int64_t>(traffic.in.bytes), " bytes to it and ", static_cast<int64_t>(traffic.out.bytes),
+                " bytes back", assumed_text(s, step));
 }
 
 }  // namespace

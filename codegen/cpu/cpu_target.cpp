@@ -7,6 +7,7 @@
 
 #include <mutex>
 
+#include "compiler/kernel/machine.h"
 #include "compiler/support/error.h"
 
 extern "C" {
@@ -40,11 +41,13 @@ void initialize_targets_once() {
 }  // namespace
 
 CpuTarget cpu_target(const Target& target) {
-  if (target.name == "x86-64-v3") return {Isa::avx2, "x86_64-unknown-linux-gnu", "x86-64-v3", "", 32, 16};
-  if (target.name == "x86-64-v4") return {Isa::avx512, "x86_64-unknown-linux-gnu", "x86-64-v4", "", 64, 32};
+  const Machine& m = machine_of(target);
+  const int bytes = m.vector_bytes, registers = m.vector_registers;
+  if (target.name == "x86-64-v3") return {Isa::avx2, "x86_64-unknown-linux-gnu", "x86-64-v3", "", bytes, registers};
+  if (target.name == "x86-64-v4") return {Isa::avx512, "x86_64-unknown-linux-gnu", "x86-64-v4", "", bytes, registers};
   if (target.name == "x86-64-v4-vnni")
-    return {Isa::avx512, "x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512vnni", 64, 32, true};
-  if (target.name == "aarch64") return {Isa::neon, "aarch64-unknown-linux-gnu", "generic", "+neon", 16, 32};
+    return {Isa::avx512, "x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512vnni", bytes, registers, true};
+  if (target.name == "aarch64") return {Isa::neon, "aarch64-unknown-linux-gnu", "generic", "+neon", bytes, registers};
   GCG_CHECK(false, "the CPU code generator has no target '", target.name, "'");
   return {};
 }

@@ -6,6 +6,7 @@
 #include "codegen/cuda/choice.h"
 #include "codegen/cuda/epilogue_text.h"
 #include "codegen/cuda/vector_access.h"
+#include "compiler/kernel/typical_extent.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {
@@ -35,8 +36,9 @@ int power_of_two(const Dim& extent) {
 }
 
 /// Expected clocks of the whole: steps have a latency that only more blocks or more groups of keys hide.
-double clocks(const Gpu& gpu, Arithmetic arithmetic, const AttentionTile& t, double heads, double queries, double keys) {
-  constexpr double kStart = 3000, kLatency = 800, kEachStep = 300, kL2BytesPerClock = 56;
+double clocks(const Machine& gpu, Arithmetic arithmetic, const AttentionTile& t, double heads, double queries,
+              double keys) {
+  constexpr double kStart = 3000, kLatency = 800, kEachStep = 300;
   const double blocks = heads * std::ceil(queries / t.queries());
   const int shared_fit = static_cast<int>(gpu.shared_bytes / (t.shared_bytes() + 1024));
   const int residents = std::max(1, std::min({shared_fit, 512 / t.threads(), static_cast<int>(std::ceil(blocks / gpu.processors))}));
@@ -46,7 +48,8 @@ double clocks(const Gpu& gpu, Arithmetic arithmetic, const AttentionTile& t, dou
                       : arithmetic == Arithmetic::tf32x3 ? gpu.half_rate / 8
                       : arithmetic == Arithmetic::tf32   ? gpu.half_rate / 3
                                                          : gpu.half_rate / 2;
-  const double copies = element_bytes(arithmetic) * double{1} * t.keys() * (t.head + 8 * t.columns) * residents / kL2BytesPerClock;
+  const double copies =
+      element_bytes(arithmetic) * double{1} * t.keys() * (t.head + 8 * t.columns) * residents / gpu.l2_bytes_per_clock;
   return waves * (kStart + std::ceil(keys / t.keys()) * (kEachStep + std::max({kLatency, products / rate, copies})));
 }
 
@@ -56,7 +59,7 @@ std::string describe(const AttentionTile& t) {
 
 /// All that fit the GPU, what the cost model likes best first.
 std::vector<AttentionTile> tiles_of(const Target& target, const AttentionKernel& k) {
-  const Gpu& gpu = gpu_of(target);
+  const Machine& gpu = machine_of(target);
   const Arithmetic arithmetic = arithmetic_of(target);
   double heads = 1;
   for (const Axis& a : k.batch) heads *= typical(a.extent);

@@ -1,4 +1,5 @@
 #include "codegen/cuda/kernel_text.h"
+#include "compiler/kernel/machine.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {
@@ -18,7 +19,7 @@ KernelText emit(const Kernel& kernel, const Target& target) {
 
 KernelText emit_kernel(const Kernel& kernel, const Target& target) {
   KernelText text = emit(kernel, target);
-  if (target.sm < kFirstWaitingArchitecture) return text;  // device/gart_grid.cuh
+  if (!machine_of(target).overlaps_launches) return text;  // device/gart_grid.cuh
   text.waits = true;
   if (text.ahead_bytes > 0) text.note += concat(", ", text.ahead_bytes, " bytes ahead");
   for (KernelText& then : text.then) then.waits = true;

@@ -4,14 +4,13 @@
 #include "codegen/cuda/choice.h"
 #include "codegen/cuda/epilogue_text.h"
 #include "codegen/cuda/vector_access.h"
+#include "compiler/kernel/typical_extent.h"
 
 namespace gcg::cuda {
 namespace {
 
 constexpr int64_t kMostLines = 8;
-constexpr int kWarps = 8;                     // of a block
-constexpr double kLatencySeconds = 0.7e-6;    // of a read from memory
-constexpr double kSecondLaunch = 1.5e-6;
+constexpr int kWarps = 8;  // of a block
 
 /// How the lines of the larger operand are shared out.
 struct Sharing {
@@ -42,17 +41,17 @@ struct FewLines {
 };
 
 /// Expected seconds: reads under way at a time, against the memory's bandwidth.
-double seconds(const Gpu& gpu, const Product& product, const FewLines& l, const Sharing& s) {
+double seconds(const Machine& gpu, const Product& product, const FewLines& l, const Sharing& s) {
   const double depth = typical(product.depth), lines = typical(l.many) * typical(product.batch);
   const auto element = static_cast<double>(size_of(l.copy.stored));
   const double blocks = lines / l.lines_of_block(s) * s.slices;
   const double block_bytes = element * l.copy.vector * l.unroll(s) * s.each * 32 * kWarps;
-  const double reads = std::min(blocks, 6.0 * gpu.processors) * block_bytes / kLatencySeconds;
-  return element * depth * lines / std::min(reads, gpu.bytes_per_second) + (s.slices > 1 ? kSecondLaunch : 0);
+  const double reads = std::min(blocks, 6.0 * gpu.processors) * block_bytes / (kMemoryLatency * 1e-6);
+  return element * depth * lines / std::min(reads, gpu.bytes_per_second) + (s.slices > 1 ? kDependentLaunch * 1e-6 : 0);
 }
 
 /// All that are worth a measurement, what the cost model likes best first.
-std::vector<Sharing> sharings(const Gpu& gpu, const Product& product, const FewLines& l) {
+std::vector<Sharing> sharings(const Machine& gpu, const Product& product, const FewLines& l) {
   constexpr int kMostSums = 8;  // of a thread
   const int usual = l.few <= 2 && typical(l.many) >= 8192 ? 4 : 1;
   std::vector<Sharing> all;
@@ -175,7 +174,7 @@ struct Candidates {
 };
 
 Candidates candidates_of(const Kernel& kernel, const Target& target, const Product& product, const FewLines& lines) {
-  Candidates all{sharings(gpu_of(target), product, lines), {}};
+  Candidates all{sharings(machine_of(target), product, lines), {}};
   constexpr size_t kMostSharings = 12;
   all.sharings.resize(std::min(all.sharings.size(), kMostSharings));
   if (target.decisions != nullptr)

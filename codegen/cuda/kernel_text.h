@@ -38,8 +38,6 @@ KernelText emit_matmul(const Kernel& kernel, const Target& target);
 KernelText emit_plain_conv(const Kernel& kernel, const Target& target);
 KernelText emit_attention(const Kernel& kernel, const Target& target);
 KernelText emit_program(const Kernel& kernel, const Target& target);
-/// Kernels for targets below it do not wait: there a launch starts when the one before it has ended.
-constexpr int kFirstWaitingArchitecture = 90;
 /// Does no launch write the operand?
 inline bool is_constant(const Kernel& kernel, int operand) { return kernel.operands[static_cast<size_t>(operand)].constant; }
 /// Picks by the kernel's variant.

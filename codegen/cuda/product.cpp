@@ -6,6 +6,7 @@
 #include "codegen/cuda/choice.h"
 #include "codegen/cuda/epilogue_text.h"
 #include "codegen/cuda/vector_access.h"
+#include "compiler/kernel/typical_extent.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {

@@ -3,6 +3,7 @@
 
 #include "codegen/cuda/product.h"
 #include "codegen/cuda/vector_access.h"
+#include "compiler/kernel/typical_extent.h"
 
 namespace gcg::cuda {
 namespace {

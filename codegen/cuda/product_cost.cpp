@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "compiler/kernel/typical_extent.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {
@@ -20,9 +21,7 @@ constexpr double kBarrierClocks = 60;        // of a step
 // Fed with boxes: no barrier of the block and no copies to issue in a step, which shows where no other block fills the gap; before
 // the first step, barriers to make and maps to fetch.
 constexpr double kFedStepClocks = 20, kFedFillClocks = 500;
-constexpr double kElementInstructions = 8;   // of a copy of one element: its place, bounds, load and store
-constexpr double kL2BytesPerClock = 56;      // of one multiprocessor
-constexpr double kSecondLaunch = 1.5;        // microseconds from one dependent kernel to the next
+constexpr double kElementInstructions = 8;  // of a copy of one element: its place, bounds, load and store
 constexpr int kMostSlices = 32;
 constexpr int64_t kReservedShared = 1024;      // of a block, for the system
 
@@ -57,7 +56,7 @@ constexpr std::array kFed = {WideShape{64, 64, 1, 4, 32},    WideShape{64, 128, 
 constexpr int kWideDepth = 64;
 
 /// Multiply-adds per clock of one multiprocessor.
-double rate(const Gpu& gpu, Arithmetic arithmetic) {
+double rate(const Machine& gpu, Arithmetic arithmetic) {
   switch (arithmetic) {
     case Arithmetic::scalar:
       return gpu.scalar_rate * 0.8;  // the rest of the issue slots: loads from shared memory
@@ -78,9 +77,11 @@ double shared_bytes_per_depth(const ProductTile& t) {
   return element_bytes(t.arithmetic) * (rows + columns) * t.warp_rows * t.warp_columns;
 }
 
-double step_clocks(const Gpu& gpu, const ProductTile& t, const ProductForm& form, double residents) {
-  const double products = double{1} * t.rows * t.columns * t.depth * residents / (t.is_wide ? gpu.warpgroup_rate : rate(gpu, t.arithmetic));
-  const double copies = element_bytes(t.arithmetic) * double{1} * (t.rows + t.columns) * t.depth * residents / kL2BytesPerClock;
+double step_clocks(const Machine& gpu, const ProductTile& t, const ProductForm& form, double residents) {
+  const double products =
+      double{1} * t.rows * t.columns * t.depth * residents / (t.is_wide ? gpu.warpgroup_rate : rate(gpu, t.arithmetic));
+  const double copies =
+      element_bytes(t.arithmetic) * double{1} * (t.rows + t.columns) * t.depth * residents / gpu.l2_bytes_per_clock;
   const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
   const double single = (form.left_by_element ? t.rows : 0) + (form.right_by_element ? t.columns : 0);
   const double issues = single * t.depth * kElementInstructions * residents / (32 * 4);  // by four schedulers
@@ -91,7 +92,8 @@ double step_clocks(const Gpu& gpu, const ProductTile& t, const ProductForm& form
 
 double ceil_ratio(double a, double b) { return std::ceil(a / b); }
 
-double microseconds(const Gpu& gpu, const ProductTile& t, const ProductSize& size, const ProductForm& form, int residents_at_most) {
+double microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size, const ProductForm& form,
+                    int residents_at_most) {
   const double tiles = ceil_ratio(size.rows, t.rows) * ceil_ratio(size.columns, t.columns) * size.batch;
   const double blocks = std::max(1.0, tiles * t.slices);
   const double residents = std::min<double>(residents_at_most, ceil_ratio(blocks, gpu.processors));
@@ -104,7 +106,7 @@ double microseconds(const Gpu& gpu, const ProductTile& t, const ProductSize& siz
                        size.result_bytes * sums;
   double time = std::max(clocks / gpu.gigahertz * 1e-3, bytes / gpu.bytes_per_second * 1e6);
   // Partial sums stay in the L2 cache, twice as fast as memory.
-  if (t.slices > 1) time += kSecondLaunch + 8 * sums * t.slices / (2 * gpu.bytes_per_second) * 1e6;
+  if (t.slices > 1) time += kDependentLaunch + 8 * sums * t.slices / (2 * gpu.bytes_per_second) * 1e6;
   return time;
 }
 
@@ -113,7 +115,7 @@ bool takes_depth(const Target& target, Arithmetic arithmetic, const ProductForm&
   const int64_t whole = form.whole_steps;
   if (!is_half(arithmetic)) return depth == 16 || (depth == 32 && whole % 32 == 0 && !form.divides);
   if (depth == 16) return whole % 32 != 0;  // lines of 32 bytes: only where longer ones would be cut
-  if (depth == 64 && (form.is_held || target.sm < 80)) return false;
+  if (depth == 64 && (form.is_held || !machine_of(target).has_async_copies)) return false;
   return whole % depth == 0;
 }
 
@@ -134,7 +136,7 @@ std::vector<ProductTile> shapes(const Target& target, const ProductForm& form) {
       if (arithmetic == Arithmetic::tf32x3 && s.rows_each * s.columns_each >= 16 && depth > 16) continue;
       ProductTile t{arithmetic, s.rows, s.columns, depth, s.warp_rows, s.warp_columns, s.rows_each, s.columns_each};
       // Without asynchronous copies the next tile is in registers, too.
-      t.blocks = target.sm >= 80 ? s.blocks : std::min(s.blocks, 4);
+      t.blocks = machine_of(target).has_async_copies ? s.blocks : std::min(s.blocks, 4);
       if (form.divides || (form.gathers && arithmetic == Arithmetic::tf32x3)) t.blocks -= (t.blocks + 1) / 3;
       // 128 registers hold two k-steps of its fragments, but not the conditions of a depth that ends within a step as well.
       if (arithmetic == Arithmetic::tf32x3 && s.rows == 32 && s.columns == 64 && depth == 32) t.blocks = std::min(t.blocks, 3);
@@ -193,8 +195,8 @@ const char* name_of(Arithmetic arithmetic) {
 }
 
 Arithmetic arithmetic_of(const Target& target) {
-  const Gpu& gpu = gpu_of(target);
-  const bool has_tf32 = target.sm >= 80;
+  const Machine& gpu = machine_of(target);
+  const bool has_tf32 = gpu.has_async_copies;
   switch (target.precision) {
     case Precision::fp16:
       return Arithmetic::f16;
@@ -219,15 +221,9 @@ int64_t shared_bytes(const ProductTile& t, const ProductForm& form) {
   return int64_t{element} * t.stages * (elements(t.rows, form.left_along_depth) + elements(t.columns, form.right_along_depth));
 }
 
-double typical(const Dim& dim) {
-  SymbolValues values;
-  for (const std::string& s : dim.symbols()) values[s] = kTypicalExtent;
-  return static_cast<double>(std::max<int64_t>(1, dim.evaluate(values)));
-}
-
 std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& form) {
-  const Gpu& gpu = gpu_of(target);
-  const int most_stages = target.sm >= 80 ? 5 : 2;
+  const Machine& gpu = machine_of(target);
+  const int most_stages = gpu.has_async_copies ? 5 : 2;
   std::vector<ProductTile> tiles;
   for (ProductTile t : shapes(target, form))
     for (t.stages = 2; t.stages <= most_stages; ++t.stages)
@@ -238,8 +234,9 @@ std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& 
   return tiles;
 }
 
-std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size, const ProductForm& form, size_t most) {
-  const Gpu& gpu = gpu_of(target);
+std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size, const ProductForm& form,
+                                            size_t most) {
+  const Machine& gpu = machine_of(target);
   std::vector<ProductTile> all;
   for (ProductTile t : product_tiles(target, form)) {
     const int64_t shared = shared_bytes(t, form) + kReservedShared;

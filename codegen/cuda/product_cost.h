@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cuda/gpu.h"
 #include "compiler/ir/dim.h"
+#include "compiler/kernel/machine.h"
 
 namespace gcg::cuda {
 
@@ -62,10 +62,6 @@ struct ProductSize {
   double batch = 1, rows = 1, columns = 1, depth = 1;
   double left_bytes = 4, right_bytes = 4, result_bytes = 4;  // of an element in memory
 };
-/// What a symbol counts as: an extent that a plan for any extent has to be good at.
-inline constexpr int64_t kTypicalExtent = 32;
-double typical(const Dim& dim);
-
 /// Every shape of a tile for the target, in the depths and numbers of stages that fit; not sliced.
 std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& form);
 

@@ -11,8 +11,10 @@
 namespace gcg {
 namespace {
 
-Target cpu(const char* name, int64_t lanes, int64_t registers, int64_t l1, int64_t l2) {
-  return {name, DeviceClass::cpu, lanes, registers, l1, l2};
+Target cpu(const char* name) {
+  Target target;
+  target.name = name;
+  return target;
 }
 
 Target cuda(const std::string& name, int sm) {
@@ -25,25 +27,19 @@ Target cuda(const std::string& name, int sm) {
 
 const std::vector<Target>& table() {
   static const std::vector<Target> rows = {
-      cpu("x86-64-v3", 8, 16, 32 << 10, 1 << 20),
-      cpu("x86-64-v4", 16, 32, 48 << 10, 1 << 20),
-      cpu("x86-64-v4-vnni", 16, 32, 48 << 10, 1 << 20),  // x86-64-v4 that multiplies bytes
-      cpu("aarch64", 4, 32, 64 << 10, 512 << 10),
-      cuda("sm_75", 75),    // Turing: T4
-      cuda("sm_80", 80),    // Ampere: A100
-      cuda("sm_86", 86),    // RTX 30
-      cuda("sm_87", 87),    // Jetson Orin
-      cuda("sm_89", 89),    // Ada: RTX 40, L4
-      cuda("sm_90", 90),    // Hopper
-      cuda("sm_90a", 90),   // ... with wgmma
-      cuda("sm_100", 100),  // Blackwell: B200
-      cuda("sm_100a", 100),
-      cuda("sm_103", 103),
-      cuda("sm_110", 110),  // Jetson Thor
-      cuda("sm_120", 120),  // RTX 50
-      cuda("sm_120a", 120),
-      cuda("sm_121", 121),
-      cuda("ptx", 80),
+      cpu("x86-64-v3"),      cpu("x86-64-v4"),
+      cpu("x86-64-v4-vnni"),                                            // x86-64-v4 that multiplies bytes
+      cpu("aarch64"),        cuda("sm_75", 75),                         // Turing: T4
+      cuda("sm_80", 80),                                                // Ampere: A100
+      cuda("sm_86", 86),                                                // RTX 30
+      cuda("sm_87", 87),                                                // Jetson Orin
+      cuda("sm_89", 89),                                                // Ada: RTX 40, L4
+      cuda("sm_90", 90),                                                // Hopper
+      cuda("sm_90a", 90),                                               // ... with wgmma
+      cuda("sm_100", 100),                                              // Blackwell: B200
+      cuda("sm_100a", 100),  cuda("sm_103", 103), cuda("sm_110", 110),  // Jetson Thor
+      cuda("sm_120", 120),                                              // RTX 50
+      cuda("sm_120a", 120),  cuda("sm_121", 121), cuda("ptx", 80),
   };
   return rows;
 }

@@ -26,14 +26,9 @@ inline constexpr int kOldestDriver = 12030;
 struct Target {
   std::string name;             // "x86-64-v4", "x86-64-v3", "aarch64", "sm_90a", "ptx"
   DeviceClass device = DeviceClass::cpu;
-  // CPUs:
-  int64_t vector_lanes = 16;    // f32 lanes of one vector register
-  int64_t vector_registers = 32;
-  int64_t l1_bytes = 32 << 10;
-  int64_t l2_bytes = 1 << 20;
-  // GPUs:
-  int sm = 0;                   // compute capability * 10; of "ptx" the least that takes it
-  int driver = 0;               // the oldest driver to run on, as cuDriverGetVersion says it (12060); 0: the newest toolkit's own
+  int sm = 0;  // of GPUs: compute capability * 10; of "ptx" the least that takes it
+  int driver =
+      0;  // of GPUs: the oldest driver to run on, as cuDriverGetVersion says it (12060); 0: the newest toolkit's own
   Precision precision = Precision::fp32;  // where the GPU has such arithmetic, else the next better one
   const Decisions* decisions = nullptr;   // that override the cost model; null: none do
   bool is_ptx() const { return name == "ptx"; }

@@ -216,25 +216,30 @@ constinit const OpDef op_Relu{.name = "Relu",
                               .infer = infer_relu,
                               .lower = lower_unary<build_relu>,
                               .reference = reference_number<kRelu>};
-constinit const OpDef op_Sigmoid = float_unary<UnaryOp::sigmoid, kSigmoid>("Sigmoid", 1);
-constinit const OpDef op_Tanh = float_unary<UnaryOp::tanh, kTanh>("Tanh", 1);
+constinit const OpDef op_Sigmoid =
+    float_unary<UnaryOp::sigmoid, kSigmoid>("Sigmoid", 1, {.cost = Cost::expensive, .magnitude = Magnitude::bounded});
+constinit const OpDef op_Tanh =
+    float_unary<UnaryOp::tanh, kTanh>("Tanh", 1, {.cost = Cost::expensive, .magnitude = Magnitude::bounded});
 constinit const OpDef op_LeakyRelu = float_function<build_leaky_relu, kLeakyRelu>("LeakyRelu", 1);
 constinit const OpDef op_ThresholdedRelu =
     float_function<build_thresholded_relu, kThresholdedRelu>("ThresholdedRelu", 10);
-constinit const OpDef op_Elu = float_function<build_elu, kElu>("Elu", 1);
-constinit const OpDef op_Selu = float_function<build_selu, kSelu>("Selu", 6);
-constinit const OpDef op_Celu = float_function<build_celu, kCelu>("Celu", 12);
-constinit const OpDef op_HardSigmoid = float_function<build_hard_sigmoid, kHardSigmoid>("HardSigmoid", 1);
+constinit const OpDef op_Elu = float_function<build_elu, kElu>("Elu", 1, {.cost = Cost::expensive});
+constinit const OpDef op_Selu = float_function<build_selu, kSelu>("Selu", 6, {.cost = Cost::expensive});
+constinit const OpDef op_Celu = float_function<build_celu, kCelu>("Celu", 12, {.cost = Cost::expensive});
+constinit const OpDef op_HardSigmoid =
+    float_function<build_hard_sigmoid, kHardSigmoid>("HardSigmoid", 1, {.magnitude = Magnitude::bounded});
 constinit const OpDef op_HardSwish = float_function<build_hard_swish, kHardSwish>("HardSwish", 14);
-constinit const OpDef op_Softplus = float_function<build_softplus, kSoftplus>("Softplus", 1);
-constinit const OpDef op_Softsign = float_function<build_softsign, kSoftsign>("Softsign", 1);
-constinit const OpDef op_Mish = float_function<build_mish, kMish>("Mish", 18);
-constinit const OpDef op_Swish = float_function<build_swish, kSwish>("Swish", 24);
+constinit const OpDef op_Softplus = float_function<build_softplus, kSoftplus>("Softplus", 1, {.cost = Cost::expensive});
+constinit const OpDef op_Softsign =
+    float_function<build_softsign, kSoftsign>("Softsign", 1, {.magnitude = Magnitude::bounded});
+constinit const OpDef op_Mish = float_function<build_mish, kMish>("Mish", 18, {.cost = Cost::expensive});
+constinit const OpDef op_Swish = float_function<build_swish, kSwish>("Swish", 24, {.cost = Cost::expensive});
 constinit const OpDef op_Gelu{.name = "Gelu",
                               .since = 20,
                               .min_inputs = 1,
                               .max_inputs = 1,
                               .kind = OpKind::pointwise,
+                              .traits = {.cost = Cost::expensive},
                               .infer = infer_gelu,
                               .lower = lower_unary<build_gelu>,
                               .reference = reference_float<kGelu>};
@@ -260,6 +265,7 @@ constinit const OpDef op_Clip{.name = "Clip",
                               .min_inputs = 1,
                               .max_inputs = 3,
                               .kind = OpKind::pointwise,
+                              .traits = {.data_inputs = 1},
                               .upgrade = upgrade_clip,
                               .infer = infer_clip,
                               .lower = lower_clip,

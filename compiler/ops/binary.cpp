@@ -153,6 +153,7 @@ constexpr OpDef comparison(const char* name, int since) {
           .min_inputs = 2,
           .max_inputs = 2,
           .kind = OpKind::pointwise,
+          .traits = {.narrow = Narrow::no},
           .upgrade = upgrade_broadcast,
           .infer = infer_comparison<kContents>,
           .lower = lower_fold<kOp>,

@@ -200,22 +200,46 @@ std::vector<Tensor> reference_lrn(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_BatchNormalization = {.name = "BatchNormalization", .since = 1, .min_inputs = 5, .max_inputs = 5, .max_outputs = 3,
-                                     .kind = OpKind::reduction, .upgrade = upgrade_batch_norm, .infer = infer_batch_norm, .lower = lower_batch_norm,
-                                     .reference = reference_batch_norm};
-const OpDef op_InstanceNormalization = {.name = "InstanceNormalization", .since = 6, .min_inputs = 3, .max_inputs = 3,
-                                        .kind = OpKind::reduction, .infer = infer_instance_norm,
-                                        .lower = lower_instance_norm, .reference = reference_instance_norm};
-const OpDef op_GroupNormalization = {.name = "GroupNormalization",
-                                     .since = 18,
-                                     .min_inputs = 3,
-                                     .max_inputs = 3,
+const OpDef op_BatchNormalization = {.name = "BatchNormalization",
+                                     .since = 1,
+                                     .min_inputs = 5,
+                                     .max_inputs = 5,
+                                     .max_outputs = 3,
                                      .kind = OpKind::reduction,
-                                     .upgrade = upgrade_group_norm,
-                                     .infer = infer_group_norm,
-                                     .lower = lower_group_norm,
-                                     .reference = reference_group_norm};
-const OpDef op_LRN = {.name = "LRN", .since = 1, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::reduction,
-                      .infer = infer_lrn, .lower = lower_lrn, .reference = reference_lrn};
+                                     .traits = {.narrow = Narrow::links, .keeps_channels = true},
+                                     .upgrade = upgrade_batch_norm,
+                                     .infer = infer_batch_norm,
+                                     .lower = lower_batch_norm,
+                                     .reference = reference_batch_norm};
+const OpDef op_InstanceNormalization = {
+    .name = "InstanceNormalization",
+    .since = 6,
+    .min_inputs = 3,
+    .max_inputs = 3,
+    .kind = OpKind::reduction,
+    .traits = {.reads = Reads::row, .narrow = Narrow::links, .magnitude = Magnitude::bounded},
+    .infer = infer_instance_norm,
+    .lower = lower_instance_norm,
+    .reference = reference_instance_norm};
+const OpDef op_GroupNormalization = {
+    .name = "GroupNormalization",
+    .since = 18,
+    .min_inputs = 3,
+    .max_inputs = 3,
+    .kind = OpKind::reduction,
+    .traits = {.reads = Reads::row, .narrow = Narrow::links, .magnitude = Magnitude::bounded},
+    .upgrade = upgrade_group_norm,
+    .infer = infer_group_norm,
+    .lower = lower_group_norm,
+    .reference = reference_group_norm};
+const OpDef op_LRN = {.name = "LRN",
+                      .since = 1,
+                      .min_inputs = 1,
+                      .max_inputs = 1,
+                      .kind = OpKind::reduction,
+                      .traits = {.reads = Reads::window, .narrow = Narrow::links, .keeps_channels = true},
+                      .infer = infer_lrn,
+                      .lower = lower_lrn,
+                      .reference = reference_lrn};
 
 }  // namespace gcg

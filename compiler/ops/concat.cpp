@@ -183,19 +183,22 @@ constinit const OpDef op_Concat{.name = "Concat",
                                 .min_inputs = 1,
                                 .max_inputs = -1,
                                 .kind = OpKind::movement,
+                                .traits = {.keeps_channels = true},
                                 .infer = infer_concat,
                                 .lower = lower_concat,
                                 .reference = reference_concat};
-constinit const OpDef op_Split{.name = "Split",
-                               .since = 2,
-                               .min_inputs = 1,
-                               .max_inputs = 2,
-                               .max_outputs = -1,
-                               .kind = OpKind::movement,
-                               .upgrade = upgrade_split,
-                               .infer = infer_split,
-                               .lower = lower_split,
-                               .data_extent = split_extent,
-                               .reference = reference_split};
+constinit const OpDef op_Split{
+    .name = "Split",
+    .since = 2,
+    .min_inputs = 1,
+    .max_inputs = 2,
+    .max_outputs = -1,
+    .kind = OpKind::movement,
+    .traits = {.cost = Cost::cheap, .keeps_channels = true, .is_strided = true, .data_inputs = 1},
+    .upgrade = upgrade_split,
+    .infer = infer_split,
+    .lower = lower_split,
+    .data_extent = split_extent,
+    .reference = reference_split};
 
 }  // namespace gcg

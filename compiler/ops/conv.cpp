@@ -89,7 +89,14 @@ std::vector<Tensor> reference_conv(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_Conv = {.name = "Conv", .since = 1, .min_inputs = 2, .max_inputs = 3, .kind = OpKind::contraction,
-                       .infer = infer_conv, .lower = lower_conv, .reference = reference_conv};
+const OpDef op_Conv = {.name = "Conv",
+                       .since = 1,
+                       .min_inputs = 2,
+                       .max_inputs = 3,
+                       .kind = OpKind::contraction,
+                       .traits = {.keeps_channels = true},
+                       .infer = infer_conv,
+                       .lower = lower_conv,
+                       .reference = reference_conv};
 
 }  // namespace gcg

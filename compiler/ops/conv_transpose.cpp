@@ -151,8 +151,14 @@ std::vector<Tensor> reference_conv_transpose(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_ConvTranspose = {.name = "ConvTranspose", .since = 1, .min_inputs = 2, .max_inputs = 3,
-                                .kind = OpKind::contraction, .infer = infer_conv_transpose,
-                                .lower = lower_conv_transpose, .reference = reference_conv_transpose};
+const OpDef op_ConvTranspose = {.name = "ConvTranspose",
+                                .since = 1,
+                                .min_inputs = 2,
+                                .max_inputs = 3,
+                                .kind = OpKind::contraction,
+                                .traits = {.keeps_channels = true},
+                                .infer = infer_conv_transpose,
+                                .lower = lower_conv_transpose,
+                                .reference = reference_conv_transpose};
 
 }  // namespace gcg

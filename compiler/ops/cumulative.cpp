@@ -155,6 +155,7 @@ constexpr OpDef cumulative(const char* name, int since) {
           .min_inputs = 2,
           .max_inputs = 2,
           .kind = OpKind::reduction,
+          .traits = {.magnitude = Magnitude::exact},
           .infer = infer_cumulative,
           .lower = lower_cumulative<kOp>,
           .program = program_cumulative<kOp>,

@@ -78,6 +78,7 @@ constinit const OpDef op_Det{.name = "Det",
                              .min_inputs = 1,
                              .max_inputs = 1,
                              .kind = OpKind::movement,
+                             .traits = {.narrow = Narrow::no},
                              .infer = infer_det,
                              .lower = lower_det,
                              .reference = reference_det};

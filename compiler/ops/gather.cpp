@@ -160,6 +160,7 @@ constinit const OpDef op_Gather{.name = "Gather",
                                 .min_inputs = 2,
                                 .max_inputs = 2,
                                 .kind = OpKind::movement,
+                                .traits = {.data_inputs = 1},
                                 .infer = infer_gather,
                                 .lower = lower_gather,
                                 .reference = reference_gather};

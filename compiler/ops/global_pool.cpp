@@ -86,16 +86,25 @@ std::vector<Tensor> reference_global_lp_pool(ReferenceContext& ctx) {
 using Lower = Expr (*)(LowerContext&, int, const std::vector<Expr>&);
 using Reference = std::vector<Tensor> (*)(ReferenceContext&);
 
-constexpr OpDef global_pool_op(const char* name, Lower lower, Reference reference) {
-  return {.name = name, .since = 1, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::reduction,
-          .infer = infer_global_pool, .lower = lower, .reference = reference};
+constexpr OpDef global_pool_op(const char* name, Narrow narrow, Lower lower, Reference reference) {
+  return {.name = name,
+          .since = 1,
+          .min_inputs = 1,
+          .max_inputs = 1,
+          .kind = OpKind::reduction,
+          .traits = {.narrow = narrow},
+          .infer = infer_global_pool,
+          .lower = lower,
+          .reference = reference};
 }
 
 }  // namespace
 
 const OpDef op_GlobalAveragePool =
-    global_pool_op("GlobalAveragePool", lower_global_average_pool, reference_global_average_pool);
-const OpDef op_GlobalMaxPool = global_pool_op("GlobalMaxPool", lower_global_max_pool, reference_global_max_pool);
-const OpDef op_GlobalLpPool = global_pool_op("GlobalLpPool", lower_global_lp_pool, reference_global_lp_pool);
+    global_pool_op("GlobalAveragePool", Narrow::links, lower_global_average_pool, reference_global_average_pool);
+const OpDef op_GlobalMaxPool =
+    global_pool_op("GlobalMaxPool", Narrow::links, lower_global_max_pool, reference_global_max_pool);
+const OpDef op_GlobalLpPool =
+    global_pool_op("GlobalLpPool", Narrow::no, lower_global_lp_pool, reference_global_lp_pool);
 
 }  // namespace gcg

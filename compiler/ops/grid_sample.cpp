@@ -277,6 +277,7 @@ constinit const OpDef op_GridSample{.name = "GridSample",
                                     .min_inputs = 2,
                                     .max_inputs = 2,
                                     .kind = OpKind::reduction,
+                                    .traits = {.data_inputs = 1},
                                     .infer = infer_grid_sample,
                                     .lower = lower_grid_sample,
                                     .reference = reference_grid_sample};

@@ -93,8 +93,14 @@ std::vector<Tensor> reference_interleave(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_gart_Interleave = {.name = "Interleave", .domain = "gart", .min_inputs = 1, .max_inputs = -1,
-                                  .kind = OpKind::movement, .infer = infer_interleave, .lower = lower_interleave,
+const OpDef op_gart_Interleave = {.name = "Interleave",
+                                  .domain = "gart",
+                                  .min_inputs = 1,
+                                  .max_inputs = -1,
+                                  .kind = OpKind::movement,
+                                  .traits = {.keeps_channels = true},
+                                  .infer = infer_interleave,
+                                  .lower = lower_interleave,
                                   .reference = reference_interleave};
 
 }  // namespace gcg

@@ -197,17 +197,46 @@ std::vector<Tensor> reference_mvn(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_LayerNormalization = {.name = "LayerNormalization", .since = 1, .min_inputs = 2, .max_inputs = 3,
-                                     .max_outputs = 3, .kind = OpKind::reduction, .infer = infer_row_norm,
-                                     .lower = lower_layer_norm, .reference = reference_layer_norm};
-const OpDef op_RMSNormalization = {.name = "RMSNormalization", .since = 23, .min_inputs = 2, .max_inputs = 2,
-                                   .kind = OpKind::reduction, .infer = infer_row_norm, .lower = lower_rms_norm,
-                                   .reference = reference_rms_norm};
-const OpDef op_LpNormalization = {.name = "LpNormalization", .since = 1, .min_inputs = 1, .max_inputs = 1,
-                                  .kind = OpKind::reduction, .infer = infer_lp_norm, .lower = lower_lp_norm,
-                                  .reference = reference_lp_norm};
-const OpDef op_MeanVarianceNormalization = {.name = "MeanVarianceNormalization", .since = 9, .min_inputs = 1,
-                                            .max_inputs = 1, .kind = OpKind::reduction, .infer = infer_mvn,
-                                            .lower = lower_mvn, .reference = reference_mvn};
+const OpDef op_LayerNormalization = {
+    .name = "LayerNormalization",
+    .since = 1,
+    .min_inputs = 2,
+    .max_inputs = 3,
+    .max_outputs = 3,
+    .kind = OpKind::reduction,
+    .traits = {.reads = Reads::row, .narrow = Narrow::links, .magnitude = Magnitude::bounded},
+    .infer = infer_row_norm,
+    .lower = lower_layer_norm,
+    .reference = reference_layer_norm};
+const OpDef op_RMSNormalization = {
+    .name = "RMSNormalization",
+    .since = 23,
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .kind = OpKind::reduction,
+    .traits = {.reads = Reads::row, .narrow = Narrow::links, .magnitude = Magnitude::bounded},
+    .infer = infer_row_norm,
+    .lower = lower_rms_norm,
+    .reference = reference_rms_norm};
+const OpDef op_LpNormalization = {
+    .name = "LpNormalization",
+    .since = 1,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .kind = OpKind::reduction,
+    .traits = {.reads = Reads::row, .narrow = Narrow::links, .magnitude = Magnitude::bounded},
+    .infer = infer_lp_norm,
+    .lower = lower_lp_norm,
+    .reference = reference_lp_norm};
+const OpDef op_MeanVarianceNormalization = {
+    .name = "MeanVarianceNormalization",
+    .since = 9,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .kind = OpKind::reduction,
+    .traits = {.reads = Reads::row, .narrow = Narrow::links, .magnitude = Magnitude::bounded},
+    .infer = infer_mvn,
+    .lower = lower_mvn,
+    .reference = reference_mvn};
 
 }  // namespace gcg

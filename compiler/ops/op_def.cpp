@@ -22,6 +22,23 @@ std::vector<const OpDef*> all_ops() {
   };
 }
 
+Cost OpDef::cost() const {
+  if (traits.cost != Cost::by_kind) return traits.cost;
+  return kind == OpKind::view || kind == OpKind::generator ? Cost::cheap : Cost::plain;
+}
+
+Reads OpDef::reads() const {
+  if (traits.reads != Reads::by_kind) return traits.reads;
+  return kind == OpKind::contraction ? Reads::window : Reads::once;
+}
+
+Narrow OpDef::narrow() const {
+  if (traits.narrow != Narrow::by_kind) return traits.narrow;
+  const bool links =
+      kind == OpKind::pointwise || kind == OpKind::movement || kind == OpKind::view || kind == OpKind::contraction;
+  return links ? Narrow::links : Narrow::no;
+}
+
 const OpDef* find_op(const std::string& name, const std::string& domain) {
   using Key = std::pair<std::string, std::string>;
   static const std::map<Key, const OpDef*> table = [] {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,8 +32,54 @@ enum class OpKind : uint8_t {
   program,      // no lowering, but a program
 };
 
-/// The attribute that keeps the names of symbols made for a node's data-dependent extents, so that inferring the node again
-/// gives the same ones.
+/// What an element of the result costs to compute, reductions apart.
+enum class Cost : uint8_t {
+  by_kind,    // cheap for views and generators, plain for all others
+  cheap,      // next to nothing: an element of the input, converted at most
+  plain,      // as an addition
+  expensive,  // as ten: transcendental functions
+};
+
+/// How often a kernel looks at an element of the input.
+enum class Reads : uint8_t {
+  by_kind,  // window for contractions, once for all others
+  once,
+  row,     // some times: statistics of its row come first
+  window,  // once for each of many results
+};
+
+/// May values that the operator reads and makes lie in memory with 16 bits?
+enum class Narrow : uint8_t {
+  by_kind,  // links: pointwise, movement, view, contraction; no: all others
+  no,
+  reads,  // what it reads, not what it makes: results may leave the range of f16
+  links,  // what it makes, too, where its operands may
+};
+
+/// How large results are.
+enum class Magnitude : uint8_t {
+  of_operands,
+  bounded,  // moderate, whatever the operands
+  exact,    // they count or place things: no bit of them may go
+};
+
+/// What passes and cost models want to know of an operator besides its kind. The defaults are right for most.
+struct Traits {
+  Cost cost = Cost::by_kind;
+  Reads reads = Reads::by_kind;
+  Narrow narrow = Narrow::by_kind;
+  Magnitude magnitude = Magnitude::of_operands;
+  /// Images in, images out, computed as well in one order of the channels as in another. Pointwise operators all are
+  /// so.
+  bool keeps_channels = false;
+  /// Elements of the result lie at affine places of input 0. Views all do, as long as the type stays.
+  bool is_strided = false;
+  /// Inputs from this one on say how (limits, places, exponents), not what.
+  int data_inputs = std::numeric_limits<int>::max();
+};
+
+/// The attribute that keeps the names of symbols made for a node's data-dependent extents, so that inferring the node
+/// again gives the same ones.
 constexpr const char* kSymbolsAttribute = "gart.symbols";
 
 /// Type and shape inference of one node. Inputs' ranks are known when `infer` is called (see `allows_unknown_rank`).
@@ -141,7 +188,8 @@ struct OpDef {
   int min_inputs = 0, max_inputs = 0;    // -1: any number
   int min_outputs = 1, max_outputs = 1;  // -1: any number
   OpKind kind = OpKind::opaque;
-  bool allows_unknown_rank = false;      // infer copes with inputs of unknown rank (Identity, If, Shape's consumers, ...)
+  Traits traits = {};
+  bool allows_unknown_rank = false;  // infer copes with inputs of unknown rank (Identity, If, Shape's consumers, ...)
   void (*upgrade)(UpgradeContext&) = nullptr;
   void (*infer)(InferContext&) = nullptr;
   Expr (*lower)(LowerContext&, int output, const std::vector<Expr>& index) = nullptr;
@@ -152,6 +200,13 @@ struct OpDef {
   Expr (*data_extent)(LowerContext&, int symbol) = nullptr;
   /// Independent of `lower`: plain loops over Tensors, accumulating in double. The truth the tests compare with.
   std::vector<Tensor> (*reference)(ReferenceContext&) = nullptr;
+
+  // The traits, with what follows from the kind:
+  Cost cost() const;
+  Reads reads() const;
+  Narrow narrow() const;
+  bool keeps_channels() const { return traits.keeps_channels || kind == OpKind::pointwise; }
+  bool is_strided() const { return traits.is_strided || kind == OpKind::view; }
 };
 
 /// The operator, or null. `domain` "ai.onnx" is the same as "".

@@ -76,12 +76,13 @@ Expr scalar_input(LowerContext& ctx, int i, DType dtype);
 
 /// The operator that is one UnaryOp on floats.
 template <UnaryOp kOp, auto kFunction>
-constexpr OpDef float_unary(const char* name, int since) {
+constexpr OpDef float_unary(const char* name, int since, Traits traits = {}) {
   return {.name = name,
           .since = since,
           .min_inputs = 1,
           .max_inputs = 1,
           .kind = OpKind::pointwise,
+          .traits = traits,
           .infer = infer_like_input<is_float>,
           .lower = lower_unary<build_unary<kOp>>,
           .reference = reference_float<kFunction>};
@@ -89,12 +90,13 @@ constexpr OpDef float_unary(const char* name, int since) {
 
 /// A float function of one input and the node's attributes: kBuild(node, Expr) and kFunction(node, double).
 template <auto kBuild, auto kFunction>
-constexpr OpDef float_function(const char* name, int since) {
+constexpr OpDef float_function(const char* name, int since, Traits traits = {}) {
   return {.name = name,
           .since = since,
           .min_inputs = 1,
           .max_inputs = 1,
           .kind = OpKind::pointwise,
+          .traits = traits,
           .infer = infer_like_input<is_float>,
           .lower = lower_unary<kBuild>,
           .reference = reference_float<kFunction>};

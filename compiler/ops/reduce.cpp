@@ -252,12 +252,13 @@ std::vector<Tensor> reference_reduce(ReferenceContext& ctx) {
 }
 
 template <Form form>
-constexpr OpDef reduce_op(const char* name) {
+constexpr OpDef reduce_op(const char* name, Narrow narrow = Narrow::no) {
   return {.name = name,
           .since = 1,
           .min_inputs = 1,
           .max_inputs = 2,
           .kind = OpKind::reduction,
+          .traits = {.narrow = narrow},
           .upgrade = upgrade_reduce,
           .infer = infer_reduce<form>,
           .lower = lower_reduce<form>,
@@ -267,15 +268,15 @@ constexpr OpDef reduce_op(const char* name) {
 
 }  // namespace
 
-const OpDef op_ReduceSum = reduce_op<Form::sum>("ReduceSum");
-const OpDef op_ReduceMean = reduce_op<Form::mean>("ReduceMean");
-const OpDef op_ReduceMax = reduce_op<Form::max>("ReduceMax");
-const OpDef op_ReduceMin = reduce_op<Form::min>("ReduceMin");
+const OpDef op_ReduceSum = reduce_op<Form::sum>("ReduceSum", Narrow::reads);
+const OpDef op_ReduceMean = reduce_op<Form::mean>("ReduceMean", Narrow::reads);
+const OpDef op_ReduceMax = reduce_op<Form::max>("ReduceMax", Narrow::reads);
+const OpDef op_ReduceMin = reduce_op<Form::min>("ReduceMin", Narrow::reads);
 const OpDef op_ReduceProd = reduce_op<Form::prod>("ReduceProd");
-const OpDef op_ReduceL1 = reduce_op<Form::l1>("ReduceL1");
-const OpDef op_ReduceL2 = reduce_op<Form::l2>("ReduceL2");
+const OpDef op_ReduceL1 = reduce_op<Form::l1>("ReduceL1", Narrow::reads);
+const OpDef op_ReduceL2 = reduce_op<Form::l2>("ReduceL2", Narrow::reads);
 const OpDef op_ReduceLogSum = reduce_op<Form::log_sum>("ReduceLogSum");
-const OpDef op_ReduceLogSumExp = reduce_op<Form::log_sum_exp>("ReduceLogSumExp");
-const OpDef op_ReduceSumSquare = reduce_op<Form::sum_square>("ReduceSumSquare");
+const OpDef op_ReduceLogSumExp = reduce_op<Form::log_sum_exp>("ReduceLogSumExp", Narrow::reads);
+const OpDef op_ReduceSumSquare = reduce_op<Form::sum_square>("ReduceSumSquare", Narrow::reads);
 
 }  // namespace gcg

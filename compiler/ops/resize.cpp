@@ -350,16 +350,18 @@ Expr lower_resize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
 
 }  // namespace
 
-constinit const OpDef op_Resize{.name = "Resize",
-                                .since = 10,
-                                .min_inputs = 1,
-                                .max_inputs = 4,
-                                .kind = OpKind::reduction,
-                                .upgrade = upgrade_resize,
-                                .infer = infer_resize,
-                                .lower = lower_resize,
-                                .data_extent = resized_extent,
-                                .reference = reference_resize};
+constinit const OpDef op_Resize{
+    .name = "Resize",
+    .since = 10,
+    .min_inputs = 1,
+    .max_inputs = 4,
+    .kind = OpKind::reduction,
+    .traits = {.reads = Reads::window, .narrow = Narrow::links, .keeps_channels = true, .data_inputs = 1},
+    .upgrade = upgrade_resize,
+    .infer = infer_resize,
+    .lower = lower_resize,
+    .data_extent = resized_extent,
+    .reference = reference_resize};
 
 /// Only ever met in a model; the upgrade makes a Resize of it.
 constinit const OpDef op_Upsample{.name = "Upsample",

@@ -196,15 +196,17 @@ std::vector<Tensor> reference_slice(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_Slice{.name = "Slice",
-                               .since = 1,
-                               .min_inputs = 3,
-                               .max_inputs = 5,
-                               .kind = OpKind::movement,
-                               .upgrade = upgrade_slice,
-                               .infer = infer_slice,
-                               .lower = lower_slice,
-                               .data_extent = sliced_extent,
-                               .reference = reference_slice};
+constinit const OpDef op_Slice{
+    .name = "Slice",
+    .since = 1,
+    .min_inputs = 3,
+    .max_inputs = 5,
+    .kind = OpKind::movement,
+    .traits = {.cost = Cost::cheap, .keeps_channels = true, .is_strided = true, .data_inputs = 1},
+    .upgrade = upgrade_slice,
+    .infer = infer_slice,
+    .lower = lower_slice,
+    .data_extent = sliced_extent,
+    .reference = reference_slice};
 
 }  // namespace gcg

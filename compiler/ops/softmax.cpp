@@ -142,15 +142,26 @@ std::vector<Tensor> reference_hardmax(ReferenceContext& ctx) { return by_rows(ct
 using Lower = Expr (*)(LowerContext&, int, const std::vector<Expr>&);
 using Reference = std::vector<Tensor> (*)(ReferenceContext&);
 
-constexpr OpDef softmax_op(const char* name, Lower lower, Reference reference) {
-  return {.name = name, .since = 1, .min_inputs = 1, .max_inputs = 1, .kind = OpKind::reduction,
-          .upgrade = upgrade_softmax, .infer = infer_softmax, .lower = lower, .reference = reference};
+constexpr OpDef softmax_op(const char* name, Traits traits, Lower lower, Reference reference) {
+  return {.name = name,
+          .since = 1,
+          .min_inputs = 1,
+          .max_inputs = 1,
+          .kind = OpKind::reduction,
+          .traits = traits,
+          .upgrade = upgrade_softmax,
+          .infer = infer_softmax,
+          .lower = lower,
+          .reference = reference};
 }
 
 }  // namespace
 
-const OpDef op_Softmax = softmax_op("Softmax", lower_softmax, reference_softmax);
-const OpDef op_LogSoftmax = softmax_op("LogSoftmax", lower_log_softmax, reference_log_softmax);
-const OpDef op_Hardmax = softmax_op("Hardmax", lower_hardmax, reference_hardmax);
+const OpDef op_Softmax = softmax_op(
+    "Softmax", {.cost = Cost::expensive, .reads = Reads::row, .narrow = Narrow::links, .magnitude = Magnitude::bounded},
+    lower_softmax, reference_softmax);
+const OpDef op_LogSoftmax =
+    softmax_op("LogSoftmax", {.cost = Cost::expensive, .reads = Reads::row}, lower_log_softmax, reference_log_softmax);
+const OpDef op_Hardmax = softmax_op("Hardmax", {.reads = Reads::row}, lower_hardmax, reference_hardmax);
 
 }  // namespace gcg

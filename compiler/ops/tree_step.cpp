@@ -69,6 +69,7 @@ constinit const OpDef op_gart_TreeStep{.name = "TreeStep",
                                        .min_inputs = 5,
                                        .max_inputs = 5,
                                        .kind = OpKind::contraction,
+                                       .traits = {.narrow = Narrow::no},
                                        .infer = infer_tree_step,
                                        .lower = lower_tree_step,
                                        .reference = reference_tree_step};

@@ -34,12 +34,13 @@ constexpr auto kSign = [](const Node&, auto x) -> decltype(x) {
 };
 
 template <auto kAllowed, UnaryOp kOp, auto kFunction>
-constexpr OpDef number_unary(const char* name, int since, void (*infer)(InferContext&)) {
+constexpr OpDef number_unary(const char* name, int since, void (*infer)(InferContext&), Traits traits = {}) {
   return {.name = name,
           .since = since,
           .min_inputs = 1,
           .max_inputs = 1,
           .kind = OpKind::pointwise,
+          .traits = traits,
           .infer = infer,
           .lower = lower_unary<build_unary<kOp>>,
           .reference = reference_number<kFunction>};
@@ -95,36 +96,51 @@ constexpr auto kBitNot = [](const Node&, auto x) {
 
 constinit const OpDef op_Abs = number_unary<is_number, UnaryOp::abs, kAbs>("Abs", 1, infer_abs);
 constinit const OpDef op_Neg = number_unary<is_signed_number, UnaryOp::neg, kNeg>("Neg", 1, infer_neg);
-constinit const OpDef op_Sign = number_unary<is_number, UnaryOp::sign, kSign>("Sign", 9, infer_like_input<is_number>);
-constinit const OpDef op_Not = number_unary<is_boolean, UnaryOp::logical_not, kNot>("Not", 1, infer_not);
+constinit const OpDef op_Sign = number_unary<is_number, UnaryOp::sign, kSign>("Sign", 9, infer_like_input<is_number>,
+                                                                              {.magnitude = Magnitude::bounded});
+constinit const OpDef op_Not =
+    number_unary<is_boolean, UnaryOp::logical_not, kNot>("Not", 1, infer_not, {.cost = Cost::cheap});
 constinit const OpDef op_BitwiseNot =
     number_unary<is_int, UnaryOp::bit_not, kBitNot>("BitwiseNot", 18, infer_like_input<is_int>);
 
-constinit const OpDef op_Sqrt = float_unary<UnaryOp::sqrt, apply<std::sqrt>>("Sqrt", 1);
-constinit const OpDef op_Exp = float_unary<UnaryOp::exp, apply<std::exp>>("Exp", 1);
-constinit const OpDef op_Log = float_unary<UnaryOp::log, apply<std::log>>("Log", 1);
-constinit const OpDef op_Erf = float_unary<UnaryOp::erf, apply<std::erf>>("Erf", 9);
-constinit const OpDef op_Reciprocal = float_unary<UnaryOp::reciprocal, apply<reciprocal>>("Reciprocal", 1);
-constinit const OpDef op_Floor = float_unary<UnaryOp::floor, apply<std::floor>>("Floor", 1);
-constinit const OpDef op_Ceil = float_unary<UnaryOp::ceil, apply<std::ceil>>("Ceil", 1);
-constinit const OpDef op_Round = float_unary<UnaryOp::round_even, apply<std::nearbyint>>("Round", 11);
-constinit const OpDef op_Sin = float_unary<UnaryOp::sin, apply<std::sin>>("Sin", 7);
-constinit const OpDef op_Cos = float_unary<UnaryOp::cos, apply<std::cos>>("Cos", 7);
-constinit const OpDef op_Tan = float_unary<UnaryOp::tan, apply<std::tan>>("Tan", 7);
-constinit const OpDef op_Asin = float_unary<UnaryOp::asin, apply<std::asin>>("Asin", 7);
-constinit const OpDef op_Acos = float_unary<UnaryOp::acos, apply<std::acos>>("Acos", 7);
-constinit const OpDef op_Atan = float_unary<UnaryOp::atan, apply<std::atan>>("Atan", 7);
-constinit const OpDef op_Sinh = float_unary<UnaryOp::sinh, apply<std::sinh>>("Sinh", 9);
-constinit const OpDef op_Cosh = float_unary<UnaryOp::cosh, apply<std::cosh>>("Cosh", 9);
-constinit const OpDef op_Asinh = float_unary<UnaryOp::asinh, apply<std::asinh>>("Asinh", 9);
-constinit const OpDef op_Acosh = float_unary<UnaryOp::acosh, apply<std::acosh>>("Acosh", 9);
-constinit const OpDef op_Atanh = float_unary<UnaryOp::atanh, apply<std::atanh>>("Atanh", 9);
+constinit const OpDef op_Sqrt = float_unary<UnaryOp::sqrt, apply<std::sqrt>>("Sqrt", 1, {.narrow = Narrow::reads});
+constinit const OpDef op_Exp =
+    float_unary<UnaryOp::exp, apply<std::exp>>("Exp", 1, {.cost = Cost::expensive, .narrow = Narrow::reads});
+constinit const OpDef op_Log = float_unary<UnaryOp::log, apply<std::log>>("Log", 1, {.cost = Cost::expensive});
+constinit const OpDef op_Erf =
+    float_unary<UnaryOp::erf, apply<std::erf>>("Erf", 9, {.cost = Cost::expensive, .magnitude = Magnitude::bounded});
+constinit const OpDef op_Reciprocal =
+    float_unary<UnaryOp::reciprocal, apply<reciprocal>>("Reciprocal", 1, {.narrow = Narrow::reads});
+constinit const OpDef op_Floor = float_unary<UnaryOp::floor, apply<std::floor>>("Floor", 1, {.narrow = Narrow::no});
+constinit const OpDef op_Ceil = float_unary<UnaryOp::ceil, apply<std::ceil>>("Ceil", 1, {.narrow = Narrow::no});
+constinit const OpDef op_Round =
+    float_unary<UnaryOp::round_even, apply<std::nearbyint>>("Round", 11, {.narrow = Narrow::no});
+constinit const OpDef op_Sin = float_unary<UnaryOp::sin, apply<std::sin>>(
+    "Sin", 7, {.cost = Cost::expensive, .narrow = Narrow::no, .magnitude = Magnitude::bounded});
+constinit const OpDef op_Cos = float_unary<UnaryOp::cos, apply<std::cos>>(
+    "Cos", 7, {.cost = Cost::expensive, .narrow = Narrow::no, .magnitude = Magnitude::bounded});
+constinit const OpDef op_Tan =
+    float_unary<UnaryOp::tan, apply<std::tan>>("Tan", 7, {.cost = Cost::expensive, .narrow = Narrow::no});
+constinit const OpDef op_Asin =
+    float_unary<UnaryOp::asin, apply<std::asin>>("Asin", 7, {.cost = Cost::expensive, .magnitude = Magnitude::bounded});
+constinit const OpDef op_Acos =
+    float_unary<UnaryOp::acos, apply<std::acos>>("Acos", 7, {.cost = Cost::expensive, .magnitude = Magnitude::bounded});
+constinit const OpDef op_Atan =
+    float_unary<UnaryOp::atan, apply<std::atan>>("Atan", 7, {.cost = Cost::expensive, .magnitude = Magnitude::bounded});
+constinit const OpDef op_Sinh =
+    float_unary<UnaryOp::sinh, apply<std::sinh>>("Sinh", 9, {.cost = Cost::expensive, .narrow = Narrow::reads});
+constinit const OpDef op_Cosh =
+    float_unary<UnaryOp::cosh, apply<std::cosh>>("Cosh", 9, {.cost = Cost::expensive, .narrow = Narrow::reads});
+constinit const OpDef op_Asinh = float_unary<UnaryOp::asinh, apply<std::asinh>>("Asinh", 9, {.cost = Cost::expensive});
+constinit const OpDef op_Acosh = float_unary<UnaryOp::acosh, apply<std::acosh>>("Acosh", 9, {.cost = Cost::expensive});
+constinit const OpDef op_Atanh = float_unary<UnaryOp::atanh, apply<std::atanh>>("Atanh", 9, {.cost = Cost::expensive});
 
 constinit const OpDef op_IsNaN{.name = "IsNaN",
                                .since = 9,
                                .min_inputs = 1,
                                .max_inputs = 1,
                                .kind = OpKind::pointwise,
+                               .traits = {.narrow = Narrow::no},
                                .infer = infer_predicate,
                                .lower = lower_unary<build_unary<UnaryOp::is_nan>>,
                                .reference = reference_predicate<kIsNan>};
@@ -133,6 +149,7 @@ constinit const OpDef op_IsInf{.name = "IsInf",
                                .min_inputs = 1,
                                .max_inputs = 1,
                                .kind = OpKind::pointwise,
+                               .traits = {.narrow = Narrow::no},
                                .infer = infer_predicate,
                                .lower = lower_unary<build_is_inf>,
                                .reference = reference_predicate<is_inf>};

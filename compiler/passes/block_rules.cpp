@@ -108,7 +108,7 @@ bool block_pointwise(BlockedLayout& layout, const Node& node) {
   const Source from(node);
   std::vector<ValueId> inputs;
   for (ValueId in : from.inputs) inputs.push_back(layout.operand(in, rank, channels));
-  layout.replace(from.output, layout.add(from.op->name, from.op->domain, from.name, inputs, from.attributes));
+  layout.replace(from.output, layout.add(*from.op, from.name, inputs, from.attributes));
   return true;
 }
 

@@ -53,7 +53,12 @@ bool BlockedLayout::is_activation(ValueId id) const {
 
 ValueId BlockedLayout::add(const std::string& op_name, const std::string& domain, const std::string& name,
                            std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes) {
-  const NodeId node = graph_.add_node(op(op_name, domain), name, std::move(inputs), 1, std::move(attributes));
+  return add(op(op_name, domain), name, std::move(inputs), std::move(attributes));
+}
+
+ValueId BlockedLayout::add(const OpDef& op, const std::string& name, std::vector<ValueId> inputs,
+                           std::map<std::string, Attribute> attributes) {
+  const NodeId node = graph_.add_node(op, name, std::move(inputs), 1, std::move(attributes));
   infer_node(graph_, node, outermost_);
   return graph_.node(node).outputs[0];
 }

@@ -46,6 +46,8 @@ class BlockedLayout {
   /// A node with one output, inferred.
   ValueId add(const std::string& op, const std::string& domain, const std::string& name, std::vector<ValueId> inputs,
               std::map<std::string, Attribute> attributes = {});
+  ValueId add(const OpDef& op, const std::string& name, std::vector<ValueId> inputs,
+              std::map<std::string, Attribute> attributes = {});
   ValueId add_ints(const std::string& name, const std::vector<int64_t>& values);
   /// Declares `form` the blocked form of `plain`, whose producer is thereby replaced.
   void replace(ValueId plain, ValueId form);

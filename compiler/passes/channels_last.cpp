@@ -1,8 +1,6 @@
 #include "compiler/passes/channels_last.h"
 
 #include <algorithm>
-#include <set>
-#include <string_view>
 
 #include "compiler/ops/op_def.h"
 
@@ -12,14 +10,6 @@ namespace {
 constexpr int64_t kCopyBytes = 16;  // the widest copy of a kernel
 
 bool is_conv(const Node& n) { return n.op == &op("PlainConv", "gart"); }
-
-/// Images in, images out, computed as well in one order of channels as in the other.
-bool is_link(const Node& n) {
-  static const std::set<std::string_view> names = {
-      "Conv",   "ConvTranspose", "MaxPool", "AveragePool", "LpPool", "BatchNormalization", "LRN",
-      "Concat", "Resize",        "Pad",     "Slice",       "Split",  "DepthToSpace",       "SpaceToDepth", "Interleave"};
-  return n.op->kind == OpKind::pointwise || names.count(n.op->name) != 0;
-}
 
 class Marker {
  public:
@@ -66,7 +56,7 @@ class Marker {
       if (reads_channels(n)) wanted_[at(n.inputs[0])] = true;
       return;
     }
-    const bool passes_on = is_link(n) && std::any_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) {
+    const bool passes_on = n.op->keeps_channels() && std::any_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) {
                              return v.valid() && wanted_[at(v)];
                            });
     for (ValueId in : n.inputs)
@@ -81,7 +71,7 @@ class Marker {
       return changed;
     }
     bool changed = false;
-    if (is_link(n) && reads_marked(n))
+    if (n.op->keeps_channels() && reads_marked(n))
       for (ValueId out : n.outputs)
         if (out.valid()) changed |= mark(out);
     return changed;

@@ -2,64 +2,26 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
-#include <string_view>
 
 #include "compiler/ops/op_def.h"
 
 namespace gcg {
 namespace {
 
-using Names = std::set<std::string_view>;
-
 constexpr float kModerate = 2048;             // constants beyond that are masks, coordinates, limits
 constexpr int64_t kLeastWeightElements = 64;  // of a constant worth a kernel at load
 
-bool is_product(const Node& n) {
-  static const Names names = {"MatMul", "AttentionMatMul", "PlainConv"};
-  return names.count(n.op->name) != 0;
-}
+bool is_product(const Node& n) { return n.op->kind == OpKind::contraction; }
 
 /// Operators whose results may be stored in 16 bits if their operands may.
-bool is_link(const Node& n) {
-  static const Names names = {
-      "Conv", "ConvTranspose", "Gemm", "Add", "Sub", "Mul", "Div", "Neg", "Abs", "Relu", "LeakyRelu", "PRelu", "Clip",
-      "Elu", "Selu", "Celu", "Gelu", "HardSigmoid", "HardSwish", "Sigmoid", "Softsign", "Softplus", "Swish", "Mish", "Tanh",
-      "Erf", "ThresholdedRelu", "Where", "Max", "Min", "Dropout", "Softmax", "LayerNormalization", "RMSNormalization",
-      "GroupNormalization", "InstanceNormalization", "BatchNormalization", "LRN", "MaxPool", "AveragePool",
-      "GlobalAveragePool", "GlobalMaxPool", "Transpose", "Concat", "Slice", "Split", "Gather", "Expand", "Pad", "Resize",
-      "DepthToSpace", "SpaceToDepth", "Tile"};
-  if (n.op->kind == OpKind::view) return std::string_view(n.op->name) != "BitCast";
-  return is_product(n) || names.count(n.op->name) != 0;
-}
+bool is_link(const Node& n) { return n.op->narrow() == Narrow::links; }
 
-/// Those that may read them besides: they compute in f32.
-bool may_read(const Node& n) {
-  static const Names names = {"Pow", "Exp", "Sqrt", "Reciprocal", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin",
-                              "ReduceL2", "ReduceSumSquare"};
-  return is_link(n) || names.count(n.op->name) != 0;
-}
-
-/// Moderate results whatever the operands.
-bool is_bounded(const Node& n) {
-  static const Names names = {"Sigmoid", "HardSigmoid", "Tanh", "Erf", "Softsign", "Softmax", "Sin", "Cos", "Sign",
-                              "LayerNormalization", "RMSNormalization", "GroupNormalization", "InstanceNormalization"};
-  return names.count(n.op->name) != 0;
-}
-
-/// Results that count or place things.
-bool is_exact(const Node& n) {
-  static const Names names = {"Range", "CumSum", "Shape", "Size"};
-  return names.count(n.op->name) != 0;
-}
+bool may_read(const Node& n) { return n.op->narrow() != Narrow::no; }
 
 bool is_cast(const Node& n) { return n.op == &op("Cast") || n.op == &op("CastLike"); }
 
-/// The first input that carries activations is 0; these have other inputs of another kind (limits, places, exponents).
-bool reads_first_only(const Node& n) {
-  static const Names names = {"Clip", "Pow", "Resize", "Gather", "Tile", "Expand", "Slice", "Split"};
-  return names.count(n.op->name) != 0;
-}
+/// Does input `i` carry data?
+bool carries(const Node& n, size_t i) { return i < static_cast<size_t>(n.op->traits.data_inputs); }
 
 class Narrower {
  public:
@@ -109,10 +71,10 @@ class Narrower {
 
   /// Range and origin of a node's results from those of its inputs.
   void go_forward(const Node& n) {
-    bool wide = is_exact(n), from = is_product(n);
+    bool wide = n.op->traits.magnitude == Magnitude::exact, from = is_product(n);
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       const ValueId in = n.inputs[i];
-      if (!in.valid() || (i > 0 && reads_first_only(n))) continue;
+      if (!in.valid() || !carries(n, i)) continue;
       if (is_cast(n)) wide |= is_int(value(in).dtype);
       if (!is_f32(in)) continue;
       wide |= is_wide(in);
@@ -120,7 +82,7 @@ class Narrower {
     }
     for (ValueId out : n.outputs) {
       if (!out.valid()) continue;
-      wide_[at(out)] = wide && !is_bounded(n);
+      wide_[at(out)] = wide && n.op->traits.magnitude != Magnitude::bounded;
       from_product_[at(out)] = from;
     }
   }
@@ -139,7 +101,7 @@ class Narrower {
       if (factor || (moves && any(into_product_))) into_product_[at(in)] = true;
       if (is_residual_sum(n) || (moves && any(into_sum_))) into_sum_[at(in)] = true;
       const bool shares = n.op->kind == OpKind::view && !free_[at(n.outputs[0])];
-      if (!may_read(n) || n.on_host || shares || (i > 0 && reads_first_only(n))) free_[at(in)] = false;
+      if (!may_read(n) || n.on_host || shares || !carries(n, i)) free_[at(in)] = false;
     }
   }
 

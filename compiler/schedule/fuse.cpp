@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/typical_extent.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/fuser.h"
 #include "compiler/schedule/fusion_costs.h"
-#include "compiler/schedule/step_cost.h"
 
 namespace gcg {
 
@@ -168,7 +168,7 @@ void Fuser::record_inputs(const Node& n, ValueId v, const Use& u) {
 }
 
 bool Fuser::repeats_elements(ValueId in, ValueId out) const {
-  return assumed_value(product(*value(out).shape)) > 2 * assumed_value(product(*value(in).shape));
+  return typical(product(*value(out).shape)) > 2 * typical(product(*value(in).shape));
 }
 
 Fusion fuse(const Graph& graph, DeviceClass device) { return Fuser(graph, device).run(); }

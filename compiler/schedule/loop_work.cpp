@@ -7,7 +7,7 @@
 #include <set>
 
 #include "compiler/kernel/access_analysis.h"
-#include "compiler/schedule/step_cost.h"
+#include "compiler/kernel/typical_extent.h"
 
 namespace gcg {
 namespace {
@@ -24,7 +24,7 @@ double operation(const ExprNode& e) {
 
 double points(const std::vector<Axis>& axes) {
   double n = 1;
-  for (const Axis& a : axes) n *= assumed_value(a.extent);
+  for (const Axis& a : axes) n *= typical(a.extent);
   return n;
 }
 

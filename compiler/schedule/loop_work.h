@@ -7,8 +7,9 @@
 namespace gcg {
 
 /// Operations on elements, in units of one addition in a vector loop: what every stage does at every one of its points,
-/// reductions within its expressions included. Memory counts as what its place costs: next to nothing where all lanes read
-/// one element, much where neither the lanes' axis nor data runs along it. Symbolic extents count as kAssumedExtent.
+/// reductions within its expressions included. Memory counts as what its place costs: next to nothing where all lanes
+/// read one element, much where neither the lanes' axis nor data runs along it. Symbolic extents count as
+/// kTypicalExtent.
 double loop_work(const Kernel& kernel, const LoopKernel& loops);
 
 /// Starting a kernel and waiting for it, in the same unit.

@@ -1,10 +1,10 @@
 // Matrix products, and operands as strided views.
 #include <algorithm>
 
+#include "compiler/kernel/typical_extent.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/group_lowering.h"
 #include "compiler/schedule/operand_view.h"
-#include "compiler/schedule/step_cost.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -62,9 +62,11 @@ void GroupLowering::matmul() {
 void GroupLowering::put_rows_last(std::vector<Axis>& axes, const Affine& b) {
   auto rows = axes.end();
   for (auto it = axes.begin(); it != axes.end(); ++it)
-    if (!b.strides.count(it->id) && (rows == axes.end() || assumed_value(it->extent) >= assumed_value(rows->extent))) rows = it;
-  if (rows == axes.end()) axes.push_back(Axis{next_axis_++, Dim(1)});
-  else std::rotate(rows, rows + 1, axes.end());
+    if (!b.strides.count(it->id) && (rows == axes.end() || typical(it->extent) >= typical(rows->extent))) rows = it;
+  if (rows == axes.end())
+    axes.push_back(Axis{next_axis_++, Dim(1)});
+  else
+    std::rotate(rows, rows + 1, axes.end());
 }
 
 GroupLowering::Strided GroupLowering::strided(NodeId product, int input, const std::vector<Expr>& index) {

@@ -5,9 +5,8 @@
 namespace gcg {
 namespace {
 
-bool moves(const Node& n) {
-  static const std::set<std::string_view> names = {"Transpose", "Slice", "Split", "Expand"};
-  return (n.op->kind == OpKind::view && n.op != &op("BitCast")) || names.count(n.op->name) != 0;
+bool moves(const Graph& graph, const Node& n) {
+  return n.op->is_strided() && graph.value(n.outputs[0]).dtype == graph.value(n.inputs[0]).dtype;
 }
 
 bool is_strided_view(const Graph& graph, ValueId v, ValueId source, bool whole_rows) {
@@ -40,7 +39,7 @@ ValueId strided_source(const Graph& graph, ValueId v, bool on_host, bool whole_r
     const Value& value = graph.value(x);
     if (!value.producer.valid() || value.contents) break;
     const Node& n = graph.node(value.producer);
-    if (!moves(n) || (n.op->kind != OpKind::view && n.on_host != on_host)) break;
+    if (!moves(graph, n) || (n.op->kind != OpKind::view && n.on_host != on_host)) break;
     x = n.inputs[0];
     if (is_strided_view(graph, v, x, whole_rows)) best = x;
   }

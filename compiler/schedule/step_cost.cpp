@@ -2,17 +2,17 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/typical_extent.h"
+
 namespace gcg {
 namespace {
 
-constexpr double kBytesPerMicrosecond = 2e6, kFlopsPerMicrosecond = 2e7;
-constexpr double kShortest = 2;                  // microseconds from one dependent kernel to the next
-constexpr double kResidentThreads = 100 * 1024;  // of the whole device
+constexpr double kShortest = kDependentLaunch + 0.5;  // microseconds: a kernel that does next to nothing
 constexpr double kElementsPerContractionThread = 16;
 
 double element_count(const Shape& shape) {
   double n = 1;
-  for (const Dim& d : shape) n *= assumed_value(d);
+  for (const Dim& d : shape) n *= typical(d);
   return n;
 }
 
@@ -23,7 +23,7 @@ struct Work {
 Work work_of(const LoopKernel&, double elements) { return {0, elements}; }
 
 Work work_of(const MatMulKernel& k, double elements) {
-  return {2 * elements * assumed_value(k.k.extent), elements / kElementsPerContractionThread};
+  return {2 * elements * typical(k.k.extent), elements / kElementsPerContractionThread};
 }
 
 Work work_of(const ConvKernel& k, double elements) {
@@ -38,30 +38,25 @@ Work work_of(const PlainConvKernel& k, double elements) {
 }
 
 Work work_of(const AttentionKernel& k, double elements) {
-  const double per_query = 2 * assumed_value(k.t.extent) * (assumed_value(k.d.extent) + assumed_value(k.n.extent));
-  return {elements / std::max(1.0, assumed_value(k.n.extent)) * per_query, elements / kElementsPerContractionThread};
+  const double per_query = 2 * typical(k.t.extent) * (typical(k.d.extent) + typical(k.n.extent));
+  return {elements / std::max(1.0, typical(k.n.extent)) * per_query, elements / kElementsPerContractionThread};
 }
 
 Work work_of(const ProgramKernel& k, double) {
   double tasks = 1;
-  for (const Axis& a : k.outer) tasks *= assumed_value(a.extent);
+  for (const Axis& a : k.outer) tasks *= typical(a.extent);
   return {0, tasks};
 }
 
 }  // namespace
 
-double assumed_value(const Dim& d) {
-  SymbolValues values;
-  for (const std::string& s : d.symbols()) values[s] = kAssumedExtent;
-  return static_cast<double>(std::max<int64_t>(0, d.evaluate(values)));
-}
-
 StepCost step_cost(const Schedule& schedule, const Step& step) {
+  const Machine& gpu = typical_gpu();
   if (step.on_host) return {host_step_microseconds(schedule, step), 1};
   if (step.kind != Step::Kind::launch) {
     double bytes = 0;
-    for (BufferId b : step.operands) bytes += assumed_value(schedule.buffers[static_cast<size_t>(b.index)].bytes);
-    return {std::max(kShortest, bytes / kBytesPerMicrosecond), 1};
+    for (BufferId b : step.operands) bytes += typical(schedule.buffers[static_cast<size_t>(b.index)].bytes);
+    return {std::max(kShortest, 1e6 * bytes / gpu.bytes_per_second), 1};
   }
   const Kernel& kernel = schedule.kernels[static_cast<size_t>(step.kernel.index)];
   double bytes = 0, written = 0;
@@ -71,8 +66,8 @@ StepCost step_cost(const Schedule& schedule, const Step& step) {
     if (o.written) written += elements;
   }
   const Work work = std::visit([&](const auto& body) { return work_of(body, written); }, kernel.body);
-  return {std::max({kShortest, bytes / kBytesPerMicrosecond, work.flops / kFlopsPerMicrosecond}),
-          std::clamp(work.threads / kResidentThreads, 0.01, 1.0)};
+  return {std::max({kShortest, 1e6 * bytes / gpu.bytes_per_second, 1e6 * work.flops / gpu.flops_per_second()}),
+          std::clamp(work.threads / gpu.resident_threads(), 0.01, 1.0)};
 }
 
 namespace {
@@ -80,13 +75,13 @@ namespace {
 /// Elements that a loop kernel computes, those of reductions within its expressions included.
 double points_of(const LoopKernel& k) {
   double outer = 1, all = 0;
-  for (const Axis& a : k.outer) outer *= assumed_value(a.extent);
+  for (const Axis& a : k.outer) outer *= typical(a.extent);
   for (const Stage& stage : k.stages) {
     double points = outer, reduced = 1;
-    for (const Axis& a : stage.axes) points *= assumed_value(a.extent);
+    for (const Axis& a : stage.axes) points *= typical(a.extent);
     visit(stage.value, [&](const ExprNode& n) {
       double extent = 1;
-      for (const Axis& a : n.reduce_axes) extent *= assumed_value(a.extent);
+      for (const Axis& a : n.reduce_axes) extent *= typical(a.extent);
       reduced = std::max(reduced, extent);
     });
     all += points * reduced;
@@ -112,7 +107,7 @@ double host_step_microseconds(const Schedule& schedule, const Step& step) {
 }
 
 void HostTransfer::add(const Buffer& buffer) {
-  bytes += assumed_value(buffer.bytes);
+  bytes += typical(buffer.bytes);
   ++copies;
 }
 

@@ -1,6 +1,7 @@
 // How long a step takes, roughly: enough to tell what is worth a stream of its own, and what the CPU should not do.
 #pragma once
 
+#include "compiler/kernel/machine.h"
 #include "compiler/schedule/schedule.h"
 
 namespace gcg {
@@ -10,26 +11,18 @@ struct StepCost {
   double fill = 1;  // share of the device that the step keeps busy; what is left others may use at the same time
 };
 
-/// What symbolic extents count as.
-constexpr int64_t kAssumedExtent = 64;
-double assumed_value(const Dim& extent);
-
-/// The device is one with 2 TB/s, 20 TFLOP/s and 100 multiprocessors.
+/// On typical_gpu(): one schedule serves all GPUs.
 StepCost step_cost(const Schedule& schedule, const Step& step);
 
-/// How long the CPU works on a step of its own; one with 20 GB/s, 100 GFLOP/s and 2000 elements of a loop per
-/// microsecond.
+/// How long the CPU works on a step of its own; some 2000 elements of a loop per microsecond.
 double host_step_microseconds(const Schedule& schedule, const Step& step);
 
-/// Waiting for the device, and a launch more.
-constexpr double kHostBorderMicroseconds = 15;
-
-/// Copies between the memories, at 20 GB/s.
+/// Copies between the memories.
 struct HostTransfer {
   double bytes = 0;
   int copies = 0;
   void add(const Buffer& buffer);
-  double microseconds() const { return copies * 5 + bytes / 2e4; }
+  double microseconds() const { return copies * kHostCopy + bytes / kHostBytes; }
 };
 
 }  // namespace gcg

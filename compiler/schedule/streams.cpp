@@ -9,7 +9,6 @@
 namespace gcg {
 namespace {
 
-constexpr double kForkCost = 3;  // microseconds: a graph with a branch is that much dearer than one in a line
 constexpr int kMaxStreams = 8;
 
 bool steers(const Step& step) {
@@ -41,7 +40,7 @@ class Segment {
     const size_t main = order[0];  // the longest one
     std::vector<size_t> own;
     for (size_t c : order)
-      if (c != main && gain(chains_[c]) > kForkCost) own.push_back(c);
+      if (c != main && gain(chains_[c]) > kFork) own.push_back(c);
     std::sort(own.begin(), own.end());  // in the order of their first steps
     return place(own);
   }

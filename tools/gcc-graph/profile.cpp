@@ -7,7 +7,7 @@
 #include <iostream>
 #include <map>
 
-#include "codegen/cuda/gpu.h"
+#include "compiler/kernel/machine.h"
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/peak.h"
 #include "tools/gcc-graph/step_facts.h"
@@ -35,7 +35,7 @@ Roofline measure_cpu(const std::string&, int) { return {}; }
 /// Of a CPU as measured now, a core's times the threads; of a GPU as the cost model knows its kind, on its f32 units.
 Roofline roofline_of(const gart::Program& program) {
   if (program.device() == "cpu") return measure_cpu(program.target(), program.threads());
-  const cuda::Gpu& gpu = cuda::gpu_of(require_targets({program.target()}).front());
+  const Machine& gpu = machine_of(require_targets({program.target()}).front());
   return {2 * gpu.processors * gpu.gigahertz * gpu.scalar_rate, gpu.bytes_per_second * 1e-9};
 }
 

@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "codegen/cuda/cuda_backend.h"
-#include "codegen/cuda/gpu.h"
 #include "codegen/cuda/nvrtc_search.h"
 #include "compiler/support/error.h"
 #include "tests/codegen/loop_kernels.h"
@@ -149,16 +148,6 @@ TEST_F(Cache, BytesDependOnNothingButKernelsAndTarget) {
     for (int round = 0; round < 2; ++round)  // a cold and a warm cache
       EXPECT_EQ(make_cuda_backend(folder_)->compile(list, target, 3).code, first.code);
     EXPECT_EQ(first.kernels[0].registers > 0, !target.is_ptx());
-  }
-}
-
-TEST(Gpus, PtxAsksForNoMoreThanEveryGpuHas) {
-  const Gpu& ptx = gpu_of(*find_target("ptx"));
-  for (const char* name : {"sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_120"}) {
-    const Gpu& gpu = gpu_of(*find_target(name));
-    EXPECT_LE(ptx.shared_block_bytes, gpu.shared_block_bytes) << name;
-    EXPECT_LE(ptx.shared_bytes, gpu.shared_bytes) << name;
-    EXPECT_LE(ptx.threads, gpu.threads) << name;
   }
 }
 

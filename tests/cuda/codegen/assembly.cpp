@@ -6,9 +6,9 @@
 #include <mutex>
 #include <thread>
 
-#include "codegen/cuda/gpu.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/cuda/text_hash.h"
+#include "compiler/kernel/machine.h"
 #include "compiler/support/error.h"
 #include "tests/cuda/codegen/code_class.h"
 
@@ -45,7 +45,7 @@ bool is_for_occupancy(const std::string& symbol, int threads, const cuda::Usage&
 /// Bytes of shared memory that a block may have. PTX runs on every GPU from sm_80 on, not all of which have sm_80's.
 int64_t shared_limit(const Target& target) {
   constexpr int64_t kEveryGpu = 99 << 10;
-  return target.is_ptx() ? kEveryGpu : cuda::gpu_of(target).shared_block_bytes;
+  return target.is_ptx() ? kEveryGpu : machine_of(target).shared_block_bytes;
 }
 
 CompiledKernel stand_in(const cuda::KernelText& text) {

@@ -138,7 +138,7 @@ class Runner {
     launch.shared_bytes = static_cast<unsigned>(text.shared_bytes);
     launch.seed = 7;
     launch.parameters = parameters.data();
-    launch.is_early = target_.sm >= cuda::kFirstWaitingArchitecture;
+    launch.is_early = machine_of(target_).overlaps_launches;
     const gart_sim::LaunchResult result = gart_sim::run_launch(launch);
     EXPECT_EQ(result.error, 0) << text.source;
     if (launch.is_early) expect_waits(text, operands, result.footprint);

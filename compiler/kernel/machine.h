@@ -1,0 +1,55 @@
+// Every number about hardware that the compiler goes by: one row for each compute capability of GPUs and each level of
+// CPUs. Cost models, streams, tiles, libraries and messages read it here.
+#pragma once
+
+#include <cstdint>
+
+#include "compiler/kernel/target.h"
+
+namespace gcg {
+
+/// The device that stands for all that a target runs on. Of a GPU a "processor" is a streaming multiprocessor, of a CPU
+/// a core.
+struct Machine {
+  const char* name;
+  int processors = 1;
+  double gigahertz = 3;
+  double scalar_rate = 16;         // f32 multiply-adds per clock of one processor
+  double bytes_per_second = 20e9;  // of memory
+
+  // GPUs: per clock of one processor, by tensor cores, f16 factors and f32 sums; tf32: half of it.
+  double half_rate = 0;            // mma.sync
+  double warpgroup_rate = 0;       // wgmma
+  double l2_bytes_per_clock = 56;  // of one processor, from the L2 cache
+  int64_t shared_bytes = 0;        // of a processor; a block takes at most `shared_block_bytes`
+  int64_t shared_block_bytes = 0;
+  int threads = 0;                 // resident on a processor
+  bool has_async_copies = false;   // cp.async, and tf32 on tensor cores
+  bool overlaps_launches = false;  // griddepcontrol: a launch may start before the one in front of it has ended
+  bool shares_memory = false;      // with the CPU, which needs most of it: no room for libraries
+
+  // CPUs:
+  int vector_bytes = 0;
+  int vector_registers = 0;
+  int64_t l2_bytes = 0;  // that every CPU of the level has
+
+  double flops_per_second() const { return 2e9 * scalar_rate * gigahertz * processors; }
+  double resident_threads() const { return double{1} * processors * threads; }
+};
+
+/// Between a GPU's kernels, in microseconds.
+inline constexpr double kDependentLaunch = 1.5;  // from the end of one to the first work of the next that needs it
+inline constexpr double kOverlappedStart = 0.6;  // of which an overlapped launch saves so much
+inline constexpr double kFork = 3;               // what a graph with a branch costs more than one in a line
+inline constexpr double kMemoryLatency = 0.7;    // of a read from a GPU's memory
+/// Between a GPU and its host: waiting for the device and launching anew; a copy, and its bytes per microsecond.
+inline constexpr double kHostWait = 15, kHostCopy = 5, kHostBytes = 2e4;
+
+/// The row of the target's level: of a GPU that has none the nearest below it; of PTX one that has no more than all
+/// GPUs that run it.
+const Machine& machine_of(const Target& target);
+
+/// Plans for several GPUs at once are made for one in their midst.
+const Machine& typical_gpu();
+
+}  // namespace gcg

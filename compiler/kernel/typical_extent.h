@@ -1,0 +1,13 @@
+// What an open extent counts as where a plan for any extent has to be good at something.
+#pragma once
+
+#include "compiler/ir/dim.h"
+
+namespace gcg {
+
+inline constexpr int64_t kTypicalExtent = 64;
+
+/// At least 1, with every symbol at kTypicalExtent.
+double typical(const Dim& extent);
+
+}  // namespace gcg
