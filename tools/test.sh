@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything, runs all tests. Ends with ctest's summary line. From PyPI come what models are
-# compared with, NVIDIA's run-time compilers of both majors, and the CUDA headers: GPU code is assembled, GPU or not.
+# compared with, NVIDIA's run-time compilers of both majors, and the CUDA headers: GPU code is assembled, GPU or not; clang-format and
+# clang-tidy, of one version everywhere.
 #
 #   tools/test.sh [CTEST OPTIONS...]
 source "$(dirname "$0")/lib/setup.sh"
 
-python_packages numpy onnx==1.22.0 onnxruntime nvidia-cuda-nvrtc nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime
+python_packages numpy onnx==1.22.0 onnxruntime nvidia-cuda-nvrtc nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime \
+  clang-format==19.1.7 clang-tidy==19.1.0.1
 export GCC_GRAPH_PYTHON=$python VIRTUAL_ENV=$PWD/build/venv
 build release
 ctest --preset release -j "$(nproc)" "$@"
