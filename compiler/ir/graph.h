@@ -137,7 +137,4 @@ class Graph {
   std::map<std::string, int64_t> names_;
 };
 
-/// Checks the invariants of the graph and of its bodies; throws InternalError naming node and value.
-void verify_graph(const Graph& graph);
-
 }  // namespace gcg

@@ -4,7 +4,8 @@
 #include <chrono>
 #include <ostream>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
+#include "compiler/gir/verify_graph.h"
 #include "compiler/support/error.h"
 
 namespace gcg {

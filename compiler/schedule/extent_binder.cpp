@@ -5,6 +5,7 @@
 #include "compiler/ops/data_extent.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/bind_extents.h"
+#include "compiler/schedule/extent_symbols.h"
 
 namespace gcg {
 namespace {
@@ -187,6 +188,12 @@ void ExtentBinder::rename_results(NodeId id, const std::vector<OpenDim>& open) {
     if (const auto symbol = (*value.shape)[o.dim].symbol_name(); symbol && own.count(*symbol) != 0)
       add_bind(graph_, graph_.node(id).name, {o.last}, {*symbol});
   }
+}
+
+Graph bind_extents(const Graph& graph) {
+  Graph out = graph.clone();
+  ExtentBinder(out).run();
+  return out;
 }
 
 }  // namespace gcg

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "compiler/ops/op_def.h"
-#include "compiler/schedule/bind_extents.h"
+#include "compiler/schedule/extent_symbols.h"
 #include "compiler/schedule/fuse.h"
 
 namespace gcg {

@@ -6,6 +6,7 @@
 #include "compiler/ops/data_extent.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/bind_extents.h"
+#include "compiler/schedule/extent_symbols.h"
 #include "compiler/schedule/find_unsupported.h"
 #include "compiler/schedule/host_buffers.h"
 #include "compiler/schedule/rounded_constant.h"

@@ -1,5 +1,6 @@
 // Bodies of If, Loop and Scan: what they capture, their types, their results.
 #include "compiler/ops/infer.h"
+#include "compiler/gir/verify_graph.h"
 #include "compiler/reference/interpreter.h"
 #include "tests/import/text_model.h"
 

@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include "compiler/passes/resolve_ranks.h"
+#include "compiler/gir/verify_graph.h"
 #include "tests/import/text_model.h"
 
 namespace gcg::test {

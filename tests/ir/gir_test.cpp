@@ -1,4 +1,5 @@
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
+#include "compiler/gir/verify_graph.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,8 @@
 
 #include <functional>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
+#include "compiler/gir/verify_graph.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/reference/interpreter.h"
 #include "compiler/support/error.h"

@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
+#include "compiler/gir/verify_graph.h"
 #include "compiler/ops/infer.h"
 #include "compiler/reference/interpreter.h"
 #include "compiler/support/error.h"

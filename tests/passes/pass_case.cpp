@@ -10,7 +10,8 @@
 #include <set>
 #include <sstream>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
+#include "compiler/gir/verify_graph.h"
 #include "compiler/passes/pass.h"
 #include "compiler/reference/interpreter.h"
 #include "compiler/support/error.h"

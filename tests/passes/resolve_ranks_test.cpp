@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/reference/interpreter.h"
 #include "compiler/support/unsupported.h"

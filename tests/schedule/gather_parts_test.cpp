@@ -1,7 +1,7 @@
 // Concatenation on a GPU: one kernel reads the parts where a CPU copies each of them in a kernel of its own.
 #include <gtest/gtest.h>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
 #include "compiler/schedule/schedule.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/kernel/kernel.h"
 #include "compiler/passes/pass.h"
 #include "compiler/schedule/schedule.h"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/pointwise.h"
 #include "compiler/passes/block_channels.h"

@@ -1,7 +1,7 @@
 // Which launches may start while the one before them runs, and which should.
 #include <gtest/gtest.h>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
 #include "compiler/overlap_launches.h"
 #include "compiler/schedule/constant_operands.h"

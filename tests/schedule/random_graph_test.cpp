@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/support/error.h"
 #include "tests/compiled_ops/run_compiled.h"
 #include "tests/schedule/check_memory.h"

@@ -1,7 +1,7 @@
 // What the compiler says of kernels that compute the same again and again.
 #include <gtest/gtest.h>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
 #include "compiler/schedule/repeated_work.h"
 

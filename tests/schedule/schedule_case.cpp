@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
 #include "compiler/reference/interpreter.h"
 #include "tests/compiled_ops/run_compiled.h"

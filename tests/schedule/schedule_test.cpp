@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
 #include "compiler/support/unsupported.h"
 #include "tests/schedule/schedule_case.h"

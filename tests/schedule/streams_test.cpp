@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <random>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/schedule/streams.h"

@@ -7,7 +7,7 @@
 
 #include "codegen/cuda/assemble.h"
 #include "codegen/cuda/product.h"
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/support/error.h"
 #include "tests/cuda/contractions/simulated_run.h"
 

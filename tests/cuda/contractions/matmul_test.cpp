@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
 #include "compiler/reference/interpreter.h"
 #include "tests/cuda/contractions/simulated_run.h"

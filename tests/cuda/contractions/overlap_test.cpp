@@ -10,7 +10,7 @@
 
 #include "codegen/cuda/assemble.h"
 #include "codegen/cuda/kernel_text.h"
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/support/error.h"
 #include "tests/cuda/contractions/simulated_run.h"
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "codegen/cuda/assemble.h"
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
 #include "compiler/passes/pass.h"
 #include "compiler/reference/interpreter.h"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/cuda/product.h"
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "compiler/support/error.h"
 #include "tests/cuda/contractions/simulated_run.h"
 

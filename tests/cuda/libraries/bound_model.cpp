@@ -11,7 +11,7 @@
 #include "codegen/cpu/cpu_backend.h"
 #include "codegen/cuda/cuda_backend.h"
 #include "codegen/library/library_binder.h"
-#include "compiler/ir/gir.h"
+#include "compiler/gir/gir.h"
 #include "tests/cuda/sim/end_to_end/simulation.h"
 
 namespace gart::test {

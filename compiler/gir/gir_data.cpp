@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "compiler/ir/gir_scanner.h"
+#include "compiler/gir/gir_scanner.h"
 
 namespace gcg::gir {
 namespace {

@@ -1,10 +1,9 @@
-#include "compiler/schedule/bind_extents.h"
+#include "compiler/schedule/extent_symbols.h"
 
 #include <algorithm>
 
 #include "compiler/ops/data_extent.h"
 #include "compiler/ops/op_def.h"
-#include "compiler/schedule/extent_binder.h"
 
 namespace gcg {
 namespace {
@@ -92,12 +91,6 @@ class Symbols {
 };
 
 }  // namespace
-
-Graph bind_extents(const Graph& graph) {
-  Graph out = graph.clone();
-  ExtentBinder(out).run();
-  return out;
-}
 
 std::vector<std::string> late_symbols(const Graph& graph) {
   std::vector<std::string> names;

@@ -1,3 +1,5 @@
+#include "compiler/gir/verify_graph.h"
+
 #include <set>
 #include <string>
 

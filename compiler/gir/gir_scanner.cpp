@@ -1,4 +1,4 @@
-#include "compiler/ir/gir_scanner.h"
+#include "compiler/gir/gir_scanner.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,0 +1,21 @@
+// Which symbols kernels and nodes need, and which get their values only while the plan runs.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/kernel.h"
+
+namespace gcg {
+
+/// The symbols that gart.Bind nodes of the graph and of bodies in it give values to.
+std::vector<std::string> late_symbols(const Graph& graph);
+
+/// Symbols that occur in the kernel's extents.
+std::set<std::string> symbols_of(const Kernel& kernel);
+/// Symbols that occur in the types of a node's results and in its bodies.
+std::set<std::string> symbols_of(const Graph& graph, const Node& node);
+
+}  // namespace gcg
