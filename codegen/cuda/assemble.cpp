@@ -25,9 +25,9 @@ int number_before(const std::string& line, const std::string& words) {
 const std::string kEven = "-DGART_EVEN_REGISTERS=1";
 
 /// What may be tried, one after the other, where ptxas runs out of registers.
-const std::string kThrifts[] = {"-DGART_REGISTER_THRIFT=1", "-DGART_REGISTER_THRIFT=2"};
+const std::string kPressureLevels[] = {"-DGART_REGISTER_PRESSURE=1", "-DGART_REGISTER_PRESSURE=2"};
 
-bool knows_thrift(const std::string& source) { return source.find("gart_thrift.cuh") != std::string::npos; }
+bool eases_pressure(const std::string& source) { return source.find("gart_register_pressure.cuh") != std::string::npos; }
 
 }  // namespace
 
@@ -56,7 +56,7 @@ Assembler::Assembler(const Target& target, const ProgramCache& cache)
   const auto changed = std::filesystem::last_write_time(nvrtc_.path(), error).time_since_epoch().count();
   version_ = concat(nvrtc_.path(), ' ', nvrtc_.version(), ' ', error ? 0 : changed, '\n');
   for (const std::string& o : options_) version_ += o + '\n';
-  for (const std::string& o : kThrifts) version_ += o + '\n';
+  for (const std::string& o : kPressureLevels) version_ += o + '\n';
   version_ += kEven + '\n';
   for (const Header& h : device_headers()) version_ += h.name + '\n' + h.text + '\n';
 }
@@ -65,7 +65,7 @@ Assembled Assembler::assemble(const std::string& source, int least_registers) co
   const std::string key = hash_text(version_ + source);
   if (auto found = cache_.find(key)) return *std::move(found);
   Assembled program = nvrtc_.compile(source, device_headers(), options_, target_.is_ptx());
-  if (knows_thrift(source)) be_thrifty_while_it_spills(source, program);
+  if (eases_pressure(source)) recompile_while_it_spills(source, program);
   if (!target_.is_ptx() && usage_of(program.log).registers < least_registers)
     program = nvrtc_.compile(source, device_headers(), with(kEven), false);
   cache_.put(key, program);
@@ -78,11 +78,11 @@ std::vector<std::string> Assembler::with(const std::string& option) const {
   return options;
 }
 
-void Assembler::be_thrifty_while_it_spills(const std::string& source, Assembled& program) const {
-  for (const std::string& thrift : kThrifts) {
+void Assembler::recompile_while_it_spills(const std::string& source, Assembled& program) const {
+  for (const std::string& level : kPressureLevels) {
     const int spilled = usage_of(program.log).spill_bytes;
     if (spilled == 0) return;
-    Assembled other = nvrtc_.compile(source, device_headers(), with(thrift), target_.is_ptx());
+    Assembled other = nvrtc_.compile(source, device_headers(), with(level), target_.is_ptx());
     if (usage_of(other.log).spill_bytes < spilled) program = std::move(other);
   }
 }

@@ -27,7 +27,7 @@ Usage usage_of(const std::string& log);
 class Assembler {
  public:
   Assembler(const Target& target, const ProgramCache& cache);
-  /// A text that includes gart_thrift.cuh and spills is compiled again with more thrift; what spills least is kept.
+  /// A text that includes gart_register_pressure.cuh and spills is compiled again at higher levels of register pressure; what spills least is kept.
   /// One that gets fewer registers per thread than `least_registers` is compiled again with GART_EVEN_REGISTERS: it keeps what it got,
   /// where waiting for more than there are would never end.
   Assembled assemble(const std::string& source, int least_registers = 0) const;
@@ -37,7 +37,7 @@ class Assembler {
 
  private:
   std::vector<std::string> with(const std::string& option) const;
-  void be_thrifty_while_it_spills(const std::string& source, Assembled& program) const;
+  void recompile_while_it_spills(const std::string& source, Assembled& program) const;
 
   const Target& target_;
   const ProgramCache& cache_;

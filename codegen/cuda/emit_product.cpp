@@ -29,25 +29,25 @@ class ProductText {
 
   KernelText emit(const std::string& kind) {
     const Dim row_tiles = ceil_div(p_.rows, Dim(tile_.rows)), column_tiles = ceil_div(p_.columns, Dim(tile_.columns));
-    f_.include(tile_.feeders > 0 ? "gart_tma_ring.cuh" : tile_.is_wide ? "gart_warpgroup.cuh" : "gart_product.cuh");
-    f_.include("gart_thrift.cuh");
+    f_.include(tile_.producers > 0 ? "gart_tma_ring.cuh" : tile_.is_wide ? "gart_warpgroup.cuh" : "gart_product.cuh");
+    f_.include("gart_register_pressure.cuh");
     f_.include("gart_window.cuh");
     coordinates(row_tiles, column_tiles);
     p_.declare_batch(f_, batch_);
-    if (tile_.feeders > 0) declare_ring(f_, p_, tile_);
+    if (tile_.producers > 0) declare_ring(f_, p_, tile_);
     else p_.declare_operands(f_, tile_);
     multiply();
-    if (tile_.slices > 1) {
+    if (tile_.splits > 1) {
       store_partial_sums();
     } else {
       store_results();
     }
     KernelText text = f_.finish(kind, tile_.threads(), tile_.blocks);
-    text.tasks = row_tiles * column_tiles * p_.batch * tile_.slices;
+    text.tasks = row_tiles * column_tiles * p_.batch * tile_.splits;
     text.shared_bytes = shared_bytes(tile_, {p_.left.along_depth, p_.right.along_depth});
-    if (tile_.feeders > 0) text.least_registers = registers_at_entry(tile_);
+    if (tile_.producers > 0) text.least_registers = registers_at_entry(tile_);
     text.note = concat(describe(tile_), ", expected ", std::round(tile_.microseconds * 10) / 10, " us", assumed_text());
-    if (tile_.slices > 1) text.scratch_bytes = p_.batch * p_.rows * p_.columns * (4 * tile_.slices);
+    if (tile_.splits > 1) text.scratch_bytes = p_.batch * p_.rows * p_.columns * (4 * tile_.splits);
     return text;
   }
 
@@ -73,15 +73,15 @@ class ProductText {
     f_.line("const int column0 = blockIdx.x % ", columns, " * ", tile_.columns, ";");
     f_.line("const int row0 = blockIdx.x / ", columns, " % ", rows, " * ", tile_.rows, ";");
     f_.line("const int rest = blockIdx.x / ", columns, " / ", rows, ";");
-    if (tile_.slices == 1) return f_.line("const int batch = rest;");
-    f_.line("const int batch = rest % ", int_text(f_, p_.batch), ", slice = rest / ", int_text(f_, p_.batch), ";");
+    if (tile_.splits == 1) return f_.line("const int batch = rest;");
+    f_.line("const int batch = rest % ", int_text(f_, p_.batch), ", split = rest / ", int_text(f_, p_.batch), ";");
   }
 
   /// Of which operand, a constant, the first tiles are copied before the last launch has ended: 1 the left, 2 the right one, 0
   /// neither.
   int copy_ahead() {
     const auto tile_bytes = [&](int lines, const Product::Copy& copy) {
-      const int first_steps = tile_.stages - (tile_.feeders > 0 ? 0 : tile_.is_wide ? 2 : 1);
+      const int first_steps = tile_.stages - (tile_.producers > 0 ? 0 : tile_.is_wide ? 2 : 1);
       return static_cast<int64_t>(first_steps) * lines * tile_.depth * size_of(copy.stored);
     };
     if (is_constant(f_.kernel(), p_.right_operand)) {
@@ -115,13 +115,13 @@ class ProductText {
     f_.line("GART_SHARED(shared);");
     const std::string steps = int_text(f_, ceil_div(p_.depth, Dim(tile_.depth)));
     std::string first = "0", count = steps;
-    if (tile_.slices > 1) {
-      const std::string each = int_text(f_, ceil_div(ceil_div(p_.depth, Dim(tile_.depth)), Dim(tile_.slices)));
-      f_.line("const int first_step = slice * ", each, ", steps = gart_max(0, gart_min(", each, ", ", steps, " - first_step));");
+    if (tile_.splits > 1) {
+      const std::string each = int_text(f_, ceil_div(ceil_div(p_.depth, Dim(tile_.depth)), Dim(tile_.splits)));
+      f_.line("const int first_step = split * ", each, ", steps = gart_max(0, gart_min(", each, ", ", steps, " - first_step));");
       first = concat("first_step * ", depth);
       count = "steps";
     }
-    if (tile_.feeders > 0) {
+    if (tile_.producers > 0) {
       f_.line("Ring ring(shared);");
       f_.line("if (!ring.multiplies()) return ring.feed<", copy_ahead(), ">(left, right, ", first, ", ", count, ");");
       f_.line("ring.prepare();");
@@ -174,10 +174,10 @@ class ProductText {
 
   void compute(const Place& place) { epilogue_.values(place, sum_name); }
 
-  /// As emit_slice_sum reads it.
+  /// As emit_split_sum reads it.
   void store_partial_sums() {
     const std::string rows = int_text(f_, p_.rows), columns = int_text(f_, p_.columns);
-    f_.line("float* const partial = static_cast<float*>(workspace) + ((long long)slice * ", int_text(f_, p_.batch),
+    f_.line("float* const partial = static_cast<float*>(workspace) + ((long long)split * ", int_text(f_, p_.batch),
             " + batch) * ", rows, " * ", columns, ";");
     f_.line("#pragma unroll");
     f_.open("for (int i = 0; i < Sums::kRows; ++i)");
@@ -211,7 +211,7 @@ std::string shape_text(const Product& p) {
 
 KernelText emit_product(const Kernel& kernel, const Product& product, const ProductTile& tile, const std::string& kind) {
   KernelText text = ProductText(kernel, product, tile).emit(kind);
-  if (tile.slices > 1) text.then.push_back(emit_slice_sum(kernel, product, tile.slices, kind));
+  if (tile.splits > 1) text.then.push_back(emit_split_sum(kernel, product, tile.splits, kind));
   return text;
 }
 
@@ -224,7 +224,7 @@ ProductSize size_for_cost(const Kernel& kernel, const Product& product) {
 }
 
 KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind) {
-  if (KernelText text = emit_few_lines(kernel, target, product, kind); !text.source.empty()) return text;
+  if (KernelText text = emit_skinny_gemm(kernel, target, product, kind); !text.source.empty()) return text;
   const std::vector<ProductTile> tiles =
       best_product_tiles(target, size_for_cost(kernel, product), form_of(product, target), kMostCandidates);
   std::vector<std::string> candidates;

@@ -112,12 +112,12 @@ KernelText emit_product(const Kernel& kernel, const Product& product, const Prod
 /// The same with the tile that the target's decisions name, or the cost model likes best.
 KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind);
 
-/// Adds the partial sums workspace[slice][batch][row][column] of all slices, in order, and applies the epilogue.
-KernelText emit_slice_sum(const Kernel& kernel, const Product& product, int slices, const std::string& kind);
+/// Adds the partial sums workspace[split][batch][row][column] of all splits, in order, and applies the epilogue.
+KernelText emit_split_sum(const Kernel& kernel, const Product& product, int splits, const std::string& kind);
 
 /// Products in which one operand has few lines (rows of the left, columns of the right one), which no tile is made for; null
 /// text (no source) if this is none.
-KernelText emit_few_lines(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind);
+KernelText emit_skinny_gemm(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind);
 
 /// The largest of 4, 2, 1 columns whose results and operands of the epilogue may be stored and loaded at once along `lane`.
 int epilogue_vector(const Kernel& kernel, const Epilogue& epilogue, const Dim& columns, int lane);

@@ -1,4 +1,4 @@
-// T = max(bytes / bandwidth, waves * (fill + steps * step + end)) (+ the second launch that adds slices).
+// T = max(bytes / bandwidth, waves * (fill + steps * step + end)) (+ the second launch that adds splits).
 #include "codegen/cuda/product_cost.h"
 
 #include <algorithm>
@@ -18,11 +18,11 @@ constexpr double kFillClocks = 1500;         // from the launch to the first ope
 constexpr double kEndClocks = 800;           // epilogue
 constexpr double kLatencyClocks = 700;       // of a copy from memory to shared memory
 constexpr double kBarrierClocks = 60;        // of a step
-// Fed with boxes: no barrier of the block and no copies to issue in a step, which shows where no other block fills the gap; before
+// Producer warps and TMA: no barrier of the block and no copies to issue in a step, which shows where no other block fills the gap; before
 // the first step, barriers to make and maps to fetch.
-constexpr double kFedStepClocks = 20, kFedFillClocks = 500;
+constexpr double kTmaStepClocks = 20, kTmaFillClocks = 500;
 constexpr double kElementInstructions = 8;  // of a copy of one element: its place, bounds, load and store
-constexpr int kMostSlices = 32;
+constexpr int kMostSplits = 32;
 constexpr int64_t kReservedShared = 1024;      // of a block, for the system
 
 /// Tiles by shape, with registers that leave room for `blocks` on one multiprocessor (as assembled, without spills).
@@ -41,17 +41,17 @@ constexpr std::array kTensor = {
     Shape{16, 128, 1, 4, 1, 4, 4},
 };
 
-/// By warpgroups: rows, columns, warpgroups, blocks, threads that feed them. Of 256 columns not in slices: a slice may have no step, and ptxas then
+/// By warpgroups: rows, columns, warpgroups, blocks, producer threads. Of 256 columns not in splits: a split may have no step, and ptxas then
 /// moves so many sums that it serialises the products.
 struct WideShape {
-  int rows, columns, groups, blocks, feeders = 0;
+  int rows, columns, groups, blocks, producers = 0;
 };
 constexpr std::array kWide = {WideShape{64, 64, 1, 4},  WideShape{64, 128, 1, 3},  WideShape{128, 64, 2, 2},
                               WideShape{128, 128, 2, 2}, WideShape{64, 256, 1, 2}, WideShape{128, 256, 2, 1}};
-/// A warp feeds where several blocks share a multiprocessor: with a warpgroup they would have fewer registers at their start than
+/// A warp produces where several blocks share a multiprocessor: with a warpgroup they would have fewer registers at their start than
 /// a product of 128 columns needs (ptxas: C7602). Where one block has it to itself, a warpgroup may, which gives its registers
 /// to the others. 128x128 and 64x256 twice would leave 96 and 168 registers, with which epilogues that read spill.
-constexpr std::array kFed = {WideShape{64, 64, 1, 4, 32},    WideShape{64, 128, 1, 3, 32}, WideShape{128, 64, 2, 2, 32},
+constexpr std::array kTma = {WideShape{64, 64, 1, 4, 32},    WideShape{64, 128, 1, 3, 32}, WideShape{128, 64, 2, 2, 32},
                              WideShape{128, 128, 2, 1, 128}, WideShape{64, 256, 1, 1, 32}, WideShape{128, 256, 2, 1, 128}};
 constexpr int kWideDepth = 64;
 
@@ -86,8 +86,8 @@ double step_clocks(const Machine& gpu, const ProductTile& t, const ProductForm& 
   const double single = (form.left_by_element ? t.rows : 0) + (form.right_by_element ? t.columns : 0);
   const double issues = single * t.depth * kElementInstructions * residents / (32 * 4);  // by four schedulers
   // A stage of a product by warpgroups is read while the next one is, and copied to after that; unless others copy.
-  const double latency = kLatencyClocks / (t.stages - (t.is_wide && t.feeders == 0 ? 2 : 1));
-  return std::max({products, copies, fragments, issues, latency}) + (t.feeders > 0 && residents <= 1 ? kFedStepClocks : kBarrierClocks);
+  const double latency = kLatencyClocks / (t.stages - (t.is_wide && t.producers == 0 ? 2 : 1));
+  return std::max({products, copies, fragments, issues, latency}) + (t.producers > 0 && residents <= 1 ? kTmaStepClocks : kBarrierClocks);
 }
 
 double ceil_ratio(double a, double b) { return std::ceil(a / b); }
@@ -95,18 +95,18 @@ double ceil_ratio(double a, double b) { return std::ceil(a / b); }
 double microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size, const ProductForm& form,
                     int residents_at_most) {
   const double tiles = ceil_ratio(size.rows, t.rows) * ceil_ratio(size.columns, t.columns) * size.batch;
-  const double blocks = std::max(1.0, tiles * t.slices);
+  const double blocks = std::max(1.0, tiles * t.splits);
   const double residents = std::min<double>(residents_at_most, ceil_ratio(blocks, gpu.processors));
   const double waves = ceil_ratio(blocks, gpu.processors * residents);
-  const double steps = ceil_ratio(ceil_ratio(size.depth, t.depth), t.slices);
-  const double fill = kFillClocks + (t.feeders > 0 ? kFedFillClocks : 0);
+  const double steps = ceil_ratio(ceil_ratio(size.depth, t.depth), t.splits);
+  const double fill = kFillClocks + (t.producers > 0 ? kTmaFillClocks : 0);
   const double clocks = waves * (fill + steps * step_clocks(gpu, t, form, residents) + kEndClocks);
   const double sums = size.batch * size.rows * size.columns;
   const double bytes = size.batch * (size.rows * size.left_bytes + size.columns * size.right_bytes) * size.depth +
                        size.result_bytes * sums;
   double time = std::max(clocks / gpu.gigahertz * 1e-3, bytes / gpu.bytes_per_second * 1e6);
   // Partial sums stay in the L2 cache, twice as fast as memory.
-  if (t.slices > 1) time += kDependentLaunch + 8 * sums * t.slices / (2 * gpu.bytes_per_second) * 1e6;
+  if (t.splits > 1) time += kDependentLaunch + 8 * sums * t.splits / (2 * gpu.bytes_per_second) * 1e6;
   return time;
 }
 
@@ -179,11 +179,11 @@ std::vector<ProductTile> wide_shapes(const Target& target, const ProductForm& fo
     ProductTile t{arithmetic, s.rows, s.columns, kWideDepth, 4 * s.groups, 1, 1, s.columns / 8};
     t.blocks = form.is_held ? 2 / s.groups : s.blocks;
     t.is_wide = true;
-    t.feeders = s.feeders;
+    t.producers = s.producers;
     all.push_back(t);
   };
   std::for_each(kWide.begin(), kWide.end(), add);
-  if (form.has_boxes) std::for_each(kFed.begin(), kFed.end(), add);
+  if (form.has_boxes) std::for_each(kTma.begin(), kTma.end(), add);
   return all;
 }
 
@@ -212,7 +212,7 @@ Arithmetic arithmetic_of(const Target& target) {
 }
 
 int64_t shared_bytes(const ProductTile& t, const ProductForm& form) {
-  const int barriers = t.feeders > 0 ? 16 * t.stages : 0;
+  const int barriers = t.producers > 0 ? 16 * t.stages : 0;
   if (t.is_wide) return int64_t{128} * t.stages * (t.rows + t.columns) + barriers;
   const int element = element_bytes(t.arithmetic);
   const auto elements = [&](int rows, bool along_depth) {
@@ -243,18 +243,18 @@ std::vector<ProductTile> best_product_tiles(const Target& target, const ProductS
     const auto fit = static_cast<int>(gpu.shared_bytes / shared);
     const int residents = std::max(1, std::min({t.blocks, fit, gpu.threads / t.threads()}));
     const auto steps = static_cast<int>(ceil_ratio(size.depth, t.depth));
-    const int most_slices = t.is_wide && t.columns > 128 ? 1 : kMostSlices;  // see kWide
-    for (int slices = 1; slices <= std::min(most_slices, steps); slices = slices < 4 ? slices + 1 : slices * 2) {
-      t.slices = static_cast<int>(ceil_ratio(steps, ceil_ratio(steps, slices)));  // every slice has work
+    const int most_splits = t.is_wide && t.columns > 128 ? 1 : kMostSplits;  // see kWide
+    for (int splits = 1; splits <= std::min(most_splits, steps); splits = splits < 4 ? splits + 1 : splits * 2) {
+      t.splits = static_cast<int>(ceil_ratio(steps, ceil_ratio(steps, splits)));  // every split has work
       t.microseconds = microseconds(gpu, t, size, form, residents);
       all.push_back(t);
     }
   }
   GCG_CHECK(!all.empty(), "no tile fits a multiprocessor of ", gpu.name);
-  // What feeding with boxes is worth, the model knows least of: tuning always hears of some such tiles.
-  constexpr size_t kFedCandidates = 4;
-  const auto fed = std::stable_partition(all.begin(), all.end(), [](const ProductTile& t) { return t.feeders == 0; });
-  std::vector<ProductTile> best = best_of_each_shape({fed, all.end()}, std::min(kFedCandidates, most / 2));
+  // What producer warps are worth, the model knows least of: tuning always hears of some such tiles.
+  constexpr size_t kTmaCandidates = 4;
+  const auto fed = std::stable_partition(all.begin(), all.end(), [](const ProductTile& t) { return t.producers == 0; });
+  std::vector<ProductTile> best = best_of_each_shape({fed, all.end()}, std::min(kTmaCandidates, most / 2));
   all.erase(fed, all.end());
   const std::vector<ProductTile> others = best_of_each_shape(std::move(all), most - best.size());
   best.insert(best.begin(), others.begin(), others.end());
@@ -264,8 +264,8 @@ std::vector<ProductTile> best_product_tiles(const Target& target, const ProductS
 
 std::string describe(const ProductTile& t) {
   std::string text = concat(t.rows, "x", t.columns, "x", t.depth, " ", name_of(t.arithmetic), t.is_wide ? " wgmma" : "",
-                            t.feeders > 0 ? ", TMA, " : ", ", t.stages, " stages");
-  return t.slices > 1 ? text + concat(", ", t.slices, " slices") : text;
+                            t.producers > 0 ? ", TMA, " : ", ", t.stages, " stages");
+  return t.splits > 1 ? text + concat(", ", t.splits, " splits") : text;
 }
 
 }  // namespace gcg::cuda

@@ -36,12 +36,12 @@ struct ProductTile {
   int rows_each = 0, columns_each = 0;  // scalar: sums of a thread; else: 16 x 8 tiles of a warp
   int stages = 2;                       // operand tiles in shared memory
   int blocks = 1;                       // resident on a multiprocessor: what registers must leave room for
-  int slices = 1;                       // of the depth, each a block of its own
+  int splits = 1;                       // of the depth, each a block of its own
   double microseconds = 0;              // expected for the whole product
   bool is_wide = false;                 // by warpgroups (device/gart_warpgroup.cuh): `warp_rows` warps of 16 rows
-  int feeders = 0;                      // wide: threads beside them that have operands copied as boxes (device/gart_tma_ring.cuh)
+  int producers = 0;                      // wide: threads beside them that have operands copied as boxes (device/gart_tma_ring.cuh)
 
-  int threads() const { return 32 * warp_rows * warp_columns + feeders; }
+  int threads() const { return 32 * warp_rows * warp_columns + producers; }
 };
 
 /// What a product's operands ask of tiles.
@@ -62,13 +62,13 @@ struct ProductSize {
   double batch = 1, rows = 1, columns = 1, depth = 1;
   double left_bytes = 4, right_bytes = 4, result_bytes = 4;  // of an element in memory
 };
-/// Every shape of a tile for the target, in the depths and numbers of stages that fit; not sliced.
+/// Every shape of a tile for the target, in the depths and numbers of stages that fit; not split.
 std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& form);
 
-/// The tiles of least expected time, the best first, `most` at most; of each shape the best numbers of stages and slices.
+/// The tiles of least expected time, the best first, `most` at most; of each shape the best numbers of stages and splits.
 std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size, const ProductForm& form, size_t most);
 
-/// "64x64x32 3xtf32, 3 stages, 8 slices"
+/// "64x64x32 3xtf32, 3 stages, 8 splits"
 std::string describe(const ProductTile& tile);
 
 }  // namespace gcg::cuda

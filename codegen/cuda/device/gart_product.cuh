@@ -3,7 +3,7 @@
 
 #include "gart_fragment.cuh"
 #include "gart_operand.cuh"
-#include "gart_thrift.cuh"
+#include "gart_register_pressure.cuh"
 
 /// Sums on CUDA cores. A warp takes 4 x 8 threads of RowsEach x ColumnsEach sums (4 or 8 each).
 template <class A, class B, int Depth, int WarpRows, int WarpColumns, int RowsEach, int ColumnsEach, bool ADepth, bool BDepth>

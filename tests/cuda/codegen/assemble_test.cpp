@@ -159,23 +159,23 @@ std::string text_with(const std::string& values, const std::string& includes) {
                 "#pragma unroll\nfor (int i = 0; i < ", values, "; ++i) p[i * 1024 + threadIdx.x + 1] = v[i] * v[0];\n}\n");
 }
 
-TEST(Thrift, IsForWhatSpillsAndKeepsWhatSpillsLeast) {
+TEST(RegisterPressure, IsForWhatSpillsAndKeepsWhatSpillsLeast) {
   if (Nvrtc::find_for_driver(0) == nullptr) GTEST_SKIP() << "there is no NVRTC on this machine";
   const Target target = *find_target("sm_80");
   const ProgramCache none{fs::path()};
   const Assembler assembler(target, none);
-  const auto spilled = [&](const std::string& values, const std::string& includes = "#include \"gart_thrift.cuh\"\n") {
+  const auto spilled = [&](const std::string& values, const std::string& includes = "#include \"gart_register_pressure.cuh\"\n") {
     return usage_of(assembler.assemble(text_with(values, includes)).log).spill_bytes;
   };
   const int much = spilled("64"), more = spilled("96");
   ASSERT_GT(much, 0);
   ASSERT_GT(more, much);
-  EXPECT_EQ(spilled("(GART_REGISTER_THRIFT == 1 ? 4 : 96)"), 0);
-  EXPECT_EQ(spilled("(GART_REGISTER_THRIFT == 2 ? 4 : 96)"), 0);
-  EXPECT_EQ(spilled("(GART_REGISTER_THRIFT == 0 ? 64 : 96)"), much) << "thrift that helps nothing";
-  EXPECT_EQ(spilled("(GART_REGISTER_THRIFT == 1 ? 64 : 96)"), much) << "the better of three";
-  EXPECT_EQ(spilled("96", "#define GART_REGISTER_THRIFT 0\n"), more) << "a text that knows nothing of it";
-  EXPECT_EQ(assembler.assemble(text_with("4", "#include \"gart_thrift.cuh\"\n#if GART_REGISTER_THRIFT\n#error\n#endif\n")).log.find("error"),
+  EXPECT_EQ(spilled("(GART_REGISTER_PRESSURE == 1 ? 4 : 96)"), 0);
+  EXPECT_EQ(spilled("(GART_REGISTER_PRESSURE == 2 ? 4 : 96)"), 0);
+  EXPECT_EQ(spilled("(GART_REGISTER_PRESSURE == 0 ? 64 : 96)"), much) << "a level that helps nothing";
+  EXPECT_EQ(spilled("(GART_REGISTER_PRESSURE == 1 ? 64 : 96)"), much) << "the better of three";
+  EXPECT_EQ(spilled("96", "#define GART_REGISTER_PRESSURE 0\n"), more) << "a text that knows nothing of it";
+  EXPECT_EQ(assembler.assemble(text_with("4", "#include \"gart_register_pressure.cuh\"\n#if GART_REGISTER_PRESSURE\n#error\n#endif\n")).log.find("error"),
             std::string::npos) << "what does not spill is not compiled again";
 }
 

@@ -122,14 +122,14 @@ class Assembly : public testing::TestWithParam<AssemblyCase> {
     const bool all = std::getenv("GCC_GRAPH_ALL_TILES") != nullptr;
     for (size_t i = 0; i < tiles.size(); ++i) {
       cuda::ProductTile tile = tiles[i];
-      tile.slices = i % 2 == 0 ? 1 : 2;
+      tile.splits = i % 2 == 0 ? 1 : 2;
       // Stages change shared memory only.
       const bool is_sample = tile.is_wide ? tile.stages == 3 : all ? tile.stages == 2 : i % (tiles.size() / 3) == 0;
       if (!is_sample) continue;
-      if (tile.is_wide) tile.slices = 1;
+      if (tile.is_wide) tile.splits = 1;
       assemble(cuda::emit_product(kernel, *product, tile, is_conv ? "conv" : "matmul"), tile, all);
       if (!tile.is_wide || tile.columns > 128) continue;
-      tile.slices = 2;
+      tile.splits = 2;
       assemble(cuda::emit_product(kernel, *product, tile, is_conv ? "conv" : "matmul"), tile, all);
     }
   }

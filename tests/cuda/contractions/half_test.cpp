@@ -68,7 +68,7 @@ const HalfCase kCases[] = {
       %t = Transpose(%b) {perm = [0,2,1]}
       %y = MatMul(%a, %t)
     })", 4},
-    {"a deep sum in slices", R"(graph g(%x: f32[20,1000]) -> (%y) {
+    {"a deep sum in splits", R"(graph g(%x: f32[20,1000]) -> (%y) {
       constant %w: f32[1000,24] = random(1)
       %a = Neg(%x)
       %p = MatMul(%a, %w)

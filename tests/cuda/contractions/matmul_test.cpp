@@ -99,11 +99,11 @@ TEST_P(MatMul, SingleElements) {
   })");
 }
 
-struct FewLines {
+struct SkinnyGemm {
   const char* what;
   const char* graph;
 };
-const FewLines kFewLines[] = {
+const SkinnyGemm kSkinnyGemms[] = {
     {"a row times lines along the columns", R"(graph g(%a: f32[1,100], %b: f32[100,72], %c: f32[72]) -> (%y) {
       %p = MatMul(%a, %b)
       %y = Add(%p, %c)
@@ -136,7 +136,7 @@ const FewLines kFewLines[] = {
       %t = Transpose(%b) {perm = [1,0]}
       %y = MatMul(%a, %t)
     })"},
-    {"a deep sum in slices", R"(graph g(%a: f32[2,4000], %b: f32[4000,33], %c: f32[33]) -> (%y) {
+    {"a deep sum in splits", R"(graph g(%a: f32[2,4000], %b: f32[4000,33], %c: f32[33]) -> (%y) {
       %p = MatMul(%a, %b)
       %s = Add(%p, %c)
       %y = Relu(%s)
@@ -149,16 +149,16 @@ const FewLines kFewLines[] = {
     })"},
 };
 
-TEST(FewLines, AreReadOnce) {
+TEST(SkinnyGemm, AreReadOnce) {
   for (const char* target : {"sm_75", "sm_90a"})
-    for (const FewLines& c : kFewLines) {
+    for (const SkinnyGemm& c : kSkinnyGemms) {
       SCOPED_TRACE(c.what);
       const SimulatedRun run = expect_simulates(c.graph, gpu_target(target), 1e-5);
       EXPECT_NE(run.kernels[0].find("_vector"), std::string::npos) << run.kernels[0];
     }
 }
 
-TEST(FewLines, EveryCandidateOfTuning) {
+TEST(SkinnyGemm, EveryCandidateOfTuning) {
   for (const char* gir : {"graph g(%a: f32[2,520], %b: f32[520,44]) -> (%y) {\n  %y = MatMul(%a, %b)\n}",
                           "graph g(%a: f32[1,520], %c: f32[44,520]) -> (%y) {\n  %b = Transpose(%c) {perm = [1,0]}\n  %y = MatMul(%a, %b)\n}"}) {
     Target target = gpu_target("sm_80");

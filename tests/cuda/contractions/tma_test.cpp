@@ -59,12 +59,12 @@ INSTANTIATE_TEST_SUITE_P(Arithmetics, Boxes, testing::ValuesIn(kArithmetics), ca
 std::vector<cuda::ProductTile> fed_tiles(const cuda::Product& product, const Target& target, int stages) {
   std::vector<cuda::ProductTile> fed;
   for (const cuda::ProductTile& tile : cuda::product_tiles(target, cuda::form_of(product, target)))
-    if (tile.feeders > 0 && tile.stages == stages) fed.push_back(tile);
+    if (tile.producers > 0 && tile.stages == stages) fed.push_back(tile);
   return fed;
 }
 
-/// Emits products in the `number`-th tile that is fed with boxes, with this many stages and slices.
-Emit in_tile(const Target& target, int number, int stages, int slices) {
+/// Emits products in the `number`-th tile that is fed with boxes, with this many stages and splits.
+Emit in_tile(const Target& target, int number, int stages, int splits) {
   return [=](const Kernel& kernel) {
     if (!std::holds_alternative<MatMulKernel>(kernel.body)) return cuda::emit_kernel(kernel, target);
     const auto product = cuda::matmul_product(kernel);
@@ -72,7 +72,7 @@ Emit in_tile(const Target& target, int number, int stages, int slices) {
     EXPECT_LT(number, static_cast<int>(fed.size()));
     if (fed.empty()) return cuda::emit_kernel(kernel, target);
     cuda::ProductTile tile = fed[static_cast<size_t>(number) % fed.size()];
-    tile.slices = tile.columns > 128 ? 1 : slices;
+    tile.splits = tile.columns > 128 ? 1 : splits;
     return cuda::emit_product(kernel, *product, tile, "matmul");
   };
 }
@@ -198,7 +198,7 @@ TEST(BoxesChoice, TuningHearsOfBothWays) {
   })", target);
   const auto product = cuda::matmul_product(kernel);
   const auto tiles = cuda::best_product_tiles(target, {1, 1024, 1024, 1024, 2, 2, 4}, cuda::form_of(*product, target), 16);
-  const auto fed = std::count_if(tiles.begin(), tiles.end(), [](const auto& t) { return t.feeders > 0; });
+  const auto fed = std::count_if(tiles.begin(), tiles.end(), [](const auto& t) { return t.producers > 0; });
   EXPECT_GE(fed, 3);
   EXPECT_GE(static_cast<int64_t>(tiles.size()) - fed, 3);
 }

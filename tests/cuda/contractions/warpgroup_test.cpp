@@ -58,8 +58,8 @@ const ContractionCase kArithmetics[] = {{"sm_90a", Precision::fp16, 2e-2}, {"sm_
 class Warpgroups : public testing::TestWithParam<ContractionCase> {};
 INSTANTIATE_TEST_SUITE_P(Arithmetics, Warpgroups, testing::ValuesIn(kArithmetics), case_name);
 
-/// Emits contractions in the `number`-th tile for warpgroups with this many stages and slices.
-Emit in_tile(const Target& target, int number, int stages, int slices, bool& exists) {
+/// Emits contractions in the `number`-th tile for warpgroups with this many stages and splits.
+Emit in_tile(const Target& target, int number, int stages, int splits, bool& exists) {
   return [=, &exists](const Kernel& kernel) {
     const bool is_conv = std::holds_alternative<PlainConvKernel>(kernel.body);
     if (!is_conv && !std::holds_alternative<MatMulKernel>(kernel.body)) return cuda::emit_kernel(kernel, target);
@@ -69,7 +69,7 @@ Emit in_tile(const Target& target, int number, int stages, int slices, bool& exi
       if (tile.is_wide && tile.stages == stages) wide.push_back(tile);
     exists = number < static_cast<int>(wide.size());
     cuda::ProductTile tile = wide[static_cast<size_t>(exists ? number : 0)];
-    tile.slices = tile.columns > 128 ? 1 : slices;
+    tile.splits = tile.columns > 128 ? 1 : splits;
     return cuda::emit_product(kernel, *product, tile, is_conv ? "conv" : "matmul");
   };
 }

@@ -1,10 +1,10 @@
-// The launch that adds what the slices of a product's depth have summed.
+// The launch that adds what the splits of a product's depth have summed.
 #include "codegen/cuda/epilogue_text.h"
 #include "codegen/cuda/product.h"
 
 namespace gcg::cuda {
 
-KernelText emit_slice_sum(const Kernel& kernel, const Product& product, int slices, const std::string& kind) {
+KernelText emit_split_sum(const Kernel& kernel, const Product& product, int splits, const std::string& kind) {
   constexpr int kThreads = 128;
   FunctionText f(kernel);
   const int vector = product.vector;
@@ -18,8 +18,8 @@ KernelText emit_slice_sum(const Kernel& kernel, const Product& product, int slic
   f.line("const float* const partial = static_cast<const float*>(workspace) + point * ", vector, ";");
   f.line("float sums[", vector, "] = {};");
   f.line("#pragma unroll");
-  f.open("for (int slice = 0; slice < ", slices, "; ++slice)");
-  f.line("const gart_vector<float, ", vector, "> part = gart_load<", vector, ">(partial + slice * ",
+  f.open("for (int split = 0; split < ", splits, "; ++split)");
+  f.line("const gart_vector<float, ", vector, "> part = gart_load<", vector, ">(partial + split * ",
          f.dim(points * vector).as_wide(), ");");
   f.line("#pragma unroll");
   f.line("for (int v = 0; v < ", vector, "; ++v) sums[v] += part.at[v];");
@@ -34,8 +34,8 @@ KernelText emit_slice_sum(const Kernel& kernel, const Product& product, int slic
   epilogue.store(place, name);
   KernelText text = f.finish(kind + "_sum", kThreads);
   text.tasks = ceil_div(points, Dim(kThreads));
-  text.scratch_bytes = points * (4 * vector * slices);
-  text.note = concat("adds ", slices, " slices");
+  text.scratch_bytes = points * (4 * vector * splits);
+  text.note = concat("adds ", splits, " splits");
   return text;
 }
 

@@ -25,7 +25,7 @@ struct Registers {
   int few = 0, many = 0;
 };
 Registers registers_of(const ProductTile& tile) {
-  if (tile.feeders < 128) return {};  // a warp cannot give any away
+  if (tile.producers < 128) return {};  // a warp cannot give any away
   constexpr int kAll = 65536 / 128, kFew = 40;
   const int groups = tile.warp_rows / 4, at_entry = kAll / tile.blocks / (groups + 1) / 8 * 8;
   return {kFew, std::min(240, (at_entry * (groups + 1) - kFew) / groups / 8 * 8)};

@@ -15,16 +15,16 @@ constexpr int kWarps = 8;  // of a block
 /// How the lines of the larger operand are shared out.
 struct Sharing {
   int each = 1;    // lines that a warp takes at once; more than one only where they run along the depth
-  int slices = 1;  // of the depth
+  int splits = 1;  // of the depth
 };
 
 std::string describe(const Sharing& s) {
-  return concat(s.each, s.each == 1 ? " line a warp, " : " lines a warp, ", s.slices, s.slices == 1 ? " slice" : " slices");
+  return concat(s.each, s.each == 1 ? " line a warp, " : " lines a warp, ", s.splits, s.splits == 1 ? " split" : " splits");
 }
 
 /// A product whose one operand has few lines.
-struct FewLines {
-  FewLines(const Product& product, bool rows)
+struct SkinnyGemm {
+  SkinnyGemm(const Product& product, bool rows)
       : few_rows(rows),
         few(static_cast<int>((rows ? product.rows : product.columns).constant())),
         many(rows ? product.columns : product.rows),
@@ -41,17 +41,17 @@ struct FewLines {
 };
 
 /// Expected seconds: reads under way at a time, against the memory's bandwidth.
-double seconds(const Machine& gpu, const Product& product, const FewLines& l, const Sharing& s) {
+double seconds(const Machine& gpu, const Product& product, const SkinnyGemm& l, const Sharing& s) {
   const double depth = typical(product.depth), lines = typical(l.many) * typical(product.batch);
   const auto element = static_cast<double>(size_of(l.copy.stored));
-  const double blocks = lines / l.lines_of_block(s) * s.slices;
+  const double blocks = lines / l.lines_of_block(s) * s.splits;
   const double block_bytes = element * l.copy.vector * l.unroll(s) * s.each * 32 * kWarps;
   const double reads = std::min(blocks, 6.0 * gpu.processors) * block_bytes / (kMemoryLatency * 1e-6);
-  return element * depth * lines / std::min(reads, gpu.bytes_per_second) + (s.slices > 1 ? kDependentLaunch * 1e-6 : 0);
+  return element * depth * lines / std::min(reads, gpu.bytes_per_second) + (s.splits > 1 ? kDependentLaunch * 1e-6 : 0);
 }
 
 /// All that are worth a measurement, what the cost model likes best first.
-std::vector<Sharing> sharings(const Machine& gpu, const Product& product, const FewLines& l) {
+std::vector<Sharing> sharings(const Machine& gpu, const Product& product, const SkinnyGemm& l) {
   constexpr int kMostSums = 8;  // of a thread
   const int usual = l.few <= 2 && typical(l.many) >= 8192 ? 4 : 1;
   std::vector<Sharing> all;
@@ -66,9 +66,9 @@ std::vector<Sharing> sharings(const Machine& gpu, const Product& product, const 
   return all;
 }
 
-class FewLinesText {
+class SkinnyGemmText {
  public:
-  FewLinesText(const Kernel& kernel, const Product& product, const FewLines& lines, const Sharing& sharing)
+  SkinnyGemmText(const Kernel& kernel, const Product& product, const SkinnyGemm& lines, const Sharing& sharing)
       : f_(kernel), p_(product), l_(lines), sharing_(sharing) {}
 
   KernelText emit(const std::string& kind) {
@@ -78,9 +78,9 @@ class FewLinesText {
     f_.line("const int first_line = blockIdx.x % ", count, " * ", lines_of_block(), ", rest = blockIdx.x / ", count, ";");
     f_.line("const int batch = rest % ", batches, ";");
     const std::string end = int_text(f_, p_.depth);
-    if (sharing_.slices > 1) {
-      f_.line("const int slice = rest / ", batches, ", first = slice * ", depth_of_slice(), ";");
-      f_.line("const int end = gart_min(first + ", depth_of_slice(), ", ", end, ");");
+    if (sharing_.splits > 1) {
+      f_.line("const int split = rest / ", batches, ", first = split * ", depth_of_split(), ";");
+      f_.line("const int end = gart_min(first + ", depth_of_split(), ", ", end, ");");
     } else {
       f_.line("const int first = 0, end = ", end, ";");
     }
@@ -95,10 +95,10 @@ class FewLinesText {
     sum(ahead ? "true" : "false");
     finish_sum(place);
     KernelText text = f_.finish(kind + "_vector", 32 * kWarps);
-    text.tasks = groups * p_.batch * sharing_.slices;
+    text.tasks = groups * p_.batch * sharing_.splits;
     text.note = concat("vectors of ", l_.few, ", ", l_.copy.along_depth ? "along" : "across", " the depth by ",
                        size_of(l_.copy.stored) * l_.copy.vector, " bytes, ", describe(sharing_));
-    if (sharing_.slices > 1) text.scratch_bytes = p_.batch * p_.rows * p_.columns * (4 * sharing_.slices);
+    if (sharing_.splits > 1) text.scratch_bytes = p_.batch * p_.rows * p_.columns * (4 * sharing_.splits);
     return text;
   }
 
@@ -106,7 +106,7 @@ class FewLinesText {
   int lines_of_block() const { return l_.lines_of_block(sharing_); }
   int unroll() const { return l_.unroll(sharing_); }
   /// A multiple of every vector.
-  std::string depth_of_slice() { return int_text(f_, ceil_div(p_.depth, Dim(8 * sharing_.slices)) * 8); }
+  std::string depth_of_split() { return int_text(f_, ceil_div(p_.depth, Dim(8 * sharing_.splits)) * 8); }
 
   void declare(const char* name, bool left, const Dim& lines) {
     const Product::Matrix m = *p_.matrix(f_, left);
@@ -131,9 +131,9 @@ class FewLinesText {
   void finish_sum(Place place) {
     f_.line("if (dot.few < 0) return;");
     f_.line("const int row = dot.", l_.few_rows ? "few" : "many", ", column = dot.", l_.few_rows ? "many" : "few", ";");
-    if (sharing_.slices > 1) {
+    if (sharing_.splits > 1) {
       const std::string columns = int_text(f_, p_.columns);
-      f_.line("static_cast<float*>(workspace)[(((long long)slice * ", int_text(f_, p_.batch), " + batch) * ",
+      f_.line("static_cast<float*>(workspace)[(((long long)split * ", int_text(f_, p_.batch), " + batch) * ",
               int_text(f_, p_.rows), " + row) * ", columns, " + column] = dot.sum;");
       return;
     }
@@ -148,7 +148,7 @@ class FewLinesText {
 
   FunctionText f_;
   const Product& p_;
-  const FewLines& l_;
+  const SkinnyGemm& l_;
   const Sharing sharing_;
 };
 
@@ -173,7 +173,7 @@ struct Candidates {
   }
 };
 
-Candidates candidates_of(const Kernel& kernel, const Target& target, const Product& product, const FewLines& lines) {
+Candidates candidates_of(const Kernel& kernel, const Target& target, const Product& product, const SkinnyGemm& lines) {
   Candidates all{sharings(machine_of(target), product, lines), {}};
   constexpr size_t kMostSharings = 12;
   all.sharings.resize(std::min(all.sharings.size(), kMostSharings));
@@ -185,17 +185,17 @@ Candidates candidates_of(const Kernel& kernel, const Target& target, const Produ
 
 }  // namespace
 
-KernelText emit_few_lines(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind) {
+KernelText emit_skinny_gemm(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind) {
   const bool few_rows = is_few(product.rows) && !(is_few(product.columns) && product.rows.constant() > product.columns.constant());
   if ((!few_rows && !is_few(product.columns)) || !fits(kernel, product, few_rows)) return {};
-  const FewLines lines(product, few_rows);
+  const SkinnyGemm lines(product, few_rows);
   const Candidates all = candidates_of(kernel, target, product, lines);
   const Choice choice = choose(target, kind + "_vector", shape_text(product), all.names());
   KernelText text;
   if (choice.index < all.sharings.size()) {
     const Sharing& sharing = all.sharings[choice.index];
-    text = FewLinesText(kernel, product, lines, sharing).emit(kind);
-    if (sharing.slices > 1) text.then.push_back(emit_slice_sum(kernel, product, sharing.slices, kind));
+    text = SkinnyGemmText(kernel, product, lines, sharing).emit(kind);
+    if (sharing.splits > 1) text.then.push_back(emit_split_sum(kernel, product, sharing.splits, kind));
   } else {
     text = emit_product(kernel, product, all.tiles[choice.index - all.sharings.size()], kind);
   }
