@@ -5,7 +5,7 @@
 #include <exception>
 #include <thread>
 
-#include "codegen/cuda/assemble.h"
+#include "codegen/cuda/assembler/assemble.h"
 #include "codegen/cuda/steering.h"
 #include "compiler/support/error.h"
 

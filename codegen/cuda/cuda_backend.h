@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "codegen/cuda/program_cache.h"
+#include "codegen/cuda/assembler/program_cache.h"
 #include "compiler/kernel/backend.h"
 
 namespace gcg::cuda {

@@ -1,5 +1,5 @@
 # Writes OUTPUT, a C++ file that holds the texts of HEADERS: cmake -DOUTPUT=... "-DHEADERS=a;b" -P embed_headers.cmake
-set(text "#include \"codegen/cuda/assemble.h\"\n\nnamespace gcg::cuda {\n\n")
+set(text "#include \"codegen/cuda/assembler/assemble.h\"\n\nnamespace gcg::cuda {\n\n")
 string(APPEND text "const std::vector<Header>& device_headers() {\n  static const std::vector<Header> headers = {\n")
 foreach(header ${HEADERS})
   get_filename_component(name ${header} NAME)

@@ -1,4 +1,4 @@
-#include "codegen/cuda/kernel_text.h"
+#include "codegen/cuda/text/kernel_text.h"
 #include "compiler/kernel/machine.h"
 #include "compiler/support/error.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/gcc-graph/peak.h"
+#include "tools/gcc-graph/measure/peak.h"
 #include "tests/codegen/matmul_runner.h"
 
 namespace gcg::bench {

@@ -1,5 +1,5 @@
 // The versions of libraries that `inspect` names are those with which the file loads, and with which no call is left out.
-#include "tools/gcc-graph/inspect_calls.h"
+#include "tools/gcc-graph/inspect/inspect_calls.h"
 
 #include <gtest/gtest.h>
 

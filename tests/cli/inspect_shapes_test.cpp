@@ -1,5 +1,5 @@
 // Extents as `inspect` writes them: read as one reads arithmetic, they have the value that the program computes.
-#include "tools/gcc-graph/inspect_shapes.h"
+#include "tools/gcc-graph/inspect/inspect_shapes.h"
 
 #include <gtest/gtest.h>
 

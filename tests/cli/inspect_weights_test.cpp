@@ -1,5 +1,5 @@
 // No verifier looks at what a file says of weights stored twice: whatever it is, it can be shown.
-#include "tools/gcc-graph/inspect_weights.h"
+#include "tools/gcc-graph/inspect/inspect_weights.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 
 #include "compiler/support/error.h"
 #include "compiler/support/unsupported.h"
-#include "tools/gcc-graph/commands.h"
-#include "tools/gcc-graph/printable.h"
+#include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/io/printable.h"
 
 namespace {
 

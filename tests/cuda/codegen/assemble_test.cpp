@@ -1,5 +1,5 @@
 // From text to code: what is read from the assembler's log, what the cache keeps, that bytes are always the same.
-#include "codegen/cuda/assemble.h"
+#include "codegen/cuda/assembler/assemble.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "codegen/cuda/cuda_backend.h"
-#include "codegen/cuda/nvrtc_search.h"
+#include "codegen/cuda/assembler/nvrtc_search.h"
 #include "compiler/support/error.h"
 #include "tests/codegen/loop_kernels.h"
 

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <thread>
 
-#include "codegen/cuda/nvrtc.h"
-#include "codegen/cuda/text_hash.h"
+#include "codegen/cuda/assembler/nvrtc.h"
+#include "codegen/cuda/text/text_hash.h"
 #include "compiler/kernel/machine.h"
 #include "compiler/support/error.h"
 #include "tests/cuda/codegen/code_class.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cuda/assemble.h"
-#include "codegen/cuda/kernel_text.h"
+#include "codegen/cuda/assembler/assemble.h"
+#include "codegen/cuda/text/kernel_text.h"
 #include "compiler/kernel/backend.h"
 
 namespace gcg::test {

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "artifact_schema/kernel_abi.h"
-#include "codegen/cuda/assemble.h"
-#include "codegen/cuda/kernel_text.h"
+#include "codegen/cuda/assembler/assemble.h"
+#include "codegen/cuda/text/kernel_text.h"
 #include "compiler/support/error.h"
 #include "tests/codegen/loop_harness.h"
 #include "tests/cuda/sim/engine/block.h"

@@ -1,7 +1,7 @@
 // Each way in which a loop kernel can run on a GPU: that it is chosen, and that it computes the right thing.
 #include <gtest/gtest.h>
 
-#include "codegen/cuda/kernel_text.h"
+#include "codegen/cuda/text/kernel_text.h"
 #include "compiler/support/error.h"
 #include "tests/codegen/loop_harness.h"
 #include "tests/codegen/loop_kernels.h"

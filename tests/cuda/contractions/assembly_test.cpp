@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "codegen/cuda/assemble.h"
-#include "codegen/cuda/product.h"
+#include "codegen/cuda/assembler/assemble.h"
+#include "codegen/cuda/contractions/product.h"
 #include "compiler/gir/gir.h"
 #include "compiler/support/error.h"
 #include "tests/cuda/contractions/simulated_run.h"

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "codegen/cuda/assemble.h"
-#include "codegen/cuda/kernel_text.h"
+#include "codegen/cuda/assembler/assemble.h"
+#include "codegen/cuda/text/kernel_text.h"
 #include "compiler/gir/gir.h"
 #include "compiler/support/error.h"
 #include "tests/cuda/contractions/simulated_run.h"

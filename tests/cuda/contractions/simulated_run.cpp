@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "codegen/cuda/assemble.h"
+#include "codegen/cuda/assembler/assemble.h"
 #include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
 #include "compiler/passes/pass.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cuda/kernel_text.h"
+#include "codegen/cuda/text/kernel_text.h"
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/decisions.h"
 #include "compiler/kernel/target.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codegen/cuda/product.h"
+#include "codegen/cuda/contractions/product.h"
 #include "compiler/gir/gir.h"
 #include "compiler/support/error.h"
 #include "tests/cuda/contractions/simulated_run.h"

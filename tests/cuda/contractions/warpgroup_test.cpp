@@ -1,7 +1,7 @@
 // Products of warpgroups (wgmma, sm_90a) on the simulated GPU: every tile over odd and even extents, and planted bugs.
 #include <gtest/gtest.h>
 
-#include "codegen/cuda/product.h"
+#include "codegen/cuda/contractions/product.h"
 #include "compiler/gir/gir.h"
 #include "compiler/support/error.h"
 #include "tests/cuda/contractions/simulated_run.h"

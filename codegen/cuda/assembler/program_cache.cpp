@@ -1,0 +1,77 @@
+#include "codegen/cuda/assembler/program_cache.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "codegen/cuda/text/text_hash.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cuda {
+namespace {
+
+constexpr std::string_view kMagic = "gcc-graph program 1\n";
+constexpr size_t kHashDigits = 32;
+
+/// magic, hash of the rest, size of the code in 8 bytes, code, log
+std::string to_file(const Assembled& program) {
+  const uint64_t size = program.code.size();
+  std::string rest(sizeof size, '\0');
+  std::memcpy(rest.data(), &size, sizeof size);
+  rest.append(reinterpret_cast<const char*>(program.code.data()), program.code.size());
+  rest += program.log;
+  return std::string(kMagic) + hash_text(rest) + rest;
+}
+
+std::optional<Assembled> from_file(std::string_view bytes) {
+  uint64_t size = 0;
+  if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + kHashDigits + sizeof size) return std::nullopt;
+  const std::string_view hash = bytes.substr(kMagic.size(), kHashDigits);
+  std::string_view rest = bytes.substr(kMagic.size() + kHashDigits);
+  if (hash_text(rest) != hash) return std::nullopt;
+  std::memcpy(&size, rest.data(), sizeof size);
+  rest.remove_prefix(sizeof size);
+  if (size > rest.size()) return std::nullopt;
+  const auto* code = reinterpret_cast<const uint8_t*>(rest.data());
+  return Assembled{{code, code + size}, std::string(rest.substr(size))};
+}
+
+}  // namespace
+
+std::filesystem::path ProgramCache::default_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache == '/') return std::filesystem::path(cache) / "gcc-graph";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home == '/') return std::filesystem::path(home) / ".cache" / "gcc-graph";
+  return {};
+}
+
+std::optional<Assembled> ProgramCache::find(const std::string& key) const {
+  if (folder_.empty()) return std::nullopt;
+  std::ifstream file(path(key), std::ios::binary);
+  std::ostringstream bytes;  // which takes note of an error in reading; iterators over the file would throw it
+  if (!(bytes << file.rdbuf())) return std::nullopt;
+  return from_file(bytes.str());
+}
+
+void ProgramCache::put(const std::string& key, const Assembled& program) const {
+  if (folder_.empty()) return;
+  static std::atomic<int> counter{0};
+  const std::filesystem::path target = path(key);
+  std::error_code error;
+  std::filesystem::create_directories(target.parent_path(), error);
+  std::filesystem::path temporary = target;
+  temporary += concat(".", getpid(), ".", counter++);
+  std::ofstream file(temporary, std::ios::binary);
+  const std::string bytes = to_file(program);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (file) std::filesystem::rename(temporary, target, error);
+  if (!file || error) std::filesystem::remove(temporary, error);
+}
+
+}  // namespace gcg::cuda

@@ -1,0 +1,190 @@
+// Convolutions as implicit matrix products: a row per output channel of a group, a column per output position of the
+// whole batch, a depth per tap and input channel; a row per position and a column per channel where the result's
+// channels are neighbours in memory. The operand of positions is gathered from the input as it is copied.
+#include <algorithm>
+#include <array>
+
+#include "codegen/cuda/contractions/product.h"
+#include "codegen/cuda/text/vector_access.h"
+#include "compiler/kernel/access_analysis.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cuda {
+namespace {
+
+using Spatial = PlainConvKernel::Spatial;
+
+class ConvProduct final : public Product {
+ public:
+  ConvProduct(const Kernel& kernel, const PlainConvKernel& conv) : c_(conv) {
+    const size_t missing = spatial_.size() - conv.spatial.size();
+    for (size_t d = 0; d < spatial_.size(); ++d)
+      spatial_[d] = d < missing ? Spatial{1, 1, 0, 1, 1, 1} : conv.spatial[d - missing];
+    int64_t taps = 1;
+    for (const Spatial& s : spatial_) {
+      taps *= s.kernel;
+      positions_ = positions_ * s.output;
+      volume_ = volume_ * s.input;
+    }
+    channels_ = conv.in_channels / conv.groups;
+    batch = conv.groups;
+    rows = conv.out_channels / conv.groups;
+    columns = conv.batch * positions_;
+    depth = taps * channels_;
+    if (!is_pointwise()) form = window_text();
+    if (conv.input_channels_last) form += concat(form.empty() ? "" : ", ", "channels last");
+    const auto channel_stride =
+        address_stride(kernel.operands[static_cast<size_t>(conv.result)], conv.index, conv.channel.id);
+    by_position_ = channel_stride && channel_stride->is(1) && !positions_.is(1);
+    const auto stored = [&](int operand) { return kernel.operands[static_cast<size_t>(operand)].dtype; };
+    const DType w = stored(conv.weights), x = stored(conv.input);
+    left = {true, w, widest_vector(w, {depth})};
+    right = {conv.input_channels_last, x, widest_vector(x, {neighbours()})};
+    left_operand = conv.weights;
+    right_operand = conv.input;
+    if (by_position_) {
+      std::swap(rows, columns);
+      std::swap(left, right);
+      std::swap(left_operand, right_operand);
+    }
+    gathers = conv.input_channels_last;
+    divides = taps > 1 && channels_ % 16 != 0;
+    whole_steps = taps > 1 && channels_ % 16 == 0 ? channels_ : 0;
+    epilogue = conv.epilogue;
+    result = conv.result;
+    index = conv.index;
+    choose_vector(kernel);
+  }
+
+  std::optional<Matrix> matrix(FunctionText& f, bool of_left) const override {
+    if (of_left != by_position_) return Matrix{weights_of_group(f), depth, 1};
+    if (!volume_.is(1) || !is_pointwise()) return std::nullopt;
+    return Matrix{concat(f.pointer(c_.input), " + batch * ", channels_), c_.in_channels, 1};
+  }
+
+  void declare_operands(FunctionText& f, const ProductTile& tile) const override {
+    declare_operand(f, tile, left, true);
+    declare_operand(f, tile, right, false);
+  }
+
+  void declare_batch(FunctionText&, Place&) const override {}
+  void declare_row(FunctionText& f, Place& place) const override { declare_line(f, place, "row", by_position_); }
+  void declare_column(FunctionText& f, Place& place) const override { declare_line(f, place, "column", !by_position_); }
+
+ private:
+  /// Elements that are neighbours in memory along a line of the operand of positions.
+  Dim neighbours() const {
+    if (c_.input_channels_last) return channels_;
+    if (is_pointwise()) return positions_;
+    return 1;
+  }
+
+  void choose_vector(const Kernel& kernel) {
+    if (by_position_) {
+      lane = c_.channel.id;
+    } else {
+      if (c_.position.size() != 1) return;
+      lane = c_.position[0].id;
+      // Neighbouring columns are of one image.
+      if (!is_multiple(positions_, 4) && !c_.batch.is(1)) return;
+    }
+    vector = epilogue_vector(kernel, *this, columns, lane);
+  }
+
+  std::string weights_of_group(FunctionText& f) const {
+    return concat(f.pointer(c_.weights), " + (long long)batch * ", (channel_count() * depth).constant());
+  }
+  const Dim& channel_count() const { return by_position_ ? columns : rows; }   // of the result, in one group
+  const Dim& position_count() const { return by_position_ ? rows : columns; }  // over the images of the batch
+
+  void declare_operand(FunctionText& f, const ProductTile& tile, const Copy& copy, bool is_left) const {
+    const Conversion conversion = conversion_of(copy.stored, tile.arithmetic);
+    const std::string type = is_left ? "Left" : "Right", name = is_left ? "left" : "right",
+                      first = is_left ? "row0" : "column0";
+    const std::string copied = concat(tile_type(conversion, tile, is_left ? tile.rows : tile.columns, copy.along_depth),
+                                      ", ", tile.threads(), ", ", conversion.vector(copy));
+    if (is_left != by_position_) {
+      f.line("typedef gart_matrix<", conversion.name, ", ", copied, "> ", type, ";");
+      f.line(type, " ", name, "(", weights_of_group(f), ", ", depth.constant(), ", 1, ", first, ", ",
+             int_text(f, channel_count()), ", ", int_text(f, depth), ");");
+      return;
+    }
+    f.line("typedef gart_window<", list([](const Spatial& s) { return concat(s.kernel); }), ", ",
+           list([](const Spatial& s) { return concat(s.stride); }), ", ",
+           list([](const Spatial& s) { return concat(s.dilation); }), ", ", channels_, "> Window;");
+    f.line("typedef ", c_.input_channels_last ? "gart_channels_last_patches<" : "gart_patches<", conversion.name,
+           ", Window, ", copied, ", ", is_inside() ? "true" : "false", ", ", c_.in_channels, "> ", type, ";");
+    const std::string group = f.dim(c_.input_channels_last ? Dim(channels_) : volume_ * channels_).text;
+    f.line(type, " ", name, "(", f.pointer(c_.input), " + (long long)batch * ", group, ", {",
+           list([&](const Spatial& s) { return int_text(f, s.input); }), "}, {",
+           list([&](const Spatial& s) { return int_text(f, s.output); }), "}, {",
+           list([&](const Spatial& s) { return int_text(f, s.pad); }), "}, ", first, ", ",
+           int_text(f, position_count()), ");");
+  }
+
+  /// The axes that number `line`: the result's positions, or channels.
+  void declare_line(FunctionText& f, Place& place, const std::string& line, bool is_position) const {
+    if (!is_position)
+      return declare_axis(f, place, c_.channel, concat("batch * ", int_text(f, channel_count()), " + ", line));
+    std::string position = line;
+    if (!c_.batch.is(1)) {
+      const std::string count = int_text(f, positions_);
+      declare_axis(f, place, c_.n, concat(line, " / ", count));
+      f.line("const int position = ", line, " % ", count, ";");
+      position = "position";
+    }
+    const std::vector<std::string> at = f.coordinates(c_.position, {position, false});
+    for (size_t d = 0; d < at.size(); ++d) place.axes[c_.position[d].id] = at[d];
+  }
+
+  template <class Text>
+  std::string list(const Text& text) const {
+    std::string all;
+    for (const Spatial& s : spatial_) all += concat(all.empty() ? "" : ", ", text(s));
+    return all;
+  }
+
+  /// Output positions are input positions.
+  bool is_pointwise() const {
+    for (const Spatial& s : spatial_)
+      if (s.kernel != 1 || s.stride != 1 || !s.pad.is(0) || !(s.input == s.output)) return false;
+    return true;
+  }
+
+  std::string window_text() const {
+    const auto joined = [&](int64_t Spatial::*part) {
+      std::string text;
+      for (const Spatial& s : c_.spatial) text = concat(text, text.empty() ? "" : "x", s.*part);
+      return text;
+    };
+    return concat("window ", joined(&Spatial::kernel), ", strides ", joined(&Spatial::stride), ", dilations ",
+                  joined(&Spatial::dilation), is_inside() ? "" : ", padded");
+  }
+
+  /// No tap is ever outside of the input.
+  bool is_inside() const {
+    if (is_pointwise()) return true;
+    return std::all_of(spatial_.begin(), spatial_.end(), [](const Spatial& s) {
+      const auto behind = (s.input - (s.output - 1) * s.stride - (s.kernel - 1) * s.dilation).lower_bound();
+      return s.pad.is(0) && behind && *behind >= 1;
+    });
+  }
+
+  const PlainConvKernel& c_;
+  std::array<Spatial, 3> spatial_;
+  Dim positions_ = 1, volume_ = 1;  // of one channel: of the output, of the input
+  int64_t channels_ = 0;            // of one group
+  bool by_position_ = false;        // rows are positions
+};
+
+}  // namespace
+
+std::unique_ptr<Product> conv_product(const Kernel& kernel) {
+  return std::make_unique<ConvProduct>(kernel, std::get<PlainConvKernel>(kernel.body));
+}
+
+KernelText emit_plain_conv(const Kernel& kernel, const Target& target) {
+  return emit_product(kernel, target, *conv_product(kernel), "conv");
+}
+
+}  // namespace gcg::cuda

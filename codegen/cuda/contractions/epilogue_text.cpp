@@ -1,0 +1,21 @@
+#include "codegen/cuda/contractions/epilogue_text.h"
+
+#include "codegen/cuda/text/vector_access.h"
+
+namespace gcg::cuda {
+
+void EpilogueText::load_vectors(const Place& place) {
+  vectors_.clear();
+  if (vector_ == 1) return;
+  for (const Expr& e : vector_loads(p_.epilogue, f_.kernel().operands, p_.lane, vector_)) {
+    if (e->dtype != DType::f32 && e->dtype != DType::f16 && e->dtype != DType::bf16) continue;
+    ExprText exprs(f_, place);
+    const Access from = exprs.access(e->operand, e->args);
+    const std::string name = f_.fresh("v");
+    f_.line("const gart_vector<", stored_type(e->dtype), ", ", vector_, "> ", name, " = gart_load<", vector_, ">(", f_.pointer(e->operand),
+            " + ", from.offset.text, ");");
+    vectors_.emplace_back(e.get(), name);
+  }
+}
+
+}  // namespace gcg::cuda

@@ -1,0 +1,60 @@
+// The epilogue of a contraction at neighbouring columns of one row.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/cuda/contractions/product.h"
+
+namespace gcg::cuda {
+
+/// Writes the epilogue at `vector` neighbouring columns of one row, all of which exist; its own `vector` is a multiple of it.
+class EpilogueText {
+ public:
+  EpilogueText(FunctionText& f, const Epilogue& product, int vector) : f_(f), p_(product), vector_(vector) {}
+
+  /// sum(v) = the result, where sum(v) names the contraction's value of column + v.
+  template <class Sum>
+  void values(Place place, const Sum& sum) {
+    load_vectors(place);
+    for (int v = 0; v < vector_; ++v) {
+      Place here = place;
+      if (v > 0) here.axes[p_.lane] = concat("(", place.axes.at(p_.lane), " + ", v, ")");
+      for (const auto& [node, name] : vectors_) here.known[node] = concat(name, ".at[", v, "]");
+      here.accumulator = sum(v);
+      f_.line("{");
+      ExprText exprs(f_, here);
+      const std::string value = exprs.value(p_.epilogue);
+      f_.line(sum(v), " = ", value, ";");
+      f_.line("}");
+    }
+  }
+
+  template <class Sum>
+  void store(const Place& place, const Sum& sum) {
+    ExprText exprs(f_, place);
+    if (vector_ == 1) return exprs.store(p_.result, p_.index, rounded(sum(0)));
+    std::string list;
+    for (int v = 0; v < vector_; ++v) list += concat(v ? ", " : "", rounded(sum(v)));
+    const std::string name = f_.fresh("v");
+    f_.line("const gart_vector<", stored_type(result_type()), ", ", vector_, "> ", name, " = {{", list, "}};");
+    const Access to = exprs.access(p_.result, p_.index);
+    f_.line("gart_store(", f_.pointer(p_.result), " + ", to.offset.text, ", ", name, ");");
+  }
+
+ private:
+  void load_vectors(const Place& place);
+  DType result_type() const { return f_.kernel().operands[static_cast<size_t>(p_.result)].dtype; }
+  /// A float as an element of the result.
+  std::string rounded(const std::string& value) const {
+    return result_type() == DType::f32 ? value : concat("gart_narrow_", name_of(result_type()), "(", value, ")");
+  }
+
+  FunctionText& f_;
+  const Epilogue& p_;
+  int vector_;
+  std::vector<std::pair<const ExprNode*, std::string>> vectors_;
+};
+
+}  // namespace gcg::cuda

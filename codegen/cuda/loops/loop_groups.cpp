@@ -1,0 +1,225 @@
+// Mapping::groups: the threads of a group share the rows of one outer point, stage by stage.
+#include <algorithm>
+
+#include "codegen/cuda/loops/loop_text.h"
+#include "codegen/cuda/text/operator_text.h"
+#include "codegen/cuda/text/vector_access.h"
+
+namespace gcg::cuda {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int64_t kWindow = 32;  // points of a window that is unrolled as a whole
+
+class GroupsText : public LoopText {
+ public:
+  GroupsText(const Kernel& kernel, const LoopPlan& plan) : LoopText(kernel, plan) {}
+  KernelText emit();
+
+ private:
+  void emit_point(const Dim& points, int per_block);
+  void emit_kept_array(size_t k);
+  void emit_reduce(size_t number);
+  void emit_exchange(const Stage& stage, const std::string& local, const std::string& type);
+  void emit_row_store(size_t number);
+  void emit_row(size_t number, const Body& body);
+  void open_outer_loops(const std::vector<Axis>& axes, Place& place);
+  void emit_serial(const StagePlan& s, const Body& body);
+  void emit_linear(const StagePlan& s, const Body& body);
+  void emit_rounds(size_t number, const Body& body);
+  int64_t rounds(const StagePlan& s) const;
+  /// Is the lane axis shorter than the group, so that threads would be left over?
+  bool is_short(const StagePlan& s) const;
+};
+
+KernelText GroupsText::emit() {
+  Dim points(1);
+  for (const Axis& a : plan_.outer) points = points * a.extent;
+  const int per_block = plan_.threads / plan_.group;
+  emit_point(points, per_block);
+  for (size_t k = 0; k < plan_.kept.size(); ++k) emit_kept_array(k);
+  for (size_t s = 0; s < plan_.stages.size(); ++s) {
+    const StagePlan& stage = plan_.stages[s];
+    if (stage.stage.kind == Stage::Kind::reduce)
+      emit_reduce(s);
+    else
+      emit_row_store(s);
+  }
+  KernelText text = f_.finish("loop", plan_.threads);
+  text.tasks = ceil_div(points, Dim(per_block));
+  text.note = concat("points ", points.str(), ", ", plan_.group, " threads each");
+  for (const StagePlan& s : plan_.stages)
+    text.note += concat(s.stage.kind == Stage::Kind::store ? ", store " : ", reduce ",
+                        s.lane.id < 0 ? "1" : s.lane.extent.str(), s.vector > 1 ? concat(" by ", s.vector) : "");
+  if (!plan_.kept.empty()) text.note += concat(", ", plan_.kept.size(), " rows in registers");
+  return text;
+}
+
+/// The point of this thread and its number within the point's group. Threads without a point compute the last one
+/// again, so that whole warps take part in every exchange, and store nothing.
+void GroupsText::emit_point(const Dim& points, int per_block) {
+  std::string in_block = concat("threadIdx.x / ", plan_.group);
+  if (per_block == 1) in_block = "0u";
+  if (plan_.across) in_block = concat("threadIdx.x % ", kWarp);
+  const std::string first = concat("blockIdx.x * ", per_block, " + ");
+  const std::string point = number("point", points, first + in_block, "(long long)" + first + in_block);
+  const std::string end = f_.dim(points).text;
+  Index mine{point, !fits(points)};
+  if (plan_.group == 1) {
+    f_.line("if (", point, " >= ", end, ") return;");
+  } else {
+    const std::string in_group = plan_.across ? concat("threadIdx.x / ", kWarp) : concat("threadIdx.x % ", plan_.group);
+    f_.line("const int lane = ", per_block == 1 ? "threadIdx.x" : in_group, ";");
+    if (per_block > 1) {
+      f_.line("const bool active = ", point, " < ", end, ";");
+      const std::string clamped = f_.fresh("e");
+      f_.line("const ", mine.wide ? "long long " : "int ", clamped, " = active ? ", point, " : ", end, " - 1;");
+      mine.text = clamped;
+    }
+  }
+  const std::vector<std::string> names = f_.coordinates(plan_.outer, mine);
+  for (size_t k = 0; k < names.size(); ++k) place_.axes[plan_.outer[k].id] = names[k];
+}
+
+void GroupsText::emit_kept_array(size_t k) {
+  const StagePlan& s =
+      *std::find_if(plan_.stages.begin(), plan_.stages.end(), [](const StagePlan& p) { return p.lane.id >= 0; });
+  f_.line(type_of(plan_.kept[k].dtype), " k", k, "[", rounds(s) * s.vector, "];");
+}
+
+void GroupsText::emit_reduce(size_t number) {
+  const StagePlan& s = plan_.stages[number];
+  const Stage& stage = s.stage;
+  const DType dtype = stage.value->dtype;
+  const std::string local = concat("l", stage.local), type = type_of(dtype);
+  f_.line(type, " ", local, " = ", constant_text(*reduce_identity(stage.reduce, dtype)), ";");
+  emit_row(number, [&](const Place& place) { ExprText(f_, place).accumulate(stage.reduce, stage.value, local); });
+  if (plan_.group > 1 && s.lane.id >= 0) emit_exchange(stage, local, type);
+  place_.locals[stage.local] = local;
+}
+
+/// The group's threads put their parts together.
+void GroupsText::emit_exchange(const Stage& stage, const std::string& local, const std::string& type) {
+  const std::string functor = combine_functor(stage.reduce);
+  if (plan_.across) {
+    const std::string slots = f_.fresh("s");
+    f_.line("__shared__ ", type, " ", slots, "[", plan_.threads, "];");
+    return f_.line(local, " = gart_across_reduce<", plan_.group, ", ", functor, ">(", local, ", ", slots, ");");
+  }
+  if (plan_.group <= kWarp)
+    return f_.line(local, " = gart_warp_reduce<", plan_.group, ", ", functor, ">(", local, ");");
+  const std::string slots = f_.fresh("s");
+  f_.line("__shared__ ", type, " ", slots, "[", plan_.group / kWarp, "];");
+  f_.line(local, " = gart_block_reduce<", plan_.group, ", ", functor, ">(", local, ", ", slots, ");");
+}
+
+void GroupsText::emit_row_store(size_t number) {
+  const StagePlan& s = plan_.stages[number];
+  std::string guard = plan_.group > 1 && plan_.threads > plan_.group ? "active" : "";
+  if (plan_.group > 1 && s.lane.id < 0) guard += concat(guard.empty() ? "" : " && ", "lane == 0");
+  if (!guard.empty()) f_.open("if (", guard, ")");
+  emit_row(number, [&](const Place& place) { emit_store(s, place); });
+  if (!guard.empty()) f_.close();
+  if (plan_.group > 1 && number + 1 < plan_.stages.size())
+    f_.line(plan_.group > kWarp || plan_.across ? "__syncthreads();" : "__syncwarp();");
+}
+
+/// The group's threads walk over the elements of a stage.
+void GroupsText::emit_row(size_t number, const Body& body) {
+  const StagePlan& s = plan_.stages[number];
+  if (s.lane.id < 0) {
+    f_.open("");
+    body(place_);
+    return f_.close();
+  }
+  if (plan_.group == 1) return emit_serial(s, body);
+  if (!plan_.kept.empty()) return emit_rounds(number, body);
+  if (is_short(s)) return emit_linear(s, body);
+  Place place = place_;
+  open_outer_loops(s.loops, place);
+  const std::string i = f_.fresh("i");
+  const std::string first = s.vector > 1 ? concat("lane * ", s.vector) : "lane";
+  f_.line("#pragma unroll 4");
+  f_.open("for (", lane_type(s), " ", i, " = ", first, "; ", i, " < ", f_.dim(s.lane.extent).text, "; ", i,
+          " += ", plan_.group * s.vector, ")");
+  emit_lanes(s, place, i, "", body);
+  for (size_t k = 0; k <= s.loops.size(); ++k) f_.close();
+}
+
+/// Loops around the lane's. Left to itself, the compiler would unroll 49 rounds as a whole and hold what all of them read.
+void GroupsText::open_outer_loops(const std::vector<Axis>& axes, Place& place) {
+  Dim points(1);
+  for (const Axis& a : axes) points = points * a.extent;
+  const bool window = points.is_constant() && points.constant() <= kWindow;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    if (!window) f_.line(k + 1 == axes.size() ? "#pragma unroll 4" : "#pragma unroll 1");
+    open_loops({axes[k]}, place);
+  }
+}
+
+void GroupsText::emit_serial(const StagePlan& s, const Body& body) {
+  std::vector<Axis> axes = s.loops;
+  axes.push_back(s.lane);
+  Dim points(1);
+  for (const Axis& a : axes) points = points * a.extent;
+  const bool window = points.is_constant() && points.constant() <= kWindow;
+  Place place = place_;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const char* outer = k + 1 == axes.size() ? "#pragma unroll 4" : "#pragma unroll 1";
+    f_.line(window ? "#pragma unroll" : outer);
+    open_loops({axes[k]}, place);
+  }
+  body(place);
+  for (size_t k = 0; k < axes.size(); ++k) f_.close();
+}
+
+/// Several axes of which the lane's is shorter than the group: one loop over all of their points.
+void GroupsText::emit_linear(const StagePlan& s, const Body& body) {
+  std::vector<Axis> axes = s.loops;
+  axes.push_back(s.lane);
+  Dim points(1);
+  for (const Axis& a : axes) points = points * a.extent;
+  const std::string i = f_.fresh("i");
+  f_.open("for (", fits(points) ? "int " : "long long ", i, " = lane; ", i, " < ", f_.dim(points).text, "; ", i,
+          " += ", plan_.group, ")");
+  const std::vector<std::string> names = f_.coordinates(axes, {i, !fits(points)});
+  Place place = place_;
+  for (size_t k = 0; k < axes.size(); ++k) place.axes[axes[k].id] = names[k];
+  body(place);
+  f_.close();
+}
+
+/// A row of constant length, `rounds` vectors per thread, with what the stages keep of it.
+void GroupsText::emit_rounds(size_t number, const Body& body) {
+  const StagePlan& s = plan_.stages[number];
+  const std::string j = f_.fresh("j"), i = f_.fresh("i");
+  f_.line("#pragma unroll");
+  f_.open("for (int ", j, " = 0; ", j, " < ", rounds(s), "; ++", j, ")");
+  f_.line("const int ", i, " = (", j, " * ", plan_.group, " + lane) * ", s.vector, ";");
+  const bool partial = !is_multiple(s.lane.extent, int64_t{plan_.group} * s.vector);
+  if (partial) f_.open("if (", i, " < ", f_.dim(s.lane.extent).text, ")");
+  Place place = place_;
+  for (size_t k = 0; k < plan_.kept.size(); ++k)
+    for (const KeptRow::Use& use : plan_.kept[k].uses)
+      if (use.stage == number) (use.computes ? place.kept : place.known)[use.node.get()] = concat("k", k);
+  emit_lanes(s, place, i, s.vector > 1 ? concat(j, " * ", s.vector) : j, body);
+  if (partial) f_.close();
+  f_.close();
+}
+
+/// Vectors per thread of a row of constant length.
+int64_t GroupsText::rounds(const StagePlan& s) const {
+  const int64_t step = int64_t{plan_.group} * s.vector;
+  return (s.lane.extent.constant() + step - 1) / step;
+}
+
+bool GroupsText::is_short(const StagePlan& s) const {
+  const auto upper = s.lane.extent.upper_bound();
+  return !s.loops.empty() && upper && *upper < plan_.group;
+}
+
+}  // namespace
+
+KernelText emit_groups(const Kernel& kernel, const LoopPlan& plan) { return GroupsText(kernel, plan).emit(); }
+
+}  // namespace gcg::cuda

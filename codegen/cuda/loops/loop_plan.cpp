@@ -1,0 +1,235 @@
+#include "codegen/cuda/loops/loop_plan.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "codegen/cuda/text/vector_access.h"
+#include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/loop_rewrite.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cuda {
+namespace {
+
+constexpr int64_t kWarp = 32;
+constexpr int64_t kLargestBlock = 1024;
+/// Threads that keep a large GPU busy; below it, threads take fewer elements each.
+constexpr int64_t kManyThreads = 1 << 14;
+/// Points that need no more than one thread each.
+constexpr int64_t kManyPoints = 1 << 17;
+
+Dim extent_of(const std::vector<Axis>& axes) {
+  Dim product(1);
+  for (const Axis& a : axes) product = product * a.extent;
+  return product;
+}
+
+/// How badly neighbouring threads use memory if they are neighbours along `axis`: 1 per access of a full sector.
+double lane_cost(const Stage& stage, const std::vector<Operand>& operands, int axis) {
+  double cost = 0;
+  visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {
+    const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis);
+    if (stride && stride->is(0))
+      cost += store ? 8 : 0.1;
+    else if (stride && stride->is(1))
+      cost += 1;
+    else
+      cost += store ? 9 : 6;
+  });
+  return cost;
+}
+
+/// Takes the best lane axis out of `axes`, the innermost among equals; id -1 if there are none.
+Axis take_lane(const Stage& stage, const std::vector<Operand>& operands, std::vector<Axis>& axes) {
+  if (axes.empty()) return {};
+  size_t best = axes.size() - 1;
+  for (size_t k = axes.size() - 1; k-- > 0;)
+    if (lane_cost(stage, operands, axes[k].id) < lane_cost(stage, operands, axes[best].id)) best = k;
+  const Axis lane = axes[best];
+  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(best));
+  return lane;
+}
+
+StagePlan plan_stage(Stage stage, std::vector<Axis> axes, const std::vector<Operand>& operands) {
+  StagePlan plan;
+  plan.lane = take_lane(stage, operands, axes);
+  plan.loops = std::move(axes);
+  plan.stage = std::move(stage);
+  return plan;
+}
+
+bool has_reduction(const Expr& e) {
+  bool found = false;
+  visit(e, [&](const ExprNode& n) { found = found || n.kind == ExprKind::reduce; });
+  return found;
+}
+
+bool is_below(const Dim& dim, int64_t limit) {
+  const auto upper = dim.upper_bound();
+  return upper && *upper < limit;
+}
+
+void plan_elements(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
+  Stage stage = loop.stages[0];
+  std::vector<Axis> axes = loop.outer;
+  axes.insert(axes.end(), stage.axes.begin(), stage.axes.end());
+  flatten_accesses(stage, kernel.operands);
+  axes = merge_axes(stage, std::move(axes));
+  stage.value = share_reductions(stage.value);
+  const Dim elements = extent_of(axes);
+  StagePlan stage_plan = plan_stage(std::move(stage), std::move(axes), kernel.operands);
+  // The loads of a reduction are one element each: neighbouring threads take neighbouring ones.
+  if (stage_plan.lane.id >= 0 && !has_reduction(stage_plan.stage.value)) {
+    stage_plan.vector = vector_count(stage_plan.stage, kernel.operands, stage_plan.lane.id);
+    while (stage_plan.vector > 1 && is_below(elements, stage_plan.vector * kManyThreads)) stage_plan.vector /= 2;
+  }
+  plan.outer = std::move(stage_plan.loops);
+  stage_plan.loops.clear();
+  plan.stages.push_back(std::move(stage_plan));
+  plan_tiles(kernel, plan);
+}
+
+/// The largest product of a stage's extents; nullopt when that depends on the input.
+std::optional<int64_t> longest_row(const std::vector<Stage>& stages) {
+  int64_t longest = 1;
+  for (const Stage& s : stages) {
+    const auto row = extent_of(s.axes).upper_bound();
+    if (!row) return std::nullopt;
+    longest = std::max(longest, *row);
+  }
+  return longest;
+}
+
+/// Do neighbouring points of some outer axis use memory better than neighbouring elements of the stages' axes? Then
+/// that axis; else -1.
+int outer_lane(const std::vector<Stage>& stages, const std::vector<Axis>& outer, const std::vector<Operand>& operands) {
+  double inside = 0;
+  for (const Stage& s : stages) {
+    double best = s.axes.empty() ? 0 : 1e9;
+    for (const Axis& a : s.axes) best = std::min(best, lane_cost(s, operands, a.id));
+    inside += best;
+  }
+  int lane = -1;
+  for (const Axis& a : outer) {
+    double cost = 0;
+    for (const Stage& s : stages) cost += s.axes.empty() ? 0 : lane_cost(s, operands, a.id);
+    if (cost < inside) {
+      inside = cost;
+      lane = a.id;
+    }
+  }
+  return lane;
+}
+
+int power_of_two(int64_t at_least) { return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(at_least))); }
+
+/// Threads per point: about four elements each in a warp, eight in a block.
+void plan_group(const std::vector<Stage>& stages, LoopPlan& plan) {
+  const auto row = longest_row(stages);
+  constexpr int kUnknownRow = 128;
+  plan.threads = 128;
+  if (!row) {
+    plan.group = kUnknownRow;
+  } else if (*row <= 512 || (*row <= 1024 && !is_below(extent_of(plan.outer), 4096))) {
+    plan.group = std::clamp(power_of_two((*row + 3) / 4), 1, static_cast<int>(kWarp));
+  } else {
+    plan.group = std::clamp(power_of_two((*row + 7) / 8), 64, static_cast<int>(kLargestBlock));
+  }
+  if (plan.group > kWarp) plan.threads = plan.group;
+}
+
+/// Threads per point where neighbours have neighbouring points: enough of them to keep a large GPU busy.
+int across_group(const std::vector<Stage>& stages, const std::vector<Axis>& outer) {
+  constexpr int64_t kShortRow = 16, kUnknownRow = 64, kEachThread = 4, kUnknownPoints = 1 << 15;
+  const int64_t row = longest_row(stages).value_or(kUnknownRow);
+  const int64_t points = std::max<int64_t>(1, extent_of(outer).upper_bound().value_or(kUnknownPoints));
+  if (row < kShortRow || points >= kManyPoints) return 1;
+  return static_cast<int>(
+      std::min<int64_t>({power_of_two(kManyPoints / points), power_of_two(row / kEachThread), kWarp}));
+}
+
+/// Elements at a time, the same for all stages; their rows must be whole numbers of vectors.
+void plan_vectors(const Kernel& kernel, LoopPlan& plan) {
+  int count = 16;
+  for (const StagePlan& s : plan.stages) {
+    if (s.lane.id < 0) continue;
+    if (!s.loops.empty()) return;
+    count = std::min(count, vector_count(s.stage, kernel.operands, s.lane.id));
+    while (count > 1 && !is_multiple(s.lane.extent, int64_t{count} * plan.group)) count /= 2;
+  }
+  for (StagePlan& s : plan.stages)
+    if (s.lane.id >= 0) s.vector = count;
+}
+
+/// Gives all stages the same lane axis where each runs over one axis of one constant extent. False if they do not.
+bool share_lane(LoopPlan& plan) {
+  const StagePlan* first = nullptr;
+  for (StagePlan& s : plan.stages) {
+    if (s.lane.id < 0) continue;
+    if (!s.loops.empty() || !s.lane.extent.is_constant()) return false;
+    if (first != nullptr && !(s.lane.extent == first->lane.extent)) return false;
+    if (first == nullptr) first = &s;
+    const Expr lane = axis_ref(first->lane);
+    const int own = s.lane.id;
+    auto rename = [&](const Expr& e) {
+      return rewrite(e, [&](const Expr& n) { return n->kind == ExprKind::axis && n->axis == own ? lane : nullptr; });
+    };
+    s.stage.value = rename(s.stage.value);
+    for (Expr& i : s.stage.index) i = rename(i);
+    s.lane = first->lane;
+  }
+  return first != nullptr;
+}
+
+void plan_groups(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
+  plan.mapping = Mapping::groups;
+  plan.outer = loop.outer;
+  std::erase_if(plan.outer, [](const Axis& a) { return a.extent.is(1); });
+  std::vector<Stage> stages = loop.stages;
+  for (Stage& stage : stages) {
+    flatten_accesses(stage, kernel.operands);
+    stage.axes = merge_axes(stage, stage.axes);
+    stage.value = share_reductions(stage.value);
+  }
+  const int lane = outer_lane(stages, plan.outer, kernel.operands);
+  if (lane >= 0) {
+    const auto at = std::find_if(plan.outer.begin(), plan.outer.end(), [&](const Axis& a) { return a.id == lane; });
+    std::rotate(at, at + 1, plan.outer.end());
+    plan.group = across_group(stages, plan.outer);
+    plan.across = plan.group > 1;
+    plan.threads = plan.across ? static_cast<int>(kWarp) * plan.group : 128;
+  } else {
+    plan_group(stages, plan);
+  }
+  for (Stage& stage : stages) {
+    std::vector<Axis> axes = stage.axes;
+    plan.stages.push_back(plan_stage(std::move(stage), std::move(axes), kernel.operands));
+  }
+  if (plan.group == 1) return;
+  plan_vectors(kernel, plan);
+  constexpr int64_t kElementsPerThread = 32;
+  const bool shared = share_lane(plan);
+  for (const StagePlan& s : plan.stages)
+    if (s.lane.id >= 0 && !is_below(s.lane.extent, kElementsPerThread * plan.group + 1)) return;
+  if (shared) plan.kept = plan_kept(plan.stages);
+}
+
+}  // namespace
+
+LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& given) {
+  const LoopKernel loop = hoist_reductions(given);
+  LoopPlan plan;
+  auto note_units = [&](const std::vector<Axis>& axes) {
+    for (const Axis& a : axes)
+      if (a.extent.is(1)) plan.unit_axes.push_back(a.id);
+  };
+  note_units(loop.outer);
+  for (const Stage& stage : loop.stages) note_units(stage.axes);
+  if (loop.stages.size() == 1 && loop.stages[0].kind == Stage::Kind::store)
+    plan_elements(kernel, loop, plan);
+  else
+    plan_groups(kernel, loop, plan);
+  return plan;
+}
+
+}  // namespace gcg::cuda

@@ -1,0 +1,126 @@
+#include "codegen/cuda/loops/loop_text.h"
+
+#include "codegen/cuda/text/vector_access.h"
+
+namespace gcg::cuda {
+namespace {
+
+void index_kept(Place& place, const std::string& slot) {
+  for (auto* names : {&place.known, &place.kept})
+    for (auto& [node, name] : *names) name = concat(name, "[", slot, "]");
+}
+
+}  // namespace
+
+LoopText::LoopText(const Kernel& kernel, const LoopPlan& plan) : f_(kernel), plan_(plan) {
+  f_.ranges().add(plan.outer);
+  for (const StagePlan& s : plan.stages) {
+    f_.ranges().add(s.loops);
+    if (s.lane.id >= 0) f_.ranges().add(s.lane);
+  }
+  for (int id : plan.unit_axes) place_.axes.emplace(id, "0");
+}
+
+Place LoopText::place_at(const Place& place, const StagePlan& s, const std::string& i) {
+  Place result = place;
+  result.axes[s.lane.id] = i;
+  return result;
+}
+
+/// The vectors that the stage's value reads at `place`.
+std::vector<LoopText::Vector> LoopText::emit_vector_reads(const StagePlan& s, const Place& place) {
+  std::unordered_set<const ExprNode*> known;
+  for (const auto& [node, name] : place.known) known.insert(node);
+  Place bare = place;  // of names that are indexed per element
+  bare.known.clear();
+  bare.kept.clear();
+  std::vector<Vector> vectors;
+  for (const Expr& e : vector_reads(s.stage.value, f_.kernel().operands, s.lane.id, s.vector, known)) {
+    vectors.push_back({e, f_.fresh("v")});
+    f_.line("gart_vector<", stored_type(e->dtype), ", ", s.vector, "> ", vectors.back().name, ";");
+    emit_choice(e, vectors.back().name, bare, s.vector);
+  }
+  return vectors;
+}
+
+/// vector = what `e`, a load, a constant or a select of such, is at `place` and the elements behind it.
+void LoopText::emit_choice(const Expr& e, const std::string& vector, const Place& place, int count) {
+  ExprText exprs(f_, place);
+  if (e->kind == ExprKind::load) {
+    const std::string offset = exprs.access(e->operand, e->args).offset.text;
+    return f_.line(vector, " = gart_load<", count, ">(", f_.pointer(e->operand), " + ", offset, ");");
+  }
+  if (e->kind == ExprKind::constant)
+    return f_.line(vector, " = gart_fill<", count, ">(", concat("(", stored_type(e->dtype), ")", exprs.value(e)), ");");
+  f_.open("if (", exprs.value(e->args[0]), ")");
+  emit_choice(e->args[1], vector, place, count);
+  f_.close_else();
+  emit_choice(e->args[2], vector, place, count);
+  f_.close();
+}
+
+void LoopText::emit_lanes(const StagePlan& s, Place place, const std::string& base, const std::string& slot,
+                          const Body& body) {
+  place.axes[s.lane.id] = base;
+  if (s.vector == 1) {
+    index_kept(place, slot);
+    return body(place);
+  }
+  const Stage& stage = s.stage;
+  const std::vector<Vector> vectors = emit_vector_reads(s, place);
+  const bool stores = stage.kind == Stage::Kind::store;
+  if (stores) {
+    vector_result_ = f_.fresh("v");
+    f_.line("gart_vector<", stored_type(stage.value->dtype), ", ", s.vector, "> ", vector_result_, ";");
+  }
+  const std::string v = f_.fresh("u"), element = f_.fresh("i");
+  f_.line("#pragma unroll");
+  f_.open("for (int ", v, " = 0; ", v, " < ", s.vector, "; ++", v, ")");
+  f_.line("const ", lane_type(s), " ", element, " = ", base, " + ", v, ";");
+  Place inside = place_at(place, s, element);
+  index_kept(inside, slot.empty() ? "" : concat(slot, " + ", v));
+  for (const Vector& vector : vectors) {
+    const std::string at = concat(vector.name, ".at[", v, "]");
+    std::string& name = inside.known[vector.value.get()];
+    name = vector.value->dtype == DType::boolean ? concat("(", at, " != 0)") : at;
+    if (const auto it = inside.kept.find(vector.value.get()); it != inside.kept.end())
+      f_.line(it->second, " = ", name, ";");
+  }
+  vector_index_ = v;
+  body(inside);
+  vector_index_.clear();
+  f_.close();
+  if (!stores) return;
+  ExprText exprs(f_, place);
+  f_.line("gart_store(", f_.pointer(stage.operand), " + ", exprs.access(stage.operand, stage.index).offset.text, ", ",
+          vector_result_, ");");
+}
+
+void LoopText::emit_store(const StagePlan& s, const Place& place) {
+  ExprText exprs(f_, place);
+  const std::string value = exprs.value(s.stage.value);
+  if (vector_index_.empty()) return exprs.store(s.stage.operand, s.stage.index, value);
+  f_.line(vector_result_, ".at[", vector_index_, "] = ", value, ";");
+}
+
+void LoopText::open_loops(const std::vector<Axis>& axes, Place& place) {
+  for (const Axis& a : axes) {
+    const std::string i = f_.fresh("i");
+    place.axes[a.id] = i;
+    f_.open("for (", index_type(f_.ranges().of_axis(a.id)), " ", i, " = 0; ", i, " < ", f_.dim(a.extent).text, "; ++",
+            i, ")");
+  }
+}
+
+bool LoopText::fits(const Dim& count) {
+  const auto upper = count.upper_bound();
+  return upper && *upper <= INT32_MAX - 65536;
+}
+
+std::string LoopText::number(const std::string& name, const Dim& count, const std::string& narrow,
+                             const std::string& wide) {
+  f_.line(fits(count) ? "const int " : "const long long ", name, " = ", fits(count) ? narrow : wide, ";");
+  return name;
+}
+
+}  // namespace gcg::cuda

@@ -1,0 +1,52 @@
+// What the mappings of a loop kernel share: the elements of one vector, numbers, loops.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "codegen/cuda/text/expr_text.h"
+#include "codegen/cuda/loops/loop_plan.h"
+
+namespace gcg::cuda {
+
+/// The text of a loop kernel while it is written. Each mapping derives from it.
+class LoopText {
+ protected:
+  using Body = std::function<void(const Place&)>;
+
+  LoopText(const Kernel& kernel, const LoopPlan& plan);
+
+  /// The elements of one vector of a stage from `base` on: its loads first, then body() per element, then the store.
+  /// Names of kept rows in `place` get `slot` (plus the element's number) as their index.
+  void emit_lanes(const StagePlan& s, Place place, const std::string& base, const std::string& slot, const Body& body);
+  /// One element: to memory, or to its place in the vector that is stored afterwards.
+  void emit_store(const StagePlan& s, const Place& place);
+  void open_loops(const std::vector<Axis>& axes, Place& place);
+
+  /// Can numbers up to this count, and one block beyond, be ints?
+  static bool fits(const Dim& count);
+  /// Declares `name`, below `count` and a block more, as an int or long long.
+  std::string number(const std::string& name, const Dim& count, const std::string& narrow, const std::string& wide);
+  std::string lane_type(const StagePlan& s) { return index_type(f_.ranges().of_axis(s.lane.id)); }
+
+  FunctionText f_;
+  const LoopPlan& plan_;
+  Place place_;
+
+ private:
+  struct Vector {
+    Expr value;
+    std::string name;
+  };
+  std::vector<Vector> emit_vector_reads(const StagePlan& s, const Place& place);
+  void emit_choice(const Expr& e, const std::string& vector, const Place& place, int count);
+  Place place_at(const Place& place, const StagePlan& s, const std::string& i);
+
+  std::string vector_index_, vector_result_;  // while the elements of a vector are computed
+};
+
+KernelText emit_elements(const Kernel& kernel, const LoopPlan& plan);
+KernelText emit_groups(const Kernel& kernel, const LoopPlan& plan);
+KernelText emit_tiles(const Kernel& kernel, const LoopPlan& plan);
+
+}  // namespace gcg::cuda

@@ -1,0 +1,116 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/measure/device_bench.h"
+#include "tools/gcc-graph/io/model_inputs.h"
+#include "tools/gcc-graph/measure/profile.h"
+
+namespace gcg::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Arguments {
+  std::string artifact;
+  double seconds = 3;
+  bool json = false;
+  InputOptions inputs;
+  ProfileOptions profile;
+};
+
+double milliseconds(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
+
+void check(const gart::Result<void>& result) {
+  if (!result.ok()) throw CompileError(result.error().message);
+}
+
+/// A line per value: "p50_ms: 0.5", and of what lies within another "in_device_memory.runs: 20".
+void print(const nlohmann::ordered_json& report, const std::string& prefix = {}) {
+  for (const auto& [key, value] : report.items()) {
+    if (value.is_object()) {
+      print(value, prefix + key + ".");
+    } else {
+      std::cout << prefix << key << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+    }
+  }
+}
+
+void run(const Arguments& a) {
+  const auto begin = Clock::now();
+  const gart::Program program = load_program(a.artifact, a.inputs);
+  const double load_ms = milliseconds(Clock::now() - begin);
+  const NamedTensors inputs = collect_inputs(program, a.inputs);
+  gart::Invocation invocation = value_or_throw(program.new_invocation());
+  for (const auto& [name, tensor] : inputs) check(invocation.set_input(name, tensor.view()));
+
+  const auto first = Clock::now();
+  check(invocation.run());
+  const double first_ms = milliseconds(Clock::now() - first);
+  for (int i = 0; i < 3; ++i) check(invocation.run());
+  std::vector<double> times;
+  const auto start = Clock::now();
+  while (times.size() < 10 || (milliseconds(Clock::now() - start) < a.seconds * 1000 && times.size() < 10'000'000)) {
+    const auto t = Clock::now();
+    check(invocation.run());
+    times.push_back(milliseconds(Clock::now() - t));
+  }
+  std::sort(times.begin(), times.end());
+  const auto quantile = [&](double q) { return times[std::min(times.size() - 1, static_cast<size_t>(q * static_cast<double>(times.size())))]; };
+  const gart::MemoryInfo memory = invocation.memory();
+  nlohmann::ordered_json out = {{"artifact", a.artifact},
+                                      {"device", program.device()},
+                                      {"target", program.target()},
+                                      {"threads", program.threads()},
+                                      {"runs", times.size()},
+                                      {"min_ms", times.front()},
+                                      {"p50_ms", quantile(0.5)},
+                                      {"p99_ms", quantile(0.99)},
+                                      {"first_ms", first_ms},
+                                      {"load_ms", load_ms},
+                                      {"arena_bytes", memory.arena_bytes},
+                                      {"arena_lower_bound_bytes", memory.arena_lower_bound_bytes},
+                                      {"weight_bytes", memory.weight_bytes},
+                                      {"code_bytes", memory.code_bytes}};
+#if GCC_GRAPH_CUDA_RUNTIME
+  if (const auto on_device = time_on_device(program, inputs, a.seconds)) {
+    out["in_device_memory"] = {{"runs", on_device->runs},
+                               {"wall_p50_ms", on_device->wall_ms},
+                               {"enqueue_p50_us", on_device->enqueue_us},
+                               {"device_p50_ms", on_device->device_ms}};
+  }
+#endif
+  if (a.profile.wanted()) out["profile"] = profile(a.artifact, program, invocation, inputs, a.seconds, a.profile);
+  if (a.json) {
+    std::cout << out.dump(2) << '\n';
+    return;
+  }
+  const nlohmann::ordered_json profiled = a.profile.wanted() ? out["profile"] : nlohmann::ordered_json();
+  out.erase("profile");
+  print(out);
+  if (a.profile.table) print_profile(profiled);
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* c = app.add_subcommand("bench", "Measure the latency of an artifact");
+  c->add_option("artifact", a->artifact, "The .gart file")->required();
+  a->inputs.add_to(*c);
+  c->add_option("--seconds", a->seconds, "How long to measure")->capture_default_str()->check(CLI::Range(0.001, 86400.0));
+  c->add_flag("--profile", a->profile.table, "Say where the time goes, step by step (a GPU then waits for each)");
+  c->add_option("--trace", a->profile.trace, "Write the steps of one run to this file, for Perfetto or chrome://tracing");
+  c->add_flag("--json", a->json, "Print JSON");
+  c->callback([a] {
+    if (a->inputs.npz.empty() && a->inputs.files.empty() && a->inputs.random_seed < 0) a->inputs.random_seed = 1;
+    a->inputs.blocking |= a->profile.wanted();
+    run(*a);
+  });
+}
+
+}  // namespace gcg::tools

@@ -1,0 +1,168 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "codegen/cpu/cpu_backend.h"
+#include "compiler/compile.h"
+#include "compiler/import/import.h"
+#include "compiler/support/error.h"
+#include "compiler/support/unsupported.h"
+#include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/options/default_targets.h"
+#include "tools/gcc-graph/options/gpu_options.h"
+#include "tools/gcc-graph/options/parse_dim.h"
+#include "tools/gcc-graph/options/progress.h"
+#include "tools/gcc-graph/measure/tuning_file.h"
+#include "tools/gcc-graph/io/write_file.h"
+
+namespace gcg::tools {
+namespace {
+
+struct Arguments {
+  std::string model, output;
+  std::vector<std::string> targets;  // empty: the default
+  std::vector<std::string> dims, assignments;
+  std::string memory_limit;
+  std::string tuning;
+  GpuOptions gpu;
+  int threads = 0;
+  PassOptions passes;
+  bool print_schedule = false;
+};
+
+void print(const Arguments& a, const CompileResult& result, double seconds) {
+  std::cout << "wrote " << a.output << ": " << result.artifact.size() << " bytes (weights " << result.weight_bytes
+            << ", code " << result.code_bytes << ") in " << seconds << " s\n";
+  for (const PlanReport& p : result.plans) {
+    std::cout << "  " << p.target << " [" << p.shapes << "]: " << p.steps << " steps, " << p.kernels << " kernels";
+    for (const auto& [library, calls] : p.calls) std::cout << ", " << calls << " by " << library;
+    if (p.arena_bytes > 0)
+      std::cout << ", arena " << p.arena_bytes << " bytes (lower bound " << p.arena_lower_bound << ")";
+    std::cout << '\n';
+  }
+  for (const std::string& remark : result.remarks) std::cout << "  " << remark << '\n';
+}
+
+/// What became of the measurements of --tuning.
+void print_use(const std::string& path, const TuningFile& tuning) {
+  if (path.empty()) return;
+  std::cout << path << ": " << tuning.used() << " choices taken";
+  if (tuning.stale() > 0)
+    std::cout << ", " << tuning.stale() << " that this compiler does not have left out (gcc-graph tune --again renews them)";
+  std::cout << '\n';
+}
+
+/// The names that have one value: sequences have one length.
+std::map<std::string, int64_t> only_values(const std::vector<std::pair<std::string, std::vector<int64_t>>>& dims) {
+  std::map<std::string, int64_t> values;
+  for (const auto& [name, list] : dims)
+    if (list.size() == 1) values[name] = list[0];
+  return values;
+}
+
+/// Without a static plan there is no arena size to compare with the limit.
+void check_limit(const Graph& graph, const CompileOptions& options) {
+  if (!options.memory_limit) return;
+  std::set<std::string> open;
+  for (ValueId in : graph.inputs)
+    for (const Dim& d : *graph.value(in).shape) open.merge(d.symbols());
+  for (const auto& [name, values] : options.dims) open.erase(name);
+  if (!open.empty())
+    fail("--memory-limit needs a size for every extent; '", *open.begin(), "' is open: fix it with --dim");
+}
+
+/// Nodes that a later stage rejects carry no opset version; the importer knows it.
+UnsupportedModel with_versions(const UnsupportedModel& error, const std::map<std::string, int64_t>& opsets) {
+  std::vector<UnsupportedNode> rows = error.nodes();
+  for (UnsupportedNode& row : rows)
+    if (const auto it = opsets.find(row.domain); row.version == 0 && it != opsets.end()) row.version = it->second;
+  return UnsupportedModel(std::move(rows));
+}
+
+CompileResult compile_imported(ImportedModel model, const CompileOptions& options, const Backends& backends) {
+  try {
+    return compile(std::move(model.graph), model.source_hash, options, backends);
+  } catch (const UnsupportedModel& error) {
+    throw with_versions(error, model.opsets);
+  }
+}
+
+void run(const Arguments& a) {
+  const auto begin = std::chrono::steady_clock::now();
+  Progress progress;
+  CompileOptions options;
+  check_unique(a.targets, "--target");
+  const DefaultTargets defaults = a.targets.empty() ? default_targets() : DefaultTargets{a.targets, {}};
+  options.targets = defaults.names;
+  options.dims = parse_dims(a.dims);
+  if (!a.memory_limit.empty()) options.memory_limit = parse_bytes(a.memory_limit);
+  for (const std::string& text : a.assignments) options.assignments.push_back(parse_assignment(text));
+  a.gpu.apply(options);
+  TuningFile tuning;
+  if (!a.tuning.empty()) {
+    tuning = TuningFile::read(a.tuning);
+    options.decisions = &tuning;
+  }
+  options.threads = a.threads > 0 ? a.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  options.passes = a.passes;
+  options.passes.out = &std::cout;
+  options.print_schedule = a.print_schedule;
+  options.progress = [&](const std::string& stage) { progress.show(stage); };
+  Backends backends;
+  backends.push_back(cpu::make_cpu_backend());
+  backends.push_back(a.gpu.backend());
+  if (a.passes.stop_after.empty()) check_writable(a.output);
+  progress.show("import");
+  ImportedModel model = import_onnx(a.model, only_values(options.dims));
+  options.labels = model.labels;
+  std::erase_if(options.dims, [&](const auto& dim) {
+    return std::find(model.sequences.begin(), model.sequences.end(), dim.first) != model.sequences.end();
+  });
+    if (a.targets.empty()) add_cpus_for_bytes(model.graph, options.targets);
+  check_limit(model.graph, options);
+  CompileResult result = compile_imported(std::move(model), options, backends);
+  if (result.artifact.empty()) return;  // --stop-after
+  progress.show("write");
+  write_file(a.output, result.artifact);
+  progress.clear();
+  print_use(a.tuning, tuning);
+  for (const std::string& remark : defaults.remarks) result.remarks.push_back(remark);
+  print(a, result, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+}
+
+}  // namespace
+
+void add_compile_command(CLI::App& app) {
+  auto args = std::make_shared<Arguments>();
+  CLI::App* c = app.add_subcommand("compile", "Compile an ONNX model to a .gart artifact");
+  c->add_option("model", args->model, "The ONNX file")->required();
+  c->add_option("-o,--output", args->output, "The artifact to write")->required();
+  c->add_option("--target", args->targets, "Comma-separated targets (default: x86-64-v3, x86-64-v4, for models of 8-bit integers x86-64-v4-vnni, and the GPUs of this machine)")->delimiter(',')->allow_extra_args(false);
+  c->add_option("--dim", args->dims, "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one; "
+                                       "of an input that is a sequence, NAME=LENGTH: an input per element")
+      ->delimiter('\0')
+      ->allow_extra_args(false);
+  c->add_option("--assign", args->assignments,
+                "PATTERN=cpu: nodes of such a name or operator (* and ? are wildcards) run on the CPU in plans for GPUs; "
+                "PATTERN=cuda takes some back. Repeatable, the last match wins")
+      ->allow_extra_args(false);
+  c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
+  c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, to choose GPU kernels by");
+  args->gpu.add_to(*c);
+  c->add_option("--threads", args->threads, "Host threads for code generation; 0: one per CPU")
+      ->check(CLI::Range(0, 256));
+  c->add_option("--print-after", args->passes.print_after, "Print the graph after these passes, or all")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c->add_option("--stop-after", args->passes.stop_after, "Stop after this pass, or after 'schedule'; nothing is written");
+  c->add_option("--disable-pass", args->passes.disabled, "Skip these passes")->delimiter(',')->allow_extra_args(false);
+  c->add_flag("--time-passes", args->passes.time_passes, "Print how long each pass takes");
+  c->add_flag("--print-schedule", args->print_schedule, "Print every plan's kernels and steps");
+  c->callback([args] { run(*args); });
+}
+
+}  // namespace gcg::tools

@@ -1,0 +1,220 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "artifact_schema/spans.h"
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/io/artifact_file.h"
+#include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/inspect/inspect_calls.h"
+#include "tools/gcc-graph/inspect/inspect_print.h"
+#include "tools/gcc-graph/inspect/inspect_shapes.h"
+#include "tools/gcc-graph/inspect/inspect_weights.h"
+
+namespace gcg::tools {
+namespace {
+
+namespace fb = gart::fb;
+using Json = nlohmann::ordered_json;
+
+struct Arguments {
+  std::string artifact;
+  bool json = false, kernels = false, steps = false;
+};
+
+std::string text(const flatbuffers::String* s) { return s == nullptr ? "" : s->str(); }
+
+template <class V>
+size_t count(const V* v) { return v == nullptr ? 0 : v->size(); }
+
+Json tensor_json(const fb::TensorInfo& t, SlotTexts& slots) {
+  Json dims = Json::array();
+  for (uint32_t d : gart::span_of(t.dims())) dims.push_back(slots(d));
+  return {{"name", text(t.name())}, {"dtype", fb::EnumNameDType(t.dtype())}, {"dims", dims}};
+}
+
+bool is_cuda(const fb::Target& t) { return t.kind() != fb::TargetKind::cpu; }
+
+Json kernel_json(const fb::Kernel& k, bool cuda) {
+  Json out = {{"name", text(k.name())}, {"bytes", k.size()}, {"offset", k.offset()}, {"note", text(k.note())}};
+  if (!cuda) return out;
+  out.update({{"symbol", text(k.symbol())},
+              {"threads", k.threads()},
+              {"shared_bytes", k.shared()},
+              {"registers", k.registers()},
+              {"spill_bytes", k.spill_bytes()},
+              {"may_fail", k.may_fail()},
+              {"waits", k.waits()},
+              {"reads_ahead", std::vector<uint32_t>(gart::span_of(k.ahead()).begin(), gart::span_of(k.ahead()).end())}});
+  return out;
+}
+
+Json step_json(const fb::Step& s, const fb::Plan& plan) {
+  Json out = {{"kind", fb::EnumNameStepKind(s.kind())}, {"source", text(s.source())}};
+  if (count(plan.host_code())) out["device"] = s.device() == 0 ? "gpu" : "cpu";
+  if (s.kind() == fb::StepKind::launch) {
+    const fb::Kernel& kernel = s.device() == 0 ? *plan.kernels()->Get(s.kernel()) : *plan.host_code()->Get(0)->kernels()->Get(s.kernel())->kernel();
+    out["kernel"] = text(kernel.name());
+  }
+  out["operands"] = s.operands() ? std::vector<uint32_t>(s.operands()->begin(), s.operands()->end()) : std::vector<uint32_t>();
+  if (plan.streams() > 1) out["stream"] = s.stream();
+  out["waits"] = s.waits() ? std::vector<uint32_t>(s.waits()->begin(), s.waits()->end()) : std::vector<uint32_t>();
+  if (s.overlaps()) out["overlaps"] = true;
+  if (count(s.bodies())) out["bodies"] = std::vector<uint32_t>(s.bodies()->begin(), s.bodies()->end());
+  return out;
+}
+
+std::string shapes_text(const fb::EntryPoint& entry, const fb::Plan& plan) {
+  std::string out;
+  for (uint32_t i = 0; i < count(plan.fixed()); ++i)
+    if (plan.fixed()->Get(i) >= 0)
+      out += concat(out.empty() ? "" : ",", text(entry.symbols()->Get(i)->name()), "=", plan.fixed()->Get(i));
+  if (!out.empty()) return out;
+  return count(entry.symbols()) ? "symbolic" : "static";
+}
+
+/// Does its memory depend on extents that only a run knows?
+bool is_open(const fb::EntryPoint& entry, const fb::Plan& plan) {
+  for (uint32_t i = 0; i < count(entry.symbols()); ++i)
+    if (i >= count(plan.fixed()) || plan.fixed()->Get(i) < 0) return true;
+  return false;
+}
+
+/// Steps, and what orders them beside their streams.
+std::pair<size_t, size_t> count_steps_and_waits(const fb::Plan& plan) {
+  size_t steps = 0, waits = 0;
+  for (const auto* sequence : *plan.sequences())
+    for (uint32_t i = 0; i < count(sequence->steps()); ++i, ++steps) waits += count(sequence->steps()->Get(i)->waits());
+  return {steps, waits};
+}
+
+/// Launches that may start while the one before them runs.
+size_t count_overlaps(const fb::Plan& plan) {
+  size_t overlaps = 0;
+  for (const auto* sequence : *plan.sequences())
+    for (uint32_t i = 0; i < count(sequence->steps()); ++i) overlaps += sequence->steps()->Get(i)->overlaps();
+  return overlaps;
+}
+
+size_t count_modules(const fb::Plan& plan) {
+  std::set<uint64_t> offsets;
+  for (uint32_t i = 0; i < count(plan.kernels()); ++i) offsets.insert(plan.kernels()->Get(i)->offset());
+  return offsets.size();
+}
+
+Json target_json(const ArtifactFile& file, const fb::Target& t) {
+  Json out = {{"name", text(t.name())},
+              {"code_bytes", t.code_section() < 0 ? 0 : file.view.section(static_cast<size_t>(t.code_section())).size()}};
+  if (!is_cuda(t)) {
+    out["imports"] = count(t.imports());
+    return out;
+  }
+  out["sm"] = t.sm();
+  out["driver"] = concat(t.driver() / 1000, ".", t.driver() % 1000 / 10);
+  return out;
+}
+
+void add_kernels(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Plan& plan, Json& out) {
+  out["kernel_list"] = Json::array();
+  for (uint32_t i = 0; i < count(plan.kernels()); ++i)
+    out["kernel_list"].push_back(kernel_json(*plan.kernels()->Get(i), is_cuda(*m.targets()->Get(plan.target()))));
+  out["call_list"] = call_list_json(m, plan, SlotTexts(entry, plan.program()));
+  for (uint32_t h = 0; h < count(plan.host_code()); ++h) {
+    const auto* host = plan.host_code()->Get(h);
+    for (const auto* k : *host->kernels()) {
+      out["host_kernel_list"].push_back(kernel_json(*k->kernel(), false));
+      out["host_kernel_list"].back()["target"] = text(m.targets()->Get(host->target())->name());
+    }
+  }
+}
+
+Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Plan& plan, const Arguments& a) {
+  const auto [steps, waits] = count_steps_and_waits(plan);
+  const bool cuda = is_cuda(*m.targets()->Get(plan.target()));
+  Json out = {{"target", text(m.targets()->Get(plan.target())->name())},
+              {"shapes", shapes_text(entry, plan)},
+              {"steps", steps},
+              {"kernels", count(plan.kernels())},
+              {"buffers", count(plan.buffers())},
+              {"streams", plan.streams()},
+              {"waits", waits},
+              {"arena_bytes", plan.arena_bytes()},
+              {"arena_lower_bound_bytes", plan.arena_lower_bound()},
+              {"sized_per_shape", plan.arena_bytes() == 0 && is_open(entry, plan)}};
+  if (cuda) out["modules"] = count_modules(plan);
+  if (const size_t overlaps = count_overlaps(plan)) out["overlapping_launches"] = overlaps;
+  if (Json calls = calls_json(m, plan); !calls.empty()) out["calls"] = calls;
+  if (count(plan.host_code())) {
+    out["host_arena_bytes"] = plan.host_arena_bytes();
+    for (const auto* host : *plan.host_code()) out["host_targets"].push_back(text(m.targets()->Get(host->target())->name()));
+  }
+  if (a.kernels) add_kernels(m, entry, plan, out);
+  if (a.steps) {
+    Json sequences = Json::array();
+    for (const auto* sequence : *plan.sequences()) {
+      Json list = Json::array();
+      if (sequence->steps())
+        for (const auto* s : *sequence->steps()) list.push_back(step_json(*s, plan));
+      sequences.push_back(list);
+    }
+    out["sequences"] = sequences;
+  }
+  return out;
+}
+
+Json entry_json(const fb::Manifest& m, const fb::EntryPoint& entry, const Arguments& a) {
+  SlotTexts slots(entry, entry.program());
+  Json e = {{"name", text(entry.name())}, {"inputs", Json::array()}, {"outputs", Json::array()}, {"plans", Json::array()}};
+  for (uint32_t i = 0; i < count(entry.inputs()); ++i) e["inputs"].push_back(tensor_json(*entry.inputs()->Get(i), slots));
+  for (uint32_t i = 0; i < count(entry.outputs()); ++i) e["outputs"].push_back(tensor_json(*entry.outputs()->Get(i), slots));
+  for (uint32_t i = 0; i < count(entry.constraints()); ++i) {
+    const fb::Constraint& c = *entry.constraints()->Get(i);
+    e["constraints"].push_back(concat(slots(c.a()), " == ", slots(c.b()), " (", text(c.reason()), ")"));
+  }
+  for (uint32_t i = 0; i < count(entry.plans()); ++i) e["plans"].push_back(plan_json(m, entry, *entry.plans()->Get(i), a));
+  return e;
+}
+
+Json describe(const ArtifactFile& file, const Arguments& a) {
+  const fb::Manifest& m = *file.view.manifest;
+  Json out = {{"artifact", a.artifact}, {"bytes", file.view.file.size()}, {"weight_bytes", file.view.weights().size()}};
+  if (Json twice = stored_twice_json(m); !twice.empty()) out["stored_twice"] = twice;
+  if (const auto* p = m.provenance())
+    out["provenance"] = {{"compiler", text(p->compiler())}, {"source_hash", text(p->source_hash())}, {"model", text(p->model())}};
+  Json targets = Json::array();
+  for (const auto* t : *m.targets()) targets.push_back(target_json(file, *t));
+  out["targets"] = targets;
+  if (Json libraries = libraries_json(m); !libraries.empty()) out["libraries"] = libraries;
+  out["entry_points"] = Json::array();
+  for (const auto* entry : *m.entry_points()) out["entry_points"].push_back(entry_json(m, *entry, a));
+  if (const fb::EntryPoint* entry = m.at_load()) {
+    out["at_load"]["plans"] = Json::array();
+    for (uint32_t i = 0; i < count(entry->plans()); ++i) {
+      Json plan = plan_json(m, *entry, *entry->plans()->Get(i), a);
+      plan["shapes"] = "at load";
+      plan["prepared_bytes"] = entry->plans()->Get(i)->prepared_bytes();
+      out["at_load"]["plans"].push_back(plan);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* c = app.add_subcommand("inspect", "Show what an artifact holds");
+  c->add_option("artifact", a->artifact, "The .gart file")->required();
+  c->add_flag("--json", a->json, "Print JSON");
+  c->add_flag("--kernels", a->kernels, "List every plan's kernels");
+  c->add_flag("--steps", a->steps, "List every plan's steps");
+  c->callback([a] {
+    const ArtifactFile file = open_artifact(a->artifact);
+    const Json json = describe(file, *a);
+    if (a->json) std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    else print_report(json);
+  });
+}
+
+}  // namespace gcg::tools

@@ -1,0 +1,116 @@
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+
+#include "compiler/ir/tensor.h"
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/io/model_inputs.h"
+#include "tools/gcc-graph/io/write_file.h"
+
+namespace gcg::tools {
+namespace {
+
+struct Arguments {
+  std::string artifact, outputs, expect;
+  double rtol = 1e-3, atol = 1e-5;
+  bool each = false;
+  InputOptions inputs;
+};
+
+Tensor as_tensor(const gart::TensorView& v) {
+  const auto extents = v.shape.extents();
+  return Tensor(static_cast<DType>(v.dtype), {extents.begin(), extents.end()}, v.data, nullptr);
+}
+
+void print_summary(const std::string& name, const gart::TensorView& v) {
+  const Tensor t = as_tensor(v);
+  std::cout << name << " " << gart::name_of(v.dtype) << v.shape.text();
+  double low = 0, high = 0, sum = 0;
+  for (int64_t i = 0; i < t.elements(); ++i) {
+    const double x = t.at_double(i);
+    low = i == 0 ? x : std::min(low, x);
+    high = i == 0 ? x : std::max(high, x);
+    sum += x;
+  }
+  if (t.elements() > 0) std::cout << " min " << low << " max " << high << " mean " << sum / static_cast<double>(t.elements()) << " [";
+  for (int64_t i = 0; i < std::min<int64_t>(t.elements(), 5); ++i) std::cout << (i ? ", " : "") << t.at_double(i);
+  std::cout << (t.elements() > 5 ? ", ...]\n" : t.elements() > 0 ? "]\n" : "\n");
+}
+
+/// Relative error in the max norm: max |a - b| / max |b|. With --each: |a - b| <= atol + rtol |b| for every element.
+bool compare(const std::string& name, const gart::TensorView& got, const HostTensor& expected, const Arguments& a) {
+  const Tensor x = as_tensor(got), y = as_tensor(expected.view());
+  if (x.shape() != y.shape() || x.dtype() != y.dtype()) {
+    std::cout << name << ": FAIL, " << name_of(x.dtype()) << got.shape.text() << " where " << name_of(y.dtype())
+              << expected.view().shape.text() << " is expected\n";
+    return false;
+  }
+  double worst = 0, scale = 0;
+  int64_t at = -1;
+  bool ok = true, each = true;
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    const double g = x.at_double(i), e = y.at_double(i);
+    if (std::isnan(g) && std::isnan(e)) continue;
+    if (g == e) {
+      scale = std::max(scale, std::isfinite(e) ? std::fabs(e) : 0);
+      continue;
+    }
+    const double error = std::fabs(g - e);
+    each &= error <= a.atol + a.rtol * std::fabs(e);
+    if (!(error <= worst)) {
+      worst = error;
+      at = i;
+    }
+    scale = std::max(scale, std::fabs(e));
+    ok &= std::isfinite(error);
+  }
+  const double relative = scale > 0 ? worst / scale : worst;
+  ok = ok && (a.each ? each : worst <= a.atol || relative <= a.rtol);
+  std::cout << name << ": " << (ok ? "ok" : "FAIL") << ", relative error " << relative << ", absolute " << worst;
+  if (!ok && at >= 0) std::cout << " at element " << at << ": " << x.at_double(at) << ", expected " << y.at_double(at);
+  std::cout << '\n';
+  return ok;
+}
+
+void run(const Arguments& a) {
+  if (!a.outputs.empty()) check_writable(a.outputs);
+  const gart::Program program = load_program(a.artifact, a.inputs);
+  const NamedTensors inputs = collect_inputs(program, a.inputs);
+  std::vector<gart::NamedTensor> views;
+  for (const auto& [name, tensor] : inputs) views.push_back({name, tensor.view()});
+  const auto outputs = value_or_throw(program.run(std::span<const gart::NamedTensor>(views)));
+  std::map<std::string, gart::TensorView> named;
+  for (const gart::Tensor& t : outputs) named[t.name()] = t;
+  if (!a.outputs.empty()) write_npz(a.outputs, named);
+  if (a.expect.empty()) {
+    for (const gart::Tensor& t : outputs) print_summary(t.name(), t);
+    return;
+  }
+  bool ok = true;
+  const NamedTensors all = read_npz(a.expect);
+  if (all.empty()) fail("--expect ", a.expect, ": it holds no arrays");
+  for (const auto& [name, expected] : all) {
+    if (!named.count(name)) fail("--expect: the model has no output '", name, "'");
+    ok &= compare(name, named[name], expected, a);
+  }
+  if (!ok) throw CLI::RuntimeError(3);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* c = app.add_subcommand("run", "Run an artifact once");
+  c->add_option("artifact", a->artifact, "The .gart file")->required();
+  a->inputs.add_to(*c);
+  c->add_option("--outputs", a->outputs, "F.npz: write the outputs there");
+  c->add_option("--expect", a->expect, "F.npz: compare the outputs; exit code 3 if they differ");
+  c->add_option("--rtol", a->rtol, "Largest error relative to the largest expected element")->capture_default_str();
+  c->add_option("--atol", a->atol, "Absolute error that is always accepted")->capture_default_str();
+  c->add_flag("--each", a->each, "Hold every element to atol + rtol * its expected value, instead of the largest error");
+  c->callback([a] { run(*a); });
+}
+
+}  // namespace gcg::tools

@@ -1,0 +1,96 @@
+#include "tools/gcc-graph/inspect/inspect_print.h"
+
+#include <iomanip>
+#include <iostream>
+
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/inspect/inspect_calls.h"
+#include "tools/gcc-graph/inspect/inspect_weights.h"
+
+namespace gcg::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string str(const Json& s) { return s.get<std::string>(); }
+
+std::string tensor_text(const Json& t) {
+  std::string dims;
+  for (const auto& d : t["dims"]) dims += concat(dims.empty() ? "" : ",", str(d));
+  return concat(str(t["name"]), " ", str(t["dtype"]), "[", dims, "]");
+}
+
+void print_kernel(const Json& k) {
+  std::cout << "    " << std::setw(7) << k["bytes"].dump() << " bytes  " << str(k["name"]);
+  if (k.contains("threads")) {
+    std::cout << "  " << k["threads"] << " threads, " << k["registers"] << " registers, " << k["shared_bytes"] << " bytes shared";
+    if (k["spill_bytes"] > 0) std::cout << ", " << k["spill_bytes"] << " bytes spilled";
+  }
+  if (k.contains("target")) std::cout << "  on the CPU, " << str(k["target"]);
+  std::cout << "  " << str(k["note"]) << '\n';
+}
+
+void print_step(const Json& s) {
+  std::cout << "      ";
+  if (s.contains("device")) std::cout << str(s["device"]) << ' ';
+  std::cout << str(s["kind"]) << ' ';
+  if (s.contains("stream")) std::cout << "stream " << s["stream"] << ' ';
+  if (s.contains("kernel")) std::cout << str(s["kernel"]);
+  std::cout << " buffers " << s["operands"].dump() << " waits " << s["waits"].dump()
+            << (s.contains("overlaps") ? ", overlaps the launch before" : "") << "  // " << str(s["source"]) << '\n';
+}
+
+void print_sequences(const Json& sequences) {
+  for (size_t q = 0; q < sequences.size(); ++q) {
+    std::cout << "    sequence " << q << '\n';
+    for (const auto& s : sequences[q]) print_step(s);
+  }
+}
+
+void print_plan(const Json& p) {
+  std::cout << "  plan " << str(p["target"]) << " [" << str(p["shapes"]) << "]: " << p["steps"] << " steps, " << p["kernels"]
+            << " kernels, " << p["buffers"] << " buffers, ";
+  if (p.contains("calls"))
+    for (const auto& [library, calls] : p["calls"].items()) std::cout << calls << " calls of " << library << ", ";
+  if (p.contains("modules")) std::cout << p["modules"] << " modules, " << p["streams"] << " streams, " << p["waits"] << " waits, ";
+  if (p.contains("overlapping_launches")) std::cout << p["overlapping_launches"] << " overlapping launches, ";
+  if (p.contains("host_targets"))
+    std::cout << "steps on the CPU (" << p["host_targets"].dump() << ", host arena " << p["host_arena_bytes"] << " bytes), ";
+  if (p.contains("prepared_bytes")) std::cout << "makes " << p["prepared_bytes"] << " bytes of weights, ";
+  if (p["sized_per_shape"].get<bool>()) std::cout << "arena sized per shape\n";
+  else std::cout << "arena " << p["arena_bytes"] << " bytes (lower bound " << p["arena_lower_bound_bytes"] << ")\n";
+  for (const char* list : {"kernel_list", "call_list", "host_kernel_list"})
+    if (p.contains(list))
+      for (const auto& row : p[list]) list == std::string_view("call_list") ? print_call(row) : print_kernel(row);
+  if (p.contains("sequences")) print_sequences(p["sequences"]);
+}
+
+void print_entry(const Json& e) {
+  std::cout << "entry point " << str(e["name"]) << '\n';
+  for (const auto& t : e["inputs"]) std::cout << "  in  " << tensor_text(t) << '\n';
+  for (const auto& t : e["outputs"]) std::cout << "  out " << tensor_text(t) << '\n';
+  if (e.contains("constraints"))
+    for (const auto& c : e["constraints"]) std::cout << "  requires " << str(c) << '\n';
+  for (const auto& p : e["plans"]) print_plan(p);
+}
+
+}  // namespace
+
+void print_report(const Json& j) {
+  std::cout << str(j["artifact"]) << ": " << j["bytes"] << " bytes, weights " << j["weight_bytes"] << " bytes";
+  print_stored_twice(j);
+  if (j.contains("provenance"))
+    std::cout << "compiled by " << str(j["provenance"]["compiler"]) << " from model " << str(j["provenance"]["source_hash"]) << '\n';
+  for (const auto& t : j["targets"]) {
+    std::cout << "target " << str(t["name"]) << ": " << t["code_bytes"] << " bytes of code";
+    if (t.contains("driver")) std::cout << ", for drivers of CUDA " << str(t["driver"]) << " and newer";
+    std::cout << '\n';
+  }
+  if (j.contains("libraries")) print_libraries(j["libraries"]);
+  for (const auto& e : j["entry_points"]) print_entry(e);
+  if (!j.contains("at_load")) return;
+  std::cout << "at load, on the GPU\n";
+  for (const auto& p : j["at_load"]["plans"]) print_plan(p);
+}
+
+}  // namespace gcg::tools

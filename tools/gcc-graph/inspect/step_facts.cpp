@@ -1,0 +1,109 @@
+#include "tools/gcc-graph/inspect/step_facts.h"
+
+#include <set>
+
+#include "artifact_schema/shape_program.h"
+#include "artifact_schema/spans.h"
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/io/artifact_file.h"
+
+namespace gcg::tools {
+namespace {
+
+namespace fb = gart::fb;
+
+std::string text(const flatbuffers::String* s) { return s == nullptr ? "" : s->str(); }
+
+/// Values of the symbols that inputs carry.
+std::vector<std::optional<int64_t>> symbol_values(const fb::EntryPoint& entry, const NamedTensors& inputs) {
+  std::vector<std::optional<int64_t>> values;
+  for (uint32_t i = 0; entry.symbols() != nullptr && i < entry.symbols()->size(); ++i) {
+    const fb::Symbol& symbol = *entry.symbols()->Get(i);
+    values.emplace_back();
+    if (symbol.input() < 0) continue;
+    const HostTensor& tensor = inputs.at(text(entry.inputs()->Get(static_cast<uint32_t>(symbol.input()))->name()));
+    values.back() = tensor.shape.at(static_cast<size_t>(symbol.axis()));
+  }
+  return values;
+}
+
+/// The plan of the program's target whose fixed symbols all have these values, the one that fixes most, as the runtime chooses.
+const fb::Plan& choose_plan(const fb::Manifest& m, const fb::EntryPoint& entry, const std::string& target,
+                            const std::vector<std::optional<int64_t>>& values) {
+  const fb::Plan* best = nullptr;
+  int best_fixed = -1;
+  for (const fb::Plan* plan : *entry.plans()) {
+    if (text(m.targets()->Get(plan->target())->name()) != target) continue;
+    int fixed = 0;
+    bool fits = true;
+    const auto wanted = gart::span_of(plan->fixed());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i] < 0) continue;
+      fits = fits && values.at(i) == wanted[i];
+      ++fixed;
+    }
+    if (fits && fixed > best_fixed) best = plan, best_fixed = fixed;
+  }
+  if (best == nullptr) throw CompileError("the artifact has no plan for " + target + " and these shapes");
+  return *best;
+}
+
+class Facts {
+ public:
+  Facts(const fb::Plan& plan, const std::vector<std::optional<int64_t>>& values) : plan_(plan) {
+    const gart::ShapeProgram program(plan.program() == nullptr ? nullptr : reinterpret_cast<const fb::Instruction*>(plan.program()->Data()),
+                                     plan.program() == nullptr ? 0 : plan.program()->size());
+    slots_ = gart::Slots(values.size() + program.size());
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i]) slots_.set(i, *values[i]);
+    if (gart::Status status = gart::evaluate(program, values.size(), slots_); !status.ok()) throw CompileError(status.message);
+  }
+
+  StepFacts of(const fb::Step& step) const {
+    StepFacts facts{fb::EnumNameStepKind(step.kind()), "", text(step.source()), value(step.operations()), bytes(step)};
+    if (step.kind() == fb::StepKind::launch) facts.kernel = text(kernel(step).name());
+    return facts;
+  }
+
+ private:
+  const fb::Kernel& kernel(const fb::Step& step) const {
+    if (step.device() == 0) return *plan_.kernels()->Get(step.kernel());
+    return *plan_.host_code()->Get(0)->kernels()->Get(step.kernel())->kernel();
+  }
+
+  std::optional<double> value(int32_t slot) const {
+    if (slot < 0 || !slots_.known[static_cast<size_t>(slot)]) return std::nullopt;
+    return static_cast<double>(slots_[static_cast<size_t>(slot)]);
+  }
+
+  std::optional<double> bytes(const fb::Step& step) const {
+    double total = 0;
+    const auto operands = gart::span_of(step.operands());
+    for (const uint32_t buffer : std::set<uint32_t>(operands.begin(), operands.end())) {
+      const auto size = value(static_cast<int32_t>(plan_.buffers()->Get(buffer)->size()));
+      if (!size) return std::nullopt;
+      total += *size;
+    }
+    return total;
+  }
+
+  const fb::Plan& plan_;
+  gart::Slots slots_;
+};
+
+}  // namespace
+
+std::vector<StepFacts> step_facts(const std::string& artifact, const gart::Program& program, const NamedTensors& inputs) {
+  const ArtifactFile file = open_artifact(artifact);
+  const fb::Manifest& m = *file.view.manifest;
+  const fb::EntryPoint& entry = *m.entry_points()->Get(0);
+  const auto values = symbol_values(entry, inputs);
+  const fb::Plan& plan = choose_plan(m, entry, program.target(), values);
+  const Facts facts(plan, values);
+  std::vector<StepFacts> out;
+  for (const fb::Sequence* sequence : *plan.sequences())
+    for (uint32_t i = 0; sequence->steps() != nullptr && i < sequence->steps()->size(); ++i) out.push_back(facts.of(*sequence->steps()->Get(i)));
+  return out;
+}
+
+}  // namespace gcg::tools

@@ -1,0 +1,125 @@
+#include "tools/gcc-graph/io/model_inputs.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "compiler/ir/dim.h"
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/io/literal_tensor.h"
+#include "tools/gcc-graph/options/parse_dim.h"
+
+namespace gcg::tools {
+
+void InputOptions::add_to(CLI::App& c) {
+  auto* inputs = c.add_option("--inputs", npz, "F.npz: one array per input, by name");
+  auto* single = c.add_option("--input", files, "NAME=F.npy, NAME=F.pb, or NAME=NUMBER for all elements; once per input");
+  c.add_option("--random", random_seed, "SEED: seeded noise for every input not given")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
+  c.add_option("--dim", dims, "NAME=VALUE: an open extent of inputs not read from files (default: as given inputs have it, else 1)");
+  c.add_option("--threads", threads, "Threads that share a run; 0: one per CPU")->check(CLI::Range(0, 1024));
+  c.add_option("--target", target, "Use the code for this target instead of the best one for this machine");
+  c.add_option("--device", device, "cpu, cuda or cuda:N; default: the first GPU that the file has code for, otherwise the CPU");
+  c.add_flag("--blocking", blocking, "On a GPU wait for each step, so that an error names the very step");
+  c.add_flag("!--no-verify", verify, "Do not check the digests of weights and code");
+  inputs->excludes(single);
+}
+
+gart::Program load_program(const std::string& path, const InputOptions& options) {
+  gart::LoadOptions load;
+  load.threads = options.threads;
+  load.target = options.target;
+  load.device = options.device;
+  load.verify = options.verify;
+  load.blocking = options.blocking;
+  return value_or_throw(gart::load(path, load));
+}
+
+namespace {
+
+/// An artifact tells an extent as text; a name that is no expression (with a space in it, say) is a symbol's.
+Dim extent_of(const std::string& text) { return Dim::parse(text).value_or(Dim::symbol(text)); }
+
+SymbolValues symbol_values(const gart::Program& program, const std::vector<std::string>& dims, const SymbolValues& given) {
+  std::set<std::string> known;
+  for (const gart::TensorInfo& info : program.inputs())
+    for (const std::string& d : info.dims)
+      known.merge(extent_of(d).symbols());
+  SymbolValues values;
+  for (const std::string& k : known) values[k] = given.count(k) != 0 ? given.at(k) : 1;
+  for (const std::string& text : dims) {
+    const auto [name, list] = parse_dim(text);
+    if (!known.count(name)) {
+      std::string names;
+      for (const std::string& k : known) names += (names.empty() ? "" : ", ") + k;
+      fail("--dim ", text, ": the model has no open extent '", name, "'", known.empty() ? "" : "; it has: ", names);
+    }
+    if (list.size() != 1) fail("--dim ", text, ": one value is expected here");
+    values[name] = list[0];
+  }
+  return values;
+}
+
+/// Extents that inputs read from files have, by their symbols.
+SymbolValues known_extents(const gart::Program& program, const NamedTensors& given) {
+  SymbolValues values;
+  for (const gart::TensorInfo& info : program.inputs()) {
+    const auto it = given.find(info.name);
+    if (it == given.end() || it->second.shape.size() != info.dims.size()) continue;
+    for (size_t d = 0; d < info.dims.size(); ++d)
+      if (const auto symbol = extent_of(info.dims[d]).symbol_name()) values.emplace(*symbol, it->second.shape[d]);
+  }
+  return values;
+}
+
+/// What --input names: arrays read from files, and the texts of the others.
+std::map<std::string, std::string> read_given(const std::vector<std::string>& options, NamedTensors& given) {
+  std::map<std::string, std::string> numbers;
+  for (const std::string& text : options) {
+    const auto eq = text.find('=');
+    if (eq == std::string::npos || eq == 0) fail("--input ", text, ": expected NAME=FILE or NAME=NUMBER");
+    const std::string name = text.substr(0, eq), value = text.substr(eq + 1);
+    if (given.count(name) != 0 || numbers.count(name) != 0) fail("--input ", text, ": given twice");
+    if (value.ends_with(".npy")) given.emplace(name, read_npy(value));
+    else if (value.ends_with(".pb")) given.emplace(name, read_pb(value));
+    else numbers.emplace(name, value);
+  }
+  return numbers;
+}
+
+std::vector<int64_t> shape_of(const gart::TensorInfo& info, const SymbolValues& values) {
+  std::vector<int64_t> shape;
+  for (const std::string& d : info.dims) shape.push_back(extent_of(d).evaluate(values));
+  return shape;
+}
+
+}  // namespace
+
+NamedTensors collect_inputs(const gart::Program& program, const InputOptions& options) {
+  NamedTensors given;
+  if (!options.npz.empty()) given = read_npz(options.npz);
+  const std::map<std::string, std::string> numbers = read_given(options.files, given);
+  std::set<std::string> names;
+  for (const gart::TensorInfo& info : program.inputs()) names.insert(info.name);
+  for (const auto& [name, tensor] : given)
+    if (!names.count(name)) fail("the model has no input '", name, "'");
+  for (const auto& [name, text] : numbers)
+    if (!names.count(name)) fail("the model has no input '", name, "'");
+  const auto seed = static_cast<uint64_t>(std::max<int64_t>(options.random_seed, 0));
+  const bool random = options.random_seed >= 0 || !options.dims.empty();
+  const SymbolValues values = symbol_values(program, options.dims, known_extents(program, given));
+  for (const gart::TensorInfo& info : program.inputs()) {
+    if (given.count(info.name)) continue;
+    if (const auto it = numbers.find(info.name); it != numbers.end())
+      given.emplace(info.name, literal_tensor(info, shape_of(info, values), it->second));
+    else if (random)
+      given.emplace(info.name, random_tensor(info, shape_of(info, values), seed));
+    else
+      fail("input '", info.name, "' is missing; give it with --inputs or --input, or use --random SEED");
+  }
+  return given;
+}
+
+}  // namespace gcg::tools

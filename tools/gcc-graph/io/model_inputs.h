@@ -1,0 +1,41 @@
+// The input options that `run` and `bench` share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/io/tensor_io.h"
+
+namespace CLI {
+class App;
+}
+
+namespace gcg::tools {
+
+struct InputOptions {
+  std::string npz;                    // --inputs F.npz
+  std::vector<std::string> files;     // --input NAME=F.npy|F.pb|NUMBER
+  int64_t random_seed = -1;           // --random SEED
+  std::vector<std::string> dims;      // --dim NAME=VALUE, for --random
+  std::string device;                 // "": the best there is
+  std::string target;
+  int threads = 0;
+  bool verify = true;
+  bool blocking = false;
+
+  void add_to(CLI::App& command);
+};
+
+gart::Program load_program(const std::string& path, const InputOptions& options);
+/// One tensor per input of the program. Fails naming the input that is missing, or a name the model does not have.
+NamedTensors collect_inputs(const gart::Program& program, const InputOptions& options);
+
+/// Throws CompileError with the error's message.
+template <class T>
+T value_or_throw(gart::Result<T> result) {
+  if (!result.ok()) throw CompileError(result.error().message);
+  return std::move(result).value();
+}
+
+}  // namespace gcg::tools

@@ -1,0 +1,25 @@
+#include "tools/gcc-graph/io/read_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "compiler/support/error.h"
+
+namespace gcg::tools {
+
+std::vector<uint8_t> read_file(const std::string& path) {
+  constexpr size_t kPiece = 1 << 20;
+  std::ifstream file(path, std::ios::binary);
+  std::vector<uint8_t> bytes;
+  while (file) {
+    const size_t size = bytes.size();
+    bytes.resize(size + kPiece);
+    file.read(reinterpret_cast<char*>(bytes.data() + size), kPiece);  // unlike its buffer, it does not throw
+    bytes.resize(size + static_cast<size_t>(file.gcount()));
+  }
+  if (!file.eof()) fail("cannot read ", path, ": ", std::strerror(errno));
+  return bytes;
+}
+
+}  // namespace gcg::tools

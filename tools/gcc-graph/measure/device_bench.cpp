@@ -1,0 +1,113 @@
+#include "tools/gcc-graph/measure/device_bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <deque>
+
+#include "runtime/cuda/device.h"
+#include "runtime/errors.h"
+
+namespace gcg::tools {
+namespace {
+
+using namespace gart::cuda;
+using Clock = std::chrono::steady_clock;
+
+double milliseconds(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
+
+void check(const gart::Result<void>& result) {
+  if (!result.ok()) throw CompileError(result.error().message);
+}
+
+double median(std::vector<double>& values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+/// A stream with two events, and copies of the inputs.
+class Bench {
+ public:
+  Bench(const Driver& driver, const gart::Program& program, const NamedTensors& inputs)
+      : device_(driver, std::atoi(program.device().c_str() + sizeof("cuda:") - 1)), current_(device_), stream_(device_),
+        invocation_(value_or_throw(program.new_invocation())) {
+    GART_CUDA(device_, cuEventCreate, &before_, 0u);
+    GART_CUDA(device_, cuEventCreate, &behind_, 0u);
+    for (const auto& [name, tensor] : inputs) {
+      gart::TensorView view = tensor.view();
+      const size_t bytes = static_cast<size_t>(view.shape.elements()) * gart::size_of(view.dtype);
+      gart::Block& block = memory_.emplace_back(&device_.memory);
+      block.reserve(bytes);
+      if (bytes > 0) GART_CUDA(device_, cuMemcpyHtoDAsync_v2, reinterpret_cast<CUdeviceptr>(block.data()), view.data, bytes, stream_.handle);
+      view.data = block.data();
+      view.device = program.device().c_str();
+      check(invocation_.set_input(name, view));
+    }
+    for (size_t i = 0; i < program.outputs().size(); ++i) {
+      gart::OutputBuffer own;
+      own.device = program.device().c_str();
+      check(invocation_.set_output(i, own));
+    }
+    GART_CUDA(device_, cuStreamSynchronize, stream_.handle);
+  }
+  ~Bench() {
+    device_.driver.cuEventDestroy_v2(before_);
+    device_.driver.cuEventDestroy_v2(behind_);
+  }
+
+  DeviceTimes run(double seconds) {
+    DeviceTimes times;
+    std::vector<double> wall, enqueue, device;
+    const auto start = Clock::now();
+    for (size_t i = 0; i < 3 || milliseconds(Clock::now() - start) < 500 * seconds; ++i) {
+      const auto t = Clock::now();
+      check(invocation_.run_async(stream_.handle));
+      const double enqueued = milliseconds(Clock::now() - t);
+      check(invocation_.wait());
+      if (i == 0) continue;  // binds shapes and builds the graph
+      enqueue.push_back(enqueued * 1000);
+      wall.push_back(milliseconds(Clock::now() - t));
+    }
+    const auto begin = Clock::now();
+    while (device.size() < 3 || milliseconds(Clock::now() - begin) < 500 * seconds) device.push_back(time_batch());
+    times.runs = wall.size() + device.size() * kBatch;
+    times.wall_ms = median(wall);
+    times.enqueue_us = median(enqueue);
+    times.device_ms = median(device);
+    return times;
+  }
+
+ private:
+  /// Milliseconds per run of a few that follow each other without a gap.
+  double time_batch() {
+    GART_CUDA(device_, cuEventRecord, before_, stream_.handle);
+    for (int i = 0; i < kBatch; ++i) check(invocation_.run_async(stream_.handle));
+    GART_CUDA(device_, cuEventRecord, behind_, stream_.handle);
+    check(invocation_.wait());
+    GART_CUDA(device_, cuEventSynchronize, behind_);
+    float elapsed = 0;
+    GART_CUDA(device_, cuEventElapsedTime, &elapsed, before_, behind_);
+    return static_cast<double>(elapsed) / kBatch;
+  }
+
+  static constexpr int kBatch = 8;
+  Device device_;
+  CurrentContext current_;
+  Stream stream_;
+  CUevent before_ = nullptr, behind_ = nullptr;
+  std::deque<gart::Block> memory_;
+  gart::Invocation invocation_;
+};
+
+}  // namespace
+
+std::optional<DeviceTimes> time_on_device(const gart::Program& program, const NamedTensors& inputs, double seconds) {
+  if (program.device() == "cpu") return std::nullopt;
+  try {
+    return Bench(*value_or_throw(open_driver()), program, inputs).run(seconds);
+  } catch (const gart::Failure& failure) {
+    throw CompileError(failure.error.message);
+  }
+}
+
+}  // namespace gcg::tools

@@ -1,0 +1,20 @@
+// Timing runs whose inputs and outputs stay in a GPU's memory.
+#pragma once
+
+#include <optional>
+
+#include "tools/gcc-graph/io/model_inputs.h"
+
+namespace gcg::tools {
+
+struct DeviceTimes {
+  size_t runs = 0;
+  double wall_ms = 0;     // from the call to the end of the work
+  double enqueue_us = 0;  // until run_async() returns
+  double device_ms = 0;   // between events before and behind the work, launches back to back
+};
+
+/// Medians over `seconds` of runs; nullopt if the program runs on the CPU. Throws CompileError with the reason.
+std::optional<DeviceTimes> time_on_device(const gart::Program& program, const NamedTensors& inputs, double seconds);
+
+}  // namespace gcg::tools

@@ -1,0 +1,178 @@
+#include "tools/gcc-graph/measure/profile.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <map>
+
+#include "compiler/kernel/machine.h"
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/measure/peak.h"
+#include "tools/gcc-graph/inspect/step_facts.h"
+
+namespace gcg::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// What the machine could do; 0: not known.
+struct Roofline {
+  double gflops = 0, gbytes_per_s = 0;
+};
+
+#if defined(__x86_64__)
+Roofline measure_cpu(const std::string& target, int threads) {
+  const bool avx512 = target.find("v4") != std::string::npos;
+  const std::vector<char> memory(64 << 20, 1);
+  return {threads * bench::fma_peak(avx512, false), threads * bench::read_bandwidth(memory.data(), static_cast<int64_t>(memory.size()))};
+}
+#else
+Roofline measure_cpu(const std::string&, int) { return {}; }
+#endif
+
+/// Of a CPU as measured now, a core's times the threads; of a GPU as the cost model knows its kind, on its f32 units.
+Roofline roofline_of(const gart::Program& program) {
+  if (program.device() == "cpu") return measure_cpu(program.target(), program.threads());
+  const Machine& gpu = machine_of(require_targets({program.target()}).front());
+  return {2 * gpu.processors * gpu.gigahertz * gpu.scalar_rate, gpu.bytes_per_second * 1e-9};
+}
+
+/// What a thread did of a step in one run: all turns of loops together.
+struct StepWork {
+  double us = 0;
+  int64_t turns = 0;
+};
+
+/// Of each step, that of the thread that worked on it longest.
+std::map<uint32_t, StepWork> step_work(const std::vector<gart::StepTime>& log) {
+  std::map<std::pair<uint32_t, uint32_t>, StepWork> by_thread;
+  for (const gart::StepTime& t : log) {
+    StepWork& work = by_thread[{t.step, t.thread}];
+    work.us += static_cast<double>(t.end_ns - t.begin_ns) * 1e-3;
+    ++work.turns;
+  }
+  std::map<uint32_t, StepWork> longest;
+  for (const auto& [key, work] : by_thread)
+    if (StepWork& most = longest[key.first]; work.us >= most.us) most = work;
+  return longest;
+}
+
+class Recorder {
+ public:
+  explicit Recorder(gart::Invocation& invocation) : invocation_(invocation), places_(1024) {}
+  ~Recorder() { invocation_.record_steps({}); }
+
+  std::vector<gart::StepTime> run() {
+    for (;;) {
+      invocation_.record_steps(places_);
+      if (gart::Result<void> done = invocation_.run(); !done) throw CompileError(done.error().message);
+      const size_t count = invocation_.recorded_steps();
+      if (count <= places_.size()) return {places_.begin(), places_.begin() + static_cast<int64_t>(count)};
+      places_.resize(2 * count);
+    }
+  }
+
+ private:
+  gart::Invocation& invocation_;
+  std::vector<gart::StepTime> places_;
+};
+
+void write_trace(const std::string& path, const std::vector<gart::StepTime>& log, const std::vector<StepFacts>& facts,
+                 const gart::Program& program) {
+  Json events = Json::array();
+  std::map<uint32_t, bool> threads;
+  for (const gart::StepTime& t : log) threads[t.thread] = true;
+  for (const auto& [thread, _] : threads)
+    events.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", thread},
+                      {"args", {{"name", program.device() == "cpu" ? concat("thread ", thread) : program.device()}}}});
+  const int64_t start = log.empty() ? 0 : std::min_element(log.begin(), log.end(), [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; })->begin_ns;
+  for (const gart::StepTime& t : log) {
+    const StepFacts& f = facts.at(t.step);
+    events.push_back({{"name", f.kernel.empty() ? f.kind : f.kernel}, {"cat", f.kind}, {"ph", "X"}, {"pid", 0}, {"tid", t.thread},
+                      {"ts", static_cast<double>(t.begin_ns - start) * 1e-3}, {"dur", static_cast<double>(t.end_ns - t.begin_ns) * 1e-3},
+                      {"args", {{"step", t.step}, {"nodes", f.source}}}});
+  }
+  std::ofstream out(path);
+  out << Json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
+  out.close();
+  if (!out) throw CompileError("cannot write '" + path + "'");
+}
+
+Json step_row(uint32_t step, const StepWork& work, double total, const StepFacts& f, const Roofline& roof) {
+  Json row = {{"step", step}, {"us", work.us}, {"share", work.us / total}, {"turns", work.turns}};
+  const double us = work.us / static_cast<double>(work.turns);  // facts are of one turn
+  if (f.operations) row["gflops"] = *f.operations / us * 1e-3;
+  if (f.bytes) row["gbytes_per_s"] = *f.bytes / us * 1e-3;
+  if (roof.gflops > 0 && f.operations && f.bytes)
+    row["roofline"] = std::max(*f.operations / roof.gflops, *f.bytes / roof.gbytes_per_s) * 1e-3 / us;
+  row.update({{"kind", f.kind}, {"kernel", f.kernel}, {"source", f.source}});
+  return row;
+}
+
+}  // namespace
+
+Json profile(const std::string& artifact, const gart::Program& program, gart::Invocation& invocation, const NamedTensors& inputs,
+             double seconds, const ProfileOptions& options) {
+  const std::vector<StepFacts> facts = step_facts(artifact, program, inputs);
+  Recorder recorder(invocation);
+  recorder.run();
+  std::map<uint32_t, std::vector<double>> times;
+  std::map<uint32_t, int64_t> turns;  // of the last run
+  std::vector<double> runs;
+  std::vector<gart::StepTime> log;
+  for (const double end = bench::seconds() + seconds; runs.size() < 5 || (bench::seconds() < end && runs.size() < 10'000);) {
+    const double begin = bench::seconds();
+    log = recorder.run();
+    runs.push_back((bench::seconds() - begin) * 1e6);
+    for (const auto& [step, work] : step_work(log)) {
+      times[step].push_back(work.us);
+      turns[step] = work.turns;
+    }
+  }
+  if (!options.trace.empty()) write_trace(options.trace, log, facts, program);
+
+  const auto median = [](std::vector<double>& v) {
+    std::nth_element(v.begin(), v.begin() + static_cast<int64_t>(v.size() / 2), v.end());
+    return v[v.size() / 2];
+  };
+  const Roofline roof = roofline_of(program);
+  std::vector<std::pair<double, uint32_t>> order;
+  double total = 0;
+  for (auto& [step, of_runs] : times) {
+    order.emplace_back(std::max(median(of_runs), 1e-3), step);
+    total += order.back().first;
+  }
+  std::sort(order.rbegin(), order.rend());
+  Json steps = Json::array();
+  for (const auto& [us, step] : order) steps.push_back(step_row(step, {us, turns[step]}, total, facts.at(step), roof));
+  Json out = {{"runs", runs.size()}, {"run_us", median(runs)}, {"steps_us", total}};
+  if (roof.gflops > 0) out["machine"] = {{"gflops", roof.gflops}, {"gbytes_per_s", roof.gbytes_per_s}};
+  out["steps"] = std::move(steps);
+  return out;
+}
+
+void print_profile(const Json& p) {
+  const auto number = [](const Json& row, const char* key, double scale, int width, int digits) {
+    if (row.contains(key)) std::cout << std::setw(width) << std::fixed << std::setprecision(digits) << row[key].get<double>() * scale;
+    else std::cout << std::setw(width) << '-';
+  };
+  std::cout << "profile of " << p["runs"] << " runs, median " << std::fixed << std::setprecision(1) << p["run_us"].get<double>() << " us";
+  if (p.contains("machine"))
+    std::cout << "; the machine: " << p["machine"]["gflops"].get<double>() << " GFLOP/s, " << p["machine"]["gbytes_per_s"].get<double>() << " GB/s";
+  std::cout << "\n        us   share  GFLOP/s     GB/s  roofline  step  kernel  // nodes\n";
+  for (const Json& row : p["steps"]) {
+    number(row, "us", 1, 10, 1);
+    number(row, "share", 100, 7, 1);
+    std::cout << '%';
+    number(row, "gflops", 1, 8, 1);
+    number(row, "gbytes_per_s", 1, 9, 1);
+    number(row, "roofline", 100, 9, 0);
+    const std::string kernel = row["kernel"].get<std::string>();
+    std::cout << "%  " << std::setw(4) << row["step"].get<uint32_t>() << "  " << (kernel.empty() ? row["kind"].get<std::string>() : kernel)
+              << (row["turns"].get<int64_t>() > 1 ? concat(" x", row["turns"].get<int64_t>()) : "") << "  // " << row["source"].get<std::string>() << '\n';
+  }
+}
+
+}  // namespace gcg::tools

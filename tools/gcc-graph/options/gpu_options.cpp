@@ -1,0 +1,65 @@
+#include "tools/gcc-graph/options/gpu_options.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "codegen/cuda/cuda_backend.h"
+#include "codegen/library/library_binder.h"
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/options/parse_dim.h"
+
+namespace gcg::tools {
+namespace {
+
+/// The folder, made if it is not there.
+std::filesystem::path usable_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error || access(path.c_str(), W_OK) != 0)
+    fail("--cache ", path, ": ", error ? error.message() : "the folder cannot be written");
+  return path;
+}
+
+Precision parse_precision(const std::string& text) {
+  for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
+    if (text == name_of(p)) return p;
+  fail("--precision: there is no '", text, "'; known are: fp32, tf32, fp16, bf16");
+}
+
+}  // namespace
+
+void GpuOptions::add_to(CLI::App& c) {
+  c.add_option("--cache", cache, "Folder of GPU kernels assembled before (default: gcc-graph in the user's cache)");
+  c.add_option_function<std::string>(
+       "--precision", [this](const std::string& text) { precision = parse_precision(text); },
+       "Of the factors of matrix products on GPUs (sums are fp32): fp32, tf32, fp16, bf16")
+      ->default_str("fp32");
+  c.add_option("--libraries", libraries,
+               "What GPUs' libraries do: none; auto (cublasLt and cudnn, or our own kernels where they are not installed; Jetsons: "
+               "none); or a list of those that machines must have (cublasLt,cudnn)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+}
+
+void GpuOptions::apply(CompileOptions& options) const {
+  options.precision = precision;
+  check_unique(libraries, "--libraries");
+  for (const char* word : {"none", "auto"})
+    if (libraries.size() > 1 && std::find(libraries.begin(), libraries.end(), word) != libraries.end())
+      fail("--libraries: '", word, "' stands alone");
+  options.stand_ins = libraries[0] == "auto";
+  if (libraries[0] != "none")
+    options.libraries = library::make_library_binder(options.stand_ins ? library::known_libraries() : libraries);
+}
+
+std::unique_ptr<Backend> GpuOptions::backend() const {
+  return cache.empty() ? cuda::make_cuda_backend() : cuda::make_cuda_backend(usable_folder(cache));
+}
+
+}  // namespace gcg::tools
