@@ -317,7 +317,9 @@ class ConvEmitter {
 
   /// Pixels that may each lack other taps; returns where they end.
   Value* clipped_pixels(const Work& work, const RowPlace& at, Value* begin, Value* end) {
-    for (int64_t pixels : border_tiles()) {
+    std::vector<int64_t> sizes = border_tiles();
+    if (sizes.empty() || sizes.back() > 2) sizes.push_back(2);
+    for (int64_t pixels : sizes) {
       if (pixels > most_clipped || (packing_.by_lane() && !conv_.depthwise())) continue;
       Value* whole = mul(div(max(sub(end, begin), f_.i64(0)), pixels), pixels);
       Value* stop = add(begin, whole);

@@ -204,7 +204,7 @@ class MatMulEmitter {
   void fetch_meanwhile(RowTile& tile, llvm::Value* next, llvm::Value* pass) {
     tile.prefetch = ir_.CreateGEP(ir_.getInt8Ty(), prefetch_start(tile.b, next), ir_.CreateMul(pass, prefetch_step_));
     llvm::Value* needed = ir_.CreateICmpSLT(ir_.CreateMul(pass, lines_), f_.i64(plan_.panel_lines()));
-    needed = ir_.CreateOr(needed, ir_.CreateNot(several_));
+    needed = plan_.near ? ir_.CreateAnd(needed, several_) : ir_.CreateOr(needed, ir_.CreateNot(several_));
     tile.prefetch_mask = ir_.CreateSelect(needed, f_.i64(MicroKernel::prefetch_period - 1), f_.i64(-1));
   }
 

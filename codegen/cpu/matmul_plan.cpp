@@ -45,6 +45,8 @@ constexpr int64_t deepest_block = 512;  // k steps: 96 KiB of a panel
 /// Measured on a Zen 3 (AVX2), share of the peak by strips of 192, 256, 384 steps: 197x768x3072 91, 91, 91 %; 197x3072x768 92, 94, 92 %.
 constexpr int64_t deepest_strip = 256;  // k steps: 16 KiB of a strip of two vectors, 6 KiB of a row tile
 
+constexpr int64_t near_bytes = 256 << 10;  // half of the L2 that all CPUs of the targets have
+
 /// Blocks of equal depth, a multiple of a cache line of A.
 void cut_depth(MatMulPlan& plan) {
   const Dim& k = plan.steps;
@@ -66,7 +68,7 @@ void plan_prefetch(MatMulPlan& plan) {
   if (plan.source != MatMulPlan::Source::packed) {
     plan.prefetch_lines = 0;
   } else if (plan.tiles.is_constant()) {
-    plan.prefetch_lines = plan.tiles.constant() <= 1 ? plan.panel_lines() : plan.lines_per_pass().constant();
+    plan.prefetch_lines = plan.tiles.constant() > 1 ? plan.lines_per_pass().constant() : plan.near ? 0 : plan.panel_lines();
   }
 }
 
@@ -142,6 +144,8 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
   plan.strip_order = plan.source == MatMulPlan::Source::packed && !plan.tiles.is(1) && !plan.widens();
   cut_depth(plan);
   cut_rows(plan);
+  const Dim bytes = plan.steps * plan.panels * plan.panel_columns * size_of(DType::f32);
+  plan.near = bytes.is_constant() && bytes.constant() <= near_bytes;
   plan_prefetch(plan);
   plan.grain = units_per_task(plan, matmul);
   return plan;
