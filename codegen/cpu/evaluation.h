@@ -46,6 +46,7 @@ class Evaluation {
   llvm::Value* base_value(const Expr& e);  // of lane 0, scalar; affine in the lane axis
   llvm::Value* axis(int id);
   llvm::Value* load(const ExprNode& e);
+  llvm::Value* gradual_load(const ExprNode& e);
   llvm::Value* select(const Expr& e);
   llvm::Value* branch(const Expr& e, llvm::Value* condition);
   llvm::Value* side(const Expr& e, llvm::Value* mask);
@@ -57,6 +58,7 @@ class Evaluation {
   void flag_index_error(llvm::Value* wrong, llvm::Value* active);
   Address address(int operand, const std::vector<Expr>& index, llvm::Value* active);
   llvm::Value* offsets(const Address& a);  // of all lanes
+  std::vector<Expr> terms_of(const Expr& index);
   std::optional<Address> known_steps(const Operand& operand, const std::vector<Expr>& index,
                                      const std::vector<llvm::Value*>& clamped);
   llvm::Value* linear_offset(const Operand& operand, const std::vector<Expr>& index, bool bases,

@@ -97,6 +97,14 @@ Evaluation::Address Evaluation::address(int operand, const std::vector<Expr>& in
   return result;
 }
 
+/// The terms of the sum that the index is, taken apart where they differ between lanes.
+std::vector<Expr> Evaluation::terms_of(const Expr& index) {
+  if (!varies(index) || index->kind != ExprKind::binary || index->binary != BinaryOp::add) return {index};
+  std::vector<Expr> terms = terms_of(index->args[0]);
+  for (Expr& more : terms_of(index->args[1])) terms.push_back(std::move(more));
+  return terms;
+}
+
 /// Where lanes differ by constants: at the ends of a row clamped indices are known lane by lane.
 std::optional<Evaluation::Address> Evaluation::known_steps(const Operand& operand, const std::vector<Expr>& index,
                                                            const std::vector<Value*>& clamped) {
@@ -106,14 +114,7 @@ std::optional<Evaluation::Address> Evaluation::known_steps(const Operand& operan
   const std::vector<Dim> strides = access_strides(operand, index);
   for (size_t d = 0; d < index.size(); ++d) {
     if (clamped[d] != nullptr) return std::nullopt;
-    std::vector<Expr> terms = {index[d]};  // of the sum that the index is
-    while (!terms.empty()) {
-      const Expr e = terms.back();
-      terms.pop_back();
-      if (varies(e) && e->kind == ExprKind::binary && e->binary == BinaryOp::add) {
-        terms.insert(terms.end(), e->args.begin(), e->args.end());
-        continue;
-      }
+    for (const Expr& e : terms_of(index[d])) {
       Value* term = value(e);
       if (!varies(e)) {
         result.offset = ir_.CreateAdd(result.offset, ir_.CreateMul(term, f_.dim(strides[d])));
@@ -137,7 +138,37 @@ Value* Evaluation::offsets(const Address& a) {
   return ir_.CreateAdd(lanes(a.offset), llvm::ConstantDataVector::get(f_.context(), steps));
 }
 
+/// Where lanes read at what a table of gradual indices says: all from one register. Null where they do not.
+Value* Evaluation::gradual_load(const ExprNode& e) {
+  if (point_.mask != nullptr || e.guarded || e.args.empty() || !f_.permutes(e.dtype, point_.lanes)) return nullptr;
+  const Operand& op = f_.kernel().operands[static_cast<size_t>(e.operand)];
+  const std::vector<Dim> strides = access_strides(op, e.args);
+  const ExprNode* table = nullptr;
+  Value* offset = f_.i64(0);
+  for (size_t d = 0; d < e.args.size(); ++d) {
+    if (is_checked(f_.kernel(), e.args[d])) return nullptr;
+    for (const Expr& term : terms_of(e.args[d])) {
+      if (!varies(term)) {
+        offset = ir_.CreateAdd(offset, ir_.CreateMul(value(term), f_.dim(strides[d])));
+        continue;
+      }
+      const bool fits = table == nullptr && strides[d].is(1) && term->kind == ExprKind::load && f_.is_gradual(term->operand);
+      if (!fits || term->args[0]->kind != ExprKind::axis) return nullptr;
+      table = term.get();
+    }
+  }
+  if (table == nullptr) return nullptr;
+  const auto entry = [&](Value* i, int lanes) { return f_.load(f_.operand(table->operand), DType::i64, i, lanes); };
+  Value* lane = axis(point_.lane_axis);
+  Value *first = entry(lane, 1), *last = entry(ir_.CreateAdd(lane, f_.i64(point_.lanes - 1)), 1);
+  Value* mask = f_.first_lanes(ir_.CreateAdd(ir_.CreateSub(last, first), f_.i64(1)), point_.lanes);
+  Value* elements = f_.load(f_.operand(e.operand), e.dtype, ir_.CreateAdd(offset, first), point_.lanes, mask);
+  Value* places = ir_.CreateSub(entry(lane, point_.lanes), lanes(first));
+  return f_.permute(elements, ir_.CreateTrunc(places, f_.type(DType::i32, point_.lanes)));
+}
+
 Value* Evaluation::load(const ExprNode& e) {
+  if (Value* near = gradual_load(e)) return near;
   Value* base = f_.operand(e.operand);
   Value* active = both(point_.mask, e.guarded ? scope_->mask : nullptr);
   const Address a = address(e.operand, e.args, both(point_.mask, scope_->mask));

@@ -59,6 +59,20 @@ bool has_interleaved_load(const Stage& stage, const std::vector<Operand>& operan
   return found;
 }
 
+namespace {
+
+/// Does a table say where (axis_tables.h)? Then lanes are mostly near each other.
+bool reads_own_array(const std::vector<Operand>& operands, const std::vector<Expr>& index) {
+  bool found = false;
+  for (const Expr& i : index)
+    visit(i, [&](const ExprNode& n) {
+      found = found || (n.kind == ExprKind::load && operands[static_cast<size_t>(n.operand)].array);
+    });
+  return found;
+}
+
+}  // namespace
+
 double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis, int lanes,
                  bool interleaved_store) {
   double cost = 0.5;
@@ -70,6 +84,8 @@ double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const
       cost += 1;
     else if (!store && stride && is_interleaving(*stride))
       cost += static_cast<double>(stride->constant());
+    else if (!store && !stride && reads_own_array(operands, index))
+      cost += 5;
     else
       cost += store ? 16 : 10;
   });

@@ -93,7 +93,14 @@ bool is_wide(const RowInterior& interior, int lanes) {
   int64_t first = 0, behind = extent;
   for (const Dim& d : interior.first) first = std::max(first, d.upper_bound().value_or(0));
   for (const Dim& d : interior.behind) behind = std::min(behind, d.lower_bound().value_or(extent));
-  return first <= lanes && extent - behind <= lanes && behind - first >= lanes;
+  return behind - first >= lanes;
+}
+
+/// Is what lies beside an interior surely within a register at each end?
+bool has_narrow_ends(const RowInterior& interior, int lanes) {
+  const auto fits = [&](const Dim& d) { return d.upper_bound().value_or(lanes + 1) <= lanes; };
+  return std::all_of(interior.first.begin(), interior.first.end(), fits) &&
+         std::all_of(interior.behind.begin(), interior.behind.end(), [&](const Dim& d) { return fits(interior.axis.extent - d); });
 }
 
 /// Picks the vector axis of `axes` and sets everything but the loops outside it.
@@ -139,6 +146,7 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     plan.wide = plan.minor.id < 0 ? main_lanes(target, plan, middle, operands) : plan.native;
   }
   plan.loops = std::move(axes);
+  plan.narrow_ends = plan.interior && has_narrow_ends(*plan.interior, plan.native);
   return plan;
 }
 

@@ -23,6 +23,7 @@ struct StagePlan {
   bool overlaps = false;  // of a store: the last register may do lanes again that are done
   /// Of a store whose value is simpler in the middle of `lane`; then there are no tiles.
   std::optional<RowInterior> interior;
+  bool narrow_ends = false;  // what is beside the interior fits into a register at each end
   /// The same where axes outside of `lane` are in their middle, too: where all of `inner_rows` hold.
   std::optional<RowInterior> inner;
   std::vector<RowInterior> inner_rows;
