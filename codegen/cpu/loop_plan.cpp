@@ -40,12 +40,19 @@ bool sums_plain_columns(const Expr& e) {
   return loops && !dear && count_nodes(e) <= kFewNodes;
 }
 
+/// Elementary functions of little else: each waits for its own results, and several beside each other do not.
+bool is_long_chain(const Expr& e) {
+  bool dear = false;
+  visit(e, [&](const ExprNode& n) { dear = dear || own_work(n) > 0; });
+  return dear;
+}
+
 /// Lanes of the main loop: several registers for independent work, fewer when the row is short or registers are few.
 int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stage, const std::vector<Operand>& operands) {
   if (is_scattered(stage, operands, plan.lane)) return plan.native;
   if (plan.by_registers && stage.kind == Stage::Kind::reduce) return plan.native;
   if (plan.interior && has_reduce(stage.value)) return plan.native;
-  int unroll = target.vector_registers >= 32 ? 4 : 2;
+  int unroll = target.vector_registers >= 32 || is_long_chain(stage.value) ? 4 : 2;
   if (count_nodes(stage.value) > 40) unroll /= 2;
   // Sums of as many columns as there are registers for: each row of them is read a few cache lines at a time.
   if (sums_plain_columns(stage.value)) unroll = target.vector_registers / 2;
