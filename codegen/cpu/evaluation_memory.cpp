@@ -50,6 +50,7 @@ Value* Evaluation::check_range(const Operand& operand, const std::vector<Expr>& 
   for (size_t d = 0; d < index.size(); ++d) {
     if (!is_checked(f_.kernel(), index[d])) continue;
     const Dim extent = index.size() == operand.shape.size() ? operand.shape[d] : product(operand.shape);
+    if (is_clamped_into(index[d], extent)) continue;
     Value* i = value(index[d]);
     Value* valid = ir_.CreateICmpULT(i, f_.splat(f_.dim(extent), FunctionBuilder::lanes_of(i)));
     Value* invalid = ir_.CreateNot(valid);
@@ -83,8 +84,7 @@ Evaluation::Address Evaluation::address(int operand, const std::vector<Expr>& in
   const auto stride = affine ? address_stride(op, index, point_.lane_axis) : std::nullopt;
   if (!stride) {
     if (auto known = known_steps(op, index, clamped); known && result.in_range == nullptr) return *known;
-    result.offset = lanes(linear_offset(op, index, false, clamped));
-    return result;
+    return scattered(op, index, clamped, result.in_range);
   }
   result.offset = linear_offset(op, index, true, clamped);
   result.contiguous = stride->is(1);
@@ -132,6 +132,27 @@ std::optional<Evaluation::Address> Evaluation::known_steps(const Operand& operan
   return result;
 }
 
+/// An offset per lane; what all lanes have in common stays a number of its own.
+Evaluation::Address Evaluation::scattered(const Operand& operand, const std::vector<Expr>& index, const std::vector<Value*>& clamped,
+                                          Value* in_range) {
+  Address result;
+  result.in_range = in_range;
+  result.uniform = f_.i64(0);
+  Value* sum = nullptr;
+  const std::vector<Dim> strides = access_strides(operand, index);
+  for (size_t d = 0; d < index.size(); ++d)
+    for (const Expr& term : clamped[d] != nullptr ? std::vector{index[d]} : terms_of(index[d])) {
+      Value* offset = clamped[d] != nullptr ? clamped[d] : value(term);
+      if (!strides[d].is(1)) offset = emit_binary(f_, BinaryOp::mul, DType::i64, offset, f_.dim(strides[d]));
+      if (FunctionBuilder::is_vector(offset))
+        sum = sum == nullptr ? offset : ir_.CreateAdd(sum, offset);
+      else
+        result.uniform = ir_.CreateAdd(result.uniform, offset);
+    }
+  result.offset = lanes(sum == nullptr ? f_.i64(0) : sum);
+  return result;
+}
+
 Value* Evaluation::offsets(const Address& a) {
   if (a.steps.empty()) return a.offset;
   const std::vector<uint64_t> steps(a.steps.begin(), a.steps.end());
@@ -174,6 +195,7 @@ Value* Evaluation::load(const ExprNode& e) {
   const Address a = address(e.operand, e.args, both(point_.mask, scope_->mask));
   Value* mask = both(active, a.in_range);
   if (!a.steps.empty() && mask == nullptr) return f_.load_pattern(base, e.dtype, a.offset, a.steps);
+  if (a.uniform != nullptr) base = f_.element_address(base, e.dtype, a.uniform);
   if (Value* each = offsets(a); FunctionBuilder::is_vector(each)) return f_.gather(base, e.dtype, each, mask);
   if (a.contiguous) return f_.load(base, e.dtype, a.offset, point_.lanes, mask);
   // One element for all lanes. A tail has at least one active lane, so only guards can forbid it.
@@ -187,6 +209,7 @@ void Evaluation::store(int operand, const std::vector<Expr>& index, Value* value
   const Address a = address(operand, index, point_.mask);
   Value* mask = both(point_.mask, a.in_range);
   Value* base = f_.operand(operand);
+  if (a.uniform != nullptr) base = f_.element_address(base, dtype, a.uniform);
   if (Value* each = offsets(a); FunctionBuilder::is_vector(each)) return f_.scatter(value, base, dtype, each, mask);
   if (a.contiguous) return f_.store(lanes(value), base, dtype, a.offset, mask);
   GCG_CHECK(!FunctionBuilder::is_vector(value), "operand ", operand, ": many lanes store to one element");

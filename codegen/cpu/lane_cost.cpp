@@ -4,11 +4,13 @@
 #include <cmath>
 #include <functional>
 #include <set>
+#include <string>
 
 #include "codegen/cpu/expr_emitter.h"
 #include "codegen/cpu/imports.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/loop_rewrite.h"
+#include "compiler/support/error.h"
 
 namespace gcg::cpu {
 
@@ -76,7 +78,9 @@ bool reads_own_array(const std::vector<Operand>& operands, const std::vector<Exp
 double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis, int lanes,
                  bool interleaved_store) {
   double cost = 0.5;
+  std::set<std::string> known;  // loads at affine places: rewriting indices copies those inside
   visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {
+    if (!store && index.size() == 1 && !is_data(index[0]) && !known.insert(concat(operand, " ", key(index[0]))).second) return;
     const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis.id);
     if (stride && stride->is(0))
       cost += 0.1;

@@ -221,7 +221,8 @@ std::string describe(const LoopPlan& plan) {
   for (const StagePlan& stage : plan.stages)
     text += concat(stage.stage.kind == Stage::Kind::store ? ", store " : ", reduce ",
                    stage.lane.id < 0 ? "1" : stage.lane.extent.str(), " by ", stage.wide,
-                   stage.transposed.empty() ? "" : " in transposed tiles", stage.interior ? " between borders" : "");
+                   stage.transposed.empty() ? "" : " in transposed tiles", stage.interior ? " between borders" : "",
+                   stage.shared ? concat(" times ", stage.shared->axis.extent.str()) : "");
   return text;
 }
 

@@ -123,7 +123,17 @@ class StoreRowEmitter {
   }
 
   void store(const std::vector<Expr>& values, const Point& p) {
+    if (plan_.shared) return store_shared(values[0], p);
     values.size() == 1 ? exprs_.store(stage_.operand, stage_.index, values[0], p) : store(values, p, p);
+  }
+
+  /// Once what the axis inside has in common, then all along it.
+  void store_shared(const Expr& value, Point p) {
+    for (const Expr& e : plan_.shared->values) p.known[e.get()] = f_.splat(exprs_.evaluate(e, p), p.lanes);
+    f_.for_loop(f_.i64(0), f_.dim(plan_.shared->axis.extent), f_.i64(1), [&](Value* i) {
+      p.axes[plan_.shared->axis.id] = i;
+      exprs_.store(stage_.operand, stage_.index, value, p);
+    });
   }
 
   /// The values at `from` go to `to`, those of the elements that lanes step over beside them.

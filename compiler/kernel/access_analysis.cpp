@@ -57,6 +57,15 @@ bool is_checked(const Kernel& kernel, const Expr& index) {
   });
 }
 
+bool is_clamped_into(const Expr& index, const Dim& extent) {
+  const auto is = [](const Expr& e, BinaryOp op) { return e->kind == ExprKind::binary && e->binary == op; };
+  const auto number = [](const Expr& e) { return e->kind == ExprKind::extent ? e->dim : Dim(e->integer); };
+  const auto known = [](const Expr& e) { return e->kind == ExprKind::constant || e->kind == ExprKind::extent; };
+  if (extent.lower_bound().value_or(0) < 1 || !is(index, BinaryOp::max) || !is(index->args[0], BinaryOp::min)) return false;
+  const Expr &low = index->args[1], &high = index->args[0]->args[1];
+  return known(low) && known(high) && number(low).is(0) && number(high) == extent - 1;
+}
+
 std::optional<Dim> index_stride(const Expr& e, int axis) {
   if (!depends_on(e, axis)) return Dim(0);
   if (e->kind == ExprKind::axis) return Dim(1);

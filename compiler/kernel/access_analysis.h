@@ -20,6 +20,9 @@ bool is_checked_index(const Expr& e);
 /// the program's own.
 bool is_checked(const Kernel& kernel, const Expr& index);
 
+/// Is the index clamped into [0, extent), which surely has an element?
+bool is_clamped_into(const Expr& index, const Dim& extent);
+
 /// The i64 value's change when `axis` advances by one; nullopt when that is not the same everywhere.
 std::optional<Dim> index_stride(const Expr& e, int axis);
 
