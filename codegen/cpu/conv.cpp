@@ -15,6 +15,7 @@ namespace {
 using Value = llvm::Value;
 
 constexpr int64_t block = 16;
+constexpr int64_t most_clipped = 7;  // pixels of a clipped tile, each of which takes a register for its address
 
 class ConvEmitter {
  public:
@@ -217,8 +218,8 @@ class ConvEmitter {
   }
 
   /// A row whose length is known at run time: a tile at the left border and one at the right, which lack the taps that fall
-  /// outside, where the row has room for them; between them tiles that lack none, large ones first; what is left over pixel
-  /// by pixel with clipped columns.
+  /// outside, where the row has room for them; between them tiles that lack none, large ones first; what is left over in
+  /// clipped tiles.
   void symbolic_row(const Work& work, const RowPlace& at) {
     Value* begin = f_.i64(0);
     Value* end = f_.dim(plan_.row_pixels);
@@ -233,13 +234,15 @@ class ConvEmitter {
       Value* room = max(sub(add(f_.dim(conv_.in_width), f_.i64(conv_.stride_w - 1)), f_.i64(reach)), f_.i64(0));
       inner_end = min(end, div(room, conv_.stride_w));
       begin = left_tile(work, at, begin, inner_end, border);
-      begin = clipped_pixels(work, at, begin, max(begin, min(end, f_.i64(border))));
-      right_begin = max(begin, right_tile_begin(begin, end));
-      inner_end = min(inner_end, right_begin);
+      if (border > plan_.tile_pixels) begin = clipped_pixels(work, at, begin, max(begin, min(end, f_.i64(border))));
+      // Without room for its border tile a row is clipped throughout.
+      Value* roomy = border > 0 ? f_.ir().CreateICmpSGT(begin, f_.i64(0)) : f_.ir().getTrue();
+      right_begin = max(begin, right_tile_begin(f_.ir().CreateSelect(roomy, begin, end), end));
+      inner_end = f_.ir().CreateSelect(roomy, min(inner_end, right_begin), begin);
     }
     for (int64_t pixels : border_tiles()) begin = inner_pixels(work, at, begin, inner_end, pixels);
     begin = inner_pixels(work, at, begin, inner_end, 1);
-    clipped_pixels(work, at, begin, right_begin);
+    if (!plan_.flat) clipped_pixels(work, at, begin, right_begin);
     if (right_border_) right_tile(work, at, right_begin, end);
   }
 
@@ -312,15 +315,29 @@ class ConvEmitter {
     return stop;
   }
 
+  /// Pixels that may each lack other taps; returns where they end.
   Value* clipped_pixels(const Work& work, const RowPlace& at, Value* begin, Value* end) {
-    f_.for_loop(begin, end, f_.i64(1), [&](Value* pixel) {
-      RowPlace here = at;
-      here.place.kw = plan_.flat ? ValueRange{f_.i64(0), f_.i64(1)}
-                                 : kernel_range(pixel, conv_.stride_w, conv_.pad_left, conv_.kernel_w, conv_.dilation_w,
-                                                f_.dim(conv_.in_width));
-      emit_tile(work, {}, here, pixel);
-    });
+    std::vector<int64_t> sizes = border_tiles();
+    if (sizes.empty() || sizes.back() > 2) sizes.push_back(2);
+    for (int64_t pixels : sizes) {
+      if (pixels > most_clipped || (packing_.by_lane() && !conv_.depthwise())) continue;
+      Value* whole = mul(div(max(sub(end, begin), f_.i64(0)), pixels), pixels);
+      Value* stop = add(begin, whole);
+      f_.for_loop(begin, stop, f_.i64(pixels), [&](Value* pixel) { clipped_tile(work, at, pixel, pixels); });
+      begin = stop;
+    }
+    f_.for_loop(begin, end, f_.i64(1), [&](Value* pixel) { clipped_tile(work, at, pixel, 1); });
     return max(begin, end);
+  }
+
+  void clipped_tile(const Work& work, const RowPlace& at, Value* pixel, int64_t pixels) {
+    RowPlace here = at;
+    auto columns = [&](Value* p) {
+      return kernel_range(p, conv_.stride_w, conv_.pad_left, conv_.kernel_w, conv_.dilation_w, f_.dim(conv_.in_width));
+    };
+    here.place.kw = {columns(add(pixel, f_.i64(pixels - 1))).begin, columns(pixel).end};
+    if (pixels > 1) here.place.column = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
+    emit_tile(work, {pixels, {}}, here, pixel);
   }
 
   void emit_tile(const Work& work, const TileAxis& columns, const RowPlace& at, Value* pixel) {

@@ -104,6 +104,7 @@ class DenseTile {
   }
 
   Values kernel_row(Value* input, Value* weights, Pixels pixels, Values sums) {
+    if (place_.column) return clipped_columns(input, weights, pixels, std::move(sums));
     if (place_.kw) return column_loop(*place_.kw, input, weights, pixels, std::move(sums));
     for (const KernelTaps& t : shape_.columns.taps) {
       pixels.first_column = t.first, pixels.last_column = t.last;
@@ -111,7 +112,7 @@ class DenseTile {
       if (seamless && layout_.channels > 1 && whole_blocks()) {
         Value* x = word_address(f_, layout_, input, f_.i64(t.tap * conv_.dilation_w * layout_.channels));
         Value* w = word_address(f_, layout_, weights, f_.i64(t.tap * weights_per_column()));
-        sums = k_loop(f_.i64(t.count * layout_.channels), {1, layout_.weight_columns}, x, w, pixels, std::move(sums));
+        sums = k_loop(f_.i64(t.count * layout_.channels), {1, layout_.weight_columns}, {x}, w, pixels, std::move(sums));
       } else {
         sums = column_loop({f_.i64(t.tap), f_.i64(t.tap + t.count)}, input, weights, pixels, std::move(sums));
       }
@@ -125,12 +126,19 @@ class DenseTile {
       Value* x = word_address(f_, layout_, input, times(f_, range.begin, step.input));
       Value* w = word_address(f_, layout_, weights, times(f_, range.begin, step.weights));
       Value* count = f_.ir().CreateSub(range.end, range.begin, "", true, true);
-      return k_loop(count, step, x, w, pixels, std::move(sums));
+      return k_loop(count, step, {x}, w, pixels, std::move(sums));
     }
     return loop(f_, range, 1, std::move(sums), [&](Value* kw, const Values& s) {
       Value* x = word_address(f_, layout_, input, times(f_, kw, conv_.dilation_w * layout_.channels));
       Value* w = word_address(f_, layout_, weights, times(f_, kw, weights_per_column()));
-      return k_loop(channels_, {1, layout_.weight_columns}, x, w, pixels, s);
+      return k_loop(channels_, {1, layout_.weight_columns}, {x}, w, pixels, s);
+    });
+  }
+
+  Values clipped_columns(Value* input, Value* weights, const Pixels& pixels, Values sums) {
+    return loop(f_, *place_.kw, 1, std::move(sums), [&](Value* kw, const Values& s) {
+      Value* w = word_address(f_, layout_, weights, times(f_, kw, weights_per_column()));
+      return k_loop(channels_, {1, layout_.weight_columns}, clipped_places(f_, conv_, layout_, shape_, place_, input, kw), w, pixels, s);
     });
   }
 
@@ -139,13 +147,20 @@ class DenseTile {
     int64_t input, weights;
   };
 
-  /// `count` k steps. Unrolled, since loop control competes with multiply-adds for ports.
-  Values k_loop(Value* count, Step step, Value* x, Value* w, const Pixels& pixels, Values sums) {
+  /// `count` k steps from `x`, where the first pixel's input or each column's own begins. Unrolled, since loop control competes
+  /// with multiply-adds for ports.
+  Values k_loop(Value* count, Step step, const Values& x, Value* w, const Pixels& pixels, Values sums) {
     auto steps = [&](llvm::Value* k, int64_t n, Values s) {
-      llvm::Value* xk = opaque(word_address(f_, layout_, x, times(f_, k, step.input)));
+      Values xk;
+      if (x.size() == 1) {
+        xk.push_back(opaque(word_address(f_, layout_, x[0], times(f_, k, step.input))));
+      } else {  // as many registers hold the columns' beginnings: one index for all
+        Value* index = opaque(times(f_, k, step.input));
+        for (Value* place : x) xk.push_back(word_address(f_, layout_, place, index));
+      }
       llvm::Value* wk = opaque(word_address(f_, layout_, w, times(f_, k, step.weights)));
       for (int64_t i = 0; i < n; ++i)
-        k_step(word_address(f_, layout_, xk, f_.i64(i * step.input)), word_address(f_, layout_, wk, f_.i64(i * step.weights)), pixels,
+        k_step(xk, i * step.input, word_address(f_, layout_, wk, f_.i64(i * step.weights)), pixels,
                i % sets_, s);
       return s;
     };
@@ -157,20 +172,20 @@ class DenseTile {
     return known ? steps(whole, known->getSExtValue() % unroll, std::move(sums)) : sums;
   }
 
-  /// The same address as a value that nothing sees through: LLVM's loop strength reduction would otherwise weigh some
+  /// The same value, but nothing sees through it: LLVM's loop strength reduction would otherwise weigh some
   /// sixty addresses against each other, and take four times as long as everything else.
   Value* opaque(Value* address) {
     auto* type = llvm::FunctionType::get(address->getType(), {address->getType()}, false);
     return f_.ir().CreateCall(llvm::InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/false), address);
   }
 
-  void k_step(Value* x, Value* w, const Pixels& pixels, int64_t set, Values& sums) {
+  void k_step(const Values& x, int64_t offset, Value* w, const Pixels& pixels, int64_t set, Values& sums) {
     for (int part = 0; part < dot_.parts(); ++part) {
       fence(f_.ir(), sums);
       Values columns;  // loaded anew for each part: registers are few
       for (int64_t v = 0; v < vectors_; ++v)
         columns.push_back(dot_.right(load_words(word_address(f_, layout_, w, f_.i64(v * plan_.lanes))), part));
-      rank_one_updates(x, columns, part, pixels, set, sums);
+      rank_one_updates(x, offset, columns, part, pixels, set, sums);
     }
   }
 
@@ -179,11 +194,13 @@ class DenseTile {
     return f_.ir().CreateAlignedLoad(type, address, llvm::Align(word_bytes));
   }
 
-  void rank_one_updates(Value* x, const Values& columns, int part, const Pixels& pixels, int64_t set, Values& sums) {
+  void rank_one_updates(const Values& x, int64_t offset, const Values& columns, int part, const Pixels& pixels, int64_t set, Values& sums) {
     for (int64_t row = pixels.first_row; row < pixels.last_row; ++row) {
-      Value* in_row = row == 0 ? x : word_address(f_, layout_, x, times(f_, layout_.row, row * conv_.stride_h));
       for (int64_t column = pixels.first_column; column < pixels.last_column; ++column) {
-        Value* place = word_address(f_, layout_, in_row, f_.i64(column * conv_.stride_w * layout_.channels));
+        const bool own = x.size() > 1;
+        Value* in_row = word_address(f_, layout_, x[own ? static_cast<size_t>(column) : 0], f_.i64(offset));
+        if (row > 0) in_row = word_address(f_, layout_, in_row, times(f_, layout_.row, row * conv_.stride_h));
+        Value* place = own ? in_row : word_address(f_, layout_, in_row, f_.i64(column * conv_.stride_w * layout_.channels));
         Value* word = f_.ir().CreateAlignedLoad(layout_.word, place, llvm::Align(conv_.bytes ? 1 : word_bytes));
         Value* input = dot_.left(f_.splat(word, static_cast<int>(plan_.lanes)), part);
         const int64_t first = (set * shape_.pixels() + row * shape_.columns.positions + column) * vectors_;
@@ -254,6 +271,32 @@ Values loop(FunctionBuilder& f, ValueRange range, int64_t step, Values initial,
   return f.for_loop(range.begin, range.end, f.i64(step), initial, body);
 }
 
+/// A block of zeros.
+llvm::Value* zeros(FunctionBuilder& f) {
+  const char* name = "zeros";
+  llvm::Module& module = *f.function()->getParent();
+  if (llvm::Value* known = module.getNamedValue(name)) return known;
+  auto* type = llvm::ArrayType::get(f.ir().getFloatTy(), static_cast<uint64_t>(block));
+  auto* made = new llvm::GlobalVariable(module, type, /*isConstant=*/true, llvm::GlobalValue::InternalLinkage,
+                                        llvm::ConstantAggregateZero::get(type), name);
+  made->setAlignment(llvm::Align(static_cast<uint64_t>(block) * word_bytes));
+  return made;
+}
+
+Values clipped_places(FunctionBuilder& f, const ConvKernel& conv, const ConvLayout& layout, const TileShape& shape,
+                      const TilePlace& place, llvm::Value* input, llvm::Value* kw) {
+  Values places;
+  llvm::Value* width = f.dim(conv.in_width);
+  llvm::Value* tap = times(f, kw, conv.dilation_w);
+  for (int64_t p = 0; p < shape.columns.positions; ++p) {
+    llvm::Value* from_first = f.ir().CreateAdd(tap, f.i64(p * conv.stride_w));
+    llvm::Value* inside = f.ir().CreateICmpULT(f.ir().CreateAdd(place.column, from_first), width);
+    llvm::Value* there = word_address(f, layout, input, times(f, from_first, layout.channels));
+    places.push_back(f.ir().CreateSelect(inside, there, zeros(f)));
+  }
+  return places;
+}
+
 llvm::Value* word_address(FunctionBuilder& f, const ConvLayout& layout, llvm::Value* base, llvm::Value* offset) {
   return f.ir().CreateGEP(layout.word, base, offset);
 }
@@ -294,6 +337,15 @@ Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPl
         word_address(f, layout, plane_input, f.ir().CreateMul(times(f, kh, conv.dilation_h), layout.row, "", true, true));
     llvm::Value* row = f.ir().CreateAdd(first_row, kh, "", true, true);
     llvm::Value* weights = word_address(f, layout, place.weights, times(f, row, conv.kernel_w * block));
+    if (place.column) {
+      return loop(f, *place.kw, 1, sums, [&](llvm::Value* kw, const Values& s) {
+        llvm::Value* w = weights_at(weights, times(f, kw, block));
+        const Values x = clipped_places(f, conv, layout, shape, place, input, kw);
+        Values next = s;
+        for (size_t p = 0; p < next.size(); ++p) next[p] = dot.add(input_at(x[p], f.i64(0)), w, next[p]);
+        return next;
+      });
+    }
     if (place.kw) {
       return loop(f, *place.kw, 1, sums, [&](llvm::Value* kw, const Values& s) -> Values {
         llvm::Value* x = input_at(input, times(f, kw, conv.dilation_w * block));

@@ -25,8 +25,10 @@ struct TilePlace {
   FunctionBuilder::Values sums;  // what a dense tile begins with; none: zeros
   /// Kernel rows inside the map, for a tile of one row whose shape does not say.
   std::optional<ValueRange> kh;
-  /// The same for the columns, of a tile of one pixel.
+  /// The same for the columns: of a tile of one pixel, or those that are inside for some pixel of a clipped tile.
   std::optional<ValueRange> kw;
+  /// Of a clipped tile, whose pixels differ in the taps that are inside: the input column that tap 0 of its first pixel meets.
+  llvm::Value* column = nullptr;
 };
 
 /// Strides of the input and of the weights, in words: what a multiply-add takes of each, floats or quads of bytes
@@ -69,6 +71,10 @@ llvm::Value* times(FunctionBuilder& f, llvm::Value* value, int64_t factor);
 llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::Value* sum);
 /// An aligned vector of f32.
 llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes);
+
+/// For each pixel of a clipped tile what it reads at tap `kw`: its place in the row at `input`, or zeros where that is outside.
+FunctionBuilder::Values clipped_places(FunctionBuilder& f, const ConvKernel& conv, const ConvLayout& layout, const TileShape& shape,
+                                       const TilePlace& place, llvm::Value* input, llvm::Value* kw);
 
 /// `base` + `offset` words; may point outside the operand as long as it is not read.
 llvm::Value* word_address(FunctionBuilder& f, const ConvLayout& layout, llvm::Value* base, llvm::Value* offset);

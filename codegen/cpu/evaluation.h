@@ -32,6 +32,7 @@ class Evaluation {
   /// Where an access goes: one element, or consecutive elements, at the scalar `offset`; or an offset per lane.
   struct Address {
     llvm::Value* offset = nullptr;
+    llvm::Value* uniform = nullptr;   // added to each lane's offset; null: nothing
     bool contiguous = false;          // over lanes
     std::vector<int64_t> steps;       // not empty: lane j's element is at `offset`, a scalar, + steps[j]
     llvm::Value* in_range = nullptr;  // data-dependent indices: the element exists; null: surely
@@ -46,6 +47,7 @@ class Evaluation {
   llvm::Value* base_value(const Expr& e);  // of lane 0, scalar; affine in the lane axis
   llvm::Value* axis(int id);
   llvm::Value* load(const ExprNode& e);
+  llvm::Value* gradual_load(const ExprNode& e);
   llvm::Value* select(const Expr& e);
   llvm::Value* branch(const Expr& e, llvm::Value* condition);
   llvm::Value* side(const Expr& e, llvm::Value* mask);
@@ -56,7 +58,9 @@ class Evaluation {
   llvm::Value* body_value(const ExprNode& reduce, bool vector);
   void flag_index_error(llvm::Value* wrong, llvm::Value* active);
   Address address(int operand, const std::vector<Expr>& index, llvm::Value* active);
+  Address scattered(const Operand& operand, const std::vector<Expr>& index, const std::vector<llvm::Value*>& clamped, llvm::Value* in_range);
   llvm::Value* offsets(const Address& a);  // of all lanes
+  std::vector<Expr> terms_of(const Expr& index);
   std::optional<Address> known_steps(const Operand& operand, const std::vector<Expr>& index,
                                      const std::vector<llvm::Value*>& clamped);
   llvm::Value* linear_offset(const Operand& operand, const std::vector<Expr>& index, bool bases,

@@ -50,6 +50,7 @@ Value* Evaluation::check_range(const Operand& operand, const std::vector<Expr>& 
   for (size_t d = 0; d < index.size(); ++d) {
     if (!is_checked(f_.kernel(), index[d])) continue;
     const Dim extent = index.size() == operand.shape.size() ? operand.shape[d] : product(operand.shape);
+    if (is_clamped_into(index[d], extent)) continue;
     Value* i = value(index[d]);
     Value* valid = ir_.CreateICmpULT(i, f_.splat(f_.dim(extent), FunctionBuilder::lanes_of(i)));
     Value* invalid = ir_.CreateNot(valid);
@@ -83,8 +84,7 @@ Evaluation::Address Evaluation::address(int operand, const std::vector<Expr>& in
   const auto stride = affine ? address_stride(op, index, point_.lane_axis) : std::nullopt;
   if (!stride) {
     if (auto known = known_steps(op, index, clamped); known && result.in_range == nullptr) return *known;
-    result.offset = lanes(linear_offset(op, index, false, clamped));
-    return result;
+    return scattered(op, index, clamped, result.in_range);
   }
   result.offset = linear_offset(op, index, true, clamped);
   result.contiguous = stride->is(1);
@@ -97,6 +97,14 @@ Evaluation::Address Evaluation::address(int operand, const std::vector<Expr>& in
   return result;
 }
 
+/// The terms of the sum that the index is, taken apart where they differ between lanes.
+std::vector<Expr> Evaluation::terms_of(const Expr& index) {
+  if (!varies(index) || index->kind != ExprKind::binary || index->binary != BinaryOp::add) return {index};
+  std::vector<Expr> terms = terms_of(index->args[0]);
+  for (Expr& more : terms_of(index->args[1])) terms.push_back(std::move(more));
+  return terms;
+}
+
 /// Where lanes differ by constants: at the ends of a row clamped indices are known lane by lane.
 std::optional<Evaluation::Address> Evaluation::known_steps(const Operand& operand, const std::vector<Expr>& index,
                                                            const std::vector<Value*>& clamped) {
@@ -106,14 +114,7 @@ std::optional<Evaluation::Address> Evaluation::known_steps(const Operand& operan
   const std::vector<Dim> strides = access_strides(operand, index);
   for (size_t d = 0; d < index.size(); ++d) {
     if (clamped[d] != nullptr) return std::nullopt;
-    std::vector<Expr> terms = {index[d]};  // of the sum that the index is
-    while (!terms.empty()) {
-      const Expr e = terms.back();
-      terms.pop_back();
-      if (varies(e) && e->kind == ExprKind::binary && e->binary == BinaryOp::add) {
-        terms.insert(terms.end(), e->args.begin(), e->args.end());
-        continue;
-      }
+    for (const Expr& e : terms_of(index[d])) {
       Value* term = value(e);
       if (!varies(e)) {
         result.offset = ir_.CreateAdd(result.offset, ir_.CreateMul(term, f_.dim(strides[d])));
@@ -131,18 +132,70 @@ std::optional<Evaluation::Address> Evaluation::known_steps(const Operand& operan
   return result;
 }
 
+/// An offset per lane; what all lanes have in common stays a number of its own.
+Evaluation::Address Evaluation::scattered(const Operand& operand, const std::vector<Expr>& index, const std::vector<Value*>& clamped,
+                                          Value* in_range) {
+  Address result;
+  result.in_range = in_range;
+  result.uniform = f_.i64(0);
+  Value* sum = nullptr;
+  const std::vector<Dim> strides = access_strides(operand, index);
+  for (size_t d = 0; d < index.size(); ++d)
+    for (const Expr& term : clamped[d] != nullptr ? std::vector{index[d]} : terms_of(index[d])) {
+      Value* offset = clamped[d] != nullptr ? clamped[d] : value(term);
+      if (!strides[d].is(1)) offset = emit_binary(f_, BinaryOp::mul, DType::i64, offset, f_.dim(strides[d]));
+      if (FunctionBuilder::is_vector(offset))
+        sum = sum == nullptr ? offset : ir_.CreateAdd(sum, offset);
+      else
+        result.uniform = ir_.CreateAdd(result.uniform, offset);
+    }
+  result.offset = lanes(sum == nullptr ? f_.i64(0) : sum);
+  return result;
+}
+
 Value* Evaluation::offsets(const Address& a) {
   if (a.steps.empty()) return a.offset;
   const std::vector<uint64_t> steps(a.steps.begin(), a.steps.end());
   return ir_.CreateAdd(lanes(a.offset), llvm::ConstantDataVector::get(f_.context(), steps));
 }
 
+/// Where lanes read at what a table of gradual indices says: all from one register. Null where they do not.
+Value* Evaluation::gradual_load(const ExprNode& e) {
+  if (point_.mask != nullptr || e.guarded || e.args.empty() || !f_.permutes(e.dtype, point_.lanes)) return nullptr;
+  const Operand& op = f_.kernel().operands[static_cast<size_t>(e.operand)];
+  const std::vector<Dim> strides = access_strides(op, e.args);
+  const ExprNode* table = nullptr;
+  Value* offset = f_.i64(0);
+  for (size_t d = 0; d < e.args.size(); ++d) {
+    if (is_checked(f_.kernel(), e.args[d])) return nullptr;
+    for (const Expr& term : terms_of(e.args[d])) {
+      if (!varies(term)) {
+        offset = ir_.CreateAdd(offset, ir_.CreateMul(value(term), f_.dim(strides[d])));
+        continue;
+      }
+      const bool fits = table == nullptr && strides[d].is(1) && term->kind == ExprKind::load && f_.is_gradual(term->operand);
+      if (!fits || term->args[0]->kind != ExprKind::axis) return nullptr;
+      table = term.get();
+    }
+  }
+  if (table == nullptr) return nullptr;
+  const auto entry = [&](Value* i, int lanes) { return f_.load(f_.operand(table->operand), DType::i64, i, lanes); };
+  Value* lane = axis(point_.lane_axis);
+  Value *first = entry(lane, 1), *last = entry(ir_.CreateAdd(lane, f_.i64(point_.lanes - 1)), 1);
+  Value* mask = f_.first_lanes(ir_.CreateAdd(ir_.CreateSub(last, first), f_.i64(1)), point_.lanes);
+  Value* elements = f_.load(f_.operand(e.operand), e.dtype, ir_.CreateAdd(offset, first), point_.lanes, mask);
+  Value* places = ir_.CreateSub(entry(lane, point_.lanes), lanes(first));
+  return f_.permute(elements, ir_.CreateTrunc(places, f_.type(DType::i32, point_.lanes)));
+}
+
 Value* Evaluation::load(const ExprNode& e) {
+  if (Value* near = gradual_load(e)) return near;
   Value* base = f_.operand(e.operand);
   Value* active = both(point_.mask, e.guarded ? scope_->mask : nullptr);
   const Address a = address(e.operand, e.args, both(point_.mask, scope_->mask));
   Value* mask = both(active, a.in_range);
   if (!a.steps.empty() && mask == nullptr) return f_.load_pattern(base, e.dtype, a.offset, a.steps);
+  if (a.uniform != nullptr) base = f_.element_address(base, e.dtype, a.uniform);
   if (Value* each = offsets(a); FunctionBuilder::is_vector(each)) return f_.gather(base, e.dtype, each, mask);
   if (a.contiguous) return f_.load(base, e.dtype, a.offset, point_.lanes, mask);
   // One element for all lanes. A tail has at least one active lane, so only guards can forbid it.
@@ -156,6 +209,7 @@ void Evaluation::store(int operand, const std::vector<Expr>& index, Value* value
   const Address a = address(operand, index, point_.mask);
   Value* mask = both(point_.mask, a.in_range);
   Value* base = f_.operand(operand);
+  if (a.uniform != nullptr) base = f_.element_address(base, dtype, a.uniform);
   if (Value* each = offsets(a); FunctionBuilder::is_vector(each)) return f_.scatter(value, base, dtype, each, mask);
   if (a.contiguous) return f_.store(lanes(value), base, dtype, a.offset, mask);
   GCG_CHECK(!FunctionBuilder::is_vector(value), "operand ", operand, ": many lanes store to one element");

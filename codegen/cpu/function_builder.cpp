@@ -31,7 +31,7 @@ FunctionBuilder::FunctionBuilder(llvm::Module& module, const std::string& name, 
                                  const Kernel& kernel, const std::vector<std::string>& imports)
     : module_(&module),
       target_(target),
-      kernel_(&kernel),
+      kernel_(kernel),
       imports_(imports),
       ir_(module.getContext()),
       entry_(module.getContext()) {
@@ -76,10 +76,10 @@ llvm::Value* FunctionBuilder::entry_load(int field, const std::string& name) {
 llvm::Value* FunctionBuilder::operand(int i) {
   llvm::Value*& value = operands_[i];
   if (value == nullptr) {
-    GCG_CHECK(i >= 0 && i < static_cast<int>(kernel_->operands.size()), "operand ", i, " of ",
-              kernel_->operands.size());
-    if (kernel_->operands[static_cast<size_t>(i)].array) {
-      llvm::Value* offset = dim(array_offset(*kernel_, static_cast<size_t>(i)));
+    GCG_CHECK(i >= 0 && i < static_cast<int>(kernel_.operands.size()), "operand ", i, " of ",
+              kernel_.operands.size());
+    if (kernel_.operands[static_cast<size_t>(i)].array) {
+      llvm::Value* offset = dim(array_offset(kernel_, static_cast<size_t>(i)));
       return value = entry_.CreateInBoundsGEP(entry_.getInt8Ty(), scratch(), offset, concat("array", i));
     }
     llvm::Value* address = entry_.CreateConstInBoundsGEP1_64(entry_.getPtrTy(), entry_load(kBuffers, "buffers"), i);
@@ -89,6 +89,15 @@ llvm::Value* FunctionBuilder::operand(int i) {
     value = loaded;
   }
   return value;
+}
+
+int FunctionBuilder::add_array(DType dtype, const Dim& extent, bool gradual) {
+  Operand array{dtype, {extent}, true};
+  array.array = true;
+  kernel_.operands.push_back(std::move(array));
+  const auto operand = static_cast<int>(kernel_.operands.size()) - 1;
+  if (gradual) gradual_arrays_.insert(operand);
+  return operand;
 }
 
 llvm::Value* FunctionBuilder::dim(const Dim& d) {
@@ -248,7 +257,7 @@ void FunctionBuilder::finish() {
   entry_.CreateBr(body_);
   std::string message;
   llvm::raw_string_ostream out(message);
-  GCG_CHECK(!llvm::verifyFunction(*function_, &out), "kernel ", kernel_->name, ": LLVM rejects its IR: ", message);
+  GCG_CHECK(!llvm::verifyFunction(*function_, &out), "kernel ", kernel_.name, ": LLVM rejects its IR: ", message);
 }
 
 }  // namespace gcg::cpu

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,11 @@ class FunctionBuilder {
   llvm::LLVMContext& context() { return module_->getContext(); }
   llvm::Function* function() { return function_; }
   const CpuTarget& target() const { return target_; }
-  const Kernel& kernel() const { return *kernel_; }
+  const Kernel& kernel() const { return kernel_; }
+
+  /// A further array of the kernel, in scratch memory: its operand. `gradual`: its elements, indices, rise by 0 or 1 each.
+  int add_array(DType dtype, const Dim& extent, bool gradual);
+  bool is_gradual(int operand) const { return gradual_arrays_.contains(operand); }
 
   // What the function is given. Each is loaded once, in the entry block.
   llvm::Value* task_begin() { return function_->getArg(1); }
@@ -78,6 +83,12 @@ class FunctionBuilder {
   void store(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offset, llvm::Value* mask = nullptr);
   /// The element offset + steps[j] in lane j, by shuffles of contiguous ones where few registers hold them.
   llvm::Value* load_pattern(llvm::Value* base, DType dtype, llvm::Value* offset, const std::vector<int64_t>& steps);
+  /// Can lanes of one register be read in any order of the elements of another?
+  bool permutes(DType dtype, int lanes) const {
+    return target_.is_x86() && size_of(dtype) == 4 && (lanes == 8 || (lanes == 16 && target_.has_avx512()));
+  }
+  /// Lane j is vector[places[j]], places (<lanes x i32>) in [0, lanes). Requires permutes.
+  llvm::Value* permute(llvm::Value* vector, llvm::Value* places);
   /// Lanes at independent element offsets (<lanes x i64>).
   llvm::Value* gather(llvm::Value* base, DType dtype, llvm::Value* offsets, llvm::Value* mask = nullptr);
   void scatter(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offsets, llvm::Value* mask = nullptr);
@@ -113,7 +124,8 @@ class FunctionBuilder {
 
   llvm::Module* module_;
   const CpuTarget target_;
-  const Kernel* kernel_;
+  Kernel kernel_;
+  std::set<int> gradual_arrays_;
   std::vector<std::string> imports_;
   llvm::Function* function_ = nullptr;
   llvm::IRBuilder<> ir_;

@@ -1,5 +1,6 @@
 // Types, vectors and memory accesses of a FunctionBuilder.
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
 
@@ -161,6 +162,13 @@ llvm::Value* FunctionBuilder::gather(llvm::Value* base, DType dtype, llvm::Value
     result = ir_.CreateInsertElement(result, element, static_cast<uint64_t>(j));
   }
   return result;
+}
+
+llvm::Value* FunctionBuilder::permute(llvm::Value* vector, llvm::Value* places) {
+  const bool wide = lanes_of(vector) == 16, floats = vector->getType()->isFPOrFPVectorTy();
+  const auto one = floats ? llvm::Intrinsic::x86_avx2_permps : llvm::Intrinsic::x86_avx2_permd;
+  const auto two = floats ? llvm::Intrinsic::x86_avx512_permvar_sf_512 : llvm::Intrinsic::x86_avx512_permvar_si_512;
+  return ir_.CreateIntrinsic(wide ? two : one, {}, {vector, places});
 }
 
 void FunctionBuilder::scatter(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offsets,

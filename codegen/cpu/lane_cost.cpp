@@ -4,11 +4,13 @@
 #include <cmath>
 #include <functional>
 #include <set>
+#include <string>
 
 #include "codegen/cpu/expr_emitter.h"
 #include "codegen/cpu/imports.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/loop_rewrite.h"
+#include "compiler/support/error.h"
 
 namespace gcg::cpu {
 
@@ -59,10 +61,26 @@ bool has_interleaved_load(const Stage& stage, const std::vector<Operand>& operan
   return found;
 }
 
+namespace {
+
+/// Does a table say where (axis_tables.h)? Then lanes are mostly near each other.
+bool reads_own_array(const std::vector<Operand>& operands, const std::vector<Expr>& index) {
+  bool found = false;
+  for (const Expr& i : index)
+    visit(i, [&](const ExprNode& n) {
+      found = found || (n.kind == ExprKind::load && operands[static_cast<size_t>(n.operand)].array);
+    });
+  return found;
+}
+
+}  // namespace
+
 double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis, int lanes,
                  bool interleaved_store) {
   double cost = 0.5;
+  std::set<std::string> known;  // loads at affine places: rewriting indices copies those inside
   visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {
+    if (!store && index.size() == 1 && !is_data(index[0]) && !known.insert(concat(operand, " ", key(index[0]))).second) return;
     const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis.id);
     if (stride && stride->is(0))
       cost += 0.1;
@@ -70,6 +88,8 @@ double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const
       cost += 1;
     else if (!store && stride && is_interleaving(*stride))
       cost += static_cast<double>(stride->constant());
+    else if (!store && !stride && reads_own_array(operands, index))
+      cost += 5;
     else
       cost += store ? 16 : 10;
   });

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/arithmetic.h"
+#include "codegen/cpu/axis_tables.h"
 #include "codegen/cpu/emit.h"
 #include "codegen/cpu/expr_emitter.h"
 #include "codegen/cpu/loop_plan.h"
@@ -220,16 +221,21 @@ std::string describe(const LoopPlan& plan) {
   for (const StagePlan& stage : plan.stages)
     text += concat(stage.stage.kind == Stage::Kind::store ? ", store " : ", reduce ",
                    stage.lane.id < 0 ? "1" : stage.lane.extent.str(), " by ", stage.wide,
-                   stage.transposed.empty() ? "" : " in transposed tiles", stage.interior ? " between borders" : "");
+                   stage.transposed.empty() ? "" : " in transposed tiles", stage.interior ? " between borders" : "",
+                   stage.shared ? concat(" times ", stage.shared->axis.extent.str()) : "");
   return text;
 }
 
 }  // namespace
 
 KernelEmission emit_loop_kernel(FunctionBuilder& f, const Kernel& kernel, const LoopKernel& loop) {
-  const LoopPlan plan = plan_loops(f.target(), kernel, loop);
+  LoopPlan plan = plan_loops(f.target(), kernel, loop);
+  const AxisTables tabulated = tabulate_axes(f, loop, plan);
+  if (!tabulated.tables.empty()) plan = plan_loops(f.target(), f.kernel(), tabulated.loop);
+  emit_axis_tables(f, tabulated.tables);
   LoopKernelEmitter(f, plan).emit();
   KernelEmission result;
+  result.scratch_bytes = array_offset(f.kernel(), f.kernel().operands.size());
   result.tasks = ceil_div(plan.points, plan.points_per_task);
   result.note = describe(plan);
   return result;

@@ -19,6 +19,7 @@ namespace {
 
 constexpr int64_t kTaskWork = 16384;  // in units of one cheap element
 constexpr int64_t kRowBlock = 16384;  // elements
+constexpr int64_t kSharedBlock = 256;  // elements, each with a loop inside
 
 /// Cost of computing one node from its arguments, in units of one cheap element.
 int64_t own_work(const ExprNode& e) {
@@ -40,12 +41,19 @@ bool sums_plain_columns(const Expr& e) {
   return loops && !dear && count_nodes(e) <= kFewNodes;
 }
 
+/// Elementary functions of little else: each waits for its own results, and several beside each other do not.
+bool is_long_chain(const Expr& e) {
+  bool dear = false;
+  visit(e, [&](const ExprNode& n) { dear = dear || own_work(n) > 0; });
+  return dear;
+}
+
 /// Lanes of the main loop: several registers for independent work, fewer when the row is short or registers are few.
 int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stage, const std::vector<Operand>& operands) {
   if (is_scattered(stage, operands, plan.lane)) return plan.native;
   if (plan.by_registers && stage.kind == Stage::Kind::reduce) return plan.native;
   if (plan.interior && has_reduce(stage.value)) return plan.native;
-  int unroll = target.vector_registers >= 32 ? 4 : 2;
+  int unroll = target.vector_registers >= 32 || is_long_chain(stage.value) ? 4 : 2;
   if (count_nodes(stage.value) > 40) unroll /= 2;
   // Sums of as many columns as there are registers for: each row of them is read a few cache lines at a time.
   if (sums_plain_columns(stage.value)) unroll = target.vector_registers / 2;
@@ -93,7 +101,14 @@ bool is_wide(const RowInterior& interior, int lanes) {
   int64_t first = 0, behind = extent;
   for (const Dim& d : interior.first) first = std::max(first, d.upper_bound().value_or(0));
   for (const Dim& d : interior.behind) behind = std::min(behind, d.lower_bound().value_or(extent));
-  return first <= lanes && extent - behind <= lanes && behind - first >= lanes;
+  return behind - first >= lanes;
+}
+
+/// Is what lies beside an interior surely within a register at each end?
+bool has_narrow_ends(const RowInterior& interior, int lanes) {
+  const auto fits = [&](const Dim& d) { return d.upper_bound().value_or(lanes + 1) <= lanes; };
+  return std::all_of(interior.first.begin(), interior.first.end(), fits) &&
+         std::all_of(interior.behind.begin(), interior.behind.end(), [&](const Dim& d) { return fits(interior.axis.extent - d); });
 }
 
 /// Picks the vector axis of `axes` and sets everything but the loops outside it.
@@ -139,6 +154,7 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     plan.wide = plan.minor.id < 0 ? main_lanes(target, plan, middle, operands) : plan.native;
   }
   plan.loops = std::move(axes);
+  plan.narrow_ends = plan.interior && has_narrow_ends(*plan.interior, plan.native);
   return plan;
 }
 
@@ -196,6 +212,13 @@ void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axe
   }
 }
 
+/// Moves an axis of the loops outside into the vector loop where that saves most of its work.
+void plan_shared_work(StagePlan& plan, std::vector<Axis>& outer) {
+  if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !plan.transposed.empty()) return;
+  plan.shared = shared_work(plan.stage, plan.lane, outer);
+  if (plan.shared) std::erase_if(outer, [&](const Axis& a) { return a.id == plan.shared->axis.id; });
+}
+
 int fresh_axis_id(const LoopKernel& loop) {
   int highest = 0;
   auto see = [&](const std::vector<Axis>& axes) {
@@ -213,6 +236,7 @@ Dim stage_work(const StagePlan& plan) {
   Dim sum = work_of(plan.stage.value);
   for (const Axis& a : plan.loops) sum = sum * a.extent;
   if (plan.minor.id >= 0) sum = sum * plan.minor.extent;
+  if (plan.shared) sum = sum * plan.shared->axis.extent;
   return plan.lane.id < 0 ? sum : sum * plan.lane.extent;
 }
 
@@ -229,13 +253,15 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   plan.outer = std::move(stage_plan.loops);
   stage_plan.loops.clear();
   plan_inner_rows(stage_plan, plan.outer);
+  plan_shared_work(stage_plan, plan.outer);
   const Axis& lane = stage_plan.lane;
   if (!stage_plan.transposed.empty()) {
     plan.block = {fresh_axis_id(loop), ceil_div(stage_plan.tile_row.extent, Dim(stage_plan.native))};
     plan.outer.push_back(plan.block);
-  } else if (lane.id >= 0 && !stage_plan.interior && !(lane.extent.is_constant() && lane.extent.constant() <= 2 * kRowBlock)) {
-    plan.row_block = kRowBlock;
-    plan.block = {fresh_axis_id(loop), ceil_div(lane.extent, Dim(kRowBlock))};
+  } else if (const int64_t block = stage_plan.shared ? kSharedBlock : kRowBlock;
+             lane.id >= 0 && !stage_plan.interior && !(lane.extent.is_constant() && lane.extent.constant() <= 2 * block)) {
+    plan.row_block = block;
+    plan.block = {fresh_axis_id(loop), ceil_div(lane.extent, Dim(block))};
     plan.outer.push_back(plan.block);
   }
   plan.stages.push_back(std::move(stage_plan));
@@ -355,7 +381,10 @@ LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKer
   for (const StagePlan& stage : plan.stages) point_work = point_work + stage_work(stage);
   point_work = point_work * Dim(plan.columns_together);
   if (!plan.stages[0].transposed.empty()) point_work = point_work * Dim(plan.stages[0].native);
-  if (plan.row_block > 0) point_work = work_of(plan.stages[0].stage.value) * Dim(plan.row_block);
+  if (plan.row_block > 0) {
+    point_work = work_of(plan.stages[0].stage.value) * Dim(plan.row_block);
+    if (plan.stages[0].shared) point_work = point_work * plan.stages[0].shared->axis.extent;
+  }
   for (const Axis& a : plan.outer) plan.points = plan.points * a.extent;
   plan.points_per_task = points_per_task(point_work);
   return plan;

@@ -6,6 +6,7 @@
 #include "codegen/cpu/cpu_target.h"
 #include "codegen/cpu/loop_keep.h"
 #include "codegen/cpu/row_interior.h"
+#include "codegen/cpu/shared_work.h"
 #include "compiler/kernel/kernel.h"
 
 namespace gcg::cpu {
@@ -23,6 +24,7 @@ struct StagePlan {
   bool overlaps = false;  // of a store: the last register may do lanes again that are done
   /// Of a store whose value is simpler in the middle of `lane`; then there are no tiles.
   std::optional<RowInterior> interior;
+  bool narrow_ends = false;  // what is beside the interior fits into a register at each end
   /// The same where axes outside of `lane` are in their middle, too: where all of `inner_rows` hold.
   std::optional<RowInterior> inner;
   std::vector<RowInterior> inner_rows;
@@ -30,6 +32,7 @@ struct StagePlan {
   /// vectors of each are interleaved in registers. Id -1: none.
   Axis minor;
   std::vector<Expr> values;  // of a store: its value, or those along `minor`
+  std::optional<SharedWork> shared;  // of a store without interior, tiles and `minor`: one more loop, inside the vector loop
   bool maskable = true;  // the target has masked accesses for all of its element types
   /// Loads that are contiguous along `tile_row`, not along `lane`: read by square tiles of `native` x `native` elements
   /// and transposed in registers. Empty: no tiles, and `tile_row` is none.

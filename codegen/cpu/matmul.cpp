@@ -37,20 +37,22 @@ class MatMulEmitter {
       // Heights differ by one at most: the first `taller_` tiles have height_ + 1 rows.
       height_ = ir_.CreateSDiv(m_, tiles_);
       taller_ = ir_.CreateSRem(m_, tiles_);
+      block_tiles_ = f_.dim(plan_.block_tiles);
       prepare_prefetch();
-      llvm::Value* last = ir_.CreateSDiv(ir_.CreateSub(end_, f_.i64(1)), tiles_);
-      f_.for_loop(ir_.CreateSDiv(begin_, tiles_), ir_.CreateAdd(last, f_.i64(1)), f_.i64(1),
+      llvm::Value* last = ir_.CreateSDiv(ir_.CreateSub(end_, f_.i64(1)), block_tiles_);
+      f_.for_loop(ir_.CreateSDiv(begin_, block_tiles_), ir_.CreateAdd(last, f_.i64(1)), f_.i64(1),
                   [&](llvm::Value* group) { panel(group); });
     });
     return {plan_.tasks(), plan_.scratch_bytes(), plan_.note()};
   }
 
  private:
-  /// A (batch entry, panel) pair: its tasks are the row tiles.
+  /// A (row block, batch entry, panel) triple: its tasks are the row tiles.
   struct Group {
     llvm::Value* panel = nullptr;
     llvm::Value* column = nullptr;  // its first one, and how many it has
     llvm::Value* columns = nullptr;
+    llvm::Value* tile = nullptr;      // the first of its rows
     llvm::Value* a = nullptr;         // first row
     std::vector<llvm::Value*> batch;  // coordinates
   };
@@ -63,6 +65,9 @@ class MatMulEmitter {
   /// Constant panels are outermost, so that each is streamed from memory once; a strided B belongs to its batch entry.
   Group locate(llvm::Value* group) {
     Group result;
+    llvm::Value* per_block = f_.dim(plan_.entries * plan_.panels);
+    result.tile = ir_.CreateMul(ir_.CreateSDiv(group, per_block), block_tiles_);
+    group = ir_.CreateSRem(group, per_block);
     llvm::Value* inner = f_.dim(packed() ? plan_.entries : plan_.panels);
     llvm::Value* outer_index = ir_.CreateSDiv(group, inner);
     llvm::Value* inner_index = ir_.CreateSRem(group, inner);
@@ -110,55 +115,97 @@ class MatMulEmitter {
       tile.a_column_stride = f_.i64(DotProduct::parts(plan_.multiply) * size_of(DType::i32));
     }
     tile.prefetch_lines = lines_;
-    tile.prefetch_step = prefetch_step_;
     read_b(g, tile);
-    llvm::Value* first_task = ir_.CreateMul(group, tiles_);
-    llvm::Value* first = smax(ir_.CreateSub(begin_, first_task), f_.i64(0));
-    llvm::Value* end = smin(ir_.CreateSub(end_, first_task), tiles_);
-    llvm::Value* following = following_panel(group, ir_.CreateAdd(first_task, tiles_), tile.b);
+    llvm::Value* first_task = ir_.CreateMul(group, block_tiles_);
+    llvm::Value* first = ir_.CreateAdd(g.tile, smax(ir_.CreateSub(begin_, first_task), f_.i64(0)));
+    llvm::Value* end = smin(ir_.CreateAdd(g.tile, smin(ir_.CreateSub(end_, first_task), block_tiles_)), tiles_);
+    llvm::Value* following = following_panel(group, ir_.CreateAdd(first_task, block_tiles_), tile.b);
+    fetched_from_ = plan_.chunk() == 1 ? first : nullptr;
+    f_.for_loop(first, end, f_.i64(plan_.chunk()), [&](llvm::Value* from) {
+      llvm::Value* to = smin(ir_.CreateAdd(from, f_.i64(plan_.chunk())), end);
+      llvm::Value* next = ir_.CreateSelect(ir_.CreateICmpSLT(to, end), tile.b, following);
+      if (!plan_.strips() || plan_.tiles.is_constant()) return chunk(g, tile, from, to, next, plan_.strips());
+      f_.if_else(
+          several_, [&] { return chunk(g, tile, from, to, next, true), Values{}; },
+          [&] { return chunk(g, tile, from, to, next, false), Values{}; });
+    });
+  }
+
+  /// Row tiles [from, to) over one block of k after the other, then their epilogue; `following`: where the panel after that begins.
+  void chunk(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* following, bool strips) {
+    auto block = [&](llvm::Value* k, llvm::Value* depth, llvm::Value* next, bool accumulate) {
+      RowTile tile = panel;
+      tile.k = depth;
+      tile.b = word_address(panel.b, ir_.CreateMul(k, f_.i64(plan_.panel_columns)));
+      tile.accumulate = accumulate;
+      if (strips)
+        strips_of(g, tile, from, to, k, next);
+      else
+        row_tiles(g, tile, from, to, k, next);
+    };
     if (plan_.k_blocks == 1) {
-      tile.k = k_;
-      row_tiles(g, tile, first, end, f_.i64(0), following, true);
+      block(f_.i64(0), k_, following, false);
     } else {
-      f_.for_loop(first, end, f_.i64(plan_.chunk()), [&](llvm::Value* from) {
-        llvm::Value* to = smin(ir_.CreateAdd(from, f_.i64(plan_.chunk())), end);
-        k_blocks(g, tile, from, to, ir_.CreateSelect(ir_.CreateICmpSLT(to, end), tile.b, following));
+      const int64_t depth = plan_.k_block, steps = plan_.steps.constant();
+      block(f_.i64(0), f_.i64(depth), word_address(panel.b, f_.i64(depth * plan_.panel_columns)), false);
+      f_.for_loop(f_.i64(depth), f_.i64(steps), f_.i64(depth), [&](llvm::Value* k) {
+        llvm::Value* end = ir_.CreateAdd(k, f_.i64(depth));
+        llvm::Value* further = word_address(panel.b, ir_.CreateMul(end, f_.i64(plan_.panel_columns)));
+        llvm::Value* next = ir_.CreateSelect(ir_.CreateICmpSLT(end, f_.i64(steps)), further, following);
+        block(k, smin(f_.i64(depth), ir_.CreateSub(f_.i64(steps), k)), next, true);
       });
     }
-  }
-
-  /// Row tiles [from, to) over one block of k after the other; `following`: where the panel after that begins.
-  void k_blocks(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* following) {
-    for (int64_t block = 0; block < plan_.k_blocks; ++block) {
-      const bool last = block + 1 == plan_.k_blocks;
-      const int64_t k = block * plan_.k_block, end = last ? plan_.steps.constant() : k + plan_.k_block;
-      RowTile tile = panel;
-      tile.k = f_.i64(end - k);
-      tile.b = word_address(panel.b, f_.i64(k * plan_.panel_columns));
-      tile.accumulate = block > 0;
-      llvm::Value* next = last ? following : word_address(panel.b, f_.i64(end * plan_.panel_columns));
-      row_tiles(g, tile, from, to, f_.i64(k), next, last);
-    }
-  }
-
-  /// Row tiles [from, to) over the columns of A from `k` on. `next`: what to fetch meanwhile.
-  void row_tiles(const Group& g, RowTile tile, llvm::Value* from, llvm::Value* to, llvm::Value* k, llvm::Value* next,
-                 bool last) {
-    f_.for_loop(from, to, f_.i64(1), {prefetch_start(tile.b, next)}, [&](llvm::Value* t, const Values& prefetch) {
-      llvm::Value* rows = ir_.CreateAdd(height_, ir_.CreateZExt(ir_.CreateICmpSLT(t, taller_), ir_.getInt64Ty()));
-      llvm::Value* row = ir_.CreateAdd(ir_.CreateMul(t, height_), smin(t, taller_));
-      llvm::Value* offset = ir_.CreateAdd(ir_.CreateMul(row, f_.dim(matmul_.a.row_stride)),
-                                          ir_.CreateMul(k, a_step()));
-      llvm::Value* slot = plan_.k_blocks > 1 ? ir_.CreateSub(t, from) : f_.i64(0);
-      tile.sums = word_address(f_.scratch(), ir_.CreateMul(slot, f_.i64(plan_.tile_sums())));
-      tile.a = f_.element_address(g.a, element_, offset);
-      if (plan_.widens()) tile.a = widened_rows(tile.a, rows, tile.k);
-      tile.prefetch = prefetch[0];
-      emit_row_tile(f_, plan_, matmul_.n.extent, rows, g.columns, tile);
-      if (last) epilogue(g, row, rows, tile.sums);
-      llvm::Value* advance = ir_.CreateMul(prefetch_step_, f_.i64(plan_.passes()));
-      return Values{ir_.CreateGEP(ir_.getInt8Ty(), prefetch[0], advance)};
+    f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
+      epilogue(g, row_of(t), rows_of(t), sums_of(ir_.CreateSub(t, from)));
     });
+  }
+
+  llvm::Value* rows_of(llvm::Value* t) {
+    return ir_.CreateAdd(height_, ir_.CreateZExt(ir_.CreateICmpSLT(t, taller_), ir_.getInt64Ty()));
+  }
+  llvm::Value* row_of(llvm::Value* t) { return ir_.CreateAdd(ir_.CreateMul(t, height_), smin(t, taller_)); }
+  llvm::Value* sums_of(llvm::Value* slot) { return word_address(f_.scratch(), ir_.CreateMul(slot, f_.i64(plan_.tile_sums()))); }
+
+  /// The operands of row tile `t` over the columns of A from `k` on.
+  RowTile row_tile(const Group& g, RowTile tile, llvm::Value* t, llvm::Value* from, llvm::Value* k) {
+    llvm::Value* offset = ir_.CreateAdd(ir_.CreateMul(row_of(t), f_.dim(matmul_.a.row_stride)), ir_.CreateMul(k, a_step()));
+    tile.sums = sums_of(ir_.CreateSub(t, from));
+    tile.a = f_.element_address(g.a, element_, offset);
+    if (plan_.widens()) tile.a = widened_rows(tile.a, rows_of(t), tile.k);
+    return tile;
+  }
+
+  /// Row tiles [from, to) one after the other over the whole panel. `next`: what to fetch meanwhile.
+  void row_tiles(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k, llvm::Value* next) {
+    f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
+      RowTile tile = row_tile(g, panel, t, from, k);
+      fetch_meanwhile(tile, next, ir_.CreateMul(ir_.CreateSub(t, fetched_from_ ? fetched_from_ : from), f_.i64(plan_.passes())));
+      tile.prefetch_step = prefetch_step_;
+      emit_row_tile(f_, plan_, matmul_.n.extent, rows_of(t), g.columns, tile);
+    });
+  }
+
+  /// The same strip by strip, all row tiles over one before the next.
+  void strips_of(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k, llvm::Value* next) {
+    const int64_t width = plan_.strip_vectors();
+    llvm::Value* vectors = ir_.CreateSDiv(ir_.CreateAdd(g.columns, f_.i64(plan_.lanes - 1)), f_.i64(plan_.lanes));
+    f_.for_loop(f_.i64(0), vectors, f_.i64(width), [&](llvm::Value* vector) {
+      f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
+        RowTile tile = row_tile(g, panel, t, from, k);
+        llvm::Value* before = ir_.CreateMul(ir_.CreateSDiv(vector, f_.i64(width)), ir_.CreateSub(to, from));
+        fetch_meanwhile(tile, next, ir_.CreateAdd(before, ir_.CreateSub(t, from)));
+        tile.prefetch_step = f_.i64(0);
+        emit_row_strip(f_, plan_, rows_of(t), vector, tile);
+      });
+    });
+  }
+
+  /// What pass number `pass` over a block of a panel fetches of the next.
+  void fetch_meanwhile(RowTile& tile, llvm::Value* next, llvm::Value* pass) {
+    tile.prefetch = ir_.CreateGEP(ir_.getInt8Ty(), prefetch_start(tile.b, next), ir_.CreateMul(pass, prefetch_step_));
+    llvm::Value* needed = ir_.CreateICmpSLT(ir_.CreateMul(pass, lines_), f_.i64(plan_.panel_lines()));
+    needed = plan_.near ? ir_.CreateAnd(needed, several_) : ir_.CreateOr(needed, ir_.CreateNot(several_));
+    tile.prefetch_mask = ir_.CreateSelect(needed, f_.i64(MicroKernel::prefetch_period - 1), f_.i64(-1));
   }
 
   /// `steps` words of each row of A, widened into scratch.
@@ -223,7 +270,7 @@ class MatMulEmitter {
   llvm::Value* following_panel(llvm::Value* group, llvm::Value* next_task, llvm::Value* current) {
     if (!packed()) return current;
     llvm::Value* next_group = ir_.CreateAdd(group, f_.i64(1));
-    llvm::Value* next = packed_panel(ir_.CreateSDiv(next_group, f_.dim(plan_.entries)));
+    llvm::Value* next = packed_panel(ir_.CreateSRem(ir_.CreateSDiv(next_group, f_.dim(plan_.entries)), f_.dim(plan_.panels)));
     return ir_.CreateSelect(ir_.CreateICmpSLT(next_task, end_), next, current);
   }
 
@@ -287,10 +334,12 @@ class MatMulEmitter {
   llvm::Value* m_ = nullptr;
   llvm::Value* k_ = nullptr;
   llvm::Value* tiles_ = nullptr;
+  llvm::Value* block_tiles_ = nullptr;
   llvm::Value* height_ = nullptr;
   llvm::Value* taller_ = nullptr;
   llvm::Value* several_ = nullptr;        // more than one row tile?
   llvm::Value* lines_ = nullptr;          // to prefetch in each period of a pass
+  llvm::Value* fetched_from_ = nullptr;   // the row tile at which fetching begins; null: a chunk's first
   llvm::Value* prefetch_step_ = nullptr;  // bytes fetched by a pass
 };
 

@@ -1,7 +1,8 @@
 // How a matrix product is cut into panels of columns, tiles of rows and tasks.
 //
-// Work is a grid of (batch entry, panel, row tile) units; a task is one of them, or several where they are small. A thread's contiguous range of tasks walks the row
-// tiles of one panel before it goes on to the next: the panel stays in L2 and every panel is streamed from memory once.
+// Work is a grid of (row block, panel, batch entry, row tile) units; a task is one of them, or several where they are small. A thread's
+// contiguous range of tasks walks the row tiles of one panel before it goes on to the next: the panel and the block's rows stay in L2, and
+// every panel is streamed once per block.
 #pragma once
 
 #include <optional>
@@ -33,6 +34,10 @@ struct MatMulPlan {
   int tallest = 9;             // rows of a row tile, at most
   std::vector<int> heights;    // the row counts that tiles can have; one or two when M is constant
   Dim tiles, panels, entries;  // row tiles, column panels, batch entries
+  /// Blocks of rows, outermost: a block's rows of A stay near while panel after panel goes by. The last may have fewer tiles.
+  Dim row_blocks = 1, block_tiles;
+  /// Are all panels together so small that a product which is done again, as in a loop over time, finds them in L2?
+  bool near = false;
   /// Cache lines of the next panel fetched in every fourth k step; nullopt when M is symbolic.
   std::optional<int64_t> prefetch_lines;
   int64_t grain = 1;           // units of a task
@@ -47,16 +52,22 @@ struct MatMulPlan {
   int widest(int rows) const;
   /// Passes of a row tile over its panel, each `widest` vectors wide.
   int64_t passes() const;
+  /// Are a panel's columns walked in strips of `strip_vectors`, all row tiles of a block along one strip before the next? A
+  /// strip of a block of k then stays in L1, and the row tiles come from L2. Else each row tile makes its passes over the panel.
+  bool strip_order = false;
+  bool strips() const { return strip_order && passes() > 1; }
+  int strip_vectors() const { return widest(heights.back()); }
   /// Row tiles that use a block of a panel one after another, and together fetch the next block.
   Dim tiles_together() const;
   /// Cache lines of a panel in one prefetch period of k steps; how many of them each pass of those tiles fetches.
   int64_t panel_lines() const;
   Dim lines_per_pass() const;
   /// Row tiles of panels of batch entries, in the order in which a thread walks them.
-  Dim units() const { return entries * panels * tiles; }
+  Dim units() const { return entries * panels * row_blocks * block_tiles; }
   Dim tasks() const { return ceil_div(units(), grain); }
-  /// Row tiles whose sums wait for the next block of k.
-  int64_t chunk() const { return k_blocks > 1 ? 16 : 1; }
+  /// Row tiles whose sums wait for the next block of k or the next strip.
+  int64_t chunk() const { return strips() ? most_tiles : k_blocks > 1 ? 16 : 1; }
+  static constexpr int64_t most_tiles = 24;  // of a block: 144 rows of AVX2's
   /// Widened quads: each row tile is widened into scratch before its passes over a panel.
   bool widens() const { return multiply == Multiply::widened_quads; }
   /// Words of such a row, of whole vectors.

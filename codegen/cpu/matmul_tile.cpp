@@ -29,6 +29,8 @@ class RowTileEmitter {
     }
   }
 
+  void strip(llvm::Value* vector) { call(vector, plan_.strip_vectors(), false); }
+
   void symbolic_panel() {
     llvm::IRBuilder<>& ir = f_.ir();
     llvm::Value* vectors = ir.CreateSDiv(ir.CreateAdd(columns_, f_.i64(plan_.lanes - 1)), f_.i64(plan_.lanes));
@@ -63,7 +65,7 @@ class RowTileEmitter {
     llvm::Value* prefetch = ir.CreateGEP(ir.getInt8Ty(), tile_.prefetch, ir.CreateMul(pass, tile_.prefetch_step));
     ir.CreateCall(micro_kernel(shape, *f_.function()),
                   {tile_.a, f_.element_address(tile_.b, DType::f32, column), tile_.k,
-                   f_.element_address(tile_.sums, DType::f32, column), prefetch, tile_.prefetch_lines,
+                   f_.element_address(tile_.sums, DType::f32, column), prefetch, tile_.prefetch_lines, tile_.prefetch_mask,
                    tile_.a_row_stride, tile_.a_column_stride, tile_.b_row_stride, tail});
   }
 
@@ -116,6 +118,10 @@ void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llv
           return FunctionBuilder::Values{};
         });
   });
+}
+
+void emit_row_strip(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* rows, llvm::Value* vector, const RowTile& tile) {
+  emit_cases(f, rows, plan.heights, [&](int height) { RowTileEmitter(f, plan, tile, f.i64(0), height).strip(vector); });
 }
 
 }  // namespace gcg::cpu

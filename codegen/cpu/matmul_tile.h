@@ -15,6 +15,7 @@ struct RowTile {
   llvm::Value* k = nullptr;
   llvm::Value* prefetch = nullptr;
   llvm::Value* prefetch_lines = nullptr;  // every prefetch period, in each pass over the panel
+  llvm::Value* prefetch_mask = nullptr;   // see micro_kernel
   llvm::Value* prefetch_step = nullptr;   // bytes from one pass to the next
   bool accumulate = false;                // sums += instead of sums =
   llvm::Value* a_row_stride = nullptr;    // strides that are constants become part of the code
@@ -26,6 +27,9 @@ struct RowTile {
 /// counted from: which panels can be narrower than panel_columns follows from it.
 void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llvm::Value* rows, llvm::Value* columns,
                    const RowTile& tile);
+
+/// The same for one strip of the panel: `plan.strip_vectors()` vectors of columns from number `vector` on, all of them in memory.
+void emit_row_strip(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* rows, llvm::Value* vector, const RowTile& tile);
 
 /// Emits body(key) for the one of `keys` that `value` equals.
 void emit_cases(FunctionBuilder& f, llvm::Value* value, const std::vector<int>& keys,

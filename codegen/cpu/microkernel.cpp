@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t word_bytes = 4;
 constexpr int64_t cache_line = 64;
 constexpr int64_t prefetch_period = MicroKernel::prefetch_period;
-enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kARow, kAColumn, kBRow, kTail };
+enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kPrefetchMask, kARow, kAColumn, kBRow, kTail };
 
 std::string text(const std::optional<int64_t>& constant) { return constant ? std::to_string(*constant) : "x"; }
 
@@ -149,7 +149,7 @@ class TileEmitter {
     if (steps % prefetch_period == 0) {
       b_.CreateBr(fetch);
     } else {
-      llvm::Value* phase = b_.CreateAnd(k, b_.getInt64(prefetch_period - 1));
+      llvm::Value* phase = b_.CreateAnd(k, f_.getArg(kPrefetchMask));
       b_.CreateCondBr(b_.CreateICmpEQ(phase, b_.getInt64(0)), fetch, body);
     }
     b_.SetInsertPoint(fetch);
@@ -244,7 +244,7 @@ llvm::Function* micro_kernel(const MicroKernel& kernel, llvm::Function& caller) 
   llvm::Type* pointer = llvm::PointerType::getUnqual(c);
   llvm::Type* i64 = llvm::Type::getInt64Ty(c);
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(c),
-                                       {pointer, pointer, i64, pointer, pointer, i64, i64, i64, i64, i64}, false);
+                                       {pointer, pointer, i64, pointer, pointer, i64, i64, i64, i64, i64, i64}, false);
   llvm::Function* f = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, module);
   f->addFnAttrs(llvm::AttrBuilder(c, caller.getAttributes().getFnAttrs()));
   f->addFnAttr(llvm::Attribute::NoInline);

@@ -46,7 +46,8 @@ struct MicroKernel {
 
 /// Where the operands of one call lie; in a MicroKernel with constant strides the stride arguments are ignored.
 ///   void tile(const void* a, const void* b, int64_t k, void* c, const void* prefetch, int64_t prefetch_lines,
-///             int64_t a_row_stride, int64_t a_column_stride, int64_t b_row_stride, int64_t tail)
+///             int64_t prefetch_mask, int64_t a_row_stride, int64_t a_column_stride, int64_t b_row_stride, int64_t tail)
+/// Prefetching happens in k steps whose number has no bit of prefetch_mask: prefetch_period - 1, or -1 for all but nothing.
 /// The function is internal to the caller's module and made on first use, with the caller's target attributes. C is
 /// written whole, aligned to a vector; k may be zero.
 llvm::Function* micro_kernel(const MicroKernel& kernel, llvm::Function& caller);

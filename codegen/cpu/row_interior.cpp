@@ -8,7 +8,7 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t kWidestBorder = 64;  // of an axis whose extent is not known
+constexpr int64_t kWidestBorder = 4096;  // of an axis whose extent is not known
 
 /// floor(numerator / divisor) + offset, divisor > 0.
 struct Form {

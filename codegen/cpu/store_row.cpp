@@ -47,13 +47,30 @@ class StoreRowEmitter {
     for (const Segment& segment : segments_of(f_, plan_, begin, end)) emit_segment(plan_.values, segment);
   }
 
-  /// One register at each end that is not like the middle, and between them the middle, if there is as much as a register.
+  /// The middle, if there is as much as a register, and the ends.
   void emit_between_ends(Value* end) {
     const RowInterior& row = *plan_.interior;
-    Value *first = f_.i64(0), *behind = end, *lanes = f_.i64(plan_.native);
+    Value *first = f_.i64(0), *behind = end;
     for (const Dim& d : row.first) first = max(first, f_.dim(d));
     for (const Dim& d : row.behind) behind = min(behind, f_.dim(d));
-    Value* enough = ir_.CreateICmpSGE(ir_.CreateSub(behind, first), lanes);
+    Value* enough = ir_.CreateICmpSGE(ir_.CreateSub(behind, first), f_.i64(plan_.native));
+    plan_.narrow_ends ? emit_narrow_ends(first, behind, end, enough) : emit_wide_ends(first, behind, end, enough);
+  }
+
+  /// Ends of any width: element by element as what they are.
+  void emit_wide_ends(Value* first, Value* behind, Value* end, Value* enough) {
+    Value* parts = ir_.CreateSelect(enough, f_.i64(2), f_.i64(1));
+    f_.for_loop(f_.i64(0), parts, f_.i64(1), [&](Value* part) {
+      Value* front = ir_.CreateICmpEQ(part, f_.i64(0));
+      emit_plainly(ir_.CreateSelect(front, f_.i64(0), behind), ir_.CreateSelect(ir_.CreateAnd(front, enough), first, end));
+    });
+    either(enough, [&] { emit_vectors(plan_.interior->values, first, first, behind); }, [] {});
+  }
+
+  /// One register at each end that is not like the middle.
+  void emit_narrow_ends(Value* first, Value* behind, Value* end, Value* enough) {
+    const RowInterior& row = *plan_.interior;
+    Value* lanes = f_.i64(plan_.native);
     enough = ir_.CreateAnd(enough, ir_.CreateICmpSLE(first, lanes));
     enough = ir_.CreateAnd(enough, ir_.CreateICmpSLE(ir_.CreateSub(end, behind), lanes));
     const Emit outer = [&] { emit_parts(row, first, behind, end); };
@@ -106,7 +123,17 @@ class StoreRowEmitter {
   }
 
   void store(const std::vector<Expr>& values, const Point& p) {
+    if (plan_.shared) return store_shared(values[0], p);
     values.size() == 1 ? exprs_.store(stage_.operand, stage_.index, values[0], p) : store(values, p, p);
+  }
+
+  /// Once what the axis inside has in common, then all along it.
+  void store_shared(const Expr& value, Point p) {
+    for (const Expr& e : plan_.shared->values) p.known[e.get()] = f_.splat(exprs_.evaluate(e, p), p.lanes);
+    f_.for_loop(f_.i64(0), f_.dim(plan_.shared->axis.extent), f_.i64(1), [&](Value* i) {
+      p.axes[plan_.shared->axis.id] = i;
+      exprs_.store(stage_.operand, stage_.index, value, p);
+    });
   }
 
   /// The values at `from` go to `to`, those of the elements that lanes step over beside them.

@@ -16,8 +16,12 @@ bool is_data(const Expr& e);
 bool has_guarded_load(const Expr& e);
 /// Is it an index that its own operator checks (BinaryOp::checked_index)?
 bool is_checked_index(const Expr& e);
-/// Must an index be checked before the kernel uses it? If it is data; in a program, if that is not the program's own.
+/// Must an index be checked before the kernel uses it? If it is data, other than the kernel's own arrays; in a program, if that is not
+/// the program's own.
 bool is_checked(const Kernel& kernel, const Expr& index);
+
+/// Is the index clamped into [0, extent), which surely has an element?
+bool is_clamped_into(const Expr& index, const Dim& extent);
 
 /// The i64 value's change when `axis` advances by one; nullopt when that is not the same everywhere.
 std::optional<Dim> index_stride(const Expr& e, int axis);

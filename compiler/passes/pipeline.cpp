@@ -36,6 +36,7 @@
 #include "compiler/passes/pack_weights.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/resolve_ranks.h"
+#include "compiler/passes/separate_pools.h"
 #include "compiler/passes/separate_resize.h"
 #include "compiler/passes/sink_constants.h"
 #include "compiler/passes/split_by_phase.h"
@@ -119,6 +120,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
           {"lower-integers", [](Graph& g, const Target* t) { return lower_integers(g, *t); }},
           kFoldConstants,  // what becomes of zero points, for block-channels
           kMergeProducts,
+          {"separate-pools", [](Graph& g, const Target*) { return separate_pools(g); }},
           {"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t); }},
           {"pack-weights", [](Graph& g, const Target* t) { return pack_weights(g, *t); }},
           kFoldConstants,  // packs the weights

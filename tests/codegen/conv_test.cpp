@@ -160,6 +160,20 @@ TEST_P(Conv, one_dimensional) {
   check(c);
 }
 
+/// Rows of any length beside the kernel's reach: border tiles, clipped tiles, and rows that have neither.
+TEST_P(Conv, rows_shorter_than_the_kernel) {
+  for (int64_t width : {1, 2, 5, 8, 15, 23, 31})
+    for (bool depthwise : {false, true}) {
+      ConvCase c;
+      c.in_channels = depthwise ? 20 : 24, c.height = 1, c.width = width, c.out_channels = depthwise ? 20 : 40, c.kernel_w = 15;
+      c.groups = depthwise ? c.in_channels : 1;
+      c.pad_left = 7, c.pad_right = 6, c.symbolic_width = true;
+      check(c);
+      c.dilation_w = 2, c.pad_left = c.pad_right = 14, c.stride_w = 2;
+      check(c);
+    }
+}
+
 TEST_P(Conv, long_kernels_on_a_signal) {
   ConvCase c;
   c.plain = true;

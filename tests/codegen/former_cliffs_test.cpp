@@ -89,5 +89,40 @@ TEST(FormerCliffs, ReductionsInsideReductions) {
   }), 2 * rows);
 }
 
+/// Between two elements of a row by a ratio that is no small number.
+TEST(FormerCliffs, StretchedRows) {
+  constexpr int64_t rows = 200, width = 33, wide = 128;
+  expect_near_plain_sum(map_kernel("stretched", {{DType::f32, {rows, width}}, {DType::f32, {rows, wide}}}, 1,
+      [&](const std::vector<Expr>& i) {
+    const Expr at = i[1] * index(20) - index(29), first = binary(BinaryOp::floor_div, at, index(78));
+    const Expr t = cast(DType::f32, binary(BinaryOp::mod, at, index(78))) * f32(1.0 / 78);
+    const auto x = [&](const Expr& place) { return load(0, DType::f32, {i[0], clamped(place, width)}); };
+    return x(first) * (f32(1) - t) + x(first + index(1)) * t;
+  }), 4);
+}
+
+/// A long row whose mirrored ends are many registers wide.
+TEST(FormerCliffs, WideEnds) {
+  constexpr int64_t width = 16000, pad = 200;
+  expect_near_plain_sum(map_kernel("wide", {{DType::f32, {width}}, {DType::f32, {width + 2 * pad}}}, 1,
+      [&](const std::vector<Expr>& i) {
+    const Expr period = index(2 * (width - 1)), forth = binary(BinaryOp::mod, i[0] - index(pad), period);
+    return load(0, DType::f32, {at_most(forth, period - forth)});
+  }), 1);
+}
+
+/// Elements of many planes at places that data names.
+TEST(FormerCliffs, PlacesOfAllPlanes) {
+  constexpr int64_t planes = 64, size = 1024, places = 1024;
+  expect_near_plain_sum(map_kernel("sampled", {{DType::f32, {planes, size}}, {DType::f32, {places}}, {DType::f32, {planes, places}}}, 2,
+      [&](const std::vector<Expr>& i) {
+    const Expr p = load(1, DType::f32, {i[1]}) * f32(100), floor = unary(UnaryOp::floor, p), t = p - floor, first = cast(DType::i64, floor);
+    const auto x = [&](const Expr& place) {
+      return select(inside(place, size), load(0, DType::f32, {i[0], clamped(place, size)}), f32(0));
+    };
+    return x(first) * (f32(1) - t) + x(first + index(1)) * t;
+  }), 16);
+}
+
 }  // namespace
 }  // namespace gcg::test

@@ -231,6 +231,14 @@ TEST_P(MatMul, DeepProductsAreCutAlongK) {
   check({.m = 1, .n = 50, .k = 1100, .packed = true});
 }
 
+TEST_P(MatMul, ManyRowsAreCutIntoBlocks) {
+  for (int64_t k : {20, 300}) {
+    check({.batch = 2, .m = 295, .n = 100, .k = k, .packed = true, .epilogue = Epilogue::bias_residual_gelu}, {1, 2, 7});
+    check_symbolic({.batch = 2, .n = 100, .k = k, .packed = true, .symbolic_m = true},
+                   {{144, 100, k}, {145, 100, k}, {216, 100, k}, {217, 100, k}, {500, 100, k}});
+  }
+}
+
 TEST_P(MatMul, TransposedOperands) {
   for (int64_t n : {1, 16, 50, 96, 197}) {
     for (int64_t k : {0, 1, 15, 33, 64}) {
