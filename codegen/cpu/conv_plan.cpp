@@ -181,7 +181,10 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   const int64_t blocks = (k.out_channels + block - 1) / block;
   const int64_t block_vectors = block / plan.lanes;
   const bool by_lane = k.packing().by_lane();
-  plan.group_blocks = block_vectors > 1 || blocks == 1 ? 1 : k.packing().columns() / block;
+  // Three vectors in one group: a group of the third alone would load more than it multiplies.
+  const bool one_and_a_half = block_vectors == 2 && blocks == 2 && k.out_channels <= block + plan.lanes && !by_lane &&
+                              k.packing().groups == 1 && plan.multiply == Multiply::floats;
+  plan.group_blocks = (block_vectors > 1 && !one_and_a_half) || blocks == 1 ? 1 : k.packing().columns() / block;
   plan.groups = (blocks + plan.group_blocks - 1) / plan.group_blocks;
   plan.vectors = by_lane ? 1 : plan.group_blocks * block_vectors;
   const int64_t last_channels = k.out_channels - (plan.groups - 1) * plan.group_blocks * block;

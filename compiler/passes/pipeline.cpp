@@ -1,6 +1,7 @@
 // Which passes run, and why in this order.
 #include "compiler/passes/block_channels.h"
 #include "compiler/passes/canonicalize.h"
+#include "compiler/passes/chain_concats.h"
 #include "compiler/passes/channels_last.h"
 #include "compiler/passes/compute_in_f32.h"
 #include "compiler/passes/count_in_integers.h"
@@ -122,6 +123,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
           kMergeProducts,
           {"separate-pools", [](Graph& g, const Target*) { return separate_pools(g); }},
           {"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t); }},
+          {"chain-concats", [](Graph& g, const Target*) { return chain_concats(g); }},
           {"pack-weights", [](Graph& g, const Target* t) { return pack_weights(g, *t); }},
           kFoldConstants,  // packs the weights
           kDeadCode,

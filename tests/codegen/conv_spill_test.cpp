@@ -73,6 +73,13 @@ TEST_P(ConvSpills, depthwise) {
       }
 }
 
+TEST_P(ConvSpills, one_and_a_half_blocks) {
+  ConvCase c = conv_case(24, 30, 24, 3, 1, 1);
+  check(c);
+  c.symbolic_batch = c.symbolic_height = c.symbolic_width = true;
+  check(c);
+}
+
 TEST_P(ConvSpills, symbolic_extents) {
   ConvCase c = conv_case(32, 30, 64, 3, 1, 1);
   c.symbolic_batch = c.symbolic_height = true;

@@ -1,0 +1,68 @@
+#include "compiler/passes/chain_concats.h"
+
+#include <map>
+
+#include "compiler/ops/ops.h"
+#include "compiler/passes/rewrite.h"
+
+namespace gcg {
+namespace {
+
+struct Joined {
+  int64_t axis = 0;  // counted from the front
+  std::vector<ValueId> parts;
+  friend auto operator<=>(const Joined&, const Joined&) = default;
+};
+
+/// Joined tensors; not shapes, which are lists of numbers.
+bool applies(const Rewriter& r, const Node& n) {
+  return n.op == &op_Concat && !n.on_host && n.inputs.size() >= 2 && r.has_shape(n.outputs[0]) && r.shape(n.outputs[0]).size() >= 2;
+}
+
+Joined joined_by(const Rewriter& r, const Node& n) {
+  const auto rank = static_cast<int64_t>(r.shape(n.outputs[0]).size());
+  const int64_t axis = n.int_attribute("axis", 0);
+  return {axis < 0 ? axis + rank : axis, n.inputs};
+}
+
+/// The longest known beginning of `whole`, of two parts at least but not all; invalid: none. `parts`: how many it has.
+ValueId known_beginning(const std::map<Joined, ValueId>& known, const Joined& whole, size_t& parts) {
+  Joined beginning = whole;
+  for (parts = whole.parts.size() - 1; parts >= 2; --parts) {
+    beginning.parts.resize(parts);
+    if (const auto it = known.find(beginning); it != known.end()) return it->second;
+  }
+  return {};
+}
+
+bool chain(Rewriter& r) {
+  std::map<Joined, ValueId> known;  // by what the model joins
+  bool changed = false;
+  for (NodeId id : r.graph.order()) {
+    if (r.graph.node(id).erased || !applies(r, r.graph.node(id))) continue;
+    const Joined whole = joined_by(r, r.graph.node(id));
+    ValueId result = r.graph.node(id).outputs[0];
+    size_t parts = 0;
+    if (const ValueId beginning = known_beginning(known, whole, parts); beginning.valid()) {
+      std::vector<ValueId> inputs{beginning};
+      inputs.insert(inputs.end(), whole.parts.begin() + static_cast<std::ptrdiff_t>(parts), whole.parts.end());
+      const std::string name = r.graph.node(id).name;
+      const ValueId chained = r.add(op_Concat, name, inputs, {{"axis", whole.axis}});
+      if (r.replace(result, chained)) {
+        r.erase_if_dead(id);
+        result = chained;
+        changed = true;
+      } else {
+        r.erase_if_dead(r.value(chained).producer);
+      }
+    }
+    known.emplace(whole, result);
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool chain_concats(Graph& graph) { return edit_all(graph, chain); }
+
+}  // namespace gcg
