@@ -111,6 +111,12 @@ bool has_narrow_ends(const RowInterior& interior, int lanes) {
          std::all_of(interior.behind.begin(), interior.behind.end(), [&](const Dim& d) { return fits(interior.axis.extent - d); });
 }
 
+/// Does a store do so little that masking it costs more than doing it in parts?
+bool stage_is_copy(const CpuTarget& target, const Stage& stage) {
+  constexpr int kFewNodes = 12;
+  return target.isa == Isa::avx2 && stage.kind == Stage::Kind::store && count_nodes(stage.value) <= kFewNodes && !is_long_chain(stage.value);
+}
+
 /// Picks the vector axis of `axes` and sets everything but the loops outside it.
 StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes,
                      const std::vector<Operand>& operands) {
@@ -146,6 +152,7 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     while (!plan.maskable && plan.lane.extent.is_constant() && plan.native > std::max<int64_t>(1, plan.lane.extent.constant()))
       plan.native /= 2;
     plan.overlaps = overlaps;
+    plan.tail_in_halves = stage_is_copy(target, plan.stage);
     if (interleaves(plan.stage, operands, plan.lane, minor)) {
       plan.minor = minor;
       std::erase_if(axes, [&](const Axis& a) { return a.id == minor.id; });

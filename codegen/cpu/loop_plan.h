@@ -33,6 +33,7 @@ struct StagePlan {
   Axis minor;
   std::vector<Expr> values;  // of a store: its value, or those along `minor`
   std::optional<SharedWork> shared;  // of a store without interior, tiles and `minor`: one more loop, inside the vector loop
+  bool tail_in_halves = false;  // what is left of a short row by ever fewer lanes: masked stores of AVX2 are slow
   bool maskable = true;  // the target has masked accesses for all of its element types
   /// Loads that are contiguous along `tile_row`, not along `lane`: read by square tiles of `native` x `native` elements
   /// and transposed in registers. Empty: no tiles, and `tile_row` is none.

@@ -67,6 +67,10 @@ std::vector<Segment> segments_of(FunctionBuilder& f, const StagePlan& plan, Valu
   add(plan.wide);
   if (plan.native < plan.wide) add(plan.native);
   if (begin == end) return result;
+  if (plan.tail_in_halves && llvm::isa<llvm::Constant>(begin) && llvm::isa<llvm::Constant>(end)) {
+    for (int lanes = plan.native / 2; lanes >= 1; lanes /= 2) add(lanes);
+    return result;
+  }
   if (plan.native > 1) result.push_back({plan.maskable ? plan.native : 1, plan.maskable, begin, end});
   return result;
 }

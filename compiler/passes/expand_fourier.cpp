@@ -1,6 +1,7 @@
 #include "compiler/passes/expand_fourier.h"
 
 #include <numeric>
+#include <optional>
 
 #include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
@@ -29,6 +30,27 @@ Tensor matrix(const Spectrum& s, DType dtype) {
   return m;
 }
 
+/// A length as outer * inner: x[inner * i + j] is row i, column j of a matrix. Transforms of its columns, turned by an angle each, and
+/// transforms of the rows of that are the transform of the whole: element k + outer * l is in row k, column l.
+struct Factors {
+  int64_t outer = 1, inner = 1;
+  int64_t columns = 1;  // of the result, fewer than `inner` where only the first half of the elements counts
+};
+
+/// Where two short products are less work than one long one.
+std::optional<Factors> factors_of(const Spectrum& s) {
+  if (!s.length.is_constant() || !(s.in_rows == s.length) || s.out_parts != 2) return std::nullopt;
+  const int64_t length = s.length.constant();
+  Factors f;
+  for (int64_t d = 2; d * d <= length; ++d)
+    if (length % d == 0) f.inner = d;
+  f.outer = length / f.inner;
+  f.columns = s.onesided ? f.inner / 2 + 1 : f.inner;
+  const int64_t two = length * (2 * f.outer * s.in_parts + 4 * f.columns), one = length * s.in_parts * 2 * s.out_rows.constant();
+  if (2 * two > one || f.outer > kMostElements / (4 * f.outer)) return std::nullopt;
+  return f;
+}
+
 class FourierWriter {
  public:
   FourierWriter(Graph& graph, NodeId id) : graph_(graph), id_(id), b_(graph, graph.node(id).name) {}
@@ -50,9 +72,10 @@ class FourierWriter {
 
   bool dft() {
     const auto form = dft_form(graph_.node(id_), *value(0)->shape, value(1), value(2));
-    if (!form || !fits(form->spectrum)) return false;
+    if (!form) return false;
     const Spectrum& s = form->spectrum;
-    const DType dtype = value(0)->dtype;
+    const auto factors = factors_of(s);
+    if (!factors && !fits(s)) return false;
     const auto rank = static_cast<int64_t>(value(0)->shape->size());
     Ints to_end(static_cast<size_t>(rank));
     std::iota(to_end.begin(), to_end.end(), 0);
@@ -61,14 +84,69 @@ class FourierWriter {
     ValueId x = moves ? b_.transpose(input(0), to_end) : input(0);
     if (!((*value(0)->shape)[static_cast<size_t>(form->axis)] == s.in_rows))
       x = b_.slice(x, rank - 2, 0, s.in_rows.constant());
-    Ints lines(static_cast<size_t>(rank - 2), 0);  // extents that stay
-    Ints vectors = lines, result = lines;
-    vectors.push_back(s.in_rows.constant() * s.in_parts);
-    result.insert(result.end(), {s.out_rows.constant(), s.out_parts});
-    const ValueId m = reshape(b_.constant(matrix(s, dtype)), {vectors.back(), s.out_rows.constant() * s.out_parts});
-    const ValueId y = reshape(b_.node("MatMul", {reshape(x, vectors), m}), result);
+    const ValueId y = factors ? in_two_steps(x, s, *factors, rank - 2) : at_once(x, s, rank - 2);
     finish(moves ? b_.transpose(y, to_end) : y);
     return true;
+  }
+
+  /// [as many extents that stay as there are `lines`, `last`...]
+  ValueId reshape_lines(ValueId x, int64_t lines, const Ints& last) {
+    Ints shape(static_cast<size_t>(lines), 0);
+    shape.insert(shape.end(), last.begin(), last.end());
+    return reshape(x, shape);
+  }
+
+  ValueId at_once(ValueId x, const Spectrum& s, int64_t lines) {
+    const int64_t inputs = s.in_rows.constant() * s.in_parts, out_rows = s.out_rows.constant();
+    const ValueId m = reshape(b_.constant(matrix(s, value(0)->dtype)), {inputs, out_rows * s.out_parts});
+    return reshape_lines(b_.node("MatMul", {reshape_lines(x, lines, {inputs}), m}), lines, {out_rows, s.out_parts});
+  }
+
+  ValueId in_two_steps(ValueId x, Spectrum s, const Factors& f, int64_t lines) {
+    const int64_t length = s.length.constant(), out_rows = s.out_rows.constant();
+    s.onesided = false;  // of a real line the first half of all
+    const double whole = s.inverse ? static_cast<double>(length) : 1;  // an inverse divides by the length, once
+    const auto weight = [&](int64_t row, int64_t part, int64_t out_row, int64_t out_part) {
+      return spectrum_weight(s, length, row % length, part, out_row, out_part);
+    };
+    x = swap_rows(reshape_lines(x, lines, {f.outer, f.inner, s.in_parts}), lines);
+    x = product(x, lines, {f.inner, f.outer, s.in_parts}, f.outer,
+                [&](const Ints& at) { return whole * weight(f.inner * at[0], at[1], at[2], at[3]); });
+    s.in_parts = 2;
+    const auto turns = [&](bool same) {
+      return tensor({f.outer, f.inner, 2}, [&](const Ints& at) {
+        return whole * weight(at[1], same ? at[2] : 1 - at[2], at[0], at[2]);
+      });
+    };
+    x = swap_rows(x, lines);
+    x = b_.add(b_.multiply(x, turns(true)), b_.multiply(b_.reversed(x, lines + 2), turns(false)));
+    x = product(x, lines, {f.outer, f.inner, 2}, f.columns,
+                [&](const Ints& at) { return weight(f.outer * at[0], at[1], at[2], at[3]); });
+    x = reshape_lines(swap_rows(x, lines), lines, {f.columns * f.outer, 2});
+    return f.columns * f.outer == out_rows ? x : b_.slice(x, lines, 0, out_rows);
+  }
+
+  /// x[lines..., rows, columns, parts] times weights(column, part, new column, new part).
+  template <class Weight>
+  ValueId product(ValueId x, int64_t lines, const Ints& shape, int64_t columns, const Weight& weight) {
+    const ValueId m = reshape(tensor({shape[1], shape[2], columns, 2}, weight), {shape[1] * shape[2], columns * 2});
+    return reshape_lines(b_.node("MatMul", {reshape_lines(x, lines, {shape[0], shape[1] * shape[2]}), m}), lines,
+                         {shape[0], columns, 2});
+  }
+
+  template <class Weight>
+  ValueId tensor(const Ints& shape, const Weight& weight) {
+    Tensor t(value(0)->dtype, shape);
+    for_each_index(shape, [&, i = int64_t{0}](const Ints& at) mutable { t.set_double(i++, weight(at)); });
+    return b_.constant(std::move(t));
+  }
+
+  /// [lines..., rows, columns, parts] -> [lines..., columns, rows, parts]
+  ValueId swap_rows(ValueId x, int64_t lines) {
+    Ints order(static_cast<size_t>(lines + 3));
+    std::iota(order.begin(), order.end(), 0);
+    std::swap(order[static_cast<size_t>(lines)], order[static_cast<size_t>(lines) + 1]);
+    return b_.transpose(x, order);
   }
 
   bool stft() {

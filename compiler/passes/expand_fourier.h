@@ -11,6 +11,7 @@ namespace gcg {
 /// Before: constant folding (a constant window goes into the matrix), fusion.
 ///
 /// A line of n complex or real numbers, as a vector, times a constant matrix is its transform as a vector:
+/// Where the length is a product, two short products do for a DFT: of the columns of the line as a matrix, and of its rows.
 ///   DFT(x[..., n, parts]) = Reshape(MatMul(Reshape(x, [..., n*parts]), M [n*parts, m*2]), [..., m, 2])
 ///   STFT(x[B, samples]) = the same over Gather(x, frame * step + t) [B, frames, n], with M's rows times the window
 bool expand_fourier(Graph& graph);

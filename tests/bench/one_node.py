@@ -7,6 +7,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 LARGE = 256  # elements of a constant beyond which its contents do not tell two nodes apart
+SIZES = {"Resize": (2, 3)}  # operands that a graph computes from shapes, which a compiler of the graph knows: constants of the row
 SKIPPED = {"Constant", "If", "Loop", "Scan", "SequenceMap"}  # no node of its own, or bodies that read outer values
 
 
@@ -122,16 +123,19 @@ class Nodes:
         given = [i for i in dict.fromkeys(i for n in nodes for i in n.input) if i and i not in made]
         wanted = [o for o in nodes[-1].output if o]
         known = all(i in self.constants or i in self.values for i in given) and all(o in self.values for o in wanted)
-        feeds = [i for i in given if i not in self.constants]
+        sizes = {n.input[k]: self.values[n.input[k]] for n in nodes for k in SIZES.get(n.op_type, ())
+                 if len(n.input) > k and n.input[k] in self.values and n.input[k] in self.producer}
+        constants = {**self.constants, **sizes}
+        feeds = [i for i in given if i not in constants]
         if not known or not feeds:
             return None
-        key = key_of(nodes, [(self.constants.get(i, self.values.get(i)), i in self.constants) for i in given])
+        key = key_of(nodes, [(constants.get(i, self.values.get(i)), i in constants) for i in given])
         if key in seen:
             return None
         seen.add(key)
         outputs = {o: helper.np_dtype_to_tensor_dtype(self.values[o].dtype) for o in wanted}
         arrays = {i: np.array(self.values[i], order="C") for i in feeds}
-        return make_row(name, nodes, arrays, {i: self.constants[i] for i in given if i in self.constants}, outputs,
+        return make_row(name, nodes, arrays, {i: constants[i] for i in given if i in constants}, outputs,
                         self.model.opset_import, {i: self.symbols.get(i, {}) for i in feeds}, self.model.functions)
 
 

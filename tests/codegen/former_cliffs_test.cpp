@@ -111,6 +111,15 @@ TEST(FormerCliffs, WideEnds) {
   }), 1);
 }
 
+/// Rows of three elements into rows of eight, as Concat stores them.
+TEST(FormerCliffs, ShortRows) {
+  constexpr int64_t rows = 6400;
+  Kernel kernel = map_kernel("short", {{DType::f32, {rows, 3}}, {DType::f32, {rows, 3}}}, 1,
+                             [&](const std::vector<Expr>& i) { return load(0, DType::f32, {i[0], i[1]}); });
+  kernel.operands[1].shape = {rows, 8};
+  expect_near_plain_sum(kernel, 1);
+}
+
 /// Elements of many planes at places that data names.
 TEST(FormerCliffs, PlacesOfAllPlanes) {
   constexpr int64_t planes = 64, size = 1024, places = 1024;

@@ -34,6 +34,18 @@ TEST(ExpandFourier, OneProductForEveryForm) {
   }
 }
 
+TEST(ExpandFourier, LongLinesAreTwoShortProducts) {
+  for (const char* shape : {"b,64,1", "b,64,2", "2,b,90,2", "b,100,1"})
+    for (const char* form : {"inverse = 0", "inverse = 1"}) {
+      const Graph g = check("%x: f32[" + std::string(shape) + "]", "DFT(%x) {" + std::string(form) + "}");
+      EXPECT_EQ(op_counts(g).at("MatMul"), 2);
+    }
+  const Graph half = check("%x: f32[b,150,1]", "DFT(%x) {onesided = 1}");
+  EXPECT_EQ(op_counts(half).at("MatMul"), 2);
+  const Graph prime = check("%x: f32[b,101,1]", "DFT(%x)");
+  EXPECT_EQ(op_counts(prime).at("MatMul"), 1);
+}
+
 TEST(ExpandFourier, FramesOfASignal) {
   for (const char* signal : {"%x: f32[b,n]", "%x: f32[b,n,1]", "%x: f32[b,n,2]"}) {
     for (const char* form : {"onesided = 1", "onesided = 0"}) {
@@ -58,7 +70,7 @@ TEST(ExpandFourier, TwoDimensionsAreTwoProducts) {
 TEST(ExpandFourier, LeavesWhatIsTooLargeOrNotKnown) {
   check("%x: f32[b,n,1]", "DFT(%x)", false);
   check("%x: f32[1,n,1]", "DFT(%x, %four)", false);
-  check("%x: f32[1,5000,1]", "DFT(%x)", false);
+  check("%x: f32[1,5003,1]", "DFT(%x)", false);
   check("%x: f32[1,n,1], %w: f32[w]", "STFT(%x, %four, %w)", false);
 }
 
