@@ -23,7 +23,8 @@ class ConvEmitter {
       : f_(f),
         conv_(conv),
         packing_(conv.packing()),
-        plan_(plan_conv(conv, f.target(), epilogue_allows_flat(f.kernel(), conv))),
+        plan_(plan_conv(conv, f.target(), epilogue_allows_flat(f.kernel(), conv),
+                        f.kernel().operands[static_cast<size_t>(conv.weights)].dtype)),
         layout_(conv_layout(f, conv, plan_.multiply)),
         epilogue_(f, conv, plan_),
         passes_(f, conv, plan_),
@@ -38,7 +39,7 @@ class ConvEmitter {
                    : packing_.by_lane() ? " by lane"
                    : conv_.input_plain  ? " plain"
                                         : "",
-                   " tiles", conv_.bytes ? " of bytes" : "", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer",
+                   " tiles", conv_.bytes ? " of bytes" : "", layout_.weights != DType::f32 ? concat(", weights of ", name_of(layout_.weights)) : "", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer",
                    plan_.units_per_pass > 0 ? ", passes over the depth" : "")};
   }
 
@@ -145,7 +146,7 @@ class ConvEmitter {
     Value* first_row = sub(mul(at.row, conv_.stride_h), f_.i64(conv_.pad_top));
     at.place.input = word_address(f_, layout_, work.input, mul(first_row, layout_.row));
     at.place.kd = work.kd;
-    at.place.weights = word_address(f_, layout_, f_.operand(conv_.weights), panel_offset(work.group));
+    at.place.weights = weight_address(f_, layout_, f_.operand(conv_.weights), panel_offset(work.group));
     if (plan_.symbolic_row())
       symbolic_row(work, at);
     else
@@ -212,9 +213,9 @@ class ConvEmitter {
     if (plan_.prefetch_lines == 0) return nullptr;
     const TileSegment& last = plan_.column_tiles.back();
     Value* number = add(mul(step, last.first_tile + last.tiles), tile);
-    const int64_t columns = packing_.columns(), line_floats = plan_.group_blocks * block == columns ? block : columns;
+    const int64_t columns = packing_.columns(), line_floats = plan_.group_blocks * block == columns ? 64 / size_of(layout_.weights) : columns;
     Value* offset = add(panel_offset(add(work.group, f_.i64(1))), mul(number, plan_.prefetch_lines * line_floats));
-    return word_address(f_, layout_, f_.operand(conv_.weights), offset);
+    return weight_address(f_, layout_, f_.operand(conv_.weights), offset);
   }
 
   /// A row whose length is known at run time: a tile at the left border and one at the right, which lack the taps that fall
@@ -353,7 +354,7 @@ class ConvEmitter {
     }
     f_.for_loop(f_.i64(0), channels_of(work.group), f_.i64(plan_.lanes), [&](Value* lane) {
       TilePlace part = place;
-      part.weights = word_address(f_, layout_, place.weights, lane);
+      part.weights = weight_address(f_, layout_, place.weights, lane);
       result.first_lane = lane;
       if (conv_.depthwise()) {
         part.input = word_address(f_, layout_, place.input, lane);

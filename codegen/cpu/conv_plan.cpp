@@ -62,7 +62,7 @@ int64_t tiles_of(const std::vector<TileSegment>& segments) {
 /// target have, half of it.
 void plan_passes(const ConvKernel& k, const CpuTarget& target, ConvPlan& plan) {
   if (k.packing().by_lane() || k.input_plain || plan.multiply != Multiply::floats) return;
-  const int64_t units = k.packing().units(), bytes = k.packing().panel_elements(k.taps()) * float_bytes;
+  const int64_t units = k.packing().units(), bytes = k.packing().panel_elements(k.taps()) * plan.word_bytes;
   if (units < 2 || bytes <= (target.has_avx512() ? l2_bytes : l2_bytes / 4)) return;
   plan.units_per_pass = std::clamp<int64_t>(pass_bytes * units / bytes, 1, units - 1);
 }
@@ -101,13 +101,14 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
     plan.groups_outer = true;
     return;
   }
-  const int64_t weight_bytes = k.packing().panels() * k.packing().panel_elements(k.taps()) * 4 / k.packing().quad();
+  const int64_t weight_bytes = k.packing().panels() * k.packing().panel_elements(k.taps()) * plan.word_bytes / k.packing().quad();
   const Dim pixels = plan.rows * plan.row_pixels;
   const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
   plan.groups_outer = weight_bytes > l2_bytes / 2 || (small_map && pixels.constant() <= 14 * 14);
   if (!plan.groups_outer || !small_map || k.input_plain || plan.units_per_pass > 0) return;
   const int64_t tiles = std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles));
-  const int64_t lines = block * plan.group_blocks * block * 4 / k.packing().quad() / line_bytes;
+  const int64_t row = std::max(plan.group_blocks * block * plan.word_bytes, line_bytes);  // of weights, by whole lines
+  const int64_t lines = block * row / k.packing().quad() / line_bytes;
   plan.prefetch_lines = std::min<int64_t>(8, (lines + tiles - 1) / tiles);
 }
 
@@ -173,8 +174,9 @@ std::vector<TileSegment> cover_axis(const ConvAxis& axis, int64_t positions) {
   return segments;
 }
 
-ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allowed) {
+ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allowed, DType weights) {
   ConvPlan plan;
+  if (!k.bytes) plan.word_bytes = size_of(weights);
   plan.multiply = multiply_of(target, k.bytes ? DType::u8 : DType::f32, k.narrow && !k.packing().by_lane());
   plan.lanes = target.lanes(DType::f32);
   GCG_CHECK(block % plan.lanes == 0, "vectors of ", plan.lanes, " lanes");

@@ -29,6 +29,7 @@ struct MatMulPlan {
   int registers = 32;  // vector registers a tile may use
   int64_t panel_columns = 48;
   Multiply multiply = Multiply::floats;
+  DType right = DType::f32;  // of packed panels of floats in memory
   Dim steps;           // words along k
   Source source = Source::packed;
   int tallest = 9;             // rows of a row tile, at most
@@ -74,6 +75,8 @@ struct MatMulPlan {
   Dim widened_row() const {
     return ceil_div(k_blocks > 1 ? Dim(k_block) : steps, lanes) * lanes * DotProduct::parts(multiply);
   }
+  /// The type of what a panel's columns are counted in: words, or floats of 16 bits.
+  DType panel_type() const { return multiply == Multiply::floats ? right : DType::i32; }
   /// Words of scratch before the packed panel or the widened rows: the sums of a chunk of row tiles.
   int64_t sums() const { return chunk() * tile_sums(); }
   int64_t tile_sums() const { return tallest * panel_columns; }
@@ -81,6 +84,7 @@ struct MatMulPlan {
   std::string note() const;
 };
 
-MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply);
+/// `right`: the type of B in memory.
+MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply, DType right = DType::f32);
 
 }  // namespace gcg::cpu
