@@ -97,7 +97,8 @@ Dim MatMulPlan::lines_per_pass() const { return ceil_div(panel_lines(), max(tile
 Dim MatMulPlan::scratch_bytes() const {
   const Dim panel = copies() ? ceil_div(steps, lanes) * lanes * panel_columns : Dim(0);
   const Dim rows = widens() ? widened_row() * tallest : Dim(0);
-  return (panel + rows + sums()) * size_of(DType::f32);
+  const Dim wide = widens_panels() ? (k_blocks > 1 ? Dim(k_block) : steps) * panel_columns : Dim(0);
+  return (panel + rows + wide + sums()) * size_of(DType::f32);
 }
 
 std::string MatMulPlan::note() const {

@@ -45,6 +45,11 @@ struct MatMulPlan {
   /// A deep product is cut along k, so that L2 holds one block of a panel while all tiles of a chunk use it.
   int64_t k_blocks = 1, k_block = 0;
 
+  /// Row tiles from which on a panel (or a block of one) of 16-bit floats is widened into scratch before its tiles: widening in
+  /// registers takes a seventh of a tile's time, this the time of half a tile.
+  static constexpr int64_t widen_tiles = 4;
+  /// May a panel be widened into scratch?
+  bool widens_panels() const { return size_of(right) == 2 && !(tiles.is_constant() && tiles.constant() < widen_tiles); }
   bool copies() const { return source == Source::copied || source == Source::either; }
   /// Can a register tile meet columns that do not exist in memory?
   bool masks() const { return source == Source::in_place || source == Source::either; }
