@@ -48,6 +48,9 @@ struct TileShape {
 struct ConvPlan {
   Multiply multiply = Multiply::floats;
   int64_t word_bytes = 4;  // of the weights: quads, or floats in memory
+  /// Pairs: each thread widens the image that it reads, as far as it reads it, and the panel of its group of channels.
+  bool widens() const { return multiply == Multiply::pairs; }
+  int64_t widened_image = 0, widened_panel = 0;  // words
   int64_t lanes = 0;  // f32 lanes of a vector
   /// A pointwise convolution without borders sees the whole map as one row.
   bool flat = false;

@@ -197,7 +197,7 @@ class DenseTile {
         Value* in_row = word_address(f_, layout_, x[own ? static_cast<size_t>(column) : 0], f_.i64(offset));
         if (row > 0) in_row = word_address(f_, layout_, in_row, times(f_, layout_.row, row * conv_.stride_h));
         Value* place = own ? in_row : word_address(f_, layout_, in_row, f_.i64(column * conv_.stride_w * layout_.channels));
-        Value* word = f_.ir().CreateAlignedLoad(layout_.word, place, llvm::Align(conv_.bytes ? 1 : word_bytes));
+        Value* word = f_.ir().CreateAlignedLoad(layout_.word, place, llvm::Align(conv_.bytes && !plan_.widens() ? 1 : word_bytes));
         Value* input = dot_.left(f_.splat(word, static_cast<int>(plan_.lanes)), part);
         const int64_t first = (set * shape_.pixels() + row * shape_.columns.positions + column) * vectors_;
         for (int64_t v = 0; v < vectors_; ++v) {
@@ -307,13 +307,17 @@ llvm::Value* load_weights(FunctionBuilder& f, const ConvLayout& layout, llvm::Va
   return half ? widen_half(f.ir(), layout.weights, loaded) : loaded;
 }
 
-ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, Multiply multiply) {
+ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan) {
   const ConvPacking packing = conv.packing();
   ConvLayout layout;
-  layout.word = packing.by_lane() && conv.bytes ? f.ir().getInt8Ty() : DotProduct(f.ir(), multiply).word();
+  layout.word = packing.by_lane() && conv.bytes ? f.ir().getInt8Ty() : DotProduct(f.ir(), plan.multiply).word();
   if (!conv.bytes) layout.weights = f.kernel().operands[static_cast<size_t>(conv.weights)].dtype;
   layout.channels = conv.input_plain ? 1 : block / packing.quad();
   layout.depth = blocks_of(packing.inputs, packing.quad());
+  if (plan.widens()) {  // whole blocks: weights past the last channel are zero
+    layout.channels = block / 2;
+    layout.depth = packing.units() * layout.channels;
+  }
   const int64_t blocks = conv.input_plain ? conv.in_channels : blocks_of(conv.in_channels, block);
   const Dim row = conv.in_width * Dim(layout.channels);
   const Dim plane = row * conv.in_height, volume = plane * conv.in_depth;
@@ -321,7 +325,7 @@ ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, Multiply mult
   layout.plane = f.dim(plane);
   layout.block = f.dim(volume);
   layout.image = f.dim(volume * Dim(blocks));
-  layout.weight_columns = conv.packing().columns();
+  layout.weight_columns = plan.widens() ? plan.vectors * plan.lanes : packing.columns();
   return layout;
 }
 

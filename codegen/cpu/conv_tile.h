@@ -45,7 +45,7 @@ struct ConvLayout {
   int64_t weight_columns = 32;   // weights, kernel element and input channel to the next
 };
 
-ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, Multiply multiply);
+ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan);
 
 /// Sums [pixel][vector] of a dense convolution for `vectors` vectors of output channels.
 FunctionBuilder::Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,

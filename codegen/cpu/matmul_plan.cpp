@@ -148,7 +148,7 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
   plan.strip_order = plan.source == MatMulPlan::Source::packed && !plan.tiles.is(1) && !plan.widens();
   cut_depth(plan);
   cut_rows(plan);
-  const Dim bytes = plan.steps * plan.panels * plan.panel_columns * size_of(DType::f32);
+  const Dim bytes = plan.steps * plan.panels * plan.panel_columns * size_of(plan.panel_type());
   plan.near = bytes.is_constant() && bytes.constant() <= near_bytes;
   plan_prefetch(plan);
   plan.grain = units_per_task(plan, matmul);

@@ -72,7 +72,7 @@ struct MatMulPlan {
   Dim units() const { return entries * panels * row_blocks * block_tiles; }
   Dim tasks() const { return ceil_div(units(), grain); }
   /// Row tiles whose sums wait for the next block of k or the next strip.
-  int64_t chunk() const { return strips() ? most_tiles : k_blocks > 1 ? 16 : 1; }
+  int64_t chunk() const { return strips() || widens_panels() ? most_tiles : k_blocks > 1 ? 16 : 1; }
   static constexpr int64_t most_tiles = 24;  // of a block: 144 rows of AVX2's
   /// Widened quads: each row tile is widened into scratch before its passes over a panel.
   bool widens() const { return multiply == Multiply::widened_quads; }
