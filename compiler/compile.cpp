@@ -9,6 +9,7 @@
 #include "compiler/emit_artifact.h"
 #include "compiler/generate_code.h"
 #include "compiler/ops/infer.h"
+#include "compiler/narrow_weights_remarks.h"
 #include "compiler/passes/compute_in_f32.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/specialise.h"
@@ -42,13 +43,12 @@ Precision precision_of(const CompileOptions& options, const Graph& graph) {
   return half == DType::f16 ? Precision::fp16 : Precision::bf16;
 }
 
-/// As asked for, with what options and model say about all GPUs.
+/// As asked for, with what options and model say about all of them.
 std::vector<Target> targets_of(const CompileOptions& options, const Graph& graph) {
   std::vector<Target> targets = require_targets(options.targets);
   for (Target& t : targets) {
-    if (t.device != DeviceClass::cuda) continue;
     t.precision = precision_of(options, graph);
-    t.decisions = options.decisions;
+    if (t.device == DeviceClass::cuda) t.decisions = options.decisions;
   }
   return targets;
 }
@@ -59,7 +59,7 @@ std::vector<std::string> remarks_on(const CompileOptions& options, const std::ve
   if (has_gpu) return {};
   std::vector<std::string> remarks;
   if (options.libraries && !options.stand_ins) remarks.push_back("--libraries has no effect: no GPU is among the targets");
-  if (options.precision != Precision::fp32) remarks.push_back("--precision has no effect: no GPU is among the targets");
+  if (options.precision == Precision::tf32) remarks.push_back("--precision tf32 has no effect: no GPU is among the targets");
   return remarks;
 }
 
@@ -94,6 +94,8 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
       if (!run_passes(specialised, device_passes(device.device), &device, options.passes)) return {};
       ShapePlan plan{device.device, fixed, make_schedule(specialised, device.device)};
       add_remarks(remarks, device.device, fixed, repeated_work(specialised, device.device));
+      if (device.device == DeviceClass::cpu && options.precision != Precision::fp32)
+        add_remarks(remarks, device.device, fixed, narrow_weights_remarks(specialised));
       if (device.device == DeviceClass::cuda) {
         mark_constant_operands(plan.schedule);
         assign_streams(plan.schedule);

@@ -15,13 +15,6 @@ using llvm::Value;
 llvm::Type* with_scalar(Value* like, llvm::Type* scalar) { return like->getType()->getWithNewType(scalar); }
 llvm::Constant* bits_like(Value* like, uint64_t n) { return llvm::ConstantInt::get(like->getType(), n); }
 
-Value* widen(FunctionBuilder& f, DType from, Value* bits) {
-  llvm::IRBuilder<>& ir = f.ir();
-  if (from == DType::f16) return ir.CreateCall(declare_widen_half(*f.function()->getParent(), bits->getType()), {bits});
-  Value* wide = ir.CreateShl(ir.CreateZExt(bits, with_scalar(bits, ir.getInt32Ty())), 16);
-  return ir.CreateBitCast(wide, with_scalar(bits, ir.getFloatTy()));
-}
-
 /// f32 -> bf16, to nearest, ties to even; NaNs stay NaNs.
 Value* narrow_bf16(FunctionBuilder& f, Value* a) {
   llvm::IRBuilder<>& ir = f.ir();
@@ -101,7 +94,7 @@ Value* to_boolean(FunctionBuilder& f, Value* a) {
 
 llvm::Value* emit_cast(FunctionBuilder& f, DType from, DType to, llvm::Value* a) {
   if (from == to) return a;
-  if (from == DType::f16 || from == DType::bf16) return emit_cast(f, DType::f32, to, widen(f, from, a));
+  if (from == DType::f16 || from == DType::bf16) return emit_cast(f, DType::f32, to, widen_half(f.ir(), from, a));
   if (to == DType::boolean) return to_boolean(f, a);
   if (is_float(from)) return is_float(to) ? float_to_float(f, to, a) : float_to_int(f, to, a);
   if (is_float(to)) return int_to_float(f, from, to, a);

@@ -6,6 +6,7 @@
 #include "codegen/cpu/conv_passes.h"
 #include "codegen/cpu/conv_plan.h"
 #include "codegen/cpu/conv_tile.h"
+#include "codegen/cpu/conv_widen.h"
 #include "codegen/cpu/emit.h"
 #include "compiler/support/error.h"
 
@@ -23,8 +24,10 @@ class ConvEmitter {
       : f_(f),
         conv_(conv),
         packing_(conv.packing()),
-        plan_(plan_conv(conv, f.target(), epilogue_allows_flat(f.kernel(), conv))),
-        layout_(conv_layout(f, conv, plan_.multiply)),
+        plan_(plan_conv(conv, f.target(), epilogue_allows_flat(f.kernel(), conv),
+                        f.kernel().operands[static_cast<size_t>(conv.weights)].dtype)),
+        layout_(conv_layout(f, conv, plan_)),
+        widening_(f, conv, plan_),
         epilogue_(f, conv, plan_),
         passes_(f, conv, plan_),
         right_border_(find_right_border()) {}
@@ -38,7 +41,7 @@ class ConvEmitter {
                    : packing_.by_lane() ? " by lane"
                    : conv_.input_plain  ? " plain"
                                         : "",
-                   " tiles", conv_.bytes ? " of bytes" : "", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer",
+                   " tiles", conv_.bytes ? " of bytes" : "", plan_.widens() ? ", widened once" : "", layout_.weights != DType::f32 ? concat(", weights of ", name_of(layout_.weights)) : "", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer",
                    plan_.units_per_pass > 0 ? ", passes over the depth" : "")};
   }
 
@@ -50,6 +53,7 @@ class ConvEmitter {
     Value* plane = nullptr;  // of the output
     ValueRange kd;           // kernel planes inside the map
     Value* input = nullptr;  // address of the plane that the first tap meets, in the group's first channel block
+    Value* weights = nullptr;  // the group's
     ValueRange rows, tiles;  // tiles: only when the plan cuts rows
     int64_t vectors = 1;     // of the group's channels
   };
@@ -90,7 +94,13 @@ class ConvEmitter {
       work.tiles.end = add(work.tiles.begin, f_.i64(plan_.tiles_per_task));
     }
     work.kd = kernel_planes(work.plane);
-    work.input = word_address(f_, layout_, f_.operand(conv_.input), mul(work.image, layout_.image));
+    work.weights = weight_address(f_, layout_, f_.operand(conv_.weights), panel_offset(work.group));
+    if (plan_.widens()) {
+      work.input = widening_.image(work.image, pixels_of(work));
+      work.weights = widening_.panel(work.group, work.weights);
+    } else {
+      work.input = word_address(f_, layout_, f_.operand(conv_.input), mul(work.image, layout_.image));
+    }
     Value* first_plane = sub(mul(work.plane, conv_.stride_d), f_.i64(conv_.pad_front));
     work.input = word_address(f_, layout_, work.input, mul(first_plane, layout_.plane));
     work.input = word_address(f_, layout_, work.input, mul(first_block(work.group), layout_.block));
@@ -111,6 +121,19 @@ class ConvEmitter {
     if (conv_.depthwise()) return group;
     if (packing_.groups == 1 || packing_.by_lane()) return f_.i64(0);
     return mul(div(mul(group, plan_.group_blocks), packing_.group_outputs() / block), packing_.inputs / block);
+  }
+
+  /// Pixels of an input plane that the work reads; may be more, and lie outside.
+  ValueRange pixels_of(const Work& work) {
+    Value *begin = f_.i64(0), *end = f_.dim(conv_.in_height * conv_.in_width);
+    if (plan_.flat) {  // tiles differ by a pixel
+      if (plan_.tiles_per_task == 0) return {begin, end};
+      return {mul(work.tiles.begin, plan_.tile_pixels - 1), mul(work.tiles.end, plan_.tile_pixels)};
+    }
+    if (!plan_.row_tiles.empty()) return {begin, end};
+    const auto row = [&](Value* of_output, int64_t more) { return sub(mul(of_output, conv_.stride_h), f_.i64(conv_.pad_top - more)); };
+    Value* last = row(sub(work.rows.end, f_.i64(1)), (conv_.kernel_h - 1) * conv_.dilation_h + 1);
+    return {mul(row(work.rows.begin, 0), f_.dim(conv_.in_width)), mul(last, f_.dim(conv_.in_width))};
   }
 
   /// A row of tiles.
@@ -145,7 +168,7 @@ class ConvEmitter {
     Value* first_row = sub(mul(at.row, conv_.stride_h), f_.i64(conv_.pad_top));
     at.place.input = word_address(f_, layout_, work.input, mul(first_row, layout_.row));
     at.place.kd = work.kd;
-    at.place.weights = word_address(f_, layout_, f_.operand(conv_.weights), panel_offset(work.group));
+    at.place.weights = work.weights;
     if (plan_.symbolic_row())
       symbolic_row(work, at);
     else
@@ -212,9 +235,9 @@ class ConvEmitter {
     if (plan_.prefetch_lines == 0) return nullptr;
     const TileSegment& last = plan_.column_tiles.back();
     Value* number = add(mul(step, last.first_tile + last.tiles), tile);
-    const int64_t columns = packing_.columns(), line_floats = plan_.group_blocks * block == columns ? block : columns;
+    const int64_t columns = packing_.columns(), line_floats = plan_.group_blocks * block == columns ? 64 / size_of(layout_.weights) : columns;
     Value* offset = add(panel_offset(add(work.group, f_.i64(1))), mul(number, plan_.prefetch_lines * line_floats));
-    return word_address(f_, layout_, f_.operand(conv_.weights), offset);
+    return weight_address(f_, layout_, f_.operand(conv_.weights), offset);
   }
 
   /// A row whose length is known at run time: a tile at the left border and one at the right, which lack the taps that fall
@@ -353,7 +376,7 @@ class ConvEmitter {
     }
     f_.for_loop(f_.i64(0), channels_of(work.group), f_.i64(plan_.lanes), [&](Value* lane) {
       TilePlace part = place;
-      part.weights = word_address(f_, layout_, place.weights, lane);
+      part.weights = weight_address(f_, layout_, place.weights, lane);
       result.first_lane = lane;
       if (conv_.depthwise()) {
         part.input = word_address(f_, layout_, place.input, lane);
@@ -377,6 +400,7 @@ class ConvEmitter {
   const ConvPacking packing_;
   const ConvPlan plan_;
   const ConvLayout layout_;
+  ConvWidening widening_;
   ConvEpilogue epilogue_;
   ConvPasses passes_;
   const std::optional<int64_t> right_border_;  // see find_right_border

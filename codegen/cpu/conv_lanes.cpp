@@ -90,7 +90,7 @@ class LaneTile {
   Values kernel_row(Value* input, Value* tap, Values sums) {
     const auto columns = [&](ValueRange range, int64_t first, int64_t last) {
       sums = loop(f_, range, 1, std::move(sums), [&](Value* kw, const Values& s) {
-        Value* weights = word_address(f_, layout_, place_.weights, times(f_, add(tap, kw), packing_.unit() * block));
+        Value* weights = weight_address(f_, layout_, place_.weights, times(f_, add(tap, kw), packing_.unit() * block));
         return channels(word_address(f_, layout_, input, times(f_, kw, conv_.dilation_w * block)), weights, first, last, s);
       });
     };
@@ -123,7 +123,7 @@ class LaneTile {
   template <class Channel>
   void step(Value* weights, Value* k, int64_t first, int64_t last, Values& sums, Channel channel) {
     fence(f_.ir(), sums);
-    Value* w = load_vector(f_, word_address(f_, layout_, weights, times(f_, k, block)), plan_.lanes);
+    Value* w = load_weights(f_, layout_, weight_address(f_, layout_, weights, times(f_, k, block)), plan_.lanes);
     for (int64_t pixel = first; pixel < last; ++pixel) {
       Value*& sum = sums[static_cast<size_t>(pixel)];
       sum = multiply_add(f_, channel(pixel), w, sum);

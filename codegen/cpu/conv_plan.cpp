@@ -21,7 +21,7 @@ constexpr int64_t pass_bytes = 64 << 10, pass_pixels = 112;
 /// product and a constant, and the more sums there are, the more the scheduler mixes.
 int64_t dense_pixels(const CpuTarget& target, int64_t vectors, Multiply multiply) {
   const bool in_steps = multiply == Multiply::widened_quads || multiply == Multiply::narrow_quads;
-  const int64_t others = !in_steps ? 1 : target.has_avx512() ? 5 : 3;
+  const int64_t others = multiply == Multiply::pairs ? 2 : !in_steps ? 1 : target.has_avx512() ? 5 : 3;
   return std::clamp<int64_t>((target.vector_registers - vectors - others) / vectors, 1, 14);
 }
 
@@ -42,7 +42,7 @@ bool pointwise(const ConvKernel& k) {
 
 /// Cycles of one full tile's reduction, at two multiply-adds a cycle.
 int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
-  const int64_t words = blocks_of(k.packing().inputs, k.packing().quad()) * DotProduct::parts(plan.multiply);
+  const int64_t words = plan.widens() ? k.packing().units() * block / 2 : blocks_of(k.packing().inputs, k.packing().quad()) * DotProduct::parts(plan.multiply);
   const int64_t depth = k.taps() * words;
   return std::max<int64_t>(1, plan.largest_tile() * plan.vectors * (depth + 2) / 2);
 }
@@ -58,17 +58,28 @@ int64_t tiles_of(const std::vector<TileSegment>& segments) {
   return segments.empty() ? 0 : segments.back().first_tile + segments.back().tiles;
 }
 
+/// An image of widened bytes that a thread may keep.
+constexpr int64_t most_widened_words = 1 << 20;
+
+/// Operands that are used often enough are widened to pairs ahead, if the image is known to fit.
+void plan_widening(const ConvKernel& k, ConvPlan& plan) {
+  const Dim image = k.in_depth * k.in_height * k.in_width * Dim(blocks_of(k.in_channels, block) * (block / 2));
+  if (plan.multiply != Multiply::widened_quads || k.packing().by_lane() || !image.is_constant() || image.constant() > most_widened_words) return;
+  plan.multiply = Multiply::pairs;
+  plan.widened_image = image.constant();
+}
+
 /// A panel, with the columns between its own, that every tile would read anew from beyond the L2 that all CPUs of the
 /// target have, half of it.
 void plan_passes(const ConvKernel& k, const CpuTarget& target, ConvPlan& plan) {
   if (k.packing().by_lane() || k.input_plain || plan.multiply != Multiply::floats) return;
-  const int64_t units = k.packing().units(), bytes = k.packing().panel_elements(k.taps()) * float_bytes;
+  const int64_t units = k.packing().units(), bytes = k.packing().panel_elements(k.taps()) * plan.word_bytes;
   if (units < 2 || bytes <= (target.has_avx512() ? l2_bytes : l2_bytes / 4)) return;
   plan.units_per_pass = std::clamp<int64_t>(pass_bytes * units / bytes, 1, units - 1);
 }
 
 int64_t tiles_per_task(const ConvKernel& k, const ConvPlan& plan, int64_t row_tiles) {
-  if (plan.units_per_pass > 0) return std::max<int64_t>(1, pass_pixels / plan.largest_tile());
+  if (plan.units_per_pass > 0 || plan.widens()) return std::max<int64_t>(1, pass_pixels / plan.largest_tile());
   const int64_t cycles = tile_cycles(k, plan);
   const int64_t least = std::max<int64_t>(1, least_task_cycles / cycles);
   const int64_t most = std::max<int64_t>(1, most_task_cycles / cycles);
@@ -101,13 +112,14 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
     plan.groups_outer = true;
     return;
   }
-  const int64_t weight_bytes = k.packing().panels() * k.packing().panel_elements(k.taps()) * 4 / k.packing().quad();
+  const int64_t weight_bytes = k.packing().panels() * k.packing().panel_elements(k.taps()) * plan.word_bytes / k.packing().quad();
   const Dim pixels = plan.rows * plan.row_pixels;
   const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
   plan.groups_outer = weight_bytes > l2_bytes / 2 || (small_map && pixels.constant() <= 14 * 14);
-  if (!plan.groups_outer || !small_map || k.input_plain || plan.units_per_pass > 0) return;
+  if (!plan.groups_outer || !small_map || k.input_plain || plan.units_per_pass > 0 || plan.widens()) return;
   const int64_t tiles = std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles));
-  const int64_t lines = block * plan.group_blocks * block * 4 / k.packing().quad() / line_bytes;
+  const int64_t row = std::max(plan.group_blocks * block * plan.word_bytes, line_bytes);  // of weights, by whole lines
+  const int64_t lines = block * row / k.packing().quad() / line_bytes;
   plan.prefetch_lines = std::min<int64_t>(8, (lines + tiles - 1) / tiles);
 }
 
@@ -132,6 +144,7 @@ void plan_tiles(const ConvKernel& k, ConvPlan& plan) {
 int64_t ConvPlan::largest_tile() const { return (row_tiles.empty() ? 1 : row_tiles.front().tile.positions) * tile_pixels; }
 
 Dim ConvPlan::scratch_bytes() const {
+  if (widens()) return (widened_image + widened_panel) * float_bytes;
   if (units_per_pass == 0) return 0;
   const int64_t tiles = tiles_per_task > 0 ? tiles_per_task : rows_per_task * tiles_of(column_tiles);
   return tiles * largest_tile() * vectors * lanes * float_bytes;
@@ -173,9 +186,11 @@ std::vector<TileSegment> cover_axis(const ConvAxis& axis, int64_t positions) {
   return segments;
 }
 
-ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allowed) {
+ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allowed, DType weights) {
   ConvPlan plan;
+  if (!k.bytes) plan.word_bytes = size_of(weights);
   plan.multiply = multiply_of(target, k.bytes ? DType::u8 : DType::f32, k.narrow && !k.packing().by_lane());
+  plan_widening(k, plan);
   plan.lanes = target.lanes(DType::f32);
   GCG_CHECK(block % plan.lanes == 0, "vectors of ", plan.lanes, " lanes");
   const int64_t blocks = (k.out_channels + block - 1) / block;
@@ -190,6 +205,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   const int64_t last_channels = k.out_channels - (plan.groups - 1) * plan.group_blocks * block;
   plan.last_vectors = by_lane ? 1 : (last_channels + plan.lanes - 1) / plan.lanes;
   if (plan.groups == 1) plan.vectors = plan.last_vectors;
+  if (plan.widens()) plan.widened_panel = k.packing().units() * k.taps() * (block / 2) * plan.vectors * plan.lanes;
   plan.tile_pixels = k.depthwise() ? depthwise_pixels(target, k.kernel_w)
                      : by_lane     ? by_lane_pixels(target)
                                    : dense_pixels(target, plan.vectors, plan.multiply);

@@ -47,6 +47,10 @@ struct TileShape {
 
 struct ConvPlan {
   Multiply multiply = Multiply::floats;
+  int64_t word_bytes = 4;  // of the weights: quads, or floats in memory
+  /// Pairs: each thread widens the image that it reads, as far as it reads it, and the panel of its group of channels.
+  bool widens() const { return multiply == Multiply::pairs; }
+  int64_t widened_image = 0, widened_panel = 0;  // words
   int64_t lanes = 0;  // f32 lanes of a vector
   /// A pointwise convolution without borders sees the whole map as one row.
   bool flat = false;
@@ -79,8 +83,8 @@ struct ConvPlan {
 };
 
 /// Requires a verified kernel. `flat_allowed`: the epilogue and the store see rows and columns of the map only as the
-/// place row * width + column.
-ConvPlan plan_conv(const ConvKernel& kernel, const CpuTarget& target, bool flat_allowed);
+/// place row * width + column. `weights`: their type in memory.
+ConvPlan plan_conv(const ConvKernel& kernel, const CpuTarget& target, bool flat_allowed, DType weights = DType::f32);
 
 /// One axis of a convolution.
 struct ConvAxis {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codegen/cpu/widen_half.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -72,8 +73,8 @@ class DenseTile {
         Value* step =
             times(f_, f_.ir().CreateAdd(first_row, kh, "", true, true), conv_.kernel_w * weights_per_column());
         Value* row = f_.ir().CreateMul(times(f_, kh, conv_.dilation_h), layout_.row, "", true, true);
-        if (place_.prefetch) prefetch(word_address(f_, layout_, place_.prefetch, step));
-        return kernel_row(word_address(f_, layout_, input, row), word_address(f_, layout_, place_.weights, step), pixels, s);
+        if (place_.prefetch) prefetch(weight_address(f_, layout_, place_.prefetch, step));
+        return kernel_row(word_address(f_, layout_, input, row), weight_address(f_, layout_, place_.weights, step), pixels, s);
       });
     };
     const Pixels all{0, shape_.rows.positions, 0, shape_.columns.positions};
@@ -96,11 +97,11 @@ class DenseTile {
   }
 
   void prefetch(llvm::Value* address) {
-    const int64_t line = 16,
+    const int64_t line = 64 / size_of(layout_.weights),
                   apart = plan_.group_blocks * block == layout_.weight_columns ? line : layout_.weight_columns;
     for (int64_t kw = 0; kw < conv_.kernel_w; ++kw)
       for (int64_t i = 0; i < plan_.prefetch_lines; ++i)
-        f_.prefetch(word_address(f_, layout_, address, f_.i64(kw * weights_per_column() + i * apart)), 2);
+        f_.prefetch(weight_address(f_, layout_, address, f_.i64(kw * weights_per_column() + i * apart)), 2);
   }
 
   Values kernel_row(Value* input, Value* weights, Pixels pixels, Values sums) {
@@ -111,7 +112,7 @@ class DenseTile {
       const bool seamless = t.count == 1 || conv_.dilation_w == 1;
       if (seamless && layout_.channels > 1 && whole_blocks()) {
         Value* x = word_address(f_, layout_, input, f_.i64(t.tap * conv_.dilation_w * layout_.channels));
-        Value* w = word_address(f_, layout_, weights, f_.i64(t.tap * weights_per_column()));
+        Value* w = weight_address(f_, layout_, weights, f_.i64(t.tap * weights_per_column()));
         sums = k_loop(f_.i64(t.count * layout_.channels), {1, layout_.weight_columns}, {x}, w, pixels, std::move(sums));
       } else {
         sums = column_loop({f_.i64(t.tap), f_.i64(t.tap + t.count)}, input, weights, pixels, std::move(sums));
@@ -124,20 +125,20 @@ class DenseTile {
     if (steps_over_columns()) {
       const Step step{conv_.dilation_w * layout_.channels, weights_per_column()};
       Value* x = word_address(f_, layout_, input, times(f_, range.begin, step.input));
-      Value* w = word_address(f_, layout_, weights, times(f_, range.begin, step.weights));
+      Value* w = weight_address(f_, layout_, weights, times(f_, range.begin, step.weights));
       Value* count = f_.ir().CreateSub(range.end, range.begin, "", true, true);
       return k_loop(count, step, {x}, w, pixels, std::move(sums));
     }
     return loop(f_, range, 1, std::move(sums), [&](Value* kw, const Values& s) {
       Value* x = word_address(f_, layout_, input, times(f_, kw, conv_.dilation_w * layout_.channels));
-      Value* w = word_address(f_, layout_, weights, times(f_, kw, weights_per_column()));
+      Value* w = weight_address(f_, layout_, weights, times(f_, kw, weights_per_column()));
       return k_loop(channels_, {1, layout_.weight_columns}, {x}, w, pixels, s);
     });
   }
 
   Values clipped_columns(Value* input, Value* weights, const Pixels& pixels, Values sums) {
     return loop(f_, *place_.kw, 1, std::move(sums), [&](Value* kw, const Values& s) {
-      Value* w = word_address(f_, layout_, weights, times(f_, kw, weights_per_column()));
+      Value* w = weight_address(f_, layout_, weights, times(f_, kw, weights_per_column()));
       return k_loop(channels_, {1, layout_.weight_columns}, clipped_places(f_, conv_, layout_, shape_, place_, input, kw), w, pixels, s);
     });
   }
@@ -158,9 +159,9 @@ class DenseTile {
         Value* index = opaque(times(f_, k, step.input));
         for (Value* place : x) xk.push_back(word_address(f_, layout_, place, index));
       }
-      llvm::Value* wk = opaque(word_address(f_, layout_, w, times(f_, k, step.weights)));
+      llvm::Value* wk = opaque(weight_address(f_, layout_, w, times(f_, k, step.weights)));
       for (int64_t i = 0; i < n; ++i)
-        k_step(xk, i * step.input, word_address(f_, layout_, wk, f_.i64(i * step.weights)), pixels,
+        k_step(xk, i * step.input, weight_address(f_, layout_, wk, f_.i64(i * step.weights)), pixels,
                i % sets_, s);
       return s;
     };
@@ -184,14 +185,9 @@ class DenseTile {
       fence(f_.ir(), sums);
       Values columns;  // loaded anew for each part: registers are few
       for (int64_t v = 0; v < vectors_; ++v)
-        columns.push_back(dot_.right(load_words(word_address(f_, layout_, w, f_.i64(v * plan_.lanes))), part));
+        columns.push_back(dot_.right(load_weights(f_, layout_, weight_address(f_, layout_, w, f_.i64(v * plan_.lanes)), plan_.lanes), part));
       rank_one_updates(x, offset, columns, part, pixels, set, sums);
     }
-  }
-
-  Value* load_words(Value* address) {
-    auto* type = llvm::FixedVectorType::get(layout_.word, static_cast<unsigned>(plan_.lanes));
-    return f_.ir().CreateAlignedLoad(type, address, llvm::Align(word_bytes));
   }
 
   void rank_one_updates(const Values& x, int64_t offset, const Values& columns, int part, const Pixels& pixels, int64_t set, Values& sums) {
@@ -201,7 +197,7 @@ class DenseTile {
         Value* in_row = word_address(f_, layout_, x[own ? static_cast<size_t>(column) : 0], f_.i64(offset));
         if (row > 0) in_row = word_address(f_, layout_, in_row, times(f_, layout_.row, row * conv_.stride_h));
         Value* place = own ? in_row : word_address(f_, layout_, in_row, f_.i64(column * conv_.stride_w * layout_.channels));
-        Value* word = f_.ir().CreateAlignedLoad(layout_.word, place, llvm::Align(conv_.bytes ? 1 : word_bytes));
+        Value* word = f_.ir().CreateAlignedLoad(layout_.word, place, llvm::Align(conv_.bytes && !plan_.widens() ? 1 : word_bytes));
         Value* input = dot_.left(f_.splat(word, static_cast<int>(plan_.lanes)), part);
         const int64_t first = (set * shape_.pixels() + row * shape_.columns.positions + column) * vectors_;
         for (int64_t v = 0; v < vectors_; ++v) {
@@ -231,9 +227,8 @@ class DenseTile {
   llvm::Value* channels_ = nullptr;
 };
 
-/// A vector of floats, or of bytes as quads of which all but the first are multiplied by zero.
-llvm::Value* load_lanes(FunctionBuilder& f, const ConvKernel& conv, llvm::Value* address, int64_t lanes, bool is_signed) {
-  if (!conv.bytes) return load_vector(f, address, lanes);
+/// A vector of bytes as quads of which all but the first are multiplied by zero.
+llvm::Value* load_bytes(FunctionBuilder& f, llvm::Value* address, int64_t lanes, bool is_signed) {
   auto* bytes = llvm::FixedVectorType::get(f.ir().getInt8Ty(), static_cast<unsigned>(lanes));
   llvm::Value* loaded = f.ir().CreateAlignedLoad(bytes, address, llvm::Align(1));
   llvm::Type* words = llvm::FixedVectorType::get(f.ir().getInt32Ty(), static_cast<unsigned>(lanes));
@@ -301,12 +296,28 @@ llvm::Value* word_address(FunctionBuilder& f, const ConvLayout& layout, llvm::Va
   return f.ir().CreateGEP(layout.word, base, offset);
 }
 
-ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, Multiply multiply) {
+llvm::Value* weight_address(FunctionBuilder& f, const ConvLayout& layout, llvm::Value* base, llvm::Value* offset) {
+  return f.ir().CreateGEP(layout.weights == DType::f32 ? layout.word : f.memory_type(layout.weights), base, offset);
+}
+
+llvm::Value* load_weights(FunctionBuilder& f, const ConvLayout& layout, llvm::Value* address, int64_t lanes) {
+  const bool half = layout.weights != DType::f32;
+  auto* type = llvm::FixedVectorType::get(half ? f.memory_type(layout.weights) : layout.word, static_cast<unsigned>(lanes));
+  llvm::Value* loaded = f.ir().CreateAlignedLoad(type, address, llvm::Align(word_bytes));
+  return half ? widen_half(f.ir(), layout.weights, loaded) : loaded;
+}
+
+ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan) {
   const ConvPacking packing = conv.packing();
   ConvLayout layout;
-  layout.word = packing.by_lane() && conv.bytes ? f.ir().getInt8Ty() : DotProduct(f.ir(), multiply).word();
+  layout.word = packing.by_lane() && conv.bytes ? f.ir().getInt8Ty() : DotProduct(f.ir(), plan.multiply).word();
+  if (!conv.bytes) layout.weights = f.kernel().operands[static_cast<size_t>(conv.weights)].dtype;
   layout.channels = conv.input_plain ? 1 : block / packing.quad();
   layout.depth = blocks_of(packing.inputs, packing.quad());
+  if (plan.widens()) {  // whole blocks: weights past the last channel are zero
+    layout.channels = block / 2;
+    layout.depth = packing.units() * layout.channels;
+  }
   const int64_t blocks = conv.input_plain ? conv.in_channels : blocks_of(conv.in_channels, block);
   const Dim row = conv.in_width * Dim(layout.channels);
   const Dim plane = row * conv.in_height, volume = plane * conv.in_depth;
@@ -314,7 +325,7 @@ ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, Multiply mult
   layout.plane = f.dim(plane);
   layout.block = f.dim(volume);
   layout.image = f.dim(volume * Dim(blocks));
-  layout.weight_columns = conv.packing().columns();
+  layout.weight_columns = plan.widens() ? plan.vectors * plan.lanes : packing.columns();
   return layout;
 }
 
@@ -327,16 +338,19 @@ Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPl
                         const TileShape& shape, const TilePlace& place) {
   const Values none(static_cast<size_t>(shape.pixels()), zero(f, plan));
   DotProduct dot(f.ir(), plan.multiply);
-  auto lanes_at = [&](llvm::Value* base, llvm::Value* offset, bool is_signed) {
-    return load_lanes(f, conv, word_address(f, layout, base, offset), plan.lanes, is_signed);
+  auto input_at = [&](llvm::Value* base, llvm::Value* offset) {
+    llvm::Value* address = word_address(f, layout, base, offset);
+    return conv.bytes ? load_bytes(f, address, plan.lanes, false) : load_vector(f, address, plan.lanes);
   };
-  auto input_at = [&](llvm::Value* base, llvm::Value* offset) { return lanes_at(base, offset, false); };
-  auto weights_at = [&](llvm::Value* base, llvm::Value* offset) { return lanes_at(base, offset, true); };
+  auto weights_at = [&](llvm::Value* base, llvm::Value* offset) {
+    llvm::Value* address = weight_address(f, layout, base, offset);
+    return conv.bytes ? load_bytes(f, address, plan.lanes, true) : load_weights(f, layout, address, plan.lanes);
+  };
   auto kernel_row = [&](llvm::Value* plane_input, llvm::Value* first_row, llvm::Value* kh, const Values& sums) {
     llvm::Value* input =
         word_address(f, layout, plane_input, f.ir().CreateMul(times(f, kh, conv.dilation_h), layout.row, "", true, true));
     llvm::Value* row = f.ir().CreateAdd(first_row, kh, "", true, true);
-    llvm::Value* weights = word_address(f, layout, place.weights, times(f, row, conv.kernel_w * block));
+    llvm::Value* weights = weight_address(f, layout, place.weights, times(f, row, conv.kernel_w * block));
     if (place.column) {
       return loop(f, *place.kw, 1, sums, [&](llvm::Value* kw, const Values& s) {
         llvm::Value* w = weights_at(weights, times(f, kw, block));

@@ -32,9 +32,10 @@ struct TilePlace {
 };
 
 /// Strides of the input and of the weights, in words: what a multiply-add takes of each, floats or quads of bytes
-/// (dot_product.h); single bytes where each lane has channels of its own.
+/// (dot_product.h); single bytes where each lane has channels of its own. Weights may be floats of 16 bits.
 struct ConvLayout {
   llvm::Type* word = nullptr;
+  DType weights = DType::f32;    // of floats in memory
   int64_t channels = 16;         // words that lie side by side in the input: a block's, or 1 when it is NCHW
   int64_t depth = 0;             // words along the input channels of a group
   llvm::Value* image = nullptr;  // input, image to image
@@ -44,7 +45,7 @@ struct ConvLayout {
   int64_t weight_columns = 32;   // weights, kernel element and input channel to the next
 };
 
-ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, Multiply multiply);
+ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan);
 
 /// Sums [pixel][vector] of a dense convolution for `vectors` vectors of output channels.
 FunctionBuilder::Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
@@ -78,5 +79,8 @@ FunctionBuilder::Values clipped_places(FunctionBuilder& f, const ConvKernel& con
 
 /// `base` + `offset` words; may point outside the operand as long as it is not read.
 llvm::Value* word_address(FunctionBuilder& f, const ConvLayout& layout, llvm::Value* base, llvm::Value* offset);
+/// The same for weights; a vector of them as floats or quads.
+llvm::Value* weight_address(FunctionBuilder& f, const ConvLayout& layout, llvm::Value* base, llvm::Value* offset);
+llvm::Value* load_weights(FunctionBuilder& f, const ConvLayout& layout, llvm::Value* address, int64_t lanes);
 
 }  // namespace gcg::cpu

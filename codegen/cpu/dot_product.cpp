@@ -62,6 +62,7 @@ llvm::Value* DotProduct::add(llvm::Value* left, llvm::Value* right, llvm::Value*
       return add_pairs(products, llvm::ConstantInt::get(products->getType(), 1), sum);
     }
     case Multiply::widened_quads:
+    case Multiply::pairs:
       break;
   }
   return add_pairs(left, right, sum);

@@ -23,7 +23,8 @@ class MatMulEmitter {
         kernel_(kernel),
         matmul_(matmul),
         element_(kernel.operands[static_cast<size_t>(matmul.a.operand)].dtype),
-        plan_(plan_matmul(matmul, f.target(), multiply_of(f.target(), element_, matmul.narrow))),
+        plan_(plan_matmul(matmul, f.target(), multiply_of(f.target(), element_, matmul.narrow),
+                         kernel.operands[static_cast<size_t>(matmul.b.operand)].dtype)),
         expr_(f) {}
 
   KernelEmission emit() {
@@ -92,9 +93,10 @@ class MatMulEmitter {
 
   llvm::Value* packed_panel(llvm::Value* panel) {
     llvm::Value* words = ir_.CreateMul(k_, f_.i64(plan_.panel_columns));
-    return word_address(f_.operand(matmul_.b.operand), ir_.CreateMul(panel, words));
+    return panel_address(f_.operand(matmul_.b.operand), ir_.CreateMul(panel, words));
   }
 
+  llvm::Value* panel_address(llvm::Value* base, llvm::Value* offset) { return f_.element_address(base, plan_.panel_type(), offset); }
   llvm::Value* word_address(llvm::Value* base, llvm::Value* offset) { return f_.element_address(base, DType::i32, offset); }
   llvm::Value* scratch_after_sums() { return word_address(f_.scratch(), f_.i64(plan_.sums())); }
   /// Of A's elements, from one k step to the next.
@@ -136,21 +138,27 @@ class MatMulEmitter {
     auto block = [&](llvm::Value* k, llvm::Value* depth, llvm::Value* next, bool accumulate) {
       RowTile tile = panel;
       tile.k = depth;
-      tile.b = word_address(panel.b, ir_.CreateMul(k, f_.i64(plan_.panel_columns)));
+      tile.b = panel_address(panel.b, ir_.CreateMul(k, f_.i64(plan_.panel_columns)));
       tile.accumulate = accumulate;
-      if (strips)
-        strips_of(g, tile, from, to, k, next);
-      else
-        row_tiles(g, tile, from, to, k, next);
+      const auto tiles = [&](const RowTile& t) {
+        if (strips)
+          strips_of(g, t, from, to, k, next);
+        else
+          row_tiles(g, t, from, to, k, next);
+        return Values{};
+      };
+      if (!plan_.widens_panels()) return void(tiles(tile));
+      f_.if_else(ir_.CreateICmpSGE(ir_.CreateSub(to, from), f_.i64(MatMulPlan::widen_tiles)), [&] { return tiles(widened_panel(tile)); },
+                 [&] { return tiles(tile); });
     };
     if (plan_.k_blocks == 1) {
       block(f_.i64(0), k_, following, false);
     } else {
       const int64_t depth = plan_.k_block, steps = plan_.steps.constant();
-      block(f_.i64(0), f_.i64(depth), word_address(panel.b, f_.i64(depth * plan_.panel_columns)), false);
+      block(f_.i64(0), f_.i64(depth), panel_address(panel.b, f_.i64(depth * plan_.panel_columns)), false);
       f_.for_loop(f_.i64(depth), f_.i64(steps), f_.i64(depth), [&](llvm::Value* k) {
         llvm::Value* end = ir_.CreateAdd(k, f_.i64(depth));
-        llvm::Value* further = word_address(panel.b, ir_.CreateMul(end, f_.i64(plan_.panel_columns)));
+        llvm::Value* further = panel_address(panel.b, ir_.CreateMul(end, f_.i64(plan_.panel_columns)));
         llvm::Value* next = ir_.CreateSelect(ir_.CreateICmpSLT(end, f_.i64(steps)), further, following);
         block(k, smin(f_.i64(depth), ir_.CreateSub(f_.i64(steps), k)), next, true);
       });
@@ -208,6 +216,15 @@ class MatMulEmitter {
     tile.prefetch_mask = ir_.CreateSelect(needed, f_.i64(MicroKernel::prefetch_period - 1), f_.i64(-1));
   }
 
+  /// A panel of 16-bit floats, widened into scratch.
+  RowTile widened_panel(RowTile tile) {
+    llvm::Value* wide = scratch_after_sums();
+    emit_widen_panel(f_, plan_, tile.b, tile.k, wide);
+    tile.b = wide;
+    tile.right = DType::f32;
+    return tile;
+  }
+
   /// `steps` words of each row of A, widened into scratch.
   llvm::Value* widened_rows(llvm::Value* a, llvm::Value* rows, llvm::Value* steps) {
     DotProduct dot(ir_, plan_.multiply);
@@ -232,6 +249,7 @@ class MatMulEmitter {
   void read_b(const Group& g, RowTile& tile) {
     if (packed()) {
       tile.b = packed_panel(g.panel);
+      tile.right = plan_.panel_type();
       tile.b_row_stride = f_.i64(plan_.panel_columns);
       return;
     }

@@ -1,5 +1,7 @@
 #include "codegen/cpu/matmul_pack.h"
 
+#include "codegen/cpu/widen_half.h"
+
 namespace gcg::cpu {
 namespace {
 
@@ -133,6 +135,17 @@ void emit_pack_panel(FunctionBuilder& f, const MatMulPlan& plan, const MatrixVie
     return Values{};
   };
   f.if_else(f.ir().CreateICmpSGE(columns, f.i64(plan.panel_columns)), at_once, by_vectors);
+}
+
+void emit_widen_panel(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* panel, llvm::Value* steps, llvm::Value* wide) {
+  llvm::IRBuilder<>& ir = f.ir();
+  f.for_loop(f.i64(0), steps, f.i64(1), [&](llvm::Value* k) {
+    llvm::Value* row = ir.CreateMul(k, f.i64(plan.panel_columns), "", true, true);
+    for (int v = 0; v < plan.panel_vectors(); ++v) {
+      llvm::Value* place = ir.CreateAdd(row, f.i64(v * plan.lanes), "", true, true);
+      f.store(widen_half(ir, plan.right, f.load(panel, plan.right, place, plan.lanes)), wide, DType::f32, place);
+    }
+  });
 }
 
 }  // namespace gcg::cpu

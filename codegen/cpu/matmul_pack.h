@@ -1,4 +1,4 @@
-// Packing one panel of a strided B at run time.
+// Panels of B that are made at run time.
 #pragma once
 
 #include "codegen/cpu/function_builder.h"
@@ -11,5 +11,8 @@ namespace gcg::cpu {
 /// plan.panel_columns floats: the rows past K are overwritten with anything.
 void emit_pack_panel(FunctionBuilder& f, const MatMulPlan& plan, const MatrixView& view, const Dim& k, llvm::Value* b,
                      llvm::Value* column, llvm::Value* columns, llvm::Value* panel);
+
+/// Emits wide[k][j] = panel[k][j] for k < `steps` and a panel's columns: f16 or bf16 (plan.right) as floats.
+void emit_widen_panel(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* panel, llvm::Value* steps, llvm::Value* wide);
 
 }  // namespace gcg::cpu

@@ -9,7 +9,7 @@ namespace gcg::cpu {
 namespace {
 
 constexpr int64_t default_panel_columns = 48;
-constexpr int64_t line_words = 16;
+constexpr int64_t line_words = 16, line_bytes = 64;
 constexpr int64_t prefetch_period = MicroKernel::prefetch_period;
 
 /// Tiles of 9x3, 6x2 and 8x3 vectors; of widened quads 8x3, 5x2 and 7x3.
@@ -80,6 +80,7 @@ int MatMulPlan::widest(int rows) const {
     tile.rows = rows;
     tile.vectors = vectors;
     tile.multiply = multiply;
+    tile.right = right;
     if (panel_vectors() % vectors == 0 && tile.registers() <= registers) return vectors;
   }
   return 1;
@@ -87,7 +88,7 @@ int MatMulPlan::widest(int rows) const {
 
 int64_t MatMulPlan::passes() const { return panel_vectors() / widest(heights.back()); }
 
-int64_t MatMulPlan::panel_lines() const { return prefetch_period * panel_columns / line_words; }
+int64_t MatMulPlan::panel_lines() const { return prefetch_period * panel_columns * size_of(panel_type()) / line_bytes; }
 
 Dim MatMulPlan::tiles_together() const { return chunk() > 1 ? min(block_tiles, chunk()) : block_tiles; }
 
@@ -96,7 +97,8 @@ Dim MatMulPlan::lines_per_pass() const { return ceil_div(panel_lines(), max(tile
 Dim MatMulPlan::scratch_bytes() const {
   const Dim panel = copies() ? ceil_div(steps, lanes) * lanes * panel_columns : Dim(0);
   const Dim rows = widens() ? widened_row() * tallest : Dim(0);
-  return (panel + rows + sums()) * size_of(DType::f32);
+  const Dim wide = widens_panels() ? (k_blocks > 1 ? Dim(k_block) : steps) * panel_columns : Dim(0);
+  return (panel + rows + wide + sums()) * size_of(DType::f32);
 }
 
 std::string MatMulPlan::note() const {
@@ -106,7 +108,7 @@ std::string MatMulPlan::note() const {
   if (heights.size() > 1) rows = std::to_string(heights.front()) + ".." + rows;
   const char* quads[] = {"", ", quads", ", narrow quads", ", widened quads"};
   return concat(rows, "x", widest(heights.back()) * lanes, ", ", sources[static_cast<int>(source)],
-                quads[static_cast<int>(multiply)]);
+                quads[static_cast<int>(multiply)], size_of(right) == 2 ? concat(" of ", name_of(right)) : "");
 }
 
 namespace {
@@ -123,9 +125,10 @@ int64_t units_per_task(const MatMulPlan& plan, const MatMulKernel& matmul) {
 
 }  // namespace
 
-MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply) {
+MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply, DType right) {
   MatMulPlan plan;
   plan.multiply = multiply;
+  if (multiply == Multiply::floats) plan.right = right;
   plan.steps = floor_div(matmul.k.extent, DotProduct::elements(multiply));
   plan.lanes = target.lanes(DType::f32);
   plan.registers = target.vector_registers;
@@ -136,6 +139,7 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
   plan.tiles = ceil_div(matmul.m.extent, plan.tallest);
   plan.source = source_of(matmul, plan.tiles);
   GCG_CHECK(multiply == Multiply::floats || plan.source == MatMulPlan::Source::packed, "a product of bytes reads packed panels");
+  GCG_CHECK(plan.right == DType::f32 || plan.source == MatMulPlan::Source::packed, "a product by ", name_of(plan.right), " reads packed panels");
   if (plan.masks() && !target.has_avx512()) --plan.registers;  // the mask of a tail
   plan.heights = possible_heights(matmul.m.extent, plan.tallest);
   plan.panels = ceil_div(matmul.n.extent, plan.panel_columns);
@@ -144,7 +148,7 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
   plan.strip_order = plan.source == MatMulPlan::Source::packed && !plan.tiles.is(1) && !plan.widens();
   cut_depth(plan);
   cut_rows(plan);
-  const Dim bytes = plan.steps * plan.panels * plan.panel_columns * size_of(DType::f32);
+  const Dim bytes = plan.steps * plan.panels * plan.panel_columns * size_of(plan.panel_type());
   plan.near = bytes.is_constant() && bytes.constant() <= near_bytes;
   plan_prefetch(plan);
   plan.grain = units_per_task(plan, matmul);

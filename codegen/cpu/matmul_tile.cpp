@@ -52,6 +52,7 @@ class RowTileEmitter {
     shape.vectors = width;
     shape.lanes = plan_.lanes;
     shape.multiply = plan_.multiply;
+    shape.right = tile_.right;
     shape.a_row_stride = constant_of(tile_.a_row_stride);
     shape.a_column_stride = constant_of(tile_.a_column_stride);
     shape.b_row_stride = constant_of(tile_.b_row_stride);
@@ -64,7 +65,7 @@ class RowTileEmitter {
     llvm::Value* pass = ir.CreateSDiv(v, f_.i64(widest_));
     llvm::Value* prefetch = ir.CreateGEP(ir.getInt8Ty(), tile_.prefetch, ir.CreateMul(pass, tile_.prefetch_step));
     ir.CreateCall(micro_kernel(shape, *f_.function()),
-                  {tile_.a, f_.element_address(tile_.b, DType::f32, column), tile_.k,
+                  {tile_.a, f_.element_address(tile_.b, tile_.right, column), tile_.k,
                    f_.element_address(tile_.sums, DType::f32, column), prefetch, tile_.prefetch_lines, tile_.prefetch_mask,
                    tile_.a_row_stride, tile_.a_column_stride, tile_.b_row_stride, tail});
   }

@@ -11,6 +11,7 @@ namespace gcg::cpu {
 struct RowTile {
   llvm::Value* a = nullptr;
   llvm::Value* b = nullptr;
+  DType right = DType::f32;     // of b: words of 32 bits, or f16 or bf16
   llvm::Value* sums = nullptr;  // [rows][panel_columns], aligned to a vector
   llvm::Value* k = nullptr;
   llvm::Value* prefetch = nullptr;

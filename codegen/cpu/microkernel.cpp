@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "codegen/cpu/widen_half.h"
+
 namespace gcg::cpu {
 namespace {
 
@@ -18,7 +20,7 @@ enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kPrefetchM
 std::string text(const std::optional<int64_t>& constant) { return constant ? std::to_string(*constant) : "x"; }
 
 std::string name_of(const MicroKernel& m) {
-  return (m.multiply == Multiply::floats ? "tile." : "quads.") + std::to_string(m.rows) + "x" + std::to_string(m.vectors * m.lanes) + ".a" + text(m.a_row_stride) +
+  return (m.multiply != Multiply::floats ? "quads." : std::string(gcg::name_of(m.right)) + ".") + std::to_string(m.rows) + "x" + std::to_string(m.vectors * m.lanes) + ".a" + text(m.a_row_stride) +
          "_" + text(m.a_column_stride) + ".b" + text(m.b_row_stride) + ".c" + std::to_string(m.c_row_stride) + ".p" +
          text(m.prefetch_lines) + (m.accumulate ? ".add" : "") + (m.masked ? ".masked" : "");
 }
@@ -33,7 +35,8 @@ class TileEmitter {
         dot_(b_, m_.multiply),
         word_(dot_.word()),
         a_element_(m_.multiply == Multiply::floats ? word_ : b_.getInt8Ty()),
-        vector_(llvm::FixedVectorType::get(word_, static_cast<unsigned>(m_.lanes))) {}
+        vector_(llvm::FixedVectorType::get(word_, static_cast<unsigned>(m_.lanes))),
+        b_element_(size_of(m_.right) < 4 ? b_.getInt16Ty() : word_) {}
 
   void emit() {
     entry_ = block("entry");
@@ -180,14 +183,11 @@ class TileEmitter {
   }
 
   void k_step(llvm::Value* k, Values& accumulators, size_t first) {
-    llvm::Value* b_place = b_.CreateGEP(word_, f_.getArg(kB), b_.CreateMul(k, b_row_, "", true, true));
+    llvm::Value* b_place = b_.CreateGEP(b_element_, f_.getArg(kB), b_.CreateMul(k, b_row_, "", true, true));
     Values words;
     for (int v = 0; v < m_.vectors; ++v) {
-      llvm::Value* place = b_.CreateConstGEP1_64(word_, b_place, static_cast<uint64_t>(v * m_.lanes));
-      words.push_back(mask_ && v == m_.vectors - 1 ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(
-                                                         vector_, place, llvm::Align(word_bytes), mask_,
-                                                         llvm::ConstantAggregateZero::get(vector_)))
-                                                   : b_.CreateAlignedLoad(vector_, place, llvm::Align(word_bytes)));
+      llvm::Value* place = b_.CreateConstGEP1_64(b_element_, b_place, static_cast<uint64_t>(v * m_.lanes));
+      words.push_back(right_words(place, mask_ && v == m_.vectors - 1));
     }
     llvm::Value* a_place = b_.CreateGEP(a_element_, f_.getArg(kA), b_.CreateMul(k, a_column_, "", true, true));
     for (int part = 0; part < dot_.parts(); ++part) {
@@ -197,6 +197,14 @@ class TileEmitter {
       llvm::Value* a_part = part == 0 ? a_place : b_.CreateConstGEP1_64(word_, a_place, static_cast<uint64_t>(part));
       for (int r = 0; r < m_.rows; ++r) rank_one_update(a_part, columns, r, accumulators, first);
     }
+  }
+
+  llvm::Value* right_words(llvm::Value* place, bool masked) {
+    const llvm::Align align(word_bytes);
+    if (masked) return b_.CreateMaskedLoad(vector_, place, align, mask_, llvm::ConstantAggregateZero::get(vector_));
+    if (size_of(m_.right) == word_bytes) return b_.CreateAlignedLoad(vector_, place, align);
+    auto* bits = llvm::FixedVectorType::get(b_element_, static_cast<unsigned>(m_.lanes));
+    return widen_half(b_, m_.right, b_.CreateAlignedLoad(bits, place, align));
   }
 
   void fence_tile(Values& accumulators, size_t first) {
@@ -227,6 +235,7 @@ class TileEmitter {
   llvm::Type* word_;
   llvm::Type* a_element_;  // what A's strides count
   llvm::FixedVectorType* vector_;
+  llvm::Type* b_element_;  // what B's strides count
   llvm::BasicBlock* entry_ = nullptr;
   llvm::Value* a_row_ = nullptr;
   llvm::Value* a_column_ = nullptr;

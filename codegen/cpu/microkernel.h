@@ -13,7 +13,7 @@ class Function;
 namespace gcg::cpu {
 
 /// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column], where a k step multiplies words (dot_product.h). Strides of
-/// B and C are in words, those of A in floats or, with quads, in bytes; nullopt: a run-time argument. With widened quads A is
+/// B are in its elements, those of C in words, those of A in floats or, with quads, in bytes; nullopt: a run-time argument. With widened quads A is
 /// what DotProduct::left made of it, the parts of a step beside each other.
 struct MicroKernel {
   static constexpr int64_t prefetch_period = 4;  // k steps
@@ -22,6 +22,7 @@ struct MicroKernel {
   int vectors = 1;
   int lanes = 16;
   Multiply multiply = Multiply::floats;
+  DType right = DType::f32;  // of B's elements where they are floats: f16 and bf16 are widened as they are loaded
   std::optional<int64_t> a_row_stride, a_column_stride;
   std::optional<int64_t> b_row_stride;
   int64_t c_row_stride = 0;
@@ -40,7 +41,7 @@ struct MicroKernel {
     const int sums = sets() * rows * vectors;
     if (multiply == Multiply::widened_quads) return sums + DotProduct::parts(multiply) * vectors + 2;
     if (multiply == Multiply::narrow_quads) return sums + vectors + 2;
-    return sums + (rows > 1 ? vectors : 0) + 1;
+    return sums + (rows > 1 ? vectors : size_of(right) < 4 ? 1 : 0) + 1;
   }
 };
 

@@ -11,8 +11,7 @@ namespace {
 
 constexpr const char* kPrefix = "widen_half_";
 
-}  // namespace
-
+/// A pure function from `bits` (i16, or a vector of it) to f32 of the same width, to be called.
 llvm::FunctionCallee declare_widen_half(llvm::Module& module, llvm::Type* bits) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(bits);
   const std::string name = kPrefix + std::to_string(vector == nullptr ? 1 : vector->getNumElements());
@@ -24,6 +23,14 @@ llvm::FunctionCallee declare_widen_half(llvm::Module& module, llvm::Type* bits) 
   function->setWillReturn();
   function->setSpeculatable();
   return callee;
+}
+
+}  // namespace
+
+llvm::Value* widen_half(llvm::IRBuilder<>& ir, DType from, llvm::Value* bits) {
+  if (from == DType::f16) return ir.CreateCall(declare_widen_half(*ir.GetInsertBlock()->getModule(), bits->getType()), {bits});
+  llvm::Value* wide = ir.CreateShl(ir.CreateZExt(bits, bits->getType()->getWithNewType(ir.getInt32Ty())), 16);
+  return ir.CreateBitCast(wide, bits->getType()->getWithNewType(ir.getFloatTy()));
 }
 
 void lower_widen_half(llvm::Module& module) {

@@ -1,15 +1,18 @@
-// f16 bits to f32, hidden from LLVM's passes while they run. They know that widening is exact and move comparisons and
-// selects to the f16 side, which x86 then executes lane by lane.
+// 16-bit floats to f32. From f16 hidden from LLVM's passes while they run: they know that widening is exact and move comparisons
+// and selects to the f16 side, which x86 then executes lane by lane.
 #pragma once
 
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
+
+#include "compiler/ir/dtype.h"
 
 namespace gcg::cpu {
 
-/// A pure function from `bits` (i16, or a vector of it) to f32 of the same width, to be called.
-llvm::FunctionCallee declare_widen_half(llvm::Module& module, llvm::Type* bits);
+/// `bits` (i16, or a vector of it) of an f16 or bf16 as f32 of the same width.
+llvm::Value* widen_half(llvm::IRBuilder<>& ir, DType from, llvm::Value* bits);
 
-/// Replaces all calls of such functions by the conversion. Runs after the passes.
+/// Puts the conversions from f16 in place. Runs after the passes.
 void lower_widen_half(llvm::Module& module);
 
 }  // namespace gcg::cpu

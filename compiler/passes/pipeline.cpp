@@ -33,6 +33,7 @@
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/merge_quantization.h"
 #include "compiler/passes/narrow_storage.h"
+#include "compiler/passes/narrow_weights.h"
 #include "compiler/passes/pack_conv_weights.h"
 #include "compiler/passes/pack_weights.h"
 #include "compiler/passes/pass.h"
@@ -127,6 +128,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
           {"pack-weights", [](Graph& g, const Target* t) { return pack_weights(g, *t); }},
           kFoldConstants,  // packs the weights
           kDeadCode,
+          {"narrow-weights", [](Graph& g, const Target* t) { return narrow_weights(g, *t); }},
       }},
   };
   static const std::vector<PassGroup> cuda = {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 
 #include "artifact_schema/kernel_abi.h"
+#include "compiler/ir/tensor.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -117,6 +119,21 @@ std::vector<float> random_floats(int64_t count, std::mt19937& random) {
   return values;
 }
 
+float rounded(float x, DType to) {
+  if (to == DType::f32) return x;
+  return to == DType::f16 ? f16_to_float(float_to_f16(x)) : bf16_to_float(float_to_bf16(x));
+}
+
+/// The same elements in 16 bits.
+void narrow(std::unique_ptr<GuardedFloats>& floats, DType to) {
+  auto half = std::make_unique<GuardedFloats>((floats->size() + 1) / 2);
+  for (int64_t i = 0; i < floats->size(); ++i) {
+    const uint16_t bits = to == DType::f16 ? float_to_f16((*floats)[i]) : float_to_bf16((*floats)[i]);
+    std::memcpy(reinterpret_cast<char*>(half->data()) + 2 * i, &bits, sizeof(bits));
+  }
+  floats = std::move(half);
+}
+
 }  // namespace
 
 int64_t ConvCase::multiply_adds() const {
@@ -186,7 +203,7 @@ Kernel make_conv_kernel(const ConvCase& c) {
   };
   const Shape input = activation(c.plain ? c.in_channels : c.in_blocks(), k.in_depth, k.in_height, k.in_width, !c.plain);
   kernel.operands = {{DType::f32, input, false},
-                     {DType::f32, {weight_elements(c)}, false},
+                     {c.weights, {weight_elements(c)}, false},
                      {DType::f32, {c.out_blocks(), 16}, false},
                      {DType::f32, activation(c.out_blocks(), k.out_depth, k.out_height, k.out_width, true), false},
                      {DType::f32, activation(result_blocks(c), k.out_depth, k.out_height, k.out_width, true), true}};
@@ -212,6 +229,7 @@ ConvData::ConvData(const ConvCase& c) {
   const int64_t place = c.planes() * c.height * c.width, points = c.out_depth() * c.out_height() * c.out_width();
   input = random_floats(c.batch * c.in_channels * place, random);
   weights = random_floats(c.out_channels * c.packing().inputs * taps(c), random);
+  for (float& w : weights) w = rounded(w, c.weights);
   const int64_t residual = c.batch * c.out_blocks() * points * 16;
   const int64_t counts[] = {c.plain ? c.batch * c.in_channels * place : c.batch * c.in_blocks() * place * 16,
                             weight_elements(c), c.out_blocks() * 16, residual,
@@ -228,6 +246,7 @@ ConvData::ConvData(const ConvCase& c) {
     }
   }
   pack_weights(c, weights, operands[1]->data());
+  if (c.weights != DType::f32) narrow(operands[1], c.weights);
   for (size_t o : {2u, 3u}) {
     const std::vector<float> values = random_floats(operands[o]->size(), random);
     std::copy(values.begin(), values.end(), operands[o]->data());

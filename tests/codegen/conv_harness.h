@@ -21,6 +21,7 @@ struct ConvCase {
   bool plain = false;
   bool symbolic_batch = false, symbolic_depth = false, symbolic_height = false, symbolic_width = false;
   ConvEpilogueKind epilogue = ConvEpilogueKind::bias;
+  DType weights = DType::f32;       // in memory; f16 and bf16 are rounded to
   int64_t result_block_offset = 0;  // the result is a slice of a tensor with more channel blocks
 
   ConvPacking packing() const { return {in_channels / groups, out_channels, groups, plain}; }

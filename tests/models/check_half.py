@@ -49,10 +49,11 @@ def halved(model, half):
 
 
 def kernels(artifact):
-    """Names of the contractions' kernels, in the order of the plan."""
+    """Names of the contractions' kernels, and how many of them read weights of 16 bits."""
     done = subprocess.run([tool(), "inspect", artifact, "--json", "--kernels"], capture_output=True, text=True, check=True)
     plan = json.loads(done.stdout)["entry_points"][0]["plans"][0]
-    return sorted(k["name"] for k in plan["kernel_list"] if any(c in k["name"] for c in CONTRACTIONS) and not k["note"].startswith("points"))
+    found = [k for k in plan["kernel_list"] if any(c in k["name"] for c in CONTRACTIONS) and not k["note"].startswith("points")]
+    return sorted(k["name"] for k in found), sum(k["note"].endswith((" of f16", " of bf16")) or "weights of " in k["note"] for k in found)
 
 
 def check(name, half, folder):
@@ -64,8 +65,10 @@ def check(name, half, folder):
     onnx.save(small, paths["small"])
     onnx.save(rounded, paths["rounded"])
     artifacts = {k: compile_model(p, p.replace(".onnx", ".gart")) for k, p in paths.items()}
-    ours, theirs = kernels(artifacts["small"]), kernels(artifacts["rounded"])
-    assert ours and len(ours) == len(theirs), (ours, theirs)
+    (ours, widen), (theirs, _) = kernels(artifacts["small"]), kernels(artifacts["rounded"])
+    assert ours and len(ours) == len(theirs) and widen, (ours, theirs, widen)
+    sizes_in_file = {k: os.path.getsize(a) for k, a in artifacts.items()}
+    assert sizes_in_file["small"] < sizes_in_file["rounded"], sizes_in_file
     reference, loaded = Reference(paths["rounded"]), gart.load(artifacts["small"], threads=1)
     worst = 0.0
     for size in sizes:

@@ -1,0 +1,65 @@
+#include "compiler/passes/narrow_weights.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/ir/tensor.h"
+#include "compiler/ops/ops.h"
+
+namespace gcg {
+namespace {
+
+constexpr int64_t kLeastElements = 1024;  // below, what is saved is nothing
+constexpr float kModerate = 2048;         // a table with larger elements holds places or limits
+
+/// Does the node read its input `i` element by element in whatever type it is stored?
+bool widens(const Node& n, size_t i) {
+  if (n.op == &op_Gather) return i == 0;
+  return i == 1 && (n.op == &op_gart_PackedMatMul || n.op == &op_gart_BlockedConv);
+}
+
+/// Does rounding to 16 bits lose no more than half a unit in the last place, on the whole?
+bool rounds_well(const Tensor& t, DType to) {
+  const double unit = to == DType::f16 ? 0x1p-11 : 0x1p-8;
+  double error = 0, whole = 0;
+  for (const float x : t.as<float>()) {
+    const float rounded = to == DType::f16 ? f16_to_float(float_to_f16(x)) : bf16_to_float(float_to_bf16(x));
+    if (!(std::abs(x) <= kModerate)) return false;
+    error += (double{rounded} - x) * (double{rounded} - x);
+    whole += double{x} * x;
+  }
+  return error <= unit * unit * whole;
+}
+
+bool narrow(Graph& graph, DType to) {
+  bool changed = false;
+  const std::vector<std::vector<NodeId>> users = graph.users();
+  for (NodeId id : graph.order())
+    for (const auto& body : graph.node(id).bodies) changed |= narrow(*body, to);
+  for (int64_t i = 0; i < graph.value_count(); ++i) {
+    const ValueId v(i);
+    Value& value = graph.value(v);
+    const std::vector<NodeId>& readers = users[static_cast<size_t>(i)];
+    if (!value.is_constant() || value.dtype != DType::f32 || readers.empty() || graph.is_output(v)) continue;
+    const bool widened = std::all_of(readers.begin(), readers.end(), [&](NodeId id) {
+      const Node& n = graph.node(id);
+      for (size_t k = 0; k < n.inputs.size(); ++k)
+        if (n.inputs[k] == v && !widens(n, k)) return false;
+      return n.bodies.empty();
+    });
+    if (!widened || value.constant->elements() < kLeastElements || !rounds_well(*value.constant, to)) continue;
+    value.stored = to;
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool narrow_weights(Graph& graph, const Target& target) {
+  if (target.precision == Precision::fp16) return narrow(graph, DType::f16);
+  if (target.precision == Precision::bf16) return narrow(graph, DType::bf16);
+  return false;
+}
+
+}  // namespace gcg
