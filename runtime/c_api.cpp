@@ -140,6 +140,9 @@ const char* gart_output_dim(const gart_program* program, size_t index, size_t ax
 const char* gart_output_label(const gart_program* program, size_t index, size_t number) {
   return program == nullptr ? nullptr : program->program.label(index, number);
 }
+const char* gart_metadata(const gart_program* program, size_t index) {
+  return program == nullptr ? nullptr : program->program.metadata(index);
+}
 const char* gart_target(const gart_program* program) {
   return program == nullptr ? nullptr : program->program.target().c_str();
 }

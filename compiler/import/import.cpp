@@ -53,6 +53,7 @@ ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& wh
   infer_imported(result.graph, result.opsets, importer.unsupported());
   if (!importer.unsupported().empty()) throw UnsupportedModel(std::move(importer.unsupported()));
   result.source_hash = hash_of(bytes);
+  for (const auto& property : model->metadata_props()) result.metadata[property.key()] = property.value();
   result.producer = model->producer_name();
   if (!model->producer_version().empty()) result.producer += " " + model->producer_version();
   return result;

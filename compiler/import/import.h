@@ -17,6 +17,7 @@ struct ImportedModel {
   std::map<std::string, std::vector<std::string>> labels;
   std::string source_hash;  // XXH3-128 of the model file's bytes, 32 hex digits
   std::string producer;     // "pytorch 2.9.0"; empty where the model does not say
+  std::map<std::string, std::string> metadata;  // the model's metadata_props
   std::map<std::string, int64_t> opsets;  // the versions that the model imports, by domain ("" is ai.onnx)
   std::vector<std::string> sequences;     // inputs of the model that became one per element
 };

@@ -119,6 +119,7 @@ void run(const Arguments& a) {
   progress.show("import");
   ImportedModel model = import_onnx(a.model, only_values(options.dims));
   options.labels = model.labels;
+  options.metadata = model.metadata;
   std::erase_if(options.dims, [&](const auto& dim) {
     return std::find(model.sequences.begin(), model.sequences.end(), dim.first) != model.sequences.end();
   });

@@ -57,7 +57,7 @@ def _library():
     lib = ctypes.CDLL(path)
     for name, result in (("gart_last_error", ctypes.c_char_p), ("gart_input_name", ctypes.c_char_p),
                          ("gart_output_name", ctypes.c_char_p), ("gart_target", ctypes.c_char_p),
-                         ("gart_device", ctypes.c_char_p), ("gart_output_label", ctypes.c_char_p),
+                         ("gart_device", ctypes.c_char_p), ("gart_output_label", ctypes.c_char_p), ("gart_metadata", ctypes.c_char_p),
                          ("gart_input_count", ctypes.c_size_t), ("gart_output_count", ctypes.c_size_t)):
         getattr(lib, name).restype = result
     return lib
@@ -169,12 +169,19 @@ class _Program:
         self.inputs = self._described(_lib.gart_input_count, _lib.gart_input_name, _lib.gart_input_dtype)
         self.outputs = self._described(_lib.gart_output_count, _lib.gart_output_name, _lib.gart_output_dtype)
         self.labels = {name: labels for i, name in enumerate(self.outputs) if (labels := self._labels(i))}
+        texts = self._texts(_lib.gart_metadata, self.handle)
+        self.metadata = dict(zip(texts[::2], texts[1::2]))
 
     def _labels(self, index):
-        labels = []
-        while (label := _lib.gart_output_label(self.handle, ctypes.c_size_t(index), ctypes.c_size_t(len(labels)))) is not None:
-            labels.append(label.decode())
-        return labels
+        return self._texts(_lib.gart_output_label, self.handle, ctypes.c_size_t(index))
+
+    @staticmethod
+    def _texts(function, *arguments):
+        """What the function gives for 0, 1, ... up to its first NULL."""
+        texts = []
+        while (text := function(*arguments, ctypes.c_size_t(len(texts)))) is not None:
+            texts.append(text.decode())
+        return texts
 
     def _described(self, count, name, dtype):
         """{name: dtype's code}, in order."""
@@ -194,7 +201,7 @@ class Invocation:
     def __init__(self, program):
         self._program, self._invocation = program, ctypes.c_void_p()
         self.inputs, self.outputs = list(program.inputs), list(program.outputs)
-        self.target, self.device, self.labels = program.target, program.device, program.labels
+        self.target, self.device, self.labels, self.metadata = program.target, program.device, program.labels, program.metadata
         self._bound_inputs, self._bound_outputs = {}, {}
         self._in_flight, self._stream = False, None
         _check(_lib.gart_invocation_new(program.handle, None, ctypes.byref(self._invocation)))

@@ -104,6 +104,8 @@ GART_C_API const char* gart_output_dim(const gart_program* program, size_t index
 /* Name `number` that the model has for an output: what an i64 element of this value stands for, of other types what the column
  * is called. NULL from the end of the names on. */
 GART_C_API const char* gart_output_label(const gart_program* program, size_t index, size_t number);
+/* What the model's author wrote about it, as names and values in turn: text 2i is a name, 2i + 1 its value. NULL from the end on. */
+GART_C_API const char* gart_metadata(const gart_program* program, size_t index);
 GART_C_API const char* gart_target(const gart_program* program);
 GART_C_API const char* gart_device(const gart_program* program); /* "cpu", "cuda:0" */
 
