@@ -47,6 +47,7 @@ gart::LoadOptions options_of(const gart_load_options* options) {
   if (options->device != nullptr) out.device = options->device;
   if (options->target != nullptr) out.target = options->target;
   out.blocking = options->blocking != 0;
+  if (options->size >= sizeof(gart_load_options)) out.custom_ops = {options->custom_ops, options->custom_op_count};
   return out;
 }
 

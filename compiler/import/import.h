@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
+#include "compiler/ops/custom_op.h"
 #include "compiler/support/unsupported.h"
 
 namespace gcg {
@@ -24,9 +25,11 @@ struct ImportedModel {
 
 /// Reads a model. Weights stay where they are: in the parsed file or in mapped external files, which may only lie
 /// beneath the model's folder. Every value whose rank can be known is typed; `resolve_ranks` settles the others.
-/// `lengths`: of inputs that are sequences, by name; others are ignored (sequence_inputs.h).
+/// `lengths`: of inputs that are sequences, by name; others are ignored (sequence_inputs.h). `custom_ops`: operators that the
+/// application computes (custom_op.h); they come before operators and functions of the same name.
 /// Throws UnsupportedModel with all rows at once, or a CompileError of one sentence for a malformed model.
-ImportedModel import_onnx(const std::string& path, const std::map<std::string, int64_t>& lengths = {});
+ImportedModel import_onnx(const std::string& path, const std::map<std::string, int64_t>& lengths = {},
+                          const std::vector<CustomOp>& custom_ops = {});
 
 /// The same from bytes in memory. `folder` is where external files may lie; empty: the model must have none.
 ImportedModel import_onnx(std::span<const uint8_t> bytes, const std::string& folder = {});

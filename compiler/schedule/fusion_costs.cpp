@@ -56,8 +56,7 @@ int passes(const Node& n) {
                                  "DFT",
                                  "STFT",
                                  "Ranks",
-                                 "PlacesOfRanks",
-                                 "TreeStep"};
+                                 "PlacesOfRanks"};
   static const Names rows = {
       "Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "Hardmax"};
   if (windowed.count(n.op->name)) return 9;

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gart/custom_op.h"
+
 #if defined(__GNUC__)
 #define GART_C_API __attribute__((visibility("default")))
 #else
@@ -75,6 +77,8 @@ typedef struct gart_load_options {
   const char* device; /* NULL: the first GPU that there is code for, otherwise the CPU; "cpu", "cuda", "cuda:0" */
   const char* target; /* NULL: the best one for the device */
   int blocking;       /* nonzero: on a GPU wait for each step, so that errors name it; slow */
+  const gart_custom_op* custom_ops; /* the functions of the model's custom operators; others are ignored. Copied */
+  size_t custom_op_count;
 } gart_load_options;
 
 typedef struct gart_program gart_program;

@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gart/custom_op.h"
 #include "gart/result.h"
 #include "gart/tensor.h"
 
@@ -40,6 +41,8 @@ struct LoadOptions {
   /// On a GPU: enqueue step by step and wait for each, so that an error names the very step. Slow; to find out what an
   /// error like "one of the 90 steps" is about.
   bool blocking = false;
+  /// The functions of the model's custom operators; others are ignored. Copied but for what `user` points to.
+  std::span<const gart_custom_op> custom_ops = {};
 };
 
 /// What an entry point takes or gives.
