@@ -47,7 +47,7 @@ class CallEmitter {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const CallArgument& a = arguments[i];
       const auto set = [&](unsigned field, Value* value) {
-        ir_.CreateStore(value, ir_.CreateConstInBoundsGEP2_64(type, ir_.CreateConstInBoundsGEP2_64(array, all, 0, i), 0, field));
+        ir_.CreateStore(value, ir_.CreateStructGEP(type, ir_.CreateConstInBoundsGEP2_64(array, all, 0, i), field));
       };
       set(0, a.operand < 0 ? none() : f_.operand(a.operand));
       set(1, dims(a.extents));
