@@ -1,6 +1,6 @@
-#include "codegen/cpu/program_call.h"
-
 #include <algorithm>
+
+#include "codegen/cpu/program_call.h"
 
 namespace gcg::cpu {
 namespace {
@@ -13,7 +13,8 @@ class CallEmitter {
 
   void emit(const Statement& s) {
     llvm::Type *pointer = ir_.getPtrTy(), *i32 = ir_.getInt32Ty();
-    llvm::StructType* type = llvm::StructType::get(f_.context(), {pointer, pointer, pointer, pointer, ir_.getInt64Ty(), i32, i32});
+    llvm::StructType* type =
+        llvm::StructType::get(f_.context(), {pointer, pointer, pointer, pointer, ir_.getInt64Ty(), i32, i32});
     Value* call = slot(type);
     const auto set = [&](unsigned field, Value* value) { ir_.CreateStore(value, ir_.CreateStructGEP(type, call, field)); };
     set(0, tensors(s.inputs));
@@ -41,7 +42,8 @@ class CallEmitter {
 
   /// An array of gart_op_tensor: data, dims, rank, dtype.
   Value* tensors(const std::vector<CallArgument>& arguments) {
-    llvm::StructType* type = llvm::StructType::get(f_.context(), {ir_.getPtrTy(), ir_.getPtrTy(), ir_.getInt32Ty(), ir_.getInt32Ty()});
+    llvm::StructType* type =
+        llvm::StructType::get(f_.context(), {ir_.getPtrTy(), ir_.getPtrTy(), ir_.getInt32Ty(), ir_.getInt32Ty()});
     llvm::Type* array = llvm::ArrayType::get(type, std::max<size_t>(arguments.size(), 1));
     Value* all = slot(array);
     for (size_t i = 0; i < arguments.size(); ++i) {
@@ -60,7 +62,8 @@ class CallEmitter {
   Value* dims(const std::vector<Expr>& extents) {
     llvm::Type* array = llvm::ArrayType::get(ir_.getInt64Ty(), std::max<size_t>(extents.size(), 1));
     Value* all = slot(array);
-    for (size_t i = 0; i < extents.size(); ++i) ir_.CreateStore(evaluate_(extents[i]), ir_.CreateConstInBoundsGEP2_64(array, all, 0, i));
+    for (size_t i = 0; i < extents.size(); ++i)
+      ir_.CreateStore(evaluate_(extents[i]), ir_.CreateConstInBoundsGEP2_64(array, all, 0, i));
     return all;
   }
 

@@ -1,5 +1,7 @@
 // gart.Custom: a node of an operator that the application computes. One step of the CPU calls the application's function.
-#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
 
 #include "compiler/ops/custom_op.h"
 #include "compiler/ops/ops.h"
@@ -18,8 +20,8 @@ class Matcher {
 
   void run() {
     if (ctx_.input_count() > static_cast<int>(op_.inputs.size()) || ctx_.output_count() > static_cast<int>(op_.outputs.size()))
-      ctx_.fail(concat("it has ", ctx_.input_count(), " inputs and ", ctx_.output_count(), " outputs, declared are ", op_.inputs.size(),
-                       " and ", op_.outputs.size()));
+      ctx_.fail(concat("it has ", ctx_.input_count(), " inputs and ", ctx_.output_count(), " outputs, declared are ",
+                       op_.inputs.size(), " and ", op_.outputs.size()));
     for (size_t i = 0; i < op_.inputs.size(); ++i) match(static_cast<int>(i), op_.inputs[i]);
     for (size_t i = 0; i < op_.inputs.size(); ++i) check(static_cast<int>(i), op_.inputs[i]);
     for (int i = 0; i < ctx_.output_count(); ++i) {
@@ -34,7 +36,8 @@ class Matcher {
       if (extents_.count(name) != 0) continue;
       const auto attribute = ctx_.node().attributes.find(name);
       const auto* number = attribute == ctx_.node().attributes.end() ? nullptr : std::get_if<int64_t>(&attribute->second);
-      if (number == nullptr) ctx_.fail(concat("'", name, "' in ", what, " is neither an extent of an input nor an integer attribute"));
+      if (number == nullptr)
+        ctx_.fail(concat("'", name, "' in ", what, " is neither an extent of an input nor an integer attribute"));
       extents_[name] = Dim(*number);
     }
     return d.substitute(extents_);
@@ -49,7 +52,8 @@ class Matcher {
     }
     const DType given = ctx_.dtype(i);
     if (given == DType::f16 || given == DType::bf16)
-      ctx_.fail(concat("input ", i, " is ", name_of(given), "; models of 16-bit floats compute in f32, and custom operators take no 16-bit floats"));
+      ctx_.fail(concat("input ", i, " is ", name_of(given),
+                       "; models of 16-bit floats compute in f32, and custom operators take no 16-bit floats"));
     if (!dtype_from_name(t.dtype)) dtypes_.emplace(t.dtype, given);
     if (dtype(t.dtype, concat("input ", i)) != given)
       ctx_.fail(concat("input ", i, " is ", name_of(given), ", declared is ", t.dtype, " (", name_of(dtype(t.dtype, "")), ")"));
@@ -59,7 +63,8 @@ class Matcher {
       return;
     }
     if (found.size() != t.shape.size())
-      ctx_.fail(concat("input ", i, " has rank ", found.size(), ", declared is ", t.dtype, str(t.shape), " of rank ", t.shape.size()));
+      ctx_.fail(
+          concat("input ", i, " has rank ", found.size(), ", declared is ", t.dtype, str(t.shape), " of rank ", t.shape.size()));
     for (size_t k = 0; k < found.size(); ++k)
       if (const auto name = t.shape[k].symbol_name()) extents_.emplace(*name, found[k]);
   }
@@ -67,7 +72,8 @@ class Matcher {
   void check(int i, const CustomOp::Tensor& t) {
     if (!ctx_.has_input(i)) return;
     const Shape declared = shape(t, concat("input ", i)), &found = ctx_.shape(i);
-    if (declared.size() != found.size()) ctx_.fail(concat("input ", i, " has rank ", found.size(), ", declared is ", declared.size()));
+    if (declared.size() != found.size())
+      ctx_.fail(concat("input ", i, " has rank ", found.size(), ", declared is ", declared.size()));
     for (size_t k = 0; k < found.size(); ++k)
       ctx_.require_equal(found[k], declared[k], concat("axis ", k, " of input ", i, " and its declaration"));
   }

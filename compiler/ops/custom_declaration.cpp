@@ -1,6 +1,8 @@
 // The text of a custom operator's declaration, and a node's attributes as text.
 #include <charconv>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "compiler/ir/gir_scanner.h"
 #include "compiler/ops/custom_op.h"
@@ -72,8 +74,9 @@ std::string json(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
   char text[64];
-  const auto end = static_cast<double>(static_cast<float>(value)) == value ? std::to_chars(text, text + sizeof text, static_cast<float>(value))
-                                                                          : std::to_chars(text, text + sizeof text, value);
+  const auto end = static_cast<double>(static_cast<float>(value)) == value
+                       ? std::to_chars(text, text + sizeof text, static_cast<float>(value))
+                       : std::to_chars(text, text + sizeof text, value);
   return {text, end.ptr};
 }
 
@@ -104,7 +107,8 @@ CustomOp parse_custom_op(const std::string& text) {
 std::string attributes_as_json(const Node& node) {
   std::string out = "{";
   for (const auto& [name, value] : node.attributes)
-    if (!name.starts_with("gart.")) out += (out.size() == 1 ? "" : ", ") + json(name) + ": " + std::visit([](const auto& v) { return json(v); }, value);
+    if (!name.starts_with("gart."))
+      out += (out.size() == 1 ? "" : ", ") + json(name) + ": " + std::visit([](const auto& v) { return json(v); }, value);
   return out + "}";
 }
 

@@ -2,12 +2,11 @@
 //
 //   TreeLeaves(x [N, F], roots i32 [T], words i32 [M], splits [M], left i32 [M]) {nan_left} -> i32 [N, T]
 //
-// All trees are numbered together. A node's word is feature << 2 | nan_left << 1 | 1, a leaf's is 0; a node's children are left[node],
-// where x[feature] <= split (or is NaN, with nan_left), and left[node] + 1. A leaf is its own left child.
+// All trees are numbered together. A node's word is feature << 2 | nan_left << 1 | 1, a leaf's is 0; a node's children are
+// left[node], where x[feature] <= split (or is NaN, with nan_left), and left[node] + 1. A leaf is its own left child.
 //
 // A step down waits for three loads one after the other, so several trees go down side by side, without branches, until all have
 // reached a leaf. Tasks are groups of trees, and rows in each of them: a group's nodes stay near while all rows go through it.
-#include <array>
 #include <cmath>
 
 #include "compiler/ops/expansion.h"

@@ -1,15 +1,15 @@
-#include "compiler/passes/appends_as_rows.h"
-
 #include <algorithm>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "compiler/ops/data_extent.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
+#include "compiler/passes/appends_as_rows.h"
 #include "compiler/passes/forget_symbols.h"
 
 namespace gcg {
@@ -57,7 +57,8 @@ std::optional<Append> append_of(const Graph& graph, const Node& n, size_t k) {
   Append append{id, concat.int_attribute("axis", 0), *part.shape};
   if (append.axis < 0) append.axis += static_cast<int64_t>(part.shape->size());
   const auto axis = static_cast<size_t>(append.axis);
-  const bool reshapes = std::all_of(part.shape->begin() + append.axis, part.shape->end(), [](const Dim& d) { return d.is_constant(); });
+  const bool reshapes =
+      std::all_of(part.shape->begin() + append.axis, part.shape->end(), [](const Dim& d) { return d.is_constant(); });
   return (*part.shape)[axis].is(1) || reshapes ? std::optional(append) : std::nullopt;
 }
 

@@ -1,9 +1,8 @@
-#include "compiler/passes/grow_scan_outputs.h"
-
 #include <algorithm>
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "compiler/ops/control_types.h"
 #include "compiler/ops/data_extent.h"
@@ -11,6 +10,7 @@
 #include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/forget_symbols.h"
+#include "compiler/passes/grow_scan_outputs.h"
 
 namespace gcg {
 namespace {
@@ -124,7 +124,8 @@ class Chunks {
     return graph.add_value(std::move(v));
   }
 
-  /// The body of the loop over chunks, which has so many inputs: turn, condition, count, what the loop carries, rows so far, captures.
+  /// The body of the loop over chunks, which has so many inputs: turn, condition, count, what the loop carries, rows so far,
+  /// captures.
   std::unique_ptr<Graph> chunk(std::unique_ptr<Graph> body, size_t inputs) {
     auto graph = std::make_unique<Graph>();
     graph->name = body->name;
@@ -158,7 +159,8 @@ class Chunks {
     return graph;
   }
 
-  /// The body as it was, which also carries how many turns there have been and whether it goes on. Its last capture is their limit.
+  /// The body as it was, which also carries how many turns there have been and whether it goes on. Its last capture is their
+  /// limit.
   void count_turns(Graph& body) {
     NodeBuilder b(body, name_);
     const ValueId number = body.inputs[0];  // of the turn, from the first chunk on
@@ -204,8 +206,10 @@ bool grow_all(Graph& graph, std::set<std::string>& replaced) {
     }
     if (grown.empty() || !all) continue;
     replaced.insert(grown.begin(), grown.end());
-    if (ends_early(n)) Chunks(graph, id).run();
-    else know_turns(graph, id);
+    if (ends_early(n))
+      Chunks(graph, id).run();
+    else
+      know_turns(graph, id);
     changed = true;
   }
   return changed;

@@ -99,6 +99,11 @@ class CustomOps(CliCase):
             with self.assertRaisesRegex(gart.GartError, "the model needs a function for its operator 'acme::Blend', which"):
                 gart.load(path, custom_ops=given)
 
+    def test_gpus_leave_it_to_the_cpu(self):
+        self.save("gpu.onnx", MODEL)
+        arguments = ("compile", "gpu.onnx", "-o", "gpu.gart", "--custom-op", BLEND, "--target")
+        self.refused(*arguments, "sm_90a", says=("node 'both' is of a custom operator", "no CPU target is asked for"))
+
     def test_declarations_that_do_not_fit(self):
         self.save("wrong.onnx", MODEL)
         for declared, words in (

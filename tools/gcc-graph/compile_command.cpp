@@ -9,6 +9,7 @@
 #include "codegen/cpu/cpu_backend.h"
 #include "compiler/compile.h"
 #include "compiler/import/import.h"
+#include "compiler/ops/custom_op.h"
 #include "compiler/support/error.h"
 #include "compiler/support/unsupported.h"
 #include "tools/gcc-graph/commands.h"
