@@ -100,6 +100,22 @@ g (float[s] x, float limit) => (float last, float[m] seen, int64[k] counts) {
 }
 """
 
+# Nothing is carried; the rows are made of the turn's number alone.
+NUMBERED = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (int64 count) => (float[4] fixed, float[m] counted) {
+  four = Constant <value = int64 {4}> ()
+  fixed = Loop (four, ) <body = a (int64 i, bool go) => (bool again, float row) {
+    again = Identity (go)
+    row = Cast <to = 1> (i)
+  }>
+  counted = Loop (count, ) <body = b (int64 j, bool on) => (bool on_again, float number) {
+    on_again = Identity (on)
+    number = Cast <to = 1> (j)
+  }>
+}
+"""
+
 # Values that a loop only appends to, along one axis or another, until a count or a condition ends it.
 APPENDED = """
 <ir_version: 10, opset_import: ["" : 18]>
@@ -210,6 +226,7 @@ MODELS = {
     "growing": (GROWING, [{"s": 6, "count": 6}, {"s": 5, "count": 1}, {"s": 5, "count": 0}]),
     "until": (UNTIL, [{"s": 6, "limit": 9}, {"s": 2, "limit": 100}, {"s": 2, "limit": -1},
                       {"s": 2, "limit": 700}, {"s": 3, "limit": 1000000}]),
+    "numbered": (NUMBERED, [{"count": 3}, {"count": 0}, {"count": 1000}]),
     "appended": (APPENDED, [{"s": 5, "count": 4, "limit": 35}, {"s": 2, "count": 0, "limit": -1}, {"s": 3, "count": 700, "limit": 6405},
                             {"s": 3, "count": 64, "limit": 1000000}]),
     "last_row": (LAST_ROW, [{"s": 6, "limit": 5}, {"s": 2, "limit": 100}, {"s": 3, "limit": -1}]),
