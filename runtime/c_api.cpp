@@ -1,4 +1,5 @@
 // The C API: the C++ API with Results turned into status codes and a sentence per thread.
+#include <cstddef>
 #include <cstring>
 
 #include "gart/gart.h"
@@ -47,7 +48,7 @@ gart::LoadOptions options_of(const gart_load_options* options) {
   if (options->device != nullptr) out.device = options->device;
   if (options->target != nullptr) out.target = options->target;
   out.blocking = options->blocking != 0;
-  if (options->size >= sizeof(gart_load_options)) out.custom_ops = {options->custom_ops, options->custom_op_count};
+  if (options->size >= offsetof(gart_load_options, custom_op_count) + sizeof(size_t)) out.custom_ops = {options->custom_ops, options->custom_op_count};
   return out;
 }
 
