@@ -48,7 +48,9 @@ gart::LoadOptions options_of(const gart_load_options* options) {
   if (options->device != nullptr) out.device = options->device;
   if (options->target != nullptr) out.target = options->target;
   out.blocking = options->blocking != 0;
-  if (options->size >= offsetof(gart_load_options, custom_op_count) + sizeof(size_t)) out.custom_ops = {options->custom_ops, options->custom_op_count};
+  if (options->size >= offsetof(gart_load_options, custom_op_count) + sizeof(size_t)) {
+    out.custom_ops = {options->custom_ops, options->custom_op_count};
+  }
   return out;
 }
 
