@@ -4,8 +4,11 @@ namespace gart {
 
 void Piece::append_to(std::string& out) const {
   switch (kind_) {
-    case Kind::string:
-      out += string_;
+    case Kind::text:
+      out += text_;
+      break;
+    case Kind::characters:
+      out.append(text_, length_);
       break;
     case Kind::positive:
       out += std::to_string(number_);

@@ -9,22 +9,26 @@
 
 namespace gart {
 
-/// A part of a sentence: a string or an integer. Refers to the string, so it lives no longer than the call.
+/// A part of a sentence: a string or an integer. Refers to the string, so it lives no longer than the call. Of its fields only those
+/// that its kind needs are written: sentences are most of the callers' code.
 class Piece {
  public:
-  Piece(std::string_view string) : string_(string) {}    // NOLINT: made implicitly from what it is
-  Piece(const std::string& string) : string_(string) {}  // NOLINT
-  Piece(const char* string) : string_(string) {}         // NOLINT
+  Piece(const char* text) : text_(text), kind_(Kind::text) {}                                // NOLINT: made implicitly from what it is
+  Piece(std::string_view s) : text_(s.data()), length_(s.size()), kind_(Kind::characters) {}  // NOLINT
+  Piece(const std::string& s) : Piece(std::string_view(s)) {}                                // NOLINT
   template <std::integral Number>
   Piece(Number number)
       : number_(static_cast<uint64_t>(number)), kind_(number < 0 ? Kind::negative : Kind::positive) {}  // NOLINT
   void append_to(std::string& out) const;
 
  private:
-  enum class Kind : uint8_t { string, positive, negative };
-  std::string_view string_;
-  uint64_t number_ = 0;
-  Kind kind_ = Kind::string;
+  enum class Kind : uint8_t { text, characters, positive, negative };
+  union {
+    const char* text_;
+    uint64_t number_;
+  };
+  size_t length_;  // of characters
+  Kind kind_;
 };
 
 std::string join(std::initializer_list<Piece> pieces);

@@ -53,7 +53,7 @@ bool is_allowed_import(std::string_view name) {
   for (const char* allowed : kImportNames) {
     if (name == allowed) return true;
   }
-  return false;
+  return name.starts_with(kCustomImport);
 }
 
 /// The limits are those of every GPU so far; the driver checks them again for the one at hand.

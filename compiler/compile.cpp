@@ -121,7 +121,8 @@ CompileResult compile(Graph graph, const std::string& source_hash, const Compile
   }
 
   stage("artifact");
-  EmittedArtifact emitted = emit_artifact(graph, plans, prepared, code, {"gcc-graph 0.1.0", source_hash, "", graph.name}, options.labels);
+  const Provenance provenance{"gcc-graph 0.1.0", source_hash, "", graph.name, options.metadata};
+  EmittedArtifact emitted = emit_artifact(graph, plans, prepared, code, provenance, options.labels);
   verify_own(emitted.bytes);
   CompileResult result{std::move(emitted.bytes), {}, emitted.weight_bytes, 0, std::move(remarks)};
   for (const auto& [numbers, size] : emitted.sizes)

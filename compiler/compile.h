@@ -31,6 +31,8 @@ struct CompileOptions {
   bool stand_ins = false;                 // kernels of our own beside the libraries' calls, for machines without them
   /// By output: what its numbers or its columns are called (artifact_schema/gart.fbs, TensorInfo.labels).
   std::map<std::string, std::vector<std::string>> labels;
+  /// What the model's author wrote about it; the artifact keeps it.
+  std::map<std::string, std::string> metadata;
   std::optional<int64_t> memory_limit;    // bytes of arena; exceeded: CompileError naming the largest live sets
   int threads = 1;                        // host threads for code generation
   PassOptions passes;

@@ -51,6 +51,7 @@ struct PreparedWeights {
 
 struct Provenance {
   std::string compiler, source_hash, options, model;
+  std::map<std::string, std::string> metadata = {};  // of the model
 };
 
 /// What a plan became for one target. Not what its schedule has: a call of a library has no kernel, or a kernel and a step

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the two models of the examples, with seeded weights: make_models.py FOLDER.
+"""Writes the three models of the examples, with seeded weights: make_models.py FOLDER.
 
   classifier.onnx  image f32[batch,3,32,32] -> probabilities f32[batch,10]
   voice.onnx       samples f32[1,256], state f32[2,1,32] -> speech f32[1,1], new_state f32[2,1,32]
+  clipped.onnx     samples f32[n,c] -> y f32[n], with an operator of its own
 """
 import os
 import sys
@@ -55,6 +56,13 @@ def voice(path):
           constant("zero", np.array([0], np.int64))])
 
 
+def clipped(path):
+    graph = helper.make_graph([helper.make_node("Median", ["samples"], ["m"], domain="acme", ceiling=6.0), helper.make_node("Identity", ["m"], ["y"])],
+                              "main", [value("samples", "n", "c")], [value("y", "n")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("acme", 1)], ir_version=10), path)
+
+
 if __name__ == "__main__":
     classifier(os.path.join(sys.argv[1], "classifier.onnx"))
     voice(os.path.join(sys.argv[1], "voice.onnx"))
+    clipped(os.path.join(sys.argv[1], "clipped.onnx"))

@@ -16,3 +16,7 @@ for model in classifier voice; do "$GCC_GRAPH" compile $model.onnx -o $model.gar
 "$EXAMPLES/example_voice" voice.gart | tee voice.txt
 "$GCC_GRAPH_PYTHON" "$here/voice.py" voice.gart | diff - voice.txt
 "$EXAMPLES/example_serve" classifier.gart
+"$GCC_GRAPH" compile clipped.onnx -o clipped.gart --custom-op 'acme::Median(f32[n, c]) -> f32[n]; workspace 4*c'
+"$EXAMPLES/example_custom_op_c" clipped.gart | tee clipped.txt
+"$EXAMPLES/example_custom_op" clipped.gart | diff - clipped.txt
+"$GCC_GRAPH_PYTHON" "$here/custom_op.py" clipped.gart | diff - clipped.txt

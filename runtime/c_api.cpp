@@ -1,4 +1,5 @@
 // The C API: the C++ API with Results turned into status codes and a sentence per thread.
+#include <cstddef>
 #include <cstring>
 
 #include "gart/gart.h"
@@ -47,6 +48,9 @@ gart::LoadOptions options_of(const gart_load_options* options) {
   if (options->device != nullptr) out.device = options->device;
   if (options->target != nullptr) out.target = options->target;
   out.blocking = options->blocking != 0;
+  if (options->size >= offsetof(gart_load_options, custom_op_count) + sizeof(size_t)) {
+    out.custom_ops = {options->custom_ops, options->custom_op_count};
+  }
   return out;
 }
 
@@ -139,6 +143,9 @@ const char* gart_output_dim(const gart_program* program, size_t index, size_t ax
 }
 const char* gart_output_label(const gart_program* program, size_t index, size_t number) {
   return program == nullptr ? nullptr : program->program.label(index, number);
+}
+const char* gart_metadata(const gart_program* program, size_t index) {
+  return program == nullptr ? nullptr : program->program.metadata(index);
 }
 const char* gart_target(const gart_program* program) {
   return program == nullptr ? nullptr : program->program.target().c_str();

@@ -1,6 +1,7 @@
 // gart::load: from bytes to a ProgramState.
 #include <cstring>
 
+#include "artifact_schema/imports.h"
 #include "artifact_schema/verify.h"
 #include "runtime/cpu/features.h"
 #include "runtime/cpu/imports.h"
@@ -50,10 +51,22 @@ Result<uint32_t> choose_target(ProgramState& program, const LoadOptions& options
 }
 
 /// Makes the code of a CPU target, and what it imports, ready to run.
-Result<void> bind_cpu_code(ProgramState& program, uint32_t index) {
+Result<void> bind_cpu_code(ProgramState& program, uint32_t index, const LoadOptions& options) {
   const fb::Target& target = *program.artifact.manifest->targets()->Get(index);
-  for (uint32_t i = 0; i < count_of(target.imports()); ++i) {
-    program.imports.push_back(import_address(target.imports()->Get(i)->string_view()));
+  const uint32_t imports = count_of(target.imports());
+  program.imports.resize(imports);
+  program.custom_ops = std::make_unique<gart_custom_op[]>(imports);
+  for (uint32_t i = 0; i < imports; ++i) {
+    const std::string_view name = target.imports()->Get(i)->string_view();
+    program.imports[i] = import_address(name);
+    if (program.imports[i] != nullptr) continue;
+    const gart_custom_op* op = custom_op(name.substr(std::strlen(kCustomImport)), options.custom_ops);
+    if (op == nullptr) {
+      return error(ErrorCode::unsupported, "the model needs a function for its operator '", name.substr(std::strlen(kCustomImport)),
+                   "', which LoadOptions.custom_ops does not give");
+    }
+    program.custom_ops[i] = *op;
+    program.imports[i] = &program.custom_ops[i];
   }
   if (target.code_section() < 0) return {};
   const SectionEntry& section = program.artifact.sections[target.code_section()];
@@ -64,7 +77,7 @@ Result<void> bind_cpu_code(ProgramState& program, uint32_t index) {
   return {};
 }
 
-Result<void> bind_target(ProgramState& program, uint32_t index) {
+Result<void> bind_target(ProgramState& program, uint32_t index, const LoadOptions& options) {
   const fb::Target& target = *program.artifact.manifest->targets()->Get(index);
   program.target = &target;
   program.target_name = view_of(target.name());
@@ -75,7 +88,7 @@ Result<void> bind_target(ProgramState& program, uint32_t index) {
     if (!host) return host.error();
     program.cpu_target = *host;
   }
-  if (program.cpu_target >= 0) return bind_cpu_code(program, uint32_t(program.cpu_target));
+  if (program.cpu_target >= 0) return bind_cpu_code(program, uint32_t(program.cpu_target), options);
   return {};
 }
 
@@ -102,7 +115,7 @@ Result<Program> open_program(std::shared_ptr<ProgramState> program, std::span<co
   if (!status.ok()) return Error{ErrorCode::invalid_artifact, status.message};
   Result<uint32_t> target = choose_target(*program, options);
   if (!target) return target.error();
-  GART_TRY(bind_target(*program, *target));
+  GART_TRY(bind_target(*program, *target, options));
   decode_entries(*program, *target);
   if (threads > 1 && program->cpu_target >= 0) program->team = std::make_unique<ThreadTeam>(threads);
   if (program->device != nullptr) {

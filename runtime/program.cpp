@@ -9,6 +9,11 @@ namespace {
 
 constexpr size_t kMaxIdle = 16;
 
+/// Null from the end on.
+const char* text_at(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* texts, size_t index) {
+  return index < count_of(texts) ? texts->Get(static_cast<uint32_t>(index))->c_str() : nullptr;
+}
+
 }  // namespace
 
 ProgramState::ProgramState() = default;
@@ -72,9 +77,10 @@ std::span<const TensorInfo> Program::outputs(std::string_view entry) const {
 const char* Program::label(size_t output, size_t number, std::string_view entry) const {
   Result<const Entry*> found = state_->entry(entry);
   if (!found || output >= (*found)->outputs.size()) return nullptr;
-  const auto* labels = (*found)->manifest->outputs()->Get(static_cast<uint32_t>(output))->labels();
-  return number < count_of(labels) ? labels->Get(static_cast<uint32_t>(number))->c_str() : nullptr;
+  return detail::text_at((*found)->manifest->outputs()->Get(static_cast<uint32_t>(output))->labels(), number);
 }
+
+const char* Program::metadata(size_t index) const { return detail::text_at(state_->artifact.manifest->metadata(), index); }
 
 const std::string& Program::target() const { return state_->target_name; }
 const std::string& Program::device() const { return state_->device_name; }

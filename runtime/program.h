@@ -26,6 +26,7 @@ struct ProgramState {
   std::string target_name;
   int64_t cpu_target = -1;  // whose code the CPU runs: the program's, or that of the steps a device leaves to it; -1: none
   std::vector<const void*> imports;
+  std::unique_ptr<gart_custom_op[]> custom_ops;  // one per import; imports that are the application's point to theirs
   std::vector<Entry> entries;
   std::unique_ptr<ThreadTeam> team;       // of the CPU
   std::unique_ptr<DeviceProgram> device;  // null: the CPU runs it

@@ -16,7 +16,7 @@ Error step_error(const fb::Step& step, std::string_view what) {
 
 Error kernel_error(const fb::Step& step, uint32_t code) {
   if (code == GART_KERNEL_INDEX_OUT_OF_RANGE) return step_error(step, "an index is out of range");
-  return step_error(step, text("its kernel returned code ", code));
+  return step_error(step, text("its function returned ", 0 - code));
 }
 
 Error fail_error(const fb::Step& step, int64_t a, int64_t b) {

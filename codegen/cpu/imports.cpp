@@ -72,7 +72,10 @@ struct Collector {
     }
   }
   void operator()(const ProgramKernel& program) {
-    each_statement(program.body, [&](const Statement& s) { each_expr(s, [&](const Expr& e) { add(e); }); });
+    each_statement(program.body, [&](const Statement& s) {
+      each_expr(s, [&](const Expr& e) { add(e); });
+      add(s.function);
+    });
   }
   template <class Contraction>
   void operator()(const Contraction& contraction) {

@@ -5,6 +5,7 @@
 
 #include "codegen/cpu/arithmetic.h"
 #include "codegen/cpu/emit.h"
+#include "codegen/cpu/program_call.h"
 #include "codegen/cpu/vector_row.h"
 #include "compiler/kernel/loop_rewrite.h"
 #include "compiler/support/error.h"
@@ -60,6 +61,9 @@ class ProgramEmitter {
         break;
       case Statement::Kind::require:
         f_.return_index_error_unless(evaluate(s.value));
+        break;
+      case Statement::Kind::call:
+        emit_call(f_, s, [&](const Expr& e) { return evaluate(e); });
         break;
     }
   }

@@ -68,8 +68,9 @@ const ValueId* Scope::find(const std::string& name) {
   return found != nullptr ? &(values[name] = body.enter(*found)) : nullptr;
 }
 
-GraphImporter::GraphImporter(std::shared_ptr<const onnx::ModelProto> model, ExternalData external)
-    : model_(std::move(model)), external_(std::move(external)) {
+GraphImporter::GraphImporter(std::shared_ptr<const onnx::ModelProto> model, ExternalData external,
+                             const std::vector<CustomOp>& custom_ops)
+    : model_(std::move(model)), external_(std::move(external)), custom_ops_(custom_ops) {
   model_opsets_ = opset_versions(model_->opset_import(), "the model");
   collect_functions();
 }

@@ -14,6 +14,7 @@
 #include "compiler/import/import.h"
 #include "compiler/import/labels.h"
 #include "compiler/ir/graph.h"
+#include "compiler/ops/custom_op.h"
 
 namespace gcg {
 
@@ -79,7 +80,7 @@ struct Scope {
 
 class GraphImporter {
  public:
-  GraphImporter(std::shared_ptr<const onnx::ModelProto> model, ExternalData external);
+  GraphImporter(std::shared_ptr<const onnx::ModelProto> model, ExternalData external, const std::vector<CustomOp>& custom_ops);
 
   /// The model's graph; nothing is inferred yet. Nodes that are not supported are left out and their outputs untyped.
   Graph import_graph();
@@ -106,6 +107,7 @@ class GraphImporter {
   bool import_attributes(Scope& scope, const onnx::NodeProto& proto, Node& node);
   void import_bodies(Scope& scope, const std::vector<const onnx::GraphProto*>& graphs, Node& node);
   std::string why_not(Scope& scope, const onnx::NodeProto& proto) const;
+  const CustomOp* custom_op_of(const onnx::NodeProto& proto) const;
   void reject(Scope& scope, const onnx::NodeProto& proto, const std::string& why);
   void reject_without_outputs(Scope& scope, const onnx::NodeProto& proto, const std::string& why);
 
@@ -120,6 +122,7 @@ class GraphImporter {
 
   std::shared_ptr<const onnx::ModelProto> model_;
   ExternalData external_;
+  const std::vector<CustomOp>& custom_ops_;
   OpsetVersions model_opsets_;
   std::map<FunctionKey, const onnx::FunctionProto*> functions_;
   std::map<const onnx::FunctionProto*, std::vector<onnx::AttributeProto>> defaults_;  // of functions' attributes

@@ -55,11 +55,17 @@ std::string node_name(const Environment& environment, const onnx::NodeProto& pro
   return environment.prefix + name;
 }
 
+const CustomOp* GraphImporter::custom_op_of(const onnx::NodeProto& proto) const {
+  for (const CustomOp& op : custom_ops_)
+    if (op.name == proto.op_type() && op.domain == normal_domain(proto.domain())) return &op;
+  return nullptr;
+}
+
 std::string GraphImporter::why_not(Scope& scope, const onnx::NodeProto& proto) const {
   const std::string domain = normal_domain(proto.domain());
   const auto version = scope.environment.opsets.find(domain);
   const OpDef* op = domain == "gart" ? nullptr : find_op(proto.op_type(), domain);
-  if (op == nullptr) return "there is no operator or function of this name";
+  if (op == nullptr) return "there is no operator or function of this name; one of the application's is declared by --custom-op";
   if (version == scope.environment.opsets.end()) return "the model imports no opset of this domain";
   if (version->second < op->since)
     return concat("version ", version->second, " of this operator is too old; ", op->since, " and up are supported");
@@ -87,13 +93,16 @@ void GraphImporter::import_node(Scope& scope, const onnx::NodeProto& proto) {
     inputs.push_back(input.empty()
                          ? ValueId()
                          : value_of(scope, input, concat("node '", name, "' (", proto.op_type(), ")"), &proto));
-  if (const onnx::FunctionProto* function = function_of(proto)) return import_call(scope, proto, *function);
+  const CustomOp* custom = custom_op_of(proto);
+  if (const onnx::FunctionProto* function = function_of(proto); function != nullptr && custom == nullptr)
+    return import_call(scope, proto, *function);
   if (proto.op_type() == "Constant" && normal_domain(proto.domain()).empty()) return import_constant(scope, proto);
-  if (const std::string why = why_not(scope, proto); !why.empty()) return reject(scope, proto, why);
+  if (const std::string why = custom != nullptr ? "" : why_not(scope, proto); !why.empty()) return reject(scope, proto, why);
 
   Graph& graph = scope.body.graph;
   Node node;
-  node.op = find_op(proto.op_type(), normal_domain(proto.domain()));
+  node.op = custom != nullptr ? &op_gart_Custom : find_op(proto.op_type(), normal_domain(proto.domain()));
+  if (custom != nullptr) node.attributes[kDeclarationAttribute] = custom->text;
   node.name = name;
   node.inputs = std::move(inputs);
   drop_omitted_tail(node.inputs);

@@ -42,17 +42,18 @@ std::shared_ptr<onnx::ModelProto> parse(std::span<const uint8_t> bytes, const st
 }
 
 ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& what, const std::string& folder,
-                           const std::map<std::string, int64_t>& lengths) {
+                           const std::map<std::string, int64_t>& lengths, const std::vector<CustomOp>& custom_ops) {
   const auto model = parse(bytes, what);
   ImportedModel result;
   result.sequences = spread_sequence_inputs(*model, lengths);
-  GraphImporter importer(model, ExternalData(folder));
+  GraphImporter importer(model, ExternalData(folder), custom_ops);
   result.graph = importer.import_graph();
   result.labels = importer.output_labels();
   result.opsets = opset_versions(model->opset_import(), "the model");
   infer_imported(result.graph, result.opsets, importer.unsupported());
   if (!importer.unsupported().empty()) throw UnsupportedModel(std::move(importer.unsupported()));
   result.source_hash = hash_of(bytes);
+  for (const auto& property : model->metadata_props()) result.metadata[property.key()] = property.value();
   result.producer = model->producer_name();
   if (!model->producer_version().empty()) result.producer += " " + model->producer_version();
   return result;
@@ -60,14 +61,15 @@ ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& wh
 
 }  // namespace
 
-ImportedModel import_onnx(const std::string& path, const std::map<std::string, int64_t>& lengths) {
+ImportedModel import_onnx(const std::string& path, const std::map<std::string, int64_t>& lengths,
+                          const std::vector<CustomOp>& custom_ops) {
   const auto file = MappedFile::open(path);
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  return import_bytes(file->bytes(), path, folder.empty() ? "." : folder, lengths);
+  return import_bytes(file->bytes(), path, folder.empty() ? "." : folder, lengths, custom_ops);
 }
 
 ImportedModel import_onnx(std::span<const uint8_t> bytes, const std::string& folder) {
-  return import_bytes(bytes, "the model", folder, {});
+  return import_bytes(bytes, "the model", folder, {}, {});
 }
 
 }  // namespace gcg

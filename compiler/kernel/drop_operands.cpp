@@ -56,6 +56,10 @@ void each_operand(ProgramKernel& k, const OnOperand& f) {
   each_statement(k.body, [&](Statement& s) {
     if (s.operand >= 0) f(s.operand);
     if (s.unless_same >= 0) f(s.unless_same);
+    for (auto* arguments : {&s.inputs, &s.outputs})
+      for (CallArgument& argument : *arguments)
+        if (argument.operand >= 0) f(argument.operand);
+    if (s.workspace >= 0) f(s.workspace);
   });
   if (k.replaced >= 0) f(k.replaced);
 }

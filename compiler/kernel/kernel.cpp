@@ -70,10 +70,20 @@ void write(KeyText& t, const AttentionKernel& k) {
   t << k.scores << k.kept << static_cast<int64_t>(k.is_nan_zero) << k.epilogue << static_cast<int64_t>(k.result) << k.index;
 }
 
+void write_call(KeyText& t, const Statement& s) {
+  t << s.function << s.attributes << static_cast<int64_t>(s.workspace) << s.workspace_bytes;
+  for (const auto* arguments : {&s.inputs, &s.outputs}) {
+    t << std::string("(");
+    for (const CallArgument& a : *arguments) t << static_cast<int64_t>(a.operand) << std::string(name_of(a.dtype)) << a.extents;
+    t << std::string(")");
+  }
+}
+
 void write(KeyText& t, const Block& block) {
   for (const Statement& s : block) {
     t << static_cast<int64_t>(s.kind) << s.value << static_cast<int64_t>(s.local) << static_cast<int64_t>(s.operand) << s.index
       << static_cast<int64_t>(s.unless_same) << static_cast<int64_t>(s.reduce) << s.axis << s.begin << s.end;
+    if (s.kind == Statement::Kind::call) write_call(t, s);
     for (const Block* inner : {&s.body, &s.otherwise}) {
       t << std::string("(");
       write(t, *inner);
@@ -207,6 +217,11 @@ class ProgramCheck {
     for (const Expr& i : s.index) expr(i, bound, DType::i64);
     expr(s.value, bound, o.dtype);
   }
+  void call(const Statement& s, const std::set<int>& bound) const {
+    each_expr(s, [&](const Expr& e) { expr(e, bound, DType::i64); });
+    for (const CallArgument& a : s.outputs)
+      GCG_CHECK(a.operand < 0 || kernel_.operands[static_cast<size_t>(a.operand)].written, "kernel '", kernel_.name, "': result of a call");
+  }
   void block(const Block& statements, const std::set<int>& bound) const {
     for (const Statement& s : statements) statement(s, bound);
   }
@@ -221,6 +236,7 @@ class ProgramCheck {
       case Statement::Kind::reduce: return expr(s.value, inner, variable(s));
       case Statement::Kind::store: return store(s, inner);
       case Statement::Kind::require: return expr(s.value, bound, DType::boolean);
+      case Statement::Kind::call: return call(s, bound);
       case Statement::Kind::loop: return block(s.body, inner);
       case Statement::Kind::loop_while:
       case Statement::Kind::branch:

@@ -14,9 +14,12 @@ void walk(AnyBlock& block, const See& see) {
 
 template <class AnyStatement, class See>
 void walk_exprs(AnyStatement& s, const See& see) {
-  for (auto* e : {&s.value, &s.begin, &s.end})
+  for (auto* e : {&s.value, &s.begin, &s.end, &s.workspace_bytes})
     if (*e) see(*e);
   for (auto& i : s.index) see(i);
+  for (auto* arguments : {&s.inputs, &s.outputs})
+    for (auto& argument : *arguments)
+      for (auto& e : argument.extents) see(e);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "compiler/kernel/expr.h"
@@ -12,6 +13,13 @@ namespace gcg {
 
 struct Statement;
 using Block = std::vector<Statement>;
+
+/// A tensor that an application's function is given: memory in row-major order, or none.
+struct CallArgument {
+  int operand = -1;                // -1: none
+  DType dtype = DType::undefined;  // as the model has it
+  std::vector<Expr> extents;       // i64
+};
 
 /// Statements run in order. Expressions in them may read variables (`local`), operands, arrays, and the axes of the task and
 /// of the loops around. What a statement reads is what the statements before it left.
@@ -24,6 +32,7 @@ struct Statement {
     loop_while,  // body as long as value (boolean) holds
     branch,      // body where value (boolean) holds, otherwise `otherwise`
     require,     // where value (boolean) does not hold, the kernel ends here: an index is out of range
+    call,        // CPUs: the application's `function` on the arguments; the kernel ends here if it fails
   };
   Kind kind = Kind::assign;
   Expr value;
@@ -35,6 +44,11 @@ struct Statement {
   Axis axis;                 // runs over [begin, end); 0 <= begin, end <= its extent, which is known before the launch
   Expr begin, end;
   Block body, otherwise;
+  std::string function;      // call: its name in the import table
+  std::string attributes;    // call: of the node, as JSON
+  std::vector<CallArgument> inputs, outputs;  // call
+  int workspace = -1;        // call: an array of bytes, ...
+  Expr workspace_bytes;      // ... and how many they are; i64
 };
 
 /// Tasks are the points of `outer`, in any order. Of the kernel's operands those with `array` set are scratch memory of the

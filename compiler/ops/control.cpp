@@ -67,7 +67,8 @@ void infer_loop(InferContext& c) {
   const std::optional<Dim> trips = trip_count(c, out[0]);
   for (size_t k = 0; k < carried.size(); ++k)
     set_output_type(c, static_cast<int>(k), final_type(c, settled, k, carried[k], trips));
-  const Dim count = trips ? *trips : c.fresh_symbol("trips");
+  const bool all_rows = c.node().int_attribute(kAllRowsAttribute, 0) != 0;
+  const Dim count = all_rows ? c.contents(0)->front() : trips ? *trips : c.fresh_symbol("trips");
   for (size_t k = carried.size(); k + 1 < out.size(); ++k) {
     Value scan = visible_outside(c, out[k + 1]);
     if (scan.shape) scan.shape->insert(scan.shape->begin(), count);
@@ -93,6 +94,9 @@ std::vector<Tensor> reference_loop(ReferenceContext& c) {
     for (size_t k = 0; k < carried.size(); ++k) carried[k] = std::move(out[1 + k]);
     for (size_t k = 0; k < scanned.size(); ++k) scanned[k].push_back(std::move(out[1 + carried.size() + k]));
   }
+  if (c.node().int_attribute(kAllRowsAttribute, 0) != 0)
+    for (auto& rows : scanned)
+      while (!rows.empty() && static_cast<int64_t>(rows.size()) < most->at_int(0)) rows.push_back(rows.back());
   std::vector<Tensor> result = carried;
   for (size_t k = 0; k < scanned.size(); ++k)
     result.push_back(stack(scanned[k], 0, body.value(body.outputs[1 + carried.size() + k])));

@@ -8,6 +8,10 @@
 
 namespace gcg {
 
+/// Set on a Loop: its scan outputs have a row for every turn that its trip count allows; those of turns that its condition ended
+/// hold anything.
+constexpr const char* kAllRowsAttribute = "gart.all_rows";
+
 /// The node's inputs without its captures.
 inline int own_inputs(const Node& node) { return static_cast<int>(node.inputs.size()) - node.captures; }
 /// Is own input `i` given?

@@ -1,47 +1,35 @@
-// ai.onnx.ml: tree ensembles, as gart.TreeSteps down to the leaves and a sum over the trees.
+// ai.onnx.ml: tree ensembles, as gart.TreeLeaves and a sum over the trees.
 #include "compiler/ops/ml_trees.h"
 
 #include <algorithm>
-#include <deque>
-
 
 namespace gcg {
 namespace {
 
 using Results = std::vector<ValueId>;
 
-constexpr int64_t kLevelsPerStep = 2;  // a step's expression grows by a factor of 4 with each
-
-/// The nodes of all trees level by level, the children of each side by side.
+/// The nodes of all trees, tree by tree and there level by level, so that the children of each are side by side.
 struct TreeTables {
   std::vector<int64_t> order;  // numbers of TreeEnsembleForm::nodes; a leaf that several branches lead to has several places
   std::vector<int32_t> words, left, roots;
   std::vector<double> splits;
-  int64_t depth = 0;
   bool nan_left = false;
 
   explicit TreeTables(const TreeEnsembleForm& form) {
-    struct Place {
-      int64_t node, level;
-    };
-    std::deque<Place> queue;
     for (const int64_t root : form.roots) {
-      roots.push_back(static_cast<int32_t>(queue.size()));
-      queue.push_back({root, 0});
+      roots.push_back(static_cast<int32_t>(order.size()));
+      order.push_back(root);
+      while (words.size() < order.size()) add(form.nodes[static_cast<size_t>(order[words.size()])]);
     }
-    for (size_t i = 0; i < queue.size(); ++i) {
-      const Place here = queue[i];
-      const TreeNode& node = form.nodes[static_cast<size_t>(here.node)];
-      order.push_back(here.node);
-      depth = std::max(depth, here.level);
-      nan_left |= node.nan_left && !node.leaf;
-      words.push_back(node.leaf ? 0 : static_cast<int32_t>(node.feature << 2 | (node.nan_left ? 2 : 0) | 1));
-      splits.push_back(node.leaf ? 0 : node.split);
-      left.push_back(static_cast<int32_t>(node.leaf ? i : queue.size()));
-      if (node.leaf) continue;
-      queue.push_back({node.left, here.level + 1});
-      queue.push_back({node.right, here.level + 1});
-    }
+  }
+
+ private:
+  void add(const TreeNode& node) {
+    nan_left |= node.nan_left && !node.leaf;
+    left.push_back(static_cast<int32_t>(node.leaf ? words.size() : order.size()));
+    words.push_back(node.leaf ? 0 : static_cast<int32_t>(node.feature << 2 | (node.nan_left ? 2 : 0) | 1));
+    splits.push_back(node.leaf ? 0 : node.split);
+    if (!node.leaf) order.insert(order.end(), {node.left, node.right});
   }
 };
 
@@ -57,16 +45,11 @@ ValueId table(Expansion& x, DType dtype, const std::vector<double>& values, std:
 /// The leaf of each row in each tree, [N, T].
 ValueId leaves(Expansion& x, const TreeTables& tables) {
   const DType dtype = feature_type(x, 0);
-  const auto count = static_cast<int64_t>(tables.words.size()), trees = static_cast<int64_t>(tables.roots.size());
+  const auto count = static_cast<int64_t>(tables.words.size());
   const ValueId rows = x.cast(rows_of(x, 0), dtype), words = table(x, tables.words, {count}), left = table(x, tables.left, {count}),
                 splits = table(x, dtype, tables.splits, {count});
-  ValueId place = table(x, tables.roots, {1, trees});
-  for (int64_t level = 0; level < std::max<int64_t>(tables.depth, 1); level += kLevelsPerStep) {
-    const int64_t levels = std::clamp<int64_t>(tables.depth - level, 1, kLevelsPerStep);
-    place = x.outputs(op_gart_TreeStep, {rows, place, words, splits, left}, 1,
-                      {{"levels", levels}, {"nan_left", int64_t{tables.nan_left ? 1 : 0}}})[0];
-  }
-  return place;
+  const ValueId roots = table(x, tables.roots, {static_cast<int64_t>(tables.roots.size())});
+  return x.outputs(op_gart_TreeLeaves, {rows, roots, words, splits, left}, 1, {{"nan_left", int64_t{tables.nan_left ? 1 : 0}}})[0];
 }
 
 /// The one target that all leaves of a tree vote for, by tree; empty when one votes for others, too.

@@ -104,7 +104,7 @@ Expr indices_value(const Shape& x, const std::vector<Expr>& plane, const Expr& s
   return (plane[0] * extent(x[1]) + plane[1]) * extent(area) + within;
 }
 
-/// The first tap, in row-major order, that holds the maximum.
+/// The first tap, in row-major order, that holds the maximum; -1 where all of the window lies in the padding, as in ONNX's reference.
 Expr lower_max_indices(LowerContext& ctx, const Window& window, const std::vector<Expr>& at) {
   const Expr largest = window_max(ctx, window, at);
   const Taps taps = taps_of(ctx, window, std::span(at).subspan(2, window.size()));
@@ -113,9 +113,12 @@ Expr lower_max_indices(LowerContext& ctx, const Window& window, const std::vecto
   for (size_t d = 0; d < window.size(); ++d) spatial = spatial * extent(window[d].input) + taps.position[d];
   Expr hit = binary(BinaryOp::equal, x, largest);
   if (is_float(x->dtype)) hit = binary(BinaryOp::logical_or, hit, unary(UnaryOp::is_nan, x));
-  const Expr place = select(both(taps.inside, hit), spatial, index(std::numeric_limits<int64_t>::max()));
+  const Expr none = index(std::numeric_limits<int64_t>::max());
+  const Expr place = reduce(ReduceOp::min, taps.axes, select(both(taps.inside, hit), spatial, none));
   const bool first_fastest = ctx.node().int_attribute("storage_order", 0) != 0;
-  return indices_value(ctx.input_shape(0), at, reduce(ReduceOp::min, taps.axes, place), first_fastest);
+  const Expr indices = indices_value(ctx.input_shape(0), at, place, first_fastest);
+  if (!taps.inside || always_holds_an_element(window)) return indices;
+  return select(binary(BinaryOp::equal, place, none), index(-1), indices);
 }
 
 Expr lower_max_pool(LowerContext& ctx, int output, const std::vector<Expr>& at) {
@@ -225,7 +228,7 @@ std::vector<Tensor> max_pool(const Planes& planes, bool first_fastest) {
       for (size_t d = position.size(); d-- > 0;) place = place * planes.window.input[d] + position[d];
     });
     put<T>(y, o, largest);
-    places.set_int(o, base + place);
+    places.set_int(o, place < 0 ? place : base + place);
   });
   return {y, places};
 }

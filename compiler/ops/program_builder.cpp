@@ -123,6 +123,41 @@ void ProgramBuilder::require(const Expr& condition) {
   add(Statement::Kind::require).value = condition;
 }
 
+void ProgramBuilder::call(const std::string& function, const std::string& attributes, size_t inputs, size_t outputs,
+                          const Dim& workspace_bytes) {
+  const auto argument = [](const Value& value, int operand) {
+    CallArgument a{operand, value.dtype, {}};
+    for (const Dim& d : *value.shape) a.extents.push_back(extent(d));
+    return a;
+  };
+  Statement s;
+  s.kind = Statement::Kind::call;
+  s.function = function;
+  s.attributes = attributes;
+  s.inputs.resize(inputs);
+  for (size_t i = 0; i < inputs; ++i)
+    if (const int k = static_cast<int>(i); has_input(k)) s.inputs[i] = argument(ctx_.input_value(k), input_in_memory(k));
+  s.outputs.resize(outputs);
+  for (size_t i = 0; i < wanted_.size(); ++i)
+    if (wanted_[i]) s.outputs[i] = argument(ctx_.output_value(static_cast<int>(i)), kOutputs + static_cast<int>(i));
+  s.workspace_bytes = extent(workspace_bytes);
+  if (!workspace_bytes.is(0)) s.workspace = array(DType::u8, workspace_bytes).operand;
+  add(s.kind) = std::move(s);
+}
+
+/// The operand where an input's elements lie in row-major order, or an array that they are brought to.
+int ProgramBuilder::input_in_memory(int i) {
+  const Dim count = product(input_shape(i));
+  const Axis axis = ctx_.fresh_axis(count);
+  const Expr e = ctx_.flat_input(i, axis_ref(axis));
+  if (e->kind == ExprKind::load && e->args.size() == 1 && e->args[0]->kind == ExprKind::axis && e->args[0]->axis == axis.id &&
+      e->dtype == input_dtype(i))
+    return e->operand;
+  const Array copied = array(input_dtype(i), count);
+  each(count, [&](const Expr& k) { put(copied, k, input(i, {k})); });
+  return copied.operand;
+}
+
 void ProgramBuilder::each(const Range& range, const IndexedBody& body) {
   GCG_CHECK(each_ == nullptr, node().name, ": `each` inside of `each`");
   const auto is = [](const Expr& e, int64_t i) { return e->kind == ExprKind::constant && e->integer == i; };

@@ -94,6 +94,9 @@ class ProgramBuilder {
   /// The run fails with "index out of range" where it does not hold.
   void require(const Expr& condition);
 
+  /// A function of the application's computes the outputs from so many inputs. What is omitted or not read is no memory to it.
+  void call(const std::string& function, const std::string& attributes, size_t inputs, size_t outputs, const Dim& workspace_bytes);
+
   // ---- many points at once
   /// The stores of `body`, for all points of the range in any order. It consists of nothing else.
   void each(const Range& range, const IndexedBody& body);
@@ -113,6 +116,7 @@ class ProgramBuilder {
   Statement& add(Statement::Kind kind);
   Block inside(const Body& body);
   Axis ranged(Statement& s, const Range& range);
+  int input_in_memory(int i);
 
   LowerContext& ctx_;
   std::vector<bool> wanted_;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "compiler/ops/op_def.h"
+#include "compiler/ops/ops.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -52,13 +53,21 @@ Partition::Partition(const Graph& model, const std::vector<Assignment>& assignme
     const char* device = a.device == DeviceClass::cpu ? "cpu" : "cuda";
     if (!any) fail("--assign '", a.pattern, "=", device, "': no node has such a name or operator");
   }
+  each_node(model, false, [&](const Node& n, bool) {
+    if (n.op == &op_gart_Custom) host_[n.name] = "";
+    return false;
+  });
 }
 
 void Partition::check_targets(const std::vector<Target>& targets) const {
   const auto any = [&](DeviceClass d) {
     return std::any_of(targets.begin(), targets.end(), [&](const Target& t) { return t.device == d; });
   };
-  if (host_.empty()) return;
+  const auto asked = std::find_if(host_.begin(), host_.end(), [](const auto& host) { return !host.second.empty(); });
+  if (host_.empty() || (asked == host_.end() && !any(DeviceClass::cuda))) return;
+  if (!any(DeviceClass::cpu) && asked == host_.end())
+    fail("node '", host_.begin()->first, "' is of a custom operator, which the CPU runs, but no CPU target is asked for; add one, ",
+         "such as --target ", targets[0].name, ",x86-64-v3");
   if (!any(DeviceClass::cuda)) fail("--assign moves nodes between a GPU and the CPU, but no GPU target is asked for");
   if (!any(DeviceClass::cpu))
     fail("--assign sends nodes to the CPU, but no CPU target is asked for; add one, such as --target ", targets[0].name,
@@ -84,7 +93,7 @@ std::vector<std::string> Partition::apply(Graph& graph) const {
   std::vector<std::string> remarks;
   std::set<std::string> said;
   for (const auto& [name, pattern] : host_)
-    if (used.count(pattern) == 0 && said.insert(pattern).second)
+    if (!pattern.empty() && used.count(pattern) == 0 && said.insert(pattern).second)
       remarks.push_back(concat("--assign '", pattern, "=cpu' has no effect: no work is left of '", name, "'"));
   return remarks;
 }

@@ -34,7 +34,7 @@ class Partition {
   std::vector<std::string> apply(Graph& graph) const;
 
  private:
-  std::map<std::string, std::string> host_;  // node names -> the pattern that sent them there
+  std::map<std::string, std::string> host_;  // node names -> the pattern that sent them there; "": custom operators
 };
 
 }  // namespace gcg

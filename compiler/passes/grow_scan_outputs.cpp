@@ -1,13 +1,16 @@
-#include "compiler/passes/grow_scan_outputs.h"
-
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "compiler/ops/control_types.h"
 #include "compiler/ops/data_extent.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
+#include "compiler/passes/forget_symbols.h"
+#include "compiler/passes/grow_scan_outputs.h"
 
 namespace gcg {
 namespace {
@@ -42,38 +45,148 @@ ValueId nothing(Graph& graph, const std::string& name, DType dtype, const Shape&
   return b.node("ConstantOfShape", {b.concat(extents, 0)}, {{"value", std::make_shared<const Tensor>(Tensor(dtype, {1}))}});
 }
 
-/// Makes scan output `o` the last carried value.
-void carry(Graph& graph, NodeId id, size_t o) {
-  const std::string name = graph.node(id).name;
-  const Value& type = graph.value(graph.node(id).outputs[o]);
-  const ValueId begin = nothing(graph, name, type.dtype, {type.shape->begin() + 1, type.shape->end()});
-  Node& n = graph.node(id);
-  Graph& body = *n.bodies[0];
-  const size_t carried = body.inputs.size() - 2 - static_cast<size_t>(n.captures);
-  const auto at = [](auto& list, size_t i) { return list.begin() + static_cast<std::ptrdiff_t>(i); };
-  Value so_far;
-  so_far.name = body.unique_name("so_far");
-  const ValueId before = body.add_value(std::move(so_far));
-  n.inputs.insert(at(n.inputs, 2 + carried), begin);
-  body.inputs.insert(at(body.inputs, 2 + carried), before);
-  NodeBuilder inside(body, name);
-  const ValueId row = body.outputs[1 + o];
-  body.outputs.erase(at(body.outputs, 1 + o));
-  body.outputs.insert(at(body.outputs, 1 + carried), inside.concat({before, inside.unsqueeze(row, 0)}, 0));
-  std::rotate(at(n.outputs, carried), at(n.outputs, o), at(n.outputs, o + 1));
-  for (size_t i = 0; i < n.outputs.size(); ++i)
-    if (n.outputs[i].valid()) graph.value(n.outputs[i]).output_index = static_cast<int>(i);
+/// A number as an extent that inference gives a name.
+ValueId as_extent(NodeBuilder& b, ValueId count) {
+  const ValueId range = b.node("Range", {b.constant(Tensor::scalar_i64(0)), count, b.constant(Tensor::scalar_i64(1))});
+  return b.element(b.node("Shape", {range}), 0, 0);
 }
 
-/// Facts about a number of rows that has no meaning any more; its symbol may come to name something else.
-void forget(Graph& graph, const std::set<std::string>& symbols) {
-  const auto names_one = [&](const Dim& d) {
-    const std::set<std::string> named = d.symbols();
-    return std::any_of(named.begin(), named.end(), [&](const std::string& s) { return symbols.count(s) != 0; });
-  };
-  std::erase_if(graph.constraints, [&](const DimConstraint& fact) { return names_one(fact.a) || names_one(fact.b); });
-  for (NodeId id : graph.order())
-    for (const auto& body : graph.node(id).bodies) forget(*body, symbols);
+ValueId scalar(NodeBuilder& b, ValueId v) { return b.node("Reshape", {v, b.ints({})}); }
+
+/// A loop that runs all of its turns: how many they are becomes an extent.
+void know_turns(Graph& graph, NodeId id) {
+  NodeBuilder b(graph, graph.node(id).name);
+  const ValueId most = graph.node(id).inputs[0], condition = graph.node(id).inputs[1];
+  ValueId turns = scalar(b, most);
+  if (condition.valid()) turns = b.multiply(turns, b.node("Cast", {scalar(b, condition)}, {{"to", dtype_to_onnx(DType::i64)}}));
+  turns = as_extent(b, turns);
+  graph.node(id).inputs[0] = turns;
+  graph.node(id).inputs[1] = ValueId();
+}
+
+/// Scan outputs that nobody reads, and their rows.
+void drop_unread(Node& n, size_t carried) {
+  for (size_t o = n.outputs.size(); o-- > carried;) {
+    if (n.outputs[o].valid()) continue;
+    n.outputs.erase(n.outputs.begin() + static_cast<std::ptrdiff_t>(o));
+    n.bodies[0]->outputs.erase(n.bodies[0]->outputs.begin() + static_cast<std::ptrdiff_t>(1 + o));
+  }
+  n.bodies[0]->outputs.resize(1 + n.outputs.size());
+}
+
+/// A loop that ends by its condition, in chunks.
+class Chunks {
+ public:
+  Chunks(Graph& graph, NodeId id) : graph_(graph), id_(id), name_(graph.node(id).name) {
+    Node& n = graph.node(id);
+    captures_ = static_cast<size_t>(n.captures);
+    carried_ = n.inputs.size() - 2 - captures_;
+    n.outputs.resize(std::max(n.outputs.size(), carried_));
+    drop_unread(n, carried_);
+    rows_ = n.outputs.size() - carried_;
+    limited_ = n.inputs[0].valid();
+  }
+
+  void run() {
+    NodeBuilder b(graph_, name_);
+    std::vector<ValueId> nothing_yet;
+    for (size_t k = 0; k < rows_; ++k) {
+      const Value& type = graph_.value(graph_.node(id_).outputs[carried_ + k]);
+      nothing_yet.push_back(nothing(graph_, name_, type.dtype, {type.shape->begin() + 1, type.shape->end()}));
+    }
+    const std::vector<ValueId> inputs = graph_.node(id_).inputs;
+    const ValueId most = limited_ ? scalar(b, inputs[0]) : ValueId(), zero = b.constant(Tensor::scalar_i64(0));
+    ValueId start = inputs[1].valid() ? scalar(b, inputs[1]) : ValueId();
+    if (limited_) start = both(b, start, b.node("Greater", {most, zero}));
+
+    Node& n = graph_.node(id_);
+    std::unique_ptr<Graph> body = std::move(n.bodies[0]);
+    n.inputs = {ValueId(), start, zero};
+    n.inputs.insert(n.inputs.end(), inputs.begin() + 2, inputs.end() - static_cast<std::ptrdiff_t>(captures_));
+    n.inputs.insert(n.inputs.end(), nothing_yet.begin(), nothing_yet.end());
+    n.inputs.insert(n.inputs.end(), inputs.end() - static_cast<std::ptrdiff_t>(captures_), inputs.end());
+    if (limited_) n.inputs.push_back(most);
+    n.captures = static_cast<int>(captures_ + (limited_ ? 1 : 0));
+    n.bodies[0] = chunk(std::move(body), n.inputs.size());
+    n.outputs.insert(n.outputs.begin(), ValueId());
+    for (size_t i = 0; i < n.outputs.size(); ++i)
+      if (n.outputs[i].valid()) graph_.value(n.outputs[i]).output_index = static_cast<int>(i);
+  }
+
+ private:
+  static constexpr int64_t kFirst = 64;  // turns of the first chunk; then as many as there were so far
+
+  static ValueId both(NodeBuilder& b, ValueId a, ValueId c) { return a.valid() ? b.node("And", {a, c}) : c; }
+
+  static ValueId add(Graph& graph, const char* name) {
+    Value v;
+    v.name = graph.unique_name(name);
+    return graph.add_value(std::move(v));
+  }
+
+  /// The body of the loop over chunks, which has so many inputs: turn, condition, count, what the loop carries, rows so far,
+  /// captures.
+  std::unique_ptr<Graph> chunk(std::unique_ptr<Graph> body, size_t inputs) {
+    auto graph = std::make_unique<Graph>();
+    graph->name = body->name;
+    for (size_t i = 0; i < inputs; ++i) graph->inputs.push_back(add(*graph, "in"));
+    const ValueId count = graph->inputs[2];
+    const auto states = graph->inputs.begin() + 3, so_far = states + static_cast<std::ptrdiff_t>(carried_),
+               captures = so_far + static_cast<std::ptrdiff_t>(rows_);
+    NodeBuilder b(*graph, name_);
+    Node turns;
+    turns.op = &op_Loop;
+    turns.name = name_;
+    turns.attributes[kAllRowsAttribute] = int64_t{1};
+    turns.inputs = {as_extent(b, b.node("Max", {count, b.constant(Tensor::scalar_i64(kFirst))})), ValueId(), count,
+                    b.constant(Tensor::from<uint8_t>(DType::boolean, {}, {1}))};
+    turns.inputs.insert(turns.inputs.end(), states, so_far);
+    turns.inputs.insert(turns.inputs.end(), captures, graph->inputs.end());
+    turns.captures = static_cast<int>(graph->inputs.end() - captures);
+    count_turns(*body);
+    turns.bodies.push_back(std::move(body));
+    for (size_t i = 0; i < 2 + carried_ + rows_; ++i) turns.outputs.push_back(add(*graph, "out"));
+    const std::vector<ValueId> made = turns.outputs;
+    std::vector<ValueId> before(so_far, captures);
+    graph->add_node(std::move(turns));
+    graph->outputs = {made[1], made[0]};
+    graph->outputs.insert(graph->outputs.end(), made.begin() + 2, made.begin() + 2 + static_cast<std::ptrdiff_t>(carried_));
+    const ValueId done = b.unsqueeze(b.subtract(made[0], count), 0);
+    for (size_t k = 0; k < rows_; ++k) {
+      const ValueId rows = b.node("Slice", {made[2 + carried_ + k], b.ints({0}), done, b.ints({0})});
+      graph->outputs.push_back(b.concat({before[k], rows}, 0));
+    }
+    return graph;
+  }
+
+  /// The body as it was, which also carries how many turns there have been and whether it goes on. Its last capture is their
+  /// limit.
+  void count_turns(Graph& body) {
+    NodeBuilder b(body, name_);
+    const ValueId number = body.inputs[0];  // of the turn, from the first chunk on
+    body.inputs[0] = add(body, "turn");
+    body.inputs.insert(body.inputs.begin() + 2, {number, add(body, "went_on")});
+    const ValueId next = b.add(number, b.constant(Tensor::scalar_i64(1)));
+    ValueId goes_on = scalar(b, body.outputs[0]);
+    if (limited_) {
+      body.inputs.push_back(add(body, "most"));
+      goes_on = both(b, goes_on, b.node("Less", {next, body.inputs.back()}));
+    }
+    body.outputs[0] = goes_on;
+    body.outputs.insert(body.outputs.begin() + 1, {next, b.node("Identity", {goes_on})});
+  }
+
+  Graph& graph_;
+  NodeId id_;
+  std::string name_;
+  size_t carried_ = 0, captures_ = 0, rows_ = 0;
+  bool limited_ = false;
+};
+
+bool ends_early(const Node& n) {
+  const Value& again = n.bodies[0]->value(n.bodies[0]->outputs[0]);
+  const bool goes_on = again.is_constant() ? again.constant->at_int(0) != 0 : again.contents && again.contents->front().is(1);
+  return !goes_on || !n.inputs[0].valid();
 }
 
 /// `replaced`: the symbols that were the numbers of rows.
@@ -84,14 +197,20 @@ bool grow_all(Graph& graph, std::set<std::string>& replaced) {
     if (graph.node(id).op != &op_Loop) continue;
     const Node& n = graph.node(id);
     const size_t carried = n.bodies[0]->inputs.size() - 2 - static_cast<size_t>(n.captures);
-    std::vector<bool> chosen;
-    for (size_t o = carried; o < n.outputs.size(); ++o) chosen.push_back(grows(graph, n, o));
-    for (size_t k = 0; k < chosen.size(); ++k) {
-      if (!chosen[k]) continue;
-      replaced.insert(*(*graph.value(graph.node(id).outputs[carried + k]).shape)[0].symbol_name());
-      carry(graph, id, carried + k);  // those before it have moved, but not passed it
-      changed = true;
+    std::vector<std::string> grown;
+    bool all = true;
+    for (size_t o = carried; o < n.outputs.size(); ++o) {
+      if (!n.outputs[o].valid()) continue;
+      all &= grows(graph, n, o);
+      grown.push_back(all ? *(*graph.value(n.outputs[o]).shape)[0].symbol_name() : "");
     }
+    if (grown.empty() || !all) continue;
+    replaced.insert(grown.begin(), grown.end());
+    if (ends_early(n))
+      Chunks(graph, id).run();
+    else
+      know_turns(graph, id);
+    changed = true;
   }
   return changed;
 }
@@ -102,7 +221,7 @@ bool grow_scan_outputs(Graph& graph) {
   std::set<std::string> replaced;
   const bool changed = grow_all(graph, replaced);
   if (changed) {
-    forget(graph, replaced);
+    forget_symbols(graph, replaced);
     infer_graph(graph);
   }
   return changed;

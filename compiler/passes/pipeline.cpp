@@ -1,4 +1,5 @@
 // Which passes run, and why in this order.
+#include "compiler/passes/appends_as_rows.h"
 #include "compiler/passes/block_channels.h"
 #include "compiler/passes/canonicalize.h"
 #include "compiler/passes/chain_concats.h"
@@ -105,6 +106,7 @@ const std::vector<PassGroup>& model_passes() {
         {"expand-tf-idf", [](Graph& g, const Target*) { return expand_tf_idf(g); }},
         {"separate-resize", [](Graph& g, const Target*) { return separate_resize(g); }},
         {"expand-scan", [](Graph& g, const Target*) { return expand_scan(g); }},
+        {"appends-as-rows", [](Graph& g, const Target*) { return appends_as_rows(g); }},
         {"grow-scan-outputs", [](Graph& g, const Target*) { return grow_scan_outputs(g); }}}},
       clean_up(),
   };

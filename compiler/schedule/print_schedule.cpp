@@ -90,6 +90,16 @@ void print(std::ostream& out, const AttentionKernel& k) {
   out << "\n  o" << k.result << "[" << list(k.index) << "] = " << print_expr(k.epilogue) << '\n';
 }
 
+void print_call(std::ostream& out, const Statement& s) {
+  const auto operands = [&](const std::vector<CallArgument>& arguments) {
+    for (size_t i = 0; i < arguments.size(); ++i) out << (i == 0 ? "" : ", ") << "o" << arguments[i].operand;
+  };
+  operands(s.outputs);
+  out << " = " << s.function << "(";
+  operands(s.inputs);
+  out << ") " << s.attributes;
+}
+
 void print(std::ostream& out, const Block& block, const std::string& indent) {
   for (const Statement& s : block) {
     out << indent;
@@ -117,6 +127,9 @@ void print(std::ostream& out, const Block& block, const std::string& indent) {
         break;
       case Statement::Kind::require:
         out << "require " << print_expr(s.value);
+        break;
+      case Statement::Kind::call:
+        print_call(out, s);
         break;
     }
     out << '\n';

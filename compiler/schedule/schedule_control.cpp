@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "compiler/ops/control_types.h"
 #include "compiler/ops/data_extent.h"
 #include "compiler/schedule/extent_binder.h"
 #include "compiler/schedule/scheduler.h"
@@ -153,7 +154,7 @@ std::map<size_t, Scheduler::RowStore> Scheduler::loop_rows(Scope& scope, const N
     parts.outputs.push_back(add_buffer(Buffer::Kind::temporary, body.value(body.outputs[i])));
     const size_t o = i - 1;
     if (o >= n.outputs.size() || !n.outputs[o].valid()) continue;
-    if (parts.may_end_early)
+    if (parts.may_end_early && n.int_attribute(kAllRowsAttribute, 0) == 0)
       problems_.push_back(
           {n.name, "Loop", "", 0,
            concat("scan output ", o, " of a loop that may end early has an extent that depends on data")});

@@ -38,4 +38,11 @@ const void* import_address(std::string_view name) {
   return nullptr;
 }
 
+const gart_custom_op* custom_op(std::string_view name, std::span<const gart_custom_op> ops) {
+  for (const gart_custom_op& op : ops) {
+    if (op.name != nullptr && op.function != nullptr && name == op.name) return &op;
+  }
+  return nullptr;
+}
+
 }  // namespace gart

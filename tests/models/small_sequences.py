@@ -100,6 +100,57 @@ g (float[s] x, float limit) => (float last, float[m] seen, int64[k] counts) {
 }
 """
 
+# Nothing is carried; the rows are made of the turn's number alone.
+NUMBERED = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (int64 count) => (float[4] fixed, float[m] counted) {
+  four = Constant <value = int64 {4}> ()
+  fixed = Loop (four, ) <body = a (int64 i, bool go) => (bool again, float row) {
+    again = Identity (go)
+    row = Cast <to = 1> (i)
+  }>
+  counted = Loop (count, ) <body = b (int64 j, bool on) => (bool on_again, float number) {
+    on_again = Identity (on)
+    number = Cast <to = 1> (j)
+  }>
+}
+"""
+
+# Values that a loop only appends to, along one axis or another, until a count or a condition ends it.
+APPENDED = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[2,s] x, int64 count, float limit) => (float[2,m] wide, float[k,3] rows, float[n] flat) {
+  yes = Constant <value = bool {1}> ()
+  none = Constant <value = float[2,1] {1, 2}> ()
+  first = Constant <value = float[1,3] {1, 2, 3}> ()
+  begin = Constant <value = float {0}> ()
+  start = Constant <value = float[2] {5, 6}> ()
+  zero = Constant <value = int64[1] {0}> ()
+  two = Constant <value = int64[1] {2}> ()
+  one = Constant <value = int64[1] {1}> ()
+  columns = Slice (x, zero, two, one)
+  wide = Loop (count, yes, none) <body = step (int64 i, bool go, float[2,a] so_far) => (bool again, float[2,b] longer) {
+    again = Identity (go)
+    f = Cast <to = 1> (i)
+    part = Mul (columns, f)
+    longer = Concat <axis = 1> (so_far, part)
+  }>
+  most = Constant <value = int64 {1000}> ()
+  last, rows, flat = Loop (most, yes, begin, first, start) <body = until (int64 j, bool on, float t, float[c,3] so_far_2, float[d] so_far_3) => (bool more, float next, float[e,3] longer_2, float[f] longer_3) {
+    ten = Constant <value = float {10}> ()
+    next = Add (t, ten)
+    more = Less (next, limit)
+    row = Constant <value = float[1,3] {1, 1, 1}> ()
+    scaled = Mul (row, next)
+    longer_2 = Concat <axis = 0> (so_far_2, scaled)
+    number = Cast <to = 1> (j)
+    places = Constant <value = int64[1] {0}> ()
+    element = Unsqueeze (number, places)
+    longer_3 = Concat <axis = -1> (so_far_3, element)
+  }>
+}
+"""
+
 # The last of as many rows as the loop happens to make: what tf2onnx writes for recurrent layers of Keras.
 LAST_ROW = """
 <ir_version: 10, opset_import: ["" : 18]>
@@ -173,7 +224,11 @@ MODELS = {
     "appending": (APPENDING, [{"s": 6, "count": 5}, {"s": 3, "count": 1}]),
     "unrolled": (UNROLLED, [{"a": 4}, {"a": 1}]),
     "growing": (GROWING, [{"s": 6, "count": 6}, {"s": 5, "count": 1}, {"s": 5, "count": 0}]),
-    "until": (UNTIL, [{"s": 6, "limit": 9}, {"s": 2, "limit": 100}, {"s": 2, "limit": -1}]),
+    "until": (UNTIL, [{"s": 6, "limit": 9}, {"s": 2, "limit": 100}, {"s": 2, "limit": -1},
+                      {"s": 2, "limit": 700}, {"s": 3, "limit": 1000000}]),
+    "numbered": (NUMBERED, [{"count": 3}, {"count": 0}, {"count": 1000}]),
+    "appended": (APPENDED, [{"s": 5, "count": 4, "limit": 35}, {"s": 2, "count": 0, "limit": -1}, {"s": 3, "count": 700, "limit": 6405},
+                            {"s": 3, "count": 64, "limit": 1000000}]),
     "last_row": (LAST_ROW, [{"s": 6, "limit": 5}, {"s": 2, "limit": 100}, {"s": 3, "limit": -1}]),
     "branches_grow": (BRANCHES, [{"s": 6, "flag": True}, {"s": 5, "flag": False}, {"s": 7, "flag": True}]),
     "suppression": (SUPPRESSION, [{"n": 400, "flag": True}, {"n": 9, "flag": False}, {"n": 1, "flag": True}]),

@@ -16,6 +16,7 @@ where they are, and outputs given to a device stay in the invocation's memory th
 libgart.so is looked for in $GART_LIBRARY, then beside this repository's build, then by the system's loader.
 """
 import ctypes
+import json
 import os
 import threading
 
@@ -43,7 +44,51 @@ class _Tensor(ctypes.Structure):
 
 class _LoadOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("skip_verify", ctypes.c_int), ("threads", ctypes.c_int), ("device", ctypes.c_char_p),
-                ("target", ctypes.c_char_p), ("blocking", ctypes.c_int)]
+                ("target", ctypes.c_char_p), ("blocking", ctypes.c_int), ("custom_ops", ctypes.c_void_p),
+                ("custom_op_count", ctypes.c_size_t)]
+
+
+class _OpTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("dims", ctypes.POINTER(ctypes.c_int64)), ("rank", ctypes.c_int32), ("dtype", ctypes.c_int32)]
+
+    def array(self, writable):
+        """The memory itself, which lives as long as the call."""
+        if not self.data:
+            return None
+        dtype, shape = np.dtype(_DTYPES[self.dtype]), tuple(self.dims[i] for i in range(self.rank))
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        array = np.frombuffer((ctypes.c_char * size).from_address(self.data), dtype).reshape(shape)
+        array.flags.writeable = writable
+        return array
+
+
+class _OpCall(ctypes.Structure):
+    _fields_ = [("inputs", ctypes.POINTER(_OpTensor)), ("outputs", ctypes.POINTER(_OpTensor)), ("attributes", ctypes.c_char_p),
+                ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64), ("input_count", ctypes.c_int32),
+                ("output_count", ctypes.c_int32)]
+
+
+_OpFunction = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(_OpCall))
+
+
+class _CustomOp(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("function", _OpFunction), ("user", ctypes.c_void_p)]
+
+
+_raised = threading.local()  # .error: what a custom operator's function raised in a run of this thread
+
+
+def _op_function(function):
+    def call(_, given):
+        try:
+            given = given.contents
+            function([given.inputs[i].array(False) for i in range(given.input_count)],
+                     [given.outputs[i].array(True) for i in range(given.output_count)], json.loads(given.attributes))
+            return 0
+        except BaseException as error:  # nothing may pass through C
+            _raised.error = error
+            return 1
+    return _OpFunction(call)
 
 
 class GartError(RuntimeError):
@@ -57,7 +102,7 @@ def _library():
     lib = ctypes.CDLL(path)
     for name, result in (("gart_last_error", ctypes.c_char_p), ("gart_input_name", ctypes.c_char_p),
                          ("gart_output_name", ctypes.c_char_p), ("gart_target", ctypes.c_char_p),
-                         ("gart_device", ctypes.c_char_p), ("gart_output_label", ctypes.c_char_p),
+                         ("gart_device", ctypes.c_char_p), ("gart_output_label", ctypes.c_char_p), ("gart_metadata", ctypes.c_char_p),
                          ("gart_input_count", ctypes.c_size_t), ("gart_output_count", ctypes.c_size_t)):
         getattr(lib, name).restype = result
     return lib
@@ -68,7 +113,8 @@ _lib = None
 
 def _check(status):
     if status != 0:
-        raise GartError(_lib.gart_last_error().decode())
+        cause, _raised.error = getattr(_raised, "error", None), None
+        raise GartError(_lib.gart_last_error().decode()) from cause
 
 
 _DEFAULT_STREAM = 1  # the interface's number of it
@@ -162,19 +208,29 @@ class DeviceArray:
 
 
 class _Program:
-    def __init__(self, path, options):
+    def __init__(self, path, options, custom_ops):
         self.handle = ctypes.c_void_p()
+        self.custom_ops = [_CustomOp(name.encode(), _op_function(function), None) for name, function in custom_ops.items()]
+        functions = (_CustomOp * len(custom_ops))(*self.custom_ops)
+        options.custom_ops, options.custom_op_count = ctypes.addressof(functions), len(functions)
         _check(_lib.gart_load(os.fsencode(path), ctypes.byref(options), ctypes.byref(self.handle)))
         self.target, self.device = _lib.gart_target(self.handle).decode(), _lib.gart_device(self.handle).decode()
         self.inputs = self._described(_lib.gart_input_count, _lib.gart_input_name, _lib.gart_input_dtype)
         self.outputs = self._described(_lib.gart_output_count, _lib.gart_output_name, _lib.gart_output_dtype)
         self.labels = {name: labels for i, name in enumerate(self.outputs) if (labels := self._labels(i))}
+        texts = self._texts(_lib.gart_metadata, self.handle)
+        self.metadata = dict(zip(texts[::2], texts[1::2]))
 
     def _labels(self, index):
-        labels = []
-        while (label := _lib.gart_output_label(self.handle, ctypes.c_size_t(index), ctypes.c_size_t(len(labels)))) is not None:
-            labels.append(label.decode())
-        return labels
+        return self._texts(_lib.gart_output_label, self.handle, ctypes.c_size_t(index))
+
+    @staticmethod
+    def _texts(function, *arguments):
+        """What the function gives for 0, 1, ... up to its first NULL."""
+        texts = []
+        while (text := function(*arguments, ctypes.c_size_t(len(texts)))) is not None:
+            texts.append(text.decode())
+        return texts
 
     def _described(self, count, name, dtype):
         """{name: dtype's code}, in order."""
@@ -194,7 +250,7 @@ class Invocation:
     def __init__(self, program):
         self._program, self._invocation = program, ctypes.c_void_p()
         self.inputs, self.outputs = list(program.inputs), list(program.outputs)
-        self.target, self.device, self.labels = program.target, program.device, program.labels
+        self.target, self.device, self.labels, self.metadata = program.target, program.device, program.labels, program.metadata
         self._bound_inputs, self._bound_outputs = {}, {}
         self._in_flight, self._stream = False, None
         _check(_lib.gart_invocation_new(program.handle, None, ctypes.byref(self._invocation)))
@@ -309,12 +365,13 @@ class Model(Invocation):
     """A loaded model and an invocation of it. run() is for any number of threads at once: a call that finds the model's own invocation
     busy borrows another. Everything else is the own invocation's, for one thread at a time."""
 
-    def __init__(self, path, device=None, target=None, threads=0, verify=True, blocking=False):
+    def __init__(self, path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None):
         global _lib
         _lib = _lib or _library()
         device, target = device and device.encode(), target and target.encode()
         self._own, self._spare = threading.Lock(), []
-        super().__init__(_Program(path, _LoadOptions(ctypes.sizeof(_LoadOptions), int(not verify), threads, device, target, int(blocking))))
+        options = _LoadOptions(ctypes.sizeof(_LoadOptions), int(not verify), threads, device, target, int(blocking))
+        super().__init__(_Program(path, options, custom_ops or {}))
 
     def run(self, feeds):
         if self._own.acquire(blocking=False):
@@ -332,7 +389,11 @@ class Model(Invocation):
             self._spare.append(other)
 
 
-def load(path, device=None, target=None, threads=0, verify=True, blocking=False):
+def load(path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None):
     """Loads a model: on `device` ("cpu", "cuda", "cuda:0"; None: the first GPU that it has code for, otherwise the CPU), of its code that
-    for `target` ("sm_90a"; None: the best)."""
-    return Model(path, device, target, threads, verify, blocking)
+    for `target` ("sm_90a"; None: the best).
+
+    `custom_ops`: functions for the operators that were declared by `gcc-graph compile --custom-op`, by name ("acme::Blend"). Each is called
+    as function(inputs, outputs, attributes): arrays to read, arrays to write whole, which are the model's own memory for the length of the
+    call (None: left out, or not read by anything), and a dict. What it raises ends the run, as the cause of the GartError."""
+    return Model(path, device, target, threads, verify, blocking, custom_ops)

@@ -1,6 +1,7 @@
 // Programs: statements in order, a task per thread. Where tasks have arrays, a bounded number of threads takes tasks in turn.
 #include "codegen/cuda/text/expr_text.h"
 #include "codegen/cuda/text/operator_text.h"
+#include "compiler/support/error.h"
 
 namespace gcg::cuda {
 namespace {
@@ -85,6 +86,8 @@ class ProgramText {
         f_.flag_index_error();
         f_.line("return;");
         return f_.close();
+      case Statement::Kind::call:
+        GCG_CHECK(false, "a GPU cannot call '", s.function, "'");
     }
   }
 

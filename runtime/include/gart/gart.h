@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gart/custom_op.h"
+
 #if defined(__GNUC__)
 #define GART_C_API __attribute__((visibility("default")))
 #else
@@ -75,6 +77,8 @@ typedef struct gart_load_options {
   const char* device; /* NULL: the first GPU that there is code for, otherwise the CPU; "cpu", "cuda", "cuda:0" */
   const char* target; /* NULL: the best one for the device */
   int blocking;       /* nonzero: on a GPU wait for each step, so that errors name it; slow */
+  const gart_custom_op* custom_ops; /* the functions of the model's custom operators; others are ignored. Copied */
+  size_t custom_op_count;
 } gart_load_options;
 
 typedef struct gart_program gart_program;
@@ -104,6 +108,8 @@ GART_C_API const char* gart_output_dim(const gart_program* program, size_t index
 /* Name `number` that the model has for an output: what an i64 element of this value stands for, of other types what the column
  * is called. NULL from the end of the names on. */
 GART_C_API const char* gart_output_label(const gart_program* program, size_t index, size_t number);
+/* What the model's author wrote about it, as names and values in turn: text 2i is a name, 2i + 1 its value. NULL from the end on. */
+GART_C_API const char* gart_metadata(const gart_program* program, size_t index);
 GART_C_API const char* gart_target(const gart_program* program);
 GART_C_API const char* gart_device(const gart_program* program); /* "cpu", "cuda:0" */
 

@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gart/custom_op.h"
 #include "gart/result.h"
 #include "gart/tensor.h"
 
@@ -40,6 +41,8 @@ struct LoadOptions {
   /// On a GPU: enqueue step by step and wait for each, so that an error names the very step. Slow; to find out what an
   /// error like "one of the 90 steps" is about.
   bool blocking = false;
+  /// The functions of the model's custom operators; others are ignored. Copied but for what `user` points to.
+  std::span<const gart_custom_op> custom_ops = {};
 };
 
 /// What an entry point takes or gives.
@@ -85,6 +88,9 @@ class GART_API Program {
   /// other types what the column is called (a class's probabilities). Null from the end of the names on, and where there are
   /// none; lives as long as the program.
   const char* label(size_t output, size_t number, std::string_view entry = {}) const;
+  /// What the model's author wrote about it, as names and values in turn: text 2i is a name, 2i + 1 its value, in ascending order of
+  /// names. Null from the end on; lives as long as the program.
+  const char* metadata(size_t index) const;
   const std::string& target() const;  ///< whose code runs: "x86-64-v4"
   const std::string& device() const;  ///< "cpu", "cuda:0"
   int threads() const;

@@ -9,6 +9,7 @@
 #include "codegen/cpu/cpu_backend.h"
 #include "compiler/compile.h"
 #include "compiler/import/import.h"
+#include "compiler/ops/custom_op.h"
 #include "compiler/support/error.h"
 #include "compiler/support/unsupported.h"
 #include "tools/gcc-graph/commands/commands.h"
@@ -25,7 +26,7 @@ namespace {
 struct Arguments {
   std::string model, output;
   std::vector<std::string> targets;  // empty: the default
-  std::vector<std::string> dims, assignments;
+  std::vector<std::string> dims, assignments, custom_ops;
   std::string memory_limit;
   std::string tuning;
   GpuOptions gpu;
@@ -101,6 +102,8 @@ void run(const Arguments& a) {
   options.dims = parse_dims(a.dims);
   if (!a.memory_limit.empty()) options.memory_limit = parse_bytes(a.memory_limit);
   for (const std::string& text : a.assignments) options.assignments.push_back(parse_assignment(text));
+  std::vector<CustomOp> custom_ops;
+  for (const std::string& text : a.custom_ops) custom_ops.push_back(parse_custom_op(text));
   a.gpu.apply(options);
   TuningFile tuning;
   if (!a.tuning.empty()) {
@@ -117,8 +120,9 @@ void run(const Arguments& a) {
   backends.push_back(a.gpu.backend());
   if (a.passes.stop_after.empty()) check_writable(a.output);
   progress.show("import");
-  ImportedModel model = import_onnx(a.model, only_values(options.dims));
+  ImportedModel model = import_onnx(a.model, only_values(options.dims), custom_ops);
   options.labels = model.labels;
+  options.metadata = model.metadata;
   std::erase_if(options.dims, [&](const auto& dim) {
     return std::find(model.sequences.begin(), model.sequences.end(), dim.first) != model.sequences.end();
   });
@@ -149,6 +153,11 @@ void add_compile_command(CLI::App& app) {
   c->add_option("--assign", args->assignments,
                 "PATTERN=cpu: nodes of such a name or operator (* and ? are wildcards) run on the CPU in plans for GPUs; "
                 "PATTERN=cuda takes some back. Repeatable, the last match wins")
+      ->allow_extra_args(false);
+  c->add_option("--custom-op", args->custom_ops,
+                "'acme::Blend(T[n, c], f32[c]?) -> T[n, 2*c]; workspace 4*n': an operator that the application computes; it registers "
+                "a function of this name when it loads the artifact. Repeatable")
+      ->delimiter('\0')
       ->allow_extra_args(false);
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
   c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, to choose GPU kernels by");

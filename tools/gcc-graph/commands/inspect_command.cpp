@@ -182,6 +182,7 @@ Json describe(const ArtifactFile& file, const Arguments& a) {
   if (Json twice = stored_twice_json(m); !twice.empty()) out["stored_twice"] = twice;
   if (const auto* p = m.provenance())
     out["provenance"] = {{"compiler", text(p->compiler())}, {"source_hash", text(p->source_hash())}, {"model", text(p->model())}};
+  for (uint32_t i = 0; i + 1 < count(m.metadata()); i += 2) out["metadata"][text(m.metadata()->Get(i))] = text(m.metadata()->Get(i + 1));
   Json targets = Json::array();
   for (const auto* t : *m.targets()) targets.push_back(target_json(file, *t));
   out["targets"] = targets;

@@ -81,6 +81,8 @@ void print_report(const Json& j) {
   print_stored_twice(j);
   if (j.contains("provenance"))
     std::cout << "compiled by " << str(j["provenance"]["compiler"]) << " from model " << str(j["provenance"]["source_hash"]) << '\n';
+  if (j.contains("metadata"))
+    for (const auto& [name, value] : j["metadata"].items()) std::cout << "metadata " << name << ": " << str(value) << '\n';
   for (const auto& t : j["targets"]) {
     std::cout << "target " << str(t["name"]) << ": " << t["code_bytes"] << " bytes of code";
     if (t.contains("driver")) std::cout << ", for drivers of CUDA " << str(t["driver"]) << " and newer";

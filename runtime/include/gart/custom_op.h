@@ -1,0 +1,43 @@
+/* Operators that the application computes. A model's nodes of such are declared when it is compiled (gcc-graph compile --custom-op);
+ * its artifact runs where the application gives a function for each when it loads it. */
+#ifndef GART_CUSTOM_OP_H
+#define GART_CUSTOM_OP_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A dense row-major tensor in host memory, aligned to its elements. */
+typedef struct gart_op_tensor {
+  void* data;          /* an input's must not be written. NULL: an input that the model leaves out, an output that nothing reads */
+  const int64_t* dims; /* extents, outermost first */
+  int32_t rank;
+  int32_t dtype;       /* a gart_dtype; GART_UNDEFINED where data is NULL */
+} gart_op_tensor;
+
+/* Everything here lives for the call alone. */
+typedef struct gart_op_call {
+  const gart_op_tensor* inputs;  /* as many as were declared */
+  const gart_op_tensor* outputs; /* to be written whole; their contents are undefined before */
+  const char* attributes;        /* of the model's node, a JSON object; a tensor is {"dims": [2, 3], "data": [...]} */
+  void* workspace;               /* of the declared size, 64-byte aligned; NULL: none was declared */
+  int64_t workspace_bytes;
+  int32_t input_count, output_count;
+} gart_op_call;
+
+/* Computes a node; on the thread that runs the model, and on several at once where several run it. The same inputs must give the same
+ * outputs. Returns 0, or a positive number, which ends the run with an error that names it. Must not throw. */
+typedef int32_t (*gart_op_function)(void* user, const gart_op_call* call);
+
+typedef struct gart_custom_op {
+  const char* name;          /* "acme::Blend": domain and operator; an operator of ai.onnx by its name alone */
+  gart_op_function function; /* must be callable as long as the program lives */
+  void* user;                /* handed to the function */
+} gart_custom_op;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
