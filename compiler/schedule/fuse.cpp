@@ -5,7 +5,7 @@
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/fuser.h"
 #include "compiler/schedule/fusion_costs.h"
-#include "compiler/schedule/step_cost.h"
+#include "compiler/kernel/assumed_extent.h"
 
 namespace gcg {
 

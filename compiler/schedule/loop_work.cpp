@@ -7,7 +7,7 @@
 #include <set>
 
 #include "compiler/kernel/access_analysis.h"
-#include "compiler/schedule/step_cost.h"
+#include "compiler/kernel/assumed_extent.h"
 
 namespace gcg {
 namespace {

@@ -4,7 +4,7 @@
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/group_lowering.h"
 #include "compiler/schedule/operand_view.h"
-#include "compiler/schedule/step_cost.h"
+#include "compiler/kernel/assumed_extent.h"
 #include "compiler/support/error.h"
 
 namespace gcg {

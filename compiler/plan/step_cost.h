@@ -1,0 +1,31 @@
+// How long a step takes, roughly: enough to tell what is worth a stream of its own, and what the CPU should not do.
+#pragma once
+
+#include "compiler/plan/plan.h"
+
+namespace gcg {
+
+struct StepCost {
+  double microseconds = 0;
+  double fill = 1;  // share of the device that the step keeps busy; what is left others may use at the same time
+};
+
+/// Symbolic extents count as kAssumedExtent. The device is one with 2 TB/s, 20 TFLOP/s and 100 multiprocessors.
+StepCost step_cost(const Plan& plan, const Step& step);
+
+/// How long the CPU works on one of its kernels; one with 20 GB/s, 100 GFLOP/s and 2000 elements of a loop per
+/// microsecond.
+double host_microseconds(const Kernel& kernel);
+
+/// Waiting for the device, and a launch more.
+constexpr double kHostBorderMicroseconds = 15;
+
+/// Copies between the memories, at 20 GB/s.
+struct HostTransfer {
+  double bytes = 0;
+  int copies = 0;
+  void add(const Buffer& buffer);
+  double microseconds() const { return copies * 5 + bytes / 2e4; }
+};
+
+}  // namespace gcg
