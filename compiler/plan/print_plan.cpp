@@ -85,8 +85,8 @@ class StepPrinter {
   std::ostringstream out_;
 };
 
-/// What `place` says of it: "constant", "temporary, block 2 at 128".
-std::string print_buffer(const Plan& plan, const Buffer& b) {
+/// "constant, 64 bytes", "temporary, 64 bytes, block 2 at 128".
+std::string describe(const Plan& plan, const Buffer& b) {
   static constexpr std::array kKinds = {"input", "output", "constant", "temporary", "prepared"};
   std::ostringstream out;
   out << (b.space == MemorySpace::host ? "host " : "") << kKinds[static_cast<size_t>(b.kind)];
@@ -101,6 +101,13 @@ std::string print_buffer(const Plan& plan, const Buffer& b) {
 
 }  // namespace
 
+std::string print_buffers(const Plan& plan) {
+  std::ostringstream out;
+  for (BufferId b : plan.buffers.ids())
+    out << "buffer %" << b.index << "(" << plan.buffers[b].name << ") " << describe(plan, plan.buffers[b]) << '\n';
+  return out.str();
+}
+
 std::string print_steps(const Plan& plan) { return StepPrinter(plan).run(); }
 
 std::string print_plan(const Plan& plan) {
@@ -112,9 +119,7 @@ std::string print_plan(const Plan& plan) {
     if (!plan.code.empty() && !plan.code[k].note.empty()) out << "  code: " << plan.code[k].note << '\n';
   }
   for (KernelId k : plan.host_kernels.ids()) out << "host kernel k" << k.index << " " << print_kernel(plan.host_kernels[k]);
-  for (BufferId b : plan.buffers.ids())
-    out << "buffer %" << b.index << "(" << plan.buffers[b].name << ") " << print_buffer(plan, plan.buffers[b]) << '\n';
-  out << print_steps(plan);
+  out << print_buffers(plan) << print_steps(plan);
   out << "streams " << plan.streams << ", arena " << plan.memory.layout.bytes << " bytes, lower bound " << plan.memory.layout.lower_bound << '\n';
   return out.str();
 }

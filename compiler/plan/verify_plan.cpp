@@ -1,7 +1,6 @@
 #include "compiler/plan/verify_plan.h"
 
-#include <algorithm>
-
+#include "compiler/plan/verify_memory.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -97,6 +96,7 @@ class Verifier {
 void verify_plan(const Plan& plan) {
   Verifier(plan).run();
   if (plan.memory.is_static) verify_arenas(plan.memory);
+  verify_memory(plan);
 }
 
 }  // namespace gcg
