@@ -168,7 +168,7 @@ class Parser {
 class Binder final : public LibraryBinder {
  public:
   std::optional<LibraryCall> bind(const Kernel& kernel) const override {
-    if (kernel.name != "library") return std::nullopt;
+    if (kernel.name.find("library") == std::string::npos) return std::nullopt;
     LibraryCall call;
     call.library = "lib";
     call.operation = LibraryOperation::matmul;
@@ -187,7 +187,7 @@ class Followed final : public Backend {
     CompiledBlob blob;
     blob.kernels.resize(kernels.size());
     for (size_t k = 0; k < kernels.size(); ++k) {
-      if (kernels[k]->name != "followed") continue;
+      if (kernels[k]->name.find("followed") == std::string::npos) continue;
       blob.kernels[k].then = static_cast<int>(blob.kernels.size());
       blob.kernels.emplace_back();
     }
@@ -226,12 +226,13 @@ const std::map<std::string, std::function<void(Plan&)>> kPasses = {
     {"select_code", select},
 };
 
+/// The sentence of the error alone, or "sound".
 std::string verdict(const Plan& plan) {
   try {
     verify_plan(plan);
     return "sound\n";
   } catch (const InternalError& e) {
-    return std::string(e.what()) + "\n";
+    return std::regex_replace(std::string(e.what()), std::regex(R"(^internal error \(please report\): (.*?) \[.*)"), "$1") + "\n";
   }
 }
 
