@@ -19,6 +19,21 @@ double element_count(const Extents& shape) {
   return n;
 }
 
+/// What a kernel reads and writes.
+struct Traffic {
+  double bytes = 0, written = 0;  // written: elements
+};
+
+Traffic traffic_of(const Kernel& kernel) {
+  Traffic out;
+  for (const Operand& o : kernel.operands) {
+    const double elements = o.flat_of < 0 && !o.array ? element_count(o.shape) : 0;
+    out.bytes += elements * static_cast<double>(size_of(o.dtype));
+    if (o.written) out.written += elements;
+  }
+  return out;
+}
+
 struct Work {
   double flops = 0, threads = 0;
 };
@@ -93,13 +108,8 @@ StepCost step_cost(const Plan& plan, const Step& step) {
   }
   const Kernel& kernel = plan.kernel_of(*launch);
   if (launch->space == MemorySpace::host) return {host_microseconds(kernel), 1};
-  double bytes = 0, written = 0;
-  for (const Operand& o : kernel.operands) {
-    const double elements = o.flat_of < 0 && !o.array ? element_count(o.shape) : 0;
-    bytes += elements * static_cast<double>(size_of(o.dtype));
-    if (o.written) written += elements;
-  }
-  return cost_of(bytes, std::visit([&](const auto& body) { return work_of(body, written); }, kernel.body));
+  const Traffic traffic = traffic_of(kernel);
+  return cost_of(traffic.bytes, std::visit([&](const auto& body) { return work_of(body, traffic.written); }, kernel.body));
 }
 
 namespace {
@@ -125,15 +135,11 @@ double points_of(const LoopKernel& k) {
 
 double host_microseconds(const Kernel& kernel) {
   constexpr double kLeast = 1, kBytes = 2e4, kFlops = 1e5, kPoints = 2e3;  // per microsecond
-  double bytes = 0, written = 0;
-  for (const Operand& o : kernel.operands) {
-    const double elements = o.flat_of < 0 && !o.array ? element_count(o.shape) : 0;
-    bytes += elements * static_cast<double>(size_of(o.dtype));
-    if (o.written) written += elements;
-  }
+  const auto [bytes, written] = traffic_of(kernel);
   if (const auto* loops = std::get_if<LoopKernel>(&kernel.body))
     return std::max({kLeast, bytes / kBytes, points_of(*loops) / kPoints});
-  const Work work = std::visit([&](const auto& body) { return work_of(body, written); }, kernel.body);
+  const double elements = written;
+  const Work work = std::visit([&](const auto& body) { return work_of(body, elements); }, kernel.body);
   return std::max({kLeast, bytes / kBytes, work.flops / kFlops});
 }
 
