@@ -33,7 +33,8 @@ namespace {
 std::vector<Target> one_per_device(const std::vector<Target>& targets) {
   std::vector<Target> first;
   for (const Target& t : targets)
-    if (std::none_of(first.begin(), first.end(), [&](const Target& f) { return f.device == t.device; })) first.push_back(t);
+    if (std::none_of(first.begin(), first.end(), [&](const Target& f) { return f.device == t.device; }))
+      first.push_back(t);
   return first;
 }
 
@@ -57,10 +58,12 @@ std::vector<Target> targets_of(const CompileOptions& options, const Graph& graph
 
 /// What was asked for and has no effect on any plan.
 std::vector<std::string> remarks_on(const CompileOptions& options, const std::vector<Target>& targets) {
-  const bool has_gpu = std::any_of(targets.begin(), targets.end(), [](const Target& t) { return t.device == DeviceClass::cuda; });
+  const bool has_gpu =
+      std::any_of(targets.begin(), targets.end(), [](const Target& t) { return t.device == DeviceClass::cuda; });
   if (has_gpu) return {};
   std::vector<std::string> remarks;
-  if (options.libraries.binder && !options.libraries.stand_ins) remarks.push_back("--libraries has no effect: no GPU is among the targets");
+  if (options.libraries.binder && !options.libraries.stand_ins)
+    remarks.push_back("--libraries has no effect: no GPU is among the targets");
   if (options.precision != Precision::fp32) remarks.push_back("--precision has no effect: no GPU is among the targets");
   return remarks;
 }
@@ -77,8 +80,11 @@ void verify_own(std::span<const uint8_t> artifact) {
 class Compilation {
  public:
   Compilation(Graph graph, const CompileOptions& options)
-      : options_(options), graph_(inferred(std::move(graph))), targets_(targets_of(options, graph_)),
-        partition_(graph_, options.assignments), remarks_(remarks_on(options, targets_)) {
+      : options_(options),
+        graph_(inferred(std::move(graph))),
+        targets_(targets_of(options, graph_)),
+        partition_(graph_, options.assignments),
+        remarks_(remarks_on(options, targets_)) {
     partition_.check_targets(targets_);
   }
 
@@ -114,7 +120,8 @@ class Compilation {
     stage("artifact");
     const WeightsSection weights = place_weights(plans_, read_at_load_);
     CompileResult out;
-    out.artifact = emit_artifact(graph_, plans_, weights, code_, {"gcc-graph 0.1.0", source_hash, "", graph_.name}, options_.labels);
+    out.artifact = emit_artifact(graph_, plans_, weights, code_, {"gcc-graph 0.1.0", source_hash, "", graph_.name},
+                                 options_.labels);
     verify_own(out.artifact);
     for (const Plan& p : plans_) out.plans.push_back(report_plan(p, targets_[static_cast<size_t>(p.target)]));
     out.weight_bytes = static_cast<int64_t>(weights.bytes());
@@ -137,7 +144,9 @@ class Compilation {
   /// Plans for all targets of the device's class with these extents. False if --stop-after ended the work.
   bool plan(const Target& device, const SymbolValues& fixed) {
     const bool on_gpu = device.device == DeviceClass::cuda;
-    const auto say = [&](const std::vector<std::string>& sentences) { add_remarks(remarks_, device.device, fixed, sentences); };
+    const auto say = [&](const std::vector<std::string>& sentences) {
+      add_remarks(remarks_, device.device, fixed, sentences);
+    };
     stage(concat("plan ", device.name, " ", describe(fixed)));
     Graph specialised = specialise(graph_, fixed);
     if (!run_passes(specialised, shape_passes(), &device, options_.passes)) return false;
@@ -183,7 +192,8 @@ class Compilation {
 
 }  // namespace
 
-CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends) {
+CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options,
+                      const Backends& backends) {
   Compilation compilation(std::move(graph), options);
   return compilation.run(backends) ? compilation.result(source_hash) : CompileResult();
 }

@@ -30,10 +30,10 @@ struct CompileOptions {
   LibraryOptions libraries;               // what GPUs' libraries may do instead of kernels
   /// By output: what its numbers or its columns are called (artifact_schema/gart.fbs, TensorInfo.labels).
   std::map<std::string, std::vector<std::string>> labels;
-  std::optional<int64_t> memory_limit;    // bytes of arena; exceeded: CompileError naming the largest live sets
-  int threads = 1;                        // host threads for code generation
+  std::optional<int64_t> memory_limit;  // bytes of arena; exceeded: CompileError naming the largest live sets
+  int threads = 1;                      // host threads for code generation
   PassOptions passes;
-  bool print_plan = false;                // every plan to passes.out
+  bool print_plan = false;  // every plan to passes.out
   /// Called with a short text when a stage begins ("import", "passes", "code x86-64-v4 12/40"); may be empty.
   std::function<void(const std::string&)> progress;
 };
@@ -42,13 +42,14 @@ struct CompileResult {
   std::vector<uint8_t> artifact;
   std::vector<PlanReport> plans;
   int64_t weight_bytes = 0, code_bytes = 0;
-  std::vector<std::string> remarks;       // sentences: what GPUs leave to the CPU, where they wait, idle libraries
+  std::vector<std::string> remarks;  // sentences: what GPUs leave to the CPU, where they wait, idle libraries
 };
 
 using Backends = std::vector<std::unique_ptr<Backend>>;
 
-/// Compiles a graph as the importer made it. `source_hash` goes into the provenance. Throws CompileError. The artifact is
-/// empty if --stop-after ended the work.
-CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends);
+/// Compiles a graph as the importer made it. `source_hash` goes into the provenance. Throws CompileError. The artifact
+/// is empty if --stop-after ended the work.
+CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options,
+                      const Backends& backends);
 
 }  // namespace gcg

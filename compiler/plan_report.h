@@ -11,9 +11,9 @@ namespace gcg {
 
 struct PlanReport {
   std::string target;
-  std::string shapes;                     // "batch=1", "symbolic"
-  int64_t steps = 0, kernels = 0;         // in the file
-  std::map<std::string, int64_t> calls;   // library -> steps that it does
+  std::string shapes;                              // "batch=1", "symbolic"
+  int64_t steps = 0, kernels = 0;                  // in the file
+  std::map<std::string, int64_t> calls;            // library -> steps that it does
   int64_t arena_bytes = 0, arena_lower_bound = 0;  // static plans
 };
 

@@ -158,7 +158,8 @@ std::vector<uint8_t> emit_artifact(const Graph& graph, const std::vector<Plan>& 
     for (const Plan& plan : plans)
       if (plan.target == static_cast<int>(t))
         (plan.at_load ? at_load : entry)
-            ->plans.push_back(emit_plan(plan, targets[t].target, plan.at_load ? std::vector<std::string>() : symbols, weights, number));
+            ->plans.push_back(emit_plan(plan, targets[t].target, plan.at_load ? std::vector<std::string>() : symbols,
+                                        weights, number));
     content.manifest.targets.push_back(emit_target(targets[t]));
     content.code.push_back(targets[t].blob.code);
   }

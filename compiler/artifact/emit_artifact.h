@@ -21,8 +21,8 @@ struct Provenance {
   std::string compiler, source_hash, options, model;
 };
 
-/// `graph` is the imported one: its inputs, outputs and constraints become the entry point. `plans`: for these targets, by number; all
-/// their constants are in `weights`. `labels` as in CompileOptions.
+/// `graph` is the imported one: its inputs, outputs and constraints become the entry point. `plans`: for these targets,
+/// by number; all their constants are in `weights`. `labels` as in CompileOptions.
 std::vector<uint8_t> emit_artifact(const Graph& graph, const std::vector<Plan>& plans, const WeightsSection& weights,
                                    const std::vector<TargetCode>& targets, const Provenance& provenance,
                                    const std::map<std::string, std::vector<std::string>>& labels = {});

@@ -13,9 +13,14 @@ namespace fb = gart::fb;
 
 class PlanEmitter {
  public:
-  PlanEmitter(const Plan& plan, const Target& target, const std::vector<std::string>& symbols, const WeightsSection& weights,
-              const LibraryNumber& library_number)
-      : plan_(plan), target_(target), symbols_(symbols), program_(symbols), weights_(weights), library_number_(library_number) {}
+  PlanEmitter(const Plan& plan, const Target& target, const std::vector<std::string>& symbols,
+              const WeightsSection& weights, const LibraryNumber& library_number)
+      : plan_(plan),
+        target_(target),
+        symbols_(symbols),
+        program_(symbols),
+        weights_(weights),
+        library_number_(library_number) {}
 
   std::unique_ptr<fb::PlanT> run() {
     auto out = std::make_unique<fb::PlanT>();
@@ -28,7 +33,8 @@ class PlanEmitter {
     for (const HostCode& host : plan_.host_code) out->host_code.push_back(host_code(host));
     for (BufferId b : plan_.buffers.ids()) out->buffers.push_back(buffer(b));
     placement(*out);
-    for (const Sequence& sequence : plan_.sequences) out->sequences.push_back(emit_sequence(sequence, {plan_, target_, program_, library_number_}));
+    for (const Sequence& sequence : plan_.sequences)
+      out->sequences.push_back(emit_sequence(sequence, {plan_, target_, program_, library_number_}));
     if (plan_.memory.is_static) {
       out->arena_bytes = static_cast<uint64_t>(plan_.memory.layout.bytes);
       out->arena_lower_bound = static_cast<uint64_t>(plan_.memory.layout.lower_bound);
@@ -92,7 +98,8 @@ class PlanEmitter {
   /// Temporaries of one block are views of its first.
   void lay_out(BufferId id, fb::BufferT& out) {
     const int block = plan_.buffers[id].block;
-    if (plan_.memory.is_static) out.offset = static_cast<uint64_t>(plan_.memory.layout.offsets[static_cast<size_t>(block)]);
+    if (plan_.memory.is_static)
+      out.offset = static_cast<uint64_t>(plan_.memory.layout.offsets[static_cast<size_t>(block)]);
     const auto [it, fresh] = first_of_block_.try_emplace(block, static_cast<uint32_t>(id.index));
     if (fresh) return;
     out.alias_of = static_cast<int32_t>(it->second);

@@ -15,9 +15,11 @@ namespace gcg {
 /// The number that a call's library has in the manifest.
 using LibraryNumber = std::function<uint32_t(const LibraryCall&)>;
 
-/// `symbols`: of the entry point. The plan's constants have places in `weights`. Nothing is decided here: every step, buffer and
-/// kernel of the plan becomes a table; a call and the launches that do the same without the library become a step each.
-std::unique_ptr<gart::fb::PlanT> emit_plan(const Plan& plan, const Target& target, const std::vector<std::string>& symbols,
-                                           const WeightsSection& weights, const LibraryNumber& library_number);
+/// `symbols`: of the entry point. The plan's constants have places in `weights`. Nothing is decided here: every step,
+/// buffer and kernel of the plan becomes a table; a call and the launches that do the same without the library become a
+/// step each.
+std::unique_ptr<gart::fb::PlanT> emit_plan(const Plan& plan, const Target& target,
+                                           const std::vector<std::string>& symbols, const WeightsSection& weights,
+                                           const LibraryNumber& library_number);
 
 }  // namespace gcg

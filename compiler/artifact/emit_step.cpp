@@ -101,7 +101,9 @@ class SequenceEmitter {
     }
   }
 
-  void emit(const Copy& copy, const Step& step) { add(fb::StepKind::copy, step).operands = numbers({copy.to, copy.from}); }
+  void emit(const Copy& copy, const Step& step) {
+    add(fb::StepKind::copy, step).operands = numbers({copy.to, copy.from});
+  }
 
   void emit(const Branch& branch, const Step& step) {
     fb::StepT& out = add(fb::StepKind::branch, step);

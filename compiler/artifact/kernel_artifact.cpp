@@ -65,10 +65,12 @@ std::vector<BufferId> add_operands(SingleStep& out, const Kernel& kernel) {
   for (size_t i = 0; i < of_operand.size(); ++i) {
     const Operand& operand = kernel.operands[i];
     check_closed(kernel.name, operand.shape);
-    if (operand.flat_of < 0) of_operand[i] = out.add(operand.dtype, operand.shape, operand.written, concat("operand", i));
+    if (operand.flat_of < 0)
+      of_operand[i] = out.add(operand.dtype, operand.shape, operand.written, concat("operand", i));
   }
   for (size_t i = 0; i < of_operand.size(); ++i)
-    if (const int other = kernel.operands[i].flat_of; other >= 0) of_operand[i] = of_operand[static_cast<size_t>(other)];
+    if (const int other = kernel.operands[i].flat_of; other >= 0)
+      of_operand[i] = of_operand[static_cast<size_t>(other)];
   return of_operand;
 }
 

@@ -9,9 +9,9 @@
 
 namespace gcg {
 
-/// Requires: extents without symbols. The entry point "main" has an input for each operand that the kernel reads, an output
-/// for each that it writes, named "operand0" and so on, and launches the kernel `launches` times, one after the other.
-/// `blob`: what the target's backend made of this kernel alone.
+/// Requires: extents without symbols. The entry point "main" has an input for each operand that the kernel reads, an
+/// output for each that it writes, named "operand0" and so on, and launches the kernel `launches` times, one after the
+/// other. `blob`: what the target's backend made of this kernel alone.
 std::vector<uint8_t> kernel_artifact(const Kernel& kernel, const Target& target, CompiledBlob blob, int launches);
 
 /// The same of a call, with an input or output for each of its tensors. The target's decisions may name its algorithm.

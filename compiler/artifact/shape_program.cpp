@@ -26,13 +26,18 @@ uint32_t ShapeProgram::computed(const Dim::Atom& a) {
     case Dim::AtomKind::symbol: {
       auto it = symbol_slots_.find(a.name);
       if (it == symbol_slots_.end())
-        fail("the extent '", a.name, "' is not an extent of any input: sizes that depend on data are not supported here");
+        fail("the extent '", a.name,
+             "' is not an extent of any input: sizes that depend on data are not supported here");
       return it->second;
     }
-    case Dim::AtomKind::floor_div: return emit(ExprOp::floor_div, slot(a.a), slot(a.b));
-    case Dim::AtomKind::mod: return emit(ExprOp::mod, slot(a.a), slot(a.b));
-    case Dim::AtomKind::max: return emit(ExprOp::max, slot(a.a), slot(a.b));
-    case Dim::AtomKind::min: return emit(ExprOp::min, slot(a.a), slot(a.b));
+    case Dim::AtomKind::floor_div:
+      return emit(ExprOp::floor_div, slot(a.a), slot(a.b));
+    case Dim::AtomKind::mod:
+      return emit(ExprOp::mod, slot(a.a), slot(a.b));
+    case Dim::AtomKind::max:
+      return emit(ExprOp::max, slot(a.a), slot(a.b));
+    case Dim::AtomKind::min:
+      return emit(ExprOp::min, slot(a.a), slot(a.b));
   }
   GCG_CHECK(false, "kind of an atom");
 }
@@ -49,8 +54,10 @@ uint32_t ShapeProgram::slot(const Dim& d) {
       term = started ? emit(ExprOp::mul, term, factor) : factor;
       started = true;
     }
-    if (!started) term = emit(ExprOp::constant, 0, 0, coefficient);
-    else if (coefficient != 1) term = emit(ExprOp::mul, term, emit(ExprOp::constant, 0, 0, coefficient));
+    if (!started)
+      term = emit(ExprOp::constant, 0, 0, coefficient);
+    else if (coefficient != 1)
+      term = emit(ExprOp::mul, term, emit(ExprOp::constant, 0, 0, coefficient));
     sum = first ? term : emit(ExprOp::add, sum, term);
     first = false;
   }

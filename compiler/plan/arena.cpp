@@ -1,11 +1,12 @@
 // Dynamic storage allocation with known lifetimes. Greedy placement (each block at the lowest offset that its conflicts
 // leave free) depends on the order alone, so the search is over orders: a few good ones, then the blocks that stick out
 // are moved forward until the arena is as small as its lower bound or the budget is spent.
+#include "compiler/plan/arena.h"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
 
-#include "compiler/plan/arena.h"
 #include "compiler/support/error.h"
 
 namespace gcg {

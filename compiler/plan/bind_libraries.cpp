@@ -15,7 +15,8 @@ const Launch* device_launch(const Step& step) { return step.on_host() ? nullptr 
 /// The constant that the library reads in another form, before it is rounded; null: it has no such form.
 TensorRef source_of(const Buffer& buffer, const LibraryTensor& t) {
   TensorRef source = buffer.constant;
-  if (source && source->rearrangement() && source->rearrangement()->op == &op("Cast")) source = source->rearrangement()->source;
+  if (source && source->rearrangement() && source->rearrangement()->op == &op("Cast"))
+    source = source->rearrangement()->source;
   if (t.untransposed) {
     if (!source || !source->rearrangement() || source->rearrangement()->op != &op("Transpose")) return nullptr;
     source = source->rearrangement()->source;
@@ -26,13 +27,16 @@ TensorRef source_of(const Buffer& buffer, const LibraryTensor& t) {
 }
 
 bool is_rounding(const Tensor& t, const TensorRef& source, DType to) {
-  return t.dtype() == to && t.rearrangement() && t.rearrangement()->op == &op("Cast") && t.rearrangement()->source == source;
+  return t.dtype() == to && t.rearrangement() && t.rearrangement()->op == &op("Cast") &&
+         t.rearrangement()->source == source;
 }
 
-BufferId operand(const Launch& launch, const LibraryTensor& t) { return launch.operands[static_cast<size_t>(t.operand)]; }
+BufferId operand(const Launch& launch, const LibraryTensor& t) {
+  return launch.operands[static_cast<size_t>(t.operand)];
+}
 
-/// Libraries read their operands in any order, also behind their first writes: only the operand that they may overwrite as
-/// they go, a matrix product's addend, can share memory with the result.
+/// Libraries read their operands in any order, also behind their first writes: only the operand that they may overwrite
+/// as they go, a matrix product's addend, can share memory with the result.
 std::vector<int> overwritten(const LibraryCall& call) {
   if (call.operation != LibraryOperation::matmul || !call.addend) return {};
   return {static_cast<int>(call.tensors.size()) - 1};
@@ -95,7 +99,8 @@ Call LibraryCalls::bound(Plan& plan, const Launch& launch, const LibraryCall& ca
     out.operands.push_back(t.is_other_form() ? form_of(plan, source_of(plan.buffers[b], t), t.dtype, name) : b);
   }
   for (int i : overwritten(call))
-    if (const int o = call.tensors[static_cast<size_t>(i)].operand; std::count(launch.in_place.begin(), launch.in_place.end(), o) != 0)
+    if (const int o = call.tensors[static_cast<size_t>(i)].operand;
+        std::count(launch.in_place.begin(), launch.in_place.end(), o) != 0)
       out.in_place.push_back(i);
   if (options_.stand_ins) out.fallback = {launch};
   return out;

@@ -26,12 +26,13 @@ struct LibraryOptions {
 /// The calls that do the work of one plan's kernels, before it is for one target.
 class LibraryCalls {
  public:
-  /// `targets`: all that are asked for. Without kernels beside the calls, one that is too old for a call makes all use kernels.
+  /// `targets`: all that are asked for. Without kernels beside the calls, one that is too old for a call makes all use
+  /// kernels.
   LibraryCalls(const Plan& plan, const std::vector<Target>& targets, const LibraryOptions& options);
 
-  /// Puts a Call in the place of each launch that a library does on the plan's target. It may take over only the memory that the
-  /// library allows. Constants that only the replaced launches read are none of the plan's any more.
-  /// Requires: a copy of the plan given first.
+  /// Puts a Call in the place of each launch that a library does on the plan's target. It may take over only the memory
+  /// that the library allows. Constants that only the replaced launches read are none of the plan's any more. Requires:
+  /// a copy of the plan given first.
   void bind(Plan& plan, const Target& target);
 
   /// Sentences about libraries that are left without work.

@@ -1,5 +1,5 @@
-// Which operands of kernels are constants: what a kernel reads of them does not depend on other steps. And which lie where the
-// caller wants them.
+// Which operands of kernels are constants: what a kernel reads of them does not depend on other steps. And which lie
+// where the caller wants them.
 #pragma once
 
 #include "compiler/plan/plan.h"

@@ -35,9 +35,13 @@ void each_id(Copy& copy, const OfBuffer& buffer, const OfLaunch&) {
 }
 
 template <class OfBuffer, class OfLaunch>
-void each_id(Branch& branch, const OfBuffer& buffer, const OfLaunch&) { buffer(branch.condition); }
+void each_id(Branch& branch, const OfBuffer& buffer, const OfLaunch&) {
+  buffer(branch.condition);
+}
 template <class OfBuffer, class OfLaunch>
-void each_id(Bind& bind, const OfBuffer& buffer, const OfLaunch&) { buffer(bind.value); }
+void each_id(Bind& bind, const OfBuffer& buffer, const OfLaunch&) {
+  buffer(bind.value);
+}
 template <class OfBuffer, class OfLaunch>
 void each_id(Fail&, const OfBuffer&, const OfLaunch&) {}
 
@@ -74,7 +78,8 @@ void drop_unused(Plan& plan) {
   const auto buffer = keep(plan.buffers, buffer_used);
   const auto kernel = keep(plan.kernels, kernel_used), host_kernel = keep(plan.host_kernels, host_kernel_used);
   each_id(
-      plan, [&](BufferId& b) { b = buffer[b]; }, [&](Launch& l) { l.kernel = kernels_of(l, kernel, host_kernel)[l.kernel]; });
+      plan, [&](BufferId& b) { b = buffer[b]; },
+      [&](Launch& l) { l.kernel = kernels_of(l, kernel, host_kernel)[l.kernel]; });
 }
 
 }  // namespace gcg

@@ -5,8 +5,8 @@
 
 namespace gcg {
 
-/// Removes temporaries, constants and kernels that no step names, and numbers the others anew, in their order. Inputs and outputs
-/// stay. Requires: no memory is planned, no code selected.
+/// Removes temporaries, constants and kernels that no step names, and numbers the others anew, in their order. Inputs
+/// and outputs stay. Requires: no memory is planned, no code selected.
 void drop_unused(Plan& plan);
 
 }  // namespace gcg

@@ -91,7 +91,8 @@ void ExtentBinder::bind_branches(NodeId id) {
       if (!n.outputs[o].valid()) continue;
       const Shape outside = *graph_.value(n.outputs[o]).shape, here = *body.value(body.outputs[o]).shape;
       for (size_t d = 0; d < outside.size(); ++d)
-        if (const auto symbol = outside[d].symbol_name(); symbol && differ.count(*symbol) != 0 && bound.insert(*symbol).second)
+        if (const auto symbol = outside[d].symbol_name();
+            symbol && differ.count(*symbol) != 0 && bound.insert(*symbol).second)
           bind(body, n.name, *symbol, here[d]);
     }
     // The branch that cannot be computed is typed like the other one.
@@ -113,7 +114,8 @@ std::vector<ExtentBinder::OpenDim> ExtentBinder::open_dims(const Node& loop) con
   for (size_t i = 0; i + 2 + static_cast<size_t>(loop.captures) < body.inputs.size(); ++i) {
     const Shape& shape = *body.value(body.inputs[2 + i]).shape;
     for (size_t d = 0; d < shape.size(); ++d)
-      if (const auto symbol = shape[d].symbol_name(); symbol && own.count(*symbol) != 0) open.push_back({i, d, *symbol, {}});
+      if (const auto symbol = shape[d].symbol_name(); symbol && own.count(*symbol) != 0)
+        open.push_back({i, d, *symbol, {}});
   }
   return open;
 }

@@ -1,4 +1,5 @@
-// Writes the nodes that give symbols their values during a run: what bind_extents does to one graph and the bodies in it.
+// Writes the nodes that give symbols their values during a run: what bind_extents does to one graph and the bodies in
+// it.
 #pragma once
 
 #include <set>

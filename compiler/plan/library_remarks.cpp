@@ -28,14 +28,18 @@ std::optional<LibraryOperation> operation_of(const Kernel& kernel) {
 
 const char* plural(LibraryOperation operation) {
   switch (operation) {
-    case LibraryOperation::matmul: return "matrix products";
-    case LibraryOperation::convolution: return "convolutions";
-    case LibraryOperation::attention: return "attention";
+    case LibraryOperation::matmul:
+      return "matrix products";
+    case LibraryOperation::convolution:
+      return "convolutions";
+    case LibraryOperation::attention:
+      return "attention";
   }
   return "";
 }
 
-void count(const Step& step, const Kernel& kernel, const CallOutcome& outcome, const LibraryScope& scope, Tally& tally) {
+void count(const Step& step, const Kernel& kernel, const CallOutcome& outcome, const LibraryScope& scope,
+           Tally& tally) {
   const auto operation = operation_of(kernel);
   for (const LibraryOperation o : scope.operations) tally.of_its_kind += operation == o;
   if (outcome.library != scope.library) return;
@@ -49,24 +53,27 @@ void count(const Step& step, const Kernel& kernel, const CallOutcome& outcome, c
 
 std::string left_text(const std::string& library, const Left& left) {
   const std::string others = left.steps > 1 ? concat(" and ", left.steps - 1, " more") : "";
-  return concat("'", left.first, "'", others, " could be done by ", library, " on sm_", left.least_sm, " and newer, but ", left.too_old,
+  return concat("'", left.first, "'", others, " could be done by ", library, " on sm_", left.least_sm,
+                " and newer, but ", left.too_old,
                 " is asked for, too: kernels do it everywhere (--libraries auto has both)");
 }
 
 std::string idle_text(const LibraryScope& scope, const Tally& tally) {
   std::string kinds;
   for (const LibraryOperation o : scope.operations) kinds += concat(kinds.empty() ? "" : " and ", plural(o));
-  if (tally.of_its_kind == 0) return concat(scope.library, " does nothing here: it is for ", kinds, ", and no kernel here is one");
+  if (tally.of_its_kind == 0)
+    return concat(scope.library, " does nothing here: it is for ", kinds, ", and no kernel here is one");
   if (tally.unfit == 0)
     return concat(scope.library, " does nothing here: of ", tally.of_its_kind, " steps of its kind (", kinds,
                   ") none has types, extents, strides and fused operators that it takes");
-  return concat(scope.library, " does nothing here: of ", tally.unfit, " steps that it could do, their weights or memory are in no form ",
-                "that it takes");
+  return concat(scope.library, " does nothing here: of ", tally.unfit,
+                " steps that it could do, their weights or memory are in no form ", "that it takes");
 }
 
 }  // namespace
 
-std::vector<std::string> library_remarks(const Plan& plan, const LibraryBinder& binder, const IndexedVector<KernelId, CallOutcome>& outcomes) {
+std::vector<std::string> library_remarks(const Plan& plan, const LibraryBinder& binder,
+                                         const IndexedVector<KernelId, CallOutcome>& outcomes) {
   std::vector<std::string> remarks;
   for (const LibraryScope& scope : binder.scopes()) {
     Tally tally;

@@ -17,8 +17,9 @@ struct CallOutcome {
   bool bound = false;
 };
 
-/// `plan`: before calls were bound; `outcomes`: of its kernels. A sentence per library that does nothing in this plan, and per library that leaves steps to kernels because of
-/// one target.
-std::vector<std::string> library_remarks(const Plan& plan, const LibraryBinder& binder, const IndexedVector<KernelId, CallOutcome>& outcomes);
+/// `plan`: before calls were bound; `outcomes`: of its kernels. A sentence per library that does nothing in this plan,
+/// and per library that leaves steps to kernels because of one target.
+std::vector<std::string> library_remarks(const Plan& plan, const LibraryBinder& binder,
+                                         const IndexedVector<KernelId, CallOutcome>& outcomes);
 
 }  // namespace gcg

@@ -21,7 +21,8 @@ struct LiveRange {
 };
 
 /// Positions of all steps, and each buffer's lifetime. A buffer that a loop's body touches and that is also touched
-/// outside of that body, or carried, lives as long as the whole loop. Launches that do one piece of work stand at one position.
+/// outside of that body, or carried, lives as long as the whole loop. Launches that do one piece of work stand at one
+/// position.
 class Lifetimes {
  public:
   explicit Lifetimes(const Plan& plan);

@@ -10,7 +10,6 @@ namespace {
 
 Step fail_unless_equal(const DimConstraint& fact) { return {Fail{fact.reason, {fact.a, fact.b}}, ""}; }
 
-
 bool is_true(const Value& v) { return v.is_constant() && v.constant->at_int(0) != 0; }
 
 }  // namespace

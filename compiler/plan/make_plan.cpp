@@ -9,9 +9,9 @@
 #include "compiler/plan/drop_unused.h"
 #include "compiler/plan/find_unsupported.h"
 #include "compiler/plan/host_buffers.h"
-#include "compiler/schedule/rounded_constant.h"
 #include "compiler/plan/plan_maker.h"
 #include "compiler/plan/waits.h"
+#include "compiler/schedule/rounded_constant.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -101,7 +101,7 @@ BufferId PlanMaker::constant(const Value& v) {
 }
 
 SequenceId PlanMaker::sequence(const Graph& graph, const BufferMap& inputs, const std::vector<BufferId>& outputs,
-                        const std::map<size_t, RowStore>& rows) {
+                               const std::map<size_t, RowStore>& rows) {
   Scope scope{graph, fuse(graph, device_), inputs};
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     const ValueId base = scope.fusion.view_of[static_cast<size_t>(graph.outputs[i].index)];
@@ -254,7 +254,8 @@ Step PlanMaker::launch(const LoweredGroup& lowered, std::vector<BufferId> operan
   auto& numbers = space == MemorySpace::host ? host_kernels_ : kernels_;
   auto [it, fresh] = numbers.try_emplace(key(lowered.kernel));
   if (fresh) it->second = kernels.push_back(lowered.kernel);
-  return {Launch{it->second, std::move(operands), results_of(lowered.kernel), lowered.in_place, space}, join(lowered.kernel.sources)};
+  return {Launch{it->second, std::move(operands), results_of(lowered.kernel), lowered.in_place, space},
+          join(lowered.kernel.sources)};
 }
 
 Plan make_plan(const Graph& model, DeviceClass device) {

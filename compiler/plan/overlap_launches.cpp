@@ -47,8 +47,8 @@ class Overlaps {
     const bool constants = std::all_of(ahead.begin(), ahead.end(), [&](int position) {
       return !plan_.is_writable(plan_.buffers[step.as<Launch>()->operands[static_cast<size_t>(position)]]);
     });
-    return constants &&
-           std::all_of(step.waits.begin(), step.waits.end(), [&](StepId wait) { return steps_[wait].stream == step.stream; });
+    return constants && std::all_of(step.waits.begin(), step.waits.end(),
+                                    [&](StepId wait) { return steps_[wait].stream == step.stream; });
   }
 
   StepCost cost(StepId i) const { return step_cost(plan_, steps_[i]); }

@@ -19,7 +19,8 @@ std::vector<BufferId> valid(std::vector<BufferId> buffers) {
 std::vector<BufferId> operands_of(const Launch& l, bool written) {
   std::vector<BufferId> out;
   for (size_t i = 0; i < l.operands.size(); ++i)
-    if ((std::find(l.writes.begin(), l.writes.end(), static_cast<int>(i)) != l.writes.end()) == written) out.push_back(l.operands[i]);
+    if ((std::find(l.writes.begin(), l.writes.end(), static_cast<int>(i)) != l.writes.end()) == written)
+      out.push_back(l.operands[i]);
   return out;
 }
 
@@ -56,18 +57,20 @@ Buffers at(const Buffers& operands, const std::vector<int>& positions) {
 }  // namespace
 
 std::vector<BufferId> Step::reads() const {
-  return std::visit(Cases{[](const Launch& l) { return operands_of(l, false); },
-                          [](const Call& c) { return operands_of(c, false); }, [](const Copy& c) { return Buffers{c.from}; },
-                          [](const Branch& b) { return Buffers{b.condition}; }, [](const Loop& l) { return reads_of(l); },
-                          [](const Bind& b) { return Buffers{b.value}; }, [](const Fail&) { return Buffers{}; }},
-                    work);
+  return std::visit(
+      Cases{[](const Launch& l) { return operands_of(l, false); }, [](const Call& c) { return operands_of(c, false); },
+            [](const Copy& c) { return Buffers{c.from}; }, [](const Branch& b) { return Buffers{b.condition}; },
+            [](const Loop& l) { return reads_of(l); }, [](const Bind& b) { return Buffers{b.value}; },
+            [](const Fail&) { return Buffers{}; }},
+      work);
 }
 
 std::vector<BufferId> Step::writes() const {
-  return std::visit(Cases{[](const Launch& l) { return operands_of(l, true); },
-                          [](const Call& c) { return operands_of(c, true); }, [](const Copy& c) { return Buffers{c.to}; },
-                          [](const Loop& l) { return writes_of(l); }, [](const auto&) { return Buffers{}; }},
-                    work);
+  return std::visit(
+      Cases{[](const Launch& l) { return operands_of(l, true); }, [](const Call& c) { return operands_of(c, true); },
+            [](const Copy& c) { return Buffers{c.to}; }, [](const Loop& l) { return writes_of(l); },
+            [](const auto&) { return Buffers{}; }},
+      work);
 }
 
 std::vector<SequenceId> Step::bodies() const {

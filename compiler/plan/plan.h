@@ -1,5 +1,5 @@
-// What runs: steps on buffers, in an order that is final, with all that has been decided about them. There is one plan per target and
-// shape set (SymbolValues that are fixed).
+// What runs: steps on buffers, in an order that is final, with all that has been decided about them. There is one plan
+// per target and shape set (SymbolValues that are fixed).
 //
 // The passes that make one, in order (compiler/compile.cpp), and what holds from then on:
 //   make_plan         kernels, buffers and steps of a graph
@@ -34,31 +34,31 @@ enum class MemorySpace : uint8_t { device, host };
 
 struct Buffer {
   enum class Kind : uint8_t { input, output, constant, temporary, prepared } kind = Kind::temporary;
-  int index = 0;         // input, output: position in the graph's list
+  int index = 0;  // input, output: position in the graph's list
   Dim bytes;
-  TensorRef constant;    // constant: the data; prepared: what is made at load
-  std::string name;      // of the value, for reports
+  TensorRef constant;  // constant: the data; prepared: what is made at load
+  std::string name;    // of the value, for reports
   MemorySpace space = MemorySpace::device;
-  int block = -1;        // plan_memory, temporaries: those with the same block share storage (in-place results)
+  int block = -1;            // plan_memory, temporaries: those with the same block share storage (in-place results)
   uint64_t prepared_at = 0;  // prepared: where it lies in the region
 };
 
 /// A kernel runs.
 struct Launch {
-  KernelId kernel;                   // of Plan::kernels, or of host_kernels
-  std::vector<BufferId> operands;    // the kernel's
-  std::vector<int> writes;           // positions in operands
-  std::vector<int> in_place = {};    // operands whose storage the result may take over
+  KernelId kernel;                          // of Plan::kernels, or of host_kernels
+  std::vector<BufferId> operands;           // the kernel's
+  std::vector<int> writes;                  // positions in operands
+  std::vector<int> in_place = {};           // operands whose storage the result may take over
   MemorySpace space = MemorySpace::device;  // of all operands; host: the CPU runs it
-  bool continues = false;            // the work of the launch before it, on the same operands and workspace
-  bool overlaps = false;             // it may start while the launch before it on its stream runs
+  bool continues = false;                   // the work of the launch before it, on the same operands and workspace
+  bool overlaps = false;                    // it may start while the launch before it on its stream runs
 };
 
 /// A library does the work.
 struct Call {
   LibraryCall call;
-  std::vector<BufferId> operands;    // its tensors
-  std::vector<int> in_place = {};    // operands whose storage the result may take over
+  std::vector<BufferId> operands;                  // its tensors
+  std::vector<int> in_place = {};                  // operands whose storage the result may take over
   std::optional<LibraryAlgorithm> algorithm = {};  // measured
   std::vector<Launch> fallback = {};  // does the same where the library is not to be had; empty: nothing does
 };
@@ -102,11 +102,16 @@ struct Step {
   int stream = 0;                  // steps on the same stream run in order
 
   template <class T>
-  const T* as() const { return std::get_if<T>(&work); }
+  const T* as() const {
+    return std::get_if<T>(&work);
+  }
   template <class T>
-  T* as() { return std::get_if<T>(&work); }
+  T* as() {
+    return std::get_if<T>(&work);
+  }
 
-  /// Buffers that the step itself, not its bodies, reads and writes. A buffer may be in both, and in one more than once.
+  /// Buffers that the step itself, not its bodies, reads and writes. A buffer may be in both, and in one more than
+  /// once.
   std::vector<BufferId> reads() const;
   std::vector<BufferId> writes() const;
   std::vector<SequenceId> bodies() const;
@@ -115,7 +120,8 @@ struct Step {
   /// The buffer that the step writes and those whose storage it may take over; invalid: it takes over none.
   BufferId result() const;
   std::vector<BufferId> in_place() const;
-  /// It stands behind every step before it and in front of every step after it: it decides what runs, or the CPU runs it.
+  /// It stands behind every step before it and in front of every step after it: it decides what runs, or the CPU runs
+  /// it.
   bool is_barrier() const;
 };
 
@@ -130,7 +136,7 @@ struct MemoryPlan {
   ArenaLayout layout;              // static plans: all offsets; size and lower bound of the device's arena
   int64_t host_bytes = 0;          // static plans: of the host's arena
   bool is_static = false;
-  std::vector<int> placement;      // symbolic plans: blocks of early sizes in the order in which the runtime places them
+  std::vector<int> placement;  // symbolic plans: blocks of early sizes in the order in which the runtime places them
 };
 
 /// Machine code of the host kernels for one CPU.
@@ -141,10 +147,10 @@ struct HostCode {
 
 struct Plan {
   DeviceClass device = DeviceClass::cpu;
-  int target = -1;      // its number among those asked for; -1: not yet for one of them
-  SymbolValues fixed;   // the others are open
-  bool at_load = false; // it runs once, when a program is loaded, and writes the prepared buffers
-  IndexedVector<KernelId, Kernel> kernels;       // distinct, until some have several launches
+  int target = -1;                          // its number among those asked for; -1: not yet for one of them
+  SymbolValues fixed;                       // the others are open
+  bool at_load = false;                     // it runs once, when a program is loaded, and writes the prepared buffers
+  IndexedVector<KernelId, Kernel> kernels;  // distinct, until some have several launches
   IndexedVector<KernelId, CompiledKernel> code;  // of kernels; filled by select_code
   IndexedVector<KernelId, Kernel> host_kernels;  // those of launches in host memory
   std::vector<HostCode> host_code;               // filled by select_code
@@ -157,10 +163,13 @@ struct Plan {
 
   Sequence& entry() { return sequences.back(); }
   const Sequence& entry() const { return sequences.back(); }
-  const Kernel& kernel_of(const Launch& l) const { return (l.space == MemorySpace::host ? host_kernels : kernels)[l.kernel]; }
+  const Kernel& kernel_of(const Launch& l) const {
+    return (l.space == MemorySpace::host ? host_kernels : kernels)[l.kernel];
+  }
   /// May steps of a run write the buffer?
   bool is_writable(const Buffer& b) const {
-    return b.kind == Buffer::Kind::output || b.kind == Buffer::Kind::temporary || (at_load && b.kind == Buffer::Kind::prepared);
+    return b.kind == Buffer::Kind::output || b.kind == Buffer::Kind::temporary ||
+           (at_load && b.kind == Buffer::Kind::prepared);
   }
 };
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "compiler/plan/plan.h"
 #include "compiler/schedule/fuse.h"
 #include "compiler/schedule/lower_group.h"
-#include "compiler/plan/plan.h"
 #include "compiler/support/unsupported.h"
 
 namespace gcg {
@@ -59,7 +59,7 @@ class PlanMaker {
   /// One graph's steps. `inputs`: buffers of its inputs. `outputs`: buffers that its outputs must be written to.
   /// `rows`: by output, for a Loop's scan outputs, where the row goes. Returns the sequence's number.
   SequenceId sequence(const Graph& graph, const BufferMap& inputs, const std::vector<BufferId>& outputs,
-               const std::map<size_t, RowStore>& rows);
+                      const std::map<size_t, RowStore>& rows);
   BufferId add_buffer(Buffer::Kind kind, const Value& v, int index = 0);
   BufferId constant(const Value& v);
   BufferId buffer(Scope& scope, ValueId v);

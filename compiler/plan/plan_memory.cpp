@@ -198,7 +198,9 @@ class Planner {
     for (const ArenaBlock& at : blocks) {
       int64_t sum = 0;
       for (size_t i = 0; i < blocks.size(); ++i)
-        sum += p_.memory.space[i] == MemorySpace::device && blocks[i].first <= at.first && at.first <= blocks[i].last ? blocks[i].size : 0;
+        sum += p_.memory.space[i] == MemorySpace::device && blocks[i].first <= at.first && at.first <= blocks[i].last
+                   ? blocks[i].size
+                   : 0;
       live[at.first] = sum;
     }
     std::vector<std::pair<int64_t, int>> largest;
@@ -211,7 +213,8 @@ class Planner {
       for (BufferId id : p_.buffers.ids()) {
         const Buffer& b = p_.buffers[id];
         if (b.block < 0 || b.space == MemorySpace::host) continue;
-        if (life_.ranges[id].overlaps({largest[i].second, largest[i].second})) text += concat(" ", b.name, " (", b.bytes.str(), ")");
+        if (life_.ranges[id].overlaps({largest[i].second, largest[i].second}))
+          text += concat(" ", b.name, " (", b.bytes.str(), ")");
       }
     }
     throw CompileError(text);

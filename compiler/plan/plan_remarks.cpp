@@ -12,7 +12,9 @@
 namespace gcg {
 namespace {
 
-bool has(const std::vector<BufferId>& buffers, BufferId b) { return std::find(buffers.begin(), buffers.end(), b) != buffers.end(); }
+bool has(const std::vector<BufferId>& buffers, BufferId b) {
+  return std::find(buffers.begin(), buffers.end(), b) != buffers.end();
+}
 
 bool uses(const Step& step, BufferId b) { return has(step.reads(), b) || has(step.writes(), b); }
 
@@ -35,7 +37,9 @@ Traffic traffic_of(const Plan& plan, const Sequence& sequence, StepId index) {
     const auto* copy = sequence.steps[i].as<Copy>();
     if (copy == nullptr) continue;
     const Buffer &to = plan.buffers[copy->to], &from = plan.buffers[copy->from];
-    if (i < index && to.space == MemorySpace::host && uses(step, copy->to) && !used_between(sequence, i, index, copy->to)) traffic.in.add(to);
+    if (i < index && to.space == MemorySpace::host && uses(step, copy->to) &&
+        !used_between(sequence, i, index, copy->to))
+      traffic.in.add(to);
     if (i > index && from.space == MemorySpace::host && has(step.writes(), copy->from)) traffic.out.add(from);
   }
   return traffic;
@@ -60,11 +64,13 @@ std::string host_remark(const Plan& plan, const Sequence& sequence, StepId index
   const Step& step = sequence.steps[index];
   const Traffic traffic = traffic_of(plan, sequence, index);
   const double work = host_microseconds(plan.kernel_of(launch));
-  const bool waits = index.index == 0 || !sequence.steps[StepId(index.index - 1)].on_host();  // otherwise it just follows on that one
+  const bool waits =
+      index.index == 0 || !sequence.steps[StepId(index.index - 1)].on_host();  // otherwise it just follows on that one
   const double border = traffic.in.microseconds() + traffic.out.microseconds() + (waits ? kHostBorderMicroseconds : 0);
-  return concat("'", step.source, "' runs on the CPU: about ", std::lround(work + border), " us, of which ", std::lround(work),
-                " us are work, the rest ", waits ? "waiting and " : "", "copies of ", static_cast<int64_t>(traffic.in.bytes),
-                " bytes to it and ", static_cast<int64_t>(traffic.out.bytes), " bytes back", assumed_text(plan, launch));
+  return concat("'", step.source, "' runs on the CPU: about ", std::lround(work + border), " us, of which ",
+                std::lround(work), " us are work, the rest ", waits ? "waiting and " : "", "copies of ",
+                static_cast<int64_t>(traffic.in.bytes), " bytes to it and ", static_cast<int64_t>(traffic.out.bytes),
+                " bytes back", assumed_text(plan, launch));
 }
 
 }  // namespace
@@ -85,7 +91,8 @@ std::vector<std::string> plan_remarks(const Plan& plan) {
 void add_remarks(std::vector<std::string>& all, DeviceClass device, const SymbolValues& fixed,
                  const std::vector<std::string>& sentences) {
   for (const std::string& s : sentences)
-    all.push_back(concat(device == DeviceClass::cuda ? "GPUs [" : "CPUs [", fixed.empty() ? "any shape" : describe(fixed), "]: ", s));
+    all.push_back(concat(device == DeviceClass::cuda ? "GPUs [" : "CPUs [",
+                         fixed.empty() ? "any shape" : describe(fixed), "]: ", s));
 }
 
 }  // namespace gcg

@@ -8,7 +8,8 @@
 
 namespace gcg {
 
-/// A sentence per step that the CPU runs, with its ONNX nodes and its estimated cost, and per extent that depends on data.
+/// A sentence per step that the CPU runs, with its ONNX nodes and its estimated cost, and per extent that depends on
+/// data.
 std::vector<std::string> plan_remarks(const Plan& plan);
 
 /// Adds them with the devices and shapes that they are about.

@@ -70,9 +70,12 @@ class StepPrinter {
     operands(c.operands, {static_cast<int>(c.call.result())}, c.in_place);
   }
   void print(const Copy& c) { out_ << "copy" << name(c.from) << " >" << name(c.to).substr(1); }
-  void print(const Branch& b) { out_ << "branch" << name(b.condition) << " bodies " << b.bodies[0].index << ' ' << b.bodies[1].index; }
+  void print(const Branch& b) {
+    out_ << "branch" << name(b.condition) << " bodies " << b.bodies[0].index << ' ' << b.bodies[1].index;
+  }
   void print(const Loop& l) {
-    out_ << "loop" << name(l.trip_count) << " while" << name(l.condition) << " iteration" << name(l.iteration) << " body " << l.body.index;
+    out_ << "loop" << name(l.trip_count) << " while" << name(l.condition) << " iteration" << name(l.iteration)
+         << " body " << l.body.index;
     for (const Loop::Carried& c : l.carried) out_ << "; carries" << name(c.from) << " >" << name(c.to).substr(1);
   }
   void print(const Bind& b) { out_ << "bind " << b.symbol << name(b.value); }
@@ -113,14 +116,19 @@ std::string print_steps(const Plan& plan) { return StepPrinter(plan).run(); }
 std::string print_plan(const Plan& plan) {
   std::ostringstream out;
   out << "plan for " << (plan.device == DeviceClass::cuda ? "a GPU, " : "a CPU, ")
-      << (plan.at_load ? "at load" : plan.fixed.empty() ? "any shape" : describe(plan.fixed)) << '\n';
+      << (plan.at_load         ? "at load"
+          : plan.fixed.empty() ? "any shape"
+                               : describe(plan.fixed))
+      << '\n';
   for (KernelId k : plan.kernels.ids()) {
     out << "kernel k" << k.index << " " << print_kernel(plan.kernels[k]);
     if (!plan.code.empty() && !plan.code[k].note.empty()) out << "  code: " << plan.code[k].note << '\n';
   }
-  for (KernelId k : plan.host_kernels.ids()) out << "host kernel k" << k.index << " " << print_kernel(plan.host_kernels[k]);
+  for (KernelId k : plan.host_kernels.ids())
+    out << "host kernel k" << k.index << " " << print_kernel(plan.host_kernels[k]);
   out << print_buffers(plan) << print_steps(plan);
-  out << "streams " << plan.streams << ", arena " << plan.memory.layout.bytes << " bytes, lower bound " << plan.memory.layout.lower_bound << '\n';
+  out << "streams " << plan.streams << ", arena " << plan.memory.layout.bytes << " bytes, lower bound "
+      << plan.memory.layout.lower_bound << '\n';
   return out.str();
 }
 

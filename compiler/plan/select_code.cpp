@@ -104,9 +104,13 @@ CompiledBlob select_code(const Target& target, int number, std::vector<Plan>& pl
   DistinctKernels distinct;
   std::vector<std::vector<size_t>> numbers;
   const auto is_own = [&](const Plan& p) { return p.target == number; };
-  const auto leaves_some = [&](const Plan& p) { return p.device == DeviceClass::cuda && target.device == DeviceClass::cpu && !p.host_kernels.empty(); };
+  const auto leaves_some = [&](const Plan& p) {
+    return p.device == DeviceClass::cuda && target.device == DeviceClass::cpu && !p.host_kernels.empty();
+  };
   for (const Plan& p : plans)
-    numbers.push_back(is_own(p) ? distinct.add(p.kernels) : leaves_some(p) ? distinct.add(p.host_kernels) : std::vector<size_t>());
+    numbers.push_back(is_own(p)        ? distinct.add(p.kernels)
+                      : leaves_some(p) ? distinct.add(p.host_kernels)
+                                       : std::vector<size_t>());
   const Backend& backend = backend_for(target, backends);
   CompiledBlob blob = backend.compile(distinct.all, target, threads);
   if (std::any_of(plans.begin(), plans.end(), [&](const Plan& p) { return is_own(p) && has_control_flow(p); }))

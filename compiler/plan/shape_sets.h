@@ -10,7 +10,8 @@
 
 namespace gcg {
 
-/// Every combination of the values asked for by --dim; the empty one (the plan that leaves all symbols open) comes last.
+/// Every combination of the values asked for by --dim; the empty one (the plan that leaves all symbols open) comes
+/// last.
 std::vector<SymbolValues> shape_sets(const std::vector<std::pair<std::string, std::vector<int64_t>>>& dims);
 
 /// "batch=1,seq=128".

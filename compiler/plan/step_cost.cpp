@@ -67,9 +67,15 @@ Work work_of(const LibraryCall& call, double elements) {
   };
   double per_element = 0;
   switch (call.operation) {
-    case LibraryOperation::matmul: per_element = extents(0, 2); break;
-    case LibraryOperation::convolution: per_element = extents(1, 1); break;
-    case LibraryOperation::attention: per_element = extents(1, 2) / extents(1, 3) * (1 + extents(1, 3) / extents(2, 3)); break;
+    case LibraryOperation::matmul:
+      per_element = extents(0, 2);
+      break;
+    case LibraryOperation::convolution:
+      per_element = extents(1, 1);
+      break;
+    case LibraryOperation::attention:
+      per_element = extents(1, 2) / extents(1, 3) * (1 + extents(1, 3) / extents(2, 3));
+      break;
   }
   return {2 * elements * per_element, elements / kElementsPerContractionThread};
 }
@@ -109,7 +115,8 @@ StepCost step_cost(const Plan& plan, const Step& step) {
   const Kernel& kernel = plan.kernel_of(*launch);
   if (launch->space == MemorySpace::host) return {host_microseconds(kernel), 1};
   const Traffic traffic = traffic_of(kernel);
-  return cost_of(traffic.bytes, std::visit([&](const auto& body) { return work_of(body, traffic.written); }, kernel.body));
+  return cost_of(traffic.bytes,
+                 std::visit([&](const auto& body) { return work_of(body, traffic.written); }, kernel.body));
 }
 
 namespace {

@@ -67,8 +67,9 @@ class Segment {
   double gain(const Chain& chain) const {
     double others = 0;
     for (size_t s = begin_; s < begin_ + idle_.size(); ++s) {
-      const bool related = std::any_of(chain.steps.begin(), chain.steps.end(),
-                                       [&](size_t c) { return c == s || data_.before(id(c), id(s)) || data_.before(id(s), id(c)); });
+      const bool related = std::any_of(chain.steps.begin(), chain.steps.end(), [&](size_t c) {
+        return c == s || data_.before(id(c), id(s)) || data_.before(id(s), id(c));
+      });
       if (!related) others += idle_[s - begin_];
     }
     return std::min(others, chain.idle);

@@ -8,8 +8,8 @@
 namespace gcg {
 
 /// Which steps of a sequence surely have finished when another one starts: those before it on its stream, those it
-/// waits for, and what these stand behind in turn. A barrier (Step::is_barrier) stands behind everything before it and in
-/// front of everything after it.
+/// waits for, and what these stand behind in turn. A barrier (Step::is_barrier) stands behind everything before it and
+/// in front of everything after it.
 class StepOrder {
  public:
   explicit StepOrder(const Sequence& sequence);

@@ -143,8 +143,9 @@ class Races {
   void check(const std::vector<StepId>& writers, const std::vector<StepId>& users, BufferId b) const {
     for (StepId w : writers)
       for (StepId u : users)
-        GCG_CHECK(first_[w] == first_[u] || order_.before(w, u) || order_.before(u, w), "steps ", w.index, " and ", u.index,
-                  " may run at the same time, and one of them writes '", plan_.buffers[b].name, "' where the other reads or writes");
+        GCG_CHECK(first_[w] == first_[u] || order_.before(w, u) || order_.before(u, w), "steps ", w.index, " and ",
+                  u.index, " may run at the same time, and one of them writes '", plan_.buffers[b].name,
+                  "' where the other reads or writes");
   }
 
   const Plan& plan_;

@@ -9,8 +9,7 @@ namespace {
 class Verifier {
  public:
   explicit Verifier(const Plan& plan) : plan_(plan) {
-    for (const Buffer& b : plan.buffers)
-      written_.push_back(!plan.is_writable(b) || b.bytes.is(0));
+    for (const Buffer& b : plan.buffers) written_.push_back(!plan.is_writable(b) || b.bytes.is(0));
   }
 
   void run() {
@@ -30,8 +29,8 @@ class Verifier {
   void write(BufferId b, const Step& step) {
     GCG_CHECK(plan_.buffers.contains(b), "buffer number of step '", step.source, "'");
     const Buffer& buffer = plan_.buffers[b];
-    GCG_CHECK(plan_.is_writable(buffer), "step '", step.source,
-              "' writes '", buffer.name, "', which is not its to write");
+    GCG_CHECK(plan_.is_writable(buffer), "step '", step.source, "' writes '", buffer.name,
+              "', which is not its to write");
     written_[b] = true;
   }
 
@@ -53,8 +52,8 @@ class Verifier {
     const auto& kernels = launch->space == MemorySpace::host ? plan_.host_kernels : plan_.kernels;
     GCG_CHECK(kernels.contains(launch->kernel), "kernel number of step '", step.source, "'");
     const Kernel& kernel = kernels[launch->kernel];
-    GCG_CHECK(launch->operands.size() == step_operands(kernel), "step '", step.source, "' has ", launch->operands.size(),
-              " operands, its kernel ", step_operands(kernel));
+    GCG_CHECK(launch->operands.size() == step_operands(kernel), "step '", step.source, "' has ",
+              launch->operands.size(), " operands, its kernel ", step_operands(kernel));
   }
 
   void sequence(SequenceId number) {

@@ -9,11 +9,13 @@
 namespace gcg {
 
 bool same_bytes(const Tensor& a, const Tensor& b) {
-  return a.bytes() == b.bytes() && (a.data() == b.data() || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0);
+  return a.bytes() == b.bytes() &&
+         (a.data() == b.data() || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0);
 }
 
 size_t hash_of_bytes(const Tensor& tensor) {
-  return std::hash<std::string_view>()({reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
+  return std::hash<std::string_view>()(
+      {reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
 }
 
 TensorRef source_of_all(const TensorRef& tensor) {

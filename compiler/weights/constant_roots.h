@@ -15,7 +15,8 @@ TensorRef source_of_all(const TensorRef& tensor);
 
 class ConstantRoots {
  public:
-  /// As source_of_all, and of sources that have the same type and bytes, whatever their shapes, one that stands for all.
+  /// As source_of_all, and of sources that have the same type and bytes, whatever their shapes, one that stands for
+  /// all.
   TensorRef of(const TensorRef& tensor);
 
  private:

@@ -14,14 +14,17 @@ namespace {
 /// A kernel at load is not worth it for less; what is smaller is stored in every form.
 constexpr int64_t kLeastBytes = 16 << 10;
 
-bool is_on_gpu(const Plan& plan, const Buffer& b) { return plan.device == DeviceClass::cuda && b.space == MemorySpace::device; }
+bool is_on_gpu(const Plan& plan, const Buffer& b) {
+  return plan.device == DeviceClass::cuda && b.space == MemorySpace::device;
+}
 
 /// Those that kernels on such devices read.
 std::vector<TensorRef> constants_of(const std::vector<Plan>& plans, DeviceClass device) {
   std::vector<TensorRef> out;
   for (const Plan& plan : plans)
     for (const Buffer& b : plan.buffers)
-      if (b.kind == Buffer::Kind::constant && is_on_gpu(plan, b) == (device == DeviceClass::cuda)) out.push_back(b.constant);
+      if (b.kind == Buffer::Kind::constant && is_on_gpu(plan, b) == (device == DeviceClass::cuda))
+        out.push_back(b.constant);
   return out;
 }
 
@@ -34,16 +37,19 @@ int steps_from_root(const Tensor& t) { return t.rearrangement() ? 1 + steps_from
 
 /// Every step from the root to `t` is one of these.
 bool consists_of(const Tensor& t, const std::set<const OpDef*>& steps) {
-  return !t.rearrangement() || (steps.count(t.rearrangement()->op) != 0 && consists_of(*t.rearrangement()->source, steps));
+  return !t.rearrangement() ||
+         (steps.count(t.rearrangement()->op) != 0 && consists_of(*t.rearrangement()->source, steps));
 }
 
-/// Can kernels make `wanted` from `stored`, which has the same root? What was rounded stays so: rounding and moving elements
-/// give the same in either order.
+/// Can kernels make `wanted` from `stored`, which has the same root? What was rounded stays so: rounding and moving
+/// elements give the same in either order.
 bool can_make(const Tensor& wanted, const Tensor& stored) {
   static const std::set<const OpDef*> redone = {&op("Transpose"), &op("Cast")};
-  static const std::set<const OpDef*> undone = {&op("Transpose"), &op("Cast"), &op("PackMatMul", "gart"), &op("PackConv", "gart")};
+  static const std::set<const OpDef*> undone = {&op("Transpose"), &op("Cast"), &op("PackMatMul", "gart"),
+                                                &op("PackConv", "gart")};
   const bool quads = size_of(stored.dtype()) == 1;  // are not unpacked
-  return consists_of(wanted, redone) && consists_of(stored, quads ? redone : undone) && (!is_rounded(stored) || stored.dtype() == wanted.dtype());
+  return consists_of(wanted, redone) && consists_of(stored, quads ? redone : undone) &&
+         (!is_rounded(stored) || stored.dtype() == wanted.dtype());
 }
 
 /// What the file holds as it is: all that CPUs read, and of the rest one form of each root.
@@ -65,7 +71,8 @@ class Stored {
   }
 
  private:
-  /// The best source is one from which all others can be made, then one that is stored anyway, then one that needs few steps.
+  /// The best source is one from which all others can be made, then one that is stored anyway, then one that needs few
+  /// steps.
   auto cost(const TensorRef& t) const {
     return std::tuple(is_rounded(*t), read_by_cpu_.count(t.get()) == 0, steps_from_root(*t));
   }
@@ -135,7 +142,8 @@ class Rearranger {
   }
 
   /// Blocks side by side, then without the padding.
-  ValueId unblocked(ValueId value, std::vector<int64_t> perm, std::vector<int64_t> padded, const std::vector<int64_t>& shape) {
+  ValueId unblocked(ValueId value, std::vector<int64_t> perm, std::vector<int64_t> padded,
+                    const std::vector<int64_t>& shape) {
     value = b_.node("Reshape", {b_.transpose(value, std::move(perm)), b_.ints(padded)});
     for (size_t d = 0; d < shape.size(); ++d)
       if (padded[d] != shape[d]) value = b_.slice(value, static_cast<int64_t>(d), 0, shape[d]);
@@ -180,7 +188,8 @@ void add_plans_at_load(std::vector<Plan>& plans, Graph& graph, const Region& reg
     targets.insert(plan.target);
     plan.prepared_bytes = region.bytes;
     for (Buffer& b : plan.buffers)
-      if (b.kind == Buffer::Kind::constant && is_on_gpu(plan, b) && region.places.count(b.constant.get()) != 0) region.take(b, b.constant);
+      if (b.kind == Buffer::Kind::constant && is_on_gpu(plan, b) && region.places.count(b.constant.get()) != 0)
+        region.take(b, b.constant);
   }
   const Plan at_load = plan_at_load(graph, region);
   for (int target : targets) plans.emplace_back(at_load).target = target;
@@ -206,7 +215,8 @@ std::set<const Tensor*> prepare_weights(std::vector<Plan>& plans) {
     }
     const uint64_t place = section.place(wanted);
     region.places.emplace(wanted.get(), place);
-    if (!region.made.empty() && place <= region.places.at(region.made.back().get())) continue;  // of another plan, the same
+    if (!region.made.empty() && place <= region.places.at(region.made.back().get()))
+      continue;  // of another plan, the same
     region.made.push_back(wanted);
     sources.insert(source.get());
     graph.outputs.push_back(rearranger.make(wanted, source));

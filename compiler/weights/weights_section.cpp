@@ -34,7 +34,8 @@ std::vector<gart::WeightPiece> WeightsSection::pieces() const {
   return out;
 }
 
-std::vector<StoredTwice> WeightsSection::stored_twice(const std::vector<std::pair<TensorRef, std::string>>& sources) const {
+std::vector<StoredTwice> WeightsSection::stored_twice(
+    const std::vector<std::pair<TensorRef, std::string>>& sources) const {
   ConstantRoots roots;
   std::map<TensorRef, std::string> names;
   for (const auto& [tensor, name] : sources) names.emplace(roots.of(tensor), name);
@@ -55,7 +56,8 @@ std::vector<StoredTwice> WeightsSection::stored_twice(const std::vector<std::pai
     most = std::max(most, tensor->bytes());
   }
   std::erase_if(all, [](const StoredTwice& s) { return s.bytes == 0; });
-  std::stable_sort(all.begin(), all.end(), [](const StoredTwice& a, const StoredTwice& b) { return a.bytes > b.bytes; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const StoredTwice& a, const StoredTwice& b) { return a.bytes > b.bytes; });
   return all;
 }
 

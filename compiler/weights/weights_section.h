@@ -24,8 +24,8 @@ class WeightsSection {
   uint64_t place(const TensorRef& tensor, const std::string& name = {});
   /// Of a tensor that has been placed.
   uint64_t place_of(const Tensor& tensor) const { return by_tensor_.at(&tensor); }
-  /// What takes more bytes than its largest form, most bytes first; by its name among `sources`, if it is there, otherwise by
-  /// that of the form placed first.
+  /// What takes more bytes than its largest form, most bytes first; by its name among `sources`, if it is there,
+  /// otherwise by that of the form placed first.
   std::vector<StoredTwice> stored_twice(const std::vector<std::pair<TensorRef, std::string>>& sources = {}) const;
   uint64_t bytes() const { return end_; }
   /// What lies where, in order; the section keeps the bytes alive.

@@ -34,7 +34,9 @@ Lines lines_of(const std::string& text) {
   return out;
 }
 
-[[noreturn]] void malformed(const std::string& line) { throw std::runtime_error("not a line of a plan: '" + line + "'"); }
+[[noreturn]] void malformed(const std::string& line) {
+  throw std::runtime_error("not a line of a plan: '" + line + "'");
+}
 
 std::vector<int64_t> numbers_of(const std::string& text) {
   std::vector<int64_t> out;
@@ -60,10 +62,14 @@ class Parser {
     static const std::regex kernel(R"(kernel k(\d+) (.*))"), sequence(R"(sequence \d+)"),
         buffer(R"(buffer %\d+\(([^)]*)\) (host )?(\w+)(?: (\d+))?, (\d+) bytes(?:, block (\d+) at (\d+))?)");
     std::smatch m;
-    if (std::regex_match(line, m, kernel)) facts_[std::stoi(m[1])] = m[2];
-    else if (std::regex_match(line, m, buffer)) add_buffer(m);
-    else if (std::regex_match(line, sequence)) plan_.sequences.push_back({});
-    else add_step(line);
+    if (std::regex_match(line, m, kernel))
+      facts_[std::stoi(m[1])] = m[2];
+    else if (std::regex_match(line, m, buffer))
+      add_buffer(m);
+    else if (std::regex_match(line, sequence))
+      plan_.sequences.push_back({});
+    else
+      add_step(line);
   }
 
   void add_buffer(const std::smatch& m) {
@@ -95,23 +101,32 @@ class Parser {
   }
 
   void add_step(const std::string& line) {
-    static const std::regex form(R"( *\d+: ([^;/]*?)((?:; [^;/]*?)*)(?: // (.*))?)"), attribute(R"(; ([a-z ]*?)((?: \d+)*)(?=;|$))");
+    static const std::regex form(R"( *\d+: ([^;/]*?)((?:; [^;/]*?)*)(?: // (.*))?)"),
+        attribute(R"(; ([a-z ]*?)((?: \d+)*)(?=;|$))");
     std::smatch m;
     if (!std::regex_match(line, m, form) || plan_.sequences.empty()) malformed(line);
     Step step{work(m[1], line), m[3]};
     const std::string attributes = m[2];
-    for (std::sregex_iterator a(attributes.begin(), attributes.end(), attribute), end; a != end; ++a) set(step, (*a)[1], numbers_of((*a)[2]), line);
+    for (std::sregex_iterator a(attributes.begin(), attributes.end(), attribute), end; a != end; ++a)
+      set(step, (*a)[1], numbers_of((*a)[2]), line);
     plan_.entry().steps.push_back(std::move(step));
   }
 
-  static void set(Step& step, const std::string& attribute, const std::vector<int64_t>& numbers, const std::string& line) {
+  static void set(Step& step, const std::string& attribute, const std::vector<int64_t>& numbers,
+                  const std::string& line) {
     auto* launch = step.as<Launch>();
-    if (attribute == "waits") for (int64_t n : numbers) step.waits.push_back(StepId(n));
-    else if (attribute == "stream" && numbers.size() == 1) step.stream = static_cast<int>(numbers[0]);
-    else if (launch != nullptr && attribute == "in place") launch->in_place.assign(numbers.begin(), numbers.end());
-    else if (launch != nullptr && attribute == "overlaps") launch->overlaps = true;
-    else if (launch != nullptr && attribute == "continues") launch->continues = true;
-    else malformed(line);
+    if (attribute == "waits")
+      for (int64_t n : numbers) step.waits.push_back(StepId(n));
+    else if (attribute == "stream" && numbers.size() == 1)
+      step.stream = static_cast<int>(numbers[0]);
+    else if (launch != nullptr && attribute == "in place")
+      launch->in_place.assign(numbers.begin(), numbers.end());
+    else if (launch != nullptr && attribute == "overlaps")
+      launch->overlaps = true;
+    else if (launch != nullptr && attribute == "continues")
+      launch->continues = true;
+    else
+      malformed(line);
   }
 
   decltype(Step::work) work(const std::string& text, const std::string& line) {
@@ -126,25 +141,32 @@ class Parser {
     std::string kind, second;
     words >> kind >> second;
     if (kind == "host") words >> second;
-    if (kind == "launch" || kind == "host") return launch(second, std::move(operands), std::move(writes), kind == "host");
+    if (kind == "launch" || kind == "host")
+      return launch(second, std::move(operands), std::move(writes), kind == "host");
     if (kind == "copy") return Copy{operands.at(1), operands.at(0)};
     if (kind == "bind") return Bind{second, operands.at(0)};
     if (kind == "fail") return Fail{"it fails"};
-    static const std::regex branch(R"(branch .* bodies (\d+) (\d+))"), loop(R"(loop %(\d+)\(.*\) while none iteration none body (\d+))");
+    static const std::regex branch(R"(branch .* bodies (\d+) (\d+))"),
+        loop(R"(loop %(\d+)\(.*\) while none iteration none body (\d+))");
     std::smatch m;
-    if (std::regex_match(text, m, branch)) return Branch{operands.at(0), {SequenceId(std::stoi(m[1])), SequenceId(std::stoi(m[2]))}};
-    if (std::regex_match(text, m, loop)) return Loop{BufferId(std::stoi(m[1])), BufferId(), BufferId(), {}, SequenceId(std::stoi(m[2]))};
+    if (std::regex_match(text, m, branch))
+      return Branch{operands.at(0), {SequenceId(std::stoi(m[1])), SequenceId(std::stoi(m[2]))}};
+    if (std::regex_match(text, m, loop))
+      return Loop{BufferId(std::stoi(m[1])), BufferId(), BufferId(), {}, SequenceId(std::stoi(m[2]))};
     malformed(line);
   }
 
   Launch launch(const std::string& number, std::vector<BufferId> operands, std::vector<int> writes, bool on_host) {
     const KernelId kernel(std::stoi(number.substr(1)));
     auto& kernels = on_host ? plan_.host_kernels : plan_.kernels;
-    while (!kernels.contains(kernel)) kernels.push_back({concat(on_host ? "h" : "k", kernels.size()), {}, {}, LoopKernel{}});
+    while (!kernels.contains(kernel))
+      kernels.push_back({concat(on_host ? "h" : "k", kernels.size()), {}, {}, LoopKernel{}});
     if (kernels[kernel].operands.empty())
       for (size_t i = 0; i < operands.size(); ++i)
-        kernels[kernel].operands.push_back({DType::f32, {Dim(plan_.buffers[operands[i]].bytes.constant() / 4)},
-                                            std::find(writes.begin(), writes.end(), static_cast<int>(i)) != writes.end()});
+        kernels[kernel].operands.push_back(
+            {DType::f32,
+             {Dim(plan_.buffers[operands[i]].bytes.constant() / 4)},
+             std::find(writes.begin(), writes.end(), static_cast<int>(i)) != writes.end()});
     return {kernel, std::move(operands), std::move(writes), {}, on_host ? MemorySpace::host : MemorySpace::device};
   }
 
@@ -156,7 +178,8 @@ class Parser {
     }
     plan_.code[k].waits = true;
     plan_.code[k].ahead_bytes = 4096;
-    for (int64_t o : numbers_of(facts.substr(facts.find("ahead") == std::string::npos ? facts.size() : facts.find("ahead") + 5)))
+    for (int64_t o :
+         numbers_of(facts.substr(facts.find("ahead") == std::string::npos ? facts.size() : facts.find("ahead") + 5)))
       plan_.code[k].ahead.push_back(static_cast<int>(o));
   }
 
@@ -174,7 +197,8 @@ class Binder final : public LibraryBinder {
     call.operation = LibraryOperation::matmul;
     call.addend = true;
     const auto result = static_cast<int>(kernel.operands.size()) - 1;
-    for (int operand : {0, 1, result, result - 1}) call.tensors.push_back({operand, Dim(0), {Dim(1), Dim(1), Dim(1)}, {Dim(1), Dim(1), Dim(1)}});
+    for (int operand : {0, 1, result, result - 1})
+      call.tensors.push_back({operand, Dim(0), {Dim(1), Dim(1), Dim(1)}, {Dim(1), Dim(1), Dim(1)}});
     return call;
   }
 };
@@ -232,7 +256,9 @@ std::string verdict(const Plan& plan) {
     verify_plan(plan);
     return "sound\n";
   } catch (const InternalError& e) {
-    return std::regex_replace(std::string(e.what()), std::regex(R"(^internal error \(please report\): (.*?) \[.*)"), "$1") + "\n";
+    return std::regex_replace(std::string(e.what()), std::regex(R"(^internal error \(please report\): (.*?) \[.*)"),
+                              "$1") +
+           "\n";
   }
 }
 

@@ -11,10 +11,10 @@
 //     EXPECT
 //     ...
 //
-// Both plans are as compiler/plan/print_plan.h prints buffers and steps; the expected one leaves buffers out where it begins with
-// "sequence". PASS names passes in turn, or "verify_plan", which ends in the error after EXPECT, or in "sound". Kernels are what
-// their launches need: loops over the bytes of their operands as floats. What else is to be known of one stands in a line
-// before the buffers:
+// Both plans are as compiler/plan/print_plan.h prints buffers and steps; the expected one leaves buffers out where it
+// begins with "sequence". PASS names passes in turn, or "verify_plan", which ends in the error after EXPECT, or in
+// "sound". Kernels are what their launches need: loops over the bytes of their operands as floats. What else is to be
+// known of one stands in a line before the buffers:
 //
 //     kernel k0 waits ahead 1        its code waits for the launch before it, behind operand 1
 //     kernel k0 followed             its code is two launches

@@ -3,9 +3,9 @@
 
 #include "compiler/ir/gir.h"
 #include "compiler/ops/infer.h"
-#include "compiler/plan/overlap_launches.h"
 #include "compiler/plan/constant_operands.h"
 #include "compiler/plan/make_plan.h"
+#include "compiler/plan/overlap_launches.h"
 
 namespace gcg::test {
 namespace {
@@ -49,7 +49,9 @@ struct Coded {
   Step& step(int i) { return plan.entry().steps[StepId(i)]; }
   Launch& launch(int i) { return *step(i).as<Launch>(); }
   /// What the kernel of a step reads before it waits.
-  Buffer& ahead(int i) { return plan.buffers[launch(i).operands[static_cast<size_t>(plan.code[launch(i).kernel].ahead[0])]]; }
+  Buffer& ahead(int i) {
+    return plan.buffers[launch(i).operands[static_cast<size_t>(plan.code[launch(i).kernel].ahead[0])]];
+  }
   /// Of each step, whether it overlaps: "-xx".
   std::string overlaps() {
     overlap_launches(plan);
@@ -133,7 +135,8 @@ TEST(Overlaps, NotWhereOtherStreamsWantTheDevice) {
       %y = MatMul(%a, %w)
       %q = MatMul(%z, %u)
       %r = MatMul(%q, %u)
-    })").c_str());
+    })")
+                            .c_str());
     for (Step& step : plan.entry().steps) {
       const std::string& result = plan.buffers[step.result()].name;
       step.stream = result == "q" || result == "r" ? 1 : 0;

@@ -1,5 +1,5 @@
-// Graphs for a GPU with nodes on the CPU: nothing fuses across, copies carry values over the border, memory is planned on
-// either side.
+// Graphs for a GPU with nodes on the CPU: nothing fuses across, copies carry values over the border, memory is planned
+// on either side.
 #include "compiler/partition/partition.h"
 
 #include <gtest/gtest.h>
@@ -7,14 +7,14 @@
 #include <random>
 
 #include "compiler/ir/gir.h"
-#include "compiler/plan/make_plan.h"
-#include "compiler/plan/plan_memory.h"
-#include "compiler/plan/verify_plan.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/passes/pass.h"
+#include "compiler/plan/make_plan.h"
+#include "compiler/plan/plan_memory.h"
 #include "compiler/plan/plan_remarks.h"
 #include "compiler/plan/streams.h"
+#include "compiler/plan/verify_plan.h"
 #include "compiler/support/error.h"
 #include "tests/schedule/random_graph.h"
 #include "tests/schedule/schedule_case.h"
@@ -60,7 +60,8 @@ TEST(Partition, WithoutAssignmentsNothingChanges) {
 
 TEST(Partition, ANodeInTheMiddleGoesThereAndBack) {
   expect_steps(kChain, {"c=cpu"},
-               "loops %x -> %a\nloops[3 stages] %a -> %b over %a\ncopy %b -> %b'\nhost loops %b' -> %c' over %b'\ncopy %c' -> %c\n"
+               "loops %x -> %a\nloops[3 stages] %a -> %b over %a\ncopy %b -> %b'\nhost loops %b' -> %c' over %b'\ncopy "
+               "%c' -> %c\n"
                "loops[3 stages] %c -> %d\n");
 }
 
@@ -71,7 +72,8 @@ TEST(Partition, NeighboursOnTheCpuFuseAndNeedNoCopies) {
 }
 
 TEST(Partition, ALaterAssignmentTakesSomeBack) {
-  expect_steps(kChain, {"*=cpu", "[a-c]=cuda"}, "loops %x -> %a\nloops[3 stages] %a -> %c over %a\ncopy %c -> %c'\n"
+  expect_steps(kChain, {"*=cpu", "[a-c]=cuda"},
+               "loops %x -> %a\nloops[3 stages] %a -> %c over %a\ncopy %c -> %c'\n"
                "host loops[3 stages] %c' -> %d' over %c'\ncopy %d' -> %d\n");
 }
 
@@ -81,9 +83,10 @@ TEST(Partition, TheEpilogueOfAProductStopsAtTheBorder) {
     %s = Add(%p, %b)
     %y = Relu(%s)
   })";
-  expect_steps(text, {"Add=cpu"},
-               "matmul %w %x -> %p\ncopy %b -> %b'\ncopy %p -> %p'\nhost loops %b' %p' -> %s' over %p'\ncopy %s' -> %s\n"
-               "loops %s -> %y\n");
+  expect_steps(
+      text, {"Add=cpu"},
+      "matmul %w %x -> %p\ncopy %b -> %b'\ncopy %p -> %p'\nhost loops %b' %p' -> %s' over %p'\ncopy %s' -> %s\n"
+      "loops %s -> %y\n");
 }
 
 TEST(Partition, ATransposeElsewhereIsNoStrideOfTheProduct) {
@@ -102,7 +105,8 @@ TEST(Partition, PartsOfAConcatAreWrittenOnItsSide) {
     %y = Concat(%a, %p) {axis = 1}
   })";
   expect_steps(text, {"y=cpu"},
-               "loops %x -> %a\nmatmul %w %z -> %p\ncopy %a -> %a'\nhost loops %a' -> %y'\ncopy %p -> %p'\nhost loops %p' -> %y'\n"
+               "loops %x -> %a\nmatmul %w %z -> %p\ncopy %a -> %a'\nhost loops %a' -> %y'\ncopy %p -> %p'\nhost loops "
+               "%p' -> %y'\n"
                "copy %y' -> %y\n");
 }
 
@@ -153,8 +157,9 @@ TEST(Partition, ValuesThatTheCpuReadsKeepTheirPrecision) {
 TEST(Partition, RemarksNameTheNodesAndTheCost) {
   const std::vector<std::string> remarks = plan_remarks(plan_of(kChain, {"b=cpu", "d=cpu"}));
   ASSERT_EQ(remarks.size(), 2u);
-  EXPECT_EQ(remarks[0], "'b' runs on the CPU: about 26 us, of which 1 us are work, the rest waiting and copies of 128 bytes to "
-                        "it and 128 bytes back");
+  EXPECT_EQ(remarks[0],
+            "'b' runs on the CPU: about 26 us, of which 1 us are work, the rest waiting and copies of 128 bytes to "
+            "it and 128 bytes back");
   EXPECT_EQ(remarks[1].find("'d' runs on the CPU: about 26 us"), 0u) << remarks[1];
   EXPECT_EQ(plan_remarks(plan_of(kChain, {})), std::vector<std::string>{});
 }
@@ -162,14 +167,19 @@ TEST(Partition, RemarksNameTheNodesAndTheCost) {
 TEST(Partition, StepsInARowPayForTheWayOnce) {
   const std::vector<std::string> chain = plan_remarks(plan_of(kChain, {"b=cpu", "c=cpu", "d=cpu"}));
   ASSERT_EQ(chain.size(), 2u);
-  EXPECT_EQ(chain[0], "'b' runs on the CPU: about 21 us, of which 1 us are work, the rest waiting and copies of 128 bytes to it and "
-                      "0 bytes back");
-  EXPECT_EQ(chain[1], "'d' runs on the CPU: about 6 us, of which 1 us are work, the rest copies of 0 bytes to it and 128 bytes back");
+  EXPECT_EQ(
+      chain[0],
+      "'b' runs on the CPU: about 21 us, of which 1 us are work, the rest waiting and copies of 128 bytes to it and "
+      "0 bytes back");
+  EXPECT_EQ(
+      chain[1],
+      "'d' runs on the CPU: about 6 us, of which 1 us are work, the rest copies of 0 bytes to it and 128 bytes back");
   const std::vector<std::string> fork = plan_remarks(plan_of(R"(graph g(%x: f32[4,8]) -> (%y, %z) {
     %a = Exp(%x)
     %y = Softmax(%a)
     %z = Softmax(%a) {axis = 0}
-  })", {"?=cpu", "a=cuda"}));
+  })",
+                                                             {"?=cpu", "a=cuda"}));
   ASSERT_EQ(fork.size(), 2u);
   EXPECT_NE(fork[0].find("copies of 128 bytes to it"), std::string::npos) << fork[0];
   EXPECT_NE(fork[1].find("copies of 0 bytes to it"), std::string::npos) << fork[1];
@@ -179,9 +189,12 @@ TEST(Partition, RemarksSayWhatTheyTookOpenExtentsAs) {
   const std::vector<std::string> remarks = plan_remarks(plan_of(R"(graph g(%x: f32[n,m,4]) -> (%y) {
     %a = Exp(%x)
     %y = Softmax(%a)
-  })", {"y=cpu"}));
+  })",
+                                                                {"y=cpu"}));
   ASSERT_EQ(remarks.size(), 1u);
-  EXPECT_NE(remarks[0].find("copies of 65536 bytes to it and 65536 bytes back, taking 'm', 'n' as 64"), std::string::npos) << remarks[0];
+  EXPECT_NE(remarks[0].find("copies of 65536 bytes to it and 65536 bytes back, taking 'm', 'n' as 64"),
+            std::string::npos)
+      << remarks[0];
 }
 
 TEST(Partition, AnExtentThatDependsOnDataIsSaid) {
@@ -216,7 +229,8 @@ TEST(Partition, WhatIsGoneAfterCleanUpIsSaid) {
   const Partition partition(graph, assignments({"b=cpu", "c=cpu"}));
   Graph rewritten = parse_graph("graph g(%x: f32[4,8]) -> (%b) {\n  %b = Softmax(%x)\n}");
   infer_graph(rewritten);
-  EXPECT_EQ(partition.apply(rewritten), std::vector<std::string>{"--assign 'c=cpu' has no effect: no work is left of 'c'"});
+  EXPECT_EQ(partition.apply(rewritten),
+            std::vector<std::string>{"--assign 'c=cpu' has no effect: no work is left of 'c'"});
 }
 
 /// Follows the values: a buffer holds what was written to it last, by whom, from which values.
@@ -256,7 +270,8 @@ TEST(Partition, RandomGraphsCarryEveryValueAcross) {
     infer_graph(graph);
     std::mt19937 rng(seed);
     for (NodeId id : graph.order())
-      graph.node(id).on_host = rng() % 3 == 0 && graph.node(id).bodies.empty() && graph.node(id).op->kind != OpKind::view;
+      graph.node(id).on_host =
+          rng() % 3 == 0 && graph.node(id).bodies.empty() && graph.node(id).op->kind != OpKind::view;
     SCOPED_TRACE(concat("seed ", seed, ":\n", print_graph(graph, GirData::elided)));
     const Plan mixed = planned(make_plan(graph, DeviceClass::cuda));
     if (mixed.sequences.size() > 1) continue;
@@ -269,7 +284,8 @@ TEST(Partition, RandomGraphsCarryEveryValueAcross) {
           original.emplace(b, a);
     Sequence without_copies;
     for (Step& step : one.entry().steps) {
-      if (const auto* copy = step.as<Copy>(); copy != nullptr && (on_host(one, copy->to) || on_host(one, copy->from))) continue;
+      if (const auto* copy = step.as<Copy>(); copy != nullptr && (on_host(one, copy->to) || on_host(one, copy->from)))
+        continue;
       if (auto* launch = step.as<Launch>())
         for (BufferId& b : launch->operands)
           if (const auto it = original.find(b); it != original.end()) b = it->second;

@@ -1,4 +1,6 @@
 // Which weights the file holds, which GPUs make from them at load, and what is said to be stored twice.
+#include "compiler/weights/prepare_weights.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/passes/fold_constants.h"
-#include "compiler/weights/prepare_weights.h"
 #include "compiler/schedule/rounded_constant.h"
 #include "compiler/weights/weights_section.h"
 
@@ -31,7 +32,9 @@ TensorRef made(const OpDef& by, const std::map<std::string, Attribute>& attribut
   return std::make_shared<const Tensor>(std::move(t));
 }
 
-TensorRef transposed(const TensorRef& from) { return made(op("Transpose"), {{"perm", std::vector<int64_t>{1, 0}}}, from); }
+TensorRef transposed(const TensorRef& from) {
+  return made(op("Transpose"), {{"perm", std::vector<int64_t>{1, 0}}}, from);
+}
 TensorRef packed(const TensorRef& from) { return made(op("PackMatMul", "gart"), {}, from); }
 
 Plan plan_with(DeviceClass device, const std::vector<TensorRef>& constants) {
@@ -43,7 +46,8 @@ Plan plan_with(DeviceClass device, const std::vector<TensorRef>& constants) {
 }
 
 struct Prepared {
-  explicit Prepared(std::vector<Plan> given) : plans(std::move(given)), sources(prepare_weights(plans)), section(place_weights(plans, sources)) {}
+  explicit Prepared(std::vector<Plan> given)
+      : plans(std::move(given)), sources(prepare_weights(plans)), section(place_weights(plans, sources)) {}
 
   bool makes(const TensorRef& t) const {
     return std::any_of(plans.begin(), plans.end(), [&](const Plan& plan) {
@@ -54,7 +58,8 @@ struct Prepared {
   /// What the plan at load writes.
   size_t made() const {
     const auto& all = plans.back().buffers;
-    return static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const Buffer& b) { return b.kind == Buffer::Kind::prepared; }));
+    return static_cast<size_t>(
+        std::count_if(all.begin(), all.end(), [](const Buffer& b) { return b.kind == Buffer::Kind::prepared; }));
   }
   int64_t twice() const {
     int64_t bytes = 0;
@@ -81,7 +86,8 @@ TEST(PreparedWeights, AGpusOwnFormsAreMadeFromOneOfThem) {
 }
 
 TEST(PreparedWeights, WhatACpuReadsIsTheSource) {
-  const TensorRef table = weights({128, 80}), block = packed(transposed(table)), rounded = rounded_constant(table, DType::f16);
+  const TensorRef table = weights({128, 80}), block = packed(transposed(table)),
+                  rounded = rounded_constant(table, DType::f16);
   Prepared p({plan_with(DeviceClass::cuda, {table, rounded}), plan_with(DeviceClass::cpu, {block})});
   EXPECT_TRUE(p.makes(table) && p.makes(rounded));
   EXPECT_EQ(p.sources, std::set<const Tensor*>{block.get()});

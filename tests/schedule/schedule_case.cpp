@@ -10,10 +10,10 @@
 #include <sstream>
 
 #include "compiler/ir/gir.h"
+#include "compiler/ops/infer.h"
 #include "compiler/plan/make_plan.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/verify_plan.h"
-#include "compiler/ops/infer.h"
 #include "compiler/reference/interpreter.h"
 #include "tests/compiled_ops/run_compiled.h"
 #include "tests/ops/op_test.h"
@@ -53,7 +53,9 @@ class StepPrinter {
 
  private:
   const Buffer& buffer(BufferId b) const { return s_.buffers[b]; }
-  std::string name(BufferId b) const { return " %" + buffer(b).name + (buffer(b).space == MemorySpace::host ? "'" : ""); }
+  std::string name(BufferId b) const {
+    return " %" + buffer(b).name + (buffer(b).space == MemorySpace::host ? "'" : "");
+  }
 
   void sequence(const Sequence& all, int depth) {
     for (const Step& step : all.steps) {
@@ -161,8 +163,10 @@ std::vector<Tensor> random_inputs(const Graph& graph, uint32_t seed) {
     for (const Dim& d : *graph.value(in).shape) shape.push_back(d.evaluate(symbols));
     Tensor t(graph.value(in).dtype, shape);
     for (int64_t i = 0; i < t.elements(); ++i) {
-      if (is_float(t.dtype())) t.set_double(i, real(rng));
-      else t.set_int(i, static_cast<int64_t>(rng() % (t.dtype() == DType::boolean ? 2 : 3)));
+      if (is_float(t.dtype()))
+        t.set_double(i, real(rng));
+      else
+        t.set_int(i, static_cast<int64_t>(rng() % (t.dtype() == DType::boolean ? 2 : 3)));
     }
     out.push_back(std::move(t));
   }

@@ -1,4 +1,6 @@
 // Schedules on several streams: whatever order the streams and waits leave open, every step finds its operands.
+#include "compiler/plan/streams.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include "compiler/plan/make_plan.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/verify_plan.h"
-#include "compiler/plan/streams.h"
 #include "compiler/support/error.h"
 #include "tests/schedule/random_graph.h"
 
@@ -35,7 +36,8 @@ class Arena {
     for (BufferId b : step.reads())
       if (!holds(b)) return concat("step '", step.source, "' reads %", s_.buffers[b].name, ", which is not there");
     for (BufferId b : step.writes())
-      if (temporary(b)) std::fill_n(owner_.begin() + place(b), s_.buffers[b].bytes.evaluate({}), static_cast<int>(b.index));
+      if (temporary(b))
+        std::fill_n(owner_.begin() + place(b), s_.buffers[b].bytes.evaluate({}), static_cast<int>(b.index));
     return "";
   }
 
@@ -45,15 +47,16 @@ class Arena {
   bool holds(BufferId b) const {
     if (!temporary(b)) return true;
     const auto begin = owner_.begin() + place(b);
-    return std::all_of(begin, begin + s_.buffers[b].bytes.evaluate({}), [&](int o) { return o == static_cast<int>(b.index); });
+    return std::all_of(begin, begin + s_.buffers[b].bytes.evaluate({}),
+                       [&](int o) { return o == static_cast<int>(b.index); });
   }
 
   const Plan& s_;
   std::vector<int> owner_;
 };
 
-/// An order of the steps that StepOrder allows: always the last ready one (`delay`: never that one while another is), or
-/// any.
+/// An order of the steps that StepOrder allows: always the last ready one (`delay`: never that one while another is),
+/// or any.
 std::vector<StepId> some_order(const Sequence& sequence, std::mt19937& rng, StepId delay) {
   const StepOrder order(sequence);
   std::vector<StepId> out;
@@ -109,7 +112,8 @@ TEST(Streams, AChainStaysOnOneStream) {
     %b = Transpose(%a) {perm = [1,0]}
     %c = Softmax(%b)
     %d = Softmax(%c)
-  })"), "0 0 0");
+  })"),
+            "0 0 0");
 }
 
 TEST(Streams, SmallIndependentChainsRunSideBySide) {
@@ -120,7 +124,8 @@ TEST(Streams, SmallIndependentChainsRunSideBySide) {
     %u = Softmax(%y)
     %v = Softmax(%u)
     %z = Softmax(%v)
-  })"), "0 0 0 1 1 1");
+  })"),
+            "0 0 0 1 1 1");
 }
 
 TEST(Streams, OneSmallStepIsNotWorthAFork) {
@@ -129,7 +134,8 @@ TEST(Streams, OneSmallStepIsNotWorthAFork) {
     %b = Softmax(%a)
     %c = Softmax(%b)
     %u = Softmax(%y)
-  })"), "0 0 0 0");
+  })"),
+            "0 0 0 0");
 }
 
 TEST(Streams, StepsThatFillTheDeviceStayInLine) {
@@ -138,7 +144,8 @@ TEST(Streams, StepsThatFillTheDeviceStayInLine) {
     %b = Softmax(%a)
     %u = Softmax(%y)
     %v = Softmax(%u)
-  })"), "0 0 0 0");
+  })"),
+            "0 0 0 0");
 }
 
 }  // namespace
