@@ -3,7 +3,6 @@
 #include <map>
 #include <set>
 
-#include "compiler/artifact/emit_step.h"
 #include "compiler/artifact/shape_program.h"
 
 namespace gcg {

@@ -1,19 +1,16 @@
 // One plan as manifest tables.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "artifact_schema/writer.h"
+#include "compiler/artifact/emit_step.h"
 #include "compiler/plan/plan.h"
 #include "compiler/weights/weights_section.h"
 
 namespace gcg {
-
-/// The number that a call's library has in the manifest.
-using LibraryNumber = std::function<uint32_t(const LibraryCall&)>;
 
 /// `symbols`: of the entry point. The plan's constants have places in `weights`. Nothing is decided here: every step,
 /// buffer and kernel of the plan becomes a table; a call and the launches that do the same without the library become a

@@ -1,13 +1,17 @@
 // Steps as manifest tables.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "artifact_schema/writer.h"
-#include "compiler/artifact/emit_plan.h"
 #include "compiler/artifact/shape_program.h"
+#include "compiler/plan/plan.h"
 
 namespace gcg {
+
+/// The number that a call's library has in the manifest.
+using LibraryNumber = std::function<uint32_t(const LibraryCall&)>;
 
 /// What the tables of a plan's steps are made with.
 struct StepContext {
