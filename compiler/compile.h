@@ -12,9 +12,9 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/backend.h"
-#include "compiler/kernel/library_call.h"
 #include "compiler/partition/partition.h"
 #include "compiler/passes/pass.h"
+#include "compiler/plan/bind_libraries.h"
 #include "compiler/plan_report.h"
 
 namespace gcg {
@@ -27,16 +27,15 @@ struct CompileOptions {
   std::vector<Assignment> assignments;
   Precision precision = Precision::fp32;  // of contractions on GPUs; fp32: for a model in f16 or bf16 that type
   const Decisions* decisions = nullptr;   // that override the GPU backend's cost model
-  std::shared_ptr<const LibraryBinder> libraries;  // what GPUs' libraries may do instead of kernels; null: nothing
-  bool stand_ins = false;                 // kernels of our own beside the libraries' calls, for machines without them
+  LibraryOptions libraries;               // what GPUs' libraries may do instead of kernels
   /// By output: what its numbers or its columns are called (artifact_schema/gart.fbs, TensorInfo.labels).
   std::map<std::string, std::vector<std::string>> labels;
   /// What the model's author wrote about it; the artifact keeps it.
   std::map<std::string, std::string> metadata;
-  std::optional<int64_t> memory_limit;    // bytes of arena; exceeded: CompileError naming the largest live sets
-  int threads = 1;                        // host threads for code generation
+  std::optional<int64_t> memory_limit;  // bytes of arena; exceeded: CompileError naming the largest live sets
+  int threads = 1;                      // host threads for code generation
   PassOptions passes;
-  bool print_schedule = false;            // every plan's schedule to passes.out
+  bool print_plan = false;  // every plan to passes.out
   /// Called with a short text when a stage begins ("import", "passes", "code x86-64-v4 12/40"); may be empty.
   std::function<void(const std::string&)> progress;
 };
@@ -45,13 +44,14 @@ struct CompileResult {
   std::vector<uint8_t> artifact;
   std::vector<PlanReport> plans;
   int64_t weight_bytes = 0, code_bytes = 0;
-  std::vector<std::string> remarks;       // sentences: what GPUs leave to the CPU, where they wait, idle libraries
+  std::vector<std::string> remarks;  // sentences: what GPUs leave to the CPU, where they wait, idle libraries
 };
 
 using Backends = std::vector<std::unique_ptr<Backend>>;
 
-/// Compiles a graph as the importer made it. `source_hash` goes into the provenance. Throws CompileError. The artifact is
-/// empty if --stop-after ended the work.
-CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options, const Backends& backends);
+/// Compiles a graph as the importer made it. `source_hash` goes into the provenance. Throws CompileError. The artifact
+/// is empty if --stop-after ended the work.
+CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options,
+                      const Backends& backends);
 
 }  // namespace gcg

@@ -1,25 +1,29 @@
 #include "compiler/plan_report.h"
 
-#include "compiler/bind_libraries.h"
-#include "compiler/emit_artifact.h"
-#include "compiler/shape_sets.h"
+#include "compiler/plan/shape_sets.h"
 
 namespace gcg {
 namespace {
 
-std::string shapes_text(const ShapePlan& plan) {
+std::string shapes_text(const Plan& plan) {
   if (plan.at_load) return "at load";
   return plan.fixed.empty() ? "symbolic" : describe(plan.fixed);
 }
 
 }  // namespace
 
-PlanReport report_plan(const ShapePlan& plan, const Target& target, const PlanSize& size) {
-  const ArenaLayout& arena = plan.schedule.memory.layout;
-  PlanReport row{target.name, shapes_text(plan), size.steps, size.kernels, {}, arena.bytes, arena.lower_bound};
-  for (const Sequence& s : plan.schedule.sequences)
-    for (const Step& step : s.steps)
-      if (const LibraryCall* call = call_of(plan, target, step)) ++row.calls[call->library];
+PlanReport report_plan(const Plan& plan, const Target& target) {
+  const ArenaLayout& arena = plan.memory.layout;
+  PlanReport row{target.name, shapes_text(plan), 0, static_cast<int64_t>(plan.kernels.size()), {},
+                 arena.bytes, arena.lower_bound};
+  for (const Sequence& sequence : plan.sequences)
+    for (const Step& step : sequence.steps) {
+      ++row.steps;
+      const auto* call = step.as<Call>();
+      if (call == nullptr) continue;
+      row.steps += static_cast<int64_t>(call->fallback.size());
+      ++row.calls[call->call.library];
+    }
   return row;
 }
 

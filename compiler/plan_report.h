@@ -5,21 +5,18 @@
 #include <map>
 #include <string>
 
-#include "compiler/kernel/target.h"
+#include "compiler/plan/plan.h"
 
 namespace gcg {
 
-struct PlanSize;
-struct ShapePlan;
-
 struct PlanReport {
   std::string target;
-  std::string shapes;                     // "batch=1", "symbolic"
-  int64_t steps = 0, kernels = 0;
-  std::map<std::string, int64_t> calls;   // library -> steps that it does
+  std::string shapes;                              // "batch=1", "symbolic"
+  int64_t steps = 0, kernels = 0;                  // in the file
+  std::map<std::string, int64_t> calls;            // library -> steps that it does
   int64_t arena_bytes = 0, arena_lower_bound = 0;  // static plans
 };
 
-PlanReport report_plan(const ShapePlan& plan, const Target& target, const PlanSize& size);
+PlanReport report_plan(const Plan& plan, const Target& target);
 
 }  // namespace gcg

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "compiler/gir/gir.h"
-#include "compiler/gir/gir_scanner.h"
+#include "compiler/ir/gir_scanner.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"

@@ -1,7 +1,7 @@
 #include <sstream>
 
 #include "compiler/gir/gir.h"
-#include "compiler/gir/gir_scanner.h"
+#include "compiler/ir/gir_scanner.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
 

@@ -27,7 +27,7 @@ void check_names(const PassOptions& options) {
   for (const std::string& name : options.print_after)
     if (name != "all") check(name, "--print-after");
   for (const std::string& name : options.disabled) check(name, "--disable-pass");
-  if (!options.stop_after.empty() && options.stop_after != kStopAfterSchedule) check(options.stop_after, "--stop-after");
+  if (!options.stop_after.empty() && options.stop_after != kStopAfterPlan) check(options.stop_after, "--stop-after");
 }
 
 /// Runs one pass, timing, verifying and printing as asked; true if it changed the graph.

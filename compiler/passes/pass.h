@@ -19,11 +19,11 @@ struct Pass {
 
 /// What the runner is asked to show or skip (--print-after=, --stop-after=, --disable-pass=, --time-passes).
 /// Of --stop-after: when all schedules are made, before machine code.
-inline constexpr std::string_view kStopAfterSchedule = "schedule";
+inline constexpr std::string_view kStopAfterPlan = "plan";
 
 struct PassOptions {
   std::vector<std::string> print_after;   // pass names, or "all"
-  std::string stop_after;                 // a pass or kStopAfterSchedule; empty: run all
+  std::string stop_after;                 // a pass or kStopAfterPlan; empty: run all
   std::vector<std::string> disabled;
   bool time_passes = false;
   bool verify = true;

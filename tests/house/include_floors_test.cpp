@@ -29,12 +29,15 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"compiler/import", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
     {"compiler/passes", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/gir", "compiler/reference"}},
     {"compiler/schedule", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
+    {"compiler/plan", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/schedule"}},
+    {"compiler/weights", {"artifact_schema", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/plan"}},
+    {"compiler/artifact", {"artifact_schema", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/plan", "compiler/weights"}},
     {"compiler/partition", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
-    {"compiler", {"artifact_schema", "compiler/partition", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/passes", "compiler/schedule"}},
+    {"compiler", {"artifact_schema", "compiler/partition", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/passes", "compiler/schedule", "compiler/plan", "compiler/weights", "compiler/artifact"}},
     {"codegen/cpu", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/cuda", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/library", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
-    {"tools", {"compiler", "compiler/support", "compiler/partition", "compiler/ir", "compiler/kernel", "compiler/import", "compiler/passes",
+    {"tools", {"compiler", "compiler/artifact", "compiler/support", "compiler/partition", "compiler/ir", "compiler/kernel", "compiler/import", "compiler/passes",
                "compiler/ops/op_def.h", "compiler/ops/expansion.h",  // what `gcc-graph operators` lists
                "codegen/cpu", "codegen/cuda", "codegen/library", "artifact_schema", "runtime"}},
 };

@@ -4,7 +4,7 @@
   check_replay.py [--update] [--texts DIR] [--against DIR] [NAME...]
 
 Of each small model (small_models.py), and of some of the model zoo where it is beside the repository, with open and with
-fixed dims, for CPUs and for sm_80, the text of the schedule (kernels as expressions, buffers, steps, waits) must have the
+fixed dims, for CPUs and for sm_80, the text of the plan (kernels as expressions, buffers, steps, waits) must have the
 digest that replay.json has. --update writes that file anew; --texts DIR keeps the texts there, --against DIR shows how they
 differ from those that another build kept. With either, the whole artifacts for CPUs are compared by digest as well: machine code
 hangs on LLVM's version, so the list has none. NAME: patterns of models.
@@ -51,9 +51,9 @@ def of_zoo(folder):
         yield name, path, known[name]["sizes"][:1], lambda name=name: zoo.materialise(home, name, folder)
 
 
-def schedule_text(path, target, options):
-    """What --print-schedule prints; machine code is not made: it depends on LLVM's version."""
-    done = subprocess.run([tool(), "compile", path, "-o", os.devnull, "--target", target, "--print-schedule", "--stop-after", "schedule", *options],
+def plan_text(path, target, options):
+    """What --print-plan prints; machine code is not made: it depends on LLVM's version."""
+    done = subprocess.run([tool(), "compile", path, "-o", os.devnull, "--target", target, "--print-plan", "--stop-after", "plan", *options],
                           capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())
@@ -108,7 +108,7 @@ def main():
             for target in TARGETS:
                 for form, options in forms(sizes):
                     row = f"{name} {target} {form}"
-                    text = schedule_text(path, target, options)
+                    text = plan_text(path, target, options)
                     now[row] = hashlib.sha256(text.encode()).hexdigest()[:16]
                     if now[row] != known.get(row):
                         changed.append(row)

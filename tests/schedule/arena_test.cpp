@@ -4,7 +4,7 @@
 #include <numeric>
 #include <random>
 
-#include "compiler/schedule/memory_plan.h"
+#include "compiler/plan/arena.h"
 #include "compiler/support/error.h"
 
 namespace gcg {

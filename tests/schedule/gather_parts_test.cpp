@@ -3,7 +3,9 @@
 
 #include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/plan/make_plan.h"
+#include "compiler/plan/plan_memory.h"
+#include "compiler/plan/verify_plan.h"
 
 namespace gcg::test {
 namespace {
@@ -12,10 +14,10 @@ namespace {
 size_t kernels_on(DeviceClass device, const char* text) {
   Graph graph = parse_graph(text);
   infer_graph(graph);
-  Schedule schedule = make_schedule(graph, device);
-  plan_memory(schedule, {});
-  verify_schedule(schedule);
-  return schedule.kernels.size();
+  Plan plan = make_plan(graph, device);
+  plan_memory(plan, {});
+  verify_plan(plan);
+  return plan.kernels.size();
 }
 
 TEST(GatherParts, StoredPartsAreReadByTheConcatenationsReader) {

@@ -6,7 +6,7 @@
 #include "compiler/gir/gir.h"
 #include "compiler/kernel/kernel.h"
 #include "compiler/passes/pass.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/plan/make_plan.h"
 
 namespace gcg {
 namespace {
@@ -19,9 +19,9 @@ Graph chain(const std::string& op, const std::string& rest, int count) {
   return parse_graph(text + "}\n");
 }
 
-int largest_kernel(const Schedule& schedule) {
+int largest_kernel(const Plan& plan) {
   int largest = 0;
-  for (const Kernel& kernel : schedule.kernels)
+  for (const Kernel& kernel : plan.kernels)
     for (const Stage& stage : std::get<LoopKernel>(kernel.body).stages) {
       int nodes = 0;
       visit(stage.value, [&](const ExprNode&) { ++nodes; });
@@ -32,20 +32,20 @@ int largest_kernel(const Schedule& schedule) {
 
 TEST(LongChain, IsCutIntoKernelsOfBoundedSize) {
   for (const char* op : {"Sin", "Neg"}) {
-    const Schedule schedule = make_schedule(chain(op, ")", 10000));
-    const auto steps = static_cast<int>(schedule.sequences.back().steps.size());
+    const Plan plan = make_plan(chain(op, ")", 10000));
+    const auto steps = static_cast<int>(plan.sequences.back().steps.size());
     EXPECT_GT(steps, 10) << op;
     EXPECT_LT(steps, 1000) << op;
-    EXPECT_LT(largest_kernel(schedule), 2000) << op;
-    EXPECT_LT(schedule.kernels.size(), 5U) << op << ": equal pieces share a kernel";
+    EXPECT_LT(largest_kernel(plan), 2000) << op;
+    EXPECT_LT(plan.kernels.size(), 5U) << op << ": equal pieces share a kernel";
   }
 }
 
 TEST(LongChain, OfAnEpilogueEndsToo) {
   std::string text = "graph g(%x: f32[4,8], %w: f32[8,8]) -> (%x3000) {\n  %x0 = MatMul(%x, %w)\n";
   for (int i = 1; i <= 3000; ++i) text += "  %x" + std::to_string(i) + " = Tanh(%x" + std::to_string(i - 1) + ")\n";
-  const Schedule schedule = make_schedule(parse_graph(text + "}\n"));
-  EXPECT_GT(schedule.sequences.back().steps.size(), 10U);
+  const Plan plan = make_plan(parse_graph(text + "}\n"));
+  EXPECT_GT(plan.sequences.back().steps.size(), 10U);
 }
 
 TEST(LongChain, OfTransposesAndIdentitiesFoldsAway) {

@@ -10,7 +10,7 @@
 #include "compiler/passes/channels_last.h"
 #include "compiler/passes/narrow_storage.h"
 #include "compiler/schedule/fusion_costs.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/plan/make_plan.h"
 
 namespace gcg::test {
 namespace {
@@ -57,8 +57,8 @@ constexpr const char* kImages = R"(graph g(%x: f32[1,16,9,9]) -> (%y) {
 
 TEST(NewOperator, JoinsTheProductInFrontOfIt) {
   for (DeviceClass device : {DeviceClass::cpu, DeviceClass::cuda})
-    EXPECT_EQ(make_schedule(with(op_Softer, kProducts), device).sequences.back().steps.size(),
-              make_schedule(with(op("Relu"), kProducts), device).sequences.back().steps.size());
+    EXPECT_EQ(make_schedule(with(op_Softer, kProducts), device).entry().steps.size(),
+              make_schedule(with(op("Relu"), kProducts), device).entry().steps.size());
 }
 
 TEST(NewOperator, CostsWhatItsTraitsSay) {

@@ -1,5 +1,5 @@
-// Graphs for a GPU with nodes on the CPU: nothing fuses across, copies carry values over the border, memory is planned on
-// either side.
+// Graphs for a GPU with nodes on the CPU: nothing fuses across, copies carry values over the border, memory is planned
+// on either side.
 #include "compiler/partition/partition.h"
 
 #include <gtest/gtest.h>
@@ -10,8 +10,11 @@
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/passes/pass.h"
-#include "compiler/plan_remarks.h"
-#include "compiler/schedule/streams.h"
+#include "compiler/plan/make_plan.h"
+#include "compiler/plan/plan_memory.h"
+#include "compiler/plan/plan_remarks.h"
+#include "compiler/plan/streams.h"
+#include "compiler/plan/verify_plan.h"
 #include "compiler/support/error.h"
 #include "tests/schedule/random_graph.h"
 #include "tests/schedule/schedule_case.h"
@@ -25,23 +28,23 @@ std::vector<Assignment> assignments(const std::vector<std::string>& texts) {
   return out;
 }
 
-Schedule planned(Schedule schedule) {
-  assign_streams(schedule);
-  plan_memory(schedule, std::nullopt);
-  verify_schedule(schedule);
-  return schedule;
+Plan planned(Plan plan) {
+  assign_streams(plan);
+  plan_memory(plan, std::nullopt);
+  verify_plan(plan);
+  return plan;
 }
 
-Schedule schedule_of(const std::string& text, const std::vector<std::string>& assigned) {
+Plan plan_of(const std::string& text, const std::vector<std::string>& assigned) {
   Graph graph = parse_graph(text);
   infer_graph(graph);
   Partition(graph, assignments(assigned)).apply(graph);
-  return planned(make_schedule(graph, DeviceClass::cuda));
+  return planned(make_plan(graph, DeviceClass::cuda));
 }
 
 /// Steps as schedule_case.h prints them; what lies in host memory has a ' behind its name.
 void expect_steps(const std::string& text, const std::vector<std::string>& assigned, const std::string& steps) {
-  EXPECT_EQ(step_text(schedule_of(text, assigned)), steps);
+  EXPECT_EQ(step_text(plan_of(text, assigned)), steps);
 }
 
 constexpr const char* kChain = R"(graph g(%x: f32[4,8]) -> (%d) {
@@ -57,7 +60,8 @@ TEST(Partition, WithoutAssignmentsNothingChanges) {
 
 TEST(Partition, ANodeInTheMiddleGoesThereAndBack) {
   expect_steps(kChain, {"c=cpu"},
-               "loops %x -> %a\nloops[3 stages] %a -> %b over %a\ncopy %b -> %b'\nhost loops %b' -> %c' over %b'\ncopy %c' -> %c\n"
+               "loops %x -> %a\nloops[3 stages] %a -> %b over %a\ncopy %b -> %b'\nhost loops %b' -> %c' over %b'\ncopy "
+               "%c' -> %c\n"
                "loops[3 stages] %c -> %d\n");
 }
 
@@ -68,7 +72,8 @@ TEST(Partition, NeighboursOnTheCpuFuseAndNeedNoCopies) {
 }
 
 TEST(Partition, ALaterAssignmentTakesSomeBack) {
-  expect_steps(kChain, {"*=cpu", "[a-c]=cuda"}, "loops %x -> %a\nloops[3 stages] %a -> %c over %a\ncopy %c -> %c'\n"
+  expect_steps(kChain, {"*=cpu", "[a-c]=cuda"},
+               "loops %x -> %a\nloops[3 stages] %a -> %c over %a\ncopy %c -> %c'\n"
                "host loops[3 stages] %c' -> %d' over %c'\ncopy %d' -> %d\n");
 }
 
@@ -78,9 +83,10 @@ TEST(Partition, TheEpilogueOfAProductStopsAtTheBorder) {
     %s = Add(%p, %b)
     %y = Relu(%s)
   })";
-  expect_steps(text, {"Add=cpu"},
-               "matmul %w %x -> %p\ncopy %b -> %b'\ncopy %p -> %p'\nhost loops %b' %p' -> %s' over %p'\ncopy %s' -> %s\n"
-               "loops %s -> %y\n");
+  expect_steps(
+      text, {"Add=cpu"},
+      "matmul %w %x -> %p\ncopy %b -> %b'\ncopy %p -> %p'\nhost loops %b' %p' -> %s' over %p'\ncopy %s' -> %s\n"
+      "loops %s -> %y\n");
 }
 
 TEST(Partition, ATransposeElsewhereIsNoStrideOfTheProduct) {
@@ -99,7 +105,8 @@ TEST(Partition, PartsOfAConcatAreWrittenOnItsSide) {
     %y = Concat(%a, %p) {axis = 1}
   })";
   expect_steps(text, {"y=cpu"},
-               "loops %x -> %a\nmatmul %w %z -> %p\ncopy %a -> %a'\nhost loops %a' -> %y'\ncopy %p -> %p'\nhost loops %p' -> %y'\n"
+               "loops %x -> %a\nmatmul %w %z -> %p\ncopy %a -> %a'\nhost loops %a' -> %y'\ncopy %p -> %p'\nhost loops "
+               "%p' -> %y'\n"
                "copy %y' -> %y\n");
 }
 
@@ -109,7 +116,7 @@ TEST(Partition, ConstantsAreReadWhereTheyAre) {
     %y = Add(%x, %k)
     %z = Mul(%x, %k)
   })";
-  const Schedule s = schedule_of(text, {"Mul=cpu"});
+  const Plan s = plan_of(text, {"Mul=cpu"});
   EXPECT_EQ(step_text(s), "loops %k %x -> %y\ncopy %x -> %x'\nhost loops %k' %x' -> %z' over %x'\ncopy %z' -> %z\n");
 }
 
@@ -125,7 +132,7 @@ TEST(Partition, BodiesHaveDevicesToo) {
   expect_steps(text, {"u=cpu"},
                "copy %go -> %c\ncopy %x -> %y\nloop %n times; %w -> %y\n  loops -> %c\n"
                "  copy %y -> %y'\n  host loops %y' -> %u' over %y'\n  copy %u' -> %u\n  loops[3 stages] %u -> %w\n");
-  const std::string all = step_text(schedule_of(text, {"y=cpu"}));  // the node takes its body along
+  const std::string all = step_text(plan_of(text, {"y=cpu"}));  // the node takes its body along
   EXPECT_NE(all.find("host loops[3 stages]"), std::string::npos) << all;
 }
 
@@ -144,48 +151,57 @@ TEST(Partition, ValuesThatTheCpuReadsKeepTheirPrecision) {
     const Value& v = graph.value(ValueId(i));
     EXPECT_TRUE(v.stored == DType::undefined || (v.name != "p" && v.name != "r")) << v.name;
   }
-  verify_schedule(planned(make_schedule(graph, DeviceClass::cuda)));
+  verify_plan(planned(make_plan(graph, DeviceClass::cuda)));
 }
 
 TEST(Partition, RemarksNameTheNodesAndTheCost) {
-  const std::vector<std::string> remarks = plan_remarks(schedule_of(kChain, {"b=cpu", "d=cpu"}));
+  const std::vector<std::string> remarks = plan_remarks(plan_of(kChain, {"b=cpu", "d=cpu"}));
   ASSERT_EQ(remarks.size(), 2u);
-  EXPECT_EQ(remarks[0], "'b' runs on the CPU: about 26 us, of which 1 us are work, the rest waiting and copies of 128 bytes to "
-                        "it and 128 bytes back");
+  EXPECT_EQ(remarks[0],
+            "'b' runs on the CPU: about 26 us, of which 1 us are work, the rest waiting and copies of 128 bytes to "
+            "it and 128 bytes back");
   EXPECT_EQ(remarks[1].find("'d' runs on the CPU: about 26 us"), 0u) << remarks[1];
-  EXPECT_EQ(plan_remarks(schedule_of(kChain, {})), std::vector<std::string>{});
+  EXPECT_EQ(plan_remarks(plan_of(kChain, {})), std::vector<std::string>{});
 }
 
 TEST(Partition, StepsInARowPayForTheWayOnce) {
-  const std::vector<std::string> chain = plan_remarks(schedule_of(kChain, {"b=cpu", "c=cpu", "d=cpu"}));
+  const std::vector<std::string> chain = plan_remarks(plan_of(kChain, {"b=cpu", "c=cpu", "d=cpu"}));
   ASSERT_EQ(chain.size(), 2u);
-  EXPECT_EQ(chain[0], "'b' runs on the CPU: about 21 us, of which 1 us are work, the rest waiting and copies of 128 bytes to it and "
-                      "0 bytes back");
-  EXPECT_EQ(chain[1], "'d' runs on the CPU: about 6 us, of which 1 us are work, the rest copies of 0 bytes to it and 128 bytes back");
-  const std::vector<std::string> fork = plan_remarks(schedule_of(R"(graph g(%x: f32[4,8]) -> (%y, %z) {
+  EXPECT_EQ(
+      chain[0],
+      "'b' runs on the CPU: about 21 us, of which 1 us are work, the rest waiting and copies of 128 bytes to it and "
+      "0 bytes back");
+  EXPECT_EQ(
+      chain[1],
+      "'d' runs on the CPU: about 6 us, of which 1 us are work, the rest copies of 0 bytes to it and 128 bytes back");
+  const std::vector<std::string> fork = plan_remarks(plan_of(R"(graph g(%x: f32[4,8]) -> (%y, %z) {
     %a = Exp(%x)
     %y = Softmax(%a)
     %z = Softmax(%a) {axis = 0}
-  })", {"?=cpu", "a=cuda"}));
+  })",
+                                                             {"?=cpu", "a=cuda"}));
   ASSERT_EQ(fork.size(), 2u);
   EXPECT_NE(fork[0].find("copies of 128 bytes to it"), std::string::npos) << fork[0];
   EXPECT_NE(fork[1].find("copies of 0 bytes to it"), std::string::npos) << fork[1];
 }
 
 TEST(Partition, RemarksSayWhatTheyTookOpenExtentsAs) {
-  const std::vector<std::string> remarks = plan_remarks(schedule_of(R"(graph g(%x: f32[n,m,4]) -> (%y) {
+  const std::vector<std::string> remarks = plan_remarks(plan_of(R"(graph g(%x: f32[n,m,4]) -> (%y) {
     %a = Exp(%x)
     %y = Softmax(%a)
-  })", {"y=cpu"}));
+  })",
+                                                                {"y=cpu"}));
   ASSERT_EQ(remarks.size(), 1u);
-  EXPECT_NE(remarks[0].find("copies of 65536 bytes to it and 65536 bytes back, taking 'm', 'n' as 64"), std::string::npos) << remarks[0];
+  EXPECT_NE(remarks[0].find("copies of 65536 bytes to it and 65536 bytes back, taking 'm', 'n' as 64"),
+            std::string::npos)
+      << remarks[0];
 }
 
 TEST(Partition, AnExtentThatDependsOnDataIsSaid) {
   Graph graph = parse_graph("graph g(%x: f32[4,8]) -> (%y) {\n  %y = NonZero(%x)\n}");
   infer_graph(graph);
   run_passes(graph, model_passes(), nullptr, {});
-  const std::vector<std::string> remarks = plan_remarks(planned(make_schedule(graph, DeviceClass::cuda)));
+  const std::vector<std::string> remarks = plan_remarks(planned(make_plan(graph, DeviceClass::cuda)));
   ASSERT_EQ(remarks.size(), 1u);
   EXPECT_EQ(remarks[0].find("an extent of what 'y' gives depends on data ('"), 0u) << remarks[0];
 }
@@ -213,37 +229,38 @@ TEST(Partition, WhatIsGoneAfterCleanUpIsSaid) {
   const Partition partition(graph, assignments({"b=cpu", "c=cpu"}));
   Graph rewritten = parse_graph("graph g(%x: f32[4,8]) -> (%b) {\n  %b = Softmax(%x)\n}");
   infer_graph(rewritten);
-  EXPECT_EQ(partition.apply(rewritten), std::vector<std::string>{"--assign 'c=cpu' has no effect: no work is left of 'c'"});
+  EXPECT_EQ(partition.apply(rewritten),
+            std::vector<std::string>{"--assign 'c=cpu' has no effect: no work is left of 'c'"});
 }
 
 /// Follows the values: a buffer holds what was written to it last, by whom, from which values.
 class Values {
  public:
-  explicit Values(const Schedule& s) : s_(s), held_(s.buffers.size()) {
-    for (size_t b = 0; b < held_.size(); ++b)
+  explicit Values(const Plan& s) : s_(s), held_(s.buffers.size()) {
+    for (BufferId b : s.buffers.ids())
       if (s.buffers[b].kind == Buffer::Kind::input || s.buffers[b].constant) held_[b] = s.buffers[b].name;
   }
   /// What the outputs hold in the end.
   std::vector<std::string> run() {
-    for (const Step& step : s_.sequences.back().steps) {
-      std::string read = step.kind == Step::Kind::copy ? "" : step.source + "(";
-      for (size_t i = 0; i < step.operands.size(); ++i)
-        if (static_cast<int>(i) != step.writes[0]) read += held_[static_cast<size_t>(step.operands[i].index)] + ",";
-      if (step.kind == Step::Kind::copy) read.pop_back();
-      std::string& to = held_[static_cast<size_t>(step.operands[static_cast<size_t>(step.writes[0])].index)];
-      to = step.kind == Step::Kind::copy ? read : digest(to + read);
+    for (const Step& step : s_.entry().steps) {
+      std::string read;
+      for (BufferId b : step.reads()) read += held_[b] + ",";
+      std::string& to = held_[step.writes().at(0)];
+      to = step.as<Copy>() ? read.substr(0, read.size() - 1) : digest(to + step.source + "(" + read);
     }
     std::vector<std::string> out;
-    for (size_t b = 0; b < held_.size(); ++b)
+    for (BufferId b : s_.buffers.ids())
       if (s_.buffers[b].kind == Buffer::Kind::output) out.push_back(held_[b]);
     return out;
   }
 
  private:
   static std::string digest(const std::string& text) { return std::to_string(std::hash<std::string>()(text)); }
-  const Schedule& s_;
-  std::vector<std::string> held_;
+  const Plan& s_;
+  IndexedVector<BufferId, std::string> held_;
 };
+
+bool on_host(const Plan& plan, BufferId b) { return plan.buffers[b].space == MemorySpace::host; }
 
 /// The steps that a copy to and fro surrounds see what they would see if all memory were one.
 TEST(Partition, RandomGraphsCarryEveryValueAcross) {
@@ -253,24 +270,28 @@ TEST(Partition, RandomGraphsCarryEveryValueAcross) {
     infer_graph(graph);
     std::mt19937 rng(seed);
     for (NodeId id : graph.order())
-      graph.node(id).on_host = rng() % 3 == 0 && graph.node(id).bodies.empty() && graph.node(id).op->kind != OpKind::view;
+      graph.node(id).on_host =
+          rng() % 3 == 0 && graph.node(id).bodies.empty() && graph.node(id).op->kind != OpKind::view;
     SCOPED_TRACE(concat("seed ", seed, ":\n", print_graph(graph, GirData::elided)));
-    const Schedule mixed = planned(make_schedule(graph, DeviceClass::cuda));
+    const Plan mixed = planned(make_plan(graph, DeviceClass::cuda));
     if (mixed.sequences.size() > 1) continue;
-    Schedule one = mixed;  // twins are the buffers they stand for
+    Plan one = mixed;  // twins are the buffers they stand for
     std::map<BufferId, BufferId> original;
-    for (size_t b = 0; b < one.buffers.size(); ++b)
-      for (size_t a = 0; a < b; ++a)
-        if (one.buffers[b].on_host && !one.buffers[a].on_host && one.buffers[a].name == one.buffers[b].name &&
-            (one.buffers[a].constant == one.buffers[b].constant))
-          original.emplace(BufferId(static_cast<int64_t>(b)), BufferId(static_cast<int64_t>(a)));
-    std::erase_if(one.sequences[0].steps, [&](const Step& step) {
-      return step.kind == Step::Kind::copy && (mixed.buffers[static_cast<size_t>(step.operands[0].index)].on_host ||
-                                               mixed.buffers[static_cast<size_t>(step.operands[1].index)].on_host);
-    });
-    for (Step& step : one.sequences[0].steps)
-      for (BufferId& b : step.operands)
-        if (const auto it = original.find(b); it != original.end()) b = it->second;
+    for (BufferId b : one.buffers.ids())
+      for (BufferId a : one.buffers.ids())
+        if (a < b && on_host(one, b) && !on_host(one, a) && one.buffers[a].name == one.buffers[b].name &&
+            one.buffers[a].constant == one.buffers[b].constant)
+          original.emplace(b, a);
+    Sequence without_copies;
+    for (Step& step : one.entry().steps) {
+      if (const auto* copy = step.as<Copy>(); copy != nullptr && (on_host(one, copy->to) || on_host(one, copy->from)))
+        continue;
+      if (auto* launch = step.as<Launch>())
+        for (BufferId& b : launch->operands)
+          if (const auto it = original.find(b); it != original.end()) b = it->second;
+      without_copies.steps.push_back(step);
+    }
+    one.entry() = without_copies;
     crossed += !mixed.host_kernels.empty();
     EXPECT_EQ(Values(mixed).run(), Values(one).run());
   }

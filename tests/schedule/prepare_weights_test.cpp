@@ -1,12 +1,15 @@
 // Which weights the file holds, which GPUs make from them at load, and what is said to be stored twice.
+#include "compiler/weights/prepare_weights.h"
+
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/passes/fold_constants.h"
-#include "compiler/prepare_weights.h"
 #include "compiler/schedule/rounded_constant.h"
-#include "compiler/weights_section.h"
+#include "compiler/weights/weights_section.h"
 
 namespace gcg::test {
 namespace {
@@ -29,31 +32,43 @@ TensorRef made(const OpDef& by, const std::map<std::string, Attribute>& attribut
   return std::make_shared<const Tensor>(std::move(t));
 }
 
-TensorRef transposed(const TensorRef& from) { return made(op("Transpose"), {{"perm", std::vector<int64_t>{1, 0}}}, from); }
+TensorRef transposed(const TensorRef& from) {
+  return made(op("Transpose"), {{"perm", std::vector<int64_t>{1, 0}}}, from);
+}
 TensorRef packed(const TensorRef& from) { return made(op("PackMatMul", "gart"), {}, from); }
 
-ShapePlan plan_with(DeviceClass device, const std::vector<TensorRef>& constants) {
-  ShapePlan plan{device, {}, {}};
+Plan plan_with(DeviceClass device, const std::vector<TensorRef>& constants) {
+  Plan plan;
+  plan.device = device;
   for (size_t i = 0; i < constants.size(); ++i)
-    plan.schedule.buffers.push_back({Buffer::Kind::constant, 0, Dim(constants[i]->bytes()), constants[i], concat("w", i)});
+    plan.buffers.push_back({Buffer::Kind::constant, 0, Dim(constants[i]->bytes()), constants[i], concat("w", i)});
   return plan;
 }
 
 struct Prepared {
-  explicit Prepared(std::vector<ShapePlan> given) : plans(std::move(given)), weights(prepare_weights(plans)) {
-    for (const ShapePlan& plan : plans)
-      for (const Buffer& b : plan.schedule.buffers)
-        if (b.constant && (plan.device == DeviceClass::cpu || weights.places.count(b.constant.get()) == 0)) section.place(b.constant, b.name);
+  explicit Prepared(std::vector<Plan> given)
+      : plans(std::move(given)), sources(prepare_weights(plans)), section(place_weights(plans, sources)) {}
+
+  bool makes(const TensorRef& t) const {
+    return std::any_of(plans.begin(), plans.end(), [&](const Plan& plan) {
+      return std::any_of(plan.buffers.begin(), plan.buffers.end(),
+                         [&](const Buffer& b) { return b.kind == Buffer::Kind::prepared && b.constant == t; });
+    });
   }
-  bool makes(const TensorRef& t) const { return weights.places.count(t.get()) != 0; }
+  /// What the plan at load writes.
+  size_t made() const {
+    const auto& all = plans.back().buffers;
+    return static_cast<size_t>(
+        std::count_if(all.begin(), all.end(), [](const Buffer& b) { return b.kind == Buffer::Kind::prepared; }));
+  }
   int64_t twice() const {
     int64_t bytes = 0;
     for (const StoredTwice& s : section.stored_twice()) bytes += s.bytes;
     return bytes;
   }
 
-  std::vector<ShapePlan> plans;
-  PreparedWeights weights;
+  std::vector<Plan> plans;
+  std::set<const Tensor*> sources;
   WeightsSection section;
 };
 
@@ -64,17 +79,18 @@ TEST(PreparedWeights, AGpusOwnFormsAreMadeFromOneOfThem) {
     ASSERT_EQ(p.plans.size(), 2u);
     EXPECT_TRUE(p.plans[1].at_load);
     EXPECT_TRUE(p.makes(turned) && !p.makes(table));
-    EXPECT_EQ(p.weights.sources, std::set<const Tensor*>{table.get()});
+    EXPECT_EQ(p.sources, std::set<const Tensor*>{table.get()});
     EXPECT_EQ(p.twice(), 0);
     EXPECT_EQ(static_cast<int64_t>(p.section.bytes()), table->bytes());
   }
 }
 
 TEST(PreparedWeights, WhatACpuReadsIsTheSource) {
-  const TensorRef table = weights({128, 80}), block = packed(transposed(table)), rounded = rounded_constant(table, DType::f16);
+  const TensorRef table = weights({128, 80}), block = packed(transposed(table)),
+                  rounded = rounded_constant(table, DType::f16);
   Prepared p({plan_with(DeviceClass::cuda, {table, rounded}), plan_with(DeviceClass::cpu, {block})});
   EXPECT_TRUE(p.makes(table) && p.makes(rounded));
-  EXPECT_EQ(p.weights.sources, std::set<const Tensor*>{block.get()});
+  EXPECT_EQ(p.sources, std::set<const Tensor*>{block.get()});
   EXPECT_EQ(p.twice(), 0);
 }
 
@@ -100,7 +116,7 @@ TEST(PreparedWeights, RoundedOnesComeFromTheirOwnTypeOrAWiderOne) {
 TEST(PreparedWeights, EqualOnesOfOtherShapesAreTheSame) {
   const TensorRef table = weights({128, 80}), flat = weights({80, 128});
   Prepared p({plan_with(DeviceClass::cuda, {table, transposed(flat), transposed(table)})});
-  EXPECT_EQ(p.weights.outputs.size(), 2u);
+  EXPECT_EQ(p.made(), 2u);
   EXPECT_EQ(p.twice(), 0);
 }
 
@@ -109,8 +125,8 @@ TEST(PreparedWeights, EveryPlansCopiesAreOne) {
   const auto half = [&] { return rounded_constant(table, DType::f16); };
   const auto turned = [&] { return rounded_constant(transposed(table), DType::f16); };
   Prepared p({plan_with(DeviceClass::cuda, {half(), turned()}), plan_with(DeviceClass::cuda, {half(), turned()})});
-  EXPECT_EQ(p.weights.outputs.size(), 1u);
-  EXPECT_EQ(p.weights.sources.size(), 2u);  // one of each plan
+  EXPECT_EQ(p.made(), 1u);
+  EXPECT_EQ(p.sources.size(), 2u);  // one of each plan
   EXPECT_EQ(p.twice(), 0);
 }
 

@@ -11,6 +11,9 @@
 
 #include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
+#include "compiler/plan/make_plan.h"
+#include "compiler/plan/plan_memory.h"
+#include "compiler/plan/verify_plan.h"
 #include "compiler/reference/interpreter.h"
 #include "tests/compiled_ops/run_compiled.h"
 #include "tests/ops/op_test.h"
@@ -41,37 +44,37 @@ std::vector<ScheduleCase> read_file(const std::filesystem::path& path) {
 
 class StepPrinter {
  public:
-  explicit StepPrinter(const Schedule& s) : s_(s) {}
+  explicit StepPrinter(const Plan& s) : s_(s) {}
 
   std::string run() {
-    sequence(static_cast<int>(s_.sequences.size()) - 1, 0);
+    sequence(s_.entry(), 0);
     return out_.str();
   }
 
  private:
-  const Buffer& buffer(BufferId b) const { return s_.buffers[static_cast<size_t>(b.index)]; }
-  std::string name(BufferId b) const { return " %" + buffer(b).name + (buffer(b).on_host ? "'" : ""); }
+  const Buffer& buffer(BufferId b) const { return s_.buffers[b]; }
+  std::string name(BufferId b) const {
+    return " %" + buffer(b).name + (buffer(b).space == MemorySpace::host ? "'" : "");
+  }
 
-  void sequence(int number, int depth) {
-    for (const Step& step : s_.sequences[static_cast<size_t>(number)].steps) {
+  void sequence(const Sequence& all, int depth) {
+    for (const Step& step : all.steps) {
       out_ << std::string(static_cast<size_t>(2 * depth), ' ');
-      switch (step.kind) {
-        case Step::Kind::launch: launch(step); break;
-        case Step::Kind::copy: out_ << "copy" << name(step.operands[1]) << " ->" << name(step.operands[0]); break;
-        case Step::Kind::branch: out_ << "if" << name(step.operands[0]); break;
-        case Step::Kind::loop: loop(step); break;
-        case Step::Kind::fail: out_ << "fail"; break;
-        case Step::Kind::bind: out_ << "bind " << step.symbol << " =" << name(step.operands[0]); break;
-      }
+      std::visit([&](const auto& work) { print(work); }, step.work);
       out_ << '\n';
-      for (int body : step.bodies) sequence(body, depth + 1);
+      for (SequenceId body : step.bodies()) sequence(s_.sequences[body], depth + 1);
     }
   }
 
-  void launch(const Step& step) {
-    if (step.on_host) out_ << "host ";
-    const Kernel& kernel = (step.on_host ? s_.host_kernels : s_.kernels)[static_cast<size_t>(step.kernel.index)];
-    std::visit([&](const auto& body) { describe(body); }, kernel.body);
+  void print(const Call&) { out_ << "call"; }
+  void print(const Copy& copy) { out_ << "copy" << name(copy.from) << " ->" << name(copy.to); }
+  void print(const Branch& branch) { out_ << "if" << name(branch.condition); }
+  void print(const Fail&) { out_ << "fail"; }
+  void print(const Bind& bind) { out_ << "bind " << bind.symbol << " =" << name(bind.value); }
+
+  void print(const Launch& step) {
+    if (step.space == MemorySpace::host) out_ << "host ";
+    std::visit([&](const auto& body) { describe(body); }, s_.kernel_of(step).body);
     const auto result = static_cast<size_t>(step.writes.at(0));
     std::set<std::string> reads;
     for (size_t i = 0; i < step.operands.size(); ++i)
@@ -102,15 +105,18 @@ class StepPrinter {
   void describe(const PlainConvKernel&) { out_ << "plain conv"; }
   void describe(const ProgramKernel&) { out_ << "program"; }
 
-  void loop(const Step& step) {
+  void print(const Loop& loop) {
     out_ << "loop";
-    if (step.trip_count.valid()) out_ << name(step.trip_count) << " times";
-    if (step.condition.valid()) out_ << " while" << name(step.condition);
-    for (size_t i = 0; i < step.carried_from.size(); ++i)
-      out_ << (i ? "," : ";") << name(step.carried_from[i]) << " ->" << name(step.carried_to[i]);
+    if (loop.trip_count.valid()) out_ << name(loop.trip_count) << " times";
+    if (loop.condition.valid()) out_ << " while" << name(loop.condition);
+    const char* separator = ";";
+    for (const Loop::Carried& c : loop.carried) {
+      out_ << separator << name(c.from) << " ->" << name(c.to);
+      separator = ",";
+    }
   }
 
-  const Schedule& s_;
+  const Plan& s_;
   std::ostringstream out_;
 };
 
@@ -127,17 +133,17 @@ std::vector<ScheduleCase> read_schedule_cases(const std::string& folder) {
   return out;
 }
 
-std::string step_text(const Schedule& schedule) { return StepPrinter(schedule).run(); }
+std::string step_text(const Plan& plan) { return StepPrinter(plan).run(); }
 
 void run_schedule_case(const ScheduleCase& c) {
   SCOPED_TRACE(c.file + ".gir, line " + std::to_string(c.line));
   try {
     Graph graph = parse_graph(c.graph);
     infer_graph(graph);
-    Schedule schedule = make_schedule(graph);
-    plan_memory(schedule, std::nullopt);
-    verify_schedule(schedule);
-    EXPECT_EQ(step_text(schedule), c.steps);
+    Plan plan = make_plan(graph);
+    plan_memory(plan, std::nullopt);
+    verify_plan(plan);
+    EXPECT_EQ(step_text(plan), c.steps);
     expect_runs_like_interpreter(graph, compile_artifact(graph), 1, 1e-5);
   } catch (const CompileError& e) {
     ADD_FAILURE() << e.what();
@@ -157,8 +163,10 @@ std::vector<Tensor> random_inputs(const Graph& graph, uint32_t seed) {
     for (const Dim& d : *graph.value(in).shape) shape.push_back(d.evaluate(symbols));
     Tensor t(graph.value(in).dtype, shape);
     for (int64_t i = 0; i < t.elements(); ++i) {
-      if (is_float(t.dtype())) t.set_double(i, real(rng));
-      else t.set_int(i, static_cast<int64_t>(rng() % (t.dtype() == DType::boolean ? 2 : 3)));
+      if (is_float(t.dtype()))
+        t.set_double(i, real(rng));
+      else
+        t.set_int(i, static_cast<int64_t>(rng() % (t.dtype() == DType::boolean ? 2 : 3)));
     }
     out.push_back(std::move(t));
   }

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/plan/plan.h"
 
 namespace gcg::test {
 
@@ -31,7 +31,7 @@ std::vector<ScheduleCase> read_schedule_cases(const std::string& folder);
 void run_schedule_case(const ScheduleCase& c);
 
 /// The steps of a schedule with its memory planned, as above.
-std::string step_text(const Schedule& schedule);
+std::string step_text(const Plan& plan);
 
 /// One tensor per graph input; symbols become 2, 3, 4, ..., integers are in [0, 3).
 std::vector<Tensor> random_inputs(const Graph& graph, uint32_t seed);

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "compiler/gir/gir.h"
+#include "compiler/plan/make_plan.h"
 #include "compiler/ops/infer.h"
 #include "compiler/support/unsupported.h"
 #include "tests/schedule/schedule_case.h"
@@ -42,7 +43,7 @@ TEST(Unsupported, EveryNodeIsReportedOnce) {
   })");
   infer_graph(graph);
   try {
-    make_schedule(graph);
+    make_plan(graph);
     FAIL() << "nothing was reported";
   } catch (const UnsupportedModel& e) {
     std::vector<std::string> names;

@@ -115,8 +115,8 @@ class Assembly : public testing::TestWithParam<AssemblyCase> {
   }
 
   void check(const char* gir, bool is_conv) {
-    const Schedule schedule = cuda_schedule(parse_graph(gir), target_);
-    const Kernel& kernel = contraction(schedule);
+    const Plan plan = cuda_plan(parse_graph(gir), target_);
+    const Kernel& kernel = contraction(plan);
     const auto product = is_conv ? cuda::conv_product(kernel) : cuda::matmul_product(kernel);
     const auto tiles = cuda::product_tiles(target_, cuda::form_of(*product, target_));
     const bool all = std::getenv("GCC_GRAPH_ALL_TILES") != nullptr;
@@ -134,8 +134,8 @@ class Assembly : public testing::TestWithParam<AssemblyCase> {
     }
   }
 
-  static const Kernel& contraction(const Schedule& schedule) {
-    return *std::find_if(schedule.kernels.begin(), schedule.kernels.end(),
+  static const Kernel& contraction(const Plan& plan) {
+    return *std::find_if(plan.kernels.begin(), plan.kernels.end(),
                          [](const Kernel& k) { return !std::holds_alternative<LoopKernel>(k.body); });
   }
 
@@ -160,8 +160,8 @@ INSTANTIATE_TEST_SUITE_P(Targets, Assembly, testing::ValuesIn(kCases), name_of_c
 
 TEST_P(Assembly, VectorsDoNotSpill) {
   for (const char* gir : {kVector, kTransposedVectors, kStoredVector, kStoredTransposedVectors}) {
-    const Schedule schedule = cuda_schedule(parse_graph(gir), target_);
-    const cuda::KernelText text = cuda::emit_matmul(contraction(schedule), target_);
+    const Plan plan = cuda_plan(parse_graph(gir), target_);
+    const cuda::KernelText text = cuda::emit_matmul(contraction(plan), target_);
     EXPECT_NE(text.symbol.find("_vector_"), std::string::npos);
     assemble(text, {}, false);
     for (const cuda::KernelText& then : text.then) assemble(then, {}, false);
@@ -170,12 +170,12 @@ TEST_P(Assembly, VectorsDoNotSpill) {
 TEST_P(Assembly, NoCandidateOfTuningSpillsMuch) {
   constexpr int kMostBytes = 64;  // what such a candidate loses by it is measured
   for (const std::string& gir : {std::string(kVector), std::string(kTransposedVectors), attention(384, 384, 64), attention(50, 50, 128)}) {
-    const Schedule schedule = cuda_schedule(parse_graph(gir), target_);
+    const Plan plan = cuda_plan(parse_graph(gir), target_);
     Target target = target_;
     for (size_t i = 0, count = 1; i < count; ++i) {
       const ForcedChoice choice(i);
       target.decisions = &choice;
-      const cuda::KernelText text = cuda::emit_kernel(contraction(schedule), target);
+      const cuda::KernelText text = cuda::emit_kernel(contraction(plan), target);
       count = choice.count();
       // Of the tiles of products, `check` has a sample.
       if (text.symbol.find("_vector_") != std::string::npos || text.symbol.starts_with("attention_"))
@@ -185,8 +185,8 @@ TEST_P(Assembly, NoCandidateOfTuningSpillsMuch) {
 }
 TEST_P(Assembly, AttentionDoesNotSpill) {
   for (const std::string& gir : {attention(384, 384, 64), attention(1, 1024, 64), attention(2048, 2048, 128), attention(50, 50, 32)}) {
-    const Schedule schedule = cuda_schedule(parse_graph(gir), target_);
-    const cuda::KernelText text = cuda::emit_kernel(schedule.kernels.front(), target_);
+    const Plan plan = cuda_plan(parse_graph(gir), target_);
+    const cuda::KernelText text = cuda::emit_kernel(plan.kernels.front(), target_);
     EXPECT_EQ(text.symbol.find("attention_"), 0U) << text.symbol;
     assemble(text, {}, std::getenv("GCC_GRAPH_ALL_TILES") != nullptr);
   }

@@ -87,15 +87,14 @@ const WaitingTarget kTargets[] = {
     {"sm_90", Precision::fp32}, {"sm_90a", Precision::fp16}, {"sm_100a", Precision::fp16}, {"sm_120", Precision::bf16}};
 
 /// The kernel of interest is the last one: others make its operand.
-const Kernel& last_kernel(const Schedule& schedule) {
-  const Step& step = schedule.sequences[0].steps.back();
-  return schedule.kernels[static_cast<size_t>(step.kernel.index)];
+const Kernel& last_kernel(const Plan& plan) {
+  return plan.kernels[plan.entry().steps.back().as<Launch>()->kernel];
 }
 
 cuda::KernelText text_of(const OverlapCase& c, const WaitingTarget& target) {
   const Target t = gpu_target(target.name, target.precision);
-  const Schedule schedule = cuda_schedule(parse_graph(c.graph), t);
-  return cuda::emit_kernel(last_kernel(schedule), t);
+  const Plan plan = cuda_plan(parse_graph(c.graph), t);
+  return cuda::emit_kernel(last_kernel(plan), t);
 }
 
 /// Opcodes of the one function of a cubin, in the order of their addresses: the low 12 bits of instructions of 16

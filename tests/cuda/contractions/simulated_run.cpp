@@ -10,8 +10,8 @@
 #include "compiler/ops/infer.h"
 #include "compiler/passes/pass.h"
 #include "compiler/reference/interpreter.h"
-#include "compiler/schedule/constant_operands.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/plan/constant_operands.h"
+#include "compiler/plan/make_plan.h"
 #include "compiler/support/error.h"
 #include "tests/cuda/sim/engine/block.h"
 #include "tests/cuda/sim/engine/module.h"
@@ -83,31 +83,32 @@ EncodedMap encoded(const TensorMap& map, uint64_t address, const SymbolValues& s
 
 class Runner {
  public:
-  Runner(const Schedule& schedule, const Target& target, const SymbolValues& symbols, const Emit& emit)
-      : schedule_(schedule), target_(target), symbols_(symbols), emit_(emit) {}
+  Runner(const Plan& plan, const Target& target, const SymbolValues& symbols, const Emit& emit)
+      : plan_(plan), target_(target), symbols_(symbols), emit_(emit) {}
 
   SimulatedRun run(const std::vector<Tensor>& inputs, const Graph& graph) {
-    for (const Buffer& b : schedule_.buffers) {
+    for (const Buffer& b : plan_.buffers) {
       const auto bytes = static_cast<size_t>(b.bytes.evaluate(symbols_));
       buffers_.push_back(std::make_unique<DeviceBuffer>(bytes));
       if (b.constant) buffers_.back()->write(b.constant->data());
       if (b.kind == Buffer::Kind::input) buffers_.back()->write(inputs[static_cast<size_t>(b.index)].data());
     }
-    GCG_CHECK(schedule_.sequences.size() == 1, "only graphs without control flow are run");
-    for (const Step& step : schedule_.sequences[0].steps) {
-      GCG_CHECK(step.kind == Step::Kind::launch, "only launches are run");
-      const Kernel& kernel = schedule_.kernels[static_cast<size_t>(step.kernel.index)];
+    GCG_CHECK(plan_.sequences.size() == 1, "only graphs without control flow are run");
+    for (const Step& step : plan_.entry().steps) {
+      const auto* of = step.as<Launch>();
+      GCG_CHECK(of != nullptr, "only launches are run");
+      const Kernel& kernel = plan_.kernels[of->kernel];
       for (const Operand& o : kernel.operands) out_.half_operands += o.flat_of < 0 && size_of(o.dtype) == 2 ? 1 : 0;
-      launch(emit_ ? emit_(kernel) : cuda::emit_kernel(kernel, target_), step.operands);
+      launch(emit_ ? emit_(kernel) : cuda::emit_kernel(kernel, target_), of->operands);
     }
     for (ValueId v : graph.outputs) {
       std::vector<int64_t> shape;
       for (const Dim& d : *graph.value(v).shape) shape.push_back(d.evaluate(symbols_));
       out_.outputs.emplace_back(graph.value(v).dtype, shape);
     }
-    for (size_t i = 0; i < schedule_.buffers.size(); ++i) {
-      const Buffer& b = schedule_.buffers[i];
-      if (b.kind == Buffer::Kind::output) buffers_[i]->read(out_.outputs[static_cast<size_t>(b.index)].mutable_data());
+    for (BufferId i : plan_.buffers.ids()) {
+      const Buffer& b = plan_.buffers[i];
+      if (b.kind == Buffer::Kind::output) buffers_[static_cast<size_t>(i.index)]->read(out_.outputs[static_cast<size_t>(b.index)].mutable_data());
     }
     return std::move(out_);
   }
@@ -157,7 +158,7 @@ class Runner {
       const bool is_ahead = std::any_of(text.ahead.begin(), text.ahead.end(), [&](int position) {
         const BufferId b = operands[static_cast<size_t>(position)];
         const uint64_t begin = buffers_[static_cast<size_t>(b.index)]->address();
-        const Buffer& buffer = schedule_.buffers[static_cast<size_t>(b.index)];
+        const Buffer& buffer = plan_.buffers[b];
         const auto bytes = static_cast<uint64_t>(buffer.bytes.evaluate(symbols_));
         return buffer.constant && begin <= range.begin && range.end <= begin + bytes;
       });
@@ -165,7 +166,7 @@ class Runner {
     }
   }
 
-  const Schedule& schedule_;
+  const Plan& plan_;
   const Target& target_;
   const SymbolValues& symbols_;
   const Emit& emit_;
@@ -215,21 +216,21 @@ std::string case_name(const testing::TestParamInfo<ContractionCase>& info) {
   return concat(info.param.target, "_", names[static_cast<int>(info.param.precision)]);
 }
 
-Schedule cuda_schedule(Graph& graph, const Target& target) {
+Plan cuda_plan(Graph& graph, const Target& target) {
   infer_graph(graph);
   run_passes(graph, model_passes(), nullptr, {});
   run_passes(graph, shape_passes(), nullptr, {});
   run_passes(graph, device_passes(DeviceClass::cuda), &target, {});
-  Schedule schedule = make_schedule(graph);
-  mark_constant_operands(schedule);
-  return schedule;
+  Plan plan = make_plan(graph);
+  mark_constant_operands(plan);
+  return plan;
 }
 
 SimulatedRun run_simulated(const Graph& graph, const std::vector<Tensor>& inputs, const Target& target,
                            const SymbolValues& symbols, const Emit& emit) {
   Graph g = graph.clone();
-  const Schedule schedule = cuda_schedule(g, target);
-  return Runner(schedule, target, symbols, emit).run(inputs, g);
+  const Plan plan = cuda_plan(g, target);
+  return Runner(plan, target, symbols, emit).run(inputs, g);
 }
 
 SimulatedRun expect_simulates(const std::string& gir, const Target& target, double tolerance, const SymbolValues& symbols,

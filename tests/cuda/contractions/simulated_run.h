@@ -13,7 +13,7 @@
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/decisions.h"
 #include "compiler/kernel/target.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/plan/plan.h"
 
 namespace gcg::test {
 
@@ -54,8 +54,8 @@ struct ContractionCase {
 std::string case_name(const testing::TestParamInfo<ContractionCase>& info);
 
 /// The schedule of the graph after the CUDA passes; `graph` becomes the graph after them.
-Schedule cuda_schedule(Graph& graph, const Target& target);
-inline Schedule cuda_schedule(Graph&& graph, const Target& target) { return cuda_schedule(graph, target); }
+Plan cuda_plan(Graph& graph, const Target& target);
+inline Plan cuda_plan(Graph&& graph, const Target& target) { return cuda_plan(graph, target); }
 
 /// Runs the graph's CUDA plan. `symbols`: extents for the launch; the plan leaves them open.
 SimulatedRun run_simulated(const Graph& graph, const std::vector<Tensor>& inputs, const Target& target,

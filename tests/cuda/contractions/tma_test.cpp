@@ -130,8 +130,8 @@ TEST(BoxesOrder, LinesAlongAndAcrossTheDepth) {
 
 /// The kernel of the graph's product.
 Kernel product_kernel(const char* graph, const Target& target) {
-  const Schedule schedule = cuda_schedule(parse_graph(graph), target);
-  for (const Kernel& k : schedule.kernels)
+  const Plan plan = cuda_plan(parse_graph(graph), target);
+  for (const Kernel& k : plan.kernels)
     if (std::holds_alternative<MatMulKernel>(k.body)) return k;
   ADD_FAILURE() << "no product";
   return {};

@@ -98,8 +98,8 @@ TEST(WarpgroupChoice, LargeProductsOnly) {
   })"};
   const auto note = [&](const char* target) {
     const Target t = gpu_target(target, Precision::fp16);
-    const Schedule schedule = cuda_schedule(parse_graph(graphs[0]), t);
-    for (const Kernel& k : schedule.kernels)
+    const Plan plan = cuda_plan(parse_graph(graphs[0]), t);
+    for (const Kernel& k : plan.kernels)
       if (std::holds_alternative<MatMulKernel>(k.body)) return cuda::emit_kernel(k, t).note;
     return std::string();
   };

@@ -42,9 +42,9 @@ std::vector<uint8_t> compile_bound(const std::string& gir, const Binding& bindin
   gcg::CompileOptions options;
   options.targets = binding.targets;
   options.precision = precision;
-  options.stand_ins = binding.stand_ins;
+  options.libraries.stand_ins = binding.stand_ins;
   options.decisions = binding.decisions;
-  if (!binding.libraries.empty()) options.libraries = gcg::library::make_library_binder(binding.libraries);
+  if (!binding.libraries.empty()) options.libraries.binder = gcg::library::make_library_binder(binding.libraries);
   return gcg::compile(gcg::parse_graph(gir), "", options, backends).artifact;
 }
 

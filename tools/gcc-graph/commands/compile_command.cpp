@@ -32,7 +32,7 @@ struct Arguments {
   GpuOptions gpu;
   int threads = 0;
   PassOptions passes;
-  bool print_schedule = false;
+  bool print_plan = false;
 };
 
 void print(const Arguments& a, const CompileResult& result, double seconds) {
@@ -113,7 +113,7 @@ void run(const Arguments& a) {
   options.threads = a.threads > 0 ? a.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   options.passes = a.passes;
   options.passes.out = &std::cout;
-  options.print_schedule = a.print_schedule;
+  options.print_plan = a.print_plan;
   options.progress = [&](const std::string& stage) { progress.show(stage); };
   Backends backends;
   backends.push_back(cpu::make_cpu_backend());
@@ -167,10 +167,10 @@ void add_compile_command(CLI::App& app) {
   c->add_option("--print-after", args->passes.print_after, "Print the graph after these passes, or all")
       ->delimiter(',')
       ->allow_extra_args(false);
-  c->add_option("--stop-after", args->passes.stop_after, "Stop after this pass, or after 'schedule'; nothing is written");
+  c->add_option("--stop-after", args->passes.stop_after, "Stop after this pass, or after 'plan', before machine code is made; nothing is written");
   c->add_option("--disable-pass", args->passes.disabled, "Skip these passes")->delimiter(',')->allow_extra_args(false);
   c->add_flag("--time-passes", args->passes.time_passes, "Print how long each pass takes");
-  c->add_flag("--print-schedule", args->print_schedule, "Print every plan's kernels and steps");
+  c->add_flag("--print-plan", args->print_plan, "Print what runs: every plan's kernels, buffers and steps");
   c->callback([args] { run(*args); });
 }
 

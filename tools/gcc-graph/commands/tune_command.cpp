@@ -54,7 +54,7 @@ void run(const Arguments& a) {
   Backends backends;
   backends.push_back(std::make_unique<KernelTuner>(*backend, tuner));
   std::shared_ptr<const CallTuner> calls;
-  if (options.libraries) options.libraries = calls = std::make_shared<CallTuner>(options.libraries, asking, tuner);
+  if (options.libraries.binder) options.libraries.binder = calls = std::make_shared<CallTuner>(options.libraries.binder, asking, tuner);
   options.targets = {target};
   options.dims = parse_dims(a.dims);
   options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));

@@ -1,6 +1,6 @@
 #include "tools/gcc-graph/measure/kernel_tuner.h"
 
-#include "compiler/kernel_artifact.h"
+#include "compiler/artifact/kernel_artifact.h"
 
 namespace gcg::tools {
 namespace {

@@ -1,0 +1,180 @@
+#include "compiler/artifact/emit_artifact.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "artifact_schema/cpu_features.h"
+#include "artifact_schema/writer.h"
+#include "compiler/artifact/emit_plan.h"
+#include "compiler/artifact/shape_program.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+namespace {
+
+namespace fb = gart::fb;
+
+fb::DType to_fb(DType t) { return static_cast<fb::DType>(t); }
+
+uint64_t features_of(const Target& target) {
+  if (target.name == "x86-64-v3") return gart::kFeaturesX86_64v3;
+  if (target.name == "x86-64-v4") return gart::kFeaturesX86_64v4;
+  if (target.name == "x86-64-v4-vnni") return gart::kFeaturesX86_64v4Vnni;
+  if (target.name == "aarch64") return gart::kFeaturesAarch64;
+  GCG_CHECK(false, "no CPU features are known for target ", target.name);
+}
+
+std::unique_ptr<fb::TargetT> emit_target(const TargetCode& code) {
+  const Target& target = code.target;
+  auto out = std::make_unique<fb::TargetT>();
+  out->name = target.name;
+  out->imports = code.blob.imports;
+  if (target.device == DeviceClass::cpu) {
+    out->kind = fb::TargetKind::cpu;
+    out->features = features_of(target);
+    return out;
+  }
+  out->kind = target.is_ptx() ? fb::TargetKind::cuda_ptx : fb::TargetKind::cuda_sm;
+  out->sm = static_cast<uint32_t>(target.sm);
+  out->driver = static_cast<uint32_t>(code.blob.driver);
+  if (const auto& steering = code.blob.steering) {
+    out->steering = std::make_unique<fb::KernelT>();
+    out->steering->name = out->steering->symbol = steering->symbol;
+    out->steering->offset = steering->offset;
+    out->steering->size = steering->size;
+    out->steering->threads = static_cast<uint32_t>(steering->threads);
+  }
+  return out;
+}
+
+/// Symbols that inputs carry, then those that are bound during the run.
+std::vector<std::string> all_symbols(const Graph& graph, const std::vector<Plan>& plans) {
+  std::vector<std::string> names;
+  for (ValueId in : graph.inputs)
+    for (const Dim& d : *graph.value(in).shape)
+      if (auto s = d.symbol_name(); s && std::find(names.begin(), names.end(), *s) == names.end()) names.push_back(*s);
+  for (const Plan& plan : plans)
+    for (const std::string& s : plan.late_symbols)
+      if (std::find(names.begin(), names.end(), s) == names.end()) names.push_back(s);
+  return names;
+}
+
+std::unique_ptr<fb::TensorInfoT> tensor_info(const Value& v, ShapeProgram& program) {
+  auto out = std::make_unique<fb::TensorInfoT>();
+  out->name = v.name;
+  out->dtype = to_fb(v.dtype);
+  for (const Dim& d : *v.shape) out->dims.push_back(program.slot(d));
+  return out;
+}
+
+std::unique_ptr<fb::SymbolT> symbol(const Graph& graph, const std::string& name) {
+  auto out = std::make_unique<fb::SymbolT>();
+  out->name = name;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const Shape& shape = *graph.value(graph.inputs[i]).shape;
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (shape[d].symbol_name() == name) {
+        out->input = static_cast<int32_t>(i);
+        out->axis = static_cast<int32_t>(d);
+        return out;
+      }
+  }
+  return out;  // bound during the run
+}
+
+bool is_early(const fb::EntryPointT& entry, const Dim& d) {
+  const std::set<std::string> names = d.symbols();
+  return std::none_of(entry.symbols.begin(), entry.symbols.end(),
+                      [&](const auto& s) { return s->input < 0 && names.count(s->name) != 0; });
+}
+
+/// Gives the library its number. Its versions are those that do any of its calls.
+uint32_t library_number(fb::ManifestT& manifest, const LibraryCall& call) {
+  for (size_t i = 0; i < manifest.libraries.size(); ++i) {
+    fb::LibraryT& known = *manifest.libraries[i];
+    if (known.name != call.library) continue;
+    known.oldest = std::min(known.oldest, call.oldest);
+    known.below = std::max(known.below, call.below);
+    return static_cast<uint32_t>(i);
+  }
+  auto library = std::make_unique<fb::LibraryT>();
+  library->name = call.library;
+  library->oldest = call.oldest;
+  library->below = call.below;
+  manifest.libraries.push_back(std::move(library));
+  return static_cast<uint32_t>(manifest.libraries.size()) - 1;
+}
+
+std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vector<std::string>& symbols) {
+  auto out = std::make_unique<fb::EntryPointT>();
+  out->name = graph.name.empty() ? "main" : graph.name;
+  ShapeProgram program(symbols);
+  for (const std::string& s : symbols) out->symbols.push_back(symbol(graph, s));
+  for (ValueId v : graph.inputs) out->inputs.push_back(tensor_info(graph.value(v), program));
+  for (ValueId v : graph.outputs) out->outputs.push_back(tensor_info(graph.value(v), program));
+  for (const DimConstraint& c : graph.constraints) {
+    if (!is_early(*out, c.a) || !is_early(*out, c.b)) continue;  // checked during the run
+    auto f = std::make_unique<fb::ConstraintT>();
+    f->a = program.slot(c.a);
+    f->b = program.slot(c.b);
+    f->reason = c.reason;
+    out->constraints.push_back(std::move(f));
+  }
+  out->program = program.instructions();
+  return out;
+}
+
+/// Weights in several forms, for reports; as the model names them.
+void tell_stored_twice(fb::ManifestT& manifest, const Graph& graph, const WeightsSection& weights) {
+  constexpr size_t kMostNames = 8;
+  std::vector<std::pair<TensorRef, std::string>> sources;
+  for (int64_t i = 0; i < graph.value_count(); ++i)
+    if (const Value& v = graph.value(ValueId(i)); v.constant) sources.emplace_back(v.constant, v.name);
+  manifest.stored_twice_bytes = 0;
+  for (const StoredTwice& s : weights.stored_twice(sources)) {
+    manifest.stored_twice_bytes += s.bytes;
+    if (manifest.stored_twice.size() == kMostNames) continue;
+    auto named = std::make_unique<fb::StoredTwiceT>();
+    named->name = s.name;
+    named->bytes = static_cast<uint64_t>(s.bytes);
+    manifest.stored_twice.push_back(std::move(named));
+  }
+}
+
+}  // namespace
+
+std::vector<uint8_t> emit_artifact(const Graph& graph, const std::vector<Plan>& plans, const WeightsSection& weights,
+                                   const std::vector<TargetCode>& targets, const Provenance& provenance,
+                                   const std::map<std::string, std::vector<std::string>>& labels) {
+  gart::ArtifactContent content;
+  const std::vector<std::string> symbols = all_symbols(graph, plans);
+  auto entry = entry_point(graph, symbols), at_load = std::make_unique<fb::EntryPointT>();
+  for (const auto& output : entry->outputs)
+    if (const auto known = labels.find(output->name); known != labels.end()) output->labels = known->second;
+  at_load->name = "at_load";
+  const LibraryNumber number = [&](const LibraryCall& call) { return library_number(content.manifest, call); };
+  for (size_t t = 0; t < targets.size(); ++t) {
+    for (const Plan& plan : plans)
+      if (plan.target == static_cast<int>(t))
+        (plan.at_load ? at_load : entry)
+            ->plans.push_back(emit_plan(plan, targets[t].target, plan.at_load ? std::vector<std::string>() : symbols,
+                                        weights, number));
+    content.manifest.targets.push_back(emit_target(targets[t]));
+    content.code.push_back(targets[t].blob.code);
+  }
+  content.manifest.entry_points.push_back(std::move(entry));
+  if (!at_load->plans.empty()) content.manifest.at_load = std::move(at_load);
+  content.manifest.provenance = std::make_unique<fb::ProvenanceT>();
+  content.manifest.provenance->compiler = provenance.compiler;
+  content.manifest.provenance->source_hash = provenance.source_hash;
+  content.manifest.provenance->options = provenance.options;
+  content.manifest.provenance->model = provenance.model;
+  for (const auto& [name, value] : provenance.metadata) content.manifest.metadata.insert(content.manifest.metadata.end(), {name, value});
+  tell_stored_twice(content.manifest, graph, weights);
+  content.weight_bytes = weights.bytes();
+  content.weight_pieces = weights.pieces();
+  return gart::write_artifact(std::move(content));
+}
+
+}  // namespace gcg

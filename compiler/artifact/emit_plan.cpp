@@ -1,0 +1,136 @@
+#include "compiler/artifact/emit_plan.h"
+
+#include <map>
+#include <set>
+
+#include "compiler/artifact/shape_program.h"
+
+namespace gcg {
+namespace {
+
+namespace fb = gart::fb;
+
+class PlanEmitter {
+ public:
+  PlanEmitter(const Plan& plan, const Target& target, const std::vector<std::string>& symbols,
+              const WeightsSection& weights, const LibraryNumber& library_number)
+      : plan_(plan),
+        target_(target),
+        symbols_(symbols),
+        program_(symbols),
+        weights_(weights),
+        library_number_(library_number) {}
+
+  std::unique_ptr<fb::PlanT> run() {
+    auto out = std::make_unique<fb::PlanT>();
+    out->target = static_cast<uint32_t>(plan_.target);
+    for (const std::string& s : symbols_) {
+      auto it = plan_.fixed.find(s);
+      out->fixed.push_back(it == plan_.fixed.end() ? -1 : it->second);
+    }
+    for (KernelId k : plan_.kernels.ids()) out->kernels.push_back(kernel(plan_.kernels[k], plan_.code[k]));
+    for (const HostCode& host : plan_.host_code) out->host_code.push_back(host_code(host));
+    for (BufferId b : plan_.buffers.ids()) out->buffers.push_back(buffer(b));
+    placement(*out);
+    for (const Sequence& sequence : plan_.sequences)
+      out->sequences.push_back(emit_sequence(sequence, {plan_, target_, program_, library_number_}));
+    if (plan_.memory.is_static) {
+      out->arena_bytes = static_cast<uint64_t>(plan_.memory.layout.bytes);
+      out->arena_lower_bound = static_cast<uint64_t>(plan_.memory.layout.lower_bound);
+      out->host_arena_bytes = static_cast<uint64_t>(plan_.memory.host_bytes);
+    }
+    out->streams = static_cast<uint32_t>(plan_.streams);
+    out->prepared_bytes = plan_.prepared_bytes;
+    out->program = program_.instructions();
+    return out;
+  }
+
+ private:
+  std::unique_ptr<fb::KernelT> kernel(const Kernel& k, const CompiledKernel& c) {
+    auto out = std::make_unique<fb::KernelT>();
+    out->name = k.name;
+    out->offset = c.offset;
+    out->size = c.size;
+    out->operands = static_cast<uint32_t>(step_operands(k));
+    out->params = static_cast<uint32_t>(c.params.size());
+    out->scratch = program_.slot(c.scratch_bytes);
+    out->note = c.note;
+    out->symbol = c.symbol;
+    out->threads = static_cast<uint32_t>(c.threads);
+    out->shared = static_cast<uint32_t>(c.shared_bytes);
+    out->may_fail = c.may_fail;
+    out->maps = static_cast<uint32_t>(c.maps.size());
+    out->registers = static_cast<uint32_t>(c.registers);
+    out->spill_bytes = static_cast<uint32_t>(c.spill_bytes);
+    out->waits = c.waits;
+    out->ahead.assign(c.ahead.begin(), c.ahead.end());
+    return out;
+  }
+
+  std::unique_ptr<fb::HostCodeT> host_code(const HostCode& host) {
+    auto out = std::make_unique<fb::HostCodeT>();
+    out->target = static_cast<uint32_t>(host.target);
+    for (KernelId k : plan_.host_kernels.ids()) {
+      const CompiledKernel& c = host.kernels[k];
+      auto launched = std::make_unique<fb::HostKernelT>();
+      launched->kernel = kernel(plan_.host_kernels[k], c);
+      for (const Dim& p : c.params) launched->params.push_back(program_.slot(p));
+      launched->tasks = program_.slot(c.tasks);
+      out->kernels.push_back(std::move(launched));
+    }
+    return out;
+  }
+
+  std::unique_ptr<fb::BufferT> buffer(BufferId id) {
+    const Buffer& b = plan_.buffers[id];
+    auto out = std::make_unique<fb::BufferT>();
+    out->kind = static_cast<fb::BufferKind>(b.kind);
+    out->index = static_cast<uint32_t>(b.index);
+    out->size = program_.slot(b.bytes);
+    out->place = static_cast<fb::Place>(b.space);
+    if (b.kind == Buffer::Kind::constant) out->offset = weights_.place_of(*b.constant);
+    if (b.kind == Buffer::Kind::prepared) out->offset = b.prepared_at;
+    if (b.block >= 0) lay_out(id, *out);
+    return out;
+  }
+
+  /// Temporaries of one block are views of its first.
+  void lay_out(BufferId id, fb::BufferT& out) {
+    const int block = plan_.buffers[id].block;
+    if (plan_.memory.is_static)
+      out.offset = static_cast<uint64_t>(plan_.memory.layout.offsets[static_cast<size_t>(block)]);
+    const auto [it, fresh] = first_of_block_.try_emplace(block, static_cast<uint32_t>(id.index));
+    if (fresh) return;
+    out.alias_of = static_cast<int32_t>(it->second);
+    out.alias_offset = program_.slot(Dim(0));
+  }
+
+  /// What the runtime of a symbolic plan places, and beside what.
+  void placement(fb::PlanT& out) const {
+    std::set<int> placed;
+    for (int block : plan_.memory.placement) {
+      const uint32_t number = first_of_block_.at(block);
+      out.placement.push_back(number);
+      for (int c : plan_.memory.blocks[static_cast<size_t>(block)].conflicts)
+        if (placed.count(c)) out.buffers[number]->conflicts.push_back(first_of_block_.at(c));
+      placed.insert(block);
+    }
+  }
+
+  const Plan& plan_;
+  const Target& target_;
+  const std::vector<std::string>& symbols_;
+  ShapeProgram program_;
+  const WeightsSection& weights_;
+  const LibraryNumber& library_number_;
+  std::map<int, uint32_t> first_of_block_;
+};
+
+}  // namespace
+
+std::unique_ptr<fb::PlanT> emit_plan(const Plan& plan, const Target& target, const std::vector<std::string>& symbols,
+                                     const WeightsSection& weights, const LibraryNumber& library_number) {
+  return PlanEmitter(plan, target, symbols, weights, library_number).run();
+}
+
+}  // namespace gcg

@@ -1,0 +1,21 @@
+#include "compiler/plan/constant_operands.h"
+
+namespace gcg {
+
+void mark_constant_operands(Plan& plan) {
+  IndexedVector<KernelId, bool> seen(plan.kernels.size());
+  for (const Sequence& sequence : plan.sequences)
+    for (const Step& step : sequence.steps) {
+      const auto* launch = step.as<Launch>();
+      if (launch == nullptr || launch->space == MemorySpace::host) continue;
+      for (size_t o = 0; o < launch->operands.size(); ++o) {
+        const Buffer& buffer = plan.buffers[launch->operands[o]];
+        Operand& operand = plan.kernels[launch->kernel].operands[o];
+        operand.constant = buffer.kind == Buffer::Kind::constant && (operand.constant || !seen[launch->kernel]);
+        operand.of_caller |= buffer.kind == Buffer::Kind::input || buffer.kind == Buffer::Kind::output;
+      }
+      seen[launch->kernel] = true;
+    }
+}
+
+}  // namespace gcg

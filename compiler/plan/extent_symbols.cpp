@@ -1,0 +1,125 @@
+#include "compiler/plan/extent_symbols.h"
+
+#include <algorithm>
+
+#include "compiler/ops/data_extent.h"
+#include "compiler/ops/op_def.h"
+
+namespace gcg {
+namespace {
+
+bool is_bind(const Node& n) { return n.op == &op("Bind", "gart"); }
+
+/// Gathers the symbols of everything a kernel is made of.
+class Symbols {
+ public:
+  std::set<std::string> names;
+
+  void see(const Dim& d) { names.merge(d.symbols()); }
+  void see(const Axis& a) { see(a.extent); }
+  void see(const Expr& e) {
+    if (!e) return;
+    visit(e, [&](const ExprNode& n) {
+      if (n.kind == ExprKind::extent) see(n.dim);
+      see(n.reduce_axes);
+    });
+  }
+  template <class T>
+  void see(const std::vector<T>& all) {
+    for (const T& x : all) see(x);
+  }
+  void see(const MatrixView& v) {
+    for (const Dim& d : {v.offset, v.row_stride, v.column_stride}) see(d);
+    see(v.batch_strides);
+  }
+  void see(const LoopKernel& k) {
+    see(k.outer);
+    for (const Stage& s : k.stages) {
+      see(s.axes);
+      see(s.value);
+      see(s.index);
+    }
+  }
+  void see(const MatMulKernel& k) {
+    see(k.batch);
+    for (const Axis& a : {k.m, k.n, k.k}) see(a);
+    see(k.a);
+    see(k.b);
+    see(k.epilogue);
+    see(k.index);
+  }
+  void see(const ConvKernel& k) {
+    for (const Dim& d : {k.batch, k.in_depth, k.in_height, k.in_width, k.out_depth, k.out_height, k.out_width}) see(d);
+    see(k.axes());
+    see(k.epilogue);
+    see(k.index);
+  }
+  void see(const PlainConvKernel& k) {
+    see(k.batch);
+    for (const PlainConvKernel::Spatial& s : k.spatial)
+      for (const Dim& d : {s.input, s.output, s.pad}) see(d);
+    for (const Axis& a : {k.n, k.channel}) see(a);
+    see(k.position);
+    see(k.epilogue);
+    see(k.index);
+  }
+  void see(const AttentionKernel& k) {
+    see(k.batch);
+    for (const Axis& a : {k.m, k.n, k.t, k.d}) see(a);
+    for (const MatrixView* view : {&k.q, &k.k, &k.v}) see(*view);
+    see(k.scores);
+    if (k.kept) see(k.kept);
+    see(k.epilogue);
+    see(k.index);
+  }
+  void see(const ProgramKernel& k) {
+    see(k.outer);
+    each_statement(k.body, [&](const Statement& s) {
+      see(s.axis);
+      each_expr(s, [&](const Expr& e) { see(e); });
+    });
+  }
+  void see(const Value& v) {
+    if (v.shape) see(*v.shape);
+    if (v.contents) see(*v.contents);
+  }
+  void see_body(const Graph& body) {
+    for (int64_t i = 0; i < body.value_count(); ++i) see(body.value(ValueId(i)));
+    for (NodeId id : body.order())
+      for (const auto& inner : body.node(id).bodies) see_body(*inner);
+  }
+};
+
+}  // namespace
+
+std::vector<std::string> late_symbols(const Graph& graph) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::vector<std::string>& more) {
+    for (const std::string& s : more)
+      if (std::find(names.begin(), names.end(), s) == names.end()) names.push_back(s);
+  };
+  for (NodeId id : graph.order()) {
+    if (is_bind(graph.node(id))) add(bound_symbols(graph.node(id)));
+    for (const auto& body : graph.node(id).bodies) add(late_symbols(*body));
+  }
+  return names;
+}
+
+std::set<std::string> symbols_of(const Kernel& kernel) {
+  Symbols symbols;
+  for (const Operand& o : kernel.operands) symbols.see(o.shape);
+  std::visit([&](const auto& body) { symbols.see(body); }, kernel.body);
+  return std::move(symbols.names);
+}
+
+std::set<std::string> symbols_of(const Graph& graph, const Node& node) {
+  Symbols symbols;
+  for (ValueId in : node.inputs)
+    if (in.valid()) symbols.see(graph.value(in));
+  for (ValueId out : node.outputs)
+    if (out.valid()) symbols.see(graph.value(out));
+  for (const auto& body : node.bodies) symbols.see_body(*body);
+  return std::move(symbols.names);
+}
+
+}  // namespace gcg

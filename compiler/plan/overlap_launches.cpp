@@ -1,0 +1,83 @@
+#include "compiler/plan/overlap_launches.h"
+
+#include <algorithm>
+
+#include "compiler/plan/step_cost.h"
+#include "compiler/plan/streams.h"
+
+namespace gcg {
+namespace {
+
+constexpr double kResidentBlocks = 2;  // of a processor
+
+/// What a step behind it finds as the last thing on the stream is a launch, or may be one.
+bool ends_in_launch(const Step& step) {
+  const auto* call = step.as<Call>();
+  return step.as<Launch>() != nullptr || (call != nullptr && !call->fallback.empty());
+}
+
+class Overlaps {
+ public:
+  Overlaps(Plan& plan, Sequence& sequence) : plan_(plan), steps_(sequence.steps), order_(sequence) {}
+
+  void mark() {
+    for (StepId i : steps_.ids())
+      if (const StepId last = neighbour(i); last.valid())
+        steps_[i].as<Launch>()->overlaps = is_safe(steps_[i]) && gain(i, last) > loss(i, last);
+  }
+
+ private:
+  /// The launch right before this one on its stream; invalid: there is none.
+  StepId neighbour(StepId i) const {
+    if (steps_[i].as<Launch>() == nullptr || steps_[i].on_host()) return StepId();
+    for (StepId k(i.index - 1); k.valid(); k = StepId(k.index - 1)) {
+      if (steps_[k].is_barrier()) return StepId();
+      if (steps_[k].stream == steps_[i].stream) return ends_in_launch(steps_[k]) ? k : StepId();
+    }
+    return StepId();
+  }
+
+  const CompiledKernel& code(const Step& step) const { return plan_.code[step.as<Launch>()->kernel]; }
+
+  bool is_safe(const Step& step) const {
+    if (!code(step).waits) return false;
+    const std::vector<int>& ahead = code(step).ahead;
+    const bool constants = std::all_of(ahead.begin(), ahead.end(), [&](int position) {
+      return !plan_.is_writable(plan_.buffers[step.as<Launch>()->operands[static_cast<size_t>(position)]]);
+    });
+    return constants && std::all_of(step.waits.begin(), step.waits.end(),
+                                    [&](StepId wait) { return steps_[wait].stream == step.stream; });
+  }
+
+  StepCost cost(StepId i) const { return step_cost(plan_, steps_[i]); }
+
+  /// Microseconds: the start, and what the blocks that fit the device meanwhile read ahead.
+  double gain(StepId i, StepId last) const {
+    const Machine& gpu = *plan_.machine;
+    const double blocks = kResidentBlocks * gpu.processors;
+    const double ahead = 1e6 * static_cast<double>(code(steps_[i]).ahead_bytes) * blocks / gpu.bytes_per_second;
+    return kOverlappedStart + std::min(ahead, cost(last).microseconds);
+  }
+
+  /// Microseconds of the device that steps of other streams could use were it not for waiting blocks.
+  double loss(StepId i, StepId last) const {
+    if (plan_.streams < 2) return 0;
+    const bool alone = std::ranges::all_of(steps_.ids(), [&](StepId other) {
+      return steps_[other].stream == steps_[i].stream || order_.before(other, last) || order_.before(i, other);
+    });
+    return alone ? 0 : cost(i).fill * cost(last).microseconds;
+  }
+
+  const Plan& plan_;
+  IndexedVector<StepId, Step>& steps_;
+  const StepOrder order_;
+};
+
+}  // namespace
+
+void overlap_launches(Plan& plan) {
+  if (std::none_of(plan.code.begin(), plan.code.end(), [](const CompiledKernel& c) { return c.waits; })) return;
+  for (Sequence& sequence : plan.sequences) Overlaps(plan, sequence).mark();
+}
+
+}  // namespace gcg

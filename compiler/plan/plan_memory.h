@@ -1,0 +1,15 @@
+// Where a plan's temporaries lie.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "compiler/plan/plan.h"
+
+namespace gcg {
+
+/// Lifetimes, in-place results, placement: fills Buffer::block and Plan::memory. `memory_limit`: bytes of a static
+/// arena; exceeded: CompileError naming the three largest live sets. Requires: steps, streams and waits are final.
+void plan_memory(Plan& plan, std::optional<int64_t> memory_limit);
+
+}  // namespace gcg

@@ -1,0 +1,156 @@
+#include "compiler/plan/step_cost.h"
+
+#include <algorithm>
+
+#include "compiler/kernel/typical_extent.h"
+
+namespace gcg {
+namespace {
+
+constexpr double kShortest = kDependentLaunch + 0.5;  // microseconds: a kernel that does next to nothing
+constexpr double kElementsPerContractionThread = 16;
+
+template <class Extents>
+double element_count(const Extents& shape) {
+  double n = 1;
+  for (const Dim& d : shape) n *= typical(d);
+  return n;
+}
+
+/// What a kernel reads and writes.
+struct Traffic {
+  double bytes = 0, written = 0;  // written: elements
+};
+
+Traffic traffic_of(const Kernel& kernel) {
+  Traffic out;
+  for (const Operand& o : kernel.operands) {
+    const double elements = o.flat_of < 0 && !o.array ? element_count(o.shape) : 0;
+    out.bytes += elements * static_cast<double>(size_of(o.dtype));
+    if (o.written) out.written += elements;
+  }
+  return out;
+}
+
+struct Work {
+  double flops = 0, threads = 0;
+};
+
+Work work_of(const LoopKernel&, double elements) { return {0, elements}; }
+
+Work work_of(const MatMulKernel& k, double elements) {
+  return {2 * elements * typical(k.k.extent), elements / kElementsPerContractionThread};
+}
+
+Work work_of(const ConvKernel& k, double elements) {
+  const auto per_element = static_cast<double>(k.taps() * k.in_channels / k.groups);
+  return {2 * elements * per_element, elements / kElementsPerContractionThread};
+}
+
+Work work_of(const PlainConvKernel& k, double elements) {
+  auto per_element = static_cast<double>(k.in_channels / k.groups);
+  for (const PlainConvKernel::Spatial& s : k.spatial) per_element *= static_cast<double>(s.kernel);
+  return {2 * elements * per_element, elements / kElementsPerContractionThread};
+}
+
+Work work_of(const AttentionKernel& k, double elements) {
+  const double per_query = 2 * typical(k.t.extent) * (typical(k.d.extent) + typical(k.n.extent));
+  return {elements / std::max(1.0, typical(k.n.extent)) * per_query, elements / kElementsPerContractionThread};
+}
+
+Work work_of(const LibraryCall& call, double elements) {
+  const auto extents = [&](size_t tensor, size_t first) {
+    const std::vector<Dim>& all = call.tensors[tensor].extents;
+    return element_count(std::vector<Dim>(all.begin() + static_cast<int64_t>(first), all.end()));
+  };
+  double per_element = 0;
+  switch (call.operation) {
+    case LibraryOperation::matmul:
+      per_element = extents(0, 2);
+      break;
+    case LibraryOperation::convolution:
+      per_element = extents(1, 1);
+      break;
+    case LibraryOperation::attention:
+      per_element = extents(1, 2) / extents(1, 3) * (1 + extents(1, 3) / extents(2, 3));
+      break;
+  }
+  return {2 * elements * per_element, elements / kElementsPerContractionThread};
+}
+
+Work work_of(const ProgramKernel& k, double) {
+  double tasks = 1;
+  for (const Axis& a : k.outer) tasks *= typical(a.extent);
+  return {0, tasks};
+}
+
+}  // namespace
+
+namespace {
+
+StepCost cost_of(const Machine& gpu, double bytes, const Work& work) {
+  return {std::max({kShortest, 1e6 * bytes / gpu.bytes_per_second, 1e6 * work.flops / gpu.flops_per_second()}),
+          std::clamp(work.threads / gpu.resident_threads(), 0.01, 1.0)};
+}
+
+StepCost cost_of(const Machine& gpu, const LibraryCall& call) {
+  double bytes = 0;
+  for (const LibraryTensor& t : call.tensors) bytes += element_count(t.extents) * static_cast<double>(size_of(t.dtype));
+  return cost_of(gpu, bytes, work_of(call, element_count(call.tensors[call.result()].extents)));
+}
+
+}  // namespace
+
+StepCost step_cost(const Plan& plan, const Step& step) {
+  if (const auto* call = step.as<Call>()) return cost_of(*plan.machine, call->call);
+  const auto* launch = step.as<Launch>();
+  if (launch == nullptr) {
+    double bytes = 0;
+    for (const auto& list : {step.reads(), step.writes()})
+      for (BufferId b : list) bytes += typical(plan.buffers[b].bytes);
+    return {std::max(kShortest, 1e6 * bytes / plan.machine->bytes_per_second), 1};
+  }
+  const Kernel& kernel = plan.kernel_of(*launch);
+  if (launch->space == MemorySpace::host) return {host_microseconds(kernel), 1};
+  const Traffic traffic = traffic_of(kernel);
+  return cost_of(*plan.machine, traffic.bytes,
+                 std::visit([&](const auto& body) { return work_of(body, traffic.written); }, kernel.body));
+}
+
+namespace {
+
+/// Elements that a loop kernel computes, those of reductions within its expressions included.
+double points_of(const LoopKernel& k) {
+  double outer = 1, all = 0;
+  for (const Axis& a : k.outer) outer *= typical(a.extent);
+  for (const Stage& stage : k.stages) {
+    double points = outer, reduced = 1;
+    for (const Axis& a : stage.axes) points *= typical(a.extent);
+    visit(stage.value, [&](const ExprNode& n) {
+      double extent = 1;
+      for (const Axis& a : n.reduce_axes) extent *= typical(a.extent);
+      reduced = std::max(reduced, extent);
+    });
+    all += points * reduced;
+  }
+  return all;
+}
+
+}  // namespace
+
+double host_microseconds(const Kernel& kernel) {
+  constexpr double kLeast = 1, kBytes = 2e4, kFlops = 1e5, kPoints = 2e3;  // per microsecond
+  const auto [bytes, written] = traffic_of(kernel);
+  if (const auto* loops = std::get_if<LoopKernel>(&kernel.body))
+    return std::max({kLeast, bytes / kBytes, points_of(*loops) / kPoints});
+  const double elements = written;
+  const Work work = std::visit([&](const auto& body) { return work_of(body, elements); }, kernel.body);
+  return std::max({kLeast, bytes / kBytes, work.flops / kFlops});
+}
+
+void HostTransfer::add(const Buffer& buffer) {
+  bytes += typical(buffer.bytes);
+  ++copies;
+}
+
+}  // namespace gcg

@@ -1,0 +1,247 @@
+#include "compiler/weights/prepare_weights.h"
+
+#include <map>
+#include <tuple>
+
+#include "compiler/ops/infer.h"
+#include "compiler/ops/node_builder.h"
+#include "compiler/plan/make_plan.h"
+#include "compiler/weights/constant_roots.h"
+
+namespace gcg {
+namespace {
+
+/// A kernel at load is not worth it for less; what is smaller is stored in every form.
+constexpr int64_t kLeastBytes = 16 << 10;
+
+bool is_on_gpu(const Plan& plan, const Buffer& b) {
+  return plan.device == DeviceClass::cuda && b.space == MemorySpace::device;
+}
+
+/// Those that kernels on such devices read.
+std::vector<TensorRef> constants_of(const std::vector<Plan>& plans, DeviceClass device) {
+  std::vector<TensorRef> out;
+  for (const Plan& plan : plans)
+    for (const Buffer& b : plan.buffers)
+      if (b.kind == Buffer::Kind::constant && is_on_gpu(plan, b) == (device == DeviceClass::cuda))
+        out.push_back(b.constant);
+  return out;
+}
+
+bool is_rounded(const Tensor& t) {
+  if (!t.rearrangement()) return false;
+  return t.rearrangement()->op == &op("Cast") || is_rounded(*t.rearrangement()->source);
+}
+
+int steps_from_root(const Tensor& t) { return t.rearrangement() ? 1 + steps_from_root(*t.rearrangement()->source) : 0; }
+
+/// Every step from the root to `t` is one of these.
+bool consists_of(const Tensor& t, const std::set<const OpDef*>& steps) {
+  return !t.rearrangement() ||
+         (steps.count(t.rearrangement()->op) != 0 && consists_of(*t.rearrangement()->source, steps));
+}
+
+/// Can kernels make `wanted` from `stored`, which has the same root? What was rounded stays so: rounding and moving
+/// elements give the same in either order.
+bool can_make(const Tensor& wanted, const Tensor& stored) {
+  static const std::set<const OpDef*> redone = {&op("Transpose"), &op("Cast")};
+  static const std::set<const OpDef*> undone = {&op("Transpose"), &op("Cast"), &op("PackMatMul", "gart"),
+                                                &op("PackConv", "gart")};
+  const bool quads = size_of(stored.dtype()) == 1;  // are not unpacked
+  return consists_of(wanted, redone) && consists_of(stored, quads ? redone : undone) &&
+         (!is_rounded(stored) || stored.dtype() == wanted.dtype());
+}
+
+/// What the file holds as it is: all that CPUs read, and of the rest one form of each root.
+class Stored {
+ public:
+  explicit Stored(const std::vector<Plan>& plans) {
+    for (const TensorRef& t : constants_of(plans, DeviceClass::cpu)) {
+      read_by_cpu_.insert(t.get());
+      offer(t);
+    }
+    for (const TensorRef& t : constants_of(plans, DeviceClass::cuda)) offer(t);
+  }
+
+  /// What to make `wanted` from, or what equals it; null: it is stored, too.
+  TensorRef source_for(const TensorRef& wanted) {
+    if (wanted->bytes() < kLeastBytes || read_by_cpu_.count(wanted.get()) != 0) return nullptr;
+    const TensorRef& source = sources_.at(roots_.of(wanted));
+    return can_make(*wanted, *source) ? source : nullptr;
+  }
+
+ private:
+  /// The best source is one from which all others can be made, then one that is stored anyway, then one that needs few
+  /// steps.
+  auto cost(const TensorRef& t) const {
+    return std::tuple(is_rounded(*t), read_by_cpu_.count(t.get()) == 0, steps_from_root(*t));
+  }
+  void offer(const TensorRef& t) {
+    TensorRef& source = sources_[roots_.of(t)];
+    if (!source || cost(t) < cost(source)) source = t;
+  }
+
+  ConstantRoots roots_;
+  std::set<const Tensor*> read_by_cpu_;
+  std::map<TensorRef, TensorRef> sources_;  // by roots
+};
+
+/// Nodes that undo and redo rearrangements of constants.
+class Rearranger {
+ public:
+  explicit Rearranger(Graph& graph) : b_(graph, "weights") {}
+
+  /// The elements of `wanted` from those of `stored`; see can_make.
+  ValueId make(const TensorRef& wanted, const TensorRef& stored) {
+    const std::vector<int64_t>& shape = source_of_all(wanted)->shape();
+    ValueId value = undo(stored);
+    if (source_of_all(stored)->shape() != shape) value = b_.node("Reshape", {value, b_.ints(shape)});
+    return redo(*wanted, value, is_rounded(*stored));
+  }
+
+ private:
+  /// The order of the root, in the type of `stored`.
+  ValueId undo(const TensorRef& stored) {
+    ValueId value = b_.constant(*stored);
+    for (TensorRef t = stored; t->rearrangement(); t = t->rearrangement()->source) {
+      const Rearrangement& r = *t->rearrangement();
+      if (r.op == &op("Transpose")) value = untransposed(r, value);
+      if (r.op == &op("PackMatMul", "gart")) value = unpacked_matrix(r, t->shape(), value);
+      if (r.op == &op("PackConv", "gart")) value = unpacked_conv(r, t->shape(), value);
+    }
+    return value;
+  }
+
+  ValueId redo(const Tensor& wanted, ValueId root, bool rounded) {
+    if (!wanted.rearrangement()) return root;
+    const Rearrangement& r = *wanted.rearrangement();
+    const ValueId source = redo(*r.source, root, rounded);
+    return rounded && r.op == &op("Cast") ? source : b_.node(r.op->name, {source}, r.attributes);
+  }
+
+  ValueId untransposed(const Rearrangement& r, ValueId value) {
+    const auto* perm = &std::get<std::vector<int64_t>>(r.attributes.at("perm"));
+    std::vector<int64_t> inverse(perm->size());
+    for (size_t i = 0; i < perm->size(); ++i) inverse[static_cast<size_t>((*perm)[i])] = static_cast<int64_t>(i);
+    return b_.transpose(value, inverse);
+  }
+
+  ValueId unpacked_matrix(const Rearrangement& r, const std::vector<int64_t>& p, ValueId value) {
+    return unblocked(value, {1, 0, 2}, {p[1], p[0] * p[2]}, r.source->shape());
+  }
+
+  /// See ConvPacking: panels, units, kernel..., channels of a unit, columns of a panel.
+  ValueId unpacked_conv(const Rearrangement& r, const std::vector<int64_t>& p, ValueId value) {
+    const auto rank = static_cast<int64_t>(p.size());
+    std::vector<int64_t> perm = {0, rank - 1, 1, rank - 2}, padded = {p[0] * p.back(), p[1] * p[p.size() - 2]};
+    for (int64_t d = 2; d < rank - 2; ++d) {
+      perm.push_back(d);
+      padded.push_back(p[static_cast<size_t>(d)]);
+    }
+    return unblocked(value, perm, padded, r.source->shape());
+  }
+
+  /// Blocks side by side, then without the padding.
+  ValueId unblocked(ValueId value, std::vector<int64_t> perm, std::vector<int64_t> padded,
+                    const std::vector<int64_t>& shape) {
+    value = b_.node("Reshape", {b_.transpose(value, std::move(perm)), b_.ints(padded)});
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (padded[d] != shape[d]) value = b_.slice(value, static_cast<int64_t>(d), 0, shape[d]);
+    return value;
+  }
+
+  NodeBuilder b_;
+};
+
+/// Weights that GPUs keep in an order or type of their own, in a region that is written at load.
+struct Region {
+  std::map<const Tensor*, uint64_t> places;
+  std::vector<TensorRef> made;  // one for each place, in their order
+  uint64_t bytes = 0;
+
+  /// The buffer has its contents there.
+  void take(Buffer& b, const TensorRef& contents) const {
+    b.kind = Buffer::Kind::prepared;
+    b.index = 0;
+    b.constant = contents;
+    b.prepared_at = places.at(contents.get());
+  }
+};
+
+/// The plan that makes the outputs of `graph` from constants.
+Plan plan_at_load(Graph& graph, const Region& region) {
+  infer_graph(graph);
+  Plan plan = make_plan(graph);
+  plan.device = DeviceClass::cuda;
+  plan.at_load = true;
+  plan.prepared_bytes = region.bytes;
+  for (Buffer& b : plan.buffers)
+    if (b.kind == Buffer::Kind::output) region.take(b, region.made[static_cast<size_t>(b.index)]);
+  return plan;
+}
+
+/// One for each GPU.
+void add_plans_at_load(std::vector<Plan>& plans, Graph& graph, const Region& region) {
+  std::set<int> targets;
+  for (Plan& plan : plans) {
+    if (plan.device != DeviceClass::cuda) continue;
+    targets.insert(plan.target);
+    plan.prepared_bytes = region.bytes;
+    for (Buffer& b : plan.buffers)
+      if (b.kind == Buffer::Kind::constant && is_on_gpu(plan, b) && region.places.count(b.constant.get()) != 0)
+        region.take(b, b.constant);
+  }
+  const Plan at_load = plan_at_load(graph, region);
+  for (int target : targets) plans.emplace_back(at_load).target = target;
+}
+
+}  // namespace
+
+std::set<const Tensor*> prepare_weights(std::vector<Plan>& plans) {
+  std::set<const Tensor*> sources;
+  Stored stored(plans);
+  Graph graph;
+  graph.name = "at_load";
+  Rearranger rearranger(graph);
+  WeightsSection section;
+  Region region;
+  std::vector<std::pair<const Tensor*, const Tensor*>> same;
+  for (const TensorRef& wanted : constants_of(plans, DeviceClass::cuda)) {
+    const TensorRef source = stored.source_for(wanted);
+    if (!source) continue;
+    if (same_bytes(*wanted, *source)) {
+      same.emplace_back(wanted.get(), source.get());
+      continue;
+    }
+    const uint64_t place = section.place(wanted);
+    region.places.emplace(wanted.get(), place);
+    if (!region.made.empty() && place <= region.places.at(region.made.back().get()))
+      continue;  // of another plan, the same
+    region.made.push_back(wanted);
+    sources.insert(source.get());
+    graph.outputs.push_back(rearranger.make(wanted, source));
+  }
+  if (graph.outputs.empty()) return {};
+  for (const auto& [tensor, source] : same)
+    if (sources.count(source) != 0) sources.insert(tensor);
+  region.bytes = section.bytes();
+  add_plans_at_load(plans, graph, region);
+  return sources;
+}
+
+WeightsSection place_weights(const std::vector<Plan>& plans, const std::set<const Tensor*>& sources) {
+  WeightsSection weights;
+  const auto place = [&](const auto& is_wanted) {
+    for (const Plan& plan : plans)
+      for (const Buffer& b : plan.buffers)
+        if (b.kind == Buffer::Kind::constant && is_wanted(plan, b)) weights.place(b.constant, b.name);
+  };
+  const auto is_source = [&](const Buffer& b) { return sources.count(b.constant.get()) != 0; };
+  place([&](const Plan& p, const Buffer& b) { return is_on_gpu(p, b) && !p.at_load && !is_source(b); });
+  place([&](const Plan& p, const Buffer& b) { return is_on_gpu(p, b) && !p.at_load; });
+  place([&](const Plan&, const Buffer& b) { return is_source(b); });
+  place([&](const Plan&, const Buffer&) { return true; });
+  return weights;
+}
+
+}  // namespace gcg

@@ -1,0 +1,46 @@
+// The weights section of an artifact: every distinct constant once, in order of first use.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "artifact_schema/writer.h"
+#include "compiler/ir/tensor.h"
+
+namespace gcg {
+
+/// Elements that lie in the section in several forms: orders, layouts or types.
+struct StoredTwice {
+  std::string name;
+  int64_t bytes = 0;  // of all forms but the largest
+};
+
+class WeightsSection {
+ public:
+  /// Where the tensor's bytes lie, 64-byte aligned. Tensors of equal content share them. `name`: for reports.
+  uint64_t place(const TensorRef& tensor, const std::string& name = {});
+  /// Of a tensor that has been placed.
+  uint64_t place_of(const Tensor& tensor) const { return by_tensor_.at(&tensor); }
+  /// What takes more bytes than its largest form, most bytes first; by its name among `sources`, if it is there,
+  /// otherwise by that of the form placed first.
+  std::vector<StoredTwice> stored_twice(const std::vector<std::pair<TensorRef, std::string>>& sources = {}) const;
+  uint64_t bytes() const { return end_; }
+  /// What lies where, in order; the section keeps the bytes alive.
+  std::vector<gart::WeightPiece> pieces() const;
+
+ private:
+  struct Placed {
+    TensorRef tensor;
+    std::string name;
+    uint64_t offset;
+  };
+  uint64_t end_ = 0;
+  std::map<const Tensor*, uint64_t> by_tensor_;
+  std::multimap<size_t, size_t> by_hash_;  // hash of the content -> number in placed_
+  std::vector<Placed> placed_;             // of distinct content
+};
+
+}  // namespace gcg

@@ -1,0 +1,42 @@
+// Plans as text, for tests of the passes over them: every *.plan file in this folder holds cases of the form
+//
+//     CASE a result takes over an operand that dies
+//     PASS plan_memory
+//     buffer %0(x) input 0, 128 bytes
+//     buffer %1(a) temporary, 128 bytes
+//     buffer %2(y) output 0, 128 bytes
+//     sequence 0
+//       0: launch k0 %0(x) >%1(a) // a
+//       1: launch k1 %1(a) >%2(y); in place 0; waits 0 // y
+//     EXPECT
+//     ...
+//
+// Both plans are as compiler/plan/print_plan.h prints buffers and steps; the expected one leaves buffers out where it
+// begins with "sequence". PASS names passes in turn, or "verify_plan", which ends in the error after EXPECT, or in
+// "sound". Kernels are what their launches need: loops over the bytes of their operands as floats. What else is to be
+// known of one stands in a line before the buffers:
+//
+//     kernel k0 waits ahead 1        its code waits for the launch before it, behind operand 1
+//     kernel k0 followed             its code is two launches
+//     kernel k0 library              a library does it, and may overwrite its last operand but the result
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/plan/plan.h"
+
+namespace gcg::test {
+
+struct PlanCase {
+  std::string file, name;
+  int line = 0;
+  std::vector<std::string> passes;
+  std::string plan, expected;
+};
+
+/// The cases of all files in a folder. Throws on a malformed file.
+std::vector<PlanCase> read_plan_cases(const std::string& folder);
+void run_plan_case(const PlanCase& c);
+
+}  // namespace gcg::test
