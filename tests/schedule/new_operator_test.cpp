@@ -57,8 +57,8 @@ constexpr const char* kImages = R"(graph g(%x: f32[1,16,9,9]) -> (%y) {
 
 TEST(NewOperator, JoinsTheProductInFrontOfIt) {
   for (DeviceClass device : {DeviceClass::cpu, DeviceClass::cuda})
-    EXPECT_EQ(make_schedule(with(op_Softer, kProducts), device).entry().steps.size(),
-              make_schedule(with(op("Relu"), kProducts), device).entry().steps.size());
+    EXPECT_EQ(make_plan(with(op_Softer, kProducts), device).entry().steps.size(),
+              make_plan(with(op("Relu"), kProducts), device).entry().steps.size());
 }
 
 TEST(NewOperator, CostsWhatItsTraitsSay) {
