@@ -19,6 +19,7 @@ struct TargetCode {
 
 struct Provenance {
   std::string compiler, source_hash, options, model;
+  std::map<std::string, std::string> metadata = {};  // of the model
 };
 
 /// `graph` is the imported one: its inputs, outputs and constraints become the entry point. `plans`: for these targets,
