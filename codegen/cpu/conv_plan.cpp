@@ -25,10 +25,13 @@ int64_t dense_pixels(const CpuTarget& target, int64_t vectors, Multiply multiply
   return std::clamp<int64_t>((target.vector_registers - vectors - others) / vectors, 1, 14);
 }
 
-/// Pixels of a depthwise register tile: a kernel row of weights and the loads under way need registers too.
+/// Taps of a kernel row whose weights a depthwise tile holds at a time.
+int64_t depthwise_taps(const CpuTarget& target, int64_t kernel_w) { return target.vector_registers >= 32 ? kernel_w : std::min<int64_t>(kernel_w, 4); }
+
+/// Pixels of a depthwise register tile: those weights and the loads under way need registers too.
 int64_t depthwise_pixels(const CpuTarget& target, int64_t kernel_w) {
   const int64_t loads = target.vector_registers >= 32 ? 10 : 0;
-  return std::clamp<int64_t>(target.vector_registers - 2 * kernel_w - loads, 4, 14);
+  return std::clamp<int64_t>(target.vector_registers - 2 * depthwise_taps(target, kernel_w) - loads, 4, 14);
 }
 
 /// Pixels of a register tile of one vector, each of which takes its channels by lane: weights, the lanes that change
@@ -209,6 +212,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   plan.tile_pixels = k.depthwise() ? depthwise_pixels(target, k.kernel_w)
                      : by_lane     ? by_lane_pixels(target)
                                    : dense_pixels(target, plan.vectors, plan.multiply);
+  plan.taps_together = depthwise_taps(target, k.kernel_w);
   plan.flat = flat_allowed && !k.depthwise() && !k.input_plain && pointwise(k);
   plan.rows = plan.flat ? Dim(1) : k.out_height;
   plan.row_pixels = plan.flat ? k.out_height * k.out_width : k.out_width;

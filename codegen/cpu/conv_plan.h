@@ -61,6 +61,7 @@ struct ConvPlan {
   int64_t last_vectors = 1;  // per tile of the last group: as many as hold channels
   int64_t tile_pixels = 1;   // of the largest tile, along the row
   int64_t largest_tile() const;  // pixels
+  int64_t taps_together = 1;  // of a kernel row, whose weights a depthwise tile holds at a time
   /// The row's tiles; empty when its length or the columns it may read are symbolic.
   std::vector<TileSegment> column_tiles;
   /// On a small map, tiles of several whole rows; empty: a tile has one row, with its kernel rows clipped at run time.

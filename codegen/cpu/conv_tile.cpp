@@ -22,6 +22,14 @@ llvm::Value* zero(FunctionBuilder& f, const ConvPlan& plan) {
   return llvm::Constant::getNullValue(llvm::FixedVectorType::get(sum, static_cast<unsigned>(plan.lanes)));
 }
 
+/// The same value, but nothing sees through it: LLVM's loop strength reduction would otherwise weigh some sixty addresses
+/// against each other, and take four times as long as everything else; and what is loaded twice to spare registers would be
+/// loaded once.
+llvm::Value* opaque(FunctionBuilder& f, llvm::Value* value, bool in_order = false) {
+  auto* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
+  return f.ir().CreateCall(llvm::InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/in_order), value);
+}
+
 /// Emits the reduction of one dense tile.
 class DenseTile {
   using Value = llvm::Value;
@@ -154,12 +162,12 @@ class DenseTile {
     auto steps = [&](llvm::Value* k, int64_t n, Values s) {
       Values xk;
       if (x.size() == 1) {
-        xk.push_back(opaque(word_address(f_, layout_, x[0], times(f_, k, step.input))));
+        xk.push_back(opaque(f_, word_address(f_, layout_, x[0], times(f_, k, step.input))));
       } else {  // as many registers hold the columns' beginnings: one index for all
-        Value* index = opaque(times(f_, k, step.input));
+        Value* index = opaque(f_, times(f_, k, step.input));
         for (Value* place : x) xk.push_back(word_address(f_, layout_, place, index));
       }
-      llvm::Value* wk = opaque(weight_address(f_, layout_, w, times(f_, k, step.weights)));
+      llvm::Value* wk = opaque(f_, weight_address(f_, layout_, w, times(f_, k, step.weights)));
       for (int64_t i = 0; i < n; ++i)
         k_step(xk, i * step.input, weight_address(f_, layout_, wk, f_.i64(i * step.weights)), pixels,
                i % sets_, s);
@@ -171,13 +179,6 @@ class DenseTile {
     sums = loop(f_, {f_.i64(0), whole}, unroll, std::move(sums),
                 [&](llvm::Value* k, const Values& s) { return steps(k, unroll, s); });
     return known ? steps(whole, known->getSExtValue() % unroll, std::move(sums)) : sums;
-  }
-
-  /// The same value, but nothing sees through it: LLVM's loop strength reduction would otherwise weigh some
-  /// sixty addresses against each other, and take four times as long as everything else.
-  Value* opaque(Value* address) {
-    auto* type = llvm::FunctionType::get(address->getType(), {address->getType()}, false);
-    return f_.ir().CreateCall(llvm::InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/false), address);
   }
 
   void k_step(const Values& x, int64_t offset, Value* w, const Pixels& pixels, int64_t set, Values& sums) {
@@ -366,18 +367,23 @@ Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPl
         return {dot.add(x, weights_at(weights, times(f, kw, block)), s[0])};
       });
     }
-    // Each input vector is loaded once for all the taps that meet it.
-    Values next = sums, taps(static_cast<size_t>(conv.kernel_w), nullptr);
+    // Each input vector is loaded once for all the taps of a part of the row that meet it.
+    Values next = sums;
     const int64_t columns = (shape.pixels() - 1) * conv.stride_w + (conv.kernel_w - 1) * conv.dilation_w + 1;
-    for (int64_t column = 0; column < columns; ++column) {
-      llvm::Value* x = nullptr;
-      for (int64_t kw = 0; kw < conv.kernel_w; ++kw) {
-        const int64_t distance = column - kw * conv.dilation_w, p = distance / conv.stride_w;
-        if (distance < 0 || distance % conv.stride_w != 0 || p >= shape.pixels() || !inside(shape, kw, p)) continue;
-        if (!x) x = input_at(input, f.i64(column * block));
-        llvm::Value*& tap = taps[static_cast<size_t>(kw)];
-        if (!tap) tap = weights_at(weights, f.i64(kw * block));
-        next[static_cast<size_t>(p)] = dot.add(x, tap, next[static_cast<size_t>(p)]);
+    for (int64_t first = 0; first < conv.kernel_w; first += plan.taps_together) {
+      const int64_t end = std::min(first + plan.taps_together, conv.kernel_w);
+      Values taps(static_cast<size_t>(conv.kernel_w), nullptr);
+      if (first > 0) fence(f.ir(), next), input = opaque(f, input, true), weights = opaque(f, weights, true);
+      for (int64_t column = 0; column < columns; ++column) {
+        llvm::Value* x = nullptr;
+        for (int64_t kw = first; kw < end; ++kw) {
+          const int64_t distance = column - kw * conv.dilation_w, p = distance / conv.stride_w;
+          if (distance < 0 || distance % conv.stride_w != 0 || p >= shape.pixels() || !inside(shape, kw, p)) continue;
+          if (!x) x = input_at(input, f.i64(column * block));
+          llvm::Value*& tap = taps[static_cast<size_t>(kw)];
+          if (!tap) tap = weights_at(weights, f.i64(kw * block));
+          next[static_cast<size_t>(p)] = dot.add(x, tap, next[static_cast<size_t>(p)]);
+        }
       }
     }
     return next;

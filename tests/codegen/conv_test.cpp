@@ -203,9 +203,13 @@ TEST_P(Conv, depthwise) {
           c.groups = c.in_channels;
           check(c);
         }
-  ConvCase c = conv_case(16, 56, 16, 3, 1, 1);
-  c.groups = c.in_channels;
-  check(c);
+  for (int64_t kernel : {3, 7, 9}) {
+    ConvCase c = conv_case(16, 56, 16, kernel, 1, kernel / 2);
+    c.groups = c.in_channels;
+    check(c);
+    c.symbolic_width = c.symbolic_height = true;
+    check(c);
+  }
 }
 
 TEST_P(Conv, symbolic_extents) {
