@@ -103,13 +103,12 @@ Value* scale_avx512(Math& m, Value* value, Value* n) {
       {value, n, llvm::Constant::getNullValue(value->getType()), ir.getInt16(0xffff), ir.getInt32(4)});
 }
 
-/// exp for x in [-20, 0] within 2^-22, enough for what is added to a larger number; anything for NaN.
-Value* exp_addend(Math& m, Value* x) {
+/// exp for x in [-20, 0]; anything for NaN.
+Value* exp_near_zero(Math& m, Value* x) {
   Value* shifted = m.fma(x, m.num(0x1.715476p+0), m.num(kRound + 127));
   Value* n = m.sub(shifted, m.num(kRound + 127));
-  Value* r = m.fma(n, m.num(-0x1.62e43p-1), x);  // n is small: one part of ln 2 will do
-  Value* p = m.polynomial(r, {1, 0x1.fffff6p-1, 0x1.fffd1ap-2, 0x1.555a18p-3, 0x1.575eeep-5, 0x1.0fe5c6p-7});
-  return m.mul(p, power_of_two(m, {shifted, n, r}));
+  const SplitExp e{shifted, n, m.fma(n, m.num(-0x1.62e43p-1), x)};  // n is small: one part of ln 2 will do
+  return m.mul(mantissa(m, e), power_of_two(m, e));
 }
 
 }  // namespace
@@ -164,7 +163,7 @@ llvm::Value* emit_erf(FunctionBuilder& f, llvm::Value* x) {
   Value* t = m.at_most(m.abs(x), 4.0);
   Value* q =
       m.polynomial(t, {-0x1.0736bap-3, -0x1.457950p-1, -0x1.af4caep-4, 0x1.776858p-6, -0x1.a6568ap-9, 0x1.c29a92p-13});
-  Value* far = m.sub(m.num(1), exp_addend(m, m.fma(t, q, f.ir().CreateFNeg(t))));
+  Value* far = m.sub(m.num(1), exp_near_zero(m, m.fma(t, q, f.ir().CreateFNeg(t))));
   return m.near_or_far(x, kCut, near, far);
 }
 

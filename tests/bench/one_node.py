@@ -7,7 +7,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 LARGE = 256  # elements of a constant beyond which its contents do not tell two nodes apart
-SIZES = {"Resize": (2, 3)}  # operands that a graph computes from shapes, which a compiler of the graph knows: constants of the row
+SIZES = {"Resize": (2, 3), "Expand": (1,), "Slice": (1, 2, 3, 4)}  # operands that a graph computes from shapes, which a compiler of the graph knows: constants of the row
 SKIPPED = {"Constant", "If", "Loop", "Scan", "SequenceMap"}  # no node of its own, or bodies that read outer values
 
 
@@ -102,6 +102,7 @@ class Nodes:
         self.symbols = symbolic_dims(model)
         self.values = record_values(model, feeds)
         self.producer = {o: n for n in model.graph.node for o in n.output if o}
+        self.inputs = {re.sub(r"\W", "_", axis.dim_param) for i in model.graph.input for axis in i.type.tensor_type.shape.dim if axis.dim_param}
         self.readers = {}
         for node in model.graph.node:
             for i in node.input:
@@ -116,6 +117,11 @@ class Nodes:
         readers = self.readers.get(node.output[0], [])
         behind = readers if len(readers) == 1 and readers[0].op_type == "QuantizeLinear" else []
         return [*before, node, *behind]
+
+    def open_dims(self, value):
+        """Without extents of 1 that only seem open: the graph may know that they are 1, and broadcast there."""
+        shape = self.values[value].shape
+        return {axis: s for axis, s in self.symbols.get(value, {}).items() if shape[axis] != 1 or s in self.inputs}
 
     def row(self, name, nodes, seen):
         """None for what cannot stand alone, is folded at compile time, or was seen."""
@@ -136,7 +142,7 @@ class Nodes:
         outputs = {o: helper.np_dtype_to_tensor_dtype(self.values[o].dtype) for o in wanted}
         arrays = {i: np.array(self.values[i], order="C") for i in feeds}
         return make_row(name, nodes, arrays, {i: constants[i] for i in given if i in constants}, outputs,
-                        self.model.opset_import, {i: self.symbols.get(i, {}) for i in feeds}, self.model.functions)
+                        self.model.opset_import, {i: self.open_dims(i) for i in feeds}, self.model.functions)
 
 
 def rows_of_model(name, model, feeds, seen):
