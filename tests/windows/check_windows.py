@@ -30,6 +30,10 @@ SIDES = ("behind", "before")
 FAILURES = ("dies", "differs", "refused")
 
 
+def agrees(ours, theirs, name):
+    return theirs is not None and model_check.relative_error({name: ours[name]}, {name: theirs[name]}) <= TOLERANCE
+
+
 # ---------------------------------------------------------------- a process whose memory is guarded
 
 def on_guarded_pages(library, array):
@@ -173,7 +177,8 @@ class Checker:
         if expected is not None and model_check.relative_error(ours, expected) <= TOLERANCE:
             return "as onnxruntime", ""
         definition = by_definition(path, case.feeds)
-        if definition is not None and model_check.relative_error(ours, definition) <= TOLERANCE:
+        # Output by output: of a window wholly in the padding, onnxruntime's maximum is the lowest number, the reference's index is -1.
+        if definition is not None and all(agrees(ours, expected, k) or agrees(ours, definition, k) for k in ours):
             return "as ONNX's reference", ""
         if expected is None:
             return "runs without an oracle", ""
