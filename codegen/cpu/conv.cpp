@@ -41,7 +41,8 @@ class ConvEmitter {
                    : packing_.by_lane() ? " by lane"
                    : conv_.input_plain  ? " plain"
                                         : "",
-                   " tiles", conv_.bytes ? " of bytes" : "", plan_.widens() ? ", widened once" : "", layout_.weights != DType::f32 ? concat(", weights of ", name_of(layout_.weights)) : "", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer",
+                   " tiles", conv_.bytes ? " of bytes" : "", plan_.widens() ? ", widened once" : "",
+                   layout_.weights != DType::f32 ? concat(", weights of ", name_of(layout_.weights)) : "", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer",
                    plan_.units_per_pass > 0 ? ", passes over the depth" : "")};
   }
 
@@ -96,7 +97,7 @@ class ConvEmitter {
     work.kd = kernel_planes(work.plane);
     work.weights = weight_address(f_, layout_, f_.operand(conv_.weights), panel_offset(work.group));
     if (plan_.widens()) {
-      work.input = widening_.image(work.image, pixels_of(work));
+      work.input = widening_.image(work.image, widening_.pixels(work.rows, work.tiles));
       work.weights = widening_.panel(work.group, work.weights);
     } else {
       work.input = word_address(f_, layout_, f_.operand(conv_.input), mul(work.image, layout_.image));
@@ -121,19 +122,6 @@ class ConvEmitter {
     if (conv_.depthwise()) return group;
     if (packing_.groups == 1 || packing_.by_lane()) return f_.i64(0);
     return mul(div(mul(group, plan_.group_blocks), packing_.group_outputs() / block), packing_.inputs / block);
-  }
-
-  /// Pixels of an input plane that the work reads; may be more, and lie outside.
-  ValueRange pixels_of(const Work& work) {
-    Value *begin = f_.i64(0), *end = f_.dim(conv_.in_height * conv_.in_width);
-    if (plan_.flat) {  // tiles differ by a pixel
-      if (plan_.tiles_per_task == 0) return {begin, end};
-      return {mul(work.tiles.begin, plan_.tile_pixels - 1), mul(work.tiles.end, plan_.tile_pixels)};
-    }
-    if (!plan_.row_tiles.empty()) return {begin, end};
-    const auto row = [&](Value* of_output, int64_t more) { return sub(mul(of_output, conv_.stride_h), f_.i64(conv_.pad_top - more)); };
-    Value* last = row(sub(work.rows.end, f_.i64(1)), (conv_.kernel_h - 1) * conv_.dilation_h + 1);
-    return {mul(row(work.rows.begin, 0), f_.dim(conv_.in_width)), mul(last, f_.dim(conv_.in_width))};
   }
 
   /// A row of tiles.

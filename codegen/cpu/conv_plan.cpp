@@ -45,7 +45,8 @@ bool pointwise(const ConvKernel& k) {
 
 /// Cycles of one full tile's reduction, at two multiply-adds a cycle.
 int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
-  const int64_t words = plan.widens() ? k.packing().units() * block / 2 : blocks_of(k.packing().inputs, k.packing().quad()) * DotProduct::parts(plan.multiply);
+  const int64_t words = plan.widens() ? k.packing().units() * block / 2
+                                      : blocks_of(k.packing().inputs, k.packing().quad()) * DotProduct::parts(plan.multiply);
   const int64_t depth = k.taps() * words;
   return std::max<int64_t>(1, plan.largest_tile() * plan.vectors * (depth + 2) / 2);
 }

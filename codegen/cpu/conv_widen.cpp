@@ -15,6 +15,18 @@ ConvWidening::ConvWidening(FunctionBuilder& f, const ConvKernel& conv, const Con
 
 llvm::Value* ConvWidening::word(Value* base, Value* offset) { return f_.element_address(base, DType::i32, offset); }
 
+ValueRange ConvWidening::pixels(ValueRange rows, ValueRange tiles) {
+  llvm::IRBuilder<>& ir = f_.ir();
+  if (plan_.flat && plan_.tiles_per_task > 0)  // tiles differ by a pixel
+    return {times(f_, tiles.begin, plan_.tile_pixels - 1), times(f_, tiles.end, plan_.tile_pixels)};
+  if (plan_.flat || !plan_.row_tiles.empty()) return {f_.i64(0), f_.dim(conv_.in_height * conv_.in_width)};
+  const auto row = [&](Value* of_output, int64_t beyond) {
+    Value* first = ir.CreateSub(times(f_, of_output, conv_.stride_h), f_.i64(conv_.pad_top - beyond));
+    return ir.CreateMul(first, f_.dim(conv_.in_width));
+  };
+  return {row(rows.begin, 0), row(ir.CreateSub(rows.end, f_.i64(1)), (conv_.kernel_h - 1) * conv_.dilation_h + 1)};
+}
+
 llvm::Value* ConvWidening::image(Value* number, ValueRange pixels) {
   llvm::IRBuilder<>& ir = f_.ir();
   const auto read = [&](llvm::AllocaInst* v) { return ir.CreateLoad(ir.getInt64Ty(), v); };

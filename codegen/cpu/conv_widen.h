@@ -15,6 +15,8 @@ class ConvWidening {
   /// Makes nothing where the plan does not widen.
   ConvWidening(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan);
 
+  /// Pixels of an input plane that row steps `rows` and tiles `tiles` of the plan read; may be more, and lie outside.
+  ValueRange pixels(ValueRange rows, ValueRange tiles);
   /// Makes pixels [begin, end) of all planes of an image, as far as there are such, and returns its address. What earlier tasks of
   /// the thread made of the same image is kept.
   llvm::Value* image(llvm::Value* number, ValueRange pixels);

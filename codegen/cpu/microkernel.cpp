@@ -20,7 +20,8 @@ enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kPrefetchM
 std::string text(const std::optional<int64_t>& constant) { return constant ? std::to_string(*constant) : "x"; }
 
 std::string name_of(const MicroKernel& m) {
-  return (m.multiply != Multiply::floats ? "quads." : std::string(gcg::name_of(m.right)) + ".") + std::to_string(m.rows) + "x" + std::to_string(m.vectors * m.lanes) + ".a" + text(m.a_row_stride) +
+  const std::string right(m.multiply != Multiply::floats ? std::string_view("quads") : std::string_view(gcg::name_of(m.right)));
+  return right + "." + std::to_string(m.rows) + "x" + std::to_string(m.vectors * m.lanes) + ".a" + text(m.a_row_stride) +
          "_" + text(m.a_column_stride) + ".b" + text(m.b_row_stride) + ".c" + std::to_string(m.c_row_stride) + ".p" +
          text(m.prefetch_lines) + (m.accumulate ? ".add" : "") + (m.masked ? ".masked" : "");
 }

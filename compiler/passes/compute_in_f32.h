@@ -10,7 +10,7 @@ DType half_contractions(const Graph& graph);
 
 /// A model that was exported in f16 or bf16 computes in f32: its inputs are widened, its outputs rounded, constants converted, and
 /// everything between is f32, as the kernels of contractions are. What CPUs multiply fastest is f32; GPUs round storage and factors to
-/// 16 bits again (narrow_storage), with sums in f32. Less is rounded than the model says: values between nodes keep their digits, and
+/// 16 bits again (narrow_storage), CPUs constant factors (narrow_weights), with sums in f32. Less is rounded than the model says: values between nodes keep their digits, and
 /// what would overflow 65504 does not.
 ///
 /// Requires: types are inferred.  Ensures: if a contraction had factors of 16 bits, no value between inputs and outputs has.

@@ -37,7 +37,7 @@ void GpuOptions::add_to(CLI::App& c) {
   c.add_option("--cache", cache, "Folder of GPU kernels assembled before (default: gcc-graph in the user's cache)");
   c.add_option_function<std::string>(
        "--precision", [this](const std::string& text) { precision = parse_precision(text); },
-       "Of the factors of matrix products on GPUs (sums are fp32): fp32, tf32, fp16, bf16")
+       "Of the factors of matrix products on GPUs, and of the weights that CPUs store (sums are fp32): fp32, tf32, fp16, bf16")
       ->default_str("fp32");
   c.add_option("--libraries", libraries,
                "What GPUs' libraries do: none; auto (cublasLt and cudnn, or our own kernels where they are not installed; Jetsons: "
