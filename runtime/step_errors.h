@@ -10,7 +10,7 @@ namespace gart {
 
 /// The step's kernel returned or reported `code`, one of kernel_abi.h.
 Error kernel_error(const fb::Step& step, uint32_t code);
-/// A `fail` step was reached; with parameters, they are `a` and `b` and differ.
-Error fail_error(const fb::Step& step, int64_t a, int64_t b);
+/// A `fail` step was reached; where it has parameters, these are two and differ.
+Error fail_error(const fb::Step& step, const int64_t* params);
 
 }  // namespace gart

@@ -101,7 +101,7 @@ void GraphNodes::add_outputs(CUgraph graph, std::vector<Nodes>& written, const G
   }
 }
 
-Nodes GraphNodes::add_steps(CUgraph graph, const StepRun& run, const Nodes& before, const GraphContext& c,
+Nodes GraphNodes::add_steps(CUgraph graph, const Segment& run, const Nodes& before, const GraphContext& c,
                             std::vector<Nodes>* written) {
   std::vector<Nodes> done(run.end - run.begin);  // per step: the nodes after which it is done
   std::vector<uint32_t> last(plan_.manifest->streams(), kNone);
@@ -127,10 +127,10 @@ Nodes GraphNodes::add_steps(CUgraph graph, const StepRun& run, const Nodes& befo
 }
 
 /// What the step waits for beside the launch before it has ended when that one has. Copies of inputs need edges of their own.
-bool GraphNodes::may_overlap(uint32_t index, uint32_t previous, const StepRun& run, const GraphContext& c) const {
+bool GraphNodes::may_overlap(uint32_t index, uint32_t previous, const Segment& run, const GraphContext& c) const {
   constexpr int kOldestMajor = 9;
   const PlanStep& step = plan_.steps[index];
-  if (!step.manifest->overlaps() || run.in_body || previous == kNone) return false;
+  if (!step.manifest->overlaps() || run.begin < plan_.sequence_begin[plan_.entry_sequence()] || previous == kNone) return false;
   const PlanStep& last = plan_.steps[previous];
   if (last.kind != fb::StepKind::launch || !has_work(last, c.bound.step(previous))) return false;
   for (uint32_t o = 0; o < step.operands && !input_copies_.empty(); ++o) {
@@ -148,7 +148,7 @@ void GraphNodes::note_writes(const PlanStep& step, const Nodes& nodes, std::vect
 }
 
 /// Steps outside the run are ordered by what the run comes after.
-void GraphNodes::collect_dependencies(uint32_t index, const StepRun& run, uint32_t previous,
+void GraphNodes::collect_dependencies(uint32_t index, const Segment& run, uint32_t previous,
                                       const std::vector<Nodes>& done, Nodes& out) const {
   const PlanStep& step = plan_.steps[index];
   const auto after = [&](uint32_t other) {
@@ -225,7 +225,7 @@ void GraphNodes::prepare_launch(Node& node, const PlanStep& step) const {
   node.maps.add_to(node.pointers, step);
   CUDA_KERNEL_NODE_PARAMS& params = node.params.kernel;
   node.params.type = CU_GRAPH_NODE_TYPE_KERNEL;
-  params.func = static_cast<CUfunction>(step.function);
+  params.func = static_cast<CUfunction>(const_cast<void*>(step.function));
   params.gridDimY = params.gridDimZ = params.blockDimY = params.blockDimZ = 1;
   params.blockDimX = kernel.threads();
   params.sharedMemBytes = kernel.shared();
