@@ -14,6 +14,16 @@ Error step_error(const fb::Step& step, std::string_view what) {
 
 }  // namespace
 
+std::string steps_text(const Plan& plan, uint32_t begin, uint32_t end) {
+  if (begin >= end) return "a copy of the model's inputs or outputs";
+  const auto name = [&](uint32_t step) { return view_of(plan.steps[step].manifest->source()); };
+  if (begin + 1 == end) return text("step '", name(begin), "'");
+  uint32_t alike = begin + 1;
+  while (alike < end && name(alike) == name(begin)) ++alike;
+  if (alike == end) return text("one of the ", end - begin, " steps of '", name(begin), "'");
+  return text("one of the ", end - begin, " steps '", name(begin), "' to '", name(end - 1), "'");
+}
+
 Error kernel_error(const fb::Step& step, uint32_t code) {
   if (code == GART_KERNEL_INDEX_OUT_OF_RANGE) return step_error(step, "an index is out of range");
   return step_error(step, text("its kernel returned code ", code));

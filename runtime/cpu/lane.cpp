@@ -13,6 +13,8 @@ void make(const Transfer& transfer) {
 
 }  // namespace
 
+std::unique_ptr<gart::Lane> Program::new_lane(uint32_t number) { return std::make_unique<Lane>(*this, number); }
+
 void Lane::prepare(const Run& run) {
   touch_pages(run.places[0].arena, static_cast<size_t>(run.bound.arena_bytes(fb::Place::device)));
 }

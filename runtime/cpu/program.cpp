@@ -1,7 +1,6 @@
 #include "runtime/cpu/program.h"
 
 #include "runtime/cpu/imports.h"
-#include "runtime/cpu/lane.h"
 
 namespace gart::cpu {
 
@@ -21,7 +20,5 @@ void Program::load(const ArtifactView& artifact, std::span<Entry> entries, uint3
     }
   }
 }
-
-std::unique_ptr<gart::Lane> Program::new_lane(uint32_t number) { return std::make_unique<Lane>(*this, number); }
 
 }  // namespace gart::cpu

@@ -1,5 +1,7 @@
 #include "runtime/cuda/graph.h"
 
+#include "runtime/step_errors.h"
+
 namespace gart::cuda {
 
 void ExecutableGraph::clear() {

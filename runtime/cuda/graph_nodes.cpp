@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/call_node.h"
 #include "runtime/errors.h"
+#include "runtime/step_errors.h"
 
 namespace gart::cuda {
 namespace {
@@ -68,16 +69,6 @@ bool has_work(const PlanStep& step, const BoundStep& bound) {
   if (bound.off) return false;
   if (step.kind == fb::StepKind::launch || step.kind == fb::StepKind::call) return bound.tasks > 0;
   return bound.bytes > 0 && (step.kind == fb::StepKind::fill || bound.operands[0] != bound.operands[1]);
-}
-
-std::string steps_text(const Plan& plan, uint32_t begin, uint32_t end) {
-  if (begin >= end) return "a copy of the model's inputs or outputs";
-  const auto name = [&](uint32_t step) { return view_of(plan.steps[step].manifest->source()); };
-  if (begin + 1 == end) return text("step '", name(begin), "'");
-  uint32_t alike = begin + 1;
-  while (alike < end && name(alike) == name(begin)) ++alike;
-  if (alike == end) return text("one of the ", end - begin, " steps of '", name(begin), "'");
-  return text("one of the ", end - begin, " steps '", name(begin), "' to '", name(end - 1), "'");
 }
 
 std::string GraphNodes::node_text(const Node& node) const {

@@ -98,7 +98,4 @@ class GraphNodes {
 
 bool has_work(const PlanStep& step, const BoundStep& bound);
 
-/// "step 'Conv_1'", or "one of the steps 'Conv_1' to 'Gemm_9'", for messages.
-std::string steps_text(const Plan& plan, uint32_t begin, uint32_t end);
-
 }  // namespace gart::cuda

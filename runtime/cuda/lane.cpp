@@ -5,6 +5,7 @@
 
 #include "artifact_schema/container.h"
 #include "runtime/errors.h"
+#include "runtime/step_errors.h"
 #include "runtime/step_log.h"
 
 namespace gart::cuda {
@@ -15,6 +16,8 @@ constexpr uint64_t kWorkspaceAlignment = 256;
 CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
 
 }  // namespace
+
+std::unique_ptr<gart::Lane> Program::new_lane(uint32_t) { return std::make_unique<Lane>(*this); }
 
 Lane::Lane(Program& program)
     : program_(program),

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/cuda/lane.h"
+#include "runtime/cuda/steered_graph.h"
 #include "runtime/errors.h"
 #include "runtime/executor.h"
 
@@ -176,7 +176,5 @@ Block Program::upload_weights(std::span<const Entry> entries) {
   GART_CUDA(device_, cuStreamSynchronize, stream.handle);
   return block;
 }
-
-std::unique_ptr<gart::Lane> Program::new_lane(uint32_t) { return std::make_unique<Lane>(*this); }
 
 }  // namespace gart::cuda

@@ -4,6 +4,7 @@
 
 #include "artifact_schema/kernel_abi.h"
 #include "runtime/errors.h"
+#include "runtime/step_errors.h"
 
 namespace gart::cuda {
 namespace {

@@ -127,9 +127,9 @@ TEST_P(DeviceSuite, LoopsCountTheirTurns) {
 /// Sizes that a result gives, of temporaries and outputs.
 TEST_P(DeviceSuite, LateSizes) {
   auto invocation = load(test::positives()).new_invocation();
-  std::vector<float> out(100, -1.0f);
+  std::vector<float> x, out(100, -1.0f);
   for (const float start : {-50.0f, -200.0f, 1.0f, -99.0f, -50.0f}) {
-    const std::vector<float> x = ramp(100, start);
+    x = ramp(100, start);
     ASSERT_TRUE(invocation->set_input(0, view(x)));
     ASSERT_TRUE(invocation->set_output(0, start == 1.0f ? OutputBuffer{out.data(), 400, DType::f32} : OutputBuffer{}));
     Result<void> run = invocation->run();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct DeviceUnderTest {
   std::function<void()> end = [] {};                      ///< after it: expects that nothing was misused, and nothing is left
   int threads = 2;
 };
+
+inline void PrintTo(const DeviceUnderTest& device, std::ostream* out) { *out << device.name; }
 
 std::vector<DeviceUnderTest> devices_under_test();
 
