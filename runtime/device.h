@@ -4,7 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "artifact_schema/reader.h"
 #include "gart/gart.hpp"
