@@ -60,15 +60,17 @@ class BarrierFinder {
 }  // namespace
 
 std::vector<uint8_t> needed_barriers(const Plan& plan, std::span<const BufferExtent> extents,
-                                     std::span<const int64_t> tasks) {
+                                     std::span<const int64_t> tasks, uint32_t device) {
   std::vector<uint8_t> needed(plan.steps.size(), 1);
   BarrierFinder finder(plan, extents);
-  for (uint32_t i = 0; i < plan.steps.size(); ++i) {
-    const PlanStep& step = plan.steps[i];
-    const bool run_begins = i == 0 || plan.steps[i - 1].run_end <= i;
-    const bool unknown = step.late || run_begins || plan.steps[i - 1].late;
-    if (unknown) finder.clear();
-    if (!step.late && step.run_end > i) needed[i] = finder.needs_barrier(step, tasks[i] <= 1) || unknown;
+  for (const Segment& segment : plan.segments) {
+    if (segment.steers || segment.device != device) continue;
+    for (uint32_t i = segment.begin; i < segment.end; ++i) {
+      const PlanStep& step = plan.steps[i];
+      const bool unknown = step.late || i == segment.begin || plan.steps[i - 1].late;
+      if (unknown) finder.clear();
+      if (!step.late) needed[i] = finder.needs_barrier(step, tasks[i] <= 1) || unknown;
+    }
   }
   return needed;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -11,11 +10,11 @@
 
 namespace gart {
 
-/// Per step of the plan: 1 if a barrier is needed between it and the steps before it in its run of team steps. A step
+/// Per step of the plan: 1 if a barrier is needed between it and the steps before it in its segment, which `device` works on. A step
 /// that touches only memory that nobody wrote since the last barrier, and writes only memory that nobody touched since,
 /// needs none; nor do single-task steps among themselves, since they all run on thread 0. Late steps always have one.
 /// tasks[i]: of step i; extents: of the early buffers.
 std::vector<uint8_t> needed_barriers(const Plan& plan, std::span<const BufferExtent> extents,
-                                     std::span<const int64_t> tasks);
+                                     std::span<const int64_t> tasks, uint32_t device = 0);
 
 }  // namespace gart

@@ -17,52 +17,48 @@ bool call_is_empty(const fb::Call& call, const int64_t* numbers) {
   return std::find(extents, extents + call_rank(call, result), 0) != extents + call_rank(call, result);
 }
 
-Error model_error(const std::string& what) {
-  return error(ErrorCode::run_failed, "with these shapes the model fails: ", what);
+[[noreturn]] void fail_model(const std::string& what) {
+  fail(ErrorCode::run_failed, "with these shapes the model fails: ", what);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<BoundPlan>> BoundPlan::make(const Entry& entry, std::vector<Shape> inputs,
-                                                   uint64_t weight_bytes, const Site& site) {
+std::unique_ptr<BoundPlan> BoundPlan::make(const Entry& entry, std::vector<Shape> inputs, uint64_t weight_bytes,
+                                           const Site& site) {
   auto bound = std::make_unique<BoundPlan>();
   bound->entry_ = &entry;
   bound->weight_bytes_ = weight_bytes;
-  Result<Slots> slots = bind_shapes(entry, inputs);
-  if (!slots) return slots.error();
-  Result<const Plan*> plan = choose_plan(entry, *slots);
-  if (!plan) return plan.error();
-  bound->entry_slots_ = std::move(*slots);
-  bound->plan_ = *plan;
+  bound->entry_slots_ = bind_shapes(entry, inputs);
+  bound->plan_ = choose_plan(entry, bound->entry_slots_);
   bound->inputs_ = std::move(inputs);
-  GART_TRY(bound->evaluate_early(weight_bytes, site));
-  GART_TRY(bound->check_callers_sizes());
+  bound->evaluate_early(weight_bytes, site);
+  bound->check_callers_sizes();
   for (uint32_t i = 0; i < bound->plan_->steps.size(); ++i) {
-    if (!bound->plan_->steps[i].late) GART_TRY(bound->bind_step(i));
+    if (!bound->plan_->steps[i].late) bound->bind_step(i);
   }
-  if (site.memory == nullptr) bound->mark_barriers();
   return bound;
 }
 
-Result<void> BoundPlan::evaluate_early(uint64_t weight_bytes, const Site& site) {
+void BoundPlan::evaluate_early(uint64_t weight_bytes, const Site& site) {
   const Plan& plan = *plan_;
   slots_ = Slots(plan.symbols + plan.program.size());
   for (size_t i = 0; i < plan.symbols; ++i) {
     if (entry_->carried[i]) slots_.set(i, entry_slots_[i]);
   }
-  if (Status status = evaluate(plan.program, plan.symbols, slots_); !status.ok()) return model_error(status.message);
+  if (Status status = evaluate(plan.program, plan.symbols, slots_); !status.ok()) fail_model(status.message);
   if (Status status = measure_buffers(*plan.manifest, slots_, weight_bytes, extents_); !status.ok()) {
-    return model_error(status.message);
+    fail_model(status.message);
   }
   arenas_ = {int64_t(plan.manifest->arena_bytes()), int64_t(plan.manifest->host_arena_bytes())};
   if (count_of(plan.manifest->placement()) > 0) {
     Status status = place_temporaries(*plan.manifest, extents_, arenas_);
-    if (!status.ok()) return model_error(status.message);
+    if (!status.ok()) fail_model(status.message);
   }
   addresses_.resize(extents_.size());
   operands_.resize(plan.operands.size());
   params_.resize(plan.params.size());
   steps_.resize(plan.steps.size());
+  scratch_bytes_.resize(plan.devices);
   for (const uint32_t index : plan.late_buffers) {
     late_blocks_.emplace_back(plan.buffer(index).place() == fb::Place::host ? site.pinned : site.memory);
   }
@@ -70,44 +66,40 @@ Result<void> BoundPlan::evaluate_early(uint64_t weight_bytes, const Site& site) 
     steps_[i].operands = operands_.data() + plan.steps[i].first_operand;
     steps_[i].params = params_.data() + plan.steps[i].first_param;
   }
-  return {};
 }
 
 /// What kernels believe to find at inputs and outputs is what the caller's shapes say.
-Result<void> BoundPlan::check_callers_sizes() const {
+void BoundPlan::check_callers_sizes() const {
   for (const uint32_t index : plan_->io_buffers) {
     const fb::Buffer& buffer = plan_->buffer(index);
     if (buffer.alias_of() >= 0) continue;
     if (buffer.kind() == fb::BufferKind::output) {
-      GART_TRY(check_output_size(buffer.index(), extents_[index].bytes));
+      check_output_size(buffer.index(), extents_[index].bytes);
       continue;
     }
     const int64_t bytes = inputs_[buffer.index()].elements() * int64_t(size_of(entry_->inputs[buffer.index()].dtype));
     if (extents_[index].bytes == bytes) continue;
-    return error(ErrorCode::invalid_artifact, "the plan reads ", extents_[index].bytes, " bytes of input '",
+    fail(ErrorCode::invalid_artifact, "the plan reads ", extents_[index].bytes, " bytes of input '",
                  entry_->inputs[buffer.index()].name, "', which has ", bytes);
   }
-  return {};
 }
 
-Result<void> BoundPlan::check_output_size(size_t index, int64_t bytes) const {
-  if (!output_shape_known(index)) return {};
-  Result<Shape> shape = output_shape(index);
-  if (!shape) return shape.error();
-  const int64_t elements = shape->elements();
+void BoundPlan::check_output_size(size_t index, int64_t bytes) const {
+  if (!output_shape_known(index)) return;
+  const Shape shape = output_shape(index);
+  const int64_t elements = shape.elements();
   const TensorInfo& info = entry_->outputs[index];
-  if (elements >= 0 && elements <= kMaxExtent && elements * int64_t(size_of(info.dtype)) == bytes) return {};
-  return error(ErrorCode::invalid_artifact, "the plan writes ", bytes, " bytes to output '", info.name, "' of shape ",
-               shape->text());
+  if (elements >= 0 && elements <= kMaxExtent && elements * int64_t(size_of(info.dtype)) == bytes) return;
+  fail(ErrorCode::invalid_artifact, "the plan writes ", bytes, " bytes to output '", info.name, "' of shape ", shape.text());
 }
 
 bool BoundPlan::output_shape_known(size_t index) const {
   return gart::output_shape_known(*entry_, index, entry_slots_);
 }
-Result<Shape> BoundPlan::output_shape(size_t index) const { return gart::output_shape(*entry_, index, entry_slots_); }
+Shape BoundPlan::output_shape(size_t index) const { return gart::output_shape(*entry_, index, entry_slots_); }
 
 bool BoundPlan::all_known(const PlanStep& step) const {
-  bool known = !runs_in_team(step.kind) || slots_.known[step.tasks_slot];
+  bool known = !is_work(step.kind) || slots_.known[step.tasks_slot];
   if (step.kind == fb::StepKind::launch) known = known && slots_.known[step.scratch_slot];
   for (uint32_t i = 0; i < step.operands; ++i)
     known = known && addresses_[plan_->operands[step.first_operand + i]] != nullptr;
@@ -116,58 +108,58 @@ bool BoundPlan::all_known(const PlanStep& step) const {
 }
 
 /// Task counts, parameters and sizes; the slots they need are known.
-Result<void> BoundPlan::bind_step(uint32_t index) {
+void BoundPlan::bind_step(uint32_t index) {
   const PlanStep& step = plan_->steps[index];
   BoundStep& bound = steps_[index];
   if (step.kind == fb::StepKind::launch || step.kind == fb::StepKind::fail || step.kind == fb::StepKind::call) {
     for (uint32_t i = 0; i < step.params; ++i)
       params_[step.first_param + i] = slots_[plan_->params[step.first_param + i]];
   }
-  if (!runs_in_team(step.kind)) return {};
+  if (!is_work(step.kind)) return;
   bound.tasks = slots_[step.tasks_slot];
   if (bound.tasks < 0 || bound.tasks > kMaxExtent)
-    return model_error(text("step ", index, " would have ", bound.tasks, " tasks"));
+    fail_model(text("step ", index, " would have ", bound.tasks, " tasks"));
   const uint32_t* operands = plan_->operands.data() + step.first_operand;
   bound.off = step.off;
   if (step.kind != fb::StepKind::launch && step.kind != fb::StepKind::call) {
     bound.bytes = extents_[operands[0]].bytes;
     if (step.kind == fb::StepKind::copy && bound.bytes != extents_[operands[1]].bytes) {
-      return model_error(text("step ", index, " copies ", extents_[operands[1]].bytes, " bytes into ", bound.bytes));
+      fail_model(text("step ", index, " copies ", extents_[operands[1]].bytes, " bytes into ", bound.bytes));
     }
-    return {};
+    return;
   }
   const bool call = step.kind == fb::StepKind::call;
   if (call && call_is_empty(*step.manifest->call(), bound.params)) bound.tasks = 0;
-  if (call && step.off) return {};
+  if (call && step.off) return;
   const int64_t scratch = call ? int64_t(step.manifest->call()->workspace()) : slots_[step.scratch_slot];
   if (scratch < 0 || scratch > kMaxExtent)
-    return model_error(text("step ", index, " would need ", scratch, " bytes of scratch"));
-  bound.scratch = scratch;
-  int64_t& most = step.kernel == nullptr ? workspace_bytes_ : scratch_bytes_;
+    fail_model(text("step ", index, " would need ", scratch, " bytes of scratch"));
+  int64_t& most = scratch_bytes_[step.device];
   most = std::max(most, scratch);
-  return {};
 }
 
 void BoundPlan::refuse_call(uint32_t index) {
   steps_[index].off = true;
-  for (uint32_t i = index + 1; i < plan_->steps.size() && runs_in_team(plan_->steps[i].kind); ++i) {
+  for (uint32_t i = index + 1; i < plan_->steps.size() && is_work(plan_->steps[i].kind); ++i) {
     if (plan_->steps[i].call == index) steps_[i].off = false;
   }
 }
 
-void BoundPlan::mark_barriers() {
+void BoundPlan::mark_barriers(uint32_t device) {
   std::vector<int64_t> tasks(steps_.size());
   for (size_t i = 0; i < steps_.size(); ++i) tasks[i] = steps_[i].tasks;
-  const std::vector<uint8_t> needed = needed_barriers(*plan_, extents_, tasks);
-  for (size_t i = 0; i < steps_.size(); ++i) steps_[i].barrier_before = needed[i] != 0;
+  const std::vector<uint8_t> needed = needed_barriers(*plan_, extents_, tasks, device);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (plan_->steps[i].device == device) steps_[i].barrier_before = needed[i] != 0;
+  }
 }
 
-Result<void> BoundPlan::link(const Places& places, const Inputs& inputs, Outputs& outputs) {
+void BoundPlan::link(const AllPlaces& places, const Inputs& inputs, Outputs& outputs) {
   const bool moved = !(places == linked_);
   const auto point = [&](uint32_t index) {
     const uint32_t base = plan_->base_of(index);
     const fb::Buffer& buffer = plan_->buffer(base);
-    const bool on_host = buffer.place() == fb::Place::host;
+    const Places& place = places[size_t(buffer.place())];
     uint8_t* address = nullptr;
     switch (buffer.kind()) {
       case fb::BufferKind::input:
@@ -177,13 +169,13 @@ Result<void> BoundPlan::link(const Places& places, const Inputs& inputs, Outputs
         address = static_cast<uint8_t*>(outputs.address(buffer.index()));
         break;
       case fb::BufferKind::constant:
-        address = const_cast<uint8_t*>(on_host ? places.host_weights : places.weights) + extents_[base].offset;
+        address = const_cast<uint8_t*>(place.weights) + extents_[base].offset;
         break;
       case fb::BufferKind::temporary:
-        address = (on_host ? places.host_arena : places.arena) + extents_[base].offset;
+        address = place.arena + extents_[base].offset;
         break;
       case fb::BufferKind::prepared:
-        address = places.prepared + extents_[base].offset;
+        address = place.prepared + extents_[base].offset;
         break;
     }
     addresses_[index] = address + (base == index ? 0 : extents_[index].offset);
@@ -191,19 +183,18 @@ Result<void> BoundPlan::link(const Places& places, const Inputs& inputs, Outputs
   for (const uint32_t index : plan_->io_buffers) {
     const fb::Buffer& buffer = plan_->buffer(index);
     if (buffer.kind() != fb::BufferKind::output || buffer.alias_of() >= 0) continue;
-    if (Result<void*> place = outputs.place(buffer.index(), extents_[index].bytes); !place) return place.error();
+    outputs.place(buffer.index(), extents_[index].bytes);
   }
   if (!moved) {
     for (const uint32_t index : plan_->io_buffers) point(index);
     for (const uint32_t i : plan_->io_operands) operands_[i] = addresses_[plan_->operands[i]];
-    return {};
+    return;
   }
   for (uint32_t i = 0; i < addresses_.size(); ++i) {
     if (plan_->early_buffer[i]) point(i);
   }
   for (size_t i = 0; i < operands_.size(); ++i) operands_[i] = addresses_[plan_->operands[i]];
   linked_ = places;
-  return {};
 }
 
 void BoundPlan::forget_late() {
@@ -212,52 +203,48 @@ void BoundPlan::forget_late() {
   for (const uint32_t index : plan_->late_buffers) addresses_[index] = nullptr, extents_[index] = {};
 }
 
-Result<void> BoundPlan::place_late_buffer(uint32_t index, Block& block, Outputs& outputs) {
+void BoundPlan::place_late_buffer(uint32_t index, Block& block, Outputs& outputs) {
   const fb::Buffer& buffer = plan_->buffer(index);
   Status status = measure_buffer(*plan_->manifest, index, true, slots_, weight_bytes_, extents_);
-  if (!status.ok()) return model_error(status.message);
+  if (!status.ok()) fail_model(status.message);
   const BufferExtent& extent = extents_[index];
-  if (extent.bytes < 0) return {};
+  if (extent.bytes < 0) return;
   if (buffer.alias_of() >= 0) {
     auto* base = static_cast<uint8_t*>(addresses_[buffer.alias_of()]);
     if (base != nullptr && extent.offset >= 0) addresses_[index] = base + extent.offset;
-    return {};
+    return;
   }
   if (buffer.kind() == fb::BufferKind::output) {
-    GART_TRY(check_output_size(buffer.index(), extent.bytes));
-    Result<void*> place = outputs.place(buffer.index(), extent.bytes);
-    if (!place) return place.error();
-    addresses_[index] = *place;
-    return {};
+    check_output_size(buffer.index(), extent.bytes);
+    addresses_[index] = outputs.place(buffer.index(), extent.bytes);
+    return;
   }
   block.reserve(static_cast<size_t>(extent.bytes));
   addresses_[index] = block.data();
-  return {};
 }
 
-Result<void> BoundPlan::bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs) {
+void BoundPlan::bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs) {
   if (value < 0 || value > kMaxExtent) {
-    return error(ErrorCode::run_failed, "the extent '", entry_->symbols[symbol], "' would be ", value);
+    fail(ErrorCode::run_failed, "the extent '", entry_->symbols[symbol], "' would be ", value);
   }
   slots_.set(symbol, value);
   entry_slots_.set(symbol, value);
   Status status = evaluate(plan_->program, plan_->symbols, slots_);
   if (status.ok()) status = evaluate(entry_->program, entry_->symbols.size(), entry_slots_);
   if (!status.ok())
-    return error(ErrorCode::run_failed, "with '", entry_->symbols[symbol], "' = ", value, ": ", status.message);
+    fail(ErrorCode::run_failed, "with '", entry_->symbols[symbol], "' = ", value, ": ", status.message);
   for (size_t i = 0; i < plan_->late_buffers.size(); ++i) {
-    GART_TRY(place_late_buffer(plan_->late_buffers[i], late_blocks_[i], outputs));
+    place_late_buffer(plan_->late_buffers[i], late_blocks_[i], outputs);
   }
-  GART_TRY(check_callers_sizes());  // of outputs whose size was known before, but not their shape
+  check_callers_sizes();  // of outputs whose size was known before, but not their shape
   for (const uint32_t index : plan_->late_steps) {
     const PlanStep& step = plan_->steps[index];
     if (!all_known(step)) continue;
     for (uint32_t i = 0; i < step.operands; ++i) {
       operands_[step.first_operand + i] = addresses_[plan_->operands[step.first_operand + i]];
     }
-    GART_TRY(bind_step(index));
+    bind_step(index);
   }
-  return {};
 }
 
 }  // namespace gart

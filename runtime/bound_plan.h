@@ -2,6 +2,7 @@
 // invocation, then used again; what a bind step tells during the run is refreshed in place.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -18,24 +19,25 @@ struct StepLog;
 struct BoundStep {
   int64_t tasks = 0;
   int64_t bytes = 0;           // copy, fill
-  int64_t scratch = 0;         // launch
   bool off = false;            // see PlanStep.off
-  bool barrier_before = true;  // within its run of team steps: it touches what an earlier one since the last barrier
-                               // wrote, or writes what such a one read
+  bool barrier_before = true;  // within its segment: it touches what an earlier one since the last barrier wrote, or
+                               // writes what such a one read
   void* const* operands = nullptr;
   const int64_t* params = nullptr;
 };
 
+/// Where the memory of a plan's buffers lies, for those of one place.
 struct Places {
-  const uint8_t* weights;
-  uint8_t* arena;
+  const uint8_t* weights = nullptr;
+  uint8_t* arena = nullptr;
   uint8_t* prepared = nullptr;
-  const uint8_t* host_weights = nullptr;  // these two: of a device's plan
-  uint8_t* host_arena = nullptr;
   bool operator==(const Places&) const = default;
 };
 
-/// What a device keeps beside a bound plan: its executable graphs.
+/// By fb::Place.
+using AllPlaces = std::array<Places, size_t(fb::Place::MAX) + 1>;
+
+/// What a lane keeps beside a bound plan: a GPU's executable graphs.
 class DeviceGraphs {
  public:
   virtual ~DeviceGraphs() = default;
@@ -45,45 +47,43 @@ class DeviceGraphs {
 
 class BoundPlan {
  public:
-  /// Fails if the shapes contradict the model, or sizes overflow. `site`: of the device that runs it.
-  static Result<std::unique_ptr<BoundPlan>> make(const Entry& entry, std::vector<Shape> inputs, uint64_t weight_bytes,
-                                                 const Site& site = {});
+  /// Fails if the shapes contradict the model, or sizes overflow. `site`: of the plan's device 0.
+  static std::unique_ptr<BoundPlan> make(const Entry& entry, std::vector<Shape> inputs, uint64_t weight_bytes, const Site& site);
 
   const Plan& plan() const { return *plan_; }
   std::span<const Shape> inputs() const { return inputs_; }
-  int64_t arena_bytes() const { return arenas_.device; }
-  int64_t host_arena_bytes() const { return arenas_.host; }
-  int64_t scratch_bytes() const { return scratch_bytes_; }  ///< of the CPU, per thread; may grow during a run
-  int64_t workspace_bytes() const { return workspace_bytes_; }  ///< of a device, per stream; may grow during a run
+  int64_t arena_bytes(fb::Place place) const { return place == fb::Place::host ? arenas_.host : arenas_.device; }
+  /// The most that a step of the device needs beside its operands: per thread of a CPU, per stream of a GPU. May grow during a run.
+  int64_t scratch_bytes(uint32_t device) const { return scratch_bytes_[device]; }
   const BoundStep& step(uint32_t index) const { return steps_[index]; }
   void* address(uint32_t buffer) const { return addresses_[buffer]; }
   int64_t bytes(uint32_t buffer) const { return extents_[buffer].bytes; }
 
   /// Points all early buffers to `places` and the caller's memory. Cheap if only the latter moved since the last call.
-  Result<void> link(const Places& places, const Inputs& inputs, Outputs& outputs);
+  void link(const AllPlaces& places, const Inputs& inputs, Outputs& outputs);
 
   /// A run begins: no symbol is bound yet.
   void forget_late();
   /// Gives a symbol its value and everything that now is known its place.
-  Result<void> bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs);
+  void bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs);
   /// nullopt while it depends on a symbol not bound yet.
-  Result<Shape> output_shape(size_t index) const;
+  Shape output_shape(size_t index) const;
   bool output_shape_known(size_t index) const;
 
   /// A library does not do the call for these shapes: its stand-ins do the work.
   void refuse_call(uint32_t step);
-  bool calls_settled = false;  // the device has asked its libraries
-  StepLog* log = nullptr;      // of the run under way; null: nobody wants it
+  /// Finds the barriers between the steps of a device whose threads work on them together.
+  void mark_barriers(uint32_t device);
+  StepLog* log = nullptr;  // of the run under way; null: nobody wants it
 
   std::unique_ptr<DeviceGraphs> graphs;  // the device's, made by its first run
 
  private:
-  Result<void> evaluate_early(uint64_t weight_bytes, const Site& site);
-  Result<void> check_callers_sizes() const;
-  Result<void> check_output_size(size_t index, int64_t bytes) const;
-  Result<void> bind_step(uint32_t index);
-  Result<void> place_late_buffer(uint32_t index, Block& block, Outputs& outputs);
-  void mark_barriers();
+  void evaluate_early(uint64_t weight_bytes, const Site& site);
+  void check_callers_sizes() const;
+  void check_output_size(size_t index, int64_t bytes) const;
+  void bind_step(uint32_t index);
+  void place_late_buffer(uint32_t index, Block& block, Outputs& outputs);
   bool all_known(const PlanStep& step) const;
 
   const Entry* entry_ = nullptr;
@@ -93,13 +93,13 @@ class BoundPlan {
   std::vector<BufferExtent> extents_;
   uint64_t weight_bytes_ = 0;
   ArenaSizes arenas_;
-  int64_t scratch_bytes_ = 0, workspace_bytes_ = 0;
+  std::vector<int64_t> scratch_bytes_;  // per device
   std::vector<void*> addresses_;    // per buffer
   std::vector<void*> operands_;     // parallel to plan.operands
   std::vector<int64_t> params_;     // parallel to plan.params
   std::vector<BoundStep> steps_;    // parallel to plan.steps
   std::vector<Block> late_blocks_;  // parallel to plan.late_buffers
-  Places linked_ = {nullptr, nullptr};
+  AllPlaces linked_;
 };
 
 }  // namespace gart

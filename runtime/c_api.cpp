@@ -19,6 +19,7 @@ using gart::DType;
 using gart::error;
 using gart::Error;
 using gart::ErrorCode;
+using gart::fail;
 using gart::Result;
 
 static_assert(GART_BOOL == static_cast<int>(DType::boolean) && GART_U2 == static_cast<int>(DType::u2) && GART_MAX_RANK == gart::kMaxRank);
@@ -60,25 +61,20 @@ gart_status hand_out(Result<gart::Program> loaded, gart_program** program) {
   return *program != nullptr ? GART_OK : status_of(Error{ErrorCode::out_of_memory, "out of memory"});
 }
 
-Result<gart::TensorView> view_of(const gart_tensor* tensor) {
-  if (tensor == nullptr) return null_argument("tensor");
-  if (tensor->rank > GART_MAX_RANK) {
-    return error(ErrorCode::invalid_argument, "the tensor has rank ", tensor->rank, ", the limit is ", GART_MAX_RANK);
+gart::TensorView view_of(const gart_tensor& tensor) {
+  if (tensor.rank > GART_MAX_RANK) {
+    fail(ErrorCode::invalid_argument, "the tensor has rank ", tensor.rank, ", the limit is ", GART_MAX_RANK);
   }
-  const gart::Shape shape(std::span<const int64_t>(tensor->dims, tensor->rank));
-  return gart::TensorView{tensor->data, static_cast<DType>(tensor->dtype), shape,
-                          tensor->device == nullptr ? "cpu" : tensor->device};
+  const gart::Shape shape(std::span<const int64_t>(tensor.dims, tensor.rank));
+  return {tensor.data, static_cast<DType>(tensor.dtype), shape, tensor.device == nullptr ? "cpu" : tensor.device};
 }
 
 /// Key: an index or a name.
 template <class Key>
 gart_status set_input(gart_invocation* invocation, Key key, const gart_tensor* tensor) {
-  return status_of(gart::guarded([&]() -> Result<void> {
-    if (invocation == nullptr) return null_argument("invocation");
-    Result<gart::TensorView> view = view_of(tensor);
-    if (!view) return view.error();
-    return invocation->invocation.set_input(key, *view);
-  }));
+  if (invocation == nullptr || tensor == nullptr) return status_of(null_argument(invocation == nullptr ? "invocation" : "tensor"));
+  const Result<gart::TensorView> view = gart::guarded([&] { return view_of(*tensor); });
+  return status_of(view ? invocation->invocation.set_input(key, *view) : Result<void>(view.error()));
 }
 
 const gart::TensorInfo* info_at(std::span<const gart::TensorInfo> infos, size_t index) {
@@ -115,14 +111,14 @@ const char* gart_last_error(void) { return last_error.c_str(); }
 gart_status gart_load(const char* path, const gart_load_options* options, gart_program** program) {
   if (path == nullptr || program == nullptr) return status_of(null_argument(path == nullptr ? "path" : "program"));
   *program = nullptr;
-  return hand_out(gart::guarded([&] { return gart::load(std::string(path), options_of(options)); }), program);
+  return hand_out(gart::guarded([&] { return value_or_fail(gart::load(std::string(path), options_of(options))); }), program);
 }
 
 gart_status gart_load_memory(const void* bytes, size_t size, const gart_load_options* options, gart_program** program) {
   if (bytes == nullptr || program == nullptr) return status_of(null_argument(bytes == nullptr ? "bytes" : "program"));
   *program = nullptr;
   const std::span<const uint8_t> artifact(static_cast<const uint8_t*>(bytes), size);
-  return hand_out(gart::guarded([&] { return gart::load(artifact, options_of(options)); }), program);
+  return hand_out(gart::guarded([&] { return value_or_fail(gart::load(artifact, options_of(options))); }), program);
 }
 
 void gart_program_free(gart_program* program) { delete program; }

@@ -1,60 +1,105 @@
-// What the runtime asks of a device other than the CPU. Everything here throws Failure.
+// A device: memory, and something that works in it. CPUs and GPUs are used through this alone. Everything here throws Failure.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "artifact_schema/reader.h"
 #include "gart/gart.hpp"
 #include "runtime/bound_plan.h"
-#include "runtime/cpu/thread_team.h"
 #include "runtime/entry.h"
 #include "runtime/io.h"
-#include "runtime/memory.h"
 
 namespace gart {
 
-/// One invocation's part on a device. Runs follow each other.
-class DeviceSession {
+/// There may be several in a process, and several of one kind.
+class Device {
  public:
-  virtual ~DeviceSession() = default;
-  virtual const Site& site() const = 0;
-  /// A run is about to change memory that the previous one may still use: waits for it.
-  virtual void settle() = 0;
-  /// The invocation ends: waits for what may be under way, however it ends.
-  virtual void drain() noexcept = 0;
-  /// Makes and uploads what runs of `plan` with inputs and outputs in host memory need, as far as it is known before one.
-  virtual Result<void> prepare(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena) = 0;
-  /// Enqueues a run of `plan` on `stream` (a CUstream; the session's own if `own_stream`). Returns before the work is
-  /// done, unless the plan's control flow needs values that the device computes.
-  virtual Result<void> start(BoundPlan& plan, Inputs& inputs, Outputs& outputs, Block& arena, void* stream,
-                             bool own_stream) = 0;
-  /// Waits for the run that was started last; its outputs are then where outputs.deliver() expects them. Fails as the run
-  /// did. Nothing to do if there is none, or it was waited for.
-  virtual Result<void> finish() = 0;
+  virtual ~Device() = default;
+  const std::string name;  ///< "cpu", "cpu:0-1", "cuda:0"
+  const Site site;
+  /// That share the work of one run, the caller's included.
+  virtual int threads() const { return 1; }
+  /// Fails where runs cannot be enqueued on streams of the caller's.
+  virtual void check_streams() const {}
+  /// Fails with the error that lost the device, if one did.
+  virtual void check_alive() const {}
+
+ protected:
+  /// `space`: null where it is the device's own.
+  Device(std::string n, const char* space, MemorySource& memory, MemorySource& pinned)
+      : name(std::move(n)), site{space == nullptr ? name.c_str() : space, &memory, &pinned} {}
 };
 
-/// What steps of the host need beside their code: threads (null: the caller's alone) and the addresses of imports.
-struct HostCpu {
-  ThreadTeam* team = nullptr;
-  const void* const* imports = nullptr;
+/// A run of a bound plan, as lanes see it.
+struct Run {
+  BoundPlan& bound;
+  Inputs& inputs;
+  Outputs& outputs;
+  const AllPlaces& places;
+};
+
+/// The stream that a run is enqueued on: the lane's own, or the caller's (a CUstream).
+struct Queue {
+  bool own = true;
+  void* stream = nullptr;
+};
+
+/// An invocation's work on a device, in the order in which it comes. Runs follow each other.
+class Lane {
+ public:
+  virtual ~Lane() = default;
+
+  /// A plan for new shapes, before its first run.
+  virtual void adopt(BoundPlan& plan) = 0;
+  /// Makes ready what runs of an adopted plan with inputs and outputs in host memory need, as far as it is known before one.
+  virtual void prepare(const Run& run) = 0;
+  /// Memory is about to change that the last run may still use: waits for it.
+  virtual void settle() {}
+
+  /// A run comes, as whose device 0 the lane serves: decides what of the caller's memory is used in place. Ends by close(), or by
+  /// abandon() where something failed.
+  virtual void open(const Run& run, const Queue& queue) = 0;
+  /// The run begins. True: the lane took all of it at once.
+  virtual bool start(const Run& run) = 0;
+  virtual void close() = 0;
+  virtual void abandon() noexcept = 0;
+  /// Waits for the run that was closed last; its outputs are then where outputs.deliver() expects them. Fails as the run did.
+  /// Nothing to do if there is none, or it was waited for.
+  virtual void finish() = 0;
+
+  // Of a run under way. All but read() and wait() may return before the work is done.
+  virtual void enqueue(const Run& run, const Segment& segment) = 0;
+  /// What `bytes` of the buffer are after all work before.
+  virtual void read(const Run& run, uint32_t buffer, void* to, size_t bytes) = 0;
+  virtual void fill(const Run& run, void* to, uint32_t word) = 0;
+  virtual void copy(const Run& run, void* to, const void* from, size_t bytes) = 0;
+  /// For all work so far; fails if a step of it did.
+  virtual void wait(const Run& run) = 0;
 };
 
 /// A program's part on a device: its code and weights there.
 class DeviceProgram {
  public:
   virtual ~DeviceProgram() = default;
-  virtual const std::string& name() const = 0;  ///< "cuda:0"
-  virtual uint32_t target() const = 0;          ///< whose code it runs
-  /// Loads the code of all plans, and the weights that they use. `host` outlives the program.
-  virtual void load(const ArtifactView& artifact, std::vector<Entry>& entries, const HostCpu& host) = 0;
-  virtual std::unique_ptr<DeviceSession> new_session() = 0;
-  /// The error that lost the device, if one did.
-  virtual Result<void> check_alive() const = 0;
+  virtual Device& device() = 0;
+  uint32_t target() const { return target_; }  ///< whose code it runs
+  /// Loads the code of all plans' steps of device `number`, and the weights that they use.
+  virtual void load(const ArtifactView& artifact, std::span<Entry> entries, uint32_t number) = 0;
+  virtual std::unique_ptr<Lane> new_lane(uint32_t number) = 0;
+  /// The weights section and the prepared region there.
+  virtual Places places() = 0;
+
+ protected:
+  explicit DeviceProgram(uint32_t target) : target_(target) {}
+
+ private:
+  const uint32_t target_;
 };
 
-/// What choose_cuda found.
+/// What was found for options.device.
 struct DeviceChoice {
   std::unique_ptr<DeviceProgram> program;  // null: there is none
   std::string reason;                      // why not

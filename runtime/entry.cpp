@@ -38,27 +38,25 @@ std::string origin(const Entry& entry, size_t slot, const Slots& slots) {
   return out;
 }
 
-Result<void> check_extents(const Entry& entry, std::span<const Shape> inputs, const Slots& slots) {
+void check_extents(const Entry& entry, std::span<const Shape> inputs, const Slots& slots) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto dims = input_dims(entry, i);
     for (size_t axis = 0; axis < dims.size(); ++axis) {
       if (inputs[i][axis] == slots[dims[axis]]) continue;
-      return error(ErrorCode::invalid_argument, "input '", entry.inputs[i].name, "' has shape ", inputs[i].text(),
+      fail(ErrorCode::invalid_argument, "input '", entry.inputs[i].name, "' has shape ", inputs[i].text(),
                    ": axis ", axis, " is ", inputs[i][axis], ", but must be ", origin(entry, dims[axis], slots));
     }
   }
-  return {};
 }
 
-Result<void> check_constraints(const Entry& entry, const Slots& slots) {
+void check_constraints(const Entry& entry, const Slots& slots) {
   for (uint32_t i = 0; i < count_of(entry.manifest->constraints()); ++i) {
     const fb::Constraint& constraint = *entry.manifest->constraints()->Get(i);
     if (slots[constraint.a()] == slots[constraint.b()]) continue;
     const std::string_view reason = view_of(constraint.reason());
-    return error(ErrorCode::invalid_argument, "the inputs' extents disagree: ", origin(entry, constraint.a(), slots),
+    fail(ErrorCode::invalid_argument, "the inputs' extents disagree: ", origin(entry, constraint.a(), slots),
                  " must equal ", origin(entry, constraint.b(), slots), reason.empty() ? "" : ": ", reason);
   }
-  return {};
 }
 
 std::string shape_sets(const Entry& entry) {
@@ -90,17 +88,17 @@ Entry make_entry(const fb::EntryPoint& manifest) {
   return entry;
 }
 
-Result<Slots> bind_shapes(const Entry& entry, std::span<const Shape> inputs) {
+Slots bind_shapes(const Entry& entry, std::span<const Shape> inputs) {
   Slots slots(entry.slots());
   for (size_t i = 0; i < entry.symbols.size(); ++i) {
     const fb::Symbol& symbol = *entry.manifest->symbols()->Get(static_cast<uint32_t>(i));
     if (symbol.input() >= 0) slots.set(i, inputs[symbol.input()][symbol.axis()]);
   }
   if (Status status = evaluate(entry.program, entry.symbols.size(), slots); !status.ok()) {
-    return error(ErrorCode::invalid_argument, "the inputs' shapes make no sense to this model: ", status.message);
+    fail(ErrorCode::invalid_argument, "the inputs' shapes make no sense to this model: ", status.message);
   }
-  GART_TRY(check_extents(entry, inputs, slots));
-  GART_TRY(check_constraints(entry, slots));
+  check_extents(entry, inputs, slots);
+  check_constraints(entry, slots);
   return slots;
 }
 
@@ -121,7 +119,7 @@ std::vector<Shape> static_input_shapes(const Entry& entry, const Plan& plan) {
   return shapes;
 }
 
-Result<const Plan*> choose_plan(const Entry& entry, const Slots& slots) {
+const Plan* choose_plan(const Entry& entry, const Slots& slots) {
   const Plan* best = nullptr;
   size_t best_fixed = 0;
   for (const Plan& plan : entry.plans) {
@@ -140,7 +138,7 @@ Result<const Plan*> choose_plan(const Entry& entry, const Slots& slots) {
   for (size_t i = 0; i < entry.symbols.size(); ++i) {
     if (entry.carried[i]) asked += text(asked.empty() ? "" : ", ", entry.symbols[i], "=", slots[i]);
   }
-  return error(ErrorCode::unsupported, "the model was compiled for ", shape_sets(entry), ", not for ", asked);
+  fail(ErrorCode::unsupported, "the model was compiled for ", shape_sets(entry), ", not for ", asked);
 }
 
 bool output_shape_known(const Entry& entry, size_t index, const Slots& slots) {
@@ -150,13 +148,13 @@ bool output_shape_known(const Entry& entry, size_t index, const Slots& slots) {
   return true;
 }
 
-Result<Shape> output_shape(const Entry& entry, size_t index, const Slots& slots) {
+Shape output_shape(const Entry& entry, size_t index, const Slots& slots) {
   const auto dims = span_of(entry.manifest->outputs()->Get(static_cast<uint32_t>(index))->dims());
   int64_t extents[kMaxRank] = {};
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     extents[axis] = slots[dims[axis]];
     if (extents[axis] < 0 || extents[axis] > kMaxExtent) {
-      return error(ErrorCode::run_failed, "output '", entry.outputs[index].name, "' would have extent ", extents[axis],
+      fail(ErrorCode::run_failed, "output '", entry.outputs[index].name, "' would have extent ", extents[axis],
                    " on axis ", axis);
     }
   }

@@ -30,16 +30,16 @@ Entry make_entry(const fb::EntryPoint& manifest);
 
 /// The values of the entry's slots for inputs of these shapes (ranks are right already). Fails when extents disagree
 /// with the model or with each other, naming inputs, axes and values.
-Result<Slots> bind_shapes(const Entry& entry, std::span<const Shape> inputs);
+Slots bind_shapes(const Entry& entry, std::span<const Shape> inputs);
 
 /// The shapes that a plan with these fixed symbols is for; empty if it leaves one open.
 std::vector<Shape> static_input_shapes(const Entry& entry, const Plan& plan);
 
 /// The plan whose fixed symbols all match, the one that fixes most.
-Result<const Plan*> choose_plan(const Entry& entry, const Slots& slots);
+const Plan* choose_plan(const Entry& entry, const Slots& slots);
 
 /// Output `index` with the extents that the slots give it; fails if one is negative or too great.
-Result<Shape> output_shape(const Entry& entry, size_t index, const Slots& slots);
+Shape output_shape(const Entry& entry, size_t index, const Slots& slots);
 bool output_shape_known(const Entry& entry, size_t index, const Slots& slots);
 
 }  // namespace gart

@@ -1,8 +1,7 @@
 // Building errors, and keeping exceptions (out of memory, no more threads) inside the API.
 #pragma once
 
-#include <exception>
-#include <new>
+#include <type_traits>
 #include <utility>
 
 #include "artifact_schema/status.h"
@@ -15,8 +14,7 @@ Error error(ErrorCode code, const Parts&... parts) {
   return {code, join({Piece(parts)...})};
 }
 
-/// An error on its way up through code whose failures are many and whose callers can only give up: the driver's calls.
-/// guarded() turns it into the Result of the API's function.
+/// How the runtime reports errors inside: thrown here, turned into the Result of the API's function by guarded().
 struct Failure {
   Error error;
 };
@@ -26,24 +24,30 @@ template <class... Parts>
   throw Failure{error(code, parts...)};
 }
 
-/// `body()`, with what it throws turned into an Error.
+/// The exception that is being handled, as an Error.
+Error caught_error() noexcept;
+
+/// `body()`, a T or void, as a Result; with what it throws turned into its Error.
 template <class Body>
-auto guarded(Body&& body) noexcept -> decltype(body()) {
+auto guarded(Body&& body) noexcept {
+  using Value = decltype(body());
   try {
-    return std::forward<Body>(body)();
-  } catch (const Failure& failure) {
-    return failure.error;
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::out_of_memory, "out of memory"};
-  } catch (const std::exception& e) {
-    return error(ErrorCode::unsupported, "the system refused a resource: ", e.what());
+    if constexpr (std::is_void_v<Value>) {
+      body();
+      return Result<void>();
+    } else {
+      return Result<Value>(body());
+    }
+  } catch (...) {
+    return Result<Value>(caught_error());
   }
 }
 
-}  // namespace gart
+/// The value of an API's function used inside.
+template <class T>
+T value_or_fail(Result<T> result) {
+  if (!result) throw Failure{result.error()};
+  return std::move(*result);
+}
 
-/// Leaves the function with the error of `expression`, a Result<void>, if it is one.
-#define GART_TRY(expression)                                                       \
-  do {                                                                             \
-    if (auto gart_result = (expression); !gart_result) return gart_result.error(); \
-  } while (false)
+}  // namespace gart

@@ -8,14 +8,15 @@
 
 namespace gart {
 
-/// Where kernels find their data.
+/// The memory that a device's kernels work in.
 struct Site {
-  const char* device = "cpu";
-  MemorySource* memory = nullptr;  // the device's; null: the host's heap, and no copy is needed
-  MemorySource* pinned = nullptr;  // host memory that the device copies from and to
+  const char* space;     ///< as tensors name it: "cpu", "cuda:0"
+  MemorySource* memory;
+  MemorySource* pinned;  ///< host memory that the device copies from and to
 };
 
-/// A copy before the run (an input) or behind it (an output). To or from the host it goes through pinned memory.
+/// A copy that the device makes before the run (of an input) or behind it (of an output). To and from another space it goes
+/// through pinned memory.
 struct Transfer {
   enum class Kind : uint8_t { none, to_device, on_device, to_host };
   Kind kind = Kind::none;
@@ -30,21 +31,20 @@ inline constexpr size_t kElementAlignment = 1;
 /// Inputs on the kernels' device that are aligned as kernels need it are used in place, others copied.
 class Inputs {
  public:
-  explicit Inputs(std::span<const TensorInfo> infos, const Site& site = {});
+  explicit Inputs(std::span<const TensorInfo> infos, const Site& site);
 
-  Result<void> set(size_t index, const TensorView& tensor);
+  void set(size_t index, const TensorView& tensor);
   void forget();
   bool is_set(size_t index) const { return slots_[index].set; }
   /// Fails for the first input that is not set.
-  Result<void> check_complete() const;
+  void check_complete() const;
   bool matches(std::span<const Shape> shapes) const;
   std::vector<Shape> shapes() const;
   /// What kernels need of the caller's memory. 0: they read from memory of the invocation alone, whose place does not change.
   void use_in_place(size_t alignment) { alignment_ = alignment; }
-  /// Copies what has to be copied; afterwards address(i) is what kernels read. On a device the copies to it are left to
-  /// the transfers.
+  /// Afterwards address(i) is what kernels read, once the device has made the transfers.
   void stage();
-  /// As if inputs of these shapes, in host memory, had been set and staged: makes room, and the transfers. On devices only.
+  /// As if inputs of these shapes, in another space, had been set and staged: makes room, and the transfers.
   void expect(std::span<const Shape> shapes);
   void* address(size_t index) const { return slots_[index].address; }
   const Transfer& transfer(size_t index) const { return slots_[index].transfer; }
@@ -58,13 +58,12 @@ class Inputs {
  private:
   struct Slot {
     TensorView view;
-    bool set = false, local = true;  // local: on the kernels' device
+    bool set = false, local = true;  // local: in the kernels' space
     Block staging, pinned;
     void* address = nullptr;
     Transfer transfer;
   };
-  void stage_on_device(Slot& slot, size_t bytes);
-  static void transfer_from_host(Slot& slot, size_t bytes);
+  static void transfer_in(Slot& slot, size_t bytes);
   size_t alignment_ = kAlignment;
   Site site_;
   std::span<const TensorInfo> infos_;
@@ -75,20 +74,20 @@ class Inputs {
 /// and from there to the caller's buffer if there is one.
 class Outputs {
  public:
-  explicit Outputs(std::span<const TensorInfo> infos, const Site& site = {});
+  explicit Outputs(std::span<const TensorInfo> infos, const Site& site);
 
-  Result<void> set(size_t index, const OutputBuffer& buffer);
+  void set(size_t index, const OutputBuffer& buffer);
   void forget();
   /// What kernels need of the caller's memory. 0: they write to memory of the invocation alone, whose place does not change.
   void use_in_place(size_t alignment) { alignment_ = alignment; }
   /// Where `bytes` of output `index` are to be written. Fails if the caller's buffer is too small.
-  Result<void*> place(size_t index, int64_t bytes);
+  void* place(size_t index, int64_t bytes);
   void* address(size_t index) const { return slots_[index].address; }
-  /// The run is over: staged outputs move to the caller's buffers.
+  /// The run is over: what came to pinned memory moves to the caller's buffers.
   void deliver();
   /// Where the caller finds it after deliver(), and on which device that is.
   const void* result(size_t index) const;
-  const char* result_device(size_t index) const { return slots_[index].local ? site_.device : "cpu"; }
+  const char* result_device(size_t index) const { return slots_[index].local ? site_.space : "cpu"; }
   const Transfer& transfer(size_t index) const { return slots_[index].transfer; }
   size_t count() const { return slots_.size(); }
   /// One is wanted in host memory.
@@ -97,13 +96,12 @@ class Outputs {
  private:
   struct Slot {
     OutputBuffer user;
-    bool local = true;  // wanted on the kernels' device
+    bool local = true;  // wanted in the kernels' space
     Block own, pinned;
     void* address = nullptr;
     int64_t bytes = 0;
     Transfer transfer;
   };
-  void place_on_device(Slot& slot);
   size_t alignment_ = kAlignment;
   Site site_;
   std::span<const TensorInfo> infos_;

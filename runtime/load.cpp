@@ -1,10 +1,9 @@
 // gart::load: from bytes to a ProgramState.
 #include <cstring>
 
-#include "artifact_schema/imports.h"
 #include "artifact_schema/verify.h"
 #include "runtime/cpu/features.h"
-#include "runtime/cpu/imports.h"
+#include "runtime/cpu/program.h"
 #include "runtime/errors.h"
 #include "runtime/invocation.h"
 #include "runtime/program.h"
@@ -14,135 +13,98 @@ namespace gart {
 namespace {
 
 constexpr int kMaxThreads = 1024;
+const std::string kAnyCore = "cpu";
 
 using detail::ProgramState;
 
-bool names_gpu(const std::string& device) { return device == "cuda" || device.starts_with("cuda:"); }
+/// Is the device one of this kind: "cpu", or with a number or cores "cpu:0"?
+bool is_kind(std::string_view device, std::string_view kind) {
+  return device.starts_with(kind) && (device.size() == kind.size() || device[kind.size()] == ':');
+}
 
-Result<void> check_options(const LoadOptions& options) {
-  if (!options.device.empty() && options.device != "cpu" && !names_gpu(options.device)) {
-    return error(ErrorCode::unsupported, "this runtime has no device '", options.device,
-                 "', only 'cpu', 'cuda' and 'cuda:N'");
+void check_options(const LoadOptions& options) {
+  if (!options.device.empty() && !is_kind(options.device, "cpu") && !is_kind(options.device, "cuda")) {
+    fail(ErrorCode::unsupported, "this runtime has no device '", options.device,
+         "', only 'cpu', 'cpu:0-1' (these cores), 'cuda' and 'cuda:1'");
   }
   if (options.threads < 0 || options.threads > kMaxThreads) {
-    return error(ErrorCode::invalid_argument, "threads is ", options.threads, "; 0 to ", kMaxThreads, " are possible");
+    fail(ErrorCode::invalid_argument, "threads is ", options.threads, "; 0 to ", kMaxThreads, " are possible");
   }
-  return {};
 }
 
-/// The index of the target, whose device program.device then is; null: the CPU's.
-Result<uint32_t> choose_target(ProgramState& program, const LoadOptions& options) {
+std::unique_ptr<DeviceProgram> open_cpu(const ProgramState& program, const std::string& device, uint32_t target,
+                                        const LoadOptions& options) {
+  return std::make_unique<cpu::Program>(device, options.threads, target, program.file.file(), options.custom_ops);
+}
+
+/// The program on the device that options ask for, or else on the best one that the artifact has code for.
+std::unique_ptr<DeviceProgram> open_device(const ProgramState& program, const LoadOptions& options) {
   const fb::Manifest& manifest = *program.artifact.manifest;
   std::string reason;
-  if (options.device != "cpu") {
+  if (!is_kind(options.device, "cpu")) {
     DeviceChoice choice = choose_cuda(manifest, options);
-    if (choice.program != nullptr) {
-      program.device = std::move(choice.program);
-      program.device_name = program.device->name();
-      return program.device->target();
-    }
-    const bool for_gpu = names_gpu(options.device) || is_cuda_target(manifest, options.target);
-    if (for_gpu) return Error{ErrorCode::unsupported, std::move(choice.reason)};
-    if (target_list(manifest, TargetsOf::cuda) != "none") reason = std::move(choice.reason);
+    if (choice.program != nullptr) return std::move(choice.program);
+    const bool for_gpu = is_kind(options.device, "cuda") || is_cuda_target(manifest, options.target);
+    if (for_gpu) throw Failure{{ErrorCode::unsupported, std::move(choice.reason)}};
+    if (target_list(manifest, TargetsOf::cuda) != "none") reason = text("; on GPUs: ", choice.reason);
   }
-  Result<uint32_t> target = choose_cpu_target(manifest, options.target);
-  if (target || reason.empty()) return target;
-  return error(target.error().code, target.error().message, "; on GPUs: ", reason);
+  try {
+    const std::string& device = options.device.empty() ? kAnyCore : options.device;
+    return open_cpu(program, device, choose_cpu_target(manifest, options.target), options);
+  } catch (Failure& failure) {
+    failure.error.message += reason;
+    throw;
+  }
 }
 
-/// Makes the code of a CPU target, and what it imports, ready to run.
-Result<void> bind_cpu_code(ProgramState& program, uint32_t index, const LoadOptions& options) {
-  const fb::Target& target = *program.artifact.manifest->targets()->Get(index);
-  const uint32_t imports = count_of(target.imports());
-  program.imports.resize(imports);
-  program.custom_ops = std::make_unique<gart_custom_op[]>(imports);
-  for (uint32_t i = 0; i < imports; ++i) {
-    const std::string_view name = target.imports()->Get(i)->string_view();
-    program.imports[i] = import_address(name);
-    if (program.imports[i] != nullptr) continue;
-    const gart_custom_op* op = custom_op(name.substr(std::strlen(kCustomImport)), options.custom_ops);
-    if (op == nullptr) {
-      return error(ErrorCode::unsupported, "the model needs a function for its operator '", name.substr(std::strlen(kCustomImport)),
-                   "', which LoadOptions.custom_ops does not give");
-    }
-    program.custom_ops[i] = *op;
-    program.imports[i] = &program.custom_ops[i];
-  }
-  if (target.code_section() < 0) return {};
-  const SectionEntry& section = program.artifact.sections[target.code_section()];
-  Result<Mapping> code =
-      Mapping::of_code(program.file.file(), section.offset, program.artifact.section(target.code_section()));
-  if (!code) return code.error();
-  program.code = std::move(*code);
-  return {};
-}
-
-Result<void> bind_target(ProgramState& program, uint32_t index, const LoadOptions& options) {
-  const fb::Target& target = *program.artifact.manifest->targets()->Get(index);
-  program.target = &target;
-  program.target_name = view_of(target.name());
-  if (program.device == nullptr) {
-    program.cpu_target = index;
-  } else {
-    Result<int64_t> host = choose_host_target(*program.artifact.manifest, index);
-    if (!host) return host.error();
-    program.cpu_target = *host;
-  }
-  if (program.cpu_target >= 0) return bind_cpu_code(program, uint32_t(program.cpu_target), options);
-  return {};
-}
-
-void decode_entries(ProgramState& program, uint32_t target) {
-  const CpuCode code{program.cpu_target < 0 ? 0 : uint32_t(program.cpu_target), program.code.bytes().data()};
+void decode_entries(ProgramState& program, int64_t host_target) {
   const fb::Manifest& manifest = *program.artifact.manifest;
   for (uint32_t e = 0; e < manifest.entry_points()->size(); ++e) {
     const fb::EntryPoint& entry = *manifest.entry_points()->Get(e);
     program.entries.push_back(make_entry(entry));
     for (uint32_t p = 0; p < entry.plans()->size(); ++p) {
       const fb::Plan& plan = *entry.plans()->Get(p);
-      if (plan.target() == target)
-        program.entries.back().plans.push_back(make_plan(entry, plan, code));
+      if (plan.target() == program.parts[0]->target()) program.entries.back().plans.push_back(make_plan(entry, plan, host_target));
     }
   }
 }
 
 /// `bytes` live in program.file, in program.copy, or are the caller's.
-Result<Program> open_program(std::shared_ptr<ProgramState> program, std::span<const uint8_t> bytes,
+Program open_program(std::shared_ptr<ProgramState> program, std::span<const uint8_t> bytes,
                              const LoadOptions& options) {
-  const int threads = options.threads > 0 ? options.threads : usable_cpus();
+  const int threads = options.threads > 0 ? options.threads : cpu::Cores::allowed().count();
   Status status = read_artifact(bytes, program->artifact, {options.verify, threads});
   if (status.ok()) status = verify_artifact(program->artifact);
-  if (!status.ok()) return Error{ErrorCode::invalid_artifact, status.message};
-  Result<uint32_t> target = choose_target(*program, options);
-  if (!target) return target.error();
-  GART_TRY(bind_target(*program, *target, options));
-  decode_entries(*program, *target);
-  if (threads > 1 && program->cpu_target >= 0) program->team = std::make_unique<ThreadTeam>(threads);
-  if (program->device != nullptr) {
-    program->device->load(program->artifact, program->entries, {program->team.get(), program->imports.data()});
-  }
+  if (!status.ok()) throw Failure{{ErrorCode::invalid_artifact, status.message}};
+  program->parts.push_back(open_device(*program, options));
+  program->target_name = view_of(program->target().name());
+  const int64_t host_target = choose_host_target(*program->artifact.manifest, program->parts[0]->target());
+  if (host_target >= 0) program->parts.push_back(open_cpu(*program, kAnyCore, uint32_t(host_target), options));
+  decode_entries(*program, host_target);
+  for (uint32_t i = 0; i < program->parts.size(); ++i) program->parts[i]->load(program->artifact, program->entries, i);
   return Program(std::move(program));
 }
 
 }  // namespace
 
 Result<Program> load(const std::string& path, const LoadOptions& options) {
-  return guarded([&]() -> Result<Program> {
-    GART_TRY(check_options(options));
+  return guarded([&] {
+    check_options(options);
     auto program = std::make_shared<ProgramState>();
-    Result<Mapping> file = Mapping::of_file(path);
-    if (!file) return file.error();
-    program->file = std::move(*file);
+    program->file = Mapping::of_file(path);
     const std::span<const uint8_t> bytes = program->file.bytes();
-    Result<Program> opened = guarded([&] { return open_program(std::move(program), bytes, options); });
-    if (!opened) return error(opened.error().code, "cannot load '", path, "': ", opened.error().message);
-    return opened;
+    try {
+      return open_program(std::move(program), bytes, options);
+    } catch (...) {
+      const Error reason = caught_error();
+      fail(reason.code, "cannot load '", path, "': ", reason.message);
+    }
   });
 }
 
 Result<Program> load(std::span<const uint8_t> artifact, const LoadOptions& options) {
-  return guarded([&]() -> Result<Program> {
-    GART_TRY(check_options(options));
+  return guarded([&] {
+    check_options(options);
     auto program = std::make_shared<ProgramState>();
     std::span<const uint8_t> bytes = artifact;
     if (!is_aligned(artifact.data())) {

@@ -20,22 +20,45 @@ namespace {
 constexpr size_t kHugePage = 2 << 20;
 constexpr size_t kPage = 4096;
 
-[[noreturn]] void no_memory(size_t bytes) {
-  fail(ErrorCode::out_of_memory, "the system has no ", bytes, " bytes of memory for what a run computes in");
-}
+class HostMemory final : public MemorySource {
+ public:
+  void* allocate(size_t& bytes) override {
+    const bool huge = bytes >= kHugePage;
+    bytes = align_up(bytes, huge ? kHugePage : kAlignment);
+    void* data = huge ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                      : std::aligned_alloc(kAlignment, bytes);
+    if (data == nullptr || data == MAP_FAILED) {
+      fail(ErrorCode::out_of_memory, "the system has no ", bytes, " bytes of memory for what a run computes in");
+    }
+    if (huge) madvise(data, bytes, MADV_HUGEPAGE);  // a wish
+    return data;
+  }
+  void release(void* data, size_t bytes) noexcept override {
+    if (bytes >= kHugePage) {
+      munmap(data, bytes);
+    } else {
+      std::free(data);
+    }
+  }
+};
 
 }  // namespace
 
+MemorySource& host_memory() {
+  static constinit HostMemory memory;
+  return memory;
+}
+
+void touch_pages(uint8_t* data, size_t bytes) {
+  for (size_t offset = 0; offset < bytes; offset += kPage) const_cast<volatile uint8_t*>(data)[offset] = 0;
+}
+
 Block::Block(Block&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      capacity_(std::exchange(other.capacity_, 0)),
-      mapped_(std::exchange(other.mapped_, 0)),
-      source_(other.source_) {}
+    : data_(std::exchange(other.data_, nullptr)), capacity_(std::exchange(other.capacity_, 0)), source_(other.source_) {}
 
 Block& Block::operator=(Block&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(capacity_, other.capacity_);
-  std::swap(mapped_, other.mapped_);
   std::swap(source_, other.source_);
   return *this;
 }
@@ -43,44 +66,18 @@ Block& Block::operator=(Block&& other) noexcept {
 Block::~Block() { release(); }
 
 void Block::release() {
-  if (mapped_ > 0) {
-    munmap(data_, mapped_);
-  } else if (source_ == nullptr) {
-    std::free(data_);
-  } else if (data_ != nullptr) {
-    source_->release(data_);
-  }
+  if (data_ != nullptr) source_->release(data_, capacity_);
   data_ = nullptr;
-  capacity_ = mapped_ = 0;
+  capacity_ = 0;
 }
 
 bool Block::reserve(size_t bytes) {
   if (data_ != nullptr && bytes <= capacity_) return false;
   release();
-  if (source_ != nullptr) {
-    const size_t size = align_up(bytes == 0 ? 1 : bytes, kAlignment);
-    data_ = static_cast<uint8_t*>(source_->allocate(size));
-    capacity_ = size;
-    return true;
-  }
-  const bool huge = bytes >= kHugePage;
-  const size_t size = align_up(bytes == 0 ? 1 : bytes, huge ? kHugePage : kAlignment);
-  if (!huge) {
-    data_ = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, size));
-    if (data_ == nullptr) no_memory(size);
-  } else {
-    void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED) no_memory(size);
-    madvise(mapped, size, MADV_HUGEPAGE);  // a wish
-    data_ = static_cast<uint8_t*>(mapped);
-    mapped_ = size;
-  }
+  size_t size = align_up(bytes == 0 ? 1 : bytes, kAlignment);
+  data_ = static_cast<uint8_t*>(source_->allocate(size));
   capacity_ = size;
   return true;
-}
-
-void Block::touch() {
-  for (size_t offset = 0; offset < capacity_; offset += kPage) const_cast<volatile uint8_t*>(data_)[offset] = 0;
 }
 
 Mapping::Mapping(Mapping&& other) noexcept
@@ -102,23 +99,23 @@ void Mapping::release() {
   if (file_ >= 0) close(file_);
 }
 
-Result<Mapping> Mapping::of_file(const std::string& path) {
+Mapping Mapping::of_file(const std::string& path) {
   Mapping mapping;
   mapping.file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (mapping.file_ < 0) return error(ErrorCode::io, "cannot open '", path, "': ", std::strerror(errno));
+  if (mapping.file_ < 0) fail(ErrorCode::io, "cannot open '", path, "': ", std::strerror(errno));
   struct stat info = {};
-  if (fstat(mapping.file_, &info) != 0) return error(ErrorCode::io, "cannot read '", path, "': ", std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) return error(ErrorCode::io, "'", path, "' is not a regular file");
-  if (info.st_size == 0) return error(ErrorCode::invalid_artifact, "'", path, "' is empty");
+  if (fstat(mapping.file_, &info) != 0) fail(ErrorCode::io, "cannot read '", path, "': ", std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) fail(ErrorCode::io, "'", path, "' is not a regular file");
+  if (info.st_size == 0) fail(ErrorCode::invalid_artifact, "'", path, "' is empty");
   const size_t size = static_cast<size_t>(info.st_size);
   void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, mapping.file_, 0);
-  if (data == MAP_FAILED) return error(ErrorCode::io, "cannot map '", path, "': ", std::strerror(errno));
+  if (data == MAP_FAILED) fail(ErrorCode::io, "cannot map '", path, "': ", std::strerror(errno));
   mapping.data_ = static_cast<uint8_t*>(data);
   mapping.size_ = size;
   return mapping;
 }
 
-Result<Mapping> Mapping::of_code(int file, uint64_t offset, std::span<const uint8_t> code) {
+Mapping Mapping::of_code(int file, uint64_t offset, std::span<const uint8_t> code) {
   Mapping mapping;
   if (code.empty()) return mapping;
   if (file >= 0 && offset % static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) == 0) {
@@ -137,7 +134,7 @@ Result<Mapping> Mapping::of_code(int file, uint64_t offset, std::span<const uint
   std::memcpy(data, code.data(), code.size());
   __builtin___clear_cache(static_cast<char*>(data), static_cast<char*>(data) + code.size());
   if (mprotect(data, code.size(), PROT_READ | PROT_EXEC) != 0) {
-    return error(ErrorCode::unsupported, "the system does not allow executable memory: ", std::strerror(errno));
+    fail(ErrorCode::unsupported, "the system does not allow executable memory: ", std::strerror(errno));
   }
   return mapping;
 }

@@ -32,72 +32,83 @@ void find_callers_buffers(Plan& plan) {
 }
 
 bool depends_on_bind(const Plan& plan, const PlanStep& step) {
-  bool late = runs_in_team(step.kind) && !plan.early_slot[step.tasks_slot];
+  bool late = is_work(step.kind) && !plan.early_slot[step.tasks_slot];
   if (step.kind == fb::StepKind::launch) late = late || !plan.early_slot[step.scratch_slot];
   for (uint32_t i = 0; i < step.operands; ++i) late = late || !plan.early_buffer[plan.operands[step.first_operand + i]];
   for (uint32_t i = 0; i < step.params; ++i) late = late || !plan.early_slot[plan.params[step.first_param + i]];
   return late;
 }
 
-gart_kernel function_of(const fb::Kernel& kernel, const CpuCode& code) {
-  return reinterpret_cast<gart_kernel>(reinterpret_cast<uintptr_t>(code.blob + kernel.offset()));
-}
-
 /// What the plan's host code for this CPU says about the launch; null if there is none.
-const fb::HostKernel* find_host_kernel(const Plan& plan, const fb::Step& step, const CpuCode& code) {
+const fb::HostKernel* find_host_kernel(const Plan& plan, const fb::Step& step, int64_t target) {
   for (uint32_t i = 0; i < count_of(plan.manifest->host_code()); ++i) {
     const fb::HostCode& host = *plan.manifest->host_code()->Get(i);
-    if (host.target() == code.target && code.blob != nullptr) return host.kernels()->Get(step.kernel());
+    if (host.target() == target) return host.kernels()->Get(step.kernel());
   }
   return nullptr;
 }
 
-void take_host_kernel(Plan& plan, PlanStep& step, const CpuCode& code) {
-  step.on_host = true;
-  const fb::HostKernel* host = find_host_kernel(plan, *step.manifest, code);
+void take_host_kernel(Plan& plan, PlanStep& step, int64_t target) {
+  const fb::HostKernel* host = find_host_kernel(plan, *step.manifest, target);
   if (host == nullptr) return;
-  step.kernel = function_of(*host->kernel(), code);
-  step.scratch_slot = host->kernel()->scratch();
+  step.kernel = host->kernel();
   step.tasks_slot = host->tasks();
   for (const uint32_t slot : span_of(host->params())) plan.params.push_back(slot);
   step.params = count_of(host->params());
 }
 
-PlanStep make_step(Plan& plan, const fb::Step& manifest, const CpuCode& code) {
-  PlanStep step{
-      .kind = manifest.kind(), .value = manifest.value(), .tasks_slot = manifest.tasks(), .manifest = &manifest};
+PlanStep make_step(Plan& plan, const fb::Step& manifest, int64_t host_target) {
+  PlanStep step{.kind = manifest.kind(), .device = manifest.device(), .value = manifest.value(),
+                .tasks_slot = manifest.tasks(), .manifest = &manifest};
   step.first_operand = static_cast<uint32_t>(plan.operands.size());
   step.first_param = static_cast<uint32_t>(plan.params.size());
   for (const uint32_t buffer : span_of(manifest.operands())) plan.operands.push_back(buffer);
   for (const uint32_t slot : span_of(manifest.params())) plan.params.push_back(slot);
   step.operands = count_of(manifest.operands());
   step.params = count_of(manifest.params());
-  if (manifest.device() != 0) {
-    take_host_kernel(plan, step, code);
+  if (step.device != 0) {
+    take_host_kernel(plan, step, host_target);
   } else if (step.kind == fb::StepKind::launch) {
-    const fb::Kernel& kernel = *plan.manifest->kernels()->Get(manifest.kernel());
-    if (code.blob != nullptr && code.target == plan.manifest->target()) step.kernel = function_of(kernel, code);
-    step.scratch_slot = kernel.scratch();
+    step.kernel = plan.manifest->kernels()->Get(manifest.kernel());
   }
+  if (step.kernel != nullptr) step.scratch_slot = step.kernel->scratch();
   step.late = depends_on_bind(plan, step);
+  plan.devices = std::max(plan.devices, step.device + 1);
   return step;
 }
 
-void add_sequence(Plan& plan, const fb::Sequence& sequence, const CpuCode& code) {
-  const size_t begin = plan.steps.size();
+/// The copies of inputs and outputs are in the entry's first and last segments, or in empty ones of their own where those are
+/// not work of device 0, whose memory they lie in.
+void add_segments(Plan& plan, uint32_t begin, bool entry) {
+  const uint32_t end = static_cast<uint32_t>(plan.steps.size());
+  const auto is_main = [&](uint32_t i) { return begin < end && is_work(plan.steps[i].kind) && plan.steps[i].device == 0; };
+  auto& segments = plan.segments;
+  const size_t first = segments.size();
+  if (entry && !is_main(begin)) segments.push_back({begin, begin, begin});
+  for (uint32_t i = begin; i < end; ++i) {
+    const PlanStep& step = plan.steps[i];
+    const bool work = is_work(step.kind);
+    Segment* const last = segments.size() == first ? nullptr : &segments.back();
+    if (work && last != nullptr && !last->steers && last->begin < i && last->device == step.device) {
+      last->end = i + 1;
+    } else {
+      segments.push_back({begin, i, i + 1, step.device, !work});
+    }
+  }
+  if (entry && begin < end && !is_main(end - 1)) segments.push_back({begin, end, end});
+  if (entry) segments[first].inputs = segments.back().outputs = true;
+  plan.segment_begin.push_back(static_cast<uint32_t>(segments.size()));
+}
+
+void add_sequence(Plan& plan, const fb::Sequence& sequence, int64_t host_target, bool entry) {
+  const uint32_t begin = static_cast<uint32_t>(plan.steps.size());
   for (uint32_t i = 0; i < count_of(sequence.steps()); ++i) {
-    plan.steps.push_back(make_step(plan, *sequence.steps()->Get(i), code));
+    plan.steps.push_back(make_step(plan, *sequence.steps()->Get(i), host_target));
     const int32_t call = sequence.steps()->Get(i)->stands_in();
-    if (call >= 0) plan.steps.back().call = static_cast<uint32_t>(begin) + static_cast<uint32_t>(call);
+    if (call >= 0) plan.steps.back().call = begin + static_cast<uint32_t>(call);
     if (plan.steps.back().late) plan.late_steps.push_back(static_cast<uint32_t>(plan.steps.size() - 1));
   }
-  for (size_t i = plan.steps.size(); i-- > begin;) {
-    PlanStep& step = plan.steps[i];
-    const PlanStep* next = i + 1 < plan.steps.size() ? &step + 1 : nullptr;
-    const bool goes_on = next != nullptr && runs_in_team(next->kind) && next->on_host == step.on_host;
-    step.run_end = goes_on ? next->run_end : static_cast<uint32_t>(i + 1);
-    if (!runs_in_team(step.kind)) step.run_end = static_cast<uint32_t>(i);
-  }
+  add_segments(plan, begin, entry);
   plan.sequence_begin.push_back(static_cast<uint32_t>(plan.steps.size()));
 }
 
@@ -109,7 +120,7 @@ bool writes_operand(const PlanStep& step, uint32_t position) {
   return writes.empty() || std::find(writes.begin(), writes.end(), position) != writes.end();
 }
 
-Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, const CpuCode& code) {
+Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, int64_t host_target) {
   Plan plan;
   plan.manifest = &manifest;
   plan.symbols = count_of(entry.symbols());
@@ -117,7 +128,9 @@ Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, const CpuC
   plan.early_slot = reachable_slots(plan.program, carried_symbols(entry));
   find_late_buffers(plan);
   plan.sequence_begin.push_back(0);
-  for (uint32_t i = 0; i < manifest.sequences()->size(); ++i) add_sequence(plan, *manifest.sequences()->Get(i), code);
+  plan.segment_begin.push_back(0);
+  const uint32_t sequences = manifest.sequences()->size();
+  for (uint32_t i = 0; i < sequences; ++i) add_sequence(plan, *manifest.sequences()->Get(i), host_target, i + 1 == sequences);
   find_callers_buffers(plan);
   return plan;
 }

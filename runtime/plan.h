@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "artifact_schema/kernel_abi.h"
 #include "artifact_schema/shape_program.h"
 #include "artifact_schema/spans.h"
 
@@ -12,11 +12,11 @@ namespace gart {
 
 struct PlanStep {
   fb::StepKind kind;
-  bool on_host = false;          // of a device's plan: the CPU runs it
+  uint32_t device = 0;           // who runs it: one of Plan.devices
   bool late = false;             // an operand, parameter or task count depends on a symbol bound during the run
   uint8_t value = 0;             // fill
-  gart_kernel kernel = nullptr;  // launch on the CPU; null on a device
-  void* function = nullptr;      // launch on a device: its driver's name for the kernel
+  const fb::Kernel* kernel = nullptr;  // launch
+  const void* function = nullptr;      // launch: the kernel as its device knows it, from when its code is there
   bool off = false;              // a call without its library, or a launch that stands in for a call that has it; where
                                  // the library refuses a shape, BoundStep.off is the opposite
   uint32_t call = UINT32_MAX;    // launch: the step that it stands in for; UINT32_MAX: none
@@ -24,19 +24,22 @@ struct PlanStep {
   uint32_t tasks_slot = 0;
   uint32_t first_operand = 0, operands = 0;  // in Plan.operands
   uint32_t first_param = 0, params = 0;      // in Plan.params
-  uint32_t run_end = 0;                      // end of the run of launch, copy, fill and call steps that this step is in,
-                                             // all of the device or all of the host
   const fb::Step* manifest = nullptr;
 };
 
-/// Steps that the thread team works through together; the others steer the run and are the caller's.
-inline bool runs_in_team(fb::StepKind kind) {
+/// Steps that devices work on; the others steer the run.
+inline bool is_work(fb::StepKind kind) {
   return kind == fb::StepKind::launch || kind == fb::StepKind::copy || kind == fb::StepKind::fill ||
          kind == fb::StepKind::call;
 }
 
-/// Steps that a device's queue takes.
-inline bool is_enqueued(const PlanStep& step) { return runs_in_team(step.kind) && !step.on_host; }
+/// Steps [begin, end) of the sequence that begins at step `sequence`: as many as follow each other on one device, or one that steers.
+struct Segment {
+  uint32_t sequence, begin, end;
+  uint32_t device = 0;
+  bool steers = false;
+  bool inputs = false, outputs = false;  // with the copies of the caller's inputs before, of his outputs behind them
+};
 
 /// Does the step write its operand at this position? A launch that does not say may write all of them.
 bool writes_operand(const PlanStep& step, uint32_t position);
@@ -46,7 +49,10 @@ struct Plan {
   size_t symbols = 0;
   ShapeProgram program;
   std::vector<PlanStep> steps;           // of all sequences, one after the other
-  std::vector<uint32_t> sequence_begin;  // sequence i is steps [begin[i], begin[i + 1])
+  std::vector<uint32_t> sequence_begin;  // sequence i is steps [begin[i], begin[i + 1]); the last one is the entry
+  std::vector<Segment> segments;         // of all sequences
+  std::vector<uint32_t> segment_begin;   // sequence i is segments [begin[i], begin[i + 1])
+  uint32_t devices = 1;                  // that its steps name
   std::vector<uint32_t> operands;        // buffer numbers
   std::vector<uint32_t> params;          // slots
   std::vector<uint8_t> early_slot;       // per slot: known before the first step
@@ -56,6 +62,10 @@ struct Plan {
   std::vector<uint32_t> io_buffers;   // early buffers in the caller's memory: their addresses change between runs
   std::vector<uint32_t> io_operands;  // positions in `operands` that name one of them
 
+  uint32_t entry_sequence() const { return static_cast<uint32_t>(sequence_begin.size()) - 2; }
+  std::span<const Segment> sequence(uint32_t index) const {
+    return std::span(segments).subspan(segment_begin[index], segment_begin[index + 1] - segment_begin[index]);
+  }
   const fb::Buffer& buffer(uint32_t index) const { return *manifest->buffers()->Get(index); }
   uint32_t base_of(uint32_t index) const {
     const int32_t alias = buffer(index).alias_of();
@@ -63,13 +73,7 @@ struct Plan {
   }
 };
 
-/// A CPU target, and where its blob lies in memory (null: there is none).
-struct CpuCode {
-  uint32_t target = 0;
-  const uint8_t* blob = nullptr;
-};
-
-/// `code`: of the plan's target, or of the one whose host code its host steps take. Requires a verified manifest.
-Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, const CpuCode& code);
+/// Its launches have no functions yet. `host_target`: of the CPU whose code the steps of device 1 take. Requires a verified manifest.
+Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, int64_t host_target);
 
 }  // namespace gart

@@ -16,18 +16,23 @@ const char* text_at(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::S
 
 }  // namespace
 
-ProgramState::ProgramState() = default;
+ProgramState::ProgramState() { idle.reserve(kMaxIdle); }
 ProgramState::~ProgramState() = default;
 
-Result<const Entry*> ProgramState::entry(std::string_view name) const {
+const Entry* ProgramState::find(std::string_view name) const {
   if (name.empty()) return &entries[0];
   for (const Entry& entry : entries) {
     if (entry.name == name) return &entry;
   }
-  return error(ErrorCode::invalid_argument, "the model has no entry point '", name, "'");
+  return nullptr;
 }
 
-Result<std::unique_ptr<InvocationState>> ProgramState::borrow(const Entry& entry) {
+const Entry& ProgramState::entry(std::string_view name) const {
+  if (const Entry* found = find(name)) return *found;
+  fail(ErrorCode::invalid_argument, "the model has no entry point '", name, "'");
+}
+
+std::unique_ptr<InvocationState> ProgramState::borrow(const Entry& entry) {
   {
     const std::lock_guard lock(mutex);
     for (auto& invocation : idle) {
@@ -38,10 +43,10 @@ Result<std::unique_ptr<InvocationState>> ProgramState::borrow(const Entry& entry
       return borrowed;
     }
   }
-  return InvocationState::make(*this, entry);
+  return std::make_unique<InvocationState>(*this, entry);
 }
 
-void ProgramState::give_back(std::unique_ptr<InvocationState> invocation) {
+void ProgramState::give_back(std::unique_ptr<InvocationState> invocation) noexcept {
   invocation->inputs.forget();
   invocation->outputs.forget();
   const std::lock_guard lock(mutex);
@@ -65,66 +70,70 @@ std::vector<std::string> Program::entry_points() const {
 }
 
 std::span<const TensorInfo> Program::inputs(std::string_view entry) const {
-  Result<const Entry*> found = state_->entry(entry);
-  return found ? std::span<const TensorInfo>((*found)->inputs) : std::span<const TensorInfo>();
+  const Entry* found = state_->find(entry);
+  return found != nullptr ? std::span<const TensorInfo>(found->inputs) : std::span<const TensorInfo>();
 }
 
 std::span<const TensorInfo> Program::outputs(std::string_view entry) const {
-  Result<const Entry*> found = state_->entry(entry);
-  return found ? std::span<const TensorInfo>((*found)->outputs) : std::span<const TensorInfo>();
+  const Entry* found = state_->find(entry);
+  return found != nullptr ? std::span<const TensorInfo>(found->outputs) : std::span<const TensorInfo>();
 }
 
 const char* Program::label(size_t output, size_t number, std::string_view entry) const {
-  Result<const Entry*> found = state_->entry(entry);
-  if (!found || output >= (*found)->outputs.size()) return nullptr;
-  return detail::text_at((*found)->manifest->outputs()->Get(static_cast<uint32_t>(output))->labels(), number);
+  const Entry* found = state_->find(entry);
+  if (found == nullptr || output >= found->outputs.size()) return nullptr;
+  return detail::text_at(found->manifest->outputs()->Get(static_cast<uint32_t>(output))->labels(), number);
 }
 
 const char* Program::metadata(size_t index) const { return detail::text_at(state_->artifact.manifest->metadata(), index); }
 
 const std::string& Program::target() const { return state_->target_name; }
-const std::string& Program::device() const { return state_->device_name; }
-int Program::threads() const { return state_->team == nullptr ? 1 : state_->team->size(); }
+const std::string& Program::device() const { return state_->device().name; }
+int Program::threads() const { return state_->parts.back()->device().threads(); }
 
 namespace {
 
 /// `inputs` are what the caller gave.
-using SetInputs = Result<void> (*)(detail::InvocationState& invocation, const void* inputs);
+using SetInputs = void (*)(detail::InvocationState& invocation, const void* inputs);
+
+/// An idle invocation of the program, given back whatever happens.
+class Borrowed {
+ public:
+  Borrowed(detail::ProgramState& program, std::string_view entry)
+      : program_(program), invocation_(program.borrow(program.entry(entry))) {}
+  ~Borrowed() { program_.give_back(std::move(invocation_)); }
+  detail::InvocationState& operator*() { return *invocation_; }
+
+ private:
+  detail::ProgramState& program_;
+  std::unique_ptr<detail::InvocationState> invocation_;
+};
 
 /// Sets the inputs, runs, hands the outputs over. One function for all forms of inputs: this is most of their code.
-Result<std::vector<Tensor>> run_once(detail::ProgramState& program, std::string_view entry_name, SetInputs set_inputs, const void* inputs) {
-  return guarded([&]() -> Result<std::vector<Tensor>> {
-    Result<const Entry*> entry = program.entry(entry_name);
-    if (!entry) return entry.error();
-    Result<std::unique_ptr<detail::InvocationState>> invocation = program.borrow(**entry);
-    if (!invocation) return invocation.error();
-    Result<void> set = set_inputs(**invocation, inputs);
-    Result<std::vector<Tensor>> outputs = set ? (*invocation)->run_owned() : Result<std::vector<Tensor>>(set.error());
-    program.give_back(std::move(*invocation));
-    return outputs;
+Result<std::vector<Tensor>> run_once(detail::ProgramState& program, std::string_view entry, SetInputs set_inputs, const void* inputs) {
+  return guarded([&] {
+    Borrowed invocation(program, entry);
+    set_inputs(*invocation, inputs);
+    return (*invocation).run_owned();
   });
 }
 
 template <class T>
-Result<void> set_in_order(detail::InvocationState& invocation, const void* data) {
+void set_in_order(detail::InvocationState& invocation, const void* data) {
   const auto inputs = *static_cast<const std::span<const T>*>(data);
   const size_t count = invocation.entry->inputs.size();
   if (inputs.size() != count) {
-    return error(ErrorCode::invalid_argument, inputs.size(), " inputs were given, the model has ", count);
+    fail(ErrorCode::invalid_argument, inputs.size(), " inputs were given, the model has ", count);
   }
-  for (size_t i = 0; i < count; ++i) GART_TRY(invocation.inputs.set(i, inputs[i]));
-  return {};
+  for (size_t i = 0; i < count; ++i) invocation.inputs.set(i, inputs[i]);
 }
 
-Result<void> set_by_name(detail::InvocationState& invocation, const void* data) {
+void set_by_name(detail::InvocationState& invocation, const void* data) {
   for (const NamedTensor& input : *static_cast<const std::span<const NamedTensor>*>(data)) {
-    Result<size_t> index = detail::find_tensor(invocation.entry->inputs, input.name, "input");
-    if (!index) return index.error();
-    if (invocation.inputs.is_set(*index))
-      return error(ErrorCode::invalid_argument, "input '", input.name, "' is given twice");
-    GART_TRY(invocation.inputs.set(*index, input.tensor));
+    const size_t index = detail::find_tensor(invocation.entry->inputs, input.name, "input");
+    if (invocation.inputs.is_set(index)) fail(ErrorCode::invalid_argument, "input '", input.name, "' is given twice");
+    invocation.inputs.set(index, input.tensor);
   }
-  return {};
 }
 
 }  // namespace
@@ -143,13 +152,10 @@ Result<std::vector<Tensor>> Program::run(std::span<const NamedTensor> inputs, st
 }
 
 Result<Invocation> Program::new_invocation(std::string_view entry) const {
-  return guarded([&]() -> Result<Invocation> {
-    Result<const Entry*> found = state_->entry(entry);
-    if (!found) return found.error();
-    Result<std::unique_ptr<detail::InvocationState>> invocation = detail::InvocationState::make(*state_, **found);
-    if (!invocation) return invocation.error();
-    (*invocation)->keep_alive = state_;
-    return Invocation(std::move(*invocation));
+  return guarded([&] {
+    auto invocation = std::make_unique<detail::InvocationState>(*state_, state_->entry(entry));
+    invocation->keep_alive = state_;
+    return Invocation(std::move(invocation));
   });
 }
 

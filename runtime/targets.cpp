@@ -34,7 +34,7 @@ std::string target_list(const fb::Manifest& manifest, TargetsOf which) {
   return names.empty() ? "none" : names;
 }
 
-Result<uint32_t> choose_cpu_target(const fb::Manifest& manifest, const std::string& asked) {
+uint32_t choose_cpu_target(const fb::Manifest& manifest, const std::string& asked) {
   const uint64_t cpu = cpu_features();
   int64_t best = -1;
   for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
@@ -42,7 +42,7 @@ Result<uint32_t> choose_cpu_target(const fb::Manifest& manifest, const std::stri
     if (target.kind() != fb::TargetKind::cpu || (!asked.empty() && view_of(target.name()) != asked)) continue;
     const uint64_t missing = target.features() & ~cpu;
     if (missing != 0 && !asked.empty()) {
-      return error(ErrorCode::unsupported, "target '", asked, "' needs ", cpu_feature_names(missing),
+      fail(ErrorCode::unsupported, "target '", asked, "' needs ", cpu_feature_names(missing),
                    ", which this CPU lacks");
     }
     if (missing != 0 || !has_plans(manifest, i)) continue;
@@ -50,10 +50,10 @@ Result<uint32_t> choose_cpu_target(const fb::Manifest& manifest, const std::stri
   }
   if (best >= 0) return static_cast<uint32_t>(best);
   if (!asked.empty()) {
-    return error(ErrorCode::unsupported, "the model has no CPU code for target '", asked,
+    fail(ErrorCode::unsupported, "the model has no CPU code for target '", asked,
                  "', only for: ", target_list(manifest, TargetsOf::cpu));
   }
-  return error(ErrorCode::unsupported, "the model has code for ", target_list(manifest), "; this CPU offers ",
+  fail(ErrorCode::unsupported, "the model has code for ", target_list(manifest), "; this CPU offers ",
                cpu_feature_names(cpu));
 }
 
@@ -83,7 +83,7 @@ bool is_host_for(const fb::Manifest& manifest, uint32_t device_target, uint32_t 
 
 }  // namespace
 
-Result<int64_t> choose_host_target(const fb::Manifest& manifest, uint32_t device_target) {
+int64_t choose_host_target(const fb::Manifest& manifest, uint32_t device_target) {
   const uint64_t cpu = cpu_features();
   int64_t best = -1;
   bool needed = false;
@@ -95,7 +95,7 @@ Result<int64_t> choose_host_target(const fb::Manifest& manifest, uint32_t device
   }
   if (!needed) return int64_t{-1};
   if (best >= 0) return best;
-  return error(ErrorCode::unsupported, "the model's plans for ", view_of(manifest.targets()->Get(device_target)->name()),
+  fail(ErrorCode::unsupported, "the model's plans for ", view_of(manifest.targets()->Get(device_target)->name()),
                " run steps on the CPU, and have code for ", target_list(manifest, TargetsOf::cpu), "; this CPU offers ",
                cpu_feature_names(cpu));
 }

@@ -20,10 +20,10 @@ enum class TargetsOf : uint8_t { all, cpu, cuda };
 std::string target_list(const fb::Manifest& manifest, TargetsOf which = TargetsOf::all);
 
 /// The CPU target asked for by name, or with "" the one with the most features among those that this CPU runs.
-Result<uint32_t> choose_cpu_target(const fb::Manifest& manifest, const std::string& asked);
+uint32_t choose_cpu_target(const fb::Manifest& manifest, const std::string& asked);
 
 /// The index of the CPU target whose code this CPU runs best for the host steps of a device's target; -1: there are none.
 /// Fails if there are, and it runs no code for them.
-Result<int64_t> choose_host_target(const fb::Manifest& manifest, uint32_t device_target);
+int64_t choose_host_target(const fb::Manifest& manifest, uint32_t device_target);
 
 }  // namespace gart

@@ -1,8 +1,5 @@
 #include "runtime/cpu/features.h"
 
-#include <sched.h>
-
-#include <thread>
 #include <utility>
 
 #include "artifact_schema/cpu_features.h"
@@ -69,13 +66,6 @@ std::string cpu_feature_names(uint64_t features) {
     if ((features & bit) != 0) names += (names.empty() ? "" : ", ") + std::string(name);
   }
   return names.empty() ? "none" : names;
-}
-
-int usable_cpus() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-  const unsigned count = std::thread::hardware_concurrency();
-  return count == 0 ? 1 : static_cast<int>(count);
 }
 
 }  // namespace gart

@@ -11,7 +11,4 @@ uint64_t cpu_features();
 /// "x86-64-v3, x86-64-v4"
 std::string cpu_feature_names(uint64_t features);
 
-/// CPUs this process may run on.
-int usable_cpus();
-
 }  // namespace gart

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "runtime/cpu/features.h"
-
-namespace gart {
+namespace gart::cpu {
 namespace {
 
 constexpr int64_t kLongSpin = 2000;  // microseconds
@@ -57,12 +55,12 @@ void ThreadTeam::announce(std::atomic<uint32_t>& value, uint32_t now) {
   if (sleepers_.load(std::memory_order_seq_cst) > 0) value.notify_all();
 }
 
-ThreadTeam::ThreadTeam(int threads)
-    : size_(threads), crowded_(threads > usable_cpus()), barrier_spin_us_(crowded_ ? kShortSpin : kLongSpin) {
+ThreadTeam::ThreadTeam(int threads, int count, const Cores* cores)
+    : size_(threads), crowded_(threads > count), barrier_spin_us_(crowded_ ? kShortSpin : kLongSpin) {
   [[maybe_unused]] static const int watched = pthread_atfork(nullptr, nullptr, [] { ++forks_; });
   workers_.reserve(static_cast<size_t>(threads) - 1);
   try {
-    for (int thread = 1; thread < threads; ++thread) workers_.emplace_back(&ThreadTeam::work, this, thread);
+    for (int thread = 1; thread < threads; ++thread) workers_.emplace_back(&ThreadTeam::work, this, thread, cores);
   } catch (...) {
     stop();
     throw;
@@ -81,7 +79,8 @@ void ThreadTeam::stop() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadTeam::work(int thread) {
+void ThreadTeam::work(int thread, const Cores* cores) {
+  if (cores != nullptr) cores->bind();
   for (uint32_t seen = 0;; ++seen) {
     wait_for_change(epoch_, seen, crowded_ ? kShortSpin : kLongSpin);
     if (stop_) return;
@@ -108,4 +107,4 @@ void ThreadTeam::barrier() {
   announce(phase_, phase + 1);
 }
 
-}  // namespace gart
+}  // namespace gart::cpu

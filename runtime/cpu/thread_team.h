@@ -11,12 +11,14 @@
 #include <thread>
 #include <vector>
 
-namespace gart {
+#include "runtime/cpu/cores.h"
+
+namespace gart::cpu {
 
 class ThreadTeam {
  public:
-  /// Starts threads - 1 workers. Throws std::system_error if the system refuses one.
-  explicit ThreadTeam(int threads);
+  /// Starts threads - 1 workers on these cores (null: on any), which are `count`. Throws std::system_error if the system refuses one.
+  ThreadTeam(int threads, int count, const Cores* cores);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
@@ -37,7 +39,7 @@ class ThreadTeam {
   void barrier();
 
  private:
-  void work(int thread);
+  void work(int thread, const Cores* cores);
   void stop();
   enum class Wait { instant, spun, slept };
   Wait wait_for_change(const std::atomic<uint32_t>& value, uint32_t old, int64_t spin_us);
@@ -47,7 +49,7 @@ class ThreadTeam {
   static inline int forks_ = 0;  // between the first process of the program and this one, since there are teams
   const int born_ = forks_;
   const int size_;
-  const bool crowded_;  // more threads than CPUs: there is no point in spinning
+  const bool crowded_;  // more threads than cores: there is no point in spinning
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   Job job_ = nullptr;  // of the current epoch
   void* context_ = nullptr;
@@ -76,4 +78,4 @@ class TeamLease {
   ThreadTeam* team_;
 };
 
-}  // namespace gart
+}  // namespace gart::cpu

@@ -16,7 +16,7 @@ CUdevice handle_of(const Driver& driver, int ordinal) {
 }  // namespace
 
 Device::Device(const Driver& d, int ordinal)
-    : driver(d), name(text("cuda:", ordinal)), handle_(handle_of(d, ordinal)) {
+    : gart::Device(text("cuda:", ordinal), nullptr, memory, pinned), driver(d), handle_(handle_of(d, ordinal)) {
   GART_CUDA(*this, cuDevicePrimaryCtxRetain, &context, handle_);
 }
 
@@ -36,10 +36,10 @@ void Device::check(CUresult result, const char* call, std::string_view steps) {
   throw Failure{loss_};
 }
 
-Result<void> Device::check_alive() const {
-  if (!lost_) return {};
+void Device::check_alive() const {
+  if (!lost_) return;
   const std::lock_guard lock(mutex_);
-  return loss_;
+  throw Failure{loss_};
 }
 
 int Device::attribute(CUdevice_attribute which) {
@@ -56,7 +56,7 @@ std::string Device::free_text() const {
   return text(available, " of ", total, " bytes are free on ", name);
 }
 
-void* DeviceMemory::allocate(size_t bytes) {
+void* DeviceMemory::allocate(size_t& bytes) {
   const CurrentContext current(device_);
   CUdeviceptr data = 0;
   const CUresult result = device_.driver.cuMemAlloc_v2(&data, bytes);
@@ -67,11 +67,11 @@ void* DeviceMemory::allocate(size_t bytes) {
   return reinterpret_cast<void*>(data);
 }
 
-void DeviceMemory::release(void* data) noexcept {
+void DeviceMemory::release(void* data, size_t) noexcept {
   if (const CurrentContext current(device_, std::nothrow); current.is_current()) device_.driver.cuMemFree_v2(reinterpret_cast<CUdeviceptr>(data));
 }
 
-void* PinnedMemory::allocate(size_t bytes) {
+void* PinnedMemory::allocate(size_t& bytes) {
   const CurrentContext current(device_);
   void* data = nullptr;
   const CUresult result = device_.driver.cuMemHostAlloc(&data, bytes, CU_MEMHOSTALLOC_PORTABLE);
@@ -88,7 +88,7 @@ int Device::sm() {
   return sm;
 }
 
-void PinnedMemory::release(void* data) noexcept {
+void PinnedMemory::release(void* data, size_t) noexcept {
   if (const CurrentContext current(device_, std::nothrow); current.is_current()) device_.driver.cuMemFreeHost(data);
 }
 

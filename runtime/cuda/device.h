@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "gart/result.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/device.h"
 #include "runtime/memory.h"
 
 namespace gart::cuda {
@@ -19,8 +19,8 @@ class Device;
 class DeviceMemory : public MemorySource {
  public:
   explicit DeviceMemory(Device& device) : device_(device) {}
-  void* allocate(size_t bytes) override;
-  void release(void* data) noexcept override;
+  void* allocate(size_t& bytes) override;
+  void release(void* data, size_t bytes) noexcept override;
 
  private:
   Device& device_;
@@ -30,23 +30,22 @@ class DeviceMemory : public MemorySource {
 class PinnedMemory : public MemorySource {
  public:
   explicit PinnedMemory(Device& device) : device_(device) {}
-  void* allocate(size_t bytes) override;
-  void release(void* data) noexcept override;
+  void* allocate(size_t& bytes) override;
+  void release(void* data, size_t bytes) noexcept override;
 
  private:
   Device& device_;
 };
 
-class Device {
+class Device final : public gart::Device {
  public:
   /// Retains the primary context, which the process's other users of CUDA share. Throws Failure.
   Device(const Driver& driver, int ordinal);
-  ~Device();
+  ~Device() override;
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
   const Driver& driver;
-  const std::string name;  ///< "cuda:0"
   CUcontext context = nullptr;
   DeviceMemory memory{*this};
   PinnedMemory pinned{*this};
@@ -54,8 +53,7 @@ class Device {
   /// Throws Failure unless the call `name` succeeded. `steps`: what it was about, or empty. A sticky error is kept: the
   /// device is lost for this program.
   void check(CUresult result, const char* call, std::string_view steps = {});
-  /// The error that lost the device, if one did.
-  Result<void> check_alive() const;
+  void check_alive() const override;
   int attribute(CUdevice_attribute which);
   /// Its compute capability * 10.
   int sm();

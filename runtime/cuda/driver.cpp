@@ -20,17 +20,16 @@ constexpr char kSymbols[] =
 #undef GART_CUDA_SYMBOL
     ;
 
-Result<void> check_version(Driver& driver, void* library) {
+void check_version(Driver& driver, void* library) {
   const auto get_version = reinterpret_cast<decltype(driver.cuDriverGetVersion)>(dlsym(library, "cuDriverGetVersion"));
-  if (get_version != nullptr && get_version(&driver.version) == CUDA_SUCCESS && driver.version >= kOldestDriver) return {};
-  return error(ErrorCode::unsupported, "the CUDA driver is too old: a driver for CUDA ", version_text(kOldestDriver),
+  if (get_version != nullptr && get_version(&driver.version) == CUDA_SUCCESS && driver.version >= kOldestDriver) return;
+  fail(ErrorCode::unsupported, "the CUDA driver is too old: a driver for CUDA ", version_text(kOldestDriver),
                " or newer is needed, this one is for ", version_text(driver.version));
 }
 
-Result<void> fill(Driver& driver, void* library) {
+void fill(Driver& driver, void* library) {
   const char* missing = find_symbols(library, kSymbols, static_cast<DriverFunctions*>(&driver));
-  if (missing != nullptr) return error(ErrorCode::unsupported, kLibrary, " has no function ", missing);
-  return {};
+  if (missing != nullptr) fail(ErrorCode::unsupported, kLibrary, " has no function ", missing);
 }
 
 }  // namespace
@@ -39,20 +38,22 @@ Result<const Driver*> open_driver() {
   static std::mutex mutex;
   static Driver driver;
   static bool ready = false;
-  const std::lock_guard lock(mutex);
-  if (ready) return &driver;
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* reason = dlerror();
-    return error(ErrorCode::unsupported, "there is no CUDA driver here: ", reason == nullptr ? kLibrary : reason);
-  }
-  GART_TRY(check_version(driver, library));
-  GART_TRY(fill(driver, library));
-  if (const CUresult result = driver.cuInit(0); result != CUDA_SUCCESS) {
-    return error(ErrorCode::unsupported, "the CUDA driver does not start: ", result_text(driver, result));
-  }
-  ready = true;
-  return &driver;
+  return guarded([]() -> const Driver* {
+    const std::lock_guard lock(mutex);
+    if (ready) return &driver;
+    void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      const char* reason = dlerror();
+      fail(ErrorCode::unsupported, "there is no CUDA driver here: ", reason == nullptr ? kLibrary : reason);
+    }
+    check_version(driver, library);
+    fill(driver, library);
+    if (const CUresult result = driver.cuInit(0); result != CUDA_SUCCESS) {
+      fail(ErrorCode::unsupported, "the CUDA driver does not start: ", result_text(driver, result));
+    }
+    ready = true;
+    return &driver;
+  });
 }
 
 std::string version_text(int version) { return text(version / 1000, ".", version % 1000 / 10); }

@@ -1,5 +1,7 @@
 #include "runtime/cuda/graph.h"
 
+#include "runtime/step_errors.h"
+
 namespace gart::cuda {
 
 void ExecutableGraph::clear() {
@@ -42,7 +44,7 @@ bool CopyKinds::same(const GraphContext& c, bool inputs, bool outputs) const {
 
 SegmentGraph::SegmentGraph(Device& device, const Plan& plan, const Segment& segment)
     : plan_(plan), segment_(segment), nodes_(device, plan), graph_(device) {
-  for (uint32_t i = segment.steps.begin; i < segment.steps.end; ++i) {
+  for (uint32_t i = segment.begin; i < segment.end; ++i) {
     const PlanStep& step = plan.steps[i];
     late_ = late_ || step.late;
     uint8_t moving = 0;
@@ -59,7 +61,7 @@ bool SegmentGraph::same_work(const GraphContext& c) const {
   size_t at = 0;
   const auto& nodes = nodes_.list;
   while (at < nodes.size() && nodes[at].work == Work::input) ++at;
-  for (uint32_t i = segment_.steps.begin; i < segment_.steps.end; ++i) {
+  for (uint32_t i = segment_.begin; i < segment_.end; ++i) {
     const bool present = at < nodes.size() && nodes[at].work == Work::step && nodes[at].index == i;
     if (present != has_work(plan_.steps[i], c.bound.step(i))) return false;
     at += present;
@@ -79,7 +81,7 @@ void SegmentGraph::update(const GraphContext& c) {
   const bool all = late_ || generation_ != c.generation;
   built_ = false;
   for (Node& node : nodes_.list) {
-    if (!all && node.work == Work::step && moving_[node.index - segment_.steps.begin] == 0) continue;
+    if (!all && node.work == Work::step && moving_[node.index - segment_.begin] == 0) continue;
     if (!nodes_.refresh(node, c) || nodes_.set_params(graph_.exec, node)) continue;
     nodes_.wait(c.stream);  // for the launches before, which this run comes after
     return build(c);
@@ -95,12 +97,12 @@ void SegmentGraph::build(const GraphContext& c) {
   copies_.note(c, segment_.inputs, segment_.outputs);
   if (segment_.inputs) nodes_.add_inputs(graph, c);
   std::vector<Nodes> written(c.outputs.count());
-  nodes_.add_steps(graph, segment_.steps, {}, c, &written);
+  nodes_.add_steps(graph, segment_, {}, c, &written);
   if (segment_.outputs) nodes_.add_outputs(graph, written, c);
   if (nodes_.list.empty()) {
     graph_.clear();
   } else {
-    graph_.exec = nodes_.instantiate(graph, c.stream, steps_text(plan_, segment_.steps.begin, segment_.steps.end));
+    graph_.exec = nodes_.instantiate(graph, c.stream, steps_text(plan_, segment_.begin, segment_.end));
   }
   generation_ = c.generation;
   built_ = true;

@@ -39,12 +39,6 @@ class CopyKinds {
   std::vector<Transfer::Kind> kinds_;
 };
 
-/// Which part of a plan.
-struct Segment {
-  StepRun steps;
-  bool inputs, outputs;  // with the copies of inputs before, of outputs behind
-};
-
 class SegmentGraph {
  public:
   SegmentGraph(Device& device, const Plan& plan, const Segment& segment);
@@ -54,7 +48,7 @@ class SegmentGraph {
   /// Makes the graph fit the context: built if it is new or needs other nodes, otherwise changed in place where addresses,
   /// extents or launch sizes are others. Throws Failure; the next call then builds it anew.
   void update(const GraphContext& context);
-  void launch(CUstream stream) const { graph_.launch(stream, plan_, segment_.steps.begin, segment_.steps.end); }
+  void launch(CUstream stream) const { graph_.launch(stream, plan_, segment_.begin, segment_.end); }
   /// Whatever it points to may have moved.
   void rebind() { generation_ = 0; }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/call_node.h"
 #include "runtime/errors.h"
+#include "runtime/step_errors.h"
 
 namespace gart::cuda {
 namespace {
@@ -70,16 +71,6 @@ bool has_work(const PlanStep& step, const BoundStep& bound) {
   return bound.bytes > 0 && (step.kind == fb::StepKind::fill || bound.operands[0] != bound.operands[1]);
 }
 
-std::string steps_text(const Plan& plan, uint32_t begin, uint32_t end) {
-  if (begin >= end) return "a copy of the model's inputs or outputs";
-  const auto name = [&](uint32_t step) { return view_of(plan.steps[step].manifest->source()); };
-  if (begin + 1 == end) return text("step '", name(begin), "'");
-  uint32_t alike = begin + 1;
-  while (alike < end && name(alike) == name(begin)) ++alike;
-  if (alike == end) return text("one of the ", end - begin, " steps of '", name(begin), "'");
-  return text("one of the ", end - begin, " steps '", name(begin), "' to '", name(end - 1), "'");
-}
-
 std::string GraphNodes::node_text(const Node& node) const {
   if (node.work == Work::step) return steps_text(plan_, node.index, node.index + 1);
   return text("the copy of ", node.work == Work::input ? "input " : "output ", node.index);
@@ -101,7 +92,7 @@ void GraphNodes::add_outputs(CUgraph graph, std::vector<Nodes>& written, const G
   }
 }
 
-Nodes GraphNodes::add_steps(CUgraph graph, const StepRun& run, const Nodes& before, const GraphContext& c,
+Nodes GraphNodes::add_steps(CUgraph graph, const Segment& run, const Nodes& before, const GraphContext& c,
                             std::vector<Nodes>* written) {
   std::vector<Nodes> done(run.end - run.begin);  // per step: the nodes after which it is done
   std::vector<uint32_t> last(plan_.manifest->streams(), kNone);
@@ -127,10 +118,10 @@ Nodes GraphNodes::add_steps(CUgraph graph, const StepRun& run, const Nodes& befo
 }
 
 /// What the step waits for beside the launch before it has ended when that one has. Copies of inputs need edges of their own.
-bool GraphNodes::may_overlap(uint32_t index, uint32_t previous, const StepRun& run, const GraphContext& c) const {
+bool GraphNodes::may_overlap(uint32_t index, uint32_t previous, const Segment& run, const GraphContext& c) const {
   constexpr int kOldestMajor = 9;
   const PlanStep& step = plan_.steps[index];
-  if (!step.manifest->overlaps() || run.in_body || previous == kNone) return false;
+  if (!step.manifest->overlaps() || run.begin < plan_.sequence_begin[plan_.entry_sequence()] || previous == kNone) return false;
   const PlanStep& last = plan_.steps[previous];
   if (last.kind != fb::StepKind::launch || !has_work(last, c.bound.step(previous))) return false;
   for (uint32_t o = 0; o < step.operands && !input_copies_.empty(); ++o) {
@@ -148,7 +139,7 @@ void GraphNodes::note_writes(const PlanStep& step, const Nodes& nodes, std::vect
 }
 
 /// Steps outside the run are ordered by what the run comes after.
-void GraphNodes::collect_dependencies(uint32_t index, const StepRun& run, uint32_t previous,
+void GraphNodes::collect_dependencies(uint32_t index, const Segment& run, uint32_t previous,
                                       const std::vector<Nodes>& done, Nodes& out) const {
   const PlanStep& step = plan_.steps[index];
   const auto after = [&](uint32_t other) {
@@ -225,7 +216,7 @@ void GraphNodes::prepare_launch(Node& node, const PlanStep& step) const {
   node.maps.add_to(node.pointers, step);
   CUDA_KERNEL_NODE_PARAMS& params = node.params.kernel;
   node.params.type = CU_GRAPH_NODE_TYPE_KERNEL;
-  params.func = static_cast<CUfunction>(step.function);
+  params.func = static_cast<CUfunction>(const_cast<void*>(step.function));
   params.gridDimY = params.gridDimZ = params.blockDimY = params.blockDimZ = 1;
   params.blockDimX = kernel.threads();
   params.sharedMemBytes = kernel.shared();

@@ -44,12 +44,6 @@ struct Node {
   std::shared_ptr<CallNode> call = {};  // of a call step; its child graph is in `params` only while the node is made
 };
 
-/// Steps [begin, end) of the sequence that begins at step `sequence`; none of them steers.
-struct StepRun {
-  uint32_t sequence, begin, end;
-  bool in_body = false;  // of a conditional node, where nothing says that launches may overlap
-};
-
 /// Everything here throws Failure, naming the step.
 class GraphNodes {
  public:
@@ -65,7 +59,7 @@ class GraphNodes {
   /// The steps that have work, each after the one before it on its stream and those it waits for; those with nobody before
   /// them in the run after `before`. Returns the nodes that stand for the run's end. `written`, per output, gets the nodes
   /// that write it; may be null.
-  Nodes add_steps(CUgraph graph, const StepRun& run, const Nodes& before, const GraphContext& context,
+  Nodes add_steps(CUgraph graph, const Segment& run, const Nodes& before, const GraphContext& context,
                   std::vector<Nodes>* written = nullptr);
   /// Copies of the outputs that need one, each after written[i].
   void add_outputs(CUgraph graph, std::vector<Nodes>& written, const GraphContext& context);
@@ -91,9 +85,9 @@ class GraphNodes {
   Node prepare(Work work, uint32_t index, const GraphContext& context) const;
   void prepare_launch(Node& node, const PlanStep& step) const;
   bool refresh_kernel(Node& node, const GraphContext& context) const;
-  void collect_dependencies(uint32_t step, const StepRun& run, uint32_t previous, const std::vector<Nodes>& done,
+  void collect_dependencies(uint32_t step, const Segment& run, uint32_t previous, const std::vector<Nodes>& done,
                             Nodes& out) const;
-  bool may_overlap(uint32_t step, uint32_t previous, const StepRun& run, const GraphContext& context) const;
+  bool may_overlap(uint32_t step, uint32_t previous, const Segment& run, const GraphContext& context) const;
   void note_writes(const PlanStep& step, const Nodes& nodes, std::vector<Nodes>& written) const;
   std::string node_text(const Node& node) const;
 
@@ -103,8 +97,5 @@ class GraphNodes {
 };
 
 bool has_work(const PlanStep& step, const BoundStep& bound);
-
-/// "step 'Conv_1'", or "one of the steps 'Conv_1' to 'Gemm_9'", for messages.
-std::string steps_text(const Plan& plan, uint32_t begin, uint32_t end);
 
 }  // namespace gart::cuda

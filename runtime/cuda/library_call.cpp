@@ -4,8 +4,8 @@
 
 #include "artifact_schema/call_form.h"
 #include "gart/tensor.h"
-#include "runtime/cuda/graph_nodes.h"
 #include "runtime/errors.h"
+#include "runtime/step_errors.h"
 
 namespace gart::cuda {
 namespace {

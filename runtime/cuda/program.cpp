@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/cuda/session.h"
 #include "runtime/cuda/steered_graph.h"
 #include "runtime/errors.h"
+#include "runtime/executor.h"
 
 namespace gart::cuda {
 namespace {
@@ -56,11 +56,10 @@ Program::~Program() {
   for (const Module& module : modules_) device_.driver.cuModuleUnload(module.handle);
 }
 
-void Program::load(const ArtifactView& artifact, std::vector<Entry>& entries, const HostCpu& host) {
-  host_ = host;
+void Program::load(const ArtifactView& artifact, std::span<Entry> entries, uint32_t) {
   const CurrentContext current(device_);
   manifest_ = artifact.manifest;
-  const fb::Target& target = *artifact.manifest->targets()->Get(target_);
+  const fb::Target& target = *artifact.manifest->targets()->Get(DeviceProgram::target());
   ptx_ = target.kind() == fb::TargetKind::cuda_ptx;
   if (target.code_section() >= 0) code_ = artifact.section(static_cast<size_t>(target.code_section()));
   host_weights_ = artifact.weights();
@@ -76,22 +75,27 @@ void Program::load(const ArtifactView& artifact, std::vector<Entry>& entries, co
 void Program::prepare_weights(const fb::EntryPoint& at_load) {
   Entry entry = make_entry(at_load);
   for (uint32_t i = 0; i < count_of(at_load.plans()); ++i) {
-    if (at_load.plans()->Get(i)->target() == target_) entry.plans.push_back(make_plan(at_load, *at_load.plans()->Get(i), {}));
+    if (at_load.plans()->Get(i)->target() == target()) entry.plans.push_back(make_plan(at_load, *at_load.plans()->Get(i), -1));
   }
   if (entry.plans.empty()) return;
+  if (entry.plans[0].devices != 1) fail(ErrorCode::invalid_artifact, "what the model does at load needs ", entry.plans[0].devices, " devices");
   load_plan(entry.plans[0]);
   prepared_.reserve(entry.plans[0].manifest->prepared_bytes());
   const Block sources = upload_weights({&entry, 1});
-  Inputs inputs({});
-  Outputs outputs({});
+  Inputs inputs({}, device_.site);
+  Outputs outputs({}, device_.site);
   Block arena(&device_.memory);
-  Session session(*this);
-  Result<std::unique_ptr<BoundPlan>> plan = BoundPlan::make(entry, {}, host_weights_.size(), session.site());
-  if (!plan) throw Failure{plan.error()};
-  arena.reserve(size_t((*plan)->arena_bytes()));
-  Result<void> done = session.start(**plan, inputs, outputs, arena, nullptr, true);
-  if (done) done = session.finish();
-  if (!done) throw Failure{done.error()};
+  const auto plan = BoundPlan::make(entry, {}, host_weights_.size(), device_.site);
+  arena.reserve(size_t(plan->arena_bytes(fb::Place::device)));
+  const AllPlaces all = {Places{weights_base_, arena.data(), prepared_.data()}};
+  const Run run{*plan, inputs, outputs, all};
+  const std::unique_ptr<gart::Lane> lane = new_lane(0);
+  lane->adopt(*plan);
+  lane->open(run, {});
+  plan->link(all, inputs, outputs);
+  Executor(run, {&lane, 1}).run();
+  lane->close();
+  lane->finish();
 }
 
 /// A driver that does not take this module still runs everything else, with the host deciding.
@@ -106,7 +110,7 @@ void Program::load_plan(Plan& plan) {
   std::vector<CUfunction> functions(count_of(plan.manifest->kernels()));
   for (uint32_t i = 0; i < functions.size(); ++i) functions[i] = load_kernel(*plan.manifest->kernels()->Get(i));
   for (PlanStep& step : plan.steps) {
-    if (step.kind == fb::StepKind::launch && !step.on_host) step.function = functions[step.manifest->kernel()];
+    if (step.kind == fb::StepKind::launch && step.device == 0) step.function = functions[step.manifest->kernel()];
   }
 }
 
@@ -172,7 +176,5 @@ Block Program::upload_weights(std::span<const Entry> entries) {
   GART_CUDA(device_, cuStreamSynchronize, stream.handle);
   return block;
 }
-
-std::unique_ptr<DeviceSession> Program::new_session() { return std::make_unique<Session>(*this); }
 
 }  // namespace gart::cuda

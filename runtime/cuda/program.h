@@ -16,24 +16,19 @@ class Program final : public DeviceProgram {
  public:
   /// Throws Failure.
   Program(const Driver& driver, int ordinal, uint32_t target, bool blocking)
-      : device_(driver, ordinal), target_(target), blocking_(blocking) {}
+      : DeviceProgram(target), device_(driver, ordinal), blocking_(blocking) {}
   ~Program() override;
 
-  const std::string& name() const override { return device_.name; }
-  uint32_t target() const override { return target_; }
-  void load(const ArtifactView& artifact, std::vector<Entry>& entries, const HostCpu& host) override;
-  std::unique_ptr<DeviceSession> new_session() override;
-  Result<void> check_alive() const override { return device_.check_alive(); }
+  gart::Device& device() override { return device_; }
+  void load(const ArtifactView& artifact, std::span<Entry> entries, uint32_t number) override;
+  std::unique_ptr<gart::Lane> new_lane(uint32_t number) override;  // in lane.cpp
+  /// Of the weights only what this target's plans use is on the device.
+  Places places() override { return {weights_base_, nullptr, prepared_.data()}; }
 
-  Device& device() { return device_; }
+  Device& gpu() { return device_; }
   Libraries& libraries() { return libraries_; }
   /// What decides branches and loops on the device; null: the host does.
   CUfunction steering() const { return steering_; }
-  /// Where the artifact's weights section would begin on the device; only what this target's plans use is there.
-  const uint8_t* weights() const { return weights_base_; }
-  /// The prepared region; null if there is none.
-  uint8_t* prepared() { return prepared_.data(); }
-  const HostCpu& host() const { return host_; }
   /// Every step is waited for before the next one is enqueued.
   bool blocking() const { return blocking_; }
   /// The weights section in host memory.
@@ -52,9 +47,7 @@ class Program final : public DeviceProgram {
   Device device_;
   Libraries libraries_{device_};
   const fb::Manifest* manifest_ = nullptr;
-  const uint32_t target_;
   const bool blocking_;
-  HostCpu host_;
   bool ptx_ = false;
   CUfunction steering_ = nullptr;
   int shared_limit_ = 0;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "artifact_schema/kernel_abi.h"
 #include "runtime/errors.h"
+#include "runtime/step_errors.h"
 
 namespace gart::cuda {
 namespace {
@@ -21,7 +23,7 @@ uint64_t value_of(const void* address) { return reinterpret_cast<uint64_t>(addre
 }  // namespace
 
 bool SteeredGraph::can_hold(const Plan& plan) {
-  if (std::any_of(plan.steps.begin(), plan.steps.end(), [](const PlanStep& step) { return step.on_host; })) return false;
+  if (std::any_of(plan.steps.begin(), plan.steps.end(), [](const PlanStep& step) { return step.device != 0; })) return false;
   const bool loops = has(plan, fb::StepKind::loop);
   return (loops || has(plan, fb::StepKind::branch)) && !has(plan, fb::StepKind::bind) &&
          !(loops && has(plan, fb::StepKind::fail));
@@ -59,7 +61,7 @@ void SteeredGraph::build(const GraphContext& c) {
   copies_.note(c, true, true);
   const Nodes inputs = nodes_.add_inputs(graph, c);
   nodes_.forget_inputs();  // everything comes after them, also what lies within conditionals and cannot name them
-  const Nodes end = add_sequence(graph, static_cast<uint32_t>(plan_.sequence_begin.size()) - 2, inputs, c);
+  const Nodes end = add_sequence(graph, plan_.entry_sequence(), inputs, c);
   std::vector<Nodes> written(c.outputs.count(), end);
   nodes_.add_outputs(graph, written, c);
   graph_.exec = nodes_.instantiate(graph, c.stream, steps_text(plan_, 0, static_cast<uint32_t>(plan_.steps.size())));
@@ -69,19 +71,18 @@ void SteeredGraph::build(const GraphContext& c) {
 
 /// A step that decides comes after everything before it, and everything behind it comes after it.
 Nodes SteeredGraph::add_sequence(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
-  const uint32_t begin = plan_.sequence_begin[index], end = plan_.sequence_begin[index + 1];
-  const bool in_body = index + 2 < plan_.sequence_begin.size();  // the entry comes last
-  for (uint32_t i = begin; i < end;) {
-    const PlanStep& step = plan_.steps[i];
-    if (runs_in_team(step.kind)) {
-      before = nodes_.add_steps(graph, {begin, i, step.run_end, in_body}, before, c);
-      i = step.run_end;
-      continue;
+  for (const Segment& segment : plan_.sequence(index)) {
+    const uint32_t i = segment.begin;
+    const PlanStep* step = segment.steers ? &plan_.steps[i] : nullptr;
+    if (step == nullptr) {
+      before = nodes_.add_steps(graph, segment, before, c);
+    } else if (step->kind == fb::StepKind::branch) {
+      before = add_branch(graph, i, before, c);
+    } else if (step->kind == fb::StepKind::loop) {
+      before = add_loop(graph, i, before, c);
+    } else if (fails(*step, c.bound.step(i))) {
+      return add_report(graph, i, before, c);  // nothing behind it is reached
     }
-    if (step.kind == fb::StepKind::branch) before = add_branch(graph, i, before, c);
-    if (step.kind == fb::StepKind::loop) before = add_loop(graph, i, before, c);
-    if (fails(step, c.bound.step(i))) return add_report(graph, i, before, c);  // nothing behind it is reached
-    ++i;
   }
   return before;
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "runtime/cuda/graph_nodes.h"
 #include "runtime/errors.h"
+#include "runtime/step_errors.h"
 
 namespace gart::cuda {
 namespace {

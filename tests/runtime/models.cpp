@@ -120,6 +120,53 @@ ArtifactBuilder doubling_loop() {
   return b;
 }
 
+ArtifactBuilder picking_loop() {
+  ArtifactBuilder b(&kernels());
+  const uint32_t m = b.symbol("m", 0, 0);
+  const uint32_t zero = b.constant(0), one = b.constant(1), four = b.constant(4), eight = b.constant(8);
+  const uint32_t data_bytes = b.instruction(fb::ExprOp::mul, m, four);
+  b.input("data", fb::DType::f32, {m});
+  b.input("trips", fb::DType::i64, {});
+  b.output("out", fb::DType::f32, {one});
+  const uint32_t data = b.buffer(input, 0, data_bytes), trips = b.buffer(input, 1, eight), out = b.buffer(output, 0, four);
+  const uint32_t turn = b.buffer(temporary, 0, eight), picked = b.buffer(temporary, 0, four), next = b.buffer(temporary, 0, four);
+  b.plan().placement = {turn, picked, next};
+  b.plan().buffers[picked]->conflicts = {turn};
+  b.plan().buffers[next]->conflicts = {turn, picked};
+  const uint32_t gather = b.kernel("test_gather", 3, 2, zero), add = b.kernel("test_add", 3, 1, zero);
+  b.launch(gather, {data, turn, picked}, {one, m}, one, {2});
+  b.launch(add, {out, picked, next}, {one}, one, {2});
+  const uint32_t body = b.close_sequence();
+  b.step(Kind::fill, {out}, one);
+  fb::StepT& loop = b.step(Kind::loop, {}, one);
+  loop.bodies = {body};
+  loop.loop = std::make_unique<fb::LoopT>();
+  loop.loop->trip_count = int(trips);
+  loop.loop->iteration = int(turn);
+  loop.loop->carried_from = {next};
+  loop.loop->carried_to = {out};
+  b.close_sequence();
+  return b;
+}
+
+ArtifactBuilder gathering_twice() {
+  ArtifactBuilder b(&kernels());
+  const uint32_t n = b.symbol("n", 1, 0), m = b.symbol("m", 0, 0);
+  const Extents e = extents(b, n);
+  const uint32_t data_bytes = b.instruction(fb::ExprOp::mul, m, b.constant(4)),
+                 index_bytes = b.instruction(fb::ExprOp::mul, n, b.constant(8));
+  b.input("data", fb::DType::f32, {m});
+  b.input("index", fb::DType::i64, {n});
+  b.output("y", fb::DType::f32, {n});
+  const uint32_t data = b.buffer(input, 0, data_bytes), index = b.buffer(input, 1, index_bytes),
+                 y = b.buffer(output, 0, e.bytes), gathered = b.buffer(temporary, 0, e.bytes);
+  b.plan().placement = {gathered};
+  b.launch(b.kernel("test_gather", 3, 2, e.zero), {data, index, gathered}, {n, m}, e.tasks, {2}).source = "Gather_1";
+  b.launch(b.kernel("test_double", 2, 1, e.scratch), {gathered, y}, {n}, e.tasks, {1}).source = "Mul_2";
+  b.close_sequence();
+  return b;
+}
+
 Result<Program> load_model(ArtifactBuilder& builder, const LoadOptions& options) {
   static std::mutex mutex;
   static std::deque<std::vector<uint8_t>> kept;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "runtime/cpu/cores.h"
 #include "tests/runtime/models.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -41,8 +42,8 @@ using test::view;
 
 #if GART_COUNTS_ALLOCATIONS
 
-void expect_no_allocation(test::ArtifactBuilder builder, size_t inputs, int threads) {
-  Result<Program> program = test::load_model(builder, {.threads = threads});
+void expect_no_allocation(test::ArtifactBuilder builder, size_t inputs, int threads, const std::string& device = "cpu") {
+  Result<Program> program = test::load_model(builder, {.device = device, .threads = threads});
   Result<Invocation> invocation = program->new_invocation();
   // Two shapes in turn, one of them in unaligned memory: both must stay warm.
   const std::vector<float> small = ramp(101, -20), big = ramp(5000, -20);
@@ -66,6 +67,7 @@ TEST(WarmRun, AllocatesNothing) {
     expect_no_allocation(test::with_static_plan(5000), 2, threads);
     expect_no_allocation(test::doubling_loop(), 1, threads);
     expect_no_allocation(test::positives(), 1, threads);
+    expect_no_allocation(test::add_and_double(), 2, threads, "cpu:" + cpu::Cores::allowed().text());
   }
 }
 

@@ -74,7 +74,7 @@ typedef struct gart_load_options {
   size_t size;        /* sizeof(gart_load_options): newer libraries read no more; 0: of this, the first version */
   int skip_verify;    /* nonzero: do not check the digests; damaged weights or code go unnoticed */
   int threads;        /* 0: one per CPU */
-  const char* device; /* NULL: the first GPU that there is code for, otherwise the CPU; "cpu", "cuda", "cuda:0" */
+  const char* device; /* NULL: the first GPU that there is code for, otherwise the CPU; "cpu", "cpu:0-3", "cuda", "cuda:0" */
   const char* target; /* NULL: the best one for the device */
   int blocking;       /* nonzero: on a GPU wait for each step, so that errors name it; slow */
   const gart_custom_op* custom_ops; /* the functions of the model's custom operators; others are ignored. Copied */
@@ -111,7 +111,7 @@ GART_C_API const char* gart_output_label(const gart_program* program, size_t ind
 /* What the model's author wrote about it, as names and values in turn: text 2i is a name, 2i + 1 its value. NULL from the end on. */
 GART_C_API const char* gart_metadata(const gart_program* program, size_t index);
 GART_C_API const char* gart_target(const gart_program* program);
-GART_C_API const char* gart_device(const gart_program* program); /* "cpu", "cuda:0" */
+GART_C_API const char* gart_device(const gart_program* program); /* "cpu", "cpu:0-3", "cuda:0" */
 
 /* `entry`: NULL or "" for the first entry point. */
 GART_C_API gart_status gart_invocation_new(const gart_program* program, const char* entry,

@@ -10,7 +10,9 @@
 // at a time; concurrent callers take one each. All invocations of a program share its worker threads: the run that
 // finds them busy runs on its caller's thread alone, with the same results.
 //
-// Devices: a program runs on the CPU ("cpu") or on one CUDA GPU ("cuda:0"), chosen at load. On a GPU inputs and outputs may
+// Devices: a program runs on the CPU ("cpu"), on a pool of some of its cores ("cpu:0-3"), or on one CUDA GPU ("cuda:0"), chosen at
+// load; several programs on different devices, or on the same, live beside each other. A tensor's device names the memory that it lies
+// in: "cpu" is the host's, for all pools. On a GPU inputs and outputs may
 // be in the host's memory (they are copied there and back) or in the GPU's (they are used in place). Only the CUDA driver
 // is needed, and only looked for if the model has code for GPUs. Invocations run beside each other, each on a stream of
 // its own or on the caller's.
@@ -32,9 +34,10 @@ struct LoadOptions {
   /// Prove the file whole by its digests. The manifest's indices, offsets and sizes are checked in any case; without
   /// the digests, damaged weights or code go unnoticed. Saves about 10 ms per 100 MB.
   bool verify = true;
-  /// "": the first GPU that the model has code for, otherwise the CPU. "cpu", "cuda" (the first such GPU), "cuda:1".
+  /// "": the first GPU that the model has code for, otherwise the CPU. "cpu", "cuda" (the first such GPU), "cuda:1"; "cpu:0-3,8":
+  /// these cores, which the program's threads stay on, and a caller for as long as he runs something.
   std::string device = {};
-  /// Threads that share the work of one run, the caller's included; 0: one per CPU this process may use. At most 1024.
+  /// Threads that share the work of one run, the caller's included; 0: one per core of the device that this thread may use. At most 1024.
   int threads = 0;
   /// Use the code for this target ("x86-64-v3", "sm_90a") instead of the best one that the device supports.
   std::string target = {};
@@ -92,7 +95,7 @@ class GART_API Program {
   /// names. Null from the end on; lives as long as the program.
   const char* metadata(size_t index) const;
   const std::string& target() const;  ///< whose code runs: "x86-64-v4"
-  const std::string& device() const;  ///< "cpu", "cuda:0"
+  const std::string& device() const;  ///< "cpu", "cpu:0-3", "cuda:0"
   int threads() const;
 
   /// Runs once. By order: inputs[i] is input i. The outputs come in order, in host memory, owned by the caller.

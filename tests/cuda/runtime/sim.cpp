@@ -48,21 +48,21 @@ std::vector<std::string> Sim::reports() {
   return out;
 }
 
-void OnSim::SetUp() {
-  sim.fail("");
-  sim.revive();
-  sim.set_memory(kMemory);
-  sim.set_driver_version(13000);
-  sim.set_sm(80);
-  sim.set_order("mixed:1");
-  sim.reports();
-  sim.forget_counts();
+void Sim::begin(const char* order) {
+  fail("");
+  revive();
+  set_memory(kMemory);
+  set_driver_version(13000);
+  set_sm(80);
+  EXPECT_EQ(set_order(order), 1) << order;
+  reports();
+  forget_counts();
 }
 
-void OnSim::TearDown() {
-  sim.fail("");
-  EXPECT_EQ(sim.reports(), std::vector<std::string>{});
-  EXPECT_STREQ(sim.alive(), "");
+void Sim::end() {
+  fail("");
+  EXPECT_EQ(reports(), std::vector<std::string>{});
+  EXPECT_STREQ(alive(), "");
 }
 
 }  // namespace gart::test

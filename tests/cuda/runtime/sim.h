@@ -26,13 +26,17 @@ struct Sim {
   void* driver;  // what dlopen gave
 
   std::vector<std::string> reports();
+  /// A sound sm_80 and counts of 0; work that nothing orders is done in this order.
+  void begin(const char* order = "mixed:1");
+  /// Expects no report and nothing alive.
+  void end();
 };
 
 /// Each test begins with a sound sm_80 and counts of 0, and ends with no report and nothing alive.
 class OnSim : public testing::Test {
  protected:
-  void SetUp() override;
-  void TearDown() override;
+  void SetUp() override { sim.begin(); }
+  void TearDown() override { sim.end(); }
   Sim& sim = Sim::get();
 };
 

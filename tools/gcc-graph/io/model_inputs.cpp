@@ -21,7 +21,7 @@ void InputOptions::add_to(CLI::App& c) {
   c.add_option("--dim", dims, "NAME=VALUE: an open extent of inputs not read from files (default: as given inputs have it, else 1)");
   c.add_option("--threads", threads, "Threads that share a run; 0: one per CPU")->check(CLI::Range(0, 1024));
   c.add_option("--target", target, "Use the code for this target instead of the best one for this machine");
-  c.add_option("--device", device, "cpu, cuda or cuda:N; default: the first GPU that the file has code for, otherwise the CPU");
+  c.add_option("--device", device, "cpu, cpu:0-3 (these cores), cuda or cuda:1; default: the first GPU that the file has code for, otherwise the CPU");
   c.add_flag("--blocking", blocking, "On a GPU wait for each step, so that an error names the very step");
   c.add_flag("!--no-verify", verify, "Do not check the digests of weights and code");
   inputs->excludes(single);

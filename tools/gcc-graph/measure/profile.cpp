@@ -34,7 +34,7 @@ Roofline measure_cpu(const std::string&, int) { return {}; }
 
 /// Of a CPU as measured now, a core's times the threads; of a GPU as the cost model knows its kind, on its f32 units.
 Roofline roofline_of(const gart::Program& program) {
-  if (program.device() == "cpu") return measure_cpu(program.target(), program.threads());
+  if (program.device().starts_with("cpu")) return measure_cpu(program.target(), program.threads());
   const Machine& gpu = machine_of(require_targets({program.target()}).front());
   return {2 * gpu.processors * gpu.gigahertz * gpu.scalar_rate, gpu.bytes_per_second * 1e-9};
 }
@@ -86,7 +86,7 @@ void write_trace(const std::string& path, const std::vector<gart::StepTime>& log
   for (const gart::StepTime& t : log) threads[t.thread] = true;
   for (const auto& [thread, _] : threads)
     events.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", thread},
-                      {"args", {{"name", program.device() == "cpu" ? concat("thread ", thread) : program.device()}}}});
+                      {"args", {{"name", program.device().starts_with("cpu") ? concat("thread ", thread) : program.device()}}}});
   const int64_t start = log.empty() ? 0 : std::min_element(log.begin(), log.end(), [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; })->begin_ns;
   for (const gart::StepTime& t : log) {
     const StepFacts& f = facts.at(t.step);

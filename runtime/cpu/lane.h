@@ -1,0 +1,35 @@
+// An invocation's work on a pool of CPU cores: the caller does it, with the pool's threads if nobody else has them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "runtime/cpu/program.h"
+
+namespace gart::cpu {
+
+class Lane final : public gart::Lane {
+ public:
+  Lane(Program& program, uint32_t number) : program_(program), number_(number) {}
+
+  void adopt(BoundPlan& plan) override { plan.mark_barriers(number_); }
+  void prepare(const Run& run) override;
+  void open(const Run& run, const Queue& queue) override;
+  bool start(const Run& run) override;
+  void close() override { shift_.reset(); }
+  void abandon() noexcept override { shift_.reset(); }
+  void finish() override {}
+  void enqueue(const Run& run, const Segment& segment) override;
+  void read(const Run& run, uint32_t buffer, void* to, size_t bytes) override;
+  void fill(const Run& run, void* to, uint32_t word) override;
+  void copy(const Run& run, void* to, const void* from, size_t bytes) override;
+  void wait(const Run&) override {}
+
+ private:
+  Program& program_;
+  const uint32_t number_;       // the device's, in plans
+  std::optional<Shift> shift_;  // during a run whose device 0 this is
+  Block scratch_;               // thread i's at i * a stride
+};
+
+}  // namespace gart::cpu

@@ -1,0 +1,44 @@
+// A program on a pool of CPU cores: its code, mapped, and what that imports.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "gart/custom_op.h"
+#include "runtime/cpu/device.h"
+#include "runtime/memory.h"
+
+namespace gart::cpu {
+
+class Program final : public DeviceProgram {
+ public:
+  /// `file`: that the artifact is mapped from, or -1. `custom_ops`: the application's, until it is loaded.
+  Program(std::string name, int threads, uint32_t target, int file, std::span<const gart_custom_op> custom_ops)
+      : DeviceProgram(target), pool_(std::move(name), threads), file_(file), given_(custom_ops) {}
+
+  gart::Device& device() override { return pool_; }
+  void load(const ArtifactView& artifact, std::span<Entry> entries, uint32_t number) override;
+  std::unique_ptr<gart::Lane> new_lane(uint32_t number) override;  // in lane.cpp
+  Places places() override { return {weights_, nullptr, nullptr}; }
+
+  Device& pool() { return pool_; }
+  const void* const* imports() const { return imports_.data(); }
+  /// Of the caller's memory, for kernels to use it in place.
+  size_t alignment() const { return alignment_; }
+
+ private:
+  /// Throws where neither this runtime nor the application has a function of that name.
+  void bind_imports(const fb::Target& target);
+
+  Device pool_;
+  const int file_;
+  Mapping code_;
+  std::span<const gart_custom_op> given_;
+  std::vector<const void*> imports_;
+  std::unique_ptr<gart_custom_op[]> custom_ops_;  // one per import; imports that are the application's point to theirs
+  const uint8_t* weights_ = nullptr;
+  size_t alignment_ = kAlignment;
+};
+
+}  // namespace gart::cpu

@@ -1,0 +1,40 @@
+// Steps that follow each other, worked on by a team of threads together.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/bound_plan.h"
+#include "runtime/cpu/thread_team.h"
+
+namespace gart::cpu {
+
+class TeamWork {
+ public:
+  /// `team`: this work's alone, or null: then the caller works by himself. `scratch` grows if need be.
+  TeamWork(BoundPlan& bound, uint32_t device, Block& scratch, ThreadTeam* team, const void* const* imports);
+
+  /// Throws Failure naming the first step that failed.
+  void run(uint32_t begin, uint32_t end);
+
+ private:
+  static void walk_job(void* data, int thread);
+  void walk(int thread, int threads);
+  void work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
+  void do_work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
+  void launch(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
+
+  BoundPlan& bound_;
+  const Plan& plan_;
+  ThreadTeam* const team_;
+  const void* const* const imports_;
+  uint8_t* scratch_ = nullptr;
+  int64_t scratch_stride_ = 0;
+  uint32_t begin_ = 0, end_ = 0;
+  // The first step that failed, shifted left by 32, and its code; kNone: none did. All threads go on to the end of the
+  // steps, without working, so that barriers stay matched.
+  static constexpr uint64_t kNone = ~uint64_t{0};
+  std::atomic<uint64_t> failed_{kNone};
+};
+
+}  // namespace gart::cpu

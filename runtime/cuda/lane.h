@@ -1,0 +1,70 @@
+// An invocation's work on one GPU: its stream and workspace, and its graphs per bound plan.
+#pragma once
+
+#include <optional>
+
+#include "runtime/cuda/plan_graphs.h"
+#include "runtime/cuda/program.h"
+
+namespace gart::cuda {
+
+class Lane final : public gart::Lane {
+ public:
+  explicit Lane(Program& program);
+  ~Lane() override { drain(); }
+
+  void adopt(BoundPlan& plan) override;
+  void prepare(const Run& run) override;
+  void settle() override;
+  void open(const Run& run, const Queue& queue) override;
+  bool start(const Run& run) override;
+  void close() override;
+  void abandon() noexcept override;
+  void finish() override;
+  void enqueue(const Run& run, const Segment& segment) override;
+  void read(const Run& run, uint32_t buffer, void* to, size_t bytes) override;
+  void fill(const Run& run, void* to, uint32_t word) override;
+  void copy(const Run& run, void* to, const void* from, size_t bytes) override;
+  void wait(const Run& run) override;
+
+ private:
+  static PlanGraphs& graphs_of(const BoundPlan& plan) { return static_cast<PlanGraphs&>(*plan.graphs); }
+  /// Waits for what may be under way, however it ends.
+  void drain() noexcept;
+  /// What graphs point to may have moved since the last run.
+  void note_places(const Run& run);
+  GraphContext graph_context(const Run& run);
+  /// All of the plan as one graph, up to date; null: the host has to decide.
+  SteeredGraph* steered_graph(const Run& run);
+  SegmentGraph& updated_graph(const Run& run, const Segment& segment);
+  void enqueue_one(const Run& run, const Segment& segment);
+  void launch_timed(const Run& run, SegmentGraph& graph, uint32_t step);
+  /// The data of a buffer in the host's memory, where that has them: constants, and inputs on their way from there.
+  const void* host_copy(const Run& run, uint32_t buffer) const;
+  /// Waits for everything enqueued; the error names the steps enqueued since the last time.
+  void synchronize();
+  void note_enqueued(const Plan& plan, uint32_t begin, uint32_t end);
+  std::string enqueued_text() const;
+
+  Program& program_;
+  Device& device_;
+  Stream stream_;
+  Event done_;
+  Block workspace_;
+  Block word_;                      // pinned: a value that control flow needs
+  AllPlaces places_;                // as of the last run
+  uint64_t generation_ = 1;         // counts the moves of those and of the workspace
+  std::optional<CurrentContext> current_;  // while a run is open
+
+  bool own_stream_ = true;           // the open run uses it,
+  CUstream next_stream_ = nullptr;   // and it is this
+  bool running_ = false;          // a run may be under way,
+  bool recorded_ = false;         // and done_ says when it ends; otherwise the stream does
+  CUstream running_on_ = nullptr;
+  const BoundPlan* running_plan_ = nullptr;
+  std::optional<Error> failed_;  // a run that nobody waited for: whoever waits next is told
+  const Plan* enqueued_plan_ = nullptr;  // steps that nobody has waited for yet; null: none
+  uint32_t enqueued_begin_ = 0, enqueued_end_ = 0;
+};
+
+}  // namespace gart::cuda

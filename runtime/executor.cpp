@@ -1,0 +1,113 @@
+#include "runtime/executor.h"
+
+#include "runtime/errors.h"
+#include "runtime/step_errors.h"
+
+namespace gart {
+namespace {
+
+/// A second of a loop that does nothing, and hours of what models do in loops: a forged file cannot exceed it.
+constexpr int64_t kMostTurns = int64_t{1} << 28;
+
+}  // namespace
+
+void Executor::run() {
+  if (!lanes_[0]->start(run_)) sequence(plan_.entry_sequence());
+}
+
+void Executor::sequence(uint32_t index) {
+  for (const Segment& segment : plan_.sequence(index)) {
+    if (segment.steers) {
+      steer(segment.begin);
+    } else {
+      enqueue(segment);
+    }
+  }
+}
+
+/// Devices take turns: what one works on is done before another goes on.
+void Executor::enqueue(const Segment& segment) {
+  if (segment.device != last_) lanes_[last_]->wait(run_);
+  last_ = segment.device;
+  lanes_[last_]->enqueue(run_, segment);
+}
+
+void Executor::steer(uint32_t index) {
+  const PlanStep& step = plan_.steps[index];
+  switch (step.kind) {
+    case fb::StepKind::branch:
+      return branch(step);
+    case fb::StepKind::loop:
+      return loop(step);
+    case fb::StepKind::bind:
+      return bind(step);
+    default:
+      return fail_step(step, run_.bound.step(index).params);
+  }
+}
+
+void Executor::check_size(uint32_t buffer, int64_t bytes) const {
+  const int64_t has = run_.bound.bytes(buffer);
+  if (has >= bytes) return;
+  fail(ErrorCode::invalid_artifact, "buffer ", buffer, " has ", has, " bytes, but a step uses it for a value of ", bytes);
+}
+
+template <class T>
+T Executor::scalar(uint32_t buffer) {
+  check_size(buffer, sizeof(T));
+  T value;
+  home(buffer).read(run_, buffer, &value, sizeof value);
+  return value;
+}
+
+void Executor::branch(const PlanStep& step) {
+  const bool taken = scalar<uint8_t>(plan_.operands[step.first_operand]) != 0;
+  sequence(step.manifest->bodies()->Get(taken ? 0 : 1));
+}
+
+void Executor::loop(const PlanStep& step) {
+  const fb::Loop& loop = *step.manifest->loop();
+  const int64_t trips = loop.trip_count() < 0 ? INT64_MAX : scalar<int64_t>(uint32_t(loop.trip_count()));
+  for (int64_t i = 0; i < trips; ++i) {
+    if (i == kMostTurns) fail(ErrorCode::run_failed, "a loop has not ended after ", i, " turns");
+    if (loop.condition() >= 0 && scalar<uint8_t>(uint32_t(loop.condition())) == 0) break;
+    if (loop.iteration() >= 0) write_iteration(uint32_t(loop.iteration()), i);
+    sequence(step.manifest->bodies()->Get(0));
+    carry(loop);
+  }
+}
+
+/// As two fills, whose values travel with the calls: nothing on the host must stay unchanged until the device gets there.
+void Executor::write_iteration(uint32_t buffer, int64_t value) {
+  check_size(buffer, sizeof value);
+  auto* words = static_cast<uint32_t*>(run_.bound.address(buffer));
+  home(buffer).fill(run_, words, static_cast<uint32_t>(value));
+  if (value > 0 && (value & UINT32_MAX) != 0) return;
+  home(buffer).fill(run_, words + 1, static_cast<uint32_t>(value >> 32));
+}
+
+void Executor::carry(const fb::Loop& loop) {
+  const auto from = span_of(loop.carried_from()), to = span_of(loop.carried_to());
+  for (size_t i = 0; i < from.size(); ++i) {
+    const int64_t bytes = run_.bound.bytes(from[i]);
+    if (bytes != run_.bound.bytes(to[i])) {
+      fail(ErrorCode::run_failed, "a loop carries ", bytes, " bytes into a buffer of ", run_.bound.bytes(to[i]));
+    }
+    const void* source = run_.bound.address(from[i]);
+    void* destination = run_.bound.address(to[i]);
+    if (bytes > 0 && source != destination) home(to[i]).copy(run_, destination, source, static_cast<size_t>(bytes));
+  }
+}
+
+void Executor::bind(const PlanStep& step) {
+  const int64_t value = scalar<int64_t>(plan_.operands[step.first_operand]);
+  run_.bound.bind_symbol(plan_.params[step.first_param], value, run_.outputs);
+}
+
+void Executor::fail_step(const PlanStep& step, const int64_t* params) {
+  if (step.params != 0 && params[0] == params[1]) return;
+  lanes_[last_]->wait(run_);  // what went wrong before this step is what the caller is to hear
+  throw Failure{fail_error(*step.manifest, params)};
+}
+
+}  // namespace gart

@@ -1,0 +1,83 @@
+// Pools of CPU cores: their names, and where their threads work.
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <thread>
+
+#include "runtime/cpu/cores.h"
+#include "runtime/cpu/device.h"
+#include "runtime/errors.h"
+#include "tests/runtime/models.h"
+
+namespace gart {
+namespace {
+
+using cpu::Cores;
+using test::ramp;
+using test::view;
+
+std::string error_of(const std::string& device, ErrorCode code) {
+  test::ArtifactBuilder b = test::add_and_double();
+  Result<Program> program = test::load_model(b, {.device = device});
+  if (program) return "";
+  EXPECT_EQ(program.error().code, code) << device;
+  return program.error().message;
+}
+
+TEST(CpuPool, MalformedNamesAreRefused) {
+  for (const std::string device : {"cpu:", "cpu:x", "cpu:-1", "cpu:0-", "cpu:0,", "cpu:0x", "cpu:0-0-0", "cpu: 0", "cpu:99999999999"}) {
+    EXPECT_EQ(error_of(device, ErrorCode::invalid_argument),
+              "device '" + device + "' names no cores: it is written 'cpu:0', 'cpu:0-3' or 'cpu:0-3,8'");
+  }
+  EXPECT_EQ(error_of("cpu:1-0", ErrorCode::invalid_argument), "device 'cpu:1-0' names cores 1 to 0, which are none");
+  EXPECT_EQ(error_of("cpux", ErrorCode::unsupported),
+            "this runtime has no device 'cpux', only 'cpu', 'cpu:0-1' (these cores), 'cuda' and 'cuda:1'");
+}
+
+TEST(CpuPool, CoresThatAreNotAllowedAreNamedWithThoseThatAre) {
+  EXPECT_EQ(error_of("cpu:5000", ErrorCode::unsupported),
+            "device 'cpu:5000' names core 5000; this process may use " + Cores::allowed().text());
+  EXPECT_EQ(error_of("cpu:0-2147483647", ErrorCode::unsupported).find("; this process may use ") == std::string::npos, false);
+}
+
+/// A thread that may use one core finds no other.
+TEST(CpuPool, TheAllowedSetIsTheThreads) {
+  const Cores all = Cores::allowed();
+  if (all.count() < 2) GTEST_SKIP() << "one core";
+  const std::string text = all.text(), first = text.substr(0, text.find_first_of(",-"));
+  std::thread([&] {
+    ASSERT_TRUE(Cores::of_device("cpu:" + first).bind());
+    EXPECT_EQ(Cores::allowed().text(), first);
+    EXPECT_EQ(error_of("cpu:" + text, ErrorCode::unsupported).find("this process may use " + first) == std::string::npos, false);
+  }).join();
+}
+
+/// Two pools at once, each working on its own cores alone; the caller gets his cores back.
+TEST(CpuPool, ThreadsStayOnTheirCores) {
+  const Cores all = Cores::allowed();
+  for (int core = 0, found = 0; core < CPU_SETSIZE && found < 2; ++core) {
+    if (!all.has(core)) continue;
+    ++found;
+    cpu::Device pool("cpu:" + std::to_string(core), 3);
+    const cpu::Shift shift(pool);
+    ASSERT_NE(shift.team(), nullptr);
+    int where[3] = {-1, -1, -1};
+    shift.team()->run([](void* data, int thread) { static_cast<int*>(data)[thread] = sched_getcpu(); }, where);
+    for (const int at : where) EXPECT_EQ(at, core);
+  }
+  EXPECT_EQ(Cores::allowed().text(), all.text());
+}
+
+TEST(CpuPool, HasAsManyThreadsAsCores) {
+  test::ArtifactBuilder b = test::add_and_double();
+  const Cores all = Cores::allowed();
+  Result<Program> program = test::load_model(b, {.device = "cpu:" + all.text()});
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_EQ(program->device(), "cpu:" + all.text());
+  EXPECT_EQ(program->threads(), all.count());
+  const std::vector<float> x = ramp(5000);
+  EXPECT_EQ(program->run(std::vector<TensorView>{view(x), view(x)})->at(0).elements<float>()[4999], 4 * 4999.0f);
+}
+
+}  // namespace
+}  // namespace gart
