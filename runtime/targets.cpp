@@ -1,6 +1,6 @@
 #include "runtime/targets.h"
 
-#include "runtime/cpu/features.h"
+#include "runtime/features.h"
 #include "runtime/errors.h"
 
 namespace gart {

@@ -1,4 +1,4 @@
-#include "runtime/cpu/features.h"
+#include "runtime/features.h"
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "artifact_schema/verify.h"
-#include "runtime/cpu/features.h"
+#include "runtime/features.h"
 #include "runtime/cpu/program.h"
 #include "runtime/errors.h"
 #include "runtime/invocation.h"
