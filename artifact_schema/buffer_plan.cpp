@@ -51,12 +51,14 @@ Status measure_buffer(const fb::Plan& plan, uint32_t index, bool late, const Slo
   }
   if (buffer.kind() == fb::BufferKind::prepared) {
     extent.offset = has_offset ? int64_t(buffer.offset()) : -1;
-    return check_place(index, extent, int64_t(std::min<uint64_t>(plan.prepared_bytes(), kMaxExtent)), "the prepared region");
+    return check_place(index, extent, int64_t(std::min<uint64_t>(plan.prepared_bytes(), kMaxExtent)),
+                       "the prepared region");
   }
   if (!late && buffer.kind() == fb::BufferKind::temporary &&
       (plan.placement() == nullptr || plan.placement()->size() == 0)) {
     extent.offset = has_offset ? int64_t(buffer.offset()) : -1;
-    if (buffer.place() == fb::Place::host) return check_place(index, extent, int64_t(plan.host_arena_bytes()), "the host arena");
+    if (buffer.place() == fb::Place::host)
+      return check_place(index, extent, int64_t(plan.host_arena_bytes()), "the host arena");
     return check_place(index, extent, int64_t(plan.arena_bytes()), "the arena");
   }
   return {};

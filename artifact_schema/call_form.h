@@ -23,7 +23,8 @@ inline size_t call_rank(const fb::Call& call, size_t index) {
   return call.operation() == fb::Operation::attention ? 4 : 2 + size_t{count_of(call.strides())};
 }
 
-/// How many numbers may name an algorithm: a cublasLtMatmulAlgo_t is eight, an engine of cuDNN has some knobs of two each.
+/// How many numbers may name an algorithm: a cublasLtMatmulAlgo_t is eight, an engine of cuDNN has some knobs of two
+/// each.
 inline bool is_algorithm_size(const fb::Call& call, size_t numbers) {
   constexpr size_t kOfCublasLt = 8, kMostKnobs = 64;
   if (call.operation() == fb::Operation::matmul) return numbers == kOfCublasLt;

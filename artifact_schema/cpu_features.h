@@ -7,11 +7,11 @@
 namespace gart {
 
 enum CpuFeature : uint64_t {
-  kCpuX86_64 = uint64_t{1} << 0,    // the architecture itself
-  kCpuX86_64v3 = uint64_t{1} << 1,  // AVX, AVX2, BMI1, BMI2, F16C, FMA, LZCNT, MOVBE
-  kCpuX86_64v4 = uint64_t{1} << 2,  // AVX-512 F, BW, CD, DQ, VL
+  kCpuX86_64 = uint64_t{1} << 0,      // the architecture itself
+  kCpuX86_64v3 = uint64_t{1} << 1,    // AVX, AVX2, BMI1, BMI2, F16C, FMA, LZCNT, MOVBE
+  kCpuX86_64v4 = uint64_t{1} << 2,    // AVX-512 F, BW, CD, DQ, VL
   kCpuAvx512Vnni = uint64_t{1} << 3,  // AVX-512 VNNI: products of bytes
-  kCpuAarch64 = uint64_t{1} << 32,  // the architecture, with NEON
+  kCpuAarch64 = uint64_t{1} << 32,    // the architecture, with NEON
 };
 
 /// Values for Target.features.

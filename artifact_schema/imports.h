@@ -1,19 +1,20 @@
 // The functions that CPU code of an artifact may import, and nothing else: libm's, in double and in float, and what the
-// application gives. A blob's import table lists names; the runtime resolves them from here, never through the dynamic linker.
+// application gives. A blob's import table lists names; the runtime resolves them from here, never through the dynamic
+// linker.
 #pragma once
 
 // GART_IMPORTS_1(X) calls X(name) for functions of one argument, GART_IMPORTS_2(X) for those of two; each exists as
 // `double name(double...)` and as `float namef(float...)`.
-#define GART_IMPORTS_1(X)                                                                                       \
-  X(exp)                                                                                                        \
-  X(log) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) \
-      X(log1p)
+#define GART_IMPORTS_1(X) \
+  X(exp)                  \
+  X(log) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(log1p)
 #define GART_IMPORTS_2(X) X(pow) X(fmod)
 
 namespace gart {
 
-/// An import of a name that begins with this is none of those, but the application's: its address is that of a gart_custom_op
-/// (runtime/include/gart/custom_op.h), which was given for the rest of the name when the artifact was loaded.
+/// An import of a name that begins with this is none of those, but the application's: its address is that of a
+/// gart_custom_op (runtime/include/gart/custom_op.h), which was given for the rest of the name when the artifact was
+/// loaded.
 inline constexpr const char* kCustomImport = "custom:";
 
 inline constexpr const char* kImportNames[] = {

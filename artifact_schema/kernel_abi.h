@@ -2,21 +2,22 @@
  * anything here is a new major version.
  *
  * A CUDA kernel is a function of a module (a cubin, or PTX text that ends with a NUL), launched with a one-dimensional
- * grid of `tasks` blocks of `threads` threads, and these parameters in this order: a pointer per operand, an int64_t per
- * parameter, `void* workspace` (256-byte aligned, as many bytes as the kernel's scratch slot says; its contents last
- * until the end of the next launch on the same stream), `uint32_t* status` (the kernel stores GART_KERNEL_INDEX_OUT_OF_RANGE
- * there, and never GART_KERNEL_OK), a CUtensorMap by value per tensor map of the kernel (128-byte aligned, Step.maps).
+ * grid of `tasks` blocks of `threads` threads, and these parameters in this order: a pointer per operand, an int64_t
+ * per parameter, `void* workspace` (256-byte aligned, as many bytes as the kernel's scratch slot says; its contents
+ * last until the end of the next launch on the same stream), `uint32_t* status` (the kernel stores
+ * GART_KERNEL_INDEX_OUT_OF_RANGE there, and never GART_KERNEL_OK), a CUtensorMap by value per tensor map of the kernel
+ * (128-byte aligned, Step.maps).
  *
- * One that says it `waits` may be launched while the kernel before it on its stream runs, as soon as each block of that one
- * has begun (or later, as that one says). Until all its threads have waited (griddepcontrol.wait) it may read what no step
- * writes, and write nothing, the workspace and the status included.
+ * One that says it `waits` may be launched while the kernel before it on its stream runs, as soon as each block of that
+ * one has begun (or later, as that one says). Until all its threads have waited (griddepcontrol.wait) it may read what
+ * no step writes, and write nothing, the workspace and the status included.
  *
- * The steering kernel of a target (Target.steering) runs as one thread, before a branch or loop and behind each turn of a
- * loop, and sets handles of the graph's conditional nodes. Its parameters: `const uint8_t* condition` (null: true),
- * `const int64_t* trips` (null: unbounded), `int64_t* iteration` (null: not wanted), `int64_t* counter` (null for a branch:
- * no turns are counted), `uint64_t yes` (the handle set to 1 if the condition holds and turns are left, otherwise to 0),
- * `uint64_t no` (the handle set to the opposite), `uint64_t flags` (1: the first turn, the counter is set to 0 rather than
- * raised; 2: there is a `no`).
+ * The steering kernel of a target (Target.steering) runs as one thread, before a branch or loop and behind each turn of
+ * a loop, and sets handles of the graph's conditional nodes. Its parameters: `const uint8_t* condition` (null: true),
+ * `const int64_t* trips` (null: unbounded), `int64_t* iteration` (null: not wanted), `int64_t* counter` (null for a
+ * branch: no turns are counted), `uint64_t yes` (the handle set to 1 if the condition holds and turns are left,
+ * otherwise to 0), `uint64_t no` (the handle set to the opposite), `uint64_t flags` (1: the first turn, the counter is
+ * set to 0 rather than raised; 2: there is a `no`).
  *
  * A CPU kernel is a function of the code blob: */
 #ifndef GART_ARTIFACT_SCHEMA_KERNEL_ABI_H
@@ -36,8 +37,8 @@ typedef struct gart_kernel_args {
   const void* const* imports; /* addresses of the blob's import table */
 } gart_kernel_args;
 
-/* Runs tasks [begin, end). Returns GART_KERNEL_OK, or what went wrong (the output is then unspecified); below 0 it is what a
- * function of the application's returned, negated if that was above 0. */
+/* Runs tasks [begin, end). Returns GART_KERNEL_OK, or what went wrong (the output is then unspecified); below 0 it is
+ * what a function of the application's returned, negated if that was above 0. */
 typedef int32_t (*gart_kernel)(const gart_kernel_args* args, int64_t begin, int64_t end);
 
 enum { GART_KERNEL_OK = 0, GART_KERNEL_INDEX_OUT_OF_RANGE = 1 };

@@ -9,13 +9,13 @@
 
 namespace gart {
 
-/// A part of a sentence: a string or an integer. Refers to the string, so it lives no longer than the call. Of its fields only those
-/// that its kind needs are written: sentences are most of the callers' code.
+/// A part of a sentence: a string or an integer. Refers to the string, so it lives no longer than the call. Of its
+/// fields only those that its kind needs are written: sentences are most of the callers' code.
 class Piece {
  public:
-  Piece(const char* text) : text_(text), kind_(Kind::text) {}                                // NOLINT: made implicitly from what it is
+  Piece(const char* text) : text_(text), kind_(Kind::text) {}  // NOLINT: made implicitly from what it is
   Piece(std::string_view s) : text_(s.data()), length_(s.size()), kind_(Kind::characters) {}  // NOLINT
-  Piece(const std::string& s) : Piece(std::string_view(s)) {}                                // NOLINT
+  Piece(const std::string& s) : Piece(std::string_view(s)) {}                                 // NOLINT
   template <std::integral Number>
   Piece(Number number)
       : number_(static_cast<uint64_t>(number)), kind_(number < 0 ? Kind::negative : Kind::positive) {}  // NOLINT

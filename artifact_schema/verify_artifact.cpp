@@ -1,10 +1,9 @@
-#include "artifact_schema/verify.h"
-
 #include <set>
 
 #include "artifact_schema/buffer_plan.h"
 #include "artifact_schema/cpu_features.h"
 #include "artifact_schema/imports.h"
+#include "artifact_schema/verify.h"
 #include "artifact_schema/verify_internal.h"
 
 namespace gart {

@@ -12,7 +12,8 @@ Status check_view(const PlanCheck& check, uint32_t index) {
   }
   const fb::Buffer& base = check.buffer(view.alias_of());
   if (base.alias_of() != -1) return failure("it is a view of buffer ", view.alias_of(), ", which is a view itself");
-  if (base.place() != view.place()) return failure("it lies elsewhere than buffer ", view.alias_of(), ", which it is a view of");
+  if (base.place() != view.place())
+    return failure("it lies elsewhere than buffer ", view.alias_of(), ", which it is a view of");
   if (base.kind() != view.kind() || base.index() != view.index()) {
     return failure("it differs in kind or index from buffer ", view.alias_of(), ", which it is a view of");
   }

@@ -1,5 +1,5 @@
-// Libraries, and the steps that call them: what a call says of itself. The numbers of its tensors are checked when they are
-// known, by whoever makes the call.
+// Libraries, and the steps that call them: what a call says of itself. The numbers of its tensors are checked when they
+// are known, by whoever makes the call.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -14,7 +14,8 @@ constexpr uint32_t kMaxWindow = 1 << 20;  // strides, dilations and pads of conv
 
 Status check_kinds(const fb::Call& call) {
   if (call.operation() > fb::Operation::MAX) return failure("its operation ", int(call.operation()), " is not known");
-  if (call.activation() > fb::Activation::MAX) return failure("its activation ", int(call.activation()), " is not known");
+  if (call.activation() > fb::Activation::MAX)
+    return failure("its activation ", int(call.activation()), " is not known");
   if (call.precision() > fb::Precision::MAX) return failure("its precision ", int(call.precision()), " is not known");
   if (!std::isfinite(call.scale())) return failure("its scale is not a number");
   if (call.workspace() > uint64_t(kMaxExtent))
@@ -55,9 +56,11 @@ Status check_algorithm(const PlanCheck& check, const fb::Call& call) {
   if (call.algorithm() == nullptr) return {};
   const size_t numbers = count_of(call.algorithm()->config());
   if (Status status = check.budget.spend(numbers); !status.ok()) return status;
-  if (Status status = check_elements_aligned(span_of(call.algorithm()->config()), "its algorithm"); !status.ok()) return status;
+  if (Status status = check_elements_aligned(span_of(call.algorithm()->config()), "its algorithm"); !status.ok())
+    return status;
   if (is_algorithm_size(call, numbers)) return {};
-  return failure("its algorithm has ", numbers, " numbers, which no algorithm for ", fb::EnumNameOperation(call.operation()), " has");
+  return failure("its algorithm has ", numbers, " numbers, which no algorithm for ",
+                 fb::EnumNameOperation(call.operation()), " has");
 }
 
 }  // namespace
@@ -82,11 +85,13 @@ Status check_call(const PlanCheck& check, const fb::Step& step) {
     return failure("it calls a library, but the plan is for a CPU");
   const fb::Call* call = step.call();
   if (call == nullptr) return failure("it is a call without a call table");
-  if (Status status = check_index(call->library(), count_of(manifest.libraries()), "library", "libraries"); !status.ok())
+  if (Status status = check_index(call->library(), count_of(manifest.libraries()), "library", "libraries");
+      !status.ok())
     return status;
   const fb::Library& library = *manifest.libraries()->Get(call->library());
   if (call->oldest() != 0 && (call->oldest() < library.oldest() || call->oldest() >= library.below()))
-    return failure("it needs version ", call->oldest(), ", the library's are from ", library.oldest(), " on and below ", library.below());
+    return failure("it needs version ", call->oldest(), ", the library's are from ", library.oldest(), " on and below ",
+                   library.below());
   if (Status status = check_kinds(*call); !status.ok()) return status;
   if (Status status = check_window(check, *call); !status.ok()) return status;
   if (Status status = check_algorithm(check, *call); !status.ok()) return status;

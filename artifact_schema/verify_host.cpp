@@ -43,7 +43,8 @@ Status check_code(const PlanCheck& check, const fb::HostCode& code, std::set<uin
 }
 
 Status check_host_launch(const PlanCheck& check, const fb::Step& step) {
-  if (step.kind() != fb::StepKind::launch) return failure("it is a ", fb::EnumNameStepKind(step.kind()), " on device 1");
+  if (step.kind() != fb::StepKind::launch)
+    return failure("it is a ", fb::EnumNameStepKind(step.kind()), " on device 1");
   if (step.stands_in() != -1) return failure("it stands in for a call, but runs on device 1");
   if (count_of(check.plan.host_code()) == 0) return failure("it runs on device 1, but the plan has no code for it");
   const auto* kernels = check.plan.host_code()->Get(0)->kernels();
@@ -94,7 +95,8 @@ Status check_step_device(const PlanCheck& check, const fb::Step& step) {
   if (step.device() == 1) return check_host_launch(check, step);
   const auto operands = span_of(step.operands());
   if (step.kind() == fb::StepKind::copy) {
-    const bool both = check.buffer(operands[0]).place() == fb::Place::host && check.buffer(operands[1]).place() == fb::Place::host;
+    const bool both =
+        check.buffer(operands[0]).place() == fb::Place::host && check.buffer(operands[1]).place() == fb::Place::host;
     return both ? failure("it copies from host memory to host memory") : Status{};
   }
   for (const uint32_t buffer : operands) {

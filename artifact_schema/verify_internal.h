@@ -17,7 +17,8 @@ namespace gart::verify {
 /// forged one could let many tables share one long vector, and so make a small file take hours to check.
 struct Budget {
   uint64_t left;
-  uint64_t scans = uint64_t{1} << 24;  // for what is looked at once per plan or step: tables that a forged file makes long
+  uint64_t scans =
+      uint64_t{1} << 24;  // for what is looked at once per plan or step: tables that a forged file makes long
   Status spend(uint64_t count) {
     if (count > left) return failure("the manifest's tables share vectors or strings");
     left -= count;
@@ -64,12 +65,12 @@ struct PlanCheck {
   const fb::Buffer& buffer(uint32_t index) const { return *plan.buffers()->Get(index); }
 };
 
-Status check_buffers(PlanCheck& check);           // verify_buffers.cpp; fills early_buffer
-Status check_host_code(const PlanCheck& check);   // verify_host.cpp
+Status check_buffers(PlanCheck& check);          // verify_buffers.cpp; fills early_buffer
+Status check_host_code(const PlanCheck& check);  // verify_host.cpp
 Status check_buffer_place(const PlanCheck& check, const fb::Buffer& buffer);
 Status check_step_device(const PlanCheck& check, const fb::Step& step);  // requires that its indices are right
-Status check_sequences(const PlanCheck& check);   // verify_steps.cpp
-Status check_libraries(Budget& budget, const fb::Manifest& manifest);  // verify_calls.cpp
+Status check_sequences(const PlanCheck& check);                          // verify_steps.cpp
+Status check_libraries(Budget& budget, const fb::Manifest& manifest);    // verify_calls.cpp
 /// A call step, whose indices of buffers and slots are right.
 Status check_call(const PlanCheck& check, const fb::Step& step);
 /// The step that `step`, number `index` of `sequence`, stands in for.
@@ -78,9 +79,10 @@ Status check_stands_in(const fb::Sequence& sequence, const fb::Step& step, uint3
 Status check_overlap(const PlanCheck& check, const fb::Sequence& sequence, uint32_t index);  // verify_overlap.cpp
 Status check_waiting_kernel(Budget& budget, const fb::Kernel& kernel);
 /// A launch's tensor maps; adds to `params` how many they take.
-Status check_maps(const PlanCheck& check, const fb::Step& step, const fb::Kernel& kernel, size_t& params);  // verify_maps.cpp
+Status check_maps(const PlanCheck& check, const fb::Step& step, const fb::Kernel& kernel,
+                  size_t& params);  // verify_maps.cpp
 /// The plan may write the buffer.
 Status check_writable(const PlanCheck& check, uint32_t buffer);  // verify_steps.cpp
-Status check_bind_order(const PlanCheck& check);  // verify_flow.cpp; requires the others
+Status check_bind_order(const PlanCheck& check);                 // verify_flow.cpp; requires the others
 
 }  // namespace gart::verify

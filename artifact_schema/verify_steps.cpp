@@ -145,7 +145,9 @@ Status check_step(const PlanCheck& check, const fb::Step& step, uint32_t index, 
       !status.ok())
     return status;
   if (Status status = check_index(step.tasks(), check.slots(), "tasks", "slots"); !status.ok()) return status;
-  if (Status status = check_index(static_cast<uint32_t>(std::max(step.operations(), 0)), check.slots(), "operations", "slots"); !status.ok())
+  if (Status status =
+          check_index(static_cast<uint32_t>(std::max(step.operations(), 0)), check.slots(), "operations", "slots");
+      !status.ok())
     return status;
   if (Status status = check_indices(check.budget, span_of(step.waits()), index, "wait", "earlier steps"); !status.ok())
     return status;
@@ -156,8 +158,9 @@ Status check_step(const PlanCheck& check, const fb::Step& step, uint32_t index, 
     return status;
   if (Status status = check_string(check.budget, step.message(), "message"); !status.ok()) return status;
   if (Status status = check_string(check.budget, step.source(), "source"); !status.ok()) return status;
-  if (count_of(step.maps()) != 0 && (step.kind() != fb::StepKind::launch || step.device() != 0 ||
-                                     check.artifact.manifest->targets()->Get(check.plan.target())->kind() == fb::TargetKind::cpu))
+  if (count_of(step.maps()) != 0 &&
+      (step.kind() != fb::StepKind::launch || step.device() != 0 ||
+       check.artifact.manifest->targets()->Get(check.plan.target())->kind() == fb::TargetKind::cpu))
     return failure("it has tensor maps, but is no launch of a GPU");
   if (Status status = check_kind(check, step); !status.ok()) return status;
   return check_step_device(check, step);

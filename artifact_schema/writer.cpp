@@ -60,8 +60,8 @@ std::vector<uint8_t> write_artifact(ArtifactContent content, const WriteOptions&
   std::vector<Section> sections = raw_sections(content, options.raw_alignment);
   flatbuffers::FlatBufferBuilder builder;
   fb::FinishManifestBuffer(builder, fb::Manifest::Pack(builder, &content.manifest));
-  sections.insert(sections.begin(),
-                  section_of(SectionKind::manifest, kManifestAlignment, {builder.GetBufferPointer(), builder.GetSize()}));
+  sections.insert(sections.begin(), section_of(SectionKind::manifest, kManifestAlignment,
+                                               {builder.GetBufferPointer(), builder.GetSize()}));
 
   std::vector<SectionEntry> table = lay_out(sections);
   std::vector<uint8_t> file(table.back().offset + table.back().size);

@@ -20,16 +20,17 @@ struct WeightPiece {
 struct ArtifactContent {
   fb::ManifestT manifest;  // the writer fills weights_section and targets[i]->code_section
   std::vector<std::vector<uint8_t>>
-      code;                      // code[i]: the blob of manifest.targets[i]; empty: none. May be shorter than targets
-  std::vector<uint8_t> weights;  // the section's bytes; empty: those of weight_pieces, which are copied once, into the file
-  uint64_t weight_bytes = 0;     // of the section in pieces; 0: none
+      code;  // code[i]: the blob of manifest.targets[i]; empty: none. May be shorter than targets
+  std::vector<uint8_t>
+      weights;  // the section's bytes; empty: those of weight_pieces, which are copied once, into the file
+  uint64_t weight_bytes = 0;  // of the section in pieces; 0: none
   std::vector<WeightPiece> weight_pieces;
 };
 
 struct WriteOptions {
   uint64_t raw_alignment =
       kRawAlignment;  // of code and weights; a power of two >= 64. Smaller ones make small test files
-};                    // whose code cannot be mapped and is copied instead
+};  // whose code cannot be mapped and is copied instead
 
 /// The same content gives the same bytes. Does not verify the content: read_artifact + verify_manifest do.
 std::vector<uint8_t> write_artifact(ArtifactContent content, const WriteOptions& options = {});

@@ -6,8 +6,8 @@
 #include "artifact_schema/reader.h"
 #include "artifact_schema/verify.h"
 #include "compiler/artifact/emit_artifact.h"
-#include "compiler/ops/infer.h"
 #include "compiler/narrow_weights_remarks.h"
+#include "compiler/ops/infer.h"
 #include "compiler/passes/compute_in_f32.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/specialise.h"
@@ -121,7 +121,8 @@ class Compilation {
     stage("artifact");
     const WeightsSection weights = place_weights(plans_, read_at_load_);
     CompileResult out;
-    out.artifact = emit_artifact(graph_, plans_, weights, code_, {"gcc-graph 0.1.0", source_hash, "", graph_.name, options_.metadata}, options_.labels);
+    out.artifact = emit_artifact(graph_, plans_, weights, code_,
+                                 {"gcc-graph 0.1.0", source_hash, "", graph_.name, options_.metadata}, options_.labels);
     verify_own(out.artifact);
     for (const Plan& p : plans_) out.plans.push_back(report_plan(p, targets_[static_cast<size_t>(p.target)]));
     out.weight_bytes = static_cast<int64_t>(weights.bytes());

@@ -33,9 +33,12 @@ std::string megabytes(int64_t bytes) { return concat(bytes / 1000000, ".", bytes
 std::vector<std::string> narrow_weights_remarks(const Graph& graph) {
   Narrowed found;
   count(graph, found);
-  if (found.elements == 0) return {"--precision has no effect: there are no weights of contractions that 16 bits hold well"};
-  return {concat("weights of ", megabytes(4 * found.elements), " are stored as ", name_of(found.stored), " in ", megabytes(2 * found.elements),
-                 " and widened where they are multiplied; values and sums are f32, as are ", megabytes(4 * found.others), " of other constants")};
+  if (found.elements == 0)
+    return {"--precision has no effect: there are no weights of contractions that 16 bits hold well"};
+  return {concat("weights of ", megabytes(4 * found.elements), " are stored as ", name_of(found.stored), " in ",
+                 megabytes(2 * found.elements),
+                 " and widened where they are multiplied; values and sums are f32, as are ",
+                 megabytes(4 * found.others), " of other constants")};
 }
 
 }  // namespace gcg

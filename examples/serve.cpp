@@ -35,7 +35,8 @@ void work(const gart::Program& model, std::atomic<int>& left, std::atomic<int>& 
 
 int main(int argc, char** argv) {
   if (argc != 2) return std::fprintf(stderr, "usage: serve CLASSIFIER.gart\n"), 1;
-  auto model = gart::load(argv[1], {.threads = 1});  // callers run beside each other, so a run needs no threads of its own
+  auto model =
+      gart::load(argv[1], {.threads = 1});  // callers run beside each other, so a run needs no threads of its own
   if (!model) return std::fprintf(stderr, "%s\n", model.error().message.c_str()), 1;
   std::atomic<int> left = kRequests, wrong = 0;
   std::vector<std::thread> callers;

@@ -80,7 +80,7 @@ void BoundPlan::check_callers_sizes() const {
     const int64_t bytes = inputs_[buffer.index()].elements() * int64_t(size_of(entry_->inputs[buffer.index()].dtype));
     if (extents_[index].bytes == bytes) continue;
     fail(ErrorCode::invalid_artifact, "the plan reads ", extents_[index].bytes, " bytes of input '",
-                 entry_->inputs[buffer.index()].name, "', which has ", bytes);
+         entry_->inputs[buffer.index()].name, "', which has ", bytes);
   }
 }
 
@@ -90,7 +90,8 @@ void BoundPlan::check_output_size(size_t index, int64_t bytes) const {
   const int64_t elements = shape.elements();
   const TensorInfo& info = entry_->outputs[index];
   if (elements >= 0 && elements <= kMaxExtent && elements * int64_t(size_of(info.dtype)) == bytes) return;
-  fail(ErrorCode::invalid_artifact, "the plan writes ", bytes, " bytes to output '", info.name, "' of shape ", shape.text());
+  fail(ErrorCode::invalid_artifact, "the plan writes ", bytes, " bytes to output '", info.name, "' of shape ",
+       shape.text());
 }
 
 bool BoundPlan::output_shape_known(size_t index) const {
@@ -231,8 +232,7 @@ void BoundPlan::bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs) {
   entry_slots_.set(symbol, value);
   Status status = evaluate(plan_->program, plan_->symbols, slots_);
   if (status.ok()) status = evaluate(entry_->program, entry_->symbols.size(), entry_slots_);
-  if (!status.ok())
-    fail(ErrorCode::run_failed, "with '", entry_->symbols[symbol], "' = ", value, ": ", status.message);
+  if (!status.ok()) fail(ErrorCode::run_failed, "with '", entry_->symbols[symbol], "' = ", value, ": ", status.message);
   for (size_t i = 0; i < plan_->late_buffers.size(); ++i) {
     place_late_buffer(plan_->late_buffers[i], late_blocks_[i], outputs);
   }

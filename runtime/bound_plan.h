@@ -48,12 +48,14 @@ class DeviceGraphs {
 class BoundPlan {
  public:
   /// Fails if the shapes contradict the model, or sizes overflow. `site`: of the plan's device 0.
-  static std::unique_ptr<BoundPlan> make(const Entry& entry, std::vector<Shape> inputs, uint64_t weight_bytes, const Site& site);
+  static std::unique_ptr<BoundPlan> make(const Entry& entry, std::vector<Shape> inputs, uint64_t weight_bytes,
+                                         const Site& site);
 
   const Plan& plan() const { return *plan_; }
   std::span<const Shape> inputs() const { return inputs_; }
   int64_t arena_bytes(fb::Place place) const { return place == fb::Place::host ? arenas_.host : arenas_.device; }
-  /// The most that a step of the device needs beside its operands: per thread of a CPU, per stream of a GPU. May grow during a run.
+  /// The most that a step of the device needs beside its operands: per thread of a CPU, per stream of a GPU. May grow
+  /// during a run.
   int64_t scratch_bytes(uint32_t device) const { return scratch_bytes_[device]; }
   const BoundStep& step(uint32_t index) const { return steps_[index]; }
   void* address(uint32_t buffer) const { return addresses_[buffer]; }
@@ -94,11 +96,11 @@ class BoundPlan {
   uint64_t weight_bytes_ = 0;
   ArenaSizes arenas_;
   std::vector<int64_t> scratch_bytes_;  // per device
-  std::vector<void*> addresses_;    // per buffer
-  std::vector<void*> operands_;     // parallel to plan.operands
-  std::vector<int64_t> params_;     // parallel to plan.params
-  std::vector<BoundStep> steps_;    // parallel to plan.steps
-  std::vector<Block> late_blocks_;  // parallel to plan.late_buffers
+  std::vector<void*> addresses_;        // per buffer
+  std::vector<void*> operands_;         // parallel to plan.operands
+  std::vector<int64_t> params_;         // parallel to plan.params
+  std::vector<BoundStep> steps_;        // parallel to plan.steps
+  std::vector<Block> late_blocks_;      // parallel to plan.late_buffers
   AllPlaces linked_;
 };
 

@@ -1,4 +1,5 @@
-// A device: memory, and something that works in it. CPUs and GPUs are used through this alone. Everything here throws Failure.
+// A device: memory, and something that works in it. CPUs and GPUs are used through this alone. Everything here throws
+// Failure.
 #pragma once
 
 #include <memory>
@@ -54,20 +55,21 @@ class Lane {
 
   /// A plan for new shapes, before its first run.
   virtual void adopt(BoundPlan& plan) = 0;
-  /// Makes ready what runs of an adopted plan with inputs and outputs in host memory need, as far as it is known before one.
+  /// Makes ready what runs of an adopted plan with inputs and outputs in host memory need, as far as it is known before
+  /// one.
   virtual void prepare(const Run& run) = 0;
   /// Memory is about to change that the last run may still use: waits for it.
   virtual void settle() {}
 
-  /// A run comes, as whose device 0 the lane serves: decides what of the caller's memory is used in place. Ends by close(), or by
-  /// abandon() where something failed.
+  /// A run comes, as whose device 0 the lane serves: decides what of the caller's memory is used in place. Ends by
+  /// close(), or by abandon() where something failed.
   virtual void open(const Run& run, const Queue& queue) = 0;
   /// The run begins. True: the lane took all of it at once.
   virtual bool start(const Run& run) = 0;
   virtual void close() = 0;
   virtual void abandon() noexcept = 0;
-  /// Waits for the run that was closed last; its outputs are then where outputs.deliver() expects them. Fails as the run did.
-  /// Nothing to do if there is none, or it was waited for.
+  /// Waits for the run that was closed last; its outputs are then where outputs.deliver() expects them. Fails as the
+  /// run did. Nothing to do if there is none, or it was waited for.
   virtual void finish() = 0;
 
   // Of a run under way. All but read() and wait() may return before the work is done.
@@ -105,8 +107,8 @@ struct DeviceChoice {
   std::string reason;                      // why not
 };
 
-/// The GPU that options.device names ("" and "cuda": the first) with the best code for it in the artifact, of the target
-/// options.target if that is given.
+/// The GPU that options.device names ("" and "cuda": the first) with the best code for it in the artifact, of the
+/// target options.target if that is given.
 DeviceChoice choose_cuda(const fb::Manifest& manifest, const LoadOptions& options);
 
 }  // namespace gart

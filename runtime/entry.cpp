@@ -43,8 +43,8 @@ void check_extents(const Entry& entry, std::span<const Shape> inputs, const Slot
     const auto dims = input_dims(entry, i);
     for (size_t axis = 0; axis < dims.size(); ++axis) {
       if (inputs[i][axis] == slots[dims[axis]]) continue;
-      fail(ErrorCode::invalid_argument, "input '", entry.inputs[i].name, "' has shape ", inputs[i].text(),
-                   ": axis ", axis, " is ", inputs[i][axis], ", but must be ", origin(entry, dims[axis], slots));
+      fail(ErrorCode::invalid_argument, "input '", entry.inputs[i].name, "' has shape ", inputs[i].text(), ": axis ",
+           axis, " is ", inputs[i][axis], ", but must be ", origin(entry, dims[axis], slots));
     }
   }
 }
@@ -55,7 +55,7 @@ void check_constraints(const Entry& entry, const Slots& slots) {
     if (slots[constraint.a()] == slots[constraint.b()]) continue;
     const std::string_view reason = view_of(constraint.reason());
     fail(ErrorCode::invalid_argument, "the inputs' extents disagree: ", origin(entry, constraint.a(), slots),
-                 " must equal ", origin(entry, constraint.b(), slots), reason.empty() ? "" : ": ", reason);
+         " must equal ", origin(entry, constraint.b(), slots), reason.empty() ? "" : ": ", reason);
   }
 }
 
@@ -155,7 +155,7 @@ Shape output_shape(const Entry& entry, size_t index, const Slots& slots) {
     extents[axis] = slots[dims[axis]];
     if (extents[axis] < 0 || extents[axis] > kMaxExtent) {
       fail(ErrorCode::run_failed, "output '", entry.outputs[index].name, "' would have extent ", extents[axis],
-                   " on axis ", axis);
+           " on axis ", axis);
     }
   }
   return Shape(std::span<const int64_t>(extents, dims.size()));

@@ -49,7 +49,8 @@ void Executor::steer(uint32_t index) {
 void Executor::check_size(uint32_t buffer, int64_t bytes) const {
   const int64_t has = run_.bound.bytes(buffer);
   if (has >= bytes) return;
-  fail(ErrorCode::invalid_artifact, "buffer ", buffer, " has ", has, " bytes, but a step uses it for a value of ", bytes);
+  fail(ErrorCode::invalid_artifact, "buffer ", buffer, " has ", has, " bytes, but a step uses it for a value of ",
+       bytes);
 }
 
 template <class T>
@@ -77,7 +78,8 @@ void Executor::loop(const PlanStep& step) {
   }
 }
 
-/// As two fills, whose values travel with the calls: nothing on the host must stay unchanged until the device gets there.
+/// As two fills, whose values travel with the calls: nothing on the host must stay unchanged until the device gets
+/// there.
 void Executor::write_iteration(uint32_t buffer, int64_t value) {
   check_size(buffer, sizeof value);
   auto* words = static_cast<uint32_t*>(run_.bound.address(buffer));

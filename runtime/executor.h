@@ -11,7 +11,8 @@ namespace gart {
 class Executor {
  public:
   /// `lanes`: one per device of the plan.
-  Executor(const Run& run, std::span<const std::unique_ptr<Lane>> lanes) : run_(run), plan_(run.bound.plan()), lanes_(lanes) {}
+  Executor(const Run& run, std::span<const std::unique_ptr<Lane>> lanes)
+      : run_(run), plan_(run.bound.plan()), lanes_(lanes) {}
 
   /// Returns when all is enqueued. Throws Failure.
   void run();

@@ -15,8 +15,7 @@ size_t find_tensor(std::span<const TensorInfo> infos, std::string_view name, con
     if (infos[i].name == name) return i;
     names += text(i == 0 ? "" : ", ", "'", infos[i].name, "'");
   }
-  fail(ErrorCode::invalid_argument, "the model has no ", what, " '", name, "', only ",
-               names.empty() ? "none" : names);
+  fail(ErrorCode::invalid_argument, "the model has no ", what, " '", name, "', only ", names.empty() ? "none" : names);
 }
 
 InvocationState::InvocationState(ProgramState& p, const Entry& e)
@@ -132,7 +131,8 @@ std::vector<Tensor> InvocationState::run_owned() {
   std::vector<Tensor> tensors(entry->outputs.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!bound[0]->output_shape_known(i)) continue;
-    tensors[i] = value_or_fail(Tensor::allocate(entry->outputs[i].dtype, bound[0]->output_shape(i), entry->outputs[i].name));
+    tensors[i] =
+        value_or_fail(Tensor::allocate(entry->outputs[i].dtype, bound[0]->output_shape(i), entry->outputs[i].name));
     outputs.set(i, {tensors[i].data(), tensors[i].bytes(), tensors[i].dtype(), "cpu"});
   }
   execute();

@@ -29,7 +29,8 @@ struct InvocationState {
   StepLog log;
   bool has_run = false;
   bool undelivered = false;  // the last run was started, but nobody waited for it
-  std::vector<std::unique_ptr<Lane>> lanes;  // by the numbers of devices; they end first, and wait for what is under way
+  std::vector<std::unique_ptr<Lane>>
+      lanes;  // by the numbers of devices; they end first, and wait for what is under way
 
   /// Static plans are bound, and what they need is made ready, here. Throws Failure, as everything here does.
   InvocationState(ProgramState& program, const Entry& entry);

@@ -15,13 +15,13 @@ bool is_named(const char* device, const char* name) { return device != nullptr &
 void check_device(const char* what, const std::string& name, const char* device, const Site& site) {
   if (is_named(device, kHost) || is_named(device, site.space)) return;
   fail(ErrorCode::invalid_argument, what, " '", name, "' is on device '", device == nullptr ? "(null)" : device,
-               "', but this program runs on '", site.space, "'");
+       "', but this program runs on '", site.space, "'");
 }
 
 void check_dtype(const char* what, const TensorInfo& info, DType dtype) {
   if (dtype == info.dtype) return;
   fail(ErrorCode::invalid_argument, what, " '", info.name, "' must be ", name_of(info.dtype), ", but is ",
-               name_of(dtype));
+       name_of(dtype));
 }
 
 void check_index(const char* what, size_t index, size_t count) {
@@ -54,8 +54,8 @@ void Inputs::set(size_t index, const TensorView& tensor) {
   check_dtype("input", info, tensor.dtype);
   check_device("input", info.name, tensor.device, site_);
   if (tensor.shape.rank() != info.dims.size()) {
-    fail(ErrorCode::invalid_argument, "input '", info.name, "' has rank ", tensor.shape.rank(),
-                 ", but must be ", info.text());
+    fail(ErrorCode::invalid_argument, "input '", info.name, "' has rank ", tensor.shape.rank(), ", but must be ",
+         info.text());
   }
   const int64_t elements = tensor.shape.elements();
   if (elements < 0 || elements > (INT64_MAX >> 4)) {
@@ -63,7 +63,7 @@ void Inputs::set(size_t index, const TensorView& tensor) {
   }
   if (tensor.data == nullptr && elements > 0) {
     fail(ErrorCode::invalid_argument, "input '", info.name, "' has ", elements,
-                 " elements, but its data pointer is null");
+         " elements, but its data pointer is null");
   }
   slots_[index].view = tensor;
   slots_[index].local = is_named(tensor.device, site_.space);
@@ -154,7 +154,7 @@ void Outputs::set(size_t index, const OutputBuffer& buffer) {
   check_dtype("output", info, buffer.dtype);
   if (buffer.data == nullptr) {
     fail(ErrorCode::invalid_argument, "output '", info.name, "': the buffer has ", buffer.bytes,
-                 " bytes, but its data pointer is null");
+         " bytes, but its data pointer is null");
   }
   slots_[index].user = buffer;
   slots_[index].local = is_named(buffer.device, site_.space);
@@ -172,8 +172,8 @@ void* Outputs::place(size_t index, int64_t bytes) {
   Slot& slot = slots_[index];
   slot.bytes = bytes;
   if (slot.user.data != nullptr && static_cast<uint64_t>(bytes) > slot.user.bytes) {
-    fail(ErrorCode::invalid_argument, "output '", infos_[index].name, "' needs ", bytes,
-                 " bytes, but its buffer has ", slot.user.bytes);
+    fail(ErrorCode::invalid_argument, "output '", infos_[index].name, "' needs ", bytes, " bytes, but its buffer has ",
+         slot.user.bytes);
   }
   slot.transfer = {};
   if (slot.local && usable(slot.user.data, slot.user.dtype, alignment_)) {

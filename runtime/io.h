@@ -10,13 +10,13 @@ namespace gart {
 
 /// The memory that a device's kernels work in.
 struct Site {
-  const char* space;     ///< as tensors name it: "cpu", "cuda:0"
+  const char* space;  ///< as tensors name it: "cpu", "cuda:0"
   MemorySource* memory;
   MemorySource* pinned;  ///< host memory that the device copies from and to
 };
 
-/// A copy that the device makes before the run (of an input) or behind it (of an output). To and from another space it goes
-/// through pinned memory.
+/// A copy that the device makes before the run (of an input) or behind it (of an output). To and from another space it
+/// goes through pinned memory.
 struct Transfer {
   enum class Kind : uint8_t { none, to_device, on_device, to_host };
   Kind kind = Kind::none;
@@ -40,7 +40,8 @@ class Inputs {
   void check_complete() const;
   bool matches(std::span<const Shape> shapes) const;
   std::vector<Shape> shapes() const;
-  /// What kernels need of the caller's memory. 0: they read from memory of the invocation alone, whose place does not change.
+  /// What kernels need of the caller's memory. 0: they read from memory of the invocation alone, whose place does not
+  /// change.
   void use_in_place(size_t alignment) { alignment_ = alignment; }
   /// Afterwards address(i) is what kernels read, once the device has made the transfers.
   void stage();
@@ -70,15 +71,16 @@ class Inputs {
   std::vector<Slot> slots_;
 };
 
-/// Outputs go to the caller's buffer if it is on the kernels' device and aligned as they need it, otherwise to memory of the invocation,
-/// and from there to the caller's buffer if there is one.
+/// Outputs go to the caller's buffer if it is on the kernels' device and aligned as they need it, otherwise to memory
+/// of the invocation, and from there to the caller's buffer if there is one.
 class Outputs {
  public:
   explicit Outputs(std::span<const TensorInfo> infos, const Site& site);
 
   void set(size_t index, const OutputBuffer& buffer);
   void forget();
-  /// What kernels need of the caller's memory. 0: they write to memory of the invocation alone, whose place does not change.
+  /// What kernels need of the caller's memory. 0: they write to memory of the invocation alone, whose place does not
+  /// change.
   void use_in_place(size_t alignment) { alignment_ = alignment; }
   /// Where `bytes` of output `index` are to be written. Fails if the caller's buffer is too small.
   void* place(size_t index, int64_t bytes);

@@ -54,7 +54,9 @@ void touch_pages(uint8_t* data, size_t bytes) {
 }
 
 Block::Block(Block&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), capacity_(std::exchange(other.capacity_, 0)), source_(other.source_) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      capacity_(std::exchange(other.capacity_, 0)),
+      source_(other.source_) {}
 
 Block& Block::operator=(Block&& other) noexcept {
   std::swap(data_, other.data_);

@@ -17,7 +17,8 @@ inline bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(da
 /// Where Blocks come from: the host's memory, a device's, or host memory that a device copies from and to.
 class MemorySource {
  public:
-  /// At least 64-byte aligned, never null; bytes > 0. May give more than was asked for, and then says so. Throws Failure.
+  /// At least 64-byte aligned, never null; bytes > 0. May give more than was asked for, and then says so. Throws
+  /// Failure.
   virtual void* allocate(size_t& bytes) = 0;
   /// `bytes`: as allocate() left them.
   virtual void release(void* data, size_t bytes) noexcept = 0;

@@ -58,8 +58,11 @@ void take_host_kernel(Plan& plan, PlanStep& step, int64_t target) {
 }
 
 PlanStep make_step(Plan& plan, const fb::Step& manifest, int64_t host_target) {
-  PlanStep step{.kind = manifest.kind(), .device = manifest.device(), .value = manifest.value(),
-                .tasks_slot = manifest.tasks(), .manifest = &manifest};
+  PlanStep step{.kind = manifest.kind(),
+                .device = manifest.device(),
+                .value = manifest.value(),
+                .tasks_slot = manifest.tasks(),
+                .manifest = &manifest};
   step.first_operand = static_cast<uint32_t>(plan.operands.size());
   step.first_param = static_cast<uint32_t>(plan.params.size());
   for (const uint32_t buffer : span_of(manifest.operands())) plan.operands.push_back(buffer);
@@ -77,11 +80,13 @@ PlanStep make_step(Plan& plan, const fb::Step& manifest, int64_t host_target) {
   return step;
 }
 
-/// The copies of inputs and outputs are in the entry's first and last segments, or in empty ones of their own where those are
-/// not work of device 0, whose memory they lie in.
+/// The copies of inputs and outputs are in the entry's first and last segments, or in empty ones of their own where
+/// those are not work of device 0, whose memory they lie in.
 void add_segments(Plan& plan, uint32_t begin, bool entry) {
   const uint32_t end = static_cast<uint32_t>(plan.steps.size());
-  const auto is_main = [&](uint32_t i) { return begin < end && is_work(plan.steps[i].kind) && plan.steps[i].device == 0; };
+  const auto is_main = [&](uint32_t i) {
+    return begin < end && is_work(plan.steps[i].kind) && plan.steps[i].device == 0;
+  };
   auto& segments = plan.segments;
   const size_t first = segments.size();
   if (entry && !is_main(begin)) segments.push_back({begin, begin, begin});
@@ -130,7 +135,8 @@ Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, int64_t ho
   plan.sequence_begin.push_back(0);
   plan.segment_begin.push_back(0);
   const uint32_t sequences = manifest.sequences()->size();
-  for (uint32_t i = 0; i < sequences; ++i) add_sequence(plan, *manifest.sequences()->Get(i), host_target, i + 1 == sequences);
+  for (uint32_t i = 0; i < sequences; ++i)
+    add_sequence(plan, *manifest.sequences()->Get(i), host_target, i + 1 == sequences);
   find_callers_buffers(plan);
   return plan;
 }

@@ -12,15 +12,15 @@ namespace gart {
 
 struct PlanStep {
   fb::StepKind kind;
-  uint32_t device = 0;           // who runs it: one of Plan.devices
-  bool late = false;             // an operand, parameter or task count depends on a symbol bound during the run
-  uint8_t value = 0;             // fill
+  uint32_t device = 0;                 // who runs it: one of Plan.devices
+  bool late = false;                   // an operand, parameter or task count depends on a symbol bound during the run
+  uint8_t value = 0;                   // fill
   const fb::Kernel* kernel = nullptr;  // launch
   const void* function = nullptr;      // launch: the kernel as its device knows it, from when its code is there
-  bool off = false;              // a call without its library, or a launch that stands in for a call that has it; where
-                                 // the library refuses a shape, BoundStep.off is the opposite
-  uint32_t call = UINT32_MAX;    // launch: the step that it stands in for; UINT32_MAX: none
-  uint32_t scratch_slot = 0;     // launch
+  bool off = false;            // a call without its library, or a launch that stands in for a call that has it; where
+                               // the library refuses a shape, BoundStep.off is the opposite
+  uint32_t call = UINT32_MAX;  // launch: the step that it stands in for; UINT32_MAX: none
+  uint32_t scratch_slot = 0;   // launch
   uint32_t tasks_slot = 0;
   uint32_t first_operand = 0, operands = 0;  // in Plan.operands
   uint32_t first_param = 0, params = 0;      // in Plan.params
@@ -33,7 +33,8 @@ inline bool is_work(fb::StepKind kind) {
          kind == fb::StepKind::call;
 }
 
-/// Steps [begin, end) of the sequence that begins at step `sequence`: as many as follow each other on one device, or one that steers.
+/// Steps [begin, end) of the sequence that begins at step `sequence`: as many as follow each other on one device, or
+/// one that steers.
 struct Segment {
   uint32_t sequence, begin, end;
   uint32_t device = 0;
@@ -73,7 +74,8 @@ struct Plan {
   }
 };
 
-/// Its launches have no functions yet. `host_target`: of the CPU whose code the steps of device 1 take. Requires a verified manifest.
+/// Its launches have no functions yet. `host_target`: of the CPU whose code the steps of device 1 take. Requires a
+/// verified manifest.
 Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, int64_t host_target);
 
 }  // namespace gart

@@ -1,5 +1,5 @@
-// A loaded artifact: mapped, proven, and its code and weights on the devices that run it. Immutable but for the pool of idle
-// invocations.
+// A loaded artifact: mapped, proven, and its code and weights on the devices that run it. Immutable but for the pool of
+// idle invocations.
 #pragma once
 
 #include <memory>

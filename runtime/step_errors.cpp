@@ -32,7 +32,8 @@ Error kernel_error(const fb::Step& step, uint32_t code) {
 Error fail_error(const fb::Step& step, const int64_t* params) {
   const std::string_view message = view_of(step.message());
   if (count_of(step.params()) == 0) return step_error(step, message);
-  return error(ErrorCode::run_failed, "the inputs' extents do not fit: ", message, ": ", params[0], " must equal ", params[1]);
+  return error(ErrorCode::run_failed, "the inputs' extents do not fit: ", message, ": ", params[0], " must equal ",
+               params[1]);
 }
 
 }  // namespace gart

@@ -1,7 +1,7 @@
 #include "runtime/targets.h"
 
-#include "runtime/features.h"
 #include "runtime/errors.h"
+#include "runtime/features.h"
 
 namespace gart {
 
@@ -42,8 +42,7 @@ uint32_t choose_cpu_target(const fb::Manifest& manifest, const std::string& aske
     if (target.kind() != fb::TargetKind::cpu || (!asked.empty() && view_of(target.name()) != asked)) continue;
     const uint64_t missing = target.features() & ~cpu;
     if (missing != 0 && !asked.empty()) {
-      fail(ErrorCode::unsupported, "target '", asked, "' needs ", cpu_feature_names(missing),
-                   ", which this CPU lacks");
+      fail(ErrorCode::unsupported, "target '", asked, "' needs ", cpu_feature_names(missing), ", which this CPU lacks");
     }
     if (missing != 0 || !has_plans(manifest, i)) continue;
     if (best < 0 || target.features() > manifest.targets()->Get(static_cast<uint32_t>(best))->features()) best = i;
@@ -51,10 +50,10 @@ uint32_t choose_cpu_target(const fb::Manifest& manifest, const std::string& aske
   if (best >= 0) return static_cast<uint32_t>(best);
   if (!asked.empty()) {
     fail(ErrorCode::unsupported, "the model has no CPU code for target '", asked,
-                 "', only for: ", target_list(manifest, TargetsOf::cpu));
+         "', only for: ", target_list(manifest, TargetsOf::cpu));
   }
   fail(ErrorCode::unsupported, "the model has code for ", target_list(manifest), "; this CPU offers ",
-               cpu_feature_names(cpu));
+       cpu_feature_names(cpu));
 }
 
 namespace {
@@ -96,8 +95,8 @@ int64_t choose_host_target(const fb::Manifest& manifest, uint32_t device_target)
   if (!needed) return int64_t{-1};
   if (best >= 0) return best;
   fail(ErrorCode::unsupported, "the model's plans for ", view_of(manifest.targets()->Get(device_target)->name()),
-               " run steps on the CPU, and have code for ", target_list(manifest, TargetsOf::cpu), "; this CPU offers ",
-               cpu_feature_names(cpu));
+       " run steps on the CPU, and have code for ", target_list(manifest, TargetsOf::cpu), "; this CPU offers ",
+       cpu_feature_names(cpu));
 }
 
 }  // namespace gart

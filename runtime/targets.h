@@ -22,8 +22,8 @@ std::string target_list(const fb::Manifest& manifest, TargetsOf which = TargetsO
 /// The CPU target asked for by name, or with "" the one with the most features among those that this CPU runs.
 uint32_t choose_cpu_target(const fb::Manifest& manifest, const std::string& asked);
 
-/// The index of the CPU target whose code this CPU runs best for the host steps of a device's target; -1: there are none.
-/// Fails if there are, and it runs no code for them.
+/// The index of the CPU target whose code this CPU runs best for the host steps of a device's target; -1: there are
+/// none. Fails if there are, and it runs no code for them.
 int64_t choose_host_target(const fb::Manifest& manifest, uint32_t device_target);
 
 }  // namespace gart

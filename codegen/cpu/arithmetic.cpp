@@ -116,8 +116,8 @@ Value* float_extremum(FunctionBuilder& f, bool largest, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   if (!f.target().is_x86())
     return ir.CreateBinaryIntrinsic(largest ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a, b);
-  // The x86 instruction returns its second operand when either is NaN: a, which a chain of them carries on, and a constant
-  // never needs to be. All bits set are a NaN, too, and `or` keeps the instruction what it is.
+  // The x86 instruction returns its second operand when either is NaN: a, which a chain of them carries on, and a
+  // constant never needs to be. All bits set are a NaN, too, and `or` keeps the instruction what it is.
   if (llvm::isa<llvm::Constant>(a)) std::swap(a, b);
   Value* result = ir.CreateSelect(largest ? ir.CreateFCmpOGT(b, a) : ir.CreateFCmpOLT(b, a), b, a);
   if (llvm::isa<llvm::Constant>(b)) return result;

@@ -12,8 +12,8 @@ namespace {
 constexpr int64_t kMostPhases = 4;
 
 bool divides_index(const ExprNode& n) {
-  return n.kind == ExprKind::binary && (n.binary == BinaryOp::floor_div || n.binary == BinaryOp::mod) && n.dtype == DType::i64 &&
-         n.args[1]->kind == ExprKind::constant && n.args[1]->integer > 1;
+  return n.kind == ExprKind::binary && (n.binary == BinaryOp::floor_div || n.binary == BinaryOp::mod) &&
+         n.dtype == DType::i64 && n.args[1]->kind == ExprKind::constant && n.args[1]->integer > 1;
 }
 
 /// After how many elements of `axis` the quotients and remainders in `value` are of the same kind again.
@@ -47,7 +47,8 @@ Expr divided(const ExprNode& n) {
 }
 
 Expr replace_axis(const Expr& e, const Axis& axis, const Expr& by) {
-  return rewrite(e, [&](const Expr& n) -> Expr { return n->kind == ExprKind::axis && n->axis == axis.id ? by : nullptr; });
+  return rewrite(e,
+                 [&](const Expr& n) -> Expr { return n->kind == ExprKind::axis && n->axis == axis.id ? by : nullptr; });
 }
 
 }  // namespace
@@ -59,7 +60,8 @@ void split_phases(Stage& stage, std::vector<Axis>& axes, const std::vector<Opera
   });
   if (contiguous == axes.end()) return;
   const int64_t period = period_of(stage.value, *contiguous);
-  if (period < 2 || period > kMostPhases || contiguous->extent.is(period) || !is_multiple(contiguous->extent, period)) return;
+  if (period < 2 || period > kMostPhases || contiguous->extent.is(period) || !is_multiple(contiguous->extent, period))
+    return;
   const Axis whole{contiguous->id, floor_div(contiguous->extent, Dim(period))}, minor{fresh, period};
   const Expr split = axis_ref(whole) * index(period) + axis_ref(minor);
   stage.value = replace_axis(stage.value, whole, split);

@@ -32,11 +32,12 @@ bool divides_somewhere(const Expr& e) {
 bool is_movable(const Expr& e) {
   bool movable = true;
   visit(e, [&](const ExprNode& n) {
-    const bool fixed = n.kind == ExprKind::local || n.kind == ExprKind::accumulator || (n.kind == ExprKind::load && n.guarded) ||
+    const bool fixed = n.kind == ExprKind::local || n.kind == ExprKind::accumulator ||
+                       (n.kind == ExprKind::load && n.guarded) ||
                        (n.kind == ExprKind::binary && n.binary == BinaryOp::checked_index);
-    movable = movable && !fixed && (n.kind != ExprKind::load || std::all_of(n.args.begin(), n.args.end(), [](const Expr& i) {
-      return free_axes(i).empty();
-    }));
+    movable = movable && !fixed &&
+              (n.kind != ExprKind::load ||
+               std::all_of(n.args.begin(), n.args.end(), [](const Expr& i) { return free_axes(i).empty(); }));
   });
   return movable;
 }
@@ -59,7 +60,8 @@ bool is_gradual(const Expr& e, const Axis& axis) {
       if (!numerator || !divisor || !divisor->strides.empty()) return false;
       const auto stride = numerator->strides.find(axis.id);
       if (stride == numerator->strides.end()) return false;
-      return stride->second.lower_bound().value_or(-1) >= 0 && (divisor->base - stride->second).lower_bound().value_or(-1) >= 0;
+      return stride->second.lower_bound().value_or(-1) >= 0 &&
+             (divisor->base - stride->second).lower_bound().value_or(-1) >= 0;
     }
     default:
       return false;

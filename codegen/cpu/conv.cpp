@@ -42,21 +42,22 @@ class ConvEmitter {
                    : conv_.input_plain  ? " plain"
                                         : "",
                    " tiles", conv_.bytes ? " of bytes" : "", plan_.widens() ? ", widened once" : "",
-                   layout_.weights != DType::f32 ? concat(", weights of ", name_of(layout_.weights)) : "", plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer",
+                   layout_.weights != DType::f32 ? concat(", weights of ", name_of(layout_.weights)) : "",
+                   plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer",
                    plan_.units_per_pass > 0 ? ", passes over the depth" : "")};
   }
 
  private:
   /// What a task works on.
   struct Work {
-    Value* image = nullptr;  // batch index
-    Value* group = nullptr;  // of output channels
-    Value* plane = nullptr;  // of the output
-    ValueRange kd;           // kernel planes inside the map
-    Value* input = nullptr;  // address of the plane that the first tap meets, in the group's first channel block
+    Value* image = nullptr;    // batch index
+    Value* group = nullptr;    // of output channels
+    Value* plane = nullptr;    // of the output
+    ValueRange kd;             // kernel planes inside the map
+    Value* input = nullptr;    // address of the plane that the first tap meets, in the group's first channel block
     Value* weights = nullptr;  // the group's
-    ValueRange rows, tiles;  // tiles: only when the plan cuts rows
-    int64_t vectors = 1;     // of the group's channels
+    ValueRange rows, tiles;    // tiles: only when the plan cuts rows
+    int64_t vectors = 1;       // of the group's channels
   };
 
   // Arithmetic on i64 that folds constants.
@@ -109,8 +110,7 @@ class ConvEmitter {
     auto emit = [&] { passes_.for_each([&] { emit_rows(work); }); };
     if (plan_.last_vectors == plan_.vectors) return emit();
     f_.if_else(
-        f_.ir().CreateICmpSLT(work.group, f_.i64(plan_.groups - 1)),
-        [&] { return emit(), FunctionBuilder::Values{}; },
+        f_.ir().CreateICmpSLT(work.group, f_.i64(plan_.groups - 1)), [&] { return emit(), FunctionBuilder::Values{}; },
         [&] {
           work.vectors = plan_.last_vectors;
           return emit(), FunctionBuilder::Values{};
@@ -168,7 +168,8 @@ class ConvEmitter {
     const bool inside = conv_.in_depth.is_constant() && conv_.out_depth.is_constant() &&
                         (conv_.out_depth.constant() - 1) * conv_.stride_d < conv_.in_depth.constant();
     if (conv_.kernel_d == 1 && conv_.pad_front == 0 && inside) return {f_.i64(0), f_.i64(1)};
-    return kernel_range(plane, conv_.stride_d, conv_.pad_front, conv_.kernel_d, conv_.dilation_d, f_.dim(conv_.in_depth));
+    return kernel_range(plane, conv_.stride_d, conv_.pad_front, conv_.kernel_d, conv_.dilation_d,
+                        f_.dim(conv_.in_depth));
   }
 
   /// Kernel rows that meet the map for output row `row`.
@@ -223,14 +224,15 @@ class ConvEmitter {
     if (plan_.prefetch_lines == 0) return nullptr;
     const TileSegment& last = plan_.column_tiles.back();
     Value* number = add(mul(step, last.first_tile + last.tiles), tile);
-    const int64_t columns = packing_.columns(), line_floats = plan_.group_blocks * block == columns ? 64 / size_of(layout_.weights) : columns;
+    const int64_t columns = packing_.columns(),
+                  line_floats = plan_.group_blocks * block == columns ? 64 / size_of(layout_.weights) : columns;
     Value* offset = add(panel_offset(add(work.group, f_.i64(1))), mul(number, plan_.prefetch_lines * line_floats));
     return weight_address(f_, layout_, f_.operand(conv_.weights), offset);
   }
 
-  /// A row whose length is known at run time: a tile at the left border and one at the right, which lack the taps that fall
-  /// outside, where the row has room for them; between them tiles that lack none, large ones first; what is left over in
-  /// clipped tiles.
+  /// A row whose length is known at run time: a tile at the left border and one at the right, which lack the taps that
+  /// fall outside, where the row has room for them; between them tiles that lack none, large ones first; what is left
+  /// over in clipped tiles.
   void symbolic_row(const Work& work, const RowPlace& at) {
     Value* begin = f_.i64(0);
     Value* end = f_.dim(plan_.row_pixels);
@@ -276,7 +278,8 @@ class ConvEmitter {
   /// The largest tile that holds the clipped pixels at the row's begin and no others.
   Value* left_tile(const Work& work, const RowPlace& at, Value* begin, Value* inner_end, int64_t border) {
     if (border == 0) return begin;
-    const ConvAxis axis{std::numeric_limits<int32_t>::max(), 0, conv_.kernel_w, conv_.stride_w, conv_.dilation_w, conv_.pad_left};
+    const ConvAxis axis{
+        std::numeric_limits<int32_t>::max(), 0, conv_.kernel_w, conv_.stride_w, conv_.dilation_w, conv_.pad_left};
     for (int64_t pixels : border_tiles()) {
       if (pixels < border) break;
       Value* first = f_.ir().CreateICmpEQ(begin, f_.i64(0));
@@ -288,8 +291,10 @@ class ConvEmitter {
 
   /// Pixels at the row's end whose last taps fall outside, if that is a number: the stride may leave any rest.
   std::optional<int64_t> find_right_border() const {
-    const Dim beyond = plan_.row_pixels - conv_.in_width + Dim((conv_.kernel_w - 1) * conv_.dilation_w - conv_.pad_left);
-    if (plan_.flat || !plan_.symbolic_row() || conv_.stride_w != 1 || !beyond.is_constant() || beyond.constant() < 1) return {};
+    const Dim beyond =
+        plan_.row_pixels - conv_.in_width + Dim((conv_.kernel_w - 1) * conv_.dilation_w - conv_.pad_left);
+    if (plan_.flat || !plan_.symbolic_row() || conv_.stride_w != 1 || !beyond.is_constant() || beyond.constant() < 1)
+      return {};
     return beyond.constant();
   }
 

@@ -44,7 +44,8 @@ class LaneTile {
   Values emit(Value* channel) {
     first_group_ = udiv(channel, packing_.group_outputs());
     groups_ = groups_of_vector(packing_, plan_.lanes);
-    if (shuffled_channels(packing_, plan_.lanes) > 0) {  // a vector past the last channel reads what the one before does
+    if (shuffled_channels(packing_, plan_.lanes) >
+        0) {  // a vector past the last channel reads what the one before does
       first_group_ = min(first_group_, f_.i64((packing_.groups - 1) / groups_ * groups_));
       return reduce();
     }
@@ -91,12 +92,15 @@ class LaneTile {
     const auto columns = [&](ValueRange range, int64_t first, int64_t last) {
       sums = loop(f_, range, 1, std::move(sums), [&](Value* kw, const Values& s) {
         Value* weights = weight_address(f_, layout_, place_.weights, times(f_, add(tap, kw), packing_.unit() * block));
-        return channels(word_address(f_, layout_, input, times(f_, kw, conv_.dilation_w * block)), weights, first, last, s);
+        return channels(word_address(f_, layout_, input, times(f_, kw, conv_.dilation_w * block)), weights, first, last,
+                        s);
       });
     };
-    if (place_.kw) columns(*place_.kw, 0, 1);
+    if (place_.kw)
+      columns(*place_.kw, 0, 1);
     else
-      for (const KernelTaps& t : shape_.columns.taps) columns({f_.i64(t.tap), f_.i64(t.tap + t.count)}, t.first, t.last);
+      for (const KernelTaps& t : shape_.columns.taps)
+        columns({f_.i64(t.tap), f_.i64(t.tap + t.count)}, t.first, t.last);
     return sums;
   }
 
@@ -171,7 +175,7 @@ class LaneTile {
   const TilePlace& place_;
   Value* first_group_ = nullptr;  // of the vector's lanes
   int64_t groups_ = 1;
-  Values boundary_, of_group_;    // of the groups but the first: their first lane, and which lanes are theirs or behind
+  Values boundary_, of_group_;  // of the groups but the first: their first lane, and which lanes are theirs or behind
 };
 
 }  // namespace

@@ -36,7 +36,8 @@ void ConvPasses::begin_tile(TilePlace& place, int64_t sums) {
   llvm::Value* offset = f_.ir().CreateLoad(f_.ir().getInt64Ty(), next_);
   sums_ = float_address(f_, f_.scratch(), offset);
   f_.ir().CreateStore(f_.ir().CreateAdd(offset, f_.i64(sums * plan_.lanes), "", true, true), next_);
-  const Values none(static_cast<size_t>(sums), llvm::Constant::getNullValue(f_.type(DType::f32, static_cast<int>(plan_.lanes))));
+  const Values none(static_cast<size_t>(sums),
+                    llvm::Constant::getNullValue(f_.type(DType::f32, static_cast<int>(plan_.lanes))));
   place.sums = f_.if_else(
       f_.ir().CreateICmpEQ(range_.begin, f_.i64(0)), [&] { return none; },
       [&] {

@@ -1,6 +1,6 @@
-// Passes of a convolution's task over parts of its depth: a panel of weights too large to stay near is then read once per
-// task and not once per tile. Between passes the sums of all the task's tiles wait in scratch memory, in the order in which the
-// tiles are visited.
+// Passes of a convolution's task over parts of its depth: a panel of weights too large to stay near is then read once
+// per task and not once per tile. Between passes the sums of all the task's tiles wait in scratch memory, in the order
+// in which the tiles are visited.
 #pragma once
 
 #include <functional>

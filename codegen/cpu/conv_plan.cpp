@@ -14,11 +14,12 @@ constexpr int64_t float_bytes = 4;
 constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_tasks = 128;
 constexpr int64_t line_bytes = 64;
 constexpr int64_t l2_bytes = 1 << 20;
-// Passes over the depth: what one of them reads of a panel, and the pixels of a task, so that a panel from L3 is used long enough.
+// Passes over the depth: what one of them reads of a panel, and the pixels of a task, so that a panel from L3 is used
+// long enough.
 constexpr int64_t pass_bytes = 64 << 10, pass_pixels = 112;
 
-/// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast; without VNNI also a
-/// product and a constant, and the more sums there are, the more the scheduler mixes.
+/// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast; without VNNI
+/// also a product and a constant, and the more sums there are, the more the scheduler mixes.
 int64_t dense_pixels(const CpuTarget& target, int64_t vectors, Multiply multiply) {
   const bool in_steps = multiply == Multiply::widened_quads || multiply == Multiply::narrow_quads;
   const int64_t others = multiply == Multiply::pairs ? 2 : !in_steps ? 1 : target.has_avx512() ? 5 : 3;
@@ -26,7 +27,9 @@ int64_t dense_pixels(const CpuTarget& target, int64_t vectors, Multiply multiply
 }
 
 /// Taps of a kernel row whose weights a depthwise tile holds at a time.
-int64_t depthwise_taps(const CpuTarget& target, int64_t kernel_w) { return target.vector_registers >= 32 ? kernel_w : std::min<int64_t>(kernel_w, 4); }
+int64_t depthwise_taps(const CpuTarget& target, int64_t kernel_w) {
+  return target.vector_registers >= 32 ? kernel_w : std::min<int64_t>(kernel_w, 4);
+}
 
 /// Pixels of a depthwise register tile: those weights and the loads under way need registers too.
 int64_t depthwise_pixels(const CpuTarget& target, int64_t kernel_w) {
@@ -45,8 +48,9 @@ bool pointwise(const ConvKernel& k) {
 
 /// Cycles of one full tile's reduction, at two multiply-adds a cycle.
 int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
-  const int64_t words = plan.widens() ? k.packing().units() * block / 2
-                                      : blocks_of(k.packing().inputs, k.packing().quad()) * DotProduct::parts(plan.multiply);
+  const int64_t words = plan.widens()
+                            ? k.packing().units() * block / 2
+                            : blocks_of(k.packing().inputs, k.packing().quad()) * DotProduct::parts(plan.multiply);
   const int64_t depth = k.taps() * words;
   return std::max<int64_t>(1, plan.largest_tile() * plan.vectors * (depth + 2) / 2);
 }
@@ -68,7 +72,9 @@ constexpr int64_t most_widened_words = 1 << 20;
 /// Operands that are used often enough are widened to pairs ahead, if the image is known to fit.
 void plan_widening(const ConvKernel& k, ConvPlan& plan) {
   const Dim image = k.in_depth * k.in_height * k.in_width * Dim(blocks_of(k.in_channels, block) * (block / 2));
-  if (plan.multiply != Multiply::widened_quads || k.packing().by_lane() || !image.is_constant() || image.constant() > most_widened_words) return;
+  if (plan.multiply != Multiply::widened_quads || k.packing().by_lane() || !image.is_constant() ||
+      image.constant() > most_widened_words)
+    return;
   plan.multiply = Multiply::pairs;
   plan.widened_image = image.constant();
 }
@@ -116,7 +122,8 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
     plan.groups_outer = true;
     return;
   }
-  const int64_t weight_bytes = k.packing().panels() * k.packing().panel_elements(k.taps()) * plan.word_bytes / k.packing().quad();
+  const int64_t weight_bytes =
+      k.packing().panels() * k.packing().panel_elements(k.taps()) * plan.word_bytes / k.packing().quad();
   const Dim pixels = plan.rows * plan.row_pixels;
   const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
   plan.groups_outer = weight_bytes > l2_bytes / 2 || (small_map && pixels.constant() <= 14 * 14);
@@ -145,7 +152,9 @@ void plan_tiles(const ConvKernel& k, ConvPlan& plan) {
 
 }  // namespace
 
-int64_t ConvPlan::largest_tile() const { return (row_tiles.empty() ? 1 : row_tiles.front().tile.positions) * tile_pixels; }
+int64_t ConvPlan::largest_tile() const {
+  return (row_tiles.empty() ? 1 : row_tiles.front().tile.positions) * tile_pixels;
+}
 
 Dim ConvPlan::scratch_bytes() const {
   if (widens()) return (widened_image + widened_panel) * float_bytes;

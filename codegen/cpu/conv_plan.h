@@ -51,17 +51,17 @@ struct ConvPlan {
   /// Pairs: each thread widens the image that it reads, as far as it reads it, and the panel of its group of channels.
   bool widens() const { return multiply == Multiply::pairs; }
   int64_t widened_image = 0, widened_panel = 0;  // words
-  int64_t lanes = 0;  // f32 lanes of a vector
+  int64_t lanes = 0;                             // f32 lanes of a vector
   /// A pointwise convolution without borders sees the whole map as one row.
   bool flat = false;
   Dim rows, row_pixels;      // of the output, per plane
   int64_t group_blocks = 1;  // channel blocks (of 16) per full group of output channels
   int64_t groups = 1;
-  int64_t vectors = 1;       // per tile of a full group
-  int64_t last_vectors = 1;  // per tile of the last group: as many as hold channels
-  int64_t tile_pixels = 1;   // of the largest tile, along the row
+  int64_t vectors = 1;           // per tile of a full group
+  int64_t last_vectors = 1;      // per tile of the last group: as many as hold channels
+  int64_t tile_pixels = 1;       // of the largest tile, along the row
   int64_t largest_tile() const;  // pixels
-  int64_t taps_together = 1;  // of a kernel row, whose weights a depthwise tile holds at a time
+  int64_t taps_together = 1;     // of a kernel row, whose weights a depthwise tile holds at a time
   /// The row's tiles; empty when its length or the columns it may read are symbolic.
   std::vector<TileSegment> column_tiles;
   /// On a small map, tiles of several whole rows; empty: a tile has one row, with its kernel rows clipped at run time.
@@ -73,8 +73,9 @@ struct ConvPlan {
   Dim row_blocks, tile_blocks, tasks;
   /// Task order, slowest first: group, image, plane, rows (true), or image, plane, rows, group (false).
   bool groups_outer = false;
-  /// A panel that does not stay near is read once per task, in passes over so many units of the depth (PackedWeights'), and
-  /// the sums of all the task's tiles wait in scratch memory meanwhile; 0: each tile reduces the whole depth at once.
+  /// A panel that does not stay near is read once per task, in passes over so many units of the depth (PackedWeights'),
+  /// and the sums of all the task's tiles wait in scratch memory meanwhile; 0: each tile reduces the whole depth at
+  /// once.
   int64_t units_per_pass = 0;
   Dim scratch_bytes() const;  // per thread
   /// Lines of the next group's weights that each tile brings into L2, per 16 x (16*group_blocks) block of weights.

@@ -22,9 +22,9 @@ llvm::Value* zero(FunctionBuilder& f, const ConvPlan& plan) {
   return llvm::Constant::getNullValue(llvm::FixedVectorType::get(sum, static_cast<unsigned>(plan.lanes)));
 }
 
-/// The same value, but nothing sees through it: LLVM's loop strength reduction would otherwise weigh some sixty addresses
-/// against each other, and take four times as long as everything else; and what is loaded twice to spare registers would be
-/// loaded once.
+/// The same value, but nothing sees through it: LLVM's loop strength reduction would otherwise weigh some sixty
+/// addresses against each other, and take four times as long as everything else; and what is loaded twice to spare
+/// registers would be loaded once.
 llvm::Value* opaque(FunctionBuilder& f, llvm::Value* value, bool in_order = false) {
   auto* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
   return f.ir().CreateCall(llvm::InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/in_order), value);
@@ -37,7 +37,14 @@ class DenseTile {
  public:
   DenseTile(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
             const TileShape& shape, int64_t vectors, const TilePlace& place)
-      : f_(f), conv_(conv), plan_(plan), layout_(layout), shape_(shape), vectors_(vectors), place_(place), dot_(f.ir(), plan.multiply) {
+      : f_(f),
+        conv_(conv),
+        plan_(plan),
+        layout_(layout),
+        shape_(shape),
+        vectors_(vectors),
+        place_(place),
+        dot_(f.ir(), plan.multiply) {
     // A tile of few accumulators would wait for the latency of its multiply-adds: it gets several sets of them, one per
     // k step in turn.
     const int64_t accumulators = shape.pixels() * vectors;
@@ -50,8 +57,7 @@ class DenseTile {
   Values emit() {
     Values sums(static_cast<size_t>(sets_ * shape_.pixels() * vectors_), zero(f_, plan_));
     std::copy(place_.sums.begin(), place_.sums.end(), sums.begin());
-    sums = loop(f_, place_.units, 1, sums,
-                [&](llvm::Value* ic, const Values& s) { return channel_block(ic, s); });
+    sums = loop(f_, place_.units, 1, sums, [&](llvm::Value* ic, const Values& s) { return channel_block(ic, s); });
     return fold_sets(std::move(sums));
   }
 
@@ -82,7 +88,8 @@ class DenseTile {
             times(f_, f_.ir().CreateAdd(first_row, kh, "", true, true), conv_.kernel_w * weights_per_column());
         Value* row = f_.ir().CreateMul(times(f_, kh, conv_.dilation_h), layout_.row, "", true, true);
         if (place_.prefetch) prefetch(weight_address(f_, layout_, place_.prefetch, step));
-        return kernel_row(word_address(f_, layout_, input, row), weight_address(f_, layout_, place_.weights, step), pixels, s);
+        return kernel_row(word_address(f_, layout_, input, row), weight_address(f_, layout_, place_.weights, step),
+                          pixels, s);
       });
     };
     const Pixels all{0, shape_.rows.positions, 0, shape_.columns.positions};
@@ -147,7 +154,8 @@ class DenseTile {
   Values clipped_columns(Value* input, Value* weights, const Pixels& pixels, Values sums) {
     return loop(f_, *place_.kw, 1, std::move(sums), [&](Value* kw, const Values& s) {
       Value* w = weight_address(f_, layout_, weights, times(f_, kw, weights_per_column()));
-      return k_loop(channels_, {1, layout_.weight_columns}, clipped_places(f_, conv_, layout_, shape_, place_, input, kw), w, pixels, s);
+      return k_loop(channels_, {1, layout_.weight_columns},
+                    clipped_places(f_, conv_, layout_, shape_, place_, input, kw), w, pixels, s);
     });
   }
 
@@ -156,8 +164,8 @@ class DenseTile {
     int64_t input, weights;
   };
 
-  /// `count` k steps from `x`, where the first pixel's input or each column's own begins. Unrolled, since loop control competes
-  /// with multiply-adds for ports.
+  /// `count` k steps from `x`, where the first pixel's input or each column's own begins. Unrolled, since loop control
+  /// competes with multiply-adds for ports.
   Values k_loop(Value* count, Step step, const Values& x, Value* w, const Pixels& pixels, Values sums) {
     auto steps = [&](llvm::Value* k, int64_t n, Values s) {
       Values xk;
@@ -169,8 +177,7 @@ class DenseTile {
       }
       llvm::Value* wk = opaque(f_, weight_address(f_, layout_, w, times(f_, k, step.weights)));
       for (int64_t i = 0; i < n; ++i)
-        k_step(xk, i * step.input, weight_address(f_, layout_, wk, f_.i64(i * step.weights)), pixels,
-               i % sets_, s);
+        k_step(xk, i * step.input, weight_address(f_, layout_, wk, f_.i64(i * step.weights)), pixels, i % sets_, s);
       return s;
     };
     auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
@@ -186,19 +193,23 @@ class DenseTile {
       fence(f_.ir(), sums);
       Values columns;  // loaded anew for each part: registers are few
       for (int64_t v = 0; v < vectors_; ++v)
-        columns.push_back(dot_.right(load_weights(f_, layout_, weight_address(f_, layout_, w, f_.i64(v * plan_.lanes)), plan_.lanes), part));
+        columns.push_back(dot_.right(
+            load_weights(f_, layout_, weight_address(f_, layout_, w, f_.i64(v * plan_.lanes)), plan_.lanes), part));
       rank_one_updates(x, offset, columns, part, pixels, set, sums);
     }
   }
 
-  void rank_one_updates(const Values& x, int64_t offset, const Values& columns, int part, const Pixels& pixels, int64_t set, Values& sums) {
+  void rank_one_updates(const Values& x, int64_t offset, const Values& columns, int part, const Pixels& pixels,
+                        int64_t set, Values& sums) {
     for (int64_t row = pixels.first_row; row < pixels.last_row; ++row) {
       for (int64_t column = pixels.first_column; column < pixels.last_column; ++column) {
         const bool own = x.size() > 1;
         Value* in_row = word_address(f_, layout_, x[own ? static_cast<size_t>(column) : 0], f_.i64(offset));
         if (row > 0) in_row = word_address(f_, layout_, in_row, times(f_, layout_.row, row * conv_.stride_h));
-        Value* place = own ? in_row : word_address(f_, layout_, in_row, f_.i64(column * conv_.stride_w * layout_.channels));
-        Value* word = f_.ir().CreateAlignedLoad(layout_.word, place, llvm::Align(conv_.bytes && !plan_.widens() ? 1 : word_bytes));
+        Value* place =
+            own ? in_row : word_address(f_, layout_, in_row, f_.i64(column * conv_.stride_w * layout_.channels));
+        Value* word = f_.ir().CreateAlignedLoad(layout_.word, place,
+                                                llvm::Align(conv_.bytes && !plan_.widens() ? 1 : word_bytes));
         Value* input = dot_.left(f_.splat(word, static_cast<int>(plan_.lanes)), part);
         const int64_t first = (set * shape_.pixels() + row * shape_.columns.positions + column) * vectors_;
         for (int64_t v = 0; v < vectors_; ++v) {
@@ -254,8 +265,7 @@ llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, ll
 }
 
 llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes) {
-  return f.ir().CreateAlignedLoad(f.type(DType::f32, static_cast<int>(lanes)), address,
-                                  llvm::Align(word_bytes));
+  return f.ir().CreateAlignedLoad(f.type(DType::f32, static_cast<int>(lanes)), address, llvm::Align(word_bytes));
 }
 
 Values loop(FunctionBuilder& f, ValueRange range, int64_t step, Values initial,
@@ -303,7 +313,8 @@ llvm::Value* weight_address(FunctionBuilder& f, const ConvLayout& layout, llvm::
 
 llvm::Value* load_weights(FunctionBuilder& f, const ConvLayout& layout, llvm::Value* address, int64_t lanes) {
   const bool half = layout.weights != DType::f32;
-  auto* type = llvm::FixedVectorType::get(half ? f.memory_type(layout.weights) : layout.word, static_cast<unsigned>(lanes));
+  auto* type =
+      llvm::FixedVectorType::get(half ? f.memory_type(layout.weights) : layout.word, static_cast<unsigned>(lanes));
   llvm::Value* loaded = f.ir().CreateAlignedLoad(type, address, llvm::Align(word_bytes));
   return half ? widen_half(f.ir(), layout.weights, loaded) : loaded;
 }
@@ -348,8 +359,8 @@ Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPl
     return conv.bytes ? load_bytes(f, address, plan.lanes, true) : load_weights(f, layout, address, plan.lanes);
   };
   auto kernel_row = [&](llvm::Value* plane_input, llvm::Value* first_row, llvm::Value* kh, const Values& sums) {
-    llvm::Value* input =
-        word_address(f, layout, plane_input, f.ir().CreateMul(times(f, kh, conv.dilation_h), layout.row, "", true, true));
+    llvm::Value* input = word_address(f, layout, plane_input,
+                                      f.ir().CreateMul(times(f, kh, conv.dilation_h), layout.row, "", true, true));
     llvm::Value* row = f.ir().CreateAdd(first_row, kh, "", true, true);
     llvm::Value* weights = weight_address(f, layout, place.weights, times(f, row, conv.kernel_w * block));
     if (place.column) {

@@ -20,14 +20,15 @@ struct TilePlace {
   llvm::Value* input = nullptr;     // address of the element that kernel element (0, 0, 0) of the first pixel meets
   llvm::Value* weights = nullptr;   // the group's panel
   llvm::Value* prefetch = nullptr;  // address in the next panel where this tile's share of lines begins; null: none
-  ValueRange kd;  // kernel planes inside the map
-  ValueRange units;              // of the depth, for a dense tile
-  FunctionBuilder::Values sums;  // what a dense tile begins with; none: zeros
+  ValueRange kd;                    // kernel planes inside the map
+  ValueRange units;                 // of the depth, for a dense tile
+  FunctionBuilder::Values sums;     // what a dense tile begins with; none: zeros
   /// Kernel rows inside the map, for a tile of one row whose shape does not say.
   std::optional<ValueRange> kh;
   /// The same for the columns: of a tile of one pixel, or those that are inside for some pixel of a clipped tile.
   std::optional<ValueRange> kw;
-  /// Of a clipped tile, whose pixels differ in the taps that are inside: the input column that tap 0 of its first pixel meets.
+  /// Of a clipped tile, whose pixels differ in the taps that are inside: the input column that tap 0 of its first pixel
+  /// meets.
   llvm::Value* column = nullptr;
 };
 
@@ -57,7 +58,8 @@ FunctionBuilder::Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& c
                                          const ConvLayout& layout, const TileShape& shape, const TilePlace& place);
 
 /// Sums [pixel] for one vector of output channels of groups that are not whole blocks. `place.input` is in the image's
-/// first channel block, `place.weights` are those of the vector, `channel` is its first output channel. (conv_lanes.cpp)
+/// first channel block, `place.weights` are those of the vector, `channel` is its first output channel.
+/// (conv_lanes.cpp)
 FunctionBuilder::Values reduce_by_lane(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
                                        const ConvLayout& layout, const TileShape& shape, const TilePlace& place,
                                        llvm::Value* channel);
@@ -65,17 +67,20 @@ FunctionBuilder::Values reduce_by_lane(FunctionBuilder& f, const ConvKernel& con
 // ---- shared by the reductions
 
 /// A for loop that is none when there is known to be one iteration, or none at all.
-FunctionBuilder::Values loop(FunctionBuilder& f, ValueRange range, int64_t step, FunctionBuilder::Values initial,
-                             const std::function<FunctionBuilder::Values(llvm::Value*, const FunctionBuilder::Values&)>& body);
+FunctionBuilder::Values loop(
+    FunctionBuilder& f, ValueRange range, int64_t step, FunctionBuilder::Values initial,
+    const std::function<FunctionBuilder::Values(llvm::Value*, const FunctionBuilder::Values&)>& body);
 
 llvm::Value* times(FunctionBuilder& f, llvm::Value* value, int64_t factor);
 llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::Value* sum);
 /// An aligned vector of f32.
 llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes);
 
-/// For each pixel of a clipped tile what it reads at tap `kw`: its place in the row at `input`, or zeros where that is outside.
-FunctionBuilder::Values clipped_places(FunctionBuilder& f, const ConvKernel& conv, const ConvLayout& layout, const TileShape& shape,
-                                       const TilePlace& place, llvm::Value* input, llvm::Value* kw);
+/// For each pixel of a clipped tile what it reads at tap `kw`: its place in the row at `input`, or zeros where that is
+/// outside.
+FunctionBuilder::Values clipped_places(FunctionBuilder& f, const ConvKernel& conv, const ConvLayout& layout,
+                                       const TileShape& shape, const TilePlace& place, llvm::Value* input,
+                                       llvm::Value* kw);
 
 /// `base` + `offset` words; may point outside the operand as long as it is not read.
 llvm::Value* word_address(FunctionBuilder& f, const ConvLayout& layout, llvm::Value* base, llvm::Value* offset);

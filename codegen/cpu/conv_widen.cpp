@@ -7,7 +7,8 @@ constexpr int64_t block = 16, quads = 4, pairs = 8;  // of a block of channels
 
 }  // namespace
 
-ConvWidening::ConvWidening(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan) : f_(f), conv_(conv), plan_(plan) {
+ConvWidening::ConvWidening(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan)
+    : f_(f), conv_(conv), plan_(plan) {
   if (!plan.widens()) return;
   for (llvm::AllocaInst** v : {&image_, &first_, &last_, &group_}) *v = f.variable(DType::i64);
   for (llvm::AllocaInst* v : {image_, group_}) f.ir().CreateStore(f.i64(-1), v);
@@ -85,7 +86,8 @@ llvm::Value* ConvWidening::panel(Value* group, Value* panel) {
       Value* to_step = word(to, ir.CreateMul(step, f_.i64(pairs * columns)));
       for (int64_t q = 0; q < quads; ++q)
         for (int64_t v = 0; v < plan_.vectors; ++v) {
-          Value* w = f_.load(from_step, DType::i32, f_.i64(q * from_columns + v * plan_.lanes), static_cast<int>(plan_.lanes));
+          Value* w =
+              f_.load(from_step, DType::i32, f_.i64(q * from_columns + v * plan_.lanes), static_cast<int>(plan_.lanes));
           for (int part = 0; part < 2; ++part)
             f_.store(dot.right(w, part), to_step, DType::i32, f_.i64((part * quads + q) * columns + v * plan_.lanes));
         }

@@ -12,8 +12,8 @@ namespace {
 
 bool is_x86(llvm::IRBuilder<>& ir) { return llvm::Triple(ir.GetInsertBlock()->getModule()->getTargetTriple()).isX86(); }
 
-/// The same words as a value that nothing sees through: a mask behind a broadcast would be put before it, and so keep the
-/// broadcast from being a load.
+/// The same words as a value that nothing sees through: a mask behind a broadcast would be put before it, and so keep
+/// the broadcast from being a load.
 llvm::Value* opaque(llvm::IRBuilder<>& ir, llvm::Value* words) {
   auto* type = llvm::FunctionType::get(words->getType(), {words->getType()}, false);
   return ir.CreateCall(llvm::InlineAsm::get(type, "", is_x86(ir) ? "=v,0" : "=w,0", /*hasSideEffects=*/false), words);
@@ -51,14 +51,16 @@ llvm::Value* DotProduct::add(llvm::Value* left, llvm::Value* right, llvm::Value*
     case Multiply::floats:
       return ir_.CreateIntrinsic(llvm::Intrinsic::fma, {sum->getType()}, {left, right, sum});
     case Multiply::quads: {
-      const auto dot = lanes_of(sum) == 16 ? llvm::Intrinsic::x86_avx512_vpdpbusd_512 : llvm::Intrinsic::x86_avx512_vpdpbusd_256;
+      const auto dot =
+          lanes_of(sum) == 16 ? llvm::Intrinsic::x86_avx512_vpdpbusd_512 : llvm::Intrinsic::x86_avx512_vpdpbusd_256;
       return ir_.CreateIntrinsic(dot, {}, {sum, left, right});
     }
     case Multiply::narrow_quads: {
       const bool wide = lanes_of(sum) == 16;
       auto* bytes = llvm::FixedVectorType::get(ir_.getInt8Ty(), lanes_of(sum) * 4);
       const auto pairs = wide ? llvm::Intrinsic::x86_avx512_pmaddubs_w_512 : llvm::Intrinsic::x86_avx2_pmadd_ub_sw;
-      llvm::Value* products = ir_.CreateIntrinsic(pairs, {}, {ir_.CreateBitCast(left, bytes), ir_.CreateBitCast(right, bytes)});
+      llvm::Value* products =
+          ir_.CreateIntrinsic(pairs, {}, {ir_.CreateBitCast(left, bytes), ir_.CreateBitCast(right, bytes)});
       return add_pairs(products, llvm::ConstantInt::get(products->getType(), 1), sum);
     }
     case Multiply::widened_quads:
@@ -73,7 +75,8 @@ llvm::Value* DotProduct::add_pairs(llvm::Value* left, llvm::Value* right, llvm::
   if (is_x86(ir_)) {
     auto* halves = llvm::FixedVectorType::get(ir_.getInt16Ty(), lanes * 2);
     const auto multiply = lanes == 16 ? llvm::Intrinsic::x86_avx512_pmaddw_d_512 : llvm::Intrinsic::x86_avx2_pmadd_wd;
-    llvm::Value* products = ir_.CreateIntrinsic(multiply, {}, {ir_.CreateBitCast(left, halves), ir_.CreateBitCast(right, halves)});
+    llvm::Value* products =
+        ir_.CreateIntrinsic(multiply, {}, {ir_.CreateBitCast(left, halves), ir_.CreateBitCast(right, halves)});
     return ir_.CreateAdd(sum, products);
   }
   const auto low = [&](llvm::Value* v) { return ir_.CreateAShr(ir_.CreateShl(v, 16), 16); };

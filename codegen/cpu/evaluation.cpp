@@ -181,8 +181,7 @@ Value* Evaluation::branch(const Expr& e, Value* condition) {
     Value* v = side(taken, scope_->mask);
     return {varies(e) ? lanes(v) : v};
   };
-  return f_.if_else(
-      condition, [&] { return evaluate(e->args[1]); }, [&] { return evaluate(e->args[2]); })[0];
+  return f_.if_else(condition, [&] { return evaluate(e->args[1]); }, [&] { return evaluate(e->args[2]); })[0];
 }
 
 Value* Evaluation::body_value(const ExprNode& reduce, bool vector) {
@@ -190,8 +189,8 @@ Value* Evaluation::body_value(const ExprNode& reduce, bool vector) {
   return vector ? lanes(v) : v;
 }
 
-/// Computes the reductions inside that are the same for all of a reduction's points, once and not for each of them. Those
-/// that a guard keeps from running may not.
+/// Computes the reductions inside that are the same for all of a reduction's points, once and not for each of them.
+/// Those that a guard keeps from running may not.
 void Evaluation::hoist_reductions(const Expr& body, const std::vector<Axis>& axes, std::set<const ExprNode*>& seen) {
   if (!seen.insert(body.get()).second) return;
   if (body->kind == ExprKind::reduce) {

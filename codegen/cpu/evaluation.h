@@ -58,7 +58,8 @@ class Evaluation {
   llvm::Value* body_value(const ExprNode& reduce, bool vector);
   void flag_index_error(llvm::Value* wrong, llvm::Value* active);
   Address address(int operand, const std::vector<Expr>& index, llvm::Value* active);
-  Address scattered(const Operand& operand, const std::vector<Expr>& index, const std::vector<llvm::Value*>& clamped, llvm::Value* in_range);
+  Address scattered(const Operand& operand, const std::vector<Expr>& index, const std::vector<llvm::Value*>& clamped,
+                    llvm::Value* in_range);
   llvm::Value* offsets(const Address& a);  // of all lanes
   std::vector<Expr> terms_of(const Expr& index);
   std::optional<Address> known_steps(const Operand& operand, const std::vector<Expr>& index,

@@ -133,8 +133,8 @@ std::optional<Evaluation::Address> Evaluation::known_steps(const Operand& operan
 }
 
 /// An offset per lane; what all lanes have in common stays a number of its own.
-Evaluation::Address Evaluation::scattered(const Operand& operand, const std::vector<Expr>& index, const std::vector<Value*>& clamped,
-                                          Value* in_range) {
+Evaluation::Address Evaluation::scattered(const Operand& operand, const std::vector<Expr>& index,
+                                          const std::vector<Value*>& clamped, Value* in_range) {
   Address result;
   result.in_range = in_range;
   result.uniform = f_.i64(0);
@@ -173,7 +173,8 @@ Value* Evaluation::gradual_load(const ExprNode& e) {
         offset = ir_.CreateAdd(offset, ir_.CreateMul(value(term), f_.dim(strides[d])));
         continue;
       }
-      const bool fits = table == nullptr && strides[d].is(1) && term->kind == ExprKind::load && f_.is_gradual(term->operand);
+      const bool fits =
+          table == nullptr && strides[d].is(1) && term->kind == ExprKind::load && f_.is_gradual(term->operand);
       if (!fits || term->args[0]->kind != ExprKind::axis) return nullptr;
       table = term.get();
     }

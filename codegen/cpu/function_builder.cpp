@@ -76,8 +76,7 @@ llvm::Value* FunctionBuilder::entry_load(int field, const std::string& name) {
 llvm::Value* FunctionBuilder::operand(int i) {
   llvm::Value*& value = operands_[i];
   if (value == nullptr) {
-    GCG_CHECK(i >= 0 && i < static_cast<int>(kernel_.operands.size()), "operand ", i, " of ",
-              kernel_.operands.size());
+    GCG_CHECK(i >= 0 && i < static_cast<int>(kernel_.operands.size()), "operand ", i, " of ", kernel_.operands.size());
     if (kernel_.operands[static_cast<size_t>(i)].array) {
       llvm::Value* offset = dim(array_offset(kernel_, static_cast<size_t>(i)));
       return value = entry_.CreateInBoundsGEP(entry_.getInt8Ty(), scratch(), offset, concat("array", i));

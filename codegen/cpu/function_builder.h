@@ -38,7 +38,8 @@ class FunctionBuilder {
   const CpuTarget& target() const { return target_; }
   const Kernel& kernel() const { return kernel_; }
 
-  /// A further array of the kernel, in scratch memory: its operand. `gradual`: its elements, indices, rise by 0 or 1 each.
+  /// A further array of the kernel, in scratch memory: its operand. `gradual`: its elements, indices, rise by 0 or 1
+  /// each.
   int add_array(DType dtype, const Dim& extent, bool gradual);
   bool is_gradual(int operand) const { return gradual_arrays_.contains(operand); }
 

@@ -80,7 +80,8 @@ double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const
   double cost = 0.5;
   std::set<std::string> known;  // loads at affine places: rewriting indices copies those inside
   visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {
-    if (!store && index.size() == 1 && !is_data(index[0]) && !known.insert(concat(operand, " ", key(index[0]))).second) return;
+    if (!store && index.size() == 1 && !is_data(index[0]) && !known.insert(concat(operand, " ", key(index[0]))).second)
+      return;
     const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis.id);
     if (stride && stride->is(0))
       cost += 0.1;

@@ -8,8 +8,8 @@
 
 namespace gcg::cpu {
 
-/// Cycles per element, roughly, in vectors of `lanes`. `interleaved_store`: vectors of what lies between the lanes' elements
-/// are stored together with them.
+/// Cycles per element, roughly, in vectors of `lanes`. `interleaved_store`: vectors of what lies between the lanes'
+/// elements are stored together with them.
 double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis, int lanes,
                  bool interleaved_store = false);
 

@@ -28,9 +28,8 @@ class LoopKernelEmitter {
 
   void emit() {
     for (int id : plan_.unit_axes) point_.axes[id] = f_.i64(0);
-    for_each_point(f_, plan_.outer, plan_.points_per_task, point_, [&] {
-      plan_.columns.id >= 0 ? emit_columns() : emit_stages();
-    });
+    for_each_point(f_, plan_.outer, plan_.points_per_task, point_,
+                   [&] { plan_.columns.id >= 0 ? emit_columns() : emit_stages(); });
   }
 
  private:
@@ -48,8 +47,8 @@ class LoopKernelEmitter {
     point_ = outside;
   }
 
-  /// All stages for the columns of one block: together if it is a whole one, otherwise a masked register of them at a time
-  /// or one by one.
+  /// All stages for the columns of one block: together if it is a whole one, otherwise a masked register of them at a
+  /// time or one by one.
   void emit_columns() {
     const int together = plan_.columns_together, few = plan_.columns_at_end;
     Value* first = ir_.CreateMul(point_.axes.at(plan_.block.id), f_.i64(together));
@@ -140,7 +139,8 @@ class LoopKernelEmitter {
     const DType dtype = stage.value->dtype;
     Value* identity = emit_constant(f_, *reduce_identity(stage.reduce, dtype));
     std::vector<int> widths;
-    for (const Segment& s : plan.lane.id < 0 ? std::vector<Segment>{Segment{.lanes = point_.lanes}} : row_segments(plan))
+    for (const Segment& s :
+         plan.lane.id < 0 ? std::vector<Segment>{Segment{.lanes = point_.lanes}} : row_segments(plan))
       if (std::find(widths.begin(), widths.end(), s.lanes) == widths.end()) widths.push_back(s.lanes);
     Values accumulators;
     for (int width : widths) accumulators.push_back(f_.splat(identity, width));

@@ -17,8 +17,8 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t kTaskWork = 16384;  // in units of one cheap element
-constexpr int64_t kRowBlock = 16384;  // elements
+constexpr int64_t kTaskWork = 16384;   // in units of one cheap element
+constexpr int64_t kRowBlock = 16384;   // elements
 constexpr int64_t kSharedBlock = 256;  // elements, each with a loop inside
 
 /// Cost of computing one node from its arguments, in units of one cheap element.
@@ -49,7 +49,8 @@ bool is_long_chain(const Expr& e) {
 }
 
 /// Lanes of the main loop: several registers for independent work, fewer when the row is short or registers are few.
-int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stage, const std::vector<Operand>& operands) {
+int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stage,
+               const std::vector<Operand>& operands) {
   if (is_scattered(stage, operands, plan.lane)) return plan.native;
   if (plan.by_registers && stage.kind == Stage::Kind::reduce) return plan.native;
   if (plan.interior && has_reduce(stage.value)) return plan.native;
@@ -71,14 +72,13 @@ bool interleaves(const Stage& stage, const std::vector<Operand>& operands, const
   return step && inner && inner->is(1) && *step == minor.extent;
 }
 
-/// The axis of `axes` that a vector axis may step over; id -1: none. Places that depend on data are checked, which no interleaved
-/// store can be.
+/// The axis of `axes` that a vector axis may step over; id -1: none. Places that depend on data are checked, which no
+/// interleaved store can be.
 Axis minor_axis(const Stage& stage, const std::vector<Axis>& axes, const std::vector<Operand>& operands) {
   if (std::any_of(stage.index.begin(), stage.index.end(), is_data)) return {};
   for (const Axis& minor : axes)
-    if (is_interleaving(minor.extent) && std::any_of(axes.begin(), axes.end(), [&](const Axis& a) {
-          return interleaves(stage, operands, a, minor);
-        }))
+    if (is_interleaving(minor.extent) &&
+        std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return interleaves(stage, operands, a, minor); }))
       return minor;
   return {};
 }
@@ -108,13 +108,15 @@ bool is_wide(const RowInterior& interior, int lanes) {
 bool has_narrow_ends(const RowInterior& interior, int lanes) {
   const auto fits = [&](const Dim& d) { return d.upper_bound().value_or(lanes + 1) <= lanes; };
   return std::all_of(interior.first.begin(), interior.first.end(), fits) &&
-         std::all_of(interior.behind.begin(), interior.behind.end(), [&](const Dim& d) { return fits(interior.axis.extent - d); });
+         std::all_of(interior.behind.begin(), interior.behind.end(),
+                     [&](const Dim& d) { return fits(interior.axis.extent - d); });
 }
 
 /// Does a store do so little that masking it costs more than doing it in parts?
 bool stage_is_copy(const CpuTarget& target, const Stage& stage) {
   constexpr int kFewNodes = 12;
-  return target.isa == Isa::avx2 && stage.kind == Stage::Kind::store && count_nodes(stage.value) <= kFewNodes && !is_long_chain(stage.value);
+  return target.isa == Isa::avx2 && stage.kind == Stage::Kind::store && count_nodes(stage.value) <= kFewNodes &&
+         !is_long_chain(stage.value);
 }
 
 /// Picks the vector axis of `axes` and sets everything but the loops outside it.
@@ -149,7 +151,8 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     plan.lane = axes[best];
     axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(best));
     plan.maskable = is_maskable(target, plan.stage, operands);
-    while (!plan.maskable && plan.lane.extent.is_constant() && plan.native > std::max<int64_t>(1, plan.lane.extent.constant()))
+    while (!plan.maskable && plan.lane.extent.is_constant() &&
+           plan.native > std::max<int64_t>(1, plan.lane.extent.constant()))
       plan.native /= 2;
     plan.overlaps = overlaps;
     plan.tail_in_halves = stage_is_copy(target, plan.stage);
@@ -266,7 +269,8 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
     plan.block = {fresh_axis_id(loop), ceil_div(stage_plan.tile_row.extent, Dim(stage_plan.native))};
     plan.outer.push_back(plan.block);
   } else if (const int64_t block = stage_plan.shared ? kSharedBlock : kRowBlock;
-             lane.id >= 0 && !stage_plan.interior && !(lane.extent.is_constant() && lane.extent.constant() <= 2 * block)) {
+             lane.id >= 0 && !stage_plan.interior &&
+             !(lane.extent.is_constant() && lane.extent.constant() <= 2 * block)) {
     plan.row_block = block;
     plan.block = {fresh_axis_id(loop), ceil_div(lane.extent, Dim(block))};
     plan.outer.push_back(plan.block);
@@ -274,11 +278,13 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   plan.stages.push_back(std::move(stage_plan));
 }
 
-/// Do neighbouring points of some outer axis use memory better than neighbouring elements of the stages' axes? Then that
-/// axis.
-std::optional<Axis> column_axis(const CpuTarget& target, const std::vector<Stage>& stages, const std::vector<Axis>& outer,
-                                const std::vector<Operand>& operands) {
-  const auto native = [&](const Stage& s) { return std::max(1, target.vector_bytes / static_cast<int>(lane_bytes(s))); };
+/// Do neighbouring points of some outer axis use memory better than neighbouring elements of the stages' axes? Then
+/// that axis.
+std::optional<Axis> column_axis(const CpuTarget& target, const std::vector<Stage>& stages,
+                                const std::vector<Axis>& outer, const std::vector<Operand>& operands) {
+  const auto native = [&](const Stage& s) {
+    return std::max(1, target.vector_bytes / static_cast<int>(lane_bytes(s)));
+  };
   double least = 0;
   for (const Stage& s : stages) {
     double best = s.axes.empty() ? 0 : HUGE_VAL;
@@ -300,8 +306,8 @@ std::optional<Axis> column_axis(const CpuTarget& target, const std::vector<Stage
   return found;
 }
 
-/// Every stage of a point handles several columns at a time: two registers each, so that cache lines are used whole, or one
-/// where a stage has masked loads or wants many registers.
+/// Every stage of a point handles several columns at a time: two registers each, so that cache lines are used whole, or
+/// one where a stage has masked loads or wants many registers.
 void plan_columns(const CpuTarget& target, const Axis& columns, int block, LoopPlan& plan,
                   const std::vector<Operand>& operands) {
   int native = target.vector_bytes;

@@ -24,7 +24,7 @@ class MatMulEmitter {
         matmul_(matmul),
         element_(kernel.operands[static_cast<size_t>(matmul.a.operand)].dtype),
         plan_(plan_matmul(matmul, f.target(), multiply_of(f.target(), element_, matmul.narrow),
-                         kernel.operands[static_cast<size_t>(matmul.b.operand)].dtype)),
+                          kernel.operands[static_cast<size_t>(matmul.b.operand)].dtype)),
         expr_(f) {}
 
   KernelEmission emit() {
@@ -96,8 +96,12 @@ class MatMulEmitter {
     return panel_address(f_.operand(matmul_.b.operand), ir_.CreateMul(panel, words));
   }
 
-  llvm::Value* panel_address(llvm::Value* base, llvm::Value* offset) { return f_.element_address(base, plan_.panel_type(), offset); }
-  llvm::Value* word_address(llvm::Value* base, llvm::Value* offset) { return f_.element_address(base, DType::i32, offset); }
+  llvm::Value* panel_address(llvm::Value* base, llvm::Value* offset) {
+    return f_.element_address(base, plan_.panel_type(), offset);
+  }
+  llvm::Value* word_address(llvm::Value* base, llvm::Value* offset) {
+    return f_.element_address(base, DType::i32, offset);
+  }
   llvm::Value* scratch_after_sums() { return word_address(f_.scratch(), f_.i64(plan_.sums())); }
   /// Of A's elements, from one k step to the next.
   llvm::Value* a_step() {
@@ -133,8 +137,10 @@ class MatMulEmitter {
     });
   }
 
-  /// Row tiles [from, to) over one block of k after the other, then their epilogue; `following`: where the panel after that begins.
-  void chunk(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* following, bool strips) {
+  /// Row tiles [from, to) over one block of k after the other, then their epilogue; `following`: where the panel after
+  /// that begins.
+  void chunk(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* following,
+             bool strips) {
     auto block = [&](llvm::Value* k, llvm::Value* depth, llvm::Value* next, bool accumulate) {
       RowTile tile = panel;
       tile.k = depth;
@@ -148,8 +154,9 @@ class MatMulEmitter {
         return Values{};
       };
       if (!plan_.widens_panels()) return void(tiles(tile));
-      f_.if_else(ir_.CreateICmpSGE(ir_.CreateSub(to, from), f_.i64(MatMulPlan::widen_tiles)), [&] { return tiles(widened_panel(tile)); },
-                 [&] { return tiles(tile); });
+      f_.if_else(
+          ir_.CreateICmpSGE(ir_.CreateSub(to, from), f_.i64(MatMulPlan::widen_tiles)),
+          [&] { return tiles(widened_panel(tile)); }, [&] { return tiles(tile); });
     };
     if (plan_.k_blocks == 1) {
       block(f_.i64(0), k_, following, false);
@@ -163,20 +170,22 @@ class MatMulEmitter {
         block(k, smin(f_.i64(depth), ir_.CreateSub(f_.i64(steps), k)), next, true);
       });
     }
-    f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
-      epilogue(g, row_of(t), rows_of(t), sums_of(ir_.CreateSub(t, from)));
-    });
+    f_.for_loop(from, to, f_.i64(1),
+                [&](llvm::Value* t) { epilogue(g, row_of(t), rows_of(t), sums_of(ir_.CreateSub(t, from))); });
   }
 
   llvm::Value* rows_of(llvm::Value* t) {
     return ir_.CreateAdd(height_, ir_.CreateZExt(ir_.CreateICmpSLT(t, taller_), ir_.getInt64Ty()));
   }
   llvm::Value* row_of(llvm::Value* t) { return ir_.CreateAdd(ir_.CreateMul(t, height_), smin(t, taller_)); }
-  llvm::Value* sums_of(llvm::Value* slot) { return word_address(f_.scratch(), ir_.CreateMul(slot, f_.i64(plan_.tile_sums()))); }
+  llvm::Value* sums_of(llvm::Value* slot) {
+    return word_address(f_.scratch(), ir_.CreateMul(slot, f_.i64(plan_.tile_sums())));
+  }
 
   /// The operands of row tile `t` over the columns of A from `k` on.
   RowTile row_tile(const Group& g, RowTile tile, llvm::Value* t, llvm::Value* from, llvm::Value* k) {
-    llvm::Value* offset = ir_.CreateAdd(ir_.CreateMul(row_of(t), f_.dim(matmul_.a.row_stride)), ir_.CreateMul(k, a_step()));
+    llvm::Value* offset =
+        ir_.CreateAdd(ir_.CreateMul(row_of(t), f_.dim(matmul_.a.row_stride)), ir_.CreateMul(k, a_step()));
     tile.sums = sums_of(ir_.CreateSub(t, from));
     tile.a = f_.element_address(g.a, element_, offset);
     if (plan_.widens()) tile.a = widened_rows(tile.a, rows_of(t), tile.k);
@@ -184,17 +193,20 @@ class MatMulEmitter {
   }
 
   /// Row tiles [from, to) one after the other over the whole panel. `next`: what to fetch meanwhile.
-  void row_tiles(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k, llvm::Value* next) {
+  void row_tiles(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
+                 llvm::Value* next) {
     f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
       RowTile tile = row_tile(g, panel, t, from, k);
-      fetch_meanwhile(tile, next, ir_.CreateMul(ir_.CreateSub(t, fetched_from_ ? fetched_from_ : from), f_.i64(plan_.passes())));
+      fetch_meanwhile(tile, next,
+                      ir_.CreateMul(ir_.CreateSub(t, fetched_from_ ? fetched_from_ : from), f_.i64(plan_.passes())));
       tile.prefetch_step = prefetch_step_;
       emit_row_tile(f_, plan_, matmul_.n.extent, rows_of(t), g.columns, tile);
     });
   }
 
   /// The same strip by strip, all row tiles over one before the next.
-  void strips_of(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k, llvm::Value* next) {
+  void strips_of(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
+                 llvm::Value* next) {
     const int64_t width = plan_.strip_vectors();
     llvm::Value* vectors = ir_.CreateSDiv(ir_.CreateAdd(g.columns, f_.i64(plan_.lanes - 1)), f_.i64(plan_.lanes));
     f_.for_loop(f_.i64(0), vectors, f_.i64(width), [&](llvm::Value* vector) {
@@ -241,7 +253,8 @@ class MatMulEmitter {
       };
       llvm::Value* whole = ir_.CreateAnd(steps, f_.i64(-plan_.lanes));
       f_.for_loop(f_.i64(0), whole, f_.i64(plan_.lanes), [&](llvm::Value* k) { widen(k, nullptr); });
-      f_.if_then(ir_.CreateICmpSLT(whole, steps), [&] { widen(whole, f_.first_lanes(ir_.CreateSub(steps, whole), plan_.lanes)); });
+      f_.if_then(ir_.CreateICmpSLT(whole, steps),
+                 [&] { widen(whole, f_.first_lanes(ir_.CreateSub(steps, whole), plan_.lanes)); });
     });
     return to;
   }
@@ -288,7 +301,8 @@ class MatMulEmitter {
   llvm::Value* following_panel(llvm::Value* group, llvm::Value* next_task, llvm::Value* current) {
     if (!packed()) return current;
     llvm::Value* next_group = ir_.CreateAdd(group, f_.i64(1));
-    llvm::Value* next = packed_panel(ir_.CreateSRem(ir_.CreateSDiv(next_group, f_.dim(plan_.entries)), f_.dim(plan_.panels)));
+    llvm::Value* next =
+        packed_panel(ir_.CreateSRem(ir_.CreateSDiv(next_group, f_.dim(plan_.entries)), f_.dim(plan_.panels)));
     return ir_.CreateSelect(ir_.CreateICmpSLT(next_task, end_), next, current);
   }
 

@@ -137,7 +137,8 @@ void emit_pack_panel(FunctionBuilder& f, const MatMulPlan& plan, const MatrixVie
   f.if_else(f.ir().CreateICmpSGE(columns, f.i64(plan.panel_columns)), at_once, by_vectors);
 }
 
-void emit_widen_panel(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* panel, llvm::Value* steps, llvm::Value* wide) {
+void emit_widen_panel(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* panel, llvm::Value* steps,
+                      llvm::Value* wide) {
   llvm::IRBuilder<>& ir = f.ir();
   f.for_loop(f.i64(0), steps, f.i64(1), [&](llvm::Value* k) {
     llvm::Value* row = ir.CreateMul(k, f.i64(plan.panel_columns), "", true, true);

@@ -42,7 +42,8 @@ MatMulPlan::Source source_of(const MatMulKernel& matmul, const Dim& tiles) {
 /// Measured on an Emerald Rapids, 128 rows, K = 3072, weights from memory: whole 140 GFLOP/s, 1024 155, 768 162, 512
 /// and 256 166; no difference at K = 768.
 constexpr int64_t deepest_block = 512;  // k steps: 96 KiB of a panel
-/// Measured on a Zen 3 (AVX2), share of the peak by strips of 192, 256, 384 steps: 197x768x3072 91, 91, 91 %; 197x3072x768 92, 94, 92 %.
+/// Measured on a Zen 3 (AVX2), share of the peak by strips of 192, 256, 384 steps: 197x768x3072 91, 91, 91 %;
+/// 197x3072x768 92, 94, 92 %.
 constexpr int64_t deepest_strip = 256;  // k steps: 16 KiB of a strip of two vectors, 6 KiB of a row tile
 
 constexpr int64_t near_bytes = 256 << 10;  // half of the L2 that all CPUs of the targets have
@@ -68,7 +69,9 @@ void plan_prefetch(MatMulPlan& plan) {
   if (plan.source != MatMulPlan::Source::packed) {
     plan.prefetch_lines = 0;
   } else if (plan.tiles.is_constant()) {
-    plan.prefetch_lines = plan.tiles.constant() > 1 ? plan.lines_per_pass().constant() : plan.near ? 0 : plan.panel_lines();
+    plan.prefetch_lines = plan.tiles.constant() > 1 ? plan.lines_per_pass().constant()
+                          : plan.near               ? 0
+                                                    : plan.panel_lines();
   }
 }
 
@@ -119,7 +122,8 @@ constexpr int64_t kLeastTask = 96 << 10;
 int64_t units_per_task(const MatMulPlan& plan, const MatMulKernel& matmul) {
   if (!plan.steps.is_constant()) return 1;
   int64_t rows = 1;  // a symbolic number of rows may be one
-  if (matmul.m.extent.is_constant() && matmul.m.extent.constant() > 0) rows = std::min<int64_t>(matmul.m.extent.constant(), plan.tallest);
+  if (matmul.m.extent.is_constant() && matmul.m.extent.constant() > 0)
+    rows = std::min<int64_t>(matmul.m.extent.constant(), plan.tallest);
   return std::max<int64_t>(1, kLeastTask / std::max<int64_t>(1, rows * plan.panel_columns * plan.steps.constant()));
 }
 
@@ -138,8 +142,10 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
             plan.lanes);
   plan.tiles = ceil_div(matmul.m.extent, plan.tallest);
   plan.source = source_of(matmul, plan.tiles);
-  GCG_CHECK(multiply == Multiply::floats || plan.source == MatMulPlan::Source::packed, "a product of bytes reads packed panels");
-  GCG_CHECK(plan.right == DType::f32 || plan.source == MatMulPlan::Source::packed, "a product by ", name_of(plan.right), " reads packed panels");
+  GCG_CHECK(multiply == Multiply::floats || plan.source == MatMulPlan::Source::packed,
+            "a product of bytes reads packed panels");
+  GCG_CHECK(plan.right == DType::f32 || plan.source == MatMulPlan::Source::packed, "a product by ", name_of(plan.right),
+            " reads packed panels");
   if (plan.masks() && !target.has_avx512()) --plan.registers;  // the mask of a tail
   plan.heights = possible_heights(matmul.m.extent, plan.tallest);
   plan.panels = ceil_div(matmul.n.extent, plan.panel_columns);

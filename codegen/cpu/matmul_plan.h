@@ -1,8 +1,8 @@
 // How a matrix product is cut into panels of columns, tiles of rows and tasks.
 //
-// Work is a grid of (row block, panel, batch entry, row tile) units; a task is one of them, or several where they are small. A thread's
-// contiguous range of tasks walks the row tiles of one panel before it goes on to the next: the panel and the block's rows stay in L2, and
-// every panel is streamed once per block.
+// Work is a grid of (row block, panel, batch entry, row tile) units; a task is one of them, or several where they are
+// small. A thread's contiguous range of tasks walks the row tiles of one panel before it goes on to the next: the panel
+// and the block's rows stay in L2, and every panel is streamed once per block.
 #pragma once
 
 #include <optional>
@@ -30,23 +30,24 @@ struct MatMulPlan {
   int64_t panel_columns = 48;
   Multiply multiply = Multiply::floats;
   DType right = DType::f32;  // of packed panels of floats in memory
-  Dim steps;           // words along k
+  Dim steps;                 // words along k
   Source source = Source::packed;
   int tallest = 9;             // rows of a row tile, at most
   std::vector<int> heights;    // the row counts that tiles can have; one or two when M is constant
   Dim tiles, panels, entries;  // row tiles, column panels, batch entries
-  /// Blocks of rows, outermost: a block's rows of A stay near while panel after panel goes by. The last may have fewer tiles.
+  /// Blocks of rows, outermost: a block's rows of A stay near while panel after panel goes by. The last may have fewer
+  /// tiles.
   Dim row_blocks = 1, block_tiles;
   /// Are all panels together so small that a product which is done again, as in a loop over time, finds them in L2?
   bool near = false;
   /// Cache lines of the next panel fetched in every fourth k step; nullopt when M is symbolic.
   std::optional<int64_t> prefetch_lines;
-  int64_t grain = 1;           // units of a task
+  int64_t grain = 1;  // units of a task
   /// A deep product is cut along k, so that L2 holds one block of a panel while all tiles of a chunk use it.
   int64_t k_blocks = 1, k_block = 0;
 
-  /// Row tiles from which on a panel (or a block of one) of 16-bit floats is widened into scratch before its tiles: widening in
-  /// registers takes a seventh of a tile's time, this the time of half a tile.
+  /// Row tiles from which on a panel (or a block of one) of 16-bit floats is widened into scratch before its tiles:
+  /// widening in registers takes a seventh of a tile's time, this the time of half a tile.
   static constexpr int64_t widen_tiles = 4;
   /// May a panel be widened into scratch?
   bool widens_panels() const { return size_of(right) == 2 && !(tiles.is_constant() && tiles.constant() < widen_tiles); }
@@ -58,8 +59,9 @@ struct MatMulPlan {
   int widest(int rows) const;
   /// Passes of a row tile over its panel, each `widest` vectors wide.
   int64_t passes() const;
-  /// Are a panel's columns walked in strips of `strip_vectors`, all row tiles of a block along one strip before the next? A
-  /// strip of a block of k then stays in L1, and the row tiles come from L2. Else each row tile makes its passes over the panel.
+  /// Are a panel's columns walked in strips of `strip_vectors`, all row tiles of a block along one strip before the
+  /// next? A strip of a block of k then stays in L1, and the row tiles come from L2. Else each row tile makes its
+  /// passes over the panel.
   bool strip_order = false;
   bool strips() const { return strip_order && passes() > 1; }
   int strip_vectors() const { return widest(heights.back()); }
@@ -90,6 +92,7 @@ struct MatMulPlan {
 };
 
 /// `right`: the type of B in memory.
-MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply, DType right = DType::f32);
+MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply,
+                       DType right = DType::f32);
 
 }  // namespace gcg::cpu

@@ -66,8 +66,8 @@ class RowTileEmitter {
     llvm::Value* prefetch = ir.CreateGEP(ir.getInt8Ty(), tile_.prefetch, ir.CreateMul(pass, tile_.prefetch_step));
     ir.CreateCall(micro_kernel(shape, *f_.function()),
                   {tile_.a, f_.element_address(tile_.b, tile_.right, column), tile_.k,
-                   f_.element_address(tile_.sums, DType::f32, column), prefetch, tile_.prefetch_lines, tile_.prefetch_mask,
-                   tile_.a_row_stride, tile_.a_column_stride, tile_.b_row_stride, tail});
+                   f_.element_address(tile_.sums, DType::f32, column), prefetch, tile_.prefetch_lines,
+                   tile_.prefetch_mask, tile_.a_row_stride, tile_.a_column_stride, tile_.b_row_stride, tail});
   }
 
   FunctionBuilder& f_;
@@ -121,7 +121,8 @@ void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llv
   });
 }
 
-void emit_row_strip(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* rows, llvm::Value* vector, const RowTile& tile) {
+void emit_row_strip(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* rows, llvm::Value* vector,
+                    const RowTile& tile) {
   emit_cases(f, rows, plan.heights, [&](int height) { RowTileEmitter(f, plan, tile, f.i64(0), height).strip(vector); });
 }
 

@@ -29,8 +29,10 @@ struct RowTile {
 void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llvm::Value* rows, llvm::Value* columns,
                    const RowTile& tile);
 
-/// The same for one strip of the panel: `plan.strip_vectors()` vectors of columns from number `vector` on, all of them in memory.
-void emit_row_strip(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* rows, llvm::Value* vector, const RowTile& tile);
+/// The same for one strip of the panel: `plan.strip_vectors()` vectors of columns from number `vector` on, all of them
+/// in memory.
+void emit_row_strip(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* rows, llvm::Value* vector,
+                    const RowTile& tile);
 
 /// Emits body(key) for the one of `keys` that `value` equals.
 void emit_cases(FunctionBuilder& f, llvm::Value* value, const std::vector<int>& keys,

@@ -20,10 +20,12 @@ enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kPrefetchM
 std::string text(const std::optional<int64_t>& constant) { return constant ? std::to_string(*constant) : "x"; }
 
 std::string name_of(const MicroKernel& m) {
-  const std::string right(m.multiply != Multiply::floats ? std::string_view("quads") : std::string_view(gcg::name_of(m.right)));
-  return right + "." + std::to_string(m.rows) + "x" + std::to_string(m.vectors * m.lanes) + ".a" + text(m.a_row_stride) +
-         "_" + text(m.a_column_stride) + ".b" + text(m.b_row_stride) + ".c" + std::to_string(m.c_row_stride) + ".p" +
-         text(m.prefetch_lines) + (m.accumulate ? ".add" : "") + (m.masked ? ".masked" : "");
+  const std::string right(m.multiply != Multiply::floats ? std::string_view("quads")
+                                                         : std::string_view(gcg::name_of(m.right)));
+  return right + "." + std::to_string(m.rows) + "x" + std::to_string(m.vectors * m.lanes) + ".a" +
+         text(m.a_row_stride) + "_" + text(m.a_column_stride) + ".b" + text(m.b_row_stride) + ".c" +
+         std::to_string(m.c_row_stride) + ".p" + text(m.prefetch_lines) + (m.accumulate ? ".add" : "") +
+         (m.masked ? ".masked" : "");
 }
 
 /// Emits the body of one tile function.
@@ -209,7 +211,8 @@ class TileEmitter {
   }
 
   void fence_tile(Values& accumulators, size_t first) {
-    const auto begin = accumulators.begin() + static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(tile_size());
+    const auto begin = accumulators.begin() + static_cast<std::ptrdiff_t>(first),
+               end = begin + static_cast<std::ptrdiff_t>(tile_size());
     Values sums(begin, end);
     fence(b_, sums);
     std::copy(sums.begin(), sums.end(), begin);
@@ -227,7 +230,9 @@ class TileEmitter {
   }
 
   /// Rows of bytes may begin anywhere.
-  uint64_t a_alignment() const { return m_.multiply == Multiply::quads || m_.multiply == Multiply::narrow_quads ? 1 : word_bytes; }
+  uint64_t a_alignment() const {
+    return m_.multiply == Multiply::quads || m_.multiply == Multiply::narrow_quads ? 1 : word_bytes;
+  }
 
   const MicroKernel& m_;
   llvm::Function& f_;

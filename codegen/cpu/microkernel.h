@@ -12,9 +12,9 @@ class Function;
 
 namespace gcg::cpu {
 
-/// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column], where a k step multiplies words (dot_product.h). Strides of
-/// B are in its elements, those of C in words, those of A in floats or, with quads, in bytes; nullopt: a run-time argument. With widened quads A is
-/// what DotProduct::left made of it, the parts of a step beside each other.
+/// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column], where a k step multiplies words (dot_product.h).
+/// Strides of B are in its elements, those of C in words, those of A in floats or, with quads, in bytes; nullopt: a
+/// run-time argument. With widened quads A is what DotProduct::left made of it, the parts of a step beside each other.
 struct MicroKernel {
   static constexpr int64_t prefetch_period = 4;  // k steps
 
@@ -35,8 +35,8 @@ struct MicroKernel {
 
   /// Independent accumulator sets over k: a tile of few accumulators would otherwise wait for the latency of its FMAs.
   int sets() const { return rows * vectors >= 8 ? 1 : rows * vectors >= 4 ? 2 : 4; }
-  /// Vector registers in use: the sums, one k step's columns (operands in memory if used once) and one broadcast; widened
-  /// columns are never in memory, and their products are added by an instruction of its own.
+  /// Vector registers in use: the sums, one k step's columns (operands in memory if used once) and one broadcast;
+  /// widened columns are never in memory, and their products are added by an instruction of its own.
   int registers() const {
     const int sums = sets() * rows * vectors;
     if (multiply == Multiply::widened_quads) return sums + DotProduct::parts(multiply) * vectors + 2;
@@ -47,10 +47,11 @@ struct MicroKernel {
 
 /// Where the operands of one call lie; in a MicroKernel with constant strides the stride arguments are ignored.
 ///   void tile(const void* a, const void* b, int64_t k, void* c, const void* prefetch, int64_t prefetch_lines,
-///             int64_t prefetch_mask, int64_t a_row_stride, int64_t a_column_stride, int64_t b_row_stride, int64_t tail)
-/// Prefetching happens in k steps whose number has no bit of prefetch_mask: prefetch_period - 1, or -1 for all but nothing.
-/// The function is internal to the caller's module and made on first use, with the caller's target attributes. C is
-/// written whole, aligned to a vector; k may be zero.
+///             int64_t prefetch_mask, int64_t a_row_stride, int64_t a_column_stride, int64_t b_row_stride, int64_t
+///             tail)
+/// Prefetching happens in k steps whose number has no bit of prefetch_mask: prefetch_period - 1, or -1 for all but
+/// nothing. The function is internal to the caller's module and made on first use, with the caller's target attributes.
+/// C is written whole, aligned to a vector; k may be zero.
 llvm::Function* micro_kernel(const MicroKernel& kernel, llvm::Function& caller);
 
 }  // namespace gcg::cpu

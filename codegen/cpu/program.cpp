@@ -1,5 +1,5 @@
-// Programs: statements in order, each point of the outer axes one after the other. Variables are slots of the stack frame, which
-// LLVM makes registers; what is said for many points at once is a vector loop.
+// Programs: statements in order, each point of the outer axes one after the other. Variables are slots of the stack
+// frame, which LLVM makes registers; what is said for many points at once is a vector loop.
 #include <algorithm>
 #include <set>
 

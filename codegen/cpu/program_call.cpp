@@ -1,6 +1,6 @@
-#include <algorithm>
-
 #include "codegen/cpu/program_call.h"
+
+#include <algorithm>
 
 namespace gcg::cpu {
 namespace {
@@ -9,14 +9,17 @@ using llvm::Value;
 
 class CallEmitter {
  public:
-  CallEmitter(FunctionBuilder& f, const std::function<Value*(const Expr&)>& evaluate) : f_(f), ir_(f.ir()), evaluate_(evaluate) {}
+  CallEmitter(FunctionBuilder& f, const std::function<Value*(const Expr&)>& evaluate)
+      : f_(f), ir_(f.ir()), evaluate_(evaluate) {}
 
   void emit(const Statement& s) {
     llvm::Type *pointer = ir_.getPtrTy(), *i32 = ir_.getInt32Ty();
     llvm::StructType* type =
         llvm::StructType::get(f_.context(), {pointer, pointer, pointer, pointer, ir_.getInt64Ty(), i32, i32});
     Value* call = slot(type);
-    const auto set = [&](unsigned field, Value* value) { ir_.CreateStore(value, ir_.CreateStructGEP(type, call, field)); };
+    const auto set = [&](unsigned field, Value* value) {
+      ir_.CreateStore(value, ir_.CreateStructGEP(type, call, field));
+    };
     set(0, tensors(s.inputs));
     set(1, tensors(s.outputs));
     set(2, ir_.CreateGlobalString(s.attributes));

@@ -167,7 +167,8 @@ Expr counted_from(const Expr& e, const Axis& axis, const Dim& begin) {
     return n->kind == ExprKind::axis && n->axis == axis.id ? axis_ref(axis) + extent(begin) : nullptr;
   });
   return rewrite(moved, [&](const Expr& n) -> Expr {
-    const bool compares = n->kind == ExprKind::binary && n->binary >= BinaryOp::less && n->binary <= BinaryOp::greater_equal;
+    const bool compares =
+        n->kind == ExprKind::binary && n->binary >= BinaryOp::less && n->binary <= BinaryOp::greater_equal;
     if (!compares || n->args[0]->dtype != DType::i64 || is_data(n)) return nullptr;
     const auto difference = as_affine(n->args[0] - n->args[1]);
     if (!difference || !difference->base.is_constant()) return nullptr;

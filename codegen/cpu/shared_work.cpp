@@ -9,11 +9,12 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int kLeastNodes = 16;       // of expressions worth a loop of their own
+constexpr int kLeastNodes = 16;  // of expressions worth a loop of their own
 constexpr int64_t kShortestAxis = 4;
 
 /// The largest sub-expressions that vary along `lane` and not along `axis`.
-void collect(const Expr& e, const Axis& axis, const Axis& lane, std::vector<Expr>& values, std::unordered_set<const ExprNode*>& seen) {
+void collect(const Expr& e, const Axis& axis, const Axis& lane, std::vector<Expr>& values,
+             std::unordered_set<const ExprNode*>& seen) {
   if (!seen.insert(e.get()).second || !depends_on(e, lane.id)) return;
   if (!depends_on(e, axis.id)) {
     if (e->kind != ExprKind::axis) values.push_back(e);
@@ -29,8 +30,9 @@ bool reads_where_data_says(const Expr& value, const Axis& axis, const Axis& lane
   visit(value, [&](const ExprNode& n) {
     if (n.kind != ExprKind::load) return;
     const auto any = [&](auto holds) { return std::any_of(n.args.begin(), n.args.end(), holds); };
-    found = found || (any([&](const Expr& i) { return is_data(i) && depends_on(i, lane.id) && !depends_on(i, axis.id); }) &&
-                      any([&](const Expr& i) { return depends_on(i, axis.id); }));
+    found =
+        found || (any([&](const Expr& i) { return is_data(i) && depends_on(i, lane.id) && !depends_on(i, axis.id); }) &&
+                  any([&](const Expr& i) { return depends_on(i, axis.id); }));
   });
   return found;
 }

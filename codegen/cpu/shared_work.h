@@ -1,7 +1,7 @@
 // What neighbouring planes have in common.
 //
-// Where GridSample reads depends on data, and is the same in every channel. Computing it takes far longer than reading: a vector of
-// such places is computed once, and a loop over the channels reads there.
+// Where GridSample reads depends on data, and is the same in every channel. Computing it takes far longer than reading:
+// a vector of such places is computed once, and a loop over the channels reads there.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,8 @@ struct SharedWork {
   std::vector<Expr> values;  // do not depend on it
 };
 
-/// The axis of `outer` that most of the work of a store does not depend on, where places to read depend on data along `lane`.
+/// The axis of `outer` that most of the work of a store does not depend on, where places to read depend on data along
+/// `lane`.
 std::optional<SharedWork> shared_work(const Stage& store, const Axis& lane, const std::vector<Axis>& outer);
 
 }  // namespace gcg::cpu

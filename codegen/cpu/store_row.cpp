@@ -62,7 +62,8 @@ class StoreRowEmitter {
     Value* parts = ir_.CreateSelect(enough, f_.i64(2), f_.i64(1));
     f_.for_loop(f_.i64(0), parts, f_.i64(1), [&](Value* part) {
       Value* front = ir_.CreateICmpEQ(part, f_.i64(0));
-      emit_plainly(ir_.CreateSelect(front, f_.i64(0), behind), ir_.CreateSelect(ir_.CreateAnd(front, enough), first, end));
+      emit_plainly(ir_.CreateSelect(front, f_.i64(0), behind),
+                   ir_.CreateSelect(ir_.CreateAnd(front, enough), first, end));
     });
     either(enough, [&] { emit_vectors(plan_.interior->values, first, first, behind); }, [] {});
   }

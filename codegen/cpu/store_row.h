@@ -7,6 +7,7 @@
 namespace gcg::cpu {
 
 /// Stores the elements [begin, end) of the vector axis of `plan`; `point` says where the other axes are.
-void emit_store_row(FunctionBuilder& f, const StagePlan& plan, const Point& point, llvm::Value* begin, llvm::Value* end);
+void emit_store_row(FunctionBuilder& f, const StagePlan& plan, const Point& point, llvm::Value* begin,
+                    llvm::Value* end);
 
 }  // namespace gcg::cpu

@@ -54,15 +54,15 @@ class Math {
   llvm::Type* int_type_;
 };
 
-constexpr double kRound = 0x1.8p23;          // adding it rounds a float below 2^21 to an integer, kept in the lowest bits
-constexpr double kSigmoidCut = -87.3365;     // left of it results are no normal numbers
+constexpr double kRound = 0x1.8p23;       // adding it rounds a float below 2^21 to an integer, kept in the lowest bits
+constexpr double kSigmoidCut = -87.3365;  // left of it results are no normal numbers
 constexpr double kLargestAngle = 0x1p17;
 
 /// exp(x) = 2^n * mantissa, |r| <= ln(2)/2. Requires |x| < 2^21.
 struct SplitExp {
   Value* shifted;  // n + bias + kRound
   Value* n;
-  Value* r;        // x - n ln 2
+  Value* r;  // x - n ln 2
 };
 
 SplitExp split_exp(Math& m, Value* x, int bias = 127) {
@@ -123,7 +123,8 @@ llvm::Value* emit_exp(FunctionBuilder& f, llvm::Value* x) {
     const SplitExp e = split_exp(m, m.at_least(m.at_most(x, 89.0), -104.0));
     return scale_avx512(m, mantissa(m, e), e.n);
   }
-  // Twice the mantissa times half the power, which is 0 at the lower limit, and finite at the upper one, where the product is inf.
+  // Twice the mantissa times half the power, which is 0 at the lower limit, and finite at the upper one, where the
+  // product is inf.
   const SplitExp e = split_exp(m, m.at_least(m.at_most(x, 88.73), -87.6), 126);
   return m.mul(mantissa(m, e, 2), power_of_two(m, e));
 }
@@ -244,7 +245,8 @@ constexpr double kHalfPi = 0x1.921fb6p+0, kPi = 0x1.921fb6p+1;
 
 }  // namespace
 
-llvm::Value* emit_angle_function(FunctionBuilder& f, Angle which, llvm::Value* x, const std::function<llvm::Value*()>& exact) {
+llvm::Value* emit_angle_function(FunctionBuilder& f, Angle which, llvm::Value* x,
+                                 const std::function<llvm::Value*()>& exact) {
   Math m(f, x);
   Value* far = f.ir().CreateFCmpUGT(m.abs(x), m.num(kLargestAngle));
   if (far->getType()->isVectorTy()) far = f.ir().CreateOrReduce(far);
@@ -252,7 +254,8 @@ llvm::Value* emit_angle_function(FunctionBuilder& f, Angle which, llvm::Value* x
       far, [&] { return FunctionBuilder::Values{exact()}; },
       [&] {
         const Quadrant q = quadrant_of(m, x);
-        return FunctionBuilder::Values{which == Angle::tangent ? near_tangent(m, q) : near_sine(m, q, which == Angle::cosine)};
+        return FunctionBuilder::Values{which == Angle::tangent ? near_tangent(m, q)
+                                                               : near_sine(m, q, which == Angle::cosine)};
       })[0];
 }
 
@@ -264,8 +267,8 @@ llvm::Value* emit_atan(FunctionBuilder& f, llvm::Value* x) {
   Value* beyond = ir.CreateFCmpOGT(size, m.num(1));
   Value* r = m.div(ir.CreateSelect(beyond, m.num(1), size), ir.CreateSelect(beyond, size, m.num(1)));
   Value* square = m.mul(r, r);
-  Value* p = m.polynomial(square, {-0x1.5554dcp-2, 0x1.9978f4p-3, -0x1.230adcp-3, 0x1.b4e12ap-4, -0x1.3556b6p-4, 0x1.61fddap-5,
-                                   -0x1.0c2c14p-6, 0x1.7ed232p-9});
+  Value* p = m.polynomial(square, {-0x1.5554dcp-2, 0x1.9978f4p-3, -0x1.230adcp-3, 0x1.b4e12ap-4, -0x1.3556b6p-4,
+                                   0x1.61fddap-5, -0x1.0c2c14p-6, 0x1.7ed232p-9});
   Value* near = m.fma(m.mul(r, square), p, r);
   return m.copysign(ir.CreateSelect(beyond, m.sub(m.num(kHalfPi), near), near), x);
 }

@@ -18,7 +18,8 @@ llvm::Value* emit_tanh(FunctionBuilder& f, llvm::Value* x);
 llvm::Value* emit_sigmoid(FunctionBuilder& f, llvm::Value* x);
 enum class Angle : uint8_t { sine, cosine, tangent };
 /// `exact` emits the function for vectors with an angle beyond 2^17, which a polynomial's reduction does not reach.
-llvm::Value* emit_angle_function(FunctionBuilder& f, Angle which, llvm::Value* x, const std::function<llvm::Value*()>& exact);
+llvm::Value* emit_angle_function(FunctionBuilder& f, Angle which, llvm::Value* x,
+                                 const std::function<llvm::Value*()>& exact);
 llvm::Value* emit_atan(FunctionBuilder& f, llvm::Value* x);
 llvm::Value* emit_asin(FunctionBuilder& f, llvm::Value* x);
 llvm::Value* emit_acos(FunctionBuilder& f, llvm::Value* x);

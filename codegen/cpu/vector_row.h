@@ -22,7 +22,8 @@ struct Segment {
   llvm::Value* end = nullptr;
 };
 
-/// The range [begin, end) of a stage's vector axis: wide steps, steps of one register, then the rest masked or one by one.
+/// The range [begin, end) of a stage's vector axis: wide steps, steps of one register, then the rest masked or one by
+/// one.
 std::vector<Segment> segments_of(FunctionBuilder& f, const StagePlan& plan, llvm::Value* begin, llvm::Value* end);
 
 /// Runs body(i, mask, carried) over a segment.

@@ -28,7 +28,8 @@ llvm::FunctionCallee declare_widen_half(llvm::Module& module, llvm::Type* bits) 
 }  // namespace
 
 llvm::Value* widen_half(llvm::IRBuilder<>& ir, DType from, llvm::Value* bits) {
-  if (from == DType::f16) return ir.CreateCall(declare_widen_half(*ir.GetInsertBlock()->getModule(), bits->getType()), {bits});
+  if (from == DType::f16)
+    return ir.CreateCall(declare_widen_half(*ir.GetInsertBlock()->getModule(), bits->getType()), {bits});
   llvm::Value* wide = ir.CreateShl(ir.CreateZExt(bits, bits->getType()->getWithNewType(ir.getInt32Ty())), 16);
   return ir.CreateBitCast(wide, bits->getType()->getWithNewType(ir.getFloatTy()));
 }

@@ -1,5 +1,5 @@
-// 16-bit floats to f32. From f16 hidden from LLVM's passes while they run: they know that widening is exact and move comparisons
-// and selects to the f16 side, which x86 then executes lane by lane.
+// 16-bit floats to f32. From f16 hidden from LLVM's passes while they run: they know that widening is exact and move
+// comparisons and selects to the f16 side, which x86 then executes lane by lane.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>

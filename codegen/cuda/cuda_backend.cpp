@@ -58,7 +58,8 @@ void assemble_all(std::vector<Work>& all, const Assembler& assembler, int thread
   auto work = [&] {
     for (size_t i = next++; i < all.size(); i = next++) {
       try {
-        all[i].program = named(*all[i].kernel, [&] { return assembler.assemble(all[i].text.source, all[i].text.least_registers); });
+        all[i].program =
+            named(*all[i].kernel, [&] { return assembler.assemble(all[i].text.source, all[i].text.least_registers); });
       } catch (...) {
         errors[i] = std::current_exception();
       }

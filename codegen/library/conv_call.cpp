@@ -62,7 +62,8 @@ LibraryTensor weights(const PlainConvKernel& conv) {
   return t;
 }
 
-/// Gives the tensors their types: one for all, which a bias is rounded to. False where the library has no such convolution.
+/// Gives the tensors their types: one for all, which a bias is rounded to. False where the library has no such
+/// convolution.
 bool set_types(const Kernel& kernel, LibraryCall& call) {
   const DType type = kernel.operands[static_cast<size_t>(call.tensors[0].operand)].dtype;
   if (type != DType::f32 && type != DType::f16 && type != DType::bf16) return false;

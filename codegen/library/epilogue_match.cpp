@@ -46,11 +46,13 @@ void collect_terms(const Expr& e, std::vector<Expr>& terms) {
 bool same_strides(const Affine& a, const Affine& b) { return a.strides == b.strides; }
 
 bool runs_along(const Affine& a, const Axis& axis) {
-  return a.strides.size() <= 1 && (a.strides.empty() ? axis.extent.is(1) : a.strides.count(axis.id) && a.strides.at(axis.id).is(1));
+  return a.strides.size() <= 1 &&
+         (a.strides.empty() ? axis.extent.is(1) : a.strides.count(axis.id) && a.strides.at(axis.id).is(1));
 }
 
 /// Adds one term to the match; false if it is none of what libraries do.
-bool take_term(const Kernel& kernel, const Expr& term, const Axis& bias_axis, const Affine& result, EpilogueMatch& match) {
+bool take_term(const Kernel& kernel, const Expr& term, const Axis& bias_axis, const Affine& result,
+               EpilogueMatch& match) {
   const auto access = access_of(kernel, term);
   if (!access) return false;
   if (!match.bias && runs_along(access->address, bias_axis)) {

@@ -30,8 +30,8 @@ std::optional<Access> access_of(const Kernel& kernel, Expr term);
 /// The factor that `e` gives the accumulator; nullopt if it is something else.
 std::optional<double> accumulator_scale(const Expr& e);
 
-/// `epilogue` of `kernel` as activation(scale * accumulator + bias + addend), in f32; nullopt if it is anything else. The bias
-/// runs along `bias_axis`.
+/// `epilogue` of `kernel` as activation(scale * accumulator + bias + addend), in f32; nullopt if it is anything else.
+/// The bias runs along `bias_axis`.
 std::optional<EpilogueMatch> match_epilogue(const Kernel& kernel, const Expr& epilogue, const Axis& bias_axis,
                                             const Affine& result);
 

@@ -170,7 +170,8 @@ std::vector<uint8_t> emit_artifact(const Graph& graph, const std::vector<Plan>& 
   content.manifest.provenance->source_hash = provenance.source_hash;
   content.manifest.provenance->options = provenance.options;
   content.manifest.provenance->model = provenance.model;
-  for (const auto& [name, value] : provenance.metadata) content.manifest.metadata.insert(content.manifest.metadata.end(), {name, value});
+  for (const auto& [name, value] : provenance.metadata)
+    content.manifest.metadata.insert(content.manifest.metadata.end(), {name, value});
   tell_stored_twice(content.manifest, graph, weights);
   content.weight_bytes = weights.bytes();
   content.weight_pieces = weights.pieces();

@@ -80,7 +80,8 @@ struct Scope {
 
 class GraphImporter {
  public:
-  GraphImporter(std::shared_ptr<const onnx::ModelProto> model, ExternalData external, const std::vector<CustomOp>& custom_ops);
+  GraphImporter(std::shared_ptr<const onnx::ModelProto> model, ExternalData external,
+                const std::vector<CustomOp>& custom_ops);
 
   /// The model's graph; nothing is inferred yet. Nodes that are not supported are left out and their outputs untyped.
   Graph import_graph();

@@ -14,20 +14,21 @@ namespace gcg {
 
 struct ImportedModel {
   Graph graph;
-  /// By output: the strings that its elements are numbers of, or the names of its columns. Only of outputs that have such.
+  /// By output: the strings that its elements are numbers of, or the names of its columns. Only of outputs that have
+  /// such.
   std::map<std::string, std::vector<std::string>> labels;
-  std::string source_hash;  // XXH3-128 of the model file's bytes, 32 hex digits
-  std::string producer;     // "pytorch 2.9.0"; empty where the model does not say
+  std::string source_hash;                      // XXH3-128 of the model file's bytes, 32 hex digits
+  std::string producer;                         // "pytorch 2.9.0"; empty where the model does not say
   std::map<std::string, std::string> metadata;  // the model's metadata_props
-  std::map<std::string, int64_t> opsets;  // the versions that the model imports, by domain ("" is ai.onnx)
-  std::vector<std::string> sequences;     // inputs of the model that became one per element
+  std::map<std::string, int64_t> opsets;        // the versions that the model imports, by domain ("" is ai.onnx)
+  std::vector<std::string> sequences;           // inputs of the model that became one per element
 };
 
 /// Reads a model. Weights stay where they are: in the parsed file or in mapped external files, which may only lie
 /// beneath the model's folder. Every value whose rank can be known is typed; `resolve_ranks` settles the others.
-/// `lengths`: of inputs that are sequences, by name; others are ignored (sequence_inputs.h). `custom_ops`: operators that the
-/// application computes (custom_op.h); they come before operators and functions of the same name.
-/// Throws UnsupportedModel with all rows at once, or a CompileError of one sentence for a malformed model.
+/// `lengths`: of inputs that are sequences, by name; others are ignored (sequence_inputs.h). `custom_ops`: operators
+/// that the application computes (custom_op.h); they come before operators and functions of the same name. Throws
+/// UnsupportedModel with all rows at once, or a CompileError of one sentence for a malformed model.
 ImportedModel import_onnx(const std::string& path, const std::map<std::string, int64_t>& lengths = {},
                           const std::vector<CustomOp>& custom_ops = {});
 

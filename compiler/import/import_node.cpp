@@ -38,7 +38,8 @@ std::vector<std::string> body_attributes(const OpDef* op, const onnx::NodeProto&
   if (name != "FlexAttention") return {"body"};
   std::vector<std::string> given;  // here they are optional
   for (const char* body : {"score_mod", "prob_mod"})
-    if (std::any_of(proto.attribute().begin(), proto.attribute().end(), [&](const auto& a) { return a.name() == body; }))
+    if (std::any_of(proto.attribute().begin(), proto.attribute().end(),
+                    [&](const auto& a) { return a.name() == body; }))
       given.emplace_back(body);
   return given;
 }
@@ -65,7 +66,8 @@ std::string GraphImporter::why_not(Scope& scope, const onnx::NodeProto& proto) c
   const std::string domain = normal_domain(proto.domain());
   const auto version = scope.environment.opsets.find(domain);
   const OpDef* op = domain == "gart" ? nullptr : find_op(proto.op_type(), domain);
-  if (op == nullptr) return "there is no operator or function of this name; one of the application's is declared by --custom-op";
+  if (op == nullptr)
+    return "there is no operator or function of this name; one of the application's is declared by --custom-op";
   if (version == scope.environment.opsets.end()) return "the model imports no opset of this domain";
   if (version->second < op->since)
     return concat("version ", version->second, " of this operator is too old; ", op->since, " and up are supported");
@@ -97,7 +99,8 @@ void GraphImporter::import_node(Scope& scope, const onnx::NodeProto& proto) {
   if (const onnx::FunctionProto* function = function_of(proto); function != nullptr && custom == nullptr)
     return import_call(scope, proto, *function);
   if (proto.op_type() == "Constant" && normal_domain(proto.domain()).empty()) return import_constant(scope, proto);
-  if (const std::string why = custom != nullptr ? "" : why_not(scope, proto); !why.empty()) return reject(scope, proto, why);
+  if (const std::string why = custom != nullptr ? "" : why_not(scope, proto); !why.empty())
+    return reject(scope, proto, why);
 
   Graph& graph = scope.body.graph;
   Node node;

@@ -1,6 +1,6 @@
-#include "compiler/import/import.h"
-
 #include <onnx/onnx_pb.h>
+
+#include "compiler/import/import.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

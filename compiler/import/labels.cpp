@@ -13,8 +13,18 @@ namespace {
 constexpr int64_t kOnnxString = 8;
 
 bool moves_input_0(const Node& node) {
-  static const std::set<std::string_view> names = {"ArrayFeatureExtractor", "Expand",  "Flatten", "Gather",  "GatherElements", "GatherND",
-                                                   "Identity",              "Reshape", "Slice",   "Squeeze", "Tile",           "Transpose",
+  static const std::set<std::string_view> names = {"ArrayFeatureExtractor",
+                                                   "Expand",
+                                                   "Flatten",
+                                                   "Gather",
+                                                   "GatherElements",
+                                                   "GatherND",
+                                                   "Identity",
+                                                   "Reshape",
+                                                   "Slice",
+                                                   "Squeeze",
+                                                   "Tile",
+                                                   "Transpose",
                                                    "Unsqueeze"};
   return names.count(node.op->name) != 0;
 }
@@ -34,7 +44,9 @@ std::vector<std::string> own_labels(const Node& node) {
   return labels;
 }
 
-bool is_labelled(const Labels& labels, const Graph& graph, ValueId v) { return v.valid() && labels.of(graph, v) != nullptr; }
+bool is_labelled(const Labels& labels, const Graph& graph, ValueId v) {
+  return v.valid() && labels.of(graph, v) != nullptr;
+}
 
 }  // namespace
 
@@ -48,7 +60,8 @@ void Labels::set(const Graph& graph, ValueId value, std::vector<std::string> lab
 }
 
 std::string Labels::carry(const Graph& graph, Node& node) {
-  const bool cast_to_string = std::string_view(node.op->name) == "Cast" && node.has_attribute("to") && node.int_attribute("to", 0) == kOnnxString;
+  const bool cast_to_string = std::string_view(node.op->name) == "Cast" && node.has_attribute("to") &&
+                              node.int_attribute("to", 0) == kOnnxString;
   const LabelList first = node.inputs.empty() ? nullptr : of(graph, node.inputs[0]);
   const bool others = std::any_of(node.inputs.begin() + (node.inputs.empty() ? 0 : 1), node.inputs.end(),
                                   [&](ValueId v) { return is_labelled(*this, graph, v); });
@@ -70,7 +83,8 @@ std::string Labels::carry(const Graph& graph, Node& node) {
   } else if (cast_to_string) {
     return "it makes strings of numbers";
   }
-  if (std::vector<std::string> labels = own_labels(node); !labels.empty() && !node.outputs.empty() && node.outputs[0].valid())
+  if (std::vector<std::string> labels = own_labels(node);
+      !labels.empty() && !node.outputs.empty() && node.outputs[0].valid())
     set(graph, node.outputs[0], std::move(labels));
   return {};
 }
@@ -97,7 +111,8 @@ std::pair<Tensor, std::vector<std::string>> numbered_strings(const onnx::TensorP
   std::vector<std::string> labels;
   std::map<std::string, int64_t> known;
   for (int64_t i = 0; i < elements; ++i) {
-    const auto [at, is_new] = known.emplace(proto.string_data(static_cast<int>(i)), static_cast<int64_t>(labels.size()));
+    const auto [at, is_new] =
+        known.emplace(proto.string_data(static_cast<int>(i)), static_cast<int64_t>(labels.size()));
     if (is_new) labels.push_back(at->first);
     numbers.set_int(i, at->second);
   }

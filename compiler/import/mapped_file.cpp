@@ -15,7 +15,7 @@ namespace gcg {
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // not held up by a FIFO
   if (descriptor < 0) fail("cannot read ", path, ": ", std::strerror(errno));
-  struct stat info {};
+  struct stat info{};
   if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(descriptor);
     fail("cannot read ", path, ": it is not a regular file");

@@ -37,9 +37,11 @@ void rename_dims(onnx::TypeProto& type, int64_t element) {
 void spread(onnx::GraphProto& graph, const onnx::ValueInfoProto& input, int64_t length,
             google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& inputs) {
   const onnx::TypeProto& type = input.type();
-  const bool optional = type.has_optional_type(), single = optional && !type.optional_type().elem_type().has_sequence_type();
+  const bool optional = type.has_optional_type(),
+             single = optional && !type.optional_type().elem_type().has_sequence_type();
   if (length < 0 || length > (single ? 1 : kMostElements))
-    fail("input '", input.name(), "' cannot have ", length, " elements; at most ", single ? 1 : kMostElements, " are taken");
+    fail("input '", input.name(), "' cannot have ", length, " elements; at most ", single ? 1 : kMostElements,
+         " are taken");
   std::vector<std::string> names;
   for (int64_t k = 0; k < length; ++k) {
     onnx::ValueInfoProto& element = *inputs.Add();
@@ -54,13 +56,15 @@ void spread(onnx::GraphProto& graph, const onnx::ValueInfoProto& input, int64_t 
     whole.add_input(single ? names[0] : input.name() + ".elements");
     if (single) return;
   }
-  onnx::NodeProto& list = prepend_node(graph, "SequenceConstruct", optional ? input.name() + ".elements" : input.name());
+  onnx::NodeProto& list =
+      prepend_node(graph, "SequenceConstruct", optional ? input.name() + ".elements" : input.name());
   for (const std::string& name : names) list.add_input(name);
 }
 
 }  // namespace
 
-std::vector<std::string> spread_sequence_inputs(onnx::ModelProto& model, const std::map<std::string, int64_t>& lengths) {
+std::vector<std::string> spread_sequence_inputs(onnx::ModelProto& model,
+                                                const std::map<std::string, int64_t>& lengths) {
   std::vector<std::string> taken;
   onnx::GraphProto& graph = *model.mutable_graph();
   google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> inputs;

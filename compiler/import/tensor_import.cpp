@@ -128,7 +128,8 @@ Tensor import_tensor(const TensorProto& proto, const std::string& name, const st
   const int64_t elements = checked_elements(shape, dtype, concat("tensor '", name, "'"));
   const int64_t bytes = elements * size_of(dtype);
   if (proto.data_location() == TensorProto::EXTERNAL && packed_bits(dtype) > 0)
-    fail("tensor '", name, "' has external data of type ", name_of(dtype), ", which is read from the model itself only");
+    fail("tensor '", name, "' has external data of type ", name_of(dtype),
+         ", which is read from the model itself only");
   if (proto.data_location() == TensorProto::EXTERNAL)
     return external_tensor(proto, name, dtype, shape, bytes, external);
   if (proto.has_raw_data()) {

@@ -1,8 +1,8 @@
 // Symbolic dimensions: integer expressions over named symbols, kept in one canonical form.
 //
 // A Dim is a polynomial with int64 coefficients over *atoms*; an atom is a symbol or a floor_div, mod, max or min that
-// could not be simplified away. Equal polynomials are equal Dims, so `(s+1)*64 == 64*s + 64` without any prover. Symbols
-// stand for extents and are therefore never negative; simplification uses that and nothing else.
+// could not be simplified away. Equal polynomials are equal Dims, so `(s+1)*64 == 64*s + 64` without any prover.
+// Symbols stand for extents and are therefore never negative; simplification uses that and nothing else.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,16 @@ using SymbolValues = std::map<std::string, int64_t>;
 class Dim {
  public:
   enum class AtomKind : uint8_t { symbol, floor_div, mod, max, min };
-  struct Atom;                                        // immutable, shared
+  struct Atom;  // immutable, shared
   using AtomRef = std::shared_ptr<const Atom>;
-  using Monomial = std::vector<AtomRef>;              // sorted product of atoms; empty: the constant term
-  struct MonomialLess { bool operator()(const Monomial&, const Monomial&) const; };
+  using Monomial = std::vector<AtomRef>;  // sorted product of atoms; empty: the constant term
+  struct MonomialLess {
+    bool operator()(const Monomial&, const Monomial&) const;
+  };
   using Terms = std::map<Monomial, int64_t, MonomialLess>;  // no zero coefficient
 
-  Dim() = default;                                    ///< zero
-  Dim(int64_t value);                                 // NOLINT: a number is a Dim
+  Dim() = default;     ///< zero
+  Dim(int64_t value);  // NOLINT: a number is a Dim
   static Dim symbol(std::string name);
   /// Parses what str() prints: + - * // % max(,) min(,) parentheses, numbers, names. nullopt when it is none.
   static std::optional<Dim> parse(std::string_view text);

@@ -1,10 +1,9 @@
 // Dim: polynomial arithmetic, evaluation, substitution and bounds. Quotients, remainders, maxima and minima are in
 // dim_atoms.cpp, text in dim_text.cpp.
-#include "compiler/ir/dim.h"
-
 #include <algorithm>
 #include <unordered_map>
 
+#include "compiler/ir/dim.h"
 #include "compiler/ir/dim_internal.h"
 #include "compiler/support/error.h"
 
@@ -79,8 +78,10 @@ std::optional<Dim::Monomial> divide(const Dim::Monomial& a, const Dim::Monomial&
   Dim::Monomial out;
   size_t j = 0;
   for (const Dim::AtomRef& atom : a) {
-    if (j < b.size() && compare(atom, b[j]) == 0) ++j;
-    else out.push_back(atom);
+    if (j < b.size() && compare(atom, b[j]) == 0)
+      ++j;
+    else
+      out.push_back(atom);
   }
   if (j != b.size()) return std::nullopt;
   return out;
@@ -135,9 +136,7 @@ Dim Dim::from_atom(AtomRef atom) {
   return out;
 }
 
-Dim Dim::symbol(std::string name) {
-  return from_atom(intern({AtomKind::symbol, std::move(name), {}, {}}));
-}
+Dim Dim::symbol(std::string name) { return from_atom(intern({AtomKind::symbol, std::move(name), {}, {}})); }
 
 bool Dim::is_constant() const { return terms_.empty() || (terms_.size() == 1 && terms_.begin()->first.empty()); }
 
@@ -169,7 +168,8 @@ class Evaluation {
     int64_t sum = 0;
     for (const auto& [m, coefficient] : d.terms()) {
       int64_t term = coefficient;
-      for (const Dim::AtomRef& atom : m) term = multiply(term, atom->kind == Dim::AtomKind::symbol ? symbol(d, *atom) : value(*atom));
+      for (const Dim::AtomRef& atom : m)
+        term = multiply(term, atom->kind == Dim::AtomKind::symbol ? symbol(d, *atom) : value(*atom));
       sum = add(sum, term);
     }
     return sum;
@@ -190,11 +190,16 @@ class Evaluation {
 
   static int64_t combined(Dim::AtomKind kind, int64_t a, int64_t b) {
     switch (kind) {
-      case Dim::AtomKind::floor_div: return floor_divide(a, b);
-      case Dim::AtomKind::mod: return modulo(a, b);
-      case Dim::AtomKind::max: return std::max(a, b);
-      case Dim::AtomKind::min: return std::min(a, b);
-      case Dim::AtomKind::symbol: break;
+      case Dim::AtomKind::floor_div:
+        return floor_divide(a, b);
+      case Dim::AtomKind::mod:
+        return modulo(a, b);
+      case Dim::AtomKind::max:
+        return std::max(a, b);
+      case Dim::AtomKind::min:
+        return std::min(a, b);
+      case Dim::AtomKind::symbol:
+        break;
     }
     GCG_CHECK(false, "atom kind");
   }

@@ -1,8 +1,8 @@
 // Quotients, remainders, maxima and minima of Dims, simplified until what is left is an atom.
 //
-// A quotient a // b first gives up the multiple of b that polynomial division finds in a (so (64*s + 5) // 64 = s), then
-// the common factors of what is left, then disappears if bounds say so. A maximum is a flat, sorted list of sides none of
-// which is provably below another, less what all sides have in common.
+// A quotient a // b first gives up the multiple of b that polynomial division finds in a (so (64*s + 5) // 64 = s),
+// then the common factors of what is left, then disappears if bounds say so. A maximum is a flat, sorted list of sides
+// none of which is provably below another, less what all sides have in common.
 #include <algorithm>
 #include <numeric>
 
@@ -18,9 +18,7 @@ namespace {
 
 using AtomKind = Dim::AtomKind;
 
-Dim make_atom(AtomKind kind, const Dim& a, const Dim& b) {
-  return Dim::from_atom(intern({kind, {}, a, b}));
-}
+Dim make_atom(AtomKind kind, const Dim& a, const Dim& b) { return Dim::from_atom(intern({kind, {}, a, b})); }
 
 struct Division {
   Dim quotient, remainder;  // a = quotient * b + remainder
@@ -113,17 +111,21 @@ std::optional<Dim> merge_quotients(const Dim& r, const Dim& b) {
 /// Every x % (b*c) in `r` replaced by x, which is equal modulo b.
 Dim without_inner_mods(const Dim& r, const Dim& b) {
   return rebuild(r, [&](const Dim::AtomRef& atom) {
-    if (atom->kind == AtomKind::mod && divide_polynomials(atom->b, b).remainder.is(0)) return without_inner_mods(atom->a, b);
+    if (atom->kind == AtomKind::mod && divide_polynomials(atom->b, b).remainder.is(0))
+      return without_inner_mods(atom->a, b);
     return Dim::from_atom(atom);
   });
 }
 
-// ---- Maximum and minimum ----------------------------------------------------------------------------------------------
+// ---- Maximum and minimum
+// ----------------------------------------------------------------------------------------------
 
 /// No tensor has this many elements (addresses have fewer bits): exporters write such numbers for "to the end".
 constexpr int64_t kUnlimited = int64_t{1} << 52;
 
-bool is_unlimited(const Dim& d) { return d.is_constant() && (d.constant() >= kUnlimited || d.constant() <= -kUnlimited); }
+bool is_unlimited(const Dim& d) {
+  return d.is_constant() && (d.constant() >= kUnlimited || d.constant() <= -kUnlimited);
+}
 
 /// Is a >= b for all values of the symbols?
 bool never_below(const Dim& a, const Dim& b) {
@@ -242,11 +244,16 @@ Dim min(const Dim& a, const Dim& b) { return extremum(AtomKind::min, a, b); }
 
 Dim dim_internal::combine(AtomKind kind, const Dim& a, const Dim& b) {
   switch (kind) {
-    case AtomKind::floor_div: return floor_div(a, b);
-    case AtomKind::mod: return mod(a, b);
-    case AtomKind::max: return max(a, b);
-    case AtomKind::min: return min(a, b);
-    case AtomKind::symbol: break;
+    case AtomKind::floor_div:
+      return floor_div(a, b);
+    case AtomKind::mod:
+      return mod(a, b);
+    case AtomKind::max:
+      return max(a, b);
+    case AtomKind::min:
+      return min(a, b);
+    case AtomKind::symbol:
+      break;
   }
   GCG_CHECK(false, "a symbol has no sides");
   return {};

@@ -30,8 +30,8 @@ Bound product(Bound a, Bound b) {
   return __builtin_mul_overflow(*a, *b, &r) ? std::nullopt : Bound(r);
 }
 
-Bound larger(Bound a, Bound b) { return !a ? b : !b ? a : Bound(std::max(*a, *b)); }    // of two lower bounds
-Bound smaller(Bound a, Bound b) { return !a ? b : !b ? a : Bound(std::min(*a, *b)); }   // of two upper bounds
+Bound larger(Bound a, Bound b) { return !a ? b : !b ? a : Bound(std::max(*a, *b)); }   // of two lower bounds
+Bound smaller(Bound a, Bound b) { return !a ? b : !b ? a : Bound(std::min(*a, *b)); }  // of two upper bounds
 
 Interval times(const Interval& a, int64_t k) {
   if (k >= 0) return {product(a.low, k), product(a.high, k)};
@@ -91,7 +91,8 @@ class LowerBound {
       const bool alone = std::count_if(d.terms().begin(), d.terms().end(), [&m = m](const auto& term) {
                            return dim_internal::divide(term.first, m).has_value();
                          }) == 1;
-      if (alone && (work_ -= static_cast<int64_t>(d.terms().size())) > 0) best = larger(best, relaxed(d, m[0], coefficient, depth - 1));
+      if (alone && (work_ -= static_cast<int64_t>(d.terms().size())) > 0)
+        best = larger(best, relaxed(d, m[0], coefficient, depth - 1));
     }
     return best;
   }
@@ -129,7 +130,8 @@ class LowerBound {
       case Dim::AtomKind::mod:  // x % c <= x for x >= 0
         if (coefficient > 0 || !(lower(atom->a, depth) >= Bound(0))) return std::nullopt;
         return with(atom->a);
-      default: return std::nullopt;
+      default:
+        return std::nullopt;
     }
   }
 
@@ -142,8 +144,10 @@ class LowerBound {
 Interval dim_internal::interval_of(Dim::AtomKind kind, const Dim& a_, const Dim& b_) {
   const Interval a{a_.lower_bound(), a_.upper_bound()}, b{b_.lower_bound(), b_.upper_bound()};
   switch (kind) {
-    case Dim::AtomKind::max: return {larger(a.low, b.low), a.high && b.high ? larger(a.high, b.high) : std::nullopt};
-    case Dim::AtomKind::min: return {a.low && b.low ? smaller(a.low, b.low) : std::nullopt, smaller(a.high, b.high)};
+    case Dim::AtomKind::max:
+      return {larger(a.low, b.low), a.high && b.high ? larger(a.high, b.high) : std::nullopt};
+    case Dim::AtomKind::min:
+      return {a.low && b.low ? smaller(a.low, b.low) : std::nullopt, smaller(a.high, b.high)};
     case Dim::AtomKind::mod:
       if (b.low >= Bound(0)) return {0, sum(b.high, -1)};
       return {};
@@ -155,16 +159,15 @@ Interval dim_internal::interval_of(Dim::AtomKind kind, const Dim& a_, const Dim&
       if (a.high) out.high = *a.high >= 0 ? floor_divide(*a.high, least) : b.high ? floor_divide(*a.high, *b.high) : -1;
       return out;
     }
-    case Dim::AtomKind::symbol: break;
+    case Dim::AtomKind::symbol:
+      break;
   }
   return {0, std::nullopt};
 }
 
 bool dim_internal::at_least(const Dim& d, int64_t limit) { return LowerBound(limit).of(d) >= Bound(limit); }
 
-std::optional<int64_t> Dim::lower_bound() const {
-  return LowerBound(std::numeric_limits<int64_t>::max()).of(*this);
-}
+std::optional<int64_t> Dim::lower_bound() const { return LowerBound(std::numeric_limits<int64_t>::max()).of(*this); }
 
 std::optional<int64_t> Dim::upper_bound() const {
   const Bound b = (*this * Dim(-1)).lower_bound();

@@ -61,7 +61,8 @@ AtomFacts facts_about(const Dim::Atom& atom, uint64_t hash) {
         out.symbols.insert(inner.symbols.begin(), inner.symbols.end());
       }
     }
-  if (out.depth > kDeepest) fail("dimension arithmetic: an extent of more than ", kDeepest, " nested quotients, maxima or minima");
+  if (out.depth > kDeepest)
+    fail("dimension arithmetic: an extent of more than ", kDeepest, " nested quotients, maxima or minima");
   out.interval = interval_of(atom.kind, atom.a, atom.b);
   return out;
 }

@@ -38,11 +38,16 @@ constexpr int64_t kLongest = 4096;
 std::string text_of(const Dim::Atom& atom) {
   if (dim_internal::facts(atom).size > kLongest) return concat("#", dim_internal::facts(atom).hash);
   switch (atom.kind) {
-    case Dim::AtomKind::symbol: return quoted_if_needed(atom.name);
-    case Dim::AtomKind::floor_div: return operand(atom.a) + "//" + operand(atom.b);
-    case Dim::AtomKind::mod: return operand(atom.a) + "%" + operand(atom.b);
-    case Dim::AtomKind::max: return concat("max(", atom.a.str(), ",", atom.b.str(), ")");
-    case Dim::AtomKind::min: return concat("min(", atom.a.str(), ",", atom.b.str(), ")");
+    case Dim::AtomKind::symbol:
+      return quoted_if_needed(atom.name);
+    case Dim::AtomKind::floor_div:
+      return operand(atom.a) + "//" + operand(atom.b);
+    case Dim::AtomKind::mod:
+      return operand(atom.a) + "%" + operand(atom.b);
+    case Dim::AtomKind::max:
+      return concat("max(", atom.a.str(), ",", atom.b.str(), ")");
+    case Dim::AtomKind::min:
+      return concat("min(", atom.a.str(), ",", atom.b.str(), ")");
   }
   GCG_CHECK(false, "atom kind");
   return {};
@@ -185,12 +190,16 @@ std::string Dim::str() const {
       product += quotient && !alone ? concat("(", text, ")") : text;
     }
     const bool negative = coefficient < 0;
-    if (out.empty()) out += negative ? "-" : "";
-    else out += negative ? " - " : " + ";
+    if (out.empty())
+      out += negative ? "-" : "";
+    else
+      out += negative ? " - " : " + ";
     std::string magnitude = std::to_string(coefficient);
     if (negative) magnitude.erase(0, 1);
-    if (m.empty()) out += magnitude;
-    else out += (magnitude == "1" ? "" : magnitude + "*") + product;
+    if (m.empty())
+      out += magnitude;
+    else
+      out += (magnitude == "1" ? "" : magnitude + "*") + product;
   }
   return out;
 }

@@ -9,9 +9,30 @@ namespace gcg {
 
 /// The numbering is the artifact's (artifact_schema/gart.fbs, enum DType).
 enum class DType : uint8_t {
-  undefined, f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean,
+  undefined,
+  f32,
+  f64,
+  f16,
+  bf16,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  boolean,
   // Only stored, moved and cast; one byte each, narrower ones in its low bits (integers extended to the byte).
-  f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f4e2m1, i4, u4, i2, u2,
+  f8e4m3fn,
+  f8e4m3fnuz,
+  f8e5m2,
+  f8e5m2fnuz,
+  f4e2m1,
+  i4,
+  u4,
+  i2,
+  u2,
 };
 
 /// Bytes of one element; `boolean` takes one byte, 0 or 1.
@@ -19,7 +40,8 @@ int64_t size_of(DType);
 /// "f32", "i64", "bool", ...
 std::string_view name_of(DType);
 std::optional<DType> dtype_from_name(std::string_view);
-/// ONNX TensorProto.DataType number <-> DType; nullopt for types we do not have (strings, complex, fp8 of exponents only).
+/// ONNX TensorProto.DataType number <-> DType; nullopt for types we do not have (strings, complex, fp8 of exponents
+/// only).
 std::optional<DType> dtype_from_onnx(int32_t);
 int32_t dtype_to_onnx(DType);
 

@@ -20,12 +20,16 @@ std::string shortest(T value) {
 
 std::string element(const Tensor& t, int64_t i) {
   switch (t.dtype()) {
-    case DType::f64: return shortest(t.at_double(i));
+    case DType::f64:
+      return shortest(t.at_double(i));
     case DType::f32:
     case DType::f16:
-    case DType::bf16: return shortest(static_cast<float>(t.at_double(i)));
-    case DType::u64: return shortest(static_cast<uint64_t>(t.at_int(i)));
-    default: return shortest(t.at_int(i));
+    case DType::bf16:
+      return shortest(static_cast<float>(t.at_double(i)));
+    case DType::u64:
+      return shortest(static_cast<uint64_t>(t.at_int(i)));
+    default:
+      return shortest(t.at_int(i));
   }
 }
 
@@ -63,15 +67,20 @@ void fill_random(Tensor& t, int64_t seed) {
   auto state = static_cast<uint64_t>(seed);
   for (int64_t i = 0; i < t.elements(); ++i) {
     const uint64_t bits = next_random(state);
-    if (is_float(t.dtype())) t.set_double(i, static_cast<double>(bits >> 40) / (1 << 23) - 1);
-    else if (t.dtype() == DType::boolean) t.set_int(i, static_cast<int64_t>(bits & 1));
-    else t.set_int(i, static_cast<int64_t>(bits & 15) - (is_signed_int(t.dtype()) ? 8 : 0));
+    if (is_float(t.dtype()))
+      t.set_double(i, static_cast<double>(bits >> 40) / (1 << 23) - 1);
+    else if (t.dtype() == DType::boolean)
+      t.set_int(i, static_cast<int64_t>(bits & 1));
+    else
+      t.set_int(i, static_cast<int64_t>(bits & 15) - (is_signed_int(t.dtype()) ? 8 : 0));
   }
 }
 
 void set_element(Tensor& t, int64_t i, const Scanner::Number& n) {
-  if (is_float(t.dtype())) t.set_double(i, n.real);
-  else t.set_int(i, n.integer);
+  if (is_float(t.dtype()))
+    t.set_double(i, n.real);
+  else
+    t.set_int(i, n.integer);
 }
 
 void parse_hex(Scanner& in, Tensor& t) {

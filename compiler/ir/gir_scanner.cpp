@@ -23,8 +23,10 @@ std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') out += "\\n";
-    else out += c;
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
   }
   return out + '"';
 }
@@ -44,9 +46,12 @@ void Scanner::fail(const std::string& message) const {
 
 char Scanner::peek() {
   while (at_ < text_.size()) {
-    if (text_[at_] == '#') at_ = std::min(text_.find('\n', at_), text_.size());
-    else if (std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
-    else return text_[at_];
+    if (text_[at_] == '#')
+      at_ = std::min(text_.find('\n', at_), text_.size());
+    else if (std::isspace(static_cast<unsigned char>(text_[at_])) != 0)
+      ++at_;
+    else
+      return text_[at_];
   }
   return '\0';
 }

@@ -102,8 +102,8 @@ NodeId Graph::add_node(Node n) {
   return id;
 }
 
-NodeId Graph::add_node(const OpDef& definition, std::string node_name, std::vector<ValueId> node_inputs, int output_count,
-                       std::map<std::string, Attribute> attributes) {
+NodeId Graph::add_node(const OpDef& definition, std::string node_name, std::vector<ValueId> node_inputs,
+                       int output_count, std::map<std::string, Attribute> attributes) {
   Node n;
   n.op = &definition;
   n.name = std::move(node_name);

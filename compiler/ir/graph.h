@@ -1,8 +1,8 @@
 // The graph: typed values, nodes that compute them, nested graphs for If, Loop and Scan.
 //
 // Nodes are ONNX operators in their newest form (the importer upgrades older opset versions) plus a few internal ones
-// whose names begin with "gart." (packing, blocked layouts). Values are in SSA form: each has one producer, or is a graph
-// input or a constant. Node and value ids are stable; erased nodes leave a hole.
+// whose names begin with "gart." (packing, blocked layouts). Values are in SSA form: each has one producer, or is a
+// graph input or a constant. Node and value ids are stable; erased nodes leave a hole.
 #pragma once
 
 #include <algorithm>
@@ -35,18 +35,18 @@ struct Rearrangement {
 };
 
 struct Value {
-  std::string name;                   // the ONNX name; unique within its graph
+  std::string name;  // the ONNX name; unique within its graph
   DType dtype = DType::undefined;
-  std::optional<Shape> shape;         // nullopt: rank not known (yet)
-  NodeId producer;                    // none for graph inputs and constants
-  int output_index = 0;               // which output of the producer
-  TensorRef constant;                 // data of a constant value
+  std::optional<Shape> shape;  // nullopt: rank not known (yet)
+  NodeId producer;             // none for graph inputs and constants
+  int output_index = 0;        // which output of the producer
+  TensorRef constant;          // data of a constant value
   /// The type its elements are rounded to where it has storage; undefined: its own (compiler/passes/narrow_storage.h).
   DType stored = DType::undefined;
   /// Where it has storage, [N, C, spatial...] lies there as [N, spatial..., C] (compiler/passes/channels_last.h).
   bool channels_last = false;
-  /// The elements (row-major) of a small integer or boolean tensor as expressions over the symbols, where inference knows
-  /// them.
+  /// The elements (row-major) of a small integer or boolean tensor as expressions over the symbols, where inference
+  /// knows them.
   std::optional<std::vector<Dim>> contents;
 
   bool is_constant() const { return constant != nullptr; }
@@ -63,16 +63,16 @@ struct Value {
 
 struct Node {
   const OpDef* op = nullptr;
-  std::string name;                   // ONNX node name, for messages; a fused or rewritten node keeps its root's name
-  std::vector<ValueId> inputs;        // an omitted optional input is an invalid id
-  std::vector<ValueId> outputs;       // an omitted optional output is an invalid id
+  std::string name;              // ONNX node name, for messages; a fused or rewritten node keeps its root's name
+  std::vector<ValueId> inputs;   // an omitted optional input is an invalid id
+  std::vector<ValueId> outputs;  // an omitted optional output is an invalid id
   std::map<std::string, Attribute> attributes;
   /// If: then, else. Loop, Scan: body. A body sees outer values only through its inputs: the node's last
   /// `captures` inputs are passed, in order, as the last inputs of *every* body.
   std::vector<std::unique_ptr<Graph>> bodies;
   int captures = 0;
   bool erased = false;
-  bool on_host = false;               // of a graph for a GPU: the CPU runs it (compiler/partition)
+  bool on_host = false;  // of a graph for a GPU: the CPU runs it (compiler/partition)
 
   bool has_attribute(const std::string& key) const { return attributes.count(key) != 0; }
   int64_t int_attribute(const std::string& key, int64_t otherwise) const;
@@ -80,7 +80,8 @@ struct Node {
   std::string string_attribute(const std::string& key, const std::string& otherwise) const;
   std::vector<int64_t> ints_attribute(const std::string& key, const std::vector<int64_t>& otherwise = {}) const;
   std::vector<double> floats_attribute(const std::string& key, const std::vector<double>& otherwise = {}) const;
-  std::vector<std::string> strings_attribute(const std::string& key, const std::vector<std::string>& otherwise = {}) const;
+  std::vector<std::string> strings_attribute(const std::string& key,
+                                             const std::vector<std::string>& otherwise = {}) const;
   TensorRef tensor_attribute(const std::string& key) const;  // null when absent
 };
 

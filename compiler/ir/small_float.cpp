@@ -12,12 +12,18 @@ const SmallFloat& small_float(DType dtype) {
                               e5m2 = {5, 2, 15, 0x7b, 0x7c, 0x7e, true}, e5m2fnuz = {5, 2, 16, 0x7f, 0, 0x80, false},
                               e2m1 = {2, 1, 1, 0x7, 0, 0, true};
   switch (dtype) {
-    case DType::f8e4m3fn: return e4m3fn;
-    case DType::f8e4m3fnuz: return e4m3fnuz;
-    case DType::f8e5m2: return e5m2;
-    case DType::f8e5m2fnuz: return e5m2fnuz;
-    case DType::f4e2m1: return e2m1;
-    default: GCG_CHECK(false, name_of(dtype), " is no small float");
+    case DType::f8e4m3fn:
+      return e4m3fn;
+    case DType::f8e4m3fnuz:
+      return e4m3fnuz;
+    case DType::f8e5m2:
+      return e5m2;
+    case DType::f8e5m2fnuz:
+      return e5m2fnuz;
+    case DType::f4e2m1:
+      return e2m1;
+    default:
+      GCG_CHECK(false, name_of(dtype), " is no small float");
   }
 }
 

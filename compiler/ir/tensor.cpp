@@ -43,29 +43,45 @@ void store_bits(DType t, uint8_t* data, int64_t i, int64_t value) {
 template <class R>
 R read(DType t, const uint8_t* d, int64_t i) {
   switch (t) {
-    case DType::f32: return static_cast<R>(load<float>(d, i));
-    case DType::f64: return static_cast<R>(load<double>(d, i));
-    case DType::f16: return static_cast<R>(f16_to_float(load<uint16_t>(d, i)));
-    case DType::bf16: return static_cast<R>(bf16_to_float(load<uint16_t>(d, i)));
-    case DType::i8: return static_cast<R>(load<int8_t>(d, i));
-    case DType::i16: return static_cast<R>(load<int16_t>(d, i));
-    case DType::i32: return static_cast<R>(load<int32_t>(d, i));
-    case DType::i64: return static_cast<R>(load<int64_t>(d, i));
+    case DType::f32:
+      return static_cast<R>(load<float>(d, i));
+    case DType::f64:
+      return static_cast<R>(load<double>(d, i));
+    case DType::f16:
+      return static_cast<R>(f16_to_float(load<uint16_t>(d, i)));
+    case DType::bf16:
+      return static_cast<R>(bf16_to_float(load<uint16_t>(d, i)));
+    case DType::i8:
+      return static_cast<R>(load<int8_t>(d, i));
+    case DType::i16:
+      return static_cast<R>(load<int16_t>(d, i));
+    case DType::i32:
+      return static_cast<R>(load<int32_t>(d, i));
+    case DType::i64:
+      return static_cast<R>(load<int64_t>(d, i));
     case DType::u8:
-    case DType::boolean: return static_cast<R>(load<uint8_t>(d, i));
-    case DType::u16: return static_cast<R>(load<uint16_t>(d, i));
-    case DType::u32: return static_cast<R>(load<uint32_t>(d, i));
-    case DType::u64: return static_cast<R>(load<uint64_t>(d, i));
+    case DType::boolean:
+      return static_cast<R>(load<uint8_t>(d, i));
+    case DType::u16:
+      return static_cast<R>(load<uint16_t>(d, i));
+    case DType::u32:
+      return static_cast<R>(load<uint32_t>(d, i));
+    case DType::u64:
+      return static_cast<R>(load<uint64_t>(d, i));
     case DType::i4:
-    case DType::i2: return static_cast<R>(load<int8_t>(d, i));
+    case DType::i2:
+      return static_cast<R>(load<int8_t>(d, i));
     case DType::u4:
-    case DType::u2: return static_cast<R>(load<uint8_t>(d, i));
+    case DType::u2:
+      return static_cast<R>(load<uint8_t>(d, i));
     case DType::f8e4m3fn:
     case DType::f8e4m3fnuz:
     case DType::f8e5m2:
     case DType::f8e5m2fnuz:
-    case DType::f4e2m1: return static_cast<R>(small_float_value(t, load<uint8_t>(d, i)));
-    case DType::undefined: break;
+    case DType::f4e2m1:
+      return static_cast<R>(small_float_value(t, load<uint8_t>(d, i)));
+    case DType::undefined:
+      break;
   }
   GCG_CHECK(false, "read of an undefined dtype");
 }
@@ -73,29 +89,45 @@ R read(DType t, const uint8_t* d, int64_t i) {
 template <class V>
 void write(DType t, uint8_t* d, int64_t i, V value) {
   switch (t) {
-    case DType::f32: return store<float>(d, i, value);
-    case DType::f64: return store<double>(d, i, value);
-    case DType::f16: return store<uint16_t>(d, i, float_to_f16(static_cast<float>(value)));
-    case DType::bf16: return store<uint16_t>(d, i, float_to_bf16(static_cast<float>(value)));
-    case DType::i8: return store<int8_t>(d, i, value);
-    case DType::i16: return store<int16_t>(d, i, value);
-    case DType::i32: return store<int32_t>(d, i, value);
-    case DType::i64: return store<int64_t>(d, i, value);
-    case DType::u8: return store<uint8_t>(d, i, value);
-    case DType::boolean: return store<uint8_t>(d, i, value != 0);
-    case DType::u16: return store<uint16_t>(d, i, value);
-    case DType::u32: return store<uint32_t>(d, i, value);
-    case DType::u64: return store<uint64_t>(d, i, value);
+    case DType::f32:
+      return store<float>(d, i, value);
+    case DType::f64:
+      return store<double>(d, i, value);
+    case DType::f16:
+      return store<uint16_t>(d, i, float_to_f16(static_cast<float>(value)));
+    case DType::bf16:
+      return store<uint16_t>(d, i, float_to_bf16(static_cast<float>(value)));
+    case DType::i8:
+      return store<int8_t>(d, i, value);
+    case DType::i16:
+      return store<int16_t>(d, i, value);
+    case DType::i32:
+      return store<int32_t>(d, i, value);
+    case DType::i64:
+      return store<int64_t>(d, i, value);
+    case DType::u8:
+      return store<uint8_t>(d, i, value);
+    case DType::boolean:
+      return store<uint8_t>(d, i, value != 0);
+    case DType::u16:
+      return store<uint16_t>(d, i, value);
+    case DType::u32:
+      return store<uint32_t>(d, i, value);
+    case DType::u64:
+      return store<uint64_t>(d, i, value);
     case DType::i4:
     case DType::i2:
     case DType::u4:
-    case DType::u2: return store_bits(t, d, i, static_cast<int64_t>(value));
+    case DType::u2:
+      return store_bits(t, d, i, static_cast<int64_t>(value));
     case DType::f8e4m3fn:
     case DType::f8e4m3fnuz:
     case DType::f8e5m2:
     case DType::f8e5m2fnuz:
-    case DType::f4e2m1: return store<uint8_t>(d, i, small_float_bits(t, static_cast<double>(value), true));
-    case DType::undefined: break;
+    case DType::f4e2m1:
+      return store<uint8_t>(d, i, small_float_bits(t, static_cast<double>(value), true));
+    case DType::undefined:
+      break;
   }
   GCG_CHECK(false, "write of an undefined dtype");
 }
@@ -152,7 +184,7 @@ uint16_t float_to_f16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
   const uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return sign | 0x7e00u;  // NaN
+  if (magnitude > 0x7f800000u) return sign | 0x7e00u;   // NaN
   if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // rounds to infinity
   if (magnitude < 0x38800000u) {                        // subnormal or zero: units of 2^-24
     const float scaled = std::ldexp(std::bit_cast<float>(magnitude), 24);

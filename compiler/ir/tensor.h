@@ -14,8 +14,8 @@ namespace gcg {
 
 struct Rearrangement;  // compiler/ir/graph.h
 
-/// Dense, row-major, little-endian. The bytes are shared and immutable once published as `shared_ptr<const Tensor>`; they
-/// may be owned or point into a mapped file that `owner` keeps alive.
+/// Dense, row-major, little-endian. The bytes are shared and immutable once published as `shared_ptr<const Tensor>`;
+/// they may be owned or point into a mapped file that `owner` keeps alive.
 class Tensor {
  public:
   Tensor() = default;
@@ -32,7 +32,9 @@ class Tensor {
     return t;
   }
   static Tensor scalar_i64(int64_t value) { return from<int64_t>(DType::i64, {}, {value}); }
-  static Tensor vector_i64(const std::vector<int64_t>& v) { return from(DType::i64, {static_cast<int64_t>(v.size())}, v); }
+  static Tensor vector_i64(const std::vector<int64_t>& v) {
+    return from(DType::i64, {static_cast<int64_t>(v.size())}, v);
+  }
 
   DType dtype() const { return dtype_; }
   const std::vector<int64_t>& shape() const { return shape_; }
@@ -44,9 +46,13 @@ class Tensor {
   uint8_t* mutable_data();
 
   template <class T>
-  std::span<const T> as() const { return {reinterpret_cast<const T*>(data_), static_cast<size_t>(elements())}; }
+  std::span<const T> as() const {
+    return {reinterpret_cast<const T*>(data_), static_cast<size_t>(elements())};
+  }
   template <class T>
-  std::span<T> as_mutable() { return {reinterpret_cast<T*>(mutable_data()), static_cast<size_t>(elements())}; }
+  std::span<T> as_mutable() {
+    return {reinterpret_cast<T*>(mutable_data()), static_cast<size_t>(elements())};
+  }
 
   /// Element `i` (row-major) of any dtype, converted; f16 and bf16 are widened exactly.
   double at_double(int64_t i) const;

@@ -48,7 +48,8 @@ bool is_checked_index(const Expr& e) { return e->kind == ExprKind::binary && e->
 
 bool is_checked(const Kernel& kernel, const Expr& index) {
   // A checked index is valid wherever the operand has an element 0.
-  if (is_checked_index(index) && index->args[1]->kind == ExprKind::constant && index->args[1]->integer > 0) return false;
+  if (is_checked_index(index) && index->args[1]->kind == ExprKind::constant && index->args[1]->integer > 0)
+    return false;
   const bool is_program = std::holds_alternative<ProgramKernel>(kernel.body);
   return any_node(index, [&](const ExprNode& n) {
     if (n.kind != ExprKind::load) return !is_program && (n.kind == ExprKind::local || n.kind == ExprKind::accumulator);
@@ -61,7 +62,8 @@ bool is_clamped_into(const Expr& index, const Dim& extent) {
   const auto is = [](const Expr& e, BinaryOp op) { return e->kind == ExprKind::binary && e->binary == op; };
   const auto number = [](const Expr& e) { return e->kind == ExprKind::extent ? e->dim : Dim(e->integer); };
   const auto known = [](const Expr& e) { return e->kind == ExprKind::constant || e->kind == ExprKind::extent; };
-  if (extent.lower_bound().value_or(0) < 1 || !is(index, BinaryOp::max) || !is(index->args[0], BinaryOp::min)) return false;
+  if (extent.lower_bound().value_or(0) < 1 || !is(index, BinaryOp::max) || !is(index->args[0], BinaryOp::min))
+    return false;
   const Expr &low = index->args[1], &high = index->args[0]->args[1];
   return known(low) && known(high) && number(low).is(0) && number(high) == extent - 1;
 }

@@ -16,8 +16,8 @@ bool is_data(const Expr& e);
 bool has_guarded_load(const Expr& e);
 /// Is it an index that its own operator checks (BinaryOp::checked_index)?
 bool is_checked_index(const Expr& e);
-/// Must an index be checked before the kernel uses it? If it is data, other than the kernel's own arrays; in a program, if that is not
-/// the program's own.
+/// Must an index be checked before the kernel uses it? If it is data, other than the kernel's own arrays; in a program,
+/// if that is not the program's own.
 bool is_checked(const Kernel& kernel, const Expr& index);
 
 /// Is the index clamped into [0, extent), which surely has an element?

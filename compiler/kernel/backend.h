@@ -12,8 +12,8 @@
 
 namespace gcg {
 
-/// CUDA: a tensor in an operand, of which a kernel has the GPU copy boxes (artifact_schema/gart.fbs, TensorMap). All in elements;
-/// dimension 0 is contiguous, strides are those of the others.
+/// CUDA: a tensor in an operand, of which a kernel has the GPU copy boxes (artifact_schema/gart.fbs, TensorMap). All in
+/// elements; dimension 0 is contiguous, strides are those of the others.
 struct TensorMap {
   int operand = -1;
   DType dtype = DType::f16;
@@ -26,30 +26,30 @@ struct TensorMap {
 /// artifact_schema/kernel_abi.h says. Symbolic extents are run-time parameters: a kernel reads params[i], where
 /// `params[i]` below says which expression the runtime has to put there.
 struct CompiledKernel {
-  uint64_t offset = 0;             // of the entry point in the blob; CUDA: of its module, a multiple of 64
-  uint64_t size = 0;               // bytes
-  std::vector<Dim> params;         // run-time parameters, in the kernel's own symbols
-  Dim tasks;                       // independent tasks for these extents, 1 at least when there is work; CUDA: blocks
-  Dim scratch_bytes;               // per thread, 64-byte aligned; CUDA: workspace per launch, 256-byte aligned
-  std::string note;                // "9x48 panels, 2 row heights", for inspect --kernels
+  uint64_t offset = 0;      // of the entry point in the blob; CUDA: of its module, a multiple of 64
+  uint64_t size = 0;        // bytes
+  std::vector<Dim> params;  // run-time parameters, in the kernel's own symbols
+  Dim tasks;                // independent tasks for these extents, 1 at least when there is work; CUDA: blocks
+  Dim scratch_bytes;        // per thread, 64-byte aligned; CUDA: workspace per launch, 256-byte aligned
+  std::string note;         // "9x48 panels, 2 row heights", for inspect --kernels
   // CUDA:
-  std::string symbol;              // the function's name in its module
-  int threads = 0;                 // per block
-  int64_t shared_bytes = 0;        // dynamic shared memory per block
-  bool may_fail = false;           // it reports indices out of range
-  std::vector<TensorMap> maps;     // parameters behind all others
-  int then = -1;                   // a kernel of the blob to launch right after it, on the same operands and workspace
+  std::string symbol;           // the function's name in its module
+  int threads = 0;              // per block
+  int64_t shared_bytes = 0;     // dynamic shared memory per block
+  bool may_fail = false;        // it reports indices out of range
+  std::vector<TensorMap> maps;  // parameters behind all others
+  int then = -1;                // a kernel of the blob to launch right after it, on the same operands and workspace
   int registers = 0, spill_bytes = 0;  // per thread, for reports
-  bool waits = false;              // it may start before its predecessor ends: it waits before it touches what others write
-  std::vector<int> ahead;          // operands, constants all, that it reads before it waits
-  int64_t ahead_bytes = 0;         // of them, per block
+  bool waits = false;       // it may start before its predecessor ends: it waits before it touches what others write
+  std::vector<int> ahead;   // operands, constants all, that it reads before it waits
+  int64_t ahead_bytes = 0;  // of them, per block
 };
 
 struct CompiledBlob {
   std::vector<uint8_t> code;
-  std::vector<std::string> imports;      // allow-listed functions, in the order of args->imports
-  int driver = 0;                        // CUDA: the oldest driver that loads the modules (12060)
-  std::vector<CompiledKernel> kernels;   // one per kernel given, then those that `then` names
+  std::vector<std::string> imports;        // allow-listed functions, in the order of args->imports
+  int driver = 0;                          // CUDA: the oldest driver that loads the modules (12060)
+  std::vector<CompiledKernel> kernels;     // one per kernel given, then those that `then` names
   std::optional<CompiledKernel> steering;  // CUDA: decides branches and loops on the device (kernel_abi.h)
 };
 
@@ -57,8 +57,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual DeviceClass device() const = 0;
-  /// Compiles distinct kernels (the caller has removed equal ones). Deterministic: the same kernels give the same bytes,
-  /// whatever `threads` (how many host threads it may use). Throws CompileError naming the kernel's source node.
+  /// Compiles distinct kernels (the caller has removed equal ones). Deterministic: the same kernels give the same
+  /// bytes, whatever `threads` (how many host threads it may use). Throws CompileError naming the kernel's source node.
   virtual CompiledBlob compile(const std::vector<const Kernel*>& kernels, const Target& target, int threads) const = 0;
   /// For plans with branches or loops: adds CompiledBlob::steering where devices can decide themselves.
   virtual void add_steering(CompiledBlob&, const Target&) const {}

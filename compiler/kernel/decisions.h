@@ -1,4 +1,5 @@
-// Choices among the ways to compute a kernel. A backend's cost model makes them; measurements on a device make them better.
+// Choices among the ways to compute a kernel. A backend's cost model makes them; measurements on a device make them
+// better.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,8 @@ class Decisions {
   virtual ~Decisions() = default;
   /// An index into `candidates`; nullopt where nothing better than the cost model is known.
   virtual std::optional<size_t> choose(const Decision&) const { return std::nullopt; }
-  /// About a library's call, whose candidates only the library knows; nullopt where nothing better than its heuristic is known.
+  /// About a library's call, whose candidates only the library knows; nullopt where nothing better than its heuristic
+  /// is known.
   virtual std::optional<LibraryAlgorithm> algorithm(const Decision&) const { return std::nullopt; }
 };
 

@@ -28,14 +28,22 @@ bool is_comparison(BinaryOp op) { return op >= BinaryOp::equal && op <= BinaryOp
 /// Wraps an integer to the range of its dtype, as the stored element would be.
 int64_t wrap(DType t, int64_t v) {
   switch (t) {
-    case DType::i8: return static_cast<int8_t>(v);
-    case DType::i16: return static_cast<int16_t>(v);
-    case DType::i32: return static_cast<int32_t>(v);
-    case DType::u8: return static_cast<uint8_t>(v);
-    case DType::u16: return static_cast<uint16_t>(v);
-    case DType::u32: return static_cast<uint32_t>(v);
-    case DType::boolean: return v != 0;
-    default: return v;
+    case DType::i8:
+      return static_cast<int8_t>(v);
+    case DType::i16:
+      return static_cast<int16_t>(v);
+    case DType::i32:
+      return static_cast<int32_t>(v);
+    case DType::u8:
+      return static_cast<uint8_t>(v);
+    case DType::u16:
+      return static_cast<uint16_t>(v);
+    case DType::u32:
+      return static_cast<uint32_t>(v);
+    case DType::boolean:
+      return v != 0;
+    default:
+      return v;
   }
 }
 
@@ -51,27 +59,48 @@ int64_t floor_divide(int64_t a, int64_t b) {
 std::optional<int64_t> fold_integers(BinaryOp op, DType t, int64_t a, int64_t b) {
   int64_t r = 0;
   switch (op) {
-    case BinaryOp::add: __builtin_add_overflow(a, b, &r); return wrap(t, r);  // wraps, as the machine's does
-    case BinaryOp::sub: __builtin_sub_overflow(a, b, &r); return wrap(t, r);
-    case BinaryOp::mul: __builtin_mul_overflow(a, b, &r); return wrap(t, r);
-    default: break;
+    case BinaryOp::add:
+      __builtin_add_overflow(a, b, &r);
+      return wrap(t, r);  // wraps, as the machine's does
+    case BinaryOp::sub:
+      __builtin_sub_overflow(a, b, &r);
+      return wrap(t, r);
+    case BinaryOp::mul:
+      __builtin_mul_overflow(a, b, &r);
+      return wrap(t, r);
+    default:
+      break;
   }
   if (t == DType::u64) return std::nullopt;
   switch (op) {
-    case BinaryOp::floor_div: return wrap(t, floor_divide(a, b));
-    case BinaryOp::mod: return b == 0 || b == -1 ? 0 : a - floor_divide(a, b) * b;
-    case BinaryOp::max: return std::max(a, b);
-    case BinaryOp::min: return std::min(a, b);
-    case BinaryOp::equal: return a == b;
-    case BinaryOp::not_equal: return a != b;
-    case BinaryOp::less: return a < b;
-    case BinaryOp::less_equal: return a <= b;
-    case BinaryOp::greater: return a > b;
-    case BinaryOp::greater_equal: return a >= b;
-    case BinaryOp::logical_and: return a && b;
-    case BinaryOp::logical_or: return a || b;
-    case BinaryOp::logical_xor: return (a != 0) != (b != 0);
-    default: return std::nullopt;
+    case BinaryOp::floor_div:
+      return wrap(t, floor_divide(a, b));
+    case BinaryOp::mod:
+      return b == 0 || b == -1 ? 0 : a - floor_divide(a, b) * b;
+    case BinaryOp::max:
+      return std::max(a, b);
+    case BinaryOp::min:
+      return std::min(a, b);
+    case BinaryOp::equal:
+      return a == b;
+    case BinaryOp::not_equal:
+      return a != b;
+    case BinaryOp::less:
+      return a < b;
+    case BinaryOp::less_equal:
+      return a <= b;
+    case BinaryOp::greater:
+      return a > b;
+    case BinaryOp::greater_equal:
+      return a >= b;
+    case BinaryOp::logical_and:
+      return a && b;
+    case BinaryOp::logical_or:
+      return a || b;
+    case BinaryOp::logical_xor:
+      return (a != 0) != (b != 0);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -108,7 +137,8 @@ Expr simplify_binary(BinaryOp op, const Expr& a, const Expr& b) {
       if (is_constant(a)) return a->integer ? a : b;
       if (is_constant(b)) return b->integer ? b : a;
       break;
-    default: break;
+    default:
+      break;
   }
   // Extents are Dims: keep arithmetic on them symbolic, where it has a canonical form.
   auto as_dim = [](const Expr& e) -> std::optional<Dim> {
@@ -119,17 +149,27 @@ Expr simplify_binary(BinaryOp op, const Expr& a, const Expr& b) {
   if (a->dtype == DType::i64 && b->dtype == DType::i64) {
     auto da = as_dim(a), db = as_dim(b);
     if (da && db) switch (op) {
-        case BinaryOp::add: return extent(*da + *db);
-        case BinaryOp::sub: return extent(*da - *db);
-        case BinaryOp::mul: return extent(*da * *db);
-        case BinaryOp::max: return extent(max(*da, *db));
-        case BinaryOp::min: return extent(min(*da, *db));
-        case BinaryOp::floor_div: if (db->lower_bound().value_or(0) > 0) return extent(floor_div(*da, *db)); break;
-        case BinaryOp::mod: if (db->lower_bound().value_or(0) > 0) return extent(mod(*da, *db)); break;
+        case BinaryOp::add:
+          return extent(*da + *db);
+        case BinaryOp::sub:
+          return extent(*da - *db);
+        case BinaryOp::mul:
+          return extent(*da * *db);
+        case BinaryOp::max:
+          return extent(max(*da, *db));
+        case BinaryOp::min:
+          return extent(min(*da, *db));
+        case BinaryOp::floor_div:
+          if (db->lower_bound().value_or(0) > 0) return extent(floor_div(*da, *db));
+          break;
+        case BinaryOp::mod:
+          if (db->lower_bound().value_or(0) > 0) return extent(mod(*da, *db));
+          break;
         case BinaryOp::checked_index:
           if (da->lower_bound().value_or(-1) >= 0 && (*db - *da).lower_bound().value_or(0) > 0) return a;
           break;
-        default: break;
+        default:
+          break;
       }
   }
   return nullptr;
@@ -242,16 +282,23 @@ Expr reduce(ReduceOp op, std::vector<Axis> axes, Expr body) {
 Expr reduce_identity(ReduceOp op, DType t) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const int64_t bits = size_of(t) * 8;
-  const int64_t highest = is_unsigned_int(t) ? (bits == 64 ? -1 : (int64_t{1} << bits) - 1)
-                                             : (bits == 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (bits - 1)) - 1);
+  const int64_t highest = is_unsigned_int(t)
+                              ? (bits == 64 ? -1 : (int64_t{1} << bits) - 1)
+                              : (bits == 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (bits - 1)) - 1);
   const int64_t lowest = is_unsigned_int(t) ? 0 : -highest - 1;
   switch (op) {
-    case ReduceOp::sum: return constant_int(t, 0);
-    case ReduceOp::prod: return constant_int(t, 1);
-    case ReduceOp::max: return is_float(t) ? constant_float(t, -inf) : constant_int(t, t == DType::boolean ? 0 : lowest);
-    case ReduceOp::min: return is_float(t) ? constant_float(t, inf) : constant_int(t, t == DType::boolean ? 1 : highest);
-    case ReduceOp::logical_and: return constant_int(t, 1);
-    case ReduceOp::logical_or: return constant_int(t, 0);
+    case ReduceOp::sum:
+      return constant_int(t, 0);
+    case ReduceOp::prod:
+      return constant_int(t, 1);
+    case ReduceOp::max:
+      return is_float(t) ? constant_float(t, -inf) : constant_int(t, t == DType::boolean ? 0 : lowest);
+    case ReduceOp::min:
+      return is_float(t) ? constant_float(t, inf) : constant_int(t, t == DType::boolean ? 1 : highest);
+    case ReduceOp::logical_and:
+      return constant_int(t, 1);
+    case ReduceOp::logical_or:
+      return constant_int(t, 0);
   }
   GCG_CHECK(false, "reduction operator");
 }
@@ -280,22 +327,37 @@ class KeyWriter {
     out << static_cast<int>(n.kind) << ':' << name_of(n.dtype);
     switch (n.kind) {
       case ExprKind::constant:
-        if (is_float(n.dtype)) out << '=' << std::hexfloat << n.number;
-        else out << '=' << n.integer;
+        if (is_float(n.dtype))
+          out << '=' << std::hexfloat << n.number;
+        else
+          out << '=' << n.integer;
         break;
-      case ExprKind::axis: out << 'i' << n.axis; break;
-      case ExprKind::extent: out << '<' << n.dim.str() << '>'; break;
-      case ExprKind::load: out << 'o' << n.operand << (n.guarded ? "g" : ""); break;
-      case ExprKind::local: out << 'l' << n.local; break;
-      case ExprKind::unary: out << 'u' << static_cast<int>(n.unary); break;
-      case ExprKind::binary: out << 'b' << static_cast<int>(n.binary); break;
+      case ExprKind::axis:
+        out << 'i' << n.axis;
+        break;
+      case ExprKind::extent:
+        out << '<' << n.dim.str() << '>';
+        break;
+      case ExprKind::load:
+        out << 'o' << n.operand << (n.guarded ? "g" : "");
+        break;
+      case ExprKind::local:
+        out << 'l' << n.local;
+        break;
+      case ExprKind::unary:
+        out << 'u' << static_cast<int>(n.unary);
+        break;
+      case ExprKind::binary:
+        out << 'b' << static_cast<int>(n.binary);
+        break;
       case ExprKind::reduce:
         out << 'r' << static_cast<int>(n.reduce);
         for (const Axis& a : n.reduce_axes) out << '[' << a.id << '<' << a.extent.str() << ']';
         break;
       case ExprKind::accumulator:
       case ExprKind::select:
-      case ExprKind::cast: break;
+      case ExprKind::cast:
+        break;
     }
     for (int a : args) out << ',' << a;
     return out.str();
@@ -328,12 +390,23 @@ Expr rewrite(const Expr& root, const std::function<Expr(const Expr&)>& replace) 
       }
       if (!changed) {
         r = e;
-      } else switch (e->kind) {
-          case ExprKind::unary: r = unary(e->unary, args[0]); break;
-          case ExprKind::binary: r = binary(e->binary, args[0], args[1]); break;
-          case ExprKind::select: r = select(args[0], args[1], args[2]); break;
-          case ExprKind::cast: r = cast(e->dtype, args[0]); break;
-          case ExprKind::reduce: r = reduce(e->reduce, e->reduce_axes, args[0]); break;
+      } else
+        switch (e->kind) {
+          case ExprKind::unary:
+            r = unary(e->unary, args[0]);
+            break;
+          case ExprKind::binary:
+            r = binary(e->binary, args[0], args[1]);
+            break;
+          case ExprKind::select:
+            r = select(args[0], args[1], args[2]);
+            break;
+          case ExprKind::cast:
+            r = cast(e->dtype, args[0]);
+            break;
+          case ExprKind::reduce:
+            r = reduce(e->reduce, e->reduce_axes, args[0]);
+            break;
           default: {
             auto n = std::make_shared<ExprNode>(*e);
             n->args = std::move(args);

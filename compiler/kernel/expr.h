@@ -2,8 +2,8 @@
 //
 // An op's lowering (compiler/ops) returns an Expr for one element of its output; composing lowerings by substitution is
 // fusion. Expressions are immutable, compared by their structural `key()`, and typed: index
-// arithmetic is i64, everything else has the dtype of its node. f16 and bf16 are storage types: a Load of one is widened
-// to f32 by an explicit Cast and arithmetic is f32.
+// arithmetic is i64, everything else has the dtype of its node. f16 and bf16 are storage types: a Load of one is
+// widened to f32 by an explicit Cast and arithmetic is f32.
 #pragma once
 
 #include <functional>
@@ -30,29 +30,71 @@ enum class ExprKind : uint8_t {
   accumulator,  // in an epilogue: the contraction's result at this element (f32)
   unary,
   binary,
-  select,       // args: condition (boolean), then, else. Both sides are evaluated; loads in the side not taken must
-                // still be in bounds unless `guarded` is set: such a load is executed only where every select
-                // around it takes its side.
+  select,  // args: condition (boolean), then, else. Both sides are evaluated; loads in the side not taken must
+           // still be in bounds unless `guarded` is set: such a load is executed only where every select
+           // around it takes its side.
   cast,
-  reduce,       // `reduce` over `reduce_axes` of args[0]
+  reduce,  // `reduce` over `reduce_axes` of args[0]
 };
 
 enum class UnaryOp : uint8_t {
-  neg, abs, sqrt, rsqrt, exp, log, erf, tanh, sigmoid, sin, cos, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh,
-  floor, ceil, round_even, reciprocal, logical_not, bit_not, is_nan, is_inf, sign,
+  neg,
+  abs,
+  sqrt,
+  rsqrt,
+  exp,
+  log,
+  erf,
+  tanh,
+  sigmoid,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  asinh,
+  acosh,
+  atanh,
+  floor,
+  ceil,
+  round_even,
+  reciprocal,
+  logical_not,
+  bit_not,
+  is_nan,
+  is_inf,
+  sign,
   bits,  // f32 or f64 -> its bits, as u32 or u64
 };
 
 enum class BinaryOp : uint8_t {
-  add, sub, mul,
-  div,          // floats: IEEE; integers: towards zero, by zero gives zero (never a trap)
-  floor_div,    // integers only; divisor > 0 in index arithmetic
-  mod,          // integers: sign of the divisor (ONNX Mod fmod=0); by zero gives zero
-  fmod,         // C fmod, sign of the dividend
-  pow, max, min,            // max/min of floats propagate NaN
-  equal, not_equal, less, less_equal, greater, greater_equal,  // -> boolean
-  logical_and, logical_or, logical_xor,                        // boolean
-  bit_and, bit_or, bit_xor, shift_left, shift_right,           // integers; shift_right is logical on unsigned types
+  add,
+  sub,
+  mul,
+  div,        // floats: IEEE; integers: towards zero, by zero gives zero (never a trap)
+  floor_div,  // integers only; divisor > 0 in index arithmetic
+  mod,        // integers: sign of the divisor (ONNX Mod fmod=0); by zero gives zero
+  fmod,       // C fmod, sign of the dividend
+  pow,
+  max,
+  min,  // max/min of floats propagate NaN
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,  // -> boolean
+  logical_and,
+  logical_or,
+  logical_xor,  // boolean
+  bit_and,
+  bit_or,
+  bit_xor,
+  shift_left,
+  shift_right,    // integers; shift_right is logical on unsigned types
   checked_index,  // i64: a where 0 <= a < b; elsewhere 0, and the kernel reports an index out of range
 };
 
@@ -75,7 +117,7 @@ struct ExprNode {
   UnaryOp unary{};
   BinaryOp binary{};
   ReduceOp reduce{};
-  bool guarded = false;                // load: only executed where every enclosing select takes its side
+  bool guarded = false;  // load: only executed where every enclosing select takes its side
   Dim dim;
   std::vector<Axis> reduce_axes;
   std::vector<Expr> args;
@@ -87,7 +129,7 @@ Expr constant_int(DType dtype, int64_t value);
 inline Expr index(int64_t value) { return constant_int(DType::i64, value); }
 Expr boolean(bool value);
 Expr axis_ref(const Axis& axis);
-Expr extent(const Dim& dim);           // a constant when the Dim is
+Expr extent(const Dim& dim);  // a constant when the Dim is
 Expr load(int operand, DType dtype, std::vector<Expr> indices);
 Expr local_ref(int local, DType dtype);
 Expr accumulator(DType dtype);

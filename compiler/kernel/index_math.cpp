@@ -116,8 +116,8 @@ bool divisible(const Dim& value, const Dim& divisor, Dim& quotient) {
 }
 
 /// a / b or a % b by a common part: where a = c*high + low with 0 <= low < c, and c divides b, a / b = high / (b/c) and
-/// a % b = c * (high % (b/c)) + low. So the channel of an element, (channel*area + place) / area, comes out of quotients by
-/// a whole number of areas.
+/// a % b = c * (high % (b/c)) + low. So the channel of an element, (channel*area + place) / area, comes out of
+/// quotients by a whole number of areas.
 Expr divide_in_parts(BinaryOp op, const Linear& a, const Dim& b, const Extents& extents) {
   for (const auto& candidate : a.terms) {
     const Dim c = candidate.second;
@@ -126,8 +126,10 @@ Expr divide_in_parts(BinaryOp op, const Linear& a, const Dim& b, const Extents& 
     Linear high, low;
     (divisible(a.base, c, quotient) ? high.base : low.base) = divisible(a.base, c, quotient) ? quotient : a.base;
     for (const auto& [t, coefficient] : a.terms) {
-      if (divisible(coefficient, c, quotient)) high.add(t, quotient);
-      else low.add(t, coefficient);
+      if (divisible(coefficient, c, quotient))
+        high.add(t, quotient);
+      else
+        low.add(t, coefficient);
     }
     const auto limit = upper_limit(low, extents);
     if (!limit || !never_negative(c - Dim(1) - *limit)) continue;
@@ -153,8 +155,10 @@ Expr divide(BinaryOp op, const Expr& a, const Expr& b, const Extents& extents) {
     rest.base = l.base;
   }
   for (const auto& [t, c] : l.terms) {
-    if (divisible(c, d.base, q)) whole.add(t, q);
-    else rest.add(t, c);
+    if (divisible(c, d.base, q))
+      whole.add(t, q);
+    else
+      rest.add(t, c);
   }
   const auto limit = upper_limit(rest, extents);
   const bool small = limit && never_negative(d.base - Dim(1) - *limit);

@@ -11,11 +11,26 @@ namespace {
 /// Writes the parts of a kernel in order. Axis ids are renumbered by the fuser, so equal kernels have equal ids.
 class KeyText {
  public:
-  KeyText& operator<<(const std::string& s) { out_ << s << '|'; return *this; }
-  KeyText& operator<<(int64_t v) { out_ << v << '|'; return *this; }
-  KeyText& operator<<(const Dim& d) { out_ << d.str() << '|'; return *this; }
-  KeyText& operator<<(const Axis& a) { out_ << a.id << '<' << a.extent.str() << '|'; return *this; }
-  KeyText& operator<<(const Expr& e) { out_ << (e ? key(e) : std::string("-")) << '|'; return *this; }
+  KeyText& operator<<(const std::string& s) {
+    out_ << s << '|';
+    return *this;
+  }
+  KeyText& operator<<(int64_t v) {
+    out_ << v << '|';
+    return *this;
+  }
+  KeyText& operator<<(const Dim& d) {
+    out_ << d.str() << '|';
+    return *this;
+  }
+  KeyText& operator<<(const Axis& a) {
+    out_ << a.id << '<' << a.extent.str() << '|';
+    return *this;
+  }
+  KeyText& operator<<(const Expr& e) {
+    out_ << (e ? key(e) : std::string("-")) << '|';
+    return *this;
+  }
   template <class T>
   KeyText& operator<<(const std::vector<T>& v) {
     out_ << '{';
@@ -52,37 +67,39 @@ void write(KeyText& t, const ConvKernel& k) {
   for (const Dim& d : {k.in_depth, k.in_height, k.in_width, k.out_depth, k.out_height, k.out_width}) t << d;
   t << k.kernel_d << k.kernel_h << k.kernel_w << k.stride_d << k.stride_h << k.stride_w << k.dilation_d << k.dilation_h
     << k.dilation_w << k.pad_front << k.pad_top << k.pad_left << static_cast<int64_t>(k.input_plain)
-    << static_cast<int64_t>(k.bytes) << static_cast<int64_t>(k.narrow)
-    << static_cast<int64_t>(k.input) << static_cast<int64_t>(k.weights) << k.axes() << k.epilogue
-    << static_cast<int64_t>(k.result) << k.index;
+    << static_cast<int64_t>(k.bytes) << static_cast<int64_t>(k.narrow) << static_cast<int64_t>(k.input)
+    << static_cast<int64_t>(k.weights) << k.axes() << k.epilogue << static_cast<int64_t>(k.result) << k.index;
 }
 
 void write(KeyText& t, const PlainConvKernel& k) {
   t << std::string("plain conv") << k.batch << k.in_channels << k.out_channels << k.groups;
-  for (const PlainConvKernel::Spatial& s : k.spatial) t << s.input << s.output << s.pad << s.kernel << s.stride << s.dilation;
-  t << static_cast<int64_t>(k.input_channels_last) << static_cast<int64_t>(k.input) << static_cast<int64_t>(k.weights) << k.n
-    << k.channel << k.position << k.epilogue << static_cast<int64_t>(k.result) << k.index;
+  for (const PlainConvKernel::Spatial& s : k.spatial)
+    t << s.input << s.output << s.pad << s.kernel << s.stride << s.dilation;
+  t << static_cast<int64_t>(k.input_channels_last) << static_cast<int64_t>(k.input) << static_cast<int64_t>(k.weights)
+    << k.n << k.channel << k.position << k.epilogue << static_cast<int64_t>(k.result) << k.index;
 }
 
 void write(KeyText& t, const AttentionKernel& k) {
   t << std::string("attention") << k.batch << k.m << k.n << k.t << k.d;
   for (const MatrixView* view : {&k.q, &k.k, &k.v}) write(t, *view);
-  t << k.scores << k.kept << static_cast<int64_t>(k.is_nan_zero) << k.epilogue << static_cast<int64_t>(k.result) << k.index;
+  t << k.scores << k.kept << static_cast<int64_t>(k.is_nan_zero) << k.epilogue << static_cast<int64_t>(k.result)
+    << k.index;
 }
 
 void write_call(KeyText& t, const Statement& s) {
   t << s.function << s.attributes << static_cast<int64_t>(s.workspace) << s.workspace_bytes;
   for (const auto* arguments : {&s.inputs, &s.outputs}) {
     t << std::string("(");
-    for (const CallArgument& a : *arguments) t << static_cast<int64_t>(a.operand) << std::string(name_of(a.dtype)) << a.extents;
+    for (const CallArgument& a : *arguments)
+      t << static_cast<int64_t>(a.operand) << std::string(name_of(a.dtype)) << a.extents;
     t << std::string(")");
   }
 }
 
 void write(KeyText& t, const Block& block) {
   for (const Statement& s : block) {
-    t << static_cast<int64_t>(s.kind) << s.value << static_cast<int64_t>(s.local) << static_cast<int64_t>(s.operand) << s.index
-      << static_cast<int64_t>(s.unless_same) << static_cast<int64_t>(s.reduce) << s.axis << s.begin << s.end;
+    t << static_cast<int64_t>(s.kind) << s.value << static_cast<int64_t>(s.local) << static_cast<int64_t>(s.operand)
+      << s.index << static_cast<int64_t>(s.unless_same) << static_cast<int64_t>(s.reduce) << s.axis << s.begin << s.end;
     if (s.kind == Statement::Kind::call) write_call(t, s);
     for (const Block* inner : {&s.body, &s.otherwise}) {
       t << std::string("(");
@@ -107,8 +124,9 @@ void check_expr(const Kernel& kernel, const Expr& e, std::set<int> bound, int lo
       GCG_CHECK(n.operand >= 0 && n.operand < static_cast<int>(kernel.operands.size()), "kernel '", kernel.name,
                 "': load of operand ", n.operand, " of ", kernel.operands.size());
       const Operand& o = kernel.operands[static_cast<size_t>(n.operand)];
-      GCG_CHECK((o.shape.size() == n.args.size() || n.args.size() == 1) && o.dtype == n.dtype, "kernel '", kernel.name, "': operand ", n.operand,
-                " is ", name_of(o.dtype), str(o.shape), ", loaded as ", name_of(n.dtype), " with ", n.args.size(), " indices");
+      GCG_CHECK((o.shape.size() == n.args.size() || n.args.size() == 1) && o.dtype == n.dtype, "kernel '", kernel.name,
+                "': operand ", n.operand, " is ", name_of(o.dtype), str(o.shape), ", loaded as ", name_of(n.dtype),
+                " with ", n.args.size(), " indices");
       for (const Expr& i : n.args) GCG_CHECK(i->dtype == DType::i64, "kernel '", kernel.name, "': index is not i64");
     }
     if (n.kind == ExprKind::local)
@@ -117,7 +135,8 @@ void check_expr(const Kernel& kernel, const Expr& e, std::set<int> bound, int lo
 }
 
 void check_store(const Kernel& kernel, int operand, const std::vector<Expr>& index, const std::set<int>& bound) {
-  GCG_CHECK(operand >= 0 && operand < static_cast<int>(kernel.operands.size()), "kernel '", kernel.name, "': result operand");
+  GCG_CHECK(operand >= 0 && operand < static_cast<int>(kernel.operands.size()), "kernel '", kernel.name,
+            "': result operand");
   const Operand& o = kernel.operands[static_cast<size_t>(operand)];
   GCG_CHECK(o.written && o.shape.size() == index.size(), "kernel '", kernel.name, "': store to operand ", operand);
   for (const Expr& i : index) check_expr(kernel, i, bound, 0);
@@ -148,7 +167,8 @@ void check(const Kernel& kernel, const MatMulKernel& k) {
   check_expr(kernel, k.epilogue, bound, 0);
   check_store(kernel, k.result, k.index, bound);
   GCG_CHECK(k.a.batch_strides.size() == k.batch.size(), "kernel '", kernel.name, "': batch strides of A");
-  GCG_CHECK(k.packed_columns > 0 || k.b.batch_strides.size() == k.batch.size(), "kernel '", kernel.name, "': batch strides of B");
+  GCG_CHECK(k.packed_columns > 0 || k.b.batch_strides.size() == k.batch.size(), "kernel '", kernel.name,
+            "': batch strides of B");
 }
 
 void check(const Kernel& kernel, const ConvKernel& k) {
@@ -156,8 +176,8 @@ void check(const Kernel& kernel, const ConvKernel& k) {
   for (const Axis& a : k.axes()) bound.insert(a.id);
   check_expr(kernel, k.epilogue, bound, 0);
   check_store(kernel, k.result, k.index, bound);
-  GCG_CHECK(k.groups > 0 && k.in_channels % k.groups == 0 && k.out_channels % k.groups == 0, "kernel '", kernel.name, "': ",
-            k.in_channels, " to ", k.out_channels, " channels in ", k.groups, " groups");
+  GCG_CHECK(k.groups > 0 && k.in_channels % k.groups == 0 && k.out_channels % k.groups == 0, "kernel '", kernel.name,
+            "': ", k.in_channels, " to ", k.out_channels, " channels in ", k.groups, " groups");
 }
 
 void check(const Kernel& kernel, const PlainConvKernel& k) {
@@ -165,11 +185,13 @@ void check(const Kernel& kernel, const PlainConvKernel& k) {
   for (const Axis& a : k.position) bound.insert(a.id);
   check_expr(kernel, k.epilogue, bound, 0);
   check_store(kernel, k.result, k.index, bound);
-  GCG_CHECK(!k.spatial.empty() && k.spatial.size() <= 3, "kernel '", kernel.name, "': ", k.spatial.size(), " spatial dimensions");
+  GCG_CHECK(!k.spatial.empty() && k.spatial.size() <= 3, "kernel '", kernel.name, "': ", k.spatial.size(),
+            " spatial dimensions");
   Dim outputs(1), points(1);
   for (const PlainConvKernel::Spatial& s : k.spatial) outputs = outputs * s.output;
   for (const Axis& a : k.position) points = points * a.extent;
-  GCG_CHECK(outputs == points, "kernel '", kernel.name, "': ", outputs.str(), " output positions, axes for ", points.str());
+  GCG_CHECK(outputs == points, "kernel '", kernel.name, "': ", outputs.str(), " output positions, axes for ",
+            points.str());
 }
 
 void check(const Kernel& kernel, const AttentionKernel& k) {
@@ -199,28 +221,33 @@ class ProgramCheck {
  private:
   void expr(const Expr& e, const std::set<int>& bound, DType dtype) const {
     check_expr(kernel_, e, bound, static_cast<int>(program_.locals.size()));
-    GCG_CHECK(e->dtype == dtype, "kernel '", kernel_.name, "': ", name_of(e->dtype), " where ", name_of(dtype), " is wanted");
+    GCG_CHECK(e->dtype == dtype, "kernel '", kernel_.name, "': ", name_of(e->dtype), " where ", name_of(dtype),
+              " is wanted");
     visit(e, [&](const ExprNode& n) {
       if (n.kind == ExprKind::local)
-        GCG_CHECK(n.dtype == program_.locals[static_cast<size_t>(n.local)], "kernel '", kernel_.name, "': type of a variable");
+        GCG_CHECK(n.dtype == program_.locals[static_cast<size_t>(n.local)], "kernel '", kernel_.name,
+                  "': type of a variable");
     });
   }
   DType variable(const Statement& s) const {
-    GCG_CHECK(s.local >= 0 && s.local < static_cast<int>(program_.locals.size()), "kernel '", kernel_.name, "': variable ", s.local);
+    GCG_CHECK(s.local >= 0 && s.local < static_cast<int>(program_.locals.size()), "kernel '", kernel_.name,
+              "': variable ", s.local);
     return program_.locals[static_cast<size_t>(s.local)];
   }
   void store(const Statement& s, const std::set<int>& bound) const {
-    GCG_CHECK(s.operand >= 0 && s.operand < static_cast<int>(kernel_.operands.size()), "kernel '", kernel_.name, "': store");
+    GCG_CHECK(s.operand >= 0 && s.operand < static_cast<int>(kernel_.operands.size()), "kernel '", kernel_.name,
+              "': store");
     const Operand& o = kernel_.operands[static_cast<size_t>(s.operand)];
-    GCG_CHECK(o.written && (s.index.size() == 1 || s.index.size() == o.shape.size()), "kernel '", kernel_.name, "': store to ",
-              s.operand);
+    GCG_CHECK(o.written && (s.index.size() == 1 || s.index.size() == o.shape.size()), "kernel '", kernel_.name,
+              "': store to ", s.operand);
     for (const Expr& i : s.index) expr(i, bound, DType::i64);
     expr(s.value, bound, o.dtype);
   }
   void call(const Statement& s, const std::set<int>& bound) const {
     each_expr(s, [&](const Expr& e) { expr(e, bound, DType::i64); });
     for (const CallArgument& a : s.outputs)
-      GCG_CHECK(a.operand < 0 || kernel_.operands[static_cast<size_t>(a.operand)].written, "kernel '", kernel_.name, "': result of a call");
+      GCG_CHECK(a.operand < 0 || kernel_.operands[static_cast<size_t>(a.operand)].written, "kernel '", kernel_.name,
+                "': result of a call");
   }
   void block(const Block& statements, const std::set<int>& bound) const {
     for (const Statement& s : statements) statement(s, bound);
@@ -232,12 +259,18 @@ class ProgramCheck {
       inner.insert(s.axis.id);
     }
     switch (s.kind) {
-      case Statement::Kind::assign: return expr(s.value, bound, variable(s));
-      case Statement::Kind::reduce: return expr(s.value, inner, variable(s));
-      case Statement::Kind::store: return store(s, inner);
-      case Statement::Kind::require: return expr(s.value, bound, DType::boolean);
-      case Statement::Kind::call: return call(s, bound);
-      case Statement::Kind::loop: return block(s.body, inner);
+      case Statement::Kind::assign:
+        return expr(s.value, bound, variable(s));
+      case Statement::Kind::reduce:
+        return expr(s.value, inner, variable(s));
+      case Statement::Kind::store:
+        return store(s, inner);
+      case Statement::Kind::require:
+        return expr(s.value, bound, DType::boolean);
+      case Statement::Kind::call:
+        return call(s, bound);
+      case Statement::Kind::loop:
+        return block(s.body, inner);
       case Statement::Kind::loop_while:
       case Statement::Kind::branch:
         expr(s.value, bound, DType::boolean);
@@ -257,13 +290,15 @@ void check(const Kernel& kernel, const ProgramKernel& k) { ProgramCheck(kernel, 
 std::string key(const Kernel& kernel) {
   KeyText t;
   for (const Operand& o : kernel.operands)
-    t << std::string(name_of(o.dtype)) << o.shape << (o.written ? 1 : 0) + (o.constant ? 2 : 0) + (o.of_caller ? 4 : 0) + (o.array ? 8 : 0);
+    t << std::string(name_of(o.dtype)) << o.shape
+      << (o.written ? 1 : 0) + (o.constant ? 2 : 0) + (o.of_caller ? 4 : 0) + (o.array ? 8 : 0);
   std::visit([&](const auto& body) { write(t, body); }, kernel.body);
   return t.str();
 }
 
 size_t step_operands(const Kernel& kernel) {
-  return static_cast<size_t>(std::count_if(kernel.operands.begin(), kernel.operands.end(), [](const Operand& o) { return !o.array; }));
+  return static_cast<size_t>(
+      std::count_if(kernel.operands.begin(), kernel.operands.end(), [](const Operand& o) { return !o.array; }));
 }
 
 Dim array_offset(const Kernel& kernel, size_t operand) {
@@ -271,7 +306,8 @@ Dim array_offset(const Kernel& kernel, size_t operand) {
   Dim offset(0);
   for (size_t i = 0; i < operand; ++i) {
     const Operand& o = kernel.operands[i];
-    if (o.array) offset = offset + ceil_div(product(o.shape) * Dim(size_of(o.dtype)), Dim(kAlignment)) * Dim(kAlignment);
+    if (o.array)
+      offset = offset + ceil_div(product(o.shape) * Dim(size_of(o.dtype)), Dim(kAlignment)) * Dim(kAlignment);
   }
   return offset;
 }

@@ -7,8 +7,9 @@
 //   PlainConvKernel  a convolution on activations [N, C, spatial...] with a fused epilogue
 //   ProgramKernel  statements in order (compiler/kernel/program.h)
 //
-// All operands are dense row-major tensors of the given shape, 64-byte aligned at element 0. A kernel's work is cut into
-// `tasks` that are independent and equal in kind; the runtime splits [0, tasks) over its threads in contiguous ranges.
+// All operands are dense row-major tensors of the given shape, 64-byte aligned at element 0. A kernel's work is cut
+// into `tasks` that are independent and equal in kind; the runtime splits [0, tasks) over its threads in contiguous
+// ranges.
 #pragma once
 
 #include <string>
@@ -25,11 +26,11 @@ namespace gcg {
 struct Operand {
   DType dtype;
   Shape shape;
-  bool written = false;   // written (and possibly read back within the same task); otherwise read-only
-  int flat_of = -1;       // this operand is the same storage as that one, seen as a vector
-  bool constant = false;  // GPUs: whatever step runs the kernel, it is a constant
-  bool of_caller = false; // GPUs: some step that runs the kernel finds it in memory of the caller's
-  bool array = false;     // scratch memory of a program's task, none of the step's operands; behind all of those
+  bool written = false;    // written (and possibly read back within the same task); otherwise read-only
+  int flat_of = -1;        // this operand is the same storage as that one, seen as a vector
+  bool constant = false;   // GPUs: whatever step runs the kernel, it is a constant
+  bool of_caller = false;  // GPUs: some step that runs the kernel finds it in memory of the caller's
+  bool array = false;      // scratch memory of a program's task, none of the step's operands; behind all of those
 };
 
 /// One stage of a loop kernel: a loop nest over `axes` (outermost first, may be empty), run inside the outer axes.
@@ -41,14 +42,14 @@ struct Stage {
   enum class Kind : uint8_t { store, reduce } kind = Kind::store;
   std::vector<Axis> axes;
   Expr value;
-  int operand = -1;          // store
-  std::vector<Expr> index;   // store: one i64 per dimension of the operand
-  int local = -1;            // reduce
-  ReduceOp reduce{};         // reduce
+  int operand = -1;         // store
+  std::vector<Expr> index;  // store: one i64 per dimension of the operand
+  int local = -1;           // reduce
+  ReduceOp reduce{};        // reduce
 };
 
 struct LoopKernel {
-  std::vector<Axis> outer;   // parallel; tasks = chunks of their collapsed product
+  std::vector<Axis> outer;  // parallel; tasks = chunks of their collapsed product
   std::vector<Stage> stages;
 };
 
@@ -61,27 +62,30 @@ struct MatrixView {
   Dim column_stride;               // A: along k; B: along n
 };
 
-/// C[batch..., m, n] = epilogue(sum over k of A[batch..., m, k] * B[batch..., k, n]), f32; or i32 of u8 A, i8 B in quads.
+/// C[batch..., m, n] = epilogue(sum over k of A[batch..., m, k] * B[batch..., k, n]), f32; or i32 of u8 A, i8 B in
+/// quads.
 struct MatMulKernel {
   std::vector<Axis> batch;
   Axis m, n, k;
   MatrixView a;
-  /// With `packed_columns` > 0, B is a constant in panels [ceil(N/packed)][K][packed] (last panel zero-padded), in quads
-  /// [ceil(N/packed)][K/4][packed][4], K % 4 = 0, A's columns side by side; `b` is the operand only. Else a strided view.
+  /// With `packed_columns` > 0, B is a constant in panels [ceil(N/packed)][K][packed] (last panel zero-padded), in
+  /// quads [ceil(N/packed)][K/4][packed][4], K % 4 = 0, A's columns side by side; `b` is the operand only. Else a
+  /// strided view.
   MatrixView b;
   int64_t packed_columns = 0;
-  /// In quads: |w0| + |w1| <= 128 for the first and for the last two of each, so that pairs of products fit into 16 bits.
+  /// In quads: |w0| + |w1| <= 128 for the first and for the last two of each, so that pairs of products fit into 16
+  /// bits.
   bool narrow = false;
-  Expr epilogue;             // over batch, m, n axes and `accumulator`
-  int result = -1;           // operand written
-  std::vector<Expr> index;   // where, one i64 per dimension of the operand
+  Expr epilogue;            // over batch, m, n axes and `accumulator`
+  int result = -1;          // operand written
+  std::vector<Expr> index;  // where, one i64 per dimension of the operand
 };
 
-/// out[n, co, oh, ow] = epilogue(sum of x[n, g*CI + ci, oh*sh - ph + kh*dh, ow*sw - pw + kw*dw] * w[co, ci, kh, kw]), f32,
-/// with a depth before the height where there are three dimensions. Group g = co / (out_channels / groups), CI =
-/// in_channels / groups. Activations are channel-blocked: [N, ceil(C/16), (D,) H, W, 16], lanes past C hold anything (they
-/// are never read). `input_plain`: the input is [N, C, (D,) H, W] instead (the stem); of one group. `bytes`: sums in i32 of u8
-/// x and i8 w, not plain.
+/// out[n, co, oh, ow] = epilogue(sum of x[n, g*CI + ci, oh*sh - ph + kh*dh, ow*sw - pw + kw*dw] * w[co, ci, kh, kw]),
+/// f32, with a depth before the height where there are three dimensions. Group g = co / (out_channels / groups), CI =
+/// in_channels / groups. Activations are channel-blocked: [N, ceil(C/16), (D,) H, W, 16], lanes past C hold anything
+/// (they are never read). `input_plain`: the input is [N, C, (D,) H, W] instead (the stem); of one group. `bytes`: sums
+/// in i32 of u8 x and i8 w, not plain.
 struct ConvKernel {
   Dim batch;
   int64_t in_channels = 0, out_channels = 0, groups = 1;
@@ -91,15 +95,15 @@ struct ConvKernel {
   int64_t pad_front = 0, pad_top = 0, pad_left = 0;
   bool input_plain = false;
   bool bytes = false;
-  bool narrow = false;       // see MatMulKernel
+  bool narrow = false;  // see MatMulKernel
   int input = -1;
-  int weights = -1;          // in the order of `packing`
-  // The epilogue's axes: batch n, channel block cb (of 16), plane (no axis, id -1, where there are two dimensions), row,
-  // column, lane. Logical channel = cb*16 + lane.
+  int weights = -1;  // in the order of `packing`
+  // The epilogue's axes: batch n, channel block cb (of 16), plane (no axis, id -1, where there are two dimensions),
+  // row, column, lane. Logical channel = cb*16 + lane.
   Axis n, cb, d{-1, 1}, h, w, lane;
-  Expr epilogue;             // over those axes and `accumulator`; bias is part of it
+  Expr epilogue;  // over those axes and `accumulator`; bias is part of it
   int result = -1;
-  std::vector<Expr> index;   // one entry per axis when the result is blocked
+  std::vector<Expr> index;  // one entry per axis when the result is blocked
 
   ConvPacking packing() const { return {in_channels / groups, out_channels, groups, input_plain, bytes}; }
   bool depthwise() const { return groups > 1 && groups == in_channels && groups == out_channels; }
@@ -109,8 +113,9 @@ struct ConvKernel {
   }
 };
 
-/// out[n, co, o...] = epilogue(sum over tap..., ci of x[n, g*CI + ci, o*stride - pad + tap*dilation] * w[co, tap..., ci]), f32.
-/// Group g = co / (out_channels / groups), CI = in_channels / groups; what lies outside the input counts as zero.
+/// out[n, co, o...] = epilogue(sum over tap..., ci of x[n, g*CI + ci, o*stride - pad + tap*dilation] * w[co, tap...,
+/// ci]), f32. Group g = co / (out_channels / groups), CI = in_channels / groups; what lies outside the input counts as
+/// zero.
 struct PlainConvKernel {
   struct Spatial {
     Dim input, output, pad;  // pad: in front
@@ -125,13 +130,13 @@ struct PlainConvKernel {
   // spatial dimensions, neighbours merged where the epilogue's accesses allow it, extents of 1 left out.
   Axis n, channel;
   std::vector<Axis> position;
-  Expr epilogue;             // over those axes and `accumulator`; bias is part of it
+  Expr epilogue;  // over those axes and `accumulator`; bias is part of it
   int result = -1;
   std::vector<Expr> index;
 };
 
-/// out[batch..., m, n] = epilogue(sum over t of P[batch..., m, t] * V[batch..., t, n]), f32, where P[batch..., m, :] is the
-/// softmax of scores(sum over d of Q[batch..., m, d] * K[batch..., d, t]) along t.
+/// out[batch..., m, n] = epilogue(sum over t of P[batch..., m, t] * V[batch..., t, n]), f32, where P[batch..., m, :] is
+/// the softmax of scores(sum over d of Q[batch..., m, d] * K[batch..., d, t]) along t.
 struct AttentionKernel {
   std::vector<Axis> batch;
   Axis m, n, t, d;           // n and d are of known extents
@@ -145,7 +150,7 @@ struct AttentionKernel {
 };
 
 struct Kernel {
-  std::string name;          // for reports: "conv_add_relu", "softmax", ...
+  std::string name;                  // for reports: "conv_add_relu", "softmax", ...
   std::vector<std::string> sources;  // ONNX node names, root first
   std::vector<Operand> operands;
   std::variant<LoopKernel, MatMulKernel, ConvKernel, PlainConvKernel, AttentionKernel, ProgramKernel> body;
@@ -153,8 +158,8 @@ struct Kernel {
 
 /// How many operands a step that runs the kernel has: all but the arrays of programs.
 size_t step_operands(const Kernel& kernel);
-/// Where an array begins in the scratch memory of a program's task, in bytes, a multiple of 64; for operands.size(), the
-/// size of all.
+/// Where an array begins in the scratch memory of a program's task, in bytes, a multiple of 64; for operands.size(),
+/// the size of all.
 Dim array_offset(const Kernel& kernel, size_t operand);
 
 /// A canonical text that is equal exactly for kernels that may share machine code (names and sources left out).

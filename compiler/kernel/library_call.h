@@ -20,26 +20,26 @@ struct LibraryTensor {
   Dim offset;
   std::vector<Dim> extents, strides;
   DType dtype = DType::f32;
-  /// The operand must be a constant, of which the library reads another form: what a Transpose made it from, which is what
-  /// `extents` and `strides` describe then, or its elements rounded to `dtype`.
+  /// The operand must be a constant, of which the library reads another form: what a Transpose made it from, which is
+  /// what `extents` and `strides` describe then, or its elements rounded to `dtype`.
   bool untransposed = false, rounded = false;
   bool is_other_form() const { return untransposed || rounded; }
 };
 
 /// What operands there are and what is computed: artifact_schema/gart.fbs, Operation.
 struct LibraryCall {
-  std::string library;              // "cublasLt", "cudnn"
-  uint32_t oldest = 0, below = 0;   // its versions that do, as the library says them
-  int least_sm = 0;                 // GPUs that it does, Target::sm
+  std::string library;             // "cublasLt", "cudnn"
+  uint32_t oldest = 0, below = 0;  // its versions that do, as the library says them
+  int least_sm = 0;                // GPUs that it does, Target::sm
   LibraryOperation operation{};
   std::vector<LibraryTensor> tensors = {};
   bool bias = false, addend = false;
   LibraryActivation activation = LibraryActivation::none;
   double scale = 1;
-  bool causal = false;              // attention
+  bool causal = false;                                           // attention
   std::vector<int64_t> strides = {}, dilations = {}, pads = {};  // convolution, per spatial axis; pads in front
   int64_t groups = 1;
-  int64_t workspace = 0;            // the most bytes it may use
+  int64_t workspace = 0;  // the most bytes it may use
 
   /// The tensor that it writes.
   size_t result() const { return operation == LibraryOperation::attention ? 3 : 2; }

@@ -23,8 +23,10 @@ inline DType sum_type(DType right) { return right == DType::i8 ? DType::i32 : ri
 inline int64_t blocks_of(int64_t extent, int64_t block) { return (extent + block - 1) / block; }
 
 /// Convolution weights w[CO, CI/groups, kernel...] as kernels stream them:
-///   [ceil(CO/columns)][ceil(inputs/unit)][kernel...][unit][columns], zero-padded; bytes in quads: ...[unit/4][columns][4]
-/// A panel of columns is what one or two register tiles compute; a unit of input channels lies side by side in the input.
+///   [ceil(CO/columns)][ceil(inputs/unit)][kernel...][unit][columns], zero-padded; bytes in quads:
+///   ...[unit/4][columns][4]
+/// A panel of columns is what one or two register tiles compute; a unit of input channels lies side by side in the
+/// input.
 struct ConvPacking {
   int64_t inputs = 0;  // channels of one group
   int64_t outputs = 0, groups = 1;
@@ -33,9 +35,7 @@ struct ConvPacking {
 
   int64_t group_outputs() const { return outputs / groups; }
   /// Groups that are not whole blocks: each lane of a result multiplies channels of its own group. So is depthwise.
-  bool by_lane() const {
-    return groups > 1 && (inputs % kChannelBlock != 0 || group_outputs() % kChannelBlock != 0);
-  }
+  bool by_lane() const { return groups > 1 && (inputs % kChannelBlock != 0 || group_outputs() % kChannelBlock != 0); }
   /// Four neighbouring channels are multiplied at once; lanes of their own have no neighbours.
   int64_t quad() const { return bytes && !by_lane() ? kQuad : 1; }
   int64_t unit() const { return plain ? 1 : by_lane() ? inputs : kChannelBlock; }

@@ -9,7 +9,7 @@ namespace {
 constexpr std::array kUnary = {"neg",     "abs",    "sqrt",  "rsqrt", "exp",   "log",  "erf",   "tanh",
                                "sigmoid", "sin",    "cos",   "tan",   "asin",  "acos", "atan",  "sinh",
                                "cosh",    "asinh",  "acosh", "atanh", "floor", "ceil", "round", "reciprocal",
-                               "not",     "bitnot", "isnan", "isinf", "sign", "bits"};
+                               "not",     "bitnot", "isnan", "isinf", "sign",  "bits"};
 constexpr std::array kBinary = {"+", "-",  "*", "/",  "//",  "%",  "fmod", "pow", "max", "min", "==", "!=",
                                 "<", "<=", ">", ">=", "and", "or", "xor",  "&",   "|",   "^",   "<<", ">>"};
 constexpr std::array kReduce = {"sum", "prod", "max", "min", "all", "any"};
@@ -65,9 +65,10 @@ void print(std::ostream& out, const ConvKernel& k) {
   out << "  conv " << (k.depthwise() ? "depthwise " : "") << (k.input_plain ? "plain " : "");
   if (k.groups > 1 && !k.depthwise()) out << k.groups << " groups ";
   out << k.batch.str() << "x" << k.in_channels << "x" << extents(k.in_depth.str(), k.in_height.str(), k.in_width.str())
-      << " -> " << k.out_channels << "x" << extents(k.out_depth.str(), k.out_height.str(), k.out_width.str()) << " kernel "
-      << numbers(k.kernel_d, k.kernel_h, k.kernel_w) << " stride " << numbers(k.stride_d, k.stride_h, k.stride_w) << " axes "
-      << axes_text(k.axes()) << "\n  o" << k.result << "[" << list(k.index) << "] = " << print_expr(k.epilogue) << '\n';
+      << " -> " << k.out_channels << "x" << extents(k.out_depth.str(), k.out_height.str(), k.out_width.str())
+      << " kernel " << numbers(k.kernel_d, k.kernel_h, k.kernel_w) << " stride "
+      << numbers(k.stride_d, k.stride_h, k.stride_w) << " axes " << axes_text(k.axes()) << "\n  o" << k.result << "["
+      << list(k.index) << "] = " << print_expr(k.epilogue) << '\n';
 }
 
 void print(std::ostream& out, const PlainConvKernel& k) {
@@ -110,11 +111,13 @@ void print(std::ostream& out, const Block& block, const std::string& indent) {
         out << "l" << s.local << " = " << print_expr(s.value);
         break;
       case Statement::Kind::store:
-        out << (s.begin ? "each " + axis + ": " : "") << "o" << s.operand << "[" << list(s.index) << "] = " << print_expr(s.value);
+        out << (s.begin ? "each " + axis + ": " : "") << "o" << s.operand << "[" << list(s.index)
+            << "] = " << print_expr(s.value);
         if (s.unless_same >= 0) out << " unless o" << s.operand << " is o" << s.unless_same;
         break;
       case Statement::Kind::reduce:
-        out << "l" << s.local << " = " << kReduce[static_cast<size_t>(s.reduce)] << "(" << axis << ") " << print_expr(s.value);
+        out << "l" << s.local << " = " << kReduce[static_cast<size_t>(s.reduce)] << "(" << axis << ") "
+            << print_expr(s.value);
         break;
       case Statement::Kind::loop:
         out << "for " << axis;
@@ -194,8 +197,11 @@ std::string print_kernel(const Kernel& kernel) {
   std::ostringstream out;
   out << kernel.name << " (";
   for (size_t i = 0; i < kernel.operands.size(); ++i)
-    out << (i ? ", " : "") << (kernel.operands[i].array ? "array " : kernel.operands[i].written ? "out " : "") << name_of(kernel.operands[i].dtype)
-        << str(kernel.operands[i].shape);
+    out << (i ? ", " : "")
+        << (kernel.operands[i].array     ? "array "
+            : kernel.operands[i].written ? "out "
+                                         : "")
+        << name_of(kernel.operands[i].dtype) << str(kernel.operands[i].shape);
   out << ")\n";
   std::visit([&](const auto& body) { print(out, body); }, kernel.body);
   return out.str();

@@ -1,6 +1,6 @@
 // Imperative kernels: work that is no function from an index to a value (sorting, scanning, scattering, selecting), as
-// statements over the same expressions. An operator writes one with compiler/ops/program_builder.h, whose head shows how;
-// every backend runs it.
+// statements over the same expressions. An operator writes one with compiler/ops/program_builder.h, whose head shows
+// how; every backend runs it.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@ struct CallArgument {
   std::vector<Expr> extents;       // i64
 };
 
-/// Statements run in order. Expressions in them may read variables (`local`), operands, arrays, and the axes of the task and
-/// of the loops around. What a statement reads is what the statements before it left.
+/// Statements run in order. Expressions in them may read variables (`local`), operands, arrays, and the axes of the
+/// task and of the loops around. What a statement reads is what the statements before it left.
 struct Statement {
   enum class Kind : uint8_t {
     assign,      // variable `local` = value
@@ -38,21 +38,22 @@ struct Statement {
   Expr value;
   int local = -1;
   int operand = -1;
-  std::vector<Expr> index;   // store: an i64 per dimension of the operand, or one: the element's row-major number
-  int unless_same = -1;      // store: left out where `operand` is in the storage of this operand, so holds the values already
+  std::vector<Expr> index;  // store: an i64 per dimension of the operand, or one: the element's row-major number
+  int unless_same =
+      -1;  // store: left out where `operand` is in the storage of this operand, so holds the values already
   ReduceOp reduce{};
-  Axis axis;                 // runs over [begin, end); 0 <= begin, end <= its extent, which is known before the launch
+  Axis axis;  // runs over [begin, end); 0 <= begin, end <= its extent, which is known before the launch
   Expr begin, end;
   Block body, otherwise;
-  std::string function;      // call: its name in the import table
-  std::string attributes;    // call: of the node, as JSON
+  std::string function;                       // call: its name in the import table
+  std::string attributes;                     // call: of the node, as JSON
   std::vector<CallArgument> inputs, outputs;  // call
-  int workspace = -1;        // call: an array of bytes, ...
-  Expr workspace_bytes;      // ... and how many they are; i64
+  int workspace = -1;                         // call: an array of bytes, ...
+  Expr workspace_bytes;                       // ... and how many they are; i64
 };
 
-/// Tasks are the points of `outer`, in any order. Of the kernel's operands those with `array` set are scratch memory of the
-/// task, with any contents at its begin.
+/// Tasks are the points of `outer`, in any order. Of the kernel's operands those with `array` set are scratch memory of
+/// the task, with any contents at its begin.
 ///
 /// An index made of what the kernel is given (a read-only operand's elements) is checked where it is used; one made of
 /// variables, arrays and results is not: a program has `require` for what it keeps.
@@ -60,7 +61,7 @@ struct ProgramKernel {
   std::vector<Axis> outer;
   std::vector<DType> locals;  // the variables' types
   Block body;
-  int replaced = -1;          // an operand whose storage the result may take over: each element is read before it is written
+  int replaced = -1;  // an operand whose storage the result may take over: each element is read before it is written
 };
 
 /// Calls `see` for every statement, those in bodies included, outer ones first.

@@ -83,9 +83,9 @@ std::string spelling(const std::string& name) {
 
 /// The target that a name of no target stands for elsewhere, or is another spelling of; empty when there is none.
 std::string meant_target(const std::string& name) {
-  static const std::map<std::string, std::string> elsewhere = {{"arm64", "aarch64"},     {"armv8", "aarch64"},      {"avx2", "x86-64-v3"},
-                                                               {"x8664", "x86-64-v3"},   {"amd64", "x86-64-v3"},    {"avx512", "x86-64-v4"},
-                                                               {"vnni", "x86-64-v4-vnni"}, {"avx512vnni", "x86-64-v4-vnni"}};
+  static const std::map<std::string, std::string> elsewhere = {
+      {"arm64", "aarch64"},   {"armv8", "aarch64"},    {"avx2", "x86-64-v3"},      {"x8664", "x86-64-v3"},
+      {"amd64", "x86-64-v3"}, {"avx512", "x86-64-v4"}, {"vnni", "x86-64-v4-vnni"}, {"avx512vnni", "x86-64-v4-vnni"}};
   const std::string asked = spelling(name);
   if (const auto it = elsewhere.find(asked); it != elsewhere.end()) return it->second;
   for (const Target& t : table())
@@ -106,7 +106,8 @@ Target require_target(const std::string& name) {
   for (const std::string& k : known_targets()) known += (known.empty() ? "" : ", ") + k;
   for (const auto& [group, members] : groups()) known += ", " + group;
   const std::string meant = meant_target(name);
-  fail("unknown target '", name, "'", meant.empty() ? "" : concat("; did you mean '", meant, "'?"), " Known are: ", known);
+  fail("unknown target '", name, "'", meant.empty() ? "" : concat("; did you mean '", meant, "'?"),
+       " Known are: ", known);
 }
 
 }  // namespace

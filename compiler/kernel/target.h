@@ -24,7 +24,7 @@ enum class Precision : uint8_t {
 inline constexpr int kOldestDriver = 12030;
 
 struct Target {
-  std::string name;             // "x86-64-v4", "x86-64-v3", "aarch64", "sm_90a", "ptx"
+  std::string name;  // "x86-64-v4", "x86-64-v3", "aarch64", "sm_90a", "ptx"
   DeviceClass device = DeviceClass::cpu;
   int sm = 0;  // of GPUs: compute capability * 10; of "ptx" the least that takes it
   int driver =
@@ -39,9 +39,9 @@ const char* name_of(Precision precision);  // "fp32"
 /// The target of that name; nullopt when unknown. known_targets() lists the names for messages.
 std::optional<Target> find_target(const std::string& name);
 std::vector<std::string> known_targets();
-/// The targets that `names` stand for, each once, in order: a name, a GPU with the driver it has to run on ("sm_87:12.6",
-/// beside a group that has it, too), or a group ("edge", "server", "all"). CompileError listing what is known if a name is
-/// not, and if one is given twice.
+/// The targets that `names` stand for, each once, in order: a name, a GPU with the driver it has to run on
+/// ("sm_87:12.6", beside a group that has it, too), or a group ("edge", "server", "all"). CompileError listing what is
+/// known if a name is not, and if one is given twice.
 std::vector<Target> require_targets(const std::vector<std::string>& names);
 
 }  // namespace gcg

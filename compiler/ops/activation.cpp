@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "compiler/ops/ops.h"
 #include "compiler/ops/broadcast.h"
+#include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
 
 namespace gcg {

@@ -20,8 +20,10 @@ void infer_arg_reduce(InferContext& ctx) {
   if (ctx.shape(0)[axis].is(0)) ctx.fail(concat("dimension ", axis, " is empty and has no extreme element"));
   Shape shape = ctx.shape(0);
   ctx.require_equal(max(shape[axis], 1), shape[axis], concat("dimension ", axis, " must not be empty"));
-  if (keeps_dims(ctx.node())) shape[axis] = 1;
-  else shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  if (keeps_dims(ctx.node()))
+    shape[axis] = 1;
+  else
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
   ctx.set_output(0, DType::i64, shape);
 }
 
@@ -61,8 +63,10 @@ std::vector<Tensor> reference_arg_reduce(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   const auto axis = static_cast<size_t>(wrap_axis(ctx.node().int_attribute("axis", 0), x.rank()));
   std::vector<int64_t> shape = x.shape();
-  if (keeps_dims(ctx.node())) shape[axis] = 1;
-  else shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  if (keeps_dims(ctx.node()))
+    shape[axis] = 1;
+  else
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
   std::vector<bool> swept(x.shape().size(), false);
   swept[axis] = true;
   const SplitOffsets offsets = split_offsets(x.shape(), swept);

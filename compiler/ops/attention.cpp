@@ -26,7 +26,8 @@ void infer_rotary_embedding(InferContext& ctx) {
   const Dim head = ctx.rank(0) == 4 ? ctx.shape(0)[3] : floor_div(ctx.shape(0)[2], heads);
   const int64_t partial = ctx.node().int_attribute("rotary_embedding_dim", 0);
   if (partial < 0 || partial % 2 != 0) ctx.fail(concat("rotary_embedding_dim is ", partial, ", it must be even"));
-  if (partial == 0 && head.is_constant() && head.constant() % 2 != 0) ctx.fail(concat("the head size ", head.str(), " is odd"));
+  if (partial == 0 && head.is_constant() && head.constant() % 2 != 0)
+    ctx.fail(concat("the head size ", head.str(), " is odd"));
   if (head.is_constant() && partial > head.constant())
     ctx.fail(concat("rotary_embedding_dim ", partial, " is above the head size ", head.str()));
   for (int i : {1, 2})
@@ -109,10 +110,14 @@ Tensor present(const Heads& x, const Tensor* past) {
 class AttentionReference {
  public:
   explicit AttentionReference(ReferenceContext& ctx)
-      : ctx_(ctx), form_(form_of(ctx)), q_(*ctx.input(0), ctx.node().int_attribute("q_num_heads", 0)),
+      : ctx_(ctx),
+        form_(form_of(ctx)),
+        q_(*ctx.input(0), ctx.node().int_attribute("q_num_heads", 0)),
         key_(present(Heads(*ctx.input(1), ctx.node().int_attribute("kv_num_heads", 0)), ctx.input(4))),
         value_(present(Heads(*ctx.input(2), ctx.node().int_attribute("kv_num_heads", 0)), ctx.input(5))),
-        mask_(ctx.input(3)), valid_(ctx.input(6)), past_(ctx.input(4) ? ctx.input(4)->shape()[2] : 0) {
+        mask_(ctx.input(3)),
+        valid_(ctx.input(6)),
+        past_(ctx.input(4) ? ctx.input(4)->shape()[2] : 0) {
     keys_ = key_.shape()[2];
     value_size_ = value_.shape()[3];
     share_ = q_.heads / std::max<int64_t>(key_.shape()[1], 1);

@@ -7,8 +7,15 @@
 
 namespace gcg {
 
-enum : size_t { kAttentionQ, kAttentionK, kAttentionV, kAttentionMask, kAttentionPastKey, kAttentionPastValue,
-                kAttentionValidKeys };
+enum : size_t {
+  kAttentionQ,
+  kAttentionK,
+  kAttentionV,
+  kAttentionMask,
+  kAttentionPastKey,
+  kAttentionPastValue,
+  kAttentionValidKeys
+};
 
 /// Extents: B batch, H query heads, G key and value heads (H is a multiple of G), S queries, T keys with the past ones,
 /// D head size of queries and keys, E head size of values.
@@ -16,8 +23,8 @@ struct AttentionForm {
   bool packed_heads = false;  // 3-D inputs: [B, sequence, heads * head size]
   Dim batch, query_heads, key_heads, queries, keys, past, head, value_head;
   bool causal = false;
-  double softcap = 0;         // 0: none
-  std::optional<double> scale;  // without it 1 / sqrt(D)
+  double softcap = 0;                           // 0: none
+  std::optional<double> scale;                  // without it 1 / sqrt(D)
   int64_t left_window = -1, right_window = -1;  // -1: unbounded
   int64_t qk_output_mode = 0;
   std::optional<DType> softmax_dtype;

@@ -22,7 +22,8 @@ class Finder {
     const Node& scores = g_.node(found_.scores);
     const Shape &shape = *value(scores.outputs[0]).shape, &first = *value(scores.inputs[0]).shape;
     const Shape& result = *value(last.outputs[0]).shape;
-    if (!std::equal(shape.begin(), shape.end() - 1, result.begin(), result.end() - 1)) return std::nullopt;  // V broadcasts
+    if (!std::equal(shape.begin(), shape.end() - 1, result.begin(), result.end() - 1))
+      return std::nullopt;  // V broadcasts
     if (shape != *value(last.inputs[0]).shape || !(shape.back() == value(s).shape->back())) return std::nullopt;
     if (!first.back().is_constant() || first.back().constant() > kLargestHead) return std::nullopt;
     found_.nodes.insert(found_.scores);
@@ -32,7 +33,9 @@ class Finder {
  private:
   const Value& value(ValueId v) const { return g_.value(v); }
   const Node* producer(ValueId v) const { return value(v).producer.valid() ? &g_.node(value(v).producer) : nullptr; }
-  static bool is(const Node& n, std::string_view name) { return n.op->name == name && std::string_view(n.op->domain).empty(); }
+  static bool is(const Node& n, std::string_view name) {
+    return n.op->name == name && std::string_view(n.op->domain).empty();
+  }
 
   bool is_matrix_product(const Node& n) const {
     const bool product = is(n, "MatMul") || std::string_view(n.op->name) == "AttentionMatMul";
@@ -81,7 +84,8 @@ class Finder {
       return where.inputs[1];
     }
     const Node* test = producer(condition);
-    if (test == nullptr || !is(*test, "IsNaN") || test->inputs[0] != where.inputs[2] || !is_zero(where.inputs[1])) return ValueId();
+    if (test == nullptr || !is(*test, "IsNaN") || test->inputs[0] != where.inputs[2] || !is_zero(where.inputs[1]))
+      return ValueId();
     found_.nodes.insert(value(condition).producer);
     found_.is_nan_zero = true;
     return where.inputs[2];
@@ -100,7 +104,8 @@ class Finder {
     if (const auto it = leads_.find(v); it != leads_.end()) return it->second;
     leads_[v] = false;
     const Node* n = producer(v);
-    if (n == nullptr || n->outputs.size() != 1 || value(v).dtype != DType::f32 || !(product(*value(v).shape) == size)) return false;
+    if (n == nullptr || n->outputs.size() != 1 || value(v).dtype != DType::f32 || !(product(*value(v).shape) == size))
+      return false;
     const NodeId id = value(v).producer;
     bool found = false;
     if (is_matrix_product(*n) && is(*n, "MatMul")) {
@@ -122,9 +127,8 @@ class Finder {
     return std::all_of(found_.nodes.begin(), found_.nodes.end(), [&](NodeId id) {
       const ValueId v = g_.node(id).outputs[0];
       const auto& readers = users_[static_cast<size_t>(v.index)];
-      return !g_.is_output(v) && std::all_of(readers.begin(), readers.end(), [&](NodeId r) {
-        return r == last || found_.nodes.count(r) != 0;
-      });
+      return !g_.is_output(v) && std::all_of(readers.begin(), readers.end(),
+                                             [&](NodeId r) { return r == last || found_.nodes.count(r) != 0; });
     });
   }
 
@@ -137,7 +141,8 @@ class Finder {
 
 }  // namespace
 
-std::optional<Attention> find_attention(const Graph& graph, NodeId product, const std::vector<std::vector<NodeId>>& users) {
+std::optional<Attention> find_attention(const Graph& graph, NodeId product,
+                                        const std::vector<std::vector<NodeId>>& users) {
   return Finder(graph, users).find(product);
 }
 

@@ -5,8 +5,8 @@
 //   y   [N, ceil(CO/16), output extents..., 16]; lanes past CO hold anything
 // x and wp may be u8 and i8 where the convolution is not plain; y is then i32.
 // Attributes: in_channels, out_channels, kernel_shape, and those of Conv.
-#include "compiler/ops/ops.h"
 #include "compiler/kernel/packing.h"
+#include "compiler/ops/ops.h"
 #include "compiler/ops/sliding_window.h"
 
 namespace gcg {
@@ -112,8 +112,13 @@ std::vector<Tensor> reference_blocked_conv(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_gart_BlockedConv = {.name = "BlockedConv", .domain = "gart", .min_inputs = 2, .max_inputs = 2,
-                                   .kind = OpKind::contraction, .infer = infer_blocked_conv,
-                                   .lower = lower_blocked_conv, .reference = reference_blocked_conv};
+const OpDef op_gart_BlockedConv = {.name = "BlockedConv",
+                                   .domain = "gart",
+                                   .min_inputs = 2,
+                                   .max_inputs = 2,
+                                   .kind = OpKind::contraction,
+                                   .infer = infer_blocked_conv,
+                                   .lower = lower_blocked_conv,
+                                   .reference = reference_blocked_conv};
 
 }  // namespace gcg

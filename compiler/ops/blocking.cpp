@@ -1,7 +1,7 @@
 // gart.BlockChannels and gart.UnblockChannels: between [N, C, spatial...] and [N, ceil(C/16), spatial..., 16].
+#include "compiler/kernel/packing.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
-#include "compiler/kernel/packing.h"
 
 namespace gcg {
 namespace {
@@ -89,11 +89,21 @@ std::vector<Tensor> reference_unblock_channels(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_gart_BlockChannels = {.name = "BlockChannels", .domain = "gart", .min_inputs = 1, .max_inputs = 1,
-                                     .kind = OpKind::movement, .infer = infer_block_channels,
-                                     .lower = lower_block_channels, .reference = reference_block_channels};
-const OpDef op_gart_UnblockChannels = {.name = "UnblockChannels", .domain = "gart", .min_inputs = 1, .max_inputs = 1,
-                                       .kind = OpKind::movement, .infer = infer_unblock_channels,
-                                       .lower = lower_unblock_channels, .reference = reference_unblock_channels};
+const OpDef op_gart_BlockChannels = {.name = "BlockChannels",
+                                     .domain = "gart",
+                                     .min_inputs = 1,
+                                     .max_inputs = 1,
+                                     .kind = OpKind::movement,
+                                     .infer = infer_block_channels,
+                                     .lower = lower_block_channels,
+                                     .reference = reference_block_channels};
+const OpDef op_gart_UnblockChannels = {.name = "UnblockChannels",
+                                       .domain = "gart",
+                                       .min_inputs = 1,
+                                       .max_inputs = 1,
+                                       .kind = OpKind::movement,
+                                       .infer = infer_unblock_channels,
+                                       .lower = lower_unblock_channels,
+                                       .reference = reference_unblock_channels};
 
 }  // namespace gcg

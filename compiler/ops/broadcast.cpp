@@ -63,7 +63,8 @@ void combine_contents(InferContext& ctx, const std::function<std::optional<Dim>(
     if (contents->size() != 1) size = contents->size();
     inputs.push_back(std::move(*contents));
   }
-  if (auto result = combined(ctx.dtype(ctx.input_count() - 1), inputs, size, f)) ctx.set_contents(0, std::move(*result));
+  if (auto result = combined(ctx.dtype(ctx.input_count() - 1), inputs, size, f))
+    ctx.set_contents(0, std::move(*result));
 }
 
 std::vector<int64_t> broadcast_extents(const ReferenceContext& ctx) {
@@ -106,7 +107,8 @@ std::optional<Dim> provably_equal(const Dim& a, const Dim& b) {
 }
 
 ValueId aligned(Graph& graph, const std::string& name_of_node, ValueId first, ValueId second, int64_t axis) {
-  const auto value = [&](const char* name, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes = {}) {
+  const auto value = [&](const char* name, std::vector<ValueId> inputs,
+                         std::map<std::string, Attribute> attributes = {}) {
     const NodeId id = graph.add_node(op(name), name_of_node, std::move(inputs), 1, std::move(attributes));
     return graph.node(id).outputs[0];
   };
@@ -130,7 +132,8 @@ void upgrade_broadcast(UpgradeContext& ctx) {
   ctx.node.attributes.erase("broadcast");
   ctx.node.attributes.erase("axis");
   if (!on_demand) return;
-  if (axis < 0) fail_node(ctx.node, concat("attribute 'axis' is ", axis, "; negative ones have no meaning in opset ", ctx.version));
+  if (axis < 0)
+    fail_node(ctx.node, concat("attribute 'axis' is ", axis, "; negative ones have no meaning in opset ", ctx.version));
   align_second_operand(ctx, axis);
 }
 

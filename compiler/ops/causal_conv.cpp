@@ -1,5 +1,5 @@
-// CausalConvWithState: a depthwise convolution along the last axis that sees only the past; the K - 1 elements before the
-// first come from a state (zeros without one), and the last K - 1 are the next state.
+// CausalConvWithState: a depthwise convolution along the last axis that sees only the past; the K - 1 elements before
+// the first come from a state (zeros without one), and the last K - 1 are the next state.
 #include <cmath>
 
 #include "compiler/ops/index.h"
@@ -27,7 +27,8 @@ void infer_causal_conv(InferContext& ctx) {
   const Shape state = {x[0], x[1], w[2] - 1};
   if (ctx.has_input(kPast)) {
     if (ctx.rank(kPast) != 3) ctx.fail("past_state must have 3 dimensions");
-    for (size_t d = 0; d < 3; ++d) ctx.require_equal(ctx.shape(kPast)[d], state[d], concat("past_state at dimension ", d));
+    for (size_t d = 0; d < 3; ++d)
+      ctx.require_equal(ctx.shape(kPast)[d], state[d], concat("past_state at dimension ", d));
   }
   ctx.set_output(0, ctx.dtype(kX), x);
   ctx.set_output(1, ctx.dtype(kX), state);
@@ -38,7 +39,8 @@ Expr padded(LowerContext& ctx, const Expr& batch, const Expr& channel, const Exp
   const Dim before = ctx.input_shape(kWeight)[2] - 1;
   const Expr x = guarded(arithmetic_input(ctx, kX, {batch, channel, i - extent(before)}));
   if (before.is(0)) return x;
-  const Expr past = ctx.has_input(kPast) ? guarded(arithmetic_input(ctx, kPast, {batch, channel, i})) : number(x->dtype, 0);
+  const Expr past =
+      ctx.has_input(kPast) ? guarded(arithmetic_input(ctx, kPast, {batch, channel, i})) : number(x->dtype, 0);
   return select(binary(BinaryOp::less, i, extent(before)), past, x);
 }
 

@@ -9,7 +9,8 @@ namespace {
 /// The dimensions that the shape speaks of, in its order.
 std::vector<size_t> resized_dims(const Node& node, size_t rank) {
   std::vector<size_t> dims;
-  for (int64_t a : node.ints_attribute("axes")) dims.push_back(static_cast<size_t>(wrap_axis(a, static_cast<int64_t>(rank))));
+  for (int64_t a : node.ints_attribute("axes"))
+    dims.push_back(static_cast<size_t>(wrap_axis(a, static_cast<int64_t>(rank))));
   if (!node.has_attribute("axes"))
     for (size_t d = 0; d < rank; ++d) dims.push_back(d);
   return dims;

@@ -1,5 +1,5 @@
-// BatchNormalization (inference; in training mode: training_batch_norm.cpp), InstanceNormalization, GroupNormalization, LRN:
-// x[N, C, spatial...] with one weight per channel, or statistics over neighbouring channels.
+// BatchNormalization (inference; in training mode: training_batch_norm.cpp), InstanceNormalization, GroupNormalization,
+// LRN: x[N, C, spatial...] with one weight per channel, or statistics over neighbouring channels.
 #include <cmath>
 
 #include "compiler/ops/expansion.h"
@@ -30,7 +30,8 @@ void upgrade_batch_norm(UpgradeContext& ctx) {
   if (ctx.version < 7 && ctx.node.int_attribute("is_test", 0) == 0)
     fail_node(ctx.node, "without is_test=1 it normalises by the batch's own statistics, which is for training");
   ctx.node.attributes.erase("is_test");
-  if (ctx.version >= 14 && ctx.node.int_attribute("training_mode", 0) != 0) ctx.node.op = &op_gart_TrainingBatchNormalization.def;
+  if (ctx.version >= 14 && ctx.node.int_attribute("training_mode", 0) != 0)
+    ctx.node.op = &op_gart_TrainingBatchNormalization.def;
   ctx.node.attributes.erase("training_mode");
 }
 
@@ -87,7 +88,8 @@ void infer_group_norm(InferContext& ctx) {
     ctx.fail(concat("num_groups is ", groups, ", it must divide the ", c.str(), " channels"));
   }
   for (int i = 1; i < 3; ++i) {
-    if (!scale_per_group(ctx.node())) require_channel_vector(ctx, i);
+    if (!scale_per_group(ctx.node()))
+      require_channel_vector(ctx, i);
     else if (ctx.rank(i) != 1 || !ctx.shape(i)[0].is(groups))
       ctx.fail(concat("input ", i, " must have one element per group"));
   }

@@ -1,4 +1,5 @@
-// Col2Im: x[N, C * product(block), L] holds a column per block position; every element of the image sums those that cover it.
+// Col2Im: x[N, C * product(block), L] holds a column per block position; every element of the image sums those that
+// cover it.
 #include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"

@@ -8,8 +8,8 @@
 
 namespace gcg {
 
-/// Set on a Loop: its scan outputs have a row for every turn that its trip count allows; those of turns that its condition ended
-/// hold anything.
+/// Set on a Loop: its scan outputs have a row for every turn that its trip count allows; those of turns that its
+/// condition ended hold anything.
 constexpr const char* kAllRowsAttribute = "gart.all_rows";
 
 /// The node's inputs without its captures.

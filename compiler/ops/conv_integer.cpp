@@ -1,5 +1,5 @@
-// ConvInteger: the convolution of (x - x_zero_point) with (w - w_zero_point), 8-bit integers summed in i32. Zero padding
-// stands for x_zero_point; w's zero point is one number or one per output channel.
+// ConvInteger: the convolution of (x - x_zero_point) with (w - w_zero_point), 8-bit integers summed in i32. Zero
+// padding stands for x_zero_point; w's zero point is one number or one per output channel.
 #include "compiler/ops/ops.h"
 #include "compiler/ops/sliding_window.h"
 
@@ -97,8 +97,13 @@ std::vector<Tensor> reference_conv_integer(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_ConvInteger = {.name = "ConvInteger", .since = 10, .min_inputs = 2, .max_inputs = 4,
-                              .kind = OpKind::contraction, .infer = infer_conv_integer,
-                              .lower = lower_conv_integer, .reference = reference_conv_integer};
+const OpDef op_ConvInteger = {.name = "ConvInteger",
+                              .since = 10,
+                              .min_inputs = 2,
+                              .max_inputs = 4,
+                              .kind = OpKind::contraction,
+                              .infer = infer_conv_integer,
+                              .lower = lower_conv_integer,
+                              .reference = reference_conv_integer};
 
 }  // namespace gcg

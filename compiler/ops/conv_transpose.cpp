@@ -2,9 +2,10 @@
 //
 // Input position i adds x[i] * w[k] to output i * stride - pad_begin + k * dilation. Seen from output o, tap k reads
 // input (o + pad_begin - k * dilation) / stride where that is a whole number inside the input.
+#include "compiler/ops/conv_transpose.h"
+
 #include <algorithm>
 
-#include "compiler/ops/conv_transpose.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 

@@ -13,8 +13,8 @@ struct Spread {
   int64_t stride, dilation;
 };
 
-/// One entry per spatial dimension of x[N, C, spatial...], w[C, CO / group, kernel...]. Fails naming the attribute where one
-/// has a wrong length or value.
+/// One entry per spatial dimension of x[N, C, spatial...], w[C, CO / group, kernel...]. Fails naming the attribute
+/// where one has a wrong length or value.
 std::vector<Spread> spreads_of(const Node& conv_transpose, const Shape& x, const Shape& w);
 
 }  // namespace gcg

@@ -10,7 +10,8 @@ namespace {
 bool is_exclusive(const Node& node) { return node.int_attribute("exclusive", 0) != 0; }
 bool is_reverse(const Node& node) { return node.int_attribute("reverse", 0) != 0; }
 
-/// With an axis that is only known at run time, each dimension gets a symbol that is 1 for the axis and 0 for the others.
+/// With an axis that is only known at run time, each dimension gets a symbol that is 1 for the axis and 0 for the
+/// others.
 void infer_cumulative(InferContext& ctx) {
   if (ctx.rank(0) == 0) ctx.fail("the input must have at least one dimension");
   if (!product(ctx.shape(1)).is(1)) ctx.fail("the axis must be one number");
@@ -79,8 +80,9 @@ Split split_at_axis(const ProgramBuilder& p) {
   const auto known = known_ints(p.context().input_value(1));
   Split s{0, 0, 0};
   for (size_t d = 0; d < x.size(); ++d) {
-    const Dim here = known ? Dim(wrap_axis(known->at(0), static_cast<int64_t>(x.size())) == static_cast<int64_t>(d) ? 1 : 0)
-                           : Dim::symbol(p.node().strings_attribute(kSymbolsAttribute).at(d));
+    const Dim here =
+        known ? Dim(wrap_axis(known->at(0), static_cast<int64_t>(x.size())) == static_cast<int64_t>(d) ? 1 : 0)
+              : Dim::symbol(p.node().strings_attribute(kSymbolsAttribute).at(d));
     s.outer = s.outer + here * product(Shape(x.begin(), x.begin() + static_cast<int64_t>(d)));
     s.n = s.n + here * x[d];
     s.inner = s.inner + here * product(Shape(x.begin() + static_cast<int64_t>(d) + 1, x.end()));
@@ -96,7 +98,9 @@ void program_cumulative(ProgramBuilder& p) {
   const DType dtype = arithmetic_dtype(p.input_dtype(0));
   const Expr neutral = number(dtype, kOp == ReduceOp::sum ? 0 : 1);
   const bool exclusive = is_exclusive(p.node()), reverse = is_reverse(p.node());
-  const auto add = [](const Expr& a, const Expr& b) { return binary(kOp == ReduceOp::sum ? BinaryOp::add : BinaryOp::mul, a, b); };
+  const auto add = [](const Expr& a, const Expr& b) {
+    return binary(kOp == ReduceOp::sum ? BinaryOp::add : BinaryOp::mul, a, b);
+  };
   const Expr outer = p.parallel(s.outer);
   const auto along = [&](const Expr& i) { return outer * extent(s.n) + (reverse ? extent(s.n - Dim(1)) - i : i); };
   const auto x = [&](const Expr& at) { return cast(dtype, p.input(0, {at})); };
@@ -137,7 +141,8 @@ std::vector<Tensor> reference_cumulative(ReferenceContext& ctx) {
     for (int64_t start : offsets.kept) {
       T sum = kOp == ReduceOp::sum ? T{0} : T{1};
       for (int64_t i : offsets.swept) {
-        const T here = get<T>(x, start + i), next = kOp == ReduceOp::sum ? wrapping_add(sum, here) : wrapping_mul(sum, here);
+        const T here = get<T>(x, start + i),
+                next = kOp == ReduceOp::sum ? wrapping_add(sum, here) : wrapping_mul(sum, here);
         put<T>(y, start + i, is_exclusive(ctx.node()) ? sum : next);
         sum = next;
       }

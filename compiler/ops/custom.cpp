@@ -1,4 +1,5 @@
-// gart.Custom: a node of an operator that the application computes. One step of the CPU calls the application's function.
+// gart.Custom: a node of an operator that the application computes. One step of the CPU calls the application's
+// function.
 #include <map>
 #include <optional>
 #include <string>
@@ -19,7 +20,8 @@ class Matcher {
   Matcher(InferContext& ctx, const CustomOp& op) : ctx_(ctx), op_(op) {}
 
   void run() {
-    if (ctx_.input_count() > static_cast<int>(op_.inputs.size()) || ctx_.output_count() > static_cast<int>(op_.outputs.size()))
+    if (ctx_.input_count() > static_cast<int>(op_.inputs.size()) ||
+        ctx_.output_count() > static_cast<int>(op_.outputs.size()))
       ctx_.fail(concat("it has ", ctx_.input_count(), " inputs and ", ctx_.output_count(), " outputs, declared are ",
                        op_.inputs.size(), " and ", op_.outputs.size()));
     for (size_t i = 0; i < op_.inputs.size(); ++i) match(static_cast<int>(i), op_.inputs[i]);
@@ -35,7 +37,8 @@ class Matcher {
     for (const std::string& name : d.symbols()) {
       if (extents_.count(name) != 0) continue;
       const auto attribute = ctx_.node().attributes.find(name);
-      const auto* number = attribute == ctx_.node().attributes.end() ? nullptr : std::get_if<int64_t>(&attribute->second);
+      const auto* number =
+          attribute == ctx_.node().attributes.end() ? nullptr : std::get_if<int64_t>(&attribute->second);
       if (number == nullptr)
         ctx_.fail(concat("'", name, "' in ", what, " is neither an extent of an input nor an integer attribute"));
       extents_[name] = Dim(*number);
@@ -56,15 +59,16 @@ class Matcher {
                        "; models of 16-bit floats compute in f32, and custom operators take no 16-bit floats"));
     if (!dtype_from_name(t.dtype)) dtypes_.emplace(t.dtype, given);
     if (dtype(t.dtype, concat("input ", i)) != given)
-      ctx_.fail(concat("input ", i, " is ", name_of(given), ", declared is ", t.dtype, " (", name_of(dtype(t.dtype, "")), ")"));
+      ctx_.fail(concat("input ", i, " is ", name_of(given), ", declared is ", t.dtype, " (",
+                       name_of(dtype(t.dtype, "")), ")"));
     const Shape& found = ctx_.shape(i);
     if (t.any_shape) {
       if (!any_) any_ = found;
       return;
     }
     if (found.size() != t.shape.size())
-      ctx_.fail(
-          concat("input ", i, " has rank ", found.size(), ", declared is ", t.dtype, str(t.shape), " of rank ", t.shape.size()));
+      ctx_.fail(concat("input ", i, " has rank ", found.size(), ", declared is ", t.dtype, str(t.shape), " of rank ",
+                       t.shape.size()));
     for (size_t k = 0; k < found.size(); ++k)
       if (const auto name = t.shape[k].symbol_name()) extents_.emplace(*name, found[k]);
   }
@@ -121,7 +125,8 @@ Dim workspace_of(ProgramBuilder& p, const CustomOp& op) {
 
 void program_custom(ProgramBuilder& p) {
   const CustomOp op = declaration(p.node());
-  p.call("custom:" + op.full_name(), attributes_as_json(p.node()), op.inputs.size(), op.outputs.size(), workspace_of(p, op));
+  p.call("custom:" + op.full_name(), attributes_as_json(p.node()), op.inputs.size(), op.outputs.size(),
+         workspace_of(p, op));
 }
 
 }  // namespace

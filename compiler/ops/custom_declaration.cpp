@@ -100,7 +100,8 @@ CustomOp parse_custom_op(const std::string& text) {
   try {
     return parse(text);
   } catch (const CompileError& error) {
-    fail("--custom-op '", text, "' is not like 'acme::Blend(f32[n, c], T[...]) -> f32[n, 2*c]; workspace 4*n': ", error.what());
+    fail("--custom-op '", text,
+         "' is not like 'acme::Blend(f32[n, c], T[...]) -> f32[n, 2*c]; workspace 4*n': ", error.what());
   }
 }
 
@@ -108,7 +109,8 @@ std::string attributes_as_json(const Node& node) {
   std::string out = "{";
   for (const auto& [name, value] : node.attributes)
     if (!name.starts_with("gart."))
-      out += (out.size() == 1 ? "" : ", ") + json(name) + ": " + std::visit([](const auto& v) { return json(v); }, value);
+      out +=
+          (out.size() == 1 ? "" : ", ") + json(name) + ": " + std::visit([](const auto& v) { return json(v); }, value);
   return out + "}";
 }
 

@@ -12,10 +12,10 @@ namespace gcg {
 ///
 ///   acme::Blend(T[n, c], T[n, c], f32[]?) -> T[n, 2*c], i64[n]; workspace 4*n*c
 ///
-/// Types are element types (f32, i64, ...) or names that stand for one each. An extent of an input that is a name stands for what
-/// it finds there, or must agree where the name has been seen; other extents are expressions of names (`2*c`, `n//2`, `max(n,
-/// 1)`), and names that no input has are integer attributes of the node. `T[...]` is of any shape, always the same one. `?`: may
-/// be left out. The workspace is in bytes; without it there is none.
+/// Types are element types (f32, i64, ...) or names that stand for one each. An extent of an input that is a name
+/// stands for what it finds there, or must agree where the name has been seen; other extents are expressions of names
+/// (`2*c`, `n//2`, `max(n, 1)`), and names that no input has are integer attributes of the node. `T[...]` is of any
+/// shape, always the same one. `?`: may be left out. The workspace is in bytes; without it there is none.
 struct CustomOp {
   struct Tensor {
     std::string dtype;

@@ -1,5 +1,5 @@
-// gart.Extent: one extent of another node's result that depends on data, as a number. gart.DimValue: any extent as a number.
-// gart.WithExtents: a tensor under other names for its extents. gart.Bind: gives symbols their values.
+// gart.Extent: one extent of another node's result that depends on data, as a number. gart.DimValue: any extent as a
+// number. gart.WithExtents: a tensor under other names for its extents. gart.Bind: gives symbols their values.
 #include "compiler/ops/data_extent.h"
 
 #include "compiler/ops/op_support.h"
@@ -34,7 +34,9 @@ void infer_dim_value(InferContext& ctx) {
   ctx.set_contents(0, written_dims(ctx.node()));
 }
 
-Expr lower_dim_value(LowerContext& ctx, int, const std::vector<Expr>&) { return extent(written_dims(ctx.node()).at(0)); }
+Expr lower_dim_value(LowerContext& ctx, int, const std::vector<Expr>&) {
+  return extent(written_dims(ctx.node()).at(0));
+}
 
 void infer_with_extents(InferContext& ctx) {
   const Shape extents = written_dims(ctx.node());

@@ -8,7 +8,8 @@
 
 namespace gcg {
 
-/// A gart.Extent, without outputs yet: the value of the symbol that inference of `of` asked for `symbol`-th (i64, rank 0).
+/// A gart.Extent, without outputs yet: the value of the symbol that inference of `of` asked for `symbol`-th (i64, rank
+/// 0).
 Node extent_node(const Node& of, int symbol);
 
 /// A gart.DimValue, without outputs yet: what an extent is, as a number (i64, rank 0).

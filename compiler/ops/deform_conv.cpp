@@ -13,9 +13,10 @@
 namespace gcg {
 namespace {
 
-/// Fails unless offset and mask (inputs `offset` and the one behind or, for the operator, behind the bias) fit the window.
-/// Returns the output's extents.
-Shape check_offsets(InferContext& ctx, int offset, int mask, const Dim& batch, const Dim& channels, const Window& window) {
+/// Fails unless offset and mask (inputs `offset` and the one behind or, for the operator, behind the bias) fit the
+/// window. Returns the output's extents.
+Shape check_offsets(InferContext& ctx, int offset, int mask, const Dim& batch, const Dim& channels,
+                    const Window& window) {
   const int64_t groups = ctx.node().int_attribute("offset_group", 1), dims = static_cast<int64_t>(window.size());
   if (groups < 1) ctx.fail(concat("offset_group is ", groups, ", it must be at least 1"));
   ctx.require_equal(floor_div(channels, groups) * groups, channels, "channels and offset groups");
@@ -25,7 +26,8 @@ Shape check_offsets(InferContext& ctx, int offset, int mask, const Dim& batch, c
   for (int i : {offset, mask}) {
     if (!ctx.has_input(i)) continue;
     require_dtype(ctx, i, is_float, "a float type");
-    if (ctx.rank(i) != dims + 2) ctx.fail(concat("input ", i, " has ", ctx.rank(i), " dimensions, it must have ", dims + 2));
+    if (ctx.rank(i) != dims + 2)
+      ctx.fail(concat("input ", i, " has ", ctx.rank(i), " dimensions, it must have ", dims + 2));
     ctx.require_equal(ctx.shape(i)[0], batch, "the batches of the inputs");
     ctx.require_equal(ctx.shape(i)[1], i == offset ? taps * dims : taps, "taps of offset and mask");
     for (size_t d = 0; d < window.size(); ++d)
@@ -125,8 +127,8 @@ Expr lower_columns(LowerContext& ctx, int output, const std::vector<Expr>& at) {
 // ---- reference
 
 /// Everything that one tap reads: x between its elements, zero outside.
-double read_between(const Tensor& x, const std::vector<int64_t>& strides, int64_t base, const std::vector<int64_t>& sizes,
-                    const std::vector<double>& at) {
+double read_between(const Tensor& x, const std::vector<int64_t>& strides, int64_t base,
+                    const std::vector<int64_t>& sizes, const std::vector<double>& at) {
   double sum = 0;
   for (uint32_t corner = 0; corner < 1U << at.size(); ++corner) {
     double weight = 1;
@@ -178,8 +180,12 @@ std::vector<Tensor> reference_columns(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   const std::vector<int64_t> kernel = ctx.node().ints_attribute("kernel_shape");
   const std::vector<int64_t> nc = to_extents(channels_second(to_shape(x.shape())));
-  const Moved moved{x, *ctx.input(1), ctx.input_count() > 2 ? ctx.input(2) : nullptr, plain_window(ctx.node(), nc, kernel),
-                    ctx.node().int_attribute("offset_group", 1), x.shape().size() - 1};
+  const Moved moved{x,
+                    *ctx.input(1),
+                    ctx.input_count() > 2 ? ctx.input(2) : nullptr,
+                    plain_window(ctx.node(), nc, kernel),
+                    ctx.node().int_attribute("offset_group", 1),
+                    x.shape().size() - 1};
   const auto dims = static_cast<std::ptrdiff_t>(kernel.size());
   std::vector<int64_t> shape = {x.shape()[0]};
   shape.insert(shape.end(), moved.window.output.begin(), moved.window.output.end());
@@ -197,8 +203,12 @@ std::vector<Tensor> reference_deform_conv(ReferenceContext& ctx) {
   const auto optional = [&](int i) { return i < ctx.input_count() ? ctx.input(i) : nullptr; };
   const Tensor &x = *ctx.input(kDeformX), &w = *ctx.input(kDeformW);
   const std::vector<int64_t> kernel(w.shape().begin() + 2, w.shape().end());
-  const Moved moved{x, *ctx.input(kDeformOffset), optional(kDeformMask), plain_window(ctx.node(), x.shape(), kernel),
-                    ctx.node().int_attribute("offset_group", 1), 1};
+  const Moved moved{x,
+                    *ctx.input(kDeformOffset),
+                    optional(kDeformMask),
+                    plain_window(ctx.node(), x.shape(), kernel),
+                    ctx.node().int_attribute("offset_group", 1),
+                    1};
   const int64_t group = ctx.node().int_attribute("group", 1), features = w.shape()[0], channels = w.shape()[1];
   std::vector<int64_t> shape = {x.shape()[0], features};
   shape.insert(shape.end(), moved.window.output.begin(), moved.window.output.end());

@@ -50,8 +50,10 @@ Labels implied_output(const std::vector<Labels>& operands, int64_t dots) {
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts(1);
   for (char c : text) {
-    if (c == ',') parts.emplace_back();
-    else parts.back() += c;
+    if (c == ',')
+      parts.emplace_back();
+    else
+      parts.back() += c;
   }
   return parts;
 }
@@ -194,7 +196,13 @@ std::vector<Tensor> reference_einsum(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_Einsum = {.name = "Einsum", .since = 12, .min_inputs = 1, .max_inputs = -1, .kind = OpKind::contraction,
-                         .infer = infer_einsum, .lower = lower_einsum, .reference = reference_einsum};
+const OpDef op_Einsum = {.name = "Einsum",
+                         .since = 12,
+                         .min_inputs = 1,
+                         .max_inputs = -1,
+                         .kind = OpKind::contraction,
+                         .infer = infer_einsum,
+                         .lower = lower_einsum,
+                         .reference = reference_einsum};
 
 }  // namespace gcg

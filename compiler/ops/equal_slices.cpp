@@ -2,8 +2,8 @@
 //
 //   EqualSlices(x [N, M]) -> first i64 [N], rank i64 [N]
 //
-// Slice i is a row; first[i] is the number of the first slice equal to it, rank[i] how many different slices come before it in
-// ascending (lexicographical) order. NaN is the largest number and equals itself.
+// Slice i is a row; first[i] is the number of the first slice equal to it, rank[i] how many different slices come
+// before it in ascending (lexicographical) order. NaN is the largest number and equals itself.
 #include <algorithm>
 #include <numeric>
 
@@ -32,7 +32,8 @@ class EqualSlices {
     const Expr before = p_.variable(index(0)), rank = p_.variable(index(-1)), first = p_.variable(index(0));
     in_order([&](const Expr& at, const Expr& row) {
       const Expr is_new = p_.variable(boolean(true));
-      p_.branch(less(index(0), at), [&] { p_.set(is_new, binary(BinaryOp::not_equal, order_of(before, row), index(0))); });
+      p_.branch(less(index(0), at),
+                [&] { p_.set(is_new, binary(BinaryOp::not_equal, order_of(before, row), index(0))); });
       p_.branch(is_new, [&] {
         p_.set(rank, rank + index(1));
         p_.set(first, row);
@@ -54,8 +55,9 @@ class EqualSlices {
   /// Calls `visit` for the rows in ascending order, of equal ones the first first.
   void in_order(const Visit& visit) {
     if (columns_.is(1))
-      return select_best(p_, rows_, rows_, [&](const Expr& i) { return element(i, index(0)); }, false,
-                         [&](const Expr& at, const Expr& place) { visit(at, p_.let(place)); });
+      return select_best(
+          p_, rows_, rows_, [&](const Expr& i) { return element(i, index(0)); }, false,
+          [&](const Expr& at, const Expr& place) { visit(at, p_.let(place)); });
     const ProgramBuilder::Array sorted = merge_sorted();
     p_.loop(rows_, [&](const Expr& at) { visit(at, p_.let(p_.at(sorted, at))); });
   }
@@ -77,7 +79,8 @@ class EqualSlices {
     return binary(BinaryOp::logical_or, less(x, y), only_y_is_nan);
   }
 
-  /// The rows' numbers in order: runs of twice the length in each pass, merged from one array into the other and copied back.
+  /// The rows' numbers in order: runs of twice the length in each pass, merged from one array into the other and copied
+  /// back.
   ProgramBuilder::Array merge_sorted() {
     const ProgramBuilder::Array from = p_.array(DType::i64, rows_), to = p_.array(DType::i64, rows_);
     const Expr n = extent(rows_), run = p_.variable(index(1));
@@ -96,7 +99,8 @@ class EqualSlices {
 
   void merge(const ProgramBuilder::Array& from, const ProgramBuilder::Array& to, const Expr& begin, const Expr& run) {
     const Expr n = extent(rows_);
-    const Expr middle = p_.let(binary(BinaryOp::min, begin + run, n)), end = p_.let(binary(BinaryOp::min, begin + run + run, n));
+    const Expr middle = p_.let(binary(BinaryOp::min, begin + run, n)),
+               end = p_.let(binary(BinaryOp::min, begin + run + run, n));
     const Expr left = p_.variable(begin), right = p_.variable(middle), out = p_.variable(begin);
     p_.loop_while(less(out, end), [&] {
       const Expr takes_left = p_.variable(less(left, middle));

@@ -1,5 +1,5 @@
-// Operators that are others put together: the nodes they are written as. expanded_ops.inc lists them, the pass expand_operators
-// writes them.
+// Operators that are others put together: the nodes they are written as. expanded_ops.inc lists them, the pass
+// expand_operators writes them.
 #pragma once
 
 #include "compiler/ops/node_builder.h"
@@ -16,7 +16,8 @@ class Expansion : public NodeBuilder {
   ValueId reshape(ValueId x, const std::vector<int64_t>& shape) { return node("Reshape", {x, ints(shape)}); }
   ValueId cast(ValueId x, DType to) { return node("Cast", {x}, {{"to", static_cast<int64_t>(dtype_to_onnx(to))}}); }
   /// All outputs of a node of any operator.
-  std::vector<ValueId> outputs(const OpDef& of, std::vector<ValueId> inputs, int count, std::map<std::string, Attribute> attributes = {}) {
+  std::vector<ValueId> outputs(const OpDef& of, std::vector<ValueId> inputs, int count,
+                               std::map<std::string, Attribute> attributes = {}) {
     return graph().node(graph().add_node(of, name(), std::move(inputs), count, std::move(attributes))).outputs;
   }
 
@@ -59,8 +60,8 @@ struct ExpandedOp {
 /// Types the outputs of such a node by inferring what it expands into.
 void infer_expansion(InferContext& ctx);
 
-constexpr ExpandedOp expanded(const char* name, const char* domain, int since, int min_inputs, int max_inputs, Expand expand,
-                              int max_outputs = 1, void (*infer)(InferContext&) = infer_expansion) {
+constexpr ExpandedOp expanded(const char* name, const char* domain, int since, int min_inputs, int max_inputs,
+                              Expand expand, int max_outputs = 1, void (*infer)(InferContext&) = infer_expansion) {
   return {{.name = name,
            .domain = domain,
            .since = since,

@@ -59,10 +59,12 @@ void softmax_rows(Tensor& x) {
 std::vector<Tensor> reference_flex_attention(ReferenceContext& ctx) {
   const Tensor &q = *ctx.input(kQ), &k = *ctx.input(kK), &v = *ctx.input(kV);
   const FlexAttentionForm form(ctx.node(), q.dtype());
-  const int64_t batch = q.shape()[0], heads = q.shape()[1], rows = q.shape()[2], size = q.shape()[3], shared = k.shape()[1],
-                columns = k.shape()[2], out = v.shape()[3];
+  const int64_t batch = q.shape()[0], heads = q.shape()[1], rows = q.shape()[2], size = q.shape()[3],
+                shared = k.shape()[1], columns = k.shape()[2], out = v.shape()[3];
   const double scale = form.scale != 0 ? form.scale : 1 / std::sqrt(static_cast<double>(size));
-  const auto key = [&](int64_t n) { return n / heads * shared + n % heads / (heads / shared); };  // n: batch * heads + head
+  const auto key = [&](int64_t n) {
+    return n / heads * shared + n % heads / (heads / shared);
+  };  // n: batch * heads + head
   Tensor p(form.dtype, {batch, heads, rows, columns});
   for (int64_t n = 0; n < batch * heads; ++n)
     for (int64_t i = 0; i < rows; ++i)

@@ -31,8 +31,8 @@ Expr transform(LowerContext& ctx, const Spectrum& s, const Expr& out_row, const 
   if (s.in_parts == 2) term = term + x(n, 1) * select(real, sine, cosine);
   if (s.inverse) {
     if (s.onesided) {
-      const Expr once = binary(BinaryOp::logical_or, binary(BinaryOp::equal, n, index(0)),
-                               binary(BinaryOp::equal, n + n, length));
+      const Expr once =
+          binary(BinaryOp::logical_or, binary(BinaryOp::equal, n, index(0)), binary(BinaryOp::equal, n + n, length));
       term = term * select(once, literal(1), literal(2));
     }
     return binary(BinaryOp::div, reduce(ReduceOp::sum, {row}, term), f(length));
@@ -55,8 +55,8 @@ Expr lower_dft(LowerContext& ctx, int output, const std::vector<Expr>& at) {
 }
 
 Expr lower_stft(LowerContext& ctx, int output, const std::vector<Expr>& at) {
-  const auto form = stft_form(ctx.node(), ctx.input_shape(0), ctx.input_value(1), optional_input(ctx, 2),
-                              optional_input(ctx, 3));
+  const auto form =
+      stft_form(ctx.node(), ctx.input_shape(0), ctx.input_value(1), optional_input(ctx, 2), optional_input(ctx, 3));
   const bool has_parts = ctx.input_shape(0).size() == 3;
   const auto x = [&](const Expr& row, int64_t part) {
     Index from = {at[0], at[1] * extent(form->step) + row};
@@ -84,8 +84,7 @@ void infer_dft(InferContext& ctx) {
 void infer_stft(InferContext& ctx) {
   require_dtype(ctx, 0, is_float, "a float type");
   if (ctx.has_input(2) && ctx.rank(2) != 1) ctx.fail("the window (input 2) must be a vector");
-  const auto form =
-      stft_form(ctx.node(), ctx.shape(0), ctx.input(1), optional_input(ctx, 2), optional_input(ctx, 3));
+  const auto form = stft_form(ctx.node(), ctx.shape(0), ctx.input(1), optional_input(ctx, 2), optional_input(ctx, 3));
   if (!form) ctx.fail("frame_step and frame_length must not depend on data");
   if (ctx.has_input(2)) ctx.require_equal(ctx.shape(2)[0], form->spectrum.length, "window and frame_length");
   ctx.set_output(0, ctx.dtype(0), {ctx.shape(0)[0], form->frames, form->spectrum.out_rows, 2});
@@ -127,7 +126,8 @@ std::vector<Complex> transformed(std::vector<Complex> x, int64_t length, bool in
 
 std::vector<Tensor> reference_dft(ReferenceContext& ctx) {
   const Tensor &x = *ctx.input(0), *length = ctx.input(1), *axis_input = ctx.input(2);
-  const bool inverse = ctx.node().int_attribute("inverse", 0) != 0, onesided = ctx.node().int_attribute("onesided", 0) != 0;
+  const bool inverse = ctx.node().int_attribute("inverse", 0) != 0,
+             onesided = ctx.node().int_attribute("onesided", 0) != 0;
   const auto axis = static_cast<size_t>(wrap_axis(axis_input ? axis_input->at_int(0) : -2, x.rank()));
   const int64_t rows = x.shape()[axis], parts = x.shape().back();
   const int64_t size = length ? length->at_int(0) : inverse && onesided ? 2 * (rows - 1) : rows;

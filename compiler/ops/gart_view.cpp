@@ -37,7 +37,8 @@ void infer_view(InferContext& ctx) {
       if (extents.count(s) == 0) ctx.fail(concat("shape names ", s, ", which no input has"));
     out.push_back(d.substitute(extents));
   }
-  ctx.require_equal(product(ctx.shape(0)), product(out), concat("elements before and after, ", str(ctx.shape(0)), " to ", str(out)));
+  ctx.require_equal(product(ctx.shape(0)), product(out),
+                    concat("elements before and after, ", str(ctx.shape(0)), " to ", str(out)));
   const bool small = out.size() <= 1;
   ctx.set_output(0, ctx.dtype(0), std::move(out));
   if (small) keep_contents(ctx);
@@ -51,11 +52,13 @@ std::vector<Tensor> reference_view(ReferenceContext& ctx) {
   std::vector<int64_t> shape;
   for (const Dim& d : parse_form(ctx.node())) shape.push_back(d.evaluate(extents));
   if (element_count(shape) != ctx.input(0)->elements())
-    fail_node(ctx.node(), concat("cannot give ", ctx.input(0)->elements(), " elements a shape of ", element_count(shape)));
+    fail_node(ctx.node(),
+              concat("cannot give ", ctx.input(0)->elements(), " elements a shape of ", element_count(shape)));
   return {ctx.input(0)->reshaped(std::move(shape))};
 }
 
-using Solution = std::map<std::string, Dim>;  // a symbol of the model -> an expression over the extents of the view's inputs
+using Solution =
+    std::map<std::string, Dim>;  // a symbol of the model -> an expression over the extents of the view's inputs
 
 /// Learns what the extents of input `number` say about symbols not known yet.
 void learn(const Shape& shape, size_t number, Solution& known) {
@@ -96,18 +99,23 @@ std::optional<std::vector<Dim>> write_shape(const Shape& shape, const Shape& x, 
   for (size_t d = 0; d < shape.size(); ++d) {
     const auto same = std::find(x.begin(), x.end(), shape[d]);
     const bool aligned = d < x.size() && x[d] == shape[d];
-    if (shape[d].is_constant()) out[d] = shape[d];
-    else if (aligned) out[d] = Dim::symbol(extent_name(0, d));
-    else if (same != x.end()) out[d] = Dim::symbol(extent_name(0, static_cast<size_t>(same - x.begin())));
-    else if (is_known(shape[d], known)) out[d] = shape[d].substitute(known);
-    else if (open) return std::nullopt;
-    else open = d;
+    if (shape[d].is_constant())
+      out[d] = shape[d];
+    else if (aligned)
+      out[d] = Dim::symbol(extent_name(0, d));
+    else if (same != x.end())
+      out[d] = Dim::symbol(extent_name(0, static_cast<size_t>(same - x.begin())));
+    else if (is_known(shape[d], known))
+      out[d] = shape[d].substitute(known);
+    else if (open)
+      return std::nullopt;
+    else
+      open = d;
     if (open != d) others = others * out[d];
   }
   if (open) {
     Dim all = 1;
-    for (size_t d = 0; d < x.size(); ++d)
-      all = all * (x[d].is_constant() ? x[d] : Dim::symbol(extent_name(0, d)));
+    for (size_t d = 0; d < x.size(); ++d) all = all * (x[d].is_constant() ? x[d] : Dim::symbol(extent_name(0, d)));
     if (others.is(0)) return std::nullopt;
     out[*open] = floor_div(all, others);
   }
@@ -118,7 +126,8 @@ std::optional<std::vector<Dim>> write_shape(const Shape& shape, const Shape& x, 
 
 }  // namespace
 
-std::optional<ViewForm> express_view(const Graph& graph, ValueId x, const Shape& shape, const std::vector<ValueId>& lenders) {
+std::optional<ViewForm> express_view(const Graph& graph, ValueId x, const Shape& shape,
+                                     const std::vector<ValueId>& lenders) {
   ViewForm form;
   Solution known;
   const auto attempt = [&]() -> bool {
@@ -134,7 +143,8 @@ std::optional<ViewForm> express_view(const Graph& graph, ValueId x, const Shape&
       if ((*dims)[d].substitute(extents) != shape[d]) return false;
     form.shape.clear();
     for (const Dim& d : *dims) form.shape.push_back(d.str());
-    return std::all_of(form.shape.begin(), form.shape.end(), [](const std::string& text) { return Dim::parse(text).has_value(); });
+    return std::all_of(form.shape.begin(), form.shape.end(),
+                       [](const std::string& text) { return Dim::parse(text).has_value(); });
   };
   form.inputs = {x};
   learn(*graph.value(x).shape, 0, known);
@@ -150,8 +160,13 @@ std::optional<ViewForm> express_view(const Graph& graph, ValueId x, const Shape&
   return std::nullopt;
 }
 
-constinit const OpDef op_gart_View{.name = "View", .domain = "gart", .min_inputs = 1, .max_inputs = -1,
-                                   .kind = OpKind::view, .infer = infer_view, .lower = lower_view,
+constinit const OpDef op_gart_View{.name = "View",
+                                   .domain = "gart",
+                                   .min_inputs = 1,
+                                   .max_inputs = -1,
+                                   .kind = OpKind::view,
+                                   .infer = infer_view,
+                                   .lower = lower_view,
                                    .reference = reference_view};
 
 }  // namespace gcg

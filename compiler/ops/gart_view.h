@@ -19,6 +19,7 @@ struct ViewForm {
 
 /// How to write the view of `x` under `shape`; `lenders` may be used as further inputs. nullopt if the extents of x and
 /// the lenders do not determine the shape, or need a division that could be by zero.
-std::optional<ViewForm> express_view(const Graph& graph, ValueId x, const Shape& shape, const std::vector<ValueId>& lenders);
+std::optional<ViewForm> express_view(const Graph& graph, ValueId x, const Shape& shape,
+                                     const std::vector<ValueId>& lenders);
 
 }  // namespace gcg

@@ -1,4 +1,5 @@
-// Gather, GatherElements and GatherND. Negative indices count from the end; one that is still outside is an error of the run.
+// Gather, GatherElements and GatherND. Negative indices count from the end; one that is still outside is an error of
+// the run.
 #include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
@@ -14,13 +15,15 @@ int64_t checked(const ReferenceContext& ctx, int64_t i, int64_t extent) {
   return i < 0 ? i + extent : i;
 }
 
-/// An index from input 1 into `size` elements. Constants are looked at here: kernels need no check of those that are valid.
+/// An index from input 1 into `size` elements. Constants are looked at here: kernels need no check of those that are
+/// valid.
 Expr element_index(LowerContext& ctx, const Expr& i, const Dim& size) {
   const Expr wrapped = wrap_index(i, size);
   const auto& known = ctx.input_value(1).constant;
   const int64_t least = size.lower_bound().value_or(0);
   bool valid = known != nullptr;
-  for (int64_t k = 0; valid && k < known->elements(); ++k) valid = known->at_int(k) >= -least && known->at_int(k) < least;
+  for (int64_t k = 0; valid && k < known->elements(); ++k)
+    valid = known->at_int(k) >= -least && known->at_int(k) < least;
   return valid ? clamp_index(wrapped, size) : binary(BinaryOp::checked_index, wrapped, extent(size));
 }
 
@@ -57,7 +60,8 @@ Expr lower_gather(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const int64_t axis = axis_of(ctx.node(), static_cast<int64_t>(data.size()));
   const auto first = at.begin() + axis;
   Index from(at.begin(), first);
-  from.push_back(element_index(ctx, integer_input(ctx, 1, Index(first, first + rank)), data[static_cast<size_t>(axis)]));
+  from.push_back(
+      element_index(ctx, integer_input(ctx, 1, Index(first, first + rank)), data[static_cast<size_t>(axis)]));
   from.insert(from.end(), first + rank, at.end());
   return ctx.input(0, from);
 }

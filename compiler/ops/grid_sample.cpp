@@ -1,5 +1,5 @@
-// GridSample: elements of X[N, C, D1, ..] at positions that a grid [N, o1, .., k] names, interpolated. Positions run from
-// -1 to 1 over each dimension and name the last dimension first. AffineGrid makes such grids.
+// GridSample: elements of X[N, C, D1, ..] at positions that a grid [N, o1, .., k] names, interpolated. Positions run
+// from -1 to 1 over each dimension and name the last dimension first. AffineGrid makes such grids.
 #include <cmath>
 
 #include "compiler/ops/index.h"
@@ -62,11 +62,12 @@ Expr reflected(const Expr& x, const Borders& b) {
 /// One dimension's position in elements.
 Expr position_of(const GridForm& form, const Expr& n, const Dim& size) {
   const Expr length = cast(DType::f32, extent(size));
-  Expr x = form.align_corners ? (n + f32(1)) * f32(0.5) * (length - f32(1)) : ((n + f32(1)) * length - f32(1)) * f32(0.5);
+  Expr x =
+      form.align_corners ? (n + f32(1)) * f32(0.5) * (length - f32(1)) : ((n + f32(1)) * length - f32(1)) * f32(0.5);
   if (form.mode == "nearest") x = unary(UnaryOp::round_even, x);
   const Borders b = borders_of(form, size);
-  const Expr outside = binary(BinaryOp::logical_or, binary(BinaryOp::less, x, b.low),
-                              binary(BinaryOp::greater, x, b.low + b.range));
+  const Expr outside =
+      binary(BinaryOp::logical_or, binary(BinaryOp::less, x, b.low), binary(BinaryOp::greater, x, b.low + b.range));
   const Expr clamped = binary(BinaryOp::max, binary(BinaryOp::min, x, length - f32(1)), f32(0));
   if (form.padding == "border") return select(outside, clamped, x);
   if (form.padding == "reflection") return select(outside, reflected(x, b), x);
@@ -83,16 +84,15 @@ Tap tap_at(const GridForm& form, const Expr& i, const Dim& size, const Expr& wei
   if (form.padding == "border") return {clamp_index(i, size), nullptr, weight};
   const Expr x = cast(DType::f32, i);
   const Borders b = borders_of(form, size);
-  const Expr outside = binary(BinaryOp::logical_or, binary(BinaryOp::less, x, b.low),
-                              binary(BinaryOp::greater, x, b.low + b.range));
+  const Expr outside =
+      binary(BinaryOp::logical_or, binary(BinaryOp::less, x, b.low), binary(BinaryOp::greater, x, b.low + b.range));
   return {clamp_index(select(outside, cast(DType::i64, reflected(x, b)), i), size), nullptr, weight};
 }
 
 std::vector<Tap> taps_of(const GridForm& form, const Expr& x, const Dim& size) {
   if (form.mode == "nearest") return {tap_at(form, cast(DType::i64, x), size, nullptr)};
   const Expr floor = unary(UnaryOp::floor, x), t = x - floor, rest = f32(1) - t, first = cast(DType::i64, floor);
-  if (form.mode == "linear")
-    return {tap_at(form, first, size, rest), tap_at(form, first + index(1), size, t)};
+  if (form.mode == "linear") return {tap_at(form, first, size, rest), tap_at(form, first + index(1), size, t)};
   constexpr double a = -0.75;
   const auto near = [&](const Expr& s) { return (f32(a + 2) * s - f32(a + 3)) * s * s + f32(1); };
   const auto far = [&](const Expr& s) { return ((f32(a) * s - f32(5 * a)) * s + f32(8 * a)) * s - f32(4 * a); };
@@ -148,8 +148,8 @@ struct ReferenceTap {
 };
 
 std::vector<ReferenceTap> reference_taps(const GridForm& form, double n, int64_t size) {
-  const double low = form.align_corners ? 0 : -0.5, high = form.align_corners ? static_cast<double>(size - 1)
-                                                                             : static_cast<double>(size) - 0.5;
+  const double low = form.align_corners ? 0 : -0.5,
+               high = form.align_corners ? static_cast<double>(size - 1) : static_cast<double>(size) - 0.5;
   double x = low + (n + 1) / 2 * (high - low);
   if (form.mode == "nearest") x = std::nearbyint(x);
   if ((x < low || x > high) && form.padding == "border") x = std::min(std::max(x, 0.0), static_cast<double>(size - 1));
@@ -261,7 +261,8 @@ std::vector<Tensor> reference_affine_grid(ReferenceContext& ctx) {
     const int64_t row = (at[0] * dims + at.back()) * (dims + 1);
     double sum = theta.at_double(row + dims);
     for (int64_t d = 0; d < dims; ++d) {
-      const auto k = static_cast<double>(at[static_cast<size_t>(d + 1)]), n = static_cast<double>(size[static_cast<size_t>(d + 2)]);
+      const auto k = static_cast<double>(at[static_cast<size_t>(d + 1)]),
+                 n = static_cast<double>(size[static_cast<size_t>(d + 2)]);
       const double place = align ? (n > 1 ? 2 * k / (n - 1) - 1 : -1) : (2 * k + 1) / n - 1;
       sum += theta.at_double(row + dims - 1 - d) * place;
     }

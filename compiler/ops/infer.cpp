@@ -42,7 +42,8 @@ void set_type(Value& input, const Value& type) {
   input.shape = type.shape;
   input.contents = type.contents;
   const TensorRef& c = type.constant;
-  if (!input.contents && c && (is_int(c->dtype()) || c->dtype() == DType::boolean) && c->rank() <= 1 && c->elements() <= 64) {
+  if (!input.contents && c && (is_int(c->dtype()) || c->dtype() == DType::boolean) && c->rank() <= 1 &&
+      c->elements() <= 64) {
     const std::vector<int64_t> ints = c->to_ints();
     input.contents = std::vector<Dim>(ints.begin(), ints.end());
   }

@@ -19,13 +19,20 @@ std::optional<bool> compare(BinaryOp op, const Dim& a, const Dim& b) {
   const bool equal = d.is(0), above = low && *low > 0, below = high && *high < 0;
   const bool not_below = low && *low >= 0, not_above = high && *high <= 0;
   switch (op) {
-    case BinaryOp::equal: return equal ? std::optional(true) : above || below ? std::optional(false) : std::nullopt;
-    case BinaryOp::not_equal: return equal ? std::optional(false) : above || below ? std::optional(true) : std::nullopt;
-    case BinaryOp::less: return below ? std::optional(true) : not_below ? std::optional(false) : std::nullopt;
-    case BinaryOp::less_equal: return not_above ? std::optional(true) : above ? std::optional(false) : std::nullopt;
-    case BinaryOp::greater: return above ? std::optional(true) : not_above ? std::optional(false) : std::nullopt;
-    case BinaryOp::greater_equal: return not_below ? std::optional(true) : below ? std::optional(false) : std::nullopt;
-    default: return std::nullopt;
+    case BinaryOp::equal:
+      return equal ? std::optional(true) : above || below ? std::optional(false) : std::nullopt;
+    case BinaryOp::not_equal:
+      return equal ? std::optional(false) : above || below ? std::optional(true) : std::nullopt;
+    case BinaryOp::less:
+      return below ? std::optional(true) : not_below ? std::optional(false) : std::nullopt;
+    case BinaryOp::less_equal:
+      return not_above ? std::optional(true) : above ? std::optional(false) : std::nullopt;
+    case BinaryOp::greater:
+      return above ? std::optional(true) : not_above ? std::optional(false) : std::nullopt;
+    case BinaryOp::greater_equal:
+      return not_below ? std::optional(true) : below ? std::optional(false) : std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -43,9 +50,12 @@ class Evaluator {
   Dim compute(const Expr& e) {
     if (is_float(e->dtype)) throw Unknown();
     switch (e->kind) {
-      case ExprKind::constant: return Dim(e->integer);
-      case ExprKind::extent: return e->dim;
-      case ExprKind::select: return value(known(e->args[0]) ? e->args[1] : e->args[2]);
+      case ExprKind::constant:
+        return Dim(e->integer);
+      case ExprKind::extent:
+        return e->dim;
+      case ExprKind::select:
+        return value(known(e->args[0]) ? e->args[1] : e->args[2]);
       case ExprKind::cast:
         if (e->dtype == DType::boolean && e->args[0]->dtype != DType::boolean) {
           const auto zero = compare(BinaryOp::equal, value(e->args[0]), Dim(0));
@@ -57,8 +67,10 @@ class Evaluator {
         if (e->unary == UnaryOp::neg) return Dim(0) - value(e->args[0]);
         if (e->unary == UnaryOp::logical_not) return Dim(!known(e->args[0]));
         throw Unknown();
-      case ExprKind::binary: return binary_value(e);
-      default: throw Unknown();
+      case ExprKind::binary:
+        return binary_value(e);
+      default:
+        throw Unknown();
     }
   }
 
@@ -71,20 +83,29 @@ class Evaluator {
   Dim binary_value(const Expr& e) {
     const Expr &a = e->args[0], &b = e->args[1];
     switch (e->binary) {
-      case BinaryOp::add: return value(a) + value(b);
-      case BinaryOp::sub: return value(a) - value(b);
-      case BinaryOp::mul: return value(a) * value(b);
-      case BinaryOp::max: return max(value(a), value(b));
-      case BinaryOp::min: return min(value(a), value(b));
-      case BinaryOp::logical_and: return Dim(known(a) && known(b));
-      case BinaryOp::logical_or: return Dim(known(a) || known(b));
-      case BinaryOp::logical_xor: return Dim(known(a) != known(b));
+      case BinaryOp::add:
+        return value(a) + value(b);
+      case BinaryOp::sub:
+        return value(a) - value(b);
+      case BinaryOp::mul:
+        return value(a) * value(b);
+      case BinaryOp::max:
+        return max(value(a), value(b));
+      case BinaryOp::min:
+        return min(value(a), value(b));
+      case BinaryOp::logical_and:
+        return Dim(known(a) && known(b));
+      case BinaryOp::logical_or:
+        return Dim(known(a) || known(b));
+      case BinaryOp::logical_xor:
+        return Dim(known(a) != known(b));
       case BinaryOp::div:
       case BinaryOp::floor_div:
       case BinaryOp::mod: {
         const Dim x = value(a), y = value(b);
         // Towards zero and downwards agree where nothing is negative.
-        if (y.lower_bound().value_or(0) <= 0 || (e->binary == BinaryOp::div && x.lower_bound().value_or(-1) < 0)) throw Unknown();
+        if (y.lower_bound().value_or(0) <= 0 || (e->binary == BinaryOp::div && x.lower_bound().value_or(-1) < 0))
+          throw Unknown();
         return e->binary == BinaryOp::mod ? mod(x, y) : floor_div(x, y);
       }
       default: {
@@ -114,7 +135,8 @@ class ContentsContext final : public LowerContext {
     int64_t at = 0;
     for (size_t d = 0; d < index_.size(); ++d) {
       const Dim k = Evaluator().value(index_[d]), extent = (*v.shape)[d];
-      if (!k.is_constant() || k.constant() < 0 || k.constant() >= extent.constant()) return constant_int(v.dtype, 0);  // not taken
+      if (!k.is_constant() || k.constant() < 0 || k.constant() >= extent.constant())
+        return constant_int(v.dtype, 0);  // not taken
       at = at * extent.constant() + k.constant();
     }
     if (v.constant) {
@@ -131,8 +153,8 @@ class ContentsContext final : public LowerContext {
 };
 
 bool may_have_contents(const Value& v) {
-  return !v.contents && !v.constant && (is_int(v.dtype) || v.dtype == DType::boolean) && v.shape && is_static(*v.shape) &&
-         product(*v.shape).constant() <= kMaxElements;
+  return !v.contents && !v.constant && (is_int(v.dtype) || v.dtype == DType::boolean) && v.shape &&
+         is_static(*v.shape) && product(*v.shape).constant() <= kMaxElements;
 }
 
 bool inputs_are_known(const Graph& graph, const Node& node) {

@@ -13,9 +13,7 @@ constexpr int64_t kMaxContents = 4096;
 bool is_whole(DType t) { return is_int(t) || t == DType::boolean; }
 bool has_no_elements(const Value& v) { return v.shape && product(*v.shape).is(0) && is_whole(v.dtype); }
 
-std::string describe(const Value& v) {
-  return concat(name_of(v.dtype), v.shape ? str(*v.shape) : std::string("[?]"));
-}
+std::string describe(const Value& v) { return concat(name_of(v.dtype), v.shape ? str(*v.shape) : std::string("[?]")); }
 
 void collect_symbols(const Graph& graph, std::set<std::string>& out) {
   for (int64_t i = 0; i < graph.value_count(); ++i)

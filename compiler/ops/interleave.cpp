@@ -1,8 +1,9 @@
 // gart.Interleave: tensors woven into one along several axes.
 //   Inputs: one per phase, the phases of the `axes` counted in row-major order, `steps[k]` along axes[k]
 //   y[..., i, ...] = (input of phase i mod steps[k] along axes[k])[..., i / steps[k], ...]
-#include "compiler/ops/index.h"
 #include "compiler/ops/interleave.h"
+
+#include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
 
@@ -31,15 +32,18 @@ namespace {
 
 void infer_interleave(InferContext& ctx) {
   const Interleaving weave = interleaving_of(ctx.node());
-  if (ctx.input_count() != weave.phases()) ctx.fail(concat(ctx.input_count(), " inputs for ", weave.phases(), " phases"));
+  if (ctx.input_count() != weave.phases())
+    ctx.fail(concat(ctx.input_count(), " inputs for ", weave.phases(), " phases"));
   for (int i = 1; i < ctx.input_count(); ++i)
-    if (ctx.dtype(i) != ctx.dtype(0) || ctx.rank(i) != ctx.rank(0)) ctx.fail(concat("input ", i, " differs from input 0"));
+    if (ctx.dtype(i) != ctx.dtype(0) || ctx.rank(i) != ctx.rank(0))
+      ctx.fail(concat("input ", i, " differs from input 0"));
   Shape shape = ctx.shape(0);
   for (size_t k = 0; k < weave.axes.size(); ++k) {  // the phases along one axis that are the first of all others
     int64_t inner = 1;
     for (size_t other = k + 1; other < weave.axes.size(); ++other) inner *= weave.steps[other];
     Dim extent = 0;
-    for (int64_t p = 0; p < weave.steps[k]; ++p) extent = extent + ctx.shape(static_cast<int>(p * inner))[weave.axes[k]];
+    for (int64_t p = 0; p < weave.steps[k]; ++p)
+      extent = extent + ctx.shape(static_cast<int>(p * inner))[weave.axes[k]];
     shape[weave.axes[k]] = extent;
   }
   for (int i = 0; i < ctx.input_count(); ++i) {
@@ -75,7 +79,8 @@ std::vector<Tensor> reference_interleave(ReferenceContext& ctx) {
   for (size_t k = 0; k < weave.axes.size(); ++k) {  // the phases along one axis that are the first of all others
     int64_t inner = 1, extent = 0;
     for (size_t other = k + 1; other < weave.axes.size(); ++other) inner *= weave.steps[other];
-    for (int64_t p = 0; p < weave.steps[k]; ++p) extent += ctx.input(static_cast<int>(p * inner))->shape()[weave.axes[k]];
+    for (int64_t p = 0; p < weave.steps[k]; ++p)
+      extent += ctx.input(static_cast<int>(p * inner))->shape()[weave.axes[k]];
     shape[weave.axes[k]] = extent;
   }
   Tensor y(ctx.input(0)->dtype(), shape);

@@ -1,5 +1,5 @@
-// LinearAttention: attention without a softmax, whose past is one matrix per head. expand_linear_attention writes it as a
-// Loop over the steps.
+// LinearAttention: attention without a softmax, whose past is one matrix per head. expand_linear_attention writes it as
+// a Loop over the steps.
 #include "compiler/ops/linear_attention.h"
 
 #include <cmath>
@@ -37,7 +37,8 @@ void infer_linear_attention(InferContext& ctx) {
   if (ctx.has_input(Form::kPast)) {
     state_dtype = ctx.dtype(Form::kPast);
     if (ctx.rank(Form::kPast) != 4) ctx.fail("past_state must have 4 dimensions");
-    for (size_t d = 0; d < 4; ++d) ctx.require_equal(ctx.shape(Form::kPast)[d], state[d], concat("past_state at dimension ", d));
+    for (size_t d = 0; d < 4; ++d)
+      ctx.require_equal(ctx.shape(Form::kPast)[d], state[d], concat("past_state at dimension ", d));
   }
   ctx.set_output(0, ctx.dtype(Form::kQuery), {query[0], query[1], value * form.query_heads});
   ctx.set_output(1, state_dtype, state);
@@ -96,18 +97,23 @@ std::vector<Tensor> reference_linear_attention(ReferenceContext& ctx) {
 }  // namespace
 
 LinearAttentionForm::LinearAttentionForm(const Node& node)
-    : query_heads(node.int_attribute("q_num_heads", 0)), heads(node.int_attribute("kv_num_heads", 0)),
+    : query_heads(node.int_attribute("q_num_heads", 0)),
+      heads(node.int_attribute("kv_num_heads", 0)),
       scale(node.float_attribute("scale", 0)) {
   const std::string rule = node.string_attribute("update_rule", "gated_delta");
   decays = rule == "gated" || rule == "gated_delta";
   corrects = rule == "delta" || rule == "gated_delta";
   if (!decays && !corrects && rule != "linear")
-    fail_node(node, concat("attribute update_rule is '", rule, "', it must be 'linear', 'gated', 'delta' or 'gated_delta'"));
+    fail_node(node,
+              concat("attribute update_rule is '", rule, "', it must be 'linear', 'gated', 'delta' or 'gated_delta'"));
   if (query_heads < 1 || heads < 1 || query_heads % heads != 0)
-    fail_node(node, concat("q_num_heads is ", query_heads, ", it must be a multiple of kv_num_heads, which is ", heads));
+    fail_node(node,
+              concat("q_num_heads is ", query_heads, ", it must be a multiple of kv_num_heads, which is ", heads));
   const auto given = [&](size_t i) { return i < node.inputs.size() && node.inputs[i].valid(); };
-  if (given(kDecay) != decays) fail_node(node, concat("update_rule '", rule, decays ? "' needs" : "' forbids", " decay (input 4)"));
-  if (given(kBeta) != corrects) fail_node(node, concat("update_rule '", rule, corrects ? "' needs" : "' forbids", " beta (input 5)"));
+  if (given(kDecay) != decays)
+    fail_node(node, concat("update_rule '", rule, decays ? "' needs" : "' forbids", " decay (input 4)"));
+  if (given(kBeta) != corrects)
+    fail_node(node, concat("update_rule '", rule, corrects ? "' needs" : "' forbids", " beta (input 5)"));
 }
 
 constinit const OpDef op_LinearAttention{.name = "LinearAttention",

@@ -53,7 +53,7 @@ Expr lower_nll_loss(LowerContext& ctx, int output, const std::vector<Expr>& at) 
   if (reduction == "none") return as_output(ctx, output, term_of(ctx, at).loss);
   const Shape& target = ctx.input_shape(kTarget);
   const std::vector<bool> all(target.size(), true);
-  const auto total = [&](Expr Term::*part) {
+  const auto total = [&](Expr Term::* part) {
     const Sweep s = sweep(ctx, target, all, Index(target.size(), index(0)));
     return reduce_over(ReduceOp::sum, s.axes, term_of(ctx, s.index).*part);
   };
@@ -85,8 +85,8 @@ std::vector<Tensor> reference_nll_loss(ReferenceContext& ctx) {
   return {std::move(y)};
 }
 
-/// SoftmaxCrossEntropyLoss(scores, labels, weights) = NegativeLogLikelihoodLoss(LogSoftmax(scores), labels, weights); its
-/// second output are the logarithms.
+/// SoftmaxCrossEntropyLoss(scores, labels, weights) = NegativeLogLikelihoodLoss(LogSoftmax(scores), labels, weights);
+/// its second output are the logarithms.
 void upgrade_cross_entropy(UpgradeContext& ctx) {
   Node log_softmax;
   log_softmax.op = &op("LogSoftmax");

@@ -83,8 +83,13 @@ std::vector<Tensor> reference_matmul_integer(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_MatMulInteger = {.name = "MatMulInteger", .since = 10, .min_inputs = 2, .max_inputs = 4,
-                                .kind = OpKind::contraction, .infer = infer_matmul_integer,
-                                .lower = lower_matmul_integer, .reference = reference_matmul_integer};
+const OpDef op_MatMulInteger = {.name = "MatMulInteger",
+                                .since = 10,
+                                .min_inputs = 2,
+                                .max_inputs = 4,
+                                .kind = OpKind::contraction,
+                                .infer = infer_matmul_integer,
+                                .lower = lower_matmul_integer,
+                                .reference = reference_matmul_integer};
 
 }  // namespace gcg

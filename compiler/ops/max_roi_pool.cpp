@@ -90,7 +90,9 @@ std::vector<Tensor> reference_max_roi_pool(ReferenceContext& ctx) {
                    size = std::fmax(std::round(rois.at_double(at[0] * 5 + 4 - s) * scale) - start + 1, 1);
       const auto i = static_cast<size_t>(s + 2);
       const double step = size / static_cast<double>(out[static_cast<size_t>(s)]), cell = static_cast<double>(at[i]);
-      const auto clamped = [&](double v) { return std::clamp<int64_t>(static_cast<int64_t>(v + start), 0, x.shape()[i]); };
+      const auto clamped = [&](double v) {
+        return std::clamp<int64_t>(static_cast<int64_t>(v + start), 0, x.shape()[i]);
+      };
       begin[s] = clamped(std::floor(cell * step));
       end[s] = clamped(std::ceil((cell + 1) * step));
     }

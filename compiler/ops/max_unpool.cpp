@@ -1,5 +1,5 @@
-// MaxUnpool: the elements of x go where `indices`, row-major positions in the result, say; the rest is zero. It undoes the
-// MaxPool that gave both. expand_max_unpool makes a ScatterElements of it.
+// MaxUnpool: the elements of x go where `indices`, row-major positions in the result, say; the rest is zero. It undoes
+// the MaxPool that gave both. expand_max_unpool makes a ScatterElements of it.
 #include "compiler/ops/max_unpool.h"
 
 #include "compiler/ops/movement.h"
@@ -58,12 +58,14 @@ std::vector<Tensor> reference_max_unpool(ReferenceContext& ctx) {
 }  // namespace
 
 UnpoolForm::UnpoolForm(const Node& node, size_t rank)
-    : kernel(node.ints_attribute("kernel_shape")), strides(node.ints_attribute("strides")), pads(node.ints_attribute("pads")) {
+    : kernel(node.ints_attribute("kernel_shape")),
+      strides(node.ints_attribute("strides")),
+      pads(node.ints_attribute("pads")) {
   if (strides.empty()) strides.assign(kernel.size(), 1);
   if (pads.empty()) pads.assign(2 * kernel.size(), 0);
   if (rank < 3 || kernel.size() != rank - 2 || strides.size() != kernel.size() || pads.size() != 2 * kernel.size())
-    fail_node(node, concat("an input of rank ", rank, " does not go with ", kernel.size(), " kernel extents, ", strides.size(),
-                           " strides and ", pads.size(), " pads"));
+    fail_node(node, concat("an input of rank ", rank, " does not go with ", kernel.size(), " kernel extents, ",
+                           strides.size(), " strides and ", pads.size(), " pads"));
   for (size_t d = 0; d < kernel.size(); ++d)
     if (kernel[d] < 1 || strides[d] < 1) fail_node(node, "kernel_shape and strides must be at least 1");
 }

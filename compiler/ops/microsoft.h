@@ -1,5 +1,5 @@
-// The contributed operators of onnxruntime (domain com.microsoft): its optimiser, its quantiser and exporters for it write
-// them. Each is an expansion into operators of ONNX; onnxruntime's ContribOperators.md says what they mean.
+// The contributed operators of onnxruntime (domain com.microsoft): its optimiser, its quantiser and exporters for it
+// write them. Each is an expansion into operators of ONNX; onnxruntime's ContribOperators.md says what they mean.
 #pragma once
 
 #include "compiler/ops/expansion.h"
@@ -7,19 +7,19 @@
 namespace gcg {
 
 /// From version 1 of the domain on.
-constexpr ExpandedOp microsoft(const char* name, int min_inputs, int max_inputs, Expand expand,
-                          int max_outputs = 1) {
+constexpr ExpandedOp microsoft(const char* name, int min_inputs, int max_inputs, Expand expand, int max_outputs = 1) {
   return expanded(name, "com.microsoft", 1, min_inputs, max_inputs, expand, max_outputs);
 }
 
-/// What Attention, QAttention and MultiHeadAttention share once queries, keys and values are 4-D: [B, heads, sequence, size].
+/// What Attention, QAttention and MultiHeadAttention share once queries, keys and values are 4-D: [B, heads, sequence,
+/// size].
 struct MicrosoftAttention {
   ValueId q, k, v;
   ValueId past_key, past_value;  // 4-D, too; invalid: none
   ValueId padding;               // which keys count, 1-D to 3-D; invalid: all
   int64_t padding_rank = 0;
   bool padding_has_starts = false;  // 1-D: ends of all samples, then starts of all
-  ValueId bias;                  // added to the scores; invalid: none
+  ValueId bias;                     // added to the scores; invalid: none
   bool causal = false;
 };
 struct MicrosoftAttended {

@@ -63,7 +63,8 @@ void take_padding(Expansion& x, size_t i, const Dim& batch, MicrosoftAttention& 
   if (!x.has_input(i)) return;
   a.padding = x.input(i);
   a.padding_rank = x.rank(i);
-  if (a.padding_rank < 1 || a.padding_rank > 3) x.fail(concat("a mask of ", a.padding_rank, " dimensions is not supported"));
+  if (a.padding_rank < 1 || a.padding_rank > 3)
+    x.fail(concat("a mask of ", a.padding_rank, " dimensions is not supported"));
   if (a.padding_rank != 1) return;
   const Dim& length = x.shape(i)[0];
   a.padding_has_starts = length == batch * 2;
@@ -120,13 +121,25 @@ Results expand_quantized_attention(Expansion& x) {
     if (x.has_input(zero)) operands.push_back(x.input(zero));
     return x.node("DequantizeLinear", operands, {{"axis", int64_t{1}}});
   };
-  const ValueId y = x.node("MatMul", {dequantized(kX, kXScale, kXZero), dequantized(kWeights, kWeightsScale, kWeightsZero)});
+  const ValueId y =
+      x.node("MatMul", {dequantized(kX, kXScale, kXZero), dequantized(kWeights, kWeightsScale, kWeightsZero)});
   return attend_projected(x, x.add(y, x.input(kBias)), x.extent(kWeights, 1), kMask, kPast, kNone);
 }
 
 // ---- MultiHeadAttention
 
-enum : size_t { kQuery, kKey, kValue, kProjectionBias, kPadding, kScoreBias, kPastKey, kPastValue, kPastLength, kIndirection };
+enum : size_t {
+  kQuery,
+  kKey,
+  kValue,
+  kProjectionBias,
+  kPadding,
+  kScoreBias,
+  kPastKey,
+  kPastValue,
+  kPastLength,
+  kIndirection
+};
 
 /// The biases of the three projections, one behind the other in input 3, are added while the values are 3-D.
 ValueId with_bias(Expansion& x, ValueId v, int64_t from, int64_t to) {
@@ -175,6 +188,7 @@ Results expand_multi_head_attention(Expansion& x) {
 
 constinit const ExpandedOp op_microsoft_Attention = microsoft("Attention", 2, 7, expand_attention, 2);
 constinit const ExpandedOp op_microsoft_QAttention = microsoft("QAttention", 5, 9, expand_quantized_attention, 2);
-constinit const ExpandedOp op_microsoft_MultiHeadAttention = microsoft("MultiHeadAttention", 1, 10, expand_multi_head_attention, 4);
+constinit const ExpandedOp op_microsoft_MultiHeadAttention =
+    microsoft("MultiHeadAttention", 1, 10, expand_multi_head_attention, 4);
 
 }  // namespace gcg

@@ -1,4 +1,5 @@
-// com.microsoft: weights of 2, 4 or 8 bits with a scale per block, packed into bytes: MatMulNBits and GatherBlockQuantized.
+// com.microsoft: weights of 2, 4 or 8 bits with a scale per block, packed into bytes: MatMulNBits and
+// GatherBlockQuantized.
 #include "compiler/ops/microsoft.h"
 #include "compiler/ops/op_support.h"
 
@@ -17,14 +18,16 @@ DType unsigned_of(const Expansion& x, int64_t bits) {
 /// The first `count` elements of every row of `packed`, lowest bits first in each byte.
 Tensor unpacked(const Expansion& x, const Tensor& packed, const char* what, int64_t rows, int64_t count, int64_t bits) {
   Tensor out(unsigned_of(x, bits), {rows, count});
-  if (packed.dtype() != DType::u8 || rows < 1 || packed.elements() % rows != 0 || packed.elements() / rows * 8 < count * bits)
+  if (packed.dtype() != DType::u8 || rows < 1 || packed.elements() % rows != 0 ||
+      packed.elements() / rows * 8 < count * bits)
     x.fail(concat(what, " must be ", rows, " rows of bytes with ", count, " elements of ", bits, " bits each"));
   const int64_t row_bytes = packed.elements() / rows;
   const std::span<const uint8_t> from = packed.as<uint8_t>();
   uint8_t* to = out.mutable_data();
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t i = 0; i < count; ++i)
-      *to++ = static_cast<uint8_t>(from[static_cast<size_t>(r * row_bytes + i * bits / 8)] >> (i * bits % 8) & ((1 << bits) - 1));
+      *to++ = static_cast<uint8_t>(from[static_cast<size_t>(r * row_bytes + i * bits / 8)] >> (i * bits % 8) &
+                                   ((1 << bits) - 1));
   return out;
 }
 
@@ -44,7 +47,8 @@ void infer_matmul_nbits(InferContext& ctx) {
 std::vector<int64_t> block_of_column(Expansion& x, int64_t k, int64_t block) {
   std::vector<int64_t> blocks;
   if (x.has_input(kGroups)) blocks = x.constant(kGroups, "g_idx").to_ints();
-  if (x.has_input(kGroups) && static_cast<int64_t>(blocks.size()) < k) x.fail(concat("g_idx has fewer than ", k, " elements"));
+  if (x.has_input(kGroups) && static_cast<int64_t>(blocks.size()) < k)
+    x.fail(concat("g_idx has fewer than ", k, " elements"));
   blocks.resize(static_cast<size_t>(k));
   for (int64_t i = 0; i < k && !x.has_input(kGroups); ++i) blocks[static_cast<size_t>(i)] = i / block;
   return blocks;
@@ -95,7 +99,8 @@ Results expand_gather_block_quantized(Expansion& x) {
   const auto whole = [&](size_t i, const char* what) {
     if (!packed) return x.input(i);
     std::vector<int64_t> shape = x.constant(i, what).shape();
-    const int64_t count = i == kData ? shape.back() * 8 / bits : x.extent(kScale, -1), rows = x.constant(i, what).elements() / shape.back();
+    const int64_t count = i == kData ? shape.back() * 8 / bits : x.extent(kScale, -1),
+                  rows = x.constant(i, what).elements() / shape.back();
     shape.back() = count;
     return x.constant(unpacked(x, x.constant(i, what), what, rows, count, bits).reshaped(shape));
   };
@@ -116,6 +121,7 @@ Results expand_gather_block_quantized(Expansion& x) {
 
 constinit const ExpandedOp op_microsoft_MatMulNBits =
     expanded("MatMulNBits", "com.microsoft", 1, 3, 6, expand_matmul_nbits, 1, infer_matmul_nbits);
-constinit const ExpandedOp op_microsoft_GatherBlockQuantized = microsoft("GatherBlockQuantized", 3, 4, expand_gather_block_quantized);
+constinit const ExpandedOp op_microsoft_GatherBlockQuantized =
+    microsoft("GatherBlockQuantized", 3, 4, expand_gather_block_quantized);
 
 }  // namespace gcg

@@ -1,4 +1,5 @@
-// com.microsoft: RotaryEmbedding and GroupQueryAttention, which decoders with a cache of keys and values are written with.
+// com.microsoft: RotaryEmbedding and GroupQueryAttention, which decoders with a cache of keys and values are written
+// with.
 #include <limits>
 
 #include "compiler/ops/microsoft.h"
@@ -9,7 +10,8 @@ namespace {
 using Results = std::vector<ValueId>;
 
 /// x [B, heads, sequence, size] turned by the angles of `places` [B, sequence].
-ValueId rotated(Expansion& x, ValueId of, ValueId places, ValueId cosines, ValueId sines, bool interleaved, int64_t partial) {
+ValueId rotated(Expansion& x, ValueId of, ValueId places, ValueId cosines, ValueId sines, bool interleaved,
+                int64_t partial) {
   return x.node("RotaryEmbedding", {of, cosines, sines, places},
                 {{"interleaved", int64_t{interleaved ? 1 : 0}}, {"rotary_embedding_dim", partial}});
 }
@@ -31,8 +33,9 @@ Results expand_rotary_embedding(Expansion& x) {
   const ValueId split = packed ? heads_first(x, x.input(kX), heads) : x.input(kX);
   ValueId places = x.cast(x.input(kPlaces), DType::i64);
   if (x.rank(kPlaces) == 1 || x.shape(kPlaces).size() == 0) {  // the first one's: B rows of it and those that follow
-    const ValueId rows = x.node("ConstantOfShape", {x.node("Shape", {x.input(kX)}, {{"start", int64_t{0}}, {"end", int64_t{1}}})},
-                                {{"value", TensorRef(std::make_shared<Tensor>(Tensor::vector_i64({0})))}});
+    const ValueId rows =
+        x.node("ConstantOfShape", {x.node("Shape", {x.input(kX)}, {{"start", int64_t{0}}, {"end", int64_t{1}}})},
+               {{"value", TensorRef(std::make_shared<Tensor>(Tensor::vector_i64({0})))}});
     places = x.add(x.add(x.unsqueeze(rows, 1), positions(x, extent_of(x, split, 2))), x.reshape(places, {1}));
   }
   const Dim head = packed ? floor_div(x.shape(kX)[2], heads) : x.shape(kX)[3];
@@ -43,12 +46,25 @@ Results expand_rotary_embedding(Expansion& x) {
 
 // ---- GroupQueryAttention: the cache grows by the new keys and values, whatever room the caller's buffers have
 
-enum : size_t { kQuery, kKey, kValue, kPastKey, kPastValue, kLastKeys, kTotal, kCosines, kSines, kPlaces, kBias, kSink };
+enum : size_t {
+  kQuery,
+  kKey,
+  kValue,
+  kPastKey,
+  kPastValue,
+  kLastKeys,
+  kTotal,
+  kCosines,
+  kSines,
+  kPlaces,
+  kBias,
+  kSink
+};
 
 class GroupQueryAttention {
  public:
-  explicit GroupQueryAttention(Expansion& x) : x_(x), heads_(x.node().int_attribute("num_heads", 0)),
-                                               groups_(x.node().int_attribute("kv_num_heads", 0)) {
+  explicit GroupQueryAttention(Expansion& x)
+      : x_(x), heads_(x.node().int_attribute("num_heads", 0)), groups_(x.node().int_attribute("kv_num_heads", 0)) {
     if (heads_ < 1 || groups_ < 1) x.fail("num_heads and kv_num_heads must be at least 1");
     for (size_t i = kSink; i < x.input_count(); ++i)
       if (x.has_input(i)) x.fail(concat("input ", i, " (a head sink or quantised caches) is not supported"));
@@ -60,7 +76,8 @@ class GroupQueryAttention {
     queries_ = extent_of(x_, q_, 2);
     const ValueId zero = x_.constant(Tensor::scalar_i64(0)), one = x_.constant(Tensor::scalar_i64(1));
     valid_ = x_.add(x_.reshape(x_.cast(x_.input(kLastKeys), DType::i64), {-1}), one);
-    past_ = x_.node("Max", {x_.subtract(valid_, queries_), zero});  // [B]; prompts shorter than the longest have none, too
+    past_ =
+        x_.node("Max", {x_.subtract(valid_, queries_), zero});  // [B]; prompts shorter than the longest have none, too
     if (x_.node().int_attribute("do_rotary", 0) != 0) rotate();
     const ValueId key = grown(kPastKey, k_), value = grown(kPastValue, v_);
     const Results y = x_.outputs(op("Attention"), {q_, key, value, allowed(key)}, 1, attributes());
@@ -102,12 +119,15 @@ class GroupQueryAttention {
 
   /// Keys up to each query's place, in its window: bool, or with a bias what is added to the scores.
   ValueId allowed(ValueId key) {
-    const ValueId here = x_.node("Unsqueeze", {places(), x_.ints({1, 3})}), there = positions(x_, extent_of(x_, key, 2));
+    const ValueId here = x_.node("Unsqueeze", {places(), x_.ints({1, 3})}),
+                  there = positions(x_, extent_of(x_, key, 2));
     ValueId may = x_.node("LessOrEqual", {there, here});
     if (const int64_t window = x_.node().int_attribute("local_window_size", -1); window > 0)
-      may = x_.node("And", {may, x_.node("Greater", {there, x_.subtract(here, x_.constant(Tensor::scalar_i64(window)))})});
+      may = x_.node("And",
+                    {may, x_.node("Greater", {there, x_.subtract(here, x_.constant(Tensor::scalar_i64(window)))})});
     if (!x_.has_input(kBias)) return may;
-    return x_.node("Where", {may, x_.input(kBias), x_.scalar(x_.dtype(kBias), -std::numeric_limits<double>::infinity())});
+    return x_.node("Where",
+                   {may, x_.input(kBias), x_.scalar(x_.dtype(kBias), -std::numeric_limits<double>::infinity())});
   }
 
   std::map<std::string, Attribute> attributes() {
@@ -127,6 +147,7 @@ Results expand_group_query_attention(Expansion& x) { return GroupQueryAttention(
 }  // namespace
 
 constinit const ExpandedOp op_microsoft_RotaryEmbedding = microsoft("RotaryEmbedding", 4, 4, expand_rotary_embedding);
-constinit const ExpandedOp op_microsoft_GroupQueryAttention = microsoft("GroupQueryAttention", 7, 14, expand_group_query_attention, 4);
+constinit const ExpandedOp op_microsoft_GroupQueryAttention =
+    microsoft("GroupQueryAttention", 7, 14, expand_group_query_attention, 4);
 
 }  // namespace gcg

@@ -27,7 +27,8 @@ template <class Parameter>
 ValueId activated(Expansion& x, ValueId y, Parameter parameter) {
   const std::string kind = x.node().string_attribute("activation", "");
   if (kind.empty()) return y;
-  if (kind == "Relu" || kind == "Sigmoid" || kind == "Tanh" || kind == "HardSwish" || kind == "Softplus" || kind == "Softsign")
+  if (kind == "Relu" || kind == "Sigmoid" || kind == "Tanh" || kind == "HardSwish" || kind == "Softplus" ||
+      kind == "Softsign")
     return x.node(kind.c_str(), {y});
   const auto with = [&](const char* first, double a, const char* second = nullptr, double b = 0) {
     std::map<std::string, Attribute> attributes = {{first, parameter(0, a)}};
@@ -88,7 +89,8 @@ ValueId channels_moved(Expansion& x, ValueId v, int64_t rank, bool last) {
 ValueId conv_and_activation(Expansion& x, ValueId image, ValueId sum) {
   std::vector<ValueId> operands = {image, x.input(1)};
   if (x.has_input(2)) operands.push_back(x.input(2));
-  ValueId y = x.node("Conv", operands, x.attributes({"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"}));
+  ValueId y =
+      x.node("Conv", operands, x.attributes({"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"}));
   if (sum.valid()) y = x.add(y, sum);
   const std::vector<double> parameters = x.node().floats_attribute("activation_params");
   return activated(x, y, [&](size_t i, double otherwise) { return i < parameters.size() ? parameters[i] : otherwise; });

@@ -17,7 +17,8 @@ Results with_zero(Expansion& x, ValueId of, size_t scale) {
 ValueId dequantized(Expansion& x, size_t i) { return x.node("DequantizeLinear", with_zero(x, x.input(i), i + 1)); }
 /// y in integers, with scale and zero point at inputs `scale` and behind it; without a zero point it is `like`.
 ValueId quantized(Expansion& x, ValueId y, size_t scale, DType like) {
-  return x.node("QuantizeLinear", with_zero(x, y, scale), {{"output_dtype", static_cast<int64_t>(dtype_to_onnx(like))}});
+  return x.node("QuantizeLinear", with_zero(x, y, scale),
+                {{"output_dtype", static_cast<int64_t>(dtype_to_onnx(like))}});
 }
 
 template <size_t kOperands>
@@ -47,7 +48,8 @@ Results expand_where(Expansion& x) {
 }
 
 Results expand_concat(Expansion& x) {
-  if (x.input_count() % 3 != 2) x.fail(concat("it has ", x.input_count(), " inputs; it takes 2 and 3 for each operand"));
+  if (x.input_count() % 3 != 2)
+    x.fail(concat("it has ", x.input_count(), " inputs; it takes 2 and 3 for each operand"));
   Results parts;
   for (size_t i = 2; i < x.input_count(); i += 3) parts.push_back(dequantized(x, i));
   return {quantized(x, x.concat(parts, x.node().int_attribute("axis", 1)), 0, x.dtype(2))};
@@ -77,7 +79,8 @@ Results expand_average_pool(Expansion& x) {
 Results expand_gemm(Expansion& x) {
   const Attributes turned = x.attributes({"transA", "transB"});
   const bool rows_of_b = x.node().int_attribute("transB", 0) != 0;
-  Results operands = {dequantized(x, 0), x.node("DequantizeLinear", with_zero(x, x.input(3), 4), {{"axis", int64_t{rows_of_b ? 0 : 1}}})};
+  Results operands = {dequantized(x, 0),
+                      x.node("DequantizeLinear", with_zero(x, x.input(3), 4), {{"axis", int64_t{rows_of_b ? 0 : 1}}})};
   Attributes gemm = turned;
   const double alpha = x.node().float_attribute("alpha", 1);
   gemm["alpha"] = alpha;
@@ -122,10 +125,13 @@ constinit const ExpandedOp op_microsoft_QLinearSoftmax = microsoft("QLinearSoftm
 constinit const ExpandedOp op_microsoft_QLinearWhere = microsoft("QLinearWhere", 9, 9, expand_where);
 constinit const ExpandedOp op_microsoft_QLinearConcat = microsoft("QLinearConcat", 5, -1, expand_concat);
 constinit const ExpandedOp op_microsoft_QLinearAveragePool = microsoft("QLinearAveragePool", 4, 5, expand_average_pool);
-constinit const ExpandedOp op_microsoft_QLinearGlobalAveragePool = microsoft("QLinearGlobalAveragePool", 5, 5, expand_global_average_pool);
+constinit const ExpandedOp op_microsoft_QLinearGlobalAveragePool =
+    microsoft("QLinearGlobalAveragePool", 5, 5, expand_global_average_pool);
 constinit const ExpandedOp op_microsoft_QGemm = microsoft("QGemm", 6, 9, expand_gemm);
-constinit const ExpandedOp op_microsoft_MatMulIntegerToFloat = microsoft("MatMulIntegerToFloat", 4, 7, expand_matmul_integer_to_float);
-constinit const ExpandedOp op_microsoft_DynamicQuantizeMatMul = microsoft("DynamicQuantizeMatMul", 3, 5, expand_dynamic_quantize_matmul);
+constinit const ExpandedOp op_microsoft_MatMulIntegerToFloat =
+    microsoft("MatMulIntegerToFloat", 4, 7, expand_matmul_integer_to_float);
+constinit const ExpandedOp op_microsoft_DynamicQuantizeMatMul =
+    microsoft("DynamicQuantizeMatMul", 3, 5, expand_dynamic_quantize_matmul);
 constinit const ExpandedOp op_microsoft_QuantizeLinear = microsoft("QuantizeLinear", 2, 3, expand_quantize);
 constinit const ExpandedOp op_microsoft_DequantizeLinear = microsoft("DequantizeLinear", 2, 3, expand_quantize);
 

@@ -57,8 +57,7 @@ ValueId transformed(Expansion& x, ValueId scores, const std::string& kind) {
   x.fail(concat("post_transform is '", kind, "', which is not known"));
 }
 
-ClassLabels::ClassLabels(Expansion& x, const char* ints)
-    : x_(x), ints_(x.node().ints_attribute(ints)) {
+ClassLabels::ClassLabels(Expansion& x, const char* ints) : x_(x), ints_(x.node().ints_attribute(ints)) {
   const std::vector<std::string> strings = x.node().strings_attribute("classlabels_strings");
   if (ints_.empty() && strings.empty()) x.fail(concat("it has neither ", ints, " nor classlabels_strings"));
   count_ = static_cast<int64_t>(ints_.empty() ? strings.size() : ints_.size());
@@ -82,6 +81,6 @@ ValueId best_class(Expansion& x, ValueId scores) {
   return x.node("ArgMax", {scores}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
 }
 
-ValueId two_scores(Expansion&x, ValueId negative, ValueId positive) { return x.concat({negative, positive}, 1); }
+ValueId two_scores(Expansion& x, ValueId negative, ValueId positive) { return x.concat({negative, positive}, 1); }
 
 }  // namespace gcg

@@ -1,7 +1,8 @@
-// The operators of ai.onnx.ml (linear models, support vectors, trees, preprocessing) as expansions into tensor operators.
+// The operators of ai.onnx.ml (linear models, support vectors, trees, preprocessing) as expansions into tensor
+// operators.
 //
-// A label that is a string is its number in the node's list of labels here; the importer remembers the list for outputs of the
-// model (compiler/import/labels.h).
+// A label that is a string is its number in the node's list of labels here; the importer remembers the list for outputs
+// of the model (compiler/import/labels.h).
 #pragma once
 
 #include "compiler/ops/expansion.h"
@@ -9,7 +10,7 @@
 namespace gcg {
 
 constexpr ExpandedOp ml(const char* name, int since, int min_inputs, int max_inputs, Expand expand,
-                   int max_outputs = 1) {
+                        int max_outputs = 1) {
   return expanded(name, "ai.onnx.ml", since, min_inputs, max_inputs, expand, max_outputs);
 }
 
@@ -19,7 +20,8 @@ ValueId rows_of(Expansion& x, size_t i);
 DType feature_type(Expansion& x, size_t i);
 /// The floats of an attribute, or of the tensor `NAME_as_tensor` that stands for it.
 std::vector<double> doubles_attribute(const Expansion& x, const char* name);
-/// Attribute `post_transform` ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO" or "PROBIT") applied to each row of scores.
+/// Attribute `post_transform` ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO" or "PROBIT") applied to each row of
+/// scores.
 ValueId transformed(Expansion& x, ValueId scores, const std::string& kind);
 std::string post_transform(const Expansion& x);
 

@@ -17,7 +17,8 @@ ValueId floats(Expansion& x, DType dtype, const std::vector<double>& values) {
 
 Results expand_array_feature_extractor(Expansion& x) {
   const ValueId columns = x.cast(x.reshape(x.input(1), {-1}), DType::i64);
-  return {x.node("Gather", {x.rank(0) == 1 ? x.unsqueeze(x.input(0), 0) : x.input(0), columns}, {{"axis", int64_t{-1}}})};
+  return {
+      x.node("Gather", {x.rank(0) == 1 ? x.unsqueeze(x.input(0), 0) : x.input(0), columns}, {{"axis", int64_t{-1}}})};
 }
 
 Results expand_binarizer(Expansion& x) {
@@ -29,7 +30,8 @@ Results expand_feature_vectorizer(Expansion& x) {
   const std::vector<int64_t> widths = x.node().ints_attribute("inputdimensions");
   Results parts;
   for (size_t i = 0; i < x.input_count(); ++i) {
-    ValueId part = x.rank(i) == 2 ? x.input(i) : x.node("Flatten", {x.rank(i) == 1 ? x.unsqueeze(x.input(i), 0) : x.input(i)});
+    ValueId part =
+        x.rank(i) == 2 ? x.input(i) : x.node("Flatten", {x.rank(i) == 1 ? x.unsqueeze(x.input(i), 0) : x.input(i)});
     if (i < widths.size()) part = x.slice(part, 1, 0, widths[i]);
     parts.push_back(x.cast(part, DType::f32));
   }
@@ -44,8 +46,9 @@ Results expand_imputer(Expansion& x) {
   if (values.empty()) x.fail("it has no values to put in");
   const double replaced = whole ? static_cast<double>(x.node().int_attribute("replaced_value_int64", 0))
                                 : x.node().float_attribute("replaced_value_float", 0);
-  const ValueId missing = !whole && std::isnan(replaced) ? x.node("IsNaN", {x.input(0)})
-                                                         : x.node("Equal", {x.input(0), x.scalar(x.dtype(0), replaced)});
+  const ValueId missing = !whole && std::isnan(replaced)
+                              ? x.node("IsNaN", {x.input(0)})
+                              : x.node("Equal", {x.input(0), x.scalar(x.dtype(0), replaced)});
   return {x.node("Where", {missing, floats(x, x.dtype(0), values), x.input(0)})};
 }
 
@@ -65,7 +68,8 @@ Results expand_normalizer(Expansion& x) {
 
 Results expand_one_hot(Expansion& x) {
   const std::vector<int64_t> categories = x.node().ints_attribute("cats_int64s");
-  if (x.node().has_attribute("cats_strings") || categories.empty()) x.fail("it encodes strings; only numbers are supported");
+  if (x.node().has_attribute("cats_strings") || categories.empty())
+    x.fail("it encodes strings; only numbers are supported");
   const ValueId value = x.unsqueeze(x.cast(x.input(0), DType::i64), -1);
   return {x.cast(x.node("Equal", {value, x.ints(categories)}), DType::f32)};
 }
@@ -73,7 +77,8 @@ Results expand_one_hot(Expansion& x) {
 Results expand_scaler(Expansion& x) {
   const DType dtype = feature_type(x, 0);
   ValueId v = x.cast(x.input(0), dtype);
-  if (const auto offset = x.node().floats_attribute("offset"); !offset.empty()) v = x.subtract(v, floats(x, dtype, offset));
+  if (const auto offset = x.node().floats_attribute("offset"); !offset.empty())
+    v = x.subtract(v, floats(x, dtype, offset));
   if (const auto scale = x.node().floats_attribute("scale"); !scale.empty()) v = x.multiply(v, floats(x, dtype, scale));
   return {x.cast(v, DType::f32)};
 }
@@ -107,21 +112,24 @@ Results expand_label_encoder(Expansion& x) {
   if (x.node().has_attribute("keys_strings")) x.fail("its keys are strings; strings inside models are not supported");
   if (keys.elements() == 0 || keys.elements() != values.elements())
     x.fail(concat("it has ", keys.elements(), " keys and ", values.elements(), " values"));
-  if (keys.dtype() != x.dtype(0)) x.fail(concat("its keys are ", name_of(keys.dtype()), ", the input is ", name_of(x.dtype(0))));
+  if (keys.dtype() != x.dtype(0))
+    x.fail(concat("its keys are ", name_of(keys.dtype()), ", the input is ", name_of(x.dtype(0))));
   const ValueId input = x.unsqueeze(x.input(0), -1), key = x.constant(keys.reshaped({keys.elements()}));
   ValueId same = x.node("Equal", {input, key});
   if (is_float(keys.dtype()))
     same = x.node("Or", {same, x.node("And", {x.node("IsNaN", {input}), x.node("IsNaN", {key})})});
   const ValueId hits = x.cast(same, DType::i32);
   const std::map<std::string, Attribute> last = {{"axis", int64_t{-1}}, {"keepdims", int64_t{0}}};
-  const ValueId found = x.node("Gather", {x.constant(values.reshaped({values.elements()})), x.node("ArgMax", {hits}, last)});
+  const ValueId found =
+      x.node("Gather", {x.constant(values.reshaped({values.elements()})), x.node("ArgMax", {hits}, last)});
   const ValueId any = x.cast(x.node("ReduceMax", {hits, x.ints({-1})}, {{"keepdims", int64_t{0}}}), DType::boolean);
   return {x.node("Where", {any, found, default_value(x, values.dtype(), values.elements())})};
 }
 
 }  // namespace
 
-constinit const ExpandedOp op_ml_ArrayFeatureExtractor = ml("ArrayFeatureExtractor", 1, 2, 2, expand_array_feature_extractor);
+constinit const ExpandedOp op_ml_ArrayFeatureExtractor =
+    ml("ArrayFeatureExtractor", 1, 2, 2, expand_array_feature_extractor);
 constinit const ExpandedOp op_ml_Binarizer = ml("Binarizer", 1, 1, 1, expand_binarizer);
 constinit const ExpandedOp op_ml_FeatureVectorizer = ml("FeatureVectorizer", 1, 1, -1, expand_feature_vectorizer);
 constinit const ExpandedOp op_ml_Imputer = ml("Imputer", 1, 1, 1, expand_imputer);

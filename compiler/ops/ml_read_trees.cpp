@@ -17,7 +17,8 @@ enum class Mode : uint8_t { leq, lt, gte, gt, eq, neq, member, leaf };
 /// What lies just below `value` in the type that features are compared in.
 double before(double value, bool single) {
   constexpr double kLow = -std::numeric_limits<double>::infinity();
-  return single ? static_cast<double>(std::nextafter(static_cast<float>(value), static_cast<float>(kLow))) : std::nextafter(value, kLow);
+  return single ? static_cast<double>(std::nextafter(static_cast<float>(value), static_cast<float>(kLow)))
+                : std::nextafter(value, kLow);
 }
 
 /// Makes the node at `id`, of whatever comparison, one of `<=`; more nodes are added where one does not do.
@@ -39,7 +40,8 @@ class Comparison {
       equal(id, members[i], yes, next, false);
       id = next;
     }
-    equal(id, members.empty() ? std::numeric_limits<double>::infinity() : members.back(), members.empty() ? no : yes, no, nan_yes);
+    equal(id, members.empty() ? std::numeric_limits<double>::infinity() : members.back(), members.empty() ? no : yes,
+          no, nan_yes);
   }
 
  private:
@@ -63,9 +65,9 @@ class Comparison {
 };
 
 Mode mode_of(Expansion& x, const std::string& name) {
-  static const std::map<std::string, Mode> modes = {{"BRANCH_LEQ", Mode::leq}, {"BRANCH_LT", Mode::lt},   {"BRANCH_GTE", Mode::gte},
-                                                    {"BRANCH_GT", Mode::gt},   {"BRANCH_EQ", Mode::eq},   {"BRANCH_NEQ", Mode::neq},
-                                                    {"LEAF", Mode::leaf}};
+  static const std::map<std::string, Mode> modes = {
+      {"BRANCH_LEQ", Mode::leq}, {"BRANCH_LT", Mode::lt},   {"BRANCH_GTE", Mode::gte}, {"BRANCH_GT", Mode::gt},
+      {"BRANCH_EQ", Mode::eq},   {"BRANCH_NEQ", Mode::neq}, {"LEAF", Mode::leaf}};
   const auto found = modes.find(name);
   if (found == modes.end()) x.fail(concat("a node's mode is '", name, "', which is not known"));
   return found->second;
@@ -79,17 +81,21 @@ const T& at(Expansion& x, const std::vector<T>& list, size_t i, const char* name
 
 bool compares_singles(Expansion& x) { return feature_type(x, 0) == DType::f32; }
 
-/// Going down ends, and only at nodes that there are. Branches may come together again, which makes a copy of what is below.
+/// Going down ends, and only at nodes that there are. Branches may come together again, which makes a copy of what is
+/// below.
 void check_trees(Expansion& x, const TreeEnsembleForm& form) {
   constexpr int64_t kMostNodes = 1 << 22;
   int64_t visits = 0;
   std::vector<int64_t> stack(form.roots);
-  const int64_t features = x.shape(0).back().is_constant() ? x.shape(0).back().constant() : std::numeric_limits<int32_t>::max() / 4;
+  const int64_t features =
+      x.shape(0).back().is_constant() ? x.shape(0).back().constant() : std::numeric_limits<int32_t>::max() / 4;
   while (!stack.empty()) {
     const int64_t id = stack.back();
     stack.pop_back();
-    if (id < 0 || id >= static_cast<int64_t>(form.nodes.size())) x.fail(concat("a branch leads to node ", id, ", which there is not"));
-    if (++visits > kMostNodes) x.fail(concat("its trees have more than ", kMostNodes, " nodes, or a branch leads back up"));
+    if (id < 0 || id >= static_cast<int64_t>(form.nodes.size()))
+      x.fail(concat("a branch leads to node ", id, ", which there is not"));
+    if (++visits > kMostNodes)
+      x.fail(concat("its trees have more than ", kMostNodes, " nodes, or a branch leads back up"));
     const TreeNode& node = form.nodes[static_cast<size_t>(id)];
     if (node.leaf) continue;
     if (node.feature < 0 || node.feature >= features)
@@ -105,7 +111,8 @@ TreeEnsembleForm read_old_ensemble(Expansion& x, const std::string& votes, int64
   const Node& node = x.node();
   const Ints trees = node.ints_attribute("nodes_treeids"), ids = node.ints_attribute("nodes_nodeids"),
              features = node.ints_attribute("nodes_featureids"), yes = node.ints_attribute("nodes_truenodeids"),
-             no = node.ints_attribute("nodes_falsenodeids"), nan = node.ints_attribute("nodes_missing_value_tracks_true");
+             no = node.ints_attribute("nodes_falsenodeids"),
+             nan = node.ints_attribute("nodes_missing_value_tracks_true");
   const std::vector<std::string> modes = node.strings_attribute("nodes_modes");
   const std::vector<double> splits = doubles_attribute(x, "nodes_values");
   TreeEnsembleForm form;
@@ -130,14 +137,16 @@ TreeEnsembleForm read_old_ensemble(Expansion& x, const std::string& votes, int64
     to.leaf = mode == Mode::leaf;
     if (to.leaf) continue;
     to.feature = at(x, features, i, "nodes_featureids");
-    comparison.set(static_cast<int64_t>(i), mode, at(x, splits, i, "nodes_values"), find(trees[i], at(x, yes, i, "nodes_truenodeids")),
+    comparison.set(static_cast<int64_t>(i), mode, at(x, splits, i, "nodes_values"),
+                   find(trees[i], at(x, yes, i, "nodes_truenodeids")),
                    find(trees[i], at(x, no, i, "nodes_falsenodeids")), i < nan.size() && nan[i] != 0);
   }
   const Ints vote_trees = node.ints_attribute(votes + "_treeids"), vote_nodes = node.ints_attribute(votes + "_nodeids"),
              vote_targets = node.ints_attribute(votes + "_ids");
   const std::vector<double> weights = doubles_attribute(x, (votes + "_weights").c_str());
   for (size_t i = 0; i < vote_targets.size(); ++i) {
-    if (vote_targets[i] < 0 || vote_targets[i] >= targets) x.fail(concat("a leaf votes for target ", vote_targets[i], " of ", targets));
+    if (vote_targets[i] < 0 || vote_targets[i] >= targets)
+      x.fail(concat("a leaf votes for target ", vote_targets[i], " of ", targets));
     const int64_t leaf = find(at(x, vote_trees, i, "treeids of votes"), at(x, vote_nodes, i, "nodeids of votes"));
     form.nodes[static_cast<size_t>(leaf)].votes.emplace_back(vote_targets[i], at(x, weights, i, "weights of votes"));
   }
@@ -149,7 +158,8 @@ TreeEnsembleForm read_ensemble(Expansion& x) {
   const Node& node = x.node();
   const Ints features = node.ints_attribute("nodes_featureids"), yes = node.ints_attribute("nodes_truenodeids"),
              no = node.ints_attribute("nodes_falsenodeids"), yes_leaf = node.ints_attribute("nodes_trueleafs"),
-             no_leaf = node.ints_attribute("nodes_falseleafs"), nan = node.ints_attribute("nodes_missing_value_tracks_true"),
+             no_leaf = node.ints_attribute("nodes_falseleafs"),
+             nan = node.ints_attribute("nodes_missing_value_tracks_true"),
              targets = node.ints_attribute("leaf_targetids");
   const TensorRef modes = node.tensor_attribute("nodes_modes"), splits = node.tensor_attribute("nodes_splits"),
                   weights = node.tensor_attribute("leaf_weights"), members = node.tensor_attribute("membership_values");
@@ -163,7 +173,8 @@ TreeEnsembleForm read_ensemble(Expansion& x) {
   form.nodes.resize(features.size() + targets.size());
   for (size_t i = 0; i < targets.size(); ++i) {
     TreeNode& leaf = form.nodes[features.size() + i];
-    if (targets[i] < 0 || targets[i] >= form.targets) x.fail(concat("a leaf votes for target ", targets[i], " of ", form.targets));
+    if (targets[i] < 0 || targets[i] >= form.targets)
+      x.fail(concat("a leaf votes for target ", targets[i], " of ", form.targets));
     leaf.leaf = true;
     leaf.votes = {{targets[i], weights->at_double(static_cast<int64_t>(i))}};
   }

@@ -28,7 +28,8 @@ ValueId kernel_values(Expansion& x, int64_t vectors, const std::vector<double>& 
 }
 
 Results expand_svm_regressor(Expansion& x) {
-  const std::vector<double> coefficients = x.node().floats_attribute("coefficients"), rho = x.node().floats_attribute("rho");
+  const std::vector<double> coefficients = x.node().floats_attribute("coefficients"),
+                            rho = x.node().floats_attribute("rho");
   const int64_t supports = x.node().int_attribute("n_supports", 0);
   if (rho.empty()) x.fail("attribute rho is missing");
   const bool linear = supports == 0;
@@ -37,12 +38,12 @@ Results expand_svm_regressor(Expansion& x) {
   ValueId y = linear ? values : x.node("MatMul", {values, matrix(x, DType::f32, supports, 1, coefficients)});
   y = x.add(y, x.scalar(DType::f32, rho[0]));
   if (x.node().int_attribute("one_class", 0) != 0)
-    y = x.node("Where", {x.node("Greater", {y, x.scalar(DType::f32, 0)}), x.scalar(DType::f32, 1), x.scalar(DType::f32, -1)});
+    y = x.node("Where",
+               {x.node("Greater", {y, x.scalar(DType::f32, 0)}), x.scalar(DType::f32, 1), x.scalar(DType::f32, -1)});
   return {transformed(x, y, post_transform(x))};
 }
 
 // ---- SVMClassifier: one decision for each pair of classes i < j, positive for i
-
 
 /// Coefficients [pairs, vectors] of the decisions, from those by (other class, vector) that libsvm keeps.
 std::vector<double> pair_coefficients(Expansion& x, const std::vector<int64_t>& per_class, int64_t vectors) {
@@ -56,7 +57,9 @@ std::vector<double> pair_coefficients(Expansion& x, const std::vector<int64_t>& 
   for (int64_t i = 0; i < classes; ++i)
     for (int64_t j = i + 1; j < classes; ++j)
       for (int64_t v = 0; v < vectors; ++v) {
-        const auto of = [&](int64_t c) { return v >= start[static_cast<size_t>(c)] && v < start[static_cast<size_t>(c + 1)]; };
+        const auto of = [&](int64_t c) {
+          return v >= start[static_cast<size_t>(c)] && v < start[static_cast<size_t>(c + 1)];
+        };
         out.push_back(of(i)   ? given[static_cast<size_t>((j - 1) * vectors + v)]
                       : of(j) ? given[static_cast<size_t>(i * vectors + v)]
                               : 0);
@@ -97,11 +100,14 @@ Results expand_svm_classifier(Expansion& x) {
   for (const int64_t n : per_class) vectors += n;
   const int64_t pairs = classes * (classes - 1) / 2;
   const ValueId values = kernel_values(x, vectors, x.node().floats_attribute("support_vectors"));
-  const ValueId weights = x.transpose(matrix(x, DType::f32, pairs, vectors, pair_coefficients(x, per_class, vectors)), {1, 0});
+  const ValueId weights =
+      x.transpose(matrix(x, DType::f32, pairs, vectors, pair_coefficients(x, per_class, vectors)), {1, 0});
   const ValueId decisions = x.add(x.node("MatMul", {values, weights}), matrix(x, DType::f32, 1, pairs, rho));
   const bool probable = !x.node().floats_attribute("prob_a").empty();
   if (probable && classes > 2)
-    x.fail("probabilities of more than two classes, which are found by iteration, are not supported; export with probability=False");
+    x.fail(
+        "probabilities of more than two classes, which are found by iteration, are not supported; export with "
+        "probability=False");
   const ValueId label = labels.of(best_class(x, votes(x, decisions, classes)));
   if (probable) {
     const ValueId first = first_probability(x, decisions);

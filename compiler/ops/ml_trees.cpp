@@ -10,7 +10,8 @@ using Results = std::vector<ValueId>;
 
 /// The nodes of all trees, tree by tree and there level by level, so that the children of each are side by side.
 struct TreeTables {
-  std::vector<int64_t> order;  // numbers of TreeEnsembleForm::nodes; a leaf that several branches lead to has several places
+  std::vector<int64_t>
+      order;  // numbers of TreeEnsembleForm::nodes; a leaf that several branches lead to has several places
   std::vector<int32_t> words, left, roots;
   std::vector<double> splits;
   bool nan_left = false;
@@ -46,10 +47,11 @@ ValueId table(Expansion& x, DType dtype, const std::vector<double>& values, std:
 ValueId leaves(Expansion& x, const TreeTables& tables) {
   const DType dtype = feature_type(x, 0);
   const auto count = static_cast<int64_t>(tables.words.size());
-  const ValueId rows = x.cast(rows_of(x, 0), dtype), words = table(x, tables.words, {count}), left = table(x, tables.left, {count}),
-                splits = table(x, dtype, tables.splits, {count});
+  const ValueId rows = x.cast(rows_of(x, 0), dtype), words = table(x, tables.words, {count}),
+                left = table(x, tables.left, {count}), splits = table(x, dtype, tables.splits, {count});
   const ValueId roots = table(x, tables.roots, {static_cast<int64_t>(tables.roots.size())});
-  return x.outputs(op_gart_TreeLeaves, {rows, roots, words, splits, left}, 1, {{"nan_left", int64_t{tables.nan_left ? 1 : 0}}})[0];
+  return x.outputs(op_gart_TreeLeaves, {rows, roots, words, splits, left}, 1,
+                   {{"nan_left", int64_t{tables.nan_left ? 1 : 0}}})[0];
 }
 
 /// The one target that all leaves of a tree vote for, by tree; empty when one votes for others, too.
@@ -75,7 +77,8 @@ std::vector<int64_t> target_of_trees(const TreeEnsembleForm& form) {
 ValueId sum_by_target(Expansion& x, DType dtype, ValueId votes, const std::vector<int64_t>& targets, int64_t count) {
   if (count == 1) return x.node("ReduceSum", {votes, x.ints({1})});
   std::vector<double> ones(targets.size() * static_cast<size_t>(count));
-  for (size_t t = 0; t < targets.size(); ++t) ones[t * static_cast<size_t>(count) + static_cast<size_t>(targets[t])] = 1;
+  for (size_t t = 0; t < targets.size(); ++t)
+    ones[t * static_cast<size_t>(count) + static_cast<size_t>(targets[t])] = 1;
   return x.node("MatMul", {votes, matrix(x, dtype, static_cast<int64_t>(targets.size()), count, ones)});
 }
 
@@ -97,8 +100,10 @@ ValueId tree_scores(Expansion& x, const TreeEnsembleForm& form, const std::strin
   ValueId y;
   if (columns == 1) {
     const ValueId votes = x.node("Gather", {table(x, dtype, weights, {count}), place});
-    if (sum) y = sum_by_target(x, dtype, votes, targets, form.targets);
-    else y = x.node(aggregate == "MIN" ? "ReduceMin" : "ReduceMax", {votes, x.ints({1})});
+    if (sum)
+      y = sum_by_target(x, dtype, votes, targets, form.targets);
+    else
+      y = x.node(aggregate == "MIN" ? "ReduceMin" : "ReduceMax", {votes, x.ints({1})});
   } else {
     const char* const reduce = sum ? "ReduceSum" : aggregate == "MIN" ? "ReduceMin" : "ReduceMax";
     const ValueId votes = x.node("Gather", {table(x, dtype, weights, {count, columns}), place});
@@ -117,15 +122,18 @@ ValueId with_base(Expansion& x, ValueId scores, int64_t targets) {
 
 Results expand_regressor(Expansion& x) {
   const int64_t targets = x.node().int_attribute("n_targets", 1);
-  const ValueId y = tree_scores(x, read_old_ensemble(x, "target", targets), x.node().string_attribute("aggregate_function", "SUM"));
+  const ValueId y =
+      tree_scores(x, read_old_ensemble(x, "target", targets), x.node().string_attribute("aggregate_function", "SUM"));
   return {transformed(x, x.cast(with_base(x, y, targets), DType::f32), post_transform(x))};
 }
 
 Results expand_ensemble(Expansion& x) {
   static const char* const aggregates[] = {"AVERAGE", "SUM", "MIN", "MAX"};
   static const char* const transforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
-  const int64_t aggregate = x.node().int_attribute("aggregate_function", 1), transform = x.node().int_attribute("post_transform", 0);
-  if (aggregate < 0 || aggregate > 3 || transform < 0 || transform > 4) x.fail("aggregate_function or post_transform is not known");
+  const int64_t aggregate = x.node().int_attribute("aggregate_function", 1),
+                transform = x.node().int_attribute("post_transform", 0);
+  if (aggregate < 0 || aggregate > 3 || transform < 0 || transform > 4)
+    x.fail("aggregate_function or post_transform is not known");
   const ValueId y = tree_scores(x, read_ensemble(x), aggregates[aggregate]);
   return {x.cast(transformed(x, x.cast(y, DType::f32), transforms[transform]), feature_type(x, 0))};
 }
@@ -146,7 +154,8 @@ Results two_classes(Expansion& x, const ClassLabels& labels, TreeEnsembleForm fo
   const ValueId second = x.node("Greater", {s, x.scalar(DType::f32, positive ? 0.5 : 0)});
   const ValueId label = labels.of(x.cast(x.node("Squeeze", {second, x.ints({1})}), DType::i64));
   if (post_transform(x) == "PROBIT") return {label, transformed(x, s, "PROBIT")};
-  const std::string kind = post_transform(x) == "LOGISTIC" ? "LOGISTIC" : "NONE";  // a softmax is none of a single score
+  const std::string kind =
+      post_transform(x) == "LOGISTIC" ? "LOGISTIC" : "NONE";  // a softmax is none of a single score
   if (positive) {
     const ValueId p = transformed(x, s, kind);
     return {label, two_scores(x, x.subtract(x.scalar(DType::f32, 1), p), p)};

@@ -11,7 +11,7 @@ struct TreeNode {
   bool nan_left = false;
   int64_t feature = 0;
   double split = 0;
-  int64_t left = -1, right = -1;  // positions in TreeEnsembleForm::nodes
+  int64_t left = -1, right = -1;                  // positions in TreeEnsembleForm::nodes
   std::vector<std::pair<int64_t, double>> votes;  // a leaf's: (target, weight)
 };
 
@@ -26,7 +26,8 @@ TreeEnsembleForm read_old_ensemble(Expansion& x, const std::string& votes, int64
 /// TreeEnsemble.
 TreeEnsembleForm read_ensemble(Expansion& x);
 
-/// Of each row and target the votes of the leaves it comes to, put together by "SUM", "AVERAGE", "MIN" or "MAX": [N, targets].
+/// Of each row and target the votes of the leaves it comes to, put together by "SUM", "AVERAGE", "MIN" or "MAX": [N,
+/// targets].
 ValueId tree_scores(Expansion& x, const TreeEnsembleForm& form, const std::string& aggregate);
 
 }  // namespace gcg

@@ -7,7 +7,8 @@ namespace gcg {
 std::optional<std::vector<Dim>> known_dims(const Value& value) {
   if (value.shape && product(*value.shape).is(0)) return std::vector<Dim>();
   if (value.contents) return value.contents;
-  if (!value.constant || !(is_int(value.dtype) || value.dtype == DType::boolean) || value.constant->rank() > 1) return std::nullopt;
+  if (!value.constant || !(is_int(value.dtype) || value.dtype == DType::boolean) || value.constant->rank() > 1)
+    return std::nullopt;
   const std::vector<int64_t> ints = value.constant->to_ints();
   return std::vector<Dim>(ints.begin(), ints.end());
 }

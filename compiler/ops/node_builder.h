@@ -57,7 +57,8 @@ class NodeBuilder {
   /// Makes `by` stand for `old`. It is typed like it at once: what reads it may be rewritten before types are inferred.
   /// An output of the graph stays its own: it gets a copy where `by` is an input or another output.
   void replace(ValueId old, ValueId by) {
-    if (graph_.is_output(old) && (!graph_.value(by).producer.valid() || graph_.is_output(by))) by = node("Identity", {by});
+    if (graph_.is_output(old) && (!graph_.value(by).producer.valid() || graph_.is_output(by)))
+      by = node("Identity", {by});
     graph_.value(by).dtype = graph_.value(old).dtype;
     graph_.value(by).shape = graph_.value(old).shape;
     graph_.replace_uses(old, by);

@@ -1,6 +1,6 @@
 // NonMaxSuppression: of boxes that overlap much only the one with the best score stays, per batch and class. A row
-// (batch, class, box) for each, in descending order of scores within a class; of equal scores the first counts as better.
-// expand_non_max_suppression writes it with gart.Suppress.
+// (batch, class, box) for each, in descending order of scores within a class; of equal scores the first counts as
+// better. expand_non_max_suppression writes it with gart.Suppress.
 #include "compiler/ops/non_max_suppression.h"
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace {
 void infer_nms(InferContext& ctx) {
   require_dtype(ctx, kNmsBoxes, is_float, "a float type");
   require_dtype(ctx, kNmsScores, is_float, "a float type");
-  if (ctx.rank(kNmsBoxes) != 3 || ctx.rank(kNmsScores) != 3) ctx.fail("the inputs must be boxes [B, N, 4] and scores [B, C, N]");
+  if (ctx.rank(kNmsBoxes) != 3 || ctx.rank(kNmsScores) != 3)
+    ctx.fail("the inputs must be boxes [B, N, 4] and scores [B, C, N]");
   const Shape &boxes = ctx.shape(kNmsBoxes), &scores = ctx.shape(kNmsScores);
   ctx.require_equal(boxes[2], 4, "coordinates of a box");
   ctx.require_equal(scores[0], boxes[0], "the batches of boxes and scores");
@@ -34,12 +35,14 @@ struct Box {
     if (centred) {
       x1 = at(0) - at(2) / 2, x2 = at(0) + at(2) / 2, y1 = at(1) - at(3) / 2, y2 = at(1) + at(3) / 2;
     } else {
-      y1 = std::min(at(0), at(2)), y2 = std::max(at(0), at(2)), x1 = std::min(at(1), at(3)), x2 = std::max(at(1), at(3));
+      y1 = std::min(at(0), at(2)), y2 = std::max(at(0), at(2)), x1 = std::min(at(1), at(3)),
+      x2 = std::max(at(1), at(3));
     }
   }
   float area() const { return (y2 - y1) * (x2 - x1); }
   bool overlaps(const Box& other, float most) const {
-    const float height = std::min(y2, other.y2) - std::max(y1, other.y1), width = std::min(x2, other.x2) - std::max(x1, other.x1);
+    const float height = std::min(y2, other.y2) - std::max(y1, other.y1),
+                width = std::min(x2, other.x2) - std::max(x1, other.x1);
     if (height <= 0 || width <= 0 || area() <= 0 || other.area() <= 0) return false;
     return height * width / (area() + other.area() - height * width) > most;
   }

@@ -15,16 +15,16 @@
 
 namespace gcg {
 
-/// Does an extent broadcast, that is, is it 1 in every run that broadcasting allows? One that is at most 1 (a slice of one)
-/// is: inference records that it must not be 0.
+/// Does an extent broadcast, that is, is it 1 in every run that broadcasting allows? One that is at most 1 (a slice of
+/// one) is: inference records that it must not be 0.
 inline bool broadcasts(const Dim& extent) { return extent.upper_bound().value_or(2) <= 1; }
 
 /// How the fuser may treat an operator.
 enum class OpKind : uint8_t {
-  pointwise,    // out[i] depends on the broadcast inputs at i only
-  movement,     // out[i] is one element of one input (or a constant), chosen by i: transpose, slice, concat, pad, gather
-  view,         // the same elements in the same row-major order: reshape, squeeze, unsqueeze, flatten, identity
-  reduction,    // contains reductions, along few axes: softmax, layer norm, reduce, pool
+  pointwise,  // out[i] depends on the broadcast inputs at i only
+  movement,   // out[i] is one element of one input (or a constant), chosen by i: transpose, slice, concat, pad, gather
+  view,       // the same elements in the same row-major order: reshape, squeeze, unsqueeze, flatten, identity
+  reduction,  // contains reductions, along few axes: softmax, layer norm, reduce, pool
   contraction,  // multiply-and-sum over large extents: matmul, conv; its lowering is the slow fallback
   generator,    // no tensor inputs that matter element-wise: range, constant-of-shape, eye-like
   control,      // If, Loop, Scan
@@ -92,9 +92,9 @@ class InferContext {
   int output_count() const { return static_cast<int>(node_->outputs.size()); }
   bool has_input(int i) const { return i < input_count() && node_->inputs[static_cast<size_t>(i)].valid(); }
   bool has_output(int i) const { return i < output_count() && node_->outputs[static_cast<size_t>(i)].valid(); }
-  const Value& input(int i) const;               // fails when omitted
+  const Value& input(int i) const;  // fails when omitted
   DType dtype(int i) const { return input(i).dtype; }
-  const Shape& shape(int i) const;               // fails when the rank is unknown
+  const Shape& shape(int i) const;  // fails when the rank is unknown
   int64_t rank(int i) const { return static_cast<int64_t>(shape(i).size()); }
   /// Constant data, or null.
   TensorRef constant(int i) const { return has_input(i) ? input(i).constant : nullptr; }
@@ -140,7 +140,9 @@ class LowerContext {
   virtual const Node& node() const = 0;
   virtual const Value& input_value(int i) const = 0;
   virtual const Value& output_value(int i) const = 0;
-  bool has_input(int i) const { return i < static_cast<int>(node().inputs.size()) && node().inputs[static_cast<size_t>(i)].valid(); }
+  bool has_input(int i) const {
+    return i < static_cast<int>(node().inputs.size()) && node().inputs[static_cast<size_t>(i)].valid();
+  }
   const Shape& input_shape(int i) const { return *input_value(i).shape; }
   const Shape& output_shape(int i) const { return *output_value(i).shape; }
   /// Element of input i at `index` (one i64 per dimension): the producer's expression if it is fused, else a load.
@@ -170,8 +172,8 @@ class ReferenceContext {
 /// Bringing a node of an older opset to the newest form.
 struct UpgradeContext {
   Graph& graph;
-  Node& node;       // not yet in the graph; inputs, attributes may be changed
-  int version;      // the opset version the model imports for the op's domain
+  Node& node;   // not yet in the graph; inputs, attributes may be changed
+  int version;  // the opset version the model imports for the op's domain
 
   /// Puts a constant at input position `i`, filling the gap with omitted inputs.
   void set_input(size_t i, Tensor tensor);
@@ -182,9 +184,9 @@ struct UpgradeContext {
 class ProgramBuilder;  // compiler/ops/program_builder.h
 
 struct OpDef {
-  const char* name;              // ONNX op_type
-  const char* domain = "";       // "" is ai.onnx; "gart" marks internal ops
-  int since = 1;                 // oldest opset whose meaning `upgrade` covers; the importer refuses older ones
+  const char* name;                      // ONNX op_type
+  const char* domain = "";               // "" is ai.onnx; "gart" marks internal ops
+  int since = 1;                         // oldest opset whose meaning `upgrade` covers; the importer refuses older ones
   int min_inputs = 0, max_inputs = 0;    // -1: any number
   int min_outputs = 1, max_outputs = 1;  // -1: any number
   OpKind kind = OpKind::opaque;
@@ -193,7 +195,8 @@ struct OpDef {
   void (*upgrade)(UpgradeContext&) = nullptr;
   void (*infer)(InferContext&) = nullptr;
   Expr (*lower)(LowerContext&, int output, const std::vector<Expr>& index) = nullptr;
-  /// Another way to compute the outputs, as a kernel of its own: statements in order. CPUs prefer it, GPUs prefer `lower`.
+  /// Another way to compute the outputs, as a kernel of its own: statements in order. CPUs prefer it, GPUs prefer
+  /// `lower`.
   void (*program)(ProgramBuilder&) = nullptr;
   /// For an operator whose extents may depend on data: the value (i64, >= 0) of the symbol that its inference asked for
   /// `symbol`-th, from the data. The context has the node's inputs and attributes, but no outputs.

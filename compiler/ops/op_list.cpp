@@ -1,10 +1,9 @@
 // All operators, by name.
-#include "compiler/ops/op_def.h"
-
 #include <map>
 #include <utility>
 
 #include "compiler/ops/expansion.h"
+#include "compiler/ops/op_def.h"
 #include "compiler/ops/ops.h"
 #include "compiler/support/error.h"
 
@@ -26,7 +25,8 @@ const OpDef* find_op(const std::string& name, const std::string& domain) {
   static const std::map<Key, const OpDef*> table = [] {
     std::map<Key, const OpDef*> out;
     for (const OpDef* o : all_ops())
-      GCG_CHECK(out.emplace(Key{o->domain, o->name}, o).second, "operator ", o->domain, ".", o->name, " is listed twice");
+      GCG_CHECK(out.emplace(Key{o->domain, o->name}, o).second, "operator ", o->domain, ".", o->name,
+                " is listed twice");
     return out;
   }();
   const auto it = table.find({domain == "ai.onnx" ? "" : domain, name});

@@ -45,7 +45,8 @@ std::vector<Expr> broadcast_index(const Shape& shape, std::span<const Expr> outp
   GCG_CHECK(shape.size() <= output_index.size(), "broadcast to a lower rank");
   const size_t skipped = output_index.size() - shape.size();
   std::vector<Expr> result;
-  for (size_t d = 0; d < shape.size(); ++d) result.push_back(broadcasts(shape[d]) ? index(0) : output_index[skipped + d]);
+  for (size_t d = 0; d < shape.size(); ++d)
+    result.push_back(broadcasts(shape[d]) ? index(0) : output_index[skipped + d]);
   return result;
 }
 

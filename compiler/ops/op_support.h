@@ -81,13 +81,17 @@ void for_each_index(const std::vector<int64_t>& shape, See see) {
 /// Element access in the type a reference computes in: double for floats, 64-bit integers otherwise.
 template <class T>
 T get(const Tensor& tensor, int64_t i) {
-  if constexpr (std::is_same_v<T, double>) return tensor.at_double(i);
-  else return static_cast<T>(tensor.at_int(i));
+  if constexpr (std::is_same_v<T, double>)
+    return tensor.at_double(i);
+  else
+    return static_cast<T>(tensor.at_int(i));
 }
 template <class T>
 void put(Tensor& tensor, int64_t i, T value) {
-  if constexpr (std::is_same_v<T, double>) tensor.set_double(i, value);
-  else tensor.set_int(i, static_cast<int64_t>(value));
+  if constexpr (std::is_same_v<T, double>)
+    tensor.set_double(i, value);
+  else
+    tensor.set_int(i, static_cast<int64_t>(value));
 }
 /// Calls `body.operator()<T>()` with the type a reference computes a tensor of `dtype` in.
 template <class Body>
@@ -99,13 +103,17 @@ auto with_number_type(DType dtype, Body body) {
 /// a + b and a * b; integers wrap.
 template <class T>
 T wrapping_add(T a, T b) {
-  if constexpr (std::is_same_v<T, int64_t>) return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  else return a + b;
+  if constexpr (std::is_same_v<T, int64_t>)
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else
+    return a + b;
 }
 template <class T>
 T wrapping_mul(T a, T b) {
-  if constexpr (std::is_same_v<T, int64_t>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  else return a * b;
+  if constexpr (std::is_same_v<T, int64_t>)
+    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  else
+    return a * b;
 }
 
 }  // namespace gcg

@@ -1,6 +1,6 @@
-// One step of an optimizer: Adagrad, Adam and Momentum, of the preview domain for training. Inputs are the learning rate, the
-// number of steps before, and then the same list of tensors several times: values, gradients, and one or two of state.
-// expand_optimizers writes them as arithmetic.
+// One step of an optimizer: Adagrad, Adam and Momentum, of the preview domain for training. Inputs are the learning
+// rate, the number of steps before, and then the same list of tensors several times: values, gradients, and one or two
+// of state. expand_optimizers writes them as arithmetic.
 #include <cmath>
 
 #include "compiler/ops/ops.h"
@@ -16,9 +16,10 @@ template <int kLists>
 void infer_optimizer(InferContext& ctx) {
   const int count = (ctx.input_count() - 2) / kLists;
   if (count < 1 || count * kLists != ctx.input_count() - 2 || ctx.output_count() > count * (kLists - 1))
-    ctx.fail(concat("there are ", ctx.input_count() - 2, " tensors and ", ctx.output_count(), " outputs, not ", kLists, " and ",
-                    kLists - 1, " lists of them"));
-  for (int i = 0; i < 2; ++i) ctx.require_equal(product(ctx.shape(i)), 1, "the learning rate and the number of steps are scalars");
+    ctx.fail(concat("there are ", ctx.input_count() - 2, " tensors and ", ctx.output_count(), " outputs, not ", kLists,
+                    " and ", kLists - 1, " lists of them"));
+  for (int i = 0; i < 2; ++i)
+    ctx.require_equal(product(ctx.shape(i)), 1, "the learning rate and the number of steps are scalars");
   for (int k = 0; k < count; ++k)
     for (int list = 0, out = 0; list < kLists; ++list) {
       const int i = 2 + list * count + k;
@@ -40,7 +41,8 @@ std::vector<Tensor> reference_optimizer(ReferenceContext& ctx) {
   std::vector<Tensor> out(static_cast<size_t>(count * (kLists - 1)));
   for (int k = 0; k < count; ++k) {
     const Tensor& x = *ctx.input(2 + k);
-    for (int list = 0; list + 1 < kLists; ++list) out[static_cast<size_t>(list * count + k)] = Tensor(x.dtype(), x.shape());
+    for (int list = 0; list + 1 < kLists; ++list)
+      out[static_cast<size_t>(list * count + k)] = Tensor(x.dtype(), x.shape());
     for (int64_t i = 0; i < x.elements(); ++i) {
       std::vector<double> in;
       for (int list = 0; list < kLists; ++list) in.push_back(ctx.input(2 + list * count + k)->at_double(i));

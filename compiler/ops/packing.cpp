@@ -1,7 +1,8 @@
 // gart.PackMatMul, gart.PackedMatMul, gart.PackConv: constants in the order in which kernels stream them.
+#include "compiler/kernel/packing.h"
+
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
-#include "compiler/kernel/packing.h"
 
 namespace gcg {
 
@@ -36,8 +37,10 @@ std::vector<Tensor> reference_pack_matmul(ReferenceContext& ctx) {
       const int64_t place = (panel * rows + row / quad * quad) * columns + row % quad;
       uint8_t* to = packed.mutable_data() + static_cast<size_t>(place) * size;
       const uint8_t* from = b.data() + static_cast<size_t>(row * n + first) * size;
-      if (quad == 1) std::memcpy(to, from, static_cast<size_t>(used) * size);
-      else for (int64_t j = 0; j < used; ++j) to[j * quad] = from[j];
+      if (quad == 1)
+        std::memcpy(to, from, static_cast<size_t>(used) * size);
+      else
+        for (int64_t j = 0; j < used; ++j) to[j * quad] = from[j];
     }
   }
   return {packed};
@@ -49,7 +52,8 @@ void infer_packed_matmul(InferContext& ctx) {
   const Node& node = ctx.node();
   const int64_t n = node.int_attribute("n", 0), k = node.int_attribute("k", 0), columns = columns_of(node);
   if (ctx.rank(0) < 1) ctx.fail("the left operand must have at least one dimension");
-  if (ctx.shape(1) != packed_shape(ctx.dtype(1), k, n, columns)) ctx.fail("the packed operand does not match n, k and columns");
+  if (ctx.shape(1) != packed_shape(ctx.dtype(1), k, n, columns))
+    ctx.fail("the packed operand does not match n, k and columns");
   ctx.require_equal(ctx.shape(0).back(), k, "the inner extents");
   Shape shape = ctx.shape(0);
   shape.back() = n;
@@ -69,7 +73,8 @@ Expr lower_packed_matmul(LowerContext& ctx, int, const std::vector<Expr>& at) {
     const Expr quad = index(kQuad);
     b_index = {panel, binary(BinaryOp::floor_div, axis_ref(k), quad), column, binary(BinaryOp::mod, axis_ref(k), quad)};
   }
-  return reduce(ReduceOp::sum, {k}, cast(sum_type(type), ctx.input(0, a_index)) * cast(sum_type(type), ctx.input(1, b_index)));
+  return reduce(ReduceOp::sum, {k},
+                cast(sum_type(type), ctx.input(0, a_index)) * cast(sum_type(type), ctx.input(1, b_index)));
 }
 
 std::vector<Tensor> reference_packed_matmul(ReferenceContext& ctx) {
@@ -95,7 +100,8 @@ std::vector<Tensor> reference_packed_matmul(ReferenceContext& ctx) {
 // ---- PackConv: w[CO, CI/group, kernel...] in the order of ConvPacking
 
 ConvPacking packing_of(const Node& node, DType type, const Shape& w) {
-  return {w[1].constant(), w[0].constant(), node.int_attribute("group", 1), node.int_attribute("plain", 0) != 0, in_quads(type)};
+  return {w[1].constant(), w[0].constant(), node.int_attribute("group", 1), node.int_attribute("plain", 0) != 0,
+          in_quads(type)};
 }
 
 void infer_pack_conv(InferContext& ctx) {
@@ -154,11 +160,21 @@ const OpDef op_gart_PackMatMul = {.name = "PackMatMul",
                                   .kind = OpKind::opaque,
                                   .infer = infer_pack_matmul,
                                   .reference = reference_pack_matmul};
-const OpDef op_gart_PackedMatMul = {.name = "PackedMatMul", .domain = "gart", .min_inputs = 2, .max_inputs = 2,
-                                    .kind = OpKind::contraction, .infer = infer_packed_matmul,
-                                    .lower = lower_packed_matmul, .reference = reference_packed_matmul};
-const OpDef op_gart_PackConv = {.name = "PackConv", .domain = "gart", .min_inputs = 1, .max_inputs = 1,
-                                .kind = OpKind::movement, .infer = infer_pack_conv, .lower = lower_pack_conv,
+const OpDef op_gart_PackedMatMul = {.name = "PackedMatMul",
+                                    .domain = "gart",
+                                    .min_inputs = 2,
+                                    .max_inputs = 2,
+                                    .kind = OpKind::contraction,
+                                    .infer = infer_packed_matmul,
+                                    .lower = lower_packed_matmul,
+                                    .reference = reference_packed_matmul};
+const OpDef op_gart_PackConv = {.name = "PackConv",
+                                .domain = "gart",
+                                .min_inputs = 1,
+                                .max_inputs = 1,
+                                .kind = OpKind::movement,
+                                .infer = infer_pack_conv,
+                                .lower = lower_pack_conv,
                                 .reference = reference_pack_conv};
 
 }  // namespace gcg

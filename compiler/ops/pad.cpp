@@ -71,8 +71,8 @@ std::vector<PadPair> pads_of(LowerContext& ctx, size_t rank) {
 Expr padded_extent(LowerContext& ctx, int symbol) {
   const Shape& x = ctx.input_shape(0);
   const auto axes = ctx.has_input(3) ? known_ints(ctx.input_value(3)) : std::nullopt;
-  const auto d = static_cast<size_t>(axes ? wrap_axis((*axes)[static_cast<size_t>(symbol)], static_cast<int64_t>(x.size()))
-                                          : symbol);
+  const auto d = static_cast<size_t>(
+      axes ? wrap_axis((*axes)[static_cast<size_t>(symbol)], static_cast<int64_t>(x.size())) : symbol);
   const PadPair pad = pads_of(ctx, x.size())[d];
   return extent(x[d]) + pad.before + pad.after;
 }

@@ -26,7 +26,8 @@ Expr lower_plain_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Taps taps = taps_of(ctx, window, std::span(at).subspan(2));
   const Axis ci = ctx.fresh_axis(w.back());
   Expr channel = axis_ref(ci);
-  if (group > 1) channel = binary(BinaryOp::floor_div, at[1], extent(floor_div(w[0], group))) * extent(w.back()) + channel;
+  if (group > 1)
+    channel = binary(BinaryOp::floor_div, at[1], extent(floor_div(w[0], group))) * extent(w.back()) + channel;
   std::vector<Expr> x_index = {at[0], channel}, w_index = {at[1]};
   x_index.insert(x_index.end(), taps.position.begin(), taps.position.end());
   for (const Axis& tap : taps.axes) w_index.push_back(axis_ref(tap));
@@ -41,8 +42,8 @@ Expr lower_plain_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
 }
 
 /// Sum over taps and channels for output channel `co` of image `n` at position `at`.
-double convolve(const Tensor& x, const Tensor& w, const PlainWindow& window, int64_t n, int64_t co, int64_t group_outputs,
-                const std::vector<int64_t>& at) {
+double convolve(const Tensor& x, const Tensor& w, const PlainWindow& window, int64_t n, int64_t co,
+                int64_t group_outputs, const std::vector<int64_t>& at) {
   const int64_t depth = w.shape().back(), taps = element_count(window.kernel), area = element_count(window.input);
   const std::vector<int64_t> strides = row_major_strides(window.input);
   const int64_t first = n * x.shape()[1] + co / group_outputs * depth;
@@ -54,7 +55,8 @@ double convolve(const Tensor& x, const Tensor& w, const PlainWindow& window, int
     if (!window.read(at, k, position)) return;
     int64_t offset = 0;
     for (size_t d = 0; d < position.size(); ++d) offset += position[d] * strides[d];
-    for (int64_t ci = 0; ci < depth; ++ci) sum += x.at_double((first + ci) * area + offset) * w.at_double(here * depth + ci);
+    for (int64_t ci = 0; ci < depth; ++ci)
+      sum += x.at_double((first + ci) * area + offset) * w.at_double(here * depth + ci);
   });
   return sum;
 }
@@ -80,8 +82,13 @@ std::vector<Tensor> reference_plain_conv(ReferenceContext& ctx) {
 
 }  // namespace
 
-const OpDef op_gart_PlainConv = {.name = "PlainConv", .domain = "gart", .min_inputs = 2, .max_inputs = 3,
-                                 .kind = OpKind::contraction, .infer = infer_plain_conv, .lower = lower_plain_conv,
+const OpDef op_gart_PlainConv = {.name = "PlainConv",
+                                 .domain = "gart",
+                                 .min_inputs = 2,
+                                 .max_inputs = 3,
+                                 .kind = OpKind::contraction,
+                                 .infer = infer_plain_conv,
+                                 .lower = lower_plain_conv,
                                  .reference = reference_plain_conv};
 
 }  // namespace gcg

@@ -73,7 +73,8 @@ Expr counted_taps(const Window& window, std::span<const Expr> at, bool include_p
 /// The value of a window that holds no element: onnxruntime's, the lowest number there is.
 Expr lowest(DType dtype) {
   if (dtype == DType::f32) return constant_float(dtype, std::numeric_limits<float>::lowest());
-  return dtype == DType::f64 ? constant_float(dtype, std::numeric_limits<double>::lowest()) : reduce_identity(ReduceOp::max, dtype);
+  return dtype == DType::f64 ? constant_float(dtype, std::numeric_limits<double>::lowest())
+                             : reduce_identity(ReduceOp::max, dtype);
 }
 
 Expr window_max(LowerContext& ctx, const Window& window, const std::vector<Expr>& at) {
@@ -104,7 +105,8 @@ Expr indices_value(const Shape& x, const std::vector<Expr>& plane, const Expr& s
   return (plane[0] * extent(x[1]) + plane[1]) * extent(area) + within;
 }
 
-/// The first tap, in row-major order, that holds the maximum; -1 where all of the window lies in the padding, as in ONNX's reference.
+/// The first tap, in row-major order, that holds the maximum; -1 where all of the window lies in the padding, as in
+/// ONNX's reference.
 Expr lower_max_indices(LowerContext& ctx, const Window& window, const std::vector<Expr>& at) {
   const Expr largest = window_max(ctx, window, at);
   const Taps taps = taps_of(ctx, window, std::span(at).subspan(2, window.size()));
@@ -235,9 +237,8 @@ std::vector<Tensor> max_pool(const Planes& planes, bool first_fastest) {
 
 std::vector<Tensor> reference_max_pool(ReferenceContext& ctx) {
   const bool first_fastest = ctx.node().int_attribute("storage_order", 0) != 0;
-  std::vector<Tensor> outputs = with_number_type(ctx.input(0)->dtype(), [&]<class T>() {
-    return max_pool<T>(Planes(ctx), first_fastest);
-  });
+  std::vector<Tensor> outputs =
+      with_number_type(ctx.input(0)->dtype(), [&]<class T>() { return max_pool<T>(Planes(ctx), first_fastest); });
   outputs.resize(static_cast<size_t>(ctx.output_count()));
   return outputs;
 }

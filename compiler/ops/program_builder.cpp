@@ -136,7 +136,8 @@ void ProgramBuilder::call(const std::string& function, const std::string& attrib
   s.attributes = attributes;
   s.inputs.resize(inputs);
   for (size_t i = 0; i < inputs; ++i)
-    if (const int k = static_cast<int>(i); has_input(k)) s.inputs[i] = argument(ctx_.input_value(k), input_in_memory(k));
+    if (const int k = static_cast<int>(i); has_input(k))
+      s.inputs[i] = argument(ctx_.input_value(k), input_in_memory(k));
   s.outputs.resize(outputs);
   for (size_t i = 0; i < wanted_.size(); ++i)
     if (wanted_[i]) s.outputs[i] = argument(ctx_.output_value(static_cast<int>(i)), kOutputs + static_cast<int>(i));
@@ -150,8 +151,8 @@ int ProgramBuilder::input_in_memory(int i) {
   const Dim count = product(input_shape(i));
   const Axis axis = ctx_.fresh_axis(count);
   const Expr e = ctx_.flat_input(i, axis_ref(axis));
-  if (e->kind == ExprKind::load && e->args.size() == 1 && e->args[0]->kind == ExprKind::axis && e->args[0]->axis == axis.id &&
-      e->dtype == input_dtype(i))
+  if (e->kind == ExprKind::load && e->args.size() == 1 && e->args[0]->kind == ExprKind::axis &&
+      e->args[0]->axis == axis.id && e->dtype == input_dtype(i))
     return e->operand;
   const Array copied = array(input_dtype(i), count);
   each(count, [&](const Expr& k) { put(copied, k, input(i, {k})); });

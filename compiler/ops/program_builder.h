@@ -1,5 +1,5 @@
-// Writes the kernel of an operator as statements (compiler/kernel/program.h): for work that is no function from an index of
-// the result to its value, or that such functions would do over and over. An operator that is given a function
+// Writes the kernel of an operator as statements (compiler/kernel/program.h): for work that is no function from an
+// index of the result to its value, or that such functions would do over and over. An operator that is given a function
 // `OpDef::program` needs nothing else; it may have `lower` beside it, which GPUs then use.
 //
 // Example: running sums of the rows of x[m, n].
@@ -14,10 +14,11 @@
 //     });
 //   }
 //
-// An expression is computed where a statement uses it, each time anew; what is to be computed once becomes a variable (`let`).
-// Work on many elements at once, in vectors, is said with `each` (stores) and `fold` (reductions) instead of a `loop`: their
-// points must not depend on each other. `array` is scratch memory of the task. Results whose number depends on data: give
-// their extent by OpDef::data_extent from a result of another program (compiler/ops/selection.cpp shows how).
+// An expression is computed where a statement uses it, each time anew; what is to be computed once becomes a variable
+// (`let`). Work on many elements at once, in vectors, is said with `each` (stores) and `fold` (reductions) instead of a
+// `loop`: their points must not depend on each other. `array` is scratch memory of the task. Results whose number
+// depends on data: give their extent by OpDef::data_extent from a result of another program (compiler/ops/selection.cpp
+// shows how).
 #pragma once
 
 #include <functional>
@@ -81,10 +82,11 @@ class ProgramBuilder {
 
   // ---- results: an index per dimension, or the row-major number
   void store(int output, const std::vector<Expr>& at, const Expr& value);
-  /// output[i] = input[i] for these row-major numbers; nothing to do where the output has taken over the input's storage.
-  /// The whole program then must not read the input in any other way.
+  /// output[i] = input[i] for these row-major numbers; nothing to do where the output has taken over the input's
+  /// storage. The whole program then must not read the input in any other way.
   void copy(int output, int input, const Range& elements);
-  /// The program reads each element of the input before it stores the element of output 0 in its place, and not after it.
+  /// The program reads each element of the input before it stores the element of output 0 in its place, and not after
+  /// it.
   void replaces(int input) { replaced_ = input; }
 
   // ---- control
@@ -94,8 +96,10 @@ class ProgramBuilder {
   /// The run fails with "index out of range" where it does not hold.
   void require(const Expr& condition);
 
-  /// A function of the application's computes the outputs from so many inputs. What is omitted or not read is no memory to it.
-  void call(const std::string& function, const std::string& attributes, size_t inputs, size_t outputs, const Dim& workspace_bytes);
+  /// A function of the application's computes the outputs from so many inputs. What is omitted or not read is no memory
+  /// to it.
+  void call(const std::string& function, const std::string& attributes, size_t inputs, size_t outputs,
+            const Dim& workspace_bytes);
 
   // ---- many points at once
   /// The stores of `body`, for all points of the range in any order. It consists of nothing else.
@@ -103,7 +107,8 @@ class ProgramBuilder {
   /// A variable with the reduction of value(i) over the range.
   Expr fold(ReduceOp op, const Range& range, const std::function<Expr(const Expr&)>& value);
 
-  /// Operands: inputs by the numbers that the context gives them, outputs and arrays by numbers from kOutputs and kArrays on.
+  /// Operands: inputs by the numbers that the context gives them, outputs and arrays by numbers from kOutputs and
+  /// kArrays on.
   struct Program {
     ProgramKernel kernel;
     std::vector<Operand> arrays;

@@ -1,5 +1,7 @@
 // QuantizeLinear and DequantizeLinear; and what is written with them and with plain operators when a model is read:
 // DynamicQuantizeLinear, QLinearMatMul, QLinearConv.
+#include "compiler/ops/quantize.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,7 +11,6 @@
 #include "compiler/ops/index.h"
 #include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
-#include "compiler/ops/quantize.h"
 #include "compiler/ops/small_types.h"
 
 namespace gcg {
@@ -80,7 +81,8 @@ void infer_quantize(InferContext& ctx) {
   if (ctx.has_input(kZero)) {
     to = ctx.dtype(kZero);
     check_scale(ctx, kZero);
-    if (asked && *asked != to) ctx.fail(concat("output_dtype is ", name_of(*asked), ", the zero point is ", name_of(to)));
+    if (asked && *asked != to)
+      ctx.fail(concat("output_dtype is ", name_of(*asked), ", the zero point is ", name_of(to)));
   }
   const bool narrow = (is_int(to) && size_of(to) <= 2) || storage_dtype(to) != to;
   if (!narrow) ctx.fail(concat("quantizing to ", name_of(to), " is not supported"));
@@ -132,7 +134,9 @@ int64_t saturated(DType type, double value) {
   return static_cast<int64_t>(std::isnan(value) ? low : std::clamp(value, low, high));
 }
 
-const Tensor* optional_input(const ReferenceContext& ctx, int i) { return ctx.input_count() > i ? ctx.input(i) : nullptr; }
+const Tensor* optional_input(const ReferenceContext& ctx, int i) {
+  return ctx.input_count() > i ? ctx.input(i) : nullptr;
+}
 
 std::vector<Tensor> reference_quantize(ReferenceContext& ctx) {
   const Tensor &x = *ctx.input(kX), &scale = *ctx.input(kScale), *zero = optional_input(ctx, kZero);
@@ -155,7 +159,8 @@ std::vector<Tensor> reference_quantize(ReferenceContext& ctx) {
 
 void infer_dequantize(InferContext& ctx) {
   check_scale(ctx, kScale);
-  if (!is_int(ctx.dtype(kX)) && storage_dtype(ctx.dtype(kX)) == ctx.dtype(kX)) ctx.fail(concat("dequantizing ", name_of(ctx.dtype(kX)), " is not supported"));
+  if (!is_int(ctx.dtype(kX)) && storage_dtype(ctx.dtype(kX)) == ctx.dtype(kX))
+    ctx.fail(concat("dequantizing ", name_of(ctx.dtype(kX)), " is not supported"));
   if (ctx.has_input(kZero)) {
     check_scale(ctx, kZero);
     if (ctx.dtype(kZero) != ctx.dtype(kX)) ctx.fail("the zero point must have the type of the input");

@@ -1,7 +1,7 @@
 // RandomUniform(Like), RandomNormal(Like), Bernoulli and Multinomial, all made of gart.RandomBits.
 //
-// Every run draws the same numbers: those of the node's `seed`, or without one those of its name. Two nodes of the same seed
-// draw the same.
+// Every run draws the same numbers: those of the node's `seed`, or without one those of its name. Two nodes of the same
+// seed draw the same.
 #include "compiler/ops/random.h"
 
 #include <cmath>
@@ -36,7 +36,8 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2
 
 namespace {
 
-// ---- gart.RandomBits: word `word` of block (element, offset) under the key `seed`, for each element of the input's shape
+// ---- gart.RandomBits: word `word` of block (element, offset) under the key `seed`, for each element of the input's
+// shape
 
 void infer_random_bits(InferContext& ctx) { ctx.set_output(0, DType::u32, ctx.shape(0)); }
 
@@ -58,7 +59,8 @@ Expr lower_random_bits(LowerContext& ctx, int, const std::vector<Expr>& at) {
   uint32_t keys[] = {low_word(seed), high_word(seed)};
   for (int round = 0; round < kRounds; ++round) {
     const Expr first = product(c[0], kMultipliers[0]), second = product(c[2], kMultipliers[1]);
-    c = {mixed(high(second), c[1], keys[0]), cast(DType::u32, second), mixed(high(first), c[3], keys[1]), cast(DType::u32, first)};
+    c = {mixed(high(second), c[1], keys[0]), cast(DType::u32, second), mixed(high(first), c[3], keys[1]),
+         cast(DType::u32, first)};
     for (size_t i = 0; i < 2; ++i) keys[i] += kKeySteps[i];
   }
   return c[static_cast<size_t>(ctx.node().int_attribute("word", 0))];
@@ -68,8 +70,8 @@ std::vector<Tensor> reference_random_bits(ReferenceContext& ctx) {
   const int64_t seed = ctx.node().int_attribute("seed", 0), offset = ctx.node().int_attribute("offset", 0);
   Tensor y(DType::u32, ctx.input(0)->shape());
   for (int64_t i = 0; i < y.elements(); ++i)
-    y.set_int(i, philox({low_word(i), high_word(i), low_word(offset), high_word(offset)}, {low_word(seed), high_word(seed)})
-                     [static_cast<size_t>(ctx.node().int_attribute("word", 0))]);
+    y.set_int(i, philox({low_word(i), high_word(i), low_word(offset), high_word(offset)},
+                        {low_word(seed), high_word(seed)})[static_cast<size_t>(ctx.node().int_attribute("word", 0))]);
   return {std::move(y)};
 }
 
@@ -180,7 +182,8 @@ Results expand_multinomial(Expansion& x) {
   if (x.rank(0) != 2) x.fail(concat("the input has ", x.rank(0), " dimensions, not 2"));
   const int64_t samples = x.node().int_attribute("sample_size", 1);
   const ValueId batch = x.node("Shape", {x.input(0)}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
-  const ValueId u = Generator(x, x.node("ConstantOfShape", {x.concat({batch, x.ints({samples})}, 0)})).uniform(computed, 0);
+  const ValueId u =
+      Generator(x, x.node("ConstantOfShape", {x.concat({batch, x.ints({samples})}, 0)})).uniform(computed, 0);
   const ValueId p = x.node("Softmax", {x.cast(x.input(0), computed)}, {{"axis", int64_t{-1}}});
   const ValueId below = x.node("CumSum", {p, x.constant(Tensor::scalar_i64(1))});
   const ValueId passed = x.node("LessOrEqual", {x.unsqueeze(below, 1), x.unsqueeze(u, 2)});

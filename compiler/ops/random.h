@@ -1,5 +1,6 @@
-// Philox4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC11): each
-// element's bits are a function of a key and the element's number, so any device computes any of them in any order.
+// Philox4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC11):
+// each element's bits are a function of a key and the element's number, so any device computes any of them in any
+// order.
 #pragma once
 
 #include <array>

@@ -25,7 +25,8 @@ void infer_tile(InferContext& ctx) {
 
 /// A number of elements that no tensor has, where the product would exceed 64 bits.
 Expr tiled_extent(LowerContext& ctx, int symbol) {
-  const Expr own = extent(ctx.input_shape(0)[static_cast<size_t>(symbol)]), times = integer_input(ctx, 1, {index(symbol)});
+  const Expr own = extent(ctx.input_shape(0)[static_cast<size_t>(symbol)]),
+             times = integer_input(ctx, 1, {index(symbol)});
   const Expr most = index(int64_t{1} << 62), limit = binary(BinaryOp::div, most, binary(BinaryOp::max, own, index(1)));
   return select(binary(BinaryOp::greater, times, limit), most, own * binary(BinaryOp::max, times, index(0) - limit));
 }

@@ -34,16 +34,20 @@ void infer_contents(InferContext& ctx, const std::vector<bool>& reduced) {
   Dim result = form == Form::prod ? 1 : 0;
   for (size_t i = 0; i < contents->size(); ++i) {
     const Dim& d = (*contents)[i];
-    if (form == Form::sum) result = result + d;
-    else if (form == Form::prod) result = result * d;
-    else if (i == 0) result = d;
-    else result = form == Form::max ? max(result, d) : min(result, d);
+    if (form == Form::sum)
+      result = result + d;
+    else if (form == Form::prod)
+      result = result * d;
+    else if (i == 0)
+      result = d;
+    else
+      result = form == Form::max ? max(result, d) : min(result, d);
   }
   ctx.set_contents(0, {result});
 }
 
-/// With axes that are only known at run time, each dimension d of the input gets a symbol r_d, 1 if it is reduced and 0 if
-/// not: it keeps the extent r_d + (1 - r_d) * n_d, and the reduction runs over r_d * n_d + (1 - r_d). Without
+/// With axes that are only known at run time, each dimension d of the input gets a symbol r_d, 1 if it is reduced and 0
+/// if not: it keeps the extent r_d + (1 - r_d) * n_d, and the reduction runs over r_d * n_d + (1 - r_d). Without
 /// keepdims, the extents left are symbols of their own.
 void infer_open_reduce(InferContext& ctx) {
   const Shape& x = ctx.shape(0);
@@ -84,8 +88,10 @@ void infer_reduce(InferContext& ctx) {
   const std::vector<bool> reduced = reduced_axes(ctx.node(), ctx.rank(0), axes);
   Shape shape;
   for (size_t d = 0; d < reduced.size(); ++d) {
-    if (!reduced[d]) shape.push_back(ctx.shape(0)[d]);
-    else if (keeps_dims(ctx.node())) shape.push_back(1);
+    if (!reduced[d])
+      shape.push_back(ctx.shape(0)[d]);
+    else if (keeps_dims(ctx.node()))
+      shape.push_back(1);
   }
   ctx.set_output(0, ctx.dtype(0), shape);
   infer_contents<form>(ctx, reduced);
@@ -228,8 +234,10 @@ std::vector<Tensor> reference_reduce(ReferenceContext& ctx) {
   const std::vector<bool> reduced = reduced_axes(ctx.node(), x.rank(), axes);
   std::vector<int64_t> shape;
   for (size_t d = 0; d < reduced.size(); ++d) {
-    if (!reduced[d]) shape.push_back(x.shape()[d]);
-    else if (keeps_dims(ctx.node())) shape.push_back(1);
+    if (!reduced[d])
+      shape.push_back(x.shape()[d]);
+    else if (keeps_dims(ctx.node()))
+      shape.push_back(1);
   }
   Tensor y(x.dtype(), shape);
   const SplitOffsets offsets = split_offsets(x.shape(), reduced);

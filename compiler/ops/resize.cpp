@@ -160,7 +160,8 @@ class Source {
     Expr sum;
   };
   Stretched stretched(LowerContext& ctx, DType dtype) const {
-    const Axis axis = ctx.fresh_axis(d_.ratio ? window_of_ratio() : open_window(ctx)), again = ctx.fresh_axis(axis.extent);
+    const Axis axis = ctx.fresh_axis(d_.ratio ? window_of_ratio() : open_window(ctx)),
+               again = ctx.fresh_axis(axis.extent);
     return {axis, stretched_tap(axis, dtype), reduce(ReduceOp::sum, {again}, stretched_tap(again, dtype).weight)};
   }
 
@@ -184,7 +185,8 @@ class Source {
   }
 
   Expr read_scale(LowerContext& ctx) const {
-    if (form_.open_policy.empty()) return cast(DType::f32, ctx.input(kScales, {index(static_cast<int64_t>(d_.position))}));
+    if (form_.open_policy.empty())
+      return cast(DType::f32, ctx.input(kScales, {index(static_cast<int64_t>(d_.position))}));
     const OpenRatio ratio = open_ratio(ctx, form_);
     return binary(BinaryOp::div, cast(DType::f32, ratio.up), cast(DType::f32, ratio.down));
   }
@@ -203,8 +205,7 @@ class Source {
     }
     const Expr centre = over(x + half, scale) - half;
     if (how == "half_pixel_symmetric") return half * in - half * over(f32(*d_.out), scale) + centre;
-    if (how == "pytorch_half_pixel")
-      return select(binary(BinaryOp::equal, extent(*d_.out), index(1)), f32(0), centre);
+    if (how == "pytorch_half_pixel") return select(binary(BinaryOp::equal, extent(*d_.out), index(1)), f32(0), centre);
     return centre;
   }
 
@@ -238,11 +239,13 @@ class Source {
   Tap stretched_tap(const Axis& axis, DType dtype) const {
     const auto n = [&](double value) { return number(dtype, value); };
     const Expr k = axis_ref(axis) - extent(floor_div(axis.extent, 2) - 1), at = first() + k;
-    const Expr ratio = !d_.ratio ? cast(dtype, scale_)
-                                 : binary(BinaryOp::div, cast(dtype, extent(d_.ratio->up)), cast(dtype, extent(d_.ratio->down)));
+    const Expr ratio =
+        !d_.ratio ? cast(dtype, scale_)
+                  : binary(BinaryOp::div, cast(dtype, extent(d_.ratio->up)), cast(dtype, extent(d_.ratio->down)));
     const Expr s = unary(UnaryOp::abs, (cast(dtype, k) - fraction(dtype)) * binary(BinaryOp::min, ratio, n(1)));
     const double a = form_.cubic_a;
-    const Expr far = ((n(a) * s - n(5 * a)) * s + n(8 * a)) * s - n(4 * a), near = (n(a + 2) * s - n(a + 3)) * s * s + n(1);
+    const Expr far = ((n(a) * s - n(5 * a)) * s + n(8 * a)) * s - n(4 * a),
+               near = (n(a + 2) * s - n(a + 3)) * s * s + n(1);
     Expr weight = binary(BinaryOp::max, n(1) - s, n(0));
     if (form_.mode == "cubic")
       weight = select(binary(BinaryOp::less_equal, s, n(1)), near, select(binary(BinaryOp::less, s, n(2)), far, n(0)));
@@ -254,8 +257,8 @@ class Source {
     if (!line_) return clamp_index(cast(DType::i64, rounded()), d_.in);
     const SourceLine line = nearest_line(form_, d_, *line_);
     const Dim last = line.slope * (*d_.out - 1) + line.start;
-    const bool inside = line.start.lower_bound().value_or(-1) >= 0 &&
-                        (line.divisor * d_.in - 1 - last).lower_bound().value_or(-1) >= 0;
+    const bool inside =
+        line.start.lower_bound().value_or(-1) >= 0 && (line.divisor * d_.in - 1 - last).lower_bound().value_or(-1) >= 0;
     return inside ? floor_of(line) : clamp_index(floor_of(line), d_.in);
   }
 
@@ -300,8 +303,8 @@ class Source {
   const ResizeForm& form_;
   const ResizedDim& d_;
   std::optional<SourceLine> line_;
-  Expr i_;  // with a line
-  Expr x_;  // without one: the position, f32
+  Expr i_;      // with a line
+  Expr x_;      // without one: the position, f32
   Expr scale_;  // where it is read at run time
 };
 

@@ -89,13 +89,13 @@ void scale_dims(const Node& node, const Value& scales, std::vector<ResizedDim>& 
 void keep_aspect_ratio(const Node& node, bool smallest, std::vector<ResizedDim>& dims) {
   const auto ratio_of = [&](const ResizedDim& d) {
     if (!d.in.is_constant() || !d.out->is_constant() || d.in.constant() < 1)
-      fail_node(node, concat("keep_aspect_ratio_policy needs extents that are numbers, dimension ", d.dim, " goes from ",
-                             d.in.str(), " to ", d.out->str()));
+      fail_node(node, concat("keep_aspect_ratio_policy needs extents that are numbers, dimension ", d.dim,
+                             " goes from ", d.in.str(), " to ", d.out->str()));
     return static_cast<double>(d.out->constant()) / static_cast<double>(d.in.constant());
   };
   const auto less = [&](const ResizedDim& a, const ResizedDim& b) { return ratio_of(a) < ratio_of(b); };
-  const ResizedDim& rules = smallest ? *std::min_element(dims.begin(), dims.end(), less)
-                                     : *std::max_element(dims.begin(), dims.end(), less);
+  const ResizedDim& rules =
+      smallest ? *std::min_element(dims.begin(), dims.end(), less) : *std::max_element(dims.begin(), dims.end(), less);
   ratio_of(rules);  // a single dimension was not compared
   const Ratio ratio = reduced(*rules.out, rules.in);
   for (ResizedDim& d : dims) {
@@ -179,8 +179,7 @@ SourceLine nearest_line(const ResizeForm& form, const ResizedDim& d, const Sourc
   return same_floors({slope * 2, start * 2 + divisor - 1, divisor * 2});  // the ceiling of x - 1/2
 }
 
-ResizeForm resize_form(const Node& node, const Shape& x, const Shape* y, const Value* scales,
-                       const Value* sizes) {
+ResizeForm resize_form(const Node& node, const Shape& x, const Shape* y, const Value* scales, const Value* sizes) {
   ResizeForm form;
   read_attributes(node, form);
   if (!scales == !sizes) fail_node(node, "either scales (input 2) or sizes (input 3) must be given");

@@ -16,11 +16,11 @@ struct Ratio {
 
 /// One dimension that `scales` or `sizes` speaks of.
 struct ResizedDim {
-  size_t dim = 0;         // of the input
-  size_t position = 0;    // in scales and sizes; in roi the start, and `count` further on the end
+  size_t dim = 0;       // of the input
+  size_t position = 0;  // in scales and sizes; in roi the start, and `count` further on the end
   Dim in;
-  std::optional<Dim> out;  // nullopt: not known before the lowering, when the output's shape is given
-  bool by_size = false;   // the ratio is that of the extents themselves
+  std::optional<Dim> out;      // nullopt: not known before the lowering, when the output's shape is given
+  bool by_size = false;        // the ratio is that of the extents themselves
   std::optional<Ratio> ratio;  // nullopt: scales or sizes depend on data
 };
 
@@ -29,7 +29,8 @@ struct ResizeForm {
   bool exclude_outside = false;
   bool antialias = false;  // where a dimension shrinks, the weights are stretched over as many more elements
   double cubic_a = -0.75, extrapolation = 0;
-  /// "not_larger" or "not_smaller" where the sizes that one ratio of all dimensions has to keep to depend on data; else empty.
+  /// "not_larger" or "not_smaller" where the sizes that one ratio of all dimensions has to keep to depend on data; else
+  /// empty.
   std::string open_policy;
   std::vector<ResizedDim> dims;
 

@@ -14,8 +14,8 @@ namespace {
 struct Line {
   size_t dim = 0;
   int64_t in = 0, out = 0;
-  double up = 1, down = 1;   // the scale is up / down
-  double length = 0;         // of the output before it was made a whole number
+  double up = 1, down = 1;  // the scale is up / down
+  double length = 0;        // of the output before it was made a whole number
   double roi_start = 0, roi_end = 1;
 };
 

@@ -1,5 +1,5 @@
-// RoiAlign: regions of x[N, C, H, W] cut out and resized to one size. Every cell of a region is the mean (or the largest) of
-// samples on an even grid, each interpolated between four elements. Regions are rows (x1, y1, x2, y2).
+// RoiAlign: regions of x[N, C, H, W] cut out and resized to one size. Every cell of a region is the mean (or the
+// largest) of samples on an even grid, each interpolated between four elements. Regions are rows (x1, y1, x2, y2).
 #include <cmath>
 
 #include "compiler/ops/movement.h"
@@ -13,17 +13,19 @@ namespace {
 enum : int { kX, kRois, kBatchIndices };
 
 struct RoiForm {
-  int64_t out[2];    // rows, columns of cells
-  int64_t samples;   // along each side of a cell; 0: about one per element of x
+  int64_t out[2];   // rows, columns of cells
+  int64_t samples;  // along each side of a cell; 0: about one per element of x
   double scale, shift;
   bool averages, keeps_small;
 
   explicit RoiForm(const Node& node)
       : out{node.int_attribute("output_height", 1), node.int_attribute("output_width", 1)},
-        samples(node.int_attribute("sampling_ratio", 0)), scale(node.float_attribute("spatial_scale", 1)) {
+        samples(node.int_attribute("sampling_ratio", 0)),
+        scale(node.float_attribute("spatial_scale", 1)) {
     const std::string mode = node.string_attribute("mode", "avg");
     const std::string how = node.string_attribute("coordinate_transformation_mode", "half_pixel");
-    if (mode != "avg" && mode != "max") fail_node(node, concat("attribute mode is '", mode, "', it must be 'avg' or 'max'"));
+    if (mode != "avg" && mode != "max")
+      fail_node(node, concat("attribute mode is '", mode, "', it must be 'avg' or 'max'"));
     if (how != "half_pixel" && how != "output_half_pixel")
       fail_node(node, concat("attribute coordinate_transformation_mode is '", how,
                              "', it must be 'half_pixel' or 'output_half_pixel'"));
@@ -49,7 +51,8 @@ void infer_roi_align(InferContext& ctx) {
   if (ctx.rank(kX) != 4 || ctx.rank(kRois) != 2 || ctx.rank(kBatchIndices) != 1)
     ctx.fail("the inputs must be X [N, C, H, W], rois [R, 4] and batch_indices [R]");
   ctx.require_equal(ctx.shape(kRois)[1], 4, "columns of rois");
-  const Dim rois = ctx.require_equal(ctx.shape(kRois)[0], ctx.shape(kBatchIndices)[0], "rows of rois and batch_indices");
+  const Dim rois =
+      ctx.require_equal(ctx.shape(kRois)[0], ctx.shape(kBatchIndices)[0], "rows of rois and batch_indices");
   if (form.samples == 0)
     for (const char* side : {"samples_down", "samples_across"}) ctx.fresh_symbol(side);
   ctx.set_output(0, ctx.dtype(kX), {rois, ctx.shape(kX)[1], form.out[0], form.out[1]});
@@ -115,14 +118,16 @@ Expr lower_roi_align(LowerContext& ctx, int output, const std::vector<Expr>& at)
     count = count ? count * side.samples : side.samples;
   }
   const auto corner = [&](bool down, bool across) {
-    const Expr v = arithmetic_input(ctx, kX, {batch, at[1], down ? samples[0].high : samples[0].low,
-                                              across ? samples[1].high : samples[1].low});
+    const Expr v = arithmetic_input(
+        ctx, kX, {batch, at[1], down ? samples[0].high : samples[0].low, across ? samples[1].high : samples[1].low});
     const auto weight = [&](const Expr& t, bool high) { return cast(v->dtype, high ? t : number(t->dtype, 1) - t); };
     return weight(samples[0].t, down) * weight(samples[1].t, across) * v;
   };
-  const auto combine = [&](const Expr& a, const Expr& b) { return form.averages ? a + b : binary(BinaryOp::max, a, b); };
-  const Expr value = combine(combine(corner(false, false), corner(false, true)),
-                             combine(corner(true, false), corner(true, true)));
+  const auto combine = [&](const Expr& a, const Expr& b) {
+    return form.averages ? a + b : binary(BinaryOp::max, a, b);
+  };
+  const Expr value =
+      combine(combine(corner(false, false), corner(false, true)), combine(corner(true, false), corner(true, true)));
   const Expr zero = number(value->dtype, 0);
   const Expr sample = select(both(samples[0].inside, samples[1].inside), value, zero);
   const ReduceOp op = form.averages ? ReduceOp::sum : ReduceOp::max;

@@ -1,6 +1,6 @@
-// ScatterElements and ScatterND: copies of the data with updates at indexed positions. The program copies, then walks through
-// the updates. The lowering, for GPUs, asks for each output element which updates hit it. Where several updates hit the same
-// element without a reduction, the last one in row-major order wins.
+// ScatterElements and ScatterND: copies of the data with updates at indexed positions. The program copies, then walks
+// through the updates. The lowering, for GPUs, asks for each output element which updates hit it. Where several updates
+// hit the same element without a reduction, the last one in row-major order wins.
 #include <algorithm>
 
 #include "compiler/ops/index.h"
@@ -144,8 +144,8 @@ Expr lower_scatter_elements(LowerContext& ctx, int, const std::vector<Expr>& at)
                    index_of);
 }
 
-/// Slices of the data before the axis are tasks where the indices have all of them. Behind the axis neighbours go together
-/// where the indices have all of those.
+/// Slices of the data before the axis are tasks where the indices have all of them. Behind the axis neighbours go
+/// together where the indices have all of those.
 void program_scatter_elements(ProgramBuilder& p) {
   const Shape &data = p.input_shape(0), &indices = p.input_shape(1);
   const size_t rank = data.size();
@@ -169,10 +169,13 @@ void program_scatter_elements(ProgramBuilder& p) {
     }
     Expr from = task;
     for (size_t k = outer; k < inner; ++k) from = from * extent(indices[k]) + at[k - outer];
-    const auto target = [&](const Expr& i) { return from_front(cast(DType::i64, p.input(1, {from * extent(row) + i})), data[axis]); };
+    const auto target = [&](const Expr& i) {
+      return from_front(cast(DType::i64, p.input(1, {from * extent(row) + i})), data[axis]);
+    };
     const auto to = [&](const Expr& along, const Expr& i) {
       Expr position = task;
-      for (size_t k = outer; k < inner; ++k) position = position * extent(data[k]) + (k == axis ? along : at[k - outer]);
+      for (size_t k = outer; k < inner; ++k)
+        position = position * extent(data[k]) + (k == axis ? along : at[k - outer]);
       return position * extent(row) + i;
     };
     const auto update = [&](const Expr& i) { return p.input(2, {from * extent(row) + i}); };
@@ -296,10 +299,12 @@ constexpr OpDef scatter(const char* name, int since, void (*infer)(InferContext&
 }  // namespace
 
 /// The name of ScatterElements before opset 11.
-constinit const OpDef op_Scatter =
-    scatter("Scatter", 9, infer_scatter_elements, lower_scatter_elements, program_scatter_elements, reference_scatter_elements);
+constinit const OpDef op_Scatter = scatter("Scatter", 9, infer_scatter_elements, lower_scatter_elements,
+                                           program_scatter_elements, reference_scatter_elements);
 constinit const OpDef op_ScatterElements =
-    scatter("ScatterElements", 11, infer_scatter_elements, lower_scatter_elements, program_scatter_elements, reference_scatter_elements);
-constinit const OpDef op_ScatterND = scatter("ScatterND", 11, infer_scatter_nd, lower_scatter_nd, program_scatter_nd, reference_scatter_nd);
+    scatter("ScatterElements", 11, infer_scatter_elements, lower_scatter_elements, program_scatter_elements,
+            reference_scatter_elements);
+constinit const OpDef op_ScatterND =
+    scatter("ScatterND", 11, infer_scatter_nd, lower_scatter_nd, program_scatter_nd, reference_scatter_nd);
 
 }  // namespace gcg

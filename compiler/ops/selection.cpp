@@ -1,5 +1,5 @@
-// What expand_selection writes NonZero and Compress with: gart.Positions finds the true elements by counting, gart.Unravel
-// makes indices of positions.
+// What expand_selection writes NonZero and Compress with: gart.Positions finds the true elements by counting,
+// gart.Unravel makes indices of positions.
 #include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"

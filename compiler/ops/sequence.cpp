@@ -1,5 +1,5 @@
-// Sequences and optionals of tensors. take_sequences_apart leaves only the tensors in them, so none of these operators is
-// ever inferred, interpreted or lowered.
+// Sequences and optionals of tensors. take_sequences_apart leaves only the tensors in them, so none of these operators
+// is ever inferred, interpreted or lowered.
 #include "compiler/ops/ops.h"
 
 namespace gcg {

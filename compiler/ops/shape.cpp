@@ -89,8 +89,8 @@ Expr expanded_extent(LowerContext& ctx, int symbol) {
   GCG_CHECK(false, "Expand has fewer open extents");
 }
 
-/// Index 0 of one element, or an index error where an extent that is asked for at run time is neither 1 nor the input's own. Null
-/// where none can be wrong.
+/// Index 0 of one element, or an index error where an extent that is asked for at run time is neither 1 nor the input's
+/// own. Null where none can be wrong.
 Expr agreement(LowerContext& ctx) {
   const Shape& x = ctx.input_shape(0);
   if (known_dims(ctx.input_value(1))) return nullptr;
@@ -98,7 +98,8 @@ Expr agreement(LowerContext& ctx) {
   Expr wrong;
   for (size_t d = asked > own ? 0 : own - asked; d < own; ++d) {
     if (x[d].is(1)) continue;
-    const Expr extent_asked = integer_input(ctx, 1, {index(static_cast<int64_t>(d + asked) - static_cast<int64_t>(own))});
+    const Expr extent_asked =
+        integer_input(ctx, 1, {index(static_cast<int64_t>(d + asked) - static_cast<int64_t>(own))});
     const Expr here = binary(BinaryOp::logical_and, binary(BinaryOp::not_equal, extent_asked, index(1)),
                              binary(BinaryOp::not_equal, extent_asked, extent(x[d])));
     wrong = wrong ? binary(BinaryOp::logical_or, wrong, here) : here;

@@ -29,9 +29,7 @@ void infer_window(InferContext& ctx) {
   ctx.set_output(0, output_type(ctx.node()), {size ? size->front() : ctx.fresh_symbol("window")});
 }
 
-Expr window_extent(LowerContext& ctx, int) {
-  return integer_input(ctx, 0, Index(ctx.input_shape(0).size(), index(0)));
-}
+Expr window_extent(LowerContext& ctx, int) { return integer_input(ctx, 0, Index(ctx.input_shape(0).size(), index(0))); }
 
 template <const Cosines& kWindow>
 Expr lower_window(LowerContext& ctx, int output, const std::vector<Expr>& at) {
@@ -75,10 +73,12 @@ constexpr OpDef window_op(const char* name) {
 
 void infer_mel(InferContext& ctx) {
   for (int i = 0; i < 5; ++i)
-    if (!ctx.constant(i) || ctx.constant(i)->elements() != 1) ctx.fail(concat("input ", i, " must be a constant scalar"));
+    if (!ctx.constant(i) || ctx.constant(i)->elements() != 1)
+      ctx.fail(concat("input ", i, " must be a constant scalar"));
   const int64_t bands = ctx.constant(0)->at_int(0), length = ctx.constant(1)->at_int(0);
   if (bands < 1 || length < 1 || ctx.constant(2)->at_int(0) < 1)
-    ctx.fail(concat(bands, " bands of ", length, " samples at ", ctx.constant(2)->at_int(0), " Hz, all must be at least 1"));
+    ctx.fail(
+        concat(bands, " bands of ", length, " samples at ", ctx.constant(2)->at_int(0), " Hz, all must be at least 1"));
   ctx.set_output(0, output_type(ctx.node()), {length / 2 + 1, bands});
 }
 
@@ -106,9 +106,13 @@ std::vector<Tensor> reference_mel(ReferenceContext& ctx) {
   for (int64_t b = 0; b < bands; ++b) {
     const auto at = static_cast<size_t>(b);
     const int64_t left = edges[at], centre = edges[at + 1], right = edges[at + 2];
-    const auto part = [](int64_t a, int64_t of) { return of == 0 ? 1.0 : static_cast<double>(a) / static_cast<double>(of); };
-    for (int64_t j = left; j <= std::min(centre, bins - 1); ++j) y.set_double(j * bands + b, part(j - left, centre - left));
-    for (int64_t j = centre; j < std::min(right, bins); ++j) y.set_double(j * bands + b, part(right - j, right - centre));
+    const auto part = [](int64_t a, int64_t of) {
+      return of == 0 ? 1.0 : static_cast<double>(a) / static_cast<double>(of);
+    };
+    for (int64_t j = left; j <= std::min(centre, bins - 1); ++j)
+      y.set_double(j * bands + b, part(j - left, centre - left));
+    for (int64_t j = centre; j < std::min(right, bins); ++j)
+      y.set_double(j * bands + b, part(right - j, right - centre));
   }
   return {std::move(y)};
 }

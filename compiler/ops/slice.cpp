@@ -95,7 +95,8 @@ void infer_slice(InferContext& ctx) {
   const auto count = static_cast<size_t>(ctx.shape(1)[0].constant());
   ctx.require_equal(ctx.shape(2).at(0), ctx.shape(1)[0], "starts and ends");
   for (int i : {3, 4})
-    if (ctx.has_input(i)) ctx.require_equal(ctx.shape(i).at(0), ctx.shape(1)[0], i == 3 ? "starts and axes" : "starts and steps");
+    if (ctx.has_input(i))
+      ctx.require_equal(ctx.shape(i).at(0), ctx.shape(1)[0], i == 3 ? "starts and axes" : "starts and steps");
   if (!ctx.has_input(3) || ctx.int_contents(3)) axes_or_leading(ctx, 3, count, ctx.rank(0));  // in range and distinct
   const auto input = [&](int i) { return ctx.has_input(i) ? &ctx.input(i) : nullptr; };
   const std::vector<SlicedDim> dims = sliced_dims(ctx.node(), ctx.shape(0), *input(1), *input(2), input(3), input(4));

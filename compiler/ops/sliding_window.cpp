@@ -86,8 +86,10 @@ Window window_by(Place place, const Node& node, const Shape& x, const Shape& ker
     w.dilation = dilations[d];
     w.pad_begin = pads[d];
     w.pad_end = pads[rank + d];
-    if (same) pad_same(w, auto_pad == "SAME_UPPER");
-    else place(node, d, w);
+    if (same)
+      pad_same(w, auto_pad == "SAME_UPPER");
+    else
+      place(node, d, w);
     if (w.input.is(0) && w.output.lower_bound().value_or(0) > 0) fail_to_fit(node, d, w);
   }
   return window;
@@ -110,8 +112,8 @@ void require_fit(InferContext& ctx, const Window& window) {
     if (w.input.is_constant() || !beyond.is_constant() || (beyond.is(1) && !w.overhangs)) continue;
     const int64_t least = std::max<int64_t>(1, w.overhangs ? beyond.constant() - w.stride + 1 : beyond.constant());
     ctx.require_equal(max(w.input, least), w.input,
-                      concat("spatial axis ", d, ": a window of ", w.reach().str(), " with padding ", w.pad_begin.str(), " and ",
-                             w.pad_end.str(), " needs an extent of at least ", least));
+                      concat("spatial axis ", d, ": a window of ", w.reach().str(), " with padding ", w.pad_begin.str(),
+                             " and ", w.pad_end.str(), " needs an extent of at least ", least));
   }
 }
 

@@ -10,23 +10,26 @@ namespace gcg {
 /// One spatial dimension. Tap k of output o reads position o * stride - pad_begin + k * dilation of the input.
 struct WindowDim {
   Dim input, kernel, output;
-  Dim pad_begin, pad_end;      // symbolic with auto_pad SAME over a symbolic input
+  Dim pad_begin, pad_end;  // symbolic with auto_pad SAME over a symbolic input
   int64_t stride = 1, dilation = 1;
-  bool overhangs = false;      // the last window may reach behind the padded input: ceil_mode, or a window larger than that
+  bool overhangs = false;  // the last window may reach behind the padded input: ceil_mode, or a window larger than that
 
   /// Input positions from a window's first to behind its last tap.
   Dim reach() const { return (kernel - 1) * dilation + 1; }
 };
 using Window = std::vector<WindowDim>;
 
-/// Reads strides, dilations, pads and auto_pad of a convolution. `kernel` has one extent per spatial dimension of `x`. Fails
-/// naming the attribute on a wrong length, a stride or dilation below 1, or a window larger than its padded input.
+/// Reads strides, dilations, pads and auto_pad of a convolution. `kernel` has one extent per spatial dimension of `x`.
+/// Fails naming the attribute on a wrong length, a stride or dilation below 1, or a window larger than its padded
+/// input.
 Window window_of(const Node& node, const Shape& x, const Shape& kernel);
-/// The same of a pool, with ceil_mode. ONNX rounds the number of a pool's steps towards zero: a window that is larger than its
-/// padded input, by less than a stride, stands there once. By less than two: not at all, where the extents are known.
+/// The same of a pool, with ceil_mode. ONNX rounds the number of a pool's steps towards zero: a window that is larger
+/// than its padded input, by less than a stride, stands there once. By less than two: not at all, where the extents are
+/// known.
 Window pool_window_of(const Node& node, const Shape& x, const Shape& kernel);
 
-/// Records what input extents the window needs at run time: that it fits, and reads an element where there is an output.
+/// Records what input extents the window needs at run time: that it fits, and reads an element where there is an
+/// output.
 void require_fit(InferContext& ctx, const Window& window);
 
 /// Does every window hold an element of the input? Sufficient, not necessary.

@@ -50,11 +50,13 @@ Expr float_element(const SmallFloat& f, const Expr& x, bool saturate) {
     e = select(large, e + i32(int64_t{1} << b), e);
   }
   // What is still large (an infinity) must not overflow where it is scaled.
-  const Expr rounded = unary(UnaryOp::round_even, binary(BinaryOp::min, y, f32(1e6)) * f32(std::ldexp(1, f.mantissa_bits)));
+  const Expr rounded =
+      unary(UnaryOp::round_even, binary(BinaryOp::min, y, f32(1e6)) * f32(std::ldexp(1, f.mantissa_bits)));
   const Expr bits = e * i32(int64_t{1} << f.mantissa_bits) + cast(DType::i32, rounded);
   const int64_t sign_bit = int64_t{1} << (f.exponent_bits + f.mantissa_bits);
   const Expr inverse = binary(BinaryOp::div, f32(1), x);
-  const Expr negative = binary(BinaryOp::logical_or, binary(BinaryOp::less, x, f32(0)), binary(BinaryOp::less, inverse, f32(0)));
+  const Expr negative =
+      binary(BinaryOp::logical_or, binary(BinaryOp::less, x, f32(0)), binary(BinaryOp::less, inverse, f32(0)));
   const Expr sign = select(negative, i32(sign_bit), i32(0));
   const Expr beyond = binary(BinaryOp::greater, bits, i32(f.largest));
   Expr result = sign + binary(BinaryOp::min, bits, i32(f.largest));

@@ -22,7 +22,8 @@ struct DftForm {
 /// data.
 std::optional<DftForm> dft_form(const Node& node, const Shape& x, const Value* length, const Value* axis);
 
-/// STFT of x[batch, samples] or x[batch, samples, parts]: transforms of frames that begin `step` samples after each other.
+/// STFT of x[batch, samples] or x[batch, samples, parts]: transforms of frames that begin `step` samples after each
+/// other.
 struct StftForm {
   Dim step, frames;
   Spectrum spectrum;

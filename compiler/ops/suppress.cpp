@@ -1,6 +1,6 @@
-// gart.Suppress: what expand_non_max_suppression writes its choice with. Boxes of each class in falling order of scores, as
-// corners and areas [B, C, N]; flags [B, C, N] of those that are good enough; how many may stay and how much they may overlap ->
-// which stay, [B, C, N]: each that overlaps none that stays before it.
+// gart.Suppress: what expand_non_max_suppression writes its choice with. Boxes of each class in falling order of
+// scores, as corners and areas [B, C, N]; flags [B, C, N] of those that are good enough; how many may stay and how much
+// they may overlap -> which stay, [B, C, N]: each that overlaps none that stays before it.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -13,8 +13,8 @@ namespace gcg {
 namespace {
 
 enum : int { kTop, kLeft, kBottom, kRight, kArea, kFlags, kMost, kLimit };
-constexpr int kCorners = 5;      // with the area
-constexpr int64_t kBlock = 64;   // boxes that stay, compared with at once
+constexpr int kCorners = 5;     // with the area
+constexpr int64_t kBlock = 64;  // boxes that stay, compared with at once
 
 void infer_suppress(InferContext& ctx) { ctx.set_output(0, DType::boolean, ctx.shape(kFlags)); }
 
@@ -32,7 +32,8 @@ Expr overlap(const Box& a, const Box& b, const Expr& limit) {
   const Expr width = minimum(a[kRight], b[kRight]) - maximum(a[kLeft], b[kLeft]);
   const Expr shared = height * width;
   const Expr enough = greater(binary(BinaryOp::div, shared, a[kArea] + b[kArea] - shared), limit);
-  return both(both(both(enough, greater(height, zero)), both(greater(width, zero), greater(a[kArea], zero))), greater(b[kArea], zero));
+  return both(both(both(enough, greater(height, zero)), both(greater(width, zero), greater(a[kArea], zero))),
+              greater(b[kArea], zero));
 }
 
 void program_suppress(ProgramBuilder& p) {
@@ -54,7 +55,8 @@ void program_suppress(ProgramBuilder& p) {
         const Expr end = p.let(minimum(begin + index(kBlock), count));
         const Expr hit = p.fold(ReduceOp::max, Range(index(0), end - begin, kBlock), [&](const Expr& j) {
           Box other;
-          for (int k = 0; k < kCorners; ++k) other[static_cast<size_t>(k)] = p.at(kept[static_cast<size_t>(k)], begin + j);
+          for (int k = 0; k < kCorners; ++k)
+            other[static_cast<size_t>(k)] = p.at(kept[static_cast<size_t>(k)], begin + j);
           return select(overlap(box, other, limit), number(DType::f32, 1), number(DType::f32, 0));
         });
         p.set(stays, binary(BinaryOp::less, hit, number(DType::f32, 0.5)));

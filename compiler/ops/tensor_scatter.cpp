@@ -1,5 +1,5 @@
-// TensorScatter: writes a piece of every batch's row into a cache, from a position of its own on; 'circular' goes on at the
-// front when it reaches the end.
+// TensorScatter: writes a piece of every batch's row into a cache, from a position of its own on; 'circular' goes on at
+// the front when it reaches the end.
 #include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
@@ -14,14 +14,16 @@ int64_t axis_of(const Node& node, int64_t rank) { return wrap_axis(node.int_attr
 
 void infer_tensor_scatter(InferContext& ctx) {
   const std::string mode = ctx.node().string_attribute("mode", "linear");
-  if (mode != "linear" && mode != "circular") ctx.fail(concat("attribute mode is '", mode, "', it must be 'linear' or 'circular'"));
+  if (mode != "linear" && mode != "circular")
+    ctx.fail(concat("attribute mode is '", mode, "', it must be 'linear' or 'circular'"));
   if (ctx.dtype(kUpdate) != ctx.dtype(kCache)) ctx.fail("cache and update must have the same type");
   if (ctx.rank(kCache) != ctx.rank(kUpdate)) ctx.fail("cache and update must have the same number of dimensions");
   const auto axis = static_cast<size_t>(ctx.axis(ctx.node().int_attribute("axis", -2), ctx.rank(kCache)));
   if (axis == 0) ctx.fail("axis 0 is the batch");
   for (size_t d = 0; d < ctx.shape(kCache).size(); ++d)
     if (d != axis) ctx.require_equal(ctx.shape(kUpdate)[d], ctx.shape(kCache)[d], concat("dimension ", d));
-  if (ctx.has_input(kStart)) ctx.require_equal(product(ctx.shape(kStart)), ctx.shape(kCache)[0], "write_indices and batch");
+  if (ctx.has_input(kStart))
+    ctx.require_equal(product(ctx.shape(kStart)), ctx.shape(kCache)[0], "write_indices and batch");
   ctx.set_output(0, ctx.dtype(kCache), ctx.shape(kCache));
 }
 

@@ -13,7 +13,8 @@ namespace {
 void infer_tf_idf(InferContext& ctx) {
   const TfIdfForm form(ctx.node());
   require_dtype(ctx, 0, is_int, "an integer type");
-  if (ctx.rank(0) != 1 && ctx.rank(0) != 2) ctx.fail(concat("the input has ", ctx.rank(0), " dimensions, it must have 1 or 2"));
+  if (ctx.rank(0) != 1 && ctx.rank(0) != 2)
+    ctx.fail(concat("the input has ", ctx.rank(0), " dimensions, it must have 1 or 2"));
   Shape y = ctx.shape(0);
   y.back() = form.columns;
   ctx.set_output(0, DType::f32, std::move(y));
@@ -66,11 +67,12 @@ TfIdfForm::TfIdfForm(const Node& node) : most_skips(node.int_attribute("max_skip
     const auto length = static_cast<int64_t>(n) + 1, total = static_cast<int64_t>(pool.size());
     const int64_t begin = begins[n], end = n + 1 < begins.size() ? begins[n + 1] : total;
     if (begin < 0 || begin > end || end > total || (end - begin) % length != 0)
-      fail_node(node, concat("ngram_counts: grams of ", length, " tokens cannot be elements ", begin, " to ", end, " of a pool of ",
-                             total));
+      fail_node(node, concat("ngram_counts: grams of ", length, " tokens cannot be elements ", begin, " to ", end,
+                             " of a pool of ", total));
     Grams g{length, {pool.begin() + begin, pool.begin() + end}, {}};
     for (int64_t k = 0; k < (end - begin) / length; ++k, ++gram) {
-      if (gram >= indexes.size()) fail_node(node, concat("ngram_indexes has ", indexes.size(), " elements, too few for the pool"));
+      if (gram >= indexes.size())
+        fail_node(node, concat("ngram_indexes has ", indexes.size(), " elements, too few for the pool"));
       g.columns.push_back(indexes[gram]);
     }
     if (length >= least && length <= most && !g.columns.empty()) grams.push_back(std::move(g));

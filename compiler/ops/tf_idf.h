@@ -13,10 +13,10 @@ struct TfIdfForm {
     std::vector<int64_t> tokens;   // [count, length]
     std::vector<int64_t> columns;  // of the result, per gram
   };
-  std::vector<Grams> grams;        // those that are counted, by length
+  std::vector<Grams> grams;  // those that are counted, by length
   int64_t most_skips, columns;
-  bool counts, weighs;             // otherwise it only says which grams there are; and its own weights multiply
-  std::vector<double> weights;     // per column
+  bool counts, weighs;          // otherwise it only says which grams there are; and its own weights multiply
+  std::vector<double> weights;  // per column
 
   /// Fails, naming the node, on attributes that do not go together.
   explicit TfIdfForm(const Node& node);

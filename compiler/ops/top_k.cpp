@@ -1,7 +1,7 @@
-// TopK, and what expand_top_k writes it with for GPUs. The rank of an element is the number of elements of its line that come
-// before it: larger ones (or smaller ones, with largest=0), and among equal ones those before it. NaN counts as the
-// largest number. Ranks are a permutation, so result r is the element of rank r; no sorting, every line and every
-// element on its own.
+// TopK, and what expand_top_k writes it with for GPUs. The rank of an element is the number of elements of its line
+// that come before it: larger ones (or smaller ones, with largest=0), and among equal ones those before it. NaN counts
+// as the largest number. Ranks are a permutation, so result r is the element of rank r; no sorting, every line and
+// every element on its own.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -1,6 +1,7 @@
-// TopK as statements. An element becomes a key, an unsigned integer that is the smaller the better the element is; of equal
-// keys the lower position is the better one. Few of many: a heap of the best so far, the worst of them on top, that blocks of
-// elements are compared with at once. Else all are sorted by the digits of their keys, least significant first.
+// TopK as statements. An element becomes a key, an unsigned integer that is the smaller the better the element is; of
+// equal keys the lower position is the better one. Few of many: a heap of the best so far, the worst of them on top,
+// that blocks of elements are compared with at once. Else all are sorted by the digits of their keys, least significant
+// first.
 #include "compiler/ops/top_k_program.h"
 
 #include "compiler/ops/op_support.h"
@@ -8,9 +9,9 @@
 namespace gcg {
 namespace {
 
-constexpr int64_t kBlock = 64;         // elements that are compared with the heap's worst at once
+constexpr int64_t kBlock = 64;  // elements that are compared with the heap's worst at once
 constexpr int64_t kDigits = 256;
-constexpr int64_t kShortLine = 256;    // a heap sorts it faster than digits do
+constexpr int64_t kShortLine = 256;  // a heap sorts it faster than digits do
 
 Expr less(const Expr& a, const Expr& b) { return binary(BinaryOp::less, a, b); }
 Expr either(const Expr& a, const Expr& b) { return binary(BinaryOp::logical_or, a, b); }
@@ -38,16 +39,18 @@ struct Item {
 class Selection {
  public:
   Selection(ProgramBuilder& p, Dim n, Dim k, LineElement element, bool largest)
-      : p_(p), n_(std::move(n)), k_(std::move(k)), element_(std::move(element)), largest_(largest),
+      : p_(p),
+        n_(std::move(n)),
+        k_(std::move(k)),
+        element_(std::move(element)),
+        largest_(largest),
         wide_(key(index(0))->dtype == DType::u64) {}
 
   void run(const std::function<void(const Expr& rank, const Expr& place)>& store) {
     const Expr few = either(binary(BinaryOp::less_equal, extent(n_), index(kShortLine)),
                             binary(BinaryOp::less_equal, extent(k_ * Dim(8)), extent(n_)));
     items_ = items(k_);
-    const auto give = [&](const Items& from) {
-      p_.loop(k_, [&](const Expr& r) { store(r, place_of(get(from, r))); });
-    };
+    const auto give = [&](const Items& from) { p_.loop(k_, [&](const Expr& r) { store(r, place_of(get(from, r))); }); };
     const auto by_heap = [&] {
       p_.branch(less(index(0), extent(k_)), [&] { select_few(); });
       give(items_);
@@ -74,7 +77,9 @@ class Selection {
     const Expr high = binary(BinaryOp::shift_left, cast(DType::u64, k), constant_int(DType::u64, 32));
     return {binary(BinaryOp::bit_or, high, cast(DType::u64, i)), nullptr};
   }
-  Item get(const Items& from, const Expr& i) const { return {p_.at(from.keys, i), wide_ ? p_.at(from.places, i) : nullptr}; }
+  Item get(const Items& from, const Expr& i) const {
+    return {p_.at(from.keys, i), wide_ ? p_.at(from.places, i) : nullptr};
+  }
   void put(const Items& to, const Expr& i, const Item& item) {
     p_.put(to.keys, i, item.key);
     if (wide_) p_.put(to.places, i, item.place);
@@ -126,14 +131,15 @@ class Selection {
     });
   }
 
-  /// Every element behind the first k that is better than the worst of the heap takes its place. One that only equals it in
-  /// its key stands behind it, so is worse.
+  /// Every element behind the first k that is better than the worst of the heap takes its place. One that only equals
+  /// it in its key stands behind it, so is worse.
   void replace_worse() {
     const Expr k = extent(k_), worst = p_.variable(worst_key());
     p_.loop(ceil_div(n_ - k_, Dim(kBlock)), [&](const Expr& block) {
       const Expr begin = p_.let(k + block * index(kBlock));
       const Expr end = p_.let(binary(BinaryOp::min, begin + index(kBlock), extent(n_)));
-      const Expr best = p_.fold(ReduceOp::min, Range(index(0), end - begin, kBlock), [&](const Expr& i) { return key(begin + i); });
+      const Expr best =
+          p_.fold(ReduceOp::min, Range(index(0), end - begin, kBlock), [&](const Expr& i) { return key(begin + i); });
       p_.branch(less(best, worst), [&] {
         p_.loop(Range(index(0), end - begin, kBlock), [&](const Expr& i) {
           const Expr here = p_.let(key(begin + i));
@@ -175,7 +181,8 @@ class Selection {
           p_.put(counts, i + index(d * kDigits), sum);
           p_.set(sum, sum + count);
         });
-        p_.branch(swapped, [&] { distribute(to, from, counts, d, shift); }, [&] { distribute(from, to, counts, d, shift); });
+        p_.branch(
+            swapped, [&] { distribute(to, from, counts, d, shift); }, [&] { distribute(from, to, counts, d, shift); });
         p_.set(swapped, unary(UnaryOp::logical_not, swapped));
       });
     }

@@ -10,9 +10,9 @@ namespace gcg {
 /// Element i (i64) of a line, as a number of f32, f64 or an integer type.
 using LineElement = std::function<Expr(const Expr& i)>;
 
-/// Adds statements that find the best k of n elements, k <= n, the largest or the smallest, in order; of equal ones the first
-/// is best, and NaN counts as the largest number. For each of them, from rank 0 on, they do what `store` adds for its rank and
-/// its place in the line. Time: n + k log k for few of many, n for all.
+/// Adds statements that find the best k of n elements, k <= n, the largest or the smallest, in order; of equal ones the
+/// first is best, and NaN counts as the largest number. For each of them, from rank 0 on, they do what `store` adds for
+/// its rank and its place in the line. Time: n + k log k for few of many, n for all.
 void select_best(ProgramBuilder& p, const Dim& n, const Dim& k, const LineElement& element, bool largest,
                  const std::function<void(const Expr& rank, const Expr& place)>& store);
 

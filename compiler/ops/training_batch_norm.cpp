@@ -1,5 +1,5 @@
-// BatchNormalization by the batch's own statistics: what exporters write for weights that are standardised (timm's StdConv2d),
-// where it folds to a constant, and for models exported in training mode.
+// BatchNormalization by the batch's own statistics: what exporters write for weights that are standardised (timm's
+// StdConv2d), where it folds to a constant, and for models exported in training mode.
 #include <numeric>
 
 #include "compiler/ops/expansion.h"
@@ -30,7 +30,8 @@ std::vector<ValueId> expand_training(Expansion& e) {
   const ValueId mean = mean_of(e.input(kX));
   const ValueId centred = e.subtract(e.input(kX), mean);
   const ValueId variance = mean_of(e.multiply(centred, centred));
-  const ValueId deviation = e.node("Sqrt", {e.add(variance, e.scalar(dtype, e.node().float_attribute("epsilon", 1e-5)))});
+  const ValueId deviation =
+      e.node("Sqrt", {e.add(variance, e.scalar(dtype, e.node().float_attribute("epsilon", 1e-5)))});
   const ValueId y = e.add(e.multiply(e.node("Div", {centred, deviation}), channels(kScale)), channels(kBias));
   return {y, e.has_output(1) ? moved(e, kMean, vector(mean)) : ValueId(),
           e.has_output(2) ? moved(e, kVariance, vector(variance)) : ValueId()};

@@ -2,11 +2,13 @@
 //
 //   TreeLeaves(x [N, F], roots i32 [T], words i32 [M], splits [M], left i32 [M]) {nan_left} -> i32 [N, T]
 //
-// All trees are numbered together. A node's word is feature << 2 | nan_left << 1 | 1, a leaf's is 0; a node's children are
-// left[node], where x[feature] <= split (or is NaN, with nan_left), and left[node] + 1. A leaf is its own left child.
+// All trees are numbered together. A node's word is feature << 2 | nan_left << 1 | 1, a leaf's is 0; a node's children
+// are left[node], where x[feature] <= split (or is NaN, with nan_left), and left[node] + 1. A leaf is its own left
+// child.
 //
-// A step down waits for three loads one after the other, so several trees go down side by side, without branches, until all have
-// reached a leaf. Tasks are groups of trees, and rows in each of them: a group's nodes stay near while all rows go through it.
+// A step down waits for three loads one after the other, so several trees go down side by side, without branches, until
+// all have reached a leaf. Tasks are groups of trees, and rows in each of them: a group's nodes stay near while all
+// rows go through it.
 #include <cmath>
 
 #include "compiler/ops/expansion.h"
@@ -46,7 +48,8 @@ void program_tree_leaves(ProgramBuilder& p) {
   // The last group begins earlier where it would be shorter.
   const Expr first = p.let(binary(BinaryOp::min, group * index(together), index(trees - together)));
   std::vector<Expr> nodes, words;
-  for (int64_t t = 0; t < together; ++t) nodes.push_back(p.variable(cast(DType::i64, p.input(kRoots, {first + index(t)}))));
+  for (int64_t t = 0; t < together; ++t)
+    nodes.push_back(p.variable(cast(DType::i64, p.input(kRoots, {first + index(t)}))));
   for (const Expr& node : nodes) words.push_back(p.variable(p.input(kWords, {node})));
   Expr any = words[0];
   for (size_t t = 1; t < words.size(); ++t) any = binary(BinaryOp::bit_or, any, words[t]);
@@ -54,11 +57,13 @@ void program_tree_leaves(ProgramBuilder& p) {
     for (size_t t = 0; t < nodes.size(); ++t) p.set(nodes[t], step_down(p, row, nodes[t], words[t], nan_may_go_left));
     for (size_t t = 0; t < nodes.size(); ++t) p.set(words[t], p.input(kWords, {nodes[t]}));
   });
-  for (int64_t t = 0; t < together; ++t) p.store(0, {row, first + index(t)}, cast(DType::i32, nodes[static_cast<size_t>(t)]));
+  for (int64_t t = 0; t < together; ++t)
+    p.store(0, {row, first + index(t)}, cast(DType::i32, nodes[static_cast<size_t>(t)]));
 }
 
 std::vector<Tensor> reference_tree_leaves(ReferenceContext& ctx) {
-  const Tensor &x = *ctx.input(kX), &roots = *ctx.input(kRoots), &words = *ctx.input(kWords), &splits = *ctx.input(kSplits);
+  const Tensor &x = *ctx.input(kX), &roots = *ctx.input(kRoots), &words = *ctx.input(kWords),
+               &splits = *ctx.input(kSplits);
   const int64_t rows = x.shape()[0], trees = roots.elements(), features = x.shape()[1];
   Tensor y(DType::i32, {rows, trees});
   for (int64_t i = 0; i < y.elements(); ++i) {

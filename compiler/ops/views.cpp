@@ -181,7 +181,8 @@ std::vector<int64_t> unit_axes(const InferContext& ctx) {
 /// Are the axes given, but only at run time? Then their number says the rank; it must be a number.
 bool has_runtime_axes(const InferContext& ctx) {
   if (!ctx.has_input(1) || ctx.int_contents(1)) return false;
-  if (ctx.rank(1) != 1 || !ctx.shape(1)[0].is_constant()) ctx.fail("the number of axes (input 1) must be known at compile time");
+  if (ctx.rank(1) != 1 || !ctx.shape(1)[0].is_constant())
+    ctx.fail("the number of axes (input 1) must be known at compile time");
   return true;
 }
 

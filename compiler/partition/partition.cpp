@@ -27,7 +27,8 @@ bool matches(const Assignment& a, const Node& n) {
 
 /// Views cost nothing, and what steers the run is the host's anyway: their bodies' nodes have devices.
 bool has_work(const Node& n) {
-  return n.bodies.empty() && n.op->kind != OpKind::view && n.op->kind != OpKind::control && n.op->kind != OpKind::opaque;
+  return n.bodies.empty() && n.op->kind != OpKind::view && n.op->kind != OpKind::control &&
+         n.op->kind != OpKind::opaque;
 }
 
 }  // namespace
@@ -66,7 +67,8 @@ void Partition::check_targets(const std::vector<Target>& targets) const {
   const auto asked = std::find_if(host_.begin(), host_.end(), [](const auto& host) { return !host.second.empty(); });
   if (host_.empty() || (asked == host_.end() && !any(DeviceClass::cuda))) return;
   if (!any(DeviceClass::cpu) && asked == host_.end())
-    fail("node '", host_.begin()->first, "' is of a custom operator, which the CPU runs, but no CPU target is asked for; add one, ",
+    fail("node '", host_.begin()->first,
+         "' is of a custom operator, which the CPU runs, but no CPU target is asked for; add one, ",
          "such as --target ", targets[0].name, ",x86-64-v3");
   if (!any(DeviceClass::cuda)) fail("--assign moves nodes between a GPU and the CPU, but no GPU target is asked for");
   if (!any(DeviceClass::cpu))

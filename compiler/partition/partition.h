@@ -1,4 +1,5 @@
-// Which node runs on which device. A graph for a GPU runs there whole, but for the nodes that the user sends to the CPU.
+// Which node runs on which device. A graph for a GPU runs there whole, but for the nodes that the user sends to the
+// CPU.
 #pragma once
 
 #include <map>
@@ -22,14 +23,14 @@ Assignment parse_assignment(const std::string& text);
 /// Found by name: a node that passes rewrite keeps the name it had in the model.
 class Partition {
  public:
-  /// `model`: as imported, so that names and operators are the user's. Later assignments win over earlier ones. A node with
-  /// bodies takes all nodes in them along. Throws CompileError for an assignment that matches nothing.
+  /// `model`: as imported, so that names and operators are the user's. Later assignments win over earlier ones. A node
+  /// with bodies takes all nodes in them along. Throws CompileError for an assignment that matches nothing.
   Partition(const Graph& model, const std::vector<Assignment>& assignments);
 
   /// Nodes can leave GPUs only if there are some, and a CPU to go to. Throws CompileError.
   void check_targets(const std::vector<Target>& targets) const;
-  /// Sets Node::on_host in a graph for a GPU and its bodies. Nothing that comes after may make one node of two that run on
-  /// different devices. Returns a sentence per assignment to the CPU that found no node with work of its own.
+  /// Sets Node::on_host in a graph for a GPU and its bodies. Nothing that comes after may make one node of two that run
+  /// on different devices. Returns a sentence per assignment to the CPU that found no node with work of its own.
   /// Requires: clean-up done, no layout chosen yet. Before: layout passes, fusion.
   std::vector<std::string> apply(Graph& graph) const;
 

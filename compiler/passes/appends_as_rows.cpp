@@ -1,3 +1,5 @@
+#include "compiler/passes/appends_as_rows.h"
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -9,7 +11,6 @@
 #include "compiler/ops/infer.h"
 #include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
-#include "compiler/passes/appends_as_rows.h"
 #include "compiler/passes/forget_symbols.h"
 
 namespace gcg {
@@ -39,12 +40,14 @@ struct Append {
   Shape part;
 };
 
-/// How carried value `k` is appended to, if it is. One extent of the part is along the axis; the others are those of the value.
+/// How carried value `k` is appended to, if it is. One extent of the part is along the axis; the others are those of
+/// the value.
 std::optional<Append> append_of(const Graph& graph, const Node& n, size_t k) {
   const Graph& body = *n.bodies[0];
   const ValueId before = body.inputs[2 + k], after = body.outputs[1 + k];
   const NodeId id = body.value(after).producer;
-  if (!id.valid() || body.node(id).op != &op_Concat || uses(body, before) != 1 || uses(body, after) != 1) return std::nullopt;
+  if (!id.valid() || body.node(id).op != &op_Concat || uses(body, before) != 1 || uses(body, after) != 1)
+    return std::nullopt;
   const Node& concat = body.node(id);
   if (concat.inputs.size() != 2 || concat.inputs[0] != before) return std::nullopt;
   const Value& part = body.value(concat.inputs[1]);
@@ -71,7 +74,8 @@ ValueId side_by_side(NodeBuilder& b, ValueId rows, const Append& append) {
   if (append.part[static_cast<size_t>(append.axis)].is(1)) return b.node("Squeeze", {rows, b.ints({append.axis + 1})});
   std::vector<int64_t> extents(static_cast<size_t>(append.axis), 0);  // 0: as they are
   extents.push_back(-1);
-  for (size_t d = static_cast<size_t>(append.axis) + 1; d < append.part.size(); ++d) extents.push_back(append.part[d].constant());
+  for (size_t d = static_cast<size_t>(append.axis) + 1; d < append.part.size(); ++d)
+    extents.push_back(append.part[d].constant());
   return b.node("Reshape", {rows, b.ints(extents)});
 }
 

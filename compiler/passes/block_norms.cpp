@@ -1,4 +1,5 @@
-// Normalisation over groups of channels, in blocked layout: lanes are channels, so statistics are made per channel first.
+// Normalisation over groups of channels, in blocked layout: lanes are channels, so statistics are made per channel
+// first.
 //
 //   mean_c, variance_c = of the places of channel c         two passes over the activation, lanes side by side
 //   mean_g             = mean of mean_c                     over the channels of a group: a few numbers
@@ -6,8 +7,8 @@
 //   factor_c           = scale / sqrt(variance_g + epsilon)
 //   y = (x - mean_c) * factor_c + ((mean_c - mean_g) * factor_c + bias)
 //
-// The last line is pointwise and goes on into what follows. No sum is over squares of what is far from zero, so a large mean
-// costs no digits.
+// The last line is pointwise and goes on into what follows. No sum is over squares of what is far from zero, so a large
+// mean costs no digits.
 #include "compiler/ops/op_def.h"
 #include "compiler/passes/block_rules.h"
 
@@ -17,9 +18,16 @@ namespace {
 class NormBlocking {
  public:
   NormBlocking(BlockedLayout& layout, const Node& node)
-      : layout_(layout), name_(node.name), x_(node.inputs[0]), scale_(node.inputs[1]), bias_(node.inputs[2]), y_(node.outputs[0]),
-        epsilon_(node.float_attribute("epsilon", 1e-5)), channels_(layout.channels(x_)),
-        groups_(std::string_view(node.op->name) == "GroupNormalization" ? node.int_attribute("num_groups", 1) : channels_),
+      : layout_(layout),
+        name_(node.name),
+        x_(node.inputs[0]),
+        scale_(node.inputs[1]),
+        bias_(node.inputs[2]),
+        y_(node.outputs[0]),
+        epsilon_(node.float_attribute("epsilon", 1e-5)),
+        channels_(layout.channels(x_)),
+        groups_(std::string_view(node.op->name) == "GroupNormalization" ? node.int_attribute("num_groups", 1)
+                                                                        : channels_),
         per_group_(node.int_attribute("scale_per_group", 0) != 0) {}
 
   void run() {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/packing.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/op_support.h"
-#include "compiler/kernel/packing.h"
 #include "compiler/ops/sliding_window.h"
 
 namespace gcg {
@@ -33,9 +33,8 @@ struct ConvShape {
 };
 
 bool known_pads(const Window& window) {
-  return std::all_of(window.begin(), window.end(), [](const WindowDim& w) {
-    return w.pad_begin.is_constant() && w.pad_end.is_constant();
-  });
+  return std::all_of(window.begin(), window.end(),
+                     [](const WindowDim& w) { return w.pad_begin.is_constant() && w.pad_end.is_constant(); });
 }
 
 std::optional<ConvShape> blockable_conv(const BlockedLayout& layout, const Node& node) {
@@ -136,8 +135,10 @@ void reduce_blocked(BlockedLayout& layout, const Source& from, const char* op, c
   const ValueId y =
       layout.add(op, "", from.name, {layout.blocked(from.inputs[0]), layout.add_ints(from.name + ".axes", axes)},
                  {{"keepdims", int64_t{1}}});
-  if (layout.value(from.output).shape->size() == 2) layout.replace_vector(from.output, y);
-  else layout.replace(from.output, y);
+  if (layout.value(from.output).shape->size() == 2)
+    layout.replace_vector(from.output, y);
+  else
+    layout.replace(from.output, y);
 }
 
 bool block_reduce(BlockedLayout& layout, const Node& node) {

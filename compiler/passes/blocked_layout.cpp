@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/packing.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/op_support.h"
-#include "compiler/kernel/packing.h"
 
 namespace gcg {
 namespace {

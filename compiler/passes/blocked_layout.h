@@ -38,7 +38,8 @@ class BlockedLayout {
   bool fits(ValueId id, int64_t rank, int64_t channel_count) const;
   /// Requires fits. An omitted input stays omitted.
   ValueId operand(ValueId id, int64_t rank, int64_t channel_count);
-  /// A vector of one element per channel such that it broadcasts against the blocked form of an activation of this rank.
+  /// A vector of one element per channel such that it broadcasts against the blocked form of an activation of this
+  /// rank.
   ValueId channel_vector(ValueId id, int64_t rank);
   /// What has the blocked form `form` as [N, C, H, W].
   ValueId unblocked(ValueId form, const std::string& name, const Shape& image);
@@ -61,8 +62,8 @@ class BlockedLayout {
 
   Graph& graph_;
   Graph& outermost_;
-  std::map<ValueId, ValueId> forms_;     // plain value -> blocked form, computed or converted
-  std::set<ValueId> computed_;           // plain values whose form replaces their producer
+  std::map<ValueId, ValueId> forms_;  // plain value -> blocked form, computed or converted
+  std::set<ValueId> computed_;        // plain values whose form replaces their producer
   std::vector<NodeId> replaced_;
   std::map<ValueId, ValueId> images_;
   std::map<std::pair<ValueId, int64_t>, ValueId> operands_;

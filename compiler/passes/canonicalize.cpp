@@ -7,13 +7,15 @@
 namespace gcg {
 namespace {
 
-/// Every rule makes the graph smaller or moves it down a short list of forms; more rounds than this are a cycle of rules.
+/// Every rule makes the graph smaller or moves it down a short list of forms; more rounds than this are a cycle of
+/// rules.
 constexpr int kMostRounds = 50;
 
 const std::vector<Rule>& rules_for(const OpDef* op) {
   static const std::unordered_map<const OpDef*, std::vector<Rule>> table = [] {
     std::unordered_map<const OpDef*, std::vector<Rule>> out;
-    for (const auto* rules : {&view_rules(), &movement_rules(), &arithmetic_rules(), &decomposition_rules(), &normalization_rules()})
+    for (const auto* rules :
+         {&view_rules(), &movement_rules(), &arithmetic_rules(), &decomposition_rules(), &normalization_rules()})
       for (const RuleFor& r : *rules) out[r.op].push_back(r.rule);
     return out;
   }();

@@ -8,7 +8,8 @@ namespace gcg {
 
 /// Rewrites node by node into fewer and simpler forms, until no rule applies.
 /// Requires: an inferred graph in which every value has a shape.
-/// Ensures: no Identity, Dropout, CastLike, Gemm or GlobalAveragePool is left, no BatchNormalization whose parameters are
+/// Ensures: no Identity, Dropout, CastLike, Gemm or GlobalAveragePool is left, no BatchNormalization whose parameters
+/// are
 ///   constants, no view, cast, transpose, slice, pad, expand or tile that changes nothing - except where a graph output
 ///   would otherwise be an input, a constant or another output. Views whose shape the extents of their inputs determine
 ///   are gart.View.
@@ -30,9 +31,9 @@ struct RuleFor {
 };
 
 // The rules by theme; a node is offered to those for its operator in order.
-const std::vector<RuleFor>& view_rules();         // canonicalize_views.cpp
-const std::vector<RuleFor>& movement_rules();     // canonicalize_movement.cpp
-const std::vector<RuleFor>& arithmetic_rules();   // canonicalize_arithmetic.cpp
+const std::vector<RuleFor>& view_rules();           // canonicalize_views.cpp
+const std::vector<RuleFor>& movement_rules();       // canonicalize_movement.cpp
+const std::vector<RuleFor>& arithmetic_rules();     // canonicalize_arithmetic.cpp
 const std::vector<RuleFor>& decomposition_rules();  // canonicalize_decompose.cpp
 const std::vector<RuleFor>& normalization_rules();  // canonicalize_norms.cpp
 

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/canonicalize.h"
 #include "compiler/passes/inline_body.h"
-#include "compiler/ops/infer.h"
 
 namespace gcg {
 namespace {
@@ -185,13 +185,23 @@ bool inline_constant_if(Rewriter& r, NodeId id) {
 }  // namespace
 
 const std::vector<RuleFor>& arithmetic_rules() {
-  static const std::vector<RuleFor> rules = {
-      {&op_Add, drop_neutral<0>},        {&op_Sub, drop_neutral<0>},        {&op_Mul, drop_neutral<1>},
-      {&op_Div, drop_neutral<1>},        {&op_Add, constant_second<op_Add>}, {&op_Mul, constant_second<op_Mul>},
-      {&op_Sub, subtract_to_add},        {&op_Div, divide_to_multiply},     {&op_Add, merge_constants<op_Add>},
-      {&op_Mul, merge_constants<op_Mul>}, {&op_Pow, simplify_pow},          {&op_Clip, merge_clips},
-      {&op_Relu, merge_clips},           {&op_Where, simplify_where},       {&op_Not, drop_double_negation},
-      {&op_Neg, drop_double_negation},   {&op_If, inline_constant_if}};
+  static const std::vector<RuleFor> rules = {{&op_Add, drop_neutral<0>},
+                                             {&op_Sub, drop_neutral<0>},
+                                             {&op_Mul, drop_neutral<1>},
+                                             {&op_Div, drop_neutral<1>},
+                                             {&op_Add, constant_second<op_Add>},
+                                             {&op_Mul, constant_second<op_Mul>},
+                                             {&op_Sub, subtract_to_add},
+                                             {&op_Div, divide_to_multiply},
+                                             {&op_Add, merge_constants<op_Add>},
+                                             {&op_Mul, merge_constants<op_Mul>},
+                                             {&op_Pow, simplify_pow},
+                                             {&op_Clip, merge_clips},
+                                             {&op_Relu, merge_clips},
+                                             {&op_Where, simplify_where},
+                                             {&op_Not, drop_double_negation},
+                                             {&op_Neg, drop_double_negation},
+                                             {&op_If, inline_constant_if}};
   return rules;
 }
 

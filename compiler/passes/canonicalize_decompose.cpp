@@ -90,7 +90,8 @@ bool split_fold(Rewriter& r, NodeId id) {
     std::vector<ValueId> folded;
     for (size_t i = 0; i < values.size(); i += kMostInputs) {
       const auto begin = values.begin() + static_cast<std::ptrdiff_t>(i);
-      folded.push_back(r.add(fold, name, {begin, values.begin() + static_cast<std::ptrdiff_t>(std::min(values.size(), i + kMostInputs))}));
+      folded.push_back(r.add(
+          fold, name, {begin, values.begin() + static_cast<std::ptrdiff_t>(std::min(values.size(), i + kMostInputs))}));
     }
     values = std::move(folded);
   }

@@ -115,11 +115,10 @@ bool gather_to_slice(Rewriter& r, NodeId id) {
 
 const std::vector<RuleFor>& movement_rules() {
   static const std::vector<RuleFor> rules = {
-      {&op_Transpose, simplify_transpose}, {&op_Slice, drop_slice},    {&op_Pad, drop_pad},
-      {&op_Gather, gather_to_slice},
-      {&op_Expand, drop_if_shape_stays},   {&op_Tile, drop_if_shape_stays}, {&op_Concat, drop_if_single},
-      {&op_Sum, drop_if_single},           {&op_Max, drop_if_single},  {&op_Min, drop_if_single},
-      {&op_Mean, drop_if_single}};
+      {&op_Transpose, simplify_transpose}, {&op_Slice, drop_slice},           {&op_Pad, drop_pad},
+      {&op_Gather, gather_to_slice},       {&op_Expand, drop_if_shape_stays}, {&op_Tile, drop_if_shape_stays},
+      {&op_Concat, drop_if_single},        {&op_Sum, drop_if_single},         {&op_Max, drop_if_single},
+      {&op_Min, drop_if_single},           {&op_Mean, drop_if_single}};
   return rules;
 }
 

@@ -6,8 +6,8 @@
 namespace gcg {
 namespace {
 
-/// InstanceNormalization(View(x[N,C,...], [N,G,...])), which is how exporters write a normalisation over groups of channels,
-/// normalises x itself; its weights are those of groups.
+/// InstanceNormalization(View(x[N,C,...], [N,G,...])), which is how exporters write a normalisation over groups of
+/// channels, normalises x itself; its weights are those of groups.
 bool instances_to_groups(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const std::string name = n.name;

@@ -91,8 +91,8 @@ std::optional<RowProduct> row_product(const Rewriter& r, ValueId v) {
   return found;
 }
 
-/// View(MatMul(x, w) + b) -> MatMul(View(x), w) + b where rows stay rows: what follows the view may then be computed where
-/// the product is.
+/// View(MatMul(x, w) + b) -> MatMul(View(x), w) + b where rows stay rows: what follows the view may then be computed
+/// where the product is.
 bool view_rows_of_factor(Rewriter& r, NodeId id) {
   const std::string name = r.graph.node(id).name;
   const ValueId v = r.graph.node(id).inputs[0], y = r.graph.node(id).outputs[0];
@@ -105,17 +105,19 @@ bool view_rows_of_factor(Rewriter& r, NodeId id) {
   if (!x.valid()) return false;
   ValueId result = r.add(op_MatMul, of->name, {x, of->w});
   if (of->addend.valid())
-    result = r.add(op_Add, of->add_name, of->addend_first ? std::vector{of->addend, result} : std::vector{result, of->addend});
+    result = r.add(op_Add, of->add_name,
+                   of->addend_first ? std::vector{of->addend, result} : std::vector{result, of->addend});
   return r.replace(y, result);
 }
 
 }  // namespace
 
 const std::vector<RuleFor>& view_rules() {
-  static const std::vector<RuleFor> rules = {
-      {&op_Identity, drop},        {&op_Dropout, drop_dropout}, {&op_Cast, drop_cast}, {&op_CastLike, cast_like_to_cast},
-      {&op_Reshape, to_view},      {&op_Flatten, to_view},      {&op_Squeeze, to_view}, {&op_Unsqueeze, to_view},
-      {&op_gart_View, merge_views}, {&op_gart_View, view_rows_of_factor}};
+  static const std::vector<RuleFor> rules = {{&op_Identity, drop},         {&op_Dropout, drop_dropout},
+                                             {&op_Cast, drop_cast},        {&op_CastLike, cast_like_to_cast},
+                                             {&op_Reshape, to_view},       {&op_Flatten, to_view},
+                                             {&op_Squeeze, to_view},       {&op_Unsqueeze, to_view},
+                                             {&op_gart_View, merge_views}, {&op_gart_View, view_rows_of_factor}};
   return rules;
 }
 

@@ -14,7 +14,10 @@ bool is_conv(const Node& n) { return n.op == &op("PlainConv", "gart"); }
 class Marker {
  public:
   explicit Marker(Graph& graph)
-      : g_(graph), order_(graph.order()), keeps_order_(static_cast<size_t>(graph.value_count())), wanted_(keeps_order_.size()) {}
+      : g_(graph),
+        order_(graph.order()),
+        keeps_order_(static_cast<size_t>(graph.value_count())),
+        wanted_(keeps_order_.size()) {}
 
   bool run() {
     bool changed = false;

@@ -6,13 +6,13 @@
 
 namespace gcg {
 
-/// Marks activations around convolutions to be stored with their channels innermost (Value::channels_last): the channels that
-/// a tap reads are neighbours then, and are copied 16 bytes at a time, as the weights are. Nothing else changes: a kernel reads
-/// and writes every value by its own index, in whatever order it lies.
+/// Marks activations around convolutions to be stored with their channels innermost (Value::channels_last): the
+/// channels that a tap reads are neighbours then, and are copied 16 bytes at a time, as the weights are. Nothing else
+/// changes: a kernel reads and writes every value by its own index, in whatever order it lies.
 ///
-/// Marked are what a gart.PlainConv reads and writes whose groups have a multiple of 16 bytes of channels, and what another one
-/// writes for it; then results of pointwise operators, pools, concatenations and other movement within images that read a
-/// marked value. Not marked are
+/// Marked are what a gart.PlainConv reads and writes whose groups have a multiple of 16 bytes of channels, and what
+/// another one writes for it; then results of pointwise operators, pools, concatenations and other movement within
+/// images that read a marked value. Not marked are
 ///   * inputs and outputs of graphs and bodies, and what control flow reads or gives: others rely on their order;
 ///   * what a view reads or gives: it shares the storage of what it views;
 ///   * what has one position per channel, or one channel: there is nothing to choose.

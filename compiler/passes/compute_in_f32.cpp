@@ -27,12 +27,15 @@ bool is_contraction(const Node& node) {
 }
 
 bool reads_half(const Graph& graph, const Node& node) {
-  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v.valid() && is_half(graph.value(v).dtype); });
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId v) { return v.valid() && is_half(graph.value(v).dtype); });
 }
 
 bool looks_at_bits(const Graph& graph) {
   bool found = false;
-  each_node(graph, [&](const Graph& g, const Node& node) { found = found || (node.op == &op_BitCast && reads_half(g, node)); });
+  each_node(graph, [&](const Graph& g, const Node& node) {
+    found = found || (node.op == &op_BitCast && reads_half(g, node));
+  });
   return found;
 }
 
@@ -65,7 +68,9 @@ void widen_nodes(Graph& graph) {
     const std::string name = graph.unique_name(graph.value(v).name + ".f32");
     return wide[v] = graph.add_constant(name, widened(*graph.value(v).constant));
   };
-  const auto is_half_constant = [&](ValueId v) { return v.valid() && graph.value(v).is_constant() && is_half(graph.value(v).dtype); };
+  const auto is_half_constant = [&](ValueId v) {
+    return v.valid() && graph.value(v).is_constant() && is_half(graph.value(v).dtype);
+  };
   for (NodeId id : graph.order()) {
     widen_attributes(graph.node(id));
     for (size_t i = 0; i < graph.node(id).inputs.size(); ++i)

@@ -18,7 +18,8 @@ using ConstantKey = std::tuple<DType, std::vector<int64_t>, std::string, const v
 
 ConstantKey constant_key(const Tensor& t) {
   const bool compare = t.bytes() <= kCompareBytes;
-  std::string bytes(compare ? reinterpret_cast<const char*>(t.data()) : "", compare ? static_cast<size_t>(t.bytes()) : 0);
+  std::string bytes(compare ? reinterpret_cast<const char*>(t.data()) : "",
+                    compare ? static_cast<size_t>(t.bytes()) : 0);
   return {t.dtype(), t.shape(), std::move(bytes), compare ? nullptr : t.data()};
 }
 

@@ -66,7 +66,9 @@ void expand_rotary_embedding(Graph& graph, NodeId id) {
 class AttentionWriter {
  public:
   AttentionWriter(Graph& graph, NodeId id)
-      : from_(graph, id), b_(graph, from_.node().name), dtype_(from_.value(0).dtype),
+      : from_(graph, id),
+        b_(graph, from_.node().name),
+        dtype_(from_.value(0).dtype),
         form_(attention_form(from_.node(), from_.shape(kAttentionQ), from_.shape(kAttentionK), from_.shape(kAttentionV),
                              has_past() ? &from_.shape(kAttentionPastKey) : nullptr)) {}
 
@@ -74,7 +76,8 @@ class AttentionWriter {
     q_ = heads_first(from_.input(kAttentionQ), form_.query_heads);
     const ValueId key = with_past(kAttentionK, kAttentionPastKey), value = with_past(kAttentionV, kAttentionPastValue);
     keys_ = key;
-    ValueId scores = from_groups(b_.node("MatMul", {into_groups(scaled_query()), b_.transpose(scaled_key(key), {0, 1, 3, 2})}));
+    ValueId scores =
+        from_groups(b_.node("MatMul", {into_groups(scaled_query()), b_.transpose(scaled_key(key), {0, 1, 3, 2})}));
     if (!halves_scale()) scores = scaled(scores, 1);
     if (form_.qk_output_mode == 0) from_.replace(3, scores);
     if (form_.softcap > 0) scores = times(b_.node("Tanh", {times(scores, 1 / form_.softcap)}), form_.softcap);
@@ -198,7 +201,8 @@ class AttentionWriter {
       return b_.node("Cast", {x}, {{"to", int64_t{dtype_to_onnx(dtype)}}});
     };
     const bool converts = form_.softmax_dtype && *form_.softmax_dtype != dtype_;
-    const ValueId p = b_.node("Softmax", {converts ? as(scores, *form_.softmax_dtype) : scores}, {{"axis", int64_t{-1}}});
+    const ValueId p =
+        b_.node("Softmax", {converts ? as(scores, *form_.softmax_dtype) : scores}, {{"axis", int64_t{-1}}});
     return converts ? as(p, dtype_) : p;
   }
 

@@ -15,8 +15,8 @@ using Ints = std::vector<int64_t>;
 
 constexpr int64_t kMostPhases = 16;
 
-/// What one phase does along one dimension. Taps first, first + step, ... of the transposed kernel, backwards, are those
-/// of an ordinary convolution.
+/// What one phase does along one dimension. Taps first, first + step, ... of the transposed kernel, backwards, are
+/// those of an ordinary convolution.
 struct PhaseAxis {
   int64_t first = 0, step = 1, count = 0;
   int64_t dilation = 1;
@@ -47,7 +47,11 @@ std::optional<PhaseAxis> phase_axis(const Spread& s, int64_t phase) {
 class Expansion {
  public:
   Expansion(Rewriter& r, NodeId id)
-      : r_(r), name_(r.graph.node(id).name), inputs_(r.graph.node(id).inputs), x_(inputs_[0]), w_(inputs_[1]),
+      : r_(r),
+        name_(r.graph.node(id).name),
+        inputs_(r.graph.node(id).inputs),
+        x_(inputs_[0]),
+        w_(inputs_[1]),
         spreads_(spreads_of(r.graph.node(id), r.shape(x_), r.shape(w_))),
         group_(r.graph.node(id).int_attribute("group", 1)) {
     for (size_t d = 0; d < spreads_.size(); ++d) {
@@ -81,14 +85,14 @@ class Expansion {
 
   /// x[..., from:to:step, ...] along one axis.
   ValueId slice(ValueId x, size_t axis, int64_t from, int64_t to, int64_t step) {
-    return r_.add(op_Slice, name_,
-                  {x, ints({from}), ints({to}), ints({static_cast<int64_t>(axis)}), ints({step})});
+    return r_.add(op_Slice, name_, {x, ints({from}), ints({to}), ints({static_cast<int64_t>(axis)}), ints({step})});
   }
 
   /// w[CI, CO/group, kernel...] as [CO, CI/group, kernel...].
   ValueId ordinary_weights() {
     const Ints shape = to_extents(r_.shape(w_));
-    Ints grouped = {group_, shape[0] / group_, shape[1]}, perm = {0, 2, 1}, whole = {shape[1] * group_, shape[0] / group_};
+    Ints grouped = {group_, shape[0] / group_, shape[1]}, perm = {0, 2, 1},
+         whole = {shape[1] * group_, shape[0] / group_};
     for (size_t d = 2; d < shape.size(); ++d) {
       grouped.push_back(shape[d]);
       perm.push_back(static_cast<int64_t>(d) + 1);
@@ -101,7 +105,8 @@ class Expansion {
   ValueId part(const std::vector<PhaseAxis>& axes, ValueId weights) {
     if (std::any_of(axes.begin(), axes.end(), [](const PhaseAxis& a) { return a.count == 0; })) return bias_alone(axes);
     ValueId x = x_;
-    constexpr int64_t past_end = std::numeric_limits<int64_t>::max(), before_begin = std::numeric_limits<int64_t>::min() + 1;
+    constexpr int64_t past_end = std::numeric_limits<int64_t>::max(),
+                      before_begin = std::numeric_limits<int64_t>::min() + 1;
     Ints begin, end, dilations;
     for (size_t d = 0; d < axes.size(); ++d) {
       const PhaseAxis& a = axes[d];

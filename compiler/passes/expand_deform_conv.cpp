@@ -15,8 +15,12 @@ using Ints = std::vector<int64_t>;
 class DeformConvWriter {
  public:
   DeformConvWriter(Graph& graph, NodeId id)
-      : graph_(graph), id_(id), b_(graph, graph.node(id).name), w_(to_extents(*graph.value(input(kDeformW)).shape)),
-        dims_(static_cast<int64_t>(w_.size()) - 2), group_(node().int_attribute("group", 1)) {}
+      : graph_(graph),
+        id_(id),
+        b_(graph, graph.node(id).name),
+        w_(to_extents(*graph.value(input(kDeformW)).shape)),
+        dims_(static_cast<int64_t>(w_.size()) - 2),
+        group_(node().int_attribute("group", 1)) {}
 
   void run() {
     const ValueId columns = columns_of(b_.transpose(input(kDeformX), channels_last()));

@@ -11,7 +11,8 @@ namespace gcg {
 ///
 /// Channels come last, so that one tap reads all channels of a position side by side:
 ///   DeformConv(x, w, offset, b, mask) =
-///     Transpose(MatMul(gart.DeformColumns(Transpose(x), offset, mask) as [N, positions, taps * C], w as [taps * C, M]) + b)
+///     Transpose(MatMul(gart.DeformColumns(Transpose(x), offset, mask) as [N, positions, taps * C], w as [taps * C, M])
+///     + b)
 bool expand_deform_conv(Graph& graph);
 
 }  // namespace gcg

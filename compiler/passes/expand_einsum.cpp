@@ -14,12 +14,15 @@ namespace {
 
 using Labels = Equation::Labels;
 
-bool contains(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
+bool contains(const Labels& labels, int label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
 
 bool has_repeats(const Labels& labels) { return std::set<int>(labels.begin(), labels.end()).size() != labels.size(); }
 
 /// The labels of a product: those of the left operand and the result alone (`rows`), of the right one and the result
-/// (`columns`), of all three (`batch`) and of the operands alone (`depth`), in the order of the result or of the left operand.
+/// (`columns`), of all three (`batch`) and of the operands alone (`depth`), in the order of the result or of the left
+/// operand.
 struct Roles {
   Labels batch, rows, columns, depth;
 };

@@ -15,8 +15,13 @@ namespace {
 class FlexAttentionWriter {
  public:
   FlexAttentionWriter(Graph& graph, NodeId id)
-      : graph_(graph), id_(id), b_(graph, graph.node(id).name), dtype_(type(0).dtype), form_(graph.node(id), dtype_),
-        heads_((*type(0).shape)[1].constant()), shared_((*type(1).shape)[1].constant()) {}
+      : graph_(graph),
+        id_(id),
+        b_(graph, graph.node(id).name),
+        dtype_(type(0).dtype),
+        form_(graph.node(id), dtype_),
+        heads_((*type(0).shape)[1].constant()),
+        shared_((*type(1).shape)[1].constant()) {}
 
   void run() {
     const ValueId keys = b_.transpose(scaled(input(1)), {0, 1, 3, 2});
@@ -43,7 +48,8 @@ class FlexAttentionWriter {
   ValueId scaled(ValueId x) {
     if (form_.scale != 0) return b_.multiply(x, b_.scalar(dtype_, std::sqrt(form_.scale)));
     const Dim& size = type(0).shape->back();
-    if (size.is_constant()) return b_.multiply(x, b_.scalar(dtype_, std::pow(static_cast<double>(size.constant()), -0.25)));
+    if (size.is_constant())
+      return b_.multiply(x, b_.scalar(dtype_, std::pow(static_cast<double>(size.constant()), -0.25)));
     const ValueId n = cast(b_.element(b_.node("Shape", {input(0)}), 0, 3), DType::i64, dtype_);
     return b_.multiply(x, b_.node("Pow", {n, b_.scalar(dtype_, -0.25)}));
   }

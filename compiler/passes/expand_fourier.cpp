@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "compiler/ops/infer.h"
+#include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/spectrum.h"
-#include "compiler/ops/node_builder.h"
 
 namespace gcg {
 namespace {
@@ -30,8 +30,9 @@ Tensor matrix(const Spectrum& s, DType dtype) {
   return m;
 }
 
-/// A length as outer * inner: x[inner * i + j] is row i, column j of a matrix. Transforms of its columns, turned by an angle each, and
-/// transforms of the rows of that are the transform of the whole: element k + outer * l is in row k, column l.
+/// A length as outer * inner: x[inner * i + j] is row i, column j of a matrix. Transforms of its columns, turned by an
+/// angle each, and transforms of the rows of that are the transform of the whole: element k + outer * l is in row k,
+/// column l.
 struct Factors {
   int64_t outer = 1, inner = 1;
   int64_t columns = 1;  // of the result, fewer than `inner` where only the first half of the elements counts
@@ -46,7 +47,8 @@ std::optional<Factors> factors_of(const Spectrum& s) {
     if (length % d == 0) f.inner = d;
   f.outer = length / f.inner;
   f.columns = s.onesided ? f.inner / 2 + 1 : f.inner;
-  const int64_t two = length * (2 * f.outer * s.in_parts + 4 * f.columns), one = length * s.in_parts * 2 * s.out_rows.constant();
+  const int64_t two = length * (2 * f.outer * s.in_parts + 4 * f.columns),
+                one = length * s.in_parts * 2 * s.out_rows.constant();
   if (2 * two > one || f.outer > kMostElements / (4 * f.outer)) return std::nullopt;
   return f;
 }
@@ -104,7 +106,7 @@ class FourierWriter {
 
   ValueId in_two_steps(ValueId x, Spectrum s, const Factors& f, int64_t lines) {
     const int64_t length = s.length.constant(), out_rows = s.out_rows.constant();
-    s.onesided = false;  // of a real line the first half of all
+    s.onesided = false;                                                // of a real line the first half of all
     const double whole = s.inverse ? static_cast<double>(length) : 1;  // an inverse divides by the length, once
     const auto weight = [&](int64_t row, int64_t part, int64_t out_row, int64_t out_part) {
       return spectrum_weight(s, length, row % length, part, out_row, out_part);
@@ -114,9 +116,8 @@ class FourierWriter {
                 [&](const Ints& at) { return whole * weight(f.inner * at[0], at[1], at[2], at[3]); });
     s.in_parts = 2;
     const auto turns = [&](bool same) {
-      return tensor({f.outer, f.inner, 2}, [&](const Ints& at) {
-        return whole * weight(at[1], same ? at[2] : 1 - at[2], at[0], at[2]);
-      });
+      return tensor({f.outer, f.inner, 2},
+                    [&](const Ints& at) { return whole * weight(at[1], same ? at[2] : 1 - at[2], at[0], at[2]); });
     };
     x = swap_rows(x, lines);
     x = b_.add(b_.multiply(x, turns(true)), b_.multiply(b_.reversed(x, lines + 2), turns(false)));

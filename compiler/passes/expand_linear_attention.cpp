@@ -21,7 +21,11 @@ struct Operands {
 class LinearAttentionWriter {
  public:
   LinearAttentionWriter(Graph& graph, NodeId id)
-      : graph_(graph), id_(id), form_(graph.node(id)), b_(graph, graph.node(id).name), dtype_(type(Form::kQuery).dtype),
+      : graph_(graph),
+        id_(id),
+        form_(graph.node(id)),
+        b_(graph, graph.node(id).name),
+        dtype_(type(Form::kQuery).dtype),
         sums_(dtype_ == DType::f64 ? DType::f64 : DType::f32) {}
 
   void run() {
@@ -62,8 +66,12 @@ class LinearAttentionWriter {
 
   Operands operands() {
     const bool shared_beta = form_.corrects && type(Form::kBeta).shape->back().is(1);
-    Operands all{heads(Form::kQuery, form_.query_heads), heads(Form::kKey, form_.heads), heads(Form::kValue, form_.heads),
-                 heads(Form::kDecay, form_.heads), heads(Form::kBeta, shared_beta ? 1 : form_.heads), {}};
+    Operands all{heads(Form::kQuery, form_.query_heads),
+                 heads(Form::kKey, form_.heads),
+                 heads(Form::kValue, form_.heads),
+                 heads(Form::kDecay, form_.heads),
+                 heads(Form::kBeta, shared_beta ? 1 : form_.heads),
+                 {}};
     if (input(Form::kPast).valid()) {
       all.state = cast(input(Form::kPast), type(Form::kPast).dtype, sums_);
       return all;

@@ -29,7 +29,8 @@ void expand(Graph& graph, NodeId id) {
   const ValueId count = b.node("ReduceProd", {shape, b.ints({0})}, {{"keepdims", int64_t{1}}});
   const ValueId zeros = b.node("ConstantOfShape", {count},
                                {{"value", std::make_shared<const Tensor>(Tensor(graph.value(x).dtype, {1}))}});
-  ValueId all = b.node("Reshape", {b.node("ScatterElements", {zeros, flat(indices), flat(x)}, {{"axis", int64_t{0}}}), shape});
+  ValueId all =
+      b.node("Reshape", {b.node("ScatterElements", {zeros, flat(indices), flat(x)}, {{"axis", int64_t{0}}}), shape});
   if (wanted.valid()) {
     const ValueId none = b.ints(std::vector<int64_t>(form.kernel.size() + 2, 0));
     all = b.node("Pad", {all, b.concat({none, b.subtract(wanted, shape)}, 0)});

@@ -18,7 +18,10 @@ struct Boxes {
 class SuppressionWriter {
  public:
   SuppressionWriter(Graph& graph, NodeId id)
-      : graph_(graph), id_(id), b_(graph, graph.node(id).name), boxes_dtype_(graph.value(input(kNmsBoxes)).dtype),
+      : graph_(graph),
+        id_(id),
+        b_(graph, graph.node(id).name),
+        boxes_dtype_(graph.value(input(kNmsBoxes)).dtype),
         scores_dtype_(graph.value(input(kNmsScores)).dtype) {}
 
   void run() {
@@ -58,8 +61,11 @@ class SuppressionWriter {
     Boxes boxes;
     if (graph_.node(id_).int_attribute("center_point_box", 0) != 0) {
       const auto half = [&](size_t k) { return b_.multiply(given[k], b_.scalar(boxes_dtype_, 0.5)); };
-      boxes = {b_.subtract(given[1], half(3)), b_.subtract(given[0], half(2)), b_.add(given[1], half(3)),
-               b_.add(given[0], half(2)), {}};
+      boxes = {b_.subtract(given[1], half(3)),
+               b_.subtract(given[0], half(2)),
+               b_.add(given[1], half(3)),
+               b_.add(given[0], half(2)),
+               {}};
     } else {
       const auto ends = [&](const char* which, size_t k) { return b_.node(which, {given[k], given[k + 2]}); };
       boxes = {ends("Min", 0), ends("Min", 1), ends("Max", 0), ends("Max", 1), {}};

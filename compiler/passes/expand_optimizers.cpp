@@ -26,7 +26,8 @@ class OptimizerWriter {
       steps_ = scalar_input(1);
       const std::vector<ValueId> now = (this->*update)(in);
       for (size_t list = 0; list + 1 < kLists; ++list)
-        if (const size_t o = list * count + k; o < outputs.size() && outputs[o].valid()) b_.replace(outputs[o], now[list]);
+        if (const size_t o = list * count + k; o < outputs.size() && outputs[o].valid())
+          b_.replace(outputs[o], now[list]);
     }
     graph_.erase_node(id_);
   }
@@ -82,9 +83,12 @@ class OptimizerWriter {
 }  // namespace
 
 bool expand_optimizers(Graph& graph) {
-  bool changed = expand_each(graph, op_Adagrad, [](Graph& g, NodeId id) { OptimizerWriter(g, id).run(&OptimizerWriter::adagrad); });
-  changed |= expand_each(graph, op_Adam, [](Graph& g, NodeId id) { OptimizerWriter(g, id).run(&OptimizerWriter::adam); });
-  changed |= expand_each(graph, op_Momentum, [](Graph& g, NodeId id) { OptimizerWriter(g, id).run(&OptimizerWriter::momentum); });
+  bool changed = expand_each(graph, op_Adagrad,
+                             [](Graph& g, NodeId id) { OptimizerWriter(g, id).run(&OptimizerWriter::adagrad); });
+  changed |=
+      expand_each(graph, op_Adam, [](Graph& g, NodeId id) { OptimizerWriter(g, id).run(&OptimizerWriter::adam); });
+  changed |= expand_each(graph, op_Momentum,
+                         [](Graph& g, NodeId id) { OptimizerWriter(g, id).run(&OptimizerWriter::momentum); });
   return changed;
 }
 

@@ -59,7 +59,8 @@ class Expansion {
     graph_.replace_uses(graph_.node(id_).outputs[i], by);
   }
 
-  /// sequence_lens as i64, none outside [0, steps]: element i of 0, 1, ..., steps is i, and an index outside an error of the run.
+  /// sequence_lens as i64, none outside [0, steps]: element i of 0, 1, ..., steps is i, and an index outside an error
+  /// of the run.
   ValueId checked_lengths() {
     if (!input(kSequenceLens).valid()) return {};
     const ValueId lengths = b_.node("Cast", {input(kSequenceLens)}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}});
@@ -94,12 +95,10 @@ class Expansion {
     return b_.concat({z_and_r, b_.slice(of_w, 0, 2 * hidden_, size)}, 0);
   }
 
-  /// [B, H]: the given state of the direction, or zeros. A state whose extents go by other names than those of X and R is
-  /// given theirs: a Loop's variables keep their shape.
+  /// [B, H]: the given state of the direction, or zeros. A state whose extents go by other names than those of X and R
+  /// is given theirs: a Loop's variables keep their shape.
   ValueId initial_state(size_t i, int64_t direction) {
-    const auto shape = [&] {
-      return b_.concat({b_.slice(b_.node("Shape", {x_}), 0, 1, 2), b_.ints({hidden_})}, 0);
-    };
+    const auto shape = [&] { return b_.concat({b_.slice(b_.node("Shape", {x_}), 0, 1, 2), b_.ints({hidden_})}, 0); };
     if (!input(i).valid()) return b_.node("Expand", {b_.scalar(dtype_, 0), shape()});
     const Shape &x = *graph_.value(input(kX)).shape, &given = *graph_.value(input(i)).shape;
     const size_t batch = form_.batch_first ? 0 : 1;

@@ -1,8 +1,8 @@
 #include "compiler/passes/expand_scan.h"
 
 #include "compiler/ops/infer.h"
-#include "compiler/ops/scan_form.h"
 #include "compiler/ops/node_builder.h"
+#include "compiler/ops/scan_form.h"
 
 namespace gcg {
 namespace {

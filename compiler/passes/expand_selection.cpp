@@ -17,8 +17,10 @@ class SelectionWriter {
     const bool compresses = n.op == &op_Compress, along_axis = n.has_attribute("axis");
     const int64_t axis = n.int_attribute("axis", 0);
     const ValueId positions = positions_of(compresses ? n.inputs[1] : flat(x));
-    if (!compresses) r_.replace(y, r_.add(op_gart_Unravel, name_, {positions, x}));
-    else r_.replace(y, r_.add(op_Gather, name_, {along_axis ? x : flat(x), positions}, {{"axis", axis}}));
+    if (!compresses)
+      r_.replace(y, r_.add(op_gart_Unravel, name_, {positions, x}));
+    else
+      r_.replace(y, r_.add(op_Gather, name_, {along_axis ? x : flat(x), positions}, {{"axis", axis}}));
     r_.graph.erase_node(id_);
   }
 
@@ -66,7 +68,8 @@ class UniqueWriter : SelectionWriter {
       first = r_.add(op_ScatterElements, name_, {zeros, rank, same});
     }
     const ValueId ones = r_.add(op_Add, name_, {r_.add(op_Mul, name_, {same, number(0)}), number(1)});
-    give(0, r_.add(op_Gather, name_, {along_axis_ ? x_ : flat(x_), first}, {{"axis", along_axis_ ? axis_ : int64_t{0}}}));
+    give(0,
+         r_.add(op_Gather, name_, {along_axis_ ? x_ : flat(x_), first}, {{"axis", along_axis_ ? axis_ : int64_t{0}}}));
     give(1, first);
     give(2, inverse);
     give(3, r_.add(op_ScatterElements, name_, {zeros, inverse, ones}, {{"reduction", std::string("add")}}));
@@ -102,8 +105,10 @@ bool expand_selection(Graph& graph) {
     for (NodeId id : r.graph.order()) {
       const OpDef* op = r.graph.node(id).op;
       if (op != &op_NonZero && op != &op_Compress && op != &op_Unique) continue;
-      if (op == &op_Unique) UniqueWriter(r, id).run();
-      else SelectionWriter(r, id).run();
+      if (op == &op_Unique)
+        UniqueWriter(r, id).run();
+      else
+        SelectionWriter(r, id).run();
       any = true;
     }
     return any;

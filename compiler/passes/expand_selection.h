@@ -14,8 +14,9 @@ namespace gcg {
 ///   Compress(x, c) {axis} -> Gather(x, gart.Positions(CumSum(Cast(c)))) {axis}
 ///   NonZero(x)            -> gart.Unravel(gart.Positions(CumSum(Cast(Cast(flat x)))), x)
 ///   Unique(x) {axis}      -> Gather(x, first) {axis}, first, inverse, ScatterElements(0, inverse, 1) {add}, where
-///                              same, rank = gart.EqualSlices(x), count = CumSum(Cast(same == Range)), first = gart.Positions(count),
-///                              inverse = Gather(count, same) - 1 or, sorted, rank, by which first is ordered
+///                              same, rank = gart.EqualSlices(x), count = CumSum(Cast(same == Range)), first =
+///                              gart.Positions(count), inverse = Gather(count, same) - 1 or, sorted, rank, by which
+///                              first is ordered
 bool expand_selection(Graph& graph);
 
 }  // namespace gcg

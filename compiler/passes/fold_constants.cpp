@@ -64,9 +64,7 @@ bool foldable(const Graph& graph, const Node& node) {
 }
 
 /// Ops that put the elements of their one input in another order, padding at most.
-bool rearranges(const Node& node) {
-  return node.op == &op("Transpose") || packs(node);
-}
+bool rearranges(const Node& node) { return node.op == &op("Transpose") || packs(node); }
 
 bool fold_node(Rewriter& r, NodeId id) {
   const Node& node = r.graph.node(id);

@@ -146,8 +146,8 @@ NodeId scaling_behind(const Rewriter& r, ValueId v) {
   return {};
 }
 
-/// MatMul(c * a, b) = c * MatMul(a, b), where c is free of charge and `a` can be read in place. Not for the 16-bit types:
-/// products of attention's queries and keys overflow them unless they are scaled first.
+/// MatMul(c * a, b) = c * MatMul(a, b), where c is free of charge and `a` can be read in place. Not for the 16-bit
+/// types: products of attention's queries and keys overflow them unless they are scaled first.
 bool sink_factor(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const DType dtype = r.value(n.outputs[0]).dtype;

@@ -6,8 +6,8 @@
 namespace gcg {
 namespace {
 
-/// The elements of a constant that depends on one dimension of a tensor of this rank only: `channels` numbers. nullopt if
-/// it depends on others, or broadcasting it would make the tensor larger.
+/// The elements of a constant that depends on one dimension of a tensor of this rank only: `channels` numbers. nullopt
+/// if it depends on others, or broadcasting it would make the tensor larger.
 std::optional<std::vector<double>> per_channel(const Tensor* c, size_t rank, size_t dimension, int64_t channels) {
   if (!c || c->shape().size() > rank) return std::nullopt;
   const size_t skipped = rank - c->shape().size();
@@ -28,10 +28,14 @@ Tensor scaled(const Tensor& weights, const std::vector<double>& factors, int64_t
 }
 
 /// Weights that only this node reads: others would need the old ones as well.
-const Tensor* own_constant(const Rewriter& r, ValueId v) { return r.constant(v) && r.uses(v) == 1 ? r.constant(v) : nullptr; }
+const Tensor* own_constant(const Rewriter& r, ValueId v) {
+  return r.constant(v) && r.uses(v) == 1 ? r.constant(v) : nullptr;
+}
 
 /// The node's output, if the one at `id` is its only reader.
-const Node* sole_producer(const Rewriter& r, ValueId x, const OpDef& op) { return r.uses(x) == 1 ? r.producer(x, op) : nullptr; }
+const Node* sole_producer(const Rewriter& r, ValueId x, const OpDef& op) {
+  return r.uses(x) == 1 ? r.producer(x, op) : nullptr;
+}
 
 /// Moves a factor or an offset after Conv(x, w[M, ...], b[M]) into w and b.
 bool fold_into_conv(Rewriter& r, NodeId id) {
@@ -46,7 +50,9 @@ bool fold_into_conv(Rewriter& r, NodeId id) {
   if (!numbers) return false;
   const bool scale = n.op == &op_Mul;
   std::vector<ValueId> inputs = {conv->inputs[0], conv->inputs[1]};
-  if (scale) inputs[1] = r.add_constant(r.value(conv->inputs[1]).name, scaled(*weights, *numbers, weights->elements() / channels));
+  if (scale)
+    inputs[1] =
+        r.add_constant(r.value(conv->inputs[1]).name, scaled(*weights, *numbers, weights->elements() / channels));
   if (bias || !scale) {
     Tensor b(weights->dtype(), {channels});
     for (int64_t c = 0; c < channels; ++c) {
@@ -86,13 +92,16 @@ bool fold_into_norm(Rewriter& r, NodeId id) {
   const ValueId x = n.inputs[0];
   if (r.uses(x) != 1 || !r.value(x).producer.valid() || r.value(x).output_index != 0) return false;
   const Node& norm = r.graph.node(r.value(x).producer);
-  const auto dimension = norm.op->kind == OpKind::reduction && norm.inputs.size() >= 2 ? weighted_dimension(r, norm) : std::nullopt;
+  const auto dimension =
+      norm.op->kind == OpKind::reduction && norm.inputs.size() >= 2 ? weighted_dimension(r, norm) : std::nullopt;
   const Tensor* scale = dimension ? r.constant(norm.inputs[1]) : nullptr;
   const bool has_bias = scale && norm.inputs.size() > 2 && norm.inputs[2].valid();
   const Tensor* bias = has_bias ? r.constant(norm.inputs[2]) : nullptr;
   if (!scale || (has_bias && !bias) || !is_float(r.value(n.outputs[0]).dtype)) return false;
   const Dim& extent = r.shape(x)[*dimension];
-  if (!extent.is_constant() || extent.constant() < 1 || extent.constant() % std::max<int64_t>(1, scale->elements()) != 0) return false;
+  if (!extent.is_constant() || extent.constant() < 1 ||
+      extent.constant() % std::max<int64_t>(1, scale->elements()) != 0)
+    return false;
   const int64_t channels = extent.constant(), each = channels / scale->elements();
   const auto numbers = per_channel(r.constant(n.inputs[1]), r.shape(x).size(), *dimension, channels);
   if (!numbers) return false;
@@ -105,7 +114,8 @@ bool fold_into_norm(Rewriter& r, NodeId id) {
   }
   auto attributes = norm.attributes;
   attributes.erase("scale_per_group");
-  const std::string scale_name = r.value(norm.inputs[1]).name, bias_name = has_bias ? r.value(norm.inputs[2]).name : norm.name + ".bias";
+  const std::string scale_name = r.value(norm.inputs[1]).name,
+                    bias_name = has_bias ? r.value(norm.inputs[2]).name : norm.name + ".bias";
   std::vector<ValueId> inputs = {norm.inputs[0], r.add_constant(scale_name, std::move(factors))};
   inputs.push_back(r.add_constant(bias_name, std::move(offsets)));
   return r.replace(n.outputs[0], r.add(*norm.op, norm.name, std::move(inputs), std::move(attributes)));

@@ -9,7 +9,8 @@
 
 namespace gcg {
 
-/// Removes the facts about extents that have no meaning any more, in bodies too; their symbols may come to name something else.
+/// Removes the facts about extents that have no meaning any more, in bodies too; their symbols may come to name
+/// something else.
 inline void forget_symbols(Graph& graph, const std::set<std::string>& symbols) {
   const auto names_one = [&](const Dim& d) {
     const std::set<std::string> named = d.symbols();

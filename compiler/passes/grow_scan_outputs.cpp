@@ -1,3 +1,5 @@
+#include "compiler/passes/grow_scan_outputs.h"
+
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -10,7 +12,6 @@
 #include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/forget_symbols.h"
-#include "compiler/passes/grow_scan_outputs.h"
 
 namespace gcg {
 namespace {
@@ -42,7 +43,8 @@ ValueId nothing(Graph& graph, const std::string& name, DType dtype, const Shape&
     graph.add_node(std::move(n));
     extents.back() = b.unsqueeze(extents.back(), 0);
   }
-  return b.node("ConstantOfShape", {b.concat(extents, 0)}, {{"value", std::make_shared<const Tensor>(Tensor(dtype, {1}))}});
+  return b.node("ConstantOfShape", {b.concat(extents, 0)},
+                {{"value", std::make_shared<const Tensor>(Tensor(dtype, {1}))}});
 }
 
 /// A number as an extent that inference gives a name.
@@ -58,7 +60,8 @@ void know_turns(Graph& graph, NodeId id) {
   NodeBuilder b(graph, graph.node(id).name);
   const ValueId most = graph.node(id).inputs[0], condition = graph.node(id).inputs[1];
   ValueId turns = scalar(b, most);
-  if (condition.valid()) turns = b.multiply(turns, b.node("Cast", {scalar(b, condition)}, {{"to", dtype_to_onnx(DType::i64)}}));
+  if (condition.valid())
+    turns = b.multiply(turns, b.node("Cast", {scalar(b, condition)}, {{"to", dtype_to_onnx(DType::i64)}}));
   turns = as_extent(b, turns);
   graph.node(id).inputs[0] = turns;
   graph.node(id).inputs[1] = ValueId();
@@ -124,8 +127,8 @@ class Chunks {
     return graph.add_value(std::move(v));
   }
 
-  /// The body of the loop over chunks, which has so many inputs: turn, condition, count, what the loop carries, rows so far,
-  /// captures.
+  /// The body of the loop over chunks, which has so many inputs: turn, condition, count, what the loop carries, rows so
+  /// far, captures.
   std::unique_ptr<Graph> chunk(std::unique_ptr<Graph> body, size_t inputs) {
     auto graph = std::make_unique<Graph>();
     graph->name = body->name;
@@ -150,7 +153,8 @@ class Chunks {
     std::vector<ValueId> before(so_far, captures);
     graph->add_node(std::move(turns));
     graph->outputs = {made[1], made[0]};
-    graph->outputs.insert(graph->outputs.end(), made.begin() + 2, made.begin() + 2 + static_cast<std::ptrdiff_t>(carried_));
+    graph->outputs.insert(graph->outputs.end(), made.begin() + 2,
+                          made.begin() + 2 + static_cast<std::ptrdiff_t>(carried_));
     const ValueId done = b.unsqueeze(b.subtract(made[0], count), 0);
     for (size_t k = 0; k < rows_; ++k) {
       const ValueId rows = b.node("Slice", {made[2 + carried_ + k], b.ints({0}), done, b.ints({0})});
@@ -159,8 +163,8 @@ class Chunks {
     return graph;
   }
 
-  /// The body as it was, which also carries how many turns there have been and whether it goes on. Its last capture is their
-  /// limit.
+  /// The body as it was, which also carries how many turns there have been and whether it goes on. Its last capture is
+  /// their limit.
   void count_turns(Graph& body) {
     NodeBuilder b(body, name_);
     const ValueId number = body.inputs[0];  // of the turn, from the first chunk on
@@ -185,7 +189,8 @@ class Chunks {
 
 bool ends_early(const Node& n) {
   const Value& again = n.bodies[0]->value(n.bodies[0]->outputs[0]);
-  const bool goes_on = again.is_constant() ? again.constant->at_int(0) != 0 : again.contents && again.contents->front().is(1);
+  const bool goes_on =
+      again.is_constant() ? again.constant->at_int(0) != 0 : again.contents && again.contents->front().is(1);
   return !goes_on || !n.inputs[0].valid();
 }
 

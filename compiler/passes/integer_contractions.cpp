@@ -18,7 +18,7 @@ bool is_byte(DType t) { return t == DType::i8 || t == DType::u8; }
 struct Dequantized {
   ValueId data, zero;  // zero: may be omitted
   const Tensor* scale = nullptr;
-  int64_t axis = 0;    // of the scales, where there are several
+  int64_t axis = 0;  // of the scales, where there are several
 };
 
 class Contraction {
@@ -27,7 +27,8 @@ class Contraction {
 
   bool rewrite() {
     const auto x = dequantized(n_.inputs[0]);
-    if (!x || x->scale->elements() != 1 || !is_byte(r_.value(x->data).dtype) || r_.constant(x->data) || !is_simple()) return false;
+    if (!x || x->scale->elements() != 1 || !is_byte(r_.value(x->data).dtype) || r_.constant(x->data) || !is_simple())
+      return false;
     const auto w = weights();
     if (!w) return false;
     Tensor scale(DType::f32, w->scale->elements() == 1 ? std::vector<int64_t>{} : along_channels());
@@ -51,7 +52,8 @@ class Contraction {
     if (r_.value(n_.outputs[0]).dtype != DType::f32) return false;
     if (conv_) return true;
     if (r_.shape(n_.inputs[0]).size() < 2) return false;
-    return n_.int_attribute("transA", 0) == 0 && n_.float_attribute("alpha", 1) == 1 && n_.float_attribute("beta", 1) == 1;
+    return n_.int_attribute("transA", 0) == 0 && n_.float_attribute("alpha", 1) == 1 &&
+           n_.float_attribute("beta", 1) == 1;
   }
 
   std::optional<Dequantized> dequantized(ValueId v) const {
@@ -69,7 +71,8 @@ class Contraction {
     ValueId v = n_.inputs[1];
     bool transposed = n_.int_attribute("transB", 0) != 0;
     const Node* swap = r_.producer(v, op_Transpose);
-    if (swap && !conv_ && r_.shape(v).size() == 2 && swap->ints_attribute("perm", {1, 0}) == std::vector<int64_t>{1, 0}) {
+    if (swap && !conv_ && r_.shape(v).size() == 2 &&
+        swap->ints_attribute("perm", {1, 0}) == std::vector<int64_t>{1, 0}) {
       transposed = !transposed;
       v = swap->inputs[0];
     }
@@ -108,7 +111,8 @@ class Contraction {
     const Tensor* data = r_.constant(b->data);
     if (!data || data->dtype() != DType::i32 || data->rank() != 1 || data->elements() != channels_) return ValueId();
     for (int64_t i = 0; i < channels_; ++i) {
-      const double unit = b->scale->at_double(b->scale->elements() == 1 ? 0 : i), wanted = scale.at_double(scale.elements() == 1 ? 0 : i);
+      const double unit = b->scale->at_double(b->scale->elements() == 1 ? 0 : i),
+                   wanted = scale.at_double(scale.elements() == 1 ? 0 : i);
       if (!(std::abs(unit - wanted) <= 1e-6 * wanted)) return ValueId();
     }
     return r_.add_constant(r_.value(b->data).name, data->reshaped(along_channels()));

@@ -5,11 +5,11 @@
 
 namespace gcg {
 
-/// Products and convolutions of dequantised 8-bit values become ones of the 8-bit values themselves, summed in i32 and scaled
-/// behind: what models in QDQ form (DequantizeLinear -> operator -> QuantizeLinear) mean.
+/// Products and convolutions of dequantised 8-bit values become ones of the 8-bit values themselves, summed in i32 and
+/// scaled behind: what models in QDQ form (DequantizeLinear -> operator -> QuantizeLinear) mean.
 ///
-/// Where the weights are constants, also behind a transposition, x has one scale, and the weights have one or one per output
-/// channel. A bias that is quantised by the product of the scales is added to the sums.
+/// Where the weights are constants, also behind a transposition, x has one scale, and the weights have one or one per
+/// output channel. A bias that is quantised by the product of the scales is added to the sums.
 ///
 /// Requires: DequantizeLinear of constants is not folded yet.
 /// Ensures: no MatMul, Gemm (alpha = beta = 1, A as it is) or Conv of that form is left.

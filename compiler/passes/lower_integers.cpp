@@ -19,14 +19,16 @@ using Attributes = std::map<std::string, Attribute>;
 
 constexpr int64_t kMostExact = (1 << 24) / (255 * 255);  // 8-bit products that f32 sums exactly
 
-/// A constant right operand without its zero point: w = the sum of `parts`, of which there are two where w needs nine bits.
+/// A constant right operand without its zero point: w = the sum of `parts`, of which there are two where w needs nine
+/// bits.
 struct Weights {
   std::vector<Tensor> parts;  // i8
   std::vector<int64_t> sums;  // per output channel
 };
 
 /// `channels`: which output channel an element belongs to.
-Weights centred(const Tensor& w, const Tensor* zero, int64_t channels, const std::function<int64_t(int64_t)>& channel_of) {
+Weights centred(const Tensor& w, const Tensor* zero, int64_t channels,
+                const std::function<int64_t(int64_t)>& channel_of) {
   Weights out;
   out.sums.resize(static_cast<size_t>(channels));
   Tensor first(DType::i8, w.shape()), second(DType::i8, w.shape());
@@ -87,7 +89,8 @@ class Lowering {
     }
     ValueId sum;
     for (const Tensor& part : weights.parts) {
-      const ValueId y = r_.add(op_ConvInteger, n.name, {x, r_.add_constant(r_.value(n.inputs[1]).name, part)}, attributes);
+      const ValueId y =
+          r_.add(op_ConvInteger, n.name, {x, r_.add_constant(r_.value(n.inputs[1]).name, part)}, attributes);
       sum = sum.valid() ? r_.add(op_Add, n.name, {sum, y}) : y;
     }
     Ints along(r_.shape(n.inputs[0]).size(), 1);
@@ -115,12 +118,13 @@ class Lowering {
            r_.value(n.inputs[1]).dtype == DType::i8 && n.attributes.count("auto_pad") == 0 && conv_pads(n);
   }
 
-  /// The padding of a convolution that a kernel of bytes computes; nullopt for others. Blocks of channels that are mostly empty
-  /// (the first layer's) cost more than floats do.
+  /// The padding of a convolution that a kernel of bytes computes; nullopt for others. Blocks of channels that are
+  /// mostly empty (the first layer's) cost more than floats do.
   std::optional<ConvPads> conv_pads(const Node& n) const {
     const Tensor* w = r_.constant(n.inputs[1]);
     const Shape& x = r_.shape(n.inputs[0]);
-    if (!cpu_ || !w || w->elements() == 0 || x.size() > 5 || !x[1].is_constant() || !is_constant_or_none(n, 3)) return {};
+    if (!cpu_ || !w || w->elements() == 0 || x.size() > 5 || !x[1].is_constant() || !is_constant_or_none(n, 3))
+      return {};
     const ConvPacking packing{w->shape()[1], w->shape()[0], n.int_attribute("group", 1), false, true};
     const bool depthwise = packing.inputs == 1 && packing.group_outputs() == 1;
     if (packing.by_lane() ? !depthwise : packing.inputs < kChannelBlock) return {};
@@ -142,7 +146,9 @@ class Lowering {
   }
 
   static bool has_input(const Node& n, size_t i) { return i < n.inputs.size() && n.inputs[i].valid(); }
-  const Tensor* constant_input(const Node& n, size_t i) const { return has_input(n, i) ? r_.constant(n.inputs[i]) : nullptr; }
+  const Tensor* constant_input(const Node& n, size_t i) const {
+    return has_input(n, i) ? r_.constant(n.inputs[i]) : nullptr;
+  }
   bool is_constant_or_none(const Node& n, size_t i) const { return !has_input(n, i) || r_.constant(n.inputs[i]); }
   bool replace(const Node& n, NodeId id, ValueId by) {
     if (!r_.replace(n.outputs[0], by)) return false;
@@ -229,8 +235,10 @@ bool lower_integers(Graph& graph, const Target& target) {
     bool changed = false;
     for (NodeId id : r.graph.order()) {
       if (r.graph.node(id).erased) continue;
-      if (r.graph.node(id).op == &op_MatMulInteger) changed |= lowering.matmul(id);
-      else if (r.graph.node(id).op == &op_ConvInteger) changed |= lowering.conv(id);
+      if (r.graph.node(id).op == &op_MatMulInteger)
+        changed |= lowering.matmul(id);
+      else if (r.graph.node(id).op == &op_ConvInteger)
+        changed |= lowering.conv(id);
     }
     return changed;
   });

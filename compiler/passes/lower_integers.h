@@ -6,16 +6,18 @@
 
 namespace gcg {
 
-/// Gives products and convolutions of 8-bit integers the forms that kernels compute. On CPUs those by constants become u8 by i8
-/// without zero points, whose part of the sums is subtracted from them behind; a convolution pads with the zero point. Everything
-/// else, also less than a block of channels unless each is a group of its own, is computed in floats, whose sums of 8-bit products
-/// are exact up to 2^24 and then as close as any f32.
+/// Gives products and convolutions of 8-bit integers the forms that kernels compute. On CPUs those by constants become
+/// u8 by i8 without zero points, whose part of the sums is subtracted from them behind; a convolution pads with the
+/// zero point. Everything else, also less than a block of channels unless each is a group of its own, is computed in
+/// floats, whose sums of 8-bit products are exact up to 2^24 and then as close as any f32.
 ///
 /// Requires: constants are folded.
-/// Ensures: no ConvInteger but those that block_channels takes is left, no MatMulInteger by a constant matrix on CPUs, nor one
+/// Ensures: no ConvInteger but those that block_channels takes is left, no MatMulInteger by a constant matrix on CPUs,
+/// nor one
 ///   that a float product stands for.
-/// Before: block_channels and pack_conv_weights, which make kernels of the convolutions, and fold_constants, which packs weights.
-/// Example: MatMulInteger(a, B, 3) -> Add(gart.PackedMatMul(a, gart.PackMatMul(B)), {-3 * sums of B's columns})
+/// Before: block_channels and pack_conv_weights, which make kernels of the convolutions, and fold_constants, which
+/// packs weights. Example: MatMulInteger(a, B, 3) -> Add(gart.PackedMatMul(a, gart.PackMatMul(B)), {-3 * sums of B's
+/// columns})
 bool lower_integers(Graph& graph, const Target& target);
 
 }  // namespace gcg

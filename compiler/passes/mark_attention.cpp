@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/ops/op_def.h"
 #include "compiler/ops/attention_pattern.h"
+#include "compiler/ops/op_def.h"
 
 namespace gcg {
 namespace {

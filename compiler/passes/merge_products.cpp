@@ -54,7 +54,8 @@ class Merger {
   std::optional<Part> part_of(NodeId id) const {
     const Node& n = node(id);
     if (n.op != &op_MatMul || !is_own_constant(n.inputs[1], 2) || r_.constant(n.inputs[0]) != nullptr) return {};
-    Part part{id, n.inputs[0], n.inputs[1], {}, n.outputs[0], n.name, "", r_.constant(n.inputs[1])->shape()[1], n.on_host};
+    Part part{id,       n.inputs[0], n.inputs[1], {}, n.outputs[0], n.name, "", r_.constant(n.inputs[1])->shape()[1],
+              n.on_host};
     if (const auto& readers = users(part.result); readers.size() == 1 && node(readers[0]).op == &op_Add) {
       const Node& add = node(readers[0]);
       part.addend = add.inputs[add.inputs[0] == part.result ? 1 : 0];
@@ -88,7 +89,8 @@ class Merger {
     for (const Part& p : parts) {
       const std::span<const float> from = r_.constant(p.*which)->as<float>();
       for (int64_t row = 0; row * p.columns < static_cast<int64_t>(from.size()); ++row)
-        std::copy_n(from.begin() + row * p.columns, p.columns, all.as_mutable<float>().begin() + row * shape.back() + offset);
+        std::copy_n(from.begin() + row * p.columns, p.columns,
+                    all.as_mutable<float>().begin() + row * shape.back() + offset);
       offset += p.columns;
     }
     return all;
@@ -107,13 +109,15 @@ class Merger {
       return v;
     };
     const std::string& weights_name = r_.value(parts[0].weights).name;
-    ValueId all = on_device(r_.add(op_MatMul, name, {parts[0].x, r_.add_constant(weights_name, beside(parts, &Part::weights))}));
+    ValueId all =
+        on_device(r_.add(op_MatMul, name, {parts[0].x, r_.add_constant(weights_name, beside(parts, &Part::weights))}));
     if (parts[0].addend.valid()) {
       const std::string& addend_name = r_.value(parts[0].addend).name;
       all = on_device(r_.add(op_Add, add_name, {all, r_.add_constant(addend_name, beside(parts, &Part::addend))}));
     }
     const ValueId sizes = r_.add_constant("columns", Tensor::vector_i64(columns));
-    const NodeId split = r_.graph.add_node(op_Split, name, {all, sizes}, static_cast<int>(parts.size()), {{"axis", int64_t{-1}}});
+    const NodeId split =
+        r_.graph.add_node(op_Split, name, {all, sizes}, static_cast<int>(parts.size()), {{"axis", int64_t{-1}}});
     infer_node(r_.graph, split, r_.outermost);
     r_.graph.node(split).on_host = parts[0].on_host;
     for (size_t i = 0; i < parts.size(); ++i) r_.replace(parts[i].result, node(split).outputs[i]);

@@ -16,7 +16,8 @@ bool is_byte(DType t) { return t == DType::i8 || t == DType::u8; }
 /// Operators that only choose among the elements of their inputs and know bytes.
 bool chooses(const Node& n) {
   if (n.outputs.size() != 1 || n.op == &op_BitCast) return false;
-  return n.op->kind == OpKind::view || n.op == &op_Transpose || n.op == &op_Slice || n.op == &op_MaxPool || n.op == &op_Concat;
+  return n.op->kind == OpKind::view || n.op == &op_Transpose || n.op == &op_Slice || n.op == &op_MaxPool ||
+         n.op == &op_Concat;
 }
 
 class Merging {
@@ -48,7 +49,8 @@ class Merging {
   /// One constant scale and zero point.
   bool is_uniform(const Node& n) const {
     const Tensor* scale = r_.constant(n.inputs[1]);
-    if (!scale || scale->elements() != 1 || scale->dtype() != DType::f32 || n.int_attribute("block_size", 0) != 0) return false;
+    if (!scale || scale->elements() != 1 || scale->dtype() != DType::f32 || n.int_attribute("block_size", 0) != 0)
+      return false;
     return !has_zero(n) || (zero_of(n) && zero_of(n)->elements() == 1);
   }
   int64_t zero_number(const Node& n) const { return has_zero(n) ? zero_of(n)->at_int(0) : 0; }
@@ -63,7 +65,9 @@ class Merging {
     std::vector<ValueId> inputs = n.inputs;
     const size_t data = n.op == &op_Concat ? inputs.size() : 1;
     for (size_t i = 0; i < data; ++i) inputs[i] = quantized(inputs[i], q);
-    if (std::any_of(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(data), [](ValueId v) { return !v.valid(); })) return ValueId();
+    if (std::any_of(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(data),
+                    [](ValueId v) { return !v.valid(); }))
+      return ValueId();
     return r_.add(*n.op, n.name, inputs, n.attributes);
   }
 
@@ -71,7 +75,8 @@ class Merging {
   ValueId quantized(ValueId v, const Node& q) const {
     const Node* d = r_.producer(v, op_DequantizeLinear);
     if (!d || !is_uniform(*d) || r_.value(d->inputs[0]).dtype != r_.value(q.outputs[0]).dtype) return ValueId();
-    const bool same = r_.constant(d->inputs[1])->at_double(0) == r_.constant(q.inputs[1])->at_double(0) && zero_number(*d) == zero_number(q);
+    const bool same = r_.constant(d->inputs[1])->at_double(0) == r_.constant(q.inputs[1])->at_double(0) &&
+                      zero_number(*d) == zero_number(q);
     return same ? d->inputs[0] : ValueId();
   }
 
@@ -124,7 +129,8 @@ class Merging {
     if (!c || c->dtype() != DType::f32) return ValueId();
     const ValueId x = n.op == &op_Mul ? n.inputs[0] : divided(n.inputs[0], scale, false);
     if (!x.valid()) return ValueId();
-    return r_.add(*n.op, n.name, {x, r_.add_constant(r_.value(n.inputs[1]).name, quotient(*r_.constant(n.inputs[1]), scale))});
+    return r_.add(*n.op, n.name,
+                  {x, r_.add_constant(r_.value(n.inputs[1]).name, quotient(*r_.constant(n.inputs[1]), scale))});
   }
 
   Rewriter& r_;

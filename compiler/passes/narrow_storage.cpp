@@ -108,11 +108,12 @@ class Narrower {
   /// The sum of two activations of one shape.
   bool is_residual_sum(const Node& n) const {
     return n.op == &op("Add") && std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId in) {
-      return !value(in).is_constant() && value(in).shape == value(n.outputs[0]).shape;
-    });
+             return !value(in).is_constant() && value(in).shape == value(n.outputs[0]).shape;
+           });
   }
 
-  /// A vector that is added to nothing but products, whose sums are narrow: libraries take one of the result's type only.
+  /// A vector that is added to nothing but products, whose sums are narrow: libraries take one of the result's type
+  /// only.
   bool is_bias(ValueId v) {
     if (value(v).shape->size() != 1 || users_[at(v)].empty()) return false;
     return std::all_of(users_[at(v)].begin(), users_[at(v)].end(), [&](NodeId id) {
@@ -123,9 +124,8 @@ class Narrower {
     });
   }
   bool joins_stream(ValueId v) {
-    return std::any_of(users_[at(v)].begin(), users_[at(v)].end(), [&](NodeId id) {
-      return is_residual_sum(node(id)) && !may_narrow(node(id).outputs[0]);
-    });
+    return std::any_of(users_[at(v)].begin(), users_[at(v)].end(),
+                       [&](NodeId id) { return is_residual_sum(node(id)) && !may_narrow(node(id).outputs[0]); });
   }
 
   bool may_narrow(ValueId v) {
@@ -136,7 +136,7 @@ class Narrower {
     }
     if (!value(v).producer.valid() || is_wide(v) || !(from_product_[at(v)] || feeds_product_[at(v)])) return false;
     const Node& n = node(value(v).producer);
-    if (n.on_host) return false;  // the CPU computes in f32
+    if (n.on_host) return false;                   // the CPU computes in f32
     if (n.op->kind == OpKind::view) return false;  // the storage is that of what it views
     const bool is_square = n.op == &op("Mul") && n.inputs[0] == n.inputs[1];
     const bool is_stream = is_residual_sum(n) && into_sum_[at(v)] && !into_product_[at(v)];
@@ -148,11 +148,11 @@ class Narrower {
   std::vector<NodeId> order_;
   // By value:
   std::vector<std::vector<NodeId>> users_;
-  std::vector<bool> wide_;           // large or exact
+  std::vector<bool> wide_;                          // large or exact
   std::vector<bool> from_product_, feeds_product_;  // along links
-  std::vector<bool> into_product_;   // a factor, at most moved before
-  std::vector<bool> into_sum_;       // likewise a term of a residual sum
-  std::vector<bool> free_;           // nothing needs it as it is
+  std::vector<bool> into_product_;                  // a factor, at most moved before
+  std::vector<bool> into_sum_;                      // likewise a term of a residual sum
+  std::vector<bool> free_;                          // nothing needs it as it is
   std::map<ValueId, bool> wide_constants_;
 };
 

@@ -11,7 +11,9 @@ namespace gcg {
 namespace {
 
 /// One input channel per group: a sum over taps only.
-bool is_depthwise(const Node& conv, const Shape& weights) { return conv.int_attribute("group", 1) > 1 && weights[1].is(1); }
+bool is_depthwise(const Node& conv, const Shape& weights) {
+  return conv.int_attribute("group", 1) > 1 && weights[1].is(1);
+}
 
 /// A matrix product multiplies by the zeros around the input, too, which an infinite weight would make NaN of.
 bool is_finite(const Value& weights) {

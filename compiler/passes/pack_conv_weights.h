@@ -7,8 +7,8 @@
 namespace gcg {
 
 /// Turns convolutions into gart.PlainConv, which is a kernel of its own (an implicit matrix product), with the weights
-/// transposed from [CO, CI/group, kernel...] to [CO, kernel..., CI/group]: a matrix whose rows run through the channels of
-/// one tap after the other.
+/// transposed from [CO, CI/group, kernel...] to [CO, kernel..., CI/group]: a matrix whose rows run through the channels
+/// of one tap after the other.
 ///
 /// An f32 Conv of 1 to 3 spatial dimensions whose channels and kernel extents are known is turned, but not a depthwise
 /// one: it multiplies no matrices; nor one with infinite weights.

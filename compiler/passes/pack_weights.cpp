@@ -2,9 +2,9 @@
 
 #include <map>
 
+#include "compiler/kernel/packing.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
-#include "compiler/kernel/packing.h"
 
 namespace gcg {
 namespace {

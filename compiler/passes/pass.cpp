@@ -48,7 +48,8 @@ bool run_pass(Graph& graph, const Pass& pass, const Target* target, const PassOp
 
 std::vector<Pass> all_passes() {
   std::vector<Pass> out;
-  for (const auto* groups : {&model_passes(), &shape_passes(), &device_passes(DeviceClass::cpu), &device_passes(DeviceClass::cuda)})
+  for (const auto* groups :
+       {&model_passes(), &shape_passes(), &device_passes(DeviceClass::cpu), &device_passes(DeviceClass::cuda)})
     for (const PassGroup& group : *groups)
       for (const Pass& pass : group.passes)
         if (std::none_of(out.begin(), out.end(), [&](const Pass& p) { return std::string_view(p.name) == pass.name; }))

@@ -22,12 +22,12 @@ struct Pass {
 inline constexpr std::string_view kStopAfterPlan = "plan";
 
 struct PassOptions {
-  std::vector<std::string> print_after;   // pass names, or "all"
-  std::string stop_after;                 // a pass or kStopAfterPlan; empty: run all
+  std::vector<std::string> print_after;  // pass names, or "all"
+  std::string stop_after;                // a pass or kStopAfterPlan; empty: run all
   std::vector<std::string> disabled;
   bool time_passes = false;
   bool verify = true;
-  std::ostream* out = nullptr;            // where prints and times go; nowhere if null
+  std::ostream* out = nullptr;  // where prints and times go; nowhere if null
 };
 
 /// Passes that run in order; again from the first, at most `rounds` times in all, while one of them changes the graph.

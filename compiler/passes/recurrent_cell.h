@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "compiler/ops/recurrent.h"
 #include "compiler/ops/node_builder.h"
+#include "compiler/ops/recurrent.h"
 
 namespace gcg {
 

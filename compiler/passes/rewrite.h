@@ -10,8 +10,8 @@
 
 namespace gcg {
 
-/// Edits one graph (the model's, or a body inside it). New nodes are typed at once. While it lives, inputs of nodes change
-/// through replace() alone; nodes may be added to the graph and erased from it by others, too.
+/// Edits one graph (the model's, or a body inside it). New nodes are typed at once. While it lives, inputs of nodes
+/// change through replace() alone; nodes may be added to the graph and erased from it by others, too.
 class Rewriter {
  public:
   Rewriter(Graph& g, Graph& outermost_graph) : graph(g), outermost(outermost_graph) {}

@@ -34,8 +34,10 @@ ValueId element(NodeBuilder& b, ValueId list, int64_t at) {
   const TensorRef known = b.graph().value(list).constant;
   if (!known) return b.slice(list, 0, at, at + 1);
   Tensor one(known->dtype(), {1});
-  if (is_float(one.dtype())) one.set_double(0, known->at_double(at));
-  else one.set_int(0, known->at_int(at));
+  if (is_float(one.dtype()))
+    one.set_double(0, known->at_double(at));
+  else
+    one.set_int(0, known->at_int(at));
   return b.constant(std::move(one));
 }
 

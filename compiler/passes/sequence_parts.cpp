@@ -69,7 +69,8 @@ Parts split_by_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t count, in
 }
 
 /// Pieces of `size`, the last as long as the rest.
-std::optional<Parts> split_in_chunks(NodeBuilder& b, ValueId x, const Dim& extent, int64_t axis, int64_t size, std::string& why) {
+std::optional<Parts> split_in_chunks(NodeBuilder& b, ValueId x, const Dim& extent, int64_t axis, int64_t size,
+                                     std::string& why) {
   if (!extent.is_constant()) {
     why = concat("dimension ", axis, " of its input is ", extent.str(), ", which decides the sequence's length");
     return std::nullopt;
@@ -102,7 +103,8 @@ std::optional<Parts> split_parts(Graph& graph, const Node& node, std::string& wh
   const Shape shape = *graph.value(x).shape;
   const auto rank = static_cast<int64_t>(shape.size());
   const int64_t given = node.int_attribute("axis", 0), axis = given < 0 ? given + rank : given;
-  if (axis < 0 || axis >= rank) fail("SplitToSequence '", node.name, "': axis ", given, " out of range [", -rank, ", ", rank, ")");
+  if (axis < 0 || axis >= rank)
+    fail("SplitToSequence '", node.name, "': axis ", given, " out of range [", -rank, ", ", rank, ")");
   if (!split.valid()) return split_evenly(b, x, shape, axis, node.int_attribute("keepdims", 1) != 0);
   const Value& sizes = graph.value(split);
   if (!sizes.shape || (sizes.shape->size() == 1 && !sizes.shape->front().is_constant()))
@@ -144,7 +146,8 @@ std::optional<ValueId> element_at(Graph& graph, const Node& node, const Parts& s
   const ValueId position = node.inputs[1];
   const auto length = sequence.length();
   if (length)
-    if (const auto at = place(graph, position, *length, *length - 1, node)) return sequence.parts[static_cast<size_t>(*at)].value;
+    if (const auto at = place(graph, position, *length, *length - 1, node))
+      return sequence.parts[static_cast<size_t>(*at)].value;
   const auto gathered = [&](ValueId stacked) { return b.node("Gather", {stacked, position}, {{"axis", int64_t{0}}}); };
   if (!length) {
     if (sequence.parts.size() == 1) return gathered(sequence.parts[0].value);

@@ -17,12 +17,12 @@ constexpr int64_t kMostIterations = 1024;  // of a loop that is unrolled
 constexpr int64_t kMostCopies = 20'000;    // of nodes, then
 
 bool makes_sequence(const OpDef* op) {
-  return op == &op_SequenceConstruct || op == &op_SequenceEmpty || op == &op_SequenceErase || op == &op_SequenceInsert ||
-         op == &op_SplitToSequence || op == &op_SequenceMap || op == &op_Optional;
+  return op == &op_SequenceConstruct || op == &op_SequenceEmpty || op == &op_SequenceErase ||
+         op == &op_SequenceInsert || op == &op_SplitToSequence || op == &op_SequenceMap || op == &op_Optional;
 }
 bool reads_sequence(const OpDef* op) {
-  return op == &op_SequenceAt || op == &op_SequenceLength || op == &op_ConcatFromSequence || op == &op_OptionalGetElement ||
-         op == &op_OptionalHasElement;
+  return op == &op_SequenceAt || op == &op_SequenceLength || op == &op_ConcatFromSequence ||
+         op == &op_OptionalGetElement || op == &op_OptionalHasElement;
 }
 
 bool has_sequences(const Graph& graph) {
@@ -83,7 +83,8 @@ class Sequences {
   static Parts listed(const Node& n) {
     Parts out;
     const std::vector<int64_t> stacked = n.ints_attribute(kStacked);
-    for (size_t i = 0; i < n.inputs.size(); ++i) out.parts.push_back({n.inputs[i], i < stacked.size() && stacked[i] != 0});
+    for (size_t i = 0; i < n.inputs.size(); ++i)
+      out.parts.push_back({n.inputs[i], i < stacked.size() && stacked[i] != 0});
     out.is_optional = n.op == &op_Optional || n.int_attribute(kOptional, 0) != 0;
     return out;
   }
@@ -121,8 +122,8 @@ class Sequences {
   }
 
   void read(NodeId id) {
-    const Node n{graph_.node(id).op, graph_.node(id).name, graph_.node(id).inputs, graph_.node(id).outputs,
-                 graph_.node(id).attributes, {}};
+    const Node n{graph_.node(id).op,      graph_.node(id).name,       graph_.node(id).inputs,
+                 graph_.node(id).outputs, graph_.node(id).attributes, {}};
     const Parts* from = n.inputs.empty() || !n.inputs[0].valid() ? nullptr : parts(n.inputs[0]);
     std::string why = "the sequence it reads is not known at compile time";
     std::optional<ValueId> out;
@@ -138,9 +139,12 @@ class Sequences {
         return;
       }
     } else if (from != nullptr) {
-      if (n.op == &op_SequenceLength) out = length_of(b, *from);
-      else if (n.op == &op_SequenceAt) out = element_at(graph_, n, *from, why);
-      else out = concatenated(graph_, n, *from, why);
+      if (n.op == &op_SequenceLength)
+        out = length_of(b, *from);
+      else if (n.op == &op_SequenceAt)
+        out = element_at(graph_, n, *from, why);
+      else
+        out = concatenated(graph_, n, *from, why);
     }
     if (!out) return reject(n, why);
     replace(n.outputs[0], *out);
@@ -172,7 +176,8 @@ class Sequences {
   void map(NodeId id) {
     const Node& n = graph_.node(id);
     const Parts* first = parts(n.inputs[0]);
-    if (first == nullptr || !first->length()) return reject(n, "the length of its sequence is not known at compile time");
+    if (first == nullptr || !first->length())
+      return reject(n, "the length of its sequence is not known at compile time");
     const int64_t count = *first->length();
     const size_t own = n.inputs.size() - static_cast<size_t>(n.captures);
     const std::vector<ValueId> inputs = n.inputs, outputs = n.outputs;
@@ -227,7 +232,8 @@ class Sequences {
     const bool goes_on = body.outputs[0] == body.inputs[1] || holds(body, body.outputs[0]);
     if (!n.inputs[0].valid() || !goes_on || (n.inputs[1].valid() && !holds(graph_, n.inputs[1]))) return std::nullopt;
     const auto count = known_number(graph_, n.inputs[0]);
-    if (!count || *count > kMostIterations || *count * static_cast<int64_t>(body.order().size()) > kMostCopies) return std::nullopt;
+    if (!count || *count > kMostIterations || *count * static_cast<int64_t>(body.order().size()) > kMostCopies)
+      return std::nullopt;
     return std::max<int64_t>(*count, 0);
   }
 
@@ -243,13 +249,15 @@ class Sequences {
     std::vector<std::vector<ValueId>> scanned(body.outputs.size() - 1 - carried);
     NodeBuilder b(graph_, n.name);
     for (int64_t k = 0; k < *count; ++k) {
-      std::map<ValueId, ValueId> values = {{body.inputs[0], b.constant(Tensor::scalar_i64(k))},
-                                           {body.inputs[1], b.constant(Tensor::from<uint8_t>(DType::boolean, {}, {1}))}};
+      std::map<ValueId, ValueId> values = {
+          {body.inputs[0], b.constant(Tensor::scalar_i64(k))},
+          {body.inputs[1], b.constant(Tensor::from<uint8_t>(DType::boolean, {}, {1}))}};
       for (size_t i = 0; i < carried; ++i) values[body.inputs[2 + i]] = state[i];
       for (size_t i = 2 + carried; i < inputs.size(); ++i) values[body.inputs[i]] = inputs[i];
       copy_body(body, values);
       for (size_t i = 0; i < carried; ++i) state[i] = values.at(body.outputs[1 + i]);
-      for (size_t i = 0; i < scanned.size(); ++i) scanned[i].push_back(b.unsqueeze(values.at(body.outputs[1 + carried + i]), 0));
+      for (size_t i = 0; i < scanned.size(); ++i)
+        scanned[i].push_back(b.unsqueeze(values.at(body.outputs[1 + carried + i]), 0));
     }
     graph_.erase_node(id);
     for (size_t i = 0; i < outputs.size(); ++i)
@@ -321,7 +329,8 @@ class Sequences {
       rows.insert(rows.end(), body.rows.begin(), body.rows.end());
     }
     const Node& n = graph_.node(id);
-    if (sequence_state(n)) reject(n, "an iteration changes a sequence in a way that depends on data, other than appending to it");
+    if (sequence_state(n))
+      reject(n, "an iteration changes a sequence in a way that depends on data, other than appending to it");
     if (n.op == &op_If) pass_outputs(id, bodies);
   }
 
@@ -409,7 +418,8 @@ class Sequences {
   }
 
   static bool nested(const Sequences& body, const Parts& sequence) {
-    return std::any_of(sequence.parts.begin(), sequence.parts.end(), [&](const Part& p) { return body.parts(p.value) != nullptr; });
+    return std::any_of(sequence.parts.begin(), sequence.parts.end(),
+                       [&](const Part& p) { return body.parts(p.value) != nullptr; });
   }
 
   Graph& graph_;
@@ -421,7 +431,8 @@ void spread_outputs(Graph& graph, const Sequences& sequences, std::vector<Unsupp
   std::vector<ValueId> outputs;
   for (ValueId v : graph.outputs) {
     const Parts* parts = sequences.parts(v);
-    while (parts != nullptr && parts->is_optional && parts->parts.size() == 1 && sequences.parts(parts->parts[0].value) != nullptr)
+    while (parts != nullptr && parts->is_optional && parts->parts.size() == 1 &&
+           sequences.parts(parts->parts[0].value) != nullptr)
       parts = sequences.parts(parts->parts[0].value);
     if (parts == nullptr) {
       outputs.push_back(v);

@@ -46,7 +46,9 @@ ValueId UnsignedBytes::twin(ValueId v) {
 }
 
 ValueId UnsignedBytes::shifted(ValueId v, const std::string& name) {
-  const auto cast = [&](ValueId x, DType to) { return r_.add(op_Cast, name, {x}, {{"to", int64_t{dtype_to_onnx(to)}}}); };
+  const auto cast = [&](ValueId x, DType to) {
+    return r_.add(op_Cast, name, {x}, {{"to", int64_t{dtype_to_onnx(to)}}});
+  };
   Tensor shift(DType::i32, {});
   shift.set_int(0, kShift);
   return cast(r_.add(op_Add, name, {cast(v, DType::i32), r_.add_constant("shift", std::move(shift))}), DType::u8);
@@ -59,8 +61,10 @@ void UnsignedBytes::redirect(ValueId v, ValueId twin) {
     if (n.op != &op_DequantizeLinear || n.inputs[0] != v) continue;
     const bool has_zero = n.inputs.size() > 2 && n.inputs[2].valid();
     if (has_zero && !r_.constant(n.inputs[2])) continue;
-    const Tensor zero = has_zero ? shifted_constant(*r_.constant(n.inputs[2])) : shifted_constant(Tensor(DType::i8, {}));
-    const ValueId y = r_.add(op_DequantizeLinear, n.name, {twin, n.inputs[1], r_.add_constant(n.name + ".zero", zero)}, n.attributes);
+    const Tensor zero =
+        has_zero ? shifted_constant(*r_.constant(n.inputs[2])) : shifted_constant(Tensor(DType::i8, {}));
+    const ValueId y =
+        r_.add(op_DequantizeLinear, n.name, {twin, n.inputs[1], r_.add_constant(n.name + ".zero", zero)}, n.attributes);
     if (r_.replace(n.outputs[0], y)) r_.erase_if_dead(id);
   }
 }

@@ -7,8 +7,8 @@
 
 namespace gcg {
 
-/// Finds or makes, for a value of i8, its twin: the same numbers plus 128 in u8. Where the value is quantised by constants, so is
-/// its twin, and what dequantises the value reads the twin instead.
+/// Finds or makes, for a value of i8, its twin: the same numbers plus 128 in u8. Where the value is quantised by
+/// constants, so is its twin, and what dequantises the value reads the twin instead.
 class UnsignedBytes {
  public:
   explicit UnsignedBytes(Rewriter& r) : r_(r) {}

@@ -44,9 +44,7 @@ std::vector<int> overwritten(const LibraryCall& call) {
 
 }  // namespace
 
-bool is_spared_libraries(const Target& target) {
-  return machine_of(target).shares_memory;
-}
+bool is_spared_libraries(const Target& target) { return machine_of(target).shares_memory; }
 
 LibraryCalls::LibraryCalls(const Plan& plan, const std::vector<Target>& targets, const LibraryOptions& options)
     : options_(options), calls_(plan.kernels.size()), outcomes_(plan.kernels.size()) {

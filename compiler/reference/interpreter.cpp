@@ -7,7 +7,9 @@
 namespace gcg {
 namespace {
 
-std::string type_text(DType dtype, const std::vector<int64_t>& shape) { return concat(name_of(dtype), str(to_shape(shape))); }
+std::string type_text(DType dtype, const std::vector<int64_t>& shape) {
+  return concat(name_of(dtype), str(to_shape(shape)));
+}
 std::string type_text(const Tensor& t) { return type_text(t.dtype(), t.shape()); }
 std::string type_text(const Value& v) { return concat(name_of(v.dtype), v.shape ? str(*v.shape) : std::string("[?]")); }
 

@@ -22,10 +22,11 @@ struct Group {
     program,    // one node by its OpDef::program; all its results that are read have storage
     control,    // If, Loop, Scan; gart.Fail, gart.Bind
   } kind = Kind::loop;
-  NodeId anchor;         // contraction, program or control node; none for loop groups
-  ValueId result;        // the value whose elements the kernel defines (none for control; the first one of a program)
-  ValueId storage;       // the value whose storage receives them: `result`, or what it is a part of
-  /// A part: element i along `axis` of the result is element offset + i * step of the storage (Concat, gart.Interleave).
+  NodeId anchor;    // contraction, program or control node; none for loop groups
+  ValueId result;   // the value whose elements the kernel defines (none for control; the first one of a program)
+  ValueId storage;  // the value whose storage receives them: `result`, or what it is a part of
+  /// A part: element i along `axis` of the result is element offset + i * step of the storage (Concat,
+  /// gart.Interleave).
   struct Place {
     size_t axis = 0;
     int64_t step = 1;

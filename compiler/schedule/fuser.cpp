@@ -1,10 +1,10 @@
-#include "compiler/schedule/fuse.h"
+#include "compiler/schedule/fuser.h"
 
 #include <algorithm>
 
 #include "compiler/kernel/typical_extent.h"
 #include "compiler/ops/op_def.h"
-#include "compiler/schedule/fuser.h"
+#include "compiler/schedule/fuse.h"
 #include "compiler/schedule/fusion_costs.h"
 
 namespace gcg {

@@ -57,7 +57,8 @@ class Fuser {
   /// stored in the transposed order at no cost.
   NodeId row_keeping_transpose(ValueId v, const std::vector<std::vector<NodeId>>& users) const;
   const std::vector<std::vector<NodeId>>& users_of();
-  /// Is this a type that values in the epilogue of a contraction may have? Integers are what quantised models compute with.
+  /// Is this a type that values in the epilogue of a contraction may have? Integers are what quantised models compute
+  /// with.
   bool in_epilogues(DType dtype) const;
   NodeId next_pointwise(const std::set<ValueId>& inside, const std::vector<NodeId>& chain,
                         const std::vector<std::vector<NodeId>>& users, bool on_host);
@@ -84,7 +85,8 @@ class Fuser {
   /// A launch per part is dear on a GPU: where several parts would be copied, one kernel reads them all, and it may be
   /// the Concat's reader.
   bool gathers_parts(const Node& n);
-  /// A Concat or Interleave has storage; each part is written into it by a group of its own, which is where fusion goes on.
+  /// A Concat or Interleave has storage; each part is written into it by a group of its own, which is where fusion goes
+  /// on.
   void materialize_parts(const Node& n, ValueId v);
   /// Of each input of a Concat or Interleave, where its elements go.
   std::vector<std::vector<Group::Place>> places_of_parts(const Node& n) const;
@@ -102,8 +104,8 @@ class Fuser {
   bool depends_on_row(const Node& n, int group);
   /// `v` has the extents of `result` with one or more trailing ones instead.
   bool row_shaped(ValueId v, ValueId result) const;
-  /// A reduction joins a group if its result is computed once per row of the group, or element for element, and that costs
-  /// no more than a kernel of its own.
+  /// A reduction joins a group if its result is computed once per row of the group, or element for element, and that
+  /// costs no more than a kernel of its own.
   bool reduction_fits(ValueId v, const Group& group, int id);
   /// Is computing `v` where the group's kernel reads it less work than storing and loading it? What `v` reads counts as
   /// stored, on both sides.
@@ -117,7 +119,7 @@ class Fuser {
   std::set<NodeId> live_;
   std::vector<Use> uses_;  // by the value that a use's value views
   std::vector<std::vector<NodeId>> users_;
-  std::vector<int> node_group_;  // contraction group of a node, or -1
+  std::vector<int> node_group_;       // contraction group of a node, or -1
   std::map<int, double> group_cost_;  // of what is computed on the fly, per element
   std::map<int, std::optional<Shape>> group_rows_;
   std::set<int> group_elementwise_reduction_;

@@ -19,8 +19,8 @@ bool is_transpose(const Node& node);
 bool is_cheap(const Node& node);
 /// Of one element, in additions.
 double cost(const Node& node);
-/// What a kernel may compute on the fly per element. Reading and writing an element costs as much as some ten additions: a
-/// kernel of this size gains nothing by growing, and code generators recurse over its expression.
+/// What a kernel may compute on the fly per element. Reading and writing an element costs as much as some ten
+/// additions: a kernel of this size gains nothing by growing, and code generators recurse over its expression.
 constexpr double kMostCost = 512;
 /// How often a reduction looks at an element of its input.
 int passes(const Node& node);

@@ -1,10 +1,10 @@
-#include "compiler/schedule/lower_group.h"
+#include "compiler/schedule/group_lowering.h"
 
 #include <algorithm>
 
 #include "compiler/kernel/drop_operands.h"
 #include "compiler/ops/op_def.h"
-#include "compiler/schedule/group_lowering.h"
+#include "compiler/schedule/lower_group.h"
 #include "compiler/support/error.h"
 
 namespace gcg {

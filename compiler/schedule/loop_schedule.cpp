@@ -14,8 +14,8 @@
 namespace gcg {
 namespace {
 
-/// Splits axes, of the domain and of reductions, that enter as axis/c and axis%c, c dividing the extent, so that indices
-/// become affine.
+/// Splits axes, of the domain and of reductions, that enter as axis/c and axis%c, c dividing the extent, so that
+/// indices become affine.
 class AxisSplitter {
  public:
   AxisSplitter(std::vector<Axis>& domain, int& next_axis) : domain_(domain), next_axis_(next_axis) {}
@@ -56,7 +56,8 @@ class AxisSplitter {
         if (!divisor || divisor->is(0)) return;
         const auto axis = extents.find(n.args[0]->axis);
         if (axis == extents.end() || axis->second == *divisor) return;
-        if (floor_div(axis->second, *divisor) * *divisor == axis->second) found = {{axis->first, axis->second}, *divisor};
+        if (floor_div(axis->second, *divisor) * *divisor == axis->second)
+          found = {{axis->first, axis->second}, *divisor};
       });
     return found;
   }
@@ -97,7 +98,8 @@ bool short_stride(const ExprNode& load, int axis, int64_t most) {
   const auto a = as_affine(load.args[0]);
   if (!a) return false;
   auto it = a->strides.find(axis);
-  return it != a->strides.end() && it->second.is_constant() && it->second.constant() >= 1 && it->second.constant() <= most;
+  return it != a->strides.end() && it->second.is_constant() && it->second.constant() >= 1 &&
+         it->second.constant() <= most;
 }
 
 bool unit_stride(const ExprNode& load, int axis) { return short_stride(load, axis, 1); }

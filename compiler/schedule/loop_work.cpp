@@ -13,12 +13,14 @@ namespace gcg {
 namespace {
 
 constexpr double kUniform = 0.1, kContiguous = 1, kScattered = 10;  // an access, by how lanes move through memory
-constexpr double kRowStart = 8;                                     // a stage's loop and what closes it, per point outside
+constexpr double kRowStart = 8;  // a stage's loop and what closes it, per point outside
 constexpr int kNoAxis = -1;
 
 double operation(const ExprNode& e) {
-  if (e.kind == ExprKind::unary && is_float(e.dtype)) return e.unary >= UnaryOp::exp && e.unary <= UnaryOp::atanh ? 10 : 1;
-  if (e.kind == ExprKind::binary) return e.dtype == DType::i64 ? 0 : e.binary == BinaryOp::pow ? 20 : e.binary == BinaryOp::div ? 2 : 1;
+  if (e.kind == ExprKind::unary && is_float(e.dtype))
+    return e.unary >= UnaryOp::exp && e.unary <= UnaryOp::atanh ? 10 : 1;
+  if (e.kind == ExprKind::binary)
+    return e.dtype == DType::i64 ? 0 : e.binary == BinaryOp::pow ? 20 : e.binary == BinaryOp::div ? 2 : 1;
   return e.kind == ExprKind::select || e.kind == ExprKind::cast ? 1 : 0;
 }
 
@@ -28,8 +30,8 @@ double points(const std::vector<Axis>& axes) {
   return n;
 }
 
-/// Counts one stage with `lane` as the axis of its vector loop. What no axis of the stage changes is computed outside of its
-/// loops and counts nothing.
+/// Counts one stage with `lane` as the axis of its vector loop. What no axis of the stage changes is computed outside
+/// of its loops and counts nothing.
 class StageWork {
  public:
   StageWork(const std::vector<Operand>& operands, const Stage& stage, int lane) : operands_(operands), lane_(lane) {
@@ -58,7 +60,8 @@ class StageWork {
   }
 
   double access(int operand, const std::vector<Expr>& index) const {
-    const auto stride = lane_ == kNoAxis ? Dim(0) : address_stride(operands_[static_cast<size_t>(operand)], index, lane_);
+    const auto stride =
+        lane_ == kNoAxis ? Dim(0) : address_stride(operands_[static_cast<size_t>(operand)], index, lane_);
     if (!stride) return kScattered;
     return stride->is(0) ? kUniform : stride->is(1) ? kContiguous : kScattered;
   }

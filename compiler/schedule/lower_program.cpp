@@ -21,7 +21,8 @@ void GroupLowering::program() {
     outputs.push_back(static_cast<int>(operands.size()));
     if (!wanted[i]) continue;
     const Value& v = value(n.outputs[i]);
-    GCG_CHECK(!v.channels_last && v.stored == DType::undefined, n.op->name, ": a program stores its results as they are");
+    GCG_CHECK(!v.channels_last && v.stored == DType::undefined, n.op->name,
+              ": a program stores its results as they are");
     operands.push_back(Operand{storage_dtype(v.dtype), *v.shape, true});
     out_.storages.push_back(n.outputs[i]);
   }

@@ -14,8 +14,8 @@ namespace gcg {
 /// what moves elements elsewhere is not looked through. `whole_rows`: only views whose last axis has stride 1.
 ValueId strided_source(const Graph& graph, ValueId v, bool on_host, bool whole_rows = false);
 
-/// Which element of `source` is v[index], where `lowering` loads `source` and the nodes between the two only move; nullopt
-/// if it is none (padding).
+/// Which element of `source` is v[index], where `lowering` loads `source` and the nodes between the two only move;
+/// nullopt if it is none (padding).
 std::optional<std::vector<Expr>> place_in(const Graph& graph, ValueLowering& lowering, ValueId v, ValueId source,
                                           const std::vector<Expr>& index);
 

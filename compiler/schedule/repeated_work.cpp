@@ -86,7 +86,9 @@ class RepeatedWork {
 
 }  // namespace
 
-std::vector<std::string> repeated_work(const Graph& graph, const Fusion& fusion) { return RepeatedWork(graph, fusion).run(); }
+std::vector<std::string> repeated_work(const Graph& graph, const Fusion& fusion) {
+  return RepeatedWork(graph, fusion).run();
+}
 
 std::vector<std::string> repeated_work(const Graph& graph, DeviceClass device) {
   std::vector<std::string> sentences = repeated_work(graph, fuse(graph, device));

@@ -112,13 +112,16 @@ Expr ValueLowering::element(ValueId v, const std::vector<Expr>& index) {
 Expr ValueLowering::flat_element(ValueId v, const Expr& position) {
   const Value& value = graph_.value(v);
   const ValueId storage = stored_(v);
-  const bool direct = storage.valid() && !literal(value) && (value.is_constant() || !value.contents) && bound_.count(v) == 0 &&
-                      !graph_.value(storage).channels_last && graph_.value(storage).stored == DType::undefined;
+  const bool direct = storage.valid() && !literal(value) && (value.is_constant() || !value.contents) &&
+                      bound_.count(v) == 0 && !graph_.value(storage).channels_last &&
+                      graph_.value(storage).stored == DType::undefined;
   if (!direct) return element(v, delinearize(position, *value.shape));
   return load(operand_number(v, storage), storage_dtype(value.dtype), {simplify_index(position, extents_)});
 }
 
-std::unique_ptr<LowerContext> ValueLowering::context(const Node& node) { return std::make_unique<NodeLowerContext>(*this, node); }
+std::unique_ptr<LowerContext> ValueLowering::context(const Node& node) {
+  return std::make_unique<NodeLowerContext>(*this, node);
+}
 
 Expr ValueLowering::computed(ValueId v, const std::vector<Expr>& index) {
   const Value& value = graph_.value(v);

@@ -1,5 +1,5 @@
-// Errors of the compiler. `fail(...)` is for the user's input and carries one clear sentence; `GCG_CHECK` is for our own
-// invariants and says that it is our bug. Both throw CompileError, which tools/ catches once.
+// Errors of the compiler. `fail(...)` is for the user's input and carries one clear sentence; `GCG_CHECK` is for our
+// own invariants and says that it is our bug. Both throw CompileError, which tools/ catches once.
 #pragma once
 
 #include <sstream>
@@ -37,7 +37,7 @@ template <class... Parts>
 
 }  // namespace gcg
 
-#define GCG_CHECK(condition, ...)                                                              \
-  do {                                                                                         \
+#define GCG_CHECK(condition, ...)                                                                          \
+  do {                                                                                                     \
     if (!(condition)) ::gcg::internal_failure(#condition, __FILE__, __LINE__, ::gcg::concat(__VA_ARGS__)); \
   } while (false)

@@ -22,7 +22,8 @@ using gart::ErrorCode;
 using gart::fail;
 using gart::Result;
 
-static_assert(GART_BOOL == static_cast<int>(DType::boolean) && GART_U2 == static_cast<int>(DType::u2) && GART_MAX_RANK == gart::kMaxRank);
+static_assert(GART_BOOL == static_cast<int>(DType::boolean) && GART_U2 == static_cast<int>(DType::u2) &&
+              GART_MAX_RANK == gart::kMaxRank);
 static_assert(GART_RUN_FAILED == static_cast<int>(ErrorCode::run_failed) &&
               GART_DEVICE_LOST == static_cast<int>(ErrorCode::device_lost));
 
@@ -72,7 +73,8 @@ gart::TensorView view_of(const gart_tensor& tensor) {
 /// Key: an index or a name.
 template <class Key>
 gart_status set_input(gart_invocation* invocation, Key key, const gart_tensor* tensor) {
-  if (invocation == nullptr || tensor == nullptr) return status_of(null_argument(invocation == nullptr ? "invocation" : "tensor"));
+  if (invocation == nullptr || tensor == nullptr)
+    return status_of(null_argument(invocation == nullptr ? "invocation" : "tensor"));
   const Result<gart::TensorView> view = gart::guarded([&] { return view_of(*tensor); });
   return status_of(view ? invocation->invocation.set_input(key, *view) : Result<void>(view.error()));
 }
@@ -111,7 +113,8 @@ const char* gart_last_error(void) { return last_error.c_str(); }
 gart_status gart_load(const char* path, const gart_load_options* options, gart_program** program) {
   if (path == nullptr || program == nullptr) return status_of(null_argument(path == nullptr ? "path" : "program"));
   *program = nullptr;
-  return hand_out(gart::guarded([&] { return value_or_fail(gart::load(std::string(path), options_of(options))); }), program);
+  return hand_out(gart::guarded([&] { return value_or_fail(gart::load(std::string(path), options_of(options))); }),
+                  program);
 }
 
 gart_status gart_load_memory(const void* bytes, size_t size, const gart_load_options* options, gart_program** program) {

@@ -2,9 +2,9 @@
 #include <cstring>
 
 #include "artifact_schema/verify.h"
-#include "runtime/features.h"
 #include "runtime/cpu/program.h"
 #include "runtime/errors.h"
+#include "runtime/features.h"
 #include "runtime/invocation.h"
 #include "runtime/program.h"
 #include "runtime/targets.h"
@@ -64,14 +64,15 @@ void decode_entries(ProgramState& program, int64_t host_target) {
     program.entries.push_back(make_entry(entry));
     for (uint32_t p = 0; p < entry.plans()->size(); ++p) {
       const fb::Plan& plan = *entry.plans()->Get(p);
-      if (plan.target() == program.parts[0]->target()) program.entries.back().plans.push_back(make_plan(entry, plan, host_target));
+      if (plan.target() == program.parts[0]->target())
+        program.entries.back().plans.push_back(make_plan(entry, plan, host_target));
     }
   }
 }
 
 /// `bytes` live in program.file, in program.copy, or are the caller's.
 Program open_program(std::shared_ptr<ProgramState> program, std::span<const uint8_t> bytes,
-                             const LoadOptions& options) {
+                     const LoadOptions& options) {
   const int threads = options.threads > 0 ? options.threads : cpu::Cores::allowed().count();
   Status status = read_artifact(bytes, program->artifact, {options.verify, threads});
   if (status.ok()) status = verify_artifact(program->artifact);

@@ -85,7 +85,9 @@ const char* Program::label(size_t output, size_t number, std::string_view entry)
   return detail::text_at(found->manifest->outputs()->Get(static_cast<uint32_t>(output))->labels(), number);
 }
 
-const char* Program::metadata(size_t index) const { return detail::text_at(state_->artifact.manifest->metadata(), index); }
+const char* Program::metadata(size_t index) const {
+  return detail::text_at(state_->artifact.manifest->metadata(), index);
+}
 
 const std::string& Program::target() const { return state_->target_name; }
 const std::string& Program::device() const { return state_->device().name; }
@@ -110,7 +112,8 @@ class Borrowed {
 };
 
 /// Sets the inputs, runs, hands the outputs over. One function for all forms of inputs: this is most of their code.
-Result<std::vector<Tensor>> run_once(detail::ProgramState& program, std::string_view entry, SetInputs set_inputs, const void* inputs) {
+Result<std::vector<Tensor>> run_once(detail::ProgramState& program, std::string_view entry, SetInputs set_inputs,
+                                     const void* inputs) {
   return guarded([&] {
     Borrowed invocation(program, entry);
     set_inputs(*invocation, inputs);

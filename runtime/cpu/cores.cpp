@@ -39,7 +39,8 @@ Cores Cores::of_device(std::string_view name) {
     int core = -1;
     const auto parsed = std::from_chars(at, end, core);
     if (parsed.ec != std::errc() || core < 0) {
-      fail(ErrorCode::invalid_argument, "device '", name, "' names no cores: it is written 'cpu:0', 'cpu:0-3' or 'cpu:0-3,8'");
+      fail(ErrorCode::invalid_argument, "device '", name,
+           "' names no cores: it is written 'cpu:0', 'cpu:0-3' or 'cpu:0-3,8'");
     }
     at = parsed.ptr;
     return core;
@@ -47,10 +48,12 @@ Cores Cores::of_device(std::string_view name) {
   for (bool more = true; more;) {
     const int first = number();
     const int last = at < end && *at == '-' ? (++at, number()) : first;
-    if (last < first) fail(ErrorCode::invalid_argument, "device '", name, "' names cores ", first, " to ", last, ", which are none");
+    if (last < first)
+      fail(ErrorCode::invalid_argument, "device '", name, "' names cores ", first, " to ", last, ", which are none");
     for (int core = first; core <= last; ++core) {
       if (!allowed.has(core)) {
-        fail(ErrorCode::unsupported, "device '", name, "' names core ", core, "; this process may use ", allowed.text());
+        fail(ErrorCode::unsupported, "device '", name, "' names core ", core, "; this process may use ",
+             allowed.text());
       }
       CPU_SET(core, &cores.set_);
     }

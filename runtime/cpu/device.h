@@ -12,13 +12,13 @@ namespace gart::cpu {
 
 class Device final : public gart::Device {
  public:
-  /// `name`: "cpu", or with the cores that its threads stay on "cpu:0-3". `threads`: 0 for one per core. Throws Failure, or
-  /// std::system_error where the system refuses a thread.
+  /// `name`: "cpu", or with the cores that its threads stay on "cpu:0-3". `threads`: 0 for one per core. Throws
+  /// Failure, or std::system_error where the system refuses a thread.
   Device(const std::string& name, int threads);
   int threads() const override { return team_ ? team_->size() : 1; }
   void check_streams() const override;
 
-  ThreadTeam* team() { return team_ ? &*team_ : nullptr; }  ///< null: the caller works alone
+  ThreadTeam* team() { return team_ ? &*team_ : nullptr; }            ///< null: the caller works alone
   const Cores* cores() const { return cores_ ? &*cores_ : nullptr; }  ///< null: any
 
  private:
@@ -26,7 +26,8 @@ class Device final : public gart::Device {
   std::optional<ThreadTeam> team_;
 };
 
-/// The time that a caller works in a pool, as its first thread: on its cores, and with its other threads if nobody else has them.
+/// The time that a caller works in a pool, as its first thread: on its cores, and with its other threads if nobody else
+/// has them.
 class Shift {
  public:
   explicit Shift(Device& pool) : lease_(pool.team()) {

@@ -8,7 +8,8 @@ namespace gart::cpu {
 namespace {
 
 void make(const Transfer& transfer) {
-  if (transfer.kind != Transfer::Kind::none) std::memcpy(transfer.to, transfer.from, static_cast<size_t>(transfer.bytes));
+  if (transfer.kind != Transfer::Kind::none)
+    std::memcpy(transfer.to, transfer.from, static_cast<size_t>(transfer.bytes));
 }
 
 }  // namespace
@@ -34,12 +35,15 @@ void Lane::enqueue(const Run& run, const Segment& segment) {
   if (segment.begin < segment.end) {
     std::optional<Shift> own;
     if (!shift_) own.emplace(program_.pool());
-    TeamWork(run.bound, number_, scratch_, (shift_ ? shift_ : own)->team(), program_.imports()).run(segment.begin, segment.end);
+    TeamWork(run.bound, number_, scratch_, (shift_ ? shift_ : own)->team(), program_.imports())
+        .run(segment.begin, segment.end);
   }
   for (size_t i = 0; segment.outputs && i < run.outputs.count(); ++i) make(run.outputs.transfer(i));
 }
 
-void Lane::read(const Run& run, uint32_t buffer, void* to, size_t bytes) { std::memcpy(to, run.bound.address(buffer), bytes); }
+void Lane::read(const Run& run, uint32_t buffer, void* to, size_t bytes) {
+  std::memcpy(to, run.bound.address(buffer), bytes);
+}
 
 void Lane::fill(const Run&, void* to, uint32_t word) { std::memcpy(to, &word, sizeof word); }
 

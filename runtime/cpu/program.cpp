@@ -37,7 +37,8 @@ void Program::load(const ArtifactView& artifact, std::span<Entry> entries, uint3
   for (Entry& entry : entries) {
     for (Plan& plan : entry.plans) {
       for (PlanStep& step : plan.steps) {
-        if (step.device == number && step.kernel != nullptr) step.function = code_.bytes().data() + step.kernel->offset();
+        if (step.device == number && step.kernel != nullptr)
+          step.function = code_.bytes().data() + step.kernel->offset();
       }
     }
   }

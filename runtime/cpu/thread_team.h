@@ -17,7 +17,8 @@ namespace gart::cpu {
 
 class ThreadTeam {
  public:
-  /// Starts threads - 1 workers on these cores (null: on any), which are `count`. Throws std::system_error if the system refuses one.
+  /// Starts threads - 1 workers on these cores (null: on any), which are `count`. Throws std::system_error if the
+  /// system refuses one.
   ThreadTeam(int threads, int count, const Cores* cores);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -25,8 +26,8 @@ class ThreadTeam {
 
   int size() const { return size_; }
 
-  /// One owner at a time; run and barrier are the owner's. False: somebody else has it, or this is a child of fork(), which has no
-  /// thread but the one that forked.
+  /// One owner at a time; run and barrier are the owner's. False: somebody else has it, or this is a child of fork(),
+  /// which has no thread but the one that forked.
   bool try_acquire() { return born_ == forks_ && !busy_.test_and_set(std::memory_order_acquire); }
   void release() { busy_.clear(std::memory_order_release); }
 

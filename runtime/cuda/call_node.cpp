@@ -7,7 +7,8 @@
 
 namespace gart::cuda {
 
-bool CallNode::refresh(Libraries& libraries, const Plan& plan, const BoundPlan& bound, uint32_t index, void* workspace) {
+bool CallNode::refresh(Libraries& libraries, const Plan& plan, const BoundPlan& bound, uint32_t index,
+                       void* workspace) {
   const PlanStep& step = plan.steps[index];
   const BoundStep& now = bound.step(index);
   bool changed = std::exchange(workspace_, workspace) != workspace;

@@ -46,7 +46,8 @@ int64_t best_target(const fb::Manifest& manifest, const std::string& asked, cons
 }
 
 /// The first device with code for it.
-DeviceChoice choose(const Driver& driver, const fb::Manifest& manifest, const LoadOptions& options, int first, int last) {
+DeviceChoice choose(const Driver& driver, const fb::Manifest& manifest, const LoadOptions& options, int first,
+                    int last) {
   std::string reasons;
   for (int ordinal = first; ordinal < last; ++ordinal) {
     CUdevice handle = 0;
@@ -93,9 +94,10 @@ namespace gart {
 DeviceChoice choose_cuda(const fb::Manifest& manifest, const LoadOptions& options) {
   using namespace cuda;
   if (!has_cuda_target(manifest, options.target)) {
-    if (options.target.empty()) return {nullptr, text("the model has no code for GPUs, only for ", target_list(manifest))};
-    return {nullptr, text("the model has no GPU code for target '", options.target, "', only for: ",
-                          target_list(manifest, TargetsOf::cuda))};
+    if (options.target.empty())
+      return {nullptr, text("the model has no code for GPUs, only for ", target_list(manifest))};
+    return {nullptr, text("the model has no GPU code for target '", options.target,
+                          "', only for: ", target_list(manifest, TargetsOf::cuda))};
   }
   Result<const Driver*> driver = open_driver();
   if (!driver) return {nullptr, driver.error().message};

@@ -1,5 +1,5 @@
-// Matrix products by cuBLASLt. Its matrices have contiguous columns, ours mostly contiguous rows: it is asked for the transposed
-// product, transposed b times transposed a.
+// Matrix products by cuBLASLt. Its matrices have contiguous columns, ours mostly contiguous rows: it is asked for the
+// transposed product, transposed b times transposed a.
 #include <algorithm>
 #include <cstring>
 
@@ -75,8 +75,8 @@ Stored stored(const CallTensor& t, const std::string& step) {
     s = {rows, columns, columns == 1 ? rows : column_stride, true};
   }
   if (s.rows > 0 && s.stride >= s.rows) return s;
-  fail(ErrorCode::unsupported, step, ": cuBLASLt takes no matrix of ", rows, " x ", columns, " elements with strides ", row_stride,
-       " and ", column_stride);
+  fail(ErrorCode::unsupported, step, ": cuBLASLt takes no matrix of ", rows, " x ", columns, " elements with strides ",
+       row_stride, " and ", column_stride);
 }
 
 class CublasLt final : public Library {
@@ -118,9 +118,12 @@ class Layout {
   Layout& operator=(const Layout&) = delete;
 
   void make(const CallTensor& t, const Stored& s, const std::string& step) {
-    check(lt_, lt_.cublasLtMatrixLayoutCreate(&handle, data_type(t.dtype, step), uint64_t(s.rows), uint64_t(s.columns), s.stride),
+    check(lt_,
+          lt_.cublasLtMatrixLayoutCreate(&handle, data_type(t.dtype, step), uint64_t(s.rows), uint64_t(s.columns),
+                                         s.stride),
           "cublasLtMatrixLayoutCreate", step);
-    if (t.extents[0] > INT32_MAX) fail(ErrorCode::unsupported, step, ": cuBLASLt takes no ", t.extents[0], " products at once");
+    if (t.extents[0] > INT32_MAX)
+      fail(ErrorCode::unsupported, step, ": cuBLASLt takes no ", t.extents[0], " products at once");
     set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32_t(t.extents[0]), step);
     set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, t.strides[0], step);
   }
@@ -129,7 +132,8 @@ class Layout {
  private:
   template <class T>
   void set(cublasLtMatrixLayoutAttribute_t which, T value, const std::string& step) {
-    check(lt_, lt_.cublasLtMatrixLayoutSetAttribute(handle, which, &value, sizeof value), "cublasLtMatrixLayoutSetAttribute", step);
+    check(lt_, lt_.cublasLtMatrixLayoutSetAttribute(handle, which, &value, sizeof value),
+          "cublasLtMatrixLayoutSetAttribute", step);
   }
   const Functions& lt_;
 };
@@ -166,12 +170,13 @@ class Preference {
 
 class MatMulPlan final : public CallPlan {
  public:
-  MatMulPlan(CublasLt& library, const CallProblem& p) : library_(library), scale_(p.call->scale()), bias_(p.call->bias()),
-                                                        addend_(p.call->addend()) {
+  MatMulPlan(CublasLt& library, const CallProblem& p)
+      : library_(library), scale_(p.call->scale()), bias_(p.call->bias()), addend_(p.call->addend()) {
     describe(p);
     layouts_[0].make(p.tensors[1], b_, p.step);
     layouts_[1].make(p.tensors[0], a_, p.step);
-    layouts_[2].make(p.addend() ? *p.addend() : p.tensors[2], d_of(p.addend() ? *p.addend() : p.tensors[2], p.step), p.step);
+    layouts_[2].make(p.addend() ? *p.addend() : p.tensors[2], d_of(p.addend() ? *p.addend() : p.tensors[2], p.step),
+                     p.step);
     layouts_[3].make(p.tensors[2], d_of(p.tensors[2], p.step), p.step);
     if (!take_stored(p)) take(propose(p, 1)[0]);
   }
@@ -181,9 +186,9 @@ class MatMulPlan final : public CallPlan {
     const Preference preference(lt_, p);
     std::vector<cublasLtMatmulHeuristicResult_t> results(most);
     int count = 0;
-    const cublasStatus_t status =
-        lt_.cublasLtMatmulAlgoGetHeuristic(library_.handle, desc_.handle, layouts_[0].handle, layouts_[1].handle, layouts_[2].handle,
-                                           layouts_[3].handle, preference.handle, int(most), results.data(), &count);
+    const cublasStatus_t status = lt_.cublasLtMatmulAlgoGetHeuristic(
+        library_.handle, desc_.handle, layouts_[0].handle, layouts_[1].handle, layouts_[2].handle, layouts_[3].handle,
+        preference.handle, int(most), results.data(), &count);
     check(lt_, status == CUBLAS_STATUS_SUCCESS && count == 0 ? cublasStatus_t{CUBLAS_STATUS_NOT_SUPPORTED} : status,
           "cublasLtMatmulAlgoGetHeuristic", p.step);
     check(lt_, results[0].state, "cublasLtMatmulAlgoGetHeuristic", p.step);
@@ -197,9 +202,9 @@ class MatMulPlan final : public CallPlan {
     const void* addend = addend_ ? data.back() : data[2];
     return library_.capture.record(step, [&](CUstream stream) {
       check(lt_,
-            lt_.cublasLtMatmul(library_.handle, desc_.handle, &scale_, data[1], layouts_[0].handle, data[0], layouts_[1].handle, &beta,
-                               addend, layouts_[2].handle, data[2], layouts_[3].handle, &algorithm_, workspace, workspace_bytes_,
-                               stream),
+            lt_.cublasLtMatmul(library_.handle, desc_.handle, &scale_, data[1], layouts_[0].handle, data[0],
+                               layouts_[1].handle, &beta, addend, layouts_[2].handle, data[2], layouts_[3].handle,
+                               &algorithm_, workspace, workspace_bytes_, stream),
             "cublasLtMatmul", step);
     });
   }
@@ -214,18 +219,21 @@ class MatMulPlan final : public CallPlan {
 
   template <class T>
   void set(cublasLtMatmulDescAttributes_t which, T value, const std::string& step) {
-    check(lt_, lt_.cublasLtMatmulDescSetAttribute(desc_.handle, which, &value, sizeof value), "cublasLtMatmulDescSetAttribute", step);
+    check(lt_, lt_.cublasLtMatmulDescSetAttribute(desc_.handle, which, &value, sizeof value),
+          "cublasLtMatmulDescSetAttribute", step);
   }
 
   void describe(const CallProblem& p) {
     a_ = stored(p.tensors[0], p.step);
     b_ = stored(p.tensors[1], p.step);
-    check(lt_, lt_.cublasLtMatmulDescCreate(&desc_.handle, compute_type(p), CUDA_R_32F), "cublasLtMatmulDescCreate", p.step);
+    check(lt_, lt_.cublasLtMatmulDescCreate(&desc_.handle, compute_type(p), CUDA_R_32F), "cublasLtMatmulDescCreate",
+          p.step);
     set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{b_.transposed ? CUBLAS_OP_T : CUBLAS_OP_N}, p.step);
     set(CUBLASLT_MATMUL_DESC_TRANSB, int32_t{a_.transposed ? CUBLAS_OP_T : CUBLAS_OP_N}, p.step);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(*p.call), p.step);
     // The heuristic looks at the alignment of this address alone.
-    if (p.bias()) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(uintptr_t{p.bias()->alignment()}), p.step);
+    if (p.bias())
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(uintptr_t{p.bias()->alignment()}), p.step);
   }
 
   /// What was measured on such a GPU, where the library agrees that it does.
@@ -235,8 +243,8 @@ class MatMulPlan final : public CallPlan {
     cublasLtMatmulHeuristicResult_t known = {};
     std::memcpy(&known.algo, stored.data(), sizeof known.algo);
     const cublasStatus_t status =
-        lt_.cublasLtMatmulAlgoCheck(library_.handle, desc_.handle, layouts_[0].handle, layouts_[1].handle, layouts_[2].handle,
-                                    layouts_[3].handle, &known.algo, &known);
+        lt_.cublasLtMatmulAlgoCheck(library_.handle, desc_.handle, layouts_[0].handle, layouts_[1].handle,
+                                    layouts_[2].handle, layouts_[3].handle, &known.algo, &known);
     if (status != CUBLAS_STATUS_SUCCESS || known.workspaceSize > p.call->workspace()) return false;
     take(known);
     return true;
@@ -258,14 +266,17 @@ class MatMulPlan final : public CallPlan {
   size_t workspace_bytes_ = 0;
 };
 
-std::unique_ptr<CallPlan> CublasLt::plan(const CallProblem& problem) { return std::make_unique<MatMulPlan>(*this, problem); }
+std::unique_ptr<CallPlan> CublasLt::plan(const CallProblem& problem) {
+  return std::make_unique<MatMulPlan>(*this, problem);
+}
 
 }  // namespace
 
 std::vector<std::vector<int64_t>> cublaslt_algorithms(Library& library, const CallProblem& problem, size_t most) {
   std::vector<std::vector<int64_t>> all;
   for (const auto& proposed : MatMulPlan(static_cast<CublasLt&>(library), problem).propose(problem, most)) {
-    if (proposed.state == CUBLAS_STATUS_SUCCESS) all.emplace_back(std::begin(proposed.algo.data), std::end(proposed.algo.data));
+    if (proposed.state == CUBLAS_STATUS_SUCCESS)
+      all.emplace_back(std::begin(proposed.algo.data), std::end(proposed.algo.data));
   }
   return all;
 }

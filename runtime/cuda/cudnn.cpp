@@ -1,5 +1,6 @@
-// Convolutions and attention by cuDNN: a graph of operations, for which the library's heuristic proposes engines. The one that was
-// measured to be the fastest is taken, else the first one that computes as accurately as asked and with the workspace allowed.
+// Convolutions and attention by cuDNN: a graph of operations, for which the library's heuristic proposes engines. The
+// one that was measured to be the fastest is taken, else the first one that computes as accurately as asked and with
+// the workspace allowed.
 #include <algorithm>
 
 #include "runtime/cuda/cudnn_descriptor.h"
@@ -138,14 +139,16 @@ class CudnnPlan final : public CallPlan {
   }
 
   Cudnn& library_;
-  std::vector<int64_t> uids_;   // of the call's tensors, in their order, and of the scalars
+  std::vector<int64_t> uids_;  // of the call's tensors, in their order, and of the scalars
   std::vector<float> scalars_;
   std::vector<CudnnDescriptor> parts_;  // what a stored configuration points to
   std::unique_ptr<CudnnDescriptor> config_, plan_;
   bool populates_ = false;
 };
 
-std::unique_ptr<CallPlan> Cudnn::plan(const CallProblem& problem) { return std::make_unique<CudnnPlan>(*this, problem); }
+std::unique_ptr<CallPlan> Cudnn::plan(const CallProblem& problem) {
+  return std::make_unique<CudnnPlan>(*this, problem);
+}
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// The part of cuDNN's ABI that this runtime calls, declared by us. A test compares these declarations with the real cudnn.h where
-// there is one. Names are the library's.
+// The part of cuDNN's ABI that this runtime calls, declared by us. A test compares these declarations with the real
+// cudnn.h where there is one. Names are the library's.
 #pragma once
 
 #include <cstddef>
@@ -135,24 +135,25 @@ enum cudnnBackendAttributeName_t : int {
 };
 
 /// X(result, exported name, parameter types...)
-#define GART_CUDNN_FUNCTIONS(X)                                                                                             \
-  X(size_t, cudnnGetVersion)                                                                                                \
-  X(const char*, cudnnGetErrorString, cudnnStatus_t)                                                                        \
-  X(void, cudnnGetLastErrorString, char*, size_t)                                                                           \
-  X(cudnnStatus_t, cudnnCreate, cudnnHandle_t*)                                                                             \
-  X(cudnnStatus_t, cudnnDestroy, cudnnHandle_t)                                                                             \
-  X(cudnnStatus_t, cudnnSetStream, cudnnHandle_t, CUstream)                                                                 \
-  X(cudnnStatus_t, cudnnBackendCreateDescriptor, cudnnBackendDescriptorType_t, cudnnBackendDescriptor_t*)                   \
-  X(cudnnStatus_t, cudnnBackendDestroyDescriptor, cudnnBackendDescriptor_t)                                                 \
-  X(cudnnStatus_t, cudnnBackendFinalize, cudnnBackendDescriptor_t)                                                          \
-  X(cudnnStatus_t, cudnnBackendSetAttribute, cudnnBackendDescriptor_t, cudnnBackendAttributeName_t,                         \
-    cudnnBackendAttributeType_t, int64_t, const void*)                                                                      \
-  X(cudnnStatus_t, cudnnBackendGetAttribute, cudnnBackendDescriptor_t, cudnnBackendAttributeName_t,                         \
-    cudnnBackendAttributeType_t, int64_t, int64_t*, void*)                                                                  \
+#define GART_CUDNN_FUNCTIONS(X)                                                                           \
+  X(size_t, cudnnGetVersion)                                                                              \
+  X(const char*, cudnnGetErrorString, cudnnStatus_t)                                                      \
+  X(void, cudnnGetLastErrorString, char*, size_t)                                                         \
+  X(cudnnStatus_t, cudnnCreate, cudnnHandle_t*)                                                           \
+  X(cudnnStatus_t, cudnnDestroy, cudnnHandle_t)                                                           \
+  X(cudnnStatus_t, cudnnSetStream, cudnnHandle_t, CUstream)                                               \
+  X(cudnnStatus_t, cudnnBackendCreateDescriptor, cudnnBackendDescriptorType_t, cudnnBackendDescriptor_t*) \
+  X(cudnnStatus_t, cudnnBackendDestroyDescriptor, cudnnBackendDescriptor_t)                               \
+  X(cudnnStatus_t, cudnnBackendFinalize, cudnnBackendDescriptor_t)                                        \
+  X(cudnnStatus_t, cudnnBackendSetAttribute, cudnnBackendDescriptor_t, cudnnBackendAttributeName_t,       \
+    cudnnBackendAttributeType_t, int64_t, const void*)                                                    \
+  X(cudnnStatus_t, cudnnBackendGetAttribute, cudnnBackendDescriptor_t, cudnnBackendAttributeName_t,       \
+    cudnnBackendAttributeType_t, int64_t, int64_t*, void*)                                                \
   X(cudnnStatus_t, cudnnBackendExecute, cudnnHandle_t, cudnnBackendDescriptor_t, cudnnBackendDescriptor_t)
 
 /// Since 9.5; without it work is captured.
-#define GART_CUDNN_OPTIONAL_FUNCTIONS(X)                                                                                    \
-  X(cudnnStatus_t, cudnnBackendPopulateCudaGraph, cudnnHandle_t, cudnnBackendDescriptor_t, cudnnBackendDescriptor_t, CUgraph)
+#define GART_CUDNN_OPTIONAL_FUNCTIONS(X)                                                                             \
+  X(cudnnStatus_t, cudnnBackendPopulateCudaGraph, cudnnHandle_t, cudnnBackendDescriptor_t, cudnnBackendDescriptor_t, \
+    CUgraph)
 
 }  // namespace gart::cuda

@@ -18,7 +18,8 @@ void check_cudnn(const CudnnFunctions& dnn, cudnnStatus_t status, const char* na
        detail[0] == '\0' ? "" : ": ", static_cast<const char*>(detail));
 }
 
-CudnnDescriptor::CudnnDescriptor(const CudnnFunctions& functions, cudnnBackendDescriptorType_t type, const std::string& step)
+CudnnDescriptor::CudnnDescriptor(const CudnnFunctions& functions, cudnnBackendDescriptorType_t type,
+                                 const std::string& step)
     : functions_(&functions), step_(&step) {
   check_cudnn(functions, functions.cudnnBackendCreateDescriptor(type, &handle_), "cudnnBackendCreateDescriptor", step);
 }
@@ -30,7 +31,8 @@ CudnnDescriptor::~CudnnDescriptor() {
   if (handle_ != nullptr) functions_->cudnnBackendDestroyDescriptor(handle_);
 }
 
-void CudnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const void* values, size_t count) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const void* values,
+                          size_t count) {
   check_cudnn(*functions_, functions_->cudnnBackendSetAttribute(handle_, name, type, int64_t(count), values),
               "cudnnBackendSetAttribute", *step_);
 }

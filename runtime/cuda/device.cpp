@@ -24,8 +24,8 @@ Device::~Device() { driver.cuDevicePrimaryCtxRelease_v2(handle_); }
 
 void Device::check(CUresult result, const char* call, std::string_view steps) {
   if (result == CUDA_SUCCESS) return;
-  const std::string what = text(call, " failed on ", name, steps.empty() ? "" : " in ", steps, ": ",
-                                result_text(driver, result));
+  const std::string what =
+      text(call, " failed on ", name, steps.empty() ? "" : " in ", steps, ": ", result_text(driver, result));
   if (result == CUDA_ERROR_OUT_OF_MEMORY) fail(ErrorCode::out_of_memory, what, "; ", free_text());
   if (!is_sticky(result)) fail(ErrorCode::unsupported, what);
   const std::lock_guard lock(mutex_);
@@ -68,7 +68,8 @@ void* DeviceMemory::allocate(size_t& bytes) {
 }
 
 void DeviceMemory::release(void* data, size_t) noexcept {
-  if (const CurrentContext current(device_, std::nothrow); current.is_current()) device_.driver.cuMemFree_v2(reinterpret_cast<CUdeviceptr>(data));
+  if (const CurrentContext current(device_, std::nothrow); current.is_current())
+    device_.driver.cuMemFree_v2(reinterpret_cast<CUdeviceptr>(data));
 }
 
 void* PinnedMemory::allocate(size_t& bytes) {
@@ -113,7 +114,8 @@ Stream::Stream(Device& device) : device_(device) {
 }
 
 Stream::~Stream() {
-  if (const CurrentContext current(device_, std::nothrow); current.is_current()) device_.driver.cuStreamDestroy_v2(handle);
+  if (const CurrentContext current(device_, std::nothrow); current.is_current())
+    device_.driver.cuStreamDestroy_v2(handle);
 }
 
 Event::Event(Device& device, unsigned flags) : device_(device) {
@@ -122,7 +124,8 @@ Event::Event(Device& device, unsigned flags) : device_(device) {
 }
 
 Event::~Event() {
-  if (const CurrentContext current(device_, std::nothrow); current.is_current()) device_.driver.cuEventDestroy_v2(handle);
+  if (const CurrentContext current(device_, std::nothrow); current.is_current())
+    device_.driver.cuEventDestroy_v2(handle);
 }
 
 CUresult get_sm(const Driver& driver, CUdevice device, int& sm) {

@@ -24,7 +24,7 @@ void check_version(Driver& driver, void* library) {
   const auto get_version = reinterpret_cast<decltype(driver.cuDriverGetVersion)>(dlsym(library, "cuDriverGetVersion"));
   if (get_version != nullptr && get_version(&driver.version) == CUDA_SUCCESS && driver.version >= kOldestDriver) return;
   fail(ErrorCode::unsupported, "the CUDA driver is too old: a driver for CUDA ", version_text(kOldestDriver),
-               " or newer is needed, this one is for ", version_text(driver.version));
+       " or newer is needed, this one is for ", version_text(driver.version));
 }
 
 void fill(Driver& driver, void* library) {

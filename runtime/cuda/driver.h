@@ -20,8 +20,8 @@ struct Driver : DriverFunctions {
 
 inline constexpr int kOldestDriver = 12030;  // graph nodes are made by cuGraphAddNode_v2
 
-/// The process's driver, initialised. Fails if there is none, if it is too old, or if it finds no device. Stays open to the
-/// end of the process, as the driver's own threads do.
+/// The process's driver, initialised. Fails if there is none, if it is too old, or if it finds no device. Stays open to
+/// the end of the process, as the driver's own threads do.
 Result<const Driver*> open_driver();
 
 /// "12.6" for 12060.

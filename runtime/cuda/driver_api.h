@@ -179,53 +179,53 @@ static_assert(sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS) == 32 && offsetof(CUDA_GRAPH
 
 /// X(exported name, parameter types...). Each has this one signature from its first driver to the newest; 12.3 has them
 /// all. The calls for single kinds of graph nodes are left out: toolkit 13.5 announces their end.
-#define GART_CUDA_FUNCTIONS(X)                                                                                       \
-  X(cuInit, unsigned)                                                                                                \
-  X(cuDriverGetVersion, int*)                                                                                        \
-  X(cuGetErrorName, CUresult, const char**)                                                                          \
-  X(cuGetErrorString, CUresult, const char**)                                                                        \
-  X(cuDeviceGetCount, int*)                                                                                          \
-  X(cuDeviceGet, CUdevice*, int)                                                                                     \
-  X(cuDeviceGetAttribute, int*, CUdevice_attribute, CUdevice)                                                        \
-  X(cuDevicePrimaryCtxRetain, CUcontext*, CUdevice)                                                                  \
-  X(cuDevicePrimaryCtxRelease_v2, CUdevice)                                                                          \
-  X(cuCtxSetCurrent, CUcontext)                                                                                      \
-  X(cuCtxGetCurrent, CUcontext*)                                                                                     \
-  X(cuModuleLoadDataEx, CUmodule*, const void*, unsigned, CUjit_option*, void**)                                     \
-  X(cuModuleUnload, CUmodule)                                                                                        \
-  X(cuModuleGetFunction, CUfunction*, CUmodule, const char*)                                                         \
-  X(cuFuncGetAttribute, int*, CUfunction_attribute, CUfunction)                                                      \
-  X(cuFuncSetAttribute, CUfunction, CUfunction_attribute, int)                                                       \
-  X(cuMemGetInfo_v2, size_t*, size_t*)                                                                               \
-  X(cuMemAlloc_v2, CUdeviceptr*, size_t)                                                                             \
-  X(cuMemFree_v2, CUdeviceptr)                                                                                       \
-  X(cuMemHostAlloc, void**, size_t, unsigned)                                                                        \
-  X(cuMemFreeHost, void*)                                                                                            \
-  X(cuMemcpyHtoDAsync_v2, CUdeviceptr, const void*, size_t, CUstream)                                                \
-  X(cuMemcpyDtoHAsync_v2, void*, CUdeviceptr, size_t, CUstream)                                                      \
-  X(cuMemcpyDtoDAsync_v2, CUdeviceptr, CUdeviceptr, size_t, CUstream)                                                \
-  X(cuMemsetD32Async, CUdeviceptr, unsigned, size_t, CUstream)                                                       \
-  X(cuStreamCreateWithPriority, CUstream*, unsigned, int)                                                            \
-  X(cuStreamDestroy_v2, CUstream)                                                                                    \
-  X(cuStreamSynchronize, CUstream)                                                                                   \
-  X(cuStreamWaitEvent, CUstream, CUevent, unsigned)                                                                  \
-  X(cuStreamBeginCapture_v2, CUstream, CUstreamCaptureMode)                                                          \
-  X(cuStreamEndCapture, CUstream, CUgraph*)                                                                          \
-  X(cuEventCreate, CUevent*, unsigned)                                                                               \
-  X(cuEventDestroy_v2, CUevent)                                                                                      \
-  X(cuEventRecord, CUevent, CUstream)                                                                                \
-  X(cuEventSynchronize, CUevent)                                                                                     \
-  X(cuEventElapsedTime, float*, CUevent, CUevent)                                                                    \
-  X(cuGraphCreate, CUgraph*, unsigned)                                                                               \
-  X(cuGraphDestroy, CUgraph)                                                                                         \
+#define GART_CUDA_FUNCTIONS(X)                                                                                        \
+  X(cuInit, unsigned)                                                                                                 \
+  X(cuDriverGetVersion, int*)                                                                                         \
+  X(cuGetErrorName, CUresult, const char**)                                                                           \
+  X(cuGetErrorString, CUresult, const char**)                                                                         \
+  X(cuDeviceGetCount, int*)                                                                                           \
+  X(cuDeviceGet, CUdevice*, int)                                                                                      \
+  X(cuDeviceGetAttribute, int*, CUdevice_attribute, CUdevice)                                                         \
+  X(cuDevicePrimaryCtxRetain, CUcontext*, CUdevice)                                                                   \
+  X(cuDevicePrimaryCtxRelease_v2, CUdevice)                                                                           \
+  X(cuCtxSetCurrent, CUcontext)                                                                                       \
+  X(cuCtxGetCurrent, CUcontext*)                                                                                      \
+  X(cuModuleLoadDataEx, CUmodule*, const void*, unsigned, CUjit_option*, void**)                                      \
+  X(cuModuleUnload, CUmodule)                                                                                         \
+  X(cuModuleGetFunction, CUfunction*, CUmodule, const char*)                                                          \
+  X(cuFuncGetAttribute, int*, CUfunction_attribute, CUfunction)                                                       \
+  X(cuFuncSetAttribute, CUfunction, CUfunction_attribute, int)                                                        \
+  X(cuMemGetInfo_v2, size_t*, size_t*)                                                                                \
+  X(cuMemAlloc_v2, CUdeviceptr*, size_t)                                                                              \
+  X(cuMemFree_v2, CUdeviceptr)                                                                                        \
+  X(cuMemHostAlloc, void**, size_t, unsigned)                                                                         \
+  X(cuMemFreeHost, void*)                                                                                             \
+  X(cuMemcpyHtoDAsync_v2, CUdeviceptr, const void*, size_t, CUstream)                                                 \
+  X(cuMemcpyDtoHAsync_v2, void*, CUdeviceptr, size_t, CUstream)                                                       \
+  X(cuMemcpyDtoDAsync_v2, CUdeviceptr, CUdeviceptr, size_t, CUstream)                                                 \
+  X(cuMemsetD32Async, CUdeviceptr, unsigned, size_t, CUstream)                                                        \
+  X(cuStreamCreateWithPriority, CUstream*, unsigned, int)                                                             \
+  X(cuStreamDestroy_v2, CUstream)                                                                                     \
+  X(cuStreamSynchronize, CUstream)                                                                                    \
+  X(cuStreamWaitEvent, CUstream, CUevent, unsigned)                                                                   \
+  X(cuStreamBeginCapture_v2, CUstream, CUstreamCaptureMode)                                                           \
+  X(cuStreamEndCapture, CUstream, CUgraph*)                                                                           \
+  X(cuEventCreate, CUevent*, unsigned)                                                                                \
+  X(cuEventDestroy_v2, CUevent)                                                                                       \
+  X(cuEventRecord, CUevent, CUstream)                                                                                 \
+  X(cuEventSynchronize, CUevent)                                                                                      \
+  X(cuEventElapsedTime, float*, CUevent, CUevent)                                                                     \
+  X(cuGraphCreate, CUgraph*, unsigned)                                                                                \
+  X(cuGraphDestroy, CUgraph)                                                                                          \
   X(cuGraphAddNode_v2, CUgraphNode*, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t, CUgraphNodeParams*) \
-  X(cuGraphConditionalHandleCreate, CUgraphConditionalHandle*, CUgraph, CUcontext, unsigned, unsigned)               \
-  X(cuGraphInstantiateWithParams, CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*)                             \
-  X(cuGraphExecNodeSetParams, CUgraphExec, CUgraphNode, CUgraphNodeParams*)                                          \
-  X(cuGraphExecDestroy, CUgraphExec)                                                                                 \
-  X(cuGraphLaunch, CUgraphExec, CUstream)                                                                            \
-  X(cuTensorMapEncodeTiled, CUtensorMap*, CUtensorMapDataType, unsigned, void*, const uint64_t*, const uint64_t*,    \
-    const unsigned*, const unsigned*, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,             \
+  X(cuGraphConditionalHandleCreate, CUgraphConditionalHandle*, CUgraph, CUcontext, unsigned, unsigned)                \
+  X(cuGraphInstantiateWithParams, CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*)                              \
+  X(cuGraphExecNodeSetParams, CUgraphExec, CUgraphNode, CUgraphNodeParams*)                                           \
+  X(cuGraphExecDestroy, CUgraphExec)                                                                                  \
+  X(cuGraphLaunch, CUgraphExec, CUstream)                                                                             \
+  X(cuTensorMapEncodeTiled, CUtensorMap*, CUtensorMapDataType, unsigned, void*, const uint64_t*, const uint64_t*,     \
+    const unsigned*, const unsigned*, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,              \
     CUtensorMapFloatOOBfill)
 
 }  // namespace gart::cuda

@@ -45,8 +45,8 @@ class SegmentGraph {
 
   /// It must be thrown away and built anew, because it needs other nodes: its launches must be over before update().
   bool must_go(const GraphContext& context);
-  /// Makes the graph fit the context: built if it is new or needs other nodes, otherwise changed in place where addresses,
-  /// extents or launch sizes are others. Throws Failure; the next call then builds it anew.
+  /// Makes the graph fit the context: built if it is new or needs other nodes, otherwise changed in place where
+  /// addresses, extents or launch sizes are others. Throws Failure; the next call then builds it anew.
   void update(const GraphContext& context);
   void launch(CUstream stream) const { graph_.launch(stream, plan_, segment_.begin, segment_.end); }
   /// Whatever it points to may have moved.

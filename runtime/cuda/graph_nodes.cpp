@@ -21,10 +21,13 @@ bool assign(T& place, U value) {
 }
 
 Transfer copy_of(const Plan& plan, const PlanStep& step, const BoundStep& bound) {
-  const auto on_host = [&](uint32_t o) { return plan.buffer(plan.operands[step.first_operand + o]).place() == fb::Place::host; };
+  const auto on_host = [&](uint32_t o) {
+    return plan.buffer(plan.operands[step.first_operand + o]).place() == fb::Place::host;
+  };
   if (on_host(0)) return {Transfer::Kind::to_host, bound.operands[0], bound.operands[1], bound.bytes};
   if (on_host(1)) return {Transfer::Kind::to_device, bound.operands[0], bound.operands[1], bound.bytes};
-  const auto *to = static_cast<const uint8_t*>(bound.operands[0]), *from = static_cast<const uint8_t*>(bound.operands[1]);
+  const auto *to = static_cast<const uint8_t*>(bound.operands[0]),
+             *from = static_cast<const uint8_t*>(bound.operands[1]);
   if (to < from + bound.bytes && from < to + bound.bytes) {
     fail(ErrorCode::unsupported, "step '", view_of(step.manifest->source()), "' copies ", bound.bytes,
          " bytes onto themselves");
@@ -117,11 +120,13 @@ Nodes GraphNodes::add_steps(CUgraph graph, const Segment& run, const Nodes& befo
   return end.empty() ? before : end;
 }
 
-/// What the step waits for beside the launch before it has ended when that one has. Copies of inputs need edges of their own.
+/// What the step waits for beside the launch before it has ended when that one has. Copies of inputs need edges of
+/// their own.
 bool GraphNodes::may_overlap(uint32_t index, uint32_t previous, const Segment& run, const GraphContext& c) const {
   constexpr int kOldestMajor = 9;
   const PlanStep& step = plan_.steps[index];
-  if (!step.manifest->overlaps() || run.begin < plan_.sequence_begin[plan_.entry_sequence()] || previous == kNone) return false;
+  if (!step.manifest->overlaps() || run.begin < plan_.sequence_begin[plan_.entry_sequence()] || previous == kNone)
+    return false;
   const PlanStep& last = plan_.steps[previous];
   if (last.kind != fb::StepKind::launch || !has_work(last, c.bound.step(previous))) return false;
   for (uint32_t o = 0; o < step.operands && !input_copies_.empty(); ++o) {
@@ -167,19 +172,22 @@ CUgraphNode GraphNodes::add(CUgraph graph, Work work, uint32_t index, Nodes& dep
 
 CUgraphNode GraphNodes::add(CUgraph graph, CUgraphNodeParams& params, Nodes& dependencies, const std::string& what,
                             bool overlaps) {
-  constexpr CUgraphEdgeData kOverlap = {CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, 0, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC, {}};
+  constexpr CUgraphEdgeData kOverlap = {
+      CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, 0, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC, {}};
   remove_doubles(dependencies);
   CUgraphNode node = nullptr;
   const auto add_behind = [&](const CUgraphEdgeData* edges) {
     return device_.driver.cuGraphAddNode_v2(&node, graph, dependencies.data(), edges, dependencies.size(), &params);
   };
   CUresult result = add_behind(overlaps ? &kOverlap : nullptr);
-  if (overlaps && result != CUDA_SUCCESS && !is_sticky(result)) result = add_behind(nullptr);  // a full edge is right, too
+  if (overlaps && result != CUDA_SUCCESS && !is_sticky(result))
+    result = add_behind(nullptr);  // a full edge is right, too
   device_.check(result, "cuGraphAddNode_v2", what);
   return node;
 }
 
-CUgraphNode GraphNodes::add_copy(CUgraph graph, const Transfer& transfer, Nodes& dependencies, const std::string& what) {
+CUgraphNode GraphNodes::add_copy(CUgraph graph, const Transfer& transfer, Nodes& dependencies,
+                                 const std::string& what) {
   CUgraphNodeParams params = {};
   prepare_copy(params, device_.context);
   refresh_copy(params, transfer);
@@ -267,7 +275,8 @@ bool GraphNodes::refresh_kernel(Node& node, const GraphContext& c) const {
   bool changed = assign(node.params.kernel.gridDimX, bound.tasks);
   uint64_t* value = node.values.data();
   for (uint32_t i = 0; i < step.operands; ++i) changed |= assign(*value++, device_pointer(bound.operands[i]));
-  const uint32_t params = plan_.manifest->kernels()->Get(step.manifest->kernel())->params();  // then those of tensor maps
+  const uint32_t params =
+      plan_.manifest->kernels()->Get(step.manifest->kernel())->params();  // then those of tensor maps
   for (uint32_t i = 0; i < params; ++i) changed |= assign(*value++, bound.params[i]);
   changed |= assign(*value++, device_pointer(c.workspace + step.manifest->stream() * c.workspace_stride));
   changed |= assign(*value, device_pointer(c.statuses[node.index]));

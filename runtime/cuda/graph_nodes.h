@@ -52,13 +52,13 @@ class GraphNodes {
   std::vector<Node> list;
   void clear() { list.clear(); }
 
-  /// Copies of the inputs that need one; nothing orders them. Later steps come after the copies of what they use, unless
-  /// forget_inputs() was called.
+  /// Copies of the inputs that need one; nothing orders them. Later steps come after the copies of what they use,
+  /// unless forget_inputs() was called.
   Nodes add_inputs(CUgraph graph, const GraphContext& context);
   void forget_inputs() { input_copies_.clear(); }
-  /// The steps that have work, each after the one before it on its stream and those it waits for; those with nobody before
-  /// them in the run after `before`. Returns the nodes that stand for the run's end. `written`, per output, gets the nodes
-  /// that write it; may be null.
+  /// The steps that have work, each after the one before it on its stream and those it waits for; those with nobody
+  /// before them in the run after `before`. Returns the nodes that stand for the run's end. `written`, per output, gets
+  /// the nodes that write it; may be null.
   Nodes add_steps(CUgraph graph, const Segment& run, const Nodes& before, const GraphContext& context,
                   std::vector<Nodes>* written = nullptr);
   /// Copies of the outputs that need one, each after written[i].
@@ -71,8 +71,9 @@ class GraphNodes {
 
   /// Brings the node's parameters up to date; true if they changed.
   bool refresh(Node& node, const GraphContext& context) const;
-  /// Tells the executable graph what refresh() changed. False: the driver does not take the change, as it may where a fill or a
-  /// copy has another size, memory is of another kind, or a library does other work for a call; the graph has to be built anew.
+  /// Tells the executable graph what refresh() changed. False: the driver does not take the change, as it may where a
+  /// fill or a copy has another size, memory is of another kind, or a library does other work for a call; the graph has
+  /// to be built anew.
   bool set_params(CUgraphExec exec, Node& node) const;
   /// Until the stream has done its work.
   void wait(CUstream stream) const;

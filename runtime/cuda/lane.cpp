@@ -37,9 +37,10 @@ void Lane::drain() noexcept {
 }
 
 void Lane::synchronize() {
-  const CUresult result = recorded_ ? device_.driver.cuEventSynchronize(done_.handle)
-                                    : device_.driver.cuStreamSynchronize(running_on_);
-  if (result != CUDA_SUCCESS) device_.check(result, recorded_ ? "cuEventSynchronize" : "cuStreamSynchronize", enqueued_text());
+  const CUresult result =
+      recorded_ ? device_.driver.cuEventSynchronize(done_.handle) : device_.driver.cuStreamSynchronize(running_on_);
+  if (result != CUDA_SUCCESS)
+    device_.check(result, recorded_ ? "cuEventSynchronize" : "cuStreamSynchronize", enqueued_text());
 }
 
 std::string Lane::enqueued_text() const {
@@ -70,7 +71,8 @@ void Lane::settle() {
 void Lane::adopt(BoundPlan& plan) {
   const CurrentContext current(device_);
   if (plan.graphs == nullptr) {
-    plan.graphs = std::make_unique<PlanGraphs>(device_, plan.plan(), program_.blocking() ? nullptr : program_.steering());
+    plan.graphs =
+        std::make_unique<PlanGraphs>(device_, plan.plan(), program_.blocking() ? nullptr : program_.steering());
   }
   program_.libraries().settle(plan);
 }
@@ -157,10 +159,18 @@ void Lane::finish() {
 
 GraphContext Lane::graph_context(const Run& run) {
   const Plan& plan = run.bound.plan();
-  const int64_t stride = static_cast<int64_t>(align_up(static_cast<uint64_t>(run.bound.scratch_bytes(0)), kWorkspaceAlignment));
+  const int64_t stride =
+      static_cast<int64_t>(align_up(static_cast<uint64_t>(run.bound.scratch_bytes(0)), kWorkspaceAlignment));
   const int64_t bytes = stride * plan.manifest->streams();
   if (bytes > 0 && workspace_.reserve(static_cast<size_t>(bytes))) ++generation_;
-  return {running_on_, run.bound, run.inputs, run.outputs, workspace_.data(), stride, graphs_of(run.bound).statuses(), generation_,
+  return {running_on_,
+          run.bound,
+          run.inputs,
+          run.outputs,
+          workspace_.data(),
+          stride,
+          graphs_of(run.bound).statuses(),
+          generation_,
           program_.libraries()};
 }
 
@@ -230,8 +240,8 @@ const void* Lane::host_copy(const Run& run, uint32_t index) const {
   const Plan& plan = run.bound.plan();
   const uint32_t base = plan.base_of(index);
   const fb::Buffer& buffer = plan.buffer(base);
-  const auto behind_base = static_cast<const uint8_t*>(run.bound.address(index)) -
-                           static_cast<const uint8_t*>(run.bound.address(base));
+  const auto behind_base =
+      static_cast<const uint8_t*>(run.bound.address(index)) - static_cast<const uint8_t*>(run.bound.address(base));
   if (buffer.kind() == fb::BufferKind::constant) return program_.host_weights().data() + buffer.offset() + behind_base;
   if (buffer.kind() != fb::BufferKind::input) return nullptr;
   const auto* data = static_cast<const uint8_t*>(run.inputs.host_data(buffer.index()));
@@ -242,7 +252,8 @@ void Lane::read(const Run& run, uint32_t buffer, void* to, size_t bytes) {
   const void* data = host_copy(run, buffer);
   if (data == nullptr) {
     data = word_.data();
-    GART_CUDA(device_, cuMemcpyDtoHAsync_v2, word_.data(), device_pointer(run.bound.address(buffer)), bytes, running_on_);
+    GART_CUDA(device_, cuMemcpyDtoHAsync_v2, word_.data(), device_pointer(run.bound.address(buffer)), bytes,
+              running_on_);
     wait(run);
   }
   std::memcpy(to, data, bytes);

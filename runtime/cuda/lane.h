@@ -51,18 +51,18 @@ class Lane final : public gart::Lane {
   Stream stream_;
   Event done_;
   Block workspace_;
-  Block word_;                      // pinned: a value that control flow needs
-  AllPlaces places_;                // as of the last run
-  uint64_t generation_ = 1;         // counts the moves of those and of the workspace
+  Block word_;                             // pinned: a value that control flow needs
+  AllPlaces places_;                       // as of the last run
+  uint64_t generation_ = 1;                // counts the moves of those and of the workspace
   std::optional<CurrentContext> current_;  // while a run is open
 
-  bool own_stream_ = true;           // the open run uses it,
-  CUstream next_stream_ = nullptr;   // and it is this
-  bool running_ = false;          // a run may be under way,
-  bool recorded_ = false;         // and done_ says when it ends; otherwise the stream does
+  bool own_stream_ = true;          // the open run uses it,
+  CUstream next_stream_ = nullptr;  // and it is this
+  bool running_ = false;            // a run may be under way,
+  bool recorded_ = false;           // and done_ says when it ends; otherwise the stream does
   CUstream running_on_ = nullptr;
   const BoundPlan* running_plan_ = nullptr;
-  std::optional<Error> failed_;  // a run that nobody waited for: whoever waits next is told
+  std::optional<Error> failed_;          // a run that nobody waited for: whoever waits next is told
   const Plan* enqueued_plan_ = nullptr;  // steps that nobody has waited for yet; null: none
   uint32_t enqueued_begin_ = 0, enqueued_end_ = 0;
 };

@@ -48,7 +48,8 @@ Libraries::Opened Libraries::open(const fb::Library& wanted) {
 
 const Libraries::Opened& Libraries::open(const fb::Manifest& manifest, uint32_t index) {
   const auto known = opened_.find(index);
-  return known != opened_.end() ? known->second : opened_.emplace(index, open(*manifest.libraries()->Get(index))).first->second;
+  return known != opened_.end() ? known->second
+                                : opened_.emplace(index, open(*manifest.libraries()->Get(index))).first->second;
 }
 
 void Libraries::open(const fb::Manifest& manifest, Plan& plan) {
@@ -64,8 +65,8 @@ void Libraries::open(const fb::Manifest& manifest, Plan& plan) {
     if (!step.off || has_stand_in(plan, i)) continue;
     const fb::Library& wanted = *manifest.libraries()->Get(index);
     fail(ErrorCode::unsupported, "the model needs ", view_of(wanted.name()), " from ",
-         library_version_text(std::max(oldest, wanted.oldest())), " on and below ", library_version_text(wanted.below()),
-         " for step '", view_of(step.manifest->source()),
+         library_version_text(std::max(oldest, wanted.oldest())), " on and below ",
+         library_version_text(wanted.below()), " for step '", view_of(step.manifest->source()),
          "', but: ", too_old ? found(opened.library->version()) : opened.reason);
   }
 }

@@ -15,12 +15,12 @@ class Libraries {
  public:
   explicit Libraries(Device& device) : device_(device) {}
 
-  /// Opens what the plan's call steps need, and says which steps are off: the calls of a library that is not to be had, where
-  /// others stand in for them, or those others. Throws Failure naming a library that nothing stands in for.
+  /// Opens what the plan's call steps need, and says which steps are off: the calls of a library that is not to be had,
+  /// where others stand in for them, or those others. Throws Failure naming a library that nothing stands in for.
   void open(const fb::Manifest& manifest, Plan& plan);
 
-  /// Asks for a plan for each call whose shapes are known. Where a library refuses, what stands in for the call does the work;
-  /// throws Failure if nothing does.
+  /// Asks for a plan for each call whose shapes are known. Where a library refuses, what stands in for the call does
+  /// the work; throws Failure if nothing does.
   void settle(BoundPlan& bound);
 
   /// The library's choice for a step that is on; made when first asked for, then shared. Throws Failure.

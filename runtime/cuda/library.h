@@ -10,7 +10,8 @@
 
 namespace gart::cuda {
 
-/// A shared library by the first of its names that opens. Stays open to the end of the process, as CUDA libraries want it.
+/// A shared library by the first of its names that opens. Stays open to the end of the process, as CUDA libraries want
+/// it.
 class SharedLibrary {
  public:
   explicit SharedLibrary(std::vector<std::string> names);
@@ -44,8 +45,8 @@ class Library {
 std::unique_ptr<Library> open_cublaslt(Device& device, std::string& reason);
 std::unique_ptr<Library> open_cudnn(Device& device, std::string& reason);
 
-/// Of a library opened by the function above and started: the numbers (Algorithm.config) of up to `most` of its ways to do the call,
-/// the one that it would take first. Throws Failure.
+/// Of a library opened by the function above and started: the numbers (Algorithm.config) of up to `most` of its ways to
+/// do the call, the one that it would take first. Throws Failure.
 std::vector<std::vector<int64_t>> cublaslt_algorithms(Library& library, const CallProblem& problem, size_t most);
 std::vector<std::vector<int64_t>> cudnn_algorithms(Library& library, const CallProblem& problem, size_t most);
 

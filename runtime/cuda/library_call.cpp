@@ -30,13 +30,15 @@ bool lies_within(const CallTensor& t, int64_t bytes) {
   if (t.offset < 0) return false;
   for (size_t d = 0; d < t.extents.size(); ++d) {
     if (t.extents[d] < 1 || t.extents[d] > kMostExtent || t.strides[d] < 0) return false;
-    if (__builtin_mul_overflow(t.extents[d] - 1, t.strides[d], &reach) || __builtin_add_overflow(last, reach, &last)) return false;
+    if (__builtin_mul_overflow(t.extents[d] - 1, t.strides[d], &reach) || __builtin_add_overflow(last, reach, &last))
+      return false;
   }
   return last < bytes / int64_t(element_bytes(t.dtype));
 }
 
 void expect(const CallProblem& p, bool right, const char* what) {
-  if (!right) fail(ErrorCode::invalid_artifact, p.step, " calls a library for tensors whose ", what, " do not fit together");
+  if (!right)
+    fail(ErrorCode::invalid_artifact, p.step, " calls a library for tensors whose ", what, " do not fit together");
 }
 
 /// Every tensor behind the result: a bias along `channels`, an addend like `like`.
@@ -59,7 +61,8 @@ void check_convolution(const CallProblem& p) {
   expect(p, x[1] % groups == 0 && w[1] == x[1] / groups && w[0] == y[1] && y[1] % groups == 0, "channels");
   for (uint32_t i = 0; i + 2 < x.size(); ++i) {
     const int64_t window = (w[i + 2] - 1) * p.call->dilations()->Get(i) + 1;
-    const int64_t behind = (y[i + 2] - 1) * p.call->strides()->Get(i) + window - int64_t{p.call->pads()->Get(i)} - x[i + 2];
+    const int64_t behind =
+        (y[i + 2] - 1) * p.call->strides()->Get(i) + window - int64_t{p.call->pads()->Get(i)} - x[i + 2];
     expect(p, behind <= kMostPad, "windows");
   }
   check_extras(p, y[1], y);
@@ -90,8 +93,15 @@ std::span<const int64_t> CallProblem::algorithm(int sm, uint64_t version) const 
 
 std::vector<int64_t> CallProblem::key() const {
   const auto number = [](float value) { return int64_t{std::bit_cast<int32_t>(value)}; };
-  std::vector<int64_t> key = {call->library(), int64_t(call->operation()), call->bias(), call->addend(), int64_t(call->precision()),
-                              int64_t(call->activation()), number(call->scale()), call->causal(), call->groups(),
+  std::vector<int64_t> key = {call->library(),
+                              int64_t(call->operation()),
+                              call->bias(),
+                              call->addend(),
+                              int64_t(call->precision()),
+                              int64_t(call->activation()),
+                              number(call->scale()),
+                              call->causal(),
+                              call->groups(),
                               int64_t(call->workspace())};
   for (const auto& window : {span_of(call->strides()), span_of(call->dilations()), span_of(call->pads())}) {
     key.insert(key.end(), window.begin(), window.end());
@@ -112,8 +122,8 @@ CallProblem make_call_problem(const Plan& plan, const BoundPlan& bound, uint32_t
     problem.tensors.push_back(read_tensor(*problem.call->views()->Get(i), numbers));
     const int64_t bytes = bound.bytes(plan.operands[step.first_operand + i]);
     if (!lies_within(problem.tensors.back(), bytes)) {
-      fail(ErrorCode::invalid_artifact, problem.step, " calls a library with operand ", i, ", which does not lie within its ",
-           bytes, " bytes");
+      fail(ErrorCode::invalid_artifact, problem.step, " calls a library with operand ", i,
+           ", which does not lie within its ", bytes, " bytes");
     }
   }
   switch (problem.call->operation()) {

@@ -42,8 +42,8 @@ CallProblem make_call_problem(const Plan& plan, const BoundPlan& bound, uint32_t
 class CallPlan {
  public:
   virtual ~CallPlan() = default;
-  /// The work on these tensors, `data` pointing to their elements 0, as a graph that the caller destroys. Not from two threads
-  /// at a time. Throws Failure naming library, call and `step`.
+  /// The work on these tensors, `data` pointing to their elements 0, as a graph that the caller destroys. Not from two
+  /// threads at a time. Throws Failure naming library, call and `step`.
   virtual CUgraph record(const std::vector<void*>& data, void* workspace, const std::string& step) = 0;
 };
 

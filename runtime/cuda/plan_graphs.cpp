@@ -13,7 +13,8 @@ PlanGraphs::PlanGraphs(Device& device, const Plan& plan, CUfunction steering)
   for (uint32_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
     if (step.device != 0) continue;
-    if (step.kind == fb::StepKind::launch ? step.kernel->may_fail() : step.kind == fb::StepKind::fail) may_fail_.push_back(i);
+    if (step.kind == fb::StepKind::launch ? step.kernel->may_fail() : step.kind == fb::StepKind::fail)
+      may_fail_.push_back(i);
   }
   const size_t bytes = (may_fail_.size() + 1) * sizeof(uint32_t);
   words_.reserve(bytes);

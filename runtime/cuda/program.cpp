@@ -31,19 +31,23 @@ void cover_constants(const Plan& plan, uint64_t weight_bytes, Range& range) {
   }
 }
 
-/// The driver is given no size: it reads as far as the headers of an ELF file say. Those of types of its own it may read as it likes.
+/// The driver is given no size: it reads as far as the headers of an ELF file say. Those of types of its own it may
+/// read as it likes.
 bool is_whole_elf(std::span<const uint8_t> image) {
   Elf64_Ehdr header;
   if (image.size() < sizeof header || std::memcmp(image.data(), ELFMAG, SELFMAG) != 0) return false;
   std::memcpy(&header, image.data(), sizeof header);
-  const auto has = [&](uint64_t offset, uint64_t bytes) { return offset <= image.size() && bytes <= image.size() - offset; };
+  const auto has = [&](uint64_t offset, uint64_t bytes) {
+    return offset <= image.size() && bytes <= image.size() - offset;
+  };
   if (!has(header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr)) ||
       !has(header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr)))
     return false;
   for (size_t i = 0; i < header.e_shnum; ++i) {
     Elf64_Shdr section;
     std::memcpy(&section, image.data() + header.e_shoff + i * sizeof section, sizeof section);
-    if (section.sh_type < SHT_LOOS && section.sh_type != SHT_NOBITS && !has(section.sh_offset, section.sh_size)) return false;
+    if (section.sh_type < SHT_LOOS && section.sh_type != SHT_NOBITS && !has(section.sh_offset, section.sh_size))
+      return false;
   }
   return true;
 }
@@ -67,7 +71,8 @@ void Program::load(const ArtifactView& artifact, std::span<Entry> entries, uint3
   for (Entry& entry : entries) {
     for (Plan& plan : entry.plans) load_plan(plan);
   }
-  if (target.steering() != nullptr && device_.driver.version >= kOldestSteeringDriver) load_steering(*target.steering());
+  if (target.steering() != nullptr && device_.driver.version >= kOldestSteeringDriver)
+    load_steering(*target.steering());
   if (const fb::EntryPoint* at_load = artifact.manifest->at_load()) prepare_weights(*at_load);
   weights_ = upload_weights(entries);
 }
@@ -75,10 +80,12 @@ void Program::load(const ArtifactView& artifact, std::span<Entry> entries, uint3
 void Program::prepare_weights(const fb::EntryPoint& at_load) {
   Entry entry = make_entry(at_load);
   for (uint32_t i = 0; i < count_of(at_load.plans()); ++i) {
-    if (at_load.plans()->Get(i)->target() == target()) entry.plans.push_back(make_plan(at_load, *at_load.plans()->Get(i), -1));
+    if (at_load.plans()->Get(i)->target() == target())
+      entry.plans.push_back(make_plan(at_load, *at_load.plans()->Get(i), -1));
   }
   if (entry.plans.empty()) return;
-  if (entry.plans[0].devices != 1) fail(ErrorCode::invalid_artifact, "what the model does at load needs ", entry.plans[0].devices, " devices");
+  if (entry.plans[0].devices != 1)
+    fail(ErrorCode::invalid_artifact, "what the model does at load needs ", entry.plans[0].devices, " devices");
   load_plan(entry.plans[0]);
   prepared_.reserve(entry.plans[0].manifest->prepared_bytes());
   const Block sources = upload_weights({&entry, 1});
@@ -144,7 +151,8 @@ CUmodule Program::load_module(const fb::Kernel& kernel) {
   if (place != modules_.end() && place->offset == kernel.offset()) return place->handle;
   const std::span<const uint8_t> image = code_.subspan(kernel.offset(), kernel.size());
   if (ptx_ ? image.back() != 0 : !is_whole_elf(image)) {
-    fail(ErrorCode::invalid_artifact, "the ", ptx_ ? "PTX" : "module", " of kernel '", view_of(kernel.symbol()), "' has no end");
+    fail(ErrorCode::invalid_artifact, "the ", ptx_ ? "PTX" : "module", " of kernel '", view_of(kernel.symbol()),
+         "' has no end");
   }
   char log[1024] = "";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
@@ -154,7 +162,8 @@ CUmodule Program::load_module(const fb::Kernel& kernel) {
   const CUresult result = device_.driver.cuModuleLoadDataEx(&module, image.data(), 2, options, values);
   log[sizeof log - 1] = '\0';
   device_.check(result, "cuModuleLoadDataEx",
-                result == CUDA_SUCCESS ? std::string() : text("kernel '", view_of(kernel.symbol()), *log == '\0' ? "'" : "' ", log));
+                result == CUDA_SUCCESS ? std::string()
+                                       : text("kernel '", view_of(kernel.symbol()), *log == '\0' ? "'" : "' ", log));
   modules_.insert(std::lower_bound(modules_.begin(), modules_.end(), kernel.offset(),
                                    [](const Module& m, uint64_t offset) { return m.offset < offset; }),
                   {kernel.offset(), module});

@@ -23,7 +23,8 @@ uint64_t value_of(const void* address) { return reinterpret_cast<uint64_t>(addre
 }  // namespace
 
 bool SteeredGraph::can_hold(const Plan& plan) {
-  if (std::any_of(plan.steps.begin(), plan.steps.end(), [](const PlanStep& step) { return step.device != 0; })) return false;
+  if (std::any_of(plan.steps.begin(), plan.steps.end(), [](const PlanStep& step) { return step.device != 0; }))
+    return false;
   const bool loops = has(plan, fb::StepKind::loop);
   return (loops || has(plan, fb::StepKind::branch)) && !has(plan, fb::StepKind::bind) &&
          !(loops && has(plan, fb::StepKind::fail));
@@ -124,8 +125,8 @@ CUgraphConditionalHandle SteeredGraph::make_handle(CUgraph graph) {
 }
 
 CUgraphNode SteeredGraph::add_steering(CUgraph graph, const Decision& d, Nodes& before, const std::string& what) {
-  uint64_t values[] = {value_of(d.condition), value_of(d.trips), value_of(d.iteration), value_of(d.counter),
-                       d.yes,                 d.no,              d.flags};
+  uint64_t values[] = {
+      value_of(d.condition), value_of(d.trips), value_of(d.iteration), value_of(d.counter), d.yes, d.no, d.flags};
   void* pointers[std::size(values)];
   for (size_t i = 0; i < std::size(values); ++i) pointers[i] = &values[i];
   CUgraphNodeParams params = {};
@@ -150,8 +151,8 @@ SteeredGraph::Conditional SteeredGraph::add_conditional(CUgraph graph, CUgraphCo
   return {node, params.conditional.phGraph_out[0]};
 }
 
-/// Two conditional nodes, since one with an ELSE needs a newer driver. No body stays empty: drivers before 12.8 hang at a conditional
-/// node without anything in it (seen in XLA, openxla/xla pull request 25769).
+/// Two conditional nodes, since one with an ELSE needs a newer driver. No body stays empty: drivers before 12.8 hang at
+/// a conditional node without anything in it (seen in XLA, openxla/xla pull request 25769).
 Nodes SteeredGraph::add_branch(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
   const PlanStep& step = plan_.steps[index];
   const std::string what = steps_text(plan_, index, index + 1);

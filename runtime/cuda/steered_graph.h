@@ -1,5 +1,5 @@
-// A plan with branches and loops as one executable graph: conditional nodes, whose handles the target's steering kernel sets
-// on the device. A run is one launch, and the host waits for nothing on the way.
+// A plan with branches and loops as one executable graph: conditional nodes, whose handles the target's steering kernel
+// sets on the device. A run is one launch, and the host waits for nothing on the way.
 #pragma once
 
 #include <vector>
@@ -12,15 +12,16 @@ inline constexpr int kOldestSteeringDriver = 12040;  // conditional nodes that o
 
 class SteeredGraph {
  public:
-  /// It has branches or loops, and nothing that only the host can do: give symbols values, run steps of its own. Nor steps that may end the run
-  /// beside loops, which might turn for ever on what was not computed.
+  /// It has branches or loops, and nothing that only the host can do: give symbols values, run steps of its own. Nor
+  /// steps that may end the run beside loops, which might turn for ever on what was not computed.
   static bool can_hold(const Plan& plan);
 
   /// `steering`: the function that kernel_abi.h describes.
   SteeredGraph(Device& device, const Plan& plan, CUfunction steering);
 
-  /// It must be thrown away and built anew, because something moved: nodes within a conditional cannot be changed. That is
-  /// why such a plan's inputs and outputs have places of their own on the device. Launches must be over before update().
+  /// It must be thrown away and built anew, because something moved: nodes within a conditional cannot be changed. That
+  /// is why such a plan's inputs and outputs have places of their own on the device. Launches must be over before
+  /// update().
   bool must_go(const GraphContext& context) const { return graph_.exec != nullptr && !fits(context); }
   /// Builds the graph if it does not fit; otherwise only its copies may change. Throws Failure.
   void update(const GraphContext& context);

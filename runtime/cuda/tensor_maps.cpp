@@ -10,13 +10,13 @@ namespace gart::cuda {
 namespace {
 
 /// By the logarithm of an element's bytes, which are copied as they are, whatever they mean.
-constexpr CUtensorMapDataType kTypes[] = {CU_TENSOR_MAP_DATA_TYPE_UINT8, CU_TENSOR_MAP_DATA_TYPE_UINT16, CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                                          CU_TENSOR_MAP_DATA_TYPE_UINT64};
+constexpr CUtensorMapDataType kTypes[] = {CU_TENSOR_MAP_DATA_TYPE_UINT8, CU_TENSOR_MAP_DATA_TYPE_UINT16,
+                                          CU_TENSOR_MAP_DATA_TYPE_UINT32, CU_TENSOR_MAP_DATA_TYPE_UINT64};
 
 constexpr uint32_t kNone = UINT32_MAX;
 
-/// `numbers`: the tensor's offset, extents, and strides but the first, in elements of `element` bytes; `bytes`: of its buffer. The
-/// first of them that the driver, or the buffer, does not take.
+/// `numbers`: the tensor's offset, extents, and strides but the first, in elements of `element` bytes; `bytes`: of its
+/// buffer. The first of them that the driver, or the buffer, does not take.
 uint32_t first_wrong(const int64_t* numbers, uint32_t rank, uint32_t element, const void* data, int64_t bytes) {
   const auto is_size = [&](int64_t elements) {
     const uint64_t size = static_cast<uint64_t>(elements);  // enormous if it is negative
@@ -34,8 +34,8 @@ uint32_t first_wrong(const int64_t* numbers, uint32_t rank, uint32_t element, co
 }
 
 /// Throws Failure naming the step. Of a tensor without elements nothing is copied: it needs no map.
-void encode(Device& device, const std::string& step, const fb::TensorMap& map, const int64_t* numbers, uint8_t* data, int64_t bytes,
-            CUtensorMap& out) {
+void encode(Device& device, const std::string& step, const fb::TensorMap& map, const int64_t* numbers, uint8_t* data,
+            int64_t bytes, CUtensorMap& out) {
   const uint32_t rank = count_of(map.box());
   const uint32_t element = map_element_bytes(map.dtype());
   uint64_t extents[kMaxMapRank], strides[kMaxMapRank];
@@ -48,14 +48,17 @@ void encode(Device& device, const std::string& step, const fb::TensorMap& map, c
   }
   if (const uint32_t i = first_wrong(numbers, rank, element, data, bytes); i != kNone) {
     fail(ErrorCode::invalid_artifact, step, " copies boxes of operand ", map.operand(), ", where number ", i,
-         " of offset, extents, strides is ", numbers[i], ": extents are 1 to 2^32, strides and addresses multiples of 16 bytes below 2^40, "
-         "all within ", bytes);
+         " of offset, extents, strides is ", numbers[i],
+         ": extents are 1 to 2^32, strides and addresses multiples of 16 bytes below 2^40, "
+         "all within ",
+         bytes);
   }
-  device.check(device.driver.cuTensorMapEncodeTiled(&out, kTypes[std::countr_zero(element)], rank, data + numbers[0] * element,
-                                                    extents, strides + 1, map.box()->data(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                                    static_cast<CUtensorMapSwizzle>(map.swizzle()), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                                                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-               "cuTensorMapEncodeTiled", step);
+  device.check(
+      device.driver.cuTensorMapEncodeTiled(
+          &out, kTypes[std::countr_zero(element)], rank, data + numbers[0] * element, extents, strides + 1,
+          map.box()->data(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE, static_cast<CUtensorMapSwizzle>(map.swizzle()),
+          CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+      "cuTensorMapEncodeTiled", step);
 }
 
 }  // namespace

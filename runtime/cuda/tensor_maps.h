@@ -15,7 +15,8 @@ class TensorMaps {
  public:
   /// Adds their places to the pointers to a kernel's parameters.
   void add_to(std::vector<void*>& pointers, const PlanStep& step);
-  /// Brings them up to date; true if one changed. Throws Failure, naming step `index`, where TMA would not take a tensor.
+  /// Brings them up to date; true if one changed. Throws Failure, naming step `index`, where TMA would not take a
+  /// tensor.
   bool refresh(Device& device, const Plan& plan, const BoundPlan& bound, uint32_t index);
 
  private:

@@ -30,8 +30,8 @@ void add_view(fb::StepT& step, uint8_t rank, uint32_t slot) {
   step.params.insert(step.params.end(), 1 + 2 * size_t{rank}, slot);
 }
 
-/// Buffers 0 and 1 are inputs, 2 the output, 3 a constant. Step 0 is a matrix product with a bias, step 1 a convolution with
-/// an addend, step 2 an attention.
+/// Buffers 0 and 1 are inputs, 2 the output, 3 a constant. Step 0 is a matrix product with a bias, step 1 a convolution
+/// with an addend, step 2 an attention.
 ArtifactBuilder with_calls() {
   ArtifactBuilder b;
   b.content.manifest.targets[0]->kind = fb::TargetKind::cuda_sm;
@@ -170,11 +170,13 @@ TEST(VerifyCalls, AnAlgorithmIsAligned) {
   ArtifactView view;
   ASSERT_TRUE(read_artifact(bytes, view).ok());
   ASSERT_EQ(verify_artifact(view).message, "");
-  const auto* call = view.manifest->entry_points()->Get(0)->plans()->Get(0)->sequences()->Get(0)->steps()->Get(0)->call();
+  const auto* call =
+      view.manifest->entry_points()->Get(0)->plans()->Get(0)->sequences()->Get(0)->steps()->Get(0)->call();
   auto* table = const_cast<fb::Algorithm*>(call->algorithm());
   auto* config = const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(table->config()));
   ASSERT_TRUE((reinterpret_cast<flatbuffers::Table*>(table)->SetPointer(fb::Algorithm::VT_CONFIG, config + 4)));
-  EXPECT_NE(verify_artifact(view).message.find("step 0 (): its algorithm is not 8-byte aligned in the manifest"), std::string::npos)
+  EXPECT_NE(verify_artifact(view).message.find("step 0 (): its algorithm is not 8-byte aligned in the manifest"),
+            std::string::npos)
       << verify_artifact(view).message;
 }
 

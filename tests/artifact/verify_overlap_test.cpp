@@ -10,8 +10,8 @@ using test::ArtifactBuilder;
 using test::Nonsense;
 using test::verdict;
 
-/// Two launches of a kernel that reads operand 1, the constant buffer 2, before it waits; the second one overlaps the first
-/// one. Buffer 0 is the input, 1 the output, 3 a temporary. Step 2 is on a stream of its own.
+/// Two launches of a kernel that reads operand 1, the constant buffer 2, before it waits; the second one overlaps the
+/// first one. Buffer 0 is the input, 1 the output, 3 a temporary. Step 2 is on a stream of its own.
 ArtifactBuilder overlapping() {
   ArtifactBuilder b;
   b.content.manifest.targets[0]->kind = fb::TargetKind::cuda_sm;
@@ -47,7 +47,8 @@ const Nonsense kNonsense[] = {
     {"kernel 0: ahead 0 is 3, but there are 3 operands", [](auto& b) { b.plan().kernels[0]->ahead = {3}; }},
     {"step 1 (product): it overlaps the step before it, but kernel 0 does not wait",
      [](auto& b) { b.plan().kernels[0]->waits = false, b.plan().kernels[0]->ahead.clear(); }},
-    {"step 1 (product): its kernel reads buffer 3, which is an temporary, before it waits for the step that it overlaps",
+    {"step 1 (product): its kernel reads buffer 3, which is an temporary, before it waits for the step that it "
+     "overlaps",
      [](auto& b) { b.plan().kernels[0]->ahead = {1, 0}; }},
     {"step 1 (product): its kernel reads buffer 0, which is an input", [](auto& b) { step(b, 1).operands[1] = 0; }},
     {"step 0 (product): it overlaps the step before it on its stream, but is the first one there",
@@ -102,7 +103,8 @@ TEST(VerifyOverlap, RejectsNonsense) {
 TEST(VerifyOverlap, NothingOverlapsOnACpu) {
   ArtifactBuilder b = overlapping();
   b.content.manifest.targets[0]->kind = fb::TargetKind::cpu;
-  EXPECT_NE(verdict(b).find("step 1 (product): it overlaps the step before it, but the plan is for a CPU"), std::string::npos)
+  EXPECT_NE(verdict(b).find("step 1 (product): it overlaps the step before it, but the plan is for a CPU"),
+            std::string::npos)
       << verdict(b);
 }
 
@@ -141,7 +143,8 @@ TEST(VerifyOverlap, ThePreparedRegionIsThatOfTheFirstPlanAtLoad) {
   auto& plans = b.content.manifest.at_load->plans;
   plans.insert(plans.begin(), std::make_unique<fb::PlanT>(*plans[0]));
   plans[0]->prepared_bytes = 64;
-  EXPECT_NE(verdict(b).find("no plan at load writes its prepared region of 128 bytes"), std::string::npos) << verdict(b);
+  EXPECT_NE(verdict(b).find("no plan at load writes its prepared region of 128 bytes"), std::string::npos)
+      << verdict(b);
 }
 
 /// A file of some megabytes could have as many pairs of plans as it takes hours to look at.

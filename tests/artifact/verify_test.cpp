@@ -25,9 +25,7 @@ const Nonsense kNonsense[] = {
     {"target 0: it asks for unknown CPU features",
      [](auto& b) { b.content.manifest.targets[0]->features |= uint64_t{1} << 60; }},
     {"import 1 'system' is not on the allowed list",
-     [](auto& b) {
-       b.content.manifest.targets[0]->imports = {"expf", "system"};
-     }},
+     [](auto& b) { b.content.manifest.targets[0]->imports = {"expf", "system"}; }},
     {"target 0: its kind 9 is not known", [](auto& b) { b.content.manifest.targets[0]->kind = fb::TargetKind(9); }},
     // Interface.
     {"input 1: name 'x' occurs twice", [](auto& b) { b.entry().inputs[1]->name.assign(1, 'x'); }},
@@ -52,28 +50,16 @@ const Nonsense kNonsense[] = {
      [](auto& b) { b.entry().symbols[1]->input = -1; }},
     // Shape programs.
     {"instruction 6 reads slot 8, but may only read slots below 8",
-     [](auto& b) {
-       b.plan().program[6] = {fb::ExprOp::mul, 0, 8, 0};
-     }},
-    {"instruction 0 has operation 99",
-     [](auto& b) {
-       b.plan().program[0] = {fb::ExprOp(99), 0, 0, 0};
-     }},
+     [](auto& b) { b.plan().program[6] = {fb::ExprOp::mul, 0, 8, 0}; }},
+    {"instruction 0 has operation 99", [](auto& b) { b.plan().program[0] = {fb::ExprOp(99), 0, 0, 0}; }},
     {"entry point 0 'main': instruction 6 reads slot 4294967295",
-     [](auto& b) {
-       b.entry().program[6] = {fb::ExprOp::mul, 0xffffffff, 0, 0};
-     }},
+     [](auto& b) { b.entry().program[6] = {fb::ExprOp::mul, 0xffffffff, 0, 0}; }},
     {"shape slot 8 cannot be computed: floor_div of 1 and 0",
-     [](auto& b) {
-       b.plan().program[6] = {fb::ExprOp::floor_div, 2, 6, 0};
-     }},
+     [](auto& b) { b.plan().program[6] = {fb::ExprOp::floor_div, 2, 6, 0}; }},
     // Plans.
     {"plan 0: target is 3, but there are 1 targets", [](auto& b) { b.plan().target = 3; }},
     {"plan 0: it fixes 1 symbols of 2", [](auto& b) { b.plan().fixed = {-1}; }},
-    {"plan 0: symbol 1 is fixed to -7",
-     [](auto& b) {
-       b.plan().fixed = {-1, -7};
-     }},
+    {"plan 0: symbol 1 is fixed to -7", [](auto& b) { b.plan().fixed = {-1, -7}; }},
     {"plan 0: it has no sequence of steps", [](auto& b) { b.plan().sequences.clear(); }},
     {"the arena has 5 bytes and a lower bound of 6",
      [](auto& b) { b.plan().arena_bytes = 5, b.plan().arena_lower_bound = 6; }},
@@ -94,10 +80,7 @@ const Nonsense kNonsense[] = {
     {"buffer 4 (64 bytes at offset 256) does not fit into the weights of 256 bytes",
      [](auto& b) { b.plan().buffers[4]->offset = 256; }},
     {"buffer 4 lies at offset -1 of the weights", [](auto& b) { b.plan().buffers[4]->offset = ~uint64_t{63}; }},
-    {"buffer 4 would have -64 bytes",
-     [](auto& b) {
-       b.plan().program[2] = {fb::ExprOp::constant, 0, 0, -64};
-     }},
+    {"buffer 4 would have -64 bytes", [](auto& b) { b.plan().program[2] = {fb::ExprOp::constant, 0, 0, -64}; }},
     {"buffer 9: it is a view of buffer 9, not of a lower one", [](auto& b) { b.plan().buffers[9]->alias_of = 9; }},
     {"buffer 9: it is a view of buffer -2, not of a lower one", [](auto& b) { b.plan().buffers[9]->alias_of = -2; }},
     {"buffer 9: it differs in kind or index from buffer 0", [](auto& b) { b.plan().buffers[9]->alias_of = 0; }},
@@ -127,10 +110,7 @@ const Nonsense kNonsense[] = {
     {"step 0 (): it has 1 params, fill takes 0", [](auto& b) { entry_step(b, 0).params = {0}; }},
     {"step 1 (): it has 1 bodies, branch takes 2", [](auto& b) { entry_step(b, 1).bodies.pop_back(); }},
     {"step 3 (): tasks is 12, but there are 10 slots", [](auto& b) { entry_step(b, 3).tasks = 12; }},
-    {"step 3 (): wait 1 is 3, but there are 3 earlier steps",
-     [](auto& b) {
-       entry_step(b, 3).waits = {0, 3};
-     }},
+    {"step 3 (): wait 1 is 3, but there are 3 earlier steps", [](auto& b) { entry_step(b, 3).waits = {0, 3}; }},
     {"step 1 (): body 1 is 3, but there are 3 earlier sequences", [](auto& b) { entry_step(b, 1).bodies[1] = 3; }},
     {"sequence 0 is the body of 2 steps instead of one", [](auto& b) { entry_step(b, 1).bodies[1] = 0; }},
     {"it has 4294967295 streams, the limit is 1024", [](auto& b) { b.plan().streams = UINT32_MAX; }},
@@ -194,10 +174,7 @@ const Nonsense kKernelNonsense[] = {
      [](auto& b) { b.plan().sequences[0]->steps[0]->params.clear(); }},
     {"param 0 is 2, but there are 2 slots", [](auto& b) { b.plan().sequences[0]->steps[0]->params[0] = 2; }},
     {"write 0 is 2, but there are 2 operands", [](auto& b) { b.plan().sequences[0]->steps[0]->writes = {2}; }},
-    {"it writes buffer 0, which is an input",
-     [](auto& b) {
-       b.plan().sequences[0]->steps[0]->writes = {0, 1};
-     }},
+    {"it writes buffer 0, which is an input", [](auto& b) { b.plan().sequences[0]->steps[0]->writes = {0, 1}; }},
 };
 
 /// The same for a GPU, with a tensor map of operand 0.
@@ -223,26 +200,32 @@ fb::StepT& map_step(ArtifactBuilder& b) { return *b.plan().sequences[0]->steps[0
 fb::TensorMapT& map_of(ArtifactBuilder& b) { return *map_step(b).maps[0]; }
 
 const Nonsense kMapNonsense[] = {
-    {"it gives 1 tensor maps to its kernel, which takes another number of them", [](auto& b) { b.plan().kernels[0]->maps = 2; }},
-    {"it gives 0 tensor maps to its kernel, which takes another number of them", [](auto& b) { map_step(b).maps.clear(); }},
-    {"it gives 2 operands and 4 params to kernel 0, which takes 2 and 5", [](auto& b) { map_step(b).params.pop_back(); }},
+    {"it gives 1 tensor maps to its kernel, which takes another number of them",
+     [](auto& b) { b.plan().kernels[0]->maps = 2; }},
+    {"it gives 0 tensor maps to its kernel, which takes another number of them",
+     [](auto& b) { map_step(b).maps.clear(); }},
+    {"it gives 2 operands and 4 params to kernel 0, which takes 2 and 5",
+     [](auto& b) { map_step(b).params.pop_back(); }},
     {"it gives 2 operands and 5 params to kernel 0, which takes 2 and 7", [](auto& b) { map_of(b).box = {64, 2, 2}; }},
     {"param 4 is 2, but there are 2 slots", [](auto& b) { map_step(b).params[4] = 2; }},
     {"a tensor map: its operand is 2, but there are not so many", [](auto& b) { map_of(b).operand = 2; }},
-    {"a tensor map: its dtype is 13, which tensor maps do not know", [](auto& b) { map_of(b).dtype = fb::DType::boolean; }},
+    {"a tensor map: its dtype is 13, which tensor maps do not know",
+     [](auto& b) { map_of(b).dtype = fb::DType::boolean; }},
     {"a tensor map: its swizzle is 4, which is not known", [](auto& b) { map_of(b).swizzle = fb::Swizzle(4); }},
     {"a tensor map: its tensor has 1 dimensions, not 2 to 5", [](auto& b) { map_of(b).box = {64}; }},
     {"a tensor map: its tensor has 6 dimensions, not 2 to 5", [](auto& b) { map_of(b).box = {64, 1, 1, 1, 1, 1}; }},
     {"a tensor map: an extent of its box is 0, not 1 to 256", [](auto& b) { map_of(b).box[1] = 0; }},
     {"a tensor map: an extent of its box is 257, not 1 to 256", [](auto& b) { map_of(b).box[1] = 257; }},
-    {"a tensor map: its box has 32768 bytes, more than the kernel has of shared memory", [](auto& b) { map_of(b).box[1] = 256; }},
+    {"a tensor map: its box has 32768 bytes, more than the kernel has of shared memory",
+     [](auto& b) { map_of(b).box[1] = 256; }},
     {"a tensor map: lines of its box have 8 bytes: no multiple of 16, or more", [](auto& b) { map_of(b).box[0] = 4; }},
     {"a tensor map: lines of its box have 128 bytes: no multiple of 16, or more than are swizzled",
      [](auto& b) { map_of(b).swizzle = fb::Swizzle::bytes64; }},
     {"it has tensor maps, but is no launch of a GPU",
      [](auto& b) { map_step(b).kind = fb::StepKind::fill, map_step(b).operands = {1}, map_step(b).params.clear(); }},
     {"it has tensor maps, but is no launch of a GPU", [](auto& b) { map_step(b).device = 1; }},
-    {"it has tensor maps, but is no launch of a GPU", [](auto& b) { b.content.manifest.targets[0]->kind = fb::TargetKind::cpu; }},
+    {"it has tensor maps, but is no launch of a GPU",
+     [](auto& b) { b.content.manifest.targets[0]->kind = fb::TargetKind::cpu; }},
 };
 
 TEST(Verify, TensorMapsAreSuchAsTheGpuTakes) {
@@ -283,7 +266,8 @@ ArtifactBuilder with_host_step() {
   for (const uint32_t host : {in, out, constant}) b.plan().buffers[host]->place = fb::Place::host;
   b.plan().arena_bytes = 64;
   b.plan().host_arena_bytes = 128;
-  fb::KernelT& kernel = *b.plan().kernels[b.launch(b.kernel("k", 2, 1, zero), {x, on_device}, {size}, size, {1}).kernel];
+  fb::KernelT& kernel =
+      *b.plan().kernels[b.launch(b.kernel("k", 2, 1, zero), {x, on_device}, {size}, size, {1}).kernel];
   kernel.symbol = "k";
   kernel.threads = 32;
   b.step(fb::StepKind::copy, {in, on_device}, size).waits = {0};

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/gcc-graph/measure/peak.h"
 #include "tests/codegen/matmul_runner.h"
+#include "tools/gcc-graph/measure/peak.h"
 
 namespace gcg::bench {
 namespace {

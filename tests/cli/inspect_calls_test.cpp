@@ -1,4 +1,5 @@
-// The versions of libraries that `inspect` names are those with which the file loads, and with which no call is left out.
+// The versions of libraries that `inspect` names are those with which the file loads, and with which no call is left
+// out.
 #include "tools/gcc-graph/inspect/inspect_calls.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +46,8 @@ TEST(Libraries, WithoutStandInsTheNewestThatACallWantsIsNeeded) {
 
 TEST(Libraries, WithThemOlderOnesDoSomeCalls) {
   for (bool convolution : {false, true})
-    EXPECT_EQ(versions_told(convolution, true), "library cudnn: versions from 9.0.0 on, below 10.0.0, all its calls from 9.13.1 on\n");
+    EXPECT_EQ(versions_told(convolution, true),
+              "library cudnn: versions from 9.0.0 on, below 10.0.0, all its calls from 9.13.1 on\n");
 }
 
 }  // namespace

@@ -41,8 +41,9 @@ TEST(StoredTwice, TheLinesAddUp) {
   manifest.stored_twice.push_back(std::make_unique<gart::fb::StoredTwiceT>());
   manifest.stored_twice.back()->name = "w";
   manifest.stored_twice.back()->bytes = 60;
-  EXPECT_EQ(printed({{"stored_twice", shown(manifest)}}), ", 100 of them stored twice, in another order or type\n"
-                                                          "  twice 60 bytes of 'w'\n  twice 40 bytes of others\n");
+  EXPECT_EQ(printed({{"stored_twice", shown(manifest)}}),
+            ", 100 of them stored twice, in another order or type\n"
+            "  twice 60 bytes of 'w'\n  twice 40 bytes of others\n");
 }
 
 TEST(StoredTwice, AnyContentCanBeShown) {
@@ -51,7 +52,8 @@ TEST(StoredTwice, AnyContentCanBeShown) {
   for (int i = 0; i < 100; ++i) {
     manifest.stored_twice.push_back(std::make_unique<gart::fb::StoredTwiceT>());
     manifest.stored_twice.back()->bytes = UINT64_MAX;
-    manifest.stored_twice.back()->name = i % 2 ? std::string(100000, '\xff') : std::string();  // an empty name is not stored
+    manifest.stored_twice.back()->name =
+        i % 2 ? std::string(100000, '\xff') : std::string();  // an empty name is not stored
   }
   const Json report = {{"stored_twice", shown(manifest)}};
   EXPECT_EQ(report["stored_twice"]["bytes"], INT64_MAX);

@@ -1,5 +1,5 @@
-// Loop kernels that compute an axis's indices and weights once, and read lanes near each other from one register; a loop over planes
-// inside a vector of places that depend on data.
+// Loop kernels that compute an axis's indices and weights once, and read lanes near each other from one register; a
+// loop over planes inside a vector of places that depend on data.
 #include <gtest/gtest.h>
 
 #include "tests/codegen/loop_harness.h"
@@ -10,13 +10,15 @@ namespace {
 
 /// Rows of `in` elements stretched or shrunk to `out`, linearly between neighbours.
 Kernel stretched(const Dim& rows, const Dim& in, const Dim& out, int64_t up, int64_t down) {
-  return map_kernel("stretched", {{DType::f32, {rows, in}}, {DType::f32, {rows, out}}}, 1, [&](const std::vector<Expr>& i) {
-    const Expr at = i[1] * index(2 * down) + index(down - up), divisor = index(2 * up);
-    const Expr first = binary(BinaryOp::floor_div, at, divisor), rest = cast(DType::f32, binary(BinaryOp::mod, at, divisor));
-    const Expr t = binary(BinaryOp::div, rest, cast(DType::f32, divisor));
-    const auto x = [&](const Expr& place) { return load(0, DType::f32, {i[0], clamped(place, in)}); };
-    return x(first) * (f32(1) - t) + x(first + index(1)) * t;
-  });
+  return map_kernel("stretched", {{DType::f32, {rows, in}}, {DType::f32, {rows, out}}}, 1,
+                    [&](const std::vector<Expr>& i) {
+                      const Expr at = i[1] * index(2 * down) + index(down - up), divisor = index(2 * up);
+                      const Expr first = binary(BinaryOp::floor_div, at, divisor),
+                                 rest = cast(DType::f32, binary(BinaryOp::mod, at, divisor));
+                      const Expr t = binary(BinaryOp::div, rest, cast(DType::f32, divisor));
+                      const auto x = [&](const Expr& place) { return load(0, DType::f32, {i[0], clamped(place, in)}); };
+                      return x(first) * (f32(1) - t) + x(first + index(1)) * t;
+                    });
 }
 
 void expect_stretched(int64_t rows, int64_t in, int64_t up, int64_t down) {
@@ -40,15 +42,16 @@ TEST(AxisTables, ShrunkRows) {
 
 /// y[c, j] = between x[c, floor(p[j])] and the element behind it, as a sampled grid: of every plane the same places.
 Kernel sampled(const Dim& planes, int64_t size, const Dim& places) {
-  return map_kernel("sampled", {{DType::f32, {planes, size}}, {DType::f32, {places}}, {DType::f32, {planes, places}}}, 2,
-                    [&](const std::vector<Expr>& i) {
-    const Expr p = load(1, DType::f32, {i[1]}) * f32(3) + f32(1), floor = unary(UnaryOp::floor, p), t = p - floor;
-    const auto x = [&](const Expr& place) {
-      return select(inside(place, size), load(0, DType::f32, {i[0], clamped(place, size)}), f32(0));
-    };
-    const Expr first = cast(DType::i64, floor);
-    return x(first) * (f32(1) - t) + x(first + index(1)) * t;
-  });
+  return map_kernel("sampled", {{DType::f32, {planes, size}}, {DType::f32, {places}}, {DType::f32, {planes, places}}},
+                    2, [&](const std::vector<Expr>& i) {
+                      const Expr p = load(1, DType::f32, {i[1]}) * f32(3) + f32(1), floor = unary(UnaryOp::floor, p),
+                                 t = p - floor;
+                      const auto x = [&](const Expr& place) {
+                        return select(inside(place, size), load(0, DType::f32, {i[0], clamped(place, size)}), f32(0));
+                      };
+                      const Expr first = cast(DType::i64, floor);
+                      return x(first) * (f32(1) - t) + x(first + index(1)) * t;
+                    });
 }
 
 TEST(AxisTables, PlacesOfAllPlanes) {
@@ -67,10 +70,12 @@ TEST(AxisTables, WideEnds) {
   for (int64_t pad : {1, 7, 8, 9, 30})
     for (int64_t in : {31, 32, 60, 200}) {
       const auto kernel_of = [&](const Dim& width) {
-        return map_kernel("mirrored", {{DType::f32, {3, width}}, {DType::f32, {3, width + 2 * pad}}}, 1, [&](const std::vector<Expr>& i) {
-          const Expr period = extent(width * 2 - 2), forth = binary(BinaryOp::mod, i[1] - index(pad), period);
-          return load(0, DType::f32, {i[0], at_most(forth, period - forth)});
-        });
+        return map_kernel("mirrored", {{DType::f32, {3, width}}, {DType::f32, {3, width + 2 * pad}}}, 1,
+                          [&](const std::vector<Expr>& i) {
+                            const Expr period = extent(width * 2 - 2),
+                                       forth = binary(BinaryOp::mod, i[1] - index(pad), period);
+                            return load(0, DType::f32, {i[0], at_most(forth, period - forth)});
+                          });
       };
       const Kernel fixed = kernel_of(in), open = kernel_of(Dim::symbol("w"));
       expect_matches(fixed, random_operands(fixed, {}));

@@ -10,12 +10,16 @@
 namespace gcg::test {
 namespace {
 
-using cpu::ConvCase;
 using cpu::conv_case;
+using cpu::ConvCase;
 
 constexpr int64_t block = 16;
 
-enum class Values : uint8_t { any, extreme, narrow };  // extreme: 255 by -128 throughout, what saturating arithmetic gets wrong
+enum class Values : uint8_t {
+  any,
+  extreme,
+  narrow
+};  // extreme: 255 by -128 throughout, what saturating arithmetic gets wrong
 
 /// The case with u8 input, i8 weights and sums of i32 for a result.
 Kernel kernel_of(const ConvCase& c, bool narrow) {
@@ -52,7 +56,9 @@ struct Operands {
         for (int64_t t = 0; t < taps(c); ++t) {
           const auto any = static_cast<int8_t>(next());
           const auto narrow = static_cast<int8_t>(next() % 129 - 64);
-          right()[packing.place(o, i, t, taps(c))] = values == Values::extreme ? -128 : values == Values::narrow ? narrow : any;
+          right()[packing.place(o, i, t, taps(c))] = values == Values::extreme  ? -128
+                                                     : values == Values::narrow ? narrow
+                                                                                : any;
         }
   }
 
@@ -65,11 +71,13 @@ struct Operands {
     int64_t sum = 0;
     for (int64_t t = 0; t < taps(c); ++t) {
       const int64_t kw = t % c.kernel_w, kh = t / c.kernel_w % c.kernel_h, kd = t / c.kernel_w / c.kernel_h;
-      const int64_t d = plane * c.stride_d - c.pad_front + kd * c.dilation_d, h = row * c.stride_h - c.pad_top + kh * c.dilation_h,
+      const int64_t d = plane * c.stride_d - c.pad_front + kd * c.dilation_d,
+                    h = row * c.stride_h - c.pad_top + kh * c.dilation_h,
                     v = column * c.stride_w - c.pad_left + kw * c.dilation_w;
       if (d < 0 || d >= c.planes() || h < 0 || h >= c.height || v < 0 || v >= c.width) continue;
       for (int64_t i = 0; i < packing.inputs; ++i) {
-        const int64_t channel = first + i, at = ((n * c.in_blocks() + channel / block) * place + (d * c.height + h) * c.width + v) * block;
+        const int64_t channel = first + i,
+                      at = ((n * c.in_blocks() + channel / block) * place + (d * c.height + h) * c.width + v) * block;
         sum += int64_t{left()[at + channel % block]} * right()[packing.place(o, i, t, taps(c))];
       }
     }
@@ -93,14 +101,17 @@ class ConvBytes : public testing::TestWithParam<std::string> {
     const int64_t tasks = kernel.tasks(c.symbols()), threads = 3;
     GuardedBuffer scratch(kernel.info().scratch_bytes.evaluate(c.symbols()));
     for (int64_t t = 0; t < threads; ++t)
-      ASSERT_EQ(kernel.run({operands.left(), operands.right(), operands.sums()}, kernel.params(c.symbols()), scratch.floats(),
-                           tasks * t / threads, tasks * (t + 1) / threads), 0);
+      ASSERT_EQ(kernel.run({operands.left(), operands.right(), operands.sums()}, kernel.params(c.symbols()),
+                           scratch.floats(), tasks * t / threads, tasks * (t + 1) / threads),
+                0);
     const int64_t rows = c.out_height(), columns = c.out_width();
     for (int64_t n = 0; n < c.batch; ++n)
       for (int64_t o = 0; o < c.out_channels; ++o)
         for (int64_t p = 0; p < operands.points; ++p) {
-          const int64_t got = operands.sums()[((n * c.out_blocks() + o / block) * operands.points + p) * block + o % block];
-          ASSERT_EQ(got, operands.expected(c, n, o, p / columns / rows, p / columns % rows, p % columns)) << c.text() << " channel " << o << " point " << p;
+          const int64_t got =
+              operands.sums()[((n * c.out_blocks() + o / block) * operands.points + p) * block + o % block];
+          ASSERT_EQ(got, operands.expected(c, n, o, p / columns / rows, p / columns % rows, p % columns))
+              << c.text() << " channel " << o << " point " << p;
         }
   }
 };
@@ -180,11 +191,14 @@ struct Code {
 
 TEST(ConvBytesCode, KeepsSumsInRegisters) {
   // Without VNNI a mask takes the last register, and is read from the stack once in a step.
-  for (const Code& code : {Code{"x86-64-v3", "vpmaddwd", "vpmaddubsw", 1}, Code{"x86-64-v4-vnni", "vpdpbusd", "vpmadd", 0}})
-    for (const ConvCase& c : {conv_case(64, 56, 64, 1, 1, 0), conv_case(64, 14, 64, 3, 1, 1), conv_case(64, 28, 128, 3, 2, 1)}) {
+  for (const Code& code :
+       {Code{"x86-64-v3", "vpmaddwd", "vpmaddubsw", 1}, Code{"x86-64-v4-vnni", "vpdpbusd", "vpmadd", 0}})
+    for (const ConvCase& c :
+         {conv_case(64, 56, 64, 1, 1, 0), conv_case(64, 14, 64, 3, 1, 1), conv_case(64, 28, 128, 3, 2, 1)}) {
       SCOPED_TRACE(concat(code.target, " ", c.text()));
       int multiplying = 0;
-      for (const cpu::InnerLoop& loop : cpu::inner_loops(cpu::kernel_assembly(kernel_of(c, false), cpu::cpu_target(*find_target(code.target))))) {
+      for (const cpu::InnerLoop& loop :
+           cpu::inner_loops(cpu::kernel_assembly(kernel_of(c, false), cpu::cpu_target(*find_target(code.target))))) {
         if (loop.count({code.multiplies}) == 0) continue;
         ++multiplying;
         std::string text;

@@ -88,7 +88,8 @@ void pack_weights(const ConvCase& c, const std::vector<float>& weights, float* p
   for (int64_t o = 0; o < c.out_channels; ++o)
     for (int64_t i = 0; i < packing.inputs; ++i)
       for (int64_t tap = 0; tap < taps(c); ++tap)
-        packed[packing.place(o, i, tap, taps(c))] = weights[static_cast<size_t>((o * packing.inputs + i) * taps(c) + tap)];
+        packed[packing.place(o, i, tap, taps(c))] =
+            weights[static_cast<size_t>((o * packing.inputs + i) * taps(c) + tap)];
 }
 
 struct OutputPoint {
@@ -143,8 +144,8 @@ int64_t ConvCase::multiply_adds() const {
 std::string ConvCase::text() const {
   return concat(groups > 1 ? concat(groups, " groups ") : "", plain ? "plain " : "", batch, "x", in_channels, "x",
                 depth ? concat(depth, "x") : "", height, "x", width, " to ", out_channels, ", kernel ", kernel_d, "x",
-                kernel_h, "x", kernel_w, " stride ", stride_d, "x", stride_h, "x", stride_w, " dilation ", dilation_d, "x",
-                dilation_h, "x", dilation_w, " pads ", pad_front, ",", pad_top, ",", pad_left, ",", pad_back, ",",
+                kernel_h, "x", kernel_w, " stride ", stride_d, "x", stride_h, "x", stride_w, " dilation ", dilation_d,
+                "x", dilation_h, "x", dilation_w, " pads ", pad_front, ",", pad_top, ",", pad_left, ",", pad_back, ",",
                 pad_bottom, ",", pad_right, symbolic_batch ? " symbolic batch" : "",
                 symbolic_depth ? " symbolic depth" : "", symbolic_height ? " symbolic height" : "",
                 symbolic_width ? " symbolic width" : "", " epilogue ", static_cast<int>(epilogue),
@@ -201,7 +202,8 @@ Kernel make_conv_kernel(const ConvCase& c) {
     if (blocked) shape.push_back(16);
     return shape;
   };
-  const Shape input = activation(c.plain ? c.in_channels : c.in_blocks(), k.in_depth, k.in_height, k.in_width, !c.plain);
+  const Shape input =
+      activation(c.plain ? c.in_channels : c.in_blocks(), k.in_depth, k.in_height, k.in_width, !c.plain);
   kernel.operands = {{DType::f32, input, false},
                      {c.weights, {weight_elements(c)}, false},
                      {DType::f32, {c.out_blocks(), 16}, false},

@@ -18,7 +18,8 @@ void check(const ConvCase& c, const std::string& target) {
   conv.run(data, std::min(middle, tasks), tasks);
   for (int64_t t = std::min(middle, tasks) - 1; t >= 0; --t) conv.run(data, t, t + 1);
   const auto depth = static_cast<double>(c.in_channels / c.groups * c.kernel_d * c.kernel_h * c.kernel_w);
-  EXPECT_LT(conv_error(c, data), 2e-5 * std::max(1.0, depth / 800));  // sums grow with the depth, and so does their rounding
+  EXPECT_LT(conv_error(c, data),
+            2e-5 * std::max(1.0, depth / 800));  // sums grow with the depth, and so does their rounding
 }
 
 class Conv : public testing::TestWithParam<const char*> {
@@ -69,7 +70,8 @@ TEST_P(Conv, passes_over_the_depth) {
   c.batch = 2, c.dilation_h = 2;
   check(c);
   c = ConvCase();
-  c.in_channels = 48, c.width = 300, c.height = 1, c.out_channels = 40, c.kernel_w = 190, c.pad_left = 95, c.pad_right = 94;
+  c.in_channels = 48, c.width = 300, c.height = 1, c.out_channels = 40, c.kernel_w = 190, c.pad_left = 95,
+  c.pad_right = 94;
   check(c);
   c.symbolic_width = true;
   check(c);
@@ -165,7 +167,8 @@ TEST_P(Conv, rows_shorter_than_the_kernel) {
   for (int64_t width : {1, 2, 5, 8, 15, 23, 31})
     for (bool depthwise : {false, true}) {
       ConvCase c;
-      c.in_channels = depthwise ? 20 : 24, c.height = 1, c.width = width, c.out_channels = depthwise ? 20 : 40, c.kernel_w = 15;
+      c.in_channels = depthwise ? 20 : 24, c.height = 1, c.width = width, c.out_channels = depthwise ? 20 : 40,
+      c.kernel_w = 15;
       c.groups = depthwise ? c.in_channels : 1;
       c.pad_left = 7, c.pad_right = 6, c.symbolic_width = true;
       check(c);

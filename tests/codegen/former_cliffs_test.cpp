@@ -1,5 +1,5 @@
-// What once ran many times slower than its loads cost: each kernel beside a plain sum of as many loads for as many elements. The
-// limits are far above what is measured and far below what a vector given up for single elements costs.
+// What once ran many times slower than its loads cost: each kernel beside a plain sum of as many loads for as many
+// elements. The limits are far above what is measured and far below what a vector given up for single elements costs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,14 +30,15 @@ double time_of(const Kernel& kernel, const std::string& target) {
 
 /// y[i] = the sum of x[t, i] over `loads` values of t.
 Kernel plain_sum(int64_t loads, int64_t elements) {
-  return map_kernel("plain", {{DType::f32, {loads, elements}}, {DType::f32, {elements}}}, 0, [&](const std::vector<Expr>& i) {
-    Expr sum;
-    for (int64_t t = 0; t < loads; ++t) {
-      const Expr x = load(0, DType::f32, {index(t), i[0]});
-      sum = sum ? sum + x : x;
-    }
-    return sum;
-  });
+  return map_kernel("plain", {{DType::f32, {loads, elements}}, {DType::f32, {elements}}}, 0,
+                    [&](const std::vector<Expr>& i) {
+                      Expr sum;
+                      for (int64_t t = 0; t < loads; ++t) {
+                        const Expr x = load(0, DType::f32, {index(t), i[0]});
+                        sum = sum ? sum + x : x;
+                      }
+                      return sum;
+                    });
 }
 
 void expect_near_plain_sum(const Kernel& kernel, int64_t loads) {
@@ -59,56 +60,65 @@ TEST(FormerCliffs, Windows) {
 TEST(FormerCliffs, ClampedRows) {
   constexpr int64_t rows = 200, width = 58;
   expect_near_plain_sum(map_kernel("reflect", {{DType::f32, {rows, width - 2}}, {DType::f32, {rows, width}}}, 1,
-      [&](const std::vector<Expr>& i) {
-    const Expr from = i[1] - index(1), front = at_least(from, index(0) - from);
-    return load(0, DType::f32, {i[0], at_most(front, index(2 * (width - 3)) - front)});
-  }), 1);
+                                   [&](const std::vector<Expr>& i) {
+                                     const Expr from = i[1] - index(1), front = at_least(from, index(0) - from);
+                                     return load(0, DType::f32, {i[0], at_most(front, index(2 * (width - 3)) - front)});
+                                   }),
+                        1);
 }
 
 /// Each element of a doubled row between two of the row.
 TEST(FormerCliffs, DoubledRows) {
   constexpr int64_t rows = 200, width = 28;
-  expect_near_plain_sum(map_kernel("doubled", {{DType::f32, {rows, width}}, {DType::f32, {rows, 2 * width}}}, 1,
-      [&](const std::vector<Expr>& i) {
-    const Expr first = binary(BinaryOp::floor_div, i[1] + index(1), index(2)) - index(1);
-    const Expr odd = binary(BinaryOp::mod, i[1], index(2));
-    const Expr weight = select(binary(BinaryOp::equal, odd, index(0)), f32(0.25), f32(0.75));
-    const auto x = [&](const Expr& at) { return load(0, DType::f32, {i[0], clamped(at, width)}); };
-    return x(first) * weight + x(first + index(1)) * (f32(1) - weight);
-  }), 4);
+  expect_near_plain_sum(
+      map_kernel("doubled", {{DType::f32, {rows, width}}, {DType::f32, {rows, 2 * width}}}, 1,
+                 [&](const std::vector<Expr>& i) {
+                   const Expr first = binary(BinaryOp::floor_div, i[1] + index(1), index(2)) - index(1);
+                   const Expr odd = binary(BinaryOp::mod, i[1], index(2));
+                   const Expr weight = select(binary(BinaryOp::equal, odd, index(0)), f32(0.25), f32(0.75));
+                   const auto x = [&](const Expr& at) { return load(0, DType::f32, {i[0], clamped(at, width)}); };
+                   return x(first) * weight + x(first + index(1)) * (f32(1) - weight);
+                 }),
+      4);
 }
 
 /// A maximum over rows that each term of a sum over rows needs.
 TEST(FormerCliffs, ReductionsInsideReductions) {
   constexpr int64_t rows = 30, width = 2000;
-  expect_near_plain_sum(map_kernel("nested", {{DType::f32, {rows, width}}, {DType::f32, {width}}}, 0,
-      [&](const std::vector<Expr>& i) {
-    const Axis a{10, rows}, b{11, rows};
-    const Expr largest = reduce(ReduceOp::max, {a}, load(0, DType::f32, {axis_ref(a), i[0]}));
-    return reduce(ReduceOp::sum, {b}, load(0, DType::f32, {axis_ref(b), i[0]}) - largest);
-  }), 2 * rows);
+  expect_near_plain_sum(
+      map_kernel("nested", {{DType::f32, {rows, width}}, {DType::f32, {width}}}, 0,
+                 [&](const std::vector<Expr>& i) {
+                   const Axis a{10, rows}, b{11, rows};
+                   const Expr largest = reduce(ReduceOp::max, {a}, load(0, DType::f32, {axis_ref(a), i[0]}));
+                   return reduce(ReduceOp::sum, {b}, load(0, DType::f32, {axis_ref(b), i[0]}) - largest);
+                 }),
+      2 * rows);
 }
 
 /// Between two elements of a row by a ratio that is no small number.
 TEST(FormerCliffs, StretchedRows) {
   constexpr int64_t rows = 200, width = 33, wide = 128;
-  expect_near_plain_sum(map_kernel("stretched", {{DType::f32, {rows, width}}, {DType::f32, {rows, wide}}}, 1,
-      [&](const std::vector<Expr>& i) {
-    const Expr at = i[1] * index(20) - index(29), first = binary(BinaryOp::floor_div, at, index(78));
-    const Expr t = cast(DType::f32, binary(BinaryOp::mod, at, index(78))) * f32(1.0 / 78);
-    const auto x = [&](const Expr& place) { return load(0, DType::f32, {i[0], clamped(place, width)}); };
-    return x(first) * (f32(1) - t) + x(first + index(1)) * t;
-  }), 4);
+  expect_near_plain_sum(
+      map_kernel("stretched", {{DType::f32, {rows, width}}, {DType::f32, {rows, wide}}}, 1,
+                 [&](const std::vector<Expr>& i) {
+                   const Expr at = i[1] * index(20) - index(29), first = binary(BinaryOp::floor_div, at, index(78));
+                   const Expr t = cast(DType::f32, binary(BinaryOp::mod, at, index(78))) * f32(1.0 / 78);
+                   const auto x = [&](const Expr& place) { return load(0, DType::f32, {i[0], clamped(place, width)}); };
+                   return x(first) * (f32(1) - t) + x(first + index(1)) * t;
+                 }),
+      4);
 }
 
 /// A long row whose mirrored ends are many registers wide.
 TEST(FormerCliffs, WideEnds) {
   constexpr int64_t width = 16000, pad = 200;
   expect_near_plain_sum(map_kernel("wide", {{DType::f32, {width}}, {DType::f32, {width + 2 * pad}}}, 1,
-      [&](const std::vector<Expr>& i) {
-    const Expr period = index(2 * (width - 1)), forth = binary(BinaryOp::mod, i[0] - index(pad), period);
-    return load(0, DType::f32, {at_most(forth, period - forth)});
-  }), 1);
+                                   [&](const std::vector<Expr>& i) {
+                                     const Expr period = index(2 * (width - 1)),
+                                                forth = binary(BinaryOp::mod, i[0] - index(pad), period);
+                                     return load(0, DType::f32, {at_most(forth, period - forth)});
+                                   }),
+                        1);
 }
 
 /// Rows of three elements into rows of eight, as Concat stores them.
@@ -123,14 +133,17 @@ TEST(FormerCliffs, ShortRows) {
 /// Elements of many planes at places that data names.
 TEST(FormerCliffs, PlacesOfAllPlanes) {
   constexpr int64_t planes = 64, size = 1024, places = 1024;
-  expect_near_plain_sum(map_kernel("sampled", {{DType::f32, {planes, size}}, {DType::f32, {places}}, {DType::f32, {planes, places}}}, 2,
-      [&](const std::vector<Expr>& i) {
-    const Expr p = load(1, DType::f32, {i[1]}) * f32(100), floor = unary(UnaryOp::floor, p), t = p - floor, first = cast(DType::i64, floor);
-    const auto x = [&](const Expr& place) {
-      return select(inside(place, size), load(0, DType::f32, {i[0], clamped(place, size)}), f32(0));
-    };
-    return x(first) * (f32(1) - t) + x(first + index(1)) * t;
-  }), 16);
+  expect_near_plain_sum(
+      map_kernel("sampled", {{DType::f32, {planes, size}}, {DType::f32, {places}}, {DType::f32, {planes, places}}}, 2,
+                 [&](const std::vector<Expr>& i) {
+                   const Expr p = load(1, DType::f32, {i[1]}) * f32(100), floor = unary(UnaryOp::floor, p),
+                              t = p - floor, first = cast(DType::i64, floor);
+                   const auto x = [&](const Expr& place) {
+                     return select(inside(place, size), load(0, DType::f32, {i[0], clamped(place, size)}), f32(0));
+                   };
+                   return x(first) * (f32(1) - t) + x(first + index(1)) * t;
+                 }),
+      16);
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ Kernel padded_rows() {
   const Axis r{0, rows + 2}, c{1, width};
   const Expr row = axis_ref(r) - index(1), column = axis_ref(c) - index(first);
   auto between = [](const Expr& i, int64_t extent) {
-    return binary(BinaryOp::logical_and, binary(BinaryOp::greater_equal, i, index(0)), binary(BinaryOp::less, i, index(extent)));
+    return binary(BinaryOp::logical_and, binary(BinaryOp::greater_equal, i, index(0)),
+                  binary(BinaryOp::less, i, index(extent)));
   };
   auto x = std::make_shared<ExprNode>(*load(0, DType::f32, {row, column}));
   x->guarded = true;

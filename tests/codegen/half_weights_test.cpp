@@ -34,7 +34,9 @@ Kernel kernel_of(const Case& c) {
   body.epilogue = accumulator(DType::f32);
   Kernel kernel;
   kernel.name = "half";
-  kernel.operands = {{DType::f32, {m, c.k}, false}, {c.type, {ceil_div(Dim(c.n), panel), c.k, panel}, false}, {DType::f32, {m, c.n}, true}};
+  kernel.operands = {{DType::f32, {m, c.k}, false},
+                     {c.type, {ceil_div(Dim(c.n), panel), c.k, panel}, false},
+                     {DType::f32, {m, c.n}, true}};
   kernel.body = body;
   return kernel;
 }
@@ -50,7 +52,8 @@ class HalfWeights : public testing::TestWithParam<std::string> {
     EXPECT_NE(kernel.info().note.find(name_of(c.type)), std::string::npos) << kernel.info().note;
     const SymbolValues symbols{{"m", c.m}};
     const int64_t panels = (c.n + panel - 1) / panel;
-    GuardedBuffer a(c.m * c.k * 4), b(panels * c.k * panel * 2), result(c.m * c.n * 4), scratch(kernel.info().scratch_bytes.evaluate(symbols));
+    GuardedBuffer a(c.m * c.k * 4), b(panels * c.k * panel * 2), result(c.m * c.n * 4),
+        scratch(kernel.info().scratch_bytes.evaluate(symbols));
     auto* bits = reinterpret_cast<uint16_t*>(b.floats());
     uint64_t state = 7;
     const auto next = [&] {
@@ -66,11 +69,14 @@ class HalfWeights : public testing::TestWithParam<std::string> {
     for (int64_t i = 0; i < c.m * c.k; ++i) a.floats()[i] = next();
     const int64_t tasks = kernel.tasks(symbols);
     for (int64_t t = 0; t < 3; ++t)
-      ASSERT_EQ(kernel.run({a.floats(), bits, result.floats()}, kernel.params(symbols), scratch.floats(), tasks * t / 3, tasks * (t + 1) / 3), 0);
+      ASSERT_EQ(kernel.run({a.floats(), bits, result.floats()}, kernel.params(symbols), scratch.floats(), tasks * t / 3,
+                           tasks * (t + 1) / 3),
+                0);
     for (int64_t i = 0; i < c.m * c.n; ++i) {
       double expected = 0;
       for (int64_t k = 0; k < c.k; ++k)
-        expected += double{a.floats()[i / c.n * c.k + k]} * right[static_cast<size_t>((i % c.n / panel * c.k + k) * panel + i % c.n % panel)];
+        expected += double{a.floats()[i / c.n * c.k + k]} *
+                    right[static_cast<size_t>((i % c.n / panel * c.k + k) * panel + i % c.n % panel)];
       ASSERT_NEAR(result.floats()[i], expected, 2e-5 * std::max(1.0, static_cast<double>(c.k) / 50))
           << c.m << "x" << c.n << "x" << c.k << " of " << name_of(c.type) << " at " << i;
     }

@@ -29,7 +29,7 @@ const void* import_address(const std::string& name) {
     GART_IMPORTS_2(ADD_2)
 #undef ADD_1
 #undef ADD_2
-        return t;
+    return t;
   }();
   auto it = table.find(name);
   GCG_CHECK(it != table.end(), "import ", name, " is not on the list");
@@ -106,7 +106,8 @@ int32_t RunnableKernel::call(const std::vector<void*>& buffers, const SymbolValu
   const int64_t scratch_bytes = info().scratch_bytes.evaluate(symbols);
   std::unique_ptr<FencedBytes> scratch;
   if (scratch_bytes > 0) scratch = std::make_unique<FencedBytes>(static_cast<size_t>(scratch_bytes));
-  const gart_kernel_args args{buffers.data(), params.data(), scratch ? scratch->data() : nullptr, code_->imports.data()};
+  const gart_kernel_args args{buffers.data(), params.data(), scratch ? scratch->data() : nullptr,
+                              code_->imports.data()};
   auto* entry = reinterpret_cast<gart_kernel>(static_cast<uint8_t*>(code_->memory) + info().offset);
   return entry(&args, begin, end);
 }

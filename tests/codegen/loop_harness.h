@@ -10,7 +10,8 @@
 
 namespace gcg::test {
 
-/// Can this machine run code for that target? Targets of GPUs run in the simulation, in the tests of their code generator.
+/// Can this machine run code for that target? Targets of GPUs run in the simulation, in the tests of their code
+/// generator.
 bool runs_here(const std::string& target);
 /// x86-64-v3 and x86-64-v4, as far as this machine runs them.
 std::vector<std::string> runnable_targets();

@@ -51,15 +51,11 @@ TEST(LoopKernel, BroadcastsEveryWay) {
 }
 
 TEST(LoopKernel, TransposesWithTheBetterVectorAxis) {
-  const Kernel kernel =
-      map_kernel("transpose", {{DType::f32, {3, 33, 70}}, {DType::f32, {70, 3, 33}}}, 2, [](const auto& i) {
-        return load(0, DType::f32, {i[1], i[2], i[0]});
-      });
+  const Kernel kernel = map_kernel("transpose", {{DType::f32, {3, 33, 70}}, {DType::f32, {70, 3, 33}}}, 2,
+                                   [](const auto& i) { return load(0, DType::f32, {i[1], i[2], i[0]}); });
   expect_matches(kernel, random_operands(kernel, {}));
-  const Kernel to_channels_last =
-      map_kernel("nhwc", {{DType::f32, {2, 5, 49}}, {DType::f32, {2, 49, 5}}}, 1, [](const auto& i) {
-        return load(0, DType::f32, {i[0], i[2], i[1]});
-      });
+  const Kernel to_channels_last = map_kernel("nhwc", {{DType::f32, {2, 5, 49}}, {DType::f32, {2, 49, 5}}}, 1,
+                                             [](const auto& i) { return load(0, DType::f32, {i[0], i[2], i[1]}); });
   expect_matches(to_channels_last, random_operands(to_channels_last, {}));
 }
 
@@ -71,15 +67,12 @@ TEST(LoopKernel, TransposesByTiles) {
       for (int64_t columns : {16, 35, 64}) {
         const Kernel kernel =
             map_kernel("tiles", {{dtype, {2, columns, rows}}, {dtype, {columns}}, {dtype, {2, rows, columns}}}, 2,
-                       [&](const auto& i) {
-                         return load(0, dtype, {i[0], i[2], i[1]}) + load(1, dtype, {i[2]});
-                       });
+                       [&](const auto& i) { return load(0, dtype, {i[0], i[2], i[1]}) + load(1, dtype, {i[2]}); });
         expect_matches(kernel, random_operands(kernel, {}));
       }
   const Dim m = Dim::symbol("m"), n = Dim::symbol("n");
-  const Kernel symbolic = map_kernel("tiles", {{DType::f32, {n, m}}, {DType::f32, {m, n}}}, 1, [&](const auto& i) {
-    return load(0, DType::f32, {i[1], i[0]});
-  });
+  const Kernel symbolic = map_kernel("tiles", {{DType::f32, {n, m}}, {DType::f32, {m, n}}}, 1,
+                                     [&](const auto& i) { return load(0, DType::f32, {i[1], i[0]}); });
   for (int64_t rows : {0, 1, 31, 48})
     for (int64_t columns : {0, 7, 64}) {
       const SymbolValues symbols{{"m", rows}, {"n", columns}};
@@ -225,7 +218,10 @@ TEST(LoopKernel, IntegerOperatorsNeverTrap) {
 
 /// Small signed integers are stored in a byte each: their sign comes back by shifting up and down.
 TEST(LoopKernel, SignsOfShiftedIntegersAreKept) {
-  for (const auto& [exact, to] : {std::pair(DType::i64, DType::i64), {DType::i32, DType::i32}, {DType::i64, DType::f32}, {DType::i32, DType::f32}}) {
+  for (const auto& [exact, to] : {std::pair(DType::i64, DType::i64),
+                                  {DType::i32, DType::i32},
+                                  {DType::i64, DType::f32},
+                                  {DType::i32, DType::f32}}) {
     Kernel kernel = map_kernel("sign", {{DType::u8, {77}}, {to, {77}}}, 0, [exact = exact, to = to](const auto& i) {
       const Expr bits = cast(DType::i32, load(0, DType::u8, i)), by = constant_int(DType::i32, 28);
       const Expr value = cast(exact, binary(BinaryOp::shift_right, binary(BinaryOp::shift_left, bits, by), by));

@@ -13,7 +13,9 @@ struct Case {
   int64_t batch = 1, m = 1, n = 1, k = 4, gap = 0;
   bool symbolic_m = false;
   bool extreme = false;  // 255 by -128 throughout: what saturating arithmetic gets wrong
-  std::string text() const { return concat(batch, " x ", m, "x", n, "x", k, symbolic_m ? " m?" : "", extreme ? " extreme" : ""); }
+  std::string text() const {
+    return concat(batch, " x ", m, "x", n, "x", k, symbolic_m ? " m?" : "", extreme ? " extreme" : "");
+  }
 };
 
 Kernel kernel_of(const Case& c) {
@@ -67,12 +69,15 @@ class Quads : public testing::TestWithParam<std::string> {
       for (int64_t j = 0; j < c.n; ++j) b_at(k, j) = static_cast<int8_t>(c.extreme ? -128 : next());
     const int64_t tasks = kernel.tasks(symbols);
     for (int64_t t = 0; t < threads; ++t)
-      ASSERT_EQ(kernel.run({left, right, sums}, kernel.params(symbols), scratch.floats(), tasks * t / threads, tasks * (t + 1) / threads), 0);
+      ASSERT_EQ(kernel.run({left, right, sums}, kernel.params(symbols), scratch.floats(), tasks * t / threads,
+                           tasks * (t + 1) / threads),
+                0);
     for (int64_t i = 0; i < c.batch * c.m; ++i) {
       for (int64_t j = 0; j < c.n; ++j) {
         int64_t expected = 0;
         for (int64_t k = 0; k < c.k; ++k) expected += int64_t{left[i * row + k]} * b_at(k, j);
-        ASSERT_EQ(sums[i * c.n + j], expected) << c.text() << " [" << i << "," << j << "] with " << threads << " threads";
+        ASSERT_EQ(sums[i * c.n + j], expected)
+            << c.text() << " [" << i << "," << j << "] with " << threads << " threads";
       }
     }
   }

@@ -233,7 +233,8 @@ TEST_P(MatMul, DeepProductsAreCutAlongK) {
 
 TEST_P(MatMul, ManyRowsAreCutIntoBlocks) {
   for (int64_t k : {20, 300}) {
-    check({.batch = 2, .m = 295, .n = 100, .k = k, .packed = true, .epilogue = Epilogue::bias_residual_gelu}, {1, 2, 7});
+    check({.batch = 2, .m = 295, .n = 100, .k = k, .packed = true, .epilogue = Epilogue::bias_residual_gelu},
+          {1, 2, 7});
     check_symbolic({.batch = 2, .n = 100, .k = k, .packed = true, .symbolic_m = true},
                    {{144, 100, k}, {145, 100, k}, {216, 100, k}, {217, 100, k}, {500, 100, k}});
   }

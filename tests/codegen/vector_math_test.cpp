@@ -114,9 +114,9 @@ TEST(VectorMath, SpecialValues) {
     UnaryOp op;
     double (*reference)(double);
   };
-  const Row rows[] = {
-      {UnaryOp::exp, std::exp}, {UnaryOp::log, std::log}, {UnaryOp::erf, std::erf}, {UnaryOp::tanh, std::tanh},
-      {UnaryOp::sin, std::sin}, {UnaryOp::cos, std::cos}, {UnaryOp::atan, std::atan}, {UnaryOp::asin, std::asin}};
+  const Row rows[] = {{UnaryOp::exp, std::exp},   {UnaryOp::log, std::log},  {UnaryOp::erf, std::erf},
+                      {UnaryOp::tanh, std::tanh}, {UnaryOp::sin, std::sin},  {UnaryOp::cos, std::cos},
+                      {UnaryOp::atan, std::atan}, {UnaryOp::asin, std::asin}};
   for (const Row& row : rows)
     for (const std::string& target : runnable_targets()) {
       // Ten elements: a masked vector or scalars, where the sweep above has whole vectors.

@@ -1,5 +1,5 @@
-// Every form of every row of tests/ops, once more as machine code: its one-node graph goes through the whole compiler, and
-// the runtime runs the artifact on each target that this machine has.
+// Every form of every row of tests/ops, once more as machine code: its one-node graph goes through the whole compiler,
+// and the runtime runs the artifact on each target that this machine has.
 #include <gtest/gtest.h>
 
 #include <set>

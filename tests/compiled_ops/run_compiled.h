@@ -16,8 +16,8 @@ const std::vector<std::string>& runnable_targets();
 /// One artifact with code for all of runnable_targets(). Throws CompileError.
 std::vector<uint8_t> compile_artifact(const Graph& graph);
 
-/// Runs the artifact's code for `target` once; an error of the runtime is reported as a failure of the test and gives no
-/// outputs.
+/// Runs the artifact's code for `target` once; an error of the runtime is reported as a failure of the test and gives
+/// no outputs.
 std::vector<Tensor> run_artifact(const std::vector<uint8_t>& artifact, const std::string& target,
                                  const std::vector<Tensor>& inputs);
 

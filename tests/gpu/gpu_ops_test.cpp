@@ -1,5 +1,5 @@
-// The tables of tests/ops on the GPU of this machine: $GPU_OPS_TARGET names what to compile for, $GPU_OPS_PART, as "3/16", which
-// of so many equal parts of the forms is meant (counted from 0; default: all).
+// The tables of tests/ops on the GPU of this machine: $GPU_OPS_TARGET names what to compile for, $GPU_OPS_PART, as
+// "3/16", which of so many equal parts of the forms is meant (counted from 0; default: all).
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -45,15 +45,18 @@ class Soak {
     while (left_.fetch_sub(1) > 0) {
       auto outputs = program_.run(inputs_);
       if (!outputs) return stop(outputs.error().message);
-      if (first.empty()) first = std::move(*outputs);
-      else if (!same(first, *outputs)) return stop("a run gave another result");
+      if (first.empty())
+        first = std::move(*outputs);
+      else if (!same(first, *outputs))
+        return stop("a run gave another result");
       done_.fetch_add(1);
     }
   }
 
   /// The process's exit code.
   int report() const {
-    std::cout << done_ << " runs on " << program_.device() << ", " << (problem_.empty() ? "all equal" : problem_) << '\n';
+    std::cout << done_ << " runs on " << program_.device() << ", " << (problem_.empty() ? "all equal" : problem_)
+              << '\n';
     return problem_.empty() ? 0 : 1;
   }
 

@@ -1,5 +1,5 @@
-// No include runs up the floors of the architecture, and none in a circle: neither among units (a header with its source) nor
-// among folders.
+// No include runs up the floors of the architecture, and none in a circle: neither among units (a header with its
+// source) nor among folders.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,19 +27,26 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"compiler/gir", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
     {"compiler/reference", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
     {"compiler/import", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
-    {"compiler/passes", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/gir", "compiler/reference"}},
+    {"compiler/passes",
+     {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/gir", "compiler/reference"}},
     {"compiler/schedule", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
     {"compiler/plan", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/schedule"}},
-    {"compiler/weights", {"artifact_schema", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/plan"}},
-    {"compiler/artifact", {"artifact_schema", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/plan", "compiler/weights"}},
+    {"compiler/weights",
+     {"artifact_schema", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/plan"}},
+    {"compiler/artifact",
+     {"artifact_schema", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/plan", "compiler/weights"}},
     {"compiler/partition", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
-    {"compiler", {"artifact_schema", "compiler/partition", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/passes", "compiler/schedule", "compiler/plan", "compiler/weights", "compiler/artifact"}},
+    {"compiler",
+     {"artifact_schema", "compiler/partition", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops",
+      "compiler/passes", "compiler/schedule", "compiler/plan", "compiler/weights", "compiler/artifact"}},
     {"codegen/cpu", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/cuda", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/library", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
-    {"tools", {"compiler", "compiler/artifact", "compiler/support", "compiler/partition", "compiler/ir", "compiler/kernel", "compiler/import", "compiler/passes",
-               "compiler/ops/op_def.h", "compiler/ops/expansion.h",  // what `gcc-graph operators` lists
-               "codegen/cpu", "codegen/cuda", "codegen/library", "artifact_schema", "runtime"}},
+    {"tools",
+     {"compiler", "compiler/artifact", "compiler/support", "compiler/partition", "compiler/ir", "compiler/kernel",
+      "compiler/import", "compiler/passes", "compiler/ops/op_def.h",
+      "compiler/ops/expansion.h",  // what `gcc-graph operators` lists
+      "codegen/cpu", "codegen/cuda", "codegen/library", "artifact_schema", "runtime"}},
 };
 
 std::string folder_of(const std::string& path) {
@@ -66,7 +73,8 @@ std::vector<Include> project_includes() {
       std::smatch match;
       std::string line;
       for (int number = 1; std::getline(file, line); ++number)
-        if (std::regex_search(line, match, pattern)) out.push_back({fs::relative(entry.path(), root), match[1], number});
+        if (std::regex_search(line, match, pattern))
+          out.push_back({fs::relative(entry.path(), root), match[1], number});
     }
   return out;
 }
@@ -84,7 +92,8 @@ TEST(IncludeFloors, NoIncludeRunsUpwards) {
   for (const Include& i : includes) {
     const std::string from = folder_of(i.file);
     ASSERT_FALSE(from.empty()) << i.file << " is in no folder of the table";
-    EXPECT_TRUE(allowed(from, i.target)) << i.file << ":" << i.line << " includes " << i.target << ", which " << from << " may not";
+    EXPECT_TRUE(allowed(from, i.target)) << i.file << ":" << i.line << " includes " << i.target << ", which " << from
+                                         << " may not";
   }
 }
 

@@ -1,6 +1,6 @@
 // Bodies of If, Loop and Scan: what they capture, their types, their results.
-#include "compiler/ops/infer.h"
 #include "compiler/gir/verify_graph.h"
+#include "compiler/ops/infer.h"
 #include "compiler/reference/interpreter.h"
 #include "tests/import/text_model.h"
 
@@ -66,7 +66,8 @@ TEST(ImportControl, ALoopMayLeaveOutItsConditionAndItsTripCount) {
                                              "output { name: 'again' } output { name: 's' }")) +
                        "output { name: 'y' }");
   };
-  const std::string count = node("Cast", "i", "s", "attribute { name: 'to' type: INT i: 1 }"), captured = node("Neg", "x", "s");
+  const std::string count = node("Cast", "i", "s", "attribute { name: 'to' type: INT i: 1 }"),
+                    captured = node("Neg", "x", "s");
   for (const char* inputs : {"n", "n _"})
     for (const std::string& scanned : {count, captured}) {
       const Graph g = import_model(loop(inputs, scanned)).graph;

@@ -1,8 +1,8 @@
 // Models damaged in every bit: refused in words or imported, never a crash, an internal error or a huge allocation.
 #include <sys/resource.h>
 
-#include "compiler/passes/resolve_ranks.h"
 #include "compiler/gir/verify_graph.h"
+#include "compiler/passes/resolve_ranks.h"
 #include "tests/import/text_model.h"
 
 namespace gcg::test {

@@ -140,7 +140,8 @@ TEST(ImportGraph, AllThatIsUnsupportedIsReportedAtOnce) {
   EXPECT_EQ(rows[1].name, "one");
   EXPECT_EQ(rows[1].op, "Frobnicate");
   EXPECT_EQ(rows[1].version, 17);
-  EXPECT_EQ(rows[1].why, "there is no operator or function of this name; one of the application's is declared by --custom-op");
+  EXPECT_EQ(rows[1].why,
+            "there is no operator or function of this name; one of the application's is declared by --custom-op");
   EXPECT_EQ(rows[2].name, "b");
   EXPECT_EQ(rows[2].domain, "com.acme");
   EXPECT_EQ(rows[2].version, 0);
@@ -156,7 +157,8 @@ TEST(ImportGraph, InternalOperatorsAreNotForModels) {
       graph_model(float_value("input", "x", kDim2) + node("Fail", "x", "y", "domain: 'gart'") + "output { name: 'y' }",
                   "opset_import { domain: 'gart' version: 1 }"));
   ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0].why, "there is no operator or function of this name; one of the application's is declared by --custom-op");
+  EXPECT_EQ(rows[0].why,
+            "there is no operator or function of this name; one of the application's is declared by --custom-op");
 }
 
 }  // namespace

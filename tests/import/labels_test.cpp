@@ -19,16 +19,17 @@ using Names = std::vector<std::string>;
 TEST(Labels, GoWithWhatIsMovedToTheOutputs) {
   const std::string zip = "domain: 'ai.onnx.ml' attribute { name: 'classlabels_int64s' ints: 7 ints: 9 type: INTS }";
   const std::string as_string = "attribute { name: 'to' i: 8 type: INT }";
-  const ImportedModel model =
-      import_model(graph_model(classifier() + node("Cast", "label", "same", as_string) + node("ZipMap", "scores", "zipped", zip) +
-                                   output("same") + output("zipped") + output("scores"),
-                               kMl));
+  const ImportedModel model = import_model(graph_model(classifier() + node("Cast", "label", "same", as_string) +
+                                                           node("ZipMap", "scores", "zipped", zip) + output("same") +
+                                                           output("zipped") + output("scores"),
+                                                       kMl));
   EXPECT_EQ(model.labels, (std::map<std::string, Names>{{"same", {"cat", "dog"}}, {"zipped", {"7", "9"}}}));
   EXPECT_EQ(value_called(model.graph, "same").dtype, DType::i64);
 }
 
 TEST(Labels, AreNumbersOfConstants) {
-  const std::string strings = "initializer { name: 's' data_type: 8 dims: 3 string_data: 'b' string_data: 'a' string_data: 'b' } ";
+  const std::string strings =
+      "initializer { name: 's' data_type: 8 dims: 3 string_data: 'b' string_data: 'a' string_data: 'b' } ";
   const std::string index = "initializer { name: 'i' data_type: 7 dims: 2 int64_data: 1 int64_data: 2 } ";
   const ImportedModel model = import_model(graph_model(strings + index + node("Gather", "s i", "y") + output("y")));
   EXPECT_EQ(model.labels, (std::map<std::string, Names>{{"y", {"b", "a"}}}));
@@ -39,7 +40,8 @@ TEST(Labels, AreLookedUpByEncoders) {
   const std::string encode =
       "domain: 'ai.onnx.ml' attribute { name: 'keys_strings' strings: 'dog' strings: 'cow' type: STRINGS } "
       "attribute { name: 'values_strings' strings: 'Hund' strings: 'Kuh' type: STRINGS } ";
-  const ImportedModel model = import_model(graph_model(classifier() + node("LabelEncoder", "label", "y", encode) + output("y"), kMl));
+  const ImportedModel model =
+      import_model(graph_model(classifier() + node("LabelEncoder", "label", "y", encode) + output("y"), kMl));
   EXPECT_EQ(model.labels, (std::map<std::string, Names>{{"y", {"Hund", "Kuh", "_Unused"}}}));
 }
 

@@ -19,7 +19,9 @@ TEST(ImportNodeOrder, ReadersMayStandBeforeWhatTheyRead) {
 }
 
 TEST(ImportNodeOrder, NodesInOrderStayAsTheyStand) {
-  const Graph g = import_model(graph_model(kX + node("Neg", "x", "b") + node("Exp", "x", "a") + node("Add", "a b", "y") + kY)).graph;
+  const Graph g =
+      import_model(graph_model(kX + node("Neg", "x", "b") + node("Exp", "x", "a") + node("Add", "a b", "y") + kY))
+          .graph;
   std::vector<std::string> names;
   for (NodeId id : g.order()) names.push_back(g.node(id).op->name);
   EXPECT_EQ(names, (std::vector<std::string>{"Neg", "Exp", "Add"}));

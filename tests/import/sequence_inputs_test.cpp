@@ -9,14 +9,17 @@ namespace {
 
 const char* const kTensor = "tensor_type { elem_type: 1 shape { dim { dim_param: 'n' } dim { dim_value: 3 } } }";
 
-std::string input(const std::string& name, const std::string& type) { return "input { name: '" + name + "' type { " + type + " } } "; }
+std::string input(const std::string& name, const std::string& type) {
+  return "input { name: '" + name + "' type { " + type + " } } ";
+}
 
 onnx::ModelProto model() {
   const std::string tensor = kTensor, sequence = "sequence_type { elem_type { " + tensor + " } }";
-  return graph_model(input("x", tensor) + input("s", sequence) + input("o", "optional_type { elem_type { " + tensor + " } }") +
-                     input("p", "optional_type { elem_type { " + sequence + " } }") +
-                     "node { op_type: 'ConcatFromSequence' input: 's' output: 'y' attribute { name: 'axis' i: 0 type: INT } } "
-                     "output { name: 'y' }");
+  return graph_model(
+      input("x", tensor) + input("s", sequence) + input("o", "optional_type { elem_type { " + tensor + " } }") +
+      input("p", "optional_type { elem_type { " + sequence + " } }") +
+      "node { op_type: 'ConcatFromSequence' input: 's' output: 'y' attribute { name: 'axis' i: 0 type: INT } } "
+      "output { name: 'y' }");
 }
 
 std::vector<std::string> input_names(const onnx::ModelProto& m) {
@@ -27,7 +30,8 @@ std::vector<std::string> input_names(const onnx::ModelProto& m) {
 
 TEST(SequenceInputs, BecomeAnInputPerElement) {
   onnx::ModelProto m = model();
-  EXPECT_EQ(spread_sequence_inputs(m, {{"s", 2}, {"o", 1}, {"p", 1}, {"x", 7}, {"n", 4}}), (std::vector<std::string>{"s", "o", "p"}));
+  EXPECT_EQ(spread_sequence_inputs(m, {{"s", 2}, {"o", 1}, {"p", 1}, {"x", 7}, {"n", 4}}),
+            (std::vector<std::string>{"s", "o", "p"}));
   EXPECT_EQ(input_names(m), (std::vector<std::string>{"x", "s.0", "s.1", "o.0", "p.0"}));
   const Graph g = import_model(m).graph;
   EXPECT_EQ(str(*g.value(g.inputs[1]).shape), "[n_0,3]");

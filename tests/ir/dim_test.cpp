@@ -29,18 +29,19 @@ TEST_P(DimEquality, CanonicalFormsAgree) { EXPECT_EQ(d(GetParam().left).str(), d
 INSTANTIATE_TEST_SUITE_P(Algebra, DimEquality,
                          testing::Values(Equal{"(s+1)*64", "64*s + 64"}, Equal{"s*t - t*s", "0"},
                                          Equal{"(a+b)*(a-b)", "a*a - b*b"}, Equal{"3*s - 2*s - s + 7", "7"}));
-INSTANTIATE_TEST_SUITE_P(
-    Quotients, DimEquality,
-    testing::Values(Equal{"(64*s)//64", "s"}, Equal{"(64*s + 5)//64", "s"}, Equal{"(64*s + 64)//64", "s + 1"},
-                    Equal{"(6*s)//4", "s + s//2"}, Equal{"(s//3)//4", "s//12"}, Equal{"(s//3 + 1)//4", "(s + 3)//12"},
-                    Equal{"(b*s*768)//(12*s)", "64*b"}, Equal{"(b*s)//s", "b"}, Equal{"(s*s + 2*s + 1)//(s + 1)", "s + 1"},
-                    Equal{"(s - 1)//2 + 1", "(s + 1)//2"}, Equal{"(s%7)//7", "0"}, Equal{"s//(s + 1)", "0"},
-                    Equal{"(-s)//(-t)", "s//t"}, Equal{"(2*s + 1)//2", "s"}, Equal{"(4*s + 3)//8", "s//2"}));
-INSTANTIATE_TEST_SUITE_P(
-    Remainders, DimEquality,
-    testing::Values(Equal{"(64*s)%64", "0"}, Equal{"(64*s + 5)%64", "5"}, Equal{"(6*s)%4", "2*(s%2)"},
-                    Equal{"(s%12)%4", "s%4"}, Equal{"(s%4)%4", "s%4"}, Equal{"(b*s + 3*s)%s", "0"},
-                    Equal{"(4*s + 3)%8", "4*(s%2) + 3"}));
+INSTANTIATE_TEST_SUITE_P(Quotients, DimEquality,
+                         testing::Values(Equal{"(64*s)//64", "s"}, Equal{"(64*s + 5)//64", "s"},
+                                         Equal{"(64*s + 64)//64", "s + 1"}, Equal{"(6*s)//4", "s + s//2"},
+                                         Equal{"(s//3)//4", "s//12"}, Equal{"(s//3 + 1)//4", "(s + 3)//12"},
+                                         Equal{"(b*s*768)//(12*s)", "64*b"}, Equal{"(b*s)//s", "b"},
+                                         Equal{"(s*s + 2*s + 1)//(s + 1)", "s + 1"},
+                                         Equal{"(s - 1)//2 + 1", "(s + 1)//2"}, Equal{"(s%7)//7", "0"},
+                                         Equal{"s//(s + 1)", "0"}, Equal{"(-s)//(-t)", "s//t"},
+                                         Equal{"(2*s + 1)//2", "s"}, Equal{"(4*s + 3)//8", "s//2"}));
+INSTANTIATE_TEST_SUITE_P(Remainders, DimEquality,
+                         testing::Values(Equal{"(64*s)%64", "0"}, Equal{"(64*s + 5)%64", "5"},
+                                         Equal{"(6*s)%4", "2*(s%2)"}, Equal{"(s%12)%4", "s%4"}, Equal{"(s%4)%4", "s%4"},
+                                         Equal{"(b*s + 3*s)%s", "0"}, Equal{"(4*s + 3)%8", "4*(s%2) + 3"}));
 INSTANTIATE_TEST_SUITE_P(
     Extrema, DimEquality,
     testing::Values(Equal{"max(s,0)", "s"}, Equal{"max(s + 3,2)", "s + 3"}, Equal{"min(s,9223372036854775807)", "s"},
@@ -50,7 +51,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Equal{"max(min(s,5),0)", "min(s,5)"}, Equal{"max(s - s//2,0)", "s - s//2"},
                     Equal{"max(s - min(s,2),0)", "s - min(s,2)"}, Equal{"min(s//2,s)", "s//2"}));
 INSTANTIATE_TEST_SUITE_P(Names, DimEquality,
-                         testing::Values(Equal{"'past length' + 1", "1 + 'past length'"}, Equal{"max + min", "min + max"}));
+                         testing::Values(Equal{"'past length' + 1", "1 + 'past length'"},
+                                         Equal{"max + min", "min + max"}));
 
 TEST(Dim, BoundsSeeWhatTermsShare) {
   EXPECT_EQ(d("s - s//2").lower_bound(), 0);
@@ -141,13 +143,20 @@ struct Random {
     const auto [a, x] = expression(depth - 1);
     const auto [b, y] = expression(depth - 1);
     switch (below(7)) {
-      case 0: return {a - b, x - y};
-      case 1: return {a * b, x * y};
-      case 2: return {floor_div(a, b), floor_quotient(x, y)};
-      case 3: return {mod(a, b), x - floor_quotient(x, y) * y};
-      case 4: return {max(a, b), std::max(x, y)};
-      case 5: return {min(a, b), std::min(x, y)};
-      default: return {a + b, x + y};
+      case 0:
+        return {a - b, x - y};
+      case 1:
+        return {a * b, x * y};
+      case 2:
+        return {floor_div(a, b), floor_quotient(x, y)};
+      case 3:
+        return {mod(a, b), x - floor_quotient(x, y) * y};
+      case 4:
+        return {max(a, b), std::max(x, y)};
+      case 5:
+        return {min(a, b), std::min(x, y)};
+      default:
+        return {a + b, x + y};
     }
   }
 };

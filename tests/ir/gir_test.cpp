@@ -1,10 +1,10 @@
 #include "compiler/gir/gir.h"
-#include "compiler/gir/verify_graph.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "compiler/gir/verify_graph.h"
 #include "compiler/ops/infer.h"
 #include "compiler/support/error.h"
 
@@ -40,9 +40,10 @@ TEST(Gir, PrintingAndReadingIsExact) {
 )";
   const std::string printed = print_graph(parse_graph(text));
   EXPECT_EQ(print_graph(parse_graph(printed)), printed);
-  for (const char* part : {"%y: f32[max(s,t),4], _ = Dropout(%x, _, %c)", "f = 1e-05", "empty = strings[]", "@\"node 7\"",
-                           "t = i8[2]{1, -1}", "quote = \"a\\\"b\"", "= If(%c | %x, %k)", "assume batch == 2*s \"why \\\"so\\\"\"",
-                           "{1.5, -0, inf}", "graph \"odd name\"", "%q: ?[3]", "%\"a b\": ?"})
+  for (const char* part :
+       {"%y: f32[max(s,t),4], _ = Dropout(%x, _, %c)", "f = 1e-05", "empty = strings[]", "@\"node 7\"",
+        "t = i8[2]{1, -1}", "quote = \"a\\\"b\"", "= If(%c | %x, %k)", "assume batch == 2*s \"why \\\"so\\\"\"",
+        "{1.5, -0, inf}", "graph \"odd name\"", "%q: ?[3]", "%\"a b\": ?"})
     EXPECT_NE(printed.find(part), std::string::npos) << part << " is missing in\n" << printed;
 }
 
@@ -70,7 +71,8 @@ TEST(Gir, ElidedDataIsForReadingOnly) {
 }
 
 TEST(Gir, RandomDataIsDeterministicAndInRange) {
-  const Graph g = parse_graph("graph g() -> (%c, %i) { constant %c: f32[50] = random(3) constant %i: u8[50] = random(3) }");
+  const Graph g =
+      parse_graph("graph g() -> (%c, %i) { constant %c: f32[50] = random(3) constant %i: u8[50] = random(3) }");
   double least = 1, most = -1;
   for (int64_t i = 0; i < 50; ++i) {
     least = std::min(least, g.value(g.outputs[0]).constant->at_double(i));
@@ -103,7 +105,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"graph g(%x: f32[2 3]) -> (%x) {}", "gir: line 1, column 17: '2 3' is no extent"},
         Mistake{"graph g() -> (%y) {\n  %y = Frob()\n}", "gir: line 2, column 12: there is no operator Frob"},
         Mistake{"graph g(%x: f32[2]) -> (%x) {\n  %x = Relu(%x)\n}", "gir: line 2, column 5: %x is defined twice"},
-        Mistake{"graph g() -> (%c) { constant %c: f32[3] = {1, 2} }", "gir: line 1, column 48: expected ',', found '}'"},
+        Mistake{"graph g() -> (%c) { constant %c: f32[3] = {1, 2} }",
+                "gir: line 1, column 48: expected ',', found '}'"},
         Mistake{"graph g() -> () { } more", "gir: line 1, column 21: text after the end of the graph"},
         Mistake{"graph g() -> (", "gir: line 1, column 15: expected '%', found the end"},
         Mistake{"graph g() -> (%c) { constant %c: i32[1] = {1.5} }",

@@ -68,7 +68,9 @@ TEST(Verify, NamesWhatIsWrong) {
     damage(g);
     return message_of([&] { verify_graph(g); });
   };
-  const auto has = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
   EXPECT_TRUE(has(broken([](Graph& g) { g.value(named(g, "a")).name = "z"; }), "are called 'z'"));
   EXPECT_TRUE(has(broken([](Graph& g) { g.node(NodeId(1)).inputs.pop_back(); }), "Add 'y' has 1 inputs"));
   EXPECT_TRUE(has(broken([](Graph& g) { g.node(NodeId(1)).inputs[1] = g.add_value(untyped("w")); }),
@@ -81,7 +83,8 @@ TEST(Verify, NamesWhatIsWrong) {
 
 TEST(Interpreter, RunsAndChecksTheCallersShapes) {
   const Graph g = parse_graph(kAdd);
-  const Tensor x = Tensor::from<float>(DType::f32, {1, 2}, {-1, 2}), z = Tensor::from<float>(DType::f32, {1, 2}, {5, 7});
+  const Tensor x = Tensor::from<float>(DType::f32, {1, 2}, {-1, 2}),
+               z = Tensor::from<float>(DType::f32, {1, 2}, {5, 7});
   const std::vector<Tensor> out = interpret(g, {x, z});
   EXPECT_EQ(out[0].at_double(0), 5);
   EXPECT_EQ(out[0].at_double(1), 9);
@@ -95,7 +98,8 @@ TEST(Interpreter, RunsAndChecksTheCallersShapes) {
 TEST(Interpreter, FindsWrongInference) {
   Graph g = parse_graph("graph g(%x: f32[n,2]) -> (%y) { %y: f32[n,3] = Relu(%x) }");
   const std::string message = message_of([&] { interpret(g, {Tensor(DType::f32, {4, 2})}); });
-  EXPECT_NE(message.find("output 'y' is inferred as f32[n,3], but its reference gives f32[4,2] with n = 4"), std::string::npos)
+  EXPECT_NE(message.find("output 'y' is inferred as f32[n,3], but its reference gives f32[4,2] with n = 4"),
+            std::string::npos)
       << message;
 }
 

@@ -57,8 +57,11 @@ TEST(Conv, TakesEveryRankAndAttribute) {
 
 TEST(Conv, PaddingIsSkippedNotMultiplied) {
   const double inf = std::numeric_limits<double>::infinity();
-  check_op({"infinite weight on the border", "Conv", {data(f32({1, 1, 2}, {1, 2})), data(f32({1, 1, 2}, {1, inf}))},
-            {{"pads", Ints{0, 1}}}, {f32({1, 1, 2}, {inf, 2})}});
+  check_op({"infinite weight on the border",
+            "Conv",
+            {data(f32({1, 1, 2}, {1, 2})), data(f32({1, 1, 2}, {1, inf}))},
+            {{"pads", Ints{0, 1}}},
+            {f32({1, 1, 2}, {inf, 2})}});
 }
 
 TEST(Conv, RefusesWhatDoesNotFit) {
@@ -82,8 +85,12 @@ TEST(CausalConv, SeesOnlyThePast) {
               {{"activation", std::string(activation)}},
               {},
               2});
-  check_op({"literal", "CausalConvWithState", {data(f32({1, 1, 3}, {1, 2, 3})), data(f32({1, 1, 2}, {10, 1}))}, {},
-            {f32({1, 1, 3}, {1, 12, 23}), f32({1, 1, 1}, {3})}, 2});
+  check_op({"literal",
+            "CausalConvWithState",
+            {data(f32({1, 1, 3}, {1, 2, 3})), data(f32({1, 1, 2}, {10, 1}))},
+            {},
+            {f32({1, 1, 3}, {1, 12, 23}), f32({1, 1, 1}, {3})},
+            2});
   check_op({"one element", "CausalConvWithState", {x, data(pattern(DType::f32, {3, 1, 1}))}, {}, {}, 2});
 }
 

@@ -18,7 +18,7 @@ OpCase einsum(std::string equation, std::vector<Ints> shapes, DType dtype = DTyp
 TEST(Einsum, GivesTheLiteral) {
   const OpInput a = data(f32({2, 2}, {1, 2, 3, 4})), b = data(f32({2, 2}, {5, 6, 7, 8}));
   const std::tuple<const char*, Ints, std::vector<double>> rows[] = {
-      {"ij,jk->ik", {2, 2}, {19, 22, 43, 50}}, {"ij,jk", {2, 2}, {19, 22, 43, 50}}, {"ij,ij->", {}, {70}},
+      {"ij,jk->ik", {2, 2}, {19, 22, 43, 50}},    {"ij,jk", {2, 2}, {19, 22, 43, 50}}, {"ij,ij->", {}, {70}},
       {"ij, kj -> ki", {2, 2}, {17, 39, 23, 53}}, {"ij,ij->j", {2}, {26, 44}},
   };
   for (const auto& [equation, shape, values] : rows) {
@@ -55,7 +55,10 @@ TEST(MatMulInteger, SubtractsZeroPoints) {
   const OpInput a = data(tensor(DType::u8, {2, 2}, {1, 2, 3, 255})),
                 b = data(tensor(DType::i8, {2, 2}, {5, -6, 7, -128}));
   check_op({"none", "MatMulInteger", {a, b}, {}, {tensor(DType::i32, {2, 2}, {19, -262, 1800, -32658})}});
-  check_op({"scalars", "MatMulInteger", {a, b, data(tensor(DType::u8, {}, {1})), data(tensor(DType::i8, {}, {-1}))}, {},
+  check_op({"scalars",
+            "MatMulInteger",
+            {a, b, data(tensor(DType::u8, {}, {1})), data(tensor(DType::i8, {}, {-1}))},
+            {},
             {tensor(DType::i32, {2, 2}, {8, -127, 2044, -32268})}});
   check_op({"per row and column",
             "MatMulInteger",

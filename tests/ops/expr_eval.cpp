@@ -13,32 +13,58 @@ double sign(double x) { return std::isnan(x) ? x : static_cast<double>((x > 0) -
 
 double float_unary(UnaryOp op, double x) {
   switch (op) {
-    case UnaryOp::neg: return -x;
-    case UnaryOp::abs: return std::fabs(x);
-    case UnaryOp::sqrt: return std::sqrt(x);
-    case UnaryOp::rsqrt: return 1 / std::sqrt(x);
-    case UnaryOp::exp: return std::exp(x);
-    case UnaryOp::log: return std::log(x);
-    case UnaryOp::erf: return std::erf(x);
-    case UnaryOp::tanh: return std::tanh(x);
-    case UnaryOp::sigmoid: return 1 / (1 + std::exp(-x));
-    case UnaryOp::sin: return std::sin(x);
-    case UnaryOp::cos: return std::cos(x);
-    case UnaryOp::tan: return std::tan(x);
-    case UnaryOp::asin: return std::asin(x);
-    case UnaryOp::acos: return std::acos(x);
-    case UnaryOp::atan: return std::atan(x);
-    case UnaryOp::sinh: return std::sinh(x);
-    case UnaryOp::cosh: return std::cosh(x);
-    case UnaryOp::asinh: return std::asinh(x);
-    case UnaryOp::acosh: return std::acosh(x);
-    case UnaryOp::atanh: return std::atanh(x);
-    case UnaryOp::floor: return std::floor(x);
-    case UnaryOp::ceil: return std::ceil(x);
-    case UnaryOp::round_even: return std::nearbyint(x);
-    case UnaryOp::reciprocal: return 1 / x;
-    case UnaryOp::sign: return sign(x);
-    default: fail("unary operator ", static_cast<int>(op), " on a float");
+    case UnaryOp::neg:
+      return -x;
+    case UnaryOp::abs:
+      return std::fabs(x);
+    case UnaryOp::sqrt:
+      return std::sqrt(x);
+    case UnaryOp::rsqrt:
+      return 1 / std::sqrt(x);
+    case UnaryOp::exp:
+      return std::exp(x);
+    case UnaryOp::log:
+      return std::log(x);
+    case UnaryOp::erf:
+      return std::erf(x);
+    case UnaryOp::tanh:
+      return std::tanh(x);
+    case UnaryOp::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case UnaryOp::sin:
+      return std::sin(x);
+    case UnaryOp::cos:
+      return std::cos(x);
+    case UnaryOp::tan:
+      return std::tan(x);
+    case UnaryOp::asin:
+      return std::asin(x);
+    case UnaryOp::acos:
+      return std::acos(x);
+    case UnaryOp::atan:
+      return std::atan(x);
+    case UnaryOp::sinh:
+      return std::sinh(x);
+    case UnaryOp::cosh:
+      return std::cosh(x);
+    case UnaryOp::asinh:
+      return std::asinh(x);
+    case UnaryOp::acosh:
+      return std::acosh(x);
+    case UnaryOp::atanh:
+      return std::atanh(x);
+    case UnaryOp::floor:
+      return std::floor(x);
+    case UnaryOp::ceil:
+      return std::ceil(x);
+    case UnaryOp::round_even:
+      return std::nearbyint(x);
+    case UnaryOp::reciprocal:
+      return 1 / x;
+    case UnaryOp::sign:
+      return sign(x);
+    default:
+      fail("unary operator ", static_cast<int>(op), " on a float");
   }
 }
 
@@ -47,12 +73,18 @@ int64_t negated(int64_t a) { return static_cast<int64_t>(-static_cast<uint64_t>(
 int64_t integer_unary(UnaryOp op, DType dtype, int64_t a) {
   const bool negative = a < 0 && !is_unsigned_int(dtype);
   switch (op) {
-    case UnaryOp::neg: return negated(a);
-    case UnaryOp::abs: return negative ? negated(a) : a;
-    case UnaryOp::sign: return negative ? -1 : a != 0;
-    case UnaryOp::bit_not: return ~a;
-    case UnaryOp::logical_not: return a == 0;
-    default: fail("unary operator ", static_cast<int>(op), " on ", name_of(dtype));
+    case UnaryOp::neg:
+      return negated(a);
+    case UnaryOp::abs:
+      return negative ? negated(a) : a;
+    case UnaryOp::sign:
+      return negative ? -1 : a != 0;
+    case UnaryOp::bit_not:
+      return ~a;
+    case UnaryOp::logical_not:
+      return a == 0;
+    default:
+      fail("unary operator ", static_cast<int>(op), " on ", name_of(dtype));
   }
 }
 
@@ -60,27 +92,43 @@ double propagate(double a, double b, double otherwise) { return std::isnan(a) ||
 
 double float_binary(BinaryOp op, double a, double b) {
   switch (op) {
-    case BinaryOp::add: return a + b;
-    case BinaryOp::sub: return a - b;
-    case BinaryOp::mul: return a * b;
-    case BinaryOp::div: return a / b;
-    case BinaryOp::fmod: return std::fmod(a, b);
-    case BinaryOp::pow: return std::pow(a, b);
-    case BinaryOp::max: return propagate(a, b, a > b ? a : b);
-    case BinaryOp::min: return propagate(a, b, a < b ? a : b);
-    default: fail("binary operator ", static_cast<int>(op), " on floats");
+    case BinaryOp::add:
+      return a + b;
+    case BinaryOp::sub:
+      return a - b;
+    case BinaryOp::mul:
+      return a * b;
+    case BinaryOp::div:
+      return a / b;
+    case BinaryOp::fmod:
+      return std::fmod(a, b);
+    case BinaryOp::pow:
+      return std::pow(a, b);
+    case BinaryOp::max:
+      return propagate(a, b, a > b ? a : b);
+    case BinaryOp::min:
+      return propagate(a, b, a < b ? a : b);
+    default:
+      fail("binary operator ", static_cast<int>(op), " on floats");
   }
 }
 
 int compare(BinaryOp op, bool equal, bool less, bool greater) {
   switch (op) {
-    case BinaryOp::equal: return equal;
-    case BinaryOp::not_equal: return !equal;
-    case BinaryOp::less: return less;
-    case BinaryOp::less_equal: return less || equal;
-    case BinaryOp::greater: return greater;
-    case BinaryOp::greater_equal: return greater || equal;
-    default: return -1;
+    case BinaryOp::equal:
+      return equal;
+    case BinaryOp::not_equal:
+      return !equal;
+    case BinaryOp::less:
+      return less;
+    case BinaryOp::less_equal:
+      return less || equal;
+    case BinaryOp::greater:
+      return greater;
+    case BinaryOp::greater_equal:
+      return greater || equal;
+    default:
+      return -1;
   }
 }
 
@@ -93,38 +141,62 @@ int64_t integer_binary(BinaryOp op, T a, T b) {
   auto quotient = [&]() -> T { return b == 0 ? T{0} : by_minus_one ? static_cast<T>(-x) : a / b; };
   const bool signs_differ = remainder() != 0 && (remainder() < 0) != (b < 0);
   switch (op) {
-    case BinaryOp::add: return static_cast<int64_t>(x + y);
-    case BinaryOp::sub: return static_cast<int64_t>(x - y);
-    case BinaryOp::mul: return static_cast<int64_t>(x * y);
-    case BinaryOp::div: return static_cast<int64_t>(quotient());
-    case BinaryOp::floor_div: return static_cast<int64_t>(quotient()) - (signs_differ ? 1 : 0);
-    case BinaryOp::mod: return static_cast<int64_t>(remainder() + (signs_differ ? b : T{0}));
-    case BinaryOp::fmod: return static_cast<int64_t>(remainder());
-    case BinaryOp::max: return static_cast<int64_t>(a > b ? a : b);
-    case BinaryOp::min: return static_cast<int64_t>(a < b ? a : b);
-    case BinaryOp::logical_and: return a != 0 && b != 0;
-    case BinaryOp::logical_or: return a != 0 || b != 0;
-    case BinaryOp::logical_xor: return (a != 0) != (b != 0);
-    case BinaryOp::bit_and: return static_cast<int64_t>(x & y);
-    case BinaryOp::bit_or: return static_cast<int64_t>(x | y);
-    case BinaryOp::bit_xor: return static_cast<int64_t>(x ^ y);
-    case BinaryOp::shift_left: return y < 64 ? static_cast<int64_t>(x << y) : 0;
-    case BinaryOp::shift_right: return static_cast<int64_t>(y < 64 ? a >> y : T{0});
+    case BinaryOp::add:
+      return static_cast<int64_t>(x + y);
+    case BinaryOp::sub:
+      return static_cast<int64_t>(x - y);
+    case BinaryOp::mul:
+      return static_cast<int64_t>(x * y);
+    case BinaryOp::div:
+      return static_cast<int64_t>(quotient());
+    case BinaryOp::floor_div:
+      return static_cast<int64_t>(quotient()) - (signs_differ ? 1 : 0);
+    case BinaryOp::mod:
+      return static_cast<int64_t>(remainder() + (signs_differ ? b : T{0}));
+    case BinaryOp::fmod:
+      return static_cast<int64_t>(remainder());
+    case BinaryOp::max:
+      return static_cast<int64_t>(a > b ? a : b);
+    case BinaryOp::min:
+      return static_cast<int64_t>(a < b ? a : b);
+    case BinaryOp::logical_and:
+      return a != 0 && b != 0;
+    case BinaryOp::logical_or:
+      return a != 0 || b != 0;
+    case BinaryOp::logical_xor:
+      return (a != 0) != (b != 0);
+    case BinaryOp::bit_and:
+      return static_cast<int64_t>(x & y);
+    case BinaryOp::bit_or:
+      return static_cast<int64_t>(x | y);
+    case BinaryOp::bit_xor:
+      return static_cast<int64_t>(x ^ y);
+    case BinaryOp::shift_left:
+      return y < 64 ? static_cast<int64_t>(x << y) : 0;
+    case BinaryOp::shift_right:
+      return static_cast<int64_t>(y < 64 ? a >> y : T{0});
     case BinaryOp::checked_index:
       GCG_CHECK(x < y, "index ", static_cast<int64_t>(x), " of ", static_cast<int64_t>(y), " elements");
       return static_cast<int64_t>(x);
-    default: fail("binary operator ", static_cast<int>(op), " on integers");
+    default:
+      fail("binary operator ", static_cast<int>(op), " on integers");
   }
 }
 
 BinaryOp combiner(ReduceOp op) {
   switch (op) {
-    case ReduceOp::sum: return BinaryOp::add;
-    case ReduceOp::prod: return BinaryOp::mul;
-    case ReduceOp::max: return BinaryOp::max;
-    case ReduceOp::min: return BinaryOp::min;
-    case ReduceOp::logical_and: return BinaryOp::logical_and;
-    case ReduceOp::logical_or: return BinaryOp::logical_or;
+    case ReduceOp::sum:
+      return BinaryOp::add;
+    case ReduceOp::prod:
+      return BinaryOp::mul;
+    case ReduceOp::max:
+      return BinaryOp::max;
+    case ReduceOp::min:
+      return BinaryOp::min;
+    case ReduceOp::logical_and:
+      return BinaryOp::logical_and;
+    case ReduceOp::logical_or:
+      return BinaryOp::logical_or;
   }
   fail("reduction operator");
 }
@@ -171,14 +243,14 @@ Scalar apply(UnaryOp op, DType dtype, Scalar a) {
 
 Scalar apply(BinaryOp op, DType dtype, Scalar a, Scalar b) {
   if (is_float(dtype)) {
-    const int truth = compare(op, a.number == b.number, a.number < b.number, a.number > b.number);
+    const int truth = compare(op, a.number == b.number, a.number<b.number, a.number> b.number);
     if (truth >= 0) return {0, truth};
     return round_to(dtype, {float_binary(op, a.number, b.number), 0});
   }
   const auto ua = static_cast<uint64_t>(a.integer), ub = static_cast<uint64_t>(b.integer);
   const bool is_unsigned = is_unsigned_int(dtype);
-  const int truth = is_unsigned ? compare(op, ua == ub, ua < ub, ua > ub)
-                                : compare(op, a.integer == b.integer, a.integer < b.integer, a.integer > b.integer);
+  const int truth = is_unsigned ? compare(op, ua == ub, ua<ub, ua> ub)
+                                : compare(op, a.integer == b.integer, a.integer<b.integer, a.integer> b.integer);
   if (truth >= 0) return {0, truth};
   return round_to(dtype, {0, is_unsigned ? integer_binary(op, ua, ub) : integer_binary(op, a.integer, b.integer)});
 }
@@ -197,13 +269,20 @@ Scalar convert(DType from, DType to, Scalar a) {
 
 Scalar ExprEvaluator::evaluate(const Expr& e, bool live) {
   switch (e->kind) {
-    case ExprKind::constant: return {e->number, e->integer};
-    case ExprKind::axis: return {0, axes_.at(e->axis)};
-    case ExprKind::extent: return {0, e->dim.evaluate(symbols_)};
-    case ExprKind::load: return load(*e, live);
-    case ExprKind::local: return locals_.at(e->local);
-    case ExprKind::accumulator: return {accumulator_, 0};
-    case ExprKind::unary: return apply(e->unary, e->args[0]->dtype, evaluate(e->args[0], live));
+    case ExprKind::constant:
+      return {e->number, e->integer};
+    case ExprKind::axis:
+      return {0, axes_.at(e->axis)};
+    case ExprKind::extent:
+      return {0, e->dim.evaluate(symbols_)};
+    case ExprKind::load:
+      return load(*e, live);
+    case ExprKind::local:
+      return locals_.at(e->local);
+    case ExprKind::accumulator:
+      return {accumulator_, 0};
+    case ExprKind::unary:
+      return apply(e->unary, e->args[0]->dtype, evaluate(e->args[0], live));
     case ExprKind::binary:
       return apply(e->binary, e->args[0]->dtype, evaluate(e->args[0], live), evaluate(e->args[1], live));
     case ExprKind::select: {
@@ -211,7 +290,8 @@ Scalar ExprEvaluator::evaluate(const Expr& e, bool live) {
       const Scalar then = evaluate(e->args[1], live && taken), otherwise = evaluate(e->args[2], live && !taken);
       return taken ? then : otherwise;
     }
-    case ExprKind::cast: return convert(e->args[0]->dtype, e->dtype, evaluate(e->args[0], live));
+    case ExprKind::cast:
+      return convert(e->args[0]->dtype, e->dtype, evaluate(e->args[0], live));
     case ExprKind::reduce: {
       const Expr identity = reduce_identity(e->reduce, e->dtype);
       return round_to(e->dtype, reduce(*e, 0, {identity->number, identity->integer}, live));

@@ -18,7 +18,7 @@ OpCase transform(std::string what, const char* op, std::vector<OpInput> inputs, 
                  std::vector<Tensor> expected = {}) {
   OpCase row = {std::move(what), op, std::move(inputs), std::move(attributes), std::move(expected)};
   row.symbolic = row.inputs[0].tensor.shape().back() != 2;  // how many parts must be known
-  row.tolerance = 1e-5;  // the angles are f32, and the literals have six digits
+  row.tolerance = 1e-5;                                     // the angles are f32, and the literals have six digits
   return row;
 }
 
@@ -48,8 +48,8 @@ TEST(Dft, TakesEveryFormAndLength) {
 
 TEST(Stft, GivesTheLiteral) {
   check_op(transform("real, windowed", "STFT", {x({1, 9, 1}), scalar(2), x({4}, 2)}, {},
-                     {f32({1, 3, 3, 2}, {-1.40625, 0, -1.875, -3.53125, 4.03125, 0, -4.53125, 0, 0.96875, -1.25, 0.46875, 0,
-                                         -1.25, 0, 1.25, -0.25, 0.75, 0})}));
+                     {f32({1, 3, 3, 2}, {-1.40625, 0, -1.875, -3.53125, 4.03125, 0, -4.53125, 0, 0.96875, -1.25,
+                                         0.46875, 0, -1.25, 0, 1.25, -0.25, 0.75, 0})}));
   check_op(transform("complex", "STFT", {x({1, 5, 2}), scalar(3), omitted(), scalar(2)}, {{"onesided", int64_t{0}}},
                      {f32({1, 2, 2, 2}, {-3.25, 0.875, 1, -4.125, 1, 0, 1, 1})}));
 }

@@ -8,7 +8,8 @@ namespace {
 
 TEST(GridSample, EveryModePaddingAndAlignment) {
   const OpInput x = data(pattern(DType::f32, {2, 2, 3, 4})),
-                grid = data(f32({2, 1, 4, 2}, {-1, -1, 1, 1, 0, 0.3, -0.7, 0.4, 1.4, -1.6, 0.9, 2.5, -3.2, 0.1, 0.5, -0.5}));
+                grid = data(
+                    f32({2, 1, 4, 2}, {-1, -1, 1, 1, 0, 0.3, -0.7, 0.4, 1.4, -1.6, 0.9, 2.5, -3.2, 0.1, 0.5, -0.5}));
   for (const char* mode : {"linear", "nearest", "cubic"})
     for (const char* padding : {"zeros", "border", "reflection"})
       for (const int64_t align : {0, 1})
@@ -28,7 +29,8 @@ TEST(GridSample, EveryModePaddingAndAlignment) {
             1,
             true,
             2e-5});
-  EXPECT_NE(refusal({"mode", "GridSample", {x, grid}, {{"mode", std::string("area")}}}).find("'area'"), std::string::npos);
+  EXPECT_NE(refusal({"mode", "GridSample", {x, grid}, {{"mode", std::string("area")}}}).find("'area'"),
+            std::string::npos);
 }
 
 TEST(GridSample, GivesTheLiteral) {
@@ -44,12 +46,24 @@ TEST(AffineGrid, CoversTheImage) {
   const OpInput identity = data(f32({1, 2, 3}, {1, 0, 0, 0, 1, 0}));
   for (const bool constant : {true, false}) {
     const OpInput size{Tensor::vector_i64({1, 1, 2, 2}), constant};
-    check_op({"corners", "AffineGrid", {identity, size}, {{"align_corners", int64_t{1}}},
-              {f32({1, 2, 2, 2}, {-1, -1, 1, -1, -1, 1, 1, 1})}, 1, constant});
-    check_op({"centres", "AffineGrid", {identity, size}, {}, {f32({1, 2, 2, 2}, {-.5, -.5, .5, -.5, -.5, .5, .5, .5})}, 1,
+    check_op({"corners",
+              "AffineGrid",
+              {identity, size},
+              {{"align_corners", int64_t{1}}},
+              {f32({1, 2, 2, 2}, {-1, -1, 1, -1, -1, 1, 1, 1})},
+              1,
+              constant});
+    check_op({"centres",
+              "AffineGrid",
+              {identity, size},
+              {},
+              {f32({1, 2, 2, 2}, {-.5, -.5, .5, -.5, -.5, .5, .5, .5})},
+              1,
               constant});
   }
-  check_op({"volume", "AffineGrid", {data(pattern(DType::f32, {2, 3, 4})), known_ints({2, 1, 2, 3, 1})},
+  check_op({"volume",
+            "AffineGrid",
+            {data(pattern(DType::f32, {2, 3, 4})), known_ints({2, 1, 2, 3, 1})},
             {{"align_corners", int64_t{1}}}});
 }
 
@@ -58,20 +72,33 @@ TEST(CenterCropPad, CropsAndPads) {
     const auto shape = [&](std::vector<int64_t> s) { return OpInput{Tensor::vector_i64(s), constant}; };
     check_op({"crop", "CenterCropPad", {data(f32({5}, {1, 2, 3, 4, 5})), shape({2})}, {}, {f32({2}, {2, 3})}});
     check_op({"pad", "CenterCropPad", {data(f32({2}, {1, 2})), shape({5})}, {}, {f32({5}, {0, 1, 2, 0, 0})}});
-    check_op({"both", "CenterCropPad", {data(pattern(DType::f32, {4, 3, 7})), shape({6, 4})},
-              {{"axes", std::vector<int64_t>{-1, 0}}}, {}, 1, constant});
+    check_op({"both",
+              "CenterCropPad",
+              {data(pattern(DType::f32, {4, 3, 7})), shape({6, 4})},
+              {{"axes", std::vector<int64_t>{-1, 0}}},
+              {},
+              1,
+              constant});
   }
 }
 
 TEST(Col2Im, SumsWhatCoversAnElement) {
-  check_op({"a line", "Col2Im", {data(f32({1, 2, 3}, {1, 2, 3, 4, 5, 6})), known_ints({4}), known_ints({2})}, {},
+  check_op({"a line",
+            "Col2Im",
+            {data(f32({1, 2, 3}, {1, 2, 3, 4, 5, 6})), known_ints({4}), known_ints({2})},
+            {},
             {f32({1, 1, 4}, {1, 6, 8, 6})}});
   for (const bool constant : {true, false}) {
     const auto vector = [&](std::vector<int64_t> s) { return OpInput{Tensor::vector_i64(s), constant}; };
-    check_op({"strides, dilations and pads", "Col2Im",
+    check_op({"strides, dilations and pads",
+              "Col2Im",
               {data(pattern(DType::f32, {2, 12, 4})), vector({5, 4}), vector({2, 3})},
-              {{"strides", std::vector<int64_t>{2, 2}}, {"dilations", std::vector<int64_t>{2, 1}},
-               {"pads", std::vector<int64_t>{0, 1, 1, 1}}}, {}, 1, constant});
+              {{"strides", std::vector<int64_t>{2, 2}},
+               {"dilations", std::vector<int64_t>{2, 1}},
+               {"pads", std::vector<int64_t>{0, 1, 1, 1}}},
+              {},
+              1,
+              constant});
   }
 }
 

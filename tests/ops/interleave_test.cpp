@@ -23,8 +23,9 @@ TEST(Interleave, WeavesItsParts) {
   check_op(weave("along one axis", {f32({1, 2}, {1, 2}), f32({1, 2}, {3, 4})}, {1}, {2}, f32({1, 4}, {1, 3, 2, 4})));
   check_op(weave("a part is shorter", {f32({2}, {1, 2}), f32({2}, {3, 4}), f32({1}, {5})}, {0}, {3},
                  f32({5}, {1, 3, 5, 2, 4})));
-  check_op(weave("along two axes", {f32({2, 2}, {1, 2, 3, 4}), f32({2, 1}, {5, 6}), f32({1, 2}, {7, 8}), f32({1, 1}, {9})},
-                 {0, 1}, {2, 2}, f32({3, 3}, {1, 5, 2, 7, 9, 8, 3, 6, 4})));
+  check_op(weave("along two axes",
+                 {f32({2, 2}, {1, 2, 3, 4}), f32({2, 1}, {5, 6}), f32({1, 2}, {7, 8}), f32({1, 1}, {9})}, {0, 1},
+                 {2, 2}, f32({3, 3}, {1, 5, 2, 7, 9, 8, 3, 6, 4})));
 }
 
 TEST(Interleave, RefusesPartsThatDoNotFit) {

@@ -35,10 +35,12 @@ TEST(NllLoss, IgnoresAnIndex) {
 
 TEST(NllLoss, Refuses) {
   const OpInput x = data(pattern(DType::f32, {2, 4})), target = data(i64({2}, {0, 1}));
-  EXPECT_NE(refusal({"reduction", "NegativeLogLikelihoodLoss", {x, target}, {{"reduction", std::string("max")}}}).find("'max'"),
+  EXPECT_NE(refusal({"reduction", "NegativeLogLikelihoodLoss", {x, target}, {{"reduction", std::string("max")}}})
+                .find("'max'"),
             std::string::npos);
-  EXPECT_NE(refusal({"weights", "NegativeLogLikelihoodLoss", {x, target, data(f32({3}, {1}))}}).find("weights and classes"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal({"weights", "NegativeLogLikelihoodLoss", {x, target, data(f32({3}, {1}))}}).find("weights and classes"),
+      std::string::npos);
 }
 
 TEST(CrossEntropy, IsTheLossOfLogSoftmax) {

@@ -65,7 +65,10 @@ TEST(LayerNormalization, TakesEveryAxisAndWeight) {
 }
 
 TEST(LpNormalization, DividesByTheNorm) {
-  check_op({"p 1 along rows", "LpNormalization", {x({2, 3})}, {{"p", int64_t{1}}, {"axis", int64_t{0}}},
+  check_op({"p 1 along rows",
+            "LpNormalization",
+            {x({2, 3})},
+            {{"p", int64_t{1}}, {"axis", int64_t{0}}},
             {f32({2, 3}, {-0.3103448, -0.4482759, -0.5862069, 0.6896552, 0.5517241, 0.4137931})}});
   check_op({"zero row stays zero",
             "LpNormalization",
@@ -96,8 +99,14 @@ TEST(ChannelNormalization, GivesTheLiteral) {
              data(f32({2}, {3, 0}))},
             {{"epsilon", 1.0}},
             {f32({1, 2, 2}, {0, 1, 1, 2})}});
-  check_op({"instance", "InstanceNormalization", {x({1, 2, 3}), data(f32({2}, {2, 3})), data(f32({2}, {0.5, -1}))}, {},
-            {f32({1, 2, 3}, {2.949416, 0.5, -1.949416, 2.674124, -1, -4.674124})}, 1, true, 1e-5});
+  check_op({"instance",
+            "InstanceNormalization",
+            {x({1, 2, 3}), data(f32({2}, {2, 3})), data(f32({2}, {0.5, -1}))},
+            {},
+            {f32({1, 2, 3}, {2.949416, 0.5, -1.949416, 2.674124, -1, -4.674124})},
+            1,
+            true,
+            1e-5});
   check_op({"group",
             "GroupNormalization",
             {x({1, 4, 2}), data(f32({4}, {1, 2, 3, 4})), data(f32({4}, {0.5, -1, 0, 1}))},

@@ -31,11 +31,11 @@ struct OpCase {
   int64_t channels = 0;  // of a result in blocked layout: lanes past so many hold anything; 0: every element counts
 };
 
-/// A row in one of its forms, as a graph of its one node whose inputs are those of the row that are neither constant nor
-/// omitted.
+/// A row in one of its forms, as a graph of its one node whose inputs are those of the row that are neither constant
+/// nor omitted.
 struct RowForm {
   const OpCase& row;
-  const Graph& graph;              // types inferred
+  const Graph& graph;               // types inferred
   const std::vector<Tensor>& want;  // one per graph output, from the reference
 };
 /// One more check of every form of every row, for programs that can do more with a graph than this one (null: none).
@@ -49,7 +49,8 @@ std::string refusal(const OpCase& row);
 std::vector<Tensor> run_reference(const OpCase& row);
 /// Compares element by element; NaN equals NaN.
 /// `channels`: as OpCase has it.
-void expect_near(const Tensor& got, const Tensor& want, double tolerance, const std::string& what, int64_t channels = 0);
+void expect_near(const Tensor& got, const Tensor& want, double tolerance, const std::string& what,
+                 int64_t channels = 0);
 
 // Tensors by literal; `values` of size 1 fills the whole shape.
 Tensor tensor(DType dtype, std::vector<int64_t> shape, const std::vector<double>& values);

@@ -104,10 +104,18 @@ TEST(Pool, WindowsBeyondTheInput) {
   for (const int64_t order : {0, 1}) {
     Attributes indexed = around;
     indexed["storage_order"] = order;
-    check_op({"no element has an index", "MaxPool", {data(two)}, indexed, {f32({1, 1, 1}, {lowest}), i64({1, 1, 1}, {-1})}, 2});
+    check_op({"no element has an index",
+              "MaxPool",
+              {data(two)},
+              indexed,
+              {f32({1, 1, 1}, {lowest}), i64({1, 1, 1}, {-1})},
+              2});
   }
   check_op({"taps on both sides of the input", "AveragePool", {data(two)}, around, {f32({1, 1, 1}, {0})}});
-  check_op({"some in the padding", "MaxPool", {data(two)}, {{"kernel_shape", Ints{1}}, {"pads", Ints{1, 0}}},
+  check_op({"some in the padding",
+            "MaxPool",
+            {data(two)},
+            {{"kernel_shape", Ints{1}}, {"pads", Ints{1, 0}}},
             {f32({1, 1, 3}, {lowest, 1, -kInf})}});
 }
 

@@ -21,8 +21,10 @@ Tensor unordered(DType dtype, std::vector<int64_t> shape, int64_t different) {
     state ^= state >> 7;
     state ^= state << 17;
     const auto v = static_cast<int64_t>(state >> 33) % different - (is_unsigned_int(dtype) ? 0 : different / 2);
-    if (is_float(dtype) || is_small_float(dtype)) t.set_double(i, static_cast<double>(v) / 16);
-    else t.set_int(i, v);
+    if (is_float(dtype) || is_small_float(dtype))
+      t.set_double(i, static_cast<double>(v) / 16);
+    else
+      t.set_int(i, v);
   }
   return t;
 }
@@ -62,7 +64,8 @@ TEST(Programs, RunningSumsAlongAnyAxis) {
     for (int64_t exclusive : {0, 1}) {
       for (int64_t reverse : {0, 1}) {
         for (const DType t : {DType::f32, DType::i32, DType::f16}) {
-          OpCase row = {concat("axis ", axis), "CumSum", {data(pattern(t, {3, 5, 37})), {Tensor::scalar_i64(axis), true}}};
+          OpCase row = {
+              concat("axis ", axis), "CumSum", {data(pattern(t, {3, 5, 37})), {Tensor::scalar_i64(axis), true}}};
           row.attributes = {{"exclusive", exclusive}, {"reverse", reverse}};
           row.tolerance = t == DType::f16 ? 2e-3 : 1e-5;
           check_op(row);

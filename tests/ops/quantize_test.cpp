@@ -1,5 +1,5 @@
-// QuantizeLinear and DequantizeLinear; ConvInteger, QLinearConv, QLinearMatMul and DynamicQuantizeLinear are written with
-// plain operators, which tools/conformance.sh checks.
+// QuantizeLinear and DequantizeLinear; ConvInteger, QLinearConv, QLinearMatMul and DynamicQuantizeLinear are written
+// with plain operators, which tools/conformance.sh checks.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +11,8 @@ namespace {
 
 TEST(Quantize, RoundsToEvenAndSaturates) {
   const OpInput x = data(f32({7}, {0, 1, 3, 5, 1000, -1000, -3})), scale = data(f32({}, {2}));
-  check_op({"u8 without a zero point", "QuantizeLinear", {x, scale}, {}, {tensor(DType::u8, {7}, {0, 0, 2, 2, 255, 0, 0})}});
+  check_op(
+      {"u8 without a zero point", "QuantizeLinear", {x, scale}, {}, {tensor(DType::u8, {7}, {0, 0, 2, 2, 255, 0, 0})}});
   check_op({"i8",
             "QuantizeLinear",
             {x, scale, data(tensor(DType::i8, {}, {1}))},
@@ -21,7 +22,11 @@ TEST(Quantize, RoundsToEvenAndSaturates) {
   for (const DType t : {DType::i4, DType::u4, DType::i2, DType::u2, DType::f8e4m3fn, DType::f4e2m1})
     check_op({std::string(name_of(t)), "QuantizeLinear", {x, scale, data(tensor(t, {}, {0}))}});
   check_op({"by attribute", "QuantizeLinear", {x, scale}, {{"output_dtype", int64_t{5}}}});  // i16
-  check_op({"infinite", "QuantizeLinear", {data(f32({2}, {INFINITY, -INFINITY})), scale}, {}, {tensor(DType::u8, {2}, {255, 0})}});
+  check_op({"infinite",
+            "QuantizeLinear",
+            {data(f32({2}, {INFINITY, -INFINITY})), scale},
+            {},
+            {tensor(DType::u8, {2}, {255, 0})}});
   check_op({"f16",
             "QuantizeLinear",
             {data(pattern(DType::f16, {9})), data(tensor(DType::f16, {}, {0.1})), data(tensor(DType::i8, {}, {3}))}});
@@ -39,10 +44,11 @@ TEST(Quantize, ByAxisAndByBlock) {
                 {x, data(pattern(DType::f32, {n}, 2)), data(pattern(DType::i8, {n}, 3))},
                 {{"axis", axis}}});
     }
-    check_op({"blocks",
-              op,
-              {x, data(f32({2, 2, 3}, {1, 2, 3, 4, 5, 6, 0.5, 0.25, 7, 8, 9, 10})), data(pattern(DType::i8, {2, 2, 3}))},
-              {{"axis", int64_t{1}}, {"block_size", int64_t{2}}}});
+    check_op(
+        {"blocks",
+         op,
+         {x, data(f32({2, 2, 3}, {1, 2, 3, 4, 5, 6, 0.5, 0.25, 7, 8, 9, 10})), data(pattern(DType::i8, {2, 2, 3}))},
+         {{"axis", int64_t{1}}, {"block_size", int64_t{2}}}});
   }
 }
 
@@ -64,7 +70,8 @@ TEST(Dequantize, GivesTheLiteral) {
 
 TEST(Quantize, Refuses) {
   const OpInput x = data(pattern(DType::f32, {2, 3}));
-  EXPECT_NE(refusal({"scale", "QuantizeLinear", {x, data(f32({4}, {1}))}}).find("input 1 and axis 1"), std::string::npos);
+  EXPECT_NE(refusal({"scale", "QuantizeLinear", {x, data(f32({4}, {1}))}}).find("input 1 and axis 1"),
+            std::string::npos);
   EXPECT_NE(refusal({"to f32", "QuantizeLinear", {x, data(f32({}, {1}))}, {{"output_dtype", int64_t{1}}}}).find("f32"),
             std::string::npos);
   EXPECT_NE(refusal({"from f32", "DequantizeLinear", {x, data(f32({}, {1}))}}).find("dequantizing f32"),

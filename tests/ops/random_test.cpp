@@ -20,10 +20,25 @@ TEST(Random, PhiloxGivesTheKnownAnswers) {
 
 TEST(Random, BitsAreThoseOfPhilox) {
   const OpInput x = data(f32({3, 5}, {0}));
-  const Tensor first = check_op({"the first element", "RandomBits", {data(f32({1}, {0}))}, {}, {tensor(DType::u32, {1}, {0x6627e8d5})},
-                                 1, true, 0, "gart"})[0];
+  const Tensor first = check_op({"the first element",
+                                 "RandomBits",
+                                 {data(f32({1}, {0}))},
+                                 {},
+                                 {tensor(DType::u32, {1}, {0x6627e8d5})},
+                                 1,
+                                 true,
+                                 0,
+                                 "gart"})[0];
   for (const int64_t word : {0, 1, 2, 3})
-    check_op({"a word", "RandomBits", {x}, {{"word", word}, {"seed", int64_t{0x299f31d0a4093822}}, {"offset", int64_t{-2}}}, {}, 1, true, 0, "gart"});
+    check_op({"a word",
+              "RandomBits",
+              {x},
+              {{"word", word}, {"seed", int64_t{0x299f31d0a4093822}}, {"offset", int64_t{-2}}},
+              {},
+              1,
+              true,
+              0,
+              "gart"});
 }
 
 }  // namespace

@@ -10,16 +10,22 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNan = std::nan("");
-const char* const kForms[] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd",
-                              "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"};
+const char* const kForms[] = {"ReduceSum", "ReduceMean", "ReduceMax",    "ReduceMin",       "ReduceProd",
+                              "ReduceL1",  "ReduceL2",   "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"};
 
 TEST(Reduce, GivesTheLiteralOfEachForm) {
   const Tensor x = f32({2, 3}, {1, 2, 3, -4, 5, 6});
   const std::pair<const char*, std::vector<double>> rows[] = {
-      {"ReduceSum", {6, 7}},  {"ReduceMean", {2, 7.0 / 3}},  {"ReduceMax", {3, 6}},
-      {"ReduceMin", {1, -4}}, {"ReduceProd", {6, -120}},     {"ReduceL1", {6, 15}},
-      {"ReduceL2", {std::sqrt(14.0), std::sqrt(77.0)}},      {"ReduceLogSum", {std::log(6.0), std::log(7.0)}},
-      {"ReduceLogSumExp", {3.4076059644, 6.3132944}},        {"ReduceSumSquare", {14, 77}},
+      {"ReduceSum", {6, 7}},
+      {"ReduceMean", {2, 7.0 / 3}},
+      {"ReduceMax", {3, 6}},
+      {"ReduceMin", {1, -4}},
+      {"ReduceProd", {6, -120}},
+      {"ReduceL1", {6, 15}},
+      {"ReduceL2", {std::sqrt(14.0), std::sqrt(77.0)}},
+      {"ReduceLogSum", {std::log(6.0), std::log(7.0)}},
+      {"ReduceLogSumExp", {3.4076059644, 6.3132944}},
+      {"ReduceSumSquare", {14, 77}},
   };
   for (const auto& [op, want] : rows) {
     check_op({"last axis kept", op, {data(x), known_ints({1})}, {}, {f32({2, 1}, want)}});
@@ -46,10 +52,10 @@ TEST(Reduce, TakesEveryFormOfAxes) {
 
 TEST(Reduce, OfNothingIsTheIdentity) {
   const Tensor none(DType::f32, {2, 0});
-  const std::pair<const char*, double> rows[] = {{"ReduceSum", 0},   {"ReduceMean", kNan}, {"ReduceMax", -kInf},
-                                                 {"ReduceMin", kInf}, {"ReduceProd", 1},    {"ReduceL1", 0},
-                                                 {"ReduceL2", 0},     {"ReduceLogSum", -kInf},
-                                                 {"ReduceLogSumExp", -kInf}, {"ReduceSumSquare", 0}};
+  const std::pair<const char*, double> rows[] = {
+      {"ReduceSum", 0},           {"ReduceMean", kNan},  {"ReduceMax", -kInf}, {"ReduceMin", kInf},
+      {"ReduceProd", 1},          {"ReduceL1", 0},       {"ReduceL2", 0},      {"ReduceLogSum", -kInf},
+      {"ReduceLogSumExp", -kInf}, {"ReduceSumSquare", 0}};
   for (const auto& [op, want] : rows)
     check_op({"extent 0", op, {data(none), known_ints({1})}, {}, {f32({2, 1}, {want})}});
   check_op(
@@ -68,7 +74,10 @@ TEST(Reduce, PassesInfinityAndNan) {
   const Tensor x = f32({4, 2}, {1, kInf, -kInf, 2, kNan, 3, -kInf, -kInf});
   for (const char* op : kForms) check_op({"inf and nan", op, {data(x), known_ints({1})}});
   check_op({"log-sum-exp", "ReduceLogSumExp", {data(x), known_ints({1})}, {}, {f32({4, 1}, {kInf, 2, kNan, -kInf})}});
-  check_op({"large values do not overflow", "ReduceLogSumExp", {data(f32({2}, {1000, 1000}))}, {},
+  check_op({"large values do not overflow",
+            "ReduceLogSumExp",
+            {data(f32({2}, {1000, 1000}))},
+            {},
             {f32({1}, {1000 + std::log(2.0)})}});
 }
 

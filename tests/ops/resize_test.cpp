@@ -53,9 +53,9 @@ TEST(Resize, GivesTheLiteral) {
   check_op(by_scales("cubic without what is outside", {1, 1, 3, 4}, {1, 1, 0.8, 0.8},
                      merged(kCubic, {{"exclude_outside", int64_t{1}}, {"cubic_coeff_a", -0.5}}),
                      {f32({1, 1, 2, 3}, {-0.8982992, -1.756155, 0.9748244, 1.435942, 0.8010561, -0.1304079})}));
-  check_op(by_scales("the centre stays", {1, 1, 3, 4}, {1, 1, 0.6, 2.3},
-                     merged(kLinear, coordinates("half_pixel_symmetric")),
-                     {f32({1, 1, 1, 9}, {2.0, 1.902174, 1.684783, 1.467391, 1.25, 1.032609, 0.8152174, 0.597826, 0.5})}));
+  check_op(by_scales(
+      "the centre stays", {1, 1, 3, 4}, {1, 1, 0.6, 2.3}, merged(kLinear, coordinates("half_pixel_symmetric")),
+      {f32({1, 1, 1, 9}, {2.0, 1.902174, 1.684783, 1.467391, 1.25, 1.032609, 0.8152174, 0.597826, 0.5})}));
   check_op(by_scales("a single element is the first", {1, 1, 3, 4}, {1, 1, 0.4, 1.7},
                      merged(kLinear, coordinates("pytorch_half_pixel")),
                      {f32({1, 1, 1, 6}, {-1.125, -1.316176, -1.610294, -1.904412, -1.444853, 1.275735})}));
@@ -87,8 +87,8 @@ TEST(Resize, TakesTheElementThatNearestModeSays) {
 TEST(Resize, KeepsTheAspectRatio) {
   const Attributes policy = {{"keep_aspect_ratio_policy", std::string("not_larger")}, {"axes", Ints{2, 3}}};
   OpCase row = by_sizes("not_larger", {1, 1, 4, 6}, {5, 5}, merged(kNearest, policy),
-                        {f32({1, 1, 3, 5}, {-1.125, -1.625, -2.125, 2.0, 1.5, 1.0, 0.5, 0.0, -1.0, -1.5, -2.0, -2.5, 2.125,
-                                            1.125, 0.625})});
+                        {f32({1, 1, 3, 5}, {-1.125, -1.625, -2.125, 2.0, 1.5, 1.0, 0.5, 0.0, -1.0, -1.5, -2.0, -2.5,
+                                            2.125, 1.125, 0.625})});
   row.symbolic = false;
   // 4 * 5/6 is 3.33, rounded 3.
   check_op(row);
@@ -120,8 +120,7 @@ TEST(Resize, TakesEveryModeInEveryRatio) {
   for (const char* how : {"half_pixel", "asymmetric", "align_corners"}) {
     for (const char* mode : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}) {
       for (int64_t out : {1, 2, 3, 4, 5, 9, 10, 14, 20})
-        check_op(by_sizes(mode, {1, 1, 10}, {1, 1, out},
-                          merged(merged(kNearest, nearest(mode)), coordinates(how))));
+        check_op(by_sizes(mode, {1, 1, 10}, {1, 1, out}, merged(merged(kNearest, nearest(mode)), coordinates(how))));
     }
   }
 }
@@ -183,7 +182,8 @@ TEST(Resize, RefusesWhatDoesNotFit) {
   refused(by_scales("", {2, 3}, {2}, kNearest), "it must be [2]");
   refused(by_scales("", {2, 3}, {1, 0}, kNearest), "scale of dimension 1 is 0");
   refused(by_scales("", {2, 3}, {1, 2}, {{"mode", std::string("quartic")}}), "mode is 'quartic'");
-  refused(by_scales("", {2, 3}, {1, 2}, merged(merged(kLinear, coordinates("tf_crop_and_resize")), {{"antialias", int64_t{1}}})),
+  refused(by_scales("", {2, 3}, {1, 2},
+                    merged(merged(kLinear, coordinates("tf_crop_and_resize")), {{"antialias", int64_t{1}}})),
           "antialias=1 does not go with");
   refused(by_scales("", {2, 3}, {1, 2}, {{"axes", Ints{0, 2}}}), "axis 2 out of range [-2, 2)");
   refused(by_sizes("", {2, 3}, {2, -1}, kNearest), "size of dimension 1 is -1");

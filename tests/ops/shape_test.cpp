@@ -79,8 +79,10 @@ TEST(Shape, SqueezeAndUnsqueeze) {
             std::string::npos);
   EXPECT_NE(refusal({"twice", "Unsqueeze", {data(x({2})), known_ints({0, -3})}}).find("named twice"),
             std::string::npos);
-  check_op({"axes at run time", "Squeeze", {data(x({1, 3, 1, 5})), data(i64({2}, {-2, 0}))}, {}, {x({3, 5})}, 1, false});
-  check_op({"axes at run time", "Unsqueeze", {data(x({3, 4})), data(i64({2}, {3, -3}))}, {}, {x({3, 1, 4, 1})}, 1, false});
+  check_op(
+      {"axes at run time", "Squeeze", {data(x({1, 3, 1, 5})), data(i64({2}, {-2, 0}))}, {}, {x({3, 5})}, 1, false});
+  check_op(
+      {"axes at run time", "Unsqueeze", {data(x({3, 4})), data(i64({2}, {3, -3}))}, {}, {x({3, 1, 4, 1})}, 1, false});
 }
 
 TEST(Shape, ShapeAndSize) {

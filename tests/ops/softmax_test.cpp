@@ -14,8 +14,14 @@ const char* const kForms[] = {"Softmax", "LogSoftmax", "Hardmax"};
 
 TEST(Softmax, GivesTheLiteralOfEachForm) {
   const Tensor x = f32({2, 3}, {1, 2, 3, 5, 5, -1});
-  check_op({"rows", "Softmax", {data(x)}, {},
-            {f32({2, 3}, {0.0900305732, 0.2447284711, 0.6652409558, 0.4993810, 0.4993810, 0.0012378})}, 1, true, 1e-5});
+  check_op({"rows",
+            "Softmax",
+            {data(x)},
+            {},
+            {f32({2, 3}, {0.0900305732, 0.2447284711, 0.6652409558, 0.4993810, 0.4993810, 0.0012378})},
+            1,
+            true,
+            1e-5});
   check_op({"rows",
             "LogSoftmax",
             {data(x)},

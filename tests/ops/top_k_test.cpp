@@ -14,12 +14,14 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNan = std::nan("");
 
 OpCase top_k(std::string what, Tensor x, int64_t k, Attributes attributes, std::vector<Tensor> expected = {}) {
-  return {std::move(what), "TopK", {data(std::move(x)), known_ints({k})}, std::move(attributes), std::move(expected), 2};
+  return {std::move(what),     "TopK", {data(std::move(x)), known_ints({k})}, std::move(attributes),
+          std::move(expected), 2};
 }
 
 TEST(TopK, GivesTheLiteral) {
   const Tensor x = f32({2, 4}, {1, 3, 3, 2, -1, -2, -3, -4});
-  check_op(top_k("the first of equals comes first", x, 2, {}, {f32({2, 2}, {3, 3, -1, -2}), i64({2, 2}, {1, 2, 0, 1})}));
+  check_op(
+      top_k("the first of equals comes first", x, 2, {}, {f32({2, 2}, {3, 3, -1, -2}), i64({2, 2}, {1, 2, 0, 1})}));
   check_op(top_k("smallest", x, 3, {{"largest", int64_t{0}}},
                  {f32({2, 3}, {1, 2, 3, -4, -3, -2}), i64({2, 3}, {0, 3, 1, 3, 2, 1})}));
   check_op(top_k("axis 0", x, 1, {{"axis", int64_t{0}}}, {f32({1, 4}, {1, 3, 3, 2}), i64({1, 4}, {0, 0, 0, 0})}));

@@ -1,4 +1,5 @@
-// gart.TreeLeaves: rows go down trees. What is written with it, the ensembles of ai.onnx.ml, tests/models/check_sklearn.py checks.
+// gart.TreeLeaves: rows go down trees. What is written with it, the ensembles of ai.onnx.ml,
+// tests/models/check_sklearn.py checks.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,10 +9,13 @@
 namespace gcg::test {
 namespace {
 
-/// Trees of which every odd one asks feature 0 <= -1 (or NaN, with nan_left) and every even one feature 1 <= 0.5 and then, on the right,
-/// feature 0 <= 2. Nodes of the even one: 0, its children 2 and 3, those of 3: 6 and 7; of the odd one: 1, 4 and 5.
+/// Trees of which every odd one asks feature 0 <= -1 (or NaN, with nan_left) and every even one feature 1 <= 0.5 and
+/// then, on the right, feature 0 <= 2. Nodes of the even one: 0, its children 2 and 3, those of 3: 6 and 7; of the odd
+/// one: 1, 4 and 5.
 std::vector<OpInput> trees(const Tensor& x, int64_t count, bool nan_left) {
-  const auto i32 = [](const std::vector<double>& v) { return known(tensor(DType::i32, {static_cast<int64_t>(v.size())}, v)); };
+  const auto i32 = [](const std::vector<double>& v) {
+    return known(tensor(DType::i32, {static_cast<int64_t>(v.size())}, v));
+  };
   std::vector<double> roots;
   for (int64_t t = 0; t < count; ++t) roots.push_back(static_cast<double>(t % 2));
   return {data(x), i32(roots), i32({1 << 2 | 1, nan_left ? 3.0 : 1.0, 0, 1, 0, 0, 0, 0}),
@@ -27,8 +31,15 @@ TEST(TreeLeaves, GoesDown) {
         std::vector<double> leaves;
         for (int row = 0; row < 4; ++row)
           for (int64_t t = 0; t < count; ++t) leaves.push_back(t % 2 == 0 ? even[row] : odd[row]);
-        check_op({"trees", "TreeLeaves", trees(x, count, nan_left != 0), {{"nan_left", nan_left}},
-                  {tensor(DType::i32, {4, count}, leaves)}, 1, true, 0, "gart"});
+        check_op({"trees",
+                  "TreeLeaves",
+                  trees(x, count, nan_left != 0),
+                  {{"nan_left", nan_left}},
+                  {tensor(DType::i32, {4, count}, leaves)},
+                  1,
+                  true,
+                  0,
+                  "gart"});
       }
 }
 

@@ -229,8 +229,8 @@ TEST(Conversion, Cast) {
 }
 
 TEST(Conversion, CastOfSmallTypes) {
-  const Tensor x = f32({18}, {0, -0.0, 1, -1.0625, 0.3, 2.5, -7, 15.9, 448, 464, -57344, 1e6, 1e-7, 0.0009765625, 0.001, INFINITY,
-                              -INFINITY, NAN});
+  const Tensor x = f32({18}, {0, -0.0, 1, -1.0625, 0.3, 2.5, -7, 15.9, 448, 464, -57344, 1e6, 1e-7, 0.0009765625, 0.001,
+                              INFINITY, -INFINITY, NAN});
   for (const DType t : {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz, DType::f4e2m1}) {
     const auto to = [](DType type) { return static_cast<int64_t>(dtype_to_onnx(type)); };
     for (const int64_t saturate : {0, 1})
@@ -245,14 +245,18 @@ TEST(Conversion, CastOfSmallTypes) {
     check_op({concat("to ", name_of(t)), "Cast", {data(tensor(DType::i8, {3}, {-9, 3, 100}))}, {{"to", to}}});
     check_op({concat("from ", name_of(t)), "Cast", {data(tensor(t, {4}, {0, 1, 2, 3}))}, {{"to", int64_t{1}}}});
   }
-  check_op({"literal", "Cast", {data(f32({4}, {1, -2.25, 500, 0.4375}))}, {{"to", int64_t{17}}},
+  check_op({"literal",
+            "Cast",
+            {data(f32({4}, {1, -2.25, 500, 0.4375}))},
+            {{"to", int64_t{17}}},
             {tensor(DType::f8e4m3fn, {4}, {1, -2.25, 448, 0.4375})}});
 }
 
 TEST(Conversion, BitCast) {
   const Tensor x = f32({2}, {1, -2});
   // It has no lowering of its own: its input's storage is read in the other type.
-  const std::vector<Tensor> y = run_reference({"to integers", "BitCast", {data(x)}, {{"to", int64_t{dtype_to_onnx(DType::u32)}}}});
+  const std::vector<Tensor> y =
+      run_reference({"to integers", "BitCast", {data(x)}, {{"to", int64_t{dtype_to_onnx(DType::u32)}}}});
   expect_near(y.at(0), tensor(DType::u32, {2}, {0x3f800000, 0xc0000000}), 0, "bits");
   EXPECT_NE(refusal({"size", "BitCast", {data(x)}, {{"to", int64_t{7}}}}).find("differ in size"), std::string::npos);
 }

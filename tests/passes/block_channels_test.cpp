@@ -1,8 +1,8 @@
-#include "compiler/ops/op_def.h"
 #include "compiler/passes/block_channels.h"
 
 #include <gtest/gtest.h>
 
+#include "compiler/ops/op_def.h"
 #include "tests/passes/rewrite_test.h"
 
 namespace gcg::test {
@@ -34,7 +34,8 @@ TEST(BlockChannels, ConvertsOnlyWhereTheRegionEnds) {
     %m = Mul(%c2, %s)
     %p = MaxPool(%m) {kernel_shape = [2,2], strides = [2,2]}
     %y = Relu(%p)
-  })", true, {{"n", 2}});
+  })",
+                            true, {{"n", 2}});
   EXPECT_EQ(op_counts(after), (Counts{{"gart.PackConv", 3},
                                       {"gart.BlockedConv", 3},
                                       {"Add", 1},
@@ -54,10 +55,11 @@ TEST(BlockChannels, FollowsResidualsAndPools) {
     %p = AveragePool(%sum) {kernel_shape = [3,2], pads = [1,0,1,1], ceil_mode = 1}
     %more = Add(%sum, %x)
     %y = GlobalMaxPool(%p)
-  })", true, {{"h", 5}, {"w", 7}});
+  })",
+                            true, {{"h", 5}, {"w", 7}});
   const Counts counts = op_counts(after);
   EXPECT_EQ(counts.at("gart.BlockedConv"), 2);
-  EXPECT_EQ(conversions(after), 2);  // %x once although two nodes read it; %more as an output
+  EXPECT_EQ(conversions(after), 2);    // %x once although two nodes read it; %more as an output
   EXPECT_EQ(counts.at("Reshape"), 1);  // one point a channel, whole blocks: only a view
 }
 
@@ -81,11 +83,13 @@ TEST(BlockChannels, GatesStayBlocked) {
 TEST(BlockChannels, ReducesToVectors) {
   for (const char* channels : {"32", "20"}) {
     const Graph after = check(std::string(R"(graph g(%x: f32[n,16,4,4]) -> (%y) {
-      constant %w: f32[)") + channels + R"(,16,1,1] = random(1)
+      constant %w: f32[)") + channels +
+                                  R"(,16,1,1] = random(1)
       constant %axes: i64[2] = {-1, -2}
       %c = Conv(%x, %w)
       %y = ReduceMean(%c, %axes) {keepdims = 0}
-    })", true, {{"n", 3}});
+    })",
+                              true, {{"n", 3}});
     EXPECT_EQ(op_counts(after).at("ReduceMean"), 1);
   }
 }
@@ -101,18 +105,21 @@ TEST(BlockChannels, ResizesPlanesInPlace) {
       %c = Conv(%x, %w)
       %batch = Shape(%x) {start = 0, end = 1}
       %sizes = Concat(%batch, %chw) {axis = 0}
-      )") + resize + "\n}", true, {{"n", 3}});
+      )") + resize + "\n}",
+                              true, {{"n", 3}});
     EXPECT_EQ(op_counts(after).at("Resize"), 1);
     EXPECT_EQ(conversions(after), 2);
     for (NodeId id : after.order())
-      if (std::string_view(after.node(id).op->name) == "Resize") EXPECT_EQ(after.value(after.node(id).outputs[0]).shape->size(), 5u) << "blocked";
+      if (std::string_view(after.node(id).op->name) == "Resize")
+        EXPECT_EQ(after.value(after.node(id).outputs[0]).shape->size(), 5u) << "blocked";
   }
   const Graph along_channels = check(R"(graph g(%x: f32[n,16,4,5]) -> (%y) {
     constant %w: f32[20,16,1,1] = random(1)
     constant %scales: f32[4] = {1, 2, 2, 1}
     %c = Conv(%x, %w)
     %y = Resize(%c, _, %scales)
-  })", true, {{"n", 3}});
+  })",
+                                     true, {{"n", 3}});
   EXPECT_EQ(along_channels.value(along_channels.outputs[0]).shape->size(), 4u);
 }
 
@@ -130,7 +137,8 @@ TEST(BlockChannels, TakesOneDimensionalConvolutions) {
     %p = MaxPool(%m) {kernel_shape = [2], pads = [0,1]}
     %y = Relu(%p)
     %v = ReduceMax(%p, %axes) {keepdims = 0}
-  })", true, {{"n", 2}, {"l", 9}});
+  })",
+                            true, {{"n", 2}, {"l", 9}});
   EXPECT_EQ(op_counts(after).at("gart.BlockedConv"), 2);
 }
 
@@ -157,8 +165,12 @@ TEST(BlockChannels, TakesEveryBroadcastOperand) {
 std::string joined(int first, int second) {
   const std::string a = std::to_string(first), b = std::to_string(second);
   return "graph g(%x: f32[2,16,3,5], %z: f32[2,8,3,5]) -> (%y) {\n"
-         "  constant %w: f32[" + a + ",16,1,1] = random(1)\n"
-         "  constant %v: f32[" + b + ",16,1,1] = random(2)\n"
+         "  constant %w: f32[" +
+         a +
+         ",16,1,1] = random(1)\n"
+         "  constant %v: f32[" +
+         b +
+         ",16,1,1] = random(2)\n"
          "  %c = Conv(%x, %w)\n"
          "  %d = Conv(%x, %v)\n"
          "  %j = Concat(%c, %d, %z) {axis = 1}\n"
@@ -192,22 +204,26 @@ TEST(BlockChannels, LeavesWhatIsNotWorthIt) {
   check(R"(graph g(%x: f32[1,16,4,4]) -> (%y) {
     %r = Relu(%x)
     %y = MaxPool(%r) {kernel_shape = [2,2]}
-  })", false);
+  })",
+        false);
   // Channels that are not known, other types.
   check(R"(graph g(%x: f32[1,c,4,4], %w: f32[16,c,1,1]) -> (%y) {
     %y = Conv(%x, %w)
-  })", false, {{"c", 3}});
+  })",
+        false, {{"c", 3}});
   check(R"(graph g(%x: f64[1,16,4,4]) -> (%y) {
     constant %w: f64[16,16,1,1] = random(1)
     %y = Conv(%x, %w)
-  })", false);
+  })",
+        false);
 }
 
 TEST(BlockChannels, PacksWeightsOfARunThen) {
   const Graph after = check(R"(graph g(%x: f32[n,17,l], %w: f32[24,17,3], %b: f32[24]) -> (%y) {
     %c = Conv(%x, %w, %b) {pads = [2,0]}
     %y = Relu(%c)
-  })", true, {{"n", 2}, {"l", 7}});
+  })",
+                            true, {{"n", 2}, {"l", 7}});
   EXPECT_EQ(op_counts(after).at("gart.BlockedConv"), 1);
   EXPECT_EQ(op_counts(after).at("gart.BlockChannels"), 2);  // the input and the bias
 }
@@ -220,7 +236,8 @@ TEST(BlockChannels, TakesGroups) {
     %c0 = Conv(%x, %w0) {group = 6, pads = [1,1,1,1]}
     %c1 = Conv(%c0, %w1) {group = 3}
     %y = Conv(%c1, %w2) {group = 12}
-  })", true, {{"l", 5}});
+  })",
+                            true, {{"l", 5}});
   EXPECT_EQ(op_counts(after).at("gart.BlockedConv"), 3);
   EXPECT_EQ(conversions(after), 2);
 }
@@ -242,7 +259,8 @@ TEST(BlockChannels, TakesThreeDimensions) {
     %y = GlobalAveragePool(%a)
     %v = ReduceMax(%a, %axes) {keepdims = 0}
     %u = ReduceSum(%a, %rows)
-  })", true, {{"n", 2}, {"d", 4}});
+  })",
+                            true, {{"n", 2}, {"d", 4}});
   EXPECT_EQ(op_counts(after).at("gart.BlockedConv"), 2);
   EXPECT_EQ(op_counts(after).at("gart.BlockedMaxPool"), 1);
   EXPECT_EQ(conversions(after), 3);  // the three results; the first convolution reads the input as it is
@@ -261,10 +279,12 @@ TEST(BlockChannels, PlainWorkInFrontOfTheRegionStaysPlain) {
 }
 
 TEST(BlockChannels, OnlyOnCpus) {
-  check_rewrite(R"(graph g(%x: f32[1,16,4,4]) -> (%y) {
+  check_rewrite(
+      R"(graph g(%x: f32[1,16,4,4]) -> (%y) {
     constant %w: f32[16,16,1,1] = random(1)
     %y = Conv(%x, %w)
-  })", [](Graph& g) { return block_channels(g, Target{"sm_90a", DeviceClass::cuda}); }, false);
+  })",
+      [](Graph& g) { return block_channels(g, Target{"sm_90a", DeviceClass::cuda}); }, false);
 }
 
 }  // namespace

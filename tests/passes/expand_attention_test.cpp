@@ -70,10 +70,11 @@ TEST(ExpandAttention, CountsValidKeys) {
 TEST(ExpandAttention, TurnsPairs) {
   const auto rotary = [](const std::string& x, const std::string& cache, const std::string& arguments,
                          const std::string& attributes) {
-    return check_rewrite("graph g(%x: f32" + x + ", %c: f32" + cache + ", %s: f32" + cache +
-                             ") -> (%y) {\nconstant %ids: i64[2,3] = {0, 1, 2, 3, 1, 2}\n%y = RotaryEmbedding(%x, %c, %s" +
-                             arguments + ") {" + attributes + "}\n}\n",
-                         expand_attention, true, kSizes);
+    return check_rewrite(
+        "graph g(%x: f32" + x + ", %c: f32" + cache + ", %s: f32" + cache +
+            ") -> (%y) {\nconstant %ids: i64[2,3] = {0, 1, 2, 3, 1, 2}\n%y = RotaryEmbedding(%x, %c, %s" + arguments +
+            ") {" + attributes + "}\n}\n",
+        expand_attention, true, kSizes);
   };
   for (const char* order : {"interleaved = 0", "interleaved = 1"}) {
     rotary("[b,4,s,6]", "[b,s,3]", "", order);
@@ -84,12 +85,13 @@ TEST(ExpandAttention, TurnsPairs) {
 }
 
 TEST(ExpandAttention, ReadsWhatItHasWritten) {
-  check_rewrite(R"(graph g(%q: f32[b,4,s,6], %k: f32[b,2,s,6], %v: f32[b,2,s,2], %c: f32[b,s,3], %n: f32[b,s,3]) -> (%y) {
+  check_rewrite(
+      R"(graph g(%q: f32[b,4,s,6], %k: f32[b,2,s,6], %v: f32[b,2,s,2], %c: f32[b,s,3], %n: f32[b,s,3]) -> (%y) {
     %rq = RotaryEmbedding(%q, %c, %n)
     %rk = RotaryEmbedding(%k, %c, %n)
     %y = Attention(%rq, %rk, %v) {is_causal = 1}
   })",
-                expand_attention, true, kSizes);
+      expand_attention, true, kSizes);
 }
 
 TEST(ExpandAttention, LeavesOtherGraphsAlone) {

@@ -1,8 +1,8 @@
-#include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/passes/expand_conv_transpose.h"
 
 #include <gtest/gtest.h>
 
+#include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/passes/split_by_phase.h"
 #include "tests/passes/rewrite_test.h"
 
@@ -64,12 +64,14 @@ TEST(ExpandConvTranspose, LeavesWhatOnlyARunKnows) {
 }
 
 TEST(SplitByPhase, DoesPointwiseWorkBeforeInterleaving) {
-  const Graph after = check_rewrite(R"(graph g(%a: f32[n,6,h], %b: f32[n,6,h]) -> (%y) {
+  const Graph after =
+      check_rewrite(R"(graph g(%a: f32[n,6,h], %b: f32[n,6,h]) -> (%y) {
     constant %s: f32[6,1] = random(1)
     %i = gart.Interleave(%a, %b) {axes = [2], steps = [2]}
     %m = Mul(%s, %i)
     %y = Relu(%m)
-  })", [](Graph& g) { return split_by_phase(g) && eliminate_dead_code(g); }, true, {{"n", 2}, {"h", 3}});
+  })",
+                    [](Graph& g) { return split_by_phase(g) && eliminate_dead_code(g); }, true, {{"n", 2}, {"h", 3}});
   EXPECT_EQ(op_counts(after), (Counts{{"Mul", 2}, {"Relu", 2}, {"gart.Interleave", 1}}));
 }
 
@@ -79,7 +81,8 @@ TEST(SplitByPhase, LeavesOperandsThatDifferByPhase) {
     %j = gart.Interleave(%b, %a) {axes = [2], steps = [2]}
     %m = Mul(%j, %c)
     %y = Add(%m, %i)
-  })", split_by_phase, false, {{"n", 2}});
+  })",
+                split_by_phase, false, {{"n", 2}});
 }
 
 }  // namespace

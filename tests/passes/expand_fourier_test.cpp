@@ -50,8 +50,8 @@ TEST(ExpandFourier, FramesOfASignal) {
   for (const char* signal : {"%x: f32[b,n]", "%x: f32[b,n,1]", "%x: f32[b,n,2]"}) {
     for (const char* form : {"onesided = 1", "onesided = 0"}) {
       for (const char* rest : {"%hann", "_, %seven", "%w"}) {
-        const Graph g = check(std::string(signal) + ", %w: f32[5]",
-                              std::string("STFT(%x, %four, ") + rest + ") {" + form + "}");
+        const Graph g =
+            check(std::string(signal) + ", %w: f32[5]", std::string("STFT(%x, %four, ") + rest + ") {" + form + "}");
         EXPECT_EQ(op_counts(g).at("MatMul"), 1);
       }
     }
@@ -63,7 +63,8 @@ TEST(ExpandFourier, TwoDimensionsAreTwoProducts) {
     constant %one: i64[] = {1}
     %rows = DFT(%x)
     %y = DFT(%rows, _, %one)
-  })", expand_fourier, true, kSizes);
+  })",
+                                expand_fourier, true, kSizes);
   EXPECT_EQ(op_counts(g).at("MatMul"), 2);
 }
 

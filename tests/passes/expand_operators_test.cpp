@@ -1,4 +1,5 @@
-// What expand_operators leaves, beside the same written by hand. What each operator means, tests/models checks beside onnxruntime.
+// What expand_operators leaves, beside the same written by hand. What each operator means, tests/models checks beside
+// onnxruntime.
 #include "compiler/passes/expand_operators.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +60,8 @@ TEST(ExpandOperators, ExpandsExpansionsAndBodies) {
 }
 
 TEST(ExpandOperators, KeepsOutputsThatAreInputs) {
-  const Graph g = expanded("graph g(%x: f32[2,4]) -> (%y) {\n%y = ai.onnx.ml.ZipMap(%x) {classlabels_int64s = [0,1,2,3]}\n}\n");
+  const Graph g =
+      expanded("graph g(%x: f32[2,4]) -> (%y) {\n%y = ai.onnx.ml.ZipMap(%x) {classlabels_int64s = [0,1,2,3]}\n}\n");
   expect_same(g, "graph g(%x: f32[2,4]) -> (%y) {\n%y = Identity(%x)\n}\n");
 }
 
@@ -73,7 +75,8 @@ TEST(ExpandOperators, NamesTheNodeThatIsWrong) {
     return std::string();
   };
   EXPECT_NE(why("com.microsoft.FusedMatMul(%x, %w)").find("FusedMatMul 'the node': MatMul: "), std::string::npos);
-  EXPECT_NE(why("ai.onnx.ml.Normalizer(%x) {norm = \"L3\"}").find("Normalizer 'the node': norm is 'L3'"), std::string::npos);
+  EXPECT_NE(why("ai.onnx.ml.Normalizer(%x) {norm = \"L3\"}").find("Normalizer 'the node': norm is 'L3'"),
+            std::string::npos);
   EXPECT_NE(why("ai.onnx.ml.TreeEnsembleRegressor(%x)").find("it has no trees"), std::string::npos);
 }
 

@@ -24,8 +24,8 @@ std::string graph_with(const Cell& cell, const std::string& steps, const std::st
          ",2]) -> (%y, %h" + (lstm ? ", %c" : "") + ") {\n constant %W: f32[" + d + "," + h +
          ",3] = random(1)\n constant %R: f32[" + d + "," + h + ",2] = random(2)\n constant %B: f32[" + d + "," +
          number(cell.gates * 4) + "] = random(3)\n constant %P: f32[" + d +
-         ",6] = random(4)\n constant %L: i32[3] = " + (steps == "1" ? "{1, 0, 1}" : "{2, 0, 4}") + "\n %y, %h" + (lstm ? ", %c" : "") + " = " + cell.op +
-         "(%x, %W, %R" + inputs + ") {" + attributes + "} @\"cell\"\n}\n";
+         ",6] = random(4)\n constant %L: i32[3] = " + (steps == "1" ? "{1, 0, 1}" : "{2, 0, 4}") + "\n %y, %h" +
+         (lstm ? ", %c" : "") + " = " + cell.op + "(%x, %W, %R" + inputs + ") {" + attributes + "} @\"cell\"\n}\n";
 }
 
 TEST(ExpandRecurrent, ALoopOverOneProductOfAllInputs) {

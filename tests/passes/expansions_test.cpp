@@ -22,9 +22,11 @@ std::string graph(const std::string& inputs, const std::string& outputs, const s
 }
 
 TEST(ExpandEinsum, IsAProductWhereLabelsOfBothAreSummed) {
-  const auto check = [](const std::string& equation, const std::string& a, const std::string& b, bool is_product = true) {
-    const auto counts = op_counts(check_rewrite(graph("%a: f32[" + a + "], %b: f32[" + b + "]", "%y", " %y = Einsum(%a, %b) {equation = \"" + equation + "\"}"),
-                                                expand_einsum, is_product, {{"b", 2}, {"n", 3}, {"m", 5}}));
+  const auto check = [](const std::string& equation, const std::string& a, const std::string& b,
+                        bool is_product = true) {
+    const auto counts = op_counts(check_rewrite(
+        graph("%a: f32[" + a + "], %b: f32[" + b + "]", "%y", " %y = Einsum(%a, %b) {equation = \"" + equation + "\"}"),
+        expand_einsum, is_product, {{"b", 2}, {"n", 3}, {"m", 5}}));
     EXPECT_EQ(counts.count("MatMul"), is_product ? 1U : 0U) << equation;
     EXPECT_EQ(counts.count("Einsum"), is_product ? 0U : 1U) << equation;
   };
@@ -46,25 +48,31 @@ TEST(ExpandEinsum, IsAProductWhereLabelsOfBothAreSummed) {
 
 TEST(ExpandDeformConv, IsOneProduct) {
   const std::string kernel = "kernel_shape = [2,2], pads = [1,0,1,0], strides = [1,2]";
-  const auto check = [&](const char* extra, const char* arguments, const std::string& attributes, const char* channels) {
-    return check_rewrite(graph(std::string("%x: f32[b,4,3,w], %o: f32[b,8,4,p]") + extra, "%y",
-                               std::string(" constant %w: f32[6,") + channels + ",2,2] = random(1)\n constant %c: f32[6] = random(2)\n" +
-                                   " %y = DeformConv(%x, %w, %o" + arguments + ") {" + attributes + "}"),
-                         expand_deform_conv, true, {{"b", 2}, {"w", 4}, {"p", 2}});
+  const auto check = [&](const char* extra, const char* arguments, const std::string& attributes,
+                         const char* channels) {
+    return check_rewrite(
+        graph(std::string("%x: f32[b,4,3,w], %o: f32[b,8,4,p]") + extra, "%y",
+              std::string(" constant %w: f32[6,") + channels + ",2,2] = random(1)\n constant %c: f32[6] = random(2)\n" +
+                  " %y = DeformConv(%x, %w, %o" + arguments + ") {" + attributes + "}"),
+        expand_deform_conv, true, {{"b", 2}, {"w", 4}, {"p", 2}});
   };
   EXPECT_EQ(op_counts(check("", "", kernel, "4")).at("MatMul"), 1);
   check(", %m: f32[b,4,4,p]", ", %c, %m", kernel, "4");
   check("", ", %c", kernel + ", group = 2", "2");
-  check_rewrite(graph("%x: f32[2,4,3,4], %o: f32[2,16,4,2]", "%y",
-                      " constant %w: f32[2,4,2,2] = random(1)\n %y = DeformConv(%x, %w, %o) {" + kernel + ", offset_group = 2}"),
-                expand_deform_conv, true);
-  check_rewrite(graph("%x: f32[2,2,5], %o: f32[2,3,3]", "%y", " constant %w: f32[2,2,3] = random(1)\n %y = DeformConv(%x, %w, %o)"),
+  check_rewrite(
+      graph("%x: f32[2,4,3,4], %o: f32[2,16,4,2]", "%y",
+            " constant %w: f32[2,4,2,2] = random(1)\n %y = DeformConv(%x, %w, %o) {" + kernel + ", offset_group = 2}"),
+      expand_deform_conv, true);
+  check_rewrite(graph("%x: f32[2,2,5], %o: f32[2,3,3]", "%y",
+                      " constant %w: f32[2,2,3] = random(1)\n %y = DeformConv(%x, %w, %o)"),
                 expand_deform_conv, true);
 }
 
 TEST(ExpandMaxUnpool, IsAScatter) {
-  const std::string pool = "kernel_shape = [2,2], strides = [2,2]", indices = " constant %i: i64[1,2,2,2] = {5, 7, 13, 15, 16, 18, 24, 31}\n";
-  const Graph g = check_rewrite(graph("%x: f32[1,2,2,2]", "%y", indices + " %y = MaxUnpool(%x, %i) {" + pool + "}"), expand_max_unpool, true);
+  const std::string pool = "kernel_shape = [2,2], strides = [2,2]",
+                    indices = " constant %i: i64[1,2,2,2] = {5, 7, 13, 15, 16, 18, 24, 31}\n";
+  const Graph g = check_rewrite(graph("%x: f32[1,2,2,2]", "%y", indices + " %y = MaxUnpool(%x, %i) {" + pool + "}"),
+                                expand_max_unpool, true);
   EXPECT_EQ(op_counts(g).at("ScatterElements"), 1);
   check_rewrite(graph("%x: f32[1,2,2,2]", "%y",
                       indices + " constant %s: i64[4] = {1, 2, 5, 6}\n %y = MaxUnpool(%x, %i, %s) {" + pool + "}"),
@@ -72,11 +80,14 @@ TEST(ExpandMaxUnpool, IsAScatter) {
 }
 
 TEST(ExpandLinearAttention, IsALoopOverStates) {
-  const std::string packed = "%q: f32[b,t,12], %k: f32[b,t,6], %v: f32[b,t,4]", heads = "q_num_heads = 4, kv_num_heads = 2";
+  const std::string packed = "%q: f32[b,t,12], %k: f32[b,t,6], %v: f32[b,t,4]",
+                    heads = "q_num_heads = 4, kv_num_heads = 2";
   const std::map<std::string, int64_t> sizes = {{"b", 2}, {"t", 4}};
   const auto check = [&](const std::string& inputs, const std::string& arguments, const std::string& rule) {
-    return check_rewrite(graph(inputs, "%y, %s", " %y, %s = LinearAttention(" + arguments + ") {" + heads + ", update_rule = \"" + rule + "\"}"),
-                         expand_linear_attention, true, sizes);
+    return check_rewrite(
+        graph(inputs, "%y, %s",
+              " %y, %s = LinearAttention(" + arguments + ") {" + heads + ", update_rule = \"" + rule + "\"}"),
+        expand_linear_attention, true, sizes);
   };
   EXPECT_EQ(op_counts(check(packed, "%q, %k, %v", "linear")).at("Loop"), 1);
   check(packed + ", %p: f32[b,2,3,2]", "%q, %k, %v, %p", "linear");
@@ -85,18 +96,21 @@ TEST(ExpandLinearAttention, IsALoopOverStates) {
   check(packed + ", %e: f32[b,t,2]", "%q, %k, %v, _, _, %e", "delta");
   check(packed + ", %d: f32[b,t,2], %e: f32[b,t,1]", "%q, %k, %v, _, %d, %e", "gated_delta");
   const Graph g = check_rewrite(graph("%q: f32[2,1,6], %k: f32[2,1,6], %v: f32[2,1,4]", "%y",
-                                      " %y = LinearAttention(%q, %k, %v) {q_num_heads = 2, kv_num_heads = 2, update_rule = \"linear\", scale = 0.5}"),
+                                      " %y = LinearAttention(%q, %k, %v) {q_num_heads = 2, kv_num_heads = 2, "
+                                      "update_rule = \"linear\", scale = 0.5}"),
                                 expand_linear_attention, true);
   EXPECT_EQ(op_counts(g).count("Loop"), 0U);
 }
 
 TEST(ExpandTfIdf, ComparesAndSums) {
-  const std::string pool = "ngram_counts = [0,4], ngram_indexes = [0,1,2,3,4,5,6], pool_int64s = [0,1,2,-1,0,1,1,1,2,0], "
-                           "min_gram_length = 1, max_gram_length = 2, max_skip_count = 2";
+  const std::string pool =
+      "ngram_counts = [0,4], ngram_indexes = [0,1,2,3,4,5,6], pool_int64s = [0,1,2,-1,0,1,1,1,2,0], "
+      "min_gram_length = 1, max_gram_length = 2, max_skip_count = 2";
   for (const char* mode : {"TF", "IDF", "TFIDF"})
     for (const char* shape : {"[n]", "[b,n]", "[b,1]"})
       check_rewrite(graph(std::string("%x: i64") + shape, "%y",
-                          " %y = TfIdfVectorizer(%x) {" + pool + ", mode = \"" + mode + "\", weights = [1.0,2.0,3.0,4.0,5.0,6.0,7.0]}"),
+                          " %y = TfIdfVectorizer(%x) {" + pool + ", mode = \"" + mode +
+                              "\", weights = [1.0,2.0,3.0,4.0,5.0,6.0,7.0]}"),
                     expand_tf_idf, true, {{"n", 7}, {"b", 2}});
 }
 
@@ -105,12 +119,14 @@ TEST(ExpandNonMaxSuppression, TakesTheBestAndWhatItLeaves) {
     for (const char* arguments : {"%m, %o", "%m, %o, %s", "%m", ""})
       check_rewrite(graph("%boxes: f32[2,n,4], %scores: f32[2,3,n]", "%y",
                           " constant %m: i64[1] = {4}\n constant %o: f32[1] = {0.25}\n constant %s: f32[1] = {-0.5}\n"
-                          " %y = NonMaxSuppression(%boxes, %scores" + std::string(*arguments ? ", " : "") + arguments + ") " + attributes),
+                          " %y = NonMaxSuppression(%boxes, %scores" +
+                              std::string(*arguments ? ", " : "") + arguments + ") " + attributes),
                     expand_non_max_suppression, true, {{"n", 9}});
 }
 
 TEST(ExpandOptimizers, UpdatesValuesAndState) {
-  const auto check = [](const std::string& op, const std::string& lists, const std::string& attributes, const std::string& outputs) {
+  const auto check = [](const std::string& op, const std::string& lists, const std::string& attributes,
+                        const std::string& outputs) {
     std::string inputs = "%r: f32[], %t: i64[]", arguments = "%r, %t";
     for (char list : lists)
       for (const char* k : {"1", "2"}) {
@@ -122,13 +138,17 @@ TEST(ExpandOptimizers, UpdatesValuesAndState) {
     for (const char* k : {"1", "2"})
       if (lists.back() == 'h') squares += std::string(" %q") + k + " = Mul(%h" + k + ", %h" + k + ")\n";
     if (lists.back() == 'h') arguments.replace(arguments.find("%h1"), 8, "%q1, %q2");
-    check_rewrite(graph(inputs, outputs, squares + " " + outputs + " = ai.onnx.preview.training." + op + "(" + arguments + ") {" + attributes + "}"),
+    check_rewrite(graph(inputs, outputs,
+                        squares + " " + outputs + " = ai.onnx.preview.training." + op + "(" + arguments + ") {" +
+                            attributes + "}"),
                   expand_optimizers, true, {{"n", 4}});
   };
   check("Adagrad", "xgh", "norm_coefficient = 0.01, epsilon = 0.1, decay_factor = 0.1", "%a, %b, %c, %d");
-  check("Adam", "xgvh", "norm_coefficient = 0.01, alpha = 0.9, beta = 0.8, epsilon = 0.1, norm_coefficient_post = 0.1", "%a, %b, %c, %d, %e, %f");
+  check("Adam", "xgvh", "norm_coefficient = 0.01, alpha = 0.9, beta = 0.8, epsilon = 0.1, norm_coefficient_post = 0.1",
+        "%a, %b, %c, %d, %e, %f");
   for (const char* mode : {"standard", "nesterov"})
-    check("Momentum", "xgv", std::string("norm_coefficient = 0.01, alpha = 0.9, beta = 0.8, mode = \"") + mode + "\"", "%a, %b, %c, %d");
+    check("Momentum", "xgv", std::string("norm_coefficient = 0.01, alpha = 0.9, beta = 0.8, mode = \"") + mode + "\"",
+          "%a, %b, %c, %d");
 }
 
 TEST(ExpandFlexAttention, PutsItsBodiesBetweenProducts) {
@@ -138,8 +158,9 @@ TEST(ExpandFlexAttention, PutsItsBodiesBetweenProducts) {
                     probabilities = " graph prob(%p: f32[?], %c2: f32[?]) -> (%y2) { %y2 = Mul(%p, %c2) }";
   const auto check = [&](const std::string& attributes, const std::string& bodies) {
     const std::string arguments = bodies.empty() ? "%q, %k, %v" : "%q, %k, %v | %c";
-    return check_rewrite(graph(inputs, "%y", " %y = ai.onnx.preview.FlexAttention(" + arguments + ") {" + attributes + "}" + bodies),
-                         expand_flex_attention, true, sizes);
+    return check_rewrite(
+        graph(inputs, "%y", " %y = ai.onnx.preview.FlexAttention(" + arguments + ") {" + attributes + "}" + bodies),
+        expand_flex_attention, true, sizes);
   };
   EXPECT_EQ(op_counts(check("scale = 0.25", "")).at("MatMul"), 2);
   check("gart.bodies = [\"score_mod\"]", scores);
@@ -149,14 +170,17 @@ TEST(ExpandFlexAttention, PutsItsBodiesBetweenProducts) {
 TEST(SeparateResize, OneDimensionAfterTheOther) {
   for (const char* mode : {"linear", "cubic"}) {
     const std::string attributes = std::string(" {antialias = 1, mode = \"") + mode + "\"}";
-    const Graph g = check_rewrite(
-        graph("%x: f32[1,2,h,9]", "%y", " constant %s: f32[4] = {1, 1, 0.5, 0.4}\n %y = Resize(%x, _, %s)" + attributes),
-        separate_resize, true, {{"h", 7}});
+    const Graph g =
+        check_rewrite(graph("%x: f32[1,2,h,9]", "%y",
+                            " constant %s: f32[4] = {1, 1, 0.5, 0.4}\n %y = Resize(%x, _, %s)" + attributes),
+                      separate_resize, true, {{"h", 7}});
     EXPECT_EQ(op_counts(g).at("Resize"), 2);
-    check_rewrite(graph("%x: f32[1,2,7,9]", "%y", " constant %s: i64[4] = {1, 2, 3, 12}\n %y = Resize(%x, _, _, %s)" + attributes),
+    check_rewrite(graph("%x: f32[1,2,7,9]", "%y",
+                        " constant %s: i64[4] = {1, 2, 3, 12}\n %y = Resize(%x, _, _, %s)" + attributes),
                   separate_resize, true);
-    check_rewrite(graph("%x: f32[1,2,7,9]", "%y", " constant %s: i64[4] = {1, 2, 7, 4}\n %y = Resize(%x, _, _, %s)" + attributes),
-                  separate_resize, false);
+    check_rewrite(
+        graph("%x: f32[1,2,7,9]", "%y", " constant %s: i64[4] = {1, 2, 7, 4}\n %y = Resize(%x, _, _, %s)" + attributes),
+        separate_resize, false);
   }
 }
 

@@ -35,7 +35,8 @@ TEST(IntegerContractions, TakesProductsOfDequantizedValues) {
     %d = DequantizeLinear(%q, %s, %z)
     %e = DequantizeLinear(%w, %ws) {axis = 1}
     %y = MatMul(%d, %e)
-  })", integer_contractions, true, {{"n", 3}});
+  })",
+                                    integer_contractions, true, {{"n", 3}});
   EXPECT_EQ(count(after, "MatMulInteger"), 1);
   EXPECT_EQ(count(after, "MatMul"), 0);
 }
@@ -53,7 +54,8 @@ TEST(IntegerContractions, AddsAQuantizedBiasToTheSums) {
       %e = DequantizeLinear(%w, %ws) {axis = 0}
       %f = DequantizeLinear(%b, %bs) {axis = 0}
       %y = Conv(%d, %e, %f)
-    })", integer_contractions, true);
+    })",
+                                      integer_contractions, true);
     EXPECT_EQ(count(after, "ConvInteger"), 1);
     EXPECT_EQ(count(after, "DequantizeLinear") > 0, scale[1] == '1') << "a bias of another scale stays a float";
   }
@@ -70,7 +72,8 @@ TEST(IntegerContractions, SeesThroughTheTransposeOfGemm) {
     %d = DequantizeLinear(%q, %s)
     %e = DequantizeLinear(%w, %ws, %wz) {axis = 0}
     %y = Gemm(%d, %e, %c) {transB = 1}
-  })", integer_contractions, true);
+  })",
+                                    integer_contractions, true);
   EXPECT_EQ(count(after, "MatMulInteger"), 1);
 }
 
@@ -81,7 +84,8 @@ TEST(IntegerContractions, TakesGroups) {
     %d = DequantizeLinear(%x, %s)
     %e = DequantizeLinear(%w, %s)
     %y = Conv(%d, %e) {group = 2}
-  })", integer_contractions, true);
+  })",
+                                    integer_contractions, true);
   EXPECT_EQ(count(after, "ConvInteger"), 1);
 }
 
@@ -93,7 +97,8 @@ TEST(IntegerContractions, LeavesScalesAlongTheInnerExtent) {
     %d = DequantizeLinear(%x, %s)
     %e = DequantizeLinear(%w, %ws) {axis = 0}
     %y = MatMul(%d, %e)
-  })", integer_contractions, false);
+  })",
+                integer_contractions, false);
 }
 
 TEST(LowerIntegers, PacksConstantMatrices) {
@@ -106,7 +111,9 @@ TEST(LowerIntegers, PacksConstantMatrices) {
       constant %bz: i8[3] = {0, -128, 100}
       constant %b: i8[6,3] = {1, -2, 127, 4, -128, 6, 7, 8, 9, -10, 11, 12, 13, 14, -128, 16, 17, 18}
       %a = QuantizeLinear(%x, %s, %z)
-      %y = MatMulInteger(%a, %b)") + zeros + ")\n}", lower_for_cpu, true);
+      %y = MatMulInteger(%a, %b)") + zeros +
+                                          ")\n}",
+                                      lower_for_cpu, true);
     EXPECT_EQ(count(after, "gart.PackedMatMul"), std::string(zeros).find("bz") == std::string::npos ? 1 : 2)
         << "weights of nine bits are the sum of two of eight";
     EXPECT_EQ(count(after, "MatMulInteger"), 0);
@@ -120,7 +127,9 @@ TEST(LowerIntegers, ConvolutionsPadWithTheZeroPoint) {
       constant %z: u8[] = {100}
       constant %w: i8[2,17,3,3] = random(1)
       %q = QuantizeLinear(%x, %s, %z)
-      %y = ConvInteger(%q, %w, %z))") + attributes + "\n}", lower_for_cpu, true);
+      %y = ConvInteger(%q, %w, %z))") + attributes +
+                                          "\n}",
+                                      lower_for_cpu, true);
     EXPECT_EQ(count(after, "ConvInteger"), 1);
     EXPECT_EQ(count(after, "Pad"), *attributes != 0);
   }
@@ -147,7 +156,8 @@ TEST(LowerIntegers, ComputesInFloatsWhatNoKernelOfBytesTakes) {
   EXPECT_EQ(count(check_rewrite(product, lower_for_gpu, true), "MatMul"), 1);
   check_rewrite(R"(graph g(%a: u8[1,300], %b: i8[300,1]) -> (%y) {
     %y = MatMulInteger(%a, %b)
-  })", lower_for_cpu, false);  // f32 might not be exact
+  })",
+                lower_for_cpu, false);  // f32 might not be exact
 }
 
 TEST(LowerIntegers, SignedActivationsBecomeUnsignedUpToWhereTheyAreQuantized) {
@@ -159,7 +169,8 @@ TEST(LowerIntegers, SignedActivationsBecomeUnsignedUpToWhereTheyAreQuantized) {
     %p = Transpose(%q) {perm = [1,0]}
     %y = MatMulInteger(%p, %w, %z)
     %r = DequantizeLinear(%q, %s, %z)
-  })", lower_for_cpu, true);
+  })",
+                                    lower_for_cpu, true);
   EXPECT_EQ(count(after, "Cast"), 0);
   EXPECT_EQ(count(after, "QuantizeLinear"), 1);
 }
@@ -177,7 +188,8 @@ TEST(MergeQuantization, GoesThroughWhatOnlyChooses) {
     %f = DequantizeLinear(%t, %s, %z)
     %p = MaxPool(%f) {kernel_shape = [2,2]}
     %y = QuantizeLinear(%p, %s, %z)
-  })", merge_quantization, true);
+  })",
+                                    merge_quantization, true);
   EXPECT_EQ(count(after, "DequantizeLinear"), 0);
 }
 
@@ -188,7 +200,8 @@ TEST(MergeQuantization, LeavesOtherScales) {
     %d = DequantizeLinear(%q, %s)
     %p = MaxPool(%d) {kernel_shape = [2,2]}
     %y = QuantizeLinear(%p, %t)
-  })", merge_quantization, false);
+  })",
+                merge_quantization, false);
 }
 
 TEST(MergeQuantization, DividesAFactor) {
@@ -201,7 +214,8 @@ TEST(MergeQuantization, DividesAFactor) {
     %a = Add(%m, %b)
     %r = Relu(%a)
     %y = QuantizeLinear(%r, %s, %z)
-  })", merge_quantization, true);
+  })",
+                                    merge_quantization, true);
   EXPECT_EQ(count(after, "Relu"), 0);
 }
 

@@ -31,7 +31,8 @@ TEST(PackConvWeights, TurnsConvolutionsOfAnyForm) {
     %c = Conv(%x, %w, %b) {pads = [1,0,2,1], strides = [2,1], kernel_shape = [3,3]}
     constant %v: f32[8,3,2,1] = random(3)
     %y = Conv(%c, %v) {group = 2, dilations = [2,1], auto_pad = "SAME_LOWER"}
-  })", true, {{"n", 2}, {"h", 8}});
+  })",
+                            true, {{"n", 2}, {"h", 8}});
   EXPECT_EQ(op_counts(after), (Counts{{"Transpose", 2}, {"gart.PlainConv", 2}}));
 }
 
@@ -39,7 +40,8 @@ TEST(PackConvWeights, LeavesInfiniteWeights) {
   check(R"(graph g(%x: f32[1,1,4,4]) -> (%y) {
     constant %w: f32[2,1,2,2] = {1, 2, 3, inf, 1, 2, 3, 4}
     %y = Conv(%x, %w) {pads = [1,1,1,1]}
-  })", false);
+  })",
+        false);
 }
 
 TEST(PackConvWeights, TurnsOneAndThreeDimensions) {
@@ -47,7 +49,8 @@ TEST(PackConvWeights, TurnsOneAndThreeDimensions) {
     constant %u: f32[3,2,2,1,3] = random(2)
     %y = Conv(%x, %w) {strides = [3], pads = [2,1]}
     %v = Conv(%z, %u) {pads = [0,1,1,1,0,2]}
-  })", true);
+  })",
+                            true);
   EXPECT_EQ(op_counts(after), (Counts{{"Transpose", 2}, {"gart.PlainConv", 2}}));
 }
 
@@ -56,7 +59,8 @@ TEST(PackConvWeights, TransposesSharedWeightsOnce) {
     constant %w: f32[4,4,3,3] = random(1)
     %c = Conv(%x, %w) {pads = [1,1,1,1]}
     %y = Conv(%c, %w)
-  })", true);
+  })",
+                            true);
   EXPECT_EQ(op_counts(after), (Counts{{"Transpose", 1}, {"gart.PlainConv", 2}}));
 }
 
@@ -64,11 +68,13 @@ TEST(PackConvWeights, LeavesDepthwiseAndOtherTypes) {
   check(R"(graph g(%x: f32[1,4,5,5]) -> (%y) {
     constant %w: f32[8,1,3,3] = random(1)
     %y = Conv(%x, %w) {group = 4}
-  })", false);
+  })",
+        false);
   check(R"(graph g(%x: f64[1,4,5,5]) -> (%y) {
     constant %w: f64[8,4,3,3] = random(1)
     %y = Conv(%x, %w)
-  })", false);
+  })",
+        false);
 }
 
 /// The kernel that the only contraction of the graph becomes after the pass.

@@ -17,7 +17,8 @@ TEST(PackWeights, PacksAConstantRightOperand) {
   const Graph after = check(R"(graph g(%x: f32[b,3,64]) -> (%y) {
     constant %w: f32[64,100] = random(1)
     %y = MatMul(%x, %w)
-  })", true, {{"b", 2}});
+  })",
+                            true, {{"b", 2}});
   EXPECT_EQ(op_counts(after), (Counts{{"gart.PackMatMul", 1}, {"gart.PackedMatMul", 1}}));
 }
 
@@ -26,33 +27,39 @@ TEST(PackWeights, PacksASharedMatrixOnce) {
     constant %w: f32[64,64] = random(1)
     %y = MatMul(%x, %w)
     %v = MatMul(%z, %w)
-  })", true);
+  })",
+                            true);
   EXPECT_EQ(op_counts(after), (Counts{{"gart.PackMatMul", 1}, {"gart.PackedMatMul", 2}}));
 }
 
 TEST(PackWeights, LeavesWhatIsNotAConstantMatrix) {
   check(R"(graph g(%x: f32[2,64], %w: f32[64,64]) -> (%y) {
     %y = MatMul(%x, %w)
-  })", false);
+  })",
+        false);
   check(R"(graph g(%x: f32[2,2,64]) -> (%y) {
     constant %w: f32[2,64,64] = random(1)
     %y = MatMul(%x, %w)
-  })", false);
+  })",
+        false);
   check(R"(graph g(%x: f32[64,64]) -> (%y) {
     constant %w: f32[64,64] = random(1)
     %y = MatMul(%w, %x)
-  })", false);
+  })",
+        false);
 }
 
 TEST(PackWeights, LeavesSmallAndIntegerMatrices) {
   check(R"(graph g(%x: f32[2,4]) -> (%y) {
     constant %w: f32[4,4] = random(1)
     %y = MatMul(%x, %w)
-  })", false);
+  })",
+        false);
   check(R"(graph g(%x: i32[2,64]) -> (%y) {
     constant %w: i32[64,64] = random(1)
     %y = MatMul(%x, %w)
-  })", false);
+  })",
+        false);
 }
 
 }  // namespace

@@ -139,8 +139,10 @@ std::vector<Tensor> random_inputs(const Graph& graph) {
     for (const Dim& d : *graph.value(in).shape) shape.push_back(d.evaluate(symbols));
     Tensor t(graph.value(in).dtype, shape);
     for (int64_t i = 0; i < t.elements(); ++i) {
-      if (is_float(t.dtype())) t.set_double(i, real(rng));
-      else t.set_int(i, static_cast<int64_t>(rng() % (t.dtype() == DType::boolean ? 2 : 3)));
+      if (is_float(t.dtype()))
+        t.set_double(i, real(rng));
+      else
+        t.set_int(i, static_cast<int64_t>(rng() % (t.dtype() == DType::boolean ? 2 : 3)));
     }
     out.push_back(std::move(t));
   }

@@ -7,8 +7,9 @@
 //     EXPECT
 //     graph g(%x: f32[2,3]) -> (%y) { ... }
 //
-// TARGET may be left out (x86-64-v3). Or "EXPECT unchanged". Names of inner values and nodes and the order of independent nodes do not matter. The graph is
-// also interpreted before and after the passes, on random inputs; the results must agree.
+// TARGET may be left out (x86-64-v3). Or "EXPECT unchanged". Names of inner values and nodes and the order of
+// independent nodes do not matter. The graph is also interpreted before and after the passes, on random inputs; the
+// results must agree.
 #pragma once
 
 #include <string>

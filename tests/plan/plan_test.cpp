@@ -19,8 +19,7 @@ class PlanTest : public testing::Test {
 };
 
 std::string identifier(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   return text;
 }
 

@@ -65,7 +65,8 @@ TEST_P(DeviceSuite, LaunchesInOrderWhateverTheShape) {
   }
 }
 
-/// Copies between the caller's memory and the device's, at every alignment, into the caller's buffers and the invocation's.
+/// Copies between the caller's memory and the device's, at every alignment, into the caller's buffers and the
+/// invocation's.
 TEST_P(DeviceSuite, MemoryOfTheCallers) {
   auto invocation = load(test::add_and_double()).new_invocation();
   const std::vector<float> data = ramp(300);
@@ -216,7 +217,8 @@ TEST_P(DeviceSuite, ProgramsBesideEachOther) {
   const Program &one = load(test::add_and_double()), &two = load(test::with_static_plan(40));
   const std::vector<float> x = ramp(40), y = ramp(40, 3);
   for (int i = 0; i < 3; ++i) {
-    auto sums = one.run(std::vector<TensorView>{view(x), view(x)}), doubled = two.run(std::vector<TensorView>{view(x), view(y)});
+    auto sums = one.run(std::vector<TensorView>{view(x), view(x)}),
+         doubled = two.run(std::vector<TensorView>{view(x), view(y)});
     ASSERT_TRUE(sums && doubled);
     EXPECT_EQ(floats(sums->at(0)), scaled(x, 4));
     EXPECT_EQ(floats(doubled->at(0)), scaled(x, 4));

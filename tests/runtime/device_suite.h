@@ -1,4 +1,5 @@
-// What every device must do, whoever implements it: each test program names the devices that it has, device_suite.cpp tests them.
+// What every device must do, whoever implements it: each test program names the devices that it has, device_suite.cpp
+// tests them.
 #pragma once
 
 #include <functional>
@@ -15,7 +16,7 @@ struct DeviceUnderTest {
   std::string device;                                     ///< as LoadOptions name it
   std::function<ArtifactBuilder(ArtifactBuilder)> model;  ///< a model of CPU code as one of this device's
   std::function<void()> begin = [] {};                    ///< before a test
-  std::function<void()> end = [] {};                      ///< after it: expects that nothing was misused, and nothing is left
+  std::function<void()> end = [] {};  ///< after it: expects that nothing was misused, and nothing is left
   int threads = 2;
 };
 

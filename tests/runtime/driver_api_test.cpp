@@ -91,9 +91,10 @@ GART_SAME_VALUE(CU_STREAM_NON_BLOCKING);
 GART_SAME_VALUE(CU_EVENT_DISABLE_TIMING);
 GART_SAME_VALUE(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
 
-#define GART_SAME_FIELD(ours, theirs, field) \
+#define GART_SAME_FIELD(ours, theirs, field)                                      \
   static_assert(offsetof(gart::cuda::ours, field) == offsetof(::theirs, field) && \
-                sizeof(gart::cuda::ours::field) == sizeof(::theirs::field), #ours "." #field)
+                    sizeof(gart::cuda::ours::field) == sizeof(::theirs::field),   \
+                #ours "." #field)
 static_assert(sizeof(gart::cuda::CUDA_KERNEL_NODE_PARAMS) == sizeof(::CUDA_KERNEL_NODE_PARAMS_v3));
 GART_SAME_FIELD(CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, func);
 GART_SAME_FIELD(CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, gridDimX);

@@ -49,9 +49,10 @@ std::unique_ptr<fb::StepT> row_product(uint32_t x, uint32_t y, uint32_t to, uint
   return step;
 }
 
-/// Two launches of a kernel that reads constants ahead and waits; the second one overlaps the first. Each gives a tensor map.
-void add_overlapping_launches(test::ArtifactBuilder& builder, fb::PlanT& plan, uint32_t from, uint32_t weights, uint32_t to,
-                              uint32_t zero, uint32_t one, uint32_t row) {
+/// Two launches of a kernel that reads constants ahead and waits; the second one overlaps the first. Each gives a
+/// tensor map.
+void add_overlapping_launches(test::ArtifactBuilder& builder, fb::PlanT& plan, uint32_t from, uint32_t weights,
+                              uint32_t to, uint32_t zero, uint32_t one, uint32_t row) {
   auto kernel = std::make_unique<fb::KernelT>();
   kernel->symbol = "product";
   kernel->operands = 3;
@@ -100,15 +101,17 @@ std::unique_ptr<fb::AlgorithmT> measured_algorithm() {
   return algorithm;
 }
 
-/// Small, for any CPU; and a plan for a GPU with what later formats added: 1.1 a library's call and a buffer in host memory, 1.2
-/// launches that overlap, tensor maps, and a call's own oldest version, 1.3 a call's algorithm and a plan for CPUs that multiply bytes.
+/// Small, for any CPU; and a plan for a GPU with what later formats added: 1.1 a library's call and a buffer in host
+/// memory, 1.2 launches that overlap, tensor maps, and a call's own oldest version, 1.3 a call's algorithm and a plan
+/// for CPUs that multiply bytes.
 test::ArtifactBuilder current_artifact() {
   test::ArtifactBuilder builder = test::small_artifact();
   builder.content.manifest.targets[0]->name = "any";
   builder.content.manifest.targets[0]->features = 0;
   add_plan_for_bytes(builder);
   add_gpu_target(builder.content.manifest);
-  const uint32_t zero = builder.constant(0), one = builder.constant(1), row = builder.constant(16), row_bytes = builder.constant(64);
+  const uint32_t zero = builder.constant(0), one = builder.constant(1), row = builder.constant(16),
+                 row_bytes = builder.constant(64);
   fb::PlanT& plan = builder.copy_plan();
   plan.target = uint32_t(builder.content.manifest.targets.size() - 1);
   auto host = std::make_unique<fb::BufferT>();

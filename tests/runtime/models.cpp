@@ -128,8 +128,10 @@ ArtifactBuilder picking_loop() {
   b.input("data", fb::DType::f32, {m});
   b.input("trips", fb::DType::i64, {});
   b.output("out", fb::DType::f32, {one});
-  const uint32_t data = b.buffer(input, 0, data_bytes), trips = b.buffer(input, 1, eight), out = b.buffer(output, 0, four);
-  const uint32_t turn = b.buffer(temporary, 0, eight), picked = b.buffer(temporary, 0, four), next = b.buffer(temporary, 0, four);
+  const uint32_t data = b.buffer(input, 0, data_bytes), trips = b.buffer(input, 1, eight),
+                 out = b.buffer(output, 0, four);
+  const uint32_t turn = b.buffer(temporary, 0, eight), picked = b.buffer(temporary, 0, four),
+                 next = b.buffer(temporary, 0, four);
   b.plan().placement = {turn, picked, next};
   b.plan().buffers[picked]->conflicts = {turn};
   b.plan().buffers[next]->conflicts = {turn, picked};

@@ -24,7 +24,8 @@ ArtifactBuilder positives();
 /// y = x doubled until its first element is not below 10, at most 8 times; f32[n].
 ArtifactBuilder doubling_loop();
 
-/// out[0] = the sum of the first `trips` elements of data; f32[m], i64[]. A turn gathers the element that its number names.
+/// out[0] = the sum of the first `trips` elements of data; f32[m], i64[]. A turn gathers the element that its number
+/// names.
 ArtifactBuilder picking_loop();
 
 /// y[i] = 2 data[index[i]] for f32[m] and i64[n]; step 'Gather_1' says when an index is out of range.

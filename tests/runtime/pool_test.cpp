@@ -25,7 +25,8 @@ std::string error_of(const std::string& device, ErrorCode code) {
 }
 
 TEST(CpuPool, MalformedNamesAreRefused) {
-  for (const std::string device : {"cpu:", "cpu:x", "cpu:-1", "cpu:0-", "cpu:0,", "cpu:0x", "cpu:0-0-0", "cpu: 0", "cpu:99999999999"}) {
+  for (const std::string device :
+       {"cpu:", "cpu:x", "cpu:-1", "cpu:0-", "cpu:0,", "cpu:0x", "cpu:0-0-0", "cpu: 0", "cpu:99999999999"}) {
     EXPECT_EQ(error_of(device, ErrorCode::invalid_argument),
               "device '" + device + "' names no cores: it is written 'cpu:0', 'cpu:0-3' or 'cpu:0-3,8'");
   }
@@ -37,7 +38,8 @@ TEST(CpuPool, MalformedNamesAreRefused) {
 TEST(CpuPool, CoresThatAreNotAllowedAreNamedWithThoseThatAre) {
   EXPECT_EQ(error_of("cpu:5000", ErrorCode::unsupported),
             "device 'cpu:5000' names core 5000; this process may use " + Cores::allowed().text());
-  EXPECT_EQ(error_of("cpu:0-2147483647", ErrorCode::unsupported).find("; this process may use ") == std::string::npos, false);
+  EXPECT_EQ(error_of("cpu:0-2147483647", ErrorCode::unsupported).find("; this process may use ") == std::string::npos,
+            false);
 }
 
 /// A thread that may use one core finds no other.
@@ -48,7 +50,9 @@ TEST(CpuPool, TheAllowedSetIsTheThreads) {
   std::thread([&] {
     ASSERT_TRUE(Cores::of_device("cpu:" + first).bind());
     EXPECT_EQ(Cores::allowed().text(), first);
-    EXPECT_EQ(error_of("cpu:" + text, ErrorCode::unsupported).find("this process may use " + first) == std::string::npos, false);
+    EXPECT_EQ(
+        error_of("cpu:" + text, ErrorCode::unsupported).find("this process may use " + first) == std::string::npos,
+        false);
   }).join();
 }
 

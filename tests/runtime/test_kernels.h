@@ -6,10 +6,9 @@
 
 #include "artifact_schema/kernel_abi.h"
 
-#define GART_TEST_KERNELS(X)                                                                               \
-  X(test_add)                                                                                              \
-  X(test_double) X(test_gather) X(test_count_positive) X(test_positives) X(test_call_import) X(test_below) \
-      X(test_fails)
+#define GART_TEST_KERNELS(X) \
+  X(test_add)                \
+  X(test_double) X(test_gather) X(test_count_positive) X(test_positives) X(test_call_import) X(test_below) X(test_fails)
 
 #ifdef __cplusplus
 extern "C" {

@@ -42,7 +42,8 @@ using test::view;
 
 #if GART_COUNTS_ALLOCATIONS
 
-void expect_no_allocation(test::ArtifactBuilder builder, size_t inputs, int threads, const std::string& device = "cpu") {
+void expect_no_allocation(test::ArtifactBuilder builder, size_t inputs, int threads,
+                          const std::string& device = "cpu") {
   Result<Program> program = test::load_model(builder, {.device = device, .threads = threads});
   Result<Invocation> invocation = program->new_invocation();
   // Two shapes in turn, one of them in unaligned memory: both must stay warm.

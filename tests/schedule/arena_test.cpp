@@ -1,10 +1,11 @@
 // Property tests of the arena: random lifetimes, every placement valid, close to the lower bound, deterministic.
+#include "compiler/plan/arena.h"
+
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <random>
 
-#include "compiler/plan/arena.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -40,11 +41,13 @@ TEST(Arena, RandomLifetimesNeverOverlapAndStayNearTheBound) {
         const auto j = static_cast<size_t>(c);
         const bool apart = layout.offsets[i] + blocks[i].size <= layout.offsets[j] ||
                            layout.offsets[j] + blocks[j].size <= layout.offsets[i];
-        EXPECT_TRUE(apart || blocks[i].size == 0 || blocks[j].size == 0) << "seed " << seed << " blocks " << i << ", " << j;
+        EXPECT_TRUE(apart || blocks[i].size == 0 || blocks[j].size == 0)
+            << "seed " << seed << " blocks " << i << ", " << j;
       }
     }
     EXPECT_GE(layout.bytes, layout.lower_bound);
-    if (layout.lower_bound > 0) worst = std::max(worst, static_cast<double>(layout.bytes) / static_cast<double>(layout.lower_bound));
+    if (layout.lower_bound > 0)
+      worst = std::max(worst, static_cast<double>(layout.bytes) / static_cast<double>(layout.lower_bound));
   }
   EXPECT_LE(worst, 1.25) << "the packer has become worse";
 }

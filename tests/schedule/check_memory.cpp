@@ -16,16 +16,33 @@ int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) 
 
 std::vector<int64_t> evaluate(const fb::PlanT& plan, std::vector<int64_t> slots) {
   for (const fb::Instruction& i : plan.program) {
-    const int64_t a = i.op() == fb::ExprOp::constant ? 0 : slots[i.a()], b = i.op() == fb::ExprOp::constant ? 0 : slots[i.b()];
+    const int64_t a = i.op() == fb::ExprOp::constant ? 0 : slots[i.a()],
+                  b = i.op() == fb::ExprOp::constant ? 0 : slots[i.b()];
     switch (i.op()) {
-      case fb::ExprOp::constant: slots.push_back(i.value()); break;
-      case fb::ExprOp::add: slots.push_back(a + b); break;
-      case fb::ExprOp::sub: slots.push_back(a - b); break;
-      case fb::ExprOp::mul: slots.push_back(a * b); break;
-      case fb::ExprOp::floor_div: slots.push_back(floor_div(a, b)); break;
-      case fb::ExprOp::mod: slots.push_back(a - floor_div(a, b) * b); break;
-      case fb::ExprOp::max: slots.push_back(std::max(a, b)); break;
-      case fb::ExprOp::min: slots.push_back(std::min(a, b)); break;
+      case fb::ExprOp::constant:
+        slots.push_back(i.value());
+        break;
+      case fb::ExprOp::add:
+        slots.push_back(a + b);
+        break;
+      case fb::ExprOp::sub:
+        slots.push_back(a - b);
+        break;
+      case fb::ExprOp::mul:
+        slots.push_back(a * b);
+        break;
+      case fb::ExprOp::floor_div:
+        slots.push_back(floor_div(a, b));
+        break;
+      case fb::ExprOp::mod:
+        slots.push_back(a - floor_div(a, b) * b);
+        break;
+      case fb::ExprOp::max:
+        slots.push_back(std::max(a, b));
+        break;
+      case fb::ExprOp::min:
+        slots.push_back(std::min(a, b));
+        break;
     }
   }
   return slots;

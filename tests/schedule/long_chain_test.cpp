@@ -49,7 +49,8 @@ TEST(LongChain, OfAnEpilogueEndsToo) {
 }
 
 TEST(LongChain, OfTransposesAndIdentitiesFoldsAway) {
-  for (const auto& [op, rest] : {std::pair("Transpose", ") {perm = [1,0]}"), std::pair("Identity", ")"), std::pair("Relu", ")")}) {
+  for (const auto& [op, rest] :
+       {std::pair("Transpose", ") {perm = [1,0]}"), std::pair("Identity", ")"), std::pair("Relu", ")")}) {
     Graph g = chain(op, rest, 20000);
     run_passes(g, shape_passes(), nullptr, PassOptions{});
     EXPECT_LE(g.order().size(), 2U) << op << ": an output keeps a node of its own";

@@ -9,8 +9,8 @@
 #include "compiler/passes/block_channels.h"
 #include "compiler/passes/channels_last.h"
 #include "compiler/passes/narrow_storage.h"
-#include "compiler/schedule/fusion_costs.h"
 #include "compiler/plan/make_plan.h"
+#include "compiler/schedule/fusion_costs.h"
 
 namespace gcg::test {
 namespace {

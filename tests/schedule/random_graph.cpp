@@ -69,14 +69,22 @@ class Generator {
   void add_node(ValueId v) {
     switch (pick(9)) {
       case 0:
-      case 1: return unary(v);
-      case 2: return node(chance(2) ? "Add" : "Mul", {v, chance(3) ? weight({}) : same_shape(v)});
-      case 3: return reduce_and_join(v);
-      case 4: return node("Softmax", {v}, {{"axis", pick(rank(v))}});
-      case 5: return transpose(v);
-      case 6: return node("Concat", {v, same_shape(v)}, {{"axis", 1 + pick(rank(v) - 1)}});
-      case 7: return product(v);
-      default: return rank(v) == 4 ? convolution(v) : product(v);
+      case 1:
+        return unary(v);
+      case 2:
+        return node(chance(2) ? "Add" : "Mul", {v, chance(3) ? weight({}) : same_shape(v)});
+      case 3:
+        return reduce_and_join(v);
+      case 4:
+        return node("Softmax", {v}, {{"axis", pick(rank(v))}});
+      case 5:
+        return transpose(v);
+      case 6:
+        return node("Concat", {v, same_shape(v)}, {{"axis", 1 + pick(rank(v) - 1)}});
+      case 7:
+        return product(v);
+      default:
+        return rank(v) == 4 ? convolution(v) : product(v);
     }
   }
 
@@ -117,7 +125,8 @@ class Generator {
 
   void convolution(ValueId v) {
     const int64_t channels = shape(v)[1].constant(), filters = 1 + pick(20);
-    node("Conv", {v, weight({filters, channels, 3, 3}), weight({filters})}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}});
+    node("Conv", {v, weight({filters, channels, 3, 3}), weight({filters})},
+         {{"pads", std::vector<int64_t>{1, 1, 1, 1}}});
   }
 
   void choose_outputs() {

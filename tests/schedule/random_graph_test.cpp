@@ -1,5 +1,7 @@
-// Random graphs, compiled and run: the results are the interpreter's, and no step reads bytes that are not its operand's.
-// GCC_GRAPH_SEEDS=10000 takes that many seeds, GCC_GRAPH_FIRST_SEED=77 begins there.
+// Random graphs, compiled and run: the results are the interpreter's, and no step reads bytes that are not its
+// operand's. GCC_GRAPH_SEEDS=10000 takes that many seeds, GCC_GRAPH_FIRST_SEED=77 begins there.
+#include "tests/schedule/random_graph.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -8,7 +10,6 @@
 #include "compiler/support/error.h"
 #include "tests/compiled_ops/run_compiled.h"
 #include "tests/schedule/check_memory.h"
-#include "tests/schedule/random_graph.h"
 #include "tests/schedule/schedule_case.h"
 
 namespace gcg::test {

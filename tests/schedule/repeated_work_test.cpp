@@ -1,9 +1,10 @@
 // What the compiler says of kernels that compute the same again and again.
+#include "compiler/schedule/repeated_work.h"
+
 #include <gtest/gtest.h>
 
 #include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
-#include "compiler/schedule/repeated_work.h"
 
 namespace gcg::test {
 namespace {
@@ -68,7 +69,9 @@ TEST(RepeatedWork, RowsOfANormAreNoRepetition) {
     %e = Sigmoid(%g)
     %m = Mul(%g, %e)
     %y = Softmax(%m) {axis = 1}
-  })"), DeviceClass::cpu).empty());
+  })"),
+                            DeviceClass::cpu)
+                  .empty());
 }
 
 }  // namespace

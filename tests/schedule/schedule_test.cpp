@@ -5,8 +5,8 @@
 #include <cctype>
 
 #include "compiler/gir/gir.h"
-#include "compiler/plan/make_plan.h"
 #include "compiler/ops/infer.h"
+#include "compiler/plan/make_plan.h"
 #include "compiler/support/unsupported.h"
 #include "tests/schedule/schedule_case.h"
 

@@ -27,7 +27,9 @@ const std::string kEven = "-DGART_EVEN_REGISTERS=1";
 /// What may be tried, one after the other, where ptxas runs out of registers.
 const std::string kPressureLevels[] = {"-DGART_REGISTER_PRESSURE=1", "-DGART_REGISTER_PRESSURE=2"};
 
-bool eases_pressure(const std::string& source) { return source.find("gart_register_pressure.cuh") != std::string::npos; }
+bool eases_pressure(const std::string& source) {
+  return source.find("gart_register_pressure.cuh") != std::string::npos;
+}
 
 }  // namespace
 

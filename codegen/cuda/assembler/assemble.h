@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cuda/text/kernel_text.h"
 #include "codegen/cuda/assembler/nvrtc.h"
 #include "codegen/cuda/assembler/program_cache.h"
+#include "codegen/cuda/text/kernel_text.h"
 
 namespace gcg::cuda {
 
@@ -27,9 +27,9 @@ Usage usage_of(const std::string& log);
 class Assembler {
  public:
   Assembler(const Target& target, const ProgramCache& cache);
-  /// A text that includes gart_register_pressure.cuh and spills is compiled again at higher levels of register pressure; what spills least is kept.
-  /// One that gets fewer registers per thread than `least_registers` is compiled again with GART_EVEN_REGISTERS: it keeps what it got,
-  /// where waiting for more than there are would never end.
+  /// A text that includes gart_register_pressure.cuh and spills is compiled again at higher levels of register
+  /// pressure; what spills least is kept. One that gets fewer registers per thread than `least_registers` is compiled
+  /// again with GART_EVEN_REGISTERS: it keeps what it got, where waiting for more than there are would never end.
   Assembled assemble(const std::string& source, int least_registers = 0) const;
   /// What the result depends on besides the text: compiler, options, headers.
   const std::string& version() const { return version_; }

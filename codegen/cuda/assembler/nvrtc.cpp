@@ -97,16 +97,17 @@ const std::vector<std::shared_ptr<const Nvrtc>>& Nvrtc::all() {
       const auto is_same = [&](const auto& other) { return other->version() == library->version(); };
       if (library && std::none_of(found.begin(), found.end(), is_same)) found.push_back(std::move(library));
     }
-    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-      return a->version() > b->version();
-    });
+    std::stable_sort(found.begin(), found.end(),
+                     [](const auto& a, const auto& b) { return a->version() > b->version(); });
     return found;
   }();
   return libraries;
 }
 
 const Nvrtc* Nvrtc::find_for_driver(int driver, bool ptx) {
-  const auto suits = [&](const Nvrtc& n) { return driver == 0 || (ptx ? n.version() <= driver : n.major() <= driver / 1000); };
+  const auto suits = [&](const Nvrtc& n) {
+    return driver == 0 || (ptx ? n.version() <= driver : n.major() <= driver / 1000);
+  };
   for (const auto& library : all())
     if (suits(*library)) return library.get();
   return nullptr;
@@ -116,17 +117,20 @@ const Nvrtc& Nvrtc::for_driver(int driver, bool ptx) {
   if (const Nvrtc* found = find_for_driver(driver, ptx)) return *found;
   const char* named = std::getenv("GCC_GRAPH_NVRTC");
   const bool is_named = named != nullptr && *named != '\0';
-  if (is_named && all().empty()) fail("GCC_GRAPH_NVRTC names ", named, ", which is not an NVRTC library that can be loaded");
+  if (is_named && all().empty())
+    fail("GCC_GRAPH_NVRTC names ", named, ", which is not an NVRTC library that can be loaded");
   const std::string package = package_of(driver == 0 ? 13 : driver / 1000);
   if (all().empty())
-    fail("code for GPUs needs NVIDIA's compiler library NVRTC, which was not found; ", install_line(package), " installs it");
+    fail("code for GPUs needs NVIDIA's compiler library NVRTC, which was not found; ", install_line(package),
+         " installs it");
   const Nvrtc& oldest = *all().back();
   const std::string found = concat(version_text(oldest.version()), " (", oldest.path(), ")");
-  const std::string needed = concat(ptx ? "PTX" : "code", " for drivers from ", version_text(driver), " on needs NVRTC ",
-                                    ptx ? version_text(driver) + " or older" : std::to_string(driver / 1000));
+  const std::string needed =
+      concat(ptx ? "PTX" : "code", " for drivers from ", version_text(driver), " on needs NVRTC ",
+             ptx ? version_text(driver) + " or older" : std::to_string(driver / 1000));
   if (is_named) fail(needed, ", GCC_GRAPH_NVRTC names ", found);
-  fail(needed, ", found is ", found, "; ", install_line(ptx ? concat("'", package, "==", version_text(driver), ".*'") : package),
-       " installs it");
+  fail(needed, ", found is ", found, "; ",
+       install_line(ptx ? concat("'", package, "==", version_text(driver), ".*'") : package), " installs it");
 }
 
 bool Nvrtc::supports(int architecture) const {

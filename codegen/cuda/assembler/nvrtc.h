@@ -23,8 +23,9 @@ struct Assembled {
 class Nvrtc {
  public:
   /// The newest library whose code a driver of that floor (12060 is 12.6; 0: any) loads: its major version is at most
-  /// the driver's, or, for PTX, its whole version is. Looked for in $GCC_GRAPH_NVRTC (this file and no other), $CUDA_HOME,
-  /// /usr/local/cuda*, the loader's path and the PyPI wheels. Throws CompileError with the line that installs one.
+  /// the driver's, or, for PTX, its whole version is. Looked for in $GCC_GRAPH_NVRTC (this file and no other),
+  /// $CUDA_HOME, /usr/local/cuda*, the loader's path and the PyPI wheels. Throws CompileError with the line that
+  /// installs one.
   static const Nvrtc& for_driver(int driver, bool ptx = false);
   /// The same; null if there is none.
   static const Nvrtc* find_for_driver(int driver, bool ptx = false);

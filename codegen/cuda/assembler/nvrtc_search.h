@@ -10,8 +10,8 @@ namespace gcg::cuda {
 /// loader's own path.
 std::vector<std::string> nvrtc_candidates();
 
-/// The line for a shell that installs such a package where nvrtc_candidates() finds it: in the virtual environment that is
-/// active, otherwise in a new one in this folder, since systems keep pip from changing their own Python.
+/// The line for a shell that installs such a package where nvrtc_candidates() finds it: in the virtual environment that
+/// is active, otherwise in a new one in this folder, since systems keep pip from changing their own Python.
 std::string install_line(const std::string& package);
 
 }  // namespace gcg::cuda

@@ -41,7 +41,8 @@ double clocks(const Machine& gpu, Arithmetic arithmetic, const AttentionTile& t,
   constexpr double kStart = 3000, kLatency = 800, kEachStep = 300;
   const double blocks = heads * std::ceil(queries / t.queries());
   const int shared_fit = static_cast<int>(gpu.shared_bytes / (t.shared_bytes() + 1024));
-  const int residents = std::max(1, std::min({shared_fit, 512 / t.threads(), static_cast<int>(std::ceil(blocks / gpu.processors))}));
+  const int residents =
+      std::max(1, std::min({shared_fit, 512 / t.threads(), static_cast<int>(std::ceil(blocks / gpu.processors))}));
   const double waves = std::ceil(blocks / (gpu.processors * residents));
   const double products = 16.0 * t.query_warps * t.keys() * (t.head + 8 * t.columns) * residents;
   const double rate = arithmetic == Arithmetic::scalar   ? gpu.scalar_rate * 0.4
@@ -64,16 +65,19 @@ std::vector<AttentionTile> tiles_of(const Target& target, const AttentionKernel&
   double heads = 1;
   for (const Axis& a : k.batch) heads *= typical(a.extent);
   std::vector<AttentionTile> tiles;
-  for (const auto& [query_warps, key_groups] : {std::pair(4, 1), std::pair(2, 2), std::pair(1, 4), std::pair(1, 8), std::pair(8, 1)})
+  for (const auto& [query_warps, key_groups] :
+       {std::pair(4, 1), std::pair(2, 2), std::pair(1, 4), std::pair(1, 8), std::pair(8, 1)})
     for (int key_tiles : {4, 2, 1}) {
       if (key_tiles == 1 && is_half(arithmetic)) continue;  // keys are loaded by 16
-      const AttentionTile t{query_warps,  key_groups, key_tiles, power_of_two(k.d.extent), power_of_two(k.n.extent) / 8, arithmetic};
+      const AttentionTile t{query_warps, key_groups, key_tiles, power_of_two(k.d.extent), power_of_two(k.n.extent) / 8,
+                            arithmetic};
       if (t.shared_bytes() <= gpu.shared_block_bytes) tiles.push_back(t);
     }
   const auto time = [&](const AttentionTile& t) {
     return clocks(gpu, arithmetic, t, heads, typical(k.m.extent), typical(k.t.extent));
   };
-  std::stable_sort(tiles.begin(), tiles.end(), [&](const AttentionTile& a, const AttentionTile& b) { return time(a) < time(b); });
+  std::stable_sort(tiles.begin(), tiles.end(),
+                   [&](const AttentionTile& a, const AttentionTile& b) { return time(a) < time(b); });
   GCG_CHECK(!tiles.empty(), "no tile of attention fits a multiprocessor of ", gpu.name);
   return tiles;
 }
@@ -86,8 +90,9 @@ std::string shape_text(const Kernel& kernel, const AttentionKernel& k) {
     const Dim& along = v.column_stride.is(1) ? v.row_stride : v.column_stride;
     return concat(name_of(kernel.operands[static_cast<size_t>(v.operand)].dtype), " of stride ", along.str());
   };
-  return concat(heads.str(), " of ", k.m.extent.str(), " x ", k.t.extent.str(), " x ", k.d.extent.str(), " x ", k.n.extent.str(), ", q ",
-                view(k.q), ", k ", view(k.k), ", v ", view(k.v), ", ", kernel.operands.size(), " operands");
+  return concat(heads.str(), " of ", k.m.extent.str(), " x ", k.t.extent.str(), " x ", k.d.extent.str(), " x ",
+                k.n.extent.str(), ", q ", view(k.q), ", k ", view(k.k), ", v ", view(k.v), ", ", kernel.operands.size(),
+                " operands");
 }
 
 class AttentionText {
@@ -107,10 +112,11 @@ class AttentionText {
     for (size_t b = 0; b < at.size(); ++b) batch_.axes[k_.batch[b].id] = at[b];
     declare_operands();
     declare_score();
-    const char* kinds[] = {"gart_attention_scalar", "gart_attention_tensor<gart_tf32x3>", "gart_attention_tensor<gart_tf32>",
-                           "gart_attention_half<gart_f16>", "gart_attention_half<gart_bf16>"};
-    f_.line("typedef gart_attention<", kinds[static_cast<size_t>(arithmetic_)], ", Q, K, V, ", tile_.head, ", ", tile_.columns,
-            ", ", tile_.query_warps, ", ", tile_.key_groups, ", ", tile_.key_tiles, "> Attention;");
+    const char* kinds[] = {"gart_attention_scalar", "gart_attention_tensor<gart_tf32x3>",
+                           "gart_attention_tensor<gart_tf32>", "gart_attention_half<gart_f16>",
+                           "gart_attention_half<gart_bf16>"};
+    f_.line("typedef gart_attention<", kinds[static_cast<size_t>(arithmetic_)], ", Q, K, V, ", tile_.head, ", ",
+            tile_.columns, ", ", tile_.query_warps, ", ", tile_.key_groups, ", ", tile_.key_tiles, "> Attention;");
     f_.line("GART_SHARED(shared);");
     f_.line("Attention attention;");
     f_.line("attention.run<", read_ahead(), ">(q, k, v, ", int_text(f_, k_.t.extent), ", shared, score);");
@@ -125,9 +131,11 @@ class AttentionText {
   }
 
  private:
-  /// A tile whose lines run along `line`, the direction of stride `line_stride`, `extent` long; by 16 bytes where they lie so.
-  void declare(const char* type, const char* name, const MatrixView& view, const Dim& row_stride, const Dim& depth_stride,
-               bool along_depth, const std::string& shape, const Dim& line_extent, const std::string& extents) {
+  /// A tile whose lines run along `line`, the direction of stride `line_stride`, `extent` long; by 16 bytes where they
+  /// lie so.
+  void declare(const char* type, const char* name, const MatrixView& view, const Dim& row_stride,
+               const Dim& depth_stride, bool along_depth, const std::string& shape, const Dim& line_extent,
+               const std::string& extents) {
     const Dim &line = along_depth ? depth_stride : row_stride, &other = along_depth ? row_stride : depth_stride;
     Product::Copy copy{along_depth, f_.kernel().operands[static_cast<size_t>(view.operand)].dtype, 1};
     std::vector<Dim> multiples = view.batch_strides;
@@ -135,20 +143,21 @@ class AttentionText {
     if (line.is(1)) copy.vector = widest_vector(copy.stored, multiples);
     std::string base = concat(f_.pointer(view.operand), " + ", f_.dim(view.offset).as_wide());
     for (size_t b = 0; b < k_.batch.size(); ++b)
-      if (!view.batch_strides[b].is(0)) base += concat(" + a", k_.batch[b].id, " * ", f_.dim(view.batch_strides[b]).as_wide());
+      if (!view.batch_strides[b].is(0))
+        base += concat(" + a", k_.batch[b].id, " * ", f_.dim(view.batch_strides[b]).as_wide());
     const Conversion conversion = conversion_of(copy.stored, arithmetic_);
-    f_.line("typedef gart_matrix<", conversion.name, ", ", tile_type(conversion, shape, along_depth), ", ", tile_.threads(), ", ",
-            conversion.vector(copy), "> ", type, ";");
-    f_.line("const ", type, " ", name, "(", base, ", ", f_.dim(row_stride).text, ", ", f_.dim(depth_stride).text, ", ", extents,
-            ");");
+    f_.line("typedef gart_matrix<", conversion.name, ", ", tile_type(conversion, shape, along_depth), ", ",
+            tile_.threads(), ", ", conversion.vector(copy), "> ", type, ";");
+    f_.line("const ", type, " ", name, "(", base, ", ", f_.dim(row_stride).text, ", ", f_.dim(depth_stride).text, ", ",
+            extents, ");");
   }
 
   void declare_operands() {
     const std::string d = int_text(f_, k_.d.extent), t = int_text(f_, k_.t.extent);
-    declare("Q", "q", k_.q, k_.q.row_stride, k_.q.column_stride, true, concat(tile_.queries(), ", ", tile_.head), k_.d.extent,
-            concat("row0, ", int_text(f_, k_.m.extent), ", ", d));
-    declare("K", "k", k_.k, k_.k.column_stride, k_.k.row_stride, true, concat(tile_.keys(), ", ", tile_.head), k_.d.extent,
-            concat("0, ", t, ", ", d));
+    declare("Q", "q", k_.q, k_.q.row_stride, k_.q.column_stride, true, concat(tile_.queries(), ", ", tile_.head),
+            k_.d.extent, concat("row0, ", int_text(f_, k_.m.extent), ", ", d));
+    declare("K", "k", k_.k, k_.k.column_stride, k_.k.row_stride, true, concat(tile_.keys(), ", ", tile_.head),
+            k_.d.extent, concat("0, ", t, ", ", d));
     declare("V", "v", k_.v, k_.v.column_stride, k_.v.row_stride, false, concat(8 * tile_.columns, ", ", tile_.keys()),
             k_.n.extent, concat("0, ", int_text(f_, k_.n.extent), ", ", t));
   }
@@ -181,7 +190,9 @@ class AttentionText {
     f_.close(";");
   }
 
-  static std::string sum_name(int v) { return v == 0 ? "attention.sum(i, j)" : concat("attention.sum(i, j + ", v, ")"); }
+  static std::string sum_name(int v) {
+    return v == 0 ? "attention.sum(i, j)" : concat("attention.sum(i, j + ", v, ")");
+  }
 
   void results() {
     f_.line("#pragma unroll");

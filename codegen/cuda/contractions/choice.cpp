@@ -4,9 +4,11 @@
 
 namespace gcg::cuda {
 
-Choice choose(const Target& target, const std::string& kind, const std::string& shape, std::vector<std::string> candidates) {
+Choice choose(const Target& target, const std::string& kind, const std::string& shape,
+              std::vector<std::string> candidates) {
   if (target.decisions == nullptr) return {};
-  const auto chosen = target.decisions->choose({target.name, name_of(target.precision), kind, shape, std::move(candidates)});
+  const auto chosen =
+      target.decisions->choose({target.name, name_of(target.precision), kind, shape, std::move(candidates)});
   return chosen ? Choice{*chosen, true} : Choice{};
 }
 

@@ -19,6 +19,7 @@ struct Choice {
 };
 
 /// Asks the target's decisions. `shape` and `candidates` are words as in compiler/kernel/decisions.h.
-Choice choose(const Target& target, const std::string& kind, const std::string& shape, std::vector<std::string> candidates);
+Choice choose(const Target& target, const std::string& kind, const std::string& shape,
+              std::vector<std::string> candidates);
 
 }  // namespace gcg::cuda

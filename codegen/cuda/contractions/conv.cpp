@@ -152,7 +152,7 @@ class ConvProduct final : public Product {
   }
 
   std::string window_text() const {
-    const auto joined = [&](int64_t Spatial::*part) {
+    const auto joined = [&](int64_t Spatial::* part) {
       std::string text;
       for (const Spatial& s : c_.spatial) text = concat(text, text.empty() ? "" : "x", s.*part);
       return text;

@@ -1,10 +1,9 @@
-#include "codegen/cuda/contractions/product.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "codegen/cuda/contractions/choice.h"
 #include "codegen/cuda/contractions/epilogue_text.h"
+#include "codegen/cuda/contractions/product.h"
 #include "codegen/cuda/text/vector_access.h"
 #include "compiler/kernel/typical_extent.h"
 #include "compiler/support/error.h"
@@ -34,8 +33,10 @@ class ProductText {
     f_.include("gart_window.cuh");
     coordinates(row_tiles, column_tiles);
     p_.declare_batch(f_, batch_);
-    if (tile_.producers > 0) declare_ring(f_, p_, tile_);
-    else p_.declare_operands(f_, tile_);
+    if (tile_.producers > 0)
+      declare_ring(f_, p_, tile_);
+    else
+      p_.declare_operands(f_, tile_);
     multiply();
     if (tile_.splits > 1) {
       store_partial_sums();
@@ -77,8 +78,8 @@ class ProductText {
     f_.line("const int batch = rest % ", int_text(f_, p_.batch), ", split = rest / ", int_text(f_, p_.batch), ";");
   }
 
-  /// Of which operand, a constant, the first tiles are copied before the last launch has ended: 1 the left, 2 the right one, 0
-  /// neither.
+  /// Of which operand, a constant, the first tiles are copied before the last launch has ended: 1 the left, 2 the right
+  /// one, 0 neither.
   int copy_ahead() {
     const auto tile_bytes = [&](int lines, const Product::Copy& copy) {
       const int first_steps = tile_.stages - (tile_.producers > 0 ? 0 : tile_.is_wide ? 2 : 1);
@@ -100,24 +101,26 @@ class ProductText {
     const std::string depth = concat(tile_.depth), shape = concat(tile_.warp_rows, ", ", tile_.warp_columns, ", ",
                                                                   tile_.rows_each, ", ", tile_.columns_each);
     if (tile_.is_wide) {
-      f_.line("typedef gart_warpgroup_sums<gart_wide_", name_of(tile_.arithmetic), ", Left, Right, ", tile_.warp_rows / 4, ", ",
-              tile_.columns, "> Sums;");
+      f_.line("typedef gart_warpgroup_sums<gart_wide_", name_of(tile_.arithmetic), ", Left, Right, ",
+              tile_.warp_rows / 4, ", ", tile_.columns, "> Sums;");
     } else if (is_half(tile_.arithmetic)) {
-      f_.line("typedef gart_half_sums<gart_", name_of(tile_.arithmetic), ", Left, Right, ", depth, ", ", shape, "> Sums;");
+      f_.line("typedef gart_half_sums<gart_", name_of(tile_.arithmetic), ", Left, Right, ", depth, ", ", shape,
+              "> Sums;");
     } else if (tile_.arithmetic == Arithmetic::scalar) {
-      f_.line("typedef gart_scalar_sums<Left, Right, ", depth, ", ", shape, ", ", p_.left.along_depth ? "true" : "false", ", ",
-              p_.right.along_depth ? "true" : "false", "> Sums;");
+      f_.line("typedef gart_scalar_sums<Left, Right, ", depth, ", ", shape, ", ",
+              p_.left.along_depth ? "true" : "false", ", ", p_.right.along_depth ? "true" : "false", "> Sums;");
     } else {
       static constexpr const char* kinds[] = {"", "gart_tf32x3", "gart_tf32"};
-      f_.line("typedef gart_tensor_sums<", kinds[static_cast<size_t>(tile_.arithmetic)], ", Left, Right, ", depth, ", ", shape,
-              "> Sums;");
+      f_.line("typedef gart_tensor_sums<", kinds[static_cast<size_t>(tile_.arithmetic)], ", Left, Right, ", depth, ", ",
+              shape, "> Sums;");
     }
     f_.line("GART_SHARED(shared);");
     const std::string steps = int_text(f_, ceil_div(p_.depth, Dim(tile_.depth)));
     std::string first = "0", count = steps;
     if (tile_.splits > 1) {
       const std::string each = int_text(f_, ceil_div(ceil_div(p_.depth, Dim(tile_.depth)), Dim(tile_.splits)));
-      f_.line("const int first_step = split * ", each, ", steps = gart_max(0, gart_min(", each, ", ", steps, " - first_step));");
+      f_.line("const int first_step = split * ", each, ", steps = gart_max(0, gart_min(", each, ", ", steps,
+              " - first_step));");
       first = concat("first_step * ", depth);
       count = "steps";
     }
@@ -130,11 +133,11 @@ class ProductText {
     }
     f_.line("Sums sums;");
     const std::string loop = tile_.is_wide ? "gart_add_wide_products<" : concat("gart_add_products<", depth, ", ");
-    f_.line(loop, tile_.stages, ", ", copy_ahead(), ">(left, right, sums, shared, ", first,
-            ", ", count, ");");
+    f_.line(loop, tile_.stages, ", ", copy_ahead(), ">(left, right, sums, shared, ", first, ", ", count, ");");
   }
 
-  /// What the epilogue reads is on its way before the first result is stored; where a thread has many sums, of some at a time.
+  /// What the epilogue reads is on its way before the first result is stored; where a thread has many sums, of some at
+  /// a time.
   void store_results() {
     constexpr int kPart = 8;
     const bool in_parts = tile_.is_wide && has_loads(p_.epilogue);
@@ -154,8 +157,8 @@ class ProductText {
     if (in_parts) f_.close();
   }
 
-  /// Calls body(place) where this thread of the tile whose first row is `row0` has a result in row `row`, `vector` columns
-  /// from `column` on, for columns number `first` to `end` of its own.
+  /// Calls body(place) where this thread of the tile whose first row is `row0` has a result in row `row`, `vector`
+  /// columns from `column` on, for columns number `first` to `end` of its own.
   template <class Body>
   void each_sum(const std::string& row0, const std::string& first, const std::string& end, const Body& body) {
     Place place = batch_;
@@ -184,7 +187,8 @@ class ProductText {
     f_.line("#pragma unroll");
     f_.open("for (int j = 0; j < Sums::kColumns; ++j)");
     f_.line("const int row = row0 + Sums::row(i), column = column0 + Sums::column(j);");
-    f_.line("if (row < ", rows, " && column < ", columns, ") partial[(long long)row * ", columns, " + column] = sums.sum(i, j);");
+    f_.line("if (row < ", rows, " && column < ", columns, ") partial[(long long)row * ", columns,
+            " + column] = sums.sum(i, j);");
     f_.close();
     f_.close();
   }
@@ -209,7 +213,8 @@ std::string shape_text(const Product& p) {
   return p.form.empty() ? text : concat(text, ", ", p.form);
 }
 
-KernelText emit_product(const Kernel& kernel, const Product& product, const ProductTile& tile, const std::string& kind) {
+KernelText emit_product(const Kernel& kernel, const Product& product, const ProductTile& tile,
+                        const std::string& kind) {
   KernelText text = ProductText(kernel, product, tile).emit(kind);
   if (tile.splits > 1) text.then.push_back(emit_split_sum(kernel, product, tile.splits, kind));
   return text;
@@ -238,8 +243,11 @@ KernelText emit_product(const Kernel& kernel, const Target& target, const Produc
 Conversion conversion_of(DType stored, Arithmetic arithmetic) {
   const bool to_half = is_half(arithmetic);
   const std::string half = stored == DType::f32 ? name_of(arithmetic) : std::string(name_of(stored));
-  GCG_CHECK(stored == DType::f32 || !to_half || half == name_of(arithmetic), name_of(arithmetic), " products of ", half);
-  if (to_half) return {stored == DType::f32 ? "gart_narrowed_" + half : "gart_kept<unsigned short>", "unsigned short", stored != DType::f32};
+  GCG_CHECK(stored == DType::f32 || !to_half || half == name_of(arithmetic), name_of(arithmetic), " products of ",
+            half);
+  if (to_half)
+    return {stored == DType::f32 ? "gart_narrowed_" + half : "gart_kept<unsigned short>", "unsigned short",
+            stored != DType::f32};
   return {stored == DType::f32 ? "gart_kept<float>" : "gart_widened_" + half, "float", stored == DType::f32};
 }
 
@@ -249,8 +257,8 @@ ProductForm form_of(const Product& product, const Target& target) {
     return !conversion.is_kept || size_of(copy.stored) * copy.vector < 4;
   };
   return {product.left.along_depth, product.right.along_depth, is_held(product.left) || is_held(product.right),
-          product.whole_steps, product.divides, product.gathers, product.left.vector == 1, product.right.vector == 1,
-          product.boxes(true) && product.boxes(false)};
+          product.whole_steps,      product.divides,           product.gathers,
+          product.left.vector == 1, product.right.vector == 1, product.boxes(true) && product.boxes(false)};
 }
 
 std::string tile_type(const Conversion& conversion, const ProductTile& tile, int rows, bool along_depth) {

@@ -12,8 +12,8 @@ void EpilogueText::load_vectors(const Place& place) {
     ExprText exprs(f_, place);
     const Access from = exprs.access(e->operand, e->args);
     const std::string name = f_.fresh("v");
-    f_.line("const gart_vector<", stored_type(e->dtype), ", ", vector_, "> ", name, " = gart_load<", vector_, ">(", f_.pointer(e->operand),
-            " + ", from.offset.text, ");");
+    f_.line("const gart_vector<", stored_type(e->dtype), ", ", vector_, "> ", name, " = gart_load<", vector_, ">(",
+            f_.pointer(e->operand), " + ", from.offset.text, ");");
     vectors_.emplace_back(e.get(), name);
   }
 }

@@ -9,7 +9,8 @@
 
 namespace gcg::cuda {
 
-/// Writes the epilogue at `vector` neighbouring columns of one row, all of which exist; its own `vector` is a multiple of it.
+/// Writes the epilogue at `vector` neighbouring columns of one row, all of which exist; its own `vector` is a multiple
+/// of it.
 class EpilogueText {
  public:
   EpilogueText(FunctionText& f, const Epilogue& product, int vector) : f_(f), p_(product), vector_(vector) {}

@@ -53,7 +53,8 @@ class MatMulProduct final : public Product {
   void declare_column(FunctionText& f, Place& place) const override { declare_axis(f, place, mm_.n, "column"); }
 
  private:
-  /// Lines run along the depth or along the other direction, whichever is contiguous; by 16 bytes where both strides allow.
+  /// Lines run along the depth or along the other direction, whichever is contiguous; by 16 bytes where both strides
+  /// allow.
   Copy copy(const Kernel& kernel, const MatrixView& view, const Dim& along, const Dim& deep, const Dim& extent) const {
     Copy c;
     c.stored = kernel.operands[static_cast<size_t>(view.operand)].dtype;
@@ -71,8 +72,10 @@ class MatMulProduct final : public Product {
     if (operand.of_caller || size_of(operand.dtype) != 2) return std::nullopt;
     Boxes b{view.operand, operand.dtype, view.offset, {}};
     b.dimensions.push_back({depth, of_left ? view.column_stride : view.row_stride, "0", 'd'});
-    if (of_left) b.dimensions.push_back({rows, view.row_stride, "row0", 'r'});
-    else b.dimensions.push_back({columns, view.column_stride, "column0", 'r'});
+    if (of_left)
+      b.dimensions.push_back({rows, view.row_stride, "row0", 'r'});
+    else
+      b.dimensions.push_back({columns, view.column_stride, "column0", 'r'});
     for (size_t k = 0; k < mm_.batch.size(); ++k)
       if (!view.batch_strides[k].is(0) && !mm_.batch[k].extent.is(1))
         b.dimensions.push_back({mm_.batch[k].extent, view.batch_strides[k], concat("a", mm_.batch[k].id), 'b'});
@@ -83,11 +86,12 @@ class MatMulProduct final : public Product {
                const std::string& extents) const {
     const Copy& copy = of_left ? left : right;
     const Conversion conversion = conversion_of(copy.stored, tile.arithmetic);
-    f.line("typedef gart_matrix<", conversion.name, ", ", tile_type(conversion, tile, of_left ? tile.rows : tile.columns, copy.along_depth),
-           ", ", tile.threads(), ", ", conversion.vector(copy), "> ", type, ";");
+    f.line("typedef gart_matrix<", conversion.name, ", ",
+           tile_type(conversion, tile, of_left ? tile.rows : tile.columns, copy.along_depth), ", ", tile.threads(),
+           ", ", conversion.vector(copy), "> ", type, ";");
     const Matrix m = *matrix(f, of_left);
-    f.line(type, " ", name, "(", m.base, ", ", f.dim(m.line_stride).text, ", ", f.dim(m.depth_stride).text, ", ", extents, ", ",
-           int_text(f, depth), ");");
+    f.line(type, " ", name, "(", m.base, ", ", f.dim(m.line_stride).text, ", ", f.dim(m.depth_stride).text, ", ",
+           extents, ", ", int_text(f, depth), ");");
   }
 
   const MatMulKernel& mm_;

@@ -1,20 +1,21 @@
-// Contractions as matrix products: what matmul.cpp and conv.cpp say about their operands, and product.cpp makes kernels of.
+// Contractions as matrix products: what matmul.cpp and conv.cpp say about their operands, and product.cpp makes kernels
+// of.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "codegen/cuda/text/expr_text.h"
 #include "codegen/cuda/contractions/product_cost.h"
+#include "codegen/cuda/text/expr_text.h"
 
 namespace gcg::cuda {
 
 /// What becomes of a contraction's sums.
 struct Epilogue {
-  Expr epilogue;             // over the axes of rows, columns and batch, and `accumulator`
-  int result = -1;           // operand written
-  std::vector<Expr> index;   // where
+  Expr epilogue;            // over the axes of rows, columns and batch, and `accumulator`
+  int result = -1;          // operand written
+  std::vector<Expr> index;  // where
   /// The axis along which neighbouring columns are neighbours in memory, if results may be stored `vector` at once; the
   /// first of them is a multiple of that.
   int lane = -1;
@@ -42,7 +43,8 @@ class Product : public Epilogue {
   bool divides = false;  // places of elements need divisions
   bool gathers = false;  // each line that a thread copies has a place of its own, in registers
 
-  /// An operand as a strided matrix, where it is one: element (line, k) lies base[line * line_stride + k * depth_stride].
+  /// An operand as a strided matrix, where it is one: element (line, k) lies base[line * line_stride + k *
+  /// depth_stride].
   struct Matrix {
     std::string base;
     Dim line_stride, depth_stride;
@@ -61,8 +63,8 @@ class Product : public Epilogue {
     std::vector<Dimension> dimensions;
   };
   virtual std::optional<Boxes> boxes(bool) const { return std::nullopt; }
-  /// Declares types Left and Right (copies of `tile.rows` and `tile.columns` by `tile.depth`) and objects left and right of
-  /// them. In scope: int `row0`, `column0`.
+  /// Declares types Left and Right (copies of `tile.rows` and `tile.columns` by `tile.depth`) and objects left and
+  /// right of them. In scope: int `row0`, `column0`.
   virtual void declare_operands(FunctionText& f, const ProductTile& tile) const = 0;
   /// Declares the axes that number the products of the batch. In scope: int `batch`. What follows relies on them.
   virtual void declare_batch(FunctionText& f, Place& place) const = 0;
@@ -74,8 +76,8 @@ class Product : public Epilogue {
 
 /// How an operand's elements become those of its tiles (device/gart_operand.cuh).
 struct Conversion {
-  std::string name;          // "gart_narrowed_f16"
-  std::string element;       // of the tile: "unsigned short"
+  std::string name;     // "gart_narrowed_f16"
+  std::string element;  // of the tile: "unsigned short"
   bool is_kept = true;
   int vector(const Product::Copy& copy) const { return is_kept ? copy.vector : copy.vector < 4 ? 1 : 4; }
 };
@@ -86,7 +88,8 @@ ProductForm form_of(const Product& product, const Target& target);
 std::string tile_type(const Conversion& conversion, const std::string& shape, bool along_depth);
 /// That of an operand of a product: `rows` are rows of the left, columns of the right one.
 std::string tile_type(const Conversion& conversion, const ProductTile& tile, int rows, bool along_depth);
-/// The most elements of 16 bytes at once at which accesses through all of these strides and offsets, in elements, are aligned.
+/// The most elements of 16 bytes at once at which accesses through all of these strides and offsets, in elements, are
+/// aligned.
 int widest_vector(DType stored, const std::vector<Dim>& multiples);
 
 /// The product of a kernel whose body is a MatMulKernel or a PlainConvKernel. `kernel` must outlive it.
@@ -95,13 +98,13 @@ std::unique_ptr<Product> conv_product(const Kernel& kernel);
 
 /// What the cost model goes by; open extents count as typical ones.
 ProductSize size_for_cost(const Kernel& kernel, const Product& product);
-/// Brings the dimensions in the order of a tensor map, the contiguous one first; null if TMA would not take the tensor for some
-/// value of the symbols.
+/// Brings the dimensions in the order of a tensor map, the contiguous one first; null if TMA would not take the tensor
+/// for some value of the symbols.
 std::optional<Product::Boxes> as_boxes(Product::Boxes boxes);
 /// Registers per thread that a tile with a feeding warpgroup shares out; 0: it shares none.
 int registers_at_entry(const ProductTile& tile);
-/// Declares types Left and Right and objects left and right that copy the boxes of a tile, and the type Ring that they fill
-/// (device/gart_tma_ring.cuh). In scope: `row0`, `column0`, the axes of the batch.
+/// Declares types Left and Right and objects left and right that copy the boxes of a tile, and the type Ring that they
+/// fill (device/gart_tma_ring.cuh). In scope: `row0`, `column0`, the axes of the batch.
 void declare_ring(FunctionText& f, const Product& product, const ProductTile& tile);
 
 /// The extents "12 of 128 x 64 x 384" (rows, columns, depth), how operands are copied, the form.
@@ -115,11 +118,13 @@ KernelText emit_product(const Kernel& kernel, const Target& target, const Produc
 /// Adds the partial sums workspace[split][batch][row][column] of all splits, in order, and applies the epilogue.
 KernelText emit_split_sum(const Kernel& kernel, const Product& product, int splits, const std::string& kind);
 
-/// Products in which one operand has few lines (rows of the left, columns of the right one), which no tile is made for; null
-/// text (no source) if this is none.
-KernelText emit_skinny_gemm(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind);
+/// Products in which one operand has few lines (rows of the left, columns of the right one), which no tile is made for;
+/// null text (no source) if this is none.
+KernelText emit_skinny_gemm(const Kernel& kernel, const Target& target, const Product& product,
+                            const std::string& kind);
 
-/// The largest of 4, 2, 1 columns whose results and operands of the epilogue may be stored and loaded at once along `lane`.
+/// The largest of 4, 2, 1 columns whose results and operands of the epilogue may be stored and loaded at once along
+/// `lane`.
 int epilogue_vector(const Kernel& kernel, const Epilogue& epilogue, const Dim& columns, int lane);
 
 /// A Dim as an int. Rows, columns and depths are below 2^31: beyond that a matrix of one column is 8 GiB.

@@ -14,16 +14,16 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr double kFillClocks = 1500;         // from the launch to the first operands in shared memory
-constexpr double kEndClocks = 800;           // epilogue
-constexpr double kLatencyClocks = 700;       // of a copy from memory to shared memory
-constexpr double kBarrierClocks = 60;        // of a step
-// Producer warps and TMA: no barrier of the block and no copies to issue in a step, which shows where no other block fills the gap; before
-// the first step, barriers to make and maps to fetch.
+constexpr double kFillClocks = 1500;    // from the launch to the first operands in shared memory
+constexpr double kEndClocks = 800;      // epilogue
+constexpr double kLatencyClocks = 700;  // of a copy from memory to shared memory
+constexpr double kBarrierClocks = 60;   // of a step
+// Producer warps and TMA: no barrier of the block and no copies to issue in a step, which shows where no other block
+// fills the gap; before the first step, barriers to make and maps to fetch.
 constexpr double kTmaStepClocks = 20, kTmaFillClocks = 500;
 constexpr double kElementInstructions = 8;  // of a copy of one element: its place, bounds, load and store
 constexpr int kMostSplits = 32;
-constexpr int64_t kReservedShared = 1024;      // of a block, for the system
+constexpr int64_t kReservedShared = 1024;  // of a block, for the system
 
 /// Tiles by shape, with registers that leave room for `blocks` on one multiprocessor (as assembled, without spills).
 struct Shape {
@@ -41,18 +41,20 @@ constexpr std::array kTensor = {
     Shape{16, 128, 1, 4, 1, 4, 4},
 };
 
-/// By warpgroups: rows, columns, warpgroups, blocks, producer threads. Of 256 columns not in splits: a split may have no step, and ptxas then
-/// moves so many sums that it serialises the products.
+/// By warpgroups: rows, columns, warpgroups, blocks, producer threads. Of 256 columns not in splits: a split may have
+/// no step, and ptxas then moves so many sums that it serialises the products.
 struct WideShape {
   int rows, columns, groups, blocks, producers = 0;
 };
-constexpr std::array kWide = {WideShape{64, 64, 1, 4},  WideShape{64, 128, 1, 3},  WideShape{128, 64, 2, 2},
+constexpr std::array kWide = {WideShape{64, 64, 1, 4},   WideShape{64, 128, 1, 3}, WideShape{128, 64, 2, 2},
                               WideShape{128, 128, 2, 2}, WideShape{64, 256, 1, 2}, WideShape{128, 256, 2, 1}};
-/// A warp produces where several blocks share a multiprocessor: with a warpgroup they would have fewer registers at their start than
-/// a product of 128 columns needs (ptxas: C7602). Where one block has it to itself, a warpgroup may, which gives its registers
-/// to the others. 128x128 and 64x256 twice would leave 96 and 168 registers, with which epilogues that read spill.
-constexpr std::array kTma = {WideShape{64, 64, 1, 4, 32},    WideShape{64, 128, 1, 3, 32}, WideShape{128, 64, 2, 2, 32},
-                             WideShape{128, 128, 2, 1, 128}, WideShape{64, 256, 1, 1, 32}, WideShape{128, 256, 2, 1, 128}};
+/// A warp produces where several blocks share a multiprocessor: with a warpgroup they would have fewer registers at
+/// their start than a product of 128 columns needs (ptxas: C7602). Where one block has it to itself, a warpgroup may,
+/// which gives its registers to the others. 128x128 and 64x256 twice would leave 96 and 168 registers, with which
+/// epilogues that read spill.
+constexpr std::array kTma = {WideShape{64, 64, 1, 4, 32},  WideShape{64, 128, 1, 3, 32},
+                             WideShape{128, 64, 2, 2, 32}, WideShape{128, 128, 2, 1, 128},
+                             WideShape{64, 256, 1, 1, 32}, WideShape{128, 256, 2, 1, 128}};
 constexpr int kWideDepth = 64;
 
 /// Multiply-adds per clock of one multiprocessor.
@@ -87,7 +89,8 @@ double step_clocks(const Machine& gpu, const ProductTile& t, const ProductForm& 
   const double issues = single * t.depth * kElementInstructions * residents / (32 * 4);  // by four schedulers
   // A stage of a product by warpgroups is read while the next one is, and copied to after that; unless others copy.
   const double latency = kLatencyClocks / (t.stages - (t.is_wide && t.producers == 0 ? 2 : 1));
-  return std::max({products, copies, fragments, issues, latency}) + (t.producers > 0 && residents <= 1 ? kTmaStepClocks : kBarrierClocks);
+  return std::max({products, copies, fragments, issues, latency}) +
+         (t.producers > 0 && residents <= 1 ? kTmaStepClocks : kBarrierClocks);
 }
 
 double ceil_ratio(double a, double b) { return std::ceil(a / b); }
@@ -138,13 +141,17 @@ std::vector<ProductTile> shapes(const Target& target, const ProductForm& form) {
       // Without asynchronous copies the next tile is in registers, too.
       t.blocks = machine_of(target).has_async_copies ? s.blocks : std::min(s.blocks, 4);
       if (form.divides || (form.gathers && arithmetic == Arithmetic::tf32x3)) t.blocks -= (t.blocks + 1) / 3;
-      // 128 registers hold two k-steps of its fragments, but not the conditions of a depth that ends within a step as well.
-      if (arithmetic == Arithmetic::tf32x3 && s.rows == 32 && s.columns == 64 && depth == 32) t.blocks = std::min(t.blocks, 3);
+      // 128 registers hold two k-steps of its fragments, but not the conditions of a depth that ends within a step as
+      // well.
+      if (arithmetic == Arithmetic::tf32x3 && s.rows == 32 && s.columns == 64 && depth == 32)
+        t.blocks = std::min(t.blocks, 3);
       all.push_back(t);
     }
   };
-  if (arithmetic == Arithmetic::scalar) std::for_each(kScalar.begin(), kScalar.end(), add);
-  else std::for_each(kTensor.begin(), kTensor.end(), add);
+  if (arithmetic == Arithmetic::scalar)
+    std::for_each(kScalar.begin(), kScalar.end(), add);
+  else
+    std::for_each(kTensor.begin(), kTensor.end(), add);
   return all;
 }
 
@@ -152,7 +159,8 @@ long long nanoseconds(const ProductTile& t) { return std::llround(t.microseconds
 
 bool is_faster(const ProductTile& a, const ProductTile& b) { return nanoseconds(a) < nanoseconds(b); }
 
-/// Sorted by time, where equal as they came. Tiles of one shape differ little: more than a few of them tell nothing new.
+/// Sorted by time, where equal as they came. Tiles of one shape differ little: more than a few of them tell nothing
+/// new.
 std::vector<ProductTile> best_of_each_shape(std::vector<ProductTile> tiles, size_t most) {
   constexpr int kOfEachShape = 3;
   std::stable_sort(tiles.begin(), tiles.end(), is_faster);
@@ -218,7 +226,8 @@ int64_t shared_bytes(const ProductTile& t, const ProductForm& form) {
   const auto elements = [&](int rows, bool along_depth) {
     return along_depth ? rows * (t.depth + 16 / element) : t.depth * (rows + 8);
   };
-  return int64_t{element} * t.stages * (elements(t.rows, form.left_along_depth) + elements(t.columns, form.right_along_depth));
+  return int64_t{element} * t.stages *
+         (elements(t.rows, form.left_along_depth) + elements(t.columns, form.right_along_depth));
 }
 
 std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& form) {

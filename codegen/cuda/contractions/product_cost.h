@@ -24,8 +24,8 @@ inline bool is_half(Arithmetic a) { return a == Arithmetic::f16 || a == Arithmet
 /// Bytes of a factor in a tile.
 inline int element_bytes(Arithmetic a) { return is_half(a) ? 2 : 4; }
 
-/// The arithmetic that the target's precision asks for. fp32 becomes tf32x3 where that is faster than CUDA cores: it is as
-/// accurate (22 bits of each factor, f32 sums).
+/// The arithmetic that the target's precision asks for. fp32 becomes tf32x3 where that is faster than CUDA cores: it is
+/// as accurate (22 bits of each factor, f32 sums).
 Arithmetic arithmetic_of(const Target& target);
 
 /// What a block computes: rows x columns sums, `depth` products at a time.
@@ -39,7 +39,7 @@ struct ProductTile {
   int splits = 1;                       // of the depth, each a block of its own
   double microseconds = 0;              // expected for the whole product
   bool is_wide = false;                 // by warpgroups (device/gart_warpgroup.cuh): `warp_rows` warps of 16 rows
-  int producers = 0;                      // wide: threads beside them that have operands copied as boxes (device/gart_tma_ring.cuh)
+  int producers = 0;  // wide: threads beside them that have operands copied as boxes (device/gart_tma_ring.cuh)
 
   int threads() const { return 32 * warp_rows * warp_columns + producers; }
 };
@@ -47,10 +47,10 @@ struct ProductTile {
 /// What a product's operands ask of tiles.
 struct ProductForm {
   bool left_along_depth = true, right_along_depth = true;  // how lines run in shared memory
-  bool is_held = false;      // some operand goes through registers on its way to shared memory
-  int64_t whole_steps = 0;   // the depth in which operands are best cut, 0 if any is as good
-  bool divides = false;      // elements are found by division
-  bool gathers = false;      // each line has a place of its own
+  bool is_held = false;     // some operand goes through registers on its way to shared memory
+  int64_t whole_steps = 0;  // the depth in which operands are best cut, 0 if any is as good
+  bool divides = false;     // elements are found by division
+  bool gathers = false;     // each line has a place of its own
   bool left_by_element = false, right_by_element = false;  // copied one by one
   bool has_boxes = false;                                  // both operands can be copied as boxes of tensors
 };
@@ -65,8 +65,10 @@ struct ProductSize {
 /// Every shape of a tile for the target, in the depths and numbers of stages that fit; not split.
 std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& form);
 
-/// The tiles of least expected time, the best first, `most` at most; of each shape the best numbers of stages and splits.
-std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size, const ProductForm& form, size_t most);
+/// The tiles of least expected time, the best first, `most` at most; of each shape the best numbers of stages and
+/// splits.
+std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size, const ProductForm& form,
+                                            size_t most);
 
 /// "64x64x32 3xtf32, 3 stages, 8 splits"
 std::string describe(const ProductTile& tile);

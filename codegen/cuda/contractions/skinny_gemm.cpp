@@ -19,7 +19,8 @@ struct Sharing {
 };
 
 std::string describe(const Sharing& s) {
-  return concat(s.each, s.each == 1 ? " line a warp, " : " lines a warp, ", s.splits, s.splits == 1 ? " split" : " splits");
+  return concat(s.each, s.each == 1 ? " line a warp, " : " lines a warp, ", s.splits,
+                s.splits == 1 ? " split" : " splits");
 }
 
 /// A product whose one operand has few lines.
@@ -75,7 +76,8 @@ class SkinnyGemmText {
     const Dim groups = ceil_div(l_.many, Dim(lines_of_block()));
     f_.include("gart_dot.cuh");
     const std::string count = int_text(f_, groups), batches = int_text(f_, p_.batch);
-    f_.line("const int first_line = blockIdx.x % ", count, " * ", lines_of_block(), ", rest = blockIdx.x / ", count, ";");
+    f_.line("const int first_line = blockIdx.x % ", count, " * ", lines_of_block(), ", rest = blockIdx.x / ", count,
+            ";");
     f_.line("const int batch = rest % ", batches, ";");
     const std::string end = int_text(f_, p_.depth);
     if (sharing_.splits > 1) {
@@ -90,7 +92,8 @@ class SkinnyGemmText {
     declare("many", !l_.few_rows, l_.many);
     const int many = l_.few_rows ? p_.right_operand : p_.left_operand;
     const bool ahead = is_constant(f_.kernel(), many);
-    const int64_t block_reads = int64_t{1} * unroll() * l_.copy.vector * 32 * kWarps * (l_.copy.along_depth ? sharing_.each : 1);
+    const int64_t block_reads =
+        int64_t{1} * unroll() * l_.copy.vector * 32 * kWarps * (l_.copy.along_depth ? sharing_.each : 1);
     f_.wait_later(ahead ? many : -1, block_reads * size_of(l_.copy.stored));
     sum(ahead ? "true" : "false");
     finish_sum(place);
@@ -119,13 +122,13 @@ class SkinnyGemmText {
     if (l_.copy.along_depth) {
       const bool both = l_.few_copy.along_depth && l_.few_copy.vector == l_.copy.vector;
       f_.line("const gart_dot dot = gart_dot_along_depth<", l_.few, ", ", sharing_.each, ", ", l_.copy.vector, ", ",
-              both ? "true" : "false", ", ", unroll(), ", ", ahead, ">(few, many, first_line + (int)threadIdx.x / 32 * ", sharing_.each,
-              ", first, end);");
+              both ? "true" : "false", ", ", unroll(), ", ", ahead,
+              ">(few, many, first_line + (int)threadIdx.x / 32 * ", sharing_.each, ", first, end);");
       return;
     }
     f_.line("__shared__ float shared[", kWarps * l_.few * 32, "];");
-    f_.line("const gart_dot dot = gart_dot_along_lines<", l_.few, ", ", l_.copy.vector, ", ", kWarps, ", ", unroll(), ", ", ahead,
-            ">(few, many, first_line, first, end, shared);");
+    f_.line("const gart_dot dot = gart_dot_along_lines<", l_.few, ", ", l_.copy.vector, ", ", kWarps, ", ", unroll(),
+            ", ", ahead, ">(few, many, first_line, first, end, shared);");
   }
 
   void finish_sum(Place place) {
@@ -185,8 +188,10 @@ Candidates candidates_of(const Kernel& kernel, const Target& target, const Produ
 
 }  // namespace
 
-KernelText emit_skinny_gemm(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind) {
-  const bool few_rows = is_few(product.rows) && !(is_few(product.columns) && product.rows.constant() > product.columns.constant());
+KernelText emit_skinny_gemm(const Kernel& kernel, const Target& target, const Product& product,
+                            const std::string& kind) {
+  const bool few_rows =
+      is_few(product.rows) && !(is_few(product.columns) && product.rows.constant() > product.columns.constant());
   if ((!few_rows && !is_few(product.columns)) || !fits(kernel, product, few_rows)) return {};
   const SkinnyGemm lines(product, few_rows);
   const Candidates all = candidates_of(kernel, target, product, lines);

@@ -20,7 +20,8 @@ int dimension_of(const Product::Boxes& boxes, char kind) {
   return static_cast<int>(at - all.begin());
 }
 
-/// Registers of a multiplying thread of the feeding warpgroup, and of each of the others: of the 65536 of a multiprocessor.
+/// Registers of a multiplying thread of the feeding warpgroup, and of each of the others: of the 65536 of a
+/// multiprocessor.
 struct Registers {
   int few = 0, many = 0;
 };
@@ -45,8 +46,8 @@ void declare(FunctionText& f, Product::Boxes boxes, int lines, const char* type,
     if (d > 0) map.strides.push_back(boxes.dimensions[d].stride);
     at += concat(d == 0 ? "" : ", ", boxes.dimensions[d].at);
   }
-  f.line("typedef gart_boxes<gart_swizzled_tile<", lines, ", ", along_depth ? "true" : "false", ">, ", boxes.dimensions.size(),
-         ", ", row, ", ", depth, "> ", type, ";");
+  f.line("typedef gart_boxes<gart_swizzled_tile<", lines, ", ", along_depth ? "true" : "false", ">, ",
+         boxes.dimensions.size(), ", ", row, ", ", depth, "> ", type, ";");
   f.line("const ", type, " ", name, " = {&", f.map(std::move(map)), ", {", at, "}};");
 }
 
@@ -54,7 +55,8 @@ void declare(FunctionText& f, Product::Boxes boxes, int lines, const char* type,
 
 std::optional<Product::Boxes> as_boxes(Product::Boxes boxes) {
   auto& all = boxes.dimensions;
-  const auto first = std::find_if(all.begin(), all.end(), [](const auto& d) { return d.kind != 'b' && d.stride.is(1); });
+  const auto first =
+      std::find_if(all.begin(), all.end(), [](const auto& d) { return d.kind != 'b' && d.stride.is(1); });
   if (first == all.end() || all.size() > kMostDimensions) return std::nullopt;
   std::rotate(all.begin(), first, first + 1);
   std::stable_sort(all.begin() + 1, all.end(),
@@ -80,8 +82,8 @@ void declare_ring(FunctionText& f, const Product& product, const ProductTile& ti
   declare(f, *product.boxes(true), tile.rows, "Left", "left");
   declare(f, *product.boxes(false), tile.columns, "Right", "right");
   const Registers registers = registers_of(tile);
-  f.line("typedef gart_tma_ring<Left, Right, ", tile.stages, ", ", tile.warp_rows / 4, ", ", registers.few, ", ", registers.many,
-         "> Ring;");
+  f.line("typedef gart_tma_ring<Left, Right, ", tile.stages, ", ", tile.warp_rows / 4, ", ", registers.few, ", ",
+         registers.many, "> Ring;");
 }
 
 }  // namespace gcg::cuda

@@ -146,7 +146,8 @@ void GroupsText::emit_row(size_t number, const Body& body) {
   for (size_t k = 0; k <= s.loops.size(); ++k) f_.close();
 }
 
-/// Loops around the lane's. Left to itself, the compiler would unroll 49 rounds as a whole and hold what all of them read.
+/// Loops around the lane's. Left to itself, the compiler would unroll 49 rounds as a whole and hold what all of them
+/// read.
 void GroupsText::open_outer_loops(const std::vector<Axis>& axes, Place& place) {
   Dim points(1);
   for (const Axis& a : axes) points = points * a.extent;

@@ -50,8 +50,8 @@ struct LoopPlan {
 /// to share one to keep a GPU busy. (loop_hoist.cpp)
 LoopKernel hoist_reductions(const LoopKernel& loop);
 
-/// Equal reductions become one node, which is computed once: a scatter's lowering asks several times which update it takes.
-/// (loop_hoist.cpp)
+/// Equal reductions become one node, which is computed once: a scatter's lowering asks several times which update it
+/// takes. (loop_hoist.cpp)
 Expr share_reductions(const Expr& value);
 
 LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& loop);

@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "codegen/cuda/text/expr_text.h"
 #include "codegen/cuda/loops/loop_plan.h"
+#include "codegen/cuda/text/expr_text.h"
 
 namespace gcg::cuda {
 

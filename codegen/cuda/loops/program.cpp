@@ -1,4 +1,5 @@
-// Programs: statements in order, a task per thread. Where tasks have arrays, a bounded number of threads takes tasks in turn.
+// Programs: statements in order, a task per thread. Where tasks have arrays, a bounded number of threads takes tasks in
+// turn.
 #include "codegen/cuda/text/expr_text.h"
 #include "codegen/cuda/text/operator_text.h"
 #include "compiler/support/error.h"
@@ -23,7 +24,8 @@ class ProgramText {
     const Dim threads = blocks * Dim(kThreads);
     f_.line("const long long thread = (long long)blockIdx.x * ", kThreads, " + threadIdx.x;");
     declare_arrays(has_arrays ? bytes : Dim(0));
-    f_.open("for (long long task = thread; task < ", f_.dim(tasks).as_wide(), "; task += ", f_.dim(threads).as_wide(), ")");
+    f_.open("for (long long task = thread; task < ", f_.dim(tasks).as_wide(), "; task += ", f_.dim(threads).as_wide(),
+            ")");
     const std::vector<std::string> names = f_.coordinates(program_.outer, {"task", true});
     for (size_t k = 0; k < names.size(); ++k) place_.axes[program_.outer[k].id] = names[k];
     declare_variables();
@@ -42,7 +44,8 @@ class ProgramText {
       const Operand& o = kernel_.operands[i];
       if (!o.array) continue;
       f_.line(stored_type(o.dtype), "* const ", f_.pointer(static_cast<int>(i)), " = (", stored_type(o.dtype),
-              "*)((char*)workspace + thread * ", f_.dim(bytes).as_wide(), " + ", f_.dim(array_offset(kernel_, i)).as_wide(), ");");
+              "*)((char*)workspace + thread * ", f_.dim(bytes).as_wide(), " + ",
+              f_.dim(array_offset(kernel_, i)).as_wide(), ");");
     }
   }
 

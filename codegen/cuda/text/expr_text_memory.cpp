@@ -19,7 +19,8 @@ std::string ExprText::checked_index(const Expr& e) {
   const Index i = index_value(e->args[0]), extent = index_value(e->args[1]);
   const std::string narrow = i.wide && is_narrow(e) ? "(int)" : "";
   if (range.is_natural() && range.high && extents.low && *range.high < *extents.low) return narrow + i.text;
-  const std::string valid = name_it("bool", concat("(unsigned long long)", i.as_wide(), " < (unsigned long long)", extent.text));
+  const std::string valid =
+      name_it("bool", concat("(unsigned long long)", i.as_wide(), " < (unsigned long long)", extent.text));
   f_.open("if (!", valid, ")");
   f_.flag_index_error();
   f_.close();

@@ -63,8 +63,8 @@ class FunctionText {
   std::vector<std::string> coordinates(const std::vector<Axis>& axes, Index point);
   /// The program includes this header of device/ too.
   void include(const std::string& header) { includes_ += concat("#include \"", header, "\"\n"); }
-  /// Instead of at its begin the function waits for the last launch in what this text calls; before that it reads, of the
-  /// operands, at most `operand` (a constant; -1: none), `bytes` of it per block.
+  /// Instead of at its begin the function waits for the last launch in what this text calls; before that it reads, of
+  /// the operands, at most `operand` (a constant; -1: none), `bytes` of it per block.
   void wait_later(int operand, int64_t bytes);
   /// The name of a parameter with the tensor map that the driver makes of this.
   std::string map(TensorMap map) {

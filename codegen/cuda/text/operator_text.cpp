@@ -38,75 +38,126 @@ std::string f64_text(double value) {
 
 const char* unary_function(UnaryOp op) {
   switch (op) {
-    case UnaryOp::neg: return "neg";
-    case UnaryOp::abs: return "abs";
-    case UnaryOp::sqrt: return "sqrt";
-    case UnaryOp::rsqrt: return "rsqrt";
-    case UnaryOp::exp: return "exp";
-    case UnaryOp::log: return "log";
-    case UnaryOp::erf: return "erf";
-    case UnaryOp::tanh: return "tanh";
-    case UnaryOp::sigmoid: return "sigmoid";
-    case UnaryOp::sin: return "sin";
-    case UnaryOp::cos: return "cos";
-    case UnaryOp::tan: return "tan";
-    case UnaryOp::asin: return "asin";
-    case UnaryOp::acos: return "acos";
-    case UnaryOp::atan: return "atan";
-    case UnaryOp::sinh: return "sinh";
-    case UnaryOp::cosh: return "cosh";
-    case UnaryOp::asinh: return "asinh";
-    case UnaryOp::acosh: return "acosh";
-    case UnaryOp::atanh: return "atanh";
-    case UnaryOp::floor: return "floor";
-    case UnaryOp::ceil: return "ceil";
-    case UnaryOp::round_even: return "round_even";
-    case UnaryOp::reciprocal: return "reciprocal";
-    case UnaryOp::is_nan: return "is_nan";
-    case UnaryOp::is_inf: return "is_inf";
-    case UnaryOp::sign: return "sign";
-    case UnaryOp::bits: return "bits";
-    default: return "";
+    case UnaryOp::neg:
+      return "neg";
+    case UnaryOp::abs:
+      return "abs";
+    case UnaryOp::sqrt:
+      return "sqrt";
+    case UnaryOp::rsqrt:
+      return "rsqrt";
+    case UnaryOp::exp:
+      return "exp";
+    case UnaryOp::log:
+      return "log";
+    case UnaryOp::erf:
+      return "erf";
+    case UnaryOp::tanh:
+      return "tanh";
+    case UnaryOp::sigmoid:
+      return "sigmoid";
+    case UnaryOp::sin:
+      return "sin";
+    case UnaryOp::cos:
+      return "cos";
+    case UnaryOp::tan:
+      return "tan";
+    case UnaryOp::asin:
+      return "asin";
+    case UnaryOp::acos:
+      return "acos";
+    case UnaryOp::atan:
+      return "atan";
+    case UnaryOp::sinh:
+      return "sinh";
+    case UnaryOp::cosh:
+      return "cosh";
+    case UnaryOp::asinh:
+      return "asinh";
+    case UnaryOp::acosh:
+      return "acosh";
+    case UnaryOp::atanh:
+      return "atanh";
+    case UnaryOp::floor:
+      return "floor";
+    case UnaryOp::ceil:
+      return "ceil";
+    case UnaryOp::round_even:
+      return "round_even";
+    case UnaryOp::reciprocal:
+      return "reciprocal";
+    case UnaryOp::is_nan:
+      return "is_nan";
+    case UnaryOp::is_inf:
+      return "is_inf";
+    case UnaryOp::sign:
+      return "sign";
+    case UnaryOp::bits:
+      return "bits";
+    default:
+      return "";
   }
 }
 
 const char* binary_function(BinaryOp op) {
   switch (op) {
-    case BinaryOp::add: return "add";
-    case BinaryOp::sub: return "sub";
-    case BinaryOp::mul: return "mul";
-    case BinaryOp::div: return "div";
-    case BinaryOp::floor_div: return "floor_div";
-    case BinaryOp::mod: return "mod";
-    case BinaryOp::fmod: return "fmod";
-    case BinaryOp::pow: return "pow";
-    case BinaryOp::max: return "max";
-    case BinaryOp::min: return "min";
-    case BinaryOp::shift_left: return "shift_left";
-    case BinaryOp::shift_right: return "shift_right";
-    default: return "";
+    case BinaryOp::add:
+      return "add";
+    case BinaryOp::sub:
+      return "sub";
+    case BinaryOp::mul:
+      return "mul";
+    case BinaryOp::div:
+      return "div";
+    case BinaryOp::floor_div:
+      return "floor_div";
+    case BinaryOp::mod:
+      return "mod";
+    case BinaryOp::fmod:
+      return "fmod";
+    case BinaryOp::pow:
+      return "pow";
+    case BinaryOp::max:
+      return "max";
+    case BinaryOp::min:
+      return "min";
+    case BinaryOp::shift_left:
+      return "shift_left";
+    case BinaryOp::shift_right:
+      return "shift_right";
+    default:
+      return "";
   }
 }
 
 const char* bit_sign(BinaryOp op) {
   switch (op) {
     case BinaryOp::logical_and:
-    case BinaryOp::bit_and: return " & ";
+    case BinaryOp::bit_and:
+      return " & ";
     case BinaryOp::logical_or:
-    case BinaryOp::bit_or: return " | ";
+    case BinaryOp::bit_or:
+      return " | ";
     case BinaryOp::logical_xor:
-    case BinaryOp::bit_xor: return " ^ ";
-    default: return "";
+    case BinaryOp::bit_xor:
+      return " ^ ";
+    default:
+      return "";
   }
 }
 
 const char* float_sign(BinaryOp op) {
   switch (op) {
-    case BinaryOp::add: return " + ";
-    case BinaryOp::sub: return " - ";
-    case BinaryOp::mul: return " * ";
-    case BinaryOp::div: return " / ";
-    default: return "";
+    case BinaryOp::add:
+      return " + ";
+    case BinaryOp::sub:
+      return " - ";
+    case BinaryOp::mul:
+      return " * ";
+    case BinaryOp::div:
+      return " / ";
+    default:
+      return "";
   }
 }
 
@@ -122,12 +173,12 @@ std::string simple_power(DType dtype, const std::string& x, double y) {
   if (y == -1) return concat("gart_reciprocal(", x, ")");
   // pow(-0, 0.5) = +0 and pow(-inf, 0.5) = inf, unlike sqrt
   const std::string zero = dtype == DType::f32 ? "0.0f" : "0.0";
-  if (y == 0.5)
-    return concat("(gart_is_inf(", x, ") ? gart_abs(", x, ") : gart_sqrt(", x, " + ", zero, "))");
+  if (y == 0.5) return concat("(gart_is_inf(", x, ") ? gart_abs(", x, ") : gart_sqrt(", x, " + ", zero, "))");
   return "";
 }
 
-std::string float_binary(BinaryOp op, DType dtype, const std::string& a, const std::string& b, const ExprNode* exponent) {
+std::string float_binary(BinaryOp op, DType dtype, const std::string& a, const std::string& b,
+                         const ExprNode* exponent) {
   if (const std::string sign = float_sign(op); !sign.empty()) return a + sign + b;
   if (op == BinaryOp::pow && exponent != nullptr)
     if (const std::string text = simple_power(dtype, a, exponent->number); !text.empty()) return text;
@@ -163,13 +214,20 @@ std::string constant_text(const ExprNode& constant) {
 
 std::string comparison_sign(BinaryOp op) {
   switch (op) {
-    case BinaryOp::equal: return " == ";
-    case BinaryOp::not_equal: return " != ";
-    case BinaryOp::less: return " < ";
-    case BinaryOp::less_equal: return " <= ";
-    case BinaryOp::greater: return " > ";
-    case BinaryOp::greater_equal: return " >= ";
-    default: return "";
+    case BinaryOp::equal:
+      return " == ";
+    case BinaryOp::not_equal:
+      return " != ";
+    case BinaryOp::less:
+      return " < ";
+    case BinaryOp::less_equal:
+      return " <= ";
+    case BinaryOp::greater:
+      return " > ";
+    case BinaryOp::greater_equal:
+      return " >= ";
+    default:
+      return "";
   }
 }
 
@@ -190,7 +248,8 @@ std::string unary_text(UnaryOp op, DType dtype, const std::string& a) {
   return concat("gart_", function, "(", a, ")");
 }
 
-std::string binary_text(BinaryOp op, DType dtype, const std::string& a, const std::string& b, const ExprNode* exponent) {
+std::string binary_text(BinaryOp op, DType dtype, const std::string& a, const std::string& b,
+                        const ExprNode* exponent) {
   check_arithmetic(dtype);
   if (const std::string sign = comparison_sign(op); !sign.empty()) return a + sign + b;
   if (is_float(dtype)) return float_binary(op, dtype, a, b, exponent);
@@ -208,8 +267,9 @@ std::string cast_text(DType from, DType to, const std::string& a) {
   if (to == DType::f16 || to == DType::bf16) {
     // Wide values are rounded once: to odd first, exact enough up to 2^53.
     const bool wide = from == DType::f64 || (!is_float(from) && size_of(from) >= 4);
-    const std::string single =
-        from == DType::f32 ? a : wide ? concat("gart_round_to_odd((double)", a, ")") : concat("(float)", a);
+    const std::string single = from == DType::f32 ? a
+                               : wide             ? concat("gart_round_to_odd((double)", a, ")")
+                                                  : concat("(float)", a);
     return concat(to == DType::f16 ? "gart_narrow_f16(" : "gart_narrow_bf16(", single, ")");
   }
   if (is_float(from) && !is_float(to)) return concat("gart_saturate<", type_of(to), ">(", a, ")");
@@ -236,12 +296,18 @@ std::string combine_text(ReduceOp op, DType dtype, const std::string& a, const s
 
 std::string combine_functor(ReduceOp op) {
   switch (op) {
-    case ReduceOp::sum: return "gart_op_sum";
-    case ReduceOp::prod: return "gart_op_prod";
-    case ReduceOp::max: return "gart_op_max";
-    case ReduceOp::min: return "gart_op_min";
-    case ReduceOp::logical_and: return "gart_op_and";
-    case ReduceOp::logical_or: return "gart_op_or";
+    case ReduceOp::sum:
+      return "gart_op_sum";
+    case ReduceOp::prod:
+      return "gart_op_prod";
+    case ReduceOp::max:
+      return "gart_op_max";
+    case ReduceOp::min:
+      return "gart_op_min";
+    case ReduceOp::logical_and:
+      return "gart_op_and";
+    case ReduceOp::logical_or:
+      return "gart_op_or";
   }
   return "";
 }

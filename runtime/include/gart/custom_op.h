@@ -1,5 +1,5 @@
-/* Operators that the application computes. A model's nodes of such are declared when it is compiled (gcc-graph compile --custom-op);
- * its artifact runs where the application gives a function for each when it loads it. */
+/* Operators that the application computes. A model's nodes of such are declared when it is compiled (gcc-graph compile
+ * --custom-op); its artifact runs where the application gives a function for each when it loads it. */
 #ifndef GART_CUSTOM_OP_H
 #define GART_CUSTOM_OP_H
 
@@ -11,10 +11,11 @@ extern "C" {
 
 /* A dense row-major tensor in host memory, aligned to its elements. */
 typedef struct gart_op_tensor {
-  void* data;          /* an input's must not be written. NULL: an input that the model leaves out, an output that nothing reads */
+  void*
+      data; /* an input's must not be written. NULL: an input that the model leaves out, an output that nothing reads */
   const int64_t* dims; /* extents, outermost first */
   int32_t rank;
-  int32_t dtype;       /* a gart_dtype; GART_UNDEFINED where data is NULL */
+  int32_t dtype; /* a gart_dtype; GART_UNDEFINED where data is NULL */
 } gart_op_tensor;
 
 /* Everything here lives for the call alone. */
@@ -27,8 +28,9 @@ typedef struct gart_op_call {
   int32_t input_count, output_count;
 } gart_op_call;
 
-/* Computes a node; on the thread that runs the model, and on several at once where several run it. The same inputs must give the same
- * outputs. Returns 0, or a positive number, which ends the run with an error that names it. Must not throw. */
+/* Computes a node; on the thread that runs the model, and on several at once where several run it. The same inputs must
+ * give the same outputs. Returns 0, or a positive number, which ends the run with an error that names it. Must not
+ * throw. */
 typedef int32_t (*gart_op_function)(void* user, const gart_op_call* call);
 
 typedef struct gart_custom_op {

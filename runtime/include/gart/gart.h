@@ -46,7 +46,7 @@ typedef enum gart_dtype {
   GART_U16,
   GART_U32,
   GART_U64,
-  GART_BOOL, /* one byte, 0 or 1 */
+  GART_BOOL,     /* one byte, 0 or 1 */
   GART_F8E4M3FN, /* from here on one byte each: narrower types are not packed */
   GART_F8E4M3FNUZ,
   GART_F8E5M2,
@@ -71,12 +71,13 @@ typedef struct gart_tensor {
 
 /* All zeros are the defaults: `gart_load_options options = {0};`. */
 typedef struct gart_load_options {
-  size_t size;        /* sizeof(gart_load_options): newer libraries read no more; 0: of this, the first version */
-  int skip_verify;    /* nonzero: do not check the digests; damaged weights or code go unnoticed */
-  int threads;        /* 0: one per CPU */
-  const char* device; /* NULL: the first GPU that there is code for, otherwise the CPU; "cpu", "cpu:0-3", "cuda", "cuda:0" */
-  const char* target; /* NULL: the best one for the device */
-  int blocking;       /* nonzero: on a GPU wait for each step, so that errors name it; slow */
+  size_t size;     /* sizeof(gart_load_options): newer libraries read no more; 0: of this, the first version */
+  int skip_verify; /* nonzero: do not check the digests; damaged weights or code go unnoticed */
+  int threads;     /* 0: one per CPU */
+  const char*
+      device; /* NULL: the first GPU that there is code for, otherwise the CPU; "cpu", "cpu:0-3", "cuda", "cuda:0" */
+  const char* target;               /* NULL: the best one for the device */
+  int blocking;                     /* nonzero: on a GPU wait for each step, so that errors name it; slow */
   const gart_custom_op* custom_ops; /* the functions of the model's custom operators; others are ignored. Copied */
   size_t custom_op_count;
 } gart_load_options;
@@ -105,10 +106,11 @@ GART_C_API size_t gart_input_rank(const gart_program* program, size_t index);
 GART_C_API size_t gart_output_rank(const gart_program* program, size_t index);
 GART_C_API const char* gart_input_dim(const gart_program* program, size_t index, size_t axis);
 GART_C_API const char* gart_output_dim(const gart_program* program, size_t index, size_t axis);
-/* Name `number` that the model has for an output: what an i64 element of this value stands for, of other types what the column
- * is called. NULL from the end of the names on. */
+/* Name `number` that the model has for an output: what an i64 element of this value stands for, of other types what the
+ * column is called. NULL from the end of the names on. */
 GART_C_API const char* gart_output_label(const gart_program* program, size_t index, size_t number);
-/* What the model's author wrote about it, as names and values in turn: text 2i is a name, 2i + 1 its value. NULL from the end on. */
+/* What the model's author wrote about it, as names and values in turn: text 2i is a name, 2i + 1 its value. NULL from
+ * the end on. */
 GART_C_API const char* gart_metadata(const gart_program* program, size_t index);
 GART_C_API const char* gart_target(const gart_program* program);
 GART_C_API const char* gart_device(const gart_program* program); /* "cpu", "cpu:0-3", "cuda:0" */

@@ -19,8 +19,29 @@
 namespace gart {
 
 enum class DType : uint8_t {
-  undefined, f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean,
-  f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f4e2m1, i4, u4, i2, u2,  ///< one byte each: narrower ones are not packed
+  undefined,
+  f32,
+  f64,
+  f16,
+  bf16,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  boolean,
+  f8e4m3fn,
+  f8e4m3fnuz,
+  f8e5m2,
+  f8e5m2fnuz,
+  f4e2m1,
+  i4,
+  u4,
+  i2,
+  u2,  ///< one byte each: narrower ones are not packed
 };
 
 /// Bytes of one element (a boolean takes one byte, 0 or 1); 0 for `undefined`.
@@ -53,8 +74,8 @@ class Shape {
   size_t rank_ = 0;
 };
 
-/// Somebody else's tensor, to be read. On a CPU data of aligned elements is used in place, on a GPU data that lies there at a
-/// multiple of 64 bytes; other data is copied by the runtime.
+/// Somebody else's tensor, to be read. On a CPU data of aligned elements is used in place, on a GPU data that lies
+/// there at a multiple of 64 bytes; other data is copied by the runtime.
 struct TensorView {
   const void* data = nullptr;  ///< may be null if the tensor has no elements
   DType dtype = DType::undefined;

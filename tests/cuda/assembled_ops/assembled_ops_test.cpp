@@ -20,8 +20,8 @@
 namespace gcg::test {
 namespace {
 
-const std::vector<std::string> kSample[] = {{"sm_75"}, {"sm_80"}, {"sm_90a", "sm_90"}, {"sm_100a", "sm_100"},
-                                            {"sm_120a", "sm_120"}};
+const std::vector<std::string> kSample[] = {
+    {"sm_75"}, {"sm_80"}, {"sm_90a", "sm_90"}, {"sm_100a", "sm_100"}, {"sm_120a", "sm_120"}};
 
 /// Of this many forms one is in the sample; of so many kernels that several targets share, one is assembled for each.
 constexpr size_t kStride = 13, kComparisonStride = 7;

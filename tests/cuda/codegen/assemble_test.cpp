@@ -9,8 +9,8 @@
 #include <fstream>
 #include <thread>
 
-#include "codegen/cuda/cuda_backend.h"
 #include "codegen/cuda/assembler/nvrtc_search.h"
+#include "codegen/cuda/cuda_backend.h"
 #include "compiler/support/error.h"
 #include "tests/codegen/loop_kernels.h"
 
@@ -153,10 +153,11 @@ TEST_F(Cache, BytesDependOnNothingButKernelsAndTarget) {
 
 /// A kernel of 32 registers at most whose values in flight are `values` floats.
 std::string text_with(const std::string& values, const std::string& includes) {
-  return concat("#include \"gart_prelude.cuh\"\n", includes, "extern \"C\" __global__ void __launch_bounds__(1024, 2) k(float* p) {\n",
-                "float v[", values, "];\n",
-                "#pragma unroll\nfor (int i = 0; i < ", values, "; ++i) v[i] = p[i * 1024 + threadIdx.x];\n__syncthreads();\n",
-                "#pragma unroll\nfor (int i = 0; i < ", values, "; ++i) p[i * 1024 + threadIdx.x + 1] = v[i] * v[0];\n}\n");
+  return concat("#include \"gart_prelude.cuh\"\n", includes,
+                "extern \"C\" __global__ void __launch_bounds__(1024, 2) k(float* p) {\n", "float v[", values, "];\n",
+                "#pragma unroll\nfor (int i = 0; i < ", values,
+                "; ++i) v[i] = p[i * 1024 + threadIdx.x];\n__syncthreads();\n", "#pragma unroll\nfor (int i = 0; i < ",
+                values, "; ++i) p[i * 1024 + threadIdx.x + 1] = v[i] * v[0];\n}\n");
 }
 
 TEST(RegisterPressure, IsForWhatSpillsAndKeepsWhatSpillsLeast) {
@@ -164,7 +165,8 @@ TEST(RegisterPressure, IsForWhatSpillsAndKeepsWhatSpillsLeast) {
   const Target target = *find_target("sm_80");
   const ProgramCache none{fs::path()};
   const Assembler assembler(target, none);
-  const auto spilled = [&](const std::string& values, const std::string& includes = "#include \"gart_register_pressure.cuh\"\n") {
+  const auto spilled = [&](const std::string& values,
+                           const std::string& includes = "#include \"gart_register_pressure.cuh\"\n") {
     return usage_of(assembler.assemble(text_with(values, includes)).log).spill_bytes;
   };
   const int much = spilled("64"), more = spilled("96");
@@ -175,8 +177,12 @@ TEST(RegisterPressure, IsForWhatSpillsAndKeepsWhatSpillsLeast) {
   EXPECT_EQ(spilled("(GART_REGISTER_PRESSURE == 0 ? 64 : 96)"), much) << "a level that helps nothing";
   EXPECT_EQ(spilled("(GART_REGISTER_PRESSURE == 1 ? 64 : 96)"), much) << "the better of three";
   EXPECT_EQ(spilled("96", "#define GART_REGISTER_PRESSURE 0\n"), more) << "a text that knows nothing of it";
-  EXPECT_EQ(assembler.assemble(text_with("4", "#include \"gart_register_pressure.cuh\"\n#if GART_REGISTER_PRESSURE\n#error\n#endif\n")).log.find("error"),
-            std::string::npos) << "what does not spill is not compiled again";
+  EXPECT_EQ(assembler
+                .assemble(text_with(
+                    "4", "#include \"gart_register_pressure.cuh\"\n#if GART_REGISTER_PRESSURE\n#error\n#endif\n"))
+                .log.find("error"),
+            std::string::npos)
+      << "what does not spill is not compiled again";
 }
 
 TEST(Registers, ATextThatGetsFewerThanItSharesOutKeepsThem) {
@@ -184,9 +190,12 @@ TEST(Registers, ATextThatGetsFewerThanItSharesOutKeepsThem) {
   const Target target = *find_target("sm_90a");
   const ProgramCache none{fs::path()};
   const Assembler assembler(target, none);
-  const std::string text = "#ifdef GART_EVEN_REGISTERS\n#define NAME even\n#else\n#define NAME shared\n#endif\n"
-                           "extern \"C\" __global__ void NAME(float* p) { p[threadIdx.x] = 1; }\n";
-  const auto name = [&](int least) { return assembler.assemble(text, least).log.find("even") != std::string::npos ? "even" : "shared"; };
+  const std::string text =
+      "#ifdef GART_EVEN_REGISTERS\n#define NAME even\n#else\n#define NAME shared\n#endif\n"
+      "extern \"C\" __global__ void NAME(float* p) { p[threadIdx.x] = 1; }\n";
+  const auto name = [&](int least) {
+    return assembler.assemble(text, least).log.find("even") != std::string::npos ? "even" : "shared";
+  };
   EXPECT_STREQ(name(0), "shared");
   EXPECT_STREQ(name(1), "shared");
   EXPECT_STREQ(name(168), "even");
@@ -206,7 +215,8 @@ void ask_for(const std::string& named, int driver, bool ptx) {
 
 TEST(Nvrtc, SaysWhichLibraryCannotBeLoaded) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(ask_for("/no/such/library.so", 0, false), testing::ExitedWithCode(3), "GCC_GRAPH_NVRTC names /no/such/library.so");
+  EXPECT_EXIT(ask_for("/no/such/library.so", 0, false), testing::ExitedWithCode(3),
+              "GCC_GRAPH_NVRTC names /no/such/library.so");
 }
 
 TEST(Nvrtc, ALibraryTooNewForTheDriverIsNotTaken) {
@@ -217,7 +227,8 @@ TEST(Nvrtc, ALibraryTooNewForTheDriverIsNotTaken) {
   if (path.empty()) GTEST_SKIP() << "there is no NVRTC 13 on this machine";
   EXPECT_EXIT(ask_for(path, 12060, false), testing::ExitedWithCode(3),
               "code for drivers from 12.6 on needs NVRTC 12, GCC_GRAPH_NVRTC names 13\\..*/libnvrtc");
-  EXPECT_EXIT(ask_for(path, 12060, true), testing::ExitedWithCode(3), "PTX for drivers from 12.6 on needs NVRTC 12.6 or older");
+  EXPECT_EXIT(ask_for(path, 12060, true), testing::ExitedWithCode(3),
+              "PTX for drivers from 12.6 on needs NVRTC 12.6 or older");
   EXPECT_EXIT(ask_for(path, 13000, false), testing::ExitedWithCode(0), "");
   EXPECT_EXIT(ask_for(path, 13990, true), testing::ExitedWithCode(0), "");
 }

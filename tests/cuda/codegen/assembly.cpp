@@ -15,8 +15,8 @@
 namespace gcg::test {
 namespace {
 
-/// Starting the compiler and reading the headers takes longer than compiling most loop kernels, so this many of them share
-/// a program. ptxas works on each function by itself: what it says about one does not depend on the others.
+/// Starting the compiler and reading the headers takes longer than compiling most loop kernels, so this many of them
+/// share a program. ptxas works on each function by itself: what it says about one does not depend on the others.
 constexpr size_t kKernelsOfProgram = 30;
 constexpr size_t kBytesOfProgram = 150'000;
 
@@ -32,10 +32,10 @@ bool can_share_program(const std::string& source) {
 /// few registers: that is no shortage where it uses few of them.
 bool is_around_calls(const cuda::Usage& usage) { return usage.registers <= 64 && usage.spill_bytes <= 96; }
 
-/// Kernels of loops and attention do not bound the blocks of a multiprocessor. ptxas may still keep what a long loop does not
-/// need in memory meanwhile, so that more of them fit (in loops on sm_90 and newer: index arithmetic of convolutions whose
-/// extents are all open, f64 functions; in attention one or two values of a step over keys): no shortage either, where it
-/// leaves half of the registers unused that the threads may have.
+/// Kernels of loops and attention do not bound the blocks of a multiprocessor. ptxas may still keep what a long loop
+/// does not need in memory meanwhile, so that more of them fit (in loops on sm_90 and newer: index arithmetic of
+/// convolutions whose extents are all open, f64 functions; in attention one or two values of a step over keys): no
+/// shortage either, where it leaves half of the registers unused that the threads may have.
 bool is_for_occupancy(const std::string& symbol, int threads, const cuda::Usage& usage) {
   const int allowed = std::min(255, 65536 / threads);
   const int most = symbol.starts_with("loop_") ? 192 : symbol.starts_with("attention_") ? 16 : 0;
@@ -112,8 +112,13 @@ void Assembly::add(const Target& target, const cuda::KernelText& text, const std
   const Target& known = targets_.try_emplace(target.name, target).first->second;
   const auto [at, is_new] = waiting_at_.try_emplace(code_class(target) + hash, waiting_.size());
   if (!is_new) return waiting_[at->second].targets.push_back(&known);
-  waiting_.push_back({{&known}, concat(owner_, owner_.empty() ? "" : " ", kernel), text.symbol, text.source, text.note,
-                      text.shared_bytes, text.threads});
+  waiting_.push_back({{&known},
+                      concat(owner_, owner_.empty() ? "" : " ", kernel),
+                      text.symbol,
+                      text.source,
+                      text.note,
+                      text.shared_bytes,
+                      text.threads});
 }
 
 std::vector<Assembly::Program> Assembly::make_programs() const {
@@ -166,13 +171,13 @@ std::vector<Assembly::Outcome> Assembly::assemble(const Program& program, const 
     }
   } catch (const CompileError& error) {
     if (program.kernels.size() == 1) return {{"", error.what()}};
-    for (size_t i = 0; i < outcomes.size(); ++i)
-      outcomes[i] = assemble({{program.kernels[i]}, 0}, assembler).front();
+    for (size_t i = 0; i < outcomes.size(); ++i) outcomes[i] = assemble({{program.kernels[i]}, 0}, assembler).front();
   }
   return outcomes;
 }
 
-void Assembly::judge(const Collected& kernel, const Target& target, const Outcome& outcome, std::vector<std::string>& complaints) {
+void Assembly::judge(const Collected& kernel, const Target& target, const Outcome& outcome,
+                     std::vector<std::string>& complaints) {
   const cuda::Usage usage = cuda::usage_of(outcome.log);
   TargetSummary& summary = summaries_[target.name];
   ++summary.kernels;
@@ -193,8 +198,7 @@ void Assembly::judge(const Collected& kernel, const Target& target, const Outcom
   for (const std::string& note : usage.notes) complaint += concat(complaint.empty() ? "" : ", ", note);
   if (complaint.empty()) return;
   ++(spills ? summary.spilling : summary.refused);
-  complaints.push_back(concat(target.name, ' ', kernel.owner, ' ', kernel.symbol, " (", kernel.note, "): ",
-                              complaint));
+  complaints.push_back(concat(target.name, ' ', kernel.owner, ' ', kernel.symbol, " (", kernel.note, "): ", complaint));
 }
 
 std::map<std::string, std::unique_ptr<cuda::Assembler>> Assembly::make_assemblers() const {
@@ -215,7 +219,8 @@ std::vector<std::string> Assembly::compare_codes(size_t stride) const {
     for (size_t i = 1; i < kernel.targets.size(); ++i) {
       const std::string& name = kernel.targets[i]->name;
       if (functions_of(assemblers.at(name)->assemble(kernel.source).code) != expected)
-        complaints.push_back(concat(first, " and ", name, " have different code of ", kernel.owner, ' ', kernel.symbol));
+        complaints.push_back(
+            concat(first, " and ", name, " have different code of ", kernel.owner, ' ', kernel.symbol));
     }
   }
   return complaints;

@@ -1,4 +1,5 @@
-// Kernels of many compilations, assembled for many GPUs: each distinct text once per class of GPUs, small ones together.
+// Kernels of many compilations, assembled for many GPUs: each distinct text once per class of GPUs, small ones
+// together.
 #pragma once
 
 #include <functional>
@@ -78,13 +79,14 @@ class Assembly {
   std::map<std::string, std::unique_ptr<cuda::Assembler>> make_assemblers() const;  // by target
   std::vector<Program> make_programs() const;
   std::vector<Outcome> assemble(const Program& program, const cuda::Assembler& assembler) const;
-  void judge(const Collected& kernel, const Target& target, const Outcome& outcome, std::vector<std::string>& complaints);
+  void judge(const Collected& kernel, const Target& target, const Outcome& outcome,
+             std::vector<std::string>& complaints);
 
   cuda::ProgramCache cache_;
   int threads_;
   std::string owner_;
   std::map<std::string, Target> targets_;
-  std::set<std::string> seen_;             // targets' names with hashes of texts
+  std::set<std::string> seen_;                // targets' names with hashes of texts
   std::map<std::string, size_t> waiting_at_;  // classes with hashes of texts: where in waiting_
   std::vector<Collected> waiting_;
   std::map<std::string, TargetSummary> summaries_;

@@ -8,9 +8,7 @@
 
 namespace gcg::test {
 
-std::string code_class(const Target& target) {
-  return target.is_ptx() ? target.name : concat("sm_", target.sm);
-}
+std::string code_class(const Target& target) { return target.is_ptx() ? target.name : concat("sm_", target.sm); }
 
 std::map<std::string, std::vector<uint8_t>> functions_of(const std::vector<uint8_t>& cubin) {
   std::map<std::string, std::vector<uint8_t>> functions;

@@ -59,9 +59,8 @@ TEST(LoopPaths, VectorsOfSmallElementsAndTails) {
 TEST(LoopPaths, TransposesOfEveryElementSize) {
   for (DType dtype : {DType::u8, DType::f16, DType::boolean, DType::f64}) {
     const Dim m = Dim::symbol("m"), n = Dim::symbol("n");
-    const Kernel kernel = map_kernel("tiles", {{dtype, {2, n, m}}, {dtype, {2, m, n}}}, 1, [&](const auto& i) {
-      return load(0, dtype, {i[0], i[2], i[1]});
-    });
+    const Kernel kernel = map_kernel("tiles", {{dtype, {2, n, m}}, {dtype, {2, m, n}}}, 1,
+                                     [&](const auto& i) { return load(0, dtype, {i[0], i[2], i[1]}); });
     expect_path(kernel, "in tiles", {{"m", 45}, {"n", 33}});
   }
 }

@@ -1,5 +1,5 @@
-// What the real assembler makes of contractions: no spills, at any tile that the cost model may choose. Skipped where there is
-// no NVRTC. A sample of tiles per GPU; with GCC_GRAPH_ALL_TILES=1 all of them, and a line for each.
+// What the real assembler makes of contractions: no spills, at any tile that the cost model may choose. Skipped where
+// there is no NVRTC. A sample of tiles per GPU; with GCC_GRAPH_ALL_TILES=1 all of them, and a line for each.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,8 +30,8 @@ const char* const kTransposedVectors = R"(graph g(%a: f32[8,768], %b: f32[50257,
 })";
 /// Attention of 12 heads; queries, keys and the size of a head in braces.
 std::string attention(int queries, int keys, int size) {
-  return concat("graph g(%q: f32[1,12,", queries, ",", size, "], %k: f32[1,12,", keys, ",", size, "], %v: f32[1,12,", keys, ",",
-                size, "], %m: f32[1,1,1,", keys, R"(]) -> (%y) {
+  return concat("graph g(%q: f32[1,12,", queries, ",", size, "], %k: f32[1,12,", keys, ",", size, "], %v: f32[1,12,",
+                keys, ",", size, "], %m: f32[1,1,1,", keys, R"(]) -> (%y) {
   %b = Transpose(%k) {perm = [0,1,3,2]}
   %s = MatMul(%q, %b)
   %t = Add(%s, %m)
@@ -49,7 +49,8 @@ const char* const kConv = R"(graph g(%x: f32[1,64,56,56], %r: f32[1,64,56,56]) -
 })";
 
 /// An epilogue that reads two operands of the result's size.
-const char* const kGatedMatMul = R"(graph g(%a: f32[512,1024], %b: f32[1024,768], %g: f32[512,768], %r: f32[512,768]) -> (%y) {
+const char* const kGatedMatMul =
+    R"(graph g(%a: f32[512,1024], %b: f32[1024,768], %g: f32[512,768], %r: f32[512,768]) -> (%y) {
   %p = MatMul(%a, %b)
   %s = Mul(%p, %g)
   %y = Add(%s, %r)
@@ -100,11 +101,10 @@ struct AssemblyCase {
   Precision precision;
 };
 const AssemblyCase kCases[] = {
-    {"sm_75", Precision::fp32}, {"sm_75", Precision::fp16},  {"sm_80", Precision::fp32},  {"sm_86", Precision::fp32},
-    {"sm_86", Precision::fp16}, {"sm_90a", Precision::fp32}, {"sm_90a", Precision::tf32}, {"sm_120", Precision::bf16},
-    {"sm_80", Precision::bf16}, {"sm_89", Precision::fp16},  {"sm_75", Precision::bf16},  {"sm_87", Precision::bf16},
-    {"sm_90a", Precision::fp16}, {"sm_100a", Precision::fp16},
-    {"sm_90", Precision::fp32},
+    {"sm_75", Precision::fp32},  {"sm_75", Precision::fp16},   {"sm_80", Precision::fp32},  {"sm_86", Precision::fp32},
+    {"sm_86", Precision::fp16},  {"sm_90a", Precision::fp32},  {"sm_90a", Precision::tf32}, {"sm_120", Precision::bf16},
+    {"sm_80", Precision::bf16},  {"sm_89", Precision::fp16},   {"sm_75", Precision::bf16},  {"sm_87", Precision::bf16},
+    {"sm_90a", Precision::fp16}, {"sm_100a", Precision::fp16}, {"sm_90", Precision::fp32},
 };
 
 class Assembly : public testing::TestWithParam<AssemblyCase> {
@@ -142,7 +142,8 @@ class Assembly : public testing::TestWithParam<AssemblyCase> {
   void assemble(const cuda::KernelText& text, const cuda::ProductTile& tile, bool print, int most_spill_bytes = 0) {
     const cuda::ProgramCache cache{std::filesystem::path()};
     const cuda::Usage usage = cuda::usage_of(cuda::Assembler(target_, cache).assemble(text.source).log);
-    EXPECT_TRUE(usage.notes.empty()) << target_.name << " " << text.note << ": " << (usage.notes.empty() ? "" : usage.notes[0]);
+    EXPECT_TRUE(usage.notes.empty()) << target_.name << " " << text.note << ": "
+                                     << (usage.notes.empty() ? "" : usage.notes[0]);
     EXPECT_LE(usage.spill_bytes, most_spill_bytes) << target_.name << " " << text.symbol << " " << text.note;
     EXPECT_GT(usage.registers, 0);
     if (print)
@@ -169,7 +170,8 @@ TEST_P(Assembly, VectorsDoNotSpill) {
 }
 TEST_P(Assembly, NoCandidateOfTuningSpillsMuch) {
   constexpr int kMostBytes = 64;  // what such a candidate loses by it is measured
-  for (const std::string& gir : {std::string(kVector), std::string(kTransposedVectors), attention(384, 384, 64), attention(50, 50, 128)}) {
+  for (const std::string& gir :
+       {std::string(kVector), std::string(kTransposedVectors), attention(384, 384, 64), attention(50, 50, 128)}) {
     const Plan plan = cuda_plan(parse_graph(gir), target_);
     Target target = target_;
     for (size_t i = 0, count = 1; i < count; ++i) {
@@ -184,7 +186,8 @@ TEST_P(Assembly, NoCandidateOfTuningSpillsMuch) {
   }
 }
 TEST_P(Assembly, AttentionDoesNotSpill) {
-  for (const std::string& gir : {attention(384, 384, 64), attention(1, 1024, 64), attention(2048, 2048, 128), attention(50, 50, 32)}) {
+  for (const std::string& gir :
+       {attention(384, 384, 64), attention(1, 1024, 64), attention(2048, 2048, 128), attention(50, 50, 32)}) {
     const Plan plan = cuda_plan(parse_graph(gir), target_);
     const cuda::KernelText text = cuda::emit_kernel(plan.kernels.front(), target_);
     EXPECT_EQ(text.symbol.find("attention_"), 0U) << text.symbol;

@@ -7,14 +7,15 @@ namespace gcg::test {
 namespace {
 
 const ContractionCase kArithmetics[] = {
-    {"sm_75", Precision::fp32, 1e-5}, {"sm_86", Precision::fp32, 1e-5}, {"sm_80", Precision::fp32, 1e-5},
+    {"sm_75", Precision::fp32, 1e-5},  {"sm_86", Precision::fp32, 1e-5}, {"sm_80", Precision::fp32, 1e-5},
     {"sm_90a", Precision::tf32, 1e-2}, {"sm_87", Precision::fp16, 1e-2}, {"sm_120", Precision::bf16, 6e-2},
 };
 
 class Attention : public testing::TestWithParam<ContractionCase> {
  protected:
   void check(const std::string& gir, const SymbolValues& symbols = {}) const {
-    const SimulatedRun run = expect_simulates(gir, gpu_target(GetParam().target, GetParam().precision), GetParam().tolerance, symbols);
+    const SimulatedRun run =
+        expect_simulates(gir, gpu_target(GetParam().target, GetParam().precision), GetParam().tolerance, symbols);
     EXPECT_EQ(run.kernels.back(), "attention");
   }
 };
@@ -44,7 +45,8 @@ TEST_P(Attention, EveryCandidateOfTuning) {
       %s = MatMul(%q, %b)
       %p = Softmax(%s) {axis = -1}
       %y = MatMul(%p, %v)
-    })", target, GetParam().tolerance);
+    })",
+                                              target, GetParam().tolerance);
     EXPECT_NE(run.notes.back().find("tuned"), std::string::npos);
     count = choice.count();
     EXPECT_GT(count, 4U);
@@ -59,7 +61,8 @@ TEST_P(Attention, MaskOfSymbolicExtents) {
     %t = Add(%s, %m)
     %p = Softmax(%t) {axis = -1}
     %y = MatMul(%p, %v)
-  })", {{"b", 2}, {"s", 19}, {"t", 41}});
+  })",
+        {{"b", 2}, {"s", 19}, {"t", 41}});
 }
 
 TEST_P(Attention, OneQueryOverManyKeys) {

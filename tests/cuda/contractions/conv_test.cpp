@@ -10,14 +10,15 @@ namespace gcg::test {
 namespace {
 
 const ContractionCase kArithmetics[] = {
-    {"sm_75", Precision::fp32, 1e-5}, {"sm_86", Precision::fp32, 1e-5}, {"sm_80", Precision::fp32, 1e-5},
+    {"sm_75", Precision::fp32, 1e-5},  {"sm_86", Precision::fp32, 1e-5}, {"sm_80", Precision::fp32, 1e-5},
     {"sm_90a", Precision::tf32, 1e-2}, {"sm_87", Precision::fp16, 1e-2}, {"sm_75", Precision::fp16, 1e-2},
 };
 
 class Conv : public testing::TestWithParam<ContractionCase> {
  protected:
   SimulatedRun check(const std::string& gir, const SymbolValues& symbols = {}, int in_a_row = 1) const {
-    return expect_simulates(gir, gpu_target(GetParam().target, GetParam().precision), GetParam().tolerance * in_a_row, symbols);
+    return expect_simulates(gir, gpu_target(GetParam().target, GetParam().precision), GetParam().tolerance * in_a_row,
+                            symbols);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Arithmetics, Conv, testing::ValuesIn(kArithmetics), case_name);
@@ -76,7 +77,8 @@ TEST_P(Conv, SymbolicImages) {
     constant %w: f32[20,16,3,3] = random(1)
     %c = Conv(%x, %w) {pads = [1,1,1,1]}
     %y = Mul(%c, %r)
-  })", {{"n", 2}, {"h", 6}, {"w", 9}});
+  })",
+        {{"n", 2}, {"h", 6}, {"w", 9}});
 }
 
 TEST_P(Conv, WeightsThatAreComputed) {
@@ -110,7 +112,8 @@ TEST_P(Conv, ChannelsLast) {
     %a = Add(%c, %p)
     %r = Relu(%a)
     %y = Conv(%r, %u)
-  })", {}, 5);
+  })",
+                                 {}, 5);
   EXPECT_EQ(std::count(run.kernels.begin(), run.kernels.end(), "loop"), 1) << "the pool's, and none that transposes";
 }
 
@@ -123,7 +126,8 @@ TEST_P(Conv, ChannelsLastOfGroupsDilationAndPads) {
     %b = Conv(%a, %v) {group = 2, dilations = [2,1], pads = [2,0,1,1], strides = [1,2]}
     %c = Conv(%b, %u) {group = 3, strides = [2,1]}
     %y = Neg(%c)
-  })", {}, 3);
+  })",
+        {}, 3);
 }
 
 TEST_P(Conv, ChannelsLastThroughOperatorsOfImages) {
@@ -138,7 +142,8 @@ TEST_P(Conv, ChannelsLastThroughOperatorsOfImages) {
     %h = HardSwish(%q)
     %y = Conv(%h, %e)
     %m = GlobalAveragePool(%h)
-  })", {}, 3);
+  })",
+        {}, 3);
 }
 
 TEST_P(Conv, ChannelsLastOfOneAndThreeDimensions) {
@@ -147,13 +152,15 @@ TEST_P(Conv, ChannelsLastOfOneAndThreeDimensions) {
     constant %v: f32[12,24,3] = random(2)
     %a = Conv(%x, %w) {pads = [2,1], strides = [2]}
     %y = Conv(%a, %v) {dilations = [2]}
-  })", {}, 2);
+  })",
+        {}, 2);
   check(R"(graph g(%x: f32[1,4,5,6,7]) -> (%y) {
     constant %w: f32[8,4,2,3,3] = random(1)
     constant %v: f32[9,8,3,2,1] = random(2)
     %a = Conv(%x, %w) {auto_pad = "SAME_UPPER", strides = [1,2,1]}
     %y = Conv(%a, %v) {pads = [1,1,0,1,0,0]}
-  })", {}, 2);
+  })",
+        {}, 2);
 }
 
 TEST_P(Conv, ChannelsLastOfSymbolicImages) {
@@ -165,7 +172,8 @@ TEST_P(Conv, ChannelsLastOfSymbolicImages) {
     %b = Mul(%a, %r)
     %c = Conv(%b, %v) {pads = [1,1,1,1]}
     %y = Conv(%c, %u)
-  })", {{"n", 2}, {"h", 6}, {"w", 9}}, 3);
+  })",
+        {{"n", 2}, {"h", 6}, {"w", 9}}, 3);
 }
 
 TEST_P(Conv, ChannelsLastCutIntoSlices) {
@@ -176,7 +184,8 @@ TEST_P(Conv, ChannelsLastCutIntoSlices) {
     %c = Conv(%a, %v) {pads = [1,1,1,1]}
     %s = Add(%c, %r)
     %y = Relu(%s)
-  })", {}, 2);
+  })",
+                                 {}, 2);
   EXPECT_EQ(run.kernels.back(), "conv_sum");
 }
 

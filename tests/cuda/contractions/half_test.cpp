@@ -1,5 +1,5 @@
-// Contractions whose operands are stored in 16 bits, on the simulated GPU against the interpreter: every way in which they may be
-// aligned and lie, tensor cores and (bf16 on sm_75) CUDA cores.
+// Contractions whose operands are stored in 16 bits, on the simulated GPU against the interpreter: every way in which
+// they may be aligned and lie, tensor cores and (bf16 on sm_75) CUDA cores.
 #include <gtest/gtest.h>
 
 #include "tests/cuda/contractions/simulated_run.h"
@@ -23,43 +23,52 @@ const HalfCase kCases[] = {
       %q = Add(%p, %b)
       %t = Relu(%q)
       %y = Mul(%t, %a)
-    })", 5},
+    })",
+     5},
     {"odd extents", R"(graph g(%x: f32[37,53]) -> (%y) {
       constant %w: f32[53,41] = random(1)
       %a = Neg(%x)
       %y = MatMul(%a, %w)
-    })", 3},
+    })",
+     3},
     {"even extents", R"(graph g(%x: f32[38,54]) -> (%y) {
       constant %w: f32[54,42] = random(1)
       %a = Neg(%x)
       %y = MatMul(%a, %w)
-    })", 3},
+    })",
+     3},
     {"multiples of four", R"(graph g(%x: f32[20,44]) -> (%y) {
       constant %w: f32[44,36] = random(1)
       %a = Neg(%x)
       %y = MatMul(%a, %w)
-    })", 3},
-    {"a chain stored in between", R"(graph g(%x: f32[b,m,24]) -> (%y) {
+    })",
+     3},
+    {"a chain stored in between",
+     R"(graph g(%x: f32[b,m,24]) -> (%y) {
       constant %w: f32[24,40] = random(1)
       constant %v: f32[40,56] = random(2)
       %p = MatMul(%x, %w)
       %t = Tanh(%p)
       %y = MatMul(%t, %v)
-    })", 4, {{"b", 3}, {"m", 11}}},
+    })",
+     4,
+     {{"b", 3}, {"m", 11}}},
     {"transposed operands in a batch", R"(graph g(%x: f32[3,40,24], %z: f32[3,32,40]) -> (%y) {
       %a = Neg(%x)
       %b = Neg(%z)
       %s = Transpose(%a) {perm = [0,2,1]}
       %t = Transpose(%b) {perm = [0,2,1]}
       %y = MatMul(%s, %t)
-    })", 4},
+    })",
+     4},
     {"transposed odd operands", R"(graph g(%x: f32[2,35,19], %z: f32[2,27,35]) -> (%y) {
       %a = Neg(%x)
       %b = Neg(%z)
       %s = Transpose(%a) {perm = [0,2,1]}
       %t = Transpose(%b) {perm = [0,2,1]}
       %y = MatMul(%s, %t)
-    })", 4},
+    })",
+     4},
     {"parts of a larger product", R"(graph g(%x: f32[2,16,24]) -> (%y) {
       constant %w: f32[24,96] = random(1)
       %p = MatMul(%x, %w)
@@ -67,33 +76,39 @@ const HalfCase kCases[] = {
       %a, %b = Split(%h) {axis = -1, num_outputs = 2}
       %t = Transpose(%b) {perm = [0,2,1]}
       %y = MatMul(%a, %t)
-    })", 4},
+    })",
+     4},
     {"a deep sum in splits", R"(graph g(%x: f32[20,1000]) -> (%y) {
       constant %w: f32[1000,24] = random(1)
       %a = Neg(%x)
       %p = MatMul(%a, %w)
       %y = Relu(%p)
-    })", 3},
+    })",
+     3},
     {"a row times lines along the columns", R"(graph g(%x: f32[1,104]) -> (%y) {
       constant %w: f32[104,72] = random(1)
       %a = Neg(%x)
       %y = MatMul(%a, %w)
-    })", 3},
+    })",
+     3},
     {"rows times odd columns", R"(graph g(%x: f32[3,70]) -> (%y) {
       constant %w: f32[70,45] = random(1)
       %y = MatMul(%x, %w)
-    })", 1},
+    })",
+     1},
     {"eight rows times lines along the depth", R"(graph g(%x: f32[8,136], %z: f32[50,136]) -> (%y) {
       %a = Neg(%x)
       %b = Neg(%z)
       %t = Transpose(%b) {perm = [1,0]}
       %y = MatMul(%a, %t)
-    })", 4},
+    })",
+     4},
     {"floats times lines along an odd depth", R"(graph g(%x: f32[2,77], %z: f32[9,77]) -> (%y) {
       %b = Neg(%z)
       %t = Transpose(%b) {perm = [1,0]}
       %y = MatMul(%x, %t)
-    })", 2},
+    })",
+     2},
     {"a convolution of whole taps", R"(graph g(%x: f32[2,32,9,7], %r: f32[2,24,9,7]) -> (%y) {
       constant %w: f32[24,32,3,3] = random(1)
       constant %b: f32[24] = random(2)
@@ -102,29 +117,36 @@ const HalfCase kCases[] = {
       %c = Conv(%a, %w, %b) {pads = [1,1,1,1]}
       %t = Mul(%c, %s)
       %y = Relu(%t)
-    })", 3},
+    })",
+     3},
     {"channels of a tile of 16", R"(graph g(%x: f32[1,48,6,5]) -> (%y) {
       constant %w: f32[20,48,3,3] = random(1)
       %a = Neg(%x)
       %y = Conv(%a, %w) {pads = [1,1,1,1], strides = [2,1]}
-    })", 3},
+    })",
+     3},
     {"pointwise convolutions", R"(graph g(%x: f32[2,40,4,4]) -> (%y) {
       constant %w: f32[24,40,1,1] = random(1)
       constant %v: f32[17,24,1,1] = random(2)
       %p = Conv(%x, %w)
       %y = Conv(%p, %v)
-    })", 4},
+    })",
+     4},
     {"groups, and a stem of floats", R"(graph g(%x: f32[1,3,17,19]) -> (%y) {
       constant %w: f32[12,3,7,7] = random(1)
       constant %v: f32[10,6,3,2] = random(2)
       %p = Conv(%x, %w) {pads = [3,3,3,3], strides = [2,2]}
       %y = Conv(%p, %v) {group = 2, dilations = [2,1], pads = [2,0,1,1], strides = [1,2]}
-    })", 4},
-    {"symbolic images", R"(graph g(%x: f32[n,16,h,w]) -> (%y) {
+    })",
+     4},
+    {"symbolic images",
+     R"(graph g(%x: f32[n,16,h,w]) -> (%y) {
       constant %w: f32[20,16,3,3] = random(1)
       %a = Neg(%x)
       %y = Conv(%a, %w) {pads = [1,1,1,1]}
-    })", 3, {{"n", 2}, {"h", 6}, {"w", 9}}},
+    })",
+     3,
+     {{"n", 2}, {"h", 6}, {"w", 9}}},
     {"attention", R"(graph g(%x: f32[2,37,96], %m: f32[2,1,1,37]) -> (%y) {
       constant %w: f32[96,96] = random(1)
       constant %u: f32[96,96] = random(2)
@@ -146,14 +168,17 @@ const HalfCase kCases[] = {
       %o = MatMul(%p, %vt)
       %ot = Transpose(%o) {perm = [0,2,1,3]}
       %y = gart.View(%ot) {shape = ["x0_0","x0_1","96"]}
-    })", 5},
-    {"attention of floats over 16-bit keys of odd sizes", R"(graph g(%q: f32[1,20,50], %k: f32[1,33,50], %v: f32[1,33,100]) -> (%y) {
+    })",
+     5},
+    {"attention of floats over 16-bit keys of odd sizes",
+     R"(graph g(%q: f32[1,20,50], %k: f32[1,33,50], %v: f32[1,33,100]) -> (%y) {
       %a = Neg(%k)
       %b = Transpose(%a) {perm = [0,2,1]}
       %s = MatMul(%q, %b)
       %p = Softmax(%s) {axis = -1}
       %y = MatMul(%p, %v)
-    })", 2},
+    })",
+     2},
 };
 
 const ContractionCase kArithmetics[] = {

@@ -69,7 +69,8 @@ TEST_P(MatMul, SymbolicExtents) {
   check(R"(graph g(%a: f32[b,m,24], %b: f32[24,n], %c: f32[n]) -> (%y) {
     %p = MatMul(%a, %b)
     %y = Add(%p, %c)
-  })", {{"b", 2}, {"m", 11}, {"n", 35}});
+  })",
+        {{"b", 2}, {"m", 11}, {"n", 35}});
 }
 
 /// Tensor cores truncate: a running sum of one sign over the whole depth would lose 1e-4.
@@ -79,7 +80,8 @@ TEST(MatMulDepth, DeepSumsOfOneSignKeepTheErrorOfFloats) {
       %s = Abs(%a)
       %t = Abs(%b)
       %y = MatMul(%s, %t)
-    })", gpu_target(target), 2e-6);
+    })",
+                     gpu_target(target), 2e-6);
 }
 
 TEST_P(MatMul, DeepSumsAreCutIntoSlices) {
@@ -119,7 +121,8 @@ const SkinnyGemm kSkinnyGemms[] = {
       %t = Transpose(%b) {perm = [1,0]}
       %y = MatMul(%a, %t)
     })"},
-    {"a batch of queries over cached keys", R"(graph g(%a: f32[2,3,1,16], %b: f32[2,3,37,16], %c: f32[2,3,37,16]) -> (%y) {
+    {"a batch of queries over cached keys",
+     R"(graph g(%a: f32[2,3,1,16], %b: f32[2,3,37,16], %c: f32[2,3,37,16]) -> (%y) {
       %t = Transpose(%b) {perm = [0,1,3,2]}
       %s = MatMul(%a, %t)
       %y = MatMul(%s, %c)
@@ -160,7 +163,8 @@ TEST(SkinnyGemm, AreReadOnce) {
 
 TEST(SkinnyGemm, EveryCandidateOfTuning) {
   for (const char* gir : {"graph g(%a: f32[2,520], %b: f32[520,44]) -> (%y) {\n  %y = MatMul(%a, %b)\n}",
-                          "graph g(%a: f32[1,520], %c: f32[44,520]) -> (%y) {\n  %b = Transpose(%c) {perm = [1,0]}\n  %y = MatMul(%a, %b)\n}"}) {
+                          "graph g(%a: f32[1,520], %c: f32[44,520]) -> (%y) {\n  %b = Transpose(%c) {perm = [1,0]}\n  "
+                          "%y = MatMul(%a, %b)\n}"}) {
     Target target = gpu_target("sm_80");
     for (size_t i = 0, count = 1; i < count; ++i) {
       const ForcedChoice choice(i);
@@ -186,9 +190,12 @@ TEST(MatMulValues, InfinitiesStayInfinite) {
     const Tensor got = run_simulated(graph, inputs, gpu_target(target)).outputs[0];
     for (int64_t i = 0; i < 256; ++i) {
       const double w = want.at_double(i), g = got.at_double(i);
-      if (std::isnan(w)) EXPECT_TRUE(std::isnan(g)) << target << " " << i << ": " << g;
-      else if (std::isinf(w)) EXPECT_EQ(g, w) << target << " " << i;
-      else EXPECT_NEAR(g, w, 1e-4) << target << " " << i;
+      if (std::isnan(w))
+        EXPECT_TRUE(std::isnan(g)) << target << " " << i << ": " << g;
+      else if (std::isinf(w))
+        EXPECT_EQ(g, w) << target << " " << i;
+      else
+        EXPECT_NEAR(g, w, 1e-4) << target << " " << i;
     }
   }
 }

@@ -87,9 +87,7 @@ const WaitingTarget kTargets[] = {
     {"sm_90", Precision::fp32}, {"sm_90a", Precision::fp16}, {"sm_100a", Precision::fp16}, {"sm_120", Precision::bf16}};
 
 /// The kernel of interest is the last one: others make its operand.
-const Kernel& last_kernel(const Plan& plan) {
-  return plan.kernels[plan.entry().steps.back().as<Launch>()->kernel];
-}
+const Kernel& last_kernel(const Plan& plan) { return plan.kernels[plan.entry().steps.back().as<Launch>()->kernel]; }
 
 cuda::KernelText text_of(const OverlapCase& c, const WaitingTarget& target) {
   const Target t = gpu_target(target.name, target.precision);
@@ -230,8 +228,9 @@ TEST_P(Waiting, TheAssemblersCodeReadsWeightsFirst) {
     // Where boxes are copied (TMA), those that ask for them stand behind those that multiply, and wait for themselves.
     const bool is_fed = text.note.find("TMA") != std::string::npos;
     const auto last_wait = std::find(code.rbegin(), code.rend(), kWait).base() - 1;
-    const auto loads = is_fed ? std::count(code.begin(), last_wait, kBoxCopy)
-                              : std::count_if(code.begin(), wait, [](unsigned opcode) { return is_one_of(opcode, kLoads); });
+    const auto loads =
+        is_fed ? std::count(code.begin(), last_wait, kBoxCopy)
+               : std::count_if(code.begin(), wait, [](unsigned opcode) { return is_one_of(opcode, kLoads); });
     EXPECT_EQ(loads > 0, !c.ahead.empty()) << c.name << ": " << loads << " loads before the wait\n" << text.note;
     EXPECT_TRUE(std::none_of(code.begin(), wait, [](unsigned opcode) { return is_one_of(opcode, kStores); })) << c.name;
     EXPECT_EQ(cuda::usage_of(program.log).spill_bytes, 0) << c.name;

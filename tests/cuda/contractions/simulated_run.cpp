@@ -9,9 +9,9 @@
 #include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
 #include "compiler/passes/pass.h"
-#include "compiler/reference/interpreter.h"
 #include "compiler/plan/constant_operands.h"
 #include "compiler/plan/make_plan.h"
+#include "compiler/reference/interpreter.h"
 #include "compiler/support/error.h"
 #include "tests/cuda/sim/engine/block.h"
 #include "tests/cuda/sim/engine/module.h"
@@ -52,7 +52,8 @@ class DeviceBuffer {
 std::unique_ptr<gart_sim::LoadedModule> assemble(const KernelText& text, const Target& target) {
   gart_sim::SourceText source{"kernel.cu", text.source, {}};
   for (const cuda::Header& h : cuda::device_headers()) source.headers.emplace_back(h.name, h.text);
-  const gart_sim::Compiled compiled = gart_sim::compile_for_host(source, {target.sm, target.name.back() == 'a' ? 'a' : '\0', false});
+  const gart_sim::Compiled compiled =
+      gart_sim::compile_for_host(source, {target.sm, target.name.back() == 'a' ? 'a' : '\0', false});
   std::string error = compiled.log;
   auto module = compiled.module.empty() ? nullptr : gart_sim::LoadedModule::load(compiled.module, error);
   GCG_CHECK(module != nullptr, error, "\n", text.source);
@@ -72,7 +73,8 @@ EncodedMap encoded(const TensorMap& map, uint64_t address, const SymbolValues& s
   tensor.swizzle = 128;
   for (size_t d = 0; d < map.extents.size(); ++d) {
     tensor.extents[d] = static_cast<uint64_t>(map.extents[d].evaluate(symbols));
-    tensor.strides[d] = (d == 0 ? 1 : static_cast<uint64_t>(map.strides[d - 1].evaluate(symbols))) * tensor.element_bytes;
+    tensor.strides[d] =
+        (d == 0 ? 1 : static_cast<uint64_t>(map.strides[d - 1].evaluate(symbols))) * tensor.element_bytes;
     tensor.box[d] = static_cast<unsigned>(map.box[d]);
   }
   EXPECT_EQ(tensor.problem(), "");
@@ -108,7 +110,8 @@ class Runner {
     }
     for (BufferId i : plan_.buffers.ids()) {
       const Buffer& b = plan_.buffers[i];
-      if (b.kind == Buffer::Kind::output) buffers_[static_cast<size_t>(i.index)]->read(out_.outputs[static_cast<size_t>(b.index)].mutable_data());
+      if (b.kind == Buffer::Kind::output)
+        buffers_[static_cast<size_t>(i.index)]->read(out_.outputs[static_cast<size_t>(b.index)].mutable_data());
     }
     return std::move(out_);
   }
@@ -128,7 +131,8 @@ class Runner {
     std::vector<void*> parameters;
     for (uint64_t& v : values) parameters.push_back(&v);
     std::vector<EncodedMap> maps;
-    for (const TensorMap& map : text.maps) maps.push_back(encoded(map, values[static_cast<size_t>(map.operand)], symbols_));
+    for (const TensorMap& map : text.maps)
+      maps.push_back(encoded(map, values[static_cast<size_t>(map.operand)], symbols_));
     for (EncodedMap& map : maps) parameters.push_back(&map);
     const auto module = assemble(text, target_);
     gart_sim::Launch launch;
@@ -151,7 +155,8 @@ class Runner {
   }
 
   /// Before it waits the kernel writes nothing, and reads of what it says it reads ahead: constants.
-  void expect_waits(const KernelText& text, const std::vector<BufferId>& operands, const gart_sim::Footprint& footprint) {
+  void expect_waits(const KernelText& text, const std::vector<BufferId>& operands,
+                    const gart_sim::Footprint& footprint) {
     EXPECT_TRUE(footprint.has_waited && footprint.early_writes.empty()) << text.source;
     EXPECT_EQ(footprint.early_reads.empty(), text.ahead.empty()) << text.source;
     for (const gart_sim::Range& range : footprint.early_reads) {
@@ -184,8 +189,10 @@ std::vector<Tensor> random_inputs(const Graph& graph, const SymbolValues& symbol
     for (const Dim& d : *graph.value(in).shape) shape.push_back(d.evaluate(symbols));
     Tensor t(graph.value(in).dtype, shape);
     for (int64_t i = 0; i < t.elements(); ++i) {
-      if (is_float(t.dtype())) t.set_double(i, real(rng));
-      else t.set_int(i, static_cast<int64_t>(rng() % (t.dtype() == DType::boolean ? 2 : 3)));
+      if (is_float(t.dtype()))
+        t.set_double(i, real(rng));
+      else
+        t.set_int(i, static_cast<int64_t>(rng() % (t.dtype() == DType::boolean ? 2 : 3)));
     }
     inputs.push_back(std::move(t));
   }
@@ -233,8 +240,8 @@ SimulatedRun run_simulated(const Graph& graph, const std::vector<Tensor>& inputs
   return Runner(plan, target, symbols, emit).run(inputs, g);
 }
 
-SimulatedRun expect_simulates(const std::string& gir, const Target& target, double tolerance, const SymbolValues& symbols,
-                              const Emit& emit) {
+SimulatedRun expect_simulates(const std::string& gir, const Target& target, double tolerance,
+                              const SymbolValues& symbols, const Emit& emit) {
   Graph graph = parse_graph(gir);
   infer_graph(graph);
   const std::vector<Tensor> inputs = random_inputs(graph, symbols), want = interpret(graph, inputs);
@@ -244,7 +251,8 @@ SimulatedRun expect_simulates(const std::string& gir, const Target& target, doub
     const double error = worst_error(run.outputs[i], want[i]);
     EXPECT_LE(error, tolerance) << target.name << ", output " << i << ", " << (run.notes.empty() ? "" : run.notes[0]);
     testing::Test::RecordProperty("error", std::to_string(error));
-    if (std::getenv("GCC_GRAPH_PRINT_ERRORS")) std::printf("%s %s: %g\n", target.name.c_str(), run.notes[0].c_str(), error);
+    if (std::getenv("GCC_GRAPH_PRINT_ERRORS"))
+      std::printf("%s %s: %g\n", target.name.c_str(), run.notes[0].c_str(), error);
   }
   return run;
 }

@@ -1,5 +1,5 @@
-// Runs the CUDA plan of a small graph on the simulated GPU, kernel by kernel, without artifact and runtime: what is tested is
-// the kernels' text.
+// Runs the CUDA plan of a small graph on the simulated GPU, kernel by kernel, without artifact and runtime: what is
+// tested is the kernels' text.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ struct SimulatedRun {
   std::vector<Tensor> outputs;
   std::vector<std::string> kernels;  // the launches in order: function names without their hash
   std::vector<std::string> notes;
-  int half_operands = 0;             // operands of the launches that are stored as f16 or bf16
+  int half_operands = 0;  // operands of the launches that are stored as f16 or bf16
 };
 
 /// Takes the candidate of this number for every kernel, the last one where there are fewer.

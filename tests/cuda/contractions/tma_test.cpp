@@ -1,5 +1,5 @@
-// Products whose operands the GPU copies itself (TMA, sm_90a), on the simulated GPU: every tile over odd and even extents, when
-// there are such tiles, and when they are chosen.
+// Products whose operands the GPU copies itself (TMA, sm_90a), on the simulated GPU: every tile over odd and even
+// extents, when there are such tiles, and when they are chosen.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,17 +38,20 @@ const BoxCase kCases[] = {
       %b = Neg(%z)
       %y = MatMul(%a, %b)
     })"},
-    {"a batch of two axes, the right factor shared by one of them", R"(graph g(%x: f32[2,3,33,72], %z: f32[2,1,72,40]) -> (%y) {
+    {"a batch of two axes, the right factor shared by one of them",
+     R"(graph g(%x: f32[2,3,33,72], %z: f32[2,1,72,40]) -> (%y) {
       %a = Neg(%x)
       %b = Neg(%z)
       %y = MatMul(%a, %b)
     })"},
-    {"extents that are known when it runs", R"(graph g(%x: f32[b,m,88], %r: f32[b,m,96]) -> (%y) {
+    {"extents that are known when it runs",
+     R"(graph g(%x: f32[b,m,88], %r: f32[b,m,96]) -> (%y) {
       constant %w: f32[88,96] = random(3)
       %a = Neg(%x)
       %p = MatMul(%a, %w)
       %y = Mul(%p, %r)
-    })", {{"b", 2}, {"m", 67}}},
+    })",
+     {{"b", 2}, {"m", 67}}},
 };
 
 const ContractionCase kArithmetics[] = {{"sm_90a", Precision::fp16, 2e-2}, {"sm_90a", Precision::bf16, 1e-1}};
@@ -122,8 +125,10 @@ TEST(BoxesOrder, LinesAlongAndAcrossTheDepth) {
       for (int64_t n = 0; n < kColumns; ++n) {
         double sum = 0;
         for (int64_t k = 0; k < kDepth; ++k)
-          sum += x.at_double(left ? k * kRows + m : m * kDepth + k) * z.at_double(right ? n * kDepth + k : k * kColumns + n);
-        ASSERT_NEAR(run.outputs[0].at_double(m * kColumns + n), sum, 2e-2 * (1 + std::abs(sum))) << order << " " << m << " " << n;
+          sum += x.at_double(left ? k * kRows + m : m * kDepth + k) *
+                 z.at_double(right ? n * kDepth + k : k * kColumns + n);
+        ASSERT_NEAR(run.outputs[0].at_double(m * kColumns + n), sum, 2e-2 * (1 + std::abs(sum)))
+            << order << " " << m << " " << n;
       }
   }
 }
@@ -141,7 +146,8 @@ TEST(BoxesChoice, OnlyOfOurMemoryInTheRightSteps) {
   const Target target = gpu_target("sm_90a", Precision::fp16);
   const auto can = [&](const char* graph, const Target& t) {
     const Kernel kernel = product_kernel(graph, t);
-    return cuda::form_of(*cuda::matmul_product(kernel), t).has_boxes && !fed_tiles(*cuda::matmul_product(kernel), t, 3).empty();
+    return cuda::form_of(*cuda::matmul_product(kernel), t).has_boxes &&
+           !fed_tiles(*cuda::matmul_product(kernel), t, 3).empty();
   };
   const char* const ours = R"(graph g(%x: f32[64,128]) -> (%y) {
     constant %w: f32[128,64] = random(1)
@@ -159,17 +165,23 @@ TEST(BoxesChoice, OnlyOfOurMemoryInTheRightSteps) {
     constant %w: f32[100,64] = random(1)
     %a = Neg(%x)
     %y = MatMul(%a, %w)
-  })", target)) << "rows of 200 bytes";
+  })",
+                   target))
+      << "rows of 200 bytes";
   EXPECT_FALSE(can(R"(graph g(%x: f32[64,128], %z: f32[128,n]) -> (%y) {
     %a = Neg(%x)
     %b = Neg(%z)
     %y = MatMul(%a, %b)
-  })", target)) << "rows of any length";
+  })",
+                   target))
+      << "rows of any length";
   EXPECT_TRUE(can(R"(graph g(%x: f32[b,m,128], %z: f32[b,128,64]) -> (%y) {
     %a = Neg(%x)
     %b = Neg(%z)
     %y = MatMul(%a, %b)
-  })", target)) << "any number of rows and products";
+  })",
+                  target))
+      << "any number of rows and products";
 }
 
 TEST(BoxesChoice, WhereThereAreManySteps) {
@@ -195,9 +207,11 @@ TEST(BoxesChoice, TuningHearsOfBothWays) {
     constant %w: f32[1024,1024] = fill(0.5)
     %a = Neg(%x)
     %y = MatMul(%a, %w)
-  })", target);
+  })",
+                                       target);
   const auto product = cuda::matmul_product(kernel);
-  const auto tiles = cuda::best_product_tiles(target, {1, 1024, 1024, 1024, 2, 2, 4}, cuda::form_of(*product, target), 16);
+  const auto tiles =
+      cuda::best_product_tiles(target, {1, 1024, 1024, 1024, 2, 2, 4}, cuda::form_of(*product, target), 16);
   const auto fed = std::count_if(tiles.begin(), tiles.end(), [](const auto& t) { return t.producers > 0; });
   EXPECT_GE(fed, 3);
   EXPECT_GE(static_cast<int64_t>(tiles.size()) - fed, 3);

@@ -36,9 +36,11 @@ const WideCase kCases[] = {
       %s = Transpose(%a) {perm = [0,2,1]}
       %y = MatMul(%s, %b)
     })"},
-    {"odd extents of floats, through registers", R"(graph g(%x: f32[m,53], %z: f32[53,n]) -> (%y) {
+    {"odd extents of floats, through registers",
+     R"(graph g(%x: f32[m,53], %z: f32[53,n]) -> (%y) {
       %y = MatMul(%x, %z)
-    })", {{"m", 67}, {"n", 71}}},
+    })",
+     {{"m", 67}, {"n", 71}}},
     {"a convolution of whole taps", R"(graph g(%x: f32[1,64,9,8]) -> (%y) {
       constant %w: f32[72,64,3,3] = random(1)
       constant %b: f32[72] = random(2)
@@ -82,8 +84,8 @@ TEST_P(Warpgroups, EveryTileComputesEveryProduct) {
       SCOPED_TRACE(concat(c.what, ", tile ", number));
       bool exists = true;
       const int stages = 3 + i % 2;
-      const SimulatedRun run =
-          expect_simulates(c.graph, target, GetParam().tolerance, c.symbols, in_tile(target, number, stages, 1 + number % 2, exists));
+      const SimulatedRun run = expect_simulates(c.graph, target, GetParam().tolerance, c.symbols,
+                                                in_tile(target, number, stages, 1 + number % 2, exists));
       bool is_wide = false;
       for (const std::string& note : run.notes) is_wide |= note.find("wgmma") != std::string::npos;
       EXPECT_TRUE(is_wide);
@@ -104,7 +106,8 @@ TEST(WarpgroupChoice, LargeProductsOnly) {
     return std::string();
   };
   EXPECT_NE(note("sm_90a").find("wgmma"), std::string::npos) << note("sm_90a");
-  for (const char* target : {"sm_80", "sm_100a", "sm_120"}) EXPECT_EQ(note(target).find("wgmma"), std::string::npos) << target;
+  for (const char* target : {"sm_80", "sm_100a", "sm_120"})
+    EXPECT_EQ(note(target).find("wgmma"), std::string::npos) << target;
 }
 
 }  // namespace

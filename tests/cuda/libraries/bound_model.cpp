@@ -76,7 +76,8 @@ std::vector<float> floats(const Tensor& tensor) {
   return {elements.begin(), elements.end()};
 }
 
-std::string error_with(const std::string& failure, const std::vector<uint8_t>& artifact, const std::vector<TensorView>& inputs) {
+std::string error_with(const std::string& failure, const std::vector<uint8_t>& artifact,
+                       const std::vector<TensorView>& inputs) {
   gart_sim::sim_forget_counts();
   gart_sim::sim_fail(failure);
   std::string error;
@@ -140,8 +141,9 @@ DeviceArray::~DeviceArray() {
 void DeviceArray::write(const std::vector<float>& values, size_t at) const {
   using Copy = int (*)(unsigned long long, const void*, size_t, void*);
   driver<int (*)(void*)>("cuCtxSetCurrent", context_);
-  EXPECT_EQ((driver<Copy>("cuMemcpyHtoDAsync_v2", address_ + at * 4, static_cast<const void*>(values.data()), values.size() * 4,
-                          static_cast<void*>(nullptr))), 0);
+  EXPECT_EQ((driver<Copy>("cuMemcpyHtoDAsync_v2", address_ + at * 4, static_cast<const void*>(values.data()),
+                          values.size() * 4, static_cast<void*>(nullptr))),
+            0);
   EXPECT_EQ(driver<int (*)(void*)>("cuStreamSynchronize", static_cast<void*>(nullptr)), 0);
 }
 
@@ -150,7 +152,8 @@ std::vector<float> DeviceArray::read(size_t count, size_t at) const {
   std::vector<float> values(count);
   driver<int (*)(void*)>("cuCtxSetCurrent", context_);
   EXPECT_EQ((driver<Copy>("cuMemcpyDtoHAsync_v2", static_cast<void*>(values.data()), address_ + at * 4, count * 4,
-                          static_cast<void*>(nullptr))), 0);
+                          static_cast<void*>(nullptr))),
+            0);
   EXPECT_EQ(driver<int (*)(void*)>("cuStreamSynchronize", static_cast<void*>(nullptr)), 0);
   return values;
 }

@@ -19,7 +19,8 @@ struct Binding {
   const gcg::Decisions* decisions = nullptr;
 };
 
-std::vector<uint8_t> compile_bound(const std::string& gir, const Binding& binding, gcg::Precision precision = gcg::Precision::fp32);
+std::vector<uint8_t> compile_bound(const std::string& gir, const Binding& binding,
+                                   gcg::Precision precision = gcg::Precision::fp32);
 
 /// Seeded noise for each input, of these extents.
 std::vector<std::vector<float>> noise(const std::vector<Shape>& shapes, uint32_t seed = 1);
@@ -36,9 +37,10 @@ Result<Program> load_on(std::vector<uint8_t>&& artifact, const std::string& devi
 /// The first output on the CPU.
 std::vector<float> on_cpu(const std::vector<uint8_t>& artifact, const std::vector<TensorView>& inputs);
 
-/// The message of the first error of a load and a run while the simulation makes a call fail ("NAME:K:CODE"; "": none); counts
-/// begin anew.
-std::string error_with(const std::string& failure, const std::vector<uint8_t>& artifact, const std::vector<TensorView>& inputs);
+/// The message of the first error of a load and a run while the simulation makes a call fail ("NAME:K:CODE"; "": none);
+/// counts begin anew.
+std::string error_with(const std::string& failure, const std::vector<uint8_t>& artifact,
+                       const std::vector<TensorView>& inputs);
 
 /// The driver forgets the K-th edge of graphs; 0: none.
 void drop_edge(uint64_t k);

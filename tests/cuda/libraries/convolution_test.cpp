@@ -22,7 +22,8 @@ const Convolution kConvolutions[] = {
        %c = Conv(%x, %w, %b) {kernel_shape = [3,3], pads = [1,1,1,1]}
        %y = Relu(%c)
      })",
-     {{2, 6, 9, 11}}, 1},
+     {{2, 6, 9, 11}},
+     1},
     {"ResidualBiasAndRelu",
      R"(graph g(%x: f32[1,6,9,11], %r: f32[1,8,9,11]) -> (%y) {
        constant %w: f32[8,6,3,3] = random(1)
@@ -31,38 +32,44 @@ const Convolution kConvolutions[] = {
        %s = Add(%c, %r)
        %y = Relu(%s)
      })",
-     {{1, 6, 9, 11}, {1, 8, 9, 11}}, 1},
+     {{1, 6, 9, 11}, {1, 8, 9, 11}},
+     1},
     {"StridesDilationsAndUnequalPads",
      R"(graph g(%x: f32[1,3,20,17]) -> (%y) {
        constant %w: f32[5,3,3,2] = random(1)
        %y = Conv(%x, %w) {kernel_shape = [3,2], pads = [2,0,1,3], strides = [2,3], dilations = [2,1]}
      })",
-     {{1, 3, 20, 17}}, 1},
+     {{1, 3, 20, 17}},
+     1},
     {"WindowsThatStopShortOfTheEnd",
      R"(graph g(%x: f32[1,3,10,10]) -> (%y) {
        constant %w: f32[5,3,3,3] = random(1)
        %y = Conv(%x, %w) {kernel_shape = [3,3], strides = [2,2]}
      })",
-     {{1, 3, 10, 10}}, 1},
+     {{1, 3, 10, 10}},
+     1},
     {"Pointwise",
      R"(graph g(%x: f32[2,6,5,5]) -> (%y) {
        constant %w: f32[8,6,1,1] = random(1)
        constant %b: f32[8] = random(2)
        %y = Conv(%x, %w, %b) {kernel_shape = [1,1]}
      })",
-     {{2, 6, 5, 5}}, 1},
+     {{2, 6, 5, 5}},
+     1},
     {"DepthwiseIsOurs",
      R"(graph g(%x: f32[1,6,8,8]) -> (%y) {
        constant %w: f32[6,1,3,3] = random(1)
        %y = Conv(%x, %w) {kernel_shape = [3,3], group = 6, pads = [1,1,1,1]}
      })",
-     {{1, 6, 8, 8}}, 0},
+     {{1, 6, 8, 8}},
+     0},
     {"Groups",
      R"(graph g(%x: f32[1,8,7,7]) -> (%y) {
        constant %w: f32[6,4,3,3] = random(1)
        %y = Conv(%x, %w) {kernel_shape = [3,3], group = 2}
      })",
-     {{1, 8, 7, 7}}, 1},
+     {{1, 8, 7, 7}},
+     1},
     {"OneAxis",
      R"(graph g(%x: f32[2,4,30]) -> (%y) {
        constant %w: f32[6,4,5] = random(1)
@@ -70,13 +77,15 @@ const Convolution kConvolutions[] = {
        %c = Conv(%x, %w, %b) {kernel_shape = [5], pads = [2,2], strides = [2]}
        %y = Relu(%c)
      })",
-     {{2, 4, 30}}, 1},
+     {{2, 4, 30}},
+     1},
     {"SymbolicBatchAndSize",
      R"(graph g(%x: f32[n,4,h,12]) -> (%y) {
        constant %w: f32[6,4,3,3] = random(1)
        %y = Conv(%x, %w) {kernel_shape = [3,3], pads = [1,1,1,1]}
      })",
-     {{3, 4, 7, 12}}, 1},
+     {{3, 4, 7, 12}},
+     1},
     {"IntoAConcatenation",
      R"(graph g(%x: f32[2,4,6,6]) -> (%y) {
        constant %w: f32[6,4,3,3] = random(1)
@@ -85,32 +94,39 @@ const Convolution kConvolutions[] = {
        %b = Conv(%x, %v) {kernel_shape = [1,1]}
        %y = Concat(%a, %b) {axis = 1}
      })",
-     {{2, 4, 6, 6}}, 2},
+     {{2, 4, 6, 6}},
+     2},
     {"ActivationsWithoutABiasAreOurs",
      R"(graph g(%x: f32[1,4,6,6]) -> (%y) {
        constant %w: f32[6,4,3,3] = random(1)
        %c = Conv(%x, %w) {kernel_shape = [3,3]}
        %y = Relu(%c)
      })",
-     {{1, 4, 6, 6}}, 0},
+     {{1, 4, 6, 6}},
+     0},
     {"SigmoidIsOurs",
      R"(graph g(%x: f32[1,4,6,6]) -> (%y) {
        constant %w: f32[6,4,3,3] = random(1)
        %c = Conv(%x, %w) {kernel_shape = [3,3]}
        %y = Sigmoid(%c)
      })",
-     {{1, 4, 6, 6}}, 0},
+     {{1, 4, 6, 6}},
+     0},
     {"WeightsThatAreNoConstantsAreOurs",
      R"(graph g(%x: f32[1,4,6,6], %w: f32[6,4,3,3]) -> (%y) {
        %y = Conv(%x, %w) {kernel_shape = [3,3]}
      })",
-     {{1, 4, 6, 6}, {6, 4, 3, 3}}, 0},
+     {{1, 4, 6, 6}, {6, 4, 3, 3}},
+     0},
 };
 
 class Conv : public WithLibraries, public testing::WithParamInterface<Convolution> {};
-INSTANTIATE_TEST_SUITE_P(Convolutions, Conv, testing::ValuesIn(kConvolutions), [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Convolutions, Conv, testing::ValuesIn(kConvolutions),
+                         [](const auto& test) { return test.param.name; });
 
-uint64_t graphs_filled_and_captured() { return sim_count("cudnnBackendPopulateCudaGraph") + sim_count("cudnnBackendExecute"); }
+uint64_t graphs_filled_and_captured() {
+  return sim_count("cudnnBackendPopulateCudaGraph") + sim_count("cudnnBackendExecute");
+}
 
 TEST_P(Conv, EqualsTheCpus) {
   const Convolution& convolution = GetParam();
@@ -197,7 +213,8 @@ TEST_F(Cudnn, TooOldALibraryIsNamedOrLeftOut) {
   setenv("GART_SIM_CUDNN", "80907", 1);
   auto program = load_on(compile_bound(kResidual, {{"cudnn"}, false}), "cuda");
   ASSERT_FALSE(program);
-  EXPECT_NE(program.error().message.find("the model needs cudnn from 9.0.0 on and below 10.0.0 for step "), std::string::npos);
+  EXPECT_NE(program.error().message.find("the model needs cudnn from 9.0.0 on and below 10.0.0 for step "),
+            std::string::npos);
   EXPECT_NE(program.error().message.find("but: the one found is 8.9.7"), std::string::npos) << program.error().message;
   const auto artifact = compile_bound(kResidual, {{"cudnn"}, true});
   auto out = load_on(artifact, "cuda")->run(std::span<const TensorView>(inputs));
@@ -211,8 +228,9 @@ TEST_F(Cudnn, EveryCallFailsOnce) {
   const auto use_with = [&](const std::string& failure) { return error_with(failure, artifact, inputs); };
   ASSERT_EQ(use_with(""), "");
   std::vector<std::pair<std::string, uint64_t>> calls;
-  for (const char* name : {"cudnnCreate", "cudnnBackendCreateDescriptor", "cudnnBackendSetAttribute", "cudnnBackendFinalize",
-                           "cudnnBackendGetAttribute", "cudnnBackendPopulateCudaGraph", "cuGraphCreate", "cuGraphAddNode_v2"}) {
+  for (const char* name :
+       {"cudnnCreate", "cudnnBackendCreateDescriptor", "cudnnBackendSetAttribute", "cudnnBackendFinalize",
+        "cudnnBackendGetAttribute", "cudnnBackendPopulateCudaGraph", "cuGraphCreate", "cuGraphAddNode_v2"}) {
     calls.emplace_back(name, sim_count(name));
     EXPECT_GT(calls.back().second, 0u) << name;
   }

@@ -14,7 +14,8 @@ namespace {
 
 #ifdef GART_TEST_CUBLASLT_H
 
-#define GART_SAME_CALL(result, name, ...) static_assert(test::same_call<result>(test::List<__VA_ARGS__>(), &::name), #name);
+#define GART_SAME_CALL(result, name, ...) \
+  static_assert(test::same_call<result>(test::List<__VA_ARGS__>(), &::name), #name);
 GART_CUBLASLT_FUNCTIONS(GART_SAME_CALL)
 
 #define GART_SAME_VALUE(name) static_assert(int(gart::cuda::name) == int(::name), #name)
@@ -47,9 +48,10 @@ GART_SAME_VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
 GART_SAME_VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
 GART_SAME_VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
 
-#define GART_SAME_FIELD(type, field)                                                                           \
-  static_assert(offsetof(gart::cuda::type, field) == offsetof(::type, field) &&                                \
-                sizeof(std::declval<gart::cuda::type>().field) == sizeof(std::declval<::type>().field), #type "::" #field)
+#define GART_SAME_FIELD(type, field)                                                                        \
+  static_assert(offsetof(gart::cuda::type, field) == offsetof(::type, field) &&                             \
+                    sizeof(std::declval<gart::cuda::type>().field) == sizeof(std::declval<::type>().field), \
+                #type "::" #field)
 static_assert(sizeof(gart::cuda::cublasLtMatmulAlgo_t) == sizeof(::cublasLtMatmulAlgo_t));
 static_assert(sizeof(gart::cuda::cublasLtMatmulHeuristicResult_t) == sizeof(::cublasLtMatmulHeuristicResult_t));
 GART_SAME_FIELD(cublasLtMatmulHeuristicResult_t, algo);

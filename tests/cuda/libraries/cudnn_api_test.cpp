@@ -14,7 +14,8 @@ namespace {
 
 #ifdef GART_TEST_CUDNN_H
 
-#define GART_SAME_CALL(result, name, ...) static_assert(test::same_call<result>(test::List<__VA_ARGS__>(), &::name), #name);
+#define GART_SAME_CALL(result, name, ...) \
+  static_assert(test::same_call<result>(test::List<__VA_ARGS__>(), &::name), #name);
 GART_CUDNN_FUNCTIONS(GART_SAME_CALL)
 GART_CUDNN_OPTIONAL_FUNCTIONS(GART_SAME_CALL)
 

@@ -31,7 +31,9 @@ class FallBack : public WithLibraries {
   const std::vector<std::vector<float>> data = noise(kShapes);
   const std::vector<TensorView> inputs = views(data, kShapes);
 
-  Result<std::vector<Tensor>> run(const Program& program) const { return program.run(std::span<const TensorView>(inputs)); }
+  Result<std::vector<Tensor>> run(const Program& program) const {
+    return program.run(std::span<const TensorView>(inputs));
+  }
 };
 
 TEST_F(FallBack, TooOldALibraryIsLeftOutWhereKernelsStandIn) {
@@ -115,7 +117,8 @@ TEST_F(FallBack, EqualProblemsAreChosenForOnce) {
   EXPECT_EQ(sim_count("cublasLtMatmulAlgoGetHeuristic"), 2u);
 }
 
-/// The simulated library does a product in another number of pieces where the address of its weights, or of its rows, is other.
+/// The simulated library does a product in another number of pieces where the address of its weights, or of its rows,
+/// is other.
 TEST_F(FallBack, TheCallersMemoryMayMove) {
   constexpr const char* kTwoInputs = R"(graph g(%x: f32[16,24], %w: f32[24,10]) -> (%y) {
     %y = MatMul(%x, %w)
@@ -209,7 +212,8 @@ TEST_F(FallBack, EveryCallFailsOnce) {
         }
         // Before the graph is built the kernels can still take over.
         EXPECT_TRUE(!error.empty() || stand_ins) << failure;
-        EXPECT_TRUE(error.empty() || !library || error.find(name + " of cuBLASLt 13.1.0 failed") != std::string::npos) << failure << ": " << error;
+        EXPECT_TRUE(error.empty() || !library || error.find(name + " of cuBLASLt 13.1.0 failed") != std::string::npos)
+            << failure << ": " << error;
         EXPECT_EQ(gart_sim::sim_alive(), "") << failure << ": " << error;
       }
     }
@@ -269,7 +273,8 @@ TEST_F(FallBack, ExtentsWithoutEndAreRefused) {
   const auto artifact = compile_bound(R"(graph g(%x: f32[1,3,9,9]) -> (%y) {
   constant %w: f32[4,3,3,3] = random(1)
   %y = Conv(%x, %w) {kernel_shape = [3,3]}
-})", {{"cudnn"}, false});
+})",
+                                      {{"cudnn"}, false});
   const std::vector<Shape> shapes = {{1, 3, 9, 9}};
   const auto values = noise(shapes);
   // Of x, then of w: offset, extents [4], strides [4].

@@ -21,21 +21,24 @@ const Product kProducts[] = {
        %s = Add(%p, %b)
        %y = Relu(%s)
      })",
-     {{5, 24}}, 1},
+     {{5, 24}},
+     1},
     {"GeluByTanh",
      R"(graph g(%x: f32[7,16]) -> (%y) {
        constant %w: f32[16,20] = random(1)
        %p = MatMul(%x, %w)
        %y = Gelu(%p) {approximate = "tanh"}
      })",
-     {{7, 16}}, 1},
+     {{7, 16}},
+     1},
     {"GeluByErfIsOurs",
      R"(graph g(%x: f32[7,16]) -> (%y) {
        constant %w: f32[16,20] = random(1)
        %p = MatMul(%x, %w)
        %y = Gelu(%p)
      })",
-     {{7, 16}}, 0},
+     {{7, 16}},
+     0},
     {"ResidualAndBias",
      R"(graph g(%x: f32[3,4,16], %r: f32[3,4,20]) -> (%y) {
        constant %w: f32[16,20] = random(1)
@@ -44,39 +47,45 @@ const Product kProducts[] = {
        %s = Add(%p, %b)
        %y = Add(%r, %s)
      })",
-     {{3, 4, 16}, {3, 4, 20}}, 1},
+     {{3, 4, 16}, {3, 4, 20}},
+     1},
     {"Scaled",
      R"(graph g(%x: f32[5,8], %w: f32[8,9]) -> (%y) {
        constant %c: f32[] = {0.125}
        %p = MatMul(%x, %w)
        %y = Mul(%p, %c)
      })",
-     {{5, 8}, {8, 9}}, 1},
+     {{5, 8}, {8, 9}},
+     1},
     {"Transposed",
      R"(graph g(%x: f32[8,5], %w: f32[9,8]) -> (%y) {
        %a = Transpose(%x) {perm = [1,0]}
        %b = Transpose(%w) {perm = [1,0]}
        %y = MatMul(%a, %b)
      })",
-     {{8, 5}, {9, 8}}, 1},
+     {{8, 5}, {9, 8}},
+     1},
     {"Batches",
      R"(graph g(%x: f32[6,5,8], %w: f32[6,9,8]) -> (%y) {
        %b = Transpose(%w) {perm = [0,2,1]}
        %y = MatMul(%x, %b)
      })",
-     {{6, 5, 8}, {6, 9, 8}}, 1},
+     {{6, 5, 8}, {6, 9, 8}},
+     1},
     {"OneRow",
      R"(graph g(%x: f32[1,40], %w: f32[40,9]) -> (%y) {
        %y = MatMul(%x, %w)
      })",
-     {{1, 40}, {40, 9}}, 1},
+     {{1, 40}, {40, 9}},
+     1},
     {"HeadsInRowsAreTwoBatchAxes",
      R"(graph g(%x: f32[2,5,3,8], %w: f32[2,6,3,8]) -> (%y) {
        %a = Transpose(%x) {perm = [0,2,1,3]}
        %b = Transpose(%w) {perm = [0,2,3,1]}
        %y = MatMul(%a, %b)
      })",
-     {{2, 5, 3, 8}, {2, 6, 3, 8}}, 0},
+     {{2, 5, 3, 8}, {2, 6, 3, 8}},
+     0},
     {"ChainOfSymbolicRows",
      R"(graph g(%x: f32[n,24]) -> (%y) {
        constant %w: f32[24,36] = random(1)
@@ -87,7 +96,8 @@ const Product kProducts[] = {
        %h = Relu(%s)
        %y = MatMul(%h, %v)
      })",
-     {{11, 24}}, 2},
+     {{11, 24}},
+     2},
     {"BranchesOfTheModel",
      R"(graph g(%x: f32[5,8], %w: f32[8,9], %v: f32[8,9]) -> (%y) {
        %p = MatMul(%x, %w)
@@ -95,11 +105,13 @@ const Product kProducts[] = {
        %s = Softmax(%q) {axis = -1}
        %y = Mul(%p, %s)
      })",
-     {{5, 8}, {8, 9}, {8, 9}}, 1},
+     {{5, 8}, {8, 9}, {8, 9}},
+     1},
 };
 
 class MatMul : public WithLibraries, public testing::WithParamInterface<Product> {};
-INSTANTIATE_TEST_SUITE_P(Products, MatMul, testing::ValuesIn(kProducts), [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Products, MatMul, testing::ValuesIn(kProducts),
+                         [](const auto& test) { return test.param.name; });
 
 TEST_P(MatMul, EqualsTheCpus) {
   const Product& product = GetParam();

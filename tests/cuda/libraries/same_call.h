@@ -8,9 +8,12 @@ namespace gart::test {
 /// Passed the same way: both pointers, both nothing, or numbers of one size.
 template <class A, class B>
 constexpr bool alike() {
-  if constexpr (std::is_void_v<A> || std::is_void_v<B>) return std::is_void_v<A> && std::is_void_v<B>;
-  else if constexpr (std::is_pointer_v<A> || std::is_pointer_v<B>) return std::is_pointer_v<A> && std::is_pointer_v<B>;
-  else return sizeof(A) == sizeof(B);
+  if constexpr (std::is_void_v<A> || std::is_void_v<B>)
+    return std::is_void_v<A> && std::is_void_v<B>;
+  else if constexpr (std::is_pointer_v<A> || std::is_pointer_v<B>)
+    return std::is_pointer_v<A> && std::is_pointer_v<B>;
+  else
+    return sizeof(A) == sizeof(B);
 }
 
 template <class... A>
@@ -18,8 +21,10 @@ struct List {};
 
 template <class R, class... A, class Result, class... B>
 constexpr bool same_call(List<A...>, Result (*)(B...)) {
-  if constexpr (sizeof...(A) != sizeof...(B)) return false;
-  else return alike<R, Result>() && (alike<A, B>() && ...);
+  if constexpr (sizeof...(A) != sizeof...(B))
+    return false;
+  else
+    return alike<R, Result>() && (alike<A, B>() && ...);
 }
 
 }  // namespace gart::test

@@ -27,8 +27,12 @@ void* allocate(size_t size, const void* caller) {
 void* operator new(size_t size) { return allocate(size, __builtin_return_address(0)); }
 void* operator new[](size_t size) { return allocate(size, __builtin_return_address(0)); }
 // A sanitizer's own, which std::stable_sort would call, is not for the operators delete below.
-void* operator new(size_t size, const std::nothrow_t&) noexcept { return try_allocate(size, __builtin_return_address(0)); }
-void* operator new[](size_t size, const std::nothrow_t&) noexcept { return try_allocate(size, __builtin_return_address(0)); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return try_allocate(size, __builtin_return_address(0));
+}
+void* operator new[](size_t size, const std::nothrow_t&) noexcept {
+  return try_allocate(size, __builtin_return_address(0));
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }

@@ -1,4 +1,5 @@
-// Counts what libgart, which is linked into the test, takes from the heap; the simulated driver's own memory does not count.
+// Counts what libgart, which is linked into the test, takes from the heap; the simulated driver's own memory does not
+// count.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Simulated GPUs as the device suite's devices: control flow decided by the host or on the device, work in adversarial orders.
+// Simulated GPUs as the device suite's devices: control flow decided by the host or on the device, work in adversarial
+// orders.
 #include "tests/cuda/runtime/cuda_models.h"
 #include "tests/cuda/runtime/sim.h"
 #include "tests/runtime/device_suite.h"
@@ -8,7 +9,10 @@ namespace gart::test {
 std::vector<DeviceUnderTest> devices_under_test() {
   std::vector<DeviceUnderTest> devices;
   const auto add = [&](const char* name, auto model, const char* order) {
-    devices.push_back({.name = name, .device = "cuda:0", .model = model, .begin = [order] { Sim::get().begin(order); },
+    devices.push_back({.name = name,
+                       .device = "cuda:0",
+                       .model = model,
+                       .begin = [order] { Sim::get().begin(order); },
                        .end = [] { Sim::get().end(); }});
   };
   add("CudaFirstIn", on_cuda, "first_in");

@@ -230,8 +230,8 @@ ArtifactBuilder gathering() {
 namespace {
 
 /// A model with code for sm_80 whose plan has, behind it, code for this CPU: one kernel for its steps of device 1.
-ArtifactBuilder with_host_kernel(ArtifactBuilder model, const char* kernel, uint32_t operands, std::vector<uint32_t> params,
-                                 uint32_t tasks, uint32_t scratch) {
+ArtifactBuilder with_host_kernel(ArtifactBuilder model, const char* kernel, uint32_t operands,
+                                 std::vector<uint32_t> params, uint32_t tasks, uint32_t scratch) {
   auto cpu = std::make_unique<fb::TargetT>(*model.content.manifest.targets[0]);
   model = on_cuda(std::move(model));
   auto host = std::make_unique<fb::HostKernelT>();
@@ -298,11 +298,13 @@ ArtifactBuilder gathering_on_host() {
   const Extents e = extents(b, n);
   const uint32_t data_bytes = b.instruction(fb::ExprOp::mul, m, b.constant(4)),
                  index_bytes = b.instruction(fb::ExprOp::mul, n, b.constant(8)),
-                 data_tasks = b.instruction(fb::ExprOp::floor_div, b.instruction(fb::ExprOp::add, m, b.constant(15)), b.constant(16));
+                 data_tasks = b.instruction(fb::ExprOp::floor_div, b.instruction(fb::ExprOp::add, m, b.constant(15)),
+                                            b.constant(16));
   b.input("data", fb::DType::f32, {m});
   b.input("index", fb::DType::i64, {n});
   b.output("y", fb::DType::f32, {n});
-  const uint32_t data = b.buffer(input, 0, data_bytes), index = b.buffer(input, 1, index_bytes), y = b.buffer(output, 0, e.bytes);
+  const uint32_t data = b.buffer(input, 0, data_bytes), index = b.buffer(input, 1, index_bytes),
+                 y = b.buffer(output, 0, e.bytes);
   const uint32_t twice = b.buffer(temporary, 0, data_bytes), twice_in = host_buffer(b, data_bytes),
                  index_in = host_buffer(b, index_bytes), picked = host_buffer(b, e.bytes),
                  back = b.buffer(temporary, 0, e.bytes);
@@ -326,11 +328,13 @@ ArtifactBuilder positives_on_host() {
   ArtifactBuilder b(&kernels());
   const uint32_t n = b.symbol("n", 0, 0), k = b.symbol("k");
   const Extents e = extents(b, n);
-  const uint32_t found_bytes = b.instruction(fb::ExprOp::mul, k, b.constant(4)), eight = b.constant(8), one = b.constant(1);
+  const uint32_t found_bytes = b.instruction(fb::ExprOp::mul, k, b.constant(4)), eight = b.constant(8),
+                 one = b.constant(1);
   b.input("x", fb::DType::f32, {n});
   b.output("out", fb::DType::f32, {k});
   const uint32_t x = b.buffer(input, 0, e.bytes), out = b.buffer(output, 0, found_bytes);
-  const uint32_t count = b.buffer(temporary, 0, eight), in = host_buffer(b, e.bytes), found = host_buffer(b, found_bytes);
+  const uint32_t count = b.buffer(temporary, 0, eight), in = host_buffer(b, e.bytes),
+                 found = host_buffer(b, found_bytes);
   b.plan().placement = {count, in};
   b.launch(b.kernel("test_count_positive", 2, 1, e.none), {x, count}, {n}, one, {1});
   b.step(fb::StepKind::bind, {count}, one).params = {k};

@@ -18,8 +18,9 @@ ArtifactBuilder with_cuda(ArtifactBuilder model);
 /// out = 2 (x + y) + 2 (x - y) by four kernels on two streams, which wait for each other; f32[n].
 ArtifactBuilder two_streams();
 
-/// out = 8 x by three launches of `kernel` on sm_90, the last two of which overlap the ones before; f32[n]. "test_scale" reads its
-/// factors ahead and waits; "test_hasty" reads everything before it waits; "test_heedless" does not wait.
+/// out = 8 x by three launches of `kernel` on sm_90, the last two of which overlap the ones before; f32[n].
+/// "test_scale" reads its factors ahead and waits; "test_hasty" reads everything before it waits; "test_heedless" does
+/// not wait.
 ArtifactBuilder overlapping(const char* kernel = "test_scale");
 /// That model as PTX for compute_80.
 ArtifactBuilder on_ptx(ArtifactBuilder overlapping);

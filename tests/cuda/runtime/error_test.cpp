@@ -109,10 +109,11 @@ TEST_F(CudaError, ADeadDeviceStaysDeadForItsProgramAlone) {
     auto out = program.run(inputs);
     ASSERT_FALSE(out);
     EXPECT_EQ(out.error().code, ErrorCode::device_lost);
-    EXPECT_EQ(out.error().message,
-              "the device is lost: cuStreamSynchronize failed on cuda:0 in one of the 2 steps 'test_add' to "
-              "'test_double' (loaded with `blocking`, the model would say which): an illegal memory access was encountered "
-              "(CUDA_ERROR_ILLEGAL_ADDRESS)");
+    EXPECT_EQ(
+        out.error().message,
+        "the device is lost: cuStreamSynchronize failed on cuda:0 in one of the 2 steps 'test_add' to "
+        "'test_double' (loaded with `blocking`, the model would say which): an illegal memory access was encountered "
+        "(CUDA_ERROR_ILLEGAL_ADDRESS)");
     sim.fail("");
     sim.forget_counts();
     for (int i = 0; i < 2; ++i) {
@@ -256,16 +257,16 @@ class CudaAnyCall : public CudaError, public testing::WithParamInterface<Case> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Models, CudaAnyCall,
-                         testing::Values(Case{"TwoStreams", test::two_streams, 2},
-                                         Case{"Loop", [] { return test::on_cuda(test::doubling_loop()); }, 1},
-                                         Case{"SteeredLoop", [] { return test::steered(test::doubling_loop()); }, 1, true},
-                                         Case{"Static", [] { return test::on_cuda(test::with_static_plan(100)); }, 2},
-                                         Case{"HostStep", test::doubled_on_host, 2},
-                                         Case{"HostStepOfLateSize", test::positives_on_host, 1},
-                                         Case{"Overlap", [] { return test::overlapping(); }, 1, false, 90},
-                                         Case{"Bind", [] { return test::on_cuda(test::positives()); }, 1}),
-                         [](const auto& test_case) { return test_case.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Models, CudaAnyCall,
+    testing::Values(Case{"TwoStreams", test::two_streams, 2},
+                    Case{"Loop", [] { return test::on_cuda(test::doubling_loop()); }, 1},
+                    Case{"SteeredLoop", [] { return test::steered(test::doubling_loop()); }, 1, true},
+                    Case{"Static", [] { return test::on_cuda(test::with_static_plan(100)); }, 2},
+                    Case{"HostStep", test::doubled_on_host, 2}, Case{"HostStepOfLateSize", test::positives_on_host, 1},
+                    Case{"Overlap", [] { return test::overlapping(); }, 1, false, 90},
+                    Case{"Bind", [] { return test::on_cuda(test::positives()); }, 1}),
+    [](const auto& test_case) { return test_case.param.name; });
 
 /// Out of memory, an error that passes, and one that loses the device, in turn over the calls of each function.
 TEST_P(CudaAnyCall, MayFail) {

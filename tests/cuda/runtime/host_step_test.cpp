@@ -135,8 +135,11 @@ TEST_F(CudaHostSteps, ACpuThatCannotRunThemIsTold) {
   Result<Program> program = test::load_model(model, {.device = "cuda"});
   ASSERT_FALSE(program);
   EXPECT_EQ(program.error().code, ErrorCode::unsupported);
-  EXPECT_EQ(program.error().message.find("the model's plans for sm_80 run steps on the CPU, and have code for every-feature; "
-                                         "this CPU offers "), 0u) << program.error().message;
+  EXPECT_EQ(
+      program.error().message.find("the model's plans for sm_80 run steps on the CPU, and have code for every-feature; "
+                                   "this CPU offers "),
+      0u)
+      << program.error().message;
 }
 
 TEST_F(CudaHostSteps, BlockingRunsWaitForEachStep) {

@@ -31,7 +31,8 @@ extern "C" __global__ void __launch_bounds__(16) test_heedless(PARAMETERS) { BOD
 )";
 
 std::vector<uint8_t> compile(const gart_sim::Architecture& architecture) {
-  const gart_sim::Compiled compiled = gart_sim::compile_for_host({"test_kernels.cu", kOverlappingKernels, {}}, architecture);
+  const gart_sim::Compiled compiled =
+      gart_sim::compile_for_host({"test_kernels.cu", kOverlappingKernels, {}}, architecture);
   if (compiled.module.empty()) throw std::runtime_error(compiled.log);
   return {compiled.module.begin(), compiled.module.end()};
 }
@@ -50,7 +51,8 @@ ArtifactBuilder overlapping(const char* kernel) {
   ArtifactBuilder b(&names);
   const uint32_t n = b.symbol("n", 0, 0), none = b.constant(0), line = b.constant(64);
   const uint32_t bytes = b.instruction(fb::ExprOp::mul, n, b.constant(4));
-  const uint32_t blocks = b.instruction(fb::ExprOp::floor_div, b.instruction(fb::ExprOp::add, n, b.constant(15)), b.constant(16));
+  const uint32_t blocks =
+      b.instruction(fb::ExprOp::floor_div, b.instruction(fb::ExprOp::add, n, b.constant(15)), b.constant(16));
   const std::vector<float> twos(16, 2);
   b.content.weights.resize(64);
   std::memcpy(b.content.weights.data(), twos.data(), b.content.weights.size());

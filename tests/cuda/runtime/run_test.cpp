@@ -1,4 +1,5 @@
-// Running CUDA plans: results, launches, memory of the caller's on either side, shapes, control flow, errors of the model.
+// Running CUDA plans: results, launches, memory of the caller's on either side, shapes, control flow, errors of the
+// model.
 #include <dlfcn.h>
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// Launches with tensor maps: encoded for the addresses and extents of the moment, and not again while these stay; numbers that TMA
-// does not take are refused in words.
+// Launches with tensor maps: encoded for the addresses and extents of the moment, and not again while these stay;
+// numbers that TMA does not take are refused in words.
 #include <functional>
 #include <stdexcept>
 
@@ -73,7 +73,8 @@ test::ArtifactBuilder boxes(const std::function<void(test::ArtifactBuilder&, Map
   static const test::KernelBlob names{{}, {{"negate", 0}, {"copy_boxes", 0}}};
   test::ArtifactBuilder b(&names);
   const uint32_t rows = b.symbol("rows", 0, 0);
-  const uint32_t columns = b.constant(kColumns), zero = b.constant(0), four = b.constant(4), eight = b.constant(8), seven = b.constant(7);
+  const uint32_t columns = b.constant(kColumns), zero = b.constant(0), four = b.constant(4), eight = b.constant(8),
+                 seven = b.constant(7);
   const uint32_t n = b.instruction(fb::ExprOp::mul, rows, columns), bytes = b.instruction(fb::ExprOp::mul, n, four);
   const uint32_t tasks = b.instruction(fb::ExprOp::floor_div, b.instruction(fb::ExprOp::add, rows, seven), eight);
   MapSlots slots{zero, columns, rows, columns};
@@ -83,7 +84,8 @@ test::ArtifactBuilder boxes(const std::function<void(test::ArtifactBuilder&, Map
   const uint32_t x = b.buffer(input, 0, bytes), y = b.buffer(output, 0, bytes), t = b.buffer(temporary, 0, bytes);
   b.plan().placement = {t};
   b.launch(b.kernel("negate", 2, 1, zero), {x, t}, {n}, rows, {1}).source = "Neg_1";
-  fb::StepT& copy = b.launch(b.kernel("copy_boxes", 2, 1, zero), {t, y}, {n, slots.offset, slots.columns, slots.rows, slots.stride}, tasks, {1});
+  fb::StepT& copy = b.launch(b.kernel("copy_boxes", 2, 1, zero), {t, y},
+                             {n, slots.offset, slots.columns, slots.rows, slots.stride}, tasks, {1});
   copy.source = "Copy_2";
   copy.maps.push_back(std::make_unique<fb::TensorMapT>());
   copy.maps[0]->dtype = fb::DType::f32;
@@ -153,17 +155,22 @@ TEST_F(TensorMaps, NumbersThatTheGpuDoesNotTakeAreRefusedInWords) {
     const char* message;
     std::function<void(test::ArtifactBuilder&, MapSlots&)> change;
   };
-  const std::string head = "step 'Copy_2' copies boxes of operand 0, where number ",
-                    tail = ": extents are 1 to 2^32, strides and addresses multiples of 16 bytes below 2^40, all within 1280";
+  const std::string
+      head = "step 'Copy_2' copies boxes of operand 0, where number ",
+      tail = ": extents are 1 to 2^32, strides and addresses multiples of 16 bytes below 2^40, all within 1280";
   const Nonsense all[] = {
       {"3 of offset, extents, strides is 2", [](auto& b, auto& s) { s.stride = b.constant(2); }},
-      {"3 of offset, extents, strides is 1099511627776", [](auto& b, auto& s) { s.stride = b.constant(int64_t{1} << 40); }},
+      {"3 of offset, extents, strides is 1099511627776",
+       [](auto& b, auto& s) { s.stride = b.constant(int64_t{1} << 40); }},
       {"3 of offset, extents, strides is -4", [](auto& b, auto& s) { s.stride = b.constant(-4); }},
-      {"1 of offset, extents, strides is 4294967297", [](auto& b, auto& s) { s.columns = b.constant((int64_t{1} << 32) + 1); }},
+      {"1 of offset, extents, strides is 4294967297",
+       [](auto& b, auto& s) { s.columns = b.constant((int64_t{1} << 32) + 1); }},
       {"1 of offset, extents, strides is -1", [](auto& b, auto& s) { s.columns = b.constant(-1); }},
-      {"1 of offset, extents, strides is -9223372036854775808", [](auto& b, auto& s) { s.columns = b.constant(INT64_MIN); }},
+      {"1 of offset, extents, strides is -9223372036854775808",
+       [](auto& b, auto& s) { s.columns = b.constant(INT64_MIN); }},
       {"2 of offset, extents, strides is 21", [](auto& b, auto& s) { s.rows = b.constant(21); }},
-      {"0 of offset, extents, strides is 2", [](auto& b, auto& s) { s.offset = b.constant(2), s.columns = b.constant(8); }},
+      {"0 of offset, extents, strides is 2",
+       [](auto& b, auto& s) { s.offset = b.constant(2), s.columns = b.constant(8); }},
       {"0 of offset, extents, strides is -1", [](auto& b, auto& s) { s.offset = b.constant(-1); }},
   };
   for (const Nonsense& nonsense : all) {
@@ -177,7 +184,8 @@ TEST_F(TensorMaps, AFailingDriverIsNamedWithItsStep) {
   const Program program = *load(boxes());
   sim.forget_counts();
   sim.fail("cuTensorMapEncodeTiled:1:1");
-  EXPECT_EQ(run(program, 20), "cuTensorMapEncodeTiled failed on cuda:0 in step 'Copy_2': invalid argument (CUDA_ERROR_INVALID_VALUE)");
+  EXPECT_EQ(run(program, 20),
+            "cuTensorMapEncodeTiled failed on cuda:0 in step 'Copy_2': invalid argument (CUDA_ERROR_INVALID_VALUE)");
   sim.fail("");
   EXPECT_EQ(run(program, 20), "");
 }
@@ -192,8 +200,8 @@ TEST_F(TensorMaps, AnyCallMayFail) {
   ASSERT_EQ(use(), "");
   sim.forget_counts();
   ASSERT_EQ(use(), "");
-  const char* const functions[] = {"cuTensorMapEncodeTiled", "cuGraphAddNode_v2", "cuGraphInstantiateWithParams",
-                                   "cuGraphExecNodeSetParams", "cuMemAlloc_v2", "cuGraphLaunch"};
+  const char* const functions[] = {"cuTensorMapEncodeTiled",   "cuGraphAddNode_v2", "cuGraphInstantiateWithParams",
+                                   "cuGraphExecNodeSetParams", "cuMemAlloc_v2",     "cuGraphLaunch"};
   std::vector<uint64_t> calls;
   for (const char* name : functions) calls.push_back(sim.count(name));
   for (size_t f = 0; f < calls.size(); ++f)

@@ -12,10 +12,10 @@
 #include <iostream>
 #include <map>
 
-#include "compiler/import/import.h"
-#include "compiler/import/tensor_import.h"
 #include "compiler/gir/gir.h"
 #include "compiler/gir/verify_graph.h"
+#include "compiler/import/import.h"
+#include "compiler/import/tensor_import.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/resolve_ranks.h"

@@ -6,8 +6,8 @@
 
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
-#include "tools/gcc-graph/measure/device_bench.h"
 #include "tools/gcc-graph/io/model_inputs.h"
+#include "tools/gcc-graph/measure/device_bench.h"
 #include "tools/gcc-graph/measure/profile.h"
 
 namespace gcg::tools {
@@ -60,22 +60,24 @@ void run(const Arguments& a) {
     times.push_back(milliseconds(Clock::now() - t));
   }
   std::sort(times.begin(), times.end());
-  const auto quantile = [&](double q) { return times[std::min(times.size() - 1, static_cast<size_t>(q * static_cast<double>(times.size())))]; };
+  const auto quantile = [&](double q) {
+    return times[std::min(times.size() - 1, static_cast<size_t>(q * static_cast<double>(times.size())))];
+  };
   const gart::MemoryInfo memory = invocation.memory();
   nlohmann::ordered_json out = {{"artifact", a.artifact},
-                                      {"device", program.device()},
-                                      {"target", program.target()},
-                                      {"threads", program.threads()},
-                                      {"runs", times.size()},
-                                      {"min_ms", times.front()},
-                                      {"p50_ms", quantile(0.5)},
-                                      {"p99_ms", quantile(0.99)},
-                                      {"first_ms", first_ms},
-                                      {"load_ms", load_ms},
-                                      {"arena_bytes", memory.arena_bytes},
-                                      {"arena_lower_bound_bytes", memory.arena_lower_bound_bytes},
-                                      {"weight_bytes", memory.weight_bytes},
-                                      {"code_bytes", memory.code_bytes}};
+                                {"device", program.device()},
+                                {"target", program.target()},
+                                {"threads", program.threads()},
+                                {"runs", times.size()},
+                                {"min_ms", times.front()},
+                                {"p50_ms", quantile(0.5)},
+                                {"p99_ms", quantile(0.99)},
+                                {"first_ms", first_ms},
+                                {"load_ms", load_ms},
+                                {"arena_bytes", memory.arena_bytes},
+                                {"arena_lower_bound_bytes", memory.arena_lower_bound_bytes},
+                                {"weight_bytes", memory.weight_bytes},
+                                {"code_bytes", memory.code_bytes}};
 #if GCC_GRAPH_CUDA_RUNTIME
   if (const auto on_device = time_on_device(program, inputs, a.seconds)) {
     out["in_device_memory"] = {{"runs", on_device->runs},
@@ -102,9 +104,12 @@ void add_bench_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("bench", "Measure the latency of an artifact");
   c->add_option("artifact", a->artifact, "The .gart file")->required();
   a->inputs.add_to(*c);
-  c->add_option("--seconds", a->seconds, "How long to measure")->capture_default_str()->check(CLI::Range(0.001, 86400.0));
+  c->add_option("--seconds", a->seconds, "How long to measure")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 86400.0));
   c->add_flag("--profile", a->profile.table, "Say where the time goes, step by step (a GPU then waits for each)");
-  c->add_option("--trace", a->profile.trace, "Write the steps of one run to this file, for Perfetto or chrome://tracing");
+  c->add_option("--trace", a->profile.trace,
+                "Write the steps of one run to this file, for Perfetto or chrome://tracing");
   c->add_flag("--json", a->json, "Print JSON");
   c->callback([a] {
     if (a->inputs.npz.empty() && a->inputs.files.empty() && a->inputs.random_seed < 0) a->inputs.random_seed = 1;

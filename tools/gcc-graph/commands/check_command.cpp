@@ -2,8 +2,8 @@
 #include <iostream>
 
 #include "gart/gart.hpp"
-#include "tools/gcc-graph/io/artifact_file.h"
 #include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/io/artifact_file.h"
 
 namespace gcg::tools {
 namespace {
@@ -18,13 +18,16 @@ int check(const std::string& path) {
     options.target = name;
     options.threads = 1;
     const auto program = gart::load(path, options);
-    std::cout << name << ": " << (program.ok() ? "runs here, on " + program->device() : program.error().message) << '\n';
+    std::cout << name << ": " << (program.ok() ? "runs here, on " + program->device() : program.error().message)
+              << '\n';
     any |= program.ok();
   }
   if (any) {
     const auto program = gart::load(path);
-    if (program.ok()) std::cout << "gart::load would use " << program->target() << " on " << program->device() << '\n';
-    else std::cout << "gart::load fails unless a target or device is named: " << program.error().message << '\n';
+    if (program.ok())
+      std::cout << "gart::load would use " << program->target() << " on " << program->device() << '\n';
+    else
+      std::cout << "gart::load fails unless a target or device is named: " << program.error().message << '\n';
   } else {
     std::cout << "this file cannot run on this machine\n";
   }

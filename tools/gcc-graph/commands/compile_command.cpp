@@ -13,12 +13,12 @@
 #include "compiler/support/error.h"
 #include "compiler/support/unsupported.h"
 #include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/measure/tuning_file.h"
 #include "tools/gcc-graph/options/default_targets.h"
 #include "tools/gcc-graph/options/gpu_options.h"
 #include "tools/gcc-graph/options/parse_dim.h"
 #include "tools/gcc-graph/options/progress.h"
-#include "tools/gcc-graph/measure/tuning_file.h"
-#include "tools/gcc-graph/io/write_file.h"
 
 namespace gcg::tools {
 namespace {
@@ -53,7 +53,8 @@ void print_use(const std::string& path, const TuningFile& tuning) {
   if (path.empty()) return;
   std::cout << path << ": " << tuning.used() << " choices taken";
   if (tuning.stale() > 0)
-    std::cout << ", " << tuning.stale() << " that this compiler does not have left out (gcc-graph tune --again renews them)";
+    std::cout << ", " << tuning.stale()
+              << " that this compiler does not have left out (gcc-graph tune --again renews them)";
   std::cout << '\n';
 }
 
@@ -126,7 +127,7 @@ void run(const Arguments& a) {
   std::erase_if(options.dims, [&](const auto& dim) {
     return std::find(model.sequences.begin(), model.sequences.end(), dim.first) != model.sequences.end();
   });
-    if (a.targets.empty()) add_cpus_for_bytes(model.graph, options.targets);
+  if (a.targets.empty()) add_cpus_for_bytes(model.graph, options.targets);
   check_limit(model.graph, options);
   CompileResult result = compile_imported(std::move(model), options, backends);
   if (result.artifact.empty()) return;  // --stop-after
@@ -145,17 +146,24 @@ void add_compile_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("compile", "Compile an ONNX model to a .gart artifact");
   c->add_option("model", args->model, "The ONNX file")->required();
   c->add_option("-o,--output", args->output, "The artifact to write")->required();
-  c->add_option("--target", args->targets, "Comma-separated targets (default: x86-64-v3, x86-64-v4, for models of 8-bit integers x86-64-v4-vnni, and the GPUs of this machine)")->delimiter(',')->allow_extra_args(false);
-  c->add_option("--dim", args->dims, "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one; "
-                                       "of an input that is a sequence, NAME=LENGTH: an input per element")
+  c->add_option("--target", args->targets,
+                "Comma-separated targets (default: x86-64-v3, x86-64-v4, for models of 8-bit integers x86-64-v4-vnni, "
+                "and the GPUs of this machine)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c->add_option("--dim", args->dims,
+                "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one; "
+                "of an input that is a sequence, NAME=LENGTH: an input per element")
       ->delimiter('\0')
       ->allow_extra_args(false);
-  c->add_option("--assign", args->assignments,
-                "PATTERN=cpu: nodes of such a name or operator (* and ? are wildcards) run on the CPU in plans for GPUs; "
-                "PATTERN=cuda takes some back. Repeatable, the last match wins")
+  c->add_option(
+       "--assign", args->assignments,
+       "PATTERN=cpu: nodes of such a name or operator (* and ? are wildcards) run on the CPU in plans for GPUs; "
+       "PATTERN=cuda takes some back. Repeatable, the last match wins")
       ->allow_extra_args(false);
   c->add_option("--custom-op", args->custom_ops,
-                "'acme::Blend(T[n, c], f32[c]?) -> T[n, 2*c]; workspace 4*n': an operator that the application computes; it registers "
+                "'acme::Blend(T[n, c], f32[c]?) -> T[n, 2*c]; workspace 4*n': an operator that the application "
+                "computes; it registers "
                 "a function of this name when it loads the artifact. Repeatable")
       ->delimiter('\0')
       ->allow_extra_args(false);
@@ -167,7 +175,8 @@ void add_compile_command(CLI::App& app) {
   c->add_option("--print-after", args->passes.print_after, "Print the graph after these passes, or all")
       ->delimiter(',')
       ->allow_extra_args(false);
-  c->add_option("--stop-after", args->passes.stop_after, "Stop after this pass, or after 'plan', before machine code is made; nothing is written");
+  c->add_option("--stop-after", args->passes.stop_after,
+                "Stop after this pass, or after 'plan', before machine code is made; nothing is written");
   c->add_option("--disable-pass", args->passes.disabled, "Skip these passes")->delimiter(',')->allow_extra_args(false);
   c->add_flag("--time-passes", args->passes.time_passes, "Print how long each pass takes");
   c->add_flag("--print-plan", args->print_plan, "Print what runs: every plan's kernels, buffers and steps");

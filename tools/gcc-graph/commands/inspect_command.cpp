@@ -5,12 +5,12 @@
 
 #include "artifact_schema/spans.h"
 #include "compiler/support/error.h"
-#include "tools/gcc-graph/io/artifact_file.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/inspect/inspect_calls.h"
 #include "tools/gcc-graph/inspect/inspect_print.h"
 #include "tools/gcc-graph/inspect/inspect_shapes.h"
 #include "tools/gcc-graph/inspect/inspect_weights.h"
+#include "tools/gcc-graph/io/artifact_file.h"
 
 namespace gcg::tools {
 namespace {
@@ -26,7 +26,9 @@ struct Arguments {
 std::string text(const flatbuffers::String* s) { return s == nullptr ? "" : s->str(); }
 
 template <class V>
-size_t count(const V* v) { return v == nullptr ? 0 : v->size(); }
+size_t count(const V* v) {
+  return v == nullptr ? 0 : v->size();
+}
 
 Json tensor_json(const fb::TensorInfo& t, SlotTexts& slots) {
   Json dims = Json::array();
@@ -39,14 +41,15 @@ bool is_cuda(const fb::Target& t) { return t.kind() != fb::TargetKind::cpu; }
 Json kernel_json(const fb::Kernel& k, bool cuda) {
   Json out = {{"name", text(k.name())}, {"bytes", k.size()}, {"offset", k.offset()}, {"note", text(k.note())}};
   if (!cuda) return out;
-  out.update({{"symbol", text(k.symbol())},
-              {"threads", k.threads()},
-              {"shared_bytes", k.shared()},
-              {"registers", k.registers()},
-              {"spill_bytes", k.spill_bytes()},
-              {"may_fail", k.may_fail()},
-              {"waits", k.waits()},
-              {"reads_ahead", std::vector<uint32_t>(gart::span_of(k.ahead()).begin(), gart::span_of(k.ahead()).end())}});
+  out.update(
+      {{"symbol", text(k.symbol())},
+       {"threads", k.threads()},
+       {"shared_bytes", k.shared()},
+       {"registers", k.registers()},
+       {"spill_bytes", k.spill_bytes()},
+       {"may_fail", k.may_fail()},
+       {"waits", k.waits()},
+       {"reads_ahead", std::vector<uint32_t>(gart::span_of(k.ahead()).begin(), gart::span_of(k.ahead()).end())}});
   return out;
 }
 
@@ -54,10 +57,12 @@ Json step_json(const fb::Step& s, const fb::Plan& plan) {
   Json out = {{"kind", fb::EnumNameStepKind(s.kind())}, {"source", text(s.source())}};
   if (count(plan.host_code())) out["device"] = s.device() == 0 ? "gpu" : "cpu";
   if (s.kind() == fb::StepKind::launch) {
-    const fb::Kernel& kernel = s.device() == 0 ? *plan.kernels()->Get(s.kernel()) : *plan.host_code()->Get(0)->kernels()->Get(s.kernel())->kernel();
+    const fb::Kernel& kernel = s.device() == 0 ? *plan.kernels()->Get(s.kernel())
+                                               : *plan.host_code()->Get(0)->kernels()->Get(s.kernel())->kernel();
     out["kernel"] = text(kernel.name());
   }
-  out["operands"] = s.operands() ? std::vector<uint32_t>(s.operands()->begin(), s.operands()->end()) : std::vector<uint32_t>();
+  out["operands"] =
+      s.operands() ? std::vector<uint32_t>(s.operands()->begin(), s.operands()->end()) : std::vector<uint32_t>();
   if (plan.streams() > 1) out["stream"] = s.stream();
   out["waits"] = s.waits() ? std::vector<uint32_t>(s.waits()->begin(), s.waits()->end()) : std::vector<uint32_t>();
   if (s.overlaps()) out["overlaps"] = true;
@@ -104,8 +109,9 @@ size_t count_modules(const fb::Plan& plan) {
 }
 
 Json target_json(const ArtifactFile& file, const fb::Target& t) {
-  Json out = {{"name", text(t.name())},
-              {"code_bytes", t.code_section() < 0 ? 0 : file.view.section(static_cast<size_t>(t.code_section())).size()}};
+  Json out = {
+      {"name", text(t.name())},
+      {"code_bytes", t.code_section() < 0 ? 0 : file.view.section(static_cast<size_t>(t.code_section())).size()}};
   if (!is_cuda(t)) {
     out["imports"] = count(t.imports());
     return out;
@@ -147,7 +153,8 @@ Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Pla
   if (Json calls = calls_json(m, plan); !calls.empty()) out["calls"] = calls;
   if (count(plan.host_code())) {
     out["host_arena_bytes"] = plan.host_arena_bytes();
-    for (const auto* host : *plan.host_code()) out["host_targets"].push_back(text(m.targets()->Get(host->target())->name()));
+    for (const auto* host : *plan.host_code())
+      out["host_targets"].push_back(text(m.targets()->Get(host->target())->name()));
   }
   if (a.kernels) add_kernels(m, entry, plan, out);
   if (a.steps) {
@@ -165,14 +172,18 @@ Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Pla
 
 Json entry_json(const fb::Manifest& m, const fb::EntryPoint& entry, const Arguments& a) {
   SlotTexts slots(entry, entry.program());
-  Json e = {{"name", text(entry.name())}, {"inputs", Json::array()}, {"outputs", Json::array()}, {"plans", Json::array()}};
-  for (uint32_t i = 0; i < count(entry.inputs()); ++i) e["inputs"].push_back(tensor_json(*entry.inputs()->Get(i), slots));
-  for (uint32_t i = 0; i < count(entry.outputs()); ++i) e["outputs"].push_back(tensor_json(*entry.outputs()->Get(i), slots));
+  Json e = {
+      {"name", text(entry.name())}, {"inputs", Json::array()}, {"outputs", Json::array()}, {"plans", Json::array()}};
+  for (uint32_t i = 0; i < count(entry.inputs()); ++i)
+    e["inputs"].push_back(tensor_json(*entry.inputs()->Get(i), slots));
+  for (uint32_t i = 0; i < count(entry.outputs()); ++i)
+    e["outputs"].push_back(tensor_json(*entry.outputs()->Get(i), slots));
   for (uint32_t i = 0; i < count(entry.constraints()); ++i) {
     const fb::Constraint& c = *entry.constraints()->Get(i);
     e["constraints"].push_back(concat(slots(c.a()), " == ", slots(c.b()), " (", text(c.reason()), ")"));
   }
-  for (uint32_t i = 0; i < count(entry.plans()); ++i) e["plans"].push_back(plan_json(m, entry, *entry.plans()->Get(i), a));
+  for (uint32_t i = 0; i < count(entry.plans()); ++i)
+    e["plans"].push_back(plan_json(m, entry, *entry.plans()->Get(i), a));
   return e;
 }
 
@@ -181,8 +192,10 @@ Json describe(const ArtifactFile& file, const Arguments& a) {
   Json out = {{"artifact", a.artifact}, {"bytes", file.view.file.size()}, {"weight_bytes", file.view.weights().size()}};
   if (Json twice = stored_twice_json(m); !twice.empty()) out["stored_twice"] = twice;
   if (const auto* p = m.provenance())
-    out["provenance"] = {{"compiler", text(p->compiler())}, {"source_hash", text(p->source_hash())}, {"model", text(p->model())}};
-  for (uint32_t i = 0; i + 1 < count(m.metadata()); i += 2) out["metadata"][text(m.metadata()->Get(i))] = text(m.metadata()->Get(i + 1));
+    out["provenance"] = {
+        {"compiler", text(p->compiler())}, {"source_hash", text(p->source_hash())}, {"model", text(p->model())}};
+  for (uint32_t i = 0; i + 1 < count(m.metadata()); i += 2)
+    out["metadata"][text(m.metadata()->Get(i))] = text(m.metadata()->Get(i + 1));
   Json targets = Json::array();
   for (const auto* t : *m.targets()) targets.push_back(target_json(file, *t));
   out["targets"] = targets;
@@ -213,8 +226,10 @@ void add_inspect_command(CLI::App& app) {
   c->callback([a] {
     const ArtifactFile file = open_artifact(a->artifact);
     const Json json = describe(file, *a);
-    if (a->json) std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-    else print_report(json);
+    if (a->json)
+      std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    else
+      print_report(json);
   });
 }
 

@@ -42,7 +42,8 @@ const char* way_of(const OpDef& op) {
 
 void print_operators(const std::string& domain, std::vector<const OpDef*> ops) {
   std::sort(ops.begin(), ops.end(), [](const OpDef* a, const OpDef* b) { return std::string_view(a->name) < b->name; });
-  std::cout << "\n## " << domain << "\n\n| operator | from version | inputs | outputs | becomes |\n|---|---|---|---|---|\n";
+  std::cout << "\n## " << domain
+            << "\n\n| operator | from version | inputs | outputs | becomes |\n|---|---|---|---|---|\n";
   for (const OpDef* op : ops)
     std::cout << "| " << op->name << " | " << op->since << " | " << counted(op->min_inputs, op->max_inputs) << " | "
               << counted(op->min_outputs, op->max_outputs) << " | " << way_of(*op) << " |\n";
@@ -54,9 +55,12 @@ void print_all() {
   for (const OpDef* op : all_ops())
     if (std::string_view(op->domain) != "gart") by_domain[*op->domain ? op->domain : "ai.onnx"].push_back(op);
   std::cout << "# Operators\n\nMade by `gcc-graph operators > docs/operators.md`; a test compares the two.\n\n"
-               "Every operator here compiles for CPUs and for GPUs. \"From version\" is the oldest opset of its domain whose meaning is known;\n"
-               "newer ones, up to opset 27 of ai.onnx, mean what they say there. Where a node asks for more than the compiler can do, it says\n"
-               "so by the node's name. \"Other operators\": the node is written as several others, which then fuse as any do. Strings are\n"
+               "Every operator here compiles for CPUs and for GPUs. \"From version\" is the oldest opset of its domain "
+               "whose meaning is known;\n"
+               "newer ones, up to opset 27 of ai.onnx, mean what they say there. Where a node asks for more than the "
+               "compiler can do, it says\n"
+               "so by the node's name. \"Other operators\": the node is written as several others, which then fuse as "
+               "any do. Strings are\n"
                "supported only as names of classes that a model gives out.\n";
   for (const auto& [domain, ops] : by_domain) print_operators(domain, ops);
 }

@@ -34,7 +34,8 @@ void print_summary(const std::string& name, const gart::TensorView& v) {
     high = i == 0 ? x : std::max(high, x);
     sum += x;
   }
-  if (t.elements() > 0) std::cout << " min " << low << " max " << high << " mean " << sum / static_cast<double>(t.elements()) << " [";
+  if (t.elements() > 0)
+    std::cout << " min " << low << " max " << high << " mean " << sum / static_cast<double>(t.elements()) << " [";
   for (int64_t i = 0; i < std::min<int64_t>(t.elements(), 5); ++i) std::cout << (i ? ", " : "") << t.at_double(i);
   std::cout << (t.elements() > 5 ? ", ...]\n" : t.elements() > 0 ? "]\n" : "\n");
 }
@@ -109,7 +110,8 @@ void add_run_command(CLI::App& app) {
   c->add_option("--expect", a->expect, "F.npz: compare the outputs; exit code 3 if they differ");
   c->add_option("--rtol", a->rtol, "Largest error relative to the largest expected element")->capture_default_str();
   c->add_option("--atol", a->atol, "Absolute error that is always accepted")->capture_default_str();
-  c->add_flag("--each", a->each, "Hold every element to atol + rtol * its expected value, instead of the largest error");
+  c->add_flag("--each", a->each,
+              "Hold every element to atol + rtol * its expected value, instead of the largest error");
   c->callback([a] { run(*a); });
 }
 

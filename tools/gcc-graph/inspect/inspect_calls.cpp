@@ -93,7 +93,8 @@ Json calls_json(const fb::Manifest& manifest, const fb::Plan& plan) {
   return out;
 }
 
-Json call_list_json(const fb::Manifest& manifest, const fb::Plan& plan, const std::function<std::string(uint32_t)>& slot) {
+Json call_list_json(const fb::Manifest& manifest, const fb::Plan& plan,
+                    const std::function<std::string(uint32_t)>& slot) {
   Json out = Json::array();
   for_each_call(plan, [&](const fb::Sequence& sequence, uint32_t index, const fb::Step& step) {
     out.push_back({{"library", library_name(manifest, *step.call())},
@@ -101,7 +102,8 @@ Json call_list_json(const fb::Manifest& manifest, const fb::Plan& plan, const st
                    {"what", describe(step, slot)},
                    {"precision", fb::EnumNamePrecision(step.call()->precision())},
                    {"workspace_bytes", step.call()->workspace()},
-                   {"from", version_text(std::max(step.call()->oldest(), manifest.libraries()->Get(step.call()->library())->oldest()))},
+                   {"from", version_text(std::max(step.call()->oldest(),
+                                                  manifest.libraries()->Get(step.call()->library())->oldest()))},
                    {"own_kernel_too", has_stand_in(sequence, index)},
                    {"measured_for", measured_for(step.call()->algorithm())},
                    {"source", std::string(gart::view_of(step.source()))}});
@@ -111,8 +113,8 @@ Json call_list_json(const fb::Manifest& manifest, const fb::Plan& plan, const st
 
 void print_libraries(const Json& libraries) {
   for (const Json& library : libraries) {
-    std::cout << "library " << library["name"].get<std::string>() << ": versions from " << library["from"].get<std::string>()
-              << " on, below " << library["below"].get<std::string>();
+    std::cout << "library " << library["name"].get<std::string>() << ": versions from "
+              << library["from"].get<std::string>() << " on, below " << library["below"].get<std::string>();
     if (library["all_calls_from"] != library["from"])
       std::cout << ", all its calls from " << library["all_calls_from"].get<std::string>() << " on";
     std::cout << '\n';
@@ -120,11 +122,11 @@ void print_libraries(const Json& libraries) {
 }
 
 void print_call(const Json& call) {
-  std::cout << "    call of " << call["library"].get<std::string>() << "  " << call["operation"].get<std::string>() << "  "
-            << call["what"].get<std::string>() << "  " << call["precision"].get<std::string>() << ", "
+  std::cout << "    call of " << call["library"].get<std::string>() << "  " << call["operation"].get<std::string>()
+            << "  " << call["what"].get<std::string>() << "  " << call["precision"].get<std::string>() << ", "
             << (call["own_kernel_too"].get<bool>() ? "or a kernel of its own" : "no kernel of its own")
-            << (call["measured_for"].is_null() ? "" : ", tuned for " + call["measured_for"].get<std::string>()) << "  // "
-            << call["source"].get<std::string>() << '\n';
+            << (call["measured_for"].is_null() ? "" : ", tuned for " + call["measured_for"].get<std::string>())
+            << "  // " << call["source"].get<std::string>() << '\n';
 }
 
 }  // namespace gcg::tools

@@ -8,8 +8,9 @@
 
 namespace gcg::tools {
 
-/// [{"name": "cublasLt", "from": "12.0.0", "below": "14.0.0", "all_calls_from": "12.0.0"}, ...]: older ones than "from" are of no
-/// use, or leave a call undone that no kernel stands in for; from "all_calls_from" on no call is left to a kernel.
+/// [{"name": "cublasLt", "from": "12.0.0", "below": "14.0.0", "all_calls_from": "12.0.0"}, ...]: older ones than "from"
+/// are of no use, or leave a call undone that no kernel stands in for; from "all_calls_from" on no call is left to a
+/// kernel.
 nlohmann::ordered_json libraries_json(const gart::fb::Manifest& manifest);
 
 /// {"cublasLt": number of steps, ...}

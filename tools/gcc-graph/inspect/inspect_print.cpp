@@ -23,7 +23,8 @@ std::string tensor_text(const Json& t) {
 void print_kernel(const Json& k) {
   std::cout << "    " << std::setw(7) << k["bytes"].dump() << " bytes  " << str(k["name"]);
   if (k.contains("threads")) {
-    std::cout << "  " << k["threads"] << " threads, " << k["registers"] << " registers, " << k["shared_bytes"] << " bytes shared";
+    std::cout << "  " << k["threads"] << " threads, " << k["registers"] << " registers, " << k["shared_bytes"]
+              << " bytes shared";
     if (k["spill_bytes"] > 0) std::cout << ", " << k["spill_bytes"] << " bytes spilled";
   }
   if (k.contains("target")) std::cout << "  on the CPU, " << str(k["target"]);
@@ -48,17 +49,21 @@ void print_sequences(const Json& sequences) {
 }
 
 void print_plan(const Json& p) {
-  std::cout << "  plan " << str(p["target"]) << " [" << str(p["shapes"]) << "]: " << p["steps"] << " steps, " << p["kernels"]
-            << " kernels, " << p["buffers"] << " buffers, ";
+  std::cout << "  plan " << str(p["target"]) << " [" << str(p["shapes"]) << "]: " << p["steps"] << " steps, "
+            << p["kernels"] << " kernels, " << p["buffers"] << " buffers, ";
   if (p.contains("calls"))
     for (const auto& [library, calls] : p["calls"].items()) std::cout << calls << " calls of " << library << ", ";
-  if (p.contains("modules")) std::cout << p["modules"] << " modules, " << p["streams"] << " streams, " << p["waits"] << " waits, ";
+  if (p.contains("modules"))
+    std::cout << p["modules"] << " modules, " << p["streams"] << " streams, " << p["waits"] << " waits, ";
   if (p.contains("overlapping_launches")) std::cout << p["overlapping_launches"] << " overlapping launches, ";
   if (p.contains("host_targets"))
-    std::cout << "steps on the CPU (" << p["host_targets"].dump() << ", host arena " << p["host_arena_bytes"] << " bytes), ";
+    std::cout << "steps on the CPU (" << p["host_targets"].dump() << ", host arena " << p["host_arena_bytes"]
+              << " bytes), ";
   if (p.contains("prepared_bytes")) std::cout << "makes " << p["prepared_bytes"] << " bytes of weights, ";
-  if (p["sized_per_shape"].get<bool>()) std::cout << "arena sized per shape\n";
-  else std::cout << "arena " << p["arena_bytes"] << " bytes (lower bound " << p["arena_lower_bound_bytes"] << ")\n";
+  if (p["sized_per_shape"].get<bool>())
+    std::cout << "arena sized per shape\n";
+  else
+    std::cout << "arena " << p["arena_bytes"] << " bytes (lower bound " << p["arena_lower_bound_bytes"] << ")\n";
   for (const char* list : {"kernel_list", "call_list", "host_kernel_list"})
     if (p.contains(list))
       for (const auto& row : p[list]) list == std::string_view("call_list") ? print_call(row) : print_kernel(row);
@@ -80,9 +85,11 @@ void print_report(const Json& j) {
   std::cout << str(j["artifact"]) << ": " << j["bytes"] << " bytes, weights " << j["weight_bytes"] << " bytes";
   print_stored_twice(j);
   if (j.contains("provenance"))
-    std::cout << "compiled by " << str(j["provenance"]["compiler"]) << " from model " << str(j["provenance"]["source_hash"]) << '\n';
+    std::cout << "compiled by " << str(j["provenance"]["compiler"]) << " from model "
+              << str(j["provenance"]["source_hash"]) << '\n';
   if (j.contains("metadata"))
-    for (const auto& [name, value] : j["metadata"].items()) std::cout << "metadata " << name << ": " << str(value) << '\n';
+    for (const auto& [name, value] : j["metadata"].items())
+      std::cout << "metadata " << name << ": " << str(value) << '\n';
   for (const auto& t : j["targets"]) {
     std::cout << "target " << str(t["name"]) << ": " << t["code_bytes"] << " bytes of code";
     if (t.contains("driver")) std::cout << ", for drivers of CUDA " << str(t["driver"]) << " and newer";

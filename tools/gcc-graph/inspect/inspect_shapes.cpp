@@ -25,12 +25,18 @@ SlotTexts::Text SlotTexts::computed(const fb::Instruction& i, int depth) {
   if (i.op() == fb::ExprOp::constant) return {std::to_string(i.value()), i.value() < 0 ? Binding::sum : Binding::one};
   const Text a = read(i.a(), depth), b = read(i.b(), depth);
   switch (i.op()) {
-    case fb::ExprOp::add: return {concat(a.text, b.text.starts_with('-') ? "" : "+", b.text), Binding::sum};
-    case fb::ExprOp::sub: return {concat(a.text, "-", at_least(Binding::product, b)), Binding::sum};
-    case fb::ExprOp::mul: return product(i, a, b);
-    case fb::ExprOp::floor_div: return {concat(at_least(Binding::product, a), "//", at_least(Binding::one, b)), Binding::product};
-    case fb::ExprOp::mod: return {concat(at_least(Binding::product, a), "%", at_least(Binding::one, b)), Binding::product};
-    default: return {concat(fb::EnumNameExprOp(i.op()), "(", a.text, ",", b.text, ")"), Binding::one};
+    case fb::ExprOp::add:
+      return {concat(a.text, b.text.starts_with('-') ? "" : "+", b.text), Binding::sum};
+    case fb::ExprOp::sub:
+      return {concat(a.text, "-", at_least(Binding::product, b)), Binding::sum};
+    case fb::ExprOp::mul:
+      return product(i, a, b);
+    case fb::ExprOp::floor_div:
+      return {concat(at_least(Binding::product, a), "//", at_least(Binding::one, b)), Binding::product};
+    case fb::ExprOp::mod:
+      return {concat(at_least(Binding::product, a), "%", at_least(Binding::one, b)), Binding::product};
+    default:
+      return {concat(fb::EnumNameExprOp(i.op()), "(", a.text, ",", b.text, ")"), Binding::one};
   }
 }
 

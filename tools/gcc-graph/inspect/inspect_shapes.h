@@ -9,8 +9,8 @@
 namespace gcg::tools {
 
 /// The slots of a shape program: names of symbols, numbers, and what is computed from them, "(height+31)//32*4", with
-/// brackets wherever a reader would otherwise compute something else. Any verified program can be shown: what is deeper or
-/// longer than a reader can use becomes "...".
+/// brackets wherever a reader would otherwise compute something else. Any verified program can be shown: what is deeper
+/// or longer than a reader can use becomes "...".
 class SlotTexts {
  public:
   using Program = flatbuffers::Vector<const gart::fb::Instruction*>;

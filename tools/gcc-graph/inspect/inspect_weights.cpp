@@ -15,7 +15,8 @@ Json stored_twice_json(const gart::fb::Manifest& manifest) {
   Json out = {{"bytes", manifest.stored_twice_bytes()}, {"most", Json::array()}};
   for (uint32_t i = 0; i < std::min(gart::count_of(manifest.stored_twice()), kMostNames); ++i) {
     const gart::fb::StoredTwice& s = *manifest.stored_twice()->Get(i);
-    out["most"].push_back({{"name", std::string(gart::view_of(s.name()).substr(0, kMostLetters))}, {"bytes", s.bytes()}});
+    out["most"].push_back(
+        {{"name", std::string(gart::view_of(s.name()).substr(0, kMostLetters))}, {"bytes", s.bytes()}});
   }
   return out;
 }

@@ -7,7 +7,8 @@
 
 namespace gcg::tools {
 
-/// {"bytes": of all but the largest form of each, "most": [{"name": ..., "bytes": ...}, ...]}; empty if the file does not say.
+/// {"bytes": of all but the largest form of each, "most": [{"name": ..., "bytes": ...}, ...]}; empty if the file does
+/// not say.
 nlohmann::ordered_json stored_twice_json(const gart::fb::Manifest& manifest);
 
 /// Ends the line about weights; `report` may hold "stored_twice".

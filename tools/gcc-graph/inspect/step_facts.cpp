@@ -27,7 +27,8 @@ std::vector<std::optional<int64_t>> symbol_values(const fb::EntryPoint& entry, c
   return values;
 }
 
-/// The plan of the program's target whose fixed symbols all have these values, the one that fixes most, as the runtime chooses.
+/// The plan of the program's target whose fixed symbols all have these values, the one that fixes most, as the runtime
+/// chooses.
 const fb::Plan& choose_plan(const fb::Manifest& m, const fb::EntryPoint& entry, const std::string& target,
                             const std::vector<std::optional<int64_t>>& values) {
   const fb::Plan* best = nullptr;
@@ -51,12 +52,14 @@ const fb::Plan& choose_plan(const fb::Manifest& m, const fb::EntryPoint& entry, 
 class Facts {
  public:
   Facts(const fb::Plan& plan, const std::vector<std::optional<int64_t>>& values) : plan_(plan) {
-    const gart::ShapeProgram program(plan.program() == nullptr ? nullptr : reinterpret_cast<const fb::Instruction*>(plan.program()->Data()),
-                                     plan.program() == nullptr ? 0 : plan.program()->size());
+    const gart::ShapeProgram program(
+        plan.program() == nullptr ? nullptr : reinterpret_cast<const fb::Instruction*>(plan.program()->Data()),
+        plan.program() == nullptr ? 0 : plan.program()->size());
     slots_ = gart::Slots(values.size() + program.size());
     for (size_t i = 0; i < values.size(); ++i)
       if (values[i]) slots_.set(i, *values[i]);
-    if (gart::Status status = gart::evaluate(program, values.size(), slots_); !status.ok()) throw CompileError(status.message);
+    if (gart::Status status = gart::evaluate(program, values.size(), slots_); !status.ok())
+      throw CompileError(status.message);
   }
 
   StepFacts of(const fb::Step& step) const {
@@ -93,7 +96,8 @@ class Facts {
 
 }  // namespace
 
-std::vector<StepFacts> step_facts(const std::string& artifact, const gart::Program& program, const NamedTensors& inputs) {
+std::vector<StepFacts> step_facts(const std::string& artifact, const gart::Program& program,
+                                  const NamedTensors& inputs) {
   const ArtifactFile file = open_artifact(artifact);
   const fb::Manifest& m = *file.view.manifest;
   const fb::EntryPoint& entry = *m.entry_points()->Get(0);
@@ -102,7 +106,8 @@ std::vector<StepFacts> step_facts(const std::string& artifact, const gart::Progr
   const Facts facts(plan, values);
   std::vector<StepFacts> out;
   for (const fb::Sequence* sequence : *plan.sequences())
-    for (uint32_t i = 0; sequence->steps() != nullptr && i < sequence->steps()->size(); ++i) out.push_back(facts.of(*sequence->steps()->Get(i)));
+    for (uint32_t i = 0; sequence->steps() != nullptr && i < sequence->steps()->size(); ++i)
+      out.push_back(facts.of(*sequence->steps()->Get(i)));
   return out;
 }
 

@@ -19,6 +19,7 @@ struct StepFacts {
 };
 
 /// By number of the step, as gart::StepTime has it. Throws CompileError if the file cannot be read.
-std::vector<StepFacts> step_facts(const std::string& artifact, const gart::Program& program, const NamedTensors& inputs);
+std::vector<StepFacts> step_facts(const std::string& artifact, const gart::Program& program,
+                                  const NamedTensors& inputs);
 
 }  // namespace gcg::tools

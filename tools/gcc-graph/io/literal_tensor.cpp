@@ -42,7 +42,8 @@ HostTensor literal_tensor(const gart::TensorInfo& info, const std::vector<int64_
   const auto dtype = static_cast<DType>(info.dtype);
   Tensor one(dtype, {});
   if (!set_element(one, text))
-    fail("--input ", info.name, "=", text, ": neither a .npy nor a .pb file, nor a number of the input's type, ", name_of(dtype));
+    fail("--input ", info.name, "=", text, ": neither a .npy nor a .pb file, nor a number of the input's type, ",
+         name_of(dtype));
   HostTensor out;
   out.dtype = info.dtype;
   out.shape = shape;

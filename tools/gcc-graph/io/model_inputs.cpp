@@ -15,13 +15,17 @@ namespace gcg::tools {
 
 void InputOptions::add_to(CLI::App& c) {
   auto* inputs = c.add_option("--inputs", npz, "F.npz: one array per input, by name");
-  auto* single = c.add_option("--input", files, "NAME=F.npy, NAME=F.pb, or NAME=NUMBER for all elements; once per input");
+  auto* single =
+      c.add_option("--input", files, "NAME=F.npy, NAME=F.pb, or NAME=NUMBER for all elements; once per input");
   c.add_option("--random", random_seed, "SEED: seeded noise for every input not given")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
-  c.add_option("--dim", dims, "NAME=VALUE: an open extent of inputs not read from files (default: as given inputs have it, else 1)");
+  c.add_option("--dim", dims,
+               "NAME=VALUE: an open extent of inputs not read from files (default: as given inputs have it, else 1)");
   c.add_option("--threads", threads, "Threads that share a run; 0: one per CPU")->check(CLI::Range(0, 1024));
   c.add_option("--target", target, "Use the code for this target instead of the best one for this machine");
-  c.add_option("--device", device, "cpu, cpu:0-3 (these cores), cuda or cuda:1; default: the first GPU that the file has code for, otherwise the CPU");
+  c.add_option("--device", device,
+               "cpu, cpu:0-3 (these cores), cuda or cuda:1; default: the first GPU that the file has code for, "
+               "otherwise the CPU");
   c.add_flag("--blocking", blocking, "On a GPU wait for each step, so that an error names the very step");
   c.add_flag("!--no-verify", verify, "Do not check the digests of weights and code");
   inputs->excludes(single);
@@ -42,11 +46,11 @@ namespace {
 /// An artifact tells an extent as text; a name that is no expression (with a space in it, say) is a symbol's.
 Dim extent_of(const std::string& text) { return Dim::parse(text).value_or(Dim::symbol(text)); }
 
-SymbolValues symbol_values(const gart::Program& program, const std::vector<std::string>& dims, const SymbolValues& given) {
+SymbolValues symbol_values(const gart::Program& program, const std::vector<std::string>& dims,
+                           const SymbolValues& given) {
   std::set<std::string> known;
   for (const gart::TensorInfo& info : program.inputs())
-    for (const std::string& d : info.dims)
-      known.merge(extent_of(d).symbols());
+    for (const std::string& d : info.dims) known.merge(extent_of(d).symbols());
   SymbolValues values;
   for (const std::string& k : known) values[k] = given.count(k) != 0 ? given.at(k) : 1;
   for (const std::string& text : dims) {
@@ -82,9 +86,12 @@ std::map<std::string, std::string> read_given(const std::vector<std::string>& op
     if (eq == std::string::npos || eq == 0) fail("--input ", text, ": expected NAME=FILE or NAME=NUMBER");
     const std::string name = text.substr(0, eq), value = text.substr(eq + 1);
     if (given.count(name) != 0 || numbers.count(name) != 0) fail("--input ", text, ": given twice");
-    if (value.ends_with(".npy")) given.emplace(name, read_npy(value));
-    else if (value.ends_with(".pb")) given.emplace(name, read_pb(value));
-    else numbers.emplace(name, value);
+    if (value.ends_with(".npy"))
+      given.emplace(name, read_npy(value));
+    else if (value.ends_with(".pb"))
+      given.emplace(name, read_pb(value));
+    else
+      numbers.emplace(name, value);
   }
   return numbers;
 }

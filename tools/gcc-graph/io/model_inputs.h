@@ -14,11 +14,11 @@ class App;
 namespace gcg::tools {
 
 struct InputOptions {
-  std::string npz;                    // --inputs F.npz
-  std::vector<std::string> files;     // --input NAME=F.npy|F.pb|NUMBER
-  int64_t random_seed = -1;           // --random SEED
-  std::vector<std::string> dims;      // --dim NAME=VALUE, for --random
-  std::string device;                 // "": the best there is
+  std::string npz;                 // --inputs F.npz
+  std::vector<std::string> files;  // --input NAME=F.npy|F.pb|NUMBER
+  int64_t random_seed = -1;        // --random SEED
+  std::vector<std::string> dims;   // --dim NAME=VALUE, for --random
+  std::string device;              // "": the best there is
   std::string target;
   int threads = 0;
   bool verify = true;

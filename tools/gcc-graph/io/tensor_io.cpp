@@ -27,12 +27,16 @@ constexpr NpyType kTypes[] = {{"f4", gart::DType::f32}, {"f8", gart::DType::f64}
                               {"u4", gart::DType::u32}, {"u8", gart::DType::u64}, {"b1", gart::DType::boolean}};
 
 /// Types that NumPy knows by name only, when ml_dtypes is imported.
-constexpr NpyType kNamedTypes[] = {
-    {"bfloat16", gart::DType::bf16},           {"float8_e4m3fn", gart::DType::f8e4m3fn},
-    {"float8_e4m3fnuz", gart::DType::f8e4m3fnuz}, {"float8_e5m2", gart::DType::f8e5m2},
-    {"float8_e5m2fnuz", gart::DType::f8e5m2fnuz}, {"float4_e2m1fn", gart::DType::f4e2m1},
-    {"int4", gart::DType::i4},                 {"uint4", gart::DType::u4},
-    {"int2", gart::DType::i2},                 {"uint2", gart::DType::u2}};
+constexpr NpyType kNamedTypes[] = {{"bfloat16", gart::DType::bf16},
+                                   {"float8_e4m3fn", gart::DType::f8e4m3fn},
+                                   {"float8_e4m3fnuz", gart::DType::f8e4m3fnuz},
+                                   {"float8_e5m2", gart::DType::f8e5m2},
+                                   {"float8_e5m2fnuz", gart::DType::f8e5m2fnuz},
+                                   {"float4_e2m1fn", gart::DType::f4e2m1},
+                                   {"int4", gart::DType::i4},
+                                   {"uint4", gart::DType::u4},
+                                   {"int2", gart::DType::i2},
+                                   {"uint2", gart::DType::u2}};
 
 constexpr char kMagic[] = "\x93NUMPY";
 

@@ -15,7 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const std::string& path, int error) { fail("cannot write ", path, ": ", std::strerror(error)); }
+[[noreturn]] void refuse(const std::string& path, int error) {
+  fail("cannot write ", path, ": ", std::strerror(error));
+}
 
 /// A device or a pipe: a rename would put a file in its place.
 bool is_no_file(const std::string& path) {
@@ -28,7 +30,8 @@ bool is_no_file(const std::string& path) {
 fs::path behind_links(fs::path path) {
   constexpr int kMostLinks = 40;  // as many as Linux follows
   std::error_code error;
-  for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i) path = path.parent_path() / fs::read_symlink(path, error);
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i)
+    path = path.parent_path() / fs::read_symlink(path, error);
   return path;
 }
 

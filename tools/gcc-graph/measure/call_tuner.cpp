@@ -1,8 +1,8 @@
 #include "tools/gcc-graph/measure/call_tuner.h"
 
 #include "compiler/artifact/emit_step.h"
-#include "compiler/kernel/library_algorithm.h"
 #include "compiler/artifact/kernel_artifact.h"
+#include "compiler/kernel/library_algorithm.h"
 #include "compiler/support/error.h"
 #include "runtime/errors.h"
 #include "tools/gcc-graph/io/model_inputs.h"

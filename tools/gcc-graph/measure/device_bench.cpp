@@ -29,7 +29,9 @@ double median(std::vector<double>& values) {
 class Bench {
  public:
   Bench(const Driver& driver, const gart::Program& program, const NamedTensors& inputs)
-      : device_(driver, std::atoi(program.device().c_str() + sizeof("cuda:") - 1)), current_(device_), stream_(device_),
+      : device_(driver, std::atoi(program.device().c_str() + sizeof("cuda:") - 1)),
+        current_(device_),
+        stream_(device_),
         invocation_(value_or_throw(program.new_invocation())) {
     GART_CUDA(device_, cuEventCreate, &before_, 0u);
     GART_CUDA(device_, cuEventCreate, &behind_, 0u);
@@ -38,7 +40,9 @@ class Bench {
       const size_t bytes = static_cast<size_t>(view.shape.elements()) * gart::size_of(view.dtype);
       gart::Block& block = memory_.emplace_back(&device_.memory);
       block.reserve(bytes);
-      if (bytes > 0) GART_CUDA(device_, cuMemcpyHtoDAsync_v2, reinterpret_cast<CUdeviceptr>(block.data()), view.data, bytes, stream_.handle);
+      if (bytes > 0)
+        GART_CUDA(device_, cuMemcpyHtoDAsync_v2, reinterpret_cast<CUdeviceptr>(block.data()), view.data, bytes,
+                  stream_.handle);
       view.data = block.data();
       view.device = program.device().c_str();
       check(invocation_.set_input(name, view));

@@ -6,8 +6,8 @@
 
 namespace gcg::tools {
 
-/// A backend around the one that makes the code: each kernel that it is asked to compile is measured in every candidate.
-/// What it returns is compiled with the choices made.
+/// A backend around the one that makes the code: each kernel that it is asked to compile is measured in every
+/// candidate. What it returns is compiled with the choices made.
 class KernelTuner final : public Backend {
  public:
   /// All arguments must outlive this.

@@ -9,8 +9,8 @@
 
 #include "compiler/kernel/machine.h"
 #include "compiler/support/error.h"
-#include "tools/gcc-graph/measure/peak.h"
 #include "tools/gcc-graph/inspect/step_facts.h"
+#include "tools/gcc-graph/measure/peak.h"
 
 namespace gcg::tools {
 namespace {
@@ -26,7 +26,8 @@ struct Roofline {
 Roofline measure_cpu(const std::string& target, int threads) {
   const bool avx512 = target.find("v4") != std::string::npos;
   const std::vector<char> memory(64 << 20, 1);
-  return {threads * bench::fma_peak(avx512, false), threads * bench::read_bandwidth(memory.data(), static_cast<int64_t>(memory.size()))};
+  return {threads * bench::fma_peak(avx512, false),
+          threads * bench::read_bandwidth(memory.data(), static_cast<int64_t>(memory.size()))};
 }
 #else
 Roofline measure_cpu(const std::string&, int) { return {}; }
@@ -85,17 +86,29 @@ void write_trace(const std::string& path, const std::vector<gart::StepTime>& log
   std::map<uint32_t, bool> threads;
   for (const gart::StepTime& t : log) threads[t.thread] = true;
   for (const auto& [thread, _] : threads)
-    events.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", thread},
-                      {"args", {{"name", program.device().starts_with("cpu") ? concat("thread ", thread) : program.device()}}}});
-  const int64_t start = log.empty() ? 0 : std::min_element(log.begin(), log.end(), [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; })->begin_ns;
+    events.push_back(
+        {{"name", "thread_name"},
+         {"ph", "M"},
+         {"pid", 0},
+         {"tid", thread},
+         {"args", {{"name", program.device().starts_with("cpu") ? concat("thread ", thread) : program.device()}}}});
+  const int64_t start = log.empty() ? 0 : std::min_element(log.begin(), log.end(), [](const auto& a, const auto& b) {
+                                            return a.begin_ns < b.begin_ns;
+                                          })->begin_ns;
   for (const gart::StepTime& t : log) {
     const StepFacts& f = facts.at(t.step);
-    events.push_back({{"name", f.kernel.empty() ? f.kind : f.kernel}, {"cat", f.kind}, {"ph", "X"}, {"pid", 0}, {"tid", t.thread},
-                      {"ts", static_cast<double>(t.begin_ns - start) * 1e-3}, {"dur", static_cast<double>(t.end_ns - t.begin_ns) * 1e-3},
+    events.push_back({{"name", f.kernel.empty() ? f.kind : f.kernel},
+                      {"cat", f.kind},
+                      {"ph", "X"},
+                      {"pid", 0},
+                      {"tid", t.thread},
+                      {"ts", static_cast<double>(t.begin_ns - start) * 1e-3},
+                      {"dur", static_cast<double>(t.end_ns - t.begin_ns) * 1e-3},
                       {"args", {{"step", t.step}, {"nodes", f.source}}}});
   }
   std::ofstream out(path);
-  out << Json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
+  out << Json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump(1, ' ', false, Json::error_handler_t::replace)
+      << '\n';
   out.close();
   if (!out) throw CompileError("cannot write '" + path + "'");
 }
@@ -113,8 +126,8 @@ Json step_row(uint32_t step, const StepWork& work, double total, const StepFacts
 
 }  // namespace
 
-Json profile(const std::string& artifact, const gart::Program& program, gart::Invocation& invocation, const NamedTensors& inputs,
-             double seconds, const ProfileOptions& options) {
+Json profile(const std::string& artifact, const gart::Program& program, gart::Invocation& invocation,
+             const NamedTensors& inputs, double seconds, const ProfileOptions& options) {
   const std::vector<StepFacts> facts = step_facts(artifact, program, inputs);
   Recorder recorder(invocation);
   recorder.run();
@@ -122,7 +135,8 @@ Json profile(const std::string& artifact, const gart::Program& program, gart::In
   std::map<uint32_t, int64_t> turns;  // of the last run
   std::vector<double> runs;
   std::vector<gart::StepTime> log;
-  for (const double end = bench::seconds() + seconds; runs.size() < 5 || (bench::seconds() < end && runs.size() < 10'000);) {
+  for (const double end = bench::seconds() + seconds;
+       runs.size() < 5 || (bench::seconds() < end && runs.size() < 10'000);) {
     const double begin = bench::seconds();
     log = recorder.run();
     runs.push_back((bench::seconds() - begin) * 1e6);
@@ -155,12 +169,16 @@ Json profile(const std::string& artifact, const gart::Program& program, gart::In
 
 void print_profile(const Json& p) {
   const auto number = [](const Json& row, const char* key, double scale, int width, int digits) {
-    if (row.contains(key)) std::cout << std::setw(width) << std::fixed << std::setprecision(digits) << row[key].get<double>() * scale;
-    else std::cout << std::setw(width) << '-';
+    if (row.contains(key))
+      std::cout << std::setw(width) << std::fixed << std::setprecision(digits) << row[key].get<double>() * scale;
+    else
+      std::cout << std::setw(width) << '-';
   };
-  std::cout << "profile of " << p["runs"] << " runs, median " << std::fixed << std::setprecision(1) << p["run_us"].get<double>() << " us";
+  std::cout << "profile of " << p["runs"] << " runs, median " << std::fixed << std::setprecision(1)
+            << p["run_us"].get<double>() << " us";
   if (p.contains("machine"))
-    std::cout << "; the machine: " << p["machine"]["gflops"].get<double>() << " GFLOP/s, " << p["machine"]["gbytes_per_s"].get<double>() << " GB/s";
+    std::cout << "; the machine: " << p["machine"]["gflops"].get<double>() << " GFLOP/s, "
+              << p["machine"]["gbytes_per_s"].get<double>() << " GB/s";
   std::cout << "\n        us   share  GFLOP/s     GB/s  roofline  step  kernel  // nodes\n";
   for (const Json& row : p["steps"]) {
     number(row, "us", 1, 10, 1);
@@ -170,8 +188,10 @@ void print_profile(const Json& p) {
     number(row, "gbytes_per_s", 1, 9, 1);
     number(row, "roofline", 100, 9, 0);
     const std::string kernel = row["kernel"].get<std::string>();
-    std::cout << "%  " << std::setw(4) << row["step"].get<uint32_t>() << "  " << (kernel.empty() ? row["kind"].get<std::string>() : kernel)
-              << (row["turns"].get<int64_t>() > 1 ? concat(" x", row["turns"].get<int64_t>()) : "") << "  // " << row["source"].get<std::string>() << '\n';
+    std::cout << "%  " << std::setw(4) << row["step"].get<uint32_t>() << "  "
+              << (kernel.empty() ? row["kind"].get<std::string>() : kernel)
+              << (row["turns"].get<int64_t>() > 1 ? concat(" x", row["turns"].get<int64_t>()) : "") << "  // "
+              << row["source"].get<std::string>() << '\n';
   }
 }
 

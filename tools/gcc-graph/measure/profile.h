@@ -16,10 +16,11 @@ struct ProfileOptions {
   bool wanted() const { return table || !trace.empty(); }
 };
 
-/// Runs the model for about `seconds` with its steps timed, one after the other as bench does, and writes the last run to
-/// options.trace in the form of Chrome's tracing, which Perfetto reads. The inputs are bound to `invocation`. Returns
-/// {"runs", "run_us", "machine", "steps": [{"step", "us", "share", "gflops", "gbytes_per_s", "roofline", "kind", "kernel",
-/// "source"}, ...]}, the longest first; what is not known is left out.
+/// Runs the model for about `seconds` with its steps timed, one after the other as bench does, and writes the last run
+/// to options.trace in the form of Chrome's tracing, which Perfetto reads. The inputs are bound to `invocation`.
+/// Returns
+/// {"runs", "run_us", "machine", "steps": [{"step", "us", "share", "gflops", "gbytes_per_s", "roofline", "kind",
+/// "kernel", "source"}, ...]}, the longest first; what is not known is left out.
 nlohmann::ordered_json profile(const std::string& artifact, const gart::Program& program, gart::Invocation& invocation,
                                const NamedTensors& inputs, double seconds, const ProfileOptions& options);
 

@@ -21,7 +21,8 @@ std::string text_at(const Json& entry, const char* name) {
 }
 
 Measured parse_measured(const Json& entry) {
-  Measured m{text_at(entry, "choice"), text_at(entry, "expected"), {}, text_at(entry, "device"), text_at(entry, "driver")};
+  Measured m{
+      text_at(entry, "choice"), text_at(entry, "expected"), {}, text_at(entry, "device"), text_at(entry, "driver")};
   const auto times = entry.find("microseconds");
   if (times == entry.end() || !times->is_object()) fail("there is no object 'microseconds'");
   for (const auto& [candidate, time] : times->items()) {
@@ -45,8 +46,8 @@ TuningFile TuningFile::read(const std::string& path) {
     for (const Json& entry : *measured) {
       ++number;
       if (!entry.is_object()) fail("not an object");
-      file.entries_[{text_at(entry, "target"), text_at(entry, "precision"), text_at(entry, "kernel"), text_at(entry, "shape")}] =
-          parse_measured(entry);
+      file.entries_[{text_at(entry, "target"), text_at(entry, "precision"), text_at(entry, "kernel"),
+                     text_at(entry, "shape")}] = parse_measured(entry);
     }
     return file;
   } catch (const CompileError& error) {

@@ -11,10 +11,10 @@
 namespace gcg::tools {
 
 struct Measured {
-  std::string choice;              // the fastest candidate
-  std::string expected;            // what the cost model likes best
+  std::string choice;                          // the fastest candidate
+  std::string expected;                        // what the cost model likes best
   std::map<std::string, double> microseconds;  // of each candidate
-  std::string device, driver;      // "NVIDIA H200", "13.0"
+  std::string device, driver;                  // "NVIDIA H200", "13.0"
 };
 
 /// JSON: {"format": "gcc-graph tuning 1", "measured": [{"target": ..., "precision": ..., "kernel": ..., "shape": ...,

@@ -18,8 +18,8 @@ namespace {
 #if GCC_GRAPH_CUDA_RUNTIME
 static_assert(kOldestDriver == gart::cuda::kOldestDriver);
 
-/// The target whose code an sm_<sm> runs best: with its own instructions, then plainly, then what every GPU from sm_80 on
-/// takes. Empty: there is none.
+/// The target whose code an sm_<sm> runs best: with its own instructions, then plainly, then what every GPU from sm_80
+/// on takes. Empty: there is none.
 std::string target_for(int sm) {
   for (const std::string& name : {concat("sm_", sm, "a"), concat("sm_", sm)})
     if (find_target(name)) return name;

@@ -37,10 +37,12 @@ void GpuOptions::add_to(CLI::App& c) {
   c.add_option("--cache", cache, "Folder of GPU kernels assembled before (default: gcc-graph in the user's cache)");
   c.add_option_function<std::string>(
        "--precision", [this](const std::string& text) { precision = parse_precision(text); },
-       "Of the factors of matrix products on GPUs, and of the weights that CPUs store (sums are fp32): fp32, tf32, fp16, bf16")
+       "Of the factors of matrix products on GPUs, and of the weights that CPUs store (sums are fp32): fp32, tf32, "
+       "fp16, bf16")
       ->default_str("fp32");
   c.add_option("--libraries", libraries,
-               "What GPUs' libraries do: none; auto (cublasLt and cudnn, or our own kernels where they are not installed; Jetsons: "
+               "What GPUs' libraries do: none; auto (cublasLt and cudnn, or our own kernels where they are not "
+               "installed; Jetsons: "
                "none); or a list of those that machines must have (cublasLt,cudnn)")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -55,7 +57,8 @@ void GpuOptions::apply(CompileOptions& options) const {
       fail("--libraries: '", word, "' stands alone");
   options.libraries.stand_ins = libraries[0] == "auto";
   if (libraries[0] != "none")
-    options.libraries.binder = library::make_library_binder(options.libraries.stand_ins ? library::known_libraries() : libraries);
+    options.libraries.binder =
+        library::make_library_binder(options.libraries.stand_ins ? library::known_libraries() : libraries);
 }
 
 std::unique_ptr<Backend> GpuOptions::backend() const {

@@ -22,7 +22,8 @@ struct GpuOptions {
   void add_to(CLI::App& command);
   /// Throws CompileError where the cache's folder cannot be used.
   std::unique_ptr<Backend> backend() const;
-  /// Fills in what of the options concerns all kernels for GPUs. Throws CompileError naming a library that is not known.
+  /// Fills in what of the options concerns all kernels for GPUs. Throws CompileError naming a library that is not
+  /// known.
   void apply(CompileOptions& options) const;
 };
 

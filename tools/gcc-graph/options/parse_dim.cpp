@@ -18,7 +18,8 @@ bool parse_number(std::string_view text, int64_t& value) {
 
 std::pair<std::string, std::vector<int64_t>> parse_dim(const std::string& text) {
   const auto eq = text.find('=');
-  if (eq == std::string::npos || eq == 0 || eq + 1 == text.size()) fail("--dim ", text, ": expected NAME=VALUE[,VALUE...]");
+  if (eq == std::string::npos || eq == 0 || eq + 1 == text.size())
+    fail("--dim ", text, ": expected NAME=VALUE[,VALUE...]");
   std::pair<std::string, std::vector<int64_t>> out{text.substr(0, eq), {}};
   std::stringstream values(text.substr(eq + 1));
   for (std::string v; std::getline(values, v, ',');) {
@@ -32,16 +33,26 @@ std::pair<std::string, std::vector<int64_t>> parse_dim(const std::string& text) 
 int64_t parse_bytes(const std::string& text) {
   std::string_view digits = text;
   int shift = 0;
-  if (!digits.empty())
-    switch (digits.back()) {
-      case 'K': case 'k': shift = 10; break;
-      case 'M': case 'm': shift = 20; break;
-      case 'G': case 'g': shift = 30; break;
-      default: break;
+  if (!digits.empty()) switch (digits.back()) {
+      case 'K':
+      case 'k':
+        shift = 10;
+        break;
+      case 'M':
+      case 'm':
+        shift = 20;
+        break;
+      case 'G':
+      case 'g':
+        shift = 30;
+        break;
+      default:
+        break;
     }
   if (shift) digits.remove_suffix(1);
   int64_t n = 0;
-  if (!parse_number(digits, n) || n < 0 || n > (INT64_MAX >> shift)) fail("--memory-limit ", text, ": expected bytes, as in 64M");
+  if (!parse_number(digits, n) || n < 0 || n > (INT64_MAX >> shift))
+    fail("--memory-limit ", text, ": expected bytes, as in 64M");
   return n << shift;
 }
 

@@ -3,10 +3,11 @@
 //   assemble_models [--print] [--cache DIR] TARGET[,TARGET...] [--dims NAME=VALUE,...] MODEL.onnx...
 //   assemble_models --is-there-nvrtc
 //
-// TARGET "all": every GPU that the compiler and NVRTC know. --dims: the models after it have these symbols fixed ("": all
-// are left open). MODEL "-": lines "PATH[ NAME=VALUE,...]" from the standard input, each answered by a line "= PATH ..."
-// when it is done. --print: the kernels' texts. --is-there-nvrtc: exits with 0 or 1. What several models have is assembled
-// once. Exits with 1 if a kernel spills registers, ptxas complains about wgmma or setmaxnreg, or a model does not compile.
+// TARGET "all": every GPU that the compiler and NVRTC know. --dims: the models after it have these symbols fixed ("":
+// all are left open). MODEL "-": lines "PATH[ NAME=VALUE,...]" from the standard input, each answered by a line "= PATH
+// ..." when it is done. --print: the kernels' texts. --is-there-nvrtc: exits with 0 or 1. What several models have is
+// assembled once. Exits with 1 if a kernel spills registers, ptxas complains about wgmma or setmaxnreg, or a model does
+// not compile.
 #include <chrono>
 #include <cstdio>
 #include <iostream>
@@ -110,7 +111,8 @@ int assemble(const Options& options, const Model& model, test::Assembly& assembl
     std::fflush(stdout);
   });
   for (const std::string& complaint : complaints) std::printf("  FAILED %s\n", complaint.c_str());
-  std::printf("= %s %s: %zu more kernels, %.1f s\n", model.path.c_str(), model.dims.c_str(), kernels, seconds_since(begin));
+  std::printf("= %s %s: %zu more kernels, %.1f s\n", model.path.c_str(), model.dims.c_str(), kernels,
+              seconds_since(begin));
   std::fflush(stdout);
   return static_cast<int>(complaints.size()) + (compiles ? 0 : 1);
 }
@@ -120,7 +122,8 @@ int assemble_named_by_input(const Options& options, test::Assembly& assembly) {
   int failed = 0;
   for (std::string line; std::getline(std::cin, line);) {
     const size_t space = line.find(' ');
-    failed += assemble(options, {line.substr(0, space), space == std::string::npos ? "" : line.substr(space + 1)}, assembly);
+    failed +=
+        assemble(options, {line.substr(0, space), space == std::string::npos ? "" : line.substr(space + 1)}, assembly);
   }
   return failed;
 }

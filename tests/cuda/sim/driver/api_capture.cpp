@@ -14,7 +14,8 @@ LibraryWork make_work(const gart_sim_work& given) {
   LibraryWork work{given.name, [run = given.run, data] { run(data.get()); }, {}, {}};
   const auto ranges = [](const gart_sim_range* from, size_t count) {
     std::vector<Range> out(count);
-    std::transform(from, from + count, out.begin(), [](const gart_sim_range& range) { return Range{range.begin, range.end}; });
+    std::transform(from, from + count, out.begin(),
+                   [](const gart_sim_range& range) { return Range{range.begin, range.end}; });
     return out;
   };
   merge(work.reads, ranges(given.reads, given.read_count));

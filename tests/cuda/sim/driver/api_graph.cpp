@@ -60,7 +60,8 @@ int read_dependencies(const Call& call, const Graph& graph, void* const* nodes, 
       if (code) return code;
     }
     World& world = World::get();
-    if (++world.counts["graph_edges"] != world.dropped_edge) (is_programmatic ? node.overlapped : node.after).push_back(index);
+    if (++world.counts["graph_edges"] != world.dropped_edge)
+      (is_programmatic ? node.overlapped : node.after).push_back(index);
   }
   return 0;
 }
@@ -112,7 +113,8 @@ int instantiate(const Call& call, void** out, void* graph_handle, uint64_t flags
   if (!out) return call.misuse("no place for the executable");
   if (flags & ~uint64_t{15}) return call.misuse("unknown flags");
   // Drivers 12.4 to 12.7 hang when such a graph is launched, 12.8 does not: openxla/xla pull request 25769.
-  if (world.driver_version < 12080 && has_empty_body(*graph)) return call.misuse("a conditional node with an empty body hangs drivers before 12.8");
+  if (world.driver_version < 12080 && has_empty_body(*graph))
+    return call.misuse("a conditional node with an empty body hangs drivers before 12.8");
   *out = world.execs.add(make_exec(*graph));
   ++world.counts["graph_instantiations"];
   return 0;

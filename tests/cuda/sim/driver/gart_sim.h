@@ -37,7 +37,8 @@ const char* gart_sim_take_report(void); /* NULL: no more */
 const char* gart_sim_alive(void);
 uint64_t gart_sim_used_bytes(int device);
 
-/* For the simulated libraries. Counts a call of theirs, and returns the status that gart_sim_fail wants for it, or 0. */
+/* For the simulated libraries. Counts a call of theirs, and returns the status that gart_sim_fail wants for it, or 0.
+ */
 int gart_sim_call(const char* name);
 
 typedef struct gart_sim_range {
@@ -56,8 +57,8 @@ typedef struct gart_sim_work {
   size_t write_count;
 } gart_sim_work;
 
-/* Takes `data` over in any case; returns a CUresult. On the stream, or as a node of what it is captured into; as a node of the
- * graph, behind the one that was added last. */
+/* Takes `data` over in any case; returns a CUresult. On the stream, or as a node of what it is captured into; as a node
+ * of the graph, behind the one that was added last. */
 int gart_sim_enqueue(void* stream, const gart_sim_work* work);
 int gart_sim_add_work(void* graph, const gart_sim_work* work);
 

@@ -172,8 +172,8 @@ bool OperationQueue::races(const Operation& operation) const {
       address = first_overlap(reads, other->footprint.writes);
     }
     if (!address) continue;
-    report(Finding::graph_race, "nothing orders '" + operation.label + "' and '" + other->label + "': the first " + how +
-                                    " a byte that the other one touches" +
+    report(Finding::graph_race, "nothing orders '" + operation.label + "' and '" + other->label + "': the first " +
+                                    how + " a byte that the other one touches" +
                                     (is_overlapped ? ", before it waits for what it overlaps, " : ", ") +
                                     DeviceMemory::get().describe(address));
     return true;

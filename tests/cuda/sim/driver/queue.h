@@ -31,9 +31,9 @@ struct Operation {
   std::function<int(Footprint&)> run;  // Returns a CUresult.
   size_t index = 0;                    // In the queue.
   std::vector<size_t> after;           // Those that must be done before.
-  std::vector<size_t> overlapped;      // Kernels that are, too, but only before what its threads do once they have waited.
-  std::vector<uint64_t> ancestors;     // One bit per operation that comes before where every thread waits that has to.
-  std::vector<uint64_t> known;         // Of them, those that the host had waited for.
+  std::vector<size_t> overlapped;   // Kernels that are, too, but only before what its threads do once they have waited.
+  std::vector<uint64_t> ancestors;  // One bit per operation that comes before where every thread waits that has to.
+  std::vector<uint64_t> known;      // Of them, those that the host had waited for.
   // Known once it runs, one bit per operation that surely comes before: its start, what its threads do once they have
   // waited, and its end. A thread that does not wait breaks the order for whoever comes behind.
   std::vector<uint64_t> before_start, before_rest, before_end;
@@ -47,7 +47,8 @@ class OperationQueue {
   using Id = uint64_t;  // 0: none, and done.
   static constexpr Id kAll = ~Id{0};
 
-  // `after` may name operations that are done and forgotten. `overlapped`: kernels that `run`, a kernel, waits for itself.
+  // `after` may name operations that are done and forgotten. `overlapped`: kernels that `run`, a kernel, waits for
+  // itself.
   Id add(std::string label, const std::vector<Id>& after, std::function<int(Footprint&)> run,
          const std::vector<Id>& overlapped = {});
   // Runs until `id`, or all, is done. Returns the first error of what it ran.

@@ -1,6 +1,6 @@
-// Who may touch what box copies write. Warps, and the unit that copies, have vector clocks: what one has done is known to
-// another once a barrier lies between. Of every 16 bytes of dynamic shared memory: when the last copy to them came to its end,
-// and when each warp last touched them.
+// Who may touch what box copies write. Warps, and the unit that copies, have vector clocks: what one has done is known
+// to another once a barrier lies between. Of every 16 bytes of dynamic shared memory: when the last copy to them came
+// to its end, and when each warp last touched them.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_ASYNC_SHADOW_H
 #define GART_TESTS_CUDA_SIM_ENGINE_ASYNC_SHADOW_H
 
@@ -32,7 +32,8 @@ class AsyncShadow {
   enum class State { fine, in_flight, not_awaited };
   // A warp reads or writes piece number `piece`.
   State touch(unsigned warp, size_t piece);
-  // Who may still be at the piece when a copy to it begins that `warp` asks for: a warp, kWarps for an earlier copy, -1: nobody.
+  // Who may still be at the piece when a copy to it begins that `warp` asks for: a warp, kWarps for an earlier copy,
+  // -1: nobody.
   [[nodiscard]] int unordered(unsigned warp, size_t piece) const;
   [[nodiscard]] bool is_in_flight(size_t piece) const { return pieces_[piece].in_flight; }
   void begin_copy(size_t piece) { pieces_[piece].in_flight = true; }

@@ -127,7 +127,8 @@ bool BlockRunner::run_block(unsigned number) {
     Thread& thread = threads_[i];
     thread.state = Thread::State::fresh;
     thread.index = i;
-    thread.place = {i % launch_.block.x, i / launch_.block.x % launch_.block.y, i / (launch_.block.x * launch_.block.y)};
+    thread.place = {i % launch_.block.x, i / launch_.block.x % launch_.block.y,
+                    i / (launch_.block.x * launch_.block.y)};
     thread.fiber = nullptr;
     thread.request = nullptr;
     thread.has_waited = false;

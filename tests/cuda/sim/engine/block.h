@@ -57,7 +57,7 @@ struct PhaseBarrier {
   unsigned arrivals = 0, pending = 0;  // Of a phase; still to come in this one.
   int64_t announced = 0, copied = 0;   // Bytes.
   unsigned phase = 0;
-  std::vector<BoxCopy> copies;                 // Of this phase: they land at its end.
+  std::vector<BoxCopy> copies;                  // Of this phase: they land at its end.
   AsyncShadow::Clocks arrived = {}, over = {};  // What is known to who waits for this phase, for the one before.
   AsyncShadow::Clocks made = {};                // To who may use it.
   unsigned maker = 0;
@@ -96,7 +96,7 @@ struct Thread {
   WideProducts wide;
   const PhaseBarrier* awaited = nullptr;  // in_phase: until its phase is another one than this.
   unsigned awaited_parity = 0;
-  unsigned registers = 0;                 // 0: as many as at the kernel's start.
+  unsigned registers = 0;        // 0: as many as at the kernel's start.
   std::vector<size_t> unfenced;  // 16-byte pieces of shared memory that it has written since its proxy fence.
 };
 
@@ -107,7 +107,7 @@ struct Launch {
   unsigned shared_bytes = 0;
   void** parameters = nullptr;
   bool is_early = false;  // It may start while launches run that its threads have to wait for.
-  uint64_t seed = 0;  // Order of blocks and threads: 0 as numbered, 1 backwards, else shuffled by it.
+  uint64_t seed = 0;      // Order of blocks and threads: 0 as numbered, 1 backwards, else shuffled by it.
 };
 
 struct LaunchResult {

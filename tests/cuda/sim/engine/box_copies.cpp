@@ -1,5 +1,5 @@
-// Boxes of tensors on their way to shared memory, the barriers that they signal, and the registers that warpgroups give each
-// other: sm_90's copies by TMA, mbarrier, setmaxnreg.
+// Boxes of tensors on their way to shared memory, the barriers that they signal, and the registers that warpgroups give
+// each other: sm_90's copies by TMA, mbarrier, setmaxnreg.
 #include <algorithm>
 #include <cstring>
 
@@ -75,12 +75,12 @@ void BlockRunner::phase_init(void* barrier, unsigned arrivals, Site site) {
 PhaseBarrier& BlockRunner::phase_barrier(void* barrier, Site site) {
   const size_t offset = static_cast<size_t>(static_cast<unsigned char*>(barrier) - dynamic_);
   const auto found = phase_barriers_.find(offset);
-  if (found == phase_barriers_.end())
-    fault(Finding::async_copy, 719, "a barrier that nobody has made, at " + at(site));
+  if (found == phase_barriers_.end()) fault(Finding::async_copy, 719, "a barrier that nobody has made, at " + at(site));
   const PhaseBarrier& made = found->second;
   const unsigned warp = current_->index / 32;
   if (warp != made.maker && async_.clocks(warp)[made.maker] < made.made[made.maker])
-    fault(Finding::shared_race, 719, "a barrier that another warp makes, with no barrier of the block since, at " + at(site));
+    fault(Finding::shared_race, 719,
+          "a barrier that another warp makes, with no barrier of the block since, at " + at(site));
   return found->second;
 }
 
@@ -135,7 +135,8 @@ void BlockRunner::check_box(const TensorMap& map, size_t target, const PhaseBarr
     fault(Finding::out_of_bounds, 700, "the target of a box copy is not shared memory" + where);
   if (target % alignment)
     fault(Finding::misaligned, 716,
-          "the target of a box copy is byte " + std::to_string(target) + ", not a multiple of " + std::to_string(alignment) + where);
+          "the target of a box copy is byte " + std::to_string(target) + ", not a multiple of " +
+              std::to_string(alignment) + where);
   if (barrier.copied + bytes > barrier.announced) {
     fault(Finding::async_copy, 719,
           "a box copy of " + std::to_string(bytes) + " bytes whose barrier expects " +
@@ -148,7 +149,8 @@ void BlockRunner::check_box(const TensorMap& map, size_t target, const PhaseBarr
     if (const int other = async_.unordered(warp, piece); other >= 0) {
       fault(Finding::shared_race, 719,
             "a box copy overwrites" + byte + ", which " +
-                (other < static_cast<int>(AsyncShadow::kWarps) ? "warp " + std::to_string(other) : std::string("another one")) +
+                (other < static_cast<int>(AsyncShadow::kWarps) ? "warp " + std::to_string(other)
+                                                               : std::string("another one")) +
                 " may still be at" + where);
     }
     if (unfenced_writer_[piece] != 0) {
@@ -159,14 +161,17 @@ void BlockRunner::check_box(const TensorMap& map, size_t target, const PhaseBarr
   }
 }
 
-void BlockRunner::copy_box(void* shared, const void* map_bytes, const int* coordinates, unsigned rank, void* address, Site site) {
+void BlockRunner::copy_box(void* shared, const void* map_bytes, const int* coordinates, unsigned rank, void* address,
+                           Site site) {
   BoxCopy copy;
-  if (reinterpret_cast<uint64_t>(map_bytes) % 64) fault(Finding::misaligned, 716, "a tensor map that is not 64-aligned at " + at(site));
+  if (reinterpret_cast<uint64_t>(map_bytes) % 64)
+    fault(Finding::misaligned, 716, "a tensor map that is not 64-aligned at " + at(site));
   if (!copy.map.decode(map_bytes))
     fault(Finding::async_copy, 719, "a box copy by what is no tensor map at " + at(site));
   if (copy.map.rank != rank) {
     fault(Finding::async_copy, 719,
-          std::to_string(rank) + " coordinates for a map of " + std::to_string(copy.map.rank) + " dimensions at " + at(site));
+          std::to_string(rank) + " coordinates for a map of " + std::to_string(copy.map.rank) + " dimensions at " +
+              at(site));
   }
   PhaseBarrier& barrier = phase_barrier(address, site);
   const size_t place = static_cast<size_t>(static_cast<unsigned char*>(address) - dynamic_);
@@ -187,7 +192,8 @@ void BlockRunner::copy_box(void* shared, const void* map_bytes, const int* coord
 
 void BlockRunner::touch_source(const BoxCopy& copy) {
   each_line(copy, [&](size_t, const auto& at) {
-    if (const Part part = inside(copy.map, at); part.bytes > 0) touch(part.address, part.bytes, Access::read, "a box copy");
+    if (const Part part = inside(copy.map, at); part.bytes > 0)
+      touch(part.address, part.bytes, Access::read, "a box copy");
   });
 }
 
@@ -201,7 +207,8 @@ void BlockRunner::land(const BoxCopy& copy) {
     for (size_t i = 0; i < line_bytes; i += kPiece)
       memcpy(dynamic_ + swizzled(copy.target, offset + i, copy.map.swizzle), line.data() + i, kPiece);
   });
-  for (size_t piece = copy.target / kPiece; piece < (copy.target + copy.map.box_bytes()) / kPiece; ++piece) async_.end_copy(piece);
+  for (size_t piece = copy.target / kPiece; piece < (copy.target + copy.map.box_bytes()) / kPiece; ++piece)
+    async_.end_copy(piece);
 }
 
 void BlockRunner::touch_pieces(size_t offset, size_t bytes, const char* doing) {
@@ -209,7 +216,8 @@ void BlockRunner::touch_pieces(size_t offset, size_t bytes, const char* doing) {
     const AsyncShadow::State state = async_.touch(current_->index / 32, piece);
     if (state == AsyncShadow::State::fine) continue;
     fault(Finding::async_copy, 719,
-          std::string(*doing ? doing : "an access") + " to byte " + std::to_string(piece * kPiece) + " of shared memory, which a box copy " +
+          std::string(*doing ? doing : "an access") + " to byte " + std::to_string(piece * kPiece) +
+              " of shared memory, which a box copy " +
               (state == AsyncShadow::State::in_flight ? "is writing" : "has written to, with no wait for its phase"));
   }
 }
@@ -217,7 +225,8 @@ void BlockRunner::touch_pieces(size_t offset, size_t bytes, const char* doing) {
 void BlockRunner::set_registers(unsigned count, bool more, Site site) {
   Thread& self = *current_;
   if (count % 8 || count < 24 || count > 256)
-    fault(Finding::registers, 719, std::to_string(count) + " registers at " + at(site) + ", not a multiple of 8 from 24 to 256");
+    fault(Finding::registers, 719,
+          std::to_string(count) + " registers at " + at(site) + ", not a multiple of 8 from 24 to 256");
   if (self.registers && (more ? count < self.registers : count > self.registers))
     fault(Finding::registers, 719, "registers are given back by taking them, or taken by giving, at " + at(site));
   self.registers = count;
@@ -240,7 +249,8 @@ void BlockRunner::check_registers() {
     now += own ? own : at_start;
     before += at_start;
   }
-  if (now > before) trouble = std::to_string(now) + " registers per four warps are taken, there are " + std::to_string(before);
+  if (now > before)
+    trouble = std::to_string(now) + " registers per four warps are taken, there are " + std::to_string(before);
   if (trouble.empty()) return;
   report(Finding::registers, std::string(kernel.name) + ": " + trouble);
   result_.error = 719;

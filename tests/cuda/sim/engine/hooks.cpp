@@ -75,8 +75,8 @@ void copy_commit() { runner().copy_commit(); }
 void copy_wait(unsigned groups_left, Site) { runner().copy_wait(groups_left); }
 
 // Its warp must be together; that the other three come is for their own threads to do.
-void wgmma(bool is_bf16, unsigned columns, float* d, unsigned long long a, unsigned long long b, bool a_across, bool b_across,
-           Site site) {
+void wgmma(bool is_bf16, unsigned columns, float* d, unsigned long long a, unsigned long long b, bool a_across,
+           bool b_across, Site site) {
   WarpRequest request{Kind::wgmma, columns, kWholeWarp, site, nullptr, nullptr, nullptr, 0, 0};
   runner().collective(request);
   runner().wgmma({is_bf16, columns, d, a, b, a_across, b_across}, site);
@@ -142,12 +142,15 @@ struct Hook<function> {
 template <auto function>
 constexpr auto hook = &Hook<function>::call;
 
-constexpr Hooks kHooks = {
-    hook<barrier>, hook<warp_barrier>, hook<shuffle>, hook<vote>, hook<active_mask>, hook<mma>, hook<ldmatrix>,
-    hook<stmatrix>, hook<copy_async>, hook<copy_commit>, hook<copy_wait>, hook<wgmma>, hook<wgmma_fence>,
-    hook<wgmma_commit>, hook<wgmma_wait>, hook<proxy_fence>, hook<grid_wait>, hook<phase_init>, hook<phase_arrive>,
-    hook<phase_wait>, hook<copy_box>, hook<set_registers>, hook<touch>, hook<misaligned>, hook<trap>,
-    hook<set_conditional>};
+constexpr Hooks kHooks = {hook<barrier>,       hook<warp_barrier>,   hook<shuffle>,
+                          hook<vote>,          hook<active_mask>,    hook<mma>,
+                          hook<ldmatrix>,      hook<stmatrix>,       hook<copy_async>,
+                          hook<copy_commit>,   hook<copy_wait>,      hook<wgmma>,
+                          hook<wgmma_fence>,   hook<wgmma_commit>,   hook<wgmma_wait>,
+                          hook<proxy_fence>,   hook<grid_wait>,      hook<phase_init>,
+                          hook<phase_arrive>,  hook<phase_wait>,     hook<copy_box>,
+                          hook<set_registers>, hook<touch>,          hook<misaligned>,
+                          hook<trap>,          hook<set_conditional>};
 
 }  // namespace
 

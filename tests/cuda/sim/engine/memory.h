@@ -20,8 +20,8 @@ struct Range {
 // What an operation read and wrote: sorted, disjoint ranges of device and host addresses.
 struct Footprint {
   std::vector<Range> reads, writes;
-  // Of a launch that may start while others run: what of it threads touched before they waited for those; and whether all of
-  // them did wait.
+  // Of a launch that may start while others run: what of it threads touched before they waited for those; and whether
+  // all of them did wait.
   std::vector<Range> early_reads, early_writes;
   bool has_waited = true;
 };

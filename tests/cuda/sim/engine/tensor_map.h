@@ -1,5 +1,5 @@
-// Tensor maps: what cuTensorMapEncodeTiled makes of a tensor in device memory. The 128 bytes are this simulation's own, and
-// scrambled, so that nobody but the box copies of the shim can use them.
+// Tensor maps: what cuTensorMapEncodeTiled makes of a tensor in device memory. The 128 bytes are this simulation's own,
+// and scrambled, so that nobody but the box copies of the shim can use them.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_TENSOR_MAP_H
 #define GART_TESTS_CUDA_SIM_ENGINE_TENSOR_MAP_H
 

@@ -34,8 +34,10 @@ void BlockRunner::proxy_fence() {
 
 void BlockRunner::wgmma(const WideProduct& product, Site site) {
   WideProducts& wide = current_->wide;
-  if (current_->index / 128 * 128 + 128 > launch_.block.x) fault(Finding::async_product, 719, "a product of an incomplete warpgroup at " + at(site));
-  if (!wide.is_fenced) fault(Finding::async_product, 719, "a product without a fence since the last wait at " + at(site));
+  if (current_->index / 128 * 128 + 128 > launch_.block.x)
+    fault(Finding::async_product, 719, "a product of an incomplete warpgroup at " + at(site));
+  if (!wide.is_fenced)
+    fault(Finding::async_product, 719, "a product without a fence since the last wait at " + at(site));
   if (product.a >> 62 != 1 || product.b >> 62 != 1)
     fault(Finding::async_product, 719, "a tile that is not swizzled by 128 bytes at " + at(site));
   if (find(wide, product.sums) == wide.values.end()) {
@@ -73,9 +75,11 @@ void BlockRunner::wgmma_wait(unsigned groups_left, Site site) {
   });
 }
 
-// Element (row, depth) of a tile. Along the depth: lines of 64 depths, 8 of them every `stride` bytes. Across: lines of 64
-// rows, every `leading` bytes the next 64 rows, every `stride` bytes the next 8 depths. Chunks are swizzled by address.
-float BlockRunner::wide_element(uint64_t descriptor, bool across, unsigned row, unsigned depth, bool is_bf16, Site site) {
+// Element (row, depth) of a tile. Along the depth: lines of 64 depths, 8 of them every `stride` bytes. Across: lines of
+// 64 rows, every `leading` bytes the next 64 rows, every `stride` bytes the next 8 depths. Chunks are swizzled by
+// address.
+float BlockRunner::wide_element(uint64_t descriptor, bool across, unsigned row, unsigned depth, bool is_bf16,
+                                Site site) {
   const auto field = [descriptor](unsigned shift) { return static_cast<unsigned>(descriptor >> shift & 0x3fffu) << 4; };
   const unsigned begin = field(0), leading = field(16), stride = field(32);
   unsigned address = across ? begin + row / 64 * leading + depth / 8 * stride + depth % 8 * 128 + row % 64 * 2

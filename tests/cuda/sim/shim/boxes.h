@@ -1,5 +1,5 @@
-// The prelude's wrappers of sm_90's box copies (TMA), the barriers that they signal, and setmaxnreg, as calls of the simulated
-// device. Names and signatures are the prelude's.
+// The prelude's wrappers of sm_90's box copies (TMA), the barriers that they signal, and setmaxnreg, as calls of the
+// simulated device. Names and signatures are the prelude's.
 #ifndef GART_TESTS_CUDA_SIM_SHIM_BOXES_H
 #define GART_TESTS_CUDA_SIM_SHIM_BOXES_H
 

@@ -43,8 +43,9 @@ struct Hooks {
   void (*copy_async)(void* shared, const void* global, unsigned bytes, unsigned source_bytes, Site site);
   void (*copy_commit)();
   void (*copy_wait)(unsigned groups_left, Site site);
-  // wgmma (sm_90a): d += a*b, 64 x columns over 16 depths of 16 bit floats, by this thread's wait for the group; until then
-  // nothing may touch d. a and b describe tiles in shared memory; "across": their lines do not run along the depth.
+  // wgmma (sm_90a): d += a*b, 64 x columns over 16 depths of 16 bit floats, by this thread's wait for the group; until
+  // then nothing may touch d. a and b describe tiles in shared memory; "across": their lines do not run along the
+  // depth.
   void (*wgmma)(bool is_bf16, unsigned columns, float* d, unsigned long long a, unsigned long long b, bool a_across,
                 bool b_across, Site site);
   void (*wgmma_fence)();
@@ -54,8 +55,8 @@ struct Hooks {
   void (*proxy_fence)();
   // This thread goes on when the launches that its own overlaps have ended (griddepcontrol.wait).
   void (*grid_wait)();
-  // Barriers in shared memory (mbarrier): arrive announces `bytes` of box copies; wait comes back when the phase of that parity is
-  // over. A box copy's target is poisoned at once and filled at the end of the phase that it counts for.
+  // Barriers in shared memory (mbarrier): arrive announces `bytes` of box copies; wait comes back when the phase of
+  // that parity is over. A box copy's target is poisoned at once and filled at the end of the phase that it counts for.
   void (*phase_init)(void* barrier, unsigned arrivals, Site site);
   void (*phase_arrive)(void* barrier, unsigned bytes, Site site);
   void (*phase_wait)(void* barrier, unsigned parity, Site site);

@@ -32,18 +32,10 @@ typedef decltype((char*)0 - (char*)0) ptrdiff_t;
 typedef decltype(nullptr) nullptr_t;
 
 #define GART_SIM_VECTORS(T, name, a2, a4)                                   \
-  struct name##1 {                                                          \
-    T x;                                                                    \
-  };                                                                        \
-  struct __align__(a2) name##2 {                                            \
-    T x, y;                                                                 \
-  };                                                                        \
-  struct name##3 {                                                          \
-    T x, y, z;                                                              \
-  };                                                                        \
-  struct __align__(a4) name##4 {                                            \
-    T x, y, z, w;                                                           \
-  };                                                                        \
+  struct name##1 { T x; };                                                  \
+  struct __align__(a2) name##2 { T x, y; };                                 \
+  struct name##3 { T x, y, z; };                                            \
+  struct __align__(a4) name##4 { T x, y, z, w; };                           \
   static inline name##1 make_##name##1(T x) { return {x}; }                 \
   static inline name##2 make_##name##2(T x, T y) { return {x, y}; }         \
   static inline name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; } \

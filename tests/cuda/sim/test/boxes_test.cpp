@@ -9,8 +9,8 @@ struct alignas(64) Map {
   unsigned char bytes[TensorMap::kBytes];
 };
 
-/// What the planted bugs change of a kernel whose second warp copies boxes of 8 lines of 64 elements through a ring of two
-/// tiles to its first warp, which writes them out.
+/// What the planted bugs change of a kernel whose second warp copies boxes of 8 lines of 64 elements through a ring of
+/// two tiles to its first warp, which writes them out.
 struct Parts {
   std::string fence = "gart_fence_proxy_async();";
   std::string expect = "gart_mbarrier_expect(full(s % 2), 1024);";
@@ -28,19 +28,24 @@ extern "C" __global__ void __launch_bounds__(64) k(unsigned short* out, int step
   const auto empty = [&](int i) { return reinterpret_cast<unsigned long long*>(raw + 4096) + 2 + i; };
   if (threadIdx.x == 0) {
     for (int i = 0; i < 2; ++i) gart_mbarrier_init(full(i), 1), gart_mbarrier_init(empty(i), 1);
-    )" + p.fence + R"(
+    )" + p.fence +
+         R"(
   }
-  )" + p.made + R"(
+  )" + p.made +
+         R"(
   if (threadIdx.x == 32) {
     for (int s = 0; s < steps; ++s) {
-      )" + p.empty + p.expect + R"(
+      )" +
+         p.empty + p.expect + R"(
       const int at[2] = {-4, 8 * s - 1};
-      gart_copy_box(raw + s % 2 * 1024 + )" + std::to_string(p.offset) + R"(, map, at, full(s % 2));
+      gart_copy_box(raw + s % 2 * 1024 + )" +
+         std::to_string(p.offset) + R"(, map, at, full(s % 2));
     }
   }
   if (threadIdx.x >= 32) return;
   for (int s = 0; s < steps; ++s) {
-    )" + p.full + R"(
+    )" + p.full +
+         R"(
     const unsigned short* tile = reinterpret_cast<unsigned short*>(raw + s % 2 * 1024);
     for (int i = threadIdx.x; i < 512; i += 32) {
       const int line = i / 64, chunk = i % 64 / 8 ^ line;
@@ -88,7 +93,8 @@ TEST(Boxes, arrive_swizzled_with_zeros_outside) {
       for (int i = 0; i < 512; ++i) {
         const int line = 8 * s - 1 + i / 64, column = i % 64 - 4;
         const bool exists = line >= 0 && line < kLines && column >= 0 && column < kColumns;
-        ASSERT_EQ(result.out[static_cast<size_t>(s * 512 + i)], exists ? line * kStride + column + 1 : 0) << s << " " << i;
+        ASSERT_EQ(result.out[static_cast<size_t>(s * 512 + i)], exists ? line * kStride + column + 1 : 0)
+            << s << " " << i;
       }
   }
 }
@@ -108,16 +114,17 @@ struct PlantedBug {
 class BoxBugs : public testing::TestWithParam<PlantedBug> {};
 INSTANTIATE_TEST_SUITE_P(
     Planted, BoxBugs,
-    testing::Values(PlantedBug{"missing_expect_tx", {.expect = "gart_mbarrier_arrive(full(s % 2));"}, "async_copy"},
-                    PlantedBug{"too_few_bytes_expected", {.expect = "gart_mbarrier_expect(full(s % 2), 1008);"}, "async_copy"},
-                    PlantedBug{"too_many_bytes_expected", {.expect = "gart_mbarrier_expect(full(s % 2), 1040);"}, "divergence"},
-                    PlantedBug{"missing_empty_wait", {.empty = ""}, ""},
-                    PlantedBug{"wrong_empty_parity", {.empty = "gart_mbarrier_try_wait(empty(s % 2), s / 2 % 2);"}, "divergence"},
-                    PlantedBug{"missing_full_wait", {.full = ""}, ""},
-                    PlantedBug{"wrong_full_parity", {.full = "gart_mbarrier_try_wait(full(s % 2), s / 2 % 2 ^ 1);"}, ""},
-                    PlantedBug{"missing_proxy_fence", {.fence = ""}, "async_copy"},
-                    PlantedBug{"barriers_not_shown_to_others", {.made = ""}, ""},
-                    PlantedBug{"tile_not_1024_aligned", {.offset = 128}, "misaligned"}),
+    testing::Values(
+        PlantedBug{"missing_expect_tx", {.expect = "gart_mbarrier_arrive(full(s % 2));"}, "async_copy"},
+        PlantedBug{"too_few_bytes_expected", {.expect = "gart_mbarrier_expect(full(s % 2), 1008);"}, "async_copy"},
+        PlantedBug{"too_many_bytes_expected", {.expect = "gart_mbarrier_expect(full(s % 2), 1040);"}, "divergence"},
+        PlantedBug{"missing_empty_wait", {.empty = ""}, ""},
+        PlantedBug{"wrong_empty_parity", {.empty = "gart_mbarrier_try_wait(empty(s % 2), s / 2 % 2);"}, "divergence"},
+        PlantedBug{"missing_full_wait", {.full = ""}, ""},
+        PlantedBug{"wrong_full_parity", {.full = "gart_mbarrier_try_wait(full(s % 2), s / 2 % 2 ^ 1);"}, ""},
+        PlantedBug{"missing_proxy_fence", {.fence = ""}, "async_copy"},
+        PlantedBug{"barriers_not_shown_to_others", {.made = ""}, ""},
+        PlantedBug{"tile_not_1024_aligned", {.offset = 128}, "misaligned"}),
     [](const auto& instance) { return std::string(instance.param.name); });
 
 TEST_P(BoxBugs, are_found_in_every_order) {
@@ -149,8 +156,9 @@ TEST(BoxBugs, bytes_that_are_no_map) {
 
 /// Two warpgroups of 168 registers at the start, which give and take.
 LaunchResult run_registers(const std::string& first, const std::string& second) {
-  const std::string text = "extern \"C\" __global__ void __launch_bounds__(256, 1) k(float* out) {\n  if (threadIdx.x < 128) " + first +
-                           ";\n  else " + second + ";\n  out[threadIdx.x] = 0;\n}";
+  const std::string text =
+      "extern \"C\" __global__ void __launch_bounds__(256, 1) k(float* out) {\n  if (threadIdx.x < 128) " + first +
+      ";\n  else " + second + ";\n  out[threadIdx.x] = 0;\n}";
   const Compiled compiled = compile_for_host({"test.cu", text, {}}, {90, 'a', false});
   std::string error = compiled.log;
   const auto module = compiled.module.empty() ? nullptr : LoadedModule::load(compiled.module, error);
@@ -165,7 +173,8 @@ TEST(Registers, are_taken_where_others_give_them) {
   EXPECT_EQ(take_reports(), std::vector<std::string>{});
   EXPECT_EQ(run_registers("gart_give_registers<44>()", "gart_take_registers<232>()").error, 719);
   EXPECT_TRUE(the_report().starts_with("registers"));
-  EXPECT_EQ(run_registers("gart_take_registers<200>()", "gart_give_registers<208>(), gart_take_registers<200>()").error, 719);
+  EXPECT_EQ(run_registers("gart_take_registers<200>()", "gart_give_registers<208>(), gart_take_registers<200>()").error,
+            719);
   EXPECT_TRUE(the_report().starts_with("registers"));
   EXPECT_EQ(run_registers("if (threadIdx.x < 32) gart_give_registers<40>()", "gart_take_registers<240>()").error, 719);
   EXPECT_TRUE(the_report().starts_with("registers"));

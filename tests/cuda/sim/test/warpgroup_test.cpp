@@ -4,21 +4,25 @@
 namespace gart_sim {
 namespace {
 
-/// One product of 64 x 64 over 16 depths of ones, from tiles of 64 lines of 128 bytes each: sums of 16. Braces mark what the
-/// bugs leave out or put in.
-std::string text(const std::string& proxy_fence, const std::string& fence, const std::string& in_flight, const std::string& wait) {
+/// One product of 64 x 64 over 16 depths of ones, from tiles of 64 lines of 128 bytes each: sums of 16. Braces mark
+/// what the bugs leave out or put in.
+std::string text(const std::string& proxy_fence, const std::string& fence, const std::string& in_flight,
+                 const std::string& wait) {
   return R"(extern "C" __global__ void __launch_bounds__(128) k(float* out) {
   GART_SHARED(raw);
   unsigned short* tiles = reinterpret_cast<unsigned short*>(raw);
   for (int i = threadIdx.x; i < 2 * 64 * 64; i += 128) tiles[i] = 0x3c00;
-  )" + proxy_fence + R"(
+  )" + proxy_fence +
+         R"(
   __syncthreads();
   float sums[32];
   for (int i = 0; i < 32; ++i) sums[i] = 1.0f;
-  )" + fence + R"(
+  )" + fence +
+         R"(
   gart_wgmma_f16<false, true>(sums, gart_wgmma_descriptor(tiles, 8192, 1024), gart_wgmma_descriptor(tiles + 64 * 64, 8192, 1024));
   gart_wgmma_commit();
-  )" + in_flight + wait + R"(
+  )" + in_flight +
+         wait + R"(
   for (int i = 0; i < 32; ++i) out[threadIdx.x * 32 + i] = sums[i];
 })";
 }
@@ -56,12 +60,13 @@ struct PlantedBug {
 class WarpgroupBugs : public testing::TestWithParam<PlantedBug> {};
 INSTANTIATE_TEST_SUITE_P(
     Planted, WarpgroupBugs,
-    testing::Values(
-        PlantedBug{"missing_proxy_fence", text("", kFence, "", kWait), "async_product"},
-        PlantedBug{"missing_fence", text(kProxyFence, "", "", kWait), "async_product"},
-        PlantedBug{"sum_touched_in_flight", text(kProxyFence, kFence, "sums[3] = 2.0f;", kWait), "async_product"},
-        PlantedBug{"tile_changed_in_flight", text(kProxyFence, kFence, "tiles[threadIdx.x] = 0; gart_fence_proxy_async();", kWait),
-                   "shared_race"}),
+    testing::Values(PlantedBug{"missing_proxy_fence", text("", kFence, "", kWait), "async_product"},
+                    PlantedBug{"missing_fence", text(kProxyFence, "", "", kWait), "async_product"},
+                    PlantedBug{"sum_touched_in_flight", text(kProxyFence, kFence, "sums[3] = 2.0f;", kWait),
+                               "async_product"},
+                    PlantedBug{"tile_changed_in_flight",
+                               text(kProxyFence, kFence, "tiles[threadIdx.x] = 0; gart_fence_proxy_async();", kWait),
+                               "shared_race"}),
     [](const auto& instance) { return std::string(instance.param.name); });
 
 TEST_P(WarpgroupBugs, are_found_in_every_order) {
