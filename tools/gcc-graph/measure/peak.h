@@ -28,15 +28,16 @@ double fastest(int repeats, Run run) {
 // One k step of a 9x3 tile (zmm) or two of a 6x2 tile (ymm): accumulators 0-26, or 0-11; sources that never change.
 #define GCG_FMA(width, sum, b, a) "vfmadd231ps %%" width #b ",%%" width #a ",%%" width #sum "\n"
 #define GCG_TRIPLE(load, a, b, c) load GCG_FMA("zmm", a, 30, 31) GCG_FMA("zmm", b, 30, 31) GCG_FMA("zmm", c, 30, 31)
-#define GCG_NINE(load)                                                                                            \
-  GCG_TRIPLE(load, 0, 1, 2)                                                                                       \
-  GCG_TRIPLE(load, 3, 4, 5)                                                                                       \
-  GCG_TRIPLE(load, 6, 7, 8) GCG_TRIPLE(load, 9, 10, 11) GCG_TRIPLE(load, 12, 13, 14) GCG_TRIPLE(load, 15, 16, 17) \
-      GCG_TRIPLE(load, 18, 19, 20) GCG_TRIPLE(load, 21, 22, 23) GCG_TRIPLE(load, 24, 25, 26)
+// clang-format off
+#define GCG_NINE(load)                                                                        \
+  GCG_TRIPLE(load, 0, 1, 2) GCG_TRIPLE(load, 3, 4, 5) GCG_TRIPLE(load, 6, 7, 8)               \
+  GCG_TRIPLE(load, 9, 10, 11) GCG_TRIPLE(load, 12, 13, 14) GCG_TRIPLE(load, 15, 16, 17)       \
+  GCG_TRIPLE(load, 18, 19, 20) GCG_TRIPLE(load, 21, 22, 23) GCG_TRIPLE(load, 24, 25, 26)
 #define GCG_PAIR(load, a, b) load GCG_FMA("ymm", a, 14, 15) GCG_FMA("ymm", b, 14, 15)
-#define GCG_SIX(load)  \
-  GCG_PAIR(load, 0, 1) \
-  GCG_PAIR(load, 2, 3) GCG_PAIR(load, 4, 5) GCG_PAIR(load, 6, 7) GCG_PAIR(load, 8, 9) GCG_PAIR(load, 10, 11)
+#define GCG_SIX(load)                                                                         \
+  GCG_PAIR(load, 0, 1) GCG_PAIR(load, 2, 3) GCG_PAIR(load, 4, 5) GCG_PAIR(load, 6, 7)         \
+  GCG_PAIR(load, 8, 9) GCG_PAIR(load, 10, 11)
+// clang-format on
 #define GCG_LOOP(body) "1:\n" body "dec %0\njnz 1b\n"
 #define GCG_ROW512 "vbroadcastss 128(%1),%%zmm29\n"
 #define GCG_COLUMNS512 "vmovups 256(%1),%%zmm28\nvmovups 320(%1),%%zmm28\nvmovups 384(%1),%%zmm28\n"
