@@ -93,6 +93,9 @@ TEST(Overlaps, NotWhereWhatIsReadAheadMayBeWritten) {
   Coded e(plan_of(kChain));
   e.ahead(1).kind = Buffer::Kind::temporary;
   EXPECT_EQ(e.overlaps(), "--x");
+  Coded given(plan_of(kChain));
+  given.ahead(1).kind = Buffer::Kind::input;
+  EXPECT_EQ(given.overlaps(), "--x");
   Coded prepared(plan_of(kChain));
   prepared.ahead(1).kind = Buffer::Kind::prepared;
   EXPECT_EQ(prepared.overlaps(), "-xx");
