@@ -11,6 +11,21 @@
 namespace gart::cuda {
 namespace {
 
+/// Calls `run` with what is a graph of its own: the segment, or each of its steps where those are waited for one by
+/// one.
+template <class Run>
+void each_graph(bool blocking, const Segment& segment, const Run& run) {
+  if (!blocking || segment.begin == segment.end) return run(segment);
+  for (uint32_t i = segment.begin; i < segment.end; ++i) {
+    Segment step = segment;
+    step.begin = i;
+    step.end = i + 1;
+    step.inputs = segment.inputs && i == segment.begin;
+    step.outputs = segment.outputs && step.end == segment.end;
+    run(step);
+  }
+}
+
 constexpr uint64_t kWorkspaceAlignment = 256;
 
 CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
@@ -88,7 +103,8 @@ void Lane::prepare(const Run& run) {
     for (const Segment& segment : plan.segments) {
       const auto begin = plan.steps.begin() + segment.begin, end = plan.steps.begin() + segment.end;
       if (segment.steers || segment.device != 0) continue;
-      if (std::none_of(begin, end, [](const PlanStep& step) { return step.late; })) updated_graph(run, segment);
+      if (std::any_of(begin, end, [](const PlanStep& step) { return step.late; })) continue;
+      each_graph(program_.blocking(), segment, [&](const Segment& part) { updated_graph(run, part); });
     }
   }
   close();
@@ -198,15 +214,7 @@ SegmentGraph& Lane::updated_graph(const Run& run, const Segment& segment) {
 }
 
 void Lane::enqueue(const Run& run, const Segment& segment) {
-  if (!program_.blocking() || segment.begin == segment.end) return enqueue_one(run, segment);
-  for (uint32_t i = segment.begin; i < segment.end; ++i) {
-    Segment step = segment;
-    step.begin = i;
-    step.end = i + 1;
-    step.inputs = segment.inputs && i == segment.begin;
-    step.outputs = segment.outputs && step.end == segment.end;
-    enqueue_one(run, step);
-  }
+  each_graph(program_.blocking(), segment, [&](const Segment& part) { enqueue_one(run, part); });
 }
 
 void Lane::enqueue_one(const Run& run, const Segment& segment) {

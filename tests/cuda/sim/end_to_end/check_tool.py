@@ -85,7 +85,7 @@ class Tool(unittest.TestCase):
         entry, = json.loads(self.tool("inspect", "m.gart", "--kernels", "--json"))["entry_points"]
         notes = {plan["shapes"]: plan["kernel_list"][0]["note"] for plan in entry["plans"]}
         self.assertRegex(notes["rows=128"], r", expected [\d.]+ us$")
-        self.assertRegex(notes["symbolic"], r", expected [\d.]+ us with open extents of 32$")
+        self.assertRegex(notes["symbolic"], r", expected [\d.]+ us with open extents of 64$")
 
     def fails(self, failure):
         done = subprocess.run([model_check.tool(), "run", self.path("m.gart"), "--device", "cuda", "--random", "1"], capture_output=True,
