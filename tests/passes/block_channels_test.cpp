@@ -109,9 +109,10 @@ TEST(BlockChannels, ResizesPlanesInPlace) {
                               true, {{"n", 3}});
     EXPECT_EQ(op_counts(after).at("Resize"), 1);
     EXPECT_EQ(conversions(after), 2);
-    for (NodeId id : after.order())
-      if (std::string_view(after.node(id).op->name) == "Resize")
-        EXPECT_EQ(after.value(after.node(id).outputs[0]).shape->size(), 5u) << "blocked";
+    for (NodeId id : after.order()) {
+      if (std::string_view(after.node(id).op->name) != "Resize") continue;
+      EXPECT_EQ(after.value(after.node(id).outputs[0]).shape->size(), 5u) << "blocked";
+    }
   }
   const Graph along_channels = check(R"(graph g(%x: f32[n,16,4,5]) -> (%y) {
     constant %w: f32[20,16,1,1] = random(1)

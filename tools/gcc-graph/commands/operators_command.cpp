@@ -34,6 +34,8 @@ const char* way_of(const OpDef& op) {
       return "generator";
     case OpKind::control:
       return "control flow";
+    case OpKind::program:
+      return "statements in order";
     case OpKind::opaque:
       return "other operators";
   }
