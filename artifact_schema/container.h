@@ -5,6 +5,7 @@
 //              manifest                              FlatBuffers, gart.fbs
 //              code, one section per CPU target      aligned to 64 KiB, so that it can be mapped executable
 //              weights                               aligned to 64 KiB
+//              assembly, of models cut for fleets    FlatBuffers, assembly.fbs
 //
 // Sections stand in table order and tile the file: each begins at the first multiple of its alignment after the end of
 // what stands before it, the bytes between are zero, and the file ends where the last section ends. Every bit of the
@@ -40,7 +41,7 @@ enum class DigestAlgorithm : uint32_t {
 
 using Digest = std::array<uint8_t, 16>;  ///< big-endian, as XXH128_canonicalFromHash writes it
 
-enum class SectionKind : uint32_t { manifest = 1, code = 2, weights = 3 };
+enum class SectionKind : uint32_t { manifest = 1, code = 2, weights = 3, assembly = 4 };
 
 struct SectionEntry {
   SectionKind kind;

@@ -22,6 +22,8 @@ const char* name_of(SectionKind kind) {
       return "code";
     case SectionKind::weights:
       return "weights";
+    case SectionKind::assembly:
+      return "assembly";
   }
   return "unknown";
 }
@@ -74,13 +76,14 @@ Status check_layout(const ArtifactView& view) {
   size_t weights = 0;
   for (size_t i = 0; i < view.sections.size(); ++i) {
     const SectionEntry& s = view.sections[i];
-    if (s.kind < SectionKind::manifest || s.kind > SectionKind::weights || s.reserved != 0) {
+    if (s.kind < SectionKind::manifest || s.kind > SectionKind::assembly || s.reserved != 0) {
       return failure("section ", i, " is of kind ", uint32_t(s.kind), ", or its reserved field is not zero");
     }
-    if ((s.kind == SectionKind::manifest) != (i == 0) || (s.kind == SectionKind::weights && ++weights > 1)) {
+    if ((s.kind == SectionKind::manifest) != (i == 0) || (s.kind == SectionKind::weights && ++weights > 1) ||
+        (s.kind == SectionKind::assembly && i + 1 != view.sections.size())) {
       return failure("section ", i, " is a ", name_of(s.kind),
-                     " section; a file has one manifest, as section 0, and at most one "
-                     "weights section");
+                     " section; a file has one manifest, as section 0, at most one weights section, and an assembly "
+                     "only as the last one");
     }
     if (!std::has_single_bit(s.alignment) || s.alignment < 64 || s.alignment > kMaxAlignment) {
       return failure("section ", i, " has alignment ", s.alignment, ", not a power of two from 64 to ", kMaxAlignment);

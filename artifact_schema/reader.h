@@ -25,6 +25,10 @@ struct ArtifactView {
   std::span<const uint8_t> weights() const {
     return manifest->weights_section() < 0 ? std::span<const uint8_t>() : section(manifest->weights_section());
   }
+  /// A FlatBuffer that is not proven yet (verify_assembly.h); empty if the artifact has none.
+  std::span<const uint8_t> assembly() const {
+    return sections.back().kind == SectionKind::assembly ? section(sections.size() - 1) : std::span<const uint8_t>();
+  }
 };
 
 struct ReadOptions {

@@ -54,15 +54,7 @@ void write_section(const Section& section, std::span<uint8_t> to) {
     if (!piece.bytes.empty()) std::memcpy(to.data() + piece.offset, piece.bytes.data(), piece.bytes.size());
 }
 
-}  // namespace
-
-std::vector<uint8_t> write_artifact(ArtifactContent content, const WriteOptions& options) {
-  std::vector<Section> sections = raw_sections(content, options.raw_alignment);
-  flatbuffers::FlatBufferBuilder builder;
-  fb::FinishManifestBuffer(builder, fb::Manifest::Pack(builder, &content.manifest));
-  sections.insert(sections.begin(), section_of(SectionKind::manifest, kManifestAlignment,
-                                               {builder.GetBufferPointer(), builder.GetSize()}));
-
+std::vector<uint8_t> write_sections(std::span<const Section> sections) {
   std::vector<SectionEntry> table = lay_out(sections);
   std::vector<uint8_t> file(table.back().offset + table.back().size);
   for (size_t i = 0; i < table.size(); ++i) {
@@ -82,6 +74,20 @@ std::vector<uint8_t> write_artifact(ArtifactContent content, const WriteOptions&
   std::memcpy(file.data(), &prologue, sizeof(prologue));
   std::memcpy(file.data() + sizeof(prologue), table.data(), table.size() * sizeof(SectionEntry));
   return file;
+}
+
+}  // namespace
+
+std::vector<uint8_t> write_artifact(ArtifactContent content, const WriteOptions& options) {
+  std::vector<Section> sections = raw_sections(content, options.raw_alignment);
+  if (!content.assembly.empty())
+    sections.push_back(section_of(SectionKind::assembly, kManifestAlignment, content.assembly));
+  flatbuffers::FlatBufferBuilder builder;
+  fb::FinishManifestBuffer(builder, fb::Manifest::Pack(builder, &content.manifest));
+  sections.insert(sections.begin(), section_of(SectionKind::manifest, kManifestAlignment,
+                                               {builder.GetBufferPointer(), builder.GetSize()}));
+
+  return write_sections(sections);
 }
 
 }  // namespace gart

@@ -25,6 +25,7 @@ struct ArtifactContent {
       weights;  // the section's bytes; empty: those of weight_pieces, which are copied once, into the file
   uint64_t weight_bytes = 0;  // of the section in pieces; 0: none
   std::vector<WeightPiece> weight_pieces;
+  std::vector<uint8_t> assembly;  // a finished FlatBuffer of assembly.fbs; empty: none
 };
 
 struct WriteOptions {
