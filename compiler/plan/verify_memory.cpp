@@ -83,13 +83,30 @@ class Contents {
     held_[b] = true;
   }
 
+  /// What one body makes and the other leaves alone has no element there, or the run ends there.
   void run(const Branch& branch, const Step& step) {
     read(branch.condition, step);
     const IndexedVector<BufferId, bool> before = held_;
-    run(plan_.sequences[branch.bodies[0]]);
-    const IndexedVector<BufferId, bool> after = std::exchange(held_, before);
-    run(plan_.sequences[branch.bodies[1]]);
-    for (BufferId b : held_.ids()) held_[b] = held_[b] && after[b];
+    IndexedVector<BufferId, bool> after[2], is_written[2];
+    for (size_t i : {0, 1}) {
+      held_ = before;
+      run(plan_.sequences[branch.bodies[i]]);
+      after[i] = held_;
+      is_written[i] = IndexedVector<BufferId, bool>(held_.size());
+      note_written(plan_.sequences[branch.bodies[i]], is_written[i]);
+    }
+    for (BufferId b : held_.ids()) {
+      const auto alone = [&](size_t i) { return after[i][b] && !is_written[1 - i][b]; };
+      held_[b] =
+          before[b] || (is_written[0][b] && is_written[1][b]) ? after[0][b] && after[1][b] : alone(0) || alone(1);
+    }
+  }
+
+  void note_written(const Sequence& sequence, IndexedVector<BufferId, bool>& written) const {
+    for (const Step& step : sequence.steps) {
+      for (BufferId b : step.writes()) written[b] = true;
+      for (SequenceId body : step.bodies()) note_written(plan_.sequences[body], written);
+    }
   }
 
   void run(const Loop& loop, const Step& step) {

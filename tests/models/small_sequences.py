@@ -219,6 +219,28 @@ g (float[a] x) => (float[b] y, bool has, bool hasnt) {
 }
 """
 
+EMPTY_BRANCH = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[n,4] x) => (float[k,4] y, float[m,4] z) {
+  zero = Constant <value = int64 {0}> ()
+  extents = Shape (x)
+  count = ReduceProd <keepdims = 0> (extents)
+  none = Equal (count, zero)
+  kept = If (none) <then_branch = no () => (int64[a] e) {
+    e = Constant <value = int64[0] {}> ()
+  }, else_branch = yes () => (int64[b] rows) {
+    positions = NonZero (x)
+    begin = Constant <value_ints = [0]> ()
+    end = Constant <value_ints = [1]> ()
+    first = Slice (positions, begin, end, begin)
+    rows = Squeeze (first, begin)
+  }>
+  h = Neg (x)
+  z = Exp (h)
+  y = Gather (z, kept)
+}
+"""
+
 MODELS = {
     "sequences": (SEQUENCES, [{"a": 4, "b": 3, "at": 1}, {"a": 2, "b": 5, "at": -1}]),
     "appending": (APPENDING, [{"s": 6, "count": 5}, {"s": 3, "count": 1}]),
@@ -233,4 +255,5 @@ MODELS = {
     "branches_grow": (BRANCHES, [{"s": 6, "flag": True}, {"s": 5, "flag": False}, {"s": 7, "flag": True}]),
     "suppression": (SUPPRESSION, [{"n": 400, "flag": True}, {"n": 9, "flag": False}, {"n": 1, "flag": True}]),
     "optionals": (OPTIONALS, [{"a": 4}, {"a": 1}]),
+    "empty_branch": (EMPTY_BRANCH, [{"n": 3}, {"n": 0}]),
 }
