@@ -47,8 +47,7 @@ void parse_groups(const Json& rows, FleetProfile& profile) {
   for (const Json& row : rows) {
     try {
       GroupMeasurement m = measurement(row);
-      if (!seen.insert({m.group, m.device}).second)
-        fail("group '", m.group, "' on '", m.device, "' has a row already");
+      if (!seen.insert({m.group, m.device}).second) fail("group '", m.group, "' on '", m.device, "' has a row already");
       profile.groups.push_back(std::move(m));
     } catch (const CompileError& error) {
       fail("groups[", &row - &rows[0], "]: ", error.what());

@@ -17,9 +17,9 @@ struct GroupMeasurement {
 };
 
 struct FleetProfile {
-  std::string artifact;      // its identity: what placing anew leaves as it is (artifact_identity in tools)
-  double run_us = 0;         // of a run as it was placed, median; 0: not known
-  double run_noise_us = 0;   // as noise_us
+  std::string artifact;     // its identity: what placing anew leaves as it is (artifact_identity in tools)
+  double run_us = 0;        // of a run as it was placed, median; 0: not known
+  double run_noise_us = 0;  // as noise_us
   std::vector<GroupMeasurement> groups;
 
   /// Null: it never ran there.
