@@ -27,6 +27,7 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"compiler/gir", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
     {"compiler/reference", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
     {"compiler/import", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
+    {"compiler/export", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
     {"compiler/passes",
      {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/gir", "compiler/reference"}},
     {"compiler/schedule", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops"}},
@@ -48,8 +49,8 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"codegen/library", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"tools",
      {"compiler", "compiler/artifact", "compiler/support", "compiler/fleet", "compiler/partition", "compiler/place",
-      "compiler/ir", "compiler/kernel", "compiler/import", "compiler/passes", "compiler/ops/op_def.h",
-      "compiler/ops/expansion.h",
+      "compiler/ir", "compiler/kernel", "compiler/import", "compiler/export", "compiler/passes",
+      "compiler/ops/op_def.h", "compiler/ops/expansion.h",
       "compiler/ops/custom_op.h",  // what is listed and declared
       "codegen/cpu", "codegen/cuda", "codegen/library", "artifact_schema", "runtime"}},
 };
