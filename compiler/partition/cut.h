@@ -20,4 +20,9 @@ struct Cut {
   std::vector<Group> groups;
 };
 
+struct CutOptions {};
+
+/// Throws CompileError for a node that no device of the fleet runs, with what each device says.
+Cut cut_graph(const Graph& graph, const Fleet& fleet, const CutOptions& options = {});
+
 }  // namespace gcg

@@ -1,0 +1,276 @@
+#include <algorithm>
+#include <set>
+
+#include "compiler/ops/op_def.h"
+#include "compiler/partition/assembly.h"
+#include "compiler/partition/equal_parts.h"
+#include "compiler/partition/write_extents.h"
+#include "compiler/support/error.h"
+#include "compiler/support/indexed_vector.h"
+
+namespace gcg {
+namespace {
+
+using Symbols = std::set<std::string>;
+
+Symbols symbols_of(const Shape& dims) {
+  Symbols all;
+  for (const Dim& d : dims) all.merge(d.symbols());
+  return all;
+}
+
+/// Do its elements follow from extents, so that whoever wants it can compute it?
+bool follows_from_extents(const Value& v) {
+  if (!v.contents || !v.shape || !is_static(*v.shape) || !v.producer.valid()) return false;
+  if (is_static(*v.contents)) return true;
+  Graph trial;
+  ExtentWriter writer(trial);
+  for (const std::string& s : symbols_of(*v.contents)) {
+    Value carrier;
+    carrier.dtype = DType::boolean;
+    carrier.shape = Shape{Dim::symbol(s)};
+    writer.know(s, trial.add_value(std::move(carrier)), 0);
+  }
+  return writer.write(v).valid();
+}
+
+Node clone_node(const Node& node) {
+  Node copy{node.op, node.name, node.inputs, node.outputs, node.attributes, {}, node.captures};
+  for (const auto& body : node.bodies) copy.bodies.push_back(std::make_unique<Graph>(body->clone()));
+  return copy;
+}
+
+/// Makes outputs that are inputs or constants of the graph copies of them.
+void copy_outputs(Graph& graph, Cut& cut) {
+  const std::set<ValueId> inputs(graph.inputs.begin(), graph.inputs.end());
+  for (ValueId& out : graph.outputs) {
+    if (inputs.count(out) == 0 && !graph.value(out).is_constant()) continue;
+    const NodeId copy = graph.add_node(op("Identity"), graph.value(out).name, {out}, 1);
+    Value& result = graph.value(graph.node(copy).outputs[0]);
+    result.dtype = graph.value(out).dtype;
+    result.shape = graph.value(out).shape;
+    if (cut.groups.empty()) cut.groups.push_back({"outputs", {}, {0}});
+    cut.groups.back().nodes.push_back(copy);
+    out = graph.node(copy).outputs[0];
+  }
+}
+
+/// What one call needs and does.
+struct Work {
+  int group = 0;
+  std::vector<NodeId> nodes;  // those that something wants
+  std::vector<ValueId> inputs, outputs;
+  std::vector<ValueId> computed;  // read here, made elsewhere, following from extents
+  Symbols made;                   // symbols that its nodes give values to
+};
+
+/// The graph of a part.
+class PartWriter {
+ public:
+  PartWriter(const Graph& whole, const Work& work) : whole_(whole), work_(work), extents_(part_.graph) {}
+
+  Part run(const std::string& name, const Symbols& needed) {
+    part_.graph.name = name;
+    for (ValueId v : work_.inputs) part_.graph.inputs.push_back(copy(v));
+    for (ValueId v : work_.inputs) know_extents(v);
+    for (const std::string& s : needed)
+      if (!extents_.knows(s)) add_extent(s);
+    for (NodeId id : work_.nodes)
+      for (ValueId v : whole_.node(id).outputs)
+        if (v.valid()) copy(v), know_extents(v);
+    for (ValueId v : work_.computed) {
+      copies_[v] = extents_.write(whole_.value(v));
+      GCG_CHECK(copies_[v].valid(), "the elements of '", whole_.value(v).name, "' cannot be computed");
+    }
+    for (NodeId id : work_.nodes) add_node(whole_.node(id));
+    for (ValueId v : work_.outputs) part_.graph.outputs.push_back(copies_.at(v));
+    add_facts();
+    return std::move(part_);
+  }
+
+ private:
+  ValueId copy(ValueId v) {
+    Value value = whole_.value(v);
+    value.producer = NodeId();
+    return copies_[v] = part_.graph.add_value(std::move(value));
+  }
+
+  void know_extents(ValueId v) {
+    const Shape& shape = *whole_.value(v).shape;
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (const auto s = shape[d].symbol_name()) extents_.know(*s, copies_.at(v), static_cast<int>(d));
+  }
+
+  void add_extent(const std::string& symbol) {
+    Value value;
+    value.name = symbol;
+    value.dtype = DType::boolean;
+    value.shape = Shape{Dim::symbol(symbol)};
+    part_.graph.inputs.push_back(part_.graph.add_value(std::move(value)));
+    part_.extents.push_back(symbol);
+    extents_.know(symbol, part_.graph.inputs.back(), 0);
+  }
+
+  void add_node(const Node& node) {
+    Node own = clone_node(node);
+    for (ValueId& v : own.inputs) {
+      if (!v.valid()) continue;
+      if (copies_.count(v) == 0) copy(v);  // a constant
+      v = copies_.at(v);
+    }
+    for (ValueId& v : own.outputs)
+      if (v.valid()) v = copies_.at(v);
+    part_.graph.add_node(std::move(own));
+  }
+
+  /// Those that it can check.
+  void add_facts() {
+    Symbols known = work_.made;
+    for (ValueId v : part_.graph.inputs) known.merge(symbols_of(*part_.graph.value(v).shape));
+    for (const DimConstraint& fact : whole_.constraints) {
+      const Symbols named = symbols_of({fact.a, fact.b});
+      if (std::includes(known.begin(), known.end(), named.begin(), named.end()))
+        part_.graph.constraints.push_back(fact);
+    }
+  }
+
+  const Graph& whole_;
+  const Work& work_;
+  Part part_;
+  ExtentWriter extents_;
+  std::map<ValueId, ValueId> copies_;
+};
+
+class Splitter {
+ public:
+  Splitter(const Graph& graph, Cut cut, const std::vector<ValueId>& kept) {
+    result_.graph = graph.clone();
+    result_.cut = std::move(cut);
+    copy_outputs(result_.graph, result_.cut);
+    crosses_ = IndexedVector<ValueId, bool>(static_cast<size_t>(graph_.value_count()), false);
+    for (ValueId v : graph_.outputs) crosses_[v] = true;
+    for (ValueId v : kept) crosses_[v] = crosses_[v] || graph_.value(v).producer.valid();
+    from_extents_ = IndexedVector<ValueId, bool>(crosses_.size(), false);
+    for (ValueId v : from_extents_.ids()) from_extents_[v] = follows_from_extents(graph_.value(v));
+  }
+
+  Assembly run() {
+    do find_work();
+    while (add_carriers());
+    for (const Work& work : works_) add_call(work);
+    return std::move(result_);
+  }
+
+ private:
+  /// Backwards, since what a later part does not do an earlier one need not prepare.
+  void find_work() {
+    works_.clear();
+    for (size_t g = result_.cut.groups.size(); g-- > 0;) {
+      Work work = work_of(static_cast<int>(g));
+      if (work.nodes.empty()) continue;
+      for (ValueId v : work.inputs) crosses_[v] = true;
+      works_.push_back(std::move(work));
+    }
+    std::reverse(works_.begin(), works_.end());
+  }
+
+  Work work_of(int group) const {
+    const std::vector<NodeId>& nodes = result_.cut.groups[static_cast<size_t>(group)].nodes;
+    const std::set<NodeId> here(nodes.begin(), nodes.end());
+    Work work;
+    work.group = group;
+    std::set<ValueId> wanted, seen;
+    for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
+      const Node& node = graph_.node(*id);
+      const bool live = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                    [&](ValueId v) { return v.valid() && (crosses_[v] || wanted.count(v) != 0); });
+      if (!live) continue;
+      work.nodes.push_back(*id);
+      for (ValueId v : node.inputs)
+        if (v.valid() && here.count(graph_.value(v).producer) != 0 && (!from_extents_[v] || crosses_[v]))
+          wanted.insert(v);
+    }
+    std::reverse(work.nodes.begin(), work.nodes.end());
+    for (NodeId id : work.nodes) {
+      const Node& node = graph_.node(id);
+      for (ValueId v : node.inputs) {
+        if (!v.valid() || graph_.value(v).is_constant() || wanted.count(v) != 0 || !seen.insert(v).second) continue;
+        (from_extents_[v] ? work.computed : work.inputs).push_back(v);
+      }
+      for (ValueId v : node.outputs)
+        if (v.valid() && crosses_[v]) work.outputs.push_back(v);
+      for (const std::string& s : node.strings_attribute(kSymbolsAttribute)) work.made.insert(s);
+    }
+    return work;
+  }
+
+  /// Symbols that types of inputs and what is computed from extents name, but for those of its own nodes.
+  Symbols symbols_needed(const Work& work) const {
+    Symbols needed;
+    for (ValueId v : work.inputs) {
+      needed.merge(symbols_of(*graph_.value(v).shape));
+      if (graph_.value(v).contents) needed.merge(symbols_of(*graph_.value(v).contents));
+    }
+    for (ValueId v : work.computed) needed.merge(symbols_of(*graph_.value(v).contents));
+    for (const std::string& s : work.made) needed.erase(s);
+    return needed;
+  }
+
+  /// Lets a value cross for each symbol that calls need and no value carries yet. False if there is nothing to add.
+  bool add_carriers() {
+    result_.symbols.clear();
+    Symbols needed, carried;
+    const auto carry = [&](ValueId v) {
+      const Shape& shape = *graph_.value(v).shape;
+      for (size_t d = 0; d < shape.size(); ++d)
+        if (const auto s = shape[d].symbol_name(); s && carried.insert(*s).second)
+          result_.symbols.push_back({*s, v, static_cast<int>(d)});
+    };
+    for (ValueId v : graph_.inputs) carry(v);
+    for (const Work& work : works_) {
+      needed.merge(symbols_needed(work));
+      for (ValueId v : work.outputs) {
+        carry(v);
+        needed.merge(symbols_of(*graph_.value(v).shape));
+      }
+    }
+    std::erase_if(needed, [&](const std::string& s) { return carried.count(s) != 0; });
+    if (needed.empty()) return false;
+    for (NodeId id : graph_.order())
+      for (ValueId v : graph_.node(id).outputs) {
+        if (!v.valid()) continue;
+        for (const Dim& d : *graph_.value(v).shape)
+          if (const auto s = d.symbol_name(); s && needed.erase(*s) != 0) crosses_[v] = true;
+      }
+    GCG_CHECK(needed.empty(), "no value has the extent '", *needed.begin(), "'");
+    return true;
+  }
+
+  void add_call(const Work& work) {
+    PartWriter writer(graph_, work);
+    Part part = writer.run(result_.cut.groups[static_cast<size_t>(work.group)].name, symbols_needed(work));
+    PartCall call;
+    call.group = work.group;
+    call.inputs = work.inputs;
+    call.outputs = work.outputs;
+    for (const std::string& s : part.extents) call.extents.push_back(Dim::symbol(s));
+    for (NodeId id : work.nodes) call.nodes.push_back(graph_.node(id).name);
+    call.part = equal_.find_or_add(result_.parts, std::move(part));
+    result_.calls.push_back(std::move(call));
+  }
+
+  Assembly result_;
+  const Graph& graph_ = result_.graph;
+  IndexedVector<ValueId, bool> crosses_;
+  IndexedVector<ValueId, bool> from_extents_;
+  std::vector<Work> works_;
+  EqualParts equal_;
+};
+
+}  // namespace
+
+Assembly split(const Graph& graph, Cut cut, const std::vector<ValueId>& kept) {
+  return Splitter(graph, std::move(cut), kept).run();
+}
+
+}  // namespace gcg

@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "compiler/gir/gir.h"
+#include "compiler/support/error.h"
+#include "tests/partition/random_graph.h"
+#include "tests/partition/run_assembly.h"
+
+namespace gcg::test {
+namespace {
+
+/// Consecutive nodes of the order, `size` each, as groups.
+Cut cut_every(const Graph& graph, size_t size) {
+  Cut cut;
+  for (NodeId id : graph.order()) {
+    if (cut.groups.empty() || cut.groups.back().nodes.size() == size)
+      cut.groups.push_back({concat("g", cut.groups.size()), {}, {0}});
+    cut.groups.back().nodes.push_back(id);
+  }
+  return cut;
+}
+
+ValueId value_named(const Graph& graph, const std::string& name) {
+  for (int64_t v = 0; v < graph.value_count(); ++v)
+    if (graph.value(ValueId(v)).name == name) return ValueId(v);
+  return ValueId();
+}
+
+TEST(Split, RandomGraphsGiveTheSameBits) {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(concat("seed ", seed));
+    const Graph graph = parse_graph(random_graph(seed, 24));
+    const Assembly assembly = split(graph, cut_every(graph, 1 + seed % 5), {});
+    expect_sound(assembly);
+    expect_same_results(graph, assembly, 3);
+    if (::testing::Test::HasFailure()) break;
+  }
+}
+
+TEST(Split, OutputsThatAreInputsOrConstantsAreCopied) {
+  const Graph graph = parse_graph(R"(graph g(%x: f32[n]) -> (%x, %c, %y) {
+    constant %c: f32[2] = {1, 2}
+    %y = Neg(%x)
+  })");
+  const Assembly assembly = split(graph, cut_every(graph, 1), {});
+  expect_sound(assembly);
+  expect_same_results(graph, assembly, 3);
+}
+
+TEST(Split, EqualPartsAreThereOnce) {
+  const Graph graph = parse_graph(R"(graph g(%x: f32[n,4]) -> (%d) {
+    constant %w: f32[4,4] = random(1)
+    constant %v: f32[4,4] = random(1)
+    constant %other: f32[4,4] = random(2)
+    %a = MatMul(%x, %w)
+    %b = MatMul(%a, %v)
+    %c = MatMul(%b, %other)
+    %d = MatMul(%c, %w)
+  })");
+  const Assembly assembly = split(graph, cut_every(graph, 1), {});
+  ASSERT_EQ(assembly.calls.size(), 4U);
+  EXPECT_EQ(assembly.parts.size(), 2U) << "data decides, not whose";
+  EXPECT_EQ(assembly.calls[0].part, assembly.calls[1].part);
+  EXPECT_NE(assembly.calls[0].part, assembly.calls[2].part);
+  EXPECT_EQ(assembly.calls[0].part, assembly.calls[3].part);
+  expect_same_results(graph, assembly, 3);
+}
+
+TEST(Split, ShapeArithmeticDoesNotCross) {
+  const Graph graph = parse_graph(R"(graph g(%x: f32[n,6], %z: f32[m,2]) -> (%y) {
+    constant %two: i64[1] = {2}
+    constant %rest: i64[1] = {-1}
+    %e = Shape(%x) {start = 0, end = 1}
+    %d = Mul(%e, %two)
+    %to = Concat(%d, %rest) {axis = 0}
+    %a = Neg(%x)
+    %r = Reshape(%a, %to)
+    %y = Relu(%r)
+  })");
+  const Assembly assembly = split(graph, cut_every(graph, 2), {});
+  // {e, d} {to, a} {r, y}: nothing is left to do of the first, and the last computes the shape from its own input.
+  ASSERT_EQ(assembly.calls.size(), 2U);
+  EXPECT_EQ(assembly.calls[0].nodes, std::vector<std::string>{"a"});
+  EXPECT_EQ(assembly.calls[1].inputs, std::vector<ValueId>{value_named(assembly.graph, "a")});
+  expect_sound(assembly);
+  expect_same_results(graph, assembly, 3);
+}
+
+TEST(Split, KeptValuesCross) {
+  const Graph graph = parse_graph(R"(graph g(%x: f32[n]) -> (%c) {
+    %a = Neg(%x)
+    %b = Relu(%a)
+    %c = Exp(%b)
+  })");
+  const Assembly assembly = split(graph, cut_every(graph, 3), {value_named(graph, "a")});
+  std::vector<ValueId> outputs;
+  for (const PartCall& call : assembly.calls) outputs.insert(outputs.end(), call.outputs.begin(), call.outputs.end());
+  EXPECT_NE(std::find(outputs.begin(), outputs.end(), value_named(assembly.graph, "a")), outputs.end());
+  expect_same_results(graph, assembly, 3);
+}
+
+}  // namespace
+}  // namespace gcg::test
