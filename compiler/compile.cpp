@@ -6,8 +6,10 @@
 #include "artifact_schema/reader.h"
 #include "artifact_schema/verify.h"
 #include "compiler/artifact/emit_artifact.h"
+#include "compiler/artifact/emit_assembly.h"
 #include "compiler/narrow_weights_remarks.h"
 #include "compiler/ops/infer.h"
+#include "compiler/parts.h"
 #include "compiler/passes/compute_in_f32.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/specialise.h"
@@ -91,11 +93,11 @@ class Compilation {
 
   /// The story. False if --stop-after ended the work.
   bool run(const Backends& backends) {
+    std::optional<Graph> kept = with_kept_values();
     if (!run_passes(graph_, model_passes(), nullptr, options_.passes)) return false;
     for (std::string& remark : shape_remarks(graph_)) remarks_.push_back(std::move(remark));
-    for (const Target& device : one_per_device(targets_))
-      for (const SymbolValues& fixed : shape_sets(options_.dims))
-        if (!plan(device, fixed)) return false;
+    if (!plan_entry(graph_, targets_, shape_sets(options_.dims))) return false;
+    if (options_.fleet && !plan_parts(std::move(kept))) return false;
     const bool has_code = options_.passes.stop_after != kStopAfterPlan;
     if (has_code) {
       read_at_load_ = prepare_weights(plans_);
@@ -121,8 +123,8 @@ class Compilation {
     stage("artifact");
     const WeightsSection weights = place_weights(plans_, read_at_load_);
     CompileResult out;
-    out.artifact = emit_artifact(graph_, plans_, weights, code_,
-                                 {"gcc-graph 0.1.0", source_hash, "", graph_.name, options_.metadata}, options_.labels);
+    out.artifact = emit_artifact({entries_, plans_, weights, code_, options_.labels, assembly()},
+                                 {"gcc-graph 0.1.0", source_hash, "", graph_.name, options_.metadata});
     verify_own(out.artifact);
     for (const Plan& p : plans_) out.plans.push_back(report_plan(p, targets_[static_cast<size_t>(p.target)]));
     out.weight_bytes = static_cast<int64_t>(weights.bytes());
@@ -142,18 +144,55 @@ class Compilation {
     return graph;
   }
 
-  /// Plans for all targets of the device's class with these extents. False if --stop-after ended the work.
-  bool plan(const Target& device, const SymbolValues& fixed) {
+  /// The model with values to be kept among its outputs, which passes must not do away with; nullopt: there are none.
+  std::optional<Graph> with_kept_values() const {
+    if (options_.keep.empty()) return std::nullopt;
+    Graph kept = graph_.clone();
+    keep_values(kept, options_.keep);
+    return kept;
+  }
+
+  /// Cuts the model for the fleet; each part is an entry point with plans of its own.
+  bool plan_parts(std::optional<Graph> kept) {
+    stage("cut");
+    if (kept && !run_passes(*kept, model_passes(), nullptr, options_.passes)) return false;
+    parted_ = take_apart(kept ? *kept : graph_, graph_.outputs.size(), *options_.fleet, options_.cut);
+    const std::vector<SymbolValues> sets = shape_sets(options_.dims);
+    for (size_t p = 0; p < parted_->assembly.parts.size(); ++p) {
+      std::vector<Target> targets = targets_;
+      std::erase_if(targets,
+                    [&](const Target& t) { return !is_for(*parted_, static_cast<int>(p), *options_.fleet, t); });
+      if (!plan_entry(parted_->assembly.parts[p].graph, targets,
+                      shape_sets_of_part(*parted_, static_cast<int>(p), sets)))
+        return false;
+    }
+    return true;
+  }
+
+  /// The next entry point: plans for these targets and extents.
+  bool plan_entry(const Graph& graph, const std::vector<Target>& targets, const std::vector<SymbolValues>& sets) {
+    entries_.push_back(&graph);
+    for (const Target& device : one_per_device(targets))
+      for (const SymbolValues& fixed : sets)
+        if (!plan(graph, device, fixed, targets)) return false;
+    return true;
+  }
+
+  /// Plans of the last entry point for all targets of the device's class with these extents. False if --stop-after
+  /// ended the work.
+  bool plan(const Graph& graph, const Target& device, const SymbolValues& fixed, const std::vector<Target>& targets) {
     const bool on_gpu = device.device == DeviceClass::cuda;
+    const bool is_part = entries_.size() > 1;
     const auto say = [&](const std::vector<std::string>& sentences) {
-      add_remarks(remarks_, device.device, fixed, sentences);
+      if (!is_part) add_remarks(remarks_, device.device, fixed, sentences);
     };
-    stage(concat("plan ", device.name, " ", describe(fixed)));
-    Graph specialised = specialise(graph_, fixed);
+    stage(concat("plan ", device.name, " ", is_part ? concat("part ", entries_.size() - 2, " ") : "", describe(fixed)));
+    Graph specialised = specialise(graph, fixed);
     if (!run_passes(specialised, shape_passes(), &device, options_.passes)) return false;
     if (on_gpu) say(partition_.apply(specialised));
     if (!run_passes(specialised, device_passes(device.device), &device, options_.passes)) return false;
     Plan shared = make_plan(specialised, device.device);
+    shared.entry_point = static_cast<int>(entries_.size()) - 1;
     shared.fixed = fixed;
     say(repeated_work(specialised, device.device));
     if (!on_gpu && options_.precision != Precision::fp32) say(narrow_weights_remarks(specialised));
@@ -167,13 +206,22 @@ class Compilation {
       plan_memory(alone, options_.memory_limit);
     }
     for (size_t t = 0; t < targets_.size(); ++t) {
-      if (targets_[t].device != device.device) continue;
+      const bool wanted =
+          std::any_of(targets.begin(), targets.end(), [&](const Target& w) { return w.name == targets_[t].name; });
+      if (targets_[t].device != device.device || !wanted) continue;
       plans_.push_back(shared);
       plans_.back().target = static_cast<int>(t);
       plans_.back().machine = &machine_of(targets_[t]);
       if (calls) calls->bind(plans_.back(), targets_[t]);
     }
     return true;
+  }
+
+  /// The section that says how parts make the model, and where they run; empty if there are none.
+  std::vector<uint8_t> assembly() const {
+    if (!parted_) return {};
+    return emit_assembly(parted_->assembly, parted_->model_outputs, *options_.fleet,
+                         place_groups(*parted_, *options_.fleet, plans_));
   }
 
   void select_code_of_all(const Backends& backends) {
@@ -188,6 +236,8 @@ class Compilation {
   const std::vector<Target> targets_;
   const Partition partition_;
   std::vector<std::string> remarks_;
+  std::optional<PartedModel> parted_;
+  std::vector<const Graph*> entries_;  // by Plan::entry_point
   std::vector<Plan> plans_;
   std::set<const Tensor*> read_at_load_;
   std::vector<TargetCode> code_;

@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/fleet/fleet.h"
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/backend.h"
+#include "compiler/partition/cut.h"
 #include "compiler/partition/partition.h"
 #include "compiler/passes/pass.h"
 #include "compiler/plan/bind_libraries.h"
@@ -28,6 +30,10 @@ struct CompileOptions {
   Precision precision = Precision::fp32;  // of contractions on GPUs; fp32: for a model in f16 or bf16 that type
   const Decisions* decisions = nullptr;   // that override the GPU backend's cost model
   LibraryOptions libraries;               // what GPUs' libraries may do instead of kernels
+  /// Devices that the model is cut for; absent: it stays whole. The file then has parts beside the whole model.
+  std::optional<Fleet> fleet;
+  CutOptions cut;
+  std::vector<std::string> keep;  // values that can be fetched from runs on a fleet, by their ONNX names
   /// By output: what its numbers or its columns are called (artifact_schema/gart.fbs, TensorInfo.labels).
   std::map<std::string, std::vector<std::string>> labels;
   /// What the model's author wrote about it; the artifact keeps it.

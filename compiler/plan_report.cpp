@@ -14,8 +14,9 @@ std::string shapes_text(const Plan& plan) {
 
 PlanReport report_plan(const Plan& plan, const Target& target) {
   const ArenaLayout& arena = plan.memory.layout;
-  PlanReport row{target.name, shapes_text(plan), 0, static_cast<int64_t>(plan.kernels.size()), {},
-                 arena.bytes, arena.lower_bound};
+  PlanReport row{
+      plan.entry_point, target.name,      shapes_text(plan), 0, static_cast<int64_t>(plan.kernels.size()), {},
+      arena.bytes,      arena.lower_bound};
   for (const Sequence& sequence : plan.sequences)
     for (const Step& step : sequence.steps) {
       ++row.steps;

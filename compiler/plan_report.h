@@ -10,6 +10,7 @@
 namespace gcg {
 
 struct PlanReport {
+  int entry_point = 0;  // 0: the whole model, then its parts
   std::string target;
   std::string shapes;                              // "batch=1", "symbolic"
   int64_t steps = 0, kernels = 0;                  // in the file

@@ -48,15 +48,17 @@ std::unique_ptr<fb::TargetT> emit_target(const TargetCode& code) {
   return out;
 }
 
-/// Symbols that inputs carry, then those that are bound during the run.
-std::vector<std::string> all_symbols(const Graph& graph, const std::vector<Plan>& plans) {
+/// Of entry point `entry`: symbols that inputs carry, then those that are bound during the run.
+std::vector<std::string> all_symbols(const Graph& graph, const std::vector<Plan>& plans, int entry) {
   std::vector<std::string> names;
   for (ValueId in : graph.inputs)
     for (const Dim& d : *graph.value(in).shape)
       if (auto s = d.symbol_name(); s && std::find(names.begin(), names.end(), *s) == names.end()) names.push_back(*s);
-  for (const Plan& plan : plans)
+  for (const Plan& plan : plans) {
+    if (plan.entry_point != entry || plan.at_load) continue;
     for (const std::string& s : plan.late_symbols)
       if (std::find(names.begin(), names.end(), s) == names.end()) names.push_back(s);
+  }
   return names;
 }
 
@@ -142,29 +144,43 @@ void tell_stored_twice(fb::ManifestT& manifest, const Graph& graph, const Weight
   }
 }
 
+void label_outputs(fb::EntryPointT& entry, const std::map<std::string, std::vector<std::string>>& labels) {
+  for (const auto& output : entry.outputs)
+    if (const auto known = labels.find(output->name); known != labels.end()) output->labels = known->second;
+}
+
+/// All entry points with their plans, and the one at load.
+void emit_entries(fb::ManifestT& manifest, const ArtifactParts& parts) {
+  const LibraryNumber number = [&](const LibraryCall& call) { return library_number(manifest, call); };
+  for (size_t e = 0; e < parts.entries.size(); ++e) {
+    const std::vector<std::string> symbols = all_symbols(*parts.entries[e], parts.plans, static_cast<int>(e));
+    auto entry = entry_point(*parts.entries[e], symbols);
+    entry->internal = e > 0;
+    if (e == 0) label_outputs(*entry, parts.labels);
+    for (size_t t = 0; t < parts.targets.size(); ++t)
+      for (const Plan& plan : parts.plans)
+        if (plan.entry_point == static_cast<int>(e) && plan.target == static_cast<int>(t) && !plan.at_load)
+          entry->plans.push_back(emit_plan(plan, parts.targets[t].target, symbols, parts.weights, number));
+    manifest.entry_points.push_back(std::move(entry));
+  }
+  auto at_load = std::make_unique<fb::EntryPointT>();
+  at_load->name = "at_load";
+  for (size_t t = 0; t < parts.targets.size(); ++t)
+    for (const Plan& plan : parts.plans)
+      if (plan.at_load && plan.target == static_cast<int>(t))
+        at_load->plans.push_back(emit_plan(plan, parts.targets[t].target, {}, parts.weights, number));
+  if (!at_load->plans.empty()) manifest.at_load = std::move(at_load);
+}
+
 }  // namespace
 
-std::vector<uint8_t> emit_artifact(const Graph& graph, const std::vector<Plan>& plans, const WeightsSection& weights,
-                                   const std::vector<TargetCode>& targets, const Provenance& provenance,
-                                   const std::map<std::string, std::vector<std::string>>& labels) {
+std::vector<uint8_t> emit_artifact(ArtifactParts parts, const Provenance& provenance) {
   gart::ArtifactContent content;
-  const std::vector<std::string> symbols = all_symbols(graph, plans);
-  auto entry = entry_point(graph, symbols), at_load = std::make_unique<fb::EntryPointT>();
-  for (const auto& output : entry->outputs)
-    if (const auto known = labels.find(output->name); known != labels.end()) output->labels = known->second;
-  at_load->name = "at_load";
-  const LibraryNumber number = [&](const LibraryCall& call) { return library_number(content.manifest, call); };
-  for (size_t t = 0; t < targets.size(); ++t) {
-    for (const Plan& plan : plans)
-      if (plan.target == static_cast<int>(t))
-        (plan.at_load ? at_load : entry)
-            ->plans.push_back(emit_plan(plan, targets[t].target, plan.at_load ? std::vector<std::string>() : symbols,
-                                        weights, number));
-    content.manifest.targets.push_back(emit_target(targets[t]));
-    content.code.push_back(targets[t].blob.code);
+  emit_entries(content.manifest, parts);
+  for (const TargetCode& target : parts.targets) {
+    content.manifest.targets.push_back(emit_target(target));
+    content.code.push_back(target.blob.code);
   }
-  content.manifest.entry_points.push_back(std::move(entry));
-  if (!at_load->plans.empty()) content.manifest.at_load = std::move(at_load);
   content.manifest.provenance = std::make_unique<fb::ProvenanceT>();
   content.manifest.provenance->compiler = provenance.compiler;
   content.manifest.provenance->source_hash = provenance.source_hash;
@@ -172,9 +188,10 @@ std::vector<uint8_t> emit_artifact(const Graph& graph, const std::vector<Plan>& 
   content.manifest.provenance->model = provenance.model;
   for (const auto& [name, value] : provenance.metadata)
     content.manifest.metadata.insert(content.manifest.metadata.end(), {name, value});
-  tell_stored_twice(content.manifest, graph, weights);
-  content.weight_bytes = weights.bytes();
-  content.weight_pieces = weights.pieces();
+  tell_stored_twice(content.manifest, *parts.entries[0], parts.weights);
+  content.weight_bytes = parts.weights.bytes();
+  content.weight_pieces = parts.weights.pieces();
+  content.assembly = std::move(parts.assembly);
   return gart::write_artifact(std::move(content));
 }
 

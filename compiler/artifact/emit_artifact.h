@@ -22,10 +22,18 @@ struct Provenance {
   std::map<std::string, std::string> metadata = {};  // of the model
 };
 
-/// `graph` is the imported one: its inputs, outputs and constraints become the entry point. `plans`: for these targets,
-/// by number; all their constants are in `weights`. `labels` as in CompileOptions.
-std::vector<uint8_t> emit_artifact(const Graph& graph, const std::vector<Plan>& plans, const WeightsSection& weights,
-                                   const std::vector<TargetCode>& targets, const Provenance& provenance,
-                                   const std::map<std::string, std::vector<std::string>>& labels = {});
+/// What entry points are made of.
+/// References: to what lives until emit_artifact returns.
+struct ArtifactParts {
+  std::vector<const Graph*>
+      entries;  // by Plan::entry_point: the whole model, then its parts. Their inputs, outputs and constraints count
+  const std::vector<Plan>& plans;  // for `targets`, by number; all their constants are in `weights`
+  const WeightsSection& weights;
+  const std::vector<TargetCode>& targets;
+  const std::map<std::string, std::vector<std::string>>& labels;  // as in CompileOptions
+  std::vector<uint8_t> assembly;  // how the parts make the model (emit_assembly.h); empty: there are none
+};
+
+std::vector<uint8_t> emit_artifact(ArtifactParts parts, const Provenance& provenance);
 
 }  // namespace gcg

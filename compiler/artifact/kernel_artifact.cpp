@@ -45,7 +45,8 @@ class SingleStep {
     overlap_launches(plan_);
     plan_memory(plan_, std::nullopt);
     verify_plan(plan_);
-    return emit_artifact(graph_, {plan_}, {}, {{target_, std::move(blob)}}, {"gcc-graph 0.1.0", "", "", model_});
+    const std::vector<TargetCode> code = {{target_, std::move(blob)}};
+    return emit_artifact({{&graph_}, {plan_}, {}, code, {}, {}}, {"gcc-graph 0.1.0", "", "", model_});
   }
 
  private:

@@ -18,6 +18,7 @@ struct Group {
 /// Every live node is in one group; the graph contracted to its groups has no circle, and they stand in an order of it.
 struct Cut {
   std::vector<Group> groups;
+  std::string rules;  // that made them, for reports: "labels,support"
 };
 
 struct CutOptions {};

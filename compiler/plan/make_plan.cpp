@@ -141,10 +141,11 @@ std::vector<PlanMaker::Work> PlanMaker::ordered(Scope& scope, const std::vector<
   int64_t next = 0;
   for (NodeId n : scope.graph.order()) position[static_cast<size_t>(n.index)] = next++;
   std::vector<Work> works;
-  for (const Group& group : scope.fusion.groups) {
+  for (const FusionGroup& group : scope.fusion.groups) {
     Work w;
     w.group = &group;
-    const NodeId node = group.kind == Group::Kind::control ? group.anchor : scope.graph.value(group.result).producer;
+    const NodeId node =
+        group.kind == FusionGroup::Kind::control ? group.anchor : scope.graph.value(group.result).producer;
     try {
       describe(scope, group, outputs, w);
     } catch (const InternalError&) {
@@ -165,8 +166,8 @@ std::vector<PlanMaker::Work> PlanMaker::ordered(Scope& scope, const std::vector<
   return topological(std::move(works));
 }
 
-void PlanMaker::describe(Scope& scope, const Group& group, const std::vector<BufferId>& outputs, Work& w) {
-  if (group.kind == Group::Kind::control) {
+void PlanMaker::describe(Scope& scope, const FusionGroup& group, const std::vector<BufferId>& outputs, Work& w) {
+  if (group.kind == FusionGroup::Kind::control) {
     const Node& n = scope.graph.node(group.anchor);
     for (ValueId in : n.inputs)
       if (in.valid()) w.reads.insert(buffer(scope, in));
@@ -229,9 +230,10 @@ std::vector<PlanMaker::Work> PlanMaker::topological(std::vector<Work> works) {
 }
 
 void PlanMaker::emit(Scope& scope, const Work& w, Sequence& steps) {
-  if (w.group->kind != Group::Kind::control) {
-    const bool empty = w.group->kind == Group::Kind::program ? !has_elements(w.lowered.kernel)
-                                                             : product(*scope.graph.value(w.group->result).shape).is(0);
+  if (w.group->kind != FusionGroup::Kind::control) {
+    const bool empty = w.group->kind == FusionGroup::Kind::program
+                           ? !has_elements(w.lowered.kernel)
+                           : product(*scope.graph.value(w.group->result).shape).is(0);
     if (empty) return;  // no element to compute
     steps.steps.push_back(launch(w.lowered, w.operands, w.group->on_host ? MemorySpace::host : MemorySpace::device));
     return;

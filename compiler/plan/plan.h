@@ -148,6 +148,7 @@ struct HostCode {
 
 struct Plan {
   DeviceClass device = DeviceClass::cpu;
+  int entry_point = 0;                      // 0: the whole model, then its parts
   int target = -1;                          // its number among those asked for; -1: not yet for one of them
   const Machine* machine = &typical_gpu();  // of that target; of a plan for a GPU, what cost models go by
   SymbolValues fixed;                       // the others are open

@@ -31,7 +31,7 @@ class PlanMaker {
 
   /// A group ready to be emitted: its kernel with operand buffers, or its control node.
   struct Work {
-    const Group* group = nullptr;
+    const FusionGroup* group = nullptr;
     LoweredGroup lowered;
     std::vector<BufferId> operands;
     std::set<BufferId> reads, writes;
@@ -65,7 +65,7 @@ class PlanMaker {
   BufferId buffer(Scope& scope, ValueId v);
 
   std::vector<Work> ordered(Scope& scope, const std::vector<BufferId>& outputs);
-  void describe(Scope& scope, const Group& group, const std::vector<BufferId>& outputs, Work& w);
+  void describe(Scope& scope, const FusionGroup& group, const std::vector<BufferId>& outputs, Work& w);
   /// Readers after every writer of what they read, and uses of a symbol after it is bound; otherwise in the order of
   /// the graph, but staying on a device as long as there is something to do.
   static std::vector<Work> topological(std::vector<Work> works);

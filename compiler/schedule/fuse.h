@@ -13,7 +13,7 @@
 
 namespace gcg {
 
-struct Group {
+struct FusionGroup {
   enum class Kind : uint8_t {
     loop,       // pointwise, movement and reduction work
     matmul,     // MatMul or gart.PackedMatMul with its epilogue
@@ -41,9 +41,9 @@ struct Group {
 };
 
 struct Fusion {
-  std::vector<Group> groups;       // not yet ordered
-  std::vector<bool> materialized;  // by ValueId: has storage of its own
-  std::vector<ValueId> view_of;    // by ValueId: through views, the value whose elements these are (maybe itself)
+  std::vector<FusionGroup> groups;  // not yet ordered
+  std::vector<bool> materialized;   // by ValueId: has storage of its own
+  std::vector<ValueId> view_of;     // by ValueId: through views, the value whose elements these are (maybe itself)
   /// (contraction node, input position) -> the value whose storage the operand is a strided view of.
   std::map<std::pair<NodeId, int>, ValueId> operand_sources;
 

@@ -13,8 +13,8 @@ bool Fuser::gathers_parts(const Node& n) {
   return std::count_if(n.inputs.begin(), n.inputs.end(), [&](ValueId in) { return !is_direct(in, n); }) >= 2;
 }
 
-std::vector<std::vector<Group::Place>> Fuser::places_of_parts(const Node& n) const {
-  std::vector<std::vector<Group::Place>> all;
+std::vector<std::vector<FusionGroup::Place>> Fuser::places_of_parts(const Node& n) const {
+  std::vector<std::vector<FusionGroup::Place>> all;
   if (is_interleave(n)) {
     const Interleaving weave = interleaving_of(n);
     for (int64_t p = 0; p < weave.phases(); ++p) {
@@ -37,10 +37,10 @@ std::vector<std::vector<Group::Place>> Fuser::places_of_parts(const Node& n) con
 
 void Fuser::materialize_parts(const Node& n, ValueId v) {
   out_.materialized[static_cast<size_t>(v.index)] = true;
-  const std::vector<std::vector<Group::Place>> places = places_of_parts(n);
+  const std::vector<std::vector<FusionGroup::Place>> places = places_of_parts(n);
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     const ValueId in = n.inputs[i];
-    Group part;
+    FusionGroup part;
     part.result = in;
     part.storage = v;
     part.places = places[i];
@@ -62,9 +62,9 @@ bool Fuser::is_direct(ValueId in, const Node& whole) {
   return users_of()[static_cast<size_t>(in.index)].size() == 1;
 }
 
-bool Fuser::direct_part(ValueId in, const Node& whole, const Group& part) {
+bool Fuser::direct_part(ValueId in, const Node& whole, const FusionGroup& part) {
   if (!is_direct(in, whole)) return false;
-  Group& group = out_.groups[static_cast<size_t>(node_group_of(in))];
+  FusionGroup& group = out_.groups[static_cast<size_t>(node_group_of(in))];
   group.storage = part.storage;
   group.places = part.places;
   out_.materialized[static_cast<size_t>(in.index)] = false;

@@ -21,7 +21,7 @@ void Fuser::take_attention(NodeId anchor, const std::set<NodeId>& inside) {
   const auto group = out_.groups.size();
   for (NodeId n : inside) node_group_[static_cast<size_t>(n.index)] = static_cast<int>(group);
   absorb_epilogue(anchor);
-  out_.groups[group].kind = Group::Kind::attention;
+  out_.groups[group].kind = FusionGroup::Kind::attention;
   out_.groups[group].inside = inside;
 }
 
@@ -41,8 +41,8 @@ void Fuser::absorb_epilogue(NodeId anchor) {
       result = escaped[0];
     }
   }
-  Group group;
-  group.kind = anchors_conv(node(anchor)) ? Group::Kind::conv : Group::Kind::matmul;
+  FusionGroup group;
+  group.kind = anchors_conv(node(anchor)) ? FusionGroup::Kind::conv : FusionGroup::Kind::matmul;
   group.anchor = anchor;
   group.on_host = node(anchor).on_host;
   std::copy_if(order_.begin(), order_.end(), std::back_inserter(group.epilogue),
@@ -115,7 +115,7 @@ std::vector<ValueId> Fuser::escaping(const std::set<ValueId>& inside,
   return out;
 }
 
-void Fuser::decide_contraction(NodeId id, const Group& group) {
+void Fuser::decide_contraction(NodeId id, const FusionGroup& group) {
   const Node& anchor = node(group.anchor);
   if (id == group.transpose) return;
   const bool multiplies = id == group.anchor || (group.inside.count(id) != 0 && anchors_matmul(g_, node(id)));
@@ -133,7 +133,7 @@ void Fuser::decide_contraction(NodeId id, const Group& group) {
   for (int i = 0; i < static_cast<int>(node(id).inputs.size()); ++i) {
     const ValueId in = node(id).inputs[static_cast<size_t>(i)];
     if (!in.valid() || value(in).is_constant()) continue;
-    if (group.kind == Group::Kind::attention && node_group_of(in) == node_group_[static_cast<size_t>(id.index)])
+    if (group.kind == FusionGroup::Kind::attention && node_group_of(in) == node_group_[static_cast<size_t>(id.index)])
       continue;
     const bool whole_rows = value(in).dtype != DType::f32;  // bytes are read four at a time
     const ValueId source = anchors_conv(anchor) ? in : strided_source(g_, in, anchor.on_host, whole_rows);

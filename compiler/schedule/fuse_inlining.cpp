@@ -17,7 +17,7 @@ bool Fuser::inlines(const Node& n, ValueId v, const Use& u) {
   const bool scalar = product(*value(v).shape).is(1) && n.op->kind != OpKind::reduction;
   if (u.in_epilogue && !cheap && !(scalar && cost(n) <= 1)) return false;
   if (u.groups.size() > 1) return cheap;
-  const Group& group = out_.groups[static_cast<size_t>(*u.groups.begin())];
+  const FusionGroup& group = out_.groups[static_cast<size_t>(*u.groups.begin())];
   if (n.op->kind == OpKind::reduction) return reduction_fits(v, group, *u.groups.begin());
   if (u.broadcast && !cheap && !scalar && !row_value_.count(v) && !depends_on_row(n, *u.groups.begin())) return false;
   return cost(n) * static_cast<double>(u.contexts.size()) <= cost(n) + 6;
@@ -56,9 +56,9 @@ bool Fuser::row_shaped(ValueId v, ValueId result) const {
          std::all_of(o.begin() + static_cast<int64_t>(i), o.end(), [](const Dim& d) { return d.is(1); });
 }
 
-bool Fuser::reduction_fits(ValueId v, const Group& group, int id) {
+bool Fuser::reduction_fits(ValueId v, const FusionGroup& group, int id) {
   const ValueId result = group.result;
-  if (group.kind != Group::Kind::loop || !saves_work(v, group)) return false;
+  if (group.kind != FusionGroup::Kind::loop || !saves_work(v, group)) return false;
   auto& rows = group_rows_[id];
   if (row_shaped(v, result) && (!rows || *rows == *value(v).shape) && !group_elementwise_reduction_.count(id)) {
     rows = *value(v).shape;
@@ -73,8 +73,8 @@ bool Fuser::reduction_fits(ValueId v, const Group& group, int id) {
   return false;
 }
 
-bool Fuser::saves_work(ValueId v, const Group& group) {
-  Group own;
+bool Fuser::saves_work(ValueId v, const FusionGroup& group) {
+  FusionGroup own;
   own.result = own.storage = v;
   own.on_host = group.on_host;
   const double apart = probed_work(group) + probed_work(own) + step_work(group.on_host ? DeviceClass::cpu : device_);
@@ -85,7 +85,7 @@ bool Fuser::saves_work(ValueId v, const Group& group) {
   return together <= apart;
 }
 
-double Fuser::probed_work(const Group& group) const {
+double Fuser::probed_work(const FusionGroup& group) const {
   const Kernel kernel = lower_group(g_, probe_, group).kernel;
   return loop_work(kernel, std::get<LoopKernel>(kernel.body));
 }

@@ -66,14 +66,14 @@ void Fuser::own_outputs() {
     const ValueId v = g_.outputs[i], base = out_.view_of[static_cast<size_t>(v.index)];
     const bool computed = out_.materialized[static_cast<size_t>(base.index)];
     if (computed && taken.insert(base).second) continue;
-    Group copy;
+    FusionGroup copy;
     copy.result = copy.storage = v;
     copy.output_copy = static_cast<int>(i);
     new_group(copy);
   }
 }
 
-int Fuser::new_group(Group group) {
+int Fuser::new_group(FusionGroup group) {
   out_.groups.push_back(std::move(group));
   return static_cast<int>(out_.groups.size()) - 1;
 }
@@ -93,8 +93,8 @@ void Fuser::decide(NodeId id) {
 
 void Fuser::decide_control(NodeId id) {
   const Node& n = node(id);
-  Group group;
-  group.kind = Group::Kind::control;
+  FusionGroup group;
+  group.kind = FusionGroup::Kind::control;
   group.anchor = id;
   new_group(group);
   for (ValueId v : n.outputs)
@@ -110,8 +110,8 @@ bool Fuser::runs_program(const Node& n) const {
 
 void Fuser::decide_program(NodeId id) {
   const Node& n = node(id);
-  Group group;
-  group.kind = Group::Kind::program;
+  FusionGroup group;
+  group.kind = FusionGroup::Kind::program;
   group.anchor = id;
   group.on_host = n.on_host;
   for (ValueId v : n.outputs) {
@@ -130,7 +130,7 @@ void Fuser::decide_value(const Node& n, ValueId v) {
   if (!u.must && u.groups.empty()) return;  // nobody reads it
   if ((is_concat(n) && !gathers_parts(n)) || is_interleave(n)) return materialize_parts(n, v);
   if (u.must || is_read_elsewhere(n, u) || !has_room(n, u) || !inlines(n, v, u)) {
-    Group group;
+    FusionGroup group;
     group.result = group.storage = v;
     group.on_host = n.on_host;
     u.groups = {new_group(group)};

@@ -42,7 +42,7 @@ class Fuser {
   void find_live();
   /// Every graph output gets storage that is its alone; a copy where it is an input, a constant or given out already.
   void own_outputs();
-  int new_group(Group group);
+  int new_group(FusionGroup group);
   int fresh_context() { return next_context_++; }
 
   bool same_extents(ValueId a, ValueId b) const { return *value(a).shape == *value(b).shape; }
@@ -63,7 +63,7 @@ class Fuser {
   NodeId next_pointwise(const std::set<ValueId>& inside, const std::vector<NodeId>& chain,
                         const std::vector<std::vector<NodeId>>& users, bool on_host);
   std::vector<ValueId> escaping(const std::set<ValueId>& inside, const std::vector<std::vector<NodeId>>& users) const;
-  void decide_contraction(NodeId id, const Group& group);
+  void decide_contraction(NodeId id, const FusionGroup& group);
   int node_group_of(ValueId v) const;
 
   // ---- fuse.cpp: everything else
@@ -89,10 +89,10 @@ class Fuser {
   /// on.
   void materialize_parts(const Node& n, ValueId v);
   /// Of each input of a Concat or Interleave, where its elements go.
-  std::vector<std::vector<Group::Place>> places_of_parts(const Node& n) const;
+  std::vector<std::vector<FusionGroup::Place>> places_of_parts(const Node& n) const;
   /// A contraction whose only reader is a Concat or Interleave writes straight into it.
   bool is_direct(ValueId in, const Node& whole);
-  bool direct_part(ValueId in, const Node& whole, const Group& part);
+  bool direct_part(ValueId in, const Node& whole, const FusionGroup& part);
 
   // ---- fuse_inlining.cpp
   // ----------------------------------------------------------------------------------------------
@@ -106,12 +106,12 @@ class Fuser {
   bool row_shaped(ValueId v, ValueId result) const;
   /// A reduction joins a group if its result is computed once per row of the group, or element for element, and that
   /// costs no more than a kernel of its own.
-  bool reduction_fits(ValueId v, const Group& group, int id);
+  bool reduction_fits(ValueId v, const FusionGroup& group, int id);
   /// Is computing `v` where the group's kernel reads it less work than storing and loading it? What `v` reads counts as
   /// stored, on both sides.
-  bool saves_work(ValueId v, const Group& group);
+  bool saves_work(ValueId v, const FusionGroup& group);
   /// What a kernel for the group would do, as far as decisions have gone.
-  double probed_work(const Group& group) const;
+  double probed_work(const FusionGroup& group) const;
 
   const Graph& g_;
   DeviceClass device_;

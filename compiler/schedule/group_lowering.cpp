@@ -17,25 +17,25 @@ std::vector<Expr> refs(const std::vector<Axis>& axes) {
 
 LoweredGroup GroupLowering::run() {
   switch (group_.kind) {
-    case Group::Kind::loop:
+    case FusionGroup::Kind::loop:
       loop();
       break;
-    case Group::Kind::matmul:
+    case FusionGroup::Kind::matmul:
       matmul();
       break;
-    case Group::Kind::conv:
+    case FusionGroup::Kind::conv:
       if (std::string_view(anchor().op->name) == "PlainConv")
         plain_conv();
       else
         conv();
       break;
-    case Group::Kind::attention:
+    case FusionGroup::Kind::attention:
       attention();
       break;
-    case Group::Kind::program:
+    case FusionGroup::Kind::program:
       program();
       break;
-    case Group::Kind::control:
+    case FusionGroup::Kind::control:
       GCG_CHECK(false, "control flow has no kernel");
   }
   finish();
@@ -77,7 +77,7 @@ int GroupLowering::add_result(Shape shape) {
 }
 
 std::vector<Expr> GroupLowering::result_index(std::vector<Expr> index) const {
-  for (const Group::Place& place : group_.places) {
+  for (const FusionGroup::Place& place : group_.places) {
     Expr& i = index[place.axis];
     if (place.step != 1) i = i * gcg::index(place.step);
     i = i + extent(place.offset);
@@ -151,7 +151,7 @@ void GroupLowering::name() {
   if (k.name.size() > 60) k.name.resize(60);
 }
 
-LoweredGroup lower_group(const Graph& graph, const Fusion& fusion, const Group& group) {
+LoweredGroup lower_group(const Graph& graph, const Fusion& fusion, const FusionGroup& group) {
   return GroupLowering(graph, fusion, group).run();
 }
 

@@ -15,7 +15,7 @@ std::vector<Expr> refs(const std::vector<Axis>& axes);
 /// Collects what every kind of group needs: operands by number, the result last, names for reports.
 class GroupLowering {
  public:
-  GroupLowering(const Graph& graph, const Fusion& fusion, const Group& group)
+  GroupLowering(const Graph& graph, const Fusion& fusion, const FusionGroup& group)
       : g_(graph), f_(fusion), group_(group), values_(graph, [this](ValueId v) { return stored(v); }) {}
 
   LoweredGroup run();
@@ -96,7 +96,7 @@ class GroupLowering {
 
   const Graph& g_;
   const Fusion& f_;
-  const Group& group_;
+  const FusionGroup& group_;
   ValueLowering values_;
   std::map<int, Dim> all_extents_;
   int next_axis_ = 0;

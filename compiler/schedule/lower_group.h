@@ -16,7 +16,7 @@ struct LoweredGroup {
 };
 
 /// Requires: the group is not control flow.
-LoweredGroup lower_group(const Graph& graph, const Fusion& fusion, const Group& group);
+LoweredGroup lower_group(const Graph& graph, const Fusion& fusion, const FusionGroup& group);
 
 /// Operands whose storage the kernel's result may take over. (in_place.cpp)
 std::vector<int> in_place_operands(const Kernel& kernel, const std::vector<ValueId>& storages);

@@ -22,8 +22,8 @@ class RepeatedWork {
 
   std::vector<std::string> run() {
     std::vector<std::string> sentences;
-    for (const Group& group : f_.groups) {
-      if (group.kind != Group::Kind::loop || group.output_copy >= 0) continue;
+    for (const FusionGroup& group : f_.groups) {
+      if (group.kind != FusionGroup::Kind::loop || group.output_copy >= 0) continue;
       computed_.clear();
       const Value& result = g_.value(group.result);
       if (!result.producer.valid() || result.is_constant() || is_symbolic_content(result)) continue;
@@ -38,7 +38,7 @@ class RepeatedWork {
   }
 
  private:
-  double work(const Fusion& fusion, const Group& group) const {
+  double work(const Fusion& fusion, const FusionGroup& group) const {
     const Kernel kernel = lower_group(g_, fusion, group).kernel;
     return loop_work(kernel, std::get<LoopKernel>(kernel.body));
   }
@@ -46,7 +46,7 @@ class RepeatedWork {
   double work_apart() const {
     double sum = 0;
     for (ValueId v : computed_) {
-      Group own;
+      FusionGroup own;
       own.result = own.storage = v;
       own.on_host = g_.node(g_.value(v).producer).on_host;
       sum += work(apart_, own);

@@ -81,8 +81,9 @@ TEST(PackConvWeights, LeavesDepthwiseAndOtherTypes) {
 PlainConvKernel kernel_of(const std::string& text) {
   const Graph g = check(text, true, {{"n", 2}});
   const Fusion fusion = fuse(g);
-  for (const Group& group : fusion.groups)
-    if (group.kind == Group::Kind::conv) return std::get<PlainConvKernel>(lower_group(g, fusion, group).kernel.body);
+  for (const FusionGroup& group : fusion.groups)
+    if (group.kind == FusionGroup::Kind::conv)
+      return std::get<PlainConvKernel>(lower_group(g, fusion, group).kernel.body);
   ADD_FAILURE() << "no convolution";
   return {};
 }

@@ -38,7 +38,7 @@ TEST(RepeatedWork, IsSaidOfARowComputedForEveryElement) {
   Fusion fusion = fuse(graph);
   const ValueId row = named(graph, "b");
   ASSERT_TRUE(fusion.materialized[static_cast<size_t>(row.index)]);
-  std::erase_if(fusion.groups, [&](const Group& g) { return g.result == row; });
+  std::erase_if(fusion.groups, [&](const FusionGroup& g) { return g.result == row; });
   fusion.materialized[static_cast<size_t>(row.index)] = false;
   const auto remarks = repeated_work(graph, fusion);
   ASSERT_EQ(remarks.size(), 1u);

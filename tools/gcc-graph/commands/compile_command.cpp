@@ -16,6 +16,7 @@
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/measure/tuning_file.h"
 #include "tools/gcc-graph/options/default_targets.h"
+#include "tools/gcc-graph/options/fleet_options.h"
 #include "tools/gcc-graph/options/gpu_options.h"
 #include "tools/gcc-graph/options/parse_dim.h"
 #include "tools/gcc-graph/options/progress.h"
@@ -30,6 +31,7 @@ struct Arguments {
   std::string memory_limit;
   std::string tuning;
   GpuOptions gpu;
+  FleetOptions fleet;
   int threads = 0;
   PassOptions passes;
   bool print_plan = false;
@@ -38,13 +40,17 @@ struct Arguments {
 void print(const Arguments& a, const CompileResult& result, double seconds) {
   std::cout << "wrote " << a.output << ": " << result.artifact.size() << " bytes (weights " << result.weight_bytes
             << ", code " << result.code_bytes << ") in " << seconds << " s\n";
+  int parts = 0;
   for (const PlanReport& p : result.plans) {
+    parts = std::max(parts, p.entry_point);
+    if (p.entry_point > 0) continue;
     std::cout << "  " << p.target << " [" << p.shapes << "]: " << p.steps << " steps, " << p.kernels << " kernels";
     for (const auto& [library, calls] : p.calls) std::cout << ", " << calls << " by " << library;
     if (p.arena_bytes > 0)
       std::cout << ", arena " << p.arena_bytes << " bytes (lower bound " << p.arena_lower_bound << ")";
     std::cout << '\n';
   }
+  if (parts > 0) std::cout << "  and " << parts << " parts for the fleet (gcc-graph inspect shows their groups)\n";
   for (const std::string& remark : result.remarks) std::cout << "  " << remark << '\n';
 }
 
@@ -102,10 +108,12 @@ void run(const Arguments& a) {
   options.targets = defaults.names;
   options.dims = parse_dims(a.dims);
   if (!a.memory_limit.empty()) options.memory_limit = parse_bytes(a.memory_limit);
-  for (const std::string& text : a.assignments) options.assignments.push_back(parse_assignment(text));
+  if (!a.fleet.any())
+    for (const std::string& text : a.assignments) options.assignments.push_back(parse_assignment(text));
   std::vector<CustomOp> custom_ops;
   for (const std::string& text : a.custom_ops) custom_ops.push_back(parse_custom_op(text));
   a.gpu.apply(options);
+  a.fleet.apply(options, a.assignments);
   TuningFile tuning;
   if (!a.tuning.empty()) {
     tuning = TuningFile::read(a.tuning);
@@ -170,6 +178,7 @@ void add_compile_command(CLI::App& app) {
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
   c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, to choose GPU kernels by");
   args->gpu.add_to(*c);
+  args->fleet.add_to(*c);
   c->add_option("--threads", args->threads, "Host threads for code generation; 0: one per CPU")
       ->check(CLI::Range(0, 256));
   c->add_option("--print-after", args->passes.print_after, "Print the graph after these passes, or all")

@@ -6,6 +6,7 @@
 #include "artifact_schema/spans.h"
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/inspect/inspect_assembly.h"
 #include "tools/gcc-graph/inspect/inspect_calls.h"
 #include "tools/gcc-graph/inspect/inspect_print.h"
 #include "tools/gcc-graph/inspect/inspect_shapes.h"
@@ -201,7 +202,9 @@ Json describe(const ArtifactFile& file, const Arguments& a) {
   out["targets"] = targets;
   if (Json libraries = libraries_json(m); !libraries.empty()) out["libraries"] = libraries;
   out["entry_points"] = Json::array();
-  for (const auto* entry : *m.entry_points()) out["entry_points"].push_back(entry_json(m, *entry, a));
+  for (const auto* entry : *m.entry_points())
+    (entry->internal() ? out["parts"] : out["entry_points"]).push_back(entry_json(m, *entry, a));
+  add_assembly(file.view, out);
   if (const fb::EntryPoint* entry = m.at_load()) {
     out["at_load"]["plans"] = Json::array();
     for (uint32_t i = 0; i < count(entry->plans()); ++i) {

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "compiler/support/error.h"
+#include "tools/gcc-graph/inspect/inspect_assembly.h"
 #include "tools/gcc-graph/inspect/inspect_calls.h"
 #include "tools/gcc-graph/inspect/inspect_weights.h"
 
@@ -97,6 +98,9 @@ void print_report(const Json& j) {
   }
   if (j.contains("libraries")) print_libraries(j["libraries"]);
   for (const auto& e : j["entry_points"]) print_entry(e);
+  print_assembly(j);
+  if (j.contains("parts"))
+    for (const auto& e : j["parts"]) print_entry(e);
   if (!j.contains("at_load")) return;
   std::cout << "at load, on the GPU\n";
   for (const auto& p : j["at_load"]["plans"]) print_plan(p);

@@ -1,0 +1,114 @@
+#include "compiler/parts.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "compiler/support/error.h"
+#include "compiler/support/nearest.h"
+
+namespace gcg {
+namespace {
+
+std::optional<ValueId> find_value(const Graph& graph, const std::string& name) {
+  for (int64_t i = 0; i < graph.value_count(); ++i)
+    if (graph.value(ValueId(i)).name == name) return ValueId(i);
+  return std::nullopt;
+}
+
+std::vector<std::string> names_of_values(const Graph& graph) {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < graph.value_count(); ++i) names.push_back(graph.value(ValueId(i)).name);
+  return names;
+}
+
+/// `d` with these values; nullopt where symbols are left.
+std::optional<int64_t> value_of(const Dim& d, const std::map<std::string, Dim>& values) {
+  const Dim known = d.substitute(values);
+  return known.is_constant() ? std::optional(known.constant()) : std::nullopt;
+}
+
+/// The values of the part's symbols in a call, as far as they follow from the model's.
+SymbolValues symbols_of_call(const PartedModel& model, const PartCall& call, const SymbolValues& fixed) {
+  const Part& part = model.assembly.parts[static_cast<size_t>(call.part)];
+  const std::map<std::string, Dim> values(fixed.begin(), fixed.end());
+  SymbolValues out;
+  const auto note = [&](const std::string& symbol, const Dim& in_model) {
+    if (const auto value = value_of(in_model, values)) out[symbol] = *value;
+  };
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const Shape& own = *part.graph.value(part.graph.inputs[i]).shape;
+    const Shape& outer = *model.assembly.graph.value(call.inputs[i]).shape;
+    for (size_t axis = 0; axis < own.size(); ++axis)
+      if (const auto symbol = own[axis].symbol_name()) note(*symbol, outer[axis]);
+  }
+  for (size_t i = 0; i < call.extents.size(); ++i) note(part.extents[i], call.extents[i]);
+  return out;
+}
+
+}  // namespace
+
+void keep_values(Graph& graph, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const std::optional<ValueId> value = find_value(graph, name);
+    if (!value) fail("--keep '", name, "': the model has no value of that name", nearest(name, names_of_values(graph)));
+    if (!graph.is_output(*value)) graph.outputs.push_back(*value);
+  }
+}
+
+PartedModel take_apart(const Graph& model, size_t model_outputs, const Fleet& fleet, const CutOptions& cut) {
+  const std::vector<ValueId> kept(model.outputs.begin() + static_cast<ptrdiff_t>(model_outputs), model.outputs.end());
+  return {split(model, cut_graph(model, fleet, cut), kept), model_outputs};
+}
+
+std::vector<SymbolValues> shape_sets_of_part(const PartedModel& model, int part,
+                                             const std::vector<SymbolValues>& model_sets) {
+  std::vector<SymbolValues> sets;
+  for (const SymbolValues& fixed : model_sets)
+    for (const PartCall& call : model.assembly.calls) {
+      if (call.part != part) continue;
+      SymbolValues values = symbols_of_call(model, call, fixed);
+      if (std::find(sets.begin(), sets.end(), values) == sets.end()) sets.push_back(std::move(values));
+    }
+  // The one that leaves most open comes last: it serves whatever the others do not.
+  std::stable_sort(sets.begin(), sets.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  return sets;
+}
+
+bool is_for(const PartedModel& model, int part, const Fleet& fleet, const Target& target) {
+  const Assembly& a = model.assembly;
+  return std::any_of(a.calls.begin(), a.calls.end(), [&](const PartCall& call) {
+    const std::vector<int>& support = a.cut.groups[static_cast<size_t>(call.group)].support;
+    return call.part == part && std::any_of(support.begin(), support.end(), [&](int d) {
+             const FleetDevice& device = fleet.devices[static_cast<size_t>(d)];
+             return device.kind == target.device && (device.target.empty() || device.target == target.name);
+           });
+  });
+}
+
+AssemblyPlacement place_groups(const PartedModel& model, const Fleet&, const std::vector<Plan>& plans) {
+  const Assembly& a = model.assembly;
+  AssemblyPlacement out;
+  out.weight_bytes.resize(a.cut.groups.size());
+  out.peak_bytes.resize(a.cut.groups.size());
+  for (const Group& g : a.cut.groups) {
+    out.device.push_back(g.support.front());
+    out.operation.emplace_back(g.support.size());
+  }
+  out.begin.resize(a.calls.size());
+  out.end.resize(a.calls.size());
+  for (size_t g = 0; g < a.cut.groups.size(); ++g) {
+    std::map<const Tensor*, int64_t> weights;
+    for (const PartCall& call : a.calls)
+      for (const Plan& plan : plans)
+        if (call.group == static_cast<int>(g) && plan.entry_point == call.part + 1) {
+          out.peak_bytes[g] = std::max(out.peak_bytes[g], plan.memory.layout.bytes);
+          for (const Buffer& b : plan.buffers)
+            if (b.kind == Buffer::Kind::constant) weights[b.constant.get()] = b.constant->bytes();
+        }
+    for (const auto& [tensor, bytes] : weights) out.weight_bytes[g] += bytes;
+  }
+  return out;
+}
+
+}  // namespace gcg

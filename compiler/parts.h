@@ -1,0 +1,37 @@
+// The model taken apart: entry points of the file that a fleet of devices runs one by one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/artifact/emit_assembly.h"
+#include "compiler/ir/graph.h"
+#include "compiler/partition/assembly.h"
+#include "compiler/partition/cut.h"
+#include "compiler/plan/plan.h"
+
+namespace gcg {
+
+struct PartedModel {
+  Assembly assembly;
+  size_t model_outputs = 0;  // the first outputs of its graph; the others are values to be kept
+};
+
+/// The values with these names become outputs behind the graph's own, but for those that are outputs already. Throws
+/// CompileError for names that the graph does not have, listing the nearest ones.
+void keep_values(Graph& graph, const std::vector<std::string>& names);
+
+/// `model`: as model passes leave it, its outputs beyond `model_outputs` to be kept.
+PartedModel take_apart(const Graph& model, size_t model_outputs, const Fleet& fleet, const CutOptions& cut);
+
+/// The extents that calls of a part run with when the model's are these.
+std::vector<SymbolValues> shape_sets_of_part(const PartedModel& model, int part,
+                                             const std::vector<SymbolValues>& model_sets);
+
+/// Can a device that some call of the part is for run code for the target?
+bool is_for(const PartedModel& model, int part, const Fleet& fleet, const Target& target);
+
+/// Where groups run and how long that is thought to take. `plans`: of the parts, with memory planned.
+AssemblyPlacement place_groups(const PartedModel& model, const Fleet& fleet, const std::vector<Plan>& plans);
+
+}  // namespace gcg

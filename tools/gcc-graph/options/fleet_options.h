@@ -1,0 +1,26 @@
+// Options of `compile` about the devices that a model is cut and placed for.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+
+namespace gcg::tools {
+
+class FleetOptions {
+ public:
+  void add_to(CLI::App& command);
+  /// Was any of them given? Without that a model stays whole.
+  bool any() const { return !fleet_.empty() || !cut_.empty() || !labels_.empty() || !keep_.empty(); }
+  /// Sets fleet, cut and values to be kept. `assignments`: of --assign, which are cuts when there is a fleet. Throws
+  /// CompileError.
+  void apply(CompileOptions& options, const std::vector<std::string>& assignments) const;
+
+ private:
+  std::string fleet_;
+  std::vector<std::string> cut_, labels_, keep_;
+};
+
+}  // namespace gcg::tools
