@@ -48,8 +48,13 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"codegen/cpu", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/cuda", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/library", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
+    {"lazy",
+     {"compiler", "compiler/support", "compiler/ir", "compiler/ops", "compiler/gir", "codegen/cpu", "artifact_schema"}},
+    {"api",
+     {"lazy", "compiler", "compiler/support", "compiler/ir", "compiler/ops", "compiler/import", "codegen/cpu"}},
+    {"bindings", {}},  // public headers alone
     {"tools",
-     {"compiler", "compiler/artifact", "compiler/support", "compiler/fleet", "compiler/partition", "compiler/place",
+     {"api", "compiler", "compiler/artifact", "compiler/support", "compiler/fleet", "compiler/partition", "compiler/place",
       "compiler/ir", "compiler/kernel", "compiler/import", "compiler/export", "compiler/passes",
       "compiler/ops/op_def.h", "compiler/ops/expansion.h",
       "compiler/ops/custom_op.h",  // what is listed and declared
@@ -72,7 +77,7 @@ std::vector<Include> project_includes() {
   std::vector<Include> out;
   const fs::path root = GCC_GRAPH_SOURCE_DIR;
   static const std::regex pattern("^\\s*#\\s*include\\s+\"([^\"]+)\"");
-  for (const char* top : {"artifact_schema", "runtime", "compiler", "codegen", "tools"})
+  for (const char* top : {"artifact_schema", "runtime", "compiler", "codegen", "lazy", "api", "bindings", "tools"})
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       const std::string extension = entry.path().extension();
       if (extension != ".h" && extension != ".cpp" && extension != ".hpp" && extension != ".inc") continue;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/python/gart.py on the CPU: one model for many threads, inputs that are missing, a child of fork()."""
+"""tools/python/gart on the CPU: one model for many threads, inputs that are missing, a child of fork()."""
 import os
 import signal
 import subprocess

@@ -17,7 +17,7 @@ packages=(
   libonnx-dev libprotobuf-dev protobuf-compiler                  # ONNX import
   libflatbuffers-dev flatbuffers-compiler libxxhash-dev          # artifact
   libcli11-dev libzip-dev nlohmann-json3-dev libgtest-dev        # tools, tests
-  python3 python3-venv binutils                                  # model maker, comparisons, size checks
+  python3 python3-venv python3-dev binutils                                  # model maker, comparisons, size checks
 )
 
 install_packages() {

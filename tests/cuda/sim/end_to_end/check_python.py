@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/python/gart.py on a simulated GPU: devices by name, arrays in the GPU's memory, runs on streams.
+"""tools/python/gart on a simulated GPU: devices by name, arrays in the GPU's memory, runs on streams.
 
   GART_SIM_DEVICES=2 run_sim.sh --sm 80 check_python.py
 """

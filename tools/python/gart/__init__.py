@@ -97,7 +97,7 @@ class GartError(RuntimeError):
 
 def _library():
     here = os.path.dirname(os.path.abspath(__file__))
-    built = os.path.join(here, "..", "..", "build", "release", "lib", "libgart.so")
+    built = os.path.join(here, "..", "..", "..", "build", "release", "lib", "libgart.so")
     path = os.environ.get("GART_LIBRARY") or (built if os.path.exists(built) else "libgart.so")
     lib = ctypes.CDLL(path)
     for name, result in (("gart_last_error", ctypes.c_char_p), ("gart_input_name", ctypes.c_char_p),

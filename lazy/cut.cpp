@@ -1,0 +1,92 @@
+#include "lazy/cut.h"
+
+#include <algorithm>
+
+namespace gcc_graph::lazy {
+namespace {
+
+uint64_t walks = 0;  // under the engine's lock
+
+constexpr uint32_t kGiven = 0x80000000, kResult = 0x40000000;
+
+/// Gives the node its position in this walk.
+uint32_t visit(Node* node, uint64_t walk, std::vector<Node*>& nodes) {
+  if (node->walk != walk) {
+    node->walk = walk;
+    node->position = static_cast<uint32_t>(nodes.size());
+    nodes.push_back(node);
+  }
+  return node->position;
+}
+
+}  // namespace
+
+void Cut::clear() {
+  nodes.clear();
+  given.clear();
+  results.clear();
+  form.clear();
+  extents.clear();
+  runs = 0;
+}
+
+uint64_t Cut::hash() const {
+  uint64_t hash = form.size();
+  const auto mix = [&](uint64_t next) {
+    hash = (hash ^ next) * 0x9E3779B97F4A7C15ULL;
+    hash ^= hash >> 32;
+  };
+  for (const uint32_t word : form) mix(word);
+  for (const Extents* e : extents) mix(e->id);
+  return hash;
+}
+
+void make_cut(std::span<Node* const> wanted, Cut& cut, bool through, std::span<Node* const> ends) {
+  cut.clear();
+  const uint64_t walk = ++walks;
+  for (Node* node : wanted) visit(node, walk, cut.nodes);
+  const size_t first_wanted = cut.nodes.size();
+  const auto ends_here = [&](const Node* node) {
+    if (node->op == nullptr) return true;
+    if (!through) return node->ready.load(std::memory_order_acquire);
+    return std::find(ends.begin(), ends.end(), node) != ends.end();
+  };
+  for (uint32_t at = 0; at < cut.nodes.size(); ++at) {
+    Node* node = cut.nodes[at];
+    if (ends_here(node)) {
+      cut.given.push_back(at);
+      cut.form.push_back(kGiven | static_cast<uint32_t>(node->type->dtype));
+      cut.form.push_back(node->type->extents->form);
+      cut.extents.push_back(node->type->extents);
+      if (through && at < first_wanted) cut.results.push_back(at);
+      continue;
+    }
+    ++cut.runs;
+    const bool is_result = node->type != nullptr && (at < first_wanted || (!through && node->is_held()));
+    if (is_result) cut.results.push_back(at);
+    cut.form.push_back(node->op->id | (is_result ? kResult : 0));
+    if (node->ints != nullptr) {
+      cut.form.push_back(node->ints->form);
+      cut.extents.push_back(node->ints);
+    }
+    for (Node* input : node->inputs()) cut.form.push_back(visit(input, walk, cut.nodes));
+  }
+}
+
+std::vector<uint32_t> running_order(const Cut& cut) {
+  std::vector<bool> runs(cut.nodes.size(), true);
+  for (const uint32_t g : cut.given) runs[g] = false;
+  std::vector<uint32_t> readers(cut.nodes.size(), 0), order;
+  for (uint32_t at = 0; at < cut.nodes.size(); ++at)
+    if (runs[at])
+      for (const Node* input : cut.nodes[at]->inputs()) ++readers[input->position];
+  for (uint32_t at = 0; at < cut.nodes.size(); ++at)
+    if (runs[at] && readers[at] == 0) order.push_back(at);
+  for (size_t next = 0; next < order.size(); ++next)
+    for (const Node* input : cut.nodes[order[next]]->inputs())
+      if (--readers[input->position] == 0 && runs[input->position]) order.push_back(input->position);
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
+}  // namespace gcc_graph::lazy

@@ -1,0 +1,174 @@
+// A value is wanted: what it needs is cut out, and runs as one program, or by the interpreter while there is none yet.
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "compiler/ops/infer.h"
+#include "compiler/support/error.h"
+#include "lazy/cut.h"
+#include "lazy/graph_of_cut.h"
+#include "lazy/interpret.h"
+#include "lazy/program_cache.h"
+
+namespace gcc_graph::lazy {
+namespace {
+
+constexpr uint32_t kMostNodes = 2048;       // of one program; larger cuts run in pieces
+constexpr double kInterpreterWork = 400000;  // element operations that take as long as compiling: beyond, the compiler is waited for
+
+class Engine {
+ public:
+  static Engine& instance() {
+    static auto* engine = new Engine;
+    return *engine;
+  }
+
+  void evaluate(std::span<Node* const> wanted) {
+    const std::lock_guard lock(mutex_);
+    make_cut(wanted, cut_);
+    if (cut_.runs == 0) return;
+    ++evaluations;
+    if (cut_.runs <= kMostNodes)
+      run(cut_);
+    else
+      run_in_pieces();
+  }
+
+  std::mutex& mutex() { return mutex_; }
+
+  std::atomic<int64_t> evaluations{0}, nodes_run{0}, hits{0}, interpreted{0};
+
+ private:
+  void run(const Cut& cut) {
+    std::vector<Buffer*> values = values_of(cut);
+    nodes_run += cut.runs;
+    // Values that are set may free nodes of the cut, but none that somebody holds or reads.
+    results_.clear();
+    for (const uint32_t at : cut.results) {
+      results_.push_back(cut.nodes[at]);
+      retain(results_.back(), 1);
+    }
+    for (size_t i = 0; i < values.size(); ++i) set_value(results_[i], values[i]);
+    for (Node* node : results_) drop(node, 1);
+  }
+
+  std::vector<Buffer*> values_of(const Cut& cut) {
+    ProgramCache& programs = ProgramCache::instance();
+    Found& found = programs.find(cut);
+    const std::shared_ptr<Program> program = found.program;
+    if (program->state < Program::State::ready &&
+        (programs.settings().deterministic || program->work < 0 || program->work > kInterpreterWork))
+      programs.wait_for(program);
+    if (program->state == Program::State::ready) {
+      auto values = program->run(cut, found.symbols);
+      if (values.ok()) {
+        ++hits;
+        return std::move(values).value();
+      }
+      throw_failure(cut, *program, values.error().message);
+    }
+    if (program->work < 0) throw Failure(program->error, cut.nodes[cut.results.front()]->source);
+    ++interpreted;
+    return interpret(cut);
+  }
+
+  /// The interpreter knows which operator it is.
+  [[noreturn]] static void throw_failure(const Cut& cut, const Program& program, const std::string& message) {
+    if (program.work >= 0 && program.work <= 100 * kInterpreterWork)
+      for (Buffer* value : interpret(cut)) value->release();
+    throw Failure(message, {});
+  }
+
+  void run_in_pieces() {
+    struct Piece {
+      Node* node;
+      uint32_t last_reader;  // in the order
+      bool is_wanted;
+    };
+    const std::vector<uint32_t> order = running_order(cut_);
+    std::vector<Piece> pieces;
+    std::vector<uint32_t> index(cut_.nodes.size(), 0);
+    for (uint32_t i = 0; i < order.size(); ++i) {
+      index[order[i]] = i;
+      pieces.push_back({cut_.nodes[order[i]], 0, false});
+    }
+    for (const uint32_t at : cut_.results) pieces[index[at]].is_wanted = true;
+    for (uint32_t i = 0; i < order.size(); ++i)
+      for (const Node* input : pieces[i].node->inputs()) {
+        const uint32_t k = index[input->position];
+        if (k < pieces.size() && pieces[k].node == input) pieces[k].last_reader = i;
+      }
+    Cut part;
+    for (size_t begin = 0; begin < pieces.size(); begin += kMostNodes) {
+      const size_t end = std::min(pieces.size(), begin + kMostNodes);
+      std::vector<Node*> roots;
+      for (size_t i = begin; i < end; ++i)
+        if (pieces[i].node->type != nullptr && (pieces[i].is_wanted || pieces[i].last_reader >= end))
+          roots.push_back(pieces[i].node);
+      std::reverse(roots.begin(), roots.end());
+      make_cut(roots, part);
+      if (part.runs > 0) run(part);
+    }
+  }
+
+  std::mutex mutex_;
+  Cut cut_;
+  std::vector<Node*> results_;
+};
+
+}  // namespace
+
+void evaluate(std::span<const Array> wanted) {
+  std::vector<Node*> nodes;
+  nodes.reserve(wanted.size());
+  for (const Array& a : wanted)
+    if (!a.is_ready()) nodes.push_back(a.node());
+  if (nodes.empty()) return;
+  try {
+    Engine::instance().evaluate(nodes);
+  } catch (const gcg::CompileError& error) {
+    throw Error(error.what());
+  }
+}
+
+Stats stats() {
+  const Engine& engine = Engine::instance();
+  const Counters& c = counters();
+  Stats out;
+  out.nodes_recorded = c.recorded;
+  out.nodes_run = engine.nodes_run;
+  out.cache_hits = engine.hits;
+  out.interpreted = engine.interpreted;
+  out.evaluations = engine.evaluations;
+  out.bytes_live = c.bytes;
+  out.peak_bytes = c.peak;
+  out.nodes_live = c.live;
+  ProgramCache::instance().fill(out);
+  return out;
+}
+
+std::vector<std::string> explain() { return ProgramCache::instance().explain(); }
+Settings settings() { return ProgramCache::instance().settings(); }
+void set(const Settings& settings) { ProgramCache::instance().set(settings); }
+bool wait_for_compiler(int64_t milliseconds) { return ProgramCache::instance().wait_for_all(milliseconds); }
+
+void clear_programs() {
+  const std::lock_guard lock(Engine::instance().mutex());
+  ProgramCache::instance().clear();
+}
+
+std::vector<uint8_t> compile(std::span<const Array> inputs, std::span<const Array> outputs, const SaveOptions& options) {
+  const std::lock_guard lock(Engine::instance().mutex());
+  std::vector<Node*> ends, wanted;
+  for (const Array& a : inputs) ends.push_back(a.node());
+  for (const Array& a : outputs) wanted.push_back(a.node());
+  try {
+    return compile_for(graph_to_save(wanted, ends, options), options.targets);
+  } catch (const gcg::CompileError& error) {
+    throw Error(error.what());
+  }
+}
+
+Failure::~Failure() = default;
+
+}  // namespace gcc_graph::lazy

@@ -1,0 +1,219 @@
+#include "lazy/graph_of_cut.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include "compiler/ops/infer.h"
+#include "compiler/ops/op_def.h"
+#include "compiler/support/error.h"
+#include "lazy/infer_types.h"
+
+namespace gcc_graph::lazy {
+
+Pattern Pattern::of(const std::vector<int64_t>& extents) {
+  return {extents, std::vector<int32_t>(extents.size(), -1), 0};
+}
+
+Pattern Pattern::widened(const std::vector<int64_t>& made_of, const std::vector<int64_t>& extents) const {
+  Pattern wide = *this;
+  wide.symbols = 0;
+  std::map<std::pair<int64_t, int64_t>, int32_t> numbers;  // by what was seen
+  for (size_t i = 0; i < extents.size(); ++i) {
+    if (symbol[i] < 0 && made_of[i] == extents[i]) continue;
+    const auto [it, fresh] = numbers.try_emplace({made_of[i], extents[i]}, wide.symbols);
+    wide.symbols += fresh ? 1 : 0;
+    wide.symbol[i] = it->second;
+  }
+  return wide;
+}
+
+bool Pattern::match(const std::vector<int64_t>& extents, std::vector<int64_t>& values) const {
+  values.assign(static_cast<size_t>(symbols), -1);
+  for (size_t i = 0; i < extents.size(); ++i) {
+    if (symbol[i] < 0) {
+      if (fixed[i] != extents[i]) return false;
+      continue;
+    }
+    int64_t& value = values[static_cast<size_t>(symbol[i])];
+    if (value >= 0 && value != extents[i]) return false;
+    value = extents[i];
+  }
+  return true;
+}
+
+std::vector<int64_t> flat_extents(const Cut& cut) {
+  std::vector<int64_t> all;
+  for (const Extents* e : cut.extents) all.insert(all.end(), e->values.begin(), e->values.end());
+  return all;
+}
+
+namespace {
+
+class Builder final : public OperandSource {
+ public:
+  Builder(const Cut& cut, const Pattern& pattern, const Naming* naming)
+      : cut_(cut), pattern_(pattern), naming_(naming), values_(cut.nodes.size()) {}
+
+  gcg::Graph run() {
+    place_extents();
+    if (naming_ != nullptr) add_named_inputs();
+    for (const uint32_t at : cut_.given)
+      if (values_[at].empty()) add_given(at);
+    for (int32_t s = 0; s < pattern_.symbols; ++s) add_carrier(s);
+    for (const uint32_t at : running_order(cut_)) add(at);
+    for (const uint32_t at : cut_.results) graph_.outputs.push_back(output(at));
+    return std::move(graph_);
+  }
+
+  gcg::ValueId integers(size_t first, std::span<const int64_t> values, bool is_scalar) override {
+    bool is_fixed = true;
+    for (size_t i = 0; i < values.size(); ++i) is_fixed = is_fixed && pattern_.symbol[ints_at_ + first + i] < 0;
+    if (is_fixed) return ConstantOperands(graph_).integers(first, values, is_scalar);
+    std::vector<gcg::ValueId> parts;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const int32_t s = pattern_.symbol[ints_at_ + first + i];
+      parts.push_back(s < 0 ? ConstantOperands(graph_).integers(0, values.subspan(i, 1), false)
+                            : node("Shape", {carriers_[static_cast<size_t>(s)]}));
+    }
+    if (is_scalar) return node("Squeeze", {parts[0]});
+    return parts.size() == 1 ? parts[0] : node("Concat", parts, {{"axis", int64_t{0}}});
+  }
+
+ private:
+  /// Where the extents of each position begin.
+  void place_extents() {
+    first_extent_.assign(cut_.nodes.size(), 0);
+    size_t list = 0, next = 0, given = 0;
+    for (uint32_t at = 0; at < cut_.nodes.size(); ++at) {
+      const bool is_given = given < cut_.given.size() && cut_.given[given] == at;
+      given += is_given ? 1 : 0;
+      if (!is_given && cut_.nodes[at]->ints == nullptr) continue;
+      first_extent_[at] = next;
+      next += cut_.extents[list++]->values.size();
+    }
+  }
+
+  gcg::ValueId node(const char* op, const std::vector<gcg::ValueId>& inputs, std::map<std::string, gcg::Attribute> attributes = {}) {
+    const gcg::NodeId id = graph_.add_node(gcg::op(op), graph_.unique_name(op), inputs, 1, std::move(attributes));
+    return graph_.node(id).outputs[0];
+  }
+
+  gcg::ValueId add_input(const std::string& name, gcg::DType dtype, gcg::Shape shape) {
+    gcg::Value value;
+    value.name = name;
+    value.dtype = dtype;
+    value.shape = std::move(shape);
+    graph_.inputs.push_back(graph_.add_value(std::move(value)));
+    return graph_.inputs.back();
+  }
+
+  static gcg::Dim symbol(int32_t number) { return gcg::Dim::symbol("s" + std::to_string(number)); }
+
+  void add_named_inputs() {
+    std::map<const Node*, uint32_t> given;
+    for (const uint32_t at : cut_.given) given[cut_.nodes[at]] = at;
+    for (size_t i = 0; i < naming_->inputs.size(); ++i) {
+      const Node* node = naming_->inputs[i];
+      const auto it = given.find(node);
+      const std::string name = i < naming_->input_names.size() ? naming_->input_names[i] : "in" + std::to_string(i);
+      if (it == given.end()) {  // nothing reads it
+        add_input(name, node->type->dtype, gcg::to_shape(node->type->extents->values));
+      } else {
+        values_[it->second] = {add_input(name, node->type->dtype, shape_of(it->second))};
+      }
+    }
+  }
+
+  gcg::Shape shape_of(uint32_t at) const {
+    const Type& type = *cut_.nodes[at]->type;
+    gcg::Shape shape;
+    for (size_t d = 0; d < type.shape().size(); ++d) {
+      const int32_t s = pattern_.symbol[first_extent_[at] + d];
+      shape.push_back(s < 0 ? gcg::Dim(type.shape()[d]) : symbol(s));
+    }
+    return shape;
+  }
+
+  void add_given(uint32_t at) {
+    const Type& type = *cut_.nodes[at]->type;
+    if (naming_ != nullptr) {
+      gcg::Tensor copy(type.dtype, {type.shape().begin(), type.shape().end()});
+      if (type.bytes > 0) std::memcpy(copy.mutable_data(), cut_.nodes[at]->data(), static_cast<size_t>(type.bytes));
+      values_[at] = {graph_.add_constant("constant" + std::to_string(at), std::move(copy))};
+      return;
+    }
+    values_[at] = {add_input("in" + std::to_string(graph_.inputs.size()), type.dtype, shape_of(at))};
+  }
+
+  void add_carrier(int32_t number) {
+    carriers_.push_back(add_input("extent" + std::to_string(number), gcg::DType::u8, {symbol(number)}));
+  }
+
+  void add(uint32_t at) {
+    const Node& recorded = *cut_.nodes[at];
+    if (recorded.op->def == nullptr) {
+      values_[at] = {values_[recorded.near[0]->position].at(static_cast<size_t>(recorded.op->index))};
+      return;
+    }
+    std::vector<gcg::ValueId> inputs;
+    for (const Node* input : recorded.inputs()) inputs.push_back(values_[input->position].front());
+    ints_at_ = first_extent_[at];
+    const gcg::NodeId id =
+        add_operator(graph_, *recorded.op, recorded.op->name + " " + std::to_string(at), inputs, recorded.ints, *this);
+    values_[at] = graph_.node(id).outputs;
+    gcg::infer_node(graph_, id, graph_);
+  }
+
+  /// A value of its own for each result: none is an input, and none comes twice.
+  gcg::ValueId output(uint32_t at) {
+    const gcg::ValueId value = values_[at].front();
+    const bool is_own = graph_.value(value).producer.valid() && !graph_.is_output(value);
+    const gcg::ValueId own = is_own ? value : node("Identity", {value});
+    const size_t k = graph_.outputs.size();
+    if (naming_ != nullptr)
+      graph_.value(own).name = k < naming_->output_names.size() ? naming_->output_names[k] : "out" + std::to_string(k);
+    return own;
+  }
+
+  const Cut& cut_;
+  const Pattern& pattern_;
+  const Naming* naming_;
+  gcg::Graph graph_;
+  std::vector<std::vector<gcg::ValueId>> values_;  // by position
+  std::vector<gcg::ValueId> carriers_;
+  std::vector<size_t> first_extent_;
+  size_t ints_at_ = 0;
+};
+
+}  // namespace
+
+gcg::Graph graph_of_cut(const Cut& cut, const Pattern& pattern, const Naming* naming) {
+  return Builder(cut, pattern, naming).run();
+}
+
+gcg::Graph graph_to_save(std::span<Node* const> wanted, std::span<Node* const> inputs, const SaveOptions& options) {
+  Cut cut;
+  make_cut(wanted, cut, true, inputs);
+  const std::vector<int64_t> extents = flat_extents(cut);
+  Pattern pattern = Pattern::of(extents);
+  if (options.open_batch) {
+    size_t list = 0, at = 0;
+    for (uint32_t position = 0; position < cut.nodes.size(); ++position) {
+      const Node* node = cut.nodes[position];
+      const bool is_given = std::binary_search(cut.given.begin(), cut.given.end(), position);
+      if (!is_given && node->ints == nullptr) continue;
+      const bool is_input = std::find(inputs.begin(), inputs.end(), node) != inputs.end();
+      if (is_given && is_input && !node->type->shape().empty()) pattern.symbol[at] = 0;
+      at += cut.extents[list++]->values.size();
+    }
+    pattern.symbols = 0;  // the inputs' extents say it
+  }
+  const Naming naming{inputs, options.input_names, options.output_names};
+  gcg::Graph graph = graph_of_cut(cut, pattern, &naming);
+  graph.name = "lazy";
+  return graph;
+}
+
+}  // namespace gcc_graph::lazy

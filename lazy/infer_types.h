@@ -1,0 +1,42 @@
+// The types of an operator's results.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "lazy/intern.h"
+#include "lazy/node.h"
+
+namespace gcc_graph::lazy {
+
+struct Inferred {
+  std::vector<const Type*> outputs;  // one per result; null: its extents depend on data
+  bool is_closed = true;             // all are known
+};
+
+/// By the operator's own inference, which is asked once for each operator and types of operands. Throws Error.
+const Inferred& infer_types(const Op& op, std::span<Node* const> inputs, const Extents* ints);
+
+/// The node of `op` in `graph`, its operands being `inputs` (one per x) and `ints`.
+struct OperandSource {
+  virtual ~OperandSource() = default;
+  /// Integers `values` of static operand `k`, which start at `first` among all of the node's.
+  virtual gcg::ValueId integers(size_t first, std::span<const int64_t> values, bool is_scalar) = 0;
+};
+gcg::NodeId add_operator(gcg::Graph& graph, const Op& op, const std::string& name, std::span<const gcg::ValueId> inputs,
+                         const Extents* ints, OperandSource& source);
+
+/// Static operands as constants.
+class ConstantOperands final : public OperandSource {
+ public:
+  explicit ConstantOperands(gcg::Graph& graph) : graph_(graph) {}
+  gcg::ValueId integers(size_t first, std::span<const int64_t> values, bool is_scalar) override;
+
+ private:
+  gcg::Graph& graph_;
+};
+
+/// "f32[2,3]"
+std::string text_of(const Type& type);
+
+}  // namespace gcc_graph::lazy

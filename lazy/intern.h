@@ -1,0 +1,48 @@
+// What recorded nodes share: types, static operands and operators, each once for the life of the process, so that a node holds
+// pointers and comparing them is comparing what they say.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "gcc_graph/types.h"
+
+namespace gcc_graph::lazy {
+
+/// Lists of numbers that a second run may have different: a shape, or the static operands of a node.
+struct Extents {
+  uint32_t id;
+  uint32_t form;  // equal for lists of equal lengths whose zeros, ones and negative numbers agree
+  std::vector<int64_t> values;
+  std::vector<uint32_t> lengths;
+};
+const Extents* intern_extents(std::span<const int64_t> values, std::span<const uint32_t> lengths);
+
+struct Type {
+  uint32_t id;
+  gcg::DType dtype;
+  const Extents* extents;
+  int64_t elements, bytes;
+  std::span<const int64_t> shape() const { return extents->values; }
+};
+const Type* intern_type(gcg::DType dtype, std::span<const int64_t> shape);
+
+struct Op {
+  uint32_t id;
+  const gcg::OpDef* def;  // null: output `index` of a node with several
+  int index = 0;
+  std::string name;      // "Conv", "com.microsoft::Gelu"
+  std::string operands;  // letters as of Operator::make
+  int arrays = 0;        // how many x
+  int outputs = 1;
+  Attributes given;
+  std::map<std::string, gcg::Attribute> attributes;
+  std::vector<gcg::TensorRef> constants;  // of operands f, in order
+};
+const Op* intern_op(const std::string& name, const std::string& operands, const Attributes& attributes, int outputs);
+const Op* output_op(int index);
+
+}  // namespace gcc_graph::lazy

@@ -1,0 +1,113 @@
+#include "lazy/program.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "codegen/cpu/cpu_backend.h"
+#include "compiler/compile.h"
+#include "compiler/support/error.h"
+#include "lazy/disk_cache.h"
+
+namespace gcc_graph::lazy {
+namespace {
+
+constexpr double kWorkForThreads = 1 << 21;  // below it waking others costs more than they bring
+
+gart::TensorView view(const Node& node) {
+  return {node.data(), static_cast<gart::DType>(node.type->dtype), gart::Shape(node.type->shape())};
+}
+
+void release_all(const std::vector<Buffer*>& buffers) {
+  for (Buffer* buffer : buffers) buffer->release();
+}
+
+}  // namespace
+
+const char* host_target() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd")
+             ? "x86-64-v4"
+             : "x86-64-v3";
+#else
+  return "aarch64";
+#endif
+}
+
+std::vector<uint8_t> compile_for(gcg::Graph graph, const std::vector<std::string>& targets) {
+  gcg::CompileOptions options;
+  options.targets = targets.empty() ? std::vector<std::string>{host_target()} : targets;
+  options.passes.verify = false;
+  gcg::Backends backends;
+  backends.push_back(gcg::cpu::make_cpu_backend());
+  return gcg::compile(std::move(graph), "", options, backends).artifact;
+}
+
+void Program::make(const std::string& cache_folder, int64_t max_cache_bytes) {
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    const DiskCache disk(cache_folder, max_cache_bytes);
+    const std::string key = disk.key(graph, host_target());
+    if (std::optional<std::vector<uint8_t>> found = disk.find(key)) {
+      try {
+        load(std::move(*found));
+        from_disk = true;
+      } catch (const gcg::CompileError&) {  // damaged: made anew
+        from_disk = false;
+      }
+    }
+    if (!from_disk) {
+      std::vector<uint8_t> bytes = compile_for(graph.clone(), {});
+      disk.put(key, bytes);
+      load(std::move(bytes));
+    }
+    state = State::ready;
+  } catch (const std::exception& failure) {
+    error = failure.what();
+    state = State::failed;
+  }
+  graph = gcg::Graph();
+  milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void Program::load(std::vector<uint8_t> bytes) {
+  constexpr size_t kAlignment = 64;
+  const size_t size = (bytes.size() + kAlignment - 1) / kAlignment * kAlignment;
+  artifact_.reset(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, size)));
+  if (artifact_ == nullptr) gcg::fail("out of memory: ", size, " bytes of compiled code");
+  std::memcpy(artifact_.get(), bytes.data(), bytes.size());
+  auto program = gart::load(std::span<const uint8_t>(artifact_.get(), bytes.size()),
+                            {.verify = true, .device = "cpu", .threads = work < kWorkForThreads ? 1 : 0});
+  if (!program.ok()) gcg::fail(program.error().message);
+  auto invocation = program->new_invocation();
+  if (!invocation.ok()) gcg::fail(invocation.error().message);
+  invocation_.emplace(std::move(invocation).value());
+}
+
+gart::Result<std::vector<Buffer*>> Program::run(const Cut& cut, const std::vector<int64_t>& symbols) {
+  static const uint8_t nothing[64] = {};
+  size_t input = 0;
+  for (const uint32_t at : cut.given)
+    if (auto set = invocation_->set_input(input++, view(*cut.nodes[at])); !set.ok()) return set.error();
+  for (const int64_t s : symbols)
+    if (auto set = invocation_->set_input(input++, {nothing, gart::DType::u8, {s}}); !set.ok()) return set.error();
+  std::vector<Buffer*> out;
+  out.reserve(cut.results.size());
+  for (const uint32_t at : cut.results) {
+    const Type& type = *cut.nodes[at]->type;
+    out.push_back(Buffer::allocate(type.bytes));
+    const gart::OutputBuffer place{out.back()->data, static_cast<size_t>(type.bytes), static_cast<gart::DType>(type.dtype)};
+    if (auto set = invocation_->set_output(out.size() - 1, place); !set.ok()) {
+      release_all(out);
+      return set.error();
+    }
+  }
+  if (auto done = invocation_->run(); !done.ok()) {
+    release_all(out);
+    return done.error();
+  }
+  return out;
+}
+
+}  // namespace gcc_graph::lazy

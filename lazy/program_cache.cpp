@@ -1,0 +1,249 @@
+#include "lazy/program_cache.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iomanip>
+#include <sstream>
+
+#include "compiler/support/error.h"
+#include "lazy/disk_cache.h"
+#include "lazy/infer_types.h"
+#include "lazy/interpret.h"
+
+namespace gcc_graph::lazy {
+namespace {
+
+constexpr size_t kMostWaiting = 256;  // requests; older ones are dropped, and made again when asked for again
+constexpr size_t kMostLines = 1000;
+constexpr int kNice = 10;
+
+std::string describe(const Cut& cut) {
+  const Node& last = *cut.nodes[cut.results.front()];
+  return gcg::concat(cut.runs, cut.runs == 1 ? " node" : " nodes", ", for ", last.op->name, " ", text_of(*last.type));
+}
+
+/// The first extents that are not as they were.
+std::string difference(const std::vector<int64_t>& before, const std::vector<int64_t>& now) {
+  for (size_t i = 0; i < now.size(); ++i)
+    if (before[i] != now[i]) return gcg::concat("an extent or limit was ", before[i], " and is ", now[i]);
+  return "extents that were equal are not";
+}
+
+}  // namespace
+
+ProgramCache& ProgramCache::instance() {
+  static ProgramCache* cache = [] {
+    auto* made = new ProgramCache;
+    made->settings_.cache_folder = DiskCache::default_folder().string();
+    std::atexit([] { instance().stop(); });
+    return made;
+  }();
+  return *cache;
+}
+
+Found& ProgramCache::find(const Cut& cut) {
+  const uint64_t hash = cut.hash();
+  const auto [begin, end] = found_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    Found& known = it->second;
+    if (known.form != cut.form || known.extents != cut.extents) continue;
+    known.used = ++clock_;
+    const Program::State state = known.program->state;
+    if (state == Program::State::wanted) request(known.program);
+    if (state != Program::State::failed || known.program->pattern.symbols == 0) return known;
+    found_.erase(it);  // open extents did not do: fixed ones will
+    break;
+  }
+  Found fresh{cut.form, cut.extents, nullptr, {}, ++clock_};
+  fresh.program = program_for(family_of(cut), cut, fresh.symbols);
+  evict();
+  return found_.emplace(hash, std::move(fresh))->second;
+}
+
+ProgramCache::Family& ProgramCache::family_of(const Cut& cut) {
+  uint64_t hash = 0;
+  for (const uint32_t word : cut.form) hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL + (hash >> 31);
+  const auto [begin, end] = families_.equal_range(hash);
+  for (auto it = begin; it != end; ++it)
+    if (it->second.form == cut.form) return it->second;
+  return families_.emplace(hash, Family{cut.form, {}, false})->second;
+}
+
+std::shared_ptr<Program> ProgramCache::program_for(Family& family, const Cut& cut, std::vector<int64_t>& symbols) {
+  const std::vector<int64_t> extents = flat_extents(cut);
+  for (const auto& p : family.programs) {
+    if (p->state != Program::State::failed && p->pattern.match(extents, symbols)) return p;
+    if (p->state == Program::State::failed && p->pattern.symbols > 0) family.fixed_only = true;
+  }
+  auto program = std::make_shared<Program>();
+  program->made_of = extents;
+  program->work = interpreter_work(cut);
+  if (family.programs.empty()) {
+    program->pattern = Pattern::of(extents);
+    program->cause = "a new graph of " + describe(cut);
+  } else {
+    const Program& last = *family.programs.back();
+    program->pattern = family.fixed_only ? Pattern::of(extents) : last.pattern.widened(last.made_of, extents);
+    program->cause = gcg::concat("a graph of ", describe(cut), " again, but ", difference(last.made_of, extents),
+                                 family.fixed_only ? "; it cannot be compiled for open extents" : ": what differs is open now");
+  }
+  program->pattern.match(extents, symbols);
+  try {
+    program->graph = graph_of_cut(cut, program->pattern);
+    request(program);
+  } catch (const std::exception& error) {
+    program->error = error.what();
+    program->state = Program::State::failed;
+    if (program->pattern.symbols > 0) {
+      family.fixed_only = true;
+      return program_for(family, cut, symbols);
+    }
+  }
+  family.programs.push_back(program);
+  return program;
+}
+
+void ProgramCache::request(const std::shared_ptr<Program>& program) {
+  const std::lock_guard lock(mutex_);
+  if (std::find(queue_.begin(), queue_.end(), program) != queue_.end()) return;
+  queue_.push_back(program);
+  if (queue_.size() > kMostWaiting) queue_.pop_front();
+  if (!has_thread_ && !stop_) {
+    static std::once_flag forks;
+    std::call_once(forks, [] {
+      pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); }, [] { instance().after_fork(true); });
+    });
+    has_thread_ = true;
+    thread_ = new std::thread([this] { work(); });
+  }
+  changed_.notify_all();
+}
+
+void ProgramCache::make(const std::shared_ptr<Program>& program, std::unique_lock<std::mutex>& lock) {
+  program->state = Program::State::compiling;
+  ++busy_;
+  const Settings s = settings_;
+  lock.unlock();
+  program->make(s.cache_folder, s.max_cache_bytes);
+  lock.lock();
+  --busy_;
+  const bool failed = program->state == Program::State::failed;
+  (program->from_disk ? disk_hits_ : compiles_) += failed ? 0 : 1;
+  std::ostringstream line;
+  line << std::fixed << std::setprecision(1)
+       << (failed ? "not compiled, interpreted: " : program->from_disk ? "from disk in " : "compiled in ");
+  if (!failed) line << program->milliseconds << " ms: ";
+  line << program->cause;
+  if (failed) line << " (" << program->error << ")";
+  lines_.push_back(line.str());
+  if (lines_.size() > kMostLines) lines_.pop_front();
+  changed_.notify_all();
+}
+
+void ProgramCache::work() {
+#ifdef __linux__
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
+#endif
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+    if (stop_) return;
+    const std::shared_ptr<Program> program = queue_.back();
+    queue_.pop_back();
+    make(program, lock);
+  }
+}
+
+void ProgramCache::wait_for(const std::shared_ptr<Program>& program) {
+  std::unique_lock lock(mutex_);
+  if (program->state == Program::State::wanted) {
+    std::erase(queue_, program);
+    make(program, lock);
+  }
+  changed_.wait(lock, [&] { return program->state >= Program::State::ready; });
+}
+
+bool ProgramCache::wait_for_all(int64_t milliseconds) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), [this] { return queue_.empty() && busy_ == 0; });
+}
+
+void ProgramCache::evict() {
+  const auto most = static_cast<size_t>(std::max<int64_t>(1, settings().max_programs));
+  if (found_.size() < most) return;
+  std::vector<uint64_t> uses;
+  for (const auto& [hash, f] : found_) uses.push_back(f.used);
+  const auto middle = uses.begin() + static_cast<std::ptrdiff_t>(uses.size() / 4);
+  std::nth_element(uses.begin(), middle, uses.end());
+  const uint64_t oldest = *middle;  // a quarter goes at a time
+  std::erase_if(found_, [&](const auto& entry) { return entry.second.used <= oldest; });
+  for (auto it = families_.begin(); it != families_.end();) {
+    std::erase_if(it->second.programs, [](const auto& p) { return p.use_count() == 1; });
+    it = it->second.programs.empty() ? families_.erase(it) : std::next(it);
+  }
+}
+
+void ProgramCache::clear() {
+  found_.clear();
+  families_.clear();
+  const std::lock_guard lock(mutex_);
+  queue_.clear();
+}
+
+Settings ProgramCache::settings() const {
+  const std::lock_guard lock(mutex_);
+  return settings_;
+}
+
+void ProgramCache::set(const Settings& settings) {
+  const std::lock_guard lock(mutex_);
+  settings_ = settings;
+}
+
+void ProgramCache::fill(Stats& stats) const {
+  const std::lock_guard lock(mutex_);
+  stats.compiles = compiles_;
+  stats.disk_hits = disk_hits_;
+  stats.pending_compiles = static_cast<int64_t>(queue_.size()) + busy_;
+  stats.programs = static_cast<int64_t>(found_.size());
+}
+
+std::vector<std::string> ProgramCache::explain() const {
+  const std::lock_guard lock(mutex_);
+  return {lines_.begin(), lines_.end()};
+}
+
+void ProgramCache::after_fork(bool is_child) {
+  if (is_child) {
+    // The thread stayed with the parent, and what it was compiling; the queue is this process's own now.
+    has_thread_ = false;
+    thread_ = nullptr;
+    busy_ = 0;
+    new (&changed_) std::condition_variable;
+    for (auto& [hash, family] : families_)
+      for (auto& p : family.programs)
+        if (p->state == Program::State::compiling) {
+          p->state = Program::State::failed;
+          p->error = "it was being compiled when the process forked";
+        }
+  }
+  mutex_.unlock();
+}
+
+void ProgramCache::stop() {
+  std::thread* thread = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    std::swap(thread, thread_);
+  }
+  changed_.notify_all();
+  if (thread != nullptr) thread->join();
+}
+
+}  // namespace gcc_graph::lazy

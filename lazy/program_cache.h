@@ -1,0 +1,79 @@
+// The programs of this process, by what they compute, and the thread that compiles them.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "gcc_graph/lazy.h"
+#include "lazy/cut.h"
+#include "lazy/program.h"
+
+namespace gcc_graph::lazy {
+
+/// What a cut was found to be.
+struct Found {
+  std::vector<uint32_t> form;
+  std::vector<const Extents*> extents;
+  std::shared_ptr<Program> program;
+  std::vector<int64_t> symbols;
+  uint64_t used = 0;  // when last
+};
+
+/// find() is for one thread at a time (the engine's lock).
+class ProgramCache {
+ public:
+  /// The program for the cut, ready or not; compiling begins where there was none.
+  Found& find(const Cut& cut);
+  /// Compiled, here and now if nobody is at it.
+  void wait_for(const std::shared_ptr<Program>& program);
+  bool wait_for_all(int64_t milliseconds);
+  void clear();
+
+  Settings settings() const;
+  void set(const Settings& settings);
+  void fill(Stats& stats) const;
+  std::vector<std::string> explain() const;
+
+  void before_fork() { mutex_.lock(); }
+  void after_fork(bool is_child);
+  /// Ends the thread; nothing is compiled behind the caller's back from then on.
+  void stop();
+
+  static ProgramCache& instance();
+
+ private:
+  struct Family {
+    std::vector<uint32_t> form;
+    std::vector<std::shared_ptr<Program>> programs;
+    bool fixed_only = false;  // open extents could not be compiled
+  };
+
+  Family& family_of(const Cut& cut);
+  std::shared_ptr<Program> program_for(Family& family, const Cut& cut, std::vector<int64_t>& symbols);
+  void request(const std::shared_ptr<Program>& program);
+  void make(const std::shared_ptr<Program>& program, std::unique_lock<std::mutex>& lock);
+  void work();
+  void evict();
+
+  std::unordered_multimap<uint64_t, Found> found_;
+  std::unordered_multimap<uint64_t, Family> families_;
+  uint64_t clock_ = 0;
+
+  mutable std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Program>> queue_;  // newest last
+  int busy_ = 0;
+  bool stop_ = false, has_thread_ = false;
+  std::thread* thread_ = nullptr;
+  Settings settings_;
+  int64_t compiles_ = 0, disk_hits_ = 0;
+  std::deque<std::string> lines_;
+};
+
+}  // namespace gcc_graph::lazy

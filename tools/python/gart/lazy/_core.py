@@ -1,0 +1,210 @@
+"""Arrays, types, and how an operator is recorded."""
+import ctypes
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+import numpy as np
+
+from .. import _CODES, _DTYPES, GartError
+
+
+class Error(GartError, ValueError):
+    """What cannot be recorded, or not be computed; the message ends with the line of the program that recorded it."""
+
+
+def _load():
+    here = os.path.dirname(os.path.abspath(__file__))
+    root = os.path.join(here, *[os.pardir] * 4)
+    given = os.environ.get("GCC_GRAPH_LAZY_MODULE")
+    for path in [given] if given else [os.path.join(root, "build", "release", "lib", "_gart_lazy.abi3.so"),
+                                       os.path.join(here, "_gart_lazy.abi3.so")]:
+        if os.path.exists(path):
+            loader = importlib.machinery.ExtensionFileLoader("_gart_lazy", path)
+            module = importlib.util.module_from_spec(importlib.util.spec_from_loader("_gart_lazy", loader))
+            loader.exec_module(module)
+            return module
+    raise ImportError("gart.lazy needs _gart_lazy.abi3.so: build the target gart_lazy (with python3-dev installed), "
+                      "or name the file in $GCC_GRAPH_LAZY_MODULE")
+
+
+core = _load()
+Array = core.Array
+
+float32, float64, float16 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16)
+int8, int16, int32, int64 = (np.dtype(t) for t in (np.int8, np.int16, np.int32, np.int64))
+uint8, uint16, uint32, uint64 = (np.dtype(t) for t in (np.uint8, np.uint16, np.uint32, np.uint64))
+bool_ = np.dtype(np.bool_)
+bfloat16 = np.dtype(_DTYPES[4]) if 4 in _DTYPES else None
+DTYPES = {code: np.dtype(t) for code, t in _DTYPES.items()}
+_FLOATS = {float32, float64, float16} | ({bfloat16} if bfloat16 is not None else set())
+
+
+def is_float(dtype):
+    return dtype in _FLOATS
+
+
+def code_of(dtype):
+    dtype = np.dtype(dtype)
+    if dtype not in _CODES:
+        raise Error(f"there are no arrays of {dtype}")
+    return _CODES[dtype]
+
+
+def array(value, dtype=None):
+    """An array of the value's elements, copied. Python's floats are float32, its integers int64."""
+    if isinstance(value, Array):
+        return value if dtype is None else cast(value, dtype)
+    if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
+        value = np.from_dlpack(value)
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Array) for v in value):
+        from ._functions import stack
+        return stack([array(v, dtype) for v in value])
+    is_typed = isinstance(value, (np.ndarray, np.generic)) or (hasattr(value, "__array__") and hasattr(value, "dtype"))
+    data = np.asarray(value)
+    if dtype is None:
+        dtype = float32 if data.dtype == float64 and not is_typed else data.dtype
+    data = np.asarray(data, np.dtype(dtype), order="C")
+    return core.from_bytes(code_of(data.dtype), data.shape, data.reshape(-1).view(np.uint8) if data.size else b"")
+
+
+def asarray(value, dtype=None):
+    return array(value, dtype)
+
+
+_operators = {}
+
+
+def operator(name, operands, attributes=None, outputs=1):
+    key = (name, operands, outputs, repr(attributes) if attributes else None)
+    found = _operators.get(key)
+    if found is None:
+        found = core.operator(name, operands, attributes, outputs)
+        if len(_operators) < 65536:
+            _operators[key] = found
+    return found
+
+
+def record(name, arrays, attributes=None, outputs=1, operands=None, ints=()):
+    return core.record(operator(name, operands or "x" * len(arrays), attributes, outputs), arrays, ints)
+
+
+def cast(x, dtype):
+    dtype = np.dtype(dtype)
+    if DTYPES[x._code] == dtype:
+        return x
+    return record("Cast", (x,), {"to": _ONNX_TYPES[dtype]})
+
+
+_ONNX_TYPES = {float32: 1, uint8: 2, int8: 3, uint16: 4, int16: 5, int32: 6, int64: 7, bool_: 9, float16: 10, float64: 11,
+               uint32: 12, uint64: 13}
+if bfloat16 is not None:
+    _ONNX_TYPES[bfloat16] = 16
+
+
+def result_type(*operands):
+    """NumPy's type for these arrays, types and Python numbers; float64 only where one of them is that."""
+    kinds = [DTYPES[o._code] if isinstance(o, Array) else o for o in operands]
+    typed = [k for k in kinds if isinstance(k, np.dtype)]
+    if not typed:
+        made = np.result_type(*kinds)
+        return float32 if made == float64 else made
+    if bfloat16 is not None and bfloat16 in typed:
+        others = [t for t in typed if t != bfloat16 and is_float(t)]
+        return bfloat16 if not others else (float64 if float64 in others else float32)
+    made = np.result_type(*kinds)
+    return float32 if made == float64 and float64 not in typed else made
+
+
+def operand(value):
+    """What takes part in result_type: arrays and NumPy's scalars are typed, Python's numbers are not."""
+    if isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
+        return value
+    return value if isinstance(value, Array) else array(value)
+
+
+def together(*values, floats=False):
+    """The operands as arrays of one type."""
+    values = [operand(v) for v in values]
+    dtype = result_type(*values)
+    if floats and not is_float(dtype):
+        dtype = float32
+    return [cast(v, dtype) if isinstance(v, Array) else array(v, dtype) for v in values]
+
+
+def evaluate(*values):
+    """Computes values now, together: arrays, or lists, tuples and dicts of them."""
+    wanted = []
+
+    def collect(value):
+        if isinstance(value, Array):
+            wanted.append(value)
+        elif isinstance(value, dict):
+            collect(list(value.values()))
+        elif isinstance(value, (list, tuple)):
+            for v in value:
+                collect(v)
+    collect(values)
+    core.evaluate(wanted)
+
+
+def stats():
+    """Counters of this process: nodes_recorded, nodes_run, compiles, cache_hits (runs of compiled code), interpreted (runs without), disk_hits,
+    pending_compiles, programs, bytes_live, peak_bytes, nodes_live, evaluations."""
+    return core.stats()
+
+
+class _Lines(list):
+    def __repr__(self):
+        return "\n".join(self)
+
+
+def explain():
+    """A line for each compilation: what it was for, why it was made, and how long it took."""
+    return _Lines(core.explain())
+
+
+def wait(seconds=60):
+    """Waits until nothing is being compiled; False when that takes longer."""
+    return core.wait(int(seconds * 1000))
+
+
+def clear():
+    """Forgets the programs in memory; those on disk stay."""
+    core.clear()
+
+
+def settings(**changes):
+    """deterministic, cache_folder ("" for none), max_programs, max_cache_bytes; those named are changed. Returns all as they were."""
+    names = ("deterministic", "cache_folder", "max_programs", "max_cache_bytes")
+    before = dict(zip(names, core.settings()))
+    before["deterministic"] = bool(before["deterministic"])
+    unknown = set(changes) - set(names)
+    if unknown:
+        raise TypeError(f"there is no setting {', '.join(sorted(unknown))}; known are {', '.join(names)}")
+    if changes:
+        new = {**before, **changes}
+        core.settings(*(new[n] for n in names))
+    return before
+
+
+class deterministic:
+    """deterministic(True) lets compiled code alone give values, so that they do not depend on whether it was ready. With `with`: for so long."""
+
+    def __init__(self, on=True):
+        self._before = settings(deterministic=bool(on))["deterministic"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        settings(deterministic=self._before)
+
+
+def _warn_of_fork():
+    sys.stderr.write("gart.lazy: this process was forked from one that had computed values; graphs that were being compiled are interpreted here\n")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: core.stats()["evaluations"] and _warn_of_fork())

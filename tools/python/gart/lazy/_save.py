@@ -1,0 +1,40 @@
+"""A function as a file that runs without the compiler."""
+import os
+
+from ._core import Array, array, core
+from ._functions import reshape
+
+
+def _flat(results):
+    if isinstance(results, Array):
+        return [results], ["out0"]
+    if isinstance(results, dict):
+        return [array(v) for v in results.values()], [str(k) for k in results]
+    return [array(v) for v in results], [f"out{i}" for i in range(len(results))]
+
+
+def save(function, examples, path, targets=(), open_batch=False):
+    """Calls `function` on arrays of the examples' types and writes the graph from these to its results as an artifact: gart.load runs it.
+
+    `examples`: a list of arrays, or a dict that also names the inputs. Other arrays that the function uses become its weights. `targets`: as of
+    gcc-graph compile --target; by default this machine's CPU. `open_batch`: the first extent of each input stays open.
+    """
+    named = examples if isinstance(examples, dict) else {f"in{i}": v for i, v in enumerate(examples)}
+    inputs = [_fresh(v) for v in named.values()]
+    core.tape(True)
+    try:
+        results = function(**dict(zip(named, inputs))) if isinstance(examples, dict) else function(*inputs)
+        outputs, names = _flat(results)
+        bytes_ = core.compile(inputs, outputs, list(named), names, list(targets), open_batch)
+    finally:
+        core.tape(False)
+    beside = f"{os.fspath(path)}.{os.getpid()}"
+    with open(beside, "wb") as file:
+        file.write(bytes_)
+    os.replace(beside, path)
+
+
+def _fresh(value):
+    """Another array of the same elements, so that it can be told from every other."""
+    value = array(value)
+    return array(value.numpy())

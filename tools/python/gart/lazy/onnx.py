@@ -1,0 +1,77 @@
+"""Every operator of the standard by its name, as the compiler has it: gl.onnx.Conv(x, w, None, strides=[2, 2]).
+
+Operands are arrays, or numbers and lists of them; None leaves one out. Lists of integers where the operator wants a shape, axes or limits are part
+of the program; so are lists of floats given as onnx.constant([...]). Attributes are keywords; `outputs` says how many results are wanted.
+`gl.onnx.operators()` lists the names; those of another domain are gl.onnx.operator("com.microsoft::Gelu")(x).
+"""
+import numpy as np
+
+from ._core import Array, Error, array, core, record
+
+_ARITIES = {}
+for _line in core.operators():
+    _name, *_numbers = _line.split()
+    _ARITIES[_name] = tuple(map(int, _numbers))
+
+# Operands that say how: their lists of integers are part of the program, by operator and place.
+_STATIC = {"Reshape": "1", "Expand": "1", "Tile": "1", "Slice": "1234", "Pad": "13", "Squeeze": "1", "Unsqueeze": "1", "Split": "1",
+           "Resize": "3", "TopK": "1", "ConstantOfShape": "0", "OneHot": "1", "CumSum": "1", "Range": "012", "CenterCropPad": "1",
+           "Col2Im": "12", "AffineGrid": "1", "Trilu": "1", "Upsample": "", "MaxUnpool": "2", "DFT": "12", "BlackmanWindow": "0",
+           "HannWindow": "0", "HammingWindow": "0", "ReduceSum": "1", "ReduceMean": "1", "ReduceMax": "1", "ReduceMin": "1",
+           "ReduceProd": "1", "ReduceL1": "1", "ReduceL2": "1", "ReduceLogSum": "1", "ReduceLogSumExp": "1", "ReduceSumSquare": "1"}
+_SCALAR = {("CumSum", 1), ("Range", 0), ("Range", 1), ("Range", 2), ("Trilu", 1), ("OneHot", 1), ("DFT", 1), ("DFT", 2),
+           ("BlackmanWindow", 0), ("HannWindow", 0), ("HammingWindow", 0)}
+
+
+class constant:
+    """Numbers that are part of the program."""
+
+    def __init__(self, numbers):
+        self.numbers = [float(n) for n in np.asarray(numbers).reshape(-1)]
+
+
+def operators():
+    """The names of all operators."""
+    return sorted(_ARITIES)
+
+
+def _integers(value):
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return [int(value)]
+    values = value.tolist() if isinstance(value, np.ndarray) and value.dtype.kind in "iu" else value
+    if isinstance(values, (list, tuple)) and all(isinstance(v, (int, np.integer)) for v in values):
+        return [int(v) for v in values]
+    return None
+
+
+def operator(name):
+    """The operator of that name, as a function."""
+    if name not in _ARITIES:
+        raise Error(f"there is no operator '{name}'")
+    least, most, _, most_outputs = _ARITIES[name]
+    static = _STATIC.get(name, "")
+
+    def call(*operands, outputs=1, **attributes):
+        if len(operands) < least or 0 <= most < len(operands):
+            raise Error(f"{name} takes {least} to {most} operands, not {len(operands)}")
+        kinds, arrays, ints, given = "", [], [], dict(attributes)
+        for k, value in enumerate(operands):
+            if value is None:
+                kinds += "_"
+            elif isinstance(value, constant):
+                kinds, given[f"#{k}"] = kinds + "f", value.numbers
+            elif str(k) in static and not isinstance(value, Array) and (numbers := _integers(value)) is not None:
+                kinds += "s" if (name, k) in _SCALAR else "i"
+                ints.append(numbers)
+            else:
+                kinds += "x"
+                arrays.append(array(value))
+        return record(name, arrays, given or None, outputs, kinds, ints)
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"{name}: {least} to {'any number of' if most < 0 else most} operands, up to {most_outputs} results."
+    return call
+
+
+for _name in _ARITIES:
+    if "::" not in _name:
+        globals()[_name] = operator(_name)

@@ -1,0 +1,106 @@
+"""Random numbers by keys: the same key gives the same numbers, whatever else runs, in which order, on which device.
+
+    key = gl.random.key(7)
+    key, use = gl.random.split(key)
+    x = gl.random.normal(use, (2, 3))
+
+Philox4x32-10 of (key, number of the element), recorded as the integer arithmetic that it is.
+"""
+import numpy as np
+
+from ._core import Error, array, cast, float32, int64, uint32, uint64
+from ._functions import arange, cos, log, reshape, sqrt, stack
+
+_MULTIPLIERS, _STEPS = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
+
+
+def key(seed):
+    """A key: uint32[2]."""
+    seed = int(seed) & (2 ** 64 - 1)
+    return array(np.array([seed & 0xFFFFFFFF, seed >> 32], np.uint32))
+
+
+def _philox(key, count, stream):
+    """Four words for each of `count` blocks."""
+    if key.shape != (2,) or key.dtype != uint32:
+        raise Error(f"a key is uint32[2], as gl.random.key and split make them, not {key.dtype}{list(key.shape)}")
+    number = cast(arange(count), uint32)
+    zero = number * array(0, uint32)
+    c = [number, zero, zero + array(stream, uint32), zero]
+    k = [key[0], key[1]]
+    shift = array(32, uint64)
+    for _ in range(10):
+        wide = [cast(c[2 * i], uint64) * array(_MULTIPLIERS[i], uint64) for i in range(2)]
+        high = [cast(_shifted(w, shift), uint32) for w in wide]
+        low = [cast(w, uint32) for w in wide]
+        c = [high[1] ^ c[1] ^ k[0], low[1], high[0] ^ c[3] ^ k[1], low[0]]
+        k = [k[i] + array(_STEPS[i], uint32) for i in range(2)]
+    return c
+
+
+def _shifted(x, by):
+    from ._core import record
+    return record("BitShift", (x, by), {"direction": "RIGHT"})
+
+
+def _words(key, count, stream=0):
+    blocks = -(-count // 4)
+    words = reshape(stack(_philox(key, blocks, stream), 1), (4 * blocks,))
+    return words if 4 * blocks == count else words[:count]
+
+
+def split(key, count=2):
+    """That many new keys. The old one is not to be used again."""
+    words = reshape(_words(key, 2 * count, stream=1), (count, 2))
+    return [words[i] for i in range(count)]
+
+
+def fold_in(key, number):
+    """A new key of a key and a number."""
+    return _words(key + array([int(number) & 0xFFFFFFFF, 0], uint32), 2, stream=2)
+
+
+def bits(key, shape):
+    """uint32, all values alike."""
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    return reshape(_words(key, int(np.prod(shape, dtype=np.int64))), shape)
+
+
+def _unit(words):
+    """[0, 1): multiples of 2^-24."""
+    return cast(_shifted(words, array(8, uint32)), float32) * 2.0 ** -24
+
+
+def uniform(key, shape=(), low=0.0, high=1.0):
+    x = _unit(bits(key, shape))
+    return x if (low, high) == (0.0, 1.0) else x * (high - low) + low
+
+
+def normal(key, shape=(), mean=0.0, scale=1.0):
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    count = int(np.prod(shape, dtype=np.int64))
+    words = reshape(_words(key, 2 * count), (2, count))
+    radius = sqrt(log(1.0 - _unit(words[0])) * -2.0)
+    return reshape(radius * cos(_unit(words[1]) * (2 * np.pi)) * scale + mean, shape)
+
+
+def randint(key, shape, low, high):
+    """int64 in [low, high)."""
+    if high <= low:
+        raise Error(f"there is no integer in [{low}, {high})")
+    return cast(cast(bits(key, shape), uint64) % array(high - low, uint64), int64) + low
+
+
+def bernoulli(key, p=0.5, shape=()):
+    return uniform(key, shape) < p
+
+
+def categorical(key, logits, axis=-1):
+    """An index along the axis, drawn by softmax(logits)."""
+    noise = -log(-log(uniform(key, logits.shape) + 2.0 ** -25))
+    return (logits + noise).argmax(axis)
+
+
+def permutation(key, count):
+    from ._functions import argsort
+    return argsort(uniform(key, (count,)))
