@@ -7,6 +7,7 @@
 #include "codegen/cpu/conv_plan.h"
 #include "codegen/cpu/conv_tile.h"
 #include "codegen/cpu/conv_widen.h"
+#include "codegen/cpu/conv_winograd.h"
 #include "codegen/cpu/emit.h"
 #include "compiler/support/error.h"
 
@@ -402,7 +403,7 @@ class ConvEmitter {
 }  // namespace
 
 KernelEmission emit_conv_kernel(FunctionBuilder& f, const Kernel&, const ConvKernel& conv) {
-  return ConvEmitter(f, conv).emit();
+  return conv.winograd > 0 ? emit_winograd_conv(f, conv) : ConvEmitter(f, conv).emit();
 }
 
 }  // namespace gcg::cpu

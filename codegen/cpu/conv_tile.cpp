@@ -277,7 +277,6 @@ Values loop(FunctionBuilder& f, ValueRange range, int64_t step, Values initial,
   return f.for_loop(range.begin, range.end, f.i64(step), initial, body);
 }
 
-/// A block of zeros.
 llvm::Value* zeros(FunctionBuilder& f) {
   const char* name = "zeros";
   llvm::Module& module = *f.function()->getParent();

@@ -71,6 +71,8 @@ FunctionBuilder::Values loop(
     FunctionBuilder& f, ValueRange range, int64_t step, FunctionBuilder::Values initial,
     const std::function<FunctionBuilder::Values(llvm::Value*, const FunctionBuilder::Values&)>& body);
 
+/// A block of zeros.
+llvm::Value* zeros(FunctionBuilder& f);
 llvm::Value* times(FunctionBuilder& f, llvm::Value* value, int64_t factor);
 llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::Value* sum);
 /// An aligned vector of f32.

@@ -67,7 +67,7 @@ void write(KeyText& t, const ConvKernel& k) {
   for (const Dim& d : {k.in_depth, k.in_height, k.in_width, k.out_depth, k.out_height, k.out_width}) t << d;
   t << k.kernel_d << k.kernel_h << k.kernel_w << k.stride_d << k.stride_h << k.stride_w << k.dilation_d << k.dilation_h
     << k.dilation_w << k.pad_front << k.pad_top << k.pad_left << static_cast<int64_t>(k.input_plain)
-    << static_cast<int64_t>(k.bytes) << static_cast<int64_t>(k.narrow) << static_cast<int64_t>(k.input)
+    << static_cast<int64_t>(k.bytes) << static_cast<int64_t>(k.narrow) << k.winograd << static_cast<int64_t>(k.input)
     << static_cast<int64_t>(k.weights) << k.axes() << k.epilogue << static_cast<int64_t>(k.result) << k.index;
 }
 

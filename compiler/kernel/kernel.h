@@ -95,9 +95,10 @@ struct ConvKernel {
   int64_t pad_front = 0, pad_top = 0, pad_left = 0;
   bool input_plain = false;
   bool bytes = false;
-  bool narrow = false;  // see MatMulKernel
+  bool narrow = false;   // see MatMulKernel
+  int64_t winograd = 0;  // outputs per side of a tile of Winograd's form (winograd.h); 0: the sum itself. 3x3, stride 1
   int input = -1;
-  int weights = -1;  // in the order of `packing`
+  int weights = -1;  // in the order of `packing`; of Winograd's form its products take the place of taps
   // The epilogue's axes: batch n, channel block cb (of 16), plane (no axis, id -1, where there are two dimensions),
   // row, column, lane. Logical channel = cb*16 + lane.
   Axis n, cb, d{-1, 1}, h, w, lane;

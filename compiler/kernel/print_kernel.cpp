@@ -63,6 +63,7 @@ void print(std::ostream& out, const ConvKernel& k) {
     return extents(std::to_string(depth), std::to_string(height), std::to_string(width));
   };
   out << "  conv " << (k.depthwise() ? "depthwise " : "") << (k.input_plain ? "plain " : "");
+  if (k.winograd > 0) out << "by Winograd " << k.winograd << "x" << k.winograd << " ";
   if (k.groups > 1 && !k.depthwise()) out << k.groups << " groups ";
   out << k.batch.str() << "x" << k.in_channels << "x" << extents(k.in_depth.str(), k.in_height.str(), k.in_width.str())
       << " -> " << k.out_channels << "x" << extents(k.out_depth.str(), k.out_height.str(), k.out_width.str())

@@ -8,11 +8,11 @@ namespace {
 
 /// Regions grow forwards from convolutions: a node joins when what it reads is blocked already. What is computed from
 /// plain values only stays plain up to the convolution that reads it.
-bool block(Graph& graph, Graph& outermost) {
+bool block(Graph& graph, Graph& outermost, bool narrows_weights) {
   bool changed = false;
-  BlockedLayout layout(graph, outermost);
+  BlockedLayout layout(graph, outermost, narrows_weights);
   for (NodeId id : graph.order()) {
-    for (const auto& body : graph.node(id).bodies) changed |= block(*body, outermost);
+    for (const auto& body : graph.node(id).bodies) changed |= block(*body, outermost, narrows_weights);
     block_node(layout, id);
   }
   return layout.finish() || changed;
@@ -21,7 +21,8 @@ bool block(Graph& graph, Graph& outermost) {
 }  // namespace
 
 bool block_channels(Graph& graph, const Target& target) {
-  return target.device == DeviceClass::cpu && block(graph, graph);
+  const bool narrows_weights = target.precision == Precision::fp16 || target.precision == Precision::bf16;
+  return target.device == DeviceClass::cpu && block(graph, graph, narrows_weights);
 }
 
 }  // namespace gcg

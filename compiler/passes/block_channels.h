@@ -13,7 +13,8 @@ namespace gcg {
 /// weights that are no constants are packed at run time. Its result stays blocked through pointwise operators, pools,
 /// reductions over space and concatenations of channels for as long as they follow. Values are converted where a region
 /// begins or ends, and nowhere else; a convolution of fewer than 16 channels at the begin of a region reads [N, C, H,
-/// W] itself. A ConvInteger of u8 by constant i8 without zero points becomes a gart.BlockedConv, too.
+/// W] itself. A ConvInteger of u8 by constant i8 without zero points becomes a gart.BlockedConv, too. Where
+/// Winograd's form of a 3x3 convolution of constant weights is faster, that is a gart.WinogradConv.
 ///
 /// Requires: pads, Mul and Add are folded into convolutions where they can be (canonicalise).
 /// Ensures: no such Conv is left. Lanes past the last channel hold anything and reach no value outside the region.

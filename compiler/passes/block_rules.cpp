@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/kernel/packing.h"
+#include "compiler/kernel/winograd.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/sliding_window.h"
@@ -65,6 +66,37 @@ Attributes window_attributes(const Window& window) {
   return {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", begin}};
 }
 
+/// The tile of Winograd's form by which the convolution is faster; 0: there is none.
+int64_t winograd_tile(const BlockedLayout& layout, const Source& from, const ConvShape& conv) {
+  const Value& w = layout.value(from.inputs[1]);
+  if (!w.is_constant() || w.dtype != DType::f32 || conv.group != 1 || conv.window.size() != 2) return 0;
+  for (const WindowDim& d : conv.window)
+    if (!d.kernel.is(kWinogradKernel) || d.stride != 1 || d.dilation != 1) return 0;
+  return best_winograd_tile(conv.inputs, conv.outputs, conv.window[0].output, conv.window[1].output);
+}
+
+/// Of input channels in blocks, without its bias.
+ValueId add_winograd(BlockedLayout& layout, const Source& from, const ConvShape& conv, int64_t tile) {
+  const std::string name = layout.value(from.inputs[1]).name;
+  const ValueId u = layout.add("WinogradWeights", "gart", name, {from.inputs[1]}, {{"tile", tile}});
+  const ValueId packed = layout.add("PackConv", "gart", name, {u}, {{"group", int64_t{1}}, {"plain", int64_t{0}}});
+  Attributes attributes = {{"in_channels", conv.inputs}, {"out_channels", conv.outputs}, {"tile", tile}};
+  attributes["pads"] = std::get<Ints>(window_attributes(conv.window).at("pads"));
+  return layout.add("WinogradConv", "gart", from.name, {layout.blocked(from.inputs[0]), packed}, attributes);
+}
+
+ValueId add_blocked(BlockedLayout& layout, const Source& from, const ConvShape& conv, bool plain) {
+  const ValueId w = layout.image(from.inputs[1]);
+  Attributes form = {{"group", conv.group}, {"plain", int64_t{plain}}};
+  const ValueId packed = layout.add("PackConv", "gart", layout.value(w).name, {w}, form);
+  Attributes attributes = window_attributes(conv.window);
+  attributes.merge(form);
+  attributes["in_channels"] = conv.inputs;
+  attributes["out_channels"] = conv.outputs;
+  const ValueId input = plain ? layout.image(from.inputs[0]) : layout.blocked(from.inputs[0]);
+  return layout.add("BlockedConv", "gart", from.name, {input, packed}, attributes);
+}
+
 bool block_conv(BlockedLayout& layout, const Node& node) {
   const std::optional<ConvShape> conv = blockable_conv(layout, node);
   if (!conv) return false;
@@ -72,15 +104,8 @@ bool block_conv(BlockedLayout& layout, const Node& node) {
   const ValueId x = from.inputs[0];
   const bool bytes = layout.value(x).dtype == DType::u8;
   const bool plain = !bytes && conv->group == 1 && conv->inputs < kChannelBlock && !layout.has_form(x);
-  const ValueId w = layout.image(from.inputs[1]);
-  Attributes form = {{"group", conv->group}, {"plain", int64_t{plain}}};
-  const ValueId packed = layout.add("PackConv", "gart", layout.value(w).name, {w}, form);
-  Attributes attributes = window_attributes(conv->window);
-  attributes.merge(form);
-  attributes["in_channels"] = conv->inputs;
-  attributes["out_channels"] = conv->outputs;
-  const ValueId input = plain ? layout.image(x) : layout.blocked(x);
-  ValueId y = layout.add("BlockedConv", "gart", from.name, {input, packed}, attributes);
+  const int64_t tile = plain || layout.narrows_weights() ? 0 : winograd_tile(layout, from, *conv);
+  ValueId y = tile > 0 ? add_winograd(layout, from, *conv, tile) : add_blocked(layout, from, *conv, plain);
   if (from.inputs.size() > 2 && from.inputs[2].valid()) {
     const auto rank = static_cast<int64_t>(layout.value(from.output).shape->size());
     y = layout.add("Add", "", from.name, {y, layout.channel_vector(from.inputs[2], rank)});

@@ -40,6 +40,7 @@ class ConstantContext final : public ReferenceContext {
 
 /// Packing of weights: constant ones are folded whatever their size.
 bool packs(const Node& node) { return node.op == &op("PackMatMul", "gart") || node.op == &op("PackConv", "gart"); }
+bool transforms_weights(const Node& node) { return node.op == &op("WinogradWeights", "gart"); }
 
 /// True if all outputs have known sizes and none is much larger than the inputs together.
 bool worth_storing(const Graph& graph, const Node& node) {
@@ -51,7 +52,7 @@ bool worth_storing(const Graph& graph, const Node& node) {
     const Value& value = graph.value(v);
     if (!value.shape || !is_static(*value.shape) || value.dtype == DType::undefined) return false;
     const int64_t bytes = product(*value.shape).constant() * size_of(value.dtype);
-    if (!packs(node) && bytes > std::max(kAlwaysBytes, kMostGrowth * in)) return false;
+    if (!packs(node) && !transforms_weights(node) && bytes > std::max(kAlwaysBytes, kMostGrowth * in)) return false;
   }
   return true;
 }

@@ -19,7 +19,9 @@ bool anchors_matmul(const Graph& g, const Node& n) {
          g.value(n.outputs[0]).dtype == DType::f32;
 }
 
-bool anchors_conv(const Node& n) { return is_op(n, "BlockedConv", "gart") || is_op(n, "PlainConv", "gart"); }
+bool anchors_conv(const Node& n) {
+  return is_op(n, "BlockedConv", "gart") || is_op(n, "WinogradConv", "gart") || is_op(n, "PlainConv", "gart");
+}
 bool anchors_attention(const Node& n) { return is_op(n, "AttentionMatMul", "gart"); }
 bool is_control(const Node& n) { return n.op->kind == OpKind::control || n.op->kind == OpKind::opaque; }
 bool is_concat(const Node& n) { return is_op(n, "Concat"); }

@@ -1,4 +1,5 @@
 // Convolutions: blocked by channels for CPUs, plain for GPUs.
+#include "compiler/kernel/winograd.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/sliding_window.h"
 #include "compiler/schedule/group_lowering.h"
@@ -32,7 +33,9 @@ void GroupLowering::conv() {
 void GroupLowering::conv_geometry(ConvKernel& k) const {
   const Node& n = anchor();
   const Shape& in = *value(n.inputs[0]).shape;
-  const Shape kernel = to_shape(n.ints_attribute("kernel_shape"));
+  k.winograd = n.int_attribute("tile", 0);
+  const Shape kernel =
+      k.winograd > 0 ? Shape{kWinogradKernel, kWinogradKernel} : to_shape(n.ints_attribute("kernel_shape"));
   const Window window = window_of(n, {in.begin(), in.begin() + 2 + static_cast<int64_t>(kernel.size())}, kernel);
   k.batch = in[0];
   k.in_channels = n.int_attribute("in_channels", 0);

@@ -10,6 +10,7 @@
 
 #include "artifact_schema/kernel_abi.h"
 #include "compiler/ir/tensor.h"
+#include "compiler/kernel/winograd.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -79,7 +80,19 @@ int64_t result_blocks(const ConvCase& c) { return c.out_blocks() + 2 * c.result_
 
 int64_t taps(const ConvCase& c) { return c.kernel_d * c.kernel_h * c.kernel_w; }
 
-int64_t weight_elements(const ConvCase& c) { return c.packing().panels() * c.packing().panel_elements(taps(c)); }
+/// Elements of a kernel in the weights: taps, or products of Winograd's form.
+int64_t packed_taps(const ConvCase& c) { return c.winograd > 0 ? winograd_form(c.winograd).products() : taps(c); }
+
+int64_t weight_elements(const ConvCase& c) { return c.packing().panels() * c.packing().panel_elements(packed_taps(c)); }
+
+/// Element `place` of G w G'.
+double transformed(const WinogradForm& form, const float* kernel, int64_t place) {
+  const std::vector<double>& rows = form.weights[static_cast<size_t>(place / form.side())];
+  const std::vector<double>& columns = form.weights[static_cast<size_t>(place % form.side())];
+  double sum = 0;
+  for (size_t tap = 0; tap < 9; ++tap) sum += rows[tap / 3] * columns[tap % 3] * static_cast<double>(kernel[tap]);
+  return sum;
+}
 
 /// Writes weights [O][I of a group][kernel] in the kernel's order.
 void pack_weights(const ConvCase& c, const std::vector<float>& weights, float* packed) {
@@ -87,9 +100,11 @@ void pack_weights(const ConvCase& c, const std::vector<float>& weights, float* p
   const ConvPacking packing = c.packing();
   for (int64_t o = 0; o < c.out_channels; ++o)
     for (int64_t i = 0; i < packing.inputs; ++i)
-      for (int64_t tap = 0; tap < taps(c); ++tap)
-        packed[packing.place(o, i, tap, taps(c))] =
-            weights[static_cast<size_t>((o * packing.inputs + i) * taps(c) + tap)];
+      for (int64_t tap = 0; tap < packed_taps(c); ++tap) {
+        const float* kernel = weights.data() + (o * packing.inputs + i) * taps(c);
+        packed[packing.place(o, i, tap, packed_taps(c))] =
+            c.winograd > 0 ? static_cast<float>(transformed(winograd_form(c.winograd), kernel, tap)) : kernel[tap];
+      }
 }
 
 struct OutputPoint {
@@ -146,10 +161,10 @@ std::string ConvCase::text() const {
                 depth ? concat(depth, "x") : "", height, "x", width, " to ", out_channels, ", kernel ", kernel_d, "x",
                 kernel_h, "x", kernel_w, " stride ", stride_d, "x", stride_h, "x", stride_w, " dilation ", dilation_d,
                 "x", dilation_h, "x", dilation_w, " pads ", pad_front, ",", pad_top, ",", pad_left, ",", pad_back, ",",
-                pad_bottom, ",", pad_right, symbolic_batch ? " symbolic batch" : "",
-                symbolic_depth ? " symbolic depth" : "", symbolic_height ? " symbolic height" : "",
-                symbolic_width ? " symbolic width" : "", " epilogue ", static_cast<int>(epilogue),
-                result_block_offset ? " in a slice" : "");
+                pad_bottom, ",", pad_right, winograd ? concat(" by Winograd ", winograd) : "",
+                symbolic_batch ? " symbolic batch" : "", symbolic_depth ? " symbolic depth" : "",
+                symbolic_height ? " symbolic height" : "", symbolic_width ? " symbolic width" : "", " epilogue ",
+                static_cast<int>(epilogue), result_block_offset ? " in a slice" : "");
 }
 
 ConvCase conv_case(int64_t in_channels, int64_t map, int64_t out_channels, int64_t kernel, int64_t stride,
@@ -185,7 +200,7 @@ Kernel make_conv_kernel(const ConvCase& c) {
   k.in_channels = c.in_channels, k.out_channels = c.out_channels;
   k.kernel_h = c.kernel_h, k.kernel_w = c.kernel_w, k.stride_h = c.stride_h, k.stride_w = c.stride_w;
   k.dilation_h = c.dilation_h, k.dilation_w = c.dilation_w, k.pad_top = c.pad_top, k.pad_left = c.pad_left;
-  k.groups = c.groups, k.input_plain = c.plain;
+  k.groups = c.groups, k.input_plain = c.plain, k.winograd = c.winograd;
   k.input = 0, k.weights = 1, k.result = 4;
   k.n = {0, k.batch}, k.cb = {1, c.out_blocks()}, k.h = {2, k.out_height}, k.w = {3, k.out_width}, k.lane = {4, 16};
   if (c.depth > 0) k.d = {5, k.out_depth};

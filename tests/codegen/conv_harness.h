@@ -19,6 +19,7 @@ struct ConvCase {
   int64_t pad_front = 0, pad_top = 0, pad_left = 0, pad_back = 0, pad_bottom = 0, pad_right = 0;
   int64_t groups = 1;
   bool plain = false;
+  int64_t winograd = 0;  // outputs per side of a tile of Winograd's form
   bool symbolic_batch = false, symbolic_depth = false, symbolic_height = false, symbolic_width = false;
   ConvEpilogueKind epilogue = ConvEpilogueKind::bias;
   DType weights = DType::f32;       // in memory; f16 and bf16 are rounded to
