@@ -58,7 +58,7 @@ std::vector<Tensor> run(const std::vector<uint8_t>& artifact, const std::vector<
 }
 
 // The compiler makes these for CPUs alone.
-bool is_for_cpus(const std::string& op) { return op == "BlockedConv" || op == "PackedMatMul"; }
+bool is_for_cpus(const std::string& op) { return op == "BlockedConv" || op == "PackedMatMul" || op == "WinogradConv"; }
 
 // Convolutions on GPUs are products that multiply the padding's zeros, as those of the GPU's libraries do: next to an
 // infinite weight they give NaN.

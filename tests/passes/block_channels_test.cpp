@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/gir/gir.h"
+#include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "tests/passes/rewrite_test.h"
 
@@ -43,6 +45,26 @@ TEST(BlockChannels, ConvertsOnlyWhereTheRegionEnds) {
                                       {"Mul", 1},
                                       {"gart.BlockedMaxPool", 1},
                                       {"gart.UnblockChannels", 1}}));
+}
+
+TEST(BlockChannels, TakesWinogradsFormWhereItIsFaster) {
+  const auto counts = [](const std::string& conv) {
+    return op_counts(
+        check("graph g(%x: f32[1,32,16,16]) -> (%y) {\n  constant %w: f32[32,32,3,3] = random(1)\n" + conv + "}"));
+  };
+  const Counts fast = counts("  %y = Conv(%x, %w) {pads = [1,1,1,1]}\n");
+  EXPECT_EQ(fast.at("gart.WinogradConv"), 1);
+  EXPECT_EQ(fast.at("gart.WinogradWeights"), 1);
+  EXPECT_EQ(counts("  %y = Conv(%x, %w) {strides = [2,2]}\n").count("gart.WinogradConv"), 0);
+  EXPECT_EQ(counts("  %y = Conv(%x, %w) {dilations = [2,2]}\n").count("gart.WinogradConv"), 0);
+  Target narrow = *find_target("x86-64-v3");
+  narrow.precision = Precision::fp16;  // weights of 16 bits are smaller than those of Winograd's form
+  Graph graph = parse_graph(
+      "graph g(%x: f32[1,32,16,16]) -> (%y) {\n  constant %w: f32[32,32,3,3] = random(1)\n"
+      "  %y = Conv(%x, %w) {pads = [1,1,1,1]}\n}");
+  infer_graph(graph);
+  block_channels(graph, narrow);
+  EXPECT_EQ(op_counts(graph).count("gart.WinogradConv"), 0);
 }
 
 TEST(BlockChannels, FollowsResidualsAndPools) {

@@ -49,7 +49,7 @@ Assembly& assembly() {
 }
 
 /// Operators on layouts that only CPU plans have.
-constexpr std::string_view kForCpus[] = {"BlockedConv", "PackedMatMul"};
+constexpr std::string_view kForCpus[] = {"BlockedConv", "PackedMatMul", "WinogradConv"};
 
 void collect_texts(const RowForm& form) {
   if (std::count(std::begin(kForCpus), std::end(kForCpus), form.row.op) > 0) return;
