@@ -16,8 +16,8 @@ packages=(
   llvm-19-dev zlib1g-dev libzstd-dev                             # code generation
   libonnx-dev libprotobuf-dev protobuf-compiler                  # ONNX import
   libflatbuffers-dev flatbuffers-compiler libxxhash-dev          # artifact
-  libcli11-dev libzip-dev nlohmann-json3-dev libgtest-dev        # tools, tests
-  python3 python3-venv python3-dev binutils                                  # model maker, comparisons, size checks
+  libcli11-dev libhwloc-dev libzip-dev nlohmann-json3-dev libgtest-dev        # tools, tests
+  python3 python3-venv python3-dev binutils                      # model maker, comparisons, size checks
 )
 
 install_packages() {

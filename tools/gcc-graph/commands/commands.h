@@ -14,5 +14,6 @@ void add_bench_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_operators_command(CLI::App& app);
+void add_devices_command(CLI::App& app);
 
 }  // namespace gcg::tools

@@ -1,0 +1,48 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/devices/inventory.h"
+
+namespace gcg::tools {
+namespace {
+
+/// "cpu:0-3  x86-64-v4, 31.2 GiB, 410 GFLOP/s, 38 GB/s; socket 0, L3 cache of 32 MiB, 4 cores"
+void print(const Inventory& inventory) {
+  for (size_t i = 0; i < inventory.fleet.devices.size(); ++i) {
+    const FleetDevice& device = inventory.fleet.devices[i];
+    std::string facts = device.target.empty() ? "no code known for it" : device.target;
+    const auto add = [&](double value, const char* unit) {
+      char text[64];
+      std::snprintf(text, sizeof text, ", %.1f %s", value, unit);
+      if (value > 0) facts += text;
+    };
+    add(static_cast<double>(device.memory_bytes) / (1 << 30), "GiB");
+    add(device.gflops, "GFLOP/s");
+    add(device.gbytes_per_s, "GB/s");
+    std::cout << device.name << "  " << facts << "; " << inventory.about[i] << '\n';
+  }
+  for (const std::string& remark : inventory.remarks) std::cout << remark << '\n';
+}
+
+}  // namespace
+
+void add_devices_command(CLI::App& app) {
+  struct Arguments {
+    bool probe = false, json = false;
+  };
+  auto a = std::make_shared<Arguments>();
+  CLI::App* c = app.add_subcommand("devices", "List the devices of this machine, as --device and --fleet take them");
+  c->add_flag("--probe", a->probe, "Measure f32 rates and bandwidths, about a second");
+  c->add_flag("--json", a->json, "Print JSON, in the form that --fleet reads");
+  c->callback([a] {
+    const Inventory inventory = take_inventory(a->probe);
+    if (a->json)
+      std::cout << print_fleet(inventory.fleet);
+    else
+      print(inventory);
+  });
+}
+
+}  // namespace gcg::tools

@@ -1,0 +1,124 @@
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstring>
+#include <deque>
+
+#include "tools/gcc-graph/devices/inventory.h"
+
+#if GCC_GRAPH_CUDA_RUNTIME
+#include "compiler/support/error.h"
+#include "runtime/cuda/device.h"
+#include "runtime/errors.h"
+#endif
+
+namespace gcg::tools {
+
+#if !GCC_GRAPH_CUDA_RUNTIME
+void add_gpus(Inventory&, bool) {}
+#else
+namespace {
+
+using namespace gart::cuda;
+
+/// What only an inventory asks the driver; null where it does not have it.
+struct MoreFunctions {
+  CUresult (*get_name)(char*, int, CUdevice) = nullptr;
+  CUresult (*total_memory)(size_t*, CUdevice) = nullptr;
+  CUresult (*can_access_peer)(int*, CUdevice, CUdevice) = nullptr;
+
+  MoreFunctions() {
+    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (library == nullptr) return;
+    const auto find = [&](auto& function, const char* name) {
+      void* symbol = dlsym(library, name);
+      std::memcpy(&function, &symbol, sizeof symbol);
+    };
+    find(get_name, "cuDeviceGetName");
+    find(total_memory, "cuDeviceTotalMem_v2");
+    find(can_access_peer, "cuDeviceCanAccessPeer");
+  }
+};
+
+FleetDevice gpu(int ordinal, CUdevice handle, int sm, const MoreFunctions& more) {
+  FleetDevice device;
+  device.name = concat("cuda:", ordinal);
+  device.kind = DeviceClass::cuda;
+  device.ordinal = ordinal;
+  for (const std::string& name : {concat("sm_", sm, "a"), concat("sm_", sm), std::string("ptx")}) {
+    if (device.target.empty() && find_target(name) && (name != "ptx" || sm >= find_target(name)->sm))
+      device.target = name;
+  }
+  size_t bytes = 0;
+  if (more.total_memory != nullptr && more.total_memory(&bytes, handle) == CUDA_SUCCESS)
+    device.memory_bytes = static_cast<int64_t>(bytes);
+  return device;
+}
+
+std::string about_gpu(CUdevice handle, int sm, const std::vector<CUdevice>& all, const MoreFunctions& more) {
+  char name[256] = {};
+  std::string text = concat("sm_", sm);
+  if (more.get_name != nullptr && more.get_name(name, sizeof name - 1, handle) == CUDA_SUCCESS)
+    text = concat(name, ", ", text);
+  std::string peers;
+  for (size_t i = 0; i < all.size(); ++i) {
+    int reaches = 0;
+    const bool known = all[i] != handle && more.can_access_peer != nullptr &&
+                       more.can_access_peer(&reaches, handle, all[i]) == CUDA_SUCCESS;
+    if (known && reaches != 0) peers += concat(peers.empty() ? "" : ", ", "cuda:", i);
+  }
+  return peers.empty() ? text : text + ", reaches the memory of " + peers;
+}
+
+/// GB/s of the fastest of a few copies within the GPU, read and written bytes both counted.
+double copy_rate(int ordinal, const Driver& driver) {
+  constexpr size_t kBytes = size_t{256} << 20;
+  Device device(driver, ordinal);
+  const CurrentContext current(device);
+  const Stream stream(device);
+  gart::Block from(&device.memory), to(&device.memory);
+  from.reserve(kBytes);
+  to.reserve(kBytes);
+  double best = 1e30;
+  for (int i = 0; i < 8; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    GART_CUDA(device, cuMemcpyDtoDAsync_v2, reinterpret_cast<CUdeviceptr>(to.data()),
+              reinterpret_cast<CUdeviceptr>(from.data()), kBytes, stream.handle);
+    GART_CUDA(device, cuStreamSynchronize, stream.handle);
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return 2.0 * kBytes / best * 1e-9;
+}
+
+}  // namespace
+
+void add_gpus(Inventory& inventory, bool probe) {
+  const auto opened = open_driver();
+  if (!opened.ok()) return;  // a machine without GPUs
+  const Driver& driver = **opened;
+  const MoreFunctions more;
+  int count = 0;
+  if (driver.cuDeviceGetCount(&count) != CUDA_SUCCESS) return;
+  std::vector<CUdevice> handles(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i)
+    if (driver.cuDeviceGet(&handles[static_cast<size_t>(i)], i) != CUDA_SUCCESS) return;
+  for (int i = 0; i < count; ++i) {
+    const CUdevice handle = handles[static_cast<size_t>(i)];
+    int sm = 0;
+    if (const CUresult result = get_sm(driver, handle, sm); result != CUDA_SUCCESS) {
+      inventory.remarks.push_back(concat("cuda:", i, ": ", result_text(driver, result)));
+      continue;
+    }
+    FleetDevice device = gpu(i, handle, sm, more);
+    try {
+      if (probe) device.gbytes_per_s = copy_rate(i, driver);
+    } catch (const gart::Failure& failure) {
+      inventory.remarks.push_back(concat(device.name, ": not measured: ", failure.error.message));
+    }
+    inventory.fleet.devices.push_back(std::move(device));
+    inventory.about.push_back(about_gpu(handle, sm, handles, more));
+  }
+}
+#endif
+
+}  // namespace gcg::tools
