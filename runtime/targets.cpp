@@ -1,12 +1,20 @@
 #include "runtime/targets.h"
 
+#include <algorithm>
+
 #include "runtime/errors.h"
 #include "runtime/features.h"
 
 namespace gart {
 
-bool has_plans(const fb::Manifest& manifest, uint32_t target) {
+bool is_wanted(const fb::EntryPoint& entry, const LoadOptions& options) {
+  const auto& names = options.entry_points;
+  return names.empty() ? !entry.internal() : std::binary_search(names.begin(), names.end(), view_of(entry.name()));
+}
+
+bool has_plans(const fb::Manifest& manifest, uint32_t target, const LoadOptions& options) {
   for (uint32_t e = 0; e < manifest.entry_points()->size(); ++e) {
+    if (!is_wanted(*manifest.entry_points()->Get(e), options)) continue;
     const auto& plans = *manifest.entry_points()->Get(e)->plans();
     bool found = false;
     for (uint32_t p = 0; p < plans.size(); ++p) found = found || plans.Get(p)->target() == target;
@@ -34,7 +42,8 @@ std::string target_list(const fb::Manifest& manifest, TargetsOf which) {
   return names.empty() ? "none" : names;
 }
 
-uint32_t choose_cpu_target(const fb::Manifest& manifest, const std::string& asked) {
+uint32_t choose_cpu_target(const fb::Manifest& manifest, const LoadOptions& options) {
+  const std::string& asked = options.target;
   const uint64_t cpu = cpu_features();
   int64_t best = -1;
   for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
@@ -44,7 +53,7 @@ uint32_t choose_cpu_target(const fb::Manifest& manifest, const std::string& aske
     if (missing != 0 && !asked.empty()) {
       fail(ErrorCode::unsupported, "target '", asked, "' needs ", cpu_feature_names(missing), ", which this CPU lacks");
     }
-    if (missing != 0 || !has_plans(manifest, i)) continue;
+    if (missing != 0 || !has_plans(manifest, i, options)) continue;
     if (best < 0 || target.features() > manifest.targets()->Get(static_cast<uint32_t>(best))->features()) best = i;
   }
   if (best >= 0) return static_cast<uint32_t>(best);

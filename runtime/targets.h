@@ -5,12 +5,15 @@
 #include <string>
 
 #include "artifact_schema/spans.h"
-#include "gart/result.h"
+#include "gart/gart.hpp"
 
 namespace gart {
 
-/// Every entry point has a plan for it.
-bool has_plans(const fb::Manifest& manifest, uint32_t target);
+/// Is the entry point to be loaded?
+bool is_wanted(const fb::EntryPoint& entry, const LoadOptions& options);
+
+/// Every entry point that is to be loaded has a plan for it.
+bool has_plans(const fb::Manifest& manifest, uint32_t target, const LoadOptions& options);
 
 /// Is there a target of that name, for GPUs?
 bool is_cuda_target(const fb::Manifest& manifest, const std::string& name);
@@ -19,8 +22,8 @@ bool is_cuda_target(const fb::Manifest& manifest, const std::string& name);
 enum class TargetsOf : uint8_t { all, cpu, cuda };
 std::string target_list(const fb::Manifest& manifest, TargetsOf which = TargetsOf::all);
 
-/// The CPU target asked for by name, or with "" the one with the most features among those that this CPU runs.
-uint32_t choose_cpu_target(const fb::Manifest& manifest, const std::string& asked);
+/// The CPU target that options.target names, or with "" the one with the most features among those that this CPU runs.
+uint32_t choose_cpu_target(const fb::Manifest& manifest, const LoadOptions& options);
 
 /// The index of the CPU target whose code this CPU runs best for the host steps of a device's target; -1: there are
 /// none. Fails if there are, and it runs no code for them.

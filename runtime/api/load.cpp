@@ -50,17 +50,18 @@ std::unique_ptr<DeviceProgram> open_device(const ProgramState& program, const Lo
   }
   try {
     const std::string& device = options.device.empty() ? kAnyCore : options.device;
-    return open_cpu(program, device, choose_cpu_target(manifest, options.target), options);
+    return open_cpu(program, device, choose_cpu_target(manifest, options), options);
   } catch (Failure& failure) {
     failure.error.message += reason;
     throw;
   }
 }
 
-void decode_entries(ProgramState& program, int64_t host_target) {
+void decode_entries(ProgramState& program, int64_t host_target, const LoadOptions& options) {
   const fb::Manifest& manifest = *program.artifact.manifest;
   for (uint32_t e = 0; e < manifest.entry_points()->size(); ++e) {
     const fb::EntryPoint& entry = *manifest.entry_points()->Get(e);
+    if (!is_wanted(entry, options)) continue;
     program.entries.push_back(make_entry(entry));
     for (uint32_t p = 0; p < entry.plans()->size(); ++p) {
       const fb::Plan& plan = *entry.plans()->Get(p);
@@ -81,7 +82,8 @@ Program open_program(std::shared_ptr<ProgramState> program, std::span<const uint
   program->target_name = view_of(program->target().name());
   const int64_t host_target = choose_host_target(*program->artifact.manifest, program->parts[0]->target());
   if (host_target >= 0) program->parts.push_back(open_cpu(*program, kAnyCore, uint32_t(host_target), options));
-  decode_entries(*program, host_target);
+  decode_entries(*program, host_target, options);
+  if (program->entries.empty()) fail(ErrorCode::invalid_artifact, "it has none of the entry points that are asked for");
   for (uint32_t i = 0; i < program->parts.size(); ++i) program->parts[i]->load(program->artifact, program->entries, i);
   return Program(std::move(program));
 }

@@ -20,14 +20,15 @@ bool is_jetson(int sm) {
 constexpr int64_t kNone = -1;
 
 /// The target that suits best, or kNone and the reason.
-int64_t best_target(const fb::Manifest& manifest, const std::string& asked, const Driver& driver, int sm,
+int64_t best_target(const fb::Manifest& manifest, const LoadOptions& options, const Driver& driver, int sm,
                     std::string& reason) {
+  const std::string& asked = options.target;
   int64_t best = kNone;
   uint32_t best_fitness = 0;
   for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
     const fb::Target& target = *manifest.targets()->Get(i);
     const std::string_view name = view_of(target.name());
-    if ((!asked.empty() && name != asked) || !has_plans(manifest, i)) continue;
+    if ((!asked.empty() && name != asked) || !has_plans(manifest, i, options)) continue;
     const uint32_t fits = fitness(target, sm);
     if (fits <= best_fitness) continue;
     if (target.driver() > uint32_t(driver.version)) {
@@ -58,7 +59,7 @@ DeviceChoice choose(const Driver& driver, const fb::Manifest& manifest, const Lo
     if (result != CUDA_SUCCESS) {
       reason = result_text(driver, result);
     } else {
-      const int64_t target = best_target(manifest, options.target, driver, sm, reason);
+      const int64_t target = best_target(manifest, options, driver, sm, reason);
       if (target != kNone) return {std::make_unique<Program>(driver, ordinal, uint32_t(target), options.blocking), {}};
     }
     reasons += text(reasons.empty() ? "" : "; ", "cuda:", ordinal, ": ", reason);

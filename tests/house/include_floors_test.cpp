@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 const std::map<std::string, std::set<std::string>> kFloors = {
     {"artifact_schema", {}},
     {"runtime", {"artifact_schema"}},
+    {"runtime/fleet", {"artifact_schema", "runtime"}},
     {"compiler/support", {}},
     {"compiler/ir", {"compiler/support"}},
     {"compiler/kernel", {"compiler/support", "compiler/ir"}},
@@ -58,7 +59,7 @@ const std::map<std::string, std::set<std::string>> kFloors = {
       "compiler/ir", "compiler/kernel", "compiler/import", "compiler/export", "compiler/passes",
       "compiler/ops/op_def.h", "compiler/ops/expansion.h",
       "compiler/ops/custom_op.h",  // what is listed and declared
-      "codegen/cpu", "codegen/cuda", "codegen/library", "artifact_schema", "runtime"}},
+      "codegen/cpu", "codegen/cuda", "codegen/library", "artifact_schema", "runtime", "runtime/fleet"}},
 };
 
 std::string folder_of(const std::string& path) {

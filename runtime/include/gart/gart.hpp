@@ -10,11 +10,11 @@
 // at a time; concurrent callers take one each. All invocations of a program share its worker threads: the run that
 // finds them busy runs on its caller's thread alone, with the same results.
 //
-// Devices: a program runs on the CPU ("cpu"), on a pool of some of its cores ("cpu:0-3"), or on one CUDA GPU ("cuda:0"), chosen at
-// load; several programs on different devices, or on the same, live beside each other. A tensor's device names the memory that it lies
-// in: "cpu" is the host's, for all pools. On a GPU inputs and outputs may
-// be in the host's memory (they are copied there and back) or in the GPU's (they are used in place). Only the CUDA driver
-// is needed, and only looked for if the model has code for GPUs. Invocations run beside each other, each on a stream of
+// Devices: a program runs on the CPU ("cpu"), on a pool of some of its cores ("cpu:0-3"), or on one CUDA GPU
+// ("cuda:0"), chosen at load; several programs on different devices, or on the same, live beside each other. A tensor's
+// device names the memory that it lies in: "cpu" is the host's, for all pools. On a GPU inputs and outputs may be in
+// the host's memory (they are copied there and back) or in the GPU's (they are used in place). Only the CUDA driver is
+// needed, and only looked for if the model has code for GPUs. Invocations run beside each other, each on a stream of
 // its own or on the caller's.
 #pragma once
 
@@ -34,10 +34,11 @@ struct LoadOptions {
   /// Prove the file whole by its digests. The manifest's indices, offsets and sizes are checked in any case; without
   /// the digests, damaged weights or code go unnoticed. Saves about 10 ms per 100 MB.
   bool verify = true;
-  /// "": the first GPU that the model has code for, otherwise the CPU. "cpu", "cuda" (the first such GPU), "cuda:1"; "cpu:0-3,8":
-  /// these cores, which the program's threads stay on, and a caller for as long as he runs something.
+  /// "": the first GPU that the model has code for, otherwise the CPU. "cpu", "cuda" (the first such GPU), "cuda:1";
+  /// "cpu:0-3,8": these cores, which the program's threads stay on, and a caller for as long as he runs something.
   std::string device = {};
-  /// Threads that share the work of one run, the caller's included; 0: one per core of the device that this thread may use. At most 1024.
+  /// Threads that share the work of one run, the caller's included; 0: one per core of the device that this thread may
+  /// use. At most 1024.
   int threads = 0;
   /// Use the code for this target ("x86-64-v3", "sm_90a") instead of the best one that the device supports.
   std::string target = {};
@@ -46,6 +47,9 @@ struct LoadOptions {
   bool blocking = false;
   /// The functions of the model's custom operators; others are ignored. Copied but for what `user` points to.
   std::span<const gart_custom_op> custom_ops = {};
+  /// Only these entry points, in ascending order; a model's parts, too, which callers do not see otherwise (fleet.hpp).
+  /// Empty: all that are no parts.
+  std::span<const std::string_view> entry_points = {};
 };
 
 /// What an entry point takes or gives.
@@ -67,10 +71,10 @@ struct MemoryInfo {
 
 /// When a thread worked on a step of a run.
 struct StepTime {
-  uint32_t step = 0;    ///< number of the step in its plan: the steps of all sequences in the file's order
-  uint32_t thread = 0;  ///< of the team, 0: the caller; on a GPU 0
-  int64_t begin_ns = 0, end_ns = 0;  ///< of a steady clock. On a GPU the begin is the host's when the step was enqueued, and the
-                                     ///< length is the GPU's, between two events
+  uint32_t step = 0;                 ///< number of the step in its plan: the steps of all sequences in the file's order
+  uint32_t thread = 0;               ///< of the team, 0: the caller; on a GPU 0
+  int64_t begin_ns = 0, end_ns = 0;  ///< of a steady clock. On a GPU the begin is the host's when the step was
+                                     ///< enqueued, and the length is the GPU's, between two events
 };
 
 class Invocation;
@@ -87,12 +91,12 @@ class GART_API Program {
   /// Empty for an unknown entry point.
   std::span<const TensorInfo> inputs(std::string_view entry = {}) const;
   std::span<const TensorInfo> outputs(std::string_view entry = {}) const;
-  /// Name `number` that the model has for an output: what an i64 element of this value stands for (the label of a class), of
-  /// other types what the column is called (a class's probabilities). Null from the end of the names on, and where there are
-  /// none; lives as long as the program.
+  /// Name `number` that the model has for an output: what an i64 element of this value stands for (the label of a
+  /// class), of other types what the column is called (a class's probabilities). Null from the end of the names on, and
+  /// where there are none; lives as long as the program.
   const char* label(size_t output, size_t number, std::string_view entry = {}) const;
-  /// What the model's author wrote about it, as names and values in turn: text 2i is a name, 2i + 1 its value, in ascending order of
-  /// names. Null from the end on; lives as long as the program.
+  /// What the model's author wrote about it, as names and values in turn: text 2i is a name, 2i + 1 its value, in
+  /// ascending order of names. Null from the end on; lives as long as the program.
   const char* metadata(size_t index) const;
   const std::string& target() const;  ///< whose code runs: "x86-64-v4"
   const std::string& device() const;  ///< "cpu", "cpu:0-3", "cuda:0"
@@ -140,12 +144,12 @@ class GART_API Invocation {
 
   /// Enqueues a run on a CUDA stream (CUstream or cudaStream_t; null: the default stream) of the program's GPU, behind
   /// what is there and behind this invocation's earlier runs, and returns. Inputs in host memory are copied before it
-  /// returns; inputs in the GPU's memory must stay valid and unchanged until the run is over. Outputs in the GPU's memory
-  /// are ready for whatever follows on the stream; those in host memory, and errors that the run found on the way, only
-  /// after wait(). Waits itself where the model's If and Loop or the sizes of its results depend on computed values, for
-  /// everything before each step that was compiled to run on the CPU (such steps run on the caller's thread and the
-  /// program's workers before it returns), and, with inputs or outputs in host memory, for this invocation's run before.
-  /// Fails on the CPU.
+  /// returns; inputs in the GPU's memory must stay valid and unchanged until the run is over. Outputs in the GPU's
+  /// memory are ready for whatever follows on the stream; those in host memory, and errors that the run found on the
+  /// way, only after wait(). Waits itself where the model's If and Loop or the sizes of its results depend on computed
+  /// values, for everything before each step that was compiled to run on the CPU (such steps run on the caller's thread
+  /// and the program's workers before it returns), and, with inputs or outputs in host memory, for this invocation's
+  /// run before. Fails on the CPU.
   Result<void> run_async(void* stream);
   /// Waits for the last run_async(). Fails as it did; errors of runs that nobody waited for come up here, too.
   Result<void> wait();
@@ -155,9 +159,9 @@ class GART_API Invocation {
   TensorView output(size_t index) const;
   TensorView output(std::string_view name) const;
 
-  /// From now on each run() notes in `times` what each thread did of each step, from the first place on; steps in loops come once per
-  /// turn. {} ends that, and costs nothing. On a GPU only a program loaded with `blocking` notes anything. `times` must outlive
-  /// the runs.
+  /// From now on each run() notes in `times` what each thread did of each step, from the first place on; steps in loops
+  /// come once per turn. {} ends that, and costs nothing. On a GPU only a program loaded with `blocking` notes
+  /// anything. `times` must outlive the runs.
   void record_steps(std::span<StepTime> times);
   /// How many there were in the last run(); those past the end of `times` are lost.
   size_t recorded_steps() const;

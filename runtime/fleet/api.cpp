@@ -1,0 +1,283 @@
+// The C++ API: requests and programs.
+#include <algorithm>
+
+#include "artifact_schema/spans.h"
+#include "artifact_schema/verify.h"
+#include "runtime/errors.h"
+#include "runtime/fleet/bindings.h"
+#include "runtime/fleet/fleet.h"
+#include "runtime/fleet/program_engine.h"
+#include "runtime/fleet/verify_assembly.h"
+
+namespace gart::fleet {
+namespace {
+
+constexpr int kMaxRequests = 4096;
+
+/// The core's, of one artifact.
+class ProgramEngines final : public Engines {
+ public:
+  explicit ProgramEngines(const LoadOptions& options)
+      : options_(options), custom_ops_(options.custom_ops.begin(), options.custom_ops.end()) {}
+
+  /// Proves the file, and its assembly. `mapping`: empty where `bytes` are the caller's.
+  Assembly read(Mapping mapping, std::span<const uint8_t> bytes) {
+    file_ = std::move(mapping);
+    Status status = read_artifact(bytes, artifact_, {options_.verify, 1});
+    if (status.ok()) status = verify_artifact(artifact_);
+    const fb::Assembly* assembly = nullptr;
+    if (status.ok()) status = verify_assembly(artifact_, assembly);
+    if (!status.ok()) throw Failure{{ErrorCode::invalid_artifact, status.message}};
+    if (assembly == nullptr)
+      fail(ErrorCode::unsupported, "the model was not compiled for a fleet: compile it with --fleet, --cut or --keep");
+    Assembly decoded = decode_assembly(*artifact_.manifest, *assembly);
+    devices_ = decoded.devices;
+    entries_ = decoded.entries;
+    return decoded;
+  }
+
+  std::unique_ptr<Engine> open(uint32_t device, std::span<const uint32_t> parts) override {
+    const Device& wanted = devices_[device];
+    gart::LoadOptions options;
+    options.verify = false;  // read() has
+    options.threads = options_.threads;
+    options.blocking = options_.blocking;
+    options.custom_ops = custom_ops_;
+    for (const DeviceHere& here : options_.devices)
+      if (here.name == wanted.name) options.device = here.device;
+    try {
+      if (options.device.empty()) options.device = device_here(wanted);
+      if (has_target(wanted.target)) options.target = wanted.target;
+      if (wanted.is_gpu || options.device.starts_with("cuda")) options.threads = 0;
+      auto engine = std::make_unique<ProgramEngine>(artifact_.file, entries_, options);
+      engine->add(parts);
+      return engine;
+    } catch (const Failure& failure) {
+      fail(failure.error.code, "device '", wanted.name, "' of the file is not to be had: ", failure.error.message, " (",
+           present_devices(),
+           "); place the groups anew (gcc-graph place), or say what stands for it (LoadOptions.devices, --devices ",
+           wanted.name, "=cpu)");
+    }
+  }
+
+  void add(Engine& engine, std::span<const uint32_t> parts) override { static_cast<ProgramEngine&>(engine).add(parts); }
+
+  DeviceInfo describe(const Engine& engine) const override {
+    const auto& program = static_cast<const ProgramEngine&>(engine);
+    return {{}, program.device(), program.target(), false};
+  }
+
+ private:
+  bool has_target(const std::string& name) const {
+    const auto* targets = artifact_.manifest->targets();
+    for (uint32_t i = 0; i < count_of(targets); ++i)
+      if (view_of(targets->Get(i)->name()) == name) return true;
+    return false;
+  }
+
+  const LoadOptions options_;
+  const std::vector<gart_custom_op> custom_ops_;
+  Mapping file_;
+  ArtifactView artifact_;
+  std::vector<Device> devices_;
+  std::vector<std::string> entries_;
+};
+
+uint32_t require(uint32_t found, const char* what, const std::string& name) {
+  if (found == kNone) fail(ErrorCode::invalid_argument, "the file has no ", what, " '", name, "'");
+  return found;
+}
+
+/// Where groups run: what the options say, else the file.
+std::vector<uint32_t> places_of(const Assembly& assembly, const LoadOptions& options) {
+  for (const DeviceHere& here : options.devices) require(assembly.find_device(here.name), "device", here.name);
+  std::vector<uint32_t> places;
+  for (const Group& group : assembly.groups) places.push_back(group.device);
+  for (const GroupPlace& place : options.placement) {
+    const uint32_t group = require(assembly.find_group(place.group), "group", place.group);
+    const uint32_t device = require(assembly.find_device(place.device), "device", place.device);
+    const auto& support = assembly.groups[group].support;
+    if (std::find(support.begin(), support.end(), device) == support.end())
+      fail(ErrorCode::invalid_argument, "group '", place.group, "' cannot run on device '", place.device, "'");
+    places[group] = device;
+  }
+  return places;
+}
+
+Program open_program(Mapping mapping, std::span<const uint8_t> bytes, const LoadOptions& options) {
+  if (options.requests < 0 || options.requests > kMaxRequests)
+    fail(ErrorCode::invalid_argument, "requests is ", options.requests, "; 0 to ", kMaxRequests, " are possible");
+  auto engines = std::make_unique<ProgramEngines>(options);
+  Assembly assembly = engines->read(std::move(mapping), bytes);
+  std::vector<uint32_t> places = places_of(assembly, options);
+  const int requests = options.requests > 0 ? options.requests : int(2 * assembly.devices.size());
+  return Program(std::make_shared<detail::FleetState>(std::move(assembly), std::move(engines), std::move(places),
+                                                      std::min(requests, kMaxRequests)));
+}
+
+/// The index of an input of that name.
+size_t find_input(std::span<const TensorInfo> inputs, std::string_view name) {
+  std::string names;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].name == name) return i;
+    names += text(i == 0 ? "" : ", ", "'", inputs[i].name, "'");
+  }
+  fail(ErrorCode::invalid_argument, "the model has no input '", name, "', only ", names.empty() ? "none" : names);
+}
+
+}  // namespace
+
+Result<Program> load(const std::string& path, const LoadOptions& options) {
+  return guarded([&] {
+    Mapping file = Mapping::of_file(path);
+    const std::span<const uint8_t> bytes = file.bytes();
+    try {
+      return open_program(std::move(file), bytes, options);
+    } catch (...) {
+      const Error reason = caught_error();
+      fail(reason.code, "cannot load '", path, "': ", reason.message);
+    }
+  });
+}
+
+Result<Program> load(std::span<const uint8_t> artifact, const LoadOptions& options) {
+  return guarded([&] { return open_program({}, artifact, options); });
+}
+
+Program::Program(std::shared_ptr<detail::FleetState> state) : state_(std::move(state)) {}
+
+std::span<const TensorInfo> Program::inputs() const { return state_->inputs; }
+std::span<const TensorInfo> Program::outputs() const { return state_->outputs; }
+std::span<const TensorInfo> Program::values() const { return state_->values; }
+
+std::vector<DeviceInfo> Program::devices() const {
+  std::vector<DeviceInfo> devices;
+  for (uint32_t i = 0; i < state_->assembly.devices.size(); ++i) devices.push_back(state_->device(i));
+  return devices;
+}
+
+std::vector<GroupPlace> Program::placement() const {
+  std::vector<GroupPlace> places;
+  const auto placement = guarded([&] { return state_->placement(); });
+  if (!placement) return places;
+  for (uint32_t group = 0; group < state_->assembly.groups.size(); ++group)
+    places.push_back({state_->assembly.groups[group].name, state_->assembly.devices[(*placement)->device[group]].name});
+  return places;
+}
+
+Times Program::times() const {
+  Times times;
+  const Assembly& assembly = state_->assembly;
+  for (uint32_t group = 0; group < assembly.groups.size(); ++group) {
+    for (uint32_t device = 0; device < assembly.devices.size(); ++device) {
+      const Samples samples = state_->monitor.of(group, device);
+      if (samples.count() == 0) continue;
+      const Spread operation = samples.operation();
+      times.groups.push_back({assembly.groups[group].name, assembly.devices[device].name, operation.median,
+                              samples.idle().median, operation.noise, samples.count()});
+    }
+  }
+  const Samples runs = state_->monitor.runs();
+  times.run_us = runs.operation().median;
+  times.run_noise_us = runs.operation().noise;
+  times.runs = runs.count();
+  return times;
+}
+
+void Program::forget_times() const { state_->monitor.forget(); }
+
+Result<Request> Program::new_request() const {
+  return guarded([&] { return Request(std::make_unique<detail::OpenRequest>(state_)); });
+}
+
+Result<Request> Program::submit(std::span<const NamedTensor> inputs, std::span<const std::string_view> fetch) const {
+  Result<Request> request = new_request();
+  if (!request) return request;
+  Result<void> done = request->fetch(fetch);
+  for (const NamedTensor& input : inputs)
+    if (done) done = request->set_input(input.name, input.tensor);
+  if (done) done = request->start();
+  return done ? std::move(request) : Result<Request>(done.error());
+}
+
+Request::Request(std::unique_ptr<detail::OpenRequest> state) : state_(std::move(state)) {}
+Request::Request(Request&&) noexcept = default;
+Request& Request::operator=(Request&&) noexcept = default;
+Request::~Request() {
+  if (state_ == nullptr) return;
+  state_->run.wait_for_end();
+  const std::shared_ptr<detail::FleetState> fleet = std::move(state_->fleet);  // outlives what points into it
+  state_.reset();
+}
+
+namespace {
+
+void require_idle(const RequestState& run) {
+  if (run.is_under_way()) fail(ErrorCode::invalid_argument, "the request is under way: wait for it first");
+}
+
+}  // namespace
+
+Result<void> Request::set_input(size_t index, const TensorView& tensor) {
+  return guarded([&] {
+    require_idle(state_->run);
+    const size_t count = state_->fleet->inputs.size();
+    if (index >= count) fail(ErrorCode::invalid_argument, "there is no input ", index, ": the model has ", count);
+    state_->run.set_input(uint32_t(index), tensor);
+  });
+}
+
+Result<void> Request::set_input(std::string_view name, const TensorView& tensor) {
+  return guarded([&] {
+    require_idle(state_->run);
+    state_->run.set_input(uint32_t(find_input(state_->fleet->inputs, name)), tensor);
+  });
+}
+
+Result<void> Request::fetch(std::span<const std::string_view> names) {
+  return guarded([&] {
+    require_idle(state_->run);
+    std::vector<uint32_t> wanted;
+    for (const std::string_view name : names) wanted.push_back(state_->fleet->assembly.find_value(name));
+    state_->run.set_route(state_->fleet->route(wanted.empty() ? state_->fleet->assembly.outputs : wanted));
+  });
+}
+
+Result<void> Request::start() {
+  return guarded([&] {
+    require_idle(state_->run);
+    state_->run.start(state_->fleet->placement());
+  });
+}
+
+Result<void> Request::wait() {
+  return guarded([&] {
+    state_->run.wait_for_end();
+    if (const Error* failure = state_->run.failure()) throw Failure{*failure};
+  });
+}
+
+bool Request::ready() const { return !state_->run.is_under_way(); }
+
+Result<void> Request::run() {
+  Result<void> started = start();
+  return started ? wait() : started;
+}
+
+size_t Request::outputs() const { return state_->run.route().wanted.size(); }
+size_t Request::calls() const { return state_->run.route().calls.size(); }
+
+TensorView Request::output(size_t index) const {
+  const RequestState& run = state_->run;
+  if (run.is_under_way() || !run.has_run() || index >= run.route().wanted.size()) return {};
+  return run.value(run.route().wanted[index]);
+}
+
+TensorView Request::output(std::string_view name) const {
+  const std::vector<uint32_t>& wanted = state_->run.route().wanted;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (state_->fleet->assembly.values[wanted[i]].info.name == name) return output(i);
+  return {};
+}
+
+}  // namespace gart::fleet

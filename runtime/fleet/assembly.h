@@ -1,0 +1,81 @@
+// A verified assembly as the fleet uses it: who makes and who reads each value, and the extents of all of them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifact_schema/shape_program.h"
+#include "assembly_generated.h"
+#include "gart/gart.hpp"
+
+namespace gart::fleet {
+
+inline constexpr uint32_t kNone = UINT32_MAX;
+
+struct Value {
+  TensorInfo info;
+  std::vector<uint32_t> dims;  // slots
+  uint32_t input = kNone;      // of the model
+  uint32_t maker = kNone;      // the call that makes it; kNone: the caller gives it
+  bool early = false;          // its extents are known before the first call
+};
+
+struct Call {
+  uint32_t entry = 0;  // a part: an entry point of the manifest
+  uint32_t group = 0;
+  std::vector<uint32_t> inputs, outputs;  // values
+  std::vector<uint32_t> extents;          // slots
+  std::vector<uint32_t> needs;            // values: the inputs, and those that carry the extents' symbols; each once
+};
+
+struct Constraint {
+  uint32_t a = 0, b = 0;
+  std::string reason;
+};
+
+struct Device {
+  std::string name, target, host;
+  bool is_gpu = false;
+  std::vector<uint32_t> cores;
+  uint32_t ordinal = 0;
+  uint64_t memory = 0;  // 0: not known
+};
+
+struct Group {
+  std::string name;
+  std::vector<uint32_t> support;  // devices
+  uint32_t device = 0;
+  uint64_t peak_bytes = 0, weight_bytes = 0;
+  std::vector<double> predicted;  // microseconds on each of `support`; may be empty
+  uint32_t calls = 0;
+};
+
+struct Symbol {
+  std::string name;
+  uint32_t value = 0, axis = 0;
+};
+
+struct Assembly {
+  std::vector<std::string> entries;  // names of the manifest's entry points
+  std::vector<Symbol> symbols;
+  ShapeProgram program;  // in the artifact
+  std::vector<Constraint> constraints;
+  std::vector<Value> values;
+  std::vector<Call> calls;
+  std::vector<Group> groups;
+  std::vector<Device> devices;
+  std::vector<uint32_t> inputs, outputs;       // of the model: values
+  std::vector<std::vector<uint32_t>> carried;  // per value: the symbols that it carries
+
+  size_t slots() const { return symbols.size() + program.size(); }
+  /// The value of that name. Throws Failure, naming the nearest ones.
+  uint32_t find_value(std::string_view name) const;
+  uint32_t find_device(std::string_view name) const;  // kNone: there is none
+  uint32_t find_group(std::string_view name) const;
+};
+
+/// Requires that verify_assembly found it sound.
+Assembly decode_assembly(const fb::Manifest& manifest, const fb::Assembly& assembly);
+
+}  // namespace gart::fleet

@@ -1,0 +1,55 @@
+#include "runtime/fleet/monitor.h"
+
+#include <algorithm>
+
+namespace gart::fleet {
+namespace {
+
+int32_t packed(int64_t ns) { return ns <= INT32_MAX ? int32_t(ns) : int32_t(-std::min<int64_t>(ns / 1000, INT32_MAX)); }
+double microseconds(int32_t packed) { return packed >= 0 ? packed / 1000.0 : -double(packed); }
+
+}  // namespace
+
+void Samples::add(int64_t operation_ns, int64_t idle_ns) {
+  if (count_++ == 0) return;
+  operation_[size_t(count_ - 2) % kKept] = packed(operation_ns);
+  idle_[size_t(count_ - 2) % kKept] = packed(idle_ns);
+}
+
+Spread Samples::spread(const Ring& ring) const {
+  const auto kept = size_t(std::min(count(), kKept));
+  if (kept == 0) return {};
+  std::vector<double> times;
+  for (size_t i = 0; i < kept; ++i) times.push_back(microseconds(ring[i]));
+  std::sort(times.begin(), times.end());
+  return {times[kept / 2], (times[kept * 3 / 4] - times[kept / 4]) / 2};
+}
+
+void Monitor::add(const std::vector<GroupSample>& groups, int64_t run_ns) {
+  const std::lock_guard lock(mutex_);
+  for (const GroupSample& sample : groups) {
+    std::vector<Samples>& place = samples_[sample.group * devices_ + sample.device];
+    if (place.empty()) place.resize(1);
+    place[0].add(sample.operation_ns, sample.idle_ns);
+  }
+  runs_.add(run_ns, 0);
+}
+
+Samples Monitor::of(uint32_t group, uint32_t device) const {
+  const std::lock_guard lock(mutex_);
+  const std::vector<Samples>& place = samples_[group * devices_ + device];
+  return place.empty() ? Samples() : place[0];
+}
+
+Samples Monitor::runs() const {
+  const std::lock_guard lock(mutex_);
+  return runs_;
+}
+
+void Monitor::forget() {
+  const std::lock_guard lock(mutex_);
+  for (std::vector<Samples>& place : samples_) place.clear();
+  runs_ = {};
+}
+
+}  // namespace gart::fleet

@@ -1,0 +1,34 @@
+// Parts of an artifact on one device, by the core.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "runtime/fleet/engine.h"
+
+namespace gart::fleet {
+
+class ProgramEngine final : public Engine {
+ public:
+  /// `entries`: names of the artifact's entry points. It, and all that `options` look at, outlive this.
+  ProgramEngine(std::span<const uint8_t> artifact, const std::vector<std::string>& entries,
+                const gart::LoadOptions& options);
+  /// Loads parts, those that are not there yet; before the first of them is run. Throws Failure.
+  void add(std::span<const uint32_t> parts);
+  /// "cpu:0-1"; whose code runs. Empty before the first part.
+  std::string device() const { return programs_.empty() ? std::string() : programs_[0].device(); }
+  std::string target() const { return programs_.empty() ? std::string() : programs_[0].target(); }
+
+  Result<void> run(uint32_t entry, std::span<const TensorView> inputs, std::span<const OutputBuffer> outputs,
+                   std::span<TensorView> results) override;
+
+ private:
+  const std::span<const uint8_t> artifact_;
+  const std::vector<std::string>& entries_;
+  const gart::LoadOptions options_;
+  std::vector<gart::Program> programs_;
+  std::vector<std::unique_ptr<Invocation>> parts_;  // per entry point
+};
+
+}  // namespace gart::fleet

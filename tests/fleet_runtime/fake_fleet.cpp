@@ -1,0 +1,134 @@
+#include "tests/fleet_runtime/fake_fleet.h"
+
+#include <cstring>
+#include <thread>
+
+#include "runtime/errors.h"
+
+namespace gart::fleet::test {
+namespace {
+
+class FakeEngine final : public Engine {
+ public:
+  FakeEngine(std::shared_ptr<FakeWorld> world, uint32_t device) : world_(std::move(world)), device_(device) {}
+
+  Result<void> run(uint32_t entry, std::span<const TensorView> inputs, std::span<const OutputBuffer> outputs,
+                   std::span<TensorView> results) override {
+    world_->calls[device_].fetch_add(1, std::memory_order_relaxed);
+    if (world_->lost[device_]) return error(ErrorCode::device_lost, "the device is lost: a test took it");
+    std::vector<int64_t> values;
+    for (const TensorView& input : inputs) values.push_back(input.elements<int64_t>()[0]);
+    for (const int64_t value : values)
+      if (value == world_->poison) return error(ErrorCode::run_failed, "poisoned");
+    if (const int64_t ns = world_->sleep_ns[device_]) std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
+    if (const int64_t ns = world_->work_ns[device_])
+      for (const int64_t end = now_ns() + ns; now_ns() < end;) {
+      }
+    const int64_t value = mixed(entry, values);
+    std::memcpy(outputs[0].data, &value, sizeof value);
+    results[0] = {outputs[0].data, DType::i64, {}, "cpu"};
+    return {};
+  }
+
+ private:
+  const std::shared_ptr<FakeWorld> world_;
+  const uint32_t device_;
+};
+
+class FakeEngines final : public Engines {
+ public:
+  explicit FakeEngines(std::shared_ptr<FakeWorld> world) : world_(std::move(world)) {}
+  std::unique_ptr<Engine> open(uint32_t device, std::span<const uint32_t>) override {
+    return std::make_unique<FakeEngine>(world_, device);
+  }
+  void add(Engine&, std::span<const uint32_t>) override {}
+  DeviceInfo describe(const Engine&) const override { return {}; }
+
+ private:
+  const std::shared_ptr<FakeWorld> world_;
+};
+
+Value scalar(const std::string& name) {
+  Value value;
+  value.info = {name, DType::i64, {}};
+  value.early = true;
+  return value;
+}
+
+}  // namespace
+
+FakeModel::FakeModel(uint32_t inputs, uint32_t devices) {
+  for (uint32_t i = 0; i < devices; ++i) {
+    Device device;
+    device.name = "fake:" + std::to_string(i);
+    assembly.devices.push_back(device);
+  }
+  for (uint32_t i = 0; i < inputs; ++i) {
+    assembly.values.push_back(scalar("in" + std::to_string(i)));
+    assembly.values.back().input = i;
+    assembly.inputs.push_back(i);
+    assembly.carried.emplace_back();
+  }
+}
+
+uint32_t FakeModel::call(std::vector<uint32_t> inputs, uint32_t device) {
+  const auto number = uint32_t(assembly.calls.size()), value = uint32_t(assembly.values.size());
+  Group group;
+  group.name = "g" + std::to_string(number);
+  for (uint32_t i = 0; i < assembly.devices.size(); ++i) group.support.push_back(i);
+  group.device = device;
+  group.calls = 1;
+  assembly.groups.push_back(group);
+  Call call;
+  call.entry = call.group = number;
+  call.outputs = {value};
+  call.needs = call.inputs = std::move(inputs);
+  std::sort(call.needs.begin(), call.needs.end());
+  call.needs.erase(std::unique(call.needs.begin(), call.needs.end()), call.needs.end());
+  assembly.calls.push_back(call);
+  assembly.values.push_back(scalar("v" + std::to_string(number)));
+  assembly.values.back().maker = number;
+  assembly.carried.emplace_back();
+  return value;
+}
+
+void FakeModel::output(uint32_t value) { assembly.outputs.push_back(value); }
+
+int64_t mixed(uint32_t call, const std::vector<int64_t>& inputs) {
+  uint64_t hash = call + 1;
+  for (const int64_t input : inputs) hash = (hash ^ uint64_t(input)) * 0x9E3779B97F4A7C15ULL + 7;
+  return int64_t(hash >> 1);
+}
+
+std::vector<int64_t> evaluated(const Assembly& assembly, const std::vector<int64_t>& inputs) {
+  std::vector<int64_t> values = inputs;
+  for (uint32_t i = 0; i < assembly.calls.size(); ++i) {
+    std::vector<int64_t> operands;
+    for (const uint32_t input : assembly.calls[i].inputs) operands.push_back(values[input]);
+    values.push_back(mixed(i, operands));
+  }
+  return values;
+}
+
+std::shared_ptr<detail::FleetState> open_fake(const Assembly& assembly, std::shared_ptr<FakeWorld> world,
+                                              std::vector<uint32_t> places, int requests) {
+  if (places.empty())
+    for (const Group& group : assembly.groups) places.push_back(group.device);
+  return std::make_shared<detail::FleetState>(assembly, std::make_unique<FakeEngines>(std::move(world)),
+                                              std::move(places), requests);
+}
+
+FakeRequest::FakeRequest(const std::shared_ptr<detail::FleetState>& state)
+    : fleet(state), request(std::make_unique<detail::OpenRequest>(state)) {}
+
+Result<void> FakeRequest::start(const std::vector<int64_t>& inputs, std::vector<uint32_t> fetch) {
+  values = inputs;
+  std::vector<std::string_view> names;
+  for (const uint32_t value : fetch) names.push_back(fleet->assembly.values[value].info.name);
+  if (Result<void> done = request.fetch(names); !done) return done;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (Result<void> done = request.set_input(i, {&values[i], DType::i64, {}, "cpu"}); !done) return done;
+  return request.start();
+}
+
+}  // namespace gart::fleet::test
