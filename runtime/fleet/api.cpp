@@ -23,6 +23,7 @@ class ProgramEngines final : public Engines {
   /// Proves the file, and its assembly. `mapping`: empty where `bytes` are the caller's.
   Assembly read(Mapping mapping, std::span<const uint8_t> bytes) {
     file_ = std::move(mapping);
+    if (!is_aligned(bytes.data())) bytes = copied(bytes);
     Status status = read_artifact(bytes, artifact_, {options_.verify, 1});
     if (status.ok()) status = verify_artifact(artifact_);
     const fb::Assembly* assembly = nullptr;
@@ -68,6 +69,13 @@ class ProgramEngines final : public Engines {
   }
 
  private:
+  /// Devices would copy it each for itself.
+  std::span<const uint8_t> copied(std::span<const uint8_t> bytes) {
+    copy_.reserve(std::max<size_t>(bytes.size(), 1));
+    std::copy(bytes.begin(), bytes.end(), copy_.data());
+    return {copy_.data(), bytes.size()};
+  }
+
   bool has_target(const std::string& name) const {
     const auto* targets = artifact_.manifest->targets();
     for (uint32_t i = 0; i < count_of(targets); ++i)
@@ -78,28 +86,72 @@ class ProgramEngines final : public Engines {
   const LoadOptions options_;
   const std::vector<gart_custom_op> custom_ops_;
   Mapping file_;
+  Block copy_;
   ArtifactView artifact_;
   std::vector<Device> devices_;
   std::vector<std::string> entries_;
 };
 
-uint32_t require(uint32_t found, const char* what, const std::string& name) {
-  if (found == kNone) fail(ErrorCode::invalid_argument, "the file has no ", what, " '", name, "'");
-  return found;
+std::string names_of(const std::vector<Device>& devices) {
+  std::string names;
+  for (const Device& device : devices) names += text(names.empty() ? "'" : ", '", device.name, "'");
+  return names;
+}
+
+uint32_t require_device(const Assembly& assembly, const std::string& name) {
+  const uint32_t device = assembly.find_device(name);
+  if (device == kNone)
+    fail(ErrorCode::invalid_argument, "the file was not compiled for a device '", name, "', only for ",
+         names_of(assembly.devices));
+  return device;
+}
+
+void check_place(const Assembly& assembly, uint32_t group, uint32_t device) {
+  const auto& support = assembly.groups[group].support;
+  if (std::find(support.begin(), support.end(), device) == support.end())
+    fail(ErrorCode::invalid_argument, "group '", assembly.groups[group].name, "' cannot run on device '",
+         assembly.devices[device].name, "'");
+}
+
+/// Groups on devices that may not be used: to the one among `only` where the sum of predicted times is then the least.
+void move_groups(const Assembly& assembly, const std::vector<uint32_t>& only, std::vector<uint32_t>& places) {
+  const auto time_on = [&](uint32_t group, uint32_t device) {
+    const Group& of = assembly.groups[group];
+    const auto at = size_t(std::find(of.support.begin(), of.support.end(), device) - of.support.begin());
+    return at < of.predicted.size() ? of.predicted[at] : 0;
+  };
+  std::vector<double> load(assembly.devices.size());
+  const auto is_usable = [&](uint32_t device) { return std::find(only.begin(), only.end(), device) != only.end(); };
+  for (uint32_t group = 0; group < places.size(); ++group)
+    if (is_usable(places[group])) load[places[group]] += time_on(group, places[group]);
+  for (uint32_t group = 0; group < places.size(); ++group) {
+    if (is_usable(places[group])) continue;
+    uint32_t best = kNone;
+    std::string support;
+    for (const uint32_t device : assembly.groups[group].support) {
+      support += text(support.empty() ? "'" : ", '", assembly.devices[device].name, "'");
+      if (!is_usable(device)) continue;
+      if (best == kNone || load[device] + time_on(group, device) < load[best] + time_on(group, best)) best = device;
+    }
+    if (best == kNone)
+      fail(ErrorCode::unsupported, "group '", assembly.groups[group].name,
+           "' runs on none of the devices asked for, only on ", support);
+    places[group] = best;
+    load[best] += time_on(group, best);
+  }
 }
 
 /// Where groups run: what the options say, else the file.
 std::vector<uint32_t> places_of(const Assembly& assembly, const LoadOptions& options) {
-  for (const DeviceHere& here : options.devices) require(assembly.find_device(here.name), "device", here.name);
-  std::vector<uint32_t> places;
+  std::vector<uint32_t> places, only;
   for (const Group& group : assembly.groups) places.push_back(group.device);
+  for (const std::string& name : options.only) only.push_back(require_device(assembly, name));
+  if (!only.empty()) move_groups(assembly, only, places);
   for (const GroupPlace& place : options.placement) {
-    const uint32_t group = require(assembly.find_group(place.group), "group", place.group);
-    const uint32_t device = require(assembly.find_device(place.device), "device", place.device);
-    const auto& support = assembly.groups[group].support;
-    if (std::find(support.begin(), support.end(), device) == support.end())
-      fail(ErrorCode::invalid_argument, "group '", place.group, "' cannot run on device '", place.device, "'");
-    places[group] = device;
+    const uint32_t group = assembly.find_group(place.group);
+    if (group == kNone) fail(ErrorCode::invalid_argument, "the file has no group '", place.group, "'");
+    places[group] = require_device(assembly, place.device);
+    check_place(assembly, group, places[group]);
   }
   return places;
 }

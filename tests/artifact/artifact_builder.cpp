@@ -139,6 +139,7 @@ std::vector<uint8_t> ArtifactBuilder::write(const WriteOptions& options) {
   flatbuffers::GetRoot<fb::Manifest>(builder.GetBufferPointer())->UnPackTo(&copy.manifest);
   copy.code = content.code;
   copy.weights = content.weights;
+  copy.assembly = content.assembly;
   return write_artifact(std::move(copy), options);
 }
 

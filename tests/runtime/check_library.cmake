@@ -1,10 +1,14 @@
 cmake_minimum_required(VERSION 3.25)
 # libgart.so needs only the system's base libraries, shows only its APIs, and is small.
-# Called with -DLIBRARY= -DREADELF= -DNM= -DSTRIP= -DWORK= -DCUDA= (with its CUDA part: a larger one)
+# Called with -DLIBRARY= -DREADELF= -DNM= -DSTRIP= -DWORK= -DCUDA= (with its CUDA part: a larger one), or -DLIMIT= (bytes; over libgart.so)
 set(allowed libc.so.6 libm.so.6 libstdc++.so.6 libpthread.so.0 libdl.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1)
 set(size_limit 200000)
 if(CUDA)
   set(size_limit 300000)
+endif()
+if(LIMIT)
+  list(APPEND allowed libgart.so)
+  set(size_limit ${LIMIT})
 endif()
 
 execute_process(COMMAND ${READELF} -d ${LIBRARY} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)

@@ -41,10 +41,14 @@ struct GroupPlace {
 
 struct LoadOptions {
   bool verify = true;  ///< as gart::LoadOptions.verify
-  /// For the devices that are not named: the cores, or the GPU, that the file says.
+  /// For the devices that are not named: the cores, or the GPU, that the file says. Names that it does not know are
+  /// ignored.
   std::vector<DeviceHere> devices = {};
   /// For the groups that are not named: where the file places them.
   std::vector<GroupPlace> placement = {};
+  /// Names in the file: groups that would run elsewhere run on the one of these that supports them and has the least to
+  /// do. Empty: all.
+  std::vector<std::string> only = {};
   int threads = 0;  ///< of each CPU pool; 0: one per core
   /// Requests that may be under way at once; a further one's start() waits. 0: two per device. At most 4096.
   int requests = 0;

@@ -6,6 +6,7 @@
 
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/fleet/bench_fleet.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/measure/device_bench.h"
 #include "tools/gcc-graph/measure/profile.h"
@@ -21,6 +22,7 @@ struct Arguments {
   bool json = false;
   InputOptions inputs;
   ProfileOptions profile;
+  RunOnFleet fleet;
 };
 
 double milliseconds(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
@@ -40,11 +42,21 @@ void print(const nlohmann::ordered_json& report, const std::string& prefix = {})
   }
 }
 
+void run_on_fleet(const Arguments& a) {
+  if (a.profile.wanted()) fail("--profile and --trace look at one device; --monitor measures a fleet's");
+  const nlohmann::ordered_json out = bench_fleet(a.artifact, a.fleet, a.inputs, a.seconds);
+  if (a.json)
+    std::cout << out.dump(2) << '\n';
+  else
+    print(out);
+}
+
 void run(const Arguments& a) {
+  if (a.fleet.any()) return run_on_fleet(a);
   const auto begin = Clock::now();
   const gart::Program program = load_program(a.artifact, a.inputs);
   const double load_ms = milliseconds(Clock::now() - begin);
-  const NamedTensors inputs = collect_inputs(program, a.inputs);
+  const NamedTensors inputs = collect_inputs(program.inputs(), a.inputs);
   gart::Invocation invocation = value_or_throw(program.new_invocation());
   for (const auto& [name, tensor] : inputs) check(invocation.set_input(name, tensor.view()));
 
@@ -104,6 +116,7 @@ void add_bench_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("bench", "Measure the latency of an artifact");
   c->add_option("artifact", a->artifact, "The .gart file")->required();
   a->inputs.add_to(*c);
+  a->fleet.add_to(*c);
   c->add_option("--seconds", a->seconds, "How long to measure")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 86400.0));

@@ -6,6 +6,7 @@
 #include "compiler/ir/tensor.h"
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/fleet/run_on_fleet.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/io/write_file.h"
 
@@ -17,6 +18,7 @@ struct Arguments {
   double rtol = 1e-3, atol = 1e-5;
   bool each = false;
   InputOptions inputs;
+  RunOnFleet fleet;
 };
 
 Tensor as_tensor(const gart::TensorView& v) {
@@ -75,18 +77,14 @@ bool compare(const std::string& name, const gart::TensorView& got, const HostTen
   return ok;
 }
 
-void run(const Arguments& a) {
-  if (!a.outputs.empty()) check_writable(a.outputs);
-  const gart::Program program = load_program(a.artifact, a.inputs);
-  const NamedTensors inputs = collect_inputs(program, a.inputs);
-  std::vector<gart::NamedTensor> views;
-  for (const auto& [name, tensor] : inputs) views.push_back({name, tensor.view()});
-  const auto outputs = value_or_throw(program.run(std::span<const gart::NamedTensor>(views)));
-  std::map<std::string, gart::TensorView> named;
-  for (const gart::Tensor& t : outputs) named[t.name()] = t;
+using Outputs = std::vector<std::pair<std::string, gart::TensorView>>;
+
+/// Prints, writes or compares them.
+void use(const Outputs& outputs, const Arguments& a) {
+  const std::map<std::string, gart::TensorView> named(outputs.begin(), outputs.end());
   if (!a.outputs.empty()) write_npz(a.outputs, named);
   if (a.expect.empty()) {
-    for (const gart::Tensor& t : outputs) print_summary(t.name(), t);
+    for (const auto& [name, view] : outputs) print_summary(name, view);
     return;
   }
   bool ok = true;
@@ -94,9 +92,34 @@ void run(const Arguments& a) {
   if (all.empty()) fail("--expect ", a.expect, ": it holds no arrays");
   for (const auto& [name, expected] : all) {
     if (!named.count(name)) fail("--expect: the model has no output '", name, "'");
-    ok &= compare(name, named[name], expected, a);
+    ok &= compare(name, named.at(name), expected, a);
   }
   if (!ok) throw CLI::RuntimeError(3);
+}
+
+void run_on_fleet(const Arguments& a) {
+  const gart::fleet::Program program = a.fleet.load(a.artifact, a.inputs);
+  const NamedTensors inputs = collect_inputs(program.inputs(), a.inputs);
+  gart::fleet::Request request = a.fleet.request(program, inputs);
+  value_or_throw(request.run());
+  a.fleet.write_monitor(a.artifact, program);
+  Outputs outputs;
+  for (size_t i = 0; i < request.outputs(); ++i)
+    outputs.emplace_back(a.fleet.name_of_output(program, i), request.output(i));
+  use(outputs, a);
+}
+
+void run(const Arguments& a) {
+  if (!a.outputs.empty()) check_writable(a.outputs);
+  if (a.fleet.any()) return run_on_fleet(a);
+  const gart::Program program = load_program(a.artifact, a.inputs);
+  const NamedTensors inputs = collect_inputs(program.inputs(), a.inputs);
+  std::vector<gart::NamedTensor> views;
+  for (const auto& [name, tensor] : inputs) views.push_back({name, tensor.view()});
+  const auto tensors = value_or_throw(program.run(std::span<const gart::NamedTensor>(views)));
+  Outputs outputs;
+  for (const gart::Tensor& t : tensors) outputs.emplace_back(t.name(), t);
+  use(outputs, a);
 }
 
 }  // namespace
@@ -106,6 +129,7 @@ void add_run_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("run", "Run an artifact once");
   c->add_option("artifact", a->artifact, "The .gart file")->required();
   a->inputs.add_to(*c);
+  a->fleet.add_to(*c);
   c->add_option("--outputs", a->outputs, "F.npz: write the outputs there");
   c->add_option("--expect", a->expect, "F.npz: compare the outputs; exit code 3 if they differ");
   c->add_option("--rtol", a->rtol, "Largest error relative to the largest expected element")->capture_default_str();

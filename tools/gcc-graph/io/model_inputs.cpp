@@ -46,10 +46,10 @@ namespace {
 /// An artifact tells an extent as text; a name that is no expression (with a space in it, say) is a symbol's.
 Dim extent_of(const std::string& text) { return Dim::parse(text).value_or(Dim::symbol(text)); }
 
-SymbolValues symbol_values(const gart::Program& program, const std::vector<std::string>& dims,
+SymbolValues symbol_values(std::span<const gart::TensorInfo> infos, const std::vector<std::string>& dims,
                            const SymbolValues& given) {
   std::set<std::string> known;
-  for (const gart::TensorInfo& info : program.inputs())
+  for (const gart::TensorInfo& info : infos)
     for (const std::string& d : info.dims) known.merge(extent_of(d).symbols());
   SymbolValues values;
   for (const std::string& k : known) values[k] = given.count(k) != 0 ? given.at(k) : 1;
@@ -67,9 +67,9 @@ SymbolValues symbol_values(const gart::Program& program, const std::vector<std::
 }
 
 /// Extents that inputs read from files have, by their symbols.
-SymbolValues known_extents(const gart::Program& program, const NamedTensors& given) {
+SymbolValues known_extents(std::span<const gart::TensorInfo> infos, const NamedTensors& given) {
   SymbolValues values;
-  for (const gart::TensorInfo& info : program.inputs()) {
+  for (const gart::TensorInfo& info : infos) {
     const auto it = given.find(info.name);
     if (it == given.end() || it->second.shape.size() != info.dims.size()) continue;
     for (size_t d = 0; d < info.dims.size(); ++d)
@@ -104,20 +104,20 @@ std::vector<int64_t> shape_of(const gart::TensorInfo& info, const SymbolValues& 
 
 }  // namespace
 
-NamedTensors collect_inputs(const gart::Program& program, const InputOptions& options) {
+NamedTensors collect_inputs(std::span<const gart::TensorInfo> infos, const InputOptions& options) {
   NamedTensors given;
   if (!options.npz.empty()) given = read_npz(options.npz);
   const std::map<std::string, std::string> numbers = read_given(options.files, given);
   std::set<std::string> names;
-  for (const gart::TensorInfo& info : program.inputs()) names.insert(info.name);
+  for (const gart::TensorInfo& info : infos) names.insert(info.name);
   for (const auto& [name, tensor] : given)
     if (!names.count(name)) fail("the model has no input '", name, "'");
   for (const auto& [name, text] : numbers)
     if (!names.count(name)) fail("the model has no input '", name, "'");
   const auto seed = static_cast<uint64_t>(std::max<int64_t>(options.random_seed, 0));
   const bool random = options.random_seed >= 0 || !options.dims.empty();
-  const SymbolValues values = symbol_values(program, options.dims, known_extents(program, given));
-  for (const gart::TensorInfo& info : program.inputs()) {
+  const SymbolValues values = symbol_values(infos, options.dims, known_extents(infos, given));
+  for (const gart::TensorInfo& info : infos) {
     if (given.count(info.name)) continue;
     if (const auto it = numbers.find(info.name); it != numbers.end())
       given.emplace(info.name, literal_tensor(info, shape_of(info, values), it->second));

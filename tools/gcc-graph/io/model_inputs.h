@@ -28,14 +28,14 @@ struct InputOptions {
 };
 
 gart::Program load_program(const std::string& path, const InputOptions& options);
-/// One tensor per input of the program. Fails naming the input that is missing, or a name the model does not have.
-NamedTensors collect_inputs(const gart::Program& program, const InputOptions& options);
+/// One tensor per input of a program. Fails naming the input that is missing, or a name the model does not have.
+NamedTensors collect_inputs(std::span<const gart::TensorInfo> infos, const InputOptions& options);
 
 /// Throws CompileError with the error's message.
 template <class T>
 T value_or_throw(gart::Result<T> result) {
   if (!result.ok()) throw CompileError(result.error().message);
-  return std::move(result).value();
+  if constexpr (!std::is_void_v<T>) return std::move(result).value();
 }
 
 }  // namespace gcg::tools

@@ -40,7 +40,7 @@ const Driver& require_driver() {
 NamedTensors random_inputs(const gart::Program& program) {
   InputOptions options;
   options.random_seed = 1;
-  return collect_inputs(program, options);
+  return collect_inputs(program.inputs(), options);
 }
 
 }  // namespace

@@ -1,0 +1,94 @@
+"""run and bench on a fleet: what --fleet, --devices, --fetch and --monitor do, and what they refuse."""
+import json
+import os
+import subprocess
+import unittest
+
+import numpy as np
+from cli_case import HEADER, TOOL, CliCase
+
+CHAIN = HEADER + """model (float[batch, 8] x, float[batch, 8] y) => (float[batch, 8] z) {
+  s = Constant<value_ints = [8, 8]>()
+  w = ConstantOfShape<value = float[1] {0.5}>(s)
+  a = MatMul(x, w)
+  b = Add(a, y)
+  c = Softmax<axis = 1>(b)
+  d = MatMul(c, w)
+  e = Relu(d)
+  z = MatMul(e, w)
+}"""
+
+
+class FleetTest(CliCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cores = sorted(os.sched_getaffinity(0))
+        cls.fleet = {"devices": [{"name": "acc:0", "kind": "cpu", "cores": [cores[0]], "denies": ["Softmax"]},
+                                 {"name": "cpu", "kind": "cpu", "cores": [cores[-1]]}]}
+        with open(cls.path("fleet.json"), "w") as f:
+            json.dump(cls.fleet, f)
+        cls.save("chain.onnx", CHAIN)
+        done = cls.tool("compile", "chain.onnx", "--fleet", "fleet.json", "--keep", "b", "-o", "chain.gart")
+        assert done.returncode == 0, done.stderr
+        random = np.random.default_rng(0)
+        np.savez(cls.path("in.npz"), **{n: random.standard_normal((3, 8)).astype(np.float32) for n in "xy"})
+
+    def outputs(self, *arguments):
+        self.accepted("run", "chain.gart", "--inputs", "in.npz", "--outputs", "out.npz", *arguments)
+        with np.load(self.path("out.npz")) as file:
+            found = dict(file)
+        os.remove(self.path("out.npz"))
+        return found
+
+    def test_any_way_of_running_gives_the_same_bits(self):
+        whole = self.outputs("--threads", "1")
+        for options in (["--fleet", "fleet.json"], ["--devices", "cpu"], ["--devices", "acc:0=cpu,cpu=cpu"], ["--requests", "1"]):
+            parts = self.outputs(*options)
+            self.assertEqual(list(parts), ["z"])
+            np.testing.assert_array_equal(parts["z"], whole["z"], err_msg=str(options))
+
+    def test_values_by_name(self):
+        with np.load(self.path("in.npz")) as given:
+            b = given["x"] @ np.full((8, 8), 0.5, np.float32) + given["y"]
+        found = self.outputs("--fetch", "b")
+        self.assertEqual(list(found), ["b"])
+        np.testing.assert_allclose(found["b"], b, rtol=1e-5, atol=1e-5)
+        self.assertEqual(sorted(self.outputs("--fetch", "z,b")), ["b", "z"])
+        self.refused("run", "chain.gart", "--inputs", "in.npz", "--fetch", "bb",
+                     says=["no value 'bb'", "the nearest are 'b'", "compiled with --keep bb"])
+
+    def test_what_was_measured(self):
+        self.accepted("bench", "chain.gart", "--inputs", "in.npz", "--seconds", "0.1", "--monitor", "times.json")
+        with open(self.path("times.json")) as f:
+            times = json.load(f)
+        os.remove(self.path("times.json"))
+        self.assertEqual(len(times["artifact"]), 32)
+        self.assertGreater(times["run_us"], 0)
+        groups = json.loads(self.accepted("inspect", "chain.gart", "--json").stdout)["groups"]
+        self.assertEqual([(g["group"], g["device"]) for g in times["groups"]], [(g["name"], g["device"]) for g in groups])
+        for group in times["groups"]:
+            self.assertGreater(group["operation_us"], 0)
+            self.assertGreaterEqual(group["idle_us"], 0)
+            self.assertGreaterEqual(group["runs"], 10)
+        report = json.loads(self.accepted("bench", "chain.gart", "--random", "1", "--seconds", "0.1", "--devices", "cpu",
+                                          "--json").stdout)
+        self.assertEqual(list(report["devices"]), ["cpu"])
+        self.assertGreater(report["pipelined"]["runs_per_s"], 0)
+
+    def test_refusals(self):
+        run = ("run", "chain.gart", "--inputs", "in.npz")
+        self.refused(*run, "--devices", "gpu", says="not compiled for a device 'gpu', only for 'acc:0', 'cpu'")
+        self.refused(*run, "--devices", "acc:0", says=["runs on none of the devices asked for, only on 'cpu'"])
+        self.refused(*run, "--devices", "acc:0=cpu:1023", says=["device 'acc:0'", "core 1023", "this process may use"])
+        self.refused(*run, "--devices", "cpu", "--device", "cpu", says="--devices")
+        self.refused(*run, "--fleet", "absent.json", says="absent.json")
+        self.refused("run", "model.gart", "--random", "1", "--fetch", "z", says="not compiled for a fleet")
+        self.refused("bench", "chain.gart", "--random", "1", "--devices", "cpu", "--profile", says="--monitor")
+        with open(self.path("bad.json"), "w") as f:
+            f.write('{"devices": [{"name": "a", "kind": "cpu", "cores": [-1]}]}')
+        self.refused(*run, "--fleet", "bad.json", says=["bad.json: devices[0].cores[0]", "-1"])
+
+
+if __name__ == "__main__":
+    unittest.main()

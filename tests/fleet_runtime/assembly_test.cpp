@@ -1,0 +1,301 @@
+// Files with parts: run on pools of this machine, and refused when their assembly makes no sense.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <random>
+
+#include "artifact_schema/verify.h"
+#include "assembly_generated.h"
+#include "gart/fleet.hpp"
+#include "runtime/cpu/cores.h"
+#include "runtime/fleet/verify_assembly.h"
+#include "tests/runtime/models.h"
+
+namespace gart::fleet::test {
+namespace {
+
+using namespace gart::test;
+
+std::unique_ptr<fb::PartValueT> value(const std::string& name, int input, std::vector<uint32_t> outputs) {
+  auto out = std::make_unique<fb::PartValueT>();
+  out->info = std::make_unique<fb::TensorInfoT>();
+  out->info->name = name;
+  out->info->dtype = fb::DType::f32;
+  out->info->dims = {0};
+  out->input = input;
+  out->outputs = std::move(outputs);
+  return out;
+}
+
+/// a = 2 (x + y), b = 2 (a + y), c = 2 (a + x), out = 2 (b + c): four calls of one part, each a group of its own.
+fb::AssemblyT diamond() {
+  fb::AssemblyT out;
+  auto symbol = std::make_unique<fb::PartSymbolT>();
+  symbol->name = "n";
+  out.symbols.push_back(std::move(symbol));
+  const std::vector<std::string> names = {"x", "y", "a", "b", "c", "out"};
+  for (uint32_t i = 0; i < names.size(); ++i)
+    out.values.push_back(
+        value(names[i], i < 2 ? int(i) : -1, i == 5 ? std::vector<uint32_t>{0} : std::vector<uint32_t>()));
+  const std::vector<std::vector<uint32_t>> inputs = {{0, 1}, {2, 1}, {2, 0}, {3, 4}};
+  for (uint32_t i = 0; i < 4; ++i) {
+    auto call = std::make_unique<fb::PartCallT>();
+    call->entry = 1;
+    call->group = i;
+    call->inputs = inputs[i];
+    call->outputs = {i + 2};
+    out.calls.push_back(std::move(call));
+    auto group = std::make_unique<fb::GroupT>();
+    group->name = "g" + std::to_string(i);
+    group->support = {0, 1};
+    group->device = i % 2;
+    out.groups.push_back(std::move(group));
+  }
+  for (const char* name : {"left", "right"}) {
+    auto device = std::make_unique<fb::FleetDeviceT>();
+    device->name = name;
+    out.devices.push_back(std::move(device));
+  }
+  return out;
+}
+
+std::vector<uint8_t> packed(const fb::AssemblyT& assembly) {
+  flatbuffers::FlatBufferBuilder builder;
+  fb::FinishAssemblyBuffer(builder, fb::Assembly::Pack(builder, &assembly));
+  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+}
+
+/// The bytes live as long as the process, 64-byte aligned or not, as load() takes them.
+std::span<const uint8_t> artifact(std::vector<uint8_t> assembly) {
+  static std::deque<std::vector<uint8_t>> files;
+  ArtifactBuilder builder = add_and_double();
+  auto part = std::make_unique<fb::EntryPointT>(*builder.content.manifest.entry_points[0]);
+  part->name = "part";
+  part->internal = true;
+  builder.content.manifest.entry_points.push_back(std::move(part));
+  builder.content.assembly = std::move(assembly);
+  files.push_back(builder.write());
+  return files.back();
+}
+
+LoadOptions anywhere() {
+  LoadOptions options;
+  options.devices = {{"left", "cpu"}, {"right", "cpu"}};
+  options.threads = 1;
+  return options;
+}
+
+std::vector<float> expected(const std::vector<float>& x, const std::vector<float>& y) {
+  std::vector<float> out;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float a = 2 * (x[i] + y[i]), b = 2 * (a + y[i]), c = 2 * (a + x[i]);
+    out.push_back(2 * (b + c));
+  }
+  return out;
+}
+
+TEST(FleetArtifact, PartsOnPoolsMakeTheModel) {
+  const auto program = load(artifact(packed(diamond())), anywhere());
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  EXPECT_EQ(program->inputs()[0].text(), "x f32[n]");
+  Request request = program->new_request().value();
+  for (const size_t n : {size_t{3}, size_t{40}, size_t{1000}, size_t{3}, size_t{0}}) {
+    const std::vector<float> x = ramp(n, 1), y = ramp(n, -7);
+    ASSERT_TRUE(request.set_input("x", view(x)).ok());
+    ASSERT_TRUE(request.set_input("y", view(y)).ok());
+    const Result<void> done = request.run();
+    ASSERT_TRUE(done.ok()) << done.error().message;
+    EXPECT_EQ(floats(request.output("out")), expected(x, y));
+  }
+  EXPECT_EQ(program->devices()[0].device, "cpu");
+  EXPECT_EQ(program->placement()[1].device, "right");
+}
+
+TEST(FleetArtifact, AnyPlacementGivesTheSameBits) {
+  const std::span<const uint8_t> file = artifact(packed(diamond()));
+  const std::vector<float> x = ramp(33, 0.3F), y = ramp(33, 5.7F);
+  for (int places = 0; places < 16; ++places) {
+    LoadOptions options = anywhere();
+    for (int g = 0; g < 4; ++g)
+      options.placement.push_back({"g" + std::to_string(g), (places >> g & 1) != 0 ? "right" : "left"});
+    const auto program = load(file, options);
+    ASSERT_TRUE(program.ok());
+    const NamedTensor inputs[] = {{"x", view(x)}, {"y", view(y)}};
+    auto request = program->submit(inputs);
+    ASSERT_TRUE(request.ok());
+    ASSERT_TRUE(request->wait().ok());
+    EXPECT_EQ(floats(request->output(size_t{0})), expected(x, y)) << places;
+  }
+}
+
+TEST(FleetArtifact, ShapesThatDisagreeAreToldBeforeAnythingRuns) {
+  const auto program = load(artifact(packed(diamond())), anywhere());
+  const std::vector<float> x = ramp(3), y = ramp(4);
+  const NamedTensor inputs[] = {{"x", view(x)}, {"y", view(y)}};
+  EXPECT_EQ(program->submit(inputs).error().message, "input 'y' has shape [4]: axis 0 is 4, but must be n = 3");
+}
+
+TEST(FleetArtifact, OnlySomeDevicesMayBeUsed) {
+  LoadOptions options = anywhere();
+  options.only = {"right"};
+  const std::span<const uint8_t> file = artifact(packed(diamond()));
+  const auto program = load(file, options);
+  ASSERT_TRUE(program.ok());
+  for (const GroupPlace& place : program->placement()) EXPECT_EQ(place.device, "right");
+  EXPECT_EQ(program->devices()[0].device, "");
+  options.only = {"middle"};
+  EXPECT_EQ(load(file, options).error().message,
+            "the file was not compiled for a device 'middle', only for 'left', 'right'");
+  fb::AssemblyT narrow = diamond();
+  narrow.groups[0]->support = {0};
+  options.only = {"right"};
+  EXPECT_EQ(load(artifact(packed(narrow)), options).error().message,
+            "group 'g0' runs on none of the devices asked for, only on 'left'");
+}
+
+TEST(FleetArtifact, AnAbsentDeviceIsToldWithWhatIsHere) {
+  fb::AssemblyT far = diamond();
+  far.devices[1]->cores = {1000};
+  const auto program = load(artifact(packed(far)), {});
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.error().code, ErrorCode::unsupported);
+  EXPECT_NE(
+      program.error().message.find("device 'right' of the file is not to be had: device 'cpu:1000' names core 1000; "
+                                   "this process may use " +
+                                   cpu::Cores::allowed().text()),
+      std::string::npos)
+      << program.error().message;
+  far.devices[1]->cores = {};
+  far.devices[1]->host = "hostB";
+  EXPECT_NE(load(artifact(packed(far)), {}).error().message.find("is on host 'hostB'"), std::string::npos);
+}
+
+TEST(FleetArtifact, AFileWithoutPartsIsToldSo) {
+  EXPECT_EQ(load(artifact({}), {}).error().message,
+            "the model was not compiled for a fleet: compile it with --fleet, --cut or --keep");
+}
+
+TEST(FleetArtifact, PartsAreNoEntryPointsOfTheModel) {
+  const auto program = gart::load(artifact(packed(diamond())), {.device = "cpu"});
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(program->entry_points().size(), 1U);
+  EXPECT_FALSE(program->new_invocation("part").ok());
+}
+
+struct Wrong {
+  const char* name;
+  void (*change)(fb::AssemblyT&);
+  const char* message;
+};
+
+class WrongAssembly : public testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongAssembly, IsRefusedInOneSentence) {
+  fb::AssemblyT assembly = diamond();
+  GetParam().change(assembly);
+  const auto program = load(artifact(packed(assembly)), anywhere());
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.error().code, ErrorCode::invalid_artifact);
+  EXPECT_EQ(program.error().message, std::string("the assembly: ") + GetParam().message);
+}
+
+using A = fb::AssemblyT;
+INSTANTIATE_TEST_SUITE_P(
+    FleetArtifact, WrongAssembly,
+    testing::Values(
+        Wrong{"Entry", [](A& a) { a.calls[1]->entry = 2; }, "call 1: its entry is 2, but there are 2 entry points"},
+        Wrong{"EntryOfTheModel", [](A& a) { a.calls[1]->entry = 0; }, "call 1: entry point 0 is no part"},
+        Wrong{"Group", [](A& a) { a.calls[3]->group = 4; }, "call 3: its group is 4, but there are 4 groups"},
+        Wrong{"Input", [](A& a) { a.calls[0]->inputs[1] = 6; }, "call 0: input 1 is 6, but there are 6 values"},
+        Wrong{"FewInputs", [](A& a) { a.calls[0]->inputs.pop_back(); },
+              "call 0: it gives 1 inputs and takes 1 outputs; its part has 2 and 1"},
+        Wrong{"Cycle", [](A& a) { a.calls[1]->inputs[0] = 5; }, "call 1: input 0 is made by call 3"},
+        Wrong{"ReadsItself", [](A& a) { a.calls[2]->inputs[1] = 4; }, "call 2: input 1 is made by call 2"},
+        Wrong{"MadeTwice", [](A& a) { a.calls[1]->outputs[0] = 2; }, "call 1: value 2 is made twice"},
+        Wrong{"MakesAnInput", [](A& a) { a.calls[1]->outputs[0] = 1; }, "call 1: value 1 is made twice"},
+        Wrong{"NotMade", [](A& a) { a.values.push_back(value("more", -1, {})); }, "value 6: no call makes it"},
+        Wrong{"InputTwice", [](A& a) { a.values[1]->input = 0; }, "value 1: input 0 is another value already"},
+        Wrong{"InputBeyond", [](A& a) { a.values[1]->input = 2; }, "value 1: its input is 2, but there are 2 inputs"},
+        Wrong{"NegativeInput", [](A& a) { a.values[1]->input = -2; },
+              "value 1: its input is 4294967294, but there are 2 inputs"},
+        Wrong{"OutputTwice", [](A& a) { a.values[4]->outputs = {0}; }, "value 5: output 0 is another value already"},
+        Wrong{"NoOutput", [](A& a) { a.values[5]->outputs = {}; }, "no value is the model's output 0"},
+        Wrong{"NoInfo", [](A& a) { a.values[3]->info = nullptr; }, "value 3: nothing is said of it"},
+        Wrong{"Type", [](A& a) { a.values[3]->info->dtype = fb::DType::f64; },
+              "call 1: output 0: its type is not that of the part's output"},
+        Wrong{"UnknownType", [](A& a) { a.values[3]->info->dtype = fb::DType(99); }, "value 3: its type is unknown"},
+        Wrong{"Rank", [](A& a) { a.values[3]->info->dims = {0, 0}; },
+              "call 1: output 0: its rank is 2, that of the part's output is 1"},
+        Wrong{"Dim", [](A& a) { a.values[3]->info->dims = {1}; }, "value 3: dim 0 is 1, but there are 1 slots"},
+        Wrong{"ManyDims", [](A& a) { a.values[3]->info->dims.resize(17); }, "value 3: its rank is 17, the limit is 16"},
+        Wrong{"SymbolOfNothing", [](A& a) { a.symbols[0]->value = 6; },
+              "symbol 0: its value is 6, but there are 6 values"},
+        Wrong{"SymbolAxis", [](A& a) { a.symbols[0]->axis = 1; }, "symbol 0: its axis is 1, but there are 1 axes"},
+        Wrong{"NamelessSymbol", [](A& a) { a.symbols[0]->name = ""; }, "symbol 0: it has no name"},
+        Wrong{"NoSupport", [](A& a) { a.groups[2]->support = {}; },
+              "group 2: it is placed on device 0, which does not support it"},
+        Wrong{"NotSupported", [](A& a) { a.groups[2]->support = {1}; },
+              "group 2: it is placed on device 0, which does not support it"},
+        Wrong{"SupportBeyond", [](A& a) { a.groups[2]->support = {0, 2}; },
+              "group 2: support 1 is 2, but there are 2 devices"},
+        Wrong{"SameGroup", [](A& a) { a.groups[2]->name = "g1"; }, "group 2: its name occurs twice"},
+        Wrong{"Prediction", [](A& a) { a.groups[0]->predicted = {1}; }, "group 0: it has 1 predictions for 2 devices"},
+        Wrong{"BadPrediction", [](A& a) { a.groups[0]->predicted = {1, -1}; },
+              "group 0: a prediction is negative or no number"},
+        Wrong{"Peak", [](A& a) { a.groups[0]->peak_bytes = ~uint64_t{0}; },
+              "group 0: it needs more bytes than are possible"},
+        Wrong{"SameDevice", [](A& a) { a.devices[1]->name = "left"; }, "device 1: its name occurs twice"},
+        Wrong{"Core", [](A& a) { a.devices[1]->cores = {1024}; },
+              "device 1: core 0 is 1024, but there are 1024 possible"},
+        Wrong{"Link",
+              [](A& a) {
+                a.links.push_back(std::make_unique<fb::FleetLinkT>());
+                a.links[0]->to = 2;
+              },
+              "link 0: to is 2, but there are 2 devices"},
+        Wrong{"Constraint",
+              [](A& a) {
+                a.constraints.push_back(std::make_unique<fb::ConstraintT>());
+                a.constraints[0]->b = 1;
+              },
+              "constraint 0: b is 1, but there are 1 slots"},
+        Wrong{"Program", [](A& a) { a.program.emplace_back(fb::ExprOp::add, 0, 1, 0); },
+              "instruction 0 reads slot 1, but may only read slots below 1"}),
+    [](const auto& test) { return test.param.name; });
+
+/// Whatever the bytes, the check ends, and what it lets pass runs or fails in words.
+TEST(FleetArtifact, DamagedBytesAreHarmless) {
+  std::mt19937 random(5);
+  const std::vector<uint8_t> sound = packed(diamond());
+  const std::vector<float> x = ramp(5), y = ramp(5);
+  const NamedTensor inputs[] = {{"x", view(x)}, {"y", view(y)}};
+  ArtifactBuilder builder = add_and_double();
+  auto part = std::make_unique<fb::EntryPointT>(*builder.content.manifest.entry_points[0]);
+  part->name = "part";
+  part->internal = true;
+  builder.content.manifest.entry_points.push_back(std::move(part));
+  int taken = 0;
+  for (int round = 0; round < 3000; ++round) {
+    builder.content.assembly = sound;
+    for (uint32_t i = 0; i < 1 + uint32_t(round) % 3; ++i) {
+      uint8_t& byte = builder.content.assembly[random() % sound.size()];
+      byte = round % 2 == 0 ? uint8_t(random()) : uint8_t(byte ^ (1U << random() % 8));
+    }
+    const std::vector<uint8_t> bytes = builder.write({.raw_alignment = 64});
+    std::vector<uint64_t> aligned((bytes.size() + 7) / 8);
+    std::memcpy(aligned.data(), bytes.data(), bytes.size());
+    ArtifactView found;
+    const std::span<const uint8_t> file(reinterpret_cast<const uint8_t*>(aligned.data()), bytes.size());
+    ASSERT_TRUE(read_artifact(file, found).ok());
+    const fb::Assembly* assembly = nullptr;
+    if (!verify_assembly(found, assembly).ok() || round % 10 != 0) continue;
+    ++taken;
+    if (auto program = load(file, anywhere()); program.ok())
+      if (auto request = program->submit(inputs); request.ok()) static_cast<void>(request->wait().ok());
+  }
+  EXPECT_GT(taken, 0);
+}
+
+}  // namespace
+}  // namespace gart::fleet::test

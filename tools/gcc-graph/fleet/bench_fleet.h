@@ -1,0 +1,16 @@
+// Latency and throughput of a model on a fleet.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tools/gcc-graph/fleet/run_on_fleet.h"
+
+namespace gcg::tools {
+
+/// Runs one request at a time for half of `seconds`, then as many at once as may be under way. In long runs what is
+/// measured is written every ten seconds.
+nlohmann::ordered_json bench_fleet(const std::string& artifact, const RunOnFleet& fleet, const InputOptions& inputs,
+                                   double seconds);
+
+}  // namespace gcg::tools

@@ -1,0 +1,117 @@
+#include "tools/gcc-graph/fleet/run_on_fleet.h"
+
+#include <CLI/CLI.hpp>
+
+#include "compiler/fleet/fleet.h"
+#include "compiler/place/fleet_profile.h"
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/devices/inventory.h"
+#include "tools/gcc-graph/io/artifact_file.h"
+#include "tools/gcc-graph/io/artifact_identity.h"
+#include "tools/gcc-graph/io/read_file.h"
+#include "tools/gcc-graph/io/write_file.h"
+
+namespace gcg::tools {
+namespace {
+
+/// As --device takes it.
+std::string here(const FleetDevice& device) {
+  if (!device.host.empty()) fail("device '", device.name, "' is on host '", device.host, "', not here");
+  if (device.kind == DeviceClass::cuda) return concat("cuda:", device.ordinal);
+  if (!device.cores.empty()) return pool_name(device.cores);
+  return device.name.starts_with("cpu:") ? device.name : "cpu";
+}
+
+/// "NAME" or "NAME=DEVICE" of --devices. Names of pools hold commas: what is only digits and dashes belongs to the name
+/// before.
+std::vector<std::string> joined(const std::vector<std::string>& pieces) {
+  std::vector<std::string> names;
+  for (const std::string& piece : pieces) {
+    const bool cores = !piece.empty() && piece.find_first_not_of("0123456789-") == std::string::npos;
+    if (cores && !names.empty())
+      names.back() += "," + piece;
+    else
+      names.push_back(piece);
+  }
+  return names;
+}
+
+}  // namespace
+
+void RunOnFleet::add_to(CLI::App& c) {
+  c.add_option("--fleet", fleet_, "F.json: what the devices that the model was compiled for are here, by their names");
+  c.add_option(
+       "--devices", devices_,
+       "Comma-separated names of devices that the model was compiled for: only these are used; NAME=DEVICE says "
+       "what is taken for it here, as --device does")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c.add_option(
+       "--fetch", fetch_,
+       "Comma-separated values instead of the outputs: what crosses between parts, or was kept by compile --keep")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c.add_option("--monitor", monitor_, "S.json: write what groups took on their devices, for place --profile");
+  c.add_option("--requests", requests_, "Requests that may be under way at once on a fleet; 0: two per device")
+      ->check(CLI::Range(0, 4096));
+}
+
+gart::fleet::Program RunOnFleet::load(const std::string& path, const InputOptions& inputs,
+                                      const std::vector<gart::fleet::GroupPlace>& placement) const {
+  if (!inputs.device.empty()) fail("--device names one device; a fleet's are given by --devices");
+  if (!inputs.target.empty()) fail("--target chooses the code for one device; a fleet's devices have their own");
+  gart::fleet::LoadOptions options;
+  options.verify = inputs.verify;
+  options.blocking = inputs.blocking;
+  options.threads = inputs.threads;
+  options.requests = requests_;
+  options.placement = placement;
+  bool restricted = false;  // names alone say what may be used
+  for (const std::string& item : joined(devices_)) {
+    const size_t equals = item.find('=');
+    options.only.push_back(item.substr(0, equals));
+    restricted |= equals == std::string::npos;
+    if (equals != std::string::npos) options.devices.push_back({item.substr(0, equals), item.substr(equals + 1)});
+  }
+  if (!restricted) options.only.clear();
+  if (!fleet_.empty()) add_fleet(options);
+  return value_or_throw(gart::fleet::load(path, options));
+}
+
+/// Devices of other hosts stay what the artifact says of them, which the runtime refuses if one is needed.
+void RunOnFleet::add_fleet(gart::fleet::LoadOptions& options) const {
+  const std::vector<uint8_t> json = read_file(fleet_);
+  for (const FleetDevice& device : parse_fleet(std::string(json.begin(), json.end()), fleet_).devices)
+    if (device.host.empty()) options.devices.push_back({device.name, here(device)});
+}
+
+gart::fleet::Request RunOnFleet::request(const gart::fleet::Program& program, const NamedTensors& inputs) const {
+  gart::fleet::Request request = value_or_throw(program.new_request());
+  const std::vector<std::string_view> names(fetch_.begin(), fetch_.end());
+  value_or_throw(request.fetch(names));
+  for (const auto& [name, tensor] : inputs) value_or_throw(request.set_input(name, tensor.view()));
+  return request;
+}
+
+std::string RunOnFleet::name_of_output(const gart::fleet::Program& program, size_t index) const {
+  return fetch_.empty() ? program.outputs()[index].name : fetch_[index];
+}
+
+FleetProfile profile_of(const std::string& identity, const gart::fleet::Times& times) {
+  FleetProfile profile;
+  profile.artifact = identity;
+  profile.run_us = times.run_us;
+  profile.run_noise_us = times.run_noise_us;
+  for (const gart::fleet::GroupTime& t : times.groups)
+    profile.groups.push_back({t.group, t.device, t.operation_us, t.idle_us, t.noise_us, t.runs});
+  return profile;
+}
+
+void RunOnFleet::write_monitor(const std::string& artifact, const gart::fleet::Program& program) const {
+  if (monitor_.empty()) return;
+  const std::string text =
+      print_fleet_profile(profile_of(artifact_identity(open_artifact(artifact).view), program.times()));
+  write_file(monitor_, {text.begin(), text.end()});
+}
+
+}  // namespace gcg::tools

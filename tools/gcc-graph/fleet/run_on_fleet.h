@@ -1,0 +1,42 @@
+// Options of `run` and `bench` for models that were cut, and the programs that they load.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/place/fleet_profile.h"
+#include "gart/fleet.hpp"
+#include "tools/gcc-graph/io/model_inputs.h"
+
+namespace gcg::tools {
+
+class RunOnFleet {
+ public:
+  void add_to(CLI::App& command);
+  /// Was any of them given? Without that the whole model runs on one device.
+  bool any() const {
+    return !fleet_.empty() || !devices_.empty() || !fetch_.empty() || !monitor_.empty() || requests_ > 0;
+  }
+
+  /// Throws CompileError.
+  gart::fleet::Program load(const std::string& path, const InputOptions& inputs,
+                            const std::vector<gart::fleet::GroupPlace>& placement = {}) const;
+  /// With the inputs set, and what is fetched.
+  gart::fleet::Request request(const gart::fleet::Program& program, const NamedTensors& inputs) const;
+  /// Writes the times so far, if that was asked for.
+  void write_monitor(const std::string& artifact, const gart::fleet::Program& program) const;
+
+  size_t requests() const { return static_cast<size_t>(requests_); }
+  std::string name_of_output(const gart::fleet::Program& program, size_t index) const;
+
+ private:
+  void add_fleet(gart::fleet::LoadOptions& options) const;
+  std::string fleet_, monitor_;
+  std::vector<std::string> devices_, fetch_;
+  int requests_ = 0;
+};
+
+/// What a program has measured. `identity`: of its artifact.
+FleetProfile profile_of(const std::string& identity, const gart::fleet::Times& times);
+
+}  // namespace gcg::tools

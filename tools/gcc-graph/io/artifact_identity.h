@@ -1,0 +1,12 @@
+// What names an artifact whatever its placement: the digests of all its sections but the assembly.
+#pragma once
+
+#include <string>
+
+#include "artifact_schema/reader.h"
+
+namespace gcg::tools {
+
+std::string artifact_identity(const gart::ArtifactView& artifact);  // 32 hexadecimal digits
+
+}  // namespace gcg::tools
