@@ -65,14 +65,14 @@ class FleetTest(CliCase):
         os.remove(self.path("times.json"))
         self.assertEqual(len(times["artifact"]), 32)
         self.assertGreater(times["run_us"], 0)
-        groups = json.loads(self.accepted("inspect", "chain.gart", "--json").stdout)["groups"]
+        groups = json.loads(self.accepted("inspect", "chain.gart", "--json"))["groups"]
         self.assertEqual([(g["group"], g["device"]) for g in times["groups"]], [(g["name"], g["device"]) for g in groups])
         for group in times["groups"]:
             self.assertGreater(group["operation_us"], 0)
             self.assertGreaterEqual(group["idle_us"], 0)
             self.assertGreaterEqual(group["runs"], 10)
         report = json.loads(self.accepted("bench", "chain.gart", "--random", "1", "--seconds", "0.1", "--devices", "cpu",
-                                          "--json").stdout)
+                                          "--json"))
         self.assertEqual(list(report["devices"]), ["cpu"])
         self.assertGreater(report["pipelined"]["runs_per_s"], 0)
 
