@@ -19,21 +19,6 @@ Symbols symbols_of(const Shape& dims) {
   return all;
 }
 
-/// Do its elements follow from extents, so that whoever wants it can compute it?
-bool follows_from_extents(const Value& v) {
-  if (!v.contents || !v.shape || !is_static(*v.shape) || !v.producer.valid()) return false;
-  if (is_static(*v.contents)) return true;
-  Graph trial;
-  ExtentWriter writer(trial);
-  for (const std::string& s : symbols_of(*v.contents)) {
-    Value carrier;
-    carrier.dtype = DType::boolean;
-    carrier.shape = Shape{Dim::symbol(s)};
-    writer.know(s, trial.add_value(std::move(carrier)), 0);
-  }
-  return writer.write(v).valid();
-}
-
 Node clone_node(const Node& node) {
   Node copy{node.op, node.name, node.inputs, node.outputs, node.attributes, {}, node.captures};
   for (const auto& body : node.bodies) copy.bodies.push_back(std::make_unique<Graph>(body->clone()));
