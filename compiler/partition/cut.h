@@ -45,8 +45,8 @@ struct NodeWish {
 NodeWish parse_node_wish(const std::string& option, const std::string& text);
 
 struct CutOptions {
-  std::vector<CutRule> rules;                 // empty: what the fleet asks for (default_rules)
-  std::vector<NodeWish> labels, assignments;  // --label, --assign
+  std::vector<CutRule> rules;                       // empty: what the fleet asks for (default_rules)
+  std::vector<NodeWish> labels, assignments;        // --label, --assign
   std::vector<std::pair<NodeId, NodeId>> in_order;  // the first before the second: reads a state that that one writes
 };
 

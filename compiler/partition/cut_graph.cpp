@@ -27,11 +27,7 @@ constexpr double kLeastPiece = 1e6;
 class CutMaker {
  public:
   CutMaker(const Graph& graph, const Fleet& fleet, const CutOptions& options, const NodeWishes& wishes)
-      : graph_(graph),
-        fleet_(fleet),
-        options_(options),
-        wishes_(wishes),
-        work_(work_nodes(graph, options.in_order)) {}
+      : graph_(graph), fleet_(fleet), options_(options), wishes_(wishes), work_(work_nodes(graph, options.in_order)) {}
 
   Cut run() {
     for (NodeId id : work_.nodes) support_.push_back(support(graph_.node(id)));

@@ -97,8 +97,6 @@ class Finder {
 
 }  // namespace
 
-WorkNodes work_nodes(const Graph& graph, const NodePairs& in_order) {
-  return Finder(graph).run(in_order);
-}
+WorkNodes work_nodes(const Graph& graph, const NodePairs& in_order) { return Finder(graph).run(in_order); }
 
 }  // namespace gcg

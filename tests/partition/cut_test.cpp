@@ -26,7 +26,8 @@ TEST(Cut, Cases) {
     SCOPED_TRACE(concat(c.file, ".cut:", c.line, ": ", c.name));
     const bool any_order = c.expected.ends_with(" any order"), error = c.expected.starts_with("error ");
     try {
-      const Cut cut = cut_graph(c.graph, c.fleet, c.options);
+      const NodeWishes wishes(c.graph, c.fleet, c.options);
+      const Cut cut = cut_graph(c.graph, c.fleet, c.options, wishes);
       const std::string got = groups_text(c.graph, cut);
       if (any_order)
         EXPECT_EQ(sorted(got), sorted(c.expected)) << print_cut(c.graph, c.fleet, cut);
@@ -59,12 +60,24 @@ TEST(Cut, Rules) {
   EXPECT_EQ(message_of([] { parse_node_wish("--assign", "=cpu"); }), "--assign '=cpu' is not PATTERN=DEVICE");
 }
 
+CutOptions labelled(const std::string& pattern, const std::string& group) {
+  CutOptions options;
+  options.labels.push_back({pattern, group});
+  return options;
+}
+
+CutOptions assigned(const std::string& pattern, const std::string& device) {
+  CutOptions options;
+  options.assignments.push_back({pattern, device});
+  return options;
+}
+
 TEST(Cut, WishesThatMatchNothing) {
   const Graph graph = parse_test_graph("a -> b");
   const Fleet fleet = parse_test_fleet("acc:0; cpu:0");
-  EXPECT_EQ(message_of([&] { NodeWishes(graph, fleet, {{"conv*", "g"}}, {}); }),
+  EXPECT_EQ(message_of([&] { NodeWishes(graph, fleet, labelled("conv*", "g")); }),
             "--label 'conv*=g': no node has such a name or operator");
-  EXPECT_EQ(message_of([&] { NodeWishes(graph, fleet, {}, {{"a", "cuda"}}); }),
+  EXPECT_EQ(message_of([&] { NodeWishes(graph, fleet, assigned("a", "cuda")); }),
             "--assign 'a=cuda': the fleet has no device or kind of that name; it has 'acc:0', 'cpu:0'");
 }
 
@@ -76,13 +89,12 @@ TEST(Cut, WhatTheFleetAsksFor) {
 
 TEST(Cut, GroupsAreNamedByTheirNodes) {
   const Graph graph = parse_test_graph("a -> b -> c:Min -> d");
-  CutOptions options;
-  options.wishes = NodeWishes(graph, parse_test_fleet("acc -Min; cpu"), {{"d", "tail"}}, {});
-  EXPECT_EQ(
-      print_cut(graph, parse_test_fleet("acc -Min; cpu"), cut_graph(graph, parse_test_fleet("acc -Min; cpu"), options)),
-      "g0: a..b on acc,cpu: a, b\n"
-      "g1: c on cpu: c\n"
-      "tail on acc,cpu: d\n");
+  const Fleet fleet = parse_test_fleet("acc -Min; cpu");
+  const NodeWishes wishes(graph, fleet, labelled("d", "tail"));
+  EXPECT_EQ(print_cut(graph, fleet, cut_graph(graph, fleet, {}, wishes)),
+            "g0: a..b on acc,cpu: a, b\n"
+            "g1: c on cpu: c\n"
+            "tail on acc,cpu: d\n");
 }
 
 }  // namespace
