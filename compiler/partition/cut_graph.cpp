@@ -38,7 +38,7 @@ class CutMaker {
     Groups groups = by_support(dag_, classes_, fewest);
     for (CutRule rule : rules) {
       if (rule == CutRule::chains) groups = by_chains(dag_, groups);
-      if (rule == CutRule::stages) groups = stages(dag_, groups, classes_, weights(), pieces());
+      if (rule == CutRule::stages) groups = stages_of(groups);
       if (rule == CutRule::shared) groups = by_shared_values(dag_, groups, classes_, shared_values());
     }
     Cut cut = named(groups);
@@ -54,7 +54,7 @@ class CutMaker {
     if (imported_as != nullptr) key += " " + operator_name(*imported_as);
     for (const std::vector<ValueId>* values : {&node.inputs, &node.outputs})
       for (ValueId v : *values)
-        if (v.valid()) key += concat(" ", name_of(graph_.value(v).dtype));
+        if (v.valid()) key.append(" ").append(name_of(graph_.value(v).dtype));
     auto known = node.bodies.empty() ? known_support_.find(key) : known_support_.end();
     if (known == known_support_.end())
       known = known_support_.insert_or_assign(key, support_of(fleet_, graph_, node, imported_as)).first;
@@ -143,8 +143,8 @@ class CutMaker {
     return all;
   }
 
-  /// The work of a piece, by class.
-  std::vector<double> pieces() const {
+  /// Pieces are of the same share of their class's work.
+  Groups stages_of(const Groups& groups) const {
     const std::vector<Weight> weights = this->weights();
     std::vector<double> piece(devices_of_class_.size(), 0);
     for (size_t a = 0; a < weights.size(); ++a) piece[at(classes_[a])] += weights[a].work;
@@ -152,7 +152,7 @@ class CutMaker {
       piece[c] = devices_of_class_[c] == 1
                      ? std::numeric_limits<double>::infinity()
                      : std::max(piece[c] / (kPiecesPerDevice * static_cast<double>(devices_of_class_[c])), kLeastPiece);
-    return piece;
+    return stages(dag_, groups, classes_, weights, piece);
   }
 
   std::vector<SharedValue> shared_values() const {
@@ -161,10 +161,10 @@ class CutMaker {
     for (int v = 0; v < work_.dag.size(); ++v)
       for (ValueId in : graph_.node(work_.nodes[at(v)]).inputs) {
         if (!in.valid()) continue;
-        const auto producer = work_.number.find(graph_.value(in).producer);
-        if (producer == work_.number.end()) continue;
+        const int producer = work_.number_of(graph_.value(in).producer);
+        if (producer < 0) continue;
         SharedValue& all = readers[in];
-        if (all.empty()) all.push_back(atom[at(producer->second)]);
+        if (all.empty()) all.push_back(atom[at(producer)]);
         if (std::find(all.begin(), all.end(), atom[at(v)]) == all.end()) all.push_back(atom[at(v)]);
       }
     std::vector<SharedValue> shared;

@@ -9,7 +9,7 @@ namespace {
 double elements_of(const Value& v) {
   double n = v.shape ? 1 : 0;
   if (v.shape)
-    for (const Dim& d : *v.shape) n *= typical(d);
+    for (const Dim& d : *v.shape) n *= d.is_constant() ? static_cast<double>(d.constant()) : typical(d);
   return n;
 }
 

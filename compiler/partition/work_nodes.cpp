@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <queue>
 #include <set>
 #include <string>
@@ -36,7 +37,7 @@ class Finder {
     }
     sort(order, edges, found);
     std::vector<std::pair<int, int>> by_number;
-    for (const auto& [a, b] : edges) by_number.emplace_back(found.number.at(a), found.number.at(b));
+    for (const auto& [a, b] : edges) by_number.emplace_back(found.number_of(a), found.number_of(b));
     found.dag = make_dag(static_cast<int>(found.nodes.size()), std::move(by_number));
     return found;
   }
@@ -72,13 +73,14 @@ class Finder {
       ++missing[static_cast<size_t>(b.index)];
       after[static_cast<size_t>(a.index)].push_back(b);
     }
+    found.number.assign(is_work_.size(), -1);
     std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
     for (NodeId id : order)
       if (is_work(id) && missing[static_cast<size_t>(id.index)] == 0) ready.push(id);
     while (!ready.empty()) {
       const NodeId id = ready.top();
       ready.pop();
-      found.number.emplace(id, static_cast<int>(found.nodes.size()));
+      found.number[static_cast<size_t>(id.index)] = static_cast<int>(found.nodes.size());
       found.nodes.push_back(id);
       for (NodeId next : after[static_cast<size_t>(id.index)])
         if (--missing[static_cast<size_t>(next.index)] == 0) ready.push(next);
