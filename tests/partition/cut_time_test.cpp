@@ -46,9 +46,10 @@ TEST(CutTime, CutAndSplitAreNearLinear) {
                  to_split = cpu_milliseconds([&] { assembly = split(graph, cut, {}); }, 1);
     std::printf("%d nodes: cut %.0f ms into %zu groups, split %.0f ms into %zu parts, %zu calls\n", n, to_cut,
                 cut.groups.size(), to_split, assembly.parts.size(), assembly.calls.size());
+    // Twice as much, and what a busy machine adds; four times would be the square.
     if (n == 20'000 || n == 200'000) {
-      EXPECT_LE(to_cut, 2.2 * before[0] + 50);
-      EXPECT_LE(to_split, 2.5 * before[1] + 50);
+      EXPECT_LE(to_cut, 3 * before[0] + 50);
+      EXPECT_LE(to_split, 3 * before[1] + 50);
     }
     before[0] = to_cut;
     before[1] = to_split;
