@@ -46,8 +46,10 @@ struct Assembly {
 };
 
 /// Groups become parts and calls. Values in `kept` (besides the graph's outputs) are outputs of the calls that make
-/// them. What a part knows of extents (an input of Reshape, say) it computes itself; such values do not cross, and
-/// a group in which nothing else is done has no call. If, Loop and Scan stay whole. Requires: types are inferred.
+/// them, and need whole calls (at_kept_values.h). What a part knows of extents (an input of Reshape, say) it computes
+/// itself; such values do not cross, and a group in which nothing else is done has no call. If, Loop and Scan stay
+/// whole. Requires: types are inferred; kept values that follow from extents are outputs of the graph, so that the cut
+/// counts them as work.
 Assembly split(const Graph& graph, Cut cut, const std::vector<ValueId>& kept);
 
 }  // namespace gcg

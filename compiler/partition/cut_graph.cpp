@@ -1,18 +1,258 @@
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "compiler/ops/op_def.h"
+#include "compiler/partition/by_chains.h"
+#include "compiler/partition/by_shared_values.h"
+#include "compiler/partition/by_support.h"
 #include "compiler/partition/cut.h"
+#include "compiler/partition/node_work.h"
 #include "compiler/partition/runs_on.h"
+#include "compiler/partition/stages.h"
+#include "compiler/partition/work_nodes.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
+namespace {
 
-Cut cut_graph(const Graph& graph, const Fleet& fleet, const CutOptions&) {
-  Cut cut;
-  for (NodeId id : graph.order()) {
-    std::vector<int> support = support_of(fleet, graph, graph.node(id));
-    if (cut.groups.empty() || cut.groups.back().support != support)
-      cut.groups.push_back({concat("g", cut.groups.size()), {}, std::move(support)});
-    cut.groups.back().nodes.push_back(id);
+size_t at(int i) { return static_cast<size_t>(i); }
+
+/// Pieces for each device that could take them: enough to balance with, few enough to cost little.
+constexpr double kPiecesPerDevice = 4;
+/// Operations below which handing a piece over is no longer small beside it: some tens of microseconds.
+constexpr double kLeastPiece = 1e6;
+
+class CutMaker {
+ public:
+  CutMaker(const Graph& graph, const Fleet& fleet, const CutOptions& options, const NodeWishes& wishes)
+      : graph_(graph), fleet_(fleet), options_(options), wishes_(wishes), work_(work_nodes(graph, options.in_order)) {}
+
+  Cut run() {
+    for (NodeId id : work_.nodes) support_.push_back(support(graph_.node(id)));
+    gather_labels();
+    classify();
+    const std::vector<CutRule> rules = options_.rules.empty() ? default_rules(fleet_) : options_.rules;
+    const bool fewest = std::find(rules.begin(), rules.end(), CutRule::fewest) != rules.end();
+    Groups groups = by_support(dag_, classes_, fewest);
+    for (CutRule rule : rules) {
+      if (rule == CutRule::chains) groups = by_chains(dag_, groups);
+      if (rule == CutRule::stages) groups = stages_of(groups);
+      if (rule == CutRule::shared) groups = by_shared_values(dag_, groups, classes_, shared_values());
+    }
+    Cut cut = named(groups);
+    cut.rules = print_cut_rules(rules);
+    return cut;
   }
-  return cut;
+
+ private:
+  /// What runs the node and is where the user wants it.
+  std::vector<int> support(const Node& node) {
+    std::string key = operator_name(*node.op);
+    const OpDef* imported_as = wishes_.imported_as(node);
+    if (imported_as != nullptr) key += " " + operator_name(*imported_as);
+    for (const std::vector<ValueId>* values : {&node.inputs, &node.outputs})
+      for (ValueId v : *values)
+        if (v.valid()) key.append(" ").append(name_of(graph_.value(v).dtype));
+    auto known = node.bodies.empty() ? known_support_.find(key) : known_support_.end();
+    if (known == known_support_.end())
+      known = known_support_.insert_or_assign(key, support_of(fleet_, graph_, node, imported_as)).first;
+    std::string wish;
+    const std::vector<int>& wanted = wishes_.devices(node, &wish);
+    if (wanted.empty()) return known->second;
+    std::vector<int> both;
+    std::set_intersection(known->second.begin(), known->second.end(), wanted.begin(), wanted.end(),
+                          std::back_inserter(both));
+    if (both.empty())
+      fail("--assign '", wish, "': node '", node.name, "' (", operator_name(*node.op), ") does not run there");
+    return both;
+  }
+
+  /// Atoms: nodes with one label are one, every other node is its own.
+  void gather_labels() {
+    std::map<std::string, std::vector<int>> labelled;
+    Groups atoms;
+    for (int v = 0; v < work_.dag.size(); ++v) {
+      const std::string& label = wishes_.label(graph_.node(work_.nodes[at(v)]));
+      if (label.empty())
+        atoms.push_back({v});
+      else
+        labelled[label].push_back(v);
+    }
+    for (auto& [label, nodes] : labelled) atoms.push_back(std::move(nodes));
+    if (labelled.empty()) {
+      atoms_ = std::move(atoms);
+      dag_ = work_.dag;
+      return;
+    }
+    if (const std::vector<int> circle = find_circle(work_.dag, atoms); !circle.empty()) {
+      std::string names;
+      for (int g : circle) names += concat(say(atoms[at(g)]), " -> ");
+      fail("--label makes a circle of groups: ", names, say(atoms[at(circle.front())]));
+    }
+    atoms_ = ordered(work_.dag, atoms);
+    dag_ = contracted(work_.dag, atoms_);
+  }
+
+  const std::string& label_of(int node) const { return wishes_.label(graph_.node(work_.nodes[at(node)])); }
+
+  std::string say(const std::vector<int>& atom) const {
+    const std::string& label = label_of(atom.front());
+    return label.empty() ? concat("node '", graph_.node(work_.nodes[at(atom.front())]).name, "'")
+                         : concat("'", label, "'");
+  }
+
+  /// A class for each set of devices, and one for each label.
+  void classify() {
+    std::map<std::pair<std::string, std::vector<int>>, int> known;
+    for (const std::vector<int>& atom : atoms_) {
+      const std::vector<int> devices = common_support(atom);
+      if (devices.empty()) fail("--label: no device of the fleet runs all nodes of ", say(atom));
+      const int next = static_cast<int>(known.size());
+      const int kind = known.try_emplace({label_of(atom.front()), devices}, next).first->second;
+      if (kind == next) devices_of_class_.push_back(devices.size());
+      classes_.push_back(kind);
+    }
+  }
+
+  std::vector<int> common_support(const std::vector<int>& nodes) const {
+    std::vector<int> common = support_[at(nodes.front())];
+    for (int v : nodes) {
+      if (support_[at(v)] == common) continue;
+      std::vector<int> both;
+      std::set_intersection(common.begin(), common.end(), support_[at(v)].begin(), support_[at(v)].end(),
+                            std::back_inserter(both));
+      common = std::move(both);
+    }
+    return common;
+  }
+
+  std::vector<Weight> weights() const {
+    std::vector<Weight> all;
+    for (const std::vector<int>& atom : atoms_) {
+      Weight w;
+      for (int v : atom) {
+        const Node& node = graph_.node(work_.nodes[at(v)]);
+        w.work += work_of(graph_, node);
+        for (ValueId out : node.outputs)
+          if (out.valid()) w.bytes += bytes_of(graph_.value(out));
+      }
+      all.push_back(w);
+    }
+    return all;
+  }
+
+  /// Pieces are of the same share of their class's work.
+  Groups stages_of(const Groups& groups) const {
+    const std::vector<Weight> weights = this->weights();
+    std::vector<double> piece(devices_of_class_.size(), 0);
+    for (size_t a = 0; a < weights.size(); ++a) piece[at(classes_[a])] += weights[a].work;
+    for (size_t c = 0; c < piece.size(); ++c)
+      piece[c] = devices_of_class_[c] == 1
+                     ? std::numeric_limits<double>::infinity()
+                     : std::max(piece[c] / (kPiecesPerDevice * static_cast<double>(devices_of_class_[c])), kLeastPiece);
+    return stages(dag_, groups, classes_, weights, piece);
+  }
+
+  std::vector<SharedValue> shared_values() const {
+    const std::vector<int> atom = group_of(work_.dag, atoms_);
+    std::map<ValueId, SharedValue> readers;
+    for (int v = 0; v < work_.dag.size(); ++v)
+      for (ValueId in : graph_.node(work_.nodes[at(v)]).inputs) {
+        if (!in.valid()) continue;
+        const int producer = work_.number_of(graph_.value(in).producer);
+        if (producer < 0) continue;
+        SharedValue& all = readers[in];
+        if (all.empty()) all.push_back(atom[at(producer)]);
+        if (std::find(all.begin(), all.end(), atom[at(v)]) == all.end()) all.push_back(atom[at(v)]);
+      }
+    std::vector<SharedValue> shared;
+    for (auto& [value, all] : readers)
+      if (all.size() > 2) shared.push_back(std::move(all));
+    return shared;
+  }
+
+  Cut named(const Groups& groups) {
+    Cut cut;
+    std::map<NodeId, size_t> where;
+    for (const std::vector<int>& group : groups) {
+      std::vector<int> nodes;
+      for (int a : group) nodes.insert(nodes.end(), atoms_[at(a)].begin(), atoms_[at(a)].end());
+      std::sort(nodes.begin(), nodes.end());
+      Group g;
+      for (int v : nodes) g.nodes.push_back(work_.nodes[at(v)]);
+      g.support = common_support(nodes);
+      g.name = label_of(nodes.front());
+      if (g.name.empty()) {
+        g.name = concat("g", cut.groups.size(), ": ", graph_.node(g.nodes.front()).name);
+        if (nodes.size() > 1) g.name += concat("..", graph_.node(g.nodes.back()).name);
+      }
+      for (NodeId id : g.nodes) where[id] = cut.groups.size();
+      cut.groups.push_back(std::move(g));
+    }
+    add_shape_arithmetic(cut, where);
+    return cut;
+  }
+
+  /// To its first reader; nothing of it runs there unless somebody asks for it.
+  void add_shape_arithmetic(Cut& cut, std::map<NodeId, size_t>& where) const {
+    if (work_.others.empty()) return;
+    if (cut.groups.empty()) cut.groups.push_back({"shapes", {}, {0}});
+    const std::vector<std::vector<NodeId>> users = graph_.users();
+    std::set<size_t> changed;
+    for (size_t i = work_.others.size(); i-- > 0;) {
+      size_t group = cut.groups.size() - 1;
+      for (ValueId v : graph_.node(work_.others[i]).outputs) {
+        if (!v.valid()) continue;
+        for (NodeId reader : users[at(v.index)]) group = std::min(group, where.at(reader));
+      }
+      where[work_.others[i]] = group;
+      cut.groups[group].nodes.push_back(work_.others[i]);
+      changed.insert(group);
+    }
+    std::map<NodeId, size_t> place;
+    for (NodeId id : graph_.order()) place.emplace(id, place.size());
+    for (size_t g : changed)
+      std::sort(cut.groups[g].nodes.begin(), cut.groups[g].nodes.end(),
+                [&](NodeId a, NodeId b) { return place.at(a) < place.at(b); });
+  }
+
+  const Graph& graph_;
+  const Fleet& fleet_;
+  const CutOptions& options_;
+  const NodeWishes& wishes_;
+  const WorkNodes work_;
+  std::map<std::string, std::vector<int>> known_support_;
+  std::vector<std::vector<int>> support_;  // by number
+  Groups atoms_;
+  Dag dag_;                   // of atoms
+  std::vector<int> classes_;  // of atoms
+  std::vector<size_t> devices_of_class_;
+};
+
+}  // namespace
+
+std::vector<CutRule> default_rules(const Fleet& fleet) {
+  int of_kind[2] = {0, 0};
+  for (const FleetDevice& d : fleet.devices) ++of_kind[d.kind == DeviceClass::cuda];
+  if (of_kind[0] < 2 && of_kind[1] < 2) return {CutRule::support};
+  return {CutRule::support, CutRule::chains, CutRule::stages};
+}
+
+Cut cut_graph(const Graph& graph, const Fleet& fleet, const CutOptions& options, const NodeWishes& wishes) {
+  return CutMaker(graph, fleet, options, wishes).run();
+}
+
+std::string print_cut(const Graph& graph, const Fleet& fleet, const Cut& cut) {
+  std::string text;
+  for (const Group& g : cut.groups) {
+    text += g.name + " on";
+    for (int d : g.support) text += concat(d == g.support.front() ? " " : ",", fleet.devices[at(d)].name);
+    for (NodeId id : g.nodes) text += concat(id == g.nodes.front() ? ": " : ", ", graph.node(id).name);
+    text += "\n";
+  }
+  return text;
 }
 
 }  // namespace gcg

@@ -12,14 +12,13 @@ namespace {
 
 /// What a pattern can be about.
 struct Subject {
-  std::string operator_name;
-  std::vector<std::string> types;
+  std::vector<std::string> operators, types;
 };
 
-Subject subject_of(const Graph& graph, const Node& node) {
+Subject subject_of(const Graph& graph, const Node& node, const OpDef* imported_as) {
   Subject s;
-  const std::string domain = node.op->domain;
-  s.operator_name = domain.empty() ? node.op->name : concat(domain, ".", node.op->name);
+  s.operators = {operator_name(*node.op)};
+  if (imported_as != nullptr && imported_as != node.op) s.operators.push_back(operator_name(*imported_as));
   for (const std::vector<ValueId>* values : {&node.inputs, &node.outputs})
     for (ValueId v : *values)
       if (v.valid()) s.types.emplace_back(name_of(graph.value(v).dtype));
@@ -32,32 +31,32 @@ bool names_a_type(const std::string& pattern) {
   return false;
 }
 
+bool any_fits(const std::vector<std::string>& patterns, const std::string& text) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& p) { return fits_pattern(p, text); });
+}
+
 /// Why the device does not run the node itself; empty: it does.
 std::string refusal(const FleetDevice& device, const Subject& s) {
-  for (const std::string& pattern : device.denies) {
-    if (fits_pattern(pattern, s.operator_name)) return concat("denies ", pattern);
-    for (const std::string& type : s.types)
-      if (fits_pattern(pattern, type)) return concat("denies ", pattern);
-  }
+  for (const std::vector<std::string>* names : {&s.operators, &s.types})
+    for (const std::string& name : *names)
+      if (any_fits(device.denies, name)) return concat("denies ", name);
   std::vector<std::string> operators, types;
   for (const std::string& pattern : device.supports)
-    (names_a_type(pattern) && pattern != "*" ? types : operators).push_back(pattern);
-  const auto supported = [](const std::vector<std::string>& patterns, const std::string& text) {
-    return patterns.empty() || std::any_of(patterns.begin(), patterns.end(),
-                                           [&](const std::string& pattern) { return fits_pattern(pattern, text); });
-  };
-  if (!supported(operators, s.operator_name)) return concat("does not support ", s.operator_name);
+    (pattern != "*" && names_a_type(pattern) ? types : operators).push_back(pattern);
+  if (!operators.empty() && std::none_of(s.operators.begin(), s.operators.end(),
+                                         [&](const std::string& name) { return any_fits(operators, name); }))
+    return concat("does not support ", s.operators.back());
   for (const std::string& type : s.types)
-    if (!supported(types, type)) return concat("does not support ", type);
+    if (!types.empty() && !any_fits(types, type)) return concat("does not support ", type);
   return "";
 }
 
 /// The same with the nodes in its bodies.
-std::string refusal(const FleetDevice& device, const Graph& graph, const Node& node) {
-  std::string why = refusal(device, subject_of(graph, node));
+std::string refusal(const FleetDevice& device, const Graph& graph, const Node& node, const OpDef* imported_as) {
+  std::string why = refusal(device, subject_of(graph, node, imported_as));
   for (const auto& body : node.bodies)
     for (int64_t i = 0; i < body->node_count() && why.empty(); ++i)
-      if (!body->node(NodeId(i)).erased) why = refusal(device, *body, body->node(NodeId(i)));
+      if (!body->node(NodeId(i)).erased) why = refusal(device, *body, body->node(NodeId(i)), nullptr);
   return why;
 }
 
@@ -67,22 +66,22 @@ bool fits_pattern(const std::string& pattern, const std::string& text) {
   return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
 }
 
-bool runs_on(const FleetDevice& device, const Graph& graph, const Node& node) {
-  return refusal(device, graph, node).empty();
+std::string operator_name(const OpDef& op) { return *op.domain == 0 ? op.name : concat(op.domain, ".", op.name); }
+
+bool runs_on(const FleetDevice& device, const Graph& graph, const Node& node, const OpDef* imported_as) {
+  return refusal(device, graph, node, imported_as).empty();
 }
 
-std::vector<int> support_of(const Fleet& fleet, const Graph& graph, const Node& node) {
+std::vector<int> support_of(const Fleet& fleet, const Graph& graph, const Node& node, const OpDef* imported_as) {
   std::vector<int> devices;
+  for (size_t d = 0; d < fleet.devices.size(); ++d)
+    if (runs_on(fleet.devices[d], graph, node, imported_as)) devices.push_back(static_cast<int>(d));
+  if (!devices.empty()) return devices;
   std::string said;
-  for (size_t d = 0; d < fleet.devices.size(); ++d) {
-    const std::string why = refusal(fleet.devices[d], graph, node);
-    if (why.empty()) devices.push_back(static_cast<int>(d));
-    said += concat(said.empty() ? "" : "; ", "'", fleet.devices[d].name, "' ", why);
-  }
-  if (devices.empty())
-    fail("node '", node.name, "' (", subject_of(graph, node).operator_name,
-         "): no device of the fleet runs it: ", said.empty() ? "the fleet has none" : said);
-  return devices;
+  for (const FleetDevice& d : fleet.devices)
+    said += concat(said.empty() ? "" : "; ", "'", d.name, "' ", refusal(d, graph, node, imported_as));
+  fail("node '", node.name, "' (", operator_name(*node.op),
+       "): no device of the fleet runs it: ", said.empty() ? "the fleet has none" : said);
 }
 
 }  // namespace gcg

@@ -12,12 +12,17 @@ namespace gcg {
 /// Is `text` of the pattern? * and ? stand for any characters and one.
 bool fits_pattern(const std::string& pattern, const std::string& text);
 
+/// "Conv", "com.x.Op".
+std::string operator_name(const OpDef& op);
+
 /// Does the device say that it runs the node, and all nodes in its bodies? Patterns of operators are compared with
-/// "Conv", "com.x.Op"; those of element types with every type that the node reads or makes. A device that supports no
-/// operators by name supports all, and so for types. What its target can do is not asked.
-bool runs_on(const FleetDevice& device, const Graph& graph, const Node& node);
+/// operator_name, those of element types with every type that the node reads or makes. A device that supports no
+/// operators by name supports all, and so for types. `imported_as`: the operator that the node was made from, which
+/// counts as well; null: it is its own. What the device's target can do is not asked.
+bool runs_on(const FleetDevice& device, const Graph& graph, const Node& node, const OpDef* imported_as = nullptr);
 
 /// The devices of the fleet that run the node, ascending. Throws CompileError with what each device says if none does.
-std::vector<int> support_of(const Fleet& fleet, const Graph& graph, const Node& node);
+std::vector<int> support_of(const Fleet& fleet, const Graph& graph, const Node& node,
+                            const OpDef* imported_as = nullptr);
 
 }  // namespace gcg

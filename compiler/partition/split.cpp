@@ -3,6 +3,7 @@
 
 #include "compiler/ops/op_def.h"
 #include "compiler/partition/assembly.h"
+#include "compiler/partition/at_kept_values.h"
 #include "compiler/partition/equal_parts.h"
 #include "compiler/partition/write_extents.h"
 #include "compiler/support/error.h"
@@ -17,21 +18,6 @@ Symbols symbols_of(const Shape& dims) {
   Symbols all;
   for (const Dim& d : dims) all.merge(d.symbols());
   return all;
-}
-
-/// Do its elements follow from extents, so that whoever wants it can compute it?
-bool follows_from_extents(const Value& v) {
-  if (!v.contents || !v.shape || !is_static(*v.shape) || !v.producer.valid()) return false;
-  if (is_static(*v.contents)) return true;
-  Graph trial;
-  ExtentWriter writer(trial);
-  for (const std::string& s : symbols_of(*v.contents)) {
-    Value carrier;
-    carrier.dtype = DType::boolean;
-    carrier.shape = Shape{Dim::symbol(s)};
-    writer.know(s, trial.add_value(std::move(carrier)), 0);
-  }
-  return writer.write(v).valid();
 }
 
 Node clone_node(const Node& node) {
@@ -150,6 +136,7 @@ class Splitter {
     crosses_ = IndexedVector<ValueId, bool>(static_cast<size_t>(graph_.value_count()), false);
     for (ValueId v : graph_.outputs) crosses_[v] = true;
     for (ValueId v : kept) crosses_[v] = crosses_[v] || graph_.value(v).producer.valid();
+    pieces_ = at_kept_values(graph_, result_.cut, kept);
     from_extents_ = IndexedVector<ValueId, bool>(crosses_.size(), false);
     for (ValueId v : from_extents_.ids()) from_extents_[v] = follows_from_extents(graph_.value(v));
   }
@@ -165,8 +152,8 @@ class Splitter {
   /// Backwards, since what a later part does not do an earlier one need not prepare.
   void find_work() {
     works_.clear();
-    for (size_t g = result_.cut.groups.size(); g-- > 0;) {
-      Work work = work_of(static_cast<int>(g));
+    for (auto piece = pieces_.rbegin(); piece != pieces_.rend(); ++piece) {
+      Work work = work_of(*piece);
       if (work.nodes.empty()) continue;
       for (ValueId v : work.inputs) crosses_[v] = true;
       works_.push_back(std::move(work));
@@ -174,11 +161,11 @@ class Splitter {
     std::reverse(works_.begin(), works_.end());
   }
 
-  Work work_of(int group) const {
-    const std::vector<NodeId>& nodes = result_.cut.groups[static_cast<size_t>(group)].nodes;
+  Work work_of(const Piece& piece) const {
+    const std::vector<NodeId>& nodes = piece.nodes;
     const std::set<NodeId> here(nodes.begin(), nodes.end());
     Work work;
-    work.group = group;
+    work.group = piece.group;
     std::set<ValueId> wanted, seen;
     for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
       const Node& node = graph_.node(*id);
@@ -263,6 +250,7 @@ class Splitter {
   const Graph& graph_ = result_.graph;
   IndexedVector<ValueId, bool> crosses_;
   IndexedVector<ValueId, bool> from_extents_;
+  std::vector<Piece> pieces_;
   std::vector<Work> works_;
   EqualParts equal_;
 };

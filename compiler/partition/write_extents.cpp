@@ -1,5 +1,7 @@
 #include "compiler/partition/write_extents.h"
 
+#include <set>
+
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
@@ -78,6 +80,22 @@ ValueId ExtentWriter::write(const Value& like) {
     v = add("Reshape", {v, graph_.add_constant(base_, Tensor::vector_i64(to_extents(*like.shape)))});
   if (like.dtype != DType::i64) v = add("Cast", {v}, {{"to", static_cast<int64_t>(dtype_to_onnx(like.dtype))}});
   return graph_.value(v).contents == like.contents ? v : ValueId();
+}
+
+bool follows_from_extents(const Value& v) {
+  if (!v.contents || !v.shape || !is_static(*v.shape) || !v.producer.valid()) return false;
+  if (is_static(*v.contents)) return true;
+  Graph trial;
+  ExtentWriter writer(trial);
+  std::set<std::string> symbols;
+  for (const Dim& d : *v.contents) symbols.merge(d.symbols());
+  for (const std::string& s : symbols) {
+    Value carrier;
+    carrier.dtype = DType::boolean;
+    carrier.shape = Shape{Dim::symbol(s)};
+    writer.know(s, trial.add_value(std::move(carrier)), 0);
+  }
+  return writer.write(v).valid();
 }
 
 }  // namespace gcg

@@ -22,7 +22,7 @@ class ExtentWriter {
   ValueId write(const Value& like);
 
  private:
-  ValueId number(const Dim& d);  // i64[1]
+  ValueId number(const Dim& d);  // i64[1], once for each
   ValueId sum(const Dim& d);
   ValueId atom(const Dim::Atom& a);
   ValueId quotient(const Dim& a, const Dim& b);
@@ -34,5 +34,8 @@ class ExtentWriter {
   std::map<std::string, std::pair<ValueId, int>> sources_;
   std::map<Dim, ValueId> numbers_;
 };
+
+/// Do the value's elements follow from extents, so that whoever wants it can compute it?
+bool follows_from_extents(const Value& v);
 
 }  // namespace gcg

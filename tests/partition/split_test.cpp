@@ -1,9 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "compiler/gir/gir.h"
+#include "compiler/partition/cut_cost.h"
+#include "compiler/partition/needed.h"
 #include "compiler/support/error.h"
+#include "tests/partition/cut_text.h"
 #include "tests/partition/random_graph.h"
 #include "tests/partition/run_assembly.h"
 
@@ -85,6 +89,52 @@ TEST(Split, ShapeArithmeticDoesNotCross) {
   EXPECT_EQ(assembly.calls[1].inputs, std::vector<ValueId>{value_named(assembly.graph, "a")});
   expect_sound(assembly);
   expect_same_results(graph, assembly, 3);
+}
+
+/// The nodes of the calls that a value needs, by name.
+std::vector<std::string> nodes_needed(const Assembly& assembly, ValueId wanted) {
+  std::map<ValueId, int> maker;
+  for (size_t c = 0; c < assembly.calls.size(); ++c)
+    for (ValueId v : assembly.calls[c].outputs) maker[v] = static_cast<int>(c);
+  const auto each_before = [&](int c, const auto& see) {
+    for (ValueId v : assembly.calls[static_cast<size_t>(c)].inputs)
+      if (const auto it = maker.find(v); it != maker.end()) see(it->second);
+  };
+  std::vector<std::string> names;
+  for (int c :
+       needed(static_cast<int>(assembly.calls.size()), {maker.at(wanted)}, [](int) { return false; }, each_before))
+    for (const std::string& name : assembly.calls[static_cast<size_t>(c)].nodes) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(Split, AKeptValueRunsWhatItNeedsAlone) {
+  const Graph graph = parse_test_graph(
+      "302 -> 304, 302 -> 306, 304 -> 316, 306 -> 308, 306 -> 310, 308 -> 312, 310 -> 312, 312 -> 314");
+  for (const char* rules : {"support", "chains", "chains,shared"}) {
+    CutOptions options;
+    options.rules = parse_cut_rules(rules);
+    const Cut cut = cut_graph(graph, parse_test_fleet("cpu:0; cpu:1"), options);
+    const Assembly assembly = split(graph, cut, {value_named(graph, "310")});
+    expect_sound(assembly);
+    expect_same_results(graph, assembly, 3);
+    EXPECT_EQ(nodes_needed(assembly, value_named(assembly.graph, "310")),
+              (std::vector<std::string>{"302", "306", "310"}))
+        << rules;
+  }
+}
+
+TEST(Split, WhatACutCosts) {
+  const Graph graph = parse_test_graph("a -> b:Softmax -> c:Softmax -> d, a -> d");
+  Cut cut = cut_every(graph, 1);
+  const std::vector<GroupCost> costs = cost_of_cut(split(graph, cut, {}));
+  ASSERT_EQ(costs.size(), 4U);
+  EXPECT_EQ(costs[0].bytes_in, 0) << "the caller's";
+  EXPECT_EQ(costs[0].bytes_out, 8) << "f32[2], once for both readers";
+  EXPECT_EQ(costs[3].bytes_in, 16);
+  EXPECT_EQ(costs[1].fusions_lost, 1) << "a works element by element";
+  EXPECT_EQ(costs[2].fusions_lost, 0);
+  EXPECT_EQ(costs[3].fusions_lost, 2);
 }
 
 TEST(Split, KeptValuesCross) {

@@ -1,0 +1,105 @@
+// The fewest paths that cover n nodes are n less the most edges of which no two leave or enter the same node: a
+// matching of nodes as readers with nodes as what is read. Hopcroft and Karp's algorithm, from a good guess.
+#include "compiler/partition/by_chains.h"
+
+#include <algorithm>
+
+namespace gcg {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+constexpr int kNone = -1;
+
+class Matching {
+ public:
+  Matching(const Dag& dag, const std::vector<int>& group)
+      : next_(at(dag.size()), kNone), previous_(at(dag.size()), kNone), edges_(at(dag.size())) {
+    std::vector<int> way(at(dag.size()), 0);  // nodes on the longest way from here
+    for (int v = dag.size() - 1; v >= 0; --v)
+      for (int w : dag.after[at(v)]) way[at(v)] = std::max(way[at(v)], way[at(w)] + 1);
+    for (int v = 0; v < dag.size(); ++v) {
+      for (int w : dag.after[at(v)])
+        if (group[at(w)] == group[at(v)]) edges_[at(v)].push_back(w);
+      std::sort(edges_[at(v)].begin(), edges_[at(v)].end(),
+                [&](int a, int b) { return std::pair(way[at(a)], a) > std::pair(way[at(b)], b); });
+      for (int w : edges_[at(v)])
+        if (previous_[at(w)] == kNone) {
+          match(v, w);
+          break;
+        }
+    }
+    while (measure())
+      for (int v = 0; v < dag.size(); ++v)
+        if (next_[at(v)] == kNone) augment(v);
+  }
+
+  int next(int v) const { return next_[at(v)]; }
+  bool begins(int v) const { return previous_[at(v)] == kNone; }
+
+ private:
+  void match(int v, int w) {
+    next_[at(v)] = w;
+    previous_[at(w)] = v;
+  }
+
+  /// Distances from unmatched readers, over alternating ways. True if one of these ways ends free.
+  bool measure() {
+    distance_.assign(next_.size(), kNone);
+    tried_.assign(next_.size(), 0);
+    std::vector<int> queue;
+    for (size_t v = 0; v < next_.size(); ++v)
+      if (next_[v] == kNone) {
+        distance_[v] = 0;
+        queue.push_back(static_cast<int>(v));
+      }
+    bool free = false;
+    for (size_t i = 0; i < queue.size(); ++i)
+      for (int w : edges_[at(queue[i])]) {
+        const int v = previous_[at(w)];
+        free |= v == kNone;
+        if (v == kNone || distance_[at(v)] != kNone) continue;
+        distance_[at(v)] = distance_[at(queue[i])] + 1;
+        queue.push_back(v);
+      }
+    return free;
+  }
+
+  void augment(int start) {
+    std::vector<int> way = {start};
+    while (!way.empty()) {
+      const int v = way.back();
+      if (tried_[at(v)] == edges_[at(v)].size()) {
+        way.pop_back();
+        continue;
+      }
+      const int w = edges_[at(v)][tried_[at(v)]++], u = previous_[at(w)];
+      if (u == kNone) return turn(way);
+      if (distance_[at(u)] == distance_[at(v)] + 1) way.push_back(u);
+    }
+  }
+
+  /// Each node on the way takes the edge it tried last; what it had the one after it on the way took.
+  void turn(const std::vector<int>& way) {
+    for (size_t i = way.size(); i-- > 0;) match(way[i], edges_[at(way[i])][tried_[at(way[i])] - 1]);
+  }
+
+  std::vector<int> next_, previous_;
+  std::vector<std::vector<int>> edges_;
+  std::vector<int> distance_;
+  std::vector<size_t> tried_;
+};
+
+}  // namespace
+
+Groups by_chains(const Dag& dag, const Groups& groups) {
+  const Matching matching(dag, group_of(dag, groups));
+  Groups chains;
+  for (int v = 0; v < dag.size(); ++v) {
+    if (!matching.begins(v)) continue;
+    chains.emplace_back();
+    for (int w = v; w != kNone; w = matching.next(w)) chains.back().push_back(w);
+  }
+  return ordered(dag, chains);
+}
+
+}  // namespace gcg

@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "compiler/support/error.h"
+#include "tests/partition/cut_text.h"
+
+namespace gcg::test {
+namespace {
+
+/// The groups of a text in the order of the alphabet.
+std::string sorted(const std::string& text) {
+  std::vector<std::string> groups;
+  for (size_t begin = text.find('{'); begin != std::string::npos; begin = text.find('{', begin + 1))
+    groups.push_back(text.substr(begin, text.find('}', begin) + 1 - begin));
+  std::sort(groups.begin(), groups.end());
+  std::string out;
+  for (const std::string& g : groups) out += g;
+  return out;
+}
+
+TEST(Cut, Cases) {
+  const std::vector<CutCase> cases = read_cut_cases(GCC_GRAPH_SOURCE_DIR "/tests/partition");
+  ASSERT_GT(cases.size(), 30U);
+  for (const CutCase& c : cases) {
+    SCOPED_TRACE(concat(c.file, ".cut:", c.line, ": ", c.name));
+    const bool any_order = c.expected.ends_with(" any order"), error = c.expected.starts_with("error ");
+    try {
+      const NodeWishes wishes(c.graph, c.fleet, c.options);
+      const Cut cut = cut_graph(c.graph, c.fleet, c.options, wishes);
+      const std::string got = groups_text(c.graph, cut);
+      if (any_order)
+        EXPECT_EQ(sorted(got), sorted(c.expected)) << print_cut(c.graph, c.fleet, cut);
+      else
+        EXPECT_EQ(got, c.expected) << print_cut(c.graph, c.fleet, cut);
+    } catch (const CompileError& e) {
+      EXPECT_TRUE(error) << e.what();
+      EXPECT_NE(std::string(e.what()).find(c.expected.substr(error ? 6 : 0)), std::string::npos) << e.what();
+    }
+  }
+}
+
+std::string message_of(const auto& f) {
+  try {
+    f();
+  } catch (const CompileError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Cut, Rules) {
+  EXPECT_EQ(print_cut_rules(parse_cut_rules("support,chains,shared,labels")), "support,chains,shared");
+  EXPECT_EQ(print_cut_rules(parse_cut_rules("labels")), "support");
+  EXPECT_EQ(
+      message_of([] { parse_cut_rules("support,chain"); }),
+      "--cut 'support,chain': there is no rule 'chain'; rules are support, fewest, stages, chains, shared, labels");
+  EXPECT_EQ(message_of([] { parse_cut_rules("chains,chains"); }), "--cut 'chains,chains' names 'chains' twice");
+  EXPECT_EQ(message_of([] { parse_node_wish("--label", "x"); }), "--label 'x' is not PATTERN=GROUP");
+  EXPECT_EQ(message_of([] { parse_node_wish("--assign", "=cpu"); }), "--assign '=cpu' is not PATTERN=DEVICE");
+}
+
+CutOptions labelled(const std::string& pattern, const std::string& group) {
+  CutOptions options;
+  options.labels.push_back({pattern, group});
+  return options;
+}
+
+CutOptions assigned(const std::string& pattern, const std::string& device) {
+  CutOptions options;
+  options.assignments.push_back({pattern, device});
+  return options;
+}
+
+TEST(Cut, WishesThatMatchNothing) {
+  const Graph graph = parse_test_graph("a -> b");
+  const Fleet fleet = parse_test_fleet("acc:0; cpu:0");
+  EXPECT_EQ(message_of([&] { NodeWishes(graph, fleet, labelled("conv*", "g")); }),
+            "--label 'conv*=g': no node has such a name or operator");
+  EXPECT_EQ(message_of([&] { NodeWishes(graph, fleet, assigned("a", "cuda")); }),
+            "--assign 'a=cuda': the fleet has no device or kind of that name; it has 'acc:0', 'cpu:0'");
+}
+
+TEST(Cut, WhatTheFleetAsksFor) {
+  EXPECT_EQ(print_cut_rules(default_rules(parse_test_fleet("cpu:0"))), "support");
+  EXPECT_EQ(print_cut_rules(default_rules(parse_test_fleet("cuda:0; cpu:0"))), "support");
+  EXPECT_EQ(print_cut_rules(default_rules(parse_test_fleet("cuda:0; cuda:1; cpu:0"))), "support,chains,stages");
+}
+
+TEST(Cut, GroupsAreNamedByTheirNodes) {
+  const Graph graph = parse_test_graph("a -> b -> c:Min -> d");
+  const Fleet fleet = parse_test_fleet("acc -Min; cpu");
+  const NodeWishes wishes(graph, fleet, labelled("d", "tail"));
+  EXPECT_EQ(print_cut(graph, fleet, cut_graph(graph, fleet, {}, wishes)),
+            "g0: a..b on acc,cpu: a, b\n"
+            "g1: c on cpu: c\n"
+            "tail on acc,cpu: d\n");
+}
+
+}  // namespace
+}  // namespace gcg::test
