@@ -43,13 +43,15 @@ struct ImportedModel {
 /// beneath the model's folder. Every value whose rank can be known is typed; `resolve_ranks` settles the others.
 /// `lengths`: of inputs that are sequences, by name; others are ignored (sequence_inputs.h). `custom_ops`: operators
 /// that the application computes (custom_op.h); they come before operators and functions of the same name. `libraries`:
-/// files of functions that nodes may call as if the model held them; no two hold functions of one name. Throws
-/// UnsupportedModel with all rows at once, or a CompileError of one sentence for a malformed model.
+/// files of functions that nodes may call as if the model held them; no two hold functions of one name. `outputs`:
+/// values of the model's graph that become its outputs, with what they need and no more; none: it stays as it is.
+/// Throws UnsupportedModel with all rows at once, or a CompileError of one sentence for a malformed model.
 ImportedModel import_onnx(const std::string& path, const std::map<std::string, int64_t>& lengths = {},
-                          const std::vector<CustomOp>& custom_ops = {}, const std::vector<std::string>& libraries = {});
+                          const std::vector<CustomOp>& custom_ops = {}, const std::vector<std::string>& libraries = {},
+                          const std::vector<std::string>& outputs = {});
 
 /// The same from bytes in memory. `folder` is where external files may lie; empty: the model must have none.
 ImportedModel import_onnx(std::span<const uint8_t> bytes, const std::string& folder = {},
-                          const std::vector<std::string>& libraries = {});
+                          const std::vector<std::string>& libraries = {}, const std::vector<std::string>& outputs = {});
 
 }  // namespace gcg

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "compiler/import/chosen_outputs.h"
 #include "compiler/import/graph_importer.h"
 #include "compiler/import/mapped_file.h"
 #include "compiler/import/parse_model.h"
@@ -26,12 +27,13 @@ std::string hash_of(std::span<const uint8_t> bytes) {
 
 ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& what, const std::string& folder,
                            const std::map<std::string, int64_t>& lengths, const std::vector<CustomOp>& custom_ops,
-                           const std::vector<std::string>& libraries) {
+                           const std::vector<std::string>& libraries, const std::vector<std::string>& outputs) {
   const auto model = parse_model(bytes, what);
   std::vector<FunctionLibrary> functions;
   for (const std::string& library : libraries) functions.push_back(read_library(library));
   ImportedModel result;
   result.sequences = spread_sequence_inputs(*model, lengths);
+  choose_outputs(*model, outputs);
   GraphImporter importer(model, std::move(functions), ExternalData(folder), custom_ops);
   result.graph = importer.import_graph();
   result.labels = importer.output_labels();
@@ -51,15 +53,16 @@ ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& wh
 }  // namespace
 
 ImportedModel import_onnx(const std::string& path, const std::map<std::string, int64_t>& lengths,
-                          const std::vector<CustomOp>& custom_ops, const std::vector<std::string>& libraries) {
+                          const std::vector<CustomOp>& custom_ops, const std::vector<std::string>& libraries,
+                          const std::vector<std::string>& outputs) {
   const auto file = MappedFile::open(path);
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  return import_bytes(file->bytes(), path, folder.empty() ? "." : folder, lengths, custom_ops, libraries);
+  return import_bytes(file->bytes(), path, folder.empty() ? "." : folder, lengths, custom_ops, libraries, outputs);
 }
 
 ImportedModel import_onnx(std::span<const uint8_t> bytes, const std::string& folder,
-                          const std::vector<std::string>& libraries) {
-  return import_bytes(bytes, "the model", folder, {}, {}, libraries);
+                          const std::vector<std::string>& libraries, const std::vector<std::string>& outputs) {
+  return import_bytes(bytes, "the model", folder, {}, {}, libraries, outputs);
 }
 
 }  // namespace gcg

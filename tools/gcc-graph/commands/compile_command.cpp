@@ -27,7 +27,7 @@ namespace {
 struct Arguments {
   std::string model, output;
   std::vector<std::string> targets;  // empty: the default
-  std::vector<std::string> dims, assignments, custom_ops, functions;
+  std::vector<std::string> dims, assignments, custom_ops, functions, outputs;
   std::string memory_limit;
   std::string tuning;
   GpuOptions gpu;
@@ -139,7 +139,7 @@ void run(const Arguments& a) {
   backends.push_back(a.gpu.backend());
   if (a.passes.stop_after.empty()) check_writable(a.output);
   progress.show("import");
-  ImportedModel model = import_onnx(a.model, only_values(options.dims), custom_ops, a.functions);
+  ImportedModel model = import_onnx(a.model, only_values(options.dims), custom_ops, a.functions, a.outputs);
   options.assignments = with_labels(options.assignments, model.node_labels);
   options.labels = model.labels;
   options.metadata = model.metadata;
@@ -190,6 +190,11 @@ void add_compile_command(CLI::App& app) {
        "--functions", args->functions,
        "LIB.onnx,..: libraries of gcc-graph function; nodes that name a function of theirs, by domain and name, are "
        "compiled as its nodes")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c->add_option(
+       "--outputs", args->outputs,
+       "V,..: make these values of the model the outputs, by their ONNX names, and compile only what they need")
       ->delimiter(',')
       ->allow_extra_args(false);
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
