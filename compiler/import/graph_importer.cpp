@@ -68,9 +68,14 @@ const ValueId* Scope::find(const std::string& name) {
   return found != nullptr ? &(values[name] = body.enter(*found)) : nullptr;
 }
 
-GraphImporter::GraphImporter(std::shared_ptr<const onnx::ModelProto> model, ExternalData external,
-                             const std::vector<CustomOp>& custom_ops)
-    : model_(std::move(model)), external_(std::move(external)), custom_ops_(custom_ops) {
+GraphImporter::GraphImporter(std::shared_ptr<const onnx::ModelProto> model, std::vector<FunctionLibrary> libraries,
+                             ExternalData external, const std::vector<CustomOp>& custom_ops)
+    : model_(std::move(model)),
+      libraries_(std::move(libraries)),
+      owner_(std::make_shared<std::pair<std::shared_ptr<const onnx::ModelProto>, std::vector<FunctionLibrary>>>(
+          model_, libraries_)),
+      external_(std::move(external)),
+      custom_ops_(custom_ops) {
   model_opsets_ = opset_versions(model_->opset_import(), "the model");
   collect_functions();
 }
@@ -129,7 +134,7 @@ void GraphImporter::import_initializers(Scope& scope, const onnx::GraphProto& gr
       add_value(scope, tensor.name());
     } else {
       add_value(scope, tensor.name(),
-                std::make_shared<Tensor>(import_tensor(tensor, tensor.name(), model_, external_)));
+                std::make_shared<Tensor>(import_tensor(tensor, tensor.name(), owner_, external_)));
     }
   }
 }

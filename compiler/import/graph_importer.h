@@ -7,10 +7,10 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "compiler/import/external_data.h"
+#include "compiler/import/function_library.h"
 #include "compiler/import/import.h"
 #include "compiler/import/labels.h"
 #include "compiler/ir/graph.h"
@@ -80,8 +80,8 @@ struct Scope {
 
 class GraphImporter {
  public:
-  GraphImporter(std::shared_ptr<const onnx::ModelProto> model, ExternalData external,
-                const std::vector<CustomOp>& custom_ops);
+  GraphImporter(std::shared_ptr<const onnx::ModelProto> model, std::vector<FunctionLibrary> libraries,
+                ExternalData external, const std::vector<CustomOp>& custom_ops);
 
   /// The model's graph; nothing is inferred yet. Nodes that are not supported are left out and their outputs untyped.
   Graph import_graph();
@@ -89,10 +89,12 @@ class GraphImporter {
   std::vector<UnsupportedNode>& unsupported() { return unsupported_; }
   /// What numbers or columns of the outputs are called, of those of which that is known.
   const std::map<std::string, std::vector<std::string>>& output_labels() const { return output_labels_; }
+  const std::vector<FunctionCall>& calls() const { return calls_; }
+  const std::vector<NodeLabel>& node_labels() const { return node_labels_; }
+  /// Rows for nodes within functions say it where the call gives other types than the function was made for.
+  void explain_calls(const Graph& inferred);
 
  private:
-  using FunctionKey = std::tuple<std::string, std::string, std::string>;  // domain, name, overload
-
   // graph_importer.cpp
   void import_inputs(Scope& scope, const onnx::GraphProto& graph);
   void import_outputs(Scope& scope, const onnx::GraphProto& graph);
@@ -114,6 +116,11 @@ class GraphImporter {
 
   // import_function.cpp
   void collect_functions();
+  void collect_functions(const onnx::ModelProto& model, const std::string& where);
+  std::string nearest_functions(const onnx::NodeProto& proto) const;
+  void note_call(Scope& scope, const onnx::NodeProto& proto, const onnx::FunctionProto& function);
+  void note_labels(const std::string& node, const std::map<std::string, std::string>& properties);
+  static void check_argument(const Scope& scope, const onnx::NodeProto& proto, int input, const OpDef& op);
   const onnx::FunctionProto* function_of(const onnx::NodeProto& proto) const;
   void import_call(Scope& scope, const onnx::NodeProto& proto, const onnx::FunctionProto& function);
   Environment call_environment(Scope& scope, const onnx::NodeProto& proto, const onnx::FunctionProto& function);
@@ -122,14 +129,24 @@ class GraphImporter {
   ImportedAttribute import_attribute(const onnx::AttributeProto& proto, const std::string& node);
 
   std::shared_ptr<const onnx::ModelProto> model_;
+  std::vector<FunctionLibrary> libraries_;
+  std::shared_ptr<const void> owner_;  // of all protos: tensors are used where they lie
   ExternalData external_;
   const std::vector<CustomOp>& custom_ops_;
   OpsetVersions model_opsets_;
   std::map<FunctionKey, const onnx::FunctionProto*> functions_;
+  std::map<FunctionKey, std::string> function_files_;                                 // "the model" or a library's path
   std::map<const onnx::FunctionProto*, std::vector<onnx::AttributeProto>> defaults_;  // of functions' attributes
   Labels labels_;
   std::map<std::string, std::vector<std::string>> output_labels_;
   std::vector<UnsupportedNode> unsupported_;
+  std::vector<FunctionCall> calls_;
+  std::vector<NodeLabel> node_labels_;
+  struct Argument {
+    std::string call, function, input, value;  // names; the value's is that of the model's graph
+    onnx::TypeProto type;                      // that the function says it takes
+  };
+  std::vector<Argument> arguments_;
   int64_t node_count_ = 0;
 };
 
@@ -138,9 +155,6 @@ std::string node_name(const Environment& environment, const onnx::NodeProto& pro
 
 /// Why `name`, read by the node at `reader` in `nodes`, is not there: a cycle, or nobody makes it.
 std::string missing_value(const Scope& scope, const std::string& name, const onnx::NodeProto* reader);
-
-/// The elements of a length-delimited field that the ONNX headers at hand may be too old to know, each as its bytes.
-std::vector<std::string> field_bytes(const google::protobuf::Message& message, int number);
 
 /// Infers all of the graph; one row for each node whose inference fails. Nodes that read untyped values are passed
 /// over.

@@ -53,7 +53,7 @@ ImportedAttribute GraphImporter::import_attribute(const AttributeProto& proto, c
         result.why = concat(what, ": ", *why);
       else
         result.value = TensorRef(
-            std::make_shared<Tensor>(import_tensor(proto.t(), concat(node, " ", proto.name()), model_, external_)));
+            std::make_shared<Tensor>(import_tensor(proto.t(), concat(node, " ", proto.name()), owner_, external_)));
       break;
     case AttributeProto::SPARSE_TENSOR:
       result.why = what + " is a sparse tensor";
@@ -65,25 +65,6 @@ ImportedAttribute GraphImporter::import_attribute(const AttributeProto& proto, c
       break;
   }
   return result;
-}
-
-std::vector<std::string> field_bytes(const google::protobuf::Message& message, int number) {
-  const auto* field = message.GetDescriptor()->FindFieldByNumber(number);
-  const auto& reflection = *message.GetReflection();
-  std::vector<std::string> found;
-  if (field == nullptr) {
-    const auto& unknown = reflection.GetUnknownFields(message);
-    for (int i = 0; i < unknown.field_count(); ++i)
-      if (unknown.field(i).number() == number &&
-          unknown.field(i).type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
-        found.push_back(unknown.field(i).length_delimited());
-  } else if (field->is_repeated()) {
-    for (int i = 0; i < reflection.FieldSize(message, field); ++i)
-      found.push_back(reflection.GetRepeatedMessage(message, field, i).SerializeAsString());
-  } else if (reflection.HasField(message, field)) {
-    found.push_back(reflection.GetString(message, field));
-  }
-  return found;
 }
 
 }  // namespace gcg

@@ -2,27 +2,71 @@
 #include <algorithm>
 
 #include "compiler/import/graph_importer.h"
+#include "compiler/ops/op_def.h"
+#include "compiler/support/nearest.h"
 
 namespace gcg {
 namespace {
 
 constexpr size_t kDeepestCalls = 128;
-// Fields newer than the oldest ONNX headers we build with (1.12).
-constexpr int kNodeOverload = 8, kFunctionOverload = 13, kFunctionAttributes = 11;
 
-std::string overload_of(const google::protobuf::Message& message, int field) {
-  const std::vector<std::string> found = field_bytes(message, field);
-  return found.empty() ? "" : found.back();
+std::string name_of(const onnx::FunctionProto& function) { return full_name(key_of(function)); }
+
+/// "a -> b -> a"
+std::string path_of(const std::vector<const onnx::FunctionProto*>& calls, const onnx::FunctionProto& again) {
+  std::string path;
+  for (auto call = std::find(calls.begin(), calls.end(), &again); call != calls.end(); ++call)
+    path += name_of(**call) + " -> ";
+  return path + name_of(again);
+}
+
+std::string type_text(const onnx::TypeProto& type) {
+  const auto dtype = dtype_from_onnx(type.tensor_type().elem_type());
+  std::string text(dtype ? gcg::name_of(*dtype) : "another type");
+  if (!type.tensor_type().has_shape()) return text;
+  const char* separator = "[";
+  for (const auto& dim : type.tensor_type().shape().dim()) {
+    text += separator + (dim.has_dim_value() ? std::to_string(dim.dim_value()) : dim.dim_param());
+    separator = ",";
+  }
+  return text + (*separator == '[' ? "[]" : "]");
+}
+
+/// Another element type, another rank or another number as an extent.
+bool differs(const Value& given, const onnx::TypeProto& type) {
+  const auto& tensor = type.tensor_type();
+  if (dtype_to_onnx(given.dtype) != tensor.elem_type()) return true;
+  if (!given.shape || !tensor.has_shape()) return false;
+  if (static_cast<int>(given.shape->size()) != tensor.shape().dim_size()) return true;
+  for (int i = 0; i < tensor.shape().dim_size(); ++i) {
+    const auto& dim = tensor.shape().dim(i);
+    const Dim& extent = (*given.shape)[static_cast<size_t>(i)];
+    if (dim.has_dim_value() && extent.is_constant() && !extent.is(dim.dim_value())) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
 void GraphImporter::collect_functions() {
-  for (const onnx::FunctionProto& function : model_->functions()) {
-    const FunctionKey key{normal_domain(function.domain()), function.name(), overload_of(function, kFunctionOverload)};
-    if (!functions_.emplace(key, &function).second)
+  collect_functions(*model_, "the model");
+  for (const FunctionLibrary& library : libraries_) collect_functions(*library.model, library.path);
+}
+
+void GraphImporter::collect_functions(const onnx::ModelProto& model, const std::string& where) {
+  for (const onnx::FunctionProto& function : model.functions()) {
+    const FunctionKey key = key_of(function);
+    const auto [file, is_new] = function_files_.emplace(key, where);
+    if (!is_new && file->second == where)
       fail("function '", function.name(), "' of domain '", function.domain(), "' is defined twice");
-    for (const std::string& bytes : field_bytes(function, kFunctionAttributes)) {
+    if (!is_new) {
+      const bool copied = &model != model_.get() && file->second == "the model" &&
+                          functions_[key]->SerializeAsString() == function.SerializeAsString();
+      if (copied) continue;
+      fail("function '", full_name(key), "' is in ", file->second, " and in ", where, "; one of them must go");
+    }
+    functions_[key] = &function;
+    for (const std::string& bytes : field_bytes(function, newer::kFunctionAttributes)) {
       onnx::AttributeProto attribute;
       if (!attribute.ParseFromString(bytes)) fail("function '", function.name(), "' has a damaged attribute");
       defaults_[&function].push_back(std::move(attribute));
@@ -32,9 +76,58 @@ void GraphImporter::collect_functions() {
 
 const onnx::FunctionProto* GraphImporter::function_of(const onnx::NodeProto& proto) const {
   if (functions_.empty()) return nullptr;
-  const auto found =
-      functions_.find({normal_domain(proto.domain()), proto.op_type(), overload_of(proto, kNodeOverload)});
+  const auto found = functions_.find(key_of(proto));
   return found == functions_.end() ? nullptr : found->second;
+}
+
+std::string GraphImporter::nearest_functions(const onnx::NodeProto& proto) const {
+  std::vector<std::string> known;
+  for (const auto& [key, function] : functions_) known.push_back(full_name(key));
+  return nearest(full_name(key_of(proto)), known);
+}
+
+void GraphImporter::note_labels(const std::string& node, const std::map<std::string, std::string>& properties) {
+  for (const auto& [key, value] : properties)
+    if (key.starts_with("gart.")) node_labels_.push_back({node, key, value});
+}
+
+void GraphImporter::note_call(Scope& scope, const onnx::NodeProto& proto, const onnx::FunctionProto& function) {
+  const std::string name = node_name(scope.environment, proto);
+  calls_.push_back({name, name_of(function)});
+  note_labels(name + "/", properties_of(function));  // what the calling node says comes later and wins
+  note_labels(name + "/", properties_of(proto));
+  if (scope.body.outer != nullptr) return;
+  for (onnx::ValueInfoProto& info : value_infos_of(function)) {
+    const auto input =
+        std::find(function.input().begin(), function.input().end(), info.name()) - function.input().begin();
+    const ValueId* given = input < proto.input_size() ? scope.find(proto.input(static_cast<int>(input))) : nullptr;
+    if (given != nullptr && given->valid())
+      arguments_.push_back({name, name_of(function), info.name(), scope.body.graph.value(*given).name, info.type()});
+  }
+}
+
+void GraphImporter::explain_calls(const Graph& inferred) {
+  std::map<std::string, const Value*> values;
+  if (!unsupported_.empty() && !arguments_.empty())
+    for (int64_t i = 0; i < inferred.value_count(); ++i)
+      values[inferred.value(ValueId(i)).name] = &inferred.value(ValueId(i));
+  for (UnsupportedNode& row : unsupported_)
+    for (const Argument& a : arguments_) {
+      const Value* given = values[a.value];
+      if (!row.name.starts_with(a.call + "/") || given == nullptr || given->dtype == DType::undefined ||
+          !differs(*given, a.type))
+        continue;
+      row.why += concat("; function '", a.function, "' takes '", a.input, "' as ", type_text(a.type), ", and node '",
+                        a.call, "' gives it ", gcg::name_of(given->dtype), given->shape ? str(*given->shape) : "");
+    }
+}
+
+void GraphImporter::check_argument(const Scope& scope, const onnx::NodeProto& proto, int input, const OpDef& op) {
+  const Environment& environment = scope.environment;
+  if (environment.calls.empty() || proto.input(input).empty() || input >= op.min_inputs) return;
+  fail("node '", environment.prefix.substr(0, environment.prefix.size() - 1), "' leaves out input '",
+       proto.input(input), "' of function '", name_of(*environment.calls.back()), "', which its node '",
+       node_name({}, proto), "' (", proto.op_type(), ") needs");
 }
 
 Environment GraphImporter::call_environment(Scope& scope, const onnx::NodeProto& proto,
@@ -70,12 +163,13 @@ void GraphImporter::import_call(Scope& scope, const onnx::NodeProto& proto, cons
   const std::string name = node_name(scope.environment, proto);
   const auto& calls = scope.environment.calls;
   if (std::find(calls.begin(), calls.end(), &function) != calls.end())
-    fail("function '", function.name(), "' calls itself, at node '", name, "'");
+    fail("function '", name_of(function), "' calls itself, at node '", name, "': ", path_of(calls, function));
   if (calls.size() >= kDeepestCalls)
     fail("node '", name, "' is nested in more than ", kDeepestCalls, " function calls");
   if (proto.input_size() > function.input_size() || proto.output_size() > function.output_size())
     fail("node '", name, "' has ", proto.input_size(), " inputs and ", proto.output_size(), " outputs, but function '",
-         function.name(), "' has ", function.input_size(), " and ", function.output_size());
+         name_of(function), "' has ", function.input_size(), " and ", function.output_size());
+  note_call(scope, proto, function);
   const Environment environment = call_environment(scope, proto, function);
   Scope inner{scope.body, environment};
   for (int i = 0; i < function.input_size(); ++i) {

@@ -67,7 +67,10 @@ std::string GraphImporter::why_not(Scope& scope, const onnx::NodeProto& proto) c
   const auto version = scope.environment.opsets.find(domain);
   const OpDef* op = domain == "gart" ? nullptr : find_op(proto.op_type(), domain);
   if (op == nullptr)
-    return "there is no operator or function of this name; one of the application's is declared by --custom-op";
+    return concat(
+        "there is no operator or function of this name; one of the application's is declared by --custom-op, "
+        "libraries of functions are named by --functions",
+        nearest_functions(proto));
   if (version == scope.environment.opsets.end()) return "the model imports no opset of this domain";
   if (version->second < op->since)
     return concat("version ", version->second, " of this operator is too old; ", op->since, " and up are supported");
@@ -98,6 +101,7 @@ void GraphImporter::import_node(Scope& scope, const onnx::NodeProto& proto) {
   const CustomOp* custom = custom_op_of(proto);
   if (const onnx::FunctionProto* function = function_of(proto); function != nullptr && custom == nullptr)
     return import_call(scope, proto, *function);
+  note_labels(name, properties_of(proto));
   if (proto.op_type() == "Constant" && normal_domain(proto.domain()).empty()) return import_constant(scope, proto);
   if (const std::string why = custom != nullptr ? "" : why_not(scope, proto); !why.empty())
     return reject(scope, proto, why);
@@ -107,6 +111,8 @@ void GraphImporter::import_node(Scope& scope, const onnx::NodeProto& proto) {
   node.op = custom != nullptr ? &op_gart_Custom : find_op(proto.op_type(), normal_domain(proto.domain()));
   if (custom != nullptr) node.attributes[kDeclarationAttribute] = custom->text;
   node.name = name;
+  for (int i = 0; i < proto.input_size(); ++i)
+    if (!inputs[static_cast<size_t>(i)].valid()) check_argument(scope, proto, i, *node.op);
   node.inputs = std::move(inputs);
   drop_omitted_tail(node.inputs);
   const bool attributes_known = import_attributes(scope, proto, node);

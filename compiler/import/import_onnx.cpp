@@ -7,16 +7,15 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 
+#include "compiler/import/chosen_outputs.h"
 #include "compiler/import/graph_importer.h"
 #include "compiler/import/mapped_file.h"
+#include "compiler/import/parse_model.h"
 #include "compiler/import/sequence_inputs.h"
 
 namespace gcg {
 namespace {
-
-constexpr int64_t kNewestIrVersion = 13;
 
 std::string hash_of(std::span<const uint8_t> bytes) {
   const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
@@ -26,32 +25,24 @@ std::string hash_of(std::span<const uint8_t> bytes) {
   return text;
 }
 
-std::shared_ptr<onnx::ModelProto> parse(std::span<const uint8_t> bytes, const std::string& what) {
-  if (bytes.empty()) fail(what, " is empty");
-  if (bytes.size() > std::numeric_limits<int>::max())
-    fail(what, " has ", bytes.size(), " bytes; past 2 GiB a model must keep its weights in external files");
-  auto model = std::make_shared<onnx::ModelProto>();
-  if (!model->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    fail(what, " is not an ONNX model: its bytes are truncated, damaged or something else");
-  if (model->ir_version() <= 0 || !model->has_graph())
-    fail(what, " is not an ONNX model: it has no ", model->ir_version() <= 0 ? "IR version" : "graph");
-  if (model->ir_version() > kNewestIrVersion)
-    fail(what, " has IR version ", model->ir_version(), "; versions up to ", kNewestIrVersion, " are read");
-  if (model->opset_import_size() == 0) fail(what, " imports no opset");
-  return model;
-}
-
 ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& what, const std::string& folder,
-                           const std::map<std::string, int64_t>& lengths, const std::vector<CustomOp>& custom_ops) {
-  const auto model = parse(bytes, what);
+                           const std::map<std::string, int64_t>& lengths, const std::vector<CustomOp>& custom_ops,
+                           const std::vector<std::string>& libraries, const std::vector<std::string>& outputs) {
+  const auto model = parse_model(bytes, what);
+  std::vector<FunctionLibrary> functions;
+  for (const std::string& library : libraries) functions.push_back(read_library(library));
   ImportedModel result;
   result.sequences = spread_sequence_inputs(*model, lengths);
-  GraphImporter importer(model, ExternalData(folder), custom_ops);
+  choose_outputs(*model, outputs);
+  GraphImporter importer(model, std::move(functions), ExternalData(folder), custom_ops);
   result.graph = importer.import_graph();
   result.labels = importer.output_labels();
   result.opsets = opset_versions(model->opset_import(), "the model");
   infer_imported(result.graph, result.opsets, importer.unsupported());
+  importer.explain_calls(result.graph);
   if (!importer.unsupported().empty()) throw UnsupportedModel(std::move(importer.unsupported()));
+  result.calls = importer.calls();
+  result.node_labels = importer.node_labels();
   result.source_hash = hash_of(bytes);
   for (const auto& property : model->metadata_props()) result.metadata[property.key()] = property.value();
   result.producer = model->producer_name();
@@ -62,14 +53,16 @@ ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& wh
 }  // namespace
 
 ImportedModel import_onnx(const std::string& path, const std::map<std::string, int64_t>& lengths,
-                          const std::vector<CustomOp>& custom_ops) {
+                          const std::vector<CustomOp>& custom_ops, const std::vector<std::string>& libraries,
+                          const std::vector<std::string>& outputs) {
   const auto file = MappedFile::open(path);
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  return import_bytes(file->bytes(), path, folder.empty() ? "." : folder, lengths, custom_ops);
+  return import_bytes(file->bytes(), path, folder.empty() ? "." : folder, lengths, custom_ops, libraries, outputs);
 }
 
-ImportedModel import_onnx(std::span<const uint8_t> bytes, const std::string& folder) {
-  return import_bytes(bytes, "the model", folder, {}, {});
+ImportedModel import_onnx(std::span<const uint8_t> bytes, const std::string& folder,
+                          const std::vector<std::string>& libraries, const std::vector<std::string>& outputs) {
+  return import_bytes(bytes, "the model", folder, {}, {}, libraries, outputs);
 }
 
 }  // namespace gcg

@@ -49,9 +49,7 @@ Dependencies dependencies_of(const NodeProtos& nodes) {
   const auto count = static_cast<size_t>(nodes.size());
   Dependencies out{std::vector<std::vector<int>>(count), std::vector<int>(count, 0)};
   for (int i = 0; i < nodes.size(); ++i) {
-    Names reads;
-    add_reads(nodes[i], reads);
-    for (const std::string_view name : reads) {
+    for (const std::string_view name : reads_of(nodes[i])) {
       const auto maker = makers.find(name);
       if (maker == makers.end()) continue;
       out.readers[static_cast<size_t>(maker->second)].push_back(i);
@@ -63,6 +61,12 @@ Dependencies dependencies_of(const NodeProtos& nodes) {
 }
 
 }  // namespace
+
+std::unordered_set<std::string_view> reads_of(const onnx::NodeProto& node) {
+  Names reads;
+  add_reads(node, reads);
+  return reads;
+}
 
 std::vector<const onnx::NodeProto*> topological_order(const NodeProtos& nodes) {
   std::vector<const onnx::NodeProto*> order;

@@ -1,6 +1,9 @@
 // gart.PackMatMul, gart.PackedMatMul, gart.PackConv: constants in the order in which kernels stream them.
 #include "compiler/kernel/packing.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 
@@ -138,16 +141,17 @@ std::vector<Tensor> reference_pack_conv(ReferenceContext& ctx) {
   const std::vector<int64_t> kernel(w.shape().begin() + 2, w.shape().end());
   const int64_t taps = element_count(kernel);
   Tensor packed(w.dtype(), to_extents(packing.shape(to_shape(kernel))));
-  const auto size = static_cast<size_t>(size_of(w.dtype()));
+  // A panel's columns in the inner loops: the lines of its rows that one input channel fills stay near.
+  const int64_t size = size_of(w.dtype()), step = packing.place(0, 0, 1, taps) * size;
   uint8_t* to = packed.mutable_data();
-  for (int64_t co = 0; co < packing.outputs; ++co) {
-    for (int64_t ci = 0; ci < packing.inputs; ++ci) {
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        const auto from = static_cast<size_t>((co * packing.inputs + ci) * taps + tap);
-        std::memcpy(to + static_cast<size_t>(packing.place(co, ci, tap, taps)) * size, w.data() + from * size, size);
+  for (int64_t panel = 0; panel < packing.outputs; panel += packing.columns())
+    for (int64_t ci = 0; ci < packing.inputs; ++ci)
+      for (int64_t co = panel; co < std::min(panel + packing.columns(), packing.outputs); ++co) {
+        const uint8_t* from = w.data() + (co * packing.inputs + ci) * taps * size;
+        uint8_t* place = to + packing.place(co, ci, 0, taps) * size;
+        for (int64_t tap = 0; tap < taps; ++tap)
+          std::memcpy(place + tap * step, from + tap * size, static_cast<size_t>(size));
       }
-    }
-  }
   return {packed};
 }
 

@@ -103,7 +103,7 @@ TEST(ImportFunction, RecursionIsRefused) {
                                 function("A", "input: 'a' output: 'b' " + node("B", "a", "b", "domain: 'f'")) +
                                 function("B", "input: 'a' output: 'b' " + node("A", "a", "b", "domain: 'f'"));
   EXPECT_EQ(error_of(graph_model(kX + node("A", "x", "y", "domain: 'f'") + "output { name: 'y' }", functions)),
-            "function 'A' calls itself, at node 'y/b/b'");
+            "function 'f::A' calls itself, at node 'y/b/b': f::A -> f::B -> f::A");
 }
 
 TEST(ImportFunction, GrowthWithoutEndIsRefused) {  // 2^40 nodes from 41 functions

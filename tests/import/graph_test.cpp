@@ -141,7 +141,8 @@ TEST(ImportGraph, AllThatIsUnsupportedIsReportedAtOnce) {
   EXPECT_EQ(rows[1].op, "Frobnicate");
   EXPECT_EQ(rows[1].version, 17);
   EXPECT_EQ(rows[1].why,
-            "there is no operator or function of this name; one of the application's is declared by --custom-op");
+            "there is no operator or function of this name; one of the application's is declared by --custom-op, "
+            "libraries of functions are named by --functions");
   EXPECT_EQ(rows[2].name, "b");
   EXPECT_EQ(rows[2].domain, "com.acme");
   EXPECT_EQ(rows[2].version, 0);
@@ -158,7 +159,8 @@ TEST(ImportGraph, InternalOperatorsAreNotForModels) {
                   "opset_import { domain: 'gart' version: 1 }"));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].why,
-            "there is no operator or function of this name; one of the application's is declared by --custom-op");
+            "there is no operator or function of this name; one of the application's is declared by --custom-op, "
+            "libraries of functions are named by --functions");
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
   gcg::tools::add_bench_command(app);
   gcg::tools::add_inspect_command(app);
   gcg::tools::add_check_command(app);
+  gcg::tools::add_function_command(app);
   gcg::tools::add_operators_command(app);
   gcg::tools::add_devices_command(app);
   if (argc > 1 && argv[1][0] != '-' && !is_command(app, argv[1]))

@@ -13,6 +13,7 @@ void add_run_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_check_command(CLI::App& app);
+void add_function_command(CLI::App& app);
 void add_operators_command(CLI::App& app);
 void add_devices_command(CLI::App& app);
 

@@ -27,7 +27,7 @@ namespace {
 struct Arguments {
   std::string model, output;
   std::vector<std::string> targets;  // empty: the default
-  std::vector<std::string> dims, assignments, custom_ops;
+  std::vector<std::string> dims, assignments, custom_ops, functions, outputs;
   std::string memory_limit;
   std::string tuning;
   GpuOptions gpu;
@@ -91,6 +91,16 @@ UnsupportedModel with_versions(const UnsupportedModel& error, const std::map<std
   return UnsupportedModel(std::move(rows));
 }
 
+/// What functions and nodes say of their devices, behind which what the user says wins.
+std::vector<Assignment> with_labels(const std::vector<Assignment>& asked, const std::vector<NodeLabel>& labels) {
+  std::vector<Assignment> all;
+  for (const NodeLabel& label : labels)
+    if (label.key == "gart.device" && (label.value == "cpu" || label.value == "cuda"))
+      all.push_back(parse_assignment(concat(label.node, label.node.ends_with('/') ? "*=" : "=", label.value)));
+  all.insert(all.end(), asked.begin(), asked.end());
+  return all;
+}
+
 CompileResult compile_imported(ImportedModel model, const CompileOptions& options, const Backends& backends) {
   try {
     return compile(std::move(model.graph), model.source_hash, options, backends);
@@ -129,7 +139,8 @@ void run(const Arguments& a) {
   backends.push_back(a.gpu.backend());
   if (a.passes.stop_after.empty()) check_writable(a.output);
   progress.show("import");
-  ImportedModel model = import_onnx(a.model, only_values(options.dims), custom_ops);
+  ImportedModel model = import_onnx(a.model, only_values(options.dims), custom_ops, a.functions, a.outputs);
+  options.assignments = with_labels(options.assignments, model.node_labels);
   options.labels = model.labels;
   options.metadata = model.metadata;
   std::erase_if(options.dims, [&](const auto& dim) {
@@ -174,6 +185,17 @@ void add_compile_command(CLI::App& app) {
                 "computes; it registers "
                 "a function of this name when it loads the artifact. Repeatable")
       ->delimiter('\0')
+      ->allow_extra_args(false);
+  c->add_option(
+       "--functions", args->functions,
+       "LIB.onnx,..: libraries of gcc-graph function; nodes that name a function of theirs, by domain and name, are "
+       "compiled as its nodes")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c->add_option(
+       "--outputs", args->outputs,
+       "V,..: make these values of the model the outputs, by their ONNX names, and compile only what they need")
+      ->delimiter(',')
       ->allow_extra_args(false);
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
   c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, to choose GPU kernels by");

@@ -20,7 +20,7 @@ namespace {
 
 struct Arguments {
   std::string model, output = "tuning.json", target;
-  std::vector<std::string> dims;
+  std::vector<std::string> dims, functions;
   GpuOptions gpu;
   TuneOptions tune;
 };
@@ -61,7 +61,7 @@ void run(const Arguments& a) {
   options.dims = parse_dims(a.dims);
   options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   options.progress = [&](const std::string& stage) { progress.show(stage); };
-  ImportedModel model = import_onnx(a.model);
+  ImportedModel model = import_onnx(a.model, {}, {}, a.functions);
   compile(std::move(model.graph), model.source_hash, options, backends);
   file.write(a.output);
   progress.clear();
@@ -87,6 +87,9 @@ void add_tune_command(CLI::App& app) {
   c->add_option("--target", a->target, "The GPU's target; default: the best one for the first GPU");
   c->add_option("--dim", a->dims, "NAME=VALUE[,VALUE...]: extents to tune for, as compile takes them")
       ->delimiter('\0')
+      ->allow_extra_args(false);
+  c->add_option("--functions", a->functions, "LIB.onnx,..: libraries of functions, as compile takes them")
+      ->delimiter(',')
       ->allow_extra_args(false);
   a->gpu.add_to(*c);
   c->add_option("--seconds", a->tune.seconds, "How long each candidate is measured")

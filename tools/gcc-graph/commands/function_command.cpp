@@ -1,0 +1,130 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "compiler/functions/function_library_file.h"
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/io/write_file.h"
+
+namespace gcg::tools {
+namespace {
+
+std::string values_text(const std::vector<FunctionSummary::Value>& values) {
+  std::string text;
+  for (const auto& value : values)
+    text += concat(text.empty() ? "" : ", ", value.name, value.type.empty() ? "" : ": ", value.type);
+  return text;
+}
+
+std::string text_of(const FunctionSummary& f) {
+  std::string text = concat(f.name, "(", values_text(f.inputs), ") -> (", values_text(f.outputs), "), ", f.nodes,
+                            f.nodes == 1 ? " node" : " nodes");
+  if (f.constant_bytes > 0) text += concat(", constants of ", f.constant_bytes, " bytes");
+  for (size_t i = 0; i < f.calls.size(); ++i) text += concat(i == 0 ? "; calls " : ", ", f.calls[i]);
+  for (const auto& [key, value] : f.labels) text += concat("; ", key, " ", value);
+  return text;
+}
+
+nlohmann::ordered_json json_of(const FunctionSummary& f) {
+  const auto values = [](const std::vector<FunctionSummary::Value>& list) {
+    auto out = nlohmann::ordered_json::array();
+    for (const auto& value : list) out.push_back({{"name", value.name}, {"type", value.type}});
+    return out;
+  };
+  return {{"name", f.name},    {"inputs", values(f.inputs)},         {"outputs", values(f.outputs)},
+          {"nodes", f.nodes},  {"constant_bytes", f.constant_bytes}, {"calls", f.calls},
+          {"labels", f.labels}};
+}
+
+struct Addition {
+  std::vector<std::string> words;  // [NAME] MODEL
+  std::string library, device, group;
+  CarveOptions carve;
+};
+
+void run(Addition a) {
+  if (a.words.size() > 1) a.carve.name = a.words.front();
+  if (!a.device.empty()) a.carve.labels["gart.device"] = a.device;
+  if (!a.group.empty()) a.carve.labels["gart.group"] = a.group;
+  check_writable(a.library);
+  const ChangedLibrary changed = add_function(a.library, a.words.back(), a.carve);
+  write_file(a.library, changed.bytes);
+  std::cout << "wrote " << a.library << ": " << text_of(changed.function) << '\n';
+}
+
+void add_add(CLI::App& app) {
+  auto a = std::make_shared<Addition>();
+  CLI::App* c = app.add_subcommand(
+      "add",
+      "Carve the sub-graph of a model that computes the values --to from the values --from out into a library, which "
+      "is "
+      "made where there is none. Weights in it go along as constants, but those that --from lists become inputs; "
+      "functions of the model that it calls go along, too");
+  c->add_option(
+       "name_and_model", a->words,
+       "[NAME] MODEL.onnx: what the function is called, NAME (of the domain 'functions') or DOMAIN::NAME, and where "
+       "it is from; without a name one is made from what it computes")
+      ->required()
+      ->expected(1, 2);
+  c->add_option("--from", a->carve.from, "V,..: values of the model that become the inputs, in this order")
+      ->required()
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c->add_option("--to", a->carve.to, "W,..: values of the model that become the outputs, in this order")
+      ->required()
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c->add_option("-o,--output", a->library, "The library to write")->required();
+  c->add_option("--device", a->device, "Where its nodes run, wherever it is called: cpu, cuda, or a device of a fleet");
+  c->add_option("--group", a->group, "The group that its nodes are in, wherever it is called");
+  c->callback([a] { run(*a); });
+}
+
+void add_list(CLI::App& app) {
+  auto library = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
+  CLI::App* c = app.add_subcommand("list", "Say what functions a library holds");
+  c->add_option("library", *library, "The library")->required();
+  c->add_flag("--json", *json, "Print JSON");
+  c->callback([library, json] {
+    auto list = nlohmann::ordered_json::array();
+    for (const FunctionSummary& function : list_functions(*library)) {
+      if (*json)
+        list.push_back(json_of(function));
+      else
+        std::cout << text_of(function) << '\n';
+    }
+    if (*json) std::cout << list.dump(2) << '\n';
+  });
+}
+
+void add_remove(CLI::App& app) {
+  auto name = std::make_shared<std::string>(), library = std::make_shared<std::string>();
+  CLI::App* c = app.add_subcommand("remove", "Take a function out of a library; without any left the file goes");
+  c->add_option("name", *name, "NAME or DOMAIN::NAME")->required();
+  c->add_option("library", *library, "The library")->required();
+  c->callback([name, library] {
+    check_writable(*library);
+    const ChangedLibrary changed = remove_function(*library, *name);
+    if (changed.is_empty)
+      std::filesystem::remove(*library);
+    else
+      write_file(*library, changed.bytes);
+    std::cout << (changed.is_empty ? "removed " : "wrote ") << *library << ": without " << changed.function.name
+              << '\n';
+  });
+}
+
+}  // namespace
+
+void add_function_command(CLI::App& app) {
+  CLI::App* c = app.add_subcommand("function", "Libraries of named functions, which compile --functions reads");
+  c->require_subcommand(1);
+  add_add(*c);
+  add_list(*c);
+  add_remove(*c);
+}
+
+}  // namespace gcg::tools
