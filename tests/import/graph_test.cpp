@@ -98,8 +98,9 @@ TEST(ImportGraph, WhatIsNoModelIsSaidSo) {
     return std::string();
   };
   EXPECT_EQ(error(""), "the model is empty");
-  EXPECT_EQ(error("not a model at all, only text"),
-            "the model is not an ONNX model: its bytes are truncated, damaged, nested more than 100 deep or something else");
+  EXPECT_EQ(
+      error("not a model at all, only text"),
+      "the model is not an ONNX model: its bytes are truncated, damaged, nested more than 100 deep or something else");
   EXPECT_EQ(error(std::string("\x08\x08", 2)), "the model is not an ONNX model: it has no graph");
   onnx::ModelProto deep = graph_model("");
   onnx::GraphProto* body = deep.mutable_graph();
