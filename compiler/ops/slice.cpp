@@ -1,5 +1,6 @@
 // Slice: starts, ends, axes and steps, with numpy's clamping.
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 
 #include "compiler/ops/index.h"
@@ -55,11 +56,19 @@ struct SlicedDim {
   std::optional<SliceRange> range;  // none: it depends on data
 };
 
+/// How many dimensions the node names. Where no operand's extent tells it is 1: a vector cut from another one, as
+/// exporters write it.
+size_t count_of(std::initializer_list<const Value*> operands) {
+  for (const Value* v : operands)
+    if (v != nullptr && v->shape->at(0).is_constant()) return static_cast<size_t>(v->shape->at(0).constant());
+  return 1;
+}
+
 /// The dimensions that the node names; all of them where the axes depend on data. `axes` and `steps` may be null.
 std::vector<SlicedDim> sliced_dims(const Node& node, const Shape& x, const Value& starts, const Value& ends,
                                    const Value* axes, const Value* steps) {
   std::vector<SlicedDim> dims;
-  const auto count = static_cast<size_t>((*starts.shape)[0].constant());
+  const size_t count = count_of({&starts, &ends, axes, steps});
   const auto named = axes ? known_ints(*axes) : std::nullopt;
   const auto first = known_dims(starts), last = known_dims(ends);
   const auto stride = steps ? known_ints(*steps) : std::vector<int64_t>(count, 1);
@@ -90,15 +99,14 @@ void slice_contents(InferContext& ctx, const std::vector<SlicedDim>& dims) {
 }
 
 void infer_slice(InferContext& ctx) {
-  if (ctx.rank(1) != 1 || !ctx.shape(1)[0].is_constant())
-    ctx.fail("the number of starts must be known at compile time");
-  const auto count = static_cast<size_t>(ctx.shape(1)[0].constant());
-  ctx.require_equal(ctx.shape(2).at(0), ctx.shape(1)[0], "starts and ends");
-  for (int i : {3, 4})
-    if (ctx.has_input(i))
-      ctx.require_equal(ctx.shape(i).at(0), ctx.shape(1)[0], i == 3 ? "starts and axes" : "starts and steps");
-  if (!ctx.has_input(3) || ctx.int_contents(3)) axes_or_leading(ctx, 3, count, ctx.rank(0));  // in range and distinct
   const auto input = [&](int i) { return ctx.has_input(i) ? &ctx.input(i) : nullptr; };
+  for (int i : {1, 2, 3, 4})
+    if (ctx.has_input(i) && ctx.rank(i) != 1) ctx.fail(concat("input ", i, " must be a vector"));
+  const size_t count = count_of({input(1), input(2), input(3), input(4)});
+  for (int i : {1, 2, 3, 4})
+    if (ctx.has_input(i))
+      ctx.require_equal(ctx.shape(i)[0], static_cast<int64_t>(count), "starts, ends, axes and steps");
+  if (!ctx.has_input(3) || ctx.int_contents(3)) axes_or_leading(ctx, 3, count, ctx.rank(0));  // in range and distinct
   const std::vector<SlicedDim> dims = sliced_dims(ctx.node(), ctx.shape(0), *input(1), *input(2), input(3), input(4));
   Shape shape = ctx.shape(0);
   for (const SlicedDim& d : dims) shape[d.dim] = d.range ? d.range->length : ctx.fresh_symbol("sliced");
@@ -127,7 +135,8 @@ RuntimeRange runtime_range(LowerContext& ctx, const SlicedDim& d) {
   if (d.entry) return entry(*d.entry);
   RuntimeRange range = {index(0), extent(ctx.input_shape(0)[d.dim]), index(1)};
   const auto rank = static_cast<int64_t>(ctx.input_shape(0).size());
-  for (size_t a = 0; a < static_cast<size_t>(ctx.input_shape(1)[0].constant()); ++a) {
+  const auto input = [&](int i) { return ctx.has_input(i) ? &ctx.input_value(i) : nullptr; };
+  for (size_t a = 0; a < count_of({input(1), input(2), input(3), input(4)}); ++a) {
     const Expr here = names_axis(ctx, 3, static_cast<int64_t>(a), static_cast<int64_t>(d.dim), rank);
     const RuntimeRange e = entry(a);
     range = {select(here, e.start, range.start), select(here, e.end, range.end), select(here, e.step, range.step)};

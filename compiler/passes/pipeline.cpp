@@ -28,6 +28,7 @@
 #include "compiler/passes/fold_factors.h"
 #include "compiler/passes/fold_scale_shift.h"
 #include "compiler/passes/grow_scan_outputs.h"
+#include "compiler/passes/hoist_projections.h"
 #include "compiler/passes/integer_contractions.h"
 #include "compiler/passes/lower_integers.h"
 #include "compiler/passes/mark_attention.h"
@@ -68,6 +69,7 @@ const PassGroup& clean_up() {
           kFoldConstants,  // what canonicalize computes with constants, before fold-scale-shift looks for them
           {"fold-scale-shift", [](Graph& g, const Target*) { return fold_scale_shift(g); }},
           {"fold-factors", [](Graph& g, const Target*) { return fold_factors(g); }},
+          {"hoist-projections", [](Graph& g, const Target*) { return hoist_projections(g); }},
           {"merge-quantization", [](Graph& g, const Target*) { return merge_quantization(g); }},
           {"eliminate-common-subexpressions",
            [](Graph& g, const Target*) { return eliminate_common_subexpressions(g); }},

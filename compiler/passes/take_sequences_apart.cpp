@@ -40,7 +40,9 @@ class Sequences {
  public:
   using Known = std::map<ValueId, Parts>;
 
-  Sequences(Graph& graph, Known known) : graph_(graph), known_(std::move(known)) {}
+  /// `appends`: loops that cannot be unrolled append; else they are postponed. What a body captures is known in one
+  /// turn only.
+  Sequences(Graph& graph, Known known, bool appends) : graph_(graph), known_(std::move(known)), appends_(appends) {}
 
   /// Takes apart what can be now.
   void run() {
@@ -53,7 +55,7 @@ class Sequences {
     return it == known_.end() ? nullptr : &it->second;
   }
 
-  bool changed = false;
+  bool changed = false, is_postponed = false;
   std::vector<UnsupportedNode> rows;
 
  private:
@@ -69,7 +71,11 @@ class Sequences {
     }
     if (n.bodies.empty()) return;
     if (n.op == &op_If && pick_branch(id)) return;
-    if (n.op == &op_Loop && sequence_state(n) && unroll(id)) return;
+    if (n.op == &op_Loop && sequence_state(n)) {
+      if (unroll(id)) return;
+      is_postponed |= !appends_;
+      if (!appends_) return;
+    }
     if (n.op == &op_Loop) append_as_scan(id);
     enter_bodies(id);
   }
@@ -322,7 +328,7 @@ class Sequences {
     pass_captures(id, inside);
     std::vector<std::unique_ptr<Sequences>> bodies;
     for (size_t i = 0; i < inside.size(); ++i) {
-      bodies.push_back(std::make_unique<Sequences>(*graph_.node(id).bodies[i], std::move(inside[i])));
+      bodies.push_back(std::make_unique<Sequences>(*graph_.node(id).bodies[i], std::move(inside[i]), true));
       Sequences& body = *bodies.back();
       body.run();
       changed |= body.changed;
@@ -424,6 +430,7 @@ class Sequences {
 
   Graph& graph_;
   Known known_;
+  const bool appends_;
 };
 
 /// Outputs of the model that are sequences become an output per element.
@@ -456,10 +463,12 @@ void spread_outputs(Graph& graph, const Sequences& sequences, std::vector<Unsupp
 bool take_sequences_apart(Graph& graph) {
   if (!has_sequences(graph)) return false;
   try {
-    for (bool again = true; again;) {
-      Sequences sequences(graph, {});
+    // A loop whose trip count another turn may tell is unrolled rather than made to append.
+    for (bool again = true, appends = false; again;) {
+      Sequences sequences(graph, {}, appends);
       sequences.run();
-      again = sequences.changed;
+      again = sequences.changed || sequences.is_postponed;
+      appends = !sequences.changed;
       if (!again && sequences.rows.empty()) spread_outputs(graph, sequences, sequences.rows);
       if (!again && !sequences.rows.empty()) throw UnsupportedModel(std::move(sequences.rows));
       eliminate_dead_code(graph);  // sequences that nobody reads any more

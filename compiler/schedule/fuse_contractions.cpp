@@ -130,13 +130,18 @@ void Fuser::decide_contraction(NodeId id, const FusionGroup& group) {
     }
     return;
   }
+  // What moves elements elsewhere is not seen through, nor a Transpose that another product applies by storing.
+  const auto is_seen_through = [&](NodeId n) {
+    const bool is_view = node(n).op->kind == OpKind::view;
+    return node_group_[static_cast<size_t>(n.index)] < 0 && (is_view || node(n).on_host == anchor.on_host);
+  };
   for (int i = 0; i < static_cast<int>(node(id).inputs.size()); ++i) {
     const ValueId in = node(id).inputs[static_cast<size_t>(i)];
     if (!in.valid() || value(in).is_constant()) continue;
     if (group.kind == FusionGroup::Kind::attention && node_group_of(in) == node_group_[static_cast<size_t>(id.index)])
       continue;
     const bool whole_rows = value(in).dtype != DType::f32;  // bytes are read four at a time
-    const ValueId source = anchors_conv(anchor) ? in : strided_source(g_, in, anchor.on_host, whole_rows);
+    const ValueId source = anchors_conv(anchor) ? in : strided_source(g_, in, is_seen_through, whole_rows);
     out_.operand_sources[{id, i}] = source;
     use(source).must = true;
   }

@@ -33,13 +33,14 @@ std::optional<std::vector<Expr>> place_in(const Graph& graph, ValueLowering& low
   return e->args;
 }
 
-ValueId strided_source(const Graph& graph, ValueId v, bool on_host, bool whole_rows) {
+ValueId strided_source(const Graph& graph, ValueId v, const std::function<bool(NodeId)>& is_seen_through,
+                       bool whole_rows) {
   ValueId best = v;
   for (ValueId x = v;;) {
     const Value& value = graph.value(x);
     if (!value.producer.valid() || value.contents) break;
     const Node& n = graph.node(value.producer);
-    if (!moves(graph, n) || (n.op->kind != OpKind::view && n.on_host != on_host)) break;
+    if (!moves(graph, n) || !is_seen_through(value.producer)) break;
     x = n.inputs[0];
     if (is_strided_view(graph, v, x, whole_rows)) best = x;
   }

@@ -1,6 +1,7 @@
 // Matrix operands seen through movement: strided views instead of copies.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -10,9 +11,10 @@
 namespace gcg {
 
 /// The value furthest upstream of `v`, through transposes, reshapes, slices and the like, of which `v` is a strided
-/// view (every element at base + sum of index * stride). `v` itself if there is none. `on_host`: where the reader runs;
-/// what moves elements elsewhere is not looked through. `whole_rows`: only views whose last axis has stride 1.
-ValueId strided_source(const Graph& graph, ValueId v, bool on_host, bool whole_rows = false);
+/// view (every element at base + sum of index * stride). `v` itself if there is none. `is_seen_through`: may the source
+/// lie in front of this node? `whole_rows`: only views whose last axis has stride 1.
+ValueId strided_source(const Graph& graph, ValueId v, const std::function<bool(NodeId)>& is_seen_through,
+                       bool whole_rows = false);
 
 /// Which element of `source` is v[index], where `lowering` loads `source` and the nodes between the two only move;
 /// nullopt if it is none (padding).

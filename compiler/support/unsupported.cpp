@@ -4,8 +4,7 @@ namespace gcg {
 namespace {
 
 std::string table(const std::vector<UnsupportedNode>& nodes) {
-  std::string text =
-      concat(nodes.size(), nodes.size() == 1 ? " node of the model is" : " nodes of the model are", " not supported:");
+  std::string text = concat(nodes.size(), nodes.size() == 1 ? " node" : " nodes", " of the model cannot be compiled:");
   for (const UnsupportedNode& n : nodes) {
     text += concat("\n  '", n.name, "': ", n.op, " (domain ", n.domain.empty() ? "ai.onnx" : n.domain);
     text += concat(n.version > 0 ? concat(", version ", n.version) : "", "): ", n.why);

@@ -112,6 +112,7 @@ TEST(ShapeProgram, HugeExpressionsAreCutShort) {
   std::vector<fb::Instruction> program = {{fb::ExprOp::add, 0, 0, 0}};
   for (uint32_t i = 1; i < 200; ++i) program.emplace_back(fb::ExprOp::add, i, i, 0);
   EXPECT_LT(describe_slot(program, std::vector<std::string>{"n"}, 200).size(), 2000u);
+  EXPECT_LT(describe_slot(program, std::vector<std::string>{std::string(1 << 20, 'n')}, 200).size(), 4000u);
 }
 
 TEST(Placement, LowestOffsetThatNoConflictCovers) {

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Names of other people's models on the terminal, options in any order, and what is said of extents that models leave open."""
+import os
+import re
+import subprocess
 import unittest
 
 import onnx
 from onnx import helper, parser
 
-from cli_case import HEADER, CliCase
+from cli_case import HEADER, TOOL, CliCase
 
 ESCAPE = "\x1b[31m\u009b31m\x7f"
 
@@ -31,6 +34,28 @@ class Names(CliCase):
         self.accepted("compile", "strange.onnx", "-o", "strange.gart", "--target", "x86-64-v3")
         for options in ((), ("--steps",), ("--json",)):
             self.assertIn("y\\u001b[31m", self.printable(self.accepted("inspect", "strange.gart", *options)))
+
+    def test_a_symbol_may_be_called_anything(self):
+        """Names are names: nobody reads an expression of half a million brackets in one."""
+        x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["(" * 500_000, 2])
+        y = helper.make_empty_tensor_value_info("y")
+        graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8), self.path("brackets.onnx"))
+        self.accepted("compile", "brackets.onnx", "-o", "brackets.gart", "--target", "x86-64-v3")
+        self.assertIn("f32[1,2]", self.accepted("run", "brackets.gart", "--random", "1"))
+
+    def test_progress_leaves_nothing_on_a_terminal(self):
+        ours, theirs = os.openpty()
+        done = subprocess.run([TOOL, "compile", "model.onnx", "-o", "progress.gart", "--target", "x86-64-v3"], cwd=self.folder, stdout=theirs,
+                              stderr=theirs)
+        text = os.read(ours, 1 << 16).decode()
+        os.close(ours)
+        os.close(theirs)
+        self.assertEqual(done.returncode, 0)
+        shown = re.findall(r"([^\r\n]*?) \.\.\.\r\x1b\[K", text)
+        self.assertIn("import", " ".join(shown))
+        self.assertNotIn("", [s.strip() for s in shown])
+        self.assertIn("\x1b[Kwrote progress.gart", text)
 
     def test_options_may_stand_before_the_model(self):
         for options in (("--target", "x86-64-v3"), ("--target=x86-64-v3",), ("--libraries", "none"), ("--disable-pass", "fold-factors"),

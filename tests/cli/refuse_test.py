@@ -115,7 +115,7 @@ class Models(CliCase):
             y = Add(b, k)
           }""")
         self.compile_refused("strange.onnx", code=2, lines=4, says=(
-            "3 nodes of the model are not supported", "'a': Frob (domain ai.onnx, version 16)",
+            "3 nodes of the model cannot be compiled", "'a': Frob (domain ai.onnx, version 16)",
             "'b': Nicate (domain com.example, version 3)", "'p': Foo"))
 
     def test_contradictions(self):

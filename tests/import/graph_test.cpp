@@ -98,9 +98,18 @@ TEST(ImportGraph, WhatIsNoModelIsSaidSo) {
     return std::string();
   };
   EXPECT_EQ(error(""), "the model is empty");
-  EXPECT_EQ(error("not a model at all, only text"),
-            "the model is not an ONNX model: its bytes are truncated, damaged or something else");
+  EXPECT_EQ(
+      error("not a model at all, only text"),
+      "the model is not an ONNX model: its bytes are truncated, damaged, nested more than 100 deep or something else");
   EXPECT_EQ(error(std::string("\x08\x08", 2)), "the model is not an ONNX model: it has no graph");
+  onnx::ModelProto deep = graph_model("");
+  onnx::GraphProto* body = deep.mutable_graph();
+  for (int i = 0; i < 200; ++i) {
+    onnx::NodeProto* branch = body->add_node();
+    branch->set_op_type("If");
+    body = branch->add_attribute()->mutable_g();
+  }
+  EXPECT_NE(error(deep.SerializeAsString()).find("nested more than 100 deep"), std::string::npos);
   const std::string whole =
       graph_model(float_value("input", "x", kDim2) + node("Relu", "x", "y") + "output { name: 'y' }")
           .SerializeAsString();

@@ -32,6 +32,8 @@ def feeds_of(model, size, seed):
             continue
         shape = [size[d.dim_param] if d.dim_param else d.dim_value for d in t.shape.dim]
         feeds[value.name] = rng.uniform(-1, 1, shape).astype(dtype)
+        if value.name == "bounds":
+            feeds[value.name] = np.sort(rng.integers(0, size["s"], shape))
         if value.name == "boxes":
             feeds[value.name][..., 2:] = feeds[value.name][..., :2] + np.abs(feeds[value.name][..., 2:]) + 0.5
     return feeds

@@ -241,6 +241,47 @@ g (float[n,4] x) => (float[k,4] y, float[m,4] z) {
 }
 """
 
+PIECES = """
+<ir_version: 10, opset_import: ["" : 17]>
+g (float[3,a] x, float[4,a] y) => (float[m,n] means, int64 count) {
+  yes = Constant <value = bool {1}> ()
+  both = SequenceConstruct (x, y)
+  sizes = Constant <value = int64[3] {2, 3, 2}> ()
+  all = ConcatFromSequence <axis = 0> (both)
+  parts = SplitToSequence <axis = 0> (all, sizes)
+  count = SequenceLength (parts)
+  empty = SequenceEmpty <dtype = 1> ()
+  rows = Loop (count, yes, empty) <body = step (int64 i, bool go, seq(float[p,q]) so_far) => (bool again, seq(float[p,q]) longer) {
+    again = Identity (yes)
+    part = SequenceAt (parts, i)
+    mean = ReduceMean <axes = [0], keepdims = 1> (part)
+    longer = SequenceInsert (so_far, mean)
+  }>
+  means = ConcatFromSequence <axis = 0> (rows)
+}
+"""
+
+CUT_BOUNDS = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s,4] x, int64[b] bounds, int64 count) => (float[m,4] sums) {
+  yes = Constant <value = bool {1}> ()
+  sums = Loop (count, yes) <body = step (int64 i, bool go) => (bool again, float[4] sum) {
+    again = Identity (go)
+    flat = Constant <value_ints = [-1]> ()
+    one = Constant <value_ints = [1]> ()
+    two = Constant <value_ints = [2]> ()
+    first = Reshape (i, flat)
+    second = Add (first, one)
+    third = Add (first, two)
+    begin = Slice (bounds, first, second)
+    end = Slice (bounds, second, third)
+    rows = Slice (x, begin, end)
+    axes = Constant <value_ints = [0]> ()
+    sum = ReduceSum <keepdims = 0> (rows, axes)
+  }>
+}
+"""
+
 MODELS = {
     "sequences": (SEQUENCES, [{"a": 4, "b": 3, "at": 1}, {"a": 2, "b": 5, "at": -1}]),
     "appending": (APPENDING, [{"s": 6, "count": 5}, {"s": 3, "count": 1}]),
@@ -255,5 +296,7 @@ MODELS = {
     "branches_grow": (BRANCHES, [{"s": 6, "flag": True}, {"s": 5, "flag": False}, {"s": 7, "flag": True}]),
     "suppression": (SUPPRESSION, [{"n": 400, "flag": True}, {"n": 9, "flag": False}, {"n": 1, "flag": True}]),
     "optionals": (OPTIONALS, [{"a": 4}, {"a": 1}]),
+    "pieces": (PIECES, [{"a": 4}, {"a": 1}]),
+    "cut_bounds": (CUT_BOUNDS, [{"s": 6, "b": 4, "count": 3}, {"s": 6, "b": 5, "count": 1}]),
     "empty_branch": (EMPTY_BRANCH, [{"n": 3}, {"n": 0}]),
 }

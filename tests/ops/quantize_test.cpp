@@ -27,6 +27,11 @@ TEST(Quantize, RoundsToEvenAndSaturates) {
             {data(f32({2}, {INFINITY, -INFINITY})), scale},
             {},
             {tensor(DType::u8, {2}, {255, 0})}});
+  check_op({"no number: the least, as onnxruntime",
+            "QuantizeLinear",
+            {data(f32({3}, {NAN, 1, -NAN})), scale, data(tensor(DType::i8, {}, {3}))},
+            {},
+            {tensor(DType::i8, {3}, {-128, 3, -128})}});
   check_op({"f16",
             "QuantizeLinear",
             {data(pattern(DType::f16, {9})), data(tensor(DType::f16, {}, {0.1})), data(tensor(DType::i8, {}, {3}))}});

@@ -50,6 +50,10 @@ def rows():
         if i not in (3, -2**63):
             lengths = ints(2, i, 1, 1)
             yield f"reversed {i}", "ReverseSequence", {}, [data, lengths], (0, 1), out
+        yield f"scatter elements {i}", "ScatterElements", {}, [data, np.full((1, 4), i), np.ones((1, 4), np.float32)], (0, 1, 2), out
+        yield f"scatter nd {i}", "ScatterND", {}, [data, ints(i).reshape(1, 1), np.ones((1, 4), np.float32)], (0, 1, 2), out
+    for i in FAR + (4, -5):
+        yield f"scatter nd 1, {i}", "ScatterND", {}, [data, ints(1, i).reshape(1, 2), np.ones(1, np.float32)], (0, 1, 2), out
     yield "gather -3", "Gather", {}, [data, ints(-3, 2)], (0, 1), ()
     yield "gather of one", "Gather", {}, [data[:1], ints(1)], (1,), out
     yield "gather of constants", "Gather", {}, [data, ints(0, 1, 5)], (0,), out

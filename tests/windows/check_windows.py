@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random valid models of windows and movement, run between pages that fault and compared with onnxruntime.
 
-  check_windows.py [--seed S] [--first N] [--count N] [--kinds Conv,Pad,...] [--jobs N] [--keep DIR]
+  check_windows.py [--seed S] [--first N] [--count N] [--kinds Conv,Pad,...] [--far] [--jobs N] [--keep DIR]
 
 Every case (window_models.py) is compiled for all CPU targets and run for those that this machine has, twice: with a page that
 faults behind every operand of the kernels, and with one in front (guard.c, in $WINDOWS_GUARD_LIBRARY). Where the result
@@ -132,8 +132,9 @@ class Checker:
             worker.close()
 
     def check(self, number):
-        """(what happened, name, words)"""
-        case = window_models.make(self.arguments.seed, number, self.arguments.kinds)
+        """(what happened, name, words); `number`: of a drawn case, or a case"""
+        drawn = isinstance(number, int)
+        case = window_models.make(self.arguments.seed, number, self.arguments.kinds) if drawn else number
         stem = os.path.join(self.folder, case.name)
         path, feeds, artifact = stem + ".onnx", stem + ".npz", stem + ".gart"
         onnx.save(case.model, path)
@@ -201,6 +202,7 @@ def main():
     p.add_argument("--first", type=int, default=0)
     p.add_argument("--count", type=int, default=100)
     p.add_argument("--kinds", type=lambda text: text.split(","))
+    p.add_argument("--far", action="store_true", help="before them the cases that are always the same")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--keep", help="a folder for models and artifacts (default: a temporary one)")
     p.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
@@ -212,13 +214,13 @@ def main():
             concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
         folder = a.keep or scratch
         os.makedirs(folder, exist_ok=True)
-        numbers = range(a.first, a.first + a.count)
+        numbers = [*(window_models.far_cases() if a.far else ()), *range(a.first, a.first + a.count)]
         for part in [pool.submit(check_part, a, folder, numbers[j::a.jobs]) for j in range(a.jobs)]:
             for what, name, words in part.result():
                 counts[what] += 1
                 if what in FAILURES:
                     print(f"{what:8} {name:20} {words}")
-    print(f"seed {a.seed}, {a.count} models: " + ", ".join(f"{n} {what}" for what, n in counts.most_common()))
+    print(f"seed {a.seed}, {len(numbers)} models: " + ", ".join(f"{n} {what}" for what, n in counts.most_common()))
     return 1 if any(counts[f] for f in FAILURES) or counts["compiled"] else 0
 
 

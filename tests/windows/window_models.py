@@ -5,6 +5,8 @@
 
 Parameters are drawn to be odd rather than usual: windows that lie in the padding altogether, padding far beyond the
 kernel, extents of one, strides beyond the input. A case whose parameters no runtime would take is drawn again.
+
+    for case in far_cases(): ...      # the same every time: padding on every side beyond every kernel, in every layout
 """
 import dataclasses
 
@@ -409,6 +411,34 @@ def make_recurrent(b):
         lengths = np.array([b.integer(1, steps) for _ in range(batch)], np.int32)
         operands.append(b.input(lengths) if b.chance(0.5) else b.constant(lengths))
     return b.node(op, operands, 2, hidden_size=hidden, direction=direction)
+
+
+# ---------------------------------------------------------------- padding beyond the kernel, always the same
+
+# (batch, channels, spatial), (outputs, groups), kernel, strides, dilations, pads
+FAR = [((1, 3, (16, 16)), (32, 1), (3, 3), (1, 1), (1, 1), pads)
+       for pads in ((0, 4, 0, 0), (0, 20, 0, 0), (5, 5, 5, 5), (3, 63, 64, 1), (4, 0, 0, 0), (0, 0, 0, 9), (0, 0, 17, 0), (0, 3, 0, 0))]
+FAR += [((2, 3, (9, 5)), (17, 1), (2, 5), (2, 3), (3, 1), (0, 33, 7, 12)), ((1, 1, (1, 1)), (16, 1), (3, 3), (1, 1), (2, 2), (9, 9, 9, 9)),
+        ((1, 32, (7, 6)), (48, 1), (3, 3), (1, 1), (1, 1), (0, 20, 5, 5)), ((1, 20, (7, 6)), (20, 20), (3, 3), (2, 2), (1, 1), (8, 21, 0, 4)),
+        ((1, 8, (7, 6)), (16, 2), (3, 2), (1, 2), (1, 2), (5, 19, 6, 1)), ((2, 3, (21,)), (32, 1), (3,), (1,), (1,), (40, 5)),
+        ((1, 16, (21,)), (16, 1), (5,), (3,), (2,), (12, 37)), ((1, 2, (5, 4, 6)), (16, 1), (3, 2, 3), (1, 1, 1), (1, 1, 1), (4, 0, 20, 0, 7, 3))]
+
+
+def far_cases():
+    random = np.random.Generator(np.random.PCG64(7))
+    for i, ((batch, channels, spatial), (outputs, groups), kernel, strides, dilations, pads) in enumerate(FAR):
+        rank = len(spatial)
+        for open_dims in ((), tuple(range(2, 2 + rank))):
+            for form in ("Conv", "PadConv") if groups == 1 else ("Conv",):
+                b = Builder(random)
+                x = b.input(b.floats(batch, channels, *spatial), open_dims)
+                attributes = dict(kernel_shape=kernel, strides=strides, dilations=dilations, group=groups)
+                if form == "PadConv":
+                    x = b.node("Pad", [x, b.ints([0, 0, *pads[:rank], 0, 0, *pads[rank:]])])
+                else:
+                    attributes["pads"] = pads
+                y = b.node("Conv", [x, b.constant(b.floats(outputs, channels // groups, *kernel))], **attributes)
+                yield b.case(f"far_{i}_{form}{'_open' if open_dims else ''}", [y])
 
 
 KINDS = {"Conv": (make_conv, 5), "PadConv": (make_pad_conv, 4), "Pool": (make_pool, 4), "ConvPool": (make_conv_pool, 1),

@@ -11,7 +11,8 @@ namespace {
 constexpr size_t kMostDimensions = 5;
 constexpr int kLineBytes = 128;  // of a tile, which the map swizzles
 
-/// Is `a` a multiple of `b` for every value of the symbols?
+/// Is `a` a multiple of `b` for every value of the symbols? cuTensorMapEncodeTiled documents that each stride must be
+/// one of the stride before, though drivers were seen to take others.
 bool divides(const Dim& b, const Dim& a) { return b.is_constant() ? is_multiple(a, b.constant()) : mod(a, b).is(0); }
 
 int dimension_of(const Product::Boxes& boxes, char kind) {

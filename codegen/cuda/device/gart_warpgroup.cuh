@@ -89,6 +89,7 @@ void gart_add_wide_products(A& a, B& b, Sums& sums, unsigned char* shared, int f
 #pragma unroll 1
   for (int s = 0; s < steps; ++s) {
     gart_cp_async_wait<kAhead - 1>();
+    // cp.async writes through the generic proxy, wgmma reads through the async one (PTX ISA, "Async proxy"): each tile needs its own.
     gart_fence_proxy_async();
     __syncthreads();
     const bool is_more = s + kAhead < steps;

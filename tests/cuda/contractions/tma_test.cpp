@@ -184,6 +184,25 @@ TEST(BoxesChoice, OnlyOfOurMemoryInTheRightSteps) {
       << "any number of rows and products";
 }
 
+/// What a tensor map may be: aligned strides, each a multiple of the one before.
+TEST(BoxesChoice, StridesAsTheDriverDocumentsThem) {
+  using Boxes = cuda::Product::Boxes;
+  const auto takes = [](std::vector<Dim> strides) {
+    Boxes boxes;
+    boxes.stored = DType::f16;
+    const char kinds[] = {'d', 'r', 'b', 'b'};
+    for (size_t d = 0; d < strides.size(); ++d) boxes.dimensions.push_back({64, strides[d], "0", kinds[d]});
+    return cuda::as_boxes(boxes).has_value();
+  };
+  EXPECT_TRUE(takes({1, 64, 4096}));
+  EXPECT_TRUE(takes({1, Dim::symbol("s") * 64, Dim::symbol("s") * 128}));
+  EXPECT_FALSE(takes({1, 64, 96}));                                        // no multiple of 64
+  EXPECT_FALSE(takes({1, Dim::symbol("s") * 64, Dim::symbol("t") * 64}));  // nobody knows
+  EXPECT_FALSE(takes({1, 60, 3840}));                                      // 120 bytes
+  EXPECT_FALSE(takes({1, 64, 0}));                                         // broadcast
+  EXPECT_FALSE(takes({2, 64, 4096}));                                      // no contiguous line
+}
+
 TEST(BoxesChoice, WhereThereAreManySteps) {
   const Target target = gpu_target("sm_90a", Precision::fp16);
   const char* const large = R"(graph g(%x: f32[4096,8192]) -> (%y) {

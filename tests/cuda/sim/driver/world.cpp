@@ -190,7 +190,8 @@ int Call::misuse(const std::string& what, int code) const {
 
 Stream* Call::stream(void* handle) const {
   World& world = World::get();
-  if (handle) {
+  const auto legacy = reinterpret_cast<void*>(uintptr_t{1});  // cuda.h: CU_STREAM_LEGACY, the default stream by name
+  if (handle && handle != legacy) {
     Stream* stream = world.streams.find(handle);
     return stream && stream->context == current_context() ? stream : nullptr;
   }

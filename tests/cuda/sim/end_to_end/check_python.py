@@ -165,6 +165,19 @@ class Python(ToolCase):
         for stream in streams[:2]:
             self.driver.call("cuStreamDestroy_v2", ctypes.c_void_p(stream))
 
+    def test_what_the_default_stream_still_writes_is_waited_for(self):
+        """Version 2 of the interface names no stream; each run waits, not only the one behind set_inputs."""
+        x = OnGpu(self.driver, np.zeros((6, 8), np.float32), version=2)
+        del x.__cuda_array_interface__["stream"]
+        self.model.set_inputs({"x": x, "k": self.on_gpu["k"]})
+        for value in (1.0, -2.0):
+            bits = int(np.float32(value).view(np.uint32))
+            self.driver.call("cuMemsetD32Async", ctypes.c_uint64(x.address), ctypes.c_uint(bits), ctypes.c_size_t(48), None)
+            self.model.run_bound()
+            feeds = {"x": np.full((6, 8), value, np.float32), "k": self.feeds["k"]}
+            want = gart.load(self.artifact, device="cpu").run(feeds)
+            np.testing.assert_allclose(self.model.output("y"), want["y"], rtol=1e-5)
+
     def test_an_output_of_the_host_is_written_in_place(self):
         y = np.zeros((6, 8), np.float32)
         self.model.set_output("y", y)
