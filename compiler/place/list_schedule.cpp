@@ -10,7 +10,8 @@ namespace {
 
 size_t at(int number) { return static_cast<size_t>(number); }
 
-constexpr size_t kMostReady = 32;  // that ETF and min-min look at: those of the largest ranks
+/// How many ready groups ETF and min-min look at: those of the largest ranks.
+size_t most_ready(const Problem& problem) { return std::clamp<size_t>(40'000 / (problem.groups.size() + 1), 4, 32); }
 
 /// What has been placed so far.
 class Schedule {
@@ -221,7 +222,8 @@ Placement by_readiness(const Problem& problem, const Ranks& ranks, const Key& ke
   }
   while (!ready.empty()) {
     Choice best;
-    for (size_t i = 0; i < std::min(ready.size(), kMostReady); ++i) consider(problem, schedule, ready[i], key, best);
+    for (size_t i = 0; i < std::min(ready.size(), most_ready(problem)); ++i)
+      consider(problem, schedule, ready[i], key, best);
     ready.erase(std::find(ready.begin(), ready.end(), best.group));
     schedule.assign(best.group, best.device);
     for (int v : problem.groups[at(best.group)].outputs)

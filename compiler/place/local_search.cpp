@@ -1,6 +1,7 @@
 #include "compiler/place/local_search.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -43,44 +44,70 @@ class Annealing {
         if (v.producer != kCaller) readers_[at(v.producer)].push_back(r), producers_[at(r)].push_back(v.producer);
     int64_t memory = 0;
     for (const Device& d : problem.devices) memory += d.memory_bytes == kEnough ? 0 : d.memory_bytes;
-    byte_price_ = memory == 0 ? 0 : kMemoryPrice * std::max(start.cost.us, 1e-9) / static_cast<double>(memory);
+    byte_price_ = least_price_ =
+        memory == 0 ? 0 : kMemoryPrice * std::max(start.cost.us, 1e-9) / static_cast<double>(memory);
   }
 
   Found run() {
+    if (problem_.group_count() == 0) return best_;
     const int64_t rounds = std::clamp<int64_t>(options_.evaluations / kLeastRound, 1, kMostRounds);
-    for (int64_t round = 0; round < rounds; ++round) anneal(options_.evaluations / rounds);
+    for (int64_t round = 0; round < rounds; ++round) {
+      byte_price_ = least_price_ * kPrices[at(static_cast<int>(round)) % kPrices.size()];
+      const bool anew = round % 2 == 1 && problem_.group_count() <= kSmall;
+      anneal(anew ? anywhere() : best_, options_.evaluations / rounds, anew ? kHotter : kHot);
+    }
     return best_;
   }
 
  private:
-  static constexpr int64_t kLeastRound = 2000, kMostRounds = 8;
-  static constexpr double kMemoryPrice = 30;            // of all the memory that there is, in runs of the start
-  static constexpr double kHot = 0.06, kCold = 0.0004;  // in runs of the best
+  static constexpr int64_t kLeastRound = 1000, kMostRounds = 16;
+  static constexpr double kMemoryPrice = 0.3;  // at least, of all the memory that there is, in runs of the start
+  static constexpr double kHot = 0.06, kHotter = 0.3, kCold = 0.0004;                 // in runs of the best
+  static constexpr std::array<double, 8> kPrices = {100, 10, 3, 30, 300, 3, 10, 30};  // by round
+  static constexpr int kStreak = 20;                                                  // walks that all fit, or none
+  static constexpr double kPriceStep = 1.6, kMostPrice = 300;
 
   double energy(const Simulator::Cost& cost) const {
     return cost.us * (cost.missing_bytes > 0 ? 1.1 : 1) + byte_price_ * static_cast<double>(cost.missing_bytes);
   }
 
-  void anneal(int64_t evaluations) {
-    if (problem_.group_count() == 0) return;
-    Placement now = best_.placement;
-    index(now);
-    double here = energy(best_.cost);
+  /// What memory costs goes up while none is left and down while there is enough, so that the walk stays where
+  /// placements just fit.
+  void adapt_price(bool fits) {
+    if (byte_price_ == 0) return;
+    streak_ = fits == (streak_ > 0) ? streak_ + (fits ? 1 : -1) : (fits ? 1 : -1);
+    if (std::abs(streak_) < kStreak) return;
+    byte_price_ =
+        std::clamp(byte_price_ * (fits ? 1 / kPriceStep : kPriceStep), least_price_, least_price_ * kMostPrice);
+    streak_ = 0;
+  }
+
+  Found anywhere() {
+    Found out = best_;
+    for (int g = 0; g < problem_.group_count(); ++g) out.placement.device[at(g)] = any_device(g);
+    out.placement.order = order_by_rank(problem_, ranks_, out.placement.device);
+    out.cost = simulator_.cost(out.placement);
+    return out;
+  }
+
+  void anneal(Found now, int64_t evaluations, double hot) {
+    index(now.placement);
     const double scale = std::max(best_.cost.us, 1e-9);
     for (int64_t i = 0; i < evaluations; ++i) {
       const double heat =
-          scale * kHot * std::pow(kCold / kHot, static_cast<double>(i) / static_cast<double>(evaluations));
-      before_ = now;
-      change(now);
-      const Simulator::Cost cost = simulator_.cost(now);
-      const double there = energy(cost);
-      if (cost < best_.cost) best_ = {now, cost};
+          scale * hot * std::pow(kCold / hot, static_cast<double>(i) / static_cast<double>(evaluations));
+      before_ = now.placement;
+      change(now.placement);
+      const Simulator::Cost cost = simulator_.cost(now.placement);
+      if (cost < best_.cost) best_ = {now.placement, cost};
+      const double here = energy(now.cost), there = energy(cost);
       if (there <= here || random_.unit() < std::exp((here - there) / heat)) {
-        here = there;
+        now.cost = cost;
       } else {
-        std::swap(now, before_);
-        index(now);
+        std::swap(now.placement, before_);
+        index(now.placement);
       }
+      adapt_price(now.cost.missing_bytes == 0);
     }
   }
 
@@ -172,7 +199,8 @@ class Annealing {
   Random random_;
   Found best_;
   Placement before_;
-  double byte_price_ = 0;
+  double byte_price_ = 0, least_price_ = 0;
+  int streak_ = 0;  // evaluations in a row that fit; negative: that did not
   std::vector<std::vector<int>> devices_, readers_, producers_;
   std::vector<int> position_;  // in the order
 };

@@ -58,10 +58,10 @@ class Portfolio {
                                                       {"min-min", ListRule::min_min}};
     const double estimates = static_cast<double>(size_of(problem_)) * static_cast<double>(problem_.devices.size());
     for (const auto& [name, rule] : rules) {
-      const bool compares_all = rule == ListRule::etf || rule == ListRule::min_min;
-      if (estimates * (compares_all ? kReadyAtOnce : 1) > static_cast<double>(options_.effort)) {
-        if (rule != ListRule::heft) continue;  // which is always there
-      }
+      const bool compares_ready = rule == ListRule::etf || rule == ListRule::min_min;
+      const bool affordable =
+          estimates * (compares_ready ? kReadyAtOnce : 1) <= kRuleShare * static_cast<double>(options_.effort);
+      if (!affordable && rule != ListRule::heft) continue;  // which always takes part
       try_placement(name, list_schedule(problem_, ranks_, rule));
     }
   }
@@ -69,7 +69,8 @@ class Portfolio {
   /// A search from each of the best few candidates.
   void improve() {
     sort();
-    const int64_t evaluations = std::min(options_.effort / size_of(problem_), kMostEvaluations);
+    const int64_t size = size_of(problem_);  // beyond the processor's caches each element takes longer
+    const int64_t evaluations = std::min(options_.effort / size * kCached / (kCached + size), kMostEvaluations);
     const size_t starts = std::min(candidates_.size(), evaluations < kFewEvaluations ? size_t{1} : kStarts);
     for (size_t i = 0; i < starts; ++i) {
       const SearchOptions search_options{evaluations / static_cast<int64_t>(starts), options_.seed + i};
@@ -83,8 +84,9 @@ class Portfolio {
   const std::string& by() const { return candidates_.front().name; }
 
  private:
-  static constexpr double kReadyAtOnce = 8;
-  static constexpr int64_t kMostEvaluations = 40'000, kFewEvaluations = 4'000;
+  static constexpr double kReadyAtOnce = 8, kRuleShare = 0.25;
+  static constexpr int64_t kCached = 10'000;
+  static constexpr int64_t kMostEvaluations = 100'000, kFewEvaluations = 4'000;
   static constexpr size_t kStarts = 3;
 
   struct Candidate {

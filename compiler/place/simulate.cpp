@@ -17,9 +17,21 @@ Simulator::Simulator(const Problem& problem)
       begin_(problem.groups.size()),
       end_(problem.groups.size()),
       position_(problem.groups.size()),
+      own_weight_bytes_(problem.groups.size()),
+      shared_weights_(problem.groups.size()),
       changes_(problem.devices.size()),
       weight_bytes_(problem.devices.size()),
       peak_bytes_(problem.devices.size()) {
+  std::vector<int> users(problem.weights.size());
+  for (const Group& g : problem.groups)
+    for (int w : g.weights) ++users[at(w)];
+  for (size_t g = 0; g < problem.groups.size(); ++g)
+    for (int w : problem.groups[g].weights) {
+      if (users[at(w)] > 1)
+        shared_weights_[g].push_back(w);
+      else
+        own_weight_bytes_[g] += problem.weights[at(w)];
+    }
   limited_ = std::any_of(problem.devices.begin(), problem.devices.end(),
                          [](const Device& d) { return d.memory_bytes != kEnough; });
 }
@@ -135,16 +147,29 @@ void Simulator::run(const Placement& placement) {
 /// Weights of each device: those of its groups, each once.
 void Simulator::add_weights(const Placement& placement) {
   std::fill(weight_bytes_.begin(), weight_bytes_.end(), 0);
-  weights_.clear();
+  shared_.clear();
+  for (int g = 0; g < problem_.group_count(); ++g) {
+    weight_bytes_[at(placement.device[at(g)])] += own_weight_bytes_[at(g)];
+    for (int w : shared_weights_[at(g)]) shared_.emplace_back(placement.device[at(g)], w);
+  }
+  std::sort(shared_.begin(), shared_.end());
+  shared_.erase(std::unique(shared_.begin(), shared_.end()), shared_.end());
+  for (const auto& [device, weight] : shared_) weight_bytes_[at(device)] += problem_.weights[at(weight)];
+}
+
+/// Would everything fit if nothing were ever given up?
+bool Simulator::fits_at_once(const Placement& placement) {
+  std::vector<int64_t>& bytes = peak_bytes_;
+  bytes = weight_bytes_;
+  for (const Copy& copy : copies_) bytes[at(copy.device)] += problem_.values[at(copy.value)].bytes;
   for (int g = 0; g < problem_.group_count(); ++g)
-    for (int w : problem_.groups[at(g)].weights) weights_.emplace_back(placement.device[at(g)], w);
-  std::sort(weights_.begin(), weights_.end());
-  weights_.erase(std::unique(weights_.begin(), weights_.end()), weights_.end());
-  for (const auto& [device, weight] : weights_) weight_bytes_[at(device)] += problem_.weights[at(weight)];
+    bytes[at(placement.device[at(g)])] += problem_.groups[at(g)].working_bytes;
+  for (size_t d = 0; d < bytes.size(); ++d)
+    if (bytes[d] > problem_.devices[d].memory_bytes) return false;
+  return true;
 }
 
 void Simulator::measure_memory(const Placement& placement) {
-  add_weights(placement);
   for (std::vector<Change>& changes : changes_) changes.clear();
   const auto lies = [&](int device, double begin, double end, int64_t bytes) {
     if (bytes == 0 || end <= begin) return;
@@ -179,6 +204,8 @@ Simulator::Cost Simulator::cost(const Placement& placement) {
   run(placement);
   Cost cost{0, us_};
   if (!limited_) return cost;
+  add_weights(placement);
+  if (fits_at_once(placement)) return cost;
   measure_memory(placement);
   for (size_t d = 0; d < peak_bytes_.size(); ++d)
     cost.missing_bytes += std::max<int64_t>(0, peak_bytes_[d] - problem_.devices[d].memory_bytes);
@@ -188,6 +215,7 @@ Simulator::Cost Simulator::cost(const Placement& placement) {
 Timeline Simulator::timeline(const Placement& placement) {
   keep_transfers_ = true;
   run(placement);
+  add_weights(placement);
   measure_memory(placement);
   Timeline out{us_, begin_, end_, transfers_, std::vector<double>(problem_.devices.size()), weight_bytes_, peak_bytes_};
   for (size_t g = 0; g < begin_.size(); ++g) out.busy_us[at(placement.device[g])] += end_[g] - begin_[g];

@@ -73,6 +73,7 @@ class Simulator {
   void request(int value, int from, const Placement& placement);
   void send(double ready);
   void add_weights(const Placement& placement);
+  bool fits_at_once(const Placement& placement);
   void measure_memory(const Placement& placement);
   int owner(int value, const Placement& placement) const;
   bool has_copy(int value, int device) const;
@@ -86,7 +87,9 @@ class Simulator {
   std::vector<int> first_copy_;  // of values
   std::vector<double> device_free_, link_free_, begin_, end_;
   std::vector<int> position_, used_links_;
-  std::vector<std::pair<int, int>> weights_;  // device, weight
+  std::vector<int64_t> own_weight_bytes_;         // of groups: weights that no other has
+  std::vector<std::vector<int>> shared_weights_;  // of groups
+  std::vector<std::pair<int, int>> shared_;       // device, weight
   std::vector<Request> requests_;
   std::vector<Transfer> transfers_;
   std::vector<std::vector<Change>> changes_;  // of devices

@@ -124,14 +124,17 @@ class Model:
                         self.group_waits[b].append((self.end[a], together, self._before(a, b)))
         self.link_waits = {key: [] for key in self.sent}
         keys = sorted(self.sent)
-        self.swap = {}
+        self.first_read = {}
         for i, (v, f, d) in enumerate(keys):
             for w, f2, d2 in keys[i + 1:]:
                 if (f, d) != (f2, d2):
                     continue
                 p, q = self._producer(v), self._producer(w)
                 if p == q:
-                    first = self.swap.setdefault((v, w, d), self.m.new_bool_var(""))
+                    first = self.m.new_bool_var("")
+                    if self.asap:  # the rules' order decides when memory is taken
+                        self.m.add(self._first_read(v, d) <= self._first_read(w, d)).only_enforce_if(first)
+                        self.m.add(self._first_read(v, d) > self._first_read(w, d)).only_enforce_if(~first)
                 elif p == CALLER or q == CALLER:
                     first = p == CALLER
                 else:
@@ -140,6 +143,19 @@ class Model:
                 for a, b, literal in ((v, w, first), (w, v, (not first) if isinstance(first, bool) else ~first)):
                     self._if(self.leave[b, d] >= self.leave[a, d] + self._time(a, f, d), *both, literal)
                     self.link_waits[b, f, d].append((self.leave[a, d] + self._time(a, f, d), *both, literal))
+
+    def _first_read(self, v, d):
+        """When the first reader on the device begins; the horizon: the caller alone wants it there."""
+        if (v, d) not in self.first_read:
+            begins = []
+            for r in self.values[v]["readers"]:
+                if self.on[r][d] is not False:
+                    begins.append(self._var("f"))
+                    self._if(begins[-1] == self.begin[r], self.on[r][d])
+                    self._if(begins[-1] == self.horizon, ~self.on[r][d])
+            self.first_read[v, d] = self._var("f")
+            self.m.add_min_equality(self.first_read[v, d], begins + [self.horizon])
+        return self.first_read[v, d]
 
     def _readers(self):
         self.input_waits = {g: [] for g in range(len(self.groups))}
@@ -233,8 +249,8 @@ class Model:
         self.m.add_cumulative(intervals, sizes, free)
 
 
-def solve(model, seconds, hint=None):
-    """(status name, value) of the least `model.us` or objective."""
+def solve(model, seconds):
+    """The solver and the name of its status."""
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = seconds
     solver.parameters.num_workers = 1
@@ -259,8 +275,6 @@ def least_memory(problem, shares, seconds):
     """The proven least m so that a placement exists where device d has m * shares[d] bytes, or None."""
     horizon = sum(max(us for us in g["us"] if us is not None) for g in problem["groups"])
     horizon += sum((v["bytes"] + 3) * len(problem["devices"]) for v in problem["values"])
-    probe = cp_model.CpModel()  # names only
-    del probe
     model = Model.__new__(Model)
     scale = {}
 
