@@ -40,7 +40,7 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"compiler/fleet", {"compiler/support", "compiler/ir", "compiler/kernel"}},
     {"compiler/partition",
      {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/gir", "compiler/fleet"}},
-    {"compiler/place", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/fleet", "compiler/partition"}},
+    {"compiler/place", {"artifact_schema", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/plan", "compiler/fleet"}},
     {"compiler",
      {"artifact_schema", "compiler/fleet", "compiler/partition", "compiler/place", "compiler/support", "compiler/ir",
       "compiler/kernel", "compiler/ops", "compiler/passes", "compiler/schedule", "compiler/plan", "compiler/weights",
