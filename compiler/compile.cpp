@@ -220,8 +220,9 @@ class Compilation {
   /// The section that says how parts make the model, and where they run; empty if there are none.
   std::vector<uint8_t> assembly() const {
     if (!parted_) return {};
-    return emit_assembly(parted_->assembly, parted_->model_outputs, *options_.fleet,
-                         place_groups(*parted_, *options_.fleet, plans_));
+    return place_groups(*parted_, plans_,
+                        emit_assembly(parted_->assembly, parted_->model_outputs, *options_.fleet,
+                                      describe_groups(*parted_, *options_.fleet, plans_, targets_)));
   }
 
   void select_code_of_all(const Backends& backends) {

@@ -123,6 +123,17 @@ void add_weights(const fb::AssemblyT& a, const GroupWeights& weights, place::Pro
   }
 }
 
+/// Do producers stand in front of readers? Calls of several groups may stand between each other.
+bool runs(const place::Problem& problem, const std::vector<int>& order) {
+  std::vector<size_t> position(order.size());
+  for (size_t i = 0; i < order.size(); ++i) position[static_cast<size_t>(order[i])] = i;
+  for (const place::Value& v : problem.values)
+    for (int r : v.readers)
+      if (v.producer != place::kCaller && position[static_cast<size_t>(v.producer)] > position[static_cast<size_t>(r)])
+        return false;
+  return true;
+}
+
 }  // namespace
 
 place::Problem problem_of(const fb::AssemblyT& a, const GroupWeights& weights) {
@@ -146,7 +157,7 @@ place::Problem problem_of(const fb::AssemblyT& a, const GroupWeights& weights) {
   return p;
 }
 
-place::Placement placement_of(const fb::AssemblyT& a) {
+place::Placement placement_of(const fb::AssemblyT& a, const place::Problem& problem) {
   place::Placement out;
   for (const auto& g : a.groups) out.device.push_back(static_cast<int>(g->device));
   std::vector<bool> seen(a.groups.size());
@@ -156,6 +167,7 @@ place::Placement placement_of(const fb::AssemblyT& a) {
   }
   for (size_t g = 0; g < seen.size(); ++g)
     if (!seen[g]) out.order.push_back(static_cast<int>(g));
+  if (!runs(problem, out.order)) out.order = place::topological_order(problem);
   return out;
 }
 
@@ -177,11 +189,27 @@ void apply(const place::Problem& problem, const place::Placement& placement, fb:
   a.predicted = timeline.us;
 }
 
-void place_assembly(fb::AssemblyT& assembly, const GroupWeights& weights) {
+std::vector<uint8_t> place_assembly(std::span<const uint8_t> section, const GroupWeights& weights) {
+  fb::AssemblyT assembly = unpack_assembly(section);
   const place::Problem problem = problem_of(assembly, weights);
   const place::Result result = place::place(problem);
   if (!result.placement) fail(place::describe(problem, result.misfit));
   apply(problem, *result.placement, assembly);
+  return pack_assembly(assembly);
+}
+
+fb::AssemblyT unpack_assembly(std::span<const uint8_t> section) {
+  flatbuffers::Verifier verifier(section.data(), section.size());
+  if (!fb::VerifyAssemblyBuffer(verifier)) fail("the assembly section is damaged");
+  fb::AssemblyT assembly;
+  fb::GetAssembly(section.data())->UnPackTo(&assembly);
+  return assembly;
+}
+
+std::vector<uint8_t> pack_assembly(const fb::AssemblyT& assembly) {
+  flatbuffers::FlatBufferBuilder builder;
+  fb::FinishAssemblyBuffer(builder, fb::Assembly::Pack(builder, &assembly));
+  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }
 
 }  // namespace gcg

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "assembly_generated.h"
+#include "compiler/fleet/fleet.h"
 #include "compiler/place/fleet_profile.h"
 #include "compiler/place/problem.h"
 
@@ -25,7 +27,7 @@ using GroupWeights = std::vector<std::vector<GroupWeight>>;  // by group
 place::Problem problem_of(const gart::fb::AssemblyT& assembly, const GroupWeights& weights);
 
 /// The devices of groups and the order of calls, as they stand there.
-place::Placement placement_of(const gart::fb::AssemblyT& assembly);
+place::Placement placement_of(const gart::fb::AssemblyT& assembly, const place::Problem& problem);
 
 /// Puts groups on their devices and calls in their order, and predicts when they run.
 void apply(const place::Problem& problem, const place::Placement& placement, gart::fb::AssemblyT& assembly);
@@ -36,7 +38,16 @@ void apply(const place::Problem& problem, const place::Placement& placement, gar
 /// have.
 double correct_times(gart::fb::AssemblyT& assembly, const FleetProfile& profile);
 
-/// The best placement that is found goes into the assembly. Throws CompileError saying why there is none.
-void place_assembly(gart::fb::AssemblyT& assembly, const GroupWeights& weights);
+/// Devices and links of `fleet` take the place of the assembly's. A device runs what the one of its name ran, or the
+/// first one of its kind, target and patterns, in a time by their rates. Throws CompileError for a group that nothing
+/// runs any more.
+void move_to_fleet(gart::fb::AssemblyT& assembly, const Fleet& fleet);
+
+/// A section with the best placement that is found. Throws CompileError saying why there is none.
+std::vector<uint8_t> place_assembly(std::span<const uint8_t> section, const GroupWeights& weights);
+
+/// Sections and what they hold. Throws CompileError if the section is no assembly.
+gart::fb::AssemblyT unpack_assembly(std::span<const uint8_t> section);
+std::vector<uint8_t> pack_assembly(const gart::fb::AssemblyT& assembly);
 
 }  // namespace gcg

@@ -104,13 +104,13 @@ bool same(const Placement& a, const Placement& b) { return a.device == b.device 
 }  // namespace
 
 Refined refine(const Problem& problem, const Placement& now, const RefineOptions& options) {
-  const double was = simulate(problem, now).us;
+  const Simulator::Cost was = Simulator(problem).cost(now);
   const Candidate best = alternatives(problem, now, options.place).front();
-  const double gain = was - best.found.cost.us;
-  const bool worth_it =
-      best.found.cost.missing_bytes == 0 && gain > options.threshold * was && gain > 2 * options.noise_us;
-  if (!worth_it) return {now, was, was, false, "as it was"};
-  return {best.found.placement, best.found.cost.us, was, true, best.by};
+  if (best.found.cost.missing_bytes > 0) return {now, was.us, was.us, false, "", place(problem, options.place).misfit};
+  const double gain = was.us - best.found.cost.us;
+  const bool worth_it = was.missing_bytes > 0 || (gain > options.threshold * was.us && gain > 2 * options.noise_us);
+  if (!worth_it) return {now, was.us, was.us, false, "nothing gains enough", {}};
+  return {best.found.placement, best.found.cost.us, was.us, true, best.by, {}};
 }
 
 NextRound next_round(const Problem& problem, const std::vector<Round>& rounds, const RefineOptions& options,

@@ -1,6 +1,7 @@
 // Placing anew by what was measured, round by round: run, measure, correct the problem's times, decide.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,13 @@ struct Refined {
   double us = 0;      // of a run so placed
   double was_us = 0;  // of one as it was placed
   bool moved = false;
-  std::string by;  // what found it
+  std::string by;                // what found it
+  std::optional<Misfit> misfit;  // nothing fits: why
 };
 
 /// `problem`: with measured times. The best of: as it is; one group on another device; all groups of two devices
 /// exchanged where the larger one (that needs less for all of both's groups) idles longer; what place() finds. It stays
-/// where nothing gains enough. Requires: `now` is a placement that fits.
+/// where nothing gains enough, unless it does not fit.
 Refined refine(const Problem& problem, const Placement& now, const RefineOptions& options = {});
 
 /// What a round of `bench --replace` was.

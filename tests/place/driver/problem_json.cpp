@@ -48,7 +48,7 @@ Json to_json(const Placement& placement) { return {{"device", placement.device},
 Json to_json(const Timeline& t) {
   Json transfers = Json::array();
   for (const Transfer& x : t.transfers) transfers.push_back({x.value, x.from, x.to, x.begin, x.end});
-  return {{"us", t.us},           {"begin", t.begin},         {"end", t.end}, {"transfers", transfers},
+  return {{"us", t.us},           {"begin", t.begin},          {"end", t.end},        {"transfers", transfers},
           {"busy_us", t.busy_us}, {"weights", t.weight_bytes}, {"peak", t.peak_bytes}};
 }
 

@@ -1,6 +1,6 @@
-// Problems of placing as JSON, for tests that others' solvers take part in. Numbers as in compiler/place/problem.h; what
-// is left out is as there: {"devices": [{"name", "memory"}], "links": [[bytes_per_us, us], ..] (devices x devices, 0:
-// without end), "groups": [{"name", "us": [..] (null: not supported), "weights", "working"}], "values": [{"bytes",
+// Problems of placing as JSON, for tests that others' solvers take part in. Numbers as in compiler/place/problem.h;
+// what is left out is as there: {"devices": [{"name", "memory"}], "links": [[bytes_per_us, us], ..] (devices x devices,
+// 0: without end), "groups": [{"name", "us": [..] (null: not supported), "weights", "working"}], "values": [{"bytes",
 // "producer", "given", "readers", "wanted", "wanted_on"}], "weights": [bytes], "links_queue"}.
 #pragma once
 
