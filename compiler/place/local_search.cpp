@@ -42,6 +42,9 @@ class Annealing {
     for (const Value& v : problem.values)
       for (int r : v.readers)
         if (v.producer != kCaller) readers_[at(v.producer)].push_back(r), producers_[at(r)].push_back(v.producer);
+    const double few = std::min(1.0, kSmall / (2.0 * std::max(1, problem.group_count())));
+    hot_ *= few;
+    cold_ *= few;
     int64_t memory = 0;
     for (const Device& d : problem.devices) memory += d.memory_bytes == kEnough ? 0 : d.memory_bytes;
     byte_price_ = least_price_ =
@@ -50,11 +53,12 @@ class Annealing {
 
   Found run() {
     if (problem_.group_count() == 0) return best_;
-    const int64_t rounds = std::clamp<int64_t>(options_.evaluations / kLeastRound, 1, kMostRounds);
+    const int64_t least_round = kLeastRound * std::max(1, problem_.group_count() / kSmall);
+    const int64_t rounds = std::clamp<int64_t>(options_.evaluations / least_round, 1, kMostRounds);
     for (int64_t round = 0; round < rounds; ++round) {
       byte_price_ = least_price_ * kPrices[at(static_cast<int>(round)) % kPrices.size()];
       const bool anew = round % 2 == 1 && problem_.group_count() <= kSmall;
-      anneal(anew ? anywhere() : best_, options_.evaluations / rounds, anew ? kHotter : kHot);
+      anneal(anew ? anywhere() : best_, options_.evaluations / rounds, anew ? kHotter : hot_);
     }
     return best_;
   }
@@ -95,7 +99,7 @@ class Annealing {
     const double scale = std::max(best_.cost.us, 1e-9);
     for (int64_t i = 0; i < evaluations; ++i) {
       const double heat =
-          scale * hot * std::pow(kCold / hot, static_cast<double>(i) / static_cast<double>(evaluations));
+          scale * hot * std::pow(cold_ / hot, static_cast<double>(i) / static_cast<double>(evaluations));
       before_ = now.placement;
       change(now.placement);
       const Simulator::Cost cost = simulator_.cost(now.placement);
@@ -200,7 +204,8 @@ class Annealing {
   Found best_;
   Placement before_;
   double byte_price_ = 0, least_price_ = 0;
-  int streak_ = 0;  // evaluations in a row that fit; negative: that did not
+  int streak_ = 0;                    // evaluations in a row that fit; negative: that did not
+  double hot_ = kHot, cold_ = kCold;  // one group of many changes less
   std::vector<std::vector<int>> devices_, readers_, producers_;
   std::vector<int> position_;  // in the order
 };

@@ -71,8 +71,9 @@ class Portfolio {
     sort();
     const int64_t size = size_of(problem_);  // beyond the processor's caches each element takes longer
     const auto choices = static_cast<int64_t>(problem_.groups.size() * problem_.devices.size());
-    const int64_t evaluations = std::min(
-        {options_.effort / size * kCached / (kCached + size), kMostEvaluations, kEvaluationsPerChoice * choices});
+    const int64_t evaluations =
+        std::min({options_.effort / size * kCached / (kCached + size) * kCached / (kCached + size), kMostEvaluations,
+                  kEvaluationsPerChoice * choices});
     const size_t starts = std::min(candidates_.size(), evaluations < kFewEvaluations ? size_t{1} : kStarts);
     for (size_t i = 0; i < starts; ++i) {
       const SearchOptions search_options{evaluations / static_cast<int64_t>(starts), options_.seed + i};
@@ -86,7 +87,7 @@ class Portfolio {
   const std::string& by() const { return candidates_.front().name; }
 
  private:
-  static constexpr double kReadyAtOnce = 8, kRuleShare = 0.25;
+  static constexpr double kReadyAtOnce = 8, kRuleShare = 0.1;
   static constexpr int64_t kCached = 10'000, kEvaluationsPerChoice = 2'000;
   static constexpr int64_t kMostEvaluations = 100'000, kFewEvaluations = 4'000;
   static constexpr size_t kStarts = 3;

@@ -13,7 +13,7 @@ namespace gcg::place {
 struct Options {
   uint64_t seed = 1;
   /// Of the search: groups and values that the simulator may look at, summed over all evaluations.
-  int64_t effort = 8'000'000;
+  int64_t effort = 24'000'000;
 };
 
 /// Why there is no placement.

@@ -271,10 +271,20 @@ def least_time(problem, us, seconds):
     return (int(solver.objective_value) if status in ("OPTIMAL", "FEASIBLE") else None), status, solver.best_objective_bound
 
 
+def is_possible(problem, seconds):
+    """Has CP-SAT found any placement that fits?"""
+    model = Model(problem, _horizon(problem), [d.get("memory", 10**8) for d in problem["devices"]])
+    return solve(model, seconds)[1] in ("OPTIMAL", "FEASIBLE")
+
+
+def _horizon(problem):
+    """Everything one after the other, as slowly as possible."""
+    slow = sum(max(us for us in g["us"] if us is not None) for g in problem["groups"])
+    return slow + sum((v["bytes"] + 20) * len(problem["devices"]) for v in problem["values"])
+
+
 def least_memory(problem, shares, seconds):
     """The proven least m so that a placement exists where device d has m * shares[d] bytes, or None."""
-    horizon = sum(max(us for us in g["us"] if us is not None) for g in problem["groups"])
-    horizon += sum((v["bytes"] + 3) * len(problem["devices"]) for v in problem["values"])
     model = Model.__new__(Model)
     scale = {}
 
@@ -284,7 +294,7 @@ def least_memory(problem, shares, seconds):
                 scale["m"] = model.m.new_int_var(0, 10**6, "m")
             return scale["m"] * shares[d]
 
-    Model.__init__(model, problem, horizon, Lazy([0] * len(shares)))
+    Model.__init__(model, problem, _horizon(problem), Lazy([0] * len(shares)))
     model.m.minimize(scale["m"])
     solver, status = solve(model, seconds)
     return int(solver.objective_value) if status == "OPTIMAL" else None

@@ -58,3 +58,33 @@ def problem(rng, groups, devices, unequal=True, unsupported=0.1, transfer=None, 
     for g in range(n if memory else 0):
         rows[g]["weights"] = [g] if rng.random() < 0.8 else sorted({g, rng.randrange(n)})
     return {"devices": [{"name": f"d{k}"} for k in range(d)], "links": links, "groups": rows, "values": values, "weights": weights}
+
+
+def limit_memory(rng, p):
+    """Memories so that some placements fit and others do not; one device may be too small for anything."""
+    need = sum(p["weights"]) + sum(v["bytes"] for v in p["values"])
+    for device in p["devices"]:
+        device["memory"] = round(need * rng.uniform(0.25, 0.9))
+
+
+def change(rng, p):
+    """One number of the problem becomes another."""
+    kind = rng.randrange(4)
+    if kind == 0:
+        us = rng.choice(p["groups"])["us"]
+        k = rng.randrange(len(us))
+        us[k] = rng.randint(1, 100) if us[k] is not None else None
+    elif kind == 1:
+        rng.choice(p["values"])["bytes"] = rng.randint(1, 150)
+    elif kind == 2:
+        d = len(p["devices"])
+        a, b = rng.randrange(d), rng.randrange(d)
+        p["links"][a * d + b] = [1, rng.randint(0, 20)] if a != b else [0, 0]
+    else:
+        value = rng.choice(p["values"])
+        first = value.get("producer", -1) + 1
+        reader = rng.randrange(first, len(p["groups"])) if first < len(p["groups"]) else None
+        if reader is not None and reader not in value["readers"]:
+            value["readers"].append(reader)
+        elif len(value["readers"]) > 1:
+            value["readers"].pop(rng.randrange(len(value["readers"])))
