@@ -87,6 +87,7 @@ class Compilation {
         graph_(inferred(std::move(graph))),
         targets_(targets_of(options, graph_)),
         partition_(graph_, options.assignments),
+        wishes_(options.fleet ? NodeWishes(graph_, *options.fleet, options.cut) : NodeWishes()),
         remarks_(remarks_on(options, targets_)) {
     partition_.check_targets(targets_);
   }
@@ -156,7 +157,7 @@ class Compilation {
   bool plan_parts(std::optional<Graph> kept) {
     stage("cut");
     if (kept && !run_passes(*kept, model_passes(), nullptr, options_.passes)) return false;
-    parted_ = take_apart(kept ? *kept : graph_, graph_.outputs.size(), *options_.fleet, options_.cut);
+    parted_ = take_apart(kept ? *kept : graph_, graph_.outputs.size(), *options_.fleet, options_.cut, wishes_);
     const std::vector<SymbolValues> sets = shape_sets(options_.dims);
     for (size_t p = 0; p < parted_->assembly.parts.size(); ++p) {
       std::vector<Target> targets = targets_;
@@ -220,8 +221,9 @@ class Compilation {
   /// The section that says how parts make the model, and where they run; empty if there are none.
   std::vector<uint8_t> assembly() const {
     if (!parted_) return {};
-    return emit_assembly(parted_->assembly, parted_->model_outputs, *options_.fleet,
-                         place_groups(*parted_, *options_.fleet, plans_));
+    return place_groups(*parted_, plans_,
+                        emit_assembly(parted_->assembly, parted_->model_outputs, *options_.fleet,
+                                      describe_groups(*parted_, *options_.fleet, plans_, targets_)));
   }
 
   void select_code_of_all(const Backends& backends) {
@@ -235,6 +237,7 @@ class Compilation {
   Graph graph_;
   const std::vector<Target> targets_;
   const Partition partition_;
+  const NodeWishes wishes_;
   std::vector<std::string> remarks_;
   std::optional<PartedModel> parted_;
   std::vector<const Graph*> entries_;  // by Plan::entry_point

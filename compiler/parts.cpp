@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 
+#include "compiler/place/assembly_problem.h"
+#include "compiler/place/estimate.h"
 #include "compiler/support/error.h"
 #include "compiler/support/nearest.h"
 
@@ -46,6 +48,32 @@ SymbolValues symbols_of_call(const PartedModel& model, const PartCall& call, con
   return out;
 }
 
+bool runs_code_for(const FleetDevice& device, const Target& target) {
+  return device.kind == target.device && (device.target.empty() || device.target == target.name);
+}
+
+/// Of the part on the device, by the first plan that is for it: the one of most fixed extents. 0: there is none.
+double estimate_of_part(int part, const FleetDevice& device, const std::vector<Plan>& plans,
+                        const std::vector<Target>& targets) {
+  for (const Plan& plan : plans)
+    if (plan.entry_point == part + 1 && runs_code_for(device, targets[static_cast<size_t>(plan.target)]))
+      return estimate_us(plan, device);
+  return 0;
+}
+
+/// What the plans of the group's parts read.
+GroupWeights::value_type weights_of_group(const PartedModel& model, int group, const std::vector<Plan>& plans) {
+  std::map<const Tensor*, int64_t> weights;
+  for (const PartCall& call : model.assembly.calls)
+    for (const Plan& plan : plans)
+      if (call.group == group && plan.entry_point == call.part + 1)
+        for (const Buffer& b : plan.buffers)
+          if (b.kind == Buffer::Kind::constant) weights[b.constant.get()] = b.constant->bytes();
+  GroupWeights::value_type out;
+  for (const auto& [tensor, bytes] : weights) out.push_back({reinterpret_cast<uintptr_t>(tensor), bytes});
+  return out;
+}
+
 }  // namespace
 
 void keep_values(Graph& graph, const std::vector<std::string>& names) {
@@ -56,9 +84,10 @@ void keep_values(Graph& graph, const std::vector<std::string>& names) {
   }
 }
 
-PartedModel take_apart(const Graph& model, size_t model_outputs, const Fleet& fleet, const CutOptions& cut) {
+PartedModel take_apart(const Graph& model, size_t model_outputs, const Fleet& fleet, const CutOptions& cut,
+                       const NodeWishes& wishes) {
   const std::vector<ValueId> kept(model.outputs.begin() + static_cast<ptrdiff_t>(model_outputs), model.outputs.end());
-  return {split(model, cut_graph(model, fleet, cut), kept), model_outputs};
+  return {split(model, cut_graph(model, fleet, cut, wishes), kept), model_outputs};
 }
 
 std::vector<SymbolValues> shape_sets_of_part(const PartedModel& model, int part,
@@ -80,13 +109,13 @@ bool is_for(const PartedModel& model, int part, const Fleet& fleet, const Target
   return std::any_of(a.calls.begin(), a.calls.end(), [&](const PartCall& call) {
     const std::vector<int>& support = a.cut.groups[static_cast<size_t>(call.group)].support;
     return call.part == part && std::any_of(support.begin(), support.end(), [&](int d) {
-             const FleetDevice& device = fleet.devices[static_cast<size_t>(d)];
-             return device.kind == target.device && (device.target.empty() || device.target == target.name);
+             return runs_code_for(fleet.devices[static_cast<size_t>(d)], target);
            });
   });
 }
 
-AssemblyPlacement place_groups(const PartedModel& model, const Fleet&, const std::vector<Plan>& plans) {
+AssemblyPlacement describe_groups(const PartedModel& model, const Fleet& fleet, const std::vector<Plan>& plans,
+                                  const std::vector<Target>& targets) {
   const Assembly& a = model.assembly;
   AssemblyPlacement out;
   out.weight_bytes.resize(a.cut.groups.size());
@@ -97,18 +126,27 @@ AssemblyPlacement place_groups(const PartedModel& model, const Fleet&, const std
   }
   out.begin.resize(a.calls.size());
   out.end.resize(a.calls.size());
-  for (size_t g = 0; g < a.cut.groups.size(); ++g) {
-    std::map<const Tensor*, int64_t> weights;
-    for (const PartCall& call : a.calls)
-      for (const Plan& plan : plans)
-        if (call.group == static_cast<int>(g) && plan.entry_point == call.part + 1) {
-          out.peak_bytes[g] = std::max(out.peak_bytes[g], plan.memory.layout.bytes);
-          for (const Buffer& b : plan.buffers)
-            if (b.kind == Buffer::Kind::constant) weights[b.constant.get()] = b.constant->bytes();
-        }
-    for (const auto& [tensor, bytes] : weights) out.weight_bytes[g] += bytes;
+  for (const PartCall& call : a.calls) {
+    const auto group = static_cast<size_t>(call.group);
+    for (const Plan& plan : plans)
+      if (plan.entry_point == call.part + 1)
+        out.peak_bytes[group] = std::max(out.peak_bytes[group], plan.memory.layout.bytes);
+    const std::vector<int>& support = a.cut.groups[group].support;
+    for (size_t i = 0; i < support.size(); ++i)
+      out.operation[group][i] +=
+          estimate_of_part(call.part, fleet.devices[static_cast<size_t>(support[i])], plans, targets);
   }
+  for (size_t g = 0; g < a.cut.groups.size(); ++g)
+    for (const GroupWeight& w : weights_of_group(model, static_cast<int>(g), plans)) out.weight_bytes[g] += w.bytes;
   return out;
+}
+
+std::vector<uint8_t> place_groups(const PartedModel& model, const std::vector<Plan>& plans,
+                                  const std::vector<uint8_t>& assembly) {
+  GroupWeights weights;
+  for (size_t g = 0; g < model.assembly.cut.groups.size(); ++g)
+    weights.push_back(weights_of_group(model, static_cast<int>(g), plans));
+  return place_assembly(assembly, weights);
 }
 
 }  // namespace gcg

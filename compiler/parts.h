@@ -21,8 +21,10 @@ struct PartedModel {
 /// CompileError for names that the graph does not have, listing the nearest ones.
 void keep_values(Graph& graph, const std::vector<std::string>& names);
 
-/// `model`: as model passes leave it, its outputs beyond `model_outputs` to be kept.
-PartedModel take_apart(const Graph& model, size_t model_outputs, const Fleet& fleet, const CutOptions& cut);
+/// `model`: as model passes leave it, its outputs beyond `model_outputs` to be kept. `wishes`: of the model as
+/// imported.
+PartedModel take_apart(const Graph& model, size_t model_outputs, const Fleet& fleet, const CutOptions& cut,
+                       const NodeWishes& wishes);
 
 /// The extents that calls of a part run with when the model's are these.
 std::vector<SymbolValues> shape_sets_of_part(const PartedModel& model, int part,
@@ -31,7 +33,13 @@ std::vector<SymbolValues> shape_sets_of_part(const PartedModel& model, int part,
 /// Can a device that some call of the part is for run code for the target?
 bool is_for(const PartedModel& model, int part, const Fleet& fleet, const Target& target);
 
-/// Where groups run and how long that is thought to take. `plans`: of the parts, with memory planned.
-AssemblyPlacement place_groups(const PartedModel& model, const Fleet& fleet, const std::vector<Plan>& plans);
+/// How long groups are thought to take on each of their devices and what memory they need; all of them on the first
+/// one. `plans`: of the parts, with memory planned; `targets`: what Plan::target counts.
+AssemblyPlacement describe_groups(const PartedModel& model, const Fleet& fleet, const std::vector<Plan>& plans,
+                                  const std::vector<Target>& targets);
+
+/// The assembly's section with its groups where they run soonest. Throws CompileError saying why none is possible.
+std::vector<uint8_t> place_groups(const PartedModel& model, const std::vector<Plan>& plans,
+                                  const std::vector<uint8_t>& assembly);
 
 }  // namespace gcg

@@ -39,10 +39,11 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"compiler/artifact",
      {"artifact_schema", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/plan", "compiler/weights",
       "compiler/fleet", "compiler/partition"}},
-    {"compiler/fleet", {"compiler/support", "compiler/ir", "compiler/kernel"}},
+    {"compiler/fleet", {"artifact_schema", "compiler/support", "compiler/ir", "compiler/kernel"}},
     {"compiler/partition",
      {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/gir", "compiler/fleet"}},
-    {"compiler/place", {"compiler/support", "compiler/ir", "compiler/kernel", "compiler/fleet", "compiler/partition"}},
+    {"compiler/place",
+     {"artifact_schema", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/plan", "compiler/fleet"}},
     {"compiler",
      {"artifact_schema", "compiler/fleet", "compiler/partition", "compiler/place", "compiler/support", "compiler/ir",
       "compiler/kernel", "compiler/ops", "compiler/passes", "compiler/schedule", "compiler/plan", "compiler/weights",
@@ -75,8 +76,12 @@ const std::map<std::string, std::set<std::string>> kFloors = {
       "codegen/cuda",
       "codegen/library",
       "artifact_schema",
+<<<<<<< HEAD
       "runtime",
       "runtime/fleet"}},
+=======
+      "runtime"}},
+>>>>>>> h/place
 };
 
 std::string folder_of(const std::string& path) {

@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   gcg::tools::add_compile_command(app);
   gcg::tools::add_tune_command(app);
+  gcg::tools::add_place_command(app);
   gcg::tools::add_run_command(app);
   gcg::tools::add_bench_command(app);
   gcg::tools::add_inspect_command(app);

@@ -6,6 +6,7 @@
 #include "compiler/place/fleet_profile.h"
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/devices/inventory.h"
+#include "tools/gcc-graph/fleet/read_fleet.h"
 #include "tools/gcc-graph/io/artifact_file.h"
 #include "tools/gcc-graph/io/artifact_identity.h"
 #include "tools/gcc-graph/io/read_file.h"
@@ -80,8 +81,7 @@ gart::fleet::Program RunOnFleet::load(const std::string& path, const InputOption
 
 /// Devices of other hosts stay what the artifact says of them, which the runtime refuses if one is needed.
 void RunOnFleet::add_fleet(gart::fleet::LoadOptions& options) const {
-  const std::vector<uint8_t> json = read_file(fleet_);
-  for (const FleetDevice& device : parse_fleet(std::string(json.begin(), json.end()), fleet_).devices)
+  for (const FleetDevice& device : read_fleet(fleet_).devices)
     if (device.host.empty()) options.devices.push_back({device.name, here(device)});
 }
 

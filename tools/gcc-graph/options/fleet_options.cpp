@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/support/error.h"
-#include "tools/gcc-graph/io/read_file.h"
+#include "tools/gcc-graph/devices/inventory.h"
+#include "tools/gcc-graph/fleet/read_fleet.h"
 
 namespace gcg::tools {
 
@@ -13,10 +13,8 @@ void FleetOptions::add_to(CLI::App& c) {
       "Devices that the model is cut and placed for, as gcc-graph devices --json writes them (default, with --cut, "
       "--label or --keep: those of this machine)");
   c.add_option(
-       "--cut", cut_,
-       "What makes groups, in this order: labels, support, chains, shared, fewest (default: what the fleet asks for)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      "--cut", cut_,
+      "What makes groups, in this order: support or fewest, chains, stages, shared (default: what the fleet asks for)");
   c.add_option(
        "--label", labels_,
        "PATTERN=GROUP: nodes of such a name or operator (* and ? are wildcards) are a group of that name. Repeatable")
@@ -28,9 +26,10 @@ void FleetOptions::add_to(CLI::App& c) {
 
 void FleetOptions::apply(CompileOptions& options, const std::vector<std::string>& assignments) const {
   if (!any()) return;
-  const std::vector<uint8_t> json = read_file(fleet_);
-  options.fleet = parse_fleet(std::string(json.begin(), json.end()), fleet_);
-  static_cast<void>(assignments);
+  options.fleet = fleet_.empty() ? take_inventory(false).fleet : read_fleet(fleet_);
+  if (!cut_.empty()) options.cut.rules = parse_cut_rules(cut_);
+  for (const std::string& text : labels_) options.cut.labels.push_back(parse_node_wish("--label", text));
+  for (const std::string& text : assignments) options.cut.assignments.push_back(parse_node_wish("--assign", text));
   options.keep = keep_;
 }
 

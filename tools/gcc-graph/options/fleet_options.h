@@ -20,7 +20,8 @@ class FleetOptions {
 
  private:
   std::string fleet_;
-  std::vector<std::string> cut_, labels_, keep_;
+  std::string cut_;
+  std::vector<std::string> labels_, keep_;
 };
 
 }  // namespace gcg::tools

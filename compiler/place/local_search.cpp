@@ -1,0 +1,220 @@
+#include "compiler/place/local_search.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace gcg::place {
+namespace {
+
+size_t at(int number) { return static_cast<size_t>(number); }
+
+/// SplitMix64: the standard library's distributions differ from one library to the next.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t next() {
+    uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31);
+  }
+  int below(int limit) { return static_cast<int>(next() % static_cast<uint64_t>(limit)); }
+  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+ private:
+  uint64_t state_;
+};
+
+class Annealing {
+ public:
+  Annealing(const Problem& problem, const Ranks& ranks, const Found& start, const SearchOptions& options)
+      : problem_(problem), ranks_(ranks), options_(options), simulator_(problem), random_(options.seed), best_(start) {
+    for (int g = 0; g < problem.group_count(); ++g) {
+      std::vector<int> devices;
+      for (int d = 0; d < problem.device_count(); ++d)
+        if (problem.groups[at(g)].runs_on(d)) devices.push_back(d);
+      devices_.push_back(std::move(devices));
+    }
+    readers_.resize(problem.groups.size());
+    producers_.resize(problem.groups.size());
+    for (const Value& v : problem.values)
+      for (int r : v.readers)
+        if (v.producer != kCaller) readers_[at(v.producer)].push_back(r), producers_[at(r)].push_back(v.producer);
+    const double few = std::min(1.0, kSmall / (2.0 * std::max(1, problem.group_count())));
+    hot_ *= few;
+    cold_ *= few;
+    int64_t memory = 0;
+    for (const Device& d : problem.devices) memory += d.memory_bytes == kEnough ? 0 : d.memory_bytes;
+    byte_price_ = least_price_ =
+        memory == 0 ? 0 : kMemoryPrice * std::max(start.cost.us, 1e-9) / static_cast<double>(memory);
+  }
+
+  Found run() {
+    if (problem_.group_count() == 0) return best_;
+    const int64_t least_round = kLeastRound * std::max(1, problem_.group_count() / kSmall);
+    const int64_t rounds = std::clamp<int64_t>(options_.evaluations / least_round, 1, kMostRounds);
+    for (int64_t round = 0; round < rounds; ++round) {
+      byte_price_ = least_price_ * kPrices[at(static_cast<int>(round)) % kPrices.size()];
+      const bool anew = round % 2 == 1 && problem_.group_count() <= kSmall;
+      anneal(anew ? anywhere() : best_, options_.evaluations / rounds, anew ? kHotter : hot_);
+    }
+    return best_;
+  }
+
+ private:
+  static constexpr int64_t kLeastRound = 1000, kMostRounds = 16;
+  static constexpr double kMemoryPrice = 0.3;  // at least, of all the memory that there is, in runs of the start
+  static constexpr double kHot = 0.06, kHotter = 0.3, kCold = 0.0004;                 // in runs of the best
+  static constexpr std::array<double, 8> kPrices = {100, 10, 3, 30, 300, 3, 10, 30};  // by round
+  static constexpr int kStreak = 20;                                                  // walks that all fit, or none
+  static constexpr double kPriceStep = 1.6, kMostPrice = 300;
+
+  double energy(const Simulator::Cost& cost) const {
+    return cost.us * (cost.missing_bytes > 0 ? 1.1 : 1) + byte_price_ * static_cast<double>(cost.missing_bytes);
+  }
+
+  /// What memory costs goes up while none is left and down while there is enough, so that the walk stays where
+  /// placements just fit.
+  void adapt_price(bool fits) {
+    if (byte_price_ == 0) return;
+    streak_ = fits == (streak_ > 0) ? streak_ + (fits ? 1 : -1) : (fits ? 1 : -1);
+    if (std::abs(streak_) < kStreak) return;
+    byte_price_ =
+        std::clamp(byte_price_ * (fits ? 1 / kPriceStep : kPriceStep), least_price_, least_price_ * kMostPrice);
+    streak_ = 0;
+  }
+
+  Found anywhere() {
+    Found out = best_;
+    for (int g = 0; g < problem_.group_count(); ++g) out.placement.device[at(g)] = any_device(g);
+    out.placement.order = order_by_rank(problem_, ranks_, out.placement.device);
+    out.cost = simulator_.cost(out.placement);
+    return out;
+  }
+
+  void anneal(Found now, int64_t evaluations, double hot) {
+    index(now.placement);
+    const double scale = std::max(best_.cost.us, 1e-9);
+    for (int64_t i = 0; i < evaluations; ++i) {
+      const double heat =
+          scale * hot * std::pow(cold_ / hot, static_cast<double>(i) / static_cast<double>(evaluations));
+      before_ = now.placement;
+      change(now.placement);
+      const Simulator::Cost cost = simulator_.cost(now.placement);
+      if (cost < best_.cost) best_ = {now.placement, cost};
+      const double here = energy(now.cost), there = energy(cost);
+      if (there <= here || random_.unit() < std::exp((here - there) / heat)) {
+        now.cost = cost;
+      } else {
+        std::swap(now.placement, before_);
+        index(now.placement);
+      }
+      adapt_price(now.cost.missing_bytes == 0);
+    }
+  }
+
+  void index(const Placement& p) {
+    position_.resize(p.order.size());
+    for (size_t i = 0; i < p.order.size(); ++i) position_[at(p.order[i])] = static_cast<int>(i);
+  }
+
+  void change(Placement& p) {
+    const int g = random_.below(problem_.group_count());
+    switch (random_.below(10)) {
+      case 0:
+      case 1:
+        move(p, g, any_device(g));
+        break;
+      case 2:
+        move(p, g, any_device(g));
+        reorder(p, g);
+        break;
+      case 3:
+        swap(p, g, random_.below(problem_.group_count()));
+        break;
+      case 4:
+        move_run(p, g);
+        break;
+      case 5:
+        join_neighbour(p, g);
+        break;
+      case 6:
+        if (problem_.group_count() > kSmall) {
+          p.order = order_by_rank(problem_, ranks_, p.device);
+          index(p);
+          break;
+        }
+        [[fallthrough]];
+      default:
+        reorder(p, g);
+    }
+  }
+
+  static constexpr int kSmall = 24;
+
+  int any_device(int g) { return devices_[at(g)][at(random_.below(static_cast<int>(devices_[at(g)].size())))]; }
+
+  void move(Placement& p, int g, int device) {
+    if (problem_.groups[at(g)].runs_on(device)) p.device[at(g)] = device;
+  }
+
+  void swap(Placement& p, int a, int b) {
+    const int of_a = p.device[at(a)], of_b = p.device[at(b)];
+    if (!problem_.groups[at(a)].runs_on(of_b) || !problem_.groups[at(b)].runs_on(of_a)) return;
+    p.device[at(a)] = of_b;
+    p.device[at(b)] = of_a;
+  }
+
+  /// The group and some of those behind it.
+  void move_run(Placement& p, int g) {
+    const int device = any_device(g);
+    for (int left = 2 + random_.below(4); left > 0; --left) {
+      move(p, g, device);
+      if (readers_[at(g)].empty()) break;
+      g = readers_[at(g)][at(random_.below(static_cast<int>(readers_[at(g)].size())))];
+    }
+  }
+
+  void join_neighbour(Placement& p, int g) {
+    const int count = static_cast<int>(readers_[at(g)].size() + producers_[at(g)].size());
+    if (count == 0) return;
+    const int n = random_.below(count), readers = static_cast<int>(readers_[at(g)].size());
+    move(p, g, p.device[at(n < readers ? readers_[at(g)][at(n)] : producers_[at(g)][at(n - readers)])]);
+  }
+
+  /// Another turn between its producers and its readers.
+  void reorder(Placement& p, int g) {
+    int first = 0, last = problem_.group_count() - 1;
+    for (int producer : producers_[at(g)]) first = std::max(first, position_[at(producer)] + 1);
+    for (int reader : readers_[at(g)]) last = std::min(last, position_[at(reader)] - 1);
+    const int from = position_[at(g)], to = first + random_.below(last - first + 1);
+    const auto begin = p.order.begin();
+    if (from < to) std::rotate(begin + from, begin + from + 1, begin + to + 1);
+    if (to < from) std::rotate(begin + to, begin + from, begin + from + 1);
+    for (int i = std::min(from, to); i <= std::max(from, to); ++i) position_[at(p.order[at(i)])] = i;
+  }
+
+  const Problem& problem_;
+  const Ranks& ranks_;
+  SearchOptions options_;
+  Simulator simulator_;
+  Random random_;
+  Found best_;
+  Placement before_;
+  double byte_price_ = 0, least_price_ = 0;
+  int streak_ = 0;                    // evaluations in a row that fit; negative: that did not
+  double hot_ = kHot, cold_ = kCold;  // one group of many changes less
+  std::vector<std::vector<int>> devices_, readers_, producers_;
+  std::vector<int> position_;  // in the order
+};
+
+}  // namespace
+
+Found search(const Problem& problem, const Ranks& ranks, Found start, const SearchOptions& options) {
+  if (options.evaluations <= 0) return start;
+  return Annealing(problem, ranks, start, options).run();
+}
+
+}  // namespace gcg::place

@@ -1,0 +1,202 @@
+#include "compiler/place/place.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "compiler/place/list_schedule.h"
+#include "compiler/place/local_search.h"
+#include "compiler/place/simulate.h"
+#include "compiler/support/error.h"
+
+namespace gcg::place {
+namespace {
+
+size_t at(int number) { return static_cast<size_t>(number); }
+
+constexpr size_t kSingleDevices = 8;  // that are simulated with all groups: those that would be busy for the least time
+
+int64_t size_of(const Problem& problem) {
+  size_t size = problem.groups.size() + problem.values.size() + problem.devices.size();
+  for (const Value& v : problem.values) size += v.readers.size();
+  return static_cast<int64_t>(size);
+}
+
+std::vector<int> devices_for_all(const Problem& problem) {
+  std::vector<std::pair<double, int>> found;
+  for (int d = 0; d < problem.device_count(); ++d) {
+    double us = 0;
+    for (const Group& g : problem.groups) us += g.us[at(d)];
+    if (us != kUnsupported) found.emplace_back(us, d);
+  }
+  std::sort(found.begin(), found.end());
+  if (found.size() > kSingleDevices) found.resize(kSingleDevices);
+  std::vector<int> devices;
+  for (const auto& [us, d] : found) devices.push_back(d);
+  return devices;
+}
+
+class Portfolio {
+ public:
+  Portfolio(const Problem& problem, const Options& options)
+      : problem_(problem), options_(options), ranks_(problem), simulator_(problem) {}
+
+  void try_placement(const std::string& name, Placement placement) {
+    const Simulator::Cost cost = simulator_.cost(placement);
+    candidates_.push_back({{std::move(placement), cost}, name});
+  }
+
+  void try_all() {
+    for (int d : devices_for_all(problem_)) {
+      const std::vector<int> device(problem_.groups.size(), d);
+      try_placement("all on " + problem_.devices[at(d)].name, {device, order_by_rank(problem_, ranks_, device)});
+    }
+    const std::pair<const char*, ListRule> rules[] = {{"heft", ListRule::heft},
+                                                      {"peft", ListRule::peft},
+                                                      {"chains", ListRule::chains},
+                                                      {"etf", ListRule::etf},
+                                                      {"min-min", ListRule::min_min}};
+    const double estimates = static_cast<double>(size_of(problem_)) * static_cast<double>(problem_.devices.size());
+    for (const auto& [name, rule] : rules) {
+      const bool compares_ready = rule == ListRule::etf || rule == ListRule::min_min;
+      const bool affordable =
+          estimates * (compares_ready ? kReadyAtOnce : 1) <= kRuleShare * static_cast<double>(options_.effort);
+      if (!affordable && rule != ListRule::heft) continue;  // which always takes part
+      try_placement(name, list_schedule(problem_, ranks_, rule));
+    }
+  }
+
+  /// A search from each of the best few candidates.
+  void improve() {
+    sort();
+    const int64_t size = size_of(problem_);  // beyond the processor's caches each element takes longer
+    const auto choices = static_cast<int64_t>(problem_.groups.size() * problem_.devices.size());
+    const int64_t evaluations =
+        std::min({options_.effort / size * kCached / (kCached + size) * kCached / (kCached + size), kMostEvaluations,
+                  kEvaluationsPerChoice * choices});
+    const size_t starts = std::min(candidates_.size(), evaluations < kFewEvaluations ? size_t{1} : kStarts);
+    for (size_t i = 0; i < starts; ++i) {
+      const SearchOptions search_options{evaluations / static_cast<int64_t>(starts), options_.seed + i};
+      Found found = search(problem_, ranks_, candidates_[i].found, search_options);
+      if (found.cost < candidates_[i].found.cost) candidates_.push_back({std::move(found), "search"});
+    }
+    sort();
+  }
+
+  const Found& best() const { return candidates_.front().found; }
+  const std::string& by() const { return candidates_.front().name; }
+
+ private:
+  static constexpr double kReadyAtOnce = 8, kRuleShare = 0.1;
+  static constexpr int64_t kCached = 10'000, kEvaluationsPerChoice = 2'000;
+  static constexpr int64_t kMostEvaluations = 100'000, kFewEvaluations = 4'000;
+  static constexpr size_t kStarts = 3;
+
+  struct Candidate {
+    Found found;
+    std::string name;
+  };
+
+  void sort() {
+    std::stable_sort(candidates_.begin(), candidates_.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.found.cost < b.found.cost; });
+  }
+
+  const Problem& problem_;
+  const Options& options_;
+  Ranks ranks_;
+  Simulator simulator_;
+  std::vector<Candidate> candidates_;
+};
+
+/// A group that no device runs.
+std::optional<Misfit> unsupported(const Problem& problem) {
+  for (int g = 0; g < problem.group_count(); ++g) {
+    const std::vector<double>& us = problem.groups[at(g)].us;
+    if (std::any_of(us.begin(), us.end(), [](double t) { return t != kUnsupported; })) continue;
+    Misfit misfit{g, {}};
+    for (int d = 0; d < problem.device_count(); ++d) misfit.rows.push_back({d, false, 0, 0});
+    return misfit;
+  }
+  return std::nullopt;
+}
+
+int64_t live_bytes(const Problem& problem, const Group& group) {
+  int64_t bytes = group.working_bytes;
+  for (int v : group.inputs) bytes += problem.values[at(v)].bytes;
+  for (int v : group.outputs) bytes += problem.values[at(v)].bytes;
+  return bytes;
+}
+
+/// Groups by need, the largest first, each where most is free, until one finds no room; if all do (it is their values
+/// that lie there together), the largest.
+Misfit explain(const Problem& problem) {
+  std::vector<std::pair<int64_t, int>> by_need;
+  for (int g = 0; g < problem.group_count(); ++g) {
+    int64_t bytes = live_bytes(problem, problem.groups[at(g)]);
+    for (int w : problem.groups[at(g)].weights) bytes += problem.weights[at(w)];
+    by_need.emplace_back(-bytes, g);
+  }
+  std::sort(by_need.begin(), by_need.end());
+  std::vector<std::set<int>> resident(problem.devices.size());
+  std::vector<int64_t> used(problem.devices.size());
+  Misfit largest;
+  for (const auto& [need, g] : by_need) {
+    const Group& group = problem.groups[at(g)];
+    Misfit misfit{g, {}};
+    int best = -1;
+    for (int d = 0; d < problem.device_count(); ++d) {
+      Misfit::Row row{d, group.runs_on(d), live_bytes(problem, group),
+                      problem.devices[at(d)].memory_bytes - used[at(d)]};
+      for (int w : group.weights) row.needed += resident[at(d)].count(w) == 0 ? problem.weights[at(w)] : 0;
+      misfit.rows.push_back(row);
+      const auto left = [&](int device) { return misfit.rows[at(device)].free - misfit.rows[at(device)].needed; };
+      if (row.supported && row.needed <= row.free && (best < 0 || left(d) > left(best))) best = d;
+    }
+    if (largest.group < 0) largest = misfit;
+    if (best < 0) return misfit;
+    for (int w : group.weights)
+      if (resident[at(best)].insert(w).second) used[at(best)] += problem.weights[at(w)];
+  }
+  return largest;
+}
+
+}  // namespace
+
+Result place(const Problem& problem, const Options& options, const Placement* hint) {
+  Result result;
+  if (auto misfit = unsupported(problem)) {
+    result.misfit = std::move(*misfit);
+    return result;
+  }
+  Portfolio portfolio(problem, options);
+  if (hint != nullptr) portfolio.try_placement("as it was", *hint);
+  portfolio.try_all();
+  portfolio.improve();
+  if (portfolio.best().cost.missing_bytes > 0) {
+    result.misfit = explain(problem);
+    return result;
+  }
+  result.placement = portfolio.best().placement;
+  result.us = portfolio.best().cost.us;
+  result.by = portfolio.by();
+  return result;
+}
+
+std::string describe(const Problem& problem, const Misfit& misfit) {
+  const std::string name = "group '" + problem.groups[at(misfit.group)].name + "'";
+  std::string text;
+  bool fits = false;
+  for (const Misfit::Row& row : misfit.rows) {
+    text += concat(text.empty() ? "" : "; ", "'", problem.devices[at(row.device)].name, "' ");
+    if (row.supported)
+      text += concat("has ", row.free, " bytes free of ", row.needed, " that it needs");
+    else
+      text += "does not support it";
+    fits = fits || (row.supported && row.needed <= row.free);
+  }
+  return fits ? concat("no placement was found whose weights and values fit together; the largest, ", name, ": ", text)
+              : concat(name, " fits on no device: ", text);
+}
+
+}  // namespace gcg::place

@@ -1,0 +1,45 @@
+// Groups onto devices. Pure functions: the same problem gives the same placement everywhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/place/problem.h"
+
+namespace gcg::place {
+
+struct Options {
+  uint64_t seed = 1;
+  /// Of the search: groups and values that the simulator may look at, summed over all evaluations.
+  int64_t effort = 24'000'000;
+};
+
+/// Why there is no placement.
+struct Misfit {
+  struct Row {
+    int device = 0;
+    bool supported = true;  // by the device; if not, the bytes say nothing
+    int64_t needed = 0;     // bytes
+    int64_t free = 0;       // of its memory, what the groups that were placed before it leave
+  };
+  int group = -1;         // the first that found no room
+  std::vector<Row> rows;  // of each device
+};
+
+struct Result {
+  std::optional<Placement> placement;  // none: see misfit
+  double us = 0;                       // of a run
+  std::string by;                      // what found it: "heft", "all on cuda:0", "search", ..
+  Misfit misfit;
+};
+
+/// The best of: all on each single device, every list scheduler, what was there (`hint`), and a search from the best of
+/// those.
+Result place(const Problem& problem, const Options& options = {}, const Placement* hint = nullptr);
+
+/// "group 'g3' fits on no device: 'cpu:0' has 12 bytes free, 40 are needed; 'acc:0' does not support it".
+std::string describe(const Problem& problem, const Misfit& misfit);
+
+}  // namespace gcg::place

@@ -1,0 +1,134 @@
+#include "compiler/place/refine.h"
+
+#include <algorithm>
+
+#include "compiler/place/list_schedule.h"
+#include "compiler/place/local_search.h"
+#include "compiler/place/simulate.h"
+#include "compiler/support/error.h"
+
+namespace gcg::place {
+namespace {
+
+size_t at(int number) { return static_cast<size_t>(number); }
+
+struct Candidate {
+  Found found;
+  std::string by;
+};
+
+class Alternatives {
+ public:
+  Alternatives(const Problem& problem, const Placement& now)
+      : problem_(problem), ranks_(problem), simulator_(problem), now_(now) {
+    add(now, "as it was");
+  }
+
+  void add(const Placement& placement, const std::string& by) {
+    const Simulator::Cost cost = simulator_.cost(placement);
+    all_.push_back({{placement, cost}, by});
+  }
+
+  void add_moves() {
+    for (int g = 0; g < problem_.group_count(); ++g)
+      for (int d = 0; d < problem_.device_count(); ++d) {
+        if (d == now_.device[at(g)] || !problem_.groups[at(g)].runs_on(d)) continue;
+        std::vector<int> device = now_.device;
+        device[at(g)] = d;
+        add({device, order_by_rank(problem_, ranks_, device)},
+            "'" + problem_.groups[at(g)].name + "' moves to '" + problem_.devices[at(d)].name + "'");
+      }
+  }
+
+  void add_exchanges() {
+    const Timeline timeline = simulate(problem_, now_);
+    for (int a = 0; a < problem_.device_count(); ++a)
+      for (int b = 0; b < problem_.device_count(); ++b) {
+        if (a == b) continue;
+        const double on_a = all_groups_of(a, b, a), on_b = all_groups_of(a, b, b);
+        const bool larger_idles_longer = on_a < on_b && timeline.busy_us[at(a)] < timeline.busy_us[at(b)];
+        if (!larger_idles_longer) continue;
+        std::vector<int> device = now_.device;
+        for (int& d : device) d = d == a ? b : d == b ? a : d;
+        if (supports(device))
+          add({device, order_by_rank(problem_, ranks_, device)}, "'" + problem_.devices[at(a)].name + "' and '" +
+                                                                     problem_.devices[at(b)].name +
+                                                                     "' exchange their groups");
+      }
+  }
+
+  void add_placed(const Options& options) {
+    if (Result result = place(problem_, options, &now_); result.placement) add(*result.placement, result.by);
+  }
+
+  /// What is best first; what fits in front of what does not.
+  std::vector<Candidate> sorted() {
+    std::stable_sort(all_.begin(), all_.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.found.cost < b.found.cost; });
+    return all_;
+  }
+
+ private:
+  /// Time of the groups of both devices if one of them ran all.
+  double all_groups_of(int a, int b, int on) const {
+    double us = 0;
+    for (int g = 0; g < problem_.group_count(); ++g)
+      if (now_.device[at(g)] == a || now_.device[at(g)] == b) us += problem_.groups[at(g)].us[at(on)];
+    return us;
+  }
+  bool supports(const std::vector<int>& device) const {
+    for (int g = 0; g < problem_.group_count(); ++g)
+      if (!problem_.groups[at(g)].runs_on(device[at(g)])) return false;
+    return true;
+  }
+
+  const Problem& problem_;
+  const Ranks ranks_;
+  Simulator simulator_;
+  const Placement now_;
+  std::vector<Candidate> all_;
+};
+
+constexpr int64_t kMostMoves = 4096;  // groups x devices that single moves are tried for
+
+std::vector<Candidate> alternatives(const Problem& problem, const Placement& now, const Options& options) {
+  Alternatives all(problem, now);
+  if (int64_t{problem.group_count()} * problem.device_count() <= kMostMoves) all.add_moves();
+  all.add_exchanges();
+  all.add_placed(options);
+  return all.sorted();
+}
+
+bool same(const Placement& a, const Placement& b) { return a.device == b.device && a.order == b.order; }
+
+}  // namespace
+
+Refined refine(const Problem& problem, const Placement& now, const RefineOptions& options) {
+  const Simulator::Cost was = Simulator(problem).cost(now);
+  const Candidate best = alternatives(problem, now, options.place).front();
+  if (best.found.cost.missing_bytes > 0) return {now, was.us, was.us, false, "", place(problem, options.place).misfit};
+  const double gain = was.us - best.found.cost.us;
+  const bool worth_it = was.missing_bytes > 0 || (gain > options.threshold * was.us && gain > 2 * options.noise_us);
+  if (!worth_it) return {now, was.us, was.us, false, "nothing gains enough", {}};
+  return {best.found.placement, best.found.cost.us, was.us, true, best.by, {}};
+}
+
+NextRound next_round(const Problem& problem, const std::vector<Round>& rounds, const RefineOptions& options,
+                     int most_rounds) {
+  GCG_CHECK(!rounds.empty(), "no round was measured");
+  const Round& best = *std::min_element(rounds.begin(), rounds.end(),
+                                        [](const Round& a, const Round& b) { return a.measured_us < b.measured_us; });
+  const NextRound end{true, best.placement, best.measured_us, ""};
+  if (static_cast<int>(rounds.size()) >= most_rounds) return {true, end.placement, end.predicted_us, "the last round"};
+  const double noise = std::max(options.noise_us, best.noise_us);
+  for (const Candidate& c : alternatives(problem, best.placement, options.place)) {
+    const double gain = best.measured_us - c.found.cost.us;
+    if (c.found.cost.missing_bytes > 0 || gain <= options.threshold * best.measured_us || gain <= 2 * noise) break;
+    if (std::any_of(rounds.begin(), rounds.end(), [&](const Round& r) { return same(r.placement, c.found.placement); }))
+      continue;
+    return {false, c.found.placement, c.found.cost.us, c.by};
+  }
+  return {true, end.placement, end.predicted_us, "nothing that was not tried promises to gain enough"};
+}
+
+}  // namespace gcg::place

@@ -1,0 +1,86 @@
+// The simulator by hand-made examples, one rule each.
+#include "compiler/place/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/place/driver/problem_json.h"
+
+namespace gcg::place {
+namespace {
+
+Problem problem(const char* text) { return problem_from(nlohmann::json::parse(text)); }
+
+TEST(Simulate, AGroupWaitsForTransferOfItsInput) {
+  // 0 -> 1 on another device: 10 us, then 2 us and 30 bytes at 10 bytes/us, then 20 us.
+  const Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[10,2],[10,2],[0,0]],
+    "groups": [{"us": [10, 10]}, {"us": [20, 20]}], "values": [{"bytes": 30, "producer": 0, "readers": [1]}]})");
+  EXPECT_EQ(simulate(p, {{0, 0}, {0, 1}}).us, 30);
+  const Timeline t = simulate(p, {{0, 1}, {0, 1}});
+  EXPECT_EQ(t.us, 35);
+  ASSERT_EQ(t.transfers.size(), 1U);
+  EXPECT_EQ(t.transfers[0].begin, 10);
+  EXPECT_EQ(t.transfers[0].end, 15);
+  EXPECT_EQ(t.busy_us, (std::vector<double>{10, 20}));
+}
+
+TEST(Simulate, OneTensorForTwoReadersOfADeviceIsSentOnce) {
+  const Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[1,0],[1,0],[0,0]],
+    "groups": [{"us": [10, 10]}, {"us": [1, 1]}, {"us": [1, 1]}],
+    "values": [{"bytes": 30, "producer": 0, "readers": [1, 2]}]})");
+  const Timeline t = simulate(p, {{0, 1, 1}, {0, 1, 2}});
+  EXPECT_EQ(t.transfers.size(), 1U);
+  EXPECT_EQ(t.us, 42);
+}
+
+TEST(Simulate, ALinkServesOneTransferAtATimeTheFirstReadFirst) {
+  const char* text = R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[1,0],[1,0],[0,0]],
+    "groups": [{"us": [10, 10]}, {"us": [1, 1]}, {"us": [50, 50]}], "links_queue": %,
+    "values": [{"bytes": 30, "producer": 0, "readers": [1]}, {"bytes": 40, "producer": 0, "readers": [2]}]})";
+  std::string queued = text, free = text;
+  queued.replace(queued.find('%'), 1, "true");
+  free.replace(free.find('%'), 1, "false");
+  const Timeline t = simulate(problem(queued.c_str()), {{0, 1, 1}, {0, 2, 1}});
+  EXPECT_EQ(t.begin[2], 50);  // 10 + 40
+  EXPECT_EQ(t.begin[1], 100);
+  EXPECT_EQ(t.transfers[0].value, 1);
+  EXPECT_EQ(t.transfers[1].end, 80);
+  EXPECT_EQ(simulate(problem(free.c_str()), {{0, 1, 1}, {0, 1, 2}}).begin[1], 40);
+}
+
+TEST(Simulate, DirectionsOfALinkDoNotWaitForEachOther) {
+  const Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[1,0],[2,0],[0,0]],
+    "groups": [{"us": [10, 10]}, {"us": [10, 10]}, {"us": [1, 1]}, {"us": [1, 1]}],
+    "values": [{"bytes": 30, "producer": 0, "readers": [2]}, {"bytes": 30, "producer": 1, "readers": [3]}]})");
+  const Timeline t = simulate(p, {{0, 1, 1, 0}, {0, 1, 2, 3}});
+  EXPECT_EQ(t.begin[2], 40);
+  EXPECT_EQ(t.begin[3], 25);
+}
+
+TEST(Simulate, GivenAndWantedValuesTravel) {
+  const Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[1,0],[1,5],[0,0]],
+    "groups": [{"us": [10, 4]}],
+    "values": [{"bytes": 8, "given": 0, "readers": [0]}, {"bytes": 6, "producer": 0, "wanted": true, "wanted_on": 0}]})");
+  EXPECT_EQ(simulate(p, {{0}, {0}}).us, 10);
+  EXPECT_EQ(simulate(p, {{1}, {0}}).us, 8 + 4 + 5 + 6);
+}
+
+TEST(Simulate, WeightsStayAndValuesLieForTheirIntervals) {
+  const Problem p = problem(R"({"devices": [{"name": "a"}], "links": [[0,0]], "weights": [100, 1000],
+    "groups": [{"us": [10], "weights": [0]}, {"us": [10], "weights": [0, 1], "working": 7}, {"us": [10]}],
+    "values": [{"bytes": 20, "producer": 0, "readers": [1]}, {"bytes": 30, "producer": 1, "readers": [2]},
+               {"bytes": 40, "producer": 2, "wanted": true}]})");
+  const Timeline t = simulate(p, {{0, 0, 0}, {0, 1, 2}});
+  EXPECT_EQ(t.weight_bytes, (std::vector<int64_t>{1100}));          // the shared one once
+  EXPECT_EQ(t.peak_bytes, (std::vector<int64_t>{1100 + 30 + 40}));  // the first value is gone by then
+}
+
+TEST(Simulate, ATransferTakesMemoryOnBothSides) {
+  const Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[1,0],[1,0],[0,0]],
+    "groups": [{"us": [10, 10]}, {"us": [5, 5]}, {"us": [2, 2]}],
+    "values": [{"bytes": 20, "producer": 0, "readers": [2]}, {"bytes": 3, "producer": 1, "readers": [2]}]})");
+  const Timeline t = simulate(p, {{0, 0, 1}, {0, 1, 2}});  // 3 bytes are made while 20 travel
+  EXPECT_EQ(t.peak_bytes, (std::vector<int64_t>{23, 23}));
+}
+
+}  // namespace
+}  // namespace gcg::place

@@ -1,0 +1,42 @@
+// The assembly of an artifact, read and replaced without touching the rest of the file, however large its weights are.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "artifact_schema/reader.h"
+#include "compiler/place/assembly_problem.h"
+
+namespace gcg::tools {
+
+/// An artifact mapped, its header and manifest proven, but no digest of code or weights compared.
+class MappedArtifact {
+ public:
+  /// Throws CompileError naming the file and what is wrong.
+  explicit MappedArtifact(const std::string& path);
+  ~MappedArtifact();
+  MappedArtifact(const MappedArtifact&) = delete;
+  MappedArtifact& operator=(const MappedArtifact&) = delete;
+
+  const gart::ArtifactView& view() const { return view_; }
+
+ private:
+  std::span<const uint8_t> bytes_;
+  gart::ArtifactView view_;
+};
+
+/// What profiles go by, in hexadecimal digits: a digest of the digests of all sections but the assembly's, which
+/// placing anew changes.
+std::string artifact_identity(const gart::ArtifactView& artifact);
+
+/// The weights that the parts of each group read.
+GroupWeights group_weights(const gart::ArtifactView& artifact, const gart::fb::AssemblyT& assembly);
+
+/// `from` with this assembly instead of its own, as `to`; no other section changes a byte. Shares the blocks of `from`
+/// where the file system can, else copies them; a large file that becomes itself is changed in place. Throws
+/// CompileError; a failure leaves `to` as it was.
+void write_assembly(const std::string& from, const std::string& to, std::span<const uint8_t> section);
+
+}  // namespace gcg::tools
