@@ -8,6 +8,7 @@
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/read_fleet.h"
+#include "tools/gcc-graph/io/artifact_identity.h"
 #include "tools/gcc-graph/io/assembly_section.h"
 #include "tools/gcc-graph/io/read_file.h"
 

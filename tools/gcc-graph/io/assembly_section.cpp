@@ -145,19 +145,6 @@ MappedArtifact::MappedArtifact(const std::string& path) {
 
 MappedArtifact::~MappedArtifact() { munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size()); }
 
-std::string artifact_identity(const gart::ArtifactView& artifact) {
-  std::vector<uint8_t> digests;
-  for (const gart::SectionEntry& s : artifact.sections)
-    if (s.kind != gart::SectionKind::assembly) digests.insert(digests.end(), s.digest.begin(), s.digest.end());
-  std::string text;
-  for (uint8_t byte : gart::digest_section(digests)) {
-    constexpr const char* kDigits = "0123456789abcdef";
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
 GroupWeights group_weights(const gart::ArtifactView& artifact, const gart::fb::AssemblyT& assembly) {
   GroupWeights out(assembly.groups.size());
   const auto* entries = artifact.manifest->entry_points();

@@ -27,10 +27,6 @@ class MappedArtifact {
   gart::ArtifactView view_;
 };
 
-/// What profiles go by, in hexadecimal digits: a digest of the digests of all sections but the assembly's, which
-/// placing anew changes.
-std::string artifact_identity(const gart::ArtifactView& artifact);
-
 /// The weights that the parts of each group read.
 GroupWeights group_weights(const gart::ArtifactView& artifact, const gart::fb::AssemblyT& assembly);
 
