@@ -1,12 +1,15 @@
 // Files with parts: run on pools of this machine, and refused when their assembly makes no sense.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <random>
 
 #include "artifact_schema/verify.h"
 #include "assembly_generated.h"
+#include "gart/fleet.h"
 #include "gart/fleet.hpp"
 #include "runtime/cpu/cores.h"
 #include "runtime/fleet/verify_assembly.h"
@@ -181,6 +184,48 @@ TEST(FleetArtifact, PartsAreNoEntryPointsOfTheModel) {
   ASSERT_TRUE(program.ok());
   EXPECT_EQ(program->entry_points().size(), 1U);
   EXPECT_FALSE(program->new_invocation("part").ok());
+}
+
+TEST(FleetArtifact, TheCApiDoesTheSame) {
+  const std::span<const uint8_t> bytes = artifact(packed(diamond()));
+  const std::string path = testing::TempDir() + "fleet_c_api.gart";
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
+  const char* devices[] = {"left", "cpu", "right", "cpu"};
+  const gart_fleet_options options = {sizeof options, 0, 1, 0, devices, 2};
+  gart_fleet* fleet = nullptr;
+  ASSERT_EQ(gart_fleet_load(path.c_str(), &options, &fleet), GART_OK) << gart_fleet_last_error();
+  EXPECT_EQ(gart_fleet_input_count(fleet), 2U);
+  EXPECT_STREQ(gart_fleet_input_name(fleet, 1), "y");
+  EXPECT_EQ(gart_fleet_input_name(fleet, 2), nullptr);
+  gart_fleet_request* request = nullptr;
+  ASSERT_EQ(gart_fleet_request_new(fleet, &request), GART_OK);
+  const std::vector<float> x = ramp(9), y = ramp(9, 4);
+  const gart_tensor tx = {x.data(), GART_F32, 1, {9}, nullptr}, ty = {y.data(), GART_F32, 1, {9}, "cpu"};
+  ASSERT_EQ(gart_fleet_set_input(request, "x", &tx), GART_OK);
+  EXPECT_EQ(gart_fleet_start(request), GART_INVALID_ARGUMENT);
+  EXPECT_STREQ(gart_fleet_last_error(), "input 1 'y' is not set");
+  ASSERT_EQ(gart_fleet_set_input(request, "y", &ty), GART_OK);
+  const char* names[] = {"out", "a"};
+  ASSERT_EQ(gart_fleet_fetch(request, names, 2), GART_OK);
+  for (int run = 0; run < 3; ++run) {
+    ASSERT_EQ(gart_fleet_start(request), GART_OK);
+    ASSERT_EQ(gart_fleet_wait(request), GART_OK);
+  }
+  EXPECT_EQ(gart_fleet_ready(request), 1);
+  EXPECT_EQ(gart_fleet_output_count(request), 2U);
+  gart_tensor out = {};
+  ASSERT_EQ(gart_fleet_get_output(request, 0, &out), GART_OK);
+  EXPECT_EQ(std::vector<float>(static_cast<const float*>(out.data), static_cast<const float*>(out.data) + 9),
+            expected(x, y));
+  EXPECT_EQ(gart_fleet_get_output(request, 2, &out), GART_INVALID_ARGUMENT);
+  gart_group_time times[8];
+  EXPECT_EQ(gart_fleet_times(fleet, times, 8), 4U);
+  EXPECT_STREQ(times[0].group, "g0");
+  EXPECT_EQ(times[0].runs, 2);
+  gart_fleet_free(fleet);
+  gart_fleet_request_free(request);
+  std::remove(path.c_str());
 }
 
 struct Wrong {

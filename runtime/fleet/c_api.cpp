@@ -1,0 +1,162 @@
+// The C API: the C++ API with Results turned into status codes and a sentence per thread.
+#include <cstddef>
+#include <cstring>
+
+#include "gart/fleet.h"
+#include "gart/fleet.hpp"
+#include "runtime/errors.h"
+
+struct gart_fleet {
+  gart::fleet::Program program;
+};
+struct gart_fleet_request {
+  gart::fleet::Request request;
+};
+
+namespace {
+
+using gart::ErrorCode;
+using gart::fail;
+using gart::Failure;
+using gart::value_or_fail;
+
+thread_local std::string last_error;
+
+/// `body()`, which throws Failure, as a status.
+template <class Body>
+gart_status status_of(Body&& body) noexcept {
+  const gart::Result<void> done = gart::guarded(body);
+  if (done) return GART_OK;
+  try {
+    last_error = done.error().message;
+  } catch (...) {
+    last_error.clear();
+  }
+  return static_cast<gart_status>(done.error().code);
+}
+
+template <class... Pointers>
+void require(const Pointers*... pointers) {
+  if ((... || (pointers == nullptr))) fail(ErrorCode::invalid_argument, "an argument is null");
+}
+
+void check(const gart::Result<void>& done) {
+  if (!done) throw Failure{done.error()};
+}
+
+gart::fleet::LoadOptions options_of(const gart_fleet_options* options) {
+  gart::fleet::LoadOptions out;
+  if (options == nullptr) return out;
+  out.verify = options->skip_verify == 0;
+  out.threads = options->threads;
+  out.requests = options->requests;
+  for (size_t i = 0; i < options->device_count; ++i) {
+    const char *name = options->devices[2 * i], *device = options->devices[2 * i + 1];
+    require(name, device);
+    out.devices.push_back({name, device});
+  }
+  return out;
+}
+
+gart::TensorView view_of(const gart_tensor& tensor) {
+  if (tensor.rank > GART_MAX_RANK)
+    fail(ErrorCode::invalid_argument, "the tensor has rank ", tensor.rank, ", the limit is ", GART_MAX_RANK);
+  return {tensor.data, static_cast<gart::DType>(tensor.dtype),
+          gart::Shape(std::span<const int64_t>(tensor.dims, tensor.rank)),
+          tensor.device == nullptr ? "cpu" : tensor.device};
+}
+
+}  // namespace
+
+const char* gart_fleet_last_error(void) { return last_error.c_str(); }
+
+gart_status gart_fleet_load(const char* path, const gart_fleet_options* options, gart_fleet** fleet) {
+  return status_of([&] {
+    require(path, fleet);
+    *fleet = nullptr;
+    *fleet = new gart_fleet{value_or_fail(gart::fleet::load(std::string(path), options_of(options)))};
+  });
+}
+
+void gart_fleet_free(gart_fleet* fleet) { delete fleet; }
+
+size_t gart_fleet_input_count(const gart_fleet* fleet) { return fleet == nullptr ? 0 : fleet->program.inputs().size(); }
+
+const char* gart_fleet_input_name(const gart_fleet* fleet, size_t index) {
+  return index < gart_fleet_input_count(fleet) ? fleet->program.inputs()[index].name.c_str() : nullptr;
+}
+
+size_t gart_fleet_times(const gart_fleet* fleet, gart_group_time* times, size_t capacity) {
+  thread_local gart::fleet::Times last;
+  if (fleet == nullptr) return 0;
+  last = {};
+  if (status_of([&] { last = fleet->program.times(); }) != GART_OK) return 0;
+  for (size_t i = 0; i < last.groups.size() && i < capacity; ++i) {
+    const gart::fleet::GroupTime& time = last.groups[i];
+    times[i] = {time.group.c_str(), time.device.c_str(), time.operation_us, time.idle_us, time.noise_us, time.runs};
+  }
+  return last.groups.size();
+}
+
+gart_status gart_fleet_request_new(const gart_fleet* fleet, gart_fleet_request** request) {
+  return status_of([&] {
+    require(fleet, request);
+    *request = nullptr;
+    *request = new gart_fleet_request{value_or_fail(fleet->program.new_request())};
+  });
+}
+
+void gart_fleet_request_free(gart_fleet_request* request) { delete request; }
+
+gart_status gart_fleet_set_input(gart_fleet_request* request, const char* name, const gart_tensor* tensor) {
+  return status_of([&] {
+    require(request, name, tensor);
+    check(request->request.set_input(std::string_view(name), view_of(*tensor)));
+  });
+}
+
+gart_status gart_fleet_fetch(gart_fleet_request* request, const char* const* names, size_t count) {
+  return status_of([&] {
+    require(request);
+    std::vector<std::string_view> wanted;
+    for (size_t i = 0; i < count; ++i) {
+      require(names[i]);
+      wanted.emplace_back(names[i]);
+    }
+    check(request->request.fetch(wanted));
+  });
+}
+
+gart_status gart_fleet_start(gart_fleet_request* request) {
+  return status_of([&] {
+    require(request);
+    check(request->request.start());
+  });
+}
+
+gart_status gart_fleet_wait(gart_fleet_request* request) {
+  return status_of([&] {
+    require(request);
+    check(request->request.wait());
+  });
+}
+
+int gart_fleet_ready(const gart_fleet_request* request) {
+  return request == nullptr || request->request.ready() ? 1 : 0;
+}
+
+size_t gart_fleet_output_count(const gart_fleet_request* request) {
+  return request == nullptr ? 0 : request->request.outputs();
+}
+
+gart_status gart_fleet_get_output(const gart_fleet_request* request, size_t index, gart_tensor* tensor) {
+  return status_of([&] {
+    require(request, tensor);
+    const gart::TensorView view = request->request.output(index);
+    if (view.dtype == gart::DType::undefined)
+      fail(ErrorCode::invalid_argument, "there is no output ", index, ", or no run has succeeded yet");
+    *tensor = {view.data, static_cast<gart_dtype>(view.dtype), view.shape.rank(), {}, view.device};
+    const std::span<const int64_t> extents = view.shape.extents();
+    std::memcpy(tensor->dims, extents.data(), extents.size_bytes());
+  });
+}

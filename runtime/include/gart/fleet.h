@@ -1,0 +1,62 @@
+/* The C API of models over several devices, over the same core as fleet.hpp; C11. Semantics, threads and lifetimes are
+ * as told there. libgart_fleet.so, beside libgart.so.
+ *
+ * Every function that can fail returns 0 (GART_OK) or one of gart_status; gart_fleet_last_error() then has the
+ * sentence.
+ */
+#ifndef GART_FLEET_H
+#define GART_FLEET_H
+
+#include "gart/gart.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gart_fleet gart_fleet;
+typedef struct gart_fleet_request gart_fleet_request;
+
+typedef struct gart_fleet_options {
+  size_t size;     /* sizeof(gart_fleet_options) */
+  int skip_verify; /* as gart_load_options */
+  int threads;     /* of each CPU pool; 0: one per core */
+  int requests;    /* that may be under way at once; 0: two per device */
+  /* What is taken here for a device of the file, "cpu:0-1" for "acc:0": names and devices in turn. */
+  const char* const* devices;
+  size_t device_count; /* pairs */
+} gart_fleet_options;
+
+/* What a group took on a device: microseconds of a run, medians. */
+typedef struct gart_group_time {
+  const char *group, *device; /* live until the next gart_fleet_times on this thread */
+  double operation_us, idle_us, noise_us;
+  int64_t runs;
+} gart_group_time;
+
+/* Of this thread; "" if nothing failed yet. */
+GART_C_API const char* gart_fleet_last_error(void);
+
+/* `options`: NULL for all as the file says. */
+GART_C_API gart_status gart_fleet_load(const char* path, const gart_fleet_options* options, gart_fleet** fleet);
+/* Requests keep what they need of it. */
+GART_C_API void gart_fleet_free(gart_fleet* fleet);
+GART_C_API size_t gart_fleet_input_count(const gart_fleet* fleet);
+GART_C_API const char* gart_fleet_input_name(const gart_fleet* fleet, size_t index); /* NULL: there is none */
+/* Writes up to `capacity` of them; returns how many there are. */
+GART_C_API size_t gart_fleet_times(const gart_fleet* fleet, gart_group_time* times, size_t capacity);
+
+GART_C_API gart_status gart_fleet_request_new(const gart_fleet* fleet, gart_fleet_request** request);
+GART_C_API void gart_fleet_request_free(gart_fleet_request* request); /* waits for what is under way */
+GART_C_API gart_status gart_fleet_set_input(gart_fleet_request* request, const char* name, const gart_tensor* tensor);
+/* Values instead of the outputs; count 0: the outputs again. */
+GART_C_API gart_status gart_fleet_fetch(gart_fleet_request* request, const char* const* names, size_t count);
+GART_C_API gart_status gart_fleet_start(gart_fleet_request* request);
+GART_C_API gart_status gart_fleet_wait(gart_fleet_request* request);
+GART_C_API int gart_fleet_ready(const gart_fleet_request* request); /* 1: gart_fleet_wait will not wait */
+GART_C_API size_t gart_fleet_output_count(const gart_fleet_request* request);
+GART_C_API gart_status gart_fleet_get_output(const gart_fleet_request* request, size_t index, gart_tensor* tensor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,48 @@
+// What a fleet adds to its parts: microseconds per part that does nothing, the least of many runs. hand_over_starpu
+// does the same graphs: a chain of 1000 on one device, the same chain by turns on two, 1000 beside each other on two.
+#include <algorithm>
+#include <cstdio>
+
+#include "tests/fleet_runtime/fake_fleet.h"
+
+using namespace gart::fleet;
+using namespace gart::fleet::test;
+
+namespace {
+
+constexpr uint32_t kParts = 1000;
+constexpr int kRuns = 200;
+
+double microseconds_per_part(const FakeModel& model, uint32_t devices) {
+  const auto fleet = open_fake(model.assembly, std::make_shared<FakeWorld>(devices));
+  FakeRequest request(fleet);
+  double best = 1e30;
+  for (int i = 0; i < kRuns; ++i) {
+    const int64_t begin = now_ns();
+    if (!request.start({i}).ok() || !request.wait().ok()) std::abort();
+    best = std::min(best, double(now_ns() - begin) / 1000 / kParts);
+  }
+  return best;
+}
+
+FakeModel chain(uint32_t devices) {
+  FakeModel model(1, devices);
+  uint32_t value = 0;
+  for (uint32_t i = 0; i < kParts; ++i) value = model.call({value}, i % devices);
+  model.output(value);
+  return model;
+}
+
+FakeModel wide(uint32_t devices) {
+  FakeModel model(1, devices);
+  for (uint32_t i = 0; i < kParts; ++i) model.output(model.call({0}, i % devices));
+  return model;
+}
+
+}  // namespace
+
+int main() {
+  std::printf("chain on one device: %.3f us per part\n", microseconds_per_part(chain(1), 1));
+  std::printf("chain by turns on two: %.3f us per part\n", microseconds_per_part(chain(2), 2));
+  std::printf("beside each other on two: %.3f us per part\n", microseconds_per_part(wide(2), 2));
+}
