@@ -218,6 +218,27 @@ class Functions(CliCase):
         self.assertEqual([re.search(r"// (\w+)/", line).group(1) for line in hosts], ["second", "second"])
         self.assertNotIn("host launch", self.accepted(*command, "--assign", "second/*=cuda"), "the user's word wins")
 
+    def test_measurements_travel(self):
+        def entry(choice):
+            return {"format": "gcc-graph tuning 1", "measured": [
+                {"target": "sm_80", "precision": "fp32", "kernel": "matmul",
+                 "shape": "20 x 256 x 64, left f32 along depth by 4, right f32 across depth by 4", "choice": choice, "expected": choice,
+                 "device": "", "driver": "", "microseconds": {choice: 1.0}}]}
+        for name, choice in (("function.json", "32x32x32 3xtf32, 5 stages"), ("user.json", "7x7x7 by hand")):
+            self.write(name, json.dumps(entry(choice)).encode())
+        added = self.accepted("function", "add", "Tuned", "net.onnx", "--from", "x,bias", "--to", "b", "-o", "tuned.onnx",
+                              "--tuning", "function.json")
+        self.assertIn("; with measurements\n", added)
+        self.save("tuned_use.onnx", sub_model("y = functions.Tuned(x, bias)", output="float[n,256] y"))
+        command = ("compile", "tuned_use.onnx", "--functions", "tuned.onnx", "-o", "tuned.gart", "--target", "sm_80", "--dim", "n=20")
+        done = self.tool(*command)
+        if "NVRTC" in done.stderr:
+            self.skipTest("GPU code needs NVRTC")
+        self.assertIn("tuning of the functions: 1 choices taken\n", done.stdout, done.stderr)
+        self.assertIn("user.json: 0 choices taken, 1 that this compiler does not have", self.accepted(*command, "--tuning", "user.json"))
+        self.refused("function", "add", "T2", "net.onnx", "--from", "x,bias", "--to", "b", "-o", "tuned.onnx", "--tuning", "net.onnx",
+                     says="net.onnx: not a JSON object")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -56,8 +56,8 @@ void print(const Arguments& a, const CompileResult& result, double seconds) {
 
 /// What became of the measurements of --tuning.
 void print_use(const std::string& path, const TuningFile& tuning) {
-  if (path.empty()) return;
-  std::cout << path << ": " << tuning.used() << " choices taken";
+  if (path.empty() && tuning.size() == 0) return;
+  std::cout << (path.empty() ? "tuning of the functions" : path) << ": " << tuning.used() << " choices taken";
   if (tuning.stale() > 0)
     std::cout << ", " << tuning.stale()
               << " that this compiler does not have left out (gcc-graph tune --again renews them)";
@@ -101,6 +101,14 @@ std::vector<Assignment> with_labels(const std::vector<Assignment>& asked, const 
   return all;
 }
 
+/// What was measured for functions goes with them; what --tuning says wins.
+void add_tuning_of_functions(const std::vector<NodeLabel>& labels, TuningFile& tuning) {
+  std::set<std::string> seen;
+  for (const NodeLabel& label : labels)
+    if (label.key == "gart.tuning" && seen.insert(label.value).second)
+      tuning.add(TuningFile::parse({label.value.begin(), label.value.end()}, "gart.tuning of " + label.node));
+}
+
 CompileResult compile_imported(ImportedModel model, const CompileOptions& options, const Backends& backends) {
   try {
     return compile(std::move(model.graph), model.source_hash, options, backends);
@@ -125,10 +133,7 @@ void run(const Arguments& a) {
   a.gpu.apply(options);
   a.fleet.apply(options, a.assignments);
   TuningFile tuning;
-  if (!a.tuning.empty()) {
-    tuning = TuningFile::read(a.tuning);
-    options.decisions = &tuning;
-  }
+  if (!a.tuning.empty()) tuning = TuningFile::read(a.tuning);
   options.threads = a.threads > 0 ? a.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   options.passes = a.passes;
   options.passes.out = &std::cout;
@@ -141,6 +146,8 @@ void run(const Arguments& a) {
   progress.show("import");
   ImportedModel model = import_onnx(a.model, only_values(options.dims), custom_ops, a.functions, a.outputs);
   options.assignments = with_labels(options.assignments, model.node_labels);
+  add_tuning_of_functions(model.node_labels, tuning);
+  if (tuning.size() > 0) options.decisions = &tuning;
   options.labels = model.labels;
   options.metadata = model.metadata;
   std::erase_if(options.dims, [&](const auto& dim) {

@@ -6,7 +6,9 @@
 #include "compiler/functions/function_library_file.h"
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/measure/tuning_file.h"
 
 namespace gcg::tools {
 namespace {
@@ -23,7 +25,8 @@ std::string text_of(const FunctionSummary& f) {
                             f.nodes == 1 ? " node" : " nodes");
   if (f.constant_bytes > 0) text += concat(", constants of ", f.constant_bytes, " bytes");
   for (size_t i = 0; i < f.calls.size(); ++i) text += concat(i == 0 ? "; calls " : ", ", f.calls[i]);
-  for (const auto& [key, value] : f.labels) text += concat("; ", key, " ", value);
+  for (const auto& [key, value] : f.labels)
+    text += key == "gart.tuning" ? "; with measurements" : concat("; ", key, " ", value);
   return text;
 }
 
@@ -40,7 +43,7 @@ nlohmann::ordered_json json_of(const FunctionSummary& f) {
 
 struct Addition {
   std::vector<std::string> words;  // [NAME] MODEL
-  std::string library, device, group;
+  std::string library, device, group, tuning;
   CarveOptions carve;
 };
 
@@ -48,6 +51,11 @@ void run(Addition a) {
   if (a.words.size() > 1) a.carve.name = a.words.front();
   if (!a.device.empty()) a.carve.labels["gart.device"] = a.device;
   if (!a.group.empty()) a.carve.labels["gart.group"] = a.group;
+  if (!a.tuning.empty()) {
+    const std::vector<uint8_t> bytes = read_file(a.tuning);
+    TuningFile::parse(bytes, a.tuning);  // what is no such file is refused now
+    a.carve.labels["gart.tuning"] = {bytes.begin(), bytes.end()};
+  }
   check_writable(a.library);
   const ChangedLibrary changed = add_function(a.library, a.words.back(), a.carve);
   write_file(a.library, changed.bytes);
@@ -79,6 +87,8 @@ void add_add(CLI::App& app) {
   c->add_option("-o,--output", a->library, "The library to write")->required();
   c->add_option("--device", a->device, "Where its nodes run, wherever it is called: cpu, cuda, or a device of a fleet");
   c->add_option("--group", a->group, "The group that its nodes are in, wherever it is called");
+  c->add_option("--tuning", a->tuning,
+                "Measurements of gcc-graph tune that choose its GPU kernels, wherever it is called");
   c->callback([a] { run(*a); });
 }
 

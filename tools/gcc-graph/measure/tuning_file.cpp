@@ -34,9 +34,11 @@ Measured parse_measured(const Json& entry) {
 
 }  // namespace
 
-TuningFile TuningFile::read(const std::string& path) {
-  const Json json = Json::parse(read_file(path), nullptr, false);
-  if (!json.is_object()) fail(path, ": not a JSON object");
+TuningFile TuningFile::read(const std::string& path) { return parse(read_file(path), path); }
+
+TuningFile TuningFile::parse(const std::vector<uint8_t>& bytes, const std::string& origin) {
+  const Json json = Json::parse(bytes, nullptr, false);
+  if (!json.is_object()) fail(origin, ": not a JSON object");
   size_t number = 0;
   try {
     if (text_at(json, "format") != kFormat) fail("the format is '", text_at(json, "format"), "', not '", kFormat, "'");
@@ -51,7 +53,7 @@ TuningFile TuningFile::read(const std::string& path) {
     }
     return file;
   } catch (const CompileError& error) {
-    fail(path, number > 0 ? concat(", entry ", number) : "", ": ", error.what());
+    fail(origin, number > 0 ? concat(", entry ", number) : "", ": ", error.what());
   }
 }
 

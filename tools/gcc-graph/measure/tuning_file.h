@@ -1,10 +1,12 @@
 // What was measured on GPUs, as a file that people can read and that travels between machines.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "compiler/kernel/decisions.h"
 
@@ -23,11 +25,15 @@ class TuningFile final : public Decisions {
  public:
   /// Throws CompileError naming the file, the entry and what is wrong with it.
   static TuningFile read(const std::string& path);
+  /// The same of a file's bytes; `origin` is what messages name.
+  static TuningFile parse(const std::vector<uint8_t>& bytes, const std::string& origin);
   /// Beside its place first, then renamed.
   void write(const std::string& path) const;
 
   bool has(const Decision& decision) const { return entries_.count(key(decision)) != 0; }
   void put(const Decision& decision, Measured measured) { entries_[key(decision)] = std::move(measured); }
+  /// Takes over what the other knows and this does not.
+  void add(const TuningFile& other) { entries_.insert(other.entries_.begin(), other.entries_.end()); }
   size_t size() const { return entries_.size(); }
 
   /// A choice that is none of the candidates counts as not known: another version of the compiler made the file.
