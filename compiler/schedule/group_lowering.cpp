@@ -58,6 +58,7 @@ void GroupLowering::check_device(const Node& n) const {
 
 void GroupLowering::take_operands() {
   for (const auto& o : values_.operands()) {
+    GCG_CHECK(o.storage.valid(), "'", value(o.value).name, "' is read, but has no storage");
     out_.kernel.operands.push_back(
         Operand{memory_dtype(o.value, o.storage), value(o.storage).in_memory(*value(o.value).shape), false, -1});
     out_.storages.push_back(o.storage);

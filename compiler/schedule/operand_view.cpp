@@ -1,12 +1,17 @@
 #include "compiler/schedule/operand_view.h"
 
+#include <algorithm>
+
 #include "compiler/ops/op_def.h"
 
 namespace gcg {
 namespace {
 
+/// Does the node move elements, to where no data decides?
 bool moves(const Graph& graph, const Node& n) {
-  return n.op->is_strided() && graph.value(n.outputs[0]).dtype == graph.value(n.inputs[0]).dtype;
+  return n.op->is_strided() && graph.value(n.outputs[0]).dtype == graph.value(n.inputs[0]).dtype &&
+         std::all_of(n.inputs.begin() + 1, n.inputs.end(),
+                     [&](ValueId v) { return !v.valid() || graph.value(v).is_constant() || graph.value(v).contents; });
 }
 
 bool is_strided_view(const Graph& graph, ValueId v, ValueId source, bool whole_rows) {

@@ -282,6 +282,28 @@ g (float[s,4] x, int64[b] bounds, int64 count) => (float[m,4] sums) {
 }
 """
 
+EXPERTS = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[7,4] x, float[4,5] w) => (float[m,5] y) {
+  one = Constant <value = int64[1] {1}> ()
+  best, expert = TopK (x, one)
+  flat = Constant <value_ints = [-1]> ()
+  experts = Reshape (expert, flat)
+  zeros = Constant <value = int64[4] {0, 0, 0, 0}> ()
+  ones = Constant <value = int64[7] {1, 1, 1, 1, 1, 1, 1}> ()
+  counts = ScatterElements <axis = 0, reduction = "add"> (zeros, experts, ones)
+  all = Constant <value = int64[1] {7}> ()
+  sorted, order = TopK <largest = 0> (experts, all)
+  rows = Gather (x, order)
+  a, b, c, d = Split <axis = 0> (rows, counts)
+  p = MatMul (a, w)
+  q = MatMul (b, w)
+  r = MatMul (c, w)
+  s = MatMul (d, w)
+  y = Concat <axis = 0> (p, q, r, s)
+}
+"""
+
 MODELS = {
     "sequences": (SEQUENCES, [{"a": 4, "b": 3, "at": 1}, {"a": 2, "b": 5, "at": -1}]),
     "appending": (APPENDING, [{"s": 6, "count": 5}, {"s": 3, "count": 1}]),
@@ -298,5 +320,6 @@ MODELS = {
     "optionals": (OPTIONALS, [{"a": 4}, {"a": 1}]),
     "pieces": (PIECES, [{"a": 4}, {"a": 1}]),
     "cut_bounds": (CUT_BOUNDS, [{"s": 6, "b": 4, "count": 3}, {"s": 6, "b": 5, "count": 1}]),
+    "experts": (EXPERTS, [{}]),
     "empty_branch": (EMPTY_BRANCH, [{"n": 3}, {"n": 0}]),
 }
