@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/kernel_operations.h"
 #include "compiler/kernel/typical_extent.h"
 
 namespace gcg {
@@ -146,6 +147,31 @@ double host_microseconds(const Kernel& kernel) {
   const double elements = written;
   const Work work = std::visit([&](const auto& body) { return work_of(body, elements); }, kernel.body);
   return std::max({kLeast, bytes / kBytes, work.flops / kFlops});
+}
+
+double core_microseconds(const Plan& plan, const Step& step) {
+  constexpr double kStep = 0.05, kEfficiency = 0.6;  // of contractions
+  constexpr double kLoop = 0.12, kProgram = 0.02;  // likewise: of loops, whose functions take many clocks, of programs
+  constexpr double kNear = 4;                      // how much faster than memory a cache is
+  const Machine& core = *plan.machine;
+  const auto moving = [&](double bytes) {
+    return 1e6 * bytes / core.bytes_per_second / (bytes < static_cast<double>(core.l2_bytes) ? kNear : 1);
+  };
+  const auto* launch = step.as<Launch>();
+  if (launch == nullptr) {
+    double bytes = 0;
+    for (const auto& list : {step.reads(), step.writes()})
+      for (BufferId b : list) bytes += typical(plan.buffers[b].bytes);
+    return kStep + moving(bytes);
+  }
+  const Kernel& kernel = plan.kernel_of(*launch);
+  const bool loops = std::holds_alternative<LoopKernel>(kernel.body);
+  const double rate = (loops                                                ? kLoop
+                       : std::holds_alternative<ProgramKernel>(kernel.body) ? kProgram
+                                                                            : kEfficiency) *
+                      core.flops_per_second() / 1e6;
+  const double operations = std::max(traffic_of(kernel).written, typical(kernel_operations(kernel)));
+  return kStep + std::max(moving(traffic_of(kernel).bytes), operations / rate);
 }
 
 void HostTransfer::add(const Buffer& buffer) {

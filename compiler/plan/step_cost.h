@@ -16,6 +16,9 @@ StepCost step_cost(const Plan& plan, const Step& step);
 /// How long the CPU works on one of its kernels; some 2000 elements of a loop per microsecond.
 double host_microseconds(const Kernel& kernel);
 
+/// How long one core of the plan's CPU works on the step.
+double core_microseconds(const Plan& plan, const Step& step);
+
 /// Copies between the memories.
 struct HostTransfer {
   double bytes = 0;
