@@ -26,8 +26,9 @@ void release_all(const std::vector<Buffer*>& buffers) {
 
 const char* host_target() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd")
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+                 __builtin_cpu_supports("avx512cd")
              ? "x86-64-v4"
              : "x86-64-v3";
 #else
@@ -97,7 +98,8 @@ gart::Result<std::vector<Buffer*>> Program::run(const Cut& cut, const std::vecto
   for (const uint32_t at : cut.results) {
     const Type& type = *cut.nodes[at]->type;
     out.push_back(Buffer::allocate(type.bytes));
-    const gart::OutputBuffer place{out.back()->data, static_cast<size_t>(type.bytes), static_cast<gart::DType>(type.dtype)};
+    const gart::OutputBuffer place{out.back()->data, static_cast<size_t>(type.bytes),
+                                   static_cast<gart::DType>(type.dtype)};
     if (auto set = invocation_->set_output(out.size() - 1, place); !set.ok()) {
       release_all(out);
       return set.error();

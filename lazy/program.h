@@ -22,7 +22,7 @@ struct Program {
   double work = 0;               // of one run, in element operations
   gcg::Graph graph;              // until it is compiled
   std::atomic<State> state{State::wanted};
-  std::string error;             // why it failed
+  std::string error;  // why it failed
   bool from_disk = false;
   double milliseconds = 0;
 

@@ -49,9 +49,10 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"codegen/cuda", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/library", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"lazy",
-     {"compiler", "compiler/support", "compiler/ir", "compiler/ops", "compiler/gir", "codegen/cpu", "artifact_schema"}},
+     {"compiler", "compiler/support", "compiler/ir", "compiler/ops", "compiler/gir", "compiler/export", "codegen/cpu", "artifact_schema"}},
     {"api",
-     {"lazy", "compiler", "compiler/support", "compiler/ir", "compiler/ops", "compiler/import", "codegen/cpu"}},
+     {"lazy", "compiler", "compiler/support", "compiler/ir", "compiler/ops", "compiler/gir", "compiler/import",
+      "compiler/export", "compiler/partition", "codegen/cpu", "codegen/cuda", "codegen/library"}},
     {"bindings", {}},  // public headers alone
     {"tools",
      {"api", "compiler", "compiler/artifact", "compiler/support", "compiler/fleet", "compiler/partition", "compiler/place",
