@@ -129,7 +129,7 @@ void ProgramCache::make(const std::shared_ptr<Program>& program, std::unique_loc
   ++busy_;
   const Settings s = settings_;
   lock.unlock();
-  program->make(s.cache_folder, s.max_cache_bytes);
+  program->make(s);
   lock.lock();
   --busy_;
   const bool failed = program->state == Program::State::failed;

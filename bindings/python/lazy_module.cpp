@@ -663,19 +663,20 @@ PyObject* stats(PyObject*, PyObject*) {
 PyObject* explain(PyObject*, PyObject*) { return to_python(gcc_graph::lazy::explain()); }
 PyObject* operators(PyObject*, PyObject*) { return to_python(gcc_graph::lazy::operators()); }
 
-/// settings() or settings(deterministic, cache_folder, max_programs, max_cache_bytes)
+/// settings() or settings(deterministic, cache_folder, max_programs, max_cache_bytes, threads)
 PyObject* settings(PyObject*, PyObject* args) {
   gcc_graph::lazy::Settings s = gcc_graph::lazy::settings();
   if (PyTuple_Size(args) > 0) {
     int deterministic = 0;
     const char* folder = nullptr;
     long long programs = 0, bytes = 0;
-    if (PyArg_ParseTuple(args, "psLL", &deterministic, &folder, &programs, &bytes) == 0) return nullptr;
-    s = {deterministic != 0, folder, programs, bytes};
+    int threads = 0;
+    if (PyArg_ParseTuple(args, "psLLi", &deterministic, &folder, &programs, &bytes, &threads) == 0) return nullptr;
+    s = {deterministic != 0, folder, programs, bytes, threads};
     gcc_graph::lazy::set(s);
   }
-  return Py_BuildValue("isLL", s.deterministic ? 1 : 0, s.cache_folder.c_str(), static_cast<long long>(s.max_programs),
-                       static_cast<long long>(s.max_cache_bytes));
+  return Py_BuildValue("isLLi", s.deterministic ? 1 : 0, s.cache_folder.c_str(), static_cast<long long>(s.max_programs),
+                       static_cast<long long>(s.max_cache_bytes), s.threads);
 }
 
 PyObject* wait(PyObject*, PyObject* args) {

@@ -151,6 +151,7 @@ struct Settings {
                              ///< cache folder
   int64_t max_programs = 1024;                 ///< in memory; the one unused for longest goes first
   int64_t max_cache_bytes = int64_t{1} << 30;  ///< on disk
+  int threads = 0;  ///< of a compiled cut; 0: one, or one per core where there is enough to do
 };
 GCC_GRAPH_API Settings settings();
 GCC_GRAPH_API void set(const Settings& settings);

@@ -176,8 +176,8 @@ def clear():
 
 
 def settings(**changes):
-    """deterministic, cache_folder ("" for none), max_programs, max_cache_bytes; those named are changed. Returns all as they were."""
-    names = ("deterministic", "cache_folder", "max_programs", "max_cache_bytes")
+    """deterministic, cache_folder ("" for none), max_programs, max_cache_bytes, threads (0: as many as pay); those named are changed. Returns all as they were."""
+    names = ("deterministic", "cache_folder", "max_programs", "max_cache_bytes", "threads")
     before = dict(zip(names, core.settings()))
     before["deterministic"] = bool(before["deterministic"])
     unknown = set(changes) - set(names)
