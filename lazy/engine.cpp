@@ -156,6 +156,8 @@ Settings settings() { return ProgramCache::instance().settings(); }
 void set(const Settings& settings) { ProgramCache::instance().set(settings); }
 bool wait_for_compiler(int64_t milliseconds) { return ProgramCache::instance().wait_for_all(milliseconds); }
 
+void stop_compiler() { ProgramCache::instance().stop(); }
+
 void clear_programs() {
   const std::lock_guard lock(Engine::instance().mutex());
   ProgramCache::instance().clear();

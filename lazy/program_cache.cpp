@@ -40,7 +40,6 @@ ProgramCache& ProgramCache::instance() {
   static ProgramCache* cache = [] {
     auto* made = new ProgramCache;
     made->settings_.cache_folder = DiskCache::default_folder().string();
-    std::atexit([] { instance().stop(); });
     return made;
   }();
   return *cache;
@@ -132,6 +131,9 @@ void ProgramCache::make(const std::shared_ptr<Program>& program, std::unique_loc
   program->make(s);
   lock.lock();
   --busy_;
+  // Behind the first compilation, so that it comes before the end of all that compiling needs.
+  static std::once_flag ends;
+  std::call_once(ends, [] { std::atexit([] { instance().stop(); }); });
   const bool failed = program->state == Program::State::failed;
   (program->from_disk ? disk_hits_ : compiles_) += failed ? 0 : 1;
   std::ostringstream line;

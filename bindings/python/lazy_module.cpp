@@ -687,6 +687,11 @@ PyObject* wait(PyObject*, PyObject* args) {
   Py_END_ALLOW_THREADS return PyBool_FromLong(done ? 1 : 0);
 }
 
+PyObject* stop(PyObject*, PyObject*) {
+  Py_BEGIN_ALLOW_THREADS gcc_graph::lazy::stop_compiler();
+  Py_END_ALLOW_THREADS Py_RETURN_NONE;
+}
+
 PyObject* clear(PyObject*, PyObject*) {
   gcc_graph::lazy::clear_programs();
   Py_RETURN_NONE;
@@ -742,6 +747,7 @@ PyMethodDef functions[] = {{"operator", make_operator, METH_VARARGS, "operator(n
                            {"operators", operators, METH_NOARGS, "What can be recorded"},
                            {"settings", settings, METH_VARARGS, "Reads or sets the settings"},
                            {"wait", wait, METH_VARARGS, "Waits for the compiler"},
+                           {"stop", stop, METH_NOARGS, "Ends the compiler's thread"},
                            {"clear", clear, METH_NOARGS, "Forgets programs in memory"},
                            {"tape", tape, METH_O, "Begins or ends a tape"},
                            {"graph", graph, METH_VARARGS, "An artifact's bytes, or a model's"},

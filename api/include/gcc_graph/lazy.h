@@ -158,6 +158,9 @@ GCC_GRAPH_API void set(const Settings& settings);
 
 /// Waits until nothing is being compiled. False after `milliseconds`.
 GCC_GRAPH_API bool wait_for_compiler(int64_t milliseconds = 60000);
+/// Ends the thread that compiles, once it is through with what it is at; what is new is interpreted from then on. To be
+/// called before a process ends; Python's does.
+GCC_GRAPH_API void stop_compiler();
 /// Forgets compiled programs in memory.
 GCC_GRAPH_API void clear_programs();
 

@@ -1,5 +1,5 @@
 """Arrays, types, and how an operator is recorded."""
-import ctypes
+import atexit
 import importlib.machinery
 import importlib.util
 import os
@@ -30,6 +30,7 @@ def _load():
 
 
 core = _load()
+atexit.register(core.stop)  # before what compiling needs is taken down
 Array = core.Array
 
 float32, float64, float16 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16)
