@@ -9,9 +9,9 @@
 
 namespace gcc_graph::lazy {
 
-/// Nodes in the order in which a walk from the wanted ones meets them, breadth first, backwards. That order depends on the shape of
-/// the graph alone, so it is also its name: `form` and `extents` are equal for cuts that one program can run, `form` alone
-/// for those that differ in extents. Linear in nodes and edges.
+/// Nodes in the order in which a walk from the wanted ones meets them, breadth first, backwards. That order depends on
+/// the shape of the graph alone, so it is also its name: `form` and `extents` are equal for cuts that one program can
+/// run, `form` alone for those that differ in extents. Linear in nodes and edges.
 struct Cut {
   std::vector<Node*> nodes;       // to be run, and given ones among them
   std::vector<uint32_t> given;    // positions of those whose value is there
@@ -24,8 +24,8 @@ struct Cut {
   uint64_t hash() const;
 };
 
-/// `wanted`, and what somebody holds a handle to among what they need. What is computed ends the walk, unless `through`, where
-/// what a tape remembers is walked through down to `ends`.
+/// `wanted`, and what somebody holds a handle to among what they need. What is computed ends the walk, unless
+/// `through`, where what a tape remembers is walked through down to `ends`.
 void make_cut(std::span<Node* const> wanted, Cut& cut, bool through = false, std::span<Node* const> ends = {});
 
 /// The positions of nodes to be run, producers first.

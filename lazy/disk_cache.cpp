@@ -60,7 +60,8 @@ std::optional<std::vector<uint8_t>> DiskCache::find(const std::string& key) cons
   if (!file) return std::nullopt;
   std::vector<uint8_t> bytes(static_cast<size_t>(std::max<std::streamoff>(0, file.tellg())));
   file.seekg(0);
-  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()))) return std::nullopt;
+  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())))
+    return std::nullopt;
   return bytes;
 }
 

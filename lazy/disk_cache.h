@@ -11,8 +11,9 @@
 
 namespace gcc_graph::lazy {
 
-/// For any number of threads and processes at once: entries are written beside their place and renamed. What cannot be read counts as
-/// missing; who reads an entry proves it by its own digests. Where nothing can be written, nothing is cached.
+/// For any number of threads and processes at once: entries are written beside their place and renamed. What cannot be
+/// read counts as missing; who reads an entry proves it by its own digests. Where nothing can be written, nothing is
+/// cached.
 class DiskCache {
  public:
   /// An empty folder: no cache. Above `max_bytes` the oldest entries go.

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "compiler/ops/infer.h"
+#include "compiler/export/export_onnx.h"
 #include "compiler/support/error.h"
 #include "lazy/cut.h"
 #include "lazy/graph_of_cut.h"
@@ -13,8 +13,9 @@
 namespace gcc_graph::lazy {
 namespace {
 
-constexpr uint32_t kMostNodes = 2048;       // of one program; larger cuts run in pieces
-constexpr double kInterpreterWork = 400000;  // element operations that take as long as compiling: beyond, the compiler is waited for
+constexpr uint32_t kMostNodes = 2048;  // of one program; larger cuts run in pieces
+constexpr double kInterpreterWork =
+    400000;  // element operations that take as long as compiling: beyond, the compiler is waited for
 
 class Engine {
  public:
@@ -56,9 +57,12 @@ class Engine {
     ProgramCache& programs = ProgramCache::instance();
     Found& found = programs.find(cut);
     const std::shared_ptr<Program> program = found.program;
-    if (program->state < Program::State::ready &&
-        (programs.settings().deterministic || program->work < 0 || program->work > kInterpreterWork))
-      programs.wait_for(program);
+    if (program->state < Program::State::ready) {
+      if (programs.settings().deterministic || program->work < 0 || program->work > kInterpreterWork)
+        programs.wait_for(program);
+      else if (program->state == Program::State::wanted)
+        programs.request(program);
+    }
     if (program->state == Program::State::ready) {
       auto values = program->run(cut, found.symbols);
       if (values.ok()) {
@@ -152,18 +156,38 @@ Settings settings() { return ProgramCache::instance().settings(); }
 void set(const Settings& settings) { ProgramCache::instance().set(settings); }
 bool wait_for_compiler(int64_t milliseconds) { return ProgramCache::instance().wait_for_all(milliseconds); }
 
+void stop_compiler() { ProgramCache::instance().stop(); }
+
 void clear_programs() {
   const std::lock_guard lock(Engine::instance().mutex());
   ProgramCache::instance().clear();
 }
 
-std::vector<uint8_t> compile(std::span<const Array> inputs, std::span<const Array> outputs, const SaveOptions& options) {
+namespace {
+
+gcg::Graph graph_between(std::span<const Array> inputs, std::span<const Array> outputs, const SaveOptions& options) {
   const std::lock_guard lock(Engine::instance().mutex());
   std::vector<Node*> ends, wanted;
   for (const Array& a : inputs) ends.push_back(a.node());
   for (const Array& a : outputs) wanted.push_back(a.node());
+  return graph_to_save(wanted, ends, options);
+}
+
+}  // namespace
+
+std::vector<uint8_t> compile(std::span<const Array> inputs, std::span<const Array> outputs,
+                             const SaveOptions& options) {
   try {
-    return compile_for(graph_to_save(wanted, ends, options), options.targets);
+    return compile_for(graph_between(inputs, outputs, options), options.targets);
+  } catch (const gcg::CompileError& error) {
+    throw Error(error.what());
+  }
+}
+
+std::vector<uint8_t> to_onnx(std::span<const Array> inputs, std::span<const Array> outputs,
+                             const SaveOptions& options) {
+  try {
+    return gcg::export_onnx(graph_between(inputs, outputs, options));
   } catch (const gcg::CompileError& error) {
     throw Error(error.what());
   }

@@ -95,7 +95,8 @@ class Builder final : public OperandSource {
     }
   }
 
-  gcg::ValueId node(const char* op, const std::vector<gcg::ValueId>& inputs, std::map<std::string, gcg::Attribute> attributes = {}) {
+  gcg::ValueId node(const char* op, const std::vector<gcg::ValueId>& inputs,
+                    std::map<std::string, gcg::Attribute> attributes = {}) {
     const gcg::NodeId id = graph_.add_node(gcg::op(op), graph_.unique_name(op), inputs, 1, std::move(attributes));
     return graph_.node(id).outputs[0];
   }

@@ -9,8 +9,8 @@
 
 namespace gcc_graph::lazy {
 
-/// Which of a cut's extents, all of them in a row, are fixed, and which stand for symbols: those that were seen to differ. Equal
-/// ones share a symbol.
+/// Which of a cut's extents, all of them in a row, are fixed, and which stand for symbols: those that were seen to
+/// differ. Equal ones share a symbol.
 struct Pattern {
   std::vector<int64_t> fixed;   // where symbol is -1
   std::vector<int32_t> symbol;  // or its number
@@ -31,8 +31,8 @@ struct Naming {
   std::vector<std::string> input_names, output_names;  // "in0", "out0" where they are too few
 };
 
-/// Inputs are the given values in their order, then one u8[s] for each symbol s of the pattern, which says its value by its extent;
-/// outputs are the results. With `naming`: the inputs that it says, in their order.
+/// Inputs are the given values in their order, then one u8[s] for each symbol s of the pattern, which says its value by
+/// its extent; outputs are the results. With `naming`: the inputs that it says, in their order.
 gcg::Graph graph_of_cut(const Cut& cut, const Pattern& pattern, const Naming* naming = nullptr);
 
 /// The graph from `inputs` to `wanted`; under the tape that these were recorded under.

@@ -17,7 +17,9 @@ struct Question {
   friend bool operator==(const Question&, const Question&) = default;
 };
 
-uint64_t mix(uint64_t hash, const void* next) { return (hash ^ reinterpret_cast<uintptr_t>(next)) * 0x9E3779B97F4A7C15ULL; }
+uint64_t mix(uint64_t hash, const void* next) {
+  return (hash ^ reinterpret_cast<uintptr_t>(next)) * 0x9E3779B97F4A7C15ULL;
+}
 
 struct Hash {
   size_t operator()(const Question& q) const {
@@ -102,14 +104,16 @@ const Inferred& infer_types(const Op& op, std::span<Node* const> inputs, const E
     answer = entry.get();
   }
   if (slot != nullptr)
-    *slot = {&op, ints, {inputs.empty() ? nullptr : inputs[0]->type, inputs.size() < 2 ? nullptr : inputs[1]->type}, answer};
+    *slot = {
+        &op, ints, {inputs.empty() ? nullptr : inputs[0]->type, inputs.size() < 2 ? nullptr : inputs[1]->type}, answer};
   return *answer;
 }
 
 gcg::ValueId ConstantOperands::integers(size_t, std::span<const int64_t> values, bool is_scalar) {
   const auto count = static_cast<int64_t>(values.size());
-  gcg::Tensor tensor = gcg::Tensor::from(gcg::DType::i64, is_scalar ? std::vector<int64_t>() : std::vector<int64_t>{count},
-                                         std::vector<int64_t>(values.begin(), values.end()));
+  gcg::Tensor tensor =
+      gcg::Tensor::from(gcg::DType::i64, is_scalar ? std::vector<int64_t>() : std::vector<int64_t>{count},
+                        std::vector<int64_t>(values.begin(), values.end()));
   return graph_.add_constant(graph_.unique_name("ints"), std::move(tensor));
 }
 

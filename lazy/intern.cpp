@@ -99,8 +99,14 @@ const gcg::OpDef& def_of(const std::string& name, int operands, int outputs) {
 }
 
 Op make_op(const std::string& name, const std::string& operands, const Attributes& attributes, int outputs) {
-  Op op{.id = 0, .def = nullptr, .name = name, .operands = operands, .outputs = outputs, .given = attributes,
-        .attributes = {}, .constants = {}};
+  Op op{.id = 0,
+        .def = nullptr,
+        .name = name,
+        .operands = operands,
+        .outputs = outputs,
+        .given = attributes,
+        .attributes = {},
+        .constants = {}};
   op.def = &def_of(name, static_cast<int>(operands.size()), outputs);
   for (const auto& [key, value] : attributes)
     if (key.empty() || key[0] != '#') op.attributes[key] = own_attribute(value);
@@ -153,8 +159,16 @@ const Op* intern_op(const std::string& name, const std::string& operands, const 
 
 const Op* output_op(int index) {
   return ops().get("#" + std::to_string(index), [&] {
-    return Op{.id = 0, .def = nullptr, .index = index, .name = "result " + std::to_string(index), .operands = "x",
-              .arrays = 1, .outputs = 1, .given = {}, .attributes = {}, .constants = {}};
+    return Op{.id = 0,
+              .def = nullptr,
+              .index = index,
+              .name = "result " + std::to_string(index),
+              .operands = "x",
+              .arrays = 1,
+              .outputs = 1,
+              .given = {},
+              .attributes = {},
+              .constants = {}};
   });
 }
 

@@ -1,5 +1,5 @@
-// What recorded nodes share: types, static operands and operators, each once for the life of the process, so that a node holds
-// pointers and comparing them is comparing what they say.
+// What recorded nodes share: types, static operands and operators, each once for the life of the process, so that a
+// node holds pointers and comparing them is comparing what they say.
 #pragma once
 
 #include <cstdint>

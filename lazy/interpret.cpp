@@ -71,10 +71,11 @@ double work_of(const Node& node) {
   // Each element of the result reads as many of the weights as one of their columns, or one of their filters, has.
   const std::span<const int64_t> weights = node.inputs()[1]->type->shape();
   const bool is_conv = weights.size() > 2 && std::string_view(node.op->def->name).starts_with("Conv");
-  const double depth = weights.empty()   ? 1
-                       : is_conv         ? elements(node.inputs()[1]) / static_cast<double>(std::max<int64_t>(1, weights[0]))
-                       : weights.size() == 1 ? static_cast<double>(weights[0])
-                                         : static_cast<double>(std::max(weights[weights.size() - 2], weights.back()));
+  const double depth = weights.empty() ? 1
+                       : is_conv ? elements(node.inputs()[1]) / static_cast<double>(std::max<int64_t>(1, weights[0]))
+                       : weights.size() == 1
+                           ? static_cast<double>(weights[0])
+                           : static_cast<double>(std::max(weights[weights.size() - 2], weights.back()));
   return std::max(most, elements(&node) * depth);
 }
 

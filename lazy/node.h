@@ -27,8 +27,8 @@ struct Node {
   static constexpr int64_t kHandle = (int64_t{1} << 32) + 1;  // a reference of the program's, not of a node
 
   std::atomic<int64_t> refs{kHandle};
-  const Op* op = nullptr;        // null: given
-  const Type* type = nullptr;    // null: of a node with several results, which have nodes of their own
+  const Op* op = nullptr;         // null: given
+  const Type* type = nullptr;     // null: of a node with several results, which have nodes of their own
   const Extents* ints = nullptr;  // static operands
   Buffer* value = nullptr;        // null: not computed, or in `scalar`
   union {

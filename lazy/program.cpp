@@ -12,7 +12,7 @@
 namespace gcc_graph::lazy {
 namespace {
 
-constexpr double kWorkForThreads = 1 << 21;  // below it waking others costs more than they bring
+constexpr double kWorkForThreads = 1 << 25;  // below it waking others costs more than they bring
 
 gart::TensorView view(const Node& node) {
   return {node.data(), static_cast<gart::DType>(node.type->dtype), gart::Shape(node.type->shape())};
@@ -26,8 +26,9 @@ void release_all(const std::vector<Buffer*>& buffers) {
 
 const char* host_target() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd")
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+                 __builtin_cpu_supports("avx512cd")
              ? "x86-64-v4"
              : "x86-64-v3";
 #else
@@ -44,14 +45,15 @@ std::vector<uint8_t> compile_for(gcg::Graph graph, const std::vector<std::string
   return gcg::compile(std::move(graph), "", options, backends).artifact;
 }
 
-void Program::make(const std::string& cache_folder, int64_t max_cache_bytes) {
+void Program::make(const Settings& settings) {
   const auto begin = std::chrono::steady_clock::now();
   try {
-    const DiskCache disk(cache_folder, max_cache_bytes);
+    const int threads = settings.threads > 0 ? settings.threads : work < kWorkForThreads ? 1 : 0;
+    const DiskCache disk(settings.cache_folder, settings.max_cache_bytes);
     const std::string key = disk.key(graph, host_target());
     if (std::optional<std::vector<uint8_t>> found = disk.find(key)) {
       try {
-        load(std::move(*found));
+        load(std::move(*found), threads);
         from_disk = true;
       } catch (const gcg::CompileError&) {  // damaged: made anew
         from_disk = false;
@@ -60,7 +62,7 @@ void Program::make(const std::string& cache_folder, int64_t max_cache_bytes) {
     if (!from_disk) {
       std::vector<uint8_t> bytes = compile_for(graph.clone(), {});
       disk.put(key, bytes);
-      load(std::move(bytes));
+      load(std::move(bytes), threads);
     }
     state = State::ready;
   } catch (const std::exception& failure) {
@@ -71,14 +73,14 @@ void Program::make(const std::string& cache_folder, int64_t max_cache_bytes) {
   milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
 
-void Program::load(std::vector<uint8_t> bytes) {
+void Program::load(std::vector<uint8_t> bytes, int threads) {
   constexpr size_t kAlignment = 64;
   const size_t size = (bytes.size() + kAlignment - 1) / kAlignment * kAlignment;
   artifact_.reset(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, size)));
   if (artifact_ == nullptr) gcg::fail("out of memory: ", size, " bytes of compiled code");
   std::memcpy(artifact_.get(), bytes.data(), bytes.size());
   auto program = gart::load(std::span<const uint8_t>(artifact_.get(), bytes.size()),
-                            {.verify = true, .device = "cpu", .threads = work < kWorkForThreads ? 1 : 0});
+                            {.verify = true, .device = "cpu", .threads = threads});
   if (!program.ok()) gcg::fail(program.error().message);
   auto invocation = program->new_invocation();
   if (!invocation.ok()) gcg::fail(invocation.error().message);
@@ -97,7 +99,8 @@ gart::Result<std::vector<Buffer*>> Program::run(const Cut& cut, const std::vecto
   for (const uint32_t at : cut.results) {
     const Type& type = *cut.nodes[at]->type;
     out.push_back(Buffer::allocate(type.bytes));
-    const gart::OutputBuffer place{out.back()->data, static_cast<size_t>(type.bytes), static_cast<gart::DType>(type.dtype)};
+    const gart::OutputBuffer place{out.back()->data, static_cast<size_t>(type.bytes),
+                                   static_cast<gart::DType>(type.dtype)};
     if (auto set = invocation_->set_output(out.size() - 1, place); !set.ok()) {
       release_all(out);
       return set.error();

@@ -22,18 +22,18 @@ struct Program {
   double work = 0;               // of one run, in element operations
   gcg::Graph graph;              // until it is compiled
   std::atomic<State> state{State::wanted};
-  std::string error;             // why it failed
+  std::string error;  // why it failed
   bool from_disk = false;
   double milliseconds = 0;
 
   /// Compiles, or takes from `cache_folder` (empty: none), and loads. Never throws: failing is a state.
-  void make(const std::string& cache_folder, int64_t max_cache_bytes);
+  void make(const Settings& settings);
 
   /// Runs on the cut's given values. What it gives belongs to the caller, one buffer per result.
   gart::Result<std::vector<Buffer*>> run(const Cut& cut, const std::vector<int64_t>& symbols);
 
  private:
-  void load(std::vector<uint8_t> bytes);
+  void load(std::vector<uint8_t> bytes, int threads);
 
   std::unique_ptr<uint8_t[], void (*)(uint8_t*)> artifact_{nullptr, [](uint8_t* p) { std::free(p); }};
   std::optional<gart::Invocation> invocation_;

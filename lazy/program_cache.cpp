@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kMostWaiting = 256;  // requests; older ones are dropped, and made again when asked for again
 constexpr size_t kMostLines = 1000;
-constexpr int kNice = 10;
+constexpr int kNice = 5;
 
 std::string describe(const Cut& cut) {
   const Node& last = *cut.nodes[cut.results.front()];
@@ -40,7 +40,6 @@ ProgramCache& ProgramCache::instance() {
   static ProgramCache* cache = [] {
     auto* made = new ProgramCache;
     made->settings_.cache_folder = DiskCache::default_folder().string();
-    std::atexit([] { instance().stop(); });
     return made;
   }();
   return *cache;
@@ -54,7 +53,6 @@ Found& ProgramCache::find(const Cut& cut) {
     if (known.form != cut.form || known.extents != cut.extents) continue;
     known.used = ++clock_;
     const Program::State state = known.program->state;
-    if (state == Program::State::wanted) request(known.program);
     if (state != Program::State::failed || known.program->pattern.symbols == 0) return known;
     found_.erase(it);  // open extents did not do: fixed ones will
     break;
@@ -89,13 +87,13 @@ std::shared_ptr<Program> ProgramCache::program_for(Family& family, const Cut& cu
   } else {
     const Program& last = *family.programs.back();
     program->pattern = family.fixed_only ? Pattern::of(extents) : last.pattern.widened(last.made_of, extents);
-    program->cause = gcg::concat("a graph of ", describe(cut), " again, but ", difference(last.made_of, extents),
-                                 family.fixed_only ? "; it cannot be compiled for open extents" : ": what differs is open now");
+    program->cause =
+        gcg::concat("a graph of ", describe(cut), " again, but ", difference(last.made_of, extents),
+                    family.fixed_only ? "; it cannot be compiled for open extents" : ": what differs is open now");
   }
   program->pattern.match(extents, symbols);
   try {
     program->graph = graph_of_cut(cut, program->pattern);
-    request(program);
   } catch (const std::exception& error) {
     program->error = error.what();
     program->state = Program::State::failed;
@@ -116,7 +114,8 @@ void ProgramCache::request(const std::shared_ptr<Program>& program) {
   if (!has_thread_ && !stop_) {
     static std::once_flag forks;
     std::call_once(forks, [] {
-      pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); }, [] { instance().after_fork(true); });
+      pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
+                     [] { instance().after_fork(true); });
     });
     has_thread_ = true;
     thread_ = new std::thread([this] { work(); });
@@ -129,14 +128,19 @@ void ProgramCache::make(const std::shared_ptr<Program>& program, std::unique_loc
   ++busy_;
   const Settings s = settings_;
   lock.unlock();
-  program->make(s.cache_folder, s.max_cache_bytes);
+  program->make(s);
   lock.lock();
   --busy_;
+  // Behind the first compilation, so that it comes before the end of all that compiling needs.
+  static std::once_flag ends;
+  std::call_once(ends, [] { std::atexit([] { instance().stop(); }); });
   const bool failed = program->state == Program::State::failed;
   (program->from_disk ? disk_hits_ : compiles_) += failed ? 0 : 1;
   std::ostringstream line;
   line << std::fixed << std::setprecision(1)
-       << (failed ? "not compiled, interpreted: " : program->from_disk ? "from disk in " : "compiled in ");
+       << (failed               ? "not compiled, interpreted: "
+           : program->from_disk ? "from disk in "
+                                : "compiled in ");
   if (!failed) line << program->milliseconds << " ms: ";
   line << program->cause;
   if (failed) line << " (" << program->error << ")";
@@ -145,10 +149,13 @@ void ProgramCache::make(const std::shared_ptr<Program>& program, std::unique_loc
   changed_.notify_all();
 }
 
+void ProgramCache::set_priority(int nice) const {
+  if (thread_id_ != 0) setpriority(PRIO_PROCESS, static_cast<id_t>(thread_id_), nice);
+}
+
 void ProgramCache::work() {
-#ifdef __linux__
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
-#endif
+  thread_id_ = static_cast<int>(syscall(SYS_gettid));
+  set_priority(kNice);
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stop_ || !queue_.empty(); });
@@ -165,12 +172,16 @@ void ProgramCache::wait_for(const std::shared_ptr<Program>& program) {
     std::erase(queue_, program);
     make(program, lock);
   }
+  if (program->state >= Program::State::ready) return;
+  set_priority(0);  // somebody waits: as far as this process may
   changed_.wait(lock, [&] { return program->state >= Program::State::ready; });
+  set_priority(kNice);
 }
 
 bool ProgramCache::wait_for_all(int64_t milliseconds) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), [this] { return queue_.empty() && busy_ == 0; });
+  return changed_.wait_for(lock, std::chrono::milliseconds(milliseconds),
+                           [this] { return queue_.empty() && busy_ == 0; });
 }
 
 void ProgramCache::evict() {
@@ -223,6 +234,7 @@ void ProgramCache::after_fork(bool is_child) {
     // The thread stayed with the parent, and what it was compiling; the queue is this process's own now.
     has_thread_ = false;
     thread_ = nullptr;
+    thread_id_ = 0;
     busy_ = 0;
     new (&changed_) std::condition_variable;
     for (auto& [hash, family] : families_)
@@ -241,6 +253,8 @@ void ProgramCache::stop() {
     const std::lock_guard lock(mutex_);
     stop_ = true;
     std::swap(thread, thread_);
+    queue_.clear();
+    set_priority(0);
   }
   changed_.notify_all();
   if (thread != nullptr) thread->join();

@@ -1,6 +1,7 @@
 // The programs of this process, by what they compute, and the thread that compiles them.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -28,8 +29,10 @@ struct Found {
 /// find() is for one thread at a time (the engine's lock).
 class ProgramCache {
  public:
-  /// The program for the cut, ready or not; compiling begins where there was none.
+  /// The program for the cut, ready or not.
   Found& find(const Cut& cut);
+  /// Has it compiled behind the caller's back.
+  void request(const std::shared_ptr<Program>& program);
   /// Compiled, here and now if nobody is at it.
   void wait_for(const std::shared_ptr<Program>& program);
   bool wait_for_all(int64_t milliseconds);
@@ -56,9 +59,9 @@ class ProgramCache {
 
   Family& family_of(const Cut& cut);
   std::shared_ptr<Program> program_for(Family& family, const Cut& cut, std::vector<int64_t>& symbols);
-  void request(const std::shared_ptr<Program>& program);
   void make(const std::shared_ptr<Program>& program, std::unique_lock<std::mutex>& lock);
   void work();
+  void set_priority(int nice) const;
   void evict();
 
   std::unordered_multimap<uint64_t, Found> found_;
@@ -71,6 +74,7 @@ class ProgramCache {
   int busy_ = 0;
   bool stop_ = false, has_thread_ = false;
   std::thread* thread_ = nullptr;
+  std::atomic<int> thread_id_{0};
   Settings settings_;
   int64_t compiles_ = 0, disk_hits_ = 0;
   std::deque<std::string> lines_;

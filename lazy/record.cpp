@@ -142,7 +142,8 @@ std::vector<std::vector<int64_t>> Array::static_operands() const {
   return out;
 }
 
-Operator Operator::make(const std::string& name, const std::string& operands, const Attributes& attributes, int outputs) {
+Operator Operator::make(const std::string& name, const std::string& operands, const Attributes& attributes,
+                        int outputs) {
   try {
     Operator made;
     made.op_ = intern_op(name, operands, attributes, outputs);
@@ -162,14 +163,14 @@ Array record(const Operator& op, const Array& x, const Array& y, Source source) 
   return record_one(op, inputs, source);
 }
 
-std::vector<Array> record(const Operator& what, std::span<const Array> arrays, const std::vector<std::vector<int64_t>>& lists,
-                          Source source) {
+std::vector<Array> record(const Operator& what, std::span<const Array> arrays,
+                          const std::vector<std::vector<int64_t>>& lists, Source source) {
   const Op* op = what.op();
   const auto is_list = [](char kind) { return kind == 'i' || kind == 's'; };
   if (op == nullptr || static_cast<size_t>(op->arrays) != arrays.size() ||
       std::count_if(op->operands.begin(), op->operands.end(), is_list) != static_cast<std::ptrdiff_t>(lists.size()))
-    throw Error(gcg::concat(op == nullptr ? "no operator" : op->name, " is not recorded with ", arrays.size(), " arrays and ",
-                            lists.size(), " lists"));
+    throw Error(gcg::concat(op == nullptr ? "no operator" : op->name, " is not recorded with ", arrays.size(),
+                            " arrays and ", lists.size(), " lists"));
   std::vector<Node*> inputs;
   for (const Array& a : arrays) inputs.push_back(a.node());
   const Extents* ints = nullptr;
@@ -202,7 +203,8 @@ std::vector<std::string> operators() {
   for (const gcg::OpDef* def : gcg::all_ops()) {
     if (std::string_view(def->domain) == "gart" || def->kind == gcg::OpKind::control) continue;
     const std::string name = *def->domain == '\0' ? def->name : gcg::concat(def->domain, "::", def->name);
-    out.push_back(gcg::concat(name, " ", def->min_inputs, " ", def->max_inputs, " ", def->min_outputs, " ", def->max_outputs));
+    out.push_back(
+        gcg::concat(name, " ", def->min_inputs, " ", def->max_inputs, " ", def->min_outputs, " ", def->max_outputs));
   }
   return out;
 }

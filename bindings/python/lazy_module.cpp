@@ -1,5 +1,5 @@
-// gart.lazy's recorder for Python: arrays with their operators, each recorded by a few calls of C. What is not fast by need is Python
-// (tools/python/gart/lazy). Python's stable ABI of 3.11.
+// gart.lazy's recorder for Python: arrays with their operators, each recorded by a few calls of C. What is not fast by
+// need is Python (tools/python/gart/lazy). Python's stable ABI of 3.11.
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
@@ -21,12 +21,10 @@ using gcc_graph::lazy::Operator;
 using gcc_graph::lazy::Source;
 
 struct PyArray {
-  PyObject_HEAD
-  Array array;
+  PyObject_HEAD Array array;
 };
 struct PyOperator {
-  PyObject_HEAD
-  Operator op;
+  PyObject_HEAD Operator op;
 };
 
 PyTypeObject* array_type = nullptr;
@@ -163,12 +161,32 @@ bool ensure_ready(PyObject* self) { return array_of(self).is_ready() || evaluate
 
 // ---- operators
 
-enum Slot : int { kAdd, kSub, kMul, kDiv, kMatMul, kLess, kLessOrEqual, kGreater, kGreaterOrEqual, kEqual, kNotEqual,
-                  kAnd, kOr, kXor, kPower, kFloorDivide, kRemainder, kSlots };
-const char* const kSlotNames[kSlots] = {"add", "subtract", "multiply", "divide", "matmul", "less", "less_equal", "greater",
-                                        "greater_equal", "equal", "not_equal", "bitwise_and", "bitwise_or", "bitwise_xor",
-                                        "power", "floor_divide", "remainder"};
-const char* const kSlotOps[] = {"Add", "Sub", "Mul", "Div", "MatMul", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"};
+enum Slot : int {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMatMul,
+  kLess,
+  kLessOrEqual,
+  kGreater,
+  kGreaterOrEqual,
+  kEqual,
+  kNotEqual,
+  kAnd,
+  kOr,
+  kXor,
+  kPower,
+  kFloorDivide,
+  kRemainder,
+  kSlots
+};
+const char* const kSlotNames[kSlots] = {"add",          "subtract",    "multiply",   "divide",        "matmul",
+                                        "less",         "less_equal",  "greater",    "greater_equal", "equal",
+                                        "not_equal",    "bitwise_and", "bitwise_or", "bitwise_xor",   "power",
+                                        "floor_divide", "remainder"};
+const char* const kSlotOps[] = {
+    "Add", "Sub", "Mul", "Div", "MatMul", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"};
 Operator slot_operators[10];
 
 bool is_plain_float(DType t) { return t == DType::f32 || t == DType::f64; }
@@ -217,7 +235,8 @@ PyObject* binary(int slot, PyObject* a, PyObject* b) {
     if (is_fast(slot, known.dtype()))
       if (const Array number = weak_scalar(left ? b : a, known.dtype()))
         return guarded([&] {
-          return wrap(gcc_graph::lazy::record(slot_operators[slot], left ? known : number, left ? number : known, here()));
+          return wrap(
+              gcc_graph::lazy::record(slot_operators[slot], left ? known : number, left ? number : known, here()));
         });
   }
   if (fallback == nullptr) Py_RETURN_NOTIMPLEMENTED;
@@ -232,12 +251,18 @@ PyObject* power_slot(PyObject* a, PyObject* b, PyObject*) { return binary(kPower
 
 PyObject* compare(PyObject* a, PyObject* b, int how) {
   switch (how) {
-    case Py_LT: return binary(kLess, a, b);
-    case Py_LE: return binary(kLessOrEqual, a, b);
-    case Py_GT: return binary(kGreater, a, b);
-    case Py_GE: return binary(kGreaterOrEqual, a, b);
-    case Py_EQ: return binary(kEqual, a, b);
-    default: return binary(kNotEqual, a, b);
+    case Py_LT:
+      return binary(kLess, a, b);
+    case Py_LE:
+      return binary(kLessOrEqual, a, b);
+    case Py_GT:
+      return binary(kGreater, a, b);
+    case Py_GE:
+      return binary(kGreaterOrEqual, a, b);
+    case Py_EQ:
+      return binary(kEqual, a, b);
+    default:
+      return binary(kNotEqual, a, b);
   }
 }
 
@@ -248,13 +273,15 @@ struct Unary {
   bool floats_only;
 };
 constexpr Unary kUnary[] = {
-    {"exp", "Exp", true},       {"log", "Log", true},         {"tanh", "Tanh", true},   {"sqrt", "Sqrt", true},
-    {"sin", "Sin", true},       {"cos", "Cos", true},         {"tan", "Tan", true},     {"sinh", "Sinh", true},
-    {"cosh", "Cosh", true},     {"arcsin", "Asin", true},     {"arccos", "Acos", true}, {"arctan", "Atan", true},
-    {"arcsinh", "Asinh", true}, {"arccosh", "Acosh", true},   {"arctanh", "Atanh", true}, {"erf", "Erf", true},
-    {"sigmoid", "Sigmoid", true}, {"reciprocal", "Reciprocal", true}, {"softplus", "Softplus", true},
-    {"abs", "Abs", false},      {"negative", "Neg", false},   {"sign", "Sign", false},  {"relu", "Relu", false},
-    {"floor", "Floor", true},   {"ceil", "Ceil", true},       {"rint", "Round", true}};
+    {"exp", "Exp", true},           {"log", "Log", true},         {"tanh", "Tanh", true},
+    {"sqrt", "Sqrt", true},         {"sin", "Sin", true},         {"cos", "Cos", true},
+    {"tan", "Tan", true},           {"sinh", "Sinh", true},       {"cosh", "Cosh", true},
+    {"arcsin", "Asin", true},       {"arccos", "Acos", true},     {"arctan", "Atan", true},
+    {"arcsinh", "Asinh", true},     {"arccosh", "Acosh", true},   {"arctanh", "Atanh", true},
+    {"erf", "Erf", true},           {"sigmoid", "Sigmoid", true}, {"reciprocal", "Reciprocal", true},
+    {"softplus", "Softplus", true}, {"abs", "Abs", false},        {"negative", "Neg", false},
+    {"sign", "Sign", false},        {"relu", "Relu", false},      {"floor", "Floor", true},
+    {"ceil", "Ceil", true},         {"rint", "Round", true}};
 constexpr int kUnaryCount = sizeof kUnary / sizeof *kUnary;
 Operator unary_operators[kUnaryCount];
 
@@ -313,11 +340,66 @@ PyObject* get_ready(PyObject* self, void*) { return PyBool_FromLong(array_of(sel
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromSize_t(array_of(self).shape().size()); }
 PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(array_of(self).elements()); }
 
-int get_buffer(PyObject* self, Py_buffer* view, int flags) {
-  if (!ensure_ready(self)) return -1;
-  const Array& array = array_of(self);
-  return PyBuffer_FillInfo(view, self, const_cast<void*>(array.data()), static_cast<Py_ssize_t>(array.bytes()), 1, flags);
+/// As struct knows it; null: it knows no such type.
+const char* format_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "f";
+    case DType::f64:
+      return "d";
+    case DType::f16:
+      return "e";
+    case DType::i8:
+      return "b";
+    case DType::i16:
+      return "h";
+    case DType::i32:
+      return "i";
+    case DType::i64:
+      return "q";
+    case DType::u8:
+      return "B";
+    case DType::u16:
+      return "H";
+    case DType::u32:
+      return "I";
+    case DType::u64:
+      return "Q";
+    case DType::boolean:
+      return "?";
+    default:
+      return nullptr;
+  }
 }
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  const Array& array = array_of(self);
+  const char* format = format_of(array.dtype());
+  if ((flags & PyBUF_FORMAT) == PyBUF_FORMAT && format == nullptr) {
+    PyErr_SetString(PyExc_BufferError, "buffers have no format for elements of this type");
+    return -1;
+  }
+  if (!ensure_ready(self)) return -1;
+  if (PyBuffer_FillInfo(view, self, const_cast<void*>(array.data()), static_cast<Py_ssize_t>(array.bytes()), 1,
+                        flags) != 0)
+    return -1;
+  if ((flags & PyBUF_ND) != PyBUF_ND) return 0;
+  const auto shape = array.shape();
+  auto* extents = new Py_ssize_t[2 * shape.size() + 1];
+  Py_ssize_t stride = view->itemsize = static_cast<Py_ssize_t>(gcc_graph::size_of(array.dtype()));
+  for (size_t i = shape.size(); i-- > 0; stride *= static_cast<Py_ssize_t>(shape[i])) {
+    extents[i] = static_cast<Py_ssize_t>(shape[i]);
+    extents[shape.size() + i] = stride;
+  }
+  view->internal = extents;
+  view->ndim = static_cast<int>(shape.size());
+  view->shape = extents;
+  view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? extents + shape.size() : nullptr;
+  view->format = (flags & PyBUF_FORMAT) == PyBUF_FORMAT ? const_cast<char*>(format) : nullptr;
+  return 0;
+}
+
+void release_buffer(PyObject*, Py_buffer* view) { delete[] static_cast<Py_ssize_t*>(view->internal); }
 
 PyObject* attributes_to_python(const Attributes& attributes);
 
@@ -345,11 +427,13 @@ PyObject* made_by(PyObject* self, PyObject*) {
       PyList_Append(lists, item);
       Py_DECREF(item);
     }
-    return Py_BuildValue("siNNNL", name.c_str(), array.output_index(), attributes_to_python(array.attributes()), inputs, lists,
-                         static_cast<long long>(array.serial()));
+    return Py_BuildValue("siNNNL", name.c_str(), array.output_index(), attributes_to_python(array.attributes()), inputs,
+                         lists, static_cast<long long>(array.serial()));
   });
 }
-PyObject* identity(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(const_cast<void*>(array_of(self).identity())); }
+PyObject* identity(PyObject* self, PyObject*) {
+  return PyLong_FromVoidPtr(const_cast<void*>(array_of(self).identity()));
+}
 
 PyGetSetDef array_getset[] = {{"shape", get_shape, nullptr, "Extents, a tuple", nullptr},
                               {"ndim", get_ndim, nullptr, "Rank", nullptr},
@@ -362,15 +446,28 @@ PyMethodDef array_methods[] = {{"_made_by", made_by, METH_NOARGS, "What made it"
                                {nullptr, nullptr, 0, nullptr}};
 
 #define SLOT(id, function) {id, reinterpret_cast<void*>(function)}
-PyType_Slot array_slots[] = {
-    SLOT(Py_tp_dealloc, dealloc_array), SLOT(Py_tp_getset, array_getset), SLOT(Py_tp_methods, array_methods),
-    SLOT(Py_tp_richcompare, compare), SLOT(Py_bf_getbuffer, get_buffer), SLOT(Py_nb_add, binary_slot<kAdd>),
-    SLOT(Py_nb_subtract, binary_slot<kSub>), SLOT(Py_nb_multiply, binary_slot<kMul>),
-    SLOT(Py_nb_true_divide, binary_slot<kDiv>), SLOT(Py_nb_matrix_multiply, binary_slot<kMatMul>),
-    SLOT(Py_nb_and, binary_slot<kAnd>), SLOT(Py_nb_or, binary_slot<kOr>), SLOT(Py_nb_xor, binary_slot<kXor>),
-    SLOT(Py_nb_floor_divide, binary_slot<kFloorDivide>), SLOT(Py_nb_remainder, binary_slot<kRemainder>),
-    SLOT(Py_nb_power, power_slot), SLOT(Py_nb_negative, negative), SLOT(Py_nb_absolute, absolute), {0, nullptr}};
-PyType_Spec array_spec = {"gart.lazy.Array", sizeof(PyArray), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, array_slots};
+PyType_Slot array_slots[] = {SLOT(Py_tp_dealloc, dealloc_array),
+                             SLOT(Py_tp_getset, array_getset),
+                             SLOT(Py_tp_methods, array_methods),
+                             SLOT(Py_tp_richcompare, compare),
+                             SLOT(Py_bf_getbuffer, get_buffer),
+                             SLOT(Py_bf_releasebuffer, release_buffer),
+                             SLOT(Py_nb_add, binary_slot<kAdd>),
+                             SLOT(Py_nb_subtract, binary_slot<kSub>),
+                             SLOT(Py_nb_multiply, binary_slot<kMul>),
+                             SLOT(Py_nb_true_divide, binary_slot<kDiv>),
+                             SLOT(Py_nb_matrix_multiply, binary_slot<kMatMul>),
+                             SLOT(Py_nb_and, binary_slot<kAnd>),
+                             SLOT(Py_nb_or, binary_slot<kOr>),
+                             SLOT(Py_nb_xor, binary_slot<kXor>),
+                             SLOT(Py_nb_floor_divide, binary_slot<kFloorDivide>),
+                             SLOT(Py_nb_remainder, binary_slot<kRemainder>),
+                             SLOT(Py_nb_power, power_slot),
+                             SLOT(Py_nb_negative, negative),
+                             SLOT(Py_nb_absolute, absolute),
+                             {0, nullptr}};
+PyType_Spec array_spec = {"gart.lazy.Array", sizeof(PyArray), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                          array_slots};
 
 void dealloc_operator(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
@@ -378,16 +475,19 @@ void dealloc_operator(PyObject* self) {
   Py_DECREF(type);
 }
 PyType_Slot operator_slots[] = {SLOT(Py_tp_dealloc, dealloc_operator), {0, nullptr}};
-PyType_Spec operator_spec = {"gart.lazy.Operator", sizeof(PyOperator), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                             operator_slots};
+PyType_Spec operator_spec = {"gart.lazy.Operator", sizeof(PyOperator), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, operator_slots};
 
 // ---- attributes and lists
 
 template <class T>
 PyObject* to_python(const T& value) {
-  if constexpr (std::is_same_v<T, int64_t>) return PyLong_FromLongLong(value);
-  else if constexpr (std::is_same_v<T, double>) return PyFloat_FromDouble(value);
-  else if constexpr (std::is_same_v<T, std::string>) return PyUnicode_FromStringAndSize(value.data(), static_cast<Py_ssize_t>(value.size()));
+  if constexpr (std::is_same_v<T, int64_t>)
+    return PyLong_FromLongLong(value);
+  else if constexpr (std::is_same_v<T, double>)
+    return PyFloat_FromDouble(value);
+  else if constexpr (std::is_same_v<T, std::string>)
+    return PyUnicode_FromStringAndSize(value.data(), static_cast<Py_ssize_t>(value.size()));
   else {
     PyObject* list = PyList_New(0);
     for (const auto& element : value) {
@@ -468,7 +568,8 @@ Attribute attribute_of(PyObject* value, bool as_floats) {
   if (PyUnicode_Check(value)) return text_of(value);
   PyObject* first = PySequence_Size(value) > 0 ? PySequence_GetItem(value, 0) : nullptr;
   PyErr_Clear();
-  const bool texts = first != nullptr && PyUnicode_Check(first), floats = as_floats || (first != nullptr && PyFloat_Check(first));
+  const bool texts = first != nullptr && PyUnicode_Check(first),
+             floats = as_floats || (first != nullptr && PyFloat_Check(first));
   Py_XDECREF(first);
   if (texts) return texts_of(value);
   if (!floats) return integers_of(value);
@@ -515,7 +616,8 @@ PyObject* record(PyObject*, PyObject* args) {
         gcc_graph::lazy::record(reinterpret_cast<PyOperator*>(op)->op, arrays_of(arrays), ints, here());
     if (made.size() == 1) return wrap(std::move(made[0]));
     PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(made.size()));
-    for (size_t i = 0; i < made.size(); ++i) PyTuple_SetItem(tuple, static_cast<Py_ssize_t>(i), wrap(std::move(made[i])));
+    for (size_t i = 0; i < made.size(); ++i)
+      PyTuple_SetItem(tuple, static_cast<Py_ssize_t>(i), wrap(std::move(made[i])));
     return tuple;
   });
 }
@@ -552,28 +654,29 @@ PyObject* evaluate_all(PyObject*, PyObject* sequence) {
 
 PyObject* stats(PyObject*, PyObject*) {
   const gcc_graph::lazy::Stats s = gcc_graph::lazy::stats();
-  return Py_BuildValue("{sLsLsLsLsLsLsLsLsLsLsLsL}", "nodes_recorded", s.nodes_recorded, "nodes_run", s.nodes_run, "compiles",
-                       s.compiles, "cache_hits", s.cache_hits, "disk_hits", s.disk_hits, "interpreted", s.interpreted, "evaluations",
-                       s.evaluations, "pending_compiles", s.pending_compiles, "programs", s.programs, "bytes_live", s.bytes_live,
-                       "peak_bytes", s.peak_bytes, "nodes_live", s.nodes_live);
+  return Py_BuildValue("{sLsLsLsLsLsLsLsLsLsLsLsL}", "nodes_recorded", s.nodes_recorded, "nodes_run", s.nodes_run,
+                       "compiles", s.compiles, "cache_hits", s.cache_hits, "disk_hits", s.disk_hits, "interpreted",
+                       s.interpreted, "evaluations", s.evaluations, "pending_compiles", s.pending_compiles, "programs",
+                       s.programs, "bytes_live", s.bytes_live, "peak_bytes", s.peak_bytes, "nodes_live", s.nodes_live);
 }
 
 PyObject* explain(PyObject*, PyObject*) { return to_python(gcc_graph::lazy::explain()); }
 PyObject* operators(PyObject*, PyObject*) { return to_python(gcc_graph::lazy::operators()); }
 
-/// settings() or settings(deterministic, cache_folder, max_programs, max_cache_bytes)
+/// settings() or settings(deterministic, cache_folder, max_programs, max_cache_bytes, threads)
 PyObject* settings(PyObject*, PyObject* args) {
   gcc_graph::lazy::Settings s = gcc_graph::lazy::settings();
   if (PyTuple_Size(args) > 0) {
     int deterministic = 0;
     const char* folder = nullptr;
     long long programs = 0, bytes = 0;
-    if (PyArg_ParseTuple(args, "psLL", &deterministic, &folder, &programs, &bytes) == 0) return nullptr;
-    s = {deterministic != 0, folder, programs, bytes};
+    int threads = 0;
+    if (PyArg_ParseTuple(args, "psLLi", &deterministic, &folder, &programs, &bytes, &threads) == 0) return nullptr;
+    s = {deterministic != 0, folder, programs, bytes, threads};
     gcc_graph::lazy::set(s);
   }
-  return Py_BuildValue("isLL", s.deterministic ? 1 : 0, s.cache_folder.c_str(), static_cast<long long>(s.max_programs),
-                       static_cast<long long>(s.max_cache_bytes));
+  return Py_BuildValue("isLLi", s.deterministic ? 1 : 0, s.cache_folder.c_str(), static_cast<long long>(s.max_programs),
+                       static_cast<long long>(s.max_cache_bytes), s.threads);
 }
 
 PyObject* wait(PyObject*, PyObject* args) {
@@ -582,6 +685,11 @@ PyObject* wait(PyObject*, PyObject* args) {
   bool done = false;
   Py_BEGIN_ALLOW_THREADS done = gcc_graph::lazy::wait_for_compiler(milliseconds);
   Py_END_ALLOW_THREADS return PyBool_FromLong(done ? 1 : 0);
+}
+
+PyObject* stop(PyObject*, PyObject*) {
+  Py_BEGIN_ALLOW_THREADS gcc_graph::lazy::stop_compiler();
+  Py_END_ALLOW_THREADS Py_RETURN_NONE;
 }
 
 PyObject* clear(PyObject*, PyObject*) {
@@ -601,15 +709,21 @@ PyObject* tape(PyObject*, PyObject* on) {
   Py_RETURN_NONE;
 }
 
-/// compile(inputs, outputs, input_names, output_names, targets, open_batch) -> bytes
-PyObject* compile(PyObject*, PyObject* args) {
+/// graph(inputs, outputs, input_names, output_names, targets, open_batch) -> an artifact's bytes; for targets of None
+/// an ONNX model's
+PyObject* graph(PyObject*, PyObject* args) {
   PyObject *inputs = nullptr, *outputs = nullptr, *input_names = nullptr, *output_names = nullptr, *targets = nullptr;
   int open_batch = 0;
-  if (PyArg_ParseTuple(args, "OOOOOp", &inputs, &outputs, &input_names, &output_names, &targets, &open_batch) == 0) return nullptr;
+  if (PyArg_ParseTuple(args, "OOOOOp", &inputs, &outputs, &input_names, &output_names, &targets, &open_batch) == 0)
+    return nullptr;
   return guarded([&] {
-    const std::vector<uint8_t> bytes = gcc_graph::lazy::compile(
-        arrays_of(inputs), arrays_of(outputs), {texts_of(input_names), texts_of(output_names), texts_of(targets), open_batch != 0});
-    return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(bytes.data()), static_cast<Py_ssize_t>(bytes.size()));
+    const std::vector<Array> from = arrays_of(inputs), to = arrays_of(outputs);
+    gcc_graph::lazy::SaveOptions options{texts_of(input_names), texts_of(output_names), {}, open_batch != 0};
+    if (targets != Py_None) options.targets = texts_of(targets);
+    const std::vector<uint8_t> bytes =
+        targets == Py_None ? gcc_graph::lazy::to_onnx(from, to, options) : gcc_graph::lazy::compile(from, to, options);
+    return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(bytes.data()),
+                                     static_cast<Py_ssize_t>(bytes.size()));
   });
 }
 
@@ -633,19 +747,22 @@ PyMethodDef functions[] = {{"operator", make_operator, METH_VARARGS, "operator(n
                            {"operators", operators, METH_NOARGS, "What can be recorded"},
                            {"settings", settings, METH_VARARGS, "Reads or sets the settings"},
                            {"wait", wait, METH_VARARGS, "Waits for the compiler"},
+                           {"stop", stop, METH_NOARGS, "Ends the compiler's thread"},
                            {"clear", clear, METH_NOARGS, "Forgets programs in memory"},
                            {"tape", tape, METH_O, "Begins or ends a tape"},
-                           {"compile", compile, METH_VARARGS, "An artifact's bytes"},
+                           {"graph", graph, METH_VARARGS, "An artifact's bytes, or a model's"},
                            {"connect", connect, METH_VARARGS, "What Python gives"},
                            {nullptr, nullptr, 0, nullptr}};
 
 template <int... which>
 bool add_unary_functions(PyObject* module, std::integer_sequence<int, which...>) {
-  static PyMethodDef table[] = {{kUnary[which].name, unary_function<which>, METH_O, "Elementwise"}..., {nullptr, nullptr, 0, nullptr}};
+  static PyMethodDef table[] = {{kUnary[which].name, unary_function<which>, METH_O, "Elementwise"}...,
+                                {nullptr, nullptr, 0, nullptr}};
   return PyModule_AddFunctions(module, table) == 0;
 }
 
-PyModuleDef module_def = {PyModuleDef_HEAD_INIT, "_gart_lazy", "Recorder of gart.lazy", -1, functions, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT, "_gart_lazy", "Recorder of gart.lazy", -1, functions, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 

@@ -52,8 +52,11 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"codegen/cuda", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/library", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"lazy",
-     {"compiler", "compiler/support", "compiler/ir", "compiler/ops", "compiler/gir", "codegen/cpu", "artifact_schema"}},
-    {"api", {"lazy", "compiler", "compiler/support", "compiler/ir", "compiler/ops", "compiler/import", "codegen/cpu"}},
+     {"compiler", "compiler/support", "compiler/ir", "compiler/ops", "compiler/gir", "compiler/export", "codegen/cpu",
+      "artifact_schema"}},
+    {"api",
+     {"lazy", "compiler", "compiler/support", "compiler/ir", "compiler/ops", "compiler/gir", "compiler/import",
+      "compiler/export", "compiler/partition", "codegen/cpu", "codegen/cuda", "codegen/library"}},
     {"bindings", {}},  // public headers alone
     {"tools",
      {"api",
@@ -76,12 +79,8 @@ const std::map<std::string, std::set<std::string>> kFloors = {
       "codegen/cuda",
       "codegen/library",
       "artifact_schema",
-<<<<<<< HEAD
       "runtime",
       "runtime/fleet"}},
-=======
-      "runtime"}},
->>>>>>> h/place
 };
 
 std::string folder_of(const std::string& path) {

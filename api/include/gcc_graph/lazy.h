@@ -6,12 +6,13 @@
 //   lazy::Array y = lazy::record(tanh, x);            // typed at once, computed later
 //   auto* values = static_cast<const float*>(y.data());  // what y needs runs now, as one graph
 //
-// What a wanted value needs is cut out of what was recorded, breadth first. A cut seen for the first time is answered by the
-// interpreter, while a thread of low priority compiles it for this machine's CPU; from then on compiled code answers, whatever the
-// numbers are. A second shape makes extents symbolic. Compiled cuts are kept in memory and on disk.
+// What a wanted value needs is cut out of what was recorded, breadth first. A cut seen for the first time is answered
+// by the interpreter, while a thread of low priority compiles it for this machine's CPU; from then on compiled code
+// answers, whatever the numbers are. A second shape makes extents symbolic. Compiled cuts are kept in memory and on
+// disk.
 //
-// Threads: any thread records and evaluates; arrays may be handed from thread to thread, and used by several at once. One
-// evaluation runs at a time. Errors of type and shape are thrown where an operator is recorded.
+// Threads: any thread records and evaluates; arrays may be handed from thread to thread, and used by several at once.
+// One evaluation runs at a time. Errors of type and shape are thrown where an operator is recorded.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +68,8 @@ class GCC_GRAPH_API Array {
   int64_t bytes() const;
   bool is_ready() const;  ///< computed already?
 
-  /// The elements, computed now if they are not yet. They live as long as any handle to the value, or what hold() gives.
+  /// The elements, computed now if they are not yet. They live as long as any handle to the value, or what hold()
+  /// gives.
   const void* data() const;
   std::shared_ptr<const void> hold() const;
 
@@ -96,9 +98,11 @@ class GCC_GRAPH_API Array {
 /// An operator with its attributes: a cheap handle, equal ones are made once.
 class GCC_GRAPH_API Operator {
  public:
-  /// `name`: ONNX's, or "domain::Name". `operands`: a letter each. x: an array; i: integers, s: one integer of rank 0, which are
-  /// part of the program (shapes, axes, limits); f: numbers of the attribute "#k" of operand k, a constant; _: omitted.
-  static Operator make(const std::string& name, const std::string& operands, const Attributes& attributes = {}, int outputs = 1);
+  /// `name`: ONNX's, or "domain::Name". `operands`: a letter each. x: an array; i: integers, s: one integer of rank 0,
+  /// which are part of the program (shapes, axes, limits); f: numbers of the attribute "#k" of operand k, a constant;
+  /// _: omitted.
+  static Operator make(const std::string& name, const std::string& operands, const Attributes& attributes = {},
+                       int outputs = 1);
   const Op* op() const { return op_; }
   Operator() = default;
 
@@ -106,7 +110,8 @@ class GCC_GRAPH_API Operator {
   const Op* op_ = nullptr;
 };
 
-/// Records one operator and gives its first result. Throws Error for operands that it does not take, naming operator and types.
+/// Records one operator and gives its first result. Throws Error for operands that it does not take, naming operator
+/// and types.
 GCC_GRAPH_API Array record(const Operator& op, const Array& x, Source source = {});
 GCC_GRAPH_API Array record(const Operator& op, const Array& x, const Array& y, Source source = {});
 /// All results. `ints`: the lists of operands i and s, in order.
@@ -127,10 +132,10 @@ class GCC_GRAPH_API Tape {
 
 struct Stats {
   int64_t nodes_recorded = 0, nodes_run = 0;
-  int64_t compiles = 0;        ///< by the compiler, in this process
-  int64_t cache_hits = 0;      ///< evaluations by compiled code that was there
-  int64_t disk_hits = 0;       ///< programs that came from the disk
-  int64_t interpreted = 0;     ///< evaluations by the interpreter
+  int64_t compiles = 0;     ///< by the compiler, in this process
+  int64_t cache_hits = 0;   ///< evaluations by compiled code that was there
+  int64_t disk_hits = 0;    ///< programs that came from the disk
+  int64_t interpreted = 0;  ///< evaluations by the interpreter
   int64_t evaluations = 0, pending_compiles = 0, programs = 0;
   int64_t bytes_live = 0, peak_bytes = 0, nodes_live = 0;
 };
@@ -139,31 +144,41 @@ GCC_GRAPH_API Stats stats();
 GCC_GRAPH_API std::vector<std::string> explain();
 
 struct Settings {
-  /// Compiled code alone gives values: the first one waits for the compiler. Values are then the same bits wherever the program
-  /// asks for them, as far as docs/lazy.md says.
+  /// Compiled code alone gives values: the first one waits for the compiler. Values are then the same bits wherever the
+  /// program asks for them, as far as docs/lazy.md says.
   bool deterministic = false;
-  std::string cache_folder;  ///< of compiled cuts; empty: none on disk. At first $GCC_GRAPH_LAZY_CACHE, or the user's cache folder
-  int64_t max_programs = 1024;  ///< in memory; the one unused for longest goes first
+  std::string cache_folder;  ///< of compiled cuts; empty: none on disk. At first $GCC_GRAPH_LAZY_CACHE, or the user's
+                             ///< cache folder
+  int64_t max_programs = 1024;                 ///< in memory; the one unused for longest goes first
   int64_t max_cache_bytes = int64_t{1} << 30;  ///< on disk
+  int threads = 0;  ///< of a compiled cut; 0: one, or one per core where there is enough to do
 };
 GCC_GRAPH_API Settings settings();
 GCC_GRAPH_API void set(const Settings& settings);
 
 /// Waits until nothing is being compiled. False after `milliseconds`.
 GCC_GRAPH_API bool wait_for_compiler(int64_t milliseconds = 60000);
+/// Ends the thread that compiles, once it is through with what it is at; what is new is interpreted from then on. To be
+/// called before a process ends; Python's does.
+GCC_GRAPH_API void stop_compiler();
 /// Forgets compiled programs in memory.
 GCC_GRAPH_API void clear_programs();
 
-/// The graph from `inputs` to `outputs`, for a file that runs without the compiler: other values are constants in it. Under the Tape
-/// that the outputs were recorded under. `targets` as of gcc-graph compile; empty: this machine's CPU.
+/// The graph from `inputs` to `outputs`, for a file that runs without the compiler: other values are constants in it.
+/// Under the Tape that the outputs were recorded under. `targets` as of gcc-graph compile; empty: this machine's CPU.
 struct SaveOptions {
   std::vector<std::string> input_names, output_names, targets;
   bool open_batch = false;  ///< the first extent of every input stays open
 };
-GCC_GRAPH_API std::vector<uint8_t> compile(std::span<const Array> inputs, std::span<const Array> outputs, const SaveOptions& options);
+GCC_GRAPH_API std::vector<uint8_t> compile(std::span<const Array> inputs, std::span<const Array> outputs,
+                                           const SaveOptions& options);
 
-/// The operators of the standard that can be recorded, with what they take: "Conv 2 3 1 1" is name, least and most inputs, least
-/// and most outputs (-1: any number).
+/// The same graph as an ONNX model.
+GCC_GRAPH_API std::vector<uint8_t> to_onnx(std::span<const Array> inputs, std::span<const Array> outputs,
+                                           const SaveOptions& options);
+
+/// The operators of the standard that can be recorded, with what they take: "Conv 2 3 1 1" is name, least and most
+/// inputs, least and most outputs (-1: any number).
 GCC_GRAPH_API std::vector<std::string> operators();
 
 }  // namespace gcc_graph::lazy

@@ -49,7 +49,8 @@ GCC_GRAPH_API int64_t size_of(DType dtype);
 GCC_GRAPH_API std::string name_of(DType dtype);
 
 /// An operator's attribute, by the standard's types; tensors are operands.
-using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>>;
+using Attribute =
+    std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>>;
 using Attributes = std::map<std::string, Attribute>;
 
 /// One sentence that names operator, value and limit. Everything in this library that fails throws it.

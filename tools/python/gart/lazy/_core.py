@@ -1,5 +1,5 @@
 """Arrays, types, and how an operator is recorded."""
-import ctypes
+import atexit
 import importlib.machinery
 import importlib.util
 import os
@@ -30,6 +30,7 @@ def _load():
 
 
 core = _load()
+atexit.register(core.stop)  # before what compiling needs is taken down
 Array = core.Array
 
 float32, float64, float16 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16)
@@ -176,8 +177,8 @@ def clear():
 
 
 def settings(**changes):
-    """deterministic, cache_folder ("" for none), max_programs, max_cache_bytes; those named are changed. Returns all as they were."""
-    names = ("deterministic", "cache_folder", "max_programs", "max_cache_bytes")
+    """deterministic, cache_folder ("" for none), max_programs, max_cache_bytes, threads (0: as many as pay); those named are changed. Returns all as they were."""
+    names = ("deterministic", "cache_folder", "max_programs", "max_cache_bytes", "threads")
     before = dict(zip(names, core.settings()))
     before["deterministic"] = bool(before["deterministic"])
     unknown = set(changes) - set(names)

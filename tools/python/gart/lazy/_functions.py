@@ -168,7 +168,10 @@ def astype(x, dtype):
 
 def full(shape, value, dtype=None):
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    return broadcast_to(array(value, dtype), shape)
+    if isinstance(value, Array):
+        return broadcast_to(array(value, dtype), shape)
+    # Memory of its own, like what a loop makes of it, so that the loop's first turn is the same graph as its others.
+    return array(np.full(shape, value, dtype or array(value).dtype), dtype)
 
 
 def zeros(shape, dtype=float32):

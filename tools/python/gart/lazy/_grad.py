@@ -139,6 +139,13 @@ def _slice(g, n):
     return [g]
 
 
+def _split(g, n):
+    """Each part into zeros of its own."""
+    axis = _axis(n.attributes.get("axis", 0), g.ndim)
+    parts = [g if k == n.index else zeros(g.shape[:axis] + (size,) + g.shape[axis + 1:], dtype_of(g)) for k, size in enumerate(n.ints[0])]
+    return [concatenate(parts, axis)]
+
+
 def _concat(g, n):
     axis, at, out = _axis(n.attributes["axis"], g.ndim), 0, []
     for x in n.x:
@@ -248,7 +255,7 @@ _RULES = {
     "ReduceLogSumExp": _of_one(lambda g, n: _spread(g, n) * core.exp(n.x[0] - _spread(n.y, n))),
     "ReduceProd": _of_one(lambda g, n: _spread(g * n.y, n) / n.x[0]),
     "Softmax": _softmax, "LogSoftmax": _log_softmax, "LayerNormalization": _layer_norm, "RMSNormalization": _rms_norm,
-    "Gather": _gather, "GatherElements": _gather_elements, "Slice": _slice, "Concat": _concat,
+    "Gather": _gather, "GatherElements": _gather_elements, "Slice": _slice, "Split": _split, "Concat": _concat,
     "Trilu": _of_one(lambda g, n: record("Trilu", (g,), n.attributes, 1, "xs", n.ints)),
     "CumSum": _of_one(lambda g, n: record("CumSum", (g,), {"reverse": 1 - n.attributes.get("reverse", 0)}, 1, "xs", n.ints)),
     "Gelu": _of_one(lambda g, n: g * _gelu_slope(n)),

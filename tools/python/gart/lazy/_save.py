@@ -13,25 +13,42 @@ def _flat(results):
     return [array(v) for v in results], [f"out{i}" for i in range(len(results))]
 
 
-def save(function, examples, path, targets=(), open_batch=False):
-    """Calls `function` on arrays of the examples' types and writes the graph from these to its results as an artifact: gart.load runs it.
-
-    `examples`: a list of arrays, or a dict that also names the inputs. Other arrays that the function uses become its weights. `targets`: as of
-    gcc-graph compile --target; by default this machine's CPU. `open_batch`: the first extent of each input stays open.
-    """
+def _bytes(function, examples, targets, open_batch):
     named = examples if isinstance(examples, dict) else {f"in{i}": v for i, v in enumerate(examples)}
     inputs = [_fresh(v) for v in named.values()]
     core.tape(True)
     try:
         results = function(**dict(zip(named, inputs))) if isinstance(examples, dict) else function(*inputs)
         outputs, names = _flat(results)
-        bytes_ = core.compile(inputs, outputs, list(named), names, list(targets), open_batch)
+        return core.graph(inputs, outputs, list(named), names, targets, open_batch)
     finally:
         core.tape(False)
+
+
+def _write(path, content):
     beside = f"{os.fspath(path)}.{os.getpid()}"
-    with open(beside, "wb") as file:
-        file.write(bytes_)
-    os.replace(beside, path)
+    try:
+        with open(beside, "wb") as file:
+            file.write(content)
+        os.replace(beside, path)
+    except OSError:
+        if os.path.exists(beside):
+            os.remove(beside)
+        raise
+
+
+def save(function, examples, path, targets=(), open_batch=False):
+    """Calls `function` on arrays of the examples' types and writes the graph from these to its results as an artifact: gart.load runs it.
+
+    `examples`: a list of arrays, or a dict that also names the inputs. Other arrays that the function uses become its weights. `targets`: as of
+    gcc-graph compile --target; by default this machine's CPU. `open_batch`: the first extent of each input stays open.
+    """
+    _write(path, _bytes(function, examples, list(targets), open_batch))
+
+
+def to_onnx(function, examples, path, open_batch=False):
+    """The same graph as an ONNX model."""
+    _write(path, _bytes(function, examples, None, open_batch))
 
 
 def _fresh(value):

@@ -1,0 +1,81 @@
+#include "gcc_graph/compile.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "api/graph_state.h"
+#include "codegen/cpu/cpu_backend.h"
+#include "codegen/cuda/cuda_backend.h"
+#include "codegen/library/library_binder.h"
+#include "compiler/compile.h"
+#include "compiler/export/export_onnx.h"
+
+namespace gcc_graph {
+namespace {
+
+gcg::Precision precision_of(const std::string& name) {
+  for (const gcg::Precision p :
+       {gcg::Precision::fp32, gcg::Precision::tf32, gcg::Precision::fp16, gcg::Precision::bf16})
+    if (name == gcg::name_of(p)) return p;
+  gcg::fail("there is no precision '", name, "'; known are fp32, tf32, fp16, bf16");
+}
+
+gcg::LibraryOptions libraries_of(const std::vector<std::string>& names) {
+  gcg::LibraryOptions libraries;
+  if (names.empty() || names[0] == "none") return libraries;
+  libraries.stand_ins = names[0] == "auto";
+  libraries.binder = gcg::library::make_library_binder(libraries.stand_ins ? gcg::library::known_libraries() : names);
+  return libraries;
+}
+
+gcg::CompileOptions own(const CompileOptions& given, const detail::GraphState& state) {
+  gcg::CompileOptions options;
+  options.targets = given.targets;
+  options.dims = given.dims;
+  for (const std::string& text : given.assignments) options.assignments.push_back(gcg::parse_assignment(text));
+  options.precision = precision_of(given.precision);
+  options.libraries = libraries_of(given.libraries);
+  options.labels = state.labels;
+  options.metadata = state.metadata;
+  options.memory_limit = given.memory_limit;
+  options.threads = given.threads;
+  options.passes.disabled = given.disabled_passes;
+  options.progress = given.progress;
+  return options;
+}
+
+}  // namespace
+
+Compiled compile(const Graph& graph, const CompileOptions& options) {
+  return detail::guarded([&] {
+    gcg::Backends backends;
+    backends.push_back(gcg::cpu::make_cpu_backend());
+    backends.push_back(options.cache.empty() ? gcg::cuda::make_cuda_backend()
+                                             : gcg::cuda::make_cuda_backend(options.cache));
+    const detail::GraphState& state = *graph.state();
+    gcg::CompileResult result = gcg::compile(state.graph.clone(), state.source_hash, own(options, state), backends);
+    Compiled out{std::move(result.artifact), {}, result.weight_bytes, result.code_bytes, std::move(result.remarks)};
+    for (const gcg::PlanReport& p : result.plans)
+      out.plans.push_back({p.target, p.shapes, p.steps, p.kernels, p.arena_bytes});
+    return out;
+  });
+}
+
+void save(const Compiled& compiled, const std::string& path) {
+  const std::string beside = path + ".tmp" + std::to_string(getpid());
+  std::ofstream file(beside, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(compiled.artifact.data()),
+             static_cast<std::streamsize>(compiled.artifact.size()));
+  file.close();
+  if (file.good() && std::rename(beside.c_str(), path.c_str()) == 0) return;
+  std::remove(beside.c_str());
+  throw Error("cannot write " + path);
+}
+
+std::vector<uint8_t> to_onnx(const Graph& graph) {
+  return detail::guarded([&] { return gcg::export_onnx(graph.state()->graph); });
+}
+
+}  // namespace gcc_graph

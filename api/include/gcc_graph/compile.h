@@ -1,0 +1,50 @@
+// From a graph to an artifact: what gcc-graph compile does.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gcc_graph/graph.h"
+
+namespace gcc_graph {
+
+/// As the options of gcc-graph compile of the same names.
+struct CompileOptions {
+  std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
+  std::vector<std::pair<std::string, std::vector<int64_t>>>
+      dims;                                       ///< {"batch", {1, 8}}: static plans beside the open one
+  std::vector<std::string> assignments;           ///< "PATTERN=cpu"
+  std::string precision = "fp32";                 ///< fp32, tf32, fp16, bf16
+  std::vector<std::string> libraries = {"none"};  ///< none; auto; or cublasLt, cudnn
+  std::string cache;                              ///< folder of GPU kernels assembled before; empty: the user's
+  std::optional<int64_t> memory_limit;            ///< bytes of arena
+  int threads = 1;
+  std::vector<std::string> disabled_passes;
+  std::function<void(const std::string&)> progress;
+};
+
+struct PlanReport {
+  std::string target, shapes;
+  int64_t steps = 0, kernels = 0, arena_bytes = 0;
+};
+
+struct Compiled {
+  std::vector<uint8_t> artifact;  ///< for gart::load, or to be written to a file
+  std::vector<PlanReport> plans;
+  int64_t weight_bytes = 0, code_bytes = 0;
+  std::vector<std::string> remarks;
+};
+
+/// The graph stays as it is. Throws Error.
+GCC_GRAPH_API Compiled compile(const Graph& graph, const CompileOptions& options = {});
+
+/// Writes the artifact beside its place and renames it: a failure leaves nothing half-written. Throws Error.
+GCC_GRAPH_API void save(const Compiled& compiled, const std::string& path);
+
+/// The graph as an ONNX model. Throws Error naming what ONNX cannot say.
+GCC_GRAPH_API std::vector<uint8_t> to_onnx(const Graph& graph);
+
+}  // namespace gcc_graph

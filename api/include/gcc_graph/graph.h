@@ -1,0 +1,116 @@
+// A graph, built operator by operator or read from an ONNX file, to be compiled (compile.h).
+//
+//   gcc_graph::Graph graph("classifier");
+//   auto image = graph.input("image", DType::f32, {"batch", "784"});
+//   auto weights = graph.constant<float>({784, 10}, numbers);
+//   auto logits = graph.op("MatMul", {image, weights});
+//   graph.output("probabilities", graph.op("Softmax", {logits}, {{"axis", int64_t{-1}}}));
+//
+// Every operator of ONNX in its newest form (docs/operators.md), by name; "com.microsoft::Gelu" for another domain's.
+// Types and shapes are known as soon as an operator is there, so a wrong one throws Error on its own line, naming
+// operator, types and limit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gcc_graph/types.h"
+
+namespace gcc_graph {
+
+class Graph;
+namespace detail {
+struct GraphState;
+}
+
+/// A value of a graph; it keeps the graph's content alive. A default one stands for an operand that is left out.
+class GCC_GRAPH_API Value {
+ public:
+  Value() = default;
+  explicit operator bool() const { return state_ != nullptr; }
+  DType dtype() const;
+  bool has_rank() const;  ///< false where it depends on data
+  /// "224", "batch" or "2*s+1", outermost first. Throws where the rank is not known.
+  std::vector<std::string> shape() const;
+  std::string name() const;
+  std::string text() const;  ///< "f32[batch,784]"
+
+ private:
+  friend class Graph;
+  Value(std::shared_ptr<detail::GraphState> state, int32_t id) : state_(std::move(state)), id_(id) {}
+  std::shared_ptr<detail::GraphState> state_;
+  int32_t id_ = -1;
+};
+
+class GCC_GRAPH_API Graph {
+ public:
+  explicit Graph(const std::string& name = "graph");
+  /// Reads an ONNX file, external data included; `custom_ops` as of gcc-graph compile --custom-op.
+  static Graph import_onnx(const std::string& path, const std::vector<std::string>& custom_ops = {});
+  static Graph import_onnx(std::span<const uint8_t> bytes);
+
+  /// Dims are numbers, names of symbols, or expressions of them.
+  Value input(const std::string& name, DType dtype, const std::vector<std::string>& dims);
+  /// A copy of dense, row-major elements.
+  Value constant(DType dtype, const std::vector<int64_t>& shape, const void* data, const std::string& name = {});
+  template <class T>
+  Value constant(const std::vector<int64_t>& shape, std::span<const T> elements, const std::string& name = {}) {
+    check_count(shape, elements.size());
+    return constant(dtype_of<T>(), shape, elements.data(), name);
+  }
+  template <class T>
+  Value constant(const std::vector<int64_t>& shape, const std::vector<T>& elements, const std::string& name = {}) {
+    return constant(shape, std::span<const T>(elements), name);
+  }
+
+  /// The first result of an operator.
+  Value op(const std::string& name, const std::vector<Value>& operands, const Attributes& attributes = {},
+           const std::string& node_name = {});
+  /// That many results.
+  std::vector<Value> ops(const std::string& name, const std::vector<Value>& operands, int outputs,
+                         const Attributes& attributes = {}, const std::string& node_name = {});
+  void output(const std::string& name, const Value& value);
+
+  std::vector<Value> inputs() const;
+  std::vector<Value> outputs() const;
+  int64_t node_count() const;
+  std::string text() const;  ///< for reading: a line per node; large constants are left out
+
+  const std::shared_ptr<detail::GraphState>& state() const { return state_; }
+
+ private:
+  template <class T>
+  static constexpr DType dtype_of() {
+    if constexpr (std::is_same_v<T, float>)
+      return DType::f32;
+    else if constexpr (std::is_same_v<T, double>)
+      return DType::f64;
+    else if constexpr (std::is_same_v<T, int8_t>)
+      return DType::i8;
+    else if constexpr (std::is_same_v<T, int16_t>)
+      return DType::i16;
+    else if constexpr (std::is_same_v<T, int32_t>)
+      return DType::i32;
+    else if constexpr (std::is_same_v<T, int64_t>)
+      return DType::i64;
+    else if constexpr (std::is_same_v<T, uint8_t>)
+      return DType::u8;
+    else if constexpr (std::is_same_v<T, uint16_t>)
+      return DType::u16;
+    else if constexpr (std::is_same_v<T, uint32_t>)
+      return DType::u32;
+    else if constexpr (std::is_same_v<T, uint64_t>)
+      return DType::u64;
+    else {
+      static_assert(std::is_same_v<T, bool>, "elements of this C++ type have no DType; give it, and a pointer");
+      return DType::boolean;
+    }
+  }
+  static void check_count(const std::vector<int64_t>& shape, size_t elements);
+  std::shared_ptr<detail::GraphState> state_;
+};
+
+}  // namespace gcc_graph

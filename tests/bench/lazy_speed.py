@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""gart.lazy beside NumPy and those of torch, tinygrad, mlx and jax that are installed: recording, values of graphs that are known, first values,
+and four programs. One thread each; minima over interleaved rounds, in milliseconds of one evaluation.
+
+lazy_speed.py [--rounds N] [--only PATTERN]
+"""
+import argparse
+import fnmatch
+import os
+import sys
+import time
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "python"))
+os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]} if "--pin" in sys.argv else os.sched_getaffinity(0))
+
+import numpy as np  # noqa: E402
+
+import gart.lazy as gl  # noqa: E402
+
+
+class Peer:
+    """One library: its module of NumPy's functions, how data enters, how values are computed."""
+
+    def __init__(self, name, np_like, array, finish, wrap=None):
+        self.name, self.np, self.array, self.finish, self.wrap = name, np_like, array, finish, wrap
+
+
+def peers():
+    def finish_gl(*v):
+        gl.evaluate(*v)
+    found = [Peer("gart.lazy", gl, gl.array, finish_gl), Peer("numpy", np, lambda x: x, lambda *v: None)]
+    try:
+        import torch
+        torch.set_num_threads(1)
+        found.append(Peer("torch", torch, torch.tensor, lambda *v: None))
+    except ImportError:
+        pass
+    try:
+        import mlx.core as mx
+        mx.set_default_device(mx.cpu)
+        found.append(Peer("mlx", mx, mx.array, lambda *v: mx.eval(*v)))
+    except ImportError:
+        pass
+    try:
+        import jax.numpy as jnp
+        found.append(Peer("jax (eager)", jnp, jnp.asarray, lambda *v: [x.block_until_ready() for x in v]))
+    except ImportError:
+        pass
+    try:
+        from tinygrad import Tensor
+
+        class Functions:
+            tanh, exp, where = staticmethod(lambda x: x.tanh()), staticmethod(lambda x: x.exp()), staticmethod(lambda c, a, b: c.where(a, b))
+        found.append(Peer("tinygrad", Functions, Tensor, lambda *v: [x.realize() for x in v]))
+    except ImportError:
+        pass
+    return found
+
+
+def chain(nodes, size):
+    def make(peer):
+        x, w = (peer.array(np.full((size, size), v, np.float32)) for v in (0.5, 0.9))
+
+        def run():
+            y = x
+            for _ in range(nodes // 2):
+                y = peer.np.tanh(y * w)
+            return y
+        return run
+    return make
+
+
+def mandelbrot(peer):
+    re, im = np.meshgrid(np.linspace(-2, 1, 300, dtype=np.float32), np.linspace(-1.5, 1.5, 300, dtype=np.float32))
+    cr, ci, zero = peer.array(re), peer.array(im), peer.array(np.zeros((300, 300), np.float32))
+
+    def run():
+        zr, zi, count = zero, zero, zero
+        for _ in range(30):
+            zr, zi = zr * zr - zi * zi + cr, 2 * zr * zi + ci
+            inside = (zr * zr + zi * zi) < 4.0
+            count = count + peer.np.where(inside, 1.0, 0.0)
+            zr, zi = peer.np.where(inside, zr, 2.0), peer.np.where(inside, zi, 2.0)
+        return count
+    return run
+
+
+def k_means(peer):
+    rng = np.random.default_rng(0)
+    points, start = rng.standard_normal((4000, 8)).astype(np.float32), rng.standard_normal((16, 8)).astype(np.float32)
+    x, centres, classes = peer.array(points), peer.array(start), peer.array(np.arange(16, dtype=np.float32).reshape(1, 16))
+
+    def run():
+        c = centres
+        for _ in range(5):
+            far = (x * x).sum(1).reshape(4000, 1) - 2 * (x @ c.T) + (c * c).sum(1).reshape(1, 16)
+            nearest = far.argmin(1).reshape(4000, 1)
+            member = peer.np.where(nearest == classes, 1.0, 0.0)
+            if peer.name == "numpy":
+                member = member.astype(np.float32)
+            c = (member.T @ x) / (member.sum(0).reshape(16, 1) + 1e-6)
+        return c
+    return run
+
+
+def mlp_training(peer):
+    """A step of gradient descent, the gradients written out."""
+    rng = np.random.default_rng(0)
+    x, y = (peer.array(rng.standard_normal(s).astype(np.float32)) for s in ((64, 32), (64, 8)))
+    w1, w2 = (peer.array((rng.standard_normal(s) * 0.1).astype(np.float32)) for s in ((32, 128), (128, 8)))
+
+    def run():
+        h = peer.np.tanh(x @ w1)
+        d = (h @ w2 - y) * (2.0 / 64)
+        g2 = h.T @ d
+        g1 = x.T @ ((d @ w2.T) * (1 - h * h))
+        return w1 - 0.1 * g1 + 0 * (w2 - 0.1 * g2).sum()
+    return run
+
+
+def gpt_block(peer):
+    rng = np.random.default_rng(0)
+    width, heads, length = 256, 8, 64
+    ws = [peer.array((rng.standard_normal(s) * 0.05).astype(np.float32)) for s in ((width, width),) * 4 + ((width, 4 * width), (4 * width, width))]
+    x0 = peer.array(rng.standard_normal((length, width)).astype(np.float32))
+    mask = peer.array(np.where(np.tril(np.ones((length, length))) > 0, 0, -1e9).astype(np.float32))
+
+    def turned(x):  # [heads, length, size]
+        x = x.reshape(length, heads, width // heads)
+        return x.permute(1, 0, 2) if peer.name in ("torch", "tinygrad") else x.transpose(1, 0, 2)
+
+    def run():
+        q, k, v = (turned(x0 @ w) for w in ws[:3])
+        kt = k.transpose(1, 2) if peer.name in ("torch", "tinygrad") else k.swapaxes(1, 2)
+        e = peer.np.exp(q @ kt * (1 / 32 ** 0.5) + mask)
+        p = e / e.sum(-1).reshape(heads, length, 1)
+        seen = p @ v
+        seen = seen.permute(1, 0, 2) if peer.name in ("torch", "tinygrad") else seen.transpose(1, 0, 2)
+        x = x0 + seen.reshape(length, width) @ ws[3]
+        h = x @ ws[4]
+        return x + (h * 0.5 * (1 + peer.np.tanh(0.79788456 * (h + 0.044715 * h * h * h)))) @ ws[5]
+    return run
+
+
+CASES = {"20 nodes of 4x4": chain(20, 4), "20 nodes of 128x128": chain(20, 128), "1000 nodes of 4x4": chain(1000, 4), "mandelbrot 300x300": mandelbrot,
+         "k-means 4000x8": k_means, "mlp step": mlp_training, "gpt block 64x256": gpt_block}
+
+
+def best_of(run, finish, seconds=0.15):
+    best, end = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        begin = time.perf_counter()
+        finish(run())
+        best = min(best, time.perf_counter() - begin)
+    return best * 1e3
+
+
+def recording(peer, nodes=2000):
+    x, w = peer.array(np.ones((8, 8), np.float32)), peer.array(np.ones((8, 8), np.float32))
+    best = float("inf")
+    for _ in range(5):
+        begin = time.perf_counter()
+        y = x
+        for _ in range(nodes // 2):
+            y = peer.np.tanh(y * w)
+        best = min(best, time.perf_counter() - begin)
+        del y
+    return best / nodes * 1e6
+
+
+def first_value():
+    gl.clear()
+    x = gl.array(np.full((16, 16), 0.3, np.float32))
+    begin = time.perf_counter()
+    y = x
+    for i in range(10):
+        y = gl.tanh(y) + x * y if i % 2 else gl.exp(-y)
+    y.numpy()
+    first = time.perf_counter() - begin
+    gl.wait()
+    return first * 1e3, (time.perf_counter() - begin - first) * 1e3
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="*")
+    parser.add_argument("--pin", action="store_true", help="stay on one core")
+    given = parser.parse_args()
+    gl.settings(cache_folder="", threads=1)
+    all_ = peers()
+    if given.only == "*":
+        print("recording, us per node: " + ", ".join(f"{p.name} {recording(p):.2f}" for p in all_ if p.name in ("gart.lazy", "mlx", "numpy", "torch")))
+        first, compiled = min(first_value() for _ in range(3))
+        print(f"first value of 20 new nodes: {first:.2f} ms; compiled {compiled:.1f} ms later")
+    print("| case, ms | " + " | ".join(p.name for p in all_) + " |")
+    print("|---" * (len(all_) + 1) + "|")
+    for name, make in CASES.items():
+        if not fnmatch.fnmatch(name, given.only):
+            continue
+        runs, times, expected = [], {}, None
+        for p in all_:
+            try:
+                run = make(p)
+                with gl.deterministic():
+                    value = run()
+                    p.finish(value)
+                value = np.asarray(value.numpy() if hasattr(value, "numpy") else value, np.float64)
+                expected = value if expected is None else expected
+                assert np.allclose(value, expected, rtol=1e-3, atol=1e-3), f"{p.name} computes something else"
+                runs.append((p, run))
+            except Exception as error:  # a peer that cannot: said, not hidden
+                times[p.name] = f"({type(error).__name__})"
+        for _ in range(given.rounds):
+            for p, run in runs:
+                times[p.name] = min(times.get(p.name, float("inf")), best_of(run, p.finish))
+        print(f"| {name} | " + " | ".join(f"{t:.3f}" if isinstance(t := times[p.name], float) else t for p in all_) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
