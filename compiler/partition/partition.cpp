@@ -1,13 +1,12 @@
 #include "compiler/partition/partition.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <functional>
 #include <set>
 
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/ops.h"
+#include "compiler/partition/runs_on.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -22,7 +21,7 @@ void each_node(const Graph& graph, bool around, const std::function<bool(const N
 }
 
 bool matches(const Assignment& a, const Node& n) {
-  return fnmatch(a.pattern.c_str(), n.name.c_str(), 0) == 0 || fnmatch(a.pattern.c_str(), n.op->name, 0) == 0;
+  return fits_pattern(a.pattern, n.name) || fits_pattern(a.pattern, n.op->name);
 }
 
 /// Views cost nothing, and what steers the run is the host's anyway: their bodies' nodes have devices.

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
+#include "compiler/partition/runs_on.h"
 #include "compiler/support/error.h"
 #include "tests/partition/cut_text.h"
 
@@ -79,6 +81,22 @@ TEST(Cut, WishesThatMatchNothing) {
             "--label 'conv*=g': no node has such a name or operator");
   EXPECT_EQ(message_of([&] { NodeWishes(graph, fleet, assigned("a", "cuda")); }),
             "--assign 'a=cuda': the fleet has no device or kind of that name; it has 'acc:0', 'cpu:0'");
+}
+
+TEST(Cut, Patterns) {
+  for (const auto& [pattern, text, fits] :
+       std::vector<std::tuple<std::string, std::string, bool>>{{"Conv", "Conv", true},
+                                                               {"Conv", "Conv1", false},
+                                                               {"*", "", true},
+                                                               {"?", "", false},
+                                                               {"l*/a?d", "l0/x/add", true},
+                                                               {"l*/a?d", "l0/ad", false},
+                                                               {"*ab", "aab", true},
+                                                               {"a*b*c", "aXbYbZc", true},
+                                                               {"a*b*c", "aXbYbZ", false},
+                                                               {"x[0]", "x[0]", true},
+                                                               {"f16", "bf16", false}})
+    EXPECT_EQ(fits_pattern(pattern, text), fits) << pattern << " " << text;
 }
 
 TEST(Cut, WhatTheFleetAsksFor) {
