@@ -16,6 +16,7 @@
 #include "compiler/plan/constant_operands.h"
 #include "compiler/plan/make_plan.h"
 #include "compiler/plan/overlap_launches.h"
+#include "compiler/plan/parallel_modes.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/plan_remarks.h"
 #include "compiler/plan/print_plan.h"
@@ -106,9 +107,13 @@ class Compilation {
     }
     // From here on no step is added.
     for (Plan& p : plans_) {
-      if (p.device != DeviceClass::cuda || p.at_load) continue;  // at load there is nothing to gain
-      assign_streams(p);
-      overlap_launches(p);
+      if (p.at_load) continue;  // there is nothing to gain
+      if (p.device == DeviceClass::cpu) {
+        choose_parallel_modes(p, options_.memory_limit);
+      } else {
+        assign_streams(p);
+        overlap_launches(p);
+      }
     }
     // From here on the order of steps is final.
     for (Plan& p : plans_) {

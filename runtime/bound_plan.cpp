@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "artifact_schema/call_form.h"
-#include "runtime/barriers.h"
 #include "runtime/errors.h"
 
 namespace gart {
@@ -16,6 +15,8 @@ bool call_is_empty(const fb::Call& call, const int64_t* numbers) {
   const int64_t* extents = numbers + 1;
   return std::find(extents, extents + call_rank(call, result), 0) != extents + call_rank(call, result);
 }
+
+constexpr uint8_t kAllThreads = 255;  // in Mode.stream_threads
 
 [[noreturn]] void fail_model(const std::string& what) {
   fail(ErrorCode::run_failed, "with these shapes the model fails: ", what);
@@ -146,12 +147,36 @@ void BoundPlan::refuse_call(uint32_t index) {
   }
 }
 
-void BoundPlan::mark_barriers(uint32_t device) {
-  std::vector<int64_t> tasks(steps_.size());
-  for (size_t i = 0; i < steps_.size(); ++i) tasks[i] = steps_[i].tasks;
-  const std::vector<uint8_t> needed = needed_barriers(*plan_, extents_, tasks, device);
+void BoundPlan::share(uint32_t device, int threads, const Parallel& parallel) {
+  const fb::Mode* mode = nullptr;
+  for (uint32_t i = 0; i < count_of(plan_->manifest->modes()) && device == 0; ++i) {
+    const fb::Mode* const next = plan_->manifest->modes()->Get(i);
+    if (mode == nullptr || int64_t{next->threads()} <= threads) mode = next;
+  }
+  const uint32_t inter = parallel.inter > 0 ? uint32_t(parallel.inter) : mode != nullptr ? mode->inter() : 1;
+  const bool alone = parallel.intra == 0 && mode != nullptr && mode->intra() == 1;
+  const int most = alone ? 1 : parallel.intra > 0 ? std::min(parallel.intra, threads) : threads;
+  std::vector<Share> shares(steps_.size());
+  for (uint32_t i = 0; i < shares.size(); ++i) {
+    shares[i] = {steps_[i].tasks, 0, uint16_t(most)};
+    const auto streams = mode != nullptr && inter > 1 ? span_of(mode->stream_threads()) : std::span<const uint8_t>();
+    const uint32_t stream = plan_->steps[i].manifest->stream();
+    if (stream >= streams.size() || streams[stream] == kAllThreads) continue;
+    shares[i].first = uint16_t(streams[stream] % std::min(inter, uint32_t(threads)));
+    shares[i].most = 1;
+  }
+  const Barriers barriers = needed_barriers(*plan_, extents_, shares, device);
   for (size_t i = 0; i < steps_.size(); ++i) {
-    if (plan_->steps[i].device == device) steps_[i].barrier_before = needed[i] != 0;
+    if (plan_->steps[i].device != device) continue;
+    steps_[i].barrier_before = barriers.needed[i] != 0;
+    steps_[i].first = shares[i].first;
+    steps_[i].most = shares[i].most;
+  }
+  waits_ = barriers.waits;
+  for (uint32_t i = 0; i < waits_.size(); ++i) {
+    BoundStep& step = steps_[waits_[i].step];
+    if (step.waits++ == 0) step.first_wait = i;
+    steps_[waits_[i].on].awaited = true;
   }
 }
 

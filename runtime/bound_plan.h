@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "artifact_schema/buffer_plan.h"
+#include "runtime/barriers.h"
 #include "runtime/entry.h"
 #include "runtime/io.h"
 #include "runtime/memory.h"
@@ -18,10 +19,13 @@ struct StepLog;
 
 struct BoundStep {
   int64_t tasks = 0;
-  int64_t bytes = 0;           // copy, fill
-  bool off = false;            // see PlanStep.off
-  bool barrier_before = true;  // within its segment: it touches what an earlier one since the last barrier wrote, or
-                               // writes what such a one read
+  int64_t bytes = 0;   // copy, fill
+  uint16_t first = 0;  // of the threads that work on it, which are as many as it has tasks, at most `most`
+  uint16_t most = 1;
+  bool awaited = false;                // a wait is for this step
+  bool off = false;                    // see PlanStep.off
+  bool barrier_before = true;          // within its segment: all threads wait for each other before it ...
+  uint32_t first_wait = 0, waits = 0;  // ... or its thread for others: BoundPlan::waits(step)
   void* const* operands = nullptr;
   const int64_t* params = nullptr;
 };
@@ -74,8 +78,11 @@ class BoundPlan {
 
   /// A library does not do the call for these shapes: its stand-ins do the work.
   void refuse_call(uint32_t step);
-  /// Finds the barriers between the steps of a device whose threads work on them together.
-  void mark_barriers(uint32_t device);
+  /// Divides the steps of a CPU among a team of so many threads, and finds what these have to wait for.
+  void share(uint32_t device, int threads, const Parallel& parallel);
+  std::span<const Wait> waits(const BoundStep& step) const {
+    return std::span(waits_).subspan(step.first_wait, step.waits);
+  }
   StepLog* log = nullptr;  // of the run under way; null: nobody wants it
 
   std::unique_ptr<DeviceGraphs> graphs;  // the device's, made by its first run
@@ -100,7 +107,8 @@ class BoundPlan {
   std::vector<void*> operands_;         // parallel to plan.operands
   std::vector<int64_t> params_;         // parallel to plan.params
   std::vector<BoundStep> steps_;        // parallel to plan.steps
-  std::vector<Block> late_blocks_;      // parallel to plan.late_buffers
+  std::vector<Wait> waits_;
+  std::vector<Block> late_blocks_;  // parallel to plan.late_buffers
   AllPlaces linked_;
 };
 

@@ -40,12 +40,27 @@ class PlanEmitter {
       out->host_arena_bytes = static_cast<uint64_t>(plan_.memory.host_bytes);
     }
     out->streams = static_cast<uint32_t>(plan_.streams);
+    for (const ParallelMode& m : plan_.modes) out->modes.push_back(mode(m));
     out->prepared_bytes = plan_.prepared_bytes;
     out->program = program_.instructions();
     return out;
   }
 
  private:
+  static std::unique_ptr<fb::ModeT> mode(const ParallelMode& m) {
+    auto out = std::make_unique<fb::ModeT>();
+    out->threads = static_cast<uint32_t>(m.threads);
+    out->intra = static_cast<uint32_t>(m.intra);
+    out->inter = static_cast<uint32_t>(m.inter);
+    out->replicas = static_cast<uint32_t>(m.replicas);
+    if (m.stream_threads.size() > 1) out->stream_threads = m.stream_threads;
+    out->microseconds = static_cast<float>(m.microseconds);
+    out->microseconds_intra = static_cast<float>(m.microseconds_intra);
+    out->microseconds_alone = static_cast<float>(m.microseconds_alone);
+    out->reason = m.reason;
+    return out;
+  }
+
   std::unique_ptr<fb::KernelT> kernel(const Kernel& k, const CompiledKernel& c) {
     auto out = std::make_unique<fb::KernelT>();
     out->name = k.name;

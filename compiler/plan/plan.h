@@ -5,7 +5,7 @@
 //   make_plan         kernels, buffers and steps of a graph
 //   bind_libraries    calls of libraries take the place of launches
 //   select_code       machine code; kernels of several launches get a step each: no step is added any more
-//   assign_streams    what may run at the same time
+//   assign_streams    what may run at the same time: on GPUs; on CPUs choose_parallel_modes
 //   overlap_launches  what may start early: the order is final
 //   plan_memory       where temporaries lie: an operand is a buffer and its place
 //   verify_plan
@@ -146,6 +146,15 @@ struct HostCode {
   IndexedVector<KernelId, CompiledKernel> kernels;
 };
 
+/// How the threads of a run share a CPU's plan, where there are `threads` of them: artifact_schema/gart.fbs, Mode.
+struct ParallelMode {
+  int threads = 1;
+  int intra = 1, inter = 1, replicas = 1;
+  std::vector<uint8_t> stream_threads = {};
+  double microseconds = 0, microseconds_intra = 0, microseconds_alone = 0;
+  std::string reason = {};
+};
+
 struct Plan {
   DeviceClass device = DeviceClass::cpu;
   int entry_point = 0;                      // 0: the whole model, then its parts
@@ -160,6 +169,7 @@ struct Plan {
   IndexedVector<BufferId, Buffer> buffers;
   IndexedVector<SequenceId, Sequence> sequences;  // bodies before their users; the last one is the entry
   int streams = 1;
+  std::vector<ParallelMode> modes;  // of a CPU, in ascending order of threads
   MemoryPlan memory;
   uint64_t prepared_bytes = 0;            // of the region of prepared buffers
   std::vector<std::string> late_symbols;  // given their values by bind steps of the entry sequence

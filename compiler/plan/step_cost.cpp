@@ -152,13 +152,17 @@ double host_microseconds(const Kernel& kernel) {
 double core_microseconds(const Plan& plan, const Step& step) {
   constexpr double kStep = 0.05, kEfficiency = 0.6;  // of contractions
   constexpr double kLoop = 0.12, kProgram = 0.02;  // likewise: of loops, whose functions take many clocks, of programs
+  constexpr double kNear = 4;                      // how much faster than memory a cache is
   const Machine& core = *plan.machine;
+  const auto moving = [&](double bytes) {
+    return 1e6 * bytes / core.bytes_per_second / (bytes < static_cast<double>(core.l2_bytes) ? kNear : 1);
+  };
   const auto* launch = step.as<Launch>();
   if (launch == nullptr) {
     double bytes = 0;
     for (const auto& list : {step.reads(), step.writes()})
       for (BufferId b : list) bytes += typical(plan.buffers[b].bytes);
-    return kStep + 1e6 * bytes / core.bytes_per_second;
+    return kStep + moving(bytes);
   }
   const Kernel& kernel = plan.kernel_of(*launch);
   const bool loops = std::holds_alternative<LoopKernel>(kernel.body);
@@ -167,7 +171,7 @@ double core_microseconds(const Plan& plan, const Step& step) {
                                                                             : kEfficiency) *
                       core.flops_per_second() / 1e6;
   const double operations = std::max(traffic_of(kernel).written, typical(kernel_operations(kernel)));
-  return kStep + std::max(1e6 * traffic_of(kernel).bytes / core.bytes_per_second, operations / rate);
+  return kStep + std::max(moving(traffic_of(kernel).bytes), operations / rate);
 }
 
 void HostTransfer::add(const Buffer& buffer) {

@@ -53,6 +53,9 @@ gart::LoadOptions options_of(const gart_load_options* options) {
   if (options->size >= offsetof(gart_load_options, custom_op_count) + sizeof(size_t)) {
     out.custom_ops = {options->custom_ops, options->custom_op_count};
   }
+  if (options->size >= offsetof(gart_load_options, replicas) + sizeof(int)) {
+    out.parallel = {options->intra, options->inter, options->replicas};
+  }
   return out;
 }
 

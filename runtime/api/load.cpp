@@ -27,14 +27,19 @@ void check_options(const LoadOptions& options) {
     fail(ErrorCode::unsupported, "this runtime has no device '", options.device,
          "', only 'cpu', 'cpu:0-1' (these cores), 'cuda' and 'cuda:1'");
   }
-  if (options.threads < 0 || options.threads > kMaxThreads) {
-    fail(ErrorCode::invalid_argument, "threads is ", options.threads, "; 0 to ", kMaxThreads, " are possible");
-  }
+  const auto check_count = [](const char* name, int count) {
+    if (count < 0 || count > kMaxThreads)
+      fail(ErrorCode::invalid_argument, name, " is ", count, "; 0 to ", kMaxThreads, " are possible");
+  };
+  check_count("threads", options.threads);
+  check_count("intra", options.parallel.intra);
+  check_count("inter", options.parallel.inter);
+  check_count("replicas", options.parallel.replicas);
 }
 
 std::unique_ptr<DeviceProgram> open_cpu(const ProgramState& program, const std::string& device, uint32_t target,
                                         const LoadOptions& options) {
-  return std::make_unique<cpu::Program>(device, options.threads, target, program.file.file(), options.custom_ops);
+  return std::make_unique<cpu::Program>(device, options, target, program.file.file());
 }
 
 /// The program on the device that options ask for, or else on the best one that the artifact has code for.

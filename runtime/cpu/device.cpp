@@ -1,15 +1,42 @@
 #include "runtime/cpu/device.h"
 
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "runtime/cpu/quota.h"
 #include "runtime/errors.h"
 
 namespace gart::cpu {
 
-Device::Device(const std::string& cores_name, int threads)
-    : gart::Device(cores_name, "cpu", host_memory(), host_memory()) {
+namespace {
+
+using Teams = std::list<ThreadTeam>;
+
+/// Those of a pool that lives, or new ones.
+std::shared_ptr<Teams> find_teams(const std::optional<Cores>& own, const Cores& cores, int replicas, int threads) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<Teams>> known;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<Teams>& slot = known[text(cores.text(), ' ', replicas, ' ', threads)];
+  std::shared_ptr<Teams> teams = slot.lock();
+  if (teams != nullptr && (teams->empty() || teams->front().here())) return teams;
+  teams = std::make_shared<Teams>();
+  for (int i = 0; i < replicas; ++i) teams->emplace_back(threads, cores.count() / replicas, own);
+  slot = teams;
+  return teams;
+}
+
+}  // namespace
+
+Device::Device(const std::string& cores_name, int threads, const Parallel& parallel)
+    : gart::Device(cores_name, "cpu", host_memory(), host_memory()), parallel_(parallel) {
   if (cores_name != "cpu") cores_ = Cores::of_device(cores_name);
-  const int count = cores_ ? cores_->count() : Cores::allowed().count();
-  if (threads == 0) threads = count;
-  if (threads > 1) team_.emplace(threads, count, cores());
+  const Cores cores = cores_ ? *cores_ : Cores::allowed();
+  const int replicas = std::max(1, parallel.replicas), wanted = std::max(parallel.intra, parallel.inter);
+  threads_ = std::max(1, (threads == 0 ? within_quota(cores.count()) : threads) / replicas);
+  threads_ = parallel.intra > 0 && parallel.inter > 0 ? wanted : std::max(threads_, wanted);
+  teams_ = find_teams(cores_, cores, threads_ > 1 ? replicas : 0, threads_);
 }
 
 void Device::check_streams() const {

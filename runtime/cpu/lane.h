@@ -12,7 +12,7 @@ class Lane final : public gart::Lane {
  public:
   Lane(Program& program, uint32_t number) : program_(program), number_(number) {}
 
-  void adopt(BoundPlan& plan) override { plan.mark_barriers(number_); }
+  void adopt(BoundPlan& plan) override { plan.share(number_, program_.pool().threads(), program_.pool().parallel()); }
   void prepare(const Run& run) override;
   void open(const Run& run, const Queue& queue) override;
   bool start(const Run& run) override;

@@ -13,9 +13,12 @@ namespace gart::cpu {
 
 class Program final : public DeviceProgram {
  public:
-  /// `file`: that the artifact is mapped from, or -1. `custom_ops`: the application's, until it is loaded.
-  Program(std::string name, int threads, uint32_t target, int file, std::span<const gart_custom_op> custom_ops)
-      : DeviceProgram(target), pool_(std::move(name), threads), file_(file), given_(custom_ops) {}
+  /// `file`: that the artifact is mapped from, or -1. `options` last until it is loaded.
+  Program(const std::string& name, const LoadOptions& options, uint32_t target, int file)
+      : DeviceProgram(target),
+        pool_(name, options.threads, options.parallel),
+        file_(file),
+        given_(options.custom_ops) {}
 
   gart::Device& device() override { return pool_; }
   void load(const ArtifactView& artifact, std::span<Entry> entries, uint32_t number) override;

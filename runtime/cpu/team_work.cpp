@@ -30,34 +30,40 @@ TeamWork::TeamWork(BoundPlan& bound, uint32_t device, Block& scratch, ThreadTeam
 void TeamWork::run(uint32_t begin, uint32_t end) {
   begin_ = begin;
   end_ = end;
-  bool parallel = false;
-  for (uint32_t i = begin; i < end && team_ != nullptr; ++i) parallel = parallel || bound_.step(i).tasks > 1;
-  if (!parallel) {
-    walk(0, 1);
-  } else {
+  bool together = false;
+  for (uint32_t i = begin; i < end && team_ != nullptr; ++i) {
+    const BoundStep& step = bound_.step(i);
+    together = together || (step.tasks > 1 && step.most > 1) || step.first != 0;
+  }
+  if (together) {
     team_->run(&TeamWork::walk_job, this);
+  } else {
+    walk_alone();
   }
   const uint64_t failed = failed_.load(std::memory_order_relaxed);
   if (failed != kNone) throw Failure{kernel_error(*plan_.steps[failed >> 32].manifest, static_cast<uint32_t>(failed))};
 }
 
-void TeamWork::walk_job(void* data, int thread) {
-  TeamWork& work = *static_cast<TeamWork*>(data);
-  work.walk(thread, work.team_->size());
+void TeamWork::walk_job(void* data, int thread) { static_cast<TeamWork*>(data)->walk(thread); }
+
+void TeamWork::walk_alone() {
+  for (uint32_t i = begin_; i < end_ && failed_.load(std::memory_order_relaxed) == kNone; ++i) {
+    if (const int64_t tasks = bound_.step(i).tasks; tasks > 0) work(plan_.steps[i], i, 0, 0, tasks);
+  }
 }
 
-void TeamWork::walk(int thread, int threads) {
+void TeamWork::walk(int thread) {
   for (uint32_t i = begin_; i < end_; ++i) {
-    const BoundStep& bound = bound_.step(i);
-    if (threads > 1 && i > begin_ && bound.barrier_before) team_->barrier();
-    if (failed_.load(std::memory_order_relaxed) != kNone) continue;
-    if (bound.tasks > 1) {
-      const int64_t first = part_begin(bound.tasks, thread, threads),
-                    last = part_begin(bound.tasks, thread + 1, threads);
-      if (first < last) work(plan_.steps[i], i, thread, first, last);
-    } else if (thread == 0 && bound.tasks == 1) {
-      work(plan_.steps[i], i, 0, 0, 1);
+    const BoundStep& step = bound_.step(i);
+    if (i > begin_ && step.barrier_before) team_->barrier();
+    const int parts = static_cast<int>(std::min<int64_t>(step.tasks, step.most));
+    const int part = thread - step.first;
+    if (part < 0 || part >= parts) continue;
+    for (const Wait& wait : bound_.waits(step)) team_->await(static_cast<int>(wait.thread), wait.on);
+    if (failed_.load(std::memory_order_relaxed) == kNone) {
+      work(plan_.steps[i], i, thread, part_begin(step.tasks, part, parts), part_begin(step.tasks, part + 1, parts));
     }
+    if (step.awaited) team_->signal(thread, i);
   }
 }
 

@@ -19,7 +19,8 @@ class TeamWork {
 
  private:
   static void walk_job(void* data, int thread);
-  void walk(int thread, int threads);
+  void walk(int thread);
+  void walk_alone();
   void work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
   void do_work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
   void launch(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);

@@ -55,8 +55,11 @@ void ThreadTeam::announce(std::atomic<uint32_t>& value, uint32_t now) {
   if (sleepers_.load(std::memory_order_seq_cst) > 0) value.notify_all();
 }
 
-ThreadTeam::ThreadTeam(int threads, int count, const Cores* cores)
-    : size_(threads), crowded_(threads > count), barrier_spin_us_(crowded_ ? kShortSpin : kLongSpin) {
+ThreadTeam::ThreadTeam(int threads, int count, const std::optional<Cores>& cores)
+    : size_(threads),
+      crowded_(threads > count),
+      progress_(static_cast<size_t>(threads)),
+      barrier_spin_us_(crowded_ ? kShortSpin : kLongSpin) {
   [[maybe_unused]] static const int watched = pthread_atfork(nullptr, nullptr, [] { ++forks_; });
   workers_.reserve(static_cast<size_t>(threads) - 1);
   try {
@@ -79,8 +82,8 @@ void ThreadTeam::stop() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadTeam::work(int thread, const Cores* cores) {
-  if (cores != nullptr) cores->bind();
+void ThreadTeam::work(int thread, std::optional<Cores> cores) {
+  if (cores) cores->bind();
   for (uint32_t seen = 0;; ++seen) {
     wait_for_change(epoch_, seen, crowded_ ? kShortSpin : kLongSpin);
     if (stop_) return;
@@ -92,6 +95,7 @@ void ThreadTeam::work(int thread, const Cores* cores) {
 void ThreadTeam::run(Job job, void* context) {
   job_ = job;
   context_ = context;
+  for (Progress& progress : progress_) progress.steps.store(0, std::memory_order_relaxed);
   announce(epoch_, epoch_.load(std::memory_order_relaxed) + 1);
   job(context, 0);
   barrier();
@@ -105,6 +109,12 @@ void ThreadTeam::barrier() {
   }
   arrived_.store(0, std::memory_order_relaxed);
   announce(phase_, phase + 1);
+}
+
+void ThreadTeam::await(int thread, uint32_t step) {
+  const std::atomic<uint32_t>& steps = progress_[static_cast<size_t>(thread)].steps;
+  for (uint32_t done; (done = steps.load(std::memory_order_acquire)) <= step;)
+    learn(wait_for_change(steps, done, barrier_spin_us_.load(std::memory_order_relaxed)));
 }
 
 }  // namespace gart::cpu

@@ -8,6 +8,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -17,19 +19,21 @@ namespace gart::cpu {
 
 class ThreadTeam {
  public:
-  /// Starts threads - 1 workers on these cores (null: on any), which are `count`. Throws std::system_error if the
-  /// system refuses one.
-  ThreadTeam(int threads, int count, const Cores* cores);
+  /// Starts threads - 1 workers on these cores (nullopt: on those of this thread), which are `count`. Throws
+  /// std::system_error if the system refuses one.
+  ThreadTeam(int threads, int count, const std::optional<Cores>& cores);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   int size() const { return size_; }
+  /// Its threads are this process's.
+  bool here() const { return born_ == forks_; }
 
-  /// One owner at a time; run and barrier are the owner's. False: somebody else has it, or this is a child of fork(),
-  /// which has no thread but the one that forked.
-  bool try_acquire() { return born_ == forks_ && !busy_.test_and_set(std::memory_order_acquire); }
-  void release() { busy_.clear(std::memory_order_release); }
+  /// Counts somebody who works. True: he is the only one, and run, barrier and await are his. False: others came before
+  /// him, or this is a child of fork(), which has no thread but the one that forked.
+  bool enter() { return users_.fetch_add(1, std::memory_order_acquire) == 0 && here(); }
+  void leave() { users_.fetch_sub(1, std::memory_order_release); }
 
   /// Calls job(context, thread) on every thread and returns when all have returned. `job` must not throw.
   using Job = void (*)(void* context, int thread);
@@ -39,8 +43,12 @@ class ThreadTeam {
   /// visible.
   void barrier();
 
+  /// Inside a job: `thread` is done with everything up to `step`; await returns when that was said of it. Steps ascend.
+  void signal(int thread, uint32_t step) { announce(progress_[static_cast<size_t>(thread)].steps, step + 1); }
+  void await(int thread, uint32_t step);
+
  private:
-  void work(int thread, const Cores* cores);
+  void work(int thread, std::optional<Cores> cores);
   void stop();
   enum class Wait { instant, spun, slept };
   Wait wait_for_change(const std::atomic<uint32_t>& value, uint32_t old, int64_t spin_us);
@@ -51,7 +59,11 @@ class ThreadTeam {
   const int born_ = forks_;
   const int size_;
   const bool crowded_;  // more threads than cores: there is no point in spinning
-  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  struct alignas(64) Progress {
+    std::atomic<uint32_t> steps{0};
+  };
+  std::vector<Progress> progress_;  // per thread: steps of the current job up to the last one signalled
+  std::atomic<int> users_{0};
   Job job_ = nullptr;  // of the current epoch
   void* context_ = nullptr;
   bool stop_ = false;
@@ -64,19 +76,28 @@ class ThreadTeam {
   alignas(64) std::vector<std::thread> workers_;
 };
 
-/// Owns a team for a while, if there is one and nobody else has it.
+/// Owns the first team that nobody else has for a while, if there is one.
 class TeamLease {
  public:
-  explicit TeamLease(ThreadTeam* team) : team_(team != nullptr && team->try_acquire() ? team : nullptr) {}
+  explicit TeamLease(std::list<ThreadTeam>& teams) {
+    for (ThreadTeam& team : teams) {
+      entered_ = &team;
+      owns_ = team.enter();
+      if (owns_ || teams.size() == 1) return;
+      team.leave();
+    }
+    entered_ = nullptr;
+  }
   ~TeamLease() {
-    if (team_ != nullptr) team_->release();
+    if (entered_ != nullptr) entered_->leave();
   }
   TeamLease(const TeamLease&) = delete;
   TeamLease& operator=(const TeamLease&) = delete;
-  ThreadTeam* get() const { return team_; }
+  ThreadTeam* get() const { return owns_ ? entered_ : nullptr; }
 
  private:
-  ThreadTeam* team_;
+  ThreadTeam* entered_ = nullptr;  // a single team counts those who work without it, too
+  bool owns_ = false;
 };
 
 }  // namespace gart::cpu

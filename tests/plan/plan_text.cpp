@@ -14,6 +14,7 @@
 #include "compiler/plan/drop_unused.h"
 #include "compiler/plan/host_buffers.h"
 #include "compiler/plan/overlap_launches.h"
+#include "compiler/plan/parallel_modes.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/print_plan.h"
 #include "compiler/plan/select_code.h"
@@ -238,10 +239,17 @@ void link(Plan& plan) {
   for (Sequence& sequence : plan.sequences) link_waits(plan, sequence);
 }
 
+void choose_modes(Plan& plan) {
+  plan.device = DeviceClass::cpu;
+  plan.machine = &machine_of(*find_target("x86-64-v3"));
+  choose_parallel_modes(plan, std::nullopt);
+}
+
 const std::map<std::string, std::function<void(Plan&)>> kPasses = {
     {"assign_streams", assign_streams},
     {"bind_libraries", [](Plan& p) { bind(p, false); }},
     {"bind_libraries_with_kernels", [](Plan& p) { bind(p, true); }},
+    {"choose_parallel_modes", choose_modes},
     {"drop_unused", drop_unused},
     {"link_waits", link},
     {"overlap_launches", overlap_launches},

@@ -13,11 +13,12 @@ using enum fb::BufferKind;
 struct CopyStep {
   uint32_t to, from;  // buffers
   int64_t tasks;
+  uint16_t first = 0;  // thread; but for 0 it works alone
 };
 
 /// Barriers before each of the steps. Buffers: 0 input, 1 output, 2 constant, temporaries 3 at [0, 256), 4 at [256,
 /// 512), 5 at [0, 512), 6 the second half of 5. 256 bytes each, but for 5.
-std::vector<int> barriers(const std::vector<CopyStep>& steps) {
+std::vector<int> barriers(const std::vector<CopyStep>& steps, std::vector<Wait>* out = nullptr) {
   test::ArtifactBuilder b;
   const uint32_t size = b.constant(256), whole = b.constant(512), tasks = b.constant(1);
   b.input("x", fb::DType::u8, {size});
@@ -34,9 +35,10 @@ std::vector<int> barriers(const std::vector<CopyStep>& steps) {
   const Plan plan = make_plan(entry, *entry.plans()->Get(0), {});
   const std::vector<BufferExtent> extents = {{256, -1},  {256, -1}, {256, 0},  {256, 0},
                                              {256, 256}, {512, 0},  {256, 256}};
-  std::vector<int64_t> counts;
-  for (const CopyStep& step : steps) counts.push_back(step.tasks);
-  const std::vector<uint8_t> needed = needed_barriers(plan, extents, counts);
+  std::vector<Share> shares;
+  for (const CopyStep& step : steps) shares.push_back({step.tasks, step.first, uint16_t(step.first == 0 ? 4 : 1)});
+  const auto [needed, waits] = needed_barriers(plan, extents, shares);
+  if (out != nullptr) *out = waits;
   return {needed.begin() + 1, needed.end()};  // the first of a run needs none, whatever it says
 }
 
@@ -64,6 +66,29 @@ TEST(Barriers, OlderStepsSinceTheLastBarrierCount) {
 TEST(Barriers, SingleTaskStepsShareThreadZero) {
   EXPECT_EQ(barriers({{3, 0, 1}, {4, 3, 1}, {1, 4, 1}}), (std::vector<int>{0, 0}));
   EXPECT_EQ(barriers({{3, 0, 1}, {4, 3, 4}, {1, 4, 1}}), (std::vector<int>{1, 1}));
+}
+
+/// As text: "2<1.0" is that step 2 waits for thread 1 to be done with step 0.
+std::string waits(const std::vector<CopyStep>& steps) {
+  std::vector<Wait> found;
+  std::string out;
+  for (const int barrier : barriers(steps, &found)) EXPECT_EQ(barrier, 0);
+  for (const Wait& w : found)
+    out += std::to_string(w.step) + "<" + std::to_string(w.thread) + "." + std::to_string(w.on) + " ";
+  return out;
+}
+
+TEST(Barriers, StepsOfOneThreadEachWaitForEachOther) {
+  EXPECT_EQ(waits({{3, 0, 1}, {4, 0, 4, 1}}), "");
+  EXPECT_EQ(waits({{3, 0, 1}, {4, 3, 4, 1}, {1, 4, 1}}), "1<0.0 2<1.1 ");  // read after write
+  EXPECT_EQ(waits({{4, 3, 1}, {3, 0, 1, 1}}), "1<0.0 ");                   // write after read
+  EXPECT_EQ(waits({{3, 0, 1}, {3, 2, 1, 1}}), "1<0.0 ");                   // write after write
+  EXPECT_EQ(waits({{3, 0, 1, 1}, {4, 0, 1, 1}, {5, 0, 1, 2}}), "2<1.1 ");  // the last of a thread's is enough
+  EXPECT_EQ(waits({{3, 0, 0, 1}, {4, 3, 1}}), "");                         // no tasks: nobody to wait for
+}
+
+TEST(Barriers, StepsOfSeveralThreadsNeedBarriersBesideStreams) {
+  EXPECT_EQ(barriers({{3, 0, 1, 1}, {4, 3, 4}, {1, 4, 1, 1}}), (std::vector<int>{1, 1}));
 }
 
 /// Copies cut differently at each step, so that nearly every byte crosses threads: a barrier too few shows as wrong

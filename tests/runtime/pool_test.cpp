@@ -2,10 +2,14 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <thread>
 
 #include "runtime/cpu/cores.h"
 #include "runtime/cpu/device.h"
+#include "runtime/cpu/quota.h"
 #include "runtime/errors.h"
 #include "tests/runtime/models.h"
 
@@ -70,6 +74,76 @@ TEST(CpuPool, ThreadsStayOnTheirCores) {
     for (const int at : where) EXPECT_EQ(at, core);
   }
   EXPECT_EQ(Cores::allowed().text(), all.text());
+}
+
+void write(const std::filesystem::path& file, const std::string& text) {
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file) << text;
+}
+
+/// Without /proc and /sys, with limits of both versions, in the group or above it; of a container that sees its own
+/// group alone.
+TEST(CpuPool, ThreadsAreWithinTheQuota) {
+  const std::filesystem::path root = std::filesystem::path(testing::TempDir()) / "gart_quota";
+  const auto quota = [&] { return cpu::within_quota(8, root.string()); };
+  std::filesystem::remove_all(root);
+  EXPECT_EQ(quota(), 8);
+  write(root / "proc/self/cgroup", "0::/a/b\n4:cpu,cpuacct:/c\n");
+  EXPECT_EQ(quota(), 8);
+  write(root / "sys/fs/cgroup/a/cpu.max", "350000 100000\n");
+  EXPECT_EQ(quota(), 3);
+  write(root / "sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+  EXPECT_EQ(quota(), 3);
+  write(root / "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "50000\n");
+  write(root / "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(quota(), 1);
+  write(root / "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
+  EXPECT_EQ(quota(), 3);
+  write(root / "sys/fs/cgroup/a/cpu.max", "nonsense");
+  EXPECT_EQ(quota(), 8);
+  write(root / "sys/fs/cgroup/a/cpu.max", "10000000 100000\n");
+  EXPECT_EQ(quota(), 8);
+  std::filesystem::remove_all(root);
+}
+
+/// Pools of the same cores have the same workers; those of other counts their own.
+TEST(CpuPool, WorkersAreSharedWithinTheProcess) {
+  cpu::Device a("cpu", 3), b("cpu", 3), c("cpu", 2), d("cpu", 3, {.replicas = 3}), e("cpu", 6, {.replicas = 2});
+  EXPECT_EQ(&a.teams(), &b.teams());
+  EXPECT_NE(&a.teams(), &c.teams());
+  EXPECT_EQ(d.threads(), 1);
+  EXPECT_TRUE(d.teams().empty());
+  EXPECT_EQ(e.threads(), 3);
+  EXPECT_EQ(e.teams().size(), 2u);
+  const cpu::Shift first(a);
+  EXPECT_NE(first.team(), nullptr);
+  EXPECT_EQ(cpu::Shift(b).team(), nullptr);  // somebody works already
+  EXPECT_NE(cpu::Shift(c).team(), nullptr);
+  const cpu::Shift one(e), two(e), three(e);
+  EXPECT_NE(one.team(), nullptr);
+  EXPECT_NE(two.team(), nullptr);
+  EXPECT_NE(one.team(), two.team());
+  EXPECT_EQ(three.team(), nullptr);
+}
+
+/// Callers who come while others work do so alone, until nobody does.
+TEST(CpuPool, ConcurrentCallersAreReplicas) {
+  cpu::Device pool("cpu", 2);
+  auto first = std::make_unique<cpu::Shift>(pool), second = std::make_unique<cpu::Shift>(pool);
+  EXPECT_NE(first->team(), nullptr);
+  EXPECT_EQ(second->team(), nullptr);
+  first = nullptr;
+  first = std::make_unique<cpu::Shift>(pool);
+  EXPECT_EQ(first->team(), nullptr);
+  first = second = nullptr;
+  EXPECT_NE(cpu::Shift(pool).team(), nullptr);
+}
+
+TEST(CpuPool, CountsOutOfRangeAreRefused) {
+  test::ArtifactBuilder b = test::add_and_double();
+  const Result<Program> program = test::load_model(b, {.device = "cpu", .parallel = {.intra = -1}});
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().message, "intra is -1; 0 to 1024 are possible");
 }
 
 TEST(CpuPool, HasAsManyThreadsAsCores) {

@@ -80,6 +80,7 @@ typedef struct gart_load_options {
   int blocking;                     /* nonzero: on a GPU wait for each step, so that errors name it; slow */
   const gart_custom_op* custom_ops; /* the functions of the model's custom operators; others are ignored. Copied */
   size_t custom_op_count;
+  int intra, inter, replicas; /* gart.hpp, Parallel; 0: the file's choice */
 } gart_load_options;
 
 typedef struct gart_program gart_program;

@@ -7,8 +7,8 @@
 // Every call reports failure through Result (result.h); none throws.
 //
 // Threads: a Program is immutable and may be used by any number of threads at once. An Invocation belongs to one thread
-// at a time; concurrent callers take one each. All invocations of a program share its worker threads: the run that
-// finds them busy runs on its caller's thread alone, with the same results.
+// at a time; concurrent callers take one each. All programs on the same cores with the same options share worker
+// threads: a run that begins while others are under way runs on its caller's thread alone, with the same results.
 //
 // Devices: a program runs on the CPU ("cpu"), on a pool of some of its cores ("cpu:0-3"), or on one CUDA GPU
 // ("cuda:0"), chosen at load; several programs on different devices, or on the same, live beside each other. A tensor's
@@ -30,6 +30,14 @@
 
 namespace gart {
 
+/// How threads share the work on a CPU. 0: as the file says it is best for so many threads. Results do not depend on
+/// it.
+struct Parallel {
+  int intra = 0;     ///< threads that share a step's tasks; 1: one
+  int inter = 0;     ///< threads that independent steps run on beside each other; 1: steps follow each other
+  int replicas = 0;  ///< runs beside each other that have workers of their own. 0: one, while no other run is under way
+};
+
 struct LoadOptions {
   /// Prove the file whole by its digests. The manifest's indices, offsets and sizes are checked in any case; without
   /// the digests, damaged weights or code go unnoticed. Saves about 10 ms per 100 MB.
@@ -38,8 +46,11 @@ struct LoadOptions {
   /// "cpu:0-3,8": these cores, which the program's threads stay on, and a caller for as long as he runs something.
   std::string device = {};
   /// Threads that share the work of one run, the caller's included; 0: one per core of the device that this thread may
-  /// use. At most 1024.
+  /// use, or as many as its control group has time for. At most 1024.
   int threads = 0;
+  /// Each of `replicas` has threads / replicas threads, or as many as the larger of intra and inter where both are
+  /// given.
+  Parallel parallel = {};
   /// Use the code for this target ("x86-64-v3", "sm_90a") instead of the best one that the device supports.
   std::string target = {};
   /// On a GPU: enqueue step by step and wait for each, so that an error names the very step. Slow; to find out what an

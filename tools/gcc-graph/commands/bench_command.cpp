@@ -10,6 +10,8 @@
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/measure/device_bench.h"
 #include "tools/gcc-graph/measure/profile.h"
+#include "tools/gcc-graph/measure/throughput.h"
+#include "tools/gcc-graph/options/parse_parallel.h"
 
 namespace gcg::tools {
 namespace {
@@ -20,6 +22,7 @@ struct Arguments {
   std::string artifact;
   double seconds = 3;
   bool json = false;
+  int callers = 0;
   InputOptions inputs;
   ProfileOptions profile;
   RunOnFleet fleet;
@@ -49,6 +52,18 @@ void run_on_fleet(const Arguments& a) {
     std::cout << out.dump(2) << '\n';
   else
     print(out);
+}
+
+/// Concurrent callers: as many as asked for, or as there are replicas.
+int callers_of(const Arguments& a) { return a.callers > 0 ? a.callers : parse_parallel(a.inputs.parallel).replicas; }
+
+nlohmann::ordered_json throughput_json(const Throughput& t) {
+  return {{"callers", t.callers},
+          {"runs", t.runs},
+          {"runs_per_second", t.runs_per_second},
+          {"runs_per_second_of_one", t.runs_per_second_of_one},
+          {"speedup", t.runs_per_second / t.runs_per_second_of_one},
+          {"cores", cores_text()}};
 }
 
 void run(const Arguments& a) {
@@ -98,6 +113,8 @@ void run(const Arguments& a) {
                                {"device_p50_ms", on_device->device_ms}};
   }
 #endif
+  if (const int callers = callers_of(a); callers > 1)
+    out["throughput"] = throughput_json(measure_throughput(program, inputs, callers, a.seconds));
   if (a.profile.wanted()) out["profile"] = profile(a.artifact, program, invocation, inputs, a.seconds, a.profile);
   if (a.json) {
     std::cout << out.dump(2) << '\n';
@@ -120,6 +137,9 @@ void add_bench_command(CLI::App& app) {
   c->add_option("--seconds", a->seconds, "How long to measure")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 86400.0));
+  c->add_option("--callers", a->callers,
+                "Also measure the throughput of this many concurrent callers (default: replicas of --parallel)")
+      ->check(CLI::Range(1, 1024));
   c->add_flag("--profile", a->profile.table, "Say where the time goes, step by step (a GPU then waits for each)");
   c->add_option("--trace", a->profile.trace,
                 "Write the steps of one run to this file, for Perfetto or chrome://tracing");

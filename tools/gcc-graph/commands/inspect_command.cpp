@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -136,6 +137,18 @@ void add_kernels(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::P
   }
 }
 
+Json mode_json(const fb::Mode& mode) {
+  const auto micro = [](float us) { return std::round(us * 100.0) / 100; };
+  return {{"threads", mode.threads()},
+          {"intra", mode.intra()},
+          {"inter", mode.inter()},
+          {"replicas", mode.replicas()},
+          {"predicted_us", micro(mode.microseconds())},
+          {"predicted_us_intra", micro(mode.microseconds_intra())},
+          {"predicted_us_alone", micro(mode.microseconds_alone())},
+          {"reason", text(mode.reason())}};
+}
+
 Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Plan& plan, const Arguments& a) {
   const auto [steps, waits] = count_steps_and_waits(plan);
   const bool cuda = is_cuda(*m.targets()->Get(plan.target()));
@@ -150,6 +163,7 @@ Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Pla
               {"arena_lower_bound_bytes", plan.arena_lower_bound()},
               {"sized_per_shape", plan.arena_bytes() == 0 && is_open(entry, plan)}};
   if (cuda) out["modules"] = count_modules(plan);
+  for (uint32_t i = 0; i < count(plan.modes()); ++i) out["modes"].push_back(mode_json(*plan.modes()->Get(i)));
   if (const size_t overlaps = count_overlaps(plan)) out["overlapping_launches"] = overlaps;
   if (Json calls = calls_json(m, plan); !calls.empty()) out["calls"] = calls;
   if (count(plan.host_code())) {

@@ -49,6 +49,13 @@ void print_sequences(const Json& sequences) {
   }
 }
 
+void print_mode(const Json& m) {
+  std::cout << "    from " << m["threads"] << " threads on: intra " << m["intra"] << ", inter " << m["inter"]
+            << ", replicas " << m["replicas"] << "; " << str(m["reason"]) << " (predicted " << m["predicted_us"]
+            << " us; all threads on each step " << m["predicted_us_intra"] << ", one thread " << m["predicted_us_alone"]
+            << ")\n";
+}
+
 void print_plan(const Json& p) {
   std::cout << "  plan " << str(p["target"]) << " [" << str(p["shapes"]) << "]: " << p["steps"] << " steps, "
             << p["kernels"] << " kernels, " << p["buffers"] << " buffers, ";
@@ -65,6 +72,11 @@ void print_plan(const Json& p) {
     std::cout << "arena sized per shape\n";
   else
     std::cout << "arena " << p["arena_bytes"] << " bytes (lower bound " << p["arena_lower_bound_bytes"] << ")\n";
+  if (p.contains("modes"))
+    for (const Json* last = nullptr; const auto& m : p["modes"]) {
+      if (last == nullptr || m["reason"] != (*last)["reason"]) print_mode(m);
+      last = &m;
+    }
   for (const char* list : {"kernel_list", "call_list", "host_kernel_list"})
     if (p.contains(list))
       for (const auto& row : p[list]) list == std::string_view("call_list") ? print_call(row) : print_kernel(row);

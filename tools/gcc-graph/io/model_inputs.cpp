@@ -10,6 +10,7 @@
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/io/literal_tensor.h"
 #include "tools/gcc-graph/options/parse_dim.h"
+#include "tools/gcc-graph/options/parse_parallel.h"
 
 namespace gcg::tools {
 
@@ -22,6 +23,10 @@ void InputOptions::add_to(CLI::App& c) {
   c.add_option("--dim", dims,
                "NAME=VALUE: an open extent of inputs not read from files (default: as given inputs have it, else 1)");
   c.add_option("--threads", threads, "Threads that share a run; 0: one per CPU")->check(CLI::Range(0, 1024));
+  c.add_option("--parallel", parallel,
+               "intra=N,inter=N,replicas=N: on a CPU N threads for a step's tasks, for steps beside each other, and N "
+               "runs beside "
+               "each other; default: as the file's mode for so many threads says (inspect)");
   c.add_option("--target", target, "Use the code for this target instead of the best one for this machine");
   c.add_option("--device", device,
                "cpu, cpu:0-3 (these cores), cuda or cuda:1; default: the first GPU that the file has code for, "
@@ -34,6 +39,7 @@ void InputOptions::add_to(CLI::App& c) {
 gart::Program load_program(const std::string& path, const InputOptions& options) {
   gart::LoadOptions load;
   load.threads = options.threads;
+  load.parallel = parse_parallel(options.parallel);
   load.target = options.target;
   load.device = options.device;
   load.verify = options.verify;

@@ -21,6 +21,7 @@ struct InputOptions {
   std::string device;              // "": the best there is
   std::string target;
   int threads = 0;
+  std::string parallel;  // --parallel intra=2,inter=1,replicas=1
   bool verify = true;
   bool blocking = false;
 

@@ -1,0 +1,51 @@
+#include "runtime/cpu/quota.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+namespace gart::cpu {
+namespace {
+
+struct Close {
+  void operator()(FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<FILE, Close>;
+
+/// How many numbers the file begins with, of two.
+int read_numbers(const std::string& path, long* numbers) {
+  const File file(std::fopen(path.c_str(), "re"));
+  return file == nullptr ? 0 : std::fscanf(file.get(), "%ld %ld", numbers, numbers + 1);
+}
+
+/// Microseconds in each period of so many; a group without a limit says "max" or -1.
+void lower(int& count, const std::string& group) {
+  long numbers[3] = {};
+  const bool said =
+      read_numbers(group + "/cpu.max", numbers) == 2 || (read_numbers(group + "/cpu.cfs_quota_us", numbers) > 0 &&
+                                                         read_numbers(group + "/cpu.cfs_period_us", numbers + 1) > 0);
+  if (said && numbers[0] > 0 && numbers[1] > 0)
+    count = static_cast<int>(std::clamp(numbers[0] / numbers[1], 1L, static_cast<long>(count)));
+}
+
+}  // namespace
+
+int within_quota(int count, const std::string& root) {
+  const File groups(std::fopen((root + "/proc/self/cgroup").c_str(), "re"));
+  char line[4096];
+  while (groups != nullptr &&
+         std::fgets(line, sizeof line, groups.get()) != nullptr) {  // "0::/a/b", "4:cpu,cpuacct:/a/b"
+    const std::string text(line, std::find(line, line + sizeof line, '\n'));
+    const size_t first = text.find(':'), second = text.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    // In a container the path may be the host's, and the mount the group itself.
+    const std::string mount = root + "/sys/fs/cgroup/" + text.substr(first + 1, second - first - 1);
+    for (std::string path = text.substr(second + 1);; path.resize(path.rfind('/'))) {
+      lower(count, mount + path);
+      if (path.find('/') == std::string::npos) break;
+    }
+  }
+  return count;
+}
+
+}  // namespace gart::cpu

@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""Parallel modes on one machine: what the file's mode costs beside each mode by hand, and beside onnxruntime's ways.
+
+  modes.py [--threads 2] [--rounds 5] [--seconds 0.15] [--models DIR] [--json F] [CASE...]
+
+Latency of one caller: our own choice, our modes by hand, onnxruntime's sequential and parallel execution. Throughput of two
+callers: our own choice, two replicas, two sessions of onnxruntime of one thread each, and one session for both. Each way is a
+process of its own; rounds go round the ways in turn, one at work at a time, and the smallest time of all rounds counts (the
+largest rate). "of best": the best way by hand to our own choice, "of ORT": the best of onnxruntime's to ours; more than 1 is
+faster. Exit code 1 where our own choice is more than 5 % from our best, or behind onnxruntime's. Needs a quiet machine.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import onnx
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+sys.path[:0] = [os.path.join(ROOT, "tools", "python"), os.path.join(ROOT, "tests", "models")]
+
+WAYS = {  # of one caller: what gart.load gets, or onnxruntime's (intra, inter)
+    "auto": None, "intra=1,inter=1": (1, 1), "intra=N,inter=1": ("N", 1), "intra=1,inter=N": (1, "N"), "intra=N,inter=N": ("N", "N"),
+    "ort sequential": ("N", 1), "ort parallel": (1, "N"), "ort both": ("N", "N"),
+}
+CALLERS = ("auto x2", "replicas=2", "ort one session x2", "ort two sessions")
+TOLERANCE = 1.05
+
+
+def open_ours(path, feeds, threads, parallel):
+    import gart
+    model = gart.load(path, device="cpu", threads=threads, parallel=parallel)
+
+    def runner():
+        invocation = model.new_invocation()
+        invocation.set_inputs(feeds)
+        return invocation.run_bound
+    return runner
+
+
+def open_ort(path, feeds, intra, inter, sessions):
+    import onnxruntime as ort
+
+    def session():
+        options = ort.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = intra, inter, 4
+        if inter > 1:
+            options.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+        return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    shared = None if sessions else session()
+
+    def runner():
+        own = shared or session()
+        binding = own.io_binding()
+        for name, array in feeds.items():
+            binding.bind_cpu_input(name, array)
+        for o in own.get_outputs():
+            binding.bind_output(o.name)
+        return lambda: own.run_with_iobinding(binding)
+    return runner
+
+
+def open_way(way, artifact, model, feeds, threads):
+    if way.startswith("ort"):
+        if way in CALLERS:
+            return open_ort(model, feeds, 1 if "two" in way else threads, 1, "two" in way)
+        intra, inter = (threads if n == "N" else n for n in WAYS[way])
+        return open_ort(model, feeds, intra, inter, False)
+    if way == "replicas=2":
+        return open_ours(artifact, feeds, threads, {"replicas": 2})
+    counts = WAYS.get(way)
+    parallel = counts and dict(zip(("intra", "inter"), (threads if n == "N" else n for n in counts)))
+    return open_ours(artifact, feeds, threads, parallel)
+
+
+def measure_latency(run, seconds):
+    end, best = time.perf_counter() + seconds, float("inf")
+    for _ in range(3):
+        run()
+    while time.perf_counter() < end:
+        begin = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def measure_callers(runs, seconds):
+    """Seconds per run of all callers together."""
+    counts, end = [0] * len(runs), time.perf_counter() + seconds
+    begin = time.perf_counter()
+
+    def call(i):
+        while time.perf_counter() < end:
+            runs[i]()
+            counts[i] += 1
+    callers = [threading.Thread(target=call, args=(i,)) for i in range(len(runs))]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    return (time.perf_counter() - begin) / sum(counts)
+
+
+def worker(way, artifact, model, feeds_file, threads):
+    feeds = dict(np.load(feeds_file))
+    runner = open_way(way, artifact, model, feeds, threads)
+    runs = [runner() for _ in range(2 if way in CALLERS else 1)]
+    for run in runs:
+        run()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        print(measure_callers(runs, float(line)) if way in CALLERS else measure_latency(runs[0], float(line)), flush=True)
+
+
+class Way:
+    def __init__(self, name, artifact, model, feeds, threads):
+        self.best = float("inf")
+        command = [sys.executable, os.path.abspath(__file__), "--worker", name, artifact, model, feeds, str(threads)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline().strip() != "ready":
+            raise RuntimeError(f"{name} does not run {model}")
+
+    def measure(self, seconds):
+        self.process.stdin.write(f"{seconds}\n")
+        self.process.stdin.flush()
+        self.best = min(self.best, float(self.process.stdout.readline()))
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def models_of(a):
+    """Case -> how to make its model, or the file; None: it is not here."""
+    import parallel_graphs
+    cases = {name: make for name, make in parallel_graphs.CASES.items()}
+    cases["googlenet"] = parallel_graphs.googlenet
+    for name in ("resnet50", "bert_base", "minilm_l6"):
+        path = os.path.join(a.models, name + ".ts.onnx")
+        cases[name] = path if os.path.exists(path) else None
+    return cases
+
+
+def prepare(name, source, cache):
+    import compare
+    from model_check import compile_model
+    model, artifact, feeds = (os.path.join(cache, name + end) for end in (".onnx", ".gart", ".npz"))
+    if callable(source):
+        onnx.save(source(), model)
+    else:
+        model = source
+    symbols = {"batch": 1, "sequence": 128}
+    found = compare.make_feeds(model, symbols)
+    known = {d.dim_param for i in onnx.load(model, load_external_data=False).graph.input for d in i.type.tensor_type.shape.dim}
+    compile_model(model, artifact, *[o for k, v in symbols.items() if k in known for o in ("--dim", f"{k}={v}")])
+    np.savez(feeds, **found)
+    return artifact, model, feeds
+
+
+def measure(name, source, a):
+    files = prepare(name, source, a.cache)
+    ways = {way: Way(way, *files, a.threads) for way in (*WAYS, *CALLERS)}
+    try:
+        for _ in range(a.rounds):
+            for way in ways.values():
+                way.measure(a.seconds)
+    finally:
+        for way in ways.values():
+            way.close()
+    best = {way: found.best * 1e3 for way, found in ways.items()}
+    ours = min(best[way] for way in WAYS if not way.startswith("ort"))
+    theirs = min(best[way] for way in WAYS if way.startswith("ort"))
+    return {"case": name, "ms": {k: round(v, 5) for k, v in best.items()},
+            "latency": {"of_best": ours / best["auto"], "of_ort": theirs / best["auto"]},
+            "throughput": {"of_best": min(best["auto x2"], best["replicas=2"]) / best["auto x2"],
+                           "of_ort": min(best["ort one session x2"], best["ort two sessions"]) / best["auto x2"],
+                           "replicas": best["intra=1,inter=1"] / best["replicas=2"]}}
+
+
+def main():
+    if len(sys.argv) > 1 and sys.argv[1] == "--worker":
+        return worker(*sys.argv[2:6], int(sys.argv[6]))
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--seconds", type=float, default=0.15)
+    p.add_argument("--models", default=os.path.join(ROOT, "build", "zoo"), help="where resnet50.ts.onnx and the like are")
+    p.add_argument("--cache", default=os.path.join(ROOT, "build", "bench"))
+    p.add_argument("--json")
+    p.add_argument("cases", nargs="*")
+    a = p.parse_args()
+    os.makedirs(a.cache, exist_ok=True)
+    print(f"{'case':20} {'auto ms':>9} {'of best':>8} {'of ORT':>7}   two callers: {'auto ms':>8} {'of best':>8} {'of ORT':>7} "
+          f"{'replicas':>9}   our ways, and ORT's")
+    results, failed = [], False
+    for name, source in models_of(a).items():
+        if a.cases and name not in a.cases:
+            continue
+        if source is None:
+            print(f"{name:20} SKIP: it is not in {a.models}")
+            continue
+        r = measure(name, source, a)
+        results.append(r)
+        low, high, ms = r["latency"], r["throughput"], r["ms"]
+        bad = min(low["of_best"], high["of_best"]) < 1 / TOLERANCE or min(low["of_ort"], high["of_ort"]) < 1
+        failed |= bad
+        print(f"{name:20} {ms['auto']:9.4f} {low['of_best']:8.3f} {low['of_ort']:7.2f}   {'':12} {ms['auto x2']:8.4f} "
+              f"{high['of_best']:8.3f} {high['of_ort']:7.2f} {high['replicas']:9.2f}   "
+              + ", ".join(f"{way} {ms[way]:.4f}" for way in (*list(WAYS)[1:], *CALLERS[1:])) + ("  BEHIND" if bad else ""), flush=True)
+    if a.json:
+        with open(a.json, "w") as f:
+            json.dump(results, f, indent=1)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
