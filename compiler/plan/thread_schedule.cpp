@@ -85,16 +85,25 @@ struct Region {
   size_t begin, end;
 };
 
-/// Stretches of steps, each of which begins with one that every step before it whose result is used leads to, and that
+/// Stretches of steps, each of which begins with one that every step before it leads to, and that
 /// leads to every step after it: nothing can be gained by moving steps from one to another.
 std::vector<Region> regions_of(const std::vector<ThreadWork>& steps) {
   const size_t count = steps.size();
-  std::vector<size_t> first_user(count, 0);  // 0: none
+  std::vector<size_t> first_user(count, count);
+  std::vector<bool> goes_on(count, false);  // a user of it is used in turn
   for (size_t i = count; i-- > 0;)
-    for (size_t p : steps[i].after) first_user[p] = i;
-  std::vector<bool> leads(count,
-                          true);  // to all after it: none of these waits for nothing later than what is before it
-  size_t oldest = count;          // of the last steps that those after it wait for; one before the step's number
+    for (size_t p : steps[i].after) {
+      first_user[p] = i;
+      goes_on[p] = goes_on[p] || first_user[i] < count;
+    }
+  // Single steps that end beside what goes on, to write an output, say, hinder nothing.
+  for (size_t i = 0; i < count; ++i)
+    if (const auto& after = steps[i].after;
+        first_user[i] == count && !after.empty() &&
+        std::all_of(after.begin(), after.end(), [&](size_t p) { return goes_on[p]; }))
+      first_user[i] = i;
+  std::vector<bool> leads(count);  // to every step after it: none of those waits for steps before it alone
+  size_t oldest = count;           // over those steps: one more than the last step that each waits for
   for (size_t i = count; i-- > 0;) {
     leads[i] = oldest > i;
     const auto& after = steps[i].after;

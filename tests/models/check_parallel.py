@@ -16,8 +16,8 @@ import model_check
 import parallel_graphs
 from model_check import Reference, compile_model, plans
 
-MODES = [None] + [dict(intra=a, inter=b) for a, b in ((1, 1), (1, 2), (2, 1), (2, 2), (3, 2), (8, 8))]
-THREADS = (2, 3, 4, 8)
+MODES = [None] + [dict(intra=a, inter=b) for a, b in ((1, 2), (2, 1), (3, 2))]
+THREADS = (2, 3, 8)
 EXPECTED = {  # case: is (intra, inter) for two threads as it must be?
     "wide": lambda intra, inter: inter == 2,
     "uneven": lambda intra, inter: inter == 2,
@@ -39,7 +39,7 @@ def callers_agree(path, feeds, expected, parallel):
     model, wrong = gart.load(path, device="cpu", threads=4, parallel=parallel), []
 
     def call():
-        for _ in range(10):
+        for _ in range(4):
             if outputs_of(model, feeds) != expected:
                 wrong.append(parallel)
     callers = [threading.Thread(target=call) for _ in range(3)]
@@ -65,7 +65,7 @@ def check(name, proto, work):
             faults.append(f"{output.name} differs from onnxruntime's by {error:.2g}")
     for threads, parallel in itertools.product(THREADS, MODES):
         program = gart.load(path, device="cpu", threads=threads, parallel=parallel)
-        if any(outputs_of(program, feeds) != expected for _ in range(3)):
+        if any(outputs_of(program, feeds) != expected for _ in range(2)):
             faults.append(f"other bytes on {threads} threads, {parallel}")
     for parallel in (None, {"replicas": 1}, {"replicas": 2}, {"replicas": 2, "intra": 2, "inter": 2}):
         if not callers_agree(path, feeds, expected, parallel):
@@ -81,7 +81,7 @@ def check(name, proto, work):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    p.add_argument("--graphs", type=int, default=6, help="random ones")
+    p.add_argument("--graphs", type=int, default=3, help="random ones")
     p.add_argument("--first", type=int, default=1)
     a = p.parse_args()
     random = {f"random {seed}": parallel_graphs.random_graph(seed) for seed in range(a.first, a.first + a.graphs)}

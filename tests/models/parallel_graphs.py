@@ -112,7 +112,7 @@ def googlenet():
     return m.model(17)
 
 
-def random_graph(seed, nodes=40):
+def random_graph(seed, nodes=30):
     """Products light and heavy, sums, softmax, concatenations and statistics, each of values chosen at random."""
     random, m = np.random.default_rng(seed), Maker(f"random_{seed}")
     rows, width = int(random.choice([1, 4, 24])), int(random.choice([16, 64, 96]))

@@ -48,7 +48,7 @@ TEST(ThreadSchedule, LightChainsGetAThreadEach) {
   for (size_t i = 0; i <= a; ++i) EXPECT_EQ(schedule.threads[i], schedule.threads[0]) << i;
   for (size_t i = a + 1; i <= b; ++i) EXPECT_EQ(schedule.threads[i], 1 - schedule.threads[0]) << i;
   EXPECT_LE(schedule.microseconds, 42);
-  EXPECT_EQ(schedule.microseconds_intra, 81 + kThreadBarrier);
+  EXPECT_NEAR(schedule.microseconds_intra, 81, 1);
 }
 
 TEST(ThreadSchedule, ChainsThatNothingPrecedesOrFollowsCount) {
@@ -70,7 +70,7 @@ TEST(ThreadSchedule, StretchesAreScheduledByThemselves) {
   }
   const ThreadSchedule schedule = schedule_threads(steps, 2);
   for (size_t i = 0; i < steps.size(); ++i)
-    EXPECT_EQ(schedule.threads[i] == kTogether, steps[i].microseconds > 100 || i == 0) << i;
+    EXPECT_EQ(schedule.threads[i] == kTogether, steps[i].microseconds > 100) << i;
   EXPECT_LE(schedule.microseconds, 1 + 3 * (150 + 20 + 5));
 }
 

@@ -135,7 +135,8 @@ TEST(CpuPool, ConcurrentCallersAreReplicas) {
   first = nullptr;
   first = std::make_unique<cpu::Shift>(pool);
   EXPECT_EQ(first->team(), nullptr);
-  first = second = nullptr;
+  first = nullptr;
+  second = nullptr;
   EXPECT_NE(cpu::Shift(pool).team(), nullptr);
 }
 
