@@ -45,6 +45,10 @@ inline constexpr double kMemoryLatency = 0.7;    // of a read from a GPU's memor
 /// Between a GPU and its host: waiting for the device and launching anew; a copy, and its bytes per microsecond.
 inline constexpr double kHostWait = 15, kHostCopy = 5, kHostBytes = 2e4;
 
+/// Between threads of a CPU, in microseconds: waking those that spin and joining them; from one's step to another's
+/// that waits for it; all waiting for all.
+inline constexpr double kThreadFork = 0.7, kThreadHandover = 0.25, kThreadBarrier = 0.3;
+
 /// The row of the target's level: of a GPU that has none the nearest below it; of PTX one that has no more than all
 /// GPUs that run it.
 const Machine& machine_of(const Target& target);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/kernel/machine.h"
+
 namespace gcg {
 namespace {
 

@@ -1,14 +1,10 @@
 // A model of the runtime's threads: where each step of a sequence runs, and how long all take.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <vector>
 
 namespace gcg {
-
-/// Between threads of a CPU, in microseconds: waking those that spin and joining them; from one's step to another's that
-/// waits for it; all waiting for all.
-inline constexpr double kThreadFork = 0.7, kThreadHandover = 0.25, kThreadBarrier = 0.3;
 
 /// A step, as threads see it.
 struct ThreadWork {

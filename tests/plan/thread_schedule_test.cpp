@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <random>
+
+#include "compiler/kernel/machine.h"
 
 namespace gcg {
 namespace {

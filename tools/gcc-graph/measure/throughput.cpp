@@ -8,6 +8,8 @@
 #include <fstream>
 #include <set>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/io/model_inputs.h"

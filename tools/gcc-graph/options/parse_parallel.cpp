@@ -1,5 +1,6 @@
 #include "tools/gcc-graph/options/parse_parallel.h"
 
+#include <algorithm>
 #include <charconv>
 #include <sstream>
 
