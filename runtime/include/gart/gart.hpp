@@ -7,8 +7,8 @@
 // Every call reports failure through Result (result.h); none throws.
 //
 // Threads: a Program is immutable and may be used by any number of threads at once. An Invocation belongs to one thread
-// at a time; concurrent callers take one each. All programs on the same cores with the same options share worker threads: a
-// run that begins while others are under way runs on its caller's thread alone, with the same results.
+// at a time; concurrent callers take one each. All programs on the same cores with the same options share worker
+// threads: a run that begins while others are under way runs on its caller's thread alone, with the same results.
 //
 // Devices: a program runs on the CPU ("cpu"), on a pool of some of its cores ("cpu:0-3"), or on one CUDA GPU
 // ("cuda:0"), chosen at load; several programs on different devices, or on the same, live beside each other. A tensor's
@@ -30,7 +30,8 @@
 
 namespace gart {
 
-/// How threads share the work on a CPU. 0: as the file says it is best for so many threads. Results do not depend on it.
+/// How threads share the work on a CPU. 0: as the file says it is best for so many threads. Results do not depend on
+/// it.
 struct Parallel {
   int intra = 0;     ///< threads that share a step's tasks; 1: one
   int inter = 0;     ///< threads that independent steps run on beside each other; 1: steps follow each other
@@ -44,10 +45,11 @@ struct LoadOptions {
   /// "": the first GPU that the model has code for, otherwise the CPU. "cpu", "cuda" (the first such GPU), "cuda:1";
   /// "cpu:0-3,8": these cores, which the program's threads stay on, and a caller for as long as he runs something.
   std::string device = {};
-  /// Threads that share the work of one run, the caller's included; 0: one per core of the device that this thread may use, or as many as its
-  /// control group has time for. At most 1024.
+  /// Threads that share the work of one run, the caller's included; 0: one per core of the device that this thread may
+  /// use, or as many as its control group has time for. At most 1024.
   int threads = 0;
-  /// Each of `replicas` has threads / replicas threads, or as many as the larger of intra and inter where both are given.
+  /// Each of `replicas` has threads / replicas threads, or as many as the larger of intra and inter where both are
+  /// given.
   Parallel parallel = {};
   /// Use the code for this target ("x86-64-v3", "sm_90a") instead of the best one that the device supports.
   std::string target = {};
