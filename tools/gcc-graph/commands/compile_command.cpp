@@ -145,7 +145,10 @@ void run(const Arguments& a) {
   if (a.passes.stop_after.empty()) check_writable(a.output);
   progress.show("import");
   ImportedModel model = import_onnx(a.model, only_values(options.dims), custom_ops, a.functions, a.outputs);
-  options.assignments = with_labels(options.assignments, model.node_labels);
+  if (a.fleet.any())
+    add_labels_of_nodes(model.node_labels, options.cut);
+  else
+    options.assignments = with_labels(options.assignments, model.node_labels);
   add_tuning_of_functions(model.node_labels, tuning);
   if (tuning.size() > 0) options.decisions = &tuning;
   options.labels = model.labels;

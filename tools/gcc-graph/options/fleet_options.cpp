@@ -33,4 +33,15 @@ void FleetOptions::apply(CompileOptions& options, const std::vector<std::string>
   options.keep = keep_;
 }
 
+void add_labels_of_nodes(const std::vector<NodeLabel>& labels, CutOptions& cut) {
+  std::vector<NodeWish> groups, devices;
+  for (const NodeLabel& label : labels) {
+    const std::string pattern = label.node + (label.node.ends_with('/') ? "*" : "");
+    if (label.key == "gart.group") groups.push_back({pattern, label.value});
+    if (label.key == "gart.device") devices.push_back({pattern, label.value});
+  }
+  cut.labels.insert(cut.labels.begin(), groups.begin(), groups.end());
+  cut.assignments.insert(cut.assignments.begin(), devices.begin(), devices.end());
+}
+
 }  // namespace gcg::tools

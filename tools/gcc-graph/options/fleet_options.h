@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
+#include "compiler/import/import.h"
 
 namespace gcg::tools {
 
@@ -23,5 +24,9 @@ class FleetOptions {
   std::string cut_;
   std::vector<std::string> labels_, keep_;
 };
+
+/// What functions and nodes of the model say of their groups and devices (metadata_props "gart.group", "gart.device"),
+/// before what the user says, which wins.
+void add_labels_of_nodes(const std::vector<NodeLabel>& labels, CutOptions& cut);
 
 }  // namespace gcg::tools
