@@ -74,7 +74,8 @@ class Portfolio {
     const int64_t evaluations =
         std::min({options_.effort / size * kCached / (kCached + size) * kCached / (kCached + size), kMostEvaluations,
                   kEvaluationsPerChoice * choices});
-    const size_t starts = std::min(candidates_.size(), evaluations < kFewEvaluations ? size_t{1} : kStarts);
+    const bool small = problem_.groups.size() <= kSmall && evaluations >= kFewEvaluations;
+    const size_t starts = small ? std::min(candidates_.size(), kStarts) : 1;  // many groups need one long walk
     for (size_t i = 0; i < starts; ++i) {
       const SearchOptions search_options{evaluations / static_cast<int64_t>(starts), options_.seed + i};
       Found found = search(problem_, ranks_, candidates_[i].found, search_options);
@@ -90,7 +91,7 @@ class Portfolio {
   static constexpr double kReadyAtOnce = 8, kRuleShare = 0.1;
   static constexpr int64_t kCached = 10'000, kEvaluationsPerChoice = 2'000;
   static constexpr int64_t kMostEvaluations = 100'000, kFewEvaluations = 4'000;
-  static constexpr size_t kStarts = 3;
+  static constexpr size_t kStarts = 3, kSmall = 40;
 
   struct Candidate {
     Found found;

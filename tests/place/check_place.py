@@ -74,7 +74,9 @@ def check_small(place, exact, instances, count, most_groups, seconds):
             instances.limit_memory(rng, problem)
         found = place.ask({"do": "place", "problem": problem})
         if "us" not in found:
-            if exact.is_possible(problem, seconds):
+            possible = exact.is_possible(problem, seconds)
+            ratios.open += possible is None
+            if possible:
                 print(f"seed {seed}: {found['misfit']}, but CP-SAT found a placement")
                 ratios.add(math.inf)
             continue

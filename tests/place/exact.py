@@ -272,9 +272,9 @@ def least_time(problem, us, seconds):
 
 
 def is_possible(problem, seconds):
-    """Has CP-SAT found any placement that fits?"""
+    """Has CP-SAT found any placement that fits? None: it did not find out in time."""
     model = Model(problem, _horizon(problem), [d.get("memory", 10**8) for d in problem["devices"]])
-    return solve(model, seconds)[1] in ("OPTIMAL", "FEASIBLE")
+    return {"OPTIMAL": True, "FEASIBLE": True, "INFEASIBLE": False}.get(solve(model, seconds)[1])
 
 
 def _horizon(problem):
