@@ -9,7 +9,7 @@
 #include <numeric>
 #include <thread>
 
-#include "lazy/cut.h"
+#include "tools/lazy/cut.h"
 
 namespace gcc_graph::lazy {
 namespace {

@@ -33,12 +33,14 @@ void FleetOptions::apply(CompileOptions& options, const std::vector<std::string>
   options.keep = keep_;
 }
 
-void add_labels_of_nodes(const std::vector<NodeLabel>& labels, CutOptions& cut) {
+void add_labels_of_nodes(const std::vector<NodeLabel>& labels, const Fleet& fleet, CutOptions& cut) {
   std::vector<NodeWish> groups, devices;
   for (const NodeLabel& label : labels) {
-    const std::string pattern = label.node + (label.node.ends_with('/') ? "*" : "");
-    if (label.key == "gart.group") groups.push_back({pattern, label.value});
-    if (label.key == "gart.device") devices.push_back({pattern, label.value});
+    const bool is_call = label.node.ends_with('/');
+    const std::string pattern = label.node + (is_call ? "*" : "");
+    const bool is_here = label.value == "cpu" || label.value == "cuda" || fleet.find(label.value) >= 0;
+    if (label.key == "gart.group") groups.push_back({pattern, label.value + (is_call ? " of " + label.node : "")});
+    if (label.key == "gart.device" && is_here) devices.push_back({pattern, label.value});
   }
   cut.labels.insert(cut.labels.begin(), groups.begin(), groups.end());
   cut.assignments.insert(cut.assignments.begin(), devices.begin(), devices.end());

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
-#include "lazy/cut.h"
+#include "tools/lazy/cut.h"
 
 namespace gcc_graph::lazy {
 

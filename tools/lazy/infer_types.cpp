@@ -1,4 +1,4 @@
-#include "lazy/infer_types.h"
+#include "tools/lazy/infer_types.h"
 
 #include <mutex>
 #include <unordered_map>

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "lazy/cut.h"
+#include "tools/lazy/cut.h"
 
 namespace gcc_graph::lazy {
 

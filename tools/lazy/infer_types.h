@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "lazy/intern.h"
-#include "lazy/node.h"
+#include "tools/lazy/intern.h"
+#include "tools/lazy/node.h"
 
 namespace gcc_graph::lazy {
 

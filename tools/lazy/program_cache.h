@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "gcc_graph/lazy.h"
-#include "lazy/cut.h"
-#include "lazy/program.h"
+#include "tools/lazy/cut.h"
+#include "tools/lazy/program.h"
 
 namespace gcc_graph::lazy {
 

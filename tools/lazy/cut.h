@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "lazy/node.h"
+#include "tools/lazy/node.h"
 
 namespace gcc_graph::lazy {
 

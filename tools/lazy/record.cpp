@@ -4,8 +4,8 @@
 
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
-#include "lazy/infer_types.h"
-#include "lazy/node.h"
+#include "tools/lazy/infer_types.h"
+#include "tools/lazy/node.h"
 
 namespace gcc_graph::lazy {
 namespace {

@@ -1,4 +1,4 @@
-#include "lazy/program_cache.h"
+#include "tools/lazy/program_cache.h"
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -11,9 +11,9 @@
 #include <sstream>
 
 #include "compiler/support/error.h"
-#include "lazy/disk_cache.h"
-#include "lazy/infer_types.h"
-#include "lazy/interpret.h"
+#include "tools/lazy/disk_cache.h"
+#include "tools/lazy/infer_types.h"
+#include "tools/lazy/interpret.h"
 
 namespace gcc_graph::lazy {
 namespace {

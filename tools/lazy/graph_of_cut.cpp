@@ -1,4 +1,4 @@
-#include "lazy/graph_of_cut.h"
+#include "tools/lazy/graph_of_cut.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
-#include "lazy/infer_types.h"
+#include "tools/lazy/infer_types.h"
 
 namespace gcc_graph::lazy {
 

@@ -1,4 +1,4 @@
-#include "lazy/node.h"
+#include "tools/lazy/node.h"
 
 #include <cstdlib>
 #include <mutex>

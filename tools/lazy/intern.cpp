@@ -1,4 +1,4 @@
-#include "lazy/intern.h"
+#include "tools/lazy/intern.h"
 
 #include <deque>
 #include <mutex>

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "gcc_graph/lazy.h"
-#include "lazy/intern.h"
+#include "tools/lazy/intern.h"
 
 namespace gcc_graph::lazy {
 

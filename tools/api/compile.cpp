@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "api/graph_state.h"
+#include "tools/api/graph_state.h"
 #include "codegen/cpu/cpu_backend.h"
 #include "codegen/cuda/cuda_backend.h"
 #include "codegen/library/library_binder.h"

@@ -1,4 +1,4 @@
-#include "lazy/disk_cache.h"
+#include "tools/lazy/disk_cache.h"
 
 #include <dlfcn.h>
 #include <sys/stat.h>

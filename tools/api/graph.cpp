@@ -1,6 +1,6 @@
 #include "gcc_graph/graph.h"
 
-#include "api/graph_state.h"
+#include "tools/api/graph_state.h"
 #include "compiler/gir/gir.h"
 #include "compiler/import/import.h"
 #include "compiler/ops/infer.h"

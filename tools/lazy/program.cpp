@@ -1,4 +1,4 @@
-#include "lazy/program.h"
+#include "tools/lazy/program.h"
 
 #include <chrono>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 #include "codegen/cpu/cpu_backend.h"
 #include "compiler/compile.h"
 #include "compiler/support/error.h"
-#include "lazy/disk_cache.h"
+#include "tools/lazy/disk_cache.h"
 
 namespace gcc_graph::lazy {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "compiler/ir/graph.h"
 #include "gart/gart.hpp"
-#include "lazy/graph_of_cut.h"
+#include "tools/lazy/graph_of_cut.h"
 
 namespace gcc_graph::lazy {
 

@@ -5,10 +5,10 @@
 
 #include "compiler/export/export_onnx.h"
 #include "compiler/support/error.h"
-#include "lazy/cut.h"
-#include "lazy/graph_of_cut.h"
-#include "lazy/interpret.h"
-#include "lazy/program_cache.h"
+#include "tools/lazy/cut.h"
+#include "tools/lazy/graph_of_cut.h"
+#include "tools/lazy/interpret.h"
+#include "tools/lazy/program_cache.h"
 
 namespace gcc_graph::lazy {
 namespace {

@@ -1,11 +1,11 @@
-#include "lazy/interpret.h"
+#include "tools/lazy/interpret.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
-#include "lazy/infer_types.h"
+#include "tools/lazy/infer_types.h"
 
 namespace gcc_graph::lazy {
 namespace {

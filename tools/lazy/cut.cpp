@@ -1,4 +1,4 @@
-#include "lazy/cut.h"
+#include "tools/lazy/cut.h"
 
 #include <algorithm>
 
