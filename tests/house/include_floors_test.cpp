@@ -51,15 +51,15 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"codegen/cpu", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/cuda", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/library", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
-    {"lazy",
+    {"tools/lazy",
      {"compiler", "compiler/support", "compiler/ir", "compiler/ops", "compiler/gir", "compiler/export", "codegen/cpu",
       "artifact_schema"}},
-    {"api",
-     {"lazy", "compiler", "compiler/support", "compiler/ir", "compiler/ops", "compiler/gir", "compiler/import",
+    {"tools/api",
+     {"tools/lazy", "compiler", "compiler/support", "compiler/ir", "compiler/ops", "compiler/gir", "compiler/import",
       "compiler/export", "compiler/partition", "codegen/cpu", "codegen/cuda", "codegen/library"}},
-    {"bindings", {}},  // public headers alone
+    {"tools/python", {}},  // public headers alone
     {"tools",
-     {"api",
+     {"tools/api",
       "compiler",
       "compiler/artifact",
       "compiler/support",
@@ -99,7 +99,7 @@ std::vector<Include> project_includes() {
   std::vector<Include> out;
   const fs::path root = GCC_GRAPH_SOURCE_DIR;
   static const std::regex pattern("^\\s*#\\s*include\\s+\"([^\"]+)\"");
-  for (const char* top : {"artifact_schema", "runtime", "compiler", "codegen", "lazy", "api", "bindings", "tools"})
+  for (const char* top : {"artifact_schema", "runtime", "compiler", "codegen", "tools"})
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       const std::string extension = entry.path().extension();
       if (extension != ".h" && extension != ".cpp" && extension != ".hpp" && extension != ".inc") continue;

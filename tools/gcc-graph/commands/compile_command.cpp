@@ -146,7 +146,7 @@ void run(const Arguments& a) {
   progress.show("import");
   ImportedModel model = import_onnx(a.model, only_values(options.dims), custom_ops, a.functions, a.outputs);
   if (a.fleet.any())
-    add_labels_of_nodes(model.node_labels, options.cut);
+    add_labels_of_nodes(model.node_labels, *options.fleet, options.cut);
   else
     options.assignments = with_labels(options.assignments, model.node_labels);
   add_tuning_of_functions(model.node_labels, tuning);

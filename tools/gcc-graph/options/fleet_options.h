@@ -26,7 +26,8 @@ class FleetOptions {
 };
 
 /// What functions and nodes of the model say of their groups and devices (metadata_props "gart.group", "gart.device"),
-/// before what the user says, which wins.
-void add_labels_of_nodes(const std::vector<NodeLabel>& labels, CutOptions& cut);
+/// before what the user says, which wins. Each call of a function is a group of its own: calls may wait for each other.
+/// Devices that the fleet lacks are left out: a library of functions serves other fleets, too.
+void add_labels_of_nodes(const std::vector<NodeLabel>& labels, const Fleet& fleet, CutOptions& cut);
 
 }  // namespace gcg::tools
