@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "compiler/export/export_onnx.h"
 #include "compiler/ir/graph.h"
 
 namespace gcg {

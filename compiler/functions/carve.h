@@ -3,7 +3,7 @@
 
 #include <onnx/onnx_pb.h>
 
-#include "compiler/functions/function_library_file.h"
+#include "compiler/functions/carve_options.h"
 
 namespace gcg {
 

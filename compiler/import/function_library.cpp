@@ -3,7 +3,8 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
-#include "compiler/import/graph_importer.h"
+#include "compiler/import/mapped_file.h"
+#include "compiler/import/opsets.h"
 #include "compiler/import/parse_model.h"
 #include "compiler/support/error.h"
 

@@ -16,7 +16,7 @@
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/measure/tuning_file.h"
 #include "tools/gcc-graph/options/default_targets.h"
-#include "tools/gcc-graph/options/fleet_options.h"
+#include "tools/gcc-graph/fleet/fleet_options.h"
 #include "tools/gcc-graph/options/gpu_options.h"
 #include "tools/gcc-graph/options/parse_dim.h"
 #include "tools/gcc-graph/options/progress.h"

@@ -1,4 +1,4 @@
-#include "tools/gcc-graph/options/fleet_options.h"
+#include "tools/gcc-graph/fleet/fleet_options.h"
 
 #include <algorithm>
 
