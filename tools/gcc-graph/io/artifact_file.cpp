@@ -7,8 +7,15 @@
 
 #include "artifact_schema/verify.h"
 #include "compiler/support/error.h"
+#include "runtime/fleet/verify_assembly.h"
 
 namespace gcg::tools {
+
+gart::Status verify_whole(const gart::ArtifactView& artifact) {
+  if (gart::Status status = gart::verify_artifact(artifact); !status.ok()) return status;
+  const gart::fb::Assembly* assembly = nullptr;
+  return gart::fleet::verify_assembly(artifact, assembly);
+}
 
 ArtifactFile open_artifact(const std::string& path) {
   if (std::filesystem::is_directory(path)) fail("cannot read ", path, ": it is a folder");
@@ -22,7 +29,7 @@ ArtifactFile open_artifact(const std::string& path) {
   if (!file) fail("cannot read ", path);
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(out.storage.data()), size);
   if (auto status = gart::read_artifact(bytes, out.view); !status.ok()) fail(path, ": ", status.message);
-  if (auto status = gart::verify_artifact(out.view); !status.ok()) fail(path, ": ", status.message);
+  if (auto status = verify_whole(out.view); !status.ok()) fail(path, ": ", status.message);
   return out;
 }
 

@@ -17,6 +17,7 @@
 
 #include "artifact_schema/digest.h"
 #include "compiler/support/error.h"
+#include "tools/gcc-graph/io/artifact_file.h"
 #include "tools/gcc-graph/io/write_file.h"
 
 namespace gcg::tools {
@@ -137,7 +138,9 @@ MappedArtifact::MappedArtifact(const std::string& path) {
   if (size == 0) fail(path, ": the file is empty");
   if (place == MAP_FAILED) fail("cannot read ", path, ": ", std::strerror(errno));
   bytes_ = {static_cast<const uint8_t*>(place), size};
-  if (const auto status = gart::read_artifact(bytes_, view_, {.digests = false}); !status.ok()) {
+  gart::Status status = gart::read_artifact(bytes_, view_, {.digests = false});
+  if (status.ok()) status = verify_whole(view_);
+  if (!status.ok()) {
     munmap(place, size);
     fail(path, ": ", status.message);
   }
