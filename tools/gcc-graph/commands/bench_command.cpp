@@ -7,6 +7,7 @@
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/bench_fleet.h"
+#include "tools/gcc-graph/fleet/replace_on_fleet.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/measure/device_bench.h"
 #include "tools/gcc-graph/measure/profile.h"
@@ -26,6 +27,7 @@ struct Arguments {
   InputOptions inputs;
   ProfileOptions profile;
   RunOnFleet fleet;
+  bool replace = false;
 };
 
 double milliseconds(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
@@ -47,7 +49,8 @@ void print(const nlohmann::ordered_json& report, const std::string& prefix = {})
 
 void run_on_fleet(const Arguments& a) {
   if (a.profile.wanted()) fail("--profile and --trace look at one device; --monitor measures a fleet's");
-  const nlohmann::ordered_json out = bench_fleet(a.artifact, a.fleet, a.inputs, a.seconds);
+  const nlohmann::ordered_json out = a.replace ? replace_on_fleet(a.artifact, a.fleet, a.inputs, a.seconds)
+                                               : bench_fleet(a.artifact, a.fleet, a.inputs, a.seconds);
   if (a.json)
     std::cout << out.dump(2) << '\n';
   else
@@ -67,7 +70,7 @@ nlohmann::ordered_json throughput_json(const Throughput& t) {
 }
 
 void run(const Arguments& a) {
-  if (a.fleet.any()) return run_on_fleet(a);
+  if (a.replace || a.fleet.any()) return run_on_fleet(a);
   const auto begin = Clock::now();
   const gart::Program program = load_program(a.artifact, a.inputs);
   const double load_ms = milliseconds(Clock::now() - begin);
@@ -134,6 +137,8 @@ void add_bench_command(CLI::App& app) {
   c->add_option("artifact", a->artifact, "The .gart file")->required();
   a->inputs.add_to(*c);
   a->fleet.add_to(*c);
+  c->add_flag("--replace", a->replace,
+              "On a fleet: run, measure and place the groups anew, --seconds a round, until that gains less than 2 %");
   c->add_option("--seconds", a->seconds, "How long to measure")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 86400.0));

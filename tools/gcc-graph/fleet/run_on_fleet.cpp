@@ -108,9 +108,12 @@ FleetProfile profile_of(const std::string& identity, const gart::fleet::Times& t
 }
 
 void RunOnFleet::write_monitor(const std::string& artifact, const gart::fleet::Program& program) const {
+  if (!monitor_.empty()) write_profile(profile_of(artifact_identity(open_artifact(artifact).view), program.times()));
+}
+
+void RunOnFleet::write_profile(const FleetProfile& profile) const {
   if (monitor_.empty()) return;
-  const std::string text =
-      print_fleet_profile(profile_of(artifact_identity(open_artifact(artifact).view), program.times()));
+  const std::string text = print_fleet_profile(profile);
   write_file(monitor_, {text.begin(), text.end()});
 }
 

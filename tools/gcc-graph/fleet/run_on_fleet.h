@@ -26,6 +26,8 @@ class RunOnFleet {
   /// Writes the times so far, if that was asked for.
   void write_monitor(const std::string& artifact, const gart::fleet::Program& program) const;
 
+  void write_profile(const FleetProfile& profile) const;
+
   size_t requests() const { return static_cast<size_t>(requests_); }
   std::string name_of_output(const gart::fleet::Program& program, size_t index) const;
 
