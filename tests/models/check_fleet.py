@@ -17,8 +17,8 @@ import tempfile
 import numpy as np
 import onnx
 
-import small_models
 from model_check import relative_error, tool
+import small_models
 
 ROUNDING = 1e-5
 DENIED = ["Softmax", "Relu", "Tanh", "Transpose", "MaxPool", "If", "Loop", "Scan", "LSTM", "GRU", "Reshape", "Add"]
