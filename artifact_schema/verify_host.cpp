@@ -1,5 +1,6 @@
 // What a plan for a GPU leaves to the host's CPU: code for it, and steps that stay in the host's memory.
-#include <set>
+#include <utility>
+#include <vector>
 
 #include "artifact_schema/verify_internal.h"
 
@@ -21,10 +22,10 @@ Status check_host_kernel(const PlanCheck& check, const fb::HostKernel& host, uin
   return check_indices(check.budget, span_of(host.params()), check.slots(), "param", "slots");
 }
 
-Status check_code(const PlanCheck& check, const fb::HostCode& code, std::set<uint32_t>& targets) {
+Status check_code(const PlanCheck& check, const fb::HostCode& code, std::vector<uint8_t>& seen) {
   const auto& all = *check.artifact.manifest->targets();
   if (Status status = check_index(code.target(), all.size(), "target", "targets"); !status.ok()) return status;
-  if (!targets.insert(code.target()).second) return failure("target ", code.target(), " occurs twice");
+  if (std::exchange(seen[code.target()], 1) != 0) return failure("target ", code.target(), " occurs twice");
   const fb::Target& target = *all.Get(code.target());
   if (target.kind() != fb::TargetKind::cpu) return failure("target ", code.target(), " is no CPU");
   const uint64_t code_bytes = target.code_section() >= 0 ? check.artifact.sections[target.code_section()].size : 0;
@@ -72,9 +73,9 @@ Status check_host_code(const PlanCheck& check) {
   if (count_of(check.plan.host_code()) == 0) return {};
   if (check.artifact.manifest->targets()->Get(check.plan.target())->kind() == fb::TargetKind::cpu)
     return failure("it has code for the host, but is for a CPU itself");
-  std::set<uint32_t> targets;
+  std::vector<uint8_t> seen(check.artifact.manifest->targets()->size());
   for (uint32_t i = 0; i < check.plan.host_code()->size(); ++i) {
-    Status status = check_code(check, *check.plan.host_code()->Get(i), targets);
+    Status status = check_code(check, *check.plan.host_code()->Get(i), seen);
     if (!status.ok()) return within(status, text("host code ", i));
   }
   return {};

@@ -19,6 +19,7 @@ class Cores {
   int count() const { return CPU_COUNT(&set_); }
   bool has(int core) const { return core >= 0 && core < CPU_SETSIZE && CPU_ISSET(core, &set_); }
   bool contains(const Cores& other) const;
+  friend bool operator==(const Cores& a, const Cores& b) { return CPU_EQUAL(&a.set_, &b.set_) != 0; }
   std::string text() const;
   /// Binds a thread (0: this one) to them. False: the system refuses.
   bool bind(pid_t thread = 0) const { return sched_setaffinity(thread, sizeof set_, &set_) == 0; }

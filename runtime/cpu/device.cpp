@@ -1,8 +1,10 @@
 #include "runtime/cpu/device.h"
 
 #include <algorithm>
-#include <map>
+#include <list>
+#include <memory>
 #include <mutex>
+#include <vector>
 
 #include "runtime/cpu/quota.h"
 #include "runtime/errors.h"
@@ -13,17 +15,26 @@ namespace {
 
 using Teams = std::list<ThreadTeam>;
 
+struct Known {
+  Cores cores;
+  int replicas, threads;
+  std::weak_ptr<Teams> teams;
+};
+
 /// Those of a pool that lives, or new ones.
 std::shared_ptr<Teams> find_teams(const std::optional<Cores>& own, const Cores& cores, int replicas, int threads) {
   static std::mutex mutex;
-  static std::map<std::string, std::weak_ptr<Teams>> known;
+  static std::vector<Known> all;
   const std::lock_guard lock(mutex);
-  std::weak_ptr<Teams>& slot = known[text(cores.text(), ' ', replicas, ' ', threads)];
-  std::shared_ptr<Teams> teams = slot.lock();
+  auto known = std::find_if(all.begin(), all.end(), [&](const Known& k) {
+    return k.cores == cores && k.replicas == replicas && k.threads == threads;
+  });
+  if (known == all.end()) known = all.insert(known, {cores, replicas, threads, {}});
+  std::shared_ptr<Teams> teams = known->teams.lock();
   if (teams != nullptr && (teams->empty() || teams->front().here())) return teams;
   teams = std::make_shared<Teams>();
   for (int i = 0; i < replicas; ++i) teams->emplace_back(threads, cores.count() / replicas, own);
-  slot = teams;
+  known->teams = teams;
   return teams;
 }
 

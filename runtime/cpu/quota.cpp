@@ -12,18 +12,21 @@ struct Close {
 };
 using File = std::unique_ptr<FILE, Close>;
 
-/// How many numbers the file begins with, of two.
-int read_numbers(const std::string& path, long* numbers) {
-  const File file(std::fopen(path.c_str(), "re"));
-  return file == nullptr ? 0 : std::fscanf(file.get(), "%ld %ld", numbers, numbers + 1);
+/// How many numbers the file of the group begins with, of two.
+int read_numbers(std::string& group, const char* file, long* numbers) {
+  const size_t length = group.size();
+  group += file;
+  const File opened(std::fopen(group.c_str(), "re"));
+  group.resize(length);
+  return opened == nullptr ? 0 : std::fscanf(opened.get(), "%ld %ld", numbers, numbers + 1);
 }
 
 /// Microseconds in each period of so many; a group without a limit says "max" or -1.
-void lower(int& count, const std::string& group) {
+void lower(int& count, std::string& group) {
   long numbers[3] = {};
   const bool said =
-      read_numbers(group + "/cpu.max", numbers) == 2 || (read_numbers(group + "/cpu.cfs_quota_us", numbers) > 0 &&
-                                                         read_numbers(group + "/cpu.cfs_period_us", numbers + 1) > 0);
+      read_numbers(group, "/cpu.max", numbers) == 2 || (read_numbers(group, "/cpu.cfs_quota_us", numbers) > 0 &&
+                                                        read_numbers(group, "/cpu.cfs_period_us", numbers + 1) > 0);
   if (said && numbers[0] > 0 && numbers[1] > 0)
     count = static_cast<int>(std::clamp(numbers[0] / numbers[1], 1L, static_cast<long>(count)));
 }
@@ -39,10 +42,13 @@ int within_quota(int count, const std::string& root) {
     const size_t first = text.find(':'), second = text.find(':', first + 1);
     if (second == std::string::npos) continue;
     // In a container the path may be the host's, and the mount the group itself.
-    const std::string mount = root + "/sys/fs/cgroup/" + text.substr(first + 1, second - first - 1);
-    for (std::string path = text.substr(second + 1);; path.resize(path.rfind('/'))) {
-      lower(count, mount + path);
-      if (path.find('/') == std::string::npos) break;
+    std::string group = root + "/sys/fs/cgroup/";
+    group.append(text, first + 1, second - first - 1);
+    const size_t mount = group.size();
+    group.append(text, second + 1);
+    for (;; group.resize(group.rfind('/'))) {
+      lower(count, group);
+      if (group.find('/', mount) == std::string::npos) break;
     }
   }
   return count;
