@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
-#include <utility>
 #include <tuple>
+#include <utility>
 
 namespace gcg {
 namespace {

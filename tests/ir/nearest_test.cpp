@@ -8,7 +8,8 @@ namespace {
 using Names = std::vector<std::string>;
 
 TEST(Nearest, ByEditsThenByBeginningThenByName) {
-  EXPECT_EQ(nearest_names("relu_4", {"mul", "relu", "relu_41", "relu_3", "conv"}), (Names{"relu_41", "relu_3", "relu"}));
+  EXPECT_EQ(nearest_names("relu_4", {"mul", "relu", "relu_41", "relu_3", "conv"}),
+            (Names{"relu_41", "relu_3", "relu"}));
   EXPECT_EQ(nearest_names("ab", {"cb", "ac", "aa"}), (Names{"aa", "ac", "cb"}));
 }
 

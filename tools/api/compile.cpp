@@ -5,12 +5,12 @@
 #include <cstdio>
 #include <fstream>
 
-#include "tools/api/graph_state.h"
 #include "codegen/cpu/cpu_backend.h"
 #include "codegen/cuda/cuda_backend.h"
 #include "codegen/library/library_binder.h"
 #include "compiler/compile.h"
 #include "compiler/export/export_onnx.h"
+#include "tools/api/graph_state.h"
 
 namespace gcc_graph {
 namespace {

@@ -1,10 +1,10 @@
 #include "gcc_graph/graph.h"
 
-#include "tools/api/graph_state.h"
 #include "compiler/gir/gir.h"
 #include "compiler/import/import.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
+#include "tools/api/graph_state.h"
 
 namespace gcc_graph {
 
