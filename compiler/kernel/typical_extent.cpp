@@ -2,12 +2,18 @@
 
 #include <algorithm>
 
+#include "compiler/support/error.h"
+
 namespace gcg {
 
 double typical(const Dim& extent) {
   SymbolValues values;
   for (const std::string& s : extent.symbols()) values[s] = kTypicalExtent;
-  return static_cast<double>(std::max<int64_t>(1, extent.evaluate(values)));
+  try {
+    return static_cast<double>(std::max<int64_t>(1, extent.evaluate(values)));
+  } catch (const CompileError&) {  // beyond 64 bits, or a division by zero: other values are meant
+    return static_cast<double>(kTypicalExtent);
+  }
 }
 
 }  // namespace gcg

@@ -7,7 +7,7 @@ namespace gcg {
 
 inline constexpr int64_t kTypicalExtent = 64;
 
-/// At least 1, with every symbol at kTypicalExtent.
+/// At least 1, with every symbol at kTypicalExtent; kTypicalExtent where that gives no number.
 double typical(const Dim& extent);
 
 }  // namespace gcg
