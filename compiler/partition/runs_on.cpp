@@ -1,5 +1,7 @@
 #include "compiler/partition/runs_on.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 
 #include "compiler/ops/op_def.h"
@@ -61,22 +63,7 @@ std::string refusal(const FleetDevice& device, const Graph& graph, const Node& n
 }  // namespace
 
 bool fits_pattern(const std::string& pattern, const std::string& text) {
-  size_t p = 0, t = 0, star = std::string::npos, taken = 0;  // the last *, and up to where it stands for the text
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      taken = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p;
-      ++t;
-    } else if (star != std::string::npos) {
-      p = star + 1;
-      t = ++taken;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string::npos;
+  return pattern == text || fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
 }
 
 std::string operator_name(const OpDef& op) { return *op.domain == 0 ? op.name : concat(op.domain, ".", op.name); }

@@ -9,7 +9,7 @@
 
 namespace gcg {
 
-/// Is `text` of the pattern? * and ? stand for any characters and one.
+/// Is `text` of the pattern, or the same as it? As a shell's: *, ? and [a-c] (fnmatch).
 bool fits_pattern(const std::string& pattern, const std::string& text);
 
 /// "Conv", "com.x.Op".

@@ -80,7 +80,9 @@ class FleetTest(CliCase):
         run = ("run", "chain.gart", "--inputs", "in.npz")
         self.refused(*run, "--devices", "gpu", says="not compiled for a device 'gpu', only for 'acc:0', 'cpu'")
         self.refused(*run, "--devices", "acc:0", says=["runs on none of the devices asked for, only on 'cpu'"])
-        self.refused(*run, "--devices", "acc:0=cpu:1023", says=["device 'acc:0'", "core 1023", "this process may use"])
+        self.accepted("compile", "chain.onnx", "--fleet", "fleet.json", "--assign", "MatMul=acc:0", "-o", "both.gart")
+        self.refused("run", "both.gart", "--inputs", "in.npz", "--devices", "acc:0=cpu:1023",
+                     says=["device 'acc:0'", "core 1023", "this process may use"])
         self.refused(*run, "--devices", "cpu", "--device", "cpu", says="--devices")
         self.refused(*run, "--fleet", "absent.json", says="absent.json")
         self.refused("run", "model.gart", "--random", "1", "--fetch", "z", says="not compiled for a fleet")
