@@ -2,7 +2,9 @@
 """gart.lazy beside NumPy and those of torch, tinygrad, mlx and jax that are installed: recording, values of graphs that are known, first values,
 and four programs. One thread each; minima over interleaved rounds, in milliseconds of one evaluation.
 
-lazy_speed.py [--rounds N] [--only PATTERN]
+lazy_speed.py [--rounds N] [--only PATTERN] [--peers numpy,torch,mlx,jax,tinygrad]
+
+A peer whose first evaluation of a case takes longer than --patience seconds is left out of it, by what it took.
 """
 import argparse
 import fnmatch
@@ -28,7 +30,11 @@ class Peer:
         self.name, self.np, self.array, self.finish, self.wrap = name, np_like, array, finish, wrap
 
 
-def peers():
+class Slow(Exception):
+    pass
+
+
+def peers(asked):
     def finish_gl(*v):
         gl.evaluate(*v)
     found = [Peer("gart.lazy", gl, gl.array, finish_gl), Peer("numpy", np, lambda x: x, lambda *v: None)]
@@ -57,7 +63,7 @@ def peers():
         found.append(Peer("tinygrad", Functions, Tensor, lambda *v: [x.realize() for x in v]))
     except ImportError:
         pass
-    return found
+    return [p for p in found if p is found[0] or not asked or p.name.split()[0] in asked]
 
 
 def chain(nodes, size):
@@ -188,10 +194,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="*")
+    parser.add_argument("--peers", default="", help="by default all that are installed")
+    parser.add_argument("--patience", type=float, default=60)
     parser.add_argument("--pin", action="store_true", help="stay on one core")
     given = parser.parse_args()
     gl.settings(cache_folder="", threads=1)
-    all_ = peers()
+    all_ = peers(given.peers.split(",") if given.peers else [])
     if given.only == "*":
         print("recording, us per node: " + ", ".join(f"{p.name} {recording(p):.2f}" for p in all_ if p.name in ("gart.lazy", "mlx", "numpy", "torch")))
         first, compiled = min(first_value() for _ in range(3))
@@ -204,16 +212,18 @@ def main():
         runs, times, expected = [], {}, None
         for p in all_:
             try:
-                run = make(p)
+                run, begin = make(p), time.perf_counter()
                 with gl.deterministic():
                     value = run()
                     p.finish(value)
+                if (took := time.perf_counter() - begin) > given.patience:
+                    raise Slow(f"{took:.0f} s at first")
                 value = np.asarray(value.numpy() if hasattr(value, "numpy") else value, np.float64)
                 expected = value if expected is None else expected
                 assert np.allclose(value, expected, rtol=1e-3, atol=1e-3), f"{p.name} computes something else"
                 runs.append((p, run))
             except Exception as error:  # a peer that cannot: said, not hidden
-                times[p.name] = f"({type(error).__name__})"
+                times[p.name] = f"({error if isinstance(error, Slow) else type(error).__name__})"
         for _ in range(given.rounds):
             for p, run in runs:
                 times[p.name] = min(times.get(p.name, float("inf")), best_of(run, p.finish))

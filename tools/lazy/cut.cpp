@@ -5,7 +5,7 @@
 namespace gcc_graph::lazy {
 namespace {
 
-uint64_t walks = 0;  // under the engine's lock
+uint64_t walks = 0;  // under cut_mutex()
 
 constexpr uint32_t kGiven = 0x80000000, kResult = 0x40000000;
 
@@ -20,6 +20,11 @@ uint32_t visit(Node* node, uint64_t walk, std::vector<Node*>& nodes) {
 }
 
 }  // namespace
+
+std::mutex& cut_mutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
 
 void Cut::clear() {
   nodes.clear();
@@ -47,13 +52,16 @@ void make_cut(std::span<Node* const> wanted, Cut& cut, bool through, std::span<N
   for (Node* node : wanted) visit(node, walk, cut.nodes);
   const size_t first_wanted = cut.nodes.size();
   const auto ends_here = [&](const Node* node) {
-    if (node->op == nullptr) return true;
+    if (node->op == nullptr) return true;  // given, or a placeholder
     if (!through) return node->ready.load(std::memory_order_acquire);
     return std::find(ends.begin(), ends.end(), node) != ends.end();
   };
   for (uint32_t at = 0; at < cut.nodes.size(); ++at) {
     Node* node = cut.nodes[at];
     if (ends_here(node)) {
+      if (!through && !node->ready.load(std::memory_order_relaxed))
+        throw Error(
+            "a value is wanted that an argument of a recorded function decides: it is recorded once, for all values");
       cut.given.push_back(at);
       cut.form.push_back(kGiven | static_cast<uint32_t>(node->type->dtype));
       cut.form.push_back(node->type->extents->form);

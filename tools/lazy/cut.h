@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct Cut {
   void clear();
   uint64_t hash() const;
 };
+
+/// Walks leave marks in the nodes: one at a time. Whoever makes a cut holds it, and keeps it while the cut is in use.
+std::mutex& cut_mutex();
 
 /// `wanted`, and what somebody holds a handle to among what they need. What is computed ends the walk, unless
 /// `through`, where what a tape remembers is walked through down to `ends`.

@@ -25,7 +25,7 @@ class Engine {
   }
 
   void evaluate(std::span<Node* const> wanted) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(cut_mutex());
     make_cut(wanted, cut_);
     if (cut_.runs == 0) return;
     ++evaluations;
@@ -34,8 +34,6 @@ class Engine {
     else
       run_in_pieces();
   }
-
-  std::mutex& mutex() { return mutex_; }
 
   std::atomic<int64_t> evaluations{0}, nodes_run{0}, hits{0}, interpreted{0};
 
@@ -115,7 +113,6 @@ class Engine {
     }
   }
 
-  std::mutex mutex_;
   Cut cut_;
   std::vector<Node*> results_;
 };
@@ -159,14 +156,14 @@ bool wait_for_compiler(int64_t milliseconds) { return ProgramCache::instance().w
 void stop_compiler() { ProgramCache::instance().stop(); }
 
 void clear_programs() {
-  const std::lock_guard lock(Engine::instance().mutex());
+  const std::lock_guard lock(cut_mutex());
   ProgramCache::instance().clear();
 }
 
 namespace {
 
 gcg::Graph graph_between(std::span<const Array> inputs, std::span<const Array> outputs, const SaveOptions& options) {
-  const std::lock_guard lock(Engine::instance().mutex());
+  const std::lock_guard lock(cut_mutex());
   std::vector<Node*> ends, wanted;
   for (const Array& a : inputs) ends.push_back(a.node());
   for (const Array& a : outputs) wanted.push_back(a.node());

@@ -65,10 +65,6 @@ Inferred ask(const Question& q) {
 
 }  // namespace
 
-std::string text_of(const Type& type) {
-  return gcg::concat(gcg::name_of(type.dtype), gcg::str(gcg::to_shape(type.extents->values)));
-}
-
 const Inferred& infer_types(const Op& op, std::span<Node* const> inputs, const Extents* ints) {
   // The last answers of this thread, found without a lock.
   struct Slot {

@@ -36,7 +36,4 @@ class ConstantOperands final : public OperandSource {
   gcg::Graph& graph_;
 };
 
-/// "f32[2,3]"
-std::string text_of(const Type& type);
-
 }  // namespace gcc_graph::lazy

@@ -151,6 +151,10 @@ const Type* intern_type(gcg::DType dtype, std::span<const int64_t> shape) {
   });
 }
 
+std::string text_of(const Type& type) {
+  return gcg::concat(gcg::name_of(type.dtype), gcg::str(gcg::to_shape(type.extents->values)));
+}
+
 const Op* intern_op(const std::string& name, const std::string& operands, const Attributes& attributes, int outputs) {
   std::string key = name + "(" + operands + ")" + std::to_string(outputs);
   for (const auto& [attribute, value] : attributes) key += ";" + attribute + "=" + text_of(value);

@@ -29,6 +29,8 @@ struct Type {
   std::span<const int64_t> shape() const { return extents->values; }
 };
 const Type* intern_type(gcg::DType dtype, std::span<const int64_t> shape);
+/// "f32[2,3]"
+std::string text_of(const Type& type);
 
 struct Op {
   uint32_t id;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
@@ -14,9 +15,9 @@ gcg::Tensor view(const Type& type, const void* data) {
   return {type.dtype, {type.shape().begin(), type.shape().end()}, data, nullptr};
 }
 
-Buffer* copied(const gcg::Tensor& tensor) {
-  Buffer* buffer = Buffer::allocate(tensor.bytes());
-  if (tensor.bytes() > 0) std::memcpy(buffer->data, tensor.data(), static_cast<size_t>(tensor.bytes()));
+Buffer* copied(const gcg::Tensor& tensor, const Node& node) {
+  Buffer* buffer = Buffer::allocate(*node.type, node.op);
+  if (node.type->bytes > 0) std::memcpy(buffer->data, tensor.data(), static_cast<size_t>(node.type->bytes));
   return buffer;
 }
 
@@ -113,6 +114,8 @@ std::vector<Buffer*> interpret(const Cut& cut) {
       try {
         Context context(*node.op, node, values);
         values[at] = node.op->def->reference(context);
+      } catch (const std::bad_alloc&) {
+        throw Failure(gcg::concat(node.op->name, ": out of memory; ", held_values()), node.source);
       } catch (const std::exception& error) {
         throw Failure(gcg::concat(node.op->name, ": ", error.what()), node.source);
       }
@@ -121,7 +124,12 @@ std::vector<Buffer*> interpret(const Cut& cut) {
       if (--readers[input->position] == 0) values[input->position].clear();
   }
   std::vector<Buffer*> out;
-  for (const uint32_t at : cut.results) out.push_back(copied(values[at].front()));
+  try {
+    for (const uint32_t at : cut.results) out.push_back(copied(values[at].front(), *cut.nodes[at]));
+  } catch (...) {
+    for (Buffer* buffer : out) buffer->release();
+    throw;
+  }
   return out;
 }
 

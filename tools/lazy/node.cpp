@@ -1,7 +1,9 @@
 #include "tools/lazy/node.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "compiler/support/error.h"
@@ -13,24 +15,66 @@ Counters& counters() {
   return all;
 }
 
-Buffer* Buffer::allocate(int64_t bytes) {
+namespace {
+
+/// Those large enough to be worth naming.
+struct LargeBuffers {
+  static constexpr int64_t kLeast = int64_t{1} << 20;
+  std::mutex mutex;
+  std::set<const Buffer*> all;
+};
+
+LargeBuffers& large_buffers() {
+  static auto* buffers = new LargeBuffers;
+  return *buffers;
+}
+
+}  // namespace
+
+std::string held_values() {
+  constexpr size_t kMost = 4;
+  std::string text = gcg::concat(counters().bytes.load(), " bytes of values are held");
+  LargeBuffers& large = large_buffers();
+  const std::lock_guard lock(large.mutex);
+  std::vector<const Buffer*> largest(large.all.begin(), large.all.end());
+  std::sort(largest.begin(), largest.end(),
+            [](const Buffer* a, const Buffer* b) { return a->type->bytes > b->type->bytes; });
+  if (largest.size() > kMost) largest.resize(kMost);
+  for (const Buffer* buffer : largest) {
+    text += buffer == largest.front() ? ", the largest: " : ", ";
+    text += gcg::concat(text_of(*buffer->type), buffer->maker != nullptr ? " of " + buffer->maker->name : " given");
+  }
+  return text;
+}
+
+Buffer* Buffer::allocate(const Type& type, const Op* maker) {
   constexpr int64_t kAlignment = 64;
   auto* buffer = new Buffer;
-  buffer->bytes = bytes;
+  buffer->type = &type;
+  buffer->maker = maker;
+  const int64_t bytes = type.bytes;
   buffer->data = std::aligned_alloc(kAlignment, static_cast<size_t>((bytes + kAlignment) / kAlignment * kAlignment));
   if (buffer->data == nullptr) {
     delete buffer;
-    throw Error(gcg::concat("out of memory: a value of ", bytes, " bytes beside ", counters().bytes.load(),
-                            " bytes of values that are held"));
+    throw Error(gcg::concat("out of memory: ", bytes, " bytes for ", text_of(type),
+                            maker != nullptr ? " of " + maker->name : "", " are not to be had; ", held_values()));
   }
   const int64_t live = counters().bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   if (live > counters().peak.load(std::memory_order_relaxed)) counters().peak.store(live, std::memory_order_relaxed);
+  if (bytes >= LargeBuffers::kLeast) {
+    const std::lock_guard lock(large_buffers().mutex);
+    large_buffers().all.insert(buffer);
+  }
   return buffer;
 }
 
 void Buffer::release() {
   if (refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  counters().bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  if (type->bytes >= LargeBuffers::kLeast) {
+    const std::lock_guard lock(large_buffers().mutex);
+    large_buffers().all.erase(this);
+  }
+  counters().bytes.fetch_sub(type->bytes, std::memory_order_relaxed);
   std::free(data);
   delete this;
 }
@@ -67,16 +111,19 @@ class Pool {
 };
 
 thread_local Pool pool;
+thread_local int64_t next_serial = 0, last_serial = 0;
 
 }  // namespace
 
+void begin_serials() {
+  constexpr int64_t kAtATime = 1024;
+  static std::atomic<int64_t> all{1};
+  next_serial = all.fetch_add(kAtATime);
+  last_serial = next_serial + kAtATime;
+}
+
 Node* new_node() {
-  static thread_local int64_t serials = 0, last = 0;  // taken by the thousand
-  if (serials == last) {
-    static std::atomic<int64_t> all{1};
-    serials = all.fetch_add(1024);
-    last = serials + 1024;
-  }
+  if (next_serial == last_serial) begin_serials();
   Node* node = pool.take();
   node->refs.store(Node::kHandle, std::memory_order_relaxed);
   node->op = nullptr;
@@ -87,10 +134,25 @@ Node* new_node() {
   node->count = 0;
   node->walk = 0;
   node->scalar = 0;
-  node->serial = serials++;
+  node->serial = next_serial++;
   node->source = {};
   node->ready.store(false, std::memory_order_relaxed);
   counters().live.fetch_add(1, std::memory_order_relaxed);
+  return node;
+}
+
+Node* new_node(const Op* op, const Type* type, const Extents* ints, std::span<Node* const> inputs, Source source) {
+  Node* node = new_node();
+  node->op = op;
+  node->type = type;
+  node->ints = ints;
+  node->source = source;
+  node->count = static_cast<uint32_t>(inputs.size());
+  Node** place = inputs.size() <= 2 ? node->near : node->far = new Node*[inputs.size()];
+  for (Node* input : inputs) {
+    retain(input, 1);
+    *place++ = input;
+  }
   return node;
 }
 

@@ -98,7 +98,12 @@ gart::Result<std::vector<Buffer*>> Program::run(const Cut& cut, const std::vecto
   out.reserve(cut.results.size());
   for (const uint32_t at : cut.results) {
     const Type& type = *cut.nodes[at]->type;
-    out.push_back(Buffer::allocate(type.bytes));
+    try {
+      out.push_back(Buffer::allocate(type, cut.nodes[at]->op));
+    } catch (...) {
+      release_all(out);
+      throw;
+    }
     const gart::OutputBuffer place{out.back()->data, static_cast<size_t>(type.bytes),
                                    static_cast<gart::DType>(type.dtype)};
     if (auto set = invocation_->set_output(out.size() - 1, place); !set.ok()) {

@@ -180,8 +180,11 @@ void ProgramCache::wait_for(const std::shared_ptr<Program>& program) {
 
 bool ProgramCache::wait_for_all(int64_t milliseconds) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, std::chrono::milliseconds(milliseconds),
-                           [this] { return queue_.empty() && busy_ == 0; });
+  set_priority(0);  // somebody waits: as far as this process may
+  const bool is_done =
+      changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), [this] { return queue_.empty() && busy_ == 0; });
+  set_priority(kNice);
+  return is_done;
 }
 
 void ProgramCache::evict() {

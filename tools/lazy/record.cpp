@@ -10,25 +10,6 @@
 namespace gcc_graph::lazy {
 namespace {
 
-void set_inputs(Node* node, std::span<Node* const> inputs) {
-  node->count = static_cast<uint32_t>(inputs.size());
-  Node** place = inputs.size() <= 2 ? node->near : node->far = new Node*[inputs.size()];
-  for (Node* input : inputs) {
-    retain(input, 1);
-    *place++ = input;
-  }
-}
-
-Node* made(const Op* op, const Type* type, const Extents* ints, std::span<Node* const> inputs, Source source) {
-  Node* node = new_node();
-  node->op = op;
-  node->type = type;
-  node->ints = ints;
-  node->source = source;
-  set_inputs(node, inputs);
-  return node;
-}
-
 [[noreturn]] void refuse_open(const Op& op) {
   throw Error(gcg::concat(op.name, ": the extents of its result depend on data; such results are not recorded"));
 }
@@ -41,7 +22,7 @@ Array record_one(const Operator& what, Node* const (&inputs)[n], Source source) 
   const Inferred& types = infer_types(*op, inputs, nullptr);
   if (!types.is_closed) refuse_open(*op);
   counters().recorded.fetch_add(1, std::memory_order_relaxed);
-  return Array(made(op, types.outputs[0], nullptr, inputs, source));
+  return Array(new_node(op, types.outputs[0], nullptr, inputs, source));
 }
 
 }  // namespace
@@ -49,7 +30,7 @@ Array record_one(const Operator& what, Node* const (&inputs)[n], Source source) 
 Array::Array(DType dtype, std::span<const int64_t> shape, const void* data) {
   try {
     const Type* type = intern_type(static_cast<gcg::DType>(dtype), shape);
-    Buffer* buffer = Buffer::allocate(type->bytes);
+    Buffer* buffer = Buffer::allocate(*type, nullptr);
     if (type->bytes > 0) std::memcpy(buffer->data, data, static_cast<size_t>(type->bytes));
     node_ = new_node();
     node_->type = type;
@@ -69,6 +50,18 @@ Array Array::scalar(DType dtype, const void* data) {
   std::memcpy(&node->scalar, data, static_cast<size_t>(type->bytes));
   node->ready.store(true, std::memory_order_release);
   return Array(node);
+}
+
+Array Array::placeholder(DType dtype, std::span<const int64_t> shape) {
+  try {
+    const Type* type = intern_type(static_cast<gcg::DType>(dtype), shape);
+    begin_serials();
+    Node* node = new_node();
+    node->type = type;
+    return Array(node);
+  } catch (const gcg::CompileError& error) {
+    throw Error(error.what());
+  }
 }
 
 Array::Array(const Array& other) noexcept : node_(other.node_) {
@@ -188,13 +181,13 @@ std::vector<Array> record(const Operator& what, std::span<const Array> arrays,
   counters().recorded.fetch_add(1, std::memory_order_relaxed);
   std::vector<Array> out;
   if (op->outputs == 1) {
-    out.emplace_back(made(op, types.outputs[0], ints, inputs, source));
+    out.emplace_back(new_node(op, types.outputs[0], ints, inputs, source));
     return out;
   }
-  const Array all(made(op, nullptr, ints, inputs, source));
+  const Array all(new_node(op, nullptr, ints, inputs, source));
   Node* const from[] = {all.node()};
   for (int k = 0; k < op->outputs; ++k)
-    out.emplace_back(made(output_op(k), types.outputs[static_cast<size_t>(k)], nullptr, from, source));
+    out.emplace_back(new_node(output_op(k), types.outputs[static_cast<size_t>(k)], nullptr, from, source));
   return out;
 }
 

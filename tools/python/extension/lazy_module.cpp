@@ -18,6 +18,7 @@ using gcc_graph::Attributes;
 using gcc_graph::DType;
 using gcc_graph::lazy::Array;
 using gcc_graph::lazy::Operator;
+using gcc_graph::lazy::Recording;
 using gcc_graph::lazy::Source;
 
 struct PyArray {
@@ -26,9 +27,13 @@ struct PyArray {
 struct PyOperator {
   PyObject_HEAD Operator op;
 };
+struct PyRecording {
+  PyObject_HEAD Recording recording;
+};
 
 PyTypeObject* array_type = nullptr;
 PyTypeObject* operator_type = nullptr;
+PyTypeObject* recording_type = nullptr;
 PyObject* error_type = nullptr;
 PyObject* fallback = nullptr;  // what Python does for operands that are not alike: fallback(name, a, b)
 PyObject* convert = nullptr;   // what makes an array of anything else
@@ -622,6 +627,63 @@ PyObject* record(PyObject*, PyObject* args) {
   });
 }
 
+/// placeholder(dtype, shape)
+PyObject* placeholder(PyObject*, PyObject* args) {
+  int dtype = 0;
+  PyObject* shape = nullptr;
+  if (PyArg_ParseTuple(args, "iO", &dtype, &shape) == 0) return nullptr;
+  return guarded([&] { return wrap(Array::placeholder(static_cast<DType>(dtype), integers_of(shape))); });
+}
+
+PyObject* wrap(Recording&& recording) {
+  auto* object = reinterpret_cast<PyRecording*>(PyType_GenericAlloc(recording_type, 0));
+  if (object == nullptr) return nullptr;
+  new (&object->recording) Recording(std::move(recording));
+  return reinterpret_cast<PyObject*>(object);
+}
+
+/// recording(placeholders, outputs): called with a list of arrays it gives one of results
+PyObject* make_recording(PyObject*, PyObject* args) {
+  PyObject *placeholders = nullptr, *outputs = nullptr;
+  if (PyArg_ParseTuple(args, "OO", &placeholders, &outputs) == 0) return nullptr;
+  return guarded([&] { return wrap(Recording(arrays_of(placeholders), arrays_of(outputs))); });
+}
+
+/// import_function(name, arrays of its inputs' types, libraries) -> a recording
+PyObject* import_function(PyObject*, PyObject* args) {
+  const char* name = nullptr;
+  PyObject *like = nullptr, *libraries = nullptr;
+  if (PyArg_ParseTuple(args, "sOO", &name, &like, &libraries) == 0) return nullptr;
+  return guarded([&] { return wrap(gcc_graph::lazy::import_function(name, arrays_of(like), texts_of(libraries))); });
+}
+
+PyObject* functions_of(PyObject*, PyObject* libraries) {
+  return guarded([&] { return to_python(gcc_graph::lazy::functions(texts_of(libraries))); });
+}
+
+PyObject* call_recording(PyObject* self, PyObject* args, PyObject*) {
+  PyObject* inputs = nullptr;
+  if (PyArg_ParseTuple(args, "O", &inputs) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    std::vector<Array> made = reinterpret_cast<PyRecording*>(self)->recording.record(arrays_of(inputs));
+    PyObject* list = PyList_New(static_cast<Py_ssize_t>(made.size()));
+    for (size_t i = 0; list != nullptr && i < made.size(); ++i)
+      PyList_SetItem(list, static_cast<Py_ssize_t>(i), wrap(std::move(made[i])));
+    return list;
+  });
+}
+
+void dealloc_recording(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  reinterpret_cast<PyRecording*>(self)->recording.~Recording();
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+PyType_Slot recording_slots[] = {
+    SLOT(Py_tp_dealloc, dealloc_recording), SLOT(Py_tp_call, call_recording), {0, nullptr}};
+PyType_Spec recording_spec = {"gart.lazy.Recording", sizeof(PyRecording), 0,
+                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, recording_slots};
+
 /// from_bytes(dtype, shape, buffer): a copy
 PyObject* from_bytes(PyObject*, PyObject* args) {
   int dtype = 0;
@@ -740,6 +802,10 @@ PyObject* connect(PyObject*, PyObject* args) {
 
 PyMethodDef functions[] = {{"operator", make_operator, METH_VARARGS, "operator(name, operands, attributes, outputs)"},
                            {"record", record, METH_VARARGS, "record(operator, arrays, lists)"},
+                           {"placeholder", placeholder, METH_VARARGS, "placeholder(dtype, shape)"},
+                           {"recording", make_recording, METH_VARARGS, "recording(placeholders, outputs)"},
+                           {"import_function", import_function, METH_VARARGS, "A function of ONNX libraries"},
+                           {"functions", functions_of, METH_O, "The names in ONNX libraries"},
                            {"from_bytes", from_bytes, METH_VARARGS, "from_bytes(dtype, shape, buffer)"},
                            {"evaluate", evaluate_all, METH_O, "evaluate(arrays)"},
                            {"stats", stats, METH_NOARGS, "Counters"},
@@ -772,7 +838,8 @@ PyMODINIT_FUNC PyInit__gart_lazy() {
   error_type = PyExc_RuntimeError;
   array_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&array_spec));
   operator_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&operator_spec));
-  if (array_type == nullptr || operator_type == nullptr) return nullptr;
+  recording_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&recording_spec));
+  if (array_type == nullptr || operator_type == nullptr || recording_type == nullptr) return nullptr;
   for (int slot = 0; slot <= kEqual; ++slot) slot_operators[slot] = Operator::make(kSlotOps[slot], "xx");
   for (int i = 0; i < kUnaryCount; ++i) unary_operators[i] = Operator::make(kUnary[i].op, "x");
   Py_INCREF(reinterpret_cast<PyObject*>(array_type));

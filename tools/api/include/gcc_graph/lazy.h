@@ -53,6 +53,8 @@ class GCC_GRAPH_API Array {
       : Array(dtype, std::span(shape.begin(), shape.size()), data) {}
   /// Of rank 0, cheaper than the above. `data`: one element.
   static Array scalar(DType dtype, const void* data);
+  /// A type without a value: what a Recording's inputs stand for while it is made. Whatever needs its elements throws.
+  static Array placeholder(DType dtype, std::span<const int64_t> shape);
   Array(const Array& other) noexcept;
   Array(Array&& other) noexcept : node_(other.node_) { other.node_ = nullptr; }
   Array& operator=(Array other) noexcept {
@@ -117,6 +119,30 @@ GCC_GRAPH_API Array record(const Operator& op, const Array& x, const Array& y, S
 /// All results. `ints`: the lists of operands i and s, in order.
 GCC_GRAPH_API std::vector<Array> record(const Operator& op, std::span<const Array> inputs,
                                         const std::vector<std::vector<int64_t>>& ints = {}, Source source = {});
+
+/// What was recorded between placeholders and outputs, to be recorded again with other inputs at the cost of its nodes
+/// alone. Any number of threads may do so at once.
+class GCC_GRAPH_API Recording {
+ public:
+  /// Throws Error where an output needs an array that was there before the placeholders: its value would stay as it is.
+  Recording(std::span<const Array> placeholders, std::span<const Array> outputs);
+  /// `inputs`: of the placeholders' types; throws Error naming the first that is not.
+  std::vector<Array> record(std::span<const Array> inputs) const;
+  int64_t node_count() const;
+
+ private:
+  struct Body;
+  std::shared_ptr<const Body> body_;
+};
+
+/// The names ("functions::Block") of the functions in these ONNX libraries (gcc-graph function). Throws Error for a
+/// name that two of them have.
+GCC_GRAPH_API std::vector<std::string> functions(const std::vector<std::string>& libraries);
+/// The graph of such a function on inputs of the types of `like`. `name`: NAME, of the domain "functions", or
+/// DOMAIN::NAME. Throws Error: for a name that no library has, with the nearest ones; for other numbers of inputs than
+/// it takes; for types that its operators refuse.
+GCC_GRAPH_API Recording import_function(const std::string& name, std::span<const Array> like,
+                                        const std::vector<std::string>& libraries);
 
 /// Computes these values, and on the way those that somebody holds a handle to.
 GCC_GRAPH_API void evaluate(std::span<const Array> wanted);

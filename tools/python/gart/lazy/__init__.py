@@ -17,4 +17,5 @@ from ._core import (Array, Error, array, asarray, bfloat16, bool_, clear, determ
                     int8, int16, int32, int64, settings, stats, uint8, uint16, uint32, uint64, wait)
 from ._functions import *  # noqa: F401,F403 - all that its __all__ names
 from ._grad import grad, value_and_grad
+from ._named import function, library
 from ._save import save, to_onnx

@@ -1,0 +1,112 @@
+// A graph that was recorded once, between placeholders and outputs, and is recorded again by making its nodes anew.
+#include <algorithm>
+#include <limits>
+#include <mutex>
+
+#include "compiler/support/error.h"
+#include "tools/lazy/cut.h"
+#include "tools/lazy/infer_types.h"
+
+namespace gcc_graph::lazy {
+
+/// Values have numbers: the inputs, then the constants, then the nodes in their order.
+struct Recording::Body {
+  struct Step {
+    const Op* op;
+    const Type* type;
+    const Extents* ints;
+    Source source;
+    std::vector<uint32_t> inputs;
+  };
+  std::vector<const Type*> types;  // of the inputs
+  std::vector<Array> constants;
+  std::vector<Step> steps;
+  std::vector<uint32_t> outputs;
+  int64_t operators = 0;
+};
+
+namespace {
+
+std::vector<Node*> nodes_of(std::span<const Array> arrays) {
+  std::vector<Node*> nodes;
+  nodes.reserve(arrays.size());
+  for (const Array& a : arrays) nodes.push_back(a.node());
+  return nodes;
+}
+
+[[noreturn]] void refuse_captured(const Cut& cut, const Node* captured) {
+  Source where;  // of what reads it
+  for (const Node* node : cut.nodes)
+    for (const Node* input : node->inputs())
+      if (input == captured) where = node->source;
+  throw Failure(gcg::concat("an array (", text_of(*captured->type),
+                            ") that is no argument of the recorded function: its value would stay as it is now; make "
+                            "it an argument"),
+                where);
+}
+
+}  // namespace
+
+Recording::Recording(std::span<const Array> placeholders, std::span<const Array> outputs) {
+  const std::vector<Node*> ends = nodes_of(placeholders), wanted = nodes_of(outputs);
+  auto body = std::make_shared<Body>();
+  const std::lock_guard lock(cut_mutex());
+  Cut cut;
+  make_cut(wanted, cut, true, ends);
+  std::vector<uint32_t> numbers(cut.nodes.size(), 0);
+  for (const Node* end : ends) body->types.push_back(end->type);
+  int64_t first_serial = ends.empty() ? 0 : ends.front()->serial;
+  for (const Node* end : ends) first_serial = std::min(first_serial, end->serial);
+  for (const uint32_t at : cut.given) {
+    Node* node = cut.nodes[at];
+    if (const auto it = std::find(ends.begin(), ends.end(), node); it != ends.end()) {
+      numbers[at] = static_cast<uint32_t>(it - ends.begin());
+      continue;
+    }
+    if (node->serial < first_serial || !node->ready) refuse_captured(cut, node);
+    node->serial = std::numeric_limits<int64_t>::max();  // the body's own, in whatever recording it is used
+    retain(node, Node::kHandle);
+    numbers[at] = static_cast<uint32_t>(ends.size() + body->constants.size());
+    body->constants.emplace_back(node);
+  }
+  for (const uint32_t at : running_order(cut)) {
+    const Node& node = *cut.nodes[at];
+    Body::Step step{node.op, node.type, node.ints, node.source, {}};
+    for (const Node* input : node.inputs()) step.inputs.push_back(numbers[input->position]);
+    numbers[at] = static_cast<uint32_t>(ends.size() + body->constants.size() + body->steps.size());
+    body->steps.push_back(std::move(step));
+    body->operators += node.op->def != nullptr ? 1 : 0;
+  }
+  for (const Node* node : wanted) body->outputs.push_back(numbers[node->position]);
+  body_ = std::move(body);
+}
+
+std::vector<Array> Recording::record(std::span<const Array> inputs) const {
+  const Body& body = *body_;
+  if (inputs.size() != body.types.size())
+    throw Error(gcg::concat("a graph of ", body.types.size(), " inputs is not recorded with ", inputs.size()));
+  std::vector<Array> values;
+  values.reserve(inputs.size() + body.constants.size() + body.steps.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].node()->type != body.types[i])
+      throw Error(gcg::concat("input ", i, " is ", text_of(*inputs[i].node()->type),
+                              ", but the graph was recorded for ", text_of(*body.types[i])));
+    values.push_back(inputs[i]);
+  }
+  values.insert(values.end(), body.constants.begin(), body.constants.end());
+  std::vector<Node*> operands;
+  for (const Body::Step& step : body.steps) {
+    operands.clear();
+    for (const uint32_t k : step.inputs) operands.push_back(values[k].node());
+    values.emplace_back(new_node(step.op, step.type, step.ints, operands, step.source));
+  }
+  counters().recorded.fetch_add(body.operators, std::memory_order_relaxed);
+  std::vector<Array> outputs;
+  outputs.reserve(body.outputs.size());
+  for (const uint32_t k : body.outputs) outputs.push_back(values[k]);
+  return outputs;
+}
+
+int64_t Recording::node_count() const { return body_->operators; }
+
+}  // namespace gcc_graph::lazy

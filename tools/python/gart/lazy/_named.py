@@ -1,0 +1,156 @@
+"""Functions with a name, whose graph is recorded once and then used as often as they are called."""
+import functools
+import os
+import threading
+
+import numpy as np
+
+from ._core import Array, Error, array, core
+
+_MOST_FORMS = 256  # of one function; the oldest goes
+_being_recorded = threading.local()
+
+
+def _parts(value, name, arrays):
+    """What of an argument decides the graph, to be compared; its arrays are appended to `arrays`."""
+    if isinstance(value, (Array, np.ndarray, np.generic)):
+        arrays.append(array(value))
+        return Array, arrays[-1]._code, arrays[-1].shape
+    if isinstance(value, (list, tuple)):
+        return (type(value), *[_parts(v, name, arrays) for v in value])
+    if isinstance(value, dict):
+        return (dict, *[(k, _parts(v, name, arrays)) for k, v in value.items()])
+    if isinstance(value, float):
+        return float, value.hex()
+    try:
+        hash(value)
+    except TypeError:
+        raise Error(f"the function '{name}' takes arrays, what can be hashed, and lists, tuples and dicts of these; not a {type(value).__name__}") from None
+    return type(value), value
+
+
+def _with_arrays(value, change):
+    """The same lists, tuples and dicts, NumPy's arrays in them as arrays, each array changed."""
+    if isinstance(value, (Array, np.ndarray, np.generic)):
+        return change(array(value))
+    if isinstance(value, dict):
+        return {k: _with_arrays(v, change) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        changed = [_with_arrays(v, change) for v in value]
+        return type(value)(*changed) if hasattr(value, "_fields") else type(value)(changed)
+    return value
+
+
+class Function:
+    """What gl.function makes. `recordings` says how often its body ran; `name` is what errors call it."""
+
+    def __init__(self, body, name):
+        functools.update_wrapper(self, body)
+        self._body, self.name, self._forms, self.recordings = body, name, {}, 0
+
+    def __repr__(self):
+        return f"<gart.lazy function {self.name}>"
+
+    def __get__(self, instance, _=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *arguments, **named):
+        arrays = []
+        key = _parts((arguments, named), self.name, arrays)
+        form = self._forms.get(key)
+        if form is None:
+            form = self._forms[key] = self._record(arguments, named)
+            while len(self._forms) > _MOST_FORMS:
+                self._forms.pop(next(iter(self._forms)), None)
+        recording, result = form
+        made = iter(recording(arrays))
+        return next(made) if isinstance(result, Array) else _with_arrays(result, lambda _: next(made))
+
+    def _record(self, arguments, named):
+        active = _being_recorded.__dict__.setdefault("functions", [])
+        if self in active:
+            raise Error(f"the function '{self.name}' calls itself ({' -> '.join(f.name for f in [*active, self])}): a graph that holds itself "
+                        "has no end; let a loop outside of it call it")
+        placeholders = []
+
+        def placed(x):
+            placeholders.append(core.placeholder(x._code, x.shape))
+            return placeholders[-1]
+        active.append(self)
+        try:
+            arguments, named = _with_arrays((arguments, named), placed)
+            result = _with_arrays(self._body(*arguments, **named), lambda x: x)
+        finally:
+            active.pop()
+        outputs = []
+        _with_arrays(result, outputs.append)
+        if not outputs:
+            raise Error(f"the function '{self.name}' gives no array")
+        self.recordings += 1
+        return core.recording(placeholders, outputs), _with_arrays(result, lambda x: core.placeholder(x._code, ()))
+
+
+def function(body=None, *, name=None):
+    """Makes a named function of `body`: its Python runs once for each types of arrays and values of other arguments, and what it recorded is
+    recorded again, without Python, by each further call.
+
+        @gl.function
+        def block(x, w):
+            return gl.tanh(x @ w)
+
+    Arguments and results are arrays, and lists, tuples and dicts of them; NumPy's arrays are arrays; numbers, texts and so on are part of what was
+    recorded. The body may not ask for values of its arguments, use arrays from outside that are no arguments, or call the function itself.
+    """
+    if body is None:
+        return functools.partial(function, name=name)
+    return Function(body, name or body.__name__)
+
+
+class _Imported:
+    """A function of a library."""
+
+    def __init__(self, name, libraries):
+        self.name, self._libraries, self._forms = name, libraries, {}
+
+    def __repr__(self):
+        return f"<gart.lazy function {self.name} of {', '.join(self._libraries)}>"
+
+    def __call__(self, *arguments):
+        arrays = [array(a) for a in arguments]
+        key = tuple((a._code, a.shape) for a in arrays)
+        recording = self._forms.get(key)
+        if recording is None:
+            recording = self._forms[key] = core.import_function(self.name, arrays, self._libraries)
+        made = recording(arrays)
+        return made[0] if len(made) == 1 else tuple(made)
+
+
+class Library:
+    """The functions of ONNX libraries by name: lib.Block, or lib["acme::Block"]."""
+
+    def __init__(self, paths):
+        self._paths = [os.fspath(p) for p in paths]
+        self._functions = {name: _Imported(name, self._paths) for name in core.functions(self._paths)}
+
+    def __dir__(self):
+        return [name.rpartition("::")[2] for name in self._functions]
+
+    def __iter__(self):
+        return iter(self._functions)
+
+    def __getitem__(self, name):
+        found = self._functions.get(name if "::" in name else f"functions::{name}")
+        if found is None:
+            core.import_function(name, [], self._paths)  # says what is nearest
+        return found
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        fits = [f for full, f in self._functions.items() if full.rpartition("::")[2] == name]
+        return fits[0] if len(fits) == 1 else self[name]
+
+
+def library(*paths):
+    """The functions of these files of gcc-graph function. No two may hold one of the same name."""
+    return Library(paths)
