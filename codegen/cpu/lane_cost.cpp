@@ -14,13 +14,30 @@
 
 namespace gcg::cpu {
 
+namespace {
+
+/// A number made of extents, as the count that a mean divides by: the same in all lanes, so computed once and not in a
+/// vector of the extents' width.
+bool is_number_of_extents(const Expr& e) {
+  if (e->kind != ExprKind::cast) return false;
+  bool extents_alone = true;
+  visit(e, [&](const ExprNode& n) {
+    const bool is_leaf = n.args.empty();
+    extents_alone = extents_alone && (!is_leaf || n.kind == ExprKind::constant || n.kind == ExprKind::extent);
+    extents_alone = extents_alone && n.kind != ExprKind::load && n.kind != ExprKind::reduce;
+  });
+  return extents_alone;
+}
+
+}  // namespace
+
 int64_t lane_bytes(const Stage& stage) {
   int64_t bytes = 1;
   std::set<const ExprNode*> seen;
   std::function<void(const Expr&)> see = [&](const Expr& e) {
     if (!seen.insert(e.get()).second) return;
     if (e->dtype != DType::boolean || e->kind == ExprKind::load) bytes = std::max(bytes, size_of(e->dtype));
-    if (e->kind == ExprKind::load) return;
+    if (e->kind == ExprKind::load || is_number_of_extents(e)) return;
     if (e->kind == ExprKind::select) {
       see(e->args[1]);
       see(e->args[2]);

@@ -13,7 +13,8 @@ namespace gcg::cpu {
 double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis, int lanes,
                  bool interleaved_store = false);
 
-/// Bytes of the widest element that vectors of the stage hold. Arithmetic on indices does not count.
+/// Bytes of the widest element that vectors of the stage hold. Arithmetic on indices does not count, nor do numbers
+/// made of extents, which are the same in all lanes.
 int64_t lane_bytes(const Stage& stage);
 /// Has the target masked accesses for all of the stage's element types?
 bool is_maskable(const CpuTarget& target, const Stage& stage, const std::vector<Operand>& operands);
