@@ -50,6 +50,7 @@ void RequestState::set_input(uint32_t input, const TensorView& tensor) {
     fail(ErrorCode::invalid_argument, "input '", info.name, "' has ", elements,
          " elements, but its data pointer is null");
   values_[index].view = tensor;
+  values_[index].view.device = "cpu";  // the caller's text need not live as long
   values_[index].set = true;
 }
 

@@ -80,7 +80,7 @@ class FleetTest(CliCase):
     def test_what_the_cut_costs_is_told(self):
         told = self.accepted("compile", "chain.onnx", "--fleet", "fleet.json", "-o", "told.gart")
         groups = json.loads(self.accepted("inspect", "told.gart", "--json"))["groups"]
-        rows = re.findall(r"^    (\S+) on (\S+) \(of (.+?)\): (\d+) nodes?, (\d+) bytes in, (\d+) out, (\d+) fusions? lost$", told, re.M)
+        rows = re.findall(r"^    (.+) on (\S+) \(of (.+?)\): (\d+) nodes?, (\d+) bytes in, (\d+) out, (\d+) fusions? lost$", told, re.M)
         self.assertEqual([(r[0], r[1], r[2].split(", ")) for r in rows], [(g["name"], g["device"], g["support"]) for g in groups])
         self.assertEqual([(int(r[4]), int(r[5])) for r in rows], [(g["bytes_in"], g["bytes_out"]) for g in groups])
         self.assertRegex(told, r"  the cut costs \d+ fusions?, .*\d+ launch(es)? on x86-64-v3 \(\d+ for \d+\)")
@@ -117,7 +117,7 @@ class FleetTest(CliCase):
             begins.append(row["begin_us"])
         self.assertEqual(begins, sorted(begins))
         self.assertIn("measured from", self.accepted("inspect", "chain.gart", "--profile", "times.json"))
-        self.accepted("compile", "chain.onnx", "--fleet", "fleet.json", "-o", "other.gart")
+        self.accepted("compile", "chain.onnx", "--fleet", "fleet.json", "--dim", "batch=3", "-o", "other.gart")
         self.refused("inspect", "other.gart", "--profile", "times.json", says=["measured of another artifact"])
         os.remove(self.path("times.json"))
 

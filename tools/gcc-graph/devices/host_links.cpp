@@ -14,7 +14,7 @@ using namespace gart::cuda;
 
 /// Microseconds of the fastest of a few.
 template <class Copy>
-double least_us(const Device& device, const Stream& stream, const Copy& copy) {
+double least_us(Device& device, const Stream& stream, const Copy& copy) {
   double best = 1e30;
   for (int i = 0; i < 8; ++i) {
     const auto begin = std::chrono::steady_clock::now();
@@ -27,7 +27,7 @@ double least_us(const Device& device, const Stream& stream, const Copy& copy) {
 
 /// Of copies of a few bytes and of many.
 template <class Copy>
-FleetLink link_of(const Device& device, const Stream& stream, const Copy& copy) {
+FleetLink link_of(Device& device, const Stream& stream, const Copy& copy) {
   constexpr size_t kFew = 64, kMany = size_t{64} << 20;
   const double few = least_us(device, stream, [&] { copy(kFew); });
   const double many = least_us(device, stream, [&] { copy(kMany); });
