@@ -47,7 +47,7 @@ def main():
             artifact, feeds = compile_for_pools(source, a.cache, "support,chains,stages")
             rows, groups = measured(artifact, source, feeds, a)
         except Exception as error:  # a model that takes other inputs
-            print(f"{os.path.basename(source)}: left out, {str(error).splitlines()[0][:120]}")
+            print(f"{os.path.basename(source)}: left out, {str(error).splitlines()[0][:400]}")
             continue
         if groups < 2 or min(us for _, us in rows) < 100:
             continue

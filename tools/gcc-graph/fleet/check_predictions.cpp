@@ -35,17 +35,6 @@ place::Placement anywhere(const place::Problem& problem, place::Placement placem
   return placement;
 }
 
-/// Of each group the least that it took in any round.
-void keep_least(gart::fleet::Times& least, const gart::fleet::Times& times) {
-  if (least.runs == 0) {
-    least = times;
-    return;
-  }
-  least.run_us = std::min(least.run_us, times.run_us);
-  for (size_t i = 0; i < least.groups.size() && i < times.groups.size(); ++i)
-    if (times.groups[i].operation_us < least.groups[i].operation_us) least.groups[i] = times.groups[i];
-}
-
 }  // namespace
 
 Json check_predictions(const std::string& path, const RunOnFleet& fleet, const InputOptions& inputs, double seconds,
@@ -62,13 +51,14 @@ Json check_predictions(const std::string& path, const RunOnFleet& fleet, const I
   for (int i = 0; i < count; ++i) placements.push_back(anywhere(before, placed, random));
   std::deque<PlacedRuns> runs;
   for (const place::Placement& p : placements) runs.emplace_back(path, fleet, inputs, places_of(assembly, p));
-  std::vector<gart::fleet::Times> least(placements.size());
+  std::vector<PlacedRuns::Least> least(placements.size());
   for (int round = 0; round < kRounds; ++round)
     for (size_t i = 0; i < runs.size(); ++i)
-      keep_least(least[i], runs[i].measure(seconds / kRounds / static_cast<double>(runs.size())));
+      least[i] = runs[i].least(seconds / kRounds / static_cast<double>(runs.size()), std::move(least[i]));
   FleetProfile profile;
   for (int d = 0; d < before.device_count(); ++d)
-    profile.merge(profile_of(artifact_identity(artifact.view()), least[static_cast<size_t>(d)]));
+    profile.merge(profile_of(artifact_identity(artifact.view()),
+                             {least[static_cast<size_t>(d)].groups, least[static_cast<size_t>(d)].run_us, 0, 1}));
   correct_times(assembly, profile);
   const place::Problem problem = problem_of(assembly, weights);
   Json out = {{"artifact", path},

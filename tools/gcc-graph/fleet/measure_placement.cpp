@@ -1,5 +1,6 @@
 #include "tools/gcc-graph/fleet/measure_placement.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace gcg::tools {
@@ -25,13 +26,41 @@ PlacedRuns::PlacedRuns(const std::string& artifact, const RunOnFleet& fleet, con
       inputs_(collect_inputs(program_.inputs(), options)),
       request_(fleet.request(program_, inputs_)) {}
 
-gart::fleet::Times PlacedRuns::measure(double seconds) {
+/// Calls `ran` behind each run.
+template <class Ran>
+void PlacedRuns::run_for(double seconds, const Ran& ran) {
   constexpr int kLeastRuns = 10;
-  program_.forget_times();
   const auto start = Clock::now();
-  for (int runs = 0; runs < kLeastRuns || std::chrono::duration<double>(Clock::now() - start).count() < seconds; ++runs)
+  for (int runs = 0; runs < kLeastRuns || std::chrono::duration<double>(Clock::now() - start).count() < seconds;
+       ++runs) {
     value_or_throw(request_.run());
+    ran();
+  }
+}
+
+gart::fleet::Times PlacedRuns::measure(double seconds) {
+  program_.forget_times();
+  run_for(seconds, [] {});
   return program_.times();
+}
+
+PlacedRuns::Least PlacedRuns::least(double seconds, Least known) {
+  run_for(seconds, [&] {
+    const std::vector<gart::fleet::PartTime> parts = request_.times();
+    double end_us = 0;
+    for (const gart::fleet::PartTime& part : parts) end_us = std::max(end_us, part.end_us);
+    if (known.run_us > 0 && known.run_us <= end_us) return;
+    known = {end_us, {}};
+    for (const gart::fleet::PartTime& part : parts) {
+      const auto same = std::find_if(known.groups.begin(), known.groups.end(),
+                                     [&](const gart::fleet::GroupTime& t) { return t.group == part.group; });
+      if (same == known.groups.end())
+        known.groups.push_back({part.group, part.device, part.end_us - part.begin_us, 0, 0, part.begin_us, 1});
+      else
+        same->operation_us += part.end_us - part.begin_us;
+    }
+  });
+  return known;
 }
 
 }  // namespace gcg::tools

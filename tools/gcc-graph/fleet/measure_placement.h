@@ -25,7 +25,17 @@ class PlacedRuns {
   /// Runs one request after the other for `seconds`, ten at least. What these took.
   gart::fleet::Times measure(double seconds);
 
+  struct Least {
+    double run_us = 0;                           // 0: there was no run
+    std::vector<gart::fleet::GroupTime> groups;  // of that run
+  };
+  /// Likewise; the run that took least, as on a machine of its own, or `known` if that took less.
+  Least least(double seconds, Least known);
+
  private:
+  template <class Ran>
+  void run_for(double seconds, const Ran& ran);
+
   const gart::fleet::Program program_;
   const NamedTensors inputs_;
   gart::fleet::Request request_;
