@@ -5,6 +5,7 @@
 
 #include "artifact_schema/reader.h"
 #include "artifact_schema/verify.h"
+#include "artifact_schema/verify_assembly.h"
 #include "compiler/artifact/emit_artifact.h"
 #include "compiler/artifact/emit_assembly.h"
 #include "compiler/narrow_weights_remarks.h"
@@ -77,6 +78,8 @@ void verify_own(std::span<const uint8_t> artifact) {
   gart::ArtifactView view;
   gart::Status status = gart::read_artifact(artifact, view, {.digests = false});
   if (status.ok()) status = gart::verify_artifact(view);
+  const gart::fb::Assembly* assembly = nullptr;
+  if (status.ok()) status = gart::verify_assembly(view, assembly);
   GCG_CHECK(status.ok(), "the artifact is not sound: ", status.message);
 }
 
@@ -129,7 +132,9 @@ class Compilation {
     stage("artifact");
     const WeightsSection weights = place_weights(plans_, read_at_load_);
     CompileResult out;
-    out.artifact = emit_artifact({entries_, plans_, weights, code_, options_.labels, assembly()},
+    const std::vector<uint8_t> section = assembly();
+    if (parted_) out.cut = report_cut(*parted_, *options_.fleet, plans_, targets_, section);
+    out.artifact = emit_artifact({entries_, plans_, weights, code_, options_.labels, section},
                                  {"gcc-graph 0.1.0", source_hash, "", graph_.name, options_.metadata});
     verify_own(out.artifact);
     for (const Plan& p : plans_) out.plans.push_back(report_plan(p, targets_[static_cast<size_t>(p.target)]));
@@ -226,9 +231,10 @@ class Compilation {
   /// The section that says how parts make the model, and where they run; empty if there are none.
   std::vector<uint8_t> assembly() const {
     if (!parted_) return {};
-    return place_groups(*parted_, plans_,
-                        emit_assembly(parted_->assembly, parted_->model_outputs, *options_.fleet,
-                                      describe_groups(*parted_, *options_.fleet, plans_, targets_)));
+    return place_groups(
+        *parted_, plans_,
+        emit_assembly(parted_->assembly, parted_->model_outputs, *options_.fleet,
+                      describe_groups(*parted_, *options_.fleet, plans_, targets_, shape_sets(options_.dims))));
   }
 
   void select_code_of_all(const Backends& backends) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/cut_report.h"
 #include "compiler/fleet/fleet.h"
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/backend.h"
@@ -49,6 +50,7 @@ struct CompileOptions {
 struct CompileResult {
   std::vector<uint8_t> artifact;
   std::vector<PlanReport> plans;
+  std::optional<CutReport> cut;  // for a fleet
   int64_t weight_bytes = 0, code_bytes = 0;
   std::vector<std::string> remarks;  // sentences: what GPUs leave to the CPU, where they wait, idle libraries
 };

@@ -52,15 +52,6 @@ bool runs_code_for(const FleetDevice& device, const Target& target) {
   return device.kind == target.device && (device.target.empty() || device.target == target.name);
 }
 
-/// Of the part on the device, by the first plan that is for it: the one of most fixed extents. 0: there is none.
-double estimate_of_part(int part, const FleetDevice& device, const std::vector<Plan>& plans,
-                        const std::vector<Target>& targets) {
-  for (const Plan& plan : plans)
-    if (plan.entry_point == part + 1 && runs_code_for(device, targets[static_cast<size_t>(plan.target)]))
-      return estimate_us(plan, device);
-  return 0;
-}
-
 /// What the plans of the group's parts read.
 GroupWeights::value_type weights_of_group(const PartedModel& model, int group, const std::vector<Plan>& plans) {
   std::map<const Tensor*, int64_t> weights;
@@ -114,10 +105,20 @@ bool is_for(const PartedModel& model, int part, const Fleet& fleet, const Target
   });
 }
 
+double estimate_of_entry(int entry_point, const FleetDevice& device, const std::vector<Plan>& plans,
+                         const std::vector<Target>& targets) {
+  for (const Plan& plan : plans)
+    if (!plan.at_load && plan.entry_point == entry_point &&
+        runs_code_for(device, targets[static_cast<size_t>(plan.target)]))
+      return estimate_us(plan, device);
+  return 0;
+}
+
 AssemblyPlacement describe_groups(const PartedModel& model, const Fleet& fleet, const std::vector<Plan>& plans,
-                                  const std::vector<Target>& targets) {
+                                  const std::vector<Target>& targets, const std::vector<SymbolValues>& sets) {
   const Assembly& a = model.assembly;
   AssemblyPlacement out;
+  if (!sets.empty()) out.typical = sets.front();
   out.weight_bytes.resize(a.cut.groups.size());
   out.peak_bytes.resize(a.cut.groups.size());
   for (const Group& g : a.cut.groups) {
@@ -134,7 +135,7 @@ AssemblyPlacement describe_groups(const PartedModel& model, const Fleet& fleet, 
     const std::vector<int>& support = a.cut.groups[group].support;
     for (size_t i = 0; i < support.size(); ++i)
       out.operation[group][i] +=
-          estimate_of_part(call.part, fleet.devices[static_cast<size_t>(support[i])], plans, targets);
+          estimate_of_entry(call.part + 1, fleet.devices[static_cast<size_t>(support[i])], plans, targets);
   }
   for (size_t g = 0; g < a.cut.groups.size(); ++g)
     for (const GroupWeight& w : weights_of_group(model, static_cast<int>(g), plans)) out.weight_bytes[g] += w.bytes;

@@ -33,10 +33,16 @@ std::vector<SymbolValues> shape_sets_of_part(const PartedModel& model, int part,
 /// Can a device that some call of the part is for run code for the target?
 bool is_for(const PartedModel& model, int part, const Fleet& fleet, const Target& target);
 
+/// Microseconds of a run of the entry point (0: the whole model, then its parts) on the device, by the first plan that
+/// is for it: the one of most fixed extents. 0: there is none.
+double estimate_of_entry(int entry_point, const FleetDevice& device, const std::vector<Plan>& plans,
+                         const std::vector<Target>& targets);
+
 /// How long groups are thought to take on each of their devices and what memory they need; all of them on the first
-/// one. `plans`: of the parts, with memory planned; `targets`: what Plan::target counts.
+/// one. `sets`: the extents that the model is compiled for; the first of them count. `plans`: of the parts, with memory
+/// planned; `targets`: what Plan::target counts.
 AssemblyPlacement describe_groups(const PartedModel& model, const Fleet& fleet, const std::vector<Plan>& plans,
-                                  const std::vector<Target>& targets);
+                                  const std::vector<Target>& targets, const std::vector<SymbolValues>& sets);
 
 /// The assembly's section with its groups where they run soonest. Throws CompileError saying why none is possible.
 std::vector<uint8_t> place_groups(const PartedModel& model, const std::vector<Plan>& plans,

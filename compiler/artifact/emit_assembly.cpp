@@ -122,6 +122,8 @@ std::vector<uint8_t> emit_assembly(const Assembly& assembly, size_t model_output
   for (const SymbolSource& source : assembly.symbols) {
     symbols.push_back(source.symbol);
     out.symbols.push_back(emit_symbol(source, values));
+    if (const auto fixed = placement.typical.find(source.symbol); fixed != placement.typical.end())
+      out.symbols.back()->typical = static_cast<uint64_t>(fixed->second);
   }
   ShapeProgram program(symbols);
   for (ValueId v : values.all()) out.values.push_back(emit_value(assembly.graph, v, model_outputs, program));

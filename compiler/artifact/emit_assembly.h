@@ -16,6 +16,7 @@ struct AssemblyPlacement {
   std::vector<int64_t> peak_bytes;             // per group: of the largest arena of its parts; 0: not known
   std::vector<int64_t> weight_bytes;           // per group
   std::vector<double> begin, end;              // per call
+  SymbolValues typical;                        // extents that operation times are for, as far as they are fixed
   double makespan = 0;
 };
 

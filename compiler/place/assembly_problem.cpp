@@ -60,10 +60,11 @@ std::vector<place::Link> links_of(const fb::AssemblyT& a) {
   return links;
 }
 
-/// Values of slots with every symbol at its typical extent.
+/// Values of slots with every symbol at the extent that times are for.
 gart::Slots typical_slots(const fb::AssemblyT& a) {
   gart::Slots slots(a.symbols.size() + a.program.size());
-  for (size_t s = 0; s < a.symbols.size(); ++s) slots.set(s, kTypicalExtent);
+  for (size_t s = 0; s < a.symbols.size(); ++s)
+    slots.set(s, a.symbols[s]->typical > 0 ? static_cast<int64_t>(a.symbols[s]->typical) : kTypicalExtent);
   gart::Status status = gart::verify_program(a.program, a.symbols.size());
   if (status.ok()) status = gart::evaluate(a.program, a.symbols.size(), slots);
   if (!status.ok()) fail("assembly: ", status.message);

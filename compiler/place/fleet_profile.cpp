@@ -38,6 +38,7 @@ GroupMeasurement measurement(const Json& row) {
   m.operation_us = number_at(row, "operation_us", -1);
   m.idle_us = number_at(row, "idle_us", 0);
   m.noise_us = number_at(row, "noise_us", 0);
+  m.begin_us = number_at(row, "begin_us", 0);
   m.runs = static_cast<int64_t>(std::min(number_at(row, "runs", 1), 1e15));
   return m;
 }
@@ -101,6 +102,7 @@ std::string print_fleet_profile(const FleetProfile& profile) {
                       {"operation_us", m.operation_us},
                       {"idle_us", m.idle_us},
                       {"noise_us", m.noise_us},
+                      {"begin_us", m.begin_us},
                       {"runs", m.runs}});
   return Json{{"format", kFormat},
               {"artifact", profile.artifact},

@@ -13,6 +13,7 @@ struct GroupMeasurement {
   double operation_us = 0;    // of its calls
   double idle_us = 0;         // that the device waited before them, with nothing else to do
   double noise_us = 0;        // half of what lies between the quartiles of operation_us; 0: not known
+  double begin_us = 0;        // of its first call, since the run began
   int64_t runs = 0;           // that were measured, the cold ones left out
 };
 
@@ -29,8 +30,8 @@ struct FleetProfile {
 };
 
 /// JSON: {"format": "gcc-graph profile 1", "artifact": .., "run_us": .., "run_noise_us": .., "groups": [{"group": ..,
-/// "device": .., "operation_us": .., "idle_us": .., "noise_us": .., "runs": ..}]}. `source` is what messages call the
-/// text. Throws CompileError naming the row, the field and what is wrong with it.
+/// "device": .., "operation_us": .., "idle_us": .., "noise_us": .., "begin_us": .., "runs": ..}]}. `source` is what
+/// messages call the text. Throws CompileError naming the row, the field and what is wrong with it.
 FleetProfile parse_fleet_profile(const std::string& json, const std::string& source);
 std::string print_fleet_profile(const FleetProfile& profile);
 

@@ -205,8 +205,8 @@ Placement by_rank(const Problem& problem, const Ranks& ranks, const std::vector<
   return schedule.placement(ranks);
 }
 
-/// Of all that are ready the one with the least key.
-Placement by_readiness(const Problem& problem, const Ranks& ranks, const Key& key) {
+/// Of all that are ready the one with the least key; `most`: of each group's least keys the largest.
+Placement by_readiness(const Problem& problem, const Ranks& ranks, const Key& key, bool most = false) {
   Schedule schedule(problem);
   std::vector<int> ready, open(problem.groups.size());  // ready: largest rank first
   const auto insert = [&](int g) {
@@ -223,7 +223,13 @@ Placement by_readiness(const Problem& problem, const Ranks& ranks, const Key& ke
   while (!ready.empty()) {
     Choice best;
     for (size_t i = 0; i < std::min(ready.size(), most_ready(problem)); ++i)
-      consider(problem, schedule, ready[i], key, best);
+      if (!most) {
+        consider(problem, schedule, ready[i], key, best);
+      } else {
+        Choice own;
+        consider(problem, schedule, ready[i], key, own);
+        if (best.group < 0 || own.key > best.key) best = own;
+      }
     ready.erase(std::find(ready.begin(), ready.end(), best.group));
     schedule.assign(best.group, best.device);
     for (int v : problem.groups[at(best.group)].outputs)
@@ -272,6 +278,23 @@ Placement by_chains(const Problem& problem, const Ranks& ranks, const std::vecto
   });
 }
 
+/// The device that runs all groups of the longest path soonest takes those; -1: none runs them all.
+Placement by_critical_path(const Problem& problem, const Ranks& ranks) {
+  constexpr double kEqual = 1 - 1e-9;
+  std::vector<double> through(problem.groups.size()), on_path(problem.devices.size());
+  double longest = 0;
+  for (int g = 0; g < problem.group_count(); ++g)
+    longest = std::max(longest, through[at(g)] = ranks.upward(g) + ranks.downward(g));
+  const auto is_critical = [&](int g) { return through[at(g)] >= kEqual * longest; };
+  for (int g = 0; g < problem.group_count(); ++g)
+    for (size_t d = 0; is_critical(g) && d < on_path.size(); ++d) on_path[d] += problem.groups[at(g)].us[d];
+  const auto best = std::min_element(on_path.begin(), on_path.end());
+  const int device = best == on_path.end() || *best == kUnsupported ? -1 : static_cast<int>(best - on_path.begin());
+  return by_rank(problem, ranks, through, [&](const Schedule&, int g, int d, const Schedule::Estimate& e) {
+    return is_critical(g) && d == device ? -1.0 : e.end;
+  });
+}
+
 }  // namespace
 
 Placement list_schedule(const Problem& problem, const Ranks& ranks, ListRule rule) {
@@ -296,7 +319,10 @@ Placement list_schedule(const Problem& problem, const Ranks& ranks, ListRule rul
       return by_readiness(problem, ranks,
                           [](const Schedule&, int, int, const Schedule::Estimate& e) { return e.begin; });
     case ListRule::min_min:
-      return by_readiness(problem, ranks, end);
+    case ListRule::max_min:
+      return by_readiness(problem, ranks, end, rule == ListRule::max_min);
+    case ListRule::cpop:
+      return by_critical_path(problem, ranks);
     case ListRule::chains:
       break;
   }

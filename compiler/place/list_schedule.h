@@ -13,6 +13,8 @@ enum class ListRule : uint8_t {
   peft,     // ... where it and what has to follow end first, by a table of optimistic costs (Arabnejad 2014)
   etf,      // of what is ready, what can start first (Hwang 1989)
   min_min,  // of what is ready, what can end first
+  max_min,  // of what is ready, what would end last on the device where it ends first
+  cpop,     // what lies on the longest path to the one device that runs it soonest (Topcuoglu 2002)
   chains,   // a chain of the heaviest successors goes to one device
 };
 
@@ -26,13 +28,15 @@ class Ranks {
   /// From the begin of the group to the end of the run, if all took what they take on average.
   double upward(int group) const { return upward_[static_cast<size_t>(group)]; }
   double mean_transfer(int value) const;
+  /// Until the group can begin, likewise. Upward and downward together are the length of the longest path through it.
+  double downward(int group) const { return downward_[static_cast<size_t>(group)]; }
   const std::vector<int>& by_upward_rank() const { return by_rank_; }
 
  private:
   const Problem& problem_;
   double mean_us_ = 0, mean_us_per_byte_ = 0;  // of links
   std::vector<int> topological_, position_, by_rank_;
-  std::vector<double> upward_;
+  std::vector<double> upward_, downward_;
 };
 
 /// Weights and the largest live set of a group are reserved on its device. Where nothing is large enough any more the

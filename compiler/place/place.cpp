@@ -46,24 +46,32 @@ class Portfolio {
     candidates_.push_back({{std::move(placement), cost}, name});
   }
 
+  /// The list schedulers, to whom links are as `problem` has them.
+  void try_rules(const Problem& problem, const std::string& how) {
+    static constexpr std::pair<const char*, ListRule> kRules[] = {
+        {"heft", ListRule::heft}, {"peft", ListRule::peft},       {"chains", ListRule::chains},
+        {"etf", ListRule::etf},   {"min-min", ListRule::min_min}, {"max-min", ListRule::max_min},
+        {"cpop", ListRule::cpop}};
+    const double estimates = static_cast<double>(size_of(problem_)) * static_cast<double>(problem_.devices.size());
+    for (const auto& [name, rule] : kRules) {
+      const bool compares_ready = rule == ListRule::etf || rule == ListRule::min_min || rule == ListRule::max_min;
+      const bool affordable =
+          estimates * (compares_ready ? kReadyAtOnce : 1) <= kRuleShare * static_cast<double>(options_.effort);
+      if (affordable || rule == ListRule::heft)  // which always takes part
+        try_placement(name + how, list_schedule(problem, ranks_, rule));
+    }
+  }
+
   void try_all() {
     for (int d : devices_for_all(problem_)) {
       const std::vector<int> device(problem_.groups.size(), d);
       try_placement("all on " + problem_.devices[at(d)].name, {device, order_by_rank(problem_, ranks_, device)});
     }
-    const std::pair<const char*, ListRule> rules[] = {{"heft", ListRule::heft},
-                                                      {"peft", ListRule::peft},
-                                                      {"chains", ListRule::chains},
-                                                      {"etf", ListRule::etf},
-                                                      {"min-min", ListRule::min_min}};
-    const double estimates = static_cast<double>(size_of(problem_)) * static_cast<double>(problem_.devices.size());
-    for (const auto& [name, rule] : rules) {
-      const bool compares_ready = rule == ListRule::etf || rule == ListRule::min_min;
-      const bool affordable =
-          estimates * (compares_ready ? kReadyAtOnce : 1) <= kRuleShare * static_cast<double>(options_.effort);
-      if (!affordable && rule != ListRule::heft) continue;  // which always takes part
-      try_placement(name, list_schedule(problem_, ranks_, rule));
-    }
+    try_rules(problem_, "");
+    if (!problem_.links_queue || size_of(problem_) > kFreeLinks) return;
+    Problem free = problem_;  // what waits for no link is spread wider, which the search then mends
+    free.links_queue = false;
+    try_rules(free, " with free links");
   }
 
   /// A search from each of the best few candidates.
@@ -89,6 +97,7 @@ class Portfolio {
 
  private:
   static constexpr double kReadyAtOnce = 8, kRuleShare = 0.1;
+  static constexpr int64_t kFreeLinks = 10'000;  // size of problems that are scheduled twice
   static constexpr int64_t kCached = 10'000, kEvaluationsPerChoice = 2'000;
   static constexpr int64_t kMostEvaluations = 100'000, kFewEvaluations = 4'000;
   static constexpr size_t kStarts = 3, kSmall = 40;

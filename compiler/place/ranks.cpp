@@ -31,7 +31,8 @@ Ranks::Ranks(const Problem& problem)
     : problem_(problem),
       topological_(topological_order(problem)),
       position_(problem.groups.size()),
-      upward_(problem.groups.size()) {
+      upward_(problem.groups.size()),
+      downward_(problem.groups.size()) {
   const int devices = problem.device_count();
   int pairs = 0;
   for (int from = 0; from < devices; ++from)
@@ -49,6 +50,11 @@ Ranks::Ranks(const Problem& problem)
       for (int r : problem.values[at(v)].readers) after = std::max(after, mean_transfer(v) + upward_[at(r)]);
     upward_[at(*g)] = mean_time(problem.groups[at(*g)]) + after;
   }
+  for (int g : topological_)
+    for (int v : problem.groups[at(g)].outputs)
+      for (int r : problem.values[at(v)].readers)
+        downward_[at(r)] =
+            std::max(downward_[at(r)], downward_[at(g)] + mean_time(problem.groups[at(g)]) + mean_transfer(v));
   by_rank_ = sorted_by(upward_, topological_, position_);
 }
 

@@ -3,11 +3,11 @@
 
 #include "artifact_schema/spans.h"
 #include "artifact_schema/verify.h"
+#include "artifact_schema/verify_assembly.h"
 #include "runtime/errors.h"
 #include "runtime/fleet/bindings.h"
 #include "runtime/fleet/fleet.h"
 #include "runtime/fleet/program_engine.h"
-#include "runtime/fleet/verify_assembly.h"
 
 namespace gart::fleet {
 namespace {
@@ -164,7 +164,7 @@ Program open_program(Mapping mapping, std::span<const uint8_t> bytes, const Load
   std::vector<uint32_t> places = places_of(assembly, options);
   const int requests = options.requests > 0 ? options.requests : int(2 * assembly.devices.size());
   return Program(std::make_shared<detail::FleetState>(std::move(assembly), std::move(engines), std::move(places),
-                                                      std::min(requests, kMaxRequests)));
+                                                      std::min(requests, kMaxRequests), options.monitor));
 }
 
 /// The index of an input of that name.
@@ -226,7 +226,7 @@ Times Program::times() const {
       if (samples.count() == 0) continue;
       const Spread operation = samples.operation();
       times.groups.push_back({assembly.groups[group].name, assembly.devices[device].name, operation.median,
-                              samples.idle().median, operation.noise, samples.count()});
+                              samples.idle().median, operation.noise, samples.begin().median, samples.count()});
     }
   }
   const Samples runs = state_->monitor.runs();
@@ -318,6 +318,21 @@ Result<void> Request::run() {
 
 size_t Request::outputs() const { return state_->run.route().wanted.size(); }
 size_t Request::calls() const { return state_->run.route().calls.size(); }
+
+std::vector<PartTime> Request::times() const {
+  std::vector<PartTime> times;
+  const RequestState& run = state_->run;
+  const Assembly& assembly = state_->fleet->assembly;
+  if (run.is_under_way() || !run.has_run()) return times;
+  for (uint32_t call = 0; call < assembly.calls.size(); ++call) {
+    const auto& [begin_ns, end_ns] = run.call_times()[call];
+    const uint32_t group = assembly.calls[call].group;
+    if (end_ns > 0)
+      times.push_back({call, assembly.groups[group].name, assembly.devices[run.devices()[group]].name,
+                       double(begin_ns) / 1e3, double(end_ns) / 1e3});
+  }
+  return times;
+}
 
 TensorView Request::output(size_t index) const {
   const RequestState& run = state_->run;

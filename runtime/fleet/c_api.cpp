@@ -50,10 +50,20 @@ gart::fleet::LoadOptions options_of(const gart_fleet_options* options) {
   out.verify = options->skip_verify == 0;
   out.threads = options->threads;
   out.requests = options->requests;
+  out.monitor = options->no_monitor == 0;
   for (size_t i = 0; i < options->device_count; ++i) {
     const char *name = options->devices[2 * i], *device = options->devices[2 * i + 1];
     require(name, device);
     out.devices.push_back({name, device});
+  }
+  for (size_t i = 0; i < options->place_count; ++i) {
+    const char *group = options->places[2 * i], *device = options->places[2 * i + 1];
+    require(group, device);
+    out.placement.push_back({group, device});
+  }
+  for (size_t i = 0; i < options->only_count; ++i) {
+    require(options->only[i]);
+    out.only.emplace_back(options->only[i]);
   }
   return out;
 }
@@ -86,6 +96,35 @@ const char* gart_fleet_input_name(const gart_fleet* fleet, size_t index) {
   return index < gart_fleet_input_count(fleet) ? fleet->program.inputs()[index].name.c_str() : nullptr;
 }
 
+const char* gart_fleet_value_name(const gart_fleet* fleet, size_t index) {
+  if (fleet == nullptr) return nullptr;
+  const auto values = fleet->program.values();
+  return index < values.size() ? values[index].name.c_str() : nullptr;
+}
+
+const char* gart_fleet_output_name(const gart_fleet* fleet, size_t index) {
+  if (fleet == nullptr) return nullptr;
+  const auto outputs = fleet->program.outputs();
+  return index < outputs.size() ? outputs[index].name.c_str() : nullptr;
+}
+
+size_t gart_fleet_places(const gart_fleet* fleet, gart_group_place* places, size_t capacity) {
+  thread_local std::vector<gart::fleet::GroupPlace> last;
+  if (fleet == nullptr || status_of([&] { last = fleet->program.placement(); }) != GART_OK) return 0;
+  for (size_t i = 0; i < last.size() && i < capacity; ++i) places[i] = {last[i].group.c_str(), last[i].device.c_str()};
+  return last.size();
+}
+
+double gart_fleet_run_us(const gart_fleet* fleet) {
+  double us = 0;
+  if (fleet != nullptr) static_cast<void>(status_of([&] { us = fleet->program.times().run_us; }));
+  return us;
+}
+
+void gart_fleet_forget_times(const gart_fleet* fleet) {
+  if (fleet != nullptr) fleet->program.forget_times();
+}
+
 size_t gart_fleet_times(const gart_fleet* fleet, gart_group_time* times, size_t capacity) {
   thread_local gart::fleet::Times last;
   if (fleet == nullptr) return 0;
@@ -93,7 +132,8 @@ size_t gart_fleet_times(const gart_fleet* fleet, gart_group_time* times, size_t 
   if (status_of([&] { last = fleet->program.times(); }) != GART_OK) return 0;
   for (size_t i = 0; i < last.groups.size() && i < capacity; ++i) {
     const gart::fleet::GroupTime& time = last.groups[i];
-    times[i] = {time.group.c_str(), time.device.c_str(), time.operation_us, time.idle_us, time.noise_us, time.runs};
+    times[i] = {time.group.c_str(), time.device.c_str(), time.operation_us, time.idle_us,
+                time.noise_us,      time.begin_us,       time.runs};
   }
   return last.groups.size();
 }

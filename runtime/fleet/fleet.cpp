@@ -24,13 +24,13 @@ std::vector<TensorInfo> all_infos(const Assembly& assembly) {
 }  // namespace
 
 FleetState::FleetState(Assembly model, std::unique_ptr<Engines> device_engines, std::vector<uint32_t> places,
-                       int requests)
+                       int requests, bool monitored)
     : assembly(std::move(model)),
       inputs(infos_of(assembly, assembly.inputs)),
       outputs(infos_of(assembly, assembly.outputs)),
       values(all_infos(assembly)),
       gate(requests),
-      monitor(assembly.groups.size(), assembly.devices.size()),
+      monitor(assembly.groups.size(), assembly.devices.size(), monitored),
       engines_(std::move(device_engines)),
       places_(std::move(places)),
       lanes_(assembly.devices.size()) {

@@ -28,7 +28,8 @@ namespace detail {
 
 struct FleetState {
   /// Opens the devices that groups are placed on. `requests`: that may be under way at once.
-  FleetState(Assembly model, std::unique_ptr<Engines> device_engines, std::vector<uint32_t> places, int requests);
+  FleetState(Assembly model, std::unique_ptr<Engines> device_engines, std::vector<uint32_t> places, int requests,
+             bool monitored = true);
   ~FleetState();
 
   /// Of requests that begin now. Groups of lost devices are placed anew; fails if there is no place.

@@ -10,10 +10,12 @@ double microseconds(int32_t packed) { return packed >= 0 ? packed / 1000.0 : -do
 
 }  // namespace
 
-void Samples::add(int64_t operation_ns, int64_t idle_ns) {
+void Samples::add(const Times& times) {
   if (count_++ == 0) return;
-  operation_[size_t(count_ - 2) % kKept] = packed(operation_ns);
-  idle_[size_t(count_ - 2) % kKept] = packed(idle_ns);
+  const size_t at = size_t(count_ - 2) % kKept;
+  operation_[at] = packed(times.operation_ns);
+  idle_[at] = packed(times.idle_ns);
+  begin_[at] = packed(times.begin_ns);
 }
 
 Spread Samples::spread(const Ring& ring) const {
@@ -30,9 +32,9 @@ void Monitor::add(const std::vector<GroupSample>& groups, int64_t run_ns) {
   for (const GroupSample& sample : groups) {
     std::vector<Samples>& place = samples_[sample.group * devices_ + sample.device];
     if (place.empty()) place.resize(1);
-    place[0].add(sample.operation_ns, sample.idle_ns);
+    place[0].add(sample.times);
   }
-  runs_.add(run_ns, 0);
+  runs_.add({run_ns, 0, 0});
 }
 
 Samples Monitor::of(uint32_t group, uint32_t device) const {

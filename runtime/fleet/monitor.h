@@ -16,28 +16,35 @@ struct Spread {
 /// The last samples of one thing. The first of all, a cold one, is left out.
 class Samples {
  public:
-  void add(int64_t operation_ns, int64_t idle_ns);
+  struct Times {
+    int64_t operation_ns = 0, idle_ns = 0, begin_ns = 0;  // begin: since the run's
+  };
+  void add(const Times& times);
   int64_t count() const { return count_ > 0 ? count_ - 1 : 0; }
   Spread operation() const { return spread(operation_); }
   Spread idle() const { return spread(idle_); }
+  Spread begin() const { return spread(begin_); }
 
  private:
   static constexpr int64_t kKept = 128;
   using Ring = std::array<int32_t, kKept>;  // nanoseconds, those above two seconds in microseconds below 0
   Spread spread(const Ring& ring) const;
-  Ring operation_ = {}, idle_ = {};
+  Ring operation_ = {}, idle_ = {}, begin_ = {};
   int64_t count_ = 0;
 };
 
 /// Of one run.
 struct GroupSample {
   uint32_t group = 0, device = 0;
-  int64_t operation_ns = 0, idle_ns = 0;
+  Samples::Times times;
 };
 
 class Monitor {
  public:
-  Monitor(size_t groups, size_t devices) : devices_(devices), samples_(groups * devices) {}
+  /// `on`: does anybody want to know?
+  Monitor(size_t groups, size_t devices, bool on) : on_(on), devices_(devices), samples_(groups * devices) {}
+
+  bool is_on() const { return on_; }
 
   void add(const std::vector<GroupSample>& groups, int64_t run_ns);
   /// Of group and device.
@@ -46,6 +53,7 @@ class Monitor {
   void forget();
 
  private:
+  const bool on_;
   const size_t devices_;
   mutable std::mutex mutex_;
   std::vector<std::vector<Samples>> samples_;  // none or one, made by the first sample

@@ -28,6 +28,7 @@ RequestState::RequestState(const Shared& shared)
       values_(assembly_.values.size()),
       slots_(assembly_.slots()),
       waits_(new std::atomic<uint32_t>[assembly_.calls.size()]),
+      call_times_(assembly_.calls.size()),
       times_(assembly_.groups.size()) {}
 
 void RequestState::set_input(uint32_t input, const TensorView& tensor) {
@@ -49,6 +50,7 @@ void RequestState::set_input(uint32_t input, const TensorView& tensor) {
     fail(ErrorCode::invalid_argument, "input '", info.name, "' has ", elements,
          " elements, but its data pointer is null");
   values_[index].view = tensor;
+  values_[index].view.device = "cpu";  // the caller's text need not live as long
   values_[index].set = true;
 }
 
@@ -130,7 +132,8 @@ void RequestState::start(std::shared_ptr<const Placement> placement) {
   }
   placement_ = std::move(placement);
   for (const uint32_t call : route_->calls) waits_[call].store(route_->waits[call], std::memory_order_relaxed);
-  for (uint32_t group = 0; group < times_.size(); ++group) times_[group] = {group, placement_->device[group], 0, 0};
+  for (uint32_t group = 0; group < times_.size(); ++group) times_[group] = {group, placement_->device[group], {}};
+  std::fill(call_times_.begin(), call_times_.end(), CallTime{});
   failed_.store(false, std::memory_order_relaxed);
   error_ = {};
   order_ = shared_.gate.enter();
@@ -197,9 +200,13 @@ void RequestState::run_call(Lane& lane, uint32_t index) {
   for (size_t i = 0; i < call.outputs.size(); ++i) take(call.outputs[i], hand.results[i], hand.outputs[i]);
 }
 
-void RequestState::note_time(const Lane& lane, uint32_t group, int64_t begin, int64_t end) {
-  times_[group].operation_ns += end - begin;
-  times_[group].idle_ns += std::max<int64_t>(begin - std::max(lane.idle_since, began_), 0);
+void RequestState::note_time(Lane& lane, uint32_t call, int64_t begin, int64_t end) {
+  Samples::Times& times = times_[assembly_.calls[call].group].times;
+  if (times.operation_ns == 0) times.begin_ns = begin - began_;
+  times.operation_ns += end - begin;
+  times.idle_ns += std::max<int64_t>(begin - std::max(lane.idle_since, began_), 0);
+  call_times_[call] = {begin - began_, end - began_};
+  lane.idle_since = end;
 }
 
 void RequestState::note_failure(const Error& error) {
@@ -211,22 +218,21 @@ void RequestState::note_failure(const Error& error) {
 
 void RequestState::work(Lane& lane, uint32_t call) noexcept {
   if (!failed_.load(std::memory_order_acquire)) {
-    const uint32_t group = assembly_.calls[call].group;
-    const int64_t begin = now_ns();
+    const bool timed = shared_.monitor.is_on();
+    const int64_t begin = timed ? now_ns() : 0;
     const Result<void> done = guarded([&] {
       if (lane.is_lost()) throw Failure{lane.loss()};
       run_call(lane, call);
     });
-    const int64_t end = now_ns();
-    note_time(lane, group, begin, end);
-    lane.idle_since = end;
+    if (timed) note_time(lane, call, begin, now_ns());
     if (done) {
       pass_on(call);
     } else {
       if (done.error().code == ErrorCode::device_lost) lane.lose(done.error());
       const Result<void> noted = guarded([&] {
-        note_failure({done.error().code, text("device '", lane.device(), "', group '", assembly_.groups[group].name,
-                                              "': ", done.error().message)});
+        note_failure(
+            {done.error().code, text("device '", lane.device(), "', group '",
+                                     assembly_.groups[assembly_.calls[call].group].name, "': ", done.error().message)});
       });
       if (!noted) note_failure(noted.error());
     }
@@ -250,7 +256,7 @@ void RequestState::end_one() {
 void RequestState::finish() {
   const int64_t end = now_ns();
   has_run_ = !failed_.load(std::memory_order_relaxed);
-  bool whole = has_run_ && !route_->calls.empty();
+  bool whole = has_run_ && shared_.monitor.is_on() && !route_->calls.empty();
   for (uint32_t group = 0; whole && group < times_.size(); ++group)
     whole = route_->calls_of_group[group] == assembly_.groups[group].calls;
   if (whole) shared_.monitor.add(times_, end - began_);

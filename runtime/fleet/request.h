@@ -49,6 +49,12 @@ class RequestState final : public Job {
   const Error* failure() const { return failed_ ? &error_ : nullptr; }
   bool is_under_way() const { return under_way_.load(std::memory_order_acquire); }
   TensorView value(uint32_t value) const;
+  struct CallTime {
+    int64_t begin_ns = 0, end_ns = 0;  // since the run began; both 0: it did not run
+  };
+  /// Of the last run, per call.
+  const std::vector<CallTime>& call_times() const { return call_times_; }
+  const std::vector<uint32_t>& devices() const { return placement_->device; }  // per group
   bool has_run() const { return has_run_; }
 
   void work(Lane& lane, uint32_t call) noexcept override;
@@ -69,7 +75,7 @@ class RequestState final : public Job {
   OutputBuffer room_for(uint32_t value);
   void take(uint32_t value, const TensorView& result, const OutputBuffer& room);
   void run_call(Lane& lane, uint32_t call);
-  void note_time(const Lane& lane, uint32_t group, int64_t begin, int64_t end);
+  void note_time(Lane& lane, uint32_t call, int64_t begin, int64_t end);
   void note_failure(const Error& error);
   void pass_on(uint32_t call);
   void end_one();
@@ -84,7 +90,8 @@ class RequestState final : public Job {
   std::mutex late_;           // guards slots_ while calls are running
   Slots slots_;
   std::unique_ptr<std::atomic<uint32_t>[]> waits_;  // per call
-  std::vector<GroupSample> times_;                  // per group; those that did not run have no operation
+  std::vector<CallTime> call_times_;
+  std::vector<GroupSample> times_;  // per group; those that did not run have no operation
   uint64_t order_ = 0;
   int64_t began_ = 0;
   std::atomic<uint32_t> open_{0};  // calls that are queued or running

@@ -1,6 +1,7 @@
 """run and bench on a fleet: what --fleet, --devices, --fetch and --monitor do, and what they refuse."""
 import json
 import os
+import re
 import subprocess
 import unittest
 
@@ -75,6 +76,50 @@ class FleetTest(CliCase):
                                           "--json"))
         self.assertEqual(list(report["devices"]), ["cpu"])
         self.assertGreater(report["pipelined"]["runs_per_s"], 0)
+
+    def test_what_the_cut_costs_is_told(self):
+        told = self.accepted("compile", "chain.onnx", "--fleet", "fleet.json", "-o", "told.gart")
+        groups = json.loads(self.accepted("inspect", "told.gart", "--json"))["groups"]
+        rows = re.findall(r"^    (.+) on (\S+) \(of (.+?)\): (\d+) nodes?, (\d+) bytes in, (\d+) out, (\d+) fusions? lost$", told, re.M)
+        self.assertEqual([(r[0], r[1], r[2].split(", ")) for r in rows], [(g["name"], g["device"], g["support"]) for g in groups])
+        self.assertEqual([(int(r[4]), int(r[5])) for r in rows], [(g["bytes_in"], g["bytes_out"]) for g in groups])
+        self.assertRegex(told, r"  the cut costs \d+ fusions?, .*\d+ launch(es)? on x86-64-v3 \(\d+ for \d+\)")
+        self.assertRegex(told, r"a run is predicted to take [\d.]+ us, whole on cpu [\d.]+ us")
+        self.assertNotIn("the cut costs", self.accepted("compile", "chain.onnx", "-o", "told.gart"))
+
+    def test_when_parts_ran(self):
+        groups = json.loads(self.accepted("inspect", "chain.gart", "--json"))["groups"]
+        for command in (["run"], ["bench", "--seconds", "0.05"]):
+            self.accepted(*command, "chain.gart", "--inputs", "in.npz", "--fleet", "fleet.json", "--trace", "trace.json")
+            with open(self.path("trace.json")) as f:
+                events = json.load(f)["traceEvents"]
+            os.remove(self.path("trace.json"))
+            rows = {e["tid"]: e["args"]["name"].split(" ")[0] for e in events if e["ph"] == "M"}
+            spans = [e for e in events if e["ph"] == "X"]
+            self.assertEqual([(e["name"], rows[e["tid"]]) for e in spans], [(g["name"], g["device"]) for g in groups])
+            for e in spans:
+                self.assertGreater(e["dur"], 0)
+                self.assertEqual(e["args"]["nodes"], next(g["nodes"] for g in groups if g["name"] == e["name"]))
+            for before, after in zip(spans, spans[1:]):  # it is a chain
+                self.assertGreaterEqual(after["ts"], before["ts"] + before["dur"] - 1e-3)
+
+    def test_predicted_beside_measured(self):
+        self.accepted("bench", "chain.gart", "--inputs", "in.npz", "--seconds", "0.05", "--monitor", "times.json")
+        report = json.loads(self.accepted("inspect", "chain.gart", "--json", "--profile", "times.json"))
+        with open(self.path("times.json")) as f:
+            times = json.load(f)
+        self.assertEqual(report["measured_us"], times["run_us"])
+        begins = []
+        for group in report["groups"]:
+            (row,) = group["measured"]
+            self.assertEqual(row["device"], group["device"])
+            self.assertGreater(row["operation_us"], 0)
+            begins.append(row["begin_us"])
+        self.assertEqual(begins, sorted(begins))
+        self.assertIn("measured from", self.accepted("inspect", "chain.gart", "--profile", "times.json"))
+        self.accepted("compile", "chain.onnx", "--fleet", "fleet.json", "--dim", "batch=3", "-o", "other.gart")
+        self.refused("inspect", "other.gart", "--profile", "times.json", says=["measured of another artifact"])
+        os.remove(self.path("times.json"))
 
     def test_refusals(self):
         run = ("run", "chain.gart", "--inputs", "in.npz")

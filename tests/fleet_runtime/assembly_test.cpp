@@ -8,11 +8,11 @@
 #include <random>
 
 #include "artifact_schema/verify.h"
+#include "artifact_schema/verify_assembly.h"
 #include "assembly_generated.h"
 #include "gart/fleet.h"
 #include "gart/fleet.hpp"
 #include "runtime/cpu/cores.h"
-#include "runtime/fleet/verify_assembly.h"
 #include "tests/runtime/models.h"
 
 namespace gart::fleet::test {
@@ -192,7 +192,11 @@ TEST(FleetArtifact, TheCApiDoesTheSame) {
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
   const char* devices[] = {"left", "cpu", "right", "cpu"};
-  const gart_fleet_options options = {sizeof options, 0, 1, 0, devices, 2};
+  gart_fleet_options options = {};
+  options.size = sizeof options;
+  options.threads = 1;
+  options.devices = devices;
+  options.device_count = 2;
   gart_fleet* fleet = nullptr;
   ASSERT_EQ(gart_fleet_load(path.c_str(), &options, &fleet), GART_OK) << gart_fleet_last_error();
   EXPECT_EQ(gart_fleet_input_count(fleet), 2U);
@@ -223,6 +227,17 @@ TEST(FleetArtifact, TheCApiDoesTheSame) {
   EXPECT_EQ(gart_fleet_times(fleet, times, 8), 4U);
   EXPECT_STREQ(times[0].group, "g0");
   EXPECT_EQ(times[0].runs, 2);
+  EXPECT_GE(times[0].begin_us, 0);
+  EXPECT_GT(gart_fleet_run_us(fleet), 0);
+  EXPECT_STREQ(gart_fleet_output_name(fleet, 0), "out");
+  EXPECT_EQ(gart_fleet_output_name(fleet, 1), nullptr);
+  EXPECT_NE(gart_fleet_value_name(fleet, 0), nullptr);
+  gart_group_place places[8];
+  ASSERT_EQ(gart_fleet_places(fleet, places, 8), 4U);
+  EXPECT_STREQ(places[0].group, "g0");
+  EXPECT_STREQ(places[0].device, times[0].device);
+  gart_fleet_forget_times(fleet);
+  EXPECT_EQ(gart_fleet_times(fleet, times, 8), 0U);
   gart_fleet_free(fleet);
   gart_fleet_request_free(request);
   std::remove(path.c_str());

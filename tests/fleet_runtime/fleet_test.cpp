@@ -252,6 +252,14 @@ TEST(Fleet, TimesAreWhatGroupsTook) {
   EXPECT_LT(times.groups[0].idle_us, times.run_us - 3000);
   EXPECT_GE(times.groups[1].idle_us, 3000);  // it waited for the other
   EXPECT_GE(times.run_us, 4000);
+  EXPECT_LT(times.groups[0].begin_us, times.run_us - 4000);
+  EXPECT_GE(times.groups[1].begin_us, 3000);
+  const std::vector<PartTime> parts = request.request.times();
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0].device, "fake:0");
+  EXPECT_EQ(parts[1].group, "g1");
+  EXPECT_GE(parts[0].end_us, parts[0].begin_us + 3000);
+  EXPECT_GE(parts[1].begin_us, parts[0].end_us);
   Program(fleet).forget_times();
   EXPECT_TRUE(Program(fleet).times().groups.empty());
 }

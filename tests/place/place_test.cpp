@@ -119,7 +119,8 @@ TEST(Place, EveryRuleGivesPlacementsThatRun) {
   for (uint32_t seed = 0; seed < 40; ++seed) {
     const Problem p = random_problem(seed, 1 + static_cast<int>(seed), 1 + static_cast<int>(seed % 5), seed % 3 == 0);
     const Ranks ranks(p);
-    for (ListRule rule : {ListRule::heft, ListRule::peft, ListRule::etf, ListRule::min_min, ListRule::chains})
+    for (ListRule rule : {ListRule::heft, ListRule::peft, ListRule::etf, ListRule::min_min, ListRule::max_min,
+                          ListRule::cpop, ListRule::chains})
       expect_runs(p, list_schedule(p, ranks, rule));
   }
 }
@@ -134,7 +135,8 @@ TEST(Place, TheSameEveryTimeAndNeverWorseThanItsParts) {
     EXPECT_EQ(a.placement->order, b.placement->order);
     EXPECT_EQ(a.us, simulate(p, *a.placement).us);
     const Ranks ranks(p);
-    for (ListRule rule : {ListRule::heft, ListRule::peft, ListRule::etf, ListRule::min_min, ListRule::chains})
+    for (ListRule rule : {ListRule::heft, ListRule::peft, ListRule::etf, ListRule::min_min, ListRule::max_min,
+                          ListRule::cpop, ListRule::chains})
       EXPECT_LE(a.us, simulate(p, list_schedule(p, ranks, rule)).us);
   }
 }

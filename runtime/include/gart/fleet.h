@@ -24,14 +24,24 @@ typedef struct gart_fleet_options {
   /* What is taken here for a device of the file, "cpu:0-1" for "acc:0": names and devices in turn. */
   const char* const* devices;
   size_t device_count; /* pairs */
+  /* Where groups run instead of where the file places them: groups and devices of the file in turn. */
+  const char* const* places;
+  size_t place_count;      /* pairs */
+  const char* const* only; /* names in the file: no other devices are used; none: all */
+  size_t only_count;
+  int no_monitor; /* measure nothing */
 } gart_fleet_options;
 
 /* What a group took on a device: microseconds of a run, medians. */
 typedef struct gart_group_time {
   const char *group, *device; /* live until the next gart_fleet_times on this thread */
-  double operation_us, idle_us, noise_us;
+  double operation_us, idle_us, noise_us, begin_us;
   int64_t runs;
 } gart_group_time;
+
+typedef struct gart_group_place {
+  const char *group, *device; /* live until the next gart_fleet_places on this thread */
+} gart_group_place;
 
 /* Of this thread; "" if nothing failed yet. */
 GART_C_API const char* gart_fleet_last_error(void);
@@ -42,8 +52,15 @@ GART_C_API gart_status gart_fleet_load(const char* path, const gart_fleet_option
 GART_C_API void gart_fleet_free(gart_fleet* fleet);
 GART_C_API size_t gart_fleet_input_count(const gart_fleet* fleet);
 GART_C_API const char* gart_fleet_input_name(const gart_fleet* fleet, size_t index); /* NULL: there is none */
-/* Writes up to `capacity` of them; returns how many there are. */
+GART_C_API const char* gart_fleet_output_name(const gart_fleet* fleet, size_t index);
+GART_C_API const char* gart_fleet_value_name(const gart_fleet* fleet, size_t index); /* all that can be fetched */
+/* Both write up to `capacity` of them and return how many there are. */
+GART_C_API size_t gart_fleet_places(const gart_fleet* fleet, gart_group_place* places, size_t capacity);
 GART_C_API size_t gart_fleet_times(const gart_fleet* fleet, gart_group_time* times, size_t capacity);
+
+/* Of a request, from its start to its end: microseconds, the median of those that ran the whole model. */
+GART_C_API double gart_fleet_run_us(const gart_fleet* fleet);
+GART_C_API void gart_fleet_forget_times(const gart_fleet* fleet);
 
 GART_C_API gart_status gart_fleet_request_new(const gart_fleet* fleet, gart_fleet_request** request);
 GART_C_API void gart_fleet_request_free(gart_fleet_request* request); /* waits for what is under way */

@@ -53,6 +53,7 @@ struct LoadOptions {
   /// Requests that may be under way at once; a further one's start() waits. 0: two per device. At most 4096.
   int requests = 0;
   bool blocking = false;                            ///< as gart::LoadOptions.blocking
+  bool monitor = true;                              ///< measure: what times() says
   std::span<const gart_custom_op> custom_ops = {};  ///< copied but for what `user` points to
 };
 
@@ -70,6 +71,7 @@ struct GroupTime {
   double operation_us = 0;  ///< of its parts, from taking up to end
   double idle_us = 0;       ///< that the device had nothing to do before them since the request began
   double noise_us = 0;      ///< half of what lies between the quartiles of operation_us
+  double begin_us = 0;      ///< of the first of its parts, since the request began
   int64_t runs = 0;
 };
 struct Times {
@@ -77,6 +79,13 @@ struct Times {
   double run_us = 0;              ///< from start() to the end of a request
   double run_noise_us = 0;
   int64_t runs = 0;
+};
+
+/// A run of a part: call `call` of the file's assembly. Microseconds since the request began.
+struct PartTime {
+  uint32_t call = 0;
+  std::string group, device;
+  double begin_us = 0, end_us = 0;
 };
 
 namespace detail {
@@ -115,6 +124,8 @@ class GART_API Request {
   size_t outputs() const;
   /// How many calls of parts a run makes.
   size_t calls() const;
+  /// What ran when in the last run, if that has ended well and the program measures.
+  std::vector<PartTime> times() const;
 
   explicit Request(std::unique_ptr<detail::OpenRequest> state);
 

@@ -15,10 +15,9 @@ using namespace gcg::place;
 Json by_rules(const Problem& problem) {
   const Ranks ranks(problem);
   Json out = Json::object();
-  const std::pair<const char*, ListRule> rules[] = {{"heft", ListRule::heft},
-                                                    {"peft", ListRule::peft},
-                                                    {"etf", ListRule::etf},
-                                                    {"min_min", ListRule::min_min},
+  const std::pair<const char*, ListRule> rules[] = {{"heft", ListRule::heft},       {"peft", ListRule::peft},
+                                                    {"etf", ListRule::etf},         {"min_min", ListRule::min_min},
+                                                    {"max_min", ListRule::max_min}, {"cpop", ListRule::cpop},
                                                     {"chains", ListRule::chains}};
   for (const auto& [name, rule] : rules) out[name] = simulate(problem, list_schedule(problem, ranks, rule)).us;
   return out;

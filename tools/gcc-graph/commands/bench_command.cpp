@@ -7,6 +7,7 @@
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/bench_fleet.h"
+#include "tools/gcc-graph/fleet/check_predictions.h"
 #include "tools/gcc-graph/fleet/replace_on_fleet.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/measure/device_bench.h"
@@ -28,6 +29,7 @@ struct Arguments {
   ProfileOptions profile;
   RunOnFleet fleet;
   bool replace = false;
+  int placements = 0;
 };
 
 double milliseconds(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
@@ -48,9 +50,15 @@ void print(const nlohmann::ordered_json& report, const std::string& prefix = {})
 }
 
 void run_on_fleet(const Arguments& a) {
-  if (a.profile.wanted()) fail("--profile and --trace look at one device; --monitor measures a fleet's");
-  const nlohmann::ordered_json out = a.replace ? replace_on_fleet(a.artifact, a.fleet, a.inputs, a.seconds)
-                                               : bench_fleet(a.artifact, a.fleet, a.inputs, a.seconds);
+  if (a.profile.table) fail("--profile looks at one device; --monitor and --trace measure a fleet's");
+  if ((a.replace || a.placements > 0) && !a.profile.trace.empty())
+    fail("--trace writes when the parts of one placement run; --replace and --placements try many");
+  const auto report = [&] {
+    if (a.replace) return replace_on_fleet(a.artifact, a.fleet, a.inputs, a.seconds);
+    if (a.placements > 0) return check_predictions(a.artifact, a.fleet, a.inputs, a.seconds, a.placements);
+    return bench_fleet(a.artifact, a.fleet, a.inputs, a.seconds, a.profile.trace);
+  };
+  const nlohmann::ordered_json out = report();
   if (a.json)
     std::cout << out.dump(2) << '\n';
   else
@@ -70,7 +78,7 @@ nlohmann::ordered_json throughput_json(const Throughput& t) {
 }
 
 void run(const Arguments& a) {
-  if (a.replace || a.fleet.any()) return run_on_fleet(a);
+  if (a.replace || a.placements > 0 || a.fleet.any()) return run_on_fleet(a);
   const auto begin = Clock::now();
   const gart::Program program = load_program(a.artifact, a.inputs);
   const double load_ms = milliseconds(Clock::now() - begin);
@@ -139,6 +147,9 @@ void add_bench_command(CLI::App& app) {
   a->fleet.add_to(*c);
   c->add_flag("--replace", a->replace,
               "On a fleet: run, measure and place the groups anew, --seconds a round, until that gains less than 2 %");
+  c->add_option("--placements", a->placements,
+                "On a fleet: predict and measure this many random placements, and say how far off predictions are")
+      ->check(CLI::Range(1, 1000));
   c->add_option("--seconds", a->seconds, "How long to measure")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 86400.0));
@@ -146,12 +157,14 @@ void add_bench_command(CLI::App& app) {
                 "Also measure the throughput of this many concurrent callers (default: replicas of --parallel)")
       ->check(CLI::Range(1, 1024));
   c->add_flag("--profile", a->profile.table, "Say where the time goes, step by step (a GPU then waits for each)");
-  c->add_option("--trace", a->profile.trace,
-                "Write the steps of one run to this file, for Perfetto or chrome://tracing");
+  c->add_option(
+      "--trace", a->profile.trace,
+      "Write the steps of one run to this file, for Perfetto or chrome://tracing; of a run on a fleet its parts, a row "
+      "per device");
   c->add_flag("--json", a->json, "Print JSON");
   c->callback([a] {
     if (a->inputs.npz.empty() && a->inputs.files.empty() && a->inputs.random_seed < 0) a->inputs.random_seed = 1;
-    a->inputs.blocking |= a->profile.wanted();
+    a->inputs.blocking |= a->profile.wanted() && !a->fleet.any();
     run(*a);
   });
 }

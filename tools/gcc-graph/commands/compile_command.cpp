@@ -14,6 +14,7 @@
 #include "compiler/support/unsupported.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/fleet_options.h"
+#include "tools/gcc-graph/fleet/print_cut_report.h"
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/measure/tuning_file.h"
 #include "tools/gcc-graph/options/default_targets.h"
@@ -40,9 +41,7 @@ struct Arguments {
 void print(const Arguments& a, const CompileResult& result, double seconds) {
   std::cout << "wrote " << a.output << ": " << result.artifact.size() << " bytes (weights " << result.weight_bytes
             << ", code " << result.code_bytes << ") in " << seconds << " s\n";
-  int parts = 0;
   for (const PlanReport& p : result.plans) {
-    parts = std::max(parts, p.entry_point);
     if (p.entry_point > 0) continue;
     std::cout << "  " << p.target << " [" << p.shapes << "]: " << p.steps << " steps, " << p.kernels << " kernels";
     for (const auto& [library, calls] : p.calls) std::cout << ", " << calls << " by " << library;
@@ -50,7 +49,7 @@ void print(const Arguments& a, const CompileResult& result, double seconds) {
       std::cout << ", arena " << p.arena_bytes << " bytes (lower bound " << p.arena_lower_bound << ")";
     std::cout << '\n';
   }
-  if (parts > 0) std::cout << "  and " << parts << " parts for the fleet (gcc-graph inspect shows their groups)\n";
+  if (result.cut) print_cut_report(*result.cut);
   for (const std::string& remark : result.remarks) std::cout << "  " << remark << '\n';
 }
 

@@ -23,6 +23,12 @@ void print(const Inventory& inventory) {
     add(device.gbytes_per_s, "GB/s");
     std::cout << device.name << "  " << facts << "; " << inventory.about[i] << '\n';
   }
+  for (const FleetLink& link : inventory.fleet.links) {
+    const auto name = [&](int device) { return inventory.fleet.devices[static_cast<size_t>(device)].name; };
+    char facts[64];
+    std::snprintf(facts, sizeof facts, "  %.1f GB/s, %.1f us\n", link.gbytes_per_s, link.us);
+    std::cout << name(link.from) << " -> " << name(link.to) << facts;
+  }
   for (const std::string& remark : inventory.remarks) std::cout << remark << '\n';
 }
 
@@ -34,7 +40,7 @@ void add_devices_command(CLI::App& app) {
   };
   auto a = std::make_shared<Arguments>();
   CLI::App* c = app.add_subcommand("devices", "List the devices of this machine, as --device and --fleet take them");
-  c->add_flag("--probe", a->probe, "Measure f32 rates and bandwidths, about a second");
+  c->add_flag("--probe", a->probe, "Measure f32 rates, bandwidths and links, about a second");
   c->add_flag("--json", a->json, "Print JSON, in the form that --fleet reads");
   c->callback([a] {
     const Inventory inventory = take_inventory(a->probe);

@@ -7,6 +7,7 @@
 #include "artifact_schema/spans.h"
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/fleet/read_fleet_profile.h"
 #include "tools/gcc-graph/inspect/inspect_assembly.h"
 #include "tools/gcc-graph/inspect/inspect_calls.h"
 #include "tools/gcc-graph/inspect/inspect_print.h"
@@ -21,7 +22,7 @@ namespace fb = gart::fb;
 using Json = nlohmann::ordered_json;
 
 struct Arguments {
-  std::string artifact;
+  std::string artifact, profile;
   bool json = false, kernels = false, steps = false;
 };
 
@@ -219,6 +220,7 @@ Json describe(const ArtifactFile& file, const Arguments& a) {
   for (const auto* entry : *m.entry_points())
     (entry->internal() ? out["parts"] : out["entry_points"]).push_back(entry_json(m, *entry, a));
   add_assembly(file.view, out);
+  if (!a.profile.empty()) add_measurements(read_fleet_profile(a.profile, file.view), out);
   if (const fb::EntryPoint* entry = m.at_load()) {
     out["at_load"]["plans"] = Json::array();
     for (uint32_t i = 0; i < count(entry->plans()); ++i) {
@@ -240,6 +242,8 @@ void add_inspect_command(CLI::App& app) {
   c->add_flag("--json", a->json, "Print JSON");
   c->add_flag("--kernels", a->kernels, "List every plan's kernels");
   c->add_flag("--steps", a->steps, "List every plan's steps");
+  c->add_option("--profile", a->profile,
+                "What run or bench --monitor wrote: shows when its groups ran beside when that was predicted");
   c->callback([a] {
     const ArtifactFile file = open_artifact(a->artifact);
     const Json json = describe(file, *a);

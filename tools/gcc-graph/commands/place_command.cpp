@@ -3,14 +3,12 @@
 #include <optional>
 
 #include "compiler/fleet/fleet.h"
-#include "compiler/place/fleet_profile.h"
 #include "compiler/place/refine.h"
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/read_fleet.h"
-#include "tools/gcc-graph/io/artifact_identity.h"
+#include "tools/gcc-graph/fleet/read_fleet_profile.h"
 #include "tools/gcc-graph/io/assembly_section.h"
-#include "tools/gcc-graph/io/read_file.h"
 
 namespace gcg::tools {
 namespace {
@@ -35,18 +33,6 @@ double parse_threshold(const std::string& text) {
   fail("--threshold '", text, "': a share of the run is expected, such as 2% or 0.02");
 }
 
-std::string read_text(const std::string& path) {
-  const std::vector<uint8_t> bytes = read_file(path);
-  return {bytes.begin(), bytes.end()};
-}
-
-FleetProfile read_profile(const std::string& path, const std::string& identity) {
-  FleetProfile profile = parse_fleet_profile(read_text(path), path);
-  if (profile.artifact != identity)
-    fail(path, ": it was measured of another artifact (", profile.artifact, ", this one is ", identity, ")");
-  return profile;
-}
-
 void print(const gart::fb::AssemblyT& assembly, const place::Refined& refined) {
   for (const auto& g : assembly.groups)
     std::cout << "  " << g->name << " on " << assembly.devices[g->device]->name << '\n';
@@ -69,7 +55,7 @@ void run(const Arguments& a) {
     assembly = unpack_assembly(artifact.view().assembly());
     const GroupWeights weights = group_weights(artifact.view(), assembly);
     if (!a.profile.empty()) {
-      const FleetProfile profile = read_profile(a.profile, artifact_identity(artifact.view()));
+      const FleetProfile profile = read_fleet_profile(a.profile, artifact.view());
       options.noise_us = correct_times(assembly, profile);
     }
     if (!a.fleet.empty()) move_to_fleet(assembly, read_fleet(a.fleet));

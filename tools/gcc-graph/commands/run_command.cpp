@@ -7,6 +7,7 @@
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/run_on_fleet.h"
+#include "tools/gcc-graph/fleet/trace_fleet.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/io/write_file.h"
 
@@ -14,7 +15,7 @@ namespace gcg::tools {
 namespace {
 
 struct Arguments {
-  std::string artifact, outputs, expect;
+  std::string artifact, outputs, expect, trace;
   double rtol = 1e-3, atol = 1e-5;
   bool each = false;
   InputOptions inputs;
@@ -103,6 +104,7 @@ void run_on_fleet(const Arguments& a) {
   gart::fleet::Request request = a.fleet.request(program, inputs);
   value_or_throw(request.run());
   a.fleet.write_monitor(a.artifact, program);
+  if (!a.trace.empty()) trace_fleet(a.trace, a.artifact, program, request);
   Outputs outputs;
   for (size_t i = 0; i < request.outputs(); ++i)
     outputs.emplace_back(a.fleet.name_of_output(program, i), request.output(i));
@@ -111,7 +113,7 @@ void run_on_fleet(const Arguments& a) {
 
 void run(const Arguments& a) {
   if (!a.outputs.empty()) check_writable(a.outputs);
-  if (a.fleet.any()) return run_on_fleet(a);
+  if (a.fleet.any() || !a.trace.empty()) return run_on_fleet(a);
   const gart::Program program = load_program(a.artifact, a.inputs);
   const NamedTensors inputs = collect_inputs(program.inputs(), a.inputs);
   std::vector<gart::NamedTensor> views;
@@ -132,6 +134,8 @@ void add_run_command(CLI::App& app) {
   a->fleet.add_to(*c);
   c->add_option("--outputs", a->outputs, "F.npz: write the outputs there");
   c->add_option("--expect", a->expect, "F.npz: compare the outputs; exit code 3 if they differ");
+  c->add_option("--trace", a->trace,
+                "F.json: run on the fleet that it was compiled for, and write there when each part ran, for Perfetto");
   c->add_option("--rtol", a->rtol, "Largest error relative to the largest expected element")->capture_default_str();
   c->add_option("--atol", a->atol, "Absolute error that is always accepted")->capture_default_str();
   c->add_flag("--each", a->each,

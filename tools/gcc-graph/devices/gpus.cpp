@@ -4,6 +4,7 @@
 #include <cstring>
 #include <deque>
 
+#include "tools/gcc-graph/devices/host_links.h"
 #include "tools/gcc-graph/devices/inventory.h"
 
 #if GCC_GRAPH_CUDA_RUNTIME
@@ -102,6 +103,7 @@ void add_gpus(Inventory& inventory, bool probe) {
   std::vector<CUdevice> handles(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i)
     if (driver.cuDeviceGet(&handles[static_cast<size_t>(i)], i) != CUDA_SUCCESS) return;
+  std::vector<HostLink> links;
   for (int i = 0; i < count; ++i) {
     const CUdevice handle = handles[static_cast<size_t>(i)];
     int sm = 0;
@@ -111,13 +113,17 @@ void add_gpus(Inventory& inventory, bool probe) {
     }
     FleetDevice device = gpu(i, handle, sm, more);
     try {
-      if (probe) device.gbytes_per_s = copy_rate(i, driver);
+      if (probe) {
+        device.gbytes_per_s = copy_rate(i, driver);
+        links.push_back(measure_host_link(static_cast<int>(inventory.fleet.devices.size()), i, driver));
+      }
     } catch (const gart::Failure& failure) {
       inventory.remarks.push_back(concat(device.name, ": not measured: ", failure.error.message));
     }
     inventory.fleet.devices.push_back(std::move(device));
     inventory.about.push_back(about_gpu(handle, sm, handles, more));
   }
+  add_host_links(links, inventory.fleet);
 }
 #endif
 

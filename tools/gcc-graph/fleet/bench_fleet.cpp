@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "tools/gcc-graph/fleet/trace_fleet.h"
+
 namespace gcg::tools {
 namespace {
 
@@ -20,7 +22,7 @@ class Bench {
         inputs_(collect_inputs(program_.inputs(), options)) {}
 
   /// Milliseconds of each run, one after the other.
-  std::vector<double> latencies(double seconds) {
+  std::vector<double> latencies(double seconds, const std::string& trace) {
     gart::fleet::Request request = fleet_.request(program_, inputs_);
     for (int i = 0; i < 3; ++i) value_or_throw(request.run());
     std::vector<double> times;
@@ -31,6 +33,7 @@ class Bench {
       times.push_back(milliseconds(Clock::now() - t));
       write_sometimes();
     }
+    if (!trace.empty()) trace_fleet(trace, artifact_, program_, request);
     std::sort(times.begin(), times.end());
     return times;
   }
@@ -81,7 +84,8 @@ Json groups_of(const gart::fleet::Times& times) {
 
 }  // namespace
 
-Json bench_fleet(const std::string& artifact, const RunOnFleet& fleet, const InputOptions& inputs, double seconds) {
+Json bench_fleet(const std::string& artifact, const RunOnFleet& fleet, const InputOptions& inputs, double seconds,
+                 const std::string& trace) {
   const auto begin = Clock::now();
   Bench bench(artifact, fleet, inputs);
   const double load_ms = milliseconds(Clock::now() - begin);
@@ -92,7 +96,7 @@ Json bench_fleet(const std::string& artifact, const RunOnFleet& fleet, const Inp
     devices[device.name] = device.device + ", " + device.target;
     ++used;
   }
-  const std::vector<double> times = bench.latencies(seconds / 2);
+  const std::vector<double> times = bench.latencies(seconds / 2, trace);
   const gart::fleet::Times measured = bench.program().times();
   bench.write();  // of runs that had the devices to themselves
   const size_t requests = fleet.requests() > 0 ? fleet.requests() : 2 * used;

@@ -103,7 +103,7 @@ FleetProfile profile_of(const std::string& identity, const gart::fleet::Times& t
   profile.run_us = times.run_us;
   profile.run_noise_us = times.run_noise_us;
   for (const gart::fleet::GroupTime& t : times.groups)
-    profile.groups.push_back({t.group, t.device, t.operation_us, t.idle_us, t.noise_us, t.runs});
+    profile.groups.push_back({t.group, t.device, t.operation_us, t.idle_us, t.noise_us, t.begin_us, t.runs});
   return profile;
 }
 

@@ -34,8 +34,9 @@ class Crossings {
   explicit Crossings(const fb::Assembly& assembly)
       : assembly_(assembly), slots_(symbols() + gart::span_of(assembly.program()).size()) {
     for (size_t s = 0; s < symbols(); ++s) {
-      slots_.set(s, kTypicalExtent);
-      names_.push_back(text(assembly.symbols()->Get(static_cast<uint32_t>(s))->name()));
+      const fb::PartSymbol& symbol = *assembly.symbols()->Get(static_cast<uint32_t>(s));
+      slots_.set(s, symbol.typical() > 0 ? static_cast<int64_t>(symbol.typical()) : kTypicalExtent);
+      names_.push_back(text(symbol.name()));
     }
     typical_ = gart::evaluate(gart::span_of(assembly.program()), symbols(), slots_).ok();
     for (const auto* call : *assembly.calls()) {
@@ -157,6 +158,12 @@ void print_group(const Json& g) {
       std::cout << "    predicted " << std::fixed << std::setprecision(1) << t["begin_us"].get<double>() << " to "
                 << t["end_us"].get<double>() << " us\n"
                 << std::defaultfloat;
+  if (!g.contains("measured")) return;
+  for (const auto& m : g["measured"])
+    std::cout << "    measured from " << std::fixed << std::setprecision(1) << m["begin_us"].get<double>()
+              << " us on: " << m["operation_us"].get<double>() << " us on " << str(m["device"]) << ", which waited "
+              << m["idle_us"].get<double>() << " us before\n"
+              << std::defaultfloat;
 }
 
 }  // namespace
@@ -185,11 +192,28 @@ void add_assembly(const gart::ArtifactView& artifact, Json& report) {
   report["predicted_us"] = a.predicted();
 }
 
+void add_measurements(const FleetProfile& profile, Json& report) {
+  if (!report.contains("groups")) return;
+  report["measured_us"] = profile.run_us;
+  for (Json& group : report["groups"]) {
+    group["measured"] = Json::array();
+    for (const GroupMeasurement& m : profile.groups)
+      if (m.group == str(group["name"]))
+        group["measured"].push_back({{"device", m.device},
+                                     {"begin_us", m.begin_us},
+                                     {"operation_us", m.operation_us},
+                                     {"idle_us", m.idle_us},
+                                     {"runs", m.runs}});
+  }
+}
+
 void print_assembly(const Json& report) {
   if (!report.contains("groups")) return;
   std::cout << "cut by " << str(report["cut"]) << " for";
   for (const auto& d : report["devices"]) std::cout << ' ' << str(d["name"]);
-  std::cout << ", predicted " << report["predicted_us"] << " us\n";
+  std::cout << ", predicted " << report["predicted_us"] << " us";
+  if (report.contains("measured_us")) std::cout << ", measured " << report["measured_us"] << " us";
+  std::cout << '\n';
   for (const auto& g : report["groups"]) print_group(g);
   for (const auto& c : report["crossings"])
     std::cout << "  " << str(c["value"]) << " [" << str(c["extents"]) << "], " << c["bytes"]

@@ -6,15 +6,15 @@
 #include <fstream>
 
 #include "artifact_schema/verify.h"
+#include "artifact_schema/verify_assembly.h"
 #include "compiler/support/error.h"
-#include "runtime/fleet/verify_assembly.h"
 
 namespace gcg::tools {
 
 gart::Status verify_whole(const gart::ArtifactView& artifact) {
   if (gart::Status status = gart::verify_artifact(artifact); !status.ok()) return status;
   const gart::fb::Assembly* assembly = nullptr;
-  return gart::fleet::verify_assembly(artifact, assembly);
+  return gart::verify_assembly(artifact, assembly);
 }
 
 ArtifactFile open_artifact(const std::string& path) {

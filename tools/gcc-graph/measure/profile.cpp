@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <map>
@@ -11,6 +10,7 @@
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/inspect/step_facts.h"
 #include "tools/gcc-graph/measure/peak.h"
+#include "tools/gcc-graph/measure/trace_file.h"
 
 namespace gcg::tools {
 namespace {
@@ -82,35 +82,24 @@ class Recorder {
 
 void write_trace(const std::string& path, const std::vector<gart::StepTime>& log, const std::vector<StepFacts>& facts,
                  const gart::Program& program) {
-  Json events = Json::array();
-  std::map<uint32_t, bool> threads;
-  for (const gart::StepTime& t : log) threads[t.thread] = true;
-  for (const auto& [thread, _] : threads)
-    events.push_back(
-        {{"name", "thread_name"},
-         {"ph", "M"},
-         {"pid", 0},
-         {"tid", thread},
-         {"args", {{"name", program.device().starts_with("cpu") ? concat("thread ", thread) : program.device()}}}});
-  const int64_t start = log.empty() ? 0 : std::min_element(log.begin(), log.end(), [](const auto& a, const auto& b) {
-                                            return a.begin_ns < b.begin_ns;
-                                          })->begin_ns;
+  int64_t start = INT64_MAX;
+  std::vector<std::string> rows;
+  for (const gart::StepTime& t : log) {
+    start = std::min(start, t.begin_ns);
+    while (rows.size() <= t.thread)
+      rows.push_back(program.device().starts_with("cpu") ? concat("thread ", rows.size()) : program.device());
+  }
+  std::vector<TraceSpan> spans;
   for (const gart::StepTime& t : log) {
     const StepFacts& f = facts.at(t.step);
-    events.push_back({{"name", f.kernel.empty() ? f.kind : f.kernel},
-                      {"cat", f.kind},
-                      {"ph", "X"},
-                      {"pid", 0},
-                      {"tid", t.thread},
-                      {"ts", static_cast<double>(t.begin_ns - start) * 1e-3},
-                      {"dur", static_cast<double>(t.end_ns - t.begin_ns) * 1e-3},
-                      {"args", {{"step", t.step}, {"nodes", f.source}}}});
+    spans.push_back({t.thread,
+                     f.kernel.empty() ? f.kind : f.kernel,
+                     f.kind,
+                     static_cast<double>(t.begin_ns - start) * 1e-3,
+                     static_cast<double>(t.end_ns - start) * 1e-3,
+                     {{"step", t.step}, {"nodes", f.source}}});
   }
-  std::ofstream out(path);
-  out << Json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump(1, ' ', false, Json::error_handler_t::replace)
-      << '\n';
-  out.close();
-  if (!out) throw CompileError("cannot write '" + path + "'");
+  write_trace_file(path, rows, spans);
 }
 
 Json step_row(uint32_t step, const StepWork& work, double total, const StepFacts& f, const Roofline& roof) {

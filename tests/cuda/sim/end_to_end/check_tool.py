@@ -114,6 +114,23 @@ class Tool(unittest.TestCase):
         self.assertTrue([l for l in lines if l.startswith("in_device_memory.enqueue_p50_us: ")], lines)
         self.assertFalse([l for l in lines if "{" in l], lines)
 
+    def test_a_probe_measures_links(self):
+        fleet = json.loads(self.tool("devices", "--probe", "--json", GART_SIM_DEVICES="2"))
+        gpus = [d["name"] for d in fleet["devices"] if d["kind"] == "cuda"]
+        pools = [d["name"] for d in fleet["devices"] if d["kind"] == "cpu"]
+        self.assertEqual(gpus, ["cuda:0", "cuda:1"])
+        links = {(link["from"], link["to"]): link for link in fleet["links"]}
+        both = [(a, b) for gpu in gpus for pool in pools for a, b in ((gpu, pool), (pool, gpu))]
+        self.assertEqual(set(links), {*both, ("cuda:0", "cuda:1"), ("cuda:1", "cuda:0")})
+        for link in links.values():
+            self.assertGreater(link["gbytes_per_s"], 0)
+            self.assertGreaterEqual(link["us"], 0)
+        self.assertLess(links[gpus[0], gpus[1]]["gbytes_per_s"], min(links[gpus[0], p]["gbytes_per_s"] for p in pools))
+        onnx.save(parser.parse_model(MODEL), self.path("m.onnx"))
+        with open(self.path("fleet.json"), "w") as f:
+            json.dump(fleet, f)
+        self.tool("compile", "m.onnx", "-o", "m.gart", "--fleet", "fleet.json", GART_SIM_DEVICES="2")
+
     def test_inspect_shows_devices(self):
         self.compile(MODEL, "--target", "sm_80,x86-64-v3,x86-64-v4", "--assign", "b=cpu")
         gpu, *_ = json.loads(self.tool("inspect", "m.gart", "--json", "--steps", "--kernels"))["entry_points"][0]["plans"]

@@ -1,11 +1,11 @@
-#include "runtime/fleet/verify_assembly.h"
+#include "artifact_schema/verify_assembly.h"
 
 #include <cmath>
 #include <set>
 
 #include "artifact_schema/verify_internal.h"
 
-namespace gart::fleet {
+namespace gart {
 namespace {
 
 using namespace verify;
@@ -208,6 +208,7 @@ class AssemblyCheck {
       if (Status index = check_index(symbol.value(), makers_.size(), "its value", "values"); !index.ok()) return index;
       const auto dims = span_of(value(symbol.value()).info()->dims());
       if (Status axis = check_index(symbol.axis(), dims.size(), "its axis", "axes"); !axis.ok()) return axis;
+      if (symbol.typical() > uint64_t(kMaxExtent)) return failure("its typical extent is ", symbol.typical());
       if (dims[symbol.axis()] != i) return failure("axis ", symbol.axis(), " of its value is another extent");
       known_.push_back(makers_[symbol.value()]);
       return Status();
@@ -294,4 +295,4 @@ Status verify_assembly(const ArtifactView& artifact, const fb::Assembly*& assemb
   return {};
 }
 
-}  // namespace gart::fleet
+}  // namespace gart

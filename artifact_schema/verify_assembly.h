@@ -6,7 +6,7 @@
 #include "artifact_schema/status.h"
 #include "assembly_generated.h"
 
-namespace gart::fleet {
+namespace gart {
 
 inline constexpr uint32_t kMaxCores = 1024;  // that a pool can name
 
@@ -14,4 +14,4 @@ inline constexpr uint32_t kMaxCores = 1024;  // that a pool can name
 /// value, call, group, device.
 Status verify_assembly(const ArtifactView& artifact, const fb::Assembly*& assembly);
 
-}  // namespace gart::fleet
+}  // namespace gart

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""What a fleet of two pools, a core each, costs and gives on real models: ninja check_fleet_speed
+
+  fleet_speed.py [--models DIR] [--rounds 7] [--seconds 0.3] [MODEL...]
+
+monitor: runs with and without measuring, in turn; the medians of the rounds' medians. At most 1 % slower.
+pipeline: groups in two stages of about the same work; four requests under way. Requests per second beside the ideal, one per time that
+the busier stage works when one request is under way. At least 0.9 of it. Exit code 1 beyond these bars. Needs both cores, and quiet ones."""
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..", "..")
+sys.path[:0] = [os.path.join(ROOT, "tools", "python"), os.path.join(ROOT, "tests", "models"), os.path.join(ROOT, "tests", "bench")]
+
+import gart.fleet
+
+MODELS = ("squeezenet1_1", "minilm_l6", "resnet50", "mobilenet_v2")
+SYMBOLS = {"batch": 1, "sequence": 64}
+UNDER_WAY = 4
+
+
+def compile_for_pools(source, cache, cut):
+    """The artifact of a model for two pools of one core each, and its inputs."""
+    import compare
+    import onnx
+    from model_check import compile_model
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        print("SKIP: this takes two cores")
+        sys.exit(77)
+    os.makedirs(cache, exist_ok=True)
+    name = os.path.basename(source).partition(".")[0]
+    fleet, artifact = os.path.join(cache, "pools.json"), os.path.join(cache, f"{name}-{cut.replace(',', '-')}.gart")
+    with open(fleet, "w") as f:
+        json.dump({"devices": [{"name": f"pool:{i}", "kind": "cpu", "cores": [cores[i]]} for i in range(2)]}, f)
+    known = {d.dim_param for i in onnx.load(source, load_external_data=False).graph.input for d in i.type.tensor_type.shape.dim}
+    if not os.path.exists(artifact):
+        compile_model(source, artifact, "--fleet", fleet, "--cut", cut, *[o for k, v in SYMBOLS.items() if k in known for o in ("--dim", f"{k}={v}")])
+    return artifact, compare.make_feeds(source, SYMBOLS)
+
+
+def median_run(request, seconds):
+    times, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 5:
+        begin = time.perf_counter()
+        request.run_bound()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def request_of(model, feeds):
+    request = model.new_request()
+    request.set_inputs(feeds)
+    request.run_bound()
+    return request
+
+
+def monitor_overhead(artifact, feeds, a):
+    requests = [request_of(gart.fleet.load(artifact, monitor=on), feeds) for on in (True, False)]
+    ratios = []
+    for _ in range(a.rounds):
+        with_it, without = (median_run(r, a.seconds) for r in requests)
+        ratios.append(with_it / without)
+    return statistics.median(ratios) - 1
+
+
+def stages(artifact, feeds, seconds):
+    """{group: device}: in the order of the file, the first groups on one pool, the others on the other, as even as possible."""
+    one = gart.fleet.load(artifact, only=["pool:0"])
+    request = request_of(one, feeds)
+    median_run(request, seconds)
+    times = one.times()["groups"]
+    total, done, best = sum(t["operation_us"] for t in times), 0, (float("inf"), 0)
+    for i, t in enumerate(times):
+        done += t["operation_us"]
+        best = min(best, (max(done, total - done), i + 1))
+    return {t["group"]: f"pool:{int(i >= best[1])}" for i, t in enumerate(times)}
+
+
+def rate(model, feeds, seconds):
+    """Requests per second, one at a time or UNDER_WAY of them."""
+    requests = [request_of(model, feeds) for _ in range(UNDER_WAY)]
+    for request in requests:
+        request.start()
+    done, begin = 0, time.perf_counter()
+    while time.perf_counter() < begin + seconds or done < 2 * UNDER_WAY:
+        requests[done % UNDER_WAY].wait()
+        requests[done % UNDER_WAY].start()
+        done += 1
+    elapsed = time.perf_counter() - begin
+    for request in requests:
+        request.wait()
+    return done / elapsed
+
+
+def pipeline(artifact, feeds, a):
+    model = gart.fleet.load(artifact, placement=stages(artifact, feeds, a.seconds), requests=UNDER_WAY)
+    best = 0
+    for _ in range(a.rounds):
+        model.forget_times()
+        median_run(request_of(model, feeds), a.seconds)
+        busy = {}
+        for t in model.times()["groups"]:
+            busy[t["device"]] = busy.get(t["device"], 0) + t["operation_us"]
+        ideal = 1e6 / max(busy.values())
+        best = max(best, rate(model, feeds, a.seconds) / ideal)
+    return best, len(set(model.placement().values())), len(model.placement()), ideal
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--models", default=os.path.join(ROOT, "build", "zoo"), help="where resnet50.ts.onnx and the like are")
+    p.add_argument("--cache", default=os.path.join(ROOT, "build", "bench"))
+    p.add_argument("--rounds", type=int, default=7)
+    p.add_argument("--seconds", type=float, default=0.3)
+    p.add_argument("names", nargs="*", default=MODELS)
+    a = p.parse_args()
+    good = True
+    for name in a.names:
+        source = os.path.join(a.models, name + ".ts.onnx")
+        if not os.path.exists(source):
+            print(f"{name:16} SKIP: it is not in {a.models}")
+            continue
+        artifact, feeds = compile_for_pools(source, a.cache, "support,stages")
+        overhead = monitor_overhead(artifact, feeds, a)
+        share, pools, groups, ideal = pipeline(artifact, feeds, a)
+        good &= overhead <= 0.01 and share >= 0.9
+        print(f"{name:16} {groups} groups: monitor {100 * overhead:+.2f} %; pipeline over {pools} pools {share:.3f} of the ideal {ideal:.1f} requests/s"
+              + ("" if overhead <= 0.01 and share >= 0.9 else "  BEHIND"), flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

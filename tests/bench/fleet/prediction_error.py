@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""The simulator against real runs: random placements on two pools, a core each, predicted from what was measured of groups with all of them
+on one pool, then run: ninja check_prediction_error
+
+  prediction_error.py [--models DIR] [--placements 10] [--seconds 4] [MODEL.onnx...]
+
+Bars: the median of the errors is at most 5 %, 19 of 20 are at most 10 %. Needs both cores, and quiet ones. Placements leave small graphs
+with hand-overs alone: models that take less than 100 us are left out."""
+import argparse
+import glob
+import json
+import os
+import subprocess
+import sys
+
+from fleet_speed import ROOT, SYMBOLS, compile_for_pools
+
+MOST = 20
+
+
+def measured(artifact, source, feeds, a):
+    """[(predicted, measured)] of the random placements."""
+    import numpy as np
+    inputs = artifact + ".npz"
+    np.savez(inputs, **feeds)
+    done = subprocess.run([os.environ["GCC_GRAPH"], "bench", artifact, "--placements", str(a.placements), "--seconds", str(a.seconds),
+                           "--inputs", inputs, "--json"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{source}: {done.stderr}")
+    report = json.loads(done.stdout)
+    return [(p["predicted_us"], p["measured_us"]) for p in report["placements"]], report["groups"]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--models", default=os.path.join(ROOT, "build", "zoo"))
+    p.add_argument("--cache", default=os.path.join(ROOT, "build", "bench"))
+    p.add_argument("--placements", type=int, default=10)
+    p.add_argument("--seconds", type=float, default=4)
+    p.add_argument("sources", nargs="*")
+    a = p.parse_args()
+    errors, models = [], 0
+    for source in a.sources or sorted(glob.glob(os.path.join(a.models, "*.ts.onnx")), key=os.path.getsize):
+        if models == MOST:
+            break
+        try:
+            artifact, feeds = compile_for_pools(source, a.cache, "support,chains,stages")
+            rows, groups = measured(artifact, source, feeds, a)
+        except Exception as error:  # a model that takes other inputs
+            print(f"{os.path.basename(source)}: left out, {str(error).splitlines()[0][:400]}")
+            continue
+        if groups < 2 or min(us for _, us in rows) < 100:
+            continue
+        models += 1
+        own = [abs(predicted - us) / us for predicted, us in rows]
+        errors += own
+        print(f"{os.path.basename(source):36} {groups:3} groups, {min(us for _, us in rows):9.0f} us: "
+              + " ".join(f"{100 * (predicted - us) / us:+.1f}" for predicted, us in rows), flush=True)
+    if not errors:
+        print(f"SKIP: there are no models in {a.models}")
+        return 77
+    errors.sort()
+    median, most = errors[len(errors) // 2], errors[int(0.95 * len(errors))]
+    print(f"{models} models, {len(errors)} placements: median error {100 * median:.1f} %, 95 % are within {100 * most:.1f} %")
+    return 0 if median <= 0.05 and most <= 0.10 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

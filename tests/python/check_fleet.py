@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""gart.fleet: a model on two pools of this machine, its values, placement, pipeline and times."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+sys.path[:0] = [os.path.join(ROOT, "tools", "python"), os.path.join(ROOT, "tests", "models")]
+
+import numpy as np
+import onnx
+from onnx import parser
+
+import gart.fleet
+from model_check import tool
+
+MODEL = """<ir_version: 8, opset_import: ["": 17]>
+model (float[n, 64] x, float[64, 64] w) => (float[n, 64] y) {
+  a = MatMul(x, w)
+  b = Softmax<axis = 1>(a)
+  c = MatMul(b, w)
+  y = Tanh(c)
+}"""
+
+
+class FleetBinding(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="gcc-graph-")
+        at = lambda name: os.path.join(cls.folder.name, name)
+        cores = sorted(os.sched_getaffinity(0))
+        fleet = {"devices": [{"name": "acc:0", "kind": "cpu", "cores": [cores[0]], "denies": ["Softmax"]},
+                             {"name": "pool", "kind": "cpu", "cores": [cores[-1]]}]}
+        with open(at("fleet.json"), "w") as f:
+            json.dump(fleet, f)
+        onnx.save(parser.parse_model(MODEL), at("model.onnx"))
+        cls.artifact = at("model.gart")
+        subprocess.run([tool(), "compile", at("model.onnx"), "-o", cls.artifact, "--fleet", at("fleet.json"), "--keep", "b"], check=True,
+                       capture_output=True)
+        random = np.random.default_rng(1)
+        cls.feeds = {"x": random.standard_normal((5, 64)).astype(np.float32), "w": random.standard_normal((64, 64)).astype(np.float32)}
+        cls.whole = gart.load(cls.artifact, device="cpu").run(cls.feeds)["y"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_the_bits_of_the_whole_model_wherever_groups_are(self):
+        model = gart.fleet.load(self.artifact)
+        self.assertEqual((model.inputs, model.outputs), (["x", "w"], ["y"]))
+        np.testing.assert_array_equal(model.run(self.feeds)["y"], self.whole)
+        everywhere = {group: "pool" for group in model.placement()}
+        moved = gart.fleet.load(self.artifact, placement=everywhere)
+        self.assertEqual(moved.placement(), everywhere)
+        np.testing.assert_array_equal(moved.run(self.feeds)["y"], self.whole)
+        self.assertEqual(gart.fleet.load(self.artifact, only=["pool"]).placement(), everywhere)
+        stands_in = gart.fleet.load(self.artifact, devices={"acc:0": "cpu"}, threads=1)
+        np.testing.assert_array_equal(stands_in.run(self.feeds)["y"], self.whole)
+
+    def test_values_by_name(self):
+        model = gart.fleet.load(self.artifact)
+        self.assertIn("b", model.values)
+        b = model.run(self.feeds, fetch=["b"])
+        self.assertEqual(list(b), ["b"])
+        np.testing.assert_allclose(b["b"].sum(axis=1), np.ones(5), rtol=1e-5)
+        with self.assertRaisesRegex(gart.GartError, "no value 'bb'"):
+            model.run(self.feeds, fetch=["bb"])
+
+    def test_requests_under_way_at_once(self):
+        model = gart.fleet.load(self.artifact, requests=3)
+        feeds = [{**self.feeds, "x": self.feeds["x"] * i} for i in range(6)]
+        started = [model.submit(f) for f in feeds]
+        for request, f in zip(started, feeds):
+            np.testing.assert_array_equal(request.result()["y"], gart.fleet.load(self.artifact).run(f)["y"])
+            self.assertTrue(request.ready())
+
+    def test_times(self):
+        model = gart.fleet.load(self.artifact)
+        request = model.new_request()
+        request.set_inputs(self.feeds)
+        for _ in range(5):
+            request.run_bound()
+        times = model.times()
+        self.assertGreater(times["run_us"], 0)
+        self.assertEqual({t["group"]: t["device"] for t in times["groups"]}, model.placement())
+        for t in times["groups"]:
+            self.assertEqual(t["runs"], 4)
+            self.assertGreater(t["operation_us"], 0)
+            self.assertGreaterEqual(t["begin_us"], 0)
+        model.forget_times()
+        self.assertEqual(model.times()["groups"], [])
+        silent = gart.fleet.load(self.artifact, monitor=False)
+        for _ in range(3):
+            silent.run(self.feeds)
+        self.assertEqual(silent.times(), {"run_us": 0, "groups": []})
+
+    def test_refusals(self):
+        with self.assertRaisesRegex(gart.GartError, "absent.gart"):
+            gart.fleet.load(os.path.join(self.folder.name, "absent.gart"))
+        with self.assertRaisesRegex(gart.GartError, "no group 'g'"):
+            gart.fleet.load(self.artifact, placement={"g": "pool"})
+        with self.assertRaisesRegex(gart.GartError, "'w' is not set"):
+            gart.fleet.load(self.artifact).run({"x": self.feeds["x"]})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,66 @@
+#include "tools/gcc-graph/fleet/measure_placement.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace gcg::tools {
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<gart::fleet::GroupPlace> places_of(const gart::fb::AssemblyT& assembly, const place::Placement& placement) {
+  std::vector<gart::fleet::GroupPlace> places;
+  for (size_t g = 0; g < assembly.groups.size(); ++g)
+    places.push_back({assembly.groups[g]->name, assembly.devices[static_cast<size_t>(placement.device[g])]->name});
+  return places;
+}
+
+nlohmann::ordered_json places_json(const gart::fb::AssemblyT& assembly, const place::Placement& placement) {
+  nlohmann::ordered_json groups = nlohmann::ordered_json::object();
+  for (const gart::fleet::GroupPlace& p : places_of(assembly, placement)) groups[p.group] = p.device;
+  return groups;
+}
+
+PlacedRuns::PlacedRuns(const std::string& artifact, const RunOnFleet& fleet, const InputOptions& options,
+                       const std::vector<gart::fleet::GroupPlace>& places)
+    : program_(fleet.load(artifact, options, places)),
+      inputs_(collect_inputs(program_.inputs(), options)),
+      request_(fleet.request(program_, inputs_)) {}
+
+/// Calls `ran` behind each run.
+template <class Ran>
+void PlacedRuns::run_for(double seconds, const Ran& ran) {
+  constexpr int kLeastRuns = 10;
+  const auto start = Clock::now();
+  for (int runs = 0; runs < kLeastRuns || std::chrono::duration<double>(Clock::now() - start).count() < seconds;
+       ++runs) {
+    value_or_throw(request_.run());
+    ran();
+  }
+}
+
+gart::fleet::Times PlacedRuns::measure(double seconds) {
+  program_.forget_times();
+  run_for(seconds, [] {});
+  return program_.times();
+}
+
+PlacedRuns::Least PlacedRuns::least(double seconds, Least known) {
+  run_for(seconds, [&] {
+    const std::vector<gart::fleet::PartTime> parts = request_.times();
+    double end_us = 0;
+    for (const gart::fleet::PartTime& part : parts) end_us = std::max(end_us, part.end_us);
+    if (known.run_us > 0 && known.run_us <= end_us) return;
+    known = {end_us, {}};
+    for (const gart::fleet::PartTime& part : parts) {
+      const auto same = std::find_if(known.groups.begin(), known.groups.end(),
+                                     [&](const gart::fleet::GroupTime& t) { return t.group == part.group; });
+      if (same == known.groups.end())
+        known.groups.push_back({part.group, part.device, part.end_us - part.begin_us, 0, 0, part.begin_us, 1});
+      else
+        same->operation_us += part.end_us - part.begin_us;
+    }
+  });
+  return known;
+}
+
+}  // namespace gcg::tools

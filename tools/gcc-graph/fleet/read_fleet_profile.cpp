@@ -1,0 +1,18 @@
+#include "tools/gcc-graph/fleet/read_fleet_profile.h"
+
+#include "compiler/support/error.h"
+#include "tools/gcc-graph/io/artifact_identity.h"
+#include "tools/gcc-graph/io/read_file.h"
+
+namespace gcg::tools {
+
+FleetProfile read_fleet_profile(const std::string& path, const gart::ArtifactView& artifact) {
+  const std::vector<uint8_t> bytes = read_file(path);
+  FleetProfile profile = parse_fleet_profile({bytes.begin(), bytes.end()}, path);
+  const std::string identity = artifact_identity(artifact);
+  if (profile.artifact != identity)
+    fail(path, ": it was measured of another artifact (", profile.artifact, ", this one is ", identity, ")");
+  return profile;
+}
+
+}  // namespace gcg::tools

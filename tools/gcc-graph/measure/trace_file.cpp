@@ -1,0 +1,36 @@
+#include "tools/gcc-graph/measure/trace_file.h"
+
+#include <fstream>
+#include <set>
+
+#include "compiler/support/error.h"
+
+namespace gcg::tools {
+
+using Json = nlohmann::ordered_json;
+
+void write_trace_file(const std::string& path, const std::vector<std::string>& rows,
+                      const std::vector<TraceSpan>& spans) {
+  std::set<uint32_t> used;
+  for (const TraceSpan& span : spans) used.insert(span.row);
+  Json events = Json::array();
+  for (const uint32_t row : used)
+    events.push_back(
+        {{"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", row}, {"args", {{"name", rows.at(row)}}}});
+  for (const TraceSpan& span : spans)
+    events.push_back({{"name", span.name},
+                      {"cat", span.category},
+                      {"ph", "X"},
+                      {"pid", 0},
+                      {"tid", span.row},
+                      {"ts", span.begin_us},
+                      {"dur", span.end_us - span.begin_us},
+                      {"args", span.facts}});
+  std::ofstream out(path);
+  out << Json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump(1, ' ', false, Json::error_handler_t::replace)
+      << '\n';
+  out.close();
+  if (!out) fail("cannot write '", path, "'");
+}
+
+}  // namespace gcg::tools

@@ -1,0 +1,22 @@
+// Traces in the form of Chrome's tracing, which Perfetto reads.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace gcg::tools {
+
+struct TraceSpan {
+  uint32_t row = 0;
+  std::string name, category;
+  double begin_us = 0, end_us = 0;
+  nlohmann::ordered_json facts;  // an object
+};
+
+/// `rows`: names by number; those without spans are left out. Throws CompileError if the file cannot be written.
+void write_trace_file(const std::string& path, const std::vector<std::string>& rows,
+                      const std::vector<TraceSpan>& spans);
+
+}  // namespace gcg::tools

@@ -1,0 +1,179 @@
+"""Models over several devices: a binding of libgart_fleet's C ABI (gart/fleet.h).
+
+    import gart.fleet
+    model = gart.fleet.load("model.gart")          # compiled with --fleet; devices={"acc:0": "cpu:1"} says what stands for one here
+    outputs = model.run({"x": array})              # {name: array}
+    hidden = model.run({"x": array}, fetch=["hidden"])
+
+    requests = [model.submit({"x": array}) for array in batches]   # flow through the devices like through a pipeline
+    results = [request.result() for request in requests]
+    model.times()                                  # what groups took on their devices
+
+libgart_fleet.so is looked for beside libgart.so ($GART_LIBRARY, this repository's build), then by the system's loader.
+"""
+import ctypes
+import os
+
+import numpy as np
+
+import gart
+from gart import _DTYPES, _MAX_RANK, GartError, _Memory, _Tensor
+
+
+class _Options(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("skip_verify", ctypes.c_int), ("threads", ctypes.c_int), ("requests", ctypes.c_int),
+                ("devices", ctypes.POINTER(ctypes.c_char_p)), ("device_count", ctypes.c_size_t),
+                ("places", ctypes.POINTER(ctypes.c_char_p)), ("place_count", ctypes.c_size_t),
+                ("only", ctypes.POINTER(ctypes.c_char_p)), ("only_count", ctypes.c_size_t), ("no_monitor", ctypes.c_int)]
+
+
+class _GroupTime(ctypes.Structure):
+    _fields_ = [("group", ctypes.c_char_p), ("device", ctypes.c_char_p), ("operation_us", ctypes.c_double), ("idle_us", ctypes.c_double),
+                ("noise_us", ctypes.c_double), ("begin_us", ctypes.c_double), ("runs", ctypes.c_int64)]
+
+
+class _GroupPlace(ctypes.Structure):
+    _fields_ = [("group", ctypes.c_char_p), ("device", ctypes.c_char_p)]
+
+
+_lib = None
+
+
+def _library():
+    gart._lib = gart._lib or gart._library()  # which this one needs
+    beside = os.path.join(os.path.dirname(gart._lib._name), "libgart_fleet.so")
+    lib = ctypes.CDLL(beside if os.path.exists(beside) else "libgart_fleet.so")
+    for name, result in (("last_error", ctypes.c_char_p), ("input_name", ctypes.c_char_p), ("output_name", ctypes.c_char_p),
+                         ("value_name", ctypes.c_char_p), ("times", ctypes.c_size_t), ("places", ctypes.c_size_t),
+                         ("output_count", ctypes.c_size_t), ("run_us", ctypes.c_double), ("free", None), ("request_free", None),
+                         ("forget_times", None)):
+        getattr(lib, "gart_fleet_" + name).restype = result
+    return lib
+
+
+def _check(status):
+    if status != 0:
+        raise GartError(_lib.gart_fleet_last_error().decode())
+
+
+def _texts(texts):
+    return (ctypes.c_char_p * len(texts))(*(text.encode() for text in texts))
+
+
+class Request:
+    """One caller's memory for a run; not for several threads at once. Its inputs must stay unchanged until it is over."""
+    _handle = None
+
+    def __init__(self, model):
+        self._model, self._handle, self._bound, self._fetched = model, ctypes.c_void_p(), {}, None
+        _check(_lib.gart_fleet_request_new(model._handle, ctypes.byref(self._handle)))
+
+    def __del__(self):
+        if _lib is not None and self._handle:
+            _lib.gart_fleet_request_free(self._handle)  # waits for what is under way
+
+    def set_inputs(self, feeds):
+        for name, array in feeds.items():
+            memory = _Memory(f"input '{name}'", array, "cpu", None)
+            dims = (ctypes.c_int64 * _MAX_RANK)(*memory.shape)
+            tensor = _Tensor(memory.data, memory.code(), len(memory.shape), dims, memory.device.encode())
+            _check(_lib.gart_fleet_set_input(self._handle, name.encode(), ctypes.byref(tensor)))
+            self._bound[name] = memory
+
+    def fetch(self, names=()):
+        """Values instead of the outputs: what crosses between parts, or was kept by compile --keep. (): the outputs again."""
+        _check(_lib.gart_fleet_fetch(self._handle, _texts(names), ctypes.c_size_t(len(names))))
+        self._fetched = list(names) or None
+
+    def start(self):
+        """Enqueues a run; waits where as many are under way as may be."""
+        _check(_lib.gart_fleet_start(self._handle))
+
+    def wait(self):
+        """Waits for its end; raises what went wrong."""
+        _check(_lib.gart_fleet_wait(self._handle))
+
+    def ready(self):
+        return bool(_lib.gart_fleet_ready(self._handle))
+
+    def run_bound(self):
+        self.start()
+        self.wait()
+
+    def output(self, index):
+        """A copy."""
+        tensor = _Tensor()
+        _check(_lib.gart_fleet_get_output(self._handle, ctypes.c_size_t(index), ctypes.byref(tensor)))
+        shape, dtype = tuple(tensor.dims[:tensor.rank]), np.dtype(_DTYPES[tensor.dtype])
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        return np.frombuffer(ctypes.string_at(tensor.data, size) if size else b"", dtype).reshape(shape).copy()
+
+    def result(self):
+        """Waits for the run. {name: array}."""
+        self.wait()
+        return {name: self.output(i) for i, name in enumerate(self._fetched or self._model.outputs)}
+
+
+class Model:
+    _handle = None
+
+    def __init__(self, path, devices, placement, only, threads, requests, verify, monitor):
+        global _lib
+        _lib = _lib or _library()
+        pairs = [[text for pair in given.items() for text in pair] for given in (devices, placement)]
+        options = _Options(ctypes.sizeof(_Options), int(not verify), threads, requests, _texts(pairs[0]), len(devices), _texts(pairs[1]),
+                           len(placement), _texts(only), len(only), int(not monitor))
+        self._handle = ctypes.c_void_p()
+        _check(_lib.gart_fleet_load(os.fsencode(path), ctypes.byref(options), ctypes.byref(self._handle)))
+        self.inputs, self.outputs, self.values = (self._names(of) for of in ("input", "output", "value"))
+
+    def __del__(self):
+        if _lib is not None and self._handle:
+            _lib.gart_fleet_free(self._handle)
+
+    def _names(self, of):
+        names = []
+        while (name := getattr(_lib, f"gart_fleet_{of}_name")(self._handle, ctypes.c_size_t(len(names)))) is not None:
+            names.append(name.decode())
+        return names
+
+    def _rows(self, function, row):
+        rows = (row * function(self._handle, None, ctypes.c_size_t(0)))()
+        return rows[:function(self._handle, rows, ctypes.c_size_t(len(rows)))]
+
+    def placement(self):
+        """{group: device}."""
+        return {p.group.decode(): p.device.decode() for p in self._rows(_lib.gart_fleet_places, _GroupPlace)}
+
+    def times(self):
+        """What groups took on their devices, as the profile of `gcc-graph run --monitor` has it: medians over the last 128 whole runs."""
+        rows = self._rows(_lib.gart_fleet_times, _GroupTime)
+        names = [name for name, _ in _GroupTime._fields_]
+        groups = [{n: v.decode() if isinstance(v, bytes) else v for n, v in ((n, getattr(r, n)) for n in names)} for r in rows]
+        return {"run_us": _lib.gart_fleet_run_us(self._handle), "groups": groups}
+
+    def forget_times(self):
+        _lib.gart_fleet_forget_times(self._handle)
+
+    def new_request(self):
+        return Request(self)
+
+    def submit(self, feeds, fetch=()):
+        """A request that has been started."""
+        request = Request(self)
+        request.fetch(fetch)
+        request.set_inputs(feeds)
+        request.start()
+        return request
+
+    def run(self, feeds, fetch=()):
+        return self.submit(feeds, fetch).result()
+
+
+def load(path, devices=None, placement=None, only=(), threads=0, requests=0, verify=True, monitor=True):
+    """Loads a model that was compiled with --fleet, its parts on their devices.
+
+    `devices`: what stands for a device of the file here, {"acc:0": "cpu:1"}. `placement`: {group: device of the file} instead of where the
+    file places them. `only`: devices of the file; others are not used. `threads`: of each CPU pool (0: one per core). `requests`: that may
+    be under way at once (0: two per device). `monitor`: measure, for times()."""
+    return Model(path, devices or {}, placement or {}, list(only), threads, requests, verify, monitor)
