@@ -169,15 +169,6 @@ const OpDef op_MatMul = {.name = "MatMul",
                          .infer = infer_matmul,
                          .lower = lower_matmul,
                          .reference = reference_matmul};
-/// MatMul as the end of an attention that is computed by one kernel (compiler/passes/mark_attention.h).
-const OpDef op_gart_AttentionMatMul = {.name = "AttentionMatMul",
-                                       .domain = "gart",
-                                       .min_inputs = 2,
-                                       .max_inputs = 2,
-                                       .kind = OpKind::contraction,
-                                       .infer = infer_matmul,
-                                       .lower = lower_matmul,
-                                       .reference = reference_matmul};
 const OpDef op_Gemm = {.name = "Gemm",
                        .since = 1,
                        .min_inputs = 2,

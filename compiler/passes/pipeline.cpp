@@ -27,11 +27,11 @@
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_factors.h"
 #include "compiler/passes/fold_scale_shift.h"
+#include "compiler/passes/fuse_attention.h"
 #include "compiler/passes/grow_scan_outputs.h"
 #include "compiler/passes/hoist_projections.h"
 #include "compiler/passes/integer_contractions.h"
 #include "compiler/passes/lower_integers.h"
-#include "compiler/passes/mark_attention.h"
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/merge_quantization.h"
 #include "compiler/passes/narrow_storage.h"
@@ -144,10 +144,11 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
           {"pack-conv-weights", [](Graph& g, const Target* t) { return pack_conv_weights(g, *t); }},
           kFoldConstants,  // transposes the weights
           kDeadCode,
-          {"mark-attention", [](Graph& g, const Target* t) { return mark_attention(g, *t); }},
-          // Last: nothing behind them makes values that they should have seen.
+          // Nothing after these two makes values that they should have seen.
           {"narrow-storage", [](Graph& g, const Target* t) { return narrow_storage(g, *t); }},
           {"channels-last", [](Graph& g, const Target* t) { return channels_last(g, *t); }},
+          // Last: what lies inside the node is no longer seen by passes.
+          {"fuse-attention", [](Graph& g, const Target* t) { return fuse_attention(g, *t); }},
       }},
   };
   return device == DeviceClass::cpu ? cpu : cuda;

@@ -7,6 +7,7 @@
 #include "compiler/ops/op_def.h"
 #include "compiler/plan/extent_symbols.h"
 #include "compiler/schedule/fuse.h"
+#include "compiler/schedule/fusion_costs.h"
 
 namespace gcg {
 namespace {
@@ -16,7 +17,7 @@ bool has_kernel(const Node& n) {
   if (n.op->kind == OpKind::control || n.op->kind == OpKind::opaque)
     return name == "If" || name == "Loop" ||
            ((name == "Fail" || name == "Bind") && std::string_view(n.op->domain) == "gart");
-  return n.op->lower != nullptr || n.op->program != nullptr;
+  return n.op->lower != nullptr || n.op->program != nullptr || anchors_attention(n);
 }
 
 class Finder {
@@ -46,7 +47,7 @@ class Finder {
       stack.pop_back();
       if (!v.valid() || !graph.value(v).producer.valid()) continue;
       const NodeId id = graph.value(v).producer;
-      const bool control = !graph.node(id).bodies.empty();
+      const bool control = graph.node(id).op->kind == OpKind::control;
       if (!needed.insert(id).second || (is_symbolic_content(graph.value(v)) && !control)) continue;
       for (ValueId in : graph.node(id).inputs)
         if (in.valid() && (control || !is_symbolic_content(graph.value(in)))) stack.push_back(in);

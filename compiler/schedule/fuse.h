@@ -18,7 +18,7 @@ struct FusionGroup {
     loop,       // pointwise, movement and reduction work
     matmul,     // MatMul or gart.PackedMatMul with its epilogue
     conv,       // gart.BlockedConv or gart.PlainConv with its epilogue
-    attention,  // gart.AttentionMatMul with all that it is the end of, and its epilogue
+    attention,  // gart.Attention with its epilogue
     program,    // one node by its OpDef::program; all its results that are read have storage
     control,    // If, Loop, Scan; gart.Fail, gart.Bind
   } kind = Kind::loop;
@@ -33,7 +33,6 @@ struct FusionGroup {
     Dim offset;
   };
   std::vector<Place> places;
-  std::set<NodeId> inside;       // attention: the nodes before the anchor
   std::vector<NodeId> epilogue;  // contraction: pointwise nodes computed on the accumulator, in order
   NodeId transpose;              // contraction: a Transpose that keeps the last axis, applied by storing in its order
   bool on_host = false;          // all of it runs on the CPU, though the graph is for a GPU

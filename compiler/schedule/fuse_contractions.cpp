@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "compiler/ops/attention_pattern.h"
+#include "compiler/ops/fused_attention.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/fuser.h"
 #include "compiler/schedule/fusion_costs.h"
@@ -10,20 +10,14 @@
 
 namespace gcg {
 
-void Fuser::take_attentions() {
-  const auto users = g_.users();
-  for (NodeId id : order_)
-    if (live(id) && anchors_attention(node(id)))
-      if (auto attention = find_attention(g_, id, users)) take_attention(id, attention->nodes);
+namespace {
+
+FusionGroup::Kind kind_of(const Node& anchor) {
+  if (anchors_conv(anchor)) return FusionGroup::Kind::conv;
+  return anchors_attention(anchor) ? FusionGroup::Kind::attention : FusionGroup::Kind::matmul;
 }
 
-void Fuser::take_attention(NodeId anchor, const std::set<NodeId>& inside) {
-  const auto group = out_.groups.size();
-  for (NodeId n : inside) node_group_[static_cast<size_t>(n.index)] = static_cast<int>(group);
-  absorb_epilogue(anchor);
-  out_.groups[group].kind = FusionGroup::Kind::attention;
-  out_.groups[group].inside = inside;
-}
+}  // namespace
 
 void Fuser::absorb_epilogue(NodeId anchor) {
   const ValueId out = node(anchor).outputs[0];
@@ -42,7 +36,7 @@ void Fuser::absorb_epilogue(NodeId anchor) {
     }
   }
   FusionGroup group;
-  group.kind = anchors_conv(node(anchor)) ? FusionGroup::Kind::conv : FusionGroup::Kind::matmul;
+  group.kind = kind_of(node(anchor));
   group.anchor = anchor;
   group.on_host = node(anchor).on_host;
   std::copy_if(order_.begin(), order_.end(), std::back_inserter(group.epilogue),
@@ -116,35 +110,37 @@ std::vector<ValueId> Fuser::escaping(const std::set<ValueId>& inside,
 }
 
 void Fuser::decide_contraction(NodeId id, const FusionGroup& group) {
-  const Node& anchor = node(group.anchor);
+  const Node& n = node(id);
+  const int number = node_group_[static_cast<size_t>(id.index)];
   if (id == group.transpose) return;
-  const bool multiplies = id == group.anchor || (group.inside.count(id) != 0 && anchors_matmul(g_, node(id)));
-  if (!multiplies) {  // its other inputs are read at every element
-    for (ValueId in : node(id).inputs) {
-      if (!reads(in) || node_group_of(in) == node_group_[static_cast<size_t>(id.index)]) continue;
-      Use& u = use(in);
-      u.groups.insert(node_group_[static_cast<size_t>(id.index)]);
-      u.contexts.insert(0);
-      u.in_epilogue = true;
-      u.broadcast |= !(product(*value(in).shape) == product(*value(node(id).outputs[0]).shape));
-    }
-    return;
-  }
+  const bool is_attention = group.kind == FusionGroup::Kind::attention;
+  const size_t operands = id != group.anchor ? 0 : is_attention ? kFusedAttentionKept : n.inputs.size();
   // What moves elements elsewhere is not seen through, nor a Transpose that another product applies by storing.
-  const auto is_seen_through = [&](NodeId n) {
-    const bool is_view = node(n).op->kind == OpKind::view;
-    return node_group_[static_cast<size_t>(n.index)] < 0 && (is_view || node(n).on_host == anchor.on_host);
+  const auto is_seen_through = [&](NodeId m) {
+    const bool is_view = node(m).op->kind == OpKind::view;
+    return node_group_[static_cast<size_t>(m.index)] < 0 && (is_view || node(m).on_host == n.on_host);
   };
-  for (int i = 0; i < static_cast<int>(node(id).inputs.size()); ++i) {
-    const ValueId in = node(id).inputs[static_cast<size_t>(i)];
+  for (size_t i = 0; i < operands; ++i) {
+    const ValueId in = n.inputs[i];
     if (!in.valid() || value(in).is_constant()) continue;
-    if (group.kind == FusionGroup::Kind::attention && node_group_of(in) == node_group_[static_cast<size_t>(id.index)])
-      continue;
     const bool whole_rows = value(in).dtype != DType::f32;  // bytes are read four at a time
-    const ValueId source = anchors_conv(anchor) ? in : strided_source(g_, in, is_seen_through, whole_rows);
-    out_.operand_sources[{id, i}] = source;
+    const ValueId source = anchors_conv(n) ? in : strided_source(g_, in, is_seen_through, whole_rows);
+    out_.operand_sources[{id, static_cast<int>(i)}] = source;
     use(source).must = true;
   }
+  const Graph& computed_in = id == group.anchor && is_attention ? *n.bodies[0] : g_;
+  const ValueId computed = &computed_in == &g_ ? n.outputs[0] : computed_in.inputs[0];
+  for (size_t i = operands; i < n.inputs.size(); ++i)
+    if (reads(n.inputs[i]) && node_group_of(n.inputs[i]) != number)
+      read_in_epilogue(n.inputs[i], number, product(*computed_in.value(computed).shape));
+}
+
+void Fuser::read_in_epilogue(ValueId in, int id, const Dim& elements) {
+  Use& u = use(in);
+  u.groups.insert(id);
+  u.contexts.insert(0);
+  u.in_epilogue = true;
+  u.broadcast |= !(product(*value(in).shape) == elements);
 }
 
 int Fuser::node_group_of(ValueId v) const {

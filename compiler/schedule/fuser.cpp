@@ -16,10 +16,8 @@ Fusion Fuser::run() {
   probe_.view_of = out_.view_of;
   probe_.materialized.assign(out_.view_of.size(), true);
   find_live();
-  take_attentions();
   for (NodeId id : order_)
-    if (live(id) && node_group_[static_cast<size_t>(id.index)] < 0 &&
-        (anchors_matmul(g_, g_.node(id)) || anchors_conv(g_.node(id))))
+    if (live(id) && (anchors_matmul(g_, node(id)) || anchors_conv(node(id)) || anchors_attention(node(id))))
       absorb_epilogue(id);
   for (ValueId v : g_.outputs) use(v).must = true;
   for (NodeId id : order_)

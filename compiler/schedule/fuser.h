@@ -49,8 +49,6 @@ class Fuser {
 
   // ---- fuse_contractions.cpp ----------------------------------------------------------------------------------------
 
-  void take_attentions();
-  void take_attention(NodeId anchor, const std::set<NodeId>& inside);
   /// Follows the pointwise nodes behind a contraction as long as, in the end, one value leaves the set.
   void absorb_epilogue(NodeId anchor);
   /// The Transpose that alone reads a product and leaves its rows (the last axis) in one piece: then the product can be
@@ -64,6 +62,8 @@ class Fuser {
                         const std::vector<std::vector<NodeId>>& users, bool on_host);
   std::vector<ValueId> escaping(const std::set<ValueId>& inside, const std::vector<std::vector<NodeId>>& users) const;
   void decide_contraction(NodeId id, const FusionGroup& group);
+  /// The input is read at every one of `elements` that group `id` computes.
+  void read_in_epilogue(ValueId in, int id, const Dim& elements);
   int node_group_of(ValueId v) const;
 
   // ---- fuse.cpp: everything else

@@ -4,7 +4,6 @@
 #include <map>
 #include <vector>
 
-#include "compiler/ops/attention_pattern.h"
 #include "compiler/schedule/lower_group.h"
 
 namespace gcg {
@@ -70,8 +69,8 @@ class GroupLowering {
   // ---- lower_attention.cpp -----------------------------------------------------------------------------------------
 
   void attention();
-  /// Scores, and which rows are kept, at the point (batch, m, t) of the products' own shape.
-  void attention_scores(AttentionKernel& kernel, const Attention& pattern);
+  /// Scores, and which rows are kept, at the point (batch, m, t) of the product's own shape.
+  void attention_scores(AttentionKernel& kernel);
   /// The index in `to` of the element that has `index` in `from`: the same one in row-major order.
   std::vector<Expr> reshaped(const std::vector<Expr>& index_, const Shape& from, const Shape& to) const;
 

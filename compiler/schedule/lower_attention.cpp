@@ -1,28 +1,26 @@
 // Fused attention.
-#include "compiler/ops/op_def.h"
+#include "compiler/ops/fused_attention.h"
+#include "compiler/ops/op_support.h"
 #include "compiler/schedule/group_lowering.h"
-#include "compiler/support/error.h"
 
 namespace gcg {
 
 void GroupLowering::attention() {
-  const Attention pattern = *find_attention(g_, group_.anchor, g_.users());
-  const Node& first = g_.node(pattern.scores);
+  const auto shape_of = [&](int input) { return *value(anchor().inputs[static_cast<size_t>(input)]).shape; };
   const std::vector<Axis> axes = values_.axes_for(*value(anchor().outputs[0]).shape);
   AttentionKernel kernel;
   kernel.batch.assign(axes.begin(), axes.end() - 2);
   kernel.m = axes[axes.size() - 2];
   kernel.n = axes.back();
-  kernel.t = values_.axes_for({value(anchor().inputs[0]).shape->back()})[0];
-  kernel.d = values_.axes_for({value(first.inputs[0]).shape->back()})[0];
+  kernel.t = values_.axes_for({shape_of(kFusedAttentionK).back()})[0];
+  kernel.d = values_.axes_for({shape_of(kFusedAttentionQ).back()})[0];
   all_extents_ = values_.extents();
-  const auto operand = [&](NodeId product, int input, const Axis& row, const Axis& column) {
-    const Shape& shape = *value(g_.node(product).inputs[static_cast<size_t>(input)]).shape;
-    return strided(product, input, operand_index(shape, axes, row, column));
+  const auto operand = [&](int input, const Axis& row, const Axis& column) {
+    return strided(group_.anchor, input, operand_index(shape_of(input), axes, row, column));
   };
-  const Strided q = operand(pattern.scores, 0, kernel.m, kernel.d), k = operand(pattern.scores, 1, kernel.d, kernel.t),
-                v = operand(group_.anchor, 1, kernel.t, kernel.n);
-  attention_scores(kernel, pattern);
+  const Strided q = operand(kFusedAttentionQ, kernel.m, kernel.d), k = operand(kFusedAttentionK, kernel.d, kernel.t),
+                v = operand(kFusedAttentionV, kernel.t, kernel.n);
+  attention_scores(kernel);
   kernel.epilogue = epilogue(axes);
   kernel.index = contraction_index(axes);
   take_operands();
@@ -42,24 +40,24 @@ void GroupLowering::attention() {
   out_.kernel.body = std::move(kernel);
 }
 
-void GroupLowering::attention_scores(AttentionKernel& kernel, const Attention& pattern) {
+void GroupLowering::attention_scores(AttentionKernel& kernel) {
+  const Graph& body = *anchor().bodies[0];
   std::vector<Axis> point = kernel.batch;
   point.insert(point.end(), {kernel.m, kernel.t});
-  const Shape& shape = *value(g_.node(pattern.scores).outputs[0]).shape;
-  const auto at = [&](ValueId v) {
-    return *value(v).shape == shape ? refs(point) : reshaped(refs(point), shape, *value(v).shape);
-  };
-  const ValueId scores = g_.node(pattern.softmax).inputs[0];
-  values_.bind(g_.node(pattern.scores).outputs[0], accumulator(DType::f32));
-  kernel.scores =
-      scores == g_.node(pattern.scores).outputs[0] ? accumulator(DType::f32) : values_.computed(scores, at(scores));
-  kernel.is_nan_zero = pattern.is_nan_zero;
-  if (!pattern.kept.valid()) return;
-  const Node& kept = g_.node(pattern.kept);
-  values_.bind(kept.inputs[1], accumulator(DType::f32));
-  const Expr choice = values_.computed(kept.outputs[0], at(kept.outputs[0]));
-  GCG_CHECK(choice->kind == ExprKind::select, "'", kept.name, "' is no choice between values");
-  kernel.kept = choice->args[0];
+  const Shape &shape = *body.value(body.inputs[0]).shape, &changed = *body.value(body.outputs[0]).shape;
+  const std::vector<Expr> at = shape == changed ? refs(point) : reshaped(refs(point), shape, changed);
+
+  ValueLowering inside(body, [](ValueId) { return ValueId(); });
+  inside.bind(body.inputs[0], accumulator(DType::f32));
+  const size_t own = anchor().inputs.size() - static_cast<size_t>(anchor().captures);
+  for (size_t i = 1; i < body.inputs.size(); ++i)
+    inside.bind(body.inputs[i], [this, outer = anchor().inputs[own + i - 1]](const std::vector<Expr>& index) {
+      return values_.element(outer, index);
+    });
+  kernel.scores = inside.element(body.outputs[0], at);
+  kernel.is_nan_zero = anchor().int_attribute(kNanToZeroAttribute, 0) != 0;
+  if (const ValueId kept = anchor().inputs[kFusedAttentionKept]; kept.valid())
+    kernel.kept = values_.element(kept, broadcast_index(*value(kept).shape, at));
 }
 
 std::vector<Expr> GroupLowering::reshaped(const std::vector<Expr>& index_, const Shape& from, const Shape& to) const {

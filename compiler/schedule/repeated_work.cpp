@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/ops/op_def.h"
+#include "compiler/schedule/fusion_costs.h"
 #include "compiler/schedule/loop_work.h"
 #include "compiler/schedule/lower_group.h"
 #include "compiler/support/error.h"
@@ -92,9 +93,11 @@ std::vector<std::string> repeated_work(const Graph& graph, const Fusion& fusion)
 
 std::vector<std::string> repeated_work(const Graph& graph, DeviceClass device) {
   std::vector<std::string> sentences = repeated_work(graph, fuse(graph, device));
-  for (NodeId id : graph.order())
+  for (NodeId id : graph.order()) {
+    if (!is_control(graph.node(id))) continue;
     for (const auto& body : graph.node(id).bodies)
       for (std::string& s : repeated_work(*body, device)) sentences.push_back(std::move(s));
+  }
   return sentences;
 }
 

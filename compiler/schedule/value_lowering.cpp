@@ -83,7 +83,7 @@ Expr ValueLowering::symbolic_content(const Value& value, const std::vector<Expr>
 }
 
 Expr ValueLowering::element(ValueId v, const std::vector<Expr>& index) {
-  if (auto it = bound_.find(v); it != bound_.end()) return it->second;
+  if (auto it = bound_.find(v); it != bound_.end()) return it->second(index);
   const Value& value = graph_.value(v);
   if (Expr e = literal(value)) return e;
   if (value.contents && !value.is_constant()) return symbolic_content(value, index);

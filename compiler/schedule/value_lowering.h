@@ -32,7 +32,12 @@ class ValueLowering {
   /// Element of `v` from its producer, even if it is stored.
   Expr computed(ValueId v, const std::vector<Expr>& index);
   /// Makes element(v, ...) the given expression whatever the index (a contraction's accumulator).
-  void bind(ValueId v, Expr e) { bound_[v] = std::move(e); }
+  void bind(ValueId v, Expr e) {
+    bind(v, [e = std::move(e)](const std::vector<Expr>&) { return e; });
+  }
+  /// Makes element(v, index) what `element` says of the index (an input of a body).
+  using Element = std::function<Expr(const std::vector<Expr>&)>;
+  void bind(ValueId v, Element element) { bound_[v] = std::move(element); }
 
   Axis fresh_axis(const Dim& extent) { return Axis{next_axis_++, extent}; }
   const std::vector<StoredOperand>& operands() const { return operands_; }
@@ -50,7 +55,7 @@ class ValueLowering {
 
   const Graph& graph_;
   Stored stored_;
-  std::map<ValueId, Expr> bound_;
+  std::map<ValueId, Element> bound_;
   std::map<std::pair<ValueId, std::string>, Expr> memo_;
   std::vector<StoredOperand> operands_;
   std::map<int, Dim> extents_;

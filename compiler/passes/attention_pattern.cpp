@@ -1,4 +1,4 @@
-#include "compiler/ops/attention_pattern.h"
+#include "compiler/passes/attention_pattern.h"
 
 #include <algorithm>
 
@@ -13,21 +13,22 @@ class Finder {
  public:
   Finder(const Graph& graph, const std::vector<std::vector<NodeId>>& users) : g_(graph), users_(users) {}
 
-  std::optional<Attention> find(NodeId product) {
-    const Node& last = g_.node(product);
+  std::optional<AttentionPattern> find(NodeId end) {
+    const Node& last = g_.node(end);
     if (!is_matrix_product(last) || !fits_head(value(last.outputs[0]))) return std::nullopt;
     const ValueId p = behind_views(last.inputs[0]);
-    const ValueId s = softmax_of(p);
-    if (!s.valid() || !find_scores(s)) return std::nullopt;
-    const Node& scores = g_.node(found_.scores);
-    const Shape &shape = *value(scores.outputs[0]).shape, &first = *value(scores.inputs[0]).shape;
+    const ValueId s = found_.scores = softmax_of(p);
+    if (!s.valid() || !find_product(s)) return std::nullopt;
+    const Node& first = g_.node(found_.product);
+    const Shape &shape = *value(first.outputs[0]).shape, &q = *value(first.inputs[0]).shape;
     const Shape& result = *value(last.outputs[0]).shape;
     if (!std::equal(shape.begin(), shape.end() - 1, result.begin(), result.end() - 1))
       return std::nullopt;  // V broadcasts
     if (shape != *value(last.inputs[0]).shape || !(shape.back() == value(s).shape->back())) return std::nullopt;
-    if (!first.back().is_constant() || first.back().constant() > kLargestHead) return std::nullopt;
-    found_.nodes.insert(found_.scores);
-    return is_private(product) ? std::optional(found_) : std::nullopt;
+    if (!q.back().is_constant() || q.back().constant() > kLargestHead) return std::nullopt;
+    found_.nodes.insert(found_.product);
+    found_.nodes.insert(found_.change.begin(), found_.change.end());
+    return is_private(end) ? std::optional(found_) : std::nullopt;
   }
 
  private:
@@ -38,8 +39,7 @@ class Finder {
   }
 
   bool is_matrix_product(const Node& n) const {
-    const bool product = is(n, "MatMul") || std::string_view(n.op->name) == "AttentionMatMul";
-    return product && value(n.outputs[0]).dtype == DType::f32 && value(n.inputs[0]).shape->size() >= 2 &&
+    return is(n, "MatMul") && value(n.outputs[0]).dtype == DType::f32 && value(n.inputs[0]).shape->size() >= 2 &&
            value(n.inputs[1]).shape->size() >= 2;
   }
   static bool fits_head(const Value& v) {
@@ -70,8 +70,7 @@ class Finder {
     const auto rank = static_cast<int64_t>(value(p).shape->size());
     const int64_t axis = n->int_attribute("axis", -1);
     if (axis != -1 && axis != rank - 1) return ValueId();
-    found_.softmax = value(p).producer;
-    found_.nodes.insert(found_.softmax);
+    found_.nodes.insert(value(p).producer);
     return n->inputs[0];
   }
 
@@ -80,26 +79,26 @@ class Finder {
     const ValueId condition = where.inputs[0];
     found_.nodes.insert(id);
     if (is_zero(where.inputs[2]) && same_for_all_keys(condition) && same_shape(where.inputs[1], where.outputs[0])) {
-      found_.kept = id;
+      found_.kept = condition;
       return where.inputs[1];
     }
     const Node* test = producer(condition);
     if (test == nullptr || !is(*test, "IsNaN") || test->inputs[0] != where.inputs[2] || !is_zero(where.inputs[1]))
       return ValueId();
     found_.nodes.insert(value(condition).producer);
-    found_.is_nan_zero = true;
+    found_.nan_to_zero = true;
     return where.inputs[2];
   }
   bool same_for_all_keys(ValueId v) const { return value(v).shape->empty() || value(v).shape->back().is(1); }
   bool same_shape(ValueId a, ValueId b) const { return *value(a).shape == *value(b).shape; }
 
   /// Goes back from a value of the scores' size to the one product of matrices it is made of.
-  bool find_scores(ValueId v) {
+  bool find_product(ValueId v) {
     leads(v, product(*value(v).shape));
-    return found_.scores.valid() && !several_;
+    return found_.product.valid() && !several_;
   }
 
-  /// Is v computed from a product of matrices by nodes that keep the order of elements? Those become part of it.
+  /// Is v computed from a product of matrices by nodes that keep the order of elements? Those are the change.
   bool leads(ValueId v, const Dim& size) {
     if (const auto it = leads_.find(v); it != leads_.end()) return it->second;
     leads_[v] = false;
@@ -107,18 +106,19 @@ class Finder {
     if (n == nullptr || n->outputs.size() != 1 || value(v).dtype != DType::f32 || !(product(*value(v).shape) == size))
       return false;
     const NodeId id = value(v).producer;
+    if (is_matrix_product(*n)) {
+      several_ = several_ || (found_.product.valid() && found_.product != id);
+      found_.product = id;
+      return leads_[v] = true;
+    }
     bool found = false;
-    if (is_matrix_product(*n) && is(*n, "MatMul")) {
-      several_ = several_ || (found_.scores.valid() && found_.scores != id);
-      found_.scores = id;
-      found = true;
-    } else if (n->op->kind == OpKind::view) {
+    if (n->op->kind == OpKind::view) {
       found = leads(n->inputs[0], size);
     } else if (n->op->kind == OpKind::pointwise) {
       for (ValueId in : n->inputs)
         if (in.valid() && leads(in, size)) found = true;
     }
-    if (found) found_.nodes.insert(id);
+    if (found) found_.change.insert(id);
     return leads_[v] = found;
   }
 
@@ -134,16 +134,16 @@ class Finder {
 
   const Graph& g_;
   const std::vector<std::vector<NodeId>>& users_;
-  Attention found_;
+  AttentionPattern found_;
   bool several_ = false;
   std::map<ValueId, bool> leads_;
 };
 
 }  // namespace
 
-std::optional<Attention> find_attention(const Graph& graph, NodeId product,
-                                        const std::vector<std::vector<NodeId>>& users) {
-  return Finder(graph, users).find(product);
+std::optional<AttentionPattern> find_attention(const Graph& graph, NodeId last,
+                                               const std::vector<std::vector<NodeId>>& users) {
+  return Finder(graph, users).find(last);
 }
 
 }  // namespace gcg

@@ -1,0 +1,17 @@
+// Pass: fuse_attention (target pass, CUDA).
+#pragma once
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/target.h"
+
+namespace gcg {
+
+/// Makes a gart.Attention (ops/fused_attention.h) of every attention that one kernel can compute: a node that owns Q, K
+/// and V, and in its body what happens to the scores, which are never stored.
+///
+/// Requires: attention is written as plain operators (expand_attention), factors are folded; it is known how values are
+/// stored (narrow_storage, channels_last).
+/// Example: MatMul(Softmax(Add(MatMul(q, k), m)), v) -> gart.Attention(q, k, v, _ | m) with a body (s, m) -> Add(s, m)
+bool fuse_attention(Graph& graph, const Target& target);
+
+}  // namespace gcg
