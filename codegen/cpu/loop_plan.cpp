@@ -1,7 +1,6 @@
 #include "codegen/cpu/loop_plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <optional>
 #include <set>
@@ -11,7 +10,7 @@
 #include "codegen/cpu/imports.h"
 #include "codegen/cpu/lane_cost.h"
 #include "compiler/kernel/access_analysis.h"
-#include "compiler/kernel/loop_rewrite.h"
+#include "compiler/kernel/loop_planning.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -119,37 +118,44 @@ bool stage_is_copy(const CpuTarget& target, const Stage& stage) {
          !is_long_chain(stage.value);
 }
 
+int native_lanes(const CpuTarget& target, const Stage& stage) {
+  return std::max(1, target.vector_bytes / static_cast<int>(lane_bytes(stage)));
+}
+
+/// What a store is made of if its vectors run along an axis.
+struct Row {
+  std::optional<RowInterior> interior;
+  std::vector<Expr> values;
+  Stage middle;  // what most lanes do
+};
+
 /// Picks the vector axis of `axes` and sets everything but the loops outside it.
 StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes,
                      const std::vector<Operand>& operands) {
   StagePlan plan;
   Axis minor;
   if (stage.kind == Stage::Kind::store) minor = minor_axis(stage, axes, operands);
-  plan.native = std::max(1, target.vector_bytes / static_cast<int>(lane_bytes(stage)));
+  plan.native = native_lanes(target, stage);
   const bool overlaps = stage.kind == Stage::Kind::store && !reads_where_it_writes(stage);
-  size_t best = axes.size();
-  double best_cost = 0;
-  Stage middle;
-  for (size_t k = 0; k < axes.size(); ++k) {
-    const bool steps = interleaves(stage, operands, axes[k], minor);
-    std::vector<Expr> values = steps ? phases_of(stage.value, minor) : std::vector{stage.value};
-    std::optional<RowInterior> interior;
-    if (overlaps) interior = row_interior(values, axes[k], plan.native);
-    if (interior && !is_wide(*interior, plan.native)) interior.reset();
-    Stage usual = stage;  // what most lanes do
-    usual.value = interior ? interior->values[0] : values[0];
-    const double cost = lane_cost(usual, operands, axes[k], plan.native, steps);
-    if (best < axes.size() && cost > best_cost) continue;
-    best = k;
-    best_cost = cost;
-    middle = std::move(usual);
-    plan.interior = std::move(interior);
-    plan.values = std::move(values);
-  }
+  std::vector<Row> rows;  // of the axes
+  const auto best = best_lane(stage, axes, [&](const Stage&, const Axis& axis) {
+    const bool steps = interleaves(stage, operands, axis, minor);
+    Row row;
+    row.values = steps ? phases_of(stage.value, minor) : std::vector{stage.value};
+    if (overlaps) row.interior = row_interior(row.values, axis, plan.native);
+    if (row.interior && !is_wide(*row.interior, plan.native)) row.interior.reset();
+    row.middle = stage;
+    row.middle.value = row.interior ? row.interior->values[0] : row.values[0];
+    rows.push_back(std::move(row));
+    return lane_cost(rows.back().middle, operands, axis, plan.native, steps);
+  });
   plan.stage = std::move(stage);
-  if (best < axes.size()) {
-    plan.lane = axes[best];
-    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(best));
+  if (best) {
+    plan.interior = std::move(rows[*best].interior);
+    plan.values = std::move(rows[*best].values);
+    const Stage middle = std::move(rows[*best].middle);
+    plan.lane = axes[*best];
+    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(*best));
     plan.maskable = is_maskable(target, plan.stage, operands);
     while (!plan.maskable && plan.lane.extent.is_constant() &&
            plan.native > std::max<int64_t>(1, plan.lane.extent.constant()))
@@ -181,7 +187,7 @@ void plan_inner_rows(StagePlan& plan, const std::vector<Axis>& outer) {
   if (!plan.inner_rows.empty()) plan.inner = row_interior(values, plan.lane, plan.native);
 }
 
-/// Finds the axis `row` of `axes` along which every load is contiguous that is strided along the vector axis.
+/// Reads loads that are strided along the vector axis by tiles where they run along one of the `axes`.
 void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axes,
                 const std::vector<Operand>& operands) {
   constexpr int kLargestBody = 24;  // it is emitted once per row of a tile
@@ -189,37 +195,13 @@ void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axe
   const bool lanes_fit = (bytes == 4 || bytes == 8) && plan.native == target.vector_bytes / bytes;
   if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !lanes_fit) return;
   if (count_nodes(plan.stage.value) > kLargestBody) return;
-  auto long_enough = [&](const Axis& a) { return !a.extent.is_constant() || a.extent.constant() >= plan.native; };
-  auto stride = [&](const Expr& e, const Axis& a) {
-    return address_stride(operands[static_cast<size_t>(e->operand)], e->args, a.id);
-  };
-  const auto store_stride =
-      address_stride(operands[static_cast<size_t>(plan.stage.operand)], plan.stage.index, plan.lane.id);
-  if (!store_stride || !store_stride->is(1) || !long_enough(plan.lane)) return;
-  std::vector<Expr> strided;
-  bool simple = true;
-  rewrite(plan.stage.value, [&](const Expr& e) -> Expr {
-    if (e->kind == ExprKind::reduce) simple = false;
-    if (e->kind != ExprKind::load) return nullptr;
-    const auto s = stride(e, plan.lane);
-    if (s && (s->is(0) || s->is(1))) return e;
-    simple = simple && s && !e->guarded && size_of(e->dtype) == bytes;
-    strided.push_back(e);
-    return e;
-  });
-  if (!simple || strided.empty()) return;
-  for (size_t k = 0; k < axes.size(); ++k) {
-    if (!long_enough(axes[k])) continue;
-    const bool contiguous = std::all_of(strided.begin(), strided.end(), [&](const Expr& e) {
-      const auto s = stride(e, axes[k]);
-      return s && s->is(1);
-    });
-    if (!contiguous) continue;
-    plan.transposed = strided;
-    plan.tile_row = axes[k];
-    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(k));
-    return;
-  }
+  const auto has_lane_size = [&](const Expr& load) { return size_of(load->dtype) == bytes; };
+  const auto is_long = [&](const Axis& a) { return !a.extent.is_constant() || a.extent.constant() >= plan.native; };
+  auto tile = find_tile(plan.stage, plan.lane, axes, operands, has_lane_size, is_long);
+  if (!tile) return;
+  plan.transposed = std::move(tile->transposed);
+  plan.tile_row = axes[tile->row];
+  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(tile->row));
 }
 
 /// Moves an axis of the loops outside into the vector loop where that saves most of its work.
@@ -251,12 +233,10 @@ Dim stage_work(const StagePlan& plan) {
 }
 
 /// A single store: all its axes are parallel, so all but the vector axis become points.
-void plan_single_store(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
-  Stage stage = loop.stages[0];
-  std::vector<Axis> axes = loop.outer;
-  axes.insert(axes.end(), stage.axes.begin(), stage.axes.end());
-  flatten_accesses(stage, kernel.operands);
-  axes = merge_axes(stage, std::move(axes));
+void plan_single_store(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop, const LoopForm& form,
+                       LoopPlan& plan) {
+  Stage stage = form.stages[0];
+  std::vector<Axis> axes = stage.axes;
   split_phases(stage, axes, kernel.operands, fresh_axis_id(loop) + 1);
   StagePlan stage_plan = plan_stage(target, std::move(stage), std::move(axes), kernel.operands);
   plan_tiles(target, stage_plan, stage_plan.loops, kernel.operands);
@@ -278,32 +258,16 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   plan.stages.push_back(std::move(stage_plan));
 }
 
-/// Do neighbouring points of some outer axis use memory better than neighbouring elements of the stages' axes? Then
-/// that axis.
-std::optional<Axis> column_axis(const CpuTarget& target, const std::vector<Stage>& stages,
-                                const std::vector<Axis>& outer, const std::vector<Operand>& operands) {
-  const auto native = [&](const Stage& s) {
-    return std::max(1, target.vector_bytes / static_cast<int>(lane_bytes(s)));
+/// The axis whose neighbouring points are lanes, if that is better than neighbouring elements of the stages' axes.
+std::optional<Axis> column_axis(const CpuTarget& target, const LoopForm& form, const std::vector<Operand>& operands) {
+  const auto cost = [&](const Stage& s, const Axis& a) {
+    return lane_cost(s, operands, a, native_lanes(target, s), false);
   };
-  double least = 0;
-  for (const Stage& s : stages) {
-    double best = s.axes.empty() ? 0 : HUGE_VAL;
-    for (const Axis& a : s.axes) best = std::min(best, lane_cost(s, operands, a, native(s), false));
-    least += best;
-  }
-  std::optional<Axis> found;
-  for (const Axis& a : outer) {
-    double cost = 0;
-    bool fits = true;
-    for (const Stage& s : stages) {
-      fits = fits && !(a.extent.is_constant() && a.extent.constant() < native(s)) && !is_scattered(s, operands, a);
-      cost += s.axes.empty() ? 0 : lane_cost(s, operands, a, native(s), false);
-    }
-    if (!fits || cost >= least) continue;
-    least = cost;
-    found = a;
-  }
-  return found;
+  return outer_lane(form, cost, [&](const Axis& a) {
+    return std::none_of(form.stages.begin(), form.stages.end(), [&](const Stage& s) {
+      return (a.extent.is_constant() && a.extent.constant() < native_lanes(target, s)) || is_scattered(s, operands, a);
+    });
+  });
 }
 
 /// Every stage of a point handles several columns at a time: two registers each, so that cache lines are used whole, or
@@ -326,20 +290,15 @@ void plan_columns(const CpuTarget& target, const Axis& columns, int block, LoopP
   plan.outer.push_back(plan.block);
 }
 
-void plan_stages(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
-  plan.outer = loop.outer;
-  std::erase_if(plan.outer, [](const Axis& a) { return a.extent.is(1); });
-  std::vector<Stage> stages = loop.stages;
-  for (Stage& stage : stages) {
-    flatten_accesses(stage, kernel.operands);
-    stage.axes = merge_axes(stage, stage.axes);
-  }
+void plan_stages(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop, LoopForm form, LoopPlan& plan) {
+  std::vector<Stage>& stages = form.stages;
+  plan.outer = form.outer;
   const KeptValue kept = keep_reduced_value(stages, kernel.operands);
-  const auto columns = column_axis(target, stages, plan.outer, kernel.operands);
+  const auto columns = column_axis(target, form, kernel.operands);
   for (size_t s = 0; s < stages.size(); ++s) {
     if (columns) {
       StagePlan stage;
-      stage.native = std::max(1, target.vector_bytes / static_cast<int>(lane_bytes(stages[s])));
+      stage.native = native_lanes(target, stages[s]);
       stage.loops = stages[s].axes;
       stage.stage = stages[s];
       plan.stages.push_back(std::move(stage));
@@ -379,16 +338,12 @@ StagePlan plan_row(const CpuTarget& target, Stage stage, const Axis& axis, const
 
 LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop) {
   LoopPlan plan;
-  auto note_units = [&](const std::vector<Axis>& axes) {
-    for (const Axis& a : axes)
-      if (a.extent.is(1)) plan.unit_axes.push_back(a.id);
-  };
-  note_units(loop.outer);
-  for (const Stage& stage : loop.stages) note_units(stage.axes);
-  if (loop.stages.size() == 1 && loop.stages[0].kind == Stage::Kind::store) {
-    plan_single_store(target, kernel, loop, plan);
+  const LoopForm form = loop_form(kernel, loop);
+  plan.unit_axes = form.unit_axes;
+  if (form.is_single_store) {
+    plan_single_store(target, kernel, loop, form, plan);
   } else {
-    plan_stages(target, kernel, loop, plan);
+    plan_stages(target, kernel, loop, form, plan);
   }
   Dim point_work(0);  // of one point of the outer axes
   for (const StagePlan& stage : plan.stages) point_work = point_work + stage_work(stage);

@@ -1,42 +1,12 @@
 #include "codegen/library/epilogue_match.h"
 
-#include <cmath>
-#include <numbers>
-
 #include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/library_activation.h"
 
 namespace gcg::library {
 namespace {
 
 bool is_binary(const Expr& e, BinaryOp op) { return e->kind == ExprKind::binary && e->binary == op; }
-bool is_zero(const Expr& e) { return e->kind == ExprKind::constant && is_float(e->dtype) && e->number == 0; }
-
-/// As compiler/ops/activation.cpp lowers Gelu with approximate = "tanh".
-Expr gelu_tanh(const Expr& x) {
-  const auto literal = [](double value) { return constant_float(DType::f32, value); };
-  const Expr inner = x + literal(0.044715) * x * x * x;
-  return literal(0.5) * x * (literal(1) + unary(UnaryOp::tanh, literal(std::sqrt(2 / std::numbers::pi)) * inner));
-}
-
-/// Removes the activation from the outside.
-LibraryActivation peel_activation(Expr& e) {
-  if (is_binary(e, BinaryOp::max)) {
-    const bool left = is_zero(e->args[0]);
-    if (!left && !is_zero(e->args[1])) return LibraryActivation::none;
-    e = e->args[left ? 1 : 0];
-    return LibraryActivation::relu;
-  }
-  if (!is_binary(e, BinaryOp::mul)) return LibraryActivation::none;
-  const std::string text = key(e);
-  for (const Expr& factor : e->args)
-    for (const Expr& x : factor->args)
-      if (x->kind != ExprKind::constant && x->dtype == DType::f32 && key(gelu_tanh(x)) == text) {
-        e = x;
-        return LibraryActivation::gelu_tanh;
-      }
-  return LibraryActivation::none;
-}
-
 void collect_terms(const Expr& e, std::vector<Expr>& terms) {
   if (!is_binary(e, BinaryOp::add)) return terms.push_back(e);
   collect_terms(e->args[0], terms);
@@ -101,11 +71,11 @@ Dim stride_of(const Affine& address, const Axis& axis) {
 std::optional<EpilogueMatch> match_epilogue(const Kernel& kernel, const Expr& epilogue, const Axis& bias_axis,
                                             const Affine& result) {
   EpilogueMatch match;
-  Expr e = epilogue;
-  if (e->dtype != DType::f32) return std::nullopt;
-  match.activation = peel_activation(e);
+  if (epilogue->dtype != DType::f32) return std::nullopt;
+  const Activated activated = activation_of(epilogue);
+  match.activation = activated.function;
   std::vector<Expr> terms;
-  collect_terms(e, terms);
+  collect_terms(activated.argument, terms);
   bool summed = false;
   for (const Expr& term : terms) {
     const auto scale = accumulator_scale(term);

@@ -1,4 +1,6 @@
 // Activation functions of neural networks, and Clip.
+#include "compiler/kernel/library_activation.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -55,7 +57,7 @@ constexpr auto kRelu = [](const Node&, auto x) { return x > 0 || x != x ? x : de
 
 Expr expm1(const Expr& x) { return unary(UnaryOp::exp, x) - literal(x, 1); }
 
-Expr build_relu(const Node&, const Expr& x) { return maximum(x, zero(x)); }
+Expr build_relu(const Node&, const Expr& x) { return relu(x); }
 Expr build_softplus(const Node&, const Expr& x) { return softplus(x); }
 Expr build_softsign(const Node&, const Expr& x) {
   return binary(BinaryOp::div, x, literal(x, 1) + unary(UnaryOp::abs, x));
@@ -89,11 +91,9 @@ Expr build_hard_sigmoid(const Node& n, const Expr& x) {
 }
 Expr build_hard_swish(const Node&, const Expr& x) { return x * hard_sigmoid(x, 1.0 / 6, 0.5); }
 Expr build_gelu(const Node& n, const Expr& x) {
+  if (n.string_attribute("approximate", "none") != "none") return gelu_tanh(x);
   const Expr half = literal(x, 0.5), one = literal(x, 1);
-  if (n.string_attribute("approximate", "none") == "none")
-    return half * x * (one + unary(UnaryOp::erf, x * literal(x, 1 / std::numbers::sqrt2)));
-  const Expr inner = x + literal(x, 0.044715) * x * x * x;
-  return half * x * (one + unary(UnaryOp::tanh, literal(x, std::sqrt(2 / std::numbers::pi)) * inner));
+  return half * x * (one + unary(UnaryOp::erf, x * literal(x, 1 / std::numbers::sqrt2)));
 }
 
 void infer_relu(InferContext& ctx) {

@@ -5,6 +5,7 @@
 
 #include "codegen/cuda/text/vector_access.h"
 #include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/loop_planning.h"
 #include "compiler/kernel/loop_rewrite.h"
 #include "compiler/support/error.h"
 
@@ -25,36 +26,30 @@ Dim extent_of(const std::vector<Axis>& axes) {
 }
 
 /// How badly neighbouring threads use memory if they are neighbours along `axis`: 1 per access of a full sector.
-double lane_cost(const Stage& stage, const std::vector<Operand>& operands, int axis) {
-  double cost = 0;
-  visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {
-    const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis);
-    if (stride && stride->is(0))
-      cost += store ? 8 : 0.1;
-    else if (stride && stride->is(1))
-      cost += 1;
-    else
-      cost += store ? 9 : 6;
-  });
-  return cost;
+LaneCost lane_cost(const std::vector<Operand>& operands) {
+  return [&operands](const Stage& stage, const Axis& axis) {
+    double cost = 0;
+    visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {
+      const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis.id);
+      if (stride && stride->is(0))
+        cost += store ? 8 : 0.1;
+      else if (stride && stride->is(1))
+        cost += 1;
+      else
+        cost += store ? 9 : 6;
+    });
+    return cost;
+  };
 }
 
-/// Takes the best lane axis out of `axes`, the innermost among equals; id -1 if there are none.
-Axis take_lane(const Stage& stage, const std::vector<Operand>& operands, std::vector<Axis>& axes) {
-  if (axes.empty()) return {};
-  size_t best = axes.size() - 1;
-  for (size_t k = axes.size() - 1; k-- > 0;)
-    if (lane_cost(stage, operands, axes[k].id) < lane_cost(stage, operands, axes[best].id)) best = k;
-  const Axis lane = axes[best];
-  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(best));
-  return lane;
-}
-
-StagePlan plan_stage(Stage stage, std::vector<Axis> axes, const std::vector<Operand>& operands) {
+StagePlan plan_stage(const Stage& stage, const std::vector<Operand>& operands) {
   StagePlan plan;
-  plan.lane = take_lane(stage, operands, axes);
-  plan.loops = std::move(axes);
-  plan.stage = std::move(stage);
+  plan.stage = stage;
+  plan.loops = stage.axes;
+  if (const auto best = best_lane(stage, plan.loops, lane_cost(operands))) {
+    plan.lane = plan.loops[*best];
+    plan.loops.erase(plan.loops.begin() + static_cast<std::ptrdiff_t>(*best));
+  }
   return plan;
 }
 
@@ -69,15 +64,9 @@ bool is_below(const Dim& dim, int64_t limit) {
   return upper && *upper < limit;
 }
 
-void plan_elements(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
-  Stage stage = loop.stages[0];
-  std::vector<Axis> axes = loop.outer;
-  axes.insert(axes.end(), stage.axes.begin(), stage.axes.end());
-  flatten_accesses(stage, kernel.operands);
-  axes = merge_axes(stage, std::move(axes));
-  stage.value = share_reductions(stage.value);
-  const Dim elements = extent_of(axes);
-  StagePlan stage_plan = plan_stage(std::move(stage), std::move(axes), kernel.operands);
+void plan_elements(const Kernel& kernel, const LoopForm& form, LoopPlan& plan) {
+  const Dim elements = extent_of(form.stages[0].axes);
+  StagePlan stage_plan = plan_stage(form.stages[0], kernel.operands);
   // The loads of a reduction are one element each: neighbouring threads take neighbouring ones.
   if (stage_plan.lane.id >= 0 && !has_reduction(stage_plan.stage.value)) {
     stage_plan.vector = vector_count(stage_plan.stage, kernel.operands, stage_plan.lane.id);
@@ -98,27 +87,6 @@ std::optional<int64_t> longest_row(const std::vector<Stage>& stages) {
     longest = std::max(longest, *row);
   }
   return longest;
-}
-
-/// Do neighbouring points of some outer axis use memory better than neighbouring elements of the stages' axes? Then
-/// that axis; else -1.
-int outer_lane(const std::vector<Stage>& stages, const std::vector<Axis>& outer, const std::vector<Operand>& operands) {
-  double inside = 0;
-  for (const Stage& s : stages) {
-    double best = s.axes.empty() ? 0 : 1e9;
-    for (const Axis& a : s.axes) best = std::min(best, lane_cost(s, operands, a.id));
-    inside += best;
-  }
-  int lane = -1;
-  for (const Axis& a : outer) {
-    double cost = 0;
-    for (const Stage& s : stages) cost += s.axes.empty() ? 0 : lane_cost(s, operands, a.id);
-    if (cost < inside) {
-      inside = cost;
-      lane = a.id;
-    }
-  }
-  return lane;
 }
 
 int power_of_two(int64_t at_least) { return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(at_least))); }
@@ -181,30 +149,20 @@ bool share_lane(LoopPlan& plan) {
   return first != nullptr;
 }
 
-void plan_groups(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
+void plan_groups(const Kernel& kernel, const LoopForm& form, LoopPlan& plan) {
   plan.mapping = Mapping::groups;
-  plan.outer = loop.outer;
-  std::erase_if(plan.outer, [](const Axis& a) { return a.extent.is(1); });
-  std::vector<Stage> stages = loop.stages;
-  for (Stage& stage : stages) {
-    flatten_accesses(stage, kernel.operands);
-    stage.axes = merge_axes(stage, stage.axes);
-    stage.value = share_reductions(stage.value);
-  }
-  const int lane = outer_lane(stages, plan.outer, kernel.operands);
-  if (lane >= 0) {
-    const auto at = std::find_if(plan.outer.begin(), plan.outer.end(), [&](const Axis& a) { return a.id == lane; });
+  plan.outer = form.outer;
+  const auto lane = outer_lane(form, lane_cost(kernel.operands), [](const Axis&) { return true; });
+  if (lane) {
+    const auto at = std::find_if(plan.outer.begin(), plan.outer.end(), [&](const Axis& a) { return a.id == lane->id; });
     std::rotate(at, at + 1, plan.outer.end());
-    plan.group = across_group(stages, plan.outer);
+    plan.group = across_group(form.stages, plan.outer);
     plan.across = plan.group > 1;
     plan.threads = plan.across ? static_cast<int>(kWarp) * plan.group : 128;
   } else {
-    plan_group(stages, plan);
+    plan_group(form.stages, plan);
   }
-  for (Stage& stage : stages) {
-    std::vector<Axis> axes = stage.axes;
-    plan.stages.push_back(plan_stage(std::move(stage), std::move(axes), kernel.operands));
-  }
+  for (const Stage& stage : form.stages) plan.stages.push_back(plan_stage(stage, kernel.operands));
   if (plan.group == 1) return;
   plan_vectors(kernel, plan);
   constexpr int64_t kElementsPerThread = 32;
@@ -216,19 +174,15 @@ void plan_groups(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
 
 }  // namespace
 
-LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& given) {
-  const LoopKernel loop = hoist_reductions(given);
+LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& loop) {
+  LoopForm form = loop_form(kernel, hoist_reductions(loop));
+  for (Stage& stage : form.stages) stage.value = share_reductions(stage.value);
   LoopPlan plan;
-  auto note_units = [&](const std::vector<Axis>& axes) {
-    for (const Axis& a : axes)
-      if (a.extent.is(1)) plan.unit_axes.push_back(a.id);
-  };
-  note_units(loop.outer);
-  for (const Stage& stage : loop.stages) note_units(stage.axes);
-  if (loop.stages.size() == 1 && loop.stages[0].kind == Stage::Kind::store)
-    plan_elements(kernel, loop, plan);
+  plan.unit_axes = form.unit_axes;
+  if (form.is_single_store)
+    plan_elements(kernel, form, plan);
   else
-    plan_groups(kernel, loop, plan);
+    plan_groups(kernel, form, plan);
   return plan;
 }
 

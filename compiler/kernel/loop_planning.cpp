@@ -1,0 +1,109 @@
+#include "compiler/kernel/loop_planning.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/loop_rewrite.h"
+
+namespace gcg {
+namespace {
+
+std::optional<Dim> stride_along(const Expr& load, const Axis& axis, const std::vector<Operand>& operands) {
+  return address_stride(operands[static_cast<size_t>(load->operand)], load->args, axis.id);
+}
+
+bool is_contiguous(const Expr& load, const Axis& axis, const std::vector<Operand>& operands) {
+  const auto stride = stride_along(load, axis, operands);
+  return stride && stride->is(1);
+}
+
+/// The loads that jump from one element of `lane` to the next; empty, too, where one cannot be turned round.
+std::vector<Expr> jumping_loads(const Stage& stage, const Axis& lane, const std::vector<Operand>& operands,
+                                const std::function<bool(const Expr&)>& can_turn) {
+  std::vector<Expr> jumping;
+  bool simple = true;
+  rewrite(stage.value, [&](const Expr& e) -> Expr {
+    if (e->kind == ExprKind::reduce) simple = false;
+    if (e->kind != ExprKind::load) return nullptr;
+    const auto stride = stride_along(e, lane, operands);
+    if (stride && (stride->is(0) || stride->is(1))) return e;
+    simple = simple && stride && !e->guarded && can_turn(e);
+    jumping.push_back(e);
+    return e;
+  });
+  return simple ? jumping : std::vector<Expr>();
+}
+
+}  // namespace
+
+LoopForm loop_form(const Kernel& kernel, const LoopKernel& loop) {
+  LoopForm form;
+  const auto note_units = [&](const std::vector<Axis>& axes) {
+    for (const Axis& a : axes)
+      if (a.extent.is(1)) form.unit_axes.push_back(a.id);
+  };
+  form.outer = loop.outer;
+  form.stages = loop.stages;
+  note_units(form.outer);
+  for (const Stage& stage : form.stages) note_units(stage.axes);
+  form.is_single_store = form.stages.size() == 1 && form.stages[0].kind == Stage::Kind::store;
+  if (form.is_single_store) {
+    std::vector<Axis>& axes = form.stages[0].axes;
+    axes.insert(axes.begin(), form.outer.begin(), form.outer.end());
+    form.outer.clear();
+  }
+  std::erase_if(form.outer, [](const Axis& a) { return a.extent.is(1); });
+  for (Stage& stage : form.stages) {
+    flatten_accesses(stage, kernel.operands);
+    stage.axes = merge_axes(stage, std::move(stage.axes));
+  }
+  return form;
+}
+
+std::optional<size_t> best_lane(const Stage& stage, const std::vector<Axis>& axes, const LaneCost& cost) {
+  std::optional<size_t> best;
+  double least = 0;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const double here = cost(stage, axes[k]);
+    if (best && here > least) continue;
+    best = k;
+    least = here;
+  }
+  return best;
+}
+
+std::optional<Axis> outer_lane(const LoopForm& form, const LaneCost& cost,
+                               const std::function<bool(const Axis&)>& fits) {
+  double least = 0;
+  for (const Stage& s : form.stages) {
+    double inside = s.axes.empty() ? 0 : std::numeric_limits<double>::infinity();
+    for (const Axis& a : s.axes) inside = std::min(inside, cost(s, a));
+    least += inside;
+  }
+  std::optional<Axis> found;
+  for (const Axis& a : form.outer) {
+    double here = 0;
+    for (const Stage& s : form.stages) here += s.axes.empty() ? 0 : cost(s, a);
+    if (here >= least || !fits(a)) continue;
+    least = here;
+    found = a;
+  }
+  return found;
+}
+
+std::optional<Tile> find_tile(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
+                              const std::vector<Operand>& operands, const std::function<bool(const Expr&)>& can_turn,
+                              const std::function<bool(const Axis&)>& is_long) {
+  const auto stored = address_stride(operands[static_cast<size_t>(stage.operand)], stage.index, lane.id);
+  if (!stored || !stored->is(1) || !is_long(lane)) return std::nullopt;
+  std::vector<Expr> jumping = jumping_loads(stage, lane, operands, can_turn);
+  if (jumping.empty()) return std::nullopt;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const auto runs_along = [&](const Expr& load) { return is_contiguous(load, axes[k], operands); };
+    if (is_long(axes[k]) && std::all_of(jumping.begin(), jumping.end(), runs_along)) return Tile{k, std::move(jumping)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace gcg
