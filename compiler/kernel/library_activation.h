@@ -1,4 +1,5 @@
-// Activations that libraries know by name. One definition each, by which operators are lowered and epilogues recognised.
+// Activations that libraries know by name. One definition each, by which operators are lowered and epilogues
+// recognised.
 #pragma once
 
 #include "compiler/kernel/expr.h"

@@ -1,10 +1,9 @@
 // Activation functions of neural networks, and Clip.
-#include "compiler/kernel/library_activation.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
+#include "compiler/kernel/library_activation.h"
 #include "compiler/ops/broadcast.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
