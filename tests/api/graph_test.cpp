@@ -2,9 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 
 #include "gart/gart.hpp"
 #include "gcc_graph/compile.h"
+#include "gcc_graph/functions.h"
 
 namespace gcc_graph {
 namespace {
@@ -74,6 +78,28 @@ TEST(Compile, OnnxAndBackGivesTheSameBits) {
   EXPECT_EQ(again.inputs()[0].text(), "f32[batch,3]");
   EXPECT_EQ(run(compile(again, {.targets = {"x86-64-v3"}}).artifact),
             run(compile(graph, {.targets = {"x86-64-v3"}}).artifact));
+}
+
+TEST(Functions, AreCarvedOutListedAndRemoved) {
+  const std::string model = ::testing::TempDir() + "functions_model.onnx",
+                    path = ::testing::TempDir() + "functions.onnx";
+  const auto write = [](const std::string& to, const std::vector<uint8_t>& bytes) {
+    std::ofstream(to, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  };
+  std::filesystem::remove(path);
+  write(model, to_onnx(classifier()));
+  write(path, add_function(path, model, {"acme::Classify", {"x"}, {"y"}, {{"gart.device", "cpu"}}}).bytes);
+  const std::vector<FunctionSummary> list = list_functions(path);
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0].name, "acme::Classify");
+  EXPECT_EQ(list[0].inputs.at(0).type, "f32[batch,3]");
+  EXPECT_EQ(list[0].nodes, 2);
+  EXPECT_EQ(list[0].labels.at("gart.device"), "cpu");
+  EXPECT_NE(message_of([&] { remove_function(path, "acme::Classifi"); }).find("'acme::Classify'"), std::string::npos);
+  EXPECT_NE(message_of([&] { add_function(path, model, {"Other", {"x"}, {"z"}, {}}); }).find("no value 'z'"),
+            std::string::npos);
+  EXPECT_TRUE(remove_function(path, "acme::Classify").is_empty);
 }
 
 TEST(Compile, RefusesWhatItDoesNotKnow) {

@@ -64,12 +64,13 @@ std::string Value::text() const {
 
 Graph::Graph(const std::string& name) : state_(std::make_shared<GraphState>()) { state_->graph.name = name; }
 
-Graph Graph::import_onnx(const std::string& path, const std::vector<std::string>& custom_ops) {
+Graph Graph::import_onnx(const std::string& path, const std::vector<std::string>& custom_ops,
+                         const std::vector<std::string>& functions, const std::vector<std::string>& outputs) {
   return guarded([&] {
     std::vector<gcg::CustomOp> declared;
     for (const std::string& text : custom_ops) declared.push_back(gcg::parse_custom_op(text));
     Graph graph;
-    graph.state_ = imported(gcg::import_onnx(path, {}, declared));
+    graph.state_ = imported(gcg::import_onnx(path, {}, declared, functions, outputs));
     return graph;
   });
 }

@@ -40,6 +40,8 @@ ProgramCache& ProgramCache::instance() {
   static ProgramCache* cache = [] {
     auto* made = new ProgramCache;
     made->settings_.cache_folder = DiskCache::default_folder().string();
+    pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
+                   [] { instance().after_fork(true); });
     return made;
   }();
   return *cache;
@@ -112,11 +114,6 @@ void ProgramCache::request(const std::shared_ptr<Program>& program) {
   queue_.push_back(program);
   if (queue_.size() > kMostWaiting) queue_.pop_front();
   if (!has_thread_ && !stop_) {
-    static std::once_flag forks;
-    std::call_once(forks, [] {
-      pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
-                     [] { instance().after_fork(true); });
-    });
     has_thread_ = true;
     thread_ = new std::thread([this] { work(); });
   }
@@ -158,7 +155,7 @@ void ProgramCache::work() {
   set_priority(kNice);
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+    changed_.wait(lock, [this] { return stop_ || (!queue_.empty() && !is_forking_); });
     if (stop_) return;
     const std::shared_ptr<Program> program = queue_.back();
     queue_.pop_back();
@@ -232,22 +229,28 @@ std::vector<std::string> ProgramCache::explain() const {
   return {lines_.begin(), lines_.end()};
 }
 
+void ProgramCache::before_fork() {
+  cut_mutex().lock();  // nobody is in the middle of an evaluation
+  std::unique_lock lock(mutex_);
+  is_forking_ = true;
+  set_priority(0);
+  changed_.wait(lock, [this] { return busy_ == 0; });
+  lock.release();
+}
+
 void ProgramCache::after_fork(bool is_child) {
-  if (is_child) {
-    // The thread stayed with the parent, and what it was compiling; the queue is this process's own now.
+  is_forking_ = false;
+  if (is_child) {  // the thread stayed with the parent; the queue is this process's own now
     has_thread_ = false;
     thread_ = nullptr;
     thread_id_ = 0;
-    busy_ = 0;
     new (&changed_) std::condition_variable;
-    for (auto& [hash, family] : families_)
-      for (auto& p : family.programs)
-        if (p->state == Program::State::compiling) {
-          p->state = Program::State::failed;
-          p->error = "it was being compiled when the process forked";
-        }
+  } else {
+    set_priority(kNice);
+    changed_.notify_all();
   }
   mutex_.unlock();
+  cut_mutex().unlock();
 }
 
 void ProgramCache::stop() {

@@ -43,7 +43,9 @@ class ProgramCache {
   void fill(Stats& stats) const;
   std::vector<std::string> explain() const;
 
-  void before_fork() { mutex_.lock(); }
+  /// A child has no other threads: what they are in the middle of, LLVM's locks and tables among it, would stay so. So
+  /// whoever forks waits for them, and holds the locks until after_fork.
+  void before_fork();
   void after_fork(bool is_child);
   /// Ends the thread; nothing is compiled behind the caller's back from then on.
   void stop();
@@ -72,7 +74,7 @@ class ProgramCache {
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Program>> queue_;  // newest last
   int busy_ = 0;
-  bool stop_ = false, has_thread_ = false;
+  bool stop_ = false, has_thread_ = false, is_forking_ = false;
   std::thread* thread_ = nullptr;
   std::atomic<int> thread_id_{0};
   Settings settings_;

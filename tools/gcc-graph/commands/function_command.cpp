@@ -3,8 +3,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "compiler/functions/function_library_file.h"
-#include "compiler/support/error.h"
+#include "gcc_graph/functions.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/write_file.h"
@@ -13,20 +12,22 @@
 namespace gcg::tools {
 namespace {
 
+using gcc_graph::FunctionSummary;
+
 std::string values_text(const std::vector<FunctionSummary::Value>& values) {
   std::string text;
   for (const auto& value : values)
-    text += concat(text.empty() ? "" : ", ", value.name, value.type.empty() ? "" : ": ", value.type);
+    text += (text.empty() ? "" : ", ") + value.name + (value.type.empty() ? "" : ": ") + value.type;
   return text;
 }
 
 std::string text_of(const FunctionSummary& f) {
-  std::string text = concat(f.name, "(", values_text(f.inputs), ") -> (", values_text(f.outputs), "), ", f.nodes,
-                            f.nodes == 1 ? " node" : " nodes");
-  if (f.constant_bytes > 0) text += concat(", constants of ", f.constant_bytes, " bytes");
-  for (size_t i = 0; i < f.calls.size(); ++i) text += concat(i == 0 ? "; calls " : ", ", f.calls[i]);
+  std::string text = f.name + "(" + values_text(f.inputs) + ") -> (" + values_text(f.outputs) + "), " +
+                     std::to_string(f.nodes) + (f.nodes == 1 ? " node" : " nodes");
+  if (f.constant_bytes > 0) text += ", constants of " + std::to_string(f.constant_bytes) + " bytes";
+  for (size_t i = 0; i < f.calls.size(); ++i) text += (i == 0 ? "; calls " : ", ") + f.calls[i];
   for (const auto& [key, value] : f.labels)
-    text += key == "gart.tuning" ? "; with measurements" : concat("; ", key, " ", value);
+    text += key == "gart.tuning" ? "; with measurements" : "; " + key + " " + value;
   return text;
 }
 
@@ -44,7 +45,7 @@ nlohmann::ordered_json json_of(const FunctionSummary& f) {
 struct Addition {
   std::vector<std::string> words;  // [NAME] MODEL
   std::string library, device, group, tuning;
-  CarveOptions carve;
+  gcc_graph::CarveOptions carve;
 };
 
 void run(Addition a) {
@@ -57,7 +58,7 @@ void run(Addition a) {
     a.carve.labels["gart.tuning"] = {bytes.begin(), bytes.end()};
   }
   check_writable(a.library);
-  const ChangedLibrary changed = add_function(a.library, a.words.back(), a.carve);
+  const gcc_graph::ChangedLibrary changed = gcc_graph::add_function(a.library, a.words.back(), a.carve);
   write_file(a.library, changed.bytes);
   std::cout << "wrote " << a.library << ": " << text_of(changed.function) << '\n';
 }
@@ -100,7 +101,7 @@ void add_list(CLI::App& app) {
   c->add_flag("--json", *json, "Print JSON");
   c->callback([library, json] {
     auto list = nlohmann::ordered_json::array();
-    for (const FunctionSummary& function : list_functions(*library)) {
+    for (const FunctionSummary& function : gcc_graph::list_functions(*library)) {
       if (*json)
         list.push_back(json_of(function));
       else
@@ -117,7 +118,7 @@ void add_remove(CLI::App& app) {
   c->add_option("library", *library, "The library")->required();
   c->callback([name, library] {
     check_writable(*library);
-    const ChangedLibrary changed = remove_function(*library, *name);
+    const gcc_graph::ChangedLibrary changed = gcc_graph::remove_function(*library, *name);
     if (changed.is_empty)
       std::filesystem::remove(*library);
     else

@@ -48,8 +48,12 @@ class GCC_GRAPH_API Value {
 class GCC_GRAPH_API Graph {
  public:
   explicit Graph(const std::string& name = "graph");
-  /// Reads an ONNX file, external data included; `custom_ops` as of gcc-graph compile --custom-op.
-  static Graph import_onnx(const std::string& path, const std::vector<std::string>& custom_ops = {});
+  /// Reads an ONNX file, external data included; `custom_ops`, `functions` (files) and `outputs` as of gcc-graph
+  /// compile
+  /// --custom-op, --functions and --outputs.
+  static Graph import_onnx(const std::string& path, const std::vector<std::string>& custom_ops = {},
+                           const std::vector<std::string>& functions = {},
+                           const std::vector<std::string>& outputs = {});
   static Graph import_onnx(std::span<const uint8_t> bytes);
 
   /// Dims are numbers, names of symbols, or expressions of them.

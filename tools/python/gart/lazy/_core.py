@@ -204,7 +204,7 @@ class deterministic:
 
 
 def _warn_of_fork():
-    sys.stderr.write("gart.lazy: this process was forked from one that had computed values; graphs that were being compiled are interpreted here\n")
+    sys.stderr.write("gart.lazy: this process was forked from one that had computed values; it holds copies of them, and compiles for itself\n")
 
 
 if hasattr(os, "register_at_fork"):
