@@ -18,6 +18,9 @@ struct HostTensor {
   gart::TensorView view() const;
 };
 
+/// Of a dense tensor. Throws where extents are negative or the product overflows; `where` names the tensor.
+int64_t checked_bytes(const std::vector<int64_t>& shape, gart::DType dtype, const std::string& where);
+
 using NamedTensors = std::map<std::string, HostTensor>;
 
 /// All throw gcg::CompileError with one sentence naming the file and what is wrong.
