@@ -1,7 +1,7 @@
 // NumPy's .npy form of one array, versions 1 to 3.
 #pragma once
 
-#include "tools/gcc-graph/io/tensor_io.h"
+#include "tools/gcc-graph/io/host_tensor.h"
 
 namespace gcg::tools {
 

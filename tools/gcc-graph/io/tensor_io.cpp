@@ -14,17 +14,6 @@
 
 namespace gcg::tools {
 
-int64_t checked_bytes(const std::vector<int64_t>& shape, gart::DType dtype, const std::string& where) {
-  auto bytes = static_cast<int64_t>(gart::size_of(dtype));
-  for (int64_t d : shape)
-    if (d < 0 || __builtin_mul_overflow(bytes, d, &bytes)) fail(where, ": the tensor's extents are out of range");
-  return bytes;
-}
-
-gart::TensorView HostTensor::view() const {
-  return {bytes.data(), dtype, gart::Shape(std::span<const int64_t>(shape)), "cpu"};
-}
-
 NamedTensors read_npz(const std::string& path) {
   int code = 0;
   std::unique_ptr<zip_t, int (*)(zip_t*)> zip(zip_open(path.c_str(), ZIP_RDONLY, &code), zip_close);

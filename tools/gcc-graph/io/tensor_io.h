@@ -5,21 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "gart/gart.hpp"
+#include "tools/gcc-graph/io/host_tensor.h"
 
 namespace gcg::tools {
-
-/// An owned tensor read from a file. `bytes` are dense and row-major.
-struct HostTensor {
-  gart::DType dtype = gart::DType::undefined;
-  std::vector<int64_t> shape;
-  std::vector<uint8_t> bytes;
-
-  gart::TensorView view() const;
-};
-
-/// Of a dense tensor. Throws where extents are negative or the product overflows; `where` names the tensor.
-int64_t checked_bytes(const std::vector<int64_t>& shape, gart::DType dtype, const std::string& where);
 
 using NamedTensors = std::map<std::string, HostTensor>;
 
