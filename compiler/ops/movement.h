@@ -11,6 +11,9 @@ namespace gcg {
 
 /// The elements of an integer value of rank 0 or 1, constant or symbolic; nullopt when they depend on data.
 std::optional<std::vector<Dim>> known_dims(const Value& value);
+/// Attribute of a Slice of one dimension by steps of 1: its result is no longer than this.
+inline constexpr const char* kMostSliced = "gart.most";
+
 /// Axes as a list of numbers: from the integer input `i` where present, else 0, 1, ... `count` - 1. Fails when not
 /// constant.
 std::vector<int64_t> axes_or_leading(const InferContext& ctx, int i, size_t count, int64_t rank);

@@ -98,6 +98,13 @@ void slice_contents(InferContext& ctx, const std::vector<SlicedDim>& dims) {
   ctx.set_contents(0, std::move(to));
 }
 
+/// Of a range that depends on data.
+Dim open_length(InferContext& ctx, const SlicedDim& d) {
+  const Dim length = ctx.fresh_symbol("sliced");
+  const bool one_by_one = d.entry && d.step == 1 && ctx.node().has_attribute(kMostSliced);
+  return one_by_one ? min(length, Dim(ctx.node().int_attribute(kMostSliced, 0))) : length;
+}
+
 void infer_slice(InferContext& ctx) {
   const auto input = [&](int i) { return ctx.has_input(i) ? &ctx.input(i) : nullptr; };
   for (int i : {1, 2, 3, 4})
@@ -109,7 +116,7 @@ void infer_slice(InferContext& ctx) {
   if (!ctx.has_input(3) || ctx.int_contents(3)) axes_or_leading(ctx, 3, count, ctx.rank(0));  // in range and distinct
   const std::vector<SlicedDim> dims = sliced_dims(ctx.node(), ctx.shape(0), *input(1), *input(2), input(3), input(4));
   Shape shape = ctx.shape(0);
-  for (const SlicedDim& d : dims) shape[d.dim] = d.range ? d.range->length : ctx.fresh_symbol("sliced");
+  for (const SlicedDim& d : dims) shape[d.dim] = d.range ? d.range->length : open_length(ctx, d);
   ctx.set_output(0, ctx.dtype(0), std::move(shape));
   slice_contents(ctx, dims);
 }

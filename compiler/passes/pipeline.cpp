@@ -1,6 +1,7 @@
 // Which passes run, and why in this order.
 #include "compiler/passes/appends_as_rows.h"
 #include "compiler/passes/block_channels.h"
+#include "compiler/passes/bound_slices.h"
 #include "compiler/passes/canonicalize.h"
 #include "compiler/passes/chain_concats.h"
 #include "compiler/passes/channels_last.h"
@@ -87,6 +88,7 @@ const std::vector<PassGroup>& model_passes() {
       // constants was waiting for, and the other way round.
       {{kSinkConstants,
         kFoldButQuantized,
+        {"bound-slices", [](Graph& g, const Target*) { return bound_slices(g); }},
         {"take-sequences-apart", [](Graph& g, const Target*) { return take_sequences_apart(g); }},
         {"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }}},
        4},

@@ -53,8 +53,10 @@ bool Rewriter::can_replace(ValueId from, ValueId to) const {
 
 bool Rewriter::replace(ValueId from, ValueId to) {
   if (from == to || !can_replace(from, to)) return false;
-  // What was made to take the place of a value takes its name too (replace_uses sees to that for outputs).
-  if (to.index > from.index && !graph.is_output(from)) std::swap(graph.value(from).name, graph.value(to).name);
+  // What was made to take the place of a value takes its name too (replace_uses sees to that for outputs), but for an
+  // output, which keeps its own.
+  if (to.index > from.index && !graph.is_output(from) && !graph.is_output(to))
+    std::swap(graph.value(from).name, graph.value(to).name);
   const std::vector<NodeId> nodes = std::exchange(readers(from), {});
   for (NodeId n : nodes) std::replace(graph.node(n).inputs.begin(), graph.node(n).inputs.end(), from, to);
   readers(to).insert(readers(to).end(), nodes.begin(), nodes.end());

@@ -13,6 +13,7 @@ namespace gcg {
 ///   SplitToSequence(x), ConcatFromSequence(s) = Split(x), Concat(parts of s)
 ///   a Loop that appends x to a sequence       = a Loop with the scan output x, which is the sequence's last part
 ///   a Loop of few, known iterations           = its body, as often
+///   a SequenceMap of stacked elements         = a Loop whose scan outputs are stacked
 /// What goes into or comes out of a body is passed part by part; an output that is a sequence becomes an output per
 /// element. Throws UnsupportedModel with a row for each node whose sequence is none of this.
 bool take_sequences_apart(Graph& graph);

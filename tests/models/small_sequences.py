@@ -25,6 +25,72 @@ g (float[3,a] x, float[2,b] y, int64 at) => (float[m,n] joined, float[k,p] one, 
 }
 """
 
+# SequenceMap over sequences whose lengths are open, appended by a loop, and of several parts; with tensors and captures.
+MAPPED = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s,a] x, float[t,b] y, float[a] scale, int64 count) => (float[m,n] rows, float[k,p] sums, float[q,r] grown, int64 length) {
+  xs = SplitToSequence <axis = 0, keepdims = 0> (x)
+  ys = SplitToSequence <axis = 0> (x)
+  rows_of, sums_of = SequenceMap (xs, ys, scale) <body = each (float[c] u, float[d,e] v, float[f] w) => (float[g] row, float sum) {
+    scaled = Mul (u, w)
+    first = Constant <value = int64[1] {0}> ()
+    flat = Squeeze (v, first)
+    row = Add (scaled, flat)
+    sum = ReduceSum <keepdims = 0> (row)
+  }>
+  rows = ConcatFromSequence <axis = 0, new_axis = 1> (rows_of)
+  more = SequenceInsert (rows_of, scale)
+  again = SequenceMap (more) <body = once (float[c] u) => (float[d] v) {
+    v = Mul (u, scale)
+  }>
+  sums = ConcatFromSequence <axis = 0, new_axis = 1> (again)
+  length = SequenceLength (sums_of)
+  empty = SequenceEmpty <dtype = 1> ()
+  yes = Constant <value = bool {1}> ()
+  all = Loop (count, yes, empty) <body = step (int64 i, bool go, seq(float[h]) so_far) => (bool next, seq(float[h]) longer) {
+    next = Identity (go)
+    row = Gather (y, i)
+    longer = SequenceInsert (so_far, row)
+  }>
+  doubled = SequenceMap (all) <body = twice (float[c] u) => (float[d] v) {
+    v = Add (u, u)
+  }>
+  grown = ConcatFromSequence <axis = 0, new_axis = 1> (doubled)
+}
+"""
+
+# As PyTorch's exporter writes an EmbeddingBag: slices of one at a place that depends on data broadcast like numbers.
+BAGS = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s,4] x, int64[3] bounds) => (float[m,n] y) {
+  yes = Constant <value = bool {1}> ()
+  zero = Constant <value = int64 {0}> ()
+  one = Constant <value = int64 {1}> ()
+  two = Constant <value = int64 {2}> ()
+  minus = Constant <value = int64[1] {-1}> ()
+  first = Constant <value = int64[1] {0}> ()
+  empty = SequenceEmpty <dtype = 1> ()
+  bags, last = Loop (, yes, empty, zero) <body = step (int64 i, bool go, seq(float[a,4]) so_far, int64 at) => (bool again, seq(float[a,4]) longer, int64 next) {
+    place = Reshape (at, minus)
+    behind = Add (place, one)
+    behind2 = Add (place, two)
+    start = Slice (bounds, place, behind)
+    end = Slice (bounds, behind, behind2)
+    rows = Slice (x, start, end)
+    sum = ReduceSum (rows, first)
+    length = Sub (end, start)
+    some = Cast <to = 1> (length)
+    least = Constant <value = float {1}> ()
+    divisor = Max (some, least)
+    mean = Div (sum, divisor)
+    longer = SequenceInsert (so_far, mean)
+    next = Add (at, one)
+    again = Less (next, two)
+  }>
+  y = ConcatFromSequence <axis = 0> (bags)
+}
+"""
+
 APPENDING = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s,4] x, int64 count) => (float[m,n] stacked, float[k] joined, int64 length) {
@@ -305,6 +371,8 @@ g (float[7,4] x, float[4,5] w) => (float[m,5] y) {
 """
 
 MODELS = {
+    "mapped": (MAPPED, [{"s": 3, "a": 5, "t": 9, "b": 4, "count": 7}, {"s": 1, "a": 2, "t": 2, "b": 3, "count": 1}]),
+    "bags": (BAGS, [{"s": 7}, {"s": 30}, {"s": 2}]),
     "sequences": (SEQUENCES, [{"a": 4, "b": 3, "at": 1}, {"a": 2, "b": 5, "at": -1}]),
     "appending": (APPENDING, [{"s": 6, "count": 5}, {"s": 3, "count": 1}]),
     "unrolled": (UNROLLED, [{"a": 4}, {"a": 1}]),

@@ -32,6 +32,7 @@ bool is_command(const CLI::App& app, const std::string& name) {
 int main(int argc, char** argv) {
   CLI::App app{"gcc-graph: ONNX models to machine code in one file"};
   app.require_subcommand(1);
+  app.set_version_flag("-V,--version", "gcc-graph " GCC_GRAPH_VERSION);
   gcg::tools::add_compile_command(app);
   gcg::tools::add_tune_command(app);
   gcg::tools::add_place_command(app);

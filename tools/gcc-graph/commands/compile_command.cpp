@@ -13,8 +13,8 @@
 #include "compiler/support/error.h"
 #include "compiler/support/unsupported.h"
 #include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/commands/compile_report.h"
 #include "tools/gcc-graph/fleet/fleet_options.h"
-#include "tools/gcc-graph/fleet/print_cut_report.h"
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/measure/tuning_file.h"
 #include "tools/gcc-graph/options/default_targets.h"
@@ -35,23 +35,8 @@ struct Arguments {
   FleetOptions fleet;
   int threads = 0;
   PassOptions passes;
-  bool print_plan = false;
+  bool print_plan = false, quiet = false, json = false;
 };
-
-void print(const Arguments& a, const CompileResult& result, double seconds) {
-  std::cout << "wrote " << a.output << ": " << result.artifact.size() << " bytes (weights " << result.weight_bytes
-            << ", code " << result.code_bytes << ") in " << seconds << " s\n";
-  for (const PlanReport& p : result.plans) {
-    if (p.entry_point > 0) continue;
-    std::cout << "  " << p.target << " [" << p.shapes << "]: " << p.steps << " steps, " << p.kernels << " kernels";
-    for (const auto& [library, calls] : p.calls) std::cout << ", " << calls << " by " << library;
-    if (p.arena_bytes > 0)
-      std::cout << ", arena " << p.arena_bytes << " bytes (lower bound " << p.arena_lower_bound << ")";
-    std::cout << '\n';
-  }
-  if (result.cut) print_cut_report(*result.cut);
-  for (const std::string& remark : result.remarks) std::cout << "  " << remark << '\n';
-}
 
 /// What became of the measurements of --tuning.
 void print_use(const std::string& path, const TuningFile& tuning) {
@@ -118,7 +103,7 @@ CompileResult compile_imported(ImportedModel model, const CompileOptions& option
 
 void run(const Arguments& a) {
   const auto begin = std::chrono::steady_clock::now();
-  Progress progress;
+  Progress progress(a.quiet);
   CompileOptions options;
   check_unique(a.targets, "--target");
   const DefaultTargets defaults = a.targets.empty() ? default_targets() : DefaultTargets{a.targets, {}};
@@ -162,9 +147,12 @@ void run(const Arguments& a) {
   progress.show("write");
   write_file(a.output, result.artifact);
   progress.clear();
-  print_use(a.tuning, tuning);
+  if (a.quiet) return;
   for (const std::string& remark : defaults.remarks) result.remarks.push_back(remark);
-  print(a, result, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (a.json) return print_compiled_json(a.output, result, seconds);
+  print_use(a.tuning, tuning);
+  print_compiled(a.output, result, seconds);
 }
 
 }  // namespace
@@ -220,6 +208,8 @@ void add_compile_command(CLI::App& app) {
   c->add_option("--disable-pass", args->passes.disabled, "Skip these passes")->delimiter(',')->allow_extra_args(false);
   c->add_flag("--time-passes", args->passes.time_passes, "Print how long each pass takes");
   c->add_flag("--print-plan", args->print_plan, "Print what runs: every plan's kernels, buffers and steps");
+  c->add_flag("--json", args->json, "Print JSON");
+  c->add_flag("-q,--quiet", args->quiet, "Print nothing but errors")->excludes("--json");
   c->callback([args] { run(*args); });
 }
 

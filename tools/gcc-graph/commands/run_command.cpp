@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "compiler/ir/tensor.h"
 #include "compiler/support/error.h"
@@ -17,7 +18,7 @@ namespace {
 struct Arguments {
   std::string artifact, outputs, expect, trace;
   double rtol = 1e-3, atol = 1e-5;
-  bool each = false;
+  bool each = false, json = false;
   InputOptions inputs;
   RunOnFleet fleet;
 };
@@ -27,18 +28,27 @@ Tensor as_tensor(const gart::TensorView& v) {
   return Tensor(static_cast<DType>(v.dtype), {extents.begin(), extents.end()}, v.data, nullptr);
 }
 
+struct Summary {
+  double low = 0, high = 0, mean = 0;
+};
+
+Summary summary(const Tensor& t) {
+  Summary s;
+  for (int64_t i = 0; i < t.elements(); ++i) {
+    const double x = t.at_double(i);
+    s.low = i == 0 ? x : std::min(s.low, x);
+    s.high = i == 0 ? x : std::max(s.high, x);
+    s.mean += x;
+  }
+  s.mean /= static_cast<double>(std::max<int64_t>(t.elements(), 1));
+  return s;
+}
+
 void print_summary(const std::string& name, const gart::TensorView& v) {
   const Tensor t = as_tensor(v);
   std::cout << name << " " << gart::name_of(v.dtype) << v.shape.text();
-  double low = 0, high = 0, sum = 0;
-  for (int64_t i = 0; i < t.elements(); ++i) {
-    const double x = t.at_double(i);
-    low = i == 0 ? x : std::min(low, x);
-    high = i == 0 ? x : std::max(high, x);
-    sum += x;
-  }
-  if (t.elements() > 0)
-    std::cout << " min " << low << " max " << high << " mean " << sum / static_cast<double>(t.elements()) << " [";
+  const Summary s = summary(t);
+  if (t.elements() > 0) std::cout << " min " << s.low << " max " << s.high << " mean " << s.mean << " [";
   for (int64_t i = 0; i < std::min<int64_t>(t.elements(), 5); ++i) std::cout << (i ? ", " : "") << t.at_double(i);
   std::cout << (t.elements() > 5 ? ", ...]\n" : t.elements() > 0 ? "]\n" : "\n");
 }
@@ -80,10 +90,27 @@ bool compare(const std::string& name, const gart::TensorView& got, const HostTen
 
 using Outputs = std::vector<std::pair<std::string, gart::TensorView>>;
 
+/// JSON has no words for what is not finite: null then.
+void print_json(const Outputs& outputs) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const auto& [name, view] : outputs) {
+    const auto extents = view.shape.extents();
+    const Tensor t = as_tensor(view);
+    const Summary s = summary(t);
+    all.push_back({{"name", name},
+                   {"dtype", gart::name_of(view.dtype)},
+                   {"shape", std::vector<int64_t>(extents.begin(), extents.end())}});
+    if (t.elements() > 0) all.back().update({{"min", s.low}, {"max", s.high}, {"mean", s.mean}});
+  }
+  const nlohmann::ordered_json out = {{"outputs", all}};
+  std::cout << out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
+
 /// Prints, writes or compares them.
 void use(const Outputs& outputs, const Arguments& a) {
   const std::map<std::string, gart::TensorView> named(outputs.begin(), outputs.end());
   if (!a.outputs.empty()) write_npz(a.outputs, named);
+  if (a.json) return print_json(outputs);
   if (a.expect.empty()) {
     for (const auto& [name, view] : outputs) print_summary(name, view);
     return;
@@ -140,6 +167,7 @@ void add_run_command(CLI::App& app) {
   c->add_option("--atol", a->atol, "Absolute error that is always accepted")->capture_default_str();
   c->add_flag("--each", a->each,
               "Hold every element to atol + rtol * its expected value, instead of the largest error");
+  c->add_flag("--json", a->json, "Print shapes and ranges of the outputs as JSON")->excludes("--expect");
   c->callback([a] { run(*a); });
 }
 

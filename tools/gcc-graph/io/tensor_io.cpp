@@ -3,124 +3,16 @@
 #include <onnx/onnx_pb.h>
 #include <zip.h>
 
-#include <charconv>
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <random>
 
 #include "compiler/ir/dtype.h"
 #include "compiler/support/error.h"
+#include "tools/gcc-graph/io/npy.h"
 #include "tools/gcc-graph/io/read_file.h"
 
 namespace gcg::tools {
-namespace {
-
-struct NpyType {
-  const char* descr;  // without the byte order mark
-  gart::DType dtype;
-};
-
-constexpr NpyType kTypes[] = {{"f4", gart::DType::f32}, {"f8", gart::DType::f64}, {"f2", gart::DType::f16},
-                              {"i1", gart::DType::i8},  {"i2", gart::DType::i16}, {"i4", gart::DType::i32},
-                              {"i8", gart::DType::i64}, {"u1", gart::DType::u8},  {"u2", gart::DType::u16},
-                              {"u4", gart::DType::u32}, {"u8", gart::DType::u64}, {"b1", gart::DType::boolean}};
-
-/// Types that NumPy knows by name only, when ml_dtypes is imported.
-constexpr NpyType kNamedTypes[] = {{"bfloat16", gart::DType::bf16},
-                                   {"float8_e4m3fn", gart::DType::f8e4m3fn},
-                                   {"float8_e4m3fnuz", gart::DType::f8e4m3fnuz},
-                                   {"float8_e5m2", gart::DType::f8e5m2},
-                                   {"float8_e5m2fnuz", gart::DType::f8e5m2fnuz},
-                                   {"float4_e2m1fn", gart::DType::f4e2m1},
-                                   {"int4", gart::DType::i4},
-                                   {"uint4", gart::DType::u4},
-                                   {"int2", gart::DType::i2},
-                                   {"uint2", gart::DType::u2}};
-
-constexpr char kMagic[] = "\x93NUMPY";
-
-/// The text after "'key':" in a .npy header.
-std::string header_field(const std::string& header, const std::string& key, const std::string& where) {
-  const auto at = header.find("'" + key + "'");
-  const auto colon = at == std::string::npos ? at : header.find(':', at);
-  if (colon == std::string::npos) fail(where, ": the .npy header has no '", key, "'");
-  return header.substr(colon + 1);
-}
-
-int64_t checked_bytes(const std::vector<int64_t>& shape, gart::DType dtype, const std::string& where) {
-  auto bytes = static_cast<int64_t>(gart::size_of(dtype));
-  for (int64_t d : shape)
-    if (d < 0 || __builtin_mul_overflow(bytes, d, &bytes)) fail(where, ": the tensor's extents are out of range");
-  return bytes;
-}
-
-int64_t parse_extent(const std::string& text, const std::string& where) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) fail(where, ": '", text, "' is not an extent");
-  return value;
-}
-
-HostTensor parse_npy(const std::vector<uint8_t>& data, const std::string& where) {
-  if (data.size() < 10 || std::memcmp(data.data(), kMagic, 6) != 0) fail(where, ": not a .npy array");
-  const bool wide = data[6] >= 2;
-  if (wide && data.size() < 12) fail(where, ": the .npy header is cut off");
-  const size_t start = wide ? 12 : 10;
-  const size_t length = wide ? data[8] | data[9] << 8 | data[10] << 16 | static_cast<size_t>(data[11]) << 24
-                             : static_cast<size_t>(data[8] | data[9] << 8);
-  if (start + length > data.size()) fail(where, ": the .npy header is cut off");
-  const std::string header(data.begin() + static_cast<int64_t>(start),
-                           data.begin() + static_cast<int64_t>(start + length));
-
-  HostTensor out;
-  const std::string descr_text = header_field(header, "descr", where);
-  const auto quote = descr_text.find('\''), end = descr_text.find('\'', quote + 1);
-  const std::string descr =
-      quote == std::string::npos || end == std::string::npos ? "" : descr_text.substr(quote + 1, end - quote - 1);
-  for (const NpyType& t : kTypes)
-    if (descr.size() == 3 && descr[0] != '>' && descr.substr(1) == t.descr) out.dtype = t.dtype;
-  for (const NpyType& t : kNamedTypes)
-    if (descr == t.descr) out.dtype = t.dtype;
-  if (out.dtype == gart::DType::undefined) fail(where, ": element type '", descr, "' is not supported");
-  if (header_field(header, "fortran_order", where).find("False") > 2) fail(where, ": Fortran order is not supported");
-
-  const std::string shape = header_field(header, "shape", where);
-  const auto open = shape.find('('), close = shape.find(')');
-  if (open == std::string::npos || close == std::string::npos) fail(where, ": the .npy header has no shape");
-  std::stringstream list(shape.substr(open + 1, close - open - 1));
-  for (std::string d; std::getline(list, d, ',');)
-    if (const auto digits = d.find_first_not_of(' '); digits != std::string::npos)
-      out.shape.push_back(parse_extent(d.substr(digits), where));
-  const int64_t bytes = checked_bytes(out.shape, out.dtype, where);
-  if (static_cast<size_t>(bytes) != data.size() - start - length)
-    fail(where, ": the array holds ", data.size() - start - length, " bytes, its header asks for ", bytes);
-  out.bytes.assign(data.begin() + static_cast<int64_t>(start + length), data.end());
-  return out;
-}
-
-std::string npy_header(const gart::TensorView& t) {
-  std::string descr;
-  for (const NpyType& k : kTypes)
-    if (k.dtype == t.dtype) descr = std::string(gart::size_of(t.dtype) == 1 ? "|" : "<") + k.descr;
-  for (const NpyType& k : kNamedTypes)
-    if (k.dtype == t.dtype) descr = k.descr;
-  if (descr.empty()) fail("cannot write element type ", gart::name_of(t.dtype), " to a .npz file");
-  std::string shape;
-  for (int64_t d : t.shape.extents()) shape += std::to_string(d) + ", ";
-  std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + shape + "), }";
-  header.append(63 - (10 + header.size()) % 64, ' ');
-  header += '\n';
-  std::string out(kMagic, 6);
-  out += {1, 0, static_cast<char>(header.size() & 255), static_cast<char>(header.size() >> 8)};
-  return out + header;
-}
-
-}  // namespace
-
-gart::TensorView HostTensor::view() const {
-  return {bytes.data(), dtype, gart::Shape(std::span<const int64_t>(shape)), "cpu"};
-}
 
 NamedTensors read_npz(const std::string& path) {
   int code = 0;

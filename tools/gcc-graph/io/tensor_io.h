@@ -5,18 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "gart/gart.hpp"
+#include "tools/gcc-graph/io/host_tensor.h"
 
 namespace gcg::tools {
-
-/// An owned tensor read from a file. `bytes` are dense and row-major.
-struct HostTensor {
-  gart::DType dtype = gart::DType::undefined;
-  std::vector<int64_t> shape;
-  std::vector<uint8_t> bytes;
-
-  gart::TensorView view() const;
-};
 
 using NamedTensors = std::map<std::string, HostTensor>;
 

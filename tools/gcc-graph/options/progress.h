@@ -11,6 +11,7 @@ namespace gcg::tools {
 /// Text of the stage at hand on a terminal, on one line that the next stage overwrites.
 class Progress {
  public:
+  explicit Progress(bool quiet = false) : terminal_(!quiet && isatty(STDERR_FILENO) != 0) {}
   ~Progress() { clear(); }
   void show(const std::string& text) {
     if (!terminal_) return;
@@ -24,7 +25,7 @@ class Progress {
   }
 
  private:
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
+  const bool terminal_;
 };
 
 }  // namespace gcg::tools

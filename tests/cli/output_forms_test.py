@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""What the tool prints and reads: versions, nothing, JSON; arrays as NumPy stores them."""
+import json
+import unittest
+
+import numpy as np
+
+from cli_case import CliCase
+
+
+class OutputForms(CliCase):
+    def test_version(self):
+        for flag in ("--version", "-V"):
+            self.assertRegex(self.accepted(flag), r"^gcc-graph \d+\.\d+\.\d+\n$")
+
+    def test_quiet(self):
+        for flag in ("-q", "--quiet"):
+            self.assertEqual(self.accepted("compile", "model.onnx", "-o", "quiet.gart", flag), "")
+        self.assertEqual(self.read("quiet.gart"), self.read("model.gart"))
+        self.refused("compile", "none.onnx", "-o", "none.gart", "-q", says="none.onnx")
+
+    def test_compile_json(self):
+        told = json.loads(self.accepted("compile", "model.onnx", "-o", "told.gart", "--target", "x86-64-v3", "--json"))
+        self.assertEqual((told["output"], told["bytes"]), ("told.gart", len(self.read("told.gart"))))
+        self.assertEqual([p["target"] for p in told["plans"]], ["x86-64-v3"])
+        self.assertGreater(told["plans"][0]["steps"], 0)
+
+    def test_check_json(self):
+        found = json.loads(self.accepted("check", "model.gart", "--json"))
+        rows = {t["name"]: t for t in found["targets"]}
+        self.assertTrue(rows["x86-64-v3"]["runs"])
+        self.assertIn(found["default"]["target"], rows)
+        self.assertTrue(all("reason" in t for t in found["targets"] if not t["runs"]))
+
+    def test_run_json(self):
+        told = json.loads(self.accepted("run", "model.gart", "--random", "1", "--dim", "batch=2", "--json"))
+        self.assertEqual([(o["name"], o["dtype"], o["shape"]) for o in told["outputs"]], [("z", "f32", [2, 8])])
+        self.assertLessEqual(told["outputs"][0]["min"], told["outputs"][0]["mean"])
+
+    def test_arrays_as_numpy_stores_them(self):
+        x = np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)
+        y = np.zeros((3, 8), np.float32)
+        expected = np.exp(x) / np.exp(x).sum(0)
+        np.savez(self.path("expected.npz"), z=expected)
+        for name, form in (("columns", np.asfortranarray(x)), ("turned", np.ascontiguousarray(x.T).T), ("swapped", x.astype(">f4"))):
+            np.savez(self.path(name + ".npz"), x=y, y=form)
+            np.save(self.path(name + ".npy"), form)
+            np.save(self.path("x.npy"), y)
+            self.accepted("run", "model.gart", "--inputs", name + ".npz", "--expect", "expected.npz")
+            self.accepted("run", "model.gart", "--input", "x=x.npy", "--input", f"y={name}.npy", "--expect", "expected.npz")
+
+
+if __name__ == "__main__":
+    unittest.main()
