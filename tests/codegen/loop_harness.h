@@ -49,9 +49,16 @@ Tensor random_tensor(DType dtype, const std::vector<int64_t>& shape, double rang
 /// One tensor per operand of the kernel for these extents, all random.
 std::vector<Tensor> random_operands(const Kernel& kernel, const SymbolValues& symbols, double range = 4);
 
+/// What a kernel is run on.
+struct LoopInputs {
+  std::vector<Tensor> operands;
+  SymbolValues symbols;
+};
+
 /// Compiles for every target that runs here and compares all written operands with `interpret`: equal integers, floats
 /// within `tolerance` * max(1, |expected|), NaN where NaN is expected. Runs whole and split by tasks, which must agree
 /// to the bit.
+void expect_matches(const Kernel& kernel, const std::vector<LoopInputs>& inputs, double tolerance = 2e-6);
 void expect_matches(const Kernel& kernel, const std::vector<Tensor>& operands, const SymbolValues& symbols = {},
                     double tolerance = 2e-6);
 

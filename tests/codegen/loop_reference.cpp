@@ -128,29 +128,44 @@ void expect_close(const Tensor& expected, const Tensor& actual, double tolerance
 
 }  // namespace
 
-void expect_matches(const Kernel& kernel, const std::vector<Tensor>& operands, const SymbolValues& symbols,
-                    double tolerance) {
-  std::vector<Tensor> expected = operands;
-  for (Tensor& t : expected) {  // own copies: `operands` may be shared
-    Tensor copy(t.dtype(), t.shape());
-    if (t.bytes() > 0) std::memcpy(copy.mutable_data(), t.data(), static_cast<size_t>(t.bytes()));
-    t = copy;
+namespace {
+
+/// Own copies: tensors share what they hold.
+std::vector<Tensor> copies_of(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> copies;
+  for (const Tensor& t : tensors) {
+    copies.emplace_back(t.dtype(), t.shape());
+    if (t.bytes() > 0) std::memcpy(copies.back().mutable_data(), t.data(), static_cast<size_t>(t.bytes()));
   }
-  interpret(kernel, expected, symbols);
+  return copies;
+}
+
+}  // namespace
+
+void expect_matches(const Kernel& kernel, const std::vector<LoopInputs>& inputs, double tolerance) {
+  std::vector<std::vector<Tensor>> expected;
+  for (const LoopInputs& in : inputs) interpret(kernel, expected.emplace_back(copies_of(in.operands)), in.symbols);
   for (const std::string& target : runnable_targets()) {
     const RunnableKernel runnable(kernel, target);
-    std::vector<Tensor> whole = operands, split = operands;
-    EXPECT_EQ(runnable.run(whole, symbols, false), GART_KERNEL_OK);
-    EXPECT_EQ(runnable.run(split, symbols, true), GART_KERNEL_OK);
-    for (size_t i = 0; i < operands.size(); ++i) {
-      if (!kernel.operands[i].written) continue;
-      const std::string what = concat(kernel.name, " for ", target, ", operand ", i);
-      expect_close(expected[i], whole[i], tolerance, what);
-      EXPECT_TRUE(whole[i].bytes() == 0 ||
-                  std::memcmp(whole[i].data(), split[i].data(), static_cast<size_t>(whole[i].bytes())) == 0)
-          << what << ": the result depends on the split into tasks";
+    for (size_t n = 0; n < inputs.size(); ++n) {
+      std::vector<Tensor> whole = inputs[n].operands, split = inputs[n].operands;
+      EXPECT_EQ(runnable.run(whole, inputs[n].symbols, false), GART_KERNEL_OK);
+      EXPECT_EQ(runnable.run(split, inputs[n].symbols, true), GART_KERNEL_OK);
+      for (size_t i = 0; i < whole.size(); ++i) {
+        if (!kernel.operands[i].written) continue;
+        const std::string what = concat(kernel.name, " for ", target, ", inputs ", n, ", operand ", i);
+        expect_close(expected[n][i], whole[i], tolerance, what);
+        EXPECT_TRUE(whole[i].bytes() == 0 ||
+                    std::memcmp(whole[i].data(), split[i].data(), static_cast<size_t>(whole[i].bytes())) == 0)
+            << what << ": the result depends on the split into tasks";
+      }
     }
   }
+}
+
+void expect_matches(const Kernel& kernel, const std::vector<Tensor>& operands, const SymbolValues& symbols,
+                    double tolerance) {
+  expect_matches(kernel, {{operands, symbols}}, tolerance);
 }
 
 }  // namespace gcg::test

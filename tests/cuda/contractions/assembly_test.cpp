@@ -170,6 +170,7 @@ TEST_P(Assembly, VectorsDoNotSpill) {
 }
 TEST_P(Assembly, NoCandidateOfTuningSpillsMuch) {
   constexpr int kMostBytes = 64;  // what such a candidate loses by it is measured
+  const size_t each = std::getenv("GCC_GRAPH_ALL_TILES") != nullptr ? 1 : 4;
   for (const std::string& gir :
        {std::string(kVector), std::string(kTransposedVectors), attention(384, 384, 64), attention(50, 50, 128)}) {
     const Plan plan = cuda_plan(parse_graph(gir), target_);
@@ -180,7 +181,7 @@ TEST_P(Assembly, NoCandidateOfTuningSpillsMuch) {
       const cuda::KernelText text = cuda::emit_kernel(contraction(plan), target);
       count = choice.count();
       // Of the tiles of products, `check` has a sample.
-      if (text.symbol.find("_vector_") != std::string::npos || text.symbol.starts_with("attention_"))
+      if (i % each == 0 && (text.symbol.find("_vector_") != std::string::npos || text.symbol.starts_with("attention_")))
         assemble(text, {}, false, kMostBytes);
     }
   }
