@@ -280,6 +280,20 @@ TEST_F(Lazy, ThreadsShareValues) {
   EXPECT_FLOAT_EQ(first(record(add(), x, x)), 1);
 }
 
+TEST_F(Lazy, AProcessMayEndWhileItCompiles) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (int turn = 0; turn < 6; ++turn)
+    EXPECT_EXIT(
+        {
+          Array y = numbers({1, 2, 3});
+          for (int i = 0; i < 20; ++i) y = record(tanh_op(), record(add(), y, y));
+          first(y);
+          std::this_thread::sleep_for(std::chrono::milliseconds(3 * turn));
+          std::exit(0);
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
 TEST_F(Lazy, ProgramsInMemoryAreBounded) {
   Settings s = settings();
   s.max_programs = 8;

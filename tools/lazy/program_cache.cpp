@@ -36,6 +36,21 @@ std::string difference(const std::vector<int64_t>& before, const std::vector<int
 
 }  // namespace
 
+namespace {
+
+/// Of the main thread: exit() takes it down before all that is static. What LLVM makes during the first compilation
+/// would go before anything that was registered ahead of it, and under the hands of the thread that compiles.
+struct EndsFirst {
+  ~EndsFirst() {
+    if (syscall(SYS_gettid) == getpid()) ProgramCache::instance().stop();
+  }
+  void touch() const {}
+};
+
+thread_local const EndsFirst ends_first;
+
+}  // namespace
+
 ProgramCache& ProgramCache::instance() {
   static ProgramCache* cache = [] {
     auto* made = new ProgramCache;
@@ -109,6 +124,7 @@ std::shared_ptr<Program> ProgramCache::program_for(Family& family, const Cut& cu
 }
 
 void ProgramCache::request(const std::shared_ptr<Program>& program) {
+  ends_first.touch();
   const std::lock_guard lock(mutex_);
   if (std::find(queue_.begin(), queue_.end(), program) != queue_.end()) return;
   queue_.push_back(program);
@@ -128,7 +144,8 @@ void ProgramCache::make(const std::shared_ptr<Program>& program, std::unique_loc
   program->make(s);
   lock.lock();
   --busy_;
-  // Behind the first compilation, so that it comes before the end of all that compiling needs.
+  // Behind the first compilation, so that it comes before the end of all that compiling needs where no main thread
+  // asked.
   static std::once_flag ends;
   std::call_once(ends, [] { std::atexit([] { instance().stop(); }); });
   const bool failed = program->state == Program::State::failed;
