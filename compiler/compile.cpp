@@ -134,7 +134,7 @@ class Compilation {
     const WeightsSection weights = place_weights(plans_, read_at_load_);
     CompileResult out;
     const std::vector<uint8_t> section = assembly();
-    if (parted_) out.cut = report_cut(*parted_, *options_.fleet, plans_, targets_, section);
+    if (parted_) out.cut = report_cut(*parted_, *fleet_, plans_, targets_, section);
     out.artifact = emit_artifact({entries_, plans_, weights, code_, options_.labels, section},
                                  {"gcc-graph 0.1.0", source_hash, "", graph_.name, options_.metadata});
     verify_own(out.artifact);

@@ -84,9 +84,10 @@ TEST(ImpliedFleet, ANodeTakesItsBodiesAlong) {
   EXPECT_EQ(cut_of(kLoop, {"y=cpu"}),
             "g0: y on cpu: y\n"
             "g1: z on cuda:0: z\n");
-  EXPECT_EQ(cut_of(kLoop, {"u=cpu"}),
-            "--assign 'u=cpu': node 'u' is in a body of 'y' (Loop), which is on one device with all that it holds: assign "
-            "that node");
+  EXPECT_EQ(
+      cut_of(kLoop, {"u=cpu"}),
+      "--assign 'u=cpu': node 'u' is in a body of 'y' (Loop), which is on one device with all that it holds: assign "
+      "that node");
 }
 
 TEST(ImpliedFleet, NonsenseIsRefused) {
@@ -94,8 +95,9 @@ TEST(ImpliedFleet, NonsenseIsRefused) {
   EXPECT_EQ(cut_of(kChain, {"b=tpu"}),
             "--assign 'b=tpu': the fleet has no device or kind of that name; it has 'cuda:0', 'cpu'");
   EXPECT_EQ(cut_of(kChain, {"q*=cpu"}), "--assign 'q*=cpu': no node has such a name or operator");
-  EXPECT_EQ(cut_of(kChain, {"b=cpu"}, {"x86-64-v3"}),
-            "--assign moves nodes between a GPU and the CPU, but no GPU target is asked for; --fleet names other devices");
+  EXPECT_EQ(
+      cut_of(kChain, {"b=cpu"}, {"x86-64-v3"}),
+      "--assign moves nodes between a GPU and the CPU, but no GPU target is asked for; --fleet names other devices");
   EXPECT_EQ(cut_of(kChain, {"b=cpu"}, {"sm_80"}),
             "--assign moves nodes between a GPU and the CPU, but no CPU target is asked for; add one, such as --target "
             "sm_80,x86-64-v3");

@@ -164,7 +164,7 @@ void add_bench_command(CLI::App& app) {
   c->add_flag("--json", a->json, "Print JSON");
   c->callback([a] {
     if (a->inputs.npz.empty() && a->inputs.files.empty() && a->inputs.random_seed < 0) a->inputs.random_seed = 1;
-    a->inputs.blocking |= a->profile.wanted() && !a->fleet.any();
+    a->inputs.blocking |= a->profile.wanted() && !a->fleet.is_wanted(a->artifact, a->inputs);
     run(*a);
   });
 }

@@ -28,7 +28,6 @@ void print_kernel(const Json& k) {
               << " bytes shared";
     if (k["spill_bytes"] > 0) std::cout << ", " << k["spill_bytes"] << " bytes spilled";
   }
-  if (k.contains("target")) std::cout << "  on the CPU, " << str(k["target"]);
   std::cout << "  " << str(k["note"]) << '\n';
 }
 
