@@ -115,7 +115,6 @@ const Nonsense kNonsense[] = {
     {"sequence 0 is the body of 2 steps instead of one", [](auto& b) { entry_step(b, 1).bodies[1] = 0; }},
     {"it has 4294967295 streams, the limit is 1024", [](auto& b) { b.plan().streams = UINT32_MAX; }},
     {"step 3 (): stream is 1, but there are 1 streams", [](auto& b) { entry_step(b, 3).stream = 1; }},
-    {"step 3 (): it runs on device 2", [](auto& b) { entry_step(b, 3).device = 2; }},
     {"step 0 (): it writes buffer 0, which is an input", [](auto& b) { entry_step(b, 0).operands[0] = 0; }},
     {"step 3 (): it writes buffer 4, which is an constant", [](auto& b) { entry_step(b, 3).operands[0] = 4; }},
     {"step 2 (): it is a loop without a loop table", [](auto& b) { entry_step(b, 2).loop = nullptr; }},

@@ -89,12 +89,10 @@ class Parser {
     memory.is_static = true;
     memory.blocks.resize(count);
     memory.block_bytes.resize(count);
-    memory.space.resize(count);
     memory.layout.offsets.resize(count);
     b.block = block;
     memory.blocks[static_cast<size_t>(block)].size = b.bytes.constant();
     memory.block_bytes[static_cast<size_t>(block)] = b.bytes;
-    memory.space[static_cast<size_t>(block)] = b.space;
     memory.layout.offsets[static_cast<size_t>(block)] = offset;
     memory.layout.bytes = std::max(memory.layout.bytes, offset + b.bytes.constant());
   }
