@@ -57,8 +57,6 @@ Status measure_buffer(const fb::Plan& plan, uint32_t index, bool late, const Slo
   if (!late && buffer.kind() == fb::BufferKind::temporary &&
       (plan.placement() == nullptr || plan.placement()->size() == 0)) {
     extent.offset = has_offset ? int64_t(buffer.offset()) : -1;
-    if (buffer.place() == fb::Place::host)
-      return check_place(index, extent, int64_t(plan.host_arena_bytes()), "the host arena");
     return check_place(index, extent, int64_t(plan.arena_bytes()), "the arena");
   }
   return {};
@@ -74,12 +72,12 @@ Status measure_buffers(const fb::Plan& plan, const Slots& slots, uint64_t weight
   return {};
 }
 
-Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extents, ArenaSizes& arenas) {
+Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extents, int64_t& arena_bytes) {
   struct Range {
     int64_t begin, end;
   };
   std::vector<Range> taken;  // reused, sorted by begin
-  arenas = {};
+  arena_bytes = 0;
   for (const uint32_t index : *plan.placement()) {
     BufferExtent& extent = extents[index];
     if (extent.bytes < 0) continue;
@@ -98,8 +96,7 @@ Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extent
     }
     if (offset > kMaxExtent) return failure("the arena would be larger than ", kMaxExtent, " bytes");
     extent.offset = offset;
-    int64_t& bytes = plan.buffers()->Get(index)->place() == fb::Place::host ? arenas.host : arenas.device;
-    bytes = std::max(bytes, offset + int64_t(align_up(extent.bytes, kBufferAlignment)));
+    arena_bytes = std::max(arena_bytes, offset + int64_t(align_up(extent.bytes, kBufferAlignment)));
   }
   return {};
 }

@@ -27,11 +27,7 @@ Status measure_buffer(const fb::Plan& plan, uint32_t index, bool late, const Slo
 Status measure_buffers(const fb::Plan& plan, const Slots& slots, uint64_t weight_bytes,
                        std::vector<BufferExtent>& extents);
 
-struct ArenaSizes {
-  int64_t device = 0, host = 0;  // bytes
-};
-
-/// Places the temporaries of Plan.placement whose size is known: fills their offsets, and the arenas' sizes.
-Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extents, ArenaSizes& arenas);
+/// Places the temporaries of Plan.placement whose size is known: fills their offsets, and the arena's size.
+Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extents, int64_t& arena_bytes);
 
 }  // namespace gart

@@ -13,7 +13,6 @@ inline constexpr size_t kMaxStringBytes = 1 << 20;
 inline constexpr size_t kMaxSymbolBytes = 1 << 10;  // names of symbols stand in expressions, and those in messages
 inline constexpr uint32_t kMaxStreams = 1024;       // of a plan
 inline constexpr size_t kMaxBodyDepth = 64;         // branches and loops within each other
-inline constexpr size_t kMaxHostParams = 4096;      // of a kernel of host code: every launch walks them
 
 /// Requires read_artifact to have succeeded. The sentence says where: entry point, plan, sequence, step, operand.
 Status verify_artifact(const ArtifactView& artifact);

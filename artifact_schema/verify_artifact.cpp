@@ -246,7 +246,6 @@ Status check_plan(Budget& budget, const ArtifactView& artifact, const fb::EntryP
   if (Status status = check_shape_set(check); !status.ok()) return status;
   if (Status status = check_buffers(check); !status.ok()) return status;
   if (Status status = check_kernels(check); !status.ok()) return status;
-  if (Status status = check_host_code(check); !status.ok()) return status;
   if (Status status = check_sequences(check); !status.ok()) return status;
   return check_bind_order(check);
 }

@@ -64,23 +64,9 @@ class FlowCheck {
   }
 
   Status launch(const fb::Step& step) {
-    if (step.device() != 0) return host_launch(step);
     if (Status status = need_params(step); !status.ok()) return status;
     if (Status status = need_slot(step.tasks(), "tasks"); !status.ok()) return status;
     return need_slot(check_.plan.kernels()->Get(step.kernel())->scratch(), "scratch");
-  }
-
-  Status host_launch(const fb::Step& step) {
-    for (uint32_t i = 0; i < check_.plan.host_code()->size(); ++i) {
-      if (Status status = check_.budget.work(1); !status.ok()) return status;
-      const fb::HostKernel& host = *check_.plan.host_code()->Get(i)->kernels()->Get(step.kernel());
-      for (const uint32_t slot : span_of(host.params())) {
-        if (Status status = need_slot(slot, "param"); !status.ok()) return status;
-      }
-      if (Status status = need_slot(host.tasks(), "tasks"); !status.ok()) return status;
-      if (Status status = need_slot(host.kernel()->scratch(), "scratch"); !status.ok()) return status;
-    }
-    return {};
   }
 
   /// Afterwards bound: what both bodies bound.

@@ -25,7 +25,7 @@ struct Budget {
     return {};
   }
   Status work(uint64_t count) {
-    if (count > scans) return failure("the manifest has too many plans, host codes or steps");
+    if (count > scans) return failure("the manifest has too many plans or steps");
     scans -= count;
     return {};
   }
@@ -65,12 +65,9 @@ struct PlanCheck {
   const fb::Buffer& buffer(uint32_t index) const { return *plan.buffers()->Get(index); }
 };
 
-Status check_buffers(PlanCheck& check);          // verify_buffers.cpp; fills early_buffer
-Status check_host_code(const PlanCheck& check);  // verify_host.cpp
-Status check_buffer_place(const PlanCheck& check, const fb::Buffer& buffer);
-Status check_step_device(const PlanCheck& check, const fb::Step& step);  // requires that its indices are right
-Status check_sequences(const PlanCheck& check);                          // verify_steps.cpp
-Status check_libraries(Budget& budget, const fb::Manifest& manifest);    // verify_calls.cpp
+Status check_buffers(PlanCheck& check);                                // verify_buffers.cpp; fills early_buffer
+Status check_sequences(const PlanCheck& check);                        // verify_steps.cpp
+Status check_libraries(Budget& budget, const fb::Manifest& manifest);  // verify_calls.cpp
 /// A call step, whose indices of buffers and slots are right.
 Status check_call(const PlanCheck& check, const fb::Step& step);
 /// The step that `step`, number `index` of `sequence`, stands in for.

@@ -8,7 +8,7 @@ namespace {
 
 /// Steps behind which all others stand, whatever their stream.
 bool is_barrier(const fb::Step& step) {
-  return step.device() != 0 || step.kind() == fb::StepKind::branch || step.kind() == fb::StepKind::loop ||
+  return step.kind() == fb::StepKind::branch || step.kind() == fb::StepKind::loop ||
          step.kind() == fb::StepKind::bind || step.kind() == fb::StepKind::fail;
 }
 
@@ -46,7 +46,7 @@ Status check_overlap(const PlanCheck& check, const fb::Sequence& sequence, uint3
   if (!step.overlaps()) return {};
   if (check.artifact.manifest->targets()->Get(check.plan.target())->kind() == fb::TargetKind::cpu)
     return failure("it overlaps the step before it, but the plan is for a CPU");
-  if (step.kind() != fb::StepKind::launch || step.device() != 0)
+  if (step.kind() != fb::StepKind::launch)
     return failure("it overlaps the step before it, but is no launch of the GPU");
   const fb::Kernel& kernel = *check.plan.kernels()->Get(step.kernel());
   if (!kernel.waits()) return failure("it overlaps the step before it, but kernel ", step.kernel(), " does not wait");

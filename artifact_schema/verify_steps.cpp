@@ -56,7 +56,7 @@ Status check_form(const fb::Step& step) {
   return {};
 }
 
-Status check_device_launch(const PlanCheck& check, const fb::Step& step) {
+Status check_launch(const PlanCheck& check, const fb::Step& step) {
   if (Status status = check_index(step.kernel(), count_of(check.plan.kernels()), "kernel", "kernels"); !status.ok())
     return status;
   const fb::Kernel& kernel = *check.plan.kernels()->Get(step.kernel());
@@ -66,12 +66,6 @@ Status check_device_launch(const PlanCheck& check, const fb::Step& step) {
     return failure("it gives ", count_of(step.operands()), " operands and ", count_of(step.params()),
                    " params to kernel ", step.kernel(), ", which takes ", kernel.operands(), " and ", params);
   }
-  return {};
-}
-
-Status check_launch(const PlanCheck& check, const fb::Step& step) {
-  Status launch = step.device() == 0 ? check_device_launch(check, step) : Status{};
-  if (!launch.ok()) return launch;
   const auto writes = span_of(step.writes());
   if (Status status = check_indices(check.budget, writes, count_of(step.operands()), "write", "operands"); !status.ok())
     return status;
@@ -159,11 +153,10 @@ Status check_step(const PlanCheck& check, const fb::Step& step, uint32_t index, 
   if (Status status = check_string(check.budget, step.message(), "message"); !status.ok()) return status;
   if (Status status = check_string(check.budget, step.source(), "source"); !status.ok()) return status;
   if (count_of(step.maps()) != 0 &&
-      (step.kind() != fb::StepKind::launch || step.device() != 0 ||
+      (step.kind() != fb::StepKind::launch ||
        check.artifact.manifest->targets()->Get(check.plan.target())->kind() == fb::TargetKind::cpu))
     return failure("it has tensor maps, but is no launch of a GPU");
-  if (Status status = check_kind(check, step); !status.ok()) return status;
-  return check_step_device(check, step);
+  return check_kind(check, step);
 }
 
 /// Every sequence but the last, which is the entry, is the body of exactly one step; depth is bounded.

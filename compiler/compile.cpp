@@ -10,6 +10,7 @@
 #include "compiler/artifact/emit_assembly.h"
 #include "compiler/narrow_weights_remarks.h"
 #include "compiler/ops/infer.h"
+#include "compiler/partition/implied_fleet.h"
 #include "compiler/parts.h"
 #include "compiler/passes/compute_in_f32.h"
 #include "compiler/passes/pass.h"
@@ -90,19 +91,19 @@ class Compilation {
       : options_(options),
         graph_(inferred(std::move(graph))),
         targets_(targets_of(options, graph_)),
-        partition_(graph_, options.assignments),
-        wishes_(options.fleet ? NodeWishes(graph_, *options.fleet, options.cut) : NodeWishes()),
-        remarks_(remarks_on(options, targets_)) {
-    partition_.check_targets(targets_);
-  }
+        whole_targets_(targets_of_whole(graph_, targets_)),
+        cut_(options.cut),
+        fleet_(options.fleet ? options.fleet : implied_fleet(graph_, targets_, cut_)),
+        wishes_(fleet_ ? NodeWishes(graph_, *fleet_, cut_) : NodeWishes()),
+        remarks_(remarks_on(options, targets_)) {}
 
   /// The story. False if --stop-after ended the work.
   bool run(const Backends& backends) {
     std::optional<Graph> kept = with_kept_values();
     if (!run_passes(graph_, model_passes(), nullptr, options_.passes)) return false;
     for (std::string& remark : shape_remarks(graph_)) remarks_.push_back(std::move(remark));
-    if (!plan_entry(graph_, targets_, shape_sets(options_.dims))) return false;
-    if (options_.fleet && !plan_parts(std::move(kept))) return false;
+    if (!plan_entry(graph_, whole_targets_, shape_sets(options_.dims))) return false;
+    if (fleet_ && !plan_parts(std::move(kept))) return false;
     const bool has_code = options_.passes.stop_after != kStopAfterPlan;
     if (has_code) {
       read_at_load_ = prepare_weights(plans_);
@@ -133,7 +134,7 @@ class Compilation {
     const WeightsSection weights = place_weights(plans_, read_at_load_);
     CompileResult out;
     const std::vector<uint8_t> section = assembly();
-    if (parted_) out.cut = report_cut(*parted_, *options_.fleet, plans_, targets_, section);
+    if (parted_) out.cut = report_cut(*parted_, *fleet_, plans_, targets_, section);
     out.artifact = emit_artifact({entries_, plans_, weights, code_, options_.labels, section},
                                  {"gcc-graph 0.1.0", source_hash, "", graph_.name, options_.metadata});
     verify_own(out.artifact);
@@ -167,12 +168,12 @@ class Compilation {
   bool plan_parts(std::optional<Graph> kept) {
     stage("cut");
     if (kept && !run_passes(*kept, model_passes(), nullptr, options_.passes)) return false;
-    parted_ = take_apart(kept ? *kept : graph_, graph_.outputs.size(), *options_.fleet, options_.cut, wishes_);
+    for (std::string& remark : wishes_.without_effect(graph_)) remarks_.push_back(std::move(remark));
+    parted_ = take_apart(kept ? *kept : graph_, graph_.outputs.size(), *fleet_, cut_, wishes_);
     const std::vector<SymbolValues> sets = shape_sets(options_.dims);
     for (size_t p = 0; p < parted_->assembly.parts.size(); ++p) {
       std::vector<Target> targets = targets_;
-      std::erase_if(targets,
-                    [&](const Target& t) { return !is_for(*parted_, static_cast<int>(p), *options_.fleet, t); });
+      std::erase_if(targets, [&](const Target& t) { return !is_for(*parted_, static_cast<int>(p), *fleet_, t); });
       if (!plan_entry(parted_->assembly.parts[p].graph, targets,
                       shape_sets_of_part(*parted_, static_cast<int>(p), sets)))
         return false;
@@ -200,7 +201,6 @@ class Compilation {
     stage(concat("plan ", device.name, " ", is_part ? concat("part ", entries_.size() - 2, " ") : "", describe(fixed)));
     Graph specialised = specialise(graph, fixed);
     if (!run_passes(specialised, shape_passes(), &device, options_.passes)) return false;
-    if (on_gpu) say(partition_.apply(specialised));
     if (!run_passes(specialised, device_passes(device.device), &device, options_.passes)) return false;
     Plan shared = make_plan(specialised, device.device);
     shared.entry_point = static_cast<int>(entries_.size()) - 1;
@@ -233,8 +233,8 @@ class Compilation {
     if (!parted_) return {};
     return place_groups(
         *parted_, plans_,
-        emit_assembly(parted_->assembly, parted_->model_outputs, *options_.fleet,
-                      describe_groups(*parted_, *options_.fleet, plans_, targets_, shape_sets(options_.dims))));
+        emit_assembly(parted_->assembly, parted_->model_outputs, *fleet_,
+                      describe_groups(*parted_, *fleet_, plans_, targets_, shape_sets(options_.dims))));
   }
 
   void select_code_of_all(const Backends& backends) {
@@ -247,7 +247,9 @@ class Compilation {
   const CompileOptions& options_;
   Graph graph_;
   const std::vector<Target> targets_;
-  const Partition partition_;
+  const std::vector<Target> whole_targets_;
+  CutOptions cut_;
+  const std::optional<Fleet> fleet_;
   const NodeWishes wishes_;
   std::vector<std::string> remarks_;
   std::optional<PartedModel> parted_;

@@ -15,7 +15,6 @@
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/backend.h"
 #include "compiler/partition/cut.h"
-#include "compiler/partition/partition.h"
 #include "compiler/passes/pass.h"
 #include "compiler/plan/bind_libraries.h"
 #include "compiler/plan_report.h"
@@ -26,12 +25,11 @@ struct CompileOptions {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
   /// --dim batch=1,8: values asked for per symbol. One static plan per combination, beside the symbolic plan.
   std::vector<std::pair<std::string, std::vector<int64_t>>> dims;
-  /// Nodes that run on the CPU within plans for GPUs; there must be a CPU target then.
-  std::vector<Assignment> assignments;
   Precision precision = Precision::fp32;  // of contractions on GPUs; fp32: for a model in f16 or bf16 that type
   const Decisions* decisions = nullptr;   // that override the GPU backend's cost model
   LibraryOptions libraries;               // what GPUs' libraries may do instead of kernels
-  /// Devices that the model is cut for; absent: it stays whole. The file then has parts beside the whole model.
+  /// Devices that the model is cut for: the file then has parts beside the whole model. Absent: it stays whole, but for
+  /// what asks for a GPU and the CPU (implied_fleet).
   std::optional<Fleet> fleet;
   CutOptions cut;
   std::vector<std::string> keep;  // values that can be fetched from runs on a fleet, by their ONNX names
@@ -52,7 +50,7 @@ struct CompileResult {
   std::vector<PlanReport> plans;
   std::optional<CutReport> cut;  // for a fleet
   int64_t weight_bytes = 0, code_bytes = 0;
-  std::vector<std::string> remarks;  // sentences: what GPUs leave to the CPU, where they wait, idle libraries
+  std::vector<std::string> remarks;  // sentences: where GPUs wait, idle libraries, idle assignments
 };
 
 using Backends = std::vector<std::unique_ptr<Backend>>;

@@ -84,12 +84,11 @@ class BarrierFinder {
 
 }  // namespace
 
-Barriers needed_barriers(const Plan& plan, std::span<const BufferExtent> extents, std::span<const Share> shares,
-                         uint32_t device) {
+Barriers needed_barriers(const Plan& plan, std::span<const BufferExtent> extents, std::span<const Share> shares) {
   Barriers out{std::vector<uint8_t>(plan.steps.size(), 1), {}};
   BarrierFinder finder(plan, extents, out);
   for (const Segment& segment : plan.segments) {
-    if (segment.steers || segment.device != device) continue;
+    if (segment.steers) continue;
     for (uint32_t i = segment.begin; i < segment.end; ++i) {
       const bool unknown = plan.steps[i].late || i == segment.begin || plan.steps[i - 1].late;
       if (unknown) finder.clear();

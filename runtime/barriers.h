@@ -26,11 +26,10 @@ struct Barriers {
   std::vector<Wait> waits;      // in the order of their steps
 };
 
-/// What orders the steps of each segment that `device` works on. A step that touches only memory that nobody wrote
+/// What orders the steps of each segment. A step that touches only memory that nobody wrote
 /// since the last barrier, and writes only memory that nobody touched since, needs nothing; nor do steps of one thread
 /// among themselves. Between steps of one thread each there is a wait, otherwise a barrier. Late steps always have one.
 /// shares[i]: of step i; extents: of the early buffers.
-Barriers needed_barriers(const Plan& plan, std::span<const BufferExtent> extents, std::span<const Share> shares,
-                         uint32_t device = 0);
+Barriers needed_barriers(const Plan& plan, std::span<const BufferExtent> extents, std::span<const Share> shares);
 
 }  // namespace gart

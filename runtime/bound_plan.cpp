@@ -50,19 +50,16 @@ void BoundPlan::evaluate_early(uint64_t weight_bytes, const Site& site) {
   if (Status status = measure_buffers(*plan.manifest, slots_, weight_bytes, extents_); !status.ok()) {
     fail_model(status.message);
   }
-  arenas_ = {int64_t(plan.manifest->arena_bytes()), int64_t(plan.manifest->host_arena_bytes())};
+  arena_bytes_ = int64_t(plan.manifest->arena_bytes());
   if (count_of(plan.manifest->placement()) > 0) {
-    Status status = place_temporaries(*plan.manifest, extents_, arenas_);
+    Status status = place_temporaries(*plan.manifest, extents_, arena_bytes_);
     if (!status.ok()) fail_model(status.message);
   }
   addresses_.resize(extents_.size());
   operands_.resize(plan.operands.size());
   params_.resize(plan.params.size());
   steps_.resize(plan.steps.size());
-  scratch_bytes_.resize(plan.devices);
-  for (const uint32_t index : plan.late_buffers) {
-    late_blocks_.emplace_back(plan.buffer(index).place() == fb::Place::host ? site.pinned : site.memory);
-  }
+  for (size_t i = 0; i < plan.late_buffers.size(); ++i) late_blocks_.emplace_back(site.memory);
   for (uint32_t i = 0; i < plan.steps.size(); ++i) {
     steps_[i].operands = operands_.data() + plan.steps[i].first_operand;
     steps_[i].params = params_.data() + plan.steps[i].first_param;
@@ -136,8 +133,7 @@ void BoundPlan::bind_step(uint32_t index) {
   const int64_t scratch = call ? int64_t(step.manifest->call()->workspace()) : slots_[step.scratch_slot];
   if (scratch < 0 || scratch > kMaxExtent)
     fail_model(text("step ", index, " would need ", scratch, " bytes of scratch"));
-  int64_t& most = scratch_bytes_[step.device];
-  most = std::max(most, scratch);
+  scratch_bytes_ = std::max(scratch_bytes_, scratch);
 }
 
 void BoundPlan::refuse_call(uint32_t index) {
@@ -147,9 +143,9 @@ void BoundPlan::refuse_call(uint32_t index) {
   }
 }
 
-void BoundPlan::share(uint32_t device, int threads, const Parallel& parallel) {
+void BoundPlan::share(int threads, const Parallel& parallel) {
   const fb::Mode* mode = nullptr;
-  for (uint32_t i = 0; i < count_of(plan_->manifest->modes()) && device == 0; ++i) {
+  for (uint32_t i = 0; i < count_of(plan_->manifest->modes()); ++i) {
     const fb::Mode* const next = plan_->manifest->modes()->Get(i);
     if (mode == nullptr || int64_t{next->threads()} <= threads) mode = next;
   }
@@ -165,9 +161,8 @@ void BoundPlan::share(uint32_t device, int threads, const Parallel& parallel) {
     shares[i].first = uint16_t(streams[stream] % std::min(inter, uint32_t(threads)));
     shares[i].most = 1;
   }
-  const Barriers barriers = needed_barriers(*plan_, extents_, shares, device);
+  const Barriers barriers = needed_barriers(*plan_, extents_, shares);
   for (size_t i = 0; i < steps_.size(); ++i) {
-    if (plan_->steps[i].device != device) continue;
     steps_[i].barrier_before = barriers.needed[i] != 0;
     steps_[i].first = shares[i].first;
     steps_[i].most = shares[i].most;
@@ -180,12 +175,11 @@ void BoundPlan::share(uint32_t device, int threads, const Parallel& parallel) {
   }
 }
 
-void BoundPlan::link(const AllPlaces& places, const Inputs& inputs, Outputs& outputs) {
+void BoundPlan::link(const Places& places, const Inputs& inputs, Outputs& outputs) {
   const bool moved = !(places == linked_);
   const auto point = [&](uint32_t index) {
     const uint32_t base = plan_->base_of(index);
     const fb::Buffer& buffer = plan_->buffer(base);
-    const Places& place = places[size_t(buffer.place())];
     uint8_t* address = nullptr;
     switch (buffer.kind()) {
       case fb::BufferKind::input:
@@ -195,13 +189,13 @@ void BoundPlan::link(const AllPlaces& places, const Inputs& inputs, Outputs& out
         address = static_cast<uint8_t*>(outputs.address(buffer.index()));
         break;
       case fb::BufferKind::constant:
-        address = const_cast<uint8_t*>(place.weights) + extents_[base].offset;
+        address = const_cast<uint8_t*>(places.weights) + extents_[base].offset;
         break;
       case fb::BufferKind::temporary:
-        address = place.arena + extents_[base].offset;
+        address = places.arena + extents_[base].offset;
         break;
       case fb::BufferKind::prepared:
-        address = place.prepared + extents_[base].offset;
+        address = places.prepared + extents_[base].offset;
         break;
     }
     addresses_[index] = address + (base == index ? 0 : extents_[index].offset);

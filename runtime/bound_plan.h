@@ -2,7 +2,6 @@
 // invocation, then used again; what a bind step tells during the run is refreshed in place.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <vector>
 
@@ -30,16 +29,13 @@ struct BoundStep {
   const int64_t* params = nullptr;
 };
 
-/// Where the memory of a plan's buffers lies, for those of one place.
+/// Where the memory of a plan's buffers lies.
 struct Places {
   const uint8_t* weights = nullptr;
   uint8_t* arena = nullptr;
   uint8_t* prepared = nullptr;
   bool operator==(const Places&) const = default;
 };
-
-/// By fb::Place.
-using AllPlaces = std::array<Places, size_t(fb::Place::MAX) + 1>;
 
 /// What a lane keeps beside a bound plan: a GPU's executable graphs.
 class DeviceGraphs {
@@ -51,22 +47,21 @@ class DeviceGraphs {
 
 class BoundPlan {
  public:
-  /// Fails if the shapes contradict the model, or sizes overflow. `site`: of the plan's device 0.
+  /// Fails if the shapes contradict the model, or sizes overflow. `site`: of its device.
   static std::unique_ptr<BoundPlan> make(const Entry& entry, std::vector<Shape> inputs, uint64_t weight_bytes,
                                          const Site& site);
 
   const Plan& plan() const { return *plan_; }
   std::span<const Shape> inputs() const { return inputs_; }
-  int64_t arena_bytes(fb::Place place) const { return place == fb::Place::host ? arenas_.host : arenas_.device; }
-  /// The most that a step of the device needs beside its operands: per thread of a CPU, per stream of a GPU. May grow
-  /// during a run.
-  int64_t scratch_bytes(uint32_t device) const { return scratch_bytes_[device]; }
+  int64_t arena_bytes() const { return arena_bytes_; }
+  /// The most that a step needs beside its operands: per thread of a CPU, per stream of a GPU. May grow during a run.
+  int64_t scratch_bytes() const { return scratch_bytes_; }
   const BoundStep& step(uint32_t index) const { return steps_[index]; }
   void* address(uint32_t buffer) const { return addresses_[buffer]; }
   int64_t bytes(uint32_t buffer) const { return extents_[buffer].bytes; }
 
   /// Points all early buffers to `places` and the caller's memory. Cheap if only the latter moved since the last call.
-  void link(const AllPlaces& places, const Inputs& inputs, Outputs& outputs);
+  void link(const Places& places, const Inputs& inputs, Outputs& outputs);
 
   /// A run begins: no symbol is bound yet.
   void forget_late();
@@ -79,7 +74,7 @@ class BoundPlan {
   /// A library does not do the call for these shapes: its stand-ins do the work.
   void refuse_call(uint32_t step);
   /// Divides the steps of a CPU among a team of so many threads, and finds what these have to wait for.
-  void share(uint32_t device, int threads, const Parallel& parallel);
+  void share(int threads, const Parallel& parallel);
   std::span<const Wait> waits(const BoundStep& step) const {
     return std::span(waits_).subspan(step.first_wait, step.waits);
   }
@@ -101,15 +96,14 @@ class BoundPlan {
   Slots entry_slots_, slots_;
   std::vector<BufferExtent> extents_;
   uint64_t weight_bytes_ = 0;
-  ArenaSizes arenas_;
-  std::vector<int64_t> scratch_bytes_;  // per device
-  std::vector<void*> addresses_;        // per buffer
-  std::vector<void*> operands_;         // parallel to plan.operands
-  std::vector<int64_t> params_;         // parallel to plan.params
-  std::vector<BoundStep> steps_;        // parallel to plan.steps
+  int64_t arena_bytes_ = 0, scratch_bytes_ = 0;
+  std::vector<void*> addresses_;  // per buffer
+  std::vector<void*> operands_;   // parallel to plan.operands
+  std::vector<int64_t> params_;   // parallel to plan.params
+  std::vector<BoundStep> steps_;  // parallel to plan.steps
   std::vector<Wait> waits_;
   std::vector<Block> late_blocks_;  // parallel to plan.late_buffers
-  AllPlaces linked_;
+  Places linked_;
 };
 
 }  // namespace gart

@@ -39,7 +39,7 @@ struct Run {
   BoundPlan& bound;
   Inputs& inputs;
   Outputs& outputs;
-  const AllPlaces& places;
+  const Places& places;
 };
 
 /// The stream that a run is enqueued on: the lane's own, or the caller's (a CUstream).
@@ -61,7 +61,7 @@ class Lane {
   /// Memory is about to change that the last run may still use: waits for it.
   virtual void settle() {}
 
-  /// A run comes, as whose device 0 the lane serves: decides what of the caller's memory is used in place. Ends by
+  /// A run comes: decides what of the caller's memory is used in place. Ends by
   /// close(), or by abandon() where something failed.
   virtual void open(const Run& run, const Queue& queue) = 0;
   /// The run begins. True: the lane took all of it at once.
@@ -88,9 +88,9 @@ class DeviceProgram {
   virtual ~DeviceProgram() = default;
   virtual Device& device() = 0;
   uint32_t target() const { return target_; }  ///< whose code it runs
-  /// Loads the code of all plans' steps of device `number`, and the weights that they use.
-  virtual void load(const ArtifactView& artifact, std::span<Entry> entries, uint32_t number) = 0;
-  virtual std::unique_ptr<Lane> new_lane(uint32_t number) = 0;
+  /// Loads the code of all plans' steps, and the weights that they use.
+  virtual void load(const ArtifactView& artifact, std::span<Entry> entries) = 0;
+  virtual std::unique_ptr<Lane> new_lane() = 0;
   /// The weights section and the prepared region there.
   virtual Places places() = 0;
 

@@ -12,7 +12,7 @@ constexpr int64_t kMostTurns = int64_t{1} << 28;
 }  // namespace
 
 void Executor::run() {
-  if (!lanes_[0]->start(run_)) sequence(plan_.entry_sequence());
+  if (!lane_.start(run_)) sequence(plan_.entry_sequence());
 }
 
 void Executor::sequence(uint32_t index) {
@@ -20,16 +20,9 @@ void Executor::sequence(uint32_t index) {
     if (segment.steers) {
       steer(segment.begin);
     } else {
-      enqueue(segment);
+      lane_.enqueue(run_, segment);
     }
   }
-}
-
-/// Devices take turns: what one works on is done before another goes on.
-void Executor::enqueue(const Segment& segment) {
-  if (segment.device != last_) lanes_[last_]->wait(run_);
-  last_ = segment.device;
-  lanes_[last_]->enqueue(run_, segment);
 }
 
 void Executor::steer(uint32_t index) {
@@ -57,7 +50,7 @@ template <class T>
 T Executor::scalar(uint32_t buffer) {
   check_size(buffer, sizeof(T));
   T value;
-  home(buffer).read(run_, buffer, &value, sizeof value);
+  lane_.read(run_, buffer, &value, sizeof value);
   return value;
 }
 
@@ -83,9 +76,9 @@ void Executor::loop(const PlanStep& step) {
 void Executor::write_iteration(uint32_t buffer, int64_t value) {
   check_size(buffer, sizeof value);
   auto* words = static_cast<uint32_t*>(run_.bound.address(buffer));
-  home(buffer).fill(run_, words, static_cast<uint32_t>(value));
+  lane_.fill(run_, words, static_cast<uint32_t>(value));
   if (value > 0 && (value & UINT32_MAX) != 0) return;
-  home(buffer).fill(run_, words + 1, static_cast<uint32_t>(value >> 32));
+  lane_.fill(run_, words + 1, static_cast<uint32_t>(value >> 32));
 }
 
 void Executor::carry(const fb::Loop& loop) {
@@ -97,7 +90,7 @@ void Executor::carry(const fb::Loop& loop) {
     }
     const void* source = run_.bound.address(from[i]);
     void* destination = run_.bound.address(to[i]);
-    if (bytes > 0 && source != destination) home(to[i]).copy(run_, destination, source, static_cast<size_t>(bytes));
+    if (bytes > 0 && source != destination) lane_.copy(run_, destination, source, static_cast<size_t>(bytes));
   }
 }
 
@@ -108,7 +101,7 @@ void Executor::bind(const PlanStep& step) {
 
 void Executor::fail_step(const PlanStep& step, const int64_t* params) {
   if (step.params != 0 && params[0] == params[1]) return;
-  lanes_[last_]->wait(run_);  // what went wrong before this step is what the caller is to hear
+  lane_.wait(run_);  // what went wrong before this step is what the caller is to hear
   throw Failure{fail_error(*step.manifest, params)};
 }
 

@@ -1,8 +1,5 @@
-// One run of a bound plan: hands its steps to the lanes of their devices, and decides branches and loops between them.
+// One run of a bound plan: hands its steps to the device's lane, and decides branches and loops between them.
 #pragma once
-
-#include <memory>
-#include <span>
 
 #include "runtime/device.h"
 
@@ -10,16 +7,13 @@ namespace gart {
 
 class Executor {
  public:
-  /// `lanes`: one per device of the plan.
-  Executor(const Run& run, std::span<const std::unique_ptr<Lane>> lanes)
-      : run_(run), plan_(run.bound.plan()), lanes_(lanes) {}
+  Executor(const Run& run, Lane& lane) : run_(run), plan_(run.bound.plan()), lane_(lane) {}
 
   /// Returns when all is enqueued. Throws Failure.
   void run();
 
  private:
   void sequence(uint32_t index);
-  void enqueue(const Segment& segment);
   void steer(uint32_t step);
   void branch(const PlanStep& step);
   void loop(const PlanStep& step);
@@ -31,13 +25,10 @@ class Executor {
   /// The value in a buffer.
   template <class T>
   T scalar(uint32_t buffer);
-  /// Of the device in whose memory a buffer lies.
-  Lane& home(uint32_t buffer) const { return *lanes_[size_t(plan_.buffer(plan_.base_of(buffer)).place())]; }
 
   const Run& run_;
   const Plan& plan_;
-  const std::span<const std::unique_ptr<Lane>> lanes_;
-  uint32_t last_ = 0;  // the device that took the last segment
+  Lane& lane_;
 };
 
 }  // namespace gart

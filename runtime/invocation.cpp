@@ -23,25 +23,23 @@ InvocationState::InvocationState(ProgramState& p, const Entry& e)
       entry(&e),
       inputs(e.inputs, p.device().site),
       outputs(e.outputs, p.device().site),
-      arenas{Block(p.device().site.memory), Block(p.device().site.pinned)},
+      arena(p.device().site.memory),
       output_shapes(e.outputs.size()) {
   p.device().check_alive();
-  for (uint32_t i = 0; i < p.parts.size(); ++i) lanes.push_back(p.parts[i]->new_lane(i));
+  lane = p.part->new_lane();
   for (size_t i = e.plans.size(); i-- > 0 && bound.size() < kMaxBoundPlans;) {
     std::vector<Shape> shapes = static_input_shapes(e, e.plans[i]);
     if (shapes.size() == e.inputs.size()) add_bound(std::move(shapes));
   }
-  for (const auto& plan : bound) {
-    const AllPlaces all = places();
-    for (const auto& lane : lanes) lane->prepare({*plan, inputs, outputs, all});
-  }
+  const Places all = places();
+  for (const auto& plan : bound) lane->prepare({*plan, inputs, outputs, all});
 }
 
-/// The arenas only grow; their contents do not outlive a run.
+/// The arena only grows; its contents do not outlive a run.
 void InvocationState::add_bound(std::vector<Shape> shapes) {
   auto plan = BoundPlan::make(*entry, std::move(shapes), program->artifact.weights().size(), program->device().site);
-  lanes[0]->settle();
-  for (size_t i = 0; i < arenas.size(); ++i) arenas[i].reserve(static_cast<size_t>(plan->arena_bytes(fb::Place(i))));
+  lane->settle();
+  arena.reserve(static_cast<size_t>(plan->arena_bytes()));
   if (bound.size() >= kMaxBoundPlans) {
     if (&bound.back()->plan() == &plan->plan() && bound.back()->graphs != nullptr) {
       plan->graphs = std::move(bound.back()->graphs);
@@ -49,16 +47,13 @@ void InvocationState::add_bound(std::vector<Shape> shapes) {
     }
     bound.pop_back();
   }
-  for (const auto& lane : lanes) lane->adopt(*plan);
+  lane->adopt(*plan);
   bound.insert(bound.begin(), std::move(plan));
 }
 
-AllPlaces InvocationState::places() const {
-  AllPlaces all;
-  for (size_t i = 0; i < lanes.size(); ++i) {
-    all[i] = program->parts[i]->places();
-    all[i].arena = arenas[i].data();
-  }
+Places InvocationState::places() const {
+  Places all = program->part->places();
+  all.arena = arena.data();
   return all;
 }
 
@@ -78,17 +73,16 @@ void InvocationState::prepare() {
 
 void InvocationState::start(const Queue& queue) {
   program->device().check_alive();
-  const AllPlaces all = places();
+  const Places all = places();
   const Run run{*bound[0], inputs, outputs, all};
-  Lane& lane = *lanes[0];
   try {
-    lane.open(run, queue);
+    lane->open(run, queue);
     inputs.stage();
     run.bound.link(all, inputs, outputs);
-    Executor(run, lanes).run();
-    lane.close();
+    Executor(run, *lane).run();
+    lane->close();
   } catch (...) {
-    lane.abandon();
+    lane->abandon();
     throw;
   }
   undelivered = true;
@@ -102,7 +96,7 @@ void InvocationState::note_shapes() {
 void InvocationState::execute() {
   start({});
   undelivered = false;
-  lanes[0]->finish();
+  lane->finish();
   note_shapes();
   outputs.deliver();
 }
@@ -122,7 +116,7 @@ void InvocationState::run_async(void* stream) {
 void InvocationState::wait() {
   program->device().check_alive();
   const bool deliver = std::exchange(undelivered, false);
-  lanes[0]->finish();
+  lane->finish();
   if (deliver) outputs.deliver();
 }
 
@@ -205,7 +199,7 @@ MemoryInfo Invocation::memory() const {
   const int32_t code = state_->program->target().code_section();
   if (code >= 0) info.code_bytes = static_cast<int64_t>(state_->program->artifact.section(size_t(code)).size());
   if (!state_->bound.empty()) {
-    info.arena_bytes = state_->bound[0]->arena_bytes(fb::Place::device);
+    info.arena_bytes = state_->bound[0]->arena_bytes();
     info.arena_lower_bound_bytes = static_cast<int64_t>(state_->bound[0]->plan().manifest->arena_lower_bound());
   }
   return info;

@@ -1,7 +1,6 @@
 // One caller's memory for running one entry point.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <vector>
 
@@ -21,16 +20,15 @@ struct InvocationState {
   std::shared_ptr<ProgramState> keep_alive;  // null for those that the program itself holds
   Inputs inputs;
   Outputs outputs;
-  std::array<Block, std::tuple_size_v<AllPlaces>> arenas;  // by fb::Place
+  Block arena;
   // Most recently used first. Bounded: a server that sees ever new lengths must not grow for ever.
   static constexpr size_t kMaxBoundPlans = 8;
   std::vector<std::unique_ptr<BoundPlan>> bound;
   std::vector<Shape> output_shapes;  // of the last run that succeeded, if one did
   StepLog log;
   bool has_run = false;
-  bool undelivered = false;  // the last run was started, but nobody waited for it
-  std::vector<std::unique_ptr<Lane>>
-      lanes;  // by the numbers of devices; they end first, and wait for what is under way
+  bool undelivered = false;    // the last run was started, but nobody waited for it
+  std::unique_ptr<Lane> lane;  // ends first, and waits for what is under way
 
   /// Static plans are bound, and what they need is made ready, here. Throws Failure, as everything here does.
   InvocationState(ProgramState& program, const Entry& entry);
@@ -45,7 +43,7 @@ struct InvocationState {
   /// Makes bound[0] the plan for the inputs' shapes.
   void prepare();
   void add_bound(std::vector<Shape> shapes);
-  AllPlaces places() const;
+  Places places() const;
   void start(const Queue& queue);
   void execute();
   void note_shapes();

@@ -39,76 +39,49 @@ bool depends_on_bind(const Plan& plan, const PlanStep& step) {
   return late;
 }
 
-/// What the plan's host code for this CPU says about the launch; null if there is none.
-const fb::HostKernel* find_host_kernel(const Plan& plan, const fb::Step& step, int64_t target) {
-  for (uint32_t i = 0; i < count_of(plan.manifest->host_code()); ++i) {
-    const fb::HostCode& host = *plan.manifest->host_code()->Get(i);
-    if (host.target() == target) return host.kernels()->Get(step.kernel());
-  }
-  return nullptr;
-}
-
-void take_host_kernel(Plan& plan, PlanStep& step, int64_t target) {
-  const fb::HostKernel* host = find_host_kernel(plan, *step.manifest, target);
-  if (host == nullptr) return;
-  step.kernel = host->kernel();
-  step.tasks_slot = host->tasks();
-  for (const uint32_t slot : span_of(host->params())) plan.params.push_back(slot);
-  step.params = count_of(host->params());
-}
-
-PlanStep make_step(Plan& plan, const fb::Step& manifest, int64_t host_target) {
-  PlanStep step{.kind = manifest.kind(),
-                .device = manifest.device(),
-                .value = manifest.value(),
-                .tasks_slot = manifest.tasks(),
-                .manifest = &manifest};
+PlanStep make_step(Plan& plan, const fb::Step& manifest) {
+  PlanStep step{
+      .kind = manifest.kind(), .value = manifest.value(), .tasks_slot = manifest.tasks(), .manifest = &manifest};
   step.first_operand = static_cast<uint32_t>(plan.operands.size());
   step.first_param = static_cast<uint32_t>(plan.params.size());
   for (const uint32_t buffer : span_of(manifest.operands())) plan.operands.push_back(buffer);
   for (const uint32_t slot : span_of(manifest.params())) plan.params.push_back(slot);
   step.operands = count_of(manifest.operands());
   step.params = count_of(manifest.params());
-  if (step.device != 0) {
-    take_host_kernel(plan, step, host_target);
-  } else if (step.kind == fb::StepKind::launch) {
+  if (step.kind == fb::StepKind::launch) {
     step.kernel = plan.manifest->kernels()->Get(manifest.kernel());
+    step.scratch_slot = step.kernel->scratch();
   }
-  if (step.kernel != nullptr) step.scratch_slot = step.kernel->scratch();
   step.late = depends_on_bind(plan, step);
-  plan.devices = std::max(plan.devices, step.device + 1);
   return step;
 }
 
 /// The copies of inputs and outputs are in the entry's first and last segments, or in empty ones of their own where
-/// those are not work of device 0, whose memory they lie in.
+/// those steer.
 void add_segments(Plan& plan, uint32_t begin, bool entry) {
   const uint32_t end = static_cast<uint32_t>(plan.steps.size());
-  const auto is_main = [&](uint32_t i) {
-    return begin < end && is_work(plan.steps[i].kind) && plan.steps[i].device == 0;
-  };
+  const auto works = [&](uint32_t i) { return begin < end && is_work(plan.steps[i].kind); };
   auto& segments = plan.segments;
   const size_t first = segments.size();
-  if (entry && !is_main(begin)) segments.push_back({begin, begin, begin});
+  if (entry && !works(begin)) segments.push_back({begin, begin, begin});
   for (uint32_t i = begin; i < end; ++i) {
-    const PlanStep& step = plan.steps[i];
-    const bool work = is_work(step.kind);
+    const bool work = is_work(plan.steps[i].kind);
     Segment* const last = segments.size() == first ? nullptr : &segments.back();
-    if (work && last != nullptr && !last->steers && last->begin < i && last->device == step.device) {
+    if (work && last != nullptr && !last->steers && last->begin < i) {
       last->end = i + 1;
     } else {
-      segments.push_back({begin, i, i + 1, step.device, !work});
+      segments.push_back({begin, i, i + 1, !work});
     }
   }
-  if (entry && begin < end && !is_main(end - 1)) segments.push_back({begin, end, end});
+  if (entry && begin < end && !works(end - 1)) segments.push_back({begin, end, end});
   if (entry) segments[first].inputs = segments.back().outputs = true;
   plan.segment_begin.push_back(static_cast<uint32_t>(segments.size()));
 }
 
-void add_sequence(Plan& plan, const fb::Sequence& sequence, int64_t host_target, bool entry) {
+void add_sequence(Plan& plan, const fb::Sequence& sequence, bool entry) {
   const uint32_t begin = static_cast<uint32_t>(plan.steps.size());
   for (uint32_t i = 0; i < count_of(sequence.steps()); ++i) {
-    plan.steps.push_back(make_step(plan, *sequence.steps()->Get(i), host_target));
+    plan.steps.push_back(make_step(plan, *sequence.steps()->Get(i)));
     const int32_t call = sequence.steps()->Get(i)->stands_in();
     if (call >= 0) plan.steps.back().call = begin + static_cast<uint32_t>(call);
     if (plan.steps.back().late) plan.late_steps.push_back(static_cast<uint32_t>(plan.steps.size() - 1));
@@ -125,7 +98,7 @@ bool writes_operand(const PlanStep& step, uint32_t position) {
   return writes.empty() || std::find(writes.begin(), writes.end(), position) != writes.end();
 }
 
-Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, int64_t host_target) {
+Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest) {
   Plan plan;
   plan.manifest = &manifest;
   plan.symbols = count_of(entry.symbols());
@@ -135,8 +108,7 @@ Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, int64_t ho
   plan.sequence_begin.push_back(0);
   plan.segment_begin.push_back(0);
   const uint32_t sequences = manifest.sequences()->size();
-  for (uint32_t i = 0; i < sequences; ++i)
-    add_sequence(plan, *manifest.sequences()->Get(i), host_target, i + 1 == sequences);
+  for (uint32_t i = 0; i < sequences; ++i) add_sequence(plan, *manifest.sequences()->Get(i), i + 1 == sequences);
   find_callers_buffers(plan);
   return plan;
 }

@@ -12,7 +12,6 @@ namespace gart {
 
 struct PlanStep {
   fb::StepKind kind;
-  uint32_t device = 0;                 // who runs it: one of Plan.devices
   bool late = false;                   // an operand, parameter or task count depends on a symbol bound during the run
   uint8_t value = 0;                   // fill
   const fb::Kernel* kernel = nullptr;  // launch
@@ -27,17 +26,15 @@ struct PlanStep {
   const fb::Step* manifest = nullptr;
 };
 
-/// Steps that devices work on; the others steer the run.
+/// Steps that the device works on; the others steer the run.
 inline bool is_work(fb::StepKind kind) {
   return kind == fb::StepKind::launch || kind == fb::StepKind::copy || kind == fb::StepKind::fill ||
          kind == fb::StepKind::call;
 }
 
-/// Steps [begin, end) of the sequence that begins at step `sequence`: as many as follow each other on one device, or
-/// one that steers.
+/// Steps [begin, end) of the sequence that begins at step `sequence`: as many as follow each other, or one that steers.
 struct Segment {
   uint32_t sequence, begin, end;
-  uint32_t device = 0;
   bool steers = false;
   bool inputs = false, outputs = false;  // with the copies of the caller's inputs before, of his outputs behind them
 };
@@ -53,7 +50,6 @@ struct Plan {
   std::vector<uint32_t> sequence_begin;  // sequence i is steps [begin[i], begin[i + 1]); the last one is the entry
   std::vector<Segment> segments;         // of all sequences
   std::vector<uint32_t> segment_begin;   // sequence i is segments [begin[i], begin[i + 1])
-  uint32_t devices = 1;                  // that its steps name
   std::vector<uint32_t> operands;        // buffer numbers
   std::vector<uint32_t> params;          // slots
   std::vector<uint8_t> early_slot;       // per slot: known before the first step
@@ -74,8 +70,7 @@ struct Plan {
   }
 };
 
-/// Its launches have no functions yet. `host_target`: of the CPU whose code the steps of device 1 take. Requires a
-/// verified manifest.
-Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest, int64_t host_target);
+/// Its launches have no functions yet. Requires a verified manifest.
+Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest);
 
 }  // namespace gart

@@ -1,4 +1,4 @@
-// A loaded artifact: mapped, proven, and its code and weights on the devices that run it. Immutable but for the pool of
+// A loaded artifact: mapped, proven, and its code and weights on the device that runs it. Immutable but for the pool of
 // idle invocations.
 #pragma once
 
@@ -22,7 +22,7 @@ struct ProgramState {
   ArtifactView artifact;  // into one of them, or into the caller's memory
   std::string target_name;
   std::vector<Entry> entries;
-  std::vector<std::unique_ptr<DeviceProgram>> parts;  // by the numbers of devices in plans; [0] is the program's
+  std::unique_ptr<DeviceProgram> part;  // on its device
 
   // Idle invocations of Program::run, so that it need not allocate an arena each time.
   std::mutex mutex;
@@ -31,8 +31,8 @@ struct ProgramState {
   ProgramState();
   ~ProgramState();
 
-  Device& device() const { return parts[0]->device(); }
-  const fb::Target& target() const { return *artifact.manifest->targets()->Get(parts[0]->target()); }
+  Device& device() const { return part->device(); }
+  const fb::Target& target() const { return *artifact.manifest->targets()->Get(part->target()); }
 
   /// "" is the first.
   const Entry* find(std::string_view name) const;  ///< null: there is none

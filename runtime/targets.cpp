@@ -65,47 +65,4 @@ uint32_t choose_cpu_target(const fb::Manifest& manifest, const LoadOptions& opti
        cpu_feature_names(cpu));
 }
 
-namespace {
-
-bool has_host_code(const fb::Plan& plan, uint32_t target) {
-  for (uint32_t i = 0; i < count_of(plan.host_code()); ++i) {
-    if (plan.host_code()->Get(i)->target() == target) return true;
-  }
-  return false;
-}
-
-/// Does every plan that needs the host have code for this CPU?
-bool is_host_for(const fb::Manifest& manifest, uint32_t device_target, uint32_t cpu, bool& needed) {
-  bool all = true;
-  for (uint32_t e = 0; e < manifest.entry_points()->size(); ++e) {
-    const auto& plans = *manifest.entry_points()->Get(e)->plans();
-    for (uint32_t p = 0; p < plans.size(); ++p) {
-      const fb::Plan& plan = *plans.Get(p);
-      if (plan.target() != device_target || count_of(plan.host_code()) == 0) continue;
-      needed = true;
-      all = all && has_host_code(plan, cpu);
-    }
-  }
-  return all;
-}
-
-}  // namespace
-
-int64_t choose_host_target(const fb::Manifest& manifest, uint32_t device_target) {
-  const uint64_t cpu = cpu_features();
-  int64_t best = -1;
-  bool needed = false;
-  for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
-    const fb::Target& target = *manifest.targets()->Get(i);
-    const bool fits = is_host_for(manifest, device_target, i, needed) && target.kind() == fb::TargetKind::cpu &&
-                      (target.features() & ~cpu) == 0;
-    if (fits && (best < 0 || target.features() > manifest.targets()->Get(uint32_t(best))->features())) best = i;
-  }
-  if (!needed) return int64_t{-1};
-  if (best >= 0) return best;
-  fail(ErrorCode::unsupported, "the model's plans for ", view_of(manifest.targets()->Get(device_target)->name()),
-       " run steps on the CPU, and have code for ", target_list(manifest, TargetsOf::cpu), "; this CPU offers ",
-       cpu_feature_names(cpu));
-}
-
 }  // namespace gart

@@ -25,8 +25,4 @@ std::string target_list(const fb::Manifest& manifest, TargetsOf which = TargetsO
 /// The CPU target that options.target names, or with "" the one with the most features among those that this CPU runs.
 uint32_t choose_cpu_target(const fb::Manifest& manifest, const LoadOptions& options);
 
-/// The index of the CPU target whose code this CPU runs best for the host steps of a device's target; -1: there are
-/// none. Fails if there are, and it runs no code for them.
-int64_t choose_host_target(const fb::Manifest& manifest, uint32_t device_target);
-
 }  // namespace gart

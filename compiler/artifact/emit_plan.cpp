@@ -29,7 +29,6 @@ class PlanEmitter {
       out->fixed.push_back(it == plan_.fixed.end() ? -1 : it->second);
     }
     for (KernelId k : plan_.kernels.ids()) out->kernels.push_back(kernel(plan_.kernels[k], plan_.code[k]));
-    for (const HostCode& host : plan_.host_code) out->host_code.push_back(host_code(host));
     for (BufferId b : plan_.buffers.ids()) out->buffers.push_back(buffer(b));
     placement(*out);
     for (const Sequence& sequence : plan_.sequences)
@@ -37,7 +36,6 @@ class PlanEmitter {
     if (plan_.memory.is_static) {
       out->arena_bytes = static_cast<uint64_t>(plan_.memory.layout.bytes);
       out->arena_lower_bound = static_cast<uint64_t>(plan_.memory.layout.lower_bound);
-      out->host_arena_bytes = static_cast<uint64_t>(plan_.memory.host_bytes);
     }
     out->streams = static_cast<uint32_t>(plan_.streams);
     for (const ParallelMode& m : plan_.modes) out->modes.push_back(mode(m));
@@ -82,27 +80,12 @@ class PlanEmitter {
     return out;
   }
 
-  std::unique_ptr<fb::HostCodeT> host_code(const HostCode& host) {
-    auto out = std::make_unique<fb::HostCodeT>();
-    out->target = static_cast<uint32_t>(host.target);
-    for (KernelId k : plan_.host_kernels.ids()) {
-      const CompiledKernel& c = host.kernels[k];
-      auto launched = std::make_unique<fb::HostKernelT>();
-      launched->kernel = kernel(plan_.host_kernels[k], c);
-      for (const Dim& p : c.params) launched->params.push_back(program_.slot(p));
-      launched->tasks = program_.slot(c.tasks);
-      out->kernels.push_back(std::move(launched));
-    }
-    return out;
-  }
-
   std::unique_ptr<fb::BufferT> buffer(BufferId id) {
     const Buffer& b = plan_.buffers[id];
     auto out = std::make_unique<fb::BufferT>();
     out->kind = static_cast<fb::BufferKind>(b.kind);
     out->index = static_cast<uint32_t>(b.index);
     out->size = program_.slot(b.bytes);
-    out->place = static_cast<fb::Place>(b.space);
     if (b.kind == Buffer::Kind::constant) out->offset = weights_.place_of(*b.constant);
     if (b.kind == Buffer::Kind::prepared) out->offset = b.prepared_at;
     if (b.block >= 0) lay_out(id, *out);

@@ -56,11 +56,8 @@ class SequenceEmitter {
     out.writes.assign(launch.writes.begin(), launch.writes.end());
     out.kernel = static_cast<uint32_t>(launch.kernel.index);
     out.overlaps = launch.overlaps;
-    out.operations = static_cast<int32_t>(slot(kernel_operations(c_.plan.kernel_of(launch))));
-    if (launch.space == MemorySpace::host)
-      out.device = 1;  // whose code knows params and tasks
-    else
-      emit_code(c_.plan.code[launch.kernel], out);
+    out.operations = static_cast<int32_t>(slot(kernel_operations(c_.plan.kernels[launch.kernel])));
+    emit_code(c_.plan.code[launch.kernel], out);
   }
 
   void emit_code(const CompiledKernel& code, fb::StepT& out) {

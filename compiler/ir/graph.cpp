@@ -65,7 +65,7 @@ Graph Graph::clone() const {
   out.values_ = values_;
   out.names_ = names_;
   for (const Node& n : nodes_) {
-    Node copy{n.op, n.name, n.inputs, n.outputs, n.attributes, {}, n.captures, n.erased, n.on_host};
+    Node copy{n.op, n.name, n.inputs, n.outputs, n.attributes, {}, n.captures, n.erased};
     for (const auto& body : n.bodies) copy.bodies.push_back(std::make_unique<Graph>(body->clone()));
     out.nodes_.push_back(std::move(copy));
   }

@@ -72,7 +72,6 @@ struct Node {
   std::vector<std::unique_ptr<Graph>> bodies;
   int captures = 0;
   bool erased = false;
-  bool on_host = false;  // of a graph for a GPU: the CPU runs it (compiler/partition)
 
   bool has_attribute(const std::string& key) const { return attributes.count(key) != 0; }
   int64_t int_attribute(const std::string& key, int64_t otherwise) const;

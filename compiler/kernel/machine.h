@@ -42,8 +42,8 @@ inline constexpr double kDependentLaunch = 1.5;  // from the end of one to the f
 inline constexpr double kOverlappedStart = 0.6;  // of which an overlapped launch saves so much
 inline constexpr double kFork = 3;               // what a graph with a branch costs more than one in a line
 inline constexpr double kMemoryLatency = 0.7;    // of a read from a GPU's memory
-/// Between a GPU and its host: waiting for the device and launching anew; a copy, and its bytes per microsecond.
-inline constexpr double kHostWait = 15, kHostCopy = 5, kHostBytes = 2e4;
+/// Between a GPU and its host: a copy, and its bytes per microsecond.
+inline constexpr double kHostCopy = 5, kHostBytes = 2e4;
 
 /// Between threads of a CPU, in microseconds: waking those that spin and joining them; from one's step to another's
 /// that waits for it; all waiting for all.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,9 @@ enum class CutRule : uint8_t {
 std::vector<CutRule> parse_cut_rules(const std::string& text);
 std::string print_cut_rules(const std::vector<CutRule>& rules);
 
+/// Devices that "--assign PATTERN=name" means: the one of that name, or all of that kind (cpu, cuda). Ascending.
+std::vector<int> devices_called(const Fleet& fleet, const std::string& name);
+
 /// Nodes whose name or operator matches the pattern (* and ? stand for any characters and one): of "--label
 /// PATTERN=GROUP" the group, of "--assign PATTERN=DEVICE" a device or a kind of devices.
 struct NodeWish {
@@ -47,6 +51,7 @@ NodeWish parse_node_wish(const std::string& option, const std::string& text);
 struct CutOptions {
   std::vector<CutRule> rules;                       // empty: what the fleet asks for (default_rules)
   std::vector<NodeWish> labels, assignments;        // --label, --assign
+  std::optional<DeviceClass> others;                // nodes without an assignment go there, if such devices run them
   std::vector<std::pair<NodeId, NodeId>> in_order;  // the first before the second: reads a state that that one writes
 };
 
@@ -63,6 +68,9 @@ class NodeWishes {
   const std::string& label(const Node& node) const;
   /// The devices that the node must go to, ascending; empty: to any. `wish` gets what said so.
   const std::vector<int>& devices(const Node& node, std::string* wish = nullptr) const;
+  /// A sentence for each assignment whose nodes have all gone from the graph, as model passes leave it. Throws
+  /// CompileError for one whose nodes are all in bodies: If, Loop and Scan are on one device with what they hold.
+  std::vector<std::string> without_effect(const Graph& graph) const;
   /// The operator that it had in the model; null: it has none of its own.
   const OpDef* imported_as(const Node& node) const;
 

@@ -60,13 +60,20 @@ class CutMaker {
       known = known_support_.insert_or_assign(key, support_of(fleet_, graph_, node, imported_as)).first;
     std::string wish;
     const std::vector<int>& wanted = wishes_.devices(node, &wish);
-    if (wanted.empty()) return known->second;
+    if (wanted.empty()) return preferred(known->second);
     std::vector<int> both;
     std::set_intersection(known->second.begin(), known->second.end(), wanted.begin(), wanted.end(),
                           std::back_inserter(both));
     if (both.empty())
       fail("--assign '", wish, "': node '", node.name, "' (", operator_name(*node.op), ") does not run there");
     return both;
+  }
+
+  /// Of the kind that nodes without a wish go to, if there are any.
+  std::vector<int> preferred(std::vector<int> devices) const {
+    std::vector<int> of_kind = devices;
+    if (options_.others) std::erase_if(of_kind, [&](int d) { return fleet_.devices[at(d)].kind != *options_.others; });
+    return of_kind.empty() ? devices : of_kind;
   }
 
   /// Atoms: nodes with one label are one, every other node is its own.

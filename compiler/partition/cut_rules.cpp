@@ -27,7 +27,14 @@ void each_node(const Graph& graph, bool around, const F& f) {
   }
 }
 
-/// A device of that name, or all of that kind.
+std::string names_of(const Fleet& fleet) {
+  std::string names;
+  for (const FleetDevice& d : fleet.devices) names += concat(names.empty() ? "'" : ", '", d.name, "'");
+  return names;
+}
+
+}  // namespace
+
 std::vector<int> devices_called(const Fleet& fleet, const std::string& name) {
   std::vector<int> found;
   for (size_t d = 0; d < fleet.devices.size(); ++d)
@@ -36,14 +43,6 @@ std::vector<int> devices_called(const Fleet& fleet, const std::string& name) {
     if ((fleet.devices[d].kind == DeviceClass::cpu ? "cpu" : "cuda") == name) found.push_back(static_cast<int>(d));
   return found;
 }
-
-std::string names_of(const Fleet& fleet) {
-  std::string names;
-  for (const FleetDevice& d : fleet.devices) names += concat(names.empty() ? "'" : ", '", d.name, "'");
-  return names;
-}
-
-}  // namespace
 
 std::vector<CutRule> parse_cut_rules(const std::string& text) {
   std::vector<CutRule> rules;
@@ -121,6 +120,29 @@ const std::vector<int>& NodeWishes::devices(const Node& node, std::string* wish)
   const auto it = by_node_.find(node.name);
   if (it != by_node_.end() && wish != nullptr) *wish = it->second.assignment;
   return it == by_node_.end() ? any : it->second.devices;
+}
+
+std::vector<std::string> NodeWishes::without_effect(const Graph& graph) const {
+  std::map<std::string, std::string> left;  // assignments, each with a node that it was for
+  for (const auto& [node, wish] : by_node_)
+    if (!wish.assignment.empty()) left.emplace(wish.assignment, node);
+  const auto assignment_of = [&](const Node& node) {
+    const auto it = by_node_.find(node.name);
+    return it == by_node_.end() ? std::string() : it->second.assignment;
+  };
+  for (NodeId id : graph.order()) left.erase(assignment_of(graph.node(id)));
+  for (NodeId id : graph.order())
+    for (const auto& body : graph.node(id).bodies)
+      each_node(*body, false, [&](const Node& n, bool) {
+        if (left.count(assignment_of(n)) != 0)
+          fail("--assign '", assignment_of(n), "': node '", n.name, "' is in a body of '", graph.node(id).name, "' (",
+               operator_name(*graph.node(id).op), "), which is on one device with all that it holds: assign that node");
+        return false;
+      });
+  std::vector<std::string> sentences;
+  for (const auto& [assignment, node] : left)
+    sentences.push_back(concat("--assign '", assignment, "' has no effect: no work is left of '", node, "'"));
+  return sentences;
 }
 
 const OpDef* NodeWishes::imported_as(const Node& node) const {

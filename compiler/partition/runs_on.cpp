@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/ops/op_def.h"
+#include "compiler/ops/ops.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -53,6 +54,7 @@ std::string refusal(const FleetDevice& device, const Subject& s) {
 
 /// The same with the nodes in its bodies.
 std::string refusal(const FleetDevice& device, const Graph& graph, const Node& node, const OpDef* imported_as) {
+  if (device.kind == DeviceClass::cuda && only_on_cpus(node)) return "runs no custom operators";
   std::string why = refusal(device, subject_of(graph, node, imported_as));
   for (const auto& body : node.bodies)
     for (int64_t i = 0; i < body->node_count() && why.empty(); ++i)
@@ -67,6 +69,14 @@ bool fits_pattern(const std::string& pattern, const std::string& text) {
 }
 
 std::string operator_name(const OpDef& op) { return *op.domain == 0 ? op.name : concat(op.domain, ".", op.name); }
+
+bool only_on_cpus(const Node& node) {
+  if (node.op == &op_gart_Custom) return true;
+  return std::any_of(node.bodies.begin(), node.bodies.end(), [](const auto& body) {
+    const std::vector<NodeId> nodes = body->order();
+    return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) { return only_on_cpus(body->node(id)); });
+  });
+}
 
 bool runs_on(const FleetDevice& device, const Graph& graph, const Node& node, const OpDef* imported_as) {
   return refusal(device, graph, node, imported_as).empty();

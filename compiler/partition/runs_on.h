@@ -15,10 +15,13 @@ bool fits_pattern(const std::string& pattern, const std::string& text);
 /// "Conv", "com.x.Op".
 std::string operator_name(const OpDef& op);
 
+/// Is it, or holds a body of it, an operator that only CPUs run: one of the application's?
+bool only_on_cpus(const Node& node);
+
 /// Does the device say that it runs the node, and all nodes in its bodies? Patterns of operators are compared with
 /// operator_name, those of element types with every type that the node reads or makes. A device that supports no
 /// operators by name supports all, and so for types. `imported_as`: the operator that the node was made from, which
-/// counts as well; null: it is its own. What the device's target can do is not asked.
+/// counts as well; null: it is its own. A GPU does not run what is only_on_cpus.
 bool runs_on(const FleetDevice& device, const Graph& graph, const Node& node, const OpDef* imported_as = nullptr);
 
 /// The devices of the fleet that run the node, ascending. Throws CompileError with what each device says if none does.

@@ -16,8 +16,7 @@ struct Joined {
 
 /// Joined tensors; not shapes, which are lists of numbers.
 bool applies(const Rewriter& r, const Node& n) {
-  return n.op == &op_Concat && !n.on_host && n.inputs.size() >= 2 && r.has_shape(n.outputs[0]) &&
-         r.shape(n.outputs[0]).size() >= 2;
+  return n.op == &op_Concat && n.inputs.size() >= 2 && r.has_shape(n.outputs[0]) && r.shape(n.outputs[0]).size() >= 2;
 }
 
 Joined joined_by(const Rewriter& r, const Node& n) {

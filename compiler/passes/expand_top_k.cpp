@@ -28,7 +28,7 @@ bool expand_top_k(Graph& graph) {
   const bool changed = edit_all(graph, [](Rewriter& r) {
     bool any = false;
     for (NodeId id : r.graph.order()) {
-      if (r.graph.node(id).op != &op_TopK || r.graph.node(id).on_host) continue;
+      if (r.graph.node(id).op != &op_TopK) continue;
       expand(r, id);
       any = true;
     }

@@ -11,10 +11,6 @@
 namespace gcg {
 namespace {
 
-bool all_on_device(const Graph& graph, const std::set<NodeId>& nodes) {
-  return std::none_of(nodes.begin(), nodes.end(), [&](NodeId n) { return graph.node(n).on_host; });
-}
-
 /// What becomes the body's own: numbers, and shapes that views take, which no kernel reads.
 bool is_sunk(const Node& node, const Value& input) {
   return input.is_constant() && (input.constant->elements() == 1 || node.op->kind == OpKind::view);
@@ -92,9 +88,9 @@ bool fuse_all(Graph& graph) {
   for (NodeId id : order) {
     if (graph.node(id).erased) continue;
     for (const auto& body : graph.node(id).bodies) changed |= fuse_all(*body);
-    if (graph.node(id).op != &op("MatMul") || graph.node(id).on_host) continue;
+    if (graph.node(id).op != &op("MatMul")) continue;
     const auto pattern = find_attention(graph, id, users);
-    if (!pattern || !all_on_device(graph, pattern->nodes)) continue;
+    if (!pattern) continue;
     AttentionFusion(graph, id, *pattern, order).run();
     erase_nodes(graph, pattern->nodes, order);
     changed = true;

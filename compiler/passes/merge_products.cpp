@@ -17,7 +17,6 @@ struct Part {
   ValueId x, weights, addend, result;
   std::string name, add_name;
   int64_t columns = 0;
-  bool on_host = false;
 };
 
 class Merger {
@@ -31,8 +30,8 @@ class Merger {
       const Node& n = r_.graph.node(id);
       if (n.op->kind != OpKind::contraction) continue;
       std::optional<Part> part = part_of(id);
-      const bool continues = part && !parts.empty() && part->x == parts[0].x && part->on_host == parts[0].on_host &&
-                             part->addend.valid() == parts[0].addend.valid();
+      const bool continues =
+          part && !parts.empty() && part->x == parts[0].x && part->addend.valid() == parts[0].addend.valid();
       if (!continues && parts.size() > 1) break;
       if (!continues) parts.clear();
       if (part) parts.push_back(*std::move(part));
@@ -54,28 +53,26 @@ class Merger {
   std::optional<Part> part_of(NodeId id) const {
     const Node& n = node(id);
     if (n.op != &op_MatMul || !is_own_constant(n.inputs[1], 2) || r_.constant(n.inputs[0]) != nullptr) return {};
-    Part part{id,       n.inputs[0], n.inputs[1], {}, n.outputs[0], n.name, "", r_.constant(n.inputs[1])->shape()[1],
-              n.on_host};
+    Part part{id, n.inputs[0], n.inputs[1], {}, n.outputs[0], n.name, "", r_.constant(n.inputs[1])->shape()[1]};
     if (const auto& readers = users(part.result); readers.size() == 1 && node(readers[0]).op == &op_Add) {
       const Node& add = node(readers[0]);
       part.addend = add.inputs[add.inputs[0] == part.result ? 1 : 0];
       if (!is_own_constant(part.addend, 1) || r_.constant(part.addend)->elements() != part.columns) return {};
-      if (r_.graph.is_output(part.result) || add.on_host != n.on_host) return {};
+      if (r_.graph.is_output(part.result)) return {};
       part.result = add.outputs[0];
       part.add_name = add.name;
     }
-    return goes_into_contractions(part.result, n.on_host) ? std::optional(part) : std::nullopt;
+    return goes_into_contractions(part.result) ? std::optional(part) : std::nullopt;
   }
 
-  bool goes_into_contractions(ValueId v, bool on_host) const {
+  bool goes_into_contractions(ValueId v) const {
     if (r_.graph.is_output(v) || users(v).empty()) return false;
     return std::all_of(users(v).begin(), users(v).end(), [&](NodeId id) {
       const Node& n = node(id);
-      if (n.on_host != on_host) return false;
       if (n.op->kind == OpKind::contraction) return true;
       const bool moves = n.op->kind == OpKind::view || n.op->kind == OpKind::movement;
       return moves && std::all_of(n.outputs.begin(), n.outputs.end(),
-                                  [&](ValueId out) { return !out.valid() || goes_into_contractions(out, on_host); });
+                                  [&](ValueId out) { return !out.valid() || goes_into_contractions(out); });
     });
   }
 
@@ -104,22 +101,16 @@ class Merger {
       add_name = concat(add_name, add_name.empty() ? "" : "+", p.add_name);
       columns.push_back(p.columns);
     }
-    const auto on_device = [&](ValueId v) {
-      r_.graph.node(r_.value(v).producer).on_host = parts[0].on_host;
-      return v;
-    };
     const std::string& weights_name = r_.value(parts[0].weights).name;
-    ValueId all =
-        on_device(r_.add(op_MatMul, name, {parts[0].x, r_.add_constant(weights_name, beside(parts, &Part::weights))}));
+    ValueId all = r_.add(op_MatMul, name, {parts[0].x, r_.add_constant(weights_name, beside(parts, &Part::weights))});
     if (parts[0].addend.valid()) {
       const std::string& addend_name = r_.value(parts[0].addend).name;
-      all = on_device(r_.add(op_Add, add_name, {all, r_.add_constant(addend_name, beside(parts, &Part::addend))}));
+      all = r_.add(op_Add, add_name, {all, r_.add_constant(addend_name, beside(parts, &Part::addend))});
     }
     const ValueId sizes = r_.add_constant("columns", Tensor::vector_i64(columns));
     const NodeId split =
         r_.graph.add_node(op_Split, name, {all, sizes}, static_cast<int>(parts.size()), {{"axis", int64_t{-1}}});
     infer_node(r_.graph, split, r_.outermost);
-    r_.graph.node(split).on_host = parts[0].on_host;
     for (size_t i = 0; i < parts.size(); ++i) r_.replace(parts[i].result, node(split).outputs[i]);
     for (const Part& p : parts) {
       const NodeId last = r_.value(p.result).producer;

@@ -101,7 +101,7 @@ class Narrower {
       if (factor || (moves && any(into_product_))) into_product_[at(in)] = true;
       if (is_residual_sum(n) || (moves && any(into_sum_))) into_sum_[at(in)] = true;
       const bool shares = n.op->kind == OpKind::view && !free_[at(n.outputs[0])];
-      if (!may_read(n) || n.on_host || shares || !carries(n, i)) free_[at(in)] = false;
+      if (!may_read(n) || shares || !carries(n, i)) free_[at(in)] = false;
     }
   }
 
@@ -136,7 +136,6 @@ class Narrower {
     }
     if (!value(v).producer.valid() || is_wide(v) || !(from_product_[at(v)] || feeds_product_[at(v)])) return false;
     const Node& n = node(value(v).producer);
-    if (n.on_host) return false;                   // the CPU computes in f32
     if (n.op->kind == OpKind::view) return false;  // the storage is that of what it views
     const bool is_square = n.op == &op("Mul") && n.inputs[0] == n.inputs[1];
     const bool is_stream = is_residual_sum(n) && into_sum_[at(v)] && !into_product_[at(v)];

@@ -23,7 +23,7 @@ bool is_finite(const Value& weights) {
 }
 
 bool is_matrix_product(const Graph& graph, const Node& node) {
-  if (node.op != &op("Conv") || node.on_host) return false;
+  if (node.op != &op("Conv")) return false;
   const Value& weights = graph.value(node.inputs[1]);
   return weights.dtype == DType::f32 && weights.shape && is_static(*weights.shape) && weights.shape->size() >= 3 &&
          weights.shape->size() <= 5 && !is_depthwise(node, *weights.shape) && is_finite(weights);

@@ -24,11 +24,6 @@ struct ArenaLayout {
 /// Best of several greedy orders plus local improvement; reaches the lower bound on nearly all graphs. Deterministic.
 ArenaLayout plan_arena(const std::vector<ArenaBlock>& blocks, int64_t alignment = 64);
 
-struct MemoryPlan;
-/// The arenas of a static plan, each memory space's on its own: fills offsets and sizes.
-void plan_arenas(MemoryPlan& plan);
-void verify_arenas(const MemoryPlan& plan);
-
 /// Throws InternalError if two conflicting blocks overlap.
 void verify_arena(const std::vector<ArenaBlock>& blocks, const ArenaLayout& layout);
 

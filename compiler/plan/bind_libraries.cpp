@@ -10,8 +10,6 @@
 namespace gcg {
 namespace {
 
-const Launch* device_launch(const Step& step) { return step.on_host() ? nullptr : step.as<Launch>(); }
-
 /// The constant that the library reads in another form, before it is rounded; null: it has no such form.
 TensorRef source_of(const Buffer& buffer, const LibraryTensor& t) {
   TensorRef source = buffer.constant;
@@ -65,7 +63,7 @@ LibraryCalls::LibraryCalls(const Plan& plan, const std::vector<Target>& targets,
 bool LibraryCalls::has_sources(const Plan& plan, KernelId kernel, const LibraryCall& call) const {
   for (const Sequence& sequence : plan.sequences)
     for (const Step& step : sequence.steps) {
-      const Launch* launch = device_launch(step);
+      const auto* launch = step.as<Launch>();
       if (launch == nullptr || launch->kernel != kernel) continue;
       for (const LibraryTensor& t : call.tensors)
         if (t.is_other_form() && !source_of(plan.buffers[operand(*launch, t)], t)) return false;
@@ -107,7 +105,7 @@ void LibraryCalls::bind(Plan& plan, const Target& target) {
   if (options_.stand_ins && is_spared_libraries(target)) return;
   for (Sequence& sequence : plan.sequences)
     for (Step& step : sequence.steps) {
-      const Launch* launch = device_launch(step);
+      const auto* launch = step.as<Launch>();
       if (launch == nullptr) continue;
       const auto& call = calls_[launch->kernel];
       if (call && target.sm >= call->least_sm) step.work = bound(plan, *launch, *call, target);

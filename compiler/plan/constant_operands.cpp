@@ -7,7 +7,7 @@ void mark_constant_operands(Plan& plan) {
   for (const Sequence& sequence : plan.sequences)
     for (const Step& step : sequence.steps) {
       const auto* launch = step.as<Launch>();
-      if (launch == nullptr || launch->space == MemorySpace::host) continue;
+      if (launch == nullptr) continue;
       for (size_t o = 0; o < launch->operands.size(); ++o) {
         const Buffer& buffer = plan.buffers[launch->operands[o]];
         Operand& operand = plan.kernels[launch->kernel].operands[o];

@@ -66,20 +66,13 @@ IndexedVector<Id, Id> keep(IndexedVector<Id, T>& all, const IndexedVector<Id, bo
 
 void drop_unused(Plan& plan) {
   IndexedVector<BufferId, bool> buffer_used(plan.buffers.size());
-  IndexedVector<KernelId, bool> kernel_used(plan.kernels.size()), host_kernel_used(plan.host_kernels.size());
+  IndexedVector<KernelId, bool> kernel_used(plan.kernels.size());
   for (BufferId b : plan.buffers.ids())
     buffer_used[b] = plan.buffers[b].kind != Buffer::Kind::temporary && plan.buffers[b].kind != Buffer::Kind::constant;
-  const auto kernels_of = [](const Launch& l, auto& device, auto& host) -> auto& {
-    return l.space == MemorySpace::host ? host : device;
-  };
-  each_id(
-      plan, [&](BufferId b) { buffer_used[b] = true; },
-      [&](const Launch& l) { kernels_of(l, kernel_used, host_kernel_used)[l.kernel] = true; });
+  each_id(plan, [&](BufferId b) { buffer_used[b] = true; }, [&](const Launch& l) { kernel_used[l.kernel] = true; });
   const auto buffer = keep(plan.buffers, buffer_used);
-  const auto kernel = keep(plan.kernels, kernel_used), host_kernel = keep(plan.host_kernels, host_kernel_used);
-  each_id(
-      plan, [&](BufferId& b) { b = buffer[b]; },
-      [&](Launch& l) { l.kernel = kernels_of(l, kernel, host_kernel)[l.kernel]; });
+  const auto kernel = keep(plan.kernels, kernel_used);
+  each_id(plan, [&](BufferId& b) { b = buffer[b]; }, [&](Launch& l) { l.kernel = kernel[l.kernel]; });
 }
 
 }  // namespace gcg

@@ -80,7 +80,7 @@ std::vector<std::string> library_remarks(const Plan& plan, const LibraryBinder& 
     for (const Sequence& sequence : plan.sequences)
       for (const Step& step : sequence.steps) {
         const auto* launch = step.as<Launch>();
-        if (launch == nullptr || step.on_host()) continue;
+        if (launch == nullptr) continue;
         count(step, plan.kernels[launch->kernel], outcomes[launch->kernel], scope, tally);
       }
     for (const auto& [sm, left] : tally.left) remarks.push_back(left_text(scope.library, left));

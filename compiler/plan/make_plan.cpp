@@ -9,7 +9,6 @@
 #include "compiler/plan/drop_unused.h"
 #include "compiler/plan/extent_symbols.h"
 #include "compiler/plan/find_unsupported.h"
-#include "compiler/plan/host_buffers.h"
 #include "compiler/plan/plan_maker.h"
 #include "compiler/plan/waits.h"
 #include "compiler/schedule/rounded_constant.h"
@@ -212,17 +211,15 @@ std::vector<PlanMaker::Work> PlanMaker::topological(std::vector<Work> works) {
   }
   auto later = [&](size_t a, size_t b) { return std::pair(works[a].position, a) > std::pair(works[b].position, b); };
   using Queue = std::priority_queue<size_t, std::vector<size_t>, decltype(later)>;
-  Queue ready[2] = {Queue(later), Queue(later)};  // for the device, for the host
-  const auto add = [&](size_t i) { ready[works[i].group->on_host].push(i); };
+  Queue ready(later);
   for (size_t i = 0; i < works.size(); ++i)
-    if (missing[i] == 0) add(i);
+    if (missing[i] == 0) ready.push(i);
   std::vector<Work> out;
-  for (size_t where = 0; !ready[0].empty() || !ready[1].empty();) {
-    if (ready[where].empty()) where = 1 - where;
-    const size_t i = ready[where].top();
-    ready[where].pop();
+  while (!ready.empty()) {
+    const size_t i = ready.top();
+    ready.pop();
     for (size_t s : successors[i])
-      if (--missing[s] == 0) add(s);
+      if (--missing[s] == 0) ready.push(s);
     out.push_back(std::move(works[i]));
   }
   GCG_CHECK(out.size() == works.size(), "the groups of a graph form a cycle");
@@ -235,7 +232,7 @@ void PlanMaker::emit(Scope& scope, const Work& w, Sequence& steps) {
                            ? !has_elements(w.lowered.kernel)
                            : product(*scope.graph.value(w.group->result).shape).is(0);
     if (empty) return;  // no element to compute
-    steps.steps.push_back(launch(w.lowered, w.operands, w.group->on_host ? MemorySpace::host : MemorySpace::device));
+    steps.steps.push_back(launch(w.lowered, w.operands));
     return;
   }
   const Node& n = scope.graph.node(w.group->anchor);
@@ -252,12 +249,10 @@ void PlanMaker::emit(Scope& scope, const Work& w, Sequence& steps) {
     GCG_CHECK(false, "control node '", n.name, "' is a ", op);
 }
 
-Step PlanMaker::launch(const LoweredGroup& lowered, std::vector<BufferId> operands, MemorySpace space) {
-  auto& kernels = space == MemorySpace::host ? out_.host_kernels : out_.kernels;
-  auto& numbers = space == MemorySpace::host ? host_kernels_ : kernels_;
-  auto [it, fresh] = numbers.try_emplace(key(lowered.kernel));
-  if (fresh) it->second = kernels.push_back(lowered.kernel);
-  return {Launch{it->second, std::move(operands), results_of(lowered.kernel), lowered.in_place, space},
+Step PlanMaker::launch(const LoweredGroup& lowered, std::vector<BufferId> operands) {
+  auto [it, fresh] = kernels_.try_emplace(key(lowered.kernel));
+  if (fresh) it->second = out_.kernels.push_back(lowered.kernel);
+  return {Launch{it->second, std::move(operands), results_of(lowered.kernel), lowered.in_place},
           join(lowered.kernel.sources)};
 }
 
@@ -267,7 +262,6 @@ Plan make_plan(const Graph& model, DeviceClass device) {
   if (!unsupported.empty()) throw UnsupportedModel(std::move(unsupported));
   Plan plan = PlanMaker(device).run(graph);
   plan.device = device;
-  place_host_buffers(plan);
   drop_unused(plan);
   return plan;
 }

@@ -29,7 +29,7 @@ class Overlaps {
  private:
   /// The launch right before this one on its stream; invalid: there is none.
   StepId neighbour(StepId i) const {
-    if (steps_[i].as<Launch>() == nullptr || steps_[i].on_host()) return StepId();
+    if (steps_[i].as<Launch>() == nullptr) return StepId();
     for (StepId k(i.index - 1); k.valid(); k = StepId(k.index - 1)) {
       if (steps_[k].is_barrier()) return StepId();
       if (steps_[k].stream == steps_[i].stream) return ends_in_launch(steps_[k]) ? k : StepId();

@@ -79,11 +79,6 @@ std::vector<SequenceId> Step::bodies() const {
   return {};
 }
 
-bool Step::on_host() const {
-  const auto* launch = as<Launch>();
-  return launch != nullptr && launch->space == MemorySpace::host;
-}
-
 bool Step::continues() const {
   const auto* launch = as<Launch>();
   return launch != nullptr && launch->continues;
@@ -102,6 +97,6 @@ std::vector<BufferId> Step::in_place() const {
   return {};
 }
 
-bool Step::is_barrier() const { return on_host() || as<Branch>() || as<Loop>() || as<Bind>() || as<Fail>(); }
+bool Step::is_barrier() const { return as<Branch>() || as<Loop>() || as<Bind>() || as<Fail>(); }
 
 }  // namespace gcg

@@ -30,29 +30,24 @@ namespace gcg {
 
 using SequenceId = Id<struct SequenceTag>;
 
-/// Of a plan for a GPU: the GPU's memory, or its host's. A plan for a CPU has device memory alone.
-enum class MemorySpace : uint8_t { device, host };
-
 struct Buffer {
   enum class Kind : uint8_t { input, output, constant, temporary, prepared } kind = Kind::temporary;
   int index = 0;  // input, output: position in the graph's list
   Dim bytes;
-  TensorRef constant;  // constant: the data; prepared: what is made at load
-  std::string name;    // of the value, for reports
-  MemorySpace space = MemorySpace::device;
+  TensorRef constant;        // constant: the data; prepared: what is made at load
+  std::string name;          // of the value, for reports
   int block = -1;            // plan_memory, temporaries: those with the same block share storage (in-place results)
   uint64_t prepared_at = 0;  // prepared: where it lies in the region
 };
 
 /// A kernel runs.
 struct Launch {
-  KernelId kernel;                          // of Plan::kernels, or of host_kernels
-  std::vector<BufferId> operands;           // the kernel's
-  std::vector<int> writes;                  // positions in operands
-  std::vector<int> in_place = {};           // operands whose storage the result may take over
-  MemorySpace space = MemorySpace::device;  // of all operands; host: the CPU runs it
-  bool continues = false;                   // the work of the launch before it, on the same operands and workspace
-  bool overlaps = false;                    // it may start while the launch before it on its stream runs
+  KernelId kernel;                 // of Plan::kernels
+  std::vector<BufferId> operands;  // the kernel's
+  std::vector<int> writes;         // positions in operands
+  std::vector<int> in_place = {};  // operands whose storage the result may take over
+  bool continues = false;          // the work of the launch before it, on the same operands and workspace
+  bool overlaps = false;           // it may start while the launch before it on its stream runs
 };
 
 /// A library does the work.
@@ -116,13 +111,11 @@ struct Step {
   std::vector<BufferId> reads() const;
   std::vector<BufferId> writes() const;
   std::vector<SequenceId> bodies() const;
-  bool on_host() const;
   bool continues() const;
   /// The buffer that the step writes and those whose storage it may take over; invalid: it takes over none.
   BufferId result() const;
   std::vector<BufferId> in_place() const;
-  /// It stands behind every step before it and in front of every step after it: it decides what runs, or the CPU runs
-  /// it.
+  /// It stands behind every step before it and in front of every step after it: it decides what runs.
   bool is_barrier() const;
 };
 
@@ -133,17 +126,9 @@ struct Sequence {
 struct MemoryPlan {
   std::vector<ArenaBlock> blocks;  // one per Buffer::block; sizes only when static
   std::vector<Dim> block_bytes;
-  std::vector<MemorySpace> space;  // per block
-  ArenaLayout layout;              // static plans: all offsets; size and lower bound of the device's arena
-  int64_t host_bytes = 0;          // static plans: of the host's arena
+  ArenaLayout layout;  // static plans: all offsets; size and lower bound
   bool is_static = false;
   std::vector<int> placement;  // symbolic plans: blocks of early sizes in the order in which the runtime places them
-};
-
-/// Machine code of the host kernels for one CPU.
-struct HostCode {
-  int target;  // a CPU's
-  IndexedVector<KernelId, CompiledKernel> kernels;
 };
 
 /// How the threads of a run share a CPU's plan, where there are `threads` of them: artifact_schema/gart.fbs, Mode.
@@ -164,8 +149,6 @@ struct Plan {
   bool at_load = false;                     // it runs once, when a program is loaded, and writes the prepared buffers
   IndexedVector<KernelId, Kernel> kernels;  // distinct, until some have several launches
   IndexedVector<KernelId, CompiledKernel> code;  // of kernels; filled by select_code
-  IndexedVector<KernelId, Kernel> host_kernels;  // those of launches in host memory
-  std::vector<HostCode> host_code;               // filled by select_code
   IndexedVector<BufferId, Buffer> buffers;
   IndexedVector<SequenceId, Sequence> sequences;  // bodies before their users; the last one is the entry
   int streams = 1;
@@ -176,9 +159,6 @@ struct Plan {
 
   Sequence& entry() { return sequences.back(); }
   const Sequence& entry() const { return sequences.back(); }
-  const Kernel& kernel_of(const Launch& l) const {
-    return (l.space == MemorySpace::host ? host_kernels : kernels)[l.kernel];
-  }
   /// May steps of a run write the buffer?
   bool is_writable(const Buffer& b) const {
     return b.kind == Buffer::Kind::output || b.kind == Buffer::Kind::temporary ||

@@ -67,10 +67,10 @@ class PlanMaker {
   std::vector<Work> ordered(Scope& scope, const std::vector<BufferId>& outputs);
   void describe(Scope& scope, const FusionGroup& group, const std::vector<BufferId>& outputs, Work& w);
   /// Readers after every writer of what they read, and uses of a symbol after it is bound; otherwise in the order of
-  /// the graph, but staying on a device as long as there is something to do.
+  /// the graph.
   static std::vector<Work> topological(std::vector<Work> works);
   void emit(Scope& scope, const Work& w, Sequence& steps);
-  Step launch(const LoweredGroup& lowered, std::vector<BufferId> operands, MemorySpace space = MemorySpace::device);
+  Step launch(const LoweredGroup& lowered, std::vector<BufferId> operands);
 
   // schedule_control.cpp
   void bind_steps(Scope& scope, const Node& n, Sequence& steps);
@@ -98,7 +98,7 @@ class PlanMaker {
   std::vector<DimConstraint> late_facts_;  // of the graph at hand, not checked yet
   Plan out_;
   std::map<std::pair<const Tensor*, DType>, BufferId> constants_;  // by their data and the type they are stored in
-  std::map<std::string, KernelId> kernels_, host_kernels_;
+  std::map<std::string, KernelId> kernels_;
   std::vector<UnsupportedNode> problems_;
   TensorRef true_;
 };

@@ -67,7 +67,7 @@ class Planner {
     for (size_t i = 0; i < plan.blocks.size(); ++i)
       plan.blocks[i].size = static_cast<int64_t>(typical(plan.block_bytes[i]));
     if (plan.is_static) {
-      plan_arenas(plan);
+      plan.layout = plan_arena(plan.blocks);
       if (limit && plan.layout.bytes > *limit) over_limit(*limit);
     } else {
       order_placement();
@@ -89,16 +89,13 @@ class Planner {
       for (const Step& step : sequence.steps) take_over(step, ranges);
     compact(ranges);
     plan.blocks.resize(ranges.size());
-    plan.space.resize(ranges.size());
-    for (const Buffer& b : p_.buffers)
-      if (b.block >= 0) plan.space[static_cast<size_t>(b.block)] = b.space;
     std::vector<std::set<StepId>> users;
     if (users_) users = users_by_block(ranges.size());
     for (size_t i = 0; i < ranges.size(); ++i) {
       plan.blocks[i].first = ranges[i].first;
       plan.blocks[i].last = ranges[i].last;
       for (size_t j = 0; j < i; ++j)
-        if (plan.space[i] == plan.space[j] && overlap(ranges, users, i, j)) {
+        if (overlap(ranges, users, i, j)) {
           plan.blocks[i].conflicts.push_back(static_cast<int>(j));
           plan.blocks[j].conflicts.push_back(static_cast<int>(i));
         }
@@ -198,9 +195,7 @@ class Planner {
     for (const ArenaBlock& at : blocks) {
       int64_t sum = 0;
       for (size_t i = 0; i < blocks.size(); ++i)
-        sum += p_.memory.space[i] == MemorySpace::device && blocks[i].first <= at.first && at.first <= blocks[i].last
-                   ? blocks[i].size
-                   : 0;
+        sum += blocks[i].first <= at.first && at.first <= blocks[i].last ? blocks[i].size : 0;
       live[at.first] = sum;
     }
     std::vector<std::pair<int64_t, int>> largest;
@@ -212,7 +207,7 @@ class Planner {
       text += concat("\n  ", largest[i].first, " bytes at step ", largest[i].second, ":");
       for (BufferId id : p_.buffers.ids()) {
         const Buffer& b = p_.buffers[id];
-        if (b.block < 0 || b.space == MemorySpace::host) continue;
+        if (b.block < 0) continue;
         if (life_.ranges[id].overlaps({largest[i].second, largest[i].second}))
           text += concat(" ", b.name, " (", b.bytes.str(), ")");
       }

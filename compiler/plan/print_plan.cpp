@@ -60,7 +60,7 @@ class StepPrinter {
   }
 
   void print(const Launch& l) {
-    out_ << (l.space == MemorySpace::host ? "host " : "") << "launch k" << l.kernel.index;
+    out_ << "launch k" << l.kernel.index;
     operands(l.operands, l.writes, l.in_place);
     out_ << (l.continues ? "; continues" : "") << (l.overlaps ? "; overlaps" : "");
   }
@@ -92,7 +92,7 @@ class StepPrinter {
 std::string describe(const Plan& plan, const Buffer& b) {
   static constexpr std::array kKinds = {"input", "output", "constant", "temporary", "prepared"};
   std::ostringstream out;
-  out << (b.space == MemorySpace::host ? "host " : "") << kKinds[static_cast<size_t>(b.kind)];
+  out << kKinds[static_cast<size_t>(b.kind)];
   if (b.kind == Buffer::Kind::input || b.kind == Buffer::Kind::output) out << ' ' << b.index;
   out << ", " << b.bytes.str() << " bytes";
   if (b.kind == Buffer::Kind::prepared) out << " at " << b.prepared_at;
@@ -124,8 +124,6 @@ std::string print_plan(const Plan& plan) {
     out << "kernel k" << k.index << " " << print_kernel(plan.kernels[k]);
     if (!plan.code.empty() && !plan.code[k].note.empty()) out << "  code: " << plan.code[k].note << '\n';
   }
-  for (KernelId k : plan.host_kernels.ids())
-    out << "host kernel k" << k.index << " " << print_kernel(plan.host_kernels[k]);
   out << print_buffers(plan) << print_steps(plan);
   out << "streams " << plan.streams << ", arena " << plan.memory.layout.bytes << " bytes, lower bound "
       << plan.memory.layout.lower_bound << '\n';

@@ -65,7 +65,7 @@ class CodeOfPlan {
 
   std::vector<Launch> followers_of(const Launch& launch) const {
     std::vector<Launch> out;
-    const auto it = launch.space == MemorySpace::host ? followers_.end() : followers_.find(launch.kernel);
+    const auto it = followers_.find(launch.kernel);
     if (it == followers_.end()) return out;
     for (KernelId kernel : it->second) {
       out.push_back(launch);
@@ -104,23 +104,13 @@ CompiledBlob select_code(const Target& target, int number, std::vector<Plan>& pl
   DistinctKernels distinct;
   std::vector<std::vector<size_t>> numbers;
   const auto is_own = [&](const Plan& p) { return p.target == number; };
-  const auto leaves_some = [&](const Plan& p) {
-    return p.device == DeviceClass::cuda && target.device == DeviceClass::cpu && !p.host_kernels.empty();
-  };
-  for (const Plan& p : plans)
-    numbers.push_back(is_own(p)        ? distinct.add(p.kernels)
-                      : leaves_some(p) ? distinct.add(p.host_kernels)
-                                       : std::vector<size_t>());
+  for (const Plan& p : plans) numbers.push_back(is_own(p) ? distinct.add(p.kernels) : std::vector<size_t>());
   const Backend& backend = backend_for(target, backends);
   CompiledBlob blob = backend.compile(distinct.all, target, threads);
   if (std::any_of(plans.begin(), plans.end(), [&](const Plan& p) { return is_own(p) && has_control_flow(p); }))
     backend.add_steering(blob, target);
-  for (size_t p = 0; p < plans.size(); ++p) {
+  for (size_t p = 0; p < plans.size(); ++p)
     if (is_own(plans[p])) CodeOfPlan(plans[p], blob, numbers[p]).run();
-    if (!leaves_some(plans[p])) continue;
-    HostCode& host = plans[p].host_code.emplace_back(HostCode{number, {}});
-    for (size_t k : numbers[p]) host.kernels.push_back(blob.kernels[k]);
-  }
   return blob;
 }
 

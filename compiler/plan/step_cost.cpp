@@ -111,42 +111,10 @@ StepCost step_cost(const Plan& plan, const Step& step) {
       for (BufferId b : list) bytes += typical(plan.buffers[b].bytes);
     return {std::max(kShortest, 1e6 * bytes / plan.machine->bytes_per_second), 1};
   }
-  const Kernel& kernel = plan.kernel_of(*launch);
-  if (launch->space == MemorySpace::host) return {host_microseconds(kernel), 1};
+  const Kernel& kernel = plan.kernels[launch->kernel];
   const Traffic traffic = traffic_of(kernel);
   return cost_of(*plan.machine, traffic.bytes,
                  std::visit([&](const auto& body) { return work_of(body, traffic.written); }, kernel.body));
-}
-
-namespace {
-
-/// Elements that a loop kernel computes, those of reductions within its expressions included.
-double points_of(const LoopKernel& k) {
-  double outer = 1, all = 0;
-  for (const Axis& a : k.outer) outer *= typical(a.extent);
-  for (const Stage& stage : k.stages) {
-    double points = outer, reduced = 1;
-    for (const Axis& a : stage.axes) points *= typical(a.extent);
-    visit(stage.value, [&](const ExprNode& n) {
-      double extent = 1;
-      for (const Axis& a : n.reduce_axes) extent *= typical(a.extent);
-      reduced = std::max(reduced, extent);
-    });
-    all += points * reduced;
-  }
-  return all;
-}
-
-}  // namespace
-
-double host_microseconds(const Kernel& kernel) {
-  constexpr double kLeast = 1, kBytes = 2e4, kFlops = 1e5, kPoints = 2e3;  // per microsecond
-  const auto [bytes, written] = traffic_of(kernel);
-  if (const auto* loops = std::get_if<LoopKernel>(&kernel.body))
-    return std::max({kLeast, bytes / kBytes, points_of(*loops) / kPoints});
-  const double elements = written;
-  const Work work = std::visit([&](const auto& body) { return work_of(body, elements); }, kernel.body);
-  return std::max({kLeast, bytes / kBytes, work.flops / kFlops});
 }
 
 double core_microseconds(const Plan& plan, const Step& step) {
@@ -164,7 +132,7 @@ double core_microseconds(const Plan& plan, const Step& step) {
       for (BufferId b : list) bytes += typical(plan.buffers[b].bytes);
     return kStep + moving(bytes);
   }
-  const Kernel& kernel = plan.kernel_of(*launch);
+  const Kernel& kernel = plan.kernels[launch->kernel];
   const bool loops = std::holds_alternative<LoopKernel>(kernel.body);
   const double rate = (loops                                                ? kLoop
                        : std::holds_alternative<ProgramKernel>(kernel.body) ? kProgram
@@ -172,11 +140,6 @@ double core_microseconds(const Plan& plan, const Step& step) {
                       core.flops_per_second() / 1e6;
   const double operations = std::max(traffic_of(kernel).written, typical(kernel_operations(kernel)));
   return kStep + std::max(moving(traffic_of(kernel).bytes), operations / rate);
-}
-
-void HostTransfer::add(const Buffer& buffer) {
-  bytes += typical(buffer.bytes);
-  ++copies;
 }
 
 }  // namespace gcg

@@ -19,7 +19,7 @@ class SharedBytes {
     for (int block : memory.placement) placed[static_cast<size_t>(block)] = true;
     for (size_t i = 0; i < blocks_.size(); ++i)
       for (size_t j = 0; j < i; ++j) {
-        if (memory.space[i] != memory.space[j] || !placed[i] || !placed[j]) continue;
+        if (!placed[i] || !placed[j]) continue;
         if (memory.is_static ? !overlap(memory, i, j) : conflict(memory, i, j)) continue;
         blocks_[i].push_back(j);
         blocks_[j].push_back(i);

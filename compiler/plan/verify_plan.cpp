@@ -34,24 +34,11 @@ class Verifier {
     written_[b] = true;
   }
 
-  /// Launches find their operands in their memory, everything else on the device; a copy may go from one to the other.
-  void check_space(const Step& step) const {
-    size_t all = 0, on_host = 0;
-    for (const auto& list : {step.reads(), step.writes()})
-      for (BufferId b : list) {
-        ++all;
-        on_host += plan_.buffers[b].space == MemorySpace::host;
-      }
-    const bool fits = step.as<Copy>() ? on_host < 2 : on_host == (step.on_host() ? all : 0);
-    GCG_CHECK(fits, "step '", step.source, "' has operands in the wrong memory");
-  }
-
   void check_kernel(const Step& step) const {
     const auto* launch = step.as<Launch>();
     if (launch == nullptr) return;
-    const auto& kernels = launch->space == MemorySpace::host ? plan_.host_kernels : plan_.kernels;
-    GCG_CHECK(kernels.contains(launch->kernel), "kernel number of step '", step.source, "'");
-    const Kernel& kernel = kernels[launch->kernel];
+    GCG_CHECK(plan_.kernels.contains(launch->kernel), "kernel number of step '", step.source, "'");
+    const Kernel& kernel = plan_.kernels[launch->kernel];
     GCG_CHECK(launch->operands.size() == step_operands(kernel), "step '", step.source, "' has ",
               launch->operands.size(), " operands, its kernel ", step_operands(kernel));
   }
@@ -67,7 +54,6 @@ class Verifier {
         loop(step, *l);
       else
         plain(step);
-      check_space(step);
     }
   }
 
@@ -94,7 +80,7 @@ class Verifier {
 
 void verify_plan(const Plan& plan) {
   Verifier(plan).run();
-  if (plan.memory.is_static) verify_arenas(plan.memory);
+  if (plan.memory.is_static) verify_arena(plan.memory.blocks, plan.memory.layout);
   verify_memory(plan);
 }
 

@@ -4,13 +4,17 @@
 #include <set>
 
 namespace gcg {
+namespace {
 
+/// Adds the buffers that a step, or a step of its bodies, reads and writes.
 void touched_buffers(const Plan& plan, const Step& step, std::set<BufferId>& reads, std::set<BufferId>& writes) {
   for (BufferId b : step.reads()) reads.insert(b);
   for (BufferId b : step.writes()) writes.insert(b);
   for (SequenceId body : step.bodies())
     for (const Step& inner : plan.sequences[body].steps) touched_buffers(plan, inner, reads, writes);
 }
+
+}  // namespace
 
 void link_waits(const Plan& plan, Sequence& sequence) {
   std::map<BufferId, StepId> writer;

@@ -1,14 +1,9 @@
 // Which step waits for which.
 #pragma once
 
-#include <set>
-
 #include "compiler/plan/plan.h"
 
 namespace gcg {
-
-/// Adds the buffers that a step, or a step of its bodies, reads and writes.
-void touched_buffers(const Plan& plan, const Step& step, std::set<BufferId>& reads, std::set<BufferId>& writes);
 
 /// Fills Step::waits: every step waits for the guards and bindings before it, the last writers of what it reads and the
 /// last users of what it overwrites. Control steps count as readers and writers of everything their bodies touch, so

@@ -35,7 +35,6 @@ struct FusionGroup {
   std::vector<Place> places;
   std::vector<NodeId> epilogue;  // contraction: pointwise nodes computed on the accumulator, in order
   NodeId transpose;              // contraction: a Transpose that keeps the last axis, applied by storing in its order
-  bool on_host = false;          // all of it runs on the CPU, though the graph is for a GPU
   int output_copy = -1;          // loop: copies a stored value into the storage of this graph output
 };
 

@@ -9,8 +9,8 @@ namespace gcg {
 
 bool Fuser::gathers_parts(const Node& n) {
   constexpr size_t kMostParts = 32;  // as many branches per element
-  if (device_ != DeviceClass::cuda || n.on_host || n.inputs.size() > kMostParts) return false;
-  return std::count_if(n.inputs.begin(), n.inputs.end(), [&](ValueId in) { return !is_direct(in, n); }) >= 2;
+  if (device_ != DeviceClass::cuda || n.inputs.size() > kMostParts) return false;
+  return std::count_if(n.inputs.begin(), n.inputs.end(), [&](ValueId in) { return !is_direct(in); }) >= 2;
 }
 
 std::vector<std::vector<FusionGroup::Place>> Fuser::places_of_parts(const Node& n) const {
@@ -44,8 +44,7 @@ void Fuser::materialize_parts(const Node& n, ValueId v) {
     part.result = in;
     part.storage = v;
     part.places = places[i];
-    part.on_host = n.on_host;
-    if (value(in).is_constant() || is_symbolic_content(value(in)) || !direct_part(in, n, part)) {
+    if (value(in).is_constant() || is_symbolic_content(value(in)) || !direct_part(in, part)) {
       const int group = new_group(part);
       if (!reads(in)) continue;
       Use& u = use(in);
@@ -55,15 +54,14 @@ void Fuser::materialize_parts(const Node& n, ValueId v) {
   }
 }
 
-bool Fuser::is_direct(ValueId in, const Node& whole) {
+bool Fuser::is_direct(ValueId in) {
   const int g = node_group_of(in);
-  if (g < 0 || out_.groups[static_cast<size_t>(g)].on_host != whole.on_host) return false;
-  if (out_.groups[static_cast<size_t>(g)].result != in || g_.is_output(in)) return false;
+  if (g < 0 || out_.groups[static_cast<size_t>(g)].result != in || g_.is_output(in)) return false;
   return users_of()[static_cast<size_t>(in.index)].size() == 1;
 }
 
-bool Fuser::direct_part(ValueId in, const Node& whole, const FusionGroup& part) {
-  if (!is_direct(in, whole)) return false;
+bool Fuser::direct_part(ValueId in, const FusionGroup& part) {
+  if (!is_direct(in)) return false;
   FusionGroup& group = out_.groups[static_cast<size_t>(node_group_of(in))];
   group.storage = part.storage;
   group.places = part.places;

@@ -26,7 +26,7 @@ void Fuser::absorb_epilogue(NodeId anchor) {
   ValueId result = out;
   const auto& users = users_of();
   for (double room = kMostCost / 2;;) {
-    NodeId next = next_pointwise(inside, chain, users, node(anchor).on_host);
+    NodeId next = next_pointwise(inside, chain, users);
     if (!next.valid() || (room -= cost(node(next))) < 0) break;
     chain.push_back(next);
     inside.insert(node(next).outputs[0]);
@@ -38,10 +38,9 @@ void Fuser::absorb_epilogue(NodeId anchor) {
   FusionGroup group;
   group.kind = kind_of(node(anchor));
   group.anchor = anchor;
-  group.on_host = node(anchor).on_host;
   std::copy_if(order_.begin(), order_.end(), std::back_inserter(group.epilogue),
                [&](NodeId n) { return std::find(best.begin(), best.end(), n) != best.end(); });
-  if (NodeId t = row_keeping_transpose(result, users); t.valid() && node(t).on_host == group.on_host) {
+  if (NodeId t = row_keeping_transpose(result, users); t.valid()) {
     group.transpose = t;
     best.push_back(t);
     result = node(t).outputs[0];
@@ -77,14 +76,13 @@ bool Fuser::in_epilogues(DType dtype) const {
 }
 
 NodeId Fuser::next_pointwise(const std::set<ValueId>& inside, const std::vector<NodeId>& chain,
-                             const std::vector<std::vector<NodeId>>& users, bool on_host) {
+                             const std::vector<std::vector<NodeId>>& users) {
   for (ValueId v : inside)
     for (NodeId u : users[static_cast<size_t>(v.index)]) {
       const Node& n = node(u);
       if (std::find(chain.begin(), chain.end(), u) != chain.end()) continue;
       if (n.op->kind != OpKind::pointwise || n.outputs.size() != 1 || node_group_[static_cast<size_t>(u.index)] >= 0)
         continue;
-      if (n.on_host != on_host) continue;
       if (!same_extents(n.outputs[0], v) || !in_epilogues(value(n.outputs[0]).dtype)) continue;
       const bool fits = std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId in) {
         return !in.valid() || in_epilogues(value(in).dtype) || value(in).dtype == DType::boolean;
@@ -116,10 +114,7 @@ void Fuser::decide_contraction(NodeId id, const FusionGroup& group) {
   const bool is_attention = group.kind == FusionGroup::Kind::attention;
   const size_t operands = id != group.anchor ? 0 : is_attention ? kFusedAttentionKept : n.inputs.size();
   // What moves elements elsewhere is not seen through, nor a Transpose that another product applies by storing.
-  const auto is_seen_through = [&](NodeId m) {
-    const bool is_view = node(m).op->kind == OpKind::view;
-    return node_group_[static_cast<size_t>(m.index)] < 0 && (is_view || node(m).on_host == n.on_host);
-  };
+  const auto is_seen_through = [&](NodeId m) { return node_group_[static_cast<size_t>(m.index)] < 0; };
   for (size_t i = 0; i < operands; ++i) {
     const ValueId in = n.inputs[i];
     if (!in.valid() || value(in).is_constant()) continue;

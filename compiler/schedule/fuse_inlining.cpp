@@ -76,8 +76,7 @@ bool Fuser::reduction_fits(ValueId v, const FusionGroup& group, int id) {
 bool Fuser::saves_work(ValueId v, const FusionGroup& group) {
   FusionGroup own;
   own.result = own.storage = v;
-  own.on_host = group.on_host;
-  const double apart = probed_work(group) + probed_work(own) + step_work(group.on_host ? DeviceClass::cpu : device_);
+  const double apart = probed_work(group) + probed_work(own) + step_work(device_);
   auto stored = probe_.materialized.begin() + v.index;
   *stored = false;
   const double together = probed_work(group);

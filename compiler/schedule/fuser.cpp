@@ -102,8 +102,7 @@ void Fuser::decide_control(NodeId id) {
 }
 
 bool Fuser::runs_program(const Node& n) const {
-  const bool on_cpu = device_ == DeviceClass::cpu || n.on_host;
-  return n.op->program != nullptr && (on_cpu || n.op->lower == nullptr);
+  return n.op->program != nullptr && (device_ == DeviceClass::cpu || n.op->lower == nullptr);
 }
 
 void Fuser::decide_program(NodeId id) {
@@ -111,7 +110,6 @@ void Fuser::decide_program(NodeId id) {
   FusionGroup group;
   group.kind = FusionGroup::Kind::program;
   group.anchor = id;
-  group.on_host = n.on_host;
   for (ValueId v : n.outputs) {
     if (!v.valid() || (!use(v).must && use(v).groups.empty())) continue;
     out_.materialized[static_cast<size_t>(v.index)] = true;
@@ -127,10 +125,9 @@ void Fuser::decide_value(const Node& n, ValueId v) {
   Use& u = use(v);
   if (!u.must && u.groups.empty()) return;  // nobody reads it
   if ((is_concat(n) && !gathers_parts(n)) || is_interleave(n)) return materialize_parts(n, v);
-  if (u.must || is_read_elsewhere(n, u) || !has_room(n, u) || !inlines(n, v, u)) {
+  if (u.must || !has_room(n, u) || !inlines(n, v, u)) {
     FusionGroup group;
     group.result = group.storage = v;
-    group.on_host = n.on_host;
     u.groups = {new_group(group)};
     u.contexts = {0};
     u.broadcast = u.in_epilogue = false;
@@ -140,11 +137,6 @@ void Fuser::decide_value(const Node& n, ValueId v) {
   }
   for (int group : u.groups) group_cost_[group] += cost(n);
   record_inputs(n, v, u);
-}
-
-bool Fuser::is_read_elsewhere(const Node& n, const Use& u) const {
-  return std::any_of(u.groups.begin(), u.groups.end(),
-                     [&](int g) { return out_.groups[static_cast<size_t>(g)].on_host != n.on_host; });
 }
 
 void Fuser::record_inputs(const Node& n, ValueId v, const Use& u) {

@@ -59,7 +59,7 @@ class Fuser {
   /// with.
   bool in_epilogues(DType dtype) const;
   NodeId next_pointwise(const std::set<ValueId>& inside, const std::vector<NodeId>& chain,
-                        const std::vector<std::vector<NodeId>>& users, bool on_host);
+                        const std::vector<std::vector<NodeId>>& users);
   std::vector<ValueId> escaping(const std::set<ValueId>& inside, const std::vector<std::vector<NodeId>>& users) const;
   void decide_contraction(NodeId id, const FusionGroup& group);
   /// The input is read at every one of `elements` that group `id` computes.
@@ -74,7 +74,6 @@ class Fuser {
   bool runs_program(const Node& n) const;
   void decide_program(NodeId id);
   void decide_value(const Node& n, ValueId v);
-  bool is_read_elsewhere(const Node& n, const Use& u) const;
   void record_inputs(const Node& n, ValueId v, const Use& u);
   /// Has `out`, whose elements are those of `in`, so many more that computing `in` for each would be a waste?
   bool repeats_elements(ValueId in, ValueId out) const;
@@ -91,8 +90,8 @@ class Fuser {
   /// Of each input of a Concat or Interleave, where its elements go.
   std::vector<std::vector<FusionGroup::Place>> places_of_parts(const Node& n) const;
   /// A contraction whose only reader is a Concat or Interleave writes straight into it.
-  bool is_direct(ValueId in, const Node& whole);
-  bool direct_part(ValueId in, const Node& whole, const FusionGroup& part);
+  bool is_direct(ValueId in);
+  bool direct_part(ValueId in, const FusionGroup& part);
 
   // ---- fuse_inlining.cpp
   // ----------------------------------------------------------------------------------------------

@@ -46,14 +46,7 @@ ValueId GroupLowering::stored(ValueId v) const {
   if (value(v).is_constant()) return v;
   const ValueId base = f_.view_of[static_cast<size_t>(v.index)];
   if (value(base).is_constant() || !value(base).producer.valid()) return base;  // constants and graph inputs
-  const ValueId storage = f_.storage(v);
-  if (!storage.valid()) check_device(g_.node(value(v).producer));
-  return storage;
-}
-
-void GroupLowering::check_device(const Node& n) const {
-  GCG_CHECK(n.op->kind == OpKind::view || n.on_host == group_.on_host, n.op->name, " '", n.name,
-            "' would be fused across devices");
+  return f_.storage(v);
 }
 
 void GroupLowering::take_operands() {

@@ -23,8 +23,6 @@ class GroupLowering {
   const Value& value(ValueId v) const { return g_.value(v); }
 
   ValueId stored(ValueId v) const;
-  /// What is computed on the fly runs where the group runs.
-  void check_device(const Node& n) const;
   /// Operands so far, from the values loaded.
   void take_operands();
   /// The type in memory of elements of v, read from or written to this storage.

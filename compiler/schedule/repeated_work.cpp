@@ -49,7 +49,6 @@ class RepeatedWork {
     for (ValueId v : computed_) {
       FusionGroup own;
       own.result = own.storage = v;
-      own.on_host = g_.node(g_.value(v).producer).on_host;
       sum += work(apart_, own);
     }
     return sum;

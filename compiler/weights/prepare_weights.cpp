@@ -14,17 +14,12 @@ namespace {
 /// A kernel at load is not worth it for less; what is smaller is stored in every form.
 constexpr int64_t kLeastBytes = 16 << 10;
 
-bool is_on_gpu(const Plan& plan, const Buffer& b) {
-  return plan.device == DeviceClass::cuda && b.space == MemorySpace::device;
-}
-
 /// Those that kernels on such devices read.
 std::vector<TensorRef> constants_of(const std::vector<Plan>& plans, DeviceClass device) {
   std::vector<TensorRef> out;
   for (const Plan& plan : plans)
     for (const Buffer& b : plan.buffers)
-      if (b.kind == Buffer::Kind::constant && is_on_gpu(plan, b) == (device == DeviceClass::cuda))
-        out.push_back(b.constant);
+      if (b.kind == Buffer::Kind::constant && plan.device == device) out.push_back(b.constant);
   return out;
 }
 
@@ -188,8 +183,7 @@ void add_plans_at_load(std::vector<Plan>& plans, Graph& graph, const Region& reg
     targets.insert(plan.target);
     plan.prepared_bytes = region.bytes;
     for (Buffer& b : plan.buffers)
-      if (b.kind == Buffer::Kind::constant && is_on_gpu(plan, b) && region.places.count(b.constant.get()) != 0)
-        region.take(b, b.constant);
+      if (b.kind == Buffer::Kind::constant && region.places.count(b.constant.get()) != 0) region.take(b, b.constant);
   }
   const Plan at_load = plan_at_load(graph, region);
   for (int target : targets) plans.emplace_back(at_load).target = target;
@@ -236,9 +230,10 @@ WeightsSection place_weights(const std::vector<Plan>& plans, const std::set<cons
       for (const Buffer& b : plan.buffers)
         if (b.kind == Buffer::Kind::constant && is_wanted(plan, b)) weights.place(b.constant, b.name);
   };
+  const auto is_for_gpu = [](const Plan& p) { return p.device == DeviceClass::cuda && !p.at_load; };
   const auto is_source = [&](const Buffer& b) { return sources.count(b.constant.get()) != 0; };
-  place([&](const Plan& p, const Buffer& b) { return is_on_gpu(p, b) && !p.at_load && !is_source(b); });
-  place([&](const Plan& p, const Buffer& b) { return is_on_gpu(p, b) && !p.at_load; });
+  place([&](const Plan& p, const Buffer& b) { return is_for_gpu(p) && !is_source(b); });
+  place([&](const Plan& p, const Buffer&) { return is_for_gpu(p); });
   place([&](const Plan&, const Buffer& b) { return is_source(b); });
   place([&](const Plan&, const Buffer&) { return true; });
   return weights;

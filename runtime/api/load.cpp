@@ -37,11 +37,6 @@ void check_options(const LoadOptions& options) {
   check_count("replicas", options.parallel.replicas);
 }
 
-std::unique_ptr<DeviceProgram> open_cpu(const ProgramState& program, const std::string& device, uint32_t target,
-                                        const LoadOptions& options) {
-  return std::make_unique<cpu::Program>(device, options, target, program.file.file());
-}
-
 /// The program on the device that options ask for, or else on the best one that the artifact has code for.
 std::unique_ptr<DeviceProgram> open_device(const ProgramState& program, const LoadOptions& options) {
   const fb::Manifest& manifest = *program.artifact.manifest;
@@ -55,14 +50,14 @@ std::unique_ptr<DeviceProgram> open_device(const ProgramState& program, const Lo
   }
   try {
     const std::string& device = options.device.empty() ? kAnyCore : options.device;
-    return open_cpu(program, device, choose_cpu_target(manifest, options), options);
+    return std::make_unique<cpu::Program>(device, options, choose_cpu_target(manifest, options), program.file.file());
   } catch (Failure& failure) {
     failure.error.message += reason;
     throw;
   }
 }
 
-void decode_entries(ProgramState& program, int64_t host_target, const LoadOptions& options) {
+void decode_entries(ProgramState& program, const LoadOptions& options) {
   const fb::Manifest& manifest = *program.artifact.manifest;
   for (uint32_t e = 0; e < manifest.entry_points()->size(); ++e) {
     const fb::EntryPoint& entry = *manifest.entry_points()->Get(e);
@@ -70,8 +65,7 @@ void decode_entries(ProgramState& program, int64_t host_target, const LoadOption
     program.entries.push_back(make_entry(entry));
     for (uint32_t p = 0; p < entry.plans()->size(); ++p) {
       const fb::Plan& plan = *entry.plans()->Get(p);
-      if (plan.target() == program.parts[0]->target())
-        program.entries.back().plans.push_back(make_plan(entry, plan, host_target));
+      if (plan.target() == program.part->target()) program.entries.back().plans.push_back(make_plan(entry, plan));
     }
   }
 }
@@ -83,13 +77,11 @@ Program open_program(std::shared_ptr<ProgramState> program, std::span<const uint
   Status status = read_artifact(bytes, program->artifact, {options.verify, threads});
   if (status.ok()) status = verify_artifact(program->artifact);
   if (!status.ok()) throw Failure{{ErrorCode::invalid_artifact, status.message}};
-  program->parts.push_back(open_device(*program, options));
+  program->part = open_device(*program, options);
   program->target_name = view_of(program->target().name());
-  const int64_t host_target = choose_host_target(*program->artifact.manifest, program->parts[0]->target());
-  if (host_target >= 0) program->parts.push_back(open_cpu(*program, kAnyCore, uint32_t(host_target), options));
-  decode_entries(*program, host_target, options);
+  decode_entries(*program, options);
   if (program->entries.empty()) fail(ErrorCode::invalid_artifact, "it has none of the entry points that are asked for");
-  for (uint32_t i = 0; i < program->parts.size(); ++i) program->parts[i]->load(program->artifact, program->entries, i);
+  program->part->load(program->artifact, program->entries);
   return Program(std::move(program));
 }
 

@@ -91,7 +91,7 @@ const char* Program::metadata(size_t index) const {
 
 const std::string& Program::target() const { return state_->target_name; }
 const std::string& Program::device() const { return state_->device().name; }
-int Program::threads() const { return state_->parts.back()->device().threads(); }
+int Program::threads() const { return state_->device().threads(); }
 
 namespace {
 

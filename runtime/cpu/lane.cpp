@@ -14,11 +14,9 @@ void make(const Transfer& transfer) {
 
 }  // namespace
 
-std::unique_ptr<gart::Lane> Program::new_lane(uint32_t number) { return std::make_unique<Lane>(*this, number); }
+std::unique_ptr<gart::Lane> Program::new_lane() { return std::make_unique<Lane>(*this); }
 
-void Lane::prepare(const Run& run) {
-  touch_pages(run.places[0].arena, static_cast<size_t>(run.bound.arena_bytes(fb::Place::device)));
-}
+void Lane::prepare(const Run& run) { touch_pages(run.places.arena, static_cast<size_t>(run.bound.arena_bytes())); }
 
 void Lane::open(const Run& run, const Queue&) {
   run.inputs.use_in_place(program_.alignment());
@@ -32,12 +30,8 @@ bool Lane::start(const Run&) {
 
 void Lane::enqueue(const Run& run, const Segment& segment) {
   for (size_t i = 0; segment.inputs && i < run.inputs.count(); ++i) make(run.inputs.transfer(i));
-  if (segment.begin < segment.end) {
-    std::optional<Shift> own;
-    if (!shift_) own.emplace(program_.pool());
-    TeamWork(run.bound, number_, scratch_, (shift_ ? shift_ : own)->team(), program_.imports())
-        .run(segment.begin, segment.end);
-  }
+  if (segment.begin < segment.end)
+    TeamWork(run.bound, scratch_, shift_->team(), program_.imports()).run(segment.begin, segment.end);
   for (size_t i = 0; segment.outputs && i < run.outputs.count(); ++i) make(run.outputs.transfer(i));
 }
 

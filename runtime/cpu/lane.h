@@ -10,9 +10,9 @@ namespace gart::cpu {
 
 class Lane final : public gart::Lane {
  public:
-  Lane(Program& program, uint32_t number) : program_(program), number_(number) {}
+  explicit Lane(Program& program) : program_(program) {}
 
-  void adopt(BoundPlan& plan) override { plan.share(number_, program_.pool().threads(), program_.pool().parallel()); }
+  void adopt(BoundPlan& plan) override { plan.share(program_.pool().threads(), program_.pool().parallel()); }
   void prepare(const Run& run) override;
   void open(const Run& run, const Queue& queue) override;
   bool start(const Run& run) override;
@@ -27,8 +27,7 @@ class Lane final : public gart::Lane {
 
  private:
   Program& program_;
-  const uint32_t number_;       // the device's, in plans
-  std::optional<Shift> shift_;  // during a run whose device 0 this is
+  std::optional<Shift> shift_;  // during a run
   Block scratch_;               // thread i's at i * a stride
 };
 

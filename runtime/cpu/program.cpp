@@ -26,7 +26,7 @@ void Program::bind_imports(const fb::Target& target) {
   }
 }
 
-void Program::load(const ArtifactView& artifact, std::span<Entry> entries, uint32_t number) {
+void Program::load(const ArtifactView& artifact, std::span<Entry> entries) {
   const fb::Target& target = *artifact.manifest->targets()->Get(DeviceProgram::target());
   weights_ = artifact.weights().data();
   if (artifact.format_minor >= kElementAlignedMinor) alignment_ = kElementAlignment;
@@ -37,8 +37,7 @@ void Program::load(const ArtifactView& artifact, std::span<Entry> entries, uint3
   for (Entry& entry : entries) {
     for (Plan& plan : entry.plans) {
       for (PlanStep& step : plan.steps) {
-        if (step.device == number && step.kernel != nullptr)
-          step.function = code_.bytes().data() + step.kernel->offset();
+        if (step.kernel != nullptr) step.function = code_.bytes().data() + step.kernel->offset();
       }
     }
   }

@@ -21,8 +21,8 @@ class Program final : public DeviceProgram {
         given_(options.custom_ops) {}
 
   gart::Device& device() override { return pool_; }
-  void load(const ArtifactView& artifact, std::span<Entry> entries, uint32_t number) override;
-  std::unique_ptr<gart::Lane> new_lane(uint32_t number) override;  // in lane.cpp
+  void load(const ArtifactView& artifact, std::span<Entry> entries) override;
+  std::unique_ptr<gart::Lane> new_lane() override;  // in lane.cpp
   Places places() override { return {weights_, nullptr, nullptr}; }
 
   Device& pool() { return pool_; }

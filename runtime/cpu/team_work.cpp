@@ -19,10 +19,10 @@ int64_t part_begin(int64_t total, int index, int parts) {
 
 }  // namespace
 
-TeamWork::TeamWork(BoundPlan& bound, uint32_t device, Block& scratch, ThreadTeam* team, const void* const* imports)
+TeamWork::TeamWork(BoundPlan& bound, Block& scratch, ThreadTeam* team, const void* const* imports)
     : bound_(bound), plan_(bound.plan()), team_(team), imports_(imports) {
   const int threads = team == nullptr ? 1 : team->size();
-  scratch_stride_ = static_cast<int64_t>(align_up(static_cast<uint64_t>(bound.scratch_bytes(device)), kAlignment));
+  scratch_stride_ = static_cast<int64_t>(align_up(static_cast<uint64_t>(bound.scratch_bytes()), kAlignment));
   scratch.reserve(static_cast<size_t>(scratch_stride_) * static_cast<size_t>(threads));
   scratch_ = scratch.data();
 }

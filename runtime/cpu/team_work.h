@@ -12,7 +12,7 @@ namespace gart::cpu {
 class TeamWork {
  public:
   /// `team`: this work's alone, or null: then the caller works by himself. `scratch` grows if need be.
-  TeamWork(BoundPlan& bound, uint32_t device, Block& scratch, ThreadTeam* team, const void* const* imports);
+  TeamWork(BoundPlan& bound, Block& scratch, ThreadTeam* team, const void* const* imports);
 
   /// Throws Failure naming the first step that failed.
   void run(uint32_t begin, uint32_t end);

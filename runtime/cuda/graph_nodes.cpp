@@ -20,12 +20,7 @@ bool assign(T& place, U value) {
   return changed;
 }
 
-Transfer copy_of(const Plan& plan, const PlanStep& step, const BoundStep& bound) {
-  const auto on_host = [&](uint32_t o) {
-    return plan.buffer(plan.operands[step.first_operand + o]).place() == fb::Place::host;
-  };
-  if (on_host(0)) return {Transfer::Kind::to_host, bound.operands[0], bound.operands[1], bound.bytes};
-  if (on_host(1)) return {Transfer::Kind::to_device, bound.operands[0], bound.operands[1], bound.bytes};
+Transfer copy_of(const PlanStep& step, const BoundStep& bound) {
   const auto *to = static_cast<const uint8_t*>(bound.operands[0]),
              *from = static_cast<const uint8_t*>(bound.operands[1]);
   if (to < from + bound.bytes && from < to + bound.bytes) {
@@ -262,7 +257,7 @@ bool GraphNodes::refresh(Node& node, const GraphContext& c) const {
   }
   const BoundStep& bound = c.bound.step(node.index);
   return step.kind == fb::StepKind::fill ? refresh_fill(node.params, bound, step.value)
-                                         : refresh_copy(node.params, copy_of(plan_, step, bound));
+                                         : refresh_copy(node.params, copy_of(step, bound));
 }
 
 bool GraphNodes::refresh_kernel(Node& node, const GraphContext& c) const {

@@ -32,7 +32,7 @@ CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdevi
 
 }  // namespace
 
-std::unique_ptr<gart::Lane> Program::new_lane(uint32_t) { return std::make_unique<Lane>(*this); }
+std::unique_ptr<gart::Lane> Program::new_lane() { return std::make_unique<Lane>(*this); }
 
 Lane::Lane(Program& program)
     : program_(program),
@@ -102,7 +102,7 @@ void Lane::prepare(const Run& run) {
   if (steered_graph(run) == nullptr) {
     for (const Segment& segment : plan.segments) {
       const auto begin = plan.steps.begin() + segment.begin, end = plan.steps.begin() + segment.end;
-      if (segment.steers || segment.device != 0) continue;
+      if (segment.steers) continue;
       if (std::any_of(begin, end, [](const PlanStep& step) { return step.late; })) continue;
       each_graph(program_.blocking(), segment, [&](const Segment& part) { updated_graph(run, part); });
     }
@@ -176,7 +176,7 @@ void Lane::finish() {
 GraphContext Lane::graph_context(const Run& run) {
   const Plan& plan = run.bound.plan();
   const int64_t stride =
-      static_cast<int64_t>(align_up(static_cast<uint64_t>(run.bound.scratch_bytes(0)), kWorkspaceAlignment));
+      static_cast<int64_t>(align_up(static_cast<uint64_t>(run.bound.scratch_bytes()), kWorkspaceAlignment));
   const int64_t bytes = stride * plan.manifest->streams();
   if (bytes > 0 && workspace_.reserve(static_cast<size_t>(bytes))) ++generation_;
   return {running_on_,

@@ -12,7 +12,6 @@ PlanGraphs::PlanGraphs(Device& device, const Plan& plan, CUfunction steering)
     : device_(device), plan_(plan), segments_(plan.steps.size() + 1), words_(&device.pinned) {
   for (uint32_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
-    if (step.device != 0) continue;
     if (step.kind == fb::StepKind::launch ? step.kernel->may_fail() : step.kind == fb::StepKind::fail)
       may_fail_.push_back(i);
   }

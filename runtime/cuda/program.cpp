@@ -22,7 +22,6 @@ void cover_constants(const Plan& plan, uint64_t weight_bytes, Range& range) {
   const bool evaluated = evaluate(plan.program, plan.symbols, slots).ok();
   for (uint32_t i = 0; i < count_of(plan.manifest->buffers()); ++i) {
     const fb::Buffer& buffer = plan.buffer(i);
-    if (buffer.place() == fb::Place::host) continue;
     if (buffer.kind() != fb::BufferKind::constant || buffer.alias_of() >= 0 || buffer.offset() > weight_bytes) continue;
     const bool known = evaluated && slots.known[buffer.size()] && slots[buffer.size()] >= 0;
     const uint64_t left = weight_bytes - buffer.offset();
@@ -60,7 +59,7 @@ Program::~Program() {
   for (const Module& module : modules_) device_.driver.cuModuleUnload(module.handle);
 }
 
-void Program::load(const ArtifactView& artifact, std::span<Entry> entries, uint32_t) {
+void Program::load(const ArtifactView& artifact, std::span<Entry> entries) {
   const CurrentContext current(device_);
   manifest_ = artifact.manifest;
   const fb::Target& target = *artifact.manifest->targets()->Get(DeviceProgram::target());
@@ -81,11 +80,9 @@ void Program::prepare_weights(const fb::EntryPoint& at_load) {
   Entry entry = make_entry(at_load);
   for (uint32_t i = 0; i < count_of(at_load.plans()); ++i) {
     if (at_load.plans()->Get(i)->target() == target())
-      entry.plans.push_back(make_plan(at_load, *at_load.plans()->Get(i), -1));
+      entry.plans.push_back(make_plan(at_load, *at_load.plans()->Get(i)));
   }
   if (entry.plans.empty()) return;
-  if (entry.plans[0].devices != 1)
-    fail(ErrorCode::invalid_artifact, "what the model does at load needs ", entry.plans[0].devices, " devices");
   load_plan(entry.plans[0]);
   prepared_.reserve(entry.plans[0].manifest->prepared_bytes());
   const Block sources = upload_weights({&entry, 1});
@@ -93,14 +90,14 @@ void Program::prepare_weights(const fb::EntryPoint& at_load) {
   Outputs outputs({}, device_.site);
   Block arena(&device_.memory);
   const auto plan = BoundPlan::make(entry, {}, host_weights_.size(), device_.site);
-  arena.reserve(size_t(plan->arena_bytes(fb::Place::device)));
-  const AllPlaces all = {Places{weights_base_, arena.data(), prepared_.data()}};
+  arena.reserve(size_t(plan->arena_bytes()));
+  const Places all{weights_base_, arena.data(), prepared_.data()};
   const Run run{*plan, inputs, outputs, all};
-  const std::unique_ptr<gart::Lane> lane = new_lane(0);
+  const std::unique_ptr<gart::Lane> lane = new_lane();
   lane->adopt(*plan);
   lane->open(run, {});
   plan->link(all, inputs, outputs);
-  Executor(run, {&lane, 1}).run();
+  Executor(run, *lane).run();
   lane->close();
   lane->finish();
 }
@@ -117,7 +114,7 @@ void Program::load_plan(Plan& plan) {
   std::vector<CUfunction> functions(count_of(plan.manifest->kernels()));
   for (uint32_t i = 0; i < functions.size(); ++i) functions[i] = load_kernel(*plan.manifest->kernels()->Get(i));
   for (PlanStep& step : plan.steps) {
-    if (step.kind == fb::StepKind::launch && step.device == 0) step.function = functions[step.manifest->kernel()];
+    if (step.kind == fb::StepKind::launch) step.function = functions[step.manifest->kernel()];
   }
 }
 

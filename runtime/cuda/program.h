@@ -20,8 +20,8 @@ class Program final : public DeviceProgram {
   ~Program() override;
 
   gart::Device& device() override { return device_; }
-  void load(const ArtifactView& artifact, std::span<Entry> entries, uint32_t number) override;
-  std::unique_ptr<gart::Lane> new_lane(uint32_t number) override;  // in lane.cpp
+  void load(const ArtifactView& artifact, std::span<Entry> entries) override;
+  std::unique_ptr<gart::Lane> new_lane() override;  // in lane.cpp
   /// Of the weights only what this target's plans use is on the device.
   Places places() override { return {weights_base_, nullptr, prepared_.data()}; }
 

@@ -23,8 +23,6 @@ uint64_t value_of(const void* address) { return reinterpret_cast<uint64_t>(addre
 }  // namespace
 
 bool SteeredGraph::can_hold(const Plan& plan) {
-  if (std::any_of(plan.steps.begin(), plan.steps.end(), [](const PlanStep& step) { return step.device != 0; }))
-    return false;
   const bool loops = has(plan, fb::StepKind::loop);
   return (loops || has(plan, fb::StepKind::branch)) && !has(plan, fb::StepKind::bind) &&
          !(loops && has(plan, fb::StepKind::fail));

@@ -102,7 +102,10 @@ class CustomOps(CliCase):
     def test_gpus_leave_it_to_the_cpu(self):
         self.save("gpu.onnx", MODEL)
         arguments = ("compile", "gpu.onnx", "-o", "gpu.gart", "--custom-op", BLEND, "--target")
-        self.refused(*arguments, "sm_90a", says=("node 'both' is of a custom operator", "no CPU target is asked for"))
+        self.refused(*arguments, "sm_90a", says=("node 'both' is, or holds, a custom operator", "no CPU target is asked for"))
+        said = self.accepted(*arguments, "sm_80,x86-64-v3", "--stop-after=plan", "--print-plan")
+        self.assertEqual(said.count("plan for a CPU, any shape"), 2, "the whole model, and what only CPUs run")
+        self.assertEqual(said.count("plan for a GPU, any shape"), 2, "what is before it, and what is behind it")
 
     def test_declarations_that_do_not_fit(self):
         self.save("wrong.onnx", MODEL)

@@ -214,9 +214,11 @@ class Functions(CliCase):
         self.save("placed_use.onnx", sub_model("[first] h = functions.Block(x, bias) [second] y = functions.OnCpu(h, bias)"))
         command = ("compile", "placed_use.onnx", "--functions", "lib.onnx,placed.onnx", "-o", "placed.gart", "--target", "sm_80,x86-64-v3",
                    "--stop-after=plan", "--print-plan")
-        hosts = [line for line in self.accepted(*command).splitlines() if re.match(r" +\d+: host launch", line)]
-        self.assertEqual([re.search(r"// (\w+)/", line).group(1) for line in hosts], ["second", "second"])
-        self.assertNotIn("host launch", self.accepted(*command, "--assign", "second/*=cuda"), "the user's word wins")
+        parts = [text.split("\n")[0] for text in self.accepted(*command).split("plan for a ")[1:]]
+        self.assertEqual(parts.count("CPU, any shape"), 2, "the whole model and its second function")
+        self.assertEqual(parts.count("GPU, any shape"), 2, "the whole model and its first function")
+        parts = self.accepted(*command, "--assign", "second/*=cuda").split("plan for a ")[1:]
+        self.assertEqual(sum(p.startswith("CPU, any shape") for p in parts), 1, "the user's word wins")
 
     def test_measurements_travel(self):
         def entry(choice):

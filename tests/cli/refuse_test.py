@@ -38,8 +38,8 @@ class CommandLine(CliCase):
 
     def test_assignments(self):
         compile_ = ("compile", "model.onnx", "-o", "out.gart", "--target")
-        self.refused(*compile_, "sm_80,x86-64-v3", "--assign", "Softmax", says="'Softmax' is not PATTERN=cpu")
-        self.refused(*compile_, "sm_80,x86-64-v3", "--assign", "Softmax=tpu", says="'Softmax=tpu' is not PATTERN=cpu")
+        self.refused(*compile_, "sm_80,x86-64-v3", "--assign", "Softmax", says="'Softmax' is not PATTERN=DEVICE")
+        self.refused(*compile_, "sm_80,x86-64-v3", "--assign", "Softmax=tpu", says="'Softmax=tpu': the fleet has no device or kind of that name; it has 'cuda:0', 'cpu'")
         self.refused(*compile_, "sm_80,x86-64-v3", "--assign", "Soft=cpu", says="'Soft=cpu': no node has such a name or operator")
         self.refused(*compile_, "x86-64-v3", "--assign", "Soft*=cpu", says="no GPU target is asked for")
         self.refused(*compile_, "sm_80", "--assign", "Soft*=cpu", says=("no CPU target is asked for", "--target sm_80,x86-64-v3"))

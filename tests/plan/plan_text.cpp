@@ -12,7 +12,6 @@
 
 #include "compiler/plan/bind_libraries.h"
 #include "compiler/plan/drop_unused.h"
-#include "compiler/plan/host_buffers.h"
 #include "compiler/plan/overlap_launches.h"
 #include "compiler/plan/parallel_modes.h"
 #include "compiler/plan/plan_memory.h"
@@ -61,7 +60,7 @@ class Parser {
  private:
   void parse(const std::string& line) {
     static const std::regex kernel(R"(kernel k(\d+) (.*))"), sequence(R"(sequence \d+)"),
-        buffer(R"(buffer %\d+\(([^)]*)\) (host )?(\w+)(?: (\d+))?, (\d+) bytes(?:, block (\d+) at (\d+))?)");
+        buffer(R"(buffer %\d+\(([^)]*)\) (\w+)(?: (\d+))?, (\d+) bytes(?:, block (\d+) at (\d+))?)");
     std::smatch m;
     if (std::regex_match(line, m, kernel))
       facts_[std::stoi(m[1])] = m[2];
@@ -76,12 +75,11 @@ class Parser {
   void add_buffer(const std::smatch& m) {
     static const Lines kinds = {"input", "output", "constant", "temporary", "prepared"};
     Buffer b;
-    b.kind = static_cast<Buffer::Kind>(std::find(kinds.begin(), kinds.end(), m[3]) - kinds.begin());
+    b.kind = static_cast<Buffer::Kind>(std::find(kinds.begin(), kinds.end(), m[2]) - kinds.begin());
     b.name = m[1];
-    b.space = m[2].matched ? MemorySpace::host : MemorySpace::device;
-    b.index = m[4].matched ? std::stoi(m[4]) : 0;
-    b.bytes = Dim(std::stoll(m[5]));
-    if (m[6].matched) lay_out(b, std::stoi(m[6]), std::stoll(m[7]));
+    b.index = m[3].matched ? std::stoi(m[3]) : 0;
+    b.bytes = Dim(std::stoll(m[4]));
+    if (m[5].matched) lay_out(b, std::stoi(m[5]), std::stoll(m[6]));
     plan_.buffers.push_back(std::move(b));
   }
 
@@ -91,12 +89,10 @@ class Parser {
     memory.is_static = true;
     memory.blocks.resize(count);
     memory.block_bytes.resize(count);
-    memory.space.resize(count);
     memory.layout.offsets.resize(count);
     b.block = block;
     memory.blocks[static_cast<size_t>(block)].size = b.bytes.constant();
     memory.block_bytes[static_cast<size_t>(block)] = b.bytes;
-    memory.space[static_cast<size_t>(block)] = b.space;
     memory.layout.offsets[static_cast<size_t>(block)] = offset;
     memory.layout.bytes = std::max(memory.layout.bytes, offset + b.bytes.constant());
   }
@@ -141,9 +137,7 @@ class Parser {
     std::istringstream words(text);
     std::string kind, second;
     words >> kind >> second;
-    if (kind == "host") words >> second;
-    if (kind == "launch" || kind == "host")
-      return launch(second, std::move(operands), std::move(writes), kind == "host");
+    if (kind == "launch") return launch(second, std::move(operands), std::move(writes));
     if (kind == "copy") return Copy{operands.at(1), operands.at(0)};
     if (kind == "bind") return Bind{second, operands.at(0)};
     if (kind == "fail") return Fail{"it fails"};
@@ -157,18 +151,17 @@ class Parser {
     malformed(line);
   }
 
-  Launch launch(const std::string& number, std::vector<BufferId> operands, std::vector<int> writes, bool on_host) {
+  Launch launch(const std::string& number, std::vector<BufferId> operands, std::vector<int> writes) {
     const KernelId kernel(std::stoi(number.substr(1)));
-    auto& kernels = on_host ? plan_.host_kernels : plan_.kernels;
-    while (!kernels.contains(kernel))
-      kernels.push_back({concat(on_host ? "h" : "k", kernels.size()), {}, {}, LoopKernel{}});
+    auto& kernels = plan_.kernels;
+    while (!kernels.contains(kernel)) kernels.push_back({concat("k", kernels.size()), {}, {}, LoopKernel{}});
     if (kernels[kernel].operands.empty())
       for (size_t i = 0; i < operands.size(); ++i)
         kernels[kernel].operands.push_back(
             {DType::f32,
              {Dim(plan_.buffers[operands[i]].bytes.constant() / 4)},
              std::find(writes.begin(), writes.end(), static_cast<int>(i)) != writes.end()});
-    return {kernel, std::move(operands), std::move(writes), {}, on_host ? MemorySpace::host : MemorySpace::device};
+    return {kernel, std::move(operands), std::move(writes)};
   }
 
   void describe(KernelId k, const std::string& facts) {
@@ -253,7 +246,6 @@ const std::map<std::string, std::function<void(Plan&)>> kPasses = {
     {"drop_unused", drop_unused},
     {"link_waits", link},
     {"overlap_launches", overlap_launches},
-    {"place_host_buffers", place_host_buffers},
     {"plan_memory", [](Plan& p) { plan_memory(p, std::nullopt); }},
     {"select_code", select},
 };

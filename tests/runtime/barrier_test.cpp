@@ -32,7 +32,7 @@ std::vector<int> barriers(const std::vector<CopyStep>& steps, std::vector<Wait>*
   ArtifactView view;
   EXPECT_EQ(read_artifact(bytes, view).message, "");
   const fb::EntryPoint& entry = *view.manifest->entry_points()->Get(0);
-  const Plan plan = make_plan(entry, *entry.plans()->Get(0), {});
+  const Plan plan = make_plan(entry, *entry.plans()->Get(0));
   const std::vector<BufferExtent> extents = {{256, -1},  {256, -1}, {256, 0},  {256, 0},
                                              {256, 256}, {512, 0},  {256, 256}};
   std::vector<Share> shares;

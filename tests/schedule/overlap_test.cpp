@@ -111,9 +111,6 @@ TEST(Overlaps, NotBehindWhatIsNoLaunch) {
   Coded called(plan_of(kChain));
   called.step(1).work = Call{};
   EXPECT_EQ(called.overlaps(), "---");
-  Coded host(plan_of(kChain));
-  host.launch(1).space = MemorySpace::host;
-  EXPECT_EQ(host.overlaps(), "---");
 }
 
 TEST(Overlaps, NotWhereItWaitsForAnotherStream) {

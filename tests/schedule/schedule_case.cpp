@@ -53,9 +53,7 @@ class StepPrinter {
 
  private:
   const Buffer& buffer(BufferId b) const { return s_.buffers[b]; }
-  std::string name(BufferId b) const {
-    return " %" + buffer(b).name + (buffer(b).space == MemorySpace::host ? "'" : "");
-  }
+  std::string name(BufferId b) const { return " %" + buffer(b).name; }
 
   void sequence(const Sequence& all, int depth) {
     for (const Step& step : all.steps) {
@@ -73,8 +71,7 @@ class StepPrinter {
   void print(const Bind& bind) { out_ << "bind " << bind.symbol << " =" << name(bind.value); }
 
   void print(const Launch& step) {
-    if (step.space == MemorySpace::host) out_ << "host ";
-    std::visit([&](const auto& body) { describe(body); }, s_.kernel_of(step).body);
+    std::visit([&](const auto& body) { describe(body); }, s_.kernels[step.kernel].body);
     const auto result = static_cast<size_t>(step.writes.at(0));
     std::set<std::string> reads;
     for (size_t i = 0; i < step.operands.size(); ++i)

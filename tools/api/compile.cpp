@@ -34,7 +34,8 @@ gcg::CompileOptions own(const CompileOptions& given, const detail::GraphState& s
   gcg::CompileOptions options;
   options.targets = given.targets;
   options.dims = given.dims;
-  for (const std::string& text : given.assignments) options.assignments.push_back(gcg::parse_assignment(text));
+  for (const std::string& text : given.assignments)
+    options.cut.assignments.push_back(gcg::parse_node_wish("--assign", text));
   options.precision = precision_of(given.precision);
   options.libraries = libraries_of(given.libraries);
   options.labels = state.labels;

@@ -30,13 +30,4 @@ ArtifactBuilder on_sm_90(ArtifactBuilder model);
 /// y[i] = data[index[i]] for f32[m] and i64[n], and twice that; the first step says when an index is out of range.
 ArtifactBuilder gathering();
 
-/// out = 4 (x + y): the GPU adds, the CPU doubles (through its scratch), the GPU doubles; f32[n].
-ArtifactBuilder doubled_on_host();
-
-/// y[i] = 2 (2 data)[index[i]] for f32[m] and i64[n]: the CPU gathers, and says when an index is out of range.
-ArtifactBuilder gathering_on_host();
-
-/// As positives(), but the CPU picks them, into memory whose size is known only then.
-ArtifactBuilder positives_on_host();
-
 }  // namespace gart::test

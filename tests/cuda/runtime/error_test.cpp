@@ -257,16 +257,15 @@ class CudaAnyCall : public CudaError, public testing::WithParamInterface<Case> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Models, CudaAnyCall,
-    testing::Values(Case{"TwoStreams", test::two_streams, 2},
-                    Case{"Loop", [] { return test::on_cuda(test::doubling_loop()); }, 1},
-                    Case{"SteeredLoop", [] { return test::steered(test::doubling_loop()); }, 1, true},
-                    Case{"Static", [] { return test::on_cuda(test::with_static_plan(100)); }, 2},
-                    Case{"HostStep", test::doubled_on_host, 2}, Case{"HostStepOfLateSize", test::positives_on_host, 1},
-                    Case{"Overlap", [] { return test::overlapping(); }, 1, false, 90},
-                    Case{"Bind", [] { return test::on_cuda(test::positives()); }, 1}),
-    [](const auto& test_case) { return test_case.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, CudaAnyCall,
+                         testing::Values(Case{"TwoStreams", test::two_streams, 2},
+                                         Case{"Loop", [] { return test::on_cuda(test::doubling_loop()); }, 1},
+                                         Case{"SteeredLoop", [] { return test::steered(test::doubling_loop()); }, 1,
+                                              true},
+                                         Case{"Static", [] { return test::on_cuda(test::with_static_plan(100)); }, 2},
+                                         Case{"Overlap", [] { return test::overlapping(); }, 1, false, 90},
+                                         Case{"Bind", [] { return test::on_cuda(test::positives()); }, 1}),
+                         [](const auto& test_case) { return test_case.param.name; });
 
 /// Out of memory, an error that passes, and one that loses the device, in turn over the calls of each function.
 TEST_P(CudaAnyCall, MayFail) {

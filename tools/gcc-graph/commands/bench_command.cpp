@@ -78,7 +78,7 @@ nlohmann::ordered_json throughput_json(const Throughput& t) {
 }
 
 void run(const Arguments& a) {
-  if (a.replace || a.placements > 0 || a.fleet.any()) return run_on_fleet(a);
+  if (a.replace || a.placements > 0 || a.fleet.is_wanted(a.artifact, a.inputs)) return run_on_fleet(a);
   const auto begin = Clock::now();
   const gart::Program program = load_program(a.artifact, a.inputs);
   const double load_ms = milliseconds(Clock::now() - begin);
@@ -164,7 +164,7 @@ void add_bench_command(CLI::App& app) {
   c->add_flag("--json", a->json, "Print JSON");
   c->callback([a] {
     if (a->inputs.npz.empty() && a->inputs.files.empty() && a->inputs.random_seed < 0) a->inputs.random_seed = 1;
-    a->inputs.blocking |= a->profile.wanted() && !a->fleet.any();
+    a->inputs.blocking |= a->profile.wanted() && !a->fleet.is_wanted(a->artifact, a->inputs);
     run(*a);
   });
 }

@@ -10,6 +10,7 @@
 #include "compiler/compile.h"
 #include "compiler/import/import.h"
 #include "compiler/ops/custom_op.h"
+#include "compiler/partition/implied_fleet.h"
 #include "compiler/support/error.h"
 #include "compiler/support/unsupported.h"
 #include "tools/gcc-graph/commands/commands.h"
@@ -75,16 +76,6 @@ UnsupportedModel with_versions(const UnsupportedModel& error, const std::map<std
   return UnsupportedModel(std::move(rows));
 }
 
-/// What functions and nodes say of their devices, behind which what the user says wins.
-std::vector<Assignment> with_labels(const std::vector<Assignment>& asked, const std::vector<NodeLabel>& labels) {
-  std::vector<Assignment> all;
-  for (const NodeLabel& label : labels)
-    if (label.key == "gart.device" && (label.value == "cpu" || label.value == "cuda"))
-      all.push_back(parse_assignment(concat(label.node, label.node.ends_with('/') ? "*=" : "=", label.value)));
-  all.insert(all.end(), asked.begin(), asked.end());
-  return all;
-}
-
 /// What was measured for functions goes with them; what --tuning says wins.
 void add_tuning_of_functions(const std::vector<NodeLabel>& labels, TuningFile& tuning) {
   std::set<std::string> seen;
@@ -110,8 +101,6 @@ void run(const Arguments& a) {
   options.targets = defaults.names;
   options.dims = parse_dims(a.dims);
   if (!a.memory_limit.empty()) options.memory_limit = parse_bytes(a.memory_limit);
-  if (!a.fleet.any())
-    for (const std::string& text : a.assignments) options.assignments.push_back(parse_assignment(text));
   std::vector<CustomOp> custom_ops;
   for (const std::string& text : a.custom_ops) custom_ops.push_back(parse_custom_op(text));
   a.gpu.apply(options);
@@ -129,10 +118,8 @@ void run(const Arguments& a) {
   if (a.passes.stop_after.empty()) check_writable(a.output);
   progress.show("import");
   ImportedModel model = import_onnx(a.model, only_values(options.dims), custom_ops, a.functions, a.outputs);
-  if (a.fleet.any())
-    add_labels_of_nodes(model.node_labels, *options.fleet, options.cut);
-  else
-    options.assignments = with_labels(options.assignments, model.node_labels);
+  const Fleet fleet = options.fleet ? *options.fleet : fleet_of(require_targets(options.targets));
+  if (options.fleet || fleet.devices.size() > 1) add_labels_of_nodes(model.node_labels, fleet, options.cut);
   add_tuning_of_functions(model.node_labels, tuning);
   if (tuning.size() > 0) options.decisions = &tuning;
   options.labels = model.labels;
@@ -172,10 +159,11 @@ void add_compile_command(CLI::App& app) {
                 "of an input that is a sequence, NAME=LENGTH: an input per element")
       ->delimiter('\0')
       ->allow_extra_args(false);
-  c->add_option(
-       "--assign", args->assignments,
-       "PATTERN=cpu: nodes of such a name or operator (* and ? are wildcards) run on the CPU in plans for GPUs; "
-       "PATTERN=cuda takes some back. Repeatable, the last match wins")
+  c->add_option("--assign", args->assignments,
+                "PATTERN=DEVICE: nodes of such a name or operator (* and ? are wildcards) are cut off and run on a "
+                "device of the "
+                "fleet, or of that kind (cpu, cuda). Without a fleet: on the CPU beside a GPU, which keeps the others. "
+                "Repeatable, the last match wins")
       ->allow_extra_args(false);
   c->add_option("--custom-op", args->custom_ops,
                 "'acme::Blend(T[n, c], f32[c]?) -> T[n, 2*c]; workspace 4*n': an operator that the application "

@@ -58,12 +58,7 @@ Json kernel_json(const fb::Kernel& k, bool cuda) {
 
 Json step_json(const fb::Step& s, const fb::Plan& plan) {
   Json out = {{"kind", fb::EnumNameStepKind(s.kind())}, {"source", text(s.source())}};
-  if (count(plan.host_code())) out["device"] = s.device() == 0 ? "gpu" : "cpu";
-  if (s.kind() == fb::StepKind::launch) {
-    const fb::Kernel& kernel = s.device() == 0 ? *plan.kernels()->Get(s.kernel())
-                                               : *plan.host_code()->Get(0)->kernels()->Get(s.kernel())->kernel();
-    out["kernel"] = text(kernel.name());
-  }
+  if (s.kind() == fb::StepKind::launch) out["kernel"] = text(plan.kernels()->Get(s.kernel())->name());
   out["operands"] =
       s.operands() ? std::vector<uint32_t>(s.operands()->begin(), s.operands()->end()) : std::vector<uint32_t>();
   if (plan.streams() > 1) out["stream"] = s.stream();
@@ -129,13 +124,6 @@ void add_kernels(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::P
   for (uint32_t i = 0; i < count(plan.kernels()); ++i)
     out["kernel_list"].push_back(kernel_json(*plan.kernels()->Get(i), is_cuda(*m.targets()->Get(plan.target()))));
   out["call_list"] = call_list_json(m, plan, SlotTexts(entry, plan.program()));
-  for (uint32_t h = 0; h < count(plan.host_code()); ++h) {
-    const auto* host = plan.host_code()->Get(h);
-    for (const auto* k : *host->kernels()) {
-      out["host_kernel_list"].push_back(kernel_json(*k->kernel(), false));
-      out["host_kernel_list"].back()["target"] = text(m.targets()->Get(host->target())->name());
-    }
-  }
 }
 
 Json mode_json(const fb::Mode& mode) {
@@ -167,11 +155,6 @@ Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Pla
   for (uint32_t i = 0; i < count(plan.modes()); ++i) out["modes"].push_back(mode_json(*plan.modes()->Get(i)));
   if (const size_t overlaps = count_overlaps(plan)) out["overlapping_launches"] = overlaps;
   if (Json calls = calls_json(m, plan); !calls.empty()) out["calls"] = calls;
-  if (count(plan.host_code())) {
-    out["host_arena_bytes"] = plan.host_arena_bytes();
-    for (const auto* host : *plan.host_code())
-      out["host_targets"].push_back(text(m.targets()->Get(host->target())->name()));
-  }
   if (a.kernels) add_kernels(m, entry, plan, out);
   if (a.steps) {
     Json sequences = Json::array();

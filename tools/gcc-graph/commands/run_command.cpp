@@ -140,7 +140,7 @@ void run_on_fleet(const Arguments& a) {
 
 void run(const Arguments& a) {
   if (!a.outputs.empty()) check_writable(a.outputs);
-  if (a.fleet.any() || !a.trace.empty()) return run_on_fleet(a);
+  if (!a.trace.empty() || a.fleet.is_wanted(a.artifact, a.inputs)) return run_on_fleet(a);
   const gart::Program program = load_program(a.artifact, a.inputs);
   const NamedTensors inputs = collect_inputs(program.inputs(), a.inputs);
   std::vector<gart::NamedTensor> views;

@@ -25,11 +25,11 @@ void FleetOptions::add_to(CLI::App& c) {
 }
 
 void FleetOptions::apply(CompileOptions& options, const std::vector<std::string>& assignments) const {
+  for (const std::string& text : assignments) options.cut.assignments.push_back(parse_node_wish("--assign", text));
   if (!any()) return;
   options.fleet = fleet_.empty() ? take_inventory(false).fleet : read_fleet(fleet_);
   if (!cut_.empty()) options.cut.rules = parse_cut_rules(cut_);
   for (const std::string& text : labels_) options.cut.labels.push_back(parse_node_wish("--label", text));
-  for (const std::string& text : assignments) options.cut.assignments.push_back(parse_node_wish("--assign", text));
   options.keep = keep_;
 }
 
@@ -38,7 +38,7 @@ void add_labels_of_nodes(const std::vector<NodeLabel>& labels, const Fleet& flee
   for (const NodeLabel& label : labels) {
     const bool is_call = label.node.ends_with('/');
     const std::string pattern = label.node + (is_call ? "*" : "");
-    const bool is_here = label.value == "cpu" || label.value == "cuda" || fleet.find(label.value) >= 0;
+    const bool is_here = !devices_called(fleet, label.value).empty();
     if (label.key == "gart.group") groups.push_back({pattern, label.value + (is_call ? " of " + label.node : "")});
     if (label.key == "gart.device" && is_here) devices.push_back({pattern, label.value});
   }

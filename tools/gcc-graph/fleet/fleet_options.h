@@ -13,10 +13,9 @@ namespace gcg::tools {
 class FleetOptions {
  public:
   void add_to(CLI::App& command);
-  /// Was any of them given? Without that a model stays whole.
+  /// Was any of them given?
   bool any() const { return !fleet_.empty() || !cut_.empty() || !labels_.empty() || !keep_.empty(); }
-  /// Sets fleet, cut and values to be kept. `assignments`: of --assign, which are cuts when there is a fleet. Throws
-  /// CompileError.
+  /// Sets fleet, cut and values to be kept. `assignments`: of --assign. Throws CompileError.
   void apply(CompileOptions& options, const std::vector<std::string>& assignments) const;
 
  private:

@@ -1,6 +1,7 @@
 #include "tools/gcc-graph/fleet/run_on_fleet.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "compiler/fleet/fleet.h"
 #include "compiler/place/fleet_profile.h"
@@ -9,6 +10,7 @@
 #include "tools/gcc-graph/fleet/read_fleet.h"
 #include "tools/gcc-graph/io/artifact_file.h"
 #include "tools/gcc-graph/io/artifact_identity.h"
+#include "tools/gcc-graph/io/assembly_section.h"
 #include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/write_file.h"
 
@@ -37,7 +39,28 @@ std::vector<std::string> joined(const std::vector<std::string>& pieces) {
   return names;
 }
 
+/// May a device run all groups?
+bool fits_one_device(const gart::fb::AssemblyT& assembly) {
+  for (uint32_t d = 0; d < assembly.devices.size(); ++d)
+    if (std::all_of(assembly.groups.begin(), assembly.groups.end(), [&](const auto& group) {
+          return std::find(group->support.begin(), group->support.end(), d) != group->support.end();
+        }))
+      return true;
+  return false;
+}
+
 }  // namespace
+
+bool RunOnFleet::is_wanted(const std::string& artifact, const InputOptions& inputs) const {
+  if (any()) return true;
+  if (!inputs.device.empty() || !inputs.target.empty()) return false;
+  try {
+    const MappedArtifact file(artifact);
+    return !file.view().assembly().empty() && !fits_one_device(unpack_assembly(file.view().assembly()));
+  } catch (const CompileError&) {
+    return false;  // the runtime says what is wrong with it
+  }
+}
 
 void RunOnFleet::add_to(CLI::App& c) {
   c.add_option("--fleet", fleet_, "F.json: what the devices that the model was compiled for are here, by their names");

@@ -13,10 +13,9 @@ namespace gcg::tools {
 class RunOnFleet {
  public:
   void add_to(CLI::App& command);
-  /// Was any of them given? Without that the whole model runs on one device.
-  bool any() const {
-    return !fleet_.empty() || !devices_.empty() || !fetch_.empty() || !monitor_.empty() || requests_ > 0;
-  }
+  /// Does a fleet run the file? Where any of these options was given; and, unless a device or target is asked for,
+  /// where no one device may run all groups. Else the whole model runs on one device.
+  bool is_wanted(const std::string& artifact, const InputOptions& inputs) const;
 
   /// Throws CompileError.
   gart::fleet::Program load(const std::string& path, const InputOptions& inputs,
@@ -32,6 +31,9 @@ class RunOnFleet {
   std::string name_of_output(const gart::fleet::Program& program, size_t index) const;
 
  private:
+  bool any() const {
+    return !fleet_.empty() || !devices_.empty() || !fetch_.empty() || !monitor_.empty() || requests_ > 0;
+  }
   void add_fleet(gart::fleet::LoadOptions& options) const;
   std::string fleet_, monitor_;
   std::vector<std::string> devices_, fetch_;

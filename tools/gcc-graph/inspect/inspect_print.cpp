@@ -28,13 +28,11 @@ void print_kernel(const Json& k) {
               << " bytes shared";
     if (k["spill_bytes"] > 0) std::cout << ", " << k["spill_bytes"] << " bytes spilled";
   }
-  if (k.contains("target")) std::cout << "  on the CPU, " << str(k["target"]);
   std::cout << "  " << str(k["note"]) << '\n';
 }
 
 void print_step(const Json& s) {
   std::cout << "      ";
-  if (s.contains("device")) std::cout << str(s["device"]) << ' ';
   std::cout << str(s["kind"]) << ' ';
   if (s.contains("stream")) std::cout << "stream " << s["stream"] << ' ';
   if (s.contains("kernel")) std::cout << str(s["kernel"]);
@@ -64,9 +62,6 @@ void print_plan(const Json& p) {
   if (p.contains("modules"))
     std::cout << p["modules"] << " modules, " << p["streams"] << " streams, " << p["waits"] << " waits, ";
   if (p.contains("overlapping_launches")) std::cout << p["overlapping_launches"] << " overlapping launches, ";
-  if (p.contains("host_targets"))
-    std::cout << "steps on the CPU (" << p["host_targets"].dump() << ", host arena " << p["host_arena_bytes"]
-              << " bytes), ";
   if (p.contains("prepared_bytes")) std::cout << "makes " << p["prepared_bytes"] << " bytes of weights, ";
   if (p["sized_per_shape"].get<bool>())
     std::cout << "arena sized per shape\n";
@@ -77,7 +72,7 @@ void print_plan(const Json& p) {
       if (last == nullptr || m["reason"] != (*last)["reason"]) print_mode(m);
       last = &m;
     }
-  for (const char* list : {"kernel_list", "call_list", "host_kernel_list"})
+  for (const char* list : {"kernel_list", "call_list"})
     if (p.contains(list))
       for (const auto& row : p[list]) list == std::string_view("call_list") ? print_call(row) : print_kernel(row);
   if (p.contains("sequences")) print_sequences(p["sequences"]);

@@ -64,16 +64,11 @@ class Facts {
 
   StepFacts of(const fb::Step& step) const {
     StepFacts facts{fb::EnumNameStepKind(step.kind()), "", text(step.source()), value(step.operations()), bytes(step)};
-    if (step.kind() == fb::StepKind::launch) facts.kernel = text(kernel(step).name());
+    if (step.kind() == fb::StepKind::launch) facts.kernel = text(plan_.kernels()->Get(step.kernel())->name());
     return facts;
   }
 
  private:
-  const fb::Kernel& kernel(const fb::Step& step) const {
-    if (step.device() == 0) return *plan_.kernels()->Get(step.kernel());
-    return *plan_.host_code()->Get(0)->kernels()->Get(step.kernel())->kernel();
-  }
-
   std::optional<double> value(int32_t slot) const {
     if (slot < 0 || !slots_.known[static_cast<size_t>(slot)]) return std::nullopt;
     return static_cast<double>(slots_[static_cast<size_t>(slot)]);

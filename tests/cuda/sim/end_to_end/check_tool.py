@@ -69,13 +69,7 @@ class Tool(unittest.TestCase):
         out = self.compile(MODEL, "--target", "x86-64-v3", GCC_GRAPH_NVRTC="/nonexistent")
         self.assertNotIn("sm_80", out)
 
-    def test_what_leaves_the_gpu_is_said(self):
-        out = self.compile(MODEL, "--target", "sm_80,x86-64-v3", "--assign", "b=cpu")
-        self.assertRegex(out, r"GPUs \[any shape\]: 'b' runs on the CPU: about \d+ us, of which 1 us are work, the rest waiting "
-                              r"and copies of 128 bytes to it and 128 bytes back")
-        self.assertNotIn("taking", out)
-        out = self.compile(MODEL.replace("[4, 8]", "[rows, 8]"), "--target", "sm_80,x86-64-v3", "--assign", "b=cpu")
-        self.assertIn("copies of 2048 bytes to it and 2048 bytes back, taking 'rows' as 64\n", out)
+    def test_where_the_graph_is_split_is_said(self):
         out = self.compile(COUNTING, "--target", "sm_80,x86-64-v3")
         self.assertRegex(out, r"an extent of what 'y' gives depends on data \('.*'\): the graph is split there")
 
@@ -131,15 +125,18 @@ class Tool(unittest.TestCase):
             json.dump(fleet, f)
         self.tool("compile", "m.onnx", "-o", "m.gart", "--fleet", "fleet.json", GART_SIM_DEVICES="2")
 
-    def test_inspect_shows_devices(self):
-        self.compile(MODEL, "--target", "sm_80,x86-64-v3,x86-64-v4", "--assign", "b=cpu")
-        gpu, *_ = json.loads(self.tool("inspect", "m.gart", "--json", "--steps", "--kernels"))["entry_points"][0]["plans"]
-        self.assertEqual([(s["kind"], s["device"]) for s in gpu["sequences"][0]],
-                         [("launch", "gpu"), ("copy", "gpu"), ("launch", "cpu"), ("copy", "gpu"), ("launch", "gpu")])
-        self.assertEqual(gpu["host_targets"], ["x86-64-v3", "x86-64-v4"])
-        self.assertEqual([k["target"] for k in gpu["host_kernel_list"]], ["x86-64-v3", "x86-64-v4"])
-        self.assertEqual(gpu["host_arena_bytes"], 128)  # in place
-        self.assertIn("cpu launch softmax", self.tool("inspect", "m.gart", "--steps"))
+    def test_an_assigned_node_is_a_cut(self):
+        out = self.compile(MODEL, "--target", "sm_80,x86-64-v3", "--assign", "b=cpu")
+        self.assertIn("and 3 parts for the fleet", out)
+        groups = json.loads(self.tool("inspect", "m.gart", "--json"))["groups"]
+        self.assertEqual([(g["device"], g["nodes"]) for g in groups], [("cuda:0", ["a"]), ("cpu", ["b"]), ("cuda:0", ["y"])])
+        times = json.loads(self.tool("bench", "m.gart", "--seconds", "0.01", "--json"))["groups"]
+        self.assertEqual(sorted(name.split(" on ")[1] for name in times), ["cpu", "cuda:0", "cuda:0"], "more than one device: a fleet")
+        runs = [self.tool("run", "m.gart", "--random", "1", *o) for o in ((), ("--device", "cuda"), ("--device", "cpu"))]
+        self.assertEqual(len(set(r.split("[")[0] + r.split("]")[0] for r in runs)), 1, runs)
+        self.compile(MODEL, "--target", "sm_80,x86-64-v3", "--assign", "Softmax=cpu", "--assign", "Exp=cpu")
+        self.assertEqual(list(json.loads(self.tool("bench", "m.gart", "--seconds", "0.01", "--json"))["device"]), list("cuda:0"),
+                         "one device may run all of it: the whole model")
 
     def test_blocking_runs_name_the_step(self):
         self.compile(MODEL, "--target", "sm_80")

@@ -16,7 +16,7 @@ struct CompileOptions {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
   std::vector<std::pair<std::string, std::vector<int64_t>>>
       dims;                                       ///< {"batch", {1, 8}}: static plans beside the open one
-  std::vector<std::string> assignments;           ///< "PATTERN=cpu"
+  std::vector<std::string> assignments;           ///< "PATTERN=cpu": a cut, for gart::fleet::load
   std::string precision = "fp32";                 ///< fp32, tf32, fp16, bf16
   std::vector<std::string> libraries = {"none"};  ///< none; auto; or cublasLt, cudnn
   std::string cache;                              ///< folder of GPU kernels assembled before; empty: the user's

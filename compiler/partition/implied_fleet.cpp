@@ -1,0 +1,60 @@
+#include "compiler/partition/implied_fleet.h"
+
+#include <algorithm>
+
+#include "compiler/partition/runs_on.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+namespace {
+
+bool has(const std::vector<Target>& targets, DeviceClass device) {
+  return std::any_of(targets.begin(), targets.end(), [&](const Target& t) { return t.device == device; });
+}
+
+/// The first node that only CPUs run; null: there is none.
+const Node* first_for_cpus(const Graph& model) {
+  for (NodeId id : model.order())
+    if (only_on_cpus(model.node(id))) return &model.node(id);
+  return nullptr;
+}
+
+std::string with_cpu(const std::vector<Target>& targets) {
+  return concat("no CPU target is asked for; add one, such as --target ", targets.at(0).name, ",x86-64-v3");
+}
+
+}  // namespace
+
+Fleet fleet_of(const std::vector<Target>& targets) {
+  Fleet fleet;
+  for (const DeviceClass kind : {DeviceClass::cuda, DeviceClass::cpu}) {
+    if (!has(targets, kind)) continue;
+    fleet.devices.emplace_back().kind = kind;
+    fleet.devices.back().name = kind == DeviceClass::cpu ? "cpu" : "cuda:0";
+  }
+  return fleet;
+}
+
+std::optional<Fleet> implied_fleet(const Graph& model, const std::vector<Target>& targets, CutOptions& cut) {
+  const bool asked = !cut.assignments.empty();
+  if (!asked && (!has(targets, DeviceClass::cuda) || first_for_cpus(model) == nullptr)) return std::nullopt;
+  if (!has(targets, DeviceClass::cuda))
+    fail("--assign moves nodes between a GPU and the CPU, but no GPU target is asked for; --fleet names other devices");
+  if (!has(targets, DeviceClass::cpu) && asked)
+    fail("--assign moves nodes between a GPU and the CPU, but ", with_cpu(targets));
+  cut.others = DeviceClass::cuda;
+  return fleet_of(targets);
+}
+
+std::vector<Target> targets_of_whole(const Graph& model, const std::vector<Target>& targets) {
+  const Node* node = first_for_cpus(model);
+  if (node == nullptr) return targets;
+  std::vector<Target> cpus;
+  std::copy_if(targets.begin(), targets.end(), std::back_inserter(cpus),
+               [](const Target& t) { return t.device == DeviceClass::cpu; });
+  if (cpus.empty())
+    fail("node '", node->name, "' is, or holds, a custom operator, which only CPUs run, but ", with_cpu(targets));
+  return cpus;
+}
+
+}  // namespace gcg

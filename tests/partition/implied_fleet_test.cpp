@@ -1,0 +1,142 @@
+// --assign without --fleet: what the targets imply, who stays where, and what is refused.
+#include "compiler/partition/implied_fleet.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/gir/gir.h"
+#include "compiler/ops/infer.h"
+#include "compiler/support/error.h"
+
+namespace gcg::test {
+namespace {
+
+constexpr const char* kChain = R"(graph g(%x: f32[4,8]) -> (%d) {
+  %a = Exp(%x)
+  %b = Softmax(%a)
+  %c = Neg(%b)
+  %d = Softmax(%c)
+})";
+constexpr const char* kLoop = R"(graph g(%x: f32[4], %n: i64[]) -> (%z) {
+  constant %go: bool[] = {1}
+  %y = Loop(%n, %go, %x)
+    graph body(%i: i64[], %c: bool[], %v: f32[4]) -> (%c, %w) {
+      %u = Exp(%v)
+      %w = Softmax(%u)
+    }
+  %z = Neg(%y)
+})";
+
+Graph graph_of(const char* text) {
+  Graph graph = parse_graph(text);
+  infer_graph(graph);
+  return graph;
+}
+
+std::vector<Target> targets(const std::vector<std::string>& names) { return require_targets(names); }
+
+CutOptions assigned(const std::vector<std::string>& texts) {
+  CutOptions cut;
+  for (const std::string& text : texts) cut.assignments.push_back(parse_node_wish("--assign", text));
+  return cut;
+}
+
+/// A line per group, as print_cut has it; or why there is none.
+std::string cut_of(const char* text, const std::vector<std::string>& assignments,
+                   const std::vector<std::string>& target_names = {"sm_80", "x86-64-v3"}) {
+  try {
+    const Graph graph = graph_of(text);
+    CutOptions cut = assigned(assignments);
+    const std::optional<Fleet> fleet = implied_fleet(graph, targets(target_names), cut);
+    if (!fleet) return "whole";
+    const NodeWishes wishes(graph, *fleet, cut);
+    std::string said;
+    for (const std::string& sentence : wishes.without_effect(graph)) said += sentence + "\n";
+    return said + print_cut(graph, *fleet, cut_graph(graph, *fleet, cut, wishes));
+  } catch (const CompileError& e) {
+    return e.what();
+  }
+}
+
+TEST(ImpliedFleet, WithoutAssignmentsTheModelStaysWhole) {
+  EXPECT_EQ(cut_of(kChain, {}), "whole");
+  EXPECT_EQ(cut_of(kChain, {}, {"x86-64-v3"}), "whole");
+}
+
+TEST(ImpliedFleet, WhatIsNotAssignedStaysOnTheGpu) {
+  EXPECT_EQ(cut_of(kChain, {"c=cpu"}),
+            "g0: a..b on cuda:0: a, b\n"
+            "g1: c on cpu: c\n"
+            "g2: d on cuda:0: d\n");
+}
+
+TEST(ImpliedFleet, TheLastAssignmentThatMatchesCounts) {
+  EXPECT_EQ(cut_of(kChain, {"*=cpu", "[a-c]=cuda"}),
+            "g0: a..c on cuda:0: a, b, c\n"
+            "g1: d on cpu: d\n");
+  EXPECT_EQ(cut_of(kChain, {"Softmax=cpu"}),
+            "g0: a on cuda:0: a\n"
+            "g1: b on cpu: b\n"
+            "g2: c on cuda:0: c\n"
+            "g3: d on cpu: d\n");
+}
+
+TEST(ImpliedFleet, ANodeTakesItsBodiesAlong) {
+  EXPECT_EQ(cut_of(kLoop, {"y=cpu"}),
+            "g0: y on cpu: y\n"
+            "g1: z on cuda:0: z\n");
+  EXPECT_EQ(
+      cut_of(kLoop, {"u=cpu"}),
+      "--assign 'u=cpu': node 'u' is in a body of 'y' (Loop), which is on one device with all that it holds: assign "
+      "that node");
+}
+
+TEST(ImpliedFleet, NonsenseIsRefused) {
+  EXPECT_EQ(cut_of(kChain, {"b"}), "--assign 'b' is not PATTERN=DEVICE");
+  EXPECT_EQ(cut_of(kChain, {"b=tpu"}),
+            "--assign 'b=tpu': the fleet has no device or kind of that name; it has 'cuda:0', 'cpu'");
+  EXPECT_EQ(cut_of(kChain, {"q*=cpu"}), "--assign 'q*=cpu': no node has such a name or operator");
+  EXPECT_EQ(
+      cut_of(kChain, {"b=cpu"}, {"x86-64-v3"}),
+      "--assign moves nodes between a GPU and the CPU, but no GPU target is asked for; --fleet names other devices");
+  EXPECT_EQ(cut_of(kChain, {"b=cpu"}, {"sm_80"}),
+            "--assign moves nodes between a GPU and the CPU, but no CPU target is asked for; add one, such as --target "
+            "sm_80,x86-64-v3");
+}
+
+TEST(ImpliedFleet, WhatIsGoneAfterCleanUpIsSaid) {
+  CutOptions cut = assigned({"b=cpu", "c=cpu"});
+  const Graph graph = graph_of(kChain);
+  const std::optional<Fleet> fleet = implied_fleet(graph, targets({"sm_80", "x86-64-v3"}), cut);
+  const NodeWishes wishes(graph, *fleet, cut);
+  EXPECT_EQ(wishes.without_effect(graph_of("graph g(%x: f32[4,8]) -> (%b) {\n  %b = Softmax(%x)\n}")),
+            std::vector<std::string>{"--assign 'c=cpu' has no effect: no work is left of 'c'"});
+}
+
+constexpr const char* kCustom = R"(graph g(%x: f32[4]) -> (%c) {
+  %a = Exp(%x)
+  %b = gart.Custom(%a) {gart.declaration = "acme::Twice(T[n]) -> T[n]"}
+  %c = Neg(%b)
+})";
+
+TEST(ImpliedFleet, OnlyCpusRunOperatorsOfTheApplication) {
+  EXPECT_EQ(cut_of(kCustom, {}),
+            "g0: a on cuda:0: a\n"
+            "g1: b on cpu: b\n"
+            "g2: c on cuda:0: c\n");
+  EXPECT_EQ(cut_of(kCustom, {}, {"x86-64-v3"}), "whole");
+  EXPECT_EQ(cut_of(kCustom, {"b=cuda"}), "--assign 'b=cuda': node 'b' (gart.Custom) does not run there");
+  const Graph graph = graph_of(kCustom);
+  ASSERT_EQ(targets_of_whole(graph, targets({"sm_80", "x86-64-v3"})).size(), 1U);
+  EXPECT_EQ(targets_of_whole(graph, targets({"sm_80", "x86-64-v3"}))[0].name, "x86-64-v3");
+  try {
+    targets_of_whole(graph, targets({"sm_80"}));
+    FAIL();
+  } catch (const CompileError& e) {
+    EXPECT_EQ(std::string(e.what()),
+              "node 'b' is, or holds, a custom operator, which only CPUs run, but no CPU target is asked for; add one, "
+              "such as --target sm_80,x86-64-v3");
+  }
+}
+
+}  // namespace
+}  // namespace gcg::test
