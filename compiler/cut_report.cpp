@@ -75,14 +75,14 @@ CutReport report_cut(const PartedModel& model, const Fleet& fleet, const std::ve
   report.rules = placed.cut;
   report.predicted_us = placed.predicted;
   for (size_t g = 0; g < costs.size(); ++g) {
-    GroupReport row = {};
-    row.name = placed.groups[g]->name;
-    row.device = placed.devices[placed.groups[g]->device]->name;
-    for (uint32_t d : placed.groups[g]->support) row.devices.push_back(placed.devices[d]->name);
+    const gart::fb::GroupT& group = *placed.groups[g];
+    GroupReport& row = report.groups.emplace_back();
+    row.name = group.name;
+    row.device = placed.devices[group.device]->name;
+    for (uint32_t d : group.support) row.devices.push_back(placed.devices[d]->name);
     row.nodes = static_cast<int64_t>(model.assembly.cut.groups[g].nodes.size());
     row.calls = costs[g].calls;
     row.fusions_lost = costs[g].fusions_lost;
-    report.groups.push_back(std::move(row));
   }
   add_bytes(placed, report);
   report.launches = launches(model.assembly, plans, targets);

@@ -111,11 +111,11 @@ std::vector<int64_t> evaluated(const Assembly& assembly, const std::vector<int64
 }
 
 std::shared_ptr<detail::FleetState> open_fake(const Assembly& assembly, std::shared_ptr<FakeWorld> world,
-                                              std::vector<uint32_t> places, int requests) {
+                                              std::vector<uint32_t> places, int requests, bool monitored) {
   if (places.empty())
     for (const Group& group : assembly.groups) places.push_back(group.device);
   return std::make_shared<detail::FleetState>(assembly, std::make_unique<FakeEngines>(std::move(world)),
-                                              std::move(places), requests);
+                                              std::move(places), requests, monitored);
 }
 
 FakeRequest::FakeRequest(const std::shared_ptr<detail::FleetState>& state)

@@ -35,7 +35,8 @@ struct FakeWorld {
 };
 
 std::shared_ptr<detail::FleetState> open_fake(const Assembly& assembly, std::shared_ptr<FakeWorld> world,
-                                              std::vector<uint32_t> places = {}, int requests = 16);
+                                              std::vector<uint32_t> places = {}, int requests = 16,
+                                              bool monitored = true);
 
 /// A request with inputs of its own.
 struct FakeRequest {

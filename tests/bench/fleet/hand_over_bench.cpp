@@ -1,5 +1,6 @@
 // What a fleet adds to its parts: microseconds per part that does nothing, the least of many runs. hand_over_starpu
-// does the same graphs: a chain of 1000 on one device, the same chain by turns on two, 1000 beside each other on two.
+// does the same graphs, but for the first line, which is what measuring adds: a chain of 1000 on one device, the same
+// chain by turns on two, 1000 beside each other on two.
 #include <algorithm>
 #include <cstdio>
 
@@ -13,8 +14,8 @@ namespace {
 constexpr uint32_t kParts = 1000;
 constexpr int kRuns = 200;
 
-double microseconds_per_part(const FakeModel& model, uint32_t devices) {
-  const auto fleet = open_fake(model.assembly, std::make_shared<FakeWorld>(devices));
+double microseconds_per_part(const FakeModel& model, uint32_t devices, bool monitored = true) {
+  const auto fleet = open_fake(model.assembly, std::make_shared<FakeWorld>(devices), {}, 4, monitored);
   FakeRequest request(fleet);
   double best = 1e30;
   for (int i = 0; i < kRuns; ++i) {
@@ -42,6 +43,8 @@ FakeModel wide(uint32_t devices) {
 }  // namespace
 
 int main() {
+  const double silent = microseconds_per_part(chain(1), 1, false);
+  std::printf("measuring: %.3f us per part\n", microseconds_per_part(chain(1), 1) - silent);
   std::printf("chain on one device: %.3f us per part\n", microseconds_per_part(chain(1), 1));
   std::printf("chain by turns on two: %.3f us per part\n", microseconds_per_part(chain(2), 2));
   std::printf("beside each other on two: %.3f us per part\n", microseconds_per_part(wide(2), 2));
