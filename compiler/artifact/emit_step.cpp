@@ -1,5 +1,6 @@
 #include "compiler/artifact/emit_step.h"
 
+#include "compiler/kernel/index_limits.h"
 #include "compiler/kernel/kernel_operations.h"
 
 namespace gcg {
@@ -56,7 +57,9 @@ class SequenceEmitter {
     out.writes.assign(launch.writes.begin(), launch.writes.end());
     out.kernel = static_cast<uint32_t>(launch.kernel.index);
     out.overlaps = launch.overlaps;
-    out.operations = static_cast<int32_t>(slot(kernel_operations(c_.plan.kernels[launch.kernel])));
+    const Kernel& kernel = c_.plan.kernels[launch.kernel];
+    out.message = index_limits(kernel);
+    out.operations = static_cast<int32_t>(slot(kernel_operations(kernel)));
     emit_code(c_.plan.code[launch.kernel], out);
   }
 

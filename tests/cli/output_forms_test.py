@@ -5,7 +5,7 @@ import unittest
 
 import numpy as np
 
-from cli_case import CliCase
+from cli_case import HEADER, CliCase
 
 
 class OutputForms(CliCase):
@@ -48,6 +48,12 @@ class OutputForms(CliCase):
             np.save(self.path("x.npy"), y)
             self.accepted("run", "model.gart", "--inputs", name + ".npz", "--expect", "expected.npz")
             self.accepted("run", "model.gart", "--input", "x=x.npy", "--input", f"y={name}.npy", "--expect", "expected.npz")
+
+    def test_an_index_outside_names_its_limits(self):
+        self.save("gather.onnx", HEADER + "g (float[5, 4] x, int64[k] i) => (float[k, 4] y) { y = Gather(x, i) }")
+        self.accepted("compile", "gather.onnx", "-o", "gather.gart", "--target", "x86-64-v3")
+        np.save(self.path("i.npy"), np.array([1, -5, 7]))
+        self.refused("run", "gather.gart", "--random", "1", "--input", "i=i.npy", says="an index is out of range: it must be in [-5, 5)")
 
 
 if __name__ == "__main__":
