@@ -231,10 +231,9 @@ class Compilation {
   /// The section that says how parts make the model, and where they run; empty if there are none.
   std::vector<uint8_t> assembly() const {
     if (!parted_) return {};
-    return place_groups(
-        *parted_, plans_,
-        emit_assembly(parted_->assembly, parted_->model_outputs, *fleet_,
-                      describe_groups(*parted_, *fleet_, plans_, targets_, shape_sets(options_.dims))));
+    return place_groups(*parted_, plans_,
+                        emit_assembly(parted_->assembly, parted_->model_outputs, *fleet_,
+                                      describe_groups(*parted_, *fleet_, plans_, targets_, shape_sets(options_.dims))));
   }
 
   void select_code_of_all(const Backends& backends) {

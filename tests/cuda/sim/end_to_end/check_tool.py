@@ -126,8 +126,7 @@ class Tool(unittest.TestCase):
         self.tool("compile", "m.onnx", "-o", "m.gart", "--fleet", "fleet.json", GART_SIM_DEVICES="2")
 
     def test_an_assigned_node_is_a_cut(self):
-        out = self.compile(MODEL, "--target", "sm_80,x86-64-v3", "--assign", "b=cpu")
-        self.assertIn("and 3 parts for the fleet", out)
+        self.compile(MODEL, "--target", "sm_80,x86-64-v3", "--assign", "b=cpu")
         groups = json.loads(self.tool("inspect", "m.gart", "--json"))["groups"]
         self.assertEqual([(g["device"], g["nodes"]) for g in groups], [("cuda:0", ["a"]), ("cpu", ["b"]), ("cuda:0", ["y"])])
         times = json.loads(self.tool("bench", "m.gart", "--seconds", "0.01", "--json"))["groups"]
