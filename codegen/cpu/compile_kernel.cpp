@@ -1,9 +1,9 @@
 #include "codegen/cpu/compile_kernel.h"
 
-#include "codegen/cpu/emit.h"
-#include "codegen/cpu/function_builder.h"
-#include "codegen/cpu/imports.h"
-#include "codegen/cpu/optimize.h"
+#include "codegen/cpu/llvm/emit.h"
+#include "codegen/cpu/llvm/function_builder.h"
+#include "codegen/cpu/llvm/imports.h"
+#include "codegen/cpu/llvm/optimize.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cpu/cpu_target.h"
+#include "codegen/cpu/llvm/cpu_target.h"
 #include "compiler/kernel/backend.h"
 
 namespace gcg::cpu {

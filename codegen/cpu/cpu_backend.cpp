@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "codegen/cpu/compile_kernel.h"
-#include "codegen/cpu/imports.h"
-#include "codegen/cpu/link_blob.h"
+#include "codegen/cpu/llvm/imports.h"
+#include "codegen/cpu/llvm/link_blob.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {

@@ -1,5 +1,5 @@
 // What planning the loops of a kernel has in common on all machines. A backend says what a lane axis costs it and how
-// wide its vectors, tiles and blocks are (codegen/cpu/loop_plan.h, codegen/cuda/loops/loop_plan.h).
+// wide its vectors, tiles and blocks are (codegen/cpu/loops/loop_plan.h, codegen/cuda/loops/loop_plan.h).
 #pragma once
 
 #include <functional>

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "runtime/cuda/plan_graphs.h"
+#include "runtime/cuda/graphs/plan_graphs.h"
 #include "runtime/cuda/program.h"
 
 namespace gart::cuda {

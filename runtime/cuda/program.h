@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/device.h"
-#include "runtime/cuda/libraries.h"
+#include "runtime/cuda/driver/device.h"
+#include "runtime/cuda/libraries/libraries.h"
 #include "runtime/device.h"
 
 namespace gart::cuda {

@@ -7,7 +7,7 @@
 
 #include "codegen/cpu/compile_kernel.h"
 #include "codegen/cpu/cpu_backend.h"
-#include "codegen/cpu/link_blob.h"
+#include "codegen/cpu/llvm/link_blob.h"
 #include "compiler/support/error.h"
 #include "tests/codegen/loop_harness.h"
 #include "tests/codegen/loop_kernels.h"

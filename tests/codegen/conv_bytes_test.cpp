@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/cpu/compile_kernel.h"
-#include "codegen/cpu/cpu_target.h"
+#include "codegen/cpu/llvm/cpu_target.h"
 #include "tests/codegen/conv_harness.h"
 #include "tests/codegen/inner_loops.h"
 #include "tests/codegen/matmul_runner.h"

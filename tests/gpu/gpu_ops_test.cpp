@@ -7,7 +7,7 @@
 #include <string>
 
 #include "codegen/cuda/cuda_backend.h"
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/driver/device.h"
 #include "tests/gpu/form_on_gpu.h"
 
 namespace gcg::test {

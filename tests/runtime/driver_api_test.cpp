@@ -1,5 +1,5 @@
 // Our declarations of the CUDA driver's ABI against those of a real cuda.h.
-#include "runtime/cuda/driver_api.h"
+#include "runtime/cuda/driver/driver_api.h"
 
 #include <gtest/gtest.h>
 

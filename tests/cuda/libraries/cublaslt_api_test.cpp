@@ -1,5 +1,5 @@
 // Our declarations of cuBLASLt's ABI against those of a real cublasLt.h.
-#include "runtime/cuda/cublaslt_api.h"
+#include "runtime/cuda/libraries/cublaslt_api.h"
 
 #include <gtest/gtest.h>
 

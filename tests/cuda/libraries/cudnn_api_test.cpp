@@ -1,5 +1,5 @@
 // Our declarations of cuDNN's ABI against those of a real cudnn.h.
-#include "runtime/cuda/cudnn_api.h"
+#include "runtime/cuda/libraries/cudnn_api.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <stdexcept>
 
-#include "runtime/cuda/driver_api.h"
+#include "runtime/cuda/driver/driver_api.h"
 #include "tests/cuda/runtime/allocation_count.h"
 #include "tests/cuda/runtime/cuda_models.h"
 #include "tests/cuda/runtime/sim.h"

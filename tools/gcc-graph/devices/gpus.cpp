@@ -10,7 +10,7 @@
 
 #if GCC_GRAPH_CUDA_RUNTIME
 #include "compiler/support/error.h"
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/driver/device.h"
 #include "runtime/errors.h"
 #endif
 

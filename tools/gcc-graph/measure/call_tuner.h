@@ -6,7 +6,7 @@
 
 #include "compiler/kernel/library_call.h"
 #include "compiler/kernel/target.h"
-#include "runtime/cuda/library.h"
+#include "runtime/cuda/libraries/library.h"
 #include "tools/gcc-graph/measure/tuner.h"
 
 namespace gcg::tools {

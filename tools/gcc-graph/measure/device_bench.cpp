@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <deque>
 
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/driver/device.h"
 #include "runtime/errors.h"
 
 namespace gcg::tools {

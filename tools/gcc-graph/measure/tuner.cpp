@@ -7,7 +7,7 @@
 
 #include "compiler/kernel/target.h"
 #include "compiler/support/error.h"
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/driver/device.h"
 #include "runtime/errors.h"
 #include "tools/gcc-graph/measure/device_bench.h"
 

@@ -9,7 +9,7 @@
 
 #if GCC_GRAPH_CUDA_RUNTIME
 #include "codegen/cuda/assembler/nvrtc.h"
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/driver/device.h"
 #endif
 
 namespace gcg::tools {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "artifact_schema/spans.h"
-#include "runtime/cuda/cudnn_engines.h"
+#include "runtime/cuda/libraries/cudnn_engines.h"
 #include "runtime/errors.h"
 
 namespace gart::cuda {

@@ -1,0 +1,409 @@
+// A convolution kernel: its tasks, the rows and tiles of a task, and the borders of the map.
+#include <algorithm>
+#include <limits>
+
+#include "codegen/cpu/contractions/conv_epilogue.h"
+#include "codegen/cpu/contractions/conv_passes.h"
+#include "codegen/cpu/contractions/conv_plan.h"
+#include "codegen/cpu/contractions/conv_tile.h"
+#include "codegen/cpu/contractions/conv_widen.h"
+#include "codegen/cpu/contractions/conv_winograd.h"
+#include "codegen/cpu/llvm/emit.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+using Value = llvm::Value;
+
+constexpr int64_t block = 16;
+constexpr int64_t most_clipped = 7;  // pixels of a clipped tile, each of which takes a register for its address
+
+class ConvEmitter {
+ public:
+  ConvEmitter(FunctionBuilder& f, const ConvKernel& conv)
+      : f_(f),
+        conv_(conv),
+        packing_(conv.packing()),
+        plan_(plan_conv(conv, f.target(), epilogue_allows_flat(f.kernel(), conv),
+                        f.kernel().operands[static_cast<size_t>(conv.weights)].dtype)),
+        layout_(conv_layout(f, conv, plan_)),
+        widening_(f, conv, plan_),
+        epilogue_(f, conv, plan_),
+        passes_(f, conv, plan_),
+        right_border_(find_right_border()) {}
+
+  KernelEmission emit() {
+    f_.for_loop(f_.task_begin(), f_.task_end(), f_.i64(1), [&](Value* task) { emit_task(task); });
+    const int64_t vectors = plan_.vectors, rows = plan_.row_tiles.empty() ? 1 : plan_.row_tiles[0].tile.positions;
+    return {plan_.tasks, plan_.scratch_bytes(),
+            concat(rows > 1 ? concat(rows, "x") : "", plan_.tile_pixels, "x", vectors,
+                   conv_.depthwise()    ? " depthwise"
+                   : packing_.by_lane() ? " by lane"
+                   : conv_.input_plain  ? " plain"
+                                        : "",
+                   " tiles", conv_.bytes ? " of bytes" : "", plan_.widens() ? ", widened once" : "",
+                   layout_.weights != DType::f32 ? concat(", weights of ", name_of(layout_.weights)) : "",
+                   plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer",
+                   plan_.units_per_pass > 0 ? ", passes over the depth" : "")};
+  }
+
+ private:
+  /// What a task works on.
+  struct Work {
+    Value* image = nullptr;    // batch index
+    Value* group = nullptr;    // of output channels
+    Value* plane = nullptr;    // of the output
+    ValueRange kd;             // kernel planes inside the map
+    Value* input = nullptr;    // address of the plane that the first tap meets, in the group's first channel block
+    Value* weights = nullptr;  // the group's
+    ValueRange rows, tiles;    // tiles: only when the plan cuts rows
+    int64_t vectors = 1;       // of the group's channels
+  };
+
+  // Arithmetic on i64 that folds constants.
+  Value* add(Value* a, Value* b) { return f_.ir().CreateAdd(a, b, "", false, true); }
+  Value* sub(Value* a, Value* b) { return f_.ir().CreateSub(a, b, "", false, true); }
+  Value* mul(Value* a, Value* b) { return f_.ir().CreateMul(a, b, "", false, true); }
+  Value* mul(Value* a, int64_t b) { return mul(a, f_.i64(b)); }
+  Value* min(Value* a, Value* b) { return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
+  Value* max(Value* a, Value* b) { return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
+  /// Both operands are never negative.
+  Value* div(Value* a, int64_t b) { return b == 1 ? a : f_.ir().CreateUDiv(a, f_.i64(b)); }
+
+  /// Takes the next fastest index out of `rest`.
+  Value* take(Value*& rest, const Dim& extent) {
+    if (extent.is(1)) return f_.i64(0);
+    Value* size = f_.dim(extent);
+    Value* quotient = f_.ir().CreateUDiv(rest, size);
+    Value* index = sub(rest, mul(quotient, size));
+    rest = quotient;
+    return index;
+  }
+
+  void emit_task(Value* task) {
+    Work work;
+    Value* rest = task;
+    if (!plan_.groups_outer) work.group = take(rest, plan_.groups);
+    Value* tile_block = take(rest, plan_.tile_blocks);
+    Value* row_block = take(rest, plan_.row_blocks);
+    work.plane = take(rest, conv_.out_depth);
+    work.image = plan_.groups_outer ? take(rest, conv_.batch) : rest;
+    if (plan_.groups_outer) work.group = rest;
+    work.rows.begin = mul(row_block, plan_.rows_per_task);
+    work.rows.end = min(add(work.rows.begin, f_.i64(plan_.rows_per_task)), f_.dim(plan_.row_steps));
+    if (plan_.tiles_per_task > 0) {
+      work.tiles.begin = mul(tile_block, plan_.tiles_per_task);
+      work.tiles.end = add(work.tiles.begin, f_.i64(plan_.tiles_per_task));
+    }
+    work.kd = kernel_planes(work.plane);
+    work.weights = weight_address(f_, layout_, f_.operand(conv_.weights), panel_offset(work.group));
+    if (plan_.widens()) {
+      work.input = widening_.image(work.image, widening_.pixels(work.rows, work.tiles));
+      work.weights = widening_.panel(work.group, work.weights);
+    } else {
+      work.input = word_address(f_, layout_, f_.operand(conv_.input), mul(work.image, layout_.image));
+    }
+    Value* first_plane = sub(mul(work.plane, conv_.stride_d), f_.i64(conv_.pad_front));
+    work.input = word_address(f_, layout_, work.input, mul(first_plane, layout_.plane));
+    work.input = word_address(f_, layout_, work.input, mul(first_block(work.group), layout_.block));
+    work.vectors = plan_.vectors;
+    auto emit = [&] { passes_.for_each([&] { emit_rows(work); }); };
+    if (plan_.last_vectors == plan_.vectors) return emit();
+    f_.if_else(
+        f_.ir().CreateICmpSLT(work.group, f_.i64(plan_.groups - 1)), [&] { return emit(), FunctionBuilder::Values{}; },
+        [&] {
+          work.vectors = plan_.last_vectors;
+          return emit(), FunctionBuilder::Values{};
+        });
+  }
+
+  /// The first block of input channels that a group of output channels reads; groups by lane find theirs themselves.
+  Value* first_block(Value* group) {
+    if (conv_.depthwise()) return group;
+    if (packing_.groups == 1 || packing_.by_lane()) return f_.i64(0);
+    return mul(div(mul(group, plan_.group_blocks), packing_.group_outputs() / block), packing_.inputs / block);
+  }
+
+  /// A row of tiles.
+  struct RowPlace {
+    Value* step = nullptr;  // its number
+    Value* row = nullptr;   // its first row of the output
+    TileAxis tile;
+    TilePlace place;  // of the first pixel, were it at input column 0
+  };
+
+  void emit_rows(const Work& work) {
+    if (plan_.row_tiles.empty()) {
+      f_.for_loop(work.rows.begin, work.rows.end, f_.i64(1), [&](Value* row) {
+        RowPlace at{row, row, {}, {}};
+        at.place.kh = kernel_rows(row);
+        emit_row(work, at);
+      });
+    }
+    for (const TileSegment& s : plan_.row_tiles) {
+      Value* begin = max(work.rows.begin, f_.i64(s.first_tile));
+      Value* end = min(work.rows.end, f_.i64(s.first_tile + s.tiles));
+      f_.for_loop(begin, end, f_.i64(1), [&](Value* step) { emit_row(work, {step, position(s, step), s.tile, {}}); });
+    }
+  }
+
+  /// First output position of tile number `tile` of a segment.
+  Value* position(const TileSegment& s, Value* tile) {
+    return add(mul(sub(tile, f_.i64(s.first_tile)), s.tile.positions), f_.i64(s.first_position));
+  }
+
+  void emit_row(const Work& work, RowPlace at) {
+    Value* first_row = sub(mul(at.row, conv_.stride_h), f_.i64(conv_.pad_top));
+    at.place.input = word_address(f_, layout_, work.input, mul(first_row, layout_.row));
+    at.place.kd = work.kd;
+    at.place.weights = work.weights;
+    if (plan_.symbolic_row())
+      symbolic_row(work, at);
+    else
+      static_row(work, at);
+  }
+
+  /// Kernel planes that meet the map for output plane `plane`.
+  ValueRange kernel_planes(Value* plane) {
+    const bool inside = conv_.in_depth.is_constant() && conv_.out_depth.is_constant() &&
+                        (conv_.out_depth.constant() - 1) * conv_.stride_d < conv_.in_depth.constant();
+    if (conv_.kernel_d == 1 && conv_.pad_front == 0 && inside) return {f_.i64(0), f_.i64(1)};
+    return kernel_range(plane, conv_.stride_d, conv_.pad_front, conv_.kernel_d, conv_.dilation_d,
+                        f_.dim(conv_.in_depth));
+  }
+
+  /// Kernel rows that meet the map for output row `row`.
+  ValueRange kernel_rows(Value* row) {
+    const int64_t reach = (conv_.kernel_h - 1) * conv_.dilation_h;
+    const bool all = conv_.pad_top == 0 && conv_.in_height.is_constant() && conv_.out_height.is_constant() &&
+                     (conv_.out_height.constant() - 1) * conv_.stride_h + reach < conv_.in_height.constant();
+    if (plan_.flat || all) return {f_.i64(0), f_.i64(conv_.kernel_h)};
+    return kernel_range(row, conv_.stride_h, conv_.pad_top, conv_.kernel_h, conv_.dilation_h, f_.dim(conv_.in_height));
+  }
+
+  /// Taps k with 0 <= out*stride - pad + k*dilation < extent; begin <= end, also where there are none.
+  ValueRange kernel_range(Value* out, int64_t stride, int64_t pad, int64_t taps, int64_t dilation, Value* extent) {
+    Value* first = sub(mul(out, stride), f_.i64(pad));
+    Value* before = max(sub(f_.i64(0), first), f_.i64(0));
+    Value* left = max(sub(extent, first), f_.i64(0));
+    Value* round_up = f_.i64(dilation - 1);
+    Value* end = min(div(add(left, round_up), dilation), f_.i64(taps));
+    return {min(div(add(before, round_up), dilation), end), end};
+  }
+
+  /// Where the group's weights begin. Groups of one block share a panel of two.
+  Value* panel_offset(Value* group) {
+    const int64_t words = packing_.panel_elements(conv_.taps()) / packing_.quad();
+    if (plan_.group_blocks * block == packing_.columns()) return mul(group, words);
+    Value* odd = f_.ir().CreateAnd(group, f_.i64(1));
+    return add(mul(f_.ir().CreateLShr(group, f_.i64(1)), words), mul(odd, block));
+  }
+
+  void static_row(const Work& work, const RowPlace& at) {
+    for (const TileSegment& s : plan_.column_tiles) {
+      Value* begin = f_.i64(s.first_tile);
+      Value* end = f_.i64(s.first_tile + s.tiles);
+      if (plan_.tiles_per_task > 0) {
+        begin = max(begin, work.tiles.begin);
+        end = min(end, work.tiles.end);
+      }
+      auto emit = [&](Value* tile) {
+        RowPlace here = at;
+        here.place.prefetch = prefetch_address(work, at.step, tile);
+        emit_tile(work, s.tile, here, position(s, tile));
+      };
+      if (s.tiles == 1 && plan_.tiles_per_task == 0)
+        emit(begin);
+      else
+        f_.for_loop(begin, end, f_.i64(1), emit);
+    }
+  }
+
+  /// Where, in the next group's panel, this tile's share of lines begins.
+  Value* prefetch_address(const Work& work, Value* step, Value* tile) {
+    if (plan_.prefetch_lines == 0) return nullptr;
+    const TileSegment& last = plan_.column_tiles.back();
+    Value* number = add(mul(step, last.first_tile + last.tiles), tile);
+    const int64_t columns = packing_.columns(),
+                  line_floats = plan_.group_blocks * block == columns ? 64 / size_of(layout_.weights) : columns;
+    Value* offset = add(panel_offset(add(work.group, f_.i64(1))), mul(number, plan_.prefetch_lines * line_floats));
+    return weight_address(f_, layout_, f_.operand(conv_.weights), offset);
+  }
+
+  /// A row whose length is known at run time: a tile at the left border and one at the right, which lack the taps that
+  /// fall outside, where the row has room for them; between them tiles that lack none, large ones first; what is left
+  /// over in clipped tiles.
+  void symbolic_row(const Work& work, const RowPlace& at) {
+    Value* begin = f_.i64(0);
+    Value* end = f_.dim(plan_.row_pixels);
+    if (plan_.tiles_per_task > 0) {
+      begin = mul(work.tiles.begin, plan_.tile_pixels);
+      end = min(end, mul(work.tiles.end, plan_.tile_pixels));
+    }
+    Value *inner_end = end, *right_begin = end;
+    if (!plan_.flat) {
+      const int64_t border = ceil_of(conv_.pad_left, conv_.stride_w);
+      const int64_t reach = (conv_.kernel_w - 1) * conv_.dilation_w - conv_.pad_left;
+      Value* room = max(sub(add(f_.dim(conv_.in_width), f_.i64(conv_.stride_w - 1)), f_.i64(reach)), f_.i64(0));
+      inner_end = min(end, div(room, conv_.stride_w));
+      begin = left_tile(work, at, begin, inner_end, border);
+      if (border > plan_.tile_pixels) begin = clipped_pixels(work, at, begin, max(begin, min(end, f_.i64(border))));
+      // Without room for its border tile a row is clipped throughout.
+      Value* roomy = border > 0 ? f_.ir().CreateICmpSGT(begin, f_.i64(0)) : f_.ir().getTrue();
+      right_begin = max(begin, right_tile_begin(f_.ir().CreateSelect(roomy, begin, end), end));
+      inner_end = f_.ir().CreateSelect(roomy, min(inner_end, right_begin), begin);
+    }
+    for (int64_t pixels : border_tiles()) begin = inner_pixels(work, at, begin, inner_end, pixels);
+    begin = inner_pixels(work, at, begin, inner_end, 1);
+    if (!plan_.flat) clipped_pixels(work, at, begin, right_begin);
+    if (right_border_) right_tile(work, at, right_begin, end);
+  }
+
+  static int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+  /// Sizes of the tiles that a row may have at its borders, largest first.
+  std::vector<int64_t> border_tiles() const {
+    std::vector<int64_t> sizes;
+    for (int64_t pixels = plan_.tile_pixels; pixels > 1; pixels /= 2) sizes.push_back(pixels);
+    return sizes;
+  }
+
+  /// One tile of `pixels` where `condition` holds; returns where the next one begins.
+  Value* tile_if(Value* condition, const Work& work, const RowPlace& at, Value* begin, const TileAxis& tile) {
+    Value* stop = add(begin, f_.ir().CreateSelect(condition, f_.i64(tile.positions), f_.i64(0)));
+    f_.for_loop(begin, stop, f_.i64(tile.positions), [&](Value* pixel) { emit_tile(work, tile, at, pixel); });
+    return stop;
+  }
+
+  /// The largest tile that holds the clipped pixels at the row's begin and no others.
+  Value* left_tile(const Work& work, const RowPlace& at, Value* begin, Value* inner_end, int64_t border) {
+    if (border == 0) return begin;
+    const ConvAxis axis{
+        std::numeric_limits<int32_t>::max(), 0, conv_.kernel_w, conv_.stride_w, conv_.dilation_w, conv_.pad_left};
+    for (int64_t pixels : border_tiles()) {
+      if (pixels < border) break;
+      Value* first = f_.ir().CreateICmpEQ(begin, f_.i64(0));
+      Value* fits = f_.ir().CreateAnd(first, f_.ir().CreateICmpSLE(f_.i64(pixels), inner_end));
+      begin = tile_if(fits, work, at, begin, tile_at(axis, 0, pixels));
+    }
+    return begin;
+  }
+
+  /// Pixels at the row's end whose last taps fall outside, if that is a number: the stride may leave any rest.
+  std::optional<int64_t> find_right_border() const {
+    const Dim beyond =
+        plan_.row_pixels - conv_.in_width + Dim((conv_.kernel_w - 1) * conv_.dilation_w - conv_.pad_left);
+    if (plan_.flat || !plan_.symbolic_row() || conv_.stride_w != 1 || !beyond.is_constant() || beyond.constant() < 1)
+      return {};
+    return beyond.constant();
+  }
+
+  /// Where the tile at the row's end begins, if there is room for one; else `end`.
+  Value* right_tile_begin(Value* begin, Value* end) {
+    Value* size = f_.i64(0);
+    if (!right_border_) return end;
+    Value* last = f_.ir().CreateICmpEQ(end, f_.dim(plan_.row_pixels));
+    const std::vector<int64_t> sizes = border_tiles();
+    for (size_t i = sizes.size(); i-- > 0;) {
+      if (sizes[i] < *right_border_) continue;
+      Value* fits = f_.ir().CreateAnd(last, f_.ir().CreateICmpSLE(f_.i64(sizes[i]), sub(end, begin)));
+      size = f_.ir().CreateSelect(fits, f_.i64(sizes[i]), size);
+    }
+    return sub(end, size);
+  }
+
+  void right_tile(const Work& work, const RowPlace& at, Value* begin, Value* end) {
+    for (int64_t pixels : border_tiles()) {
+      if (pixels < *right_border_) break;
+      const int64_t reach = (conv_.kernel_w - 1) * conv_.dilation_w;
+      const ConvAxis axis{pixels + reach - *right_border_, 0, conv_.kernel_w, 1, conv_.dilation_w, 0};
+      Value* fits = f_.ir().CreateICmpEQ(sub(end, begin), f_.i64(pixels));
+      begin = tile_if(fits, work, at, begin, tile_at(axis, 0, pixels));
+    }
+  }
+
+  /// Tiles of `pixels` as long as a whole one fits before `end`; returns where it stopped.
+  Value* inner_pixels(const Work& work, const RowPlace& at, Value* begin, Value* end, int64_t pixels) {
+    const TileAxis tile{pixels, {{0, conv_.kernel_w, 0, pixels}}};
+    Value* tiles = div(max(sub(end, begin), f_.i64(0)), pixels);
+    Value* stop = add(begin, mul(tiles, pixels));
+    f_.for_loop(begin, stop, f_.i64(pixels), [&](Value* pixel) { emit_tile(work, tile, at, pixel); });
+    return stop;
+  }
+
+  /// Pixels that may each lack other taps; returns where they end.
+  Value* clipped_pixels(const Work& work, const RowPlace& at, Value* begin, Value* end) {
+    std::vector<int64_t> sizes = border_tiles();
+    if (sizes.empty() || sizes.back() > 2) sizes.push_back(2);
+    for (int64_t pixels : sizes) {
+      if (pixels > most_clipped || (packing_.by_lane() && !conv_.depthwise())) continue;
+      Value* whole = mul(div(max(sub(end, begin), f_.i64(0)), pixels), pixels);
+      Value* stop = add(begin, whole);
+      f_.for_loop(begin, stop, f_.i64(pixels), [&](Value* pixel) { clipped_tile(work, at, pixel, pixels); });
+      begin = stop;
+    }
+    f_.for_loop(begin, end, f_.i64(1), [&](Value* pixel) { clipped_tile(work, at, pixel, 1); });
+    return max(begin, end);
+  }
+
+  void clipped_tile(const Work& work, const RowPlace& at, Value* pixel, int64_t pixels) {
+    RowPlace here = at;
+    auto columns = [&](Value* p) {
+      return kernel_range(p, conv_.stride_w, conv_.pad_left, conv_.kernel_w, conv_.dilation_w, f_.dim(conv_.in_width));
+    };
+    here.place.kw = {columns(add(pixel, f_.i64(pixels - 1))).begin, columns(pixel).end};
+    if (pixels > 1) here.place.column = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
+    emit_tile(work, {pixels, {}}, here, pixel);
+  }
+
+  void emit_tile(const Work& work, const TileAxis& columns, const RowPlace& at, Value* pixel) {
+    const TileShape shape{at.tile, columns};
+    TilePlace place = at.place;
+    Value* column = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
+    place.input = word_address(f_, layout_, place.input, mul(column, layout_.channels));
+    TileResult result{work.image, mul(work.group, plan_.group_blocks), work.plane, at.row, pixel, shape, f_.i64(0), {}};
+    if (!packing_.by_lane()) {
+      passes_.begin_tile(place, shape.pixels() * work.vectors);
+      result.sums = reduce_dense(f_, conv_, plan_, layout_, shape, work.vectors, place);
+      return passes_.end_tile(result.sums, [&] { epilogue_.store(result); });
+    }
+    f_.for_loop(f_.i64(0), channels_of(work.group), f_.i64(plan_.lanes), [&](Value* lane) {
+      TilePlace part = place;
+      part.weights = weight_address(f_, layout_, place.weights, lane);
+      result.first_lane = lane;
+      if (conv_.depthwise()) {
+        part.input = word_address(f_, layout_, place.input, lane);
+        result.sums = reduce_depthwise(f_, conv_, plan_, layout_, shape, part);
+      } else {
+        Value* channel = add(mul(work.group, block), lane);
+        result.sums = reduce_by_lane(f_, conv_, plan_, layout_, shape, part, channel);
+      }
+      epilogue_.store(result);
+    });
+  }
+
+  /// Channels of the group's block, of one block, up to the last one that exists.
+  Value* channels_of(Value* group) {
+    if (conv_.out_channels % block == 0 || plan_.lanes == block) return f_.i64(block);
+    return min(sub(f_.i64(conv_.out_channels), mul(group, block)), f_.i64(block));
+  }
+
+  FunctionBuilder& f_;
+  const ConvKernel& conv_;
+  const ConvPacking packing_;
+  const ConvPlan plan_;
+  const ConvLayout layout_;
+  ConvWidening widening_;
+  ConvEpilogue epilogue_;
+  ConvPasses passes_;
+  const std::optional<int64_t> right_border_;  // see find_right_border
+};
+
+}  // namespace
+
+KernelEmission emit_conv_kernel(FunctionBuilder& f, const Kernel&, const ConvKernel& conv) {
+  return conv.winograd > 0 ? emit_winograd_conv(f, conv) : ConvEmitter(f, conv).emit();
+}
+
+}  // namespace gcg::cpu

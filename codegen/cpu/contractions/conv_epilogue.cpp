@@ -1,0 +1,105 @@
+#include "codegen/cpu/contractions/conv_epilogue.h"
+
+#include <algorithm>
+
+namespace gcg::cpu {
+namespace {
+
+constexpr int64_t block = 16;
+
+/// Advancing one row moves the address as far as advancing one map width along the row.
+bool flat_access(const Operand& operand, const std::vector<Expr>& index, const ConvKernel& conv) {
+  const std::optional<Dim> row = address_stride(operand, index, conv.h.id);
+  const std::optional<Dim> column = address_stride(operand, index, conv.w.id);
+  return row && column && *row == *column * conv.out_width;
+}
+
+bool flat_value(const Kernel& kernel, const ConvKernel& conv, const Expr& e) {
+  if (e->kind == ExprKind::axis) return e->axis != conv.h.id && e->axis != conv.w.id;
+  if (e->kind == ExprKind::load) return flat_access(kernel.operands[static_cast<size_t>(e->operand)], e->args, conv);
+  return std::all_of(e->args.begin(), e->args.end(), [&](const Expr& a) { return flat_value(kernel, conv, a); });
+}
+
+bool whole_blocks(const Dim& d) {
+  return std::all_of(d.terms().begin(), d.terms().end(), [](const auto& term) { return term.second % block == 0; });
+}
+
+/// Does every lane of a block exist in memory? Yes if every block begins at a multiple of 16 elements and
+/// the operand consists of whole blocks.
+bool blocked_linear_access(const Dim& elements, const Expr& index, int lane) {
+  const auto form = as_affine(index);
+  return form && whole_blocks(elements) && whole_blocks(form->base) &&
+         std::all_of(form->strides.begin(), form->strides.end(),
+                     [&](const auto& s) { return s.first == lane ? s.second.is(1) : whole_blocks(s.second); });
+}
+
+/// Is the lane of the channel block the operand's last index, of which there are 16? Such a lane exists in memory even
+/// past the last channel; nobody reads it, and storing it with the others needs no mask.
+bool blocked_access(const Operand& operand, const std::vector<Expr>& index, int lane) {
+  if (index.size() == 1 && depends_on(index[0], lane) && operand.shape.size() == 1)
+    return blocked_linear_access(operand.shape[0], index[0], lane);
+  for (size_t i = 0; i + 1 < index.size(); ++i)
+    if (depends_on(index[i], lane)) return false;
+  if (index.empty() || !depends_on(index.back(), lane)) return true;
+  return index.back()->kind == ExprKind::axis && operand.shape.back().is(block);
+}
+
+bool all_blocked(const Kernel& kernel, const ConvKernel& conv) {
+  bool blocked = blocked_access(kernel.operands[static_cast<size_t>(conv.result)], conv.index, conv.lane.id);
+  visit(conv.epilogue, [&](const ExprNode& n) {
+    if (n.kind == ExprKind::load)
+      blocked = blocked && blocked_access(kernel.operands[static_cast<size_t>(n.operand)], n.args, conv.lane.id);
+  });
+  return blocked;
+}
+
+}  // namespace
+
+bool epilogue_allows_flat(const Kernel& kernel, const ConvKernel& conv) {
+  return flat_value(kernel, conv, conv.epilogue) &&
+         flat_access(kernel.operands[static_cast<size_t>(conv.result)], conv.index, conv);
+}
+
+ConvEpilogue::ConvEpilogue(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan)
+    : f_(f),
+      conv_(conv),
+      plan_(plan),
+      expressions_(f),
+      masked_(conv.out_channels % block != 0 && !all_blocked(f.kernel(), conv)) {}
+
+Point ConvEpilogue::point_of(const TileResult& tile, int64_t pixel, int64_t vector) {
+  const int64_t lane = vector * plan_.lanes;
+  auto add = [&](llvm::Value* a, int64_t b) { return f_.ir().CreateAdd(a, f_.i64(b), "", true, true); };
+  Point point;
+  point.lanes = static_cast<int>(plan_.lanes);
+  point.lane_axis = conv_.lane.id;
+  point.axes = {{conv_.n.id, tile.image},
+                {conv_.cb.id, add(tile.block, lane / block)},
+                {conv_.h.id, add(tile.row, pixel / tile.shape.columns.positions)},
+                {conv_.w.id, add(tile.pixel, pixel % tile.shape.columns.positions)},
+                {conv_.lane.id, add(tile.first_lane, lane % block)}};
+  if (conv_.d.id >= 0) point.axes[conv_.d.id] = tile.plane;
+  if (masked_) {
+    llvm::Value* channel =
+        f_.ir().CreateAdd(f_.ir().CreateMul(point.axes[conv_.cb.id], f_.i64(block)), point.axes[conv_.lane.id]);
+    point.mask = f_.first_lanes(f_.ir().CreateSub(f_.i64(conv_.out_channels), channel), point.lanes);
+  }
+  return point;
+}
+
+void ConvEpilogue::store(const TileResult& tile) {
+  // All values before the first store, so that loads common to the pixels (the bias) are done once.
+  const int64_t vectors = static_cast<int64_t>(tile.sums.size()) / tile.shape.pixels();
+  std::vector<Point> points;
+  FunctionBuilder::Values values;
+  for (int64_t p = 0; p < tile.shape.pixels(); ++p) {
+    for (int64_t v = 0; v < vectors; ++v) {
+      points.push_back(point_of(tile, p, v));
+      points.back().accumulator = tile.sums[static_cast<size_t>(p * vectors + v)];
+      values.push_back(expressions_.evaluate(conv_.epilogue, points.back()));
+    }
+  }
+  for (size_t i = 0; i < points.size(); ++i) expressions_.store(conv_.result, conv_.index, values[i], points[i]);
+}
+
+}  // namespace gcg::cpu

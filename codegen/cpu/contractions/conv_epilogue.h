@@ -1,0 +1,40 @@
+// What becomes of a convolution's sums: the epilogue expression and the store.
+#pragma once
+
+#include "codegen/cpu/contractions/conv_plan.h"
+#include "codegen/cpu/expressions/expr_emitter.h"
+#include "codegen/cpu/llvm/function_builder.h"
+
+namespace gcg::cpu {
+
+/// The sums of one tile, [pixel][vector], and the place of the first.
+struct TileResult {
+  llvm::Value* image = nullptr;
+  llvm::Value* block = nullptr;  // channel block
+  llvm::Value* plane = nullptr;
+  llvm::Value* row = nullptr;
+  llvm::Value* pixel = nullptr;  // in the row
+  TileShape shape;
+  llvm::Value* first_lane = nullptr;  // of the first vector in the block
+  FunctionBuilder::Values sums;
+};
+
+/// Does the epilogue see (row, column) of the map only as row * width + column? Then a tile may run over row ends.
+bool epilogue_allows_flat(const Kernel& kernel, const ConvKernel& conv);
+
+class ConvEpilogue {
+ public:
+  ConvEpilogue(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan);
+  void store(const TileResult& tile);
+
+ private:
+  Point point_of(const TileResult& tile, int64_t pixel, int64_t vector);
+
+  FunctionBuilder& f_;
+  const ConvKernel& conv_;
+  const ConvPlan& plan_;
+  ExprEmitter expressions_;
+  bool masked_ = false;  // lanes past the last channel must not be touched
+};
+
+}  // namespace gcg::cpu

@@ -1,0 +1,236 @@
+#include "codegen/cpu/contractions/conv_plan.h"
+
+#include <algorithm>
+
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+constexpr int64_t block = 16;  // channels of one block
+constexpr int64_t float_bytes = 4;
+// A task's cycles: the set-up of one below the least would be noticed, work in fewer than the wanted number of tasks
+// does not spread evenly over many threads.
+constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_tasks = 128;
+constexpr int64_t line_bytes = 64;
+constexpr int64_t l2_bytes = 1 << 20;
+// Passes over the depth: what one of them reads of a panel, and the pixels of a task, so that a panel from L3 is used
+// long enough.
+constexpr int64_t pass_bytes = 64 << 10, pass_pixels = 112;
+
+/// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast; without VNNI
+/// also a product and a constant, and the more sums there are, the more the scheduler mixes.
+int64_t dense_pixels(const CpuTarget& target, int64_t vectors, Multiply multiply) {
+  const bool in_steps = multiply == Multiply::widened_quads || multiply == Multiply::narrow_quads;
+  const int64_t others = multiply == Multiply::pairs ? 2 : !in_steps ? 1 : target.has_avx512() ? 5 : 3;
+  return std::clamp<int64_t>((target.vector_registers - vectors - others) / vectors, 1, 14);
+}
+
+/// Taps of a kernel row whose weights a depthwise tile holds at a time.
+int64_t depthwise_taps(const CpuTarget& target, int64_t kernel_w) {
+  return target.vector_registers >= 32 ? kernel_w : std::min<int64_t>(kernel_w, 4);
+}
+
+/// Pixels of a depthwise register tile: those weights and the loads under way need registers too.
+int64_t depthwise_pixels(const CpuTarget& target, int64_t kernel_w) {
+  const int64_t loads = target.vector_registers >= 32 ? 10 : 0;
+  return std::clamp<int64_t>(target.vector_registers - 2 * depthwise_taps(target, kernel_w) - loads, 4, 14);
+}
+
+/// Pixels of a register tile of one vector, each of which takes its channels by lane: weights, the lanes that change
+/// groups and a few channels under way need registers too.
+int64_t by_lane_pixels(const CpuTarget& target) { return target.vector_registers >= 32 ? 14 : 10; }
+
+bool pointwise(const ConvKernel& k) {
+  return k.kernel_h == 1 && k.kernel_w == 1 && k.stride_h == 1 && k.stride_w == 1 && k.pad_top == 0 &&
+         k.pad_left == 0 && k.in_height == k.out_height && k.in_width == k.out_width;
+}
+
+/// Cycles of one full tile's reduction, at two multiply-adds a cycle.
+int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
+  const int64_t words = plan.widens()
+                            ? k.packing().units() * block / 2
+                            : blocks_of(k.packing().inputs, k.packing().quad()) * DotProduct::parts(plan.multiply);
+  const int64_t depth = k.taps() * words;
+  return std::max<int64_t>(1, plan.largest_tile() * plan.vectors * (depth + 2) / 2);
+}
+
+/// Units per task so that tasks are equal: `wanted`, or a little more or less where that divides `total`.
+int64_t even_part(int64_t total, int64_t wanted) {
+  wanted = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(total, 1));
+  const int64_t parts = (total + wanted - 1) / wanted;
+  return (total + parts - 1) / parts;
+}
+
+int64_t tiles_of(const std::vector<TileSegment>& segments) {
+  return segments.empty() ? 0 : segments.back().first_tile + segments.back().tiles;
+}
+
+/// An image of widened bytes that a thread may keep.
+constexpr int64_t most_widened_words = 1 << 20;
+
+/// Operands that are used often enough are widened to pairs ahead, if the image is known to fit.
+void plan_widening(const ConvKernel& k, ConvPlan& plan) {
+  const Dim image = k.in_depth * k.in_height * k.in_width * Dim(blocks_of(k.in_channels, block) * (block / 2));
+  if (plan.multiply != Multiply::widened_quads || k.packing().by_lane() || !image.is_constant() ||
+      image.constant() > most_widened_words)
+    return;
+  plan.multiply = Multiply::pairs;
+  plan.widened_image = image.constant();
+}
+
+/// A panel, with the columns between its own, that every tile would read anew from beyond the L2 that all CPUs of the
+/// target have, half of it.
+void plan_passes(const ConvKernel& k, const CpuTarget& target, ConvPlan& plan) {
+  if (k.packing().by_lane() || k.input_plain || plan.multiply != Multiply::floats) return;
+  const int64_t units = k.packing().units(), bytes = k.packing().panel_elements(k.taps()) * plan.word_bytes;
+  if (units < 2 || bytes <= (target.has_avx512() ? l2_bytes : l2_bytes / 4)) return;
+  plan.units_per_pass = std::clamp<int64_t>(pass_bytes * units / bytes, 1, units - 1);
+}
+
+int64_t tiles_per_task(const ConvKernel& k, const ConvPlan& plan, int64_t row_tiles) {
+  if (plan.units_per_pass > 0 || plan.widens()) return std::max<int64_t>(1, pass_pixels / plan.largest_tile());
+  const int64_t cycles = tile_cycles(k, plan);
+  const int64_t least = std::max<int64_t>(1, least_task_cycles / cycles);
+  const int64_t most = std::max<int64_t>(1, most_task_cycles / cycles);
+  if (!plan.row_steps.is_constant()) return most;
+  return std::clamp(plan.groups * plan.row_steps.constant() * row_tiles / wanted_tasks, least, most);
+}
+
+void plan_tasks(const ConvKernel& k, ConvPlan& plan) {
+  const bool known = !plan.symbolic_row();
+  const int64_t row_tiles = known ? tiles_of(plan.column_tiles) : 4;
+  const int64_t wanted = tiles_per_task(k, plan, row_tiles);
+  const Dim tiles = known ? Dim(row_tiles) : ceil_div(plan.row_pixels, plan.tile_pixels);
+  // The sums of a row of unknown length have no known place in scratch memory.
+  const bool cut_rows = known ? row_tiles > 4 * wanted : plan.units_per_pass > 0;
+  if (plan.row_steps.is(1) || cut_rows) {
+    plan.tiles_per_task = known ? even_part(row_tiles, wanted) : wanted;
+  } else {
+    const int64_t rows = std::max<int64_t>(1, wanted / std::max<int64_t>(row_tiles, 1));
+    plan.rows_per_task = plan.row_steps.is_constant() ? even_part(plan.row_steps.constant(), rows) : rows;
+  }
+  plan.row_blocks = ceil_div(plan.row_steps, plan.rows_per_task);
+  plan.tile_blocks = plan.tiles_per_task ? ceil_div(tiles, plan.tiles_per_task) : Dim(1);
+  plan.tasks = k.batch * Dim(plan.groups) * k.out_depth * plan.row_blocks * plan.tile_blocks;
+}
+
+/// Small maps reuse a panel of weights few times: then the weights are the stream and the panel's next neighbour is
+/// fetched while this one is used. On large maps the input is the stream and all weights stay near.
+void plan_order(const ConvKernel& k, ConvPlan& plan) {
+  if (k.packing().by_lane()) {
+    plan.groups_outer = true;
+    return;
+  }
+  const int64_t weight_bytes =
+      k.packing().panels() * k.packing().panel_elements(k.taps()) * plan.word_bytes / k.packing().quad();
+  const Dim pixels = plan.rows * plan.row_pixels;
+  const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
+  plan.groups_outer = weight_bytes > l2_bytes / 2 || (small_map && pixels.constant() <= 14 * 14);
+  if (!plan.groups_outer || !small_map || k.input_plain || plan.units_per_pass > 0 || plan.widens()) return;
+  const int64_t tiles = std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles));
+  const int64_t row = std::max(plan.group_blocks * block * plan.word_bytes, line_bytes);  // of weights, by whole lines
+  const int64_t lines = block * row / k.packing().quad() / line_bytes;
+  plan.prefetch_lines = std::min<int64_t>(8, (lines + tiles - 1) / tiles);
+}
+
+/// Cuts the map into tiles as far as its extents are known.
+void plan_tiles(const ConvKernel& k, ConvPlan& plan) {
+  plan.row_steps = plan.rows;
+  if (!plan.row_pixels.is_constant() || !(plan.flat || k.in_width.is_constant())) return;
+  const int64_t most = plan.tile_pixels, row = plan.row_pixels.constant();
+  ConvAxis columns{row, row};
+  if (!plan.flat) columns = {k.in_width.constant(), row, k.kernel_w, k.stride_w, k.dilation_w, k.pad_left};
+  plan.column_tiles = cover_axis(columns, most);
+  if (plan.column_tiles.empty()) return;
+  plan.tile_pixels = plan.column_tiles.front().tile.positions;
+  if (k.packing().by_lane() || plan.rows.is(1) || 2 * row > most || !k.in_height.is_constant()) return;
+  const ConvAxis rows{k.in_height.constant(), k.out_height.constant(), k.kernel_h, k.stride_h, k.dilation_h, k.pad_top};
+  plan.row_tiles = cover_axis(rows, most / row);
+  plan.row_steps = tiles_of(plan.row_tiles);
+}
+
+}  // namespace
+
+int64_t ConvPlan::largest_tile() const {
+  return (row_tiles.empty() ? 1 : row_tiles.front().tile.positions) * tile_pixels;
+}
+
+Dim ConvPlan::scratch_bytes() const {
+  if (widens()) return (widened_image + widened_panel) * float_bytes;
+  if (units_per_pass == 0) return 0;
+  const int64_t tiles = tiles_per_task > 0 ? tiles_per_task : rows_per_task * tiles_of(column_tiles);
+  return tiles * largest_tile() * vectors * lanes * float_bytes;
+}
+
+TileAxis tile_at(const ConvAxis& axis, int64_t first, int64_t positions) {
+  TileAxis tile{positions, {}};
+  for (int64_t tap = 0; tap < axis.kernel; ++tap) {
+    KernelTaps taps{tap, 1, positions, 0};
+    for (int64_t p = 0; p < positions; ++p) {
+      const int64_t place = (first + p) * axis.stride - axis.pad + tap * axis.dilation;
+      if (place < 0 || place >= axis.in) continue;
+      taps.first = std::min(taps.first, p);
+      taps.last = p + 1;
+    }
+    if (taps.first >= taps.last) continue;
+    KernelTaps* before = tile.taps.empty() ? nullptr : &tile.taps.back();
+    if (before && before->tap + before->count == tap && before->first == taps.first && before->last == taps.last)
+      ++before->count;
+    else
+      tile.taps.push_back(taps);
+  }
+  return tile;
+}
+
+std::vector<TileSegment> cover_axis(const ConvAxis& axis, int64_t positions) {
+  std::vector<TileSegment> segments;
+  const int64_t tiles = (axis.out + positions - 1) / positions;
+  int64_t first = 0;
+  for (int64_t t = 0; t < tiles; ++t) {
+    const int64_t size = axis.out / tiles + (t < axis.out % tiles ? 1 : 0);
+    TileAxis tile = tile_at(axis, first, size);
+    if (!segments.empty() && segments.back().tile == tile)
+      ++segments.back().tiles;
+    else
+      segments.push_back({t, 1, first, std::move(tile)});
+    first += size;
+  }
+  return segments;
+}
+
+ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allowed, DType weights) {
+  ConvPlan plan;
+  if (!k.bytes) plan.word_bytes = size_of(weights);
+  plan.multiply = multiply_of(target, k.bytes ? DType::u8 : DType::f32, k.narrow && !k.packing().by_lane());
+  plan_widening(k, plan);
+  plan.lanes = target.lanes(DType::f32);
+  GCG_CHECK(block % plan.lanes == 0, "vectors of ", plan.lanes, " lanes");
+  const int64_t blocks = (k.out_channels + block - 1) / block;
+  const int64_t block_vectors = block / plan.lanes;
+  const bool by_lane = k.packing().by_lane();
+  // Three vectors in one group: a group of the third alone would load more than it multiplies.
+  const bool one_and_a_half = block_vectors == 2 && blocks == 2 && k.out_channels <= block + plan.lanes && !by_lane &&
+                              k.packing().groups == 1 && plan.multiply == Multiply::floats;
+  plan.group_blocks = (block_vectors > 1 && !one_and_a_half) || blocks == 1 ? 1 : k.packing().columns() / block;
+  plan.groups = (blocks + plan.group_blocks - 1) / plan.group_blocks;
+  plan.vectors = by_lane ? 1 : plan.group_blocks * block_vectors;
+  const int64_t last_channels = k.out_channels - (plan.groups - 1) * plan.group_blocks * block;
+  plan.last_vectors = by_lane ? 1 : (last_channels + plan.lanes - 1) / plan.lanes;
+  if (plan.groups == 1) plan.vectors = plan.last_vectors;
+  if (plan.widens()) plan.widened_panel = k.packing().units() * k.taps() * (block / 2) * plan.vectors * plan.lanes;
+  plan.tile_pixels = k.depthwise() ? depthwise_pixels(target, k.kernel_w)
+                     : by_lane     ? by_lane_pixels(target)
+                                   : dense_pixels(target, plan.vectors, plan.multiply);
+  plan.taps_together = depthwise_taps(target, k.kernel_w);
+  plan.flat = flat_allowed && !k.depthwise() && !k.input_plain && pointwise(k);
+  plan.rows = plan.flat ? Dim(1) : k.out_height;
+  plan.row_pixels = plan.flat ? k.out_height * k.out_width : k.out_width;
+  plan_tiles(k, plan);
+  plan_passes(k, target, plan);
+  plan_order(k, plan);
+  plan_tasks(k, plan);
+  return plan;
+}
+
+}  // namespace gcg::cpu

@@ -1,0 +1,102 @@
+// How a convolution is cut into register tiles, groups of output channels and tasks. No code is emitted here.
+//
+// An output row of one group of channels is covered by tiles: `pixels` neighbouring outputs times `vectors` vectors of
+// output channels stay in registers over the whole reduction. The columns a tile may read are known when the row length
+// is: a tile at the left or right border simply lacks the multiply-adds of the (pixel, kw) pairs that fall outside the
+// map. Tiles alike share code (a segment). The rows of the kernel are clipped at run time instead: they are loop
+// bounds.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "codegen/cpu/contractions/dot_product.h"
+#include "codegen/cpu/llvm/cpu_target.h"
+#include "compiler/kernel/kernel.h"
+
+namespace gcg::cpu {
+
+/// Taps [tap, tap + count) of the kernel along one axis that read inside the map for exactly the positions
+/// [first, last) of a tile.
+struct KernelTaps {
+  int64_t tap = 0, count = 0;
+  int64_t first = 0, last = 0;
+  friend bool operator==(const KernelTaps&, const KernelTaps&) = default;
+};
+
+/// A tile along one axis of the output. Taps are in ascending order; those that read nothing are left out.
+struct TileAxis {
+  int64_t positions = 1;
+  std::vector<KernelTaps> taps;
+  friend bool operator==(const TileAxis&, const TileAxis&) = default;
+};
+
+/// `tiles` neighbouring tiles that are alike. Tiles are numbered along the axis.
+struct TileSegment {
+  int64_t first_tile = 0, tiles = 0;
+  int64_t first_position = 0;
+  TileAxis tile;
+};
+
+/// Pixels are numbered row by row.
+struct TileShape {
+  TileAxis rows, columns;
+  int64_t pixels() const { return rows.positions * columns.positions; }
+};
+
+struct ConvPlan {
+  Multiply multiply = Multiply::floats;
+  int64_t word_bytes = 4;  // of the weights: quads, or floats in memory
+  /// Pairs: each thread widens the image that it reads, as far as it reads it, and the panel of its group of channels.
+  bool widens() const { return multiply == Multiply::pairs; }
+  int64_t widened_image = 0, widened_panel = 0;  // words
+  int64_t lanes = 0;                             // f32 lanes of a vector
+  /// A pointwise convolution without borders sees the whole map as one row.
+  bool flat = false;
+  Dim rows, row_pixels;      // of the output, per plane
+  int64_t group_blocks = 1;  // channel blocks (of 16) per full group of output channels
+  int64_t groups = 1;
+  int64_t vectors = 1;           // per tile of a full group
+  int64_t last_vectors = 1;      // per tile of the last group: as many as hold channels
+  int64_t tile_pixels = 1;       // of the largest tile, along the row
+  int64_t largest_tile() const;  // pixels
+  int64_t taps_together = 1;     // of a kernel row, whose weights a depthwise tile holds at a time
+  /// The row's tiles; empty when its length or the columns it may read are symbolic.
+  std::vector<TileSegment> column_tiles;
+  /// On a small map, tiles of several whole rows; empty: a tile has one row, with its kernel rows clipped at run time.
+  std::vector<TileSegment> row_tiles;
+  Dim row_steps;  // row tiles, or rows
+
+  int64_t rows_per_task = 1;   // in row_steps
+  int64_t tiles_per_task = 0;  // 0: whole rows
+  Dim row_blocks, tile_blocks, tasks;
+  /// Task order, slowest first: group, image, plane, rows (true), or image, plane, rows, group (false).
+  bool groups_outer = false;
+  /// A panel that does not stay near is read once per task, in passes over so many units of the depth (PackedWeights'),
+  /// and the sums of all the task's tiles wait in scratch memory meanwhile; 0: each tile reduces the whole depth at
+  /// once.
+  int64_t units_per_pass = 0;
+  Dim scratch_bytes() const;  // per thread
+  /// Lines of the next group's weights that each tile brings into L2, per 16 x (16*group_blocks) block of weights.
+  int64_t prefetch_lines = 0;
+
+  bool symbolic_row() const { return column_tiles.empty(); }
+};
+
+/// Requires a verified kernel. `flat_allowed`: the epilogue and the store see rows and columns of the map only as the
+/// place row * width + column. `weights`: their type in memory.
+ConvPlan plan_conv(const ConvKernel& kernel, const CpuTarget& target, bool flat_allowed, DType weights = DType::f32);
+
+/// One axis of a convolution.
+struct ConvAxis {
+  int64_t in = 0, out = 0, kernel = 1, stride = 1, dilation = 1, pad = 0;
+};
+
+/// The tile of outputs [first, first + positions).
+TileAxis tile_at(const ConvAxis& axis, int64_t first, int64_t positions);
+
+/// Covers the axis with the fewest tiles of at most `positions`, all nearly equal.
+std::vector<TileSegment> cover_axis(const ConvAxis& axis, int64_t positions);
+
+}  // namespace gcg::cpu

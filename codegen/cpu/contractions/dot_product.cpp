@@ -1,0 +1,106 @@
+#include "codegen/cpu/contractions/dot_product.h"
+
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/Module.h>
+#include <llvm/TargetParser/Triple.h>
+
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+bool is_x86(llvm::IRBuilder<>& ir) { return llvm::Triple(ir.GetInsertBlock()->getModule()->getTargetTriple()).isX86(); }
+
+/// The same words as a value that nothing sees through: a mask behind a broadcast would be put before it, and so keep
+/// the broadcast from being a load.
+llvm::Value* opaque(llvm::IRBuilder<>& ir, llvm::Value* words) {
+  auto* type = llvm::FunctionType::get(words->getType(), {words->getType()}, false);
+  return ir.CreateCall(llvm::InlineAsm::get(type, "", is_x86(ir) ? "=v,0" : "=w,0", /*hasSideEffects=*/false), words);
+}
+
+unsigned lanes_of(llvm::Value* v) { return llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements(); }
+
+}  // namespace
+
+Multiply multiply_of(const CpuTarget& target, DType left, bool narrow) {
+  if (left == DType::f32) return Multiply::floats;
+  GCG_CHECK(left == DType::u8, "a contraction of ", name_of(left));
+  if (target.has_vnni) return Multiply::quads;
+  return narrow && target.is_x86() ? Multiply::narrow_quads : Multiply::widened_quads;
+}
+
+llvm::Value* DotProduct::left(llvm::Value* words, int part) {
+  if (multiply_ != Multiply::widened_quads) return words;
+  llvm::Type* type = words->getType();
+  if (part == 0) return ir_.CreateAnd(opaque(ir_, words), llvm::ConstantInt::get(type, 0x00ff00ff));
+  auto* halves = llvm::FixedVectorType::get(ir_.getInt16Ty(), lanes_of(words) * 2);
+  return ir_.CreateBitCast(ir_.CreateLShr(ir_.CreateBitCast(words, halves), 8), type);
+}
+
+llvm::Value* DotProduct::right(llvm::Value* words, int part) {
+  if (multiply_ != Multiply::widened_quads) return words;
+  auto* halves = llvm::FixedVectorType::get(ir_.getInt16Ty(), lanes_of(words) * 2);
+  llvm::Value* pairs = ir_.CreateBitCast(words, halves);
+  if (part == 0) pairs = ir_.CreateShl(pairs, 8);
+  return ir_.CreateBitCast(ir_.CreateAShr(pairs, 8), words->getType());
+}
+
+llvm::Value* DotProduct::add(llvm::Value* left, llvm::Value* right, llvm::Value* sum) {
+  switch (multiply_) {
+    case Multiply::floats:
+      return ir_.CreateIntrinsic(llvm::Intrinsic::fma, {sum->getType()}, {left, right, sum});
+    case Multiply::quads: {
+      const auto dot =
+          lanes_of(sum) == 16 ? llvm::Intrinsic::x86_avx512_vpdpbusd_512 : llvm::Intrinsic::x86_avx512_vpdpbusd_256;
+      return ir_.CreateIntrinsic(dot, {}, {sum, left, right});
+    }
+    case Multiply::narrow_quads: {
+      const bool wide = lanes_of(sum) == 16;
+      auto* bytes = llvm::FixedVectorType::get(ir_.getInt8Ty(), lanes_of(sum) * 4);
+      const auto pairs = wide ? llvm::Intrinsic::x86_avx512_pmaddubs_w_512 : llvm::Intrinsic::x86_avx2_pmadd_ub_sw;
+      llvm::Value* products =
+          ir_.CreateIntrinsic(pairs, {}, {ir_.CreateBitCast(left, bytes), ir_.CreateBitCast(right, bytes)});
+      return add_pairs(products, llvm::ConstantInt::get(products->getType(), 1), sum);
+    }
+    case Multiply::widened_quads:
+    case Multiply::pairs:
+      break;
+  }
+  return add_pairs(left, right, sum);
+}
+
+llvm::Value* DotProduct::add_pairs(llvm::Value* left, llvm::Value* right, llvm::Value* sum) {
+  const unsigned lanes = lanes_of(sum);
+  if (is_x86(ir_)) {
+    auto* halves = llvm::FixedVectorType::get(ir_.getInt16Ty(), lanes * 2);
+    const auto multiply = lanes == 16 ? llvm::Intrinsic::x86_avx512_pmaddw_d_512 : llvm::Intrinsic::x86_avx2_pmadd_wd;
+    llvm::Value* products =
+        ir_.CreateIntrinsic(multiply, {}, {ir_.CreateBitCast(left, halves), ir_.CreateBitCast(right, halves)});
+    return ir_.CreateAdd(sum, products);
+  }
+  const auto low = [&](llvm::Value* v) { return ir_.CreateAShr(ir_.CreateShl(v, 16), 16); };
+  const auto high = [&](llvm::Value* v) { return ir_.CreateAShr(v, 16); };
+  sum = ir_.CreateAdd(sum, ir_.CreateMul(low(left), low(right)));
+  return ir_.CreateAdd(sum, ir_.CreateMul(high(left), high(right)));
+}
+
+llvm::Value* DotProduct::add_sums(llvm::Value* a, llvm::Value* b) {
+  return multiply_ == Multiply::floats ? ir_.CreateFAdd(a, b) : ir_.CreateAdd(a, b);
+}
+
+void fence(llvm::IRBuilder<>& ir, std::vector<llvm::Value*>& sums) {
+  std::vector<llvm::Type*> types;
+  std::string constraints;
+  for (llvm::Value* sum : sums) {
+    types.push_back(sum->getType());
+    constraints += is_x86(ir) ? "=v," : "=w,";
+  }
+  for (size_t i = 0; i < sums.size(); ++i) constraints += concat(i, ",");
+  auto* type = llvm::FunctionType::get(llvm::StructType::get(ir.getContext(), types), types, false);
+  auto* code = llvm::InlineAsm::get(type, "", constraints + "~{memory}", /*hasSideEffects=*/true);
+  llvm::Value* fenced = ir.CreateCall(code, sums);
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] = ir.CreateExtractValue(fenced, static_cast<unsigned>(i));
+}
+
+}  // namespace gcg::cpu

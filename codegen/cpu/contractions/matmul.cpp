@@ -1,0 +1,384 @@
+// C = epilogue(A * B): the loop over tasks, their operands, and the epilogue that stores the result.
+#include "codegen/cpu/contractions/matmul_pack.h"
+#include "codegen/cpu/contractions/matmul_plan.h"
+#include "codegen/cpu/contractions/matmul_tile.h"
+#include "codegen/cpu/expressions/expr_emitter.h"
+#include "codegen/cpu/llvm/emit.h"
+#include "codegen/cpu/llvm/function_builder.h"
+
+namespace gcg::cpu {
+namespace {
+
+constexpr int64_t cache_line = 64;
+constexpr int64_t stream_ahead = 4096;  // bytes fetched ahead when every panel is used once
+constexpr int epilogue_vectors = 3;     // side by side, to hide the latency of the epilogue's arithmetic
+
+class MatMulEmitter {
+ public:
+  using Values = FunctionBuilder::Values;
+
+  MatMulEmitter(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul)
+      : f_(f),
+        ir_(f.ir()),
+        kernel_(kernel),
+        matmul_(matmul),
+        element_(kernel.operands[static_cast<size_t>(matmul.a.operand)].dtype),
+        plan_(plan_matmul(matmul, f.target(), multiply_of(f.target(), element_, matmul.narrow),
+                          kernel.operands[static_cast<size_t>(matmul.b.operand)].dtype)),
+        expr_(f) {}
+
+  KernelEmission emit() {
+    // A task is `grain` units; a unit is a row tile of a panel.
+    begin_ = ir_.CreateMul(f_.task_begin(), f_.i64(plan_.grain));
+    end_ = smin(ir_.CreateMul(f_.task_end(), f_.i64(plan_.grain)), f_.dim(plan_.units()));
+    f_.if_then(ir_.CreateICmpSLT(begin_, end_), [&] {
+      m_ = f_.dim(matmul_.m.extent);
+      k_ = f_.dim(plan_.steps);
+      tiles_ = f_.dim(plan_.tiles);
+      // Heights differ by one at most: the first `taller_` tiles have height_ + 1 rows.
+      height_ = ir_.CreateSDiv(m_, tiles_);
+      taller_ = ir_.CreateSRem(m_, tiles_);
+      block_tiles_ = f_.dim(plan_.block_tiles);
+      prepare_prefetch();
+      llvm::Value* last = ir_.CreateSDiv(ir_.CreateSub(end_, f_.i64(1)), block_tiles_);
+      f_.for_loop(ir_.CreateSDiv(begin_, block_tiles_), ir_.CreateAdd(last, f_.i64(1)), f_.i64(1),
+                  [&](llvm::Value* group) { panel(group); });
+    });
+    return {plan_.tasks(), plan_.scratch_bytes(), plan_.note()};
+  }
+
+ private:
+  /// A (row block, batch entry, panel) triple: its tasks are the row tiles.
+  struct Group {
+    llvm::Value* panel = nullptr;
+    llvm::Value* column = nullptr;  // its first one, and how many it has
+    llvm::Value* columns = nullptr;
+    llvm::Value* tile = nullptr;      // the first of its rows
+    llvm::Value* a = nullptr;         // first row
+    std::vector<llvm::Value*> batch;  // coordinates
+  };
+
+  DType sum_type() const { return plan_.multiply == Multiply::floats ? DType::f32 : DType::i32; }
+  bool packed() const { return plan_.source == MatMulPlan::Source::packed; }
+  llvm::Value* smin(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
+  llvm::Value* smax(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
+
+  /// Constant panels are outermost, so that each is streamed from memory once; a strided B belongs to its batch entry.
+  Group locate(llvm::Value* group) {
+    Group result;
+    llvm::Value* per_block = f_.dim(plan_.entries * plan_.panels);
+    result.tile = ir_.CreateMul(ir_.CreateSDiv(group, per_block), block_tiles_);
+    group = ir_.CreateSRem(group, per_block);
+    llvm::Value* inner = f_.dim(packed() ? plan_.entries : plan_.panels);
+    llvm::Value* outer_index = ir_.CreateSDiv(group, inner);
+    llvm::Value* inner_index = ir_.CreateSRem(group, inner);
+    result.panel = packed() ? outer_index : inner_index;
+    llvm::Value* entry = packed() ? inner_index : outer_index;
+    result.batch.resize(matmul_.batch.size());
+    for (size_t i = matmul_.batch.size(); i-- > 0;) {
+      llvm::Value* extent = f_.dim(matmul_.batch[i].extent);
+      result.batch[i] = i == 0 ? entry : ir_.CreateSRem(entry, extent);
+      entry = ir_.CreateSDiv(entry, extent);
+    }
+    return result;
+  }
+
+  llvm::Value* address(const MatrixView& view, const Group& group) {
+    llvm::Value* offset = f_.dim(view.offset);
+    for (size_t i = 0; i < group.batch.size(); ++i) {
+      offset = ir_.CreateAdd(offset, ir_.CreateMul(group.batch[i], f_.dim(view.batch_strides[i])));
+    }
+    return f_.element_address(f_.operand(view.operand), element_, offset);
+  }
+
+  llvm::Value* packed_panel(llvm::Value* panel) {
+    llvm::Value* words = ir_.CreateMul(k_, f_.i64(plan_.panel_columns));
+    return panel_address(f_.operand(matmul_.b.operand), ir_.CreateMul(panel, words));
+  }
+
+  llvm::Value* panel_address(llvm::Value* base, llvm::Value* offset) {
+    return f_.element_address(base, plan_.panel_type(), offset);
+  }
+  llvm::Value* word_address(llvm::Value* base, llvm::Value* offset) {
+    return f_.element_address(base, DType::i32, offset);
+  }
+  llvm::Value* scratch_after_sums() { return word_address(f_.scratch(), f_.i64(plan_.sums())); }
+  /// Of A's elements, from one k step to the next.
+  llvm::Value* a_step() {
+    return ir_.CreateMul(f_.dim(matmul_.a.column_stride), f_.i64(DotProduct::elements(plan_.multiply)));
+  }
+
+  void panel(llvm::Value* group) {
+    Group g = locate(group);
+    g.a = address(matmul_.a, g);
+    g.column = ir_.CreateMul(g.panel, f_.i64(plan_.panel_columns));
+    g.columns = smin(ir_.CreateSub(f_.dim(matmul_.n.extent), g.column), f_.i64(plan_.panel_columns));
+    RowTile tile;
+    tile.a_row_stride = f_.dim(matmul_.a.row_stride);
+    tile.a_column_stride = a_step();
+    if (plan_.widens()) {
+      tile.a_row_stride = f_.dim(plan_.widened_row() * size_of(DType::i32));
+      tile.a_column_stride = f_.i64(DotProduct::parts(plan_.multiply) * size_of(DType::i32));
+    }
+    tile.prefetch_lines = lines_;
+    read_b(g, tile);
+    llvm::Value* first_task = ir_.CreateMul(group, block_tiles_);
+    llvm::Value* first = ir_.CreateAdd(g.tile, smax(ir_.CreateSub(begin_, first_task), f_.i64(0)));
+    llvm::Value* end = smin(ir_.CreateAdd(g.tile, smin(ir_.CreateSub(end_, first_task), block_tiles_)), tiles_);
+    llvm::Value* following = following_panel(group, ir_.CreateAdd(first_task, block_tiles_), tile.b);
+    fetched_from_ = plan_.chunk() == 1 ? first : nullptr;
+    f_.for_loop(first, end, f_.i64(plan_.chunk()), [&](llvm::Value* from) {
+      llvm::Value* to = smin(ir_.CreateAdd(from, f_.i64(plan_.chunk())), end);
+      llvm::Value* next = ir_.CreateSelect(ir_.CreateICmpSLT(to, end), tile.b, following);
+      if (!plan_.strips() || plan_.tiles.is_constant()) return chunk(g, tile, from, to, next, plan_.strips());
+      f_.if_else(
+          several_, [&] { return chunk(g, tile, from, to, next, true), Values{}; },
+          [&] { return chunk(g, tile, from, to, next, false), Values{}; });
+    });
+  }
+
+  /// Row tiles [from, to) over one block of k after the other, then their epilogue; `following`: where the panel after
+  /// that begins.
+  void chunk(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* following,
+             bool strips) {
+    auto block = [&](llvm::Value* k, llvm::Value* depth, llvm::Value* next, bool accumulate) {
+      RowTile tile = panel;
+      tile.k = depth;
+      tile.b = panel_address(panel.b, ir_.CreateMul(k, f_.i64(plan_.panel_columns)));
+      tile.accumulate = accumulate;
+      const auto tiles = [&](const RowTile& t) {
+        if (strips)
+          strips_of(g, t, from, to, k, next);
+        else
+          row_tiles(g, t, from, to, k, next);
+        return Values{};
+      };
+      if (!plan_.widens_panels()) return void(tiles(tile));
+      f_.if_else(
+          ir_.CreateICmpSGE(ir_.CreateSub(to, from), f_.i64(MatMulPlan::widen_tiles)),
+          [&] { return tiles(widened_panel(tile)); }, [&] { return tiles(tile); });
+    };
+    if (plan_.k_blocks == 1) {
+      block(f_.i64(0), k_, following, false);
+    } else {
+      const int64_t depth = plan_.k_block, steps = plan_.steps.constant();
+      block(f_.i64(0), f_.i64(depth), panel_address(panel.b, f_.i64(depth * plan_.panel_columns)), false);
+      f_.for_loop(f_.i64(depth), f_.i64(steps), f_.i64(depth), [&](llvm::Value* k) {
+        llvm::Value* end = ir_.CreateAdd(k, f_.i64(depth));
+        llvm::Value* further = panel_address(panel.b, ir_.CreateMul(end, f_.i64(plan_.panel_columns)));
+        llvm::Value* next = ir_.CreateSelect(ir_.CreateICmpSLT(end, f_.i64(steps)), further, following);
+        block(k, smin(f_.i64(depth), ir_.CreateSub(f_.i64(steps), k)), next, true);
+      });
+    }
+    f_.for_loop(from, to, f_.i64(1),
+                [&](llvm::Value* t) { epilogue(g, row_of(t), rows_of(t), sums_of(ir_.CreateSub(t, from))); });
+  }
+
+  llvm::Value* rows_of(llvm::Value* t) {
+    return ir_.CreateAdd(height_, ir_.CreateZExt(ir_.CreateICmpSLT(t, taller_), ir_.getInt64Ty()));
+  }
+  llvm::Value* row_of(llvm::Value* t) { return ir_.CreateAdd(ir_.CreateMul(t, height_), smin(t, taller_)); }
+  llvm::Value* sums_of(llvm::Value* slot) {
+    return word_address(f_.scratch(), ir_.CreateMul(slot, f_.i64(plan_.tile_sums())));
+  }
+
+  /// The operands of row tile `t` over the columns of A from `k` on.
+  RowTile row_tile(const Group& g, RowTile tile, llvm::Value* t, llvm::Value* from, llvm::Value* k) {
+    llvm::Value* offset =
+        ir_.CreateAdd(ir_.CreateMul(row_of(t), f_.dim(matmul_.a.row_stride)), ir_.CreateMul(k, a_step()));
+    tile.sums = sums_of(ir_.CreateSub(t, from));
+    tile.a = f_.element_address(g.a, element_, offset);
+    if (plan_.widens()) tile.a = widened_rows(tile.a, rows_of(t), tile.k);
+    return tile;
+  }
+
+  /// Row tiles [from, to) one after the other over the whole panel. `next`: what to fetch meanwhile.
+  void row_tiles(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
+                 llvm::Value* next) {
+    f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
+      RowTile tile = row_tile(g, panel, t, from, k);
+      fetch_meanwhile(tile, next,
+                      ir_.CreateMul(ir_.CreateSub(t, fetched_from_ ? fetched_from_ : from), f_.i64(plan_.passes())));
+      tile.prefetch_step = prefetch_step_;
+      emit_row_tile(f_, plan_, matmul_.n.extent, rows_of(t), g.columns, tile);
+    });
+  }
+
+  /// The same strip by strip, all row tiles over one before the next.
+  void strips_of(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
+                 llvm::Value* next) {
+    const int64_t width = plan_.strip_vectors();
+    llvm::Value* vectors = ir_.CreateSDiv(ir_.CreateAdd(g.columns, f_.i64(plan_.lanes - 1)), f_.i64(plan_.lanes));
+    f_.for_loop(f_.i64(0), vectors, f_.i64(width), [&](llvm::Value* vector) {
+      f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
+        RowTile tile = row_tile(g, panel, t, from, k);
+        llvm::Value* before = ir_.CreateMul(ir_.CreateSDiv(vector, f_.i64(width)), ir_.CreateSub(to, from));
+        fetch_meanwhile(tile, next, ir_.CreateAdd(before, ir_.CreateSub(t, from)));
+        tile.prefetch_step = f_.i64(0);
+        emit_row_strip(f_, plan_, rows_of(t), vector, tile);
+      });
+    });
+  }
+
+  /// What pass number `pass` over a block of a panel fetches of the next.
+  void fetch_meanwhile(RowTile& tile, llvm::Value* next, llvm::Value* pass) {
+    tile.prefetch = ir_.CreateGEP(ir_.getInt8Ty(), prefetch_start(tile.b, next), ir_.CreateMul(pass, prefetch_step_));
+    llvm::Value* needed = ir_.CreateICmpSLT(ir_.CreateMul(pass, lines_), f_.i64(plan_.panel_lines()));
+    needed = plan_.near ? ir_.CreateAnd(needed, several_) : ir_.CreateOr(needed, ir_.CreateNot(several_));
+    tile.prefetch_mask = ir_.CreateSelect(needed, f_.i64(MicroKernel::prefetch_period - 1), f_.i64(-1));
+  }
+
+  /// A panel of 16-bit floats, widened into scratch.
+  RowTile widened_panel(RowTile tile) {
+    llvm::Value* wide = scratch_after_sums();
+    emit_widen_panel(f_, plan_, tile.b, tile.k, wide);
+    tile.b = wide;
+    tile.right = DType::f32;
+    return tile;
+  }
+
+  /// `steps` words of each row of A, widened into scratch.
+  llvm::Value* widened_rows(llvm::Value* a, llvm::Value* rows, llvm::Value* steps) {
+    DotProduct dot(ir_, plan_.multiply);
+    llvm::Value* to = scratch_after_sums();
+    std::vector<int> beside;  // the parts of lane 0, of lane 1, ...
+    for (int lane = 0; lane < plan_.lanes; ++lane) beside.insert(beside.end(), {lane, plan_.lanes + lane});
+    f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](llvm::Value* r) {
+      llvm::Value* from_row = f_.element_address(a, element_, ir_.CreateMul(r, f_.dim(matmul_.a.row_stride)));
+      llvm::Value* to_row = word_address(to, ir_.CreateMul(r, f_.dim(plan_.widened_row())));
+      auto widen = [&](llvm::Value* k, llvm::Value* mask) {
+        llvm::Value* words = f_.load(from_row, DType::i32, k, plan_.lanes, mask);
+        llvm::Value* wide = ir_.CreateShuffleVector(dot.left(words, 0), dot.left(words, 1), beside);
+        f_.store(wide, to_row, DType::i32, ir_.CreateMul(k, f_.i64(DotProduct::parts(plan_.multiply))));
+      };
+      llvm::Value* whole = ir_.CreateAnd(steps, f_.i64(-plan_.lanes));
+      f_.for_loop(f_.i64(0), whole, f_.i64(plan_.lanes), [&](llvm::Value* k) { widen(k, nullptr); });
+      f_.if_then(ir_.CreateICmpSLT(whole, steps),
+                 [&] { widen(whole, f_.first_lanes(ir_.CreateSub(steps, whole), plan_.lanes)); });
+    });
+    return to;
+  }
+
+  void read_b(const Group& g, RowTile& tile) {
+    if (packed()) {
+      tile.b = packed_panel(g.panel);
+      tile.right = plan_.panel_type();
+      tile.b_row_stride = f_.i64(plan_.panel_columns);
+      return;
+    }
+    llvm::Value* b = address(matmul_.b, g);
+    auto copy = [&] {
+      llvm::Value* panel = scratch_after_sums();
+      emit_pack_panel(f_, plan_, matmul_.b, matmul_.k.extent, b, g.column, g.columns, panel);
+      return Values{panel, f_.i64(plan_.panel_columns)};
+    };
+    auto in_place = [&] { return Values{f_.element_address(b, DType::f32, g.column), f_.dim(matmul_.b.row_stride)}; };
+    const Values panel = plan_.source == MatMulPlan::Source::copied     ? copy()
+                         : plan_.source == MatMulPlan::Source::in_place ? in_place()
+                                                                        : f_.if_else(many_tiles(), copy, in_place);
+    tile.b = panel[0];
+    tile.b_row_stride = panel[1];
+  }
+
+  llvm::Value* many_tiles() { return ir_.CreateICmpSGE(tiles_, f_.i64(MatMulPlan::copy_tiles)); }
+
+  // Prefetch. With several row tiles, their passes over one block of a panel together fetch the next block of this
+  // thread; with one tile, every panel is read once and fetching runs a fixed distance ahead.
+
+  void prepare_prefetch() {
+    several_ = ir_.CreateICmpSGT(tiles_, f_.i64(1));
+    if (plan_.prefetch_lines)
+      lines_ = f_.i64(*plan_.prefetch_lines);
+    else
+      lines_ = ir_.CreateSelect(several_, f_.dim(plan_.lines_per_pass()), f_.i64(plan_.panel_lines()));
+    const Dim depth = plan_.k_blocks > 1 ? Dim(plan_.k_block) : plan_.steps;
+    llvm::Value* periods = f_.dim(ceil_div(depth, MicroKernel::prefetch_period));
+    prefetch_step_ = ir_.CreateMul(ir_.CreateMul(periods, lines_), f_.i64(cache_line));
+    prefetch_step_ = ir_.CreateSelect(several_, prefetch_step_, f_.i64(0));
+  }
+
+  /// The panel this thread reads after the current group, whose last task is before `next_task`; `current` at its end.
+  llvm::Value* following_panel(llvm::Value* group, llvm::Value* next_task, llvm::Value* current) {
+    if (!packed()) return current;
+    llvm::Value* next_group = ir_.CreateAdd(group, f_.i64(1));
+    llvm::Value* next =
+        packed_panel(ir_.CreateSRem(ir_.CreateSDiv(next_group, f_.dim(plan_.entries)), f_.dim(plan_.panels)));
+    return ir_.CreateSelect(ir_.CreateICmpSLT(next_task, end_), next, current);
+  }
+
+  llvm::Value* prefetch_start(llvm::Value* current, llvm::Value* next) {
+    llvm::Value* ahead = ir_.CreateConstGEP1_64(ir_.getInt8Ty(), current, static_cast<uint64_t>(stream_ahead));
+    return ir_.CreateSelect(several_, next, ahead);
+  }
+
+  // Epilogue: row by row from the sums, vectors along n.
+
+  void epilogue(const Group& g, llvm::Value* row, llvm::Value* rows, llvm::Value* sums) {
+    Point point;
+    for (size_t i = 0; i < g.batch.size(); ++i) point.axes[matmul_.batch[i].id] = g.batch[i];
+    const Dim& n = matmul_.n.extent;
+    const int lanes = n.is(1) ? 1 : plan_.lanes;  // the only column may have no stride of its own
+    if (lanes > 1) point.lane_axis = matmul_.n.id;
+    point.lanes = lanes;
+    f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](llvm::Value* r) {
+      point.axes[matmul_.m.id] = ir_.CreateAdd(row, r);
+      llvm::Value* base = word_address(sums, ir_.CreateMul(r, f_.i64(plan_.panel_columns)));
+      auto vector = [&](llvm::Value* place, llvm::Value* mask) {
+        point.axes[matmul_.n.id] = ir_.CreateAdd(g.column, place);
+        point.accumulator = f_.load(base, sum_type(), place, lanes);
+        point.mask = mask;
+        expr_.store(matmul_.result, matmul_.index, matmul_.epilogue, point);
+      };
+      if (lanes == 1) return vector(f_.i64(0), nullptr);
+      llvm::Value* whole = ir_.CreateAnd(g.columns, f_.i64(-plan_.lanes));
+      whole_vectors(whole, vector);
+      if (n.is_constant() && n.constant() % plan_.lanes == 0) return;
+      f_.if_then(ir_.CreateICmpSLT(whole, g.columns),
+                 [&] { vector(whole, f_.first_lanes(ir_.CreateSub(g.columns, whole), plan_.lanes)); });
+    });
+  }
+
+  /// vector(place) for all places in [0, end), a few side by side where there are so many.
+  void whole_vectors(llvm::Value* end, const std::function<void(llvm::Value*, llvm::Value*)>& vector) {
+    const Dim& n = matmul_.n.extent;
+    int together = std::min(epilogue_vectors, plan_.panel_vectors());
+    if (n.is_constant()) together = std::min(together, std::max(1, static_cast<int>(n.constant()) / plan_.lanes));
+    llvm::Value* step = f_.i64(together * plan_.lanes);
+    llvm::Value* end_together = ir_.CreateMul(ir_.CreateSDiv(end, step), step);
+    f_.for_loop(f_.i64(0), end_together, step, [&](llvm::Value* place) {
+      for (int v = 0; v < together; ++v) vector(ir_.CreateAdd(place, f_.i64(v * plan_.lanes)), nullptr);
+    });
+    const bool always_together =
+        n.is_constant() && n.constant() % (together * plan_.lanes) == 0 && plan_.panel_vectors() % together == 0;
+    if (together == 1 || always_together) return;
+    f_.for_loop(end_together, end, f_.i64(plan_.lanes), [&](llvm::Value* place) { vector(place, nullptr); });
+  }
+
+  FunctionBuilder& f_;
+  llvm::IRBuilder<>& ir_;
+  const Kernel& kernel_;
+  const MatMulKernel& matmul_;
+  DType element_;  // of A
+  MatMulPlan plan_;
+  ExprEmitter expr_;
+  llvm::Value* begin_ = nullptr;  // units
+  llvm::Value* end_ = nullptr;
+  llvm::Value* m_ = nullptr;
+  llvm::Value* k_ = nullptr;
+  llvm::Value* tiles_ = nullptr;
+  llvm::Value* block_tiles_ = nullptr;
+  llvm::Value* height_ = nullptr;
+  llvm::Value* taller_ = nullptr;
+  llvm::Value* several_ = nullptr;        // more than one row tile?
+  llvm::Value* lines_ = nullptr;          // to prefetch in each period of a pass
+  llvm::Value* fetched_from_ = nullptr;   // the row tile at which fetching begins; null: a chunk's first
+  llvm::Value* prefetch_step_ = nullptr;  // bytes fetched by a pass
+};
+
+}  // namespace
+
+KernelEmission emit_matmul_kernel(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul) {
+  return MatMulEmitter(f, kernel, matmul).emit();
+}
+
+}  // namespace gcg::cpu

@@ -1,0 +1,152 @@
+#include "codegen/cpu/contractions/matmul_pack.h"
+
+#include "codegen/cpu/llvm/widen_half.h"
+
+namespace gcg::cpu {
+namespace {
+
+using Values = FunctionBuilder::Values;
+
+/// rows[i] lane j <-> rows[j] lane i, in log2(lanes) rounds that swap off-diagonal blocks of halving size.
+Values transpose(FunctionBuilder& f, Values rows) {
+  const int lanes = static_cast<int>(rows.size());
+  for (int block = lanes / 2; block >= 1; block /= 2) {
+    std::vector<int> upper, lower;
+    for (int j = 0; j < lanes; ++j) {
+      const bool right = (j & block) != 0;
+      upper.push_back(right ? lanes + j - block : j);
+      lower.push_back(right ? lanes + j : j + block);
+    }
+    for (int i = 0; i < lanes; ++i) {
+      if ((i & block) != 0) continue;
+      llvm::Value*& a = rows[static_cast<size_t>(i)];
+      llvm::Value*& b = rows[static_cast<size_t>(i + block)];
+      llvm::Value* top = f.ir().CreateShuffleVector(a, b, upper);
+      b = f.ir().CreateShuffleVector(a, b, lower);
+      a = top;
+    }
+  }
+  return rows;
+}
+
+class PanelPacker {
+ public:
+  PanelPacker(FunctionBuilder& f, const MatMulPlan& plan, const MatrixView& view, const Dim& k, llvm::Value* b,
+              llvm::Value* panel)
+      : f_(f),
+        plan_(plan),
+        b_(b),
+        panel_(panel),
+        k_(f.dim(k)),
+        row_stride_(f.dim(view.row_stride)),
+        column_stride_(f.dim(view.column_stride)) {}
+
+  /// One vector of columns, k contiguous in memory: square blocks through registers.
+  void transposed(llvm::Value* column, llvm::Value* last, llvm::Value* place) {
+    Values starts;
+    for (int j = 0; j < plan_.lanes; ++j) {
+      llvm::Value* clamped =
+          f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, f_.ir().CreateAdd(column, f_.i64(j)), last);
+      starts.push_back(f_.element_address(b_, DType::f32, f_.ir().CreateMul(clamped, column_stride_)));
+    }
+    llvm::Value* whole = f_.ir().CreateAnd(k_, f_.i64(-plan_.lanes));
+    auto block = [&](llvm::Value* k, llvm::Value* mask) {
+      Values rows;
+      for (llvm::Value* start : starts) rows.push_back(f_.load(start, DType::f32, k, plan_.lanes, mask));
+      rows = transpose(f_, std::move(rows));
+      for (int i = 0; i < plan_.lanes; ++i) store(rows[static_cast<size_t>(i)], f_.ir().CreateAdd(k, f_.i64(i)), place);
+    };
+    f_.for_loop(f_.i64(0), whole, f_.i64(plan_.lanes), [&](llvm::Value* k) { block(k, nullptr); });
+    f_.if_then(f_.ir().CreateICmpSLT(whole, k_),
+               [&] { block(whole, f_.first_lanes(f_.ir().CreateSub(k_, whole), plan_.lanes)); });
+  }
+
+  /// A whole panel of columns that are contiguous in memory.
+  void copied_panel(llvm::Value* column) {
+    f_.for_loop(f_.i64(0), k_, f_.i64(1), [&](llvm::Value* k) {
+      llvm::Value* offset = f_.ir().CreateAdd(f_.ir().CreateMul(k, row_stride_), column);
+      for (int v = 0; v < plan_.panel_vectors(); ++v) {
+        llvm::Value* place = f_.i64(v * plan_.lanes);
+        store(f_.load(b_, DType::f32, f_.ir().CreateAdd(offset, place), plan_.lanes), k, place);
+      }
+    });
+  }
+
+  /// One vector of columns that are contiguous in memory; zeros past the last.
+  void copied(llvm::Value* column, llvm::Value* last, llvm::Value* place) {
+    llvm::Value* left = f_.ir().CreateSub(f_.ir().CreateAdd(last, f_.i64(1)), column);
+    llvm::Value* mask = f_.first_lanes(left, plan_.lanes);
+    f_.for_loop(f_.i64(0), k_, f_.i64(1), [&](llvm::Value* k) {
+      llvm::Value* offset = f_.ir().CreateAdd(f_.ir().CreateMul(k, row_stride_), column);
+      store(f_.load(b_, DType::f32, offset, plan_.lanes, mask), k, place);
+    });
+  }
+
+  /// One vector of columns, any strides.
+  void gathered(llvm::Value* column, llvm::Value* last, llvm::Value* place) {
+    llvm::Value* columns = f_.ir().CreateAdd(f_.splat(column, plan_.lanes), f_.iota(plan_.lanes));
+    columns = f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, columns, f_.splat(last, plan_.lanes));
+    llvm::Value* offsets = f_.ir().CreateMul(columns, f_.splat(column_stride_, plan_.lanes));
+    f_.for_loop(f_.i64(0), k_, f_.i64(1), [&](llvm::Value* k) {
+      llvm::Value* row = f_.element_address(b_, DType::f32, f_.ir().CreateMul(k, row_stride_));
+      store(f_.gather(row, DType::f32, offsets), k, place);
+    });
+  }
+
+ private:
+  void store(llvm::Value* row, llvm::Value* k, llvm::Value* place) {
+    llvm::Value* offset = f_.ir().CreateAdd(f_.ir().CreateMul(k, f_.i64(plan_.panel_columns)), place);
+    f_.store(row, panel_, DType::f32, offset);
+  }
+
+  FunctionBuilder& f_;
+  const MatMulPlan& plan_;
+  llvm::Value* b_;
+  llvm::Value* panel_;
+  llvm::Value* k_;
+  llvm::Value* row_stride_;
+  llvm::Value* column_stride_;
+};
+
+}  // namespace
+
+void emit_pack_panel(FunctionBuilder& f, const MatMulPlan& plan, const MatrixView& view, const Dim& k, llvm::Value* b,
+                     llvm::Value* column, llvm::Value* columns, llvm::Value* panel) {
+  PanelPacker packer(f, plan, view, k, b, panel);
+  auto by_vectors = [&] {
+    llvm::Value* last = f.ir().CreateSub(f.ir().CreateAdd(column, columns), f.i64(1));
+    f.for_loop(f.i64(0), columns, f.i64(plan.lanes), [&](llvm::Value* place) {
+      llvm::Value* first = f.ir().CreateAdd(column, place);
+      if (view.column_stride.is(1))
+        packer.copied(first, last, place);
+      else if (view.row_stride.is(1))
+        packer.transposed(first, last, place);
+      else
+        packer.gathered(first, last, place);
+    });
+    return Values{};
+  };
+  if (!view.column_stride.is(1)) {
+    by_vectors();
+    return;
+  }
+  auto at_once = [&] {
+    packer.copied_panel(column);
+    return Values{};
+  };
+  f.if_else(f.ir().CreateICmpSGE(columns, f.i64(plan.panel_columns)), at_once, by_vectors);
+}
+
+void emit_widen_panel(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* panel, llvm::Value* steps,
+                      llvm::Value* wide) {
+  llvm::IRBuilder<>& ir = f.ir();
+  f.for_loop(f.i64(0), steps, f.i64(1), [&](llvm::Value* k) {
+    llvm::Value* row = ir.CreateMul(k, f.i64(plan.panel_columns), "", true, true);
+    for (int v = 0; v < plan.panel_vectors(); ++v) {
+      llvm::Value* place = ir.CreateAdd(row, f.i64(v * plan.lanes), "", true, true);
+      f.store(widen_half(ir, plan.right, f.load(panel, plan.right, place, plan.lanes)), wide, DType::f32, place);
+    }
+  });
+}
+
+}  // namespace gcg::cpu

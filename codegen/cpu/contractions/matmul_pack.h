@@ -1,0 +1,19 @@
+// Panels of B that are made at run time.
+#pragma once
+
+#include "codegen/cpu/contractions/matmul_plan.h"
+#include "codegen/cpu/llvm/function_builder.h"
+
+namespace gcg::cpu {
+
+/// Emits panel[k][j] = b[k * row_stride + (column + j) * column_stride] for all k and j < `columns`, rounded up to
+/// whole vectors; lanes past `columns` hold zero or repeat the last column. `panel` has ceil(K / lanes) * lanes rows of
+/// plan.panel_columns floats: the rows past K are overwritten with anything.
+void emit_pack_panel(FunctionBuilder& f, const MatMulPlan& plan, const MatrixView& view, const Dim& k, llvm::Value* b,
+                     llvm::Value* column, llvm::Value* columns, llvm::Value* panel);
+
+/// Emits wide[k][j] = panel[k][j] for k < `steps` and a panel's columns: f16 or bf16 (plan.right) as floats.
+void emit_widen_panel(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* panel, llvm::Value* steps,
+                      llvm::Value* wide);
+
+}  // namespace gcg::cpu

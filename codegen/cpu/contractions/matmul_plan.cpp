@@ -1,0 +1,164 @@
+#include "codegen/cpu/contractions/matmul_plan.h"
+
+#include <algorithm>
+
+#include "codegen/cpu/contractions/microkernel.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+constexpr int64_t default_panel_columns = 48;
+constexpr int64_t line_words = 16, line_bytes = 64;
+constexpr int64_t prefetch_period = MicroKernel::prefetch_period;
+
+/// Tiles of 9x3, 6x2 and 8x3 vectors; of widened quads 8x3, 5x2 and 7x3.
+int tallest_tile(const CpuTarget& target, Multiply multiply) {
+  const int tallest = target.isa == Isa::avx512 ? 9 : target.isa == Isa::avx2 ? 6 : 8;
+  return multiply == Multiply::widened_quads ? tallest - 1 : tallest;
+}
+
+std::vector<int> possible_heights(const Dim& m, int tallest) {
+  std::vector<int> heights;
+  if (m.is_constant()) {
+    if (m.constant() <= 0) return {1};
+    const int64_t tiles = (m.constant() + tallest - 1) / tallest;
+    heights.push_back(static_cast<int>(m.constant() / tiles));
+    if (m.constant() % tiles != 0) heights.push_back(heights.front() + 1);
+  } else {
+    for (int rows = 1; rows <= tallest; ++rows) heights.push_back(rows);
+  }
+  return heights;
+}
+
+MatMulPlan::Source source_of(const MatMulKernel& matmul, const Dim& tiles) {
+  using Source = MatMulPlan::Source;
+  if (matmul.packed_columns > 0) return Source::packed;
+  if (!matmul.b.column_stride.is(1)) return Source::copied;
+  if (!tiles.is_constant()) return Source::either;
+  return tiles.constant() >= MatMulPlan::copy_tiles ? Source::copied : Source::in_place;
+}
+
+/// Measured on an Emerald Rapids, 128 rows, K = 3072, weights from memory: whole 140 GFLOP/s, 1024 155, 768 162, 512
+/// and 256 166; no difference at K = 768.
+constexpr int64_t deepest_block = 512;  // k steps: 96 KiB of a panel
+/// Measured on a Zen 3 (AVX2), share of the peak by strips of 192, 256, 384 steps: 197x768x3072 91, 91, 91 %;
+/// 197x3072x768 92, 94, 92 %.
+constexpr int64_t deepest_strip = 256;  // k steps: 16 KiB of a strip of two vectors, 6 KiB of a row tile
+
+constexpr int64_t near_bytes = 256 << 10;  // half of the L2 that all CPUs of the targets have
+
+/// Blocks of equal depth, a multiple of a cache line of A.
+void cut_depth(MatMulPlan& plan) {
+  const Dim& k = plan.steps;
+  plan.k_block = k.is_constant() ? k.constant() : 0;
+  if (plan.source != MatMulPlan::Source::packed || !k.is_constant() || plan.tiles.is(1)) return;
+  const int64_t deepest = plan.strips() ? deepest_strip : deepest_block;
+  plan.k_blocks = std::max<int64_t>(1, (k.constant() + deepest - 1) / deepest);
+  plan.k_block = (k.constant() / plan.k_blocks + line_words - 1) / line_words * line_words;
+  plan.k_blocks = std::max<int64_t>(1, (k.constant() + plan.k_block - 1) / std::max<int64_t>(1, plan.k_block));
+}
+
+/// Blocks of nearly equal height. A panel that a thread packs itself is used for all rows.
+void cut_rows(MatMulPlan& plan) {
+  if (plan.source == MatMulPlan::Source::packed) plan.row_blocks = max(ceil_div(plan.tiles, MatMulPlan::most_tiles), 1);
+  plan.block_tiles = ceil_div(plan.tiles, plan.row_blocks);
+}
+
+void plan_prefetch(MatMulPlan& plan) {
+  if (plan.source != MatMulPlan::Source::packed) {
+    plan.prefetch_lines = 0;
+  } else if (plan.tiles.is_constant()) {
+    plan.prefetch_lines = plan.tiles.constant() > 1 ? plan.lines_per_pass().constant()
+                          : plan.near               ? 0
+                                                    : plan.panel_lines();
+  }
+}
+
+}  // namespace
+
+int MatMulPlan::widest(int rows) const {
+  for (int vectors = panel_vectors(); vectors > 1; --vectors) {
+    MicroKernel tile;
+    tile.rows = rows;
+    tile.vectors = vectors;
+    tile.multiply = multiply;
+    tile.right = right;
+    if (panel_vectors() % vectors == 0 && tile.registers() <= registers) return vectors;
+  }
+  return 1;
+}
+
+int64_t MatMulPlan::passes() const { return panel_vectors() / widest(heights.back()); }
+
+int64_t MatMulPlan::panel_lines() const { return prefetch_period * panel_columns * size_of(panel_type()) / line_bytes; }
+
+Dim MatMulPlan::tiles_together() const { return chunk() > 1 ? min(block_tiles, chunk()) : block_tiles; }
+
+Dim MatMulPlan::lines_per_pass() const { return ceil_div(panel_lines(), max(tiles_together() * passes(), 1)); }
+
+Dim MatMulPlan::scratch_bytes() const {
+  const Dim panel = copies() ? ceil_div(steps, lanes) * lanes * panel_columns : Dim(0);
+  const Dim rows = widens() ? widened_row() * tallest : Dim(0);
+  const Dim wide = widens_panels() ? (k_blocks > 1 ? Dim(k_block) : steps) * panel_columns : Dim(0);
+  return (panel + rows + wide + sums()) * size_of(DType::f32);
+}
+
+std::string MatMulPlan::note() const {
+  const char* sources[] = {"packed panels", "panels packed by each thread", "B in place",
+                           "B in place or panels packed by each thread"};
+  std::string rows = std::to_string(heights.back());
+  if (heights.size() > 1) rows = std::to_string(heights.front()) + ".." + rows;
+  const char* quads[] = {"", ", quads", ", narrow quads", ", widened quads"};
+  return concat(rows, "x", widest(heights.back()) * lanes, ", ", sources[static_cast<int>(source)],
+                quads[static_cast<int>(multiply)], size_of(right) == 2 ? concat(" of ", name_of(right)) : "");
+}
+
+namespace {
+
+/// Handing a task to another thread costs about a microsecond; this many multiplications take less.
+constexpr int64_t kLeastTask = 96 << 10;
+
+int64_t units_per_task(const MatMulPlan& plan, const MatMulKernel& matmul) {
+  if (!plan.steps.is_constant()) return 1;
+  int64_t rows = 1;  // a symbolic number of rows may be one
+  if (matmul.m.extent.is_constant() && matmul.m.extent.constant() > 0)
+    rows = std::min<int64_t>(matmul.m.extent.constant(), plan.tallest);
+  return std::max<int64_t>(1, kLeastTask / std::max<int64_t>(1, rows * plan.panel_columns * plan.steps.constant()));
+}
+
+}  // namespace
+
+MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply, DType right) {
+  MatMulPlan plan;
+  plan.multiply = multiply;
+  if (multiply == Multiply::floats) plan.right = right;
+  plan.steps = floor_div(matmul.k.extent, DotProduct::elements(multiply));
+  plan.lanes = target.lanes(DType::f32);
+  plan.registers = target.vector_registers;
+  plan.tallest = tallest_tile(target, multiply);
+  plan.panel_columns = matmul.packed_columns > 0 ? matmul.packed_columns : default_panel_columns;
+  GCG_CHECK(plan.panel_columns % plan.lanes == 0, "matmul panels of ", plan.panel_columns, " columns for vectors of ",
+            plan.lanes);
+  plan.tiles = ceil_div(matmul.m.extent, plan.tallest);
+  plan.source = source_of(matmul, plan.tiles);
+  GCG_CHECK(multiply == Multiply::floats || plan.source == MatMulPlan::Source::packed,
+            "a product of bytes reads packed panels");
+  GCG_CHECK(plan.right == DType::f32 || plan.source == MatMulPlan::Source::packed, "a product by ", name_of(plan.right),
+            " reads packed panels");
+  if (plan.masks() && !target.has_avx512()) --plan.registers;  // the mask of a tail
+  plan.heights = possible_heights(matmul.m.extent, plan.tallest);
+  plan.panels = ceil_div(matmul.n.extent, plan.panel_columns);
+  plan.entries = 1;
+  for (const Axis& axis : matmul.batch) plan.entries = plan.entries * axis.extent;
+  plan.strip_order = plan.source == MatMulPlan::Source::packed && !plan.tiles.is(1) && !plan.widens();
+  cut_depth(plan);
+  cut_rows(plan);
+  const Dim bytes = plan.steps * plan.panels * plan.panel_columns * size_of(plan.panel_type());
+  plan.near = bytes.is_constant() && bytes.constant() <= near_bytes;
+  plan_prefetch(plan);
+  plan.grain = units_per_task(plan, matmul);
+  return plan;
+}
+
+}  // namespace gcg::cpu

@@ -1,0 +1,98 @@
+// How a matrix product is cut into panels of columns, tiles of rows and tasks.
+//
+// Work is a grid of (row block, panel, batch entry, row tile) units; a task is one of them, or several where they are
+// small. A thread's contiguous range of tasks walks the row tiles of one panel before it goes on to the next: the panel
+// and the block's rows stay in L2, and every panel is streamed once per block.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/cpu/contractions/dot_product.h"
+#include "codegen/cpu/llvm/cpu_target.h"
+#include "compiler/kernel/kernel.h"
+
+namespace gcg::cpu {
+
+struct MatMulPlan {
+  /// Row tiles from which on packing a panel of contiguous columns pays: 5-9 % faster at 128 and 197 rows for rows 3-12
+  /// KB apart, five times faster at K = 768, but 15-30 % slower at 9 and 20 rows.
+  static constexpr int64_t copy_tiles = 5;
+
+  /// Where the register tiles read B: panels packed at compile time; a panel that each thread packs into its scratch
+  /// when it starts on it; the operand itself (only when its columns are contiguous); or, for a symbolic number of
+  /// rows, one of the last two, whichever pays for the rows there are.
+  enum class Source : uint8_t { packed, copied, in_place, either };
+
+  int lanes = 16;      // words of one vector
+  int registers = 32;  // vector registers a tile may use
+  int64_t panel_columns = 48;
+  Multiply multiply = Multiply::floats;
+  DType right = DType::f32;  // of packed panels of floats in memory
+  Dim steps;                 // words along k
+  Source source = Source::packed;
+  int tallest = 9;             // rows of a row tile, at most
+  std::vector<int> heights;    // the row counts that tiles can have; one or two when M is constant
+  Dim tiles, panels, entries;  // row tiles, column panels, batch entries
+  /// Blocks of rows, outermost: a block's rows of A stay near while panel after panel goes by. The last may have fewer
+  /// tiles.
+  Dim row_blocks = 1, block_tiles;
+  /// Are all panels together so small that a product which is done again, as in a loop over time, finds them in L2?
+  bool near = false;
+  /// Cache lines of the next panel fetched in every fourth k step; nullopt when M is symbolic.
+  std::optional<int64_t> prefetch_lines;
+  int64_t grain = 1;  // units of a task
+  /// A deep product is cut along k, so that L2 holds one block of a panel while all tiles of a chunk use it.
+  int64_t k_blocks = 1, k_block = 0;
+
+  /// Row tiles from which on a panel (or a block of one) of 16-bit floats is widened into scratch before its tiles:
+  /// widening in registers takes a seventh of a tile's time, this the time of half a tile.
+  static constexpr int64_t widen_tiles = 4;
+  /// May a panel be widened into scratch?
+  bool widens_panels() const { return size_of(right) == 2 && !(tiles.is_constant() && tiles.constant() < widen_tiles); }
+  bool copies() const { return source == Source::copied || source == Source::either; }
+  /// Can a register tile meet columns that do not exist in memory?
+  bool masks() const { return source == Source::in_place || source == Source::either; }
+  int panel_vectors() const { return static_cast<int>(panel_columns) / lanes; }
+  /// Vectors of the widest register tile of that height; divides panel_vectors().
+  int widest(int rows) const;
+  /// Passes of a row tile over its panel, each `widest` vectors wide.
+  int64_t passes() const;
+  /// Are a panel's columns walked in strips of `strip_vectors`, all row tiles of a block along one strip before the
+  /// next? A strip of a block of k then stays in L1, and the row tiles come from L2. Else each row tile makes its
+  /// passes over the panel.
+  bool strip_order = false;
+  bool strips() const { return strip_order && passes() > 1; }
+  int strip_vectors() const { return widest(heights.back()); }
+  /// Row tiles that use a block of a panel one after another, and together fetch the next block.
+  Dim tiles_together() const;
+  /// Cache lines of a panel in one prefetch period of k steps; how many of them each pass of those tiles fetches.
+  int64_t panel_lines() const;
+  Dim lines_per_pass() const;
+  /// Row tiles of panels of batch entries, in the order in which a thread walks them.
+  Dim units() const { return entries * panels * row_blocks * block_tiles; }
+  Dim tasks() const { return ceil_div(units(), grain); }
+  /// Row tiles whose sums wait for the next block of k or the next strip.
+  int64_t chunk() const { return strips() || widens_panels() ? most_tiles : k_blocks > 1 ? 16 : 1; }
+  static constexpr int64_t most_tiles = 24;  // of a block: 144 rows of AVX2's
+  /// Widened quads: each row tile is widened into scratch before its passes over a panel.
+  bool widens() const { return multiply == Multiply::widened_quads; }
+  /// Words of such a row, of whole vectors.
+  Dim widened_row() const {
+    return ceil_div(k_blocks > 1 ? Dim(k_block) : steps, lanes) * lanes * DotProduct::parts(multiply);
+  }
+  /// The type of what a panel's columns are counted in: words, or floats of 16 bits.
+  DType panel_type() const { return multiply == Multiply::floats ? right : DType::i32; }
+  /// Words of scratch before the packed panel or the widened rows: the sums of a chunk of row tiles.
+  int64_t sums() const { return chunk() * tile_sums(); }
+  int64_t tile_sums() const { return tallest * panel_columns; }
+  Dim scratch_bytes() const;
+  std::string note() const;
+};
+
+/// `right`: the type of B in memory.
+MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply,
+                       DType right = DType::f32);
+
+}  // namespace gcg::cpu

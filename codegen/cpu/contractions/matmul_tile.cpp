@@ -1,0 +1,129 @@
+#include "codegen/cpu/contractions/matmul_tile.h"
+
+#include <algorithm>
+
+namespace gcg::cpu {
+namespace {
+
+std::optional<int64_t> constant_of(llvm::Value* value) {
+  const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value);
+  return constant != nullptr ? std::optional<int64_t>(constant->getSExtValue()) : std::nullopt;
+}
+
+/// All passes over one panel for one tile height.
+class RowTileEmitter {
+ public:
+  RowTileEmitter(FunctionBuilder& f, const MatMulPlan& plan, const RowTile& tile, llvm::Value* columns, int rows)
+      : f_(f), plan_(plan), tile_(tile), columns_(columns), rows_(rows), widest_(plan.widest(rows)) {}
+
+  void whole_panel() {
+    for (int v = 0; v < plan_.panel_vectors(); v += widest_) call(f_.i64(v), widest_, false);
+  }
+
+  /// `columns` is a constant less than the panel's.
+  void narrow_panel(int64_t columns) {
+    const int vectors = static_cast<int>((columns + plan_.lanes - 1) / plan_.lanes);
+    for (int v = 0; v < vectors; v += widest_) {
+      const bool last = v + widest_ >= vectors;
+      call(f_.i64(v), std::min(widest_, vectors - v), last && plan_.masks() && columns % plan_.lanes != 0);
+    }
+  }
+
+  void strip(llvm::Value* vector) { call(vector, plan_.strip_vectors(), false); }
+
+  void symbolic_panel() {
+    llvm::IRBuilder<>& ir = f_.ir();
+    llvm::Value* vectors = ir.CreateSDiv(ir.CreateAdd(columns_, f_.i64(plan_.lanes - 1)), f_.i64(plan_.lanes));
+    std::vector<int> widths;
+    for (int width = 1; width <= widest_; ++width) widths.push_back(width);
+    f_.for_loop(f_.i64(0), vectors, f_.i64(widest_), [&](llvm::Value* v) {
+      llvm::Value* left = f_.ir().CreateSub(vectors, v);
+      llvm::Value* width = f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, f_.i64(widest_));
+      emit_cases(f_, width, widths, [&](int vectors_here) { call(v, vectors_here, plan_.masks()); });
+    });
+  }
+
+ private:
+  /// The pass over vectors [v, v + width) of the panel.
+  void call(llvm::Value* v, int width, bool masked) {
+    llvm::IRBuilder<>& ir = f_.ir();
+    MicroKernel shape;
+    shape.rows = rows_;
+    shape.vectors = width;
+    shape.lanes = plan_.lanes;
+    shape.multiply = plan_.multiply;
+    shape.right = tile_.right;
+    shape.a_row_stride = constant_of(tile_.a_row_stride);
+    shape.a_column_stride = constant_of(tile_.a_column_stride);
+    shape.b_row_stride = constant_of(tile_.b_row_stride);
+    shape.c_row_stride = plan_.panel_columns;
+    shape.prefetch_lines = plan_.prefetch_lines;
+    shape.accumulate = tile_.accumulate;
+    shape.masked = masked;
+    llvm::Value* column = ir.CreateMul(v, f_.i64(plan_.lanes));
+    llvm::Value* tail = ir.CreateSub(columns_, ir.CreateAdd(column, f_.i64((width - 1) * plan_.lanes)));
+    llvm::Value* pass = ir.CreateSDiv(v, f_.i64(widest_));
+    llvm::Value* prefetch = ir.CreateGEP(ir.getInt8Ty(), tile_.prefetch, ir.CreateMul(pass, tile_.prefetch_step));
+    ir.CreateCall(micro_kernel(shape, *f_.function()),
+                  {tile_.a, f_.element_address(tile_.b, tile_.right, column), tile_.k,
+                   f_.element_address(tile_.sums, DType::f32, column), prefetch, tile_.prefetch_lines,
+                   tile_.prefetch_mask, tile_.a_row_stride, tile_.a_column_stride, tile_.b_row_stride, tail});
+  }
+
+  FunctionBuilder& f_;
+  const MatMulPlan& plan_;
+  const RowTile& tile_;
+  llvm::Value* columns_;
+  int rows_;
+  int widest_;
+};
+
+}  // namespace
+
+void emit_cases(FunctionBuilder& f, llvm::Value* value, const std::vector<int>& keys,
+                const std::function<void(int)>& body) {
+  if (keys.size() == 1) return body(keys.front());
+  llvm::IRBuilder<>& ir = f.ir();
+  auto new_block = [&] { return llvm::BasicBlock::Create(f.context(), "case", f.function()); };
+  llvm::BasicBlock* after = new_block();
+  std::vector<llvm::BasicBlock*> blocks;
+  for (size_t i = 0; i < keys.size(); ++i) blocks.push_back(new_block());
+  llvm::SwitchInst* choice = ir.CreateSwitch(value, blocks.back());  // the last key needs no test
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (i + 1 < keys.size()) choice->addCase(f.i64(keys[i]), blocks[i]);
+    ir.SetInsertPoint(blocks[i]);
+    body(keys[i]);
+    ir.CreateBr(after);
+  }
+  ir.SetInsertPoint(after);
+}
+
+void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llvm::Value* rows, llvm::Value* columns,
+                   const RowTile& tile) {
+  emit_cases(f, rows, plan.heights, [&](int height) {
+    RowTileEmitter emitter(f, plan, tile, columns, height);
+    const int64_t narrow = n.is_constant() ? n.constant() % plan.panel_columns : 0;
+    if (n.is_constant() && narrow == 0) return emitter.whole_panel();
+    if (n.is_constant() && n.constant() < plan.panel_columns) return emitter.narrow_panel(narrow);
+    f.if_else(
+        f.ir().CreateICmpSGE(columns, f.i64(plan.panel_columns)),
+        [&] {
+          emitter.whole_panel();
+          return FunctionBuilder::Values{};
+        },
+        [&] {
+          if (n.is_constant())
+            emitter.narrow_panel(narrow);
+          else
+            emitter.symbolic_panel();
+          return FunctionBuilder::Values{};
+        });
+  });
+}
+
+void emit_row_strip(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* rows, llvm::Value* vector,
+                    const RowTile& tile) {
+  emit_cases(f, rows, plan.heights, [&](int height) { RowTileEmitter(f, plan, tile, f.i64(0), height).strip(vector); });
+}
+
+}  // namespace gcg::cpu

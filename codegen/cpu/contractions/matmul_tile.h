@@ -1,0 +1,41 @@
+// The sums of one row tile over one panel of columns, by calls of micro kernels.
+#pragma once
+
+#include "codegen/cpu/contractions/matmul_plan.h"
+#include "codegen/cpu/contractions/microkernel.h"
+#include "codegen/cpu/llvm/function_builder.h"
+
+namespace gcg::cpu {
+
+/// Operands of a row tile, at its first row and its panel's first column. Strides as those of a MicroKernel.
+struct RowTile {
+  llvm::Value* a = nullptr;
+  llvm::Value* b = nullptr;
+  DType right = DType::f32;     // of b: words of 32 bits, or f16 or bf16
+  llvm::Value* sums = nullptr;  // [rows][panel_columns], aligned to a vector
+  llvm::Value* k = nullptr;
+  llvm::Value* prefetch = nullptr;
+  llvm::Value* prefetch_lines = nullptr;  // every prefetch period, in each pass over the panel
+  llvm::Value* prefetch_mask = nullptr;   // see micro_kernel
+  llvm::Value* prefetch_step = nullptr;   // bytes from one pass to the next
+  bool accumulate = false;                // sums += instead of sums =
+  llvm::Value* a_row_stride = nullptr;    // strides that are constants become part of the code
+  llvm::Value* a_column_stride = nullptr;
+  llvm::Value* b_row_stride = nullptr;
+};
+
+/// Emits sums = A * B for `rows` (one of plan.heights) and the panel's `columns` columns; `n` is the extent they are
+/// counted from: which panels can be narrower than panel_columns follows from it.
+void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llvm::Value* rows, llvm::Value* columns,
+                   const RowTile& tile);
+
+/// The same for one strip of the panel: `plan.strip_vectors()` vectors of columns from number `vector` on, all of them
+/// in memory.
+void emit_row_strip(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* rows, llvm::Value* vector,
+                    const RowTile& tile);
+
+/// Emits body(key) for the one of `keys` that `value` equals.
+void emit_cases(FunctionBuilder& f, llvm::Value* value, const std::vector<int>& keys,
+                const std::function<void(int)>& body);
+
+}  // namespace gcg::cpu

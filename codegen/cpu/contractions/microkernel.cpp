@@ -1,0 +1,271 @@
+#include "codegen/cpu/contractions/microkernel.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "codegen/cpu/llvm/widen_half.h"
+
+namespace gcg::cpu {
+namespace {
+
+constexpr int64_t word_bytes = 4;
+constexpr int64_t cache_line = 64;
+constexpr int64_t prefetch_period = MicroKernel::prefetch_period;
+enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kPrefetchMask, kARow, kAColumn, kBRow, kTail };
+
+std::string text(const std::optional<int64_t>& constant) { return constant ? std::to_string(*constant) : "x"; }
+
+std::string name_of(const MicroKernel& m) {
+  const std::string right(m.multiply != Multiply::floats ? std::string_view("quads")
+                                                         : std::string_view(gcg::name_of(m.right)));
+  return right + "." + std::to_string(m.rows) + "x" + std::to_string(m.vectors * m.lanes) + ".a" +
+         text(m.a_row_stride) + "_" + text(m.a_column_stride) + ".b" + text(m.b_row_stride) + ".c" +
+         std::to_string(m.c_row_stride) + ".p" + text(m.prefetch_lines) + (m.accumulate ? ".add" : "") +
+         (m.masked ? ".masked" : "");
+}
+
+/// Emits the body of one tile function.
+class TileEmitter {
+ public:
+  TileEmitter(const MicroKernel& shape, llvm::Function& function)
+      : m_(shape),
+        f_(function),
+        b_(function.getContext()),
+        dot_(b_, m_.multiply),
+        word_(dot_.word()),
+        a_element_(m_.multiply == Multiply::floats ? word_ : b_.getInt8Ty()),
+        vector_(llvm::FixedVectorType::get(word_, static_cast<unsigned>(m_.lanes))),
+        b_element_(size_of(m_.right) < 4 ? b_.getInt16Ty() : word_) {}
+
+  void emit() {
+    entry_ = block("entry");
+    b_.SetInsertPoint(entry_);
+    a_row_ = value(m_.a_row_stride, kARow);
+    a_column_ = value(m_.a_column_stride, kAColumn);
+    b_row_ = value(m_.b_row_stride, kBRow);
+    if (m_.masked) mask_ = lane_mask(f_.getArg(kTail));
+    Values accumulators(static_cast<size_t>(m_.sets() * m_.rows * m_.vectors),
+                        llvm::ConstantAggregateZero::get(vector_));
+    if (m_.accumulate) {
+      for (size_t i = 0; i < tile_size(); ++i)
+        accumulators[i] = b_.CreateAlignedLoad(vector_, c_place(i), c_alignment());
+    }
+    llvm::Value* start = b_.getInt64(0);
+    if (m_.sets() > 1) {
+      llvm::Value* whole = b_.CreateAnd(f_.getArg(kK), b_.getInt64(-static_cast<int64_t>(m_.sets())));
+      accumulators = k_loop(start, whole, std::move(accumulators), m_.sets(), true);
+      start = whole;
+      fold_sets(accumulators);
+    }
+    accumulators = k_loop(start, f_.getArg(kK), std::move(accumulators), 1, m_.sets() == 1);
+    for (size_t i = 0; i < tile_size(); ++i) b_.CreateAlignedStore(accumulators[i], c_place(i), c_alignment());
+    b_.CreateRetVoid();
+  }
+
+ private:
+  using Values = std::vector<llvm::Value*>;
+
+  llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(f_.getContext(), name, &f_); }
+  size_t tile_size() const { return static_cast<size_t>(m_.rows * m_.vectors); }
+  llvm::Align c_alignment() const { return llvm::Align(static_cast<uint64_t>(m_.lanes * word_bytes)); }
+  llvm::Value* c_place(size_t index) {
+    const auto row = static_cast<int64_t>(index) / m_.vectors, vector = static_cast<int64_t>(index) % m_.vectors;
+    return b_.CreateConstGEP1_64(word_, f_.getArg(kC),
+                                 static_cast<uint64_t>(row * m_.c_row_stride + vector * m_.lanes));
+  }
+  size_t tile_index(int row, int vector) const { return static_cast<size_t>(row * m_.vectors + vector); }
+  llvm::Value* value(const std::optional<int64_t>& constant, unsigned argument) {
+    return constant ? static_cast<llvm::Value*>(b_.getInt64(*constant)) : f_.getArg(argument);
+  }
+  llvm::Value* lane_mask(llvm::Value* lanes) {
+    std::vector<llvm::Constant*> numbers;
+    for (int i = 0; i < m_.lanes; ++i) numbers.push_back(b_.getInt32(static_cast<uint32_t>(i)));
+    llvm::Value* limit = b_.CreateVectorSplat(m_.lanes, b_.CreateTrunc(lanes, b_.getInt32Ty()));
+    return b_.CreateICmpULT(llvm::ConstantVector::get(numbers), limit);
+  }
+
+  void fold_sets(Values& accumulators) {
+    const size_t tile = tile_size();
+    for (size_t i = 0; i < tile; ++i) {
+      for (size_t set = 1; set < static_cast<size_t>(m_.sets()); ++set) {
+        accumulators[i] = dot_.add_sums(accumulators[i], accumulators[set * tile + i]);
+      }
+    }
+    accumulators.resize(tile);
+  }
+
+  /// for (k = start; k < end; k += steps) one k step into each accumulator set. Requires (end - start) % steps == 0.
+  Values k_loop(llvm::Value* start, llvm::Value* end, Values initial, int steps, bool fetch) {
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    llvm::BasicBlock* head = block("k");
+    llvm::BasicBlock* done = block("k.done");
+    b_.CreateCondBr(b_.CreateICmpSLT(start, end), head, done);
+
+    b_.SetInsertPoint(head);
+    llvm::PHINode* k = b_.CreatePHI(b_.getInt64Ty(), 2);
+    k->addIncoming(start, before);
+    Values accumulators;
+    for (llvm::Value* value : initial) {
+      llvm::PHINode* phi = b_.CreatePHI(vector_, 2);
+      phi->addIncoming(value, before);
+      accumulators.push_back(phi);
+    }
+    Values phis = accumulators;
+    if (fetch && m_.prefetch_lines != 0) prefetch(k, steps);
+    for (int step = 0; step < steps; ++step) {
+      k_step(b_.CreateAdd(k, b_.getInt64(static_cast<uint64_t>(step))), accumulators,
+             static_cast<size_t>(step * m_.rows * m_.vectors));
+    }
+    llvm::BasicBlock* last = b_.GetInsertBlock();
+    llvm::Value* next = b_.CreateAdd(k, b_.getInt64(static_cast<uint64_t>(steps)), "", true, true);
+    k->addIncoming(next, last);
+    for (size_t i = 0; i < phis.size() && i < accumulators.size(); ++i) {
+      llvm::cast<llvm::PHINode>(phis[i])->addIncoming(accumulators[i], last);
+    }
+    keep_rolled(b_.CreateCondBr(b_.CreateICmpSLT(next, end), head, done));
+
+    b_.SetInsertPoint(done);
+    Values results;
+    for (size_t i = 0; i < initial.size(); ++i) {
+      llvm::PHINode* phi = b_.CreatePHI(vector_, 2);
+      phi->addIncoming(initial[i], before);
+      phi->addIncoming(accumulators[i], last);
+      results.push_back(phi);
+    }
+    return results;
+  }
+
+  /// The loop must stay one k step per basic block: with more, the scheduler mixes steps and spills accumulators.
+  void keep_rolled(llvm::BranchInst* branch) {
+    llvm::LLVMContext& c = f_.getContext();
+    auto* disable = llvm::MDNode::get(c, llvm::MDString::get(c, "llvm.loop.unroll.disable"));
+    llvm::MDNode* loop = llvm::MDNode::getDistinct(c, {nullptr, disable});
+    loop->replaceOperandWith(0, loop);
+    branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
+  }
+
+  /// Once in a period of k steps, in a block of its own, so that it does not widen what the scheduler sees of a k step.
+  void prefetch(llvm::Value* k, int steps) {
+    llvm::BasicBlock* fetch = block("prefetch");
+    llvm::BasicBlock* body = block("k.step");
+    if (steps % prefetch_period == 0) {
+      b_.CreateBr(fetch);
+    } else {
+      llvm::Value* phase = b_.CreateAnd(k, f_.getArg(kPrefetchMask));
+      b_.CreateCondBr(b_.CreateICmpEQ(phase, b_.getInt64(0)), fetch, body);
+    }
+    b_.SetInsertPoint(fetch);
+    llvm::Value* per_step =
+        b_.CreateMul(value(m_.prefetch_lines, kPrefetchLines), b_.getInt64(cache_line / prefetch_period));
+    llvm::Value* line = b_.CreateGEP(b_.getInt8Ty(), f_.getArg(kPrefetch), b_.CreateMul(k, per_step));
+    if (m_.prefetch_lines) {
+      for (int64_t i = 0; i < *m_.prefetch_lines; ++i) fetch_line(line, b_.getInt64(static_cast<uint64_t>(i)));
+      b_.CreateBr(body);
+    } else {
+      llvm::BasicBlock* lines = block("prefetch.line");
+      b_.CreateBr(lines);
+      b_.SetInsertPoint(lines);
+      llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
+      i->addIncoming(b_.getInt64(0), fetch);
+      fetch_line(line, i);
+      llvm::Value* next = b_.CreateAdd(i, b_.getInt64(1));
+      i->addIncoming(next, lines);
+      keep_rolled(b_.CreateCondBr(b_.CreateICmpSLT(next, f_.getArg(kPrefetchLines)), lines, body));
+    }
+    b_.SetInsertPoint(body);
+  }
+
+  void fetch_line(llvm::Value* base, llvm::Value* index) {
+    llvm::Value* place = b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(index, b_.getInt64(cache_line)));
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {place->getType()},
+                       {place, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+  }
+
+  void k_step(llvm::Value* k, Values& accumulators, size_t first) {
+    llvm::Value* b_place = b_.CreateGEP(b_element_, f_.getArg(kB), b_.CreateMul(k, b_row_, "", true, true));
+    Values words;
+    for (int v = 0; v < m_.vectors; ++v) {
+      llvm::Value* place = b_.CreateConstGEP1_64(b_element_, b_place, static_cast<uint64_t>(v * m_.lanes));
+      words.push_back(right_words(place, mask_ && v == m_.vectors - 1));
+    }
+    llvm::Value* a_place = b_.CreateGEP(a_element_, f_.getArg(kA), b_.CreateMul(k, a_column_, "", true, true));
+    for (int part = 0; part < dot_.parts(); ++part) {
+      Values columns;
+      if (part > 0) fence_tile(accumulators, first);
+      for (llvm::Value* w : words) columns.push_back(dot_.right(w, part));
+      llvm::Value* a_part = part == 0 ? a_place : b_.CreateConstGEP1_64(word_, a_place, static_cast<uint64_t>(part));
+      for (int r = 0; r < m_.rows; ++r) rank_one_update(a_part, columns, r, accumulators, first);
+    }
+  }
+
+  llvm::Value* right_words(llvm::Value* place, bool masked) {
+    const llvm::Align align(word_bytes);
+    if (masked) return b_.CreateMaskedLoad(vector_, place, align, mask_, llvm::ConstantAggregateZero::get(vector_));
+    if (size_of(m_.right) == word_bytes) return b_.CreateAlignedLoad(vector_, place, align);
+    auto* bits = llvm::FixedVectorType::get(b_element_, static_cast<unsigned>(m_.lanes));
+    return widen_half(b_, m_.right, b_.CreateAlignedLoad(bits, place, align));
+  }
+
+  void fence_tile(Values& accumulators, size_t first) {
+    const auto begin = accumulators.begin() + static_cast<std::ptrdiff_t>(first),
+               end = begin + static_cast<std::ptrdiff_t>(tile_size());
+    Values sums(begin, end);
+    fence(b_, sums);
+    std::copy(sums.begin(), sums.end(), begin);
+  }
+
+  /// One row of the tile += its word at `a` times the columns.
+  void rank_one_update(llvm::Value* a, const Values& columns, int r, Values& accumulators, size_t first) {
+    llvm::Value* offset = b_.CreateMul(b_.getInt64(static_cast<uint64_t>(r)), a_row_, "", true, true);
+    llvm::Value* scalar = b_.CreateAlignedLoad(word_, b_.CreateGEP(a_element_, a, offset), llvm::Align(a_alignment()));
+    llvm::Value* row = b_.CreateVectorSplat(m_.lanes, scalar);
+    for (int v = 0; v < m_.vectors; ++v) {
+      llvm::Value*& sum = accumulators[first + tile_index(r, v)];
+      sum = dot_.add(row, columns[static_cast<size_t>(v)], sum);
+    }
+  }
+
+  /// Rows of bytes may begin anywhere.
+  uint64_t a_alignment() const {
+    return m_.multiply == Multiply::quads || m_.multiply == Multiply::narrow_quads ? 1 : word_bytes;
+  }
+
+  const MicroKernel& m_;
+  llvm::Function& f_;
+  llvm::IRBuilder<> b_;
+  DotProduct dot_;
+  llvm::Type* word_;
+  llvm::Type* a_element_;  // what A's strides count
+  llvm::FixedVectorType* vector_;
+  llvm::Type* b_element_;  // what B's strides count
+  llvm::BasicBlock* entry_ = nullptr;
+  llvm::Value* a_row_ = nullptr;
+  llvm::Value* a_column_ = nullptr;
+  llvm::Value* b_row_ = nullptr;
+  llvm::Value* mask_ = nullptr;
+};
+
+}  // namespace
+
+llvm::Function* micro_kernel(const MicroKernel& kernel, llvm::Function& caller) {
+  llvm::Module& module = *caller.getParent();
+  const std::string name = name_of(kernel);
+  if (llvm::Function* known = module.getFunction(name)) return known;
+  llvm::LLVMContext& c = module.getContext();
+  llvm::Type* pointer = llvm::PointerType::getUnqual(c);
+  llvm::Type* i64 = llvm::Type::getInt64Ty(c);
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(c),
+                                       {pointer, pointer, i64, pointer, pointer, i64, i64, i64, i64, i64, i64}, false);
+  llvm::Function* f = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, module);
+  f->addFnAttrs(llvm::AttrBuilder(c, caller.getAttributes().getFnAttrs()));
+  f->addFnAttr(llvm::Attribute::NoInline);
+  f->addParamAttr(kC, llvm::Attribute::NoAlias);
+  TileEmitter(kernel, *f).emit();
+  return f;
+}
+
+}  // namespace gcg::cpu

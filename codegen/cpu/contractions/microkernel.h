@@ -1,0 +1,57 @@
+// The register tile of a matrix product: rows x vectors accumulators that stay in registers over the whole k loop.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "codegen/cpu/contractions/dot_product.h"
+
+namespace llvm {
+class Function;
+}  // namespace llvm
+
+namespace gcg::cpu {
+
+/// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column], where a k step multiplies words (dot_product.h).
+/// Strides of B are in its elements, those of C in words, those of A in floats or, with quads, in bytes; nullopt: a
+/// run-time argument. With widened quads A is what DotProduct::left made of it, the parts of a step beside each other.
+struct MicroKernel {
+  static constexpr int64_t prefetch_period = 4;  // k steps
+
+  int rows = 1;
+  int vectors = 1;
+  int lanes = 16;
+  Multiply multiply = Multiply::floats;
+  DType right = DType::f32;  // of B's elements where they are floats: f16 and bf16 are widened as they are loaded
+  std::optional<int64_t> a_row_stride, a_column_stride;
+  std::optional<int64_t> b_row_stride;
+  int64_t c_row_stride = 0;
+  /// Cache lines of `prefetch` to bring into L2 in every period of k steps; 0: none, nullopt: a run-time argument.
+  std::optional<int64_t> prefetch_lines = 0;
+  /// C += instead of C =.
+  bool accumulate = false;
+  /// Only the first `tail` lanes of B's last vector exist; the others are not read and give zero columns.
+  bool masked = false;
+
+  /// Independent accumulator sets over k: a tile of few accumulators would otherwise wait for the latency of its FMAs.
+  int sets() const { return rows * vectors >= 8 ? 1 : rows * vectors >= 4 ? 2 : 4; }
+  /// Vector registers in use: the sums, one k step's columns (operands in memory if used once) and one broadcast;
+  /// widened columns are never in memory, and their products are added by an instruction of its own.
+  int registers() const {
+    const int sums = sets() * rows * vectors;
+    if (multiply == Multiply::widened_quads) return sums + DotProduct::parts(multiply) * vectors + 2;
+    if (multiply == Multiply::narrow_quads) return sums + vectors + 2;
+    return sums + (rows > 1 ? vectors : size_of(right) < 4 ? 1 : 0) + 1;
+  }
+};
+
+/// Where the operands of one call lie; in a MicroKernel with constant strides the stride arguments are ignored.
+///   void tile(const void* a, const void* b, int64_t k, void* c, const void* prefetch, int64_t prefetch_lines,
+///             int64_t prefetch_mask, int64_t a_row_stride, int64_t a_column_stride, int64_t b_row_stride, int64_t
+///             tail)
+/// Prefetching happens in k steps whose number has no bit of prefetch_mask: prefetch_period - 1, or -1 for all but
+/// nothing. The function is internal to the caller's module and made on first use, with the caller's target attributes.
+/// C is written whole, aligned to a vector; k may be zero.
+llvm::Function* micro_kernel(const MicroKernel& kernel, llvm::Function& caller);
+
+}  // namespace gcg::cpu

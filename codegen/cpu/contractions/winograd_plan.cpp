@@ -1,0 +1,72 @@
+#include "codegen/cpu/contractions/winograd_plan.h"
+
+#include <algorithm>
+
+#include "compiler/kernel/packing.h"
+#include "compiler/kernel/winograd.h"
+
+namespace gcg::cpu {
+namespace {
+
+constexpr int64_t block = kChannelBlock;
+/// Few tiles stay near while they are multiplied; the more weights there are, the more tiles each has to serve
+/// (measured).
+constexpr int64_t least_tiles = 12, most_tiles = 32, channels_per_tile = 32;
+/// A small map gives few tasks: its output channels are divided too, though each task then transforms the inputs anew.
+constexpr int64_t wanted_tasks = 4;
+
+/// The register tile, of at most `most` tiles, that covers `tiles` with the least work; larger ones load less.
+int64_t best_pixels(int64_t tiles, int64_t most) {
+  int64_t best = most, least = 0;
+  for (int64_t pixels = most; pixels >= std::max<int64_t>(1, most * 2 / 3); --pixels) {
+    const int64_t work = blocks_of(tiles, pixels) * (pixels + 1);
+    if (least == 0 || work < least) least = work, best = pixels;
+  }
+  return best;
+}
+
+void plan_groups(const ConvKernel& k, const CpuTarget& target, WinogradPlan& plan) {
+  const int64_t blocks = blocks_of(k.out_channels, block);
+  plan.lanes = target.lanes(DType::f32);
+  plan.group_blocks = plan.lanes < block || blocks == 1 ? 1 : k.packing().columns() / block;
+  plan.groups = blocks_of(blocks, plan.group_blocks);
+  plan.vectors = plan.group_blocks * block / plan.lanes;
+  const int64_t last = k.out_channels - (plan.groups - 1) * plan.group_blocks * block;
+  plan.last_vectors = blocks_of(last, plan.lanes);
+  if (plan.groups == 1) plan.vectors = plan.last_vectors;
+}
+
+}  // namespace
+
+WinogradPlan plan_winograd(const ConvKernel& k, const CpuTarget& target) {
+  const WinogradForm& form = winograd_form(k.winograd);
+  WinogradPlan plan;
+  plan_groups(k, target, plan);
+  plan.tile_columns = ceil_div(k.out_width, k.winograd);
+  plan.tile_count = ceil_div(k.out_height, k.winograd) * plan.tile_columns;
+  const int64_t units = k.packing().units(), columns = plan.vectors * plan.lanes;
+  const int64_t most_pixels = std::min<int64_t>(14, (target.vector_registers - plan.vectors - 1) / plan.vectors);
+  const int64_t most = std::min(std::max(least_tiles, most_pixels) + k.in_channels / channels_per_tile, most_tiles);
+  if (plan.tile_count.is_constant()) {
+    const int64_t count = std::max<int64_t>(1, plan.tile_count.constant());
+    plan.tiles = blocks_of(count, blocks_of(count, most));
+  } else {
+    plan.tiles = most / most_pixels * most_pixels;
+  }
+  plan.tiles = std::max<int64_t>(1, plan.tiles);
+  plan.tile_pixels = best_pixels(plan.tiles, most_pixels);
+  plan.padded_tiles = blocks_of(plan.tiles, plan.tile_pixels) * plan.tile_pixels | 1;
+  plan.tile_blocks = ceil_div(plan.tile_count, plan.tiles);
+  const Dim spread = k.batch * plan.tile_blocks;
+  if (spread.is_constant() && spread.constant() < wanted_tasks)
+    plan.group_tasks = std::min(plan.groups, blocks_of(wanted_tasks, std::max<int64_t>(1, spread.constant())));
+  plan.groups_per_task = blocks_of(plan.groups, plan.group_tasks);
+  plan.group_tasks = blocks_of(plan.groups, plan.groups_per_task);
+  plan.tasks = spread * Dim(plan.group_tasks);
+  plan.sums_at = units * form.products() * plan.padded_tiles * block;
+  plan.outputs_at = plan.sums_at + form.products() * plan.padded_tiles * columns;
+  plan.scratch = plan.outputs_at + form.tile * form.tile * plan.lanes;
+  return plan;
+}
+
+}  // namespace gcg::cpu

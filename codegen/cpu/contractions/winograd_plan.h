@@ -1,0 +1,36 @@
+// How a convolution by Winograd's form is cut into tasks. No code is emitted here.
+//
+// A task takes some tiles of an image: it transforms their inputs, of all channels, into scratch memory, and for each
+// group of output channels multiplies them by the weights of every product, a matrix product of tiles by channels each,
+// and transforms the sums back. All sizes are in floats.
+#pragma once
+
+#include <cstdint>
+
+#include "codegen/cpu/llvm/cpu_target.h"
+#include "compiler/kernel/kernel.h"
+
+namespace gcg::cpu {
+
+struct WinogradPlan {
+  int64_t lanes = 0;         // of a vector
+  int64_t group_blocks = 1;  // channel blocks (of 16) per full group of output channels
+  int64_t groups = 1;
+  int64_t vectors = 1;       // of a full group
+  int64_t last_vectors = 1;  // of the last group: as many as hold channels
+  int64_t tile_pixels = 1;   // tiles in a register tile of the matrix product
+  int64_t tiles = 1;         // of a task
+  int64_t padded_tiles = 1;  // whole register tiles
+  int64_t groups_per_task = 1;
+  Dim tile_columns, tile_count, tile_blocks, tasks;  // tile_count: of an image
+  int64_t group_tasks = 1;
+
+  // Scratch memory of a thread: inputs [unit][product][padded_tiles][16], sums [product][padded_tiles][vector][lane],
+  // outputs of a tile [row][column][lane].
+  int64_t sums_at = 0, outputs_at = 0, scratch = 0;
+};
+
+/// Requires conv.winograd > 0.
+WinogradPlan plan_winograd(const ConvKernel& conv, const CpuTarget& target);
+
+}  // namespace gcg::cpu

@@ -1,0 +1,240 @@
+#include "codegen/cpu/expressions/evaluation.h"
+
+#include <algorithm>
+
+#include "codegen/cpu/expressions/arithmetic.h"
+#include "compiler/kernel/access_analysis.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+using llvm::Value;
+
+bool has_local(const Expr& e) {
+  bool found = false;
+  visit(e, [&](const ExprNode& n) { found = found || n.kind == ExprKind::local; });
+  return found;
+}
+
+/// Lanes of `a` divided by one number, the result of a reduction, by way of its reciprocal (within 1.5 ulp): a vector
+/// division costs as much as ten multiplications. A power of two keeps the reciprocal a normal number.
+Value* divide_all(FunctionBuilder& f, Value* a, Value* divisor) {
+  llvm::IRBuilder<>& ir = f.ir();
+  const int lanes = FunctionBuilder::lanes_of(a);
+  Value* magnitude = ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, divisor);
+  Value* scale = ir.CreateSelect(ir.CreateFCmpOLT(magnitude, f.f32(0x1p-64)), f.f32(0x1p64), f.f32(1));
+  scale = ir.CreateSelect(ir.CreateFCmpOGT(magnitude, f.f32(0x1p64)), f.f32(0x1p-64), scale);
+  Value* reciprocal = ir.CreateFDiv(f.f32(1), ir.CreateFMul(divisor, scale));
+  return ir.CreateFMul(ir.CreateFMul(a, f.splat(reciprocal, lanes)), f.splat(scale, lanes));
+}
+
+/// Iterations of a reduction if it is a small constant window worth unrolling; 0 otherwise.
+int64_t window_size(const ExprNode& reduce) {
+  constexpr int64_t kLongest = 16, kLargest = 36;
+  int64_t size = 1;
+  for (const Axis& axis : reduce.reduce_axes) {
+    if (!axis.extent.is_constant() || axis.extent.constant() > kLongest) return 0;
+    size *= axis.extent.constant();
+  }
+  return size <= kLargest ? size : 0;
+}
+
+}  // namespace
+
+class Evaluation::ScopeGuard {
+ public:
+  ScopeGuard(Evaluation& evaluation, Value* mask) : evaluation_(evaluation) {
+    scope_.outer = evaluation.scope_;
+    scope_.mask = mask;
+    evaluation.scope_ = &scope_;
+  }
+  ~ScopeGuard() { evaluation_.scope_ = scope_.outer; }
+  ScopeGuard(const ScopeGuard&) = delete;
+  ScopeGuard& operator=(const ScopeGuard&) = delete;
+
+ private:
+  Evaluation& evaluation_;
+  Scope scope_;
+};
+
+bool Evaluation::varies(const Expr& e) {
+  if (point_.lanes == 1) return false;
+  if (auto it = varies_.find(e.get()); it != varies_.end()) return it->second;
+  bool result = false;
+  if (e->kind == ExprKind::axis) result = e->axis == point_.lane_axis;
+  if (e->kind == ExprKind::accumulator) result = FunctionBuilder::is_vector(point_.accumulator);
+  if (e->kind == ExprKind::local) result = FunctionBuilder::is_vector(point_.locals.at(e->local));
+  for (const Expr& a : e->args) result = result || varies(a);
+  varies_[e.get()] = result;
+  return result;
+}
+
+Value* Evaluation::both(Value* a, Value* b) {
+  if (a == nullptr || a == b) return b;
+  if (b == nullptr) return a;
+  if (FunctionBuilder::is_vector(a) != FunctionBuilder::is_vector(b)) {
+    a = lanes(a);
+    b = lanes(b);
+  }
+  return ir_.CreateAnd(a, b);
+}
+
+Value* Evaluation::axis(int id) {
+  auto it = axes_.find(id);
+  GCG_CHECK(it != axes_.end(), "axis ", id, " has no value here");
+  return it->second;
+}
+
+Value* Evaluation::value(const Expr& e) {
+  for (Scope* s = scope_; s != nullptr; s = s->outer)
+    if (auto it = s->values.find(e.get()); it != s->values.end()) return it->second;
+  Value* v = compute(e);
+  if (varies(e)) v = lanes(v);
+  scope_->values[e.get()] = v;
+  return v;
+}
+
+Value* Evaluation::compute(const Expr& e) {
+  switch (e->kind) {
+    case ExprKind::constant:
+      return emit_constant(f_, *e);
+    case ExprKind::axis: {
+      Value* base = axis(e->axis);
+      return varies(e) ? ir_.CreateAdd(lanes(base), f_.iota(point_.lanes)) : base;
+    }
+    case ExprKind::extent:
+      return f_.dim(e->dim);
+    case ExprKind::load:
+      return load(*e);
+    case ExprKind::local:
+      return point_.locals.at(e->local);
+    case ExprKind::accumulator:
+      GCG_CHECK(point_.accumulator != nullptr, "an accumulator outside an epilogue");
+      return point_.accumulator;
+    case ExprKind::unary:
+      return emit_unary(f_, e->unary, e->args[0]->dtype, value(e->args[0]));
+    case ExprKind::binary:
+      return binary(e);
+    case ExprKind::select:
+      return select(e);
+    case ExprKind::cast:
+      return emit_cast(f_, e->args[0]->dtype, e->dtype, value(e->args[0]));
+    case ExprKind::reduce:
+      return reduce(*e);
+  }
+  return nullptr;
+}
+
+Value* Evaluation::binary(const Expr& e) {
+  Value* a = value(e->args[0]);
+  Value* b = value(e->args[1]);
+  if (e->binary == BinaryOp::checked_index) return checked_index(a, b);
+  const bool normalises = e->binary == BinaryOp::div && e->dtype == DType::f32 && has_local(e->args[1]);
+  if (normalises && varies(e->args[0]) && !varies(e->args[1])) return divide_all(f_, a, b);
+  return emit_binary(f_, e->binary, e->args[0]->dtype, a, b);
+}
+
+Value* Evaluation::base_value(const Expr& e) {
+  if (!varies(e)) return value(e);
+  if (e->kind == ExprKind::axis) return axis(e->axis);
+  for (Scope* s = scope_; s != nullptr; s = s->outer)
+    if (auto it = s->bases.find(e.get()); it != s->bases.end()) return it->second;
+  Value* v = nullptr;
+  if (e->kind == ExprKind::unary) {
+    v = emit_unary(f_, e->unary, e->dtype, base_value(e->args[0]));
+  } else {
+    GCG_CHECK(e->kind == ExprKind::binary, "index arithmetic is affine in the lane axis");
+    Value* a = base_value(e->args[0]);
+    v = emit_binary(f_, e->binary, e->dtype, a, base_value(e->args[1]));
+  }
+  scope_->bases[e.get()] = v;
+  return v;
+}
+
+Value* Evaluation::side(const Expr& e, Value* mask) {
+  ScopeGuard scope(*this, mask);
+  return value(e);
+}
+
+Value* Evaluation::select(const Expr& e) {
+  Value* condition = value(e->args[0]);
+  const bool guarded = has_guarded_load(e->args[1]) || has_guarded_load(e->args[2]);
+  if (guarded && !FunctionBuilder::is_vector(condition)) return branch(e, condition);
+  Value *then = nullptr, *otherwise = nullptr;
+  if (guarded) {
+    then = side(e->args[1], both(scope_->mask, condition));
+    otherwise = side(e->args[2], both(scope_->mask, ir_.CreateNot(condition)));
+  } else {
+    then = value(e->args[1]);
+    otherwise = value(e->args[2]);
+  }
+  if (varies(e)) {
+    then = lanes(then);
+    otherwise = lanes(otherwise);
+  }
+  return ir_.CreateSelect(condition, then, otherwise);
+}
+
+Value* Evaluation::branch(const Expr& e, Value* condition) {
+  auto evaluate = [&](const Expr& taken) -> FunctionBuilder::Values {
+    Value* v = side(taken, scope_->mask);
+    return {varies(e) ? lanes(v) : v};
+  };
+  return f_.if_else(condition, [&] { return evaluate(e->args[1]); }, [&] { return evaluate(e->args[2]); })[0];
+}
+
+Value* Evaluation::body_value(const ExprNode& reduce, bool vector) {
+  Value* v = value(reduce.args[0]);
+  return vector ? lanes(v) : v;
+}
+
+/// Computes the reductions inside that are the same for all of a reduction's points, once and not for each of them.
+/// Those that a guard keeps from running may not.
+void Evaluation::hoist_reductions(const Expr& body, const std::vector<Axis>& axes, std::set<const ExprNode*>& seen) {
+  if (!seen.insert(body.get()).second) return;
+  if (body->kind == ExprKind::reduce) {
+    const std::set<int> free = free_axes(body);
+    const bool same = std::none_of(axes.begin(), axes.end(), [&](const Axis& a) { return free.contains(a.id); });
+    if (same) value(body);
+    return;
+  }
+  if (body->kind == ExprKind::select && has_guarded_load(body)) return;
+  for (const Expr& a : body->args) hoist_reductions(a, axes, seen);
+}
+
+Value* Evaluation::reduce(const ExprNode& e) {
+  std::set<const ExprNode*> seen;
+  hoist_reductions(e.args[0], e.reduce_axes, seen);
+  const bool vector = varies(e.args[0]);
+  Value* identity = emit_constant(f_, *reduce_identity(e.reduce, e.dtype));
+  if (vector) identity = lanes(identity);
+  const int64_t window = window_size(e);
+  return window > 0 ? reduce_unrolled(e, 0, identity, vector) : reduce_loops(e, 0, identity, vector);
+}
+
+Value* Evaluation::reduce_unrolled(const ExprNode& e, size_t k, Value* sum, bool vector) {
+  if (k == e.reduce_axes.size()) {
+    ScopeGuard scope(*this, scope_->mask);
+    return emit_combine(f_, e.reduce, e.dtype, sum, body_value(e, vector));
+  }
+  for (int64_t i = 0; i < e.reduce_axes[k].extent.constant(); ++i) {
+    axes_[e.reduce_axes[k].id] = f_.i64(i);
+    sum = reduce_unrolled(e, k + 1, sum, vector);
+  }
+  return sum;
+}
+
+Value* Evaluation::reduce_loops(const ExprNode& e, size_t k, Value* sum, bool vector) {
+  if (k == e.reduce_axes.size()) {
+    ScopeGuard scope(*this, scope_->mask);
+    return emit_combine(f_, e.reduce, e.dtype, sum, body_value(e, vector));
+  }
+  return f_.for_loop(f_.i64(0), f_.dim(e.reduce_axes[k].extent), f_.i64(1), {sum},
+                     [&](Value* i, const FunctionBuilder::Values& carried) -> FunctionBuilder::Values {
+                       axes_[e.reduce_axes[k].id] = i;
+                       return {reduce_loops(e, k + 1, carried[0], vector)};
+                     })[0];
+}
+
+}  // namespace gcg::cpu

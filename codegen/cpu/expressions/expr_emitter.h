@@ -1,0 +1,50 @@
+// Expressions into instructions: one element, or a vector of elements along one axis.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "codegen/cpu/llvm/function_builder.h"
+#include "compiler/kernel/access_analysis.h"
+
+namespace gcg::cpu {
+
+/// Where an expression is evaluated. With lanes == 1 the result is a scalar; otherwise lane j stands for the point
+/// whose `lane_axis` coordinate is axes[lane_axis] + j, and the result is a vector, or a scalar if it is the same in
+/// all lanes.
+struct Point {
+  std::map<int, llvm::Value*> axes;  // i64 per axis id; the lane axis: of lane 0
+  int lane_axis = -1;
+  int lanes = 1;
+  llvm::Value* mask = nullptr;         // active lanes (<lanes x i1>, or i1); null: all. Inactive lanes touch no memory
+  llvm::Value* accumulator = nullptr;  // of an epilogue, scalar or vector
+  std::map<int, llvm::Value*> locals;  // results of reduce stages, scalars
+  std::map<const ExprNode*, llvm::Value*> known;  // sub-expressions that have been evaluated already
+};
+
+/// Are lanes so far apart few enough registers, read whole, that shuffles are cheaper than a load per lane?
+inline bool is_interleaving(const Dim& stride) {
+  return stride.is_constant() && stride.constant() >= 2 && stride.constant() <= 4;
+}
+
+/// Evaluates expressions over the operands of the kernel that `f` builds. Sub-expressions met twice within one call of
+/// evaluate or store are computed once.
+class ExprEmitter {
+ public:
+  explicit ExprEmitter(FunctionBuilder& f) : f_(f) {}
+
+  llvm::Value* evaluate(const Expr& e, const Point& point);
+  /// operand[index] = value at the point's active lanes. A scalar value is stored to every lane.
+  void store(int operand, const std::vector<Expr>& index, llvm::Value* value, const Point& point);
+  /// The same for evaluate(value, point).
+  void store(int operand, const std::vector<Expr>& index, const Expr& value, const Point& point);
+
+  /// The lanes of values[0] at the point, which lie values.size() elements apart, and those of the others between them.
+  void store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<llvm::Value*>& values,
+                         const Point& point);
+
+ private:
+  FunctionBuilder& f_;
+};
+
+}  // namespace gcg::cpu

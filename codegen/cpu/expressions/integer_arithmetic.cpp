@@ -1,0 +1,217 @@
+#include "codegen/cpu/expressions/integer_arithmetic.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+using llvm::Value;
+
+Value* zero_like(Value* v) { return llvm::Constant::getNullValue(v->getType()); }
+Value* number_like(Value* v, int64_t n) {
+  return llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(n), /*IsSigned=*/true);
+}
+
+/// The scalar behind a constant or a splat of one; null for others.
+llvm::ConstantInt* constant_of(Value* v) {
+  auto* c = llvm::dyn_cast<llvm::Constant>(v);
+  if (c != nullptr && c->getType()->isVectorTy()) c = c->getSplatValue();
+  return llvm::dyn_cast_or_null<llvm::ConstantInt>(c);
+}
+
+/// Quotient and remainder towards zero, both zero when b is; the most negative number divided by -1 wraps.
+struct Division {
+  Value* quotient;
+  Value* remainder;
+};
+
+Division divide(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
+  llvm::IRBuilder<>& ir = f.ir();
+  llvm::ConstantInt* constant = constant_of(b);
+  const bool plain = constant != nullptr && !constant->isZero() && !(is_signed && constant->isMinusOne());
+  Value* divisor = b;
+  Value* by_zero = nullptr;
+  Value* by_minus_one = nullptr;
+  if (!plain) {
+    by_zero = ir.CreateICmpEQ(b, zero_like(b));
+    Value* unsafe = by_zero;
+    if (is_signed) {
+      by_minus_one = ir.CreateICmpEQ(b, number_like(b, -1));
+      unsafe = ir.CreateOr(unsafe, by_minus_one);
+    }
+    divisor = ir.CreateSelect(unsafe, number_like(b, 1), b);
+  }
+  Value* q = is_signed ? ir.CreateSDiv(a, divisor) : ir.CreateUDiv(a, divisor);
+  if (by_minus_one != nullptr) q = ir.CreateSelect(by_minus_one, ir.CreateNeg(a), q);
+  if (by_zero != nullptr) q = ir.CreateSelect(by_zero, zero_like(a), q);
+  Value* r = ir.CreateSub(a, ir.CreateMul(q, b));
+  if (by_zero != nullptr) r = ir.CreateSelect(by_zero, zero_like(a), r);
+  return {q, r};
+}
+
+/// The remainder is not zero and its sign is not the divisor's: floor division rounds once more.
+Value* needs_floor_step(FunctionBuilder& f, Value* remainder, Value* b) {
+  llvm::IRBuilder<>& ir = f.ir();
+  Value* differ = ir.CreateICmpSLT(ir.CreateXor(remainder, b), zero_like(b));
+  return ir.CreateAnd(ir.CreateICmpNE(remainder, zero_like(b)), differ);
+}
+
+Value* floor_divide(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
+  const Division d = divide(f, is_signed, a, b);
+  if (!is_signed) return d.quotient;
+  Value* step = f.ir().CreateSExt(needs_floor_step(f, d.remainder, b), a->getType());  // -1 or 0
+  return f.ir().CreateAdd(d.quotient, step);
+}
+
+Value* floor_mod(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
+  const Division d = divide(f, is_signed, a, b);
+  if (!is_signed) return d.remainder;
+  Value* step = needs_floor_step(f, d.remainder, b);
+  return f.ir().CreateAdd(d.remainder, f.ir().CreateSelect(step, b, zero_like(b)));
+}
+
+/// Amounts outside [0, bits) shift everything out.
+Value* shift(FunctionBuilder& f, bool left, bool is_signed, Value* a, Value* b) {
+  llvm::IRBuilder<>& ir = f.ir();
+  const auto bits = static_cast<int64_t>(a->getType()->getScalarSizeInBits());
+  Value* valid = ir.CreateICmpULT(b, number_like(b, bits));
+  if (!left && is_signed) return ir.CreateAShr(a, ir.CreateSelect(valid, b, number_like(b, bits - 1)));
+  Value* amount = ir.CreateSelect(valid, b, zero_like(b));
+  Value* shifted = left ? ir.CreateShl(a, amount) : ir.CreateLShr(a, amount);
+  return ir.CreateSelect(valid, shifted, zero_like(a));
+}
+
+/// a^b by squaring, wrapping; a negative exponent gives the truncated reciprocal power.
+Value* power(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
+  llvm::IRBuilder<>& ir = f.ir();
+  Value* one = number_like(a, 1);
+  const auto bits = static_cast<int64_t>(a->getType()->getScalarSizeInBits());
+  if (llvm::ConstantInt* c = constant_of(b); c != nullptr && c->getValue().ult(9)) {
+    Value* result = one;
+    for (uint64_t k = 0; k < c->getZExtValue(); ++k) result = ir.CreateMul(result, a);
+    return result;
+  }
+  auto result = f.for_loop(f.i64(0), f.i64(bits), f.i64(1), {one, a, b},
+                           [&](Value*, const FunctionBuilder::Values& v) -> FunctionBuilder::Values {
+                             Value* odd = ir.CreateTrunc(v[2], v[2]->getType()->getWithNewBitWidth(1));
+                             Value* next = ir.CreateSelect(odd, ir.CreateMul(v[0], v[1]), v[0]);
+                             return {next, ir.CreateMul(v[1], v[1]), ir.CreateLShr(v[2], one)};
+                           });
+  if (!is_signed) return result[0];
+  Value* minus_one = number_like(a, -1);
+  Value* odd = ir.CreateTrunc(b, b->getType()->getWithNewBitWidth(1));
+  Value* small = ir.CreateSelect(ir.CreateICmpEQ(a, minus_one), ir.CreateSelect(odd, minus_one, one),
+                                 ir.CreateSelect(ir.CreateICmpEQ(a, one), one, zero_like(a)));
+  return ir.CreateSelect(ir.CreateICmpSLT(b, zero_like(b)), small, result[0]);
+}
+
+Value* compare(FunctionBuilder& f, BinaryOp op, bool is_signed, Value* a, Value* b) {
+  llvm::IRBuilder<>& ir = f.ir();
+  switch (op) {
+    case BinaryOp::equal:
+      return ir.CreateICmpEQ(a, b);
+    case BinaryOp::not_equal:
+      return ir.CreateICmpNE(a, b);
+    case BinaryOp::less:
+      return is_signed ? ir.CreateICmpSLT(a, b) : ir.CreateICmpULT(a, b);
+    case BinaryOp::less_equal:
+      return is_signed ? ir.CreateICmpSLE(a, b) : ir.CreateICmpULE(a, b);
+    case BinaryOp::greater:
+      return is_signed ? ir.CreateICmpSGT(a, b) : ir.CreateICmpUGT(a, b);
+    case BinaryOp::greater_equal:
+      return is_signed ? ir.CreateICmpSGE(a, b) : ir.CreateICmpUGE(a, b);
+    default:
+      return nullptr;
+  }
+}
+
+/// Folds constants, which builders do for comparisons but not for intrinsics.
+Value* extremum(FunctionBuilder& f, bool largest, bool is_signed, Value* a, Value* b) {
+  using llvm::Intrinsic::smax, llvm::Intrinsic::smin, llvm::Intrinsic::umax, llvm::Intrinsic::umin;
+  llvm::IRBuilder<>& ir = f.ir();
+  if (llvm::isa<llvm::Constant>(a) && llvm::isa<llvm::Constant>(b)) {
+    Value* greater = is_signed ? ir.CreateICmpSGT(a, b) : ir.CreateICmpUGT(a, b);
+    return largest ? ir.CreateSelect(greater, a, b) : ir.CreateSelect(greater, b, a);
+  }
+  return ir.CreateBinaryIntrinsic(largest ? (is_signed ? smax : umax) : is_signed ? smin : umin, a, b);
+}
+
+}  // namespace
+
+llvm::Value* emit_integer_unary(FunctionBuilder& f, UnaryOp op, DType dtype, llvm::Value* a) {
+  llvm::IRBuilder<>& ir = f.ir();
+  const bool is_signed = is_signed_int(dtype);
+  switch (op) {
+    case UnaryOp::neg:
+      return ir.CreateNeg(a);
+    case UnaryOp::abs:
+      return is_signed ? ir.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, ir.getFalse()) : a;
+    case UnaryOp::logical_not:
+    case UnaryOp::bit_not:
+      return ir.CreateNot(a);
+    case UnaryOp::sign: {
+      Value* nonzero = ir.CreateZExt(ir.CreateICmpNE(a, zero_like(a)), a->getType());
+      return is_signed ? ir.CreateOr(ir.CreateAShr(a, a->getType()->getScalarSizeInBits() - 1), nonzero) : nonzero;
+    }
+    case UnaryOp::floor:
+    case UnaryOp::ceil:
+    case UnaryOp::round_even:
+      return a;
+    case UnaryOp::is_nan:
+    case UnaryOp::is_inf:
+      return ir.CreateICmpNE(a, a);
+    default:
+      break;
+  }
+  GCG_CHECK(false, "unary operator ", static_cast<int>(op), " on ", name_of(dtype));
+  return nullptr;
+}
+
+llvm::Value* emit_integer_binary(FunctionBuilder& f, BinaryOp op, DType dtype, llvm::Value* a, llvm::Value* b) {
+  llvm::IRBuilder<>& ir = f.ir();
+  const bool is_signed = is_signed_int(dtype);
+  if (Value* v = compare(f, op, is_signed, a, b)) return v;
+  switch (op) {
+    case BinaryOp::add:
+      return ir.CreateAdd(a, b);
+    case BinaryOp::sub:
+      return ir.CreateSub(a, b);
+    case BinaryOp::mul:
+      return ir.CreateMul(a, b);
+    case BinaryOp::div:
+      return divide(f, is_signed, a, b).quotient;
+    case BinaryOp::fmod:
+      return divide(f, is_signed, a, b).remainder;
+    case BinaryOp::floor_div:
+      return floor_divide(f, is_signed, a, b);
+    case BinaryOp::mod:
+      return floor_mod(f, is_signed, a, b);
+    case BinaryOp::pow:
+      return power(f, is_signed, a, b);
+    case BinaryOp::max:
+      return extremum(f, true, is_signed, a, b);
+    case BinaryOp::min:
+      return extremum(f, false, is_signed, a, b);
+    case BinaryOp::logical_and:
+    case BinaryOp::bit_and:
+      return ir.CreateAnd(a, b);
+    case BinaryOp::logical_or:
+    case BinaryOp::bit_or:
+      return ir.CreateOr(a, b);
+    case BinaryOp::logical_xor:
+    case BinaryOp::bit_xor:
+      return ir.CreateXor(a, b);
+    case BinaryOp::shift_left:
+      return shift(f, true, is_signed, a, b);
+    case BinaryOp::shift_right:
+      return shift(f, false, is_signed, a, b);
+    default:
+      break;
+  }
+  GCG_CHECK(false, "binary operator ", static_cast<int>(op), " on ", name_of(dtype));
+  return nullptr;
+}
+
+}  // namespace gcg::cpu

@@ -1,0 +1,291 @@
+// Polynomials below are minimax fits (Remez, relative error of the function) on the stated interval, rounded to f32.
+#include "codegen/cpu/expressions/vector_math.h"
+
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+
+namespace gcg::cpu {
+namespace {
+
+using llvm::Value;
+
+/// f32 arithmetic on values of one type.
+class Math {
+ public:
+  Math(FunctionBuilder& f, Value* like)
+      : f_(f), ir_(f.ir()), type_(like->getType()), int_type_(type_->getWithNewType(f.ir().getInt32Ty())) {}
+
+  Value* num(double v) { return llvm::ConstantFP::get(type_, v); }
+  Value* integer(int64_t v) { return llvm::ConstantInt::get(int_type_, static_cast<uint64_t>(v), true); }
+  Value* add(Value* a, Value* b) { return ir_.CreateFAdd(a, b); }
+  Value* sub(Value* a, Value* b) { return ir_.CreateFSub(a, b); }
+  Value* mul(Value* a, Value* b) { return ir_.CreateFMul(a, b); }
+  Value* div(Value* a, Value* b) { return ir_.CreateFDiv(a, b); }
+  Value* fma(Value* a, Value* b, Value* c) { return ir_.CreateIntrinsic(llvm::Intrinsic::fma, {type_}, {a, b, c}); }
+  Value* abs(Value* a) { return ir_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a); }
+  Value* copysign(Value* a, Value* sign) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, a, sign); }
+  /// NaN stays NaN (the constant is the first operand of the comparison).
+  Value* at_most(Value* a, double limit) { return ir_.CreateSelect(ir_.CreateFCmpOLT(num(limit), a), num(limit), a); }
+  Value* at_least(Value* a, double limit) { return ir_.CreateSelect(ir_.CreateFCmpOGT(num(limit), a), num(limit), a); }
+  /// c[0] + c[1] x + ...
+  Value* polynomial(Value* x, std::initializer_list<double> c) {
+    auto it = std::rbegin(c);
+    Value* sum = num(*it);
+    for (++it; it != std::rend(c); ++it) sum = fma(sum, x, num(*it));
+    return sum;
+  }
+  /// An odd function from its values for |x| < cut, and its positive values elsewhere; NaN goes the near way.
+  Value* near_or_far(Value* x, double cut, Value* near, Value* far) {
+    return ir_.CreateSelect(ir_.CreateFCmpULT(abs(x), num(cut)), near, copysign(far, x));
+  }
+  Value* as_int(Value* a) { return ir_.CreateBitCast(a, int_type_); }
+  Value* as_float(Value* a) { return ir_.CreateBitCast(a, type_); }
+  llvm::IRBuilder<>& ir() { return ir_; }
+  FunctionBuilder& f() { return f_; }
+
+ private:
+  FunctionBuilder& f_;
+  llvm::IRBuilder<>& ir_;
+  llvm::Type* type_;
+  llvm::Type* int_type_;
+};
+
+constexpr double kRound = 0x1.8p23;       // adding it rounds a float below 2^21 to an integer, kept in the lowest bits
+constexpr double kSigmoidCut = -87.3365;  // left of it results are no normal numbers
+constexpr double kLargestAngle = 0x1p17;
+
+/// exp(x) = 2^n * mantissa, |r| <= ln(2)/2. Requires |x| < 2^21.
+struct SplitExp {
+  Value* shifted;  // n + bias + kRound
+  Value* n;
+  Value* r;  // x - n ln 2
+};
+
+SplitExp split_exp(Math& m, Value* x, int bias = 127) {
+  Value* shifted = m.fma(x, m.num(0x1.715476p+0), m.num(kRound + bias));  // x / ln 2
+  Value* n = m.sub(shifted, m.num(kRound + bias));
+  Value* r = m.fma(n, m.num(-0x1.62e4p-1), x);  // ln 2 in two parts; n * high part is exact
+  return {shifted, n, m.fma(n, m.num(-0x1.7f7d1cp-20), r)};
+}
+
+/// `scale` times the mantissa.
+Value* mantissa(Math& m, const SplitExp& e, double scale = 1) {
+  return m.polynomial(e.r, {scale, scale, scale * 0x1.fffffcp-2, scale * 0x1.555492p-3, scale * 0x1.5558f2p-5,
+                            scale * 0x1.1239f2p-7, scale * 0x1.6a2416p-10});
+}
+
+/// 2^(n + bias - 127), 0 for an exponent of -127.
+Value* power_of_two(Math& m, const SplitExp& e) {
+  return m.as_float(m.ir().CreateShl(m.as_int(e.shifted), m.integer(23)));  // the bits of kRound are shifted out
+}
+
+/// value * 2^n by the AVX-512 instruction, which rounds once and saturates; per register of 16 lanes.
+Value* scale_avx512(Math& m, Value* value, Value* n) {
+  llvm::IRBuilder<>& ir = m.ir();
+  const int lanes = FunctionBuilder::lanes_of(value);
+  if (lanes > 16) {
+    std::vector<int> low, high, all;
+    for (int j = 0; j < lanes / 2; ++j) {
+      low.push_back(j);
+      high.push_back(j + lanes / 2);
+    }
+    for (int j = 0; j < lanes; ++j) all.push_back(j);
+    Value* a = scale_avx512(m, ir.CreateShuffleVector(value, low), ir.CreateShuffleVector(n, low));
+    Value* b = scale_avx512(m, ir.CreateShuffleVector(value, high), ir.CreateShuffleVector(n, high));
+    return ir.CreateShuffleVector(a, b, all);
+  }
+  return ir.CreateIntrinsic(
+      llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+      {value, n, llvm::Constant::getNullValue(value->getType()), ir.getInt16(0xffff), ir.getInt32(4)});
+}
+
+/// exp for x in [-20, 0]; anything for NaN.
+Value* exp_near_zero(Math& m, Value* x) {
+  Value* shifted = m.fma(x, m.num(0x1.715476p+0), m.num(kRound + 127));
+  Value* n = m.sub(shifted, m.num(kRound + 127));
+  const SplitExp e{shifted, n, m.fma(n, m.num(-0x1.62e43p-1), x)};  // n is small: one part of ln 2 will do
+  return m.mul(mantissa(m, e), power_of_two(m, e));
+}
+
+}  // namespace
+
+llvm::Value* emit_fma(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::Value* c) {
+  return Math(f, a).fma(a, b, c);
+}
+
+llvm::Value* emit_exp(FunctionBuilder& f, llvm::Value* x) {
+  Math m(f, x);
+  if (const int lanes = FunctionBuilder::lanes_of(x); f.target().has_avx512() && lanes >= 16 && lanes % 16 == 0) {
+    const SplitExp e = split_exp(m, m.at_least(m.at_most(x, 89.0), -104.0));
+    return scale_avx512(m, mantissa(m, e), e.n);
+  }
+  // Twice the mantissa times half the power, which is 0 at the lower limit, and finite at the upper one, where the
+  // product is inf.
+  const SplitExp e = split_exp(m, m.at_least(m.at_most(x, 88.73), -87.6), 126);
+  return m.mul(mantissa(m, e, 2), power_of_two(m, e));
+}
+
+llvm::Value* emit_log(FunctionBuilder& f, llvm::Value* x) {
+  Math m(f, x);
+  llvm::IRBuilder<>& ir = f.ir();
+  // x = 2^n * (1 + r) with 1 + r in [sqrt(1/2), sqrt(2)); denormals are made normal first.
+  Value* tiny = ir.CreateFCmpOLT(x, m.num(0x1p-126));
+  Value* normal = ir.CreateSelect(tiny, m.mul(x, m.num(0x1p23)), x);
+  Value* bits = ir.CreateSub(m.as_int(normal), m.integer(0x3f3504f3));  // of sqrt(1/2)
+  Value* n = ir.CreateSIToFP(ir.CreateAShr(bits, m.integer(23)), x->getType());
+  n = ir.CreateSelect(tiny, m.sub(n, m.num(23)), n);
+  Value* mantissa = ir.CreateAdd(ir.CreateAnd(bits, m.integer(0x7fffff)), m.integer(0x3f3504f3));
+  Value* r = m.sub(m.as_float(mantissa), m.num(1));
+  Value* p = m.polynomial(r, {0x1.555554p-2, -0x1.000228p-2, 0x1.99a00ap-3, -0x1.547228p-3, 0x1.22d9e6p-3,
+                              -0x1.0d863ap-3, 0x1.055d7cp-3, -0x1.38b56cp-4});
+  // r - r^2/2 + r^3 p + n ln 2, small terms first.
+  Value* square = m.mul(r, r);
+  Value* small = m.fma(n, m.num(0x1.7f7d1cp-20), m.mul(m.mul(square, r), p));
+  small = m.fma(square, m.num(-0.5), small);
+  Value* result = m.fma(n, m.num(0x1.62e4p-1), m.add(r, small));
+  result = ir.CreateSelect(ir.CreateFCmpOEQ(x, m.num(0)), m.num(-INFINITY), result);
+  result = ir.CreateSelect(ir.CreateFCmpOLT(x, m.num(0)), m.num(std::numeric_limits<double>::quiet_NaN()), result);
+  return ir.CreateSelect(ir.CreateFCmpOLT(x, m.num(INFINITY)), result, x);  // inf and NaN are their own logarithms
+}
+
+llvm::Value* emit_erf(FunctionBuilder& f, llvm::Value* x) {
+  Math m(f, x);
+  constexpr double kCut = 0.9;
+  Value* square = m.mul(x, x);
+  // x + x p: the leading coefficient, 2/sqrt(pi), would lose half a unit as a float.
+  Value* p = m.polynomial(
+      square, {0x1.06eba6p-3, -0x1.8126fap-2, 0x1.ce1dd2p-4, -0x1.b6bee2p-6, 0x1.4876cap-8, -0x1.3f4f7p-11});
+  Value* near = m.fma(x, p, x);
+  // 1 - erfc(t); ln erfc(t) = t q(t) - t. From 4 on the result is 1.
+  Value* t = m.at_most(m.abs(x), 4.0);
+  Value* q =
+      m.polynomial(t, {-0x1.0736bap-3, -0x1.457950p-1, -0x1.af4caep-4, 0x1.776858p-6, -0x1.a6568ap-9, 0x1.c29a92p-13});
+  Value* far = m.sub(m.num(1), exp_near_zero(m, m.fma(t, q, f.ir().CreateFNeg(t))));
+  return m.near_or_far(x, kCut, near, far);
+}
+
+llvm::Value* emit_tanh(FunctionBuilder& f, llvm::Value* x) {
+  Math m(f, x);
+  // e / (e + 1) of e = (exp(2x) - 1) / 2, which keeps its relative error around 0. From 9.1 on the result is 1.
+  Value* t = m.at_least(m.at_most(x, 9.2), -9.2);
+  Value* shifted = m.fma(t, m.num(0x1.715476p+1), m.num(kRound + 127));
+  Value* n = m.sub(shifted, m.num(kRound + 127));
+  Value* h = m.fma(n, m.num(-0x1.62e43p-2), t);  // n is small: one part of ln(2) / 2 will do
+  Value* p = m.polynomial(h, {0x1.fffffcp-1, 0x1.555492p-1, 0x1.5558f2p-2, 0x1.1239f2p-3, 0x1.6a2416p-5});
+  Value* half = m.fma(m.mul(h, h), p, h);  // (exp(2h) - 1) / 2
+  Value* power = power_of_two(m, {shifted, n, h});
+  Value* e = m.fma(power, half, m.fma(power, m.num(0.5), m.num(-0.5)));
+  return m.div(e, m.add(e, m.num(1)));
+}
+
+llvm::Value* emit_sigmoid(FunctionBuilder& f, llvm::Value* x) {
+  Math m(f, x);
+  // 1 / (1 + exp(-x)); zero where that is no normal number: denormal factors would slow down what reads it.
+  const SplitExp e = split_exp(m, f.ir().CreateFNeg(m.at_most(x, 88.0)));
+  Value* result = m.div(m.num(1), m.fma(mantissa(m, e), power_of_two(m, e), m.num(1)));
+  return f.ir().CreateSelect(f.ir().CreateFCmpOLT(x, m.num(kSigmoidCut)), m.num(0), result);
+}
+
+namespace {
+
+/// The quadrant that an angle is in, and sine and cosine of what it is from the middle of that, in [-pi/4, pi/4].
+struct Quadrant {
+  Value* number;  // its lowest two bits
+  Value *sine, *cosine;
+};
+
+/// Requires |x| <= kLargestAngle: pi/2 in three parts is exact enough up to there.
+Quadrant quadrant_of(Math& m, Value* x) {
+  Value* shifted = m.fma(x, m.num(0x1.45f306p-1), m.num(kRound));  // x / (pi/2)
+  Value* n = m.sub(shifted, m.num(kRound));
+  Value* r = m.fma(n, m.num(-0x1.921fb6p+0), x);
+  r = m.fma(n, m.num(0x1.777a5cp-25), r);
+  r = m.fma(n, m.num(0x1.ee59dap-50), r);
+  Value* square = m.mul(r, r);
+  Value* sine = m.fma(m.mul(r, square), m.polynomial(square, {-0x1.555544p-3, 0x1.1106b8p-7, -0x1.99171ap-13}), r);
+  Value* cosine = m.fma(m.mul(square, square), m.polynomial(square, {0x1.55554ap-5, -0x1.6c0ba6p-10, 0x1.99c2acp-16}),
+                        m.fma(square, m.num(-0.5), m.num(1)));
+  return {m.as_int(shifted), sine, cosine};
+}
+
+Value* near_sine(Math& m, const Quadrant& q, bool cosine) {
+  llvm::IRBuilder<>& ir = m.ir();
+  Value* number = cosine ? ir.CreateAdd(q.number, m.integer(1)) : q.number;  // cos(x) = sin(x + pi/2)
+  Value* odd = ir.CreateICmpNE(ir.CreateAnd(number, m.integer(1)), m.integer(0));
+  Value* size = ir.CreateSelect(odd, q.cosine, q.sine);
+  return m.as_float(ir.CreateXor(m.as_int(size), ir.CreateShl(ir.CreateAnd(number, m.integer(2)), m.integer(30))));
+}
+
+Value* near_tangent(Math& m, const Quadrant& q) {
+  llvm::IRBuilder<>& ir = m.ir();
+  Value* odd = ir.CreateICmpNE(ir.CreateAnd(q.number, m.integer(1)), m.integer(0));
+  return m.div(ir.CreateSelect(odd, ir.CreateFNeg(q.cosine), q.sine), ir.CreateSelect(odd, q.sine, q.cosine));
+}
+
+/// x^2 or, where `reflected`, (1 - |x|) / 2 in `square`, and what asin is there: of |x|, or of the root of that.
+struct NearAsin {
+  Value *reflected, *value;
+};
+
+NearAsin near_asin(Math& m, Value* x) {
+  llvm::IRBuilder<>& ir = m.ir();
+  Value* size = m.abs(x);
+  Value* reflected = ir.CreateFCmpOGT(size, m.num(0.5));
+  Value* square = ir.CreateSelect(reflected, m.fma(size, m.num(-0.5), m.num(0.5)), m.mul(size, size));
+  Value* root = ir.CreateSelect(reflected, ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, square), size);
+  Value* p = m.polynomial(square, {0x1.5555c8p-3, 0x1.3301e4p-4, 0x1.747e4ap-5, 0x1.8c283cp-6, 0x1.596d28p-5});
+  return {reflected, m.fma(m.mul(root, square), p, root)};
+}
+
+constexpr double kHalfPi = 0x1.921fb6p+0, kPi = 0x1.921fb6p+1;
+
+}  // namespace
+
+llvm::Value* emit_angle_function(FunctionBuilder& f, Angle which, llvm::Value* x,
+                                 const std::function<llvm::Value*()>& exact) {
+  Math m(f, x);
+  Value* far = f.ir().CreateFCmpUGT(m.abs(x), m.num(kLargestAngle));
+  if (far->getType()->isVectorTy()) far = f.ir().CreateOrReduce(far);
+  return f.if_else(
+      far, [&] { return FunctionBuilder::Values{exact()}; },
+      [&] {
+        const Quadrant q = quadrant_of(m, x);
+        return FunctionBuilder::Values{which == Angle::tangent ? near_tangent(m, q)
+                                                               : near_sine(m, q, which == Angle::cosine)};
+      })[0];
+}
+
+llvm::Value* emit_atan(FunctionBuilder& f, llvm::Value* x) {
+  Math m(f, x);
+  llvm::IRBuilder<>& ir = f.ir();
+  // Beyond 1 it is pi/2 less that of the reciprocal.
+  Value* size = m.abs(x);
+  Value* beyond = ir.CreateFCmpOGT(size, m.num(1));
+  Value* r = m.div(ir.CreateSelect(beyond, m.num(1), size), ir.CreateSelect(beyond, size, m.num(1)));
+  Value* square = m.mul(r, r);
+  Value* p = m.polynomial(square, {-0x1.5554dcp-2, 0x1.9978f4p-3, -0x1.230adcp-3, 0x1.b4e12ap-4, -0x1.3556b6p-4,
+                                   0x1.61fddap-5, -0x1.0c2c14p-6, 0x1.7ed232p-9});
+  Value* near = m.fma(m.mul(r, square), p, r);
+  return m.copysign(ir.CreateSelect(beyond, m.sub(m.num(kHalfPi), near), near), x);
+}
+
+llvm::Value* emit_asin(FunctionBuilder& f, llvm::Value* x) {
+  Math m(f, x);
+  const NearAsin near = near_asin(m, x);
+  return m.copysign(f.ir().CreateSelect(near.reflected, m.fma(near.value, m.num(-2), m.num(kHalfPi)), near.value), x);
+}
+
+llvm::Value* emit_acos(FunctionBuilder& f, llvm::Value* x) {
+  Math m(f, x);
+  llvm::IRBuilder<>& ir = f.ir();
+  const NearAsin near = near_asin(m, x);
+  Value* left = m.fma(near.value, m.num(-2), m.num(kPi));
+  Value* reflected = ir.CreateSelect(ir.CreateFCmpOLT(x, m.num(0)), left, m.add(near.value, near.value));
+  return ir.CreateSelect(near.reflected, reflected, m.sub(m.num(kHalfPi), m.copysign(near.value, x)));
+}
+
+}  // namespace gcg::cpu

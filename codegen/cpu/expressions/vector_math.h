@@ -1,0 +1,29 @@
+// Elementary functions of f32 scalars and vectors of any width, as straight-line code. Errors in tests/codegen.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "codegen/cpu/llvm/function_builder.h"
+
+namespace gcg::cpu {
+
+/// 0 and inf at the ends, NaN to NaN. Without AVX-512 results below 2^-125 are 0.
+llvm::Value* emit_exp(FunctionBuilder& f, llvm::Value* x);
+/// log(0) = -inf, negative: NaN, denormals exact.
+llvm::Value* emit_log(FunctionBuilder& f, llvm::Value* x);
+llvm::Value* emit_erf(FunctionBuilder& f, llvm::Value* x);
+llvm::Value* emit_tanh(FunctionBuilder& f, llvm::Value* x);
+/// 1 / (1 + exp(-x)), zero where that is below the normal numbers.
+llvm::Value* emit_sigmoid(FunctionBuilder& f, llvm::Value* x);
+enum class Angle : uint8_t { sine, cosine, tangent };
+/// `exact` emits the function for vectors with an angle beyond 2^17, which a polynomial's reduction does not reach.
+llvm::Value* emit_angle_function(FunctionBuilder& f, Angle which, llvm::Value* x,
+                                 const std::function<llvm::Value*()>& exact);
+llvm::Value* emit_atan(FunctionBuilder& f, llvm::Value* x);
+llvm::Value* emit_asin(FunctionBuilder& f, llvm::Value* x);
+llvm::Value* emit_acos(FunctionBuilder& f, llvm::Value* x);
+/// a * b + c with one rounding.
+llvm::Value* emit_fma(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::Value* c);
+
+}  // namespace gcg::cpu

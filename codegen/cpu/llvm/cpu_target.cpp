@@ -1,0 +1,71 @@
+#include "codegen/cpu/llvm/cpu_target.h"
+
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Target/TargetOptions.h>
+
+#include <mutex>
+
+#include "compiler/kernel/machine.h"
+#include "compiler/support/error.h"
+
+extern "C" {
+void LLVMInitializeX86TargetInfo();
+void LLVMInitializeX86Target();
+void LLVMInitializeX86TargetMC();
+void LLVMInitializeX86AsmPrinter();
+void LLVMInitializeAArch64TargetInfo();
+void LLVMInitializeAArch64Target();
+void LLVMInitializeAArch64TargetMC();
+void LLVMInitializeAArch64AsmPrinter();
+}
+
+namespace gcg::cpu {
+namespace {
+
+void initialize_targets_once() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+  });
+}
+
+}  // namespace
+
+CpuTarget cpu_target(const Target& target) {
+  const Machine& m = machine_of(target);
+  const int bytes = m.vector_bytes, registers = m.vector_registers;
+  if (target.name == "x86-64-v3") return {Isa::avx2, "x86_64-unknown-linux-gnu", "x86-64-v3", "", bytes, registers};
+  if (target.name == "x86-64-v4") return {Isa::avx512, "x86_64-unknown-linux-gnu", "x86-64-v4", "", bytes, registers};
+  if (target.name == "x86-64-v4-vnni")
+    return {Isa::avx512, "x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512vnni", bytes, registers, true};
+  if (target.name == "aarch64") return {Isa::neon, "aarch64-unknown-linux-gnu", "generic", "+neon", bytes, registers};
+  GCG_CHECK(false, "the CPU code generator has no target '", target.name, "'");
+  return {};
+}
+
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const CpuTarget& target) {
+  initialize_targets_once();
+  std::string error;
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(target.triple, error);
+  GCG_CHECK(found != nullptr, "LLVM has no target ", target.triple, ": ", error);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  options.FunctionSections = false;
+  options.EmitAddrsig = false;
+  std::unique_ptr<llvm::TargetMachine> machine(
+      found->createTargetMachine(target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
+                                 llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  GCG_CHECK(machine != nullptr, "LLVM cannot make a machine for ", target.triple);
+  return machine;
+}
+
+}  // namespace gcg::cpu

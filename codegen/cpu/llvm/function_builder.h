@@ -1,0 +1,142 @@
+// Builds the LLVM function of one kernel: operands, parameters, loops, vectors, masked memory.
+//
+// Values in registers: integers and floats as themselves, booleans as i1, f16 and bf16 as their 16 bits in an i16 (they
+// are storage types; widen and narrow in arithmetic.h). Memory: booleans are bytes, 0 or 1.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/cpu/llvm/cpu_target.h"
+#include "compiler/kernel/kernel.h"
+
+namespace gcg::cpu {
+
+/// What the back end may do with a loop. Nothing is unrolled or vectorised behind our back; `unroll` asks for a copy
+/// count.
+struct LoopHint {
+  int unroll = 1;
+};
+
+class FunctionBuilder {
+ public:
+  using Values = std::vector<llvm::Value*>;
+
+  /// Starts function `name` in `module`. `imports` is the blob's import table (see imports.h).
+  FunctionBuilder(llvm::Module& module, const std::string& name, const CpuTarget& target, const Kernel& kernel,
+                  const std::vector<std::string>& imports);
+
+  llvm::IRBuilder<>& ir() { return ir_; }
+  llvm::LLVMContext& context() { return module_->getContext(); }
+  llvm::Function* function() { return function_; }
+  const CpuTarget& target() const { return target_; }
+  const Kernel& kernel() const { return kernel_; }
+
+  /// A further array of the kernel, in scratch memory: its operand. `gradual`: its elements, indices, rise by 0 or 1
+  /// each.
+  int add_array(DType dtype, const Dim& extent, bool gradual);
+  bool is_gradual(int operand) const { return gradual_arrays_.contains(operand); }
+
+  // What the function is given. Each is loaded once, in the entry block.
+  llvm::Value* task_begin() { return function_->getArg(1); }
+  llvm::Value* task_end() { return function_->getArg(2); }
+  /// Address of element 0 of operand `i`; an array of a program is in the scratch memory.
+  llvm::Value* operand(int i);
+  /// The value of a Dim as i64: a constant, or one run-time parameter per distinct Dim.
+  llvm::Value* dim(const Dim& d);
+  llvm::Value* scratch();
+  /// A function of the import table; the backend has put it there (needed_imports).
+  llvm::Value* import(const std::string& name);
+  /// An address that may be read (32 bytes) and means nothing: where masked-off scalar loads go.
+  llvm::Value* safe_address() { return function_->getArg(0); }
+  /// The Dims that became run-time parameters, in slot order.
+  const std::vector<Dim>& params() const { return params_; }
+
+  // Types and constants.
+  llvm::Type* scalar_type(DType dtype);      // in registers
+  llvm::Type* memory_type(DType dtype);      // in memory
+  llvm::Type* type(DType dtype, int lanes);  // lanes == 1: the scalar
+  llvm::ConstantInt* i64(int64_t value) { return llvm::ConstantInt::getSigned(ir_.getInt64Ty(), value); }
+  llvm::Constant* f32(double value) { return llvm::ConstantFP::get(ir_.getFloatTy(), value); }
+  /// A floating-point constant of `like`'s type, splat if it is a vector.
+  llvm::Constant* constant_like(llvm::Value* like, double value) {
+    return llvm::ConstantFP::get(like->getType(), value);
+  }
+  /// Broadcast of a scalar to `lanes`; a vector is returned as it is.
+  llvm::Value* splat(llvm::Value* scalar, int lanes);
+  /// <0, 1, ..., lanes-1> as i64 lanes.
+  llvm::Value* iota(int lanes);
+  /// <lanes x i1> with lane j set where j < count (i64, may exceed `lanes`).
+  llvm::Value* first_lanes(llvm::Value* count, int lanes);
+  static int lanes_of(llvm::Value* v);
+  static bool is_vector(llvm::Value* v) { return v->getType()->isVectorTy(); }
+
+  // Memory. `lanes` contiguous elements at an element offset (i64) from `base`; `mask` (<lanes x i1>, may be null) says
+  // which are touched, the others load as zero. lanes == 1 with a mask (i1) touches memory only where it is true.
+  llvm::Value* element_address(llvm::Value* base, DType dtype, llvm::Value* offset);
+  llvm::Value* load(llvm::Value* base, DType dtype, llvm::Value* offset, int lanes, llvm::Value* mask = nullptr);
+  void store(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offset, llvm::Value* mask = nullptr);
+  /// The element offset + steps[j] in lane j, by shuffles of contiguous ones where few registers hold them.
+  llvm::Value* load_pattern(llvm::Value* base, DType dtype, llvm::Value* offset, const std::vector<int64_t>& steps);
+  /// Can lanes of one register be read in any order of the elements of another?
+  bool permutes(DType dtype, int lanes) const {
+    return target_.is_x86() && size_of(dtype) == 4 && (lanes == 8 || (lanes == 16 && target_.has_avx512()));
+  }
+  /// Lane j is vector[places[j]], places (<lanes x i32>) in [0, lanes). Requires permutes.
+  llvm::Value* permute(llvm::Value* vector, llvm::Value* places);
+  /// Lanes at independent element offsets (<lanes x i64>).
+  llvm::Value* gather(llvm::Value* base, DType dtype, llvm::Value* offsets, llvm::Value* mask = nullptr);
+  void scatter(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offsets, llvm::Value* mask = nullptr);
+  /// Fetches the cache line of an address; `locality` 3 = L1, 2 = L2.
+  void prefetch(llvm::Value* address, int locality);
+
+  // Control flow.
+  /// for (i = begin; i < end; i += step), all i64, step > 0. The body may create blocks.
+  void for_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step, const std::function<void(llvm::Value*)>& body,
+                LoopHint hint = {});
+  /// The same with loop-carried values: body(i, carried) returns the next ones; the result is what they end as.
+  Values for_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step, const Values& initial,
+                  const std::function<Values(llvm::Value*, const Values&)>& body, LoopHint hint = {});
+  /// while (condition()) body(). Both may create blocks.
+  void while_loop(const std::function<llvm::Value*()>& condition, const std::function<void()>& body);
+  void if_then(llvm::Value* condition, const std::function<void()>& then);
+  Values if_else(llvm::Value* condition, const std::function<Values()>& then, const std::function<Values()>& otherwise);
+
+  /// Makes the kernel return GART_KERNEL_INDEX_OUT_OF_RANGE if `condition` (i1, or any lane of a vector) ever holds
+  /// here.
+  void flag_index_error(llvm::Value* condition);
+  /// Returns GART_KERNEL_INDEX_OUT_OF_RANGE from here unless `condition` (i1) holds.
+  void return_index_error_unless(llvm::Value* condition);
+  /// A variable: a slot in the stack frame that LLVM makes a register.
+  llvm::AllocaInst* variable(DType dtype);
+
+  /// Ends the function at the insertion point.
+  void finish();
+
+ private:
+  llvm::Value* entry_load(int field, const std::string& name);  // a field of gart_kernel_args
+  llvm::BasicBlock* new_block(const std::string& name);
+
+  llvm::Module* module_;
+  const CpuTarget target_;
+  Kernel kernel_;
+  std::set<int> gradual_arrays_;
+  std::vector<std::string> imports_;
+  llvm::Function* function_ = nullptr;
+  llvm::IRBuilder<> ir_;
+  llvm::IRBuilder<> entry_;  // appends to the entry block, which dominates everything
+  llvm::BasicBlock* body_ = nullptr;
+  llvm::Value* error_slot_ = nullptr;
+  std::map<int, llvm::Value*> fields_, operands_;
+  std::map<std::string, llvm::Value*> import_values_;
+  std::map<Dim, llvm::Value*> dims_;
+  std::vector<Dim> params_;
+};
+
+}  // namespace gcg::cpu

@@ -1,0 +1,116 @@
+#include "codegen/cpu/llvm/imports.h"
+
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+const char* double_name(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::exp:
+      return "exp";
+    case UnaryOp::log:
+      return "log";
+    case UnaryOp::erf:
+      return "erf";
+    case UnaryOp::tanh:
+      return "tanh";
+    case UnaryOp::sigmoid:
+      return "exp";  // 1 / (1 + exp(-x))
+    case UnaryOp::sin:
+      return "sin";
+    case UnaryOp::cos:
+      return "cos";
+    case UnaryOp::tan:
+      return "tan";
+    case UnaryOp::asin:
+      return "asin";
+    case UnaryOp::acos:
+      return "acos";
+    case UnaryOp::atan:
+      return "atan";
+    case UnaryOp::sinh:
+      return "sinh";
+    case UnaryOp::cosh:
+      return "cosh";
+    case UnaryOp::asinh:
+      return "asinh";
+    case UnaryOp::acosh:
+      return "acosh";
+    case UnaryOp::atanh:
+      return "atanh";
+    default:
+      return "";
+  }
+}
+
+bool own_f32_polynomial(UnaryOp op) {
+  return op == UnaryOp::exp || op == UnaryOp::log || op == UnaryOp::erf || op == UnaryOp::tanh ||
+         op == UnaryOp::sigmoid || op == UnaryOp::asin || op == UnaryOp::acos || op == UnaryOp::atan;
+}
+
+struct Collector {
+  std::set<std::string> names;
+
+  void add(const std::string& name) {
+    if (!name.empty()) names.insert(name);
+  }
+  void add(const Expr& e) {
+    if (e == nullptr) return;
+    visit(e, [&](const ExprNode& node) {
+      if (node.kind == ExprKind::unary) add(import_of(node.unary, node.dtype));
+      if (node.kind == ExprKind::binary) add(import_of(node.binary, node.dtype));
+    });
+  }
+  void add(const std::vector<Expr>& list) {
+    for (const Expr& e : list) add(e);
+  }
+  void operator()(const LoopKernel& loop) {
+    for (const Stage& stage : loop.stages) {
+      add(stage.value);
+      add(stage.index);
+    }
+  }
+  void operator()(const ProgramKernel& program) {
+    each_statement(program.body, [&](const Statement& s) {
+      each_expr(s, [&](const Expr& e) { add(e); });
+      add(s.function);
+    });
+  }
+  template <class Contraction>
+  void operator()(const Contraction& contraction) {
+    add(contraction.epilogue);
+    add(contraction.index);
+  }
+};
+
+}  // namespace
+
+std::string import_of(UnaryOp op, DType dtype) {
+  if (!is_float(dtype)) return "";
+  const std::string name = double_name(op);
+  if (name.empty() || dtype == DType::f64) return name;
+  return own_f32_polynomial(op) ? "" : name + "f";
+}
+
+std::string import_of(BinaryOp op, DType dtype) {
+  if (!is_float(dtype)) return "";
+  const std::string suffix = dtype == DType::f64 ? "" : "f";
+  if (op == BinaryOp::pow) return "pow" + suffix;
+  // Integer-like modulo of floats rounds the quotient down; both come from the C remainder.
+  if (op == BinaryOp::fmod || op == BinaryOp::mod) return "fmod" + suffix;
+  return "";
+}
+
+bool calls_per_element(UnaryOp op, DType dtype) {
+  const bool seldom = op == UnaryOp::sin || op == UnaryOp::cos || op == UnaryOp::tan;  // for angles of many turns
+  return !import_of(op, dtype).empty() && !(seldom && dtype == DType::f32);
+}
+
+std::set<std::string> needed_imports(const Kernel& kernel) {
+  Collector collector;
+  std::visit(collector, kernel.body);
+  return collector.names;
+}
+
+}  // namespace gcg::cpu

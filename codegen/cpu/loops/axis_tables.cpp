@@ -1,0 +1,148 @@
+#include "codegen/cpu/loops/axis_tables.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "codegen/cpu/expressions/expr_emitter.h"
+#include "compiler/kernel/access_analysis.h"
+
+namespace gcg::cpu {
+namespace {
+
+constexpr int64_t kFewestUses = 8;  // of an element of a table
+
+bool is_power_of_two(const Expr& e) {
+  return e->kind == ExprKind::constant && e->integer > 0 && (e->integer & (e->integer - 1)) == 0;
+}
+
+bool divides(const ExprNode& n) {
+  if (n.kind != ExprKind::binary) return false;
+  if (n.binary == BinaryOp::floor_div || n.binary == BinaryOp::mod)
+    return n.dtype == DType::i64 && !is_power_of_two(n.args[1]);
+  return n.binary == BinaryOp::div;
+}
+
+bool divides_somewhere(const Expr& e) {
+  bool found = false;
+  visit(e, [&](const ExprNode& n) { found = found || divides(n); });
+  return found;
+}
+
+/// May another thread change what it reads, or must it be read where it stands?
+bool is_movable(const Expr& e) {
+  bool movable = true;
+  visit(e, [&](const ExprNode& n) {
+    const bool fixed = n.kind == ExprKind::local || n.kind == ExprKind::accumulator ||
+                       (n.kind == ExprKind::load && n.guarded) ||
+                       (n.kind == ExprKind::binary && n.binary == BinaryOp::checked_index);
+    movable = movable && !fixed &&
+              (n.kind != ExprKind::load ||
+               std::all_of(n.args.begin(), n.args.end(), [](const Expr& i) { return free_axes(i).empty(); }));
+  });
+  return movable;
+}
+
+/// Does the index never fall, and rise by at most one from element to element of the axis?
+bool is_gradual(const Expr& e, const Axis& axis) {
+  if (e->kind == ExprKind::axis || !depends_on(e, axis.id)) return true;
+  if (e->kind != ExprKind::binary) return false;
+  const Expr &a = e->args[0], &b = e->args[1];
+  switch (e->binary) {
+    case BinaryOp::add:
+      return (!depends_on(a, axis.id) || !depends_on(b, axis.id)) && is_gradual(a, axis) && is_gradual(b, axis);
+    case BinaryOp::sub:
+      return !depends_on(b, axis.id) && is_gradual(a, axis);
+    case BinaryOp::max:
+    case BinaryOp::min:
+      return is_gradual(a, axis) && is_gradual(b, axis);
+    case BinaryOp::floor_div: {
+      const auto numerator = as_affine(a), divisor = as_affine(b);
+      if (!numerator || !divisor || !divisor->strides.empty()) return false;
+      const auto stride = numerator->strides.find(axis.id);
+      if (stride == numerator->strides.end()) return false;
+      return stride->second.lower_bound().value_or(-1) >= 0 &&
+             (divisor->base - stride->second).lower_bound().value_or(-1) >= 0;
+    }
+    default:
+      return false;
+  }
+}
+
+/// The axes along which points of `plan` divide.
+std::vector<int> dividing_axes(const LoopPlan& plan) {
+  const StagePlan& stage = plan.stages[0];
+  const auto& values = stage.inner ? stage.inner->values : stage.interior ? stage.interior->values : stage.values;
+  std::vector<int> axes;
+  for (const Expr& value : values)
+    visit(value, [&](const ExprNode& n) {
+      if (!divides(n)) return;
+      std::set<int> free;
+      for (const Expr& a : n.args) free.merge(free_axes(a));
+      if (free.size() == 1) axes.push_back(*free.begin());
+    });
+  return axes;
+}
+
+class Tabulator {
+ public:
+  Tabulator(FunctionBuilder& f, const LoopKernel& loop, const std::vector<int>& axes) : f_(f) {
+    result_.loop = loop;
+    for (const auto* some : {&loop.outer, &loop.stages[0].axes})
+      for (const Axis& a : *some)
+        if (std::find(axes.begin(), axes.end(), a.id) != axes.end() && is_used_often(a)) axes_.push_back(a);
+  }
+
+  AxisTables run() {
+    Stage& stage = result_.loop.stages[0];
+    if (!axes_.empty()) stage.value = rewrite(stage.value, [&](const Expr& e) { return tabled(e); });
+    return std::move(result_);
+  }
+
+ private:
+  bool is_used_often(const Axis& axis) const {
+    Dim others(1);
+    for (const auto* some : {&result_.loop.outer, &result_.loop.stages[0].axes})
+      for (const Axis& a : *some)
+        if (a.id != axis.id) others = others * a.extent;
+    return !others.is_constant() || others.constant() >= kFewestUses;
+  }
+
+  /// A load instead of `e`, null where it is none for a table as a whole.
+  Expr tabled(const Expr& e) {
+    if (e->dtype != DType::i64 && e->dtype != DType::f32) return nullptr;
+    const std::set<int> free = free_axes(e);
+    if (free.size() != 1 || !divides_somewhere(e) || !is_movable(e)) return nullptr;
+    const auto axis = std::find_if(axes_.begin(), axes_.end(), [&](const Axis& a) { return a.id == *free.begin(); });
+    if (axis == axes_.end()) return nullptr;
+    auto [known, is_new] = tables_.try_emplace(key(e), -1);
+    if (is_new) {
+      known->second = f_.add_array(e->dtype, axis->extent, e->dtype == DType::i64 && is_gradual(e, *axis));
+      result_.tables.push_back({*axis, e, known->second});
+    }
+    return load(known->second, e->dtype, {axis_ref(*axis)});
+  }
+
+  FunctionBuilder& f_;
+  std::vector<Axis> axes_;
+  std::unordered_map<std::string, int> tables_;
+  AxisTables result_;
+};
+
+}  // namespace
+
+AxisTables tabulate_axes(FunctionBuilder& f, const LoopKernel& loop, const LoopPlan& plan) {
+  if (loop.stages.size() != 1 || loop.stages[0].kind != Stage::Kind::store) return {loop, {}};
+  return Tabulator(f, loop, dividing_axes(plan)).run();
+}
+
+void emit_axis_tables(FunctionBuilder& f, const std::vector<AxisTable>& tables) {
+  ExprEmitter exprs(f);
+  for (const AxisTable& table : tables)
+    f.for_loop(f.i64(0), f.dim(table.axis.extent), f.i64(1), [&](llvm::Value* i) {
+      Point point;
+      point.axes[table.axis.id] = i;
+      exprs.store(table.operand, {axis_ref(table.axis)}, table.value, point);
+    });
+}
+
+}  // namespace gcg::cpu

@@ -1,0 +1,244 @@
+// Loop kernels: points of the outer axes in order, stages in order per point, each a nest around one vector loop.
+#include <algorithm>
+
+#include "codegen/cpu/expressions/arithmetic.h"
+#include "codegen/cpu/expressions/expr_emitter.h"
+#include "codegen/cpu/llvm/emit.h"
+#include "codegen/cpu/llvm/transpose.h"
+#include "codegen/cpu/loops/axis_tables.h"
+#include "codegen/cpu/loops/loop_plan.h"
+#include "codegen/cpu/loops/store_row.h"
+#include "codegen/cpu/loops/vector_row.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+using llvm::Value;
+using Values = FunctionBuilder::Values;
+
+struct Range {
+  Value* begin;
+  Value* end;
+};
+
+class LoopKernelEmitter {
+ public:
+  LoopKernelEmitter(FunctionBuilder& f, const LoopPlan& plan) : f_(f), ir_(f.ir()), exprs_(f), plan_(plan) {}
+
+  void emit() {
+    for (int id : plan_.unit_axes) point_.axes[id] = f_.i64(0);
+    for_each_point(f_, plan_.outer, plan_.points_per_task, point_,
+                   [&] { plan_.columns.id >= 0 ? emit_columns() : emit_stages(); });
+  }
+
+ private:
+  void emit_stages() {
+    for (const StagePlan& stage : plan_.stages) emit_stage(stage);
+  }
+
+  void emit_stages(Value* column, int lanes, Value* mask) {
+    const Point outside = point_;
+    point_.axes[plan_.columns.id] = column;
+    point_.lane_axis = plan_.columns.id;
+    point_.lanes = lanes;
+    point_.mask = mask;
+    emit_stages();
+    point_ = outside;
+  }
+
+  /// All stages for the columns of one block: together if it is a whole one, otherwise a masked register of them at a
+  /// time or one by one.
+  void emit_columns() {
+    const int together = plan_.columns_together, few = plan_.columns_at_end;
+    Value* first = ir_.CreateMul(point_.axes.at(plan_.block.id), f_.i64(together));
+    if (is_multiple(plan_.columns.extent, together)) return emit_stages(first, together, nullptr);
+    Value* extent = f_.dim(plan_.columns.extent);
+    Value* rest = ir_.CreateSub(extent, first);
+    auto whole = [&] {
+      emit_stages(first, together, nullptr);
+      return Values{};
+    };
+    auto piecewise = [&] {
+      f_.for_loop(first, extent, f_.i64(few), [&](Value* column) {
+        emit_stages(column, few, few == 1 ? nullptr : f_.first_lanes(ir_.CreateSub(extent, column), few));
+      });
+      return Values{};
+    };
+    f_.if_else(ir_.CreateICmpSGE(rest, f_.i64(together)), whole, piecewise);
+  }
+
+  void emit_stage(const StagePlan& plan) {
+    if (plan.stage.kind == Stage::Kind::store)
+      emit_store(plan, 0);
+    else
+      emit_reduce(plan);
+  }
+
+  void emit_store(const StagePlan& plan, size_t depth) {
+    const Stage& stage = plan.stage;
+    if (depth < plan.loops.size()) {
+      f_.for_loop(f_.i64(0), f_.dim(plan.loops[depth].extent), f_.i64(1), [&](Value* i) {
+        point_.axes[plan.loops[depth].id] = i;
+        emit_store(plan, depth + 1);
+      });
+      return;
+    }
+    if (plan.lane.id < 0) return exprs_.store(stage.operand, stage.index, stage.value, point_);
+    if (!plan.transposed.empty()) return emit_tile_rows(plan);
+    const Range row = row_range(plan);
+    emit_store_row(f_, plan, point_, row.begin, row.end);
+  }
+
+  /// The rows of one block: tiles as far as whole ones go, then rows of what is left.
+  void emit_tile_rows(const StagePlan& plan) {
+    Value* tile = f_.i64(plan.native);
+    Value* first = ir_.CreateMul(point_.axes.at(plan_.block.id), tile);
+    Value* end =
+        ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateAdd(first, tile), f_.dim(plan.tile_row.extent));
+    Value* whole_rows = ir_.CreateICmpEQ(ir_.CreateSub(end, first), tile);
+    Value* columns = f_.dim(plan.lane.extent);
+    Value* whole_columns = ir_.CreateAnd(columns, f_.i64(-int64_t{plan.native}));
+    Value* tiled = ir_.CreateSelect(whole_rows, whole_columns, f_.i64(0));
+    f_.for_loop(f_.i64(0), tiled, tile, [&](Value* column) { emit_tile(plan, first, column); });
+    if (plan.lane.extent.is_constant() && plan.tile_row.extent.is_constant() &&
+        plan.lane.extent.constant() % plan.native == 0 && plan.tile_row.extent.constant() % plan.native == 0)
+      return;
+    f_.for_loop(first, end, f_.i64(1), [&](Value* row) {
+      point_.axes[plan.tile_row.id] = row;
+      emit_store_row(f_, plan, point_, tiled, columns);
+    });
+  }
+
+  void emit_tile(const StagePlan& plan, Value* row, Value* column) {
+    std::vector<std::map<const ExprNode*, Value*>> known(static_cast<size_t>(plan.native));
+    for (const Expr& load : plan.transposed) {
+      Values vectors;
+      for (int j = 0; j < plan.native; ++j) {
+        Point p = point_;
+        p.lane_axis = plan.tile_row.id;
+        p.lanes = plan.native;
+        p.axes[plan.tile_row.id] = row;
+        p.axes[plan.lane.id] = ir_.CreateAdd(column, f_.i64(j));
+        vectors.push_back(exprs_.evaluate(load, p));
+      }
+      vectors = emit_transpose(f_, vectors);
+      for (size_t k = 0; k < vectors.size(); ++k) known[k][load.get()] = vectors[k];
+    }
+    for (int k = 0; k < plan.native; ++k) {
+      Point p = lane_point(plan, plan.native, column, nullptr);
+      p.axes[plan.tile_row.id] = ir_.CreateAdd(row, f_.i64(k));
+      p.known = known[static_cast<size_t>(k)];
+      exprs_.store(plan.stage.operand, plan.stage.index, plan.stage.value, p);
+    }
+  }
+
+  /// Accumulators of the widths that the row's segments use, widest first, live across the whole nest.
+  void emit_reduce(const StagePlan& plan) {
+    const Stage& stage = plan.stage;
+    const DType dtype = stage.value->dtype;
+    Value* identity = emit_constant(f_, *reduce_identity(stage.reduce, dtype));
+    std::vector<int> widths;
+    for (const Segment& s :
+         plan.lane.id < 0 ? std::vector<Segment>{Segment{.lanes = point_.lanes}} : row_segments(plan))
+      if (std::find(widths.begin(), widths.end(), s.lanes) == widths.end()) widths.push_back(s.lanes);
+    Values accumulators;
+    for (int width : widths) accumulators.push_back(f_.splat(identity, width));
+    accumulators = reduce_nest(plan, 0, widths, accumulators);
+    Value* total = nullptr;
+    for (size_t k = 0; k < widths.size(); ++k) {
+      Value* part = total == nullptr
+                        ? accumulators[k]
+                        : emit_combine(f_, stage.reduce, dtype, narrow_to(stage, total, widths[k]), accumulators[k]);
+      total = part;
+    }
+    if (total == nullptr) total = identity;
+    point_.locals[stage.local] = plan.lane.id < 0 ? total : emit_horizontal(f_, stage.reduce, dtype, total);
+  }
+
+  Value* narrow_to(const Stage& stage, Value* vector, int lanes) {
+    while (FunctionBuilder::lanes_of(vector) > lanes) vector = emit_halve(f_, stage.reduce, stage.value->dtype, vector);
+    return vector;
+  }
+
+  Values reduce_nest(const StagePlan& plan, size_t depth, const std::vector<int>& widths, const Values& initial) {
+    if (depth < plan.loops.size())
+      return f_.for_loop(f_.i64(0), f_.dim(plan.loops[depth].extent), f_.i64(1), initial,
+                         [&](Value* i, const Values& carried) {
+                           point_.axes[plan.loops[depth].id] = i;
+                           return reduce_nest(plan, depth + 1, widths, carried);
+                         });
+    const Stage& stage = plan.stage;
+    const DType dtype = stage.value->dtype;
+    Values current = initial;
+    if (plan.lane.id < 0) {
+      Value* v = f_.splat(exprs_.evaluate(stage.value, point_), point_.lanes);
+      if (plan.kept.operand >= 0) exprs_.store(plan.kept.operand, plan.kept.index, v, point_);
+      current[0] = emit_combine(f_, stage.reduce, dtype, current[0], v);
+      return current;
+    }
+    for (const Segment& segment : row_segments(plan)) {
+      const auto slot = static_cast<size_t>(std::find(widths.begin(), widths.end(), segment.lanes) - widths.begin());
+      current[slot] = run_segment(f_, segment, {current[slot]}, [&](Value* i, Value* mask, const Values& carried) {
+        const Point at = lane_point(plan, segment.lanes, i, mask);
+        Value* v = f_.splat(exprs_.evaluate(stage.value, at), segment.lanes);
+        if (plan.kept.operand >= 0) exprs_.store(plan.kept.operand, plan.kept.index, v, at);
+        Value* sum = emit_combine(f_, stage.reduce, dtype, carried[0], v);
+        return Values{mask == nullptr ? sum : ir_.CreateSelect(mask, sum, carried[0])};
+      })[0];
+    }
+    return current;
+  }
+
+  Point lane_point(const StagePlan& plan, int lanes, Value* i, Value* mask) {
+    return lanes_at(point_, plan.lane.id, lanes, i, mask);
+  }
+
+  /// The part of the vector axis that one point covers.
+  Range row_range(const StagePlan& plan) {
+    Value* end = f_.dim(plan.lane.extent);
+    if (plan_.row_block == 0) return {f_.i64(0), end};
+    Value* begin = ir_.CreateMul(point_.axes.at(plan_.block.id), f_.i64(plan_.row_block));
+    return {begin,
+            ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateAdd(begin, f_.i64(plan_.row_block)), end)};
+  }
+
+  std::vector<Segment> row_segments(const StagePlan& plan) {
+    const Range row = row_range(plan);
+    return segments_of(f_, plan, row.begin, row.end);
+  }
+
+  FunctionBuilder& f_;
+  llvm::IRBuilder<>& ir_;
+  ExprEmitter exprs_;
+  const LoopPlan& plan_;
+  Point point_;
+};
+
+std::string describe(const LoopPlan& plan) {
+  std::string text = concat("points ", plan.points.str());
+  if (plan.columns.id >= 0) text += concat(" of ", plan.columns_together, " columns");
+  for (const StagePlan& stage : plan.stages)
+    text += concat(stage.stage.kind == Stage::Kind::store ? ", store " : ", reduce ",
+                   stage.lane.id < 0 ? "1" : stage.lane.extent.str(), " by ", stage.wide,
+                   stage.transposed.empty() ? "" : " in transposed tiles", stage.interior ? " between borders" : "",
+                   stage.shared ? concat(" times ", stage.shared->axis.extent.str()) : "");
+  return text;
+}
+
+}  // namespace
+
+KernelEmission emit_loop_kernel(FunctionBuilder& f, const Kernel& kernel, const LoopKernel& loop) {
+  LoopPlan plan = plan_loops(f.target(), kernel, loop);
+  const AxisTables tabulated = tabulate_axes(f, loop, plan);
+  if (!tabulated.tables.empty()) plan = plan_loops(f.target(), f.kernel(), tabulated.loop);
+  emit_axis_tables(f, tabulated.tables);
+  LoopKernelEmitter(f, plan).emit();
+  KernelEmission result;
+  result.scratch_bytes = array_offset(f.kernel(), f.kernel().operands.size());
+  result.tasks = ceil_div(plan.points, plan.points_per_task);
+  result.note = describe(plan);
+  return result;
+}
+
+}  // namespace gcg::cpu

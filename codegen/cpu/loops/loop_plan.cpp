@@ -1,0 +1,361 @@
+#include "codegen/cpu/loops/loop_plan.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+
+#include "codegen/cpu/expressions/expr_emitter.h"
+#include "codegen/cpu/llvm/imports.h"
+#include "codegen/cpu/loops/axis_phases.h"
+#include "codegen/cpu/loops/lane_cost.h"
+#include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/loop_planning.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+constexpr int64_t kTaskWork = 16384;   // in units of one cheap element
+constexpr int64_t kRowBlock = 16384;   // elements
+constexpr int64_t kSharedBlock = 256;  // elements, each with a loop inside
+
+/// Cost of computing one node from its arguments, in units of one cheap element.
+int64_t own_work(const ExprNode& e) {
+  if (e.kind == ExprKind::binary) return import_of(e.binary, e.dtype).empty() ? 0 : 32;
+  if (e.kind != ExprKind::unary || !is_float(e.dtype)) return 0;
+  if (calls_per_element(e.unary, e.dtype)) return 32;
+  return e.unary >= UnaryOp::exp && e.unary <= UnaryOp::atanh ? 4 : 0;
+}
+
+/// Reductions over loops, of elements that little is done with.
+bool sums_plain_columns(const Expr& e) {
+  constexpr int kFewNodes = 24;
+  constexpr int64_t kWindow = 16;
+  bool loops = false, dear = false;
+  visit(e, [&](const ExprNode& n) {
+    dear = dear || own_work(n) > 0;
+    for (const Axis& a : n.reduce_axes) loops = loops || !a.extent.is_constant() || a.extent.constant() > kWindow;
+  });
+  return loops && !dear && count_nodes(e) <= kFewNodes;
+}
+
+/// Elementary functions of little else: each waits for its own results, and several beside each other do not.
+bool is_long_chain(const Expr& e) {
+  bool dear = false;
+  visit(e, [&](const ExprNode& n) { dear = dear || own_work(n) > 0; });
+  return dear;
+}
+
+/// Lanes of the main loop: several registers for independent work, fewer when the row is short or registers are few.
+int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stage,
+               const std::vector<Operand>& operands) {
+  if (is_scattered(stage, operands, plan.lane)) return plan.native;
+  if (plan.by_registers && stage.kind == Stage::Kind::reduce) return plan.native;
+  if (plan.interior && has_reduce(stage.value)) return plan.native;
+  int unroll = target.vector_registers >= 32 || is_long_chain(stage.value) ? 4 : 2;
+  if (count_nodes(stage.value) > 40) unroll /= 2;
+  // Sums of as many columns as there are registers for: each row of them is read a few cache lines at a time.
+  if (sums_plain_columns(stage.value)) unroll = target.vector_registers / 2;
+  if (plan.stage.kind == Stage::Kind::reduce) unroll = std::max(unroll, 4);
+  while (unroll > 1 && plan.lane.extent.is_constant() && plan.lane.extent.constant() < int64_t{unroll} * plan.native)
+    unroll /= 2;
+  return plan.native * unroll;
+}
+
+/// Does `lane` step over the elements that `minor` stands for?
+bool interleaves(const Stage& stage, const std::vector<Operand>& operands, const Axis& lane, const Axis& minor) {
+  if (minor.id < 0 || lane.id == minor.id) return false;
+  const Operand& result = operands[static_cast<size_t>(stage.operand)];
+  const auto step = address_stride(result, stage.index, lane.id), inner = address_stride(result, stage.index, minor.id);
+  return step && inner && inner->is(1) && *step == minor.extent;
+}
+
+/// The axis of `axes` that a vector axis may step over; id -1: none. Places that depend on data are checked, which no
+/// interleaved store can be.
+Axis minor_axis(const Stage& stage, const std::vector<Axis>& axes, const std::vector<Operand>& operands) {
+  if (std::any_of(stage.index.begin(), stage.index.end(), is_data)) return {};
+  for (const Axis& minor : axes)
+    if (is_interleaving(minor.extent) &&
+        std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return interleaves(stage, operands, a, minor); }))
+      return minor;
+  return {};
+}
+
+/// May the result lie in the memory of an operand? Only of one that each point reads where it writes (in_place.cpp).
+bool reads_where_it_writes(const Stage& stage) {
+  bool reads = false;
+  visit(stage.value, [&](const ExprNode& n) {
+    if (n.kind != ExprKind::load || n.args.size() != stage.index.size()) return;
+    reads = reads || std::equal(n.args.begin(), n.args.end(), stage.index.begin(),
+                                [](const Expr& a, const Expr& b) { return key(a) == key(b); });
+  });
+  return reads;
+}
+
+/// Is an interior wider than a register, as far as is known now?
+bool is_wide(const RowInterior& interior, int lanes) {
+  if (!interior.axis.extent.is_constant()) return true;
+  const int64_t extent = interior.axis.extent.constant();
+  int64_t first = 0, behind = extent;
+  for (const Dim& d : interior.first) first = std::max(first, d.upper_bound().value_or(0));
+  for (const Dim& d : interior.behind) behind = std::min(behind, d.lower_bound().value_or(extent));
+  return behind - first >= lanes;
+}
+
+/// Is what lies beside an interior surely within a register at each end?
+bool has_narrow_ends(const RowInterior& interior, int lanes) {
+  const auto fits = [&](const Dim& d) { return d.upper_bound().value_or(lanes + 1) <= lanes; };
+  return std::all_of(interior.first.begin(), interior.first.end(), fits) &&
+         std::all_of(interior.behind.begin(), interior.behind.end(),
+                     [&](const Dim& d) { return fits(interior.axis.extent - d); });
+}
+
+/// Does a store do so little that masking it costs more than doing it in parts?
+bool stage_is_copy(const CpuTarget& target, const Stage& stage) {
+  constexpr int kFewNodes = 12;
+  return target.isa == Isa::avx2 && stage.kind == Stage::Kind::store && count_nodes(stage.value) <= kFewNodes &&
+         !is_long_chain(stage.value);
+}
+
+int native_lanes(const CpuTarget& target, const Stage& stage) {
+  return std::max(1, target.vector_bytes / static_cast<int>(lane_bytes(stage)));
+}
+
+/// What a store is made of if its vectors run along an axis.
+struct Row {
+  std::optional<RowInterior> interior;
+  std::vector<Expr> values;
+  Stage middle;  // what most lanes do
+};
+
+/// Picks the vector axis of `axes` and sets everything but the loops outside it.
+StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes,
+                     const std::vector<Operand>& operands) {
+  StagePlan plan;
+  Axis minor;
+  if (stage.kind == Stage::Kind::store) minor = minor_axis(stage, axes, operands);
+  plan.native = native_lanes(target, stage);
+  const bool overlaps = stage.kind == Stage::Kind::store && !reads_where_it_writes(stage);
+  std::vector<Row> rows;  // of the axes
+  const auto best = best_lane(stage, axes, [&](const Stage&, const Axis& axis) {
+    const bool steps = interleaves(stage, operands, axis, minor);
+    Row row;
+    row.values = steps ? phases_of(stage.value, minor) : std::vector{stage.value};
+    if (overlaps) row.interior = row_interior(row.values, axis, plan.native);
+    if (row.interior && !is_wide(*row.interior, plan.native)) row.interior.reset();
+    row.middle = stage;
+    row.middle.value = row.interior ? row.interior->values[0] : row.values[0];
+    rows.push_back(std::move(row));
+    return lane_cost(rows.back().middle, operands, axis, plan.native, steps);
+  });
+  plan.stage = std::move(stage);
+  if (best) {
+    plan.interior = std::move(rows[*best].interior);
+    plan.values = std::move(rows[*best].values);
+    const Stage middle = std::move(rows[*best].middle);
+    plan.lane = axes[*best];
+    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(*best));
+    plan.maskable = is_maskable(target, plan.stage, operands);
+    while (!plan.maskable && plan.lane.extent.is_constant() &&
+           plan.native > std::max<int64_t>(1, plan.lane.extent.constant()))
+      plan.native /= 2;
+    plan.overlaps = overlaps;
+    plan.tail_in_halves = stage_is_copy(target, plan.stage);
+    if (interleaves(plan.stage, operands, plan.lane, minor)) {
+      plan.minor = minor;
+      std::erase_if(axes, [&](const Axis& a) { return a.id == minor.id; });
+    }
+    plan.by_registers = has_masked_load(middle.value, plan.lane) || has_interleaved_load(middle, operands, plan.lane);
+    plan.wide = plan.minor.id < 0 ? main_lanes(target, plan, middle, operands) : plan.native;
+  }
+  plan.loops = std::move(axes);
+  plan.narrow_ends = plan.interior && has_narrow_ends(*plan.interior, plan.native);
+  return plan;
+}
+
+/// Where the axes of the loops outside are in their middle, too.
+void plan_inner_rows(StagePlan& plan, const std::vector<Axis>& outer) {
+  if (!plan.interior) return;
+  std::vector<Expr> values = plan.values;
+  for (const Axis& axis : outer) {
+    auto inner = row_interior(values, axis, 1);
+    if (!inner) continue;
+    values = inner->values;
+    plan.inner_rows.push_back(std::move(*inner));
+  }
+  if (!plan.inner_rows.empty()) plan.inner = row_interior(values, plan.lane, plan.native);
+}
+
+/// Reads loads that are strided along the vector axis by tiles where they run along one of the `axes`.
+void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axes,
+                const std::vector<Operand>& operands) {
+  constexpr int kLargestBody = 24;  // it is emitted once per row of a tile
+  const int64_t bytes = lane_bytes(plan.stage);
+  const bool lanes_fit = (bytes == 4 || bytes == 8) && plan.native == target.vector_bytes / bytes;
+  if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !lanes_fit) return;
+  if (count_nodes(plan.stage.value) > kLargestBody) return;
+  const auto has_lane_size = [&](const Expr& load) { return size_of(load->dtype) == bytes; };
+  const auto is_long = [&](const Axis& a) { return !a.extent.is_constant() || a.extent.constant() >= plan.native; };
+  auto tile = find_tile(plan.stage, plan.lane, axes, operands, has_lane_size, is_long);
+  if (!tile) return;
+  plan.transposed = std::move(tile->transposed);
+  plan.tile_row = axes[tile->row];
+  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(tile->row));
+}
+
+/// Moves an axis of the loops outside into the vector loop where that saves most of its work.
+void plan_shared_work(StagePlan& plan, std::vector<Axis>& outer) {
+  if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !plan.transposed.empty()) return;
+  plan.shared = shared_work(plan.stage, plan.lane, outer);
+  if (plan.shared) std::erase_if(outer, [&](const Axis& a) { return a.id == plan.shared->axis.id; });
+}
+
+int fresh_axis_id(const LoopKernel& loop) {
+  int highest = 0;
+  auto see = [&](const std::vector<Axis>& axes) {
+    for (const Axis& a : axes) highest = std::max(highest, a.id);
+  };
+  see(loop.outer);
+  for (const Stage& stage : loop.stages) {
+    see(stage.axes);
+    visit(stage.value, [&](const ExprNode& n) { see(n.reduce_axes); });
+  }
+  return highest + 1;
+}
+
+Dim stage_work(const StagePlan& plan) {
+  Dim sum = work_of(plan.stage.value);
+  for (const Axis& a : plan.loops) sum = sum * a.extent;
+  if (plan.minor.id >= 0) sum = sum * plan.minor.extent;
+  if (plan.shared) sum = sum * plan.shared->axis.extent;
+  return plan.lane.id < 0 ? sum : sum * plan.lane.extent;
+}
+
+/// A single store: all its axes are parallel, so all but the vector axis become points.
+void plan_single_store(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop, const LoopForm& form,
+                       LoopPlan& plan) {
+  Stage stage = form.stages[0];
+  std::vector<Axis> axes = stage.axes;
+  split_phases(stage, axes, kernel.operands, fresh_axis_id(loop) + 1);
+  StagePlan stage_plan = plan_stage(target, std::move(stage), std::move(axes), kernel.operands);
+  plan_tiles(target, stage_plan, stage_plan.loops, kernel.operands);
+  plan.outer = std::move(stage_plan.loops);
+  stage_plan.loops.clear();
+  plan_inner_rows(stage_plan, plan.outer);
+  plan_shared_work(stage_plan, plan.outer);
+  const Axis& lane = stage_plan.lane;
+  if (!stage_plan.transposed.empty()) {
+    plan.block = {fresh_axis_id(loop), ceil_div(stage_plan.tile_row.extent, Dim(stage_plan.native))};
+    plan.outer.push_back(plan.block);
+  } else if (const int64_t block = stage_plan.shared ? kSharedBlock : kRowBlock;
+             lane.id >= 0 && !stage_plan.interior &&
+             !(lane.extent.is_constant() && lane.extent.constant() <= 2 * block)) {
+    plan.row_block = block;
+    plan.block = {fresh_axis_id(loop), ceil_div(lane.extent, Dim(block))};
+    plan.outer.push_back(plan.block);
+  }
+  plan.stages.push_back(std::move(stage_plan));
+}
+
+/// The axis whose neighbouring points are lanes, if that is better than neighbouring elements of the stages' axes.
+std::optional<Axis> column_axis(const CpuTarget& target, const LoopForm& form, const std::vector<Operand>& operands) {
+  const auto cost = [&](const Stage& s, const Axis& a) {
+    return lane_cost(s, operands, a, native_lanes(target, s), false);
+  };
+  return outer_lane(form, cost, [&](const Axis& a) {
+    return std::none_of(form.stages.begin(), form.stages.end(), [&](const Stage& s) {
+      return (a.extent.is_constant() && a.extent.constant() < native_lanes(target, s)) || is_scattered(s, operands, a);
+    });
+  });
+}
+
+/// Every stage of a point handles several columns at a time: two registers each, so that cache lines are used whole, or
+/// one where a stage has masked loads or wants many registers.
+void plan_columns(const CpuTarget& target, const Axis& columns, int block, LoopPlan& plan,
+                  const std::vector<Operand>& operands) {
+  int native = target.vector_bytes;
+  bool narrow = false, maskable = true;
+  for (const StagePlan& s : plan.stages) {
+    native = std::min(native, s.native);
+    narrow = narrow || has_guarded_load(s.stage.value) || count_nodes(s.stage.value) > 40;
+    maskable = maskable && is_maskable(target, s.stage, operands);
+  }
+  narrow = narrow || (columns.extent.is_constant() && columns.extent.constant() < int64_t{2} * native);
+  plan.columns = columns;
+  plan.columns_together = narrow ? native : 2 * native;
+  plan.columns_at_end = maskable ? native : 1;
+  plan.block = {block, ceil_div(columns.extent, Dim(plan.columns_together))};
+  std::erase_if(plan.outer, [&](const Axis& a) { return a.id == columns.id; });
+  plan.outer.push_back(plan.block);
+}
+
+void plan_stages(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop, LoopForm form, LoopPlan& plan) {
+  std::vector<Stage>& stages = form.stages;
+  plan.outer = form.outer;
+  const KeptValue kept = keep_reduced_value(stages, kernel.operands);
+  const auto columns = column_axis(target, form, kernel.operands);
+  for (size_t s = 0; s < stages.size(); ++s) {
+    if (columns) {
+      StagePlan stage;
+      stage.native = native_lanes(target, stages[s]);
+      stage.loops = stages[s].axes;
+      stage.stage = stages[s];
+      plan.stages.push_back(std::move(stage));
+    } else {
+      plan.stages.push_back(plan_stage(target, stages[s], stages[s].axes, kernel.operands));
+    }
+    if (static_cast<int>(s) == kept.stage) plan.stages.back().kept = kept;
+  }
+  if (columns) plan_columns(target, *columns, fresh_axis_id(loop), plan, kernel.operands);
+}
+
+}  // namespace
+
+Dim work_of(const Expr& root) {
+  Dim sum(1);
+  std::set<const ExprNode*> seen;
+  std::function<void(const Expr&)> add = [&](const Expr& e) {
+    if (!seen.insert(e.get()).second) return;
+    if (e->kind == ExprKind::reduce) {
+      Dim extent(1);
+      for (const Axis& a : e->reduce_axes) extent = extent * a.extent;
+      sum = sum + extent * work_of(e->args[0]);
+      return;
+    }
+    sum = sum + Dim(own_work(*e));
+    for (const Expr& a : e->args) add(a);
+  };
+  add(root);
+  return sum;
+}
+
+Dim points_per_task(const Dim& work) { return max(Dim(1), floor_div(Dim(kTaskWork), max(Dim(1), work))); }
+
+StagePlan plan_row(const CpuTarget& target, Stage stage, const Axis& axis, const std::vector<Operand>& operands) {
+  return plan_stage(target, std::move(stage), {axis}, operands);
+}
+
+LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop) {
+  LoopPlan plan;
+  const LoopForm form = loop_form(kernel, loop);
+  plan.unit_axes = form.unit_axes;
+  if (form.is_single_store) {
+    plan_single_store(target, kernel, loop, form, plan);
+  } else {
+    plan_stages(target, kernel, loop, form, plan);
+  }
+  Dim point_work(0);  // of one point of the outer axes
+  for (const StagePlan& stage : plan.stages) point_work = point_work + stage_work(stage);
+  point_work = point_work * Dim(plan.columns_together);
+  if (!plan.stages[0].transposed.empty()) point_work = point_work * Dim(plan.stages[0].native);
+  if (plan.row_block > 0) {
+    point_work = work_of(plan.stages[0].stage.value) * Dim(plan.row_block);
+    if (plan.stages[0].shared) point_work = point_work * plan.stages[0].shared->axis.extent;
+  }
+  for (const Axis& a : plan.outer) plan.points = plan.points * a.extent;
+  plan.points_per_task = points_per_task(point_work);
+  return plan;
+}
+
+}  // namespace gcg::cpu

@@ -1,0 +1,186 @@
+// Programs: statements in order, each point of the outer axes one after the other. Variables are slots of the stack
+// frame, which LLVM makes registers; what is said for many points at once is a vector loop.
+#include <algorithm>
+#include <set>
+
+#include "codegen/cpu/expressions/arithmetic.h"
+#include "codegen/cpu/llvm/emit.h"
+#include "codegen/cpu/loops/program_call.h"
+#include "codegen/cpu/loops/vector_row.h"
+#include "compiler/kernel/loop_rewrite.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cpu {
+namespace {
+
+using llvm::Value;
+using Values = FunctionBuilder::Values;
+
+class ProgramEmitter {
+ public:
+  ProgramEmitter(FunctionBuilder& f, const Kernel& kernel, const ProgramKernel& program)
+      : f_(f), ir_(f.ir()), exprs_(f), kernel_(kernel), program_(program) {
+    for (DType dtype : program.locals) variables_.push_back(f.variable(dtype));
+  }
+
+  void emit(const Dim& per_task) {
+    std::vector<Axis> outer = program_.outer;
+    for (const Axis& a : outer)
+      if (a.extent.is(1)) point_.axes[a.id] = f_.i64(0);
+    std::erase_if(outer, [](const Axis& a) { return a.extent.is(1); });
+    for_each_point(f_, outer, per_task, point_, [&] { emit(program_.body); });
+  }
+
+ private:
+  void emit(const Block& block) {
+    for (const Statement& s : block) emit(s);
+  }
+
+  void emit(const Statement& s) {
+    switch (s.kind) {
+      case Statement::Kind::assign:
+        ir_.CreateStore(evaluate(s.value), variable(s.local));
+        break;
+      case Statement::Kind::store:
+        emit_store(s);
+        break;
+      case Statement::Kind::reduce:
+        emit_reduce(s);
+        break;
+      case Statement::Kind::loop:
+        f_.for_loop(evaluate(s.begin), evaluate(s.end), f_.i64(1), [&](Value* i) {
+          point_.axes[s.axis.id] = i;
+          emit(s.body);
+        });
+        break;
+      case Statement::Kind::loop_while:
+        f_.while_loop([&] { return evaluate(s.value); }, [&] { emit(s.body); });
+        break;
+      case Statement::Kind::branch:
+        emit_branch(s);
+        break;
+      case Statement::Kind::require:
+        f_.return_index_error_unless(evaluate(s.value));
+        break;
+      case Statement::Kind::call:
+        emit_call(f_, s, [&](const Expr& e) { return evaluate(e); });
+        break;
+    }
+  }
+
+  llvm::AllocaInst* variable(int local) { return variables_[static_cast<size_t>(local)]; }
+
+  /// The point with what the statement's variables hold now.
+  Point here(const Statement& s) {
+    Point p = point_;
+    each_expr(s, [&](const Expr& e) { read_variables(e, p); });
+    return p;
+  }
+  void read_variables(const Expr& e, Point& p) {
+    visit(e, [&](const ExprNode& n) {
+      if (n.kind != ExprKind::local || p.locals.count(n.local) != 0) return;
+      llvm::AllocaInst* slot = variable(n.local);
+      p.locals[n.local] = ir_.CreateLoad(slot->getAllocatedType(), slot);
+    });
+  }
+  Value* evaluate(const Expr& e) {
+    Point p = point_;
+    read_variables(e, p);
+    return exprs_.evaluate(e, p);
+  }
+
+  void emit_branch(const Statement& s) {
+    const auto side = [&](const Block& block) {
+      return [this, &block] {
+        emit(block);
+        return Values{};
+      };
+    };
+    f_.if_else(evaluate(s.value), side(s.body), side(s.otherwise));
+  }
+
+  void emit_store(const Statement& s) {
+    const auto store = [&] { s.begin ? emit_row(s) : exprs_.store(s.operand, s.index, s.value, here(s)); };
+    if (s.unless_same < 0) return store();
+    f_.if_then(ir_.CreateICmpNE(f_.operand(s.operand), f_.operand(s.unless_same)), store);
+  }
+
+  /// How the points of the statement's axis make vectors.
+  StagePlan plan(const Statement& s) const {
+    Stage stage;
+    stage.kind = s.kind == Statement::Kind::store ? Stage::Kind::store : Stage::Kind::reduce;
+    stage.axes = {s.axis};
+    stage.value = s.value;
+    stage.operand = s.operand;
+    stage.index = s.index;
+    stage.reduce = s.reduce;
+    flatten_accesses(stage, kernel_.operands);
+    return plan_row(f_.target(), std::move(stage), s.axis, kernel_.operands);
+  }
+
+  void emit_row(const Statement& s) {
+    const StagePlan row = plan(s);
+    const Point point = here(s);
+    for (const Segment& segment : segments_of(f_, row, evaluate(s.begin), evaluate(s.end)))
+      run_segment(f_, segment, {}, [&](Value* i, Value* mask, const Values&) {
+        const Point p = lanes_at(point, s.axis.id, segment.lanes, i, mask);
+        exprs_.store(row.stage.operand, row.stage.index, row.stage.value, p);
+        return Values{};
+      });
+  }
+
+  void emit_reduce(const Statement& s) {
+    const StagePlan row = plan(s);
+    const Point point = here(s);
+    const DType dtype = s.value->dtype;
+    Value* total = emit_constant(f_, *reduce_identity(s.reduce, dtype));
+    for (const Segment& segment : segments_of(f_, row, evaluate(s.begin), evaluate(s.end))) {
+      while (FunctionBuilder::lanes_of(total) > segment.lanes) total = emit_halve(f_, s.reduce, dtype, total);
+      total = f_.splat(total, segment.lanes);
+      total = run_segment(f_, segment, {total}, [&](Value* i, Value* mask, const Values& carried) {
+        const Point p = lanes_at(point, s.axis.id, segment.lanes, i, mask);
+        Value* v = f_.splat(exprs_.evaluate(row.stage.value, p), segment.lanes);
+        Value* sum = emit_combine(f_, s.reduce, dtype, carried[0], v);
+        return Values{mask == nullptr ? sum : ir_.CreateSelect(mask, sum, carried[0])};
+      })[0];
+    }
+    ir_.CreateStore(emit_horizontal(f_, s.reduce, dtype, total), variable(s.local));
+  }
+
+  FunctionBuilder& f_;
+  llvm::IRBuilder<>& ir_;
+  ExprEmitter exprs_;
+  const Kernel& kernel_;
+  const ProgramKernel& program_;
+  std::vector<llvm::AllocaInst*> variables_;
+  Point point_;
+};
+
+/// Of one point of the outer axes, as far as extents say it.
+Dim work_of(const Block& block) {
+  constexpr int64_t kTurns = 16;  // of a loop that ends when something holds
+  Dim sum(0);
+  for (const Statement& s : block) {
+    Dim once = s.value ? cpu::work_of(s.value) : Dim(1);
+    once = once + work_of(s.body) + work_of(s.otherwise);
+    const Dim turns = s.begin ? s.axis.extent : s.kind == Statement::Kind::loop_while ? Dim(kTurns) : Dim(1);
+    sum = sum + once * turns;
+  }
+  return sum;
+}
+
+}  // namespace
+
+KernelEmission emit_program(FunctionBuilder& f, const Kernel& kernel, const ProgramKernel& program) {
+  Dim points(1);
+  for (const Axis& a : program.outer) points = points * a.extent;
+  const Dim per_task = points_per_task(work_of(program.body));
+  ProgramEmitter(f, kernel, program).emit(per_task);
+  KernelEmission result;
+  result.tasks = ceil_div(points, per_task);
+  result.scratch_bytes = array_offset(kernel, kernel.operands.size());
+  result.note = concat("program, points ", points.str());
+  return result;
+}
+
+}  // namespace gcg::cpu

@@ -1,0 +1,198 @@
+#include "codegen/cpu/loops/row_interior.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compiler/kernel/access_analysis.h"
+
+namespace gcg::cpu {
+namespace {
+
+constexpr int64_t kWidestBorder = 4096;  // of an axis whose extent is not known
+
+/// floor(numerator / divisor) + offset, divisor > 0.
+struct Form {
+  Affine numerator;
+  Dim divisor = 1, offset = 0;
+};
+
+std::optional<Dim> number(const Expr& e) {
+  const auto affine = as_affine(e);
+  return affine && affine->strides.empty() ? std::optional(affine->base) : std::nullopt;
+}
+
+std::optional<Form> form_of(const Expr& e) {
+  if (auto affine = as_affine(e)) return Form{std::move(*affine)};
+  if (e->kind != ExprKind::binary) return std::nullopt;
+  const auto right = number(e->args[1]);
+  if (!right) return std::nullopt;
+  if (e->binary == BinaryOp::floor_div && right->lower_bound().value_or(0) > 0) {
+    auto numerator = as_affine(e->args[0]);
+    return numerator ? std::optional(Form{std::move(*numerator), *right}) : std::nullopt;
+  }
+  if (e->binary != BinaryOp::add && e->binary != BinaryOp::sub) return std::nullopt;
+  auto form = form_of(e->args[0]);
+  if (form) form->offset = e->binary == BinaryOp::add ? form->offset + *right : form->offset - *right;
+  return form;
+}
+
+Affine negated(Affine a) {
+  a.base = Dim(0) - a.base;
+  for (auto& [axis, stride] : a.strides) stride = Dim(0) - stride;
+  return a;
+}
+
+/// Which conditions are resolved: those that hold from some point on, those that hold up to some point.
+struct Ends {
+  bool low = true, high = true;
+};
+
+class Resolver {
+ public:
+  Resolver(const std::vector<Expr>& values, const Axis& axis, Ends ends) : axis_(axis), ends_(ends) {
+    for (const Expr& value : values)
+      visit(value, [&](const ExprNode& n) {
+        for (const Axis& a : n.reduce_axes) reduced_[a.id] = a.extent;
+      });
+  }
+
+  Expr resolve(const Expr& e) {
+    if (const auto it = done_.find(e.get()); it != done_.end()) return it->second;
+    Expr r = e;
+    if (depends_on(e, axis_.id)) {
+      r = rewrite(e, [&](const Expr& inner) -> Expr { return inner == e ? nullptr : resolve(inner); });
+      if (Expr simple = simplified(r)) r = simple;
+    }
+    kept_.push_back(e);
+    return done_[e.get()] = r;
+  }
+
+  std::vector<Dim> first, behind;
+
+ private:
+  Expr simplified(const Expr& e) {
+    if (e->kind != ExprKind::binary || e->args[0]->dtype != DType::i64) return nullptr;
+    const Expr &a = e->args[0], &b = e->args[1];
+    switch (e->binary) {
+      case BinaryOp::max:
+        return holds(a, b, 0) ? a : holds(b, a, 0) ? b : nullptr;
+      case BinaryOp::min:
+        return holds(b, a, 0) ? a : holds(a, b, 0) ? b : nullptr;
+      case BinaryOp::mod:
+        return remainder(a, b);
+      case BinaryOp::greater_equal:
+        return holds(a, b, 0) ? boolean(true) : nullptr;
+      case BinaryOp::greater:
+        return holds(a, b, 1) ? boolean(true) : nullptr;
+      case BinaryOp::less_equal:
+        return holds(b, a, 0) ? boolean(true) : nullptr;
+      case BinaryOp::less:
+        return holds(b, a, 1) ? boolean(true) : nullptr;
+      default:
+        return nullptr;
+    }
+  }
+
+  /// `a` less as many times `b` as it holds in the middle, where that is a small number.
+  Expr remainder(const Expr& a, const Expr& b) {
+    if (!number(b)) return nullptr;
+    for (int64_t times : {0, 1, -1}) {
+      const Expr rest = times == 0 ? a : a - index(times) * b;
+      if (holds_both(rest, index(0), b, rest)) return rest;
+    }
+    return nullptr;
+  }
+
+  /// a >= b, and behind > c
+  bool holds_both(const Expr& a, const Expr& b, const Expr& behind_it, const Expr& c) {
+    const size_t known_first = first.size(), known_behind = behind.size();
+    if (holds(a, b, 0) && holds(behind_it, c, 1)) return true;
+    first.resize(known_first);
+    behind.resize(known_behind);
+    return false;
+  }
+
+  /// Is large - small >= least in the middle of the axis? Then the middle is narrowed to where it is.
+  bool holds(const Expr& large, const Expr& small, int64_t least) {
+    const auto low = number(small), high = number(large);
+    if (low) {
+      const auto form = form_of(large);
+      return form && is_natural(form->numerator, (*low + least - form->offset) * form->divisor);
+    }
+    if (high) {
+      const auto form = form_of(small);
+      return form && is_natural(negated(form->numerator), Dim(1) - (*high - least - form->offset + 1) * form->divisor);
+    }
+    const auto difference = as_affine(large - small);
+    return difference && is_natural(*difference, least);
+  }
+
+  /// Is `a` >= `least` in the middle of the axis?
+  bool is_natural(const Affine& a, const Dim& least) {
+    Dim rest = a.base - least, stride;
+    for (const auto& [id, s] : a.strides) {
+      if (id == axis_.id) {
+        stride = s;
+        continue;
+      }
+      const auto extent = reduced_.find(id);
+      if (extent == reduced_.end() || !s.is_constant()) return false;
+      if (s.constant() < 0) rest = rest + s * (extent->second - 1);
+    }
+    if (!stride.is_constant() || stride.is(0)) return false;
+    const bool rises = stride.constant() > 0;
+    if (!(rises ? ends_.low : ends_.high)) return false;
+    const Dim bound = rises ? ceil_div(Dim(0) - rest, stride) : floor_div(rest, Dim(0) - stride) + 1;
+    if (!is_near_end(rises ? bound : axis_.extent - bound)) return false;
+    std::vector<Dim>& bounds = rises ? first : behind;
+    if (std::find(bounds.begin(), bounds.end(), bound) == bounds.end()) bounds.push_back(bound);
+    return true;
+  }
+
+  bool is_near_end(const Dim& distance) const {
+    const int64_t widest = axis_.extent.is_constant() ? axis_.extent.constant() / 2 : kWidestBorder;
+    return distance.upper_bound().value_or(widest + 1) <= widest;
+  }
+
+  const Axis axis_;
+  const Ends ends_;
+  std::map<int, Dim> reduced_;
+  std::unordered_map<const ExprNode*, Expr> done_;
+  std::vector<Expr> kept_;  // so that no address in done_ is used again
+};
+
+/// `e` with the axis counted from `begin` on, and comparisons as simple as that makes them.
+Expr counted_from(const Expr& e, const Axis& axis, const Dim& begin) {
+  const Expr moved = rewrite(e, [&](const Expr& n) -> Expr {
+    return n->kind == ExprKind::axis && n->axis == axis.id ? axis_ref(axis) + extent(begin) : nullptr;
+  });
+  return rewrite(moved, [&](const Expr& n) -> Expr {
+    const bool compares =
+        n->kind == ExprKind::binary && n->binary >= BinaryOp::less && n->binary <= BinaryOp::greater_equal;
+    if (!compares || n->args[0]->dtype != DType::i64 || is_data(n)) return nullptr;
+    const auto difference = as_affine(n->args[0] - n->args[1]);
+    if (!difference || !difference->base.is_constant()) return nullptr;
+    Expr sum = extent(difference->base);
+    for (const auto& [id, stride] : difference->strides) sum = sum + axis_ref({id, Dim::symbol("?")}) * extent(stride);
+    return binary(n->binary, sum, index(0));
+  });
+}
+
+}  // namespace
+
+std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const Axis& axis, int lanes) {
+  Resolver both(values, axis, {}), high(values, axis, {.low = false}), low(values, axis, {.high = false});
+  RowInterior result;
+  result.axis = axis;
+  for (const Expr& v : values) result.values.push_back(both.resolve(v));
+  if (both.first.empty() && both.behind.empty()) return std::nullopt;
+  for (const Expr& v : values) {
+    result.ahead.push_back(high.resolve(v));
+    result.beyond.push_back(counted_from(low.resolve(v), axis, axis.extent - lanes));
+  }
+  result.first = std::move(both.first);
+  result.behind = std::move(both.behind);
+  return result;
+}
+
+}  // namespace gcg::cpu

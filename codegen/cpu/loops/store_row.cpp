@@ -1,0 +1,168 @@
+#include "codegen/cpu/loops/store_row.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "codegen/cpu/loops/vector_row.h"
+
+namespace gcg::cpu {
+namespace {
+
+using llvm::Value;
+using Values = FunctionBuilder::Values;
+
+class StoreRowEmitter {
+ public:
+  StoreRowEmitter(FunctionBuilder& f, const StagePlan& plan, const Point& point)
+      : f_(f), ir_(f.ir()), exprs_(f), plan_(plan), stage_(plan.stage), point_(point) {}
+
+  void emit(Value* begin, Value* end) {
+    if (plan_.interior) return emit_between_ends(end);
+    Value* enough = ir_.CreateICmpSGE(ir_.CreateSub(end, begin), f_.i64(plan_.native));
+    if (!plan_.overlaps || plan_.native == 1 || is_false(enough)) return emit_plainly(begin, end);
+    either(enough, [&] { emit_vectors(plan_.values, begin, begin, end); }, [&] { emit_plainly(begin, end); });
+  }
+
+ private:
+  using Emit = std::function<void()>;
+
+  static bool is_false(Value* condition) {
+    auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition);
+    return known != nullptr && known->isZero();
+  }
+  Value* min(Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
+  Value* max(Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
+  void either(Value* condition, const Emit& then, const Emit& otherwise) {
+    const auto values = [](const Emit& emit) {
+      return [&emit] {
+        emit();
+        return Values{};
+      };
+    };
+    if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) return known->isZero() ? otherwise() : then();
+    f_.if_else(condition, values(then), values(otherwise));
+  }
+
+  void emit_plainly(Value* begin, Value* end) {
+    for (const Segment& segment : segments_of(f_, plan_, begin, end)) emit_segment(plan_.values, segment);
+  }
+
+  /// The middle, if there is as much as a register, and the ends.
+  void emit_between_ends(Value* end) {
+    const RowInterior& row = *plan_.interior;
+    Value *first = f_.i64(0), *behind = end;
+    for (const Dim& d : row.first) first = max(first, f_.dim(d));
+    for (const Dim& d : row.behind) behind = min(behind, f_.dim(d));
+    Value* enough = ir_.CreateICmpSGE(ir_.CreateSub(behind, first), f_.i64(plan_.native));
+    plan_.narrow_ends ? emit_narrow_ends(first, behind, end, enough) : emit_wide_ends(first, behind, end, enough);
+  }
+
+  /// Ends of any width: element by element as what they are.
+  void emit_wide_ends(Value* first, Value* behind, Value* end, Value* enough) {
+    Value* parts = ir_.CreateSelect(enough, f_.i64(2), f_.i64(1));
+    f_.for_loop(f_.i64(0), parts, f_.i64(1), [&](Value* part) {
+      Value* front = ir_.CreateICmpEQ(part, f_.i64(0));
+      emit_plainly(ir_.CreateSelect(front, f_.i64(0), behind),
+                   ir_.CreateSelect(ir_.CreateAnd(front, enough), first, end));
+    });
+    either(enough, [&] { emit_vectors(plan_.interior->values, first, first, behind); }, [] {});
+  }
+
+  /// One register at each end that is not like the middle.
+  void emit_narrow_ends(Value* first, Value* behind, Value* end, Value* enough) {
+    const RowInterior& row = *plan_.interior;
+    Value* lanes = f_.i64(plan_.native);
+    enough = ir_.CreateAnd(enough, ir_.CreateICmpSLE(first, lanes));
+    enough = ir_.CreateAnd(enough, ir_.CreateICmpSLE(ir_.CreateSub(end, behind), lanes));
+    const Emit outer = [&] { emit_parts(row, first, behind, end); };
+    const Emit wide = [&] {
+      if (!plan_.inner) return outer();
+      either(is_inner(), [&] { emit_parts(*plan_.inner, first, behind, end); }, outer);
+    };
+    either(enough, wide, [&] { emit_plainly(f_.i64(0), end); });
+  }
+
+  /// Are the axes outside in their middle?
+  Value* is_inner() {
+    Value* inner = ir_.getTrue();
+    for (const RowInterior& row : plan_.inner_rows) {
+      Value* at = point_.axes.at(row.axis.id);
+      for (const Dim& d : row.first) inner = ir_.CreateAnd(inner, ir_.CreateICmpSGE(at, f_.dim(d)));
+      for (const Dim& d : row.behind) inner = ir_.CreateAnd(inner, ir_.CreateICmpSLT(at, f_.dim(d)));
+    }
+    return inner;
+  }
+
+  void emit_parts(const RowInterior& row, Value* first, Value* behind, Value* end) {
+    const bool low = !plan_.interior->first.empty(), high = !plan_.interior->behind.empty();
+    if (low) store(row.ahead, lanes(plan_.native, f_.i64(0), nullptr));
+    emit_vectors(row.values, low ? f_.i64(plan_.native) : f_.i64(0), first, high ? behind : end);
+    if (!high) return;
+    store(row.beyond, lanes(plan_.native, f_.i64(0), nullptr),
+          lanes(plan_.native, ir_.CreateSub(end, f_.i64(plan_.native)), nullptr));
+  }
+
+  /// [begin, end) in whole registers, of which the last may do lanes again from `first` on: there are enough.
+  void emit_vectors(const std::vector<Expr>& values, Value* begin, Value* first, Value* end) {
+    for (const Segment& segment : segments_of(f_, plan_, begin, end)) {
+      if (!segment.masked && segment.lanes >= plan_.native) {
+        emit_segment(values, segment);
+        continue;
+      }
+      Value* last = max(first, ir_.CreateSub(end, f_.i64(plan_.native)));
+      either(ir_.CreateICmpSLT(segment.begin, end), [&] { store(values, lanes(plan_.native, last, nullptr)); }, [] {});
+    }
+  }
+
+  void emit_segment(const std::vector<Expr>& values, const Segment& segment) {
+    const int together = plan_.by_registers ? std::min(plan_.native, segment.lanes) : segment.lanes;
+    run_segment(f_, segment, {}, [&](Value* i, Value* mask, const Values&) {
+      for (int done = 0; done < segment.lanes; done += together)
+        store(values, lanes(together, ir_.CreateAdd(i, f_.i64(done)), mask));
+      return Values{};
+    });
+  }
+
+  void store(const std::vector<Expr>& values, const Point& p) {
+    if (plan_.shared) return store_shared(values[0], p);
+    values.size() == 1 ? exprs_.store(stage_.operand, stage_.index, values[0], p) : store(values, p, p);
+  }
+
+  /// Once what the axis inside has in common, then all along it.
+  void store_shared(const Expr& value, Point p) {
+    for (const Expr& e : plan_.shared->values) p.known[e.get()] = f_.splat(exprs_.evaluate(e, p), p.lanes);
+    f_.for_loop(f_.i64(0), f_.dim(plan_.shared->axis.extent), f_.i64(1), [&](Value* i) {
+      p.axes[plan_.shared->axis.id] = i;
+      exprs_.store(stage_.operand, stage_.index, value, p);
+    });
+  }
+
+  /// The values at `from` go to `to`, those of the elements that lanes step over beside them.
+  void store(const std::vector<Expr>& values, const Point& from, Point to) {
+    Values parts;
+    for (const Expr& value : values) parts.push_back(f_.splat(exprs_.evaluate(value, from), to.lanes));
+    const bool together = parts.size() > 1 && to.lanes > 1 && to.mask == nullptr;
+    for (size_t k = 0; k < (together ? 1 : parts.size()); ++k) {
+      if (plan_.minor.id >= 0) to.axes[plan_.minor.id] = f_.i64(static_cast<int64_t>(k));
+      together ? exprs_.store_interleaved(stage_.operand, stage_.index, parts, to)
+               : exprs_.store(stage_.operand, stage_.index, parts[k], to);
+    }
+  }
+
+  Point lanes(int count, Value* i, Value* mask) { return lanes_at(point_, plan_.lane.id, count, i, mask); }
+
+  FunctionBuilder& f_;
+  llvm::IRBuilder<>& ir_;
+  ExprEmitter exprs_;
+  const StagePlan& plan_;
+  const Stage& stage_;
+  const Point& point_;
+};
+
+}  // namespace
+
+void emit_store_row(FunctionBuilder& f, const StagePlan& plan, const Point& point, Value* begin, Value* end) {
+  StoreRowEmitter(f, plan, point).emit(begin, end);
+}
+
+}  // namespace gcg::cpu

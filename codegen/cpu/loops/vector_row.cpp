@@ -1,0 +1,99 @@
+#include "codegen/cpu/loops/vector_row.h"
+
+namespace gcg::cpu {
+
+using llvm::Value;
+using Values = FunctionBuilder::Values;
+
+namespace {
+
+/// The axes' values at point `p`.
+Values coordinates(FunctionBuilder& f, const std::vector<Axis>& axes, Value* p) {
+  llvm::IRBuilder<>& ir = f.ir();
+  Values at(axes.size());
+  for (size_t k = at.size(); k-- > 0;) {
+    // A zero extent means no points, but this runs before that is known.
+    Value* extent = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, f.dim(axes[k].extent), f.i64(1));
+    at[k] = k == 0 ? p : ir.CreateURem(p, extent);
+    p = ir.CreateUDiv(p, extent);
+  }
+  return at;
+}
+
+/// The next point in row-major order.
+Values advance(FunctionBuilder& f, const std::vector<Axis>& axes, const Values& at) {
+  llvm::IRBuilder<>& ir = f.ir();
+  Values next(at.size());
+  Value* carry = ir.getTrue();
+  for (size_t k = at.size(); k-- > 0;) {
+    Value* stepped = ir.CreateAdd(at[k], ir.CreateZExt(carry, ir.getInt64Ty()));
+    if (k == 0) {
+      next[k] = stepped;
+      break;
+    }
+    carry = ir.CreateICmpEQ(stepped, f.dim(axes[k].extent));
+    next[k] = ir.CreateSelect(carry, f.i64(0), stepped);
+  }
+  return next;
+}
+
+}  // namespace
+
+void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
+                    const std::function<void()>& body) {
+  llvm::IRBuilder<>& ir = f.ir();
+  Dim count(1);
+  for (const Axis& a : outer) count = count * a.extent;
+  Value* points = f.dim(count);
+  Value* step = f.dim(per_task);
+  Value* begin = ir.CreateMul(f.task_begin(), step);
+  Value* end = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.CreateMul(f.task_end(), step), points);
+  f.for_loop(begin, end, f.i64(1), coordinates(f, outer, begin), [&](Value*, const Values& at) {
+    for (size_t k = 0; k < at.size(); ++k) point.axes[outer[k].id] = at[k];
+    body();
+    return advance(f, outer, at);
+  });
+}
+
+std::vector<Segment> segments_of(FunctionBuilder& f, const StagePlan& plan, Value* begin, Value* end) {
+  llvm::IRBuilder<>& ir = f.ir();
+  std::vector<Segment> result;
+  auto add = [&](int lanes) {
+    Value* length = ir.CreateSub(end, begin);
+    Value* stop = ir.CreateAdd(begin, ir.CreateAnd(length, f.i64(-int64_t{lanes})));
+    if (begin != stop) result.push_back({lanes, false, begin, stop});
+    begin = stop;
+  };
+  add(plan.wide);
+  if (plan.native < plan.wide) add(plan.native);
+  if (begin == end) return result;
+  if (plan.tail_in_halves && llvm::isa<llvm::Constant>(begin) && llvm::isa<llvm::Constant>(end)) {
+    for (int lanes = plan.native / 2; lanes >= 1; lanes /= 2) add(lanes);
+    return result;
+  }
+  if (plan.native > 1) result.push_back({plan.maskable ? plan.native : 1, plan.maskable, begin, end});
+  return result;
+}
+
+Values run_segment(FunctionBuilder& f, const Segment& s, const Values& initial,
+                   const std::function<Values(Value*, Value*, const Values&)>& body) {
+  llvm::IRBuilder<>& ir = f.ir();
+  if (s.masked) {
+    auto rest = [&] { return body(s.begin, f.first_lanes(ir.CreateSub(s.end, s.begin), s.lanes), initial); };
+    if (llvm::isa<llvm::Constant>(s.begin) && llvm::isa<llvm::Constant>(s.end)) return rest();
+    return f.if_else(ir.CreateICmpSLT(s.begin, s.end), rest, [&] { return initial; });
+  }
+  return f.for_loop(s.begin, s.end, f.i64(s.lanes), initial,
+                    [&](Value* i, const Values& carried) { return body(i, nullptr, carried); });
+}
+
+Point lanes_at(const Point& point, int axis, int lanes, Value* i, Value* mask) {
+  Point p = point;
+  p.axes[axis] = i;
+  p.lane_axis = axis;
+  p.lanes = lanes;
+  p.mask = mask;
+  return p;
+}
+
+}  // namespace gcg::cpu

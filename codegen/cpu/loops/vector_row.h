@@ -1,0 +1,37 @@
+// Loops that kernels of loops and programs share: over the points of a task, and over one axis in vectors.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "codegen/cpu/expressions/expr_emitter.h"
+#include "codegen/cpu/loops/loop_plan.h"
+
+namespace gcg::cpu {
+
+/// Runs `body` for the points of the function's tasks, `per_task` points each, in row-major order of `outer`; sets
+/// their coordinates in `point`.
+void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
+                    const std::function<void()>& body);
+
+/// A piece of a row done `lanes` at a time; `masked`: the rest, shorter than `lanes`, in one go.
+struct Segment {
+  int lanes = 1;
+  bool masked = false;
+  llvm::Value* begin = nullptr;
+  llvm::Value* end = nullptr;
+};
+
+/// The range [begin, end) of a stage's vector axis: wide steps, steps of one register, then the rest masked or one by
+/// one.
+std::vector<Segment> segments_of(FunctionBuilder& f, const StagePlan& plan, llvm::Value* begin, llvm::Value* end);
+
+/// Runs body(i, mask, carried) over a segment.
+FunctionBuilder::Values run_segment(
+    FunctionBuilder& f, const Segment& s, const FunctionBuilder::Values& initial,
+    const std::function<FunctionBuilder::Values(llvm::Value*, llvm::Value*, const FunctionBuilder::Values&)>& body);
+
+/// `point` with lanes along `axis` from `i` on.
+Point lanes_at(const Point& point, int axis, int lanes, llvm::Value* i, llvm::Value* mask);
+
+}  // namespace gcg::cpu

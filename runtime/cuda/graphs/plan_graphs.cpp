@@ -1,0 +1,57 @@
+#include "runtime/cuda/graphs/plan_graphs.h"
+
+#include <cstring>
+
+#include "artifact_schema/kernel_abi.h"
+#include "runtime/errors.h"
+#include "runtime/step_errors.h"
+
+namespace gart::cuda {
+
+PlanGraphs::PlanGraphs(Device& device, const Plan& plan, CUfunction steering)
+    : device_(device), plan_(plan), segments_(plan.steps.size() + 1), words_(&device.pinned) {
+  for (uint32_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep& step = plan.steps[i];
+    if (step.kind == fb::StepKind::launch ? step.kernel->may_fail() : step.kind == fb::StepKind::fail)
+      may_fail_.push_back(i);
+  }
+  const size_t bytes = (may_fail_.size() + 1) * sizeof(uint32_t);
+  words_.reserve(bytes);
+  std::memset(words_.data(), 0, bytes);
+  auto* word = reinterpret_cast<uint32_t*>(words_.data());
+  if (steering != nullptr && SteeredGraph::can_hold(plan)) {
+    steered_ = std::make_unique<SteeredGraph>(device, plan, steering);
+  }
+  status_of_.assign(plan.steps.size(), word);
+  for (const uint32_t step : may_fail_) status_of_[step] = ++word;
+}
+
+void PlanGraphs::rebind() {
+  if (steered_ != nullptr) steered_->rebind();
+  for (const auto& segment : segments_) {
+    if (segment != nullptr) segment->rebind();
+  }
+}
+
+SegmentGraph& PlanGraphs::segment(const Segment& segment) {
+  auto& graph = segments_[segment.begin];
+  if (graph == nullptr) graph = std::make_unique<SegmentGraph>(device_, plan_, segment);
+  return *graph;
+}
+
+void PlanGraphs::check_statuses(const BoundPlan& bound) {
+  const uint32_t* failed = nullptr;
+  uint32_t code = 0;
+  for (const uint32_t& step : may_fail_) {
+    volatile uint32_t& status = *status_of_[step];
+    if (status == GART_KERNEL_OK) continue;
+    if (failed == nullptr) failed = &step, code = status;
+    status = GART_KERNEL_OK;
+  }
+  if (failed == nullptr) return;
+  const PlanStep& step = plan_.steps[*failed];
+  const bool launch = step.kind == fb::StepKind::launch;
+  throw Failure{launch ? kernel_error(*step.manifest, code) : fail_error(*step.manifest, bound.step(*failed).params)};
+}
+
+}  // namespace gart::cuda

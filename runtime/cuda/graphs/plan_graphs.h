@@ -1,0 +1,36 @@
+// The graphs of a bound plan on a GPU, and what its kernels report.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/cuda/graphs/steered_graph.h"
+
+namespace gart::cuda {
+
+class PlanGraphs final : public DeviceGraphs {
+ public:
+  /// `steering`: the kernel that decides branches and loops on the device, or null.
+  PlanGraphs(Device& device, const Plan& plan, CUfunction steering);
+  void rebind() override;
+
+  /// The plan as one graph; null where the host has to decide, or the driver refused the graph.
+  SteeredGraph* steered() const { return steered_.get(); }
+  void give_up_steering() { steered_.reset(); }
+
+  SegmentGraph& segment(const Segment& segment);
+  uint32_t* const* statuses() const { return status_of_.data(); }
+  /// Fails if a step reported something, and forgets it. Only while no run of the plan is under way.
+  void check_statuses(const BoundPlan& bound);
+
+ private:
+  Device& device_;
+  const Plan& plan_;
+  std::unique_ptr<SteeredGraph> steered_;
+  std::vector<std::unique_ptr<SegmentGraph>> segments_;  // by the first step; the last is for none
+  Block words_;                                          // one per step that may fail, and one for all that cannot
+  std::vector<uint32_t*> status_of_;                     // per step
+  std::vector<uint32_t> may_fail_;                       // steps
+};
+
+}  // namespace gart::cuda

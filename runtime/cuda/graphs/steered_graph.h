@@ -1,0 +1,74 @@
+// A plan with branches and loops as one executable graph: conditional nodes, whose handles the target's steering kernel
+// sets on the device. A run is one launch, and the host waits for nothing on the way.
+#pragma once
+
+#include <vector>
+
+#include "runtime/cuda/graphs/graph.h"
+
+namespace gart::cuda {
+
+inline constexpr int kOldestSteeringDriver = 12040;  // conditional nodes that others rely on, too
+
+class SteeredGraph {
+ public:
+  /// It has branches or loops, and nothing that only the host can do: give symbols values, run steps of its own. Nor
+  /// steps that may end the run beside loops, which might turn for ever on what was not computed.
+  static bool can_hold(const Plan& plan);
+
+  /// `steering`: the function that kernel_abi.h describes.
+  SteeredGraph(Device& device, const Plan& plan, CUfunction steering);
+
+  /// It must be thrown away and built anew, because something moved: nodes within a conditional cannot be changed. That
+  /// is why such a plan's inputs and outputs have places of their own on the device. Launches must be over before
+  /// update().
+  bool must_go(const GraphContext& context) const { return graph_.exec != nullptr && !fits(context); }
+  /// Builds the graph if it does not fit; otherwise only its copies may change. Throws Failure.
+  void update(const GraphContext& context);
+  void launch(CUstream stream) const;
+  void rebind() { generation_ = 0; }
+
+ private:
+  bool fits(const GraphContext& context) const {
+    return built_ && generation_ == context.generation && copies_.same(context, true, true);
+  }
+  void build(const GraphContext& context);
+  /// Adds the sequence behind `before`; returns the nodes that stand for its end.
+  Nodes add_sequence(CUgraph graph, uint32_t index, Nodes before, const GraphContext& context);
+  Nodes add_branch(CUgraph graph, uint32_t step, Nodes before, const GraphContext& context);
+  Nodes add_loop(CUgraph graph, uint32_t step, Nodes before, const GraphContext& context);
+  /// Tells the step's status that it was reached.
+  void* add_mark(CUgraph graph, uint32_t step, Nodes& before, const std::string& what);
+  Nodes add_report(CUgraph graph, uint32_t step, Nodes before, const GraphContext& context);
+  Nodes add_carries(CUgraph graph, const fb::Loop& loop, Nodes before, const std::string& what,
+                    const GraphContext& context);
+  struct Decision {
+    const void *condition = nullptr, *trips = nullptr;
+    void *iteration = nullptr, *counter = nullptr;
+    CUgraphConditionalHandle yes = 0, no = 0;
+    uint64_t flags = 0;
+  };
+  CUgraphNode add_steering(CUgraph graph, const Decision& decision, Nodes& before, const std::string& what);
+  /// A node, and the graph that it runs once or as long as the handle says.
+  struct Conditional {
+    CUgraphNode node;
+    CUgraph body;
+  };
+  Conditional add_conditional(CUgraph graph, CUgraphConditionalNodeType kind, CUgraphConditionalHandle handle,
+                              Nodes before, const std::string& what);
+  CUgraphConditionalHandle make_handle(CUgraph graph);
+  /// The address of a value that a decision reads or writes; null for -1.
+  void* scalar(int32_t buffer, int64_t bytes, const GraphContext& context) const;
+
+  Device& device_;
+  const Plan& plan_;
+  const CUfunction steering_;
+  bool built_ = false;
+  uint64_t generation_ = 0;
+  Block counters_;  // an i64 per step: turns of a loop, status of a failure
+  GraphNodes nodes_;
+  CopyKinds copies_;
+  ExecutableGraph graph_;
+};
+
+}  // namespace gart::cuda

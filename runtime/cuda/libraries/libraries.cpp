@@ -1,0 +1,103 @@
+#include "runtime/cuda/libraries/libraries.h"
+
+#include <algorithm>
+
+#include "runtime/errors.h"
+
+namespace gart::cuda {
+namespace {
+
+/// More shapes than that, and the plans made so far are forgotten; steps that use them keep them.
+constexpr size_t kMostPlans = 4096;
+
+struct Known {
+  const char* name;
+  std::unique_ptr<Library> (*open)(Device&, std::string&);
+};
+constexpr Known kKnown[] = {{"cublasLt", open_cublaslt}, {"cudnn", open_cudnn}};
+
+bool has_stand_in(const Plan& plan, uint32_t call) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const PlanStep& step) { return step.call == call; });
+}
+
+std::string found(uint64_t version) { return text("the one found is ", library_version_text(version)); }
+
+}  // namespace
+
+Libraries::Opened Libraries::open(const fb::Library& wanted) {
+  Opened opened;
+  for (const Known& known : kKnown) {
+    if (view_of(wanted.name()) == known.name) opened.library = known.open(device_, opened.reason);
+  }
+  if (opened.library == nullptr) {
+    if (opened.reason.empty()) opened.reason = "this runtime does not know it";
+    return opened;
+  }
+  const uint64_t version = opened.library->version();
+  if (version < wanted.oldest() || version >= wanted.below()) {
+    return {nullptr, found(version)};
+  }
+  try {
+    opened.library->start();
+  } catch (const Failure& failure) {
+    if (failure.error.code != ErrorCode::unsupported) throw;
+    return {nullptr, failure.error.message};
+  }
+  return opened;
+}
+
+const Libraries::Opened& Libraries::open(const fb::Manifest& manifest, uint32_t index) {
+  const auto known = opened_.find(index);
+  return known != opened_.end() ? known->second
+                                : opened_.emplace(index, open(*manifest.libraries()->Get(index))).first->second;
+}
+
+void Libraries::open(const fb::Manifest& manifest, Plan& plan) {
+  for (uint32_t i = 0; i < plan.steps.size(); ++i) {
+    PlanStep& step = plan.steps[i];
+    if (step.kind == fb::StepKind::launch && step.call < i) step.off = !plan.steps[step.call].off;
+    if (step.kind != fb::StepKind::call) continue;
+    const uint32_t index = step.manifest->call()->library();
+    const Opened& opened = open(manifest, index);
+    const uint32_t oldest = step.manifest->call()->oldest();
+    const bool too_old = opened.library != nullptr && opened.library->version() < oldest;
+    step.off = opened.library == nullptr || too_old;
+    if (!step.off || has_stand_in(plan, i)) continue;
+    const fb::Library& wanted = *manifest.libraries()->Get(index);
+    fail(ErrorCode::unsupported, "the model needs ", view_of(wanted.name()), " from ",
+         library_version_text(std::max(oldest, wanted.oldest())), " on and below ",
+         library_version_text(wanted.below()), " for step '", view_of(step.manifest->source()),
+         "', but: ", too_old ? found(opened.library->version()) : opened.reason);
+  }
+}
+
+void Libraries::settle(BoundPlan& bound) {
+  const Plan& steps = bound.plan();
+  for (uint32_t i = 0; i < steps.steps.size(); ++i) {
+    const PlanStep& step = steps.steps[i];
+    if (step.kind != fb::StepKind::call || step.off || step.late || bound.step(i).tasks == 0) continue;
+    try {
+      plan(make_call_problem(steps, bound, i));
+    } catch (const Failure& failure) {
+      if (failure.error.code != ErrorCode::unsupported || !has_stand_in(steps, i)) throw;
+      bound.refuse_call(i);
+    }
+  }
+}
+
+std::shared_ptr<CallPlan> Libraries::plan(const CallProblem& problem) {
+  const std::lock_guard lock(mutex_);
+  std::vector<int64_t> key = problem.key();
+  if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
+  if (plans_.size() >= kMostPlans) plans_.clear();
+  std::shared_ptr<CallPlan> plan = opened_.at(problem.call->library()).library->plan(problem);
+  plans_.emplace(std::move(key), plan);
+  return plan;
+}
+
+CUgraph Libraries::record(CallPlan& plan, const std::vector<void*>& data, void* workspace, const std::string& step) {
+  const std::lock_guard lock(mutex_);
+  return plan.record(data, workspace, step);
+}
+
+}  // namespace gart::cuda

@@ -1,0 +1,44 @@
+// The libraries that a program's call steps need, and the plans they have made for its calls.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/libraries/library.h"
+
+namespace gart::cuda {
+
+class Libraries {
+ public:
+  explicit Libraries(Device& device) : device_(device) {}
+
+  /// Opens what the plan's call steps need, and says which steps are off: the calls of a library that is not to be had,
+  /// where others stand in for them, or those others. Throws Failure naming a library that nothing stands in for.
+  void open(const fb::Manifest& manifest, Plan& plan);
+
+  /// Asks for a plan for each call whose shapes are known. Where a library refuses, what stands in for the call does
+  /// the work; throws Failure if nothing does.
+  void settle(BoundPlan& bound);
+
+  /// The library's choice for a step that is on; made when first asked for, then shared. Throws Failure.
+  std::shared_ptr<CallPlan> plan(const CallProblem& problem);
+  CUgraph record(CallPlan& plan, const std::vector<void*>& data, void* workspace, const std::string& step);
+
+ private:
+  struct Opened {
+    std::unique_ptr<Library> library;  // null: `reason`
+    std::string reason;
+  };
+  const Opened& open(const fb::Manifest& manifest, uint32_t index);
+  Opened open(const fb::Library& wanted);
+
+  Device& device_;
+  std::mutex mutex_;
+  std::map<uint32_t, Opened> opened_;  // by their numbers in the artifact
+  std::map<std::vector<int64_t>, std::shared_ptr<CallPlan>> plans_;
+};
+
+}  // namespace gart::cuda

@@ -1,0 +1,50 @@
+// A call step with all its numbers known, and what libraries make of it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/bound_plan.h"
+#include "runtime/cuda/driver/driver_api.h"
+
+namespace gart::cuda {
+
+/// Strides and offset in elements.
+struct CallTensor {
+  fb::DType dtype;
+  int64_t offset;
+  std::vector<int64_t> extents, strides;
+
+  /// Of the address of element 0, which is `offset` elements behind a multiple of 64 bytes.
+  uint32_t alignment() const;
+};
+
+struct CallProblem {
+  const fb::Call* call;
+  std::string step;  // "step 'MatMul_3'"
+  std::vector<CallTensor> tensors;
+
+  const CallTensor* bias() const { return call->bias() ? &tensors[result() + 1] : nullptr; }
+  const CallTensor* addend() const { return call->addend() ? &tensors.back() : nullptr; }
+  size_t result() const;
+  /// The numbers of the call's algorithm, if it was measured on GPUs of this kind with this version of the library.
+  std::span<const int64_t> algorithm(int sm, uint64_t version) const;
+  /// Equal for problems that a library solves the same way.
+  std::vector<int64_t> key() const;
+};
+
+/// Throws Failure where the extents contradict each other, or a tensor reaches beyond its buffer.
+CallProblem make_call_problem(const Plan& plan, const BoundPlan& bound, uint32_t step);
+
+/// A call as a library does it for certain shapes.
+class CallPlan {
+ public:
+  virtual ~CallPlan() = default;
+  /// The work on these tensors, `data` pointing to their elements 0, as a graph that the caller destroys. Not from two
+  /// threads at a time. Throws Failure naming library, call and `step`.
+  virtual CUgraph record(const std::vector<void*>& data, void* workspace, const std::string& step) = 0;
+};
+
+}  // namespace gart::cuda
