@@ -198,7 +198,7 @@ class AssemblyCheck {
                     [&](uint32_t i) { return makers_[i] == kNobody ? failure("no call makes it") : Status(); });
   }
 
-  /// A symbol is an extent of its value: exactly its slot. known_ then says behind which call a slot has its value.
+  /// A symbol is an extent of its value: exactly its slot. known_ then says after which call a slot has its value.
   Status check_symbols() {
     std::set<std::string_view> names;
     Status status = for_each(symbols_, "symbol", [&](uint32_t i) {
@@ -274,7 +274,7 @@ class AssemblyCheck {
   ShapeProgram program_;
   const size_t symbols_;
   std::vector<int64_t> makers_;  // per value: a call, kCaller
-  std::vector<int64_t> known_;   // per slot: the call behind which it has a value, kCaller: from the beginning
+  std::vector<int64_t> known_;   // per slot: the call after which it has a value, kCaller: from the beginning
 };
 
 }  // namespace

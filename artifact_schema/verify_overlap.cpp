@@ -6,7 +6,7 @@
 namespace gart::verify {
 namespace {
 
-/// Steps behind which all others stand, whatever their stream.
+/// Steps after which all others stand, whatever their stream.
 bool is_barrier(const fb::Step& step) {
   return step.kind() == fb::StepKind::branch || step.kind() == fb::StepKind::loop ||
          step.kind() == fb::StepKind::bind || step.kind() == fb::StepKind::fail;

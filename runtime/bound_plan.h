@@ -71,7 +71,7 @@ class BoundPlan {
   Shape output_shape(size_t index) const;
   bool output_shape_known(size_t index) const;
 
-  /// A library does not do the call for these shapes: its stand-ins do the work.
+  /// A library does not do the call for these shapes: its fallbacks do the work.
   void refuse_call(uint32_t step);
   /// Divides the steps of a CPU among a team of so many threads, and finds what these have to wait for.
   void share(int threads, const Parallel& parallel);

@@ -17,8 +17,8 @@ void Executor::run() {
 
 void Executor::sequence(uint32_t index) {
   for (const Segment& segment : plan_.sequence(index)) {
-    if (segment.steers) {
-      steer(segment.begin);
+    if (segment.decides) {
+      decide(segment.begin);
     } else {
       lane_.enqueue(run_, segment);
     }

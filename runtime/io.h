@@ -15,7 +15,7 @@ struct Site {
   MemorySource* pinned;  ///< host memory that the device copies from and to
 };
 
-/// A copy that the device makes before the run (of an input) or behind it (of an output). To and from another space it
+/// A copy that the device makes before the run (of an input) or after it (of an output). To and from another space it
 /// goes through pinned memory.
 struct Transfer {
   enum class Kind : uint8_t { none, to_device, on_device, to_host };

@@ -16,10 +16,10 @@ struct PlanStep {
   uint8_t value = 0;                   // fill
   const fb::Kernel* kernel = nullptr;  // launch
   const void* function = nullptr;      // launch: the kernel as its device knows it, from when its code is there
-  bool off = false;            // a call without its library, or a launch that stands in for a call that has it; where
-                               // the library refuses a shape, BoundStep.off is the opposite
-  uint32_t call = UINT32_MAX;  // launch: the step that it stands in for; UINT32_MAX: none
-  uint32_t scratch_slot = 0;   // launch
+  bool off = false;                    // a call without its library, or the fallback of a call that has it; where
+                                       // the library refuses a shape, BoundStep.off is the opposite
+  uint32_t call = UINT32_MAX;          // launch: the call whose fallback it is; UINT32_MAX: none
+  uint32_t scratch_slot = 0;           // launch
   uint32_t tasks_slot = 0;
   uint32_t first_operand = 0, operands = 0;  // in Plan.operands
   uint32_t first_param = 0, params = 0;      // in Plan.params

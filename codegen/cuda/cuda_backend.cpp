@@ -96,7 +96,7 @@ CompiledKernel describe(const Work& work) {
   return kernel;
 }
 
-/// The program's module behind those that are there.
+/// The program's module after those that are there.
 void place(CompiledKernel& kernel, const Assembled& program, CompiledBlob& blob) {
   blob.code.resize((blob.code.size() + 63) / 64 * 64);
   kernel.offset = blob.code.size();

@@ -7,9 +7,9 @@ namespace {
 
 constexpr int64_t kWorkspace = 64 << 20;
 constexpr size_t kMostSpatialAxes = 2;
-constexpr size_t kBias = 3;  // behind input, weights and result
+constexpr size_t kBias = 3;  // after input, weights and result
 
-/// Strides of [n, c, spatial...], the channels before the positions or behind them.
+/// Strides of [n, c, spatial...], the channels before the positions or after them.
 std::vector<Dim> dense_strides(const std::vector<Dim>& extents, bool channels_last) {
   std::vector<Dim> strides(extents.size());
   Dim stride(1);
@@ -36,7 +36,7 @@ LibraryTensor as_result(int operand, const Affine& address, const PlainConvKerne
   return t;
 }
 
-/// Of all tensors alike, the channels come before the positions, or behind them.
+/// Of all tensors alike, the channels come before the positions, or after them.
 bool is_of_one_order(const PlainConvKernel& conv, const Affine& result) {
   if (conv.position.empty()) return !conv.input_channels_last;
   return conv.position.size() == 1 &&
@@ -87,7 +87,7 @@ std::optional<LibraryCall> bind_convolution(const Kernel& kernel) {
   if (!result || !is_of_one_order(*conv, *result)) return std::nullopt;
   const auto match = match_epilogue(kernel, conv->epilogue, conv->channel, *result);
   if (!match || match->scale != 1 || match->activation == LibraryActivation::gelu_tanh) return std::nullopt;
-  // Where channels come before positions, the library's engines do nothing behind a convolution but with a bias.
+  // Where channels come before positions, the library's engines do nothing after a convolution but with a bias.
   if (!match->bias && (match->addend || match->activation != LibraryActivation::none)) return std::nullopt;
 
   LibraryCall call{.library = "cudnn", .oldest = 90000, .below = 100000, .operation = LibraryOperation::convolution};

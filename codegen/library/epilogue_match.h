@@ -1,4 +1,4 @@
-// An epilogue as what libraries can do behind a contraction: scale, add a vector, add a tensor, activate.
+// An epilogue as what libraries can do after a contraction: scale, add a vector, add a tensor, activate.
 #pragma once
 
 #include <optional>

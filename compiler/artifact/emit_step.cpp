@@ -37,7 +37,7 @@ class SequenceEmitter {
   }
 
  private:
-  /// Behind the others, with what all kinds of steps have.
+  /// After the others, with what all kinds of steps have.
   fb::StepT& add(fb::StepKind kind, const Step& step) {
     auto out = std::make_unique<fb::StepT>();
     out->kind = kind;

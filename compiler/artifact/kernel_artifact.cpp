@@ -34,7 +34,7 @@ class SingleStep {
 
   Plan& plan() { return plan_; }
 
-  /// Steps in turn, each behind the one before it, over and over.
+  /// Steps in turn, each after the one before it, over and over.
   std::vector<uint8_t> run(const std::vector<Step>& steps, int times, CompiledBlob blob) {
     auto& all = plan_.sequences[plan_.sequences.push_back({})].steps;
     for (int i = 0; i < times; ++i)

@@ -49,7 +49,7 @@ void scales_per_channel(Graph& graph, Node& node) {
   node.attributes.erase("scale_per_group");
 }
 
-/// Resize-10 takes the element before where it grows and the one behind where it shrinks; today one of both for all
+/// Resize-10 takes the element before where it grows and the one after where it shrinks; today one of both for all
 /// dimensions.
 void name_nearest(const Graph& graph, Node& node) {
   constexpr size_t kScales = 2;
@@ -131,7 +131,7 @@ int64_t opset_of(DType dtype) {
   }
 }
 
-/// What a node has that came after its operator did, as far as opsets behind the 21st brought it.
+/// What a node has that came after its operator did, as far as opsets after the 21st brought it.
 int64_t opset_of(const Graph& graph, const Node& node) {
   int64_t opset = node.op->since;
   const auto from = [&](int64_t version, bool has) { opset = has ? std::max(opset, version) : opset; };

@@ -12,7 +12,7 @@
 // * A value is %name, or %"any name"; a missing input or output is _ .
 // * A type is dtype[extents]; f32[?] has no known rank, ? alone is unknown altogether. {..} after it are the known
 // elements.
-//   "as f16" behind the type: elements are rounded to that where the value has storage.
+//   "as f16" after the type: elements are rounded to that where the value has storage.
 //   If some result has no written type, the whole graph is inferred (compiler/ops/infer.h) after reading.
 // * A node's name defaults to its first output's. Operators of other domains carry it: gart.PackedMatMul(..).
 // * Attributes: 1, 1.0, "text", [1,2], [1.0,2.0], ["a","b"], f32[2]{1,2}; empty lists are ints[], floats[], strings[].

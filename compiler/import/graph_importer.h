@@ -132,7 +132,7 @@ class GraphImporter {
   int64_t node_count_ = 0;
 };
 
-/// The ONNX name of a node, or its first output's name where it has none, behind the environment's prefix.
+/// The ONNX name of a node, or its first output's name where it has none, after the environment's prefix.
 std::string node_name(const Environment& environment, const onnx::NodeProto& proto);
 
 /// Why `name`, read by the node at `reader` in `nodes`, is not there: a cycle, or nobody makes it.

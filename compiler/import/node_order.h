@@ -9,7 +9,7 @@
 
 namespace gcg {
 
-/// The nodes with every reader, and every body that reads, behind what it reads; as they stand where that already is
+/// The nodes with every reader, and every body that reads, after what it reads; as they stand where that already is
 /// so. ONNX asks for that order, but converters to float16 insert casts without keeping to it. Nodes of a cycle come
 /// last.
 std::vector<const onnx::NodeProto*> topological_order(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes);

@@ -1,5 +1,5 @@
 // The table of all atoms alive. Interning makes equality of atoms that of pointers, lets facts about an atom be found
-// once, and keeps expressions that share parts (an extent behind many layers does) from being walked as trees.
+// once, and keeps expressions that share parts (an extent after many layers does) from being walked as trees.
 #include <algorithm>
 #include <memory>
 #include <mutex>

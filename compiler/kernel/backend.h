@@ -37,7 +37,7 @@ struct CompiledKernel {
   int threads = 0;              // per block
   int64_t shared_bytes = 0;     // dynamic shared memory per block
   bool may_fail = false;        // it reports indices out of range
-  std::vector<TensorMap> maps;  // parameters behind all others
+  std::vector<TensorMap> maps;  // parameters after all others
   int then = -1;                // a kernel of the blob to launch right after it, on the same operands and workspace
   int registers = 0, spill_bytes = 0;  // per thread, for reports
   bool waits = false;       // it may start before its predecessor ends: it waits before it touches what others write

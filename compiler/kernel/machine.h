@@ -25,7 +25,7 @@ struct Machine {
   int64_t shared_block_bytes = 0;
   int threads = 0;                 // resident on a processor
   bool has_async_copies = false;   // cp.async, and tf32 on tensor cores
-  bool overlaps_launches = false;  // griddepcontrol: a launch may start before the one in front of it has ended
+  bool overlaps_launches = false;  // griddepcontrol: a launch may start before the one before it has ended
   bool shares_memory = false;      // with the CPU, which needs most of it: no room for libraries
 
   // CPUs:

@@ -17,9 +17,9 @@ void require_same_dtype(const InferContext& ctx, int first = 0);
 void combine_contents(InferContext& ctx, const std::function<std::optional<Dim>(const std::vector<Dim>&)>& f);
 
 /// Before opset 7 operands broadcast only on demand (attribute `broadcast`), and the second one's first dimension could
-/// be told to meet dimension `axis` of the first one's: such a second operand gets extents of 1 behind its own.
+/// be told to meet dimension `axis` of the first one's: such a second operand gets extents of 1 after its own.
 void upgrade_broadcast(UpgradeContext& ctx);
-/// `second` with extents of 1 behind its own, so that its first dimension meets dimension `axis` >= 0 of `first`.
+/// `second` with extents of 1 after its own, so that its first dimension meets dimension `axis` >= 0 of `first`.
 ValueId aligned(Graph& graph, const std::string& name, ValueId first, ValueId second, int64_t axis);
 /// The same for inputs 0 and 1.
 void align_second_operand(UpgradeContext& ctx, int64_t axis);

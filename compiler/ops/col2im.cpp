@@ -34,7 +34,7 @@ Dim blocks_along(const Windows& w, size_t d, const Dim& image, const Dim& block)
   return floor_div(reach, w.stride[d]) + 1;
 }
 
-/// Symbols for the image's extents and, where the block depends on data, for the block's behind them.
+/// Symbols for the image's extents and, where the block depends on data, for the block's after them.
 void infer_col2im(InferContext& ctx) {
   require_dtype(ctx, kX, is_number, "a numeric type");
   if (ctx.rank(kX) != 3) ctx.fail("the input must be [N, C * block, L]");

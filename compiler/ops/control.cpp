@@ -167,7 +167,7 @@ std::vector<Tensor> reference_scan(ReferenceContext& c) {
   return result;
 }
 
-/// Opset 8 had a batch axis in front of everything and sequence lengths: an outer Scan over the batch around today's.
+/// Opset 8 had a batch axis before everything and sequence lengths: an outer Scan over the batch around today's.
 void upgrade_scan(UpgradeContext& c) {
   if (c.version >= 9) return;
   Node& node = c.node;

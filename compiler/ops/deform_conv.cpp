@@ -13,7 +13,7 @@
 namespace gcg {
 namespace {
 
-/// Fails unless offset and mask (inputs `offset` and the one behind or, for the operator, behind the bias) fit the
+/// Fails unless offset and mask (inputs `offset` and the one after or, for the operator, after the bias) fit the
 /// window. Returns the output's extents.
 Shape check_offsets(InferContext& ctx, int offset, int mask, const Dim& batch, const Dim& channels,
                     const Window& window) {

@@ -62,7 +62,7 @@ class EqualSlices {
     p_.loop(rows_, [&](const Expr& at) { visit(at, p_.let(p_.at(sorted, at))); });
   }
 
-  /// -1, 0, 1: row a comes before row b, equals it, comes behind it.
+  /// -1, 0, 1: row a comes before row b, equals it, comes after it.
   Expr order_of(const Expr& a, const Expr& b) {
     const Expr order = p_.variable(index(0)), column = p_.variable(index(0));
     p_.loop_while(both(binary(BinaryOp::equal, order, index(0)), less(column, extent(columns_))), [&] {

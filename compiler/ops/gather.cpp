@@ -107,7 +107,7 @@ std::vector<Tensor> reference_gather_elements(ReferenceContext& ctx) {
   })};
 }
 
-// ---- GatherND: the last dimension of the indices holds a partial index, behind `batch_dims` shared dimensions
+// ---- GatherND: the last dimension of the indices holds a partial index, after `batch_dims` shared dimensions
 
 int64_t tuple_length(const Shape& indices) { return indices.back().constant(); }
 

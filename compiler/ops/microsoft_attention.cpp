@@ -141,7 +141,7 @@ enum : size_t {
   kIndirection
 };
 
-/// The biases of the three projections, one behind the other in input 3, are added while the values are 3-D.
+/// The biases of the three projections, one after the other in input 3, are added while the values are 3-D.
 ValueId with_bias(Expansion& x, ValueId v, int64_t from, int64_t to) {
   return x.has_input(kProjectionBias) ? x.add(v, x.slice(x.input(kProjectionBias), 0, from, to)) : v;
 }

@@ -47,7 +47,7 @@ ValueId activated(Expansion& x, ValueId y, Parameter parameter) {
 
 // ---- FusedMatMul: alpha * A * B, each transposed as asked
 
-/// The factor with its matrices transposed, or its batches moved behind the rows, where the attributes ask for it.
+/// The factor with its matrices transposed, or its batches moved after the rows, where the attributes ask for it.
 ValueId factor(Expansion& x, size_t i, const char* rows, const char* batches) {
   const auto rank = x.rank(i);
   if (rank < 2) return x.input(i);

@@ -15,7 +15,7 @@ Results with_zero(Expansion& x, ValueId of, size_t scale) {
 }
 /// Input i, whose scale and zero point follow it, in floats.
 ValueId dequantized(Expansion& x, size_t i) { return x.node("DequantizeLinear", with_zero(x, x.input(i), i + 1)); }
-/// y in integers, with scale and zero point at inputs `scale` and behind it; without a zero point it is `like`.
+/// y in integers, with scale and zero point at inputs `scale` and after it; without a zero point it is `like`.
 ValueId quantized(Expansion& x, ValueId y, size_t scale, DType like) {
   return x.node("QuantizeLinear", with_zero(x, y, scale),
                 {{"output_dtype", static_cast<int64_t>(dtype_to_onnx(like))}});

@@ -99,7 +99,7 @@ Tensor listed(const Expansion& x, const std::string& what) {
   return Tensor::vector_i64(numbers);
 }
 
-/// What other keys get. A string: one behind the last value, where the importer puts it.
+/// What other keys get. A string: one after the last value, where the importer puts it.
 ValueId default_value(Expansion& x, DType dtype, int64_t values) {
   if (const TensorRef t = x.node().tensor_attribute("default_tensor")) return x.scalar(dtype, t->at_double(0));
   if (x.node().has_attribute("values_strings")) return x.scalar(dtype, static_cast<double>(values));

@@ -18,7 +18,7 @@ namespace gcg {
 std::optional<std::vector<int64_t>> known_ints(const Value& value);
 /// Normalises an axis that inference has already checked.
 inline int64_t wrap_axis(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
-/// rank flags, true where the dimension is at or behind `first`.
+/// rank flags, true where the dimension is at or after `first`.
 std::vector<bool> trailing_axes(int64_t rank, int64_t first);
 
 // ---- lowering

@@ -1,6 +1,6 @@
 // MaxPool, AveragePool and LpPool over any number of spatial dimensions, and the forms of the former two on
 // channel-blocked activations [N, ceil(C/16), H, W, 16], gart.BlockedMaxPool and gart.BlockedAveragePool: there every
-// lane is a channel of its own behind the spatial dimensions, and lanes past C hold anything.
+// lane is a channel of its own after the spatial dimensions, and lanes past C hold anything.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -243,7 +243,7 @@ std::vector<Tensor> reference_max_pool(ReferenceContext& ctx) {
   return outputs;
 }
 
-/// Taps in the padded input; only a window that ceil_mode added reaches behind it.
+/// Taps in the padded input; only a window that ceil_mode added reaches beyond it.
 int64_t taps_in_padded(const PlainWindow& window, const std::vector<int64_t>& at) {
   int64_t count = 0;
   for_each_index(window.kernel, [&](const std::vector<int64_t>& k) {

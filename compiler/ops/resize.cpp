@@ -23,7 +23,7 @@ void set_simple_coordinates(Node& node, const char* nearest) {
   node.attributes["nearest_mode"] = std::string(nearest);
 }
 
-/// Opset 10 has no roi and its only coordinates are 'asymmetric'; it takes the element behind where it shrinks.
+/// Opset 10 has no roi and its only coordinates are 'asymmetric'; it takes the element after where it shrinks.
 void upgrade_resize(UpgradeContext& ctx) {
   if (ctx.version >= 11) return;
   ctx.node.inputs.insert(ctx.node.inputs.begin() + kRoi, ValueId());
@@ -214,7 +214,7 @@ class Source {
     return binary(BinaryOp::floor_div, numerator(line), extent(line.divisor));
   }
 
-  /// How far behind its floor the position lies, in [0, 1).
+  /// How far past its floor the position lies, in [0, 1).
   Expr fraction(DType dtype) const {
     if (!line_) return cast(dtype, x_ - unary(UnaryOp::floor, x_));
     const Expr rest = binary(BinaryOp::mod, numerator(*line_), extent(line_->divisor));

@@ -144,7 +144,7 @@ Expr lower_scatter_elements(LowerContext& ctx, int, const std::vector<Expr>& at)
                    index_of);
 }
 
-/// Slices of the data before the axis are tasks where the indices have all of them. Behind the axis neighbours go
+/// Slices of the data before the axis are tasks where the indices have all of them. After the axis neighbours go
 /// together where the indices have all of those.
 void program_scatter_elements(ProgramBuilder& p) {
   const Shape &data = p.input_shape(0), &indices = p.input_shape(1);

@@ -28,7 +28,7 @@ Expr lower_positions(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return reduce(ReduceOp::sum, {i}, select(before, index(1), index(0)));
 }
 
-/// The element at i is true where the count behind it exceeds the number of those found.
+/// The element at i is true where the count after it exceeds the number of those found.
 void program_positions(ProgramBuilder& p) {
   const Expr found = p.variable(index(0)), i = p.variable(index(0));
   const Expr more = binary(BinaryOp::logical_and, binary(BinaryOp::less, found, extent(p.output_shape(0)[0])),

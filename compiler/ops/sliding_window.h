@@ -12,9 +12,9 @@ struct WindowDim {
   Dim input, kernel, output;
   Dim pad_begin, pad_end;  // symbolic with auto_pad SAME over a symbolic input
   int64_t stride = 1, dilation = 1;
-  bool overhangs = false;  // the last window may reach behind the padded input: ceil_mode, or a window larger than that
+  bool overhangs = false;  // the last window may reach beyond the padded input: ceil_mode, or a window larger than that
 
-  /// Input positions from a window's first to behind its last tap.
+  /// Input positions from a window's first to past its last tap.
   Dim reach() const { return (kernel - 1) * dilation + 1; }
 };
 using Window = std::vector<WindowDim>;

@@ -6,7 +6,7 @@
 namespace gcg {
 
 /// One transform of `length` along one line. Element (row, part) of the input, part 0 real and 1 imaginary, contributes
-/// to element (row, part) of the output; rows of the input behind `in_rows` do not count.
+/// to element (row, part) of the output; rows of the input after `in_rows` do not count.
 struct Spectrum {
   Dim length, in_rows, out_rows;
   int64_t in_parts = 1, out_parts = 2;

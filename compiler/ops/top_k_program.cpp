@@ -131,8 +131,8 @@ class Selection {
     });
   }
 
-  /// Every element behind the first k that is better than the worst of the heap takes its place. One that only equals
-  /// it in its key stands behind it, so is worse.
+  /// Every element after the first k that is better than the worst of the heap takes its place. One that only equals
+  /// it in its key stands after it, so is worse.
   void replace_worse() {
     const Expr k = extent(k_), worst = p_.variable(worst_key());
     p_.loop(ceil_div(n_ - k_, Dim(kBlock)), [&](const Expr& block) {

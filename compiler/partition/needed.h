@@ -8,7 +8,7 @@ namespace gcg {
 
 /// Breadth first from `wanted` backwards, over what is not done: every item that has to be done, once, wanted ones
 /// first; readers before what they read, but for shorter ways. Items are numbers. done(i): is there already, with all
-/// behind it; each_before(i, see): calls see(j) for all that i reads. O(V + E) of what it visits, and `marks` makes it
+/// after it; each_before(i, see): calls see(j) for all that i reads. O(V + E) of what it visits, and `marks` makes it
 /// so: false for all items, as many as there are, and so again when this returns.
 template <class Done, class EachBefore>
 std::vector<int> needed(const std::vector<int>& wanted, const Done& done, const EachBefore& each_before,

@@ -16,7 +16,7 @@ double work_of(const std::vector<int>& nodes, const std::vector<Weight>& weights
   return sum;
 }
 
-/// Bytes that are alive behind each node of the group: made in it, read in it later.
+/// Bytes that are alive after each node of the group: made in it, read in it later.
 std::vector<double> crossing(const Dag& dag, const std::vector<int>& nodes, const std::vector<int>& group, int own,
                              const std::vector<Weight>& weights) {
   std::vector<double> change(nodes.size() + 1, 0);

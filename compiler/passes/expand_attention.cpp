@@ -140,7 +140,7 @@ class AttentionWriter {
   /// 0, 1, ..., one for each position along `axis` of x.
   ValueId positions(ValueId x, int64_t axis) { return b_.node("Range", {number(0), count(x, axis), number(1)}); }
 
-  /// The mask as it broadcasts against [B, H, S, T]; keys behind its end are masked.
+  /// The mask as it broadcasts against [B, H, S, T]; keys after its end are masked.
   ValueId mask() {
     const ValueId mask = from_.input(kAttentionMask);
     if (!mask.valid()) return mask;

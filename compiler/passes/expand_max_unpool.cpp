@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-/// (x's extents - 1) * strides + kernel - pads, behind batch and channels.
+/// (x's extents - 1) * strides + kernel - pads, after batch and channels.
 ValueId unpooled_shape(NodeBuilder& b, ValueId x, const UnpoolForm& form) {
   const auto rank = static_cast<int64_t>(form.kernel.size()) + 2;
   std::vector<int64_t> added;

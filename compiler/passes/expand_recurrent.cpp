@@ -118,7 +118,7 @@ class Expansion {
     CellState state;
   };
 
-  /// Keeps the state and gives zeros where step `t` is behind the end of the sequence.
+  /// Keeps the state and gives zeros where step `t` is after the end of the sequence.
   Masked mask(NodeBuilder& b, const CellState& before, const CellState& next, ValueId lengths, ValueId t) {
     if (!lengths.valid()) return {next.h, next};
     const ValueId inside = b.unsqueeze(b.node("Less", {t, lengths}), 1);

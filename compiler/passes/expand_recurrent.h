@@ -13,7 +13,7 @@ namespace gcg {
 ///   XW = MatMul(X, W^T) + bias
 ///   Y, h = Loop(steps) { gates = XW[t] + MatMul(h, R^T);  h = ...;  scan h }
 /// A sequence of one step becomes the step itself, without a loop. Sequence lengths keep the state (and give zeros as
-/// output) in the steps behind them.
+/// output) in the steps after them.
 bool expand_recurrent(Graph& graph);
 
 }  // namespace gcg

@@ -6,7 +6,7 @@
 namespace gcg {
 
 /// Moves multiplication by one number up to the weights the product comes from, through views, transposes, splits and
-/// constant offsets; failing that, down behind the matrix product it goes into. The scaling of attention's queries and
+/// constant offsets; failing that, down after the matrix product it goes into. The scaling of attention's queries and
 /// keys disappears in this way, and they can be read where they are.
 /// Requires: canonicalize (constants come second).
 /// Ensures: no Mul by one number reads, through such nodes and as their only reader, a MatMul with a constant matrix or

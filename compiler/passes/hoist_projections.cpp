@@ -17,7 +17,7 @@ struct Projection {
   NodeId product, bias;  // in the body; bias: the Add of one, if there is
   ValueId index;         // in the body
   int64_t axis = 0;
-  ValueId whole, matrix;  // in front of the loop
+  ValueId whole, matrix;  // before the loop
   std::optional<Tensor> offset;
 };
 

@@ -8,7 +8,7 @@ namespace gcg {
 /// Requires: every value has a rank.
 /// Ensures: no Loop whose turns go through all of a captured value, in bodies neither, multiplies the turn's element of
 /// it by a
-///   matrix that all turns share: the product, and the bias added to it, are computed for all turns in front of the
+///   matrix that all turns share: the product, and the bias added to it, are computed for all turns before the
 ///   loop. So a recurrent layer that was written as a loop is what expand-recurrent makes of one. The graph is
 ///   inferred.
 /// Before: pack-weights, fusion. After canonicalize, which writes Gemm as MatMul and Add.

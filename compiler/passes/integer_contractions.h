@@ -6,9 +6,9 @@
 namespace gcg {
 
 /// Products and convolutions of dequantised 8-bit values become ones of the 8-bit values themselves, summed in i32 and
-/// scaled behind: what models in QDQ form (DequantizeLinear -> operator -> QuantizeLinear) mean.
+/// scaled after: what models in QDQ form (DequantizeLinear -> operator -> QuantizeLinear) mean.
 ///
-/// Where the weights are constants, also behind a transposition, x has one scale, and the weights have one or one per
+/// Where the weights are constants, also after a transposition, x has one scale, and the weights have one or one per
 /// output channel. A bias that is quantised by the product of the scales is added to the sums.
 ///
 /// Requires: DequantizeLinear of constants is not folded yet.

@@ -7,7 +7,7 @@
 namespace gcg {
 
 /// Gives products and convolutions of 8-bit integers the forms that kernels compute. On CPUs those by constants become
-/// u8 by i8 without zero points, whose part of the sums is subtracted from them behind; a convolution pads with the
+/// u8 by i8 without zero points, whose part of the sums is subtracted from them after; a convolution pads with the
 /// zero point. Everything else, also less than a block of channels unless each is a group of its own, is computed in
 /// floats, whose sums of 8-bit products are exact up to 2^24 and then as close as any f32.
 ///

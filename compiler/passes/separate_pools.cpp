@@ -12,8 +12,8 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-/// Are the windows of spatial dimension `d` to be pooled before those behind it? Per output of both that is its side
-/// and two accesses of what lies between, for each element that the dimensions behind read of it.
+/// Are the windows of spatial dimension `d` to be pooled before those after it? Per output of both that is its side
+/// and two accesses of what lies between, for each element that the dimensions after read of it.
 bool pays(const Window& window, size_t d) {
   int64_t rest = 1, between = 1;
   for (size_t other = d + 1; other < window.size(); ++other) {

@@ -35,7 +35,7 @@ ValueId moved(NodeBuilder& b, ValueId x, int64_t rank, int64_t from, int64_t to)
   return b.transpose(x, order);
 }
 
-/// Dimensions `axis` and the one behind it as one.
+/// Dimensions `axis` and the one after it as one.
 ValueId merged(NodeBuilder& b, ValueId x, int64_t rank, int64_t axis) {
   const ValueId shape = b.node("Shape", {x});
   std::vector<ValueId> extents;

@@ -80,7 +80,7 @@ ValueId UnsignedBytes::requantized(ValueId v) {
   return r_.add(op_QuantizeLinear, n.name, {n.inputs[0], n.inputs[1], zero}, attributes);
 }
 
-/// Behind a choice among elements, the same choice among those of the twin.
+/// After a choice among elements, the same choice among those of the twin.
 ValueId UnsignedBytes::moved(ValueId v) {
   if (!r_.value(v).producer.valid()) return ValueId();
   const Node n = copy_of(r_.graph.node(r_.value(v).producer));

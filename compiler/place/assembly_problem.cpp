@@ -124,7 +124,7 @@ void add_weights(const fb::AssemblyT& a, const GroupWeights& weights, place::Pro
   }
 }
 
-/// Do producers stand in front of readers? Calls of several groups may stand between each other.
+/// Do producers stand before readers? Calls of several groups may stand between each other.
 bool runs(const place::Problem& problem, const std::vector<int>& order) {
   std::vector<size_t> position(order.size());
   for (size_t i = 0; i < order.size(); ++i) position[static_cast<size_t>(order[i])] = i;

@@ -141,7 +141,7 @@ class Schedule {
   std::vector<int> device_;
 };
 
-/// What is left to do behind a group on each device when all others are chosen well: PEFT's table.
+/// What is left to do after a group on each device when all others are chosen well: PEFT's table.
 std::vector<double> optimistic_costs(const Problem& problem, const Ranks& ranks) {
   const size_t devices = problem.devices.size();
   std::vector<double> costs(problem.groups.size() * devices);

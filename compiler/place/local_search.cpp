@@ -167,7 +167,7 @@ class Annealing {
     p.device[at(b)] = of_a;
   }
 
-  /// The group and some of those behind it.
+  /// The group and some of those after it.
   void move_run(Placement& p, int g) {
     const int device = any_device(g);
     for (int left = 2 + random_.below(4); left > 0; --left) {

@@ -64,7 +64,7 @@ struct Problem {
 };
 
 /// Which device runs a group, and when its turn is: each device takes its groups in the order of the whole list, which
-/// is one that runs (readers behind producers).
+/// is one that runs (readers after producers).
 struct Placement {
   std::vector<int> device;  // of each group
   std::vector<int> order;   // groups

@@ -61,7 +61,7 @@ class Alternatives {
     if (Result result = place(problem_, options, &now_); result.placement) add(*result.placement, result.by);
   }
 
-  /// What is best first; what fits in front of what does not.
+  /// What is best first; what fits before what does not.
   std::vector<Candidate> sorted() {
     std::stable_sort(all_.begin(), all_.end(),
                      [](const Candidate& a, const Candidate& b) { return a.found.cost < b.found.cost; });

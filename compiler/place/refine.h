@@ -43,7 +43,7 @@ struct NextRound {
   std::string why;
 };
 
-/// What to do behind the last of `rounds` (at least one), with the problem's times corrected by all that was measured:
+/// What to do after the last of `rounds` (at least one), with the problem's times corrected by all that was measured:
 /// the best placement that has not been tried yet, if it promises to gain enough on the least that was measured, else
 /// the end.
 NextRound next_round(const Problem& problem, const std::vector<Round>& rounds, const RefineOptions& options = {},

@@ -33,7 +33,7 @@ BufferId operand(const Launch& launch, const LibraryTensor& t) {
   return launch.operands[static_cast<size_t>(t.operand)];
 }
 
-/// Libraries read their operands in any order, also behind their first writes: only the operand that they may overwrite
+/// Libraries read their operands in any order, also after their first writes: only the operand that they may overwrite
 /// as they go, a matrix product's addend, can share memory with the result.
 std::vector<int> overwritten(const LibraryCall& call) {
   if (call.operation != LibraryOperation::matmul || !call.addend) return {};

@@ -167,7 +167,7 @@ void ExtentBinder::carry_number(NodeId id, OpenDim& open) {
   n.attributes[kRebindsAttribute] = std::move(rebinds);
 }
 
-/// The Loop's own results have the body's extents; the graph's get theirs behind it.
+/// The Loop's own results have the body's extents; the graph's get theirs after it.
 void ExtentBinder::rename_results(NodeId id, const std::vector<OpenDim>& open) {
   const std::set<std::string> own = own_symbols(graph_.node(id));
   std::set<size_t> renamed;

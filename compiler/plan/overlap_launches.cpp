@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kResidentBlocks = 2;  // of a processor
 
-/// What a step behind it finds as the last thing on the stream is a launch, or may be one.
+/// What a step after it finds as the last thing on the stream is a launch, or may be one.
 bool ends_in_launch(const Step& step) {
   const auto* call = step.as<Call>();
   return step.as<Launch>() != nullptr || (call != nullptr && !call->fallback.empty());

@@ -24,7 +24,7 @@ ThreadWork work_of(const Plan& plan, const Step& step) {
   return work;
 }
 
-/// Steps [begin, end) of the entry sequence, between two that steer.
+/// Steps [begin, end) of the entry sequence, between two that decide.
 struct Stretch {
   size_t begin = 0;
   std::vector<ThreadWork> steps;

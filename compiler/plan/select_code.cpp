@@ -54,7 +54,7 @@ class CodeOfPlan {
   }
 
  private:
-  /// What the code names to be launched behind kernel `k` gets a kernel of the plan, which does the rest of its work.
+  /// What the code names to be launched after kernel `k` gets a kernel of the plan, which does the rest of its work.
   void add_followers(KernelId k) {
     for (int next = plan_.code[k].then; next >= 0; next = blob_.kernels[static_cast<size_t>(next)].then) {
       plan_.code.push_back(blob_.kernels[static_cast<size_t>(next)]);
@@ -77,7 +77,7 @@ class CodeOfPlan {
 
   Sequence with_followers(Sequence sequence) const {
     Sequence out;
-    std::vector<StepId> done;  // the new step behind which the work of an old one is done
+    std::vector<StepId> done;  // the new step after which the work of an old one is done
     for (Step& step : sequence.steps) {
       for (StepId& w : step.waits) w = done[static_cast<size_t>(w.index)];
       std::vector<Launch> rest;

@@ -74,7 +74,7 @@ class Segment {
     return std::min(others, chain.idle);
   }
 
-  /// A stream is taken up again by a chain that stands behind all of it anyway.
+  /// A stream is taken up again by a chain that stands after all of it anyway.
   int place(const std::vector<size_t>& own) {
     std::vector<size_t> last(1, 0);  // by stream, of streams from 1 on
     for (size_t c : own) {

@@ -8,15 +8,15 @@
 namespace gcg {
 
 /// Which steps of a sequence surely have finished when another one starts: those before it on its stream, those it
-/// waits for, and what these stand behind in turn. A barrier (Step::is_barrier) stands behind everything before it and
-/// in front of everything after it.
+/// waits for, and what these stand after in turn. A barrier (Step::is_barrier) stands after everything before it and
+/// before everything after it.
 class StepOrder {
  public:
   explicit StepOrder(const Sequence& sequence);
   bool before(StepId first, StepId second) const { return after_[second][static_cast<size_t>(first.index)]; }
 
  private:
-  IndexedVector<StepId, std::vector<bool>> after_;  // after_[i][j]: i stands behind j
+  IndexedVector<StepId, std::vector<bool>> after_;  // after_[i][j]: i stands after j
 };
 
 /// Gives chains of dependent steps in the entry sequence a stream of their own where the cost model says that running

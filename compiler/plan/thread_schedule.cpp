@@ -62,7 +62,7 @@ class Team {
     int barriers;  // before it
   };
 
-  /// In the region, and behind the last barrier.
+  /// In the region, and after the last barrier.
   bool is_open(size_t step) const { return step >= begin_ && done_[step - begin_].barriers == barriers_; }
 
   bool needs_barrier(size_t i, int owner) const {

@@ -1,4 +1,4 @@
-// Contractions and attention: what they take in behind them, and where their operands are read.
+// Contractions and attention: what they take in after them, and where their operands are read.
 #include <algorithm>
 #include <iterator>
 

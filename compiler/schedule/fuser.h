@@ -49,7 +49,7 @@ class Fuser {
 
   // ---- fuse_contractions.cpp ----------------------------------------------------------------------------------------
 
-  /// Follows the pointwise nodes behind a contraction as long as, in the end, one value leaves the set.
+  /// Follows the pointwise nodes after a contraction as long as, in the end, one value leaves the set.
   void absorb_epilogue(NodeId anchor);
   /// The Transpose that alone reads a product and leaves its rows (the last axis) in one piece: then the product can be
   /// stored in the transposed order at no cost.
@@ -81,8 +81,8 @@ class Fuser {
   // ---- fuse_concat.cpp
   // ------------------------------------------------------------------------------------------------
 
-  /// A launch per part is dear on a GPU: where several parts would be copied, one kernel reads them all, and it may be
-  /// the Concat's reader.
+  /// A launch per part is expensive on a GPU: where several parts would be copied, one kernel reads them all, and it
+  /// may be the Concat's reader.
   bool gathers_parts(const Node& n);
   /// A Concat or Interleave has storage; each part is written into it by a group of its own, which is where fusion goes
   /// on.

@@ -12,7 +12,7 @@ namespace gcg {
 
 /// The value furthest upstream of `v`, through transposes, reshapes, slices and the like, of which `v` is a strided
 /// view (every element at base + sum of index * stride). `v` itself if there is none. `is_seen_through`: may the source
-/// lie in front of this node? `whole_rows`: only views whose last axis has stride 1.
+/// lie before this node? `whole_rows`: only views whose last axis has stride 1.
 ValueId strided_source(const Graph& graph, ValueId v, const std::function<bool(NodeId)>& is_seen_through,
                        bool whole_rows = false);
 

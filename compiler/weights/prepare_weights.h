@@ -11,7 +11,7 @@ namespace gcg {
 
 /// Finds the constants of GPU plans that the file need not hold, because it holds them in another order or type: what
 /// CPU plans read packed for their kernels, or what another GPU kernel reads as it was. They become prepared buffers,
-/// and each GPU gets a plan that makes them from those at load, behind the others. Small ones are stored in every form.
+/// and each GPU gets a plan that makes them from those at load, after the others. Small ones are stored in every form.
 /// Requires: `plans` are for their targets. Returns the constants that are read at load.
 std::set<const Tensor*> prepare_weights(std::vector<Plan>& plans);
 

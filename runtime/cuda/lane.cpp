@@ -99,7 +99,7 @@ void Lane::prepare(const Run& run) {
   note_places(run);
   running_on_ = stream_.handle;
   const Plan& plan = run.bound.plan();
-  if (steered_graph(run) == nullptr) {
+  if (conditional_graph(run) == nullptr) {
     for (const Segment& segment : plan.segments) {
       const auto begin = plan.steps.begin() + segment.begin, end = plan.steps.begin() + segment.end;
       if (segment.steers) continue;
@@ -123,7 +123,7 @@ void Lane::open(const Run& run, const Queue& queue) {
   }
   own_stream_ = queue.own;
   next_stream_ = stream;
-  const size_t alignment = graphs_of(run.bound).steered() == nullptr ? kAlignment : 0;
+  const size_t alignment = graphs_of(run.bound).conditional() == nullptr ? kAlignment : 0;
   run.inputs.use_in_place(alignment);
   run.outputs.use_in_place(alignment);
 }
@@ -140,7 +140,7 @@ bool Lane::start(const Run& run) {
   recorded_ = false;
   running_on_ = next_stream_;
   running_plan_ = &run.bound;
-  SteeredGraph* graph = steered_graph(run);
+  ConditionalGraph* graph = conditional_graph(run);
   if (graph == nullptr) return false;
   note_enqueued(run.bound.plan(), 0, static_cast<uint32_t>(run.bound.plan().steps.size()));
   graph->launch(running_on_);
@@ -190,9 +190,9 @@ GraphContext Lane::graph_context(const Run& run) {
           program_.libraries()};
 }
 
-SteeredGraph* Lane::steered_graph(const Run& run) {
+ConditionalGraph* Lane::conditional_graph(const Run& run) {
   PlanGraphs& graphs = graphs_of(run.bound);
-  SteeredGraph* graph = graphs.steered();
+  ConditionalGraph* graph = graphs.conditional();
   if (graph == nullptr) return nullptr;
   const GraphContext context = graph_context(run);
   if (graph->must_go(context)) synchronize();
@@ -200,9 +200,9 @@ SteeredGraph* Lane::steered_graph(const Run& run) {
     graph->update(context);
   } catch (const Failure& failure) {
     if (failure.error.code != ErrorCode::unsupported) throw;
-    graphs.give_up_steering();
+    graphs.give_up_conditional();
   }
-  return graphs.steered();
+  return graphs.conditional();
 }
 
 SegmentGraph& Lane::updated_graph(const Run& run, const Segment& segment) {

@@ -35,7 +35,7 @@ class Lane final : public gart::Lane {
   void note_places(const Run& run);
   GraphContext graph_context(const Run& run);
   /// All of the plan as one graph, up to date; null: the host has to decide.
-  SteeredGraph* steered_graph(const Run& run);
+  ConditionalGraph* conditional_graph(const Run& run);
   SegmentGraph& updated_graph(const Run& run, const Segment& segment);
   void enqueue_one(const Run& run, const Segment& segment);
   void launch_timed(const Run& run, SegmentGraph& graph, uint32_t step);

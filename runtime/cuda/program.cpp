@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/cuda/graphs/steered_graph.h"
+#include "runtime/cuda/graphs/conditional_graph.h"
 #include "runtime/errors.h"
 #include "runtime/executor.h"
 

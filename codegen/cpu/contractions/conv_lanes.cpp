@@ -175,7 +175,7 @@ class LaneTile {
   const TilePlace& place_;
   Value* first_group_ = nullptr;  // of the vector's lanes
   int64_t groups_ = 1;
-  Values boundary_, of_group_;  // of the groups but the first: their first lane, and which lanes are theirs or behind
+  Values boundary_, of_group_;  // of the groups but the first: their first lane, and which lanes are theirs or after
 };
 
 }  // namespace

@@ -116,7 +116,7 @@ llvm::Value* FunctionBuilder::load_pattern(llvm::Value* base, DType dtype, llvm:
   llvm::Value* mask = span < lanes ? first_lanes(i64(span), lanes) : nullptr;
   llvm::Value* result = nullptr;
   for (int64_t part = 0; part < registers; ++part) {
-    // The last register ends at the last element, so that nothing behind it is read.
+    // The last register ends at the last element, so that nothing after it is read.
     const int64_t start = low + std::min(part * lanes, std::max<int64_t>(span - lanes, 0));
     llvm::Value* elements = load(base, dtype, ir_.CreateAdd(offset, i64(start)), lanes, mask);
     std::vector<int> places;

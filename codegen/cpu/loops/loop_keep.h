@@ -14,10 +14,10 @@ struct KeptValue {
   std::vector<Expr> index;  // over the reduction's axis
 };
 
-/// If the last stage stores a function of just the value that an earlier reduction stage folds, and that value is dear,
-/// the reduction is to store it in the last stage's place, and the last stage loads it from there. Correct also when an
-/// operand of the same size is the result's own memory (in-place): such operands are not read again after the
-/// reduction.
+/// If the last stage stores a function of just the value that an earlier reduction stage folds, and that value is
+/// expensive, the reduction is to store it in the last stage's place, and the last stage loads it from there. Correct
+/// also when an operand of the same size is the result's own memory (in-place): such operands are not read again after
+/// the reduction.
 KeptValue keep_reduced_value(std::vector<Stage>& stages, const std::vector<Operand>& operands);
 
 }  // namespace gcg::cpu

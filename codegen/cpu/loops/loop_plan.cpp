@@ -32,19 +32,19 @@ int64_t own_work(const ExprNode& e) {
 bool sums_plain_columns(const Expr& e) {
   constexpr int kFewNodes = 24;
   constexpr int64_t kWindow = 16;
-  bool loops = false, dear = false;
+  bool loops = false, expensive = false;
   visit(e, [&](const ExprNode& n) {
-    dear = dear || own_work(n) > 0;
+    expensive = expensive || own_work(n) > 0;
     for (const Axis& a : n.reduce_axes) loops = loops || !a.extent.is_constant() || a.extent.constant() > kWindow;
   });
-  return loops && !dear && count_nodes(e) <= kFewNodes;
+  return loops && !expensive && count_nodes(e) <= kFewNodes;
 }
 
 /// Elementary functions of little else: each waits for its own results, and several beside each other do not.
 bool is_long_chain(const Expr& e) {
-  bool dear = false;
-  visit(e, [&](const ExprNode& n) { dear = dear || own_work(n) > 0; });
-  return dear;
+  bool expensive = false;
+  visit(e, [&](const ExprNode& n) { expensive = expensive || own_work(n) > 0; });
+  return expensive;
 }
 
 /// Lanes of the main loop: several registers for independent work, fewer when the row is short or registers are few.

@@ -177,7 +177,7 @@ class AttentionText {
     return sum;
   }
 
-  /// Queries behind the last one get the last one's scores, which nobody sees.
+  /// Queries after the last one get the last one's scores, which nobody sees.
   void declare_score() {
     f_.open("const auto score = [&](int row, int key, float sum)");
     Place place = batch_;

@@ -258,7 +258,7 @@ ProductForm form_of(const Product& product, const Target& target) {
   };
   return {product.left.along_depth, product.right.along_depth, is_held(product.left) || is_held(product.right),
           product.whole_steps,      product.divides,           product.gathers,
-          product.left.vector == 1, product.right.vector == 1, product.boxes(true) && product.boxes(false)};
+          product.left.vector == 1, product.right.vector == 1, product.tma_view(true) && product.tma_view(false)};
 }
 
 std::string tile_type(const Conversion& conversion, const ProductTile& tile, int rows, bool along_depth) {

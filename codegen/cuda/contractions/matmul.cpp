@@ -25,7 +25,7 @@ class MatMulProduct final : public Product {
     index = mm_.index;
     vector = epilogue_vector(kernel, *this, columns, mm_.n.id);
     lane = mm_.n.id;
-    boxes_ = {find_boxes(kernel, mm_.a, true), find_boxes(kernel, mm_.b, false)};
+    tma_views_ = {find_tma_view(kernel, mm_.a, true), find_tma_view(kernel, mm_.b, false)};
   }
 
   std::optional<Matrix> matrix(FunctionText& f, bool of_left) const override {
@@ -43,7 +43,7 @@ class MatMulProduct final : public Product {
     declare(f, tile, false, "Right", "right", concat("column0, ", int_text(f, columns)));
   }
 
-  std::optional<Boxes> boxes(bool of_left) const override { return boxes_[of_left ? 0 : 1]; }
+  std::optional<TmaView> tma_view(bool of_left) const override { return tma_views_[of_left ? 0 : 1]; }
 
   void declare_batch(FunctionText& f, Place& place) const override {
     const std::vector<std::string> at = f.coordinates(mm_.batch, {"batch", false});
@@ -66,11 +66,11 @@ class MatMulProduct final : public Product {
     return c;
   }
 
-  /// Boxes of 16-bit elements in memory of ours, whatever the batch's order.
-  std::optional<Boxes> find_boxes(const Kernel& kernel, const MatrixView& view, bool of_left) const {
+  /// A view of 16-bit elements in memory of ours, whatever the batch's order.
+  std::optional<TmaView> find_tma_view(const Kernel& kernel, const MatrixView& view, bool of_left) const {
     const Operand& operand = kernel.operands[static_cast<size_t>(view.operand)];
     if (operand.of_caller || size_of(operand.dtype) != 2) return std::nullopt;
-    Boxes b{view.operand, operand.dtype, view.offset, {}};
+    TmaView b{view.operand, operand.dtype, view.offset, {}};
     b.dimensions.push_back({depth, of_left ? view.column_stride : view.row_stride, "0", 'd'});
     if (of_left)
       b.dimensions.push_back({rows, view.row_stride, "row0", 'r'});
@@ -79,7 +79,7 @@ class MatMulProduct final : public Product {
     for (size_t k = 0; k < mm_.batch.size(); ++k)
       if (!view.batch_strides[k].is(0) && !mm_.batch[k].extent.is(1))
         b.dimensions.push_back({mm_.batch[k].extent, view.batch_strides[k], concat("a", mm_.batch[k].id), 'b'});
-    return as_boxes(std::move(b));
+    return as_tma_view(std::move(b));
   }
 
   void declare(FunctionText& f, const ProductTile& tile, bool of_left, const char* type, const char* name,
@@ -95,7 +95,7 @@ class MatMulProduct final : public Product {
   }
 
   const MatMulKernel& mm_;
-  std::array<std::optional<Boxes>, 2> boxes_;
+  std::array<std::optional<TmaView>, 2> tma_views_;
 };
 
 }  // namespace

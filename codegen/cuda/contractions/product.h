@@ -50,8 +50,8 @@ class Product : public Epilogue {
     Dim line_stride, depth_stride;
   };
   virtual std::optional<Matrix> matrix(FunctionText& f, bool of_left) const = 0;
-  /// An operand as a tensor that the GPU can copy boxes of (TMA), where it is one.
-  struct Boxes {
+  /// An operand as a tensor that TMA copies tiles of, where it is one.
+  struct TmaView {
     struct Dimension {
       Dim extent, stride;
       std::string at;  // where the block's tile begins in depth 0
@@ -62,7 +62,7 @@ class Product : public Epilogue {
     Dim offset;
     std::vector<Dimension> dimensions;
   };
-  virtual std::optional<Boxes> boxes(bool) const { return std::nullopt; }
+  virtual std::optional<TmaView> tma_view(bool) const { return std::nullopt; }
   /// Declares types Left and Right (copies of `tile.rows` and `tile.columns` by `tile.depth`) and objects left and
   /// right of them. In scope: int `row0`, `column0`.
   virtual void declare_operands(FunctionText& f, const ProductTile& tile) const = 0;
@@ -100,10 +100,10 @@ std::unique_ptr<Product> conv_product(const Kernel& kernel);
 ProductSize size_for_cost(const Kernel& kernel, const Product& product);
 /// Brings the dimensions in the order of a tensor map, the contiguous one first; null if TMA would not take the tensor
 /// for some value of the symbols.
-std::optional<Product::Boxes> as_boxes(Product::Boxes boxes);
+std::optional<Product::TmaView> as_tma_view(Product::TmaView view);
 /// Registers per thread that a tile with a feeding warpgroup shares out; 0: it shares none.
 int registers_at_entry(const ProductTile& tile);
-/// Declares types Left and Right and objects left and right that copy the boxes of a tile, and the type Ring that they
+/// Declares types Left and Right and objects left and right that copy TMA tiles, and the type Ring that they
 /// fill (device/gart_tma_ring.cuh). In scope: `row0`, `column0`, the axes of the batch.
 void declare_ring(FunctionText& f, const Product& product, const ProductTile& tile);
 
@@ -118,8 +118,8 @@ KernelText emit_product(const Kernel& kernel, const Target& target, const Produc
 /// Adds the partial sums workspace[split][batch][row][column] of all splits, in order, and applies the epilogue.
 KernelText emit_split_sum(const Kernel& kernel, const Product& product, int splits, const std::string& kind);
 
-/// Products in which one operand has few lines (rows of the left, columns of the right one), which no tile is made for;
-/// null text (no source) if this is none.
+/// Products in which one operand is skinny: few lines (rows of the left, columns of the right one), which no tile is
+/// made for; null text (no source) if this is none.
 KernelText emit_skinny_gemm(const Kernel& kernel, const Target& target, const Product& product,
                             const std::string& kind);
 

@@ -191,7 +191,7 @@ std::vector<ProductTile> wide_shapes(const Target& target, const ProductForm& fo
     all.push_back(t);
   };
   std::for_each(kWide.begin(), kWide.end(), add);
-  if (form.has_boxes) std::for_each(kTma.begin(), kTma.end(), add);
+  if (form.has_tma_views) std::for_each(kTma.begin(), kTma.end(), add);
   return all;
 }
 

@@ -39,7 +39,7 @@ struct ProductTile {
   int splits = 1;                       // of the depth, each a block of its own
   double microseconds = 0;              // expected for the whole product
   bool is_wide = false;                 // by warpgroups (device/gart_warpgroup.cuh): `warp_rows` warps of 16 rows
-  int producers = 0;  // wide: threads beside them that have operands copied as boxes (device/gart_tma_ring.cuh)
+  int producers = 0;  // wide: producer threads beside them, which have TMA tiles copied (device/gart_tma_ring.cuh)
 
   int threads() const { return 32 * warp_rows * warp_columns + producers; }
 };
@@ -52,7 +52,7 @@ struct ProductForm {
   bool divides = false;     // elements are found by division
   bool gathers = false;     // each line has a place of its own
   bool left_by_element = false, right_by_element = false;  // copied one by one
-  bool has_boxes = false;                                  // both operands can be copied as boxes of tensors
+  bool has_tma_views = false;                              // both operands can be copied as TMA tiles
 };
 
 /// Shared memory of a block; the layout is that of device/gart_operand.cuh.

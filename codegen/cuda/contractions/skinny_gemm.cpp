@@ -23,7 +23,7 @@ std::string describe(const Sharing& s) {
                 s.splits == 1 ? " split" : " splits");
 }
 
-/// A product whose one operand has few lines.
+/// A product of which one operand is skinny: it has few lines.
 struct SkinnyGemm {
   SkinnyGemm(const Product& product, bool rows)
       : few_rows(rows),

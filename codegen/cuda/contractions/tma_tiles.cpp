@@ -1,4 +1,4 @@
-// Operands of a product as boxes that the tensor memory accelerator of sm_90a copies.
+// Operands of a product as tiles that the tensor memory accelerator (TMA) of sm_90a copies.
 #include <algorithm>
 
 #include "codegen/cuda/contractions/product.h"
@@ -15,8 +15,8 @@ constexpr int kLineBytes = 128;  // of a tile, which the map swizzles
 /// one of the stride before, though drivers were seen to take others.
 bool divides(const Dim& b, const Dim& a) { return b.is_constant() ? is_multiple(a, b.constant()) : mod(a, b).is(0); }
 
-int dimension_of(const Product::Boxes& boxes, char kind) {
-  const auto& all = boxes.dimensions;
+int dimension_of(const Product::TmaView& view, char kind) {
+  const auto& all = view.dimensions;
   const auto at = std::find_if(all.begin(), all.end(), [&](const auto& d) { return d.kind == kind; });
   return static_cast<int>(at - all.begin());
 }
@@ -34,42 +34,42 @@ Registers registers_of(const ProductTile& tile) {
 }
 
 /// `lines`: rows of the left operand's tile, columns of the right one's.
-void declare(FunctionText& f, Product::Boxes boxes, int lines, const char* type, const char* name) {
-  const int line = kLineBytes / static_cast<int>(size_of(boxes.stored));
-  const bool along_depth = boxes.dimensions[0].kind == 'd';
+void declare(FunctionText& f, Product::TmaView view, int lines, const char* type, const char* name) {
+  const int line = kLineBytes / static_cast<int>(size_of(view.stored));
+  const bool along_depth = view.dimensions[0].kind == 'd';
   const int row = dimension_of(boxes, 'r'), depth = dimension_of(boxes, 'd');
-  TensorMap map{boxes.operand, boxes.stored, boxes.offset, {}, {}, std::vector<int>(boxes.dimensions.size(), 1)};
+  TensorMap map{view.operand, view.stored, view.offset, {}, {}, std::vector<int>(view.dimensions.size(), 1)};
   map.box[0] = line;
   map.box[static_cast<size_t>(along_depth ? row : depth)] = along_depth ? lines : line;
   std::string at;
-  for (size_t d = 0; d < boxes.dimensions.size(); ++d) {
-    map.extents.push_back(boxes.dimensions[d].extent);
-    if (d > 0) map.strides.push_back(boxes.dimensions[d].stride);
-    at += concat(d == 0 ? "" : ", ", boxes.dimensions[d].at);
+  for (size_t d = 0; d < view.dimensions.size(); ++d) {
+    map.extents.push_back(view.dimensions[d].extent);
+    if (d > 0) map.strides.push_back(view.dimensions[d].stride);
+    at += concat(d == 0 ? "" : ", ", view.dimensions[d].at);
   }
   f.line("typedef gart_boxes<gart_swizzled_tile<", lines, ", ", along_depth ? "true" : "false", ">, ",
-         boxes.dimensions.size(), ", ", row, ", ", depth, "> ", type, ";");
+         view.dimensions.size(), ", ", row, ", ", depth, "> ", type, ";");
   f.line("const ", type, " ", name, " = {&", f.map(std::move(map)), ", {", at, "}};");
 }
 
 }  // namespace
 
-std::optional<Product::Boxes> as_boxes(Product::Boxes boxes) {
-  auto& all = boxes.dimensions;
+std::optional<Product::TmaView> as_tma_view(Product::TmaView view) {
+  auto& all = view.dimensions;
   const auto first =
       std::find_if(all.begin(), all.end(), [](const auto& d) { return d.kind != 'b' && d.stride.is(1); });
   if (first == all.end() || all.size() > kMostDimensions) return std::nullopt;
   std::rotate(all.begin(), first, first + 1);
   std::stable_sort(all.begin() + 1, all.end(),
                    [](const auto& a, const auto& b) { return typical(a.stride) < typical(b.stride); });
-  const auto elements = static_cast<int64_t>(16 / size_of(boxes.stored));
-  if (!is_multiple(boxes.offset, elements)) return std::nullopt;
+  const auto elements = static_cast<int64_t>(16 / size_of(view.stored));
+  if (!is_multiple(view.offset, elements)) return std::nullopt;
   for (size_t d = 1; d < all.size(); ++d) {
     const Dim& stride = all[d].stride;
     if (!is_multiple(stride, elements) || stride.is(0) || stride.lower_bound().value_or(-1) < 0) return std::nullopt;
     if (d > 1 && !divides(all[d - 1].stride, all[d].stride)) return std::nullopt;
   }
-  return boxes;
+  return view;
 }
 
 int registers_at_entry(const ProductTile& tile) {
@@ -80,8 +80,8 @@ int registers_at_entry(const ProductTile& tile) {
 }
 
 void declare_ring(FunctionText& f, const Product& product, const ProductTile& tile) {
-  declare(f, *product.boxes(true), tile.rows, "Left", "left");
-  declare(f, *product.boxes(false), tile.columns, "Right", "right");
+  declare(f, *product.tma_view(true), tile.rows, "Left", "left");
+  declare(f, *product.tma_view(false), tile.columns, "Right", "right");
   const Registers registers = registers_of(tile);
   f.line("typedef gart_tma_ring<Left, Right, ", tile.stages, ", ", tile.warp_rows / 4, ", ", registers.few, ", ",
          registers.many, "> Ring;");

@@ -43,7 +43,7 @@ std::vector<LoopText::Vector> LoopText::emit_vector_reads(const StagePlan& s, co
   return vectors;
 }
 
-/// vector = what `e`, a load, a constant or a select of such, is at `place` and the elements behind it.
+/// vector = what `e`, a load, a constant or a select of such, is at `place` and the elements after it.
 void LoopText::emit_choice(const Expr& e, const std::string& vector, const Place& place, int count) {
   ExprText exprs(f_, place);
   if (e->kind == ExprKind::load) {

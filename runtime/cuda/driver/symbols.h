@@ -3,7 +3,7 @@
 
 namespace gart::cuda {
 
-/// For lists of functions X(result, name, parameters...) or X(name, parameters...): their names one behind the other,
+/// For lists of functions X(result, name, parameters...) or X(name, parameters...): their names one after the other,
 /// each ended by a zero, which costs neither pointers nor relocations. What may be missing has a '?' in front.
 #define GART_SYMBOL(name) #name "\0"
 #define GART_OPTIONAL_SYMBOL(name) "?" #name "\0"

@@ -1,5 +1,5 @@
 // The driver's executable graph for a run of steps that need nothing of the host between them, made node by node: one
-// launch runs them all, with the copies of the caller's inputs before and of his outputs behind them.
+// launch runs them all, with the copies of the caller's inputs before and of his outputs after them.
 #pragma once
 
 #include <cstdint>

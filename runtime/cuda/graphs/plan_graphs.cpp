@@ -19,15 +19,15 @@ PlanGraphs::PlanGraphs(Device& device, const Plan& plan, CUfunction steering)
   words_.reserve(bytes);
   std::memset(words_.data(), 0, bytes);
   auto* word = reinterpret_cast<uint32_t*>(words_.data());
-  if (steering != nullptr && SteeredGraph::can_hold(plan)) {
-    steered_ = std::make_unique<SteeredGraph>(device, plan, steering);
+  if (steering != nullptr && ConditionalGraph::can_hold(plan)) {
+    conditional_ = std::make_unique<ConditionalGraph>(device, plan, steering);
   }
   status_of_.assign(plan.steps.size(), word);
   for (const uint32_t step : may_fail_) status_of_[step] = ++word;
 }
 
 void PlanGraphs::rebind() {
-  if (steered_ != nullptr) steered_->rebind();
+  if (conditional_ != nullptr) conditional_->rebind();
   for (const auto& segment : segments_) {
     if (segment != nullptr) segment->rebind();
   }

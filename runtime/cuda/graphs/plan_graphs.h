@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/cuda/graphs/steered_graph.h"
+#include "runtime/cuda/graphs/conditional_graph.h"
 
 namespace gart::cuda {
 
@@ -15,8 +15,8 @@ class PlanGraphs final : public DeviceGraphs {
   void rebind() override;
 
   /// The plan as one graph; null where the host has to decide, or the driver refused the graph.
-  SteeredGraph* steered() const { return steered_.get(); }
-  void give_up_steering() { steered_.reset(); }
+  ConditionalGraph* conditional() const { return conditional_.get(); }
+  void give_up_conditional() { conditional_.reset(); }
 
   SegmentGraph& segment(const Segment& segment);
   uint32_t* const* statuses() const { return status_of_.data(); }
@@ -26,7 +26,7 @@ class PlanGraphs final : public DeviceGraphs {
  private:
   Device& device_;
   const Plan& plan_;
-  std::unique_ptr<SteeredGraph> steered_;
+  std::unique_ptr<ConditionalGraph> conditional_;
   std::vector<std::unique_ptr<SegmentGraph>> segments_;  // by the first step; the last is for none
   Block words_;                                          // one per step that may fail, and one for all that cannot
   std::vector<uint32_t*> status_of_;                     // per step

@@ -36,7 +36,7 @@ std::vector<int> notes_of(const CudnnDescriptor& engine, cudnnBackendAttributeNa
   return notes;
 }
 
-/// Descriptors of one type, empty, behind those that there are. Returns their handles.
+/// Descriptors of one type, empty, after those that there are. Returns their handles.
 std::vector<cudnnBackendDescriptor_t> add(std::vector<CudnnDescriptor>& to, const CudnnFunctions& dnn,
                                           cudnnBackendDescriptorType_t type, int64_t count, const std::string& step) {
   std::vector<cudnnBackendDescriptor_t> handles;

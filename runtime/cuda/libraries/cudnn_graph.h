@@ -26,7 +26,7 @@ class CudnnGraph {
   CudnnGraph(const CudnnFunctions& functions, cudnnHandle_t handle, const CallProblem& problem);
 
   const CudnnDescriptor& operations() const { return graph_; }
-  /// By which the call's tensors are named, in their order, and behind them the scalars.
+  /// By which the call's tensors are named, in their order, and after them the scalars.
   std::vector<int64_t> uids() const;
   /// Values that the library reads from the host's memory when it is called.
   const std::vector<float>& scalars() const { return scalars_; }

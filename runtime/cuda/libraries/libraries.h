@@ -16,10 +16,10 @@ class Libraries {
   explicit Libraries(Device& device) : device_(device) {}
 
   /// Opens what the plan's call steps need, and says which steps are off: the calls of a library that is not to be had,
-  /// where others stand in for them, or those others. Throws Failure naming a library that nothing stands in for.
+  /// where they have fallbacks, or those. Throws Failure naming a library whose calls have none.
   void open(const fb::Manifest& manifest, Plan& plan);
 
-  /// Asks for a plan for each call whose shapes are known. Where a library refuses, what stands in for the call does
+  /// Asks for a plan for each call whose shapes are known. Where a library refuses, the fallback does
   /// the work; throws Failure if nothing does.
   void settle(BoundPlan& bound);
 

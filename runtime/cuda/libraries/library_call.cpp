@@ -41,7 +41,7 @@ void expect(const CallProblem& p, bool right, const char* what) {
     fail(ErrorCode::invalid_artifact, p.step, " calls a library for tensors whose ", what, " do not fit together");
 }
 
-/// Every tensor behind the result: a bias along `channels`, an addend like `like`.
+/// Every tensor after the result: a bias along `channels`, an addend like `like`.
 void check_extras(const CallProblem& p, int64_t channels, const std::vector<int64_t>& like) {
   if (p.bias() != nullptr) expect(p, p.bias()->extents[0] == channels, "biases");
   if (p.addend() != nullptr) expect(p, p.addend()->extents == like, "addends");

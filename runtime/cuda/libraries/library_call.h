@@ -17,7 +17,7 @@ struct CallTensor {
   int64_t offset;
   std::vector<int64_t> extents, strides;
 
-  /// Of the address of element 0, which is `offset` elements behind a multiple of 64 bytes.
+  /// Of the address of element 0, which is `offset` elements after a multiple of 64 bytes.
   uint32_t alignment() const;
 };
 

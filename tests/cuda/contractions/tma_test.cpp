@@ -56,8 +56,8 @@ const BoxCase kCases[] = {
 
 const ContractionCase kArithmetics[] = {{"sm_90a", Precision::fp16, 2e-2}, {"sm_90a", Precision::bf16, 1e-1}};
 
-class Boxes : public testing::TestWithParam<ContractionCase> {};
-INSTANTIATE_TEST_SUITE_P(Arithmetics, Boxes, testing::ValuesIn(kArithmetics), case_name);
+class TmaTiles : public testing::TestWithParam<ContractionCase> {};
+INSTANTIATE_TEST_SUITE_P(Arithmetics, TmaTiles, testing::ValuesIn(kArithmetics), case_name);
 
 std::vector<cuda::ProductTile> fed_tiles(const cuda::Product& product, const Target& target, int stages) {
   std::vector<cuda::ProductTile> fed;
@@ -66,7 +66,7 @@ std::vector<cuda::ProductTile> fed_tiles(const cuda::Product& product, const Tar
   return fed;
 }
 
-/// Emits products in the `number`-th tile that is fed with boxes, with this many stages and splits.
+/// Emits products in the `number`-th tile of TMA, with this many stages and splits.
 Emit in_tile(const Target& target, int number, int stages, int splits) {
   return [=](const Kernel& kernel) {
     if (!std::holds_alternative<MatMulKernel>(kernel.body)) return cuda::emit_kernel(kernel, target);
@@ -80,7 +80,7 @@ Emit in_tile(const Target& target, int number, int stages, int splits) {
   };
 }
 
-TEST_P(Boxes, EveryTileComputesEveryProduct) {
+TEST_P(TmaTiles, EveryTileComputesEveryProduct) {
   const Target target = gpu_target(GetParam().target, GetParam().precision);
   int number = 0;
   for (const BoxCase& c : kCases)
@@ -101,7 +101,7 @@ Kernel turned(Kernel kernel, bool left, bool right) {
   return kernel;
 }
 
-TEST(BoxesOrder, LinesAlongAndAcrossTheDepth) {
+TEST(TmaOrder, LinesAlongAndAcrossTheDepth) {
   constexpr int64_t kRows = 72, kColumns = 88, kDepth = 136;
   const Target target = gpu_target("sm_90a", Precision::fp16);
   const Graph graph = parse_graph(R"(graph g(%x: f32[72,136], %z: f32[136,88]) -> (%y) {
@@ -142,11 +142,11 @@ Kernel product_kernel(const char* graph, const Target& target) {
   return {};
 }
 
-TEST(BoxesChoice, OnlyOfOurMemoryInTheRightSteps) {
+TEST(TmaChoice, OnlyOfOurMemoryInTheRightSteps) {
   const Target target = gpu_target("sm_90a", Precision::fp16);
   const auto can = [&](const char* graph, const Target& t) {
     const Kernel kernel = product_kernel(graph, t);
-    return cuda::form_of(*cuda::matmul_product(kernel), t).has_boxes &&
+    return cuda::form_of(*cuda::matmul_product(kernel), t).has_tma_views &&
            !fed_tiles(*cuda::matmul_product(kernel), t, 3).empty();
   };
   const char* const ours = R"(graph g(%x: f32[64,128]) -> (%y) {
@@ -160,7 +160,7 @@ TEST(BoxesChoice, OnlyOfOurMemoryInTheRightSteps) {
   Kernel kernel = product_kernel(ours, target);
   EXPECT_TRUE(kernel.operands[1].constant && !kernel.operands[0].of_caller && kernel.operands[2].of_caller);
   kernel.operands[0].of_caller = true;
-  EXPECT_FALSE(cuda::form_of(*cuda::matmul_product(kernel), target).has_boxes);
+  EXPECT_FALSE(cuda::form_of(*cuda::matmul_product(kernel), target).has_tma_views);
   EXPECT_FALSE(can(R"(graph g(%x: f32[64,100]) -> (%y) {
     constant %w: f32[100,64] = random(1)
     %a = Neg(%x)
@@ -185,14 +185,14 @@ TEST(BoxesChoice, OnlyOfOurMemoryInTheRightSteps) {
 }
 
 /// What a tensor map may be: aligned strides, each a multiple of the one before.
-TEST(BoxesChoice, StridesAsTheDriverDocumentsThem) {
-  using Boxes = cuda::Product::Boxes;
+TEST(TmaChoice, StridesAsTheDriverDocumentsThem) {
+  using View = cuda::Product::TmaView;
   const auto takes = [](std::vector<Dim> strides) {
-    Boxes boxes;
-    boxes.stored = DType::f16;
+    View view;
+    view.stored = DType::f16;
     const char kinds[] = {'d', 'r', 'b', 'b'};
-    for (size_t d = 0; d < strides.size(); ++d) boxes.dimensions.push_back({64, strides[d], "0", kinds[d]});
-    return cuda::as_boxes(boxes).has_value();
+    for (size_t d = 0; d < strides.size(); ++d) view.dimensions.push_back({64, strides[d], "0", kinds[d]});
+    return cuda::as_tma_view(view).has_value();
   };
   EXPECT_TRUE(takes({1, 64, 4096}));
   EXPECT_TRUE(takes({1, Dim::symbol("s") * 64, Dim::symbol("s") * 128}));
@@ -203,7 +203,7 @@ TEST(BoxesChoice, StridesAsTheDriverDocumentsThem) {
   EXPECT_FALSE(takes({2, 64, 4096}));                                      // no contiguous line
 }
 
-TEST(BoxesChoice, WhereThereAreManySteps) {
+TEST(TmaChoice, WhereThereAreManySteps) {
   const Target target = gpu_target("sm_90a", Precision::fp16);
   const char* const large = R"(graph g(%x: f32[4096,8192]) -> (%y) {
     constant %w: f32[8192,4096] = fill(0.5)
@@ -220,7 +220,7 @@ TEST(BoxesChoice, WhereThereAreManySteps) {
   EXPECT_EQ(note(small).find("TMA"), std::string::npos) << note(small);
 }
 
-TEST(BoxesChoice, TuningHearsOfBothWays) {
+TEST(TmaChoice, TuningHearsOfBothWays) {
   const Target target = gpu_target("sm_90a", Precision::fp16);
   const Kernel kernel = product_kernel(R"(graph g(%x: f32[1024,1024]) -> (%y) {
     constant %w: f32[1024,1024] = fill(0.5)

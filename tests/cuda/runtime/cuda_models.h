@@ -24,7 +24,7 @@ ArtifactBuilder two_streams();
 ArtifactBuilder overlapping(const char* kernel = "test_scale");
 /// That model as PTX for compute_80.
 ArtifactBuilder on_ptx(ArtifactBuilder overlapping);
-/// A model of on_cuda() or steered() with code for sm_90.
+/// A model of on_cuda() or conditional() with code for sm_90.
 ArtifactBuilder on_sm_90(ArtifactBuilder model);
 
 /// y[i] = data[index[i]] for f32[m] and i64[n], and twice that; the first step says when an index is out of range.

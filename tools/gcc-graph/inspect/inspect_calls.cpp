@@ -39,7 +39,7 @@ bool has_stand_in(const fb::Sequence& sequence, uint32_t call) {
   return false;
 }
 
-/// "[1,32,64] x [1,64,10] + bias, relu": the extents of what is read, and what is done behind.
+/// "[1,32,64] x [1,64,10] + bias, relu": the extents of what is read, and what is done after.
 std::string describe(const fb::Step& step, const std::function<std::string(uint32_t)>& slot) {
   const fb::Call& call = *step.call();
   const size_t read = gart::call_result(call);

@@ -9,7 +9,7 @@
 namespace gcg::tools {
 
 /// [{"name": "cublasLt", "from": "12.0.0", "below": "14.0.0", "all_calls_from": "12.0.0"}, ...]: older ones than "from"
-/// are of no use, or leave a call undone that no kernel stands in for; from "all_calls_from" on no call is left to a
+/// are of no use, or leave a call undone that has no fallback; from "all_calls_from" on no call is left to a
 /// kernel.
 nlohmann::ordered_json libraries_json(const gart::fb::Manifest& manifest);
 

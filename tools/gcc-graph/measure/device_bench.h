@@ -11,7 +11,7 @@ struct DeviceTimes {
   size_t runs = 0;
   double wall_ms = 0;     // from the call to the end of the work
   double enqueue_us = 0;  // until run_async() returns
-  double device_ms = 0;   // between events before and behind the work, launches back to back
+  double device_ms = 0;   // between events before and after the work, launches back to back
 };
 
 /// Medians over `seconds` of runs; nullopt if the program runs on the CPU. Throws CompileError with the reason.

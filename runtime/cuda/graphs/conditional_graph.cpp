@@ -1,4 +1,4 @@
-#include "runtime/cuda/graphs/steered_graph.h"
+#include "runtime/cuda/graphs/conditional_graph.h"
 
 #include <algorithm>
 
@@ -28,7 +28,7 @@ bool SteeredGraph::can_hold(const Plan& plan) {
          !(loops && has(plan, fb::StepKind::fail));
 }
 
-SteeredGraph::SteeredGraph(Device& device, const Plan& plan, CUfunction steering)
+ConditionalGraph::ConditionalGraph(Device& device, const Plan& plan, CUfunction steering)
     : device_(device),
       plan_(plan),
       steering_(steering),
@@ -38,7 +38,7 @@ SteeredGraph::SteeredGraph(Device& device, const Plan& plan, CUfunction steering
   counters_.reserve(plan.steps.size() * sizeof(int64_t));
 }
 
-void SteeredGraph::update(const GraphContext& c) {
+void ConditionalGraph::update(const GraphContext& c) {
   if (!fits(c)) return build(c);
   built_ = false;
   for (Node& node : nodes_.list) {
@@ -49,11 +49,11 @@ void SteeredGraph::update(const GraphContext& c) {
   built_ = true;
 }
 
-void SteeredGraph::launch(CUstream stream) const {
+void ConditionalGraph::launch(CUstream stream) const {
   graph_.launch(stream, plan_, 0, static_cast<uint32_t>(plan_.steps.size()));
 }
 
-void SteeredGraph::build(const GraphContext& c) {
+void ConditionalGraph::build(const GraphContext& c) {
   built_ = false;
   nodes_.clear();
   const CUgraph graph = graph_.begin();
@@ -68,11 +68,11 @@ void SteeredGraph::build(const GraphContext& c) {
   built_ = true;
 }
 
-/// A step that decides comes after everything before it, and everything behind it comes after it.
-Nodes SteeredGraph::add_sequence(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
+/// A step that decides comes after everything before it, and everything after it comes after it.
+Nodes ConditionalGraph::add_sequence(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
   for (const Segment& segment : plan_.sequence(index)) {
     const uint32_t i = segment.begin;
-    const PlanStep* step = segment.steers ? &plan_.steps[i] : nullptr;
+    const PlanStep* step = segment.decides ? &plan_.steps[i] : nullptr;
     if (step == nullptr) {
       before = nodes_.add_steps(graph, segment, before, c);
     } else if (step->kind == fb::StepKind::branch) {
@@ -80,14 +80,14 @@ Nodes SteeredGraph::add_sequence(CUgraph graph, uint32_t index, Nodes before, co
     } else if (step->kind == fb::StepKind::loop) {
       before = add_loop(graph, i, before, c);
     } else if (fails(*step, c.bound.step(i))) {
-      return add_report(graph, i, before, c);  // nothing behind it is reached
+      return add_report(graph, i, before, c);  // nothing after it is reached
     }
   }
   return before;
 }
 
 /// Sets the step's word in the device's memory, which it returns.
-void* SteeredGraph::add_mark(CUgraph graph, uint32_t index, Nodes& before, const std::string& what) {
+void* ConditionalGraph::add_mark(CUgraph graph, uint32_t index, Nodes& before, const std::string& what) {
   void* word = counters_.data() + index * sizeof(int64_t);
   CUgraphNodeParams fill = {};
   fill.type = CU_GRAPH_NODE_TYPE_MEMSET;
@@ -102,13 +102,13 @@ void* SteeredGraph::add_mark(CUgraph graph, uint32_t index, Nodes& before, const
 }
 
 /// By way of the device's memory: a fill there, and a copy to the host.
-Nodes SteeredGraph::add_report(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
+Nodes ConditionalGraph::add_report(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
   const std::string what = steps_text(plan_, index, index + 1);
   const void* word = add_mark(graph, index, before, what);
   return {nodes_.add_copy(graph, {Transfer::Kind::to_host, c.statuses[index], word, sizeof(uint32_t)}, before, what)};
 }
 
-void* SteeredGraph::scalar(int32_t buffer, int64_t bytes, const GraphContext& c) const {
+void* ConditionalGraph::scalar(int32_t buffer, int64_t bytes, const GraphContext& c) const {
   if (buffer < 0) return nullptr;
   const uint32_t index = static_cast<uint32_t>(buffer);
   if (c.bound.bytes(index) >= bytes) return c.bound.address(index);
@@ -116,13 +116,13 @@ void* SteeredGraph::scalar(int32_t buffer, int64_t bytes, const GraphContext& c)
        " bytes, but a step uses it for a value of ", bytes);
 }
 
-CUgraphConditionalHandle SteeredGraph::make_handle(CUgraph graph) {
+CUgraphConditionalHandle ConditionalGraph::make_handle(CUgraph graph) {
   CUgraphConditionalHandle handle = 0;
   GART_CUDA(device_, cuGraphConditionalHandleCreate, &handle, graph, device_.context, 0u, CU_GRAPH_COND_ASSIGN_DEFAULT);
   return handle;
 }
 
-CUgraphNode SteeredGraph::add_steering(CUgraph graph, const Decision& d, Nodes& before, const std::string& what) {
+CUgraphNode ConditionalGraph::add_steering(CUgraph graph, const Decision& d, Nodes& before, const std::string& what) {
   uint64_t values[] = {
       value_of(d.condition), value_of(d.trips), value_of(d.iteration), value_of(d.counter), d.yes, d.no, d.flags};
   void* pointers[std::size(values)];
@@ -136,9 +136,9 @@ CUgraphNode SteeredGraph::add_steering(CUgraph graph, const Decision& d, Nodes& 
   return nodes_.add(graph, params, before, what);
 }
 
-SteeredGraph::Conditional SteeredGraph::add_conditional(CUgraph graph, CUgraphConditionalNodeType kind,
-                                                        CUgraphConditionalHandle handle, Nodes before,
-                                                        const std::string& what) {
+ConditionalGraph::Conditional ConditionalGraph::add_conditional(CUgraph graph, CUgraphConditionalNodeType kind,
+                                                                CUgraphConditionalHandle handle, Nodes before,
+                                                                const std::string& what) {
   CUgraphNodeParams params = {};
   params.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
   params.conditional.handle = handle;
@@ -151,7 +151,7 @@ SteeredGraph::Conditional SteeredGraph::add_conditional(CUgraph graph, CUgraphCo
 
 /// Two conditional nodes, since one with an ELSE needs a newer driver. No body stays empty: drivers before 12.8 hang at
 /// a conditional node without anything in it (seen in XLA, openxla/xla pull request 25769).
-Nodes SteeredGraph::add_branch(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
+Nodes ConditionalGraph::add_branch(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
   const PlanStep& step = plan_.steps[index];
   const std::string what = steps_text(plan_, index, index + 1);
   Decision decision;
@@ -170,7 +170,7 @@ Nodes SteeredGraph::add_branch(CUgraph graph, uint32_t index, Nodes before, cons
   return ends;
 }
 
-Nodes SteeredGraph::add_loop(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
+Nodes ConditionalGraph::add_loop(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
   const PlanStep& step = plan_.steps[index];
   const fb::Loop& loop = *step.manifest->loop();
   const std::string what = steps_text(plan_, index, index + 1);
@@ -190,8 +190,8 @@ Nodes SteeredGraph::add_loop(CUgraph graph, uint32_t index, Nodes before, const 
   return {turns.node};
 }
 
-Nodes SteeredGraph::add_carries(CUgraph graph, const fb::Loop& loop, Nodes before, const std::string& what,
-                                const GraphContext& c) {
+Nodes ConditionalGraph::add_carries(CUgraph graph, const fb::Loop& loop, Nodes before, const std::string& what,
+                                    const GraphContext& c) {
   const auto from = span_of(loop.carried_from()), to = span_of(loop.carried_to());
   for (size_t i = 0; i < from.size(); ++i) {
     const int64_t bytes = c.bound.bytes(from[i]);

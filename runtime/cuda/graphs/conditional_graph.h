@@ -10,14 +10,14 @@ namespace gart::cuda {
 
 inline constexpr int kOldestSteeringDriver = 12040;  // conditional nodes that others rely on, too
 
-class SteeredGraph {
+class ConditionalGraph {
  public:
   /// It has branches or loops, and nothing that only the host can do: give symbols values, run steps of its own. Nor
   /// steps that may end the run beside loops, which might turn for ever on what was not computed.
   static bool can_hold(const Plan& plan);
 
   /// `steering`: the function that kernel_abi.h describes.
-  SteeredGraph(Device& device, const Plan& plan, CUfunction steering);
+  ConditionalGraph(Device& device, const Plan& plan, CUfunction steering);
 
   /// It must be thrown away and built anew, because something moved: nodes within a conditional cannot be changed. That
   /// is why such a plan's inputs and outputs have places of their own on the device. Launches must be over before
@@ -33,7 +33,7 @@ class SteeredGraph {
     return built_ && generation_ == context.generation && copies_.same(context, true, true);
   }
   void build(const GraphContext& context);
-  /// Adds the sequence behind `before`; returns the nodes that stand for its end.
+  /// Adds the sequence after `before`; returns the nodes that stand for its end.
   Nodes add_sequence(CUgraph graph, uint32_t index, Nodes before, const GraphContext& context);
   Nodes add_branch(CUgraph graph, uint32_t step, Nodes before, const GraphContext& context);
   Nodes add_loop(CUgraph graph, uint32_t step, Nodes before, const GraphContext& context);
