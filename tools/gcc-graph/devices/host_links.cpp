@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/driver/device.h"
 #include "runtime/errors.h"
 
 namespace gcg::tools {
