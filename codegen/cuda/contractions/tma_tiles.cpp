@@ -37,7 +37,7 @@ Registers registers_of(const ProductTile& tile) {
 void declare(FunctionText& f, Product::TmaView view, int lines, const char* type, const char* name) {
   const int line = kLineBytes / static_cast<int>(size_of(view.stored));
   const bool along_depth = view.dimensions[0].kind == 'd';
-  const int row = dimension_of(boxes, 'r'), depth = dimension_of(boxes, 'd');
+  const int row = dimension_of(view, 'r'), depth = dimension_of(view, 'd');
   TensorMap map{view.operand, view.stored, view.offset, {}, {}, std::vector<int>(view.dimensions.size(), 1)};
   map.box[0] = line;
   map.box[static_cast<size_t>(along_depth ? row : depth)] = along_depth ? lines : line;
