@@ -15,7 +15,7 @@ namespace gcg {
 struct GroupReport {
   std::string name, device;             // where it was placed
   std::vector<std::string> devices;     // that support it
-  int64_t nodes = 0, calls = 0;         // of the graph behind the model passes; runs of parts
+  int64_t nodes = 0, calls = 0;         // of the graph after the model passes; runs of parts
   int64_t bytes_in = 0, bytes_out = 0;  // from and to other groups, of the extents that predictions are for
   int fusions_lost = 0;                 // values that come in where one kernel would have done both sides
 };

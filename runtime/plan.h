@@ -36,7 +36,7 @@ inline bool is_work(fb::StepKind kind) {
 struct Segment {
   uint32_t sequence, begin, end;
   bool steers = false;
-  bool inputs = false, outputs = false;  // with the copies of the caller's inputs before, of his outputs behind them
+  bool inputs = false, outputs = false;  // with the copies of the caller's inputs before, of his outputs after them
 };
 
 /// Does the step write its operand at this position? A launch that does not say may write all of them.

@@ -115,7 +115,7 @@ struct Step {
   /// The buffer that the step writes and those whose storage it may take over; invalid: it takes over none.
   BufferId result() const;
   std::vector<BufferId> in_place() const;
-  /// It stands behind every step before it and in front of every step after it: it decides what runs.
+  /// It stands after every step before it and before every step after it: it decides what runs.
   bool is_barrier() const;
 };
 

@@ -144,7 +144,7 @@ void ProgramCache::make(const std::shared_ptr<Program>& program, std::unique_loc
   program->make(s);
   lock.lock();
   --busy_;
-  // Behind the first compilation, so that it comes before the end of all that compiling needs where no main thread
+  // After the first compilation, so that it comes before the end of all that compiling needs where no main thread
   // asked.
   static std::once_flag ends;
   std::call_once(ends, [] { std::atexit([] { instance().stop(); }); });

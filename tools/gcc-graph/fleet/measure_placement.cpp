@@ -26,7 +26,7 @@ PlacedRuns::PlacedRuns(const std::string& artifact, const RunOnFleet& fleet, con
       inputs_(collect_inputs(program_.inputs(), options)),
       request_(fleet.request(program_, inputs_)) {}
 
-/// Calls `ran` behind each run.
+/// Calls `ran` after each run.
 template <class Ran>
 void PlacedRuns::run_for(double seconds, const Ran& ran) {
   constexpr int kLeastRuns = 10;
