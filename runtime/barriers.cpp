@@ -88,7 +88,7 @@ Barriers needed_barriers(const Plan& plan, std::span<const BufferExtent> extents
   Barriers out{std::vector<uint8_t>(plan.steps.size(), 1), {}};
   BarrierFinder finder(plan, extents, out);
   for (const Segment& segment : plan.segments) {
-    if (segment.steers) continue;
+    if (segment.decides) continue;
     for (uint32_t i = segment.begin; i < segment.end; ++i) {
       const bool unknown = plan.steps[i].late || i == segment.begin || plan.steps[i - 1].late;
       if (unknown) finder.clear();

@@ -25,7 +25,7 @@ void Executor::sequence(uint32_t index) {
   }
 }
 
-void Executor::steer(uint32_t index) {
+void Executor::decide(uint32_t index) {
   const PlanStep& step = plan_.steps[index];
   switch (step.kind) {
     case fb::StepKind::branch:

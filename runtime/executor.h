@@ -14,7 +14,7 @@ class Executor {
 
  private:
   void sequence(uint32_t index);
-  void steer(uint32_t step);
+  void decide(uint32_t step);
   void branch(const PlanStep& step);
   void loop(const PlanStep& step);
   void write_iteration(uint32_t buffer, int64_t value);

@@ -57,7 +57,7 @@ PlanStep make_step(Plan& plan, const fb::Step& manifest) {
 }
 
 /// The copies of inputs and outputs are in the entry's first and last segments, or in empty ones of their own where
-/// those steer.
+/// those decide.
 void add_segments(Plan& plan, uint32_t begin, bool entry) {
   const uint32_t end = static_cast<uint32_t>(plan.steps.size());
   const auto works = [&](uint32_t i) { return begin < end && is_work(plan.steps[i].kind); };
@@ -67,7 +67,7 @@ void add_segments(Plan& plan, uint32_t begin, bool entry) {
   for (uint32_t i = begin; i < end; ++i) {
     const bool work = is_work(plan.steps[i].kind);
     Segment* const last = segments.size() == first ? nullptr : &segments.back();
-    if (work && last != nullptr && !last->steers && last->begin < i) {
+    if (work && last != nullptr && !last->decides && last->begin < i) {
       last->end = i + 1;
     } else {
       segments.push_back({begin, i, i + 1, !work});

@@ -26,16 +26,16 @@ struct PlanStep {
   const fb::Step* manifest = nullptr;
 };
 
-/// Steps that the device works on; the others steer the run.
+/// Steps that the device works on; the others decide how the run goes on.
 inline bool is_work(fb::StepKind kind) {
   return kind == fb::StepKind::launch || kind == fb::StepKind::copy || kind == fb::StepKind::fill ||
          kind == fb::StepKind::call;
 }
 
-/// Steps [begin, end) of the sequence that begins at step `sequence`: as many as follow each other, or one that steers.
+/// Steps [begin, end) of the sequence that begins at step `sequence`: as many as follow each other, or one that decides.
 struct Segment {
   uint32_t sequence, begin, end;
-  bool steers = false;
+  bool decides = false;
   bool inputs = false, outputs = false;  // with the copies of the caller's inputs before, of his outputs after them
 };
 

@@ -22,7 +22,7 @@ uint64_t value_of(const void* address) { return reinterpret_cast<uint64_t>(addre
 
 }  // namespace
 
-bool SteeredGraph::can_hold(const Plan& plan) {
+bool ConditionalGraph::can_hold(const Plan& plan) {
   const bool loops = has(plan, fb::StepKind::loop);
   return (loops || has(plan, fb::StepKind::branch)) && !has(plan, fb::StepKind::bind) &&
          !(loops && has(plan, fb::StepKind::fail));
