@@ -85,6 +85,10 @@ class FleetTest(CliCase):
         self.assertEqual([(int(r[4]), int(r[5])) for r in rows], [(g["bytes_in"], g["bytes_out"]) for g in groups])
         self.assertRegex(told, r"  the cut costs \d+ fusions?, .*\d+ launch(es)? on x86-64-v3 \(\d+ for \d+\)")
         self.assertRegex(told, r"a run is predicted to take [\d.]+ us, whole on cpu [\d.]+ us")
+        cut = json.loads(self.accepted("compile", "chain.onnx", "--fleet", "fleet.json", "-o", "told.gart", "--json"))["cut"]
+        self.assertEqual([(g["name"], str(g["nodes"]), str(g["bytes_in"]), str(g["fusions_lost"])) for g in cut["groups"]],
+                         [(r[0], r[3], r[4], r[6]) for r in rows])
+        self.assertGreater(cut["whole_us"], 0)
         self.assertNotIn("the cut costs", self.accepted("compile", "chain.onnx", "-o", "told.gart"))
 
     def test_when_parts_ran(self):
