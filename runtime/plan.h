@@ -32,7 +32,8 @@ inline bool is_work(fb::StepKind kind) {
          kind == fb::StepKind::call;
 }
 
-/// Steps [begin, end) of the sequence that begins at step `sequence`: as many as follow each other, or one that decides.
+/// Steps [begin, end) of the sequence that begins at step `sequence`: as many as follow each other, or one that
+/// decides.
 struct Segment {
   uint32_t sequence, begin, end;
   bool decides = false;
