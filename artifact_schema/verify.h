@@ -14,6 +14,10 @@ inline constexpr size_t kMaxSymbolBytes = 1 << 10;  // names of symbols stand in
 inline constexpr uint32_t kMaxStreams = 1024;       // of a plan
 inline constexpr size_t kMaxBodyDepth = 64;         // branches and loops within each other
 
+/// Is the plan of a compiler that left steps of a GPU's plan to the CPU? Nothing is proven of such a plan but its
+/// target, and nothing runs it; the others of its file are as good as ever.
+bool is_retired(const fb::Manifest& manifest, const fb::Plan& plan);
+
 /// Requires read_artifact to have succeeded. The sentence says where: entry point, plan, sequence, step, operand.
 Status verify_artifact(const ArtifactView& artifact);
 

@@ -29,9 +29,7 @@ Status check_buffer(const PlanCheck& check, uint32_t index) {
     if (!status.ok()) return status;
   }
   if (buffer.place() != fb::Place::device)
-    return failure(
-        "it is in host memory, for steps of a GPU's plan on the CPU, which this version does not run: compile the ",
-        "model again");
+    return failure("it is in host memory, where plans have no buffers of their own");
   if (buffer.alias_of() != -1) return check_view(check, index);
   if (!check.early[buffer.size()] && (input || buffer.kind() == fb::BufferKind::constant)) {
     return failure("an input's or constant's size depends on a symbol that is only bound during the run");

@@ -28,9 +28,15 @@ int64_t best_target(const fb::Manifest& manifest, const LoadOptions& options, co
   for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
     const fb::Target& target = *manifest.targets()->Get(i);
     const std::string_view name = view_of(target.name());
-    if ((!asked.empty() && name != asked) || !has_plans(manifest, i, options)) continue;
+    if (!asked.empty() && name != asked) continue;
     const uint32_t fits = fitness(target, sm);
     if (fits <= best_fitness) continue;
+    if (!has_plans(manifest, i, options)) {
+      reason =
+          text("its code for ", name, " is of parts, which a fleet runs (gart::fleet::load), or of a compiler that ",
+               "left steps to the CPU: compile the model again");
+      continue;
+    }
     if (target.driver() > uint32_t(driver.version)) {
       reason = text("its code for ", name, " needs a driver for CUDA ", version_text(int(target.driver())),
                     " or newer, this one is for ", version_text(driver.version));

@@ -5,14 +5,30 @@
 #include <filesystem>
 #include <fstream>
 
+#include "artifact_schema/spans.h"
 #include "artifact_schema/verify.h"
 #include "artifact_schema/verify_assembly.h"
 #include "compiler/support/error.h"
 
 namespace gcg::tools {
 
+namespace {
+
+/// What is shown of plans is what verification proves of them.
+gart::Status refuse_retired(const gart::fb::Manifest& manifest) {
+  for (const auto* entry : *manifest.entry_points())
+    for (const auto* plan : *entry->plans())
+      if (gart::is_retired(manifest, *plan))
+        return gart::failure("a plan for ", gart::view_of(manifest.targets()->Get(plan->target())->name()),
+                             " leaves steps to the CPU, as an older compiler made it: compile the model again");
+  return {};
+}
+
+}  // namespace
+
 gart::Status verify_whole(const gart::ArtifactView& artifact) {
   if (gart::Status status = gart::verify_artifact(artifact); !status.ok()) return status;
+  if (gart::Status status = refuse_retired(*artifact.manifest); !status.ok()) return status;
   const gart::fb::Assembly* assembly = nullptr;
   return gart::verify_assembly(artifact, assembly);
 }
