@@ -54,11 +54,12 @@ TEST_F(CudaChoice, SaysWhyNot) {
                "the model has no CPU code for target 'sm_90', only for: " + cpu +
                    "; on GPUs: the model has no GPU code for target 'sm_90', only for: sm_80");
   // Its plan for sm_80 left a step to the CPU; the one for CPUs is read as ever (tests/runtime/golden_test.cpp).
-  expect_error(load(GCC_GRAPH_SOURCE_DIR "/tests/artifact/golden/1.2.gart", {.device = "cuda:0"}),
-               ErrorCode::unsupported,
-               "cuda:0: its code for sm_80 is of parts, which a fleet runs (gart::fleet::load), or of a compiler that "
-               "left steps "
-               "to the CPU: compile the model again");
+  const std::string older = GCC_GRAPH_SOURCE_DIR "/tests/artifact/golden/1.2.gart";
+  expect_error(
+      gart::load(older, {.device = "cuda:0"}), ErrorCode::unsupported,
+      "cannot load '" + older +
+          "': cuda:0: its code for sm_80 is of parts, which a fleet runs (gart::fleet::load), or of a compiler "
+          "that left steps to the CPU: compile the model again");
   sim.set_sm(90);
   expect_error(load(model(), {.device = "cuda:1"}), ErrorCode::unsupported,
                "cuda:1: the GPU is an sm_90; the model has code for sm_80");
