@@ -1,7 +1,6 @@
 #include "runtime/cpu/device.h"
 
 #include <algorithm>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -13,16 +12,14 @@ namespace gart::cpu {
 
 namespace {
 
-using Teams = std::list<ThreadTeam>;
-
 struct Known {
   Cores cores;
   int replicas, threads;
-  std::weak_ptr<Teams> teams;
+  std::weak_ptr<ThreadPool> pool;
 };
 
-/// Those of a pool that lives, or new ones.
-std::shared_ptr<Teams> find_teams(const std::optional<Cores>& own, const Cores& cores, int replicas, int threads) {
+/// That of a device that lives, or a new one.
+std::shared_ptr<ThreadPool> find_pool(const std::optional<Cores>& own, const Cores& cores, int replicas, int threads) {
   static std::mutex mutex;
   static std::vector<Known> all;
   const std::lock_guard lock(mutex);
@@ -30,12 +27,11 @@ std::shared_ptr<Teams> find_teams(const std::optional<Cores>& own, const Cores& 
     return k.cores == cores && k.replicas == replicas && k.threads == threads;
   });
   if (known == all.end()) known = all.insert(known, {cores, replicas, threads, {}});
-  std::shared_ptr<Teams> teams = known->teams.lock();
-  if (teams != nullptr && (teams->empty() || teams->front().here())) return teams;
-  teams = std::make_shared<Teams>();
-  for (int i = 0; i < replicas; ++i) teams->emplace_back(threads, cores.count() / replicas, own);
-  known->teams = teams;
-  return teams;
+  std::shared_ptr<ThreadPool> pool = known->pool.lock();
+  if (pool != nullptr && pool->here()) return pool;
+  pool = std::make_shared<ThreadPool>(replicas, threads, cores.count(), own);
+  known->pool = pool;
+  return pool;
 }
 
 }  // namespace
@@ -47,7 +43,7 @@ Device::Device(const std::string& cores_name, int threads, const Parallel& paral
   const int replicas = std::max(1, parallel.replicas), wanted = std::max(parallel.intra, parallel.inter);
   threads_ = std::max(1, (threads == 0 ? within_quota(cores.count()) : threads) / replicas);
   threads_ = parallel.intra > 0 && parallel.inter > 0 ? wanted : std::max(threads_, wanted);
-  teams_ = find_teams(cores_, cores, threads_ > 1 ? replicas : 0, threads_);
+  if (threads_ > 1) pool_ = find_pool(cores_, cores, replicas, threads_);
 }
 
 void Device::check_streams() const {

@@ -1,13 +1,12 @@
 // CPUs as a device: a pool of threads in the host's memory. There may be several, each with cores of its own.
 #pragma once
 
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "runtime/cpu/cores.h"
-#include "runtime/cpu/thread_team.h"
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/device.h"
 
 namespace gart::cpu {
@@ -21,31 +20,35 @@ class Device final : public gart::Device {
   void check_streams() const override;
 
   const Parallel& parallel() const { return parallel_; }
-  /// One per replica; none where callers work alone. Pools of the same cores and counts have the same ones: threads of
-  /// a process that wait, spinning, must not take cores from others that work.
-  std::list<ThreadTeam>& teams() { return *teams_; }
+  /// Null where callers work alone. Pools of the same cores and counts have the same threads: those of a process that
+  /// wait, spinning, must not take cores from others that work.
+  ThreadPool* pool() { return pool_.get(); }
   const Cores* cores() const { return cores_ ? &*cores_ : nullptr; }  ///< null: any
 
  private:
   const Parallel parallel_;
   int threads_;
   std::optional<Cores> cores_;
-  std::shared_ptr<std::list<ThreadTeam>> teams_;
+  std::shared_ptr<ThreadPool> pool_;
 };
 
-/// The time that a caller works in a pool, as its first thread: on its cores, and with a team that nobody else has.
-/// Where there is one team for all callers, each is counted: whoever comes while others work does so alone, since
-/// threads are better used by runs beside each other than by one.
+/// The time that a caller works in a pool, as the first thread of a team: on its cores.
 class Shift {
  public:
-  explicit Shift(Device& pool) : lease_(pool.teams()) {
-    if (pool.cores() != nullptr) on_cores_.emplace(*pool.cores());
+  explicit Shift(Device& device) : pool_(device.pool()), team_(pool_ == nullptr ? nullptr : pool_->enter()) {
+    if (device.cores() != nullptr) on_cores_.emplace(*device.cores());
   }
-  ThreadTeam* team() const { return lease_.get(); }
+  ~Shift() {
+    if (pool_ != nullptr) pool_->leave(team_);
+  }
+  Shift(const Shift&) = delete;
+  Shift& operator=(const Shift&) = delete;
+  ThreadTeam* team() const { return team_; }  ///< null: he works alone
 
  private:
+  ThreadPool* const pool_;
+  ThreadTeam* const team_;
   std::optional<OnCores> on_cores_;
-  const TeamLease lease_;
 };
 
 }  // namespace gart::cpu

@@ -31,7 +31,7 @@ bool Lane::start(const Run&) {
 void Lane::enqueue(const Run& run, const Segment& segment) {
   for (size_t i = 0; segment.inputs && i < run.inputs.count(); ++i) make(run.inputs.transfer(i));
   if (segment.begin < segment.end)
-    TeamWork(run.bound, scratch_, shift_->team(), program_.imports()).run(segment.begin, segment.end);
+    TeamWork(run.bound, scratch_, shift_->team(), program_).run(segment.begin, segment.end);
   for (size_t i = 0; segment.outputs && i < run.outputs.count(); ++i) make(run.outputs.transfer(i));
 }
 

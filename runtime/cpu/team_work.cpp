@@ -19,8 +19,12 @@ int64_t part_begin(int64_t total, int index, int parts) {
 
 }  // namespace
 
-TeamWork::TeamWork(BoundPlan& bound, Block& scratch, ThreadTeam* team, const void* const* imports)
-    : bound_(bound), plan_(bound.plan()), team_(team), imports_(imports) {
+TeamWork::TeamWork(BoundPlan& bound, Block& scratch, ThreadTeam* team, Program& program)
+    : bound_(bound),
+      plan_(bound.plan()),
+      team_(team),
+      pool_threads_(program.pool().threads()),
+      imports_(program.imports()) {
   const int threads = team == nullptr ? 1 : team->size();
   scratch_stride_ = static_cast<int64_t>(align_up(static_cast<uint64_t>(bound.scratch_bytes()), kAlignment));
   scratch.reserve(static_cast<size_t>(scratch_stride_) * static_cast<size_t>(threads));
@@ -52,14 +56,19 @@ void TeamWork::walk_alone() {
   }
 }
 
+/// Who of the team does the work of the pool's thread.
+int TeamWork::member(uint32_t thread) const {
+  return static_cast<int>(int64_t{thread} * team_->size() / pool_threads_);
+}
+
 void TeamWork::walk(int thread) {
   for (uint32_t i = begin_; i < end_; ++i) {
     const BoundStep& step = bound_.step(i);
     if (i > begin_ && step.barrier_before) team_->barrier();
-    const int parts = static_cast<int>(std::min<int64_t>(step.tasks, step.most));
-    const int part = thread - step.first;
+    const int parts = static_cast<int>(std::min<int64_t>(step.tasks, std::min<int>(step.most, team_->size())));
+    const int part = thread - member(step.first);
     if (part < 0 || part >= parts) continue;
-    for (const Wait& wait : bound_.waits(step)) team_->await(static_cast<int>(wait.thread), wait.on);
+    for (const Wait& wait : bound_.waits(step)) team_->await(member(wait.thread), wait.on);
     if (failed_.load(std::memory_order_relaxed) == kNone) {
       work(plan_.steps[i], i, thread, part_begin(step.tasks, part, parts), part_begin(step.tasks, part + 1, parts));
     }

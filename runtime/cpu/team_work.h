@@ -5,14 +5,16 @@
 #include <cstdint>
 
 #include "runtime/bound_plan.h"
+#include "runtime/cpu/program.h"
 #include "runtime/cpu/thread_team.h"
 
 namespace gart::cpu {
 
 class TeamWork {
  public:
-  /// `team`: this work's alone, or null: then the caller works by himself. `scratch` grows if need be.
-  TeamWork(BoundPlan& bound, Block& scratch, ThreadTeam* team, const void* const* imports);
+  /// `team`: this work's alone, or null: then the caller works by himself. It may be smaller than the pool, among whose
+  /// threads the plan's steps are shared. `scratch` grows if need be.
+  TeamWork(BoundPlan& bound, Block& scratch, ThreadTeam* team, Program& program);
 
   /// Throws Failure naming the first step that failed.
   void run(uint32_t begin, uint32_t end);
@@ -20,6 +22,7 @@ class TeamWork {
  private:
   static void walk_job(void* data, int thread);
   void walk(int thread);
+  int member(uint32_t thread) const;
   void walk_alone();
   void work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
   void do_work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
@@ -28,6 +31,7 @@ class TeamWork {
   BoundPlan& bound_;
   const Plan& plan_;
   ThreadTeam* const team_;
+  const int pool_threads_;
   const void* const* const imports_;
   uint8_t* scratch_ = nullptr;
   int64_t scratch_stride_ = 0;

@@ -1,39 +1,50 @@
-// A fixed team of threads that work through one job together, in step. The caller is thread 0.
+// Threads that work through one job together, in step: a caller, and threads of a pool that he has for a while.
 //
-// Waiting: spinning, then sleeping in the kernel; neither side makes a system call while nobody sleeps. Between jobs a
-// worker spins for 2 ms, which covers the gaps within a run and between runs that follow one another. At a barrier the
+// Waiting: spinning, then sleeping in the kernel; neither side makes a system call while nobody sleeps. At a barrier the
 // patience is learned: where waits end in sleep (the machine is busy, and whoever spins keeps from running whom it
 // waits for) it shrinks.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <list>
-#include <optional>
-#include <thread>
 #include <vector>
-
-#include "runtime/cpu/cores.h"
 
 namespace gart::cpu {
 
+inline constexpr int64_t kLongSpin = 2000;  // microseconds
+inline constexpr int64_t kShortSpin = 50;
+
+/// A number that one thread changes and others wait for. On a cache line of its own: it changes hands at every step.
+class alignas(64) Signal {
+ public:
+  enum class Wait { instant, spun, slept };
+  uint32_t value() const { return value_.load(std::memory_order_acquire); }
+  /// To be followed by a set() before anybody waits.
+  void reset() { value_.store(0, std::memory_order_relaxed); }
+  void set(uint32_t value);
+  void advance() { set(value_.load(std::memory_order_relaxed) + 1); }
+  /// Returns when the value differs from `old`. Spins for so long, and while `limit` is more than `index`.
+  Wait wait(uint32_t old, int64_t spin_us, const std::atomic<int>* limit = nullptr, int index = 0);
+
+ private:
+  std::atomic<uint32_t> value_{0};
+  std::atomic<uint32_t> sleepers_{0};  // that have given up spinning
+};
+
 class ThreadTeam {
  public:
-  /// Starts threads - 1 workers on these cores (nullopt: on those of this thread), which are `count`. Throws
-  /// std::system_error if the system refuses one.
-  ThreadTeam(int threads, int count, const std::optional<Cores>& cores);
-  ~ThreadTeam();
-  ThreadTeam(const ThreadTeam&) = delete;
-  ThreadTeam& operator=(const ThreadTeam&) = delete;
+  /// Of at most `most` threads. `crowded`: they are more than there are cores, so there is no point in spinning.
+  ThreadTeam(int most, bool crowded)
+      : crowded_(crowded), progress_(static_cast<size_t>(most)), barrier_spin_us_(crowded ? kShortSpin : kLongSpin) {
+    calls_.reserve(static_cast<size_t>(most));
+  }
 
-  int size() const { return size_; }
-  /// Its threads are this process's.
-  bool here() const { return born_ == forks_; }
+  int size() const { return static_cast<int>(calls_.size()) + 1; }
 
-  /// Counts somebody who works. True: he is the only one, and run, barrier and await are his. False: others came before
-  /// him, or this is a child of fork(), which has no thread but the one that forked.
-  bool enter() { return users_.fetch_add(1, std::memory_order_acquire) == 0 && here(); }
-  void leave() { users_.fetch_sub(1, std::memory_order_release); }
+  /// Who works in it beside the caller, thread 0: thread i + 1 comes to work() once for each change of calls[i].
+  void dismiss() { calls_.clear(); }
+  void take(Signal& call) { calls_.push_back(&call); }
+  void work(int thread);
 
   /// Calls job(context, thread) on every thread and returns when all have returned. `job` must not throw.
   using Job = void (*)(void* context, int thread);
@@ -44,60 +55,20 @@ class ThreadTeam {
   void barrier();
 
   /// Inside a job: `thread` is done with everything up to `step`; await returns when that was said of it. Steps ascend.
-  void signal(int thread, uint32_t step) { announce(progress_[static_cast<size_t>(thread)].steps, step + 1); }
+  void signal(int thread, uint32_t step) { progress_[static_cast<size_t>(thread)].set(step + 1); }
   void await(int thread, uint32_t step);
 
  private:
-  void work(int thread, std::optional<Cores> cores);
-  void stop();
-  enum class Wait { instant, spun, slept };
-  Wait wait_for_change(const std::atomic<uint32_t>& value, uint32_t old, int64_t spin_us);
-  void learn(Wait wait);
-  void announce(std::atomic<uint32_t>& value, uint32_t now);
+  void learn(Signal::Wait wait);
 
-  static inline int forks_ = 0;  // between the first process of the program and this one, since there are teams
-  const int born_ = forks_;
-  const int size_;
-  const bool crowded_;  // more threads than cores: there is no point in spinning
-  struct alignas(64) Progress {
-    std::atomic<uint32_t> steps{0};
-  };
-  std::vector<Progress> progress_;  // per thread: steps of the current job up to the last one signalled
-  std::atomic<int> users_{0};
-  Job job_ = nullptr;  // of the current epoch
+  const bool crowded_;
+  std::vector<Signal> progress_;  // per thread: steps of the current job up to the last one signalled
+  std::vector<Signal*> calls_;
+  Job job_ = nullptr;
   void* context_ = nullptr;
-  bool stop_ = false;
-  std::atomic<int> sleepers_{0};          // threads that have given up spinning
-  std::atomic<int64_t> barrier_spin_us_;  // patience at barriers; any thread may adjust it
-  // Each on its own cache line: they change hands at every step.
-  alignas(64) std::atomic<uint32_t> epoch_{0};  // number of jobs begun
-  alignas(64) std::atomic<int> arrived_{0};     // at the current barrier
-  alignas(64) std::atomic<uint32_t> phase_{0};  // number of barriers passed
-  alignas(64) std::vector<std::thread> workers_;
-};
-
-/// Owns the first team that nobody else has for a while, if there is one.
-class TeamLease {
- public:
-  explicit TeamLease(std::list<ThreadTeam>& teams) {
-    for (ThreadTeam& team : teams) {
-      entered_ = &team;
-      owns_ = team.enter();
-      if (owns_ || teams.size() == 1) return;
-      team.leave();
-    }
-    entered_ = nullptr;
-  }
-  ~TeamLease() {
-    if (entered_ != nullptr) entered_->leave();
-  }
-  TeamLease(const TeamLease&) = delete;
-  TeamLease& operator=(const TeamLease&) = delete;
-  ThreadTeam* get() const { return owns_ ? entered_ : nullptr; }
-
- private:
-  ThreadTeam* entered_ = nullptr;  // a single team counts those who work without it, too
-  bool owns_ = false;
+  std::atomic<int64_t> barrier_spin_us_;     // patience at barriers; any thread may adjust it
+  alignas(64) std::atomic<int> arrived_{0};  // at the current barrier
+  Signal phase_;                             // number of barriers passed
 };
 
 }  // namespace gart::cpu

@@ -21,7 +21,9 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
-sys.path.insert(0, os.path.join(ROOT, "tools", "python"))
+sys.path[:0] = [HERE, os.path.join(ROOT, "tools", "python")]
+
+from model_inputs import make_inputs  # noqa: E402
 
 ROWS = {  # name: (model, symbols)
     "resnet50 b1": ("resnet50", {"batch": 1}),
@@ -33,22 +35,6 @@ ROWS = {  # name: (model, symbols)
     "mlp b1": ("mlp", {"batch": 1}),
 }
 ENGINES = ("gart", "onnxruntime", "openvino")
-
-
-def make_feeds(path, symbols):
-    """Seeded inputs from the model's declared types."""
-    import onnx
-    model = onnx.load(path, load_external_data=False)
-    random = np.random.Generator(np.random.PCG64(7))
-    feeds = {}
-    for i in model.graph.input:
-        t = i.type.tensor_type
-        shape = [d.dim_value if d.HasField("dim_value") else eval(d.dim_param, {}, symbols) for d in t.shape.dim]
-        if t.elem_type == onnx.TensorProto.INT64:
-            feeds[i.name] = np.ones(shape, np.int64) if "mask" in i.name else random.integers(0, 500, shape)
-        else:
-            feeds[i.name] = random.standard_normal(shape, dtype=np.float32)
-    return feeds
 
 
 # ---------------------------------------------------------------- engines, each in a process of its own
@@ -147,7 +133,7 @@ def prepare(row, cache):
     begin = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     feeds = os.path.join(cache, name + ".feeds.npz")
-    np.savez(feeds, **make_feeds(model, symbols))
+    np.savez(feeds, **make_inputs(model, symbols)[0])
     return model, artifact, feeds, time.perf_counter() - begin
 
 

@@ -22,7 +22,7 @@ import onnx
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
-sys.path[:0] = [os.path.join(ROOT, "tools", "python"), os.path.join(ROOT, "tests", "models")]
+sys.path[:0] = [HERE, os.path.join(ROOT, "tools", "python"), os.path.join(ROOT, "tests", "models")]
 
 WAYS = {  # of one caller: what gart.load gets, or onnxruntime's (intra, inter)
     "auto": None, "intra=1,inter=1": (1, 1), "intra=N,inter=1": ("N", 1), "intra=1,inter=N": (1, "N"), "intra=N,inter=N": ("N", "N"),
@@ -147,17 +147,15 @@ def models_of(a):
 
 
 def prepare(name, source, cache):
-    import compare
     from model_check import compile_model
+    from model_inputs import make_inputs
     model, artifact, feeds = (os.path.join(cache, name + end) for end in (".onnx", ".gart", ".npz"))
     if callable(source):
         onnx.save(source(), model)
     else:
         model = source
-    symbols = {"batch": 1, "sequence": 128}
-    found = compare.make_feeds(model, symbols)
-    known = {d.dim_param for i in onnx.load(model, load_external_data=False).graph.input for d in i.type.tensor_type.shape.dim}
-    compile_model(model, artifact, *[o for k, v in symbols.items() if k in known for o in ("--dim", f"{k}={v}")])
+    found, dims = make_inputs(model, {"batch": 1, "sequence": 128})
+    compile_model(model, artifact, *dims)
     np.savez(feeds, **found)
     return artifact, model, feeds
 

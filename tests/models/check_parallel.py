@@ -36,7 +36,7 @@ def outputs_of(model, feeds):
 def callers_agree(path, feeds, expected, parallel):
     """Concurrent callers of one program, each several runs."""
     import gart
-    model, wrong = gart.load(path, device="cpu", threads=4, parallel=parallel), []
+    model, wrong = gart.load(path, device="cpu", threads=8, parallel=parallel), []
 
     def call():
         for _ in range(4):

@@ -106,38 +106,14 @@ TEST(CpuPool, ThreadsAreWithinTheQuota) {
   std::filesystem::remove_all(root);
 }
 
-/// Pools of the same cores have the same workers; those of other counts their own.
-TEST(CpuPool, WorkersAreSharedWithinTheProcess) {
+/// Pools of the same cores and counts have the same threads; others their own.
+TEST(CpuPool, ThreadsAreSharedWithinTheProcess) {
   cpu::Device a("cpu", 3), b("cpu", 3), c("cpu", 2), d("cpu", 3, {.replicas = 3}), e("cpu", 6, {.replicas = 2});
-  EXPECT_EQ(&a.teams(), &b.teams());
-  EXPECT_NE(&a.teams(), &c.teams());
+  EXPECT_EQ(a.pool(), b.pool());
+  EXPECT_NE(a.pool(), c.pool());
   EXPECT_EQ(d.threads(), 1);
-  EXPECT_TRUE(d.teams().empty());
+  EXPECT_EQ(d.pool(), nullptr);
   EXPECT_EQ(e.threads(), 3);
-  EXPECT_EQ(e.teams().size(), 2u);
-  const cpu::Shift first(a);
-  EXPECT_NE(first.team(), nullptr);
-  EXPECT_EQ(cpu::Shift(b).team(), nullptr);  // somebody works already
-  EXPECT_NE(cpu::Shift(c).team(), nullptr);
-  const cpu::Shift one(e), two(e), three(e);
-  EXPECT_NE(one.team(), nullptr);
-  EXPECT_NE(two.team(), nullptr);
-  EXPECT_NE(one.team(), two.team());
-  EXPECT_EQ(three.team(), nullptr);
-}
-
-/// Callers who come while others work do so alone, until nobody does.
-TEST(CpuPool, ConcurrentCallersAreReplicas) {
-  cpu::Device pool("cpu", 2);
-  auto first = std::make_unique<cpu::Shift>(pool), second = std::make_unique<cpu::Shift>(pool);
-  EXPECT_NE(first->team(), nullptr);
-  EXPECT_EQ(second->team(), nullptr);
-  first = nullptr;
-  first = std::make_unique<cpu::Shift>(pool);
-  EXPECT_EQ(first->team(), nullptr);
-  first = nullptr;
-  second = nullptr;
-  EXPECT_NE(cpu::Shift(pool).team(), nullptr);
 }
 
 TEST(CpuPool, CountsOutOfRangeAreRefused) {

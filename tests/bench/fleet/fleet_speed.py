@@ -25,9 +25,8 @@ UNDER_WAY = 4
 
 def compile_for_pools(source, cache, cut):
     """The artifact of a model for two pools of one core each, and its inputs."""
-    import compare
-    import onnx
     from model_check import compile_model
+    from model_inputs import make_inputs
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         print("SKIP: this takes two cores")
@@ -37,10 +36,10 @@ def compile_for_pools(source, cache, cut):
     fleet, artifact = os.path.join(cache, "pools.json"), os.path.join(cache, f"{name}-{cut.replace(',', '-')}.gart")
     with open(fleet, "w") as f:
         json.dump({"devices": [{"name": f"pool:{i}", "kind": "cpu", "cores": [cores[i]]} for i in range(2)]}, f)
-    known = {d.dim_param for i in onnx.load(source, load_external_data=False).graph.input for d in i.type.tensor_type.shape.dim}
+    feeds, dims = make_inputs(source, SYMBOLS)
     if not os.path.exists(artifact):
-        compile_model(source, artifact, "--fleet", fleet, "--cut", cut, *[o for k, v in SYMBOLS.items() if k in known for o in ("--dim", f"{k}={v}")])
-    return artifact, compare.make_feeds(source, SYMBOLS)
+        compile_model(source, artifact, "--fleet", fleet, "--cut", cut, *dims)
+    return artifact, feeds
 
 
 def least_run(request, seconds):

@@ -1,0 +1,89 @@
+#include "runtime/cpu/thread_pool.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+namespace gart::cpu {
+
+ThreadPool::ThreadPool(int replicas, int threads, int count, const std::optional<Cores>& cores)
+    : all_(replicas * threads), most_(threads), crowded_(all_ > count), useful_(replicas * (threads - 1)) {
+  [[maybe_unused]] static const int watched = pthread_atfork(nullptr, nullptr, [] { ++forks_; });
+  try {
+    for (int i = 0; i < useful_; ++i) {
+      Helper& helper = helpers_.emplace_back(threads, crowded_);
+      helper.thread = std::thread(&ThreadPool::work, this, std::ref(helper), i, cores);
+    }
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
+  if (!here()) {  // the helpers are another process's: there is nobody to join
+    new std::list<Helper>(std::move(helpers_));
+    return;
+  }
+  stop_ = true;
+  for (Helper& helper : helpers_) {
+    if (!helper.thread.joinable()) continue;
+    helper.call.advance();
+    helper.thread.join();
+  }
+}
+
+void ThreadPool::work(Helper& helper, int index, std::optional<Cores> cores) {
+  if (cores) cores->bind();
+  for (uint32_t seen = 0;; ++seen) {
+    helper.call.wait(seen, crowded_ ? kShortSpin : kLongSpin, &useful_, index);
+    if (stop_) return;
+    helper.team->work(helper.place);
+  }
+}
+
+/// As many as met at once since, in turn, as many came as there were: callers that run again and again meet in that
+/// time, whatever the gaps between their runs.
+int ThreadPool::learn_callers() {
+  met_ = std::max(met_, inside_);
+  if (++came_ >= callers_ || met_ > callers_) {
+    callers_ = met_;
+    came_ = met_ = 0;
+  }
+  return callers_;
+}
+
+ThreadTeam* ThreadPool::enter() {
+  if (!here()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  ++inside_;
+  const int callers = learn_callers();
+  const int part = std::min(most_, (all_ + callers - 1) / callers) - 1;
+  useful_.store(all_ - callers, std::memory_order_relaxed);
+  int left = std::min(part, all_ - callers - taken_);
+  ThreadTeam* team = nullptr;
+  for (auto helper = helpers_.begin(); helper != helpers_.end() && left > 0; ++helper) {
+    if (helper->team != nullptr) continue;
+    if (team == nullptr) team = &helper->own;
+    helper->team = team;
+    team->take(helper->call);
+    helper->place = team->size() - 1;
+    --left, ++taken_;
+  }
+  return team;
+}
+
+void ThreadPool::leave(ThreadTeam* team) {
+  if (!here()) return;
+  const std::lock_guard lock(mutex_);
+  --inside_;
+  if (team == nullptr) return;
+  taken_ -= team->size() - 1;
+  for (Helper& helper : helpers_)
+    if (helper.team == team) helper.team = nullptr;
+  team->dismiss();
+}
+
+}  // namespace gart::cpu

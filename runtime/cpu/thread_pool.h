@@ -1,0 +1,66 @@
+// The threads of a pool of CPU cores, shared out among those who work there at the same time.
+//
+// A caller gets helpers for one run. He who is alone gets all; of several each gets his part, so that no more threads
+// work than the pool has, and with as many callers as threads each works by himself: threads are better used by runs
+// beside each other than by one. How many callers there are is learned from those who meet: between two runs a caller
+// is still one.
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "runtime/cpu/cores.h"
+#include "runtime/cpu/thread_team.h"
+
+namespace gart::cpu {
+
+class ThreadPool {
+ public:
+  /// For `replicas` runs of `threads` threads beside each other. Starts what callers do not bring, on these cores
+  /// (nullopt: on those of this thread), which are `count`. Throws std::system_error if the system refuses one.
+  ThreadPool(int replicas, int threads, int count, const std::optional<Cores>& cores);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  /// Its threads are this process's.
+  bool here() const { return born_ == forks_; }
+
+  /// A caller comes: the team that is his until he leaves. Null: he works alone, because there are no threads left for
+  /// him, or this is a child of fork(), which has no thread but the one that forked.
+  ThreadTeam* enter();
+  void leave(ThreadTeam* team);
+
+ private:
+  /// Between jobs it waits, spinning for 2 ms: that covers the gaps within a run and between runs that follow one
+  /// another. It does not spin where callers need its core.
+  struct Helper {
+    Helper(int most, bool crowded) : own(most, crowded) {}
+    Signal call;
+    ThreadTeam own;              // of the caller whose first helper it is
+    ThreadTeam* team = nullptr;  // null: it is free
+    int place = 0;               // in the team
+    std::thread thread;
+  };
+
+  void work(Helper& helper, int index, std::optional<Cores> cores);
+  void stop();
+  int learn_callers();
+
+  static inline int forks_ = 0;  // between the first process of the program and this one, since there are pools
+  const int born_ = forks_;
+  const int all_, most_;  // threads: callers and helpers, in one team
+  const bool crowded_;
+  std::atomic<bool> stop_{false};
+  std::atomic<int> useful_;     // helpers that callers leave cores for; the first ones are taken first
+  std::list<Helper> helpers_;
+  std::mutex mutex_;            // what follows, and who is whose
+  int inside_ = 0, taken_ = 0;  // callers; helpers
+  int callers_ = 1;             // that are taken to be there
+  int came_ = 0, met_ = 0;      // since that was last thought over: callers that came, and the most inside together
+};
+
+}  // namespace gart::cpu
