@@ -55,7 +55,7 @@ class ThreadPool {
   const int all_, most_;  // threads: callers and helpers, in one team
   const bool crowded_;
   std::atomic<bool> stop_{false};
-  std::atomic<int> useful_;     // helpers that callers leave cores for; the first ones are taken first
+  std::atomic<int> useful_;  // helpers that callers leave cores for; the first ones are taken first
   std::list<Helper> helpers_;
   std::mutex mutex_;            // what follows, and who is whose
   int inside_ = 0, taken_ = 0;  // callers; helpers

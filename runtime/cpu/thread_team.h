@@ -1,7 +1,7 @@
 // Threads that work through one job together, in step: a caller, and threads of a pool that he has for a while.
 //
-// Waiting: spinning, then sleeping in the kernel; neither side makes a system call while nobody sleeps. At a barrier the
-// patience is learned: where waits end in sleep (the machine is busy, and whoever spins keeps from running whom it
+// Waiting: spinning, then sleeping in the kernel; neither side makes a system call while nobody sleeps. At a barrier
+// the patience is learned: where waits end in sleep (the machine is busy, and whoever spins keeps from running whom it
 // waits for) it shrinks.
 #pragma once
 

@@ -80,9 +80,8 @@ def open_way(way, artifact, model, feeds, threads):
 
 def measure_latency(run, seconds):
     end, best = time.perf_counter() + seconds, float("inf")
-    for _ in range(3):
-        run()
-    while time.perf_counter() < end:
+    run()
+    while best == float("inf") or time.perf_counter() < end:
         begin = time.perf_counter()
         run()
         best = min(best, time.perf_counter() - begin)
@@ -90,20 +89,23 @@ def measure_latency(run, seconds):
 
 
 def measure_callers(runs, seconds):
-    """Seconds per run of all callers together."""
-    counts, end = [0] * len(runs), time.perf_counter() + seconds
-    begin = time.perf_counter()
+    """Seconds per run of all callers together, who begin together."""
+    counts, start = [0] * len(runs), threading.Barrier(len(runs))
 
     def call(i):
-        while time.perf_counter() < end:
+        start.wait()
+        begin = now = time.perf_counter()
+        while now < begin + seconds:
             runs[i]()
             counts[i] += 1
+            now = time.perf_counter()
+        counts[i] /= now - begin
     callers = [threading.Thread(target=call, args=(i,)) for i in range(len(runs))]
     for caller in callers:
         caller.start()
     for caller in callers:
         caller.join()
-    return (time.perf_counter() - begin) / sum(counts)
+    return 1 / sum(counts)
 
 
 def worker(way, artifact, model, feeds_file, threads):

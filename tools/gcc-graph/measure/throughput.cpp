@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <fstream>
 #include <set>
@@ -33,15 +34,17 @@ class Callers {
     }
   }
 
-  /// Runs per second of the first `count` callers, and how many there were.
+  /// Runs per second of the first `count` callers, who begin together, and how many there were.
   std::pair<double, int64_t> measure(int count, double seconds) {
     std::atomic<int64_t> runs{0};
     std::vector<gart::Result<void>> ends(static_cast<size_t>(count));
     std::vector<std::thread> threads;
-    const auto begin = Clock::now();
+    Clock::time_point begin;
+    std::barrier start(count, [&]() noexcept { begin = Clock::now(); });
     for (int i = 0; i < count; ++i)
       threads.emplace_back([&, i] {
         auto& end = ends[static_cast<size_t>(i)];
+        start.arrive_and_wait();
         do {
           end = invocations_[static_cast<size_t>(i)].run();
           ++runs;
