@@ -47,6 +47,7 @@ class Annealing {
     cold_ *= few;
     int64_t memory = 0;
     for (const Device& d : problem.devices) memory += d.memory_bytes == kEnough ? 0 : d.memory_bytes;
+    group_bytes_ = static_cast<double>(memory) / std::max(1, problem.group_count());
     byte_price_ = least_price_ =
         memory == 0 ? 0 : kMemoryPrice * std::max(start.cost.us, 1e-9) / static_cast<double>(memory);
   }
@@ -63,6 +64,14 @@ class Annealing {
     return best_;
   }
 
+  Found fit() {
+    memory_alone_ = true;
+    const int64_t walk = kLeastRound * std::max(1, problem_.group_count() / kSmall);
+    for (int64_t done = 0; done < options_.evaluations && best_.cost.missing_bytes > 0; done += walk)
+      anneal(done == 0 ? best_ : anywhere_in_any_order(), walk, kHotter);
+    return best_;
+  }
+
  private:
   static constexpr int64_t kLeastRound = 1000, kMostRounds = 16;
   static constexpr double kMemoryPrice = 0.3;  // at least, of all the memory that there is, in runs of the start
@@ -72,6 +81,7 @@ class Annealing {
   static constexpr double kPriceStep = 1.6, kMostPrice = 300;
 
   double energy(const Simulator::Cost& cost) const {
+    if (memory_alone_) return static_cast<double>(cost.missing_bytes);
     return cost.us * (cost.missing_bytes > 0 ? 1.1 : 1) + byte_price_ * static_cast<double>(cost.missing_bytes);
   }
 
@@ -94,10 +104,19 @@ class Annealing {
     return out;
   }
 
+  Found anywhere_in_any_order() {
+    Found out = anywhere();
+    index(out.placement);
+    for (int i = 0; i < 2 * problem_.group_count(); ++i) reorder(out.placement, random_.below(problem_.group_count()));
+    out.cost = simulator_.cost(out.placement);
+    return out;
+  }
+
   void anneal(Found now, int64_t evaluations, double hot) {
     index(now.placement);
-    const double scale = std::max(best_.cost.us, 1e-9);
+    const double scale = memory_alone_ ? group_bytes_ : std::max(best_.cost.us, 1e-9);
     for (int64_t i = 0; i < evaluations; ++i) {
+      if (memory_alone_ && best_.cost.missing_bytes == 0) return;
       const double heat =
           scale * hot * std::pow(cold_ / hot, static_cast<double>(i) / static_cast<double>(evaluations));
       before_ = now.placement;
@@ -203,6 +222,8 @@ class Annealing {
   Random random_;
   Found best_;
   Placement before_;
+  bool memory_alone_ = false;
+  double group_bytes_ = 0;  // of all the memory that there is, a group's share
   double byte_price_ = 0, least_price_ = 0;
   int streak_ = 0;                    // evaluations in a row that fit; negative: that did not
   double hot_ = kHot, cold_ = kCold;  // one group of many changes less
@@ -215,6 +236,11 @@ class Annealing {
 Found search(const Problem& problem, const Ranks& ranks, Found start, const SearchOptions& options) {
   if (options.evaluations <= 0) return start;
   return Annealing(problem, ranks, start, options).run();
+}
+
+Found search_fit(const Problem& problem, const Ranks& ranks, Found start, const SearchOptions& options) {
+  if (options.evaluations <= 0 || problem.group_count() == 0) return start;
+  return Annealing(problem, ranks, start, options).fit();
 }
 
 }  // namespace gcg::place

@@ -23,4 +23,7 @@ struct Found {
 /// worse than `start`.
 Found search(const Problem& problem, const Ranks& ranks, Found start, const SearchOptions& options);
 
+/// The same where memory is all that counts, from `start` and then from anywhere, until a placement fits.
+Found search_fit(const Problem& problem, const Ranks& ranks, Found start, const SearchOptions& options);
+
 }  // namespace gcg::place

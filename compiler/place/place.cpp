@@ -90,6 +90,7 @@ class Portfolio {
       if (found.cost < candidates_[i].found.cost) candidates_.push_back({std::move(found), "search"});
     }
     sort();
+    if (best().cost.missing_bytes > 0) make_fit(evaluations);
   }
 
   const Found& best() const { return candidates_.front().found; }
@@ -106,6 +107,14 @@ class Portfolio {
     Found found;
     std::string name;
   };
+
+  /// Where times kept the search from what fits: first anything that does, then better ones from there.
+  void make_fit(int64_t evaluations) {
+    Found found = search_fit(problem_, ranks_, best(), {evaluations, options_.seed});
+    if (found.cost.missing_bytes > 0) return;
+    candidates_.push_back({search(problem_, ranks_, std::move(found), {evaluations, options_.seed}), "search"});
+    sort();
+  }
 
   void sort() {
     std::stable_sort(candidates_.begin(), candidates_.end(),
