@@ -30,7 +30,7 @@
 #include "compiler/schedule/repeated_work.h"
 #include "compiler/shape_remarks.h"
 #include "compiler/support/error.h"
-#include "compiler/weights/prepare_weights.h"
+#include "compiler/weights/load_time_packing.h"
 
 namespace gcg {
 namespace {
@@ -67,7 +67,7 @@ std::vector<std::string> remarks_on(const CompileOptions& options, const std::ve
       std::any_of(targets.begin(), targets.end(), [](const Target& t) { return t.device == DeviceClass::cuda; });
   if (has_gpu) return {};
   std::vector<std::string> remarks;
-  if (options.libraries.binder && !options.libraries.stand_ins)
+  if (options.libraries.binder && !options.libraries.fallbacks)
     remarks.push_back("--libraries has no effect: no GPU is among the targets");
   if (options.precision == Precision::tf32)
     remarks.push_back("--precision tf32 has no effect: no GPU is among the targets");
@@ -106,12 +106,12 @@ class Compilation {
     if (fleet_ && !plan_parts(std::move(kept))) return false;
     const bool has_code = options_.passes.stop_after != kStopAfterPlan;
     if (has_code) {
-      read_at_load_ = prepare_weights(plans_);
+      packing_sources_ = plan_load_time_packing(plans_);
       select_code_of_all(backends);
     }
     // From here on no step is added.
     for (Plan& p : plans_) {
-      if (p.at_load) continue;  // there is nothing to gain
+      if (p.is_load_time_packing) continue;  // there is nothing to gain
       if (p.device == DeviceClass::cpu) {
         choose_parallel_modes(p, options_.memory_limit);
       } else {
@@ -121,7 +121,7 @@ class Compilation {
     }
     // From here on the order of steps is final.
     for (Plan& p : plans_) {
-      plan_memory(p, p.at_load ? std::nullopt : options_.memory_limit);
+      plan_memory(p, p.is_load_time_packing ? std::nullopt : options_.memory_limit);
       verify_plan(p);
       if (options_.print_plan && options_.passes.out != nullptr) *options_.passes.out << print_plan(p);
     }
@@ -131,7 +131,7 @@ class Compilation {
 
   CompileResult result(const std::string& source_hash) {
     stage("artifact");
-    const WeightsSection weights = place_weights(plans_, read_at_load_);
+    const WeightsSection weights = place_weights(plans_, packing_sources_);
     CompileResult out;
     const std::vector<uint8_t> section = assembly();
     if (parted_) out.cut = report_cut(*parted_, *fleet_, plans_, targets_, section);
@@ -254,7 +254,7 @@ class Compilation {
   std::optional<PartedModel> parted_;
   std::vector<const Graph*> entries_;  // by Plan::entry_point
   std::vector<Plan> plans_;
-  std::set<const Tensor*> read_at_load_;
+  std::set<const Tensor*> packing_sources_;
   std::vector<TargetCode> code_;
 };
 

@@ -6,7 +6,7 @@ namespace gcg {
 namespace {
 
 std::string shapes_text(const Plan& plan) {
-  if (plan.at_load) return "at load";
+  if (plan.is_load_time_packing) return "load-time packing";
   return plan.fixed.empty() ? "symbolic" : describe(plan.fixed);
 }
 

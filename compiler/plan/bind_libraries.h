@@ -20,7 +20,7 @@ bool is_spared_libraries(const Target& target);
 /// What is asked of libraries.
 struct LibraryOptions {
   std::shared_ptr<const LibraryBinder> binder;  // null: nothing
-  bool stand_ins = false;  // kernels of our own beside the calls, for machines without the libraries
+  bool fallbacks = false;  // kernels of our own beside the calls, for machines without the libraries
 };
 
 /// The calls that do the work of one plan's kernels, before it is for one target.

@@ -25,8 +25,8 @@ gcg::Precision precision_of(const std::string& name) {
 gcg::LibraryOptions libraries_of(const std::vector<std::string>& names) {
   gcg::LibraryOptions libraries;
   if (names.empty() || names[0] == "none") return libraries;
-  libraries.stand_ins = names[0] == "auto";
-  libraries.binder = gcg::library::make_library_binder(libraries.stand_ins ? gcg::library::known_libraries() : names);
+  libraries.fallbacks = names[0] == "auto";
+  libraries.binder = gcg::library::make_library_binder(libraries.fallbacks ? gcg::library::known_libraries() : names);
   return libraries;
 }
 
