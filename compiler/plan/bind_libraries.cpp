@@ -113,9 +113,4 @@ void LibraryCalls::bind(Plan& plan, const Target& target) {
   drop_unused(plan);
 }
 
-std::vector<std::string> LibraryCalls::remarks(const Plan& plan) const {
-  if (options_.fallbacks) return {};
-  return library_remarks(plan, *options_.binder, outcomes_);
-}
-
 }  // namespace gcg
