@@ -81,9 +81,9 @@ class ConvEmitter {
     return index;
   }
 
-  void emit_task(Value* task) {
+  void emit_task(Value* number) {
     Task task;
-    Value* rest = task;
+    Value* rest = number;
     if (!plan_.groups_outer) task.group = take(rest, plan_.groups);
     Value* tile_block = take(rest, plan_.tile_blocks);
     Value* row_block = take(rest, plan_.row_blocks);

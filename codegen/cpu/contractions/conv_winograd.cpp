@@ -85,9 +85,9 @@ class WinogradEmitter {
     return index;
   }
 
-  void emit_task(Value* task) {
+  void emit_task(Value* number) {
     Task task;
-    Value* rest = task;
+    Value* rest = number;
     task.first_tile = mul(take(rest, plan_.tile_blocks), plan_.tiles);
     Value* first_group = mul(take(rest, plan_.group_tasks), plan_.groups_per_task);
     task.image = rest;
