@@ -127,7 +127,7 @@ TEST(VerifyOverlap, PackedWeightsAreConstantsForRuns) {
   EXPECT_NE(verdict(b).find("no load-time packing writes its packed region"), std::string::npos) << verdict(b);
   b.content.manifest.load_time_packing = prepare(b);
   fb::PlanT& plan = *b.content.manifest.load_time_packing->plans[0];
-  EXPECT_NE(verdict(b).find("its kernel reads buffer 2, which is an prepared"), std::string::npos) << verdict(b);
+  EXPECT_NE(verdict(b).find("its kernel reads buffer 2, which is an packed"), std::string::npos) << verdict(b);
   plan.sequences[0]->steps[1]->overlaps = false;
   EXPECT_EQ(verdict(b), "");
 }
