@@ -49,10 +49,10 @@ Status measure_buffer(const fb::Plan& plan, uint32_t index, bool late, const Slo
     extent.offset = has_offset ? int64_t(buffer.offset()) : -1;
     return check_place(index, extent, int64_t(weight_bytes), "the weights");
   }
-  if (buffer.kind() == fb::BufferKind::prepared) {
+  if (buffer.kind() == fb::BufferKind::packed) {
     extent.offset = has_offset ? int64_t(buffer.offset()) : -1;
-    return check_place(index, extent, int64_t(std::min<uint64_t>(plan.prepared_bytes(), kMaxExtent)),
-                       "the prepared region");
+    return check_place(index, extent, int64_t(std::min<uint64_t>(plan.packed_bytes(), kMaxExtent)),
+                       "the packed region");
   }
   if (!late && buffer.kind() == fb::BufferKind::temporary &&
       (plan.placement() == nullptr || plan.placement()->size() == 0)) {

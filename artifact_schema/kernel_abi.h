@@ -12,12 +12,12 @@
  * one has begun (or later, as that one says). Until all its threads have waited (griddepcontrol.wait) it may read what
  * no step writes, and write nothing, the workspace and the status included.
  *
- * The steering kernel of a target (Target.steering) runs as one thread, before a branch or loop and behind each turn of
- * a loop, and sets handles of the graph's conditional nodes. Its parameters: `const uint8_t* condition` (null: true),
- * `const int64_t* trips` (null: unbounded), `int64_t* iteration` (null: not wanted), `int64_t* counter` (null for a
- * branch: no turns are counted), `uint64_t yes` (the handle set to 1 if the condition holds and turns are left,
- * otherwise to 0), `uint64_t no` (the handle set to the opposite), `uint64_t flags` (1: the first turn, the counter is
- * set to 0 rather than raised; 2: there is a `no`).
+ * The conditional kernel of a target (Target.conditional_kernel) runs as one thread, before a branch or loop and after
+ * each turn of a loop, and sets handles of the graph's conditional nodes. Its parameters: `const uint8_t* condition`
+ * (null: true), `const int64_t* trips` (null: unbounded), `int64_t* iteration` (null: not wanted), `int64_t* counter`
+ * (null for a branch: no turns are counted), `uint64_t yes` (the handle set to 1 if the condition holds and turns are
+ * left, otherwise to 0), `uint64_t no` (the handle set to the opposite), `uint64_t flags` (1: the first turn, the
+ * counter is set to 0 rather than raised; 2: there is a `no`).
  *
  * A CPU kernel is a function of the code blob: */
 #ifndef GART_ARTIFACT_SCHEMA_KERNEL_ABI_H
@@ -42,7 +42,7 @@ typedef struct gart_kernel_args {
 typedef int32_t (*gart_kernel)(const gart_kernel_args* args, int64_t begin, int64_t end);
 
 enum { GART_KERNEL_OK = 0, GART_KERNEL_INDEX_OUT_OF_RANGE = 1 };
-enum { GART_STEER_FIRST = 1, GART_STEER_HAS_NO = 2 };
+enum { GART_CONDITIONAL_FIRST = 1, GART_CONDITIONAL_HAS_NO = 2 };
 
 #ifdef __cplusplus
 }

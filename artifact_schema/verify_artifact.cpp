@@ -68,14 +68,14 @@ Status check_cuda_kernel(Budget& budget, const fb::Kernel& kernel) {
   return {};
 }
 
-Status check_steering(Budget& budget, const ArtifactView& artifact, const fb::Target& target) {
-  const fb::Kernel* kernel = target.steering();
+Status check_conditional_kernel(Budget& budget, const ArtifactView& artifact, const fb::Target& target) {
+  const fb::Kernel* kernel = target.conditional_kernel();
   if (kernel == nullptr) return {};
-  if (target.kind() == fb::TargetKind::cpu) return failure("it has a steering kernel, but is not for GPUs");
+  if (target.kind() == fb::TargetKind::cpu) return failure("it has a conditional kernel, but is not for GPUs");
   const bool has_code = target.code_section() >= 0;
   const uint64_t code_bytes = has_code ? artifact.sections[target.code_section()].size : 0;
-  if (Status status = check_place(*kernel, code_bytes, "its steering kernel"); !status.ok()) return status;
-  return within(check_cuda_kernel(budget, *kernel), "its steering kernel");
+  if (Status status = check_place(*kernel, code_bytes, "its conditional kernel"); !status.ok()) return status;
+  return within(check_cuda_kernel(budget, *kernel), "its conditional kernel");
 }
 
 Status check_target(Budget& budget, const ArtifactView& artifact, const fb::Target& target) {
@@ -91,7 +91,7 @@ Status check_target(Budget& budget, const ArtifactView& artifact, const fb::Targ
     if (artifact.sections[section].kind != SectionKind::code)
       return failure("section ", section, " is not a code section");
   }
-  if (Status status = check_steering(budget, artifact, target); !status.ok()) return status;
+  if (Status status = check_conditional_kernel(budget, artifact, target); !status.ok()) return status;
   for (uint32_t i = 0; i < count_of(target.imports()); ++i) {
     const std::string_view name = view_of(target.imports()->Get(i));
     if (Status status = budget.spend(name.size() + 1); !status.ok()) return status;
@@ -212,22 +212,23 @@ Status check_kernels(const PlanCheck& check) {
   return {};
 }
 
-/// The prepared region is a GPU's, and the plan that writes it, the first one for the target, is there.
-Status check_prepared(const PlanCheck& check) {
-  if (check.plan.prepared_bytes() == 0) return {};
+/// The packed region is a GPU's, and the plan that writes it, the first one for the target, is there.
+Status check_packed_region(const PlanCheck& check) {
+  if (check.plan.packed_bytes() == 0) return {};
   const fb::Manifest& manifest = *check.artifact.manifest;
   if (manifest.targets()->Get(check.plan.target())->kind() == fb::TargetKind::cpu)
-    return failure("it has a prepared region, but is for a CPU");
-  if (check.plan.prepared_bytes() > uint64_t(kMaxExtent))
-    return failure("its prepared region has ", check.plan.prepared_bytes(), " bytes, the limit is ", kMaxExtent);
-  for (uint32_t i = 0; manifest.at_load() != nullptr && i < count_of(manifest.at_load()->plans()); ++i) {
+    return failure("it has a packed region, but is for a CPU");
+  if (check.plan.packed_bytes() > uint64_t(kMaxExtent))
+    return failure("its packed region has ", check.plan.packed_bytes(), " bytes, the limit is ", kMaxExtent);
+  for (uint32_t i = 0; manifest.load_time_packing() != nullptr && i < count_of(manifest.load_time_packing()->plans());
+       ++i) {
     if (Status status = check.budget.work(1); !status.ok()) return status;
-    const fb::Plan& plan = *manifest.at_load()->plans()->Get(i);
+    const fb::Plan& plan = *manifest.load_time_packing()->plans()->Get(i);
     if (plan.target() != check.plan.target()) continue;
-    if (plan.prepared_bytes() == check.plan.prepared_bytes()) return {};
+    if (plan.packed_bytes() == check.plan.packed_bytes()) return {};
     break;
   }
-  return failure("no plan at load writes its prepared region of ", check.plan.prepared_bytes(), " bytes");
+  return failure("no load-time packing writes its packed region of ", check.plan.packed_bytes(), " bytes");
 }
 
 Status check_plan(Budget& budget, const ArtifactView& artifact, const fb::EntryPoint& entry, const fb::Plan& plan) {
@@ -241,8 +242,8 @@ Status check_plan(Budget& budget, const ArtifactView& artifact, const fb::EntryP
   if (Status status = budget.spend(check.program.size() + count_of(plan.fixed())); !status.ok()) return status;
   if (Status status = verify_program(check.program, check.symbols); !status.ok()) return status;
   check.early = reachable_slots(check.program, carried_symbols(entry));
-  check.at_load = &entry == artifact.manifest->at_load();
-  if (Status status = check_prepared(check); !status.ok()) return status;
+  check.is_load_time_packing = &entry == artifact.manifest->load_time_packing();
+  if (Status status = check_packed_region(check); !status.ok()) return status;
   if (Status status = check_shape_set(check); !status.ok()) return status;
   if (Status status = check_buffers(check); !status.ok()) return status;
   if (Status status = check_kernels(check); !status.ok()) return status;
@@ -257,7 +258,7 @@ Status check_entry(Budget& budget, const ArtifactView& artifact, const fb::Entry
   for (uint32_t i = 0; i < entry.plans()->size(); ++i) {
     const fb::Plan& plan = *entry.plans()->Get(i);
     if (Status status = budget.work(1 + count_of(plan.buffers())); !status.ok()) return status;
-    if (&entry != artifact.manifest->at_load() && is_retired(*artifact.manifest, plan)) continue;
+    if (&entry != artifact.manifest->load_time_packing() && is_retired(*artifact.manifest, plan)) continue;
     Status status = check_plan(budget, artifact, entry, plan);
     if (!status.ok()) return within(status, text("plan ", i));
   }
@@ -300,11 +301,11 @@ Status verify_artifact(const ArtifactView& artifact) {
       return within(status, text("entry point ", i, " '", view_of(entry.name()).substr(0, 64), "'"));
     }
   }
-  const fb::EntryPoint* at_load = manifest.at_load();
-  if (at_load == nullptr) return {};
-  if (count_of(at_load->symbols()) + count_of(at_load->inputs()) + count_of(at_load->outputs()) != 0)
-    return failure("the entry point at load has symbols, inputs or outputs");
-  return within(check_entry(budget, artifact, *at_load), "the entry point at load");
+  const fb::EntryPoint* packing = manifest.load_time_packing();
+  if (packing == nullptr) return {};
+  if (count_of(packing->symbols()) + count_of(packing->inputs()) + count_of(packing->outputs()) != 0)
+    return failure("the load-time packing has symbols, inputs or outputs");
+  return within(check_entry(budget, artifact, *packing), "the load-time packing");
 }
 
 }  // namespace gart

@@ -258,7 +258,7 @@ class AssemblyCheck {
       if (info.dtype() != fb::DType::boolean || count_of(info.dims()) != 1)
         return failure("extent ", i, " has no boolean vector in its part");
       const int64_t known = known_[call.extents()->Get(i)];
-      if (known >= index) return failure("extent ", i, " is known behind call ", known);
+      if (known >= index) return failure("extent ", i, " is known after call ", known);
     }
     return {};
   }

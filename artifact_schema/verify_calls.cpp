@@ -110,13 +110,13 @@ Status check_call(const PlanCheck& check, const fb::Step& step) {
   return check_writable(check, step.operands()->Get(uint32_t(result)));
 }
 
-Status check_stands_in(const fb::Sequence& sequence, const fb::Step& step, uint32_t index) {
-  if (step.stands_in() == -1) return {};
-  if (step.kind() != fb::StepKind::launch) return failure("it stands in for a step, but is no launch");
-  if (Status status = check_index(uint32_t(step.stands_in()), index, "stands_in", "earlier steps"); !status.ok())
+Status check_fallback(const fb::Sequence& sequence, const fb::Step& step, uint32_t index) {
+  if (step.fallback_for() == -1) return {};
+  if (step.kind() != fb::StepKind::launch) return failure("it is the fallback for a step, but is no launch");
+  if (Status status = check_index(uint32_t(step.fallback_for()), index, "fallback_for", "earlier steps"); !status.ok())
     return status;
-  if (sequence.steps()->Get(uint32_t(step.stands_in()))->kind() == fb::StepKind::call) return {};
-  return failure("it stands in for step ", step.stands_in(), ", which is no call");
+  if (sequence.steps()->Get(uint32_t(step.fallback_for()))->kind() == fb::StepKind::call) return {};
+  return failure("it is the fallback for step ", step.fallback_for(), ", which is no call");
 }
 
 }  // namespace gart::verify

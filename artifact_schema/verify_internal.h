@@ -59,7 +59,7 @@ struct PlanCheck {
   ShapeProgram program;
   std::vector<uint8_t> early;         // per slot: does not depend on a bind step
   std::vector<uint8_t> early_buffer;  // per buffer: size and place known before the first step
-  bool at_load = false;               // the plan that writes the prepared region
+  bool is_load_time_packing = false;  // the plan that writes the packed region
 
   size_t slots() const { return symbols + program.size(); }
   const fb::Buffer& buffer(uint32_t index) const { return *plan.buffers()->Get(index); }
@@ -71,7 +71,7 @@ Status check_libraries(Budget& budget, const fb::Manifest& manifest);  // verify
 /// A call step, whose indices of buffers and slots are right.
 Status check_call(const PlanCheck& check, const fb::Step& step);
 /// The step that `step`, number `index` of `sequence`, stands in for.
-Status check_stands_in(const fb::Sequence& sequence, const fb::Step& step, uint32_t index);
+Status check_fallback(const fb::Sequence& sequence, const fb::Step& step, uint32_t index);
 /// May step number `index` of `sequence` start while the one before it runs? Requires that its indices are right.
 Status check_overlap(const PlanCheck& check, const fb::Sequence& sequence, uint32_t index);  // verify_overlap.cpp
 Status check_waiting_kernel(Budget& budget, const fb::Kernel& kernel);

@@ -53,7 +53,7 @@ Status check_overlap(const PlanCheck& check, const fb::Sequence& sequence, uint3
   for (const uint32_t position : span_of(kernel.ahead())) {
     const uint32_t number = step.operands()->Get(position);
     const fb::BufferKind kind = check.buffer(number).kind();
-    if (kind == fb::BufferKind::constant || (kind == fb::BufferKind::prepared && !check.at_load)) continue;
+    if (kind == fb::BufferKind::constant || (kind == fb::BufferKind::packed && !check.is_load_time_packing)) continue;
     return failure("its kernel reads buffer ", number, ", which is an ", fb::EnumNameBufferKind(kind),
                    ", before it waits for the step that it overlaps");
   }

@@ -8,7 +8,7 @@ namespace gart::verify {
 Status check_writable(const PlanCheck& check, uint32_t buffer) {
   const fb::BufferKind kind = check.buffer(buffer).kind();
   if (kind == fb::BufferKind::temporary || kind == fb::BufferKind::output) return {};
-  if (kind == fb::BufferKind::prepared && check.at_load) return {};
+  if (kind == fb::BufferKind::packed && check.is_load_time_packing) return {};
   return failure("it writes buffer ", buffer, ", which is an ", fb::EnumNameBufferKind(kind));
 }
 
@@ -190,7 +190,7 @@ Status check_sequences(const PlanCheck& check) {
     for (uint32_t s = 0; s < count_of(steps); ++s) {
       const fb::Step& step = *steps->Get(s);
       Status status = check_step(check, step, s, i);
-      if (status.ok()) status = check_stands_in(*check.plan.sequences()->Get(i), step, s);
+      if (status.ok()) status = check_fallback(*check.plan.sequences()->Get(i), step, s);
       if (status.ok()) status = check_overlap(check, *check.plan.sequences()->Get(i), s);
       if (!status.ok()) {
         return within(status, text("sequence ", i, ", step ", s, " (", view_of(step.source()).substr(0, 80), ")"));

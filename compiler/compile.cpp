@@ -8,7 +8,6 @@
 #include "artifact_schema/verify_assembly.h"
 #include "compiler/artifact/emit_artifact.h"
 #include "compiler/artifact/emit_assembly.h"
-#include "compiler/narrow_weights_remarks.h"
 #include "compiler/ops/infer.h"
 #include "compiler/partition/implied_fleet.h"
 #include "compiler/parts.h"
@@ -20,17 +19,19 @@
 #include "compiler/plan/overlap_launches.h"
 #include "compiler/plan/parallel_modes.h"
 #include "compiler/plan/plan_memory.h"
-#include "compiler/plan/plan_remarks.h"
 #include "compiler/plan/print_plan.h"
 #include "compiler/plan/select_code.h"
 #include "compiler/plan/shape_sets.h"
 #include "compiler/plan/streams.h"
 #include "compiler/plan/verify_plan.h"
-#include "compiler/plan_report.h"
-#include "compiler/schedule/repeated_work.h"
-#include "compiler/shape_remarks.h"
+#include "compiler/report/equal_extents.h"
+#include "compiler/report/host_waits.h"
+#include "compiler/report/library_use.h"
+#include "compiler/report/narrowed_weights.h"
+#include "compiler/report/plan_report.h"
+#include "compiler/report/repeated_work.h"
 #include "compiler/support/error.h"
-#include "compiler/weights/prepare_weights.h"
+#include "compiler/weights/load_time_packing.h"
 
 namespace gcg {
 namespace {
@@ -62,16 +63,14 @@ std::vector<Target> targets_of(const CompileOptions& options, const Graph& graph
 }
 
 /// What was asked for and has no effect on any plan.
-std::vector<std::string> remarks_on(const CompileOptions& options, const std::vector<Target>& targets) {
+std::vector<Remark> idle_options(const CompileOptions& options, const std::vector<Target>& targets) {
   const bool has_gpu =
       std::any_of(targets.begin(), targets.end(), [](const Target& t) { return t.device == DeviceClass::cuda; });
   if (has_gpu) return {};
-  std::vector<std::string> remarks;
-  if (options.libraries.binder && !options.libraries.stand_ins)
-    remarks.push_back("--libraries has no effect: no GPU is among the targets");
-  if (options.precision == Precision::tf32)
-    remarks.push_back("--precision tf32 has no effect: no GPU is among the targets");
-  return remarks;
+  std::vector<Remark> idle;
+  if (options.libraries.binder && !options.libraries.fallbacks) idle.push_back({{}, IdleOption::libraries});
+  if (options.precision == Precision::tf32) idle.push_back({{}, IdleOption::tf32});
+  return idle;
 }
 
 /// What a runtime would refuse is ours to find.
@@ -95,23 +94,23 @@ class Compilation {
         cut_(options.cut),
         fleet_(options.fleet ? options.fleet : implied_fleet(graph_, targets_, cut_)),
         wishes_(fleet_ ? NodeWishes(graph_, *fleet_, cut_) : NodeWishes()),
-        remarks_(remarks_on(options, targets_)) {}
+        remarks_(idle_options(options, targets_)) {}
 
   /// The story. False if --stop-after ended the work.
   bool run(const Backends& backends) {
     std::optional<Graph> kept = with_kept_values();
     if (!run_passes(graph_, model_passes(), nullptr, options_.passes)) return false;
-    for (std::string& remark : shape_remarks(graph_)) remarks_.push_back(std::move(remark));
+    if (auto equal = equal_extents(graph_)) remarks_.push_back({{}, std::move(*equal)});
     if (!plan_entry(graph_, whole_targets_, shape_sets(options_.dims))) return false;
     if (fleet_ && !plan_parts(std::move(kept))) return false;
     const bool has_code = options_.passes.stop_after != kStopAfterPlan;
     if (has_code) {
-      read_at_load_ = prepare_weights(plans_);
+      packing_sources_ = plan_load_time_packing(plans_);
       select_code_of_all(backends);
     }
     // From here on no step is added.
     for (Plan& p : plans_) {
-      if (p.at_load) continue;  // there is nothing to gain
+      if (p.is_load_time_packing) continue;  // there is nothing to gain
       if (p.device == DeviceClass::cpu) {
         choose_parallel_modes(p, options_.memory_limit);
       } else {
@@ -121,7 +120,7 @@ class Compilation {
     }
     // From here on the order of steps is final.
     for (Plan& p : plans_) {
-      plan_memory(p, p.at_load ? std::nullopt : options_.memory_limit);
+      plan_memory(p, p.is_load_time_packing ? std::nullopt : options_.memory_limit);
       verify_plan(p);
       if (options_.print_plan && options_.passes.out != nullptr) *options_.passes.out << print_plan(p);
     }
@@ -131,7 +130,7 @@ class Compilation {
 
   CompileResult result(const std::string& source_hash) {
     stage("artifact");
-    const WeightsSection weights = place_weights(plans_, read_at_load_);
+    const WeightsSection weights = place_weights(plans_, packing_sources_);
     CompileResult out;
     const std::vector<uint8_t> section = assembly();
     if (parted_) out.cut = report_cut(*parted_, *fleet_, plans_, targets_, section);
@@ -168,7 +167,8 @@ class Compilation {
   bool plan_parts(std::optional<Graph> kept) {
     stage("cut");
     if (kept && !run_passes(*kept, model_passes(), nullptr, options_.passes)) return false;
-    for (std::string& remark : wishes_.without_effect(graph_)) remarks_.push_back(std::move(remark));
+    for (const auto& [assignment, node] : wishes_.without_effect(graph_))
+      remarks_.push_back({{}, IdleAssignment{assignment, node}});
     parted_ = take_apart(kept ? *kept : graph_, graph_.outputs.size(), *fleet_, cut_, wishes_);
     const std::vector<SymbolValues> sets = shape_sets(options_.dims);
     for (size_t p = 0; p < parted_->assembly.parts.size(); ++p) {
@@ -195,9 +195,6 @@ class Compilation {
   bool plan(const Graph& graph, const Target& device, const SymbolValues& fixed, const std::vector<Target>& targets) {
     const bool on_gpu = device.device == DeviceClass::cuda;
     const bool is_part = entries_.size() > 1;
-    const auto say = [&](const std::vector<std::string>& sentences) {
-      if (!is_part) add_remarks(remarks_, device.device, fixed, sentences);
-    };
     stage(concat("plan ", device.name, " ", is_part ? concat("part ", entries_.size() - 2, " ") : "", describe(fixed)));
     Graph specialised = specialise(graph, fixed);
     if (!run_passes(specialised, shape_passes(), &device, options_.passes)) return false;
@@ -205,13 +202,10 @@ class Compilation {
     Plan shared = make_plan(specialised, device.device);
     shared.entry_point = static_cast<int>(entries_.size()) - 1;
     shared.fixed = fixed;
-    say(repeated_work(specialised, device.device));
-    if (!on_gpu && options_.precision != Precision::fp32) say(narrow_weights_remarks(specialised));
     if (on_gpu) mark_constant_operands(shared);
     std::optional<LibraryCalls> calls;
     if (on_gpu && options_.libraries.binder) calls.emplace(shared, targets_, options_.libraries);
-    if (calls) say(calls->remarks(shared));
-    if (on_gpu) say(plan_remarks(shared));
+    if (!is_part) remark_on(specialised, shared, calls);
     if (options_.memory_limit) {  // what is too large is said before code is made
       Plan alone = shared;
       plan_memory(alone, options_.memory_limit);
@@ -226,6 +220,22 @@ class Compilation {
       if (calls) calls->bind(plans_.back(), targets_[t]);
     }
     return true;
+  }
+
+  /// What the plans say that share this one, which was made for the graph.
+  void remark_on(const Graph& graph, const Plan& shared, const std::optional<LibraryCalls>& calls) {
+    const auto say = [&](auto fact) {
+      remarks_.push_back({Remark::Plans{shared.device, shared.fixed}, std::move(fact)});
+    };
+    for (RepeatedWork& work : repeated_work(graph, shared.device)) say(std::move(work));
+    if (shared.device == DeviceClass::cpu) {
+      if (options_.precision != Precision::fp32) say(narrowed_weights(graph));
+      return;
+    }
+    if (calls && !options_.libraries.fallbacks)
+      for (auto& unused : unused_libraries(shared, *options_.libraries.binder, calls->outcomes()))
+        std::visit(say, std::move(unused));
+    for (HostWait& wait : host_waits(shared)) say(std::move(wait));
   }
 
   /// The section that says how parts make the model, and where they run; empty if there are none.
@@ -250,11 +260,11 @@ class Compilation {
   CutOptions cut_;
   const std::optional<Fleet> fleet_;
   const NodeWishes wishes_;
-  std::vector<std::string> remarks_;
+  std::vector<Remark> remarks_;
   std::optional<PartedModel> parted_;
   std::vector<const Graph*> entries_;  // by Plan::entry_point
   std::vector<Plan> plans_;
-  std::set<const Tensor*> read_at_load_;
+  std::set<const Tensor*> packing_sources_;
   std::vector<TargetCode> code_;
 };
 

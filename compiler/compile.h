@@ -17,7 +17,8 @@
 #include "compiler/partition/cut.h"
 #include "compiler/passes/pass.h"
 #include "compiler/plan/bind_libraries.h"
-#include "compiler/plan_report.h"
+#include "compiler/report/plan_report.h"
+#include "compiler/report/remark.h"
 
 namespace gcg {
 
@@ -50,7 +51,7 @@ struct CompileResult {
   std::vector<PlanReport> plans;
   std::optional<CutReport> cut;  // for a fleet
   int64_t weight_bytes = 0, code_bytes = 0;
-  std::vector<std::string> remarks;  // sentences: where GPUs wait, idle libraries, idle assignments
+  std::vector<Remark> remarks;  // where GPUs wait, idle libraries, idle assignments
 };
 
 using Backends = std::vector<std::unique_ptr<Backend>>;

@@ -10,7 +10,7 @@ namespace {
 
 const Plan* first_plan(int entry_point, int target, const std::vector<Plan>& plans) {
   const auto found = std::find_if(plans.begin(), plans.end(), [&](const Plan& p) {
-    return !p.at_load && p.entry_point == entry_point && p.target == target;
+    return !p.is_load_time_packing && p.entry_point == entry_point && p.target == target;
   });
   return found == plans.end() ? nullptr : &*found;
 }

@@ -108,7 +108,7 @@ bool is_for(const PartedModel& model, int part, const Fleet& fleet, const Target
 double estimate_of_entry(int entry_point, const FleetDevice& device, const std::vector<Plan>& plans,
                          const std::vector<Target>& targets) {
   for (const Plan& plan : plans)
-    if (!plan.at_load && plan.entry_point == entry_point &&
+    if (!plan.is_load_time_packing && plan.entry_point == entry_point &&
         runs_code_for(device, targets[static_cast<size_t>(plan.target)]))
       return estimate_us(plan, device);
   return 0;

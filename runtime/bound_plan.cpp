@@ -175,8 +175,8 @@ void BoundPlan::share(int threads, const Parallel& parallel) {
   }
 }
 
-void BoundPlan::link(const Places& places, const Inputs& inputs, Outputs& outputs) {
-  const bool moved = !(places == linked_);
+void BoundPlan::link(const BaseAddresses& bases, const Inputs& inputs, Outputs& outputs) {
+  const bool moved = !(bases == linked_);
   const auto point = [&](uint32_t index) {
     const uint32_t base = plan_->base_of(index);
     const fb::Buffer& buffer = plan_->buffer(base);
@@ -189,13 +189,13 @@ void BoundPlan::link(const Places& places, const Inputs& inputs, Outputs& output
         address = static_cast<uint8_t*>(outputs.address(buffer.index()));
         break;
       case fb::BufferKind::constant:
-        address = const_cast<uint8_t*>(places.weights) + extents_[base].offset;
+        address = const_cast<uint8_t*>(bases.weights) + extents_[base].offset;
         break;
       case fb::BufferKind::temporary:
-        address = places.arena + extents_[base].offset;
+        address = bases.arena + extents_[base].offset;
         break;
-      case fb::BufferKind::prepared:
-        address = places.prepared + extents_[base].offset;
+      case fb::BufferKind::packed:
+        address = bases.packed + extents_[base].offset;
         break;
     }
     addresses_[index] = address + (base == index ? 0 : extents_[index].offset);
@@ -214,7 +214,7 @@ void BoundPlan::link(const Places& places, const Inputs& inputs, Outputs& output
     if (plan_->early_buffer[i]) point(i);
   }
   for (size_t i = 0; i < operands_.size(); ++i) operands_[i] = addresses_[plan_->operands[i]];
-  linked_ = places;
+  linked_ = bases;
 }
 
 void BoundPlan::forget_late() {

@@ -30,11 +30,11 @@ struct BoundStep {
 };
 
 /// Where the memory of a plan's buffers lies.
-struct Places {
+struct BaseAddresses {
   const uint8_t* weights = nullptr;
   uint8_t* arena = nullptr;
-  uint8_t* prepared = nullptr;
-  bool operator==(const Places&) const = default;
+  uint8_t* packed = nullptr;
+  bool operator==(const BaseAddresses&) const = default;
 };
 
 /// What a lane keeps beside a bound plan: a GPU's executable graphs.
@@ -60,8 +60,8 @@ class BoundPlan {
   void* address(uint32_t buffer) const { return addresses_[buffer]; }
   int64_t bytes(uint32_t buffer) const { return extents_[buffer].bytes; }
 
-  /// Points all early buffers to `places` and the caller's memory. Cheap if only the latter moved since the last call.
-  void link(const Places& places, const Inputs& inputs, Outputs& outputs);
+  /// Points all early buffers to `bases` and the caller's memory. Cheap if only the latter moved since the last call.
+  void link(const BaseAddresses& bases, const Inputs& inputs, Outputs& outputs);
 
   /// A run begins: no symbol is bound yet.
   void forget_late();
@@ -103,7 +103,7 @@ class BoundPlan {
   std::vector<BoundStep> steps_;  // parallel to plan.steps
   std::vector<Wait> waits_;
   std::vector<Block> late_blocks_;  // parallel to plan.late_buffers
-  Places linked_;
+  BaseAddresses linked_;
 };
 
 }  // namespace gart

@@ -39,7 +39,7 @@ struct Run {
   BoundPlan& bound;
   Inputs& inputs;
   Outputs& outputs;
-  const Places& places;
+  const BaseAddresses& bases;
 };
 
 /// The stream that a run is enqueued on: the lane's own, or the caller's (a CUstream).
@@ -91,8 +91,8 @@ class DeviceProgram {
   /// Loads the code of all plans' steps, and the weights that they use.
   virtual void load(const ArtifactView& artifact, std::span<Entry> entries) = 0;
   virtual std::unique_ptr<Lane> new_lane() = 0;
-  /// The weights section and the prepared region there.
-  virtual Places places() = 0;
+  /// The weights section and the packed region there.
+  virtual BaseAddresses bases() = 0;
 
  protected:
   explicit DeviceProgram(uint32_t target) : target_(target) {}

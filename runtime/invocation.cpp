@@ -31,7 +31,7 @@ InvocationState::InvocationState(ProgramState& p, const Entry& e)
     std::vector<Shape> shapes = static_input_shapes(e, e.plans[i]);
     if (shapes.size() == e.inputs.size()) add_bound(std::move(shapes));
   }
-  const Places all = places();
+  const BaseAddresses all = bases();
   for (const auto& plan : bound) lane->prepare({*plan, inputs, outputs, all});
 }
 
@@ -51,8 +51,8 @@ void InvocationState::add_bound(std::vector<Shape> shapes) {
   bound.insert(bound.begin(), std::move(plan));
 }
 
-Places InvocationState::places() const {
-  Places all = program->part->places();
+BaseAddresses InvocationState::bases() const {
+  BaseAddresses all = program->part->bases();
   all.arena = arena.data();
   return all;
 }
@@ -73,7 +73,7 @@ void InvocationState::prepare() {
 
 void InvocationState::start(const Queue& queue) {
   program->device().check_alive();
-  const Places all = places();
+  const BaseAddresses all = bases();
   const Run run{*bound[0], inputs, outputs, all};
   try {
     lane->open(run, queue);

@@ -43,7 +43,7 @@ struct InvocationState {
   /// Makes bound[0] the plan for the inputs' shapes.
   void prepare();
   void add_bound(std::vector<Shape> shapes);
-  Places places() const;
+  BaseAddresses bases() const;
   void start(const Queue& queue);
   void execute();
   void note_shapes();

@@ -82,7 +82,7 @@ void add_sequence(Plan& plan, const fb::Sequence& sequence, bool entry) {
   const uint32_t begin = static_cast<uint32_t>(plan.steps.size());
   for (uint32_t i = 0; i < count_of(sequence.steps()); ++i) {
     plan.steps.push_back(make_step(plan, *sequence.steps()->Get(i)));
-    const int32_t call = sequence.steps()->Get(i)->stands_in();
+    const int32_t call = sequence.steps()->Get(i)->fallback_for();
     if (call >= 0) plan.steps.back().call = begin + static_cast<uint32_t>(call);
     if (plan.steps.back().late) plan.late_steps.push_back(static_cast<uint32_t>(plan.steps.size() - 1));
   }

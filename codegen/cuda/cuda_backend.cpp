@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "codegen/cuda/assembler/assemble.h"
-#include "codegen/cuda/steering.h"
+#include "codegen/cuda/conditional_kernel.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {
@@ -18,7 +18,7 @@ std::string source_name(const Kernel& kernel) {
 }
 
 /// A text to assemble, of a kernel given or of a launch that follows one.
-struct Work {
+struct AssemblyJob {
   const Kernel* kernel;
   KernelText text;
   Assembled program;
@@ -38,8 +38,8 @@ auto named(const Kernel& kernel, const Task& task) {
 }
 
 /// The given kernels' texts in order, then the launches that follow them.
-std::vector<Work> emit_all(const std::vector<const Kernel*>& kernels, const Target& target) {
-  std::vector<Work> all;
+std::vector<AssemblyJob> emit_all(const std::vector<const Kernel*>& kernels, const Target& target) {
+  std::vector<AssemblyJob> all;
   for (const Kernel* kernel : kernels)
     all.push_back({kernel, named(*kernel, [&] { return emit_kernel(*kernel, target); }), {}, -1});
   for (size_t i = 0; i < all.size(); ++i) {
@@ -52,7 +52,7 @@ std::vector<Work> emit_all(const std::vector<const Kernel*>& kernels, const Targ
 }
 
 /// On `threads` threads. The error of the lowest index wins, whatever the order in time.
-void assemble_all(std::vector<Work>& all, const Assembler& assembler, int threads) {
+void assemble_all(std::vector<AssemblyJob>& all, const Assembler& assembler, int threads) {
   std::vector<std::exception_ptr> errors(all.size());
   std::atomic<size_t> next{0};
   auto work = [&] {
@@ -73,22 +73,22 @@ void assemble_all(std::vector<Work>& all, const Assembler& assembler, int thread
     if (error) std::rethrow_exception(error);
 }
 
-CompiledKernel describe(const Work& work) {
-  const Usage usage = usage_of(work.program.log);
+CompiledKernel describe(const AssemblyJob& job) {
+  const Usage usage = usage_of(job.program.log);
   CompiledKernel kernel;
-  kernel.params = work.text.params;
-  kernel.tasks = work.text.tasks;
-  kernel.scratch_bytes = work.text.scratch_bytes;
-  kernel.note = work.text.note;
-  kernel.symbol = work.text.symbol;
-  kernel.threads = work.text.threads;
-  kernel.shared_bytes = work.text.shared_bytes;
-  kernel.may_fail = work.text.may_fail;
-  kernel.maps = work.text.maps;
-  kernel.then = work.then;
-  kernel.waits = work.text.waits;
-  if (kernel.waits) kernel.ahead = work.text.ahead;
-  kernel.ahead_bytes = work.text.ahead_bytes;
+  kernel.params = job.text.params;
+  kernel.tasks = job.text.tasks;
+  kernel.scratch_bytes = job.text.scratch_bytes;
+  kernel.note = job.text.note;
+  kernel.symbol = job.text.symbol;
+  kernel.threads = job.text.threads;
+  kernel.shared_bytes = job.text.shared_bytes;
+  kernel.may_fail = job.text.may_fail;
+  kernel.maps = job.text.maps;
+  kernel.then = job.then;
+  kernel.waits = job.text.waits;
+  if (kernel.waits) kernel.ahead = job.text.ahead;
+  kernel.ahead_bytes = job.text.ahead_bytes;
   kernel.registers = usage.registers;
   kernel.spill_bytes = usage.spill_bytes;
   if (usage.spill_bytes > 0) kernel.note += concat(", spills ", usage.spill_bytes, " bytes");
@@ -112,27 +112,27 @@ class CudaBackend final : public Backend {
 
   CompiledBlob compile(const std::vector<const Kernel*>& kernels, const Target& target, int threads) const override {
     const Assembler assembler(target, cache_);
-    std::vector<Work> all = emit_all(kernels, target);
+    std::vector<AssemblyJob> all = emit_all(kernels, target);
     assemble_all(all, assembler, threads);
     CompiledBlob blob;
     // A cubin loads on every driver of its NVRTC's major version; PTX needs the minor version too.
     const Nvrtc& nvrtc = assembler.nvrtc();
     blob.driver = std::max(target.driver, target.is_ptx() ? nvrtc.version() : nvrtc.major() * 1000);
-    for (const Work& work : all) {
-      CompiledKernel kernel = describe(work);
-      place(kernel, work.program, blob);
+    for (const AssemblyJob& job : all) {
+      CompiledKernel kernel = describe(job);
+      place(kernel, job.program, blob);
       blob.kernels.push_back(std::move(kernel));
     }
     return blob;
   }
 
   /// A module of its own: drivers that cannot load it still load the others.
-  void add_steering(CompiledBlob& blob, const Target& target) const override {
-    const Assembled program = Assembler(target, cache_).assemble(kSteeringText);
-    blob.steering.emplace();
-    blob.steering->symbol = kSteeringSymbol;
-    blob.steering->threads = 1;
-    place(*blob.steering, program, blob);
+  void add_conditional_kernel(CompiledBlob& blob, const Target& target) const override {
+    const Assembled program = Assembler(target, cache_).assemble(kConditionalKernelText);
+    blob.conditional_kernel.emplace();
+    blob.conditional_kernel->symbol = kConditionalKernelSymbol;
+    blob.conditional_kernel->threads = 1;
+    place(*blob.conditional_kernel, program, blob);
   }
 
  private:

@@ -7,7 +7,7 @@
 #include "artifact_schema/cpu_features.h"
 #include "artifact_schema/writer.h"
 #include "compiler/artifact/emit_plan.h"
-#include "compiler/artifact/shape_program.h"
+#include "compiler/artifact/shape_program_builder.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -38,12 +38,12 @@ std::unique_ptr<fb::TargetT> emit_target(const TargetCode& code) {
   out->kind = target.is_ptx() ? fb::TargetKind::cuda_ptx : fb::TargetKind::cuda_sm;
   out->sm = static_cast<uint32_t>(target.sm);
   out->driver = static_cast<uint32_t>(code.blob.driver);
-  if (const auto& steering = code.blob.steering) {
-    out->steering = std::make_unique<fb::KernelT>();
-    out->steering->name = out->steering->symbol = steering->symbol;
-    out->steering->offset = steering->offset;
-    out->steering->size = steering->size;
-    out->steering->threads = static_cast<uint32_t>(steering->threads);
+  if (const auto& conditional_kernel = code.blob.conditional_kernel) {
+    out->conditional_kernel = std::make_unique<fb::KernelT>();
+    out->conditional_kernel->name = out->conditional_kernel->symbol = conditional_kernel->symbol;
+    out->conditional_kernel->offset = conditional_kernel->offset;
+    out->conditional_kernel->size = conditional_kernel->size;
+    out->conditional_kernel->threads = static_cast<uint32_t>(conditional_kernel->threads);
   }
   return out;
 }
@@ -55,14 +55,14 @@ std::vector<std::string> all_symbols(const Graph& graph, const std::vector<Plan>
     for (const Dim& d : *graph.value(in).shape)
       if (auto s = d.symbol_name(); s && std::find(names.begin(), names.end(), *s) == names.end()) names.push_back(*s);
   for (const Plan& plan : plans) {
-    if (plan.entry_point != entry || plan.at_load) continue;
+    if (plan.entry_point != entry || plan.is_load_time_packing) continue;
     for (const std::string& s : plan.late_symbols)
       if (std::find(names.begin(), names.end(), s) == names.end()) names.push_back(s);
   }
   return names;
 }
 
-std::unique_ptr<fb::TensorInfoT> tensor_info(const Value& v, ShapeProgram& program) {
+std::unique_ptr<fb::TensorInfoT> tensor_info(const Value& v, ShapeProgramBuilder& program) {
   auto out = std::make_unique<fb::TensorInfoT>();
   out->name = v.name;
   out->dtype = to_fb(v.dtype);
@@ -111,7 +111,7 @@ uint32_t library_number(fb::ManifestT& manifest, const LibraryCall& call) {
 std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vector<std::string>& symbols) {
   auto out = std::make_unique<fb::EntryPointT>();
   out->name = graph.name.empty() ? "main" : graph.name;
-  ShapeProgram program(symbols);
+  ShapeProgramBuilder program(symbols);
   for (const std::string& s : symbols) out->symbols.push_back(symbol(graph, s));
   for (ValueId v : graph.inputs) out->inputs.push_back(tensor_info(graph.value(v), program));
   for (ValueId v : graph.outputs) out->outputs.push_back(tensor_info(graph.value(v), program));
@@ -149,7 +149,7 @@ void label_outputs(fb::EntryPointT& entry, const std::map<std::string, std::vect
     if (const auto known = labels.find(output->name); known != labels.end()) output->labels = known->second;
 }
 
-/// All entry points with their plans, and the one at load.
+/// All entry points with their plans, and the load-time packing.
 void emit_entries(fb::ManifestT& manifest, const ArtifactParts& parts) {
   const LibraryNumber number = [&](const LibraryCall& call) { return library_number(manifest, call); };
   for (size_t e = 0; e < parts.entries.size(); ++e) {
@@ -159,17 +159,17 @@ void emit_entries(fb::ManifestT& manifest, const ArtifactParts& parts) {
     if (e == 0) label_outputs(*entry, parts.labels);
     for (size_t t = 0; t < parts.targets.size(); ++t)
       for (const Plan& plan : parts.plans)
-        if (plan.entry_point == static_cast<int>(e) && plan.target == static_cast<int>(t) && !plan.at_load)
+        if (plan.entry_point == static_cast<int>(e) && plan.target == static_cast<int>(t) && !plan.is_load_time_packing)
           entry->plans.push_back(emit_plan(plan, parts.targets[t].target, symbols, parts.weights, number));
     manifest.entry_points.push_back(std::move(entry));
   }
-  auto at_load = std::make_unique<fb::EntryPointT>();
-  at_load->name = "at_load";
+  auto packing = std::make_unique<fb::EntryPointT>();
+  packing->name = "load_time_packing";
   for (size_t t = 0; t < parts.targets.size(); ++t)
     for (const Plan& plan : parts.plans)
-      if (plan.at_load && plan.target == static_cast<int>(t))
-        at_load->plans.push_back(emit_plan(plan, parts.targets[t].target, {}, parts.weights, number));
-  if (!at_load->plans.empty()) manifest.at_load = std::move(at_load);
+      if (plan.is_load_time_packing && plan.target == static_cast<int>(t))
+        packing->plans.push_back(emit_plan(plan, parts.targets[t].target, {}, parts.weights, number));
+  if (!packing->plans.empty()) manifest.load_time_packing = std::move(packing);
 }
 
 }  // namespace

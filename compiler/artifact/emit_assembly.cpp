@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "assembly_generated.h"
-#include "compiler/artifact/shape_program.h"
+#include "compiler/artifact/shape_program_builder.h"
 #include "compiler/fleet/fleet_tables.h"
 #include "compiler/support/error.h"
 
@@ -55,7 +55,8 @@ std::unique_ptr<fb::PartSymbolT> emit_symbol(const SymbolSource& source, const V
   return out;
 }
 
-std::unique_ptr<fb::PartValueT> emit_value(const Graph& graph, ValueId v, size_t model_outputs, ShapeProgram& program) {
+std::unique_ptr<fb::PartValueT> emit_value(const Graph& graph, ValueId v, size_t model_outputs,
+                                           ShapeProgramBuilder& program) {
   const Value& value = graph.value(v);
   auto out = std::make_unique<fb::PartValueT>();
   out->info = std::make_unique<fb::TensorInfoT>();
@@ -79,7 +80,7 @@ bool is_known(const Dim& d, const std::vector<std::string>& symbols) {
 }
 
 void emit_constraints(fb::AssemblyT& out, const Graph& graph, const std::vector<std::string>& symbols,
-                      ShapeProgram& program) {
+                      ShapeProgramBuilder& program) {
   for (const DimConstraint& c : graph.constraints) {
     if (!is_known(c.a, symbols) || !is_known(c.b, symbols)) continue;  // a part checks it during its run
     auto constraint = std::make_unique<fb::ConstraintT>();
@@ -90,7 +91,7 @@ void emit_constraints(fb::AssemblyT& out, const Graph& graph, const std::vector<
   }
 }
 
-std::unique_ptr<fb::PartCallT> emit_call(const PartCall& call, const Values& values, ShapeProgram& program) {
+std::unique_ptr<fb::PartCallT> emit_call(const PartCall& call, const Values& values, ShapeProgramBuilder& program) {
   auto out = std::make_unique<fb::PartCallT>();
   out->entry = static_cast<uint32_t>(call.part) + 1;  // entry point 0 is the whole model
   out->group = static_cast<uint32_t>(call.group);
@@ -125,7 +126,7 @@ std::vector<uint8_t> emit_assembly(const Assembly& assembly, size_t model_output
     if (const auto fixed = placement.typical.find(source.symbol); fixed != placement.typical.end())
       out.symbols.back()->typical = static_cast<uint64_t>(fixed->second);
   }
-  ShapeProgram program(symbols);
+  ShapeProgramBuilder program(symbols);
   for (ValueId v : values.all()) out.values.push_back(emit_value(assembly.graph, v, model_outputs, program));
   emit_constraints(out, assembly.graph, symbols, program);
   for (size_t i = 0; i < assembly.calls.size(); ++i) {

@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "compiler/artifact/shape_program.h"
+#include "compiler/artifact/shape_program_builder.h"
 
 namespace gcg {
 namespace {
@@ -39,7 +39,7 @@ class PlanEmitter {
     }
     out->streams = static_cast<uint32_t>(plan_.streams);
     for (const ParallelMode& m : plan_.modes) out->modes.push_back(mode(m));
-    out->prepared_bytes = plan_.prepared_bytes;
+    out->packed_bytes = plan_.packed_bytes;
     out->program = program_.instructions();
     return out;
   }
@@ -87,7 +87,7 @@ class PlanEmitter {
     out->index = static_cast<uint32_t>(b.index);
     out->size = program_.slot(b.bytes);
     if (b.kind == Buffer::Kind::constant) out->offset = weights_.place_of(*b.constant);
-    if (b.kind == Buffer::Kind::prepared) out->offset = b.prepared_at;
+    if (b.kind == Buffer::Kind::packed) out->offset = b.packed_at;
     if (b.block >= 0) lay_out(id, *out);
     return out;
   }
@@ -118,7 +118,7 @@ class PlanEmitter {
   const Plan& plan_;
   const Target& target_;
   const std::vector<std::string>& symbols_;
-  ShapeProgram program_;
+  ShapeProgramBuilder program_;
   const WeightsSection& weights_;
   const LibraryNumber& library_number_;
   std::map<int, uint32_t> first_of_block_;

@@ -96,7 +96,7 @@ class SequenceEmitter {
     for (const Launch& launch : call.fallback) {
       emit(launch, step);
       fb::StepT& own = *out_->steps.back();
-      own.stands_in = static_cast<int32_t>(number_of_call);
+      own.fallback_for = static_cast<int32_t>(number_of_call);
       own.waits = {static_cast<uint32_t>(out_->steps.size()) - 2};
     }
   }

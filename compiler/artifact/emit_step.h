@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "artifact_schema/writer.h"
-#include "compiler/artifact/shape_program.h"
+#include "compiler/artifact/shape_program_builder.h"
 #include "compiler/plan/plan.h"
 
 namespace gcg {
@@ -17,7 +17,7 @@ using LibraryNumber = std::function<uint32_t(const LibraryCall&)>;
 struct StepContext {
   const Plan& plan;
   const Target& target;
-  ShapeProgram& program;
+  ShapeProgramBuilder& program;
   const LibraryNumber& library_number;
 };
 

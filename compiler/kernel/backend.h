@@ -47,10 +47,10 @@ struct CompiledKernel {
 
 struct CompiledBlob {
   std::vector<uint8_t> code;
-  std::vector<std::string> imports;        // allow-listed functions, in the order of args->imports
-  int driver = 0;                          // CUDA: the oldest driver that loads the modules (12060)
-  std::vector<CompiledKernel> kernels;     // one per kernel given, then those that `then` names
-  std::optional<CompiledKernel> steering;  // CUDA: decides branches and loops on the device (kernel_abi.h)
+  std::vector<std::string> imports;                  // allow-listed functions, in the order of args->imports
+  int driver = 0;                                    // CUDA: the oldest driver that loads the modules (12060)
+  std::vector<CompiledKernel> kernels;               // one per kernel given, then those that `then` names
+  std::optional<CompiledKernel> conditional_kernel;  // CUDA: decides branches and loops on the device (kernel_abi.h)
 };
 
 class Backend {
@@ -60,8 +60,8 @@ class Backend {
   /// Compiles distinct kernels (the caller has removed equal ones). Deterministic: the same kernels give the same
   /// bytes, whatever `threads` (how many host threads it may use). Throws CompileError naming the kernel's source node.
   virtual CompiledBlob compile(const std::vector<const Kernel*>& kernels, const Target& target, int threads) const = 0;
-  /// For plans with branches or loops: adds CompiledBlob::steering where devices can decide themselves.
-  virtual void add_steering(CompiledBlob&, const Target&) const {}
+  /// For plans with branches or loops: adds CompiledBlob::conditional_kernel where devices can decide themselves.
+  virtual void add_conditional_kernel(CompiledBlob&, const Target&) const {}
 };
 
 }  // namespace gcg

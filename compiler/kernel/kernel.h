@@ -119,7 +119,7 @@ struct ConvKernel {
 /// zero.
 struct PlainConvKernel {
   struct Spatial {
-    Dim input, output, pad;  // pad: in front
+    Dim input, output, pad;  // pad: before
     int64_t kernel = 1, stride = 1, dilation = 1;
   };
   Dim batch;

@@ -37,7 +37,7 @@ struct LibraryCall {
   LibraryActivation activation = LibraryActivation::none;
   double scale = 1;
   bool causal = false;                                           // attention
-  std::vector<int64_t> strides = {}, dilations = {}, pads = {};  // convolution, per spatial axis; pads in front
+  std::vector<int64_t> strides = {}, dilations = {}, pads = {};  // convolution, per spatial axis; pads before
   int64_t groups = 1;
   int64_t workspace = 0;  // the most bytes it may use
 

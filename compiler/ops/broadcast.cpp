@@ -113,8 +113,8 @@ ValueId aligned(Graph& graph, const std::string& name_of_node, ValueId first, Va
     return graph.node(id).outputs[0];
   };
   const auto rank_of = [&](ValueId v) { return value("Size", {value("Shape", {v})}); };
-  const ValueId behind = value("Sub", {rank_of(first), rank_of(second)});
-  const ValueId count = value("Sub", {behind, graph.add_constant(name_of_node, Tensor::vector_i64({axis}))});
+  const ValueId after = value("Sub", {rank_of(first), rank_of(second)});
+  const ValueId count = value("Sub", {after, graph.add_constant(name_of_node, Tensor::vector_i64({axis}))});
   const TensorRef one = std::make_shared<Tensor>(Tensor::vector_i64({1}));
   const ValueId ones = value("ConstantOfShape", {count}, {{"value", one}});
   const ValueId shape = value("Concat", {value("Shape", {second}), ones}, {{"axis", int64_t{0}}});

@@ -11,7 +11,7 @@ namespace {
 enum : int { kX, kImage, kBlock };
 
 struct Windows {
-  std::vector<int64_t> stride, dilation, pad;  // pad: in front
+  std::vector<int64_t> stride, dilation, pad;  // pad: before
   std::vector<int64_t> pad_behind;
 };
 

@@ -47,7 +47,7 @@ CustomOp parse(const std::string& text) {
     if (t.optional) fail("an output cannot be left out");
   if (semicolon == std::string::npos) return op;
   gir::Scanner rest(std::string_view(text).substr(semicolon + 1));
-  if (!rest.take_text("workspace ")) fail("expected 'workspace' and a number of bytes behind ';'");
+  if (!rest.take_text("workspace ")) fail("expected 'workspace' and a number of bytes after ';'");
   op.workspace = rest.dim_until('\0');
   return op;
 }

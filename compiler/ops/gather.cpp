@@ -73,11 +73,11 @@ std::vector<Tensor> reference_gather(ReferenceContext& ctx) {
   shape.insert(shape.end(), indices.shape().begin(), indices.shape().end());
   shape.insert(shape.end(), x.shape().begin() + axis + 1, x.shape().end());
   return {rearranged(x, shape, [&](const std::vector<int64_t>& at) {
-    const auto first = at.begin() + axis, behind = first + indices.rank();
+    const auto first = at.begin() + axis, after = first + indices.rank();
     std::vector<int64_t> from(at.begin(), first);
     from.push_back(
-        checked(ctx, indices.at_int(position({first, behind}, indices.shape())), x.shape()[static_cast<size_t>(axis)]));
-    from.insert(from.end(), behind, at.end());
+        checked(ctx, indices.at_int(position({first, after}, indices.shape())), x.shape()[static_cast<size_t>(axis)]));
+    from.insert(from.end(), after, at.end());
     return from;
   })};
 }

@@ -10,13 +10,13 @@ Shape slice(const Shape& shape, size_t begin, size_t end) {
 }
 
 /// A run of dimensions [to, to + to_count) that holds the same elements as [from, from + from_count).
-struct Group {
+struct DimensionRun {
   size_t to, to_count, from, from_count;
 };
 
-/// The shortest group at (to, from), extents of 1 standing alone. When no proper prefix matches, everything is one
+/// The shortest run at (to, from), extents of 1 standing alone. When no proper prefix matches, everything is one
 /// group: the products of the whole shapes are equal, whether we can prove it or not.
-Group next_group(const Shape& to, size_t t, const Shape& from, size_t f) {
+DimensionRun next_run(const Shape& to, size_t t, const Shape& from, size_t f) {
   const size_t most_to = to.size() - t, most_from = from.size() - f;
   if (most_from > 0 && from[f].is(1)) return {t, 0, f, 1};
   if (most_to > 0 && to[t].is(1)) return {t, 1, f, 0};
@@ -69,7 +69,7 @@ Index reshape_index(const Index& at, const Shape& to, const Shape& from) {
   const Shape to_head = slice(to, 0, to.size() - tail), from_head = slice(from, 0, from.size() - tail);
   Index result;
   for (size_t t = 0, f = 0; t < to_head.size() || f < from_head.size();) {
-    const Group g = next_group(to_head, t, from_head, f);
+    const DimensionRun g = next_run(to_head, t, from_head, f);
     const Index part(at.begin() + static_cast<std::ptrdiff_t>(g.to),
                      at.begin() + static_cast<std::ptrdiff_t>(g.to + g.to_count));
     const Expr position = linearize(part, slice(to_head, g.to, g.to + g.to_count));

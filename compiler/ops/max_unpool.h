@@ -8,7 +8,7 @@
 namespace gcg {
 
 struct UnpoolForm {
-  std::vector<int64_t> kernel, strides, pads;  // pads: in front, then after
+  std::vector<int64_t> kernel, strides, pads;  // pads: before, then after
 
   /// Fails, naming the node, on attributes that do not fit an input of this rank.
   UnpoolForm(const Node& node, size_t rank);

@@ -57,14 +57,14 @@ Expr counted_taps(const Window& window, std::span<const Expr> at, bool include_p
                kernel = extent(w.kernel);
     const bool pads_begin = !include_padding && !w.pad_begin.is(0);
     const bool pads_end = w.overhangs || (!include_padding && !w.pad_end.is(0));
-    Expr first = index(0), behind = kernel;  // the counted taps are [first, behind)
+    Expr first = index(0), after = kernel;  // the counted taps are [first, after)
     const auto taps_before = [&](const Expr& position) {
       return binary(BinaryOp::floor_div, position - start + index(w.dilation - 1), step);
     };
     if (pads_begin) first = binary(BinaryOp::max, index(0), taps_before(index(0)));
     if (pads_end)
-      behind = binary(BinaryOp::min, kernel, taps_before(extent(include_padding ? w.input + w.pad_end : w.input)));
-    const Expr taps = behind - first;
+      after = binary(BinaryOp::min, kernel, taps_before(extent(include_padding ? w.input + w.pad_end : w.input)));
+    const Expr taps = after - first;
     count = count * (may_miss ? binary(BinaryOp::max, taps, index(0)) : taps);
   }
   return count;

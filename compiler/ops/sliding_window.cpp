@@ -62,9 +62,9 @@ bool provably_at_least(const Dim& d, int64_t least) {
   return bound && *bound >= least;
 }
 
-using Place = void (*)(const Node&, size_t, WindowDim&);
+using SetWindow = void (*)(const Node&, size_t, WindowDim&);
 
-Window window_by(Place place, const Node& node, const Shape& x, const Shape& kernel) {
+Window window_by(SetWindow set, const Node& node, const Shape& x, const Shape& kernel) {
   const size_t rank = x.size() - 2;
   if (kernel.size() != rank) {
     fail_node(node, concat("the kernel has ", kernel.size(), " dimensions, the input has ", rank, " spatial ones"));
@@ -89,7 +89,7 @@ Window window_by(Place place, const Node& node, const Shape& x, const Shape& ker
     if (same)
       pad_same(w, auto_pad == "SAME_UPPER");
     else
-      place(node, d, w);
+      set(node, d, w);
     if (w.input.is(0) && w.output.lower_bound().value_or(0) > 0) fail_to_fit(node, d, w);
   }
   return window;

@@ -68,9 +68,9 @@ class NodeWishes {
   const std::string& label(const Node& node) const;
   /// The devices that the node must go to, ascending; empty: to any. `wish` gets what said so.
   const std::vector<int>& devices(const Node& node, std::string* wish = nullptr) const;
-  /// A sentence for each assignment whose nodes have all gone from the graph, as model passes leave it. Throws
+  /// The assignments whose nodes have all gone from the graph, as model passes leave it, each with one of those. Throws
   /// CompileError for one whose nodes are all in bodies: If, Loop and Scan are on one device with what they hold.
-  std::vector<std::string> without_effect(const Graph& graph) const;
+  std::map<std::string, std::string> without_effect(const Graph& graph) const;
   /// The operator that it had in the model; null: it has none of its own.
   const OpDef* imported_as(const Node& node) const;
 

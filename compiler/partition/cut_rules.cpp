@@ -122,8 +122,8 @@ const std::vector<int>& NodeWishes::devices(const Node& node, std::string* wish)
   return it == by_node_.end() ? any : it->second.devices;
 }
 
-std::vector<std::string> NodeWishes::without_effect(const Graph& graph) const {
-  std::map<std::string, std::string> left;  // assignments, each with a node that it was for
+std::map<std::string, std::string> NodeWishes::without_effect(const Graph& graph) const {
+  std::map<std::string, std::string> left;
   for (const auto& [node, wish] : by_node_)
     if (!wish.assignment.empty()) left.emplace(wish.assignment, node);
   const auto assignment_of = [&](const Node& node) {
@@ -139,10 +139,7 @@ std::vector<std::string> NodeWishes::without_effect(const Graph& graph) const {
                operator_name(*graph.node(id).op), "), which is on one device with all that it holds: assign that node");
         return false;
       });
-  std::vector<std::string> sentences;
-  for (const auto& [assignment, node] : left)
-    sentences.push_back(concat("--assign '", assignment, "' has no effect: no work is left of '", node, "'"));
-  return sentences;
+  return left;
 }
 
 const OpDef* NodeWishes::imported_as(const Node& node) const {

@@ -42,7 +42,7 @@ void copy_outputs(Graph& graph, Cut& cut) {
 }
 
 /// What one call needs and does.
-struct Work {
+struct PlannedCall {
   int group = 0;
   std::vector<NodeId> nodes;  // those that something wants
   std::vector<ValueId> inputs, outputs;
@@ -53,23 +53,23 @@ struct Work {
 /// The graph of a part.
 class PartWriter {
  public:
-  PartWriter(const Graph& whole, const Work& work) : whole_(whole), work_(work), extents_(part_.graph) {}
+  PartWriter(const Graph& whole, const PlannedCall& call) : whole_(whole), call_(call), extents_(part_.graph) {}
 
   Part run(const std::string& name, const Symbols& needed) {
     part_.graph.name = name;
-    for (ValueId v : work_.inputs) part_.graph.inputs.push_back(copy(v));
-    for (ValueId v : work_.inputs) know_extents(v);
+    for (ValueId v : call_.inputs) part_.graph.inputs.push_back(copy(v));
+    for (ValueId v : call_.inputs) know_extents(v);
     for (const std::string& s : needed)
       if (!extents_.knows(s)) add_extent(s);
-    for (NodeId id : work_.nodes)
+    for (NodeId id : call_.nodes)
       for (ValueId v : whole_.node(id).outputs)
         if (v.valid()) copy(v), know_extents(v);
-    for (ValueId v : work_.computed) {
+    for (ValueId v : call_.computed) {
       copies_[v] = extents_.write(whole_.value(v));
       GCG_CHECK(copies_[v].valid(), "the elements of '", whole_.value(v).name, "' cannot be computed");
     }
-    for (NodeId id : work_.nodes) add_node(whole_.node(id));
-    for (ValueId v : work_.outputs) part_.graph.outputs.push_back(copies_.at(v));
+    for (NodeId id : call_.nodes) add_node(whole_.node(id));
+    for (ValueId v : call_.outputs) part_.graph.outputs.push_back(copies_.at(v));
     add_facts();
     return std::move(part_);
   }
@@ -111,7 +111,7 @@ class PartWriter {
 
   /// Those that it can check.
   void add_facts() {
-    Symbols known = work_.made;
+    Symbols known = call_.made;
     for (ValueId v : part_.graph.inputs) known.merge(symbols_of(*part_.graph.value(v).shape));
     for (const DimConstraint& fact : whole_.constraints) {
       const Symbols named = symbols_of({fact.a, fact.b});
@@ -121,7 +121,7 @@ class PartWriter {
   }
 
   const Graph& whole_;
-  const Work& work_;
+  const PlannedCall& call_;
   Part part_;
   ExtentWriter extents_;
   std::map<ValueId, ValueId> copies_;
@@ -144,62 +144,62 @@ class Splitter {
   Assembly run() {
     do find_work();
     while (add_carriers());
-    for (const Work& work : works_) add_call(work);
+    for (const PlannedCall& call : calls_) add_call(call);
     return std::move(result_);
   }
 
  private:
   /// Backwards, since what a later part does not do an earlier one need not prepare.
   void find_work() {
-    works_.clear();
+    calls_.clear();
     for (auto piece = pieces_.rbegin(); piece != pieces_.rend(); ++piece) {
-      Work work = work_of(*piece);
-      if (work.nodes.empty()) continue;
-      for (ValueId v : work.inputs) crosses_[v] = true;
-      works_.push_back(std::move(work));
+      PlannedCall call = planned_call(*piece);
+      if (call.nodes.empty()) continue;
+      for (ValueId v : call.inputs) crosses_[v] = true;
+      calls_.push_back(std::move(call));
     }
-    std::reverse(works_.begin(), works_.end());
+    std::reverse(calls_.begin(), calls_.end());
   }
 
-  Work work_of(const Piece& piece) const {
+  PlannedCall planned_call(const Piece& piece) const {
     const std::vector<NodeId>& nodes = piece.nodes;
     const std::set<NodeId> here(nodes.begin(), nodes.end());
-    Work work;
-    work.group = piece.group;
+    PlannedCall call;
+    call.group = piece.group;
     std::set<ValueId> wanted, seen;
     for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
       const Node& node = graph_.node(*id);
       const bool live = std::any_of(node.outputs.begin(), node.outputs.end(),
                                     [&](ValueId v) { return v.valid() && (crosses_[v] || wanted.count(v) != 0); });
       if (!live) continue;
-      work.nodes.push_back(*id);
+      call.nodes.push_back(*id);
       for (ValueId v : node.inputs)
         if (v.valid() && here.count(graph_.value(v).producer) != 0 && (!from_extents_[v] || crosses_[v]))
           wanted.insert(v);
     }
-    std::reverse(work.nodes.begin(), work.nodes.end());
-    for (NodeId id : work.nodes) {
+    std::reverse(call.nodes.begin(), call.nodes.end());
+    for (NodeId id : call.nodes) {
       const Node& node = graph_.node(id);
       for (ValueId v : node.inputs) {
         if (!v.valid() || graph_.value(v).is_constant() || wanted.count(v) != 0 || !seen.insert(v).second) continue;
-        (from_extents_[v] ? work.computed : work.inputs).push_back(v);
+        (from_extents_[v] ? call.computed : call.inputs).push_back(v);
       }
       for (ValueId v : node.outputs)
-        if (v.valid() && crosses_[v]) work.outputs.push_back(v);
-      for (const std::string& s : node.strings_attribute(kSymbolsAttribute)) work.made.insert(s);
+        if (v.valid() && crosses_[v]) call.outputs.push_back(v);
+      for (const std::string& s : node.strings_attribute(kSymbolsAttribute)) call.made.insert(s);
     }
-    return work;
+    return call;
   }
 
   /// Symbols that types of inputs and what is computed from extents name, but for those of its own nodes.
-  Symbols symbols_needed(const Work& work) const {
+  Symbols symbols_needed(const PlannedCall& call) const {
     Symbols needed;
-    for (ValueId v : work.inputs) {
+    for (ValueId v : call.inputs) {
       needed.merge(symbols_of(*graph_.value(v).shape));
       if (graph_.value(v).contents) needed.merge(symbols_of(*graph_.value(v).contents));
     }
-    for (ValueId v : work.computed) needed.merge(symbols_of(*graph_.value(v).contents));
-    for (const std::string& s : work.made) needed.erase(s);
+    for (ValueId v : call.computed) needed.merge(symbols_of(*graph_.value(v).contents));
+    for (const std::string& s : call.made) needed.erase(s);
     return needed;
   }
 
@@ -214,9 +214,9 @@ class Splitter {
           result_.symbols.push_back({*s, v, static_cast<int>(d)});
     };
     for (ValueId v : graph_.inputs) carry(v);
-    for (const Work& work : works_) {
-      needed.merge(symbols_needed(work));
-      for (ValueId v : work.outputs) {
+    for (const PlannedCall& call : calls_) {
+      needed.merge(symbols_needed(call));
+      for (ValueId v : call.outputs) {
         carry(v);
         needed.merge(symbols_of(*graph_.value(v).shape));
       }
@@ -233,15 +233,15 @@ class Splitter {
     return true;
   }
 
-  void add_call(const Work& work) {
-    PartWriter writer(graph_, work);
-    Part part = writer.run(result_.cut.groups[static_cast<size_t>(work.group)].name, symbols_needed(work));
+  void add_call(const PlannedCall& planned) {
+    PartWriter writer(graph_, planned);
+    Part part = writer.run(result_.cut.groups[static_cast<size_t>(planned.group)].name, symbols_needed(planned));
     PartCall call;
-    call.group = work.group;
-    call.inputs = work.inputs;
-    call.outputs = work.outputs;
+    call.group = planned.group;
+    call.inputs = planned.inputs;
+    call.outputs = planned.outputs;
     for (const std::string& s : part.extents) call.extents.push_back(Dim::symbol(s));
-    for (NodeId id : work.nodes) call.nodes.push_back(graph_.node(id).name);
+    for (NodeId id : planned.nodes) call.nodes.push_back(graph_.node(id).name);
     call.part = equal_.find_or_add(result_.parts, std::move(part));
     result_.calls.push_back(std::move(call));
   }
@@ -251,7 +251,7 @@ class Splitter {
   IndexedVector<ValueId, bool> crosses_;
   IndexedVector<ValueId, bool> from_extents_;
   std::vector<Piece> pieces_;
-  std::vector<Work> works_;
+  std::vector<PlannedCall> calls_;
   EqualParts equal_;
 };
 

@@ -10,7 +10,7 @@
 namespace gcg {
 namespace {
 
-/// Extents aligned right to `rank` dimensions, those in front being 1.
+/// Extents aligned right to `rank` dimensions, the first ones being 1.
 template <class Extent>
 std::vector<Extent> aligned(const std::vector<Extent>& shape, int64_t rank) {
   std::vector<Extent> result(static_cast<size_t>(rank) - shape.size(), Extent(1));

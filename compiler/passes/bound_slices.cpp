@@ -8,12 +8,12 @@ namespace gcg {
 namespace {
 
 /// A value as another one and a known number.
-struct Place {
+struct Offset {
   ValueId base;
   int64_t offset = 0;
 };
 
-Place place(const Graph& graph, ValueId v) {
+Offset offset_of(const Graph& graph, ValueId v) {
   const NodeId producer = graph.value(v).producer;
   if (!producer.valid() || graph.node(producer).op != &op_Add) return {v};
   const std::vector<ValueId>& terms = graph.node(producer).inputs;
@@ -28,7 +28,7 @@ bool bound(const Graph& graph, Node& n) {
   if (n.op != &op_Slice || n.has_attribute(kMostSliced)) return false;
   const Value& start = graph.value(n.inputs[1]);
   if (start.constant || !start.shape || start.shape->size() != 1 || !start.shape->front().is(1)) return false;
-  const Place from = place(graph, n.inputs[1]), to = place(graph, n.inputs[2]);
+  const Offset from = offset_of(graph, n.inputs[1]), to = offset_of(graph, n.inputs[2]);
   if (from.base != to.base || to.offset <= from.offset) return false;
   n.attributes[kMostSliced] = to.offset - from.offset;
   return true;

@@ -117,7 +117,7 @@ void Sequences::pass_outputs(NodeId id, const std::vector<std::unique_ptr<Sequen
     }
     for (size_t i = 0; i < n.outputs.size(); ++i)
       if (n.outputs[i].valid()) graph_.value(n.outputs[i]).output_index = static_cast<int>(i);
-    stand_in(whole, std::move(out), n.name);
+    define(whole, std::move(out), n.name);
     changed = true;
   }
 }

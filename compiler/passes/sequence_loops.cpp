@@ -92,7 +92,7 @@ bool Sequences::append_as_scan(NodeId id, size_t input, Parts sequence) {
   for (size_t o = 0; o < n.outputs.size(); ++o)
     if (n.outputs[o].valid()) graph_.value(n.outputs[o]).output_index = static_cast<int>(o);
   sequence.parts.push_back({n.outputs.back(), true});
-  if (whole.valid()) stand_in(whole, std::move(sequence), n.name);
+  if (whole.valid()) define(whole, std::move(sequence), n.name);
   changed = true;
   return true;
 }

@@ -42,7 +42,7 @@ void Sequences::map(NodeId id) {
   graph_.node(id).outputs.assign(outputs.size(), ValueId());
   graph_.erase_node(id);
   for (size_t o = 0; o < outputs.size(); ++o)
-    if (outputs[o].valid()) stand_in(outputs[o], std::move(made[o]), name);
+    if (outputs[o].valid()) define(outputs[o], std::move(made[o]), name);
   changed = true;
 }
 

@@ -111,7 +111,7 @@ void Sequences::replace(ValueId from, ValueId to) {
   graph_.replace_uses(from, to);
 }
 
-void Sequences::stand_in(ValueId sequence, Parts parts, const std::string& name) {
+void Sequences::define(ValueId sequence, Parts parts, const std::string& name) {
   Node n;
   n.name = name;
   n.outputs = {sequence};

@@ -49,7 +49,7 @@ class Sequences {
   /// Outputs of the graph keep their value; they get a copy of one that is no node's result or an output, too.
   void replace(ValueId from, ValueId to);
   /// `sequence` has lost its producer: it gets one that lists the parts.
-  void stand_in(ValueId sequence, Parts parts, const std::string& name);
+  void define(ValueId sequence, Parts parts, const std::string& name);
 
   // ---- SequenceMap (sequence_map.cpp)
   void map(NodeId id);

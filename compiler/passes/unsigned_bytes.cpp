@@ -28,21 +28,21 @@ bool chooses(const Node& n) {
 UnsignedBytes::Operand UnsignedBytes::operand(const Node& n, size_t i) {
   const ValueId x = n.inputs[i], zero = i + 2 < n.inputs.size() ? n.inputs[i + 2] : ValueId();
   if (r_.value(x).dtype == DType::u8) return {x, is_all(r_.constant(zero), 0) ? ValueId() : zero};
-  if (zero.valid() && !r_.constant(zero)) return {twin(x), shifted(zero, n.name)};
+  if (zero.valid() && !r_.constant(zero)) return {counterpart(x), shifted(zero, n.name)};
   const Tensor number = zero.valid() ? shifted_constant(*r_.constant(zero)) : shifted_constant(Tensor(DType::i8, {}));
-  if (is_all(&number, 0)) return {twin(x), ValueId()};
-  return {twin(x), r_.add_constant(n.name + ".zero", number)};
+  if (is_all(&number, 0)) return {counterpart(x), ValueId()};
+  return {counterpart(x), r_.add_constant(n.name + ".zero", number)};
 }
 
-ValueId UnsignedBytes::twin(ValueId v) {
-  if (const auto known = twins_.find(v); known != twins_.end()) return known->second;
+ValueId UnsignedBytes::counterpart(ValueId v) {
+  if (const auto known = unsigned_.find(v); known != unsigned_.end()) return known->second;
   ValueId made = requantized(v);
   if (!made.valid()) made = moved(v);
   if (made.valid())
     redirect(v, made);
   else
     made = shifted(v, r_.value(v).name);
-  return twins_[v] = made;
+  return unsigned_[v] = made;
 }
 
 ValueId UnsignedBytes::shifted(ValueId v, const std::string& name) {
@@ -54,8 +54,8 @@ ValueId UnsignedBytes::shifted(ValueId v, const std::string& name) {
   return cast(r_.add(op_Add, name, {cast(v, DType::i32), r_.add_constant("shift", std::move(shift))}), DType::u8);
 }
 
-/// What dequantises `v` with a constant zero point reads the twin instead.
-void UnsignedBytes::redirect(ValueId v, ValueId twin) {
+/// What dequantises `v` with a constant zero point reads the counterpart instead.
+void UnsignedBytes::redirect(ValueId v, ValueId counterpart) {
   for (NodeId id : r_.graph.order()) {
     const Node n = copy_of(r_.graph.node(id));
     if (n.op != &op_DequantizeLinear || n.inputs[0] != v) continue;
@@ -63,13 +63,13 @@ void UnsignedBytes::redirect(ValueId v, ValueId twin) {
     if (has_zero && !r_.constant(n.inputs[2])) continue;
     const Tensor zero =
         has_zero ? shifted_constant(*r_.constant(n.inputs[2])) : shifted_constant(Tensor(DType::i8, {}));
-    const ValueId y =
-        r_.add(op_DequantizeLinear, n.name, {twin, n.inputs[1], r_.add_constant(n.name + ".zero", zero)}, n.attributes);
+    const ValueId y = r_.add(op_DequantizeLinear, n.name,
+                             {counterpart, n.inputs[1], r_.add_constant(n.name + ".zero", zero)}, n.attributes);
     if (r_.replace(n.outputs[0], y)) r_.erase_if_dead(id);
   }
 }
 
-/// QuantizeLinear with a constant zero point gives the twin by another one.
+/// QuantizeLinear with a constant zero point gives the counterpart by another one.
 ValueId UnsignedBytes::requantized(ValueId v) {
   const Node* q = r_.producer(v, op_QuantizeLinear);
   if (!q || q->inputs.size() < 3 || !r_.constant(q->inputs[2])) return ValueId();
@@ -80,13 +80,13 @@ ValueId UnsignedBytes::requantized(ValueId v) {
   return r_.add(op_QuantizeLinear, n.name, {n.inputs[0], n.inputs[1], zero}, attributes);
 }
 
-/// After a choice among elements, the same choice among those of the twin.
+/// After a choice among elements, the same choice among those of the counterpart.
 ValueId UnsignedBytes::moved(ValueId v) {
   if (!r_.value(v).producer.valid()) return ValueId();
   const Node n = copy_of(r_.graph.node(r_.value(v).producer));
   if (!chooses(n)) return ValueId();
   std::vector<ValueId> inputs = n.inputs;
-  inputs[0] = twin(inputs[0]);
+  inputs[0] = counterpart(inputs[0]);
   return r_.add(*n.op, n.name, inputs, n.attributes);
 }
 

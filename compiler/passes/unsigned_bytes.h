@@ -7,8 +7,8 @@
 
 namespace gcg {
 
-/// Finds or makes, for a value of i8, its twin: the same numbers plus 128 in u8. Where the value is quantised by
-/// constants, so is its twin, and what dequantises the value reads the twin instead.
+/// Finds or makes, for a value of i8, its counterpart: the same numbers plus 128 in u8. Where the value is quantised by
+/// constants, so is its counterpart, and what dequantises the value reads the counterpart instead.
 class UnsignedBytes {
  public:
   explicit UnsignedBytes(Rewriter& r) : r_(r) {}
@@ -21,14 +21,14 @@ class UnsignedBytes {
   Operand operand(const Node& n, size_t i);
 
  private:
-  ValueId twin(ValueId v);
+  ValueId counterpart(ValueId v);
   ValueId shifted(ValueId v, const std::string& name);
-  void redirect(ValueId v, ValueId twin);
+  void redirect(ValueId v, ValueId counterpart);
   ValueId requantized(ValueId v);
   ValueId moved(ValueId v);
 
   Rewriter& r_;
-  std::map<ValueId, ValueId> twins_;
+  std::map<ValueId, ValueId> unsigned_;
 };
 
 }  // namespace gcg

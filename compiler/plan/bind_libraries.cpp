@@ -53,7 +53,7 @@ LibraryCalls::LibraryCalls(const Plan& plan, const std::vector<Target>& targets,
       return t.device == DeviceClass::cuda && t.sm < call->least_sm;
     });
     outcomes_[k] = {call->library, call->least_sm, too_old == targets.end() ? "" : too_old->name, false};
-    if (!outcomes_[k].too_old.empty() && !options.stand_ins) continue;
+    if (!outcomes_[k].too_old.empty() && !options.fallbacks) continue;
     if (!has_sources(plan, k, *call)) continue;
     outcomes_[k].bound = true;
     calls_[k] = std::move(call);
@@ -97,12 +97,12 @@ Call LibraryCalls::bound(Plan& plan, const Launch& launch, const LibraryCall& ca
     if (const int o = call.tensors[static_cast<size_t>(i)].operand;
         std::count(launch.in_place.begin(), launch.in_place.end(), o) != 0)
       out.in_place.push_back(i);
-  if (options_.stand_ins) out.fallback = {launch};
+  if (options_.fallbacks) out.fallback = {launch};
   return out;
 }
 
 void LibraryCalls::bind(Plan& plan, const Target& target) {
-  if (options_.stand_ins && is_spared_libraries(target)) return;
+  if (options_.fallbacks && is_spared_libraries(target)) return;
   for (Sequence& sequence : plan.sequences)
     for (Step& step : sequence.steps) {
       const auto* launch = step.as<Launch>();
@@ -111,11 +111,6 @@ void LibraryCalls::bind(Plan& plan, const Target& target) {
       if (call && target.sm >= call->least_sm) step.work = bound(plan, *launch, *call, target);
     }
   drop_unused(plan);
-}
-
-std::vector<std::string> LibraryCalls::remarks(const Plan& plan) const {
-  if (options_.stand_ins) return {};
-  return library_remarks(plan, *options_.binder, outcomes_);
 }
 
 }  // namespace gcg

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "compiler/kernel/library_call.h"
-#include "compiler/plan/library_remarks.h"
 #include "compiler/plan/plan.h"
 
 namespace gcg {
@@ -20,7 +19,15 @@ bool is_spared_libraries(const Target& target);
 /// What is asked of libraries.
 struct LibraryOptions {
   std::shared_ptr<const LibraryBinder> binder;  // null: nothing
-  bool stand_ins = false;  // kernels of our own beside the calls, for machines without the libraries
+  bool fallbacks = false;  // kernels of our own beside the calls, for machines without the libraries
+};
+
+/// What became of the call that a library could do in place of a kernel.
+struct CallOutcome {
+  std::string library;  // "": there is none that could
+  int least_sm = 0;     // GPUs that the library does it on
+  std::string too_old;  // a target that is older than that: the call is left out for all
+  bool bound = false;
 };
 
 /// The calls that do the work of one plan's kernels, before it is for one target.
@@ -35,8 +42,7 @@ class LibraryCalls {
   /// a copy of the plan given first.
   void bind(Plan& plan, const Target& target);
 
-  /// Sentences about libraries that are left without work.
-  std::vector<std::string> remarks(const Plan& plan) const;
+  const IndexedVector<KernelId, CallOutcome>& outcomes() const { return outcomes_; }
 
  private:
   bool has_sources(const Plan& plan, KernelId kernel, const LibraryCall& call) const;

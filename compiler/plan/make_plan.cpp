@@ -114,7 +114,7 @@ SequenceId PlanMaker::sequence(const Graph& graph, const BufferMap& inputs, cons
     if (&graph != outermost_ || !known(fact.a) || !known(fact.b)) facts.push_back(fact);
   std::swap(late_facts_, facts);
   check_facts(steps);
-  for (const Work& w : ordered(scope, outputs)) {
+  for (const ReadyGroup& w : ordered(scope, outputs)) {
     emit(scope, w, steps);
     if (!w.gives.empty()) check_facts(steps);
   }
@@ -135,13 +135,13 @@ BufferId PlanMaker::buffer(Scope& scope, ValueId v) {
   return it->second;
 }
 
-std::vector<PlanMaker::Work> PlanMaker::ordered(Scope& scope, const std::vector<BufferId>& outputs) {
+std::vector<PlanMaker::ReadyGroup> PlanMaker::ordered(Scope& scope, const std::vector<BufferId>& outputs) {
   std::vector<int64_t> position(static_cast<size_t>(scope.graph.node_count()), 0);
   int64_t next = 0;
   for (NodeId n : scope.graph.order()) position[static_cast<size_t>(n.index)] = next++;
-  std::vector<Work> works;
+  std::vector<ReadyGroup> groups;
   for (const FusionGroup& group : scope.fusion.groups) {
-    Work w;
+    ReadyGroup w;
     w.group = &group;
     const NodeId node =
         group.kind == FusionGroup::Kind::control ? group.anchor : scope.graph.value(group.result).producer;
@@ -160,12 +160,12 @@ std::vector<PlanMaker::Work> PlanMaker::ordered(Scope& scope, const std::vector<
       for (BufferId b : *touched) w.needs.merge(out_.buffers[b].bytes.symbols());
     std::erase_if(w.needs, [&](const std::string& s) { return late_.count(s) == 0; });
     w.position = group.output_copy >= 0 ? next : node.valid() ? position[static_cast<size_t>(node.index)] : -1;
-    works.push_back(std::move(w));
+    groups.push_back(std::move(w));
   }
-  return topological(std::move(works));
+  return topological(std::move(groups));
 }
 
-void PlanMaker::describe(Scope& scope, const FusionGroup& group, const std::vector<BufferId>& outputs, Work& w) {
+void PlanMaker::describe(Scope& scope, const FusionGroup& group, const std::vector<BufferId>& outputs, ReadyGroup& w) {
   if (group.kind == FusionGroup::Kind::control) {
     const Node& n = scope.graph.node(group.anchor);
     for (ValueId in : n.inputs)
@@ -189,44 +189,44 @@ void PlanMaker::describe(Scope& scope, const FusionGroup& group, const std::vect
   }
 }
 
-std::vector<PlanMaker::Work> PlanMaker::topological(std::vector<Work> works) {
+std::vector<PlanMaker::ReadyGroup> PlanMaker::topological(std::vector<ReadyGroup> groups) {
   std::map<BufferId, std::vector<size_t>> writers;
-  for (size_t i = 0; i < works.size(); ++i)
-    for (BufferId b : works[i].writes) writers[b].push_back(i);
+  for (size_t i = 0; i < groups.size(); ++i)
+    for (BufferId b : groups[i].writes) writers[b].push_back(i);
   std::map<std::string, size_t> givers;
-  for (size_t i = 0; i < works.size(); ++i)
-    for (const std::string& s : works[i].gives) givers[s] = i;
-  std::vector<std::vector<size_t>> successors(works.size());
-  std::vector<int> missing(works.size(), 0);
+  for (size_t i = 0; i < groups.size(); ++i)
+    for (const std::string& s : groups[i].gives) givers[s] = i;
+  std::vector<std::vector<size_t>> successors(groups.size());
+  std::vector<int> missing(groups.size(), 0);
   const auto follows = [&](size_t i, size_t earlier) {
     if (earlier == i) return;
     successors[earlier].push_back(i);
     ++missing[i];
   };
-  for (size_t i = 0; i < works.size(); ++i) {
-    for (BufferId b : works[i].reads)
+  for (size_t i = 0; i < groups.size(); ++i) {
+    for (BufferId b : groups[i].reads)
       for (size_t w : writers[b]) follows(i, w);
-    for (const std::string& s : works[i].needs)
+    for (const std::string& s : groups[i].needs)
       if (const auto giver = givers.find(s); giver != givers.end()) follows(i, giver->second);
   }
-  auto later = [&](size_t a, size_t b) { return std::pair(works[a].position, a) > std::pair(works[b].position, b); };
+  auto later = [&](size_t a, size_t b) { return std::pair(groups[a].position, a) > std::pair(groups[b].position, b); };
   using Queue = std::priority_queue<size_t, std::vector<size_t>, decltype(later)>;
   Queue ready(later);
-  for (size_t i = 0; i < works.size(); ++i)
+  for (size_t i = 0; i < groups.size(); ++i)
     if (missing[i] == 0) ready.push(i);
-  std::vector<Work> out;
+  std::vector<ReadyGroup> out;
   while (!ready.empty()) {
     const size_t i = ready.top();
     ready.pop();
     for (size_t s : successors[i])
       if (--missing[s] == 0) ready.push(s);
-    out.push_back(std::move(works[i]));
+    out.push_back(std::move(groups[i]));
   }
-  GCG_CHECK(out.size() == works.size(), "the groups of a graph form a cycle");
+  GCG_CHECK(out.size() == groups.size(), "the groups of a graph form a cycle");
   return out;
 }
 
-void PlanMaker::emit(Scope& scope, const Work& w, Sequence& steps) {
+void PlanMaker::emit(Scope& scope, const ReadyGroup& w, Sequence& steps) {
   if (w.group->kind != FusionGroup::Kind::control) {
     const bool empty = w.group->kind == FusionGroup::Kind::program
                            ? !has_elements(w.lowered.kernel)

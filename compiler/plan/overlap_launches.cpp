@@ -45,7 +45,7 @@ class Overlaps {
     const bool constants = std::all_of(ahead.begin(), ahead.end(), [&](int position) {
       const Buffer::Kind kind = plan_.buffers[step.as<Launch>()->operands[static_cast<size_t>(position)]].kind;
       return kind == Buffer::Kind::constant ||
-             kind == Buffer::Kind::prepared;  // what a caller gives may still be on its way
+             kind == Buffer::Kind::packed;  // what a caller gives may still be on its way
     });
     return constants && std::all_of(step.waits.begin(), step.waits.end(),
                                     [&](StepId wait) { return steps_[wait].stream == step.stream; });

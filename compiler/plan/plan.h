@@ -31,13 +31,13 @@ namespace gcg {
 using SequenceId = Id<struct SequenceTag>;
 
 struct Buffer {
-  enum class Kind : uint8_t { input, output, constant, temporary, prepared } kind = Kind::temporary;
+  enum class Kind : uint8_t { input, output, constant, temporary, packed } kind = Kind::temporary;
   int index = 0;  // input, output: position in the graph's list
   Dim bytes;
-  TensorRef constant;        // constant: the data; prepared: what is made at load
-  std::string name;          // of the value, for reports
-  int block = -1;            // plan_memory, temporaries: those with the same block share storage (in-place results)
-  uint64_t prepared_at = 0;  // prepared: where it lies in the region
+  TensorRef constant;      // constant: the data; packed: what is made at load
+  std::string name;        // of the value, for reports
+  int block = -1;          // plan_memory, temporaries: those with the same block share storage (in-place results)
+  uint64_t packed_at = 0;  // packed: where it lies in the region
 };
 
 /// A kernel runs.
@@ -146,7 +146,7 @@ struct Plan {
   int target = -1;                          // its number among those asked for; -1: not yet for one of them
   const Machine* machine = &typical_gpu();  // of that target; of a plan for a GPU, what cost models go by
   SymbolValues fixed;                       // the others are open
-  bool at_load = false;                     // it runs once, when a program is loaded, and writes the prepared buffers
+  bool is_load_time_packing = false;        // it runs once, when a program is loaded, and writes the packed buffers
   IndexedVector<KernelId, Kernel> kernels;  // distinct, until some have several launches
   IndexedVector<KernelId, CompiledKernel> code;  // of kernels; filled by select_code
   IndexedVector<BufferId, Buffer> buffers;
@@ -154,7 +154,7 @@ struct Plan {
   int streams = 1;
   std::vector<ParallelMode> modes;  // of a CPU, in ascending order of threads
   MemoryPlan memory;
-  uint64_t prepared_bytes = 0;            // of the region of prepared buffers
+  uint64_t packed_bytes = 0;              // of the region of packed buffers
   std::vector<std::string> late_symbols;  // given their values by bind steps of the entry sequence
 
   Sequence& entry() { return sequences.back(); }
@@ -162,7 +162,7 @@ struct Plan {
   /// May steps of a run write the buffer?
   bool is_writable(const Buffer& b) const {
     return b.kind == Buffer::Kind::output || b.kind == Buffer::Kind::temporary ||
-           (at_load && b.kind == Buffer::Kind::prepared);
+           (is_load_time_packing && b.kind == Buffer::Kind::packed);
   }
 };
 

@@ -30,7 +30,7 @@ class PlanMaker {
   };
 
   /// A group ready to be emitted: its kernel with operand buffers, or its control node.
-  struct Work {
+  struct ReadyGroup {
     const FusionGroup* group = nullptr;
     LoweredGroup lowered;
     std::vector<BufferId> operands;
@@ -64,12 +64,12 @@ class PlanMaker {
   BufferId constant(const Value& v);
   BufferId buffer(Scope& scope, ValueId v);
 
-  std::vector<Work> ordered(Scope& scope, const std::vector<BufferId>& outputs);
-  void describe(Scope& scope, const FusionGroup& group, const std::vector<BufferId>& outputs, Work& w);
+  std::vector<ReadyGroup> ordered(Scope& scope, const std::vector<BufferId>& outputs);
+  void describe(Scope& scope, const FusionGroup& group, const std::vector<BufferId>& outputs, ReadyGroup& w);
   /// Readers after every writer of what they read, and uses of a symbol after it is bound; otherwise in the order of
   /// the graph.
-  static std::vector<Work> topological(std::vector<Work> works);
-  void emit(Scope& scope, const Work& w, Sequence& steps);
+  static std::vector<ReadyGroup> topological(std::vector<ReadyGroup> works);
+  void emit(Scope& scope, const ReadyGroup& w, Sequence& steps);
   Step launch(const LoweredGroup& lowered, std::vector<BufferId> operands);
 
   // schedule_control.cpp

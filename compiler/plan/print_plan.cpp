@@ -90,12 +90,12 @@ class StepPrinter {
 
 /// "constant, 64 bytes", "temporary, 64 bytes, block 2 at 128".
 std::string describe(const Plan& plan, const Buffer& b) {
-  static constexpr std::array kKinds = {"input", "output", "constant", "temporary", "prepared"};
+  static constexpr std::array kKinds = {"input", "output", "constant", "temporary", "packed"};
   std::ostringstream out;
   out << kKinds[static_cast<size_t>(b.kind)];
   if (b.kind == Buffer::Kind::input || b.kind == Buffer::Kind::output) out << ' ' << b.index;
   out << ", " << b.bytes.str() << " bytes";
-  if (b.kind == Buffer::Kind::prepared) out << " at " << b.prepared_at;
+  if (b.kind == Buffer::Kind::packed) out << " at " << b.packed_at;
   if (b.block < 0) return out.str();
   out << ", block " << b.block;
   if (plan.memory.is_static) out << " at " << plan.memory.layout.offsets[static_cast<size_t>(b.block)];
@@ -116,9 +116,9 @@ std::string print_steps(const Plan& plan) { return StepPrinter(plan).run(); }
 std::string print_plan(const Plan& plan) {
   std::ostringstream out;
   out << "plan for " << (plan.device == DeviceClass::cuda ? "a GPU, " : "a CPU, ")
-      << (plan.at_load         ? "at load"
-          : plan.fixed.empty() ? "any shape"
-                               : describe(plan.fixed))
+      << (plan.is_load_time_packing ? "load-time packing"
+          : plan.fixed.empty()      ? "any shape"
+                                    : describe(plan.fixed))
       << '\n';
   for (KernelId k : plan.kernels.ids()) {
     out << "kernel k" << k.index << " " << print_kernel(plan.kernels[k]);

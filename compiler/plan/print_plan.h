@@ -13,7 +13,7 @@ std::string print_plan(const Plan& plan);
 /// A line each: "buffer %2(a) temporary, 128 bytes, block 0 at 64".
 std::string print_buffers(const Plan& plan);
 
-/// Sequences, a line per step; a buffer goes by its number, with its name, and what is written has a > in front:
+/// Sequences, a line per step; a buffer goes by its number, with its name, and what is written has a > before it:
 ///   2: launch k0 %0(x) %1(w) >%2(a); in place 0; waits 0 1; stream 1; overlaps // source
 /// The launches that a call falls back to are indented under it.
 std::string print_steps(const Plan& plan);

@@ -108,7 +108,7 @@ CompiledBlob select_code(const Target& target, int number, std::vector<Plan>& pl
   const Backend& backend = backend_for(target, backends);
   CompiledBlob blob = backend.compile(distinct.all, target, threads);
   if (std::any_of(plans.begin(), plans.end(), [&](const Plan& p) { return is_own(p) && has_control_flow(p); }))
-    backend.add_steering(blob, target);
+    backend.add_conditional_kernel(blob, target);
   for (size_t p = 0; p < plans.size(); ++p)
     if (is_own(plans[p])) CodeOfPlan(plans[p], blob, numbers[p]).run();
   return blob;

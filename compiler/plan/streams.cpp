@@ -17,10 +17,10 @@ struct Chain {
   double microseconds = 0, idle = 0;  // idle: of the device, summed over the time of the steps
 };
 
-/// The steps between two barriers, cut into chains.
-class Segment {
+/// Gives streams to the steps between two barriers, cut into chains.
+class StreamAssigner {
  public:
-  Segment(const Plan& plan, Sequence& sequence, const StepOrder& data, size_t begin, size_t end)
+  StreamAssigner(const Plan& plan, Sequence& sequence, const StepOrder& data, size_t begin, size_t end)
       : sequence_(sequence), data_(data) {
     chain_of_.resize(end - begin);
     for (size_t i = begin; i < end; ++i)  // the cost of one piece of work is that of all its launches
@@ -137,7 +137,7 @@ void assign_streams(Plan& plan) {
   for (size_t begin = 0; begin < entry.steps.size();) {
     size_t end = begin;
     while (end < entry.steps.size() && !entry.steps[id(end)].is_barrier()) ++end;
-    plan.streams = std::max(plan.streams, Segment(plan, entry, data, begin, end).assign());
+    plan.streams = std::max(plan.streams, StreamAssigner(plan, entry, data, begin, end).assign());
     begin = end + 1;
   }
 }

@@ -27,12 +27,12 @@ struct FusionGroup {
   ValueId storage;  // the value whose storage receives them: `result`, or what it is a part of
   /// A part: element i along `axis` of the result is element offset + i * step of the storage (Concat,
   /// gart.Interleave).
-  struct Place {
+  struct StridedPart {
     size_t axis = 0;
     int64_t step = 1;
     Dim offset;
   };
-  std::vector<Place> places;
+  std::vector<StridedPart> parts;
   std::vector<NodeId> epilogue;  // contraction: pointwise nodes computed on the accumulator, in order
   NodeId transpose;              // contraction: a Transpose that keeps the last axis, applied by storing in its order
   int output_copy = -1;          // loop: copies a stored value into the storage of this graph output

@@ -16,7 +16,7 @@ void make(const Transfer& transfer) {
 
 std::unique_ptr<gart::Lane> Program::new_lane() { return std::make_unique<Lane>(*this); }
 
-void Lane::prepare(const Run& run) { touch_pages(run.places.arena, static_cast<size_t>(run.bound.arena_bytes())); }
+void Lane::prepare(const Run& run) { touch_pages(run.bases.arena, static_cast<size_t>(run.bound.arena_bytes())); }
 
 void Lane::open(const Run& run, const Queue&) {
   run.inputs.use_in_place(program_.alignment());

@@ -23,7 +23,7 @@ class Program final : public DeviceProgram {
   gart::Device& device() override { return pool_; }
   void load(const ArtifactView& artifact, std::span<Entry> entries) override;
   std::unique_ptr<gart::Lane> new_lane() override;  // in lane.cpp
-  Places places() override { return {weights_, nullptr, nullptr}; }
+  BaseAddresses bases() override { return {weights_, nullptr, nullptr}; }
 
   Device& pool() { return pool_; }
   const void* const* imports() const { return imports_.data(); }

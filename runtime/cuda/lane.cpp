@@ -86,8 +86,8 @@ void Lane::settle() {
 void Lane::adopt(BoundPlan& plan) {
   const CurrentContext current(device_);
   if (plan.graphs == nullptr) {
-    plan.graphs =
-        std::make_unique<PlanGraphs>(device_, plan.plan(), program_.blocking() ? nullptr : program_.steering());
+    plan.graphs = std::make_unique<PlanGraphs>(device_, plan.plan(),
+                                               program_.blocking() ? nullptr : program_.conditional_kernel());
   }
   program_.libraries().settle(plan);
 }
@@ -95,7 +95,7 @@ void Lane::adopt(BoundPlan& plan) {
 void Lane::prepare(const Run& run) {
   open(run, {});
   run.inputs.expect(run.bound.inputs());
-  run.bound.link(run.places, run.inputs, run.outputs);
+  run.bound.link(run.bases, run.inputs, run.outputs);
   note_places(run);
   running_on_ = stream_.handle;
   const Plan& plan = run.bound.plan();
@@ -129,8 +129,8 @@ void Lane::open(const Run& run, const Queue& queue) {
 }
 
 void Lane::note_places(const Run& run) {
-  if (places_ == run.places) return;
-  places_ = run.places;
+  if (bases_ == run.bases) return;
+  bases_ = run.bases;
   ++generation_;
 }
 
@@ -227,14 +227,14 @@ void Lane::enqueue_one(const Run& run, const Segment& segment) {
 }
 
 void Lane::launch_timed(const Run& run, SegmentGraph& graph, uint32_t step) {
-  const Event before(device_, 0), behind(device_, 0);
+  const Event before(device_, 0), after(device_, 0);
   const int64_t begin = StepLog::now();
   GART_CUDA(device_, cuEventRecord, before.handle, running_on_);
   graph.launch(running_on_);
-  GART_CUDA(device_, cuEventRecord, behind.handle, running_on_);
+  GART_CUDA(device_, cuEventRecord, after.handle, running_on_);
   wait(run);
   float milliseconds = 0;
-  GART_CUDA(device_, cuEventElapsedTime, &milliseconds, before.handle, behind.handle);
+  GART_CUDA(device_, cuEventElapsedTime, &milliseconds, before.handle, after.handle);
   run.bound.log->note({step, 0, begin, begin + static_cast<int64_t>(double(milliseconds) * 1e6)});
 }
 
@@ -248,12 +248,12 @@ const void* Lane::host_copy(const Run& run, uint32_t index) const {
   const Plan& plan = run.bound.plan();
   const uint32_t base = plan.base_of(index);
   const fb::Buffer& buffer = plan.buffer(base);
-  const auto behind_base =
+  const auto past_base =
       static_cast<const uint8_t*>(run.bound.address(index)) - static_cast<const uint8_t*>(run.bound.address(base));
-  if (buffer.kind() == fb::BufferKind::constant) return program_.host_weights().data() + buffer.offset() + behind_base;
+  if (buffer.kind() == fb::BufferKind::constant) return program_.host_weights().data() + buffer.offset() + past_base;
   if (buffer.kind() != fb::BufferKind::input) return nullptr;
   const auto* data = static_cast<const uint8_t*>(run.inputs.host_data(buffer.index()));
-  return data == nullptr ? nullptr : data + behind_base;
+  return data == nullptr ? nullptr : data + past_base;
 }
 
 void Lane::read(const Run& run, uint32_t buffer, void* to, size_t bytes) {

@@ -52,7 +52,7 @@ class Lane final : public gart::Lane {
   Event done_;
   Block workspace_;
   Block word_;                             // pinned: a value that control flow needs
-  Places places_;                          // as of the last run
+  BaseAddresses bases_;                    // as of the last run
   uint64_t generation_ = 1;                // counts the moves of those and of the workspace
   std::optional<CurrentContext> current_;  // while a run is open
 

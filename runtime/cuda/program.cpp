@@ -70,28 +70,28 @@ void Program::load(const ArtifactView& artifact, std::span<Entry> entries) {
   for (Entry& entry : entries) {
     for (Plan& plan : entry.plans) load_plan(plan);
   }
-  if (target.steering() != nullptr && device_.driver.version >= kOldestSteeringDriver)
-    load_steering(*target.steering());
-  if (const fb::EntryPoint* at_load = artifact.manifest->at_load()) prepare_weights(*at_load);
+  if (target.conditional_kernel() != nullptr && device_.driver.version >= kOldestConditionalDriver)
+    load_conditional_kernel(*target.conditional_kernel());
+  if (const fb::EntryPoint* packing = artifact.manifest->load_time_packing()) pack_weights(*packing);
   weights_ = upload_weights(entries);
 }
 
-void Program::prepare_weights(const fb::EntryPoint& at_load) {
-  Entry entry = make_entry(at_load);
-  for (uint32_t i = 0; i < count_of(at_load.plans()); ++i) {
-    if (at_load.plans()->Get(i)->target() == target())
-      entry.plans.push_back(make_plan(at_load, *at_load.plans()->Get(i)));
+void Program::pack_weights(const fb::EntryPoint& packing) {
+  Entry entry = make_entry(packing);
+  for (uint32_t i = 0; i < count_of(packing.plans()); ++i) {
+    if (packing.plans()->Get(i)->target() == target())
+      entry.plans.push_back(make_plan(packing, *packing.plans()->Get(i)));
   }
   if (entry.plans.empty()) return;
   load_plan(entry.plans[0]);
-  prepared_.reserve(entry.plans[0].manifest->prepared_bytes());
+  packed_.reserve(entry.plans[0].manifest->packed_bytes());
   const Block sources = upload_weights({&entry, 1});
   Inputs inputs({}, device_.site);
   Outputs outputs({}, device_.site);
   Block arena(&device_.memory);
   const auto plan = BoundPlan::make(entry, {}, host_weights_.size(), device_.site);
   arena.reserve(size_t(plan->arena_bytes()));
-  const Places all{weights_base_, arena.data(), prepared_.data()};
+  const BaseAddresses all{weights_base_, arena.data(), packed_.data()};
   const Run run{*plan, inputs, outputs, all};
   const std::unique_ptr<gart::Lane> lane = new_lane();
   lane->adopt(*plan);
@@ -103,8 +103,8 @@ void Program::prepare_weights(const fb::EntryPoint& at_load) {
 }
 
 /// A driver that does not take this module still runs everything else, with the host deciding.
-void Program::load_steering(const fb::Kernel& kernel) try {
-  steering_ = load_kernel(kernel);
+void Program::load_conditional_kernel(const fb::Kernel& kernel) try {
+  conditional_kernel_ = load_kernel(kernel);
 } catch (const Failure& failure) {
   if (failure.error.code != ErrorCode::unsupported) throw;
 }

@@ -23,12 +23,12 @@ class Program final : public DeviceProgram {
   void load(const ArtifactView& artifact, std::span<Entry> entries) override;
   std::unique_ptr<gart::Lane> new_lane() override;  // in lane.cpp
   /// Of the weights only what this target's plans use is on the device.
-  Places places() override { return {weights_base_, nullptr, prepared_.data()}; }
+  BaseAddresses bases() override { return {weights_base_, nullptr, packed_.data()}; }
 
   Device& gpu() { return device_; }
   Libraries& libraries() { return libraries_; }
   /// What decides branches and loops on the device; null: the host does.
-  CUfunction steering() const { return steering_; }
+  CUfunction conditional_kernel() const { return conditional_kernel_; }
   /// Every step is waited for before the next one is enqueued.
   bool blocking() const { return blocking_; }
   /// The weights section in host memory.
@@ -38,18 +38,18 @@ class Program final : public DeviceProgram {
   void load_plan(Plan& plan);
   CUfunction load_kernel(const fb::Kernel& kernel);
   CUmodule load_module(const fb::Kernel& kernel);
-  /// Makes the prepared region from weights that are on the device only meanwhile.
-  void prepare_weights(const fb::EntryPoint& at_load);
+  /// Makes the packed region from weights that are on the device only meanwhile.
+  void pack_weights(const fb::EntryPoint& packing);
   /// Those that the entries' plans use.
   Block upload_weights(std::span<const Entry> entries);
-  void load_steering(const fb::Kernel& kernel);
+  void load_conditional_kernel(const fb::Kernel& kernel);
 
   Device device_;
   Libraries libraries_{device_};
   const fb::Manifest* manifest_ = nullptr;
   const bool blocking_;
   bool ptx_ = false;
-  CUfunction steering_ = nullptr;
+  CUfunction conditional_kernel_ = nullptr;
   int shared_limit_ = 0;
   std::span<const uint8_t> code_, host_weights_;
   struct Module {
@@ -57,7 +57,7 @@ class Program final : public DeviceProgram {
     CUmodule handle;
   };
   std::vector<Module> modules_;  // sorted by offset
-  Block weights_{&device_.memory}, prepared_{&device_.memory};
+  Block weights_{&device_.memory}, packed_{&device_.memory};
   const uint8_t* weights_base_ = nullptr;
 };
 

@@ -137,7 +137,7 @@ const Nonsense kNonsense[] = {
      [](auto& b) { step(b, 1).call->algorithm = algorithm_of(131); }},
     {"step 2 (): its algorithm has 4 numbers, which no algorithm for attention has",
      [](auto& b) { step(b, 2).call->algorithm = algorithm_of(4); }},
-    {"step 1 (): it stands in for a step, but is no launch", [](auto& b) { step(b, 1).stands_in = 0; }},
+    {"step 1 (): it is the fallback for a step, but is no launch", [](auto& b) { step(b, 1).fallback_for = 0; }},
 };
 
 TEST(VerifyCalls, TheOriginalIsFine) {
@@ -180,8 +180,8 @@ TEST(VerifyCalls, AnAlgorithmIsAligned) {
       << verify_artifact(view).message;
 }
 
-TEST(VerifyCalls, AStandInIsALaunchBehindItsCall) {
-  const auto verdict_of = [](int stands_in) {
+TEST(VerifyCalls, AFallbackIsALaunchAfterItsCall) {
+  const auto verdict_of = [](int fallback_for) {
     ArtifactBuilder b = with_calls();
     auto kernel = std::make_unique<fb::KernelT>();
     kernel->name = kernel->symbol = "own";
@@ -194,16 +194,16 @@ TEST(VerifyCalls, AStandInIsALaunchBehindItsCall) {
       auto launch = std::make_unique<fb::StepT>();
       launch->operands = {2};
       launch->writes = {0};
-      launch->stands_in = i == 0 ? 0 : stands_in;
+      launch->fallback_for = i == 0 ? 0 : fallback_for;
       b.plan().sequences[0]->steps.push_back(std::move(launch));
     }
     return verdict(b);
   };
   EXPECT_EQ(verdict_of(0), "");
   EXPECT_EQ(verdict_of(-1), "");
-  EXPECT_NE(verdict_of(3).find("step 4 (): it stands in for step 3, which is no call"), std::string::npos);
-  EXPECT_NE(verdict_of(4).find("step 4 (): stands_in is 4, but there are 4 earlier steps"), std::string::npos);
-  EXPECT_NE(verdict_of(-2).find("stands_in is 4294967294"), std::string::npos);
+  EXPECT_NE(verdict_of(3).find("step 4 (): it is the fallback for step 3, which is no call"), std::string::npos);
+  EXPECT_NE(verdict_of(4).find("step 4 (): fallback_for is 4, but there are 4 earlier steps"), std::string::npos);
+  EXPECT_NE(verdict_of(-2).find("fallback_for is 4294967294"), std::string::npos);
 }
 
 }  // namespace

@@ -110,56 +110,56 @@ TEST(VerifyOverlap, NothingOverlapsOnACpu) {
 
 /// The model's plan once more, to be run at load.
 std::unique_ptr<fb::EntryPointT> prepare(ArtifactBuilder& b) {
-  auto at_load = std::make_unique<fb::EntryPointT>();
-  at_load->name = "at_load";
-  at_load->program = b.entry().program;
-  at_load->plans.push_back(std::make_unique<fb::PlanT>(b.plan()));
-  at_load->plans[0]->buffers[0]->kind = fb::BufferKind::constant;
-  at_load->plans[0]->buffers[1]->kind = fb::BufferKind::temporary;
-  return at_load;
+  auto packing = std::make_unique<fb::EntryPointT>();
+  packing->name = "load_time_packing";
+  packing->program = b.entry().program;
+  packing->plans.push_back(std::make_unique<fb::PlanT>(b.plan()));
+  packing->plans[0]->buffers[0]->kind = fb::BufferKind::constant;
+  packing->plans[0]->buffers[1]->kind = fb::BufferKind::temporary;
+  return packing;
 }
 
-TEST(VerifyOverlap, PreparedWeightsAreConstantsForRuns) {
+TEST(VerifyOverlap, PackedWeightsAreConstantsForRuns) {
   ArtifactBuilder b = overlapping();
   fb::BufferT& weights = *b.plan().buffers[2];
-  weights.kind = fb::BufferKind::prepared;
-  b.plan().prepared_bytes = 64;
-  EXPECT_NE(verdict(b).find("no plan at load writes its prepared region"), std::string::npos) << verdict(b);
-  b.content.manifest.at_load = prepare(b);
-  fb::PlanT& plan = *b.content.manifest.at_load->plans[0];
-  EXPECT_NE(verdict(b).find("its kernel reads buffer 2, which is an prepared"), std::string::npos) << verdict(b);
+  weights.kind = fb::BufferKind::packed;
+  b.plan().packed_bytes = 64;
+  EXPECT_NE(verdict(b).find("no load-time packing writes its packed region"), std::string::npos) << verdict(b);
+  b.content.manifest.load_time_packing = prepare(b);
+  fb::PlanT& plan = *b.content.manifest.load_time_packing->plans[0];
+  EXPECT_NE(verdict(b).find("its kernel reads buffer 2, which is an packed"), std::string::npos) << verdict(b);
   plan.sequences[0]->steps[1]->overlaps = false;
   EXPECT_EQ(verdict(b), "");
 }
 
 /// Of several plans at load for a target the first one is run.
-TEST(VerifyOverlap, ThePreparedRegionIsThatOfTheFirstPlanAtLoad) {
+TEST(VerifyOverlap, ThePackedRegionIsThatOfTheFirstPlan) {
   ArtifactBuilder b = overlapping();
-  b.plan().buffers[2]->kind = fb::BufferKind::prepared;
-  b.plan().prepared_bytes = 128;
+  b.plan().buffers[2]->kind = fb::BufferKind::packed;
+  b.plan().packed_bytes = 128;
   step(b, 1).overlaps = false;
-  b.content.manifest.at_load = prepare(b);
+  b.content.manifest.load_time_packing = prepare(b);
   EXPECT_EQ(verdict(b), "");
-  auto& plans = b.content.manifest.at_load->plans;
+  auto& plans = b.content.manifest.load_time_packing->plans;
   plans.insert(plans.begin(), std::make_unique<fb::PlanT>(*plans[0]));
-  plans[0]->prepared_bytes = 64;
-  EXPECT_NE(verdict(b).find("no plan at load writes its prepared region of 128 bytes"), std::string::npos)
+  plans[0]->packed_bytes = 64;
+  EXPECT_NE(verdict(b).find("no load-time packing writes its packed region of 128 bytes"), std::string::npos)
       << verdict(b);
 }
 
 /// A file of some megabytes could have as many pairs of plans as it takes hours to look at.
 TEST(VerifyOverlap, PairsOfPlansAreCounted) {
   ArtifactBuilder b = overlapping();
-  b.plan().buffers[2]->kind = fb::BufferKind::prepared;
-  b.plan().prepared_bytes = 128;
+  b.plan().buffers[2]->kind = fb::BufferKind::packed;
+  b.plan().packed_bytes = 128;
   step(b, 1).overlaps = false;
-  b.content.manifest.at_load = prepare(b);
+  b.content.manifest.load_time_packing = prepare(b);
   b.content.manifest.targets.push_back(std::make_unique<fb::TargetT>(*b.content.manifest.targets[0]));
   b.content.code.push_back(b.content.code[0]);
-  auto& at_load = b.content.manifest.at_load->plans;
+  auto& packing = b.content.manifest.load_time_packing->plans;
   for (int i = 0; i < 4200; ++i) {
-    at_load.insert(at_load.begin(), std::make_unique<fb::PlanT>(*at_load.back()));
-    at_load[0]->target = 1;
+    packing.insert(packing.begin(), std::make_unique<fb::PlanT>(*packing.back()));
+    packing[0]->target = 1;
   }
   EXPECT_EQ(verdict(b), "");
   for (int i = 0; i < 4200; ++i) b.copy_plan();

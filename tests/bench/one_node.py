@@ -115,8 +115,8 @@ class Nodes:
         if not before or node.op_type == "QuantizeLinear":
             return [node]
         readers = self.readers.get(node.output[0], [])
-        behind = readers if len(readers) == 1 and readers[0].op_type == "QuantizeLinear" else []
-        return [*before, node, *behind]
+        after = readers if len(readers) == 1 and readers[0].op_type == "QuantizeLinear" else []
+        return [*before, node, *after]
 
     def open_dims(self, value):
         """Without extents of 1 that only seem open: the graph may know that they are 1, and broadcast there."""

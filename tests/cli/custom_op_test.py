@@ -105,7 +105,7 @@ class CustomOps(CliCase):
         self.refused(*arguments, "sm_90a", says=("node 'both' is, or holds, a custom operator", "no CPU target is asked for"))
         said = self.accepted(*arguments, "sm_80,x86-64-v3", "--stop-after=plan", "--print-plan")
         self.assertEqual(said.count("plan for a CPU, any shape"), 2, "the whole model, and what only CPUs run")
-        self.assertEqual(said.count("plan for a GPU, any shape"), 2, "what is before it, and what is behind it")
+        self.assertEqual(said.count("plan for a GPU, any shape"), 2, "what is before it, and what is after it")
 
     def test_declarations_that_do_not_fit(self):
         self.save("wrong.onnx", MODEL)

@@ -8,26 +8,26 @@ namespace gcg::tools {
 namespace {
 
 /// A file with two calls of cudnn: of a convolution, and of attention, which wants 9.13.1.
-std::string versions_told(bool convolution_has_stand_in, bool attention_has_stand_in) {
+std::string versions_told(bool convolution_has_fallback, bool attention_has_fallback) {
   gart::fb::ManifestT manifest;
   manifest.libraries.push_back(std::make_unique<gart::fb::LibraryT>());
   manifest.libraries[0]->name = "cudnn";
   manifest.libraries[0]->oldest = 90000;
   manifest.libraries[0]->below = 100000;
   auto sequence = std::make_unique<gart::fb::SequenceT>();
-  const auto add = [&](uint32_t oldest, bool has_stand_in) {
+  const auto add = [&](uint32_t oldest, bool has_fallback) {
     auto step = std::make_unique<gart::fb::StepT>();
     step->kind = gart::fb::StepKind::call;
     step->call = std::make_unique<gart::fb::CallT>();
     step->call->oldest = oldest;
     sequence->steps.push_back(std::move(step));
-    if (!has_stand_in) return;
+    if (!has_fallback) return;
     auto other = std::make_unique<gart::fb::StepT>();
-    other->stands_in = static_cast<int32_t>(sequence->steps.size()) - 1;
+    other->fallback_for = static_cast<int32_t>(sequence->steps.size()) - 1;
     sequence->steps.push_back(std::move(other));
   };
-  add(90000, convolution_has_stand_in);
-  add(91301, attention_has_stand_in);
+  add(90000, convolution_has_fallback);
+  add(91301, attention_has_fallback);
   auto plan = std::make_unique<gart::fb::PlanT>();
   plan->sequences.push_back(std::move(sequence));
   manifest.entry_points.push_back(std::make_unique<gart::fb::EntryPointT>());
@@ -39,7 +39,7 @@ std::string versions_told(bool convolution_has_stand_in, bool attention_has_stan
   return testing::internal::GetCapturedStdout();
 }
 
-TEST(Libraries, WithoutStandInsTheNewestThatACallWantsIsNeeded) {
+TEST(Libraries, WithoutFallbacksTheNewestThatACallWantsIsNeeded) {
   EXPECT_EQ(versions_told(false, false), "library cudnn: versions from 9.13.1 on, below 10.0.0\n");
   EXPECT_EQ(versions_told(true, false), "library cudnn: versions from 9.13.1 on, below 10.0.0\n");
 }

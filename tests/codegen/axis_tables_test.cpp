@@ -40,7 +40,7 @@ TEST(AxisTables, ShrunkRows) {
     for (int64_t in : {11, 40}) expect_stretched(21, in, up, down);
 }
 
-/// y[c, j] = between x[c, floor(p[j])] and the element behind it, as a sampled grid: of every plane the same places.
+/// y[c, j] = between x[c, floor(p[j])] and the element after it, as a sampled grid: of every plane the same places.
 Kernel sampled(const Dim& planes, int64_t size, const Dim& places) {
   return map_kernel("sampled", {{DType::f32, {planes, size}}, {DType::f32, {places}}, {DType::f32, {planes, places}}},
                     2, [&](const std::vector<Expr>& i) {

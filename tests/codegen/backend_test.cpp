@@ -80,7 +80,7 @@ TEST(CpuBackend, EqualObjectsShareTheirBytes) {
 }
 
 TEST(CpuBackend, CodeMovesWithItsPlaceInTheBlob) {
-  // The same kernel behind others runs the same: its constants are found relative to it.
+  // The same kernel after others runs the same: its constants are found relative to it.
   std::vector<Kernel> kernels{unary_kernel(UnaryOp::erf, DType::f32, 100), unary_kernel(UnaryOp::exp, DType::f32, 100)};
   for (const char* target : kTargets) {
     const auto together = cpu::make_cpu_backend()->compile(pointers(kernels), *find_target(target), 1);
@@ -108,7 +108,7 @@ TEST(CpuBackend, Aarch64AddressesItsConstants) {
       const uint32_t w = word(at);
       if ((w & 0x9f000000) == 0x90000000) {  // adrp
         const uint64_t page = ((w >> 5) & 0x7ffff) << 2 | ((w >> 29) & 3);
-        pages[w & 31] = (at & ~uint64_t{4095}) + page * 4096;  // forward only: constants lie behind the code
+        pages[w & 31] = (at & ~uint64_t{4095}) + page * 4096;  // forward only: constants lie after the code
       } else if ((w & 0xffc00000) == 0x3dc00000 && pages.contains((w >> 5) & 31)) {  // ldr q, unsigned offset
         const uint64_t target = pages[(w >> 5) & 31] + ((w >> 10) & 0xfff) * 16;
         ASSERT_GT(target, at);

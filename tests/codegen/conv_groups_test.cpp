@@ -51,7 +51,7 @@ TEST_P(ConvGroups, narrower_than_a_vector) {
   check(grouped(6, 8, 4, 6));
   check(grouped(6, 2, 8, 6, 5));
   check(grouped(3, 4, 2, 6));
-  check(grouped(10, 8, 4, 3, 1));  // the last vector lies behind the last channel
+  check(grouped(10, 8, 4, 3, 1));  // the last vector lies after the last channel
   check(grouped(17, 16, 1, 4));
 }
 

@@ -39,7 +39,7 @@ const void* import_address(const std::string& name) {
 size_t page() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-/// 64-byte aligned bytes; behind them (rounded up to 64) lies a page that may not be touched.
+/// 64-byte aligned bytes; after them (rounded up to 64) lies a page that may not be touched.
 class FencedBytes {
  public:
   explicit FencedBytes(size_t bytes) : bytes_(bytes), room_(round_up(std::max<size_t>(bytes, 1), 64)) {
@@ -55,7 +55,7 @@ class FencedBytes {
 
   uint8_t* data() { return map_ + mapped_ - page() - room_; }
   void check_padding() {
-    for (size_t i = bytes_; i < room_; ++i) GCG_CHECK(data()[i] == kMark, "byte ", i, " behind an operand was written");
+    for (size_t i = bytes_; i < room_; ++i) GCG_CHECK(data()[i] == kMark, "byte ", i, " after an operand was written");
   }
 
  private:

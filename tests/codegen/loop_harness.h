@@ -28,7 +28,7 @@ class RunnableKernel {
   int64_t tasks(const SymbolValues& symbols) const { return info().tasks.evaluate(symbols); }
   /// Calls tasks [begin, end) on raw buffers. Returns the kernel's status.
   int32_t call(const std::vector<void*>& buffers, const SymbolValues& symbols, int64_t begin, int64_t end) const;
-  /// Runs all tasks on copies of `operands` with inaccessible memory behind each, one call per task if `split`, last
+  /// Runs all tasks on copies of `operands` with inaccessible memory after each, one call per task if `split`, last
   /// task first; the written ones are copied back. Throws InternalError when padding after an operand was written.
   int32_t run(std::vector<Tensor>& operands, const SymbolValues& symbols, bool split) const;
 

@@ -16,7 +16,7 @@ def operand(seed):
 
 
 def program(seed, cuts, shape):
-    """A chain of layers, values asked for behind those in `cuts`."""
+    """A chain of layers, values asked for after those in `cuts`."""
     chosen, numbers = random.Random(seed), np.random.default_rng(seed)
     y = old = gl.array(numbers.standard_normal(shape).astype(np.float32))
     w = gl.array((numbers.standard_normal((shape[1], shape[1])) * 0.2).astype(np.float32))

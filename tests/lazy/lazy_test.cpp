@@ -210,7 +210,7 @@ TEST_F(Lazy, CuttingIsLinear) {
       EXPECT_EQ(cut.runs, a == &small ? 100000U : 200000U);
     }
   RecordProperty("ratio", std::to_string(twice / once));
-  // Caches make the larger one dearer per node on small machines; twice the work is what this is about.
+  // Caches make the larger one more expensive per node on small machines; twice the work is what this is about.
   EXPECT_LT(twice, 3.0 * once) << once << " s, " << twice << " s";
 }
 

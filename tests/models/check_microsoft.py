@@ -52,7 +52,7 @@ def products():
     yield Case("alpha", "FusedMatMul", [("a", a), ("b", b)], alpha=0.5)
     yield Case("A turned", "FusedMatMul", [("a", a.swapaxes(2, 3).copy()), ("b", b)], transA=1)
     yield Case("B turned, constant", "FusedMatMul", [("a", a[:, 0], ["n", 4, 5]), "b"], {"b": f(6, 5)}, transB=1, alpha=2.0)
-    yield Case("batches behind the rows", "FusedMatMul", [("a", f(4, 2, 3, 5)), ("b", f(5, 2, 3, 6))], transBatchA=1, transBatchB=1)
+    yield Case("batches after the rows", "FusedMatMul", [("a", f(4, 2, 3, 5)), ("b", f(5, 2, 3, 6))], transBatchA=1, transBatchB=1)
     yield Case("both", "FusedMatMul", [("a", f(5, 2, 3, 4)), ("b", f(6, 2, 3, 5))], transA=1, transB=1, transBatchA=1, transBatchB=1)
     for activation, more in [("Relu", {}), ("LeakyRelu", {"activation_alpha": 0.3}), ("Tanh", {})]:
         yield Case(activation, "FusedGemm", [("a", f(7, 5), ["n", 5]), "b", "c"], {"b": f(6, 5), "c": f(6)}, transB=1, alpha=0.5,
@@ -217,7 +217,7 @@ def decoders():
     yield Case("a prompt", op, inputs(1, 6, 0, [6]), **both)
     yield Case("a step", op, inputs(1, 1, 7, [8]), **both)
     yield Case("a step of two", op, inputs(2, 1, 7, [8, 8]), **both)
-    yield Case("samples of several lengths", op, inputs(2, 1, 7, [8, 5]), compared=["y0"], **both)  # caches differ behind the keys
+    yield Case("samples of several lengths", op, inputs(2, 1, 7, [8, 5]), compared=["y0"], **both)  # caches differ after the keys
     yield Case("turned", op, inputs(1, 1, 7, [8]) + ["cos", "sin"], caches, do_rotary=1, **both)
     yield Case("a turned prompt", op, inputs(2, 6, 0, [6, 6]) + ["cos", "sin"], caches, do_rotary=1, **both)
     yield Case("turned, interleaved, packed", op, inputs(1, 3, 7, [10], True) + ["cos", "sin"], caches, do_rotary=1, rotary_interleaved=1, **both)

@@ -24,7 +24,7 @@ STATIC = {
     "QOperator": dict(format="QOperator"),
     "QOperator per channel": dict(format="QOperator", per_channel=True),
 }
-# Relative to the largest element. A value near the middle of two quanta may fall either way, and all behind it follow: in mini_bert
+# Relative to the largest element. A value near the middle of two quanta may fall either way, and all after it follow: in mini_bert
 # in QDQ form, whose attention onnxruntime computes in bytes, too, by 4.3e-2; in convolutions nothing does.
 TOLERANCE = 1e-2
 TOLERANCE_OF_ATTENTION = 6e-2

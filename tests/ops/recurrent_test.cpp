@@ -12,7 +12,7 @@ Tensor series(std::vector<int64_t> shape, int64_t seed) {
   return t;
 }
 
-/// Inputs of a node over X f32[3,2,2] with hidden size 2; `given` names those behind X, W, R.
+/// Inputs of a node over X f32[3,2,2] with hidden size 2; `given` names those after X, W, R.
 std::vector<OpInput> inputs(int64_t gates, int64_t directions, const std::string& given, bool batch_first = false) {
   const std::vector<int64_t> state =
       batch_first ? std::vector<int64_t>{2, directions, 2} : std::vector<int64_t>{directions, 2, 2};

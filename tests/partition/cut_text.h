@@ -10,7 +10,7 @@
 // by "a/1" or "a/2" carries one of two values. FLEET names devices (their kind is what their names begin with, cpu
 // where they begin otherwise) with the operators that they deny. LABEL, ASSIGN: PATTERN=GROUP, PATTERN=DEVICE. ORDER a
 // b: a before b, though b reads nothing of it. KEEP: names of nodes. Expected are the groups in their order, nodes by
-// name, or "error" and what the message has. With "any order" behind them the order of groups does not count.
+// name, or "error" and what the message has. With "any order" after them the order of groups does not count.
 #pragma once
 
 #include <string>

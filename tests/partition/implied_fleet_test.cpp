@@ -50,7 +50,7 @@ std::string cut_of(const char* text, const std::vector<std::string>& assignments
     if (!fleet) return "whole";
     const NodeWishes wishes(graph, *fleet, cut);
     std::string said;
-    for (const std::string& sentence : wishes.without_effect(graph)) said += sentence + "\n";
+    for (const auto& [assignment, node] : wishes.without_effect(graph)) said += assignment + " is idle\n";
     return said + print_cut(graph, *fleet, cut_graph(graph, *fleet, cut, wishes));
   } catch (const CompileError& e) {
     return e.what();
@@ -109,7 +109,7 @@ TEST(ImpliedFleet, WhatIsGoneAfterCleanUpIsSaid) {
   const std::optional<Fleet> fleet = implied_fleet(graph, targets({"sm_80", "x86-64-v3"}), cut);
   const NodeWishes wishes(graph, *fleet, cut);
   EXPECT_EQ(wishes.without_effect(graph_of("graph g(%x: f32[4,8]) -> (%b) {\n  %b = Softmax(%x)\n}")),
-            std::vector<std::string>{"--assign 'c=cpu' has no effect: no work is left of 'c'"});
+            (std::map<std::string, std::string>{{"c=cpu", "c"}}));
 }
 
 constexpr const char* kCustom = R"(graph g(%x: f32[4]) -> (%c) {

@@ -73,7 +73,7 @@ class Parser {
   }
 
   void add_buffer(const std::smatch& m) {
-    static const Lines kinds = {"input", "output", "constant", "temporary", "prepared"};
+    static const Lines kinds = {"input", "output", "constant", "temporary", "packed"};
     Buffer b;
     b.kind = static_cast<Buffer::Kind>(std::find(kinds.begin(), kinds.end(), m[2]) - kinds.begin());
     b.name = m[1];
@@ -223,9 +223,9 @@ void select(Plan& plan) {
   plan = std::move(plans[0]);
 }
 
-void bind(Plan& plan, bool stand_ins) {
+void bind(Plan& plan, bool fallbacks) {
   const Target target = *find_target("sm_80");
-  LibraryCalls(plan, {target}, {std::make_shared<Binder>(), stand_ins}).bind(plan, target);
+  LibraryCalls(plan, {target}, {std::make_shared<Binder>(), fallbacks}).bind(plan, target);
 }
 
 void link(Plan& plan) {

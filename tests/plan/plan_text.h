@@ -16,7 +16,7 @@
 // "sound". Kernels are what their launches need: loops over the bytes of their operands as floats. What else is to be
 // known of one stands in a line before the buffers:
 //
-//     kernel k0 waits ahead 1        its code waits for the launch before it, behind operand 1
+//     kernel k0 waits ahead 1        its code waits for the launch before it, after operand 1
 //     kernel k0 followed             its code is two launches
 //     kernel k0 library              a library does it, and may overwrite its last operand but the result
 #pragma once

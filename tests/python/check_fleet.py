@@ -57,8 +57,8 @@ class FleetBinding(unittest.TestCase):
         self.assertEqual(moved.placement(), everywhere)
         np.testing.assert_array_equal(moved.run(self.feeds)["y"], self.whole)
         self.assertEqual(gart.fleet.load(self.artifact, only=["pool"]).placement(), everywhere)
-        stands_in = gart.fleet.load(self.artifact, devices={"acc:0": "cpu"}, threads=1)
-        np.testing.assert_array_equal(stands_in.run(self.feeds)["y"], self.whole)
+        on_cpu = gart.fleet.load(self.artifact, devices={"acc:0": "cpu"}, threads=1)
+        np.testing.assert_array_equal(on_cpu.run(self.feeds)["y"], self.whole)
 
     def test_values_by_name(self):
         model = gart.fleet.load(self.artifact)

@@ -89,7 +89,7 @@ TEST_P(DeviceSuite, MemoryOfTheCallers) {
   }
 }
 
-/// A fill and a copy of a constant in a loop over the turns, behind an If.
+/// A fill and a copy of a constant in a loop over the turns, after an If.
 TEST_P(DeviceSuite, FillsCopiesBranchesAndTrips) {
   const Program& program = load(test::small_artifact());
   const std::vector<float> x = ramp(80), y = ramp(80, 100);

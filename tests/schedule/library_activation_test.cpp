@@ -19,7 +19,7 @@ TEST(LibraryActivation, WhatOperatorsLowerToIsFound) {
   EXPECT_EQ(activation_of(gelu_tanh(x)).argument, x);
 }
 
-TEST(LibraryActivation, OperandsMayStandInEitherOrder) {
+TEST(LibraryActivation, OperandsMayBeInEitherOrder) {
   EXPECT_EQ(activation_of(binary(BinaryOp::max, number(0), sum())).function, LibraryActivation::relu);
 }
 

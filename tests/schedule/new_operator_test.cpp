@@ -22,7 +22,8 @@ Expr build_softer(const Node&, const Expr& x) {
 constexpr auto kSofter = [](const Node&, double x) { return x / (2 + std::fabs(x)); };
 
 constinit const OpDef op_Softer = float_function<build_softer, kSofter>("Softer", 1);
-constinit const OpDef op_DearSofter = float_function<build_softer, kSofter>("DearSofter", 1, {.cost = Cost::expensive});
+constinit const OpDef op_ExpensiveSofter =
+    float_function<build_softer, kSofter>("ExpensiveSofter", 1, {.cost = Cost::expensive});
 constinit const OpDef op_WideSofter = float_function<build_softer, kSofter>("WideSofter", 1, {.narrow = Narrow::no});
 
 /// The graph with `softer` for each Relu.
@@ -62,14 +63,14 @@ TEST(NewOperator, JoinsTheProductInFrontOfIt) {
 }
 
 TEST(NewOperator, CostsWhatItsTraitsSay) {
-  const Graph plain = with(op_Softer, kProducts), dear = with(op_DearSofter, kProducts);
+  const Graph plain = with(op_Softer, kProducts), expensive = with(op_ExpensiveSofter, kProducts);
   const auto cost_of = [](const Graph& g, const OpDef& o) {
     for (NodeId id : g.order())
       if (g.node(id).op == &o) return cost(g.node(id));
     return 0.0;
   };
   EXPECT_EQ(cost_of(plain, op_Softer), cost_of(with(op("Relu"), kProducts), op("Relu")));
-  EXPECT_GT(cost_of(dear, op_DearSofter), cost_of(plain, op_Softer));
+  EXPECT_GT(cost_of(expensive, op_ExpensiveSofter), cost_of(plain, op_Softer));
 }
 
 TEST(NewOperator, IsStoredIn16BitsUnlessItsTraitsForbidIt) {

@@ -34,7 +34,7 @@ int weights_of(const Kernel& kernel) {
   return -1;
 }
 
-/// The plan with code whose kernels wait behind their first weights.
+/// The plan with code whose kernels wait after their first weights.
 struct Coded {
   explicit Coded(Plan given) : plan(std::move(given)) {
     for (const Kernel& k : plan.kernels) {
@@ -96,9 +96,9 @@ TEST(Overlaps, NotWhereWhatIsReadAheadMayBeWritten) {
   Coded given(plan_of(kChain));
   given.ahead(1).kind = Buffer::Kind::input;
   EXPECT_EQ(given.overlaps(), "--x");
-  Coded prepared(plan_of(kChain));
-  prepared.ahead(1).kind = Buffer::Kind::prepared;
-  EXPECT_EQ(prepared.overlaps(), "-xx");
+  Coded packed(plan_of(kChain));
+  packed.ahead(1).kind = Buffer::Kind::packed;
+  EXPECT_EQ(packed.overlaps(), "-xx");
 }
 
 TEST(Overlaps, NotBehindWhatIsNoLaunch) {

@@ -6,7 +6,7 @@
 //     matmul %x %w %bias -> %y
 //
 // One line per step: what runs, the buffers it reads (by name), "->", the buffer it writes; a buffer goes by the value
-// it was made for. "over %x": the result takes over the storage of %x. Behind a kernel's name stand, where there is
+// it was made for. "over %x": the result takes over the storage of %x. After a kernel's name stand, where there is
 // more than one, [its stages], and for a product with batch axes its extents [batch BxB, MxNxK]. Bodies are indented
 // under their step. The graph goes to the scheduler as it is, without passes. Then it is compiled whole, run, and
 // compared with the interpreter.

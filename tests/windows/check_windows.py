@@ -4,7 +4,7 @@
   check_windows.py [--seed S] [--first N] [--count N] [--kinds Conv,Pad,...] [--far] [--jobs N] [--keep DIR]
 
 Every case (window_models.py) is compiled for all CPU targets and run for those that this machine has, twice: with a page that
-faults behind every operand of the kernels, and with one in front (guard.c, in $WINDOWS_GUARD_LIBRARY). Where the result
+faults after every operand of the kernels, and with one before (guard.c, in $WINDOWS_GUARD_LIBRARY). Where the result
 is not onnxruntime's, ONNX's reference evaluator decides: agreeing with it is right, too, and counted apart, since
 onnxruntime and ONNX differ over some Resize coordinates and over windows that lie wholly in the padding.
 """
@@ -26,7 +26,7 @@ import window_models
 
 TARGETS = "x86-64-v3,x86-64-v4"
 TOLERANCE = 1e-4
-SIDES = ("behind", "before")
+SIDES = ("after", "before")
 FAILURES = ("dies", "differs", "refused")
 
 
@@ -41,7 +41,7 @@ def on_guarded_pages(library, array):
     import ctypes
     allocate = library.aligned_alloc
     allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t, ctypes.c_size_t]
-    slack = -array.nbytes % 64 if os.environ["WINDOWS_GUARD"] == "behind" else 0
+    slack = -array.nbytes % 64 if os.environ["WINDOWS_GUARD"] == "after" else 0
     memory = (ctypes.c_uint8 * max(array.nbytes, 1)).from_address(allocate(64, array.nbytes) + slack)
     copy = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
     copy[...] = array

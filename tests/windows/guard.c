@@ -1,6 +1,6 @@
 /* Preloaded into the process that runs kernels: what libgart allocates (aligned_alloc) lies between pages that fault.
  *
- * WINDOWS_GUARD=behind: a block ends where the next page faults; =before: it begins where the page before faults.
+ * WINDOWS_GUARD=after: a block ends where the next page faults; =before: it begins where the page before faults.
  * Fresh bytes are 0xFF, a NaN in every float type, so that reads of what was never written are seen in results.
  * Blocks are cut from one reservation and never used again, so that a use after free faults as well.
  */
@@ -14,9 +14,9 @@
 
 enum { page = 4096 };
 static const size_t reserved = (size_t)1 << 40;
-static uintptr_t begin;            /* of the reservation */
-static uint32_t* pages_at;         /* of the block that begins at each page of it */
-static _Atomic uintptr_t next;     /* its first page that was never used */
+static uintptr_t begin;        /* of the reservation */
+static uint32_t* pages_at;     /* of the block that begins at each page of it */
+static _Atomic uintptr_t next; /* its first page that was never used */
 static int before;
 
 extern void __libc_free(void*);

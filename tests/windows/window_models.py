@@ -241,25 +241,25 @@ def make_conv_pool(b):
 
 
 def pad_amounts(b, spatial, mode):
-    """Before and behind every spatial dimension; negative ones crop."""
-    before, behind = [], []
+    """Before and after every spatial dimension; negative ones crop."""
+    before, after = [], []
     for extent in spatial:
         most = extent - 1 if mode == "reflect" else extent if mode == "wrap" else 9
         pair = [b.integer(0, max(min(most, b.pick(0, 1, 3, 9)), 0)) for _ in range(2)]
         if mode == "constant" and b.chance(0.15) and extent > 2:
             pair[b.integer(0, 1)] = -1
         before.append(pair[0])
-        behind.append(pair[1])
-    return before, behind
+        after.append(pair[1])
+    return before, after
 
 
 def pad(b, x, spatial):
     mode = b.pick("constant", "constant", "reflect", "edge", "wrap")
-    before, behind = pad_amounts(b, spatial, mode)
-    inputs = [x, b.ints([0, 0, *before, 0, 0, *behind])]
+    before, after = pad_amounts(b, spatial, mode)
+    inputs = [x, b.ints([0, 0, *before, 0, 0, *after])]
     if mode == "constant" and b.chance(0.5):
         inputs.append(b.constant(np.float32(1.5)))
-    return b.node("Pad", inputs, mode=mode), [e + p + q for e, p, q in zip(spatial, before, behind)]
+    return b.node("Pad", inputs, mode=mode), [e + p + q for e, p, q in zip(spatial, before, after)]
 
 
 def make_pad_conv(b):
@@ -271,7 +271,7 @@ def make_pad_conv(b):
 
 
 def make_pad(b):
-    """Pad alone, before a pool, and behind a convolution or a pool."""
+    """Pad alone, before a pool, and after a convolution or a pool."""
     spatial, channels = extents_of(b, b.pick(1, 2, 3)), b.pick(1, 3, 16, 20)
     x = b.activation(b.integer(1, 2), channels, spatial)
     how = b.integer(0, 3)

@@ -11,6 +11,7 @@
 #include "compiler/compile.h"
 #include "compiler/export/export_onnx.h"
 #include "tools/api/graph_state.h"
+#include "tools/api/remark_text.h"
 
 namespace gcc_graph {
 namespace {
@@ -25,8 +26,8 @@ gcg::Precision precision_of(const std::string& name) {
 gcg::LibraryOptions libraries_of(const std::vector<std::string>& names) {
   gcg::LibraryOptions libraries;
   if (names.empty() || names[0] == "none") return libraries;
-  libraries.stand_ins = names[0] == "auto";
-  libraries.binder = gcg::library::make_library_binder(libraries.stand_ins ? gcg::library::known_libraries() : names);
+  libraries.fallbacks = names[0] == "auto";
+  libraries.binder = gcg::library::make_library_binder(libraries.fallbacks ? gcg::library::known_libraries() : names);
   return libraries;
 }
 
@@ -57,9 +58,10 @@ Compiled compile(const Graph& graph, const CompileOptions& options) {
                                              : gcg::cuda::make_cuda_backend(options.cache));
     const detail::GraphState& state = *graph.state();
     gcg::CompileResult result = gcg::compile(state.graph.clone(), state.source_hash, own(options, state), backends);
-    Compiled out{std::move(result.artifact), {}, result.weight_bytes, result.code_bytes, std::move(result.remarks)};
+    Compiled out{
+        std::move(result.artifact), {}, result.weight_bytes, result.code_bytes, detail::sentences_of(result.remarks)};
     for (const gcg::PlanReport& p : result.plans)
-      out.plans.push_back({p.target, p.shapes, p.steps, p.kernels, p.arena_bytes});
+      out.plans.push_back({p.target, detail::shapes_text(p), p.steps, p.kernels, p.arena_bytes});
     return out;
   });
 }

@@ -50,7 +50,7 @@ class ConvEmitter {
 
  private:
   /// What a task works on.
-  struct Work {
+  struct Task {
     Value* image = nullptr;    // batch index
     Value* group = nullptr;    // of output channels
     Value* plane = nullptr;    // of the output
@@ -81,39 +81,39 @@ class ConvEmitter {
     return index;
   }
 
-  void emit_task(Value* task) {
-    Work work;
-    Value* rest = task;
-    if (!plan_.groups_outer) work.group = take(rest, plan_.groups);
+  void emit_task(Value* number) {
+    Task task;
+    Value* rest = number;
+    if (!plan_.groups_outer) task.group = take(rest, plan_.groups);
     Value* tile_block = take(rest, plan_.tile_blocks);
     Value* row_block = take(rest, plan_.row_blocks);
-    work.plane = take(rest, conv_.out_depth);
-    work.image = plan_.groups_outer ? take(rest, conv_.batch) : rest;
-    if (plan_.groups_outer) work.group = rest;
-    work.rows.begin = mul(row_block, plan_.rows_per_task);
-    work.rows.end = min(add(work.rows.begin, f_.i64(plan_.rows_per_task)), f_.dim(plan_.row_steps));
+    task.plane = take(rest, conv_.out_depth);
+    task.image = plan_.groups_outer ? take(rest, conv_.batch) : rest;
+    if (plan_.groups_outer) task.group = rest;
+    task.rows.begin = mul(row_block, plan_.rows_per_task);
+    task.rows.end = min(add(task.rows.begin, f_.i64(plan_.rows_per_task)), f_.dim(plan_.row_steps));
     if (plan_.tiles_per_task > 0) {
-      work.tiles.begin = mul(tile_block, plan_.tiles_per_task);
-      work.tiles.end = add(work.tiles.begin, f_.i64(plan_.tiles_per_task));
+      task.tiles.begin = mul(tile_block, plan_.tiles_per_task);
+      task.tiles.end = add(task.tiles.begin, f_.i64(plan_.tiles_per_task));
     }
-    work.kd = kernel_planes(work.plane);
-    work.weights = weight_address(f_, layout_, f_.operand(conv_.weights), panel_offset(work.group));
+    task.kd = kernel_planes(task.plane);
+    task.weights = weight_address(f_, layout_, f_.operand(conv_.weights), panel_offset(task.group));
     if (plan_.widens()) {
-      work.input = widening_.image(work.image, widening_.pixels(work.rows, work.tiles));
-      work.weights = widening_.panel(work.group, work.weights);
+      task.input = widening_.image(task.image, widening_.pixels(task.rows, task.tiles));
+      task.weights = widening_.panel(task.group, task.weights);
     } else {
-      work.input = word_address(f_, layout_, f_.operand(conv_.input), mul(work.image, layout_.image));
+      task.input = word_address(f_, layout_, f_.operand(conv_.input), mul(task.image, layout_.image));
     }
-    Value* first_plane = sub(mul(work.plane, conv_.stride_d), f_.i64(conv_.pad_front));
-    work.input = word_address(f_, layout_, work.input, mul(first_plane, layout_.plane));
-    work.input = word_address(f_, layout_, work.input, mul(first_block(work.group), layout_.block));
-    work.vectors = plan_.vectors;
-    auto emit = [&] { passes_.for_each([&] { emit_rows(work); }); };
+    Value* first_plane = sub(mul(task.plane, conv_.stride_d), f_.i64(conv_.pad_front));
+    task.input = word_address(f_, layout_, task.input, mul(first_plane, layout_.plane));
+    task.input = word_address(f_, layout_, task.input, mul(first_block(task.group), layout_.block));
+    task.vectors = plan_.vectors;
+    auto emit = [&] { passes_.for_each([&] { emit_rows(task); }); };
     if (plan_.last_vectors == plan_.vectors) return emit();
     f_.if_else(
-        f_.ir().CreateICmpSLT(work.group, f_.i64(plan_.groups - 1)), [&] { return emit(), FunctionBuilder::Values{}; },
+        f_.ir().CreateICmpSLT(task.group, f_.i64(plan_.groups - 1)), [&] { return emit(), FunctionBuilder::Values{}; },
         [&] {
-          work.vectors = plan_.last_vectors;
+          task.vectors = plan_.last_vectors;
           return emit(), FunctionBuilder::Values{};
         });
   }
@@ -133,18 +133,18 @@ class ConvEmitter {
     TilePlace place;  // of the first pixel, were it at input column 0
   };
 
-  void emit_rows(const Work& work) {
+  void emit_rows(const Task& task) {
     if (plan_.row_tiles.empty()) {
-      f_.for_loop(work.rows.begin, work.rows.end, f_.i64(1), [&](Value* row) {
+      f_.for_loop(task.rows.begin, task.rows.end, f_.i64(1), [&](Value* row) {
         RowPlace at{row, row, {}, {}};
         at.place.kh = kernel_rows(row);
-        emit_row(work, at);
+        emit_row(task, at);
       });
     }
     for (const TileSegment& s : plan_.row_tiles) {
-      Value* begin = max(work.rows.begin, f_.i64(s.first_tile));
-      Value* end = min(work.rows.end, f_.i64(s.first_tile + s.tiles));
-      f_.for_loop(begin, end, f_.i64(1), [&](Value* step) { emit_row(work, {step, position(s, step), s.tile, {}}); });
+      Value* begin = max(task.rows.begin, f_.i64(s.first_tile));
+      Value* end = min(task.rows.end, f_.i64(s.first_tile + s.tiles));
+      f_.for_loop(begin, end, f_.i64(1), [&](Value* step) { emit_row(task, {step, position(s, step), s.tile, {}}); });
     }
   }
 
@@ -153,15 +153,15 @@ class ConvEmitter {
     return add(mul(sub(tile, f_.i64(s.first_tile)), s.tile.positions), f_.i64(s.first_position));
   }
 
-  void emit_row(const Work& work, RowPlace at) {
+  void emit_row(const Task& task, RowPlace at) {
     Value* first_row = sub(mul(at.row, conv_.stride_h), f_.i64(conv_.pad_top));
-    at.place.input = word_address(f_, layout_, work.input, mul(first_row, layout_.row));
-    at.place.kd = work.kd;
-    at.place.weights = work.weights;
+    at.place.input = word_address(f_, layout_, task.input, mul(first_row, layout_.row));
+    at.place.kd = task.kd;
+    at.place.weights = task.weights;
     if (plan_.symbolic_row())
-      symbolic_row(work, at);
+      symbolic_row(task, at);
     else
-      static_row(work, at);
+      static_row(task, at);
   }
 
   /// Kernel planes that meet the map for output plane `plane`.
@@ -200,18 +200,18 @@ class ConvEmitter {
     return add(mul(f_.ir().CreateLShr(group, f_.i64(1)), words), mul(odd, block));
   }
 
-  void static_row(const Work& work, const RowPlace& at) {
+  void static_row(const Task& task, const RowPlace& at) {
     for (const TileSegment& s : plan_.column_tiles) {
       Value* begin = f_.i64(s.first_tile);
       Value* end = f_.i64(s.first_tile + s.tiles);
       if (plan_.tiles_per_task > 0) {
-        begin = max(begin, work.tiles.begin);
-        end = min(end, work.tiles.end);
+        begin = max(begin, task.tiles.begin);
+        end = min(end, task.tiles.end);
       }
       auto emit = [&](Value* tile) {
         RowPlace here = at;
-        here.place.prefetch = prefetch_address(work, at.step, tile);
-        emit_tile(work, s.tile, here, position(s, tile));
+        here.place.prefetch = prefetch_address(task, at.step, tile);
+        emit_tile(task, s.tile, here, position(s, tile));
       };
       if (s.tiles == 1 && plan_.tiles_per_task == 0)
         emit(begin);
@@ -221,25 +221,25 @@ class ConvEmitter {
   }
 
   /// Where, in the next group's panel, this tile's share of lines begins.
-  Value* prefetch_address(const Work& work, Value* step, Value* tile) {
+  Value* prefetch_address(const Task& task, Value* step, Value* tile) {
     if (plan_.prefetch_lines == 0) return nullptr;
     const TileSegment& last = plan_.column_tiles.back();
     Value* number = add(mul(step, last.first_tile + last.tiles), tile);
     const int64_t columns = packing_.columns(),
                   line_floats = plan_.group_blocks * block == columns ? 64 / size_of(layout_.weights) : columns;
-    Value* offset = add(panel_offset(add(work.group, f_.i64(1))), mul(number, plan_.prefetch_lines * line_floats));
+    Value* offset = add(panel_offset(add(task.group, f_.i64(1))), mul(number, plan_.prefetch_lines * line_floats));
     return weight_address(f_, layout_, f_.operand(conv_.weights), offset);
   }
 
   /// A row whose length is known at run time: a tile at the left border and one at the right, which lack the taps that
   /// fall outside, where the row has room for them; between them tiles that lack none, large ones first; what is left
   /// over in clipped tiles.
-  void symbolic_row(const Work& work, const RowPlace& at) {
+  void symbolic_row(const Task& task, const RowPlace& at) {
     Value* begin = f_.i64(0);
     Value* end = f_.dim(plan_.row_pixels);
     if (plan_.tiles_per_task > 0) {
-      begin = mul(work.tiles.begin, plan_.tile_pixels);
-      end = min(end, mul(work.tiles.end, plan_.tile_pixels));
+      begin = mul(task.tiles.begin, plan_.tile_pixels);
+      end = min(end, mul(task.tiles.end, plan_.tile_pixels));
     }
     Value *inner_end = end, *right_begin = end;
     if (!plan_.flat) {
@@ -247,17 +247,17 @@ class ConvEmitter {
       const int64_t reach = (conv_.kernel_w - 1) * conv_.dilation_w - conv_.pad_left;
       Value* room = max(sub(add(f_.dim(conv_.in_width), f_.i64(conv_.stride_w - 1)), f_.i64(reach)), f_.i64(0));
       inner_end = min(end, div(room, conv_.stride_w));
-      begin = left_tile(work, at, begin, inner_end, border);
-      if (border > plan_.tile_pixels) begin = clipped_pixels(work, at, begin, max(begin, min(end, f_.i64(border))));
+      begin = left_tile(task, at, begin, inner_end, border);
+      if (border > plan_.tile_pixels) begin = clipped_pixels(task, at, begin, max(begin, min(end, f_.i64(border))));
       // Without room for its border tile a row is clipped throughout.
       Value* roomy = border > 0 ? f_.ir().CreateICmpSGT(begin, f_.i64(0)) : f_.ir().getTrue();
       right_begin = max(begin, right_tile_begin(f_.ir().CreateSelect(roomy, begin, end), end));
       inner_end = f_.ir().CreateSelect(roomy, min(inner_end, right_begin), begin);
     }
-    for (int64_t pixels : border_tiles()) begin = inner_pixels(work, at, begin, inner_end, pixels);
-    begin = inner_pixels(work, at, begin, inner_end, 1);
-    if (!plan_.flat) clipped_pixels(work, at, begin, right_begin);
-    if (right_border_) right_tile(work, at, right_begin, end);
+    for (int64_t pixels : border_tiles()) begin = inner_pixels(task, at, begin, inner_end, pixels);
+    begin = inner_pixels(task, at, begin, inner_end, 1);
+    if (!plan_.flat) clipped_pixels(task, at, begin, right_begin);
+    if (right_border_) right_tile(task, at, right_begin, end);
   }
 
   static int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -270,14 +270,14 @@ class ConvEmitter {
   }
 
   /// One tile of `pixels` where `condition` holds; returns where the next one begins.
-  Value* tile_if(Value* condition, const Work& work, const RowPlace& at, Value* begin, const TileAxis& tile) {
+  Value* tile_if(Value* condition, const Task& task, const RowPlace& at, Value* begin, const TileAxis& tile) {
     Value* stop = add(begin, f_.ir().CreateSelect(condition, f_.i64(tile.positions), f_.i64(0)));
-    f_.for_loop(begin, stop, f_.i64(tile.positions), [&](Value* pixel) { emit_tile(work, tile, at, pixel); });
+    f_.for_loop(begin, stop, f_.i64(tile.positions), [&](Value* pixel) { emit_tile(task, tile, at, pixel); });
     return stop;
   }
 
   /// The largest tile that holds the clipped pixels at the row's begin and no others.
-  Value* left_tile(const Work& work, const RowPlace& at, Value* begin, Value* inner_end, int64_t border) {
+  Value* left_tile(const Task& task, const RowPlace& at, Value* begin, Value* inner_end, int64_t border) {
     if (border == 0) return begin;
     const ConvAxis axis{
         std::numeric_limits<int32_t>::max(), 0, conv_.kernel_w, conv_.stride_w, conv_.dilation_w, conv_.pad_left};
@@ -285,7 +285,7 @@ class ConvEmitter {
       if (pixels < border) break;
       Value* first = f_.ir().CreateICmpEQ(begin, f_.i64(0));
       Value* fits = f_.ir().CreateAnd(first, f_.ir().CreateICmpSLE(f_.i64(pixels), inner_end));
-      begin = tile_if(fits, work, at, begin, tile_at(axis, 0, pixels));
+      begin = tile_if(fits, task, at, begin, tile_at(axis, 0, pixels));
     }
     return begin;
   }
@@ -313,62 +313,62 @@ class ConvEmitter {
     return sub(end, size);
   }
 
-  void right_tile(const Work& work, const RowPlace& at, Value* begin, Value* end) {
+  void right_tile(const Task& task, const RowPlace& at, Value* begin, Value* end) {
     for (int64_t pixels : border_tiles()) {
       if (pixels < *right_border_) break;
       const int64_t reach = (conv_.kernel_w - 1) * conv_.dilation_w;
       const ConvAxis axis{pixels + reach - *right_border_, 0, conv_.kernel_w, 1, conv_.dilation_w, 0};
       Value* fits = f_.ir().CreateICmpEQ(sub(end, begin), f_.i64(pixels));
-      begin = tile_if(fits, work, at, begin, tile_at(axis, 0, pixels));
+      begin = tile_if(fits, task, at, begin, tile_at(axis, 0, pixels));
     }
   }
 
   /// Tiles of `pixels` as long as a whole one fits before `end`; returns where it stopped.
-  Value* inner_pixels(const Work& work, const RowPlace& at, Value* begin, Value* end, int64_t pixels) {
+  Value* inner_pixels(const Task& task, const RowPlace& at, Value* begin, Value* end, int64_t pixels) {
     const TileAxis tile{pixels, {{0, conv_.kernel_w, 0, pixels}}};
     Value* tiles = div(max(sub(end, begin), f_.i64(0)), pixels);
     Value* stop = add(begin, mul(tiles, pixels));
-    f_.for_loop(begin, stop, f_.i64(pixels), [&](Value* pixel) { emit_tile(work, tile, at, pixel); });
+    f_.for_loop(begin, stop, f_.i64(pixels), [&](Value* pixel) { emit_tile(task, tile, at, pixel); });
     return stop;
   }
 
   /// Pixels that may each lack other taps; returns where they end.
-  Value* clipped_pixels(const Work& work, const RowPlace& at, Value* begin, Value* end) {
+  Value* clipped_pixels(const Task& task, const RowPlace& at, Value* begin, Value* end) {
     std::vector<int64_t> sizes = border_tiles();
     if (sizes.empty() || sizes.back() > 2) sizes.push_back(2);
     for (int64_t pixels : sizes) {
       if (pixels > most_clipped || (packing_.by_lane() && !conv_.depthwise())) continue;
       Value* whole = mul(div(max(sub(end, begin), f_.i64(0)), pixels), pixels);
       Value* stop = add(begin, whole);
-      f_.for_loop(begin, stop, f_.i64(pixels), [&](Value* pixel) { clipped_tile(work, at, pixel, pixels); });
+      f_.for_loop(begin, stop, f_.i64(pixels), [&](Value* pixel) { clipped_tile(task, at, pixel, pixels); });
       begin = stop;
     }
-    f_.for_loop(begin, end, f_.i64(1), [&](Value* pixel) { clipped_tile(work, at, pixel, 1); });
+    f_.for_loop(begin, end, f_.i64(1), [&](Value* pixel) { clipped_tile(task, at, pixel, 1); });
     return max(begin, end);
   }
 
-  void clipped_tile(const Work& work, const RowPlace& at, Value* pixel, int64_t pixels) {
+  void clipped_tile(const Task& task, const RowPlace& at, Value* pixel, int64_t pixels) {
     RowPlace here = at;
     auto columns = [&](Value* p) {
       return kernel_range(p, conv_.stride_w, conv_.pad_left, conv_.kernel_w, conv_.dilation_w, f_.dim(conv_.in_width));
     };
     here.place.kw = {columns(add(pixel, f_.i64(pixels - 1))).begin, columns(pixel).end};
     if (pixels > 1) here.place.column = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
-    emit_tile(work, {pixels, {}}, here, pixel);
+    emit_tile(task, {pixels, {}}, here, pixel);
   }
 
-  void emit_tile(const Work& work, const TileAxis& columns, const RowPlace& at, Value* pixel) {
+  void emit_tile(const Task& task, const TileAxis& columns, const RowPlace& at, Value* pixel) {
     const TileShape shape{at.tile, columns};
     TilePlace place = at.place;
     Value* column = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
     place.input = word_address(f_, layout_, place.input, mul(column, layout_.channels));
-    TileResult result{work.image, mul(work.group, plan_.group_blocks), work.plane, at.row, pixel, shape, f_.i64(0), {}};
+    TileResult result{task.image, mul(task.group, plan_.group_blocks), task.plane, at.row, pixel, shape, f_.i64(0), {}};
     if (!packing_.by_lane()) {
-      passes_.begin_tile(place, shape.pixels() * work.vectors);
-      result.sums = reduce_dense(f_, conv_, plan_, layout_, shape, work.vectors, place);
+      passes_.begin_tile(place, shape.pixels() * task.vectors);
+      result.sums = reduce_dense(f_, conv_, plan_, layout_, shape, task.vectors, place);
       return passes_.end_tile(result.sums, [&] { epilogue_.store(result); });
     }
-    f_.for_loop(f_.i64(0), channels_of(work.group), f_.i64(plan_.lanes), [&](Value* lane) {
+    f_.for_loop(f_.i64(0), channels_of(task.group), f_.i64(plan_.lanes), [&](Value* lane) {
       TilePlace part = place;
       part.weights = weight_address(f_, layout_, place.weights, lane);
       result.first_lane = lane;
@@ -376,7 +376,7 @@ class ConvEmitter {
         part.input = word_address(f_, layout_, place.input, lane);
         result.sums = reduce_depthwise(f_, conv_, plan_, layout_, shape, part);
       } else {
-        Value* channel = add(mul(work.group, block), lane);
+        Value* channel = add(mul(task.group, block), lane);
         result.sums = reduce_by_lane(f_, conv_, plan_, layout_, shape, part, channel);
       }
       epilogue_.store(result);

@@ -56,7 +56,7 @@ class WinogradEmitter {
   }
 
  private:
-  struct Work {
+  struct Task {
     Value* image = nullptr;
     Value* first_tile = nullptr;
     Value* tiles = nullptr;
@@ -85,26 +85,26 @@ class WinogradEmitter {
     return index;
   }
 
-  void emit_task(Value* task) {
-    Work work;
-    Value* rest = task;
-    work.first_tile = mul(take(rest, plan_.tile_blocks), plan_.tiles);
+  void emit_task(Value* number) {
+    Task task;
+    Value* rest = number;
+    task.first_tile = mul(take(rest, plan_.tile_blocks), plan_.tiles);
     Value* first_group = mul(take(rest, plan_.group_tasks), plan_.groups_per_task);
-    work.image = rest;
-    work.tiles = min(f_.i64(plan_.tiles), sub(f_.dim(plan_.tile_count), work.first_tile));
-    f_.for_loop(f_.i64(0), work.tiles, f_.i64(1), [&](Value* tile) { transform_inputs(work, tile); });
+    task.image = rest;
+    task.tiles = min(f_.i64(plan_.tiles), sub(f_.dim(plan_.tile_count), task.first_tile));
+    f_.for_loop(f_.i64(0), task.tiles, f_.i64(1), [&](Value* tile) { transform_inputs(task, tile); });
     Value* end = min(add(first_group, plan_.groups_per_task), f_.i64(plan_.groups));
     f_.for_loop(first_group, end, f_.i64(1), [&](Value* group) {
-      if (plan_.last_vectors == plan_.vectors) return emit_group(work, group, plan_.vectors);
+      if (plan_.last_vectors == plan_.vectors) return emit_group(task, group, plan_.vectors);
       f_.if_else(
           f_.ir().CreateICmpSLT(group, f_.i64(plan_.groups - 1)),
-          [&] { return emit_group(work, group, plan_.vectors), Values{}; },
-          [&] { return emit_group(work, group, plan_.last_vectors), Values{}; });
+          [&] { return emit_group(task, group, plan_.vectors), Values{}; },
+          [&] { return emit_group(task, group, plan_.last_vectors), Values{}; });
     });
   }
 
-  TileAt place_of(const Work& work, Value* tile) {
-    Value* number = add(work.first_tile, tile);
+  TileAt place_of(const Task& task, Value* tile) {
+    Value* number = add(task.first_tile, tile);
     Value* columns = f_.dim(plan_.tile_columns);
     Value* row = f_.ir().CreateUDiv(number, columns);
     return {mul(row, form_.tile), mul(sub(number, mul(row, columns)), form_.tile)};
@@ -112,8 +112,8 @@ class WinogradEmitter {
 
   // ---- inputs
 
-  void transform_inputs(const Work& work, Value* tile) {
-    const TileAt at = place_of(work, tile);
+  void transform_inputs(const Task& task, Value* tile) {
+    const TileAt at = place_of(task, tile);
     Value *row = sub(at.row, f_.i64(conv_.pad_top)), *column = sub(at.column, f_.i64(conv_.pad_left));
     Value *height = f_.dim(conv_.in_height), *width = f_.dim(conv_.in_width);
     const auto within = [&](Value* first, Value* extent) {
@@ -128,7 +128,7 @@ class WinogradEmitter {
         offsets.push_back(mul(add(mul(r, width), c), block));
         inside.push_back(f_.ir().CreateAnd(f_.ir().CreateICmpULT(r, height), f_.ir().CreateICmpULT(c, width)));
       }
-    Value* image = floats(f_.operand(conv_.input), mul(work.image, image_layout_.image));
+    Value* image = floats(f_.operand(conv_.input), mul(task.image, image_layout_.image));
     f_.if_else(
         inner, [&] { return transform_units(image, tile, offsets, {}), Values{}; },
         [&] { return transform_units(image, tile, offsets, inside), Values{}; });
@@ -157,11 +157,11 @@ class WinogradEmitter {
 
   // ---- products and outputs
 
-  void emit_group(const Work& work, Value* group, int64_t vectors) {
+  void emit_group(const Task& task, Value* group, int64_t vectors) {
     f_.for_loop(f_.i64(0), f_.i64(form_.products()), f_.i64(1),
-                [&](Value* product) { multiply(work, group, product, vectors); });
-    f_.for_loop(f_.i64(0), work.tiles, f_.i64(1), [&](Value* tile) {
-      for (int64_t v = 0; v < vectors; ++v) transform_sums(work, group, tile, v);
+                [&](Value* product) { multiply(task, group, product, vectors); });
+    f_.for_loop(f_.i64(0), task.tiles, f_.i64(1), [&](Value* tile) {
+      for (int64_t v = 0; v < vectors; ++v) transform_sums(task, group, tile, v);
     });
   }
 
@@ -177,7 +177,7 @@ class WinogradEmitter {
     return floats(f_.scratch(), add(mul(row, plan_.vectors * plan_.lanes), plan_.sums_at));
   }
 
-  void multiply(const Work& work, Value* group, Value* product, int64_t vectors) {
+  void multiply(const Task& task, Value* group, Value* product, int64_t vectors) {
     TilePlace place;
     place.kd = place.units = {f_.i64(0), f_.i64(1)};
     place.units.end = f_.i64(packing_.units());
@@ -185,7 +185,7 @@ class WinogradEmitter {
     place.weights = floats(f_.operand(conv_.weights), add(panel(group), mul(product, block * packing_.columns())));
     const TileShape shape{{1, {}}, {plan_.tile_pixels, {{0, 1, 0, plan_.tile_pixels}}}};
     Value* inputs = floats(f_.scratch(), mul(product, plan_.padded_tiles * block));
-    f_.for_loop(f_.i64(0), work.tiles, f_.i64(plan_.tile_pixels), [&](Value* tile) {
+    f_.for_loop(f_.i64(0), task.tiles, f_.i64(plan_.tile_pixels), [&](Value* tile) {
       TilePlace here = place;
       here.input = floats(inputs, mul(tile, block));
       const Values sums = reduce_dense(f_, product_, tiles_, layout_, shape, vectors, here);
@@ -198,7 +198,7 @@ class WinogradEmitter {
 
   /// Vector `v` of the tile's outputs, through scratch memory: the epilogue is emitted once per row, not once per
   /// output.
-  void transform_sums(const Work& work, Value* group, Value* tile, int64_t v) {
+  void transform_sums(const Task& task, Value* group, Value* tile, int64_t v) {
     Value* kept = floats(f_.scratch(), plan_.outputs_at);
     transform_tile(
         f_, form_.output,
@@ -209,12 +209,12 @@ class WinogradEmitter {
         [&](size_t row, size_t column, Value* y) {
           store(y, floats(kept, (static_cast<int64_t>(row) * form_.tile + static_cast<int64_t>(column)) * plan_.lanes));
         });
-    const TileAt at = place_of(work, tile);
+    const TileAt at = place_of(task, tile);
     Value* rows = min(f_.i64(form_.tile), sub(f_.dim(conv_.out_height), at.row));
     Value* columns = min(f_.i64(form_.tile), sub(f_.dim(conv_.out_width), at.column));
     f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](Value* row) {
       const auto store_pixels = [&](Value* first, int64_t pixels) {
-        TileResult result{work.image,
+        TileResult result{task.image,
                           add(mul(group, plan_.group_blocks), v * plan_.lanes / block),
                           nullptr,
                           add(at.row, row),

@@ -49,7 +49,7 @@ class MatMulEmitter {
 
  private:
   /// A (row block, batch entry, panel) triple: its tasks are the row tiles.
-  struct Group {
+  struct PanelTask {
     llvm::Value* panel = nullptr;
     llvm::Value* column = nullptr;  // its first one, and how many it has
     llvm::Value* columns = nullptr;
@@ -64,8 +64,8 @@ class MatMulEmitter {
   llvm::Value* smax(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
 
   /// Constant panels are outermost, so that each is streamed from memory once; a strided B belongs to its batch entry.
-  Group locate(llvm::Value* group) {
-    Group result;
+  PanelTask locate(llvm::Value* group) {
+    PanelTask result;
     llvm::Value* per_block = f_.dim(plan_.entries * plan_.panels);
     result.tile = ir_.CreateMul(ir_.CreateSDiv(group, per_block), block_tiles_);
     group = ir_.CreateSRem(group, per_block);
@@ -83,7 +83,7 @@ class MatMulEmitter {
     return result;
   }
 
-  llvm::Value* address(const MatrixView& view, const Group& group) {
+  llvm::Value* address(const MatrixView& view, const PanelTask& group) {
     llvm::Value* offset = f_.dim(view.offset);
     for (size_t i = 0; i < group.batch.size(); ++i) {
       offset = ir_.CreateAdd(offset, ir_.CreateMul(group.batch[i], f_.dim(view.batch_strides[i])));
@@ -109,7 +109,7 @@ class MatMulEmitter {
   }
 
   void panel(llvm::Value* group) {
-    Group g = locate(group);
+    PanelTask g = locate(group);
     g.a = address(matmul_.a, g);
     g.column = ir_.CreateMul(g.panel, f_.i64(plan_.panel_columns));
     g.columns = smin(ir_.CreateSub(f_.dim(matmul_.n.extent), g.column), f_.i64(plan_.panel_columns));
@@ -139,7 +139,7 @@ class MatMulEmitter {
 
   /// Row tiles [from, to) over one block of k after the other, then their epilogue; `following`: where the panel after
   /// that begins.
-  void chunk(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* following,
+  void chunk(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* following,
              bool strips) {
     auto block = [&](llvm::Value* k, llvm::Value* depth, llvm::Value* next, bool accumulate) {
       RowTile tile = panel;
@@ -183,7 +183,7 @@ class MatMulEmitter {
   }
 
   /// The operands of row tile `t` over the columns of A from `k` on.
-  RowTile row_tile(const Group& g, RowTile tile, llvm::Value* t, llvm::Value* from, llvm::Value* k) {
+  RowTile row_tile(const PanelTask& g, RowTile tile, llvm::Value* t, llvm::Value* from, llvm::Value* k) {
     llvm::Value* offset =
         ir_.CreateAdd(ir_.CreateMul(row_of(t), f_.dim(matmul_.a.row_stride)), ir_.CreateMul(k, a_step()));
     tile.sums = sums_of(ir_.CreateSub(t, from));
@@ -193,7 +193,7 @@ class MatMulEmitter {
   }
 
   /// Row tiles [from, to) one after the other over the whole panel. `next`: what to fetch meanwhile.
-  void row_tiles(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
+  void row_tiles(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
                  llvm::Value* next) {
     f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
       RowTile tile = row_tile(g, panel, t, from, k);
@@ -205,7 +205,7 @@ class MatMulEmitter {
   }
 
   /// The same strip by strip, all row tiles over one before the next.
-  void strips_of(const Group& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
+  void strips_of(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
                  llvm::Value* next) {
     const int64_t width = plan_.strip_vectors();
     llvm::Value* vectors = ir_.CreateSDiv(ir_.CreateAdd(g.columns, f_.i64(plan_.lanes - 1)), f_.i64(plan_.lanes));
@@ -259,7 +259,7 @@ class MatMulEmitter {
     return to;
   }
 
-  void read_b(const Group& g, RowTile& tile) {
+  void read_b(const PanelTask& g, RowTile& tile) {
     if (packed()) {
       tile.b = packed_panel(g.panel);
       tile.right = plan_.panel_type();
@@ -313,7 +313,7 @@ class MatMulEmitter {
 
   // Epilogue: row by row from the sums, vectors along n.
 
-  void epilogue(const Group& g, llvm::Value* row, llvm::Value* rows, llvm::Value* sums) {
+  void epilogue(const PanelTask& g, llvm::Value* row, llvm::Value* rows, llvm::Value* sums) {
     Point point;
     for (size_t i = 0; i < g.batch.size(); ++i) point.axes[matmul_.batch[i].id] = g.batch[i];
     const Dim& n = matmul_.n.extent;

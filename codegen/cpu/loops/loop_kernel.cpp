@@ -139,8 +139,8 @@ class LoopKernelEmitter {
     const DType dtype = stage.value->dtype;
     Value* identity = emit_constant(f_, *reduce_identity(stage.reduce, dtype));
     std::vector<int> widths;
-    for (const Segment& s :
-         plan.lane.id < 0 ? std::vector<Segment>{Segment{.lanes = point_.lanes}} : row_segments(plan))
+    for (const RowPiece& s :
+         plan.lane.id < 0 ? std::vector<RowPiece>{RowPiece{.lanes = point_.lanes}} : pieces_of(plan))
       if (std::find(widths.begin(), widths.end(), s.lanes) == widths.end()) widths.push_back(s.lanes);
     Values accumulators;
     for (int width : widths) accumulators.push_back(f_.splat(identity, width));
@@ -177,11 +177,11 @@ class LoopKernelEmitter {
       current[0] = emit_combine(f_, stage.reduce, dtype, current[0], v);
       return current;
     }
-    for (const Segment& segment : row_segments(plan)) {
-      const auto slot = static_cast<size_t>(std::find(widths.begin(), widths.end(), segment.lanes) - widths.begin());
-      current[slot] = run_segment(f_, segment, {current[slot]}, [&](Value* i, Value* mask, const Values& carried) {
-        const Point at = lane_point(plan, segment.lanes, i, mask);
-        Value* v = f_.splat(exprs_.evaluate(stage.value, at), segment.lanes);
+    for (const RowPiece& piece : pieces_of(plan)) {
+      const auto slot = static_cast<size_t>(std::find(widths.begin(), widths.end(), piece.lanes) - widths.begin());
+      current[slot] = run_piece(f_, piece, {current[slot]}, [&](Value* i, Value* mask, const Values& carried) {
+        const Point at = lane_point(plan, piece.lanes, i, mask);
+        Value* v = f_.splat(exprs_.evaluate(stage.value, at), piece.lanes);
         if (plan.kept.operand >= 0) exprs_.store(plan.kept.operand, plan.kept.index, v, at);
         Value* sum = emit_combine(f_, stage.reduce, dtype, carried[0], v);
         return Values{mask == nullptr ? sum : ir_.CreateSelect(mask, sum, carried[0])};
@@ -203,9 +203,9 @@ class LoopKernelEmitter {
             ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateAdd(begin, f_.i64(plan_.row_block)), end)};
   }
 
-  std::vector<Segment> row_segments(const StagePlan& plan) {
+  std::vector<RowPiece> pieces_of(const StagePlan& plan) {
     const Range row = row_range(plan);
-    return segments_of(f_, plan, row.begin, row.end);
+    return row_pieces(f_, plan, row.begin, row.end);
   }
 
   FunctionBuilder& f_;

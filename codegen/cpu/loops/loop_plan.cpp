@@ -97,17 +97,17 @@ bool reads_where_it_writes(const Stage& stage) {
 bool is_wide(const RowInterior& interior, int lanes) {
   if (!interior.axis.extent.is_constant()) return true;
   const int64_t extent = interior.axis.extent.constant();
-  int64_t first = 0, behind = extent;
+  int64_t first = 0, after = extent;
   for (const Dim& d : interior.first) first = std::max(first, d.upper_bound().value_or(0));
-  for (const Dim& d : interior.behind) behind = std::min(behind, d.lower_bound().value_or(extent));
-  return behind - first >= lanes;
+  for (const Dim& d : interior.after) after = std::min(after, d.lower_bound().value_or(extent));
+  return after - first >= lanes;
 }
 
 /// Is what lies beside an interior surely within a register at each end?
 bool has_narrow_ends(const RowInterior& interior, int lanes) {
   const auto fits = [&](const Dim& d) { return d.upper_bound().value_or(lanes + 1) <= lanes; };
   return std::all_of(interior.first.begin(), interior.first.end(), fits) &&
-         std::all_of(interior.behind.begin(), interior.behind.end(),
+         std::all_of(interior.after.begin(), interior.after.end(),
                      [&](const Dim& d) { return fits(interior.axis.extent - d); });
 }
 

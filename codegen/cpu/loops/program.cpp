@@ -121,9 +121,9 @@ class ProgramEmitter {
   void emit_row(const Statement& s) {
     const StagePlan row = plan(s);
     const Point point = here(s);
-    for (const Segment& segment : segments_of(f_, row, evaluate(s.begin), evaluate(s.end)))
-      run_segment(f_, segment, {}, [&](Value* i, Value* mask, const Values&) {
-        const Point p = lanes_at(point, s.axis.id, segment.lanes, i, mask);
+    for (const RowPiece& piece : row_pieces(f_, row, evaluate(s.begin), evaluate(s.end)))
+      run_piece(f_, piece, {}, [&](Value* i, Value* mask, const Values&) {
+        const Point p = lanes_at(point, s.axis.id, piece.lanes, i, mask);
         exprs_.store(row.stage.operand, row.stage.index, row.stage.value, p);
         return Values{};
       });
@@ -134,12 +134,12 @@ class ProgramEmitter {
     const Point point = here(s);
     const DType dtype = s.value->dtype;
     Value* total = emit_constant(f_, *reduce_identity(s.reduce, dtype));
-    for (const Segment& segment : segments_of(f_, row, evaluate(s.begin), evaluate(s.end))) {
-      while (FunctionBuilder::lanes_of(total) > segment.lanes) total = emit_halve(f_, s.reduce, dtype, total);
-      total = f_.splat(total, segment.lanes);
-      total = run_segment(f_, segment, {total}, [&](Value* i, Value* mask, const Values& carried) {
-        const Point p = lanes_at(point, s.axis.id, segment.lanes, i, mask);
-        Value* v = f_.splat(exprs_.evaluate(row.stage.value, p), segment.lanes);
+    for (const RowPiece& piece : row_pieces(f_, row, evaluate(s.begin), evaluate(s.end))) {
+      while (FunctionBuilder::lanes_of(total) > piece.lanes) total = emit_halve(f_, s.reduce, dtype, total);
+      total = f_.splat(total, piece.lanes);
+      total = run_piece(f_, piece, {total}, [&](Value* i, Value* mask, const Values& carried) {
+        const Point p = lanes_at(point, s.axis.id, piece.lanes, i, mask);
+        Value* v = f_.splat(exprs_.evaluate(row.stage.value, p), piece.lanes);
         Value* sum = emit_combine(f_, s.reduce, dtype, carried[0], v);
         return Values{mask == nullptr ? sum : ir_.CreateSelect(mask, sum, carried[0])};
       })[0];

@@ -67,7 +67,7 @@ class Resolver {
     return done_[e.get()] = r;
   }
 
-  std::vector<Dim> first, behind;
+  std::vector<Dim> first, after;
 
  private:
   Expr simplified(const Expr& e) {
@@ -103,12 +103,12 @@ class Resolver {
     return nullptr;
   }
 
-  /// a >= b, and behind > c
+  /// a >= b, and after > c
   bool holds_both(const Expr& a, const Expr& b, const Expr& behind_it, const Expr& c) {
-    const size_t known_first = first.size(), known_behind = behind.size();
+    const size_t known_first = first.size(), known_after = after.size();
     if (holds(a, b, 0) && holds(behind_it, c, 1)) return true;
     first.resize(known_first);
-    behind.resize(known_behind);
+    after.resize(known_after);
     return false;
   }
 
@@ -144,7 +144,7 @@ class Resolver {
     if (!(rises ? ends_.low : ends_.high)) return false;
     const Dim bound = rises ? ceil_div(Dim(0) - rest, stride) : floor_div(rest, Dim(0) - stride) + 1;
     if (!is_near_end(rises ? bound : axis_.extent - bound)) return false;
-    std::vector<Dim>& bounds = rises ? first : behind;
+    std::vector<Dim>& bounds = rises ? first : after;
     if (std::find(bounds.begin(), bounds.end(), bound) == bounds.end()) bounds.push_back(bound);
     return true;
   }
@@ -185,13 +185,13 @@ std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const A
   RowInterior result;
   result.axis = axis;
   for (const Expr& v : values) result.values.push_back(both.resolve(v));
-  if (both.first.empty() && both.behind.empty()) return std::nullopt;
+  if (both.first.empty() && both.after.empty()) return std::nullopt;
   for (const Expr& v : values) {
     result.ahead.push_back(high.resolve(v));
     result.beyond.push_back(counted_from(low.resolve(v), axis, axis.extent - lanes));
   }
   result.first = std::move(both.first);
-  result.behind = std::move(both.behind);
+  result.after = std::move(both.after);
   return result;
 }
 

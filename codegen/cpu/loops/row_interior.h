@@ -12,12 +12,12 @@
 
 namespace gcg::cpu {
 
-/// Where `axis` lies in [max(first), min(behind)), expressions have the values `values`.
+/// Where `axis` lies in [max(first), min(after)), expressions have the values `values`.
 struct RowInterior {
   Axis axis;
-  std::vector<Dim> first, behind;
+  std::vector<Dim> first, after;
   std::vector<Expr> values;
-  std::vector<Expr> ahead;  // their values below min(behind)
+  std::vector<Expr> ahead;  // their values below min(after)
   std::vector<Expr>
       beyond;  // their values from max(first) on; here `axis` counts from where the last vector of it begins
 };

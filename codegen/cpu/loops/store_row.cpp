@@ -44,40 +44,40 @@ class StoreRowEmitter {
   }
 
   void emit_plainly(Value* begin, Value* end) {
-    for (const Segment& segment : segments_of(f_, plan_, begin, end)) emit_segment(plan_.values, segment);
+    for (const RowPiece& piece : row_pieces(f_, plan_, begin, end)) emit_piece(plan_.values, piece);
   }
 
   /// The middle, if there is as much as a register, and the ends.
   void emit_between_ends(Value* end) {
     const RowInterior& row = *plan_.interior;
-    Value *first = f_.i64(0), *behind = end;
+    Value *first = f_.i64(0), *after = end;
     for (const Dim& d : row.first) first = max(first, f_.dim(d));
-    for (const Dim& d : row.behind) behind = min(behind, f_.dim(d));
-    Value* enough = ir_.CreateICmpSGE(ir_.CreateSub(behind, first), f_.i64(plan_.native));
-    plan_.narrow_ends ? emit_narrow_ends(first, behind, end, enough) : emit_wide_ends(first, behind, end, enough);
+    for (const Dim& d : row.after) after = min(after, f_.dim(d));
+    Value* enough = ir_.CreateICmpSGE(ir_.CreateSub(after, first), f_.i64(plan_.native));
+    plan_.narrow_ends ? emit_narrow_ends(first, after, end, enough) : emit_wide_ends(first, after, end, enough);
   }
 
   /// Ends of any width: element by element as what they are.
-  void emit_wide_ends(Value* first, Value* behind, Value* end, Value* enough) {
+  void emit_wide_ends(Value* first, Value* after, Value* end, Value* enough) {
     Value* parts = ir_.CreateSelect(enough, f_.i64(2), f_.i64(1));
     f_.for_loop(f_.i64(0), parts, f_.i64(1), [&](Value* part) {
       Value* front = ir_.CreateICmpEQ(part, f_.i64(0));
-      emit_plainly(ir_.CreateSelect(front, f_.i64(0), behind),
+      emit_plainly(ir_.CreateSelect(front, f_.i64(0), after),
                    ir_.CreateSelect(ir_.CreateAnd(front, enough), first, end));
     });
-    either(enough, [&] { emit_vectors(plan_.interior->values, first, first, behind); }, [] {});
+    either(enough, [&] { emit_vectors(plan_.interior->values, first, first, after); }, [] {});
   }
 
   /// One register at each end that is not like the middle.
-  void emit_narrow_ends(Value* first, Value* behind, Value* end, Value* enough) {
+  void emit_narrow_ends(Value* first, Value* after, Value* end, Value* enough) {
     const RowInterior& row = *plan_.interior;
     Value* lanes = f_.i64(plan_.native);
     enough = ir_.CreateAnd(enough, ir_.CreateICmpSLE(first, lanes));
-    enough = ir_.CreateAnd(enough, ir_.CreateICmpSLE(ir_.CreateSub(end, behind), lanes));
-    const Emit outer = [&] { emit_parts(row, first, behind, end); };
+    enough = ir_.CreateAnd(enough, ir_.CreateICmpSLE(ir_.CreateSub(end, after), lanes));
+    const Emit outer = [&] { emit_parts(row, first, after, end); };
     const Emit wide = [&] {
       if (!plan_.inner) return outer();
-      either(is_inner(), [&] { emit_parts(*plan_.inner, first, behind, end); }, outer);
+      either(is_inner(), [&] { emit_parts(*plan_.inner, first, after, end); }, outer);
     };
     either(enough, wide, [&] { emit_plainly(f_.i64(0), end); });
   }
@@ -88,15 +88,15 @@ class StoreRowEmitter {
     for (const RowInterior& row : plan_.inner_rows) {
       Value* at = point_.axes.at(row.axis.id);
       for (const Dim& d : row.first) inner = ir_.CreateAnd(inner, ir_.CreateICmpSGE(at, f_.dim(d)));
-      for (const Dim& d : row.behind) inner = ir_.CreateAnd(inner, ir_.CreateICmpSLT(at, f_.dim(d)));
+      for (const Dim& d : row.after) inner = ir_.CreateAnd(inner, ir_.CreateICmpSLT(at, f_.dim(d)));
     }
     return inner;
   }
 
-  void emit_parts(const RowInterior& row, Value* first, Value* behind, Value* end) {
-    const bool low = !plan_.interior->first.empty(), high = !plan_.interior->behind.empty();
+  void emit_parts(const RowInterior& row, Value* first, Value* after, Value* end) {
+    const bool low = !plan_.interior->first.empty(), high = !plan_.interior->after.empty();
     if (low) store(row.ahead, lanes(plan_.native, f_.i64(0), nullptr));
-    emit_vectors(row.values, low ? f_.i64(plan_.native) : f_.i64(0), first, high ? behind : end);
+    emit_vectors(row.values, low ? f_.i64(plan_.native) : f_.i64(0), first, high ? after : end);
     if (!high) return;
     store(row.beyond, lanes(plan_.native, f_.i64(0), nullptr),
           lanes(plan_.native, ir_.CreateSub(end, f_.i64(plan_.native)), nullptr));
@@ -104,20 +104,20 @@ class StoreRowEmitter {
 
   /// [begin, end) in whole registers, of which the last may do lanes again from `first` on: there are enough.
   void emit_vectors(const std::vector<Expr>& values, Value* begin, Value* first, Value* end) {
-    for (const Segment& segment : segments_of(f_, plan_, begin, end)) {
-      if (!segment.masked && segment.lanes >= plan_.native) {
-        emit_segment(values, segment);
+    for (const RowPiece& piece : row_pieces(f_, plan_, begin, end)) {
+      if (!piece.masked && piece.lanes >= plan_.native) {
+        emit_piece(values, piece);
         continue;
       }
       Value* last = max(first, ir_.CreateSub(end, f_.i64(plan_.native)));
-      either(ir_.CreateICmpSLT(segment.begin, end), [&] { store(values, lanes(plan_.native, last, nullptr)); }, [] {});
+      either(ir_.CreateICmpSLT(piece.begin, end), [&] { store(values, lanes(plan_.native, last, nullptr)); }, [] {});
     }
   }
 
-  void emit_segment(const std::vector<Expr>& values, const Segment& segment) {
-    const int together = plan_.by_registers ? std::min(plan_.native, segment.lanes) : segment.lanes;
-    run_segment(f_, segment, {}, [&](Value* i, Value* mask, const Values&) {
-      for (int done = 0; done < segment.lanes; done += together)
+  void emit_piece(const std::vector<Expr>& values, const RowPiece& piece) {
+    const int together = plan_.by_registers ? std::min(plan_.native, piece.lanes) : piece.lanes;
+    run_piece(f_, piece, {}, [&](Value* i, Value* mask, const Values&) {
+      for (int done = 0; done < piece.lanes; done += together)
         store(values, lanes(together, ir_.CreateAdd(i, f_.i64(done)), mask));
       return Values{};
     });

@@ -55,9 +55,9 @@ void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Di
   });
 }
 
-std::vector<Segment> segments_of(FunctionBuilder& f, const StagePlan& plan, Value* begin, Value* end) {
+std::vector<RowPiece> row_pieces(FunctionBuilder& f, const StagePlan& plan, Value* begin, Value* end) {
   llvm::IRBuilder<>& ir = f.ir();
-  std::vector<Segment> result;
+  std::vector<RowPiece> result;
   auto add = [&](int lanes) {
     Value* length = ir.CreateSub(end, begin);
     Value* stop = ir.CreateAdd(begin, ir.CreateAnd(length, f.i64(-int64_t{lanes})));
@@ -75,8 +75,8 @@ std::vector<Segment> segments_of(FunctionBuilder& f, const StagePlan& plan, Valu
   return result;
 }
 
-Values run_segment(FunctionBuilder& f, const Segment& s, const Values& initial,
-                   const std::function<Values(Value*, Value*, const Values&)>& body) {
+Values run_piece(FunctionBuilder& f, const RowPiece& s, const Values& initial,
+                 const std::function<Values(Value*, Value*, const Values&)>& body) {
   llvm::IRBuilder<>& ir = f.ir();
   if (s.masked) {
     auto rest = [&] { return body(s.begin, f.first_lanes(ir.CreateSub(s.end, s.begin), s.lanes), initial); };

@@ -15,7 +15,7 @@ void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Di
                     const std::function<void()>& body);
 
 /// A piece of a row done `lanes` at a time; `masked`: the rest, shorter than `lanes`, in one go.
-struct Segment {
+struct RowPiece {
   int lanes = 1;
   bool masked = false;
   llvm::Value* begin = nullptr;
@@ -24,11 +24,11 @@ struct Segment {
 
 /// The range [begin, end) of a stage's vector axis: wide steps, steps of one register, then the rest masked or one by
 /// one.
-std::vector<Segment> segments_of(FunctionBuilder& f, const StagePlan& plan, llvm::Value* begin, llvm::Value* end);
+std::vector<RowPiece> row_pieces(FunctionBuilder& f, const StagePlan& plan, llvm::Value* begin, llvm::Value* end);
 
-/// Runs body(i, mask, carried) over a segment.
-FunctionBuilder::Values run_segment(
-    FunctionBuilder& f, const Segment& s, const FunctionBuilder::Values& initial,
+/// Runs body(i, mask, carried) over a piece.
+FunctionBuilder::Values run_piece(
+    FunctionBuilder& f, const RowPiece& s, const FunctionBuilder::Values& initial,
     const std::function<FunctionBuilder::Values(llvm::Value*, llvm::Value*, const FunctionBuilder::Values&)>& body);
 
 /// `point` with lanes along `axis` from `i` on.

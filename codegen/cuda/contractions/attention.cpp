@@ -180,7 +180,7 @@ class AttentionText {
   /// Queries after the last one get the last one's scores, which nobody sees.
   void declare_score() {
     f_.open("const auto score = [&](int row, int key, float sum)");
-    Place place = batch_;
+    EvaluationPoint place = batch_;
     declare_axis(f_, place, k_.m, concat("gart_min(row0 + row, ", int_text(f_, k_.m.extent), " - 1)"));
     declare_axis(f_, place, k_.t, "key");
     place.accumulator = "sum";
@@ -199,17 +199,17 @@ class AttentionText {
     f_.open("for (int i = 0; i < Attention::kRows; ++i)");
     f_.line("const int row = row0 + Attention::row(i);");
     f_.line("if (row >= ", int_text(f_, k_.m.extent), ") continue;");
-    Place place = batch_;
+    EvaluationPoint place = batch_;
     declare_axis(f_, place, k_.m, "row");
     if (k_.is_nan_zero || k_.kept) drop_rows(place);
     EpilogueText epilogue(f_, epilogue_, epilogue_.vector);
-    each_column(place, [&](const Place& here) { epilogue.values(here, sum_name); });
-    each_column(place, [&](const Place& here) { epilogue.store(here, sum_name); });
+    each_column(place, [&](const EvaluationPoint& here) { epilogue.values(here, sum_name); });
+    each_column(place, [&](const EvaluationPoint& here) { epilogue.store(here, sum_name); });
     f_.close();
   }
 
   /// Zero instead of values whose weights are all zero.
-  void drop_rows(const Place& place) {
+  void drop_rows(const EvaluationPoint& place) {
     std::string dropped = k_.is_nan_zero ? "!(attention.total[i] > 0.0f)" : "";
     if (k_.kept) {
       ExprText exprs(f_, place);
@@ -223,7 +223,7 @@ class AttentionText {
   }
 
   template <class Body>
-  void each_column(Place place, const Body& body) {
+  void each_column(EvaluationPoint place, const Body& body) {
     f_.line("#pragma unroll");
     f_.open("for (int j = 0; j < Attention::kColumns; j += ", epilogue_.vector, ")");
     f_.line("const int column = Attention::column(j);");
@@ -239,7 +239,7 @@ class AttentionText {
   Arithmetic arithmetic_;
   AttentionTile tile_;
   Epilogue epilogue_;
-  Place batch_;
+  EvaluationPoint batch_;
 };
 
 }  // namespace

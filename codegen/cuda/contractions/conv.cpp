@@ -67,9 +67,13 @@ class ConvProduct final : public Product {
     declare_operand(f, tile, right, false);
   }
 
-  void declare_batch(FunctionText&, Place&) const override {}
-  void declare_row(FunctionText& f, Place& place) const override { declare_line(f, place, "row", by_position_); }
-  void declare_column(FunctionText& f, Place& place) const override { declare_line(f, place, "column", !by_position_); }
+  void declare_batch(FunctionText&, EvaluationPoint&) const override {}
+  void declare_row(FunctionText& f, EvaluationPoint& place) const override {
+    declare_line(f, place, "row", by_position_);
+  }
+  void declare_column(FunctionText& f, EvaluationPoint& place) const override {
+    declare_line(f, place, "column", !by_position_);
+  }
 
  private:
   /// Elements that are neighbours in memory along a line of the operand of positions.
@@ -123,7 +127,7 @@ class ConvProduct final : public Product {
   }
 
   /// The axes that number `line`: the result's positions, or channels.
-  void declare_line(FunctionText& f, Place& place, const std::string& line, bool is_position) const {
+  void declare_line(FunctionText& f, EvaluationPoint& place, const std::string& line, bool is_position) const {
     if (!is_position)
       return declare_axis(f, place, c_.channel, concat("batch * ", int_text(f, channel_count()), " + ", line));
     std::string position = line;
@@ -165,8 +169,8 @@ class ConvProduct final : public Product {
   bool is_inside() const {
     if (is_pointwise()) return true;
     return std::all_of(spatial_.begin(), spatial_.end(), [](const Spatial& s) {
-      const auto behind = (s.input - (s.output - 1) * s.stride - (s.kernel - 1) * s.dilation).lower_bound();
-      return s.pad.is(0) && behind && *behind >= 1;
+      const auto after = (s.input - (s.output - 1) * s.stride - (s.kernel - 1) * s.dilation).lower_bound();
+      return s.pad.is(0) && after && *after >= 1;
     });
   }
 

@@ -147,10 +147,10 @@ class ProductText {
     }
     const std::string first = in_parts ? "part" : "0", end = in_parts ? concat("part + ", kPart) : "Sums::kColumns";
     if (has_loads(p_.epilogue)) {
-      each_sum("row0", first, end, [&](const Place& place) { compute(place); });
+      each_sum("row0", first, end, [&](const EvaluationPoint& place) { compute(place); });
       f_.line("const int same_row0 = gart_computed_again(row0);");
     }
-    each_sum(has_loads(p_.epilogue) ? "same_row0" : "row0", first, end, [&](const Place& place) {
+    each_sum(has_loads(p_.epilogue) ? "same_row0" : "row0", first, end, [&](const EvaluationPoint& place) {
       if (!has_loads(p_.epilogue)) compute(place);
       epilogue_.store(place, sum_name);
     });
@@ -161,7 +161,7 @@ class ProductText {
   /// columns from `column` on, for columns number `first` to `end` of its own.
   template <class Body>
   void each_sum(const std::string& row0, const std::string& first, const std::string& end, const Body& body) {
-    Place place = batch_;
+    EvaluationPoint place = batch_;
     f_.line("#pragma unroll");
     f_.open("for (int i = 0; i < Sums::kRows; ++i)");
     f_.line("const int row = ", row0, " + Sums::row(i);");
@@ -175,7 +175,7 @@ class ProductText {
     for (int k = 0; k < 3; ++k) f_.close();
   }
 
-  void compute(const Place& place) { epilogue_.values(place, sum_name); }
+  void compute(const EvaluationPoint& place) { epilogue_.values(place, sum_name); }
 
   /// As emit_split_sum reads it.
   void store_partial_sums() {
@@ -198,7 +198,7 @@ class ProductText {
   const ProductTile& tile_;
   int vector_;
   EpilogueText epilogue_;
-  Place batch_;
+  EvaluationPoint batch_;
 };
 
 }  // namespace
@@ -292,7 +292,7 @@ std::string int_text(FunctionText& f, const Dim& dim) {
   return i.wide ? concat("(int)", i.text) : i.text;
 }
 
-void declare_axis(FunctionText& f, Place& place, const Axis& axis, const std::string& text) {
+void declare_axis(FunctionText& f, EvaluationPoint& place, const Axis& axis, const std::string& text) {
   if (axis.extent.is(1)) return;
   const std::string name = place.axes[axis.id] = concat("a", axis.id);
   f.line("const ", index_type(f.ranges().of_axis(axis.id)), " ", name, " = ", text, ";");

@@ -4,7 +4,7 @@
 
 namespace gcg::cuda {
 
-void EpilogueText::load_vectors(const Place& place) {
+void EpilogueText::load_vectors(const EvaluationPoint& place) {
   vectors_.clear();
   if (vector_ == 1) return;
   for (const Expr& e : vector_loads(p_.epilogue, f_.kernel().operands, p_.lane, vector_)) {

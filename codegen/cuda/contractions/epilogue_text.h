@@ -17,10 +17,10 @@ class EpilogueText {
 
   /// sum(v) = the result, where sum(v) names the contraction's value of column + v.
   template <class Sum>
-  void values(Place place, const Sum& sum) {
+  void values(EvaluationPoint place, const Sum& sum) {
     load_vectors(place);
     for (int v = 0; v < vector_; ++v) {
-      Place here = place;
+      EvaluationPoint here = place;
       if (v > 0) here.axes[p_.lane] = concat("(", place.axes.at(p_.lane), " + ", v, ")");
       for (const auto& [node, name] : vectors_) here.known[node] = concat(name, ".at[", v, "]");
       here.accumulator = sum(v);
@@ -33,7 +33,7 @@ class EpilogueText {
   }
 
   template <class Sum>
-  void store(const Place& place, const Sum& sum) {
+  void store(const EvaluationPoint& place, const Sum& sum) {
     ExprText exprs(f_, place);
     if (vector_ == 1) return exprs.store(p_.result, p_.index, rounded(sum(0)));
     std::string list;
@@ -45,7 +45,7 @@ class EpilogueText {
   }
 
  private:
-  void load_vectors(const Place& place);
+  void load_vectors(const EvaluationPoint& place);
   DType result_type() const { return f_.kernel().operands[static_cast<size_t>(p_.result)].dtype; }
   /// A float as an element of the result.
   std::string rounded(const std::string& value) const {

@@ -45,12 +45,14 @@ class MatMulProduct final : public Product {
 
   std::optional<TmaView> tma_view(bool of_left) const override { return tma_views_[of_left ? 0 : 1]; }
 
-  void declare_batch(FunctionText& f, Place& place) const override {
+  void declare_batch(FunctionText& f, EvaluationPoint& place) const override {
     const std::vector<std::string> at = f.coordinates(mm_.batch, {"batch", false});
     for (size_t k = 0; k < at.size(); ++k) place.axes[mm_.batch[k].id] = at[k];
   }
-  void declare_row(FunctionText& f, Place& place) const override { declare_axis(f, place, mm_.m, "row"); }
-  void declare_column(FunctionText& f, Place& place) const override { declare_axis(f, place, mm_.n, "column"); }
+  void declare_row(FunctionText& f, EvaluationPoint& place) const override { declare_axis(f, place, mm_.m, "row"); }
+  void declare_column(FunctionText& f, EvaluationPoint& place) const override {
+    declare_axis(f, place, mm_.n, "column");
+  }
 
  private:
   /// Lines run along the depth or along the other direction, whichever is contiguous; by 16 bytes where both strides

@@ -67,11 +67,11 @@ class Product : public Epilogue {
   /// right of them. In scope: int `row0`, `column0`.
   virtual void declare_operands(FunctionText& f, const ProductTile& tile) const = 0;
   /// Declares the axes that number the products of the batch. In scope: int `batch`. What follows relies on them.
-  virtual void declare_batch(FunctionText& f, Place& place) const = 0;
+  virtual void declare_batch(FunctionText& f, EvaluationPoint& place) const = 0;
   /// Declares the epilogue's axes that depend on the row and not on the column. In scope: `batch`, `row`.
-  virtual void declare_row(FunctionText& f, Place& place) const = 0;
+  virtual void declare_row(FunctionText& f, EvaluationPoint& place) const = 0;
   /// Declares those that do. In scope: `batch`, `row`, `column`.
-  virtual void declare_column(FunctionText& f, Place& place) const = 0;
+  virtual void declare_column(FunctionText& f, EvaluationPoint& place) const = 0;
 };
 
 /// How an operand's elements become those of its tiles (device/gart_operand.cuh).
@@ -130,6 +130,6 @@ int epilogue_vector(const Kernel& kernel, const Epilogue& epilogue, const Dim& c
 /// A Dim as an int. Rows, columns and depths are below 2^31: beyond that a matrix of one column is 8 GiB.
 std::string int_text(FunctionText& f, const Dim& dim);
 /// "const int a7 = ..." with the type that index arithmetic gives the axis.
-void declare_axis(FunctionText& f, Place& place, const Axis& axis, const std::string& text);
+void declare_axis(FunctionText& f, EvaluationPoint& place, const Axis& axis, const std::string& text);
 
 }  // namespace gcg::cuda

@@ -86,7 +86,7 @@ class SkinnyGemmText {
     } else {
       f_.line("const int first = 0, end = ", end, ";");
     }
-    Place place;
+    EvaluationPoint place;
     p_.declare_batch(f_, place);
     declare("few", l_.few_rows, l_.few_rows ? p_.rows : p_.columns);
     declare("many", !l_.few_rows, l_.many);
@@ -131,7 +131,7 @@ class SkinnyGemmText {
             ", ", ahead, ">(few, many, first_line, first, end, shared);");
   }
 
-  void finish_sum(Place place) {
+  void finish_sum(EvaluationPoint place) {
     f_.line("if (dot.few < 0) return;");
     f_.line("const int row = dot.", l_.few_rows ? "few" : "many", ", column = dot.", l_.few_rows ? "many" : "few", ";");
     if (sharing_.splits > 1) {

@@ -24,7 +24,7 @@ KernelText emit_split_sum(const Kernel& kernel, const Product& product, int spli
   f.line("#pragma unroll");
   f.line("for (int v = 0; v < ", vector, "; ++v) sums[v] += part.at[v];");
   f.close();
-  Place place;
+  EvaluationPoint place;
   product.declare_batch(f, place);
   product.declare_row(f, place);
   product.declare_column(f, place);

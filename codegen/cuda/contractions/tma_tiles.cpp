@@ -47,7 +47,7 @@ void declare(FunctionText& f, Product::TmaView view, int lines, const char* type
     if (d > 0) map.strides.push_back(view.dimensions[d].stride);
     at += concat(d == 0 ? "" : ", ", view.dimensions[d].at);
   }
-  f.line("typedef gart_boxes<gart_swizzled_tile<", lines, ", ", along_depth ? "true" : "false", ">, ",
+  f.line("typedef gart_tma_tiles<gart_swizzled_tile<", lines, ", ", along_depth ? "true" : "false", ">, ",
          view.dimensions.size(), ", ", row, ", ", depth, "> ", type, ";");
   f.line("const ", type, " ", name, " = {&", f.map(std::move(map)), ", {", at, "}};");
 }

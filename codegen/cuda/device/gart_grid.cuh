@@ -1,4 +1,4 @@
-// The launches before and behind this one (programmatic dependent launch, from sm_90 on). A launch may be started while the one
+// The launches before and after this one (programmatic dependent launch, from sm_90 on). A launch may be started while the one
 // before it runs. Until it has waited for that one it may read what no launch writes, and write nothing.
 #pragma once
 
@@ -7,7 +7,7 @@ inline void gart_griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" :::
 inline void gart_griddepcontrol_launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 #endif
 
-/// Lets the launch behind this one start as soon as all blocks of this one run.
+/// Lets the launch after this one start as soon as all blocks of this one run.
 inline void gart_start_next_launch() {
 #if __CUDA_ARCH__ >= 900
   gart_griddepcontrol_launch_dependents();

@@ -60,7 +60,7 @@ struct gart_chunks {
   static int place(int i) { return Tile::at(row(i), depth(i)); }
 };
 
-/// A matrix: element (row, k) lies row * row_stride + k * depth_stride behind `base`. With Vector > 1 the stride along lines
+/// A matrix: element (row, k) lies row * row_stride + k * depth_stride after `base`. With Vector > 1 the stride along lines
 /// is 1, the other and `base` are multiples of Vector elements, and so is the extent along lines.
 template <class Conversion, class Tile, int Threads, int Vector>
 struct gart_matrix : gart_chunks<Conversion, Tile, Threads, Vector> {
@@ -115,7 +115,7 @@ void gart_await_copies() {
   __syncthreads();
 }
 
-/// A copy of the tile at depth k that begins before other work and ends behind it, when `tile` may be written; what lies
+/// A copy of the tile at depth k that begins before other work and ends after it, when `tile` may be written; what lies
 /// outside of the operand becomes zero. This one goes through registers.
 template <class Operand, bool IsAsync>
 struct gart_tile_copy {

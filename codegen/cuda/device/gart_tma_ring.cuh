@@ -7,7 +7,7 @@
 
 /// An operand of a product as boxes of a tensor: `at` are the coordinates of the block's first row in depth 0.
 template <class Tile_, int Rank, int RowDimension, int DepthDimension>
-struct gart_boxes {
+struct gart_tma_tiles {
   typedef Tile_ Tile;
   static constexpr int kBoxRows = Tile::kAlongDepth ? Tile::kRows : 64;
   const GartTensorMap* map;
@@ -29,7 +29,7 @@ struct gart_boxes {
 #define GART_EVEN_REGISTERS 0
 #endif
 
-/// `Groups` warpgroups multiply; the warps behind them feed them. With Many > 0 those are a warpgroup that gives registers away,
+/// `Groups` warpgroups multiply; the warps after them feed them. With Many > 0 those are a warpgroup that gives registers away,
 /// keeping `Few` per thread, so that the others have `Many`. In shared memory: Stages tiles of both operands, then a barrier per
 /// stage for "it is full" and one for "it is read".
 template <class A, class B, int Stages, int Groups, int Few, int Many>

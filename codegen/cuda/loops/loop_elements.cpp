@@ -48,7 +48,7 @@ void ElementsText::emit_vectors(const StagePlan& s, const std::string& base) {
   f_.close_else();
   const std::string i = f_.fresh("b");
   f_.open("for (", lane_type(s), " ", i, " = ", base, "; ", i, " < ", end, "; ++", i, ")");
-  Place place = place_;
+  EvaluationPoint place = place_;
   place.axes[s.lane.id] = i;
   emit_store(s, place);
   f_.close();
@@ -56,7 +56,7 @@ void ElementsText::emit_vectors(const StagePlan& s, const std::string& base) {
 }
 
 void ElementsText::emit_vector(const StagePlan& s, const std::string& base) {
-  emit_lanes(s, place_, base, "", [&](const Place& place) { emit_store(s, place); });
+  emit_lanes(s, place_, base, "", [&](const EvaluationPoint& place) { emit_store(s, place); });
 }
 
 }  // namespace

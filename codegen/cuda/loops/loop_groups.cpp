@@ -23,7 +23,7 @@ class GroupsText : public LoopText {
   void emit_exchange(const Stage& stage, const std::string& local, const std::string& type);
   void emit_row_store(size_t number);
   void emit_row(size_t number, const Body& body);
-  void open_outer_loops(const std::vector<Axis>& axes, Place& place);
+  void open_outer_loops(const std::vector<Axis>& axes, EvaluationPoint& place);
   void emit_serial(const StagePlan& s, const Body& body);
   void emit_linear(const StagePlan& s, const Body& body);
   void emit_rounds(size_t number, const Body& body);
@@ -93,7 +93,8 @@ void GroupsText::emit_reduce(size_t number) {
   const DType dtype = stage.value->dtype;
   const std::string local = concat("l", stage.local), type = type_of(dtype);
   f_.line(type, " ", local, " = ", constant_text(*reduce_identity(stage.reduce, dtype)), ";");
-  emit_row(number, [&](const Place& place) { ExprText(f_, place).accumulate(stage.reduce, stage.value, local); });
+  emit_row(number,
+           [&](const EvaluationPoint& place) { ExprText(f_, place).accumulate(stage.reduce, stage.value, local); });
   if (plan_.group > 1 && s.lane.id >= 0) emit_exchange(stage, local, type);
   place_.locals[stage.local] = local;
 }
@@ -118,7 +119,7 @@ void GroupsText::emit_row_store(size_t number) {
   std::string guard = plan_.group > 1 && plan_.threads > plan_.group ? "active" : "";
   if (plan_.group > 1 && s.lane.id < 0) guard += concat(guard.empty() ? "" : " && ", "lane == 0");
   if (!guard.empty()) f_.open("if (", guard, ")");
-  emit_row(number, [&](const Place& place) { emit_store(s, place); });
+  emit_row(number, [&](const EvaluationPoint& place) { emit_store(s, place); });
   if (!guard.empty()) f_.close();
   if (plan_.group > 1 && number + 1 < plan_.stages.size())
     f_.line(plan_.group > kWarp || plan_.across ? "__syncthreads();" : "__syncwarp();");
@@ -135,7 +136,7 @@ void GroupsText::emit_row(size_t number, const Body& body) {
   if (plan_.group == 1) return emit_serial(s, body);
   if (!plan_.kept.empty()) return emit_rounds(number, body);
   if (is_short(s)) return emit_linear(s, body);
-  Place place = place_;
+  EvaluationPoint place = place_;
   open_outer_loops(s.loops, place);
   const std::string i = f_.fresh("i");
   const std::string first = s.vector > 1 ? concat("lane * ", s.vector) : "lane";
@@ -148,7 +149,7 @@ void GroupsText::emit_row(size_t number, const Body& body) {
 
 /// Loops around the lane's. Left to itself, the compiler would unroll 49 rounds as a whole and hold what all of them
 /// read.
-void GroupsText::open_outer_loops(const std::vector<Axis>& axes, Place& place) {
+void GroupsText::open_outer_loops(const std::vector<Axis>& axes, EvaluationPoint& place) {
   Dim points(1);
   for (const Axis& a : axes) points = points * a.extent;
   const bool window = points.is_constant() && points.constant() <= kWindow;
@@ -164,7 +165,7 @@ void GroupsText::emit_serial(const StagePlan& s, const Body& body) {
   Dim points(1);
   for (const Axis& a : axes) points = points * a.extent;
   const bool window = points.is_constant() && points.constant() <= kWindow;
-  Place place = place_;
+  EvaluationPoint place = place_;
   for (size_t k = 0; k < axes.size(); ++k) {
     const char* outer = k + 1 == axes.size() ? "#pragma unroll 4" : "#pragma unroll 1";
     f_.line(window ? "#pragma unroll" : outer);
@@ -184,7 +185,7 @@ void GroupsText::emit_linear(const StagePlan& s, const Body& body) {
   f_.open("for (", fits(points) ? "int " : "long long ", i, " = lane; ", i, " < ", f_.dim(points).text, "; ", i,
           " += ", plan_.group, ")");
   const std::vector<std::string> names = f_.coordinates(axes, {i, !fits(points)});
-  Place place = place_;
+  EvaluationPoint place = place_;
   for (size_t k = 0; k < axes.size(); ++k) place.axes[axes[k].id] = names[k];
   body(place);
   f_.close();
@@ -199,7 +200,7 @@ void GroupsText::emit_rounds(size_t number, const Body& body) {
   f_.line("const int ", i, " = (", j, " * ", plan_.group, " + lane) * ", s.vector, ";");
   const bool partial = !is_multiple(s.lane.extent, int64_t{plan_.group} * s.vector);
   if (partial) f_.open("if (", i, " < ", f_.dim(s.lane.extent).text, ")");
-  Place place = place_;
+  EvaluationPoint place = place_;
   for (size_t k = 0; k < plan_.kept.size(); ++k)
     for (const KeptRow::Use& use : plan_.kept[k].uses)
       if (use.stage == number) (use.computes ? place.kept : place.known)[use.node.get()] = concat("k", k);

@@ -5,7 +5,7 @@
 namespace gcg::cuda {
 namespace {
 
-void index_kept(Place& place, const std::string& slot) {
+void index_kept(EvaluationPoint& place, const std::string& slot) {
   for (auto* names : {&place.known, &place.kept})
     for (auto& [node, name] : *names) name = concat(name, "[", slot, "]");
 }
@@ -21,17 +21,17 @@ LoopText::LoopText(const Kernel& kernel, const LoopPlan& plan) : f_(kernel), pla
   for (int id : plan.unit_axes) place_.axes.emplace(id, "0");
 }
 
-Place LoopText::place_at(const Place& place, const StagePlan& s, const std::string& i) {
-  Place result = place;
+EvaluationPoint LoopText::place_at(const EvaluationPoint& place, const StagePlan& s, const std::string& i) {
+  EvaluationPoint result = place;
   result.axes[s.lane.id] = i;
   return result;
 }
 
 /// The vectors that the stage's value reads at `place`.
-std::vector<LoopText::Vector> LoopText::emit_vector_reads(const StagePlan& s, const Place& place) {
+std::vector<LoopText::Vector> LoopText::emit_vector_reads(const StagePlan& s, const EvaluationPoint& place) {
   std::unordered_set<const ExprNode*> known;
   for (const auto& [node, name] : place.known) known.insert(node);
-  Place bare = place;  // of names that are indexed per element
+  EvaluationPoint bare = place;  // of names that are indexed per element
   bare.known.clear();
   bare.kept.clear();
   std::vector<Vector> vectors;
@@ -44,7 +44,7 @@ std::vector<LoopText::Vector> LoopText::emit_vector_reads(const StagePlan& s, co
 }
 
 /// vector = what `e`, a load, a constant or a select of such, is at `place` and the elements after it.
-void LoopText::emit_choice(const Expr& e, const std::string& vector, const Place& place, int count) {
+void LoopText::emit_choice(const Expr& e, const std::string& vector, const EvaluationPoint& place, int count) {
   ExprText exprs(f_, place);
   if (e->kind == ExprKind::load) {
     const std::string offset = exprs.access(e->operand, e->args).offset.text;
@@ -59,7 +59,7 @@ void LoopText::emit_choice(const Expr& e, const std::string& vector, const Place
   f_.close();
 }
 
-void LoopText::emit_lanes(const StagePlan& s, Place place, const std::string& base, const std::string& slot,
+void LoopText::emit_lanes(const StagePlan& s, EvaluationPoint place, const std::string& base, const std::string& slot,
                           const Body& body) {
   place.axes[s.lane.id] = base;
   if (s.vector == 1) {
@@ -77,7 +77,7 @@ void LoopText::emit_lanes(const StagePlan& s, Place place, const std::string& ba
   f_.line("#pragma unroll");
   f_.open("for (int ", v, " = 0; ", v, " < ", s.vector, "; ++", v, ")");
   f_.line("const ", lane_type(s), " ", element, " = ", base, " + ", v, ";");
-  Place inside = place_at(place, s, element);
+  EvaluationPoint inside = place_at(place, s, element);
   index_kept(inside, slot.empty() ? "" : concat(slot, " + ", v));
   for (const Vector& vector : vectors) {
     const std::string at = concat(vector.name, ".at[", v, "]");
@@ -96,14 +96,14 @@ void LoopText::emit_lanes(const StagePlan& s, Place place, const std::string& ba
           vector_result_, ");");
 }
 
-void LoopText::emit_store(const StagePlan& s, const Place& place) {
+void LoopText::emit_store(const StagePlan& s, const EvaluationPoint& place) {
   ExprText exprs(f_, place);
   const std::string value = exprs.value(s.stage.value);
   if (vector_index_.empty()) return exprs.store(s.stage.operand, s.stage.index, value);
   f_.line(vector_result_, ".at[", vector_index_, "] = ", value, ";");
 }
 
-void LoopText::open_loops(const std::vector<Axis>& axes, Place& place) {
+void LoopText::open_loops(const std::vector<Axis>& axes, EvaluationPoint& place) {
   for (const Axis& a : axes) {
     const std::string i = f_.fresh("i");
     place.axes[a.id] = i;

@@ -12,16 +12,17 @@ namespace gcg::cuda {
 /// The text of a loop kernel while it is written. Each mapping derives from it.
 class LoopText {
  protected:
-  using Body = std::function<void(const Place&)>;
+  using Body = std::function<void(const EvaluationPoint&)>;
 
   LoopText(const Kernel& kernel, const LoopPlan& plan);
 
   /// The elements of one vector of a stage from `base` on: its loads first, then body() per element, then the store.
   /// Names of kept rows in `place` get `slot` (plus the element's number) as their index.
-  void emit_lanes(const StagePlan& s, Place place, const std::string& base, const std::string& slot, const Body& body);
+  void emit_lanes(const StagePlan& s, EvaluationPoint place, const std::string& base, const std::string& slot,
+                  const Body& body);
   /// One element: to memory, or to its place in the vector that is stored afterwards.
-  void emit_store(const StagePlan& s, const Place& place);
-  void open_loops(const std::vector<Axis>& axes, Place& place);
+  void emit_store(const StagePlan& s, const EvaluationPoint& place);
+  void open_loops(const std::vector<Axis>& axes, EvaluationPoint& place);
 
   /// Can numbers up to this count, and one block beyond, be ints?
   static bool fits(const Dim& count);
@@ -31,16 +32,16 @@ class LoopText {
 
   FunctionText f_;
   const LoopPlan& plan_;
-  Place place_;
+  EvaluationPoint place_;
 
  private:
   struct Vector {
     Expr value;
     std::string name;
   };
-  std::vector<Vector> emit_vector_reads(const StagePlan& s, const Place& place);
-  void emit_choice(const Expr& e, const std::string& vector, const Place& place, int count);
-  Place place_at(const Place& place, const StagePlan& s, const std::string& i);
+  std::vector<Vector> emit_vector_reads(const StagePlan& s, const EvaluationPoint& place);
+  void emit_choice(const Expr& e, const std::string& vector, const EvaluationPoint& place, int count);
+  EvaluationPoint place_at(const EvaluationPoint& place, const StagePlan& s, const std::string& i);
 
   std::string vector_index_, vector_result_;  // while the elements of a vector are computed
 };

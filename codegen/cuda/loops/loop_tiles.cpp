@@ -17,9 +17,9 @@ class TilesText : public LoopText {
   /// This thread's elements of the tile: one of each 8th row (`row_part` is "far") or of each 8th column.
   void emit_tile_pass(const std::string& row, const std::string& column, const std::string& row_part,
                       const std::string& column_part,
-                      const std::function<void(const Place&, const std::string&)>& body);
+                      const std::function<void(const EvaluationPoint&, const std::string&)>& body);
   /// Every occurrence of a load that went through a tile has its value there, at `at`.
-  void know_transposed(Place& place, const std::string& at);
+  void know_transposed(EvaluationPoint& place, const std::string& at);
 };
 
 KernelText TilesText::emit() {
@@ -37,14 +37,14 @@ KernelText TilesText::emit() {
   f_.line("const int near = threadIdx.x % ", kTile, ", far = threadIdx.x / ", kTile, ";");
   for (size_t k = 0; k < plan_.transposed.size(); ++k)
     f_.line("__shared__ ", stored_type(plan_.transposed[k]->dtype), " x", k, "[", kTile, "][", kTile + 1, "];");
-  emit_tile_pass(row, column, "near", "far", [&](const Place& place, const std::string& far) {
+  emit_tile_pass(row, column, "near", "far", [&](const EvaluationPoint& place, const std::string& far) {
     for (size_t k = 0; k < plan_.transposed.size(); ++k) {
       const std::string value = ExprText(f_, place).value(plan_.transposed[k]);
       f_.line("x", k, "[", far, "][near] = ", value, ";");
     }
   });
   f_.line("__syncthreads();");
-  emit_tile_pass(row, column, "far", "near", [&](Place place, const std::string& far) {
+  emit_tile_pass(row, column, "far", "near", [&](EvaluationPoint place, const std::string& far) {
     know_transposed(place, concat("[near][", far, "]"));
     emit_store(s, place);
   });
@@ -56,7 +56,7 @@ KernelText TilesText::emit() {
 
 void TilesText::emit_tile_pass(const std::string& row, const std::string& column, const std::string& row_part,
                                const std::string& column_part,
-                               const std::function<void(const Place&, const std::string&)>& body) {
+                               const std::function<void(const EvaluationPoint&, const std::string&)>& body) {
   const StagePlan& s = plan_.stages[0];
   const std::string step = f_.fresh("j"), far = f_.fresh("far"), r = f_.fresh("r"), c = f_.fresh("c");
   f_.line("#pragma unroll");
@@ -69,7 +69,7 @@ void TilesText::emit_tile_pass(const std::string& row, const std::string& column
   coordinate(plan_.tile_row, r, row, row_part);
   coordinate(s.lane, c, column, column_part);
   f_.open("if (", r, " < ", f_.dim(plan_.tile_row.extent).text, " && ", c, " < ", f_.dim(s.lane.extent).text, ")");
-  Place place = place_;
+  EvaluationPoint place = place_;
   place.axes[plan_.tile_row.id] = r;
   place.axes[s.lane.id] = c;
   body(place, far);
@@ -77,7 +77,7 @@ void TilesText::emit_tile_pass(const std::string& row, const std::string& column
   f_.close();
 }
 
-void TilesText::know_transposed(Place& place, const std::string& at) {
+void TilesText::know_transposed(EvaluationPoint& place, const std::string& at) {
   visit(plan_.stages[0].stage.value, [&](const ExprNode& n) {
     if (n.kind != ExprKind::load) return;
     for (size_t k = 0; k < plan_.transposed.size(); ++k) {

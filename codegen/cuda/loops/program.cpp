@@ -125,7 +125,7 @@ class ProgramText {
   FunctionText f_;
   const Kernel& kernel_;
   const ProgramKernel& program_;
-  Place place_;
+  EvaluationPoint place_;
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace gcg::cuda {
 
 /// Where an expression is evaluated. Variables of axes have index_type of the axis's range.
-struct Place {
+struct EvaluationPoint {
   std::map<int, std::string> axes;
   std::map<int, std::string> locals;
   std::string accumulator;
@@ -29,7 +29,7 @@ struct Access {
 /// Evaluations that share what they have computed, all in the C++ block that is open when it is made.
 class ExprText {
  public:
-  ExprText(FunctionText& function, const Place& place) : f_(function), place_(place), axes_(place.axes) {}
+  ExprText(FunctionText& function, const EvaluationPoint& place) : f_(function), place_(place), axes_(place.axes) {}
 
   /// Emits what is needed and returns a name or literal of type_of(dtype). An i64 value that fits is an int.
   std::string value(const Expr& e);
@@ -66,7 +66,7 @@ class ExprText {
   std::string check_range(const Operand& operand, const std::vector<Expr>& index);
 
   FunctionText& f_;
-  const Place& place_;
+  const EvaluationPoint& place_;
   std::map<int, std::string> axes_;
   Scope root_;
   Scope* scope_ = &root_;

@@ -4,7 +4,7 @@
 namespace gart::cuda {
 
 /// For lists of functions X(result, name, parameters...) or X(name, parameters...): their names one after the other,
-/// each ended by a zero, which costs neither pointers nor relocations. What may be missing has a '?' in front.
+/// each ended by a zero, which costs neither pointers nor relocations. What may be missing has a '?' before it.
 #define GART_SYMBOL(name) #name "\0"
 #define GART_OPTIONAL_SYMBOL(name) "?" #name "\0"
 

@@ -28,10 +28,10 @@ bool ConditionalGraph::can_hold(const Plan& plan) {
          !(loops && has(plan, fb::StepKind::fail));
 }
 
-ConditionalGraph::ConditionalGraph(Device& device, const Plan& plan, CUfunction steering)
+ConditionalGraph::ConditionalGraph(Device& device, const Plan& plan, CUfunction conditional_kernel)
     : device_(device),
       plan_(plan),
-      steering_(steering),
+      conditional_kernel_(conditional_kernel),
       counters_(&device.memory),
       nodes_(device, plan),
       graph_(device) {
@@ -42,7 +42,7 @@ void ConditionalGraph::update(const GraphContext& c) {
   if (!fits(c)) return build(c);
   built_ = false;
   for (Node& node : nodes_.list) {
-    if (node.work == Work::step || !nodes_.refresh(node, c) || nodes_.set_params(graph_.exec, node)) continue;
+    if (node.kind == NodeKind::step || !nodes_.refresh(node, c) || nodes_.set_params(graph_.exec, node)) continue;
     nodes_.wait(c.stream);  // for the launches before, which this run comes after
     return build(c);
   }
@@ -122,7 +122,7 @@ CUgraphConditionalHandle ConditionalGraph::make_handle(CUgraph graph) {
   return handle;
 }
 
-CUgraphNode ConditionalGraph::add_steering(CUgraph graph, const Decision& d, Nodes& before, const std::string& what) {
+CUgraphNode ConditionalGraph::add_decision(CUgraph graph, const Decision& d, Nodes& before, const std::string& what) {
   uint64_t values[] = {
       value_of(d.condition), value_of(d.trips), value_of(d.iteration), value_of(d.counter), d.yes, d.no, d.flags};
   void* pointers[std::size(values)];
@@ -130,7 +130,7 @@ CUgraphNode ConditionalGraph::add_steering(CUgraph graph, const Decision& d, Nod
   CUgraphNodeParams params = {};
   params.type = CU_GRAPH_NODE_TYPE_KERNEL;
   CUDA_KERNEL_NODE_PARAMS& kernel = params.kernel;
-  kernel.func = steering_;
+  kernel.func = conditional_kernel_;
   kernel.gridDimX = kernel.gridDimY = kernel.gridDimZ = kernel.blockDimX = kernel.blockDimY = kernel.blockDimZ = 1;
   kernel.kernelParams = pointers;
   return nodes_.add(graph, params, before, what);
@@ -158,8 +158,8 @@ Nodes ConditionalGraph::add_branch(CUgraph graph, uint32_t index, Nodes before, 
   decision.condition = scalar(int32_t(plan_.operands[step.first_operand]), sizeof(uint8_t), c);
   decision.yes = make_handle(graph);
   decision.no = make_handle(graph);
-  decision.flags = GART_STEER_FIRST | GART_STEER_HAS_NO;
-  const Nodes decided = {add_steering(graph, decision, before, what)};
+  decision.flags = GART_CONDITIONAL_FIRST | GART_CONDITIONAL_HAS_NO;
+  const Nodes decided = {add_decision(graph, decision, before, what)};
   Nodes ends;
   for (const CUgraphConditionalHandle handle : {decision.yes, decision.no}) {
     const Conditional branch = add_conditional(graph, CU_GRAPH_COND_TYPE_IF, handle, decided, what);
@@ -180,13 +180,13 @@ Nodes ConditionalGraph::add_loop(CUgraph graph, uint32_t index, Nodes before, co
   decision.iteration = scalar(loop.iteration(), sizeof(int64_t), c);
   decision.counter = counters_.data() + index * sizeof(int64_t);
   decision.yes = make_handle(graph);
-  decision.flags = GART_STEER_FIRST;
-  const Nodes decided = {add_steering(graph, decision, before, what)};
+  decision.flags = GART_CONDITIONAL_FIRST;
+  const Nodes decided = {add_decision(graph, decision, before, what)};
   const Conditional turns = add_conditional(graph, CU_GRAPH_COND_TYPE_WHILE, decision.yes, decided, what);
   Nodes end = add_sequence(turns.body, step.manifest->bodies()->Get(0), {}, c);
   end = add_carries(turns.body, loop, end, what, c);
   decision.flags = 0;
-  add_steering(turns.body, decision, end, what);
+  add_decision(turns.body, decision, end, what);
   return {turns.node};
 }
 

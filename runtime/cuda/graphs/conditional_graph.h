@@ -1,5 +1,5 @@
-// A plan with branches and loops as one executable graph: conditional nodes, whose handles the target's steering kernel
-// sets on the device. A run is one launch, and the host waits for nothing on the way.
+// A plan with branches and loops as one executable graph: conditional nodes, whose handles the target's conditional
+// kernel sets on the device. A run is one launch, and the host waits for nothing on the way.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace gart::cuda {
 
-inline constexpr int kOldestSteeringDriver = 12040;  // conditional nodes that others rely on, too
+inline constexpr int kOldestConditionalDriver = 12040;  // conditional nodes that others rely on, too
 
 class ConditionalGraph {
  public:
@@ -16,8 +16,8 @@ class ConditionalGraph {
   /// steps that may end the run beside loops, which might turn for ever on what was not computed.
   static bool can_hold(const Plan& plan);
 
-  /// `steering`: the function that kernel_abi.h describes.
-  ConditionalGraph(Device& device, const Plan& plan, CUfunction steering);
+  /// `conditional_kernel`: the function that kernel_abi.h describes.
+  ConditionalGraph(Device& device, const Plan& plan, CUfunction conditional_kernel);
 
   /// It must be thrown away and built anew, because something moved: nodes within a conditional cannot be changed. That
   /// is why such a plan's inputs and outputs have places of their own on the device. Launches must be over before
@@ -48,7 +48,7 @@ class ConditionalGraph {
     CUgraphConditionalHandle yes = 0, no = 0;
     uint64_t flags = 0;
   };
-  CUgraphNode add_steering(CUgraph graph, const Decision& decision, Nodes& before, const std::string& what);
+  CUgraphNode add_decision(CUgraph graph, const Decision& decision, Nodes& before, const std::string& what);
   /// A node, and the graph that it runs once or as long as the handle says.
   struct Conditional {
     CUgraphNode node;
@@ -62,7 +62,7 @@ class ConditionalGraph {
 
   Device& device_;
   const Plan& plan_;
-  const CUfunction steering_;
+  const CUfunction conditional_kernel_;
   bool built_ = false;
   uint64_t generation_ = 0;
   Block counters_;  // an i64 per step: turns of a loop, status of a failure

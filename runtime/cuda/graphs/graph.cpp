@@ -60,9 +60,9 @@ SegmentGraph::SegmentGraph(Device& device, const Plan& plan, const Segment& segm
 bool SegmentGraph::same_work(const GraphContext& c) const {
   size_t at = 0;
   const auto& nodes = nodes_.list;
-  while (at < nodes.size() && nodes[at].work == Work::input) ++at;
+  while (at < nodes.size() && nodes[at].kind == NodeKind::input) ++at;
   for (uint32_t i = segment_.begin; i < segment_.end; ++i) {
-    const bool present = at < nodes.size() && nodes[at].work == Work::step && nodes[at].index == i;
+    const bool present = at < nodes.size() && nodes[at].kind == NodeKind::step && nodes[at].index == i;
     if (present != has_work(plan_.steps[i], c.bound.step(i))) return false;
     at += present;
   }
@@ -81,7 +81,7 @@ void SegmentGraph::update(const GraphContext& c) {
   const bool all = late_ || generation_ != c.generation;
   built_ = false;
   for (Node& node : nodes_.list) {
-    if (!all && node.work == Work::step && moving_[node.index - segment_.begin] == 0) continue;
+    if (!all && node.kind == NodeKind::step && moving_[node.index - segment_.begin] == 0) continue;
     if (!nodes_.refresh(node, c) || nodes_.set_params(graph_.exec, node)) continue;
     nodes_.wait(c.stream);  // for the launches before, which this run comes after
     return build(c);

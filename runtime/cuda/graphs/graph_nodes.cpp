@@ -70,8 +70,8 @@ bool has_work(const PlanStep& step, const BoundStep& bound) {
 }
 
 std::string GraphNodes::node_text(const Node& node) const {
-  if (node.work == Work::step) return steps_text(plan_, node.index, node.index + 1);
-  return text("the copy of ", node.work == Work::input ? "input " : "output ", node.index);
+  if (node.kind == NodeKind::step) return steps_text(plan_, node.index, node.index + 1);
+  return text("the copy of ", node.kind == NodeKind::input ? "input " : "output ", node.index);
 }
 
 Nodes GraphNodes::add_inputs(CUgraph graph, const GraphContext& c) {
@@ -79,14 +79,14 @@ Nodes GraphNodes::add_inputs(CUgraph graph, const GraphContext& c) {
   input_copies_.assign(c.inputs.count(), nullptr);
   for (uint32_t i = 0; i < c.inputs.count(); ++i) {
     if (c.inputs.transfer(i).kind == Transfer::Kind::none) continue;
-    added.push_back(input_copies_[i] = add(graph, Work::input, i, none, c));
+    added.push_back(input_copies_[i] = add(graph, NodeKind::input, i, none, c));
   }
   return added;
 }
 
 void GraphNodes::add_outputs(CUgraph graph, std::vector<Nodes>& written, const GraphContext& c) {
   for (uint32_t i = 0; i < c.outputs.count(); ++i) {
-    if (c.outputs.transfer(i).kind != Transfer::Kind::none) add(graph, Work::output, i, written[i], c);
+    if (c.outputs.transfer(i).kind != Transfer::Kind::none) add(graph, NodeKind::output, i, written[i], c);
   }
 }
 
@@ -103,7 +103,7 @@ Nodes GraphNodes::add_steps(CUgraph graph, const Segment& run, const Nodes& befo
     if (has_work(step, c.bound.step(i))) {
       const bool overlaps = may_overlap(i, previous, run, c);
       if (overlaps) mine = done[previous - run.begin];
-      mine.assign(1, add(graph, Work::step, i, mine, c, overlaps));
+      mine.assign(1, add(graph, NodeKind::step, i, mine, c, overlaps));
     }
     if (written != nullptr) note_writes(step, mine, *written);
   }
@@ -155,9 +155,9 @@ void GraphNodes::collect_dependencies(uint32_t index, const Segment& run, uint32
   remove_doubles(out);
 }
 
-CUgraphNode GraphNodes::add(CUgraph graph, Work work, uint32_t index, Nodes& dependencies, const GraphContext& c,
+CUgraphNode GraphNodes::add(CUgraph graph, NodeKind kind, uint32_t index, Nodes& dependencies, const GraphContext& c,
                             bool overlaps) {
-  list.push_back(prepare(work, index, c));
+  list.push_back(prepare(kind, index, c));
   Node& node = list.back();
   if (node.call == nullptr) return node.handle = add(graph, node.params, dependencies, node_text(node), overlaps);
   const ChildGraph child = node.call->record(device_);
@@ -171,12 +171,12 @@ CUgraphNode GraphNodes::add(CUgraph graph, CUgraphNodeParams& params, Nodes& dep
       CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, 0, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC, {}};
   remove_doubles(dependencies);
   CUgraphNode node = nullptr;
-  const auto add_behind = [&](const CUgraphEdgeData* edges) {
+  const auto add_after = [&](const CUgraphEdgeData* edges) {
     return device_.driver.cuGraphAddNode_v2(&node, graph, dependencies.data(), edges, dependencies.size(), &params);
   };
-  CUresult result = add_behind(overlaps ? &kOverlap : nullptr);
+  CUresult result = add_after(overlaps ? &kOverlap : nullptr);
   if (overlaps && result != CUDA_SUCCESS && !is_sticky(result))
-    result = add_behind(nullptr);  // a full edge is right, too
+    result = add_after(nullptr);  // a full edge is right, too
   device_.check(result, "cuGraphAddNode_v2", what);
   return node;
 }
@@ -226,9 +226,9 @@ void GraphNodes::prepare_launch(Node& node, const PlanStep& step) const {
   params.kernelParams = node.pointers.data();
 }
 
-Node GraphNodes::prepare(Work work, uint32_t index, const GraphContext& c) const {
-  Node node{work, index};
-  const PlanStep* step = work == Work::step ? &plan_.steps[index] : nullptr;
+Node GraphNodes::prepare(NodeKind kind, uint32_t index, const GraphContext& c) const {
+  Node node{kind, index};
+  const PlanStep* step = kind == NodeKind::step ? &plan_.steps[index] : nullptr;
   if (step != nullptr && step->kind == fb::StepKind::launch) {
     prepare_launch(node, *step);
   } else if (step != nullptr && step->kind == fb::StepKind::call) {
@@ -247,8 +247,8 @@ Node GraphNodes::prepare(Work work, uint32_t index, const GraphContext& c) const
 }
 
 bool GraphNodes::refresh(Node& node, const GraphContext& c) const {
-  if (node.work == Work::input) return refresh_copy(node.params, c.inputs.transfer(node.index));
-  if (node.work == Work::output) return refresh_copy(node.params, c.outputs.transfer(node.index));
+  if (node.kind == NodeKind::input) return refresh_copy(node.params, c.inputs.transfer(node.index));
+  if (node.kind == NodeKind::output) return refresh_copy(node.params, c.outputs.transfer(node.index));
   const PlanStep& step = plan_.steps[node.index];
   if (step.kind == fb::StepKind::launch) return refresh_kernel(node, c);
   if (node.call != nullptr) {

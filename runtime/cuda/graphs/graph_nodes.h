@@ -31,10 +31,10 @@ struct GraphContext {
 using Nodes = std::vector<CUgraphNode>;
 
 /// What a node does: copy input `index`, run step `index`, copy output `index`.
-enum class Work : uint8_t { input, step, output };
+enum class NodeKind : uint8_t { input, step, output };
 
 struct Node {
-  Work work;
+  NodeKind kind;
   uint32_t index;
   CUgraphNode handle = nullptr;
   CUgraphNodeParams params = {};
@@ -81,9 +81,9 @@ class GraphNodes {
   CUgraphExec instantiate(CUgraph graph, CUstream stream, const std::string& what) const;
 
  private:
-  CUgraphNode add(CUgraph graph, Work work, uint32_t index, Nodes& dependencies, const GraphContext& context,
+  CUgraphNode add(CUgraph graph, NodeKind kind, uint32_t index, Nodes& dependencies, const GraphContext& context,
                   bool overlaps = false);
-  Node prepare(Work work, uint32_t index, const GraphContext& context) const;
+  Node prepare(NodeKind kind, uint32_t index, const GraphContext& context) const;
   void prepare_launch(Node& node, const PlanStep& step) const;
   bool refresh_kernel(Node& node, const GraphContext& context) const;
   void collect_dependencies(uint32_t step, const Segment& run, uint32_t previous, const std::vector<Nodes>& done,

@@ -8,7 +8,7 @@
 
 namespace gart::cuda {
 
-PlanGraphs::PlanGraphs(Device& device, const Plan& plan, CUfunction steering)
+PlanGraphs::PlanGraphs(Device& device, const Plan& plan, CUfunction conditional_kernel)
     : device_(device), plan_(plan), segments_(plan.steps.size() + 1), words_(&device.pinned) {
   for (uint32_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
@@ -19,8 +19,8 @@ PlanGraphs::PlanGraphs(Device& device, const Plan& plan, CUfunction steering)
   words_.reserve(bytes);
   std::memset(words_.data(), 0, bytes);
   auto* word = reinterpret_cast<uint32_t*>(words_.data());
-  if (steering != nullptr && ConditionalGraph::can_hold(plan)) {
-    conditional_ = std::make_unique<ConditionalGraph>(device, plan, steering);
+  if (conditional_kernel != nullptr && ConditionalGraph::can_hold(plan)) {
+    conditional_ = std::make_unique<ConditionalGraph>(device, plan, conditional_kernel);
   }
   status_of_.assign(plan.steps.size(), word);
   for (const uint32_t step : may_fail_) status_of_[step] = ++word;

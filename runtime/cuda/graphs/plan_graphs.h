@@ -10,8 +10,8 @@ namespace gart::cuda {
 
 class PlanGraphs final : public DeviceGraphs {
  public:
-  /// `steering`: the kernel that decides branches and loops on the device, or null.
-  PlanGraphs(Device& device, const Plan& plan, CUfunction steering);
+  /// `conditional_kernel`: the kernel that decides branches and loops on the device, or null.
+  PlanGraphs(Device& device, const Plan& plan, CUfunction conditional_kernel);
   void rebind() override;
 
   /// The plan as one graph; null where the host has to decide, or the driver refused the graph.

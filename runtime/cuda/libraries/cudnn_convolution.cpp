@@ -59,7 +59,7 @@ class Convolution {
   /// Its windows.
   const CudnnDescriptor& windows() {
     const fb::Call& call = *p_.call;
-    std::vector<int64_t> strides, dilations, before, behind;
+    std::vector<int64_t> strides, dilations, before, after;
     for (uint32_t i = 0; i < call.strides()->size(); ++i) {
       const int64_t input = p_.tensors[0].extents[i + 2],
                     window = (p_.tensors[1].extents[i + 2] - 1) * call.dilations()->Get(i) + 1;
@@ -67,7 +67,7 @@ class Convolution {
       dilations.push_back(call.dilations()->Get(i));
       before.push_back(call.pads()->Get(i));
       const int64_t reach = (p_.tensors[2].extents[i + 2] - 1) * strides.back() + window;
-      behind.push_back(std::max<int64_t>(0, reach - before.back() - input));
+      after.push_back(std::max<int64_t>(0, reach - before.back() - input));
     }
     CudnnDescriptor& d = graph_.add(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
@@ -78,7 +78,7 @@ class Convolution {
     d.set_int64(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, two_dimensional(strides, 1));
     d.set_int64(CUDNN_ATTR_CONVOLUTION_DILATIONS, two_dimensional(dilations, 1));
     d.set_int64(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, two_dimensional(before, 0));
-    d.set_int64(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, two_dimensional(behind, 0));
+    d.set_int64(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, two_dimensional(after, 0));
     d.finalize();
     return d;
   }

@@ -16,7 +16,7 @@ struct Known {
 };
 constexpr Known kKnown[] = {{"cublasLt", open_cublaslt}, {"cudnn", open_cudnn}};
 
-bool has_stand_in(const Plan& plan, uint32_t call) {
+bool has_fallback(const Plan& plan, uint32_t call) {
   return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const PlanStep& step) { return step.call == call; });
 }
 
@@ -62,7 +62,7 @@ void Libraries::open(const fb::Manifest& manifest, Plan& plan) {
     const uint32_t oldest = step.manifest->call()->oldest();
     const bool too_old = opened.library != nullptr && opened.library->version() < oldest;
     step.off = opened.library == nullptr || too_old;
-    if (!step.off || has_stand_in(plan, i)) continue;
+    if (!step.off || has_fallback(plan, i)) continue;
     const fb::Library& wanted = *manifest.libraries()->Get(index);
     fail(ErrorCode::unsupported, "the model needs ", view_of(wanted.name()), " from ",
          library_version_text(std::max(oldest, wanted.oldest())), " on and below ",
@@ -79,7 +79,7 @@ void Libraries::settle(BoundPlan& bound) {
     try {
       plan(make_call_problem(steps, bound, i));
     } catch (const Failure& failure) {
-      if (failure.error.code != ErrorCode::unsupported || !has_stand_in(steps, i)) throw;
+      if (failure.error.code != ErrorCode::unsupported || !has_fallback(steps, i)) throw;
       bound.refuse_call(i);
     }
   }

@@ -61,9 +61,9 @@ void check_convolution(const CallProblem& p) {
   expect(p, x[1] % groups == 0 && w[1] == x[1] / groups && w[0] == y[1] && y[1] % groups == 0, "channels");
   for (uint32_t i = 0; i + 2 < x.size(); ++i) {
     const int64_t window = (w[i + 2] - 1) * p.call->dilations()->Get(i) + 1;
-    const int64_t behind =
+    const int64_t after =
         (y[i + 2] - 1) * p.call->strides()->Get(i) + window - int64_t{p.call->pads()->Get(i)} - x[i + 2];
-    expect(p, behind <= kMostPad, "windows");
+    expect(p, after <= kMostPad, "windows");
   }
   check_extras(p, y[1], y);
 }

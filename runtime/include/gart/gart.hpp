@@ -153,8 +153,8 @@ class GART_API Invocation {
   /// leave the outputs untouched. After a failure during the run they hold anything.
   Result<void> run();
 
-  /// Enqueues a run on a CUDA stream (CUstream or cudaStream_t; null: the default stream) of the program's GPU, behind
-  /// what is there and behind this invocation's earlier runs, and returns. Inputs in host memory are copied before it
+  /// Enqueues a run on a CUDA stream (CUstream or cudaStream_t; null: the default stream) of the program's GPU, after
+  /// what is there and after this invocation's earlier runs, and returns. Inputs in host memory are copied before it
   /// returns; inputs in the GPU's memory must stay valid and unchanged until the run is over. Outputs in the GPU's
   /// memory are ready for whatever follows on the stream; those in host memory, and errors that the run found on the
   /// way, only after wait(). Waits itself where the model's If and Loop or the sizes of its results depend on computed

@@ -48,7 +48,7 @@ int64_t shared_limit(const Target& target) {
   return target.is_ptx() ? kEveryGpu : machine_of(target).shared_block_bytes;
 }
 
-CompiledKernel stand_in(const cuda::KernelText& text) {
+CompiledKernel placeholder(const cuda::KernelText& text) {
   CompiledKernel kernel;
   kernel.params = text.params;
   kernel.tasks = text.tasks;
@@ -74,11 +74,11 @@ class Assembly::CollectingBackend final : public Backend {
     for (const Kernel* kernel : kernels) {
       const cuda::KernelText text = cuda::emit_kernel(*kernel, target);
       collect(*kernel, text, target);
-      blob.kernels.push_back(stand_in(text));
+      blob.kernels.push_back(placeholder(text));
       if (text.then.empty()) continue;
       collect(*kernel, text.then.front(), target);
       blob.kernels.back().then = static_cast<int>(kernels.size() + followers.size());
-      followers.push_back(stand_in(text.then.front()));
+      followers.push_back(placeholder(text.then.front()));
     }
     blob.kernels.insert(blob.kernels.end(), followers.begin(), followers.end());
     for (CompiledKernel& kernel : blob.kernels) {

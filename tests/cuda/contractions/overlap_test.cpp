@@ -211,7 +211,7 @@ TEST_P(Waiting, ConstantsReadAheadGiveTheSameResults) {
   }
 }
 
-/// ptxas moves none of the weights' loads behind the wait, and nothing else before it.
+/// ptxas moves none of the weights' loads after the wait, and nothing else before it.
 TEST_P(Waiting, TheAssemblersCodeReadsWeightsFirst) {
   const Target target = gpu_target(GetParam().name, GetParam().precision);
   if (cuda::Nvrtc::find_for_driver(target.driver) == nullptr) GTEST_SKIP() << "no NVRTC on this machine";
@@ -225,7 +225,7 @@ TEST_P(Waiting, TheAssemblersCodeReadsWeightsFirst) {
                trigger = std::find(code.begin(), code.end(), kTrigger);
     ASSERT_NE(wait, code.end()) << c.name;
     EXPECT_LT(trigger - code.begin(), wait - code.begin()) << c.name;
-    // Where boxes are copied (TMA), those that ask for them stand behind those that multiply, and wait for themselves.
+    // Where boxes are copied (TMA), those that ask for them stand after those that multiply, and wait for themselves.
     const bool is_fed = text.note.find("TMA") != std::string::npos;
     const auto last_wait = std::find(code.rbegin(), code.rend(), kWait).base() - 1;
     const auto loads =

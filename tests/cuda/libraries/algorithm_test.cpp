@@ -45,8 +45,8 @@ class Algorithms : public WithLibraries {
   const std::vector<std::vector<float>> data = noise(kShapes);
   const std::vector<TensorView> inputs = views(data, kShapes);
 
-  static std::vector<uint8_t> compile(const Fixed& decisions, bool stand_ins = false) {
-    return compile_bound(kModel, {{"cublasLt", "cudnn"}, stand_ins, {"x86-64-v3", "sm_80"}, &decisions});
+  static std::vector<uint8_t> compile(const Fixed& decisions, bool fallbacks = false) {
+    return compile_bound(kModel, {{"cublasLt", "cudnn"}, fallbacks, {"x86-64-v3", "sm_80"}, &decisions});
   }
   /// The result is right, whoever chose. Counts begin anew.
   void run(const std::vector<uint8_t>& artifact) const {
@@ -61,8 +61,8 @@ class Algorithms : public WithLibraries {
 };
 
 TEST_F(Algorithms, EngineAndKnobsOfCudnnAreTaken) {
-  for (const bool stand_ins : {false, true}) {
-    run(compile(Fixed(kTurned), stand_ins));
+  for (const bool fallbacks : {false, true}) {
+    run(compile(Fixed(kTurned), fallbacks));
     EXPECT_EQ(sim_count("engine 12 of cuDNN"), 1u);
     EXPECT_EQ(sim_count(kTurnedTile), 1u);
     EXPECT_EQ(sim_count(kTurnedStages), 1u);

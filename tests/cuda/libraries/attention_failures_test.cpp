@@ -12,12 +12,12 @@ struct Model {
   const char* name;
   std::string gir;
   std::vector<Shape> inputs;
-  bool stand_ins;
+  bool fallbacks;
 };
 
 const Model kModels[] = {
     {"Plain", self_attention(3, 32, "%t = Identity(%m)"), {{2, 37, 96}}, false},
-    {"PlainWithStandIns", self_attention(3, 32, "%t = Identity(%m)"), {{2, 37, 96}}, true},
+    {"PlainWithFallbacks", self_attention(3, 32, "%t = Identity(%m)"), {{2, 37, 96}}, true},
     {"Masked", self_attention(2, 32, "%t = Add(%m, %a)", ", %a: f32[b,1,1,s]"), {{2, 9, 64}, {2, 1, 1, 9}}, false},
 };
 
@@ -28,7 +28,7 @@ class AttentionFailures : public WithLibraries, public testing::WithParamInterfa
   const Model& model = GetParam();
   const std::vector<std::vector<float>> data = noise(model.inputs);
   const std::vector<TensorView> inputs = views(data, model.inputs);
-  const std::vector<uint8_t> artifact = compile_bound(model.gir, {{"cudnn"}, model.stand_ins}, gcg::Precision::fp16);
+  const std::vector<uint8_t> artifact = compile_bound(model.gir, {{"cudnn"}, model.fallbacks}, gcg::Precision::fp16);
 };
 INSTANTIATE_TEST_SUITE_P(Models, AttentionFailures, testing::ValuesIn(kModels),
                          [](const auto& test) { return test.param.name; });
@@ -49,7 +49,7 @@ TEST_P(AttentionFailures, AreNamedOrLeftToOurKernel) {
       EXPECT_EQ(gart_sim::sim_reports(), std::vector<std::string>{}) << failure;
       EXPECT_EQ(gart_sim::sim_alive(), "") << failure << ": " << error;
       // An engine that fails leaves the next one, and before the graph is built the kernel can still take over.
-      EXPECT_TRUE(!error.empty() || model.stand_ins || name == "cudnnBackendFinalize") << failure;
+      EXPECT_TRUE(!error.empty() || model.fallbacks || name == "cudnnBackendFinalize") << failure;
       EXPECT_TRUE(error.empty() || !name.starts_with("cudnn") ||
                   error.find(" of cuDNN 9.19.0 failed") != std::string::npos)
           << error;

@@ -79,8 +79,8 @@ TEST_P(Attention, EqualsTheCpusAndOurKernels) {
     const auto own = compile_bound(c.gir, {}, precision);
     auto ours = load_on(own, "cuda")->run(std::span<const TensorView>(inputs));
     ASSERT_TRUE(ours) << ours.error().message;
-    for (const bool stand_ins : {false, true}) {
-      const auto artifact = compile_bound(c.gir, {{"cudnn"}, stand_ins}, precision);
+    for (const bool fallbacks : {false, true}) {
+      const auto artifact = compile_bound(c.gir, {{"cudnn"}, fallbacks}, precision);
       gart_sim::sim_forget_counts();
       const Program program = *load_on(artifact, "cuda");
       const uint64_t at_load = sim_count("graph_launches");
@@ -104,8 +104,8 @@ class CudnnAttention : public WithLibraries {
   const std::vector<std::vector<float>> data = noise(shapes);
   const std::vector<TensorView> inputs = views(data, shapes);
 
-  std::vector<uint8_t> bound(bool stand_ins, gcg::Precision precision = gcg::Precision::fp16) const {
-    return compile_bound(gir, {{"cudnn"}, stand_ins}, precision);
+  std::vector<uint8_t> bound(bool fallbacks, gcg::Precision precision = gcg::Precision::fp16) const {
+    return compile_bound(gir, {{"cudnn"}, fallbacks}, precision);
   }
   /// One run that must be right; how many of cuDNN's graphs were made for it.
   uint64_t run_with(const std::vector<uint8_t>& artifact) const {
@@ -166,8 +166,8 @@ std::vector<int> calls_of(const std::vector<uint8_t>& artifact) {
 
 /// sm_75 has no engines for it: there our kernel runs, and where none shall stand in, the call is in no plan.
 TEST_F(CudnnAttention, OldGpusGetOurKernel) {
-  const auto both = [&](bool stand_ins) {
-    return compile_bound(gir, {{"cudnn"}, stand_ins, {"sm_75", "sm_80"}}, gcg::Precision::fp16);
+  const auto both = [&](bool fallbacks) {
+    return compile_bound(gir, {{"cudnn"}, fallbacks, {"sm_75", "sm_80"}}, gcg::Precision::fp16);
   };
   EXPECT_EQ(calls_of(both(true)), (std::vector<int>{0, 1}));
   EXPECT_EQ(calls_of(both(false)), (std::vector<int>{0, 0}));

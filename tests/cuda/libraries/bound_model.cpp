@@ -18,7 +18,7 @@ namespace gart::test {
 namespace {
 
 [[maybe_unused]] const bool entered = [] {
-  setenv("GART_SIM_EXEC_OVERLAP", "1", 1);  // runs may be enqueued behind each other
+  setenv("GART_SIM_EXEC_OVERLAP", "1", 1);  // runs may be enqueued after each other
   setenv("GART_SIM_QUIET", "1", 1);
   gart_sim::enter_simulation(80);
   return true;
@@ -42,7 +42,7 @@ std::vector<uint8_t> compile_bound(const std::string& gir, const Binding& bindin
   gcg::CompileOptions options;
   options.targets = binding.targets;
   options.precision = precision;
-  options.libraries.stand_ins = binding.stand_ins;
+  options.libraries.fallbacks = binding.fallbacks;
   options.decisions = binding.decisions;
   if (!binding.libraries.empty()) options.libraries.binder = gcg::library::make_library_binder(binding.libraries);
   return gcg::compile(gcg::parse_graph(gir), "", options, backends).artifact;

@@ -14,7 +14,7 @@ namespace gart::test {
 /// The libraries bound, whether kernels can stand in for them, and what for.
 struct Binding {
   std::vector<std::string> libraries = {};
-  bool stand_ins = false;
+  bool fallbacks = false;
   std::vector<std::string> targets = {"x86-64-v3", "sm_80"};
   const gcg::Decisions* decisions = nullptr;
 };

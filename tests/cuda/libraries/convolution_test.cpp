@@ -132,10 +132,10 @@ TEST_P(Conv, EqualsTheCpus) {
   const Convolution& convolution = GetParam();
   const auto data = noise(convolution.inputs);
   const auto inputs = views(data, convolution.inputs);
-  for (const bool stand_ins : {false, true}) {
+  for (const bool fallbacks : {false, true}) {
     for (const char* fills : {"1", "0"}) {
       setenv("GART_SIM_CUDNN_FILLS", fills, 1);
-      const auto artifact = compile_bound(convolution.gir, {{"cudnn"}, stand_ins});
+      const auto artifact = compile_bound(convolution.gir, {{"cudnn"}, fallbacks});
       gart_sim::sim_forget_counts();
       const Program program = *load_on(artifact, "cuda");
       for (const char* order : {"first_in", "last_in", "delay:1"}) {
@@ -173,8 +173,8 @@ TEST_F(WithLibraries, ConvolutionsOf16BitsHoldTheirPrecision) {
   const auto data = noise(shapes);
   const auto inputs = views(data, shapes);
   for (const auto precision : {gcg::Precision::fp16, gcg::Precision::bf16})
-    for (const bool stand_ins : {false, true}) {
-      const auto artifact = compile_bound(kNetwork, {{"cudnn"}, stand_ins}, precision);
+    for (const bool fallbacks : {false, true}) {
+      const auto artifact = compile_bound(kNetwork, {{"cudnn"}, fallbacks}, precision);
       gart_sim::sim_forget_counts();
       auto out = load_on(artifact, "cuda")->run(std::span<const TensorView>(inputs));
       ASSERT_TRUE(out) << out.error().message;

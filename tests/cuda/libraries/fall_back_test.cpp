@@ -36,7 +36,7 @@ class FallBack : public WithLibraries {
   }
 };
 
-TEST_F(FallBack, TooOldALibraryIsLeftOutWhereKernelsStandIn) {
+TEST_F(FallBack, TooOldALibraryIsLeftOutWhereThereAreFallbacks) {
   setenv("GART_SIM_CUBLASLT", "110803", 1);
   const auto artifact = compile_bound(kModel, {{"cublasLt"}, true});
   auto out = run(*load_on(artifact, "cuda"));
@@ -188,8 +188,8 @@ TEST_F(FallBack, ConcurrentInvocationsShareALibrary) {
 }
 
 TEST_F(FallBack, EveryCallFailsOnce) {
-  for (const bool stand_ins : {false, true}) {
-    const auto artifact = compile_bound(kModel, {{"cublasLt"}, stand_ins});
+  for (const bool fallbacks : {false, true}) {
+    const auto artifact = compile_bound(kModel, {{"cublasLt"}, fallbacks});
     ASSERT_EQ(error_with("", artifact, inputs), "");
     std::vector<std::pair<std::string, uint64_t>> calls;
     for (const char* name :
@@ -211,7 +211,7 @@ TEST_F(FallBack, EveryCallFailsOnce) {
           continue;
         }
         // Before the graph is built the kernels can still take over.
-        EXPECT_TRUE(!error.empty() || stand_ins) << failure;
+        EXPECT_TRUE(!error.empty() || fallbacks) << failure;
         EXPECT_TRUE(error.empty() || !library || error.find(name + " of cuBLASLt 13.1.0 failed") != std::string::npos)
             << failure << ": " << error;
         EXPECT_EQ(gart_sim::sim_alive(), "") << failure << ": " << error;

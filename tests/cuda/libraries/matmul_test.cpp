@@ -117,8 +117,8 @@ TEST_P(MatMul, EqualsTheCpus) {
   const Product& product = GetParam();
   const auto data = noise(product.inputs);
   const auto inputs = views(data, product.inputs);
-  for (const bool stand_ins : {false, true}) {
-    const auto artifact = compile_bound(product.gir, {{"cublasLt"}, stand_ins});
+  for (const bool fallbacks : {false, true}) {
+    const auto artifact = compile_bound(product.gir, {{"cublasLt"}, fallbacks});
     gart_sim::sim_forget_counts();
     const Program program = *load_on(artifact, "cuda");
     auto invocation = program.new_invocation();

@@ -19,7 +19,7 @@ std::vector<DeviceUnderTest> devices_under_test() {
   add("CudaLastIn", on_cuda, "last_in");
   add("CudaRandom", on_cuda, "random:3");
   add("CudaDelay", on_cuda, "delay:2");
-  add("CudaConditionalGraphs", steered, "mixed:5");
+  add("CudaConditionalGraphs", with_conditional_kernel, "mixed:5");
   return devices;
 }
 

@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "artifact_schema/container.h"
-#include "codegen/cuda/steering.h"
+#include "codegen/cuda/conditional_kernel.h"
 #include "tests/cuda/sim/nvrtc/host_compiler.h"
 
 namespace gart::test {
@@ -136,33 +136,34 @@ ArtifactBuilder on_cuda(ArtifactBuilder model) {
   return model;
 }
 
-ArtifactBuilder steered(ArtifactBuilder model) {
-  static const std::vector<uint8_t> module = compile(gcg::cuda::kSteeringText);
+ArtifactBuilder with_conditional_kernel(ArtifactBuilder model) {
+  static const std::vector<uint8_t> module = compile(gcg::cuda::kConditionalKernelText);
   model = on_cuda(std::move(model));
   std::vector<uint8_t>& code = model.content.code[0];
   code.resize(align_up(code.size(), 64));
   auto kernel = std::make_unique<fb::KernelT>();
-  kernel->symbol = gcg::cuda::kSteeringSymbol;
+  kernel->symbol = gcg::cuda::kConditionalKernelSymbol;
   kernel->offset = code.size();
   kernel->size = module.size();
   kernel->threads = 1;
-  model.content.manifest.targets[0]->steering = std::move(kernel);
+  model.content.manifest.targets[0]->conditional_kernel = std::move(kernel);
   code.insert(code.end(), module.begin(), module.end());
   return model;
 }
 
 ArtifactBuilder on_sm_90(ArtifactBuilder model) {
-  static const std::vector<uint8_t> module = compile(kKernels, 90), steering = compile(gcg::cuda::kSteeringText, 90);
+  static const std::vector<uint8_t> module = compile(kKernels, 90),
+                                    conditional_kernel = compile(gcg::cuda::kConditionalKernelText, 90);
   std::vector<uint8_t>& code = model.content.code[0];
   code = module;
   for (const auto& plan : model.entry().plans)
     for (const auto& kernel : plan->kernels) kernel->size = module.size();
   make_cuda(*model.content.manifest.targets[0], 90);
-  if (fb::KernelT* kernel = model.content.manifest.targets[0]->steering.get()) {
+  if (fb::KernelT* kernel = model.content.manifest.targets[0]->conditional_kernel.get()) {
     code.resize(align_up(code.size(), 64));
     kernel->offset = code.size();
-    kernel->size = steering.size();
-    code.insert(code.end(), steering.begin(), steering.end());
+    kernel->size = conditional_kernel.size();
+    code.insert(code.end(), conditional_kernel.begin(), conditional_kernel.end());
   }
   return model;
 }

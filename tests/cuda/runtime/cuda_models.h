@@ -11,8 +11,8 @@ const std::vector<uint8_t>& cuda_module();
 /// The model with code for sm_80 in place of its CPU code.
 ArtifactBuilder on_cuda(ArtifactBuilder model);
 /// The same with the kernel that decides branches and loops on the device.
-ArtifactBuilder steered(ArtifactBuilder model);
-/// The model with code for sm_80 behind its CPU code.
+ArtifactBuilder with_conditional_kernel(ArtifactBuilder model);
+/// The model with code for sm_80 after its CPU code.
 ArtifactBuilder with_cuda(ArtifactBuilder model);
 
 /// out = 2 (x + y) + 2 (x - y) by four kernels on two streams, which wait for each other; f32[n].

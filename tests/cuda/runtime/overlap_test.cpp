@@ -97,7 +97,7 @@ TEST_F(CudaOverlap, WithoutWorkThereIsNothingToOverlap) {
   EXPECT_EQ(count("programmatic_edges"), 0u);
 }
 
-/// A step that comes behind the copy of an input has an edge from there, and full edges only.
+/// A step that comes after the copy of an input has an edge from there, and full edges only.
 TEST_F(CudaOverlap, NotBehindCopies) {
   test::ArtifactBuilder builder = test::overlapping();
   fb::PlanT& plan = builder.plan();
@@ -121,9 +121,9 @@ TEST_F(CudaOverlap, OlderDevicesStartALaunchWhenTheLastOneHasEnded) {
   EXPECT_EQ(count("programmatic_edges"), 0u);
 }
 
-/// The simulation refuses other edges there, and the host would then have to steer.
+/// The simulation refuses other edges there, and the host would then have to decide.
 TEST_F(CudaOverlap, WithinLoopsOnTheDeviceEdgesAreFull) {
-  test::ArtifactBuilder builder = test::on_sm_90(test::steered(test::doubling_loop()));
+  test::ArtifactBuilder builder = test::on_sm_90(test::with_conditional_kernel(test::doubling_loop()));
   for (const auto& kernel : builder.plan().kernels) kernel->waits = true;
   builder.plan().sequences[0]->steps[1]->overlaps = true;
   const Program program = load(std::move(builder));

@@ -8,7 +8,7 @@
 namespace gart::test {
 namespace {
 
-// out = in * weights[i % 16], where launches may overlap: as it should be, with bugs behind it.
+// out = in * weights[i % 16], where launches may overlap: as it should be, with bugs after it.
 constexpr const char* kOverlappingKernels = R"(
 #if __CUDA_ARCH__ >= 900
 #define TRIGGER gart_griddepcontrol_launch_dependents();
@@ -18,12 +18,12 @@ constexpr const char* kOverlappingKernels = R"(
 #define WAIT
 #endif
 #define PARAMETERS const float* in, const float* weights, float* out, long long n, void* workspace, unsigned* status
-#define BODY(before, behind)                           \
+#define BODY(before, after)                           \
   TRIGGER                                              \
   const long long i = blockIdx.x * 16LL + threadIdx.x; \
   const float w = weights[threadIdx.x];                \
   float v = 0;                                         \
-  before behind                                        \
+  before after                                        \
   if (i < n) out[i] = w * v;
 extern "C" __global__ void __launch_bounds__(16) test_scale(PARAMETERS) { BODY(WAIT, if (i < n) v = in[i];) }
 extern "C" __global__ void __launch_bounds__(16) test_hasty(PARAMETERS) { BODY(if (i < n) v = in[i];, WAIT) }

@@ -282,7 +282,7 @@ TEST_F(CudaRun, ShapesComeAndGoInPlace) {
 class CudaControl : public CudaRun, public testing::WithParamInterface<bool> {
  protected:
   Program load_model(test::ArtifactBuilder model) {
-    return load(GetParam() ? test::steered(std::move(model)) : test::on_cuda(std::move(model)));
+    return load(GetParam() ? test::with_conditional_kernel(std::move(model)) : test::on_cuda(std::move(model)));
   }
 };
 INSTANTIATE_TEST_SUITE_P(By, CudaControl, testing::Values(false, true),
@@ -409,7 +409,7 @@ TEST_P(CudaControl, AnUpdateThatTheDriverRefusesBuildsTheGraphAnew) {
 }
 
 TEST_F(CudaRun, ALoopOnTheDeviceIsOneLaunch) {
-  const Program program = load(test::steered(test::doubling_loop()));
+  const Program program = load(test::with_conditional_kernel(test::doubling_loop()));
   auto invocation = program.new_invocation();
   const std::vector<float> x = ramp(50, 1);
   ASSERT_TRUE(invocation->set_input(0, view(x)));
@@ -424,7 +424,7 @@ TEST_F(CudaRun, ALoopOnTheDeviceIsOneLaunch) {
 }
 
 TEST_F(CudaRun, ADriverThatRefusesConditionalsLetsTheHostDecide) {
-  const Program program = load(test::steered(test::doubling_loop()));
+  const Program program = load(test::with_conditional_kernel(test::doubling_loop()));
   sim.forget_counts();
   sim.fail("cuGraphConditionalHandleCreate:1:801");
   std::vector<float> x = ramp(50, 3), expected = x;

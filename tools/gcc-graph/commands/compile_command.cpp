@@ -13,6 +13,7 @@
 #include "compiler/partition/implied_fleet.h"
 #include "compiler/support/error.h"
 #include "compiler/support/unsupported.h"
+#include "tools/api/remark_text.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/commands/compile_report.h"
 #include "tools/gcc-graph/fleet/fleet_options.h"
@@ -129,17 +130,18 @@ void run(const Arguments& a) {
   });
   if (a.targets.empty()) add_cpus_for_bytes(model.graph, options.targets);
   check_limit(model.graph, options);
-  CompileResult result = compile_imported(std::move(model), options, backends);
+  const CompileResult result = compile_imported(std::move(model), options, backends);
   if (result.artifact.empty()) return;  // --stop-after
   progress.show("write");
   write_file(a.output, result.artifact);
   progress.clear();
   if (a.quiet) return;
-  for (const std::string& remark : defaults.remarks) result.remarks.push_back(remark);
+  std::vector<std::string> remarks = gcc_graph::detail::sentences_of(result.remarks);
+  remarks.insert(remarks.end(), defaults.remarks.begin(), defaults.remarks.end());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (a.json) return print_compiled_json(a.output, result, seconds);
+  if (a.json) return print_compiled_json(a.output, result, remarks, seconds);
   print_use(a.tuning, tuning);
-  print_compiled(a.output, result, seconds);
+  print_compiled(a.output, result, remarks, seconds);
 }
 
 }  // namespace

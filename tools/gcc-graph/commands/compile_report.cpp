@@ -3,23 +3,28 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "tools/api/remark_text.h"
 #include "tools/gcc-graph/fleet/print_cut_report.h"
 
 namespace gcg::tools {
 
-void print_compiled(const std::string& output, const CompileResult& result, double seconds) {
+using gcc_graph::detail::shapes_text;
+
+void print_compiled(const std::string& output, const CompileResult& result, const std::vector<std::string>& remarks,
+                    double seconds) {
   std::cout << "wrote " << output << ": " << result.artifact.size() << " bytes (weights " << result.weight_bytes
             << ", code " << result.code_bytes << ") in " << seconds << " s\n";
   for (const PlanReport& p : result.plans) {
     if (p.entry_point > 0) continue;
-    std::cout << "  " << p.target << " [" << p.shapes << "]: " << p.steps << " steps, " << p.kernels << " kernels";
+    std::cout << "  " << p.target << " [" << shapes_text(p) << "]: " << p.steps << " steps, " << p.kernels
+              << " kernels";
     for (const auto& [library, calls] : p.calls) std::cout << ", " << calls << " by " << library;
     if (p.arena_bytes > 0)
       std::cout << ", arena " << p.arena_bytes << " bytes (lower bound " << p.arena_lower_bound << ")";
     std::cout << '\n';
   }
   if (result.cut) print_cut_report(*result.cut);
-  for (const std::string& remark : result.remarks) std::cout << "  " << remark << '\n';
+  for (const std::string& remark : remarks) std::cout << "  " << remark << '\n';
 }
 
 namespace {
@@ -45,17 +50,18 @@ Json json_of(const CutReport& cut) {
 
 }  // namespace
 
-void print_compiled_json(const std::string& output, const CompileResult& result, double seconds) {
+void print_compiled_json(const std::string& output, const CompileResult& result,
+                         const std::vector<std::string>& remarks, double seconds) {
   Json out = {{"output", output},
               {"bytes", result.artifact.size()},
               {"weight_bytes", result.weight_bytes},
               {"code_bytes", result.code_bytes},
               {"seconds", seconds},
               {"plans", Json::array()},
-              {"remarks", result.remarks}};
+              {"remarks", remarks}};
   for (const PlanReport& p : result.plans) {
     Json plan = {{"target", p.target},
-                 {"shapes", p.shapes},
+                 {"shapes", shapes_text(p)},
                  {"part", p.entry_point},
                  {"steps", p.steps},
                  {"kernels", p.kernels}};

@@ -2,13 +2,17 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "compiler/compile.h"
 
 namespace gcg::tools {
 
-void print_compiled(const std::string& output, const CompileResult& result, double seconds);
+/// `remarks`: sentences.
+void print_compiled(const std::string& output, const CompileResult& result, const std::vector<std::string>& remarks,
+                    double seconds);
 /// The same facts, and those of the fleet's parts, as JSON.
-void print_compiled_json(const std::string& output, const CompileResult& result, double seconds);
+void print_compiled_json(const std::string& output, const CompileResult& result,
+                         const std::vector<std::string>& remarks, double seconds);
 
 }  // namespace gcg::tools

@@ -204,13 +204,13 @@ Json describe(const ArtifactFile& file, const Arguments& a) {
     (entry->internal() ? out["parts"] : out["entry_points"]).push_back(entry_json(m, *entry, a));
   add_assembly(file.view, out);
   if (!a.profile.empty()) add_measurements(read_fleet_profile(a.profile, file.view), out);
-  if (const fb::EntryPoint* entry = m.at_load()) {
-    out["at_load"]["plans"] = Json::array();
+  if (const fb::EntryPoint* entry = m.load_time_packing()) {
+    out["load_time_packing"]["plans"] = Json::array();
     for (uint32_t i = 0; i < count(entry->plans()); ++i) {
       Json plan = plan_json(m, *entry, *entry->plans()->Get(i), a);
-      plan["shapes"] = "at load";
-      plan["prepared_bytes"] = entry->plans()->Get(i)->prepared_bytes();
-      out["at_load"]["plans"].push_back(plan);
+      plan["shapes"] = "load-time packing";
+      plan["packed_bytes"] = entry->plans()->Get(i)->packed_bytes();
+      out["load_time_packing"]["plans"].push_back(plan);
     }
   }
   return out;

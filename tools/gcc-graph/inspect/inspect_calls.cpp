@@ -33,9 +33,9 @@ void for_each_call(const fb::Manifest& manifest, const See& see) {
     for (uint32_t i = 0; i < gart::count_of(entry->plans()); ++i) for_each_call(*entry->plans()->Get(i), see);
 }
 
-bool has_stand_in(const fb::Sequence& sequence, uint32_t call) {
+bool has_fallback(const fb::Sequence& sequence, uint32_t call) {
   for (const auto* step : *sequence.steps())
-    if (step->stands_in() == static_cast<int32_t>(call)) return true;
+    if (step->fallback_for() == static_cast<int32_t>(call)) return true;
   return false;
 }
 
@@ -74,7 +74,7 @@ Json libraries_json(const fb::Manifest& manifest) {
     for_each_call(manifest, [&](const fb::Sequence& sequence, uint32_t index, const fb::Step& step) {
       if (step.call()->library() != i) return;
       all_calls_from = std::max(all_calls_from, step.call()->oldest());
-      if (!has_stand_in(sequence, index)) from = std::max(from, step.call()->oldest());
+      if (!has_fallback(sequence, index)) from = std::max(from, step.call()->oldest());
     });
     out.push_back({{"name", std::string(gart::view_of(library.name()))},
                    {"from", version_text(from)},
@@ -104,7 +104,7 @@ Json call_list_json(const fb::Manifest& manifest, const fb::Plan& plan,
                    {"workspace_bytes", step.call()->workspace()},
                    {"from", version_text(std::max(step.call()->oldest(),
                                                   manifest.libraries()->Get(step.call()->library())->oldest()))},
-                   {"own_kernel_too", has_stand_in(sequence, index)},
+                   {"own_kernel_too", has_fallback(sequence, index)},
                    {"measured_for", measured_for(step.call()->algorithm())},
                    {"source", std::string(gart::view_of(step.source()))}});
   });

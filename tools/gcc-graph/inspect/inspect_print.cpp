@@ -62,7 +62,7 @@ void print_plan(const Json& p) {
   if (p.contains("modules"))
     std::cout << p["modules"] << " modules, " << p["streams"] << " streams, " << p["waits"] << " waits, ";
   if (p.contains("overlapping_launches")) std::cout << p["overlapping_launches"] << " overlapping launches, ";
-  if (p.contains("prepared_bytes")) std::cout << "makes " << p["prepared_bytes"] << " bytes of weights, ";
+  if (p.contains("packed_bytes")) std::cout << "makes " << p["packed_bytes"] << " bytes of weights, ";
   if (p["sized_per_shape"].get<bool>())
     std::cout << "arena sized per shape\n";
   else
@@ -108,9 +108,9 @@ void print_report(const Json& j) {
   print_assembly(j);
   if (j.contains("parts"))
     for (const auto& e : j["parts"]) print_entry(e);
-  if (!j.contains("at_load")) return;
-  std::cout << "at load, on the GPU\n";
-  for (const auto& p : j["at_load"]["plans"]) print_plan(p);
+  if (!j.contains("load_time_packing")) return;
+  std::cout << "load-time packing, on the GPU\n";
+  for (const auto& p : j["load_time_packing"]["plans"]) print_plan(p);
 }
 
 }  // namespace gcg::tools

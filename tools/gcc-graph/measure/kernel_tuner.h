@@ -15,7 +15,9 @@ class KernelTuner final : public Backend {
 
   DeviceClass device() const override { return backend_.device(); }
   CompiledBlob compile(const std::vector<const Kernel*>& kernels, const Target& target, int threads) const override;
-  void add_steering(CompiledBlob& blob, const Target& target) const override { backend_.add_steering(blob, target); }
+  void add_conditional_kernel(CompiledBlob& blob, const Target& target) const override {
+    backend_.add_conditional_kernel(blob, target);
+  }
 
  private:
   void tune(const Kernel& kernel, const Target& target, const Decision& decision) const;

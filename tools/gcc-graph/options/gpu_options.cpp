@@ -55,10 +55,10 @@ void GpuOptions::apply(CompileOptions& options) const {
   for (const char* word : {"none", "auto"})
     if (libraries.size() > 1 && std::find(libraries.begin(), libraries.end(), word) != libraries.end())
       fail("--libraries: '", word, "' stands alone");
-  options.libraries.stand_ins = libraries[0] == "auto";
+  options.libraries.fallbacks = libraries[0] == "auto";
   if (libraries[0] != "none")
     options.libraries.binder =
-        library::make_library_binder(options.libraries.stand_ins ? library::known_libraries() : libraries);
+        library::make_library_binder(options.libraries.fallbacks ? library::known_libraries() : libraries);
 }
 
 std::unique_ptr<Backend> GpuOptions::backend() const {

@@ -1,5 +1,5 @@
-// The driver's structs and numbers as this stand-in serves them, written from the driver's documentation and apart from
-// the runtime's own declarations, so that a mistake in either shows.
+// The driver's structs and numbers as the simulated driver serves them, written from the driver's documentation and
+// apart from the runtime's own declarations, so that a mistake in either shows.
 #ifndef GART_TESTS_CUDA_SIM_DRIVER_ABI_H
 #define GART_TESTS_CUDA_SIM_DRIVER_ABI_H
 

@@ -23,7 +23,7 @@ LibraryWork make_work(const gart_sim_work& given) {
   return work;
 }
 
-// Behind the last node.
+// After the last node.
 void append(Graph& graph, LibraryWork work) {
   auto node = std::make_unique<GraphNode>();
   node->type = kKernelNode;

@@ -175,7 +175,7 @@ void hide_targets(const GraphExec& exec) {
   });
 }
 
-// The nodes become operations: behind the stream, behind the executable's last launch, in the order of the edges.
+// The nodes become operations: after the stream, after the executable's last launch, in the order of the edges.
 int launch(GraphExec& exec, Stream& stream) {
   World& world = World::get();
   OperationQueue& queue = stream.context->queue;
@@ -243,10 +243,10 @@ GART_SIM_API cuGraphAddDependencies_v2(void* handle, void* const* from, void* co
   Graph* graph = find_graph(handle);
   if (!graph) return call.misuse("the graph is not alive");
   for (size_t i = 0; i < count; ++i) {
-    const size_t before = graph->find(from[i]), behind = graph->find(to[i]);
-    if (behind == graph->nodes.size()) return call.misuse("a dependency is no node of this graph");
-    if (before >= behind) return call.misuse("edges to nodes made earlier are not simulated", kNotSupported);
-    GraphNode& node = *graph->nodes[behind];
+    const size_t before = graph->find(from[i]), after = graph->find(to[i]);
+    if (after == graph->nodes.size()) return call.misuse("a dependency is no node of this graph");
+    if (before >= after) return call.misuse("edges to nodes made earlier are not simulated", kNotSupported);
+    GraphNode& node = *graph->nodes[after];
     if (const int code = read_dependencies(call, *graph, from + i, edges ? edges + i : nullptr, 1, node)) return code;
   }
   return 0;
@@ -341,7 +341,7 @@ GART_SIM_API cuGraphLaunch(void* exec_handle, void* stream_handle) {
   // The driver would make the launch wait; here it shows that two users share one executable.
   if (!world.allows_exec_overlap && !stream->context->queue.is_behind(stream->last, exec->last)) {
     report(Finding::exec_overlap,
-           "a graph is launched on a stream that nothing orders behind its last launch, which runs");
+           "a graph is launched on a stream that nothing orders after its last launch, which runs");
     world.lose(stream->context, kLaunchFailed);
     return kLaunchFailed;
   }

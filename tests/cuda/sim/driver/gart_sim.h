@@ -58,7 +58,7 @@ typedef struct gart_sim_work {
 } gart_sim_work;
 
 /* Takes `data` over in any case; returns a CUresult. On the stream, or as a node of what it is captured into; as a node
- * of the graph, behind the one that was added last. */
+ * of the graph, after the one that was added last. */
 int gart_sim_enqueue(void* stream, const gart_sim_work* work);
 int gart_sim_add_work(void* graph, const gart_sim_work* work);
 

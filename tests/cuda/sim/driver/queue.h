@@ -35,7 +35,7 @@ struct Operation {
   std::vector<uint64_t> ancestors;  // One bit per operation that comes before where every thread waits that has to.
   std::vector<uint64_t> known;      // Of them, those that the host had waited for.
   // Known once it runs, one bit per operation that surely comes before: its start, what its threads do once they have
-  // waited, and its end. A thread that does not wait breaks the order for whoever comes behind.
+  // waited, and its end. A thread that does not wait breaks the order for whoever comes after.
   std::vector<uint64_t> before_start, before_rest, before_end;
   Footprint footprint;
   bool is_done = false;

@@ -57,7 +57,7 @@ struct LibraryWork {
 };
 
 using Run = std::function<int(Footprint&)>;
-// Adds to the stream, behind what is there.
+// Adds to the stream, after what is there.
 void enqueue(Stream& stream, std::string label, Run run);
 // Runs what the stream, or an event, waits for, and turns an error into the context's.
 int wait_for(Context* context, OperationQueue::Id id);

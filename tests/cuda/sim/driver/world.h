@@ -1,4 +1,4 @@
-// Everything the stand-in driver knows: devices, their contexts, the handles it has given out, the calls so far.
+// Everything the simulated driver knows: devices, their contexts, the handles it has given out, the calls so far.
 #ifndef GART_TESTS_CUDA_SIM_DRIVER_WORLD_H
 #define GART_TESTS_CUDA_SIM_DRIVER_WORLD_H
 

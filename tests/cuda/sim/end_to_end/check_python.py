@@ -166,7 +166,7 @@ class Python(ToolCase):
             self.driver.call("cuStreamDestroy_v2", ctypes.c_void_p(stream))
 
     def test_what_the_default_stream_still_writes_is_waited_for(self):
-        """Version 2 of the interface names no stream; each run waits, not only the one behind set_inputs."""
+        """Version 2 of the interface names no stream; each run waits, not only the one after set_inputs."""
         x = OnGpu(self.driver, np.zeros((6, 8), np.float32), version=2)
         del x.__cuda_array_interface__["stream"]
         self.model.set_inputs({"x": x, "k": self.on_gpu["k"]})

@@ -78,15 +78,15 @@ class Tied(ToolCase):
 
     def test_inspect_shows_what_is_made_at_load(self):
         artifact = self.compiled("sm_80,sm_90a,x86-64-v3")
-        plans = json.loads(self.tool("inspect", artifact, "--json", "--kernels", "--steps").stdout)["at_load"]["plans"]
-        self.assertEqual([(p["target"], p["shapes"]) for p in plans], [("sm_80", "at load"), ("sm_90a", "at load")])
+        plans = json.loads(self.tool("inspect", artifact, "--json", "--kernels", "--steps").stdout)["load_time_packing"]["plans"]
+        self.assertEqual([(p["target"], p["shapes"]) for p in plans], [("sm_80", "load-time packing"), ("sm_90a", "load-time packing")])
         for plan in plans:
-            self.assertLessEqual(TABLE, plan["prepared_bytes"])
+            self.assertLessEqual(TABLE, plan["packed_bytes"])
             self.assertEqual((len(plan["kernel_list"]), sum(map(len, plan["sequences"]))), (plan["kernels"], plan["steps"]))
             self.assertGreater(plan["kernels"], 0)
         text = self.tool("inspect", artifact).stdout
-        self.assertRegex(text, r"\nat load, on the GPU\n  plan sm_80 \[at load\]: .*, makes [1-9]\d+ bytes of weights, ")
-        self.assertNotIn("at load", self.tool("inspect", self.compiled("x86-64-v3")).stdout)
+        self.assertRegex(text, r"\nload-time packing, on the GPU\n  plan sm_80 \[load-time packing\]: .*, makes [1-9]\d+ bytes of weights, ")
+        self.assertNotIn("load-time packing", self.tool("inspect", self.compiled("x86-64-v3")).stdout)
 
     def test_a_cpu_beside_it_has_its_own_two(self):
         """A CPU's kernels read weights where the file is mapped: the table, and the packed one."""

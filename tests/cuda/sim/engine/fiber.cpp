@@ -33,7 +33,7 @@ struct Outside {
 } outside;
 void (*first_entry)();
 
-// The first thing behind a switch. `own`: what AddressSanitizer left here when this stack was left.
+// The first thing after a switch. `own`: what AddressSanitizer left here when this stack was left.
 void arrive([[maybe_unused]] void* own) {
   const void* stack = nullptr;
   size_t bytes = 0;
@@ -77,11 +77,11 @@ gart_sim_switch:
 .size gart_sim_switch, .-gart_sim_switch
 )");
 
-static void jump(Fiber::Place& from, Fiber::Place& to) { gart_sim_switch(&from, to); }
+static void jump(Fiber::Context& from, Fiber::Context& to) { gart_sim_switch(&from, to); }
 
 // The stack as gart_sim_switch leaves it: six registers below the return address, which a call would have put at
 // 8 below a multiple of 16.
-static void start(Fiber::Place& place, unsigned char* stack, size_t bytes) {
+static void start(Fiber::Context& place, unsigned char* stack, size_t bytes) {
   void** top = reinterpret_cast<void**>(stack + bytes);
   *--top = nullptr;
   *--top = reinterpret_cast<void*>(&begin);
@@ -91,9 +91,9 @@ static void start(Fiber::Place& place, unsigned char* stack, size_t bytes) {
 
 #else
 
-static void jump(Fiber::Place& from, Fiber::Place& to) { swapcontext(&from, &to); }
+static void jump(Fiber::Context& from, Fiber::Context& to) { swapcontext(&from, &to); }
 
-static void start(Fiber::Place& place, unsigned char* stack, size_t bytes) {
+static void start(Fiber::Context& place, unsigned char* stack, size_t bytes) {
   getcontext(&place);
   place.uc_stack.ss_sp = stack;
   place.uc_stack.ss_size = bytes;
@@ -104,7 +104,7 @@ static void start(Fiber::Place& place, unsigned char* stack, size_t bytes) {
 #endif
 
 // Leaves this stack for the one of `bytes` at `stack`; returns when something goes on at `from`.
-static void go(Fiber::Place& from, Fiber::Place& to, [[maybe_unused]] const void* stack,
+static void go(Fiber::Context& from, Fiber::Context& to, [[maybe_unused]] const void* stack,
                [[maybe_unused]] size_t bytes) {
   void* own = nullptr;
   GART_SIM_TELL(__sanitizer_start_switch_fiber(&own, stack, bytes));

@@ -14,9 +14,9 @@ namespace gart_sim {
 class Fiber {
  public:
 #ifdef __x86_64__
-  using Place = void*;  // The stack's pointer, with the registers at it.
+  using Context = void*;  // The stack's pointer, with the registers at it.
 #else
-  using Place = ucontext_t;
+  using Context = ucontext_t;
 #endif
 
   // `number` staggers the stacks' tops: equal low bits of all stacks would make them share few cache sets.
@@ -40,7 +40,7 @@ class Fiber {
   static constexpr size_t kStackBytes = 256 * 1024;
   unsigned char* stack_ = nullptr;
   size_t top_ = 0;
-  Place inside_{}, outside_{};
+  Context inside_{}, outside_{};
 };
 
 }  // namespace gart_sim

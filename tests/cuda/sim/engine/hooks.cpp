@@ -42,7 +42,7 @@ void mma(Mma kind, void* c, const void* a, const void* b, Site site) {
   runner().collective(request);
 }
 
-// A row of 16 bytes that this lane addresses; lanes behind the last matrix address none.
+// A row of 16 bytes that this lane addresses; lanes after the last matrix address none.
 void check_row(const void* row, unsigned matrices, Access access, Site site) {
   const State& state = *BlockRunner::get().state();
   const auto address = reinterpret_cast<uint64_t>(row);

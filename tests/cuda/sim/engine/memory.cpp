@@ -213,7 +213,7 @@ bool DeviceMemory::contains(uint64_t address, size_t bytes) {
 std::string DeviceMemory::describe(uint64_t address) const {
   const auto near = [address](uint64_t begin, size_t bytes, const char* state) {
     const std::string what = "the " + std::string(state) + std::to_string(bytes) + " bytes at " + hex(begin);
-    if (address >= begin + bytes) return std::to_string(address - begin - bytes) + " bytes behind the end of " + what;
+    if (address >= begin + bytes) return std::to_string(address - begin - bytes) + " bytes past the end of " + what;
     return "at byte " + std::to_string(address - begin) + " of " + what;
   };
   auto live = live_.upper_bound(address);

@@ -62,7 +62,7 @@ class DeviceMemory {
   // Of a device or pinned.
   [[nodiscard]] bool is_watched(uint64_t address) const { return address - base_ < reserved_; }
   [[nodiscard]] bool is_device_address(uint64_t address) const { return address - base_ < reserved_ / 2; }
-  // "16 bytes behind the end of the 256 bytes at 0x..."
+  // "16 bytes past the end of the 256 bytes at 0x..."
   [[nodiscard]] std::string describe(uint64_t address) const;
   [[nodiscard]] size_t used(int device) const;
   [[nodiscard]] size_t live(int device) const;

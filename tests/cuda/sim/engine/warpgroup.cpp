@@ -86,7 +86,7 @@ float BlockRunner::wide_element(uint64_t descriptor, bool across, unsigned row, 
                             : begin + row / 8 * stride + row % 8 * 128 + depth * 2;
   address ^= (address >> 7 & 7u) << 4;
   if (address + 2 > launch_.shared_bytes)
-    fault(Finding::out_of_bounds, 700, "a product reads behind the shared memory at " + at(site));
+    fault(Finding::out_of_bounds, 700, "a product reads past the shared memory at " + at(site));
   if (unfenced_writer_[address / 16] != 0)
     fault(Finding::async_product, 719,
           "a product reads byte " + std::to_string(address) + " of shared memory, which " +

@@ -55,7 +55,7 @@ void multiply(const Product& p, const Operands& o) {
   }
 }
 
-Work reading(Work work, const Product& p, const Operands& o) {
+LibraryWork reading(LibraryWork work, const Product& p, const Operands& o) {
   work.reads(tensor_of(p.a, o.a)).reads(tensor_of(p.b, o.b));
   if (o.beta != 0) work.reads(tensor_of(p.c, o.c));
   if (p.has(kBias)) work.reads({reinterpret_cast<uint64_t>(p.desc.bias), bytes_of(p.d.type), {p.d.rows}, {1}});
@@ -68,8 +68,8 @@ int run_in_two(const Product& p, const Operands& o, void* workspace, void* strea
   into.d.batch_stride = p.d.rows * p.d.columns;
   Operands first = o;
   first.d = workspace;
-  Work product = reading(Work("cublasLt product", [into, first] { multiply(into, first); }), p, o);
-  Work copy("cublasLt copy", [p, o, workspace] {
+  LibraryWork product = reading(LibraryWork("cublasLt product", [into, first] { multiply(into, first); }), p, o);
+  LibraryWork copy("cublasLt copy", [p, o, workspace] {
     const int64_t size = bytes_of(p.d.type), line = p.d.rows * size;
     const auto* from = static_cast<const char*>(workspace);
     auto* to = static_cast<char*>(o.d);
@@ -119,7 +119,7 @@ int run(const Product& p, const Operands& o, uint64_t variant, void* workspace, 
   const bool by_address = variant == kEither && reinterpret_cast<uint64_t>(o.a) % 256 == 0;
   if (workspace_bytes >= p.wanted_workspace() && (by_address || variant == kInTwo))
     return run_in_two(p, o, workspace, stream);
-  Work work = reading(Work("cublasLt product", [p, o] { multiply(p, o); }), p, o);
+  LibraryWork work = reading(LibraryWork("cublasLt product", [p, o] { multiply(p, o); }), p, o);
   return work.writes(tensor_of(p.d, o.d)).enqueue(stream) ? kExecutionFailed : kSuccess;
 }
 

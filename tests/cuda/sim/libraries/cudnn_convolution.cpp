@@ -7,7 +7,7 @@ namespace {
 // An engine for tensors in one order alone, as the real ones are.
 bool is_channels_last(const Descriptor& t) { return t.extents()[1] > 1 && t.strides()[1] == 1; }
 
-/// Channels before positions, or behind them.
+/// Channels before positions, or after them.
 bool is_dense(const Descriptor& t, bool channels_last) {
   const auto extents = t.extents(), strides = t.strides();
   std::vector<size_t> order = {0};
@@ -41,7 +41,7 @@ int check_convolution(const Descriptor& d) {
   if (!d.has({700, 701, 702, 703, 704, 705})) return refuse(kBadParam, "a convolution without all its parts");
   const auto x = d.at(704)->extents(), w = d.at(703)->extents(), y = d.at(705)->extents();
   const Descriptor& how = *d.at(702);
-  const auto dilations = how.list<int64_t>(102), steps = how.list<int64_t>(103), behind = how.list<int64_t>(104),
+  const auto dilations = how.list<int64_t>(102), steps = how.list<int64_t>(103), after = how.list<int64_t>(104),
              before = how.list<int64_t>(105);
   const size_t spatial = static_cast<size_t>(how.one<int64_t>(106));
   if (x.size() != spatial + 2 || w.size() != x.size() || y.size() != x.size() || spatial < 2)
@@ -50,14 +50,14 @@ int check_convolution(const Descriptor& d) {
     return refuse(kBadParam, "channels of a convolution");
   for (size_t i = 0; i < spatial; ++i) {
     const int64_t window = (w[i + 2] - 1) * dilations[i] + 1;
-    if ((x[i + 2] + before[i] + behind[i] - window) / steps[i] + 1 != y[i + 2])
+    if ((x[i + 2] + before[i] + after[i] - window) / steps[i] + 1 != y[i + 2])
       return refuse(kBadParam, "extents of a convolution");
   }
   return kSuccess;
 }
 
 // What cuDNN 9.19 has engines for where channels come before positions: a convolution, or that with an addend, a bias
-// and an activation behind it, of which only the bias must be there; all of one type, and sums of f32 in between.
+// and an activation after it, of which only the bias must be there; all of one type, and sums of f32 in between.
 int check_convolution_graph(const std::vector<const Descriptor*>& operations) {
   const int type = operations[0]->at(704)->element_type();
   if (!is_of_one_order(*operations[0]) || operations[0]->at(703)->element_type() != type)

@@ -114,7 +114,7 @@ int check_graph(const Descriptor* graph) {
   const auto operations = graph->list<const Descriptor*>(801);
   if (operations[0]->type == kConvolutionForward) return check_convolution_graph(operations);
   if (operations[0]->type == kMatmulOperation) return check_attention_graph(operations);
-  return operations.size() == 1 ? kSuccess : refuse(kNotSupported, "operations behind an attention");
+  return operations.size() == 1 ? kSuccess : refuse(kNotSupported, "operations after an attention");
 }
 
 int finalize(Descriptor& d) {

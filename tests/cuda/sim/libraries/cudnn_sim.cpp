@@ -9,8 +9,8 @@
 namespace {
 
 using namespace gart_sim::cudnn;
+using gart_sim::LibraryWork;
 using gart_sim::Tensor;
-using gart_sim::Work;
 
 constexpr size_t kAttentionSince = 91300;  // the version
 
@@ -25,7 +25,7 @@ Tensor tensor_of(const Descriptor& t, const void* data) {
 // Numbers that the library reads from the host's memory when it is called, and keeps.
 using Scalars = std::map<int64_t, float>;
 
-int add_access(Work& work, const Descriptor& d, bool writes, Memory& memory, Scalars& scalars) {
+int add_access(LibraryWork& work, const Descriptor& d, bool writes, Memory& memory, Scalars& scalars) {
   const auto data = memory.find(d.uid());
   if (data == memory.end()) return refuse(kBadParam, "a tensor without an address");
   if (d.is_by_value()) {
@@ -41,7 +41,7 @@ int add_access(Work& work, const Descriptor& d, bool writes, Memory& memory, Sca
   return kSuccess;
 }
 
-int make_work(const Descriptor& plan, const Descriptor& pack, std::vector<Work>& out) {
+int make_work(const Descriptor& plan, const Descriptor& pack, std::vector<LibraryWork>& out) {
   if (!plan.is_final || !pack.is_final) return refuse(kBadParam, "a plan or a pack that is not final");
   const auto uids = pack.list<int64_t>(1000);
   const auto pointers = pack.list<void*>(1001);
@@ -50,7 +50,7 @@ int make_work(const Descriptor& plan, const Descriptor& pack, std::vector<Work>&
   const auto scalars = std::make_shared<Scalars>();
   for (size_t i = 0; i < uids.size(); ++i) (*memory)[uids[i]] = pointers[i];
   const std::shared_ptr<const Program> program = plan.program;
-  Work work("cudnn graph", [program, memory, scalars] { run(*program, *memory); });
+  LibraryWork work("cudnn graph", [program, memory, scalars] { run(*program, *memory); });
   for (const auto& o : program->operations) {
     std::vector<const Descriptor*> all = o.inputs;
     all.push_back(o.result);
@@ -62,8 +62,8 @@ int make_work(const Descriptor& plan, const Descriptor& pack, std::vector<Work>&
   if (workspace_of(plan) > 0) {
     float* workspace = pack.one<float*>(1003);
     const Tensor bytes = {reinterpret_cast<uint64_t>(workspace), 4, {workspace_of(plan) / 4}, {1}};
-    Work clear("cudnn clears its workspace",
-               [workspace, count = workspace_of(plan)] { memset(workspace, 0, static_cast<size_t>(count)); });
+    LibraryWork clear("cudnn clears its workspace",
+                      [workspace, count = workspace_of(plan)] { memset(workspace, 0, static_cast<size_t>(count)); });
     out.push_back(clear.writes(bytes));
     work.reads(bytes);
   }
@@ -146,9 +146,9 @@ GART_SIM_API int cudnnBackendGetAttribute(Descriptor* d, int name, int type, int
 
 GART_SIM_API int cudnnBackendExecute(Handle* handle, Descriptor* plan, Descriptor* pack) {
   if (const int injected = gart_sim_call("cudnnBackendExecute")) return injected;
-  std::vector<Work> work;
+  std::vector<LibraryWork> work;
   if (const int status = make_work(*plan, *pack, work)) return status;
-  for (const Work& w : work) {
+  for (const LibraryWork& w : work) {
     if (w.enqueue(handle->stream)) return refuse(kExecutionFailed, "the stream takes no work");
   }
   count_run(*plan);
@@ -158,9 +158,9 @@ GART_SIM_API int cudnnBackendExecute(Handle* handle, Descriptor* plan, Descripto
 GART_SIM_API int cudnnBackendPopulateCudaGraph(Handle* handle, Descriptor* plan, Descriptor* pack, void* graph) {
   if (const int injected = gart_sim_call("cudnnBackendPopulateCudaGraph")) return injected;
   if (!is_alive(handle) || !fills_graphs(*plan)) return refuse(kNotSupported, "the engine fills no graphs");
-  std::vector<Work> work;
+  std::vector<LibraryWork> work;
   if (const int status = make_work(*plan, *pack, work)) return status;
-  for (const Work& w : work) {
+  for (const LibraryWork& w : work) {
     if (w.add_to(graph)) return refuse(kExecutionFailed, "the graph takes no work");
   }
   count_run(*plan);

@@ -23,12 +23,12 @@ void add_runs(std::vector<gart_sim_range>& ranges, const Tensor& t, size_t axis,
 
 }  // namespace
 
-Work& Work::add(Ranges& ranges, const Tensor& t) {
+LibraryWork& LibraryWork::add(Ranges& ranges, const Tensor& t) {
   add_runs(ranges, t, 0, t.address);
   return *this;
 }
 
-int Work::give(int (*take)(void*, const gart_sim_work*), void* to) const {
+int LibraryWork::give(int (*take)(void*, const gart_sim_work*), void* to) const {
   const gart_sim_work work = {name_,
                               [](void* data) { (*static_cast<std::function<void()>*>(data))(); },
                               [](void* data) { delete static_cast<std::function<void()>*>(data); },

@@ -21,18 +21,18 @@ struct Tensor {
   std::vector<int64_t> extents, strides;
 };
 
-class Work {
+class LibraryWork {
  public:
-  Work(const char* name, std::function<void()> compute) : name_(name), compute_(std::move(compute)) {}
-  Work& reads(const Tensor& tensor) { return add(reads_, tensor); }
-  Work& writes(const Tensor& tensor) { return add(writes_, tensor); }
+  LibraryWork(const char* name, std::function<void()> compute) : name_(name), compute_(std::move(compute)) {}
+  LibraryWork& reads(const Tensor& tensor) { return add(reads_, tensor); }
+  LibraryWork& writes(const Tensor& tensor) { return add(writes_, tensor); }
   // Each returns a CUresult.
   [[nodiscard]] int enqueue(void* stream) const { return give(&gart_sim_enqueue, stream); }
   [[nodiscard]] int add_to(void* graph) const { return give(&gart_sim_add_work, graph); }
 
  private:
   using Ranges = std::vector<gart_sim_range>;
-  Work& add(Ranges& ranges, const Tensor& t);
+  LibraryWork& add(Ranges& ranges, const Tensor& t);
   int give(int (*take)(void*, const gart_sim_work*), void* to) const;
 
   const char* name_;

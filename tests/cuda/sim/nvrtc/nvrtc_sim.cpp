@@ -1,4 +1,4 @@
-// A stand-in for NVRTC (libnvrtc_sim.so): its functions, over the host's C++ compiler. $GCC_GRAPH_NVRTC names it to the
+// A simulated NVRTC (libnvrtc_sim.so): its functions, over the host's C++ compiler. $GCC_GRAPH_NVRTC names it to the
 // compiler. $GART_SIM_NVRTC=MAJOR.MINOR sets the version it claims (13.0).
 #include <algorithm>
 #include <array>

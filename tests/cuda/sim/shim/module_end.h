@@ -1,4 +1,4 @@
-// The end of a module, behind the kernel's text: the table of its kernels, which the simulated compiler fills in
+// The end of a module, after the kernel's text: the table of its kernels, which the simulated compiler fills in
 // between GART_SIM_MODULE_BEGIN and GART_SIM_MODULE_END.
 #undef threadIdx
 #undef blockIdx

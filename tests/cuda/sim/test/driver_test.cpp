@@ -139,7 +139,7 @@ TEST_F(Driver, finds_two_launches_of_one_executable_at_once) {
   graph.kernel(kernels.fill, {}, a, 1.0f);
   void* exec = graph.instantiate();
   EXPECT_EQ(cu("cuGraphLaunch", exec, stream_), 0);
-  EXPECT_EQ(cu("cuGraphLaunch", exec, stream_), 0);  // Behind the first.
+  EXPECT_EQ(cu("cuGraphLaunch", exec, stream_), 0);  // After the first.
   EXPECT_EQ(cu("cuGraphLaunch", exec, other), kLaunchFailed);
   expect_report("exec_overlap");
   is_lost();

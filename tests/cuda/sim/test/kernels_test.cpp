@@ -190,9 +190,9 @@ constexpr Planted kPlanted[] = {
   a[threadIdx.x] = __shfl_xor_sync(0xffffffffu, a[threadIdx.x], 1);
 })",
      "divergence", 719},
-    {"write_behind_the_end", R"(k(float* a) { a[threadIdx.x + 1] = 1; })", "out_of_bounds", 700},
-    {"read_behind_the_end", R"(k(float* a) { a[threadIdx.x] = a[threadIdx.x + 1000000]; })", "out_of_bounds", 700},
-    {"shared_write_behind_the_end", R"(k(float* a) {
+    {"write_past_the_end", R"(k(float* a) { a[threadIdx.x + 1] = 1; })", "out_of_bounds", 700},
+    {"read_past_the_end", R"(k(float* a) { a[threadIdx.x] = a[threadIdx.x + 1000000]; })", "out_of_bounds", 700},
+    {"shared_write_past_the_end", R"(k(float* a) {
   GART_SHARED(raw);
   ((float*)raw)[threadIdx.x * 4 + 4] = a[threadIdx.x];
 })",

@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t kBytes = 128;  // of every buffer: 32 floats
 
-/// `before` and `behind` the wait, of a kernel that reads `in` and weights, and writes `out`.
-std::string kernel(const char* name, const std::string& before, const std::string& behind,
+/// `before` and `after` the wait, of a kernel that reads `in` and weights, and writes `out`.
+std::string kernel(const char* name, const std::string& before, const std::string& after,
                    const std::string& wait = "gart_griddepcontrol_wait();") {
   return "extern \"C\" __global__ void __launch_bounds__(32) " + std::string(name) +
          "(const float* in, const float* weights, float* out) {\n"
@@ -18,7 +18,7 @@ std::string kernel(const char* name, const std::string& before, const std::strin
          "  __shared__ __align__(16) float tile[32];\n"
          "  const int i = threadIdx.x;\n"
          "  float w = 2.0f;\n" +
-         before + "\n" + wait + "\n" + behind + "\n}\n";
+         before + "\n" + wait + "\n" + after + "\n}\n";
 }
 
 const char* const kUse = "out[i] = w * in[i];";
@@ -60,7 +60,7 @@ class Overlap : public DriverTest {
     return params;
   }
 
-  /// A node behind `after` by one edge, programmatic or full. The error goes to error_.
+  /// A node that follows `after` by one edge, programmatic or full. The error goes to error_.
   void* add(GraphBuilder& graph, void* function, void* after, bool overlaps, DevicePointer in, DevicePointer out) {
     DevicePointer weights = buffers_.weights;
     void* pointers[] = {&in, &weights, &out, nullptr};

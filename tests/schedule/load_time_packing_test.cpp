@@ -1,5 +1,5 @@
 // Which weights the file holds, which GPUs make from them at load, and what is said to be stored twice.
-#include "compiler/weights/prepare_weights.h"
+#include "compiler/weights/load_time_packing.h"
 
 #include <gtest/gtest.h>
 
@@ -45,21 +45,21 @@ Plan plan_with(DeviceClass device, const std::vector<TensorRef>& constants) {
   return plan;
 }
 
-struct Prepared {
-  explicit Prepared(std::vector<Plan> given)
-      : plans(std::move(given)), sources(prepare_weights(plans)), section(place_weights(plans, sources)) {}
+struct Packing {
+  explicit Packing(std::vector<Plan> given)
+      : plans(std::move(given)), sources(plan_load_time_packing(plans)), section(place_weights(plans, sources)) {}
 
   bool makes(const TensorRef& t) const {
     return std::any_of(plans.begin(), plans.end(), [&](const Plan& plan) {
       return std::any_of(plan.buffers.begin(), plan.buffers.end(),
-                         [&](const Buffer& b) { return b.kind == Buffer::Kind::prepared && b.constant == t; });
+                         [&](const Buffer& b) { return b.kind == Buffer::Kind::packed && b.constant == t; });
     });
   }
-  /// What the plan at load writes.
+  /// What load-time packing writes.
   size_t made() const {
     const auto& all = plans.back().buffers;
     return static_cast<size_t>(
-        std::count_if(all.begin(), all.end(), [](const Buffer& b) { return b.kind == Buffer::Kind::prepared; }));
+        std::count_if(all.begin(), all.end(), [](const Buffer& b) { return b.kind == Buffer::Kind::packed; }));
   }
   int64_t twice() const {
     int64_t bytes = 0;
@@ -72,12 +72,12 @@ struct Prepared {
   WeightsSection section;
 };
 
-TEST(PreparedWeights, AGpusOwnFormsAreMadeFromOneOfThem) {
+TEST(LoadTimePacking, AGpusOwnFormsAreMadeFromOneOfThem) {
   const TensorRef table = weights({128, 80}), turned = transposed(table);
   for (const bool first : {true, false}) {
-    Prepared p({plan_with(DeviceClass::cuda, first ? std::vector{table, turned} : std::vector{turned, table})});
+    Packing p({plan_with(DeviceClass::cuda, first ? std::vector{table, turned} : std::vector{turned, table})});
     ASSERT_EQ(p.plans.size(), 2u);
-    EXPECT_TRUE(p.plans[1].at_load);
+    EXPECT_TRUE(p.plans[1].is_load_time_packing);
     EXPECT_TRUE(p.makes(turned) && !p.makes(table));
     EXPECT_EQ(p.sources, std::set<const Tensor*>{table.get()});
     EXPECT_EQ(p.twice(), 0);
@@ -85,54 +85,54 @@ TEST(PreparedWeights, AGpusOwnFormsAreMadeFromOneOfThem) {
   }
 }
 
-TEST(PreparedWeights, WhatACpuReadsIsTheSource) {
+TEST(LoadTimePacking, WhatACpuReadsIsTheSource) {
   const TensorRef table = weights({128, 80}), block = packed(transposed(table)),
                   rounded = rounded_constant(table, DType::f16);
-  Prepared p({plan_with(DeviceClass::cuda, {table, rounded}), plan_with(DeviceClass::cpu, {block})});
+  Packing p({plan_with(DeviceClass::cuda, {table, rounded}), plan_with(DeviceClass::cpu, {block})});
   EXPECT_TRUE(p.makes(table) && p.makes(rounded));
   EXPECT_EQ(p.sources, std::set<const Tensor*>{block.get()});
   EXPECT_EQ(p.twice(), 0);
 }
 
-TEST(PreparedWeights, RoundedOnesComeFromTheirOwnTypeOrAWiderOne) {
+TEST(LoadTimePacking, RoundedOnesComeFromTheirOwnTypeOrAWiderOne) {
   const TensorRef table = weights({128, 160}), turned = transposed(table);
   const TensorRef f16 = rounded_constant(table, DType::f16), f16_turned = rounded_constant(turned, DType::f16),
                   bf16_turned = rounded_constant(turned, DType::bf16);
-  Prepared same({plan_with(DeviceClass::cuda, {f16_turned, f16})});
+  Packing same({plan_with(DeviceClass::cuda, {f16_turned, f16})});
   EXPECT_TRUE(same.makes(f16_turned) && !same.makes(f16));
   EXPECT_EQ(same.twice(), 0);
 
-  Prepared other({plan_with(DeviceClass::cuda, {f16, bf16_turned})});
+  Packing other({plan_with(DeviceClass::cuda, {f16, bf16_turned})});
   EXPECT_EQ(other.plans.size(), 1u);
   EXPECT_EQ(other.twice(), f16->bytes());
   ASSERT_EQ(other.section.stored_twice().size(), 1u);
   EXPECT_EQ(other.section.stored_twice()[0].name, "w0");
 
-  Prepared wider({plan_with(DeviceClass::cuda, {f16, bf16_turned, turned})});
+  Packing wider({plan_with(DeviceClass::cuda, {f16, bf16_turned, turned})});
   EXPECT_TRUE(wider.makes(f16) && wider.makes(bf16_turned) && !wider.makes(turned));
   EXPECT_EQ(wider.twice(), 0);
 }
 
-TEST(PreparedWeights, EqualOnesOfOtherShapesAreTheSame) {
+TEST(LoadTimePacking, EqualOnesOfOtherShapesAreTheSame) {
   const TensorRef table = weights({128, 80}), flat = weights({80, 128});
-  Prepared p({plan_with(DeviceClass::cuda, {table, transposed(flat), transposed(table)})});
+  Packing p({plan_with(DeviceClass::cuda, {table, transposed(flat), transposed(table)})});
   EXPECT_EQ(p.made(), 2u);
   EXPECT_EQ(p.twice(), 0);
 }
 
-TEST(PreparedWeights, EveryPlansCopiesAreOne) {
+TEST(LoadTimePacking, EveryPlansCopiesAreOne) {
   const TensorRef table = weights({128, 160});
   const auto half = [&] { return rounded_constant(table, DType::f16); };
   const auto turned = [&] { return rounded_constant(transposed(table), DType::f16); };
-  Prepared p({plan_with(DeviceClass::cuda, {half(), turned()}), plan_with(DeviceClass::cuda, {half(), turned()})});
+  Packing p({plan_with(DeviceClass::cuda, {half(), turned()}), plan_with(DeviceClass::cuda, {half(), turned()})});
   EXPECT_EQ(p.made(), 1u);
   EXPECT_EQ(p.sources.size(), 2u);  // one of each plan
   EXPECT_EQ(p.twice(), 0);
 }
 
-TEST(PreparedWeights, SmallOnesAndThoseOfCpusAreStoredTwice) {
+TEST(LoadTimePacking, SmallOnesAndThoseOfCpusAreStoredTwice) {
   const TensorRef small = weights({16, 8}), table = weights({128, 96}), block = packed(table);
-  Prepared p({plan_with(DeviceClass::cuda, {small, transposed(small)}), plan_with(DeviceClass::cpu, {table, block})});
+  Packing p({plan_with(DeviceClass::cuda, {small, transposed(small)}), plan_with(DeviceClass::cpu, {table, block})});
   EXPECT_EQ(p.plans.size(), 2u);
   const std::vector<StoredTwice> twice = p.section.stored_twice();
   ASSERT_EQ(twice.size(), 2u);  // most bytes first

@@ -12,10 +12,10 @@
 namespace gcg {
 
 /// Gives every Dim asked for a slot; equal Dims share one.
-class ShapeProgram {
+class ShapeProgramBuilder {
  public:
   /// Slots [0, symbols.size()) are the symbols.
-  explicit ShapeProgram(const std::vector<std::string>& symbols);
+  explicit ShapeProgramBuilder(const std::vector<std::string>& symbols);
   /// Fails with a CompileError when `d` has a symbol that is not in the list.
   uint32_t slot(const Dim& d);
   const std::vector<gart::fb::Instruction>& instructions() const { return instructions_; }

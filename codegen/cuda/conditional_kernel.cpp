@@ -1,11 +1,12 @@
-#include "codegen/cuda/steering.h"
+#include "codegen/cuda/conditional_kernel.h"
 
 namespace gcg::cuda {
 
 // The driver resolves cudaGraphSetConditional when it loads the module: no device runtime is linked.
-const char* const kSteeringText = R"(extern "C" void cudaGraphSetConditional(unsigned long long handle, unsigned value);
+const char* const kConditionalKernelText =
+    R"(extern "C" void cudaGraphSetConditional(unsigned long long handle, unsigned value);
 
-extern "C" __global__ void __launch_bounds__(1) gart_steer(const unsigned char* condition, const long long* trips,
+extern "C" __global__ void __launch_bounds__(1) gart_set_conditionals(const unsigned char* condition, const long long* trips,
     long long* iteration, long long* counter, unsigned long long yes, unsigned long long no, unsigned long long flags) {
   const long long turn = (flags & 1) != 0 || counter == nullptr ? 0 : *counter + 1;
   const bool go = (condition == nullptr || *condition != 0) && (trips == nullptr || turn < *trips);

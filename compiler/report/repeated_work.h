@@ -1,19 +1,19 @@
 // Where a fused kernel does many times what its nodes would do one by one.
 #pragma once
 
-#include <string>
 #include <vector>
 
+#include "compiler/report/remark.h"
 #include "compiler/schedule/fuse.h"
 
 namespace gcg {
 
-/// A sentence per loop kernel whose work (see loop_work) exceeds that of its nodes, each with a kernel of its own, by
+/// The loop kernels whose work (see loop_work) exceeds that of its nodes, each with a kernel of its own, by
 /// kRepeatedWork: something is computed again for every element. Small kernels are left out.
-std::vector<std::string> repeated_work(const Graph& graph, const Fusion& fusion);
+std::vector<RepeatedWork> repeated_work(const Graph& graph, const Fusion& fusion);
 
 /// Of the graph as it is fused for the device, and of the bodies in it.
-std::vector<std::string> repeated_work(const Graph& graph, DeviceClass device);
+std::vector<RepeatedWork> repeated_work(const Graph& graph, DeviceClass device);
 
 constexpr double kRepeatedWork = 4;
 

@@ -1,28 +1,28 @@
-#include "compiler/schedule/repeated_work.h"
+#include "compiler/report/repeated_work.h"
 
-#include <cmath>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "compiler/ops/op_def.h"
 #include "compiler/schedule/fusion_costs.h"
 #include "compiler/schedule/loop_work.h"
 #include "compiler/schedule/lower_group.h"
-#include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
 
 constexpr double kLeast = 1e5;  // operations: some microseconds of a CPU
 
-class RepeatedWork {
+class WorkComparison {
  public:
-  RepeatedWork(const Graph& graph, const Fusion& fusion) : g_(graph), f_(fusion) {
+  WorkComparison(const Graph& graph, const Fusion& fusion) : g_(graph), f_(fusion) {
     apart_.view_of = fusion.view_of;
     apart_.materialized.assign(fusion.view_of.size(), true);
   }
 
-  std::vector<std::string> run() {
-    std::vector<std::string> sentences;
+  std::vector<RepeatedWork> run() {
+    std::vector<RepeatedWork> found;
     for (const FusionGroup& group : f_.groups) {
       if (group.kind != FusionGroup::Kind::loop || group.output_copy >= 0) continue;
       computed_.clear();
@@ -33,9 +33,9 @@ class RepeatedWork {
       const double together = work(f_, group);
       if (together < kLeast) continue;
       const double apart = work_apart();
-      if (together >= kRepeatedWork * apart) sentences.push_back(sentence(together / apart));
+      if (together >= kRepeatedWork * apart) found.push_back({nodes(), together / apart});
     }
-    return sentences;
+    return found;
   }
 
  private:
@@ -65,17 +65,10 @@ class RepeatedWork {
     }
   }
 
-  std::string sentence(double factor) const {
+  std::vector<std::string> nodes() const {
     std::set<std::string> names;
     for (ValueId v : computed_) names.insert(g_.node(g_.value(v).producer).name);
-    std::string list;
-    size_t listed = 0;
-    for (const std::string& name : names) {
-      if (++listed > 4) break;
-      list += concat(listed == 1 ? "'" : "', '", name);
-    }
-    list += names.size() > 4 ? concat("' and ", names.size() - 4, " more") : "'";
-    return concat("one kernel for ", list, " does ", std::lround(factor), " times the work of kernels of their own");
+    return {names.begin(), names.end()};
   }
 
   const Graph& g_;
@@ -86,18 +79,18 @@ class RepeatedWork {
 
 }  // namespace
 
-std::vector<std::string> repeated_work(const Graph& graph, const Fusion& fusion) {
-  return RepeatedWork(graph, fusion).run();
+std::vector<RepeatedWork> repeated_work(const Graph& graph, const Fusion& fusion) {
+  return WorkComparison(graph, fusion).run();
 }
 
-std::vector<std::string> repeated_work(const Graph& graph, DeviceClass device) {
-  std::vector<std::string> sentences = repeated_work(graph, fuse(graph, device));
+std::vector<RepeatedWork> repeated_work(const Graph& graph, DeviceClass device) {
+  std::vector<RepeatedWork> found = repeated_work(graph, fuse(graph, device));
   for (NodeId id : graph.order()) {
     if (!is_control(graph.node(id))) continue;
     for (const auto& body : graph.node(id).bodies)
-      for (std::string& s : repeated_work(*body, device)) sentences.push_back(std::move(s));
+      for (RepeatedWork& more : repeated_work(*body, device)) found.push_back(std::move(more));
   }
-  return sentences;
+  return found;
 }
 
 }  // namespace gcg

@@ -1,22 +1,19 @@
-#include "compiler/plan_report.h"
+#include "compiler/report/plan_report.h"
 
-#include "compiler/plan/shape_sets.h"
+#include "compiler/plan/plan.h"
 
 namespace gcg {
-namespace {
-
-std::string shapes_text(const Plan& plan) {
-  if (plan.at_load) return "at load";
-  return plan.fixed.empty() ? "symbolic" : describe(plan.fixed);
-}
-
-}  // namespace
 
 PlanReport report_plan(const Plan& plan, const Target& target) {
   const ArenaLayout& arena = plan.memory.layout;
-  PlanReport row{
-      plan.entry_point, target.name,      shapes_text(plan), 0, static_cast<int64_t>(plan.kernels.size()), {},
-      arena.bytes,      arena.lower_bound};
+  PlanReport row;
+  row.entry_point = plan.entry_point;
+  row.target = target.name;
+  row.fixed = plan.fixed;
+  row.is_load_time_packing = plan.is_load_time_packing;
+  row.kernels = static_cast<int64_t>(plan.kernels.size());
+  row.arena_bytes = arena.bytes;
+  row.arena_lower_bound = arena.lower_bound;
   for (const Sequence& sequence : plan.sequences)
     for (const Step& step : sequence.steps) {
       ++row.steps;

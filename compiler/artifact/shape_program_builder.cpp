@@ -1,4 +1,4 @@
-#include "compiler/artifact/shape_program.h"
+#include "compiler/artifact/shape_program_builder.h"
 
 #include "compiler/support/error.h"
 
@@ -6,22 +6,23 @@ namespace gcg {
 
 using gart::fb::ExprOp;
 
-ShapeProgram::ShapeProgram(const std::vector<std::string>& symbols) : symbols_(static_cast<uint32_t>(symbols.size())) {
+ShapeProgramBuilder::ShapeProgramBuilder(const std::vector<std::string>& symbols)
+    : symbols_(static_cast<uint32_t>(symbols.size())) {
   for (uint32_t i = 0; i < symbols_; ++i) symbol_slots_[symbols[i]] = i;
 }
 
-uint32_t ShapeProgram::emit(ExprOp op, uint32_t a, uint32_t b, int64_t value) {
+uint32_t ShapeProgramBuilder::emit(ExprOp op, uint32_t a, uint32_t b, int64_t value) {
   auto [it, fresh] = known_.try_emplace({op, a, b, value}, symbols_ + static_cast<uint32_t>(instructions_.size()));
   if (fresh) instructions_.emplace_back(op, a, b, value);
   return it->second;
 }
 
-uint32_t ShapeProgram::atom(const Dim::AtomRef& a) {
+uint32_t ShapeProgramBuilder::atom(const Dim::AtomRef& a) {
   if (const auto known = atom_slots_.find(a); known != atom_slots_.end()) return known->second;
   return atom_slots_[a] = computed(*a);
 }
 
-uint32_t ShapeProgram::computed(const Dim::Atom& a) {
+uint32_t ShapeProgramBuilder::computed(const Dim::Atom& a) {
   switch (a.kind) {
     case Dim::AtomKind::symbol: {
       auto it = symbol_slots_.find(a.name);
@@ -42,7 +43,7 @@ uint32_t ShapeProgram::computed(const Dim::Atom& a) {
   GCG_CHECK(false, "kind of an atom");
 }
 
-uint32_t ShapeProgram::slot(const Dim& d) {
+uint32_t ShapeProgramBuilder::slot(const Dim& d) {
   if (d.is_constant()) return emit(ExprOp::constant, 0, 0, d.constant());
   uint32_t sum = 0;
   bool first = true;

@@ -5,14 +5,16 @@
 #include <map>
 #include <string>
 
-#include "compiler/plan/plan.h"
-
 namespace gcg {
+
+struct Plan;
+struct Target;
 
 struct PlanReport {
   int entry_point = 0;  // 0: the whole model, then its parts
   std::string target;
-  std::string shapes;                              // "batch=1", "symbolic"
+  std::map<std::string, int64_t> fixed;  // symbols; empty: any shape
+  bool is_load_time_packing = false;
   int64_t steps = 0, kernels = 0;                  // in the file
   std::map<std::string, int64_t> calls;            // library -> steps that it does
   int64_t arena_bytes = 0, arena_lower_bound = 0;  // static plans

@@ -1,4 +1,4 @@
-#include "compiler/weights/prepare_weights.h"
+#include "compiler/weights/load_time_packing.h"
 
 #include <map>
 #include <tuple>
@@ -156,46 +156,46 @@ struct Region {
 
   /// The buffer has its contents there.
   void take(Buffer& b, const TensorRef& contents) const {
-    b.kind = Buffer::Kind::prepared;
+    b.kind = Buffer::Kind::packed;
     b.index = 0;
     b.constant = contents;
-    b.prepared_at = places.at(contents.get());
+    b.packed_at = places.at(contents.get());
   }
 };
 
 /// The plan that makes the outputs of `graph` from constants.
-Plan plan_at_load(Graph& graph, const Region& region) {
+Plan packing_plan(Graph& graph, const Region& region) {
   infer_graph(graph);
   Plan plan = make_plan(graph);
   plan.device = DeviceClass::cuda;
-  plan.at_load = true;
-  plan.prepared_bytes = region.bytes;
+  plan.is_load_time_packing = true;
+  plan.packed_bytes = region.bytes;
   for (Buffer& b : plan.buffers)
     if (b.kind == Buffer::Kind::output) region.take(b, region.made[static_cast<size_t>(b.index)]);
   return plan;
 }
 
 /// One for each GPU.
-void add_plans_at_load(std::vector<Plan>& plans, Graph& graph, const Region& region) {
+void add_packing_plans(std::vector<Plan>& plans, Graph& graph, const Region& region) {
   std::set<int> targets;
   for (Plan& plan : plans) {
     if (plan.device != DeviceClass::cuda) continue;
     targets.insert(plan.target);
-    plan.prepared_bytes = region.bytes;
+    plan.packed_bytes = region.bytes;
     for (Buffer& b : plan.buffers)
       if (b.kind == Buffer::Kind::constant && region.places.count(b.constant.get()) != 0) region.take(b, b.constant);
   }
-  const Plan at_load = plan_at_load(graph, region);
-  for (int target : targets) plans.emplace_back(at_load).target = target;
+  const Plan packing = packing_plan(graph, region);
+  for (int target : targets) plans.emplace_back(packing).target = target;
 }
 
 }  // namespace
 
-std::set<const Tensor*> prepare_weights(std::vector<Plan>& plans) {
+std::set<const Tensor*> plan_load_time_packing(std::vector<Plan>& plans) {
   std::set<const Tensor*> sources;
   Stored stored(plans);
   Graph graph;
-  graph.name = "at_load";
+  graph.name = "load_time_packing";
   Rearranger rearranger(graph);
   WeightsSection section;
   Region region;
@@ -219,7 +219,7 @@ std::set<const Tensor*> prepare_weights(std::vector<Plan>& plans) {
   for (const auto& [tensor, source] : same)
     if (sources.count(source) != 0) sources.insert(tensor);
   region.bytes = section.bytes();
-  add_plans_at_load(plans, graph, region);
+  add_packing_plans(plans, graph, region);
   return sources;
 }
 
@@ -230,7 +230,7 @@ WeightsSection place_weights(const std::vector<Plan>& plans, const std::set<cons
       for (const Buffer& b : plan.buffers)
         if (b.kind == Buffer::Kind::constant && is_wanted(plan, b)) weights.place(b.constant, b.name);
   };
-  const auto is_for_gpu = [](const Plan& p) { return p.device == DeviceClass::cuda && !p.at_load; };
+  const auto is_for_gpu = [](const Plan& p) { return p.device == DeviceClass::cuda && !p.is_load_time_packing; };
   const auto is_source = [&](const Buffer& b) { return sources.count(b.constant.get()) != 0; };
   place([&](const Plan& p, const Buffer& b) { return is_for_gpu(p) && !is_source(b); });
   place([&](const Plan& p, const Buffer&) { return is_for_gpu(p); });

@@ -1,0 +1,14 @@
+// Where the run of a GPU's plan waits for the host.
+#pragma once
+
+#include <vector>
+
+#include "compiler/plan/plan.h"
+#include "compiler/report/remark.h"
+
+namespace gcg {
+
+/// One per extent that depends on data.
+std::vector<HostWait> host_waits(const Plan& plan);
+
+}  // namespace gcg

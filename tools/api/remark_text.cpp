@@ -1,0 +1,121 @@
+#include "tools/api/remark_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "compiler/kernel/library_call.h"
+#include "compiler/kernel/target.h"
+#include "compiler/support/error.h"
+
+namespace gcc_graph::detail {
+namespace {
+
+using gcg::concat;
+using Sentences = std::vector<std::string>;
+
+std::string megabytes(int64_t bytes) { return concat(bytes / 1000000, ".", bytes / 100000 % 10, " MB"); }
+
+std::string text_of(const std::map<std::string, int64_t>& fixed) {
+  std::string text;
+  for (const auto& [symbol, value] : fixed) text += concat(text.empty() ? "" : ",", symbol, "=", value);
+  return text;
+}
+
+/// "'a', 'b', 'c', 'd' and 3 more"
+std::string list_of(const std::vector<std::string>& nodes) {
+  constexpr size_t kMost = 4;
+  std::string text;
+  for (size_t i = 0; i < std::min(nodes.size(), kMost); ++i) text += concat(i == 0 ? "'" : ", '", nodes[i], "'");
+  return nodes.size() > kMost ? concat(text, " and ", nodes.size() - kMost, " more") : text;
+}
+
+const char* plural(gcg::LibraryOperation operation) {
+  switch (operation) {
+    case gcg::LibraryOperation::matmul:
+      return "matrix products";
+    case gcg::LibraryOperation::convolution:
+      return "convolutions";
+    case gcg::LibraryOperation::attention:
+      return "attention";
+  }
+  return "";
+}
+
+Sentences say(gcg::IdleOption option) {
+  return {concat(option == gcg::IdleOption::tf32 ? "--precision tf32" : "--libraries",
+                 " has no effect: no GPU is among the targets")};
+}
+
+Sentences say(const gcg::IdleAssignment& idle) {
+  return {concat("--assign '", idle.assignment, "' has no effect: no work is left of '", idle.node, "'")};
+}
+
+Sentences say(const gcg::EqualExtents& equal) {
+  constexpr size_t kMost = 4;
+  Sentences all;
+  for (size_t i = 0; i < std::min(equal.pairs.size(), kMost); ++i)
+    all.push_back(concat(equal.pairs[i].reason, ": the extents ", equal.pairs[i].a, " and ", equal.pairs[i].b,
+                         " are taken to be equal: a run where only one of them is 1 is refused"));
+  if (equal.pairs.size() > kMost)
+    all.push_back(concat(equal.pairs.size() - kMost, " more pairs of extents are taken to be equal"));
+  return all;
+}
+
+Sentences say(const gcg::NarrowedWeights& weights) {
+  if (weights.before == 0)
+    return {"--precision has no effect: there are no weights of contractions that 16 bits hold well"};
+  return {concat("weights of ", megabytes(weights.before), " are stored as ", weights.type, " in ",
+                 megabytes(weights.after), " and widened where they are multiplied; values and sums are f32, as are ",
+                 megabytes(weights.others), " of other constants")};
+}
+
+Sentences say(const gcg::RepeatedWork& work) {
+  return {concat("one kernel for ", list_of(work.nodes), " does ", std::lround(work.factor),
+                 " times the work of kernels of their own")};
+}
+
+Sentences say(const gcg::HostWait& wait) {
+  return {concat("an extent of what '", wait.nodes, "' gives depends on data ('", wait.symbol,
+                 "'): the graph is split there, and the host waits for the value")};
+}
+
+Sentences say(const gcg::IdleLibrary& idle) {
+  std::string kinds;
+  for (const gcg::LibraryOperation o : idle.operations) kinds += concat(kinds.empty() ? "" : " and ", plural(o));
+  const std::string head = concat(idle.library, " does nothing here: ");
+  if (idle.steps == 0) return {concat(head, "it is for ", kinds, ", and no kernel here is one")};
+  if (idle.unfit == 0)
+    return {concat(head, "of ", idle.steps, " steps of its kind (", kinds,
+                   ") none has types, extents, strides and fused operators that it takes")};
+  return {
+      concat(head, "of ", idle.unfit, " steps that it could do, their weights or memory are in no form that it takes")};
+}
+
+Sentences say(const gcg::LibraryLeftOut& left) {
+  return {concat("'", left.first_nodes, "'", left.steps > 1 ? concat(" and ", left.steps - 1, " more") : "",
+                 " could be done by ", left.library, " on sm_", left.least_sm, " and newer, but ", left.too_old,
+                 " is asked for, too: kernels do it everywhere (--libraries auto has both)")};
+}
+
+std::string scope_text(const gcg::Remark::Plans& plans) {
+  return concat(plans.device == gcg::DeviceClass::cuda ? "GPUs [" : "CPUs [",
+                plans.fixed.empty() ? "any shape" : text_of(plans.fixed), "]: ");
+}
+
+}  // namespace
+
+std::vector<std::string> sentences_of(const std::vector<gcg::Remark>& remarks) {
+  Sentences all;
+  for (const gcg::Remark& remark : remarks)
+    for (const std::string& s : std::visit([](const auto& fact) { return say(fact); }, remark.fact))
+      all.push_back(remark.plans ? scope_text(*remark.plans) + s : s);
+  return all;
+}
+
+std::string shapes_text(const gcg::PlanReport& plan) {
+  if (plan.is_load_time_packing) return "load-time packing";
+  return plan.fixed.empty() ? "symbolic" : text_of(plan.fixed);
+}
+
+}  // namespace gcc_graph::detail

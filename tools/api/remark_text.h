@@ -1,0 +1,18 @@
+// The sentences for what the compiler has to say.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/report/plan_report.h"
+#include "compiler/report/remark.h"
+
+namespace gcc_graph::detail {
+
+/// One or more each: "CPUs [batch=1]: one kernel for ...".
+std::vector<std::string> sentences_of(const std::vector<gcg::Remark>& remarks);
+
+/// "batch=1,seq=128", "symbolic", "load-time packing".
+std::string shapes_text(const gcg::PlanReport& plan);
+
+}  // namespace gcc_graph::detail
