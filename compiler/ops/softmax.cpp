@@ -59,7 +59,8 @@ Expr lower_softmax(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Expr largest = row_max(ctx, axes, at);
   const Expr sum = sum_of_exp(ctx, axes, largest, at);
   const Expr e = unary(UnaryOp::exp, arithmetic_input(ctx, 0, at) - largest);
-  return as_output(ctx, 0, binary(BinaryOp::div, e, sum));
+  // A division costs as much as ten multiplications; the sum is at least 1.
+  return as_output(ctx, 0, e * unary(UnaryOp::reciprocal, sum));
 }
 
 Expr lower_log_softmax(LowerContext& ctx, int, const std::vector<Expr>& at) {

@@ -3,44 +3,13 @@
 #include <algorithm>
 
 #include "codegen/cpu/expressions/arithmetic.h"
+#include "codegen/cpu/expressions/partial_sums.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
-namespace {
 
 using llvm::Value;
-
-bool has_local(const Expr& e) {
-  bool found = false;
-  visit(e, [&](const ExprNode& n) { found = found || n.kind == ExprKind::local; });
-  return found;
-}
-
-/// Lanes of `a` divided by one number, the result of a reduction, by way of its reciprocal (within 1.5 ulp): a vector
-/// division costs as much as ten multiplications. A power of two keeps the reciprocal a normal number.
-Value* divide_all(FunctionBuilder& f, Value* a, Value* divisor) {
-  llvm::IRBuilder<>& ir = f.ir();
-  const int lanes = FunctionBuilder::lanes_of(a);
-  Value* magnitude = ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, divisor);
-  Value* scale = ir.CreateSelect(ir.CreateFCmpOLT(magnitude, f.f32(0x1p-64)), f.f32(0x1p64), f.f32(1));
-  scale = ir.CreateSelect(ir.CreateFCmpOGT(magnitude, f.f32(0x1p64)), f.f32(0x1p-64), scale);
-  Value* reciprocal = ir.CreateFDiv(f.f32(1), ir.CreateFMul(divisor, scale));
-  return ir.CreateFMul(ir.CreateFMul(a, f.splat(reciprocal, lanes)), f.splat(scale, lanes));
-}
-
-/// Iterations of a reduction if it is a small constant window worth unrolling; 0 otherwise.
-int64_t window_size(const ExprNode& reduce) {
-  constexpr int64_t kLongest = 16, kLargest = 36;
-  int64_t size = 1;
-  for (const Axis& axis : reduce.reduce_axes) {
-    if (!axis.extent.is_constant() || axis.extent.constant() > kLongest) return 0;
-    size *= axis.extent.constant();
-  }
-  return size <= kLargest ? size : 0;
-}
-
-}  // namespace
 
 class Evaluation::ScopeGuard {
  public:
@@ -130,8 +99,6 @@ Value* Evaluation::binary(const Expr& e) {
   Value* a = value(e->args[0]);
   Value* b = value(e->args[1]);
   if (e->binary == BinaryOp::checked_index) return checked_index(a, b);
-  const bool normalises = e->binary == BinaryOp::div && e->dtype == DType::f32 && has_local(e->args[1]);
-  if (normalises && varies(e->args[0]) && !varies(e->args[1])) return divide_all(f_, a, b);
   return emit_binary(f_, e->binary, e->args[0]->dtype, a, b);
 }
 
@@ -207,10 +174,18 @@ Value* Evaluation::reduce(const ExprNode& e) {
   std::set<const ExprNode*> seen;
   hoist_reductions(e.args[0], e.reduce_axes, seen);
   const bool vector = varies(e.args[0]);
+  if (depends_on_order(e.reduce, e.dtype))
+    return reduce_in_order(
+        f_, e.reduce, e.args[0], vector ? point_.lanes : 1, e.reduce_axes,
+        [&](const Axis& axis, Value* i) { axes_[axis.id] = i; },
+        [&] {
+          ScopeGuard scope(*this, scope_->mask);
+          return body_value(e, vector);
+        });
   Value* identity = emit_constant(f_, *reduce_identity(e.reduce, e.dtype));
   if (vector) identity = lanes(identity);
-  const int64_t window = window_size(e);
-  return window > 0 ? reduce_unrolled(e, 0, identity, vector) : reduce_loops(e, 0, identity, vector);
+  return window_size(e.reduce_axes) > 0 ? reduce_unrolled(e, 0, identity, vector)
+                                        : reduce_loops(e, 0, identity, vector);
 }
 
 Value* Evaluation::reduce_unrolled(const ExprNode& e, size_t k, Value* sum, bool vector) {

@@ -249,6 +249,18 @@ llvm::AllocaInst* FunctionBuilder::variable(DType dtype) {
   return slot;
 }
 
+llvm::AllocaInst* FunctionBuilder::take_memory(int64_t bytes) {
+  if (free_memory_.empty()) {
+    free_memory_.push_back(entry_.CreateAlloca(entry_.getInt8Ty(), i64(0), "sums"));
+    free_memory_.back()->setAlignment(llvm::Align(64));
+  }
+  llvm::AllocaInst* memory = free_memory_.back();
+  free_memory_.pop_back();
+  const int64_t held = llvm::cast<llvm::ConstantInt>(memory->getArraySize())->getSExtValue();
+  if (bytes > held) memory->setOperand(0, i64(bytes));
+  return memory;
+}
+
 void FunctionBuilder::finish() {
   llvm::Value* result = error_slot_ == nullptr ? static_cast<llvm::Value*>(ir_.getInt32(GART_KERNEL_OK))
                                                : ir_.CreateLoad(ir_.getInt32Ty(), error_slot_);

@@ -115,6 +115,9 @@ class FunctionBuilder {
   void return_index_error_unless(llvm::Value* condition);
   /// A variable: a slot in the stack frame that LLVM makes a register.
   llvm::AllocaInst* variable(DType dtype);
+  /// Some bytes of the stack frame, a multiple of a vector register; give them back, and others get them.
+  llvm::AllocaInst* take_memory(int64_t bytes);
+  void give_memory(llvm::AllocaInst* memory) { free_memory_.push_back(memory); }
 
   /// Ends the function at the insertion point.
   void finish();
@@ -137,6 +140,7 @@ class FunctionBuilder {
   std::map<std::string, llvm::Value*> import_values_;
   std::map<Dim, llvm::Value*> dims_;
   std::vector<Dim> params_;
+  std::vector<llvm::AllocaInst*> free_memory_;
 };
 
 }  // namespace gcg::cpu

@@ -1,12 +1,12 @@
 // Loop kernels: points of the outer axes in order, stages in order per point, each a nest around one vector loop.
 #include <algorithm>
 
-#include "codegen/cpu/expressions/arithmetic.h"
 #include "codegen/cpu/expressions/expr_emitter.h"
 #include "codegen/cpu/llvm/emit.h"
 #include "codegen/cpu/llvm/transpose.h"
 #include "codegen/cpu/loops/axis_tables.h"
 #include "codegen/cpu/loops/loop_plan.h"
+#include "codegen/cpu/loops/reduce_stage.h"
 #include "codegen/cpu/loops/store_row.h"
 #include "codegen/cpu/loops/vector_row.h"
 #include "compiler/support/error.h"
@@ -72,7 +72,7 @@ class LoopKernelEmitter {
     if (plan.stage.kind == Stage::Kind::store)
       emit_store(plan, 0);
     else
-      emit_reduce(plan);
+      point_.locals[plan.stage.local] = emit_reduce_stage(f_, plan, point_);
   }
 
   void emit_store(const StagePlan& plan, size_t depth) {
@@ -133,63 +133,6 @@ class LoopKernelEmitter {
     }
   }
 
-  /// Accumulators of the widths that the row's segments use, widest first, live across the whole nest.
-  void emit_reduce(const StagePlan& plan) {
-    const Stage& stage = plan.stage;
-    const DType dtype = stage.value->dtype;
-    Value* identity = emit_constant(f_, *reduce_identity(stage.reduce, dtype));
-    std::vector<int> widths;
-    for (const RowPiece& s :
-         plan.lane.id < 0 ? std::vector<RowPiece>{RowPiece{.lanes = point_.lanes}} : pieces_of(plan))
-      if (std::find(widths.begin(), widths.end(), s.lanes) == widths.end()) widths.push_back(s.lanes);
-    Values accumulators;
-    for (int width : widths) accumulators.push_back(f_.splat(identity, width));
-    accumulators = reduce_nest(plan, 0, widths, accumulators);
-    Value* total = nullptr;
-    for (size_t k = 0; k < widths.size(); ++k) {
-      Value* part = total == nullptr
-                        ? accumulators[k]
-                        : emit_combine(f_, stage.reduce, dtype, narrow_to(stage, total, widths[k]), accumulators[k]);
-      total = part;
-    }
-    if (total == nullptr) total = identity;
-    point_.locals[stage.local] = plan.lane.id < 0 ? total : emit_horizontal(f_, stage.reduce, dtype, total);
-  }
-
-  Value* narrow_to(const Stage& stage, Value* vector, int lanes) {
-    while (FunctionBuilder::lanes_of(vector) > lanes) vector = emit_halve(f_, stage.reduce, stage.value->dtype, vector);
-    return vector;
-  }
-
-  Values reduce_nest(const StagePlan& plan, size_t depth, const std::vector<int>& widths, const Values& initial) {
-    if (depth < plan.loops.size())
-      return f_.for_loop(f_.i64(0), f_.dim(plan.loops[depth].extent), f_.i64(1), initial,
-                         [&](Value* i, const Values& carried) {
-                           point_.axes[plan.loops[depth].id] = i;
-                           return reduce_nest(plan, depth + 1, widths, carried);
-                         });
-    const Stage& stage = plan.stage;
-    const DType dtype = stage.value->dtype;
-    Values current = initial;
-    if (plan.lane.id < 0) {
-      Value* v = f_.splat(exprs_.evaluate(stage.value, point_), point_.lanes);
-      if (plan.kept.operand >= 0) exprs_.store(plan.kept.operand, plan.kept.index, v, point_);
-      current[0] = emit_combine(f_, stage.reduce, dtype, current[0], v);
-      return current;
-    }
-    for (const RowPiece& piece : pieces_of(plan)) {
-      const auto slot = static_cast<size_t>(std::find(widths.begin(), widths.end(), piece.lanes) - widths.begin());
-      current[slot] = run_piece(f_, piece, {current[slot]}, [&](Value* i, Value* mask, const Values& carried) {
-        const Point at = lane_point(plan, piece.lanes, i, mask);
-        Value* v = f_.splat(exprs_.evaluate(stage.value, at), piece.lanes);
-        if (plan.kept.operand >= 0) exprs_.store(plan.kept.operand, plan.kept.index, v, at);
-        Value* sum = emit_combine(f_, stage.reduce, dtype, carried[0], v);
-        return Values{mask == nullptr ? sum : ir_.CreateSelect(mask, sum, carried[0])};
-      })[0];
-    }
-    return current;
-  }
-
   Point lane_point(const StagePlan& plan, int lanes, Value* i, Value* mask) {
     return lanes_at(point_, plan.lane.id, lanes, i, mask);
   }
@@ -201,11 +144,6 @@ class LoopKernelEmitter {
     Value* begin = ir_.CreateMul(point_.axes.at(plan_.block.id), f_.i64(plan_.row_block));
     return {begin,
             ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateAdd(begin, f_.i64(plan_.row_block)), end)};
-  }
-
-  std::vector<RowPiece> pieces_of(const StagePlan& plan) {
-    const Range row = row_range(plan);
-    return row_pieces(f_, plan, row.begin, row.end);
   }
 
   FunctionBuilder& f_;

@@ -1,16 +1,19 @@
 #include "codegen/cpu/loops/loop_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <set>
 
 #include "codegen/cpu/expressions/expr_emitter.h"
+#include "codegen/cpu/expressions/partial_sums.h"
 #include "codegen/cpu/llvm/imports.h"
 #include "codegen/cpu/loops/axis_phases.h"
 #include "codegen/cpu/loops/lane_cost.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/loop_planning.h"
+#include "compiler/kernel/typical_extent.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -47,11 +50,26 @@ bool is_long_chain(const Expr& e) {
   return expensive;
 }
 
+/// A reduction whose result depends on the order of its elements: its vector axis is the last one.
+bool is_ordered(const Stage& stage) {
+  return stage.kind == Stage::Kind::reduce && depends_on_order(stage.reduce, stage.value->dtype);
+}
+
+/// The axes that vectors of the stage may run along.
+std::vector<Axis> lane_axes(const Stage& stage, const std::vector<Axis>& axes) {
+  if (!is_ordered(stage) || axes.empty()) return axes;
+  // A row of several begins with any of the partial sums, which costs as much as this many elements one by one.
+  constexpr int64_t kShortestRow = 16;
+  if (axes.size() > 1 && typical(axes.back().extent) < kShortestRow) return {};
+  return {axes.back()};
+}
+
 /// Lanes of the main loop: several registers for independent work, fewer when the row is short or registers are few.
 int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stage,
                const std::vector<Operand>& operands) {
   if (is_scattered(stage, operands, plan.lane)) return plan.native;
   if (plan.by_registers && stage.kind == Stage::Kind::reduce) return plan.native;
+  if (is_ordered(stage)) return partial_sum_count(stage.value->dtype);
   if (plan.interior && has_reduce(stage.value)) return plan.native;
   int unroll = target.vector_registers >= 32 || is_long_chain(stage.value) ? 4 : 2;
   if (count_nodes(stage.value) > 40) unroll /= 2;
@@ -138,7 +156,8 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
   plan.native = native_lanes(target, stage);
   const bool overlaps = stage.kind == Stage::Kind::store && !reads_where_it_writes(stage);
   std::vector<Row> rows;  // of the axes
-  const auto best = best_lane(stage, axes, [&](const Stage&, const Axis& axis) {
+  const std::vector<Axis> candidates = lane_axes(stage, axes);
+  const auto best = best_lane(stage, candidates, [&](const Stage&, const Axis& axis) {
     const bool steps = interleaves(stage, operands, axis, minor);
     Row row;
     row.values = steps ? phases_of(stage.value, minor) : std::vector{stage.value};
@@ -154,8 +173,8 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     plan.interior = std::move(rows[*best].interior);
     plan.values = std::move(rows[*best].values);
     const Stage middle = std::move(rows[*best].middle);
-    plan.lane = axes[*best];
-    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(*best));
+    plan.lane = candidates[*best];
+    std::erase_if(axes, [&](const Axis& a) { return a.id == plan.lane.id; });
     plan.maskable = is_maskable(target, plan.stage, operands);
     while (!plan.maskable && plan.lane.extent.is_constant() &&
            plan.native > std::max<int64_t>(1, plan.lane.extent.constant()))
@@ -261,6 +280,10 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
 /// The axis whose neighbouring points are lanes, if that is better than neighbouring elements of the stages' axes.
 std::optional<Axis> column_axis(const CpuTarget& target, const LoopForm& form, const std::vector<Operand>& operands) {
   const auto cost = [&](const Stage& s, const Axis& a) {
+    const auto is_lane = [&](const Axis& lane) { return lane.id == a.id; };
+    const bool inside = std::any_of(s.axes.begin(), s.axes.end(), is_lane);
+    const std::vector<Axis> lanes = lane_axes(s, s.axes);
+    if (inside && std::none_of(lanes.begin(), lanes.end(), is_lane)) return HUGE_VAL;
     return lane_cost(s, operands, a, native_lanes(target, s), false);
   };
   return outer_lane(form, cost, [&](const Axis& a) {

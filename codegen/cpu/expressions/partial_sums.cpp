@@ -1,0 +1,182 @@
+#include "codegen/cpu/expressions/partial_sums.h"
+
+#include <algorithm>
+
+#include "codegen/cpu/expressions/arithmetic.h"
+
+namespace gcg::cpu {
+namespace {
+
+using llvm::Value;
+using Values = FunctionBuilder::Values;
+
+using SetAxis = std::function<void(const Axis&, Value*)>;
+using Element = std::function<Value*()>;
+
+Value* identity_of(FunctionBuilder& f, ReduceOp op, DType dtype) {
+  return emit_constant(f, *reduce_identity(op, dtype));
+}
+
+/// A window of `size` points, without loops: partial sums in registers, each added as soon as it can be.
+class Window {
+ public:
+  Window(FunctionBuilder& f, ReduceOp op, DType dtype, const std::vector<Axis>& axes, const SetAxis& at,
+         const Element& element, int64_t size)
+      : f_(f), op_(op), dtype_(dtype), axes_(axes), at_(at), element_(element), size_(size) {}
+
+  /// Of partial sum `number` and those that are added to it while there are more than `width`.
+  Value* total(int64_t number, int64_t width) {
+    if (width == partial_sum_count(dtype_)) return partial_sum(number);
+    Value* sum = total(number, 2 * width);
+    return number + width < size_ ? emit_combine(f_, op_, dtype_, sum, total(number + width, 2 * width)) : sum;
+  }
+
+ private:
+  Value* partial_sum(int64_t number) {
+    Value* sum = nullptr;
+    for (int64_t r = number; r < size_; r += partial_sum_count(dtype_)) {
+      int64_t rest = r;
+      for (size_t k = axes_.size(); k-- > 0;) {
+        const int64_t extent = axes_[k].extent.constant();
+        at_(axes_[k], f_.i64(rest % extent));
+        rest /= extent;
+      }
+      Value* v = element_();
+      sum = sum == nullptr ? v : emit_combine(f_, op_, dtype_, sum, v);
+    }
+    return sum;
+  }
+
+  FunctionBuilder& f_;
+  ReduceOp op_;
+  DType dtype_;
+  const std::vector<Axis>& axes_;
+  const SetAxis& at_;
+  const Element& element_;
+  int64_t size_;
+};
+
+/// So little that reading and writing partial sums shows.
+bool is_plain(const Expr& body) {
+  constexpr int kFewNodes = 16;
+  int nodes = 0;
+  visit(body, [&](const ExprNode& n) { nodes += n.kind == ExprKind::reduce ? kFewNodes : 1; });
+  return nodes <= kFewNodes;
+}
+
+/// As many elements of a long axis as can be added a few at a time to each sum; the number of the first that is left.
+Value* add_together(FunctionBuilder& f, const Axis& axis, PartialSums& sums, const SetAxis& at,
+                    const Element& element) {
+  constexpr int kTogether = 4;
+  const int64_t block = int64_t{kTogether} * sums.count();
+  if (axis.extent.is_constant() && axis.extent.constant() < block) return f.i64(0);
+  Value* end = f.ir().CreateAnd(f.dim(axis.extent), f.i64(-block));
+  f.for_loop(f.i64(0), end, f.i64(block), [&](Value* begin) {
+    f.for_loop(f.i64(0), f.i64(sums.count()), f.i64(1), [&](Value* number) {
+      Value* first = f.ir().CreateAdd(begin, number);
+      sums.add(number, kTogether, [&](int k) {
+        at(axis, f.ir().CreateAdd(first, f.i64(int64_t{k} * sums.count())));
+        return element();
+      });
+    });
+  });
+  return end;
+}
+
+/// Loops over the axes from `k` on, whose first element is number `number`; the number behind the last one.
+Value* add_all(FunctionBuilder& f, const std::vector<Axis>& axes, size_t k, Value* number, PartialSums& sums,
+               const SetAxis& at, const Element& element) {
+  if (k == axes.size()) {
+    sums.add(number, element());
+    return f.ir().CreateAnd(f.ir().CreateAdd(number, f.i64(1)), f.i64(sums.count() - 1));
+  }
+  return f.for_loop(f.i64(0), f.dim(axes[k].extent), f.i64(1), {number}, [&](Value* i, const Values& carried) {
+    at(axes[k], i);
+    return Values{add_all(f, axes, k + 1, carried[0], sums, at, element)};
+  })[0];
+}
+
+}  // namespace
+
+PartialSums::PartialSums(FunctionBuilder& f, ReduceOp op, DType dtype, int lanes)
+    : f_(f), op_(op), dtype_(dtype), lanes_(lanes), count_(partial_sum_count(dtype)) {
+  memory_ = f_.take_memory(int64_t{count_} * lanes * size_of(dtype));
+}
+
+PartialSums::~PartialSums() { f_.give_memory(memory_); }
+
+Value* PartialSums::at(Value* number) { return lanes_ == 1 ? number : f_.ir().CreateMul(number, f_.i64(lanes_)); }
+
+void PartialSums::clear() {
+  Value* identity = identity_of(f_, op_, dtype_);
+  if (lanes_ == 1) return set_vector(f_.splat(identity, count_));
+  f_.for_loop(f_.i64(0), f_.i64(count_), f_.i64(1),
+              [&](Value* number) { f_.store(f_.splat(identity, lanes_), memory_, dtype_, at(number)); });
+}
+
+void PartialSums::add(Value* number, Value* v, Value* mask) {
+  Value* offset = at(number);
+  Value* sum = f_.load(memory_, dtype_, offset, FunctionBuilder::lanes_of(v));
+  Value* next = emit_combine(f_, op_, dtype_, sum, v);
+  f_.store(mask == nullptr ? next : f_.ir().CreateSelect(mask, next, sum), memory_, dtype_, offset);
+}
+
+void PartialSums::add(Value* number, int count, const std::function<Value*(int)>& element) {
+  Value* offset = at(number);
+  Value* sum = f_.load(memory_, dtype_, offset, lanes_);
+  for (int k = 0; k < count; ++k) sum = emit_combine(f_, op_, dtype_, sum, element(k));
+  f_.store(sum, memory_, dtype_, offset);
+}
+
+Value* PartialSums::vector() { return f_.load(memory_, dtype_, f_.i64(0), count_); }
+
+void PartialSums::set_vector(Value* sums) { f_.store(sums, memory_, dtype_, f_.i64(0)); }
+
+/// `lanes` results from `lane` on, of partial sum `number` and those that are added to it while there are more than
+/// `width`.
+Value* PartialSums::fold(Value* lane, int lanes, int number, int width) {
+  if (width == count_) return f_.load(memory_, dtype_, f_.ir().CreateAdd(at(f_.i64(number)), lane), lanes);
+  Value* sum = fold(lane, lanes, number, 2 * width);
+  return emit_combine(f_, op_, dtype_, sum, fold(lane, lanes, number + width, 2 * width));
+}
+
+Value* PartialSums::total() {
+  if (lanes_ == 1) return emit_horizontal(f_, op_, dtype_, vector());
+  const int native = std::min(lanes_, static_cast<int>(f_.target().vector_bytes / size_of(dtype_)));
+  f_.for_loop(f_.i64(0), f_.i64(lanes_), f_.i64(native),
+              [&](Value* lane) { f_.store(fold(lane, native, 0, 1), memory_, dtype_, lane); });
+  return f_.load(memory_, dtype_, f_.i64(0), lanes_);
+}
+
+Value* reduce_in_order(FunctionBuilder& f, ReduceOp op, const Expr& body, int lanes, const std::vector<Axis>& axes,
+                       const SetAxis& at, const Element& element) {
+  const DType dtype = body->dtype;
+  const int64_t size = window_size(axes);
+  Value* identity = f.splat(identity_of(f, op, dtype), lanes);
+  // The identity makes zero of a negative one, as partial sums that begin with it do.
+  if (size > 0) return emit_combine(f, op, dtype, identity, Window(f, op, dtype, axes, at, element, size).total(0, 1));
+  PartialSums sums(f, op, dtype, lanes);
+  sums.clear();
+  if (axes.size() == 1 && is_plain(body)) {
+    Value* begin = add_together(f, axes[0], sums, at, element);
+    f.for_loop(begin, f.dim(axes[0].extent), f.i64(1), [&](Value* i) {
+      at(axes[0], i);
+      sums.add(f.ir().CreateAnd(i, f.i64(sums.count() - 1)), element());
+    });
+  } else {
+    add_all(f, axes, 0, f.i64(0), sums, at, element);
+  }
+  return sums.total();
+}
+
+int64_t window_size(const std::vector<Axis>& axes) {
+  constexpr int64_t kLongest = 16, kLargest = 36;
+  int64_t size = 1;
+  for (const Axis& axis : axes) {
+    if (!axis.extent.is_constant() || axis.extent.constant() > kLongest) return 0;
+    size *= axis.extent.constant();
+  }
+  return size <= kLargest ? size : 0;
+}
+
+}  // namespace gcg::cpu

@@ -1,0 +1,223 @@
+#include "codegen/cpu/loops/reduce_stage.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "codegen/cpu/expressions/arithmetic.h"
+#include "codegen/cpu/expressions/partial_sums.h"
+#include "codegen/cpu/loops/vector_row.h"
+
+namespace gcg::cpu {
+namespace {
+
+using llvm::Value;
+using Values = FunctionBuilder::Values;
+
+/// What both kinds of reductions have in common: the elements.
+class ReduceEmitter {
+ public:
+  ReduceEmitter(FunctionBuilder& f, const StagePlan& plan, const Point& point)
+      : f_(f),
+        ir_(f.ir()),
+        exprs_(f),
+        plan_(plan),
+        op_(plan.stage.reduce),
+        dtype_(plan.stage.value->dtype),
+        point_(point) {}
+
+ protected:
+  Value* identity(int lanes) { return f_.splat(emit_constant(f_, *reduce_identity(op_, dtype_)), lanes); }
+  Value* combine(Value* a, Value* b) { return emit_combine(f_, op_, dtype_, a, b); }
+
+  Value* element(const Point& at) {
+    Value* v = f_.splat(exprs_.evaluate(plan_.stage.value, at), at.lanes);
+    if (plan_.kept.operand >= 0) exprs_.store(plan_.kept.operand, plan_.kept.index, v, at);
+    return v;
+  }
+  Value* row_element(int lanes, Value* i, Value* mask) {
+    return element(lanes_at(point_, plan_.lane.id, lanes, i, mask));
+  }
+
+  /// Runs `row` at each point of the loops.
+  Values nest(size_t depth, const Values& initial, const std::function<Values(const Values&)>& row) {
+    if (depth == plan_.loops.size()) return row(initial);
+    return f_.for_loop(f_.i64(0), f_.dim(plan_.loops[depth].extent), f_.i64(1), initial,
+                       [&](Value* i, const Values& carried) {
+                         point_.axes[plan_.loops[depth].id] = i;
+                         return nest(depth + 1, carried, row);
+                       });
+  }
+
+  FunctionBuilder& f_;
+  llvm::IRBuilder<>& ir_;
+  ExprEmitter exprs_;
+  const StagePlan& plan_;
+  const ReduceOp op_;
+  const DType dtype_;
+  Point point_;
+};
+
+/// Elements in any order: accumulators of the widths that the row's pieces use, widest first, live across the nest.
+class AnyOrder : ReduceEmitter {
+ public:
+  using ReduceEmitter::ReduceEmitter;
+
+  Value* emit() {
+    if (plan_.lane.id < 0)
+      return nest(0, {identity(point_.lanes)},
+                  [&](const Values& carried) { return Values{combine(carried[0], element(point_))}; })[0];
+    const std::vector<RowPiece> pieces = pieces_of();
+    for (const RowPiece& s : pieces)
+      if (std::find(widths_.begin(), widths_.end(), s.lanes) == widths_.end()) widths_.push_back(s.lanes);
+    if (widths_.empty()) return identity(1);
+    Values accumulators;
+    for (int width : widths_) accumulators.push_back(identity(width));
+    accumulators = nest(0, accumulators, [&](const Values& carried) { return row(carried); });
+    Value* total = accumulators[0];
+    for (size_t k = 1; k < widths_.size(); ++k) {
+      while (FunctionBuilder::lanes_of(total) > widths_[k]) total = emit_halve(f_, op_, dtype_, total);
+      total = combine(total, accumulators[k]);
+    }
+    return emit_horizontal(f_, op_, dtype_, total);
+  }
+
+ private:
+  std::vector<RowPiece> pieces_of() { return row_pieces(f_, plan_, f_.i64(0), f_.dim(plan_.lane.extent)); }
+
+  Values row(Values current) {
+    for (const RowPiece& piece : pieces_of()) {
+      const auto slot = static_cast<size_t>(std::find(widths_.begin(), widths_.end(), piece.lanes) - widths_.begin());
+      current[slot] = run_piece(f_, piece, {current[slot]}, [&](Value* i, Value* mask, const Values& carried) {
+        Value* sum = combine(carried[0], row_element(piece.lanes, i, mask));
+        return Values{mask == nullptr ? sum : ir_.CreateSelect(mask, sum, carried[0])};
+      })[0];
+    }
+    return current;
+  }
+
+  std::vector<int> widths_;
+};
+
+/// Elements in the order of partial_sums.h.
+class InOrder : ReduceEmitter {
+ public:
+  using ReduceEmitter::ReduceEmitter;
+
+  Value* emit() {
+    if (plan_.lane.id < 0)
+      return reduce_in_order(
+          f_, op_, plan_.stage.value, point_.lanes, plan_.loops,
+          [&](const Axis& axis, Value* i) { point_.axes[axis.id] = i; }, [&] { return element(point_); });
+    if (!plan_.loops.empty() && !is_multiple(plan_.lane.extent, count_)) return rotated_rows();
+    Value* sums = nest(0, {identity(count_)}, [&](const Values& carried) { return Values{row(carried[0])}; })[0];
+    if (plan_.lane.extent.is_constant()) {
+      // What is left out is the identity.
+      const auto extent = static_cast<unsigned>(std::max<int64_t>(1, plan_.lane.extent.constant()));
+      sums = part(sums, 0, std::min(count_, static_cast<int>(std::bit_ceil(extent))));
+    }
+    return emit_horizontal(f_, op_, dtype_, sums);
+  }
+
+ private:
+  /// `lanes` of a vector from `first` on.
+  Value* part(Value* vector, int first, int lanes) {
+    if (lanes == FunctionBuilder::lanes_of(vector)) return vector;
+    if (lanes == 1) return ir_.CreateExtractElement(vector, static_cast<uint64_t>(first));
+    std::vector<int> places(static_cast<size_t>(lanes));
+    std::iota(places.begin(), places.end(), first);
+    return ir_.CreateShuffleVector(vector, places);
+  }
+
+  /// `vector` with `lanes` instead of its own from `first` on.
+  Value* replaced(Value* vector, Value* lanes, int first) {
+    const int all = FunctionBuilder::lanes_of(vector), some = FunctionBuilder::lanes_of(lanes);
+    if (all == some) return lanes;
+    if (some == 1) return ir_.CreateInsertElement(vector, lanes, static_cast<uint64_t>(first));
+    std::vector<int> widened(static_cast<size_t>(all), llvm::PoisonMaskElem), places(static_cast<size_t>(all));
+    std::iota(widened.begin(), widened.begin() + some, 0);
+    std::iota(places.begin(), places.end(), 0);
+    std::iota(places.begin() + first, places.begin() + first + some, all);
+    return ir_.CreateShuffleVector(vector, ir_.CreateShuffleVector(lanes, widened), places);
+  }
+
+  /// The sums, lane k of which takes the elements k, k + count, ... of the row.
+  Value* row(Value* sums) {
+    Value *begin = f_.i64(0), *end = f_.dim(plan_.lane.extent);
+    if (plan_.wide == count_) {
+      Value* stop = ir_.CreateAnd(end, f_.i64(-int64_t{count_}));
+      sums = f_.for_loop(begin, stop, f_.i64(count_), {sums}, [&](Value* i, const Values& carried) {
+        return Values{combine(carried[0], row_element(count_, i, nullptr))};
+      })[0];
+      if (is_multiple(plan_.lane.extent, count_)) return sums;
+      begin = stop;
+    }
+    const auto *first = llvm::dyn_cast<llvm::ConstantInt>(begin), *last = llvm::dyn_cast<llvm::ConstantInt>(end);
+    const bool few = first != nullptr && last != nullptr && last->getSExtValue() - first->getSExtValue() <= count_;
+    if (few && (plan_.maskable || (last->getSExtValue() - first->getSExtValue()) % plan_.native == 0))
+      return rest(sums, first->getSExtValue(), last->getSExtValue());
+    return f_.if_else(
+        ir_.CreateICmpSLT(begin, end), [&] { return Values{in_memory(sums, begin, end)}; },
+        [&] { return Values{sums}; })[0];
+  }
+
+  /// Known elements of a row, as many as there are sums or fewer, the first for the first sum.
+  Value* rest(Value* sums, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i += plan_.native) {
+      const auto place = static_cast<int>(i - begin);
+      Value* mask = end - i < plan_.native ? f_.first_lanes(f_.i64(end - i), plan_.native) : nullptr;
+      Value* sum = part(sums, place, plan_.native);
+      Value* next = combine(sum, row_element(plan_.native, f_.i64(i), mask));
+      sums = replaced(sums, mask == nullptr ? next : ir_.CreateSelect(mask, next, sum), place);
+    }
+    return sums;
+  }
+
+  /// A register of elements at a time; the first is for the first sum.
+  Value* in_memory(Value* initial, Value* begin, Value* end) {
+    PartialSums sums(f_, op_, dtype_, 1);
+    sums.set_vector(initial);
+    StagePlan narrow = plan_;
+    narrow.wide = narrow.native;
+    for (const RowPiece& piece : row_pieces(f_, narrow, begin, end))
+      run_piece(f_, piece, {}, [&](Value* i, Value* mask, const Values&) {
+        sums.add(ir_.CreateAnd(i, f_.i64(count_ - 1)), row_element(piece.lanes, i, mask), mask);
+        return Values{};
+      });
+    return sums.vector();
+  }
+
+  /// Each row begins with another sum: they are in memory so often behind each other that `count` of them from any on
+  /// are one vector.
+  Value* rotated_rows() {
+    llvm::AllocaInst* memory = f_.take_memory(3 * int64_t{count_} * size_of(dtype_));
+    Value* count = f_.i64(count_);
+    const auto store = [&](Value* sums, Value* number) {
+      f_.store(sums, memory, dtype_, number);
+      f_.store(sums, memory, dtype_, ir_.CreateAdd(number, count));
+    };
+    store(identity(count_), f_.i64(0));
+    // Where the last row wrote, and the sum that the next one begins with.
+    nest(0, {f_.i64(0), f_.i64(0)}, [&](const Values& carried) {
+      Value* number = carried[1];
+      Value* from = ir_.CreateSelect(ir_.CreateICmpSGE(number, carried[0]), number, ir_.CreateAdd(number, count));
+      store(row(f_.load(memory, dtype_, from, count_)), number);
+      Value* next = ir_.CreateAnd(ir_.CreateAdd(number, f_.dim(plan_.lane.extent)), f_.i64(count_ - 1));
+      return Values{number, next};
+    });
+    Value* total = emit_horizontal(f_, op_, dtype_, f_.load(memory, dtype_, count, count_));
+    f_.give_memory(memory);
+    return total;
+  }
+
+  const int count_ = partial_sum_count(dtype_);
+};
+
+}  // namespace
+
+Value* emit_reduce_stage(FunctionBuilder& f, const StagePlan& plan, const Point& point) {
+  if (depends_on_order(plan.stage.reduce, plan.stage.value->dtype)) return InOrder(f, plan, point).emit();
+  return AnyOrder(f, plan, point).emit();
+}
+
+}  // namespace gcg::cpu

@@ -1,0 +1,12 @@
+// A reduction stage: its value, by partial sums that are lanes along its last axis or in the stack frame.
+#pragma once
+
+#include "codegen/cpu/expressions/expr_emitter.h"
+#include "codegen/cpu/loops/loop_plan.h"
+
+namespace gcg::cpu {
+
+/// The value of the stage at `point`, which has lanes of its own only if the stage has no vector axis.
+llvm::Value* emit_reduce_stage(FunctionBuilder& f, const StagePlan& plan, const Point& point);
+
+}  // namespace gcg::cpu
