@@ -157,12 +157,12 @@ TEST(VerifyOverlap, PairsOfPlansAreCounted) {
   b.content.manifest.targets.push_back(std::make_unique<fb::TargetT>(*b.content.manifest.targets[0]));
   b.content.code.push_back(b.content.code[0]);
   auto& packing = b.content.manifest.load_time_packing->plans;
-  for (int i = 0; i < 4200; ++i) {
+  for (int i = 0; i < 600; ++i) {
     packing.insert(packing.begin(), std::make_unique<fb::PlanT>(*packing.back()));
     packing[0]->target = 1;
   }
   EXPECT_EQ(verdict(b), "");
-  for (int i = 0; i < 4200; ++i) b.copy_plan();
+  for (int i = 0; i < 600; ++i) b.copy_plan();
   EXPECT_NE(verdict(b).find("the manifest has too many plans"), std::string::npos) << verdict(b);
 }
 
