@@ -65,6 +65,8 @@ gart::fleet::LoadOptions options_of(const gart_fleet_options* options) {
     require(options->only[i]);
     out.only.emplace_back(options->only[i]);
   }
+  if (options->size >= offsetof(gart_fleet_options, custom_op_count) + sizeof(size_t))
+    out.custom_ops = {options->custom_ops, options->custom_op_count};
   return out;
 }
 

@@ -25,6 +25,13 @@ model (float[n, 64] x, float[64, 64] w) => (float[n, 64] y) {
   y = Tanh(c)
 }"""
 
+CUSTOM = """<ir_version: 8, opset_import: ["": 17, "acme": 1]>
+model (float[n, 64] x) => (float[n, 64] y) {
+  a = Exp(x)
+  b = acme.Twice<share = 0.5>(a)
+  y = Neg(b)
+}"""
+
 
 class FleetBinding(unittest.TestCase):
     @classmethod
@@ -59,6 +66,25 @@ class FleetBinding(unittest.TestCase):
         self.assertEqual(gart.fleet.load(self.artifact, only=["pool"]).placement(), everywhere)
         on_cpu = gart.fleet.load(self.artifact, devices={"acc:0": "cpu"}, threads=1)
         np.testing.assert_array_equal(on_cpu.run(self.feeds)["y"], self.whole)
+
+    def test_operators_of_the_application(self):
+        source, artifact = (os.path.join(self.folder.name, "custom" + end) for end in (".onnx", ".gart"))
+        onnx.save(parser.parse_model(CUSTOM), source)
+        subprocess.run([tool(), "compile", source, "-o", artifact, "--fleet", os.path.join(self.folder.name, "fleet.json"), "--custom-op",
+                        "acme::Twice(T[n, c]) -> T[n, c]", "--label", "b=application"], check=True, capture_output=True)
+        with self.assertRaisesRegex(gart.GartError, "needs a function for its operator 'acme::Twice'"):
+            gart.fleet.load(artifact)
+
+        def twice(inputs, outputs, attributes):
+            np.multiply(inputs[0], attributes["share"] * 4, out=outputs[0])
+        model = gart.fleet.load(artifact, custom_ops={"acme::Twice": twice})
+        self.assertIn("application", model.placement())
+        np.testing.assert_allclose(model.run({"x": self.feeds["x"]})["y"], -2 * np.exp(self.feeds["x"]), rtol=1e-5)
+
+        def broken(inputs, outputs, attributes):
+            raise ValueError("no such mode")
+        with self.assertRaisesRegex(gart.GartError, "its function returned 1"):
+            gart.fleet.load(artifact, custom_ops={"acme::Twice": broken}).run({"x": self.feeds["x"]})
 
     def test_values_by_name(self):
         model = gart.fleet.load(self.artifact)

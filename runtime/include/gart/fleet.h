@@ -29,7 +29,9 @@ typedef struct gart_fleet_options {
   size_t place_count;      /* pairs */
   const char* const* only; /* names in the file: no other devices are used; none: all */
   size_t only_count;
-  int no_monitor; /* measure nothing */
+  int no_monitor;                   /* measure nothing */
+  const gart_custom_op* custom_ops; /* as gart_load_options; called by the lanes' threads */
+  size_t custom_op_count;
 } gart_fleet_options;
 
 /* What a group took on a device: microseconds of a run, medians. */
