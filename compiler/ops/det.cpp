@@ -1,61 +1,108 @@
-// Det: determinants of small matrices [.., n, n], written out by minors.
+// Det: determinants of matrices [.., n, n], by elimination with the largest pivots of the columns.
 #include <cmath>
 
-#include "compiler/ops/index.h"
+#include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
+#include "compiler/ops/program_builder.h"
 
 namespace gcg {
 namespace {
-
-constexpr int64_t kMostRows = 5;  // n! products
 
 void infer_det(InferContext& ctx) {
   require_dtype(ctx, 0, is_float, "a float type");
   const Shape& x = ctx.shape(0);
   if (x.size() < 2) ctx.fail("the input must have at least 2 dimensions");
   ctx.require_equal(x[x.size() - 2], x.back(), "rows and columns");
-  if (!x.back().is_constant() || x.back().constant() > kMostRows)
-    ctx.fail(concat("matrices of ", x.back().str(), " rows are not supported, ", kMostRows, " and fewer are"));
   ctx.set_output(0, ctx.dtype(0), Shape(x.begin(), x.end() - 2));
 }
 
-/// Of the rows from `row` on and the given columns.
-Expr minor(LowerContext& ctx, const Index& batch, int64_t row, const std::vector<int64_t>& columns) {
-  Expr sum;
-  for (size_t c = 0; c < columns.size(); ++c) {
-    Index at = batch;
-    at.insert(at.end(), {index(row), index(columns[c])});
-    std::vector<int64_t> others = columns;
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(c));
-    Expr term = arithmetic_input(ctx, 0, at);
-    if (!others.empty()) term = term * minor(ctx, batch, row + 1, others);
-    sum = !sum ? term : c % 2 == 0 ? sum + term : sum - term;
+/// One matrix on its way to being triangular.
+class Elimination {
+ public:
+  explicit Elimination(ProgramBuilder& p)
+      : p_(p),
+        n_(p.input_shape(0).back()),
+        dtype_(arithmetic_dtype(p.input_dtype(0))),
+        batch_(p.parallel(product(p.output_shape(0)))),
+        m_(p.array(dtype_, n_ * n_)) {}
+
+  void run() {
+    const Dim size = n_ * n_;
+    p_.each(size, [&](const Expr& i) { p_.put(m_, i, cast(dtype_, p_.input(0, {batch_ * extent(size) + i}))); });
+    const Expr result = p_.variable(number(dtype_, 1));
+    p_.loop(n_, [&](const Expr& k) {
+      const Expr row = pivot_of(k);
+      p_.branch(binary(BinaryOp::not_equal, row, k), [&] {
+        swap_rows(row, k);
+        p_.set(result, number(dtype_, 0) - result);
+      });
+      const Expr pivot = p_.let(at(k, k));
+      p_.set(result, result * pivot);
+      p_.branch(binary(BinaryOp::not_equal, pivot, number(dtype_, 0)), [&] { clear_below(k, pivot); });
+    });
+    p_.store(0, {batch_}, result);
   }
-  return sum ? sum : number(arithmetic_dtype(ctx.input_value(0).dtype), 1);
-}
 
-Expr lower_det(LowerContext& ctx, int output, const std::vector<Expr>& at) {
-  std::vector<int64_t> columns;
-  for (int64_t c = 0; c < ctx.input_shape(0).back().constant(); ++c) columns.push_back(c);
-  return as_output(ctx, output, minor(ctx, at, 0, columns));
-}
+ private:
+  Expr place(const Expr& row, const Expr& column) const { return row * extent(n_) + column; }
+  Expr at(const Expr& row, const Expr& column) const { return p_.at(m_, place(row, column)); }
+  Range behind(const Expr& k) const { return {k + index(1), extent(n_), n_}; }
 
-/// By elimination with the largest pivots.
+  /// The row from k on whose element of column k is the largest.
+  Expr pivot_of(const Expr& k) {
+    const Expr row = p_.variable(k), largest = p_.variable(unary(UnaryOp::abs, at(k, k)));
+    p_.loop(behind(k), [&](const Expr& r) {
+      const Expr here = p_.let(unary(UnaryOp::abs, at(r, k)));
+      p_.branch(binary(BinaryOp::less, largest, here), [&] {
+        p_.set(row, r);
+        p_.set(largest, here);
+      });
+    });
+    return row;
+  }
+
+  void swap_rows(const Expr& a, const Expr& b) {
+    p_.loop(n_, [&](const Expr& c) {
+      const Expr kept = p_.let(at(a, c));
+      p_.put(m_, place(a, c), at(b, c));
+      p_.put(m_, place(b, c), kept);
+    });
+  }
+
+  void clear_below(const Expr& k, const Expr& pivot) {
+    p_.loop(behind(k), [&](const Expr& r) {
+      const Expr factor = p_.let(binary(BinaryOp::div, at(r, k), pivot));
+      p_.each(behind(k), [&](const Expr& c) { p_.put(m_, place(r, c), at(r, c) - factor * at(k, c)); });
+    });
+  }
+
+  ProgramBuilder& p_;
+  Dim n_;
+  DType dtype_;
+  Expr batch_;
+  ProgramBuilder::Array m_;
+};
+
+void program_det(ProgramBuilder& p) { Elimination(p).run(); }
+
+/// The product of the diagonal that rotations of pairs of rows (Givens) leave, which needs no pivots.
 double determinant(std::vector<double> m, int64_t n) {
-  double result = 1;
   const auto at = [&](int64_t r, int64_t c) -> double& { return m[static_cast<size_t>(r * n + c)]; };
   for (int64_t k = 0; k < n; ++k) {
-    int64_t pivot = k;
-    for (int64_t r = k + 1; r < n; ++r)
-      if (std::fabs(at(r, k)) > std::fabs(at(pivot, k))) pivot = r;
-    if (at(pivot, k) == 0) return 0;
-    if (pivot != k) result = -result;
-    for (int64_t c = 0; c < n; ++c) std::swap(at(pivot, c), at(k, c));
-    result *= at(k, k);
-    for (int64_t r = k + 1; r < n; ++r)
-      for (int64_t c = n; c-- > k;) at(r, c) -= at(r, k) / at(k, k) * at(k, c);
+    for (int64_t r = k + 1; r < n; ++r) {
+      const double length = std::hypot(at(k, k), at(r, k));
+      if (length == 0) continue;
+      const double cosine = at(k, k) / length, sine = at(r, k) / length;
+      for (int64_t c = 0; c < n; ++c) {
+        const double upper = at(k, c), lower = at(r, c);
+        at(k, c) = cosine * upper + sine * lower;
+        at(r, c) = cosine * lower - sine * upper;
+      }
+    }
   }
+  double result = 1;
+  for (int64_t k = 0; k < n; ++k) result *= at(k, k);
   return result;
 }
 
@@ -77,10 +124,9 @@ constinit const OpDef op_Det{.name = "Det",
                              .since = 11,
                              .min_inputs = 1,
                              .max_inputs = 1,
-                             .kind = OpKind::movement,
-                             .traits = {.narrow = Narrow::no},
+                             .kind = OpKind::program,
                              .infer = infer_det,
-                             .lower = lower_det,
+                             .program = program_det,
                              .reference = reference_det};
 
 }  // namespace gcg

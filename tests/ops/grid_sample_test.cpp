@@ -1,4 +1,4 @@
-// GridSample and AffineGrid; CenterCropPad, Col2Im, TensorScatter and Det.
+// GridSample and AffineGrid; CenterCropPad, Col2Im and TensorScatter.
 #include <gtest/gtest.h>
 
 #include "tests/ops/op_test.h"
@@ -107,13 +107,6 @@ TEST(TensorScatter, WritesEachBatchFromItsOwnStart) {
   check_op({"from the front", "TensorScatter", {cache, update}});
   check_op({"linear", "TensorScatter", {cache, update, data(i64({2}, {2, 1}))}});
   check_op({"circular", "TensorScatter", {cache, update, data(i64({2}, {3, 1}))}, {{"mode", std::string("circular")}}});
-}
-
-TEST(Det, OfSmallMatrices) {
-  check_op({"two rows", "Det", {data(f32({2, 2}, {1, 2, 3, 4}))}, {}, {f32({}, {-2})}, 1, false});
-  for (const int64_t n : {1, 3, 4})
-    check_op({concat(n, " rows"), "Det", {data(pattern(DType::f32, {2, n, n}))}, {}, {}, 1, false, 1e-4});
-  EXPECT_NE(refusal({"large", "Det", {data(pattern(DType::f32, {6, 6}))}}).find("6 rows"), std::string::npos);
 }
 
 }  // namespace

@@ -2,15 +2,20 @@
 """Random valid models of windows and movement, run between pages that fault and compared with onnxruntime.
 
   check_windows.py [--seed S] [--first N] [--count N] [--kinds Conv,Pad,...] [--far] [--jobs N] [--keep DIR]
+  check_windows.py --kept [DIR]
 
 Every case (window_models.py) is compiled for all CPU targets and run for those that this machine has, twice: with a page that
 faults after every operand of the kernels, and with one before (guard.c, in $WINDOWS_GUARD_LIBRARY). Where the result
 is not onnxruntime's, ONNX's reference evaluator decides: agreeing with it is right, too, and counted apart, since
 onnxruntime and ONNX differ over some Resize coordinates and over windows that lie wholly in the padding.
+
+--kept: models that once failed, NAME.onnx with inputs in NAME.npz, instead of drawn ones; where DIR is not given, those in
+findings/windows beside the model zoo. The test is skipped where there are none.
 """
 import argparse
 import collections
 import concurrent.futures
+import glob
 import os
 import subprocess
 import sys
@@ -34,7 +39,7 @@ def agrees(ours, theirs, name):
     return theirs is not None and model_check.relative_error({name: ours[name]}, {name: theirs[name]}) <= TOLERANCE
 
 
-# ---------------------------------------------------------------- a process whose memory is guarded
+# ---------------------------------------------------------------- processes that may die
 
 def on_guarded_pages(library, array):
     """A copy that ends exactly where a page faults, whatever its alignment, or begins where the page before does."""
@@ -48,32 +53,37 @@ def on_guarded_pages(library, array):
     return copy
 
 
-def serve():
-    """Runs what stdin names: artifact, target, inputs, and where the outputs go."""
+def run_guarded(artifact, target, feeds):
     import ctypes
     import gart
     library = ctypes.CDLL(None)
+    model = gart.load(artifact, target=target, threads=1)
+    return model.run({k: on_guarded_pages(library, v) for k, v in feeds.items()})
+
+
+def serve(run):
+    """Runs what stdin names: the arguments of `run`, a file of inputs, and where the outputs go."""
     for line in sys.stdin:
-        artifact, target, feeds, outputs = line.rstrip("\n").split("\t")
+        *arguments, feeds, outputs = line.rstrip("\n").split("\t")
         try:
-            model = gart.load(artifact, target=target, threads=1)
-            np.savez(outputs, **model.run({k: on_guarded_pages(library, v) for k, v in np.load(feeds).items()}))
+            np.savez(outputs, **run(*arguments, dict(np.load(feeds))))
             print("done", flush=True)
-        except gart.GartError as e:
-            print(f"error {e}", flush=True)
+        except Exception as e:
+            print("error", " ".join(str(e).split()), flush=True)
 
 
-class Guarded:
-    """A process that runs artifacts; a new one after it died."""
+class Server:
+    """A process that runs artifacts between guard pages, or onnxruntime, which dies of some models; a new one after it died."""
 
-    def __init__(self, side):
-        self.environment = dict(os.environ, WINDOWS_GUARD=side, LD_PRELOAD=os.environ["WINDOWS_GUARD_LIBRARY"])
-        self.process = None
+    def __init__(self, side=None):
+        guard = dict(WINDOWS_GUARD=side, LD_PRELOAD=os.environ["WINDOWS_GUARD_LIBRARY"]) if side else {}
+        self.environment, self.process = dict(os.environ, **guard), None
+        self.mode = "guarded" if side else "onnxruntime"
 
     def run(self, *request):
         """"done", "error ..." or "dies"."""
         if self.process is None:
-            self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--serve"], env=self.environment,
+            self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--serve", self.mode], env=self.environment,
                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.process.stdin.write("\t".join(request) + "\n")
         self.process.stdin.flush()
@@ -93,11 +103,7 @@ class Guarded:
 # ---------------------------------------------------------------- one case
 
 def theirs(path, feeds):
-    """onnxruntime's outputs, or None where it takes the model for wrong."""
-    try:
-        return model_check.Reference(path).run(feeds)
-    except Exception:
-        return None
+    return model_check.Reference(path).run(feeds)
 
 
 def by_definition(path, feeds):
@@ -125,11 +131,20 @@ def described(ours, expected):
 class Checker:
     def __init__(self, arguments, folder):
         self.arguments, self.folder = arguments, folder
-        self.workers = [Guarded(side) for side in SIDES]
+        self.workers, self.onnxruntime = [Server(side) for side in SIDES], Server()
 
     def close(self):
-        for worker in self.workers:
+        for worker in (*self.workers, self.onnxruntime):
             worker.close()
+
+    def expected(self, path, feeds):
+        """onnxruntime's outputs, or None where it takes the model for wrong, or dies of it."""
+        outputs = f"{path}.npz"
+        if self.onnxruntime.run(path, feeds, outputs) != "done":
+            return None
+        arrays = dict(np.load(outputs))
+        os.remove(outputs)
+        return arrays
 
     def check(self, number):
         """(what happened, name, words); `number`: of a drawn case, or a case"""
@@ -139,7 +154,7 @@ class Checker:
         path, feeds, artifact = stem + ".onnx", stem + ".npz", stem + ".gart"
         onnx.save(case.model, path)
         np.savez(feeds, **case.feeds)
-        expected = theirs(path, case.feeds)
+        expected = self.expected(path, feeds)
         what, words = self.run(path, feeds, artifact, case, expected)
         if what not in FAILURES and not self.arguments.keep:
             for file in (path, feeds, artifact):
@@ -188,6 +203,13 @@ class Checker:
 
 # ---------------------------------------------------------------- all of them
 
+def kept_cases(folder):
+    for path in sorted(glob.glob(os.path.join(folder, "*.onnx"))):
+        feeds = dict(np.load(os.path.splitext(path)[0] + ".npz"))
+        yield window_models.Case(os.path.splitext(os.path.basename(path))[0], onnx.load(path), feeds, {})
+
+
+
 def check_part(arguments, folder, numbers):
     checker = Checker(arguments, folder)
     try:
@@ -203,24 +225,30 @@ def main():
     p.add_argument("--count", type=int, default=100)
     p.add_argument("--kinds", type=lambda text: text.split(","))
     p.add_argument("--far", action="store_true", help="before them the cases that are always the same")
+    models = os.environ.get("GCC_GRAPH_MODELS") or os.path.join(model_check.ROOT, "..", "shared", "models")
+    p.add_argument("--kept", nargs="?", const=os.path.join(models, "..", "findings", "windows"), metavar="DIR")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--keep", help="a folder for models and artifacts (default: a temporary one)")
-    p.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    p.add_argument("--serve", choices=("guarded", "onnxruntime"), help=argparse.SUPPRESS)
     a = p.parse_args()
     if a.serve:
-        return serve()
+        return serve(run_guarded if a.serve == "guarded" else theirs)
+    kept = list(kept_cases(a.kept)) if a.kept else []
+    if a.kept and not kept:
+        print(f"SKIP: no models in {a.kept}")
+        return model_check.SKIP
     counts = collections.Counter()
     with tempfile.TemporaryDirectory(prefix="gcc-graph-windows-") as scratch, \
             concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
         folder = a.keep or scratch
         os.makedirs(folder, exist_ok=True)
-        numbers = [*(window_models.far_cases() if a.far else ()), *range(a.first, a.first + a.count)]
+        numbers = kept or [*(window_models.far_cases() if a.far else ()), *range(a.first, a.first + a.count)]
         for part in [pool.submit(check_part, a, folder, numbers[j::a.jobs]) for j in range(a.jobs)]:
             for what, name, words in part.result():
                 counts[what] += 1
                 if what in FAILURES:
                     print(f"{what:8} {name:20} {words}")
-    print(f"seed {a.seed}, {len(numbers)} models: " + ", ".join(f"{n} {what}" for what, n in counts.most_common()))
+    print(f"{'kept' if kept else f'seed {a.seed}'}, {len(numbers)} models: " + ", ".join(f"{n} {what}" for what, n in counts.most_common()))
     return 1 if any(counts[f] for f in FAILURES) or counts["compiled"] else 0
 
 
