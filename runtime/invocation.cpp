@@ -22,7 +22,7 @@ InvocationState::InvocationState(ProgramState& p, const Entry& e)
     : program(&p),
       entry(&e),
       inputs(e.inputs, p.device().site),
-      outputs(e.outputs, p.device().site),
+      outputs(e.outputs, p.device().site, inputs),
       arena(p.device().site.memory),
       output_shapes(e.outputs.size()) {
   p.device().check_alive();

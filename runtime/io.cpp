@@ -133,12 +133,22 @@ bool Inputs::any_on_host() const {
   return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.set && !slot.local; });
 }
 
+bool Inputs::overlap(const void* data, uint64_t bytes) const {
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  for (const Slot& slot : slots_) {
+    const auto from = reinterpret_cast<uintptr_t>(slot.view.data);
+    const uint64_t length = static_cast<uint64_t>(slot.view.shape.elements()) * size_of(slot.view.dtype);
+    if (slot.local && begin < from + length && from < begin + bytes) return true;
+  }
+  return false;
+}
+
 const void* Inputs::host_data(size_t index) const {
   return slots_[index].transfer.kind == Transfer::Kind::to_device ? slots_[index].pinned.data() : nullptr;
 }
 
-Outputs::Outputs(std::span<const TensorInfo> infos, const Site& site)
-    : site_(site), infos_(infos), slots_(slots_for<Slot>(infos.size(), site)) {
+Outputs::Outputs(std::span<const TensorInfo> infos, const Site& site, const Inputs& inputs)
+    : site_(site), inputs_(inputs), infos_(infos), slots_(slots_for<Slot>(infos.size(), site)) {
   for (Slot& slot : slots_) slot.own = Block(site.memory);
 }
 
@@ -176,7 +186,8 @@ void* Outputs::place(size_t index, int64_t bytes) {
          slot.user.bytes);
   }
   slot.transfer = {};
-  if (slot.local && usable(slot.user.data, slot.user.dtype, alignment_)) {
+  if (slot.local && usable(slot.user.data, slot.user.dtype, alignment_) &&
+      !inputs_.overlap(slot.user.data, static_cast<uint64_t>(bytes))) {
     slot.address = slot.user.data;
     return slot.address;
   }

@@ -53,6 +53,8 @@ class Inputs {
   const Site& site() const { return site_; }
   /// One that is set is in host memory.
   bool any_on_host() const;
+  /// One that is set lies in these bytes of the kernels' space.
+  bool overlap(const void* data, uint64_t bytes) const;
   /// The data in host memory; null if it is elsewhere. Valid after stage().
   const void* host_data(size_t index) const;
 
@@ -71,11 +73,11 @@ class Inputs {
   std::vector<Slot> slots_;
 };
 
-/// Outputs go to the caller's buffer if it is on the kernels' device and aligned as they need it, otherwise to memory
-/// of the invocation, and from there to the caller's buffer if there is one.
+/// Outputs go to the caller's buffer if it is on the kernels' device, aligned as they need it, and nothing of the
+/// inputs lies there, otherwise to memory of the invocation, and from there to the caller's buffer if there is one.
 class Outputs {
  public:
-  explicit Outputs(std::span<const TensorInfo> infos, const Site& site);
+  Outputs(std::span<const TensorInfo> infos, const Site& site, const Inputs& inputs);
 
   void set(size_t index, const OutputBuffer& buffer);
   void forget();
@@ -106,6 +108,7 @@ class Outputs {
   };
   size_t alignment_ = kAlignment;
   Site site_;
+  const Inputs& inputs_;
   std::span<const TensorInfo> infos_;
   std::vector<Slot> slots_;
 };

@@ -87,7 +87,7 @@ void Program::pack_weights(const fb::EntryPoint& packing) {
   packed_.reserve(entry.plans[0].manifest->packed_bytes());
   const Block sources = upload_weights({&entry, 1});
   Inputs inputs({}, device_.site);
-  Outputs outputs({}, device_.site);
+  Outputs outputs({}, device_.site, inputs);
   Block arena(&device_.memory);
   const auto plan = BoundPlan::make(entry, {}, host_weights_.size(), device_.site);
   arena.reserve(size_t(plan->arena_bytes()));

@@ -89,6 +89,23 @@ TEST_P(DeviceSuite, MemoryOfTheCallers) {
   }
 }
 
+/// As callers do who hand a recurrent model its state.
+TEST_P(DeviceSuite, AnOutputMayLieOverAnInput) {
+  auto invocation = load(test::add_and_double()).new_invocation();
+  const std::vector<float> data = ramp(300);
+  for (const size_t shift : {size_t{0}, size_t{1}, size_t{16}, size_t{299}}) {
+    std::vector<float> memory(600);
+    std::copy(data.begin(), data.end(), memory.begin());
+    const TensorView x{memory.data(), DType::f32, Shape{300}};
+    ASSERT_TRUE(invocation->set_input(0, x) && invocation->set_input(1, x));
+    ASSERT_TRUE(invocation->set_output(0, {memory.data() + shift, 1200, DType::f32}));
+    ASSERT_TRUE(invocation->run());
+    EXPECT_EQ(floats(invocation->output(0)), scaled(data, 4)) << shift;
+    EXPECT_EQ(std::vector<float>(memory.begin(), memory.begin() + shift),
+              std::vector<float>(data.begin(), data.begin() + shift));
+  }
+}
+
 /// A fill and a copy of a constant in a loop over the turns, after an If.
 TEST_P(DeviceSuite, FillsCopiesBranchesAndTrips) {
   const Program& program = load(test::small_artifact());

@@ -145,7 +145,7 @@ class GART_API Invocation {
   Result<void> set_input(std::string_view name, const TensorView& tensor);
   /// Where run() shall write output `index`; without this, or after set_output(index, {}), the invocation's own memory,
   /// which is host memory, or after set_output(index, {.device = "cuda:0"}) on the program's GPU.
-  /// Must not overlap an input or another output.
+  /// Must not overlap another output. What overlaps an input is written when the run has read it, by way of a copy.
   Result<void> set_output(size_t index, const OutputBuffer& buffer);
   Result<void> set_output(std::string_view name, const OutputBuffer& buffer);
 
