@@ -106,8 +106,8 @@ Target require_target(const std::string& name) {
   for (const std::string& k : known_targets()) known += (known.empty() ? "" : ", ") + k;
   for (const auto& [group, members] : groups()) known += ", " + group;
   const std::string meant = meant_target(name);
-  fail("unknown target '", name, "'", meant.empty() ? "" : concat("; did you mean '", meant, "'?"),
-       " Known are: ", known);
+  fail("unknown target '", name, "'; ", meant.empty() ? "" : concat("did you mean '", meant, "'? "),
+       "Without --target it is this machine; known are: ", known);
 }
 
 }  // namespace

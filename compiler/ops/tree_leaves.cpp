@@ -7,8 +7,8 @@
 // child.
 //
 // A step down waits for three loads one after the other, so several trees go down side by side, without branches, until
-// all have reached a leaf. Tasks are groups of trees, and rows in each of them: a group's nodes stay near while all
-// rows go through it.
+// all have reached a leaf; where there are few trees, several rows in each of them. Tasks are groups of trees, and rows
+// in each of them: a group's nodes stay near while all rows go through it.
 #include <cmath>
 
 #include "compiler/ops/expansion.h"
@@ -43,22 +43,30 @@ Expr step_down(ProgramBuilder& p, const Expr& row, const Expr& node, const Expr&
 
 void program_tree_leaves(ProgramBuilder& p) {
   const int64_t trees = p.input_shape(kRoots)[0].constant(), together = std::min(trees, kSideBySide);
+  const int64_t rows_together = kSideBySide / together;
+  const Dim& rows = p.input_shape(kX)[0];
   const bool nan_may_go_left = p.node().int_attribute("nan_left", 0) != 0;
-  const Expr group = p.parallel(Dim((trees + together - 1) / together)), row = p.parallel(p.input_shape(kX)[0]);
-  // The last group begins earlier where it would be shorter.
+  const Expr group = p.parallel(Dim((trees + together - 1) / together)),
+             part = p.parallel(ceil_div(rows, rows_together));
+  // The last group begins earlier where it would be shorter; behind the last row it is the last row again.
   const Expr first = p.let(binary(BinaryOp::min, group * index(together), index(trees - together)));
+  const auto row = [&](size_t lane) {
+    if (rows_together == 1) return part;
+    const Expr here = part * index(rows_together) + index(static_cast<int64_t>(lane) / together);
+    return binary(BinaryOp::min, here, extent(rows - Dim(1)));
+  };
+  const auto tree = [&](size_t lane) { return first + index(static_cast<int64_t>(lane) % together); };
+  const auto lanes = static_cast<size_t>(together * rows_together);
   std::vector<Expr> nodes, words;
-  for (int64_t t = 0; t < together; ++t)
-    nodes.push_back(p.variable(cast(DType::i64, p.input(kRoots, {first + index(t)}))));
+  for (size_t l = 0; l < lanes; ++l) nodes.push_back(p.variable(cast(DType::i64, p.input(kRoots, {tree(l)}))));
   for (const Expr& node : nodes) words.push_back(p.variable(p.input(kWords, {node})));
   Expr any = words[0];
-  for (size_t t = 1; t < words.size(); ++t) any = binary(BinaryOp::bit_or, any, words[t]);
+  for (size_t l = 1; l < lanes; ++l) any = binary(BinaryOp::bit_or, any, words[l]);
   p.loop_while(binary(BinaryOp::not_equal, any, constant_int(DType::i32, 0)), [&] {
-    for (size_t t = 0; t < nodes.size(); ++t) p.set(nodes[t], step_down(p, row, nodes[t], words[t], nan_may_go_left));
-    for (size_t t = 0; t < nodes.size(); ++t) p.set(words[t], p.input(kWords, {nodes[t]}));
+    for (size_t l = 0; l < lanes; ++l) p.set(nodes[l], step_down(p, row(l), nodes[l], words[l], nan_may_go_left));
+    for (size_t l = 0; l < lanes; ++l) p.set(words[l], p.input(kWords, {nodes[l]}));
   });
-  for (int64_t t = 0; t < together; ++t)
-    p.store(0, {row, first + index(t)}, cast(DType::i32, nodes[static_cast<size_t>(t)]));
+  for (size_t l = 0; l < lanes; ++l) p.store(0, {row(l), tree(l)}, cast(DType::i32, nodes[l]));
 }
 
 std::vector<Tensor> reference_tree_leaves(ReferenceContext& ctx) {

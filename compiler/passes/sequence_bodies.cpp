@@ -65,24 +65,25 @@ void Sequences::pass_captures(NodeId id, std::vector<Known>& inside) {
 void Sequences::pass_sequence(Node& n, ValueId outer, const std::vector<ValueId>& inner, std::vector<Known>& inside) {
   const Parts sequence = *parts(outer);
   std::vector<Parts> copies(n.bodies.size(), sequence);
-  for (size_t p = 0; p < sequence.parts.size(); ++p) {
-    const ValueId part = sequence.parts[p].value;
+  const auto enter = [&](size_t p, ValueId Part::* of) {
+    const ValueId value = sequence.parts[p].*of;
     std::vector<ValueId> entered;
     for (auto& body : n.bodies) {
-      Value value;
-      value.name = body->unique_name(graph_.value(part).name);
-      value.dtype = graph_.value(part).dtype;
-      value.shape = graph_.value(part).shape;
-      entered.push_back(body->add_value(std::move(value)));
+      Value copy;
+      copy.name = body->unique_name(graph_.value(value).name);
+      copy.dtype = graph_.value(value).dtype;
+      copy.shape = graph_.value(value).shape;
+      entered.push_back(body->add_value(std::move(copy)));
     }
-    for (size_t i = 0; i < entered.size(); ++i) copies[i].parts[p].value = entered[i];
-    if (parts(part) != nullptr) {
-      pass_sequence(n, part, entered, inside);
-      continue;
-    }
-    n.inputs.push_back(part);
+    for (size_t i = 0; i < entered.size(); ++i) copies[i].parts[p].*of = entered[i];
+    if (parts(value) != nullptr) return pass_sequence(n, value, entered, inside);
+    n.inputs.push_back(value);
     ++n.captures;
     for (size_t i = 0; i < entered.size(); ++i) n.bodies[i]->inputs.push_back(entered[i]);
+  };
+  for (size_t p = 0; p < sequence.parts.size(); ++p) {
+    enter(p, &Part::value);
+    if (sequence.parts[p].sizes.valid()) enter(p, &Part::sizes);
   }
   for (size_t i = 0; i < inner.size(); ++i) inside[i][inner[i]] = copies[i];
 }

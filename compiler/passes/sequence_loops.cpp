@@ -91,7 +91,7 @@ bool Sequences::append_as_scan(NodeId id, size_t input, Parts sequence) {
   n.outputs.back() = graph_.add_value(std::move(stacked));
   for (size_t o = 0; o < n.outputs.size(); ++o)
     if (n.outputs[o].valid()) graph_.value(n.outputs[o]).output_index = static_cast<int>(o);
-  sequence.parts.push_back({n.outputs.back(), true});
+  sequence.parts.push_back({n.outputs.back(), true, {}, 0});
   if (whole.valid()) define(whole, std::move(sequence), n.name);
   changed = true;
   return true;

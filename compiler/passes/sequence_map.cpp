@@ -19,8 +19,9 @@ bool Sequences::are_alike(const Node& n) const {
     if (other == nullptr) continue;
     if (count && other->length() && *count != *other->length())
       fail("SequenceMap '", n.name, "': input ", i, " has ", *other->length(), " elements, input 0 has ", *count);
-    if (!std::equal(first.parts.begin(), first.parts.end(), other->parts.begin(), other->parts.end(),
-                    [](const Part& a, const Part& b) { return a.stacked == b.stacked; }))
+    if (!std::equal(
+            first.parts.begin(), first.parts.end(), other->parts.begin(), other->parts.end(),
+            [](const Part& a, const Part& b) { return a.stacked == b.stacked && a.sizes.valid() == b.sizes.valid(); }))
       return false;
   }
   return true;
@@ -31,11 +32,13 @@ void Sequences::map(NodeId id) {
   if (parts(n.inputs[0]) == nullptr) return reject(n, "the sequence it reads is not known at compile time");
   if (!are_alike(n)) return reject(n, "its sequences have lengths that are not known to be equal at compile time");
   const Parts first = *parts(n.inputs[0]);
+  if (std::any_of(first.parts.begin(), first.parts.end(), [](const Part& p) { return p.sizes.valid(); }))
+    return reject(n, "the elements of its sequence are of lengths that depend on data");
   std::vector<Parts> made(n.outputs.size());
   for (size_t p = 0; p < first.parts.size(); ++p) {
     const bool stacked = first.parts[p].stacked;
     const std::vector<ValueId> results = stacked ? map_stacked(graph_.node(id), p) : map_element(graph_.node(id), p);
-    for (size_t o = 0; o < made.size(); ++o) made[o].parts.push_back({results[o], stacked});
+    for (size_t o = 0; o < made.size(); ++o) made[o].parts.push_back({results[o], stacked, {}, 0});
   }
   const std::string name = graph_.node(id).name;
   const std::vector<ValueId> outputs = graph_.node(id).outputs;

@@ -4,15 +4,21 @@
 namespace gcg {
 namespace {
 
-/// Which inputs of a SequenceConstruct of ours are stacked; and whether it stands for an optional.
-constexpr const char* kStacked = "gart.stacked";
+/// What the parts of a SequenceConstruct of ours are, part by part: an element (0), stacked elements (1), pieces cut
+/// along an axis (kPieces + axis), whose sizes are the next input; and whether it stands for an optional.
+constexpr const char* kForms = "gart.forms";
 constexpr const char* kOptional = "gart.optional";
+constexpr int64_t kPieces = 2;
 
 Parts listed(const Node& n) {
   Parts out;
-  const std::vector<int64_t> stacked = n.ints_attribute(kStacked);
-  for (size_t i = 0; i < n.inputs.size(); ++i)
-    out.parts.push_back({n.inputs[i], i < stacked.size() && stacked[i] != 0});
+  const std::vector<int64_t> forms = n.ints_attribute(kForms);
+  for (size_t i = 0; i < n.inputs.size(); ++i) {
+    const int64_t form = out.parts.size() < forms.size() ? forms[out.parts.size()] : 0;
+    Part part{n.inputs[i], form == 1, {}, 0};
+    if (form >= kPieces) part.sizes = n.inputs.at(++i), part.axis = form - kPieces;
+    out.parts.push_back(part);
+  }
   out.is_optional = n.op == &op_Optional || n.int_attribute(kOptional, 0) != 0;
   return out;
 }
@@ -23,12 +29,13 @@ void list(Node& n, const Parts& sequence) {
   n.bodies.clear();
   n.captures = 0;
   n.inputs.clear();
-  std::vector<int64_t> stacked;
+  std::vector<int64_t> forms;
   for (const Part& p : sequence.parts) {
     n.inputs.push_back(p.value);
-    stacked.push_back(p.stacked ? 1 : 0);
+    if (p.sizes.valid()) n.inputs.push_back(p.sizes);
+    forms.push_back(p.sizes.valid() ? kPieces + p.axis : p.stacked ? 1 : 0);
   }
-  n.attributes = {{kStacked, stacked}, {kOptional, int64_t{sequence.is_optional}}};
+  n.attributes = {{kForms, forms}, {kOptional, int64_t{sequence.is_optional}}};
 }
 
 uint8_t has_element(bool none, const Parts* from) {

@@ -51,7 +51,7 @@ Parts split_evenly(NodeBuilder& b, ValueId x, const Shape& shape, int64_t axis, 
   Parts out;
   if (!extent.is_constant() || extent.constant() > kMostElements) {
     const ValueId stacked = moved(b, x, rank, axis, 0);
-    out.parts.push_back({keeps ? b.unsqueeze(stacked, axis + 1) : stacked, true});
+    out.parts.push_back({keeps ? b.unsqueeze(stacked, axis + 1) : stacked, true, {}, 0});
     return out;
   }
   for (int64_t i = 0; i < extent.constant(); ++i)
@@ -68,23 +68,50 @@ Parts split_by_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t count, in
   return out;
 }
 
+ValueId extent_of(NodeBuilder& b, ValueId x, int64_t axis) { return b.element(b.node("Shape", {x}), 0, axis); }
+
+/// Pieces of the sizes in `split`, however many. Where those do not add up to the input's extent, an index that is out
+/// of range ends the run.
+Parts split_by_any_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t axis) {
+  const ValueId sizes = b.node("Cast", {split}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}});
+  const ValueId sum = b.node("ReduceSum", {sizes}, {{"keepdims", int64_t{0}}});
+  const ValueId twice_too_many = b.multiply(b.subtract(sum, extent_of(b, x, axis)), b.constant(Tensor::scalar_i64(2)));
+  const ValueId none = b.node("Gather", {b.ints({0}), twice_too_many}, {{"axis", int64_t{0}}});
+  return {{{x, false, b.add(sizes, none), axis}}};
+}
+
+/// Pieces of `size` (i64, one element), the last as long as the rest.
+Parts split_in_any_chunks(NodeBuilder& b, ValueId x, ValueId size, int64_t axis) {
+  const ValueId extent = extent_of(b, x, axis);
+  const ValueId step =
+      b.node("Reshape", {b.node("Cast", {size}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}}), b.ints({})});
+  const ValueId starts = b.node("Range", {b.constant(Tensor::scalar_i64(0)), extent, step});
+  return {{{x, false, b.node("Min", {b.subtract(extent, starts), step}), axis}}};
+}
+
 /// Pieces of `size`, the last as long as the rest.
-std::optional<Parts> split_in_chunks(NodeBuilder& b, ValueId x, const Dim& extent, int64_t axis, int64_t size,
-                                     std::string& why) {
-  if (!extent.is_constant()) {
-    why = concat("dimension ", axis, " of its input is ", extent.str(), ", which decides the sequence's length");
-    return std::nullopt;
-  }
+Parts split_in_chunks(NodeBuilder& b, ValueId x, const Dim& extent, int64_t axis, int64_t size) {
+  if (!extent.is_constant()) return split_in_any_chunks(b, x, b.constant(Tensor::scalar_i64(size)), axis);
   Parts out;
   for (int64_t i = 0; i < extent.constant(); i += size)
     out.parts.push_back({b.slice(x, axis, i, std::min(i + size, extent.constant()))});
   return out;
 }
 
+/// The element at `position` of pieces of any sizes.
+ValueId piece_at(NodeBuilder& b, const Part& p, ValueId position) {
+  const ValueId ends = b.node("CumSum", {p.sizes, b.constant(Tensor::scalar_i64(0))});
+  const auto at = [&](ValueId table) {
+    return b.unsqueeze(b.node("Gather", {table, position}, {{"axis", int64_t{0}}}), 0);
+  };
+  const ValueId end = at(ends), size = at(p.sizes);
+  return b.node("Slice", {p.value, b.subtract(end, size), end, b.ints({p.axis})});
+}
+
 }  // namespace
 
 std::optional<int64_t> Parts::length() const {
-  if (std::any_of(parts.begin(), parts.end(), [](const Part& p) { return p.stacked; })) return std::nullopt;
+  if (!std::all_of(parts.begin(), parts.end(), [](const Part& p) { return p.is_one_element(); })) return std::nullopt;
   return static_cast<int64_t>(parts.size());
 }
 
@@ -107,13 +134,13 @@ std::optional<Parts> split_parts(Graph& graph, const Node& node, std::string& wh
     fail("SplitToSequence '", node.name, "': axis ", given, " out of range [", -rank, ", ", rank, ")");
   if (!split.valid()) return split_evenly(b, x, shape, axis, node.int_attribute("keepdims", 1) != 0);
   const Value& sizes = graph.value(split);
-  if (!sizes.shape || (sizes.shape->size() == 1 && !sizes.shape->front().is_constant()))
-    return why = "the number of its pieces depends on data", std::nullopt;
+  if (!sizes.shape) return why = "whether its pieces have one size or several depends on data", std::nullopt;
+  if (sizes.shape->size() == 1 && !sizes.shape->front().is_constant()) return split_by_any_sizes(b, x, split, axis);
   if (sizes.shape->size() == 1) return split_by_sizes(b, x, split, sizes.shape->front().constant(), axis);
   const auto size = known_number(graph, split);
-  if (!size) return why = "the size of its pieces depends on data, and so does the sequence's length", std::nullopt;
+  if (!size) return split_in_any_chunks(b, x, split, axis);
   if (*size < 1) fail("SplitToSequence '", node.name, "': split is ", *size, ", it must be at least 1");
-  return split_in_chunks(b, x, shape[static_cast<size_t>(axis)], axis, *size, why);
+  return split_in_chunks(b, x, shape[static_cast<size_t>(axis)], axis, *size);
 }
 
 std::optional<Parts> inserted(const Graph& graph, const Node& node, Parts sequence, std::string& why) {
@@ -148,6 +175,7 @@ std::optional<ValueId> element_at(Graph& graph, const Node& node, const Parts& s
   if (length)
     if (const auto at = place(graph, position, *length, *length - 1, node))
       return sequence.parts[static_cast<size_t>(*at)].value;
+  if (sequence.parts.size() == 1 && sequence.parts[0].sizes.valid()) return piece_at(b, sequence.parts[0], position);
   const auto gathered = [&](ValueId stacked) { return b.node("Gather", {stacked, position}, {{"axis", int64_t{0}}}); };
   if (!length) {
     if (sequence.parts.size() == 1) return gathered(sequence.parts[0].value);
@@ -177,7 +205,11 @@ std::optional<ValueId> concatenated(Graph& graph, const Node& node, const Parts&
   std::vector<ValueId> pieces;
   for (const Part& p : sequence.parts) {
     ValueId piece = p.value;
-    if (p.stacked) {
+    if (p.sizes.valid() && (stacks || p.axis != axis)) {
+      why = concat("its pieces were cut along dimension ", p.axis, ", at places that depend on data, and are ",
+                   stacks ? "stacked" : concat("joined along dimension ", axis));
+      return std::nullopt;
+    } else if (p.stacked) {
       const int64_t all = rank(graph, p.value);
       piece = moved(b, p.value, all, 0, axis);
       if (!stacks) piece = merged(b, piece, all, axis);
@@ -193,11 +225,11 @@ ValueId length_of(NodeBuilder& b, const Parts& sequence) {
   int64_t single = 0;
   ValueId sum;
   for (const Part& p : sequence.parts) {
-    if (!p.stacked) {
+    if (p.is_one_element()) {
       ++single;
       continue;
     }
-    const ValueId count = b.element(b.node("Shape", {p.value}), 0, 0);
+    const ValueId count = extent_of(b, p.stacked ? p.value : p.sizes, 0);
     sum = sum.valid() ? b.add(sum, count) : count;
   }
   const ValueId apart = b.constant(Tensor::scalar_i64(single));

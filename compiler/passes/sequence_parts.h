@@ -11,6 +11,10 @@ namespace gcg {
 struct Part {
   ValueId value;
   bool stacked = false;  // elements of equal shape, along its first dimension
+  ValueId sizes;         // valid: elements one behind the other along `axis`, of these extents (i64, a vector)
+  int64_t axis = 0;
+
+  bool is_one_element() const { return !stacked && !sizes.valid(); }
 };
 
 /// A sequence, or an optional: one part, or none.

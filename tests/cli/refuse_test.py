@@ -16,6 +16,8 @@ class CommandLine(CliCase):
         self.refused("compile", "--frobnicate", "model.onnx", "-o", "out.gart", says="--frobnicate")
         self.refused("compile", "model.onnx", says="--output is required")
         self.refused("compile", says="model is required")
+        self.refused("bench", "model.gart", "--iterations", "10", says="'--iterations' was not expected")
+        self.refused("run", "model.gart", "--random", says="--random needs a value")
         self.refused("run", "model.gart", "--threads", "many", says="--threads")
         self.refused("run", "model.gart", "--random", "-1", says="--random")
         self.refused("bench", "model.gart", "--seconds", "0", says="--seconds")
@@ -23,6 +25,7 @@ class CommandLine(CliCase):
 
     def test_targets(self):
         self.refused("compile", "model.onnx", "-o", "out.gart", "--target", "z80", says=("'z80'", "x86-64-v3"))
+        self.refused("compile", "model.onnx", "-o", "out.gart", "--target", "native", says="Without --target it is this machine")
         self.refused("compile", "model.onnx", "-o", "out.gart", "--target", "x86-64-v3,z80", says="'z80'")
         for name, meant in (("x86_64-v3", "x86-64-v3"), ("avx2", "x86-64-v3"), ("arm64", "aarch64"), ("SM87", "sm_87")):
             self.refused("compile", "model.onnx", "-o", "out.gart", "--target", name, says=f"did you mean '{meant}'")

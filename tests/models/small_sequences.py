@@ -370,7 +370,30 @@ g (float[7,4] x, float[4,5] w) => (float[m,5] y) {
 }
 """
 
+# Pieces of any number and lengths: lengths given at run time, one length of all, one that does not divide an open extent.
+CUT_ANYHOW = """
+<ir_version: 10, opset_import: ["" : 18]>
+cut_anyhow (float[s,3] x, float[2,t] w, int64[k] lengths, int64 size, int64 at) =>
+    (float[a,3] piece, float[b,3] joined, int64 count, float[2,c] last, float[2,d] chunked, int64 chunk_count, float[e,3] first) {
+  pieces = SplitToSequence <axis = 0> (x, lengths)
+  piece = SequenceAt (pieces, at)
+  joined = ConcatFromSequence <axis = 0> (pieces)
+  count = SequenceLength (pieces)
+  chunks = SplitToSequence <axis = 1> (w, size)
+  minus = Constant <value = int64 {-1}> ()
+  last = SequenceAt (chunks, minus)
+  chunked = ConcatFromSequence <axis = -1> (chunks)
+  chunk_count = SequenceLength (chunks)
+  four = Constant <value = int64 {4}> ()
+  zero = Constant <value = int64 {0}> ()
+  fours = SplitToSequence <axis = 0> (x, four)
+  first = SequenceAt (fours, zero)
+}
+"""
+
 MODELS = {
+    "cut_anyhow": (CUT_ANYHOW, [{"s": 6, "t": 7, "lengths": [1, 2, 3], "size": 3, "at": 1}, {"s": 3, "t": 4, "lengths": [3], "size": 9, "at": -1},
+                                {"s": 9, "t": 8, "lengths": [4, 0, 4, 1], "size": 4, "at": 1}]),
     "mapped": (MAPPED, [{"s": 3, "a": 5, "t": 9, "b": 4, "count": 7}, {"s": 1, "a": 2, "t": 2, "b": 3, "count": 1}]),
     "bags": (BAGS, [{"s": 7}, {"s": 30}, {"s": 2}]),
     "sequences": (SEQUENCES, [{"a": 4, "b": 3, "at": 1}, {"a": 2, "b": 5, "at": -1}]),

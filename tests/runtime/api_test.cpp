@@ -93,6 +93,14 @@ TEST_F(Api, RunChecksItsInputs) {
   expect_error(program->new_invocation("other"), bad, "the model has no entry point 'other'");
 }
 
+TEST_F(Api, InputsMayBeListed) {
+  const std::vector<float> expected = test::floats(program->run(std::vector<TensorView>{view(x), view(y)})->at(0));
+  EXPECT_EQ(test::floats(program->run({view(x), view(y)})->at(0)), expected);
+  EXPECT_EQ(test::floats(program->run({{"y", view(y)}, {"x", view(x)}})->at(0)), expected);
+  const Tensor own = Tensor::copy_of(view(x)).value();
+  EXPECT_TRUE(program->run({own, own}));
+}
+
 TEST_F(Api, OutputBuffersAreChecked) {
   const ErrorCode bad = ErrorCode::invalid_argument;
   std::vector<float> out(8, -1.0f);

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <iostream>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "compiler/support/error.h"
 #include "compiler/support/unsupported.h"
@@ -16,11 +18,16 @@ int say(const std::string& text, int code) {
   return code;
 }
 
-/// CLI11's words for a bad command line as one sentence.
-int refuse(const CLI::ParseError& error) {
+/// What is wrong with a command line. Where CLI11's words hold its own terms, ours.
+std::string words_of(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = error.what();
+  const std::vector<std::string> rest = app.remaining(true);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !rest.empty())
+    return "'" + rest[0] + "' was not expected";
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && text.ends_with(" missing"))
+    return text.substr(0, text.find(':')) + " needs a value";
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  return say(text + "; --help lists the options", 1);
+  return text;
 }
 
 bool is_command(const CLI::App& app, const std::string& name) {
@@ -51,7 +58,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::RuntimeError& e) {
     return e.get_exit_code();
   } catch (const CLI::ParseError& e) {
-    return e.get_exit_code() == 0 ? app.exit(e) : refuse(e);
+    return e.get_exit_code() == 0 ? app.exit(e) : say(words_of(app, e) + "; --help lists the options", 1);
   } catch (const std::bad_alloc&) {
     return say("not enough memory", 1);
   } catch (const gcg::UnsupportedModel& e) {

@@ -18,6 +18,7 @@
 // its own or on the caller's.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -118,6 +119,13 @@ class GART_API Program {
   Result<std::vector<Tensor>> run(std::span<const TensorView> inputs) const;
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) const;
   Result<std::vector<Tensor>> run(std::span<const NamedTensor> inputs, std::string_view entry = {}) const;
+  /// run({x, y}), run({{"x", x}, {"y", y}}).
+  Result<std::vector<Tensor>> run(std::initializer_list<TensorView> inputs) const {
+    return run(std::span<const TensorView>(inputs.begin(), inputs.size()));
+  }
+  Result<std::vector<Tensor>> run(std::initializer_list<NamedTensor> inputs) const {
+    return run(std::span<const NamedTensor>(inputs.begin(), inputs.size()));
+  }
 
   /// Memory for one caller. With static shapes everything is allocated and touched here; with symbolic shapes the first
   /// run with new shapes allocates.

@@ -32,7 +32,7 @@ void InputOptions::add_to(CLI::App& c) {
                "cpu, cpu:0-3 (these cores), cuda or cuda:1; default: the first GPU that the file has code for, "
                "otherwise the CPU");
   c.add_flag("--blocking", blocking, "On a GPU wait for each step, so that an error names the very step");
-  c.add_flag("!--no-verify", verify, "Do not check the digests of weights and code");
+  c.add_flag_callback("--no-verify", [this] { verify = false; }, "Do not check the digests of weights and code");
   inputs->excludes(single);
 }
 
