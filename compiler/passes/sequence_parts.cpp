@@ -75,8 +75,9 @@ ValueId extent_of(NodeBuilder& b, ValueId x, int64_t axis) { return b.element(b.
 Parts split_by_any_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t axis) {
   const ValueId sizes = b.node("Cast", {split}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}});
   const ValueId sum = b.node("ReduceSum", {sizes}, {{"keepdims", int64_t{0}}});
-  const ValueId twice_too_many = b.multiply(b.subtract(sum, extent_of(b, x, axis)), b.constant(Tensor::scalar_i64(2)));
-  const ValueId none = b.node("Gather", {b.ints({0}), twice_too_many}, {{"axis", int64_t{0}}});
+  const ValueId too_many = b.subtract(sum, extent_of(b, x, axis));
+  const ValueId outside = b.multiply(too_many, b.constant(Tensor::scalar_i64(3)));  // of [-2, 2) unless it is 0
+  const ValueId none = b.node("Gather", {b.ints({0, 1}), outside}, {{"axis", int64_t{0}}});
   return {{{x, false, b.add(sizes, none), axis}}};
 }
 

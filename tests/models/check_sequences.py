@@ -57,7 +57,20 @@ def check(name, folder):
             ours = gart.load(artifact, threads=threads, target=target)
             for feeds in cases:
                 worst = max(worst, relative_error(ours.run({k: v for k, v in feeds.items() if k in ours.inputs}), reference.run(feeds)))
+            for size, words in small_sequences.FAILING.get(name, ()):
+                require_failure(ours, feeds_of(model, size, 0), words)
     return worst
+
+
+def require_failure(model, feeds, words):
+    import gart
+    try:
+        model.run(feeds)
+    except gart.GartError as e:
+        if words in str(e):
+            return
+        raise
+    raise AssertionError(f"a run that must fail did not: {words}")
 
 
 def main():

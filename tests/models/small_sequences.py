@@ -414,3 +414,10 @@ MODELS = {
     "experts": (EXPERTS, [{}]),
     "empty_branch": (EMPTY_BRANCH, [{"n": 3}, {"n": 0}]),
 }
+
+# Feeds with which a run must fail, and words of why.
+FAILING = {
+    "cut_anyhow": [({"s": 6, "t": 7, "lengths": [1, 2], "size": 3, "at": 0}, "'pieces' failed: an index is out of range"),
+                   ({"s": 6, "t": 7, "lengths": [5, 2], "size": 3, "at": 0}, "'pieces' failed: an index is out of range"),
+                   ({"s": 6, "t": 7, "lengths": [4, 2], "size": 3, "at": 2}, "an index is out of range")],
+}
