@@ -21,7 +21,7 @@ Target gpu() {
 }
 
 Graph check(const std::string& text, bool changes, const std::map<std::string, int64_t>& symbols = {}) {
-  return check_rewrite(text, [](Graph& g) { return pack_conv_weights(g, gpu()); }, changes, symbols);
+  return check_rewrite(text, [](Graph& g) { return pack_conv_weights(g); }, changes, symbols);
 }
 
 TEST(PackConvWeights, TurnsConvolutionsOfAnyForm) {
