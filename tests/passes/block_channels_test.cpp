@@ -5,6 +5,7 @@
 #include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
+#include "compiler/passes/pass.h"
 #include "tests/passes/rewrite_test.h"
 
 namespace gcg::test {
