@@ -8,6 +8,7 @@
 #include "artifact_schema/verify_assembly.h"
 #include "compiler/artifact/emit_artifact.h"
 #include "compiler/artifact/emit_assembly.h"
+#include "compiler/kernel/device_traits.h"
 #include "compiler/ops/infer.h"
 #include "compiler/partition/implied_fleet.h"
 #include "compiler/parts.h"
@@ -57,16 +58,15 @@ std::vector<Target> targets_of(const CompileOptions& options, const Graph& graph
   std::vector<Target> targets = require_targets(options.targets);
   for (Target& t : targets) {
     t.precision = precision_of(options, graph);
-    if (t.device == DeviceClass::cuda) t.decisions = options.decisions;
+    t.decisions = options.decisions;
   }
   return targets;
 }
 
 /// What was asked for and has no effect on any plan.
 std::vector<Remark> idle_options(const CompileOptions& options, const std::vector<Target>& targets) {
-  const bool has_gpu =
-      std::any_of(targets.begin(), targets.end(), [](const Target& t) { return t.device == DeviceClass::cuda; });
-  if (has_gpu) return {};
+  if (std::any_of(targets.begin(), targets.end(), [](const Target& t) { return traits_of(t.device).has_libraries; }))
+    return {};
   std::vector<Remark> idle;
   if (options.libraries.binder && !options.libraries.fallbacks) idle.push_back({{}, IdleOption::libraries});
   if (options.precision == Precision::tf32) idle.push_back({{}, IdleOption::tf32});
@@ -111,11 +111,11 @@ class Compilation {
     // From here on no step is added.
     for (Plan& p : plans_) {
       if (p.is_load_time_packing) continue;  // there is nothing to gain
-      if (p.device == DeviceClass::cpu) {
-        choose_parallel_modes(p, options_.memory_limit);
-      } else {
+      if (traits_of(p.device).has_streams) {
         assign_streams(p);
         overlap_launches(p);
+      } else {
+        choose_parallel_modes(p, options_.memory_limit);
       }
     }
     // From here on the order of steps is final.
@@ -193,7 +193,7 @@ class Compilation {
   /// Plans of the last entry point for all targets of the device's class with these extents. False if --stop-after
   /// ended the work.
   bool plan(const Graph& graph, const Target& device, const SymbolValues& fixed, const std::vector<Target>& targets) {
-    const bool on_gpu = device.device == DeviceClass::cuda;
+    const DeviceTraits& traits = traits_of(device.device);
     const bool is_part = entries_.size() > 1;
     stage(concat("plan ", device.name, " ", is_part ? concat("part ", entries_.size() - 2, " ") : "", describe(fixed)));
     Graph specialised = specialise(graph, fixed);
@@ -202,9 +202,9 @@ class Compilation {
     Plan shared = make_plan(specialised, device.device);
     shared.entry_point = static_cast<int>(entries_.size()) - 1;
     shared.fixed = fixed;
-    if (on_gpu) mark_constant_operands(shared);
+    if (traits.has_streams) mark_constant_operands(shared);
     std::optional<LibraryCalls> calls;
-    if (on_gpu && options_.libraries.binder) calls.emplace(shared, targets_, options_.libraries);
+    if (traits.has_libraries && options_.libraries.binder) calls.emplace(shared, targets_, options_.libraries);
     if (!is_part) remark_on(specialised, shared, calls);
     if (options_.memory_limit) {  // what is too large is said before code is made
       Plan alone = shared;
@@ -228,7 +228,7 @@ class Compilation {
       remarks_.push_back({Remark::Plans{shared.device, shared.fixed}, std::move(fact)});
     };
     for (RepeatedWork& work : repeated_work(graph, shared.device)) say(std::move(work));
-    if (shared.device == DeviceClass::cpu) {
+    if (!traits_of(shared.device).has_streams) {
       if (options_.precision != Precision::fp32) say(narrowed_weights(graph));
       return;
     }

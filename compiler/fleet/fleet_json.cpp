@@ -7,6 +7,7 @@
 #include <set>
 
 #include "compiler/fleet/fleet.h"
+#include "compiler/kernel/device_traits.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -94,8 +95,9 @@ auto list_of(const Field& field, Read read) {
 
 DeviceClass kind_of(const Field& field) {
   const std::string kind = text_of(field);
-  if (kind != "cpu" && kind != "cuda") field.refuse("'", kind, "' is no kind of device: cpu and cuda are");
-  return kind == "cpu" ? DeviceClass::cpu : DeviceClass::cuda;
+  for (const DeviceClass device : kDeviceClasses)
+    if (kind == traits_of(device).kind) return device;
+  field.refuse("'", kind, "' is no kind of device: cpu and cuda are");
 }
 
 std::string target_of(const Field& field, DeviceClass kind) {
@@ -232,7 +234,7 @@ Fleet parse_fleet(const std::string& json, const std::string& source) {
 namespace {
 
 Json device_json(const FleetDevice& d) {
-  Json out = {{"name", d.name}, {"kind", d.kind == DeviceClass::cpu ? "cpu" : "cuda"}};
+  Json out = {{"name", d.name}, {"kind", traits_of(d.kind).kind}};
   if (!d.cores.empty()) out["cores"] = d.cores;
   if (d.kind == DeviceClass::cuda) out["ordinal"] = d.ordinal;
   if (!d.target.empty()) out["target"] = d.target;

@@ -104,11 +104,9 @@ std::optional<int64_t> fold_integers(BinaryOp op, DType t, int64_t a, int64_t b)
   }
 }
 
-Expr simplify_binary(BinaryOp op, const Expr& a, const Expr& b) {
+/// x + 0, x * 1 and the like; null: none of them.
+Expr simplify_identity(BinaryOp op, const Expr& a, const Expr& b) {
   const bool integers = !is_float(a->dtype);
-  if (integers && is_constant(a) && is_constant(b))
-    if (auto r = fold_integers(op, a->dtype, a->integer, b->integer))
-      return constant_int(is_comparison(op) ? DType::boolean : a->dtype, *r);
   switch (op) {
     case BinaryOp::add:
       if (integers && is_number(a, 0)) return b;
@@ -140,39 +138,47 @@ Expr simplify_binary(BinaryOp op, const Expr& a, const Expr& b) {
     default:
       break;
   }
-  // Extents are Dims: keep arithmetic on them symbolic, where it has a canonical form.
-  auto as_dim = [](const Expr& e) -> std::optional<Dim> {
-    if (e->kind == ExprKind::extent) return e->dim;
-    if (is_constant(e)) return Dim(e->integer);
-    return std::nullopt;
-  };
-  if (a->dtype == DType::i64 && b->dtype == DType::i64) {
-    auto da = as_dim(a), db = as_dim(b);
-    if (da && db) switch (op) {
-        case BinaryOp::add:
-          return extent(*da + *db);
-        case BinaryOp::sub:
-          return extent(*da - *db);
-        case BinaryOp::mul:
-          return extent(*da * *db);
-        case BinaryOp::max:
-          return extent(max(*da, *db));
-        case BinaryOp::min:
-          return extent(min(*da, *db));
-        case BinaryOp::floor_div:
-          if (db->lower_bound().value_or(0) > 0) return extent(floor_div(*da, *db));
-          break;
-        case BinaryOp::mod:
-          if (db->lower_bound().value_or(0) > 0) return extent(mod(*da, *db));
-          break;
-        case BinaryOp::checked_index:
-          if (da->lower_bound().value_or(-1) >= 0 && (*db - *da).lower_bound().value_or(0) > 0) return a;
-          break;
-        default:
-          break;
-      }
-  }
   return nullptr;
+}
+
+std::optional<Dim> as_dim(const Expr& e) {
+  if (e->kind == ExprKind::extent) return e->dim;
+  if (is_constant(e)) return Dim(e->integer);
+  return std::nullopt;
+}
+
+/// Extents are Dims: arithmetic on them stays symbolic, where it has a canonical form.
+Expr simplify_extents(BinaryOp op, const Expr& a, const Expr& b) {
+  const auto da = as_dim(a), db = as_dim(b);
+  if (!da || !db) return nullptr;
+  switch (op) {
+    case BinaryOp::add:
+      return extent(*da + *db);
+    case BinaryOp::sub:
+      return extent(*da - *db);
+    case BinaryOp::mul:
+      return extent(*da * *db);
+    case BinaryOp::max:
+      return extent(max(*da, *db));
+    case BinaryOp::min:
+      return extent(min(*da, *db));
+    case BinaryOp::floor_div:
+      return db->lower_bound().value_or(0) > 0 ? extent(floor_div(*da, *db)) : nullptr;
+    case BinaryOp::mod:
+      return db->lower_bound().value_or(0) > 0 ? extent(mod(*da, *db)) : nullptr;
+    case BinaryOp::checked_index:
+      return da->lower_bound().value_or(-1) >= 0 && (*db - *da).lower_bound().value_or(0) > 0 ? a : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+Expr simplify_binary(BinaryOp op, const Expr& a, const Expr& b) {
+  if (!is_float(a->dtype) && is_constant(a) && is_constant(b))
+    if (auto r = fold_integers(op, a->dtype, a->integer, b->integer))
+      return constant_int(is_comparison(op) ? DType::boolean : a->dtype, *r);
+  if (Expr same = simplify_identity(op, a, b)) return same;
+  return a->dtype == DType::i64 && b->dtype == DType::i64 ? simplify_extents(op, a, b) : nullptr;
 }
 
 DType bits_dtype(DType t) {
@@ -301,149 +307,6 @@ Expr reduce_identity(ReduceOp op, DType t) {
       return constant_int(t, 0);
   }
   GCG_CHECK(false, "reduction operator");
-}
-
-namespace {
-
-/// Numbers structurally equal nodes alike, so that a shared sub-expression costs one line of the key.
-class KeyWriter {
- public:
-  int number(const Expr& e) {
-    if (auto it = seen_.find(e.get()); it != seen_.end()) return it->second;
-    std::vector<int> args;
-    for (const Expr& a : e->args) args.push_back(number(a));
-    const std::string line = describe(*e, args);
-    auto [it, fresh] = lines_.try_emplace(line, static_cast<int>(lines_.size()));
-    if (fresh) text_ += line + ';';
-    seen_[e.get()] = it->second;
-    return it->second;
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  static std::string describe(const ExprNode& n, const std::vector<int>& args) {
-    std::ostringstream out;
-    out.precision(17);
-    out << static_cast<int>(n.kind) << ':' << name_of(n.dtype);
-    switch (n.kind) {
-      case ExprKind::constant:
-        if (is_float(n.dtype))
-          out << '=' << std::hexfloat << n.number;
-        else
-          out << '=' << n.integer;
-        break;
-      case ExprKind::axis:
-        out << 'i' << n.axis;
-        break;
-      case ExprKind::extent:
-        out << '<' << n.dim.str() << '>';
-        break;
-      case ExprKind::load:
-        out << 'o' << n.operand << (n.guarded ? "g" : "");
-        break;
-      case ExprKind::local:
-        out << 'l' << n.local;
-        break;
-      case ExprKind::unary:
-        out << 'u' << static_cast<int>(n.unary);
-        break;
-      case ExprKind::binary:
-        out << 'b' << static_cast<int>(n.binary);
-        break;
-      case ExprKind::reduce:
-        out << 'r' << static_cast<int>(n.reduce);
-        for (const Axis& a : n.reduce_axes) out << '[' << a.id << '<' << a.extent.str() << ']';
-        break;
-      case ExprKind::accumulator:
-      case ExprKind::select:
-      case ExprKind::cast:
-        break;
-    }
-    for (int a : args) out << ',' << a;
-    return out.str();
-  }
-
-  std::unordered_map<const ExprNode*, int> seen_;
-  std::map<std::string, int> lines_;
-  std::string text_;
-};
-
-}  // namespace
-
-std::string key(const Expr& e) {
-  KeyWriter writer;
-  const int root = writer.number(e);
-  return writer.text() + "^" + std::to_string(root);
-}
-
-Expr rewrite(const Expr& root, const std::function<Expr(const Expr&)>& replace) {
-  std::unordered_map<const ExprNode*, Expr> done;
-  std::function<Expr(const Expr&)> go = [&](const Expr& e) -> Expr {
-    if (auto it = done.find(e.get()); it != done.end()) return it->second;
-    Expr r = replace(e);
-    if (!r) {
-      std::vector<Expr> args;
-      bool changed = false;
-      for (const Expr& a : e->args) {
-        args.push_back(go(a));
-        changed |= args.back() != a;
-      }
-      if (!changed) {
-        r = e;
-      } else
-        switch (e->kind) {
-          case ExprKind::unary:
-            r = unary(e->unary, args[0]);
-            break;
-          case ExprKind::binary:
-            r = binary(e->binary, args[0], args[1]);
-            break;
-          case ExprKind::select:
-            r = select(args[0], args[1], args[2]);
-            break;
-          case ExprKind::cast:
-            r = cast(e->dtype, args[0]);
-            break;
-          case ExprKind::reduce:
-            r = reduce(e->reduce, e->reduce_axes, args[0]);
-            break;
-          default: {
-            auto n = std::make_shared<ExprNode>(*e);
-            n->args = std::move(args);
-            r = n;
-          }
-        }
-    }
-    done.emplace(e.get(), r);
-    return r;
-  };
-  return go(root);
-}
-
-void visit(const Expr& root, const std::function<void(const ExprNode&)>& see) {
-  std::set<const ExprNode*> done;
-  std::function<void(const Expr&)> go = [&](const Expr& e) {
-    if (!done.insert(e.get()).second) return;
-    see(*e);
-    for (const Expr& a : e->args) go(a);
-  };
-  go(root);
-}
-
-std::set<int> free_axes(const Expr& root) {
-  std::unordered_map<const ExprNode*, std::set<int>> done;
-  std::function<const std::set<int>&(const Expr&)> go = [&](const Expr& e) -> const std::set<int>& {
-    if (auto it = done.find(e.get()); it != done.end()) return it->second;
-    std::set<int> free;
-    if (e->kind == ExprKind::axis) free.insert(e->axis);
-    for (const Expr& a : e->args) {
-      const auto& inner = go(a);
-      free.insert(inner.begin(), inner.end());
-    }
-    for (const Axis& a : e->reduce_axes) free.erase(a.id);
-    return done.emplace(e.get(), std::move(free)).first->second;
-  };
-  return go(root);
 }
 
 }  // namespace gcg

@@ -98,7 +98,7 @@ Target require_target(const std::string& name) {
   if (auto target = find_target(name.substr(0, colon)); target && colon == std::string::npos) {
     return *target;
   } else if (target) {
-    if (target->device != DeviceClass::cuda) fail("target '", name, "': only a GPU has a driver version");
+    if (target->sm == 0) fail("target '", name, "': only a GPU has a driver version");
     target->driver = driver_version(name.substr(colon + 1), name);
     return *target;
   }

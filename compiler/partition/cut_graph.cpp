@@ -242,7 +242,7 @@ class CutMaker {
 
 std::vector<CutRule> default_rules(const Fleet& fleet) {
   int of_kind[2] = {0, 0};
-  for (const FleetDevice& d : fleet.devices) ++of_kind[d.kind == DeviceClass::cuda];
+  for (const FleetDevice& d : fleet.devices) ++of_kind[static_cast<size_t>(d.kind)];
   if (of_kind[0] < 2 && of_kind[1] < 2) return {CutRule::support};
   return {CutRule::support, CutRule::chains, CutRule::stages};
 }

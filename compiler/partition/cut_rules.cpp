@@ -1,6 +1,7 @@
 // Rules and wishes as the command line says them.
 #include <algorithm>
 
+#include "compiler/kernel/device_traits.h"
 #include "compiler/partition/cut.h"
 #include "compiler/partition/runs_on.h"
 #include "compiler/support/error.h"
@@ -40,7 +41,7 @@ std::vector<int> devices_called(const Fleet& fleet, const std::string& name) {
   for (size_t d = 0; d < fleet.devices.size(); ++d)
     if (fleet.devices[d].name == name) return {static_cast<int>(d)};
   for (size_t d = 0; d < fleet.devices.size(); ++d)
-    if ((fleet.devices[d].kind == DeviceClass::cpu ? "cpu" : "cuda") == name) found.push_back(static_cast<int>(d));
+    if (traits_of(fleet.devices[d].kind).kind == name) found.push_back(static_cast<int>(d));
   return found;
 }
 

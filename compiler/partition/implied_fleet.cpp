@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/device_traits.h"
 #include "compiler/partition/runs_on.h"
 #include "compiler/support/error.h"
 
@@ -51,7 +52,7 @@ std::vector<Target> targets_of_whole(const Graph& model, const std::vector<Targe
   if (node == nullptr) return targets;
   std::vector<Target> cpus;
   std::copy_if(targets.begin(), targets.end(), std::back_inserter(cpus),
-               [](const Target& t) { return t.device == DeviceClass::cpu; });
+               [](const Target& t) { return traits_of(t.device).calls_the_application; });
   if (cpus.empty())
     fail("node '", node->name, "' is, or holds, a custom operator, which only CPUs run, but ", with_cpu(targets));
   return cpus;

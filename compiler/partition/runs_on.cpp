@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/device_traits.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/ops.h"
 #include "compiler/support/error.h"
@@ -54,7 +55,7 @@ std::string refusal(const FleetDevice& device, const Subject& s) {
 
 /// The same with the nodes in its bodies.
 std::string refusal(const FleetDevice& device, const Graph& graph, const Node& node, const OpDef* imported_as) {
-  if (device.kind == DeviceClass::cuda && only_on_cpus(node)) return "runs no custom operators";
+  if (!traits_of(device.kind).calls_the_application && only_on_cpus(node)) return "runs no custom operators";
   std::string why = refusal(device, subject_of(graph, node, imported_as));
   for (const auto& body : node.bodies)
     for (int64_t i = 0; i < body->node_count() && why.empty(); ++i)

@@ -22,7 +22,7 @@ bool block(Graph& graph, Graph& outermost, bool narrows_weights) {
 
 bool block_channels(Graph& graph, const Target& target) {
   const bool narrows_weights = target.precision == Precision::fp16 || target.precision == Precision::bf16;
-  return target.device == DeviceClass::cpu && block(graph, graph, narrows_weights);
+  return block(graph, graph, narrows_weights);
 }
 
 }  // namespace gcg

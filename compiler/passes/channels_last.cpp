@@ -104,8 +104,6 @@ class Marker {
 
 }  // namespace
 
-bool channels_last(Graph& graph, const Target& target) {
-  return target.device == DeviceClass::cuda && Marker(graph).run();
-}
+bool channels_last(Graph& graph) { return Marker(graph).run(); }
 
 }  // namespace gcg

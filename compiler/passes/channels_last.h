@@ -2,7 +2,6 @@
 #pragma once
 
 #include "compiler/ir/graph.h"
-#include "compiler/kernel/target.h"
 
 namespace gcg {
 
@@ -20,6 +19,6 @@ namespace gcg {
 /// Requires: gart.PlainConv nodes are made, Value::stored is decided.
 /// Example: PlainConv(PlainConv(x[1,3,8,8], w[16,3,3,3]), v[8,3,3,16]) ->
 ///   PlainConv(PlainConv(x, w) channels_last, v)
-bool channels_last(Graph& graph, const Target& target);
+bool channels_last(Graph& graph);
 
 }  // namespace gcg

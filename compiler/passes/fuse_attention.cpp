@@ -100,8 +100,6 @@ bool fuse_all(Graph& graph) {
 
 }  // namespace
 
-bool fuse_attention(Graph& graph, const Target& target) {
-  return target.device == DeviceClass::cuda && fuse_all(graph);
-}
+bool fuse_attention(Graph& graph) { return fuse_all(graph); }
 
 }  // namespace gcg

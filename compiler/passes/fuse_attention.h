@@ -2,7 +2,6 @@
 #pragma once
 
 #include "compiler/ir/graph.h"
-#include "compiler/kernel/target.h"
 
 namespace gcg {
 
@@ -12,6 +11,6 @@ namespace gcg {
 /// Requires: attention is written as plain operators (expand_attention), factors are folded; it is known how values are
 /// stored (narrow_storage, channels_last).
 /// Example: MatMul(Softmax(Add(MatMul(q, k), m)), v) -> gart.Attention(q, k, v, _ | m) with a body (s, m) -> Add(s, m)
-bool fuse_attention(Graph& graph, const Target& target);
+bool fuse_attention(Graph& graph);
 
 }  // namespace gcg

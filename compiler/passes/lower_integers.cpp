@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "compiler/kernel/device_traits.h"
 #include "compiler/kernel/packing.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
@@ -49,13 +50,13 @@ Weights centred(const Tensor& w, const Tensor* zero, int64_t channels,
 
 class Lowering {
  public:
-  Lowering(Rewriter& r, bool cpu) : r_(r), bytes_(r), cpu_(cpu) {}
+  Lowering(Rewriter& r, bool multiplies_integers) : r_(r), bytes_(r), multiplies_integers_(multiplies_integers) {}
 
   bool matmul(NodeId id) {
     const Node n = copy_of(r_.graph.node(id));
     const Tensor* b = r_.constant(n.inputs[1]);
     const bool constant = b && b->rank() == 2 && is_constant_or_none(n, 3);
-    if (!cpu_ || !constant) return float_matmul(n);
+    if (!multiplies_integers_ || !constant) return float_matmul(n);
     const int64_t k = b->shape()[0], columns = b->shape()[1];
     const Weights w = centred(*b, constant_input(n, 3), columns, [&](int64_t i) { return i % columns; });
     const auto [a, zero] = bytes_.operand(n, 0);
@@ -114,7 +115,7 @@ class Lowering {
 
   /// What block_channels makes a kernel of.
   bool is_lowered(const Node& n) const {
-    return cpu_ && !has_input(n, 2) && !has_input(n, 3) && r_.value(n.inputs[0]).dtype == DType::u8 &&
+    return multiplies_integers_ && !has_input(n, 2) && !has_input(n, 3) && r_.value(n.inputs[0]).dtype == DType::u8 &&
            r_.value(n.inputs[1]).dtype == DType::i8 && n.attributes.count("auto_pad") == 0 && conv_pads(n);
   }
 
@@ -123,7 +124,8 @@ class Lowering {
   std::optional<ConvPads> conv_pads(const Node& n) const {
     const Tensor* w = r_.constant(n.inputs[1]);
     const Shape& x = r_.shape(n.inputs[0]);
-    if (!cpu_ || !w || w->elements() == 0 || x.size() > 5 || !x[1].is_constant() || !is_constant_or_none(n, 3))
+    if (!multiplies_integers_ || !w || w->elements() == 0 || x.size() > 5 || !x[1].is_constant() ||
+        !is_constant_or_none(n, 3))
       return {};
     const ConvPacking packing{w->shape()[1], w->shape()[0], n.int_attribute("group", 1), false, true};
     const bool depthwise = packing.inputs == 1 && packing.group_outputs() == 1;
@@ -223,15 +225,15 @@ class Lowering {
 
   Rewriter& r_;
   UnsignedBytes bytes_;
-  bool cpu_;
+  bool multiplies_integers_;
 };
 
 }  // namespace
 
 bool lower_integers(Graph& graph, const Target& target) {
-  const bool cpu = target.device == DeviceClass::cpu;
+  const bool multiplies_integers = traits_of(target.device).multiplies_integers;
   return edit_all(graph, [&](Rewriter& r) {
-    Lowering lowering(r, cpu);
+    Lowering lowering(r, multiplies_integers);
     bool changed = false;
     for (NodeId id : r.graph.order()) {
       if (r.graph.node(id).erased) continue;

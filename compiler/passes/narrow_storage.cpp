@@ -158,7 +158,6 @@ class Narrower {
 }  // namespace
 
 bool narrow_storage(Graph& graph, const Target& target) {
-  if (target.device != DeviceClass::cuda) return false;
   if (target.precision == Precision::fp16) return Narrower(graph, DType::f16).run();
   if (target.precision == Precision::bf16) return Narrower(graph, DType::bf16).run();
   return false;

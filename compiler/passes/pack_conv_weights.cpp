@@ -61,8 +61,6 @@ bool pack(Graph& graph, Graph& outermost) {
 
 }  // namespace
 
-bool pack_conv_weights(Graph& graph, const Target& target) {
-  return target.device == DeviceClass::cuda && pack(graph, graph);
-}
+bool pack_conv_weights(Graph& graph) { return pack(graph, graph); }
 
 }  // namespace gcg

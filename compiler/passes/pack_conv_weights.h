@@ -2,7 +2,6 @@
 #pragma once
 
 #include "compiler/ir/graph.h"
-#include "compiler/kernel/target.h"
 
 namespace gcg {
 
@@ -16,6 +15,6 @@ namespace gcg {
 /// Requires: pads, Mul and Add are folded into convolutions where they can be (canonicalise).
 /// Before: fold_constants, which transposes constant weights.
 /// Example: Conv(x[1,8,9,9], w[32,8,3,3], b) -> gart.PlainConv(x, Transpose(w) {perm=[0,2,3,1]}, b)
-bool pack_conv_weights(Graph& graph, const Target& target);
+bool pack_conv_weights(Graph& graph);
 
 }  // namespace gcg

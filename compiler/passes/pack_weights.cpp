@@ -43,8 +43,6 @@ bool pack(Graph& graph, Graph& outermost) {
 
 }  // namespace
 
-bool pack_weights(Graph& graph, const Target& target) {
-  return target.device == DeviceClass::cpu && pack(graph, graph);
-}
+bool pack_weights(Graph& graph) { return pack(graph, graph); }
 
 }  // namespace gcg

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "compiler/ir/graph.h"
-#include "compiler/kernel/target.h"
 
 namespace gcg {
 
@@ -11,6 +10,6 @@ namespace gcg {
 /// Ensures: no MatMul with a constant f32 right operand [K, N] of at least 4096 elements is left.
 /// Before: fold_constants, which turns the gart.PackMatMul nodes into constants.
 /// Example: MatMul(a, B[64, 100]) -> gart.PackedMatMul(a, gart.PackMatMul(B)) {n=100, k=64, columns=48}
-bool pack_weights(Graph& graph, const Target& target);
+bool pack_weights(Graph& graph);
 
 }  // namespace gcg

@@ -131,7 +131,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
           {"separate-pools", [](Graph& g, const Target*) { return separate_pools(g); }},
           {"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t); }},
           {"chain-concats", [](Graph& g, const Target*) { return chain_concats(g); }},
-          {"pack-weights", [](Graph& g, const Target* t) { return pack_weights(g, *t); }},
+          {"pack-weights", [](Graph& g, const Target*) { return pack_weights(g); }},
           kFoldConstants,  // packs the weights
           kDeadCode,
           {"narrow-weights", [](Graph& g, const Target* t) { return narrow_weights(g, *t); }},
@@ -143,14 +143,14 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
           {"lower-integers", [](Graph& g, const Target* t) { return lower_integers(g, *t); }},
           kFoldConstants,  // weights in floats
           kMergeProducts,
-          {"pack-conv-weights", [](Graph& g, const Target* t) { return pack_conv_weights(g, *t); }},
+          {"pack-conv-weights", [](Graph& g, const Target*) { return pack_conv_weights(g); }},
           kFoldConstants,  // transposes the weights
           kDeadCode,
           // Nothing after these two makes values that they should have seen.
           {"narrow-storage", [](Graph& g, const Target* t) { return narrow_storage(g, *t); }},
-          {"channels-last", [](Graph& g, const Target* t) { return channels_last(g, *t); }},
+          {"channels-last", [](Graph& g, const Target*) { return channels_last(g); }},
           // Last: what lies inside the node is no longer seen by passes.
-          {"fuse-attention", [](Graph& g, const Target* t) { return fuse_attention(g, *t); }},
+          {"fuse-attention", [](Graph& g, const Target*) { return fuse_attention(g); }},
       }},
   };
   return device == DeviceClass::cpu ? cpu : cuda;

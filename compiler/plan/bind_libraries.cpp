@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/device_traits.h"
 #include "compiler/kernel/library_algorithm.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/plan/drop_unused.h"
@@ -50,7 +51,7 @@ LibraryCalls::LibraryCalls(const Plan& plan, const std::vector<Target>& targets,
     auto call = options.binder->bind(plan.kernels[k]);
     if (!call) continue;
     const auto too_old = std::find_if(targets.begin(), targets.end(), [&](const Target& t) {
-      return t.device == DeviceClass::cuda && t.sm < call->least_sm;
+      return traits_of(t.device).has_libraries && t.sm < call->least_sm;
     });
     outcomes_[k] = {call->library, call->least_sm, too_old == targets.end() ? "" : too_old->name, false};
     if (!outcomes_[k].too_old.empty() && !options.fallbacks) continue;

@@ -4,6 +4,7 @@
 #include <array>
 #include <sstream>
 
+#include "compiler/kernel/device_traits.h"
 #include "compiler/kernel/print_kernel.h"
 #include "compiler/plan/shape_sets.h"
 
@@ -115,7 +116,7 @@ std::string print_steps(const Plan& plan) { return StepPrinter(plan).run(); }
 
 std::string print_plan(const Plan& plan) {
   std::ostringstream out;
-  out << "plan for " << (plan.device == DeviceClass::cuda ? "a GPU, " : "a CPU, ")
+  out << "plan for " << "a " << traits_of(plan.device).name << ", "
       << (plan.is_load_time_packing ? "load-time packing"
           : plan.fixed.empty()      ? "any shape"
                                     : describe(plan.fixed))

@@ -9,7 +9,7 @@ namespace gcg {
 
 bool Fuser::gathers_parts(const Node& n) {
   constexpr size_t kMostParts = 32;  // as many branches per element
-  if (device_ != DeviceClass::cuda || n.inputs.size() > kMostParts) return false;
+  if (!traits_.copies_parts_together || n.inputs.size() > kMostParts) return false;
   return std::count_if(n.inputs.begin(), n.inputs.end(), [&](ValueId in) { return !is_direct(in); }) >= 2;
 }
 

@@ -72,7 +72,7 @@ const std::vector<std::vector<NodeId>>& Fuser::users_of() {
 
 bool Fuser::in_epilogues(DType dtype) const {
   const bool quantized = dtype == DType::i32 || dtype == DType::u8 || dtype == DType::i8;
-  return dtype == DType::f32 || (quantized && device_ == DeviceClass::cpu);
+  return dtype == DType::f32 || (quantized && traits_.multiplies_integers);
 }
 
 NodeId Fuser::next_pointwise(const std::set<ValueId>& inside, const std::vector<NodeId>& chain,

@@ -76,7 +76,7 @@ bool Fuser::reduction_fits(ValueId v, const FusionGroup& group, int id) {
 bool Fuser::saves_work(ValueId v, const FusionGroup& group) {
   FusionGroup own;
   own.result = own.storage = v;
-  const double apart = probed_work(group) + probed_work(own) + step_work(device_);
+  const double apart = probed_work(group) + probed_work(own) + traits_.step_work;
   auto stored = probe_.materialized.begin() + v.index;
   *stored = false;
   const double together = probed_work(group);

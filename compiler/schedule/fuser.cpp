@@ -102,7 +102,7 @@ void Fuser::decide_control(NodeId id) {
 }
 
 bool Fuser::runs_program(const Node& n) const {
-  return n.op->program != nullptr && (device_ == DeviceClass::cpu || n.op->lower == nullptr);
+  return n.op->program != nullptr && (traits_.prefers_programs || n.op->lower == nullptr);
 }
 
 void Fuser::decide_program(NodeId id) {

@@ -6,13 +6,14 @@
 #include <set>
 #include <vector>
 
+#include "compiler/kernel/device_traits.h"
 #include "compiler/schedule/fuse.h"
 
 namespace gcg {
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, DeviceClass device) : g_(graph), device_(device), order_(graph.order()) {
+  Fuser(const Graph& graph, DeviceClass device) : g_(graph), traits_(traits_of(device)), order_(graph.order()) {
     const auto n = static_cast<size_t>(g_.value_count());
     uses_.resize(n);
     out_.materialized.assign(n, false);
@@ -113,7 +114,7 @@ class Fuser {
   double probed_work(const FusionGroup& group) const;
 
   const Graph& g_;
-  DeviceClass device_;
+  const DeviceTraits& traits_;
   std::vector<NodeId> order_;
   std::set<NodeId> live_;
   std::vector<Use> uses_;  // by the value that a use's value views

@@ -114,6 +114,4 @@ double loop_work(const Kernel& kernel, const LoopKernel& loops) {
   return least;
 }
 
-double step_work(DeviceClass device) { return device == DeviceClass::cpu ? 4e3 : 4e6; }
-
 }  // namespace gcg

@@ -12,7 +12,4 @@ namespace gcg {
 /// kTypicalExtent.
 double loop_work(const Kernel& kernel, const LoopKernel& loops);
 
-/// Starting a kernel and waiting for it, in the same unit.
-double step_work(DeviceClass device);
-
 }  // namespace gcg

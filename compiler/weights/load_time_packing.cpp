@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "compiler/kernel/device_traits.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/node_builder.h"
 #include "compiler/plan/make_plan.h"
@@ -14,12 +15,15 @@ namespace {
 /// A kernel at load is not worth it for less; what is smaller is stored in every form.
 constexpr int64_t kLeastBytes = 16 << 10;
 
-/// Those that kernels on such devices read.
-std::vector<TensorRef> constants_of(const std::vector<Plan>& plans, DeviceClass device) {
+/// May load-time packing make what the plan reads?
+bool takes_packed(const Plan& plan) { return !traits_of(plan.device).reads_mapped_weights; }
+
+/// Those that kernels of such plans read.
+std::vector<TensorRef> constants_of(const std::vector<Plan>& plans, bool packed) {
   std::vector<TensorRef> out;
   for (const Plan& plan : plans)
     for (const Buffer& b : plan.buffers)
-      if (b.kind == Buffer::Kind::constant && plan.device == device) out.push_back(b.constant);
+      if (b.kind == Buffer::Kind::constant && takes_packed(plan) == packed) out.push_back(b.constant);
   return out;
 }
 
@@ -51,11 +55,11 @@ bool can_make(const Tensor& wanted, const Tensor& stored) {
 class Stored {
  public:
   explicit Stored(const std::vector<Plan>& plans) {
-    for (const TensorRef& t : constants_of(plans, DeviceClass::cpu)) {
+    for (const TensorRef& t : constants_of(plans, false)) {
       read_by_cpu_.insert(t.get());
       offer(t);
     }
-    for (const TensorRef& t : constants_of(plans, DeviceClass::cuda)) offer(t);
+    for (const TensorRef& t : constants_of(plans, true)) offer(t);
   }
 
   /// What to make `wanted` from, or what equals it; null: it is stored, too.
@@ -179,7 +183,7 @@ Plan packing_plan(Graph& graph, const Region& region) {
 void add_packing_plans(std::vector<Plan>& plans, Graph& graph, const Region& region) {
   std::set<int> targets;
   for (Plan& plan : plans) {
-    if (plan.device != DeviceClass::cuda) continue;
+    if (!takes_packed(plan)) continue;
     targets.insert(plan.target);
     plan.packed_bytes = region.bytes;
     for (Buffer& b : plan.buffers)
@@ -200,7 +204,7 @@ std::set<const Tensor*> plan_load_time_packing(std::vector<Plan>& plans) {
   WeightsSection section;
   Region region;
   std::vector<std::pair<const Tensor*, const Tensor*>> same;
-  for (const TensorRef& wanted : constants_of(plans, DeviceClass::cuda)) {
+  for (const TensorRef& wanted : constants_of(plans, true)) {
     const TensorRef source = stored.source_for(wanted);
     if (!source) continue;
     if (same_bytes(*wanted, *source)) {
@@ -230,7 +234,7 @@ WeightsSection place_weights(const std::vector<Plan>& plans, const std::set<cons
       for (const Buffer& b : plan.buffers)
         if (b.kind == Buffer::Kind::constant && is_wanted(plan, b)) weights.place(b.constant, b.name);
   };
-  const auto is_for_gpu = [](const Plan& p) { return p.device == DeviceClass::cuda && !p.is_load_time_packing; };
+  const auto is_for_gpu = [](const Plan& p) { return takes_packed(p) && !p.is_load_time_packing; };
   const auto is_source = [&](const Buffer& b) { return sources.count(b.constant.get()) != 0; };
   place([&](const Plan& p, const Buffer& b) { return is_for_gpu(p) && !is_source(b); });
   place([&](const Plan& p, const Buffer&) { return is_for_gpu(p); });

@@ -12,16 +12,8 @@ namespace {
 
 using Counts = std::map<std::string, int>;
 
-Target gpu() {
-  Target t;
-  t.name = "sm_80";
-  t.device = DeviceClass::cuda;
-  t.sm = 80;
-  return t;
-}
-
 Graph check(const std::string& text, bool changes, const std::map<std::string, int64_t>& symbols = {}) {
-  return check_rewrite(text, [](Graph& g) { return pack_conv_weights(g, gpu()); }, changes, symbols);
+  return check_rewrite(text, [](Graph& g) { return pack_conv_weights(g); }, changes, symbols);
 }
 
 TEST(PackConvWeights, TurnsConvolutionsOfAnyForm) {

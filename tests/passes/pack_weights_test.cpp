@@ -10,7 +10,7 @@ namespace {
 using Counts = std::map<std::string, int>;
 
 Graph check(const std::string& text, bool changes, const std::map<std::string, int64_t>& symbols = {}) {
-  return check_rewrite(text, [](Graph& g) { return pack_weights(g, *find_target("x86-64-v3")); }, changes, symbols);
+  return check_rewrite(text, [](Graph& g) { return pack_weights(g); }, changes, symbols);
 }
 
 TEST(PackWeights, PacksAConstantRightOperand) {

@@ -87,7 +87,7 @@ TEST(NewOperator, IsStoredIn16BitsUnlessItsTraitsForbidIt) {
 
 TEST(NewOperator, KeepsChannelsLast) {
   Graph graph = with(op_Softer, kImages);
-  channels_last(graph, *find_target("sm_80"));
+  channels_last(graph);
   EXPECT_TRUE(named(graph, "r").channels_last);
 }
 

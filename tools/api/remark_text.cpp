@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "compiler/kernel/device_traits.h"
 #include "compiler/kernel/library_call.h"
 #include "compiler/kernel/target.h"
 #include "compiler/support/error.h"
@@ -99,8 +100,8 @@ Sentences say(const gcg::LibraryLeftOut& left) {
 }
 
 std::string scope_text(const gcg::Remark::Plans& plans) {
-  return concat(plans.device == gcg::DeviceClass::cuda ? "GPUs [" : "CPUs [",
-                plans.fixed.empty() ? "any shape" : text_of(plans.fixed), "]: ");
+  return concat(gcg::traits_of(plans.device).name, "s [", plans.fixed.empty() ? "any shape" : text_of(plans.fixed),
+                "]: ");
 }
 
 }  // namespace

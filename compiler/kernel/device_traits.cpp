@@ -1,0 +1,24 @@
+#include "compiler/kernel/device_traits.h"
+
+namespace gcg {
+namespace {
+
+constexpr DeviceTraits kCpu = {.kind = "cpu",
+                               .name = "CPU",
+                               .reads_mapped_weights = true,
+                               .prefers_programs = true,
+                               .multiplies_integers = true,
+                               .calls_the_application = true,
+                               .step_work = 4e3};
+constexpr DeviceTraits kCuda = {.kind = "cuda",
+                                .name = "GPU",
+                                .has_streams = true,
+                                .has_libraries = true,
+                                .copies_parts_together = true,
+                                .step_work = 4e6};
+
+}  // namespace
+
+const DeviceTraits& traits_of(DeviceClass device) { return device == DeviceClass::cpu ? kCpu : kCuda; }
+
+}  // namespace gcg
