@@ -10,6 +10,7 @@
 #include "codegen/library/library_binder.h"
 #include "compiler/compile.h"
 #include "compiler/export/export_onnx.h"
+#include "tools/api/compile_state.h"
 #include "tools/api/graph_state.h"
 #include "tools/api/remark_text.h"
 
@@ -31,7 +32,11 @@ gcg::LibraryOptions libraries_of(const std::vector<std::string>& names) {
   return libraries;
 }
 
-gcg::CompileOptions own(const CompileOptions& given, const detail::GraphState& state) {
+}  // namespace
+
+namespace detail {
+
+gcg::CompileOptions own_options(const CompileOptions& given) {
   gcg::CompileOptions options;
   options.targets = given.targets;
   options.dims = given.dims;
@@ -39,8 +44,6 @@ gcg::CompileOptions own(const CompileOptions& given, const detail::GraphState& s
     options.cut.assignments.push_back(gcg::parse_node_wish("--assign", text));
   options.precision = precision_of(given.precision);
   options.libraries = libraries_of(given.libraries);
-  options.labels = state.labels;
-  options.metadata = state.metadata;
   options.memory_limit = given.memory_limit;
   options.threads = given.threads;
   options.passes.disabled = given.disabled_passes;
@@ -48,21 +51,49 @@ gcg::CompileOptions own(const CompileOptions& given, const detail::GraphState& s
   return options;
 }
 
+gcg::Backends make_backends(const std::string& cache) {
+  gcg::Backends backends;
+  backends.push_back(gcg::cpu::make_cpu_backend());
+  backends.push_back(cache.empty() ? gcg::cuda::make_cuda_backend() : gcg::cuda::make_cuda_backend(cache));
+  return backends;
+}
+
+namespace {
+
+CutReport given_cut(gcg::CutReport own) {
+  CutReport cut{std::move(own.rules), {}, {}, own.predicted_us, own.whole_us, std::move(own.whole_on)};
+  for (gcg::GroupReport& g : own.groups)
+    cut.groups.push_back({std::move(g.name), std::move(g.device), std::move(g.devices), g.nodes, g.calls, g.bytes_in,
+                          g.bytes_out, g.fusions_lost});
+  for (gcg::TargetLaunches& row : own.launches) cut.launches.push_back({std::move(row.target), row.whole, row.parts});
+  return cut;
+}
+
 }  // namespace
 
-Compiled compile(const Graph& graph, const CompileOptions& options) {
+Compiled given_result(gcg::CompileResult own) {
+  Compiled out;
+  out.artifact = std::move(own.artifact);
+  for (gcg::PlanReport& p : own.plans)
+    out.plans.push_back({p.entry_point, p.target, shapes_text(p), p.steps, p.kernels, std::move(p.calls), p.arena_bytes,
+                         p.arena_lower_bound});
+  if (own.cut) out.cut = given_cut(std::move(*own.cut));
+  out.weight_bytes = own.weight_bytes;
+  out.code_bytes = own.code_bytes;
+  out.remarks = sentences_of(own.remarks);
+  return out;
+}
+
+}  // namespace detail
+
+Compiled compile(const Graph& graph, const CompileOptions& given) {
   return detail::guarded([&] {
-    gcg::Backends backends;
-    backends.push_back(gcg::cpu::make_cpu_backend());
-    backends.push_back(options.cache.empty() ? gcg::cuda::make_cuda_backend()
-                                             : gcg::cuda::make_cuda_backend(options.cache));
+    const gcg::Backends backends = detail::make_backends(given.cache);
     const detail::GraphState& state = *graph.state();
-    gcg::CompileResult result = gcg::compile(state.graph.clone(), state.source_hash, own(options, state), backends);
-    Compiled out{
-        std::move(result.artifact), {}, result.weight_bytes, result.code_bytes, detail::sentences_of(result.remarks)};
-    for (const gcg::PlanReport& p : result.plans)
-      out.plans.push_back({p.target, detail::shapes_text(p), p.steps, p.kernels, p.arena_bytes});
-    return out;
+    gcg::CompileOptions options = detail::own_options(given);
+    options.labels = state.labels;
+    options.metadata = state.metadata;
+    return detail::given_result(gcg::compile(state.graph.clone(), state.source_hash, options, backends));
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include "compiler/support/error.h"
 #include "compiler/support/unsupported.h"
+#include "gcc_graph/compile_model.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/io/printable.h"
 
@@ -61,6 +62,8 @@ int main(int argc, char** argv) {
     return e.get_exit_code() == 0 ? app.exit(e) : say(words_of(app, e) + "; --help lists the options", 1);
   } catch (const std::bad_alloc&) {
     return say("not enough memory", 1);
+  } catch (const gcc_graph::Unsupported& e) {
+    return say(e.what(), 2);
   } catch (const gcg::UnsupportedModel& e) {
     return say(e.what(), 2);
   } catch (const std::exception& e) {

@@ -3,21 +3,16 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "tools/api/remark_text.h"
 #include "tools/gcc-graph/fleet/print_cut_report.h"
 
 namespace gcg::tools {
 
-using gcc_graph::detail::shapes_text;
-
-void print_compiled(const std::string& output, const CompileResult& result, const std::vector<std::string>& remarks,
-                    double seconds) {
+void print_compiled(const std::string& output, const gcc_graph::Compiled& result, double seconds) {
   std::cout << "wrote " << output << ": " << result.artifact.size() << " bytes (weights " << result.weight_bytes
             << ", code " << result.code_bytes << ") in " << seconds << " s\n";
-  for (const PlanReport& p : result.plans) {
+  for (const gcc_graph::PlanReport& p : result.plans) {
     if (p.entry_point > 0) continue;
-    std::cout << "  " << p.target << " [" << shapes_text(p) << "]: " << p.steps << " steps, " << p.kernels
-              << " kernels";
+    std::cout << "  " << p.target << " [" << p.shapes << "]: " << p.steps << " steps, " << p.kernels << " kernels";
     for (const auto& [library, calls] : p.calls) std::cout << ", " << calls << " by " << library;
     if (p.arena_bytes > 0)
       std::cout << ", arena " << p.arena_bytes << " bytes (lower bound " << p.arena_lower_bound << ")";
@@ -31,9 +26,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json json_of(const CutReport& cut) {
+Json json_of(const gcc_graph::CutReport& cut) {
   Json groups = Json::array(), launches = Json::array();
-  for (const GroupReport& g : cut.groups)
+  for (const gcc_graph::GroupReport& g : cut.groups)
     groups.push_back({{"name", g.name},
                       {"device", g.device},
                       {"support", g.devices},
@@ -41,7 +36,7 @@ Json json_of(const CutReport& cut) {
                       {"bytes_in", g.bytes_in},
                       {"bytes_out", g.bytes_out},
                       {"fusions_lost", g.fusions_lost}});
-  for (const TargetLaunches& row : cut.launches)
+  for (const gcc_graph::CutReport::Launches& row : cut.launches)
     launches.push_back({{"target", row.target}, {"whole", row.whole}, {"parts", row.parts}});
   Json out = {{"rules", cut.rules}, {"groups", groups}, {"launches", launches}, {"predicted_us", cut.predicted_us}};
   if (cut.whole_us > 0) out["whole_us"] = cut.whole_us, out["whole_on"] = cut.whole_on;
@@ -50,18 +45,17 @@ Json json_of(const CutReport& cut) {
 
 }  // namespace
 
-void print_compiled_json(const std::string& output, const CompileResult& result,
-                         const std::vector<std::string>& remarks, double seconds) {
+void print_compiled_json(const std::string& output, const gcc_graph::Compiled& result, double seconds) {
   Json out = {{"output", output},
               {"bytes", result.artifact.size()},
               {"weight_bytes", result.weight_bytes},
               {"code_bytes", result.code_bytes},
               {"seconds", seconds},
               {"plans", Json::array()},
-              {"remarks", remarks}};
-  for (const PlanReport& p : result.plans) {
+              {"remarks", result.remarks}};
+  for (const gcc_graph::PlanReport& p : result.plans) {
     Json plan = {{"target", p.target},
-                 {"shapes", shapes_text(p)},
+                 {"shapes", p.shapes},
                  {"part", p.entry_point},
                  {"steps", p.steps},
                  {"kernels", p.kernels}};

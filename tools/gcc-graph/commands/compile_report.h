@@ -2,17 +2,13 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "compiler/compile.h"
+#include "gcc_graph/compile.h"
 
 namespace gcg::tools {
 
-/// `remarks`: sentences.
-void print_compiled(const std::string& output, const CompileResult& result, const std::vector<std::string>& remarks,
-                    double seconds);
+void print_compiled(const std::string& output, const gcc_graph::Compiled& result, double seconds);
 /// The same facts, and those of the fleet's parts, as JSON.
-void print_compiled_json(const std::string& output, const CompileResult& result,
-                         const std::vector<std::string>& remarks, double seconds);
+void print_compiled_json(const std::string& output, const gcc_graph::Compiled& result, double seconds);
 
 }  // namespace gcg::tools

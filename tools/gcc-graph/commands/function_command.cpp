@@ -3,11 +3,11 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "gcc_graph/compile_model.h"
 #include "gcc_graph/functions.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/write_file.h"
-#include "tools/gcc-graph/measure/tuning_file.h"
 
 namespace gcg::tools {
 namespace {
@@ -54,8 +54,9 @@ void run(Addition a) {
   if (!a.group.empty()) a.carve.labels["gart.group"] = a.group;
   if (!a.tuning.empty()) {
     const std::vector<uint8_t> bytes = read_file(a.tuning);
-    TuningFile::parse(bytes, a.tuning);  // what is no such file is refused now
-    a.carve.labels["gart.tuning"] = {bytes.begin(), bytes.end()};
+    const std::string text(bytes.begin(), bytes.end());
+    gcc_graph::check_tuning({text, a.tuning});  // what is no such file is refused now
+    a.carve.labels["gart.tuning"] = text;
   }
   check_writable(a.library);
   const gcc_graph::ChangedLibrary changed = gcc_graph::add_function(a.library, a.words.back(), a.carve);

@@ -8,6 +8,7 @@
 #include "compiler/import/import.h"
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/measure/call_tuner.h"
 #include "tools/gcc-graph/measure/kernel_tuner.h"
@@ -49,7 +50,7 @@ void run(const Arguments& a) {
   asking.precision = options.precision;
   check_writable(a.output);
   TuningFile file;
-  if (std::filesystem::exists(a.output)) file = TuningFile::read(a.output);
+  if (std::filesystem::exists(a.output)) file = TuningFile::parse(read_file(a.output), a.output);
   Tuner tuner(file, a.tune, [&](const std::string& text) { progress.show(text); });
   const std::unique_ptr<Backend> backend = a.gpu.backend();
   Backends backends;
@@ -63,7 +64,7 @@ void run(const Arguments& a) {
   options.progress = [&](const std::string& stage) { progress.show(stage); };
   ImportedModel model = import_onnx(a.model, {}, {}, a.functions);
   compile(std::move(model.graph), model.source_hash, options, backends);
-  file.write(a.output);
+  write_file(a.output, file.bytes());
   progress.clear();
   print(a, target, tuner);
   for (const auto& [library, reason] : calls ? calls->refusals() : std::map<std::string, std::string>())

@@ -1,9 +1,7 @@
 #include "tools/gcc-graph/fleet/fleet_options.h"
 
-#include <algorithm>
-
 #include "tools/gcc-graph/devices/inventory.h"
-#include "tools/gcc-graph/fleet/read_fleet.h"
+#include "tools/gcc-graph/io/read_file.h"
 
 namespace gcg::tools {
 
@@ -24,26 +22,17 @@ void FleetOptions::add_to(CLI::App& c) {
       ->allow_extra_args(false);
 }
 
-void FleetOptions::apply(CompileOptions& options, const std::vector<std::string>& assignments) const {
-  for (const std::string& text : assignments) options.cut.assignments.push_back(parse_node_wish("--assign", text));
+void FleetOptions::apply(gcc_graph::ModelOptions& options) const {
   if (!any()) return;
-  options.fleet = fleet_.empty() ? take_inventory(false).fleet : read_fleet(fleet_);
-  if (!cut_.empty()) options.cut.rules = parse_cut_rules(cut_);
-  for (const std::string& text : labels_) options.cut.labels.push_back(parse_node_wish("--label", text));
-  options.keep = keep_;
-}
-
-void add_labels_of_nodes(const std::vector<NodeLabel>& labels, const Fleet& fleet, CutOptions& cut) {
-  std::vector<NodeWish> groups, devices;
-  for (const NodeLabel& label : labels) {
-    const bool is_call = label.node.ends_with('/');
-    const std::string pattern = label.node + (is_call ? "*" : "");
-    const bool is_here = !devices_called(fleet, label.value).empty();
-    if (label.key == "gart.group") groups.push_back({pattern, label.value + (is_call ? " of " + label.node : "")});
-    if (label.key == "gart.device" && is_here) devices.push_back({pattern, label.value});
+  if (fleet_.empty()) {
+    options.fleet = {print_fleet(take_inventory(false).fleet), "this machine"};
+  } else {
+    const std::vector<uint8_t> json = read_file(fleet_);
+    options.fleet = {{json.begin(), json.end()}, fleet_};
   }
-  cut.labels.insert(cut.labels.begin(), groups.begin(), groups.end());
-  cut.assignments.insert(cut.assignments.begin(), devices.begin(), devices.end());
+  options.cut = cut_;
+  options.labels = labels_;
+  options.keep = keep_;
 }
 
 }  // namespace gcg::tools

@@ -28,13 +28,14 @@ std::string microseconds(double us) {
 
 }  // namespace
 
-void print_cut_report(const CutReport& report) {
+void print_cut_report(const gcc_graph::CutReport& report) {
   int64_t fusions = 0, calls = 0, bytes = 0;
-  for (const GroupReport& g : report.groups) fusions += g.fusions_lost, calls += g.calls, bytes += g.bytes_in;
+  for (const gcc_graph::GroupReport& g : report.groups)
+    fusions += g.fusions_lost, calls += g.calls, bytes += g.bytes_in;
   std::cout << "  cut by " << report.rules << " into " << counted(static_cast<int64_t>(report.groups.size()), "group")
             << ", " << counted(calls, "run") << " of parts\n";
   for (size_t i = 0; i < std::min(report.groups.size(), kMostGroups); ++i) {
-    const GroupReport& g = report.groups[i];
+    const gcc_graph::GroupReport& g = report.groups[i];
     std::cout << "    " << g.name << " on " << g.device << " (of " << listed(g.devices)
               << "): " << counted(g.nodes, "node") << ", " << g.bytes_in << " bytes in, " << g.bytes_out << " out, "
               << counted(g.fusions_lost, "fusion") << " lost\n";
@@ -42,7 +43,7 @@ void print_cut_report(const CutReport& report) {
   if (report.groups.size() > kMostGroups)
     std::cout << "    and " << report.groups.size() - kMostGroups << " more (gcc-graph inspect lists them)\n";
   std::cout << "  the cut costs " << counted(fusions, "fusion");
-  for (const TargetLaunches& row : report.launches)
+  for (const gcc_graph::CutReport::Launches& row : report.launches)
     std::cout << ", " << counted(std::max<int64_t>(0, row.parts - row.whole), "launch") << " on " << row.target << " ("
               << row.parts << " for " << row.whole << ")";
   std::cout << ", " << bytes << " bytes from group to group; a run is predicted to take "

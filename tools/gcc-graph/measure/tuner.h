@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "tools/gcc-graph/measure/tuning_file.h"
+#include "tools/api/tuning_file.h"
 
 namespace gart::cuda {
 class Device;

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "compiler/kernel/target.h"
-#include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
 
 #if GCC_GRAPH_CUDA_RUNTIME
@@ -50,7 +49,7 @@ void add_gpus(DefaultTargets& out) {
       cuda::Nvrtc::for_driver(version, name == "ptx");
       // A cubin loads on all drivers of one major version, PTX only on those that know its version.
       const int oldest = name == "ptx" ? version : std::max(version / 1000 * 1000, kOldestDriver);
-      out.names.push_back(concat(name, ":", gart::cuda::version_text(oldest)));
+      out.gpus.push_back(concat(name, ":", gart::cuda::version_text(oldest)));
     } catch (const CompileError& error) {
       out.remarks.push_back(concat("no code for the sm_", sm, " in this machine: ", error.what()));
     }
@@ -60,20 +59,11 @@ void add_gpus(DefaultTargets& out) {
 }  // namespace
 
 DefaultTargets default_targets() {
-  DefaultTargets out{{"x86-64-v3", "x86-64-v4"}, {}};
+  DefaultTargets out;
 #if GCC_GRAPH_CUDA_RUNTIME
   add_gpus(out);
 #endif
   return out;
-}
-
-void add_cpus_for_bytes(const Graph& graph, std::vector<std::string>& targets) {
-  const std::set<std::string_view> quantized = {"DequantizeLinear", "MatMulInteger", "ConvInteger"};
-  for (NodeId id : graph.order())
-    if (quantized.count(graph.node(id).op->name) != 0) {
-      targets.insert(std::find(targets.begin(), targets.end(), "x86-64-v4") + 1, "x86-64-v4-vnni");
-      return;
-    }
 }
 
 }  // namespace gcg::tools

@@ -10,6 +10,7 @@
 
 #include "codegen/cuda/cuda_backend.h"
 #include "codegen/library/library_binder.h"
+#include "compiler/compile.h"
 #include "compiler/support/error.h"
 #include "tools/gcc-graph/options/parse_dim.h"
 
@@ -36,7 +37,7 @@ Precision parse_precision(const std::string& text) {
 void GpuOptions::add_to(CLI::App& c) {
   c.add_option("--cache", cache, "Folder of GPU kernels assembled before (default: gcc-graph in the user's cache)");
   c.add_option_function<std::string>(
-       "--precision", [this](const std::string& text) { precision = parse_precision(text); },
+       "--precision", [this](const std::string& text) { precision = name_of(parse_precision(text)); },
        "Of the factors of matrix products on GPUs, and of the weights that CPUs store (sums are fp32): fp32, tf32, "
        "fp16, bf16")
       ->default_str("fp32");
@@ -49,12 +50,23 @@ void GpuOptions::add_to(CLI::App& c) {
       ->capture_default_str();
 }
 
-void GpuOptions::apply(CompileOptions& options) const {
-  options.precision = precision;
+void GpuOptions::check() const {
   check_unique(libraries, "--libraries");
   for (const char* word : {"none", "auto"})
     if (libraries.size() > 1 && std::find(libraries.begin(), libraries.end(), word) != libraries.end())
       fail("--libraries: '", word, "' stands alone");
+}
+
+void GpuOptions::apply(gcc_graph::CompileOptions& options) const {
+  check();
+  options.precision = precision;
+  options.libraries = libraries;
+  if (!cache.empty()) options.cache = usable_folder(cache);
+}
+
+void GpuOptions::apply(CompileOptions& options) const {
+  check();
+  options.precision = parse_precision(precision);
   options.libraries.fallbacks = libraries[0] == "auto";
   if (libraries[0] != "none")
     options.libraries.binder =

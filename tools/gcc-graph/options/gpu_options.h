@@ -5,26 +5,34 @@
 #include <string>
 #include <vector>
 
-#include "compiler/compile.h"
-#include "compiler/kernel/backend.h"
+#include "gcc_graph/compile.h"
 
 namespace CLI {
 class App;
 }
 
+namespace gcg {
+class Backend;
+struct CompileOptions;
+}  // namespace gcg
+
 namespace gcg::tools {
 
 struct GpuOptions {
   std::string cache;  // --cache DIR; empty: the user's
-  Precision precision = Precision::fp32;
+  std::string precision = "fp32";
   std::vector<std::string> libraries = {"none"};
 
   void add_to(CLI::App& command);
-  /// Throws CompileError where the cache's folder cannot be used.
-  std::unique_ptr<Backend> backend() const;
-  /// Fills in what of the options concerns all kernels for GPUs. Throws CompileError naming a library that is not
-  /// known.
+  /// Fills in what of the options concerns all kernels for GPUs. Throws CompileError where the cache's folder cannot be
+  /// used.
+  void apply(gcc_graph::CompileOptions& options) const;
+  /// The same for who has a backend around the compiler's; throws CompileError naming a library that is not known.
   void apply(CompileOptions& options) const;
+  std::unique_ptr<Backend> backend() const;
+
+ private:
+  void check() const;
 };
 
 }  // namespace gcg::tools

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,13 +28,38 @@ struct CompileOptions {
 };
 
 struct PlanReport {
-  std::string target, shapes;
-  int64_t steps = 0, kernels = 0, arena_bytes = 0;
+  int entry_point = 0;                             ///< 0: the whole model, then its parts
+  std::string target, shapes;                      ///< "symbolic", "batch=1"
+  int64_t steps = 0, kernels = 0;                  ///< in the file
+  std::map<std::string, int64_t> calls;            ///< by library, steps that it does
+  int64_t arena_bytes = 0, arena_lower_bound = 0;  ///< of static plans
+};
+
+/// A group of nodes that one device of a fleet has.
+struct GroupReport {
+  std::string name, device;          ///< where it was placed
+  std::vector<std::string> devices;  ///< that support it
+  int64_t nodes = 0, calls = 0;      ///< runs of parts
+  int64_t bytes_in = 0, bytes_out = 0;
+  int fusions_lost = 0;  ///< values that come in where one kernel would have done both sides
+};
+
+struct CutReport {
+  struct Launches {
+    std::string target;
+    int64_t whole = 0, parts = 0;  ///< of a run of the whole model on one device, and of all its parts
+  };
+  std::string rules;
+  std::vector<GroupReport> groups;
+  std::vector<Launches> launches;
+  double predicted_us = 0, whole_us = 0;  ///< of a run as placed, and whole on `whole_on`, the soonest; 0: none does
+  std::string whole_on;
 };
 
 struct Compiled {
   std::vector<uint8_t> artifact;  ///< for gart::load, or to be written to a file
   std::vector<PlanReport> plans;
+  std::optional<CutReport> cut;  ///< for a fleet
   int64_t weight_bytes = 0, code_bytes = 0;
   std::vector<std::string> remarks;
 };

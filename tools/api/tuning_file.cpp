@@ -1,14 +1,12 @@
-#include "tools/gcc-graph/measure/tuning_file.h"
+#include "tools/api/tuning_file.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "compiler/kernel/library_algorithm.h"
 #include "compiler/support/error.h"
-#include "tools/gcc-graph/io/read_file.h"
-#include "tools/gcc-graph/io/write_file.h"
 
-namespace gcg::tools {
+namespace gcg {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -34,8 +32,6 @@ Measured parse_measured(const Json& entry) {
 
 }  // namespace
 
-TuningFile TuningFile::read(const std::string& path) { return parse(read_file(path), path); }
-
 TuningFile TuningFile::parse(const std::vector<uint8_t>& bytes, const std::string& origin) {
   const Json json = Json::parse(bytes, nullptr, false);
   if (!json.is_object()) fail(origin, ": not a JSON object");
@@ -57,7 +53,7 @@ TuningFile TuningFile::parse(const std::vector<uint8_t>& bytes, const std::strin
   }
 }
 
-void TuningFile::write(const std::string& path) const {
+std::vector<uint8_t> TuningFile::bytes() const {
   Json measured = Json::array();
   for (const auto& [key, m] : entries_) {
     const auto& [target, precision, kernel, shape] = key;
@@ -74,7 +70,7 @@ void TuningFile::write(const std::string& path) const {
                         {"microseconds", times}});
   }
   const std::string text = Json{{"format", kFormat}, {"measured", measured}}.dump(2) + "\n";
-  write_file(path, {text.begin(), text.end()});
+  return {text.begin(), text.end()};
 }
 
 std::optional<size_t> TuningFile::choose(const Decision& decision) const {
@@ -95,4 +91,4 @@ std::optional<LibraryAlgorithm> TuningFile::algorithm(const Decision& decision) 
   return known;
 }
 
-}  // namespace gcg::tools
+}  // namespace gcg

@@ -10,7 +10,7 @@
 
 #include "compiler/kernel/decisions.h"
 
-namespace gcg::tools {
+namespace gcg {
 
 struct Measured {
   std::string choice;                          // the fastest candidate
@@ -23,12 +23,9 @@ struct Measured {
 /// "choice": ..., ...}]}, sorted, so that the same results give the same bytes.
 class TuningFile final : public Decisions {
  public:
-  /// Throws CompileError naming the file, the entry and what is wrong with it.
-  static TuningFile read(const std::string& path);
-  /// The same of a file's bytes; `origin` is what messages name.
+  /// Throws CompileError naming `origin`, the entry and what is wrong with it.
   static TuningFile parse(const std::vector<uint8_t>& bytes, const std::string& origin);
-  /// Beside its place first, then renamed.
-  void write(const std::string& path) const;
+  std::vector<uint8_t> bytes() const;
 
   bool has(const Decision& decision) const { return entries_.count(key(decision)) != 0; }
   void put(const Decision& decision, Measured measured) { entries_[key(decision)] = std::move(measured); }
@@ -51,4 +48,4 @@ class TuningFile final : public Decisions {
   mutable std::set<Key> used_, stale_;
 };
 
-}  // namespace gcg::tools
+}  // namespace gcg

@@ -1,0 +1,156 @@
+#include "gcc_graph/compile_model.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/fleet/fleet.h"
+#include "compiler/import/import.h"
+#include "compiler/ops/custom_op.h"
+#include "compiler/ops/op_def.h"
+#include "compiler/partition/implied_fleet.h"
+#include "compiler/support/unsupported.h"
+#include "tools/api/compile_state.h"
+#include "tools/api/graph_state.h"
+#include "tools/api/tuning_file.h"
+
+namespace gcc_graph {
+namespace {
+
+using Dims = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+
+/// The names that have one value: sequences have one length.
+std::map<std::string, int64_t> only_values(const Dims& dims) {
+  std::map<std::string, int64_t> values;
+  for (const auto& [name, list] : dims)
+    if (list.size() == 1) values[name] = list[0];
+  return values;
+}
+
+/// Without a static plan there is no arena size to compare with the limit.
+void check_limit(const gcg::Graph& graph, const gcg::CompileOptions& options) {
+  if (!options.memory_limit) return;
+  std::set<std::string> open;
+  for (gcg::ValueId in : graph.inputs)
+    for (const gcg::Dim& d : *graph.value(in).shape) open.merge(d.symbols());
+  for (const auto& [name, values] : options.dims) open.erase(name);
+  if (!open.empty())
+    gcg::fail("--memory-limit needs a size for every extent; '", *open.begin(), "' is open: fix it with --dim");
+}
+
+bool computes_with_bytes(const gcg::Graph& graph) {
+  const std::set<std::string_view> quantized = {"DequantizeLinear", "MatMulInteger", "ConvInteger"};
+  const auto order = graph.order();
+  return std::any_of(order.begin(), order.end(),
+                     [&](gcg::NodeId id) { return quantized.count(graph.node(id).op->name) != 0; });
+}
+
+std::vector<std::string> default_targets(const std::vector<std::string>& gpus, bool bytes) {
+  std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
+  if (bytes) targets.push_back("x86-64-v4-vnni");
+  targets.insert(targets.end(), gpus.begin(), gpus.end());
+  return targets;
+}
+
+/// Groups and devices that functions and nodes of the model ask for (metadata_props "gart.group", "gart.device"),
+/// before what the user says, which wins. Each call of a function is a group of its own: calls may wait for each other.
+/// Devices that the fleet lacks are left out: a library of functions serves other fleets, too.
+void add_labels_of_nodes(const std::vector<gcg::NodeLabel>& labels, const gcg::Fleet& fleet, gcg::CutOptions& cut) {
+  std::vector<gcg::NodeWish> groups, devices;
+  for (const gcg::NodeLabel& label : labels) {
+    const bool is_call = label.node.ends_with('/');
+    const std::string pattern = label.node + (is_call ? "*" : "");
+    const bool is_here = !gcg::devices_called(fleet, label.value).empty();
+    if (label.key == "gart.group") groups.push_back({pattern, label.value + (is_call ? " of " + label.node : "")});
+    if (label.key == "gart.device" && is_here) devices.push_back({pattern, label.value});
+  }
+  cut.labels.insert(cut.labels.begin(), groups.begin(), groups.end());
+  cut.assignments.insert(cut.assignments.begin(), devices.begin(), devices.end());
+}
+
+gcg::TuningFile parse_tuning(const NamedText& tuning) {
+  return gcg::TuningFile::parse({tuning.text.begin(), tuning.text.end()}, tuning.name);
+}
+
+/// What was measured for functions goes with them; what the user gives wins.
+gcg::TuningFile tuning_of(const std::optional<NamedText>& given, const std::vector<gcg::NodeLabel>& labels) {
+  gcg::TuningFile tuning;
+  if (given) tuning = parse_tuning(*given);
+  std::set<std::string> seen;
+  for (const gcg::NodeLabel& label : labels)
+    if (label.key == "gart.tuning" && seen.insert(label.value).second)
+      tuning.add(parse_tuning({label.value, "gart.tuning of " + label.node}));
+  return tuning;
+}
+
+gcg::CompileOptions own_options(const ModelOptions& given) {
+  gcg::CompileOptions options = detail::own_options(given);
+  if (given.fleet) options.fleet = gcg::parse_fleet(given.fleet->text, given.fleet->name);
+  if (!given.cut.empty()) options.cut.rules = gcg::parse_cut_rules(given.cut);
+  for (const std::string& text : given.labels) options.cut.labels.push_back(gcg::parse_node_wish("--label", text));
+  options.keep = given.keep;
+  options.passes.print_after = given.print_after;
+  options.passes.stop_after = given.stop_after;
+  options.passes.time_passes = given.time_passes;
+  options.passes.out = given.out;
+  options.print_plan = given.print_plan;
+  return options;
+}
+
+/// Nodes that a later stage rejects carry no opset version; the importer knows it.
+Unsupported given_error(const gcg::UnsupportedModel& error, const std::map<std::string, int64_t>& opsets) {
+  std::vector<gcg::UnsupportedNode> rows = error.nodes();
+  std::vector<Unsupported::Node> nodes;
+  for (gcg::UnsupportedNode& row : rows) {
+    if (const auto it = opsets.find(row.domain); row.version == 0 && it != opsets.end()) row.version = it->second;
+    nodes.push_back({row.name, row.op, row.domain, row.version, row.why});
+  }
+  return {gcg::UnsupportedModel(std::move(rows)).what(), std::move(nodes)};
+}
+
+CompiledModel compile(const std::string& path, const ModelOptions& given, std::map<std::string, int64_t>& opsets) {
+  gcg::CompileOptions options = own_options(given);
+  const gcg::Backends backends = detail::make_backends(given.cache);
+  std::vector<gcg::CustomOp> custom_ops;
+  for (const std::string& text : given.custom_ops) custom_ops.push_back(gcg::parse_custom_op(text));
+  if (given.progress) given.progress("import");
+  gcg::ImportedModel model =
+      gcg::import_onnx(path, only_values(given.dims), custom_ops, given.functions, given.outputs);
+  opsets = model.opsets;
+  if (given.targets.empty()) options.targets = default_targets(given.gpus, computes_with_bytes(model.graph));
+  const gcg::Fleet fleet = options.fleet ? *options.fleet : gcg::fleet_of(gcg::require_targets(options.targets));
+  if (options.fleet || fleet.devices.size() > 1) add_labels_of_nodes(model.node_labels, fleet, options.cut);
+  const gcg::TuningFile tuning = tuning_of(given.tuning, model.node_labels);
+  if (tuning.size() > 0) options.decisions = &tuning;
+  options.labels = model.labels;
+  options.metadata = model.metadata;
+  std::erase_if(options.dims, [&](const auto& dim) {
+    return std::find(model.sequences.begin(), model.sequences.end(), dim.first) != model.sequences.end();
+  });
+  check_limit(model.graph, options);
+  gcg::CompileResult result = gcg::compile(std::move(model.graph), model.source_hash, options, backends);
+  CompiledModel out{detail::given_result(std::move(result)), {}};
+  if (given.tuning || tuning.size() > 0)
+    out.tuning = TuningReport{static_cast<int64_t>(tuning.used()), static_cast<int64_t>(tuning.stale())};
+  return out;
+}
+
+}  // namespace
+
+Unsupported::~Unsupported() = default;
+
+void check_tuning(const NamedText& tuning) {
+  detail::guarded([&] { parse_tuning(tuning); });
+}
+
+CompiledModel compile_model(const std::string& path, const ModelOptions& options) {
+  std::map<std::string, int64_t> opsets;
+  return detail::guarded([&] {
+    try {
+      return compile(path, options, opsets);
+    } catch (const gcg::UnsupportedModel& error) {
+      throw given_error(error, opsets);
+    }
+  });
+}
+
+}  // namespace gcc_graph

@@ -1,0 +1,15 @@
+// What the two ways to compile, of a graph and of a file, have in common behind the installed headers.
+#pragma once
+
+#include "compiler/compile.h"
+#include "gcc_graph/compile.h"
+
+namespace gcc_graph::detail {
+
+/// Those that have their like.
+gcg::CompileOptions own_options(const CompileOptions& given);
+/// For CPUs and GPUs; `cache` of the latter's kernels, empty: the user's.
+gcg::Backends make_backends(const std::string& cache);
+Compiled given_result(gcg::CompileResult result);
+
+}  // namespace gcc_graph::detail
