@@ -19,7 +19,7 @@ void print_compiled(const std::string& output, const gcc_graph::Compiled& result
     std::cout << '\n';
   }
   if (result.cut) print_cut_report(*result.cut);
-  for (const std::string& remark : remarks) std::cout << "  " << remark << '\n';
+  for (const std::string& remark : result.remarks) std::cout << "  " << remark << '\n';
 }
 
 namespace {
