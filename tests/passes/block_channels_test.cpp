@@ -302,9 +302,19 @@ TEST(BlockChannels, PlainWorkInFrontOfTheRegionStaysPlain) {
   EXPECT_EQ(counts.at("Reshape"), 2);
 }
 
-TEST(BlockChannels, OnlyOnCpus) {
-  for (const PassGroup& group : device_passes(DeviceClass::cuda))
-    for (const Pass& pass : group.passes) EXPECT_NE(std::string(pass.name), "block-channels");
+TEST(DevicePasses, AreThoseOfTheirClass) {
+  const auto runs = [](DeviceClass device, const std::string& name) {
+    for (const PassGroup& group : device_passes(device))
+      for (const Pass& pass : group.passes)
+        if (pass.name == name) return true;
+    return false;
+  };
+  for (const char* name : {"block-channels", "pack-weights", "narrow-weights"}) {
+    EXPECT_TRUE(runs(DeviceClass::cpu, name) && !runs(DeviceClass::cuda, name)) << name;
+  }
+  for (const char* name : {"pack-conv-weights", "narrow-storage", "channels-last", "fuse-attention"}) {
+    EXPECT_TRUE(runs(DeviceClass::cuda, name) && !runs(DeviceClass::cpu, name)) << name;
+  }
 }
 
 }  // namespace
