@@ -6,13 +6,13 @@
 
 namespace gcg {
 
-double typical(const Dim& extent) {
+double typical(const Dim& extent, int64_t value) {
   SymbolValues values;
-  for (const std::string& s : extent.symbols()) values[s] = kTypicalExtent;
+  for (const std::string& s : extent.symbols()) values[s] = value;
   try {
     return static_cast<double>(std::max<int64_t>(1, extent.evaluate(values)));
   } catch (const CompileError&) {  // beyond 64 bits, or a division by zero: other values are meant
-    return static_cast<double>(kTypicalExtent);
+    return static_cast<double>(value);
   }
 }
 

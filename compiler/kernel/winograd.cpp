@@ -70,7 +70,7 @@ const WinogradForm& winograd_form(int64_t tile) {
 
 int64_t best_winograd_tile(int64_t in_channels, int64_t out_channels, const Dim& out_height, const Dim& out_width) {
   const auto blocks = [](int64_t channels) { return static_cast<double>(blocks_of(channels, kChannelBlock)); };
-  const double height = typical(out_height), width = typical(out_width);
+  const double height = typical(out_height, kTypicalSide), width = typical(out_width, kTypicalSide);
   const double channels = static_cast<double>(in_channels * out_channels);
   const auto total = [&](double work, double products) {
     return std::max(work, 4 * products * channels * kReadCycles) + memory_cycles(products, channels);

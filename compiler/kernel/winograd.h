@@ -29,7 +29,7 @@ struct WinogradForm {
 const WinogradForm& winograd_form(int64_t tile);
 
 /// The tile by which a 3x3 convolution of stride 1 takes the least time, weights read from memory included; 0: none,
-/// the sum itself does.
+/// the sum itself does. Open extents count as those of an image of kTypicalSide.
 int64_t best_winograd_tile(int64_t in_channels, int64_t out_channels, const Dim& out_height, const Dim& out_width);
 
 }  // namespace gcg

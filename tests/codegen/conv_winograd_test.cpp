@@ -106,6 +106,10 @@ TEST(WinogradForm, IsTakenWhereItIsFaster) {
   EXPECT_EQ(best_winograd_tile(256, 256, 14, 14), 2);  // weights for tiles of four are too many bytes
   EXPECT_EQ(best_winograd_tile(512, 512, 7, 7), 0);
   EXPECT_EQ(best_winograd_tile(64, 64, Dim::symbol("h"), Dim::symbol("w")), 4);
+  // An eighth of an open image's side.
+  EXPECT_EQ(best_winograd_tile(64, 64, ceil_div(Dim::symbol("h"), 8), ceil_div(Dim::symbol("w"), 8)),
+            best_winograd_tile(64, 64, 28, 28));
+  EXPECT_GT(best_winograd_tile(64, 64, 28, 28), 0);
 }
 
 }  // namespace
