@@ -54,7 +54,7 @@ Status check_overlap(const PlanCheck& check, const fb::Sequence& sequence, uint3
     const uint32_t number = step.operands()->Get(position);
     const fb::BufferKind kind = check.buffer(number).kind();
     if (kind == fb::BufferKind::constant || (kind == fb::BufferKind::packed && !check.is_load_time_packing)) continue;
-    return failure("its kernel reads buffer ", number, ", which is an ", fb::EnumNameBufferKind(kind),
+    return failure("its kernel reads buffer ", number, ", which is of kind ", fb::EnumNameBufferKind(kind),
                    ", before it waits for the step that it overlaps");
   }
   if (Status status = check_waits(sequence, step); !status.ok()) return status;

@@ -9,7 +9,7 @@ Status check_writable(const PlanCheck& check, uint32_t buffer) {
   const fb::BufferKind kind = check.buffer(buffer).kind();
   if (kind == fb::BufferKind::temporary || kind == fb::BufferKind::output) return {};
   if (kind == fb::BufferKind::packed && check.is_load_time_packing) return {};
-  return failure("it writes buffer ", buffer, ", which is an ", fb::EnumNameBufferKind(kind));
+  return failure("it writes buffer ", buffer, ", which is of kind ", fb::EnumNameBufferKind(kind));
 }
 
 namespace {

@@ -111,7 +111,7 @@ const Nonsense kNonsense[] = {
     {"step 0 (): param 5 is 77, but there are 2 slots", [](auto& b) { step(b, 0).params[5] = 77; }},
     {"step 0 (): it does not write operand 2 alone", [](auto& b) { step(b, 0).writes = {3}; }},
     {"step 2 (): it does not write operand 3 alone", [](auto& b) { step(b, 2).writes.clear(); }},
-    {"step 0 (): it writes buffer 3, which is an constant", [](auto& b) { step(b, 0).operands[2] = 3; }},
+    {"step 0 (): it writes buffer 3, which is of kind constant", [](auto& b) { step(b, 0).operands[2] = 3; }},
     {"step 1 (): it has 2 strides, 2 dilations and 1 pads", [](auto& b) { step(b, 1).call->pads.pop_back(); }},
     {"step 1 (): it has 0 spatial axes",
      [](auto& b) {

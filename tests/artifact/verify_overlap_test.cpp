@@ -47,10 +47,11 @@ const Nonsense kNonsense[] = {
     {"kernel 0: ahead 0 is 3, but there are 3 operands", [](auto& b) { b.plan().kernels[0]->ahead = {3}; }},
     {"step 1 (product): it overlaps the step before it, but kernel 0 does not wait",
      [](auto& b) { b.plan().kernels[0]->waits = false, b.plan().kernels[0]->ahead.clear(); }},
-    {"step 1 (product): its kernel reads buffer 3, which is an temporary, before it waits for the step that it "
+    {"step 1 (product): its kernel reads buffer 3, which is of kind temporary, before it waits for the step that it "
      "overlaps",
      [](auto& b) { b.plan().kernels[0]->ahead = {1, 0}; }},
-    {"step 1 (product): its kernel reads buffer 0, which is an input", [](auto& b) { step(b, 1).operands[1] = 0; }},
+    {"step 1 (product): its kernel reads buffer 0, which is of kind input",
+     [](auto& b) { step(b, 1).operands[1] = 0; }},
     {"step 0 (product): it overlaps the step before it on its stream, but is the first one there",
      [](auto& b) { step(b, 0).overlaps = true; }},
     {"step 2 (product): it overlaps the step before it on its stream, but is the first one there",
@@ -127,7 +128,7 @@ TEST(VerifyOverlap, PackedWeightsAreConstantsForRuns) {
   EXPECT_NE(verdict(b).find("no load-time packing writes its packed region"), std::string::npos) << verdict(b);
   b.content.manifest.load_time_packing = prepare(b);
   fb::PlanT& plan = *b.content.manifest.load_time_packing->plans[0];
-  EXPECT_NE(verdict(b).find("its kernel reads buffer 2, which is an packed"), std::string::npos) << verdict(b);
+  EXPECT_NE(verdict(b).find("its kernel reads buffer 2, which is of kind packed"), std::string::npos) << verdict(b);
   plan.sequences[0]->steps[1]->overlaps = false;
   EXPECT_EQ(verdict(b), "");
 }
