@@ -254,8 +254,10 @@ class ConvEmitter {
       right_begin = max(begin, right_tile_begin(f_.ir().CreateSelect(roomy, begin, end), end));
       inner_end = f_.ir().CreateSelect(roomy, min(inner_end, right_begin), begin);
     }
-    for (int64_t pixels : border_tiles()) begin = inner_pixels(task, at, begin, inner_end, pixels);
-    begin = inner_pixels(task, at, begin, inner_end, 1);
+    const auto inner_tile = [&](Value* pixel, int64_t pixels) {
+      emit_tile(task, {pixels, {{0, conv_.kernel_w, 0, pixels}}}, at, pixel);
+    };
+    begin = cover(begin, inner_end, cover_run(plan_.tile_pixels, packing_.by_lane() ? 1 : task.vectors), inner_tile);
     if (!plan_.flat) clipped_pixels(task, at, begin, right_begin);
     if (right_border_) right_tile(task, at, right_begin, end);
   }
@@ -323,38 +325,51 @@ class ConvEmitter {
     }
   }
 
-  /// Tiles of `pixels` as long as a whole one fits before `end`; returns where it stopped.
-  Value* inner_pixels(const Task& task, const RowPlace& at, Value* begin, Value* end, int64_t pixels) {
-    const TileAxis tile{pixels, {{0, conv_.kernel_w, 0, pixels}}};
-    Value* tiles = div(max(sub(end, begin), f_.i64(0)), pixels);
-    Value* stop = add(begin, mul(tiles, pixels));
-    f_.for_loop(begin, stop, f_.i64(pixels), [&](Value* pixel) { emit_tile(task, tile, at, pixel); });
-    return stop;
+  /// Tiles for [begin, end), large ones first; returns where they end.
+  Value* cover(Value* begin, Value* end, const RunCover& cover, const std::function<void(Value*, int64_t)>& emit) {
+    const int64_t largest = cover.sizes.front();
+    Value* pixels = max(sub(end, begin), f_.i64(0));
+    Value* ahead = max(sub(div(pixels, largest), f_.i64(1)), f_.i64(0));  // of the remainder
+    Value* bits = mul(sub(pixels, mul(ahead, largest)), RunCover::count_bits);
+    for (size_t i = 0; i < cover.sizes.size(); ++i) {
+      Value* count = f_.ir().CreateLShr(f_.ir().getInt64(cover.counts[i]), bits);
+      count = f_.ir().CreateAnd(count, f_.i64((1 << RunCover::count_bits) - 1));
+      if (i == 0) count = add(count, ahead);
+      Value* stop = add(begin, mul(count, cover.sizes[i]));
+      f_.for_loop(begin, stop, f_.i64(cover.sizes[i]), [&](Value* pixel) { emit(pixel, cover.sizes[i]); });
+      begin = stop;
+    }
+    return begin;
   }
 
   /// Pixels that may each lack other taps; returns where they end.
   Value* clipped_pixels(const Task& task, const RowPlace& at, Value* begin, Value* end) {
-    std::vector<int64_t> sizes = border_tiles();
-    if (sizes.empty() || sizes.back() > 2) sizes.push_back(2);
-    for (int64_t pixels : sizes) {
-      if (pixels > most_clipped || (packing_.by_lane() && !conv_.depthwise())) continue;
-      Value* whole = mul(div(max(sub(end, begin), f_.i64(0)), pixels), pixels);
-      Value* stop = add(begin, whole);
-      f_.for_loop(begin, stop, f_.i64(pixels), [&](Value* pixel) { clipped_tile(task, at, pixel, pixels); });
-      begin = stop;
-    }
-    f_.for_loop(begin, end, f_.i64(1), [&](Value* pixel) { clipped_tile(task, at, pixel, 1); });
-    return max(begin, end);
+    const bool alone = packing_.by_lane() && !conv_.depthwise();
+    const int64_t largest = alone ? 1 : std::min(plan_.tile_pixels, most_clipped);
+    return cover(begin, end, cover_run(largest, packing_.by_lane() ? 1 : task.vectors),
+                 [&](Value* pixel, int64_t pixels) { clipped_tile(task, at, pixel, pixels); });
   }
 
   void clipped_tile(const Task& task, const RowPlace& at, Value* pixel, int64_t pixels) {
-    RowPlace here = at;
     auto columns = [&](Value* p) {
       return kernel_range(p, conv_.stride_w, conv_.pad_left, conv_.kernel_w, conv_.dilation_w, f_.dim(conv_.in_width));
     };
-    here.place.kw = {columns(add(pixel, f_.i64(pixels - 1))).begin, columns(pixel).end};
-    if (pixels > 1) here.place.column = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
-    emit_tile(task, {pixels, {}}, here, pixel);
+    const ValueRange first = columns(pixel), last = columns(add(pixel, f_.i64(pixels - 1)));
+    auto emit = [&](bool alike) {
+      RowPlace here = at;
+      here.place.kw = {last.begin, first.end};
+      if (!alike) here.place.column = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
+      emit_tile(task, {pixels, {}}, here, pixel);
+      return FunctionBuilder::Values{};
+    };
+    if (pixels == 1 || conv_.dilation_w == 1 || packing_.by_lane()) {
+      emit(pixels == 1);
+      return;
+    }
+    // Of taps far apart often all pixels lack the same.
+    Value* alike =
+        f_.ir().CreateAnd(f_.ir().CreateICmpEQ(first.begin, last.begin), f_.ir().CreateICmpEQ(first.end, last.end));
+    f_.if_else(alike, [&] { return emit(true); }, [&] { return emit(false); });
   }
 
   void emit_tile(const Task& task, const TileAxis& columns, const RowPlace& at, Value* pixel) {

@@ -1,6 +1,7 @@
 #include "codegen/cpu/contractions/conv_plan.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "compiler/support/error.h"
 
@@ -197,6 +198,36 @@ std::vector<TileSegment> cover_axis(const ConvAxis& axis, int64_t positions) {
     first += size;
   }
   return segments;
+}
+
+RunCover cover_run(int64_t largest_tile, int64_t vectors) {
+  constexpr int64_t latency = 6, overhead = 2;  // in multiply-adds of a k step
+  constexpr int64_t most = (1 << RunCover::count_bits) - 1;
+  GCG_CHECK(largest_tile >= 1 && 2 * largest_tile * RunCover::count_bits <= 64, "tiles of ", largest_tile, " pixels");
+  RunCover cover{{largest_tile}, {}};
+  for (int64_t size : {2 * largest_tile / 3, largest_tile / 2, largest_tile > 8 ? largest_tile / 3 : 1, int64_t{1}})
+    if (size >= 1 && size < cover.sizes.back()) cover.sizes.push_back(size);
+  cover.counts.resize(cover.sizes.size());
+  struct Best {
+    int64_t cost = 0;
+    std::vector<int64_t> counts;
+  };
+  std::vector<Best> best{{0, std::vector<int64_t>(cover.sizes.size())}};
+  for (int64_t pixels = 1; pixels < 2 * largest_tile; ++pixels) {
+    Best found{std::numeric_limits<int64_t>::max(), {}};
+    for (size_t i = 0; i < cover.sizes.size(); ++i) {
+      const int64_t size = cover.sizes[i], cost = std::max(size * vectors, latency) + overhead;
+      if (size > pixels) continue;
+      const Best& rest = best[static_cast<size_t>(pixels - size)];
+      if (rest.counts[i] == most || rest.cost + cost >= found.cost) continue;
+      found = {rest.cost + cost, rest.counts};
+      ++found.counts[i];
+    }
+    for (size_t i = 0; i < cover.sizes.size(); ++i)
+      cover.counts[i] |= static_cast<uint64_t>(found.counts.at(i)) << (RunCover::count_bits * pixels);
+    best.push_back(std::move(found));
+  }
+  return cover;
 }
 
 ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allowed, DType weights) {

@@ -88,6 +88,17 @@ struct ConvPlan {
 /// place row * width + column. `weights`: their type in memory.
 ConvPlan plan_conv(const ConvKernel& kernel, const CpuTarget& target, bool flat_allowed, DType weights = DType::f32);
 
+/// How a run of pixels, whose number is known at run time, is covered by tiles of a few sizes. The last
+/// `remainder(pixels)` of them, fewer than two of the largest tiles, take counts[i][remainder] tiles of sizes[i].
+struct RunCover {
+  static constexpr int count_bits = 2;  // a count's; those of a size are one integer of 64 bits
+  std::vector<int64_t> sizes;           // largest first; the last is 1
+  std::vector<uint64_t> counts;         // of each size: bits [2 r, 2 r + 2) are its count for remainder r
+};
+
+/// The cheapest cover, were a tile of few accumulators as slow as the latency of its multiply-adds.
+RunCover cover_run(int64_t largest_tile, int64_t vectors);
+
 /// One axis of a convolution.
 struct ConvAxis {
   int64_t in = 0, out = 0, kernel = 1, stride = 1, dilation = 1, pad = 0;
