@@ -18,7 +18,7 @@ struct Pass {
 };
 
 /// What the runner is asked to show or skip (--print-after=, --stop-after=, --disable-pass=, --time-passes).
-/// Of --stop-after: when all schedules are made, before machine code.
+/// Of --stop-after: when all plans are made, before machine code.
 inline constexpr std::string_view kStopAfterPlan = "plan";
 
 struct PassOptions {

@@ -12,6 +12,7 @@
 #include "codegen/cpu/loops/axis_phases.h"
 #include "codegen/cpu/loops/lane_cost.h"
 #include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/flat_loops.h"
 #include "compiler/kernel/loop_planning.h"
 #include "compiler/kernel/typical_extent.h"
 #include "compiler/support/error.h"
@@ -228,19 +229,6 @@ void plan_shared_work(StagePlan& plan, std::vector<Axis>& outer) {
   if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !plan.transposed.empty()) return;
   plan.shared = shared_work(plan.stage, plan.lane, outer);
   if (plan.shared) std::erase_if(outer, [&](const Axis& a) { return a.id == plan.shared->axis.id; });
-}
-
-int fresh_axis_id(const LoopKernel& loop) {
-  int highest = 0;
-  auto see = [&](const std::vector<Axis>& axes) {
-    for (const Axis& a : axes) highest = std::max(highest, a.id);
-  };
-  see(loop.outer);
-  for (const Stage& stage : loop.stages) {
-    see(stage.axes);
-    visit(stage.value, [&](const ExprNode& n) { see(n.reduce_axes); });
-  }
-  return highest + 1;
 }
 
 Dim stage_work(const StagePlan& plan) {

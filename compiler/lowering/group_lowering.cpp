@@ -1,10 +1,11 @@
-#include "compiler/schedule/group_lowering.h"
+#include "compiler/lowering/group_lowering.h"
 
 #include <algorithm>
 
 #include "compiler/kernel/drop_operands.h"
+#include "compiler/lowering/in_place.h"
+#include "compiler/lowering/loop_schedule.h"
 #include "compiler/ops/op_def.h"
-#include "compiler/schedule/lower_group.h"
 #include "compiler/support/error.h"
 
 namespace gcg {

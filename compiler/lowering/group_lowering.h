@@ -1,10 +1,10 @@
-// Makes the kernel of one group: internal to lower_group.cpp and the lower_*.cpp beside it.
+// Makes the kernel of one group: internal to group_lowering.cpp and the lower_*.cpp beside it.
 #pragma once
 
 #include <map>
 #include <vector>
 
-#include "compiler/schedule/lower_group.h"
+#include "compiler/lowering/lower_group.h"
 
 namespace gcg {
 
@@ -34,8 +34,7 @@ class GroupLowering {
 
   void loop();
 
-  // ---- contractions
-  // ---------------------------------------------------------------------------------------------------
+  // ---- contractions -------------------------------------------------------------------------------------------------
 
   const Node& anchor() const { return g_.node(group_.anchor); }
   ValueId computed_value() const;
@@ -85,8 +84,7 @@ class GroupLowering {
   /// The operand that is this value, as the program reads it; -1: none.
   int input_operand(ValueId v) const;
 
-  // ---- closing
-  // --------------------------------------------------------------------------------------------------------
+  // ---- closing ------------------------------------------------------------------------------------------------------
 
   void finish();
   void name();

@@ -1,15 +1,13 @@
-#include "compiler/schedule/fuser.h"
+#include "compiler/fusion/fuser.h"
 
 #include <algorithm>
 
+#include "compiler/fusion/fuse.h"
+#include "compiler/fusion/fusion_costs.h"
 #include "compiler/kernel/typical_extent.h"
 #include "compiler/ops/op_def.h"
-#include "compiler/schedule/fuse.h"
-#include "compiler/schedule/fusion_costs.h"
 
 namespace gcg {
-
-bool is_symbolic_content(const Value& value) { return value.contents.has_value() && !value.is_constant(); }
 
 Fusion Fuser::run() {
   resolve_views();

@@ -1,7 +1,8 @@
-#include "compiler/schedule/operand_view.h"
+#include "compiler/lowering/operand_view.h"
 
 #include <algorithm>
 
+#include "compiler/kernel/flat_loops.h"
 #include "compiler/ops/op_def.h"
 
 namespace gcg {

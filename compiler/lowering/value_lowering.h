@@ -62,7 +62,4 @@ class ValueLowering {
   int next_axis_ = 0;
 };
 
-/// Row-major element number of an index into `shape`, simplified.
-Expr linear_index(const std::vector<Expr>& index, const Shape& shape, const std::map<int, Dim>& extents);
-
 }  // namespace gcg

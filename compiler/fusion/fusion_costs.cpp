@@ -1,4 +1,4 @@
-#include "compiler/schedule/fusion_costs.h"
+#include "compiler/fusion/fusion_costs.h"
 
 #include <string_view>
 
@@ -12,6 +12,8 @@ bool is_op(const Node& n, std::string_view name, std::string_view domain = "") {
 }
 
 }  // namespace
+
+bool is_symbolic_content(const Value& value) { return value.contents.has_value() && !value.is_constant(); }
 
 bool anchors_matmul(const Graph& g, const Node& n) {
   if (is_op(n, "PackedMatMul", "gart")) return true;

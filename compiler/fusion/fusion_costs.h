@@ -1,4 +1,5 @@
-// What the fuser wants to know about a node: what kind of kernel it may anchor, and what computing it again would cost.
+// What fusion wants to know about a node or value: what kind of kernel it may anchor, what computing it again would
+// cost.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -14,6 +15,9 @@ bool is_control(const Node& node);
 bool is_concat(const Node& node);
 bool is_interleave(const Node& node);
 bool is_transpose(const Node& node);
+
+/// Is the value's content known without running anything, as expressions over the symbols?
+bool is_symbolic_content(const Value& value);
 
 /// Elements that cost next to nothing to compute again.
 bool is_cheap(const Node& node);

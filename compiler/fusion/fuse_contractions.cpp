@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "compiler/fusion/fuser.h"
+#include "compiler/fusion/fusion_costs.h"
+#include "compiler/lowering/operand_view.h"
 #include "compiler/ops/fused_attention.h"
 #include "compiler/ops/op_def.h"
-#include "compiler/schedule/fuser.h"
-#include "compiler/schedule/fusion_costs.h"
-#include "compiler/schedule/operand_view.h"
 
 namespace gcg {
 

@@ -1,12 +1,12 @@
 // Which values are computed on the fly where they are used.
 #include <algorithm>
 
+#include "compiler/fusion/fuser.h"
+#include "compiler/fusion/fusion_costs.h"
 #include "compiler/kernel/expr.h"
+#include "compiler/kernel/loop_work.h"
+#include "compiler/lowering/lower_group.h"
 #include "compiler/ops/op_def.h"
-#include "compiler/schedule/fuser.h"
-#include "compiler/schedule/fusion_costs.h"
-#include "compiler/schedule/loop_work.h"
-#include "compiler/schedule/lower_group.h"
 
 namespace gcg {
 

@@ -1,9 +1,9 @@
 // Concat and gart.Interleave: their parts are written into their storage, or a Concat's are read by one kernel.
 #include <algorithm>
 
+#include "compiler/fusion/fuser.h"
+#include "compiler/fusion/fusion_costs.h"
 #include "compiler/ops/interleave.h"
-#include "compiler/schedule/fuser.h"
-#include "compiler/schedule/fusion_costs.h"
 
 namespace gcg {
 

@@ -1,4 +1,4 @@
-#include "compiler/schedule/rounded_constant.h"
+#include "compiler/plan/rounded_constant.h"
 
 #include <algorithm>
 

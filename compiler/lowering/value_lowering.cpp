@@ -1,6 +1,7 @@
-#include "compiler/schedule/value_lowering.h"
+#include "compiler/lowering/value_lowering.h"
 
 #include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/flat_loops.h"
 #include "compiler/ops/index.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
@@ -133,12 +134,6 @@ Expr ValueLowering::computed(ValueId v, const std::vector<Expr>& index) {
   GCG_CHECK(e && e->dtype == storage_dtype(value.dtype), node.op->name, " '", node.name, "' lowers to ",
             e ? name_of(e->dtype) : "nothing", ", its output is ", name_of(value.dtype));
   return e;
-}
-
-Expr linear_index(const std::vector<Expr>& index_, const Shape& shape, const std::map<int, Dim>& extents) {
-  Expr linear = index(0);
-  for (size_t d = 0; d < index_.size(); ++d) linear = linear * extent(shape[d]) + index_[d];
-  return simplify_index(linear, extents);
 }
 
 }  // namespace gcg

@@ -1,15 +1,15 @@
-// Fusion: which values get storage, and which nodes share a kernel.
+// Which nodes share a kernel, and which values have storage: what compiler/fusion decides and lowering carries out.
 //
 // A *group* becomes one kernel (or one control-flow step). It computes its `result` value; every other value its nodes
 // define is computed on the fly, in registers, by inlining expressions. A value that several groups need, or that
 // leaves the graph, has storage; views (reshape and the like) share the storage of what they view.
 #pragma once
 
-#include <set>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "compiler/ir/graph.h"
-#include "compiler/kernel/target.h"
 
 namespace gcg {
 
@@ -51,12 +51,5 @@ struct Fusion {
     return materialized[static_cast<size_t>(base.index)] ? base : ValueId();
   }
 };
-
-/// Requires: types inferred, target passes done, no dead nodes. Ensures: every graph output has storage, no cycle among
-/// groups; outputs that are inputs, constants or each other get a copying group; no group has nodes of two devices.
-Fusion fuse(const Graph& graph, DeviceClass device = DeviceClass::cpu);
-
-/// Is the value's content known without running anything, as expressions over the symbols?
-bool is_symbolic_content(const Value& value);
 
 }  // namespace gcg

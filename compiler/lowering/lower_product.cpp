@@ -1,10 +1,11 @@
 // Matrix products, and operands as strided views.
 #include <algorithm>
 
+#include "compiler/kernel/flat_loops.h"
 #include "compiler/kernel/typical_extent.h"
+#include "compiler/lowering/group_lowering.h"
+#include "compiler/lowering/operand_view.h"
 #include "compiler/ops/op_def.h"
-#include "compiler/schedule/group_lowering.h"
-#include "compiler/schedule/operand_view.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -32,7 +33,7 @@ void GroupLowering::matmul() {
   kernel.a.operand = add_operand(a);
   kernel.b.operand = add_operand(b);
   kernel.result = add_result(result_shape());
-  FlatIndices flat(out_.kernel.operands, next_axis_);
+  FlatIndices flat(out_.kernel.operands);
   e = flat.flatten(e);
   index = flat.flatten_store(kernel.result, index);
 
@@ -42,7 +43,7 @@ void GroupLowering::matmul() {
   std::vector<Axis> rows(axes.begin(), axes.end() - 1);
   std::vector<Expr*> all = {&e, &a_index, &b_index};
   for (Expr& i : index) all.push_back(&i);
-  flat.merge(rows, all);
+  merge_axes(rows, all, next_axis_);
   const Affine fa = *as_affine(a_index), fb = *as_affine(b_index);
   put_rows_last(rows, fb);
   kernel.m = rows.back();

@@ -1,8 +1,8 @@
-// When may a kernel's result overwrite an operand? When every element of the operand is read only by the point that
-// overwrites it, or, before anything of that row is stored, by the row's reductions.
-#include <algorithm>
+// When every element of the operand is read only by the point that overwrites it, or, before anything of that row is
+// stored, by the row's reductions.
+#include "compiler/lowering/in_place.h"
 
-#include "compiler/schedule/lower_group.h"
+#include <algorithm>
 
 namespace gcg {
 namespace {

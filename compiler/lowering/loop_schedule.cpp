@@ -1,14 +1,18 @@
-// From one expression per element to loops: which reductions get a stage of their own, which axes run outside, which
-// axes become one.
+// Which reductions get a stage of their own, which axes run outside, which axes become one.
 //
 // A reduction is *hoisted* into a stage when its value is shared along some axis (a row's maximum), or when memory
 // runs along the reduction axis; otherwise (a pooling window over channel vectors) it stays inside the store. The outer
 // axes are those that hoisted reductions depend on; everything else is the store's.
+#include "compiler/lowering/loop_schedule.h"
+
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <set>
+#include <string>
 
 #include "compiler/kernel/access_analysis.h"
-#include "compiler/schedule/lower_group.h"
+#include "compiler/kernel/flat_loops.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -106,8 +110,7 @@ bool unit_stride(const ExprNode& load, int axis) { return short_stride(load, axi
 
 class Stager {
  public:
-  Stager(const std::vector<Axis>& domain, std::vector<Operand>& operands, int& next_axis)
-      : domain_(domain), flat_(operands, next_axis) {}
+  Stager(const std::vector<Axis>& domain, int& next_axis) : domain_(domain), next_axis_(next_axis) {}
 
   LoopKernel run(Expr value, int result, std::vector<Expr> store_index) {
     if (!domain_.empty()) last_ = domain_.back().id;
@@ -122,16 +125,17 @@ class Stager {
     store.index = std::move(store_index);
     kernel.stages.push_back(std::move(store));
 
-    flat_.merge(outer, pointers(kernel));
+    merge_axes(outer, pointers(kernel), next_axis_);
     if (outer_.empty()) {
-      flat_.merge(inner, pointers(kernel));
+      merge_axes(inner, pointers(kernel), next_axis_);
       const size_t keep = stage_axes(kernel, inner);
       outer.assign(inner.begin(), inner.end() - static_cast<int64_t>(keep));
       inner.erase(inner.begin(), inner.end() - static_cast<int64_t>(keep));
     } else {
-      flat_.merge(inner, pointers(kernel));
+      merge_axes(inner, pointers(kernel), next_axis_);
     }
-    for (size_t s = 0; s + 1 < kernel.stages.size(); ++s) flat_.merge(kernel.stages[s].axes, {&kernel.stages[s].value});
+    for (size_t s = 0; s + 1 < kernel.stages.size(); ++s)
+      merge_axes(kernel.stages[s].axes, {&kernel.stages[s].value}, next_axis_);
     kernel.outer = std::move(outer);
     kernel.stages.back().axes = std::move(inner);
     return kernel;
@@ -214,7 +218,7 @@ class Stager {
   }
 
   const std::vector<Axis>& domain_;
-  FlatIndices flat_;
+  int& next_axis_;
   int last_ = -1;
   std::set<int> outer_;
   std::vector<Stage> stages_;
@@ -232,10 +236,10 @@ LoopKernel schedule_loops(const std::vector<Axis>& domain, const Expr& value, in
   std::vector<Expr*> all = {&v};
   for (Expr& i : store) all.push_back(&i);
   AxisSplitter(axes, next_axis).run(all);
-  FlatIndices flat(operands, next_axis);
+  FlatIndices flat(operands);
   v = flat.flatten(v);
   store = flat.flatten_store(result, store);
-  return Stager(axes, operands, next_axis).run(v, result, store);
+  return Stager(axes, next_axis).run(v, result, store);
 }
 
 }  // namespace gcg

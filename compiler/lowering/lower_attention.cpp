@@ -1,7 +1,8 @@
 // Fused attention.
+#include "compiler/kernel/flat_loops.h"
+#include "compiler/lowering/group_lowering.h"
 #include "compiler/ops/fused_attention.h"
 #include "compiler/ops/op_support.h"
-#include "compiler/schedule/group_lowering.h"
 
 namespace gcg {
 
@@ -28,7 +29,7 @@ void GroupLowering::attention() {
   kernel.k.operand = add_operand(k);
   kernel.v.operand = add_operand(v);
   kernel.result = add_result(result_shape());
-  FlatIndices flat(out_.kernel.operands, next_axis_);
+  FlatIndices flat(out_.kernel.operands);
   kernel.scores = flat.flatten(kernel.scores);
   if (kernel.kept) kernel.kept = flat.flatten(kernel.kept);
   kernel.epilogue = flat.flatten(kernel.epilogue);

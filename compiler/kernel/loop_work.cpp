@@ -1,4 +1,4 @@
-#include "compiler/schedule/loop_work.h"
+#include "compiler/kernel/loop_work.h"
 
 #include <algorithm>
 #include <cmath>

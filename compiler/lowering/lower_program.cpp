@@ -1,7 +1,7 @@
 // A node by its OpDef::program: a kernel of its own.
 #include "compiler/kernel/drop_operands.h"
+#include "compiler/lowering/group_lowering.h"
 #include "compiler/ops/program_builder.h"
-#include "compiler/schedule/group_lowering.h"
 #include "compiler/support/error.h"
 
 namespace gcg {

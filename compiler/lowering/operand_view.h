@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
-#include "compiler/schedule/value_lowering.h"
+#include "compiler/lowering/value_lowering.h"
 
 namespace gcg {
 

@@ -1,7 +1,9 @@
-#include <algorithm>
+#include "compiler/kernel/flat_loops.h"
 
-#include "compiler/schedule/lower_group.h"
-#include "compiler/support/error.h"
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
 
 namespace gcg {
 namespace {
@@ -58,6 +60,12 @@ Affine merged_form(Affine a, int p, int q, int m) {
 
 }  // namespace
 
+Expr linear_index(const std::vector<Expr>& index_, const Shape& shape, const std::map<int, Dim>& extents) {
+  Expr linear = index(0);
+  for (size_t d = 0; d < index_.size(); ++d) linear = linear * extent(shape[d]) + index_[d];
+  return simplify_index(linear, extents);
+}
+
 Expr FlatIndices::flatten(const Expr& root) {
   return rewrite(root, [&](const Expr& e) -> Expr {
     if (e->kind != ExprKind::load || e->args.empty()) return nullptr;
@@ -86,7 +94,7 @@ std::vector<Expr> FlatIndices::flatten_store(int o, const std::vector<Expr>& ind
   return {linear};
 }
 
-void FlatIndices::merge(std::vector<Axis>& axes, std::vector<Expr*> expressions) {
+void merge_axes(std::vector<Axis>& axes, const std::vector<Expr*>& expressions, int& next_axis) {
   std::erase_if(axes, [](const Axis& a) { return a.extent.is(1); });
   for (size_t i = 0; i + 1 < axes.size();) {
     const Axis p = axes[i], q = axes[i + 1];
@@ -100,7 +108,7 @@ void FlatIndices::merge(std::vector<Axis>& axes, std::vector<Expr*> expressions)
       ++i;
       continue;
     }
-    const Axis m{next_axis_++, p.extent * q.extent};
+    const Axis m{next_axis++, p.extent * q.extent};
     const std::map<int, Axis> known = {{m.id, m}};
     auto replace = [&](const Expr& index_) -> Expr {
       const auto a = as_affine(index_);
@@ -126,6 +134,19 @@ void FlatIndices::merge(std::vector<Axis>& axes, std::vector<Expr*> expressions)
     axes.erase(axes.begin() + static_cast<int64_t>(i) + 1);
     if (i > 0) --i;
   }
+}
+
+int fresh_axis_id(const LoopKernel& loop) {
+  int highest = 0;
+  const auto see = [&](const std::vector<Axis>& axes) {
+    for (const Axis& a : axes) highest = std::max(highest, a.id);
+  };
+  see(loop.outer);
+  for (const Stage& stage : loop.stages) {
+    see(stage.axes);
+    visit(stage.value, [&](const ExprNode& n) { see(n.reduce_axes); });
+  }
+  return highest + 1;
 }
 
 }  // namespace gcg

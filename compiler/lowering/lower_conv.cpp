@@ -1,8 +1,9 @@
 // Convolutions: blocked by channels for CPUs, plain for GPUs.
+#include "compiler/kernel/flat_loops.h"
 #include "compiler/kernel/winograd.h"
+#include "compiler/lowering/group_lowering.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/sliding_window.h"
-#include "compiler/schedule/group_lowering.h"
 
 namespace gcg {
 
@@ -24,7 +25,7 @@ void GroupLowering::conv() {
   kernel.h = axes[rank - 3];
   kernel.w = axes[rank - 2];
   kernel.lane = axes[rank - 1];
-  FlatIndices flat(out_.kernel.operands, next_axis_);
+  FlatIndices flat(out_.kernel.operands);
   kernel.epilogue = flat.flatten(e);
   kernel.index = flat.flatten_store(kernel.result, index);
   out_.kernel.body = std::move(kernel);
@@ -76,13 +77,13 @@ void GroupLowering::plain_conv() {
   kernel.input_channels_last = value(n.inputs[0]).channels_last;
   kernel.n = axes[0];
   kernel.channel = axes[1];
-  FlatIndices flat(out_.kernel.operands, next_axis_);
+  FlatIndices flat(out_.kernel.operands);
   kernel.epilogue = flat.flatten(e);
   kernel.index = flat.flatten_store(kernel.result, index);
   kernel.position.assign(axes.begin() + 2, axes.end());
   std::vector<Expr*> all = {&kernel.epilogue};
   for (Expr& i : kernel.index) all.push_back(&i);
-  flat.merge(kernel.position, all);
+  merge_axes(kernel.position, all, next_axis_);
   out_.kernel.body = std::move(kernel);
 }
 

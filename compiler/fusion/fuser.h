@@ -1,4 +1,4 @@
-// Decides the fusion of a graph: internal to fuse.cpp and the fuse_*.cpp beside it.
+// Decides the fusion of a graph: internal to fuser.cpp and the fuse_*.cpp beside it.
 #pragma once
 
 #include <map>
@@ -6,8 +6,9 @@
 #include <set>
 #include <vector>
 
+#include "compiler/fusion/fuse.h"
+#include "compiler/fusion/fusion_costs.h"
 #include "compiler/kernel/device_traits.h"
-#include "compiler/schedule/fuse.h"
 
 namespace gcg {
 
@@ -67,8 +68,7 @@ class Fuser {
   void read_in_epilogue(ValueId in, int id, const Dim& elements);
   int node_group_of(ValueId v) const;
 
-  // ---- fuse.cpp: everything else
-  // --------------------------------------------------------------------------------------
+  // ---- fuser.cpp: everything else -----------------------------------------------------------------------------------
 
   void decide(NodeId id);
   void decide_control(NodeId id);
@@ -79,8 +79,7 @@ class Fuser {
   /// Has `out`, whose elements are those of `in`, so many more that computing `in` for each would be a waste?
   bool repeats_elements(ValueId in, ValueId out) const;
 
-  // ---- fuse_concat.cpp
-  // ------------------------------------------------------------------------------------------------
+  // ---- fuse_concat.cpp ----------------------------------------------------------------------------------------------
 
   /// A launch per part is expensive on a GPU: where several parts would be copied, one kernel reads them all, and it
   /// may be the Concat's reader.
@@ -94,8 +93,7 @@ class Fuser {
   bool is_direct(ValueId in);
   bool direct_part(ValueId in, const FusionGroup& part);
 
-  // ---- fuse_inlining.cpp
-  // ----------------------------------------------------------------------------------------------
+  // ---- fuse_inlining.cpp --------------------------------------------------------------------------------------------
 
   bool inlines(const Node& n, ValueId v, const Use& u);
   /// May the kernels of all groups that use `v` grow by its node, too?
