@@ -7,6 +7,7 @@
 #include <set>
 
 #include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/loop_planning.h"
 #include "compiler/kernel/typical_extent.h"
 
 namespace gcg {
@@ -17,8 +18,7 @@ constexpr double kRowStart = 8;  // a stage's loop and what closes it, per point
 constexpr int kNoAxis = -1;
 
 double operation(const ExprNode& e) {
-  if (e.kind == ExprKind::unary && is_float(e.dtype))
-    return e.unary >= UnaryOp::exp && e.unary <= UnaryOp::atanh ? 10 : 1;
+  if (e.kind == ExprKind::unary && is_float(e.dtype)) return is_elementary_function(e) ? 10 : 1;
   if (e.kind == ExprKind::binary)
     return e.dtype == DType::i64 ? 0 : e.binary == BinaryOp::pow ? 20 : e.binary == BinaryOp::div ? 2 : 1;
   return e.kind == ExprKind::select || e.kind == ExprKind::cast ? 1 : 0;
@@ -30,12 +30,13 @@ double points(const std::vector<Axis>& axes) {
   return n;
 }
 
-/// Counts one stage with `lane` as the axis of its vector loop. What no axis of the stage changes is computed outside
-/// of its loops and counts nothing.
+/// Counts one stage with `lane` as the axis of its vector loop. What no axis of its loops changes is computed outside
+/// of them and counts nothing.
 class StageWork {
  public:
-  StageWork(const std::vector<Operand>& operands, const Stage& stage, int lane) : operands_(operands), lane_(lane) {
-    for (const Axis& a : stage.axes) inside_.insert(a.id);
+  StageWork(const std::vector<Operand>& operands, const Stage& stage, const std::vector<Axis>& loops, int lane)
+      : operands_(operands), lane_(lane) {
+    for (const Axis& a : loops) inside_.insert(a.id);
     inside_.insert(lane);
     visit(stage.value, [&](const ExprNode& n) {
       for (const Axis& a : n.reduce_axes) inside_.insert(a.id);
@@ -80,20 +81,20 @@ class StageWork {
   std::map<const ExprNode*, bool> varies_;
 };
 
-double point_work(const std::vector<Operand>& operands, const Stage& stage, int lane) {
-  StageWork work(operands, stage, lane);
+double point_work(const std::vector<Operand>& operands, const Stage& stage, const std::vector<Axis>& loops, int lane) {
+  StageWork work(operands, stage, loops, lane);
   return 1 + work.evaluation(stage.value) + (stage.operand < 0 ? 0 : work.access(stage.operand, stage.index));
 }
 
-/// All stages of a point of the outer axes in turn, the lanes along an axis of each stage's own.
+/// All stages of a point of the outer axes in turn, the lanes along an axis of each stage's own. The other axes of a
+/// single store are points.
 double row_work(const Kernel& kernel, const LoopKernel& loops) {
   double sum = 0;
-  const bool alone = loops.stages.size() == 1;
+  const bool alone = is_single_store(loops);
   for (const Stage& stage : loops.stages) {
-    std::vector<Axis> lanes = stage.axes;
-    if (alone) lanes.insert(lanes.end(), loops.outer.begin(), loops.outer.end());
-    double least = lanes.empty() ? point_work(kernel.operands, stage, kNoAxis) * kScattered : HUGE_VAL;
-    for (const Axis& a : lanes) least = std::min(least, point_work(kernel.operands, stage, a.id));
+    const std::vector<Axis> inside = alone ? std::vector<Axis>() : stage.axes;
+    double least = stage.axes.empty() ? point_work(kernel.operands, stage, inside, kNoAxis) * kScattered : HUGE_VAL;
+    for (const Axis& a : stage.axes) least = std::min(least, point_work(kernel.operands, stage, inside, a.id));
     sum += points(loops.outer) * (points(stage.axes) * least + (alone ? 0 : kRowStart));
   }
   return sum;
@@ -102,7 +103,8 @@ double row_work(const Kernel& kernel, const LoopKernel& loops) {
 /// Lanes that are neighbouring points of an outer axis go through all stages together.
 double column_work(const Kernel& kernel, const LoopKernel& loops, const Axis& lane) {
   double sum = 0;
-  for (const Stage& stage : loops.stages) sum += points(stage.axes) * point_work(kernel.operands, stage, lane.id);
+  for (const Stage& stage : loops.stages)
+    sum += points(stage.axes) * point_work(kernel.operands, stage, stage.axes, lane.id);
   return points(loops.outer) * sum;
 }
 

@@ -167,6 +167,7 @@ LoweredGroup lower_row_store(const Graph& body, ValueId value, ValueId iteration
     from.push_back(axis_ref(store.axes.back()));
     to.push_back(from.back());
   }
+  std::erase_if(store.axes, [](const Axis& a) { return a.extent.is(1); });
   store.value = load(1, storage_dtype(v.dtype), from);
   store.operand = 2;
   store.index = to;

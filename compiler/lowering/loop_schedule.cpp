@@ -13,6 +13,7 @@
 
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/flat_loops.h"
+#include "compiler/kernel/loop_planning.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -126,14 +127,7 @@ class Stager {
     kernel.stages.push_back(std::move(store));
 
     merge_axes(outer, pointers(kernel), next_axis_);
-    if (outer_.empty()) {
-      merge_axes(inner, pointers(kernel), next_axis_);
-      const size_t keep = stage_axes(kernel, inner);
-      outer.assign(inner.begin(), inner.end() - static_cast<int64_t>(keep));
-      inner.erase(inner.begin(), inner.end() - static_cast<int64_t>(keep));
-    } else {
-      merge_axes(inner, pointers(kernel), next_axis_);
-    }
+    merge_axes(inner, pointers(kernel), next_axis_);
     for (size_t s = 0; s + 1 < kernel.stages.size(); ++s)
       merge_axes(kernel.stages[s].axes, {&kernel.stages[s].value}, next_axis_);
     kernel.outer = std::move(outer);
@@ -149,25 +143,6 @@ class Stager {
       for (Expr& i : s.index) out.push_back(&i);
     }
     return out;
-  }
-
-  /// How many trailing axes the store stage keeps: one, or more where the last is short or memory runs along another.
-  static size_t stage_axes(const LoopKernel& k, const std::vector<Axis>& axes) {
-    if (axes.size() <= 1) return axes.size();
-    size_t keep = 1;
-    const Dim& last = axes.back().extent;
-    if (last.is_constant() && last.constant() < 64) keep = 2;
-    std::map<int, int> votes;
-    for (const Stage& s : k.stages)
-      visit(s.value, [&](const ExprNode& n) {
-        if (n.kind != ExprKind::load) return;
-        for (size_t i = 0; i < axes.size(); ++i)
-          if (unit_stride(n, axes[i].id)) ++votes[static_cast<int>(i)];
-      });
-    if (!votes[static_cast<int>(axes.size()) - 1])
-      for (size_t i = axes.size(); i-- > 0;)
-        if (votes[static_cast<int>(i)]) return std::max(keep, axes.size() - i);
-    return keep;
   }
 
   Expr hoist(const Expr& root) {
@@ -199,7 +174,7 @@ class Stager {
     const bool shared = std::any_of(domain_.begin(), domain_.end(), [&](const Axis& a) { return !free.count(a.id); });
     if (shared) return false;
     // A window is too short for vectors along it, and those across it read every second to fourth element.
-    const bool window = product_of(r.reduce_axes).upper_bound().value_or(1 << 20) <= 64;
+    const bool window = extent_of(r.reduce_axes).upper_bound().value_or(1 << 20) <= 64;
     int along_reduction = 0, along_domain = 0;
     visit(r.args[0], [&](const ExprNode& n) {
       if (n.kind != ExprKind::load) return;
@@ -209,12 +184,6 @@ class Stager {
     if (along_domain > 0) return along_domain >= along_reduction;
     // No vector either way: a window stays inside, a long reduction gets a stage.
     return along_reduction == 0 && window;
-  }
-
-  static Dim product_of(const std::vector<Axis>& axes) {
-    Dim p(1);
-    for (const Axis& a : axes) p = p * a.extent;
-    return p;
   }
 
   const std::vector<Axis>& domain_;

@@ -9,7 +9,6 @@
 #include "codegen/cpu/expressions/expr_emitter.h"
 #include "codegen/cpu/llvm/imports.h"
 #include "compiler/kernel/access_analysis.h"
-#include "compiler/kernel/loop_rewrite.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -127,18 +126,6 @@ bool is_scattered(const Stage& stage, const std::vector<Operand>& operands, cons
     if (n.kind == ExprKind::binary) scattered = scattered || !import_of(n.binary, n.dtype).empty();
   });
   return scattered;
-}
-
-bool has_reduce(const Expr& e) {
-  bool found = false;
-  visit(e, [&](const ExprNode& n) { found = found || n.kind == ExprKind::reduce; });
-  return found;
-}
-
-int count_nodes(const Expr& e) {
-  int count = 0;
-  visit(e, [&](const ExprNode&) { ++count; });
-  return count;
 }
 
 }  // namespace gcg::cpu
