@@ -55,7 +55,7 @@ class PlanEmitter {
     out->microseconds = static_cast<float>(m.microseconds);
     out->microseconds_intra = static_cast<float>(m.microseconds_intra);
     out->microseconds_alone = static_cast<float>(m.microseconds_alone);
-    out->reason = m.reason;
+    out->streams_dropped = m.streams_dropped;
     return out;
   }
 
