@@ -55,7 +55,7 @@ class PlanEmitter {
     out->microseconds = static_cast<float>(m.microseconds);
     out->microseconds_intra = static_cast<float>(m.microseconds_intra);
     out->microseconds_alone = static_cast<float>(m.microseconds_alone);
-    out->streams_dropped = m.streams_dropped;
+    out->reason = m.reason;
     return out;
   }
 

@@ -50,8 +50,10 @@ bool has_reduction(const Expr& e) {
   return found;
 }
 
+bool is_elementary_function(UnaryOp op) { return op >= UnaryOp::exp && op <= UnaryOp::atanh; }
+
 bool is_elementary_function(const ExprNode& n) {
-  return n.kind == ExprKind::unary && is_float(n.dtype) && n.unary >= UnaryOp::exp && n.unary <= UnaryOp::atanh;
+  return n.kind == ExprKind::unary && is_float(n.dtype) && is_elementary_function(n.unary);
 }
 
 int count_nodes(const Expr& e) {

@@ -17,7 +17,8 @@ bool is_data(const Expr& e);
 /// May evaluating it read what only exists where every select around it takes its side?
 bool has_guarded_load(const Expr& e);
 bool has_reduction(const Expr& e);
-/// Of floats: exp, log, sin and their like, many instructions on every machine.
+/// exp, log, sin and their like: many instructions on every machine. Of a node: of floats.
+bool is_elementary_function(UnaryOp op);
 bool is_elementary_function(const ExprNode& n);
 int count_nodes(const Expr& e);
 /// Is it an index that its own operator checks (BinaryOp::checked_index)?

@@ -124,7 +124,7 @@ void drop_streams(Plan& plan) {
     mode.inter = 1;
     mode.intra = mode.threads;
     mode.microseconds = mode.microseconds_intra;
-    mode.streams_dropped = true;
+    mode.reason = "arena";
   }
 }
 

@@ -137,7 +137,7 @@ struct ParallelMode {
   int intra = 1, inter = 1, replicas = 1;
   std::vector<uint8_t> stream_threads = {};
   double microseconds = 0, microseconds_intra = 0, microseconds_alone = 0;
-  bool streams_dropped = false;  // they were faster, but their memory too large
+  std::string reason = {};
 };
 
 struct Plan {
