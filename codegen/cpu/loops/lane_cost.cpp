@@ -100,7 +100,7 @@ double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const
       return;
     const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis.id);
     if (stride && stride->is(0))
-      cost += 0.1;
+      cost += store ? HUGE_VAL : 0.1;  // 0: an axis beside it has no points
     else if ((stride && stride->is(1)) || (store && interleaved_store))
       cost += 1;
     else if (!store && stride && is_interleaving(*stride))
