@@ -32,7 +32,7 @@ TEST(LoopPaths, ConcatenationReadsVectorsUnderItsCondition) {
         return select(binary(BinaryOp::less, i[1], index(3)), guarded(load(0, DType::f32, i)),
                       guarded(load(1, DType::f32, {i[0], i[1] - index(3), i[2]})));
       });
-  expect_path(kernel, "} else {\n    const long long", {{"b", 5}});
+  expect_path(kernel, "gart_load<4>(p1", {{"b", 5}});
 }
 
 TEST(LoopPaths, AConditionPerElementKeepsScalarLoads) {

@@ -8,7 +8,8 @@ namespace gcg::tools {
 namespace {
 
 const char* reason_of(const gart::fb::Mode& mode) {
-  if (gart::view_of(mode.reason()) == "arena") return "streams would need too large an arena: threads share the tasks of each step";
+  if (gart::view_of(mode.reason()) == "arena")
+    return "streams would need too large an arena: threads share the tasks of each step";
   if (mode.intra() == 1 && mode.inter() == 1)
     return "steps are light or wait for each other: one thread a run, and runs beside each other";
   if (mode.inter() == 1) return "heavy steps, or steps that wait for each other: threads share the tasks of each";
