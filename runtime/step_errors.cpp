@@ -25,8 +25,10 @@ std::string steps_text(const Plan& plan, uint32_t begin, uint32_t end) {
 }
 
 Error kernel_error(const fb::Step& step, uint32_t code) {
-  if (code == GART_KERNEL_INDEX_OUT_OF_RANGE)
-    return step_error(step, text("an index is out of range", view_of(step.message())));
+  if (code == GART_KERNEL_INDEX_OUT_OF_RANGE) {
+    const std::string_view ranges = view_of(step.message());
+    return step_error(step, text("an index is out of range", ranges.empty() ? "" : ": it must be in ", ranges));
+  }
   return step_error(step, text("its function returned ", 0 - code));
 }
 

@@ -58,7 +58,7 @@ class SequenceEmitter {
     out.kernel = static_cast<uint32_t>(launch.kernel.index);
     out.overlaps = launch.overlaps;
     const Kernel& kernel = c_.plan.kernels[launch.kernel];
-    out.message = index_limits(kernel);
+    for (const std::string& range : index_limits(kernel)) out.message += (out.message.empty() ? "" : " or ") + range;
     out.operations = static_cast<int32_t>(slot(kernel_operations(kernel)));
     emit_code(c_.plan.code[launch.kernel], out);
   }

@@ -117,8 +117,7 @@ Dim without_inner_mods(const Dim& r, const Dim& b) {
   });
 }
 
-// ---- Maximum and minimum
-// ----------------------------------------------------------------------------------------------
+// ---- Maximum and minimum --------------------------------------------------------------------------------------------
 
 /// No tensor has this many elements (addresses have fewer bits): exporters write such numbers for "to the end".
 constexpr int64_t kUnlimited = int64_t{1} << 52;

@@ -44,6 +44,24 @@ bool has_guarded_load(const Expr& e) {
   return any_node(e, [](const ExprNode& n) { return n.kind == ExprKind::load && n.guarded; });
 }
 
+bool has_reduction(const Expr& e) {
+  bool found = false;
+  visit(e, [&](const ExprNode& n) { found = found || n.kind == ExprKind::reduce; });
+  return found;
+}
+
+bool is_elementary_function(UnaryOp op) { return op >= UnaryOp::exp && op <= UnaryOp::atanh; }
+
+bool is_elementary_function(const ExprNode& n) {
+  return n.kind == ExprKind::unary && is_float(n.dtype) && is_elementary_function(n.unary);
+}
+
+int count_nodes(const Expr& e) {
+  int count = 0;
+  visit(e, [&](const ExprNode&) { ++count; });
+  return count;
+}
+
 bool is_checked_index(const Expr& e) { return e->kind == ExprKind::binary && e->binary == BinaryOp::checked_index; }
 
 bool is_checked(const Kernel& kernel, const Expr& index) {
@@ -111,6 +129,18 @@ std::optional<Dim> address_stride(const Operand& operand, const std::vector<Expr
     total = total + *stride * strides[d];
   }
   return total;
+}
+
+void visit_accesses(const Stage& stage,
+                    const std::function<void(int operand, const std::vector<Expr>& index, bool store)>& see) {
+  const auto loads = [&](const Expr& e) {
+    visit(e, [&](const ExprNode& n) {
+      if (n.kind == ExprKind::load) see(n.operand, n.args, false);
+    });
+  };
+  loads(stage.value);
+  for (const Expr& i : stage.index) loads(i);
+  if (stage.kind == Stage::Kind::store) see(stage.operand, stage.index, true);
 }
 
 }  // namespace gcg

@@ -1,6 +1,6 @@
 #include "compiler/kernel/index_limits.h"
 
-#include <set>
+#include <utility>
 
 #include "compiler/support/error.h"
 
@@ -39,11 +39,7 @@ class Limits {
     add(k.epilogue);
   }
 
-  std::string text() const {
-    std::string out;
-    for (const std::string& range : ranges_) out += (out.empty() ? ": it must be in " : " or ") + range;
-    return out;
-  }
+  std::set<std::string> take() { return std::move(ranges_); }
 
  private:
   /// A selected index is one that counts from the end where it is negative.
@@ -59,10 +55,10 @@ class Limits {
 
 }  // namespace
 
-std::string index_limits(const Kernel& kernel) {
+std::set<std::string> index_limits(const Kernel& kernel) {
   Limits limits;
   std::visit([&](const auto& body) { limits.add(body); }, kernel.body);
-  return limits.text();
+  return limits.take();
 }
 
 }  // namespace gcg

@@ -48,8 +48,8 @@ struct Stage {
   ReduceOp reduce{};        // reduce
 };
 
-struct LoopKernel {
-  std::vector<Axis> outer;  // parallel; tasks = chunks of their collapsed product
+struct LoopKernel {         // addresses are flat where they are affine, axes as few as that allows (flat_loops.h)
+  std::vector<Axis> outer;  // parallel; none for a single store, whose own axes all are
   std::vector<Stage> stages;
 };
 

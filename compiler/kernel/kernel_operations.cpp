@@ -2,14 +2,10 @@
 
 #include <set>
 
+#include "compiler/kernel/loop_planning.h"
+
 namespace gcg {
 namespace {
-
-Dim points(const std::vector<Axis>& axes) {
-  Dim n(1);
-  for (const Axis& axis : axes) n = n * axis.extent;
-  return n;
-}
 
 /// Of one evaluation of an expression. What several places share is computed once; indices of loads do not count.
 class Counter {
@@ -24,7 +20,7 @@ class Counter {
       case ExprKind::select:
         return inside + Dim(1);
       case ExprKind::reduce:
-        return (inside + Dim(1)) * points(e->reduce_axes);
+        return (inside + Dim(1)) * extent_of(e->reduce_axes);
       default:
         return inside;
     }
@@ -40,13 +36,13 @@ Dim operations(const LoopKernel& k) {
   Dim total(0);
   for (const Stage& stage : k.stages) {
     const Dim combine = stage.kind == Stage::Kind::reduce ? Dim(1) : Dim(0);
-    total = total + points(stage.axes) * (operations(stage.value) + combine);
+    total = total + extent_of(stage.axes) * (operations(stage.value) + combine);
   }
-  return points(k.outer) * total;
+  return extent_of(k.outer) * total;
 }
 
 Dim operations(const MatMulKernel& k) {
-  return points(k.batch) * k.m.extent * k.n.extent * (Dim(2) * k.k.extent + operations(k.epilogue));
+  return extent_of(k.batch) * k.m.extent * k.n.extent * (Dim(2) * k.k.extent + operations(k.epilogue));
 }
 
 Dim operations(const ConvKernel& k) {
@@ -67,7 +63,7 @@ Dim operations(const PlainConvKernel& k) {
 Dim operations(const AttentionKernel& k) {
   const Dim softmax = operations(k.scores) + Dim(4);  // maximum, difference, exponential, sum
   const Dim per_row = k.t.extent * (Dim(2) * (k.d.extent + k.n.extent) + softmax);
-  return points(k.batch) * k.m.extent * (per_row + k.n.extent * operations(k.epilogue));
+  return extent_of(k.batch) * k.m.extent * (per_row + k.n.extent * operations(k.epilogue));
 }
 
 /// A loop over an axis counts as over all of it, one that ends on a condition as one turn, a branch as its longer side.
@@ -81,7 +77,7 @@ Dim operations(const Block& block) {
   return total;
 }
 
-Dim operations(const ProgramKernel& k) { return points(k.outer) * operations(k.body); }
+Dim operations(const ProgramKernel& k) { return extent_of(k.outer) * operations(k.body); }
 
 }  // namespace
 

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "compiler/kernel/access_analysis.h"
-#include "compiler/kernel/loop_rewrite.h"
 
 namespace gcg {
 namespace {
@@ -37,28 +36,19 @@ std::vector<Expr> jumping_loads(const Stage& stage, const Axis& lane, const std:
 
 }  // namespace
 
-LoopForm loop_form(const Kernel& kernel, const LoopKernel& loop) {
-  LoopForm form;
-  const auto note_units = [&](const std::vector<Axis>& axes) {
-    for (const Axis& a : axes)
-      if (a.extent.is(1)) form.unit_axes.push_back(a.id);
-  };
-  form.outer = loop.outer;
-  form.stages = loop.stages;
-  note_units(form.outer);
-  for (const Stage& stage : form.stages) note_units(stage.axes);
-  form.is_single_store = form.stages.size() == 1 && form.stages[0].kind == Stage::Kind::store;
-  if (form.is_single_store) {
-    std::vector<Axis>& axes = form.stages[0].axes;
-    axes.insert(axes.begin(), form.outer.begin(), form.outer.end());
-    form.outer.clear();
-  }
-  std::erase_if(form.outer, [](const Axis& a) { return a.extent.is(1); });
-  for (Stage& stage : form.stages) {
-    flatten_accesses(stage, kernel.operands);
-    stage.axes = merge_axes(stage, std::move(stage.axes));
-  }
-  return form;
+bool is_single_store(const LoopKernel& loop) {
+  return loop.outer.empty() && loop.stages.size() == 1 && loop.stages[0].kind == Stage::Kind::store;
+}
+
+Dim extent_of(const std::vector<Axis>& axes) {
+  Dim points(1);
+  for (const Axis& a : axes) points = points * a.extent;
+  return points;
+}
+
+bool is_below(const Dim& extent, int64_t limit) {
+  const auto upper = extent.upper_bound();
+  return upper && *upper < limit;
 }
 
 std::optional<size_t> best_lane(const Stage& stage, const std::vector<Axis>& axes, const LaneCost& cost) {
@@ -73,18 +63,18 @@ std::optional<size_t> best_lane(const Stage& stage, const std::vector<Axis>& axe
   return best;
 }
 
-std::optional<Axis> outer_lane(const LoopForm& form, const LaneCost& cost,
+std::optional<Axis> outer_lane(const LoopKernel& loop, const LaneCost& cost,
                                const std::function<bool(const Axis&)>& fits) {
   double least = 0;
-  for (const Stage& s : form.stages) {
+  for (const Stage& s : loop.stages) {
     double inside = s.axes.empty() ? 0 : std::numeric_limits<double>::infinity();
     for (const Axis& a : s.axes) inside = std::min(inside, cost(s, a));
     least += inside;
   }
   std::optional<Axis> found;
-  for (const Axis& a : form.outer) {
+  for (const Axis& a : loop.outer) {
     double here = 0;
-    for (const Stage& s : form.stages) here += s.axes.empty() ? 0 : cost(s, a);
+    for (const Stage& s : loop.stages) here += s.axes.empty() ? 0 : cost(s, a);
     if (here >= least || !fits(a)) continue;
     least = here;
     found = a;

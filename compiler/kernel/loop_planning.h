@@ -10,14 +10,13 @@
 
 namespace gcg {
 
-/// A loop kernel with flat addresses and as few axes as they allow; none has extent 1.
-struct LoopForm {
-  std::vector<Axis> outer;  // none for a single store: all of its axes are parallel, and the stage's
-  std::vector<Stage> stages;
-  std::vector<int> unit_axes;  // axes of extent 1, always 0
-  bool is_single_store = false;
-};
-LoopForm loop_form(const Kernel& kernel, const LoopKernel& loop);
+/// One stage that stores: its axes are all the axes, and all are parallel.
+bool is_single_store(const LoopKernel& loop);
+
+/// How many points axes have together.
+Dim extent_of(const std::vector<Axis>& axes);
+/// Surely?
+bool is_below(const Dim& extent, int64_t limit);
 
 /// What it costs a machine that neighbouring lanes (of a vector, threads of a warp) are neighbours along the axis.
 using LaneCost = std::function<double(const Stage&, const Axis&)>;
@@ -28,7 +27,7 @@ std::optional<size_t> best_lane(const Stage& stage, const std::vector<Axis>& axe
 
 /// The outer axis along which neighbouring points use memory better than neighbouring elements of the stages' own axes
 /// do; nullopt: there is none that `fits`.
-std::optional<Axis> outer_lane(const LoopForm& form, const LaneCost& cost,
+std::optional<Axis> outer_lane(const LoopKernel& loop, const LaneCost& cost,
                                const std::function<bool(const Axis&)>& fits);
 
 /// A store along `lane` whose loads that jump along it are all contiguous along another axis: tiles of the two axes are

@@ -3,15 +3,15 @@
 #include <array>
 #include <sstream>
 
+#include "compiler/kernel/operator_names.h"
+
 namespace gcg {
 namespace {
 
-constexpr std::array kUnary = {"neg",     "abs",    "sqrt",  "rsqrt", "exp",   "log",  "erf",   "tanh",
-                               "sigmoid", "sin",    "cos",   "tan",   "asin",  "acos", "atan",  "sinh",
-                               "cosh",    "asinh",  "acosh", "atanh", "floor", "ceil", "round", "reciprocal",
-                               "not",     "bitnot", "isnan", "isinf", "sign",  "bits"};
-constexpr std::array kBinary = {"+", "-",  "*", "/",  "//",  "%",  "fmod", "pow", "max", "min", "==", "!=",
-                                "<", "<=", ">", ">=", "and", "or", "xor",  "&",   "|",   "^",   "<<", ">>"};
+/// Between the two operands.
+constexpr std::array kBinary = {"+",  "-", "*",  "/",   "//", "%",   "fmod", "pow", "max", "min", "==", "!=", "<",
+                                "<=", ">", ">=", "and", "or", "xor", "&",    "|",   "^",   "<<",  ">>", "in"};
+static_assert(kBinary.size() == kBinaryNames.size());
 constexpr std::array kReduce = {"sum", "prod", "max", "min", "all", "any"};
 
 std::string list(const std::vector<Expr>& es) {
@@ -176,7 +176,7 @@ std::string print_expr(const Expr& e) {
       out << "acc";
       break;
     case ExprKind::unary:
-      out << kUnary[static_cast<size_t>(e->unary)] << '(' << arg(0) << ')';
+      out << name_of(e->unary) << '(' << arg(0) << ')';
       break;
     case ExprKind::binary:
       out << '(' << arg(0) << ' ' << kBinary[static_cast<size_t>(e->binary)] << ' ' << arg(1) << ')';

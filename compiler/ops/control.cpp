@@ -8,8 +8,7 @@
 namespace gcg {
 namespace {
 
-// ---- If
-// ---------------------------------------------------------------------------------------------------------------
+// ---- If -------------------------------------------------------------------------------------------------------------
 
 void infer_if(InferContext& c) {
   const Value& condition = c.input(0);
@@ -32,8 +31,7 @@ std::vector<Tensor> reference_if(ReferenceContext& c) {
   return c.run_body(c.input(0)->at_int(0) != 0 ? 0 : 1, capture_tensors(c));
 }
 
-// ---- Loop
-// -------------------------------------------------------------------------------------------------------------
+// ---- Loop -----------------------------------------------------------------------------------------------------------
 
 /// How often the loop runs, when that is known before it starts.
 std::optional<Dim> trip_count(InferContext& c, const Value& body_condition) {
@@ -103,8 +101,7 @@ std::vector<Tensor> reference_loop(ReferenceContext& c) {
   return result;
 }
 
-// ---- Scan
-// -------------------------------------------------------------------------------------------------------------
+// ---- Scan -----------------------------------------------------------------------------------------------------------
 
 void infer_scan(InferContext& c) {
   const ScanForm form(c.node());
@@ -200,8 +197,7 @@ void upgrade_scan(UpgradeContext& c) {
   node.attributes = {{"num_scan_inputs", own}};
 }
 
-// ---- gart.Fail
-// --------------------------------------------------------------------------------------------------------
+// ---- gart.Fail ------------------------------------------------------------------------------------------------------
 
 /// Stands in a branch that cannot be computed. Attribute `message` says why; `dtypes`, `ranks` and `extents` (those of
 /// all outputs, as text) type the outputs.

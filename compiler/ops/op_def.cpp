@@ -4,8 +4,7 @@
 
 namespace gcg {
 
-// ---- Traits
-// ------------------------------------------------------------------------------------------------------------
+// ---- Traits ---------------------------------------------------------------------------------------------------------
 
 Cost OpDef::cost() const {
   if (traits.cost != Cost::by_kind) return traits.cost;
@@ -24,8 +23,7 @@ Narrow OpDef::narrow() const {
   return links ? Narrow::links : Narrow::no;
 }
 
-// ---- Lowering
-// ---------------------------------------------------------------------------------------------------------
+// ---- Lowering -------------------------------------------------------------------------------------------------------
 
 Expr LowerContext::broadcast_input(int i, const std::vector<Expr>& output_index) {
   const Shape& shape = input_shape(i);
@@ -37,8 +35,7 @@ Expr LowerContext::broadcast_input(int i, const std::vector<Expr>& output_index)
   return input(i, index_of_input);
 }
 
-// ---- Upgrade
-// ----------------------------------------------------------------------------------------------------------
+// ---- Upgrade --------------------------------------------------------------------------------------------------------
 
 void UpgradeContext::set_input(size_t i, Tensor tensor) {
   if (node.inputs.size() <= i) node.inputs.resize(i + 1);

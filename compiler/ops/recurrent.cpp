@@ -11,8 +11,7 @@ namespace {
 
 enum : int { kX, kW, kR, kB, kSequenceLens, kInitialH, kInitialC, kP };
 
-// ---- Inference
-// --------------------------------------------------------------------------------------------------------
+// ---- Inference ------------------------------------------------------------------------------------------------------
 
 void require_shape(InferContext& c, int input, const Shape& expected, const char* what) {
   if (!c.has_input(input)) return;
@@ -47,8 +46,7 @@ void infer_recurrent(InferContext& c) {
   c.set_output(2, c.dtype(kX), state);
 }
 
-// ---- Reference
-// --------------------------------------------------------------------------------------------------------
+// ---- Reference ------------------------------------------------------------------------------------------------------
 
 /// One direction of one sequence of the batch, stepped in double.
 class Cell {

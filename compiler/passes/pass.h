@@ -17,10 +17,10 @@ struct Pass {
   bool (*run)(Graph& graph, const Target* target);
 };
 
-/// What the runner is asked to show or skip (--print-after=, --stop-after=, --disable-pass=, --time-passes).
-/// Of --stop-after: when all schedules are made, before machine code.
+/// Of --stop-after: when all plans are made, before machine code.
 inline constexpr std::string_view kStopAfterPlan = "plan";
 
+/// What the runner is asked to show or skip (--print-after=, --stop-after=, --disable-pass=, --time-passes).
 struct PassOptions {
   std::vector<std::string> print_after;  // pass names, or "all"
   std::string stop_after;                // a pass or kStopAfterPlan; empty: run all
@@ -38,9 +38,9 @@ struct PassGroup {
 
 /// The passes every target shares, in order. (pipeline.cpp, with the reason for the order)
 const std::vector<PassGroup>& model_passes();
-/// The passes of one shape set, before its graph is partitioned.
+/// The passes of one shape set, for every device.
 const std::vector<PassGroup>& shape_passes();
-/// The passes of a device class, on the graph of one shape set, partitioned.
+/// The passes of a device class, on the graph of one shape set.
 const std::vector<PassGroup>& device_passes(DeviceClass device);
 /// Every pass once.
 std::vector<Pass> all_passes();

@@ -12,7 +12,7 @@ namespace gcg {
 struct ArenaBlock {
   int64_t size = 0;            // bytes; 0 takes no room
   std::vector<int> conflicts;  // indices of other blocks
-  int first = 0, last = 0;     // steps of definition and of last use in the total order of a one-stream schedule
+  int first = 0, last = 0;     // steps of definition and of last use, in the order of the plan
 };
 
 struct ArenaLayout {

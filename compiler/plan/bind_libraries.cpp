@@ -6,7 +6,7 @@
 #include "compiler/kernel/library_algorithm.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/plan/drop_unused.h"
-#include "compiler/schedule/rounded_constant.h"
+#include "compiler/plan/rounded_constant.h"
 
 namespace gcg {
 namespace {

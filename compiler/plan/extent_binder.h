@@ -17,7 +17,7 @@ constexpr const char* kRebindsAttribute = "gart.rebinds";
 /// A Loop that carries a value whose extent c changes carries the extent beside it, as a number:
 ///   gart.Bind(n; c), gart.WithExtents(value)          before the Loop, n the extent that the value begins with
 ///   body: gart.Bind(m; c_next), gart.WithExtents(value)   m the extent that the iteration gives it; carried: value, m
-///   at the iteration's end c becomes m (the schedule does that: nothing of the iteration may see it)
+///   at the iteration's end c becomes m (make_control.cpp does that: nothing of the iteration may see it)
 ///   gart.Bind(last m; s), gart.WithExtents(value)     after the Loop, s the symbol of the result's extent
 class ExtentBinder {
  public:

@@ -4,10 +4,10 @@
 #include <set>
 #include <string_view>
 
+#include "compiler/fusion/fuse.h"
+#include "compiler/fusion/fusion_costs.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/plan/extent_symbols.h"
-#include "compiler/schedule/fuse.h"
-#include "compiler/schedule/fusion_costs.h"
 
 namespace gcg {
 namespace {

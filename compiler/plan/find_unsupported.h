@@ -1,4 +1,4 @@
-// What of a graph cannot be scheduled, found before any work on it.
+// What of a graph cannot be compiled, found before any work on it.
 #pragma once
 
 #include <vector>

@@ -10,8 +10,8 @@
 #include "compiler/plan/extent_symbols.h"
 #include "compiler/plan/find_unsupported.h"
 #include "compiler/plan/plan_maker.h"
+#include "compiler/plan/rounded_constant.h"
 #include "compiler/plan/waits.h"
-#include "compiler/schedule/rounded_constant.h"
 #include "compiler/support/error.h"
 
 namespace gcg {

@@ -55,18 +55,6 @@ class Modes {
     const bool streams = plan_.entry().steps.size() <= kMostSteps;
     for (const int threads : kThreads) add_mode(threads, streams);
     name_streams();
-    for (ParallelMode& mode : plan_.modes) explain(mode);
-  }
-
-  static void explain(ParallelMode& mode) {
-    if (mode.intra == 1 && mode.inter == 1)
-      mode.reason = "steps are light or wait for each other: one thread a run, and runs beside each other";
-    else if (mode.inter == 1)
-      mode.reason = "heavy steps, or steps that wait for each other: threads share the tasks of each";
-    else if (mode.intra == 1)
-      mode.reason = "independent light steps: threads take streams of them";
-    else
-      mode.reason = "independent light steps in streams, a thread each; of heavy ones threads share the tasks";
   }
 
  private:
@@ -136,7 +124,7 @@ void drop_streams(Plan& plan) {
     mode.inter = 1;
     mode.intra = mode.threads;
     mode.microseconds = mode.microseconds_intra;
-    mode.reason = "streams would need too large an arena: threads share the tasks of each step";
+    mode.reason = "arena";
   }
 }
 

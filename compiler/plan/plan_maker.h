@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "compiler/fusion/fuse.h"
+#include "compiler/lowering/lower_group.h"
 #include "compiler/plan/plan.h"
-#include "compiler/schedule/fuse.h"
-#include "compiler/schedule/lower_group.h"
 #include "compiler/support/unsupported.h"
 
 namespace gcg {
@@ -72,7 +72,7 @@ class PlanMaker {
   void emit(Scope& scope, const ReadyGroup& w, Sequence& steps);
   Step launch(const LoweredGroup& lowered, std::vector<BufferId> operands);
 
-  // schedule_control.cpp
+  // make_control.cpp
   void bind_steps(Scope& scope, const Node& n, Sequence& steps);
   /// Checks what the graph assumes about extents as soon as they are known.
   void check_facts(Sequence& steps);

@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
+#include "compiler/fusion/fusion_costs.h"
+#include "compiler/kernel/loop_work.h"
+#include "compiler/lowering/lower_group.h"
 #include "compiler/ops/op_def.h"
-#include "compiler/schedule/fusion_costs.h"
-#include "compiler/schedule/loop_work.h"
-#include "compiler/schedule/lower_group.h"
 
 namespace gcg {
 namespace {

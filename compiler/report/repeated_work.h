@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "compiler/fusion/fuse.h"
 #include "compiler/report/remark.h"
-#include "compiler/schedule/fuse.h"
 
 namespace gcg {
 

@@ -10,7 +10,7 @@ namespace {
 
 /// Rows of `in` elements stretched or shrunk to `out`, linearly between neighbours.
 Kernel stretched(const Dim& rows, const Dim& in, const Dim& out, int64_t up, int64_t down) {
-  return map_kernel("stretched", {{DType::f32, {rows, in}}, {DType::f32, {rows, out}}}, 1,
+  return map_kernel("stretched", {{DType::f32, {rows, in}}, {DType::f32, {rows, out}}},
                     [&](const std::vector<Expr>& i) {
                       const Expr at = i[1] * index(2 * down) + index(down - up), divisor = index(2 * up);
                       const Expr first = binary(BinaryOp::floor_div, at, divisor),
@@ -43,7 +43,7 @@ TEST(AxisTables, ShrunkRows) {
 /// y[c, j] = between x[c, floor(p[j])] and the element after it, as a sampled grid: of every plane the same places.
 Kernel sampled(const Dim& planes, int64_t size, const Dim& places) {
   return map_kernel("sampled", {{DType::f32, {planes, size}}, {DType::f32, {places}}, {DType::f32, {planes, places}}},
-                    2, [&](const std::vector<Expr>& i) {
+                    [&](const std::vector<Expr>& i) {
                       const Expr p = load(1, DType::f32, {i[1]}) * f32(3) + f32(1), floor = unary(UnaryOp::floor, p),
                                  t = p - floor;
                       const auto x = [&](const Expr& place) {
@@ -70,7 +70,7 @@ TEST(AxisTables, WideEnds) {
   for (int64_t pad : {1, 7, 8, 9, 30})
     for (int64_t in : {31, 32, 60, 200}) {
       const auto kernel_of = [&](const Dim& width) {
-        return map_kernel("mirrored", {{DType::f32, {3, width}}, {DType::f32, {3, width + 2 * pad}}}, 1,
+        return map_kernel("mirrored", {{DType::f32, {3, width}}, {DType::f32, {3, width + 2 * pad}}},
                           [&](const std::vector<Expr>& i) {
                             const Expr period = extent(width * 2 - 2),
                                        forth = binary(BinaryOp::mod, i[1] - index(pad), period);

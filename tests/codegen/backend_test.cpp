@@ -19,7 +19,7 @@ const char* const kTargets[] = {"x86-64-v3", "x86-64-v4", "aarch64"};
 
 Kernel unary_kernel(UnaryOp op, DType dtype, int64_t n) {
   const Operand x{dtype, {n}};
-  return map_kernel("unary", {x, x}, 0, [=](const auto& i) { return unary(op, load(0, dtype, i)); });
+  return map_kernel("unary", {x, x}, [=](const auto& i) { return unary(op, load(0, dtype, i)); });
 }
 
 /// Kernels with constants in memory, calls, branches, half floats, masks and reductions.
@@ -33,7 +33,7 @@ std::vector<Kernel> sample() {
   for (DType from : all)
     for (DType to : all)
       kernels.push_back(
-          map_kernel("cast", {{from, {45}}, {to, {45}}}, 0, [&](const auto& i) { return cast(to, load(0, from, i)); }));
+          map_kernel("cast", {{from, {45}}, {to, {45}}}, [&](const auto& i) { return cast(to, load(0, from, i)); }));
   return kernels;
 }
 
@@ -94,7 +94,7 @@ TEST(CpuBackend, Aarch64AddressesItsConstants) {
   // kernel's own data.
   std::vector<Kernel> kernels;
   for (int64_t n : {1000, 2000, 3000})
-    kernels.push_back(map_kernel("iota", {{DType::f32, {n}}}, 0, [](const auto& i) { return cast(DType::f32, i[0]); }));
+    kernels.push_back(map_kernel("iota", {{DType::f32, {n}}}, [](const auto& i) { return cast(DType::f32, i[0]); }));
   const CompiledBlob blob = cpu::make_cpu_backend()->compile(pointers(kernels), *find_target("aarch64"), 1);
   auto word = [&](uint64_t at) {
     uint32_t w = 0;
@@ -133,7 +133,7 @@ TEST(CpuBackend, NoKernelCallsTheRuntimeLibraryOfACompiler) {
 TEST(CpuBackend, VectorCodeHasNoScalarLoop) {
   const Operand x{DType::f32, {4096}};
   const Kernel kernel =
-      map_kernel("add", {x, x, x}, 0, [](const auto& i) { return load(0, DType::f32, i) + load(1, DType::f32, i); });
+      map_kernel("add", {x, x, x}, [](const auto& i) { return load(0, DType::f32, i) + load(1, DType::f32, i); });
   const std::string v3 = cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target("x86-64-v3")));
   const std::string v4 = cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target("x86-64-v4")));
   EXPECT_NE(v3.find("vaddps\t"), std::string::npos);
@@ -144,7 +144,7 @@ TEST(CpuBackend, VectorCodeHasNoScalarLoop) {
 }
 
 TEST(CpuBackend, ErrorsNameTheNode) {
-  Kernel kernel = map_kernel("bad", {{DType::f16, {8}}, {DType::f16, {8}}}, 0,
+  Kernel kernel = map_kernel("bad", {{DType::f16, {8}}, {DType::f16, {8}}},
                              [](const auto& i) { return unary(UnaryOp::exp, load(0, DType::f16, i)); });
   kernel.sources = {"encoder/exp_3"};
   try {

@@ -38,7 +38,7 @@ class Timed {
 
 /// y[i] = the sum of x[t, i] over `loads` values of t.
 Kernel plain_sum(int64_t loads, int64_t elements) {
-  return map_kernel("plain", {{DType::f32, {loads, elements}}, {DType::f32, {elements}}}, 0,
+  return map_kernel("plain", {{DType::f32, {loads, elements}}, {DType::f32, {elements}}},
                     [&](const std::vector<Expr>& i) {
                       Expr sum;
                       for (int64_t t = 0; t < loads; ++t) {
@@ -75,7 +75,7 @@ TEST(FormerCliffs, Windows) {
 
 TEST(FormerCliffs, ClampedRows) {
   constexpr int64_t rows = 200, width = 58;
-  expect_near_plain_sum(map_kernel("reflect", {{DType::f32, {rows, width - 2}}, {DType::f32, {rows, width}}}, 1,
+  expect_near_plain_sum(map_kernel("reflect", {{DType::f32, {rows, width - 2}}, {DType::f32, {rows, width}}},
                                    [&](const std::vector<Expr>& i) {
                                      const Expr from = i[1] - index(1), front = at_least(from, index(0) - from);
                                      return load(0, DType::f32, {i[0], at_most(front, index(2 * (width - 3)) - front)});
@@ -87,7 +87,7 @@ TEST(FormerCliffs, ClampedRows) {
 TEST(FormerCliffs, DoubledRows) {
   constexpr int64_t rows = 200, width = 28;
   expect_near_plain_sum(
-      map_kernel("doubled", {{DType::f32, {rows, width}}, {DType::f32, {rows, 2 * width}}}, 1,
+      map_kernel("doubled", {{DType::f32, {rows, width}}, {DType::f32, {rows, 2 * width}}},
                  [&](const std::vector<Expr>& i) {
                    const Expr first = binary(BinaryOp::floor_div, i[1] + index(1), index(2)) - index(1);
                    const Expr odd = binary(BinaryOp::mod, i[1], index(2));
@@ -102,7 +102,7 @@ TEST(FormerCliffs, DoubledRows) {
 TEST(FormerCliffs, ReductionsInsideReductions) {
   constexpr int64_t rows = 30, width = 2000;
   expect_near_plain_sum(
-      map_kernel("nested", {{DType::f32, {rows, width}}, {DType::f32, {width}}}, 0,
+      map_kernel("nested", {{DType::f32, {rows, width}}, {DType::f32, {width}}},
                  [&](const std::vector<Expr>& i) {
                    const Axis a{10, rows}, b{11, rows};
                    const Expr largest = reduce(ReduceOp::max, {a}, load(0, DType::f32, {axis_ref(a), i[0]}));
@@ -115,7 +115,7 @@ TEST(FormerCliffs, ReductionsInsideReductions) {
 TEST(FormerCliffs, StretchedRows) {
   constexpr int64_t rows = 200, width = 33, wide = 128;
   expect_near_plain_sum(
-      map_kernel("stretched", {{DType::f32, {rows, width}}, {DType::f32, {rows, wide}}}, 1,
+      map_kernel("stretched", {{DType::f32, {rows, width}}, {DType::f32, {rows, wide}}},
                  [&](const std::vector<Expr>& i) {
                    const Expr at = i[1] * index(20) - index(29), first = binary(BinaryOp::floor_div, at, index(78));
                    const Expr t = cast(DType::f32, binary(BinaryOp::mod, at, index(78))) * f32(1.0 / 78);
@@ -128,7 +128,7 @@ TEST(FormerCliffs, StretchedRows) {
 /// A long row whose mirrored ends are many registers wide.
 TEST(FormerCliffs, WideEnds) {
   constexpr int64_t width = 16000, pad = 200;
-  expect_near_plain_sum(map_kernel("wide", {{DType::f32, {width}}, {DType::f32, {width + 2 * pad}}}, 1,
+  expect_near_plain_sum(map_kernel("wide", {{DType::f32, {width}}, {DType::f32, {width + 2 * pad}}},
                                    [&](const std::vector<Expr>& i) {
                                      const Expr period = index(2 * (width - 1)),
                                                 forth = binary(BinaryOp::mod, i[0] - index(pad), period);
@@ -140,7 +140,7 @@ TEST(FormerCliffs, WideEnds) {
 /// Rows of three elements into rows of eight, as Concat stores them.
 TEST(FormerCliffs, ShortRows) {
   constexpr int64_t rows = 6400;
-  Kernel kernel = map_kernel("short", {{DType::f32, {rows, 3}}, {DType::f32, {rows, 3}}}, 1,
+  Kernel kernel = map_kernel("short", {{DType::f32, {rows, 3}}, {DType::f32, {rows, 3}}},
                              [&](const std::vector<Expr>& i) { return load(0, DType::f32, {i[0], i[1]}); });
   kernel.operands[1].shape = {rows, 8};
   expect_near_plain_sum(kernel, 1);
@@ -150,7 +150,7 @@ TEST(FormerCliffs, ShortRows) {
 TEST(FormerCliffs, PlacesOfAllPlanes) {
   constexpr int64_t planes = 64, size = 1024, places = 1024;
   expect_near_plain_sum(
-      map_kernel("sampled", {{DType::f32, {planes, size}}, {DType::f32, {places}}, {DType::f32, {planes, places}}}, 2,
+      map_kernel("sampled", {{DType::f32, {planes, size}}, {DType::f32, {places}}, {DType::f32, {planes, places}}},
                  [&](const std::vector<Expr>& i) {
                    const Expr p = load(1, DType::f32, {i[1]}) * f32(100), floor = unary(UnaryOp::floor, p),
                               t = p - floor, first = cast(DType::i64, floor);

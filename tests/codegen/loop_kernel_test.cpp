@@ -14,15 +14,15 @@ TEST(LoopKernel, AddsTensorsOfOddExtents) {
   for (int64_t n : {0, 1, 2, 7, 8, 15, 16, 17, 31, 49, 64, 100, 129, 1000}) {
     const Operand x{DType::f32, {3, n}};
     expect_matches(
-        map_kernel("add", {x, x, x}, 1, [](const auto& i) { return load(0, DType::f32, i) + load(1, DType::f32, i); }),
-        random_operands(map_kernel("add", {x, x, x}, 1, [](const auto& i) { return load(0, DType::f32, i); }), {}));
+        map_kernel("add", {x, x, x}, [](const auto& i) { return load(0, DType::f32, i) + load(1, DType::f32, i); }),
+        random_operands(map_kernel("add", {x, x, x}, [](const auto& i) { return load(0, DType::f32, i); }), {}));
   }
 }
 
 TEST(LoopKernel, SymbolicExtentsAreParameters) {
   const Dim batch = Dim::symbol("batch"), n = Dim::symbol("n");
   const Operand x{DType::f32, {batch, n}}, row{DType::f32, {n}};
-  const Kernel kernel = map_kernel("bias_relu", {x, row, x}, 1, [](const auto& i) {
+  const Kernel kernel = map_kernel("bias_relu", {x, row, x}, [](const auto& i) {
     return binary(BinaryOp::max, load(0, DType::f32, i) + load(1, DType::f32, {i[1]}), f32(0));
   });
   for (int64_t b : {0, 1, 3})
@@ -35,7 +35,7 @@ TEST(LoopKernel, SymbolicExtentsAreParameters) {
 TEST(LoopKernel, WithoutOuterAxesTheRowIsSplitIntoTasks) {
   const Operand x{DType::f32, {100000}};
   const Kernel kernel =
-      map_kernel("square", {x, x}, 0, [](const auto& i) { return load(0, DType::f32, i) * load(0, DType::f32, i); });
+      map_kernel("square", {x, x}, [](const auto& i) { return load(0, DType::f32, i) * load(0, DType::f32, i); });
   expect_matches(kernel, random_operands(kernel, {}));
   EXPECT_GT(RunnableKernel(kernel, runnable_targets()[0]).tasks({}), 4);
 }
@@ -43,7 +43,7 @@ TEST(LoopKernel, WithoutOuterAxesTheRowIsSplitIntoTasks) {
 TEST(LoopKernel, BroadcastsEveryWay) {
   const Operand full{DType::f32, {4, 5, 37}};
   const std::vector<Operand> operands{full, {DType::f32, {37}}, {DType::f32, {5, 1}}, {DType::f32, {}}, full};
-  const Kernel kernel = map_kernel("broadcast", operands, 2, [](const auto& i) {
+  const Kernel kernel = map_kernel("broadcast", operands, [](const auto& i) {
     return (load(0, DType::f32, i) + load(1, DType::f32, {i[2]})) * load(2, DType::f32, {i[1], index(0)}) -
            load(3, DType::f32, {});
   });
@@ -51,10 +51,10 @@ TEST(LoopKernel, BroadcastsEveryWay) {
 }
 
 TEST(LoopKernel, TransposesWithTheBetterVectorAxis) {
-  const Kernel kernel = map_kernel("transpose", {{DType::f32, {3, 33, 70}}, {DType::f32, {70, 3, 33}}}, 2,
+  const Kernel kernel = map_kernel("transpose", {{DType::f32, {3, 33, 70}}, {DType::f32, {70, 3, 33}}},
                                    [](const auto& i) { return load(0, DType::f32, {i[1], i[2], i[0]}); });
   expect_matches(kernel, random_operands(kernel, {}));
-  const Kernel to_channels_last = map_kernel("nhwc", {{DType::f32, {2, 5, 49}}, {DType::f32, {2, 49, 5}}}, 1,
+  const Kernel to_channels_last = map_kernel("nhwc", {{DType::f32, {2, 5, 49}}, {DType::f32, {2, 49, 5}}},
                                              [](const auto& i) { return load(0, DType::f32, {i[0], i[2], i[1]}); });
   expect_matches(to_channels_last, random_operands(to_channels_last, {}));
 }
@@ -66,12 +66,12 @@ TEST(LoopKernel, TransposesByTiles) {
     for (int64_t rows : {16, 33, 40})
       for (int64_t columns : {16, 35, 64}) {
         const Kernel kernel =
-            map_kernel("tiles", {{dtype, {2, columns, rows}}, {dtype, {columns}}, {dtype, {2, rows, columns}}}, 2,
+            map_kernel("tiles", {{dtype, {2, columns, rows}}, {dtype, {columns}}, {dtype, {2, rows, columns}}},
                        [&](const auto& i) { return load(0, dtype, {i[0], i[2], i[1]}) + load(1, dtype, {i[2]}); });
         expect_matches(kernel, random_operands(kernel, {}));
       }
   const Dim m = Dim::symbol("m"), n = Dim::symbol("n");
-  const Kernel symbolic = map_kernel("tiles", {{DType::f32, {n, m}}, {DType::f32, {m, n}}}, 1,
+  const Kernel symbolic = map_kernel("tiles", {{DType::f32, {n, m}}, {DType::f32, {m, n}}},
                                      [&](const auto& i) { return load(0, DType::f32, {i[1], i[0]}); });
   for (int64_t rows : {0, 1, 31, 48})
     for (int64_t columns : {0, 7, 64}) {
@@ -81,11 +81,11 @@ TEST(LoopKernel, TransposesByTiles) {
 }
 
 TEST(LoopKernel, SlicesWithSteps) {
-  const Kernel kernel = map_kernel("slice", {{DType::f32, {10, 101}}, {DType::f32, {10, 33}}}, 1, [](const auto& i) {
+  const Kernel kernel = map_kernel("slice", {{DType::f32, {10, 101}}, {DType::f32, {10, 33}}}, [](const auto& i) {
     return load(0, DType::f32, {index(9) - i[0], index(1) + i[1] * index(3)});
   });
   expect_matches(kernel, random_operands(kernel, {}));
-  const Kernel reverse = map_kernel("reverse", {{DType::f32, {101}}, {DType::f32, {101}}}, 0,
+  const Kernel reverse = map_kernel("reverse", {{DType::f32, {101}}, {DType::f32, {101}}},
                                     [](const auto& i) { return load(0, DType::f32, {index(100) - i[0]}); });
   expect_matches(reverse, random_operands(reverse, {}));
 }
@@ -98,7 +98,7 @@ Expr guarded(Expr e) {
 
 TEST(LoopKernel, PadsWithGuardedLoads) {
   for (const DType dtype : {DType::f32, DType::u8, DType::f16, DType::i64}) {
-    const Kernel kernel = map_kernel("pad", {{dtype, {5, 21}}, {dtype, {9, 40}}}, 1, [&](const auto& i) {
+    const Kernel kernel = map_kernel("pad", {{dtype, {5, 21}}, {dtype, {9, 40}}}, [&](const auto& i) {
       Expr row = i[0] - index(2), column = i[1] - index(7);
       auto inside = [](const Expr& v, int64_t n) {
         return binary(BinaryOp::logical_and, binary(BinaryOp::greater_equal, v, index(0)),
@@ -112,14 +112,14 @@ TEST(LoopKernel, PadsWithGuardedLoads) {
 }
 
 TEST(LoopKernel, ConcatenatesAlongInnerAndOuterAxes) {
-  const Kernel outer = map_kernel(
-      "concat0", {{DType::f32, {3, 20}}, {DType::f32, {4, 20}}, {DType::f32, {7, 20}}}, 1, [](const auto& i) {
+  const Kernel outer =
+      map_kernel("concat0", {{DType::f32, {3, 20}}, {DType::f32, {4, 20}}, {DType::f32, {7, 20}}}, [](const auto& i) {
         return select(binary(BinaryOp::less, i[0], index(3)), guarded(load(0, DType::f32, i)),
                       guarded(load(1, DType::f32, {i[0] - index(3), i[1]})));
       });
   expect_matches(outer, random_operands(outer, {}));
   const Kernel inner =
-      map_kernel("concat1", {{DType::f32, {3, 20}}, {DType::f32, {3, 9}}, {DType::f32, {3, 29}}}, 1, [](const auto& i) {
+      map_kernel("concat1", {{DType::f32, {3, 20}}, {DType::f32, {3, 9}}, {DType::f32, {3, 29}}}, [](const auto& i) {
         return select(binary(BinaryOp::less, i[1], index(20)), guarded(load(0, DType::f32, i)),
                       guarded(load(1, DType::f32, {i[0], i[1] - index(20)})));
       });
@@ -127,7 +127,7 @@ TEST(LoopKernel, ConcatenatesAlongInnerAndOuterAxes) {
 }
 
 TEST(LoopKernel, ReshapesThatDoNotSimplify) {
-  const Kernel kernel = map_kernel("reshape", {{DType::f32, {6, 35}}, {DType::f32, {10, 21}}}, 1, [](const auto& i) {
+  const Kernel kernel = map_kernel("reshape", {{DType::f32, {6, 35}}, {DType::f32, {10, 21}}}, [](const auto& i) {
     Expr flat = i[0] * index(21) + i[1];
     return load(0, DType::f32, {binary(BinaryOp::floor_div, flat, index(35)), binary(BinaryOp::mod, flat, index(35))});
   });
@@ -136,7 +136,7 @@ TEST(LoopKernel, ReshapesThatDoNotSimplify) {
 
 /// result[i, j] = table[ids[i], j]
 Kernel embedding(DType dtype, DType index_type) {
-  return map_kernel("embedding", {{dtype, {11, 50}}, {index_type, {7}}, {dtype, {7, 50}}}, 1, [=](const auto& i) {
+  return map_kernel("embedding", {{dtype, {11, 50}}, {index_type, {7}}, {dtype, {7, 50}}}, [=](const auto& i) {
     return load(0, dtype, {cast(DType::i64, load(1, index_type, {i[0]})), i[1]});
   });
 }
@@ -152,7 +152,7 @@ TEST(LoopKernel, GathersRows) {
 }
 
 TEST(LoopKernel, GathersElements) {
-  const Kernel kernel = map_kernel("take", {{DType::f32, {40}}, {DType::i64, {100}}, {DType::f32, {100}}}, 0,
+  const Kernel kernel = map_kernel("take", {{DType::f32, {40}}, {DType::i64, {100}}, {DType::f32, {100}}},
                                    [](const auto& i) { return load(0, DType::f32, {load(1, DType::i64, i)}); });
   auto operands = random_operands(kernel, {});
   for (int64_t i = 0; i < 100; ++i) operands[1].set_int(i, (i * 7) % 40);
@@ -162,7 +162,7 @@ TEST(LoopKernel, GathersElements) {
 TEST(LoopKernel, IndexOutOfRangeIsAnErrorAndTouchesNothing) {
   for (int64_t bad : {int64_t{-1}, int64_t{11}, int64_t{1} << 40}) {
     const Kernel rows = embedding(DType::f32, DType::i64);
-    const Kernel elements = map_kernel("take", {{DType::f32, {11}}, {DType::i64, {21}}, {DType::f32, {21}}}, 0,
+    const Kernel elements = map_kernel("take", {{DType::f32, {11}}, {DType::i64, {21}}, {DType::f32, {21}}},
                                        [](const auto& i) { return load(0, DType::f32, {load(1, DType::i64, i)}); });
     for (const Kernel& kernel : {rows, elements})
       for (const std::string& target : runnable_targets()) {
@@ -181,7 +181,7 @@ TEST(LoopKernel, CastsBetweenAllTypes) {
   for (DType from : all)
     for (DType to : all) {
       Kernel kernel =
-          map_kernel("cast", {{from, {45}}, {to, {45}}}, 0, [&](const auto& i) { return cast(to, load(0, from, i)); });
+          map_kernel("cast", {{from, {45}}, {to, {45}}}, [&](const auto& i) { return cast(to, load(0, from, i)); });
       kernel.name = concat("cast ", name_of(from), " to ", name_of(to));
       auto operands = random_operands(kernel, {}, 100);
       if (is_float(from)) {
@@ -204,8 +204,8 @@ TEST(LoopKernel, IntegerOperatorsNeverTrap) {
     for (BinaryOp op : {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::div, BinaryOp::mod, BinaryOp::fmod,
                         BinaryOp::max, BinaryOp::min, BinaryOp::bit_and, BinaryOp::bit_or, BinaryOp::bit_xor}) {
       const Operand x{dtype, {50}};
-      Kernel kernel = map_kernel("int", {x, x, x}, 0,
-                                 [&](const auto& i) { return binary(op, load(0, dtype, i), load(1, dtype, i)); });
+      Kernel kernel =
+          map_kernel("int", {x, x, x}, [&](const auto& i) { return binary(op, load(0, dtype, i), load(1, dtype, i)); });
       kernel.name = concat("operator ", static_cast<int>(op), " on ", name_of(dtype));
       auto operands = random_operands(kernel, {}, 100);
       for (int64_t i = 0; i < 4; ++i) operands[1].set_int(i * 7, i - 1);
@@ -222,7 +222,7 @@ TEST(LoopKernel, SignsOfShiftedIntegersAreKept) {
                                   {DType::i32, DType::i32},
                                   {DType::i64, DType::f32},
                                   {DType::i32, DType::f32}}) {
-    Kernel kernel = map_kernel("sign", {{DType::u8, {77}}, {to, {77}}}, 0, [exact = exact, to = to](const auto& i) {
+    Kernel kernel = map_kernel("sign", {{DType::u8, {77}}, {to, {77}}}, [exact = exact, to = to](const auto& i) {
       const Expr bits = cast(DType::i32, load(0, DType::u8, i)), by = constant_int(DType::i32, 28);
       const Expr value = cast(exact, binary(BinaryOp::shift_right, binary(BinaryOp::shift_left, bits, by), by));
       return cast(to, value - constant_int(exact, 3));
@@ -238,13 +238,13 @@ TEST(LoopKernel, ComparesAndSelects) {
     for (BinaryOp op : {BinaryOp::equal, BinaryOp::not_equal, BinaryOp::less, BinaryOp::less_equal, BinaryOp::greater,
                         BinaryOp::greater_equal}) {
       const Operand x{dtype, {77}};
-      const Kernel to_bool = map_kernel("compare", {x, x, {DType::boolean, {77}}}, 0, [&](const auto& i) {
+      const Kernel to_bool = map_kernel("compare", {x, x, {DType::boolean, {77}}}, [&](const auto& i) {
         return binary(op, load(0, dtype, i), load(1, dtype, i));
       });
       auto operands = random_operands(to_bool, {}, 3);
       if (is_float(dtype)) operands[0].set_double(3, NAN);
       expect_matches(to_bool, operands);
-      const Kernel where = map_kernel("where", {{DType::boolean, {77}}, x, x, x}, 0, [&](const auto& i) {
+      const Kernel where = map_kernel("where", {{DType::boolean, {77}}, x, x, x}, [&](const auto& i) {
         return select(load(0, DType::boolean, i), load(1, dtype, i), load(2, dtype, i));
       });
       expect_matches(where, random_operands(where, {}, 3));
@@ -255,7 +255,7 @@ TEST(LoopKernel, MaximumAndMinimumPropagateNaN) {
   const Operand x{DType::f32, {40}};
   for (BinaryOp op : {BinaryOp::max, BinaryOp::min})
     for (bool constant : {false, true}) {
-      const Kernel kernel = map_kernel("extremum", {x, x, x}, 0, [&](const auto& i) {
+      const Kernel kernel = map_kernel("extremum", {x, x, x}, [&](const auto& i) {
         return binary(op, load(0, DType::f32, i), constant ? f32(0.25) : load(1, DType::f32, i));
       });
       auto operands = random_operands(kernel, {});
@@ -273,15 +273,14 @@ TEST(LoopKernel, ImportedFunctions) {
                        UnaryOp::sigmoid,    UnaryOp::floor, UnaryOp::ceil,  UnaryOp::round_even, UnaryOp::sign,
                        UnaryOp::reciprocal, UnaryOp::sqrt,  UnaryOp::rsqrt, UnaryOp::neg,        UnaryOp::abs}) {
       const Operand x{dtype, {37}};
-      Kernel kernel = map_kernel("unary", {x, x}, 0, [&](const auto& i) { return unary(op, load(0, dtype, i)); });
+      Kernel kernel = map_kernel("unary", {x, x}, [&](const auto& i) { return unary(op, load(0, dtype, i)); });
       kernel.name = concat("unary ", static_cast<int>(op), " on ", name_of(dtype));
       expect_matches(kernel, random_operands(kernel, {}, 3));
     }
   for (BinaryOp op : {BinaryOp::pow, BinaryOp::fmod}) {
     const Operand x{DType::f32, {37}};
-    const Kernel kernel = map_kernel("binary", {x, x, x}, 0, [&](const auto& i) {
-      return binary(op, load(0, DType::f32, i), load(1, DType::f32, i));
-    });
+    const Kernel kernel = map_kernel(
+        "binary", {x, x, x}, [&](const auto& i) { return binary(op, load(0, DType::f32, i), load(1, DType::f32, i)); });
     expect_matches(kernel, random_operands(kernel, {}, 3));
   }
 }
@@ -290,7 +289,7 @@ TEST(LoopKernel, PoolingWindowsInsideAVectorLoop) {
   // 3x3 windows, stride 2, over [2, 9, 9, 16] channel-blocked maps.
   const Axis kh{10, 3}, kw{11, 3};
   const Kernel kernel =
-      map_kernel("max_pool", {{DType::f32, {2, 9, 9, 16}}, {DType::f32, {2, 4, 4, 16}}}, 2, [&](const auto& i) {
+      map_kernel("max_pool", {{DType::f32, {2, 9, 9, 16}}, {DType::f32, {2, 4, 4, 16}}}, [&](const auto& i) {
         return reduce(
             ReduceOp::max, {kh, kw},
             load(0, DType::f32, {i[0], i[1] * index(2) + axis_ref(kh), i[2] * index(2) + axis_ref(kw), i[3]}));
@@ -300,12 +299,11 @@ TEST(LoopKernel, PoolingWindowsInsideAVectorLoop) {
 
 TEST(LoopKernel, LongReductionsInsideAVectorLoop) {
   const Axis k{10, Dim::symbol("k")};
-  const Kernel kernel =
-      map_kernel("matmul", {{DType::f32, {5, k.extent}}, {DType::f32, {k.extent, 41}}, {DType::f32, {5, 41}}}, 1,
-                 [&](const auto& i) {
-                   return reduce(ReduceOp::sum, {k},
-                                 load(0, DType::f32, {i[0], axis_ref(k)}) * load(1, DType::f32, {axis_ref(k), i[1]}));
-                 });
+  const Kernel kernel = map_kernel(
+      "matmul", {{DType::f32, {5, k.extent}}, {DType::f32, {k.extent, 41}}, {DType::f32, {5, 41}}}, [&](const auto& i) {
+        return reduce(ReduceOp::sum, {k},
+                      load(0, DType::f32, {i[0], axis_ref(k)}) * load(1, DType::f32, {axis_ref(k), i[1]}));
+      });
   for (int64_t extent : {0, 1, 50}) {
     const SymbolValues symbols{{"k", extent}};
     expect_matches(kernel, random_operands(kernel, symbols, 1), symbols, 1e-5);

@@ -16,6 +16,12 @@ inline std::vector<Axis> axes_of(const Shape& shape, int first = 0) {
   return axes;
 }
 
+/// As lowering leaves them.
+inline std::vector<Axis> without_units(std::vector<Axis> axes) {
+  std::erase_if(axes, [](const Axis& a) { return a.extent.is(1); });
+  return axes;
+}
+
 inline std::vector<Expr> refs(const std::vector<Axis>& axes) {
   std::vector<Expr> r;
   for (const Axis& a : axes) r.push_back(axis_ref(a));
@@ -24,7 +30,7 @@ inline std::vector<Expr> refs(const std::vector<Axis>& axes) {
 
 inline Stage store_stage(int operand, std::vector<Axis> axes, std::vector<Expr> index, Expr value) {
   Stage stage;
-  stage.axes = std::move(axes);
+  stage.axes = without_units(std::move(axes));
   stage.value = std::move(value);
   stage.operand = operand;
   stage.index = std::move(index);
@@ -34,23 +40,20 @@ inline Stage store_stage(int operand, std::vector<Axis> axes, std::vector<Expr> 
 inline Stage reduce_stage(int local, ReduceOp op, std::vector<Axis> axes, Expr value) {
   Stage stage;
   stage.kind = Stage::Kind::reduce;
-  stage.axes = std::move(axes);
+  stage.axes = without_units(std::move(axes));
   stage.value = std::move(value);
   stage.local = local;
   stage.reduce = op;
   return stage;
 }
 
-/// result[i...] = value(i...), result being the last operand, with the first `outer` axes as the outer ones.
-inline Kernel map_kernel(std::string name, std::vector<Operand> operands, size_t outer,
+/// result[i...] = value(i...), result being the last operand.
+inline Kernel map_kernel(std::string name, std::vector<Operand> operands,
                          const std::function<Expr(const std::vector<Expr>&)>& value) {
   const std::vector<Axis> axes = axes_of(operands.back().shape);
-  const auto cut = axes.begin() + static_cast<std::ptrdiff_t>(outer);
   operands.back().written = true;
   LoopKernel loop;
-  loop.outer.assign(axes.begin(), cut);
-  loop.stages.push_back(
-      store_stage(static_cast<int>(operands.size()) - 1, {cut, axes.end()}, refs(axes), value(refs(axes))));
+  loop.stages.push_back(store_stage(static_cast<int>(operands.size()) - 1, axes, refs(axes), value(refs(axes))));
   Kernel kernel;
   kernel.name = std::move(name);
   kernel.operands = std::move(operands);

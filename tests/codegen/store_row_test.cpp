@@ -49,7 +49,7 @@ TEST(StoreRow, Reflections) {
   constexpr int64_t pad = 3;
   expect_rows(
       [&](const Dim& n) {
-        return map_kernel("reflect", {{DType::f32, {kRows, n}}, {DType::f32, {kRows, n + 2 * pad}}}, 1,
+        return map_kernel("reflect", {{DType::f32, {kRows, n}}, {DType::f32, {kRows, n + 2 * pad}}},
                           [&](const std::vector<Expr>& i) {
                             const Expr from = i[1] - index(pad), front = at_least(from, index(0) - from);
                             return load(0, DType::f32, {i[0], at_most(front, extent(2 * n - 2) - front)});
@@ -61,7 +61,7 @@ TEST(StoreRow, Reflections) {
 TEST(StoreRow, Wraps) {
   constexpr int64_t pad = 3;
   expect_rows([&](const Dim& n) {
-    return map_kernel("wrap", {{DType::f32, {kRows, n}}, {DType::f32, {kRows, n + 2 * pad}}}, 1,
+    return map_kernel("wrap", {{DType::f32, {kRows, n}}, {DType::f32, {kRows, n + 2 * pad}}},
                       [&](const std::vector<Expr>& i) {
                         return load(0, DType::f32, {i[0], binary(BinaryOp::mod, i[1] - index(pad), extent(n))});
                       });
@@ -71,11 +71,11 @@ TEST(StoreRow, Wraps) {
 /// The same elements are read and written: no element may be computed again from what was stored.
 TEST(StoreRow, InPlace) {
   for (int64_t n : kLengths) {
-    const Kernel kernel = map_kernel("in place", {{DType::f32, {kRows, n}}, {DType::f32, {kRows, n}}}, 1,
-                                     [&](const std::vector<Expr>& i) {
-                                       const Expr ahead = at_least(i[1] - index(1), index(0));
-                                       return load(0, DType::f32, {i[0], i[1]}) + cast(DType::f32, ahead);
-                                     });
+    const Kernel kernel =
+        map_kernel("in place", {{DType::f32, {kRows, n}}, {DType::f32, {kRows, n}}}, [&](const std::vector<Expr>& i) {
+          const Expr ahead = at_least(i[1] - index(1), index(0));
+          return load(0, DType::f32, {i[0], i[1]}) + cast(DType::f32, ahead);
+        });
     for (const std::string& target : runnable_targets()) {
       std::vector<Tensor> expected = random_operands(kernel, {});
       Tensor shared = expected[0];
@@ -93,7 +93,7 @@ TEST(StoreRow, InPlace) {
 TEST(StoreRow, Interleaved) {
   for (int64_t parts : {2, 3, 4})
     expect_rows([&](const Dim& n) {
-      return map_kernel("interleave", {{DType::f32, {kRows, parts, n}}, {DType::f32, {kRows, n, parts}}}, 1,
+      return map_kernel("interleave", {{DType::f32, {kRows, parts, n}}, {DType::f32, {kRows, n, parts}}},
                         [&](const std::vector<Expr>& i) {
                           return load(0, DType::f32, {i[0], i[2], at_least(i[1] - index(1), index(0))});
                         });
@@ -104,7 +104,7 @@ TEST(StoreRow, EverySecondToFifthElement) {
   for (DType dtype : {DType::f32, DType::u8, DType::i64})
     for (int64_t step : {2, 3, 4, 5})
       expect_rows([&](const Dim& n) {
-        return map_kernel("steps", {{dtype, {kRows, n * step}}, {dtype, {kRows, n}}}, 1,
+        return map_kernel("steps", {{dtype, {kRows, n * step}}, {dtype, {kRows, n}}},
                           [&](const std::vector<Expr>& i) { return load(0, dtype, {i[0], i[1] * index(step)}); });
       });
 }
@@ -113,7 +113,7 @@ TEST(StoreRow, EverySecondToFifthElement) {
 TEST(StoreRow, ReductionsInsideReductions) {
   expect_rows(
       [&](const Dim& n) {
-        return map_kernel("nested", {{DType::f32, {30, n}}, {DType::f32, {n}}}, 0, [&](const std::vector<Expr>& i) {
+        return map_kernel("nested", {{DType::f32, {30, n}}, {DType::f32, {n}}}, [&](const std::vector<Expr>& i) {
           const Axis a{10, 30}, b{11, 30};
           const Expr largest = reduce(ReduceOp::max, {a}, load(0, DType::f32, {axis_ref(a), i[0]}));
           return reduce(ReduceOp::sum, {b}, unary(UnaryOp::exp, load(0, DType::f32, {axis_ref(b), i[0]}) - largest));

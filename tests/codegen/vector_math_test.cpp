@@ -36,7 +36,7 @@ struct Worst {
 class FunctionUnderTest {
  public:
   FunctionUnderTest(UnaryOp op, const std::string& target)
-      : kernel_(map_kernel("function", {{DType::f32, {kBatch}}, {DType::f32, {kBatch}}}, 0,
+      : kernel_(map_kernel("function", {{DType::f32, {kBatch}}, {DType::f32, {kBatch}}},
                            [op](const auto& i) { return unary(op, load(0, DType::f32, i)); })),
         code_(kernel_, target) {}
 
@@ -120,7 +120,7 @@ TEST(VectorMath, SpecialValues) {
   for (const Row& row : rows)
     for (const std::string& target : runnable_targets()) {
       // Ten elements: a masked vector or scalars, where the sweep above has whole vectors.
-      const Kernel kernel = map_kernel("special", {{DType::f32, {10}}, {DType::f32, {10}}}, 0,
+      const Kernel kernel = map_kernel("special", {{DType::f32, {10}}, {DType::f32, {10}}},
                                        [&](const auto& i) { return unary(row.op, load(0, DType::f32, i)); });
       std::vector<Tensor> operands{Tensor::from(DType::f32, {10}, x), Tensor(DType::f32, {10})};
       RunnableKernel(kernel, target).run(operands, {}, false);

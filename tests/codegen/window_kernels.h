@@ -27,7 +27,7 @@ inline Expr guarded(const Expr& load) {
 /// maximum and left out of a sum.
 inline Kernel window_kernel(ReduceOp op, int64_t rows, const Dim& width, int64_t size, int64_t stride, int64_t pad) {
   const Shape out = {(rows + 2 * pad - size) / stride + 1, floor_div(width + (2 * pad - size), stride) + 1};
-  return map_kernel("window", {{DType::f32, {rows, width}}, {DType::f32, out}}, 1, [&](const std::vector<Expr>& i) {
+  return map_kernel("window", {{DType::f32, {rows, width}}, {DType::f32, out}}, [&](const std::vector<Expr>& i) {
     const Axis r{10, size}, c{11, size};
     const Expr row = i[0] * index(stride) - index(pad) + axis_ref(r),
                column = i[1] * index(stride) - index(pad) + axis_ref(c);

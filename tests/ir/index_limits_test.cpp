@@ -26,14 +26,18 @@ Kernel loop_of(const std::vector<Expr>& values) {
   return kernel;
 }
 
+using Ranges = std::set<std::string>;
+
 TEST(IndexLimits, RangesAreNamedOnce) {
-  EXPECT_EQ(index_limits(loop_of({wrapped(Dim(5)), wrapped(Dim(5))})), ": it must be in [-5, 5)");
-  EXPECT_EQ(index_limits(loop_of({wrapped(Dim::symbol("n"))})), ": it must be in [-n, n)");
+  EXPECT_EQ(index_limits(loop_of({wrapped(Dim(5)), wrapped(Dim(5))})), Ranges({"[-5, 5)"}));
+  EXPECT_EQ(index_limits(loop_of({wrapped(Dim::symbol("n"))})), Ranges({"[-n, n)"}));
   const Expr plain = binary(BinaryOp::checked_index, load(0, DType::i64, {index(0)}), index(3));
-  EXPECT_EQ(index_limits(loop_of({plain, wrapped(Dim(5))})), ": it must be in [-5, 5) or [0, 3)");
+  EXPECT_EQ(index_limits(loop_of({plain, wrapped(Dim(5))})), Ranges({"[-5, 5)", "[0, 3)"}));
 }
 
-TEST(IndexLimits, NothingIsSaidWithoutThem) { EXPECT_EQ(index_limits(loop_of({load(0, DType::f32, {index(0)})})), ""); }
+TEST(IndexLimits, NoneWithoutAnIndexFromData) {
+  EXPECT_EQ(index_limits(loop_of({load(0, DType::f32, {index(0)})})), Ranges());
+}
 
 }  // namespace
 }  // namespace gcg::test

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/fusion/fuse.h"
+#include "compiler/lowering/lower_group.h"
 #include "compiler/ops/infer.h"
-#include "compiler/schedule/fuse.h"
-#include "compiler/schedule/lower_group.h"
 #include "tests/passes/rewrite_test.h"
 
 namespace gcg::test {

@@ -8,7 +8,7 @@
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/passes/fold_constants.h"
-#include "compiler/schedule/rounded_constant.h"
+#include "compiler/plan/rounded_constant.h"
 #include "compiler/weights/weights_section.h"
 
 namespace gcg::test {

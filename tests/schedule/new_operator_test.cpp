@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "compiler/fusion/fusion_costs.h"
 #include "compiler/gir/gir.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/pointwise.h"
@@ -10,7 +11,6 @@
 #include "compiler/passes/channels_last.h"
 #include "compiler/passes/narrow_storage.h"
 #include "compiler/plan/make_plan.h"
-#include "compiler/schedule/fusion_costs.h"
 
 namespace gcg::test {
 namespace {

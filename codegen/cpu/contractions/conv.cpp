@@ -1,10 +1,8 @@
 // A convolution kernel: its tasks, the rows and tiles of a task, and the borders of the map.
-#include <algorithm>
-#include <limits>
-
 #include "codegen/cpu/contractions/conv_epilogue.h"
 #include "codegen/cpu/contractions/conv_passes.h"
 #include "codegen/cpu/contractions/conv_plan.h"
+#include "codegen/cpu/contractions/conv_row.h"
 #include "codegen/cpu/contractions/conv_tile.h"
 #include "codegen/cpu/contractions/conv_widen.h"
 #include "codegen/cpu/contractions/conv_winograd.h"
@@ -17,12 +15,12 @@ namespace {
 using Value = llvm::Value;
 
 constexpr int64_t block = 16;
-constexpr int64_t most_clipped = 7;  // pixels of a clipped tile, each of which takes a register for its address
 
-class ConvEmitter {
+class ConvEmitter : IndexArithmetic {
  public:
   ConvEmitter(FunctionBuilder& f, const ConvKernel& conv)
-      : f_(f),
+      : IndexArithmetic(f),
+        f_(f),
         conv_(conv),
         packing_(conv.packing()),
         plan_(plan_conv(conv, f.target(), epilogue_allows_flat(f.kernel(), conv),
@@ -31,7 +29,7 @@ class ConvEmitter {
         widening_(f, conv, plan_),
         epilogue_(f, conv, plan_),
         passes_(f, conv, plan_),
-        right_border_(find_right_border()) {}
+        symbolic_row_(f, conv, plan_) {}
 
   KernelEmission emit() {
     f_.for_loop(f_.task_begin(), f_.task_end(), f_.i64(1), [&](Value* task) { emit_task(task); });
@@ -60,16 +58,6 @@ class ConvEmitter {
     ValueRange rows, tiles;    // tiles: only when the plan cuts rows
     int64_t vectors = 1;       // of the group's channels
   };
-
-  // Arithmetic on i64 that folds constants.
-  Value* add(Value* a, Value* b) { return f_.ir().CreateAdd(a, b, "", false, true); }
-  Value* sub(Value* a, Value* b) { return f_.ir().CreateSub(a, b, "", false, true); }
-  Value* mul(Value* a, Value* b) { return f_.ir().CreateMul(a, b, "", false, true); }
-  Value* mul(Value* a, int64_t b) { return mul(a, f_.i64(b)); }
-  Value* min(Value* a, Value* b) { return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
-  Value* max(Value* a, Value* b) { return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
-  /// Both operands are never negative.
-  Value* div(Value* a, int64_t b) { return b == 1 ? a : f_.ir().CreateUDiv(a, f_.i64(b)); }
 
   /// Takes the next fastest index out of `rest`.
   Value* take(Value*& rest, const Dim& extent) {
@@ -182,16 +170,6 @@ class ConvEmitter {
     return kernel_range(row, conv_.stride_h, conv_.pad_top, conv_.kernel_h, conv_.dilation_h, f_.dim(conv_.in_height));
   }
 
-  /// Taps k with 0 <= out*stride - pad + k*dilation < extent; begin <= end, also where there are none.
-  ValueRange kernel_range(Value* out, int64_t stride, int64_t pad, int64_t taps, int64_t dilation, Value* extent) {
-    Value* first = sub(mul(out, stride), f_.i64(pad));
-    Value* before = max(sub(f_.i64(0), first), f_.i64(0));
-    Value* left = max(sub(extent, first), f_.i64(0));
-    Value* round_up = f_.i64(dilation - 1);
-    Value* end = min(div(add(left, round_up), dilation), f_.i64(taps));
-    return {min(div(add(before, round_up), dilation), end), end};
-  }
-
   /// Where the group's weights begin. Groups of one block share a panel of two.
   Value* panel_offset(Value* group) {
     const int64_t words = packing_.panel_elements(conv_.taps()) / packing_.quad();
@@ -231,9 +209,6 @@ class ConvEmitter {
     return weight_address(f_, layout_, f_.operand(conv_.weights), offset);
   }
 
-  /// A row whose length is known at run time: a tile at the left border and one at the right, which lack the taps that
-  /// fall outside, where the row has room for them; between them tiles that lack none, large ones first; what is left
-  /// over in clipped tiles.
   void symbolic_row(const Task& task, const RowPlace& at) {
     Value* begin = f_.i64(0);
     Value* end = f_.dim(plan_.row_pixels);
@@ -241,135 +216,12 @@ class ConvEmitter {
       begin = mul(task.tiles.begin, plan_.tile_pixels);
       end = min(end, mul(task.tiles.end, plan_.tile_pixels));
     }
-    Value *inner_end = end, *right_begin = end;
-    if (!plan_.flat) {
-      const int64_t border = ceil_of(conv_.pad_left, conv_.stride_w);
-      const int64_t reach = (conv_.kernel_w - 1) * conv_.dilation_w - conv_.pad_left;
-      Value* room = max(sub(add(f_.dim(conv_.in_width), f_.i64(conv_.stride_w - 1)), f_.i64(reach)), f_.i64(0));
-      inner_end = min(end, div(room, conv_.stride_w));
-      begin = left_tile(task, at, begin, inner_end, border);
-      if (border > plan_.tile_pixels) begin = clipped_pixels(task, at, begin, max(begin, min(end, f_.i64(border))));
-      // Without room for its border tile a row is clipped throughout.
-      Value* roomy = border > 0 ? f_.ir().CreateICmpSGT(begin, f_.i64(0)) : f_.ir().getTrue();
-      right_begin = max(begin, right_tile_begin(f_.ir().CreateSelect(roomy, begin, end), end));
-      inner_end = f_.ir().CreateSelect(roomy, min(inner_end, right_begin), begin);
-    }
-    const auto inner_tile = [&](Value* pixel, int64_t pixels) {
-      emit_tile(task, {pixels, {{0, conv_.kernel_w, 0, pixels}}}, at, pixel);
-    };
-    begin = cover(begin, inner_end, cover_run(plan_.tile_pixels, packing_.by_lane() ? 1 : task.vectors), inner_tile);
-    if (!plan_.flat) clipped_pixels(task, at, begin, right_begin);
-    if (right_border_) right_tile(task, at, right_begin, end);
-  }
-
-  static int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-  /// Sizes of the tiles that a row may have at its borders, largest first.
-  std::vector<int64_t> border_tiles() const {
-    std::vector<int64_t> sizes;
-    for (int64_t pixels = plan_.tile_pixels; pixels > 1; pixels /= 2) sizes.push_back(pixels);
-    return sizes;
-  }
-
-  /// One tile of `pixels` where `condition` holds; returns where the next one begins.
-  Value* tile_if(Value* condition, const Task& task, const RowPlace& at, Value* begin, const TileAxis& tile) {
-    Value* stop = add(begin, f_.ir().CreateSelect(condition, f_.i64(tile.positions), f_.i64(0)));
-    f_.for_loop(begin, stop, f_.i64(tile.positions), [&](Value* pixel) { emit_tile(task, tile, at, pixel); });
-    return stop;
-  }
-
-  /// The largest tile that holds the clipped pixels at the row's begin and no others.
-  Value* left_tile(const Task& task, const RowPlace& at, Value* begin, Value* inner_end, int64_t border) {
-    if (border == 0) return begin;
-    const ConvAxis axis{
-        std::numeric_limits<int32_t>::max(), 0, conv_.kernel_w, conv_.stride_w, conv_.dilation_w, conv_.pad_left};
-    for (int64_t pixels : border_tiles()) {
-      if (pixels < border) break;
-      Value* first = f_.ir().CreateICmpEQ(begin, f_.i64(0));
-      Value* fits = f_.ir().CreateAnd(first, f_.ir().CreateICmpSLE(f_.i64(pixels), inner_end));
-      begin = tile_if(fits, task, at, begin, tile_at(axis, 0, pixels));
-    }
-    return begin;
-  }
-
-  /// Pixels at the row's end whose last taps fall outside, if that is a number: the stride may leave any rest.
-  std::optional<int64_t> find_right_border() const {
-    const Dim beyond =
-        plan_.row_pixels - conv_.in_width + Dim((conv_.kernel_w - 1) * conv_.dilation_w - conv_.pad_left);
-    if (plan_.flat || !plan_.symbolic_row() || conv_.stride_w != 1 || !beyond.is_constant() || beyond.constant() < 1)
-      return {};
-    return beyond.constant();
-  }
-
-  /// Where the tile at the row's end begins, if there is room for one; else `end`.
-  Value* right_tile_begin(Value* begin, Value* end) {
-    Value* size = f_.i64(0);
-    if (!right_border_) return end;
-    Value* last = f_.ir().CreateICmpEQ(end, f_.dim(plan_.row_pixels));
-    const std::vector<int64_t> sizes = border_tiles();
-    for (size_t i = sizes.size(); i-- > 0;) {
-      if (sizes[i] < *right_border_) continue;
-      Value* fits = f_.ir().CreateAnd(last, f_.ir().CreateICmpSLE(f_.i64(sizes[i]), sub(end, begin)));
-      size = f_.ir().CreateSelect(fits, f_.i64(sizes[i]), size);
-    }
-    return sub(end, size);
-  }
-
-  void right_tile(const Task& task, const RowPlace& at, Value* begin, Value* end) {
-    for (int64_t pixels : border_tiles()) {
-      if (pixels < *right_border_) break;
-      const int64_t reach = (conv_.kernel_w - 1) * conv_.dilation_w;
-      const ConvAxis axis{pixels + reach - *right_border_, 0, conv_.kernel_w, 1, conv_.dilation_w, 0};
-      Value* fits = f_.ir().CreateICmpEQ(sub(end, begin), f_.i64(pixels));
-      begin = tile_if(fits, task, at, begin, tile_at(axis, 0, pixels));
-    }
-  }
-
-  /// Tiles for [begin, end), large ones first; returns where they end.
-  Value* cover(Value* begin, Value* end, const RunCover& cover, const std::function<void(Value*, int64_t)>& emit) {
-    const int64_t largest = cover.sizes.front();
-    Value* pixels = max(sub(end, begin), f_.i64(0));
-    Value* ahead = max(sub(div(pixels, largest), f_.i64(1)), f_.i64(0));  // of the remainder
-    Value* bits = mul(sub(pixels, mul(ahead, largest)), RunCover::count_bits);
-    for (size_t i = 0; i < cover.sizes.size(); ++i) {
-      Value* count = f_.ir().CreateLShr(f_.ir().getInt64(cover.counts[i]), bits);
-      count = f_.ir().CreateAnd(count, f_.i64((1 << RunCover::count_bits) - 1));
-      if (i == 0) count = add(count, ahead);
-      Value* stop = add(begin, mul(count, cover.sizes[i]));
-      f_.for_loop(begin, stop, f_.i64(cover.sizes[i]), [&](Value* pixel) { emit(pixel, cover.sizes[i]); });
-      begin = stop;
-    }
-    return begin;
-  }
-
-  /// Pixels that may each lack other taps; returns where they end.
-  Value* clipped_pixels(const Task& task, const RowPlace& at, Value* begin, Value* end) {
-    const bool alone = packing_.by_lane() && !conv_.depthwise();
-    const int64_t largest = alone ? 1 : std::min(plan_.tile_pixels, most_clipped);
-    return cover(begin, end, cover_run(largest, packing_.by_lane() ? 1 : task.vectors),
-                 [&](Value* pixel, int64_t pixels) { clipped_tile(task, at, pixel, pixels); });
-  }
-
-  void clipped_tile(const Task& task, const RowPlace& at, Value* pixel, int64_t pixels) {
-    auto columns = [&](Value* p) {
-      return kernel_range(p, conv_.stride_w, conv_.pad_left, conv_.kernel_w, conv_.dilation_w, f_.dim(conv_.in_width));
-    };
-    const ValueRange first = columns(pixel), last = columns(add(pixel, f_.i64(pixels - 1)));
-    auto emit = [&](bool alike) {
+    symbolic_row_.emit(begin, end, [&](const TileAxis& columns, Value* pixel, const ClippedColumns& clipped) {
       RowPlace here = at;
-      here.place.kw = {last.begin, first.end};
-      if (!alike) here.place.column = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
-      emit_tile(task, {pixels, {}}, here, pixel);
-      return FunctionBuilder::Values{};
-    };
-    if (pixels == 1 || conv_.dilation_w == 1 || packing_.by_lane()) {
-      emit(pixels == 1);
-      return;
-    }
-    // Of taps far apart often all pixels lack the same.
-    Value* alike =
-        f_.ir().CreateAnd(f_.ir().CreateICmpEQ(first.begin, last.begin), f_.ir().CreateICmpEQ(first.end, last.end));
-    f_.if_else(alike, [&] { return emit(true); }, [&] { return emit(false); });
+      here.place.kw = clipped.kw;
+      here.place.column = clipped.first;
+      emit_tile(task, columns, here, pixel);
+    });
   }
 
   void emit_tile(const Task& task, const TileAxis& columns, const RowPlace& at, Value* pixel) {
@@ -412,7 +264,7 @@ class ConvEmitter {
   ConvWidening widening_;
   ConvEpilogue epilogue_;
   ConvPasses passes_;
-  const std::optional<int64_t> right_border_;  // see find_right_border
+  ConvRow symbolic_row_;
 };
 
 }  // namespace

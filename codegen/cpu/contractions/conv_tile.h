@@ -5,15 +5,10 @@
 #include <optional>
 
 #include "codegen/cpu/contractions/conv_plan.h"
+#include "codegen/cpu/contractions/index_arithmetic.h"
 #include "codegen/cpu/llvm/function_builder.h"
 
 namespace gcg::cpu {
-
-/// Half-open range of run-time values.
-struct ValueRange {
-  llvm::Value* begin = nullptr;
-  llvm::Value* end = nullptr;
-};
 
 /// Where a tile lies.
 struct TilePlace {
@@ -48,12 +43,13 @@ struct ConvLayout {
 
 ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan);
 
-/// Sums [pixel][vector] of a dense convolution for `vectors` vectors of output channels.
+/// Sums [pixel][vector] of a dense convolution for `vectors` vectors of output channels. (conv_dense.cpp)
 FunctionBuilder::Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
                                      const ConvLayout& layout, const TileShape& shape, int64_t vectors,
                                      const TilePlace& place);
 
 /// Sums [pixel] of a depthwise convolution for one vector of channels. `place.weights`: of that vector.
+/// (conv_depthwise.cpp)
 FunctionBuilder::Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
                                          const ConvLayout& layout, const TileShape& shape, const TilePlace& place);
 
@@ -71,6 +67,11 @@ FunctionBuilder::Values loop(
     FunctionBuilder& f, ValueRange range, int64_t step, FunctionBuilder::Values initial,
     const std::function<FunctionBuilder::Values(llvm::Value*, const FunctionBuilder::Values&)>& body);
 
+llvm::Value* zero_sum(FunctionBuilder& f, const ConvPlan& plan);
+/// The same value, but nothing sees through it: LLVM's loop strength reduction would otherwise weigh some sixty
+/// addresses against each other, and take four times as long as everything else; and what is loaded twice to spare
+/// registers would be loaded once.
+llvm::Value* opaque(FunctionBuilder& f, llvm::Value* value, bool in_order = false);
 /// A block of zeros.
 llvm::Value* zeros(FunctionBuilder& f);
 llvm::Value* times(FunctionBuilder& f, llvm::Value* value, int64_t factor);

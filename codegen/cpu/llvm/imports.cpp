@@ -1,47 +1,16 @@
 #include "codegen/cpu/llvm/imports.h"
 
+#include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/operator_names.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
 namespace {
 
-const char* double_name(UnaryOp op) {
-  switch (op) {
-    case UnaryOp::exp:
-      return "exp";
-    case UnaryOp::log:
-      return "log";
-    case UnaryOp::erf:
-      return "erf";
-    case UnaryOp::tanh:
-      return "tanh";
-    case UnaryOp::sigmoid:
-      return "exp";  // 1 / (1 + exp(-x))
-    case UnaryOp::sin:
-      return "sin";
-    case UnaryOp::cos:
-      return "cos";
-    case UnaryOp::tan:
-      return "tan";
-    case UnaryOp::asin:
-      return "asin";
-    case UnaryOp::acos:
-      return "acos";
-    case UnaryOp::atan:
-      return "atan";
-    case UnaryOp::sinh:
-      return "sinh";
-    case UnaryOp::cosh:
-      return "cosh";
-    case UnaryOp::asinh:
-      return "asinh";
-    case UnaryOp::acosh:
-      return "acosh";
-    case UnaryOp::atanh:
-      return "atanh";
-    default:
-      return "";
-  }
+/// The C library's function of doubles.
+std::string double_name(UnaryOp op) {
+  if (!is_elementary_function(op)) return "";
+  return name_of(op == UnaryOp::sigmoid ? UnaryOp::exp : op);  // 1 / (1 + exp(-x))
 }
 
 bool own_f32_polynomial(UnaryOp op) {

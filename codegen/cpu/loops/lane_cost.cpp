@@ -9,7 +9,6 @@
 #include "codegen/cpu/expressions/expr_emitter.h"
 #include "codegen/cpu/llvm/imports.h"
 #include "compiler/kernel/access_analysis.h"
-#include "compiler/kernel/loop_rewrite.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -101,7 +100,7 @@ double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const
       return;
     const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis.id);
     if (stride && stride->is(0))
-      cost += 0.1;
+      cost += store ? HUGE_VAL : 0.1;  // 0: an axis beside it has no points
     else if ((stride && stride->is(1)) || (store && interleaved_store))
       cost += 1;
     else if (!store && stride && is_interleaving(*stride))
@@ -127,18 +126,6 @@ bool is_scattered(const Stage& stage, const std::vector<Operand>& operands, cons
     if (n.kind == ExprKind::binary) scattered = scattered || !import_of(n.binary, n.dtype).empty();
   });
   return scattered;
-}
-
-bool has_reduce(const Expr& e) {
-  bool found = false;
-  visit(e, [&](const ExprNode& n) { found = found || n.kind == ExprKind::reduce; });
-  return found;
-}
-
-int count_nodes(const Expr& e) {
-  int count = 0;
-  visit(e, [&](const ExprNode&) { ++count; });
-  return count;
 }
 
 }  // namespace gcg::cpu

@@ -23,7 +23,5 @@ bool has_masked_load(const Expr& value, const Axis& lane);
 bool has_interleaved_load(const Stage& stage, const std::vector<Operand>& operands, const Axis& lane);
 /// Scalar code inside (calls, gathers) gains nothing from more than one register per step.
 bool is_scattered(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis);
-bool has_reduce(const Expr& e);
-int count_nodes(const Expr& e);
 
 }  // namespace gcg::cpu

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/access_analysis.h"
+
 namespace gcg::cpu {
 namespace {
 
 /// Takes many instructions to compute, so that a store and a load are cheap beside it.
 bool is_expensive(const Expr& e) {
   bool expensive = false;
-  visit(e, [&](const ExprNode& n) {
-    expensive = expensive || (n.kind == ExprKind::unary && is_float(n.dtype) && n.unary >= UnaryOp::exp &&
-                              n.unary <= UnaryOp::atanh);
-  });
+  visit(e, [&](const ExprNode& n) { expensive = expensive || is_elementary_function(n); });
   return expensive;
 }
 

@@ -27,7 +27,6 @@ class LoopKernelEmitter {
   LoopKernelEmitter(FunctionBuilder& f, const LoopPlan& plan) : f_(f), ir_(f.ir()), exprs_(f), plan_(plan) {}
 
   void emit() {
-    for (int id : plan_.unit_axes) point_.axes[id] = f_.i64(0);
     for_each_point(f_, plan_.outer, plan_.points_per_task, point_,
                    [&] { plan_.columns.id >= 0 ? emit_columns() : emit_stages(); });
   }

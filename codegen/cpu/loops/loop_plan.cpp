@@ -12,6 +12,7 @@
 #include "codegen/cpu/loops/axis_phases.h"
 #include "codegen/cpu/loops/lane_cost.h"
 #include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/flat_loops.h"
 #include "compiler/kernel/loop_planning.h"
 #include "compiler/kernel/typical_extent.h"
 #include "compiler/support/error.h"
@@ -28,7 +29,7 @@ int64_t own_work(const ExprNode& e) {
   if (e.kind == ExprKind::binary) return import_of(e.binary, e.dtype).empty() ? 0 : 32;
   if (e.kind != ExprKind::unary || !is_float(e.dtype)) return 0;
   if (calls_per_element(e.unary, e.dtype)) return 32;
-  return e.unary >= UnaryOp::exp && e.unary <= UnaryOp::atanh ? 4 : 0;
+  return is_elementary_function(e) ? 4 : 0;
 }
 
 /// Reductions over loops, of elements that little is done with.
@@ -70,7 +71,7 @@ int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stag
   if (is_scattered(stage, operands, plan.lane)) return plan.native;
   if (plan.by_registers && stage.kind == Stage::Kind::reduce) return plan.native;
   if (is_ordered(stage)) return partial_sum_count(stage.value->dtype);
-  if (plan.interior && has_reduce(stage.value)) return plan.native;
+  if (plan.interior && has_reduction(stage.value)) return plan.native;
   int unroll = target.vector_registers >= 32 || is_long_chain(stage.value) ? 4 : 2;
   if (count_nodes(stage.value) > 40) unroll /= 2;
   // Sums of as many columns as there are registers for: each row of them is read a few cache lines at a time.
@@ -230,19 +231,6 @@ void plan_shared_work(StagePlan& plan, std::vector<Axis>& outer) {
   if (plan.shared) std::erase_if(outer, [&](const Axis& a) { return a.id == plan.shared->axis.id; });
 }
 
-int fresh_axis_id(const LoopKernel& loop) {
-  int highest = 0;
-  auto see = [&](const std::vector<Axis>& axes) {
-    for (const Axis& a : axes) highest = std::max(highest, a.id);
-  };
-  see(loop.outer);
-  for (const Stage& stage : loop.stages) {
-    see(stage.axes);
-    visit(stage.value, [&](const ExprNode& n) { see(n.reduce_axes); });
-  }
-  return highest + 1;
-}
-
 Dim stage_work(const StagePlan& plan) {
   Dim sum = work_of(plan.stage.value);
   for (const Axis& a : plan.loops) sum = sum * a.extent;
@@ -252,9 +240,8 @@ Dim stage_work(const StagePlan& plan) {
 }
 
 /// A single store: all its axes are parallel, so all but the vector axis become points.
-void plan_single_store(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop, const LoopForm& form,
-                       LoopPlan& plan) {
-  Stage stage = form.stages[0];
+void plan_single_store(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
+  Stage stage = loop.stages[0];
   std::vector<Axis> axes = stage.axes;
   split_phases(stage, axes, kernel.operands, fresh_axis_id(loop) + 1);
   StagePlan stage_plan = plan_stage(target, std::move(stage), std::move(axes), kernel.operands);
@@ -278,7 +265,7 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
 }
 
 /// The axis whose neighbouring points are lanes, if that is better than neighbouring elements of the stages' axes.
-std::optional<Axis> column_axis(const CpuTarget& target, const LoopForm& form, const std::vector<Operand>& operands) {
+std::optional<Axis> column_axis(const CpuTarget& target, const LoopKernel& loop, const std::vector<Operand>& operands) {
   const auto cost = [&](const Stage& s, const Axis& a) {
     const auto is_lane = [&](const Axis& lane) { return lane.id == a.id; };
     const bool inside = std::any_of(s.axes.begin(), s.axes.end(), is_lane);
@@ -286,8 +273,8 @@ std::optional<Axis> column_axis(const CpuTarget& target, const LoopForm& form, c
     if (inside && std::none_of(lanes.begin(), lanes.end(), is_lane)) return HUGE_VAL;
     return lane_cost(s, operands, a, native_lanes(target, s), false);
   };
-  return outer_lane(form, cost, [&](const Axis& a) {
-    return std::none_of(form.stages.begin(), form.stages.end(), [&](const Stage& s) {
+  return outer_lane(loop, cost, [&](const Axis& a) {
+    return std::none_of(loop.stages.begin(), loop.stages.end(), [&](const Stage& s) {
       return (a.extent.is_constant() && a.extent.constant() < native_lanes(target, s)) || is_scattered(s, operands, a);
     });
   });
@@ -313,11 +300,11 @@ void plan_columns(const CpuTarget& target, const Axis& columns, int block, LoopP
   plan.outer.push_back(plan.block);
 }
 
-void plan_stages(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop, LoopForm form, LoopPlan& plan) {
-  std::vector<Stage>& stages = form.stages;
-  plan.outer = form.outer;
+void plan_stages(const CpuTarget& target, const Kernel& kernel, LoopKernel loop, LoopPlan& plan) {
+  std::vector<Stage>& stages = loop.stages;
+  plan.outer = loop.outer;
   const KeptValue kept = keep_reduced_value(stages, kernel.operands);
-  const auto columns = column_axis(target, form, kernel.operands);
+  const auto columns = column_axis(target, loop, kernel.operands);
   for (size_t s = 0; s < stages.size(); ++s) {
     if (columns) {
       StagePlan stage;
@@ -341,9 +328,7 @@ Dim work_of(const Expr& root) {
   std::function<void(const Expr&)> add = [&](const Expr& e) {
     if (!seen.insert(e.get()).second) return;
     if (e->kind == ExprKind::reduce) {
-      Dim extent(1);
-      for (const Axis& a : e->reduce_axes) extent = extent * a.extent;
-      sum = sum + extent * work_of(e->args[0]);
+      sum = sum + extent_of(e->reduce_axes) * work_of(e->args[0]);
       return;
     }
     sum = sum + Dim(own_work(*e));
@@ -361,12 +346,10 @@ StagePlan plan_row(const CpuTarget& target, Stage stage, const Axis& axis, const
 
 LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop) {
   LoopPlan plan;
-  const LoopForm form = loop_form(kernel, loop);
-  plan.unit_axes = form.unit_axes;
-  if (form.is_single_store) {
-    plan_single_store(target, kernel, loop, form, plan);
+  if (is_single_store(loop)) {
+    plan_single_store(target, kernel, loop, plan);
   } else {
-    plan_stages(target, kernel, loop, form, plan);
+    plan_stages(target, kernel, loop, plan);
   }
   Dim point_work(0);  // of one point of the outer axes
   for (const StagePlan& stage : plan.stages) point_work = point_work + stage_work(stage);
@@ -376,7 +359,7 @@ LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKer
     point_work = work_of(plan.stages[0].stage.value) * Dim(plan.row_block);
     if (plan.stages[0].shared) point_work = point_work * plan.stages[0].shared->axis.extent;
   }
-  for (const Axis& a : plan.outer) plan.points = plan.points * a.extent;
+  plan.points = extent_of(plan.outer);
   plan.points_per_task = points_per_task(point_work);
   return plan;
 }

@@ -46,7 +46,6 @@ struct StagePlan {
 struct LoopPlan {
   std::vector<Axis> outer;  // collapsed into one loop over points; tasks are chunks of it
   std::vector<StagePlan> stages;
-  std::vector<int> unit_axes;  // axes of extent 1, always 0
   /// The lane axis of the only stage is cut into blocks of this many elements, the innermost coordinate of a point is
   /// the block; 0: not cut.
   int64_t row_block = 0;

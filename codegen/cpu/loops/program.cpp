@@ -7,7 +7,7 @@
 #include "codegen/cpu/llvm/emit.h"
 #include "codegen/cpu/loops/program_call.h"
 #include "codegen/cpu/loops/vector_row.h"
-#include "compiler/kernel/loop_rewrite.h"
+#include "compiler/kernel/loop_planning.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -114,7 +114,6 @@ class ProgramEmitter {
     stage.operand = s.operand;
     stage.index = s.index;
     stage.reduce = s.reduce;
-    flatten_accesses(stage, kernel_.operands);
     return plan_row(f_.target(), std::move(stage), s.axis, kernel_.operands);
   }
 
@@ -172,8 +171,7 @@ Dim work_of(const Block& block) {
 }  // namespace
 
 KernelEmission emit_program(FunctionBuilder& f, const Kernel& kernel, const ProgramKernel& program) {
-  Dim points(1);
-  for (const Axis& a : program.outer) points = points * a.extent;
+  const Dim points = extent_of(program.outer);
   const Dim per_task = points_per_task(work_of(program.body));
   ProgramEmitter(f, kernel, program).emit(per_task);
   KernelEmission result;

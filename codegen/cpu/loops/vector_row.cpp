@@ -1,5 +1,7 @@
 #include "codegen/cpu/loops/vector_row.h"
 
+#include "compiler/kernel/loop_planning.h"
+
 namespace gcg::cpu {
 
 using llvm::Value;
@@ -42,8 +44,7 @@ Values advance(FunctionBuilder& f, const std::vector<Axis>& axes, const Values& 
 void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
                     const std::function<void()>& body) {
   llvm::IRBuilder<>& ir = f.ir();
-  Dim count(1);
-  for (const Axis& a : outer) count = count * a.extent;
+  const Dim count = extent_of(outer);
   Value* points = f.dim(count);
   Value* step = f.dim(per_task);
   Value* begin = ir.CreateMul(f.task_begin(), step);

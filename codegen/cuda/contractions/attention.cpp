@@ -6,6 +6,7 @@
 #include "codegen/cuda/contractions/choice.h"
 #include "codegen/cuda/contractions/epilogue_text.h"
 #include "codegen/cuda/text/vector_access.h"
+#include "compiler/kernel/loop_planning.h"
 #include "compiler/kernel/typical_extent.h"
 #include "compiler/support/error.h"
 
@@ -84,8 +85,7 @@ std::vector<AttentionTile> tiles_of(const Target& target, const AttentionKernel&
 
 /// "12 of 128 x 384 x 64 x 64, q f32 ...": heads, queries, keys, depths of scores and values.
 std::string shape_text(const Kernel& kernel, const AttentionKernel& k) {
-  Dim heads(1);
-  for (const Axis& a : k.batch) heads = heads * a.extent;
+  const Dim heads = extent_of(k.batch);
   const auto view = [&](const MatrixView& v) {
     const Dim& along = v.column_stride.is(1) ? v.row_stride : v.column_stride;
     return concat(name_of(kernel.operands[static_cast<size_t>(v.operand)].dtype), " of stride ", along.str());

@@ -1,6 +1,7 @@
 // Mapping::elements: a thread per element, or per vector of elements, of a single store.
 #include "codegen/cuda/loops/loop_text.h"
 #include "codegen/cuda/text/vector_access.h"
+#include "compiler/kernel/loop_planning.h"
 
 namespace gcg::cuda {
 namespace {
@@ -20,8 +21,7 @@ KernelText ElementsText::emit() {
   const StagePlan& s = plan_.stages[0];
   std::vector<Axis> axes = plan_.outer;
   if (s.lane.id >= 0) axes.push_back({s.lane.id, ceil_div(s.lane.extent, Dim(s.vector))});
-  Dim items(1);
-  for (const Axis& a : axes) items = items * a.extent;
+  const Dim items = extent_of(axes);
   const std::string item = number("item", items, concat("blockIdx.x * ", plan_.threads, " + threadIdx.x"),
                                   concat("(long long)blockIdx.x * ", plan_.threads, " + threadIdx.x"));
   f_.line("if (", item, " >= ", f_.dim(items).text, ") return;");

@@ -4,6 +4,7 @@
 #include "codegen/cuda/loops/loop_text.h"
 #include "codegen/cuda/text/operator_text.h"
 #include "codegen/cuda/text/vector_access.h"
+#include "compiler/kernel/loop_planning.h"
 
 namespace gcg::cuda {
 namespace {
@@ -33,8 +34,7 @@ class GroupsText : public LoopText {
 };
 
 KernelText GroupsText::emit() {
-  Dim points(1);
-  for (const Axis& a : plan_.outer) points = points * a.extent;
+  const Dim points = extent_of(plan_.outer);
   const int per_block = plan_.threads / plan_.group;
   emit_point(points, per_block);
   for (size_t k = 0; k < plan_.kept.size(); ++k) emit_kept_array(k);
@@ -150,8 +150,7 @@ void GroupsText::emit_row(size_t number, const Body& body) {
 /// Loops around the lane's. Left to itself, the compiler would unroll 49 rounds as a whole and hold what all of them
 /// read.
 void GroupsText::open_outer_loops(const std::vector<Axis>& axes, EvaluationPoint& place) {
-  Dim points(1);
-  for (const Axis& a : axes) points = points * a.extent;
+  const Dim points = extent_of(axes);
   const bool window = points.is_constant() && points.constant() <= kWindow;
   for (size_t k = 0; k < axes.size(); ++k) {
     if (!window) f_.line(k + 1 == axes.size() ? "#pragma unroll 4" : "#pragma unroll 1");
@@ -162,8 +161,7 @@ void GroupsText::open_outer_loops(const std::vector<Axis>& axes, EvaluationPoint
 void GroupsText::emit_serial(const StagePlan& s, const Body& body) {
   std::vector<Axis> axes = s.loops;
   axes.push_back(s.lane);
-  Dim points(1);
-  for (const Axis& a : axes) points = points * a.extent;
+  const Dim points = extent_of(axes);
   const bool window = points.is_constant() && points.constant() <= kWindow;
   EvaluationPoint place = place_;
   for (size_t k = 0; k < axes.size(); ++k) {
@@ -179,8 +177,7 @@ void GroupsText::emit_serial(const StagePlan& s, const Body& body) {
 void GroupsText::emit_linear(const StagePlan& s, const Body& body) {
   std::vector<Axis> axes = s.loops;
   axes.push_back(s.lane);
-  Dim points(1);
-  for (const Axis& a : axes) points = points * a.extent;
+  const Dim points = extent_of(axes);
   const std::string i = f_.fresh("i");
   f_.open("for (", fits(points) ? "int " : "long long ", i, " = lane; ", i, " < ", f_.dim(points).text, "; ", i,
           " += ", plan_.group, ")");

@@ -3,23 +3,14 @@
 #include <string>
 
 #include "codegen/cuda/loops/loop_plan.h"
+#include "compiler/kernel/flat_loops.h"
+#include "compiler/kernel/loop_planning.h"
 
 namespace gcg::cuda {
 namespace {
 
 constexpr int64_t kShortest = 16;         // reductions below it stay where they are
 constexpr int64_t kManyPoints = 1 << 17;  // as do those of stores with so many elements
-
-Dim extent_of(const std::vector<Axis>& axes) {
-  Dim product(1);
-  for (const Axis& a : axes) product = product * a.extent;
-  return product;
-}
-
-bool is_below(const Dim& dim, int64_t limit) {
-  const auto upper = dim.upper_bound();
-  return upper && *upper < limit;
-}
 
 /// Calls `see` for every reduction that is evaluated for every element.
 void visit_reductions(const Expr& e, const std::function<void(const Expr&)>& see) {
@@ -38,14 +29,15 @@ Expr share_reductions(const Expr& value) {
 }
 
 LoopKernel hoist_reductions(const LoopKernel& loop) {
-  if (loop.stages.size() != 1 || loop.stages[0].kind != Stage::Kind::store) return loop;
+  if (!is_single_store(loop)) return loop;
   LoopKernel result = loop;
   Stage store = std::move(result.stages[0]);
   result.stages.clear();
-  result.outer.insert(result.outer.end(), store.axes.begin(), store.axes.end());
+  result.outer = std::move(store.axes);
   store.axes.clear();
   const Dim points = extent_of(result.outer);
   if (points.lower_bound().value_or(0) >= kManyPoints) return loop;
+  int next_axis = fresh_axis_id(loop);
   std::map<std::string, Expr> locals;
   visit_reductions(store.value, [&](const Expr& e) {
     if (is_below(extent_of(e->reduce_axes), kShortest) || !locals.try_emplace(key(e)).second) return;
@@ -53,6 +45,7 @@ LoopKernel hoist_reductions(const LoopKernel& loop) {
     stage.kind = Stage::Kind::reduce;
     stage.axes = e->reduce_axes;
     stage.value = e->args[0];
+    merge_axes(stage.axes, {&stage.value}, next_axis);
     stage.reduce = e->reduce;
     stage.local = static_cast<int>(result.stages.size());
     locals[key(e)] = local_ref(stage.local, e->dtype);

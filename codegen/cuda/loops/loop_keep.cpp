@@ -9,19 +9,13 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr size_t kMostNodes = 300;  // beyond it, comparing everything with everything takes too long
+constexpr int kMostNodes = 300;  // beyond it, comparing everything with everything takes too long
 constexpr size_t kMostRows = 3;
 
 struct Found {
   size_t stage;
   Expr node;
 };
-
-size_t count_nodes(const Expr& e) {
-  size_t count = 0;
-  visit(e, [&](const ExprNode&) { ++count; });
-  return count;
-}
 
 bool reads_memory(const Expr& e) {
   bool reads = false;
@@ -41,7 +35,7 @@ void visit_unconditional(const Expr& e, const std::function<bool(const Expr&)>& 
 std::vector<KeptRow> plan_kept(const std::vector<StagePlan>& stages) {
   std::map<std::string, Found> earlier;
   std::map<std::string, KeptRow> rows;
-  size_t nodes = 0;
+  int nodes = 0;
   for (size_t s = 0; s < stages.size(); ++s) {
     const Stage& stage = stages[s].stage;
     nodes += count_nodes(stage.value);

@@ -6,7 +6,6 @@
 #include "codegen/cuda/text/vector_access.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/loop_planning.h"
-#include "compiler/kernel/loop_rewrite.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {
@@ -18,12 +17,6 @@ constexpr int64_t kLargestBlock = 1024;
 constexpr int64_t kManyThreads = 1 << 14;
 /// Points that need no more than one thread each.
 constexpr int64_t kManyPoints = 1 << 17;
-
-Dim extent_of(const std::vector<Axis>& axes) {
-  Dim product(1);
-  for (const Axis& a : axes) product = product * a.extent;
-  return product;
-}
 
 /// How badly neighbouring threads use memory if they are neighbours along `axis`: 1 per access of a full sector.
 LaneCost lane_cost(const std::vector<Operand>& operands) {
@@ -53,20 +46,9 @@ StagePlan plan_stage(const Stage& stage, const std::vector<Operand>& operands) {
   return plan;
 }
 
-bool has_reduction(const Expr& e) {
-  bool found = false;
-  visit(e, [&](const ExprNode& n) { found = found || n.kind == ExprKind::reduce; });
-  return found;
-}
-
-bool is_below(const Dim& dim, int64_t limit) {
-  const auto upper = dim.upper_bound();
-  return upper && *upper < limit;
-}
-
-void plan_elements(const Kernel& kernel, const LoopForm& form, LoopPlan& plan) {
-  const Dim elements = extent_of(form.stages[0].axes);
-  StagePlan stage_plan = plan_stage(form.stages[0], kernel.operands);
+void plan_elements(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
+  const Dim elements = extent_of(loop.stages[0].axes);
+  StagePlan stage_plan = plan_stage(loop.stages[0], kernel.operands);
   // The loads of a reduction are one element each: neighbouring threads take neighbouring ones.
   if (stage_plan.lane.id >= 0 && !has_reduction(stage_plan.stage.value)) {
     stage_plan.vector = vector_count(stage_plan.stage, kernel.operands, stage_plan.lane.id);
@@ -149,20 +131,20 @@ bool share_lane(LoopPlan& plan) {
   return first != nullptr;
 }
 
-void plan_groups(const Kernel& kernel, const LoopForm& form, LoopPlan& plan) {
+void plan_groups(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
   plan.mapping = Mapping::groups;
-  plan.outer = form.outer;
-  const auto lane = outer_lane(form, lane_cost(kernel.operands), [](const Axis&) { return true; });
+  plan.outer = loop.outer;
+  const auto lane = outer_lane(loop, lane_cost(kernel.operands), [](const Axis&) { return true; });
   if (lane) {
     const auto at = std::find_if(plan.outer.begin(), plan.outer.end(), [&](const Axis& a) { return a.id == lane->id; });
     std::rotate(at, at + 1, plan.outer.end());
-    plan.group = across_group(form.stages, plan.outer);
+    plan.group = across_group(loop.stages, plan.outer);
     plan.across = plan.group > 1;
     plan.threads = plan.across ? static_cast<int>(kWarp) * plan.group : 128;
   } else {
-    plan_group(form.stages, plan);
+    plan_group(loop.stages, plan);
   }
-  for (const Stage& stage : form.stages) plan.stages.push_back(plan_stage(stage, kernel.operands));
+  for (const Stage& stage : loop.stages) plan.stages.push_back(plan_stage(stage, kernel.operands));
   if (plan.group == 1) return;
   plan_vectors(kernel, plan);
   constexpr int64_t kElementsPerThread = 32;
@@ -174,15 +156,14 @@ void plan_groups(const Kernel& kernel, const LoopForm& form, LoopPlan& plan) {
 
 }  // namespace
 
-LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& loop) {
-  LoopForm form = loop_form(kernel, hoist_reductions(loop));
-  for (Stage& stage : form.stages) stage.value = share_reductions(stage.value);
+LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& given) {
+  LoopKernel loop = hoist_reductions(given);
+  for (Stage& stage : loop.stages) stage.value = share_reductions(stage.value);
   LoopPlan plan;
-  plan.unit_axes = form.unit_axes;
-  if (form.is_single_store)
-    plan_elements(kernel, form, plan);
+  if (is_single_store(loop))
+    plan_elements(kernel, loop, plan);
   else
-    plan_groups(kernel, form, plan);
+    plan_groups(kernel, loop, plan);
   return plan;
 }
 

@@ -1,9 +1,7 @@
 // How a LoopKernel runs on a GPU: which threads compute which elements.
 //
 //   elements  a single store: one thread per `vector` consecutive elements of the lane axis
-//   groups    stages with reductions: `group` threads per outer point share the stages' axes; the others of a block
-//   have
-//             points of their own
+//   groups    stages with reductions: `group` threads of a block share the stages' axes of one outer point
 //   tiles     a single store whose loads are contiguous along another axis: 32 x 32 elements through shared memory
 #pragma once
 
@@ -37,12 +35,11 @@ struct LoopPlan {
   Mapping mapping = Mapping::elements;
   std::vector<Axis> outer;  // elements: all axes but the lane; tiles: all but the two of the tile
   std::vector<StagePlan> stages;
-  std::vector<int> unit_axes;  // axes of extent 1, always 0
-  int threads = 256;           // of a block
-  int group = 1;               // threads per outer point: 1, 2, ..., 32 or the whole block
-  bool across = false;         // groups of more than one thread
-  std::vector<KeptRow> kept;   // groups; every stage then runs over one axis of the same constant extent
-  Axis tile_row;               // tiles: the axis along which `transposed` are contiguous
+  int threads = 256;          // of a block
+  int group = 1;              // threads per outer point: 1, 2, ..., 32 or the whole block
+  bool across = false;        // groups of more than one thread
+  std::vector<KeptRow> kept;  // groups; every stage then runs over one axis of the same constant extent
+  Axis tile_row;              // tiles: the axis along which `transposed` are contiguous
   std::vector<Expr> transposed;
 };
 

@@ -18,7 +18,6 @@ LoopText::LoopText(const Kernel& kernel, const LoopPlan& plan) : f_(kernel), pla
     f_.ranges().add(s.loops);
     if (s.lane.id >= 0) f_.ranges().add(s.lane);
   }
-  for (int id : plan.unit_axes) place_.axes.emplace(id, "0");
 }
 
 EvaluationPoint LoopText::place_at(const EvaluationPoint& place, const StagePlan& s, const std::string& i) {

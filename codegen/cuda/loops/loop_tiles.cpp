@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/loops/loop_text.h"
+#include "compiler/kernel/loop_planning.h"
 
 namespace gcg::cuda {
 namespace {
@@ -27,8 +28,7 @@ KernelText TilesText::emit() {
   std::vector<Axis> axes = plan_.outer;
   axes.push_back({plan_.tile_row.id, ceil_div(plan_.tile_row.extent, Dim(kTile))});
   axes.push_back({s.lane.id, ceil_div(s.lane.extent, Dim(kTile))});
-  Dim tiles(1);
-  for (const Axis& a : axes) tiles = tiles * a.extent;
+  const Dim tiles = extent_of(axes);
   f_.ranges().add(plan_.tile_row);
   const std::string tile = number("tile", tiles, "blockIdx.x", "blockIdx.x");
   const std::vector<std::string> names = f_.coordinates(axes, {tile, !fits(tiles)});

@@ -8,17 +8,13 @@ namespace gcg::cuda {
 namespace {
 
 constexpr size_t kMostTiles = 3;
+constexpr int64_t kShortest = 8;  // axis of a tile
 
 std::vector<Expr> distinct(const std::vector<Expr>& loads) {
   std::vector<Expr> all;
   for (const Expr& e : loads)
     if (std::none_of(all.begin(), all.end(), [&](const Expr& other) { return key(other) == key(e); })) all.push_back(e);
   return all;
-}
-
-bool is_short(const Dim& extent) {
-  constexpr int64_t kShortest = 8;
-  return extent.upper_bound() && *extent.upper_bound() < kShortest;
 }
 
 }  // namespace
@@ -28,7 +24,7 @@ void plan_tiles(const Kernel& kernel, LoopPlan& plan) {
   if (s.lane.id < 0) return;
   const auto tile = find_tile(
       s.stage, s.lane, plan.outer, kernel.operands, [](const Expr&) { return true; },
-      [](const Axis& a) { return !is_short(a.extent); });
+      [](const Axis& a) { return !is_below(a.extent, kShortest); });
   if (!tile) return;
   const std::vector<Expr> transposed = distinct(tile->transposed);
   if (transposed.size() > kMostTiles) return;

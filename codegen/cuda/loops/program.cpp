@@ -2,6 +2,7 @@
 // turn.
 #include "codegen/cuda/text/expr_text.h"
 #include "codegen/cuda/text/operator_text.h"
+#include "compiler/kernel/loop_planning.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {
@@ -15,8 +16,7 @@ class ProgramText {
   ProgramText(const Kernel& kernel, const ProgramKernel& program) : f_(kernel), kernel_(kernel), program_(program) {}
 
   KernelText emit() {
-    Dim tasks(1);
-    for (const Axis& a : program_.outer) tasks = tasks * a.extent;
+    const Dim tasks = extent_of(program_.outer);
     const Dim bytes = array_offset(kernel_, kernel_.operands.size());
     const bool has_arrays = !bytes.is(0);
     Dim blocks = ceil_div(tasks, Dim(kThreads));

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "codegen/cuda/text/function_text.h"
+#include "compiler/kernel/operator_names.h"
 
 namespace gcg::cuda {
 namespace {
@@ -36,98 +37,9 @@ std::string f64_text(double value) {
   return concat("gart_f64_from_bits(", bits, "ull)");
 }
 
-const char* unary_function(UnaryOp op) {
-  switch (op) {
-    case UnaryOp::neg:
-      return "neg";
-    case UnaryOp::abs:
-      return "abs";
-    case UnaryOp::sqrt:
-      return "sqrt";
-    case UnaryOp::rsqrt:
-      return "rsqrt";
-    case UnaryOp::exp:
-      return "exp";
-    case UnaryOp::log:
-      return "log";
-    case UnaryOp::erf:
-      return "erf";
-    case UnaryOp::tanh:
-      return "tanh";
-    case UnaryOp::sigmoid:
-      return "sigmoid";
-    case UnaryOp::sin:
-      return "sin";
-    case UnaryOp::cos:
-      return "cos";
-    case UnaryOp::tan:
-      return "tan";
-    case UnaryOp::asin:
-      return "asin";
-    case UnaryOp::acos:
-      return "acos";
-    case UnaryOp::atan:
-      return "atan";
-    case UnaryOp::sinh:
-      return "sinh";
-    case UnaryOp::cosh:
-      return "cosh";
-    case UnaryOp::asinh:
-      return "asinh";
-    case UnaryOp::acosh:
-      return "acosh";
-    case UnaryOp::atanh:
-      return "atanh";
-    case UnaryOp::floor:
-      return "floor";
-    case UnaryOp::ceil:
-      return "ceil";
-    case UnaryOp::round_even:
-      return "round_even";
-    case UnaryOp::reciprocal:
-      return "reciprocal";
-    case UnaryOp::is_nan:
-      return "is_nan";
-    case UnaryOp::is_inf:
-      return "is_inf";
-    case UnaryOp::sign:
-      return "sign";
-    case UnaryOp::bits:
-      return "bits";
-    default:
-      return "";
-  }
-}
-
-const char* binary_function(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::add:
-      return "add";
-    case BinaryOp::sub:
-      return "sub";
-    case BinaryOp::mul:
-      return "mul";
-    case BinaryOp::div:
-      return "div";
-    case BinaryOp::floor_div:
-      return "floor_div";
-    case BinaryOp::mod:
-      return "mod";
-    case BinaryOp::fmod:
-      return "fmod";
-    case BinaryOp::pow:
-      return "pow";
-    case BinaryOp::max:
-      return "max";
-    case BinaryOp::min:
-      return "min";
-    case BinaryOp::shift_left:
-      return "shift_left";
-    case BinaryOp::shift_right:
-      return "shift_right";
-    default:
-      return "";
-  }
+/// Is it a function of the device headers, gart_NAME?
+bool is_function(BinaryOp op) {
+  return op <= BinaryOp::min || op == BinaryOp::shift_left || op == BinaryOp::shift_right;
 }
 
 const char* bit_sign(BinaryOp op) {
@@ -182,10 +94,8 @@ std::string float_binary(BinaryOp op, DType dtype, const std::string& a, const s
   if (const std::string sign = float_sign(op); !sign.empty()) return a + sign + b;
   if (op == BinaryOp::pow && exponent != nullptr)
     if (const std::string text = simple_power(dtype, a, exponent->number); !text.empty()) return text;
-  const std::string function = binary_function(op);
-  GCG_CHECK(!function.empty() && op != BinaryOp::floor_div, "binary operator ", static_cast<int>(op), " on ",
-            name_of(dtype));
-  return concat("gart_", function, "(", a, ", ", b, ")");
+  GCG_CHECK(is_function(op) && op != BinaryOp::floor_div, name_of(op), " on ", name_of(dtype));
+  return concat("gart_", name_of(op), "(", a, ", ", b, ")");
 }
 
 }  // namespace
@@ -239,13 +149,11 @@ std::string unary_text(UnaryOp op, DType dtype, const std::string& a) {
     if (op == UnaryOp::is_nan || op == UnaryOp::is_inf) return "false";
     if (op == UnaryOp::floor || op == UnaryOp::ceil || op == UnaryOp::round_even) return a;
     const bool exact = op == UnaryOp::neg || op == UnaryOp::abs || op == UnaryOp::sign;
-    GCG_CHECK(exact, "unary operator ", static_cast<int>(op), " on ", name_of(dtype));
+    GCG_CHECK(exact, name_of(op), " on ", name_of(dtype));
   } else if (op == UnaryOp::neg) {
     return concat("-", a);
   }
-  const std::string function = unary_function(op);
-  GCG_CHECK(!function.empty(), "unary operator ", static_cast<int>(op), " on ", name_of(dtype));
-  return concat("gart_", function, "(", a, ")");
+  return concat("gart_", name_of(op), "(", a, ")");
 }
 
 std::string binary_text(BinaryOp op, DType dtype, const std::string& a, const std::string& b,
@@ -254,9 +162,8 @@ std::string binary_text(BinaryOp op, DType dtype, const std::string& a, const st
   if (const std::string sign = comparison_sign(op); !sign.empty()) return a + sign + b;
   if (is_float(dtype)) return float_binary(op, dtype, a, b, exponent);
   if (const std::string sign = bit_sign(op); !sign.empty()) return concat("(", type_of(dtype), ")(", a, sign, b, ")");
-  const std::string function = binary_function(op);
-  GCG_CHECK(!function.empty(), "binary operator ", static_cast<int>(op), " on ", name_of(dtype));
-  return concat("gart_", function, "(", a, ", ", b, ")");
+  GCG_CHECK(is_function(op), name_of(op), " on ", name_of(dtype));
+  return concat("gart_", name_of(op), "(", a, ", ", b, ")");
 }
 
 std::string cast_text(DType from, DType to, const std::string& a) {

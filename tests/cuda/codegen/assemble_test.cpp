@@ -126,7 +126,7 @@ std::vector<Kernel> some_kernels() {
   for (int64_t n : {3, 1000, 70000, 5}) {
     const Operand x{DType::f32, {n}};
     kernels.push_back(
-        map_kernel("square", {x, x}, 0, [](const auto& i) { return load(0, DType::f32, i) * load(0, DType::f32, i); }));
+        map_kernel("square", {x, x}, [](const auto& i) { return load(0, DType::f32, i) * load(0, DType::f32, i); }));
   }
   return kernels;
 }

@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -10,6 +9,7 @@
 #include "tools/gcc-graph/fleet/read_fleet_profile.h"
 #include "tools/gcc-graph/inspect/inspect_assembly.h"
 #include "tools/gcc-graph/inspect/inspect_calls.h"
+#include "tools/gcc-graph/inspect/inspect_modes.h"
 #include "tools/gcc-graph/inspect/inspect_print.h"
 #include "tools/gcc-graph/inspect/inspect_shapes.h"
 #include "tools/gcc-graph/inspect/inspect_weights.h"
@@ -124,18 +124,6 @@ void add_kernels(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::P
   for (uint32_t i = 0; i < count(plan.kernels()); ++i)
     out["kernel_list"].push_back(kernel_json(*plan.kernels()->Get(i), is_cuda(*m.targets()->Get(plan.target()))));
   out["call_list"] = call_list_json(m, plan, SlotTexts(entry, plan.program()));
-}
-
-Json mode_json(const fb::Mode& mode) {
-  const auto micro = [](float us) { return std::round(us * 100.0) / 100; };
-  return {{"threads", mode.threads()},
-          {"intra", mode.intra()},
-          {"inter", mode.inter()},
-          {"replicas", mode.replicas()},
-          {"predicted_us", micro(mode.microseconds())},
-          {"predicted_us_intra", micro(mode.microseconds_intra())},
-          {"predicted_us_alone", micro(mode.microseconds_alone())},
-          {"reason", text(mode.reason())}};
 }
 
 Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Plan& plan, const Arguments& a) {

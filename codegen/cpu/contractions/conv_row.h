@@ -1,0 +1,50 @@
+// A row of output pixels whose length is known at run time, in tiles.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "codegen/cpu/contractions/conv_plan.h"
+#include "codegen/cpu/contractions/index_arithmetic.h"
+
+namespace gcg::cpu {
+
+/// Of a tile whose pixels may each lack other taps, as TilePlace has them; none: all lack the same.
+struct ClippedColumns {
+  std::optional<ValueRange> kw;
+  llvm::Value* first = nullptr;
+};
+
+/// A tile at the left border and one at the right, which lack the taps that fall outside, where the row has room for
+/// them; between them tiles that lack none, large ones first; what is left over in clipped tiles.
+class ConvRow : IndexArithmetic {
+ public:
+  /// Emits one tile at output column `pixel`.
+  using EmitTile = std::function<void(const TileAxis& columns, llvm::Value* pixel, const ClippedColumns& clipped)>;
+
+  ConvRow(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan)
+      : IndexArithmetic(f), f_(f), conv_(conv), plan_(plan), right_border_(find_right_border()) {}
+
+  void emit(llvm::Value* begin, llvm::Value* end, const EmitTile& tile);
+
+ private:
+  std::optional<int64_t> find_right_border() const;
+  std::vector<int64_t> border_tiles() const;
+  llvm::Value* tile_if(llvm::Value* condition, llvm::Value* begin, const TileAxis& tile, const EmitTile& emit);
+  llvm::Value* left_tile(llvm::Value* begin, llvm::Value* inner_end, int64_t border, const EmitTile& emit);
+  llvm::Value* right_tile_begin(llvm::Value* begin, llvm::Value* end);
+  void right_tile(llvm::Value* begin, llvm::Value* end, const EmitTile& emit);
+  /// Tiles of `sizes` for [begin, end), large ones first; returns where they end.
+  llvm::Value* cover(llvm::Value* begin, llvm::Value* end, const RunCover& sizes,
+                     const std::function<void(llvm::Value* pixel, int64_t pixels)>& emit);
+  llvm::Value* clipped_pixels(llvm::Value* begin, llvm::Value* end, const EmitTile& emit);
+  void clipped_tile(llvm::Value* pixel, int64_t pixels, const EmitTile& emit);
+
+  FunctionBuilder& f_;
+  const ConvKernel& conv_;
+  const ConvPlan& plan_;
+  const std::optional<int64_t> right_border_;  // pixels at the row's end whose last taps fall outside
+};
+
+}  // namespace gcg::cpu

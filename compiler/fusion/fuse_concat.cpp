@@ -1,0 +1,72 @@
+// Concat and gart.Interleave: their parts are written into their storage, or a Concat's are read by one kernel.
+#include <algorithm>
+
+#include "compiler/fusion/fuser.h"
+#include "compiler/fusion/fusion_costs.h"
+#include "compiler/ops/interleave.h"
+
+namespace gcg {
+
+bool Fuser::gathers_parts(const Node& n) {
+  constexpr size_t kMostParts = 32;  // as many branches per element
+  if (!traits_.copies_parts_together || n.inputs.size() > kMostParts) return false;
+  return std::count_if(n.inputs.begin(), n.inputs.end(), [&](ValueId in) { return !is_direct(in); }) >= 2;
+}
+
+std::vector<std::vector<FusionGroup::StridedPart>> Fuser::strided_parts(const Node& n) const {
+  std::vector<std::vector<FusionGroup::StridedPart>> all;
+  if (is_interleave(n)) {
+    const Interleaving weave = interleaving_of(n);
+    for (int64_t p = 0; p < weave.phases(); ++p) {
+      const std::vector<int64_t> offsets = weave.offsets(p);
+      all.emplace_back();
+      for (size_t k = 0; k < offsets.size(); ++k) all.back().push_back({weave.axes[k], weave.steps[k], offsets[k]});
+    }
+    return all;
+  }
+  const auto rank = static_cast<int64_t>(value(n.outputs[0]).shape->size());
+  int64_t axis = n.int_attribute("axis", 0);
+  if (axis < 0) axis += rank;
+  Dim offset(0);
+  for (ValueId in : n.inputs) {
+    all.push_back({{static_cast<size_t>(axis), 1, offset}});
+    offset = offset + (*value(in).shape)[static_cast<size_t>(axis)];
+  }
+  return all;
+}
+
+void Fuser::materialize_parts(const Node& n, ValueId v) {
+  out_.materialized[static_cast<size_t>(v.index)] = true;
+  const std::vector<std::vector<FusionGroup::StridedPart>> parts = strided_parts(n);
+  for (size_t i = 0; i < n.inputs.size(); ++i) {
+    const ValueId in = n.inputs[i];
+    FusionGroup part;
+    part.result = in;
+    part.storage = v;
+    part.parts = parts[i];
+    if (value(in).is_constant() || is_symbolic_content(value(in)) || !direct_part(in, part)) {
+      const int group = new_group(part);
+      if (!reads(in)) continue;
+      Use& u = use(in);
+      u.groups.insert(group);
+      u.contexts.insert(0);
+    }
+  }
+}
+
+bool Fuser::is_direct(ValueId in) {
+  const int g = node_group_of(in);
+  if (g < 0 || out_.groups[static_cast<size_t>(g)].result != in || g_.is_output(in)) return false;
+  return users_of()[static_cast<size_t>(in.index)].size() == 1;
+}
+
+bool Fuser::direct_part(ValueId in, const FusionGroup& part) {
+  if (!is_direct(in)) return false;
+  FusionGroup& group = out_.groups[static_cast<size_t>(node_group_of(in))];
+  group.storage = part.storage;
+  group.parts = part.parts;
+  out_.materialized[static_cast<size_t>(in.index)] = false;
+  return true;
+}
+
+}  // namespace gcg

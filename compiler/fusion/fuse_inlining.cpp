@@ -1,0 +1,92 @@
+// Which values are computed on the fly where they are used.
+#include <algorithm>
+
+#include "compiler/fusion/fuser.h"
+#include "compiler/fusion/fusion_costs.h"
+#include "compiler/kernel/expr.h"
+#include "compiler/kernel/loop_work.h"
+#include "compiler/lowering/lower_group.h"
+#include "compiler/ops/op_def.h"
+
+namespace gcg {
+
+bool Fuser::inlines(const Node& n, ValueId v, const Use& u) {
+  if (n.op->kind == OpKind::contraction) return false;
+  if (is_concat(n)) return u.groups.size() == 1 && u.contexts.size() == 1 && !u.broadcast && !u.in_epilogue;
+  const bool cheap = is_cheap(n);
+  const bool scalar = product(*value(v).shape).is(1) && n.op->kind != OpKind::reduction;
+  if (u.in_epilogue && !cheap && !(scalar && cost(n) <= 1)) return false;
+  if (u.groups.size() > 1) return cheap;
+  const FusionGroup& group = out_.groups[static_cast<size_t>(*u.groups.begin())];
+  if (n.op->kind == OpKind::reduction) return reduction_fits(v, group, *u.groups.begin());
+  if (u.broadcast && !cheap && !scalar && !row_value_.count(v) && !depends_on_row(n, *u.groups.begin())) return false;
+  return cost(n) * static_cast<double>(u.contexts.size()) <= cost(n) + 6;
+}
+
+bool Fuser::has_room(const Node& n, const Use& u) const {
+  return std::all_of(u.groups.begin(), u.groups.end(), [&](int g) {
+    const auto known = group_cost_.find(g);
+    return known == group_cost_.end() || known->second + cost(n) <= kMostCost;
+  });
+}
+
+bool Fuser::depends_on_row(const Node& n, int group) {
+  for (ValueId in : n.inputs) {
+    if (!reads(in)) continue;
+    const NodeId p = value(out_.view_of[static_cast<size_t>(in.index)]).producer;
+    if (!p.valid() || node_group_[static_cast<size_t>(p.index)] >= 0) continue;
+    const Node& producer = node(p);
+    if (producer.op->kind == OpKind::reduction &&
+        row_shaped(producer.outputs[0], out_.groups[static_cast<size_t>(group)].result))
+      return true;
+    if (producer.op->kind == OpKind::pointwise &&
+        row_shaped(producer.outputs[0], out_.groups[static_cast<size_t>(group)].result) &&
+        depends_on_row(producer, group))
+      return true;
+  }
+  return false;
+}
+
+bool Fuser::row_shaped(ValueId v, ValueId result) const {
+  const Shape &o = *value(v).shape, &r = *value(result).shape;
+  if (o.size() != r.size() || o.empty()) return false;
+  size_t i = 0;
+  while (i < o.size() && o[i] == r[i]) ++i;
+  return i < o.size() &&
+         std::all_of(o.begin() + static_cast<int64_t>(i), o.end(), [](const Dim& d) { return d.is(1); });
+}
+
+bool Fuser::reduction_fits(ValueId v, const FusionGroup& group, int id) {
+  const ValueId result = group.result;
+  if (group.kind != FusionGroup::Kind::loop || !saves_work(v, group)) return false;
+  auto& rows = group_rows_[id];
+  if (row_shaped(v, result) && (!rows || *rows == *value(v).shape) && !group_elementwise_reduction_.count(id)) {
+    rows = *value(v).shape;
+    row_value_.insert(v);
+    return true;
+  }
+  if (product(*value(v).shape) == product(*value(result).shape) && !rows && !group_elementwise_reduction_.count(id) &&
+      uses_[static_cast<size_t>(v.index)].contexts.size() == 1 && !uses_[static_cast<size_t>(v.index)].broadcast) {
+    group_elementwise_reduction_.insert(id);
+    return true;
+  }
+  return false;
+}
+
+bool Fuser::saves_work(ValueId v, const FusionGroup& group) {
+  FusionGroup own;
+  own.result = own.storage = v;
+  const double apart = probed_work(group) + probed_work(own) + traits_.step_work;
+  auto stored = probe_.materialized.begin() + v.index;
+  *stored = false;
+  const double together = probed_work(group);
+  *stored = true;
+  return together <= apart;
+}
+
+double Fuser::probed_work(const FusionGroup& group) const {
+  const Kernel kernel = lower_group(g_, probe_, group).kernel;
+  return loop_work(kernel, std::get<LoopKernel>(kernel.body));
+}
+
+}  // namespace gcg

@@ -1,0 +1,55 @@
+// Which nodes share a kernel, and which values have storage: what compiler/fusion decides and lowering carries out.
+//
+// A *group* becomes one kernel (or one control-flow step). It computes its `result` value; every other value its nodes
+// define is computed on the fly, in registers, by inlining expressions. A value that several groups need, or that
+// leaves the graph, has storage; views (reshape and the like) share the storage of what they view.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace gcg {
+
+struct FusionGroup {
+  enum class Kind : uint8_t {
+    loop,       // pointwise, movement and reduction work
+    matmul,     // MatMul or gart.PackedMatMul with its epilogue
+    conv,       // gart.BlockedConv or gart.PlainConv with its epilogue
+    attention,  // gart.Attention with its epilogue
+    program,    // one node by its OpDef::program; all its results that are read have storage
+    control,    // If, Loop, Scan; gart.Fail, gart.Bind
+  } kind = Kind::loop;
+  NodeId anchor;    // contraction, program or control node; none for loop groups
+  ValueId result;   // the value whose elements the kernel defines (none for control; the first one of a program)
+  ValueId storage;  // the value whose storage receives them: `result`, or what it is a part of
+  /// A part: element i along `axis` of the result is element offset + i * step of the storage (Concat,
+  /// gart.Interleave).
+  struct StridedPart {
+    size_t axis = 0;
+    int64_t step = 1;
+    Dim offset;
+  };
+  std::vector<StridedPart> parts;
+  std::vector<NodeId> epilogue;  // contraction: pointwise nodes computed on the accumulator, in order
+  NodeId transpose;              // contraction: a Transpose that keeps the last axis, applied by storing in its order
+  int output_copy = -1;          // loop: copies a stored value into the storage of this graph output
+};
+
+struct Fusion {
+  std::vector<FusionGroup> groups;  // not yet ordered
+  std::vector<bool> materialized;   // by ValueId: has storage of its own
+  std::vector<ValueId> view_of;     // by ValueId: through views, the value whose elements these are (maybe itself)
+  /// (contraction node, input position) -> the value whose storage the operand is a strided view of.
+  std::map<std::pair<NodeId, int>, ValueId> operand_sources;
+
+  /// The value whose storage holds v's elements, or none if v is only ever computed on the fly.
+  ValueId storage(ValueId v) const {
+    const ValueId base = view_of[static_cast<size_t>(v.index)];
+    return materialized[static_cast<size_t>(base.index)] ? base : ValueId();
+  }
+};
+
+}  // namespace gcg

@@ -1,0 +1,97 @@
+// When every element of the operand is read only by the point that overwrites it, or, before anything of that row is
+// stored, by the row's reductions.
+#include "compiler/lowering/in_place.h"
+
+#include <algorithm>
+
+namespace gcg {
+namespace {
+
+std::vector<const ExprNode*> loads_of(const Expr& e, const std::vector<int>& operands) {
+  std::vector<const ExprNode*> out;
+  visit(e, [&](const ExprNode& n) {
+    if (n.kind == ExprKind::load && std::find(operands.begin(), operands.end(), n.operand) != operands.end())
+      out.push_back(&n);
+  });
+  return out;
+}
+
+bool same_index(const ExprNode& load, const std::vector<Expr>& store) {
+  if (load.args.size() != store.size()) return false;
+  for (size_t i = 0; i < store.size(); ++i)
+    if (key(load.args[i]) != key(store[i])) return false;
+  return true;
+}
+
+/// A reduction stage reads exactly the row that the store stage writes for the same outer point.
+bool same_row(const ExprNode& load, const Stage& stage, const Stage& store) {
+  if (load.args.size() != 1 || store.index.size() != 1 || stage.axes.size() != 1 || store.axes.size() != 1)
+    return false;
+  if (!(stage.axes[0].extent == store.axes[0].extent)) return false;
+  auto l = as_affine(load.args[0]), s = as_affine(store.index[0]);
+  if (!l || !s || !(l->base == s->base)) return false;
+  const Dim along = l->strides[stage.axes[0].id], stored = s->strides[store.axes[0].id];
+  l->strides.erase(stage.axes[0].id);
+  s->strides.erase(store.axes[0].id);
+  return along == stored && l->strides == s->strides;
+}
+
+bool fits(const LoopKernel& k, const std::vector<int>& operands) {
+  const Stage& store = k.stages.back();
+  for (size_t i = 0; i + 1 < k.stages.size(); ++i)
+    for (const ExprNode* load : loads_of(k.stages[i].value, operands))
+      if (!same_row(*load, k.stages[i], store)) return false;
+  for (const ExprNode* load : loads_of(store.value, operands))
+    if (!same_index(*load, store.index)) return false;
+  return true;
+}
+
+bool fits(const MatMulKernel& k, const std::vector<int>& operands) {
+  for (int o : operands)
+    if (o == k.a.operand || o == k.b.operand) return false;
+  for (const ExprNode* load : loads_of(k.epilogue, operands))
+    if (!same_index(*load, k.index)) return false;
+  return true;
+}
+
+bool fits(const AttentionKernel& k, const std::vector<int>& operands) {
+  for (int o : operands)
+    if (o == k.q.operand || o == k.k.operand || o == k.v.operand) return false;
+  if (!loads_of(k.scores, operands).empty() || (k.kept && !loads_of(k.kept, operands).empty())) return false;
+  for (const ExprNode* load : loads_of(k.epilogue, operands))
+    if (!same_index(*load, k.index)) return false;
+  return true;
+}
+
+bool fits(const ProgramKernel& k, const std::vector<int>& operands) {
+  return operands.size() == 1 && operands[0] == k.replaced;
+}
+
+template <class Conv>
+bool fits(const Conv& k, const std::vector<int>& operands) {
+  for (int o : operands)
+    if (o == k.input || o == k.weights) return false;
+  for (const ExprNode* load : loads_of(k.epilogue, operands))
+    if (!same_index(*load, k.index)) return false;
+  return true;
+}
+
+}  // namespace
+
+std::vector<int> in_place_operands(const Kernel& kernel, const std::vector<ValueId>& storages) {
+  std::vector<int> out;
+  const auto result =
+      std::find_if(kernel.operands.begin(), kernel.operands.end(), [](const Operand& o) { return o.written; });
+  for (size_t i = 0; i < kernel.operands.size(); ++i) {
+    const Operand& o = kernel.operands[i];
+    if (o.written || size_of(o.dtype) != size_of(result->dtype) || !(product(o.shape) == product(result->shape)))
+      continue;
+    std::vector<int> same;  // every operand that is this storage
+    for (size_t j = 0; j < storages.size(); ++j)
+      if (storages[j] == storages[i] && !kernel.operands[j].written) same.push_back(static_cast<int>(j));
+    if (std::visit([&](const auto& body) { return fits(body, same); }, kernel.body)) out.push_back(static_cast<int>(i));
+  }
+  return out;
+}
+
+}  // namespace gcg

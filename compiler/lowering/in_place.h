@@ -1,0 +1,14 @@
+// When may a kernel's result overwrite an operand?
+#pragma once
+
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/kernel.h"
+
+namespace gcg {
+
+/// Operands whose storage the kernel's result may take over. `storages`: per operand.
+std::vector<int> in_place_operands(const Kernel& kernel, const std::vector<ValueId>& storages);
+
+}  // namespace gcg

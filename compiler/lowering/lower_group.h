@@ -1,0 +1,24 @@
+// A fused group as a kernel.
+#pragma once
+
+#include <vector>
+
+#include "compiler/kernel/kernel.h"
+#include "compiler/lowering/fusion.h"
+#include "compiler/lowering/value_lowering.h"
+
+namespace gcg {
+
+struct LoweredGroup {
+  Kernel kernel;
+  std::vector<ValueId> storages;  // per operand: the value whose storage it is; the result's is the last one
+  std::vector<int> in_place;  // operands whose storage the result may take over (same elements, read before written)
+};
+
+/// Requires: the group is not control flow.
+LoweredGroup lower_group(const Graph& graph, const Fusion& fusion, const FusionGroup& group);
+
+/// out[iteration, ...] = value[...]: one row of a Loop's scan output. Operands: iteration number, value, out.
+LoweredGroup lower_row_store(const Graph& body, ValueId value, ValueId iteration, const Shape& out_shape);
+
+}  // namespace gcg

@@ -1,0 +1,45 @@
+// A node by its OpDef::program: a kernel of its own.
+#include "compiler/kernel/drop_operands.h"
+#include "compiler/lowering/group_lowering.h"
+#include "compiler/ops/program_builder.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+
+void GroupLowering::program() {
+  const Node& n = anchor();
+  std::vector<bool> wanted;
+  for (ValueId v : n.outputs) wanted.push_back(v.valid() && f_.materialized[static_cast<size_t>(v.index)]);
+  const auto context = values_.context(n);
+  ProgramBuilder builder(*context, wanted);
+  n.op->program(builder);
+  ProgramBuilder::Program made = builder.take();
+  take_operands();
+  std::vector<Operand>& operands = out_.kernel.operands;
+  std::vector<int> outputs;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    outputs.push_back(static_cast<int>(operands.size()));
+    if (!wanted[i]) continue;
+    const Value& v = value(n.outputs[i]);
+    GCG_CHECK(!v.channels_last && v.stored == DType::undefined, n.op->name,
+              ": a program stores its results as they are");
+    operands.push_back(Operand{storage_dtype(v.dtype), *v.shape, true});
+    out_.storages.push_back(n.outputs[i]);
+  }
+  const int arrays = static_cast<int>(operands.size());
+  operands.insert(operands.end(), made.arrays.begin(), made.arrays.end());
+  if (made.replaced >= 0) made.kernel.replaced = input_operand(n.inputs[static_cast<size_t>(made.replaced)]);
+  out_.kernel.body = std::move(made.kernel);
+  renumber_operands(out_.kernel, [&](int o) {
+    if (o >= ProgramBuilder::kArrays) return arrays + o - ProgramBuilder::kArrays;
+    return o >= ProgramBuilder::kOutputs ? outputs[static_cast<size_t>(o - ProgramBuilder::kOutputs)] : o;
+  });
+}
+
+int GroupLowering::input_operand(ValueId v) const {
+  for (size_t i = 0; i < values_.operands().size(); ++i)
+    if (values_.operands()[i].value == v) return static_cast<int>(i);
+  return -1;
+}
+
+}  // namespace gcg

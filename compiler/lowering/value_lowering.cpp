@@ -1,0 +1,139 @@
+#include "compiler/lowering/value_lowering.h"
+
+#include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/flat_loops.h"
+#include "compiler/ops/index.h"
+#include "compiler/ops/op_def.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+
+class NodeLowerContext final : public LowerContext {
+ public:
+  NodeLowerContext(ValueLowering& parent, const Node& node) : parent_(parent), node_(node) {}
+
+  const Node& node() const override { return node_; }
+  const Value& input_value(int i) const override { return parent_.graph_.value(node_.inputs[static_cast<size_t>(i)]); }
+  const Value& output_value(int i) const override {
+    return parent_.graph_.value(node_.outputs[static_cast<size_t>(i)]);
+  }
+  Expr input(int i, const std::vector<Expr>& index) override {
+    return parent_.element(node_.inputs[static_cast<size_t>(i)], index);
+  }
+  Expr flat_input(int i, const Expr& position) override {
+    return parent_.flat_element(node_.inputs[static_cast<size_t>(i)], position);
+  }
+  Axis fresh_axis(const Dim& extent) override {
+    const Axis axis = parent_.fresh_axis(extent);
+    parent_.extents_[axis.id] = extent;
+    return axis;
+  }
+
+ private:
+  ValueLowering& parent_;
+  const Node& node_;
+};
+
+namespace {
+
+/// The literal of a constant with one element; null for larger ones.
+Expr literal(const Value& value) {
+  if (!value.is_constant() || value.constant->elements() != 1) return nullptr;
+  if (is_float(value.dtype)) return constant_float(value.dtype, value.constant->at_double(0));
+  const DType stored = storage_dtype(value.dtype);
+  const Tensor element(stored, value.constant->shape(), value.constant->data(), nullptr);
+  return constant_int(stored, element.at_int(0));
+}
+
+std::string index_key(const std::vector<Expr>& index) {
+  std::string k;
+  for (const Expr& e : index) k += key(e) + "/";
+  return k;
+}
+
+}  // namespace
+
+std::vector<Axis> ValueLowering::axes_for(const Shape& shape) {
+  std::vector<Axis> axes;
+  for (const Dim& d : shape) {
+    axes.push_back(fresh_axis(d));
+    extents_[axes.back().id] = d;
+  }
+  return axes;
+}
+
+int ValueLowering::operand_number(ValueId value, ValueId storage) {
+  const Value& v = graph_.value(value);
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    const Value& o = graph_.value(operands_[i].value);
+    if (operands_[i].storage == storage && *o.shape == *v.shape && o.dtype == v.dtype) return static_cast<int>(i);
+  }
+  operands_.push_back({value, storage});
+  return static_cast<int>(operands_.size()) - 1;
+}
+
+Expr ValueLowering::symbolic_content(const Value& value, const std::vector<Expr>& index_) {
+  const auto& elements = *value.contents;
+  GCG_CHECK(!elements.empty(), "element of an empty shape tensor '", value.name, "'");
+  Expr e = cast(value.dtype, extent(elements.back()));
+  if (elements.size() == 1) return e;
+  const Expr at = linear_index(index_, *value.shape, extents_);
+  for (size_t i = elements.size() - 1; i-- > 0;)
+    e = select(binary(BinaryOp::equal, at, index(static_cast<int64_t>(i))), cast(value.dtype, extent(elements[i])), e);
+  return e;
+}
+
+Expr ValueLowering::element(ValueId v, const std::vector<Expr>& index) {
+  if (auto it = bound_.find(v); it != bound_.end()) return it->second(index);
+  const Value& value = graph_.value(v);
+  if (Expr e = literal(value)) return e;
+  if (value.contents && !value.is_constant()) return symbolic_content(value, index);
+  const auto memo_key = std::pair(v, index_key(index));
+  if (auto it = memo_.find(memo_key); it != memo_.end()) return it->second;
+  const ValueId storage = stored_(v);
+  Expr e;
+  if (storage.valid()) {
+    std::vector<Expr> simple;
+    for (const Expr& i : index) simple.push_back(simplify_index(i, extents_));
+    // Along extents of one only element 0 exists; an operator's own check of it stays.
+    for (size_t d = 0; d < simple.size(); ++d)
+      if (broadcasts((*value.shape)[d]) && !is_checked_index(simple[d])) simple[d] = gcg::index(0);
+    const Value& in_memory = graph_.value(storage);
+    const DType stored = in_memory.stored;
+    e = load(operand_number(v, storage), stored == DType::undefined ? storage_dtype(value.dtype) : stored,
+             in_memory.in_memory(std::move(simple)));
+    if (stored != DType::undefined) e = cast(value.dtype, e);
+  } else {
+    e = computed(v, index);
+  }
+  memo_.emplace(memo_key, e);
+  return e;
+}
+
+Expr ValueLowering::flat_element(ValueId v, const Expr& position) {
+  const Value& value = graph_.value(v);
+  const ValueId storage = stored_(v);
+  const bool direct = storage.valid() && !literal(value) && (value.is_constant() || !value.contents) &&
+                      bound_.count(v) == 0 && !graph_.value(storage).channels_last &&
+                      graph_.value(storage).stored == DType::undefined;
+  if (!direct) return element(v, delinearize(position, *value.shape));
+  return load(operand_number(v, storage), storage_dtype(value.dtype), {simplify_index(position, extents_)});
+}
+
+std::unique_ptr<LowerContext> ValueLowering::context(const Node& node) {
+  return std::make_unique<NodeLowerContext>(*this, node);
+}
+
+Expr ValueLowering::computed(ValueId v, const std::vector<Expr>& index) {
+  const Value& value = graph_.value(v);
+  GCG_CHECK(value.producer.valid(), "value '", value.name, "' has neither storage nor producer");
+  const Node& node = graph_.node(value.producer);
+  if (node.op->lower == nullptr) fail(node.op->name, " '", node.name, "': there is no kernel for this operator");
+  NodeLowerContext context(*this, node);
+  Expr e = node.op->lower(context, value.output_index, index);
+  GCG_CHECK(e && e->dtype == storage_dtype(value.dtype), node.op->name, " '", node.name, "' lowers to ",
+            e ? name_of(e->dtype) : "nothing", ", its output is ", name_of(value.dtype));
+  return e;
+}
+
+}  // namespace gcg

@@ -1,0 +1,65 @@
+// Values as expressions: inlines producers until it meets values that have storage.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/expr.h"
+#include "compiler/ops/op_def.h"
+
+namespace gcg {
+
+/// Turns "element of value v at this index" into an expression whose loads are of values that `stored` accepts. Loads
+/// carry an operand number; operand i is operands()[i], a (value, shape) pair: the storage of `stored(v)` seen with the
+/// shape of v.
+class ValueLowering {
+ public:
+  struct StoredOperand {
+    ValueId value;    // as used: its shape and dtype are the operand's
+    ValueId storage;  // whose storage it is
+  };
+  /// The value whose storage holds v, or none if v must be computed in place.
+  using Stored = std::function<ValueId(ValueId)>;
+
+  ValueLowering(const Graph& graph, Stored stored) : graph_(graph), stored_(std::move(stored)) {}
+
+  /// Element of `v`: a load where it is stored, else its producer's expression.
+  Expr element(ValueId v, const std::vector<Expr>& index);
+  /// The same by the element's row-major number.
+  Expr flat_element(ValueId v, const Expr& position);
+  /// Element of `v` from its producer, even if it is stored.
+  Expr computed(ValueId v, const std::vector<Expr>& index);
+  /// Makes element(v, ...) the given expression whatever the index (a contraction's accumulator).
+  void bind(ValueId v, Expr e) {
+    bind(v, [e = std::move(e)](const std::vector<Expr>&) { return e; });
+  }
+  /// Makes element(v, index) what `element` says of the index (an input of a body).
+  using Element = std::function<Expr(const std::vector<Expr>&)>;
+  void bind(ValueId v, Element element) { bound_[v] = std::move(element); }
+
+  Axis fresh_axis(const Dim& extent) { return Axis{next_axis_++, extent}; }
+  const std::vector<StoredOperand>& operands() const { return operands_; }
+  int operand_number(ValueId value, ValueId storage);
+  /// What a node's `lower` and `program` are given; it refers to this and to the node.
+  std::unique_ptr<LowerContext> context(const Node& node);
+  const Graph& graph() const { return graph_; }
+  /// Extents of every axis made so far, for simplify_index.
+  std::map<int, Dim> extents() const { return extents_; }
+  std::vector<Axis> axes_for(const Shape& shape);
+
+ private:
+  friend class NodeLowerContext;
+  Expr symbolic_content(const Value& value, const std::vector<Expr>& index);
+
+  const Graph& graph_;
+  Stored stored_;
+  std::map<ValueId, Element> bound_;
+  std::map<std::pair<ValueId, std::string>, Expr> memo_;
+  std::vector<StoredOperand> operands_;
+  std::map<int, Dim> extents_;
+  int next_axis_ = 0;
+};
+
+}  // namespace gcg
