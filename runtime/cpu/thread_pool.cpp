@@ -5,6 +5,11 @@
 #include <algorithm>
 
 namespace gart::cpu {
+namespace {
+
+constexpr std::chrono::milliseconds kRemembered(10);
+
+}  // namespace
 
 ThreadPool::ThreadPool(int replicas, int threads, int count, const std::optional<Cores>& cores)
     : all_(replicas * threads), most_(threads), crowded_(all_ > count), useful_(replicas * (threads - 1)) {
@@ -44,13 +49,16 @@ void ThreadPool::work(Helper& helper, int index, std::optional<Cores> cores) {
   }
 }
 
-/// As many as met at once since, in turn, as many came as there were: callers that run again and again meet in that
-/// time, whatever the gaps between their runs.
+/// As many as were last there together, until for some time fewer were: the gaps between short runs are as long as
+/// they.
 int ThreadPool::learn_callers() {
+  const auto now = std::chrono::steady_clock::now();
   met_ = std::max(met_, inside_);
-  if (++came_ >= callers_ || met_ > callers_) {
+  const bool fewer = ++came_ >= callers_ && now - all_met_ > kRemembered;
+  if (met_ >= callers_ || fewer) {
     callers_ = met_;
     came_ = met_ = 0;
+    all_met_ = now;
   }
   return callers_;
 }

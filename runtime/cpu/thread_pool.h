@@ -2,11 +2,12 @@
 //
 // A caller gets helpers for one run. He who is alone gets all; of several each gets his part, so that no more threads
 // work than the pool has, and with as many callers as threads each works by himself: threads are better used by runs
-// beside each other than by one. How many callers there are is learned from those who meet: between two runs a caller
-// is still one.
+// beside each other than by one. How many callers there are is learned from those who meet: for a while after that each
+// is still one, whether he is between two runs or not.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -60,7 +61,9 @@ class ThreadPool {
   std::mutex mutex_;            // what follows, and who is whose
   int inside_ = 0, taken_ = 0;  // callers; helpers
   int callers_ = 1;             // that are taken to be there
-  int came_ = 0, met_ = 0;      // since that was last thought over: callers that came, and the most inside together
+  // Since so many were last there together: callers that came, and the most inside together.
+  int came_ = 0, met_ = 0;
+  std::chrono::steady_clock::time_point all_met_;
 };
 
 }  // namespace gart::cpu

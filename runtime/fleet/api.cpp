@@ -325,7 +325,7 @@ std::vector<PartTime> Request::times() const {
   const Assembly& assembly = state_->fleet->assembly;
   if (run.is_under_way() || !run.has_run()) return times;
   for (uint32_t call = 0; call < assembly.calls.size(); ++call) {
-    const auto& [begin_ns, end_ns] = run.call_times()[call];
+    const auto& [begin_ns, end_ns, idle_ns] = run.call_time(call);
     const uint32_t group = assembly.calls[call].group;
     if (end_ns > 0)
       times.push_back({call, assembly.groups[group].name, assembly.devices[run.devices()[group]].name,

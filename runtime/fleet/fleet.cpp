@@ -39,7 +39,10 @@ FleetState::FleetState(Assembly model, std::unique_ptr<Engines> device_engines, 
   publish();
 }
 
-FleetState::~FleetState() = default;
+FleetState::~FleetState() {
+  for (const auto& lane : lanes_)
+    if (lane != nullptr) lane->end();
+}
 
 std::vector<uint32_t> FleetState::parts_on(uint32_t device) const {
   std::vector<uint32_t> parts;
@@ -59,7 +62,10 @@ void FleetState::open(uint32_t device) {
 void FleetState::publish() {
   auto placement = std::make_shared<Placement>();
   placement->device = places_;
-  for (const uint32_t device : places_) placement->lane.push_back(lanes_[device].get());
+  for (const uint32_t device : places_) {
+    placement->lane.push_back(lanes_[device].get());
+    placement->has_spaces = placement->has_spaces || lanes_[device]->engine().space() != nullptr;
+  }
   placement_ = std::move(placement);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace gart::fleet {
 namespace {
@@ -19,6 +20,9 @@ void relax() {
 #endif
 }
 
+/// For a heap whose first is the oldest.
+bool is_later(const Turn* a, const Turn* b) { return a->order != b->order ? a->order > b->order : a->call > b->call; }
+
 }  // namespace
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
@@ -29,22 +33,27 @@ Lane::Lane(std::string device, std::unique_ptr<Engine> engine)
   thread_ = std::thread(&Lane::loop, this);
 }
 
-Lane::~Lane() {
+void Lane::end() {
+  if (!thread_.joinable()) return;
   stop_.store(true, std::memory_order_relaxed);
-  pushed_.fetch_add(1, std::memory_order_seq_cst);
-  pushed_.notify_all();
+  awakenings_.fetch_add(1, std::memory_order_release);
+  awakenings_.notify_all();
   thread_.join();
 }
 
-void Lane::push(uint64_t order, Job& job, uint32_t call) {
-  {
-    const std::lock_guard lock(mutex_);
-    queue_.push_back({order, call, &job});
-    std::push_heap(queue_.begin(), queue_.end());
+void Lane::push(Turn& turn) {
+  turn.next = inbox_.load(std::memory_order_relaxed);
+  while (!inbox_.compare_exchange_weak(turn.next, &turn, std::memory_order_seq_cst, std::memory_order_relaxed)) {
   }
-  // Either the sleeper's flag comes first and this sees it, or the count does and the sleeper sees that.
-  pushed_.fetch_add(1, std::memory_order_seq_cst);
-  if (sleeps_.load(std::memory_order_seq_cst)) pushed_.notify_one();
+  // Either the sleeper's flag comes first and this sees it, or the turn does and the sleeper sees that.
+  if (!sleeps_.load(std::memory_order_seq_cst)) return;
+  awakenings_.fetch_add(1, std::memory_order_release);
+  awakenings_.notify_one();
+}
+
+void Lane::keep(Turn& turn) {
+  queue_.push_back(&turn);
+  std::push_heap(queue_.begin(), queue_.end(), is_later);
 }
 
 void Lane::lose(const Error& why) {
@@ -53,38 +62,47 @@ void Lane::lose(const Error& why) {
   lost_.store(true, std::memory_order_release);
 }
 
-std::optional<Lane::Item> Lane::take() {
-  const std::lock_guard lock(mutex_);
-  if (queue_.empty()) return std::nullopt;
-  std::pop_heap(queue_.begin(), queue_.end());
-  const Item item = queue_.back();
-  queue_.pop_back();
-  return item;
+void Lane::collect() {
+  if (inbox_.load(std::memory_order_relaxed) == nullptr) return;
+  for (Turn* turn = inbox_.exchange(nullptr, std::memory_order_acquire); turn != nullptr;) {
+    Turn& next = *std::exchange(turn, turn->next);
+    keep(next);
+  }
 }
 
-/// Returns once something was pushed since `seen`: spins, then sleeps.
-void Lane::wait_for_more(uint32_t seen) {
+Turn& Lane::take() {
+  std::pop_heap(queue_.begin(), queue_.end(), is_later);
+  Turn& turn = *queue_.back();
+  queue_.pop_back();
+  return turn;
+}
+
+/// Returns once something may be in the inbox: spins, then sleeps.
+void Lane::wait_for_more() {
   for (const int64_t end = now_ns() + kSpinNs; now_ns() < end;) {
     for (int i = 0; i < kSpinsPerClockRead; ++i) {
-      if (pushed_.load(std::memory_order_acquire) != seen) return;
+      if (inbox_.load(std::memory_order_relaxed) != nullptr) return;
       relax();
     }
   }
+  const uint32_t seen = awakenings_.load(std::memory_order_acquire);
   sleeps_.store(true, std::memory_order_seq_cst);
-  pushed_.wait(seen, std::memory_order_seq_cst);
+  if (inbox_.load(std::memory_order_seq_cst) == nullptr && !stop_.load(std::memory_order_relaxed))
+    awakenings_.wait(seen, std::memory_order_relaxed);
   sleeps_.store(false, std::memory_order_relaxed);
 }
 
 void Lane::loop() {
   engine_->begin_thread();
   while (true) {
-    const uint32_t seen = pushed_.load(std::memory_order_acquire);
-    if (const std::optional<Item> item = take()) {
-      item->job->work(*this, item->call);
+    collect();
+    if (!queue_.empty()) {
+      const Turn& turn = take();
+      turn.job->work(*this, turn.call);
     } else if (stop_.load(std::memory_order_relaxed)) {
       return;
     } else {
-      wait_for_more(seen);
+      wait_for_more();
     }
   }
 }

@@ -1,12 +1,13 @@
 // A device's queue of calls, and the thread that works through it: the oldest request first, of one request in the
 // assembly's order.
+//
+// What a hand-over takes is the way of cache lines from core to core, so there are few: the turn of the call, which its
+// job has room for, and the head of the list that turns are linked into, at which the thread looks while it waits.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,14 +28,25 @@ class Job {
   ~Job() = default;
 };
 
+/// A call that waits for its lane.
+struct Turn {
+  Job* job = nullptr;
+  uint64_t order = 0;  // of the job among all jobs
+  uint32_t call = 0;
+  Turn* next = nullptr;  // while it is in a lane's inbox
+};
+
 class Lane {
  public:
   Lane(std::string device, std::unique_ptr<Engine> engine);
-  /// No job may be queued, nor come.
-  ~Lane();
+  ~Lane() { end(); }
+  /// Ends the thread. No job may be queued, nor come. Of lanes that push to each other all end before one is destroyed.
+  void end();
 
-  /// `order`: of the job among all jobs.
-  void push(uint64_t order, Job& job, uint32_t call);
+  /// The turn is the lane's until its call is worked on.
+  void push(Turn& turn);
+  /// The same by the lane's own thread.
+  void keep(Turn& turn);
 
   const std::string& device() const { return device_; }
   bool is_lost() const { return lost_.load(std::memory_order_acquire); }
@@ -47,25 +59,19 @@ class Lane {
   int64_t idle_since = 0;  // nanoseconds: the end of what it did last
 
  private:
-  struct Item {
-    uint64_t order;
-    uint32_t call;
-    Job* job;
-    /// For a heap whose first is the oldest.
-    bool operator<(const Item& other) const { return order != other.order ? order > other.order : call > other.call; }
-  };
   void loop();
-  std::optional<Item> take();
-  void wait_for_more(uint32_t seen);
+  void collect();
+  Turn& take();
+  void wait_for_more();
 
   const std::string device_;
   const std::unique_ptr<Engine> engine_;
-  std::mutex mutex_;
-  std::vector<Item> queue_;  // a heap
   Error loss_;
   std::atomic<bool> lost_{false}, stop_{false};
-  alignas(64) std::atomic<uint32_t> pushed_{0};  // how often; changes wake the thread
-  std::atomic<bool> sleeps_{false};
+  std::vector<Turn*> queue_;                         // a heap whose first is the oldest; the thread's own
+  alignas(64) std::atomic<Turn*> inbox_{nullptr};    // what others pushed, the newest first
+  std::atomic<bool> sleeps_{false};                  // or is about to
+  alignas(64) std::atomic<uint32_t> awakenings_{0};  // changes wake the thread
   std::thread thread_;
 };
 

@@ -26,10 +26,11 @@ RequestState::RequestState(const Shared& shared)
     : shared_(shared),
       assembly_(shared.assembly),
       values_(assembly_.values.size()),
-      slots_(assembly_.slots()),
-      waits_(new std::atomic<uint32_t>[assembly_.calls.size()]),
-      call_times_(assembly_.calls.size()),
-      times_(assembly_.groups.size()) {}
+      calls_(new CallState[assembly_.calls.size()]),
+      times_(assembly_.groups.size()),
+      slots_(assembly_.slots()) {
+  for (uint32_t call = 0; call < assembly_.calls.size(); ++call) calls_[call].turn = {this, 0, call, nullptr};
+}
 
 void RequestState::set_input(uint32_t input, const TensorView& tensor) {
   const uint32_t index = assembly_.inputs[input];
@@ -131,17 +132,57 @@ void RequestState::start(std::shared_ptr<const Placement> placement) {
       for (const uint32_t symbol : assembly_.carried[value]) slots_.known[symbol] = 0;
   }
   placement_ = std::move(placement);
-  for (const uint32_t call : route_->calls) waits_[call].store(route_->waits[call], std::memory_order_relaxed);
-  for (uint32_t group = 0; group < times_.size(); ++group) times_[group] = {group, placement_->device[group], {}};
-  std::fill(call_times_.begin(), call_times_.end(), CallTime{});
+  place_values();
   failed_.store(false, std::memory_order_relaxed);
   error_ = {};
-  order_ = shared_.gate.enter();
+  const uint64_t order = shared_.gate.enter();
+  for (uint32_t call = 0; call < assembly_.calls.size(); ++call) calls_[call].time = {};
+  for (const uint32_t call : route_->calls) {
+    calls_[call].turn.order = order;
+    calls_[call].waits.store(route_->waits[call], std::memory_order_relaxed);
+  }
   under_way_.store(true, std::memory_order_relaxed);
   began_ = now_ns();
   open_.store(uint32_t(route_->first.size()) + 1, std::memory_order_relaxed);
-  for (const uint32_t call : route_->first) placement_->lane[assembly_.calls[call].group]->push(order_, *this, call);
+  for (const uint32_t call : route_->first) lane_of(call).push(calls_[call].turn);
   end_one();
+}
+
+/// What lies where, as long as calls stay where they are; none of it is there yet.
+void RequestState::place_values() {
+  if (placed_placement_ != placement_ || placed_route_ != route_) {
+    placed_placement_ = nullptr;
+    for (Slot& slot : values_) slot.copies.clear(), slot.on_host = true;
+    for (const uint32_t call : route_->calls)
+      if (lane_of(call).engine().space() != nullptr) place_outputs(call);
+    placed_placement_ = placement_;
+    placed_route_ = route_;
+  }
+  if (!placement_->has_spaces) return;
+  for (Slot& slot : values_)
+    for (Copy& copy : slot.copies) copy.there = false;
+}
+
+/// Of a call on a device with memory of its own.
+void RequestState::place_outputs(uint32_t index) {
+  const std::vector<uint32_t>& wanted = route_->wanted;
+  for (const uint32_t value : assembly_.calls[index].outputs) {
+    if (!assembly_.values[value].early) continue;  // how much room it needs is not known
+    Slot& slot = values_[value];
+    bool on_host = std::find(wanted.begin(), wanted.end(), value) != wanted.end();
+    std::vector<Space*> spaces = {lane_of(index).engine().space()};
+    bool stays = false;
+    for (const uint32_t reader : route_->readers[index]) {
+      const std::vector<uint32_t>& inputs = assembly_.calls[reader].inputs;
+      if (std::find(inputs.begin(), inputs.end(), value) == inputs.end()) continue;
+      Space* const space = lane_of(reader).engine().space();
+      (space == nullptr ? on_host : stays) = true;
+      if (space != nullptr && std::find(spaces.begin(), spaces.end(), space) == spaces.end()) spaces.push_back(space);
+    }
+    slot.on_host = on_host || !stays;
+    if (!stays) continue;
+    for (Space* space : spaces) slot.copies.emplace_back(*space);
+  }
 }
 
 /// A value is there: the symbols that it carries have theirs.
@@ -154,25 +195,52 @@ void RequestState::bind_value(uint32_t value) {
   check_extents(value);
 }
 
+/// As a call on a device reads it that has such memory, or none (null): copied there from where it was made.
+TensorView RequestState::view_for(uint32_t value, const Space* space) {
+  Slot& slot = values_[value];
+  TensorView view = slot.view;
+  const bool stays = !slot.copies.empty() && slot.copies.front().there;
+  for (size_t i = 0; stays && i < slot.copies.size(); ++i) {
+    Copy& copy = slot.copies[i];
+    if (copy.space != space) continue;
+    if (!copy.there) {
+      const Copy& made = slot.copies.front();
+      copy.block.reserve(size_t(std::max<int64_t>(slot.bytes, 1)));
+      if (slot.bytes > 0) copy.space->copy_in(copy.block.data(), *made.space, made.block.data(), size_t(slot.bytes));
+      copy.there = true;
+    }
+    view.data = copy.block.data();
+    view.device = space->name();
+  }
+  return view;
+}
+
 /// Null where its size is not known yet.
-OutputBuffer RequestState::room_for(uint32_t value) {
+OutputBuffer RequestState::room_for(uint32_t value, const Space* space) {
   Slot& slot = values_[value];
   const DType dtype = assembly_.values[value].info.dtype;
   if (slot.bytes < 0) return {};
-  slot.own.reserve(size_t(std::max<int64_t>(slot.bytes, 1)));
-  return {slot.own.data(), slot.own.capacity(), dtype, "cpu"};
+  const bool stays = !slot.copies.empty();
+  Block& block = stays ? slot.copies.front().block : slot.own;
+  block.reserve(size_t(std::max<int64_t>(slot.bytes, 1)));
+  return {block.data(), block.capacity(), dtype, stays ? space->name() : "cpu"};
 }
 
 void RequestState::take(uint32_t value, const TensorView& result, const OutputBuffer& room) {
   Slot& slot = values_[value];
   slot.view = result;
-  if (result.data != room.data) {
-    const size_t bytes = size_t(result.shape.elements()) * size_of(result.dtype);
-    slot.own.reserve(std::max<size_t>(bytes, 1));
-    if (bytes > 0) std::memcpy(slot.own.data(), result.data, bytes);
-    slot.view.data = slot.own.data();
-  }
   slot.view.device = "cpu";
+  const size_t bytes = size_t(result.shape.elements()) * size_of(result.dtype);
+  const bool stays = !slot.copies.empty() && room.data != nullptr;
+  if (stays) slot.copies.front().there = true;
+  if (stays && !slot.on_host) {
+    slot.view.data = nullptr;
+  } else if (stays || result.data != room.data) {
+    slot.own.reserve(std::max<size_t>(bytes, 1));
+    slot.view.data = slot.own.data();
+    if (stays && bytes > 0) slot.copies.front().space->copy_to_host(slot.own.data(), result.data, bytes);
+    if (!stays && bytes > 0) std::memcpy(slot.own.data(), result.data, bytes);
+  }
   bind_value(value);
 }
 
@@ -181,7 +249,8 @@ void RequestState::run_call(Lane& lane, uint32_t index) {
   Hands& hand = hands();
   hand.inputs.clear();
   hand.outputs.clear();
-  for (const uint32_t value : call.inputs) hand.inputs.push_back(values_[value].view);
+  const Space* const space = lane.engine().space();
+  for (const uint32_t value : call.inputs) hand.inputs.push_back(view_for(value, space));
   for (const uint32_t slot : call.extents) {
     int64_t extent = 0;
     {
@@ -193,7 +262,7 @@ void RequestState::run_call(Lane& lane, uint32_t index) {
     hand.inputs.push_back({hand.blank.data(), DType::boolean, Shape{extent}, "cpu"});
   }
   for (size_t i = call.inputs.size(); i < hand.inputs.size(); ++i) hand.inputs[i].data = hand.blank.data();
-  for (const uint32_t value : call.outputs) hand.outputs.push_back(room_for(value));
+  for (const uint32_t value : call.outputs) hand.outputs.push_back(room_for(value, space));
   hand.results.resize(call.outputs.size());
   const Result<void> result = lane.engine().run(call.entry, hand.inputs, hand.outputs, hand.results);
   if (!result) throw Failure{result.error()};
@@ -201,11 +270,8 @@ void RequestState::run_call(Lane& lane, uint32_t index) {
 }
 
 void RequestState::note_time(Lane& lane, uint32_t call, int64_t begin, int64_t end) {
-  Samples::Times& times = times_[assembly_.calls[call].group].times;
-  if (times.operation_ns == 0) times.begin_ns = begin - began_;
-  times.operation_ns += end - begin;
-  times.idle_ns += std::max<int64_t>(begin - std::max(lane.idle_since, began_), 0);
-  call_times_[call] = {begin - began_, end - began_};
+  const int64_t idle = std::max<int64_t>(begin - std::max(lane.idle_since, began_), 0);
+  calls_[call].time = {begin - began_, end - began_, idle};
   lane.idle_since = end;
 }
 
@@ -217,35 +283,42 @@ void RequestState::note_failure(const Error& error) {
 }
 
 void RequestState::work(Lane& lane, uint32_t call) noexcept {
-  if (!failed_.load(std::memory_order_acquire)) {
-    const bool timed = shared_.monitor.is_on();
-    const int64_t begin = timed ? now_ns() : 0;
-    const Result<void> done = guarded([&] {
-      if (lane.is_lost()) throw Failure{lane.loss()};
-      run_call(lane, call);
-    });
-    if (timed) note_time(lane, call, begin, now_ns());
-    if (done) {
-      pass_on(call);
-    } else {
-      if (done.error().code == ErrorCode::device_lost) lane.lose(done.error());
-      const Result<void> noted = guarded([&] {
-        note_failure(
-            {done.error().code, text("device '", lane.device(), "', group '",
-                                     assembly_.groups[assembly_.calls[call].group].name, "': ", done.error().message)});
-      });
-      if (!noted) note_failure(noted.error());
-    }
-  }
+  if (failed_.load(std::memory_order_acquire)) return end_one();
+  const bool timed = shared_.monitor.is_on();
+  const int64_t begin = timed ? now_ns() : 0;
+  const Result<void> done = guarded([&] {
+    if (lane.is_lost()) throw Failure{lane.loss()};
+    run_call(lane, call);
+  });
+  if (timed) note_time(lane, call, begin, now_ns());
+  if (done) return pass_on(lane, call);
+  if (done.error().code == ErrorCode::device_lost) lane.lose(done.error());
+  const Result<void> noted = guarded([&] {
+    note_failure(
+        {done.error().code, text("device '", lane.device(), "', group '",
+                                 assembly_.groups[assembly_.calls[call].group].name, "': ", done.error().message)});
+  });
+  if (!noted) note_failure(noted.error());
   end_one();
 }
 
-void RequestState::pass_on(uint32_t call) {
+/// The last of those that need not wait any longer takes this call's place among the open ones: after it is handed over
+/// the request may end at any time.
+void RequestState::pass_on(Lane& lane, uint32_t call) {
+  const auto hand_over = [&](uint32_t reader) {
+    Lane& to = lane_of(reader);
+    &to == &lane ? lane.keep(calls_[reader].turn) : to.push(calls_[reader].turn);
+  };
+  uint32_t last = kNone;
   for (const uint32_t reader : route_->readers[call]) {
-    if (waits_[reader].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
-    open_.fetch_add(1, std::memory_order_relaxed);
-    placement_->lane[assembly_.calls[reader].group]->push(order_, *this, reader);
+    if (calls_[reader].waits.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+    if (last != kNone) {
+      open_.fetch_add(1, std::memory_order_relaxed);
+      hand_over(last);
+    }
+    last = reader;
   }
+  last == kNone ? end_one() : hand_over(last);
 }
 
 /// The last that ends ends the request: nothing is queued any more, and nothing running could queue something.
@@ -253,13 +326,26 @@ void RequestState::end_one() {
   if (open_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();
 }
 
+/// Of a run of all groups.
+void RequestState::add_times(int64_t run_ns) {
+  for (uint32_t group = 0; group < times_.size(); ++group) {
+    if (route_->calls_of_group[group] != assembly_.groups[group].calls) return;
+    times_[group] = {group, placement_->device[group], {}};
+  }
+  for (const uint32_t call : route_->calls) {
+    const CallTime& time = calls_[call].time;
+    Samples::Times& of = times_[assembly_.calls[call].group].times;
+    of.begin_ns = of.operation_ns == 0 ? time.begin_ns : std::min(of.begin_ns, time.begin_ns);
+    of.operation_ns += time.end_ns - time.begin_ns;
+    of.idle_ns += time.idle_ns;
+  }
+  shared_.monitor.add(times_, run_ns);
+}
+
 void RequestState::finish() {
   const int64_t end = now_ns();
   has_run_ = !failed_.load(std::memory_order_relaxed);
-  bool whole = has_run_ && shared_.monitor.is_on() && !route_->calls.empty();
-  for (uint32_t group = 0; whole && group < times_.size(); ++group)
-    whole = route_->calls_of_group[group] == assembly_.groups[group].calls;
-  if (whole) shared_.monitor.add(times_, end - began_);
+  if (has_run_ && shared_.monitor.is_on() && !route_->calls.empty()) add_times(end - began_);
   shared_.gate.leave();
   const std::lock_guard lock(ending_);  // until it is released, nobody who waits goes on, and so may end this object
   under_way_.store(false, std::memory_order_release);

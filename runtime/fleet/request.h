@@ -1,4 +1,7 @@
 // One run of the whole model, or of what some values need: its values, and which calls may begin.
+//
+// A value lies in the host's memory if a call on the host reads it or the caller wants it, in that of a GPU that makes
+// it and in those that read it. What lanes write for each other has cache lines of its own.
 #pragma once
 
 #include <atomic>
@@ -21,6 +24,7 @@ namespace gart::fleet {
 struct Placement {
   std::vector<uint32_t> device;  // per group
   std::vector<Lane*> lane;       // per group
+  bool has_spaces = false;       // one of the lanes has memory of its own
 };
 
 /// What requests of a fleet share; it outlives them.
@@ -51,20 +55,35 @@ class RequestState final : public Job {
   TensorView value(uint32_t value) const;
   struct CallTime {
     int64_t begin_ns = 0, end_ns = 0;  // since the run began; both 0: it did not run
+    int64_t idle_ns = 0;               // of its lane, before it
   };
-  /// Of the last run, per call.
-  const std::vector<CallTime>& call_times() const { return call_times_; }
+  /// Of the last run.
+  const CallTime& call_time(uint32_t call) const { return calls_[call].time; }
   const std::vector<uint32_t>& devices() const { return placement_->device; }  // per group
   bool has_run() const { return has_run_; }
 
   void work(Lane& lane, uint32_t call) noexcept override;
 
  private:
-  struct Slot {
-    TensorView view;     // shape and data, once it is there; an input: the caller's
+  /// A value in the memory of a device that makes or reads it.
+  struct Copy {
+    explicit Copy(Space& where) : space(&where), block(&where.memory()) {}
+    Space* space;
+    Block block;
+    bool there = false;
+  };
+  struct alignas(64) Slot {
+    TensorView view;     // shape and, in the host's memory, data, once it is there; an input: the caller's
     int64_t bytes = -1;  // of an early value
     Block own;
+    std::vector<Copy> copies;  // none, or the maker's and those of other devices that read it
     bool set = false;
+    bool on_host = true;
+  };
+  struct alignas(64) CallState {
+    Turn turn;
+    std::atomic<uint32_t> waits{0};  // for how many calls' ends
+    CallTime time;
   };
   void check_inputs();
   void bind_inputs();
@@ -72,33 +91,38 @@ class RequestState final : public Job {
   void evaluate_slots(const char* when);
   void check_extents(uint32_t value);
   void check_constraints();
-  OutputBuffer room_for(uint32_t value);
+  void place_values();
+  void place_outputs(uint32_t call);
+  TensorView view_for(uint32_t value, const Space* space);
+  OutputBuffer room_for(uint32_t value, const Space* space);
   void take(uint32_t value, const TensorView& result, const OutputBuffer& room);
   void run_call(Lane& lane, uint32_t call);
   void note_time(Lane& lane, uint32_t call, int64_t begin, int64_t end);
   void note_failure(const Error& error);
-  void pass_on(uint32_t call);
+  Lane& lane_of(uint32_t call) const { return *placement_->lane[assembly_.calls[call].group]; }
+  void pass_on(Lane& lane, uint32_t call);
   void end_one();
+  void add_times(int64_t run_ns);
   void finish();
 
   const Shared shared_;
   const Assembly& assembly_;
   std::shared_ptr<const Route> route_;
   std::shared_ptr<const Placement> placement_;
+  std::shared_ptr<const Route> placed_route_;          // what values_ are
+  std::shared_ptr<const Placement> placed_placement_;  // placed for
   std::vector<Slot> values_;
   std::vector<Shape> bound_;  // the inputs' shapes that slots and early values are for
-  std::mutex late_;           // guards slots_ while calls are running
-  Slots slots_;
-  std::unique_ptr<std::atomic<uint32_t>[]> waits_;  // per call
-  std::vector<CallTime> call_times_;
-  std::vector<GroupSample> times_;  // per group; those that did not run have no operation
-  uint64_t order_ = 0;
+  std::unique_ptr<CallState[]> calls_;
+  std::vector<GroupSample> times_;  // per group
   int64_t began_ = 0;
-  std::atomic<uint32_t> open_{0};  // calls that are queued or running
   std::atomic<bool> failed_{false};
   std::mutex failing_;
   Error error_;
-  std::atomic<bool> under_way_{false};
+  std::mutex late_;  // guards slots_ while calls are running
+  Slots slots_;
+  alignas(64) std::atomic<uint32_t> open_{0};  // calls that are queued or running
+  alignas(64) std::atomic<bool> under_way_{false};
   std::mutex ending_;
   std::condition_variable ended_;
   bool has_run_ = false;

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Parallel modes on one machine: what the file's mode costs beside each mode by hand, and beside onnxruntime's ways.
 
-  modes.py [--threads 2] [--rounds 5] [--seconds 0.15] [--models DIR] [--json F] [CASE...]
+  modes.py [--threads 2] [--rounds 12] [--seconds 0.06] [--models DIR] [--json F] [CASE...]
 
 Latency of one caller: our own choice, our modes by hand, onnxruntime's sequential and parallel execution. Throughput of two
 callers: our own choice, two replicas, two sessions of onnxruntime of one thread each, and one session for both. Each way is a
 process of its own; rounds go round the ways in turn, one at work at a time, and the smallest time of all rounds counts (the
-largest rate). "of best": the best way by hand to our own choice, "of ORT": the best of onnxruntime's to ours; more than 1 is
-faster. Exit code 1 where our own choice is more than 5 % from our best, or behind onnxruntime's. Needs a quiet machine.
+largest rate): rounds are short, since what shares a virtual machine's cores from outside comes and goes. "of best": the best way
+by hand to our own choice, "of ORT": the best of onnxruntime's to ours; more than 1 is faster. Exit code 1 where our own choice is more
+than 5 % from our best, or more than 2 % behind onnxruntime's. Needs a quiet machine.
 """
 import argparse
 import json
@@ -29,7 +30,9 @@ WAYS = {  # of one caller: what gart.load gets, or onnxruntime's (intra, inter)
     "ort sequential": ("N", 1), "ort parallel": (1, "N"), "ort both": ("N", "N"),
 }
 CALLERS = ("auto x2", "replicas=2", "ort one session x2", "ort two sessions")
-TOLERANCE = 1.05
+TOLERANCE, ORT_TOLERANCE = 1.05, 1.02  # of times
+LEAST_RUNS = 3  # of a round
+PAUSE = 0.15  # seconds: threads of onnxruntime spin for up to 50 ms after its last run
 
 
 def open_ours(path, feeds, threads, parallel):
@@ -89,10 +92,12 @@ def measure_latency(run, seconds):
 
 
 def measure_callers(runs, seconds):
-    """Seconds per run of all callers together, who begin together."""
+    """Seconds per run of all callers together, who begin together, each after a run that is not counted."""
     counts, start = [0] * len(runs), threading.Barrier(len(runs))
 
     def call(i):
+        start.wait()
+        runs[i]()
         start.wait()
         begin = now = time.perf_counter()
         while now < begin + seconds:
@@ -115,13 +120,15 @@ def worker(way, artifact, model, feeds_file, threads):
     for run in runs:
         run()
     print("ready", flush=True)
+    least = LEAST_RUNS * measure_latency(runs[0], 0)
     for line in sys.stdin:
-        print(measure_callers(runs, float(line)) if way in CALLERS else measure_latency(runs[0], float(line)), flush=True)
+        seconds = max(float(line), least)
+        print(measure_callers(runs, seconds) if way in CALLERS else measure_latency(runs[0], seconds), flush=True)
 
 
 class Way:
     def __init__(self, name, artifact, model, feeds, threads):
-        self.best = float("inf")
+        self.best, self.spins = float("inf"), name.startswith("ort")
         command = [sys.executable, os.path.abspath(__file__), "--worker", name, artifact, model, feeds, str(threads)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline().strip() != "ready":
@@ -131,6 +138,8 @@ class Way:
         self.process.stdin.write(f"{seconds}\n")
         self.process.stdin.flush()
         self.best = min(self.best, float(self.process.stdout.readline()))
+        if self.spins:
+            time.sleep(PAUSE)
 
     def close(self):
         self.process.stdin.close()
@@ -187,8 +196,8 @@ def main():
         return worker(*sys.argv[2:6], int(sys.argv[6]))
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--seconds", type=float, default=0.15)
+    p.add_argument("--rounds", type=int, default=12)
+    p.add_argument("--seconds", type=float, default=0.06)
     p.add_argument("--models", default=os.path.join(ROOT, "build", "zoo"), help="where resnet50.ts.onnx and the like are")
     p.add_argument("--cache", default=os.path.join(ROOT, "build", "bench"))
     p.add_argument("--json")
@@ -207,7 +216,7 @@ def main():
         r = measure(name, source, a)
         results.append(r)
         low, high, ms = r["latency"], r["throughput"], r["ms"]
-        bad = min(low["of_best"], high["of_best"]) < 1 / TOLERANCE or min(low["of_ort"], high["of_ort"]) < 1
+        bad = min(low["of_best"], high["of_best"]) < 1 / TOLERANCE or min(low["of_ort"], high["of_ort"]) < 1 / ORT_TOLERANCE
         failed |= bad
         print(f"{name:20} {ms['auto']:9.4f} {low['of_best']:8.3f} {low['of_ort']:7.2f}   {'':12} {ms['auto x2']:8.4f} "
               f"{high['of_best']:8.3f} {high['of_ort']:7.2f} {high['replicas']:9.2f}   "

@@ -8,16 +8,46 @@
 namespace gart::fleet::test {
 namespace {
 
+/// Memory that others know by its name alone.
+class FakeSpace final : public Space {
+ public:
+  FakeSpace(std::shared_ptr<FakeWorld> world, uint32_t device)
+      : world_(std::move(world)), device_(device), name_("fake:" + std::to_string(device)) {}
+  const char* name() const override { return name_.c_str(); }
+  MemorySource& memory() override { return host_memory(); }
+  void copy_in(void* to, const Space& other, const void* from, size_t bytes) override {
+    if (&other == this) fail(ErrorCode::run_failed, "a value is fetched from where it is read");
+    ++world_->fetched[device_];
+    std::memcpy(to, from, bytes);
+  }
+  void copy_to_host(void* to, const void* from, size_t bytes) override {
+    ++world_->returned[device_];
+    std::memcpy(to, from, bytes);
+  }
+
+ private:
+  const std::shared_ptr<FakeWorld> world_;
+  const uint32_t device_;
+  const std::string name_;
+};
+
 class FakeEngine final : public Engine {
  public:
-  FakeEngine(std::shared_ptr<FakeWorld> world, uint32_t device) : world_(std::move(world)), device_(device) {}
+  FakeEngine(std::shared_ptr<FakeWorld> world, uint32_t device) : world_(std::move(world)), device_(device) {
+    if (world_->is_apart[device]) space_ = std::make_unique<FakeSpace>(world_, device);
+  }
+  Space* space() override { return space_.get(); }
 
   Result<void> run(uint32_t entry, std::span<const TensorView> inputs, std::span<const OutputBuffer> outputs,
                    std::span<TensorView> results) override {
     world_->calls[device_].fetch_add(1, std::memory_order_relaxed);
     if (world_->lost[device_]) return error(ErrorCode::device_lost, "the device is lost: a test took it");
     std::vector<int64_t> values;
-    for (const TensorView& input : inputs) values.push_back(input.elements<int64_t>()[0]);
+    for (const TensorView& input : inputs) {
+      if (!is_here(input.device)) return error(ErrorCode::run_failed, text("an input is on ", input.device));
+      values.push_back(input.elements<int64_t>()[0]);
+    }
+    if (!is_here(outputs[0].device)) return error(ErrorCode::run_failed, text("an output is on ", outputs[0].device));
     for (const int64_t value : values)
       if (value == world_->poison) return error(ErrorCode::run_failed, "poisoned");
     if (const int64_t ns = world_->sleep_ns[device_]) std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
@@ -26,11 +56,16 @@ class FakeEngine final : public Engine {
       }
     const int64_t value = mixed(entry, values);
     std::memcpy(outputs[0].data, &value, sizeof value);
-    results[0] = {outputs[0].data, DType::i64, {}, "cpu"};
+    results[0] = {outputs[0].data, DType::i64, {}, outputs[0].device};
     return {};
   }
 
  private:
+  bool is_here(const char* device) const {
+    return std::strcmp(device, "cpu") == 0 || (space_ != nullptr && std::strcmp(device, space_->name()) == 0);
+  }
+
+  std::unique_ptr<FakeSpace> space_;
   const std::shared_ptr<FakeWorld> world_;
   const uint32_t device_;
 };

@@ -23,15 +23,30 @@ int64_t mixed(uint32_t call, const std::vector<int64_t>& inputs);
 /// All values, for these inputs.
 std::vector<int64_t> evaluated(const Assembly& assembly, const std::vector<int64_t>& inputs);
 
+/// A number for tests to set and devices to count in, on a cache line of its own: devices share none.
+template <class T>
+struct alignas(64) Own : std::atomic<T> {
+  using std::atomic<T>::operator=;
+};
+
 /// What the devices do; shared with the test, which may change it while they run.
 struct FakeWorld {
-  std::vector<std::atomic<int64_t>> work_ns;   // per device: what a call takes there, spinning
-  std::vector<std::atomic<int64_t>> sleep_ns;  // ... sleeping, as a device of its own would
-  std::vector<std::atomic<bool>> lost;         // per device: the next call loses it
-  std::vector<std::atomic<int64_t>> calls;     // per device: that were made
-  std::atomic<int64_t> poison{INT64_MIN};      // calls with this among their inputs fail
-  std::atomic<int> busy{0};
-  explicit FakeWorld(size_t devices) : work_ns(devices), sleep_ns(devices), lost(devices), calls(devices) {}
+  std::vector<Own<int64_t>> work_ns;       // per device: what a call takes there, spinning
+  std::vector<Own<int64_t>> sleep_ns;      // ... sleeping, as a device of its own would
+  std::vector<Own<bool>> lost;             // per device: the next call loses it
+  std::vector<Own<int64_t>> calls;         // per device: that were made
+  std::vector<Own<bool>> is_apart;         // per device: it has memory of its own; not to be changed while they run
+  std::vector<Own<int64_t>> fetched;       // per device: values from another device's memory
+  std::vector<Own<int64_t>> returned;      // per device: values from its memory to the host's
+  std::atomic<int64_t> poison{INT64_MIN};  // calls with this among their inputs fail
+  explicit FakeWorld(size_t devices)
+      : work_ns(devices),
+        sleep_ns(devices),
+        lost(devices),
+        calls(devices),
+        is_apart(devices),
+        fetched(devices),
+        returned(devices) {}
 };
 
 std::shared_ptr<detail::FleetState> open_fake(const Assembly& assembly, std::shared_ptr<FakeWorld> world,

@@ -54,6 +54,7 @@ TEST(Fleet, AThousandRandomPlacementsGiveTheSame) {
     const uint32_t devices = 1 + uint32_t(random()) % 4;
     const FakeModel model = random_model(random, devices);
     const auto world = std::make_shared<FakeWorld>(devices);
+    for (auto& apart : world->is_apart) apart = random() % 2 == 0;
     const auto fleet = open_fake(model.assembly, world);
     std::vector<std::unique_ptr<FakeRequest>> requests;
     for (int i = 0; i < 5; ++i) {
@@ -68,6 +69,29 @@ TEST(Fleet, AThousandRandomPlacementsGiveTheSame) {
         ASSERT_EQ(request->output(i), expected[model.assembly.outputs[i]]) << "round " << round;
     }
   }
+}
+
+/// a, c and g run on device 0, b and f on device 1.
+TEST(Fleet, DevicesWithMemoryOfTheirOwnExchangeValuesWithoutTheHost) {
+  const FakeModel model = diamond();
+  const auto world = std::make_shared<FakeWorld>(2);
+  world->is_apart[0] = world->is_apart[1] = true;
+  const auto fleet = open_fake(model.assembly, world);
+  FakeRequest request(fleet);
+  const std::vector<int64_t> expected = evaluated(model.assembly, {7});
+  ASSERT_TRUE(request.start({7}).ok());
+  ASSERT_TRUE(request.wait().ok());
+  EXPECT_EQ(request.output(0), expected[4]);
+  EXPECT_EQ(request.output(1), expected[5]);
+  EXPECT_EQ(world->fetched[0], 0);
+  EXPECT_EQ(world->fetched[1], 2);   // a and c
+  EXPECT_EQ(world->returned[0], 0);  // g is nobody's input: it goes to the host by itself
+  EXPECT_EQ(world->returned[1], 0);
+  ASSERT_TRUE(request.start({7}, {2, 4}).ok());  // b is wanted, and read there
+  ASSERT_TRUE(request.wait().ok());
+  EXPECT_EQ(request.output(0), expected[2]);
+  EXPECT_EQ(request.output(1), expected[4]);
+  EXPECT_EQ(world->returned[1], 1);
 }
 
 TEST(Fleet, OnlyWhatIsFetchedRuns) {
@@ -227,7 +251,7 @@ TEST(Fleet, NoMoreAreUnderWayThanMayBe) {
   ASSERT_TRUE(b.start({2}).ok());
   ASSERT_TRUE(c.start({3}).ok());  // waits for a's end
   EXPECT_GE(now_ns() - begin, 15'000'000);
-  EXPECT_TRUE(a.request.ready());
+  ASSERT_TRUE(a.wait().ok());
 }
 
 TEST(Fleet, TimesAreWhatGroupsTook) {

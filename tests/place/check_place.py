@@ -87,6 +87,9 @@ def check_small(place, exact, instances, count, most_groups, seconds):
         ratios.add(found["us"] / best)
         if found["us"] > 1.01 * best:
             print(f"seed {seed}: {found['us']} us by {found['by']}, {best} are possible")
+        if (seed + 1) % 50 == 0 and seed + 1 < count:
+            print(f"{seed + 1} of {count}: ", end="")
+            ratios.report()
     return ratios.report()
 
 

@@ -1,8 +1,10 @@
 // Callers who meet in a pool share its threads.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "runtime/cpu/device.h"
@@ -53,12 +55,23 @@ TEST(Callers, GapsBetweenRunsAreNoPlaceForATeam) {
   }
 }
 
+/// One who comes many times while the other is away between two short runs is not alone.
+TEST(Callers, ShortRunsDoNotMakeTheOtherForgotten) {
+  cpu::Device pool("cpu", 2);
+  Caller a, b;
+  a.come(pool), b.come(pool);
+  b.leave();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
+  for (int run = 0; run < 100 && std::chrono::steady_clock::now() < end; ++run) EXPECT_EQ(a.come(pool), 1) << run;
+}
+
 TEST(Callers, WhoIsAloneAgainHasAllThreadsSoon) {
   cpu::Device pool("cpu", 4);
   std::vector<Caller> callers(4);
   for (Caller& caller : callers) caller.come(pool);
   for (Caller& caller : callers) EXPECT_EQ(caller.come(pool), 1);
   for (Caller& caller : callers) caller.leave();
+  std::this_thread::sleep_for(std::chrono::milliseconds(15));
   int runs = 1;
   while (callers[0].come(pool) < 4) ASSERT_LT(++runs, 9);
 }
