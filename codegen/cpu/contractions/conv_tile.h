@@ -20,7 +20,8 @@ struct TilePlace {
   FunctionBuilder::Values sums;     // what a dense tile begins with; none: zeros
   /// Kernel rows inside the map, for a tile of one row whose shape does not say.
   std::optional<ValueRange> kh;
-  /// The same for the columns: of a tile of one pixel, or those that are inside for some pixel of a clipped tile.
+  /// The same for the columns: of a tile whose pixels all lack the same, or those inside for some pixel of a clipped
+  /// tile.
   std::optional<ValueRange> kw;
   /// Of a clipped tile, whose pixels differ in the taps that are inside: the input column that tap 0 of its first pixel
   /// meets.
