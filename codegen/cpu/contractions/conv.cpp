@@ -216,12 +216,13 @@ class ConvEmitter : IndexArithmetic {
       begin = mul(task.tiles.begin, plan_.tile_pixels);
       end = min(end, mul(task.tiles.end, plan_.tile_pixels));
     }
-    symbolic_row_.emit(begin, end, [&](const TileAxis& columns, Value* pixel, const ClippedColumns& clipped) {
-      RowPlace here = at;
-      here.place.kw = clipped.kw;
-      here.place.column = clipped.first;
-      emit_tile(task, columns, here, pixel);
-    });
+    symbolic_row_.emit(begin, end, task.vectors,
+                       [&](const TileAxis& columns, Value* pixel, const ClippedColumns& clipped) {
+                         RowPlace here = at;
+                         here.place.kw = clipped.kw;
+                         here.place.column = clipped.first;
+                         emit_tile(task, columns, here, pixel);
+                       });
   }
 
   void emit_tile(const Task& task, const TileAxis& columns, const RowPlace& at, Value* pixel) {

@@ -16,7 +16,7 @@ int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-void ConvRow::emit(Value* begin, Value* end, const EmitTile& tile) {
+void ConvRow::emit(Value* begin, Value* end, int64_t vectors, const EmitTile& tile) {
   Value *inner_end = end, *right_begin = end;
   if (!plan_.flat) {
     const int64_t border = ceil_of(conv_.pad_left, conv_.stride_w);
@@ -24,15 +24,15 @@ void ConvRow::emit(Value* begin, Value* end, const EmitTile& tile) {
     Value* room = max(sub(add(f_.dim(conv_.in_width), f_.i64(conv_.stride_w - 1)), f_.i64(reach)), f_.i64(0));
     inner_end = min(end, div(room, conv_.stride_w));
     begin = left_tile(begin, inner_end, border, tile);
-    if (border > plan_.tile_pixels) begin = clipped_pixels(begin, max(begin, min(end, f_.i64(border))), tile);
+    if (border > plan_.tile_pixels) begin = clipped_pixels(begin, max(begin, min(end, f_.i64(border))), vectors, tile);
     // Without room for its border tile a row is clipped throughout.
     Value* roomy = border > 0 ? f_.ir().CreateICmpSGT(begin, f_.i64(0)) : f_.ir().getTrue();
     right_begin = max(begin, right_tile_begin(f_.ir().CreateSelect(roomy, begin, end), end));
     inner_end = f_.ir().CreateSelect(roomy, min(inner_end, right_begin), begin);
   }
-  begin = cover(begin, inner_end, cover_run(plan_.tile_pixels, plan_.vectors),
+  begin = cover(begin, inner_end, cover_of(plan_.tile_pixels, vectors),
                 [&](Value* pixel, int64_t pixels) { tile({pixels, {{0, conv_.kernel_w, 0, pixels}}}, pixel, {}); });
-  if (!plan_.flat) clipped_pixels(begin, right_begin, tile);
+  if (!plan_.flat) clipped_pixels(begin, right_begin, vectors, tile);
   if (right_border_) right_tile(right_begin, end, tile);
 }
 
@@ -96,28 +96,33 @@ void ConvRow::right_tile(Value* begin, Value* end, const EmitTile& emit) {
   }
 }
 
-Value* ConvRow::cover(Value* begin, Value* end, const RunCover& sizes,
-                      const std::function<void(Value*, int64_t)>& emit) {
-  const int64_t largest = sizes.sizes.front();
+RunCover ConvRow::cover_of(int64_t largest_tile, int64_t vectors) const {
+  return cover_run(largest_tile, conv_.packing().by_lane() ? 1 : vectors);
+}
+
+/// Tiles for [begin, end), large ones first; returns where they end.
+Value* ConvRow::cover(Value* begin, Value* end, const RunCover& cover,
+                      const std::function<void(Value* pixel, int64_t pixels)>& emit) {
+  const int64_t largest = cover.sizes.front();
   Value* pixels = max(sub(end, begin), f_.i64(0));
   Value* ahead = max(sub(div(pixels, largest), f_.i64(1)), f_.i64(0));  // of the remainder
   Value* bits = mul(sub(pixels, mul(ahead, largest)), RunCover::count_bits);
-  for (size_t i = 0; i < sizes.sizes.size(); ++i) {
-    Value* count = f_.ir().CreateLShr(f_.ir().getInt64(sizes.counts[i]), bits);
+  for (size_t i = 0; i < cover.sizes.size(); ++i) {
+    Value* count = f_.ir().CreateLShr(f_.ir().getInt64(cover.counts[i]), bits);
     count = f_.ir().CreateAnd(count, f_.i64((1 << RunCover::count_bits) - 1));
     if (i == 0) count = add(count, ahead);
-    Value* stop = add(begin, mul(count, sizes.sizes[i]));
-    f_.for_loop(begin, stop, f_.i64(sizes.sizes[i]), [&](Value* pixel) { emit(pixel, sizes.sizes[i]); });
+    Value* stop = add(begin, mul(count, cover.sizes[i]));
+    f_.for_loop(begin, stop, f_.i64(cover.sizes[i]), [&](Value* pixel) { emit(pixel, cover.sizes[i]); });
     begin = stop;
   }
   return begin;
 }
 
 /// Pixels that may each lack other taps; returns where they end.
-Value* ConvRow::clipped_pixels(Value* begin, Value* end, const EmitTile& emit) {
+Value* ConvRow::clipped_pixels(Value* begin, Value* end, int64_t vectors, const EmitTile& emit) {
   const bool alone = conv_.packing().by_lane() && !conv_.depthwise();
   const int64_t largest = alone ? 1 : std::min(plan_.tile_pixels, most_clipped);
-  return cover(begin, end, cover_run(largest, plan_.vectors),
+  return cover(begin, end, cover_of(largest, vectors),
                [&](Value* pixel, int64_t pixels) { clipped_tile(pixel, pixels, emit); });
 }
 
@@ -126,7 +131,7 @@ void ConvRow::clipped_tile(Value* pixel, int64_t pixels, const EmitTile& emit) {
     return kernel_range(p, conv_.stride_w, conv_.pad_left, conv_.kernel_w, conv_.dilation_w, f_.dim(conv_.in_width));
   };
   const ValueRange first = columns(pixel), last = columns(add(pixel, f_.i64(pixels - 1)));
-  const auto emit_clipped = [&](bool alike) {
+  const auto tile = [&](bool alike) {
     ClippedColumns clipped;
     clipped.kw = {last.begin, first.end};
     if (!alike) clipped.first = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
@@ -134,13 +139,13 @@ void ConvRow::clipped_tile(Value* pixel, int64_t pixels, const EmitTile& emit) {
     return FunctionBuilder::Values{};
   };
   if (pixels == 1 || conv_.dilation_w == 1 || conv_.packing().by_lane()) {
-    emit_clipped(pixels == 1);
+    tile(pixels == 1);
     return;
   }
   // Of taps far apart often all pixels lack the same.
   Value* alike =
       f_.ir().CreateAnd(f_.ir().CreateICmpEQ(first.begin, last.begin), f_.ir().CreateICmpEQ(first.end, last.end));
-  f_.if_else(alike, [&] { return emit_clipped(true); }, [&] { return emit_clipped(false); });
+  f_.if_else(alike, [&] { return tile(true); }, [&] { return tile(false); });
 }
 
 }  // namespace gcg::cpu

@@ -26,7 +26,8 @@ class ConvRow : IndexArithmetic {
   ConvRow(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan)
       : IndexArithmetic(f), f_(f), conv_(conv), plan_(plan), right_border_(find_right_border()) {}
 
-  void emit(llvm::Value* begin, llvm::Value* end, const EmitTile& tile);
+  /// `vectors`: of output channels.
+  void emit(llvm::Value* begin, llvm::Value* end, int64_t vectors, const EmitTile& tile);
 
  private:
   std::optional<int64_t> find_right_border() const;
@@ -35,10 +36,10 @@ class ConvRow : IndexArithmetic {
   llvm::Value* left_tile(llvm::Value* begin, llvm::Value* inner_end, int64_t border, const EmitTile& emit);
   llvm::Value* right_tile_begin(llvm::Value* begin, llvm::Value* end);
   void right_tile(llvm::Value* begin, llvm::Value* end, const EmitTile& emit);
-  /// Tiles of `sizes` for [begin, end), large ones first; returns where they end.
-  llvm::Value* cover(llvm::Value* begin, llvm::Value* end, const RunCover& sizes,
+  RunCover cover_of(int64_t largest_tile, int64_t vectors) const;
+  llvm::Value* cover(llvm::Value* begin, llvm::Value* end, const RunCover& cover,
                      const std::function<void(llvm::Value* pixel, int64_t pixels)>& emit);
-  llvm::Value* clipped_pixels(llvm::Value* begin, llvm::Value* end, const EmitTile& emit);
+  llvm::Value* clipped_pixels(llvm::Value* begin, llvm::Value* end, int64_t vectors, const EmitTile& emit);
   void clipped_tile(llvm::Value* pixel, int64_t pixels, const EmitTile& emit);
 
   FunctionBuilder& f_;
