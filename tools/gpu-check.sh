@@ -381,7 +381,7 @@ stage_fleets() {
     { tool bench "$artifact" --fleet "$fleet" --random 1 $(dim_options $dims) --seconds "${GPU_CHECK_SECONDS:-2}" --json
       tool bench "$artifact" --fleet "$fleet" --random 1 $(dim_options $dims) --seconds "${GPU_CHECK_SECONDS:-2}" --placements 4 --json
     } >"$artifact.json" </dev/null || { echo "FAILED $row on a fleet: not measured" | tee -a "$table"; status=1; continue; }
-    tr -d ' ",' <"$artifact.json" | awk -F: -v row="$row" -v groups="$(grep -oE '^    .* on [^ ]+ \(of' "$artifact.txt" | sed -E 's/.* on ([^ ]+) \(of/\1/' | sort | uniq -c | awk '{printf "%s%s on %s", NR > 1 ? ", " : "", $1, $2}')" '
+    tr -d ' ",' <"$artifact.json" | awk -F: -v row="$row" -v groups="$(grep -oE '^    .* on [^ ]+ \(of' "$artifact.txt" | sed -E 's/.* on ([^ ]+) \(of/\1/' | sort | uniq -c | awk '{printf "%s%s on %s", (NR > 1 ? ", " : ""), $1, $2}')" '
       $1 == "p50_ms" {p = $2} $1 == "ms_per_run" {m = $2} $1 == "median_error" {e = $2}
       END {printf "| %s | %s | %.4f | %.4f | %.1f %% |\n", row, groups, p, m, 100 * e}' | tee -a "$table"
   done < <(rows models)
