@@ -11,6 +11,7 @@
 #     soak         10,000 runs on 4 threads, all results equal
 #     sanitizer    the operator tables under compute-sanitizer, where that is installed
 #     libraries    the models once more with cuBLASLt and cuDNN bound (--libraries auto), where the machine, or its Python, has them
+#     fleets       rates and links of all GPUs and pools of cores; the models over all of them: right, and how fast
 #     tune         every product of the benchmark models, and every call of libraries that are there, in every candidate, into
 #                  RESULTS/tuning.json
 #     bench        wall, device and enqueue time by the cost model and by tuning.json
@@ -361,6 +362,32 @@ stage_libraries() {
   return $status
 }
 
+# Parts of the models on all GPUs and the CPU's pools, by measured rates and links: right, how fast one after the other and as a pipeline,
+# and how far predictions are from runs of placements at random.
+stage_fleets() {
+  local row name dims status=0 line fleet=$results/fleet.json artifact
+  [ -s "$fleet" ] || { tool devices --probe --json >"$fleet.tmp" && mv "$fleet.tmp" "$fleet"; } || return 1
+  { echo; echo "| row | devices of groups | p50 ms | pipelined ms per run | median error of predictions |"; echo "|---|---|---|---|---|"; } | tee -a "$table"
+  while read -r row name dims; do
+    artifact=$results/$row.fleet.gart
+    ! grep -qE "^\| $row \| [0-9]+ " "$table" || continue
+    ! time_is_up || return 3
+    make_weights_of "$name"
+    tool compile "$home/models/$name.onnx" -o "$artifact" --fleet "$fleet" --cut support,stages $(dim_options $dims) >"$artifact.txt" </dev/null ||
+      { echo "FAILED $row on a fleet: not compiled" | tee -a "$table"; status=1; continue; }
+    [ -e "$results/$row.npz" ] || tool run "$artifact" --device cpu --random 1 $(dim_options $dims) --outputs "$results/$row.npz" >/dev/null </dev/null
+    line=$(tool run "$artifact" --fleet "$fleet" --random 1 $(dim_options $dims) --expect "$results/$row.npz" --rtol 1e-3 2>&1 </dev/null | tail -n 1) ||
+      { echo "FAILED $row on a fleet: $line" | tee -a "$table"; status=1; continue; }
+    { tool bench "$artifact" --fleet "$fleet" --random 1 $(dim_options $dims) --seconds "${GPU_CHECK_SECONDS:-2}" --json
+      tool bench "$artifact" --fleet "$fleet" --random 1 $(dim_options $dims) --seconds "${GPU_CHECK_SECONDS:-2}" --placements 4 --json
+    } >"$artifact.json" </dev/null || { echo "FAILED $row on a fleet: not measured" | tee -a "$table"; status=1; continue; }
+    tr -d ' ",' <"$artifact.json" | awk -F: -v row="$row" -v groups="$(grep -oE '^    .* on [^ ]+ \(of' "$artifact.txt" | sed -E 's/.* on ([^ ]+) \(of/\1/' | sort | uniq -c | awk '{printf "%s%s on %s", (NR > 1 ? ", " : ""), $1, $2}')" '
+      $1 == "p50_ms" {p = $2} $1 == "ms_per_run" {m = $2} $1 == "median_error" {e = $2}
+      END {printf "| %s | %s | %.4f | %.4f | %.1f %% |\n", row, groups, p, m, 100 * e}' | tee -a "$table"
+  done < <(rows models)
+  return $status
+}
+
 stage_bench() {
   local row name dims precision status=0
   { echo; echo "| row | precision | engine | wall p50 ms | device p50 ms | enqueue p50 us |"; echo "|---|---|---|---|---|---|"; } | tee -a "$table"
@@ -425,7 +452,7 @@ if [ "${1:-}" = --record ]; then record "${2:?gpu-check.sh --record RESULTS}"; e
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 [ -e "$here/part-00" ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | sed '$d'; exit 2; }
 if [ "${1:-}" = --quick ]; then shift; be_quick; fi
-stages="device conformance ops models soak sanitizer libraries tune bench engines"
+stages="device conformance ops models soak sanitizer libraries fleets tune bench engines"
 [ $# -gt 0 ] || set -- $stages
 for stage in "$@"; do
   [[ " $stages " == *" $stage "* ]] || { echo "gpu-check: there is no stage '$stage'; there are: $stages" >&2; exit 2; }

@@ -22,11 +22,13 @@ class ProgramEngine final : public Engine {
 
   Result<void> run(uint32_t entry, std::span<const TensorView> inputs, std::span<const OutputBuffer> outputs,
                    std::span<TensorView> results) override;
+  Space* space() override { return space_.get(); }
 
  private:
   const std::span<const uint8_t> artifact_;
   const std::vector<std::string>& entries_;
   const gart::LoadOptions options_;
+  std::unique_ptr<Space> space_;
   std::vector<gart::Program> programs_;
   std::vector<std::unique_ptr<Invocation>> parts_;  // per entry point
 };

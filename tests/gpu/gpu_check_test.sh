@@ -15,7 +15,7 @@ check=$work/bundle/gpu-check.sh results=$work/bundle/results
 on_gpu "$check" --quick >"$work/log" 2>&1 || fail "a stage failed"
 
 expect() { grep -qE -- "$1" "$results/table.md" || fail "the table has no line like '$1'"; }
-for stage in device conformance ops models soak sanitizer libraries tune bench engines; do expect "^\| $stage \| passed \| [0-9]+ \|$"; done
+for stage in device conformance ops models soak sanitizer libraries fleets tune bench engines; do expect "^\| $stage \| passed \| [0-9]+ \|$"; done
 expect '^GPU: simulated sm_80'
 expect '^[0-9]+ passed / 0 failed / [0-9]+ unsupported of 12$'
 expect '^ops: [1-9][0-9]+ forms in 2 of 2 parts passed$'
@@ -28,6 +28,7 @@ expect '^tune branch_loop fp32: .* [1-9][0-9]* shapes measured'
 expect '^soak mlp_b1: .*40'
 expect '^\| mlp_b1 \| fp32 \| gcc-graph with cublasLt'
 expect '^\| mlp_b1 \| fp32 \| gcc-graph with libraries, tuned \| '
+for row in mlp_b1 branch_loop; do expect "^\| $row \| [0-9]+ on [a-z0-9:, -]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ % \|$"; done
 expect '^(SKIP: |FAILED |PyTorch|.*torch)'
 
 GPU_CHECK_RECORDS=$work/records "$root/tools/gpu-check.sh" --record "$results" >"$work/log" || fail "recording failed"

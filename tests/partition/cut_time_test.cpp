@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "compiler/gir/gir.h"
+#include "compiler/place/place.h"
 #include "compiler/support/error.h"
 #include "tests/partition/cpu_time.h"
 #include "tests/partition/cut_text.h"
@@ -53,6 +56,63 @@ TEST(CutTime, CutAndSplitAreNearLinear) {
     }
     before[0] = to_cut;
     before[1] = to_split;
+  }
+}
+
+/// The groups of a cut, with times by their nodes, each device a little slower than the one before.
+place::Problem problem_of(const Graph& graph, const Cut& cut, int devices) {
+  place::Problem p;
+  for (int d = 0; d < devices; ++d) p.devices.push_back({concat("d", d), place::kEnough});
+  p.links.assign(static_cast<size_t>(devices) * static_cast<size_t>(devices), {1e4, 2});
+  std::map<NodeId, int> group_of;
+  std::map<ValueId, int> numbers;
+  for (const Group& g : cut.groups) {
+    const int number = p.group_count();
+    place::Group group;
+    group.name = g.name;
+    group.us.assign(static_cast<size_t>(devices), place::kUnsupported);
+    for (int d = 0; d < devices; ++d)
+      if (std::find(g.support.begin(), g.support.end(), d % 4) != g.support.end())
+        group.us[static_cast<size_t>(d)] = static_cast<double>(g.nodes.size()) * (10 + d % 7);
+    p.groups.push_back(std::move(group));
+    for (const NodeId n : g.nodes) group_of[n] = number;
+  }
+  for (const auto& [n, reader] : group_of)
+    for (const ValueId v : graph.node(n).inputs) {
+      const auto maker = v.valid() ? group_of.find(graph.value(v).producer) : group_of.end();
+      if (maker == group_of.end() || maker->second == reader) continue;
+      const auto [at, added] = numbers.emplace(v, static_cast<int>(p.values.size()));
+      if (added) {
+        p.values.push_back({4 * 64 * 64, maker->second, place::kAnywhere, {}, false, place::kAnywhere});
+        p.groups[static_cast<size_t>(maker->second)].outputs.push_back(at->second);
+      }
+      std::vector<int>& readers = p.values[static_cast<size_t>(at->second)].readers;
+      if (std::find(readers.begin(), readers.end(), reader) != readers.end()) continue;
+      readers.push_back(reader);
+      p.groups[static_cast<size_t>(reader)].inputs.push_back(at->second);
+    }
+  return p;
+}
+
+TEST(CutTime, CutAndPlaceWithinTheirBars) {
+  const Fleet fleet = parse_test_fleet("acc:0 -Softplus; acc:1 -Softplus; cpu:0; cpu:1");
+  struct Case {
+    int nodes, devices;
+    double bar;  // milliseconds
+  };
+  for (const Case& c : {Case{10'000, 4, 300}, Case{100'000, 4, 3'000}, Case{10'000, 1'000, 10'000}}) {
+    const Graph graph = layers(c.nodes);
+    Cut cut;
+    const double to_cut = cpu_milliseconds([&] { cut = cut_graph(graph, fleet); });
+    const place::Problem problem = problem_of(graph, cut, c.devices);
+    place::Result found;
+    const double to_place = cpu_milliseconds([&] { found = place::place(problem); }, c.bar < 1'000 ? 3 : 1);
+    ASSERT_TRUE(found.placement.has_value());
+    std::printf("%d nodes, %zu groups, %d devices: cut %.0f ms, place %.0f ms (by %s)\n", c.nodes, cut.groups.size(),
+                c.devices, to_cut, to_place, found.by.c_str());
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    EXPECT_LE(to_cut + to_place, c.bar);
+#endif
   }
 }
 

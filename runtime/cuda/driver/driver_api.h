@@ -29,6 +29,7 @@ enum : CUresult {
 };
 
 enum CUdevice_attribute : int {
+  CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
   CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
@@ -204,6 +205,9 @@ static_assert(sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS) == 32 && offsetof(CUDA_GRAPH
   X(cuMemcpyHtoDAsync_v2, CUdeviceptr, const void*, size_t, CUstream)                                                 \
   X(cuMemcpyDtoHAsync_v2, void*, CUdeviceptr, size_t, CUstream)                                                       \
   X(cuMemcpyDtoDAsync_v2, CUdeviceptr, CUdeviceptr, size_t, CUstream)                                                 \
+  X(cuMemcpyPeerAsync, CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream)                              \
+  X(cuDeviceCanAccessPeer, int*, CUdevice, CUdevice)                                                                  \
+  X(cuCtxEnablePeerAccess, CUcontext, unsigned)                                                                       \
   X(cuMemsetD32Async, CUdeviceptr, unsigned, size_t, CUstream)                                                        \
   X(cuStreamCreateWithPriority, CUstream*, unsigned, int)                                                             \
   X(cuStreamDestroy_v2, CUstream)                                                                                     \

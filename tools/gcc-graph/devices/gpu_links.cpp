@@ -1,4 +1,4 @@
-#include "tools/gcc-graph/devices/host_links.h"
+#include "tools/gcc-graph/devices/gpu_links.h"
 
 #if GCC_GRAPH_CUDA_RUNTIME
 #include <algorithm>
@@ -11,6 +11,8 @@ namespace gcg::tools {
 namespace {
 
 using namespace gart::cuda;
+
+constexpr size_t kFew = 64, kMany = size_t{64} << 20;  // bytes
 
 /// Microseconds of the fastest of a few.
 template <class Copy>
@@ -28,7 +30,6 @@ double least_us(Device& device, const Stream& stream, const Copy& copy) {
 /// Of copies of a few bytes and of many.
 template <class Copy>
 FleetLink link_of(Device& device, const Stream& stream, const Copy& copy) {
-  constexpr size_t kFew = 64, kMany = size_t{64} << 20;
   const double few = least_us(device, stream, [&] { copy(kFew); });
   const double many = least_us(device, stream, [&] { copy(kMany); });
   FleetLink link;
@@ -42,14 +43,13 @@ FleetLink between(int from, int to, const FleetLink& like) { return {from, to, l
 }  // namespace
 
 HostLink measure_host_link(int device, int ordinal, const Driver& driver) {
-  constexpr size_t kBytes = size_t{64} << 20;
   Device gpu(driver, ordinal);
   const CurrentContext current(gpu);
   const Stream stream(gpu);
   gart::Block there(&gpu.memory), here;
-  there.reserve(kBytes);
-  here.reserve(kBytes);
-  std::fill_n(here.data(), kBytes, uint8_t{1});
+  there.reserve(kMany);
+  here.reserve(kMany);
+  std::fill_n(here.data(), kMany, uint8_t{1});
   const auto address = reinterpret_cast<CUdeviceptr>(there.data());
   HostLink link;
   link.device = device;
@@ -62,6 +62,28 @@ HostLink measure_host_link(int device, int ordinal, const Driver& driver) {
   return link;
 }
 
+FleetLink measure_peer_link(int from_ordinal, int to_ordinal, const Driver& driver) {
+  Device from(driver, from_ordinal), to(driver, to_ordinal);
+  gart::Block there(&from.memory), here(&to.memory);
+  there.reserve(kMany);
+  here.reserve(kMany);
+  const auto address = [](const gart::Block& block) { return reinterpret_cast<CUdeviceptr>(block.data()); };
+  {
+    const CurrentContext current(from);
+    const Stream stream(from);
+    GART_CUDA(from, cuMemsetD32Async, address(there), 1U, kMany / 4, stream.handle);
+    GART_CUDA(from, cuStreamSynchronize, stream.handle);
+  }
+  const CurrentContext current(to);
+  int direct = 0;
+  if (driver.cuDeviceCanAccessPeer(&direct, to_ordinal, from_ordinal) == CUDA_SUCCESS && direct != 0)
+    driver.cuCtxEnablePeerAccess(from.context, 0);
+  const Stream stream(to);
+  return link_of(to, stream, [&](size_t bytes) {
+    GART_CUDA(to, cuMemcpyPeerAsync, address(here), to.context, address(there), from.context, bytes, stream.handle);
+  });
+}
+
 void add_host_links(const std::vector<HostLink>& gpus, Fleet& fleet) {
   for (const HostLink& gpu : gpus) {
     for (int d = 0; d < static_cast<int>(fleet.devices.size()); ++d) {
@@ -69,11 +91,6 @@ void add_host_links(const std::vector<HostLink>& gpus, Fleet& fleet) {
       if (other.kind != DeviceClass::cpu || !other.host.empty()) continue;
       fleet.links.push_back(between(d, gpu.device, gpu.in));
       fleet.links.push_back(between(gpu.device, d, gpu.out));
-    }
-    for (const HostLink& other : gpus) {
-      if (other.device == gpu.device) continue;
-      const double rate = 1 / (1 / gpu.out.gbytes_per_s + 1 / other.in.gbytes_per_s);
-      fleet.links.push_back({gpu.device, other.device, rate, gpu.out.us + other.in.us});
     }
   }
 }

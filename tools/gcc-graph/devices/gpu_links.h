@@ -1,4 +1,4 @@
-// How fast a GPU exchanges values with the host, measured.
+// How fast a GPU exchanges values with the host and with other GPUs, measured.
 #pragma once
 
 #include "tools/gcc-graph/devices/inventory.h"
@@ -18,7 +18,11 @@ struct HostLink {
 /// Copies between pageable memory, where values of a fleet cross, and the GPU's. Throws gart::Failure.
 HostLink measure_host_link(int device, int ordinal, const gart::cuda::Driver& driver);
 
-/// Links between each GPU and each CPU pool of this host, and between GPUs: there is a copy out and one in.
+/// Copies from one GPU's memory to the other's, as values of a fleet cross. Numbers of devices are not set. Throws
+/// gart::Failure.
+FleetLink measure_peer_link(int from_ordinal, int to_ordinal, const gart::cuda::Driver& driver);
+
+/// Links between each GPU and each CPU pool of this host.
 void add_host_links(const std::vector<HostLink>& gpus, Fleet& fleet);
 
 }  // namespace gcg::tools

@@ -2,10 +2,11 @@
 
 #include <chrono>
 #include <cstring>
-#include <deque>
+#include <functional>
 #include <vector>
 
-#include "tools/gcc-graph/devices/host_links.h"
+#include "tools/gcc-graph/devices/gpu_links.h"
+#include "tools/gcc-graph/devices/gpu_rate.h"
 #include "tools/gcc-graph/devices/inventory.h"
 
 #if GCC_GRAPH_CUDA_RUNTIME
@@ -27,7 +28,6 @@ using namespace gart::cuda;
 struct MoreFunctions {
   CUresult (*get_name)(char*, int, CUdevice) = nullptr;
   CUresult (*total_memory)(size_t*, CUdevice) = nullptr;
-  CUresult (*can_access_peer)(int*, CUdevice, CUdevice) = nullptr;
 
   MoreFunctions() {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -38,7 +38,6 @@ struct MoreFunctions {
     };
     find(get_name, "cuDeviceGetName");
     find(total_memory, "cuDeviceTotalMem_v2");
-    find(can_access_peer, "cuDeviceCanAccessPeer");
   }
 };
 
@@ -57,7 +56,8 @@ FleetDevice gpu(int ordinal, CUdevice handle, int sm, const MoreFunctions& more)
   return device;
 }
 
-std::string about_gpu(CUdevice handle, int sm, const std::vector<CUdevice>& all, const MoreFunctions& more) {
+std::string about_gpu(CUdevice handle, int sm, const std::vector<CUdevice>& all, const Driver& driver,
+                      const MoreFunctions& more) {
   char name[256] = {};
   std::string text = concat("sm_", sm);
   if (more.get_name != nullptr && more.get_name(name, sizeof name - 1, handle) == CUDA_SUCCESS)
@@ -65,8 +65,7 @@ std::string about_gpu(CUdevice handle, int sm, const std::vector<CUdevice>& all,
   std::string peers;
   for (size_t i = 0; i < all.size(); ++i) {
     int reaches = 0;
-    const bool known = all[i] != handle && more.can_access_peer != nullptr &&
-                       more.can_access_peer(&reaches, handle, all[i]) == CUDA_SUCCESS;
+    const bool known = all[i] != handle && driver.cuDeviceCanAccessPeer(&reaches, handle, all[i]) == CUDA_SUCCESS;
     if (known && reaches != 0) peers += concat(peers.empty() ? "" : ", ", "cuda:", i);
   }
   return peers.empty() ? text : text + ", reaches the memory of " + peers;
@@ -96,6 +95,33 @@ double copy_rate(int ordinal, const Driver& driver) {
   return 2.0 * kBytes / best * 1e-9;
 }
 
+/// What cannot be measured is said.
+void attempt(Inventory& inventory, const std::string& what, const std::function<void()>& measure) {
+  try {
+    measure();
+  } catch (const gart::Failure& failure) {
+    inventory.remarks.push_back(concat(what, ": not measured: ", failure.error.message));
+  } catch (const CompileError& error) {
+    inventory.remarks.push_back(concat(what, ": not measured: ", error.what()));
+  }
+}
+
+/// Between the GPUs that were found.
+void add_peer_links(Inventory& inventory, const Driver& driver) {
+  Fleet& fleet = inventory.fleet;
+  for (int from = 0; from < static_cast<int>(fleet.devices.size()); ++from)
+    for (int to = 0; to < static_cast<int>(fleet.devices.size()); ++to) {
+      const FleetDevice &a = fleet.devices[static_cast<size_t>(from)], &b = fleet.devices[static_cast<size_t>(to)];
+      if (from == to || a.kind != DeviceClass::cuda || b.kind != DeviceClass::cuda) continue;
+      attempt(inventory, concat(a.name, " to ", b.name), [&] {
+        FleetLink link = measure_peer_link(a.ordinal, b.ordinal, driver);
+        link.from = from;
+        link.to = to;
+        fleet.links.push_back(link);
+      });
+    }
+}
+
 }  // namespace
 
 void add_gpus(Inventory& inventory, bool probe) {
@@ -117,18 +143,18 @@ void add_gpus(Inventory& inventory, bool probe) {
       continue;
     }
     FleetDevice device = gpu(i, handle, sm, more);
-    try {
-      if (probe) {
+    if (probe) {
+      attempt(inventory, device.name, [&] { device.gflops = gpu_rate(i, device.target, driver); });
+      attempt(inventory, device.name, [&] {
         device.gbytes_per_s = copy_rate(i, driver);
         links.push_back(measure_host_link(static_cast<int>(inventory.fleet.devices.size()), i, driver));
-      }
-    } catch (const gart::Failure& failure) {
-      inventory.remarks.push_back(concat(device.name, ": not measured: ", failure.error.message));
+      });
     }
     inventory.fleet.devices.push_back(std::move(device));
-    inventory.about.push_back(about_gpu(handle, sm, handles, more));
+    inventory.about.push_back(about_gpu(handle, sm, handles, driver, more));
   }
   add_host_links(links, inventory.fleet);
+  if (probe) add_peer_links(inventory, driver);
 }
 #endif
 

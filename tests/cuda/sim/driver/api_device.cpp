@@ -24,6 +24,7 @@ constexpr ErrorName kErrors[] = {
     {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
     {209, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"},
     {218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
+    {217, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "peer access is not supported between these two devices"},
     {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the provided PTX was compiled with an unsupported toolchain."},
     {400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
@@ -31,6 +32,7 @@ constexpr ErrorName kErrors[] = {
     {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
     {702, "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated"},
+    {704, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is already enabled"},
     {715, "CUDA_ERROR_ILLEGAL_INSTRUCTION", "an illegal instruction was encountered"},
     {716, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
     {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
@@ -241,6 +243,25 @@ GART_SIM_API cuCtxGetCurrent(void** out) {
   if (!out) return call.misuse("no place for the context");
   *out = current_context();
   return 0;
+}
+
+GART_SIM_API cuDeviceCanAccessPeer(int* reaches, int device, int peer) {
+  GART_SIM_CALL("cuDeviceCanAccessPeer", Call::initialized);
+  if (!reaches || !context_of_device(device) || !context_of_device(peer))
+    return call.misuse("no place for the answer, or no such device");
+  *reaches = device != peer && world.has_peers ? 1 : 0;
+  return 0;
+}
+
+GART_SIM_API cuCtxEnablePeerAccess(void* handle, unsigned flags) {
+  GART_SIM_CALL("cuCtxEnablePeerAccess");
+  const Context* peer = nullptr;
+  for (const auto& context : world.contexts)
+    if (context.get() == handle && context->retained > 0) peer = context.get();
+  if (!peer || flags) return call.misuse("the context is not alive, or flags", kInvalidContext);
+  const int device = call.context_of()->device;
+  if (!world.has_peers || peer->device == device) return kPeerAccessUnsupported;
+  return world.peers.insert({device, peer->device}).second ? 0 : kPeerAccessAlreadyEnabled;
 }
 
 GART_SIM_API cuCtxSynchronize() {

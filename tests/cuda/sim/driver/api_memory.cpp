@@ -50,6 +50,22 @@ int enqueue_fill(const Call& call, const FillWork& work, void* stream_handle) {
   return 0;
 }
 
+/// Is it memory of that context's device?
+bool is_in(uint64_t address, const void* context) {
+  const Allocation* allocation = DeviceMemory::get().find(address);
+  for (const auto& known : World::get().contexts)
+    if (known.get() == context && known->retained > 0)
+      return allocation != nullptr && allocation->device == known->device;
+  return false;
+}
+
+// Without unified addressing between them, a copy within a device touches no other's memory.
+bool crosses_devices(uint64_t to, uint64_t from) {
+  const Allocation *target = DeviceMemory::get().find(to), *source = DeviceMemory::get().find(from);
+  return target != nullptr && source != nullptr && target->device != DeviceMemory::kHost &&
+         source->device != DeviceMemory::kHost && target->device != source->device;
+}
+
 int allocate(const Call& call, void* out, size_t bytes, int device) {
   if (!out || bytes == 0) return call.misuse("no place for the address, or 0 bytes");
   const uint64_t address = DeviceMemory::get().allocate(device, bytes);
@@ -149,7 +165,22 @@ GART_SIM_API cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t bytes, vo
 
 GART_SIM_API cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes, void* stream) {
   GART_SIM_CALL("cuMemcpyDtoDAsync_v2");
+  if (crosses_devices(to, from)) return call.misuse("source and target are of two devices: cuMemcpyPeerAsync copies");
   return enqueue_copy(call, {to, from, bytes, true, true}, stream);
+}
+
+// What the other context has enqueued is not waited for.
+GART_SIM_API cuMemcpyPeerAsync(DevicePointer to, void* to_context, DevicePointer from, void* from_context, size_t bytes,
+                               void* stream) {
+  GART_SIM_CALL("cuMemcpyPeerAsync");
+  if (!is_in(to, to_context) || !is_in(from, from_context))
+    return call.misuse("the memory is not of the context that is given for it");
+  const int error = enqueue_copy(call, {to, from, bytes, true, true}, stream);
+  const auto* here = static_cast<Context*>(to_context);
+  const auto* there = static_cast<Context*>(from_context);
+  if (error == 0 && here->device != there->device)
+    ++world.counts[world.peers.contains({here->device, there->device}) ? "direct_peer_copies" : "staged_peer_copies"];
+  return error;
 }
 
 GART_SIM_API cuMemsetD8Async(DevicePointer to, unsigned char value, size_t count, void* stream) {

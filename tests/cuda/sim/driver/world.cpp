@@ -66,6 +66,7 @@ void World::read_environment() {
   if (const char* text = setting("GART_SIM_FAIL")) set_failures(text);
   if (const char* text = setting("GART_SIM_DROP_EDGE")) dropped_edge = strtoull(text, nullptr, 0);
   if (const char* text = setting("GART_SIM_EXEC_OVERLAP")) allows_exec_overlap = *text == '1';
+  if (const char* text = setting("GART_SIM_PEERS")) has_peers = *text == '1';
   const char* devices = setting("GART_SIM_DEVICES");
   const int count = devices ? atoi(devices) : 1;
   for (int i = 0; i < count; ++i) {

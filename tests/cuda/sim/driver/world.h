@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/cuda/sim/driver/abi.h"
@@ -99,6 +100,8 @@ struct World {
   int driver_version = 13000;
   int sm = 80;
   std::vector<std::unique_ptr<Context>> contexts;  // One per device.
+  bool has_peers = true;                           // Can devices reach each other's memory?
+  std::set<std::pair<int, int>> peers;             // Devices, and those whose memory they have been let reach.
   Order order;
   bool allows_exec_overlap = false;
   uint64_t dropped_edge = 0;  // This edge of all graphs is forgotten, as if the program had missed it. 0: none.

@@ -119,7 +119,9 @@ class Tool(unittest.TestCase):
         for link in links.values():
             self.assertGreater(link["gbytes_per_s"], 0)
             self.assertGreaterEqual(link["us"], 0)
-        self.assertLess(links[gpus[0], gpus[1]]["gbytes_per_s"], min(links[gpus[0], p]["gbytes_per_s"] for p in pools))
+        for device in fleet["devices"]:
+            self.assertGreater(device["gflops"], 0)
+            self.assertGreater(device["gbytes_per_s"], 0)
         onnx.save(parser.parse_model(MODEL), self.path("m.onnx"))
         with open(self.path("fleet.json"), "w") as f:
             json.dump(fleet, f)
