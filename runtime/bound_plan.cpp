@@ -200,6 +200,7 @@ void BoundPlan::link(const BaseAddresses& bases, const Inputs& inputs, Outputs& 
     }
     addresses_[index] = address + (base == index ? 0 : extents_[index].offset);
   };
+  outputs.begin();
   for (const uint32_t index : plan_->io_buffers) {
     const fb::Buffer& buffer = plan_->buffer(index);
     if (buffer.kind() != fb::BufferKind::output || buffer.alias_of() >= 0) continue;

@@ -2,6 +2,7 @@
 // invocation, then used again; what a bind step tells during the run is refreshed in place.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -78,6 +79,8 @@ class BoundPlan {
   std::span<const Wait> waits(const BoundStep& step) const {
     return std::span(waits_).subspan(step.first_wait, step.waits);
   }
+  const std::atomic<bool>* cancelled = nullptr;  // what the caller says; null: there is none
+  bool is_cancelled() const { return cancelled != nullptr && cancelled->load(std::memory_order_relaxed); }
   StepLog* log = nullptr;  // of the run under way; null: nobody wants it
 
   std::unique_ptr<DeviceGraphs> graphs;  // the device's, made by its first run

@@ -22,6 +22,7 @@ void Executor::sequence(uint32_t index) {
     } else {
       lane_.enqueue(run_, segment);
     }
+    if (run_.bound.is_cancelled()) fail(ErrorCode::cancelled, "the run was cancelled");
   }
 }
 

@@ -58,6 +58,7 @@ BaseAddresses InvocationState::bases() const {
 }
 
 void InvocationState::prepare() {
+  cancelled.store(false, std::memory_order_relaxed);
   inputs.check_complete();
   const auto found =
       std::find_if(bound.begin(), bound.end(), [&](const auto& plan) { return inputs.matches(plan->inputs()); });
@@ -67,6 +68,7 @@ void InvocationState::prepare() {
     std::rotate(bound.begin(), found, found + 1);
     bound[0]->forget_late();
   }
+  bound[0]->cancelled = &cancelled;
   log.count = 0;
   bound[0]->log = log.places.empty() ? nullptr : &log;
 }
@@ -179,6 +181,8 @@ Result<void> Invocation::run_async(void* stream) {
 Result<void> Invocation::wait() {
   return guarded([&] { state_->wait(); });
 }
+
+void Invocation::cancel() { state_->cancelled.store(true, std::memory_order_relaxed); }
 
 TensorView Invocation::output(size_t index) const {
   if (index >= state_->output_shapes.size() || !state_->has_run) return {};

@@ -1,6 +1,7 @@
 // One caller's memory for running one entry point.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct InvocationState {
   std::vector<std::unique_ptr<BoundPlan>> bound;
   std::vector<Shape> output_shapes;  // of the last run that succeeded, if one did
   StepLog log;
+  std::atomic<bool> cancelled = false;  // the run under way is to end
   bool has_run = false;
   bool undelivered = false;    // the last run was started, but nobody waited for it
   std::unique_ptr<Lane> lane;  // ends first, and waits for what is under way

@@ -178,6 +178,25 @@ bool Outputs::any_on_host() const {
   return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.local; });
 }
 
+void Outputs::begin() {
+  for (Slot& slot : slots_) slot.bytes = 0;
+}
+
+void Outputs::check_apart(size_t index) const {
+  const Slot& mine = slots_[index];
+  if (mine.user.data == nullptr) return;
+  const auto begin = reinterpret_cast<uintptr_t>(mine.user.data);
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (i == index || slots_[i].user.data == nullptr) continue;
+    const auto from = reinterpret_cast<uintptr_t>(slots_[i].user.data);
+    const uintptr_t first = std::max(begin, from);
+    const uintptr_t last = std::min(begin + uintptr_t(mine.bytes), from + uintptr_t(slots_[i].bytes));
+    if (first >= last) continue;
+    fail(ErrorCode::invalid_argument, "outputs '", infos_[std::min(i, index)].name, "' and '",
+         infos_[std::max(i, index)].name, "' overlap: ", last - first, " bytes would be of both");
+  }
+}
+
 void* Outputs::place(size_t index, int64_t bytes) {
   Slot& slot = slots_[index];
   slot.bytes = bytes;
@@ -185,6 +204,7 @@ void* Outputs::place(size_t index, int64_t bytes) {
     fail(ErrorCode::invalid_argument, "output '", infos_[index].name, "' needs ", bytes, " bytes, but its buffer has ",
          slot.user.bytes);
   }
+  check_apart(index);
   slot.transfer = {};
   if (slot.local && usable(slot.user.data, slot.user.dtype, alignment_) &&
       !inputs_.overlap(slot.user.data, static_cast<uint64_t>(bytes))) {

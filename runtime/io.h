@@ -84,7 +84,10 @@ class Outputs {
   /// What kernels need of the caller's memory. 0: they write to memory of the invocation alone, whose place does not
   /// change.
   void use_in_place(size_t alignment) { alignment_ = alignment; }
-  /// Where `bytes` of output `index` are to be written. Fails if the caller's buffer is too small.
+  /// A run begins: nothing is placed.
+  void begin();
+  /// Where `bytes` of output `index` are to be written. Fails if the caller's buffer is too small, or overlaps that of
+  /// an output that is placed.
   void* place(size_t index, int64_t bytes);
   void* address(size_t index) const { return slots_[index].address; }
   /// The run is over: what came to pinned memory moves to the caller's buffers.
@@ -106,6 +109,8 @@ class Outputs {
     int64_t bytes = 0;
     Transfer transfer;
   };
+  void check_apart(size_t index) const;
+
   size_t alignment_ = kAlignment;
   Site site_;
   const Inputs& inputs_;

@@ -24,7 +24,8 @@ using gart::Result;
 
 static_assert(GART_BOOL == static_cast<int>(DType::boolean) && GART_U2 == static_cast<int>(DType::u2) &&
               GART_MAX_RANK == gart::kMaxRank);
-static_assert(GART_RUN_FAILED == static_cast<int>(ErrorCode::run_failed) &&
+static_assert(GART_CANCELLED == static_cast<int>(ErrorCode::cancelled) &&
+              GART_RUN_FAILED == static_cast<int>(ErrorCode::run_failed) &&
               GART_DEVICE_LOST == static_cast<int>(ErrorCode::device_lost));
 
 thread_local std::string last_error;
@@ -202,6 +203,10 @@ gart_status gart_run_async(gart_invocation* invocation, void* stream) {
 gart_status gart_wait(gart_invocation* invocation) {
   if (invocation == nullptr) return status_of(null_argument("invocation"));
   return status_of(invocation->invocation.wait());
+}
+
+void gart_cancel(gart_invocation* invocation) {
+  if (invocation != nullptr) invocation->invocation.cancel();
 }
 
 gart_status gart_get_output(const gart_invocation* invocation, size_t index, gart_tensor* tensor) {

@@ -50,8 +50,11 @@ void TeamWork::run(uint32_t begin, uint32_t end) {
 
 void TeamWork::walk_job(void* data, int thread) { static_cast<TeamWork*>(data)->walk(thread); }
 
+/// Who waited for a thread that ended here does so, too.
+bool TeamWork::goes_on() const { return failed_.load(std::memory_order_relaxed) == kNone && !bound_.is_cancelled(); }
+
 void TeamWork::walk_alone() {
-  for (uint32_t i = begin_; i < end_ && failed_.load(std::memory_order_relaxed) == kNone; ++i) {
+  for (uint32_t i = begin_; i < end_ && goes_on(); ++i) {
     if (const int64_t tasks = bound_.step(i).tasks; tasks > 0) work(plan_.steps[i], i, 0, 0, tasks);
   }
 }
@@ -69,7 +72,7 @@ void TeamWork::walk(int thread) {
     const int part = thread - member(step.first);
     if (part < 0 || part >= parts) continue;
     for (const Wait& wait : bound_.waits(step)) team_->await(member(wait.thread), wait.on);
-    if (failed_.load(std::memory_order_relaxed) == kNone) {
+    if (goes_on()) {
       work(plan_.steps[i], i, thread, part_begin(step.tasks, part, parts), part_begin(step.tasks, part + 1, parts));
     }
     if (step.awaited) team_->signal(thread, i);

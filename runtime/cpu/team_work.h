@@ -24,6 +24,8 @@ class TeamWork {
   void walk(int thread);
   int member(uint32_t thread) const;
   void walk_alone();
+  /// No step failed, and nobody cancelled the run.
+  bool goes_on() const;
   void work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
   void do_work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
   void launch(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);

@@ -38,6 +38,12 @@ class Binding(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
+    def compiled(self, text):
+        path = os.path.join(self.folder.name, "other")
+        onnx.save(parser.parse_model(text), path + ".onnx")
+        subprocess.run([tool(), "compile", path + ".onnx", "-o", path + ".gart"], check=True, capture_output=True)
+        return gart.load(path + ".gart", threads=2)
+
     def feeds(self, seed, rows=300):
         random = np.random.Generator(np.random.PCG64(seed))
         shapes = {"x": (rows, 64), "w": (64, 64), "state": (1, 64)}
@@ -45,6 +51,52 @@ class Binding(unittest.TestCase):
 
     def expect(self, feeds, got):
         np.testing.assert_allclose(got["y"], np.tanh(feeds["x"] @ feeds["w"] + feeds["state"]), rtol=1e-4, atol=1e-5)
+
+    def test_the_version_is_the_tools(self):
+        self.assertEqual(f"gcc-graph {gart.__version__}", subprocess.check_output([tool(), "--version"], text=True).strip())
+
+    def test_outputs_must_not_overlap(self):
+        model = self.compiled("""<ir_version: 8, opset_import: ["": 17]>
+            two (float[n] x) => (float[n] twice, int64[k] places) {
+              twice = Add(x, x)
+              found = NonZero(x)
+              flat = Constant <value = int64[1] {-1}> ()
+              places = Reshape(found, flat)
+            }""")
+        model.set_inputs({"x": np.ones(6, np.float32)})
+        memory = np.zeros(100, np.uint8)
+        for begin, shared in ((8, 16), (24, 0), (0, 24), (32, 0)):
+            model.set_output("twice", memory[:24].view(np.float32))
+            model.set_output("places", memory[begin:begin + 48].view(np.int64))
+            if not shared:
+                model.run_bound()
+                self.assertEqual(model.output("twice").tolist(), [2.0] * 6)
+                self.assertEqual(model.output("places").tolist(), list(range(6)))
+                continue
+            with self.assertRaisesRegex(gart.GartError, f"outputs 'twice' and 'places' overlap: {shared} bytes would be of both"):
+                model.run_bound()
+        model.set_inputs({"x": np.array([0, 0, 0, 0, 0, 7], np.float32)})  # what is written counts, not what there is room for
+        model.set_output("places", memory[16:64].view(np.int64))
+        model.set_output("twice", memory[24:48].view(np.float32))
+        model.run_bound()
+        self.assertEqual((model.output("places").tolist(), model.output("twice").tolist()), ([5], [0, 0, 0, 0, 0, 14]))
+
+    def test_a_run_may_be_cancelled(self):
+        model = self.compiled("""<ir_version: 8, opset_import: ["": 17]>
+            turns (float[64] x, int64 count) => (float[64] y) {
+              yes = Constant <value = bool {1}> ()
+              y = Loop (count, yes, x) <body = turn (int64 i, bool go, float[64] s) => (bool again, float[64] t) {
+                again = Identity (go)
+                half = Cos (s)
+                t = Sin (half)
+              }>
+            }""")
+        feeds = {"x": np.ones(64, np.float32), "count": np.array(10 ** 8)}
+        timer = threading.Timer(0.05, model.cancel)
+        timer.start()
+        with self.assertRaisesRegex(gart.GartError, "the run was cancelled"):
+            model.run(feeds)
+        self.assertEqual(model.run({**feeds, "count": np.array(2)})["y"].shape, (64,))
 
     def test_one_model_serves_many_threads(self):
         model, wrong = gart.load(self.artifact, threads=2), []

@@ -15,6 +15,7 @@ static int check_description(const gart_program* program) {
   CHECK(strcmp(gart_input_dim(program, 0, 0), "n") == 0 && strcmp(gart_output_dim(program, 0, 0), "n") == 0);
   CHECK(gart_output_label(program, 0, 0) == NULL && gart_output_label(program, 9, 0) == NULL && gart_output_label(NULL, 0, 0) == NULL);
   CHECK(gart_input_dim(program, 0, 1) == NULL);
+  CHECK(gart_version()[0] >= '0' && gart_version()[0] <= '9');
   CHECK(gart_target(program) != NULL && gart_target(program)[0] != '\0');
   return 0;
 }
@@ -40,6 +41,8 @@ static int check_runs(gart_invocation* invocation) {
   CHECK(gart_set_output(invocation, 0, out, sizeof(out) - 1, GART_F32) == GART_OK);
   CHECK(gart_run(invocation) == GART_INVALID_ARGUMENT);
   CHECK(gart_set_output(invocation, 0, NULL, 0, GART_F32) == GART_OK);
+  gart_cancel(invocation); /* nothing runs: the next run is not meant */
+  gart_cancel(NULL);
   CHECK(gart_run(invocation) == GART_OK);
   return 0;
 }

@@ -29,7 +29,8 @@ typedef enum gart_status {
   GART_IO = 4,
   GART_OUT_OF_MEMORY = 5,
   GART_RUN_FAILED = 6,
-  GART_DEVICE_LOST = 7
+  GART_DEVICE_LOST = 7,
+  GART_CANCELLED = 8
 } gart_status;
 
 typedef enum gart_dtype {
@@ -86,6 +87,9 @@ typedef struct gart_load_options {
 typedef struct gart_program gart_program;
 typedef struct gart_invocation gart_invocation;
 
+/* Of the library, "0.1.0". */
+GART_C_API const char* gart_version(void);
+
 /* The sentence of the last failure on this thread; never NULL. Valid until this thread's next failing call. */
 GART_C_API const char* gart_last_error(void);
 
@@ -132,6 +136,8 @@ GART_C_API gart_status gart_run(gart_invocation* invocation);
 /* On a CUDA stream (CUstream, cudaStream_t); gart_wait waits for the end. */
 GART_C_API gart_status gart_run_async(gart_invocation* invocation, void* stream);
 GART_C_API gart_status gart_wait(gart_invocation* invocation);
+/* From any thread: the run under way ends before its next step with GART_CANCELLED. NULL is fine. */
+GART_C_API void gart_cancel(gart_invocation* invocation);
 /* Output `index` of the last successful run; its data is valid until the next gart_run or gart_set_output. */
 GART_C_API gart_status gart_get_output(const gart_invocation* invocation, size_t index, gart_tensor* tensor);
 

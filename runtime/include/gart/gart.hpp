@@ -31,6 +31,9 @@
 
 namespace gart {
 
+/// Of the library, "0.1.0".
+GART_API const char* version();
+
 /// How threads share the work on a CPU. 0: as the file says it is best for so many threads. Results do not depend on
 /// it.
 struct Parallel {
@@ -153,7 +156,8 @@ class GART_API Invocation {
   Result<void> set_input(std::string_view name, const TensorView& tensor);
   /// Where run() shall write output `index`; without this, or after set_output(index, {}), the invocation's own memory,
   /// which is host memory, or after set_output(index, {.device = "cuda:0"}) on the program's GPU.
-  /// Must not overlap another output. What overlaps an input is written when the run has read it, by way of a copy.
+  /// What is written must not overlap another output: run() fails then. What overlaps an input is written when the run
+  /// has read it, by way of a copy.
   Result<void> set_output(size_t index, const OutputBuffer& buffer);
   Result<void> set_output(std::string_view name, const OutputBuffer& buffer);
 
@@ -172,6 +176,11 @@ class GART_API Invocation {
   Result<void> run_async(void* stream);
   /// Waits for the last run_async(). Fails as it did; errors of runs that nobody waited for come up here, too.
   Result<void> wait();
+
+  /// For any thread, while the invocation lives: the run under way fails with ErrorCode::cancelled before its next
+  /// step, or turn of a loop; what a GPU was given runs to its end. Without a run nothing happens: the next one is
+  /// another's.
+  void cancel();
 
   /// Output `index` of the last run() that succeeded, with its actual shape; valid until the next run() or
   /// set_output().

@@ -18,6 +18,7 @@ enum class ErrorCode : int32_t {
   out_of_memory = 5,
   run_failed = 6,   ///< the model itself failed on this data: an index out of range, a size that overflows
   device_lost = 7,  ///< the device failed and took everything on it along: this program will not run again
+  cancelled = 8,    ///< Invocation::cancel() ended the run
 };
 
 struct Error {

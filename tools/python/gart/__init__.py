@@ -102,13 +102,26 @@ def _library():
     lib = ctypes.CDLL(path)
     for name, result in (("gart_last_error", ctypes.c_char_p), ("gart_input_name", ctypes.c_char_p),
                          ("gart_output_name", ctypes.c_char_p), ("gart_target", ctypes.c_char_p),
-                         ("gart_device", ctypes.c_char_p), ("gart_output_label", ctypes.c_char_p), ("gart_metadata", ctypes.c_char_p),
+                         ("gart_device", ctypes.c_char_p), ("gart_version", ctypes.c_char_p), ("gart_output_label", ctypes.c_char_p), ("gart_metadata", ctypes.c_char_p),
                          ("gart_input_count", ctypes.c_size_t), ("gart_output_count", ctypes.c_size_t)):
         getattr(lib, name).restype = result
     return lib
 
 
 _lib = None
+
+
+def _use_library():
+    global _lib
+    _lib = _lib or _library()
+
+
+def __getattr__(name):
+    """`__version__`: libgart's."""
+    if name != "__version__":
+        raise AttributeError(f"module 'gart' has no attribute '{name}'")
+    _use_library()
+    return _lib.gart_version().decode()
 
 
 def _check(status):
@@ -310,6 +323,10 @@ class Invocation:
         self._in_flight, self._stream = False, None
         _check(_lib.gart_wait(self._invocation))
 
+    def cancel(self):
+        """For any thread: the run under way raises GartError before its next step, "the run was cancelled"."""
+        _lib.gart_cancel(self._invocation)
+
     def output(self, which):
         """An output (a name or an index) of the last run: a copy as a numpy array, once the run is over, or a DeviceArray where
         set_output() gave it to a GPU."""
@@ -366,8 +383,7 @@ class Model(Invocation):
     busy borrows another. Everything else is the own invocation's, for one thread at a time."""
 
     def __init__(self, path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None):
-        global _lib
-        _lib = _lib or _library()
+        _use_library()
         device, target = device and device.encode(), target and target.encode()
         parallel = parallel or {}
         if not parallel.keys() <= {"intra", "inter", "replicas"}:
