@@ -25,9 +25,12 @@ LEAST_GAIN, GAIN_UP_TO = 0.7, 16
 
 def branches(count):
     """y = the sum of the means of branches."""
-    nodes, ends = [helper.make_node("Cos", ["x"], ["b_x"], name="begin")], []
+    nodes, ends, numbers = [], [], []
     for b in range(count):
-        at = "b_x"
+        numbers.append(numpy_helper.from_array(np.float32(1 + b), f"n{b}"))  # or they would be one
+        nodes.append(helper.make_node("Mul", ["x", f"n{b}"], [f"b{b}_x"], name=f"b{b}_x"))
+        nodes.append(helper.make_node("Cos", [f"b{b}_x"], [f"b{b}_c"], name=f"b{b}_c"))
+        at = f"b{b}_c"
         for i in range(DEPTH):
             nodes.append(helper.make_node("MatMul", [at, "w"], [f"b{b}_{i}"], name=f"b{b}_{i}"))
             at = f"b{b}_{i}"
@@ -36,7 +39,7 @@ def branches(count):
     nodes.append(helper.make_node("Sum", ends, ["y"], name="sum"))
     weight = numpy_helper.from_array((np.random.default_rng(0).standard_normal((WIDTH, WIDTH)) / WIDTH).astype(np.float32), "w")
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [rows, WIDTH]) for n, rows in (("x", WIDTH), ("y", 1)))
-    return helper.make_model(helper.make_graph(nodes, "branches", [x], [y], [weight]), opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return helper.make_model(helper.make_graph(nodes, "branches", [x], [y], [weight, *numbers]), opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
 def fleet_of(gpus, target):
@@ -57,7 +60,7 @@ def place_all(name, options, a, tool, path):
         with open(path("fleet.json"), "w") as f:
             json.dump(fleet_of(gpus, a.target), f)
     save_fleet(COUNTS[-1])
-    tool("compile", name, "-o", "m.gart", "--fleet", "fleet.json", "--assign", "*=cuda", *options)
+    tool("compile", name, "-o", "m.gart", "--fleet", "fleet.json", "--target", f"{a.target},x86-64-v3", "--assign", "*=cuda", *options)
     times = []
     for gpus in COUNTS:
         save_fleet(gpus)
