@@ -57,7 +57,7 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"codegen/cuda", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"codegen/library", {"compiler/support", "compiler/ir", "compiler/kernel", "artifact_schema"}},
     {"tools/lazy",
-     {"compiler", "compiler/support", "compiler/ir", "compiler/ops", "compiler/gir", "compiler/export",
+     {"compiler", "compiler/support", "compiler/ir", "compiler/kernel", "compiler/ops", "compiler/gir", "compiler/export",
       "compiler/functions", "codegen/cpu", "artifact_schema"}},
     {"tools/api",
      {"tools/lazy", "compiler", "compiler/report", "compiler/kernel", "compiler/fleet", "compiler/support",

@@ -62,7 +62,10 @@ class Engine {
         programs.request(program);
     }
     if (program->state == Program::State::ready) {
-      auto values = program->run(cut, found.symbols);
+      Program& form = program->form_for(cut);
+      if (program->packed != nullptr && program->packed->state == Program::State::wanted)
+        programs.request(program->packed);
+      auto values = form.run(cut, found.symbols);
       if (values.ok()) {
         ++hits;
         return std::move(values).value();

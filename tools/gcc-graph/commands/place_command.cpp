@@ -2,13 +2,13 @@
 #include <iostream>
 #include <optional>
 
-#include "compiler/fleet/fleet.h"
+#include "gcc_graph/fleet.h"
 #include "compiler/place/refine.h"
-#include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/read_fleet.h"
 #include "tools/gcc-graph/fleet/read_fleet_profile.h"
 #include "tools/gcc-graph/io/assembly_section.h"
+#include "tools/gcc-graph/io/fail.h"
 
 namespace gcg::tools {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "compiler/compile.h"
 #include "compiler/import/import.h"
-#include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/measure/call_tuner.h"

@@ -1,7 +1,7 @@
 #include "tools/gcc-graph/fleet/read_fleet_profile.h"
 
-#include "compiler/support/error.h"
 #include "tools/gcc-graph/io/artifact_identity.h"
+#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/read_file.h"
 
 namespace gcg::tools {

@@ -8,7 +8,7 @@
 
 namespace gcg::tools {
 
-/// Throws CompileError that names the file and what is wrong with it, or that it was measured of another artifact.
+/// Throws Error that names the file and what is wrong with it, or that it was measured of another artifact.
 FleetProfile read_fleet_profile(const std::string& path, const gart::ArtifactView& artifact);
 
 }  // namespace gcg::tools

@@ -4,10 +4,10 @@
 
 #include "compiler/place/assembly_problem.h"
 #include "compiler/place/refine.h"
-#include "compiler/support/error.h"
 #include "tools/gcc-graph/fleet/measure_placement.h"
 #include "tools/gcc-graph/io/artifact_identity.h"
 #include "tools/gcc-graph/io/assembly_section.h"
+#include "tools/gcc-graph/io/fail.h"
 
 namespace gcg::tools {
 namespace {

@@ -3,14 +3,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "compiler/fleet/fleet.h"
+#include "gcc_graph/fleet.h"
 #include "compiler/place/fleet_profile.h"
-#include "compiler/support/error.h"
 #include "tools/gcc-graph/devices/inventory.h"
 #include "tools/gcc-graph/fleet/read_fleet.h"
 #include "tools/gcc-graph/io/artifact_file.h"
 #include "tools/gcc-graph/io/artifact_identity.h"
 #include "tools/gcc-graph/io/assembly_section.h"
+#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/write_file.h"
 
@@ -20,7 +20,7 @@ namespace {
 /// As --device takes it.
 std::string here(const FleetDevice& device) {
   if (!device.host.empty()) fail("device '", device.name, "' is on host '", device.host, "', not here");
-  if (device.kind == DeviceClass::cuda) return concat("cuda:", device.ordinal);
+  if (device.kind == FleetDevice::Kind::cuda) return concat("cuda:", device.ordinal);
   if (!device.cores.empty()) return pool_name(device.cores);
   return device.name.starts_with("cpu:") ? device.name : "cpu";
 }

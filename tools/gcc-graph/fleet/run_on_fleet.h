@@ -17,7 +17,7 @@ class RunOnFleet {
   /// where no one device may run all groups. Else the whole model runs on one device.
   bool is_wanted(const std::string& artifact, const InputOptions& inputs) const;
 
-  /// Throws CompileError.
+  /// Throws Error.
   gart::fleet::Program load(const std::string& path, const InputOptions& inputs,
                             const std::vector<gart::fleet::GroupPlace>& placement = {}) const;
   /// With the inputs set, and what is fetched.

@@ -16,8 +16,8 @@
 #include <system_error>
 
 #include "artifact_schema/digest.h"
-#include "compiler/support/error.h"
 #include "tools/gcc-graph/io/artifact_file.h"
+#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/write_file.h"
 
 namespace gcg::tools {

@@ -14,7 +14,7 @@ namespace gcg::tools {
 /// An artifact mapped, its header and manifest proven, but no digest of code or weights compared.
 class MappedArtifact {
  public:
-  /// Throws CompileError naming the file and what is wrong.
+  /// Throws Error naming the file and what is wrong.
   explicit MappedArtifact(const std::string& path);
   ~MappedArtifact();
   MappedArtifact(const MappedArtifact&) = delete;
@@ -32,7 +32,7 @@ GroupWeights group_weights(const gart::ArtifactView& artifact, const gart::fb::A
 
 /// `from` with this assembly instead of its own, as `to`; no other section changes a byte. Shares the blocks of `from`
 /// where the file system can, else copies them; a large file that becomes itself is changed in place. Throws
-/// CompileError; a failure leaves `to` as it was.
+/// Error; a failure leaves `to` as it was.
 void write_assembly(const std::string& from, const std::string& to, std::span<const uint8_t> section);
 
 }  // namespace gcg::tools

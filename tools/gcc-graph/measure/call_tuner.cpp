@@ -3,8 +3,8 @@
 #include "compiler/artifact/emit_step.h"
 #include "compiler/artifact/kernel_artifact.h"
 #include "compiler/kernel/library_algorithm.h"
-#include "compiler/support/error.h"
 #include "runtime/errors.h"
+#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 
 namespace gcg::tools {

@@ -15,7 +15,7 @@ namespace gcg::tools {
 /// library proposes.
 class CallTuner final : public LibraryBinder {
  public:
-  /// Throws CompileError where the GPU cannot be used. The tuner must outlive this.
+  /// Throws Error where the GPU cannot be used. The tuner must outlive this.
   CallTuner(std::shared_ptr<const LibraryBinder> binder, const Target& target, Tuner& tuner);
 
   std::optional<LibraryCall> bind(const Kernel& kernel) const override;

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/support/error.h"
+#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 
 namespace gcg::tools {
@@ -58,7 +58,7 @@ class Callers {
 
  private:
   static void check(const gart::Result<void>& result) {
-    if (!result.ok()) throw CompileError(result.error().message);
+    if (!result.ok()) throw Error(result.error().message);
   }
   std::vector<gart::Invocation> invocations_;
 };

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "compiler/kernel/target.h"
-#include "compiler/support/error.h"
 #include "runtime/cuda/driver/device.h"
 #include "runtime/errors.h"
+#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/measure/device_bench.h"
 
 namespace gcg::tools {

@@ -24,7 +24,7 @@ class Tuner {
  public:
   using Report = std::function<void(const std::string&)>;
 
-  /// Throws CompileError where there is no GPU. The file must outlive the tuner.
+  /// Throws Error where there is no GPU. The file must outlive the tuner.
   Tuner(TuningFile& file, const TuneOptions& options, Report report);
 
   const TuneOptions& options() const { return options_; }
@@ -55,7 +55,7 @@ class Tuner {
   size_t measured_ = 0, known_ = 0;
 };
 
-/// The target whose code the first GPU runs best: "sm_90a". Throws CompileError where there is no GPU.
+/// The target whose code the first GPU runs best: "sm_90a". Throws Error where there is no GPU.
 std::string target_of_gpu();
 
 }  // namespace gcg::tools

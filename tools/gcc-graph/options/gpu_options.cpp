@@ -11,7 +11,7 @@
 #include "codegen/cuda/cuda_backend.h"
 #include "codegen/library/library_binder.h"
 #include "compiler/compile.h"
-#include "compiler/support/error.h"
+#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/options/parse_dim.h"
 
 namespace gcg::tools {

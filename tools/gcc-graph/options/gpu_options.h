@@ -24,10 +24,10 @@ struct GpuOptions {
   std::vector<std::string> libraries = {"none"};
 
   void add_to(CLI::App& command);
-  /// Fills in what of the options concerns all kernels for GPUs. Throws CompileError where the cache's folder cannot be
+  /// Fills in what of the options concerns all kernels for GPUs. Throws Error where the cache's folder cannot be
   /// used.
   void apply(gcc_graph::CompileOptions& options) const;
-  /// The same for who has a backend around the compiler's; throws CompileError naming a library that is not known.
+  /// The same for who has a backend around the compiler's; throws Error naming a library that is not known.
   void apply(CompileOptions& options) const;
   std::unique_ptr<Backend> backend() const;
 
