@@ -191,12 +191,12 @@ void add_assembly(const gart::ArtifactView& artifact, Json& report) {
   report["predicted_us"] = a.predicted();
 }
 
-void add_measurements(const FleetProfile& profile, Json& report) {
+void add_measurements(const gcc_graph::FleetProfile& profile, Json& report) {
   if (!report.contains("groups")) return;
   report["measured_us"] = profile.run_us;
   for (Json& group : report["groups"]) {
     group["measured"] = Json::array();
-    for (const GroupMeasurement& m : profile.groups)
+    for (const gcc_graph::GroupMeasurement& m : profile.groups)
       if (m.group == str(group["name"]))
         group["measured"].push_back({{"device", m.device},
                                      {"begin_us", m.begin_us},

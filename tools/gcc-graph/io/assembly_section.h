@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "artifact_schema/reader.h"
-#include "compiler/place/assembly_problem.h"
+#include "assembly_generated.h"
+#include "gcc_graph/place.h"
 
 namespace gcg::tools {
 
@@ -27,8 +28,11 @@ class MappedArtifact {
   gart::ArtifactView view_;
 };
 
-/// The weights that the parts of each group read.
-GroupWeights group_weights(const gart::ArtifactView& artifact, const gart::fb::AssemblyT& assembly);
+/// Its assembly as tables. Throws Error where it is damaged.
+const gart::fb::Assembly& assembly_of(const gart::ArtifactView& artifact);
+
+/// The same to be placed, with the weights that the parts of each group read.
+gcc_graph::Placing placing_of(const gart::ArtifactView& artifact);
 
 /// `from` with this assembly instead of its own, as `to`; no other section changes a byte. Shares the blocks of `from`
 /// where the file system can, else copies them; a large file that becomes itself is changed in place. Throws

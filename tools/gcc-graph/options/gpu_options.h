@@ -1,7 +1,6 @@
 // How kernels for GPUs are made: the options that `compile` and `tune` share.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,11 +9,6 @@
 namespace CLI {
 class App;
 }
-
-namespace gcg {
-class Backend;
-struct CompileOptions;
-}  // namespace gcg
 
 namespace gcg::tools {
 
@@ -27,9 +21,6 @@ struct GpuOptions {
   /// Fills in what of the options concerns all kernels for GPUs. Throws Error where the cache's folder cannot be
   /// used.
   void apply(gcc_graph::CompileOptions& options) const;
-  /// The same for who has a backend around the compiler's; throws Error naming a library that is not known.
-  void apply(CompileOptions& options) const;
-  std::unique_ptr<Backend> backend() const;
 
  private:
   void check() const;
