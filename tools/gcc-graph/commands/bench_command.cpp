@@ -8,12 +8,12 @@
 #include "tools/gcc-graph/fleet/bench_fleet.h"
 #include "tools/gcc-graph/fleet/check_predictions.h"
 #include "tools/gcc-graph/fleet/replace_on_fleet.h"
-#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/measure/device_bench.h"
 #include "tools/gcc-graph/measure/profile.h"
 #include "tools/gcc-graph/measure/throughput.h"
 #include "tools/gcc-graph/options/parse_parallel.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

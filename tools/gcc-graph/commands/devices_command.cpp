@@ -3,7 +3,7 @@
 
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/devices/inventory.h"
-#include "tools/gcc-graph/io/fail.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

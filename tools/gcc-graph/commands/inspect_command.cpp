@@ -13,7 +13,7 @@
 #include "tools/gcc-graph/inspect/inspect_shapes.h"
 #include "tools/gcc-graph/inspect/inspect_weights.h"
 #include "tools/gcc-graph/io/artifact_file.h"
-#include "tools/gcc-graph/io/fail.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

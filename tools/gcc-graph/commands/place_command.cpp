@@ -7,7 +7,7 @@
 #include "tools/gcc-graph/fleet/read_fleet.h"
 #include "tools/gcc-graph/fleet/read_fleet_profile.h"
 #include "tools/gcc-graph/io/assembly_section.h"
-#include "tools/gcc-graph/io/fail.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

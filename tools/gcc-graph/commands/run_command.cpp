@@ -9,9 +9,9 @@
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/run_on_fleet.h"
 #include "tools/gcc-graph/fleet/trace_fleet.h"
-#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

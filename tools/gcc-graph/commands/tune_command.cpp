@@ -6,13 +6,13 @@
 
 #include "gcc_graph/tune.h"
 #include "tools/gcc-graph/commands/commands.h"
-#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/measure/device_bench.h"
 #include "tools/gcc-graph/options/gpu_options.h"
 #include "tools/gcc-graph/options/parse_dim.h"
 #include "tools/gcc-graph/options/progress.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

@@ -9,7 +9,7 @@
 #include "tools/gcc-graph/devices/inventory.h"
 #include "tools/gcc-graph/devices/probe.h"
 #include "tools/gcc-graph/devices/quota.h"
-#include "tools/gcc-graph/io/fail.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

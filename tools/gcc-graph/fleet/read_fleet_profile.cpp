@@ -1,8 +1,8 @@
 #include "tools/gcc-graph/fleet/read_fleet_profile.h"
 
 #include "tools/gcc-graph/io/artifact_identity.h"
-#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/read_file.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 

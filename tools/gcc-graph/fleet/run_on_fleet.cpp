@@ -11,9 +11,9 @@
 #include "tools/gcc-graph/io/artifact_file.h"
 #include "tools/gcc-graph/io/artifact_identity.h"
 #include "tools/gcc-graph/io/assembly_section.h"
-#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

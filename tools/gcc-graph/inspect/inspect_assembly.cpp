@@ -10,7 +10,7 @@
 #include "artifact_schema/spans.h"
 #include "assembly_generated.h"
 #include "gcc_graph/fleet.h"
-#include "tools/gcc-graph/io/fail.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

@@ -6,7 +6,7 @@
 #include "tools/gcc-graph/inspect/inspect_assembly.h"
 #include "tools/gcc-graph/inspect/inspect_calls.h"
 #include "tools/gcc-graph/inspect/inspect_weights.h"
-#include "tools/gcc-graph/io/fail.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

@@ -5,7 +5,7 @@
 #include "artifact_schema/shape_program.h"
 #include "artifact_schema/spans.h"
 #include "tools/gcc-graph/io/artifact_file.h"
-#include "tools/gcc-graph/io/fail.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

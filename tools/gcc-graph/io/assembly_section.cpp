@@ -17,8 +17,8 @@
 
 #include "artifact_schema/digest.h"
 #include "tools/gcc-graph/io/artifact_file.h"
-#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

@@ -1,7 +1,7 @@
 #include "tools/gcc-graph/io/literal_tensor.h"
 
 #include "gcc_graph/values.h"
-#include "tools/gcc-graph/io/fail.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 

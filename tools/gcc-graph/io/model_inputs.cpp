@@ -7,10 +7,10 @@
 #include <set>
 
 #include "gcc_graph/values.h"
-#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/literal_tensor.h"
 #include "tools/gcc-graph/options/parse_dim.h"
 #include "tools/gcc-graph/options/parse_parallel.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/tensor_io.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace CLI {
 class App;

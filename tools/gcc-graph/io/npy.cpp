@@ -5,7 +5,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "tools/gcc-graph/io/fail.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "tools/gcc-graph/io/fail.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 

@@ -8,9 +8,9 @@
 #include <random>
 
 #include "gcc_graph/values.h"
-#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/npy.h"
 #include "tools/gcc-graph/io/read_file.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 

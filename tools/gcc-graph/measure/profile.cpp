@@ -8,9 +8,9 @@
 
 #include "gcc_graph/fleet.h"
 #include "tools/gcc-graph/inspect/step_facts.h"
-#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/measure/peak.h"
 #include "tools/gcc-graph/measure/trace_file.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/io/model_inputs.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

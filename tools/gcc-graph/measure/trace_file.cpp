@@ -3,7 +3,7 @@
 #include <fstream>
 #include <set>
 
-#include "tools/gcc-graph/io/fail.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 

@@ -6,7 +6,7 @@
 
 #if GCC_GRAPH_CUDA_RUNTIME
 #include "runtime/cuda/driver/device.h"
-#include "tools/gcc-graph/io/fail.h"
+#include "tools/gcc-graph/support/fail.h"
 #endif
 
 namespace gcg::tools {

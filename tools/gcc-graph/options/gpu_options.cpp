@@ -8,8 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "tools/gcc-graph/io/fail.h"
 #include "tools/gcc-graph/options/parse_dim.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

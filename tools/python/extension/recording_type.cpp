@@ -6,7 +6,7 @@
 namespace gart_lazy {
 namespace {
 
-PyObject* wrap(Recording&& recording) {
+PyObject* wrap_recording(Recording&& recording) {
   auto* object = reinterpret_cast<PyRecording*>(PyType_GenericAlloc(types.recording, 0));
   if (object == nullptr) return nullptr;
   new (&object->recording) Recording(std::move(recording));
@@ -42,14 +42,15 @@ PyType_Spec recording_spec = {"gart.lazy.Recording", sizeof(PyRecording), 0,
 PyObject* make_recording(PyObject*, PyObject* args) {
   PyObject *placeholders = nullptr, *outputs = nullptr;
   if (PyArg_ParseTuple(args, "OO", &placeholders, &outputs) == 0) return nullptr;
-  return guarded([&] { return wrap(Recording(arrays_of(placeholders), arrays_of(outputs))); });
+  return guarded([&] { return wrap_recording(Recording(arrays_of(placeholders), arrays_of(outputs))); });
 }
 
 PyObject* import_function(PyObject*, PyObject* args) {
   const char* name = nullptr;
   PyObject *like = nullptr, *libraries = nullptr;
   if (PyArg_ParseTuple(args, "sOO", &name, &like, &libraries) == 0) return nullptr;
-  return guarded([&] { return wrap(gcc_graph::lazy::import_function(name, arrays_of(like), texts_of(libraries))); });
+  return guarded(
+      [&] { return wrap_recording(gcc_graph::lazy::import_function(name, arrays_of(like), texts_of(libraries))); });
 }
 
 }  // namespace gart_lazy
