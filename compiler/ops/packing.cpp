@@ -1,10 +1,10 @@
 // gart.PackMatMul, gart.PackedMatMul, gart.PackConv: constants in the order in which kernels stream them.
-#include "compiler/kernel/pack_panels.h"
 #include "compiler/kernel/packing.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "compiler/kernel/pack_panels.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 
