@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compiler/kernel/pack_panels.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 
@@ -33,6 +34,11 @@ std::vector<Tensor> reference_pack_matmul(ReferenceContext& ctx) {
   const int64_t k = b.shape()[0], n = b.shape()[1], columns = columns_of(ctx.node()), panels = blocks_of(n, columns);
   const int64_t quad = in_quads(b.dtype()) ? kQuad : 1, rows = blocks_of(k, quad) * quad;
   Tensor packed(b.dtype(), to_extents(packed_shape(b.dtype(), k, n, columns)));
+  if (b.dtype() == DType::f32) {
+    pack_panels({reinterpret_cast<const float*>(b.data()), k, n, n, 1}, columns,
+                reinterpret_cast<float*>(packed.mutable_data()));
+    return {packed};
+  }
   const auto size = static_cast<size_t>(size_of(b.dtype()));
   for (int64_t panel = 0; panel < panels; ++panel) {
     const int64_t first = panel * columns, used = std::min(columns, n - first);

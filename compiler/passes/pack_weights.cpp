@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "compiler/kernel/pack_panels.h"
 #include "compiler/kernel/packing.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
@@ -9,12 +10,9 @@
 namespace gcg {
 namespace {
 
-/// Below this many elements a whole matrix stays in the L1 cache and strides cost nothing.
-constexpr int64_t kLeastElements = 4096;
-
 bool worth_packing(const Value& b) {
   return b.is_constant() && b.dtype == DType::f32 && b.constant->rank() == 2 &&
-         b.constant->elements() >= kLeastElements;
+         b.constant->elements() >= kLeastPackedElements;
 }
 
 bool pack(Graph& graph, Graph& outermost) {

@@ -151,8 +151,35 @@ def gpt_block(peer):
     return run
 
 
+def gpt_step(peer, layers=4, width=256, heads=8, past=128):
+    """One token after `past` others, whose keys and values are there."""
+    rng = np.random.default_rng(0)
+
+    def made(*shape):
+        return peer.array((rng.standard_normal(shape) * 0.05).astype(np.float32))
+    blocks = [[made(width, 3 * width), made(width, width), made(width, 4 * width), made(4 * width, width), made(heads, width // heads, past),
+               made(heads, past, width // heads)] for _ in range(layers)]
+    x0, size = made(1, width), width // heads
+
+    def run():
+        x = x0
+        for qkv, out, up, down, keys, values in blocks:
+            c = x - x.mean(1).reshape(1, 1)
+            n = c / (((c * c).mean(1).reshape(1, 1) + 1e-5) ** 0.5)
+            all_ = n @ qkv
+            q, k, v = (all_[:, i * width:(i + 1) * width].reshape(heads, 1, size) for i in range(3))
+            e = peer.np.exp(q @ keys * (1 / size ** 0.5))
+            own = peer.np.exp((q * k).sum(2).reshape(heads, 1, 1) * (1 / size ** 0.5))
+            x = x + ((e @ values + own * v) / (e.sum(2).reshape(heads, 1, 1) + own)).reshape(1, width) @ out
+            h = x @ up
+            x = x + (h * 0.5 * (1 + peer.np.tanh(0.79788456 * (h + 0.044715 * h * h * h)))) @ down
+        return x
+    return run
+
+
 CASES = {"20 nodes of 4x4": chain(20, 4), "20 nodes of 128x128": chain(20, 128), "1000 nodes of 4x4": chain(1000, 4), "mandelbrot 300x300": mandelbrot,
-         "k-means 4000x8": k_means, "mlp step": mlp_training, "gpt block 64x256": gpt_block}
+         "k-means 4000x8": k_means, "mlp step": mlp_training, "gpt block 64x256": gpt_block,
+         "gpt step, past 128": gpt_step}
 
 
 def best_of(run, finish, seconds=0.15):

@@ -248,6 +248,53 @@ TEST_F(Lazy, RecordingsAreRecordedAgain) {
   EXPECT_THROW(Recording(late, captures), Failure);
 }
 
+/// [rows, 80] by [80, 64] or by the transpose of [64, 80], and its sum so that every element counts.
+double product(const Array& x, const Array& w, bool transposed) {
+  static const Operator matmul = Operator::make("MatMul", "xx");
+  static const Operator transpose = Operator::make("Transpose", "x", {{"perm", std::vector<int64_t>{1, 0}}});
+  const Array y = record(matmul, x, transposed ? record(transpose, w) : w);
+  const auto* values = static_cast<const float*>(y.data());
+  double sum = 0;
+  for (int64_t i = 0; i < y.elements(); ++i) sum += values[i] * static_cast<double>(i % 7);
+  return sum;
+}
+
+TEST_F(Lazy, AMatrixThatStaysIsReadPacked) {
+  std::vector<float> numbers(80 * 64);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * 37 % 101) / 101.0F - 0.5F;
+  const std::vector<float> rows(9 * 80, 0.25F);
+  const Array x(DType::f32, {9, 80}, rows.data());
+  const int64_t bytes = stats().bytes_live;
+  for (const bool transposed : {false, true}) {
+    clear_programs();
+    const Array w =
+        transposed ? Array(DType::f32, {64, 80}, numbers.data()) : Array(DType::f32, {80, 64}, numbers.data());
+    const double expected = product(x, w, transposed);
+    for (int run = 0; run < 12; ++run) {
+      EXPECT_NEAR(product(x, w, transposed), expected, 1e-3) << run;
+      wait_for_compiler();
+    }
+    EXPECT_NE(explain().back().find("1 matrix of a graph stays the same"), std::string::npos) << explain().back();
+    EXPECT_EQ(stats().bytes_live - bytes, 4 * (80 * 64 + 2 * 80 * 48)) << "the matrix, and two panels of 48 columns";
+    std::vector<float> others(numbers.rbegin(), numbers.rend());  // another matrix of the type is not taken for it
+    const Array v(DType::f32, w.shape(), others.data());
+    EXPECT_GT(std::abs(product(x, v, transposed) - expected), 0.1);
+  }
+  EXPECT_EQ(stats().bytes_live, bytes) << "freed with the value";
+}
+
+TEST_F(Lazy, MatricesThatChangeAreNotPacked) {
+  std::vector<float> numbers(80 * 64, 0.5F);
+  const std::vector<float> rows(9 * 80, 0.25F);
+  const Array x(DType::f32, {9, 80}, rows.data());
+  const int64_t before = stats().compiles;
+  for (int run = 0; run < 12; ++run) {
+    product(x, Array(DType::f32, {80, 64}, numbers.data()), false);
+    wait_for_compiler();
+  }
+  EXPECT_EQ(stats().compiles - before, 1);
+}
+
 TEST_F(Lazy, FailuresNameTheirSource) {
   static const Operator gather = Operator::make("Gather", "xx", {{"axis", int64_t{0}}});
   const int64_t nine = 9;

@@ -96,17 +96,6 @@ gcg::CompileOptions own_options(const ModelOptions& given) {
   return options;
 }
 
-/// Nodes that a later stage rejects carry no opset version; the importer knows it.
-Unsupported given_error(const gcg::UnsupportedModel& error, const std::map<std::string, int64_t>& opsets) {
-  std::vector<gcg::UnsupportedNode> rows = error.nodes();
-  std::vector<Unsupported::Node> nodes;
-  for (gcg::UnsupportedNode& row : rows) {
-    if (const auto it = opsets.find(row.domain); row.version == 0 && it != opsets.end()) row.version = it->second;
-    nodes.push_back({row.name, row.op, row.domain, row.version, row.why});
-  }
-  return {gcg::UnsupportedModel(std::move(rows)).what(), std::move(nodes)};
-}
-
 CompiledModel compile(const std::string& path, const ModelOptions& given, std::map<std::string, int64_t>& opsets) {
   gcg::CompileOptions options = own_options(given);
   const gcg::Backends backends = detail::make_backends(given.cache);
@@ -136,6 +125,16 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
 
 }  // namespace
 
+Unsupported detail::given_error(const gcg::UnsupportedModel& error, const std::map<std::string, int64_t>& opsets) {
+  std::vector<gcg::UnsupportedNode> rows = error.nodes();
+  std::vector<Unsupported::Node> nodes;
+  for (gcg::UnsupportedNode& row : rows) {
+    if (const auto it = opsets.find(row.domain); row.version == 0 && it != opsets.end()) row.version = it->second;
+    nodes.push_back({row.name, row.op, row.domain, row.version, row.why});
+  }
+  return {gcg::UnsupportedModel(std::move(rows)).what(), std::move(nodes)};
+}
+
 Unsupported::~Unsupported() = default;
 
 void check_tuning(const NamedText& tuning) {
@@ -148,7 +147,7 @@ CompiledModel compile_model(const std::string& path, const ModelOptions& options
     try {
       return compile(path, options, opsets);
     } catch (const gcg::UnsupportedModel& error) {
-      throw given_error(error, opsets);
+      throw detail::given_error(error, opsets);
     }
   });
 }

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "compiler/compile.h"
-#include "gcc_graph/compile.h"
+#include "compiler/support/unsupported.h"
+#include "gcc_graph/compile_model.h"
 
 namespace gcc_graph::detail {
 
@@ -11,5 +12,7 @@ gcg::CompileOptions own_options(const CompileOptions& given);
 /// For CPUs and GPUs; `cache` of the latter's kernels, empty: the user's.
 gcg::Backends make_backends(const std::string& cache);
 Compiled given_result(gcg::CompileResult result);
+/// Nodes that a later stage rejects carry no opset version; the importer knows it.
+Unsupported given_error(const gcg::UnsupportedModel& error, const std::map<std::string, int64_t>& opsets);
 
 }  // namespace gcc_graph::detail

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "compiler/support/error.h"
-#include "compiler/support/unsupported.h"
 #include "gcc_graph/compile_model.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/io/printable.h"
@@ -63,8 +61,6 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return say("not enough memory", 1);
   } catch (const gcc_graph::Unsupported& e) {
-    return say(e.what(), 2);
-  } catch (const gcg::UnsupportedModel& e) {
     return say(e.what(), 2);
   } catch (const std::exception& e) {
     return say(e.what(), 1);

@@ -55,14 +55,15 @@ class Engine {
     ProgramCache& programs = ProgramCache::instance();
     Found& found = programs.find(cut);
     const std::shared_ptr<Program> program = found.program;
+    const bool is_deterministic = programs.settings().deterministic;
     if (program->state < Program::State::ready) {
-      if (programs.settings().deterministic || program->work < 0 || program->work > kInterpreterWork)
+      if (is_deterministic || program->work < 0 || program->work > kInterpreterWork)
         programs.wait_for(program);
       else if (program->state == Program::State::wanted)
         programs.request(program);
     }
     if (program->state == Program::State::ready) {
-      auto values = program->run(cut, found.symbols);
+      auto values = form_of(*program, cut, is_deterministic).run(cut, found.symbols);
       if (values.ok()) {
         ++hits;
         return std::move(values).value();
@@ -72,6 +73,15 @@ class Engine {
     if (program->work < 0) throw Failure(program->error, cut.nodes[cut.results.front()]->source);
     ++interpreted;
     return interpret(cut);
+  }
+
+  /// What compiled code runs as. Products by panels may be cut otherwise, and their last bits be others.
+  static Program& form_of(Program& program, const Cut& cut, bool is_deterministic) {
+    if (is_deterministic) return program;
+    Program& form = program.form_for(cut);
+    if (program.packed != nullptr && program.packed->state == Program::State::wanted)
+      ProgramCache::instance().request(program.packed);
+    return form;
   }
 
   /// The interpreter knows which operator it is.

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "compiler/kernel/packing.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
@@ -12,56 +13,24 @@
 
 namespace gcc_graph::lazy {
 
-Pattern Pattern::of(const std::vector<int64_t>& extents) {
-  return {extents, std::vector<int32_t>(extents.size(), -1), 0};
-}
-
-Pattern Pattern::widened(const std::vector<int64_t>& made_of, const std::vector<int64_t>& extents) const {
-  Pattern wide = *this;
-  wide.symbols = 0;
-  std::map<std::pair<int64_t, int64_t>, int32_t> numbers;  // by what was seen
-  for (size_t i = 0; i < extents.size(); ++i) {
-    if (symbol[i] < 0 && made_of[i] == extents[i]) continue;
-    const auto [it, fresh] = numbers.try_emplace({made_of[i], extents[i]}, wide.symbols);
-    wide.symbols += fresh ? 1 : 0;
-    wide.symbol[i] = it->second;
-  }
-  return wide;
-}
-
-bool Pattern::match(const std::vector<int64_t>& extents, std::vector<int64_t>& values) const {
-  values.assign(static_cast<size_t>(symbols), -1);
-  for (size_t i = 0; i < extents.size(); ++i) {
-    if (symbol[i] < 0) {
-      if (fixed[i] != extents[i]) return false;
-      continue;
-    }
-    int64_t& value = values[static_cast<size_t>(symbol[i])];
-    if (value >= 0 && value != extents[i]) return false;
-    value = extents[i];
-  }
-  return true;
-}
-
-std::vector<int64_t> flat_extents(const Cut& cut) {
-  std::vector<int64_t> all;
-  for (const Extents* e : cut.extents) all.insert(all.end(), e->values.begin(), e->values.end());
-  return all;
-}
-
 namespace {
 
 class Builder final : public OperandSource {
  public:
-  Builder(const Cut& cut, const Pattern& pattern, const Naming* naming)
-      : cut_(cut), pattern_(pattern), naming_(naming), values_(cut.nodes.size()) {}
+  Builder(const Cut& cut, const Pattern& pattern, const Naming* naming, std::span<const Weight> packed)
+      : cut_(cut),
+        pattern_(pattern),
+        naming_(naming),
+        packed_(packed),
+        values_(cut.nodes.size()),
+        first_extent_(first_extents(cut)) {}
 
   gcg::Graph run() {
-    place_extents();
     if (naming_ != nullptr) add_named_inputs();
     for (const uint32_t at : cut_.given)
       if (values_[at].empty()) add_given(at);
     for (int32_t s = 0; s < pattern_.symbols; ++s) add_carrier(s);
+    for (const Weight& w : packed_) add_panels(w);
     for (const uint32_t at : running_order(cut_)) add(at);
     for (const uint32_t at : cut_.results) graph_.outputs.push_back(output(at));
     return std::move(graph_);
@@ -82,19 +51,6 @@ class Builder final : public OperandSource {
   }
 
  private:
-  /// Where the extents of each position begin.
-  void place_extents() {
-    first_extent_.assign(cut_.nodes.size(), 0);
-    size_t list = 0, next = 0, given = 0;
-    for (uint32_t at = 0; at < cut_.nodes.size(); ++at) {
-      const bool is_given = given < cut_.given.size() && cut_.given[given] == at;
-      given += is_given ? 1 : 0;
-      if (!is_given && cut_.nodes[at]->ints == nullptr) continue;
-      first_extent_[at] = next;
-      next += cut_.extents[list++]->values.size();
-    }
-  }
-
   gcg::ValueId node(const char* op, const std::vector<gcg::ValueId>& inputs,
                     std::map<std::string, gcg::Attribute> attributes = {}) {
     const gcg::NodeId id = graph_.add_node(gcg::op(op), graph_.unique_name(op), inputs, 1, std::move(attributes));
@@ -152,7 +108,31 @@ class Builder final : public OperandSource {
     carriers_.push_back(add_input("extent" + std::to_string(number), gcg::DType::u8, {symbol(number)}));
   }
 
+  void add_panels(const Weight& w) {
+    const Type& type = *w.panels_type(*cut_.nodes[w.position]->type);
+    panels_.push_back(
+        add_input("panels" + std::to_string(panels_.size()), type.dtype, gcg::to_shape(type.extents->values)));
+  }
+
+  /// A product by panels; false where the node is none.
+  bool add_packed_product(uint32_t at) {
+    const Node& recorded = *cut_.nodes[at];
+    const std::optional<Weight> weight = packed_.empty() ? std::nullopt : weight_of(recorded);
+    const auto it = weight ? std::find(packed_.begin(), packed_.end(), *weight) : packed_.end();
+    if (it == packed_.end()) return false;
+    const Type& matrix = *cut_.nodes[it->position]->type;
+    const gcg::ValueId right = panels_[static_cast<size_t>(it - packed_.begin())];
+    const gcg::NodeId id =
+        graph_.add_node(gcg::op("PackedMatMul", "gart"), recorded.op->name + " " + std::to_string(at),
+                        {values_[recorded.inputs()[0]->position].front(), right}, 1,
+                        {{"k", it->rows(matrix)}, {"n", it->columns(matrix)}, {"columns", gcg::kPanelColumns}});
+    values_[at] = graph_.node(id).outputs;
+    gcg::infer_node(graph_, id, graph_);
+    return true;
+  }
+
   void add(uint32_t at) {
+    if (add_packed_product(at)) return;
     const Node& recorded = *cut_.nodes[at];
     if (recorded.op->def == nullptr) {
       values_[at] = {values_[recorded.near[0]->position].at(static_cast<size_t>(recorded.op->index))};
@@ -181,17 +161,18 @@ class Builder final : public OperandSource {
   const Cut& cut_;
   const Pattern& pattern_;
   const Naming* naming_;
+  std::span<const Weight> packed_;
   gcg::Graph graph_;
   std::vector<std::vector<gcg::ValueId>> values_;  // by position
-  std::vector<gcg::ValueId> carriers_;
-  std::vector<size_t> first_extent_;
+  std::vector<gcg::ValueId> carriers_, panels_;
+  const std::vector<size_t> first_extent_;
   size_t ints_at_ = 0;
 };
 
 }  // namespace
 
-gcg::Graph graph_of_cut(const Cut& cut, const Pattern& pattern, const Naming* naming) {
-  return Builder(cut, pattern, naming).run();
+gcg::Graph graph_of_cut(const Cut& cut, const Pattern& pattern, const Naming* naming, std::span<const Weight> packed) {
+  return Builder(cut, pattern, naming, packed).run();
 }
 
 gcg::Graph graph_to_save(std::span<Node* const> wanted, std::span<Node* const> inputs, const SaveOptions& options) {
@@ -200,14 +181,11 @@ gcg::Graph graph_to_save(std::span<Node* const> wanted, std::span<Node* const> i
   const std::vector<int64_t> extents = flat_extents(cut);
   Pattern pattern = Pattern::of(extents);
   if (options.open_batch) {
-    size_t list = 0, at = 0;
-    for (uint32_t position = 0; position < cut.nodes.size(); ++position) {
-      const Node* node = cut.nodes[position];
-      const bool is_given = std::binary_search(cut.given.begin(), cut.given.end(), position);
-      if (!is_given && node->ints == nullptr) continue;
+    const std::vector<size_t> first = first_extents(cut);
+    for (const uint32_t at : cut.given) {
+      const Node* node = cut.nodes[at];
       const bool is_input = std::find(inputs.begin(), inputs.end(), node) != inputs.end();
-      if (is_given && is_input && !node->type->shape().empty()) pattern.symbol[at] = 0;
-      at += cut.extents[list++]->values.size();
+      if (is_input && !node->type->shape().empty()) pattern.symbol[first[at]] = 0;
     }
     pattern.symbols = 0;  // the inputs' extents say it
   }

@@ -75,6 +75,8 @@ void Buffer::release() {
     large_buffers().all.erase(this);
   }
   counters().bytes.fetch_sub(type->bytes, std::memory_order_relaxed);
+  for (Buffer* packed : panels)
+    if (packed != nullptr) packed->release();
   std::free(data);
   delete this;
 }

@@ -24,6 +24,9 @@ struct Buffer {
   const Type* type = nullptr;
   const Op* maker = nullptr;
   void* data = nullptr;
+  // Of a matrix that products read, under cut_mutex():
+  int64_t readings = 0;                    // runs of compiled code that read it
+  Buffer* panels[2] = {nullptr, nullptr};  // packed, as it is and transposed; null: not yet
 };
 
 /// "4096 bytes of values are held, the largest: f32[32,32] of Tanh": for messages about memory that is not there.

@@ -1,21 +1,25 @@
 #include "tools/lazy/program.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include "codegen/cpu/cpu_backend.h"
 #include "compiler/compile.h"
 #include "compiler/support/error.h"
 #include "tools/lazy/disk_cache.h"
+#include "tools/lazy/graph_of_cut.h"
 
 namespace gcc_graph::lazy {
 namespace {
 
+constexpr int64_t kRunsBeforePacking = 4;    // what lasts is known by then
 constexpr double kWorkForThreads = 1 << 25;  // below it waking others costs more than they bring
 
-gart::TensorView view(const Node& node) {
-  return {node.data(), static_cast<gart::DType>(node.type->dtype), gart::Shape(node.type->shape())};
+gart::TensorView view(const Type& type, const void* data) {
+  return {data, static_cast<gart::DType>(type.dtype), gart::Shape(type.shape())};
 }
 
 void release_all(const std::vector<Buffer*>& buffers) {
@@ -87,13 +91,42 @@ void Program::load(std::vector<uint8_t> bytes, int threads) {
   invocation_.emplace(std::move(invocation).value());
 }
 
+Program& Program::form_for(const Cut& cut) {
+  if (weights.empty()) return *this;
+  count_readings(cut, weights);
+  const auto lasts = [&](const Weight& w) { return is_lasting(cut, w); };
+  if (++runs > kRunsBeforePacking && packed == nullptr && std::any_of(weights.begin(), weights.end(), lasts))
+    packed = packed_form(cut, lasts);
+  const bool is_ready = packed != nullptr && packed->state == State::ready;
+  return is_ready && std::all_of(packed->panels.begin(), packed->panels.end(), lasts) ? *packed : *this;
+}
+
+std::shared_ptr<Program> Program::packed_form(const Cut& cut, const std::function<bool(const Weight&)>& lasts) const {
+  auto form = std::make_shared<Program>();
+  std::copy_if(weights.begin(), weights.end(), std::back_inserter(form->panels), lasts);
+  form->pattern = pattern;
+  form->work = work;
+  form->cause = gcg::concat(form->panels.size(),
+                            form->panels.size() == 1 ? " matrix of a graph stays the same: it is"
+                                                     : " matrices of a graph stay the same: they are",
+                            " read packed");
+  form->graph = graph_of_cut(cut, pattern, nullptr, form->panels);
+  return form;
+}
+
 gart::Result<std::vector<Buffer*>> Program::run(const Cut& cut, const std::vector<int64_t>& symbols) {
   static const uint8_t nothing[64] = {};
   size_t input = 0;
   for (const uint32_t at : cut.given)
-    if (auto set = invocation_->set_input(input++, view(*cut.nodes[at])); !set.ok()) return set.error();
+    if (auto set = invocation_->set_input(input++, view(*cut.nodes[at]->type, cut.nodes[at]->data())); !set.ok())
+      return set.error();
   for (const int64_t s : symbols)
     if (auto set = invocation_->set_input(input++, {nothing, gart::DType::u8, {s}}); !set.ok()) return set.error();
+  for (const Weight& w : panels) {
+    const Buffer& packed_weight = panels_of(cut, w);
+    if (auto set = invocation_->set_input(input++, view(*packed_weight.type, packed_weight.data)); !set.ok())
+      return set.error();
+  }
   std::vector<Buffer*> out;
   out.reserve(cut.results.size());
   for (const uint32_t at : cut.results) {

@@ -12,6 +12,7 @@
 
 #include "compiler/support/error.h"
 #include "tools/lazy/disk_cache.h"
+#include "tools/lazy/graph_of_cut.h"
 #include "tools/lazy/infer_types.h"
 #include "tools/lazy/interpret.h"
 
@@ -111,6 +112,7 @@ std::shared_ptr<Program> ProgramCache::program_for(Family& family, const Cut& cu
   program->pattern.match(extents, symbols);
   try {
     program->graph = graph_of_cut(cut, program->pattern);
+    program->weights = weights_of(cut, program->pattern);
   } catch (const std::exception& error) {
     program->error = error.what();
     program->state = Program::State::failed;

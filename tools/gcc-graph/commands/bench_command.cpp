@@ -4,7 +4,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/bench_fleet.h"
 #include "tools/gcc-graph/fleet/check_predictions.h"
@@ -14,6 +13,7 @@
 #include "tools/gcc-graph/measure/profile.h"
 #include "tools/gcc-graph/measure/throughput.h"
 #include "tools/gcc-graph/options/parse_parallel.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {
@@ -35,7 +35,7 @@ struct Arguments {
 double milliseconds(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
 
 void check(const gart::Result<void>& result) {
-  if (!result.ok()) throw CompileError(result.error().message);
+  if (!result.ok()) throw Error(result.error().message);
 }
 
 /// A line per value: "p50_ms: 0.5", and of what lies within another "in_device_memory.runs: 20".

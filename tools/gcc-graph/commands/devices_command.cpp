@@ -1,9 +1,9 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
-#include "compiler/support/error.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/devices/inventory.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {
@@ -45,7 +45,7 @@ void add_devices_command(CLI::App& app) {
   c->callback([a] {
     const Inventory inventory = take_inventory(a->probe);
     if (a->json)
-      std::cout << print_fleet(inventory.fleet);
+      std::cout << gcc_graph::print_fleet(inventory.fleet);
     else
       print(inventory);
   });

@@ -2,13 +2,12 @@
 #include <iostream>
 #include <optional>
 
-#include "compiler/fleet/fleet.h"
-#include "compiler/place/refine.h"
-#include "compiler/support/error.h"
+#include "gcc_graph/place.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/read_fleet.h"
 #include "tools/gcc-graph/fleet/read_fleet_profile.h"
 #include "tools/gcc-graph/io/assembly_section.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {
@@ -33,40 +32,35 @@ double parse_threshold(const std::string& text) {
   fail("--threshold '", text, "': a share of the run is expected, such as 2% or 0.02");
 }
 
-void print(const gart::fb::AssemblyT& assembly, const place::Refined& refined) {
-  for (const auto& g : assembly.groups)
-    std::cout << "  " << g->name << " on " << assembly.devices[g->device]->name << '\n';
+void print(const gcc_graph::Placing& placing, const gcc_graph::Refined& refined) {
+  const std::vector<std::string> groups = placing.groups(), devices = placing.devices();
+  const gcc_graph::Placement placement = placing.placement();
+  for (size_t g = 0; g < groups.size(); ++g)
+    std::cout << "  " << groups[g] << " on " << devices[static_cast<size_t>(placement.device[g])] << '\n';
   std::cout << (refined.moved ? "placed anew: " : "left as it was: ") << refined.by << "; a run takes " << refined.us
             << " us by the model";
   if (refined.moved) std::cout << ", " << refined.was_us << " us before";
   std::cout << '\n';
 }
 
+gcc_graph::Placing placing_in(const Arguments& a, gcc_graph::RefineOptions& options) {
+  const MappedArtifact artifact(a.artifact);
+  if (artifact.view().assembly().empty())
+    fail(a.artifact, ": there is no assembly in it; compile with --fleet makes one");
+  gcc_graph::Placing placing = placing_of(artifact.view());
+  if (!a.profile.empty()) options.noise_us = placing.correct(read_fleet_profile(a.profile, artifact.view()));
+  return placing;
+}
+
 void run(const Arguments& a) {
-  place::RefineOptions options;
+  gcc_graph::RefineOptions options;
   options.threshold = parse_threshold(a.threshold);
-  options.place.effort = kEffort;
-  gart::fb::AssemblyT assembly;
-  place::Refined refined;
-  {
-    const MappedArtifact artifact(a.artifact);
-    if (artifact.view().assembly().empty())
-      fail(a.artifact, ": there is no assembly in it; compile with --fleet makes one");
-    assembly = unpack_assembly(artifact.view().assembly());
-    const GroupWeights weights = group_weights(artifact.view(), assembly);
-    if (!a.profile.empty()) {
-      const FleetProfile profile = read_fleet_profile(a.profile, artifact.view());
-      options.noise_us = correct_times(assembly, profile);
-    }
-    if (!a.fleet.empty()) move_to_fleet(assembly, read_fleet(a.fleet));
-    const place::Problem problem = problem_of(assembly, weights);
-    const place::Placement now = placement_of(assembly, problem);
-    refined = place::refine(problem, now, options);
-    if (refined.misfit) fail(place::describe(problem, *refined.misfit));
-    apply(problem, refined.placement, assembly);
-  }
-  write_assembly(a.artifact, a.output.empty() ? a.artifact : a.output, pack_assembly(assembly));
-  print(assembly, refined);
+  options.effort = kEffort;
+  gcc_graph::Placing placing = placing_in(a, options);
+  if (!a.fleet.empty()) placing.move_to(read_fleet(a.fleet));
+  const gcc_graph::Refined refined = placing.refine(options);
+  write_assembly(a.artifact, a.output.empty() ? a.artifact : a.output, placing.section());
+  print(placing, refined);
 }
 
 }  // namespace

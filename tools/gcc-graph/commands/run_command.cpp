@@ -1,16 +1,17 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "compiler/ir/tensor.h"
-#include "compiler/support/error.h"
+#include "gcc_graph/values.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/run_on_fleet.h"
 #include "tools/gcc-graph/fleet/trace_fleet.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {
@@ -23,49 +24,54 @@ struct Arguments {
   RunOnFleet fleet;
 };
 
-Tensor as_tensor(const gart::TensorView& v) {
-  const auto extents = v.shape.extents();
-  return Tensor(static_cast<DType>(v.dtype), {extents.begin(), extents.end()}, v.data, nullptr);
-}
+/// Elements as numbers, whatever their type.
+struct Numbers {
+  const gart::TensorView& view;
+  int64_t count() const { return view.shape.elements(); }
+  double operator[](int64_t i) const {
+    return gcc_graph::element_at(static_cast<gcc_graph::DType>(view.dtype), view.data, i);
+  }
+};
 
 struct Summary {
   double low = 0, high = 0, mean = 0;
 };
 
-Summary summary(const Tensor& t) {
+Summary summary(const Numbers& t) {
   Summary s;
-  for (int64_t i = 0; i < t.elements(); ++i) {
-    const double x = t.at_double(i);
+  for (int64_t i = 0; i < t.count(); ++i) {
+    const double x = t[i];
     s.low = i == 0 ? x : std::min(s.low, x);
     s.high = i == 0 ? x : std::max(s.high, x);
     s.mean += x;
   }
-  s.mean /= static_cast<double>(std::max<int64_t>(t.elements(), 1));
+  s.mean /= static_cast<double>(std::max<int64_t>(t.count(), 1));
   return s;
 }
 
 void print_summary(const std::string& name, const gart::TensorView& v) {
-  const Tensor t = as_tensor(v);
+  const Numbers t{v};
   std::cout << name << " " << gart::name_of(v.dtype) << v.shape.text();
   const Summary s = summary(t);
-  if (t.elements() > 0) std::cout << " min " << s.low << " max " << s.high << " mean " << s.mean << " [";
-  for (int64_t i = 0; i < std::min<int64_t>(t.elements(), 5); ++i) std::cout << (i ? ", " : "") << t.at_double(i);
-  std::cout << (t.elements() > 5 ? ", ...]\n" : t.elements() > 0 ? "]\n" : "\n");
+  if (t.count() > 0) std::cout << " min " << s.low << " max " << s.high << " mean " << s.mean << " [";
+  for (int64_t i = 0; i < std::min<int64_t>(t.count(), 5); ++i) std::cout << (i ? ", " : "") << t[i];
+  std::cout << (t.count() > 5 ? ", ...]\n" : t.count() > 0 ? "]\n" : "\n");
 }
 
 /// Relative error in the max norm: max |a - b| / max |b|. With --each: |a - b| <= atol + rtol |b| for every element.
 bool compare(const std::string& name, const gart::TensorView& got, const HostTensor& expected, const Arguments& a) {
-  const Tensor x = as_tensor(got), y = as_tensor(expected.view());
-  if (x.shape() != y.shape() || x.dtype() != y.dtype()) {
-    std::cout << name << ": FAIL, " << name_of(x.dtype()) << got.shape.text() << " where " << name_of(y.dtype())
-              << expected.view().shape.text() << " is expected\n";
+  const gart::TensorView wanted = expected.view();
+  const Numbers x{got}, y{wanted};
+  if (!std::ranges::equal(got.shape.extents(), wanted.shape.extents()) || got.dtype != wanted.dtype) {
+    std::cout << name << ": FAIL, " << gart::name_of(got.dtype) << got.shape.text() << " where "
+              << gart::name_of(wanted.dtype) << wanted.shape.text() << " is expected\n";
     return false;
   }
   double worst = 0, scale = 0;
   int64_t at = -1;
   bool ok = true, each = true;
-  for (int64_t i = 0; i < x.elements(); ++i) {
-    const double g = x.at_double(i), e = y.at_double(i);
+  for (int64_t i = 0; i < x.count(); ++i) {
+    const double g = x[i], e = y[i];
     if (std::isnan(g) && std::isnan(e)) continue;
     if (g == e) {
       scale = std::max(scale, std::isfinite(e) ? std::fabs(e) : 0);
@@ -83,7 +89,7 @@ bool compare(const std::string& name, const gart::TensorView& got, const HostTen
   const double relative = scale > 0 ? worst / scale : worst;
   ok = ok && (a.each ? each : worst <= a.atol || relative <= a.rtol);
   std::cout << name << ": " << (ok ? "ok" : "FAIL") << ", relative error " << relative << ", absolute " << worst;
-  if (!ok && at >= 0) std::cout << " at element " << at << ": " << x.at_double(at) << ", expected " << y.at_double(at);
+  if (!ok && at >= 0) std::cout << " at element " << at << ": " << x[at] << ", expected " << y[at];
   std::cout << '\n';
   return ok;
 }
@@ -95,12 +101,12 @@ void print_json(const Outputs& outputs) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const auto& [name, view] : outputs) {
     const auto extents = view.shape.extents();
-    const Tensor t = as_tensor(view);
+    const Numbers t{view};
     const Summary s = summary(t);
     all.push_back({{"name", name},
                    {"dtype", gart::name_of(view.dtype)},
                    {"shape", std::vector<int64_t>(extents.begin(), extents.end())}});
-    if (t.elements() > 0) all.back().update({{"min", s.low}, {"max", s.high}, {"mean", s.mean}});
+    if (t.count() > 0) all.back().update({{"min", s.low}, {"max", s.high}, {"mean", s.mean}});
   }
   const nlohmann::ordered_json out = {{"outputs", all}};
   std::cout << out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';

@@ -4,17 +4,15 @@
 #include <iostream>
 #include <thread>
 
-#include "compiler/compile.h"
-#include "compiler/import/import.h"
-#include "compiler/support/error.h"
+#include "gcc_graph/tune.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/write_file.h"
-#include "tools/gcc-graph/measure/call_tuner.h"
-#include "tools/gcc-graph/measure/kernel_tuner.h"
+#include "tools/gcc-graph/measure/device_bench.h"
 #include "tools/gcc-graph/options/gpu_options.h"
 #include "tools/gcc-graph/options/parse_dim.h"
 #include "tools/gcc-graph/options/progress.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {
@@ -23,58 +21,59 @@ struct Arguments {
   std::string model, output = "tuning.json", target;
   std::vector<std::string> dims, functions;
   GpuOptions gpu;
-  TuneOptions tune;
+  int launches = 20;
+  bool again = false;
+  double seconds = 0.05;
 };
 
 #if GCC_GRAPH_CUDA_RUNTIME
-Target require_gpu_target(const std::string& name) {
-  const std::vector<Target> targets = require_targets({name});
-  if (targets.size() != 1 || targets[0].device != DeviceClass::cuda)
-    fail("--target ", name, ": one GPU's target is expected");
-  return targets[0];
+/// On the GPU, with noise for inputs.
+double run_us(std::span<const uint8_t> artifact, double seconds) {
+  gart::LoadOptions load;
+  load.device = "cuda";
+  const gart::Program program = value_or_throw(gart::load(artifact, load));
+  InputOptions noise;
+  noise.random_seed = 1;
+  const auto times = time_on_device(program, collect_inputs(program.inputs(), noise), seconds);
+  if (!times) fail("a candidate runs on ", program.device(), ", not on a GPU");
+  return times->device_ms * 1e3;
 }
+#else
+double run_us(std::span<const uint8_t>, double) { return 0; }
+#endif
 
-void print(const Arguments& a, const std::string& target, const Tuner& tuner) {
-  std::cout << "wrote " << a.output << ": " << tuner.measured() << " shapes measured for " << target << ", "
-            << tuner.known() << " known before, " << tuner.file().size() << " in all\n";
-  if (tuner.open() > 0)
-    std::cout << tuner.open() << " kernels have open extents and were left to the cost model; --dim fixes them\n";
+void print(const Arguments& a, const gcc_graph::Tuned& tuned) {
+  std::cout << "wrote " << a.output << ": " << tuned.measured << " shapes measured for " << tuned.target << ", "
+            << tuned.known << " known before, " << tuned.in_all << " in all\n";
+  if (tuned.open > 0)
+    std::cout << tuned.open << " kernels have open extents and were left to the cost model; --dim fixes them\n";
+  for (const auto& [library, reason] : tuned.not_measured)
+    std::cout << "calls of " << library << " were not measured: " << reason << '\n';
 }
 
 void run(const Arguments& a) {
   Progress progress;
-  const std::string target = a.target.empty() ? target_of_gpu() : a.target;
-  CompileOptions options;
+  gcc_graph::TuneOptions options;
   a.gpu.apply(options);
-  Target asking = require_gpu_target(target);
-  asking.precision = options.precision;
-  check_writable(a.output);
-  TuningFile file;
-  if (std::filesystem::exists(a.output)) file = TuningFile::parse(read_file(a.output), a.output);
-  Tuner tuner(file, a.tune, [&](const std::string& text) { progress.show(text); });
-  const std::unique_ptr<Backend> backend = a.gpu.backend();
-  Backends backends;
-  backends.push_back(std::make_unique<KernelTuner>(*backend, tuner));
-  std::shared_ptr<const CallTuner> calls;
-  if (options.libraries.binder)
-    options.libraries.binder = calls = std::make_shared<CallTuner>(options.libraries.binder, asking, tuner);
-  options.targets = {target};
+  if (!a.target.empty()) options.targets = {a.target};
   options.dims = parse_dims(a.dims);
+  options.functions = a.functions;
   options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  options.launches = a.launches;
+  options.again = a.again;
+  options.run_us = [&](std::span<const uint8_t> artifact) { return run_us(artifact, a.seconds); };
   options.progress = [&](const std::string& stage) { progress.show(stage); };
-  ImportedModel model = import_onnx(a.model, {}, {}, a.functions);
-  compile(std::move(model.graph), model.source_hash, options, backends);
-  write_file(a.output, file.bytes());
+  check_writable(a.output);
+  std::optional<gcc_graph::NamedText> known;
+  if (std::filesystem::exists(a.output)) {
+    const std::vector<uint8_t> json = read_file(a.output);
+    known = {{json.begin(), json.end()}, a.output};
+  }
+  const gcc_graph::Tuned tuned = gcc_graph::tune(a.model, options, known);
+  write_file(a.output, {tuned.tuning.begin(), tuned.tuning.end()});
   progress.clear();
-  print(a, target, tuner);
-  for (const auto& [library, reason] : calls ? calls->refusals() : std::map<std::string, std::string>())
-    std::cout << "calls of " << library << " were not measured: " << reason << '\n';
+  print(a, tuned);
 }
-#else
-void run(const Arguments&) {
-  fail("tuning measures on a GPU; this gcc-graph was built without GCC_GRAPH_CUDA_RUNTIME");
-}
-#endif
 
 }  // namespace
 
@@ -93,13 +92,13 @@ void add_tune_command(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   a->gpu.add_to(*c);
-  c->add_option("--seconds", a->tune.seconds, "How long each candidate is measured")
+  c->add_option("--seconds", a->seconds, "How long each candidate is measured")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 60.0));
-  c->add_option("--launches", a->tune.launches, "Of a kernel in each timed run")
+  c->add_option("--launches", a->launches, "Of a kernel in each timed run")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  c->add_flag("--again", a->tune.again, "Measure what the file holds already, too");
+  c->add_flag("--again", a->again, "Measure what the file holds already, too");
   c->callback([a] { run(*a); });
 }
 

@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "artifact_schema/cpu_features.h"
-#include "compiler/support/error.h"
 #include "runtime/features.h"
 #include "tools/gcc-graph/devices/inventory.h"
 #include "tools/gcc-graph/devices/probe.h"
 #include "tools/gcc-graph/devices/quota.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

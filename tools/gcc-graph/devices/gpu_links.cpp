@@ -88,7 +88,7 @@ void add_host_links(const std::vector<HostLink>& gpus, Fleet& fleet) {
   for (const HostLink& gpu : gpus) {
     for (int d = 0; d < static_cast<int>(fleet.devices.size()); ++d) {
       const FleetDevice& other = fleet.devices[static_cast<size_t>(d)];
-      if (other.kind != DeviceClass::cpu || !other.host.empty()) continue;
+      if (other.kind != FleetDevice::Kind::cpu || !other.host.empty()) continue;
       fleet.links.push_back(between(d, gpu.device, gpu.in));
       fleet.links.push_back(between(gpu.device, d, gpu.out));
     }

@@ -10,9 +10,9 @@
 #include "tools/gcc-graph/devices/inventory.h"
 
 #if GCC_GRAPH_CUDA_RUNTIME
-#include "compiler/support/error.h"
 #include "runtime/cuda/driver/device.h"
 #include "runtime/errors.h"
+#include "tools/gcc-graph/support/fail.h"
 #endif
 
 namespace gcg::tools {
@@ -44,12 +44,9 @@ struct MoreFunctions {
 FleetDevice gpu(int ordinal, CUdevice handle, int sm, const MoreFunctions& more) {
   FleetDevice device;
   device.name = concat("cuda:", ordinal);
-  device.kind = DeviceClass::cuda;
+  device.kind = FleetDevice::Kind::cuda;
   device.ordinal = ordinal;
-  for (const std::string& name : {concat("sm_", sm, "a"), concat("sm_", sm), std::string("ptx")}) {
-    if (device.target.empty() && find_target(name) && (name != "ptx" || sm >= find_target(name)->sm))
-      device.target = name;
-  }
+  device.target = gcc_graph::target_of_sm(sm);
   size_t bytes = 0;
   if (more.total_memory != nullptr && more.total_memory(&bytes, handle) == CUDA_SUCCESS)
     device.memory_bytes = static_cast<int64_t>(bytes);

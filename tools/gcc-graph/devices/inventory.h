@@ -4,9 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "compiler/fleet/fleet.h"
+#include "gcc_graph/fleet.h"
 
 namespace gcg::tools {
+
+using gcc_graph::Fleet;
+using gcc_graph::FleetDevice;
+using gcc_graph::FleetLink;
 
 struct Inventory {
   Fleet fleet;

@@ -38,7 +38,7 @@ double rate_here() {
 
 }  // namespace
 
-void probe_pool(FleetDevice& pool) {
+void probe_pool(gcc_graph::FleetDevice& pool) {
   const size_t count = pool.cores.size();
   const int64_t bytes = std::max(kBytesPerPool / static_cast<int64_t>(count), kLeastBytes);
   std::vector<double> rates(count), bandwidths(count);

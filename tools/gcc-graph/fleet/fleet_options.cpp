@@ -25,7 +25,7 @@ void FleetOptions::add_to(CLI::App& c) {
 void FleetOptions::apply(gcc_graph::ModelOptions& options) const {
   if (!any()) return;
   if (fleet_.empty()) {
-    options.fleet = {print_fleet(take_inventory(false).fleet), "this machine"};
+    options.fleet = {gcc_graph::print_fleet(take_inventory(false).fleet), "this machine"};
   } else {
     const std::vector<uint8_t> json = read_file(fleet_);
     options.fleet = {{json.begin(), json.end()}, fleet_};

@@ -14,7 +14,7 @@ class FleetOptions {
   void add_to(CLI::App& command);
   /// Was any of them given?
   bool any() const { return !fleet_.empty() || !cut_.empty() || !labels_.empty() || !keep_.empty(); }
-  /// Sets fleet, cut and values to be kept. Throws CompileError where the file cannot be read.
+  /// Sets fleet, cut and values to be kept. Throws Error where the file cannot be read.
   void apply(gcc_graph::ModelOptions& options) const;
 
  private:

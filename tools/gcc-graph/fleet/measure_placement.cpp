@@ -7,16 +7,18 @@ namespace gcg::tools {
 
 using Clock = std::chrono::steady_clock;
 
-std::vector<gart::fleet::GroupPlace> places_of(const gart::fb::AssemblyT& assembly, const place::Placement& placement) {
+std::vector<gart::fleet::GroupPlace> places_of(const gcc_graph::Placing& placing,
+                                               const gcc_graph::Placement& placement) {
+  const std::vector<std::string> groups = placing.groups(), devices = placing.devices();
   std::vector<gart::fleet::GroupPlace> places;
-  for (size_t g = 0; g < assembly.groups.size(); ++g)
-    places.push_back({assembly.groups[g]->name, assembly.devices[static_cast<size_t>(placement.device[g])]->name});
+  for (size_t g = 0; g < groups.size(); ++g)
+    places.push_back({groups[g], devices[static_cast<size_t>(placement.device[g])]});
   return places;
 }
 
-nlohmann::ordered_json places_json(const gart::fb::AssemblyT& assembly, const place::Placement& placement) {
+nlohmann::ordered_json places_json(const gcc_graph::Placing& placing, const gcc_graph::Placement& placement) {
   nlohmann::ordered_json groups = nlohmann::ordered_json::object();
-  for (const gart::fleet::GroupPlace& p : places_of(assembly, placement)) groups[p.group] = p.device;
+  for (const gart::fleet::GroupPlace& p : places_of(placing, placement)) groups[p.group] = p.device;
   return groups;
 }
 

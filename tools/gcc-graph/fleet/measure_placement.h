@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "assembly_generated.h"
-#include "compiler/place/problem.h"
+#include "gcc_graph/place.h"
 #include "tools/gcc-graph/fleet/run_on_fleet.h"
 
 namespace gcg::tools {
 
-std::vector<gart::fleet::GroupPlace> places_of(const gart::fb::AssemblyT& assembly, const place::Placement& placement);
+std::vector<gart::fleet::GroupPlace> places_of(const gcc_graph::Placing& placing,
+                                               const gcc_graph::Placement& placement);
 
 /// {group: device}.
-nlohmann::ordered_json places_json(const gart::fb::AssemblyT& assembly, const place::Placement& placement);
+nlohmann::ordered_json places_json(const gcc_graph::Placing& placing, const gcc_graph::Placement& placement);
 
 /// A program so placed, and a request of it.
 class PlacedRuns {

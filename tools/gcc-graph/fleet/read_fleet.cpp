@@ -6,9 +6,9 @@
 
 namespace gcg::tools {
 
-Fleet read_fleet(const std::string& path) {
+gcc_graph::Fleet read_fleet(const std::string& path) {
   const std::vector<uint8_t> json = read_file(path);
-  return parse_fleet(std::string(json.begin(), json.end()), path);
+  return gcc_graph::parse_fleet(std::string(json.begin(), json.end()), path);
 }
 
 }  // namespace gcg::tools

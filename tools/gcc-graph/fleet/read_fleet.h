@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "compiler/fleet/fleet.h"
+#include "gcc_graph/fleet.h"
 
 namespace gcg::tools {
 
-/// Throws CompileError that names the file and what is wrong with it.
-Fleet read_fleet(const std::string& path);
+/// Throws Error that names the file and what is wrong with it.
+gcc_graph::Fleet read_fleet(const std::string& path);
 
 }  // namespace gcg::tools

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "artifact_schema/reader.h"
-#include "compiler/place/fleet_profile.h"
+#include "gcc_graph/place.h"
 
 namespace gcg::tools {
 
-/// Throws CompileError that names the file and what is wrong with it, or that it was measured of another artifact.
-FleetProfile read_fleet_profile(const std::string& path, const gart::ArtifactView& artifact);
+/// Throws Error that names the file and what is wrong with it, or that it was measured of another artifact.
+gcc_graph::FleetProfile read_fleet_profile(const std::string& path, const gart::ArtifactView& artifact);
 
 }  // namespace gcg::tools

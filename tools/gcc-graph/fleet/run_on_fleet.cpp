@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "compiler/fleet/fleet.h"
-#include "compiler/place/fleet_profile.h"
-#include "compiler/support/error.h"
+#include "artifact_schema/spans.h"
+#include "gcc_graph/fleet.h"
+#include "gcc_graph/place.h"
 #include "tools/gcc-graph/devices/inventory.h"
 #include "tools/gcc-graph/fleet/read_fleet.h"
 #include "tools/gcc-graph/io/artifact_file.h"
@@ -13,6 +13,7 @@
 #include "tools/gcc-graph/io/assembly_section.h"
 #include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {
@@ -20,7 +21,7 @@ namespace {
 /// As --device takes it.
 std::string here(const FleetDevice& device) {
   if (!device.host.empty()) fail("device '", device.name, "' is on host '", device.host, "', not here");
-  if (device.kind == DeviceClass::cuda) return concat("cuda:", device.ordinal);
+  if (device.kind == FleetDevice::Kind::cuda) return concat("cuda:", device.ordinal);
   if (!device.cores.empty()) return pool_name(device.cores);
   return device.name.starts_with("cpu:") ? device.name : "cpu";
 }
@@ -40,10 +41,11 @@ std::vector<std::string> joined(const std::vector<std::string>& pieces) {
 }
 
 /// May a device run all groups?
-bool fits_one_device(const gart::fb::AssemblyT& assembly) {
-  for (uint32_t d = 0; d < assembly.devices.size(); ++d)
-    if (std::all_of(assembly.groups.begin(), assembly.groups.end(), [&](const auto& group) {
-          return std::find(group->support.begin(), group->support.end(), d) != group->support.end();
+bool fits_one_device(const gart::fb::Assembly& assembly) {
+  for (uint32_t d = 0; d < assembly.devices()->size(); ++d)
+    if (std::all_of(assembly.groups()->begin(), assembly.groups()->end(), [&](const gart::fb::Group* group) {
+          const auto support = gart::span_of(group->support());
+          return std::find(support.begin(), support.end(), d) != support.end();
         }))
       return true;
   return false;
@@ -56,8 +58,8 @@ bool RunOnFleet::is_wanted(const std::string& artifact, const InputOptions& inpu
   if (!inputs.device.empty() || !inputs.target.empty()) return false;
   try {
     const MappedArtifact file(artifact);
-    return !file.view().assembly().empty() && !fits_one_device(unpack_assembly(file.view().assembly()));
-  } catch (const CompileError&) {
+    return !file.view().assembly().empty() && !fits_one_device(assembly_of(file.view()));
+  } catch (const Error&) {
     return false;  // the runtime says what is wrong with it
   }
 }
@@ -120,8 +122,8 @@ std::string RunOnFleet::name_of_output(const gart::fleet::Program& program, size
   return fetch_.empty() ? program.outputs()[index].name : fetch_[index];
 }
 
-FleetProfile profile_of(const std::string& identity, const gart::fleet::Times& times) {
-  FleetProfile profile;
+gcc_graph::FleetProfile profile_of(const std::string& identity, const gart::fleet::Times& times) {
+  gcc_graph::FleetProfile profile;
   profile.artifact = identity;
   profile.run_us = times.run_us;
   profile.run_noise_us = times.run_noise_us;
@@ -134,9 +136,9 @@ void RunOnFleet::write_monitor(const std::string& artifact, const gart::fleet::P
   if (!monitor_.empty()) write_profile(profile_of(artifact_identity(open_artifact(artifact).view), program.times()));
 }
 
-void RunOnFleet::write_profile(const FleetProfile& profile) const {
+void RunOnFleet::write_profile(const gcc_graph::FleetProfile& profile) const {
   if (monitor_.empty()) return;
-  const std::string text = print_fleet_profile(profile);
+  const std::string text = gcc_graph::print_fleet_profile(profile);
   write_file(monitor_, {text.begin(), text.end()});
 }
 

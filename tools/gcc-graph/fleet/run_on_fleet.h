@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/place/fleet_profile.h"
 #include "gart/fleet.hpp"
+#include "gcc_graph/place.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 
 namespace gcg::tools {
@@ -17,7 +17,7 @@ class RunOnFleet {
   /// where no one device may run all groups. Else the whole model runs on one device.
   bool is_wanted(const std::string& artifact, const InputOptions& inputs) const;
 
-  /// Throws CompileError.
+  /// Throws Error.
   gart::fleet::Program load(const std::string& path, const InputOptions& inputs,
                             const std::vector<gart::fleet::GroupPlace>& placement = {}) const;
   /// With the inputs set, and what is fetched.
@@ -25,7 +25,7 @@ class RunOnFleet {
   /// Writes the times so far, if that was asked for.
   void write_monitor(const std::string& artifact, const gart::fleet::Program& program) const;
 
-  void write_profile(const FleetProfile& profile) const;
+  void write_profile(const gcc_graph::FleetProfile& profile) const;
 
   size_t requests() const { return static_cast<size_t>(requests_); }
   std::string name_of_output(const gart::fleet::Program& program, size_t index) const;
@@ -41,6 +41,6 @@ class RunOnFleet {
 };
 
 /// What a program has measured. `identity`: of its artifact.
-FleetProfile profile_of(const std::string& identity, const gart::fleet::Times& times);
+gcc_graph::FleetProfile profile_of(const std::string& identity, const gart::fleet::Times& times);
 
 }  // namespace gcg::tools

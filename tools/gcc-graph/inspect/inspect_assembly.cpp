@@ -9,9 +9,8 @@
 #include "artifact_schema/shape_program.h"
 #include "artifact_schema/spans.h"
 #include "assembly_generated.h"
-#include "compiler/ir/dtype.h"
-#include "compiler/kernel/typical_extent.h"
-#include "compiler/support/error.h"
+#include "gcc_graph/fleet.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {
@@ -35,7 +34,7 @@ class Crossings {
       : assembly_(assembly), slots_(symbols() + gart::span_of(assembly.program()).size()) {
     for (size_t s = 0; s < symbols(); ++s) {
       const fb::PartSymbol& symbol = *assembly.symbols()->Get(static_cast<uint32_t>(s));
-      slots_.set(s, symbol.typical() > 0 ? static_cast<int64_t>(symbol.typical()) : kTypicalExtent);
+      slots_.set(s, symbol.typical() > 0 ? static_cast<int64_t>(symbol.typical()) : gcc_graph::kTypicalExtent);
       names_.push_back(text(symbol.name()));
     }
     typical_ = gart::evaluate(gart::span_of(assembly.program()), symbols(), slots_).ok();
@@ -89,7 +88,7 @@ class Crossings {
     return out;
   }
   int64_t bytes(uint32_t v) const {
-    int64_t n = size_of(static_cast<DType>(value(v).info()->dtype()));
+    int64_t n = gcc_graph::size_of(static_cast<gcc_graph::DType>(value(v).info()->dtype()));
     for (uint32_t slot : gart::span_of(value(v).info()->dims())) n *= typical_ ? slots_[slot] : 0;
     return n;
   }
@@ -192,12 +191,12 @@ void add_assembly(const gart::ArtifactView& artifact, Json& report) {
   report["predicted_us"] = a.predicted();
 }
 
-void add_measurements(const FleetProfile& profile, Json& report) {
+void add_measurements(const gcc_graph::FleetProfile& profile, Json& report) {
   if (!report.contains("groups")) return;
   report["measured_us"] = profile.run_us;
   for (Json& group : report["groups"]) {
     group["measured"] = Json::array();
-    for (const GroupMeasurement& m : profile.groups)
+    for (const gcc_graph::GroupMeasurement& m : profile.groups)
       if (m.group == str(group["name"]))
         group["measured"].push_back({{"device", m.device},
                                      {"begin_us", m.begin_us},

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "artifact_schema/reader.h"
-#include "compiler/place/fleet_profile.h"
+#include "gcc_graph/place.h"
 
 namespace gcg::tools {
 
@@ -14,7 +14,7 @@ namespace gcg::tools {
 void add_assembly(const gart::ArtifactView& artifact, nlohmann::ordered_json& report);
 
 /// Adds "measured" to each group and "measured_us" to the report. `profile`: of this artifact.
-void add_measurements(const FleetProfile& profile, nlohmann::ordered_json& report);
+void add_measurements(const gcc_graph::FleetProfile& profile, nlohmann::ordered_json& report);
 
 /// What add_assembly added.
 void print_assembly(const nlohmann::ordered_json& report);

@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "artifact_schema/call_form.h"
-#include "compiler/support/error.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

@@ -3,10 +3,10 @@
 #include <iomanip>
 #include <iostream>
 
-#include "compiler/support/error.h"
 #include "tools/gcc-graph/inspect/inspect_assembly.h"
 #include "tools/gcc-graph/inspect/inspect_calls.h"
 #include "tools/gcc-graph/inspect/inspect_weights.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

@@ -1,6 +1,6 @@
 #include "tools/gcc-graph/inspect/inspect_shapes.h"
 
-#include "compiler/support/error.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 

@@ -4,8 +4,8 @@
 
 #include "artifact_schema/shape_program.h"
 #include "artifact_schema/spans.h"
-#include "compiler/support/error.h"
 #include "tools/gcc-graph/io/artifact_file.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {
@@ -45,7 +45,7 @@ const fb::Plan& choose_plan(const fb::Manifest& m, const fb::EntryPoint& entry, 
     }
     if (fits && fixed > best_fixed) best = plan, best_fixed = fixed;
   }
-  if (best == nullptr) throw CompileError("the artifact has no plan for " + target + " and these shapes");
+  if (best == nullptr) throw Error("the artifact has no plan for " + target + " and these shapes");
   return *best;
 }
 
@@ -58,8 +58,7 @@ class Facts {
     slots_ = gart::Slots(values.size() + program.size());
     for (size_t i = 0; i < values.size(); ++i)
       if (values[i]) slots_.set(i, *values[i]);
-    if (gart::Status status = gart::evaluate(program, values.size(), slots_); !status.ok())
-      throw CompileError(status.message);
+    if (gart::Status status = gart::evaluate(program, values.size(), slots_); !status.ok()) throw Error(status.message);
   }
 
   StepFacts of(const fb::Step& step) const {

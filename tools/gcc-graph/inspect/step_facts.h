@@ -18,7 +18,7 @@ struct StepFacts {
   std::optional<double> operations, bytes;
 };
 
-/// By number of the step, as gart::StepTime has it. Throws CompileError if the file cannot be read.
+/// By number of the step, as gart::StepTime has it. Throws Error if the file cannot be read.
 std::vector<StepFacts> step_facts(const std::string& artifact, const gart::Program& program,
                                   const NamedTensors& inputs);
 

@@ -8,7 +8,7 @@
 #include "artifact_schema/spans.h"
 #include "artifact_schema/verify.h"
 #include "artifact_schema/verify_assembly.h"
-#include "compiler/support/error.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 

@@ -17,7 +17,7 @@ struct ArtifactFile {
 /// Fails unless every index of manifest and assembly makes sense.
 gart::Status verify_whole(const gart::ArtifactView& artifact);
 
-/// Reads and verifies (digests and every index). Throws CompileError naming the file and what is wrong.
+/// Reads and verifies (digests and every index). Throws Error naming the file and what is wrong.
 ArtifactFile open_artifact(const std::string& path);
 
 }  // namespace gcg::tools

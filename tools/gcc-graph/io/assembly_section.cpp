@@ -16,9 +16,9 @@
 #include <system_error>
 
 #include "artifact_schema/digest.h"
-#include "compiler/support/error.h"
 #include "tools/gcc-graph/io/artifact_file.h"
 #include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {
@@ -148,15 +148,26 @@ MappedArtifact::MappedArtifact(const std::string& path) {
 
 MappedArtifact::~MappedArtifact() { munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size()); }
 
-GroupWeights group_weights(const gart::ArtifactView& artifact, const gart::fb::AssemblyT& assembly) {
-  GroupWeights out(assembly.groups.size());
+const gart::fb::Assembly& assembly_of(const gart::ArtifactView& artifact) {
+  const std::span<const uint8_t> section = artifact.assembly();
+  flatbuffers::Verifier verifier(section.data(), section.size());
+  if (!gart::fb::VerifyAssemblyBuffer(verifier)) fail("the assembly section is damaged");
+  return *gart::fb::GetAssembly(section.data());
+}
+
+namespace {
+
+/// The weights that the parts of each group read.
+gcc_graph::GroupWeights group_weights(const gart::ArtifactView& artifact, const gart::fb::Assembly& assembly) {
+  gcc_graph::GroupWeights out(assembly.groups() == nullptr ? 0 : assembly.groups()->size());
   const auto* entries = artifact.manifest->entry_points();
   std::vector<std::set<uint64_t>> seen(out.size());
-  for (const auto& call : assembly.calls) {
-    if (call->group >= out.size()) fail("assembly: a call names group ", call->group, ", there are ", out.size());
-    if (call->entry >= entries->size())
-      fail("assembly: a call names entry point ", call->entry, ", there are ", entries->size());
-    const gart::fb::EntryPoint& entry = *entries->Get(call->entry);
+  if (assembly.calls() == nullptr) return out;
+  for (const auto* call : *assembly.calls()) {
+    if (call->group() >= out.size()) fail("assembly: a call names group ", call->group(), ", there are ", out.size());
+    if (call->entry() >= entries->size())
+      fail("assembly: a call names entry point ", call->entry(), ", there are ", entries->size());
+    const gart::fb::EntryPoint& entry = *entries->Get(call->entry());
     const size_t symbols = entry.symbols() == nullptr ? 0 : entry.symbols()->size();
     if (entry.plans() == nullptr) continue;
     for (const auto* plan : *entry.plans()) {
@@ -167,11 +178,18 @@ GroupWeights group_weights(const gart::ArtifactView& artifact, const gart::fb::A
         const bool known =
             buffer->size() >= symbols && plan->program() != nullptr && instruction < plan->program()->size();
         const int64_t bytes = known ? plan->program()->Get(static_cast<uint32_t>(instruction))->value() : 0;
-        if (seen[call->group].insert(buffer->offset()).second) out[call->group].push_back({buffer->offset(), bytes});
+        if (seen[call->group()].insert(buffer->offset()).second)
+          out[call->group()].push_back({buffer->offset(), bytes});
       }
     }
   }
   return out;
+}
+
+}  // namespace
+
+gcc_graph::Placing placing_of(const gart::ArtifactView& artifact) {
+  return gcc_graph::Placing(artifact.assembly(), group_weights(artifact, assembly_of(artifact)));
 }
 
 void write_assembly(const std::string& from, const std::string& to, std::span<const uint8_t> section) {

@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "artifact_schema/reader.h"
-#include "compiler/place/assembly_problem.h"
+#include "assembly_generated.h"
+#include "gcc_graph/place.h"
 
 namespace gcg::tools {
 
 /// An artifact mapped, its header and manifest proven, but no digest of code or weights compared.
 class MappedArtifact {
  public:
-  /// Throws CompileError naming the file and what is wrong.
+  /// Throws Error naming the file and what is wrong.
   explicit MappedArtifact(const std::string& path);
   ~MappedArtifact();
   MappedArtifact(const MappedArtifact&) = delete;
@@ -27,12 +28,15 @@ class MappedArtifact {
   gart::ArtifactView view_;
 };
 
-/// The weights that the parts of each group read.
-GroupWeights group_weights(const gart::ArtifactView& artifact, const gart::fb::AssemblyT& assembly);
+/// Its assembly as tables. Throws Error where it is damaged.
+const gart::fb::Assembly& assembly_of(const gart::ArtifactView& artifact);
+
+/// The same to be placed, with the weights that the parts of each group read.
+gcc_graph::Placing placing_of(const gart::ArtifactView& artifact);
 
 /// `from` with this assembly instead of its own, as `to`; no other section changes a byte. Shares the blocks of `from`
 /// where the file system can, else copies them; a large file that becomes itself is changed in place. Throws
-/// CompileError; a failure leaves `to` as it was.
+/// Error; a failure leaves `to` as it was.
 void write_assembly(const std::string& from, const std::string& to, std::span<const uint8_t> section);
 
 }  // namespace gcg::tools

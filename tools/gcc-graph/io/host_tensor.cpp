@@ -1,6 +1,6 @@
 #include "tools/gcc-graph/io/host_tensor.h"
 
-#include "compiler/support/error.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 

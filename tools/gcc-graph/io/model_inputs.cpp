@@ -6,11 +6,11 @@
 #include <map>
 #include <set>
 
-#include "compiler/ir/dim.h"
-#include "compiler/support/error.h"
+#include "gcc_graph/values.h"
 #include "tools/gcc-graph/io/literal_tensor.h"
 #include "tools/gcc-graph/options/parse_dim.h"
 #include "tools/gcc-graph/options/parse_parallel.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 
@@ -49,14 +49,13 @@ gart::Program load_program(const std::string& path, const InputOptions& options)
 
 namespace {
 
-/// An artifact tells an extent as text; a name that is no expression (with a space in it, say) is a symbol's.
-Dim extent_of(const std::string& text) { return Dim::parse(text).value_or(Dim::symbol(text)); }
+using SymbolValues = std::map<std::string, int64_t>;
 
 SymbolValues symbol_values(std::span<const gart::TensorInfo> infos, const std::vector<std::string>& dims,
                            const SymbolValues& given) {
   std::set<std::string> known;
   for (const gart::TensorInfo& info : infos)
-    for (const std::string& d : info.dims) known.merge(extent_of(d).symbols());
+    for (const std::string& d : info.dims) known.merge(gcc_graph::symbols_of_extent(d));
   SymbolValues values;
   for (const std::string& k : known) values[k] = given.count(k) != 0 ? given.at(k) : 1;
   for (const std::string& text : dims) {
@@ -79,7 +78,8 @@ SymbolValues known_extents(std::span<const gart::TensorInfo> infos, const NamedT
     const auto it = given.find(info.name);
     if (it == given.end() || it->second.shape.size() != info.dims.size()) continue;
     for (size_t d = 0; d < info.dims.size(); ++d)
-      if (const auto symbol = extent_of(info.dims[d]).symbol_name()) values.emplace(*symbol, it->second.shape[d]);
+      if (gcc_graph::symbols_of_extent(info.dims[d]).count(info.dims[d]) != 0)  // a symbol, and nothing else
+        values.emplace(info.dims[d], it->second.shape[d]);
   }
   return values;
 }
@@ -104,7 +104,7 @@ std::map<std::string, std::string> read_given(const std::vector<std::string>& op
 
 std::vector<int64_t> shape_of(const gart::TensorInfo& info, const SymbolValues& values) {
   std::vector<int64_t> shape;
-  for (const std::string& d : info.dims) shape.push_back(extent_of(d).evaluate(values));
+  for (const std::string& d : info.dims) shape.push_back(gcc_graph::extent_value(d, values));
   return shape;
 }
 

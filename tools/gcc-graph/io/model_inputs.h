@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/support/error.h"
 #include "tools/gcc-graph/io/tensor_io.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace CLI {
 class App;
@@ -32,10 +32,10 @@ gart::Program load_program(const std::string& path, const InputOptions& options)
 /// One tensor per input of a program. Fails naming the input that is missing, or a name the model does not have.
 NamedTensors collect_inputs(std::span<const gart::TensorInfo> infos, const InputOptions& options);
 
-/// Throws CompileError with the error's message.
+/// Throws Error with the error's message.
 template <class T>
 T value_or_throw(gart::Result<T> result) {
-  if (!result.ok()) throw CompileError(result.error().message);
+  if (!result.ok()) throw Error(result.error().message);
   if constexpr (!std::is_void_v<T>) return std::move(result).value();
 }
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "compiler/support/error.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

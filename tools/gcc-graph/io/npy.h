@@ -5,7 +5,7 @@
 
 namespace gcg::tools {
 
-/// Of either byte order, by rows or by columns. Throws gcg::CompileError with one sentence; `where` names the array.
+/// Of either byte order, by rows or by columns. Throws Error with one sentence; `where` names the array.
 HostTensor parse_npy(const std::vector<uint8_t>& data, const std::string& where);
 /// What stands before the elements, row by row, of such a tensor.
 std::string npy_header(const gart::TensorView& t);

@@ -7,10 +7,10 @@
 #include <memory>
 #include <random>
 
-#include "compiler/ir/dtype.h"
-#include "compiler/support/error.h"
+#include "gcc_graph/values.h"
 #include "tools/gcc-graph/io/npy.h"
 #include "tools/gcc-graph/io/read_file.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 
@@ -48,13 +48,13 @@ HostTensor read_pb(const std::string& path) {
   const std::vector<uint8_t> data = read_file(path);
   onnx::TensorProto proto;
   if (!proto.ParseFromArray(data.data(), static_cast<int>(data.size()))) fail(path, ": not an ONNX TensorProto");
-  const auto dtype = dtype_from_onnx(proto.data_type());
-  if (!dtype) fail(path, ": element type ", proto.data_type(), " is not supported");
+  const gcc_graph::DType dtype = gcc_graph::dtype_from_onnx(proto.data_type());
+  if (dtype == gcc_graph::DType::undefined) fail(path, ": element type ", proto.data_type(), " is not supported");
   HostTensor out;
-  out.dtype = static_cast<gart::DType>(*dtype);
+  out.dtype = static_cast<gart::DType>(dtype);
   out.shape.assign(proto.dims().begin(), proto.dims().end());
   const int64_t bytes = checked_bytes(out.shape, out.dtype, path);
-  const int64_t count = bytes / size_of(*dtype);
+  const int64_t count = bytes / gcc_graph::size_of(dtype);
   auto copy = [&](const auto& field, auto element) {
     if (field.size() != count) fail(path, ": ", field.size(), " elements, its dims ask for ", count);
     out.bytes.resize(static_cast<size_t>(bytes));
@@ -69,42 +69,42 @@ HostTensor read_pb(const std::string& path) {
       fail(path, ": ", out.bytes.size(), " bytes, its dims ask for ", bytes);
     return out;
   }
-  switch (*dtype) {
-    case DType::f32:
+  switch (dtype) {
+    case gcc_graph::DType::f32:
       copy(proto.float_data(), float());
       break;
-    case DType::f64:
+    case gcc_graph::DType::f64:
       copy(proto.double_data(), double());
       break;
-    case DType::i64:
+    case gcc_graph::DType::i64:
       copy(proto.int64_data(), int64_t());
       break;
-    case DType::u64:
+    case gcc_graph::DType::u64:
       copy(proto.uint64_data(), uint64_t());
       break;
-    case DType::u32:
+    case gcc_graph::DType::u32:
       copy(proto.uint64_data(), uint32_t());
       break;
-    case DType::i32:
+    case gcc_graph::DType::i32:
       copy(proto.int32_data(), int32_t());
       break;
-    case DType::i16:
+    case gcc_graph::DType::i16:
       copy(proto.int32_data(), int16_t());
       break;
-    case DType::u16:
-    case DType::f16:
-    case DType::bf16:
+    case gcc_graph::DType::u16:
+    case gcc_graph::DType::f16:
+    case gcc_graph::DType::bf16:
       copy(proto.int32_data(), uint16_t());
       break;
-    case DType::i8:
+    case gcc_graph::DType::i8:
       copy(proto.int32_data(), int8_t());
       break;
-    case DType::u8:
-    case DType::boolean:
+    case gcc_graph::DType::u8:
+    case gcc_graph::DType::boolean:
       copy(proto.int32_data(), uint8_t());
       break;
     default:
-      fail(path, ": data of type ", gcg::name_of(*dtype), " is only read where it is raw");
+      fail(path, ": data of type ", gcc_graph::name_of(dtype), " is only read where it is raw");
   }
   return out;
 }

@@ -11,7 +11,7 @@ namespace gcg::tools {
 
 using NamedTensors = std::map<std::string, HostTensor>;
 
-/// All throw gcg::CompileError with one sentence naming the file and what is wrong.
+/// All throw Error with one sentence naming the file and what is wrong.
 NamedTensors read_npz(const std::string& path);
 HostTensor read_npy(const std::string& path);
 HostTensor read_pb(const std::string& path);

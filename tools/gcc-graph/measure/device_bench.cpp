@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 double milliseconds(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
 
 void check(const gart::Result<void>& result) {
-  if (!result.ok()) throw CompileError(result.error().message);
+  if (!result.ok()) throw Error(result.error().message);
 }
 
 double median(std::vector<double>& values) {
@@ -110,7 +110,7 @@ std::optional<DeviceTimes> time_on_device(const gart::Program& program, const Na
   try {
     return Bench(*value_or_throw(open_driver()), program, inputs).run(seconds);
   } catch (const gart::Failure& failure) {
-    throw CompileError(failure.error.message);
+    throw Error(failure.error.message);
   }
 }
 

@@ -14,7 +14,7 @@ struct DeviceTimes {
   double device_ms = 0;   // between events before and after the work, launches back to back
 };
 
-/// Medians over `seconds` of runs; nullopt if the program runs on the CPU. Throws CompileError with the reason.
+/// Medians over `seconds` of runs; nullopt if the program runs on the CPU. Throws Error with the reason.
 std::optional<DeviceTimes> time_on_device(const gart::Program& program, const NamedTensors& inputs, double seconds);
 
 }  // namespace gcg::tools

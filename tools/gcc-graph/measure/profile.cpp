@@ -6,11 +6,11 @@
 #include <iostream>
 #include <map>
 
-#include "compiler/kernel/machine.h"
-#include "compiler/support/error.h"
+#include "gcc_graph/fleet.h"
 #include "tools/gcc-graph/inspect/step_facts.h"
 #include "tools/gcc-graph/measure/peak.h"
 #include "tools/gcc-graph/measure/trace_file.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {
@@ -18,9 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// What the machine could do; 0: not known.
-struct Roofline {
-  double gflops = 0, gbytes_per_s = 0;
-};
+using Roofline = gcc_graph::Rates;
 
 #if defined(__x86_64__)
 Roofline measure_cpu(const std::string& target, int threads) {
@@ -36,8 +34,7 @@ Roofline measure_cpu(const std::string&, int) { return {}; }
 /// Of a CPU as measured now, a core's times the threads; of a GPU as the cost model knows its kind, on its f32 units.
 Roofline roofline_of(const gart::Program& program) {
   if (program.device().starts_with("cpu")) return measure_cpu(program.target(), program.threads());
-  const Machine& gpu = machine_of(require_targets({program.target()}).front());
-  return {2 * gpu.processors * gpu.gigahertz * gpu.scalar_rate, gpu.bytes_per_second * 1e-9};
+  return gcc_graph::rates_of_gpu(program.target());
 }
 
 /// What a thread did of a step in one run: all turns of loops together.
@@ -68,7 +65,7 @@ class Recorder {
   std::vector<gart::StepTime> run() {
     for (;;) {
       invocation_.record_steps(places_);
-      if (gart::Result<void> done = invocation_.run(); !done) throw CompileError(done.error().message);
+      if (gart::Result<void> done = invocation_.run(); !done) throw Error(done.error().message);
       const size_t count = invocation_.recorded_steps();
       if (count <= places_.size()) return {places_.begin(), places_.begin() + static_cast<int64_t>(count)};
       places_.resize(2 * count);

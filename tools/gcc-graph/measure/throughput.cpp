@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/support/error.h"
 #include "tools/gcc-graph/io/model_inputs.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {
@@ -58,7 +58,7 @@ class Callers {
 
  private:
   static void check(const gart::Result<void>& result) {
-    if (!result.ok()) throw CompileError(result.error().message);
+    if (!result.ok()) throw Error(result.error().message);
   }
   std::vector<gart::Invocation> invocations_;
 };

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <set>
 
-#include "compiler/support/error.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 

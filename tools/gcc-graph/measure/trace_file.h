@@ -15,7 +15,7 @@ struct TraceSpan {
   nlohmann::ordered_json facts;  // an object
 };
 
-/// `rows`: names by number; those without spans are left out. Throws CompileError if the file cannot be written.
+/// `rows`: names by number; those without spans are left out. Throws Error if the file cannot be written.
 void write_trace_file(const std::string& path, const std::vector<std::string>& rows,
                       const std::vector<TraceSpan>& spans);
 

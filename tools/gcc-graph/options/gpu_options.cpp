@@ -8,11 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "codegen/cuda/cuda_backend.h"
-#include "codegen/library/library_binder.h"
-#include "compiler/compile.h"
-#include "compiler/support/error.h"
 #include "tools/gcc-graph/options/parse_dim.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {
@@ -26,9 +23,9 @@ std::filesystem::path usable_folder(const std::string& path) {
   return path;
 }
 
-Precision parse_precision(const std::string& text) {
-  for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
-    if (text == name_of(p)) return p;
+std::string checked_precision(const std::string& text) {
+  for (const char* known : {"fp32", "tf32", "fp16", "bf16"})
+    if (text == known) return text;
   fail("--precision: there is no '", text, "'; known are: fp32, tf32, fp16, bf16");
 }
 
@@ -37,7 +34,7 @@ Precision parse_precision(const std::string& text) {
 void GpuOptions::add_to(CLI::App& c) {
   c.add_option("--cache", cache, "Folder of GPU kernels assembled before (default: gcc-graph in the user's cache)");
   c.add_option_function<std::string>(
-       "--precision", [this](const std::string& text) { precision = name_of(parse_precision(text)); },
+       "--precision", [this](const std::string& text) { precision = checked_precision(text); },
        "Of the factors of matrix products on GPUs, and of the weights that CPUs store (sums are fp32): fp32, tf32, "
        "fp16, bf16")
       ->default_str("fp32");
@@ -62,19 +59,6 @@ void GpuOptions::apply(gcc_graph::CompileOptions& options) const {
   options.precision = precision;
   options.libraries = libraries;
   if (!cache.empty()) options.cache = usable_folder(cache);
-}
-
-void GpuOptions::apply(CompileOptions& options) const {
-  check();
-  options.precision = parse_precision(precision);
-  options.libraries.fallbacks = libraries[0] == "auto";
-  if (libraries[0] != "none")
-    options.libraries.binder =
-        library::make_library_binder(options.libraries.fallbacks ? library::known_libraries() : libraries);
-}
-
-std::unique_ptr<Backend> GpuOptions::backend() const {
-  return cache.empty() ? cuda::make_cuda_backend() : cuda::make_cuda_backend(usable_folder(cache));
 }
 
 }  // namespace gcg::tools

@@ -1,7 +1,6 @@
 // How kernels for GPUs are made: the options that `compile` and `tune` share.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,11 +10,6 @@ namespace CLI {
 class App;
 }
 
-namespace gcg {
-class Backend;
-struct CompileOptions;
-}  // namespace gcg
-
 namespace gcg::tools {
 
 struct GpuOptions {
@@ -24,12 +18,9 @@ struct GpuOptions {
   std::vector<std::string> libraries = {"none"};
 
   void add_to(CLI::App& command);
-  /// Fills in what of the options concerns all kernels for GPUs. Throws CompileError where the cache's folder cannot be
+  /// Fills in what of the options concerns all kernels for GPUs. Throws Error where the cache's folder cannot be
   /// used.
   void apply(gcc_graph::CompileOptions& options) const;
-  /// The same for who has a backend around the compiler's; throws CompileError naming a library that is not known.
-  void apply(CompileOptions& options) const;
-  std::unique_ptr<Backend> backend() const;
 
  private:
   void check() const;

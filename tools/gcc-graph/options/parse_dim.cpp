@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "compiler/support/error.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {

@@ -7,7 +7,7 @@
 
 namespace gcg::tools {
 
-/// What is left out is 0: the file's choice. Throws CompileError on anything else.
+/// What is left out is 0: the file's choice. Throws Error on anything else.
 gart::Parallel parse_parallel(const std::string& text);
 
 }  // namespace gcg::tools

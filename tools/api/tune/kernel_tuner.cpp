@@ -1,8 +1,8 @@
-#include "tools/gcc-graph/measure/kernel_tuner.h"
+#include "tools/api/tune/kernel_tuner.h"
 
 #include "compiler/artifact/kernel_artifact.h"
 
-namespace gcg::tools {
+namespace gcg::tune {
 namespace {
 
 /// Notes what is asked, and answers one question with a given candidate.
@@ -58,4 +58,4 @@ void KernelTuner::tune(const Kernel& kernel, const Target& target, const Decisio
   });
 }
 
-}  // namespace gcg::tools
+}  // namespace gcg::tune

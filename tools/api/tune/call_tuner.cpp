@@ -1,13 +1,12 @@
-#include "tools/gcc-graph/measure/call_tuner.h"
+#include "tools/api/tune/call_tuner.h"
 
 #include "compiler/artifact/emit_step.h"
 #include "compiler/artifact/kernel_artifact.h"
 #include "compiler/kernel/library_algorithm.h"
 #include "compiler/support/error.h"
 #include "runtime/errors.h"
-#include "tools/gcc-graph/io/model_inputs.h"
 
-namespace gcg::tools {
+namespace gcg::tune {
 namespace {
 
 using gart::cuda::CallProblem;
@@ -26,8 +25,10 @@ class OneAlgorithm final : public Decisions {
 };
 
 std::unique_ptr<gart::cuda::Device> open_device() {
+  const auto driver = gart::cuda::open_driver();
+  if (!driver.ok()) fail(driver.error().message);
   try {
-    return std::make_unique<gart::cuda::Device>(*value_or_throw(gart::cuda::open_driver()), 0);
+    return std::make_unique<gart::cuda::Device>(**driver, 0);
   } catch (const gart::Failure& failure) {
     fail(failure.error.message);
   }
@@ -121,4 +122,4 @@ CallTuner::Opened& CallTuner::open(const std::string& name) const {
   return opened;
 }
 
-}  // namespace gcg::tools
+}  // namespace gcg::tune

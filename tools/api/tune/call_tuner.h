@@ -7,9 +7,9 @@
 #include "compiler/kernel/library_call.h"
 #include "compiler/kernel/target.h"
 #include "runtime/cuda/libraries/library.h"
-#include "tools/gcc-graph/measure/tuner.h"
+#include "tools/api/tune/tuner.h"
 
-namespace gcg::tools {
+namespace gcg::tune {
 
 /// A binder around the one that finds the calls: each call that it finds is measured with every algorithm that its
 /// library proposes.
@@ -43,4 +43,4 @@ class CallTuner final : public LibraryBinder {
   mutable std::map<std::string, std::string> refusals_;
 };
 
-}  // namespace gcg::tools
+}  // namespace gcg::tune

@@ -1,4 +1,4 @@
-#include "tools/gcc-graph/measure/tuner.h"
+#include "tools/api/tune/tuner.h"
 
 #include <dlfcn.h>
 
@@ -9,9 +9,8 @@
 #include "compiler/support/error.h"
 #include "runtime/cuda/driver/device.h"
 #include "runtime/errors.h"
-#include "tools/gcc-graph/measure/device_bench.h"
 
-namespace gcg::tools {
+namespace gcg::tune {
 namespace {
 
 using namespace gart::cuda;
@@ -37,15 +36,9 @@ const Driver& require_driver() {
   return *driver.value();
 }
 
-NamedTensors random_inputs(const gart::Program& program) {
-  InputOptions options;
-  options.random_seed = 1;
-  return collect_inputs(program.inputs(), options);
-}
-
 }  // namespace
 
-Tuner::Tuner(TuningFile& file, const TuneOptions& options, Report report)
+Tuner::Tuner(TuningFile& file, const Measuring& options, Report report)
     : file_(file), options_(options), report_(std::move(report)) {
   const Driver& driver = require_driver();
   try {
@@ -71,21 +64,12 @@ void Tuner::decide(const Decision& decision, const std::function<std::vector<uin
     const std::string& candidate = decision.candidates[i];
     report_(
         concat(decision.kernel, " ", decision.shape, ": ", i + 1, " of ", decision.candidates.size(), ", ", candidate));
-    m.microseconds[candidate] = microseconds(artifact(i));
+    m.microseconds[candidate] = std::round(options_.run_us(artifact(i)) * 1e3 / options_.launches) / 1000;
     const double best = m.microseconds[m.choice] * (m.choice == favourite ? kWorthAChange : 1);
     if (m.microseconds[candidate] < best) m.choice = candidate;
   }
   file_.put(decision, std::move(m));
   ++measured_;
-}
-
-double Tuner::microseconds(const std::vector<uint8_t>& artifact) const {
-  gart::LoadOptions load;
-  load.device = "cuda";
-  const gart::Program program = value_or_throw(gart::load(std::span<const uint8_t>(artifact), load));
-  const auto times = time_on_device(program, random_inputs(program), options_.seconds);
-  GCG_CHECK(times.has_value(), "the program runs on ", program.device());
-  return std::round(times->device_ms * 1e6 / options_.launches) / 1000;
 }
 
 std::string target_of_gpu() {
@@ -98,4 +82,4 @@ std::string target_of_gpu() {
   return find_target(name + "a") ? name + "a" : name;
 }
 
-}  // namespace gcg::tools
+}  // namespace gcg::tune

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "compiler/kernel/backend.h"
-#include "tools/gcc-graph/measure/tuner.h"
+#include "tools/api/tune/tuner.h"
 
-namespace gcg::tools {
+namespace gcg::tune {
 
 /// A backend around the one that makes the code: each kernel that it is asked to compile is measured in every
 /// candidate. What it returns is compiled with the choices made.
@@ -26,4 +26,4 @@ class KernelTuner final : public Backend {
   Tuner& tuner_;
 };
 
-}  // namespace gcg::tools
+}  // namespace gcg::tune

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 
 #include "tools/api/tuning_file.h"
@@ -12,12 +13,12 @@ namespace gart::cuda {
 class Device;
 }
 
-namespace gcg::tools {
+namespace gcg::tune {
 
-struct TuneOptions {
-  double seconds = 0.05;  // of measuring per candidate
-  int launches = 20;      // of the kernel in one run
-  bool again = false;     // measure what the file has, too
+struct Measuring {
+  int launches = 20;                                       // of the kernel in one run
+  bool again = false;                                      // measure what the file has, too
+  std::function<double(std::span<const uint8_t>)> run_us;  // of an artifact, whose inputs may be anything
 };
 
 class Tuner {
@@ -25,9 +26,9 @@ class Tuner {
   using Report = std::function<void(const std::string&)>;
 
   /// Throws CompileError where there is no GPU. The file must outlive the tuner.
-  Tuner(TuningFile& file, const TuneOptions& options, Report report);
+  Tuner(TuningFile& file, const Measuring& options, Report report);
 
-  const TuneOptions& options() const { return options_; }
+  const Measuring& options() const { return options_; }
   const TuningFile& file() const { return file_; }
 
   /// Is the decision still to be made? Counts it as known where the file has it.
@@ -44,10 +45,8 @@ class Tuner {
   size_t open() const { return open_.size(); }
 
  private:
-  double microseconds(const std::vector<uint8_t>& artifact) const;
-
   TuningFile& file_;
-  const TuneOptions options_;
+  const Measuring options_;
   const Report report_;
   std::shared_ptr<gart::cuda::Device> context_;  // takes longer to make than a candidate to measure
   std::string device_, driver_;
@@ -58,4 +57,4 @@ class Tuner {
 /// The target whose code the first GPU runs best: "sm_90a". Throws CompileError where there is no GPU.
 std::string target_of_gpu();
 
-}  // namespace gcg::tools
+}  // namespace gcg::tune

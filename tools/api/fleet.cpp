@@ -1,0 +1,64 @@
+#include "gcc_graph/fleet.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codegen/cuda/assembler/nvrtc.h"
+#include "compiler/fleet/fleet.h"
+#include "compiler/kernel/machine.h"
+#include "compiler/kernel/typical_extent.h"
+#include "tools/api/fleet_state.h"
+#include "tools/api/graph_state.h"
+
+namespace gcc_graph {
+namespace detail {
+
+/// The two structs say the same; `To` is the one of the other side.
+template <class To, class From>
+To converted(From from) {
+  To to;
+  for (auto& d : from.devices)
+    to.devices.push_back({std::move(d.name), static_cast<decltype(to.devices[0].kind)>(d.kind), std::move(d.cores),
+                          d.ordinal, std::move(d.target), std::move(d.host), d.memory_bytes, std::move(d.supports),
+                          std::move(d.denies), d.infers, d.trains, d.gflops, d.gbytes_per_s});
+  for (const auto& l : from.links) to.links.push_back({l.from, l.to, l.gbytes_per_s, l.us});
+  return to;
+}
+
+gcg::Fleet own_fleet(const Fleet& fleet) { return converted<gcg::Fleet>(fleet); }
+
+}  // namespace detail
+
+Fleet parse_fleet(const std::string& json, const std::string& source) {
+  return detail::guarded([&] { return detail::converted<Fleet>(gcg::parse_fleet(json, source)); });
+}
+
+std::string print_fleet(const Fleet& fleet) { return gcg::print_fleet(detail::own_fleet(fleet)); }
+
+static_assert(kTypicalExtent == gcg::kTypicalExtent);
+
+Rates rates_of_gpu(const std::string& target) {
+  return detail::guarded([&] {
+    const gcg::Machine& gpu = gcg::machine_of(gcg::require_targets({target}).front());
+    return Rates{2 * gpu.processors * gpu.gigahertz * gpu.scalar_rate, gpu.bytes_per_second * 1e-9};
+  });
+}
+
+std::string target_of_sm(int sm) {
+  for (const std::string& name : {gcg::concat("sm_", sm, "a"), gcg::concat("sm_", sm)})
+    if (gcg::find_target(name)) return name;
+  return sm >= gcg::find_target("ptx")->sm ? "ptx" : "";
+}
+
+std::string target_for_driver(int sm, int driver) {
+  return detail::guarded([&] {
+    const std::string name = target_of_sm(sm);
+    if (name.empty()) gcg::fail("there is no such target");
+    gcg::cuda::Nvrtc::for_driver(driver, name == "ptx");
+    // A cubin loads on all drivers of one major version, PTX only on those that know its version.
+    const int oldest = name == "ptx" ? driver : std::max(driver / 1000 * 1000, gcg::kOldestDriver);
+    return gcg::concat(name, ":", oldest / 1000, ".", oldest % 1000 / 10);
+  });
+}
+
+}  // namespace gcc_graph

@@ -1,0 +1,11 @@
+// A public fleet as the compiler has it.
+#pragma once
+
+#include "compiler/fleet/fleet.h"
+#include "gcc_graph/fleet.h"
+
+namespace gcc_graph::detail {
+
+gcg::Fleet own_fleet(const Fleet& fleet);
+
+}  // namespace gcc_graph::detail

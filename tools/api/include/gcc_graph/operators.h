@@ -1,0 +1,21 @@
+// What the compiler knows of operators: docs/operators.md as data.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gcc_graph/types.h"
+
+namespace gcc_graph {
+
+struct OperatorInfo {
+  std::string domain, name;  ///< domain "ai.onnx", "com.microsoft"
+  int since = 1;             ///< the oldest opset of the domain whose meaning is known
+  int min_inputs = 0, max_inputs = 0, min_outputs = 0, max_outputs = 0;  ///< -1: any number
+  std::string becomes;  ///< how it gets to machine code: "elementwise", "contraction", "other operators"
+};
+
+/// By domain, then by name.
+GCC_GRAPH_API std::vector<OperatorInfo> known_operators();
+
+}  // namespace gcc_graph

@@ -1,0 +1,52 @@
+#include "gcc_graph/operators.h"
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+
+#include "compiler/ops/expansion.h"
+#include "compiler/ops/op_def.h"
+
+namespace gcc_graph {
+namespace {
+
+const char* way_of(const gcg::OpDef& op) {
+  if (gcg::expand_of(op) != nullptr) return "other operators";
+  switch (op.kind) {
+    case gcg::OpKind::pointwise:
+      return "elementwise";
+    case gcg::OpKind::movement:
+      return "movement of elements";
+    case gcg::OpKind::view:
+      return "view";
+    case gcg::OpKind::reduction:
+      return "reduction";
+    case gcg::OpKind::contraction:
+      return "contraction";
+    case gcg::OpKind::generator:
+      return "generator";
+    case gcg::OpKind::control:
+      return "control flow";
+    case gcg::OpKind::program:
+      return "statements in order";
+    case gcg::OpKind::opaque:
+      return "other operators";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<OperatorInfo> known_operators() {
+  std::vector<OperatorInfo> all;
+  for (const gcg::OpDef* op : gcg::all_ops())
+    if (std::string_view(op->domain) != "gart")
+      all.push_back({*op->domain != '\0' ? op->domain : "ai.onnx", op->name, static_cast<int>(op->since),
+                     op->min_inputs, op->max_inputs, op->min_outputs, op->max_outputs, way_of(*op)});
+  std::sort(all.begin(), all.end(), [](const OperatorInfo& a, const OperatorInfo& b) {
+    return std::tie(a.domain, a.name) < std::tie(b.domain, b.name);
+  });
+  return all;
+}
+
+}  // namespace gcc_graph

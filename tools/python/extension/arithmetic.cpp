@@ -1,0 +1,168 @@
+#include "arithmetic.h"
+
+#include <cstring>
+#include <utility>
+
+#include "source_lines.h"
+
+namespace gart_lazy {
+namespace {
+
+const char* const kSlotNames[kSlots] = {"add",          "subtract",    "multiply",   "divide",        "matmul",
+                                        "less",         "less_equal",  "greater",    "greater_equal", "equal",
+                                        "not_equal",    "bitwise_and", "bitwise_or", "bitwise_xor",   "power",
+                                        "floor_divide", "remainder"};
+const char* const kSlotOps[] = {
+    "Add", "Sub", "Mul", "Div", "MatMul", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"};
+Operator slot_operators[10];
+
+bool is_plain_float(DType t) { return t == DType::f32 || t == DType::f64; }
+bool is_number(DType t) { return t != DType::boolean; }
+bool is_fast(int slot, DType t) {
+  if (slot > kEqual || !is_number(t)) return false;
+  return slot != kDiv || is_plain_float(t) || t == DType::f16 || t == DType::bf16;
+}
+
+/// A Python number beside an array of `dtype`, as NumPy takes it; empty where Python is to see to it.
+Array weak_scalar(PyObject* value, DType dtype) {
+  if (PyFloat_CheckExact(value) && is_plain_float(dtype)) {
+    const double number = PyFloat_AsDouble(value);
+    const auto narrow = static_cast<float>(number);
+    return Array::scalar(dtype, dtype == DType::f64 ? static_cast<const void*>(&number) : &narrow);
+  }
+  if (!PyLong_CheckExact(value)) return {};
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (overflow != 0) return {};
+  if (dtype == DType::f32) {
+    const auto f = static_cast<float>(number);
+    return Array::scalar(dtype, &f);
+  }
+  if (dtype == DType::f64) {
+    const auto f = static_cast<double>(number);
+    return Array::scalar(dtype, &f);
+  }
+  if (dtype == DType::i64) return Array::scalar(dtype, &number);
+  if (dtype == DType::i32 && number == static_cast<int32_t>(number)) {
+    const auto i = static_cast<int32_t>(number);
+    return Array::scalar(dtype, &i);
+  }
+  return {};
+}
+
+}  // namespace
+
+PyObject* binary(int slot, PyObject* a, PyObject* b) {
+  const bool left = is_array(a), right = is_array(b);
+  if (left && right) {
+    const Array& x = array_of(a);
+    const Array& y = array_of(b);
+    if (x.dtype() == y.dtype() && is_fast(slot, x.dtype()))
+      return guarded([&] { return wrap(gcc_graph::lazy::record(slot_operators[slot], x, y, here())); });
+  } else if (slot != kMatMul) {
+    const Array& known = array_of(left ? a : b);
+    if (is_fast(slot, known.dtype()))
+      if (const Array number = weak_scalar(left ? b : a, known.dtype()))
+        return guarded([&] {
+          return wrap(
+              gcc_graph::lazy::record(slot_operators[slot], left ? known : number, left ? number : known, here()));
+        });
+  }
+  if (package.fallback == nullptr) Py_RETURN_NOTIMPLEMENTED;
+  return PyObject_CallFunction(package.fallback, "sOO", kSlotNames[slot], a, b);
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int how) {
+  switch (how) {
+    case Py_LT:
+      return binary(kLess, a, b);
+    case Py_LE:
+      return binary(kLessOrEqual, a, b);
+    case Py_GT:
+      return binary(kGreater, a, b);
+    case Py_GE:
+      return binary(kGreaterOrEqual, a, b);
+    case Py_EQ:
+      return binary(kEqual, a, b);
+    default:
+      return binary(kNotEqual, a, b);
+  }
+}
+PyObject* power_slot(PyObject* a, PyObject* b, PyObject*) { return binary(kPower, a, b); }
+
+namespace {
+
+// Functions of one array. Of integers most are of their floats.
+struct Unary {
+  const char* name;
+  const char* op;
+  bool floats_only;
+};
+constexpr Unary kUnary[] = {
+    {"exp", "Exp", true},           {"log", "Log", true},         {"tanh", "Tanh", true},
+    {"sqrt", "Sqrt", true},         {"sin", "Sin", true},         {"cos", "Cos", true},
+    {"tan", "Tan", true},           {"sinh", "Sinh", true},       {"cosh", "Cosh", true},
+    {"arcsin", "Asin", true},       {"arccos", "Acos", true},     {"arctan", "Atan", true},
+    {"arcsinh", "Asinh", true},     {"arccosh", "Acosh", true},   {"arctanh", "Atanh", true},
+    {"erf", "Erf", true},           {"sigmoid", "Sigmoid", true}, {"reciprocal", "Reciprocal", true},
+    {"softplus", "Softplus", true}, {"abs", "Abs", false},        {"negative", "Neg", false},
+    {"sign", "Sign", false},        {"relu", "Relu", false},      {"floor", "Floor", true},
+    {"ceil", "Ceil", true},         {"rint", "Round", true}};
+constexpr int kUnaryCount = sizeof kUnary / sizeof *kUnary;
+Operator unary_operators[kUnaryCount];
+
+PyObject* unary(int which, PyObject* x) {
+  const Unary& u = kUnary[which];
+  if (is_array(x)) {
+    const DType t = array_of(x).dtype();
+    if (u.floats_only ? (is_plain_float(t) || t == DType::f16 || t == DType::bf16) : is_number(t))
+      return guarded([&] { return wrap(gcc_graph::lazy::record(unary_operators[which], array_of(x), here())); });
+  }
+  PyObject* floats = PyObject_CallFunction(package.convert, "Oi", x, u.floats_only ? 1 : 0);
+  if (floats == nullptr) return nullptr;
+  PyObject* result = nullptr;
+  if (is_array(floats))
+    result = guarded([&] { return wrap(gcc_graph::lazy::record(unary_operators[which], array_of(floats), here())); });
+  Py_DECREF(floats);
+  return result;
+}
+
+template <int which>
+PyObject* unary_function(PyObject*, PyObject* x) {
+  return unary(which, x);
+}
+
+int index_of_unary(const char* name) {
+  for (int i = 0; i < kUnaryCount; ++i)
+    if (std::strcmp(kUnary[i].name, name) == 0) return i;
+  return 0;
+}
+
+template <int... which>
+bool add_functions(PyObject* module, std::integer_sequence<int, which...>) {
+  static PyMethodDef table[] = {{kUnary[which].name, unary_function<which>, METH_O, "Elementwise"}...,
+                                {nullptr, nullptr, 0, nullptr}};
+  return PyModule_AddFunctions(module, table) == 0;
+}
+
+}  // namespace
+
+PyObject* negative(PyObject* x) {
+  static const int which = index_of_unary("negative");
+  return unary(which, x);
+}
+PyObject* absolute(PyObject* x) {
+  static const int which = index_of_unary("abs");
+  return unary(which, x);
+}
+
+bool add_unary_functions(PyObject* module) {
+  return add_functions(module, std::make_integer_sequence<int, kUnaryCount>());
+}
+
+void make_operators() {
+  for (int slot = 0; slot <= kEqual; ++slot) slot_operators[slot] = Operator::make(kSlotOps[slot], "xx");
+  for (int i = 0; i < kUnaryCount; ++i) unary_operators[i] = Operator::make(kUnary[i].op, "x");
+}
+
+}  // namespace gart_lazy

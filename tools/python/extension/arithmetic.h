@@ -1,0 +1,44 @@
+// Operators of arrays and functions of one array: recorded by a few calls of C.
+#pragma once
+
+#include "objects.h"
+
+namespace gart_lazy {
+
+enum Slot : int {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMatMul,
+  kLess,
+  kLessOrEqual,
+  kGreater,
+  kGreaterOrEqual,
+  kEqual,
+  kNotEqual,
+  kAnd,
+  kOr,
+  kXor,
+  kPower,
+  kFloorDivide,
+  kRemainder,
+  kSlots
+};
+
+PyObject* binary(int slot, PyObject* a, PyObject* b);
+template <int slot>
+PyObject* binary_slot(PyObject* a, PyObject* b) {
+  return binary(slot, a, b);
+}
+PyObject* power_slot(PyObject* a, PyObject* b, PyObject*);
+PyObject* compare(PyObject* a, PyObject* b, int how);
+PyObject* negative(PyObject* x);
+PyObject* absolute(PyObject* x);
+
+/// exp, tanh, ... as functions of the module. False with an exception set.
+bool add_unary_functions(PyObject* module);
+/// Before anything is recorded.
+void make_operators();
+
+}  // namespace gart_lazy

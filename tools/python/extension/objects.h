@@ -1,0 +1,56 @@
+// Python objects that hold what is recorded, and what the package gives the module. Python's stable ABI of 3.11.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+
+#include <string>
+#include <vector>
+
+#include "gcc_graph/lazy.h"
+
+namespace gart_lazy {
+
+using gcc_graph::Attribute;
+using gcc_graph::Attributes;
+using gcc_graph::DType;
+using gcc_graph::lazy::Array;
+using gcc_graph::lazy::Operator;
+using gcc_graph::lazy::Recording;
+using gcc_graph::lazy::Source;
+
+struct PyArray {
+  PyObject_HEAD Array array;
+};
+struct PyOperator {
+  PyObject_HEAD Operator op;
+};
+struct PyRecording {
+  PyObject_HEAD Recording recording;
+};
+
+struct Types {
+  PyTypeObject *array = nullptr, *operator_ = nullptr, *recording = nullptr;
+};
+extern Types types;
+/// The package's: its error class; what does what operands that are not alike need: fallback(name, a, b); what makes an
+/// array of anything else; its folder, whose frames are nobody's lines.
+struct Package {
+  PyObject *error = nullptr, *fallback = nullptr, *convert = nullptr;
+  std::string folder;
+};
+extern Package package;
+
+inline Array& array_of(PyObject* object) { return reinterpret_cast<PyArray*>(object)->array; }
+inline bool is_array(PyObject* object) { return Py_TYPE(object) == types.array; }
+/// A new reference; null with an exception set where there is no memory.
+PyObject* wrap(Array&& array);
+
+/// Without the interpreter's lock; false with an exception set.
+bool evaluate(std::vector<Array> arrays);
+bool ensure_ready(PyObject* array);
+
+}  // namespace gart_lazy
+
+#define SLOT(id, function) {id, reinterpret_cast<void*>(function)}
