@@ -98,7 +98,7 @@ void attempt(Inventory& inventory, const std::string& what, const std::function<
     measure();
   } catch (const gart::Failure& failure) {
     inventory.remarks.push_back(concat(what, ": not measured: ", failure.error.message));
-  } catch (const CompileError& error) {
+  } catch (const std::exception& error) {
     inventory.remarks.push_back(concat(what, ": not measured: ", error.what()));
   }
 }
@@ -109,7 +109,7 @@ void add_peer_links(Inventory& inventory, const Driver& driver) {
   for (int from = 0; from < static_cast<int>(fleet.devices.size()); ++from)
     for (int to = 0; to < static_cast<int>(fleet.devices.size()); ++to) {
       const FleetDevice &a = fleet.devices[static_cast<size_t>(from)], &b = fleet.devices[static_cast<size_t>(to)];
-      if (from == to || a.kind != DeviceClass::cuda || b.kind != DeviceClass::cuda) continue;
+      if (from == to || a.kind != FleetDevice::Kind::cuda || b.kind != FleetDevice::Kind::cuda) continue;
       attempt(inventory, concat(a.name, " to ", b.name), [&] {
         FleetLink link = measure_peer_link(a.ordinal, b.ordinal, driver);
         link.from = from;
