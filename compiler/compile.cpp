@@ -94,7 +94,9 @@ class Compilation {
         cut_(options.cut),
         fleet_(options.fleet ? options.fleet : implied_fleet(graph_, targets_, cut_)),
         wishes_(fleet_ ? NodeWishes(graph_, *fleet_, cut_) : NodeWishes()),
-        remarks_(idle_options(options, targets_)) {}
+        remarks_(idle_options(options, targets_)) {
+    if (fleet_) check_targets(*fleet_, targets_);
+  }
 
   /// The story. False if --stop-after ended the work.
   bool run(const Backends& backends) {

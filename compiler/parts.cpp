@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "compiler/kernel/device_traits.h"
 #include "compiler/place/assembly_problem.h"
 #include "compiler/place/estimate.h"
 #include "compiler/support/error.h"
@@ -93,6 +94,18 @@ std::vector<SymbolValues> shape_sets_of_part(const PartedModel& model, int part,
   // The one that leaves most open comes last: it serves whatever the others do not.
   std::stable_sort(sets.begin(), sets.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
   return sets;
+}
+
+void check_targets(const Fleet& fleet, const std::vector<Target>& targets) {
+  for (const FleetDevice& device : fleet.devices) {
+    if (std::any_of(targets.begin(), targets.end(), [&](const Target& t) { return runs_code_for(device, t); }))
+      continue;
+    std::string asked;
+    for (const Target& t : targets) asked += (asked.empty() ? "" : ", ") + t.name;
+    fail("device '", device.name, "' of the fleet runs code for ",
+         device.target.empty() ? concat("a ", traits_of(device.kind).name) : device.target, ", but code is made for ",
+         asked, ": name its target with --target");
+  }
 }
 
 bool is_for(const PartedModel& model, int part, const Fleet& fleet, const Target& target) {

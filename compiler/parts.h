@@ -30,6 +30,9 @@ PartedModel take_apart(const Graph& model, size_t model_outputs, const Fleet& fl
 std::vector<SymbolValues> shape_sets_of_part(const PartedModel& model, int part,
                                              const std::vector<SymbolValues>& model_sets);
 
+/// Throws CompileError naming a device of the fleet that none of the targets has code for.
+void check_targets(const Fleet& fleet, const std::vector<Target>& targets);
+
 /// Can a device that some call of the part is for run code for the target?
 bool is_for(const PartedModel& model, int part, const Fleet& fleet, const Target& target);
 

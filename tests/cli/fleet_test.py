@@ -35,6 +35,15 @@ class FleetTest(CliCase):
         random = np.random.default_rng(0)
         np.savez(cls.path("in.npz"), **{n: random.standard_normal((3, 8)).astype(np.float32) for n in "xy"})
 
+    def test_code_is_made_for_each_device(self):
+        devices = [{"name": "near", "kind": "cpu", "target": "x86-64-v3"}, {"name": "far", "kind": "cpu", "target": "aarch64", "host": "board"}]
+        with open(self.path("far.json"), "w") as f:
+            json.dump({"devices": devices}, f)
+        self.accepted("compile", "chain.onnx", "--fleet", "far.json", "-o", "far.gart")
+        self.assertIn("target aarch64", self.accepted("inspect", "far.gart"))
+        self.refused("compile", "chain.onnx", "--fleet", "far.json", "--target", "x86-64-v3", "-o", "none.gart",
+                     says=["device 'far' of the fleet runs code for aarch64", "code is made for x86-64-v3"])
+
     def outputs(self, *arguments):
         self.accepted("run", "chain.gart", "--inputs", "in.npz", "--outputs", "out.npz", *arguments)
         with np.load(self.path("out.npz")) as file:

@@ -44,10 +44,18 @@ bool computes_with_bytes(const gcg::Graph& graph) {
                      [&](gcg::NodeId id) { return quantized.count(graph.node(id).op->name) != 0; });
 }
 
-std::vector<std::string> default_targets(const std::vector<std::string>& gpus, bool bytes) {
+/// For the machine at hand and, where a fleet is described, for what its devices run.
+std::vector<std::string> default_targets(const std::vector<std::string>& gpus, const std::optional<gcg::Fleet>& fleet,
+                                         bool bytes) {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
   if (bytes) targets.push_back("x86-64-v4-vnni");
   targets.insert(targets.end(), gpus.begin(), gpus.end());
+  if (!fleet) return targets;
+  for (const gcg::FleetDevice& device : fleet->devices) {
+    const auto is_its = [&](const std::string& t) { return t.substr(0, t.find(':')) == device.target; };
+    if (!device.target.empty() && std::none_of(targets.begin(), targets.end(), is_its))
+      targets.push_back(device.target);
+  }
   return targets;
 }
 
@@ -105,7 +113,8 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
   gcg::ImportedModel model =
       gcg::import_onnx(path, only_values(given.dims), custom_ops, given.functions, given.outputs);
   opsets = model.opsets;
-  if (given.targets.empty()) options.targets = default_targets(given.gpus, computes_with_bytes(model.graph));
+  if (given.targets.empty())
+    options.targets = default_targets(given.gpus, options.fleet, computes_with_bytes(model.graph));
   const gcg::Fleet fleet = options.fleet ? *options.fleet : gcg::fleet_of(gcg::require_targets(options.targets));
   if (options.fleet || fleet.devices.size() > 1) add_labels_of_nodes(model.node_labels, fleet, options.cut);
   const gcg::TuningFile tuning = tuning_of(given.tuning, model.node_labels);
