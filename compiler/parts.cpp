@@ -21,6 +21,7 @@ std::optional<ValueId> find_value(const Graph& graph, const std::string& name) {
 
 std::vector<std::string> names_of_values(const Graph& graph) {
   std::vector<std::string> names;
+  names.reserve(static_cast<size_t>(graph.value_count()));
   for (int64_t i = 0; i < graph.value_count(); ++i) names.push_back(graph.value(ValueId(i)).name);
   return names;
 }

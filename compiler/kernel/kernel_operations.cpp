@@ -3,6 +3,7 @@
 #include <set>
 
 #include "compiler/kernel/loop_planning.h"
+#include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
@@ -81,8 +82,10 @@ Dim operations(const ProgramKernel& k) { return extent_of(k.outer) * operations(
 
 }  // namespace
 
-Dim kernel_operations(const Kernel& kernel) {
+Dim kernel_operations(const Kernel& kernel) try {
   return std::visit([](const auto& body) { return operations(body); }, kernel.body);
+} catch (const CompileError&) {  // of Dim's product
+  return Dim(0);
 }
 
 }  // namespace gcg

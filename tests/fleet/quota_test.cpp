@@ -2,8 +2,11 @@
 #include "tools/gcc-graph/devices/quota.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
+
+#include "compiler/support/error.h"
 
 namespace gcg::tools {
 namespace {
@@ -18,7 +21,7 @@ class QuotaTest : public testing::Test {
     fs::create_directories((root_ / file).parent_path());
     std::ofstream(root_ / file) << text << '\n';
   }
-  const fs::path root_ = fs::path(testing::TempDir()) / "gcc-graph-quota";
+  const fs::path root_ = fs::path(testing::TempDir()) / concat("gcc-graph-quota-", getpid());
 };
 
 TEST_F(QuotaTest, NothingIsNoLimit) {

@@ -108,6 +108,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
   gcg::CompileOptions options = own_options(given);
   const gcg::Backends backends = detail::make_backends(given.cache);
   std::vector<gcg::CustomOp> custom_ops;
+  custom_ops.reserve(given.custom_ops.size());
   for (const std::string& text : given.custom_ops) custom_ops.push_back(gcg::parse_custom_op(text));
   if (given.progress) given.progress("import");
   gcg::ImportedModel model =
