@@ -224,7 +224,7 @@ class MatMulEmitter {
   void fetch_meanwhile(RowTile& tile, llvm::Value* next, llvm::Value* pass) {
     tile.prefetch = ir_.CreateGEP(ir_.getInt8Ty(), prefetch_start(tile.b, next), ir_.CreateMul(pass, prefetch_step_));
     llvm::Value* needed = ir_.CreateICmpSLT(ir_.CreateMul(pass, lines_), f_.i64(plan_.panel_lines()));
-    needed = plan_.near ? ir_.CreateAnd(needed, several_) : ir_.CreateOr(needed, ir_.CreateNot(several_));
+    needed = plan_.near ? ir_.CreateAnd(needed, several_) : ir_.CreateOr(needed, ir_.CreateNot(together_));
     tile.prefetch_mask = ir_.CreateSelect(needed, f_.i64(MicroKernel::prefetch_period - 1), f_.i64(-1));
   }
 
@@ -282,19 +282,30 @@ class MatMulEmitter {
 
   llvm::Value* many_tiles() { return ir_.CreateICmpSGE(tiles_, f_.i64(MatMulPlan::copy_tiles)); }
 
-  // Prefetch. With several row tiles, their passes over one block of a panel together fetch the next block of this
-  // thread; with one tile, every panel is read once and fetching runs a fixed distance ahead.
+  // Prefetch. Several passes over one block of a panel, of one row tile or of many, together fetch the next block of this
+  // thread; a single pass reads every panel once, and fetching runs a fixed distance ahead.
 
   void prepare_prefetch() {
     several_ = ir_.CreateICmpSGT(tiles_, f_.i64(1));
+    together_ = ir_.CreateOr(several_, ir_.CreateICmpSGE(m_, f_.i64(plan_.rows_of_passes())));
     if (plan_.prefetch_lines)
       lines_ = f_.i64(*plan_.prefetch_lines);
     else
-      lines_ = ir_.CreateSelect(several_, f_.dim(plan_.lines_per_pass()), f_.i64(plan_.panel_lines()));
+      lines_ = ir_.CreateSelect(several_, f_.dim(plan_.lines_per_pass()), lines_of_one_tile());
     const Dim depth = plan_.k_blocks > 1 ? Dim(plan_.k_block) : plan_.steps;
     llvm::Value* periods = f_.dim(ceil_div(depth, MicroKernel::prefetch_period));
     prefetch_step_ = ir_.CreateMul(ir_.CreateMul(periods, lines_), f_.i64(cache_line));
-    prefetch_step_ = ir_.CreateSelect(several_, prefetch_step_, f_.i64(0));
+    prefetch_step_ = ir_.CreateSelect(together_, prefetch_step_, f_.i64(0));
+  }
+
+  /// What a pass of the only row tile fetches, by the tile's height.
+  llvm::Value* lines_of_one_tile() {
+    llvm::Value* lines = f_.i64(plan_.panel_lines());
+    for (int rows = plan_.rows_of_passes(); rows <= plan_.tallest; ++rows) {
+      const int64_t passes = plan_.passes(rows), share = (plan_.panel_lines() + passes - 1) / passes;
+      lines = ir_.CreateSelect(ir_.CreateICmpSGE(m_, f_.i64(rows)), f_.i64(share), lines);
+    }
+    return lines;
   }
 
   /// The panel this thread reads after the current group, whose last task is before `next_task`; `current` at its end.
@@ -308,7 +319,7 @@ class MatMulEmitter {
 
   llvm::Value* prefetch_start(llvm::Value* current, llvm::Value* next) {
     llvm::Value* ahead = ir_.CreateConstGEP1_64(ir_.getInt8Ty(), current, static_cast<uint64_t>(stream_ahead));
-    return ir_.CreateSelect(several_, next, ahead);
+    return ir_.CreateSelect(together_, next, ahead);
   }
 
   // Epilogue: row by row from the sums, vectors along n.
@@ -343,13 +354,13 @@ class MatMulEmitter {
     const Dim& n = matmul_.n.extent;
     int together = std::min(epilogue_vectors, plan_.panel_vectors());
     if (n.is_constant()) together = std::min(together, std::max(1, static_cast<int>(n.constant()) / plan_.lanes));
-    llvm::Value* step = f_.i64(together * plan_.lanes);
+    llvm::Value* step = f_.i64(int64_t{together} * plan_.lanes);
     llvm::Value* end_together = ir_.CreateMul(ir_.CreateSDiv(end, step), step);
     f_.for_loop(f_.i64(0), end_together, step, [&](llvm::Value* place) {
-      for (int v = 0; v < together; ++v) vector(ir_.CreateAdd(place, f_.i64(v * plan_.lanes)), nullptr);
+      for (int v = 0; v < together; ++v) vector(ir_.CreateAdd(place, f_.i64(int64_t{v} * plan_.lanes)), nullptr);
     });
     const bool always_together =
-        n.is_constant() && n.constant() % (together * plan_.lanes) == 0 && plan_.panel_vectors() % together == 0;
+        n.is_constant() && n.constant() % (int64_t{together} * plan_.lanes) == 0 && plan_.panel_vectors() % together == 0;
     if (together == 1 || always_together) return;
     f_.for_loop(end_together, end, f_.i64(plan_.lanes), [&](llvm::Value* place) { vector(place, nullptr); });
   }
@@ -370,6 +381,7 @@ class MatMulEmitter {
   llvm::Value* height_ = nullptr;
   llvm::Value* taller_ = nullptr;
   llvm::Value* several_ = nullptr;        // more than one row tile?
+  llvm::Value* together_ = nullptr;       // several passes over a panel?
   llvm::Value* lines_ = nullptr;          // to prefetch in each period of a pass
   llvm::Value* fetched_from_ = nullptr;   // the row tile at which fetching begins; null: a chunk's first
   llvm::Value* prefetch_step_ = nullptr;  // bytes fetched by a pass

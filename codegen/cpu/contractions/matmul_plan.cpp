@@ -52,7 +52,8 @@ constexpr int64_t near_bytes = 256 << 10;  // half of the L2 that all CPUs of th
 void cut_depth(MatMulPlan& plan) {
   const Dim& k = plan.steps;
   plan.k_block = k.is_constant() ? k.constant() : 0;
-  if (plan.source != MatMulPlan::Source::packed || !k.is_constant() || plan.tiles.is(1)) return;
+  if (plan.source != MatMulPlan::Source::packed || !k.is_constant()) return;
+  if (plan.tiles.is(1) && plan.passes() == 1) return;
   const int64_t deepest = plan.strips() ? deepest_strip : deepest_block;
   plan.k_blocks = std::max<int64_t>(1, (k.constant() + deepest - 1) / deepest);
   plan.k_block = (k.constant() / plan.k_blocks + line_words - 1) / line_words * line_words;
@@ -69,9 +70,8 @@ void plan_prefetch(MatMulPlan& plan) {
   if (plan.source != MatMulPlan::Source::packed) {
     plan.prefetch_lines = 0;
   } else if (plan.tiles.is_constant()) {
-    plan.prefetch_lines = plan.tiles.constant() > 1 ? plan.lines_per_pass().constant()
-                          : plan.near               ? 0
-                                                    : plan.panel_lines();
+    const bool reused = plan.tiles.constant() > 1;
+    plan.prefetch_lines = !reused && plan.near ? 0 : plan.lines_per_pass().constant();
   }
 }
 
@@ -89,7 +89,11 @@ int MatMulPlan::widest(int rows) const {
   return 1;
 }
 
-int64_t MatMulPlan::passes() const { return panel_vectors() / widest(heights.back()); }
+int MatMulPlan::rows_of_passes() const {
+  int rows = 1;
+  while (rows <= tallest && passes(rows) == 1) ++rows;
+  return rows;
+}
 
 int64_t MatMulPlan::panel_lines() const { return prefetch_period * panel_columns * size_of(panel_type()) / line_bytes; }
 

@@ -57,15 +57,18 @@ struct MatMulPlan {
   int panel_vectors() const { return static_cast<int>(panel_columns) / lanes; }
   /// Vectors of the widest register tile of that height; divides panel_vectors().
   int widest(int rows) const;
-  /// Passes of a row tile over its panel, each `widest` vectors wide.
-  int64_t passes() const;
+  /// Passes of a row tile over its panel, each `widest` vectors wide: of the tallest tile, and of one of `rows` rows.
+  int64_t passes() const { return passes(heights.back()); }
+  int64_t passes(int rows) const { return panel_vectors() / widest(rows); }
+  /// The fewest rows with several passes over a panel; one more than the tallest tile's where none has.
+  int rows_of_passes() const;
   /// Are a panel's columns walked in strips of `strip_vectors`, all row tiles of a block along one strip before the
   /// next? A strip of a block of k then stays in L1, and the row tiles come from L2. Else each row tile makes its
   /// passes over the panel.
   bool strip_order = false;
   bool strips() const { return strip_order && passes() > 1; }
   int strip_vectors() const { return widest(heights.back()); }
-  /// Row tiles that use a block of a panel one after another, and together fetch the next block.
+  /// Row tiles that use a block of a panel one after another; their passes together fetch the next block.
   Dim tiles_together() const;
   /// Cache lines of a panel in one prefetch period of k steps; how many of them each pass of those tiles fetches.
   int64_t panel_lines() const;
