@@ -282,12 +282,12 @@ class MatMulEmitter {
 
   llvm::Value* many_tiles() { return ir_.CreateICmpSGE(tiles_, f_.i64(MatMulPlan::copy_tiles)); }
 
-  // Prefetch. Several passes over one block of a panel, of one row tile or of many, together fetch the next block of this
-  // thread; a single pass reads every panel once, and fetching runs a fixed distance ahead.
+  // Prefetch. Several passes over one block of a panel, of one row tile or of many, together fetch the next block of
+  // this thread; a single pass fetches a fixed distance ahead.
 
   void prepare_prefetch() {
     several_ = ir_.CreateICmpSGT(tiles_, f_.i64(1));
-    together_ = ir_.CreateOr(several_, ir_.CreateICmpSGE(m_, f_.i64(plan_.rows_of_passes())));
+    together_ = ir_.CreateOr(several_, ir_.CreateICmpSGE(m_, f_.i64(plan_.rows_together())));
     if (plan_.prefetch_lines)
       lines_ = f_.i64(*plan_.prefetch_lines);
     else
@@ -301,7 +301,7 @@ class MatMulEmitter {
   /// What a pass of the only row tile fetches, by the tile's height.
   llvm::Value* lines_of_one_tile() {
     llvm::Value* lines = f_.i64(plan_.panel_lines());
-    for (int rows = plan_.rows_of_passes(); rows <= plan_.tallest; ++rows) {
+    for (int rows = plan_.rows_together(); rows <= plan_.tallest; ++rows) {
       const int64_t passes = plan_.passes(rows), share = (plan_.panel_lines() + passes - 1) / passes;
       lines = ir_.CreateSelect(ir_.CreateICmpSGE(m_, f_.i64(rows)), f_.i64(share), lines);
     }
@@ -359,8 +359,8 @@ class MatMulEmitter {
     f_.for_loop(f_.i64(0), end_together, step, [&](llvm::Value* place) {
       for (int v = 0; v < together; ++v) vector(ir_.CreateAdd(place, f_.i64(int64_t{v} * plan_.lanes)), nullptr);
     });
-    const bool always_together =
-        n.is_constant() && n.constant() % (int64_t{together} * plan_.lanes) == 0 && plan_.panel_vectors() % together == 0;
+    const bool always_together = n.is_constant() && n.constant() % (int64_t{together} * plan_.lanes) == 0 &&
+                                 plan_.panel_vectors() % together == 0;
     if (together == 1 || always_together) return;
     f_.for_loop(end_together, end, f_.i64(plan_.lanes), [&](llvm::Value* place) { vector(place, nullptr); });
   }
@@ -381,7 +381,7 @@ class MatMulEmitter {
   llvm::Value* height_ = nullptr;
   llvm::Value* taller_ = nullptr;
   llvm::Value* several_ = nullptr;        // more than one row tile?
-  llvm::Value* together_ = nullptr;       // several passes over a panel?
+  llvm::Value* together_ = nullptr;       // do the passes over a panel fetch the next one together?
   llvm::Value* lines_ = nullptr;          // to prefetch in each period of a pass
   llvm::Value* fetched_from_ = nullptr;   // the row tile at which fetching begins; null: a chunk's first
   llvm::Value* prefetch_step_ = nullptr;  // bytes fetched by a pass

@@ -53,7 +53,7 @@ void cut_depth(MatMulPlan& plan) {
   const Dim& k = plan.steps;
   plan.k_block = k.is_constant() ? k.constant() : 0;
   if (plan.source != MatMulPlan::Source::packed || !k.is_constant()) return;
-  if (plan.tiles.is(1) && plan.passes() == 1) return;
+  if (!plan.fetches_together()) return;
   const int64_t deepest = plan.strips() ? deepest_strip : deepest_block;
   plan.k_blocks = std::max<int64_t>(1, (k.constant() + deepest - 1) / deepest);
   plan.k_block = (k.constant() / plan.k_blocks + line_words - 1) / line_words * line_words;
@@ -70,8 +70,10 @@ void plan_prefetch(MatMulPlan& plan) {
   if (plan.source != MatMulPlan::Source::packed) {
     plan.prefetch_lines = 0;
   } else if (plan.tiles.is_constant()) {
-    const bool reused = plan.tiles.constant() > 1;
-    plan.prefetch_lines = !reused && plan.near ? 0 : plan.lines_per_pass().constant();
+    const bool read_once_from_near = plan.near && plan.tiles.constant() <= 1;
+    plan.prefetch_lines = read_once_from_near       ? 0
+                          : plan.fetches_together() ? plan.lines_per_pass().constant()
+                                                    : plan.panel_lines();
   }
 }
 
@@ -89,9 +91,15 @@ int MatMulPlan::widest(int rows) const {
   return 1;
 }
 
-int MatMulPlan::rows_of_passes() const {
+int MatMulPlan::rows_together() const {
   int rows = 1;
-  while (rows <= tallest && passes(rows) == 1) ++rows;
+  const auto sets = [&](int height) {
+    MicroKernel tile;
+    tile.rows = height;
+    tile.vectors = widest(height);
+    return tile.sets();
+  };
+  while (rows <= tallest && (passes(rows) == 1 || sets(rows) > 1)) ++rows;
   return rows;
 }
 

@@ -77,6 +77,33 @@ nlohmann::ordered_json throughput_json(const Throughput& t) {
           {"cores", cores_text()}};
 }
 
+struct Latency {
+  double first_ms = 0;
+  std::vector<double> times;  // in ms, ascending
+
+  double quantile(double q) const {
+    return times[std::min(times.size() - 1, static_cast<size_t>(q * static_cast<double>(times.size())))];
+  }
+};
+
+/// The first run, then three without a clock, then at least ten for `seconds`.
+Latency measure_latency(gart::Invocation& invocation, double seconds) {
+  Latency result;
+  const auto timed = [&] {
+    const auto begin = Clock::now();
+    check(invocation.run());
+    return milliseconds(Clock::now() - begin);
+  };
+  result.first_ms = timed();
+  for (int i = 0; i < 3; ++i) check(invocation.run());
+  std::vector<double>& times = result.times;
+  const auto start = Clock::now();
+  while (times.size() < 10 || (milliseconds(Clock::now() - start) < seconds * 1000 && times.size() < 10'000'000))
+    times.push_back(timed());
+  std::sort(times.begin(), times.end());
+  return result;
+}
+
 void run(const Arguments& a) {
   if (a.replace || a.placements > 0 || a.fleet.is_wanted(a.artifact, a.inputs)) return run_on_fleet(a);
   const auto begin = Clock::now();
@@ -86,31 +113,17 @@ void run(const Arguments& a) {
   gart::Invocation invocation = value_or_throw(program.new_invocation());
   for (const auto& [name, tensor] : inputs) check(invocation.set_input(name, tensor.view()));
 
-  const auto first = Clock::now();
-  check(invocation.run());
-  const double first_ms = milliseconds(Clock::now() - first);
-  for (int i = 0; i < 3; ++i) check(invocation.run());
-  std::vector<double> times;
-  const auto start = Clock::now();
-  while (times.size() < 10 || (milliseconds(Clock::now() - start) < a.seconds * 1000 && times.size() < 10'000'000)) {
-    const auto t = Clock::now();
-    check(invocation.run());
-    times.push_back(milliseconds(Clock::now() - t));
-  }
-  std::sort(times.begin(), times.end());
-  const auto quantile = [&](double q) {
-    return times[std::min(times.size() - 1, static_cast<size_t>(q * static_cast<double>(times.size())))];
-  };
+  const Latency latency = measure_latency(invocation, a.seconds);
   const gart::MemoryInfo memory = invocation.memory();
   nlohmann::ordered_json out = {{"artifact", a.artifact},
                                 {"device", program.device()},
                                 {"target", program.target()},
                                 {"threads", program.threads()},
-                                {"runs", times.size()},
-                                {"min_ms", times.front()},
-                                {"p50_ms", quantile(0.5)},
-                                {"p99_ms", quantile(0.99)},
-                                {"first_ms", first_ms},
+                                {"runs", latency.times.size()},
+                                {"min_ms", latency.times.front()},
+                                {"p50_ms", latency.quantile(0.5)},
+                                {"p99_ms", latency.quantile(0.99)},
+                                {"first_ms", latency.first_ms},
                                 {"load_ms", load_ms},
                                 {"arena_bytes", memory.arena_bytes},
                                 {"arena_lower_bound_bytes", memory.arena_lower_bound_bytes},

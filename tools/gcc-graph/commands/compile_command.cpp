@@ -71,6 +71,55 @@ void run(const Arguments& a) {
   print_compiled(a.output, result, seconds);
 }
 
+/// What of the model is compiled, and for what.
+void add_model_options(CLI::App& c, Arguments& args) {
+  gcc_graph::ModelOptions& options = args.compile;
+  c.add_option("--target", options.targets,
+               "Comma-separated targets (default: x86-64-v3, x86-64-v4, for models of 8-bit integers x86-64-v4-vnni, "
+               "and the GPUs of this machine)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c.add_option("--dim", args.dims,
+               "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one; "
+               "of an input that is a sequence, NAME=LENGTH: an input per element")
+      ->delimiter('\0')
+      ->allow_extra_args(false);
+  c.add_option("--assign", options.assignments,
+               "PATTERN=DEVICE: nodes of such a name or operator (* and ? are wildcards) are cut off and run on a "
+               "device of the "
+               "fleet, or of that kind (cpu, cuda). Without a fleet: on the CPU beside a GPU, which keeps the others. "
+               "Repeatable, the last match wins")
+      ->allow_extra_args(false);
+  c.add_option("--custom-op", options.custom_ops,
+               "'acme::Blend(T[n, c], f32[c]?) -> T[n, 2*c]; workspace 4*n': an operator that the application "
+               "computes; it registers "
+               "a function of this name when it loads the artifact. Repeatable")
+      ->delimiter('\0')
+      ->allow_extra_args(false);
+  c.add_option(
+       "--functions", options.functions,
+       "LIB.onnx,..: libraries of gcc-graph function; nodes that name a function of theirs, by domain and name, are "
+       "compiled as its nodes")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c.add_option("--outputs", options.outputs,
+               "V,..: make these values of the model the outputs, by their ONNX names, and compile only what they need")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
+/// A look at the compiler at work.
+void add_debug_options(CLI::App& c, gcc_graph::ModelOptions& options) {
+  c.add_option("--print-after", options.print_after, "Print the graph after these passes, or all")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c.add_option("--stop-after", options.stop_after,
+               "Stop after this pass, or after 'plan', before machine code is made; nothing is written");
+  c.add_option("--disable-pass", options.disabled_passes, "Skip these passes")->delimiter(',')->allow_extra_args(false);
+  c.add_flag("--time-passes", options.time_passes, "Print how long each pass takes");
+  c.add_flag("--print-plan", options.print_plan, "Print what runs: every plan's kernels, buffers and steps");
+}
+
 }  // namespace
 
 void add_compile_command(CLI::App& app) {
@@ -79,55 +128,14 @@ void add_compile_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("compile", "Compile an ONNX model to a .gart artifact");
   c->add_option("model", args->model, "The ONNX file")->required();
   c->add_option("-o,--output", args->output, "The artifact to write")->required();
-  c->add_option("--target", args->compile.targets,
-                "Comma-separated targets (default: x86-64-v3, x86-64-v4, for models of 8-bit integers x86-64-v4-vnni, "
-                "and the GPUs of this machine)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  c->add_option("--dim", args->dims,
-                "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one; "
-                "of an input that is a sequence, NAME=LENGTH: an input per element")
-      ->delimiter('\0')
-      ->allow_extra_args(false);
-  c->add_option("--assign", args->compile.assignments,
-                "PATTERN=DEVICE: nodes of such a name or operator (* and ? are wildcards) are cut off and run on a "
-                "device of the "
-                "fleet, or of that kind (cpu, cuda). Without a fleet: on the CPU beside a GPU, which keeps the others. "
-                "Repeatable, the last match wins")
-      ->allow_extra_args(false);
-  c->add_option("--custom-op", args->compile.custom_ops,
-                "'acme::Blend(T[n, c], f32[c]?) -> T[n, 2*c]; workspace 4*n': an operator that the application "
-                "computes; it registers "
-                "a function of this name when it loads the artifact. Repeatable")
-      ->delimiter('\0')
-      ->allow_extra_args(false);
-  c->add_option(
-       "--functions", args->compile.functions,
-       "LIB.onnx,..: libraries of gcc-graph function; nodes that name a function of theirs, by domain and name, are "
-       "compiled as its nodes")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  c->add_option(
-       "--outputs", args->compile.outputs,
-       "V,..: make these values of the model the outputs, by their ONNX names, and compile only what they need")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  add_model_options(*c, *args);
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
   c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, to choose GPU kernels by");
   args->gpu.add_to(*c);
   args->fleet.add_to(*c);
   c->add_option("--threads", args->compile.threads, "Host threads for code generation; 0: one per CPU")
       ->check(CLI::Range(0, 256));
-  c->add_option("--print-after", args->compile.print_after, "Print the graph after these passes, or all")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  c->add_option("--stop-after", args->compile.stop_after,
-                "Stop after this pass, or after 'plan', before machine code is made; nothing is written");
-  c->add_option("--disable-pass", args->compile.disabled_passes, "Skip these passes")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  c->add_flag("--time-passes", args->compile.time_passes, "Print how long each pass takes");
-  c->add_flag("--print-plan", args->compile.print_plan, "Print what runs: every plan's kernels, buffers and steps");
+  add_debug_options(*c, args->compile);
   c->add_flag("--json", args->json, "Print JSON");
   c->add_flag("-q,--quiet", args->quiet, "Print nothing but errors")->excludes("--json");
   c->callback([args] { run(*args); });

@@ -44,6 +44,50 @@ NamedTensors read_npz(const std::string& path) {
 
 HostTensor read_npy(const std::string& path) { return parse_npy(read_file(path), path); }
 
+namespace {
+
+/// The elements of a tensor whose data is not raw: ONNX keeps narrow types in fields of wider ones.
+void copy_elements(const onnx::TensorProto& proto, gcc_graph::DType dtype, int64_t count, const std::string& path,
+                   std::vector<uint8_t>& out) {
+  const auto copy = [&](const auto& field, auto element) {
+    if (field.size() != count) fail(path, ": ", field.size(), " elements, its dims ask for ", count);
+    out.resize(static_cast<size_t>(count) * sizeof element);
+    for (int64_t i = 0; i < count; ++i) {
+      const auto v = static_cast<decltype(element)>(field[static_cast<int>(i)]);
+      std::memcpy(out.data() + i * static_cast<int64_t>(sizeof v), &v, sizeof v);
+    }
+  };
+  switch (dtype) {
+    case gcc_graph::DType::f32:
+      return copy(proto.float_data(), float());
+    case gcc_graph::DType::f64:
+      return copy(proto.double_data(), double());
+    case gcc_graph::DType::i64:
+      return copy(proto.int64_data(), int64_t());
+    case gcc_graph::DType::u64:
+      return copy(proto.uint64_data(), uint64_t());
+    case gcc_graph::DType::u32:
+      return copy(proto.uint64_data(), uint32_t());
+    case gcc_graph::DType::i32:
+      return copy(proto.int32_data(), int32_t());
+    case gcc_graph::DType::i16:
+      return copy(proto.int32_data(), int16_t());
+    case gcc_graph::DType::u16:
+    case gcc_graph::DType::f16:
+    case gcc_graph::DType::bf16:
+      return copy(proto.int32_data(), uint16_t());
+    case gcc_graph::DType::i8:
+      return copy(proto.int32_data(), int8_t());
+    case gcc_graph::DType::u8:
+    case gcc_graph::DType::boolean:
+      return copy(proto.int32_data(), uint8_t());
+    default:
+      fail(path, ": data of type ", gcc_graph::name_of(dtype), " is only read where it is raw");
+  }
+}
+
+}  // namespace
+
 HostTensor read_pb(const std::string& path) {
   const std::vector<uint8_t> data = read_file(path);
   onnx::TensorProto proto;
@@ -55,57 +99,13 @@ HostTensor read_pb(const std::string& path) {
   out.shape.assign(proto.dims().begin(), proto.dims().end());
   const int64_t bytes = checked_bytes(out.shape, out.dtype, path);
   const int64_t count = bytes / gcc_graph::size_of(dtype);
-  auto copy = [&](const auto& field, auto element) {
-    if (field.size() != count) fail(path, ": ", field.size(), " elements, its dims ask for ", count);
-    out.bytes.resize(static_cast<size_t>(bytes));
-    for (int64_t i = 0; i < count; ++i) {
-      const auto v = static_cast<decltype(element)>(field[static_cast<int>(i)]);
-      std::memcpy(out.bytes.data() + i * static_cast<int64_t>(sizeof v), &v, sizeof v);
-    }
-  };
   if (proto.has_raw_data() || count == 0) {
     out.bytes.assign(proto.raw_data().begin(), proto.raw_data().end());
     if (static_cast<int64_t>(out.bytes.size()) != bytes)
       fail(path, ": ", out.bytes.size(), " bytes, its dims ask for ", bytes);
     return out;
   }
-  switch (dtype) {
-    case gcc_graph::DType::f32:
-      copy(proto.float_data(), float());
-      break;
-    case gcc_graph::DType::f64:
-      copy(proto.double_data(), double());
-      break;
-    case gcc_graph::DType::i64:
-      copy(proto.int64_data(), int64_t());
-      break;
-    case gcc_graph::DType::u64:
-      copy(proto.uint64_data(), uint64_t());
-      break;
-    case gcc_graph::DType::u32:
-      copy(proto.uint64_data(), uint32_t());
-      break;
-    case gcc_graph::DType::i32:
-      copy(proto.int32_data(), int32_t());
-      break;
-    case gcc_graph::DType::i16:
-      copy(proto.int32_data(), int16_t());
-      break;
-    case gcc_graph::DType::u16:
-    case gcc_graph::DType::f16:
-    case gcc_graph::DType::bf16:
-      copy(proto.int32_data(), uint16_t());
-      break;
-    case gcc_graph::DType::i8:
-      copy(proto.int32_data(), int8_t());
-      break;
-    case gcc_graph::DType::u8:
-    case gcc_graph::DType::boolean:
-      copy(proto.int32_data(), uint8_t());
-      break;
-    default:
-      fail(path, ": data of type ", gcc_graph::name_of(dtype), " is only read where it is raw");
-  }
+  copy_elements(proto, dtype, count, path, out.bytes);
   return out;
 }
 
