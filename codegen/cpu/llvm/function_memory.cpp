@@ -102,10 +102,33 @@ llvm::Value* FunctionBuilder::load(llvm::Value* base, DType dtype, llvm::Value* 
   return ir_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
 }
 
+namespace {
+
+/// Lanes that are not active read what an active one does.
+void read_active_only(std::vector<int64_t>& steps, const std::vector<bool>& active) {
+  const auto first = static_cast<size_t>(std::find(active.begin(), active.end(), true) - active.begin());
+  int64_t known = steps[first];
+  for (size_t j = 0; j < steps.size(); ++j) {
+    if (active[j]) known = steps[j];
+    steps[j] = known;
+  }
+}
+
+}  // namespace
+
 llvm::Value* FunctionBuilder::load_pattern(llvm::Value* base, DType dtype, llvm::Value* offset,
-                                           const std::vector<int64_t>& steps) {
+                                           std::vector<int64_t> steps, const std::vector<bool>& active) {
   constexpr int64_t kMostRegisters = 4;
   const auto lanes = static_cast<int>(steps.size());
+  if (const auto count = std::count(active.begin(), active.end(), true); count < lanes) {
+    llvm::Value* none = llvm::Constant::getNullValue(type(dtype, lanes));
+    if (count == 0) return none;
+    std::vector<llvm::Constant*> mask;
+    for (const bool is_active : active) mask.push_back(ir_.getInt1(is_active));
+    read_active_only(steps, active);
+    llvm::Value* elements = load_pattern(base, dtype, offset, std::move(steps), std::vector<bool>(active.size(), true));
+    return ir_.CreateSelect(llvm::ConstantVector::get(mask), elements, none);
+  }
   const auto [least, most] = std::minmax_element(steps.begin(), steps.end());
   const int64_t low = *least, span = *most - low + 1, registers = (span + lanes - 1) / lanes;
   const bool maskable = target_.has_avx512() || (target_.isa == Isa::avx2 && size_of(dtype) >= 4);
