@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """gart.lazy as a program sees it: what runs, what is compiled, errors with their line, threads, fork, saved files."""
+import gc
 import os
 import subprocess
 import sys
@@ -110,6 +111,27 @@ class Deferred(unittest.TestCase):
         self.assertAlmostEqual(float(view[0]), np.e, 5)
         del view
         self.assertEqual(gl.stats()["bytes_live"], before)
+
+    def test_no_value_waits_for_the_garbage_collector(self):
+        x = gl.array(np.ones((4, 4), np.float32))
+        layer = gl.function(lambda x: gl.tanh(x @ x))
+        step = gl.value_and_grad(lambda x: layer(x).sum())
+
+        def use():
+            value, slope = step(x)
+            y = {"y": [layer(x), x[1:] * 2, gl.einsum("ij,jk->ik", x, slope)]}
+            gl.evaluate(value, slope, y)
+            return float(value) + float(gl.random.normal(gl.random.key(1), (3,)).sum()) + gl.concatenate([x, slope]).numpy().sum()
+        use()
+        gc.collect()
+        gc.disable()
+        try:
+            before = gl.stats()["bytes_live"], gl.stats()["nodes_live"]
+            for _ in range(3):
+                use()
+            self.assertEqual((gl.stats()["bytes_live"], gl.stats()["nodes_live"]), before)
+        finally:
+            gc.enable()
 
     def test_cuts_do_not_change_bits(self):
         x = gl.array(np.random.default_rng(1).standard_normal((33, 17)).astype(np.float32))

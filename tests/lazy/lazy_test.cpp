@@ -156,6 +156,13 @@ TEST_F(Lazy, WhatNobodyReachesIsFreed) {
   EXPECT_EQ(stats().nodes_live, nodes);
 }
 
+TEST_F(Lazy, MemoryOfValuesThatAreGoneIsTakenAgain) {
+  const std::vector<float> v(100000, 1);
+  std::set<const void*> places;
+  for (int i = 0; i < 10; ++i) places.insert(record(tanh_op(), numbers(v)).data());
+  EXPECT_LE(places.size(), 2U) << "those of the value and of what it is made of";
+}
+
 TEST_F(Lazy, HeldValuesOnTheWayAreKept) {
   const Array half = record(tanh_op(), numbers({1}));
   first(record(tanh_op(), half));

@@ -5,6 +5,7 @@
 
 #include "compiler/export/export_onnx.h"
 #include "compiler/support/error.h"
+#include "tools/lazy/block_pool.h"
 #include "tools/lazy/cut.h"
 #include "tools/lazy/graph_of_cut.h"
 #include "tools/lazy/interpret.h"
@@ -168,6 +169,7 @@ void stop_compiler() { ProgramCache::instance().stop(); }
 void clear_programs() {
   const std::lock_guard lock(cut_mutex());
   ProgramCache::instance().clear();
+  drop_blocks();
 }
 
 namespace {

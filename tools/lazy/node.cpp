@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/support/error.h"
+#include "tools/lazy/block_pool.h"
 
 namespace gcc_graph::lazy {
 
@@ -48,12 +49,11 @@ std::string held_values() {
 }
 
 Buffer* Buffer::allocate(const Type& type, const Op* maker) {
-  constexpr int64_t kAlignment = 64;
   auto* buffer = new Buffer;
   buffer->type = &type;
   buffer->maker = maker;
   const int64_t bytes = type.bytes;
-  buffer->data = std::aligned_alloc(kAlignment, static_cast<size_t>((bytes + kAlignment) / kAlignment * kAlignment));
+  buffer->data = take_block(bytes);
   if (buffer->data == nullptr) {
     delete buffer;
     throw Error(gcg::concat("out of memory: ", bytes, " bytes for ", text_of(type),
@@ -77,7 +77,7 @@ void Buffer::release() {
   counters().bytes.fetch_sub(type->bytes, std::memory_order_relaxed);
   for (Buffer* packed : panels)
     if (packed != nullptr) packed->release();
-  std::free(data);
+  give_block(data, type->bytes);
   delete this;
 }
 

@@ -187,7 +187,7 @@ GCC_GRAPH_API bool wait_for_compiler(int64_t milliseconds = 60000);
 /// Ends the thread that compiles, once it is through with what it is at; what is new is interpreted from then on. To be
 /// called before a process ends; Python's does.
 GCC_GRAPH_API void stop_compiler();
-/// Forgets compiled programs in memory.
+/// Forgets compiled programs in memory, and gives back the memory of earlier values that is kept for later ones.
 GCC_GRAPH_API void clear_programs();
 
 /// The graph from `inputs` to `outputs`, for a file that runs without the compiler: other values are constants in it.

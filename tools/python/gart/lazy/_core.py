@@ -134,20 +134,17 @@ def together(*values, floats=False):
     return [cast(v, dtype) if isinstance(v, Array) else array(v, dtype) for v in values]
 
 
+def _arrays_in(value):
+    if isinstance(value, Array):
+        yield value
+    elif isinstance(value, (dict, list, tuple)):
+        for v in value.values() if isinstance(value, dict) else value:
+            yield from _arrays_in(v)
+
+
 def evaluate(*values):
     """Computes values now, together: arrays, or lists, tuples and dicts of them."""
-    wanted = []
-
-    def collect(value):
-        if isinstance(value, Array):
-            wanted.append(value)
-        elif isinstance(value, dict):
-            collect(list(value.values()))
-        elif isinstance(value, (list, tuple)):
-            for v in value:
-                collect(v)
-    collect(values)
-    core.evaluate(wanted)
+    core.evaluate(list(_arrays_in(values)))
 
 
 def stats():
@@ -172,7 +169,7 @@ def wait(seconds=60):
 
 
 def clear():
-    """Forgets the programs in memory; those on disk stay."""
+    """Forgets the programs in memory, and what memory of earlier values is kept for later ones; programs on disk stay."""
     core.clear()
 
 

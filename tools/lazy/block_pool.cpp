@@ -1,0 +1,85 @@
+#include "tools/lazy/block_pool.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+
+namespace gcc_graph::lazy {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kLeastKept = uint64_t{32} << 10;  // smaller ones stay in the allocator's own lists
+constexpr uint64_t kMostKept = uint64_t{64} << 20;   // of all
+
+/// What is taken for so many bytes: for those kept an eighth more at most, so that values of nearly one size share
+/// them.
+uint64_t capacity_of(int64_t bytes) {
+  const auto wanted = static_cast<uint64_t>(bytes);
+  const uint64_t step = wanted < kLeastKept ? kAlignment : std::bit_floor(wanted) / 8;
+  return (wanted / step + 1) * step;
+}
+
+struct Pool {
+  struct Block {
+    void* data;
+    uint64_t capacity;
+  };
+  std::mutex mutex;
+  std::deque<Block> blocks;  // the one given last at the back
+  uint64_t bytes = 0;
+};
+
+/// Never destroyed: values may outlive what is static.
+Pool& pool() {
+  static auto* all = new Pool;
+  return *all;
+}
+
+void* kept_block(uint64_t capacity) {
+  Pool& p = pool();
+  const std::lock_guard lock(p.mutex);
+  const auto last =
+      std::find_if(p.blocks.rbegin(), p.blocks.rend(), [&](const auto& b) { return b.capacity == capacity; });
+  if (last == p.blocks.rend()) return nullptr;
+  void* block = last->data;
+  p.bytes -= capacity;
+  p.blocks.erase(std::next(last).base());
+  return block;
+}
+
+}  // namespace
+
+void* take_block(int64_t bytes) {
+  const uint64_t capacity = capacity_of(bytes);
+  if (capacity >= kLeastKept)
+    if (void* kept = kept_block(capacity)) return kept;
+  if (void* block = std::aligned_alloc(kAlignment, capacity)) return block;
+  drop_blocks();
+  return std::aligned_alloc(kAlignment, capacity);
+}
+
+void give_block(void* block, int64_t bytes) {
+  const uint64_t capacity = capacity_of(bytes);
+  if (capacity < kLeastKept || capacity > kMostKept) return std::free(block);
+  Pool& p = pool();
+  const std::lock_guard lock(p.mutex);
+  p.blocks.push_back({block, capacity});
+  p.bytes += capacity;
+  while (p.bytes > kMostKept) {
+    p.bytes -= p.blocks.front().capacity;
+    std::free(p.blocks.front().data);
+    p.blocks.pop_front();
+  }
+}
+
+void drop_blocks() {
+  Pool& p = pool();
+  const std::lock_guard lock(p.mutex);
+  for (const Pool::Block& b : p.blocks) std::free(b.data);
+  p.blocks.clear();
+  p.bytes = 0;
+}
+
+}  // namespace gcc_graph::lazy
