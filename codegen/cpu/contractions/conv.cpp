@@ -42,7 +42,10 @@ class ConvEmitter : IndexArithmetic {
                                         : "",
                    " tiles", conv_.bytes ? " of bytes" : "", plan_.widens() ? ", widened once" : "",
                    layout_.weights != DType::f32 ? concat(", weights of ", name_of(layout_.weights)) : "",
-                   plan_.flat ? ", flat" : "", plan_.groups_outer ? ", weights outer" : ", rows outer",
+                   plan_.flat ? ", flat" : "",
+                   !plan_.places_together       ? ", weights outer"
+                   : plan_.places_together == 1 ? ", rows outer"
+                                                : concat(", weights over ", *plan_.places_together, " tasks"),
                    plan_.units_per_pass > 0 ? ", passes over the depth" : "")};
   }
 
@@ -69,15 +72,29 @@ class ConvEmitter : IndexArithmetic {
     return index;
   }
 
+  /// Takes the group out of a task's number, which leaves the number of its place. The last places may be fewer.
+  void take_group(Task& task, Value*& rest) {
+    if (plan_.places_together == 1) {
+      task.group = take(rest, plan_.groups);
+      return;
+    }
+    const int64_t together = *plan_.places_together;
+    Value* first = mul(f_.ir().CreateUDiv(rest, f_.i64(together * plan_.groups)), together);
+    Value* places = min(sub(f_.dim(plan_.places(conv_)), first), f_.i64(together));
+    rest = sub(rest, mul(first, plan_.groups));
+    task.group = f_.ir().CreateUDiv(rest, places);
+    rest = add(first, sub(rest, mul(task.group, places)));
+  }
+
   void emit_task(Value* number) {
     Task task;
     Value* rest = number;
-    if (!plan_.groups_outer) task.group = take(rest, plan_.groups);
+    if (plan_.places_together) take_group(task, rest);
     Value* tile_block = take(rest, plan_.tile_blocks);
     Value* row_block = take(rest, plan_.row_blocks);
     task.plane = take(rest, conv_.out_depth);
-    task.image = plan_.groups_outer ? take(rest, conv_.batch) : rest;
-    if (plan_.groups_outer) task.group = rest;
+    task.image = plan_.places_together ? rest : take(rest, conv_.batch);
+    if (!plan_.places_together) task.group = rest;
     task.rows.begin = mul(row_block, plan_.rows_per_task);
     task.rows.end = min(add(task.rows.begin, f_.i64(plan_.rows_per_task)), f_.dim(plan_.row_steps));
     if (plan_.tiles_per_task > 0) {

@@ -113,22 +113,48 @@ void plan_tasks(const ConvKernel& k, ConvPlan& plan) {
   }
   plan.row_blocks = ceil_div(plan.row_steps, plan.rows_per_task);
   plan.tile_blocks = plan.tiles_per_task ? ceil_div(tiles, plan.tiles_per_task) : Dim(1);
-  plan.tasks = k.batch * Dim(plan.groups) * k.out_depth * plan.row_blocks * plan.tile_blocks;
+  plan.tasks = Dim(plan.groups) * plan.places(k);
+}
+
+int64_t weight_bytes(const ConvKernel& k, const ConvPlan& plan) {
+  return k.packing().panels() * k.packing().panel_elements(k.taps()) * plan.word_bytes / k.packing().quad();
+}
+
+/// Are weights and map both too large for L2? Then a group goes over as many places as leave their inputs in L2 beside
+/// its panel, if that reads less from beyond than each group's going over the whole map.
+std::optional<int64_t> places_in_l2(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
+  const Dim& width = plan.flat ? plan.row_pixels : k.in_width;
+  if (plan.units_per_pass > 0 || plan.widens() || k.input_plain || plan.prefetch_lines > 0) return std::nullopt;
+  if (plan.tiles_per_task == 0 && !width.is_constant()) return std::nullopt;
+  const int64_t channels = k.packing().inputs * plan.word_bytes / k.packing().quad();  // bytes of a pixel
+  const int64_t pixels = plan.tiles_per_task > 0
+                             ? plan.tiles_per_task * plan.tile_pixels * (plan.flat ? 1 : k.stride_w * k.stride_h)
+                             : plan.rows_per_task * k.stride_h * width.constant();
+  const int64_t l2 = target.has_avx512() ? l2_bytes : l2_bytes / 2;
+  const int64_t panel = weight_bytes(k, plan) / std::max<int64_t>(1, plan.groups);
+  const int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel) / std::max<int64_t>(1, pixels * channels);
+  if (together < 2) return std::nullopt;
+  const Dim places = plan.places(k);
+  const auto beyond = [&](int64_t count) {  // bytes, for all weights once per `together` places
+    return weight_bytes(k, plan) * ((count + together - 1) / together) + count * pixels * channels;
+  };
+  if (!places.is_constant()) return together;
+  const int64_t count = places.constant(), by_group = weight_bytes(k, plan) + plan.groups * count * pixels * channels;
+  return beyond(count) < by_group / 4 * 3 ? std::optional(together) : std::nullopt;
 }
 
 /// Small maps reuse a panel of weights few times: then the weights are the stream and the panel's next neighbour is
 /// fetched while this one is used. On large maps the input is the stream and all weights stay near.
 void plan_order(const ConvKernel& k, ConvPlan& plan) {
   if (k.packing().by_lane()) {
-    plan.groups_outer = true;
+    plan.places_together = std::nullopt;
     return;
   }
-  const int64_t weight_bytes =
-      k.packing().panels() * k.packing().panel_elements(k.taps()) * plan.word_bytes / k.packing().quad();
   const Dim pixels = plan.rows * plan.row_pixels;
   const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
-  plan.groups_outer = weight_bytes > l2_bytes / 2 || (small_map && pixels.constant() <= 14 * 14);
-  if (!plan.groups_outer || !small_map || k.input_plain || plan.units_per_pass > 0 || plan.widens()) return;
+  if (weight_bytes(k, plan) <= l2_bytes / 2 && !(small_map && pixels.constant() <= 14 * 14)) return;
+  plan.places_together = std::nullopt;
+  if (!small_map || k.input_plain || plan.units_per_pass > 0 || plan.widens()) return;
   const int64_t tiles = std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles));
   const int64_t row = std::max(plan.group_blocks * block * plan.word_bytes, line_bytes);  // of weights, by whole lines
   const int64_t lines = block * row / k.packing().quad() / line_bytes;
@@ -261,6 +287,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   plan_passes(k, target, plan);
   plan_order(k, plan);
   plan_tasks(k, plan);
+  if (!plan.places_together && !by_lane) plan.places_together = places_in_l2(k, target, plan);
   return plan;
 }
 

@@ -71,8 +71,11 @@ struct ConvPlan {
   int64_t rows_per_task = 1;   // in row_steps
   int64_t tiles_per_task = 0;  // 0: whole rows
   Dim row_blocks, tile_blocks, tasks;
-  /// Task order, slowest first: group, image, plane, rows (true), or image, plane, rows, group (false).
-  bool groups_outer = false;
+  /// A place is a task's part of the map: of an image, plane, block of rows and block of tiles, the last the fastest.
+  /// Task order: a group of channels goes over so many places before the next group does. 1: a place's groups are
+  /// neighbours; nullopt: each group goes over all places.
+  std::optional<int64_t> places_together = 1;
+  Dim places(const ConvKernel& kernel) const { return kernel.batch * kernel.out_depth * row_blocks * tile_blocks; }
   /// A panel that does not stay near is read once per task, in passes over so many units of the depth (PackedWeights'),
   /// and the sums of all the task's tiles wait in scratch memory meanwhile; 0: each tile reduces the whole depth at
   /// once.
