@@ -81,7 +81,7 @@ void add_compile_command(CLI::App& app) {
   c->add_option("-o,--output", args->output, "The artifact to write")->required();
   c->add_option("--target", args->compile.targets,
                 "Comma-separated targets (default: x86-64-v3, x86-64-v4, for models of 8-bit integers x86-64-v4-vnni, "
-                "and the GPUs of this machine)")
+                "in bf16 x86-64-v4-bf16, and the GPUs of this machine)")
       ->delimiter(',')
       ->allow_extra_args(false);
   c->add_option("--dim", args->dims,
