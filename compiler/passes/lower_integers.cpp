@@ -206,10 +206,10 @@ class Lowering {
   ValueId float_constant(const Node& n, size_t i, bool along_rows) {
     const Tensor &x = *r_.constant(n.inputs[i]), *zero = constant_input(n, i + 2);
     Tensor out(DType::f32, x.shape());
-    const int64_t count = zero ? zero->elements() : 1,
-                  inner = !along_rows || x.rank() == 0 ? 1
-                          : n.op == &op_MatMulInteger  ? x.shape().back()
-                                                       : x.elements() / std::max<int64_t>(x.shape()[0], 1);
+    const int64_t count = zero ? zero->elements() : 1, inner = !along_rows || x.rank() == 0 ? 1
+                                                               : n.op == &op_MatMulInteger
+                                                                   ? x.shape().back()
+                                                                   : x.elements() / std::max<int64_t>(x.shape()[0], 1);
     for (int64_t e = 0; e < x.elements(); ++e)
       out.set_double(e, static_cast<double>(x.at_int(e) - (zero ? zero->at_int(e / inner % count) : 0)));
     return r_.add_constant(r_.value(n.inputs[i]).name, std::move(out));
