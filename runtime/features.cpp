@@ -27,9 +27,10 @@ uint32_t saved_state() {
 }
 
 uint64_t detect() {
-  uint32_t a = 0, b = 0, c1 = 0, d = 0, b7 = 0, c = 0, c_extended = 0;
+  uint32_t a = 0, b = 0, c1 = 0, d = 0, b7 = 0, c = 0, a71 = 0, c71 = 0, c_extended = 0;
   __get_cpuid(1, &a, &b, &c1, &d);
   __get_cpuid_count(7, 0, &a, &b7, &c, &d);
+  if (a > 0) __get_cpuid_count(7, 1, &a71, &b, &c71, &d);  // a: the number of the leaf's last part
   __get_cpuid(0x80000001, &a, &b, &c_extended, &d);
   uint64_t features = kCpuX86_64;
   const uint32_t state = all_set(c1, {27}) ? saved_state() : 0;  // OSXSAVE
@@ -42,6 +43,7 @@ uint64_t detect() {
   if (v3) features |= kCpuX86_64v3;
   if (v4) features |= kCpuX86_64v4;
   if (v4 && all_set(c, {11})) features |= kCpuAvx512Vnni;
+  if (v4 && all_set(a71, {5})) features |= kCpuAvx512Bf16;
   return features;
 }
 #elif defined(__aarch64__)
@@ -58,11 +60,9 @@ uint64_t cpu_features() {
 }
 
 std::string cpu_feature_names(uint64_t features) {
-  constexpr std::pair<uint64_t, const char*> kNames[] = {{kCpuX86_64, "x86-64"},
-                                                         {kCpuX86_64v3, "x86-64-v3"},
-                                                         {kCpuX86_64v4, "x86-64-v4"},
-                                                         {kCpuAvx512Vnni, "AVX-512 VNNI"},
-                                                         {kCpuAarch64, "aarch64"}};
+  constexpr std::pair<uint64_t, const char*> kNames[] = {
+      {kCpuX86_64, "x86-64"},           {kCpuX86_64v3, "x86-64-v3"},      {kCpuX86_64v4, "x86-64-v4"},
+      {kCpuAvx512Vnni, "AVX-512 VNNI"}, {kCpuAvx512Bf16, "AVX-512 BF16"}, {kCpuAarch64, "aarch64"}};
   std::string names;
   for (const auto& [bit, name] : kNames) {
     if ((features & bit) != 0) names += (names.empty() ? "" : ", ") + std::string(name);

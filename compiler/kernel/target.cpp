@@ -29,6 +29,7 @@ const std::vector<Target>& table() {
   static const std::vector<Target> rows = {
       cpu("x86-64-v3"),      cpu("x86-64-v4"),
       cpu("x86-64-v4-vnni"),                                            // x86-64-v4 that multiplies bytes
+      cpu("x86-64-v4-bf16"),                                            // ... and pairs of bf16
       cpu("aarch64"),        cuda("sm_75", 75),                         // Turing: T4
       cuda("sm_80", 80),                                                // Ampere: A100
       cuda("sm_86", 86),                                                // RTX 30
@@ -84,8 +85,11 @@ std::string spelling(const std::string& name) {
 /// The target that a name of no target stands for elsewhere, or is another spelling of; empty when there is none.
 std::string meant_target(const std::string& name) {
   static const std::map<std::string, std::string> elsewhere = {
-      {"arm64", "aarch64"},   {"armv8", "aarch64"},    {"avx2", "x86-64-v3"},      {"x8664", "x86-64-v3"},
-      {"amd64", "x86-64-v3"}, {"avx512", "x86-64-v4"}, {"vnni", "x86-64-v4-vnni"}, {"avx512vnni", "x86-64-v4-vnni"}};
+      {"arm64", "aarch64"},       {"armv8", "aarch64"},
+      {"avx2", "x86-64-v3"},      {"x8664", "x86-64-v3"},
+      {"amd64", "x86-64-v3"},     {"avx512", "x86-64-v4"},
+      {"vnni", "x86-64-v4-vnni"}, {"avx512vnni", "x86-64-v4-vnni"},
+      {"bf16", "x86-64-v4-bf16"}, {"avx512bf16", "x86-64-v4-bf16"}};
   const std::string asked = spelling(name);
   if (const auto it = elsewhere.find(asked); it != elsewhere.end()) return it->second;
   for (const Target& t : table())

@@ -188,6 +188,8 @@ class Lowering {
   // ---- in floats
 
   ValueId float_operand(const Node& n, size_t i, bool along_rows) {
+    const bool per_row = !has_input(n, i + 2) || r_.shape(n.inputs[i + 2]).size() <= 1;
+    if (r_.constant(n.inputs[i]) && is_constant_or_none(n, i + 2) && per_row) return float_constant(n, i, along_rows);
     const ValueId x = cast_to(n.inputs[i], DType::f32, n.name);
     if (!has_input(n, i + 2)) return x;
     ValueId zero = cast_to(n.inputs[i + 2], DType::f32, n.name);
@@ -198,6 +200,19 @@ class Lowering {
       zero = r_.add(op_Unsqueeze, n.name, {zero, r_.add_constant(n.name + ".axes", Tensor::vector_i64(axes))});
     }
     return r_.add(op_Sub, n.name, {x, zero});
+  }
+
+  /// The same of constants, folded here: they grow by more than fold-constants would store.
+  ValueId float_constant(const Node& n, size_t i, bool along_rows) {
+    const Tensor &x = *r_.constant(n.inputs[i]), *zero = constant_input(n, i + 2);
+    Tensor out(DType::f32, x.shape());
+    const int64_t count = zero ? zero->elements() : 1, inner = !along_rows || x.rank() == 0 ? 1
+                                                               : n.op == &op_MatMulInteger
+                                                                   ? x.shape().back()
+                                                                   : x.elements() / std::max<int64_t>(x.shape()[0], 1);
+    for (int64_t e = 0; e < x.elements(); ++e)
+      out.set_double(e, static_cast<double>(x.at_int(e) - (zero ? zero->at_int(e / inner % count) : 0)));
+    return r_.add_constant(r_.value(n.inputs[i]).name, std::move(out));
   }
 
   /// Is every reader a Cast to f32? Then sums beyond 2^24 are rounded in any case.

@@ -116,6 +116,25 @@ class Merging {
     return out;
   }
 
+  /// Is `v` a product with a constant, or a dequantised value, which will be one?
+  bool is_product(ValueId v) const {
+    if (r_.uses(v) != 1 || !r_.value(v).producer.valid()) return false;
+    const Node& n = r_.graph.node(r_.value(v).producer);
+    if (n.op == &op_DequantizeLinear) return is_uniform(n);
+    return n.op == &op_Mul && is_factor(n.inputs[1]);
+  }
+  bool is_factor(ValueId v) const {
+    const Tensor* c = r_.constant(v);
+    return c && c->dtype() == DType::f32;
+  }
+
+  /// (a + b) / scale of two products.
+  ValueId divided_sum(const Node& n, float scale) {
+    if (!is_product(n.inputs[0]) || !is_product(n.inputs[1])) return ValueId();
+    const ValueId a = divided(n.inputs[0], scale, false), b = divided(n.inputs[1], scale, false);
+    return r_.add(op_Add, n.name, {a, b});
+  }
+
   /// v / scale without a division, if `v` is a product with a constant. `clamps`: negative values are all the same.
   ValueId divided(ValueId v, float scale, bool clamps) {
     if (r_.uses(v) != 1 || !r_.value(v).producer.valid()) return ValueId();
@@ -124,9 +143,13 @@ class Merging {
       const ValueId x = divided(n.inputs[0], scale, clamps);
       return !x.valid() || clamps ? x : r_.add(op_Relu, n.name, {x});
     }
-    if (n.op != &op_Mul && n.op != &op_Add) return ValueId();
-    const Tensor* c = r_.constant(n.inputs[1]);
-    if (!c || c->dtype() != DType::f32) return ValueId();
+    if (n.op == &op_DequantizeLinear && is_uniform(n)) {
+      std::vector<ValueId> inputs = n.inputs;
+      inputs[1] = r_.add_constant(r_.value(n.inputs[1]).name, quotient(*r_.constant(n.inputs[1]), scale));
+      return r_.add(op_DequantizeLinear, n.name, inputs, n.attributes);
+    }
+    if (n.op == &op_Add && !r_.constant(n.inputs[1])) return divided_sum(n, scale);
+    if ((n.op != &op_Mul && n.op != &op_Add) || !is_factor(n.inputs[1])) return ValueId();
     const ValueId x = n.op == &op_Mul ? n.inputs[0] : divided(n.inputs[0], scale, false);
     if (!x.valid()) return ValueId();
     return r_.add(*n.op, n.name,

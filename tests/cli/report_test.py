@@ -167,6 +167,14 @@ class Reports(CliCase):
         for words in ("in  x f32[batch,8]", "out z f32[batch,8]", "plan x86-64-v3 [symbolic]"):
             self.assertIn(words, text)
 
+    def test_default_targets_go_by_what_is_multiplied(self):
+        self.save("halves.onnx", HEADER + "halves (bfloat16[4, 8] x) => (bfloat16[4, 8] z) { z = Neg(x) }")
+        for options in (("halves.onnx",), ("model.onnx", "--precision", "bf16")):
+            self.accepted("compile", *options, "-o", "halves.gart")
+            targets = [t["name"] for t in json.loads(self.accepted("inspect", "halves.gart", "--json"))["targets"]]
+            self.assertEqual(targets[:3], ["x86-64-v3", "x86-64-v4", "x86-64-v4-bf16"])
+        self.assertNotIn("x86-64-v4-bf16", self.accepted("inspect", "model.gart"))
+
     def test_a_plan_without_temporaries_has_no_arena(self):
         self.save("one.onnx", HEADER + "one (float[4, 8] x) => (float[4, 8] z) { z = Neg(x) }")
         self.accepted("compile", "one.onnx", "-o", "one.gart", "--target", "x86-64-v3")

@@ -116,8 +116,8 @@ class ConvBytes : public testing::TestWithParam<std::string> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, ConvBytes, testing::Values("x86-64-v3", "x86-64-v4"),
-                         [](const auto& target) { return target.param.substr(7); });
+INSTANTIATE_TEST_SUITE_P(Targets, ConvBytes, testing::Values("x86-64-v3", "x86-64-v4", "x86-64-v4-vnni"),
+                         [](const auto& target) { return target.param.substr(target.param.rfind('-') + 1); });
 
 TEST_P(ConvBytes, KernelsStridesAndPads) {
   for (const int64_t map : {1, 3, 7, 14, 19})

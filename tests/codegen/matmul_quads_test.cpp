@@ -83,8 +83,8 @@ class Quads : public testing::TestWithParam<std::string> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, Quads, testing::Values("x86-64-v3", "x86-64-v4"),
-                         [](const auto& target) { return target.param.substr(7); });
+INSTANTIATE_TEST_SUITE_P(Targets, Quads, testing::Values("x86-64-v3", "x86-64-v4", "x86-64-v4-vnni"),
+                         [](const auto& target) { return target.param.substr(target.param.rfind('-') + 1); });
 
 TEST_P(Quads, EveryHeightAndDepth) {
   for (int64_t m = 1; m <= 20; ++m) check({.m = m, .n = 100, .k = 64});
@@ -106,7 +106,7 @@ TEST_P(Quads, SymbolicRows) {
 TEST_P(Quads, NothingSaturates) { check({.m = 9, .n = 48, .k = 64, .extreme = true}); }
 
 TEST(QuadsPlan, CompilesForEveryTarget) {
-  for (const char* target : {"x86-64-v3", "x86-64-v4", "aarch64"}) {
+  for (const char* target : {"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "aarch64"}) {
     const Kernel kernel = kernel_of({.m = 7, .n = 100, .k = 64, .symbolic_m = true});
     EXPECT_FALSE(cpu::make_cpu_backend()->compile({&kernel}, *find_target(target), 1).code.empty());
   }

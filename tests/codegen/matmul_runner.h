@@ -18,6 +18,8 @@ namespace gcg::test {
 /// Does this machine execute code for that target?
 inline bool can_run(const std::string& target) {
 #if defined(__x86_64__)
+  if (target == "x86-64-v4-bf16") return can_run("x86-64-v4-vnni") && __builtin_cpu_supports("avx512bf16");
+  if (target == "x86-64-v4-vnni") return can_run("x86-64-v4") && __builtin_cpu_supports("avx512vnni");
   if (target == "x86-64-v4") return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
   if (target == "x86-64-v3") return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return false;

@@ -22,20 +22,25 @@ Tensor tensor_of(const gart::Tensor& t) {
   return out;
 }
 
+[[maybe_unused]] bool has_bytes(const Graph& graph) {
+  for (int64_t i = 0; i < graph.value_count(); ++i)
+    if (const DType t = graph.value(ValueId(i)).dtype; t == DType::u8 || t == DType::i8) return true;
+  return false;
+}
+
 }  // namespace
 
-const std::vector<std::string>& runnable_targets() {
-  static const std::vector<std::string> targets = [] {
-    std::vector<std::string> names;
+std::vector<std::string> runnable_targets([[maybe_unused]] const Graph& graph) {
+  std::vector<std::string> names;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("x86-64-v3")) names.push_back("x86-64-v3");
-    if (__builtin_cpu_supports("x86-64-v4")) names.push_back("x86-64-v4");
+  if (__builtin_cpu_supports("x86-64-v3")) names.push_back("x86-64-v3");
+  if (!__builtin_cpu_supports("x86-64-v4")) return names;
+  names.push_back("x86-64-v4");
+  if (__builtin_cpu_supports("avx512vnni") && has_bytes(graph)) names.push_back("x86-64-v4-vnni");
 #elif defined(__aarch64__)
-    names.push_back("aarch64");
+  names.push_back("aarch64");
 #endif
-    return names;
-  }();
-  return targets;
+  return names;
 }
 
 std::vector<uint8_t> compile_artifact(const Graph& graph) {
@@ -45,7 +50,7 @@ std::vector<uint8_t> compile_artifact(const Graph& graph) {
     return all;
   }();
   CompileOptions options;
-  options.targets = runnable_targets();
+  options.targets = runnable_targets(graph);
   return compile(graph.clone(), "", options, backends).artifact;
 }
 

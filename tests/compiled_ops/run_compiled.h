@@ -10,10 +10,11 @@
 
 namespace gcg::test {
 
-/// The CPU targets whose code this machine can run, of those we compile for in tests.
-const std::vector<std::string>& runnable_targets();
+/// The CPU targets whose code this machine can run, of those we compile for in tests; the one that multiplies bytes for
+/// graphs that have some.
+std::vector<std::string> runnable_targets(const Graph& graph);
 
-/// One artifact with code for all of runnable_targets(). Throws CompileError.
+/// One artifact with code for all of them. Throws CompileError.
 std::vector<uint8_t> compile_artifact(const Graph& graph);
 
 /// Runs the artifact's code for `target` once; an error of the runtime is reported as a failure of the test and gives

@@ -160,6 +160,16 @@ TEST(LowerIntegers, ComputesInFloatsWhatNoKernelOfBytesTakes) {
                 lower_for_cpu, false);  // f32 might not be exact
 }
 
+TEST(LowerIntegers, WeightsOfFloatsAreConstantsWhateverTheirSize) {
+  const std::string conv = R"(graph g(%x: u8[1,3,9,9]) -> (%y) {
+    constant %w: i8[80,3,7,7] = random(1)
+    constant %z: u8[] = {100}
+    constant %v: i8[80] = random(2)
+    %y = ConvInteger(%x, %w, %z, %v)
+  })";
+  EXPECT_EQ(count(check_rewrite(conv, lower_for_cpu, true), "Cast"), 3) << "of the image, its zero point, and the sums";
+}
+
 TEST(LowerIntegers, SignedActivationsBecomeUnsignedUpToWhereTheyAreQuantized) {
   const Graph after = check_rewrite(R"(graph g(%x: f32[16,6]) -> (%y, %r) {
     constant %s: f32[] = {0.03125}
@@ -217,6 +227,37 @@ TEST(MergeQuantization, DividesAFactor) {
   })",
                                     merge_quantization, true);
   EXPECT_EQ(count(after, "Relu"), 0);
+}
+
+TEST(MergeQuantization, DividesTheScalesOfASum) {
+  const Graph after = check_rewrite(R"(graph g(%p: u8[2,3], %q: u8[2,3]) -> (%y) {
+    constant %s: f32[] = {0.5}
+    constant %t: f32[] = {0.25}
+    constant %z: u8[] = {3}
+    constant %u: f32[] = {2}
+    constant %o: u8[] = {0}
+    %a = DequantizeLinear(%p, %s, %z)
+    %b = DequantizeLinear(%q, %t)
+    %c = Add(%a, %b)
+    %r = Relu(%c)
+    %y = QuantizeLinear(%r, %u, %o)
+  })",
+                                    merge_quantization, true);
+  EXPECT_EQ(count(after, "Relu"), 0);
+  for (NodeId id : after.order()) {
+    const Node& n = after.node(id);
+    if (n.op->name == std::string_view("QuantizeLinear")) EXPECT_EQ(after.value(n.inputs[1]).constant->at_double(0), 1);
+  }
+}
+
+TEST(MergeQuantization, LeavesASumOfOneProduct) {
+  check_rewrite(R"(graph g(%p: u8[2,3], %x: f32[2,3]) -> (%y) {
+    constant %s: f32[] = {0.5}
+    %a = DequantizeLinear(%p, %s)
+    %c = Add(%a, %x)
+    %y = QuantizeLinear(%c, %s)
+  })",
+                merge_quantization, false);
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ std::vector<Tensor> random_inputs(const Graph& graph, uint32_t seed) {
 void expect_runs_like_interpreter(const Graph& graph, const std::vector<uint8_t>& artifact, uint32_t seed,
                                   double tolerance) {
   const std::vector<Tensor> inputs = random_inputs(graph, seed), want = interpret(graph, inputs);
-  for (const std::string& target : runnable_targets()) {
+  for (const std::string& target : runnable_targets(graph)) {
     const std::vector<Tensor> got = run_artifact(artifact, target, inputs);
     for (size_t i = 0; i < std::min(got.size(), want.size()); ++i)
       expect_near(got[i], want[i], tolerance, concat(target, ", output ", i));

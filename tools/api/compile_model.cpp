@@ -44,11 +44,20 @@ bool computes_with_bytes(const gcg::Graph& graph) {
                      [&](gcg::NodeId id) { return quantized.count(graph.node(id).op->name) != 0; });
 }
 
-/// For the machine at hand and, where a fleet is described, for what its devices run.
+/// Of a precision "bf16", or of the model itself.
+bool computes_with_bf16(const gcg::Graph& graph, const std::string& precision) {
+  for (int64_t i = 0; i < graph.value_count(); ++i)
+    if (graph.value(gcg::ValueId(i)).dtype == gcg::DType::bf16) return true;
+  return precision == "bf16";
+}
+
+/// For the machine at hand, with what the model has a use for, and, where a fleet is described, for what its devices
+/// run.
 std::vector<std::string> default_targets(const std::vector<std::string>& gpus, const std::optional<gcg::Fleet>& fleet,
-                                         bool bytes) {
+                                         bool bytes, bool halves) {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
   if (bytes) targets.push_back("x86-64-v4-vnni");
+  if (halves) targets.push_back("x86-64-v4-bf16");
   targets.insert(targets.end(), gpus.begin(), gpus.end());
   if (!fleet) return targets;
   for (const gcg::FleetDevice& device : fleet->devices) {
@@ -115,7 +124,8 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
       gcg::import_onnx(path, only_values(given.dims), custom_ops, given.functions, given.outputs);
   opsets = model.opsets;
   if (given.targets.empty())
-    options.targets = default_targets(given.gpus, options.fleet, computes_with_bytes(model.graph));
+    options.targets = default_targets(given.gpus, options.fleet, computes_with_bytes(model.graph),
+                                      computes_with_bf16(model.graph, given.precision));
   const gcg::Fleet fleet = options.fleet ? *options.fleet : gcg::fleet_of(gcg::require_targets(options.targets));
   if (options.fleet || fleet.devices.size() > 1) add_labels_of_nodes(model.node_labels, fleet, options.cut);
   const gcg::TuningFile tuning = tuning_of(given.tuning, model.node_labels);

@@ -23,8 +23,8 @@ class ConvEmitter : IndexArithmetic {
         f_(f),
         conv_(conv),
         packing_(conv.packing()),
-        plan_(plan_conv(conv, f.target(), epilogue_allows_flat(f.kernel(), conv),
-                        f.kernel().operands[static_cast<size_t>(conv.weights)].dtype)),
+        weights_(f.kernel().operands[static_cast<size_t>(conv.weights)].dtype),
+        plan_(plan_conv(conv, f.target(), epilogue_allows_flat(f.kernel(), conv), weights_)),
         layout_(conv_layout(f, conv, plan_)),
         widening_(f, conv, plan_),
         epilogue_(f, conv, plan_),
@@ -40,8 +40,11 @@ class ConvEmitter : IndexArithmetic {
                    : packing_.by_lane() ? " by lane"
                    : conv_.input_plain  ? " plain"
                                         : "",
-                   " tiles", conv_.bytes ? " of bytes" : "", plan_.widens() ? ", widened once" : "",
-                   layout_.weights != DType::f32 ? concat(", weights of ", name_of(layout_.weights)) : "",
+                   " tiles", conv_.bytes ? " of bytes" : "",
+                   plan_.multiply == Multiply::halves ? ", pairs made once"
+                   : plan_.widens()                   ? ", widened once"
+                                                      : "",
+                   !conv_.bytes && weights_ != DType::f32 ? concat(", weights of ", name_of(weights_)) : "",
                    plan_.flat ? ", flat" : "",
                    !plan_.places_together       ? ", weights outer"
                    : plan_.places_together == 1 ? ", rows outer"
@@ -102,11 +105,14 @@ class ConvEmitter : IndexArithmetic {
       task.tiles.end = add(task.tiles.begin, f_.i64(plan_.tiles_per_task));
     }
     task.kd = kernel_planes(task.plane);
-    task.weights = weight_address(f_, layout_, f_.operand(conv_.weights), panel_offset(task.group));
+    Value* offset = panel_offset(task.group);
     if (plan_.widens()) {
       task.input = widening_.image(task.image, widening_.pixels(task.rows, task.tiles));
-      task.weights = widening_.panel(task.group, task.weights);
+      Value* weights = f_.operand(conv_.weights);
+      task.weights =
+          widening_.panel(task.group, f_.element_address(weights, conv_.bytes ? DType::i32 : weights_, offset));
     } else {
+      task.weights = weight_address(f_, layout_, f_.operand(conv_.weights), offset);
       task.input = word_address(f_, layout_, f_.operand(conv_.input), mul(task.image, layout_.image));
     }
     Value* first_plane = sub(mul(task.plane, conv_.stride_d), f_.i64(conv_.pad_front));
@@ -277,6 +283,7 @@ class ConvEmitter : IndexArithmetic {
   FunctionBuilder& f_;
   const ConvKernel& conv_;
   const ConvPacking packing_;
+  const DType weights_;  // in memory
   const ConvPlan plan_;
   const ConvLayout layout_;
   ConvWidening widening_;

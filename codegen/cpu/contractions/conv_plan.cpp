@@ -70,13 +70,15 @@ int64_t tiles_of(const std::vector<TileSegment>& segments) {
 /// An image of widened bytes that a thread may keep.
 constexpr int64_t most_widened_words = 1 << 20;
 
-/// Operands that are used often enough are widened to pairs ahead, if the image is known to fit.
-void plan_widening(const ConvKernel& k, ConvPlan& plan) {
+/// Operands that are used often enough are widened to pairs ahead, or narrowed to pairs of bf16, if the image is known
+/// to fit.
+void plan_widening(const ConvKernel& k, const CpuTarget& target, DType weights, ConvPlan& plan) {
   const Dim image = k.in_depth * k.in_height * k.in_width * Dim(blocks_of(k.in_channels, block) * (block / 2));
-  if (plan.multiply != Multiply::widened_quads || k.packing().by_lane() || !image.is_constant() ||
+  const bool halves = target.has_bf16 && !k.bytes && weights == DType::bf16 && !k.input_plain;
+  if (!(halves || plan.multiply == Multiply::widened_quads) || k.packing().by_lane() || !image.is_constant() ||
       image.constant() > most_widened_words)
     return;
-  plan.multiply = Multiply::pairs;
+  plan.multiply = halves ? Multiply::halves : Multiply::pairs;
   plan.widened_image = image.constant();
 }
 
@@ -260,7 +262,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   ConvPlan plan;
   if (!k.bytes) plan.word_bytes = size_of(weights);
   plan.multiply = multiply_of(target, k.bytes ? DType::u8 : DType::f32, k.narrow && !k.packing().by_lane());
-  plan_widening(k, plan);
+  plan_widening(k, target, weights, plan);
   plan.lanes = target.lanes(DType::f32);
   GCG_CHECK(block % plan.lanes == 0, "vectors of ", plan.lanes, " lanes");
   const int64_t blocks = (k.out_channels + block - 1) / block;

@@ -48,8 +48,9 @@ struct TileShape {
 struct ConvPlan {
   Multiply multiply = Multiply::floats;
   int64_t word_bytes = 4;  // of the weights: quads, or floats in memory
-  /// Pairs: each thread widens the image that it reads, as far as it reads it, and the panel of its group of channels.
-  bool widens() const { return multiply == Multiply::pairs; }
+  /// Pairs, of bf16, too: each thread brings the image that it reads, as far as it reads it, and the panel of its group
+  /// of channels to their form.
+  bool widens() const { return multiply == Multiply::pairs || multiply == Multiply::halves; }
   int64_t widened_image = 0, widened_panel = 0;  // words
   int64_t lanes = 0;                             // f32 lanes of a vector
   /// A pointwise convolution without borders sees the whole map as one row.

@@ -91,7 +91,7 @@ ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, const ConvPla
   const ConvPacking packing = conv.packing();
   ConvLayout layout;
   layout.word = packing.by_lane() && conv.bytes ? f.ir().getInt8Ty() : DotProduct(f.ir(), plan.multiply).word();
-  if (!conv.bytes) layout.weights = f.kernel().operands[static_cast<size_t>(conv.weights)].dtype;
+  if (!conv.bytes && !plan.widens()) layout.weights = f.kernel().operands[static_cast<size_t>(conv.weights)].dtype;
   layout.channels = conv.input_plain ? 1 : block / packing.quad();
   layout.depth = blocks_of(packing.inputs, packing.quad());
   if (plan.widens()) {  // whole blocks: weights past the last channel are zero

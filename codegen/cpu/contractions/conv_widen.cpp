@@ -54,15 +54,25 @@ llvm::Value* ConvWidening::image(Value* number, ValueRange pixels) {
 
 void ConvWidening::widen_pixels(Value* number, Value* begin, Value* end) {
   llvm::IRBuilder<>& ir = f_.ir();
-  const int64_t blocks = blocks_of(conv_.in_channels, block);
+  const bool halves = plan_.multiply == Multiply::halves;
+  const int64_t blocks = blocks_of(conv_.in_channels, block), words = halves ? block : quads;
   const Dim plane = conv_.in_width * conv_.in_height;
-  Value* first = ir.CreateMul(number, f_.dim(plane * conv_.in_depth * Dim(blocks)));
-  f_.for_loop(f_.i64(0), f_.dim(conv_.in_depth * Dim(blocks)), f_.i64(1), [&](Value* p) {
-    Value* start = ir.CreateMul(p, f_.dim(plane));
-    Value* from = word(f_.operand(conv_.input), ir.CreateMul(ir.CreateAdd(first, start), f_.i64(quads)));
-    Value* to = word(f_.scratch(), ir.CreateMul(start, f_.i64(pairs)));
-    f_.for_loop(begin, end, f_.i64(1), [&](Value* pixel) { widen_pixel(from, to, pixel); });
-  });
+  const auto all = [&](Value* first_block, Value* last_block, int64_t channels) {
+    Value* first = ir.CreateMul(number, f_.dim(plane * conv_.in_depth * Dim(blocks)));
+    Value* depth = f_.dim(conv_.in_depth);
+    f_.for_loop(ir.CreateMul(first_block, depth), ir.CreateMul(last_block, depth), f_.i64(1), [&](Value* p) {
+      Value* start = ir.CreateMul(p, f_.dim(plane));
+      Value* from = word(f_.operand(conv_.input), ir.CreateMul(ir.CreateAdd(first, start), f_.i64(words)));
+      Value* to = word(f_.scratch(), ir.CreateMul(start, f_.i64(pairs)));
+      f_.for_loop(begin, end, f_.i64(1), [&](Value* pixel) {
+        halves ? narrow_pixel(from, to, pixel, channels) : widen_pixel(from, to, pixel);
+      });
+    });
+  };
+  // Lanes past the last channel may hold anything, and what floats are multiplied by zero is not always zero.
+  const int64_t rest = halves ? conv_.in_channels % block : 0;
+  all(f_.i64(0), f_.i64(rest > 0 ? blocks - 1 : blocks), block);
+  if (rest > 0) all(f_.i64(blocks - 1), f_.i64(blocks), rest);
 }
 
 void ConvWidening::widen_pixel(Value* from, Value* to, Value* pixel) {
@@ -74,26 +84,48 @@ void ConvWidening::widen_pixel(Value* from, Value* to, Value* pixel) {
   ir.CreateAlignedStore(wide, word(to, ir.CreateMul(pixel, f_.i64(pairs))), llvm::Align(16));
 }
 
+void ConvWidening::narrow_pixel(Value* from, Value* to, Value* pixel, int64_t channels) {
+  llvm::IRBuilder<>& ir = f_.ir();
+  Value* mask = channels < block ? f_.first_lanes(f_.i64(channels), block) : nullptr;
+  Value* floats = f_.load(from, DType::f32, ir.CreateMul(pixel, f_.i64(block)), block, mask);
+  ir.CreateAlignedStore(narrowed(ir, floats), word(to, ir.CreateMul(pixel, f_.i64(pairs))), llvm::Align(32));
+}
+
 llvm::Value* ConvWidening::panel(Value* group, Value* panel) {
   llvm::IRBuilder<>& ir = f_.ir();
-  const int64_t columns = plan_.vectors * plan_.lanes, from_columns = conv_.packing().columns();
   Value* to = word(f_.scratch(), f_.i64(plan_.widened_image));
   f_.if_then(ir.CreateICmpNE(ir.CreateLoad(ir.getInt64Ty(), group_), group), [&] {
     ir.CreateStore(group, group_);
-    DotProduct dot(ir, Multiply::widened_quads);
     f_.for_loop(f_.i64(0), f_.i64(conv_.packing().units() * conv_.taps()), f_.i64(1), [&](Value* step) {
-      Value* from_step = word(panel, ir.CreateMul(step, f_.i64(quads * from_columns)));
-      Value* to_step = word(to, ir.CreateMul(step, f_.i64(pairs * columns)));
-      for (int64_t q = 0; q < quads; ++q)
-        for (int64_t v = 0; v < plan_.vectors; ++v) {
-          Value* w =
-              f_.load(from_step, DType::i32, f_.i64(q * from_columns + v * plan_.lanes), static_cast<int>(plan_.lanes));
-          for (int part = 0; part < 2; ++part)
-            f_.store(dot.right(w, part), to_step, DType::i32, f_.i64((part * quads + q) * columns + v * plan_.lanes));
-        }
+      Value* to_step = word(to, ir.CreateMul(step, f_.i64(pairs * plan_.vectors * plan_.lanes)));
+      plan_.multiply == Multiply::halves ? interleave_step(panel, to_step, step) : widen_step(panel, to_step, step);
     });
   });
   return to;
+}
+
+void ConvWidening::widen_step(Value* panel, Value* to, Value* step) {
+  DotProduct dot(f_.ir(), Multiply::widened_quads);
+  const int64_t columns = plan_.vectors * plan_.lanes, from_columns = conv_.packing().columns();
+  Value* from = word(panel, f_.ir().CreateMul(step, f_.i64(quads * from_columns)));
+  for (int64_t q = 0; q < quads; ++q)
+    for (int64_t v = 0; v < plan_.vectors; ++v) {
+      Value* w = f_.load(from, DType::i32, f_.i64(q * from_columns + v * plan_.lanes), static_cast<int>(plan_.lanes));
+      for (int part = 0; part < 2; ++part)
+        f_.store(dot.right(w, part), to, DType::i32, f_.i64((part * quads + q) * columns + v * plan_.lanes));
+    }
+}
+
+void ConvWidening::interleave_step(Value* panel, Value* to, Value* step) {
+  const int64_t columns = plan_.vectors * plan_.lanes, from_columns = conv_.packing().columns();
+  Value* from = f_.element_address(panel, DType::bf16, f_.ir().CreateMul(step, f_.i64(block * from_columns)));
+  const auto row = [&](int64_t channel, int64_t v) {
+    return f_.load(from, DType::bf16, f_.i64(channel * from_columns + v * plan_.lanes), static_cast<int>(plan_.lanes));
+  };
+  for (int64_t p = 0; p < pairs; ++p)
+    for (int64_t v = 0; v < plan_.vectors; ++v)
+      f_.store(interleaved_pairs(f_.ir(), row(2 * p, v), row(2 * p + 1, v)), to, DType::f32,
+               f_.i64(p * columns + v * plan_.lanes));
 }
 
 }  // namespace gcg::cpu

@@ -29,6 +29,10 @@ class ConvWidening {
   Value* word(Value* base, Value* offset);
   void widen_pixels(Value* number, Value* begin, Value* end);
   void widen_pixel(Value* from, Value* to, Value* pixel);
+  void narrow_pixel(Value* from, Value* to, Value* pixel, int64_t channels);
+  /// A block of channels of the panel: as it is in the file, number `step`, and as it is multiplied.
+  void widen_step(Value* panel, Value* to, Value* step);
+  void interleave_step(Value* panel, Value* to, Value* step);
 
   FunctionBuilder& f_;
   const ConvKernel& conv_;

@@ -50,6 +50,11 @@ llvm::Value* DotProduct::add(llvm::Value* left, llvm::Value* right, llvm::Value*
   switch (multiply_) {
     case Multiply::floats:
       return ir_.CreateIntrinsic(llvm::Intrinsic::fma, {sum->getType()}, {left, right, sum});
+    case Multiply::halves: {
+      auto* pairs = llvm::FixedVectorType::get(ir_.getBFloatTy(), lanes_of(sum) * 2);
+      return ir_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {},
+                                 {sum, ir_.CreateBitCast(left, pairs), ir_.CreateBitCast(right, pairs)});
+    }
     case Multiply::quads: {
       const auto dot =
           lanes_of(sum) == 16 ? llvm::Intrinsic::x86_avx512_vpdpbusd_512 : llvm::Intrinsic::x86_avx512_vpdpbusd_256;
@@ -86,7 +91,25 @@ llvm::Value* DotProduct::add_pairs(llvm::Value* left, llvm::Value* right, llvm::
 }
 
 llvm::Value* DotProduct::add_sums(llvm::Value* a, llvm::Value* b) {
-  return multiply_ == Multiply::floats ? ir_.CreateFAdd(a, b) : ir_.CreateAdd(a, b);
+  return sums_floats(multiply_) ? ir_.CreateFAdd(a, b) : ir_.CreateAdd(a, b);
+}
+
+llvm::Value* narrowed_pairs(llvm::IRBuilder<>& ir, llvm::Value* first, llvm::Value* second) {
+  llvm::Value* halves = ir.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtne2ps2bf16_512, {}, {second, first});
+  return ir.CreateBitCast(halves, first->getType());
+}
+
+llvm::Value* narrowed(llvm::IRBuilder<>& ir, llvm::Value* floats) {
+  llvm::Value* halves = ir.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512, {}, {floats});
+  return ir.CreateBitCast(halves, llvm::FixedVectorType::get(ir.getFloatTy(), lanes_of(floats) / 2));
+}
+
+llvm::Value* interleaved_pairs(llvm::IRBuilder<>& ir, llvm::Value* row, llvm::Value* next_row) {
+  const int lanes = static_cast<int>(lanes_of(row));
+  std::vector<int> beside;
+  for (int lane = 0; lane < lanes; ++lane) beside.insert(beside.end(), {lane, lanes + lane});
+  auto* words = llvm::FixedVectorType::get(ir.getFloatTy(), static_cast<unsigned>(lanes));
+  return ir.CreateBitCast(ir.CreateShuffleVector(row, next_row, beside), words);
 }
 
 void fence(llvm::IRBuilder<>& ir, std::vector<llvm::Value*>& sums) {

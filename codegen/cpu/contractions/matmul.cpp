@@ -23,8 +23,8 @@ class MatMulEmitter {
         kernel_(kernel),
         matmul_(matmul),
         element_(kernel.operands[static_cast<size_t>(matmul.a.operand)].dtype),
-        plan_(plan_matmul(matmul, f.target(), multiply_of(f.target(), element_, matmul.narrow),
-                          kernel.operands[static_cast<size_t>(matmul.b.operand)].dtype)),
+        right_(kernel.operands[static_cast<size_t>(matmul.b.operand)].dtype),
+        plan_(plan_matmul(matmul, f.target(), multiply(), right_)),
         expr_(f) {}
 
   KernelEmission emit() {
@@ -58,7 +58,14 @@ class MatMulEmitter {
     std::vector<llvm::Value*> batch;  // coordinates
   };
 
-  DType sum_type() const { return plan_.multiply == Multiply::floats ? DType::f32 : DType::i32; }
+  /// Pairs of bf16 lie in neighbouring columns of A and rows of packed B.
+  Multiply multiply() const {
+    const bool pairs = matmul_.packed_columns > 0 && matmul_.a.column_stride.is(1) && matmul_.k.extent.is_constant() &&
+                       matmul_.k.extent.constant() % 2 == 0;
+    return pairs && right_ == DType::bf16 && f_.target().has_bf16 ? Multiply::halves
+                                                                  : multiply_of(f_.target(), element_, matmul_.narrow);
+  }
+  DType sum_type() const { return sums_floats(plan_.multiply) ? DType::f32 : DType::i32; }
   bool packed() const { return plan_.source == MatMulPlan::Source::packed; }
   llvm::Value* smin(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
   llvm::Value* smax(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
@@ -228,42 +235,28 @@ class MatMulEmitter {
     tile.prefetch_mask = ir_.CreateSelect(needed, f_.i64(MicroKernel::prefetch_period - 1), f_.i64(-1));
   }
 
-  /// A panel of 16-bit floats, widened into scratch.
+  /// A panel of 16-bit floats, widened or interleaved into scratch.
   RowTile widened_panel(RowTile tile) {
     llvm::Value* wide = scratch_after_sums();
     emit_widen_panel(f_, plan_, tile.b, tile.k, wide);
     tile.b = wide;
+    tile.b_row_stride = f_.i64(plan_.panel_columns);
     tile.right = DType::f32;
     return tile;
   }
 
   /// `steps` words of each row of A, widened into scratch.
   llvm::Value* widened_rows(llvm::Value* a, llvm::Value* rows, llvm::Value* steps) {
-    DotProduct dot(ir_, plan_.multiply);
-    llvm::Value* to = scratch_after_sums();
-    std::vector<int> beside;  // the parts of lane 0, of lane 1, ...
-    for (int lane = 0; lane < plan_.lanes; ++lane) beside.insert(beside.end(), {lane, plan_.lanes + lane});
-    f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](llvm::Value* r) {
-      llvm::Value* from_row = f_.element_address(a, element_, ir_.CreateMul(r, f_.dim(matmul_.a.row_stride)));
-      llvm::Value* to_row = word_address(to, ir_.CreateMul(r, f_.dim(plan_.widened_row())));
-      auto widen = [&](llvm::Value* k, llvm::Value* mask) {
-        llvm::Value* words = f_.load(from_row, DType::i32, k, plan_.lanes, mask);
-        llvm::Value* wide = ir_.CreateShuffleVector(dot.left(words, 0), dot.left(words, 1), beside);
-        f_.store(wide, to_row, DType::i32, ir_.CreateMul(k, f_.i64(DotProduct::parts(plan_.multiply))));
-      };
-      llvm::Value* whole = ir_.CreateAnd(steps, f_.i64(-plan_.lanes));
-      f_.for_loop(f_.i64(0), whole, f_.i64(plan_.lanes), [&](llvm::Value* k) { widen(k, nullptr); });
-      f_.if_then(ir_.CreateICmpSLT(whole, steps),
-                 [&] { widen(whole, f_.first_lanes(ir_.CreateSub(steps, whole), plan_.lanes)); });
-    });
+    llvm::Value* to = word_address(scratch_after_sums(), f_.dim(plan_.panel_words()));
+    emit_widen_rows(f_, plan_, {a, element_, f_.dim(matmul_.a.row_stride), rows}, steps, to);
     return to;
   }
 
   void read_b(const PanelTask& g, RowTile& tile) {
     if (packed()) {
       tile.b = packed_panel(g.panel);
-      tile.right = plan_.panel_type();
-      tile.b_row_stride = f_.i64(plan_.panel_columns);
+      tile.right = plan_.multiply == Multiply::halves ? plan_.right : plan_.panel_type();
+      tile.b_row_stride = f_.i64(plan_.panel_columns * (plan_.multiply == Multiply::halves ? 2 : 1));
       return;
     }
     llvm::Value* b = address(matmul_.b, g);
@@ -369,7 +362,7 @@ class MatMulEmitter {
   llvm::IRBuilder<>& ir_;
   const Kernel& kernel_;
   const MatMulKernel& matmul_;
-  DType element_;  // of A
+  DType element_, right_;  // of A and B in memory
   MatMulPlan plan_;
   ExprEmitter expr_;
   llvm::Value* begin_ = nullptr;  // units

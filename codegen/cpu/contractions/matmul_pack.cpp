@@ -140,12 +140,56 @@ void emit_pack_panel(FunctionBuilder& f, const MatMulPlan& plan, const MatrixVie
 void emit_widen_panel(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* panel, llvm::Value* steps,
                       llvm::Value* wide) {
   llvm::IRBuilder<>& ir = f.ir();
+  const bool pairs = plan.multiply == Multiply::halves;
   f.for_loop(f.i64(0), steps, f.i64(1), [&](llvm::Value* k) {
     llvm::Value* row = ir.CreateMul(k, f.i64(plan.panel_columns), "", true, true);
-    for (int v = 0; v < plan.panel_vectors(); ++v) {
-      llvm::Value* place = ir.CreateAdd(row, f.i64(v * plan.lanes), "", true, true);
-      f.store(widen_half(ir, plan.right, f.load(panel, plan.right, place, plan.lanes)), wide, DType::f32, place);
+    llvm::Value* from = pairs ? ir.CreateMul(row, f.i64(2), "", true, true) : row;
+    for (int64_t column = 0; column < plan.panel_columns; column += plan.lanes) {
+      const auto load = [&](int64_t place) {
+        return f.load(panel, plan.right, ir.CreateAdd(from, f.i64(place), "", true, true), plan.lanes);
+      };
+      llvm::Value* words = pairs ? interleaved_pairs(ir, load(column), load(plan.panel_columns + column))
+                                 : widen_half(ir, plan.right, load(column));
+      f.store(words, wide, DType::f32, ir.CreateAdd(row, f.i64(column), "", true, true));
     }
+  });
+}
+
+namespace {
+
+/// A vector of pairs of bf16, from pair `k` of a row of f32 on; only the first `left` of them, unless null, exist.
+llvm::Value* row_pairs(FunctionBuilder& f, int lanes, llvm::Value* row, llvm::Value* k, llvm::Value* left) {
+  llvm::IRBuilder<>& ir = f.ir();
+  llvm::Value* floats = ir.CreateMul(k, f.i64(2));
+  llvm::Value* count = left ? ir.CreateMul(left, f.i64(2)) : nullptr;
+  const auto half = [&](int64_t from) {
+    llvm::Value* mask = left ? f.first_lanes(ir.CreateSub(count, f.i64(from)), lanes) : nullptr;
+    return f.load(row, DType::f32, ir.CreateAdd(floats, f.i64(from)), lanes, mask);
+  };
+  return narrowed_pairs(ir, half(0), half(lanes));
+}
+
+}  // namespace
+
+void emit_widen_rows(FunctionBuilder& f, const MatMulPlan& plan, const RowsOfA& a, llvm::Value* steps,
+                     llvm::Value* wide) {
+  llvm::IRBuilder<>& ir = f.ir();
+  DotProduct dot(ir, plan.multiply);
+  const int lanes = plan.lanes;
+  std::vector<int> beside;  // the parts of lane 0, of lane 1, ...
+  for (int lane = 0; lane < lanes; ++lane) beside.insert(beside.end(), {lane, lanes + lane});
+  f.for_loop(f.i64(0), a.rows, f.i64(1), [&](llvm::Value* r) {
+    llvm::Value* from = f.element_address(a.first, a.element, ir.CreateMul(r, a.row_stride));
+    llvm::Value* to = f.element_address(wide, DType::i32, ir.CreateMul(r, f.dim(plan.widened_row())));
+    const auto widen = [&](llvm::Value* k, llvm::Value* left) {
+      if (plan.multiply == Multiply::halves) return f.store(row_pairs(f, lanes, from, k, left), to, DType::f32, k);
+      llvm::Value* words = f.load(from, DType::i32, k, lanes, left ? f.first_lanes(left, lanes) : nullptr);
+      llvm::Value* both = ir.CreateShuffleVector(dot.left(words, 0), dot.left(words, 1), beside);
+      f.store(both, to, DType::i32, ir.CreateMul(k, f.i64(DotProduct::parts(plan.multiply))));
+    };
+    llvm::Value* whole = ir.CreateAnd(steps, f.i64(-lanes));
+    f.for_loop(f.i64(0), whole, f.i64(lanes), [&](llvm::Value* k) { widen(k, nullptr); });
+    f.if_then(ir.CreateICmpSLT(whole, steps), [&] { widen(whole, ir.CreateSub(steps, whole)); });
   });
 }
 

@@ -1,4 +1,4 @@
-// Panels of B that are made at run time.
+// Panels of B and rows of A that are made at run time.
 #pragma once
 
 #include "codegen/cpu/contractions/matmul_plan.h"
@@ -12,8 +12,22 @@ namespace gcg::cpu {
 void emit_pack_panel(FunctionBuilder& f, const MatMulPlan& plan, const MatrixView& view, const Dim& k, llvm::Value* b,
                      llvm::Value* column, llvm::Value* columns, llvm::Value* panel);
 
-/// Emits wide[k][j] = panel[k][j] for k < `steps` and a panel's columns: f16 or bf16 (plan.right) as floats.
+/// Emits wide[k][j] = panel[k][j] for k < `steps` and a panel's columns: f16 or bf16 (plan.right) as floats, or pairs
+/// of rows of bf16 as words.
 void emit_widen_panel(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* panel, llvm::Value* steps,
                       llvm::Value* wide);
+
+/// Rows whose columns lie side by side.
+struct RowsOfA {
+  llvm::Value* first = nullptr;
+  DType element = DType::u8;
+  llvm::Value* row_stride = nullptr;  // in elements
+  llvm::Value* rows = nullptr;
+};
+
+/// Emits the first `steps` words of each row as plan.multiply takes them: bytes as the parts of DotProduct::left beside
+/// each other, f32 as pairs of bf16. `wide` has plan.widened_row() words per row.
+void emit_widen_rows(FunctionBuilder& f, const MatMulPlan& plan, const RowsOfA& a, llvm::Value* steps,
+                     llvm::Value* wide);
 
 }  // namespace gcg::cpu

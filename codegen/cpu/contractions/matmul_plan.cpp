@@ -109,11 +109,14 @@ Dim MatMulPlan::tiles_together() const { return chunk() > 1 ? min(block_tiles, c
 
 Dim MatMulPlan::lines_per_pass() const { return ceil_div(panel_lines(), max(tiles_together() * passes(), 1)); }
 
+Dim MatMulPlan::panel_words() const {
+  if (copies()) return ceil_div(steps, lanes) * lanes * panel_columns;
+  return widens_panels() ? (k_blocks > 1 ? Dim(k_block) : steps) * panel_columns : Dim(0);
+}
+
 Dim MatMulPlan::scratch_bytes() const {
-  const Dim panel = copies() ? ceil_div(steps, lanes) * lanes * panel_columns : Dim(0);
   const Dim rows = widens() ? widened_row() * tallest : Dim(0);
-  const Dim wide = widens_panels() ? (k_blocks > 1 ? Dim(k_block) : steps) * panel_columns : Dim(0);
-  return (panel + rows + wide + sums()) * size_of(DType::f32);
+  return (panel_words() + rows + sums()) * size_of(DType::f32);
 }
 
 std::string MatMulPlan::note() const {
@@ -121,7 +124,7 @@ std::string MatMulPlan::note() const {
                            "B in place or panels packed by each thread"};
   std::string rows = std::to_string(heights.back());
   if (heights.size() > 1) rows = std::to_string(heights.front()) + ".." + rows;
-  const char* quads[] = {"", ", quads", ", narrow quads", ", widened quads"};
+  const char* quads[] = {"", ", quads", ", narrow quads", ", widened quads", "", ", pairs"};
   return concat(rows, "x", widest(heights.back()) * lanes, ", ", sources[static_cast<int>(source)],
                 quads[static_cast<int>(multiply)], size_of(right) == 2 ? concat(" of ", name_of(right)) : "");
 }
@@ -144,7 +147,7 @@ int64_t units_per_task(const MatMulPlan& plan, const MatMulKernel& matmul) {
 MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply, DType right) {
   MatMulPlan plan;
   plan.multiply = multiply;
-  if (multiply == Multiply::floats) plan.right = right;
+  if (sums_floats(multiply)) plan.right = right;
   plan.steps = floor_div(matmul.k.extent, DotProduct::elements(multiply));
   plan.lanes = target.lanes(DType::f32);
   plan.registers = target.vector_registers;
@@ -155,7 +158,7 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
   plan.tiles = ceil_div(matmul.m.extent, plan.tallest);
   plan.source = source_of(matmul, plan.tiles);
   GCG_CHECK(multiply == Multiply::floats || plan.source == MatMulPlan::Source::packed,
-            "a product of bytes reads packed panels");
+            "a product of words of several elements reads packed panels");
   GCG_CHECK(plan.right == DType::f32 || plan.source == MatMulPlan::Source::packed, "a product by ", name_of(plan.right),
             " reads packed panels");
   if (plan.masks() && !target.has_avx512()) --plan.registers;  // the mask of a tail

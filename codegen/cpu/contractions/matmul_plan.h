@@ -29,7 +29,7 @@ struct MatMulPlan {
   int registers = 32;  // vector registers a tile may use
   int64_t panel_columns = 48;
   Multiply multiply = Multiply::floats;
-  DType right = DType::f32;  // of packed panels of floats in memory
+  DType right = DType::f32;  // of packed panels of floats in memory; of pairs of bf16: rows of bf16
   Dim steps;                 // words along k
   Source source = Source::packed;
   int tallest = 9;             // rows of a row tile, at most
@@ -46,8 +46,9 @@ struct MatMulPlan {
   /// A deep product is cut along k, so that L2 holds one block of a panel while all tiles of a chunk use it.
   int64_t k_blocks = 1, k_block = 0;
 
-  /// Row tiles from which on a panel (or a block of one) of 16-bit floats is widened into scratch before its tiles:
-  /// widening in registers takes a seventh of a tile's time, this the time of half a tile.
+  /// Row tiles from which on a panel (or a block of one) of 16-bit floats is widened, or its rows interleaved to pairs,
+  /// into scratch before its tiles: doing so in registers takes a seventh of a tile's time, this the time of half a
+  /// tile.
   static constexpr int64_t widen_tiles = 4;
   /// May a panel be widened into scratch?
   bool widens_panels() const { return size_of(right) == 2 && !(tiles.is_constant() && tiles.constant() < widen_tiles); }
@@ -82,16 +83,17 @@ struct MatMulPlan {
   /// Row tiles whose sums wait for the next block of k or the next strip.
   int64_t chunk() const { return strips() || widens_panels() ? most_tiles : k_blocks > 1 ? 16 : 1; }
   static constexpr int64_t most_tiles = 24;  // of a block: 144 rows of AVX2's
-  /// Widened quads: each row tile is widened into scratch before its passes over a panel.
-  bool widens() const { return multiply == Multiply::widened_quads; }
+  /// Widened quads and pairs of bf16: each row tile is brought to their form in scratch before its passes over a panel.
+  bool widens() const { return multiply == Multiply::widened_quads || multiply == Multiply::halves; }
   /// Words of such a row, of whole vectors.
   Dim widened_row() const {
     return ceil_div(k_blocks > 1 ? Dim(k_block) : steps, lanes) * lanes * DotProduct::parts(multiply);
   }
   /// The type of what a panel's columns are counted in: words, or floats of 16 bits.
   DType panel_type() const { return multiply == Multiply::floats ? right : DType::i32; }
-  /// Words of scratch before the packed panel or the widened rows: the sums of a chunk of row tiles.
+  /// Words of scratch: the sums of a chunk of row tiles, then the panel that a thread packs or widens, then rows.
   int64_t sums() const { return chunk() * tile_sums(); }
+  Dim panel_words() const;
   int64_t tile_sums() const { return tallest * panel_columns; }
   Dim scratch_bytes() const;
   std::string note() const;

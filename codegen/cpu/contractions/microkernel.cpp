@@ -20,12 +20,11 @@ enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kPrefetchM
 std::string text(const std::optional<int64_t>& constant) { return constant ? std::to_string(*constant) : "x"; }
 
 std::string name_of(const MicroKernel& m) {
-  const std::string right(m.multiply != Multiply::floats ? std::string_view("quads")
-                                                         : std::string_view(gcg::name_of(m.right)));
-  return right + "." + std::to_string(m.rows) + "x" + std::to_string(m.vectors * m.lanes) + ".a" +
-         text(m.a_row_stride) + "_" + text(m.a_column_stride) + ".b" + text(m.b_row_stride) + ".c" +
-         std::to_string(m.c_row_stride) + ".p" + text(m.prefetch_lines) + (m.accumulate ? ".add" : "") +
-         (m.masked ? ".masked" : "");
+  const std::string right(sums_floats(m.multiply) ? std::string_view(gcg::name_of(m.right)) : "quads");
+  return right + (m.multiply == Multiply::halves ? ".pairs." : ".") + std::to_string(m.rows) + "x" +
+         std::to_string(m.vectors * m.lanes) + ".a" + text(m.a_row_stride) + "_" + text(m.a_column_stride) + ".b" +
+         text(m.b_row_stride) + ".c" + std::to_string(m.c_row_stride) + ".p" + text(m.prefetch_lines) +
+         (m.accumulate ? ".add" : "") + (m.masked ? ".masked" : "");
 }
 
 /// Emits the body of one tile function.
@@ -207,7 +206,10 @@ class TileEmitter {
     if (masked) return b_.CreateMaskedLoad(vector_, place, align, mask_, llvm::ConstantAggregateZero::get(vector_));
     if (size_of(m_.right) == word_bytes) return b_.CreateAlignedLoad(vector_, place, align);
     auto* bits = llvm::FixedVectorType::get(b_element_, static_cast<unsigned>(m_.lanes));
-    return widen_half(b_, m_.right, b_.CreateAlignedLoad(bits, place, align));
+    llvm::Value* row = b_.CreateAlignedLoad(bits, place, align);
+    if (m_.multiply == Multiply::floats) return widen_half(b_, m_.right, row);
+    llvm::Value* next = b_.CreateGEP(b_element_, place, b_.CreateLShr(b_row_, 1));
+    return interleaved_pairs(b_, row, b_.CreateAlignedLoad(bits, next, align));
   }
 
   void fence_tile(Values& accumulators, size_t first) {

@@ -15,6 +15,7 @@ namespace gcg::cpu {
 /// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column], where a k step multiplies words (dot_product.h).
 /// Strides of B are in its elements, those of C in words, those of A in floats or, with quads, in bytes; nullopt: a
 /// run-time argument. With widened quads A is what DotProduct::left made of it, the parts of a step beside each other.
+/// With pairs of bf16 A is such pairs, and so is B unless `right` is bf16: then a k step is two rows of bf16.
 struct MicroKernel {
   static constexpr int64_t prefetch_period = 4;  // k steps
 
@@ -22,7 +23,8 @@ struct MicroKernel {
   int vectors = 1;
   int lanes = 16;
   Multiply multiply = Multiply::floats;
-  DType right = DType::f32;  // of B's elements where they are floats: f16 and bf16 are widened as they are loaded
+  /// Of B's elements where they are floats: f16 and bf16 are widened, or interleaved to pairs, as they are loaded.
+  DType right = DType::f32;
   std::optional<int64_t> a_row_stride, a_column_stride;
   std::optional<int64_t> b_row_stride;
   int64_t c_row_stride = 0;

@@ -47,6 +47,9 @@ CpuTarget cpu_target(const Target& target) {
   if (target.name == "x86-64-v4") return {Isa::avx512, "x86_64-unknown-linux-gnu", "x86-64-v4", "", bytes, registers};
   if (target.name == "x86-64-v4-vnni")
     return {Isa::avx512, "x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512vnni", bytes, registers, true};
+  if (target.name == "x86-64-v4-bf16")
+    return {Isa::avx512, "x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512vnni,+avx512bf16", bytes, registers, true,
+            true};
   if (target.name == "aarch64") return {Isa::neon, "aarch64-unknown-linux-gnu", "generic", "+neon", bytes, registers};
   GCG_CHECK(false, "the CPU code generator has no target '", target.name, "'");
   return {};

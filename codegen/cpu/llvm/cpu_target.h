@@ -24,6 +24,7 @@ struct CpuTarget {
   int vector_bytes = 32;
   int vector_registers = 16;
   bool has_vnni = false;  // VPDPBUSD on whole vectors
+  bool has_bf16 = false;  // VDPBF16PS on whole vectors
 
   bool has_avx512() const { return isa == Isa::avx512; }
   bool is_x86() const { return isa != Isa::neon; }
