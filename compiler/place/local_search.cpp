@@ -144,8 +144,8 @@ class Annealing {
 
   void change(Placement& p) {
     const bool any = critical_.empty() || random_.unit() >= kCritical;
-    const int g = any ? random_.below(problem_.group_count())
-                      : critical_[at(random_.below(static_cast<int>(critical_.size())))];
+    const int g =
+        any ? random_.below(problem_.group_count()) : critical_[at(random_.below(static_cast<int>(critical_.size())))];
     switch (random_.below(10)) {
       case 0:
       case 1:

@@ -95,8 +95,8 @@ class Simulator {
   std::vector<double> device_free_, link_free_, begin_, end_;
   std::vector<double> left_;  // of groups: from its end to that of the run, at least
   std::vector<int> position_, used_links_;
-  std::vector<int> last_;    // of devices: the group that ran there last; -1: none
-  std::vector<int> before_;  // of groups: the one that its device ran before it
+  std::vector<int> last_;                         // of devices: the group that ran there last; -1: none
+  std::vector<int> before_;                       // of groups: the one that its device ran before it
   std::vector<int64_t> own_weight_bytes_;         // of groups: weights that no other has
   std::vector<std::vector<int>> shared_weights_;  // of groups
   std::vector<std::pair<int, int>> shared_;       // device, weight
