@@ -1,6 +1,9 @@
 // Contractions and attention: what they take in after them, and where their operands are read.
 #include <algorithm>
-#include <iterator>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "compiler/fusion/fuser.h"
 #include "compiler/fusion/fusion_costs.h"
@@ -17,38 +20,94 @@ FusionGroup::Kind kind_of(const Node& anchor) {
   return anchors_attention(anchor) ? FusionGroup::Kind::attention : FusionGroup::Kind::matmul;
 }
 
+/// The values that a kernel computes, to which readers of them are added one by one.
+class Growth {
+ public:
+  using Users = std::vector<std::vector<NodeId>>;
+  using MayFollow = std::function<bool(NodeId, ValueId)>;
+  Growth(const Graph& graph, const Users& users, MayFollow may_follow, ValueId first)
+      : g_(graph), users_(users), may_follow_(std::move(may_follow)) {
+    add(first);
+  }
+
+  /// Of the nodes that may follow, the first reader of the first value; invalid: there is none.
+  NodeId next() {
+    for (; !candidates_.empty(); candidates_.erase(candidates_.begin()))
+      if (const auto& [v, i] = *candidates_.begin(); !taken_.count(users_of(v)[i])) return users_of(v)[i];
+    return NodeId();
+  }
+
+  void take(NodeId id) {
+    taken_.insert(id);
+    for (ValueId in : g_.node(id).inputs)
+      if (const auto open = open_.find(in); open != open_.end() && --open->second == 0) leaving_.erase(in);
+    add(g_.node(id).outputs[0]);
+  }
+
+  /// Read outside, or outputs of the graph.
+  const std::set<ValueId>& leaving() const { return leaving_; }
+
+ private:
+  const std::vector<NodeId>& users_of(ValueId v) const { return users_[static_cast<size_t>(v.index)]; }
+
+  void add(ValueId v) {
+    const auto& readers = users_of(v);
+    size_t open = g_.is_output(v) ? 1 : 0;
+    for (size_t i = 0; i < readers.size(); ++i) {
+      if (taken_.count(readers[i])) continue;
+      ++open;
+      if (may_follow_(readers[i], v)) candidates_.insert({v, i});
+    }
+    open_[v] = open;
+    if (open > 0) leaving_.insert(v);
+  }
+
+  const Graph& g_;
+  const Users& users_;
+  const MayFollow may_follow_;
+  std::set<NodeId> taken_;
+  std::set<std::pair<ValueId, size_t>> candidates_;  // a value, which of its readers
+  std::map<ValueId, size_t> open_;                   // reads of a value outside, as the graph's output, too
+  std::set<ValueId> leaving_;
+};
+
 }  // namespace
 
 void Fuser::absorb_epilogue(NodeId anchor) {
-  const ValueId out = node(anchor).outputs[0];
-  std::vector<NodeId> chain, best;
-  std::set<ValueId> inside = {out};
-  ValueId result = out;
+  std::vector<NodeId> chain;
+  size_t best = 0;  // nodes of the chain
+  ValueId result = node(anchor).outputs[0];
   const auto& users = users_of();
+  // Every input of what is taken is the set's own or ready before it: one that depends on the set would leave it and
+  // come back, and then more than one value leaves.
+  Growth growth(g_, users, [&](NodeId id, ValueId v) { return may_follow(id, v); }, result);
   for (double room = kMostCost / 2;;) {
-    NodeId next = next_pointwise(inside, chain, users);
+    const NodeId next = growth.next();
     if (!next.valid() || (room -= cost(node(next))) < 0) break;
     chain.push_back(next);
-    inside.insert(node(next).outputs[0]);
-    if (auto escaped = escaping(inside, users); escaped.size() == 1) {
-      best = chain;
-      result = escaped[0];
+    growth.take(next);
+    if (growth.leaving().size() == 1) {
+      best = chain.size();
+      result = *growth.leaving().begin();
     }
   }
   FusionGroup group;
   group.kind = kind_of(node(anchor));
   group.anchor = anchor;
-  std::copy_if(order_.begin(), order_.end(), std::back_inserter(group.epilogue),
-               [&](NodeId n) { return std::find(best.begin(), best.end(), n) != best.end(); });
+  chain.resize(best);
+  group.epilogue = chain;
+  std::sort(group.epilogue.begin(), group.epilogue.end(), [&](NodeId a, NodeId b) {
+    return position_[static_cast<size_t>(a.index)] < position_[static_cast<size_t>(b.index)];
+  });
   if (NodeId t = row_keeping_transpose(result, users); t.valid()) {
     group.transpose = t;
-    best.push_back(t);
+    chain.push_back(t);
     result = node(t).outputs[0];
   }
   group.result = group.storage = result;
   const int id = new_group(group);
   node_group_[static_cast<size_t>(anchor.index)] = id;
-  for (NodeId n : best) node_group_[static_cast<size_t>(n.index)] = id;
+  for (NodeId n : chain) node_group_[static_cast<size_t>(n.index)] = id;
   out_.materialized[static_cast<size_t>(result.index)] = true;
 }
 
@@ -75,36 +134,14 @@ bool Fuser::in_epilogues(DType dtype) const {
   return dtype == DType::f32 || (quantized && traits_.multiplies_integers);
 }
 
-NodeId Fuser::next_pointwise(const std::set<ValueId>& inside, const std::vector<NodeId>& chain,
-                             const std::vector<std::vector<NodeId>>& users) {
-  for (ValueId v : inside)
-    for (NodeId u : users[static_cast<size_t>(v.index)]) {
-      const Node& n = node(u);
-      if (std::find(chain.begin(), chain.end(), u) != chain.end()) continue;
-      if (n.op->kind != OpKind::pointwise || n.outputs.size() != 1 || node_group_[static_cast<size_t>(u.index)] >= 0)
-        continue;
-      if (!same_extents(n.outputs[0], v) || !in_epilogues(value(n.outputs[0]).dtype)) continue;
-      const bool fits = std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId in) {
-        return !in.valid() || in_epilogues(value(in).dtype) || value(in).dtype == DType::boolean;
-      });
-      // Every input is the set's own or ready before it: an input that depends on the set would leave it and come back,
-      // which escaping() finds out.
-      if (fits) return u;
-    }
-  return NodeId();
-}
-
-std::vector<ValueId> Fuser::escaping(const std::set<ValueId>& inside,
-                                     const std::vector<std::vector<NodeId>>& users) const {
-  std::vector<ValueId> out;
-  for (ValueId v : inside) {
-    const auto& us = users[static_cast<size_t>(v.index)];
-    const bool leaves = g_.is_output(v) || std::any_of(us.begin(), us.end(), [&](NodeId u) {
-                          return node(u).outputs.empty() || !inside.count(node(u).outputs[0]);
-                        });
-    if (leaves) out.push_back(v);
-  }
-  return out;
+bool Fuser::may_follow(NodeId id, ValueId v) const {
+  const Node& n = node(id);
+  if (n.op->kind != OpKind::pointwise || n.outputs.size() != 1 || node_group_[static_cast<size_t>(id.index)] >= 0)
+    return false;
+  if (!same_extents(n.outputs[0], v) || !in_epilogues(value(n.outputs[0]).dtype)) return false;
+  return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId in) {
+    return !in.valid() || in_epilogues(value(in).dtype) || value(in).dtype == DType::boolean;
+  });
 }
 
 void Fuser::decide_contraction(NodeId id, const FusionGroup& group) {

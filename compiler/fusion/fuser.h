@@ -21,6 +21,8 @@ class Fuser {
     out_.view_of.resize(n);
     for (size_t i = 0; i < n; ++i) out_.view_of[i] = ValueId(static_cast<int64_t>(i));
     node_group_.assign(static_cast<size_t>(g_.node_count()), -1);
+    position_.resize(static_cast<size_t>(g_.node_count()));
+    for (size_t i = 0; i < order_.size(); ++i) position_[static_cast<size_t>(order_[i].index)] = i;
   }
 
   Fusion run();
@@ -60,9 +62,8 @@ class Fuser {
   /// Is this a type that values in the epilogue of a contraction may have? Integers are what quantised models compute
   /// with.
   bool in_epilogues(DType dtype) const;
-  NodeId next_pointwise(const std::set<ValueId>& inside, const std::vector<NodeId>& chain,
-                        const std::vector<std::vector<NodeId>>& users);
-  std::vector<ValueId> escaping(const std::set<ValueId>& inside, const std::vector<std::vector<NodeId>>& users) const;
+  /// May the epilogue that has `v` take in its reader?
+  bool may_follow(NodeId reader, ValueId v) const;
   void decide_contraction(NodeId id, const FusionGroup& group);
   /// The input is read at every one of `elements` that group `id` computes.
   void read_in_epilogue(ValueId in, int id, const Dim& elements);
@@ -114,6 +115,7 @@ class Fuser {
   const Graph& g_;
   const DeviceTraits& traits_;
   std::vector<NodeId> order_;
+  std::vector<size_t> position_;  // of nodes in order_
   std::set<NodeId> live_;
   std::vector<Use> uses_;  // by the value that a use's value views
   std::vector<std::vector<NodeId>> users_;

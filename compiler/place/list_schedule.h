@@ -21,7 +21,8 @@ enum class ListRule : uint8_t {
 /// What costs as the rules see them are: means over the devices that can run a group, and over all links.
 class Ranks {
  public:
-  explicit Ranks(const Problem& problem);
+  /// `sent`: the share of the values that cross devices.
+  explicit Ranks(const Problem& problem, double sent = 1);
 
   const std::vector<int>& topological() const { return topological_; }
   int topological_position(int group) const { return position_[static_cast<size_t>(group)]; }

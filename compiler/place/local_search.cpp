@@ -73,6 +73,7 @@ class Annealing {
   }
 
  private:
+  static constexpr double kLeastShare = 0.1;  // of an evaluation: what making a change takes
   static constexpr int64_t kLeastRound = 1000, kMostRounds = 16;
   static constexpr double kMemoryPrice = 0.3;  // at least, of all the memory that there is, in runs of the start
   static constexpr double kHot = 0.06, kHotter = 0.3, kCold = 0.0004;                 // in runs of the best
@@ -114,18 +115,20 @@ class Annealing {
 
   void anneal(Found now, int64_t evaluations, double hot) {
     index(now.placement);
+    critical_.clear();
     const double scale = memory_alone_ ? group_bytes_ : std::max(best_.cost.us, 1e-9);
-    for (int64_t i = 0; i < evaluations; ++i) {
+    for (double done = 0; done < static_cast<double>(evaluations); done += kLeastShare + simulator_.share()) {
       if (memory_alone_ && best_.cost.missing_bytes == 0) return;
-      const double heat =
-          scale * hot * std::pow(cold_ / hot, static_cast<double>(i) / static_cast<double>(evaluations));
+      const double heat = scale * hot * std::pow(cold_ / hot, done / static_cast<double>(evaluations));
+      const double most = energy(now.cost) - heat * std::log(random_.unit());  // what a worse one may cost
       before_ = now.placement;
       change(now.placement);
-      const Simulator::Cost cost = simulator_.cost(now.placement);
+      const double longest = best_.cost.missing_bytes > 0 ? kUnsupported : std::max(most, best_.cost.us);
+      const Simulator::Cost cost = simulator_.cost(now.placement, longest);
       if (cost < best_.cost) best_ = {now.placement, cost};
-      const double here = energy(now.cost), there = energy(cost);
-      if (there <= here || random_.unit() < std::exp((here - there) / heat)) {
+      if (energy(cost) <= most) {
         now.cost = cost;
+        simulator_.critical_path(now.placement, critical_);
       } else {
         std::swap(now.placement, before_);
         index(now.placement);
@@ -140,7 +143,9 @@ class Annealing {
   }
 
   void change(Placement& p) {
-    const int g = random_.below(problem_.group_count());
+    const bool any = critical_.empty() || random_.unit() >= kCritical;
+    const int g =
+        any ? random_.below(problem_.group_count()) : critical_[at(random_.below(static_cast<int>(critical_.size())))];
     switch (random_.below(10)) {
       case 0:
       case 1:
@@ -171,6 +176,7 @@ class Annealing {
     }
   }
 
+  static constexpr double kCritical = 0.4;  // of the changes: of a group that the end of the run waits for
   static constexpr int kSmall = 24;
 
   int any_device(int g) { return devices_[at(g)][at(random_.below(static_cast<int>(devices_[at(g)].size())))]; }
@@ -228,6 +234,7 @@ class Annealing {
   int streak_ = 0;                    // evaluations in a row that fit; negative: that did not
   double hot_ = kHot, cold_ = kCold;  // one group of many changes less
   std::vector<std::vector<int>> devices_, readers_, producers_;
+  std::vector<int> critical_;  // see Simulator::critical_path; of what was accepted last
   std::vector<int> position_;  // in the order
 };
 

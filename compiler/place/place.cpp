@@ -46,8 +46,8 @@ class Portfolio {
     candidates_.push_back({{std::move(placement), cost}, name});
   }
 
-  /// The list schedulers, to whom links are as `problem` has them.
-  void try_rules(const Problem& problem, const std::string& how) {
+  /// The list schedulers, to whom links are as `problem` has them and what lies ahead is as `ranks` say.
+  void try_rules(const Problem& problem, const Ranks& ranks, const std::string& how) {
     static constexpr std::pair<const char*, ListRule> kRules[] = {
         {"heft", ListRule::heft}, {"peft", ListRule::peft},       {"chains", ListRule::chains},
         {"etf", ListRule::etf},   {"min-min", ListRule::min_min}, {"max-min", ListRule::max_min},
@@ -58,7 +58,7 @@ class Portfolio {
       const bool affordable =
           estimates * (compares_ready ? kReadyAtOnce : 1) <= kRuleShare * static_cast<double>(options_.effort);
       if (affordable || rule == ListRule::heft)  // which always takes part
-        try_placement(name + how, list_schedule(problem, ranks_, rule));
+        try_placement(name + how, list_schedule(problem, ranks, rule));
     }
   }
 
@@ -67,11 +67,13 @@ class Portfolio {
       const std::vector<int> device(problem_.groups.size(), d);
       try_placement("all on " + problem_.devices[at(d)].name, {device, order_by_rank(problem_, ranks_, device)});
     }
-    try_rules(problem_, "");
-    if (!problem_.links_queue || size_of(problem_) > kFreeLinks) return;
+    try_rules(problem_, ranks_, "");
+    if (size_of(problem_) > kScheduledAgain) return;
+    try_rules(problem_, Ranks(problem_, 0), " by work");  // much of it will not be sent at all
+    if (!problem_.links_queue) return;
     Problem free = problem_;  // what waits for no link is spread wider, which the search then mends
     free.links_queue = false;
-    try_rules(free, " with free links");
+    try_rules(free, ranks_, " with free links");
   }
 
   /// A search from each of the best few candidates.
@@ -98,7 +100,7 @@ class Portfolio {
 
  private:
   static constexpr double kReadyAtOnce = 8, kRuleShare = 0.1;
-  static constexpr int64_t kFreeLinks = 10'000;  // size of problems that are scheduled twice
+  static constexpr int64_t kScheduledAgain = 10'000;  // size of problems that rules see in other ways, too
   static constexpr int64_t kCached = 10'000, kEvaluationsPerChoice = 2'000;
   static constexpr int64_t kMostEvaluations = 100'000, kFewEvaluations = 4'000;
   static constexpr size_t kStarts = 3, kSmall = 40;

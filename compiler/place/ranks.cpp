@@ -27,7 +27,7 @@ std::vector<int> sorted_by(const std::vector<double>& rank, const std::vector<in
 
 }  // namespace
 
-Ranks::Ranks(const Problem& problem)
+Ranks::Ranks(const Problem& problem, double sent)
     : problem_(problem),
       topological_(topological_order(problem)),
       position_(problem.groups.size()),
@@ -42,7 +42,7 @@ Ranks::Ranks(const Problem& problem)
         mean_us_per_byte_ += 1 / problem.link(from, to).bytes_per_us;
         ++pairs;
       }
-  if (pairs > 0) mean_us_ /= pairs, mean_us_per_byte_ /= pairs;
+  if (pairs > 0) mean_us_ *= sent / pairs, mean_us_per_byte_ *= sent / pairs;
   for (size_t i = 0; i < topological_.size(); ++i) position_[at(topological_[i])] = static_cast<int>(i);
   for (auto g = topological_.rbegin(); g != topological_.rend(); ++g) {
     double after = 0;

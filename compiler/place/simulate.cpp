@@ -7,6 +7,19 @@ namespace {
 
 size_t at(int number) { return static_cast<size_t>(number); }
 
+/// Of each group: from its end to that of the run if all that follow were on the devices that run them soonest.
+std::vector<double> least_left(const Problem& problem) {
+  std::vector<double> left(problem.groups.size());
+  const std::vector<int> order = topological_order(problem);
+  for (auto g = order.rbegin(); g != order.rend(); ++g)
+    for (int v : problem.groups[at(*g)].outputs)
+      for (int r : problem.values[at(v)].readers) {
+        const std::vector<double>& us = problem.groups[at(r)].us;
+        left[at(*g)] = std::max(left[at(*g)], *std::min_element(us.begin(), us.end()) + left[at(r)]);
+      }
+  return left;
+}
+
 }  // namespace
 
 Simulator::Simulator(const Problem& problem)
@@ -16,7 +29,10 @@ Simulator::Simulator(const Problem& problem)
       link_free_(problem.links.size()),
       begin_(problem.groups.size()),
       end_(problem.groups.size()),
+      left_(least_left(problem)),
       position_(problem.groups.size()),
+      last_(problem.devices.size()),
+      before_(problem.groups.size()),
       own_weight_bytes_(problem.groups.size()),
       shared_weights_(problem.groups.size()),
       changes_(problem.devices.size()),
@@ -110,26 +126,34 @@ void Simulator::reset(const Placement& placement) {
   transfers_.clear();
   std::fill(first_copy_.begin(), first_copy_.end(), -1);
   std::fill(device_free_.begin(), device_free_.end(), 0);
+  std::fill(last_.begin(), last_.end(), -1);
   for (int link : used_links_) link_free_[at(link)] = 0;
   used_links_.clear();
   for (size_t i = 0; i < placement.order.size(); ++i) position_[at(placement.order[i])] = static_cast<int>(i);
 }
 
-void Simulator::run(const Placement& placement) {
+bool Simulator::run(const Placement& placement, double most) {
   ++evaluations_;
   reset(placement);
   give_inputs(placement);
   us_ = 0;
+  const bool tracks_ends = limited_ || keep_transfers_;
   for (int g : placement.order) {
     const Group& group = problem_.groups[at(g)];
     const int device = placement.device[at(g)];
     double begin = device_free_[at(device)];
     for (int v : group.inputs) begin = std::max(begin, copy_of(v, device).arrival);
     const double end = begin + group.us[at(device)];
-    for (int v : group.inputs) {
-      Copy& copy = copy_of(v, device);
-      copy.end = std::max(copy.end, end);
+    if (end + left_[at(g)] > most) {
+      share_ = static_cast<double>(position_[at(g)]) / static_cast<double>(placement.order.size());
+      return false;
     }
+    if (tracks_ends)
+      for (int v : group.inputs) {
+        Copy& copy = copy_of(v, device);
+        copy.end = std::max(copy.end, end);
+      }
+    before_[at(g)] = std::exchange(last_[at(device)], g);
     begin_[at(g)] = begin;
     end_[at(g)] = device_free_[at(device)] = end;
     us_ = std::max(us_, end);
@@ -142,6 +166,8 @@ void Simulator::run(const Placement& placement) {
   for (size_t v = 0; v < problem_.values.size(); ++v)
     if (problem_.values[v].wanted && problem_.values[v].wanted_on != kAnywhere)
       us_ = std::max(us_, copy_of(static_cast<int>(v), problem_.values[v].wanted_on).arrival);
+  share_ = 1;
+  return us_ <= most;
 }
 
 /// Weights of each device: those of its groups, each once.
@@ -200,8 +226,8 @@ int Simulator::owner(int value, const Placement& placement) const {
   return v.producer == kCaller ? v.given : placement.device[at(v.producer)];
 }
 
-Simulator::Cost Simulator::cost(const Placement& placement) {
-  run(placement);
+Simulator::Cost Simulator::cost(const Placement& placement, double most) {
+  if (!run(placement, most)) return {0, std::numeric_limits<double>::infinity()};
   Cost cost{0, us_};
   if (!limited_) return cost;
   add_weights(placement);
@@ -212,9 +238,25 @@ Simulator::Cost Simulator::cost(const Placement& placement) {
   return cost;
 }
 
+void Simulator::critical_path(const Placement& placement, std::vector<int>& path) {
+  path.clear();
+  int g = -1;
+  for (const int last : last_)
+    if (last >= 0 && (g < 0 || end_[at(last)] > end_[at(g)])) g = last;
+  while (g >= 0) {
+    path.push_back(g);
+    const int before = before_[at(g)];
+    int next = before >= 0 && end_[at(before)] == begin_[at(g)] ? before : -1;
+    for (int v : problem_.groups[at(g)].inputs)
+      if (copy_of(v, placement.device[at(g)]).arrival == begin_[at(g)] && problem_.values[at(v)].producer != kCaller)
+        next = problem_.values[at(v)].producer;
+    g = next;
+  }
+}
+
 Timeline Simulator::timeline(const Placement& placement) {
   keep_transfers_ = true;
-  run(placement);
+  run(placement, std::numeric_limits<double>::infinity());
   add_weights(placement);
   measure_memory(placement);
   Timeline out{us_, begin_, end_, transfers_, std::vector<double>(problem_.devices.size()), weight_bytes_, peak_bytes_};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -48,8 +49,14 @@ class Simulator {
       return missing_bytes != other.missing_bytes ? missing_bytes < other.missing_bytes : us < other.us;
     }
   };
-  Cost cost(const Placement& placement);
+  /// Ends as soon as it is sure that the run would take longer than `most` microseconds: it takes forever then.
+  Cost cost(const Placement& placement, double most = std::numeric_limits<double>::infinity());
+  /// Of the last evaluation: the groups that it came to, of all.
+  double share() const { return share_; }
   Timeline timeline(const Placement& placement);
+  /// Of the placement whose cost was asked for last: groups that the end of the run waits for, each for the next one,
+  /// the last first.
+  void critical_path(const Placement& placement, std::vector<int>& path);
   int64_t evaluations() const { return evaluations_; }
 
  private:
@@ -68,7 +75,7 @@ class Simulator {
   };
 
   void reset(const Placement& placement);
-  void run(const Placement& placement);
+  bool run(const Placement& placement, double most);
   void give_inputs(const Placement& placement);
   void request(int value, int from, const Placement& placement);
   void send(double ready);
@@ -86,7 +93,10 @@ class Simulator {
   std::vector<Copy> copies_;
   std::vector<int> first_copy_;  // of values
   std::vector<double> device_free_, link_free_, begin_, end_;
+  std::vector<double> left_;  // of groups: from its end to that of the run, at least
   std::vector<int> position_, used_links_;
+  std::vector<int> last_;                         // of devices: the group that ran there last; -1: none
+  std::vector<int> before_;                       // of groups: the one that its device ran before it
   std::vector<int64_t> own_weight_bytes_;         // of groups: weights that no other has
   std::vector<std::vector<int>> shared_weights_;  // of groups
   std::vector<std::pair<int, int>> shared_;       // device, weight
@@ -95,7 +105,7 @@ class Simulator {
   std::vector<std::vector<Change>> changes_;  // of devices
   std::vector<int64_t> weight_bytes_, peak_bytes_;
   bool keep_transfers_ = false;
-  double us_ = 0;
+  double us_ = 0, share_ = 0;
 };
 
 }  // namespace gcg::place

@@ -141,17 +141,29 @@ void move_groups(const Assembly& assembly, const std::vector<uint32_t>& only, st
   }
 }
 
-/// Where groups run: what the options say, else the file.
-std::vector<uint32_t> places_of(const Assembly& assembly, const LoadOptions& options) {
-  std::vector<uint32_t> places, only;
-  for (const Group& group : assembly.groups) places.push_back(group.device);
+struct Places {
+  std::vector<uint32_t> of_groups;  // what the options say, else the file
+  std::vector<uint8_t> choices;     // see FleetState
+};
+
+Places places_of(const Assembly& assembly, const LoadOptions& options) {
+  Places places;
+  std::vector<uint32_t> only;
+  const size_t devices = assembly.devices.size();
+  for (const Group& group : assembly.groups) places.of_groups.push_back(group.device);
   for (const std::string& name : options.only) only.push_back(require_device(assembly, name));
-  if (!only.empty()) move_groups(assembly, only, places);
+  if (!only.empty()) move_groups(assembly, only, places.of_groups);
+  if (options.dynamic) places.choices = std::vector<uint8_t>(assembly.groups.size() * devices);
+  for (size_t group = 0; group < assembly.groups.size() && options.dynamic; ++group)
+    for (const uint32_t device : assembly.groups[group].support)
+      places.choices[group * devices + device] =
+          only.empty() || std::find(only.begin(), only.end(), device) != only.end();
   for (const GroupPlace& place : options.placement) {
     const uint32_t group = assembly.find_group(place.group);
     if (group == kNone) fail(ErrorCode::invalid_argument, "the file has no group '", place.group, "'");
-    places[group] = require_device(assembly, place.device);
-    check_place(assembly, group, places[group]);
+    const uint32_t device = places.of_groups[group] = require_device(assembly, place.device);
+    check_place(assembly, group, device);
+    for (size_t i = 0; i < devices && options.dynamic; ++i) places.choices[group * devices + i] = i == device;
   }
   return places;
 }
@@ -161,10 +173,11 @@ Program open_program(Mapping mapping, std::span<const uint8_t> bytes, const Load
     fail(ErrorCode::invalid_argument, "requests is ", options.requests, "; 0 to ", kMaxRequests, " are possible");
   auto engines = std::make_unique<ProgramEngines>(options);
   Assembly assembly = engines->read(std::move(mapping), bytes);
-  std::vector<uint32_t> places = places_of(assembly, options);
+  Places places = places_of(assembly, options);
   const int requests = options.requests > 0 ? options.requests : int(2 * assembly.devices.size());
-  return Program(std::make_shared<detail::FleetState>(std::move(assembly), std::move(engines), std::move(places),
-                                                      std::min(requests, kMaxRequests), options.monitor));
+  return Program(std::make_shared<detail::FleetState>(std::move(assembly), std::move(engines),
+                                                      std::move(places.of_groups), std::min(requests, kMaxRequests),
+                                                      options.monitor, std::move(places.choices)));
 }
 
 /// The index of an input of that name.

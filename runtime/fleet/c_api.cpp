@@ -67,6 +67,7 @@ gart::fleet::LoadOptions options_of(const gart_fleet_options* options) {
   }
   if (options->size >= offsetof(gart_fleet_options, custom_op_count) + sizeof(size_t))
     out.custom_ops = {options->custom_ops, options->custom_op_count};
+  if (options->size >= offsetof(gart_fleet_options, dynamic) + sizeof(int)) out.dynamic = options->dynamic != 0;
   return out;
 }
 

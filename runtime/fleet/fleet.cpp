@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "runtime/errors.h"
+#include "runtime/fleet/candidate.h"
 
 namespace gart::fleet::detail {
 namespace {
 
-constexpr size_t kMaxRoutes = 64;  // of what is fetched; more are found anew each time
+constexpr size_t kMaxRoutes = 64;    // of what is fetched; more are found anew each time
+constexpr uint64_t kTimesKept = 64;  // requests that are placed by the same times
+constexpr double kHandOverUs = 2;    // from device to device, at least
 
 std::vector<TensorInfo> infos_of(const Assembly& assembly, const std::vector<uint32_t>& values) {
   std::vector<TensorInfo> infos;
@@ -24,7 +27,7 @@ std::vector<TensorInfo> all_infos(const Assembly& assembly) {
 }  // namespace
 
 FleetState::FleetState(Assembly model, std::unique_ptr<Engines> device_engines, std::vector<uint32_t> places,
-                       int requests, bool monitored)
+                       int requests, bool monitored, std::vector<uint8_t> choices)
     : assembly(std::move(model)),
       inputs(infos_of(assembly, assembly.inputs)),
       outputs(infos_of(assembly, assembly.outputs)),
@@ -33,10 +36,17 @@ FleetState::FleetState(Assembly model, std::unique_ptr<Engines> device_engines, 
       monitor(assembly.groups.size(), assembly.devices.size(), monitored),
       engines_(std::move(device_engines)),
       places_(std::move(places)),
-      lanes_(assembly.devices.size()) {
-  for (uint32_t device = 0; device < lanes_.size(); ++device)
-    if (!parts_on(device).empty()) open(device);
-  publish();
+      lanes_(assembly.devices.size()),
+      choices_(std::move(choices)),
+      most_waiting_(std::max(1, requests / int(lanes_.size())) * int(places_.size())),
+      times_(choices_.size()),
+      free_at_(lanes_.size()),
+      ends_(places_.size()) {
+  for (uint32_t device = 0; device < lanes_.size(); ++device) {
+    if (chooses()) keep_what_fits(device);
+    if (!parts_on(device).empty()) chooses() ? try_open(device) : open(device);
+  }
+  if (!chooses()) publish();
 }
 
 FleetState::~FleetState() {
@@ -44,10 +54,14 @@ FleetState::~FleetState() {
     if (lane != nullptr) lane->end();
 }
 
+bool FleetState::may_run(uint32_t group, uint32_t device) const {
+  return chooses() ? choices_[at(group, device)] != 0 : places_[group] == device;
+}
+
 std::vector<uint32_t> FleetState::parts_on(uint32_t device) const {
   std::vector<uint32_t> parts;
   for (const Call& call : assembly.calls)
-    if (places_[call.group] == device) parts.push_back(call.entry);
+    if (may_run(call.group, device)) parts.push_back(call.entry);
   std::sort(parts.begin(), parts.end());
   parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
   return parts;
@@ -59,26 +73,62 @@ void FleetState::open(uint32_t device) {
   lanes_[device] = std::make_unique<Lane>(assembly.devices[device].name, engines_->open(device, parts));
 }
 
-void FleetState::publish() {
+/// What is not to be had is no choice, as long as there is another one.
+void FleetState::try_open(uint32_t device) {
+  try {
+    open(device);
+  } catch (const Failure&) {
+    for (uint32_t group = 0; group < places_.size(); ++group) {
+      choices_[at(group, device)] = 0;
+      bool is_left = false;
+      for (uint32_t other = 0; other < lanes_.size(); ++other) is_left = is_left || may_run(group, other);
+      if (!is_left) throw;
+    }
+  }
+}
+
+/// The weights of all groups that may choose the device lie there; those that the file places there come first.
+void FleetState::keep_what_fits(uint32_t device) {
+  const uint64_t memory = assembly.devices[device].memory;
+  uint64_t weights = 0, peak = 0;
+  for (const bool placed : {true, false})
+    for (uint32_t group = 0; group < places_.size() && memory > 0; ++group) {
+      if ((places_[group] == device) != placed || !may_run(group, device)) continue;
+      const Group& of = assembly.groups[group];
+      const uint64_t more = weights + of.weight_bytes, highest = std::max(peak, of.peak_bytes);
+      if (placed || more + highest <= memory)
+        weights = more, peak = highest;
+      else
+        choices_[at(group, device)] = 0;
+    }
+}
+
+std::shared_ptr<Placement> FleetState::make_placement() const {
   auto placement = std::make_shared<Placement>();
   placement->device = places_;
   for (const uint32_t device : places_) {
     placement->lane.push_back(lanes_[device].get());
     placement->has_spaces = placement->has_spaces || lanes_[device]->engine().space() != nullptr;
   }
-  placement_ = std::move(placement);
+  return placement;
 }
 
-/// Microseconds of a run that the device works, with group `with` on it, by what was measured or else predicted.
+void FleetState::publish() { placement_ = make_placement(); }
+
+/// Microseconds of a run, measured or else predicted.
+double FleetState::time_of(uint32_t group, uint32_t device) const {
+  const Samples measured = monitor.of(group, device);
+  if (measured.count() > 0) return measured.operation().median;
+  const Group& of = assembly.groups[group];
+  const auto at = size_t(std::find(of.support.begin(), of.support.end(), device) - of.support.begin());
+  return at < of.predicted.size() ? of.predicted[at] : 0;
+}
+
+/// Microseconds of a run that the device works, with group `with` on it.
 double FleetState::load_of(uint32_t device, uint32_t with) const {
   double load = 0;
-  for (uint32_t group = 0; group < places_.size(); ++group) {
-    if (group != with && places_[group] != device) continue;
-    const Group& of = assembly.groups[group];
-    const Samples measured = monitor.of(group, device);
-    const auto at = size_t(std::find(of.support.begin(), of.support.end(), device) - of.support.begin());
-    load += measured.count() > 0 ? measured.operation().median : at < of.predicted.size() ? of.predicted[at] : 0;
-  }
+  for (uint32_t group = 0; group < places_.size(); ++group)
+    if (group == with || places_[group] == device) load += time_of(group, device);
   return load;
 }
 
@@ -113,13 +163,60 @@ void FleetState::place_anew(uint32_t group, const Error& loss) {
       reasons += text("; ", failure.error.message);
     }
   }
-  fail(ErrorCode::device_lost, "device '", assembly.devices[before].name,
+  fail_lost(group, before, text(loss.message, reasons));
+}
+
+void FleetState::fail_lost(uint32_t group, uint32_t device, const std::string& reasons) const {
+  fail(ErrorCode::device_lost, "device '", assembly.devices[device].name,
        "' is lost, and no other device supports its group '", assembly.groups[group].name,
-       "' and has room for it: ", loss.message, reasons);
+       "' and has room for it: ", reasons);
+}
+
+void FleetState::look_up_times() {
+  for (auto& placement : chosen_) placement = nullptr;
+  for (uint32_t group = 0; group < places_.size(); ++group)
+    for (uint32_t device = 0; device < lanes_.size(); ++device) times_[at(group, device)] = time_of(group, device);
+}
+
+/// Group by group, in the order of their first calls. Requests that choose the same share a placement.
+std::shared_ptr<const Placement> FleetState::place_by_load() {
+  if (requests_++ % kTimesKept == 0) look_up_times();
+  for (uint32_t device = 0; device < lanes_.size(); ++device)
+    if (lanes_[device] != nullptr) free_at_[device] = double(lanes_[device]->ahead_us());
+  for (double& end : ends_) end = -1;
+  for (const Call& call : assembly.calls)
+    if (ends_[call.group] < 0) choose(call);
+  for (const auto& placement : chosen_)
+    if (placement != nullptr && placement->device == places_) return placement;
+  const auto placement = make_placement();
+  for (uint32_t group = 0; group < places_.size(); ++group)
+    placement->us.push_back(int64_t(times_[at(group, places_[group])]));
+  return chosen_[++made_ % chosen_.size()] = placement;
+}
+
+/// For the group whose first call this is.
+void FleetState::choose(const Call& call) {
+  uint32_t best = kNone;
+  Candidate of_best;
+  for (uint32_t device = 0; device < lanes_.size(); ++device) {
+    const Lane* const lane = lanes_[device].get();
+    if (!may_run(call.group, device) || lane->is_lost()) continue;
+    Candidate c{lane->groups() >= most_waiting_, free_at_[device], 0, times_[at(call.group, device)]};
+    for (const uint32_t value : call.inputs) {
+      if (assembly.values[value].maker == kNone) continue;
+      const uint32_t maker = assembly.calls[assembly.values[value].maker].group;
+      c.arrival = std::max(c.arrival, ends_[maker] + (places_[maker] == device ? 0 : kHandOverUs));
+    }
+    if (best == kNone || is_better(c, of_best)) best = device, of_best = c;
+  }
+  if (best == kNone) fail_lost(call.group, places_[call.group], lanes_[places_[call.group]]->loss().message);
+  places_[call.group] = best;
+  ends_[call.group] = free_at_[best] = std::max(of_best.free_at, of_best.arrival) + of_best.us;
 }
 
 std::shared_ptr<const Placement> FleetState::placement() {
   const std::lock_guard lock(mutex_);
+  if (chooses()) return place_by_load();
   bool moved = false;
   for (uint32_t group = 0; group < places_.size(); ++group) {
     const Lane* lane = lanes_[places_[group]].get();

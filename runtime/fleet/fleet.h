@@ -1,6 +1,7 @@
 // A model loaded on its devices: lanes, and which group runs on which.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,9 +28,10 @@ class Engines {
 namespace detail {
 
 struct FleetState {
-  /// Opens the devices that groups are placed on. `requests`: that may be under way at once.
+  /// Opens the devices that groups are placed on. `requests`: that may be under way at once. `choices`: groups x
+  /// devices, 1 where each request may choose to go; empty: groups stay on their `places`.
   FleetState(Assembly model, std::unique_ptr<Engines> device_engines, std::vector<uint32_t> places, int requests,
-             bool monitored = true);
+             bool monitored = true, std::vector<uint8_t> choices = {});
   ~FleetState();
 
   /// Of requests that begin now. Groups of lost devices are placed anew; fails if there is no place.
@@ -43,19 +45,38 @@ struct FleetState {
   Monitor monitor;
 
  private:
+  bool chooses() const { return !choices_.empty(); }  // does each request?
+  size_t at(uint32_t group, uint32_t device) const { return group * lanes_.size() + device; }
+  bool may_run(uint32_t group, uint32_t device) const;
   std::vector<uint32_t> parts_on(uint32_t device) const;
   void open(uint32_t device);
+  void try_open(uint32_t device);
+  void keep_what_fits(uint32_t device);
+  std::shared_ptr<Placement> make_placement() const;
   void publish();
   void place_anew(uint32_t group, const Error& loss);
+  [[noreturn]] void fail_lost(uint32_t group, uint32_t device, const std::string& reasons) const;
+  void look_up_times();
+  std::shared_ptr<const Placement> place_by_load();
+  void choose(const Call& call);
+  double time_of(uint32_t group, uint32_t device) const;
   double load_of(uint32_t device, uint32_t with) const;
   bool has_room(uint32_t device, uint32_t with) const;
 
   const std::unique_ptr<Engines> engines_;
   std::mutex mutex_;                          // of all below
-  std::vector<uint32_t> places_;              // per group: its device
+  std::vector<uint32_t> places_;              // per group: its device, or what the last request chose
   std::vector<std::unique_ptr<Lane>> lanes_;  // per device; null: not opened
   std::shared_ptr<const Placement> placement_;
   std::map<std::vector<uint32_t>, std::shared_ptr<const Route>> routes_;
+  // Where each request chooses:
+  std::vector<uint8_t> choices_;                            // groups x devices; 1: may go there
+  const int most_waiting_;                                  // groups for a device that is not full
+  uint64_t requests_ = 0;                                   // so far
+  std::vector<double> times_;                               // groups x devices: microseconds, as far as they are known
+  std::array<std::shared_ptr<const Placement>, 8> chosen_;  // the last by these times
+  size_t made_ = 0;                                         // of them
+  std::vector<double> free_at_, ends_;                      // of devices; of groups: of the request that chooses
 };
 
 struct OpenRequest {

@@ -53,6 +53,14 @@ class Lane {
   /// Meaningful if it is lost.
   const Error& loss() const { return loss_; }
 
+  /// Of requests that are placed by what lanes have to do: so many more groups of so much work are coming, or less.
+  void expect(int groups, int64_t us) {
+    groups_.fetch_add(groups, std::memory_order_relaxed);
+    ahead_us_.fetch_add(groups * us, std::memory_order_relaxed);
+  }
+  int64_t ahead_us() const { return ahead_us_.load(std::memory_order_relaxed); }
+  int groups() const { return groups_.load(std::memory_order_relaxed); }
+
   // For the thread that works.
   Engine& engine() { return *engine_; }
   void lose(const Error& why);
@@ -68,6 +76,8 @@ class Lane {
   const std::unique_ptr<Engine> engine_;
   Error loss_;
   std::atomic<bool> lost_{false}, stop_{false};
+  std::atomic<int64_t> ahead_us_{0};
+  std::atomic<int> groups_{0};
   std::vector<Turn*> queue_;                         // a heap whose first is the oldest; the thread's own
   alignas(64) std::atomic<Turn*> inbox_{nullptr};    // what others pushed, the newest first
   std::atomic<bool> sleeps_{false};                  // or is about to

@@ -135,6 +135,7 @@ void RequestState::start(std::shared_ptr<const Placement> placement) {
   place_values();
   failed_.store(false, std::memory_order_relaxed);
   error_ = {};
+  expect(1);
   const uint64_t order = shared_.gate.enter();
   for (uint32_t call = 0; call < assembly_.calls.size(); ++call) calls_[call].time = {};
   for (const uint32_t call : route_->calls) {
@@ -146,6 +147,11 @@ void RequestState::start(std::shared_ptr<const Placement> placement) {
   open_.store(uint32_t(route_->first.size()) + 1, std::memory_order_relaxed);
   for (const uint32_t call : route_->first) lane_of(call).push(calls_[call].turn);
   end_one();
+}
+
+void RequestState::expect(int groups) {
+  for (size_t group = 0; group < placement_->us.size(); ++group)
+    placement_->lane[group]->expect(groups, placement_->us[group]);
 }
 
 /// What lies where, as long as calls stay where they are; none of it is there yet.
@@ -346,6 +352,7 @@ void RequestState::finish() {
   const int64_t end = now_ns();
   has_run_ = !failed_.load(std::memory_order_relaxed);
   if (has_run_ && shared_.monitor.is_on() && !route_->calls.empty()) add_times(end - began_);
+  expect(-1);
   shared_.gate.leave();
   const std::lock_guard lock(ending_);  // until it is released, nobody who waits goes on, and so may end this object
   under_way_.store(false, std::memory_order_release);

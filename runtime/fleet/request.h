@@ -25,6 +25,7 @@ struct Placement {
   std::vector<uint32_t> device;  // per group
   std::vector<Lane*> lane;       // per group
   bool has_spaces = false;       // one of the lanes has memory of its own
+  std::vector<int64_t> us;       // per group, where lanes are to expect it
 };
 
 /// What requests of a fleet share; it outlives them.
@@ -101,6 +102,7 @@ class RequestState final : public Job {
   void note_failure(const Error& error);
   Lane& lane_of(uint32_t call) const { return *placement_->lane[assembly_.calls[call].group]; }
   void pass_on(Lane& lane, uint32_t call);
+  void expect(int groups);
   void end_one();
   void add_times(int64_t run_ns);
   void finish();

@@ -53,7 +53,7 @@ class FleetTest(CliCase):
 
     def test_any_way_of_running_gives_the_same_bits(self):
         whole = self.outputs("--threads", "1")
-        for options in (["--fleet", "fleet.json"], ["--devices", "cpu"], ["--devices", "acc:0=cpu,cpu=cpu"], ["--requests", "1"]):
+        for options in (["--fleet", "fleet.json"], ["--devices", "cpu"], ["--devices", "acc:0=cpu,cpu=cpu"], ["--requests", "1"], ["--dynamic"]):
             parts = self.outputs(*options)
             self.assertEqual(list(parts), ["z"])
             np.testing.assert_array_equal(parts["z"], whole["z"], err_msg=str(options))

@@ -146,11 +146,13 @@ std::vector<int64_t> evaluated(const Assembly& assembly, const std::vector<int64
 }
 
 std::shared_ptr<detail::FleetState> open_fake(const Assembly& assembly, std::shared_ptr<FakeWorld> world,
-                                              std::vector<uint32_t> places, int requests, bool monitored) {
+                                              std::vector<uint32_t> places, int requests, bool monitored,
+                                              bool dynamic) {
   if (places.empty())
     for (const Group& group : assembly.groups) places.push_back(group.device);
+  std::vector<uint8_t> choices(dynamic ? assembly.groups.size() * assembly.devices.size() : 0, 1);
   return std::make_shared<detail::FleetState>(assembly, std::make_unique<FakeEngines>(std::move(world)),
-                                              std::move(places), requests, monitored);
+                                              std::move(places), requests, monitored, std::move(choices));
 }
 
 FakeRequest::FakeRequest(const std::shared_ptr<detail::FleetState>& state)

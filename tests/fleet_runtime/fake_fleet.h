@@ -51,7 +51,7 @@ struct FakeWorld {
 
 std::shared_ptr<detail::FleetState> open_fake(const Assembly& assembly, std::shared_ptr<FakeWorld> world,
                                               std::vector<uint32_t> places = {}, int requests = 16,
-                                              bool monitored = true);
+                                              bool monitored = true, bool dynamic = false);
 
 /// A request with inputs of its own.
 struct FakeRequest {

@@ -222,7 +222,7 @@ TEST(Fleet, RequestsFlowLikeThroughAPipeline) {
   for (auto& ns : world->sleep_ns) ns = kPartNs;
   const auto fleet = open_fake(model.assembly, world, {}, 2 * kParts);
   double best = 0;
-  for (int attempt = 0; attempt < 5 && best < 0.9; ++attempt) {
+  for (int attempt = 0; attempt < 20 && best < 0.9; ++attempt) {
     std::vector<std::unique_ptr<FakeRequest>> requests;
     const int64_t begin = now_ns();
     for (int i = 0; i < kRequests; ++i) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 
+#include "compiler/fusion/fuse.h"
 #include "compiler/gir/gir.h"
 #include "compiler/place/place.h"
 #include "compiler/support/error.h"
@@ -57,6 +58,16 @@ TEST(CutTime, CutAndSplitAreNearLinear) {
     before[0] = to_cut;
     before[1] = to_split;
   }
+}
+
+/// Epilogues of products are sought along the residual edges, through all layers.
+TEST(CutTime, TenThousandNodesAreFusedInASecond) {
+  const Graph graph = layers(10'000);
+  const double to_fuse = cpu_milliseconds([&] { fuse(graph); });
+  std::printf("10,000 nodes: fused in %.0f ms\n", to_fuse);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LE(to_fuse, 1'000);
+#endif
 }
 
 /// The groups of a cut, with times by their nodes, each device a little slower than the one before.

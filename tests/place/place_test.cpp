@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <random>
 
-#include "compiler/place/dynamic.h"
 #include "compiler/place/list_schedule.h"
 #include "compiler/place/refine.h"
 #include "compiler/place/simulate.h"
@@ -169,20 +168,6 @@ TEST(Place, SaysWhyNothingFits) {
   none.groups[1].us = {kUnsupported, kUnsupported};
   EXPECT_EQ(describe(none, place(none).misfit),
             "group 'g1' fits on no device: 'a' does not support it; 'b' does not support it");
-}
-
-TEST(Dynamic, WhereTheEstimatedEndIsFirstAmongThoseWithRoom) {
-  DynamicDevice fast{true, 100, 50, 0, 2, 10, 0, 5}, slow{true, 100, 50, 0, 2, 0, 0, 12};
-  EXPECT_EQ(place_ready({fast, slow}), 1);  // 15 against 12
-  slow.arrival = 4;
-  EXPECT_EQ(place_ready({fast, slow}), 0);
-  fast.queued = 2;  // full
-  EXPECT_EQ(place_ready({fast, slow}), 1);
-  slow.free_bytes = 49;
-  EXPECT_EQ(place_ready({fast, slow}), -1);
-  fast.queued = 1;
-  fast.supported = false;
-  EXPECT_EQ(place_ready({fast, slow}), -1);
 }
 
 /// Two devices, four equal groups side by side, all on the first.

@@ -82,5 +82,38 @@ TEST(Simulate, ATransferTakesMemoryOnBothSides) {
   EXPECT_EQ(t.peak_bytes, (std::vector<int64_t>{23, 23}));
 }
 
+/// 0 -> 1 and 2 -> 3; 1 runs after 2.
+Problem two_chains() {
+  return problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[1,0],[1,0],[0,0]],
+    "groups": [{"us": [10, 10]}, {"us": [20, 20]}, {"us": [5, 5]}, {"us": [1, 1]}],
+    "values": [{"bytes": 3, "producer": 0, "readers": [1]}, {"bytes": 4, "producer": 2, "readers": [3]}]})");
+}
+
+TEST(Simulate, ARunThatTakesLongerThanItMayTakesForever) {
+  const Problem p = two_chains();
+  Simulator simulator(p);
+  const Placement placement{{0, 0, 0, 1}, {0, 2, 1, 3}};
+  EXPECT_EQ(simulator.cost(placement, 35).us, 35);
+  EXPECT_EQ(simulator.share(), 1);
+  EXPECT_EQ(simulator.cost(placement, 34).us, kUnsupported);
+  EXPECT_EQ(simulator.share(), 0.5);  // after 0 and 2 it is sure
+  EXPECT_EQ(simulator.cost(placement, 29).us, kUnsupported);
+  EXPECT_EQ(simulator.share(), 0);  // 1 takes 20, and waits for 0
+}
+
+TEST(Simulate, TheEndOfTheRunWaitsForTheCriticalPath) {
+  const Problem p = two_chains();
+  Simulator simulator(p);
+  std::vector<int> path;
+  const Placement one{{0, 0, 0, 1}, {0, 2, 1, 3}};
+  simulator.cost(one);
+  simulator.critical_path(one, path);
+  EXPECT_EQ(path, (std::vector<int>{1, 2, 0}));
+  const Placement other{{0, 1, 1, 1}, {0, 2, 1, 3}};
+  simulator.cost(other);
+  simulator.critical_path(other, path);
+  EXPECT_EQ(path, (std::vector<int>{3, 1, 0}));  // 1 waits for the value of 0, not for 2
+}
+
 }  // namespace
 }  // namespace gcg::place

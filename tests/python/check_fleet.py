@@ -123,6 +123,15 @@ class FleetBinding(unittest.TestCase):
             silent.run(self.feeds)
         self.assertEqual(silent.times(), {"run_us": 0, "groups": []})
 
+    def test_requests_choose_their_devices(self):
+        model = gart.fleet.load(self.artifact, dynamic=True)
+        requests = [model.submit(self.feeds) for _ in range(4)]
+        for request in requests:
+            self.assertEqual(request.result()["y"].tobytes(), self.whole.tobytes())
+        absent = gart.fleet.load(self.artifact, dynamic=True, devices={"acc:0": "cuda:7"})  # all groups support the other
+        self.assertEqual(set(absent.placement().values()), {"pool"})
+        self.assertEqual(absent.run(self.feeds)["y"].tobytes(), self.whole.tobytes())
+
     def test_refusals(self):
         with self.assertRaisesRegex(gart.GartError, "absent.gart"):
             gart.fleet.load(os.path.join(self.folder.name, "absent.gart"))

@@ -32,6 +32,7 @@ typedef struct gart_fleet_options {
   int no_monitor;                   /* measure nothing */
   const gart_custom_op* custom_ops; /* as gart_load_options; called by the lanes' threads */
   size_t custom_op_count;
+  int dynamic; /* each request's groups go where they would end first when it begins */
 } gart_fleet_options;
 
 /* What a group took on a device: microseconds of a run, medians. */

@@ -54,6 +54,11 @@ struct LoadOptions {
   int requests = 0;
   bool blocking = false;                            ///< as gart::LoadOptions.blocking
   bool monitor = true;                              ///< measure: what times() says
+  /// Each request's groups go where they are estimated to end first when it begins, given what the devices have to do
+  /// already; groups that `placement` names stay there. A device that has its share of the requests under way is not
+  /// given more while another one has not. Needs memory for each group on all devices that support it, as far as it
+  /// fits there.
+  bool dynamic = false;
   std::span<const gart_custom_op> custom_ops = {};  ///< copied but for what `user` points to
 };
 

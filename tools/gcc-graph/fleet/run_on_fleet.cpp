@@ -80,6 +80,9 @@ void RunOnFleet::add_to(CLI::App& c) {
   c.add_option("--monitor", monitor_, "S.json: write what groups took on their devices, for place --profile");
   c.add_option("--requests", requests_, "Requests that may be under way at once on a fleet; 0: two per device")
       ->check(CLI::Range(0, 4096));
+  c.add_flag("--dynamic", dynamic_,
+             "Each request's groups go to the devices where they would end first when it begins, not where they are "
+             "placed");
 }
 
 gart::fleet::Program RunOnFleet::load(const std::string& path, const InputOptions& inputs,
@@ -91,6 +94,7 @@ gart::fleet::Program RunOnFleet::load(const std::string& path, const InputOption
   options.blocking = inputs.blocking;
   options.threads = inputs.threads;
   options.requests = requests_;
+  options.dynamic = dynamic_;
   options.placement = placement;
   bool restricted = false;  // names alone say what may be used
   for (const std::string& item : joined(devices_)) {

@@ -32,12 +32,13 @@ class RunOnFleet {
 
  private:
   bool any() const {
-    return !fleet_.empty() || !devices_.empty() || !fetch_.empty() || !monitor_.empty() || requests_ > 0;
+    return !fleet_.empty() || !devices_.empty() || !fetch_.empty() || !monitor_.empty() || requests_ > 0 || dynamic_;
   }
   void add_fleet(gart::fleet::LoadOptions& options) const;
   std::string fleet_, monitor_;
   std::vector<std::string> devices_, fetch_;
   int requests_ = 0;
+  bool dynamic_ = false;
 };
 
 /// What a program has measured. `identity`: of its artifact.

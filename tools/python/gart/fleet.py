@@ -25,7 +25,7 @@ class _Options(ctypes.Structure):
                 ("devices", ctypes.POINTER(ctypes.c_char_p)), ("device_count", ctypes.c_size_t),
                 ("places", ctypes.POINTER(ctypes.c_char_p)), ("place_count", ctypes.c_size_t),
                 ("only", ctypes.POINTER(ctypes.c_char_p)), ("only_count", ctypes.c_size_t), ("no_monitor", ctypes.c_int),
-                ("custom_ops", ctypes.c_void_p), ("custom_op_count", ctypes.c_size_t)]
+                ("custom_ops", ctypes.c_void_p), ("custom_op_count", ctypes.c_size_t), ("dynamic", ctypes.c_int)]
 
 
 class _GroupTime(ctypes.Structure):
@@ -118,7 +118,7 @@ class Request:
 class Model:
     _handle = None
 
-    def __init__(self, path, devices, placement, only, threads, requests, verify, monitor, custom_ops):
+    def __init__(self, path, devices, placement, only, threads, requests, verify, monitor, custom_ops, dynamic):
         global _lib
         _lib = _lib or _library()
         pairs = [[text for pair in given.items() for text in pair] for given in (devices, placement)]
@@ -127,6 +127,7 @@ class Model:
         self._custom_ops = [gart._CustomOp(name.encode(), gart._op_function(function), None) for name, function in custom_ops.items()]
         functions = (gart._CustomOp * len(custom_ops))(*self._custom_ops)
         options.custom_ops, options.custom_op_count = ctypes.addressof(functions), len(functions)
+        options.dynamic = int(dynamic)
         self._handle = ctypes.c_void_p()
         _check(_lib.gart_fleet_load(os.fsencode(path), ctypes.byref(options), ctypes.byref(self._handle)))
         self.inputs, self.outputs, self.values = (self._names(of) for of in ("input", "output", "value"))
@@ -174,11 +175,12 @@ class Model:
         return self.submit(feeds, fetch).result()
 
 
-def load(path, devices=None, placement=None, only=(), threads=0, requests=0, verify=True, monitor=True, custom_ops=None):
+def load(path, devices=None, placement=None, only=(), threads=0, requests=0, verify=True, monitor=True, custom_ops=None, dynamic=False):
     """Loads a model that was compiled with --fleet, its parts on their devices.
 
     `devices`: what stands for a device of the file here, {"acc:0": "cpu:1"}. `placement`: {group: device of the file} instead of where the
     file places them. `only`: devices of the file; others are not used. `threads`: of each CPU pool (0: one per core). `requests`: that may
     be under way at once (0: two per device). `monitor`: measure, for times(). `custom_ops`: as gart.load takes them, called by threads of
-    the devices."""
-    return Model(path, devices or {}, placement or {}, list(only), threads, requests, verify, monitor, custom_ops or {})
+    the devices. `dynamic`: each request's groups go where they are estimated to end first when it begins, given what the devices have to do
+    already."""
+    return Model(path, devices or {}, placement or {}, list(only), threads, requests, verify, monitor, custom_ops or {}, dynamic)
