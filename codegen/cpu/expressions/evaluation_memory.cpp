@@ -195,7 +195,7 @@ Value* Evaluation::load(const ExprNode& e) {
   Value* active = both(point_.mask, e.guarded ? scope_->mask : nullptr);
   const Address a = address(e.operand, e.args, both(point_.mask, scope_->mask));
   Value* mask = both(active, a.in_range);
-  if (!a.steps.empty() && mask == nullptr) return f_.load_pattern(base, e.dtype, a.offset, a.steps);
+  if (!a.steps.empty()) return f_.load_pattern(base, e.dtype, a.offset, a.steps, mask);
   if (a.uniform != nullptr) base = f_.element_address(base, e.dtype, a.uniform);
   if (Value* each = offsets(a); FunctionBuilder::is_vector(each)) return f_.gather(base, e.dtype, each, mask);
   if (a.contiguous) return f_.load(base, e.dtype, a.offset, point_.lanes, mask);
