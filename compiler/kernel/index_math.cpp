@@ -72,8 +72,32 @@ using Extents = std::map<int, Dim>;
 
 bool never_negative(const Dim& d) { return d.lower_bound().value_or(-1) >= 0; }
 
-/// The largest value of an expression that is provably never negative.
+/// The largest value of an expression that is provably never negative, where its axes have points.
 std::optional<Dim> upper_limit(const Expr& e, const Extents& extents);
+
+/// `d` where it is above zero, as an extent is that has a point: max(0, x) is x there, and so below a quotient.
+Dim where_positive(const Dim& d) {
+  Dim number = 0;
+  Dim::AtomRef atom;
+  for (const auto& [atoms, coefficient] : d.terms()) {
+    if (atoms.empty()) {
+      number = coefficient;
+    } else if (atom || atoms.size() != 1 || coefficient != 1) {
+      return d;
+    } else {
+      atom = atoms[0];
+    }
+  }
+  if (atom && atom->kind == Dim::AtomKind::max) {
+    for (const auto& [side, other] : {std::pair(atom->a, atom->b), std::pair(atom->b, atom->a)})
+      if (other.is_constant() && (other + number).constant() <= 0) return side + number;
+  }
+  if (atom && atom->kind == Dim::AtomKind::floor_div && atom->b.is_constant() && atom->b.constant() > 0) {
+    const Dim below = atom->b * (Dim(1) - number) - Dim(1);  // the dividend is above this
+    return floor_div(where_positive(atom->a - below) + below, atom->b) + number;
+  }
+  return d;
+}
 
 std::optional<Dim> upper_limit(const Linear& l, const Extents& extents) {
   if (!never_negative(l.base)) return std::nullopt;
@@ -90,7 +114,7 @@ std::optional<Dim> upper_limit(const Linear& l, const Extents& extents) {
 std::optional<Dim> upper_limit(const Expr& e, const Extents& extents) {
   if (e->kind == ExprKind::axis) {
     auto it = extents.find(e->axis);
-    return it == extents.end() ? std::nullopt : std::optional(it->second - Dim(1));
+    return it == extents.end() ? std::nullopt : std::optional(where_positive(it->second) - Dim(1));
   }
   if (e->kind == ExprKind::binary && (e->binary == BinaryOp::floor_div || e->binary == BinaryOp::mod)) {
     const Linear d = to_linear(e->args[1]);
@@ -179,6 +203,27 @@ Expr divide(BinaryOp op, const Expr& a, const Expr& b, const Extents& extents) {
   return from_linear(whole) + binary(BinaryOp::floor_div, from_linear(rest), b);
 }
 
+/// An index that needs no check, no clamp, or no test whether it counts from the end, for where it is used it is
+/// inside; else null.
+Expr known_inside(const Expr& e, const Extents& extents) {
+  if (e->kind == ExprKind::select) {
+    const Expr& test = e->args[0];
+    const bool is_negative = test->kind == ExprKind::binary && test->binary == BinaryOp::less &&
+                             test->args[1]->kind == ExprKind::constant && test->args[1]->integer == 0;
+    return is_negative && test->args[0]->dtype == DType::i64 && upper_limit(to_linear(test->args[0]), extents)
+               ? e->args[2]
+               : nullptr;
+  }
+  if (e->kind != ExprKind::binary) return nullptr;
+  const bool checks = e->binary == BinaryOp::checked_index, clamps = e->binary == BinaryOp::min;
+  if (!checks && !clamps && e->binary != BinaryOp::max) return nullptr;
+  const auto limit = upper_limit(to_linear(e->args[0]), extents);
+  const Linear bound = to_linear(e->args[1]);
+  if (!limit || !bound.terms.empty()) return nullptr;
+  if (e->binary == BinaryOp::max) return bound.base.is(0) ? e->args[0] : nullptr;
+  return never_negative(bound.base - Dim(checks ? 1 : 0) - *limit) ? e->args[0] : nullptr;
+}
+
 }  // namespace
 
 std::optional<Affine> as_affine(const Expr& e) {
@@ -205,9 +250,12 @@ Expr simplify_index(const Expr& root, const std::map<int, Dim>& extents) {
         if (!r) r = binary(e->binary, a, b);
       } else {
         r = binary(e->binary, a, b);
+        if (Expr inside = known_inside(r, extents)) r = inside;
         if (e->binary == BinaryOp::add || e->binary == BinaryOp::sub || e->binary == BinaryOp::mul)
           r = from_linear(to_linear(r));
       }
+    } else if (Expr inside = known_inside(e, extents)) {
+      r = go(inside);
     } else if (e->kind == ExprKind::select || e->kind == ExprKind::load || e->kind == ExprKind::cast) {
       r = rewrite(e, [&](const Expr& inner) -> Expr {
         return inner != e && inner->dtype == DType::i64 && inner->kind == ExprKind::binary ? go(inner) : nullptr;

@@ -17,7 +17,8 @@ bool is_contiguous(const Expr& load, const Axis& axis, const std::vector<Operand
   return stride && stride->is(1);
 }
 
-/// The loads that jump from one element of `lane` to the next; empty, too, where one cannot be turned round.
+/// The loads that do not go from one element of `lane` to the next, however they jump; empty, too, where one cannot be
+/// turned round.
 std::vector<Expr> jumping_loads(const Stage& stage, const Axis& lane, const std::vector<Operand>& operands,
                                 const std::function<bool(const Expr&)>& can_turn) {
   std::vector<Expr> jumping;
@@ -27,7 +28,7 @@ std::vector<Expr> jumping_loads(const Stage& stage, const Axis& lane, const std:
     if (e->kind != ExprKind::load) return nullptr;
     const auto stride = stride_along(e, lane, operands);
     if (stride && (stride->is(0) || stride->is(1))) return e;
-    simple = simple && stride && !e->guarded && can_turn(e);
+    simple = simple && !e->guarded && can_turn(e);
     jumping.push_back(e);
     return e;
   });
@@ -82,15 +83,31 @@ std::optional<Axis> outer_lane(const LoopKernel& loop, const LaneCost& cost,
   return found;
 }
 
+Expr in_run(const Expr& e, const Axis& axis, int64_t run, const Expr& first) {
+  if (run == 1) return e;
+  return rewrite(e, [&](const Expr& n) -> Expr {
+    if (n->kind != ExprKind::binary || (n->binary != BinaryOp::floor_div && n->binary != BinaryOp::mod)) return nullptr;
+    const Expr &point = n->args[0], &divisor = n->args[1];
+    const bool is_axis = point->kind == ExprKind::axis && point->axis == axis.id;
+    if (!is_axis || divisor->kind != ExprKind::constant || divisor->integer <= 0 || divisor->integer % run != 0)
+      return nullptr;
+    const Expr begin = binary(n->binary, first, divisor);
+    return n->binary == BinaryOp::floor_div ? begin : begin + (point - first);
+  });
+}
+
 std::optional<Tile> find_tile(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
-                              const std::vector<Operand>& operands, const std::function<bool(const Expr&)>& can_turn,
+                              const std::vector<Operand>& operands, int64_t run,
+                              const std::function<bool(const Expr&)>& can_turn,
                               const std::function<bool(const Axis&)>& is_long) {
   const auto stored = address_stride(operands[static_cast<size_t>(stage.operand)], stage.index, lane.id);
   if (!stored || !stored->is(1) || !is_long(lane)) return std::nullopt;
   std::vector<Expr> jumping = jumping_loads(stage, lane, operands, can_turn);
   if (jumping.empty()) return std::nullopt;
   for (size_t k = 0; k < axes.size(); ++k) {
-    const auto runs_along = [&](const Expr& load) { return is_contiguous(load, axes[k], operands); };
+    const auto runs_along = [&](const Expr& load) {
+      return is_contiguous(in_run(load, axes[k], run, index(0)), axes[k], operands);
+    };
     if (is_long(axes[k]) && std::all_of(jumping.begin(), jumping.end(), runs_along)) return Tile{k, std::move(jumping)};
   }
   return std::nullopt;

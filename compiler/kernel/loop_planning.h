@@ -37,9 +37,15 @@ struct Tile {
   std::vector<Expr> transposed;  // the loads that jump, in order; equal ones may occur several times
 };
 /// nullopt where the store is not contiguous along the lane axis, a load that jumps is one that the machine cannot turn
-/// round, something is reduced, or one of the axes is too short.
+/// round, something is reduced, or one of the axes is too short. A tile's rows begin at a multiple of `run`, which is
+/// at least their number.
 std::optional<Tile> find_tile(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
-                              const std::vector<Operand>& operands, const std::function<bool(const Expr&)>& can_turn,
+                              const std::vector<Operand>& operands, int64_t run,
+                              const std::function<bool(const Expr&)>& can_turn,
                               const std::function<bool(const Axis&)>& is_long);
+
+/// `e` at points of `axis` from `first` on, a multiple of `run`, but before the next one: what multiples of `run`
+/// divide there has the quotient of `first`, and a remainder that steps with the axis. 1: nothing is known.
+Expr in_run(const Expr& e, const Axis& axis, int64_t run, const Expr& first);
 
 }  // namespace gcg

@@ -1,5 +1,7 @@
 #include "compiler/lowering/value_lowering.h"
 
+#include <algorithm>
+
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/flat_loops.h"
 #include "compiler/ops/index.h"
@@ -45,6 +47,27 @@ Expr literal(const Value& value) {
   return constant_int(stored, element.at_int(0));
 }
 
+/// How far the elements of an integer constant are apart along each dimension; empty where that differs.
+std::vector<int64_t> even_steps(const Tensor& t) {
+  constexpr int64_t kMostElements = 1 << 16;
+  const std::vector<int64_t>& shape = t.shape();
+  if (t.elements() < 2 || t.elements() > kMostElements) return {};
+  std::vector<int64_t> steps(shape.size()), at(shape.size());
+  for (int64_t d = static_cast<int64_t>(shape.size()) - 1, apart = 1; d >= 0; apart *= shape[static_cast<size_t>(d--)])
+    if (shape[static_cast<size_t>(d)] > 1) steps[static_cast<size_t>(d)] = t.at_int(apart) - t.at_int(0);
+  int64_t expected = t.at_int(0);
+  for (int64_t i = 0; i < t.elements(); ++i) {
+    if (t.at_int(i) != expected) return {};
+    for (size_t d = shape.size(); d-- > 0;) {
+      expected += steps[d];
+      if (++at[d] < shape[d]) break;
+      expected -= steps[d] * at[d];
+      at[d] = 0;
+    }
+  }
+  return steps;
+}
+
 std::string index_key(const std::vector<Expr>& index) {
   std::string k;
   for (const Expr& e : index) k += key(e) + "/";
@@ -72,6 +95,17 @@ int ValueLowering::operand_number(ValueId value, ValueId storage) {
   return static_cast<int>(operands_.size()) - 1;
 }
 
+Expr ValueLowering::even_element(ValueId v, const std::vector<Expr>& at) {
+  const Value& value = graph_.value(v);
+  if (!value.is_constant() || value.dtype != DType::i64 || std::any_of(at.begin(), at.end(), is_data)) return nullptr;
+  const auto [steps, is_new] = even_steps_.try_emplace(v);
+  if (is_new) steps->second = even_steps(*value.constant);
+  if (steps->second.empty()) return nullptr;
+  Expr e = index(value.constant->at_int(0));
+  for (size_t d = 0; d < at.size(); ++d) e = e + at[d] * index(steps->second[d]);
+  return e;
+}
+
 Expr ValueLowering::symbolic_content(const Value& value, const std::vector<Expr>& index_) {
   const auto& elements = *value.contents;
   GCG_CHECK(!elements.empty(), "element of an empty shape tensor '", value.name, "'");
@@ -87,6 +121,7 @@ Expr ValueLowering::element(ValueId v, const std::vector<Expr>& index) {
   if (auto it = bound_.find(v); it != bound_.end()) return it->second(index);
   const Value& value = graph_.value(v);
   if (Expr e = literal(value)) return e;
+  if (Expr e = even_element(v, index)) return e;
   if (value.contents && !value.is_constant()) return symbolic_content(value, index);
   const auto memo_key = std::pair(v, index_key(index));
   if (auto it = memo_.find(memo_key); it != memo_.end()) return it->second;

@@ -52,10 +52,13 @@ class ValueLowering {
  private:
   friend class NodeLowerContext;
   Expr symbolic_content(const Value& value, const std::vector<Expr>& index);
+  /// Element of a constant whose elements step evenly along each dimension, as those that count do; null for any other.
+  Expr even_element(ValueId v, const std::vector<Expr>& index);
 
   const Graph& graph_;
   Stored stored_;
   std::map<ValueId, Element> bound_;
+  std::map<ValueId, std::vector<int64_t>> even_steps_;  // of constants, along their dimensions; empty: uneven
   std::map<std::pair<ValueId, std::string>, Expr> memo_;
   std::vector<StoredOperand> operands_;
   std::map<int, Dim> extents_;

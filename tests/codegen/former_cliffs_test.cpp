@@ -73,6 +73,24 @@ TEST(FormerCliffs, Windows) {
   expect_near_plain_sum(window_kernel(ReduceOp::max, 80, 80, 5, 1, 2), 25);
 }
 
+/// Windows whose rows of results are shorter than a register.
+TEST(FormerCliffs, WindowsOfNarrowRows) {
+  expect_near_plain_sum(window_kernel(ReduceOp::max, 224, 28, 2, 2, 0), 4);
+  expect_near_plain_sum(window_kernel(ReduceOp::sum, 224, 30, 3, 3, 0), 9);
+}
+
+/// Blocks of 16 rows turned round, the last of which is not full.
+TEST(FormerCliffs, BlocksOfRows) {
+  constexpr int64_t rows = 40, width = 1024, blocks = (rows + 15) / 16;
+  expect_near_plain_sum(map_kernel("blocks", {{DType::f32, {rows, width}}, {DType::f32, {blocks, width, 16}}},
+                                   [&](const std::vector<Expr>& i) {
+                                     const Expr row = i[0] * index(16) + i[2];
+                                     return select(binary(BinaryOp::less_equal, row, index(rows - 1)),
+                                                   load(0, DType::f32, {at_most(row, index(rows - 1)), i[1]}), f32(0));
+                                   }),
+                        1);
+}
+
 TEST(FormerCliffs, ClampedRows) {
   constexpr int64_t rows = 200, width = 58;
   expect_near_plain_sum(map_kernel("reflect", {{DType::f32, {rows, width - 2}}, {DType::f32, {rows, width}}},

@@ -70,6 +70,17 @@ TEST(LoopKernel, TransposesByTiles) {
                        [&](const auto& i) { return load(0, dtype, {i[0], i[2], i[1]}) + load(1, dtype, {i[2]}); });
         expect_matches(kernel, random_operands(kernel, {}));
       }
+  // Columns of which several may be the same row, and rows that data names.
+  const Kernel clamped = map_kernel("clamped", {{DType::f32, {20, 40}}, {DType::f32, {40, 35}}}, [](const auto& i) {
+    return load(0, DType::f32, {binary(BinaryOp::min, i[1], index(19)), i[0]});
+  });
+  expect_matches(clamped, random_operands(clamped, {}));
+  const Kernel named =
+      map_kernel("named", {{DType::f32, {20, 40}}, {DType::i64, {35}}, {DType::f32, {40, 35}}}, [](const auto& i) {
+        const Expr row = binary(BinaryOp::max, binary(BinaryOp::min, load(1, DType::i64, {i[1]}), index(19)), index(0));
+        return load(0, DType::f32, {row, i[0]});
+      });
+  expect_matches(named, random_operands(named, {}));
   const Dim m = Dim::symbol("m"), n = Dim::symbol("n");
   const Kernel symbolic = map_kernel("tiles", {{DType::f32, {n, m}}, {DType::f32, {m, n}}},
                                      [&](const auto& i) { return load(0, DType::f32, {i[1], i[0]}); });

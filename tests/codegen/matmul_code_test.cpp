@@ -1,6 +1,7 @@
 // What the machine code of matrix products must look like: the k loops hold their sums in registers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <regex>
 #include <set>
@@ -102,6 +103,26 @@ TEST(MatMulCode, ConstantShapesKeepSumsInRegisters) {
 TEST(MatMulCode, OneRowHidesLatencyBehindSeveralSetsOfSums) {
   expect_register_loops(product(1, 768, 768, true), "x86-64-v4", {1 * 3, 4 * 3});
   expect_register_loops(product(1, 768, 768, true), "x86-64-v3", {1 * 6, 2 * 6});
+}
+
+/// Whether weights are fetched ahead, and by whom, is known at run time: several sets of sums ask, too.
+TEST(MatMulCode, SymbolicRowsAskBeforeTheyFetchAhead) {
+  const std::regex conditional("^\\s+j[a-ln-z]");
+  for (const char* target : {"x86-64-v3", "x86-64-v4"}) {
+    const Lines lines = assembly(product(Dim::symbol("m"), 384, 64, true), target);
+    int loops = 0;
+    for (const LoopRange& loop : multiplying_loops(lines)) {
+      size_t fetch = loop.begin;
+      while (fetch < loop.end && lines[fetch].find("prefetch") == std::string::npos) ++fetch;
+      if (fetch == loop.end) continue;
+      ++loops;
+      const auto first = lines.begin() + static_cast<std::ptrdiff_t>(loop.begin);
+      EXPECT_TRUE(std::any_of(first, lines.begin() + static_cast<std::ptrdiff_t>(fetch),
+                              [&](const std::string& line) { return std::regex_search(line, conditional); }))
+          << target << ": the loop at line " << loop.begin;
+    }
+    EXPECT_GT(loops, 1);
+  }
 }
 
 TEST(MatMulCode, SymbolicShapesKeepSumsInRegisters) {

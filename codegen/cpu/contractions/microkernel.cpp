@@ -114,7 +114,7 @@ class TileEmitter {
       accumulators.push_back(phi);
     }
     Values phis = accumulators;
-    if (fetch && m_.prefetch_lines != 0) prefetch(k, steps);
+    if (fetch && m_.prefetch_lines != 0) prefetch(k);
     for (int step = 0; step < steps; ++step) {
       k_step(b_.CreateAdd(k, b_.getInt64(static_cast<uint64_t>(step))), accumulators,
              static_cast<size_t>(step * m_.rows * m_.vectors));
@@ -148,15 +148,12 @@ class TileEmitter {
   }
 
   /// Once in a period of k steps, in a block of its own, so that it does not widen what the scheduler sees of a k step.
-  void prefetch(llvm::Value* k, int steps) {
+  void prefetch(llvm::Value* k) {
     llvm::BasicBlock* fetch = block("prefetch");
     llvm::BasicBlock* body = block("k.step");
-    if (steps % prefetch_period == 0) {
-      b_.CreateBr(fetch);
-    } else {
-      llvm::Value* phase = b_.CreateAnd(k, f_.getArg(kPrefetchMask));
-      b_.CreateCondBr(b_.CreateICmpEQ(phase, b_.getInt64(0)), fetch, body);
-    }
+    // Where the mask has all bits nothing but the first step fetches.
+    llvm::Value* phase = b_.CreateAnd(k, f_.getArg(kPrefetchMask));
+    b_.CreateCondBr(b_.CreateICmpEQ(phase, b_.getInt64(0)), fetch, body);
     b_.SetInsertPoint(fetch);
     llvm::Value* per_step =
         b_.CreateMul(value(m_.prefetch_lines, kPrefetchLines), b_.getInt64(cache_line / prefetch_period));

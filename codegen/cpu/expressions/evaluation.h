@@ -47,7 +47,6 @@ class Evaluation {
   llvm::Value* base_value(const Expr& e);  // of lane 0, scalar; affine in the lane axis
   llvm::Value* axis(int id);
   llvm::Value* load(const ExprNode& e);
-  std::optional<std::vector<bool>> known_lanes(llvm::Value* mask) const;
   llvm::Value* gradual_load(const ExprNode& e);
   llvm::Value* select(const Expr& e);
   llvm::Value* branch(const Expr& e, llvm::Value* condition);

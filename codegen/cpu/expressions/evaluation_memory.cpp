@@ -189,28 +189,13 @@ Value* Evaluation::gradual_load(const ExprNode& e) {
   return f_.permute(elements, ir_.CreateTrunc(places, f_.type(DType::i32, point_.lanes)));
 }
 
-/// Which lanes a mask lets through, where the code is made with it known, as at the ends of rows.
-std::optional<std::vector<bool>> Evaluation::known_lanes(Value* mask) const {
-  std::vector<bool> active(static_cast<size_t>(point_.lanes), true);
-  if (mask == nullptr) return active;
-  auto* known = llvm::dyn_cast<llvm::Constant>(mask);
-  if (known == nullptr || !FunctionBuilder::is_vector(mask)) return std::nullopt;
-  for (unsigned j = 0; j < active.size(); ++j) {
-    auto* lane = llvm::dyn_cast_or_null<llvm::ConstantInt>(known->getAggregateElement(j));
-    if (lane == nullptr) return std::nullopt;
-    active[j] = lane->isOne();
-  }
-  return active;
-}
-
 Value* Evaluation::load(const ExprNode& e) {
   if (Value* near = gradual_load(e)) return near;
   Value* base = f_.operand(e.operand);
   Value* active = both(point_.mask, e.guarded ? scope_->mask : nullptr);
   const Address a = address(e.operand, e.args, both(point_.mask, scope_->mask));
   Value* mask = both(active, a.in_range);
-  if (!a.steps.empty())
-    if (const auto active = known_lanes(mask)) return f_.load_pattern(base, e.dtype, a.offset, a.steps, *active);
+  if (!a.steps.empty()) return f_.load_pattern(base, e.dtype, a.offset, a.steps, mask);
   if (a.uniform != nullptr) base = f_.element_address(base, e.dtype, a.uniform);
   if (Value* each = offsets(a); FunctionBuilder::is_vector(each)) return f_.gather(base, e.dtype, each, mask);
   if (a.contiguous) return f_.load(base, e.dtype, a.offset, point_.lanes, mask);

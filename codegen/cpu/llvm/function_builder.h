@@ -82,10 +82,9 @@ class FunctionBuilder {
   llvm::Value* element_address(llvm::Value* base, DType dtype, llvm::Value* offset);
   llvm::Value* load(llvm::Value* base, DType dtype, llvm::Value* offset, int lanes, llvm::Value* mask = nullptr);
   void store(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offset, llvm::Value* mask = nullptr);
-  /// The element offset + steps[j] in lane j, by shuffles of contiguous ones where few registers hold them. `active`:
-  /// the lanes that are read, in any of which memory may end; the others are zero.
-  llvm::Value* load_pattern(llvm::Value* base, DType dtype, llvm::Value* offset, std::vector<int64_t> steps,
-                            const std::vector<bool>& active);
+  /// The element offset + steps[j] in lane j, by shuffles of contiguous ones where few registers hold them.
+  llvm::Value* load_pattern(llvm::Value* base, DType dtype, llvm::Value* offset, const std::vector<int64_t>& steps,
+                            llvm::Value* mask = nullptr);
   /// Can lanes of one register be read in any order of the elements of another?
   bool permutes(DType dtype, int lanes) const {
     return target_.is_x86() && size_of(dtype) == 4 && (lanes == 8 || (lanes == 16 && target_.has_avx512()));

@@ -3,6 +3,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "codegen/cpu/llvm/function_builder.h"
 #include "compiler/support/error.h"
@@ -104,44 +105,41 @@ llvm::Value* FunctionBuilder::load(llvm::Value* base, DType dtype, llvm::Value* 
 
 namespace {
 
-/// Lanes that are not active read what an active one does.
-void read_active_only(std::vector<int64_t>& steps, const std::vector<bool>& active) {
-  const auto first = static_cast<size_t>(std::find(active.begin(), active.end(), true) - active.begin());
-  int64_t known = steps[first];
-  for (size_t j = 0; j < steps.size(); ++j) {
-    if (active[j]) known = steps[j];
-    steps[j] = known;
-  }
+/// Which lanes of a register that begins at `start` hold the elements of the lanes of `mask`, at `steps` that rise.
+llvm::Value* mask_of_elements(llvm::IRBuilder<>& ir, llvm::Value* mask, const std::vector<int64_t>& steps,
+                              int64_t start) {
+  const auto lanes = static_cast<int64_t>(steps.size());
+  std::vector<int> from(steps.size(), static_cast<int>(lanes));  // of no element
+  for (size_t j = 0; j < steps.size(); ++j)
+    if (const int64_t place = steps[j] - start; place >= 0 && place < lanes)
+      from[static_cast<size_t>(place)] = static_cast<int>(j);
+  return ir.CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), from);
 }
 
 }  // namespace
 
 llvm::Value* FunctionBuilder::load_pattern(llvm::Value* base, DType dtype, llvm::Value* offset,
-                                           std::vector<int64_t> steps, const std::vector<bool>& active) {
+                                           const std::vector<int64_t>& steps, llvm::Value* mask) {
   constexpr int64_t kMostRegisters = 4;
   const auto lanes = static_cast<int>(steps.size());
-  if (const auto count = std::count(active.begin(), active.end(), true); count < lanes) {
-    llvm::Value* none = llvm::Constant::getNullValue(type(dtype, lanes));
-    if (count == 0) return none;
-    std::vector<llvm::Constant*> mask;
-    for (const bool is_active : active) mask.push_back(ir_.getInt1(is_active));
-    read_active_only(steps, active);
-    llvm::Value* elements = load_pattern(base, dtype, offset, std::move(steps), std::vector<bool>(active.size(), true));
-    return ir_.CreateSelect(llvm::ConstantVector::get(mask), elements, none);
-  }
   const auto [least, most] = std::minmax_element(steps.begin(), steps.end());
   const int64_t low = *least, span = *most - low + 1, registers = (span + lanes - 1) / lanes;
   const bool maskable = target_.has_avx512() || (target_.isa == Isa::avx2 && size_of(dtype) >= 4);
-  if (registers > kMostRegisters || (span < lanes && !maskable)) {
+  const bool rises = std::adjacent_find(steps.begin(), steps.end(), std::greater_equal<>()) == steps.end();
+  if (registers > kMostRegisters || ((mask != nullptr || span < lanes) && !maskable) || (mask != nullptr && !rises)) {
     std::vector<uint64_t> values(steps.begin(), steps.end());
-    return gather(base, dtype, ir_.CreateAdd(splat(offset, lanes), llvm::ConstantDataVector::get(context(), values)));
+    llvm::Value* offsets = ir_.CreateAdd(splat(offset, lanes), llvm::ConstantDataVector::get(context(), values));
+    return gather(base, dtype, offsets, mask);
   }
-  llvm::Value* mask = span < lanes ? first_lanes(i64(span), lanes) : nullptr;
+  if (mask != nullptr) mask = splat(mask, lanes);
   llvm::Value* result = nullptr;
   for (int64_t part = 0; part < registers; ++part) {
     // The last register ends at the last element, so that nothing after it is read.
     const int64_t start = low + std::min(part * lanes, std::max<int64_t>(span - lanes, 0));
-    llvm::Value* elements = load(base, dtype, ir_.CreateAdd(offset, i64(start)), lanes, mask);
+    llvm::Value* read = mask != nullptr ? mask_of_elements(ir_, mask, steps, start)
+                        : span < lanes  ? first_lanes(i64(span), lanes)
+                                        : nullptr;
+    llvm::Value* elements = load(base, dtype, ir_.CreateAdd(offset, i64(start)), lanes, read);
     std::vector<int> places;
     for (int j = 0; j < lanes; ++j) {
       const int64_t place = steps[static_cast<size_t>(j)] - start;

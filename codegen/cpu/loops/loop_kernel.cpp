@@ -9,6 +9,8 @@
 #include "codegen/cpu/loops/reduce_stage.h"
 #include "codegen/cpu/loops/store_row.h"
 #include "codegen/cpu/loops/vector_row.h"
+#include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/loop_planning.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -89,37 +91,52 @@ class LoopKernelEmitter {
     emit_store_row(f_, plan, point_, row.begin, row.end);
   }
 
-  /// The rows of one block: tiles as far as whole ones go, then rows of what is left.
+  /// The rows of one block by tiles, the last of which may do columns again that are done; rows of what is left.
   void emit_tile_rows(const StagePlan& plan) {
     Value* tile = f_.i64(plan.native);
     Value* first = ir_.CreateMul(point_.axes.at(plan_.block.id), tile);
-    Value* end =
-        ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateAdd(first, tile), f_.dim(plan.tile_row.extent));
-    Value* whole_rows = ir_.CreateICmpEQ(ir_.CreateSub(end, first), tile);
+    Value* rows = smin(ir_.CreateSub(f_.dim(plan.tile_row.extent), first), tile);
     Value* columns = f_.dim(plan.lane.extent);
-    Value* whole_columns = ir_.CreateAnd(columns, f_.i64(-int64_t{plan.native}));
-    Value* tiled = ir_.CreateSelect(whole_rows, whole_columns, f_.i64(0));
-    f_.for_loop(f_.i64(0), tiled, tile, [&](Value* column) { emit_tile(plan, first, column); });
-    if (plan.lane.extent.is_constant() && plan.tile_row.extent.is_constant() &&
-        plan.lane.extent.constant() % plan.native == 0 && plan.tile_row.extent.constant() % plan.native == 0)
-      return;
-    f_.for_loop(first, end, f_.i64(1), [&](Value* row) {
-      point_.axes[plan.tile_row.id] = row;
+    Value* last = ir_.CreateSub(columns, tile);
+    Value* tiled = ir_.CreateAnd(columns, f_.i64(-int64_t{plan.native}));
+    if (plan.overlaps) tiled = ir_.CreateSelect(ir_.CreateICmpSGE(last, f_.i64(0)), columns, f_.i64(0));
+    const auto emit_tiles = [&](Value* end, Value* known_rows) {
+      f_.for_loop(f_.i64(0), end, tile, [&](Value* column) {
+        emit_tile(plan, first, plan.overlaps ? smin(column, last) : column, known_rows);
+      });
+      return Values{};
+    };
+    Value* whole = is_multiple(plan.tile_row.extent, plan.native) ? ir_.getTrue() : ir_.CreateICmpEQ(rows, tile);
+    if (llvm::isa<llvm::Constant>(whole)) {
+      emit_tiles(tiled, nullptr);
+    } else if (plan.maskable) {
+      f_.if_else(whole, [&] { return emit_tiles(tiled, nullptr); }, [&] { return emit_tiles(tiled, rows); });
+    } else {
+      tiled = ir_.CreateSelect(whole, tiled, f_.i64(0));
+      emit_tiles(tiled, nullptr);
+    }
+    if (tiled == columns) return;
+    f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](Value* row) {
+      point_.axes[plan.tile_row.id] = ir_.CreateAdd(first, row);
       emit_store_row(f_, plan, point_, tiled, columns);
     });
   }
 
-  void emit_tile(const StagePlan& plan, Value* row, Value* column) {
+  /// `rows`: how many there are of the tile; null: all.
+  void emit_tile(const StagePlan& plan, Value* row, Value* column, Value* rows) {
     std::vector<std::map<const ExprNode*, Value*>> known(static_cast<size_t>(plan.native));
+    const Expr first = axis_ref(plan_.block) * index(plan.native);
     for (const Expr& load : plan.transposed) {
+      const Expr in_tile = in_run(load, plan.tile_row, plan.native, first);
       Values vectors;
       for (int j = 0; j < plan.native; ++j) {
         Point p = point_;
         p.lane_axis = plan.tile_row.id;
         p.lanes = plan.native;
+        if (rows != nullptr) p.mask = f_.first_lanes(rows, plan.native);
         p.axes[plan.tile_row.id] = row;
         p.axes[plan.lane.id] = ir_.CreateAdd(column, f_.i64(j));
-        vectors.push_back(exprs_.evaluate(load, p));
+        vectors.push_back(exprs_.evaluate(in_tile, p));
       }
       vectors = emit_transpose(f_, vectors);
       for (size_t k = 0; k < vectors.size(); ++k) known[k][load.get()] = vectors[k];
@@ -128,9 +145,12 @@ class LoopKernelEmitter {
       Point p = lane_point(plan, plan.native, column, nullptr);
       p.axes[plan.tile_row.id] = ir_.CreateAdd(row, f_.i64(k));
       p.known = known[static_cast<size_t>(k)];
-      exprs_.store(plan.stage.operand, plan.stage.index, plan.stage.value, p);
+      const auto store = [&] { exprs_.store(plan.stage.operand, plan.stage.index, plan.stage.value, p); };
+      rows == nullptr ? store() : f_.if_then(ir_.CreateICmpSLT(f_.i64(k), rows), store);
     }
   }
+
+  Value* smin(Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
 
   Point lane_point(const StagePlan& plan, int lanes, Value* i, Value* mask) {
     return lanes_at(point_, plan.lane.id, lanes, i, mask);

@@ -74,8 +74,9 @@ int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stag
   if (plan.interior && has_reduction(stage.value)) return plan.native;
   int unroll = target.vector_registers >= 32 || is_long_chain(stage.value) ? 4 : 2;
   if (count_nodes(stage.value) > 40) unroll /= 2;
-  // Sums of as many columns as there are registers for: each row of them is read a few cache lines at a time.
-  if (sums_plain_columns(stage.value)) unroll = target.vector_registers / 2;
+  // Sums of as many columns as there are registers for and partial sums have room in half of an L1: each row of them is
+  // read a few cache lines at a time.
+  if (sums_plain_columns(stage.value)) unroll = std::min(target.vector_registers / 2, 8);
   if (plan.stage.kind == Stage::Kind::reduce) unroll = std::max(unroll, 4);
   while (unroll > 1 && plan.lane.extent.is_constant() && plan.lane.extent.constant() < int64_t{unroll} * plan.native)
     unroll /= 2;
@@ -143,10 +144,25 @@ int native_lanes(const CpuTarget& target, const Stage& stage) {
 
 /// What a store is made of if its vectors run along an axis.
 struct Row {
+  int lanes = 1;  // of a register
   std::optional<RowInterior> interior;
   std::vector<Expr> values;
   Stage middle;  // what most lanes do
 };
+
+/// A row that is too short for one of whole registers may have an interior of narrower ones.
+void find_interior(Row& row, const Axis& axis) {
+  constexpr int kFewestLanes = 4;
+  for (int lanes = row.lanes; lanes >= std::min(kFewestLanes, row.lanes); lanes /= 2) {
+    row.interior = row_interior(row.values, axis, lanes);
+    if (!row.interior) return;
+    if (is_wide(*row.interior, lanes)) {
+      row.lanes = lanes;
+      return;
+    }
+  }
+  row.interior.reset();
+}
 
 /// Picks the vector axis of `axes` and sets everything but the loops outside it.
 StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes,
@@ -162,15 +178,16 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     const bool steps = interleaves(stage, operands, axis, minor);
     Row row;
     row.values = steps ? phases_of(stage.value, minor) : std::vector{stage.value};
-    if (overlaps) row.interior = row_interior(row.values, axis, plan.native);
-    if (row.interior && !is_wide(*row.interior, plan.native)) row.interior.reset();
+    row.lanes = plan.native;
+    if (overlaps) find_interior(row, axis);
     row.middle = stage;
     row.middle.value = row.interior ? row.interior->values[0] : row.values[0];
     rows.push_back(std::move(row));
-    return lane_cost(rows.back().middle, operands, axis, plan.native, steps);
+    return lane_cost(rows.back().middle, operands, axis, rows.back().lanes, steps);
   });
   plan.stage = std::move(stage);
   if (best) {
+    plan.native = rows[*best].lanes;
     plan.interior = std::move(rows[*best].interior);
     plan.values = std::move(rows[*best].values);
     const Stage middle = std::move(rows[*best].middle);
@@ -217,7 +234,7 @@ void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axe
   if (count_nodes(plan.stage.value) > kLargestBody) return;
   const auto has_lane_size = [&](const Expr& load) { return size_of(load->dtype) == bytes; };
   const auto is_long = [&](const Axis& a) { return !a.extent.is_constant() || a.extent.constant() >= plan.native; };
-  auto tile = find_tile(plan.stage, plan.lane, axes, operands, has_lane_size, is_long);
+  auto tile = find_tile(plan.stage, plan.lane, axes, operands, plan.native, has_lane_size, is_long);
   if (!tile) return;
   plan.transposed = std::move(tile->transposed);
   plan.tile_row = axes[tile->row];

@@ -74,10 +74,10 @@ class StoreRowEmitter {
     Value* lanes = f_.i64(plan_.native);
     enough = ir_.CreateAnd(enough, ir_.CreateICmpSLE(first, lanes));
     enough = ir_.CreateAnd(enough, ir_.CreateICmpSLE(ir_.CreateSub(end, after), lanes));
-    const Emit outer = [&] { emit_parts(row, first, after, end); };
+    const Emit outer = [&] { emit_parts(row, first, end); };
     const Emit wide = [&] {
       if (!plan_.inner) return outer();
-      either(is_inner(), [&] { emit_parts(*plan_.inner, first, after, end); }, outer);
+      either(is_inner(), [&] { emit_parts(*plan_.inner, first, end); }, outer);
     };
     either(enough, wide, [&] { emit_plainly(f_.i64(0), end); });
   }
@@ -93,13 +93,12 @@ class StoreRowEmitter {
     return inner;
   }
 
-  void emit_parts(const RowInterior& row, Value* first, Value* after, Value* end) {
+  void emit_parts(const RowInterior& row, Value* first, Value* end) {
     const bool low = !plan_.interior->first.empty(), high = !plan_.interior->after.empty();
+    Value *begin = f_.i64(low ? plan_.native : 0), *last = ir_.CreateSub(end, f_.i64(plan_.native));
     if (low) store(row.ahead, lanes(plan_.native, f_.i64(0), nullptr));
-    emit_vectors(row.values, low ? f_.i64(plan_.native) : f_.i64(0), first, high ? after : end);
-    if (!high) return;
-    store(row.beyond, lanes(plan_.native, f_.i64(0), nullptr),
-          lanes(plan_.native, ir_.CreateSub(end, f_.i64(plan_.native)), nullptr));
+    emit_vectors(row.values, begin, first, high ? max(begin, last) : end);
+    if (high) store(row.beyond, lanes(plan_.native, f_.i64(0), nullptr), lanes(plan_.native, last, nullptr));
   }
 
   /// [begin, end) in whole registers, of which the last may do lanes again from `first` on: there are enough.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/loops/loop_plan.h"
+#include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/loop_planning.h"
 
 namespace gcg::cuda {
@@ -22,9 +23,11 @@ std::vector<Expr> distinct(const std::vector<Expr>& loads) {
 void plan_tiles(const Kernel& kernel, LoopPlan& plan) {
   StagePlan& s = plan.stages[0];
   if (s.lane.id < 0) return;
-  const auto tile = find_tile(
-      s.stage, s.lane, plan.outer, kernel.operands, [](const Expr&) { return true; },
-      [](const Axis& a) { return !is_below(a.extent, kShortest); });
+  const auto is_strided = [&](const Expr& load) {
+    return address_stride(kernel.operands[static_cast<size_t>(load->operand)], load->args, s.lane.id).has_value();
+  };
+  const auto tile = find_tile(s.stage, s.lane, plan.outer, kernel.operands, 1, is_strided,
+                              [](const Axis& a) { return !is_below(a.extent, kShortest); });
   if (!tile) return;
   const std::vector<Expr> transposed = distinct(tile->transposed);
   if (transposed.size() > kMostTiles) return;
