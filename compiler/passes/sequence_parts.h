@@ -9,12 +9,24 @@
 namespace gcg {
 
 struct Part {
+  enum class Kind : uint8_t {
+    element,
+    stacked,  // elements of equal shape, along its first dimension
+    pieces,   // elements one behind the other along `axis`, of the extents in `table` (i64, a vector)
+    packed,  // the vector of all elements' numbers, row-major, element by element, whose shapes are the rows of `table`
+  };
   ValueId value;
-  bool stacked = false;  // elements of equal shape, along its first dimension
-  ValueId sizes;         // valid: elements one behind the other along `axis`, of these extents (i64, a vector)
-  int64_t axis = 0;
+  Kind kind = Kind::element;
+  ValueId table = {};
+  int64_t axis = 0;  // packed: the rank of the elements
 
-  bool is_one_element() const { return !stacked && !sizes.valid(); }
+  bool is_element() const { return kind == Kind::element; }
+};
+
+/// What all elements of a sequence have in common.
+struct ElementType {
+  DType dtype;
+  int64_t rank;
 };
 
 /// A sequence, or an optional: one part, or none.
@@ -31,8 +43,8 @@ std::optional<int64_t> known_number(const Graph& graph, ValueId v);
 
 /// Nullopt where the node cannot be taken apart (yet); `why` says what is missing then.
 std::optional<Parts> split_parts(Graph& graph, const Node& node, std::string& why);
-std::optional<Parts> inserted(const Graph& graph, const Node& node, Parts sequence, std::string& why);
-std::optional<Parts> erased(const Graph& graph, const Node& node, Parts sequence, std::string& why);
+std::optional<Parts> inserted(Graph& graph, const Node& node, Parts sequence, std::string& why);
+std::optional<Parts> erased(Graph& graph, const Node& node, Parts sequence, std::string& why);
 std::optional<ValueId> element_at(Graph& graph, const Node& node, const Parts& sequence, std::string& why);
 std::optional<ValueId> concatenated(Graph& graph, const Node& node, const Parts& sequence, std::string& why);
 ValueId length_of(NodeBuilder& b, const Parts& sequence);
