@@ -489,7 +489,20 @@ g (float[a,2] x, float[b,2] y, bool flag) => (float[c,2] joined, int64 count, bo
 }
 """
 
+# A sequence of unknown length leaves as two tensors.
+LEAVING = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s,3] x, int64[k] lengths) => (seq(float[m,3]) pieces, float[n] last) {
+  pieces = SplitToSequence <axis = 0> (x, lengths)
+  minus = Constant <value = int64 {-1}> ()
+  final = SequenceAt (pieces, minus)
+  flat = Constant <value_ints = [-1]> ()
+  last = Reshape (final, flat)
+}
+"""
+
 MODELS = {
+    "leaving": (LEAVING, [{"s": 6, "lengths": [1, 2, 3]}, {"s": 5, "lengths": [4, 1]}]),
     "mapped_pieces": (MAPPED_PIECES, [{"s": 6, "t": 7, "lengths": [1, 2, 3], "size": 3, "at": 1}, {"s": 3, "t": 4, "lengths": [3], "size": 3, "at": -1},
                                       {"s": 9, "t": 8, "lengths": [4, 1, 3, 1], "size": 1, "at": 2}]),
     "edited": (EDITED, [{"a": 1, "b": 2, "c": 3, "put": 1, "out": 0, "at": 1}, {"a": 4, "b": 2, "c": 1, "put": -1, "out": -1, "at": -2},
