@@ -40,8 +40,8 @@ void Fuser::find_live() {
   std::vector<ValueId> stack(g_.outputs);
   for (NodeId id : order_) {
     // The branches of an If bind extents, too, that others may read though nobody reads its results.
-    const bool binds = node(id).op == &op("Bind", "gart") ||
-                       (node(id).op == &op("If") && node(id).has_attribute(kSymbolsAttribute));
+    const bool binds =
+        node(id).op == &op("Bind", "gart") || (node(id).op == &op("If") && node(id).has_attribute(kSymbolsAttribute));
     if (!binds) continue;
     live_.insert(id);
     stack.insert(stack.end(), node(id).inputs.begin(), node(id).inputs.end());

@@ -52,6 +52,13 @@ bool is_made(const Node& n, const Parts& out) {
          (n.op != &op_SequenceConstruct && out.parts.size() == 1 && out.parts[0].kind == Part::Kind::packed);
 }
 
+/// Its results have their types before the sequence is known: what a loop carries may depend on them.
+void infer_pack(InferContext& c) {
+  const std::vector<int64_t> type = c.node().ints_attribute(kType);
+  c.set_output(0, static_cast<DType>(type.at(0)), {c.fresh_symbol("numbers")});
+  c.set_output(1, DType::i64, {c.fresh_symbol("elements"), Dim(type.at(1))});
+}
+
 std::optional<ElementType> type_of_tensor(const Graph& graph, ValueId v) { return element_type(graph, {{{v}}}); }
 
 /// Has the optional an element? `from` is null where there is none, or where it is a tensor.
@@ -71,7 +78,8 @@ constinit const OpDef kPackSequence{.name = "PackSequence",
                                     .min_outputs = 2,
                                     .max_outputs = 2,
                                     .kind = OpKind::opaque,
-                                    .allows_unknown_rank = true};
+                                    .allows_unknown_rank = true,
+                                    .infer = infer_pack};
 
 bool makes_sequence(const OpDef* op) {
   return op == &op_SequenceConstruct || op == &op_SequenceEmpty || op == &op_SequenceErase ||

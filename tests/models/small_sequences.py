@@ -489,6 +489,38 @@ g (float[a,2] x, float[b,2] y, bool flag) => (float[c,2] joined, int64 count, bo
 }
 """
 
+# A queue: each turn takes the first element and puts back its halves, or all of it where it is one row.
+QUEUED = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s,3] x, int64 turns) => (float[a,3] all, int64 count) {
+  yes = Constant <value = bool {1}> ()
+  zero = Constant <value = int64 {0}> ()
+  first = SequenceConstruct (x)
+  queue = Loop (turns, yes, first) <body = step (int64 i, bool go, seq(float[l,3]) waiting) => (bool again, seq(float[m,3]) still) {
+    again = Identity (go)
+    head = SequenceAt (waiting, zero)
+    fewer = SequenceErase (waiting, zero)
+    extents = Shape (head)
+    rows = Gather (extents, zero)
+    one = Constant <value = int64 {1}> ()
+    some = Greater (rows, one)
+    still = If (some) <then_branch = halves () => (seq(float[n,3]) more) {
+      two = Constant <value = int64 {2}> ()
+      half = Div (rows, two)
+      begin = Constant <value_ints = [0]> ()
+      most = Constant <value_ints = [1000]> ()
+      middle = Unsqueeze (half, begin)
+      upper = Slice (head, begin, middle, begin)
+      lower = Slice (head, middle, most, begin)
+      with = SequenceInsert (fewer, upper)
+      more = SequenceInsert (with, lower)
+    }, else_branch = whole () => (seq(float[o,3]) same) { same = SequenceInsert (fewer, head) }>
+  }>
+  all = ConcatFromSequence <axis = 0> (queue)
+  count = SequenceLength (queue)
+}
+"""
+
 # A sequence of unknown length leaves as two tensors.
 LEAVING = """
 <ir_version: 10, opset_import: ["" : 18]>
@@ -502,6 +534,7 @@ g (float[s,3] x, int64[k] lengths) => (seq(float[m,3]) pieces, float[n] last) {
 """
 
 MODELS = {
+    "queued": (QUEUED, [{"s": 8, "turns": 6}, {"s": 3, "turns": 9}, {"s": 1, "turns": 2}]),
     "leaving": (LEAVING, [{"s": 6, "lengths": [1, 2, 3]}, {"s": 5, "lengths": [4, 1]}]),
     "mapped_pieces": (MAPPED_PIECES, [{"s": 6, "t": 7, "lengths": [1, 2, 3], "size": 3, "at": 1}, {"s": 3, "t": 4, "lengths": [3], "size": 3, "at": -1},
                                       {"s": 9, "t": 8, "lengths": [4, 1, 3, 1], "size": 1, "at": 2}]),
