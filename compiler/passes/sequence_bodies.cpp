@@ -137,7 +137,7 @@ void Sequences::pass_elements(NodeId id, size_t output, const Parts& then, const
 void Sequences::pass_packed(NodeId id, size_t output, ElementType type, bool is_optional) {
   Node& n = graph_.node(id);
   const std::string& name = graph_.value(n.outputs[output]).name;
-  const Part out{add_output(name + ".numbers"), Part::Kind::packed, add_output(name + ".shapes"), type.rank};
+  const Part out{add_output(name + ".packed"), Part::Kind::packed, add_output(name + ".packed_shapes"), type.rank};
   for (auto& body : n.bodies) {
     const Part made = pack_later(*body, n.name, body->outputs[output], type);
     body->outputs[output] = made.value;

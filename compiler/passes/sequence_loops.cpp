@@ -149,7 +149,7 @@ void Sequences::carry_packed(NodeId id, size_t input, ElementType type) {
   };
   const Part before{enters("numbers"), Part::Kind::packed, enters("shapes"), type.rank};
   const Part after = pack_later(body, name, body.outputs[input - 1], type);
-  const Part last{add_output(name + ".numbers"), Part::Kind::packed, add_output(name + ".shapes"), type.rank};
+  const Part last{add_output(name + ".packed"), Part::Kind::packed, add_output(name + ".packed_shapes"), type.rank};
   const bool is_optional = parts(n.inputs[input])->is_optional;
   define(body, body.inputs[input], {{before}, is_optional}, name);
   replace_at(n.inputs, input, {first.value, first.table});

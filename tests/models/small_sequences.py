@@ -524,8 +524,17 @@ g (float[s,3] x, int64 turns) => (float[a,3] all, int64 count) {
 # A sequence of unknown length leaves as two tensors.
 LEAVING = """
 <ir_version: 10, opset_import: ["" : 18]>
-g (float[s,3] x, int64[k] lengths) => (seq(float[m,3]) pieces, float[n] last) {
+g (float[s,3] x, int64[k] lengths) => (seq(float[m,3]) pieces, seq(float[p,3]) grown, float[n] last) {
   pieces = SplitToSequence <axis = 0> (x, lengths)
+  count = SequenceLength (pieces)
+  yes = Constant <value = bool {1}> ()
+  empty = SequenceEmpty <dtype = 1> ()
+  grown = Loop (count, yes, empty) <body = step (int64 i, bool go, seq(float[q,3]) so_far) => (bool again, seq(float[r,3]) longer) {
+    again = Identity (go)
+    piece = SequenceAt (pieces, i)
+    twice = Concat <axis = 0> (piece, piece)
+    longer = SequenceInsert (so_far, twice)
+  }>
   minus = Constant <value = int64 {-1}> ()
   final = SequenceAt (pieces, minus)
   flat = Constant <value_ints = [-1]> ()
