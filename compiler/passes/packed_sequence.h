@@ -1,7 +1,8 @@
 // Sequences whose number of elements and whose elements' extents only a run knows, as two tensors (Part::Kind::packed).
 #pragma once
 
-#include "compiler/passes/sequence_parts.h"
+#include "compiler/ops/node_builder.h"
+#include "compiler/passes/sequence_part.h"
 
 namespace gcg {
 

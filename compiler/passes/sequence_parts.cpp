@@ -116,11 +116,6 @@ bool of_one_shape(const Graph& graph, const Parts& sequence) {
 
 }  // namespace
 
-std::optional<int64_t> Parts::length() const {
-  if (!std::all_of(parts.begin(), parts.end(), [](const Part& p) { return p.is_element(); })) return std::nullopt;
-  return static_cast<int64_t>(parts.size());
-}
-
 std::optional<int64_t> known_number(const Graph& graph, ValueId v) {
   const Value& value = graph.value(v);
   if (value.constant && value.constant->elements() == 1) return value.constant->at_int(0);
