@@ -27,6 +27,8 @@ import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tools", "python"))
+import numpy as np  # noqa: E402
+
 import gart  # noqa: E402
 import conformance_cases as suite  # noqa: E402
 
@@ -66,7 +68,19 @@ class Target:
         model = gart.load(artifact, threads=1, target=self.name)
         model.set_inputs({name: array for name, array in feeds.items() if name in model.inputs})
         model.run_bound()
-        return [model.output(i) for i in range(len(model.outputs))]
+        outputs = []
+        for i, name in enumerate(model.outputs):
+            if name.endswith(".shapes") and list(model.outputs)[i - 1] == name[:-len("shapes")] + "numbers":
+                outputs += elements(outputs.pop(), model.output(i))
+            else:
+                outputs.append(model.output(i))
+        return outputs
+
+
+def elements(numbers, shapes):
+    """Those of a sequence whose length only the run knows, which leaves as all its numbers and the elements' shapes."""
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+    return [part.reshape(shape) for part, shape in zip(np.split(numbers, ends[:-1]), shapes)]
 
 
 def is_simulation():

@@ -39,7 +39,10 @@ void Fuser::resolve_views() {
 void Fuser::find_live() {
   std::vector<ValueId> stack(g_.outputs);
   for (NodeId id : order_) {
-    if (node(id).op != &op("Bind", "gart")) continue;
+    // The branches of an If bind extents, too, that others may read though nobody reads its results.
+    const bool binds =
+        node(id).op == &op("Bind", "gart") || (node(id).op == &op("If") && node(id).has_attribute(kSymbolsAttribute));
+    if (!binds) continue;
     live_.insert(id);
     stack.insert(stack.end(), node(id).inputs.begin(), node(id).inputs.end());
   }
@@ -56,12 +59,23 @@ void Fuser::find_live() {
   }
 }
 
+/// Is the value a view whose extents may depend on what it views? It cannot lie in memory of its own size then, since
+/// that is written before the size is known.
+bool Fuser::is_late_view(ValueId v) const {
+  while (out_.view_of[static_cast<size_t>(v.index)] != v) {
+    const Node& n = node(value(v).producer);
+    if (n.has_attribute(kSymbolsAttribute)) return true;
+    v = n.inputs[0];
+  }
+  return false;
+}
+
 void Fuser::own_outputs() {
   std::set<ValueId> taken;
   for (size_t i = 0; i < g_.outputs.size(); ++i) {
     const ValueId v = g_.outputs[i], base = out_.view_of[static_cast<size_t>(v.index)];
     const bool computed = out_.materialized[static_cast<size_t>(base.index)];
-    if (computed && taken.insert(base).second) continue;
+    if (computed && !is_late_view(v) && taken.insert(base).second) continue;
     FusionGroup copy;
     copy.result = copy.storage = v;
     copy.output_copy = static_cast<int>(i);

@@ -45,6 +45,7 @@ class Fuser {
   void resolve_views();
   void find_live();
   /// Every graph output gets storage that is its alone; a copy where it is an input, a constant or given out already.
+  bool is_late_view(ValueId v) const;
   void own_outputs();
   int new_group(FusionGroup group);
   int fresh_context() { return next_context_++; }

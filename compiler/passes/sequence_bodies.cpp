@@ -2,6 +2,7 @@
 
 #include "compiler/ops/ops.h"
 #include "compiler/passes/inline_body.h"
+#include "compiler/passes/packed_sequence.h"
 #include "compiler/passes/sequences.h"
 
 namespace gcg {
@@ -23,24 +24,22 @@ bool Sequences::pick_branch(NodeId id) {
 }
 
 void Sequences::enter_bodies(NodeId id) {
-  std::vector<Known> inside(graph_.node(id).bodies.size());
-  pass_captures(id, inside);
+  pass_captures(id);
   std::vector<std::unique_ptr<Sequences>> bodies;
-  for (size_t i = 0; i < inside.size(); ++i) {
-    bodies.push_back(std::make_unique<Sequences>(*graph_.node(id).bodies[i], std::move(inside[i]), true));
+  for (size_t i = 0; i < graph_.node(id).bodies.size(); ++i) {
+    bodies.push_back(std::make_unique<Sequences>(*graph_.node(id).bodies[i], loops_));
     Sequences& body = *bodies.back();
     body.run();
     changed |= body.changed;
     rows.insert(rows.end(), body.rows.begin(), body.rows.end());
   }
   const Node& n = graph_.node(id);
-  if (sequence_state(n))
-    reject(n, "an iteration changes a sequence in a way that depends on data, other than appending to it");
+  if (sequence_state(n)) reject(n, "the ranks of a sequence's elements that its turns change are not known");
   if (n.op == &op_If) pass_outputs(id, bodies);
 }
 
 /// Captured sequences are captured part by part.
-void Sequences::pass_captures(NodeId id, std::vector<Known>& inside) {
+void Sequences::pass_captures(NodeId id) {
   Node& n = graph_.node(id);
   for (size_t i = n.inputs.size() - static_cast<size_t>(n.captures); i < n.inputs.size();) {
     if (parts(n.inputs[i]) == nullptr) {
@@ -57,12 +56,12 @@ void Sequences::pass_captures(NodeId id, std::vector<Known>& inside) {
       inner.push_back(*at);
       body->inputs.erase(at);
     }
-    pass_sequence(n, outer, inner, inside);
+    pass_sequence(n, outer, inner);
     changed = true;
   }
 }
 
-void Sequences::pass_sequence(Node& n, ValueId outer, const std::vector<ValueId>& inner, std::vector<Known>& inside) {
+void Sequences::pass_sequence(Node& n, ValueId outer, const std::vector<ValueId>& inner) {
   const Parts sequence = *parts(outer);
   std::vector<Parts> copies(n.bodies.size(), sequence);
   const auto enter = [&](size_t p, ValueId Part::* of) {
@@ -76,51 +75,80 @@ void Sequences::pass_sequence(Node& n, ValueId outer, const std::vector<ValueId>
       entered.push_back(body->add_value(std::move(copy)));
     }
     for (size_t i = 0; i < entered.size(); ++i) copies[i].parts[p].*of = entered[i];
-    if (parts(value) != nullptr) return pass_sequence(n, value, entered, inside);
+    if (parts(value) != nullptr) return pass_sequence(n, value, entered);
     n.inputs.push_back(value);
     ++n.captures;
     for (size_t i = 0; i < entered.size(); ++i) n.bodies[i]->inputs.push_back(entered[i]);
   };
   for (size_t p = 0; p < sequence.parts.size(); ++p) {
     enter(p, &Part::value);
-    if (sequence.parts[p].sizes.valid()) enter(p, &Part::sizes);
+    if (sequence.parts[p].table.valid()) enter(p, &Part::table);
   }
-  for (size_t i = 0; i < inner.size(); ++i) inside[i][inner[i]] = copies[i];
+  for (size_t i = 0; i < inner.size(); ++i) define(*n.bodies[i], inner[i], copies[i], n.name);
 }
 
-/// Outputs of an If that both branches know as sequences of one length come out part by part.
+/// Sequences that an If makes come out part by part.
 void Sequences::pass_outputs(NodeId id, const std::vector<std::unique_ptr<Sequences>>& bodies) {
   for (size_t o = 0; o < graph_.node(id).outputs.size();) {
-    Node& n = graph_.node(id);
+    const Node& n = graph_.node(id);
     const Parts *a = bodies[0]->parts(n.bodies[0]->outputs[o]), *b = bodies[1]->parts(n.bodies[1]->outputs[o]);
     if (a == nullptr && b == nullptr) {
       ++o;
       continue;
     }
-    if (a == nullptr || b == nullptr || a->parts.size() != b->parts.size() || !a->length() || !b->length() ||
-        nested(*bodies[0], *a) || nested(*bodies[1], *b))
-      return reject(n, concat("its branches make sequences of different or unknown lengths for output ", o));
-    const ValueId whole = n.outputs[o];
-    n.outputs.erase(n.outputs.begin() + static_cast<std::ptrdiff_t>(o));
-    for (size_t body = 0; body < 2; ++body) {
-      Graph& g = *n.bodies[body];
-      g.outputs.erase(g.outputs.begin() + static_cast<std::ptrdiff_t>(o));
-      for (const Part& p : (body == 0 ? a : b)->parts) g.outputs.push_back(p.value);
+    const bool is_flat = a != nullptr && b != nullptr && !nested(*bodies[0], *a) && !nested(*bodies[1], *b);
+    if (!is_flat) return reject(n, concat("its branches make sequences of sequences, or unknown ones, for output ", o));
+    if (a->parts.size() == b->parts.size() && a->length() && b->length()) {
+      pass_elements(id, o, *a, *b);
+      continue;
     }
-    Parts out;
-    out.is_optional = a->is_optional;
-    for (size_t p = 0; p < a->parts.size(); ++p) {
-      Value value;
-      value.name = graph_.unique_name(concat(graph_.value(whole).name, ".", p));
-      value.producer = id;
-      n.outputs.push_back(graph_.add_value(std::move(value)));
-      out.parts.push_back({n.outputs.back()});
-    }
-    for (size_t i = 0; i < n.outputs.size(); ++i)
-      if (n.outputs[i].valid()) graph_.value(n.outputs[i]).output_index = static_cast<int>(i);
-    define(whole, std::move(out), n.name);
-    changed = true;
+    auto type = element_type(*n.bodies[0], *a);
+    if (!type) type = element_type(*n.bodies[1], *b);
+    if (!type)
+      return reject(n, concat("the ranks of the elements of the sequence that is its output ", o, " are not known"));
+    pass_packed(id, o, *type, a->is_optional);
+    o += 2;
   }
+}
+
+/// Of one, known length: element by element.
+void Sequences::pass_elements(NodeId id, size_t output, const Parts& then, const Parts& otherwise) {
+  Node& n = graph_.node(id);
+  const auto at = static_cast<std::ptrdiff_t>(output);
+  const ValueId whole = n.outputs[output];
+  n.outputs.erase(n.outputs.begin() + at);
+  for (size_t body = 0; body < 2; ++body) {
+    Graph& g = *n.bodies[body];
+    g.outputs.erase(g.outputs.begin() + at);
+    for (const Part& p : (body == 0 ? then : otherwise).parts) g.outputs.push_back(p.value);
+  }
+  Parts out;
+  out.is_optional = then.is_optional;
+  for (size_t p = 0; p < then.parts.size(); ++p) {
+    n.outputs.push_back(add_output(concat(graph_.value(whole).name, ".", p)));
+    out.parts.push_back({n.outputs.back()});
+  }
+  number_outputs(graph_, id);
+  define(whole, std::move(out), n.name);
+  changed = true;
+}
+
+/// As the two tensors of a packed part.
+void Sequences::pass_packed(NodeId id, size_t output, ElementType type, bool is_optional) {
+  Node& n = graph_.node(id);
+  const std::string& name = graph_.value(n.outputs[output]).name;
+  const Part out{add_output(name + ".packed"), Part::Kind::packed, add_output(name + ".packed_shapes"), type.rank};
+  for (auto& body : n.bodies) {
+    const Part made = pack_later(*body, n.name, body->outputs[output], type);
+    body->outputs[output] = made.value;
+    body->outputs.insert(body->outputs.begin() + static_cast<std::ptrdiff_t>(output) + 1, made.table);
+  }
+  const ValueId whole = n.outputs[output];
+  n.outputs[output] = out.value;
+  n.outputs.insert(n.outputs.begin() + static_cast<std::ptrdiff_t>(output) + 1, out.table);
+  number_outputs(graph_, id);
+  define(whole, {{out}, is_optional}, n.name);
+  changed = true;
 }
 
 }  // namespace gcg

@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <initializer_list>
+#include <set>
 
 #include "compiler/ops/ops.h"
+#include "compiler/passes/packed_sequence.h"
 #include "compiler/passes/sequences.h"
 
 namespace gcg {
@@ -57,44 +60,107 @@ bool Sequences::unroll(NodeId id) {
   return true;
 }
 
-/// Sequences that an iteration only appends to become scan outputs.
-void Sequences::append_as_scan(NodeId id) {
-  for (size_t i = 2; i + static_cast<size_t>(graph_.node(id).captures) < graph_.node(id).inputs.size();) {
-    const Parts* initial = parts(graph_.node(id).inputs[i]);
-    if (initial == nullptr || !append_as_scan(id, i, *initial)) ++i;
-  }
-}
+namespace {
 
-bool Sequences::append_as_scan(NodeId id, size_t input, Parts sequence) {
-  Node& n = graph_.node(id);
-  Graph& body = *n.bodies[0];
+/// What a turn does with carried sequence `input` of a loop, if that is nothing but append it to it.
+std::optional<ValueId> appended_to(const Graph& body, size_t input) {
   const ValueId in = body.inputs[input], out = body.outputs[input - 1];
-  if (!body.value(out).producer.valid() || body.is_output(in)) return false;
-  const NodeId insert = body.value(out).producer;
-  const Node& last = body.node(insert);
+  if (!body.value(out).producer.valid() || body.is_output(in)) return std::nullopt;
+  const Node& last = body.node(body.value(out).producer);
   const auto users = body.users();
   if (last.op != &op_SequenceInsert || last.inputs[0] != in || last.inputs.size() > 2 ||
       users[static_cast<size_t>(in.index)].size() != 1 || !users[static_cast<size_t>(out.index)].empty())
-    return false;
-  const ValueId appended = last.inputs[1], whole = input - 2 < n.outputs.size() ? n.outputs[input - 2] : ValueId();
-  n.inputs.erase(n.inputs.begin() + static_cast<std::ptrdiff_t>(input));
-  body.inputs.erase(body.inputs.begin() + static_cast<std::ptrdiff_t>(input));
-  body.outputs.erase(body.outputs.begin() + static_cast<std::ptrdiff_t>(input) - 1);
+    return std::nullopt;
+  return last.inputs[1];
+}
+
+/// Is this the shape in every turn? What the loop is not given may be another in each.
+bool is_of_all_turns(const Graph& graph, const Node& loop, const Shape& shape) {
+  std::set<std::string> given;
+  for (ValueId v : loop.inputs)
+    if (v.valid())
+      for (const Dim& d : graph.value(v).shape.value_or(Shape{})) given.merge(d.symbols());
+  return std::all_of(shape.begin(), shape.end(), [&](const Dim& d) {
+    const std::set<std::string> names = d.symbols();
+    return std::includes(given.begin(), given.end(), names.begin(), names.end());
+  });
+}
+
+template <class T>
+void replace_at(std::vector<T>& list, size_t at, std::initializer_list<T> by) {
+  const auto place = list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
+  list.insert(place, by);
+}
+
+}  // namespace
+
+void Sequences::carry(NodeId id) {
+  if (loops_ == Loops::unroll) return;
+  for (size_t i = 2; i + static_cast<size_t>(graph_.node(id).captures) < graph_.node(id).inputs.size();) {
+    const Node& n = graph_.node(id);
+    const Graph& body = *n.bodies[0];
+    const Parts* initial = parts(n.inputs[i]);
+    const auto appended = initial != nullptr ? appended_to(body, i) : std::nullopt;
+    const std::optional<Shape> shape = appended ? body.value(*appended).shape : std::nullopt;
+    const bool waits = appended && !shape && loops_ == Loops::as_typed;
+    if (initial == nullptr || waits) {
+      ++i;
+    } else if (appended && (!shape || is_of_all_turns(graph_, n, *shape))) {
+      append_as_scan(id, i, *appended, *initial);
+    } else {
+      auto type = element_type(graph_, *initial);
+      if (!type) type = type_of(body, body.outputs[i - 1]);
+      if (type) carry_packed(id, i, *type);
+      i += type ? 2 : 1;
+    }
+  }
+}
+
+/// The appended elements become a scan output.
+void Sequences::append_as_scan(NodeId id, size_t input, ValueId appended, Parts sequence) {
+  Node& n = graph_.node(id);
+  Graph& body = *n.bodies[0];
+  const ValueId whole = input - 2 < n.outputs.size() ? n.outputs[input - 2] : ValueId();
+  const NodeId insert = body.value(body.outputs[input - 1]).producer;
+  replace_at(n.inputs, input, {});
+  replace_at(body.inputs, input, {});
+  replace_at(body.outputs, input - 1, {});
   body.erase_node(insert);
   body.outputs.push_back(appended);
-  if (input - 2 < n.outputs.size()) n.outputs.erase(n.outputs.begin() + static_cast<std::ptrdiff_t>(input) - 2);
+  if (input - 2 < n.outputs.size()) replace_at(n.outputs, input - 2, {});
   n.outputs.resize(body.outputs.size() - 1);
-  Value stacked;
-  stacked.name = graph_.unique_name(n.name + ".appended");
-  stacked.producer = id;
-  stacked.output_index = static_cast<int>(n.outputs.size()) - 1;
-  n.outputs.back() = graph_.add_value(std::move(stacked));
-  for (size_t o = 0; o < n.outputs.size(); ++o)
-    if (n.outputs[o].valid()) graph_.value(n.outputs[o]).output_index = static_cast<int>(o);
-  sequence.parts.push_back({n.outputs.back(), true, {}, 0});
+  n.outputs.back() = add_output(n.name + ".appended");
+  number_outputs(graph_, id);
+  sequence.parts.push_back({n.outputs.back(), Part::Kind::stacked});
   if (whole.valid()) define(whole, std::move(sequence), n.name);
   changed = true;
-  return true;
+}
+
+/// The sequence goes from turn to turn as the two tensors of a packed part.
+void Sequences::carry_packed(NodeId id, size_t input, ElementType type) {
+  const std::string name = graph_.node(id).name;
+  const Part first = pack_later(graph_, name, graph_.node(id).inputs[input], type);
+  Node& n = graph_.node(id);
+  Graph& body = *n.bodies[0];
+  const auto enters = [&](const char* hint) {
+    Value value;
+    value.name = body.unique_name(hint);
+    return body.add_value(std::move(value));
+  };
+  const Part before{enters("numbers"), Part::Kind::packed, enters("shapes"), type.rank};
+  const Part after = pack_later(body, name, body.outputs[input - 1], type);
+  const Part last{add_output(name + ".packed"), Part::Kind::packed, add_output(name + ".packed_shapes"), type.rank};
+  const bool is_optional = parts(n.inputs[input])->is_optional;
+  define(body, body.inputs[input], {{before}, is_optional}, name);
+  replace_at(n.inputs, input, {first.value, first.table});
+  replace_at(body.inputs, input, {before.value, before.table});
+  replace_at(body.outputs, input - 1, {after.value, after.table});
+  n.outputs.resize(std::max(n.outputs.size(), input - 1));
+  const ValueId whole = n.outputs[input - 2];
+  replace_at(n.outputs, input - 2, {last.value, last.table});
+  number_outputs(graph_, id);
+  if (whole.valid()) define(whole, {{last}, is_optional}, name);
+  changed = true;
 }
 
 }  // namespace gcg

@@ -1,22 +1,29 @@
 #include "compiler/ops/ops.h"
+#include "compiler/passes/packed_sequence.h"
 #include "compiler/passes/sequences.h"
 
 namespace gcg {
 namespace {
 
-/// What the parts of a SequenceConstruct of ours are, part by part: an element (0), stacked elements (1), pieces cut
-/// along an axis (kPieces + axis), whose sizes are the next input; and whether it stands for an optional.
-constexpr const char* kForms = "gart.forms";
+/// What the parts of a SequenceConstruct of ours are, part by part: kind and axis, the table being the input after the
+/// value; and whether it stands for an optional.
+constexpr const char* kKinds = "gart.kinds";
+constexpr const char* kAxes = "gart.axes";
 constexpr const char* kOptional = "gart.optional";
-constexpr int64_t kPieces = 2;
+constexpr const char* kType = "gart.type";  // of a kPackSequence: dtype and rank of the elements
+
+bool has_table(Part::Kind kind) { return kind == Part::Kind::pieces || kind == Part::Kind::packed; }
 
 Parts listed(const Node& n) {
   Parts out;
-  const std::vector<int64_t> forms = n.ints_attribute(kForms);
+  const std::vector<int64_t> kinds = n.ints_attribute(kKinds), axes = n.ints_attribute(kAxes);
   for (size_t i = 0; i < n.inputs.size(); ++i) {
-    const int64_t form = out.parts.size() < forms.size() ? forms[out.parts.size()] : 0;
-    Part part{n.inputs[i], form == 1, {}, 0};
-    if (form >= kPieces) part.sizes = n.inputs.at(++i), part.axis = form - kPieces;
+    Part part{n.inputs[i]};
+    if (const size_t k = out.parts.size(); k < kinds.size()) {
+      part.kind = static_cast<Part::Kind>(kinds[k]);
+      part.axis = axes[k];
+      if (has_table(part.kind)) part.table = n.inputs.at(++i);
+    }
     out.parts.push_back(part);
   }
   out.is_optional = n.op == &op_Optional || n.int_attribute(kOptional, 0) != 0;
@@ -29,21 +36,50 @@ void list(Node& n, const Parts& sequence) {
   n.bodies.clear();
   n.captures = 0;
   n.inputs.clear();
-  std::vector<int64_t> forms;
+  std::vector<int64_t> kinds, axes;
   for (const Part& p : sequence.parts) {
     n.inputs.push_back(p.value);
-    if (p.sizes.valid()) n.inputs.push_back(p.sizes);
-    forms.push_back(p.sizes.valid() ? kPieces + p.axis : p.stacked ? 1 : 0);
+    if (has_table(p.kind)) n.inputs.push_back(p.table);
+    kinds.push_back(static_cast<int64_t>(p.kind));
+    axes.push_back(p.axis);
   }
-  n.attributes = {{kForms, forms}, {kOptional, int64_t{sequence.is_optional}}};
+  n.attributes = {{kKinds, kinds}, {kAxes, axes}, {kOptional, int64_t{sequence.is_optional}}};
 }
 
-uint8_t has_element(bool none, const Parts* from) {
-  if (none) return 0;
-  return from == nullptr || !from->is_optional || !from->parts.empty() ? 1 : 0;
+/// Was it made of nodes that are new? Then it is listed, lest they are made again.
+bool is_made(const Node& n, const Parts& out) {
+  return n.op == &op_SplitToSequence ||
+         (n.op != &op_SequenceConstruct && out.parts.size() == 1 && out.parts[0].kind == Part::Kind::packed);
+}
+
+/// Its results have their types before the sequence is known: what a loop carries may depend on them.
+void infer_pack(InferContext& c) {
+  const std::vector<int64_t> type = c.node().ints_attribute(kType);
+  c.set_output(0, static_cast<DType>(type.at(0)), {c.fresh_symbol("numbers")});
+  c.set_output(1, DType::i64, {c.fresh_symbol("elements"), Dim(type.at(1))});
+}
+
+std::optional<ElementType> type_of_tensor(const Graph& graph, ValueId v) { return element_type(graph, {{{v}}}); }
+
+/// Has the optional an element? `from` is null where there is none, or where it is a tensor.
+ValueId has_element(NodeBuilder& b, bool none, const Parts* from) {
+  const bool open = from != nullptr && from->is_optional && !from->length();
+  if (open) return b.node("Greater", {length_of(b, *from), b.constant(Tensor::scalar_i64(0))});
+  const bool has = !none && (from == nullptr || !from->is_optional || !from->parts.empty());
+  return b.constant(Tensor::from<uint8_t>(DType::boolean, {}, {uint8_t{has}}));
 }
 
 }  // namespace
+
+constinit const OpDef kPackSequence{.name = "PackSequence",
+                                    .domain = "gart",
+                                    .min_inputs = 1,
+                                    .max_inputs = 1,
+                                    .min_outputs = 2,
+                                    .max_outputs = 2,
+                                    .kind = OpKind::opaque,
+                                    .allows_unknown_rank = true,
+                                    .infer = infer_pack};
 
 bool makes_sequence(const OpDef* op) {
   return op == &op_SequenceConstruct || op == &op_SequenceEmpty || op == &op_SequenceErase ||
@@ -51,7 +87,22 @@ bool makes_sequence(const OpDef* op) {
 }
 bool reads_sequence(const OpDef* op) {
   return op == &op_SequenceAt || op == &op_SequenceLength || op == &op_ConcatFromSequence ||
-         op == &op_OptionalGetElement || op == &op_OptionalHasElement;
+         op == &op_OptionalGetElement || op == &op_OptionalHasElement || op == &kPackSequence;
+}
+
+void number_outputs(Graph& graph, NodeId id) {
+  const std::vector<ValueId>& outputs = graph.node(id).outputs;
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    if (!outputs[o].valid()) continue;
+    graph.value(outputs[o]).producer = id;
+    graph.value(outputs[o]).output_index = static_cast<int>(o);
+  }
+}
+
+ValueId Sequences::add_output(const std::string& hint) {
+  Value value;
+  value.name = graph_.unique_name(hint);
+  return graph_.add_value(std::move(value));
 }
 
 void Sequences::make(NodeId id) {
@@ -63,16 +114,19 @@ void Sequences::make(NodeId id) {
     out = listed(n);
   } else if (n.op == &op_SplitToSequence) {
     out = split_parts(graph_, n, why);
-    if (out) list(graph_.node(id), *out);
-    changed |= out.has_value();
   } else if (const Parts* from = parts(n.inputs[0])) {
     out = n.op == &op_SequenceInsert ? inserted(graph_, n, *from, why) : erased(graph_, n, *from, why);
   }
   if (!out) return reject(n, why);
+  if (is_made(n, *out)) {
+    list(graph_.node(id), *out);
+    changed = true;
+  }
   known_[graph_.node(id).outputs[0]] = std::move(*out);
 }
 
 void Sequences::read(NodeId id) {
+  if (graph_.node(id).op == &kPackSequence) return pack(id);
   const Node n{graph_.node(id).op,      graph_.node(id).name,       graph_.node(id).inputs,
                graph_.node(id).outputs, graph_.node(id).attributes, {}};
   const Parts* from = n.inputs.empty() || !n.inputs[0].valid() ? nullptr : parts(n.inputs[0]);
@@ -82,7 +136,7 @@ void Sequences::read(NodeId id) {
   if (n.op == &op_OptionalHasElement) {
     const bool none = n.inputs.empty() || !n.inputs[0].valid();
     const bool typed = !none && graph_.value(n.inputs[0]).dtype != DType::undefined;
-    if (none || from || typed) out = b.constant(Tensor::from<uint8_t>(DType::boolean, {}, {has_element(none, from)}));
+    if (none || from || typed) out = has_element(b, none, from);
   } else if (n.op == &op_OptionalGetElement) {
     out = element_of_optional(n, from);
     if (out && (parts(*out) != nullptr)) {
@@ -103,13 +157,15 @@ void Sequences::read(NodeId id) {
   changed = true;
 }
 
-std::optional<ValueId> Sequences::element_of_optional(const Node& n, const Parts* from) const {
+std::optional<ValueId> Sequences::element_of_optional(const Node& n, const Parts* from) {
   if (from == nullptr || !from->is_optional) {
     if (from == nullptr && graph_.value(n.inputs[0]).dtype == DType::undefined) return std::nullopt;
     return n.inputs[0];
   }
   if (from->parts.empty()) fail("OptionalGetElement '", n.name, "': the optional is empty");
-  return from->parts[0].value;
+  if (from->parts[0].is_element()) return from->parts[0].value;
+  NodeBuilder b(graph_, n.name);
+  return packed_element(b, from->parts[0], b.constant(Tensor::scalar_i64(0)));
 }
 
 void Sequences::replace(ValueId from, ValueId to) {
@@ -118,14 +174,56 @@ void Sequences::replace(ValueId from, ValueId to) {
   graph_.replace_uses(from, to);
 }
 
-void Sequences::define(ValueId sequence, Parts parts, const std::string& name) {
+void Sequences::define(Graph& graph, ValueId sequence, const Parts& parts, const std::string& name) {
   Node n;
   n.name = name;
   n.outputs = {sequence};
   list(n, parts);
-  graph_.value(sequence).producer = NodeId();
-  graph_.add_node(std::move(n));
+  graph.value(sequence).producer = NodeId();
+  graph.add_node(std::move(n));
+}
+
+void Sequences::define(ValueId sequence, Parts parts, const std::string& name) {
+  define(graph_, sequence, parts, name);
   known_[sequence] = std::move(parts);
+}
+
+Part Sequences::pack_later(Graph& graph, const std::string& name, ValueId sequence, ElementType type) {
+  const NodeId id = graph.add_node(kPackSequence, name, {sequence}, 2,
+                                   {{kType, std::vector<int64_t>{static_cast<int64_t>(type.dtype), type.rank}}});
+  const std::vector<ValueId>& made = graph.node(id).outputs;
+  return {made[0], Part::Kind::packed, made[1], type.rank};
+}
+
+void Sequences::pack(NodeId id) {
+  const Node& n = graph_.node(id);
+  const std::vector<int64_t> type = n.ints_attribute(kType);
+  const Parts* from = parts(n.inputs[0]);
+  if (from == nullptr) return reject(n, "the sequence it reads is not known at compile time");
+  NodeBuilder b(graph_, n.name);
+  const auto part = packed(b, *from, {static_cast<DType>(type.at(0)), type.at(1)});
+  if (!part) return reject(n, "the ranks of the sequence's elements are not known, or differ");
+  const std::vector<ValueId> outputs = graph_.node(id).outputs;
+  replace(outputs[0], part->value);
+  replace(outputs[1], part->table);
+  graph_.erase_node(id);
+  changed = true;
+}
+
+std::optional<ElementType> Sequences::type_of(const Graph& graph, ValueId sequence) {
+  const Value& value = graph.value(sequence);
+  if (!value.producer.valid()) return std::nullopt;
+  const Node& n = graph.node(value.producer);
+  const auto either = [&](std::optional<ElementType> a, const Graph& g, ValueId b) { return a ? a : type_of(g, b); };
+  const auto output = static_cast<size_t>(value.output_index);
+  if (n.op == &op_SequenceConstruct || n.op == &op_Optional) return element_type(graph, listed(n));
+  if (n.op == &op_SequenceInsert) return either(type_of_tensor(graph, n.inputs[1]), graph, n.inputs[0]);
+  if (n.op == &op_SequenceErase || n.op == &op_Identity) return type_of(graph, n.inputs[0]);
+  if (n.op == &op_If)
+    return either(type_of(*n.bodies[0], n.bodies[0]->outputs[output]), *n.bodies[1], n.bodies[1]->outputs[output]);
+  if (n.op == &op_Loop)
+    return either(type_of(*n.bodies[0], n.bodies[0]->outputs[1 + output]), graph, n.inputs[2 + output]);
+  return std::nullopt;
 }
 
 }  // namespace gcg

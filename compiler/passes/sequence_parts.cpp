@@ -2,23 +2,23 @@
 
 #include <algorithm>
 
+#include "compiler/passes/packed_sequence.h"
+
 namespace gcg {
 namespace {
 
 constexpr int64_t kMostElements = 64;  // a longer sequence of equal elements is one stacked part
 
-constexpr const char* kPosition = "its position depends on data";
+constexpr const char* kRanks = "the ranks of the elements are not known, or differ";
 
 std::optional<int64_t> place(const Graph& graph, ValueId position, int64_t length, int64_t last, const Node& node) {
-  const auto known = known_number(graph, position);
+  const auto known = position.valid() ? known_number(graph, position) : std::nullopt;
   if (!known) return std::nullopt;
   const int64_t at = *known < 0 ? *known + length : *known;
   if (at < 0 || at > last)
     fail(node.op->name, " '", node.name, "': position ", *known, " out of range [", -length, ", ", last, "]");
   return at;
 }
-
-int64_t rank(const Graph& graph, ValueId v) { return static_cast<int64_t>(graph.value(v).shape->size()); }
 
 bool ranks_known(const Graph& graph, const Parts& sequence) {
   return std::all_of(sequence.parts.begin(), sequence.parts.end(),
@@ -51,7 +51,7 @@ Parts split_evenly(NodeBuilder& b, ValueId x, const Shape& shape, int64_t axis, 
   Parts out;
   if (!extent.is_constant() || extent.constant() > kMostElements) {
     const ValueId stacked = moved(b, x, rank, axis, 0);
-    out.parts.push_back({keeps ? b.unsqueeze(stacked, axis + 1) : stacked, true, {}, 0});
+    out.parts.push_back({keeps ? b.unsqueeze(stacked, axis + 1) : stacked, Part::Kind::stacked});
     return out;
   }
   for (int64_t i = 0; i < extent.constant(); ++i)
@@ -68,26 +68,23 @@ Parts split_by_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t count, in
   return out;
 }
 
-ValueId extent_of(NodeBuilder& b, ValueId x, int64_t axis) { return b.element(b.node("Shape", {x}), 0, axis); }
-
 /// Pieces of the sizes in `split`, however many. Where those do not add up to the input's extent, an index that is out
 /// of range ends the run.
 Parts split_by_any_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t axis) {
   const ValueId sizes = b.node("Cast", {split}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}});
   const ValueId sum = b.node("ReduceSum", {sizes}, {{"keepdims", int64_t{0}}});
-  const ValueId too_many = b.subtract(sum, extent_of(b, x, axis));
-  const ValueId outside = b.multiply(too_many, b.constant(Tensor::scalar_i64(3)));  // of [-2, 2) unless it is 0
-  const ValueId none = b.node("Gather", {b.ints({0, 1}), outside}, {{"axis", int64_t{0}}});
-  return {{{x, false, b.add(sizes, none), axis}}};
+  const ValueId too_many = b.subtract(sum, extent_along(b, x, axis));
+  const ValueId none = zero_or_fail(b, too_many);
+  return {{{x, Part::Kind::pieces, b.add(sizes, none), axis}}};
 }
 
 /// Pieces of `size` (i64, one element), the last as long as the rest.
 Parts split_in_any_chunks(NodeBuilder& b, ValueId x, ValueId size, int64_t axis) {
-  const ValueId extent = extent_of(b, x, axis);
+  const ValueId extent = extent_along(b, x, axis);
   const ValueId step =
       b.node("Reshape", {b.node("Cast", {size}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}}), b.ints({})});
   const ValueId starts = b.node("Range", {b.constant(Tensor::scalar_i64(0)), extent, step});
-  return {{{x, false, b.node("Min", {b.subtract(extent, starts), step}), axis}}};
+  return {{{x, Part::Kind::pieces, b.node("Min", {b.subtract(extent, starts), step}), axis}}};
 }
 
 /// Pieces of `size`, the last as long as the rest.
@@ -101,20 +98,23 @@ Parts split_in_chunks(NodeBuilder& b, ValueId x, const Dim& extent, int64_t axis
 
 /// The element at `position` of pieces of any sizes.
 ValueId piece_at(NodeBuilder& b, const Part& p, ValueId position) {
-  const ValueId ends = b.node("CumSum", {p.sizes, b.constant(Tensor::scalar_i64(0))});
+  const ValueId ends = running_sum(b, p.table);
   const auto at = [&](ValueId table) {
     return b.unsqueeze(b.node("Gather", {table, position}, {{"axis", int64_t{0}}}), 0);
   };
-  const ValueId end = at(ends), size = at(p.sizes);
+  const ValueId end = at(ends), size = at(p.table);
   return b.node("Slice", {p.value, b.subtract(end, size), end, b.ints({p.axis})});
 }
 
-}  // namespace
-
-std::optional<int64_t> Parts::length() const {
-  if (!std::all_of(parts.begin(), parts.end(), [](const Part& p) { return p.is_one_element(); })) return std::nullopt;
-  return static_cast<int64_t>(parts.size());
+bool of_one_shape(const Graph& graph, const Parts& sequence) {
+  const auto& first = graph.value(sequence.parts[0].value).shape;
+  return std::all_of(sequence.parts.begin(), sequence.parts.end(), [&](const Part& p) {
+    const auto& shape = graph.value(p.value).shape;
+    return shape && first && *shape == *first;
+  });
 }
+
+}  // namespace
 
 std::optional<int64_t> known_number(const Graph& graph, ValueId v) {
   const Value& value = graph.value(v);
@@ -144,78 +144,91 @@ std::optional<Parts> split_parts(Graph& graph, const Node& node, std::string& wh
   return split_in_chunks(b, x, shape[static_cast<size_t>(axis)], axis, *size);
 }
 
-std::optional<Parts> inserted(const Graph& graph, const Node& node, Parts sequence, std::string& why) {
+std::optional<Parts> inserted(Graph& graph, const Node& node, Parts sequence, std::string& why) {
   const Part part{node.inputs[1]};
-  if (node.inputs.size() < 3 || !node.inputs[2].valid()) {
+  const ValueId position = node.inputs.size() > 2 ? node.inputs[2] : ValueId();
+  const auto length = sequence.length();
+  if (!position.valid()) {
     sequence.parts.push_back(part);
     return sequence;
   }
-  const auto length = sequence.length();
-  if (!length) return why = "it inserts into a sequence whose length is not known", std::nullopt;
-  const auto at = place(graph, node.inputs[2], *length, *length, node);
-  if (!at) return why = kPosition, std::nullopt;
-  sequence.parts.insert(sequence.parts.begin() + *at, part);
-  return sequence;
+  if (length)
+    if (const auto at = place(graph, position, *length, *length, node)) {
+      sequence.parts.insert(sequence.parts.begin() + *at, part);
+      return sequence;
+    }
+  NodeBuilder b(graph, node.name);
+  const auto type = element_type(graph, {{part}});
+  const auto one = type ? packed(b, {{part}}, *type) : std::nullopt, all = one ? packed(b, sequence, *type) : one;
+  if (!all) return why = kRanks, std::nullopt;
+  return Parts{{packed_with(b, *all, *one, position)}, sequence.is_optional};
 }
 
-std::optional<Parts> erased(const Graph& graph, const Node& node, Parts sequence, std::string& why) {
+std::optional<Parts> erased(Graph& graph, const Node& node, Parts sequence, std::string& why) {
   const auto length = sequence.length();
-  if (!length) return why = "it erases from a sequence whose length is not known", std::nullopt;
-  if (*length == 0) fail("SequenceErase '", node.name, "': the sequence is empty");
-  std::optional<int64_t> at = *length - 1;
-  if (node.inputs.size() > 1 && node.inputs[1].valid()) at = place(graph, node.inputs[1], *length, *length - 1, node);
-  if (!at) return why = kPosition, std::nullopt;
-  sequence.parts.erase(sequence.parts.begin() + *at);
-  return sequence;
+  const ValueId position = node.inputs.size() > 1 ? node.inputs[1] : ValueId();
+  if (length && *length == 0) fail("SequenceErase '", node.name, "': the sequence is empty");
+  if (!position.valid() && sequence.parts.back().is_element()) {
+    sequence.parts.pop_back();
+    return sequence;
+  }
+  if (length)
+    if (const auto at = place(graph, position, *length, *length - 1, node)) {
+      sequence.parts.erase(sequence.parts.begin() + *at);
+      return sequence;
+    }
+  NodeBuilder b(graph, node.name);
+  const auto type = element_type(graph, sequence);
+  const auto all = type ? packed(b, sequence, *type) : std::nullopt;
+  if (!all) return why = kRanks, std::nullopt;
+  return Parts{{packed_without(b, *all, position)}, sequence.is_optional};
 }
 
 std::optional<ValueId> element_at(Graph& graph, const Node& node, const Parts& sequence, std::string& why) {
   NodeBuilder b(graph, node.name);
   const ValueId position = node.inputs[1];
   const auto length = sequence.length();
+  if (length && *length == 0) fail("SequenceAt '", node.name, "': the sequence is empty");
   if (length)
     if (const auto at = place(graph, position, *length, *length - 1, node))
       return sequence.parts[static_cast<size_t>(*at)].value;
-  if (sequence.parts.size() == 1 && sequence.parts[0].sizes.valid()) return piece_at(b, sequence.parts[0], position);
+  const Part& first = sequence.parts[0];
   const auto gathered = [&](ValueId stacked) { return b.node("Gather", {stacked, position}, {{"axis", int64_t{0}}}); };
-  if (!length) {
-    if (sequence.parts.size() == 1) return gathered(sequence.parts[0].value);
-    return why = "it reads from a sequence of unknown length whose elements are stored apart", std::nullopt;
+  if (sequence.parts.size() == 1 && first.kind == Part::Kind::stacked) return gathered(first.value);
+  if (sequence.parts.size() == 1 && first.kind == Part::Kind::pieces) return piece_at(b, first, position);
+  if (length && of_one_shape(graph, sequence)) {
+    std::vector<ValueId> rows;
+    for (const Part& p : sequence.parts) rows.push_back(b.unsqueeze(p.value, 0));
+    return gathered(b.concat(rows, 0));
   }
-  std::vector<ValueId> rows;
-  for (const Part& p : sequence.parts) {
-    const auto& shape = graph.value(p.value).shape;
-    if (!shape || *shape != *graph.value(sequence.parts[0].value).shape)
-      return why = concat(kPosition, ", and the elements of the sequence differ in shape"), std::nullopt;
-    rows.push_back(b.unsqueeze(p.value, 0));
-  }
-  if (rows.empty()) fail("SequenceAt '", node.name, "': the sequence is empty");
-  return gathered(b.concat(rows, 0));
+  const auto type = element_type(graph, sequence);
+  const auto all = type ? packed(b, sequence, *type) : std::nullopt;
+  if (!all) return why = kRanks, std::nullopt;
+  return packed_element(b, *all, position);
 }
 
 std::optional<ValueId> concatenated(Graph& graph, const Node& node, const Parts& sequence, std::string& why) {
   if (sequence.parts.empty()) fail("ConcatFromSequence '", node.name, "': the sequence is empty");
-  if (!ranks_known(graph, sequence)) return why = "the rank of an element is not known", std::nullopt;
+  const auto type = element_type(graph, sequence);
+  if (!type || !ranks_known(graph, sequence)) return why = "the rank of an element is not known", std::nullopt;
   NodeBuilder b(graph, node.name);
   const bool stacks = node.int_attribute("new_axis", 0) != 0;
-  const Part& first = sequence.parts[0];
-  const int64_t out_rank = rank(graph, first.value) - (first.stacked ? 1 : 0) + (stacks ? 1 : 0);
+  const int64_t out_rank = type->rank + (stacks ? 1 : 0);
   const int64_t given = node.int_attribute("axis", 0), axis = given < 0 ? given + out_rank : given;
   if (axis < 0 || axis >= out_rank)
     fail("ConcatFromSequence '", node.name, "': axis ", given, " out of range [", -out_rank, ", ", out_rank, ")");
   std::vector<ValueId> pieces;
   for (const Part& p : sequence.parts) {
     ValueId piece = p.value;
-    if (p.sizes.valid() && (stacks || p.axis != axis)) {
-      why = concat("its pieces were cut along dimension ", p.axis, ", at places that depend on data, and are ",
-                   stacks ? "stacked" : concat("joined along dimension ", axis));
-      return std::nullopt;
-    } else if (p.stacked) {
-      const int64_t all = rank(graph, p.value);
-      piece = moved(b, p.value, all, 0, axis);
-      if (!stacks) piece = merged(b, piece, all, axis);
+    if (p.kind == Part::Kind::packed || (p.kind == Part::Kind::pieces && (stacks || p.axis != axis))) {
+      const auto all = packed(b, {{p}}, *type);
+      if (!all) return why = kRanks, std::nullopt;
+      piece = stacks ? packed_stack(b, *all, axis) : packed_join(b, *all, axis);
+    } else if (p.kind == Part::Kind::stacked) {
+      piece = moved(b, piece, type->rank + 1, 0, axis);
+      if (!stacks) piece = merged(b, piece, type->rank + 1, axis);
     } else if (stacks) {
-      piece = b.unsqueeze(p.value, axis);
+      piece = b.unsqueeze(piece, axis);
     }
     pieces.push_back(piece);
   }
@@ -226,11 +239,11 @@ ValueId length_of(NodeBuilder& b, const Parts& sequence) {
   int64_t single = 0;
   ValueId sum;
   for (const Part& p : sequence.parts) {
-    if (p.is_one_element()) {
+    if (p.is_element()) {
       ++single;
       continue;
     }
-    const ValueId count = extent_of(b, p.stacked ? p.value : p.sizes, 0);
+    const ValueId count = extent_along(b, p.kind == Part::Kind::stacked ? p.value : p.table, 0);
     sum = sum.valid() ? b.add(sum, count) : count;
   }
   const ValueId apart = b.constant(Tensor::scalar_i64(single));

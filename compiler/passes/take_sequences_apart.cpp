@@ -3,6 +3,7 @@
 #include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/eliminate_dead_code.h"
+#include "compiler/passes/packed_sequence.h"
 #include "compiler/passes/sequences.h"
 
 namespace gcg {
@@ -18,7 +19,8 @@ bool has_sequences(const Graph& graph) {
   return false;
 }
 
-/// Outputs of the model that are sequences become an output per element.
+/// Outputs of the model that are sequences become an output per element; where only a run knows how many they are, two:
+/// all their numbers, one element behind the other, and their shapes.
 void spread_outputs(Graph& graph, const Sequences& sequences, std::vector<UnsupportedNode>& rows) {
   std::vector<ValueId> outputs;
   for (ValueId v : graph.outputs) {
@@ -31,13 +33,25 @@ void spread_outputs(Graph& graph, const Sequences& sequences, std::vector<Unsupp
       continue;
     }
     const std::string name = graph.value(v).name;
-    if (!parts->length())
-      rows.push_back({name, "graph output", "", 0, "it is a sequence whose length is not known at compile time"});
-    for (size_t i = 0; i < parts->parts.size(); ++i) {
-      const ValueId copy = NodeBuilder(graph, name).node("Identity", {parts->parts[i].value});
-      graph.value(copy).name = graph.unique_name(parts->is_optional ? name + ".element" : concat(name, ".", i));
+    const auto leaves = [&](ValueId part, const std::string& as) {
+      const ValueId copy = NodeBuilder(graph, name).node("Identity", {part});
+      graph.value(copy).name = graph.unique_name(as);
       outputs.push_back(copy);
+    };
+    if (parts->length()) {
+      for (size_t i = 0; i < parts->parts.size(); ++i)
+        leaves(parts->parts[i].value, parts->is_optional ? name + ".element" : concat(name, ".", i));
+      continue;
     }
+    NodeBuilder b(graph, name);
+    const auto type = element_type(graph, *parts);
+    const auto all = type ? packed(b, *parts, *type) : std::nullopt;
+    if (!all) {
+      rows.push_back({name, "graph output", "", 0, "the ranks of the sequence's elements are not known, or differ"});
+      continue;
+    }
+    leaves(all->value, name + ".numbers");
+    leaves(all->table, name + ".shapes");
   }
   if (outputs.empty()) rows.push_back({graph.name, "graph", "", 0, "its outputs are empty sequences"});
   graph.outputs = outputs;
@@ -57,31 +71,31 @@ void Sequences::visit(NodeId id) {
   if (n.op == &op_If && pick_branch(id)) return;
   if (n.op == &op_Loop && sequence_state(n)) {
     if (unroll(id)) return;
-    is_postponed |= !appends_;
-    if (!appends_) return;
+    carry(id);
   }
-  if (n.op == &op_Loop) append_as_scan(id);
   enter_bodies(id);
 }
 
 bool take_sequences_apart(Graph& graph) {
+  using Loops = Sequences::Loops;
   if (!has_sequences(graph)) return false;
   try {
-    // A loop whose trip count another turn may tell is unrolled rather than made to append.
-    for (bool again = true, appends = false; again;) {
-      Sequences sequences(graph, {}, appends);
+    // A loop whose trip count another turn may tell is unrolled rather than made to append, and so on.
+    for (Loops loops = Loops::unroll;;) {
+      Sequences sequences(graph, loops);
       sequences.run();
-      again = sequences.changed || sequences.is_postponed;
-      appends = !sequences.changed;
-      if (!again && sequences.rows.empty()) spread_outputs(graph, sequences, sequences.rows);
-      if (!again && !sequences.rows.empty()) throw UnsupportedModel(std::move(sequences.rows));
+      const bool is_last = !sequences.changed && loops == Loops::append_anyhow;
+      if (is_last && sequences.rows.empty()) spread_outputs(graph, sequences, sequences.rows);
+      if (is_last && !sequences.rows.empty()) throw UnsupportedModel(std::move(sequences.rows));
+      loops = sequences.changed ? Loops::unroll : loops == Loops::unroll ? Loops::as_typed : Loops::append_anyhow;
+      if (!sequences.changed && !is_last) continue;
       eliminate_dead_code(graph);  // sequences that nobody reads any more
       infer_graph(graph);
+      if (is_last) return true;
     }
   } catch (const NodeError& error) {
     throw UnsupportedModel({error.node()});
   }
-  return true;
 }
 
 }  // namespace gcg

@@ -103,8 +103,11 @@ BufferId PlanMaker::constant(const Value& v) {
 SequenceId PlanMaker::sequence(const Graph& graph, const BufferMap& inputs, const std::vector<BufferId>& outputs,
                                const std::map<size_t, RowStore>& rows) {
   Scope scope{graph, fuse(graph, device_), inputs};
+  std::set<int> copied;
+  for (const FusionGroup& group : scope.fusion.groups) copied.insert(group.output_copy);
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     const ValueId base = scope.fusion.view_of[static_cast<size_t>(graph.outputs[i].index)];
+    if (copied.count(static_cast<int>(i)) != 0) continue;
     if (scope.fusion.materialized[static_cast<size_t>(base.index)]) scope.buffers.try_emplace(base, outputs[i]);
   }
   Sequence steps;

@@ -391,7 +391,167 @@ cut_anyhow (float[s,3] x, float[2,t] w, int64[k] lengths, int64 size, int64 at) 
 }
 """
 
+# Pieces of lengths that only the run knows, mapped, joined across and stacked.
+MAPPED_PIECES = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s,3] x, float[2,t] w, int64[k] lengths, int64 size, int64 at) =>
+    (float[a,3] joined, float[b,c] sums, float[d,3] one, float[2,e] wide, float[f,g] across, float[h,i,3] stacked, float[2,j] last, int64 count) {
+  pieces = SplitToSequence <axis = 0> (x, lengths)
+  scaled, sums_of = SequenceMap (pieces) <body = each (float[l,3] u) => (float[m,3] v, float[n] sum) {
+    zero = Constant <value = int64[1] {0}> ()
+    v = Softmax <axis = 0> (u)
+    sum = ReduceSum <keepdims = 0> (u, zero)
+  }>
+  joined = ConcatFromSequence <axis = 0> (scaled)
+  sums = ConcatFromSequence <axis = 0, new_axis = 1> (sums_of)
+  one = SequenceAt (scaled, at)
+  count = SequenceLength (scaled)
+  chunks = SplitToSequence <axis = 1> (w, size)
+  squared = SequenceMap (chunks) <body = square (float[o,p] r) => (float[q,z] t2) {
+    t2 = Mul (r, r)
+  }>
+  wide = ConcatFromSequence <axis = 1> (squared)
+  minus = Constant <value = int64 {-1}> ()
+  last = SequenceAt (squared, minus)
+  equal = SplitToSequence <axis = 0> (x, size)
+  across = ConcatFromSequence <axis = -1> (equal)
+  stacked = ConcatFromSequence <axis = 1, new_axis = 1> (equal)
+}
+"""
+
+# Elements of other shapes put in, taken out and read at places that only the run knows.
+EDITED = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[2,a] x, float[2,b] y, float[2,c] z, int64 put, int64 out, int64 at) =>
+    (float[d,e] joined, float[f,g] one, float[h,i] first, int64 length, float[j,k] rest) {
+  two = SequenceConstruct (x, y)
+  three = SequenceInsert (two, z, put)
+  four = SequenceInsert (three, x)
+  fewer = SequenceErase (four, out)
+  joined = ConcatFromSequence <axis = 1> (fewer)
+  one = SequenceAt (fewer, at)
+  zero = Constant <value = int64 {0}> ()
+  first = SequenceAt (fewer, zero)
+  length = SequenceLength (fewer)
+  shorter = SequenceErase (fewer)
+  rest = ConcatFromSequence <axis = -1> (shorter)
+}
+"""
+
+# Turns that append pieces of any lengths, some of them only, and that take the first away.
+COLLECTED = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s,3] x, int64[k] lengths, float limit) => (float[a,3] all, float[b,3] few, int64 number, float[c] flat, float[d,3] queue) {
+  yes = Constant <value = bool {1}> ()
+  one = Constant <value = int64 {1}> ()
+  pieces = SplitToSequence <axis = 0> (x, lengths)
+  count = SequenceLength (pieces)
+  empty = SequenceEmpty <dtype = 1> ()
+  first = SequenceConstruct (x)
+  start = SequenceInsert (first, x)
+  doubled, chosen, left = Loop (count, yes, empty, first, start) <body = step (int64 i, bool go, seq(float[l,3]) so_far, seq(float[m,3]) kept, seq(float[n,3]) waiting) =>
+      (bool again, seq(float[o,3]) longer, seq(float[p,3]) more, seq(float[q,3]) still) {
+    again = Identity (go)
+    piece = SequenceAt (pieces, i)
+    twice = Add (piece, piece)
+    longer = SequenceInsert (so_far, twice)
+    largest = ReduceMax <keepdims = 0> (piece)
+    is_large = Greater (largest, limit)
+    more = If (is_large) <then_branch = take () => (seq(float[r,3]) with) { with = SequenceInsert (kept, piece) },
+                          else_branch = leave () => (seq(float[t,3]) without) { without = Identity (kept) }>
+    zero = Constant <value = int64 {0}> ()
+    fewer = SequenceErase (waiting, zero)
+    still = SequenceInsert (fewer, twice)
+  }>
+  all = ConcatFromSequence <axis = 0> (doubled)
+  few = ConcatFromSequence <axis = 0> (chosen)
+  number = SequenceLength (chosen)
+  last = SequenceAt (doubled, one)
+  minus = Constant <value_ints = [-1]> ()
+  flat = Reshape (last, minus)
+  queue = ConcatFromSequence <axis = 0> (left)
+}
+"""
+
+# What branches make differs in number; and an optional that may be none.
+EITHER = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[a,2] x, float[b,2] y, bool flag) => (float[c,2] joined, int64 count, bool has, float[d,2] value) {
+  some = If (flag) <then_branch = three () => (seq(float[e,2]) u) { u = SequenceConstruct (x, y, x) },
+                    else_branch = one () => (seq(float[f,2]) v) { v = SequenceConstruct (y) }>
+  joined = ConcatFromSequence <axis = 0> (some)
+  count = SequenceLength (some)
+  maybe = If (flag) <then_branch = is () => (optional(float[g,2]) m) { m = Optional (x) },
+                     else_branch = none () => (optional(float[h,2]) n) { n = Optional <type = float[h,2]> () }>
+  has = OptionalHasElement (maybe)
+  value = If (has) <then_branch = get () => (float[i,2] w) { w = OptionalGetElement (maybe) },
+                    else_branch = other () => (float[j,2] z) { z = Neg (y) }>
+}
+"""
+
+# A queue: each turn takes the first element and puts back its halves, or all of it where it is one row.
+QUEUED = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s,3] x, int64 turns) => (float[a,3] all, int64 count) {
+  yes = Constant <value = bool {1}> ()
+  zero = Constant <value = int64 {0}> ()
+  first = SequenceConstruct (x)
+  queue = Loop (turns, yes, first) <body = step (int64 i, bool go, seq(float[l,3]) waiting) => (bool again, seq(float[m,3]) still) {
+    again = Identity (go)
+    head = SequenceAt (waiting, zero)
+    fewer = SequenceErase (waiting, zero)
+    extents = Shape (head)
+    rows = Gather (extents, zero)
+    one = Constant <value = int64 {1}> ()
+    some = Greater (rows, one)
+    still = If (some) <then_branch = halves () => (seq(float[n,3]) more) {
+      two = Constant <value = int64 {2}> ()
+      half = Div (rows, two)
+      begin = Constant <value_ints = [0]> ()
+      most = Constant <value_ints = [1000]> ()
+      middle = Unsqueeze (half, begin)
+      upper = Slice (head, begin, middle, begin)
+      lower = Slice (head, middle, most, begin)
+      with = SequenceInsert (fewer, upper)
+      more = SequenceInsert (with, lower)
+    }, else_branch = whole () => (seq(float[o,3]) same) { same = SequenceInsert (fewer, head) }>
+  }>
+  all = ConcatFromSequence <axis = 0> (queue)
+  count = SequenceLength (queue)
+}
+"""
+
+# A sequence of unknown length leaves as two tensors.
+LEAVING = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s,3] x, int64[k] lengths) => (seq(float[m,3]) pieces, seq(float[p,3]) grown, float[n] last) {
+  pieces = SplitToSequence <axis = 0> (x, lengths)
+  count = SequenceLength (pieces)
+  yes = Constant <value = bool {1}> ()
+  empty = SequenceEmpty <dtype = 1> ()
+  grown = Loop (count, yes, empty) <body = step (int64 i, bool go, seq(float[q,3]) so_far) => (bool again, seq(float[r,3]) longer) {
+    again = Identity (go)
+    piece = SequenceAt (pieces, i)
+    twice = Concat <axis = 0> (piece, piece)
+    longer = SequenceInsert (so_far, twice)
+  }>
+  minus = Constant <value = int64 {-1}> ()
+  final = SequenceAt (pieces, minus)
+  flat = Constant <value_ints = [-1]> ()
+  last = Reshape (final, flat)
+}
+"""
+
 MODELS = {
+    "queued": (QUEUED, [{"s": 8, "turns": 6}, {"s": 3, "turns": 9}, {"s": 1, "turns": 2}]),
+    "leaving": (LEAVING, [{"s": 6, "lengths": [1, 2, 3]}, {"s": 5, "lengths": [4, 1]}]),
+    "mapped_pieces": (MAPPED_PIECES, [{"s": 6, "t": 7, "lengths": [1, 2, 3], "size": 3, "at": 1}, {"s": 3, "t": 4, "lengths": [3], "size": 3, "at": -1},
+                                      {"s": 9, "t": 8, "lengths": [4, 1, 3, 1], "size": 1, "at": 2}]),
+    "edited": (EDITED, [{"a": 1, "b": 2, "c": 3, "put": 1, "out": 0, "at": 1}, {"a": 4, "b": 2, "c": 1, "put": -1, "out": -1, "at": -2},
+                        {"a": 2, "b": 5, "c": 3, "put": 2, "out": 3, "at": 0}, {"a": 2, "b": 5, "c": 3, "put": -2, "out": -4, "at": 2}]),
+    "collected": (COLLECTED, [{"s": 6, "lengths": [1, 2, 3], "limit": 0.9}, {"s": 9, "lengths": [4, 1, 1, 3], "limit": -2},
+                              {"s": 30, "lengths": [1, 2, 3, 4, 5, 6, 7, 2], "limit": 0.8}]),
+    "either": (EITHER, [{"a": 2, "b": 3, "flag": True}, {"a": 2, "b": 3, "flag": False}, {"a": 1, "b": 5, "flag": True}]),
     "cut_anyhow": (CUT_ANYHOW, [{"s": 6, "t": 7, "lengths": [1, 2, 3], "size": 3, "at": 1}, {"s": 3, "t": 4, "lengths": [3], "size": 9, "at": -1},
                                 {"s": 9, "t": 8, "lengths": [4, 0, 4, 1], "size": 4, "at": 1}]),
     "mapped": (MAPPED, [{"s": 3, "a": 5, "t": 9, "b": 4, "count": 7}, {"s": 1, "a": 2, "t": 2, "b": 3, "count": 1}]),
@@ -417,6 +577,11 @@ MODELS = {
 
 # Feeds with which a run must fail, and words of why.
 FAILING = {
+    "mapped_pieces": [({"s": 7, "t": 7, "lengths": [1, 2, 4], "size": 3, "at": 0}, "failed: an index is out of range")],
+    "edited": [({"a": 1, "b": 2, "c": 3, "put": 3, "out": 0, "at": 1}, "an index is out of range"),
+               ({"a": 1, "b": 2, "c": 3, "put": -3, "out": 0, "at": 1}, "an index is out of range"),
+               ({"a": 1, "b": 2, "c": 3, "put": 0, "out": 4, "at": 1}, "an index is out of range"),
+               ({"a": 1, "b": 2, "c": 3, "put": 0, "out": 0, "at": 3}, "an index is out of range")],
     "cut_anyhow": [({"s": 6, "t": 7, "lengths": [1, 2], "size": 3, "at": 0}, "'pieces' failed: an index is out of range"),
                    ({"s": 6, "t": 7, "lengths": [5, 2], "size": 3, "at": 0}, "'pieces' failed: an index is out of range"),
                    ({"s": 6, "t": 7, "lengths": [4, 2], "size": 3, "at": 2}, "an index is out of range")],
