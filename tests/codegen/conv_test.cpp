@@ -57,6 +57,22 @@ TEST_P(Conv, tiles_of_several_rows) {
     }
 }
 
+/// Weights and maps that are both beyond L2: a group of channels goes over some places, then the next; the last places
+/// are fewer.
+TEST_P(Conv, groups_over_places_in_l2) {
+  ConvCase c;
+  c.in_channels = 512, c.width = 600, c.height = 1, c.out_channels = 264, c.kernel_w = 3, c.stride_w = 2, c.batch = 2;
+  for (int map = 0; map < 3; ++map) {
+    if (map == 1) c.symbolic_width = true;
+    if (map == 2) c = conv_case(256, 44, 136, 3, 1, 1);
+    if (test::runs_here(GetParam())) {
+      const std::string note = CompiledConv(c, GetParam()).info().note;
+      EXPECT_NE(note.find("weights over"), std::string::npos) << c.text() << ": " << note;
+    }
+    check(c);
+  }
+}
+
 /// Panels of weights beyond what stays near are read in passes over the depth; the sums wait in scratch memory.
 TEST_P(Conv, passes_over_the_depth) {
   for (int64_t map : {1, 4, 15})
