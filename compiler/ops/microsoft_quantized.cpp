@@ -109,6 +109,24 @@ Results expand_dynamic_quantize_matmul(Expansion& x) {
   return {scaled_product(x, {a.y, x.input(1), a.zero_point, x.input(3)}, a.scale, x.input(2), x.input(4))};
 }
 
+/// W and R are [directions, of, 4 * hidden], as products want them; their scales one per direction, or per column too.
+/// The other factors, which onnxruntime quantises at each step, stay in floats.
+Results expand_dynamic_quantize_lstm(Expansion& x) {
+  const auto weights = [&](size_t factor, size_t scale) {
+    const auto columns = [&](size_t i) {
+      return x.reshape(x.cast(x.input(i), DType::f32),
+                       x.rank(i) == 2 ? std::vector<int64_t>{0, 1, -1} : std::vector<int64_t>{-1, 1, 1});
+    };
+    const ValueId steps = x.subtract(x.cast(x.input(factor), DType::f32), columns(scale + 1));
+    return x.transpose(x.multiply(steps, columns(scale)), {0, 2, 1});
+  };
+  Results operands = {x.input(0), weights(1, 8), weights(2, 10)};
+  for (size_t i = 3; i < 8; ++i) operands.push_back(x.input(i));
+  return x.outputs(op("LSTM"), operands, 3,
+                   x.attributes({"activation_alpha", "activation_beta", "activations", "clip", "direction",
+                                 "hidden_size", "input_forget"}));
+}
+
 Results expand_quantize(Expansion& x) {
   Results operands = {x.input(0), x.input(1)};
   if (x.has_input(2)) operands.push_back(x.input(2));
@@ -132,6 +150,8 @@ constinit const ExpandedOp op_microsoft_MatMulIntegerToFloat =
     microsoft("MatMulIntegerToFloat", 4, 7, expand_matmul_integer_to_float);
 constinit const ExpandedOp op_microsoft_DynamicQuantizeMatMul =
     microsoft("DynamicQuantizeMatMul", 3, 5, expand_dynamic_quantize_matmul);
+constinit const ExpandedOp op_microsoft_DynamicQuantizeLSTM =
+    microsoft("DynamicQuantizeLSTM", 12, 12, expand_dynamic_quantize_lstm, 3);
 constinit const ExpandedOp op_microsoft_QuantizeLinear = microsoft("QuantizeLinear", 2, 3, expand_quantize);
 constinit const ExpandedOp op_microsoft_DequantizeLinear = microsoft("DequantizeLinear", 2, 3, expand_quantize);
 
