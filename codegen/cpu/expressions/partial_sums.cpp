@@ -64,24 +64,57 @@ bool is_plain(const Expr& body) {
   return nodes <= kFewNodes;
 }
 
-/// As many elements of a long axis as can be added a few at a time to each sum; the number of the first that is left.
-Value* add_together(FunctionBuilder& f, const Axis& axis, PartialSums& sums, const SetAxis& at,
-                    const Element& element) {
-  constexpr int kTogether = 4;
-  const int64_t block = int64_t{kTogether} * sums.count();
-  if (axis.extent.is_constant() && axis.extent.constant() < block) return f.i64(0);
-  Value* end = f.ir().CreateAnd(f.dim(axis.extent), f.i64(-block));
-  f.for_loop(f.i64(0), end, f.i64(block), [&](Value* begin) {
-    f.for_loop(f.i64(0), f.i64(sums.count()), f.i64(1), [&](Value* number) {
-      Value* first = f.ir().CreateAdd(begin, number);
-      sums.add(number, kTogether, [&](int k) {
-        at(axis, f.ir().CreateAdd(first, f.i64(int64_t{k} * sums.count())));
-        return element();
+/// Elements of an axis a few at a time to each sum, which is then read and written less often.
+class TogetherAdder {
+ public:
+  TogetherAdder(FunctionBuilder& f, const Axis& axis, PartialSums& sums, const SetAxis& at, const Element& element)
+      : f_(f), axis_(axis), sums_(sums), at_(at), element_(element) {}
+
+  /// As many elements as come a few to each sum; the number of the first that is left. The sums have begun then, all of
+  /// them but where there are fewer elements.
+  Value* add() {
+    llvm::IRBuilder<>& ir = f_.ir();
+    const auto more = [&](Value* number, int each, const auto& element) { sums_.add(number, each, element); };
+    const int64_t count = sums_.count(), size = kTogether * count;
+    if (!axis_.extent.is_constant()) {
+      sums_.clear();
+      Value* end = ir.CreateAnd(f_.dim(axis_.extent), f_.i64(-size));
+      f_.for_loop(f_.i64(0), end, f_.i64(size), [&](Value* begin) { block(begin, count, kTogether, more); });
+      return end;
+    }
+    const int64_t extent = axis_.extent.constant(), rows = extent / count, first = std::min(rows, kTogether);
+    if (sums_.reads_all() ? rows == 0 : extent == 0) sums_.clear();
+    block(f_.i64(0), std::min(extent, count), std::max<int64_t>(first, 1),
+          [&](Value* number, int each, const auto& element) { sums_.begin(number, each, element); });
+    if (rows == 0) return f_.i64(extent);
+    const int64_t last = first + (rows - first) / kTogether * kTogether;
+    f_.for_loop(f_.i64(first * count), f_.i64(last * count), f_.i64(size),
+                [&](Value* begin) { block(begin, count, kTogether, more); });
+    if (last < rows) block(f_.i64(last * count), count, rows - last, more);
+    return f_.i64(rows * count);
+  }
+
+ private:
+  static constexpr int64_t kTogether = 4;
+
+  /// From element `begin` on `each` elements to each of the first `numbers` sums.
+  template <class Add>
+  void block(Value* begin, int64_t numbers, int64_t each, const Add& add) {
+    f_.for_loop(f_.i64(0), f_.i64(numbers), f_.i64(1), [&](Value* number) {
+      Value* first = f_.ir().CreateAdd(begin, number);
+      add(number, static_cast<int>(each), [&, first](int k) {
+        at_(axis_, f_.ir().CreateAdd(first, f_.i64(int64_t{k} * sums_.count())));
+        return element_();
       });
     });
-  });
-  return end;
-}
+  }
+
+  FunctionBuilder& f_;
+  const Axis& axis_;
+  PartialSums& sums_;
+  const SetAxis& at_;
+  const Element& element_;
+};
 
 /// Loops over the axes from `k` on, whose first element is number `number`; the number behind the last one.
 Value* add_all(FunctionBuilder& f, const std::vector<Axis>& axes, size_t k, Value* number, PartialSums& sums,
@@ -123,7 +156,14 @@ void PartialSums::add(Value* number, Value* v, Value* mask) {
 
 void PartialSums::add(Value* number, int count, const std::function<Value*(int)>& element) {
   Value* offset = at(number);
-  Value* sum = f_.load(memory_, dtype_, offset, lanes_);
+  add_to(f_.load(memory_, dtype_, offset, lanes_), offset, count, element);
+}
+
+void PartialSums::begin(Value* number, int count, const std::function<Value*(int)>& element) {
+  add_to(f_.splat(identity_of(f_, op_, dtype_), lanes_), at(number), count, element);
+}
+
+void PartialSums::add_to(Value* sum, Value* offset, int count, const std::function<Value*(int)>& element) {
   for (int k = 0; k < count; ++k) sum = emit_combine(f_, op_, dtype_, sum, element(k));
   f_.store(sum, memory_, dtype_, offset);
 }
@@ -134,17 +174,18 @@ void PartialSums::set_vector(Value* sums) { f_.store(sums, memory_, dtype_, f_.i
 
 /// `lanes` results from `lane` on, of partial sum `number` and those that are added to it while there are more than
 /// `width`.
-Value* PartialSums::fold(Value* lane, int lanes, int number, int width) {
+Value* PartialSums::fold(Value* lane, int lanes, int number, int width, int64_t begun) {
   if (width == count_) return f_.load(memory_, dtype_, f_.ir().CreateAdd(at(f_.i64(number)), lane), lanes);
-  Value* sum = fold(lane, lanes, number, 2 * width);
-  return emit_combine(f_, op_, dtype_, sum, fold(lane, lanes, number + width, 2 * width));
+  Value* sum = fold(lane, lanes, number, 2 * width, begun);
+  if (number + width >= begun) return sum;
+  return emit_combine(f_, op_, dtype_, sum, fold(lane, lanes, number + width, 2 * width, begun));
 }
 
-Value* PartialSums::total() {
+Value* PartialSums::total(int64_t begun) {
   if (lanes_ == 1) return emit_horizontal(f_, op_, dtype_, vector());
   const int native = std::min(lanes_, static_cast<int>(f_.target().vector_bytes / size_of(dtype_)));
   f_.for_loop(f_.i64(0), f_.i64(lanes_), f_.i64(native),
-              [&](Value* lane) { f_.store(fold(lane, native, 0, 1), memory_, dtype_, lane); });
+              [&](Value* lane) { f_.store(fold(lane, native, 0, 1, begun), memory_, dtype_, lane); });
   return f_.load(memory_, dtype_, f_.i64(0), lanes_);
 }
 
@@ -156,17 +197,19 @@ Value* reduce_in_order(FunctionBuilder& f, ReduceOp op, const Expr& body, int la
   // The identity makes zero of a negative one, as partial sums that begin with it do.
   if (size > 0) return emit_combine(f, op, dtype, identity, Window(f, op, dtype, axes, at, element, size).total(0, 1));
   PartialSums sums(f, op, dtype, lanes);
-  sums.clear();
+  int64_t begun = sums.count();  // at least
   if (axes.size() == 1 && is_plain(body)) {
-    Value* begin = add_together(f, axes[0], sums, at, element);
+    Value* begin = TogetherAdder(f, axes[0], sums, at, element).add();
+    if (axes[0].extent.is_constant()) begun = axes[0].extent.constant();
     f.for_loop(begin, f.dim(axes[0].extent), f.i64(1), [&](Value* i) {
       at(axes[0], i);
       sums.add(f.ir().CreateAnd(i, f.i64(sums.count() - 1)), element());
     });
   } else {
+    sums.clear();
     add_all(f, axes, 0, f.i64(0), sums, at, element);
   }
-  return sums.total();
+  return sums.total(begun);
 }
 
 int64_t window_size(const std::vector<Axis>& axes) {

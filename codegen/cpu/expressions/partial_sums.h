@@ -36,15 +36,21 @@ class PartialSums {
   void add(llvm::Value* number, llvm::Value* v, llvm::Value* mask = nullptr);
   /// Combines several with the same sums, in order.
   void add(llvm::Value* number, int count, const std::function<llvm::Value*(int)>& element);
+  /// The same to sums that have no element yet, and need not have been cleared.
+  void begin(llvm::Value* number, int count, const std::function<llvm::Value*(int)>& element);
   /// All sums from `number` on as a vector of count, where `lanes` is 1; `number` may be any if all are there twice.
   llvm::Value* vector();
   void set_vector(llvm::Value* sums);
-  llvm::Value* total();
+  /// Of the first `begun`; all where `lanes` is 1.
+  llvm::Value* total(int64_t begun);
   int count() const { return count_; }
+  /// Does the total read sums that have no element?
+  bool reads_all() const { return lanes_ == 1; }
 
  private:
   llvm::Value* at(llvm::Value* number);
-  llvm::Value* fold(llvm::Value* lane, int lanes, int number, int width);
+  void add_to(llvm::Value* sum, llvm::Value* offset, int count, const std::function<llvm::Value*(int)>& element);
+  llvm::Value* fold(llvm::Value* lane, int lanes, int number, int width, int64_t begun);
 
   FunctionBuilder& f_;
   ReduceOp op_;
