@@ -123,10 +123,16 @@ std::optional<Dim> upper_limit(const Expr& e, const Extents& extents) {
     auto u = upper_limit(to_linear(e->args[0]), extents);
     return u && d.base.lower_bound().value_or(0) > 0 ? std::optional(floor_div(*u, d.base)) : std::nullopt;
   }
-  if (e->kind == ExprKind::constant || e->kind == ExprKind::extent ||
-      (e->kind == ExprKind::binary && (e->binary == BinaryOp::add || e->binary == BinaryOp::mul)))
-    return upper_limit(to_linear(e), extents);
-  return std::nullopt;
+  const bool is_product = e->kind == ExprKind::binary && e->binary == BinaryOp::mul;
+  if (e->kind != ExprKind::constant && e->kind != ExprKind::extent && !is_product &&
+      !(e->kind == ExprKind::binary && e->binary == BinaryOp::add))
+    return std::nullopt;
+  const Linear l = to_linear(e);
+  const bool is_a_term = l.terms.size() == 1 && l.terms.begin()->first == e;
+  if (!is_a_term) return upper_limit(l, extents);
+  if (!is_product) return std::nullopt;
+  const auto a = upper_limit(to_linear(e->args[0]), extents), b = upper_limit(to_linear(e->args[1]), extents);
+  return a && b ? std::optional(*a * *b) : std::nullopt;
 }
 
 bool divisible(const Dim& value, const Dim& divisor, Dim& quotient) {

@@ -18,8 +18,9 @@ void check(const ConvCase& c, const std::string& target) {
   conv.run(data, std::min(middle, tasks), tasks);
   for (int64_t t = std::min(middle, tasks) - 1; t >= 0; --t) conv.run(data, t, t + 1);
   const auto depth = static_cast<double>(c.in_channels / c.groups * c.kernel_d * c.kernel_h * c.kernel_w);
-  EXPECT_LT(conv_error(c, data),
-            2e-5 * std::max(1.0, depth / 800));  // sums grow with the depth, and so does their rounding
+  // Sums grow with the depth, and so does their rounding; of many results one is further off.
+  const double many = data.operands.back()->size() > 100000 ? 2 : 1;
+  EXPECT_LT(conv_error(c, data), many * 2e-5 * std::max(1.0, depth / 800));
 }
 
 class Conv : public testing::TestWithParam<const char*> {
@@ -61,10 +62,10 @@ TEST_P(Conv, tiles_of_several_rows) {
 /// are fewer.
 TEST_P(Conv, groups_over_places_in_l2) {
   ConvCase c;
-  c.in_channels = 512, c.width = 600, c.height = 1, c.out_channels = 264, c.kernel_w = 3, c.stride_w = 2, c.batch = 2;
+  c.in_channels = 384, c.width = 1700, c.height = 1, c.out_channels = 136, c.kernel_w = 3, c.stride_w = 2, c.batch = 2;
   for (int map = 0; map < 3; ++map) {
     if (map == 1) c.symbolic_width = true;
-    if (map == 2) c = conv_case(256, 44, 136, 3, 1, 1);
+    if (map == 2) c = conv_case(1024, 40, 136, 1, 1, 0);
     if (test::runs_here(GetParam())) {
       const std::string note = CompiledConv(c, GetParam()).info().note;
       EXPECT_NE(note.find("weights over"), std::string::npos) << c.text() << ": " << note;

@@ -42,9 +42,11 @@ Affine negated(Affine a) {
   return a;
 }
 
-/// Which conditions are resolved: those that hold from some point on, those that hold up to some point.
+/// Which conditions are resolved: those that hold from some point on, those that hold up to some point; if `known` is
+/// given, only those of its points.
 struct Ends {
   bool low = true, high = true;
+  const std::vector<Dim>* known = nullptr;
 };
 
 class Resolver {
@@ -144,6 +146,8 @@ class Resolver {
     if (!(rises ? ends_.low : ends_.high)) return false;
     const Dim bound = rises ? ceil_div(Dim(0) - rest, stride) : floor_div(rest, Dim(0) - stride) + 1;
     if (!is_near_end(rises ? bound : axis_.extent - bound)) return false;
+    if (ends_.known != nullptr && std::find(ends_.known->begin(), ends_.known->end(), bound) == ends_.known->end())
+      return false;
     std::vector<Dim>& bounds = rises ? first : after;
     if (std::find(bounds.begin(), bounds.end(), bound) == bounds.end()) bounds.push_back(bound);
     return true;
@@ -181,11 +185,14 @@ Expr counted_from(const Expr& e, const Axis& axis, const Dim& begin) {
 }  // namespace
 
 std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const Axis& axis, int lanes) {
-  Resolver both(values, axis, {}), high(values, axis, {.low = false}), low(values, axis, {.high = false});
+  Resolver both(values, axis, {});
   RowInterior result;
   result.axis = axis;
   for (const Expr& v : values) result.values.push_back(both.resolve(v));
   if (both.first.empty() && both.after.empty()) return std::nullopt;
+  // An end reaches into the middle, not beyond it: a minimum that is the left side there must not be the right one.
+  Resolver high(values, axis, {.low = false, .known = &both.after}),
+      low(values, axis, {.high = false, .known = &both.first});
   for (const Expr& v : values) {
     result.ahead.push_back(high.resolve(v));
     result.beyond.push_back(counted_from(low.resolve(v), axis, axis.extent - lanes));
