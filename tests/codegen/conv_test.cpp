@@ -17,10 +17,10 @@ void check(const ConvCase& c, const std::string& target) {
   const int64_t tasks = conv.tasks(), middle = tasks / 2 + 1;
   conv.run(data, std::min(middle, tasks), tasks);
   for (int64_t t = std::min(middle, tasks) - 1; t >= 0; --t) conv.run(data, t, t + 1);
-  const auto depth = static_cast<double>(c.in_channels / c.groups * c.kernel_d * c.kernel_h * c.kernel_w);
+  const int64_t depth = c.in_channels / c.groups * c.kernel_d * c.kernel_h * c.kernel_w;
   // Sums grow with the depth, and so does their rounding; of many results one is further off.
   const double many = data.operands.back()->size() > 100000 ? 2 : 1;
-  EXPECT_LT(conv_error(c, data), many * 2e-5 * std::max(1.0, depth / 800));
+  EXPECT_LT(conv_error(c, data), many * 2e-5 * std::max(1.0, static_cast<double>(depth) / 800));
 }
 
 class Conv : public testing::TestWithParam<const char*> {
