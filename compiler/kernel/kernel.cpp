@@ -59,7 +59,8 @@ void write(KeyText& t, const MatMulKernel& k) {
   t << std::string("matmul") << k.batch << k.m << k.n << k.k;
   write(t, k.a);
   write(t, k.b);
-  t << k.packed_columns << static_cast<int64_t>(k.narrow) << k.epilogue << static_cast<int64_t>(k.result) << k.index;
+  t << k.packed_columns << static_cast<int64_t>(k.narrow) << static_cast<int64_t>(k.near) << k.epilogue
+    << static_cast<int64_t>(k.result) << k.index;
 }
 
 void write(KeyText& t, const ConvKernel& k) {

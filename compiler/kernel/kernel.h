@@ -76,6 +76,7 @@ struct MatMulKernel {
   /// In quads: |w0| + |w1| <= 128 for the first and for the last two of each, so that pairs of products fit into 16
   /// bits.
   bool narrow = false;
+  bool near = false;        // is B, a constant, found in a cache from run to run?
   Expr epilogue;            // over batch, m, n axes and `accumulator`
   int result = -1;          // operand written
   std::vector<Expr> index;  // where, one i64 per dimension of the operand

@@ -51,6 +51,7 @@ void GroupLowering::matmul() {
   kernel.n = n;
   kernel.k = k;
   kernel.packed_columns = packed ? anchor().int_attribute("columns", 48) : 0;
+  kernel.near = packed && anchor().int_attribute("near", 0) != 0;
   const Value& right = value(anchor().inputs[1]);
   kernel.narrow = packed && right.dtype == DType::i8 && right.is_constant() && in_narrow_pairs(*right.constant);
   fill(kernel.a, fa, kernel.batch, kernel.m, k);

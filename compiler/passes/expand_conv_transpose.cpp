@@ -14,6 +14,8 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 constexpr int64_t kMostPhases = 16;
+/// At most so many outputs of at least so many inputs are sums of products of single taps.
+constexpr int64_t kFewOutputs = 4, kManyInputs = 16;
 
 /// What one phase does along one dimension. Taps first, first + step, ... of the transposed kernel, backwards, are
 /// those of an ordinary convolution.
@@ -72,9 +74,15 @@ class Expansion {
         phases.back().push_back(*axis);
       }
     }
-    const ValueId weights = ordinary_weights();
     std::vector<ValueId> parts;
-    for (const auto& axes : phases) parts.push_back(part(axes, weights));
+    if (has_few_outputs()) {
+      const ValueId taps = products_of_taps();
+      for (size_t p = 0; p < phases.size(); ++p)
+        parts.push_back(sum_of_taps(phases[p], weave_.offsets(static_cast<int64_t>(p)), taps));
+    } else {
+      const ValueId weights = ordinary_weights();
+      for (const auto& axes : phases) parts.push_back(part(axes, weights));
+    }
     if (parts.size() == 1) return parts[0];
     Ints axes(weave_.axes.begin(), weave_.axes.end());
     return r_.add(op_gart_Interleave, name_, parts, {{"axes", axes}, {"steps", weave_.steps}});
@@ -124,6 +132,60 @@ class Expansion {
     return r_.add(op_Conv, name_, inputs, {{"group", group_}, {"pads", begin}, {"dilations", dilations}});
   }
 
+  /// Convolutions would compute a whole block of channels for them.
+  bool has_few_outputs() const {
+    return group_ == 1 && r_.shape(w_)[1].constant() <= kFewOutputs && r_.shape(w_)[0].constant() >= kManyInputs;
+  }
+
+  /// What each tap of the kernel adds for each element of the input: [N, CO, taps, spatial...], by one product.
+  ValueId products_of_taps() {
+    const Ints w = to_extents(r_.shape(w_));
+    int64_t taps = 1;
+    for (size_t d = 2; d < w.size(); ++d) taps *= w[d];
+    const ValueId rows = r_.add(op_Transpose, name_, {r_.add(op_Reshape, name_, {w_, ints({w[0], w[1] * taps})})},
+                                {{"perm", Ints{1, 0}}});
+    const ValueId pixels = r_.add(op_Reshape, name_, {x_, ints({0, w[0], -1})});
+    const ValueId products = r_.add(op_MatMul, name_, {rows, pixels});
+    const auto spatial = [&](int64_t from) { return r_.add(op_Shape, name_, {x_}, {{"start", from}}); };
+    const ValueId batch = r_.add(op_Shape, name_, {x_}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
+    const ValueId shape = r_.add(op_Concat, name_, {batch, ints({w[1], taps}), spatial(2)}, {{"axis", int64_t{0}}});
+    return r_.add(op_Reshape, name_, {products, shape});
+  }
+
+  /// Output i of a phase adds of every tap that meets it the product `distance` inputs from i, where there is one.
+  ValueId sum_of_taps(const std::vector<PhaseAxis>& axes, const Ints& offsets, ValueId products) {
+    if (std::any_of(axes.begin(), axes.end(), [](const PhaseAxis& a) { return a.count == 0; })) return bias_alone(axes);
+    int64_t met = 1;
+    for (const PhaseAxis& a : axes) met *= a.count;
+    ValueId sum;
+    for (int64_t t = 0; t < met; ++t) {
+      int64_t tap = 0, rest = t;
+      Ints begin = {0, 0}, end = {0, 0};
+      for (size_t d = 0; d < axes.size(); ++d) {
+        const Spread& s = spreads_[d];
+        const int64_t k = axes[d].first + rest % axes[d].count * axes[d].step;
+        rest /= axes[d].count;
+        tap = tap * s.kernel.constant() + k;
+        const int64_t distance = (offsets[d] + s.pad_begin.constant() - k * s.dilation) / s.stride;
+        begin.push_back(-distance);
+        end.push_back((axes[d].output + distance - s.input).constant());
+      }
+      begin.insert(begin.end(), end.begin(), end.end());
+      const ValueId one = r_.add(op_Gather, name_, {products, r_.add_constant(name_ + ".tap", Tensor::scalar_i64(tap))},
+                                 {{"axis", int64_t{2}}});
+      const ValueId shifted = r_.add(op_Pad, name_, {one, ints(begin)});
+      sum = sum.valid() ? r_.add(op_Add, name_, {sum, shifted}) : shifted;
+    }
+    return inputs_.size() > 2 && inputs_[2].valid() ? r_.add(op_Add, name_, {sum, bias_over(axes.size())}) : sum;
+  }
+
+  /// The bias as it broadcasts against [N, CO, spatial...].
+  ValueId bias_over(size_t dimensions) {
+    Ints channels(dimensions + 1, 1);
+    channels[0] = r_.shape(w_)[1].constant() * group_;
+    return r_.add(op_Reshape, name_, {inputs_[2], ints(channels)});
+  }
+
   /// No tap of the kernel meets these outputs.
   ValueId bias_alone(const std::vector<PhaseAxis>& axes) {
     const int64_t outputs = r_.shape(w_)[1].constant() * group_;
@@ -136,9 +198,7 @@ class Expansion {
     }
     ValueId bias;
     if (inputs_.size() > 2 && inputs_[2].valid()) {
-      Ints channels(axes.size() + 1, 1);
-      channels[0] = outputs;
-      bias = r_.add(op_Reshape, name_, {inputs_[2], ints(channels)});
+      bias = bias_over(axes.size());
     } else {
       bias = r_.add_constant(name_ + ".zero", Tensor(r_.value(x_).dtype, {}));
     }

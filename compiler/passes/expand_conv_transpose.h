@@ -9,6 +9,9 @@ namespace gcg {
 /// dimension is of phase o mod stride; all outputs of a phase meet the same taps of the kernel, those with
 /// (o + pad - tap * dilation) divisible by the stride. Together they multiply exactly what the transposed one does.
 ///
+/// One of few outputs and many inputs is a matrix product instead, of every tap with every element of the input, and
+/// the sums over the taps that an output meets: convolutions would compute a whole block of channels for it.
+///
 /// Left as it is: weights or a padding that only a run knows, and more than 16 phases.
 ///
 /// Requires: every value has a rank.

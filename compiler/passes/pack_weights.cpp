@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "compiler/kernel/machine.h"
 #include "compiler/kernel/pack_panels.h"
 #include "compiler/kernel/packing.h"
 #include "compiler/ops/infer.h"
@@ -15,12 +16,24 @@ bool worth_packing(const Value& b) {
          b.constant->elements() >= kLeastPackedElements;
 }
 
-bool pack(Graph& graph, Graph& outermost) {
+/// Bytes of all constants that are read, of bodies too.
+int64_t constant_bytes(const Graph& graph) {
+  int64_t bytes = 0;
+  const std::vector<std::vector<NodeId>> users = graph.users();
+  for (int64_t i = 0; i < graph.value_count(); ++i)
+    if (const Value& v = graph.value(ValueId(i)); v.is_constant() && !users[static_cast<size_t>(i)].empty())
+      bytes += v.constant->bytes();
+  for (NodeId id : graph.order())
+    for (const auto& body : graph.node(id).bodies) bytes += constant_bytes(*body);
+  return bytes;
+}
+
+bool pack(Graph& graph, Graph& outermost, bool near) {
   const OpDef &matmul = op("MatMul"), &pack_op = op("PackMatMul", "gart"), &packed_op = op("PackedMatMul", "gart");
   std::map<ValueId, ValueId> packed;  // a matrix that several products share is packed once
   bool changed = false;
   for (NodeId id : graph.order()) {
-    for (const auto& body : graph.node(id).bodies) changed |= pack(*body, outermost);
+    for (const auto& body : graph.node(id).bodies) changed |= pack(*body, outermost, near);
     if (graph.node(id).op != &matmul) continue;
     const ValueId b = graph.node(id).inputs[1];
     if (!worth_packing(graph.value(b))) continue;
@@ -34,6 +47,7 @@ bool pack(Graph& graph, Graph& outermost) {
     node.op = &packed_op;
     node.inputs[1] = packed[b];
     node.attributes = {{"k", shape[0]}, {"n", shape[1]}, {"columns", kPanelColumns}};
+    if (near) node.attributes["near"] = int64_t{1};
     changed = true;
   }
   return changed;
@@ -41,6 +55,8 @@ bool pack(Graph& graph, Graph& outermost) {
 
 }  // namespace
 
-bool pack_weights(Graph& graph) { return pack(graph, graph); }
+bool pack_weights(Graph& graph, const Target& target) {
+  return pack(graph, graph, constant_bytes(graph) <= machine_of(target).near_bytes);
+}
 
 }  // namespace gcg

@@ -45,6 +45,7 @@
 #include "compiler/passes/separate_resize.h"
 #include "compiler/passes/sink_constants.h"
 #include "compiler/passes/split_by_phase.h"
+#include "compiler/passes/split_last_block.h"
 #include "compiler/passes/take_sequences_apart.h"
 
 namespace gcg {
@@ -131,7 +132,8 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
           {"separate-pools", [](Graph& g, const Target*) { return separate_pools(g); }},
           {"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t); }},
           {"chain-concats", [](Graph& g, const Target*) { return chain_concats(g); }},
-          {"pack-weights", [](Graph& g, const Target*) { return pack_weights(g); }},
+          {"split-last-block", [](Graph& g, const Target*) { return split_last_block(g); }},
+          {"pack-weights", [](Graph& g, const Target* t) { return pack_weights(g, *t); }},
           kFoldConstants,  // packs the weights
           kDeadCode,
           {"narrow-weights", [](Graph& g, const Target* t) { return narrow_weights(g, *t); }},

@@ -45,6 +45,24 @@ TEST(ExpandConvTranspose, TakesSignalsAndVolumes) {
   expand("n,4,2,h,w", "4,6,2,3,2", "strides = [2,2,1], pads = [0,1,0,0,1,1]");
 }
 
+TEST(ExpandConvTranspose, OfFewOutputsIsAProduct) {
+  const auto few = [](const std::string& x, const std::string& w, const std::string& attributes) {
+    const Graph after = check_rewrite(
+        "graph g(%x: f32[" + x + "]) -> (%y) {\n constant %w: f32[" + w +
+            "] = random(1)\n constant %b: f32[2] = random(2)\n %y = ConvTranspose(%x, %w, %b) {" + attributes + "}\n}",
+        expand_conv_transpose, true, {{"n", 2}, {"h", 5}, {"w", 4}});
+    EXPECT_EQ(convolutions(after), 0);
+    EXPECT_EQ(op_counts(after).at("MatMul"), 1);
+  };
+  few("n,16,h,w", "16,2,4,4", "strides = [2,2], pads = [1,1,1,1]");
+  few("n,16,h,w", "16,2,3,3", "strides = [1,1]");
+  few("n,16,h,w", "16,2,5,3", "strides = [3,1], pads = [0,2,1,0], dilations = [1,2]");
+  few("2,16,5,6", "16,2,3,3", "strides = [2,2], pads = [4,0,3,5]");
+  few("n,16,w", "16,2,7", "strides = [5], pads = [1,2], output_padding = [2]");
+  few("n,16,2,h,w", "16,2,2,3,2", "strides = [2,2,1], pads = [0,1,0,0,1,1]");
+  few("n,16,h,w", "16,2,1,1", "strides = [2,2]");  // phases without taps
+}
+
 TEST(ExpandConvTranspose, GivesPhasesWithoutTapsTheBias) {
   const Graph after = expand("n,4,h,w", "4,6,1,1", "strides = [2,2]");
   EXPECT_EQ(convolutions(after), 1);

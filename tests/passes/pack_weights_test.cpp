@@ -10,7 +10,7 @@ namespace {
 using Counts = std::map<std::string, int>;
 
 Graph check(const std::string& text, bool changes, const std::map<std::string, int64_t>& symbols = {}) {
-  return check_rewrite(text, [](Graph& g) { return pack_weights(g); }, changes, symbols);
+  return check_rewrite(text, [](Graph& g) { return pack_weights(g, *find_target("x86-64-v3")); }, changes, symbols);
 }
 
 TEST(PackWeights, PacksAConstantRightOperand) {
@@ -20,6 +20,19 @@ TEST(PackWeights, PacksAConstantRightOperand) {
   })",
                             true, {{"b", 2}});
   EXPECT_EQ(op_counts(after), (Counts{{"gart.PackMatMul", 1}, {"gart.PackedMatMul", 1}}));
+}
+
+bool is_near(const std::string& columns) {
+  const Graph after = check(
+      "graph g(%x: f32[1,1024]) -> (%y) { constant %w: f32[1024," + columns + "] = random(1)  %y = MatMul(%x, %w) }",
+      true);
+  const Node& product = after.node(after.value(after.outputs[0]).producer);
+  return product.int_attribute("near", 0) != 0;
+}
+
+TEST(PackWeights, KnowsWhatTheLastCacheHolds) {
+  EXPECT_TRUE(is_near("1024"));
+  EXPECT_FALSE(is_near("8192"));  // 32 MB
 }
 
 TEST(PackWeights, PacksASharedMatrixOnce) {

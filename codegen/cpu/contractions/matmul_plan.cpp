@@ -170,7 +170,7 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
   cut_depth(plan);
   cut_rows(plan);
   const Dim bytes = plan.steps * plan.panels * plan.panel_columns * size_of(plan.panel_type());
-  plan.near = bytes.is_constant() && bytes.constant() <= near_bytes;
+  plan.near = matmul.near || (bytes.is_constant() && bytes.constant() <= near_bytes);
   plan_prefetch(plan);
   plan.grain = units_per_task(plan, matmul);
   return plan;

@@ -38,7 +38,8 @@ struct MatMulPlan {
   /// Blocks of rows, outermost: a block's rows of A stay near while panel after panel goes by. The last may have fewer
   /// tiles.
   Dim row_blocks = 1, block_tiles;
-  /// Are all panels together so small that a product which is done again, as in a loop over time, finds them in L2?
+  /// Does a product that is done again find all panels in a cache? In L2, as in a loop over time, for they are small;
+  /// or in the last one (MatMulKernel::near).
   bool near = false;
   /// Cache lines of the next panel fetched in every fourth k step; nullopt when M is symbolic.
   std::optional<int64_t> prefetch_lines;

@@ -1,0 +1,63 @@
+#include "compiler/passes/split_last_block.h"
+
+#include <limits>
+
+#include "compiler/kernel/packing.h"
+#include "compiler/ops/ops.h"
+#include "compiler/passes/rewrite.h"
+
+namespace gcg {
+namespace {
+
+ValueId ints(Rewriter& r, const std::string& name, int64_t value) {
+  return r.add_constant(name + ".ints", Tensor::vector_i64({value}));
+}
+
+/// x[:, from:to]
+ValueId slice(Rewriter& r, const std::string& name, ValueId x, int64_t from, int64_t to) {
+  return r.add(op_Slice, name, {x, ints(r, name, from), ints(r, name, to), ints(r, name, 1)});
+}
+
+/// Channels of a (un)blocking node that has full blocks and one that is not; 0: it has not.
+int64_t channels_to_split(const Rewriter& r, const Node& n) {
+  const bool blocks = n.op == &op_gart_BlockChannels;
+  if (!blocks && n.op != &op_gart_UnblockChannels) return 0;
+  const ValueId plain = blocks ? n.inputs[0] : n.outputs[0];
+  if (r.value(n.inputs[0]).is_constant() || !r.shape(plain)[1].is_constant()) return 0;
+  const int64_t channels = r.shape(plain)[1].constant();
+  return channels > kChannelBlock && channels % kChannelBlock != 0 ? channels : 0;
+}
+
+ValueId split(Rewriter& r, const std::string& name, const OpDef& op, ValueId x, int64_t channels) {
+  const bool blocks = &op == &op_gart_BlockChannels;
+  const int64_t full = channels / kChannelBlock, end = std::numeric_limits<int64_t>::max();
+  const int64_t cut = blocks ? full * kChannelBlock : full;
+  const auto move = [&](ValueId part, int64_t part_channels) {
+    if (blocks) return r.add(op, name, {part});
+    return r.add(op, name, {part}, {{"channels", part_channels}});
+  };
+  const ValueId first = move(slice(r, name, x, 0, cut), full * kChannelBlock);
+  const ValueId last = move(slice(r, name, x, cut, end), channels % kChannelBlock);
+  return r.add(op_Concat, name, {first, last}, {{"axis", int64_t{1}}});
+}
+
+}  // namespace
+
+bool split_last_block(Graph& graph) {
+  return edit_all(graph, [](Rewriter& r) {
+    bool changed = false;
+    for (NodeId id : r.graph.order()) {
+      const Node& n = r.graph.node(id);
+      if (n.erased) continue;
+      const int64_t channels = channels_to_split(r, n);
+      if (channels == 0) continue;
+      const ValueId result = n.outputs[0];
+      if (!r.replace(result, split(r, n.name, *n.op, n.inputs[0], channels))) continue;
+      r.erase_if_dead(id);
+      changed = true;
+    }
+    return changed;
+  });
+}
+
+}  // namespace gcg
