@@ -5,6 +5,7 @@
 
 #include "runtime/errors.h"
 #include "runtime/executor.h"
+#include "runtime/live_bytes.h"
 
 namespace gart {
 namespace detail {
@@ -204,7 +205,8 @@ MemoryInfo Invocation::memory() const {
   if (code >= 0) info.code_bytes = static_cast<int64_t>(state_->program->artifact.section(size_t(code)).size());
   if (!state_->bound.empty()) {
     info.arena_bytes = state_->bound[0]->arena_bytes();
-    info.arena_lower_bound_bytes = static_cast<int64_t>(state_->bound[0]->plan().manifest->arena_lower_bound());
+    const auto known = static_cast<int64_t>(state_->bound[0]->plan().manifest->arena_lower_bound());
+    info.arena_lower_bound_bytes = known > 0 ? known : most_live_bytes(*state_->bound[0]);
   }
   return info;
 }

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
-"""Latency of gcc-graph against onnxruntime and OpenVINO, side by side.
+"""Latency of gcc-graph, dims open and fixed, against onnxruntime and OpenVINO, side by side.
 
-  compare.py [--threads 1,2] [--rounds 7] [--seconds 0.4] [--cache DIR] [--only NAME,...] [--json F] [ROW...]
+  compare.py [--threads 1,2] [--rounds 7] [--seconds 0.4] [--cache DIR] [--only NAME,...] [--forms open,fixed]
+             [--before TREE] [--json F] [ROW...]
+
+--before: another checkout with a build/release of its own, whose compiler and runtime are one more engine for each form.
 
 Each engine is a process of its own that loads the model once. Rounds go round the engines in turn, only one of them at
 work at any time, so a drift of the machine hits all alike; the ratio printed is the median over rounds of the engines'
-round minima, against ours in the same round. A row counts only if our outputs agree with onnxruntime's (largest error
+round minima, against ours in the same round; of each of our forms. A row counts only if our outputs agree with onnxruntime's (largest error
 relative to the largest element <= 1e-3). Models are made by tools/models/make_model.py.
 """
 import argparse
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -21,7 +25,8 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
-sys.path[:0] = [HERE, os.path.join(ROOT, "tools", "python")]
+sys.path[:0] = [HERE]
+sys.path.append(os.path.join(ROOT, "tools", "python"))  # after PYTHONPATH: a worker's is its tree's
 
 from model_inputs import make_inputs  # noqa: E402
 
@@ -34,7 +39,8 @@ ROWS = {  # name: (model, symbols)
     "gpt2_step past 128": ("gpt2_step", {"batch": 1, "past": 128}),
     "mlp b1": ("mlp", {"batch": 1}),
 }
-ENGINES = ("gart", "onnxruntime", "openvino")
+OTHERS = ("onnxruntime", "openvino")
+FORMS = ("open", "fixed")
 
 
 # ---------------------------------------------------------------- engines, each in a process of its own
@@ -74,7 +80,7 @@ def open_openvino(path, feeds, threads):
 
 def worker(engine, path, feeds_file, threads, outputs_file):
     feeds = dict(np.load(feeds_file))
-    run, outputs = {"gart": open_gart, "onnxruntime": open_onnxruntime, "openvino": open_openvino}[engine](path, feeds, threads)
+    run, outputs = {"onnxruntime": open_onnxruntime, "openvino": open_openvino}.get(engine, open_gart)(path, feeds, threads)
     run()
     np.savez(outputs_file, *outputs())
     print("ready", flush=True)
@@ -89,12 +95,14 @@ def worker(engine, path, feeds_file, threads, outputs_file):
 
 
 class Engine:
-    def __init__(self, name, path, feeds, threads, scratch):
+    def __init__(self, name, path, feeds, threads, scratch, tree=ROOT):
         self.name, self.minima, self.medians = name, [], []
-        self.outputs = os.path.join(scratch, f"{name}.outputs.npz")
+        self.outputs = os.path.join(scratch, f"{name.replace(' ', '_')}.outputs.npz")
         command = [sys.executable, os.path.abspath(__file__), "--worker", name, path, feeds, str(threads), self.outputs]
+        environment = {**os.environ, "PYTHONPATH": os.path.join(tree, "tools", "python"),
+                       "GART_LIBRARY": os.path.join(tree, "build", "release", "lib", "libgart.so")}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
+                                        stderr=subprocess.DEVNULL, text=True, env=environment)
         self.ok = self.process.stdout.readline().strip() == "ready"
 
     def measure(self, seconds):
@@ -121,43 +129,66 @@ def relative_error(ours, theirs):
     return worst
 
 
-def prepare(row, cache):
+def compile_form(tree, model, artifact, symbols, form):
+    """Seconds of the tree's compiler, processor time of all its threads."""
+    command = [os.path.join(tree, "build", "release", "bin", "gcc-graph"), "compile", model, "-o", artifact]
+    if form == "fixed":
+        for k, v in symbols.items():
+            command += ["--dim", f"{k}={v}"]
+    begin = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - begin
+
+
+def measure(row, threads, options):
+    """One result for each form."""
     name, symbols = ROWS[row]
-    model = os.path.join(cache, name + ".onnx")
+    model, feeds = (os.path.join(options.cache, name + end) for end in (".onnx", ".feeds.npz"))
     subprocess.run([sys.executable, os.path.join(ROOT, "tools", "models", "make_model.py"), name, model],
                    check=True, stdout=subprocess.DEVNULL)
-    artifact = os.path.join(cache, name + ".gart")
-    command = [os.path.join(ROOT, "build", "release", "bin", "gcc-graph"), "compile", model, "-o", artifact]
-    for k, v in symbols.items():
-        command += ["--dim", f"{k}={v}"]
-    begin = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    feeds = os.path.join(cache, name + ".feeds.npz")
     np.savez(feeds, **make_inputs(model, symbols)[0])
-    return model, artifact, feeds, time.perf_counter() - begin
-
-
-def measure(row, threads, engines, rounds, seconds, cache):
-    model, artifact, feeds, compile_s = prepare(row, cache)
-    running = [Engine(e, artifact if e == "gart" else model, feeds, threads, cache) for e in engines]
-    running = [e for e in running if e.ok]
+    trees = {"gart": ROOT, **({"before": options.before} if options.before else {})}
+    running, seconds = {}, {}
     try:
-        for _ in range(rounds):
-            for e in running:
-                e.measure(seconds)
-        ours = next(e for e in running if e.name == "gart")
-        result = {"row": row, "threads": threads, "compile_s": round(compile_s, 2), "min_ms": round(min(ours.minima), 4)}
-        for e in running:
-            if e is ours:
-                continue
-            result[e.name] = {"ratio": round(statistics.median(t / o for t, o in zip(e.minima, ours.minima)), 3),
-                              "min_ms": round(min(e.minima), 4)}
-            if e.name == "onnxruntime":
-                result["error"] = relative_error(ours.outputs, e.outputs)
-        return result
+        for engine, tree in trees.items():
+            for form in options.forms:
+                artifact = os.path.join(options.cache, f"{name}.{engine}.{form}.gart")
+                seconds[engine, form] = compile_form(tree, model, artifact, symbols, form)
+                running[engine, form] = Engine(f"{engine} {form}", artifact, feeds, threads, options.cache, tree)
+        for engine in options.others:
+            running[engine, ""] = Engine(engine, model, feeds, threads, options.cache)
+        running = {k: e for k, e in running.items() if e.ok}
+        for _ in range(options.rounds):
+            for e in running.values():
+                e.measure(options.seconds)
+        return [result_of(row, threads, form, running, seconds) for form in options.forms]
     finally:
-        for e in running:
+        for e in running.values():
             e.close()
+
+
+def result_of(row, threads, form, running, seconds):
+    ours = running["gart", form]
+    result = {"row": row, "threads": threads, "dims": form, "compile_s": round(seconds["gart", form], 2),
+              "min_ms": round(min(ours.minima), 4)}
+    for (engine, of_form), e in running.items():
+        if engine == "gart" or of_form not in ("", form):
+            continue
+        result[engine] = {"ratio": round(statistics.median(t / o for t, o in zip(e.minima, ours.minima)), 3),
+                          "min_ms": round(min(e.minima), 4)}
+        if engine == "onnxruntime":
+            result["error"] = relative_error(ours.outputs, e.outputs)
+        if engine == "before":
+            result[engine]["compile_s"] = round(seconds[engine, form], 2)
+    return result
+
+
+def print_row(r, bad):
+    cell = lambda e: f"{r[e]['ratio']:.2f}" if e in r else "-"
+    compiled = f"{r['compile_s']:.2f}" + (f" ({r['before']['compile_s']:.2f})" if "before" in r else "")
+    print(f"{r['row']:22} {r['threads']:7} {r['dims']:>5} {r['min_ms']:10.3f} {cell('onnxruntime'):>14} "
+          f"{cell('openvino'):>11} {cell('before'):>9} {r.get('error', float('nan')):9.1e} {compiled}"
+          f"{'  WRONG' if bad else ''}", flush=True)
 
 
 def main():
@@ -168,26 +199,27 @@ def main():
     p.add_argument("--rounds", type=int, default=7)
     p.add_argument("--seconds", type=float, default=0.4)
     p.add_argument("--cache", default=os.path.join(ROOT, "build", "bench"))
-    p.add_argument("--only", default=",".join(ENGINES), help="engines, ours always among them")
+    p.add_argument("--only", default=",".join(OTHERS), help="the engines to compare with")
+    p.add_argument("--forms", default=",".join(FORMS), help="are the model's symbols left open, or given by --dim?")
+    p.add_argument("--before", help="another checkout, built")
     p.add_argument("--json")
     p.add_argument("rows", nargs="*", default=list(ROWS))
     a = p.parse_args()
     os.makedirs(a.cache, exist_ok=True)
-    engines = [e for e in ENGINES if e == "gart" or e in a.only.split(",")]
+    a.others = [e for e in OTHERS if e in a.only.split(",")]
+    a.forms = [f for f in FORMS if f in a.forms.split(",")]
     print(f"{platform.machine()}, {open('/proc/cpuinfo').read().split('model name')[1].split(':')[1].splitlines()[0].strip()}")
-    print(f"{'row':22} threads {'ours ms':>10} {'x onnxruntime':>14} {'x openvino':>11} {'error':>9} compile s")
+    print(f"{'row':22} threads  dims {'ours ms':>10} {'x onnxruntime':>14} {'x openvino':>11} {'x before':>9} {'error':>9} compile s")
     results, failed = [], False
     for row in a.rows or ROWS:
         names = [n for n in ROWS if n == row or ROWS[n][0] == row]
         for name in names:
             for threads in map(int, a.threads.split(",")):
-                r = measure(name, threads, engines, a.rounds, a.seconds, a.cache)
-                results.append(r)
-                bad = r.get("error", 0) > 1e-3
-                failed |= bad
-                cell = lambda e: f"{r[e]['ratio']:.2f}" if e in r else "-"
-                print(f"{name:22} {threads:7} {r['min_ms']:10.3f} {cell('onnxruntime'):>14} {cell('openvino'):>11} "
-                      f"{r.get('error', float('nan')):9.1e} {r['compile_s']:9.1f}{'  WRONG' if bad else ''}", flush=True)
+                for r in measure(name, threads, a):
+                    results.append(r)
+                    bad = r.get("error", 0) > 1e-3
+                    failed |= bad
+                    print_row(r, bad)
     if a.json:
         with open(a.json, "w") as f:
             json.dump(results, f, indent=1)

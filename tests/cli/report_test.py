@@ -152,6 +152,17 @@ class Reports(CliCase):
         self.assertGreaterEqual(report["arena_bytes"], report["arena_lower_bound_bytes"])
         self.assertGreater(report["arena_lower_bound_bytes"], 0)
 
+    def test_bench_gives_the_lower_bound_at_the_shape_of_the_run(self):
+        def memory(artifact):
+            report = json.loads(self.accepted("bench", artifact, "--random", "1", "--dim", "batch=512", "--seconds", "0.02", "--threads", "1", "--json"))
+            return report["arena_bytes"], report["arena_lower_bound_bytes"]
+        self.accepted("compile", "model.onnx", "-o", "b512.gart", "--dim", "batch=512")
+        self.accepted("compile", "model.onnx", "-o", "open.gart")
+        bytes_open, least_open = memory("open.gart")
+        self.assertGreater(least_open, 0)
+        self.assertLessEqual(least_open, bytes_open)
+        self.assertEqual(least_open, memory("b512.gart")[1])
+
     def test_inspect(self):
         report = json.loads(self.accepted("inspect", "model.gart", "--json", "--kernels", "--steps"))
         entry, = report["entry_points"]
