@@ -71,13 +71,13 @@ def quantised(form, model, feeds):
 
 
 def in_form(form, model, feeds):
-    """The model as an exporter of that form would have written it, with inputs for it."""
+    """The model as an exporter of that form would have written it, with its inputs: `feeds`, two sets of other sizes."""
     if form == "f32":
-        return model, feeds
+        return model, *feeds
     if form == "f16":
-        model = float16(model)
-        return model, {k: v.astype(np.float16) if v.dtype == np.float32 else v for k, v in feeds.items()}
-    return quantised(form, model, feeds), feeds
+        halves = ({k: v.astype(np.float16) if v.dtype == np.float32 else v for k, v in f.items()} for f in feeds)
+        return float16(model), *halves
+    return quantised(form, model, feeds[0]), *feeds
 
 
 def zoo_rows(patterns, forms, folder, keep):
@@ -97,9 +97,10 @@ def zoo_rows(patterns, forms, folder, keep):
         zoo.materialise(home, name, folder)
         path = os.path.join(folder, name + ".onnx")
         original = onnx.load(path)
+        feeds = zoo.make_inputs(entry, 0), zoo.make_inputs(entry, len(entry["sizes"]) - 1)
         for form in forms:
             try:
-                yield from rows_of_model(f"{form} {name}", *in_form(form, original, zoo.make_inputs(entry, 0)), seen)
+                yield from rows_of_model(f"{form} {name}", *in_form(form, original, feeds), seen)
             except Exception as e:  # a converter that cannot do this model, or writes one that onnxruntime refuses
                 print(f"-- {form} {name}: left out, {type(e).__name__}: {str(e).splitlines()[0][:120]}", flush=True)
         if not keep:

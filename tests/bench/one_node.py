@@ -1,13 +1,13 @@
 """One-node models: taken out of real graphs, or made from a table."""
 import hashlib
-import re
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 LARGE = 256  # elements of a constant beyond which its contents do not tell two nodes apart
-SIZES = {"Resize": (2, 3), "Expand": (1,), "Slice": (1, 2, 3, 4)}  # operands that a graph computes from shapes, which a compiler of the graph knows: constants of the row
+# Operands that a graph computes from shapes, which a compiler of the graph knows: constants of the row.
+SIZES = {"Resize": (2, 3), "Expand": (1,), "Slice": (1, 2, 3, 4), "Pad": (1,), "Tile": (1,)}
 SKIPPED = {"Constant", "If", "Loop", "Scan", "SequenceMap"}  # no node of its own, or bodies that read outer values
 
 
@@ -58,21 +58,14 @@ def record_values(model, feeds):
     return {k: v for k, v in values.items() if isinstance(v, np.ndarray)}
 
 
-def symbolic_dims(model):
-    """{value: {axis: symbol}} as far as ONNX's shape inference knows; what it does not know counts as open, too."""
-    try:
-        inferred = onnx.shape_inference.infer_shapes(model)
-    except Exception:
-        inferred = model
+def open_axes(values, others):
+    """{value: {axis: symbol}} of the extents that differ between two runs with inputs of other sizes. Extents that are equal in both
+    runs are the same symbol."""
     found = {}
-    for value in [*inferred.graph.value_info, *inferred.graph.input]:
-        if not value.type.tensor_type.HasField("shape"):
-            continue
-        axes = {}
-        for axis, d in enumerate(value.type.tensor_type.shape.dim):
-            if not d.HasField("dim_value"):
-                axes[axis] = re.sub(r"\W", "_", d.dim_param) or f"{re.sub(r'[^a-zA-Z0-9]', '_', value.name)}_{axis}"
-        found[value.name] = axes
+    for name, value in values.items():
+        other = others.get(name)
+        if other is not None and len(other) == value.ndim:
+            found[name] = {axis: f"d{a}_{b}" for axis, (a, b) in enumerate(zip(value.shape, other)) if a != b}
     return found
 
 
@@ -91,18 +84,19 @@ def key_of(nodes, operands):
 
 
 class Nodes:
-    """The main graph of a model with the values that a run gave."""
+    """The main graph of a model with the values that a run gave; `other_feeds`: of other sizes."""
 
-    def __init__(self, model, feeds):
+    def __init__(self, model, feeds, other_feeds):
         self.model = model
         self.constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
         for node in model.graph.node:
             if node.op_type == "Constant" and node.attribute[0].name == "value":
                 self.constants[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
-        self.symbols = symbolic_dims(model)
         self.values = record_values(model, feeds)
+        others = record_values(model, other_feeds)
+        self.open_axes = open_axes(self.values, {k: v.shape for k, v in others.items()})
+        self.varying = {k for k, v in self.values.items() if k in others and not np.array_equal(v, others[k])}
         self.producer = {o: n for n in model.graph.node for o in n.output if o}
-        self.inputs = {re.sub(r"\W", "_", axis.dim_param) for i in model.graph.input for axis in i.type.tensor_type.shape.dim if axis.dim_param}
         self.readers = {}
         for node in model.graph.node:
             for i in node.input:
@@ -117,11 +111,6 @@ class Nodes:
         readers = self.readers.get(node.output[0], [])
         after = readers if len(readers) == 1 and readers[0].op_type == "QuantizeLinear" else []
         return [*before, node, *after]
-
-    def open_dims(self, value):
-        """Without extents of 1 that only seem open: the graph may know that they are 1, and broadcast there."""
-        shape = self.values[value].shape
-        return {axis: s for axis, s in self.symbols.get(value, {}).items() if shape[axis] != 1 or s in self.inputs}
 
     def row(self, name, nodes, seen):
         """None for what cannot stand alone, is folded at compile time, or was seen."""
@@ -141,13 +130,16 @@ class Nodes:
         seen.add(key)
         outputs = {o: helper.np_dtype_to_tensor_dtype(self.values[o].dtype) for o in wanted}
         arrays = {i: np.array(self.values[i], order="C") for i in feeds}
+        # Sizes that follow the input's are no constants where the input is open.
+        is_open = not any(i in self.varying for i in sizes)
         return make_row(name, nodes, arrays, {i: constants[i] for i in given if i in constants}, outputs,
-                        self.model.opset_import, {i: self.open_dims(i) for i in feeds}, self.model.functions)
+                        self.model.opset_import, {i: self.open_axes.get(i, {}) for i in feeds} if is_open else {},
+                        self.model.functions)
 
 
-def rows_of_model(name, model, feeds, seen):
+def rows_of_model(name, model, feeds, other_feeds, seen):
     """A Row for each distinct node of the main graph; `seen` holds the keys of those that there are already."""
-    nodes = Nodes(model, feeds)
+    nodes = Nodes(model, feeds, other_feeds)
     for index, node in enumerate(model.graph.node):
         if node.op_type in SKIPPED or any(a.HasField("g") for a in node.attribute):
             continue
