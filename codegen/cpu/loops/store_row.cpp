@@ -74,10 +74,10 @@ class StoreRowEmitter {
     Value* lanes = f_.i64(plan_.native);
     enough = ir_.CreateAnd(enough, ir_.CreateICmpSLE(first, lanes));
     enough = ir_.CreateAnd(enough, ir_.CreateICmpSLE(ir_.CreateSub(end, after), lanes));
-    const Emit outer = [&] { emit_parts(row, first, end); };
+    const Emit outer = [&] { emit_parts(row, first, after, end); };
     const Emit wide = [&] {
       if (!plan_.inner) return outer();
-      either(is_inner(), [&] { emit_parts(*plan_.inner, first, end); }, outer);
+      either(is_inner(), [&] { emit_parts(*plan_.inner, first, after, end); }, outer);
     };
     either(enough, wide, [&] { emit_plainly(f_.i64(0), end); });
   }
@@ -93,7 +93,24 @@ class StoreRowEmitter {
     return inner;
   }
 
-  void emit_parts(const RowInterior& row, Value* first, Value* end) {
+  /// Where only a run knows, a row may turn out to be all middle.
+  void emit_parts(const RowInterior& row, Value* first, Value* after, Value* end) {
+    if (!may_be_all_middle()) return emit_ends_and_middle(row, first, end);
+    Value* all = ir_.CreateAnd(ir_.CreateICmpSLE(first, f_.i64(0)), ir_.CreateICmpSGE(after, end));
+    either(
+        all, [&] { emit_vectors(row.values, f_.i64(0), f_.i64(0), end); },
+        [&] { emit_ends_and_middle(row, first, end); });
+  }
+
+  bool may_be_all_middle() const {
+    const RowInterior& row = *plan_.interior;
+    const auto may_be_none = [](const Dim& width) { return width.lower_bound().value_or(0) <= 0; };
+    return std::all_of(row.first.begin(), row.first.end(), may_be_none) &&
+           std::all_of(row.after.begin(), row.after.end(),
+                       [&](const Dim& d) { return may_be_none(row.axis.extent - d); });
+  }
+
+  void emit_ends_and_middle(const RowInterior& row, Value* first, Value* end) {
     const bool low = !plan_.interior->first.empty(), high = !plan_.interior->after.empty();
     Value *begin = f_.i64(low ? plan_.native : 0), *last = ir_.CreateSub(end, f_.i64(plan_.native));
     if (low) store(row.ahead, lanes(plan_.native, f_.i64(0), nullptr));
