@@ -5,6 +5,7 @@
 #include "compiler/kernel/packing.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/rewrite.h"
+#include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
@@ -28,17 +29,41 @@ int64_t channels_to_split(const Rewriter& r, const Node& n) {
   return channels > kChannelBlock && channels % kChannelBlock != 0 ? channels : 0;
 }
 
+std::string extent_name(size_t input, size_t dimension) { return concat("x", input, "_", dimension); }
+
+/// x [N, C, spatial...(, 16)] with one spatial dimension.
+ValueId flat(Rewriter& r, const std::string& name, ValueId x, bool has_lanes) {
+  const size_t rank = r.shape(x).size(), end = rank - (has_lanes ? 1 : 0);
+  if (end == 3) return x;
+  std::string spatial = extent_name(0, 2);
+  for (size_t d = 3; d < end; ++d) spatial += "*" + extent_name(0, d);
+  std::vector<std::string> shape = {extent_name(0, 0), extent_name(0, 1), spatial};
+  if (has_lanes) shape.push_back(extent_name(0, end));
+  return r.add(op_gart_View, name, {x}, {{"shape", shape}});
+}
+
+/// `y` [N, channels or blocks, flat(, 16)] with the spatial dimensions of x, of which it was made.
+ValueId with_dimensions_of(Rewriter& r, const std::string& name, ValueId y, ValueId x, bool x_has_lanes) {
+  const size_t end = r.shape(x).size() - (x_has_lanes ? 1 : 0);
+  if (end == 3) return y;
+  std::vector<std::string> shape = {extent_name(1, 0), extent_name(0, 1)};
+  for (size_t d = 2; d < end; ++d) shape.push_back(extent_name(1, d));
+  if (!x_has_lanes) shape.push_back(extent_name(0, 3));
+  return r.add(op_gart_View, name, {y, x}, {{"shape", shape}});
+}
+
 ValueId split(Rewriter& r, const std::string& name, const OpDef& op, ValueId x, int64_t channels) {
   const bool blocks = &op == &op_gart_BlockChannels;
+  const ValueId pixels = flat(r, name, x, !blocks);
   const int64_t full = channels / kChannelBlock, end = std::numeric_limits<int64_t>::max();
   const int64_t cut = blocks ? full * kChannelBlock : full;
   const auto move = [&](ValueId part, int64_t part_channels) {
     if (blocks) return r.add(op, name, {part});
     return r.add(op, name, {part}, {{"channels", part_channels}});
   };
-  const ValueId first = move(slice(r, name, x, 0, cut), full * kChannelBlock);
-  const ValueId last = move(slice(r, name, x, cut, end), channels % kChannelBlock);
-  return r.add(op_Concat, name, {first, last}, {{"axis", int64_t{1}}});
+  const ValueId first = move(slice(r, name, pixels, 0, cut), full * kChannelBlock);
+  const ValueId last = move(slice(r, name, pixels, cut, end), channels % kChannelBlock);
+  return with_dimensions_of(r, name, r.add(op_Concat, name, {first, last}, {{"axis", int64_t{1}}}), x, !blocks);
 }
 
 }  // namespace

@@ -97,10 +97,11 @@ def zoo_rows(patterns, forms, folder, keep):
         zoo.materialise(home, name, folder)
         path = os.path.join(folder, name + ".onnx")
         original = onnx.load(path)
-        feeds = zoo.make_inputs(entry, 0), zoo.make_inputs(entry, len(entry["sizes"]) - 1)
+        feeds = zoo.make_inputs(entry, 0), zoo.make_inputs(entry, 1)
+        sizes = {s: (entry["sizes"][0][s], entry["sizes"][1][s]) for s in entry["sizes"][0]}
         for form in forms:
             try:
-                yield from rows_of_model(f"{form} {name}", *in_form(form, original, feeds), seen)
+                yield from rows_of_model(f"{form} {name}", *in_form(form, original, feeds), sizes, seen)
             except Exception as e:  # a converter that cannot do this model, or writes one that onnxruntime refuses
                 print(f"-- {form} {name}: left out, {type(e).__name__}: {str(e).splitlines()[0][:120]}", flush=True)
         if not keep:
@@ -164,12 +165,12 @@ def measure(row, folder):
         onnx.save(model, path)
         remarks += compile_form(path, artifact)
         loaded = gart.load(artifact, threads=1)
-        loaded.set_inputs(row.feeds)
+        loaded.set_inputs(row.inputs(form == "open"))
         loaded.run_bound()
         forms.append((form, loaded))
         calls.append(loaded.run_bound)
     try:
-        ort_call, expected = open_onnxruntime(path, row.feeds)
+        ort_call, expected = open_onnxruntime(path, row.inputs(form == "open"))
     except Exception as e:
         return {"no_oracle": str(e).splitlines()[0][:160]}
     error = max(relative_error({n: m.output(n) for n in m.outputs}, expected) for _, m in forms)

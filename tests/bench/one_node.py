@@ -1,10 +1,12 @@
 """One-node models: taken out of real graphs, or made from a table."""
 import hashlib
+import re
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+EXTENTS = "extents"
 LARGE = 256  # elements of a constant beyond which its contents do not tell two nodes apart
 # Operands that a graph computes from shapes, which a compiler of the graph knows: constants of the row.
 SIZES = {"Resize": (2, 3), "Expand": (1,), "Slice": (1, 2, 3, 4), "Pad": (1,), "Tile": (1,)}
@@ -12,10 +14,20 @@ SKIPPED = {"Constant", "If", "Loop", "Scan", "SequenceMap"}  # no node of its ow
 
 
 class Row:
-    """A model of one node and inputs for it. `open_dims`: {input: {axis: symbol}}, what the open form leaves open."""
+    """A model of one node and inputs for it. `open_dims`: {input: {axis: expression}}, what the open form leaves open."""
 
-    def __init__(self, name, model, feeds, open_dims):
-        self.name, self.model, self.feeds, self.open_dims = name, model, feeds, open_dims
+    def __init__(self, name, model, feeds, open_dims, sizes=None):
+        self.name, self.model, self.feeds, self.open_dims, self.sizes = name, model, feeds, open_dims, sizes or {}
+
+    def declared(self):
+        """{symbol: extent} of what expressions alone name: an input without a reader, EXTENTS, declares them."""
+        texts = [text for axes in self.open_dims.values() for text in axes.values()]
+        return {s: self.sizes[s] for s in sorted({n for t in texts for n in re.findall(r"[A-Za-z_]\w*", t)} - set(texts))}
+
+    def inputs(self, is_open):
+        """For the form of the model."""
+        declared = self.declared() if is_open else {}
+        return {**self.feeds, **({EXTENTS: np.zeros(list(declared.values()), np.bool_)} if declared else {})}
 
     def form(self, is_open):
         """The model with its extents open or fixed."""
@@ -25,10 +37,12 @@ class Row:
             for value in model.graph.input:
                 for axis, symbol in self.open_dims.get(value.name, {}).items():
                     value.type.tensor_type.shape.dim[axis].dim_param = symbol
+            if self.declared():
+                model.graph.input.append(helper.make_tensor_value_info(EXTENTS, TensorProto.BOOL, list(self.declared())))
         return model
 
 
-def make_row(name, nodes, feeds, constants, outputs, opsets, open_dims=None, functions=()):
+def make_row(name, nodes, feeds, constants, outputs, opsets, open_dims=None, functions=(), sizes=None):
     """`feeds` and `constants`: {name: array}, `outputs`: {name: elem_type}."""
     inputs = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in feeds.items()]
     results = [helper.make_tensor_value_info(k, t, None) for k, t in outputs.items()]
@@ -36,7 +50,7 @@ def make_row(name, nodes, feeds, constants, outputs, opsets, open_dims=None, fun
                               [numpy_helper.from_array(v, k) for k, v in constants.items()])
     model = helper.make_model(graph, opset_imports=opsets, functions=list(functions))
     model.ir_version = 10
-    return Row(name, model, feeds, open_dims or {})
+    return Row(name, model, feeds, open_dims or {}, sizes)
 
 
 # ---------------------------------------------------------------- nodes of a model
@@ -58,14 +72,31 @@ def record_values(model, feeds):
     return {k: v for k, v in values.items() if isinstance(v, np.ndarray)}
 
 
-def open_axes(values, others):
-    """{value: {axis: symbol}} of the extents that differ between two runs with inputs of other sizes. Extents that are equal in both
-    runs are the same symbol."""
+def expression(a, b, sizes):
+    """What an extent is that was `a` in one run and `b` in the other, by the model's symbols. `sizes`: {symbol: (in one, in the other)}."""
+    for s, (p, q) in sizes.items():
+        if (a, b) == (p, q):
+            return s
+        step = round(p / a) if a else 0
+        if a % p == 0 and b % q == 0 and a // p == b // q:
+            return f"{s}*{a // p}"
+        if step > 1 and (p // step, q // step) == (a, b):
+            return f"{s}//{step}"
+        if step > 1 and (-(-p // step), -(-q // step)) == (a, b):
+            return f"({s} + {step - 1})//{step}"
+        if a - p == b - q:
+            return f"{s} + {a - p}" if a > p else f"{s} - {p - a}"
+    return f"d{a}_{b}"
+
+
+def open_axes(values, others, sizes):
+    """{value: {axis: expression}} of the extents that differ between two runs with inputs of other sizes. Extents that are equal in
+    both runs are the same."""
     found = {}
     for name, value in values.items():
         other = others.get(name)
         if other is not None and len(other) == value.ndim:
-            found[name] = {axis: f"d{a}_{b}" for axis, (a, b) in enumerate(zip(value.shape, other)) if a != b}
+            found[name] = {axis: expression(a, b, sizes) for axis, (a, b) in enumerate(zip(value.shape, other)) if a != b}
     return found
 
 
@@ -84,17 +115,18 @@ def key_of(nodes, operands):
 
 
 class Nodes:
-    """The main graph of a model with the values that a run gave; `other_feeds`: of other sizes."""
+    """The main graph of a model with the values that a run gave; `other_feeds`: of other sizes. `sizes`: of both, as expression()'s."""
 
-    def __init__(self, model, feeds, other_feeds):
+    def __init__(self, model, feeds, other_feeds, sizes):
         self.model = model
         self.constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
         for node in model.graph.node:
             if node.op_type == "Constant" and node.attribute[0].name == "value":
                 self.constants[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+        self.sizes = sizes
         self.values = record_values(model, feeds)
         others = record_values(model, other_feeds)
-        self.open_axes = open_axes(self.values, {k: v.shape for k, v in others.items()})
+        self.open_axes = open_axes(self.values, {k: v.shape for k, v in others.items()}, sizes)
         self.varying = {k for k, v in self.values.items() if k in others and not np.array_equal(v, others[k])}
         self.producer = {o: n for n in model.graph.node for o in n.output if o}
         self.readers = {}
@@ -134,12 +166,12 @@ class Nodes:
         is_open = not any(i in self.varying for i in sizes)
         return make_row(name, nodes, arrays, {i: constants[i] for i in given if i in constants}, outputs,
                         self.model.opset_import, {i: self.open_axes.get(i, {}) for i in feeds} if is_open else {},
-                        self.model.functions)
+                        self.model.functions, {s: first for s, (first, _) in self.sizes.items()})
 
 
-def rows_of_model(name, model, feeds, other_feeds, seen):
+def rows_of_model(name, model, feeds, other_feeds, sizes, seen):
     """A Row for each distinct node of the main graph; `seen` holds the keys of those that there are already."""
-    nodes = Nodes(model, feeds, other_feeds)
+    nodes = Nodes(model, feeds, other_feeds, sizes)
     for index, node in enumerate(model.graph.node):
         if node.op_type in SKIPPED or any(a.HasField("g") for a in node.attribute):
             continue

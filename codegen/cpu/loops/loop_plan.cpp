@@ -164,6 +164,26 @@ void find_interior(Row& row, const Axis& axis) {
   row.interior.reset();
 }
 
+/// Loads of the stage that tiles of `native` lanes along `lane` turn round, and the other axis of the tiles.
+std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
+                            const std::vector<Operand>& operands, int native) {
+  constexpr int kLargestBody = 24;  // it is emitted once per row of a tile
+  const int64_t bytes = lane_bytes(stage);
+  if ((bytes != 4 && bytes != 8) || count_nodes(stage.value) > kLargestBody) return std::nullopt;
+  const auto has_lane_size = [&](const Expr& load) { return size_of(load->dtype) == bytes; };
+  const auto is_long = [&](const Axis& a) { return !a.extent.is_constant() || a.extent.constant() >= native; };
+  return find_tile(stage, lane, axes, operands, native, has_lane_size, is_long);
+}
+
+/// Is a row one register whose lanes lie far apart where they are read, as a block of channels? Whole tiles of such
+/// rows beat a row's interior.
+bool is_register_of_tiles(const Stage& stage, const Axis& lane, std::vector<Axis> axes,
+                          const std::vector<Operand>& operands, int native) {
+  if (!lane.extent.is(native)) return false;
+  std::erase_if(axes, [&](const Axis& a) { return a.id == lane.id; });
+  return tile_of(stage, lane, axes, operands, native).has_value();
+}
+
 /// Picks the vector axis of `axes` and sets everything but the loops outside it.
 StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes,
                      const std::vector<Operand>& operands) {
@@ -179,7 +199,7 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     Row row;
     row.values = steps ? phases_of(stage.value, minor) : std::vector{stage.value};
     row.lanes = plan.native;
-    if (overlaps) find_interior(row, axis);
+    if (overlaps && !is_register_of_tiles(stage, axis, axes, operands, plan.native)) find_interior(row, axis);
     row.middle = stage;
     row.middle.value = row.interior ? row.interior->values[0] : row.values[0];
     rows.push_back(std::move(row));
@@ -227,14 +247,9 @@ void plan_inner_rows(StagePlan& plan, const std::vector<Axis>& outer) {
 /// Reads loads that are strided along the vector axis by tiles where they run along one of the `axes`.
 void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axes,
                 const std::vector<Operand>& operands) {
-  constexpr int kLargestBody = 24;  // it is emitted once per row of a tile
-  const int64_t bytes = lane_bytes(plan.stage);
-  const bool lanes_fit = (bytes == 4 || bytes == 8) && plan.native == target.vector_bytes / bytes;
-  if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !lanes_fit) return;
-  if (count_nodes(plan.stage.value) > kLargestBody) return;
-  const auto has_lane_size = [&](const Expr& load) { return size_of(load->dtype) == bytes; };
-  const auto is_long = [&](const Axis& a) { return !a.extent.is_constant() || a.extent.constant() >= plan.native; };
-  auto tile = find_tile(plan.stage, plan.lane, axes, operands, plan.native, has_lane_size, is_long);
+  const bool whole = plan.native == target.vector_bytes / static_cast<int>(lane_bytes(plan.stage));
+  if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !whole) return;
+  auto tile = tile_of(plan.stage, plan.lane, axes, operands, plan.native);
   if (!tile) return;
   plan.transposed = std::move(tile->transposed);
   plan.tile_row = axes[tile->row];
