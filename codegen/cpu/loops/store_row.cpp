@@ -43,8 +43,9 @@ class StoreRowEmitter {
     f_.if_else(condition, values(then), values(otherwise));
   }
 
-  void emit_plainly(Value* begin, Value* end) {
-    for (const RowPiece& piece : row_pieces(f_, plan_, begin, end)) emit_piece(plan_.values, piece);
+  void emit_plainly(Value* begin, Value* end) { emit_pieces(plan_.values, begin, end); }
+  void emit_pieces(const std::vector<Expr>& values, Value* begin, Value* end) {
+    for (const RowPiece& piece : row_pieces(f_, plan_, begin, end)) emit_piece(values, piece);
   }
 
   /// The middle, if there is as much as a register, and the ends.
@@ -79,7 +80,12 @@ class StoreRowEmitter {
       if (!plan_.inner) return outer();
       either(is_inner(), [&] { emit_parts(*plan_.inner, first, after, end); }, outer);
     };
-    either(enough, wide, [&] { emit_plainly(f_.i64(0), end); });
+    const Emit plain = [&] { emit_plainly(f_.i64(0), end); };
+    const Emit narrow = [&] {
+      if (!may_be_all_middle()) return plain();
+      either(is_all_middle(first, after, end), [&] { emit_pieces(row.values, f_.i64(0), end); }, plain);
+    };
+    either(enough, wide, narrow);
   }
 
   /// Are the axes outside in their middle?
@@ -96,12 +102,14 @@ class StoreRowEmitter {
   /// Where only a run knows, a row may turn out to be all middle.
   void emit_parts(const RowInterior& row, Value* first, Value* after, Value* end) {
     if (!may_be_all_middle()) return emit_ends_and_middle(row, first, end);
-    Value* all = ir_.CreateAnd(ir_.CreateICmpSLE(first, f_.i64(0)), ir_.CreateICmpSGE(after, end));
     either(
-        all, [&] { emit_vectors(row.values, f_.i64(0), f_.i64(0), end); },
+        is_all_middle(first, after, end), [&] { emit_vectors(row.values, f_.i64(0), f_.i64(0), end); },
         [&] { emit_ends_and_middle(row, first, end); });
   }
 
+  Value* is_all_middle(Value* first, Value* after, Value* end) {
+    return ir_.CreateAnd(ir_.CreateICmpSLE(first, f_.i64(0)), ir_.CreateICmpSGE(after, end));
+  }
   bool may_be_all_middle() const {
     const RowInterior& row = *plan_.interior;
     const auto may_be_none = [](const Dim& width) { return width.lower_bound().value_or(0) <= 0; };
