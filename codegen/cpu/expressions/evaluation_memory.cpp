@@ -235,7 +235,13 @@ void Evaluation::store_interleaved(int operand, const std::vector<Expr>& index, 
     Value* next = k == 1 ? values[1] : ir_.CreateShuffleVector(values[static_cast<size_t>(k)], widened);
     all = ir_.CreateShuffleVector(all, next, places);
   }
-  f_.store(all, f_.operand(operand), f_.kernel().operands[static_cast<size_t>(operand)].dtype, a.offset);
+  Value* mask = nullptr;
+  if (point_.mask != nullptr) {
+    std::vector<int> places;
+    for (int i = 0; i < count * point_.lanes; ++i) places.push_back(i / count);
+    mask = ir_.CreateShuffleVector(point_.mask, places);
+  }
+  f_.store(all, f_.operand(operand), f_.kernel().operands[static_cast<size_t>(operand)].dtype, a.offset, mask);
 }
 
 void ExprEmitter::store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<Value*>& values,

@@ -184,6 +184,13 @@ bool is_register_of_tiles(const Stage& stage, const Axis& lane, std::vector<Axis
   return tile_of(stage, lane, axes, operands, native).has_value();
 }
 
+/// Is a row within half a register, or, where a mask cannot hide the rest, within less than one?
+bool is_short(const StagePlan& plan) {
+  if (!plan.lane.extent.is_constant()) return false;
+  const int64_t extent = std::max<int64_t>(1, plan.lane.extent.constant());
+  return extent < plan.native && (!plan.maskable || extent == plan.native / 2);
+}
+
 /// Picks the vector axis of `axes` and sets everything but the loops outside it.
 StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes,
                      const std::vector<Operand>& operands) {
@@ -214,9 +221,7 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     plan.lane = candidates[*best];
     std::erase_if(axes, [&](const Axis& a) { return a.id == plan.lane.id; });
     plan.maskable = is_maskable(target, plan.stage, operands);
-    while (!plan.maskable && plan.lane.extent.is_constant() &&
-           plan.native > std::max<int64_t>(1, plan.lane.extent.constant()))
-      plan.native /= 2;
+    while (plan.native > 1 && is_short(plan)) plan.native /= 2;
     plan.overlaps = overlaps;
     plan.tail_in_halves = stage_is_copy(target, plan.stage);
     if (interleaves(plan.stage, operands, plan.lane, minor)) {

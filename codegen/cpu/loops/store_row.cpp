@@ -165,7 +165,7 @@ class StoreRowEmitter {
   void store(const std::vector<Expr>& values, const Point& from, Point to) {
     Values parts;
     for (const Expr& value : values) parts.push_back(f_.splat(exprs_.evaluate(value, from), to.lanes));
-    const bool together = parts.size() > 1 && to.lanes > 1 && to.mask == nullptr;
+    const bool together = parts.size() > 1 && to.lanes > 1;
     for (size_t k = 0; k < (together ? 1 : parts.size()); ++k) {
       if (plan_.minor.id >= 0) to.axes[plan_.minor.id] = f_.i64(static_cast<int64_t>(k));
       together ? exprs_.store_interleaved(stage_.operand, stage_.index, parts, to)
