@@ -17,7 +17,7 @@ Machine gpu(const char* name, int processors, double gigahertz, double scalar_ra
   Machine m{name, processors, gigahertz, scalar_rate, bytes_per_second};
   m.half_rate = half_rate;
   m.shared_bytes = shared_kilobytes << 10;
-  m.shared_block_bytes = m.shared_bytes - (1 << 10);  // the system takes a kilobyte of each block
+  m.shared_block_bytes = m.shared_bytes - kReservedShared;
   m.threads = threads;
   m.has_async_copies = true;
   return m;

@@ -1,5 +1,6 @@
 // Every number about hardware that the compiler goes by: one row for each compute capability of GPUs and each level of
-// CPUs. Cost models, streams, tiles, libraries and messages read it here.
+// CPUs. Cost models, streams, tiles, libraries and messages read it here. What a form of kernel was measured to cost
+// (clocks of a step, operations of a task) stands with that form.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,18 @@ struct Machine {
   double flops_per_second() const { return 2e9 * scalar_rate * gigahertz * processors; }
   double resident_threads() const { return double{1} * processors * threads; }
 };
+
+/// Of every GPU.
+inline constexpr int kWarpThreads = 32;
+inline constexpr int kMostBlockThreads = 1024;
+inline constexpr int64_t kReservedShared = 1024;     // bytes of each block's shared memory that the system takes
+inline constexpr int kProcessorRegisters = 65536;    // of 32 bits
+inline constexpr double kTypicalResidentBlocks = 2;  // of a processor
+
+/// Of every CPU: a line of its caches, the L2 that all but old ones have, and how much faster than memory a cache is.
+inline constexpr int64_t kCacheLine = 64;
+inline constexpr int64_t kCommonL2 = 512 << 10;
+inline constexpr double kCacheSpeed = 4;
 
 /// Between a GPU's kernels, in microseconds.
 inline constexpr double kDependentLaunch = 1.5;  // from the end of one to the first work of the next that needs it

@@ -8,8 +8,6 @@
 namespace gcg {
 namespace {
 
-constexpr double kResidentBlocks = 2;  // of a processor
-
 /// What a step after it finds as the last thing on the stream is a launch, or may be one.
 bool ends_in_launch(const Step& step) {
   const auto* call = step.as<Call>();
@@ -56,7 +54,7 @@ class Overlaps {
   /// Microseconds: the start, and what the blocks that fit the device meanwhile read ahead.
   double gain(StepId i, StepId last) const {
     const Machine& gpu = *plan_.machine;
-    const double blocks = kResidentBlocks * gpu.processors;
+    const double blocks = kTypicalResidentBlocks * gpu.processors;
     const double ahead = 1e6 * static_cast<double>(code(steps_[i]).ahead_bytes) * blocks / gpu.bytes_per_second;
     return kOverlappedStart + std::min(ahead, cost(last).microseconds);
   }

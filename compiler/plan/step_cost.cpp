@@ -120,10 +120,9 @@ StepCost step_cost(const Plan& plan, const Step& step) {
 double core_microseconds(const Plan& plan, const Step& step) {
   constexpr double kStep = 0.05, kEfficiency = 0.6;  // of contractions
   constexpr double kLoop = 0.12, kProgram = 0.02;  // likewise: of loops, whose functions take many clocks, of programs
-  constexpr double kNear = 4;                      // how much faster than memory a cache is
   const Machine& core = *plan.machine;
   const auto moving = [&](double bytes) {
-    return 1e6 * bytes / core.bytes_per_second / (bytes < static_cast<double>(core.l2_bytes) ? kNear : 1);
+    return 1e6 * bytes / core.bytes_per_second / (bytes < static_cast<double>(core.l2_bytes) ? kCacheSpeed : 1);
   };
   const auto* launch = step.as<Launch>();
   if (launch == nullptr) {

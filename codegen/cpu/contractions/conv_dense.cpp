@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "codegen/cpu/contractions/conv_tile.h"
+#include "compiler/kernel/machine.h"
 
 namespace gcg::cpu {
 namespace {
@@ -95,7 +96,7 @@ class DenseTile {
   }
 
   void prefetch(llvm::Value* address) {
-    const int64_t line = 64 / size_of(layout_.weights),
+    const int64_t line = kCacheLine / size_of(layout_.weights),
                   apart = plan_.group_blocks * block == layout_.weight_columns ? line : layout_.weight_columns;
     for (int64_t kw = 0; kw < conv_.kernel_w; ++kw)
       for (int64_t i = 0; i < plan_.prefetch_lines; ++i)

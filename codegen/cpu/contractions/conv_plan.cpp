@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/kernel/machine.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -13,8 +14,6 @@ constexpr int64_t float_bytes = 4;
 // A task's cycles: the set-up of one below the least would be noticed, work in fewer than the wanted number of tasks
 // does not spread evenly over many threads.
 constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_tasks = 128;
-constexpr int64_t line_bytes = 64;
-constexpr int64_t l2_bytes = 1 << 20;
 // Passes over the depth: what one of them reads of a panel, and the pixels of a task, so that a panel from L3 is used
 // long enough.
 constexpr int64_t pass_bytes = 64 << 10, pass_pixels = 112;
@@ -87,7 +86,7 @@ void plan_widening(const ConvKernel& k, const CpuTarget& target, DType weights, 
 void plan_passes(const ConvKernel& k, const CpuTarget& target, ConvPlan& plan) {
   if (k.packing().by_lane() || k.input_plain || plan.multiply != Multiply::floats) return;
   const int64_t units = k.packing().units(), bytes = k.packing().panel_elements(k.taps()) * plan.word_bytes;
-  if (units < 2 || bytes <= (target.has_avx512() ? l2_bytes : l2_bytes / 4)) return;
+  if (units < 2 || bytes <= target.l2_bytes) return;
   plan.units_per_pass = std::clamp<int64_t>(pass_bytes * units / bytes, 1, units - 1);
 }
 
@@ -132,7 +131,7 @@ std::optional<int64_t> places_in_l2(const ConvKernel& k, const CpuTarget& target
   const int64_t pixels = plan.tiles_per_task > 0
                              ? plan.tiles_per_task * plan.tile_pixels * (plan.flat ? 1 : k.stride_w * k.stride_h)
                              : plan.rows_per_task * k.stride_h * width.constant();
-  const int64_t l2 = target.has_avx512() ? l2_bytes : l2_bytes / 2;
+  const int64_t l2 = std::max(target.l2_bytes, kCommonL2);
   const int64_t panel = weight_bytes(k, plan) / std::max<int64_t>(1, plan.groups);
   const int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel) / std::max<int64_t>(1, pixels * channels);
   if (together < 2) return std::nullopt;
@@ -154,12 +153,12 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
   }
   const Dim pixels = plan.rows * plan.row_pixels;
   const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
-  if (weight_bytes(k, plan) <= l2_bytes / 2 && !(small_map && pixels.constant() <= 14 * 14)) return;
+  if (weight_bytes(k, plan) <= kCommonL2 && !(small_map && pixels.constant() <= 14 * 14)) return;
   plan.places_together = std::nullopt;
   if (!small_map || k.input_plain || plan.units_per_pass > 0 || plan.widens()) return;
   const int64_t tiles = std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles));
-  const int64_t row = std::max(plan.group_blocks * block * plan.word_bytes, line_bytes);  // of weights, by whole lines
-  const int64_t lines = block * row / k.packing().quad() / line_bytes;
+  const int64_t row = std::max(plan.group_blocks * block * plan.word_bytes, kCacheLine);  // of weights, by whole lines
+  const int64_t lines = block * row / k.packing().quad() / kCacheLine;
   plan.prefetch_lines = std::min<int64_t>(8, (lines + tiles - 1) / tiles);
 }
 

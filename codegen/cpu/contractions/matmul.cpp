@@ -5,11 +5,11 @@
 #include "codegen/cpu/expressions/expr_emitter.h"
 #include "codegen/cpu/llvm/emit.h"
 #include "codegen/cpu/llvm/function_builder.h"
+#include "compiler/kernel/machine.h"
 
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t cache_line = 64;
 constexpr int64_t stream_ahead = 4096;  // bytes fetched ahead when every panel is used once
 constexpr int epilogue_vectors = 3;     // side by side, to hide the latency of the epilogue's arithmetic
 
@@ -287,7 +287,7 @@ class MatMulEmitter {
       lines_ = ir_.CreateSelect(several_, f_.dim(plan_.lines_per_pass()), lines_of_one_tile());
     const Dim depth = plan_.k_blocks > 1 ? Dim(plan_.k_block) : plan_.steps;
     llvm::Value* periods = f_.dim(ceil_div(depth, MicroKernel::prefetch_period));
-    prefetch_step_ = ir_.CreateMul(ir_.CreateMul(periods, lines_), f_.i64(cache_line));
+    prefetch_step_ = ir_.CreateMul(ir_.CreateMul(periods, lines_), f_.i64(kCacheLine));
     prefetch_step_ = ir_.CreateSelect(together_, prefetch_step_, f_.i64(0));
   }
 

@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "codegen/cpu/contractions/microkernel.h"
+#include "compiler/kernel/machine.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
 namespace {
 
 constexpr int64_t default_panel_columns = 48;
-constexpr int64_t line_words = 16, line_bytes = 64;
+constexpr int64_t line_words = kCacheLine / 4;
 constexpr int64_t prefetch_period = MicroKernel::prefetch_period;
 
 /// Tiles of 9x3, 6x2 and 8x3 vectors; of widened quads 8x3, 5x2 and 7x3.
@@ -45,8 +46,6 @@ constexpr int64_t deepest_block = 512;  // k steps: 96 KiB of a panel
 /// Measured on a Zen 3 (AVX2), share of the peak by strips of 192, 256, 384 steps: 197x768x3072 91, 91, 91 %;
 /// 197x3072x768 92, 94, 92 %.
 constexpr int64_t deepest_strip = 256;  // k steps: 16 KiB of a strip of two vectors, 6 KiB of a row tile
-
-constexpr int64_t near_bytes = 256 << 10;  // half of the L2 that all CPUs of the targets have
 
 /// Blocks of equal depth, a multiple of a cache line of A.
 void cut_depth(MatMulPlan& plan) {
@@ -103,7 +102,7 @@ int MatMulPlan::rows_together() const {
   return rows;
 }
 
-int64_t MatMulPlan::panel_lines() const { return prefetch_period * panel_columns * size_of(panel_type()) / line_bytes; }
+int64_t MatMulPlan::panel_lines() const { return prefetch_period * panel_columns * size_of(panel_type()) / kCacheLine; }
 
 Dim MatMulPlan::tiles_together() const { return chunk() > 1 ? min(block_tiles, chunk()) : block_tiles; }
 
@@ -170,7 +169,7 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
   cut_depth(plan);
   cut_rows(plan);
   const Dim bytes = plan.steps * plan.panels * plan.panel_columns * size_of(plan.panel_type());
-  plan.near = matmul.near || (bytes.is_constant() && bytes.constant() <= near_bytes);
+  plan.near = matmul.near || (bytes.is_constant() && bytes.constant() <= kCommonL2 / 2);
   plan_prefetch(plan);
   plan.grain = units_per_task(plan, matmul);
   return plan;

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "codegen/cpu/llvm/widen_half.h"
+#include "compiler/kernel/machine.h"
 
 namespace gcg::cpu {
 namespace {
 
 constexpr int64_t word_bytes = 4;
-constexpr int64_t cache_line = 64;
 constexpr int64_t prefetch_period = MicroKernel::prefetch_period;
 enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kPrefetchMask, kARow, kAColumn, kBRow, kTail };
 
@@ -156,7 +156,7 @@ class TileEmitter {
     b_.CreateCondBr(b_.CreateICmpEQ(phase, b_.getInt64(0)), fetch, body);
     b_.SetInsertPoint(fetch);
     llvm::Value* per_step =
-        b_.CreateMul(value(m_.prefetch_lines, kPrefetchLines), b_.getInt64(cache_line / prefetch_period));
+        b_.CreateMul(value(m_.prefetch_lines, kPrefetchLines), b_.getInt64(kCacheLine / prefetch_period));
     llvm::Value* line = b_.CreateGEP(b_.getInt8Ty(), f_.getArg(kPrefetch), b_.CreateMul(k, per_step));
     if (m_.prefetch_lines) {
       for (int64_t i = 0; i < *m_.prefetch_lines; ++i) fetch_line(line, b_.getInt64(static_cast<uint64_t>(i)));
@@ -176,7 +176,7 @@ class TileEmitter {
   }
 
   void fetch_line(llvm::Value* base, llvm::Value* index) {
-    llvm::Value* place = b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(index, b_.getInt64(cache_line)));
+    llvm::Value* place = b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(index, b_.getInt64(kCacheLine)));
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {place->getType()},
                        {place, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
   }

@@ -41,16 +41,20 @@ void initialize_targets_once() {
 }  // namespace
 
 CpuTarget cpu_target(const Target& target) {
+  constexpr const char* kX86 = "x86_64-unknown-linux-gnu";
   const Machine& m = machine_of(target);
-  const int bytes = m.vector_bytes, registers = m.vector_registers;
-  if (target.name == "x86-64-v3") return {Isa::avx2, "x86_64-unknown-linux-gnu", "x86-64-v3", "", bytes, registers};
-  if (target.name == "x86-64-v4") return {Isa::avx512, "x86_64-unknown-linux-gnu", "x86-64-v4", "", bytes, registers};
-  if (target.name == "x86-64-v4-vnni")
-    return {Isa::avx512, "x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512vnni", bytes, registers, true};
-  if (target.name == "x86-64-v4-bf16")
-    return {Isa::avx512, "x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512vnni,+avx512bf16", bytes, registers, true,
-            true};
-  if (target.name == "aarch64") return {Isa::neon, "aarch64-unknown-linux-gnu", "generic", "+neon", bytes, registers};
+  CpuTarget cpu{.vector_bytes = m.vector_bytes, .vector_registers = m.vector_registers, .l2_bytes = m.l2_bytes};
+  const auto name = [&](Isa isa, const char* triple, const char* llvm_name, const char* features) {
+    cpu.isa = isa, cpu.triple = triple, cpu.cpu = llvm_name, cpu.features = features;
+    return cpu;
+  };
+  if (target.name == "aarch64") return name(Isa::neon, "aarch64-unknown-linux-gnu", "generic", "+neon");
+  if (target.name == "x86-64-v3") return name(Isa::avx2, kX86, "x86-64-v3", "");
+  if (target.name == "x86-64-v4") return name(Isa::avx512, kX86, "x86-64-v4", "");
+  cpu.has_vnni = true;
+  if (target.name == "x86-64-v4-vnni") return name(Isa::avx512, kX86, "x86-64-v4", "+avx512vnni");
+  cpu.has_bf16 = true;
+  if (target.name == "x86-64-v4-bf16") return name(Isa::avx512, kX86, "x86-64-v4", "+avx512vnni,+avx512bf16");
   GCG_CHECK(false, "the CPU code generator has no target '", target.name, "'");
   return {};
 }

@@ -23,6 +23,7 @@ struct CpuTarget {
   const char* features = "";  // beyond those of `cpu`
   int vector_bytes = 32;
   int vector_registers = 16;
+  int64_t l2_bytes = 0;   // that every CPU of the target has
   bool has_vnni = false;  // VPDPBUSD on whole vectors
   bool has_bf16 = false;  // VDPBF16PS on whole vectors
 

@@ -7,6 +7,7 @@
 #include "codegen/cuda/contractions/epilogue_text.h"
 #include "codegen/cuda/text/vector_access.h"
 #include "compiler/kernel/loop_planning.h"
+#include "compiler/kernel/machine.h"
 #include "compiler/kernel/typical_extent.h"
 #include "compiler/support/error.h"
 
@@ -20,7 +21,7 @@ struct AttentionTile {
   Arithmetic arithmetic = Arithmetic::scalar;
   int queries() const { return 16 * query_warps; }
   int keys() const { return 8 * key_tiles * key_groups; }  // of a step
-  int threads() const { return 32 * query_warps * key_groups; }
+  int threads() const { return kWarpThreads * query_warps * key_groups; }
   /// As device/gart_attention.cuh lays it out.
   int64_t shared_bytes() const {
     const int64_t element = element_bytes(arithmetic), line = head + 16 / element;
@@ -41,7 +42,7 @@ double clocks(const Machine& gpu, Arithmetic arithmetic, const AttentionTile& t,
               double keys) {
   constexpr double kStart = 3000, kLatency = 800, kEachStep = 300;
   const double blocks = heads * std::ceil(queries / t.queries());
-  const int shared_fit = static_cast<int>(gpu.shared_bytes / (t.shared_bytes() + 1024));
+  const int shared_fit = static_cast<int>(gpu.shared_bytes / (t.shared_bytes() + kReservedShared));
   const int residents =
       std::max(1, std::min({shared_fit, 512 / t.threads(), static_cast<int>(std::ceil(blocks / gpu.processors))}));
   const double waves = std::ceil(blocks / (gpu.processors * residents));

@@ -23,7 +23,6 @@ constexpr double kBarrierClocks = 60;   // of a step
 constexpr double kTmaStepClocks = 20, kTmaFillClocks = 500;
 constexpr double kElementInstructions = 8;  // of a copy of one element: its place, bounds, load and store
 constexpr int kMostSplits = 32;
-constexpr int64_t kReservedShared = 1024;  // of a block, for the system
 
 /// Tiles by shape, with registers that leave room for `blocks` on one multiprocessor (as assembled, without spills).
 struct Shape {

@@ -41,7 +41,7 @@ struct ProductTile {
   bool is_wide = false;                 // by warpgroups (device/gart_warpgroup.cuh): `warp_rows` warps of 16 rows
   int producers = 0;  // wide: producer threads beside them, which have TMA tiles copied (device/gart_tma_ring.cuh)
 
-  int threads() const { return 32 * warp_rows * warp_columns + producers; }
+  int threads() const { return kWarpThreads * warp_rows * warp_columns + producers; }
 };
 
 /// What a product's operands ask of tiles.

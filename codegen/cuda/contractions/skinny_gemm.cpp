@@ -4,6 +4,7 @@
 #include "codegen/cuda/contractions/choice.h"
 #include "codegen/cuda/contractions/epilogue_text.h"
 #include "codegen/cuda/text/vector_access.h"
+#include "compiler/kernel/machine.h"
 #include "compiler/kernel/typical_extent.h"
 
 namespace gcg::cuda {
@@ -32,7 +33,7 @@ struct SkinnyGemm {
         copy(rows ? product.right : product.left),
         few_copy(rows ? product.left : product.right) {}
 
-  int lines_of_block(const Sharing& s) const { return copy.along_depth ? kWarps * s.each : 32; }
+  int lines_of_block(const Sharing& s) const { return copy.along_depth ? kWarps * s.each : kWarpThreads; }
   int unroll(const Sharing& s) const { return copy.along_depth ? 4 / s.each : few * copy.vector <= 16 ? 8 : 4; }
 
   bool few_rows;
@@ -46,7 +47,7 @@ double seconds(const Machine& gpu, const Product& product, const SkinnyGemm& l, 
   const double depth = typical(product.depth), lines = typical(l.many) * typical(product.batch);
   const auto element = static_cast<double>(size_of(l.copy.stored));
   const double blocks = lines / l.lines_of_block(s) * s.splits;
-  const double block_bytes = element * l.copy.vector * l.unroll(s) * s.each * 32 * kWarps;
+  const double block_bytes = element * l.copy.vector * l.unroll(s) * s.each * kWarpThreads * kWarps;
   const double reads = std::min(blocks, 6.0 * gpu.processors) * block_bytes / (kMemoryLatency * 1e-6);
   return element * depth * lines / std::min(reads, gpu.bytes_per_second) + (s.splits > 1 ? kDependentLaunch * 1e-6 : 0);
 }
@@ -93,11 +94,11 @@ class SkinnyGemmText {
     const int many = l_.few_rows ? p_.right_operand : p_.left_operand;
     const bool ahead = is_constant(f_.kernel(), many);
     const int64_t block_reads =
-        int64_t{1} * unroll() * l_.copy.vector * 32 * kWarps * (l_.copy.along_depth ? sharing_.each : 1);
+        int64_t{1} * unroll() * l_.copy.vector * kWarpThreads * kWarps * (l_.copy.along_depth ? sharing_.each : 1);
     f_.wait_later(ahead ? many : -1, block_reads * size_of(l_.copy.stored));
     sum(ahead ? "true" : "false");
     finish_sum(place);
-    KernelText text = f_.finish(kind + "_vector", 32 * kWarps);
+    KernelText text = f_.finish(kind + "_vector", kWarpThreads * kWarps);
     text.tasks = groups * p_.batch * sharing_.splits;
     text.note = concat("vectors of ", l_.few, ", ", l_.copy.along_depth ? "along" : "across", " the depth by ",
                        size_of(l_.copy.stored) * l_.copy.vector, " bytes, ", describe(sharing_));
@@ -122,11 +123,11 @@ class SkinnyGemmText {
     if (l_.copy.along_depth) {
       const bool both = l_.few_copy.along_depth && l_.few_copy.vector == l_.copy.vector;
       f_.line("const gart_dot dot = gart_dot_along_depth<", l_.few, ", ", sharing_.each, ", ", l_.copy.vector, ", ",
-              both ? "true" : "false", ", ", unroll(), ", ", ahead,
-              ">(few, many, first_line + (int)threadIdx.x / 32 * ", sharing_.each, ", first, end);");
+              both ? "true" : "false", ", ", unroll(), ", ", ahead, ">(few, many, first_line + (int)threadIdx.x / ",
+              kWarpThreads, " * ", sharing_.each, ", first, end);");
       return;
     }
-    f_.line("__shared__ float shared[", kWarps * l_.few * 32, "];");
+    f_.line("__shared__ float shared[", kWarps * l_.few * kWarpThreads, "];");
     f_.line("const gart_dot dot = gart_dot_along_lines<", l_.few, ", ", l_.copy.vector, ", ", kWarps, ", ", unroll(),
             ", ", ahead, ">(few, many, first_line, first, end, shared);");
   }

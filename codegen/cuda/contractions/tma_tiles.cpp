@@ -3,6 +3,7 @@
 
 #include "codegen/cuda/contractions/product.h"
 #include "codegen/cuda/text/vector_access.h"
+#include "compiler/kernel/machine.h"
 #include "compiler/kernel/typical_extent.h"
 
 namespace gcg::cuda {
@@ -21,14 +22,14 @@ int dimension_of(const Product::TmaView& view, char kind) {
   return static_cast<int>(at - all.begin());
 }
 
-/// Registers of a multiplying thread of the feeding warpgroup, and of each of the others: of the 65536 of a
+/// Registers of a multiplying thread of the feeding warpgroup, and of each of the others, of those of a
 /// multiprocessor.
 struct Registers {
   int few = 0, many = 0;
 };
 Registers registers_of(const ProductTile& tile) {
   if (tile.producers < 128) return {};  // a warp cannot give any away
-  constexpr int kAll = 65536 / 128, kFew = 40;
+  constexpr int kAll = kProcessorRegisters / 128, kFew = 40;
   const int groups = tile.warp_rows / 4, at_entry = kAll / tile.blocks / (groups + 1) / 8 * 8;
   return {kFew, std::min(240, (at_entry * (groups + 1) - kFew) / groups / 8 * 8)};
 }

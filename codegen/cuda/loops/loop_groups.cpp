@@ -5,11 +5,11 @@
 #include "codegen/cuda/text/operator_text.h"
 #include "codegen/cuda/text/vector_access.h"
 #include "compiler/kernel/loop_planning.h"
+#include "compiler/kernel/machine.h"
 
 namespace gcg::cuda {
 namespace {
 
-constexpr int kWarp = 32;
 constexpr int64_t kWindow = 32;  // points of a window that is unrolled as a whole
 
 class GroupsText : public LoopText {
@@ -60,7 +60,7 @@ KernelText GroupsText::emit() {
 void GroupsText::emit_point(const Dim& points, int per_block) {
   std::string in_block = concat("threadIdx.x / ", plan_.group);
   if (per_block == 1) in_block = "0u";
-  if (plan_.across) in_block = concat("threadIdx.x % ", kWarp);
+  if (plan_.across) in_block = concat("threadIdx.x % ", kWarpThreads);
   const std::string first = concat("blockIdx.x * ", per_block, " + ");
   const std::string point = number("point", points, first + in_block, "(long long)" + first + in_block);
   const std::string end = f_.dim(points).text;
@@ -68,7 +68,8 @@ void GroupsText::emit_point(const Dim& points, int per_block) {
   if (plan_.group == 1) {
     f_.line("if (", point, " >= ", end, ") return;");
   } else {
-    const std::string in_group = plan_.across ? concat("threadIdx.x / ", kWarp) : concat("threadIdx.x % ", plan_.group);
+    const std::string in_group =
+        plan_.across ? concat("threadIdx.x / ", kWarpThreads) : concat("threadIdx.x % ", plan_.group);
     f_.line("const int lane = ", per_block == 1 ? "threadIdx.x" : in_group, ";");
     if (per_block > 1) {
       f_.line("const bool active = ", point, " < ", end, ";");
@@ -107,10 +108,10 @@ void GroupsText::emit_exchange(const Stage& stage, const std::string& local, con
     f_.line("__shared__ ", type, " ", slots, "[", plan_.threads, "];");
     return f_.line(local, " = gart_across_reduce<", plan_.group, ", ", functor, ">(", local, ", ", slots, ");");
   }
-  if (plan_.group <= kWarp)
+  if (plan_.group <= kWarpThreads)
     return f_.line(local, " = gart_warp_reduce<", plan_.group, ", ", functor, ">(", local, ");");
   const std::string slots = f_.fresh("s");
-  f_.line("__shared__ ", type, " ", slots, "[", plan_.group / kWarp, "];");
+  f_.line("__shared__ ", type, " ", slots, "[", plan_.group / kWarpThreads, "];");
   f_.line(local, " = gart_block_reduce<", plan_.group, ", ", functor, ">(", local, ", ", slots, ");");
 }
 
@@ -122,7 +123,7 @@ void GroupsText::emit_row_store(size_t number) {
   emit_row(number, [&](const EvaluationPoint& place) { emit_store(s, place); });
   if (!guard.empty()) f_.close();
   if (plan_.group > 1 && number + 1 < plan_.stages.size())
-    f_.line(plan_.group > kWarp || plan_.across ? "__syncthreads();" : "__syncwarp();");
+    f_.line(plan_.group > kWarpThreads || plan_.across ? "__syncthreads();" : "__syncwarp();");
 }
 
 /// The group's threads walk over the elements of a stage.

@@ -6,13 +6,12 @@
 #include "codegen/cuda/text/vector_access.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/loop_planning.h"
+#include "compiler/kernel/machine.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {
 namespace {
 
-constexpr int64_t kWarp = 32;
-constexpr int64_t kLargestBlock = 1024;
 /// Threads that keep a large GPU busy; below it, threads take fewer elements each.
 constexpr int64_t kManyThreads = 1 << 14;
 /// Points that need no more than one thread each.
@@ -81,11 +80,11 @@ void plan_group(const std::vector<Stage>& stages, LoopPlan& plan) {
   if (!row) {
     plan.group = kUnknownRow;
   } else if (*row <= 512 || (*row <= 1024 && !is_below(extent_of(plan.outer), 4096))) {
-    plan.group = std::clamp(power_of_two((*row + 3) / 4), 1, static_cast<int>(kWarp));
+    plan.group = std::clamp(power_of_two((*row + 3) / 4), 1, kWarpThreads);
   } else {
-    plan.group = std::clamp(power_of_two((*row + 7) / 8), 64, static_cast<int>(kLargestBlock));
+    plan.group = std::clamp(power_of_two((*row + 7) / 8), 64, kMostBlockThreads);
   }
-  if (plan.group > kWarp) plan.threads = plan.group;
+  if (plan.group > kWarpThreads) plan.threads = plan.group;
 }
 
 /// Threads per point where neighbours have neighbouring points: enough of them to keep a large GPU busy.
@@ -94,8 +93,7 @@ int across_group(const std::vector<Stage>& stages, const std::vector<Axis>& oute
   const int64_t row = longest_row(stages).value_or(kUnknownRow);
   const int64_t points = std::max<int64_t>(1, extent_of(outer).upper_bound().value_or(kUnknownPoints));
   if (row < kShortRow || points >= kManyPoints) return 1;
-  return static_cast<int>(
-      std::min<int64_t>({power_of_two(kManyPoints / points), power_of_two(row / kEachThread), kWarp}));
+  return std::min({power_of_two(kManyPoints / points), power_of_two(row / kEachThread), kWarpThreads});
 }
 
 /// Elements at a time, the same for all stages; their rows must be whole numbers of vectors.
@@ -140,7 +138,7 @@ void plan_groups(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
     std::rotate(at, at + 1, plan.outer.end());
     plan.group = across_group(loop.stages, plan.outer);
     plan.across = plan.group > 1;
-    plan.threads = plan.across ? static_cast<int>(kWarp) * plan.group : 128;
+    plan.threads = plan.across ? kWarpThreads * plan.group : 128;
   } else {
     plan_group(loop.stages, plan);
   }
