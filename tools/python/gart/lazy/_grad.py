@@ -6,9 +6,10 @@ import heapq
 
 import numpy as np
 
-from ._core import Array, Error, array, cast, core, float32, is_float, record
-from ._functions import (_axis, arange, broadcast_to, concatenate, dtype_of, expand_dims, maximum, moveaxis, reshape, squeeze, sum as sum_,
-                         swapaxes, transpose, where, zeros, zeros_like)
+from ._core import Array, Error, array, axis_of as _axis, cast, core, dtype_of, float32, is_float, record
+from ._elementwise import where
+from ._reductions import sum as sum_
+from ._shapes import arange, broadcast_to, concatenate, expand_dims, moveaxis, reshape, squeeze, swapaxes, transpose, zeros, zeros_like
 from . import onnx
 
 

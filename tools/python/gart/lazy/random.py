@@ -9,7 +9,9 @@ Philox4x32-10 of (key, number of the element), recorded as the integer arithmeti
 import numpy as np
 
 from ._core import Error, array, cast, float32, int64, uint32, uint64
-from ._functions import arange, cos, log, reshape, sqrt, stack
+from ._elementwise import cos, log, right_shift, sqrt
+from ._reductions import argsort
+from ._shapes import arange, reshape, stack
 
 _MULTIPLIERS, _STEPS = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
 
@@ -102,5 +104,4 @@ def categorical(key, logits, axis=-1):
 
 
 def permutation(key, count):
-    from ._functions import argsort
     return argsort(uniform(key, (count,)))
