@@ -142,7 +142,7 @@ std::optional<Along> along(const Call& call) {
 PyObject* reduce(const Call& call, const Reduction& r, Operator (&operators)[2]) {
   const size_t rank = call.array().shape().size();
   std::optional<Along> a = along(call);
-  if (!a || rank == 0 || !takes(r, call.array().dtype())) return nullptr;
+  if (!a || rank == 0 || !takes(r, call.array().dtype()) || call.array().elements() == 0) return nullptr;
   if (a->is_all)
     for (size_t k = 0; k < rank; ++k) a->axes.push_back(static_cast<int64_t>(k));
   const std::optional<Ints> axes = axes_of(std::move(a->axes), rank);
@@ -171,7 +171,7 @@ PyObject* min(const Call& call) {
 
 PyObject* place(const Call& call, const char* op, std::map<Ints, Operator>& known) {
   const std::optional<Along> a = along(call);
-  if (!a || a->is_all || call.array().dtype() == DType::boolean) return nullptr;
+  if (!a || a->is_all || call.array().dtype() == DType::boolean || call.array().elements() == 0) return nullptr;
   const std::optional<Ints> axes = axes_of(a->axes, call.array().shape().size());
   if (!axes || axes->size() != 1) return nullptr;
   const Ints key = {axes->front(), a->keeps ? 1 : 0};

@@ -49,7 +49,7 @@ def sum(x, axis=None, keepdims=False, dtype=None, initial=None, where=None):
 @form
 def mean(x, axis=None, keepdims=False, dtype=None, where=None):
     if where is None:
-        return _reduce("ReduceMean", x, axis, keepdims, _mean_type(x, dtype))
+        return _reduce("ReduceMean", x, axis, keepdims, _mean_type(x, dtype), neutral=0)
     x = array(x)
     return sum(cast(x, _mean_type(x, dtype) or dtype_of(x)), axis, keepdims, where=where) / sum(broadcast_to(where, x.shape), axis, keepdims)
 

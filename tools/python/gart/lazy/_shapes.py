@@ -56,16 +56,17 @@ def arange(start, stop=None, step=1, dtype=None):
     return numbers if dtype is None else cast(numbers, dtype)
 
 
-def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=float32, axis=0):
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
     if isinstance(start, Array) or isinstance(stop, Array):
         start, stop = together(start, stop, floats=True)
         t = array(np.linspace(0, 1, num, endpoint), dtype_of(start))
         start, stop = broadcast_arrays(start, stop)
         made = start + reshape(t, (num,) + (1,) * start.ndim) * (stop - start)
-        made = cast(made if not axis else moveaxis(made, 0, axis), dtype)
+        made = made if not axis else moveaxis(made, 0, axis)
+        made = made if dtype is None else cast(made, dtype)
         return (made, (stop - start) / builtins.max(1, num - bool(endpoint))) if retstep else made
     made = np.linspace(start, stop, num, endpoint, retstep, np.float64, axis)
-    return (array(made[0], dtype), float(made[1])) if retstep else array(made, dtype)
+    return (array(made[0], dtype or float32), float(made[1])) if retstep else array(made, dtype or float32)
 
 
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=float32):
