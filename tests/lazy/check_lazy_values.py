@@ -123,6 +123,13 @@ class Values(unittest.TestCase):
         np.testing.assert_array_equal(x.numpy(), gl.random.uniform(gl.random.key(7), (1000,)).numpy())
         a, b = gl.random.split(key)
         self.assertNotEqual(gl.random.uniform(a).item(), gl.random.uniform(b).item())
+        # Splitting a key that is there records nothing: a loop's keys are no graph that grows. In a function it is recorded, to the same keys.
+        recorded = gl.function(lambda k: [gl.random.split(k, 3)[2], gl.random.fold_in(k, 5)])(key)
+        before = gl.stats()["nodes_recorded"]
+        now = gl.random.split(key, 3)[2]
+        self.assertTrue(now.is_ready and gl.stats()["nodes_recorded"] == before)
+        for there, later in zip((now, gl.random.fold_in(key, 5)), recorded):
+            self.assertEqual(there.tolist(), later.tolist())
         big = gl.random.normal(key, (200000,)).numpy()
         self.assertLess(abs(big.mean()), 0.01)
         self.assertLess(abs(big.std() - 1), 0.01)

@@ -1,5 +1,6 @@
 #include "tools/lazy/infer_types.h"
 
+#include <array>
 #include <mutex>
 #include <unordered_map>
 
@@ -70,16 +71,17 @@ const Inferred& infer_types(const Op& op, std::span<Node* const> inputs, const E
   struct Slot {
     const Op* op;
     const Extents* ints;
-    const Type* types[2];
+    std::array<const Type*, 3> types;
     const Inferred* answer;
   };
   static thread_local Slot slots[512];
   Slot* slot = nullptr;
-  if (inputs.size() <= 2) {
-    const Type* a = inputs.empty() ? nullptr : inputs[0]->type;
-    const Type* b = inputs.size() < 2 ? nullptr : inputs[1]->type;
-    slot = &slots[mix(mix(mix(mix(0, &op), ints), a), b) >> 55];
-    if (slot->op == &op && slot->ints == ints && slot->types[0] == a && slot->types[1] == b) return *slot->answer;
+  std::array<const Type*, 3> few = {};
+  if (inputs.size() <= few.size()) {
+    uint64_t hash = mix(mix(0, &op), ints);
+    for (size_t i = 0; i < inputs.size(); ++i) hash = mix(hash, few[i] = inputs[i]->type);
+    slot = &slots[hash >> 55];
+    if (slot->op == &op && slot->ints == ints && slot->types == few) return *slot->answer;
   }
   static std::mutex mutex;
   static auto* known = new std::unordered_map<Question, std::unique_ptr<Inferred>, Hash>;
@@ -99,9 +101,7 @@ const Inferred& infer_types(const Op& op, std::span<Node* const> inputs, const E
     }
     answer = entry.get();
   }
-  if (slot != nullptr)
-    *slot = {
-        &op, ints, {inputs.empty() ? nullptr : inputs[0]->type, inputs.size() < 2 ? nullptr : inputs[1]->type}, answer};
+  if (slot != nullptr) *slot = {&op, ints, few, answer};
   return *answer;
 }
 

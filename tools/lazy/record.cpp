@@ -14,15 +14,21 @@ namespace {
   throw Error(gcg::concat(op.name, ": the extents of its result depend on data; such results are not recorded"));
 }
 
-template <size_t n>
-Array record_one(const Operator& what, Node* const (&inputs)[n], Source source) {
+bool is_list(char kind) { return kind == 'i' || kind == 's'; }
+
+/// An operator of one result. `ints` of so many lists, null for none.
+Array record_one(const Operator& what, std::span<Node* const> inputs, const Extents* ints, Source source) {
   const Op* op = what.op();
-  if (op == nullptr || op->operands.size() != n || op->outputs != 1 || static_cast<size_t>(op->arrays) != n)
-    throw Error(gcg::concat(op == nullptr ? "no operator" : op->name, " is not recorded with ", n, " arrays"));
-  const Inferred& types = infer_types(*op, inputs, nullptr);
+  const size_t lists = ints == nullptr ? 0 : ints->lengths.size();
+  if (op == nullptr || op->operands.size() != inputs.size() + lists || op->outputs != 1 ||
+      static_cast<size_t>(op->arrays) != inputs.size() ||
+      std::count_if(op->operands.begin(), op->operands.end(), is_list) != static_cast<std::ptrdiff_t>(lists))
+    throw Error(gcg::concat(op == nullptr ? "no operator" : op->name, " is not recorded with ", inputs.size(),
+                            " arrays and ", lists, " lists"));
+  const Inferred& types = infer_types(*op, inputs, ints);
   if (!types.is_closed) refuse_open(*op);
   counters().recorded.fetch_add(1, std::memory_order_relaxed);
-  return Array(new_node(op, types.outputs[0], nullptr, inputs, source));
+  return Array(new_node(op, types.outputs[0], ints, inputs, source));
 }
 
 }  // namespace
@@ -148,18 +154,28 @@ Operator Operator::make(const std::string& name, const std::string& operands, co
 
 Array record(const Operator& op, const Array& x, Source source) {
   Node* const inputs[] = {x.node()};
-  return record_one(op, inputs, source);
+  return record_one(op, inputs, nullptr, source);
 }
 
 Array record(const Operator& op, const Array& x, const Array& y, Source source) {
   Node* const inputs[] = {x.node(), y.node()};
-  return record_one(op, inputs, source);
+  return record_one(op, inputs, nullptr, source);
+}
+
+Array record(const Operator& op, const Array& x, const Array& y, const Array& z, Source source) {
+  Node* const inputs[] = {x.node(), y.node(), z.node()};
+  return record_one(op, inputs, nullptr, source);
+}
+
+Array record(const Operator& op, const Array& x, std::span<const int64_t> ints, std::span<const uint32_t> lengths,
+             Source source) {
+  Node* const inputs[] = {x.node()};
+  return record_one(op, inputs, intern_extents(ints, lengths), source);
 }
 
 std::vector<Array> record(const Operator& what, std::span<const Array> arrays,
                           const std::vector<std::vector<int64_t>>& lists, Source source) {
   const Op* op = what.op();
-  const auto is_list = [](char kind) { return kind == 'i' || kind == 's'; };
   if (op == nullptr || static_cast<size_t>(op->arrays) != arrays.size() ||
       std::count_if(op->operands.begin(), op->operands.end(), is_list) != static_cast<std::ptrdiff_t>(lists.size()))
     throw Error(gcg::concat(op == nullptr ? "no operator" : op->name, " is not recorded with ", arrays.size(),

@@ -169,8 +169,9 @@ class MatMulEmitter {
       block(f_.i64(0), k_, following, false);
     } else {
       const int64_t depth = plan_.k_block, steps = plan_.steps.constant();
-      block(f_.i64(0), f_.i64(depth), panel_address(panel.b, f_.i64(depth * plan_.panel_columns)), false);
-      f_.for_loop(f_.i64(depth), f_.i64(steps), f_.i64(depth), [&](llvm::Value* k) {
+      llvm::Value* first = first_depth();
+      block(f_.i64(0), first, panel_address(panel.b, ir_.CreateMul(first, f_.i64(plan_.panel_columns))), false);
+      f_.for_loop(first, f_.i64(steps), f_.i64(depth), [&](llvm::Value* k) {
         llvm::Value* end = ir_.CreateAdd(k, f_.i64(depth));
         llvm::Value* further = panel_address(panel.b, ir_.CreateMul(end, f_.i64(plan_.panel_columns)));
         llvm::Value* next = ir_.CreateSelect(ir_.CreateICmpSLT(end, f_.i64(steps)), further, following);
@@ -179,6 +180,13 @@ class MatMulEmitter {
     }
     f_.for_loop(from, to, f_.i64(1),
                 [&](llvm::Value* t) { epilogue(g, row_of(t), rows_of(t), sums_of(ir_.CreateSub(t, from))); });
+  }
+
+  /// Of the first block of k: all of it for rows so few that several sets of sums are added up at a block's end. So the
+  /// order of the sums is that of a product which is not cut.
+  llvm::Value* first_depth() {
+    if (plan_.heights.front() > MicroKernel::most_split_rows || plan_.widens()) return f_.i64(plan_.k_block);
+    return ir_.CreateSelect(ir_.CreateICmpSLE(m_, f_.i64(MicroKernel::most_split_rows)), k_, f_.i64(plan_.k_block));
   }
 
   llvm::Value* rows_of(llvm::Value* t) {

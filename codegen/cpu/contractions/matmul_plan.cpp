@@ -83,6 +83,7 @@ int MatMulPlan::widest(int rows) const {
     MicroKernel tile;
     tile.rows = rows;
     tile.vectors = vectors;
+    tile.lanes = lanes;
     tile.multiply = multiply;
     tile.right = right;
     if (panel_vectors() % vectors == 0 && tile.registers() <= registers) return vectors;
@@ -96,6 +97,8 @@ int MatMulPlan::rows_together() const {
     MicroKernel tile;
     tile.rows = height;
     tile.vectors = widest(height);
+    tile.lanes = lanes;
+    tile.multiply = multiply;
     return tile.sets();
   };
   while (rows <= tallest && (passes(rows) == 1 || sets(rows) > 1)) ++rows;

@@ -36,7 +36,12 @@ struct MicroKernel {
   bool masked = false;
 
   /// Independent accumulator sets over k: a tile of few accumulators would otherwise wait for the latency of its FMAs.
-  int sets() const { return rows * vectors >= 8 ? 1 : rows * vectors >= 4 ? 2 : 4; }
+  /// Floats are added in the order that the number of rows says, alone: the same in a wide tile and in a narrow one.
+  int sets() const {
+    if (sums_floats(multiply)) return rows > most_split_rows ? 1 : rows == 1 && lanes >= 16 ? 4 : 2;
+    return rows * vectors >= 8 ? 1 : rows * vectors >= 4 ? 2 : 4;
+  }
+  static constexpr int most_split_rows = 2;  // with more there is one set of sums of floats
   /// Vector registers in use: the sums, one k step's columns (operands in memory if used once) and one broadcast;
   /// widened columns are never in memory, and their products are added by an instruction of its own.
   int registers() const {

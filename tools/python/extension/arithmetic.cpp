@@ -17,13 +17,15 @@ const char* const kSlotOps[] = {
 Operator slot_operators[10];
 
 bool is_plain_float(DType t) { return t == DType::f32 || t == DType::f64; }
+bool is_float(DType t) { return is_plain_float(t) || t == DType::f16 || t == DType::bf16; }
 bool is_number(DType t) { return t != DType::boolean; }
 bool is_fast(int slot, DType t) {
   if (slot > kEqual || !is_number(t)) return false;
-  return slot != kDiv || is_plain_float(t) || t == DType::f16 || t == DType::bf16;
+  return slot != kDiv || is_float(t);
 }
 
-/// A Python number beside an array of `dtype`, as NumPy takes it; empty where Python is to see to it.
+}  // namespace
+
 Array weak_scalar(PyObject* value, DType dtype) {
   if (PyFloat_CheckExact(value) && is_plain_float(dtype)) {
     const double number = PyFloat_AsDouble(value);
@@ -49,8 +51,6 @@ Array weak_scalar(PyObject* value, DType dtype) {
   }
   return {};
 }
-
-}  // namespace
 
 PyObject* binary(int slot, PyObject* a, PyObject* b) {
   const bool left = is_array(a), right = is_array(b);
@@ -88,7 +88,6 @@ PyObject* compare(PyObject* a, PyObject* b, int how) {
       return binary(kNotEqual, a, b);
   }
 }
-PyObject* power_slot(PyObject* a, PyObject* b, PyObject*) { return binary(kPower, a, b); }
 
 namespace {
 
@@ -115,7 +114,7 @@ PyObject* unary(int which, PyObject* x) {
   const Unary& u = kUnary[which];
   if (is_array(x)) {
     const DType t = array_of(x).dtype();
-    if (u.floats_only ? (is_plain_float(t) || t == DType::f16 || t == DType::bf16) : is_number(t))
+    if (u.floats_only ? is_float(t) : is_number(t))
       return guarded([&] { return wrap(gcc_graph::lazy::record(unary_operators[which], array_of(x), here())); });
   }
   PyObject* floats = PyObject_CallFunction(package.convert, "Oi", x, u.floats_only ? 1 : 0);
@@ -146,6 +145,25 @@ bool add_functions(PyObject* module, std::integer_sequence<int, which...>) {
 }
 
 }  // namespace
+
+/// Whole powers are products, as NumPy has them.
+PyObject* power_slot(PyObject* a, PyObject* b, PyObject*) {
+  static const int root = index_of_unary("sqrt");
+  int overflow = 0;
+  const long power = PyLong_CheckExact(b) != 0 ? PyLong_AsLongAndOverflow(b, &overflow) : 0;
+  if (is_array(a) && is_number(array_of(a).dtype())) {
+    if (power == 2) return binary(kMul, a, a);
+    if (power == 3) {
+      PyObject* square = binary(kMul, a, a);
+      PyObject* cube = square == nullptr ? nullptr : binary(kMul, square, a);
+      Py_XDECREF(square);
+      return cube;
+    }
+    if (PyFloat_CheckExact(b) != 0 && PyFloat_AsDouble(b) == 0.5 && is_float(array_of(a).dtype()))
+      return unary(root, a);
+  }
+  return binary(kPower, a, b);
+}
 
 PyObject* negative(PyObject* x) {
   static const int which = index_of_unary("negative");

@@ -26,6 +26,9 @@ enum Slot : int {
   kSlots
 };
 
+/// A Python number beside an array of `dtype`, as NumPy takes it; empty where Python is to see to it.
+Array weak_scalar(PyObject* value, DType dtype);
+
 PyObject* binary(int slot, PyObject* a, PyObject* b);
 template <int slot>
 PyObject* binary_slot(PyObject* a, PyObject* b) {

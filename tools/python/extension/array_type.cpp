@@ -1,6 +1,7 @@
 // The class Array: its operators, buffers, and what made it.
 #include "arithmetic.h"
 #include "conversions.h"
+#include "forms.h"
 #include "source_lines.h"
 #include "type_specs.h"
 
@@ -122,17 +123,27 @@ PyObject* identity(PyObject* self, PyObject*) {
 PyGetSetDef array_getset[] = {{"shape", get_shape, nullptr, "Extents, a tuple", nullptr},
                               {"ndim", get_ndim, nullptr, "Rank", nullptr},
                               {"size", get_size, nullptr, "Number of elements", nullptr},
+                              {"T", transposed, nullptr, "Axes in reverse", nullptr},
                               {"_code", get_code, nullptr, "Number of the element type", nullptr},
                               {"is_ready", get_ready, nullptr, "Computed already?", nullptr},
                               {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMethodDef array_methods[] = {{"_made_by", made_by, METH_NOARGS, "What made it"},
-                               {"_identity", identity, METH_NOARGS, "Equal for handles to one value"},
-                               {nullptr, nullptr, 0, nullptr}};
+PyMethodDef* array_methods() {
+  static auto* all = [] {
+    const auto forms = form_methods();
+    auto* table = new std::vector<PyMethodDef>(forms.begin(), forms.end());
+    table->push_back({"_made_by", made_by, METH_NOARGS, "What made it"});
+    table->push_back({"_identity", identity, METH_NOARGS, "Equal for handles to one value"});
+    table->push_back({nullptr, nullptr, 0, nullptr});
+    return table;
+  }();
+  return all->data();
+}
 
 PyType_Slot array_slots[] = {SLOT(Py_tp_dealloc, dealloc_array),
                              SLOT(Py_tp_getset, array_getset),
-                             SLOT(Py_tp_methods, array_methods),
+                             SLOT(Py_tp_methods, array_methods()),
                              SLOT(Py_tp_richcompare, compare),
+                             SLOT(Py_mp_subscript, subscript),
                              SLOT(Py_bf_getbuffer, get_buffer),
                              SLOT(Py_bf_releasebuffer, release_buffer),
                              SLOT(Py_nb_add, binary_slot<kAdd>),

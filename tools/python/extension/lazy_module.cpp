@@ -5,6 +5,7 @@
 
 #include "arithmetic.h"
 #include "conversions.h"
+#include "forms.h"
 #include "source_lines.h"
 #include "type_specs.h"
 
@@ -83,14 +84,32 @@ PyObject* from_bytes(PyObject*, PyObject* args) {
   return made;
 }
 
-PyObject* evaluate_all(PyObject*, PyObject* sequence) {
+/// The arrays in lists, tuples and dicts, whatever else is in them. False with an exception set.
+bool collect(PyObject* value, std::vector<Array>& arrays) {
+  if (is_array(value)) {
+    arrays.push_back(array_of(value));
+    return true;
+  }
+  if (PyDict_Check(value) != 0) {
+    PyObject *key = nullptr, *item = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(value, &at, &key, &item) != 0;)
+      if (!collect(item, arrays)) return false;
+    return true;
+  }
+  const bool is_list = PyList_Check(value) != 0;
+  if (!is_list && PyTuple_Check(value) == 0) return true;
+  if (Py_EnterRecursiveCall(" in the values to be computed") != 0) return false;
+  bool good = true;
+  for (Py_ssize_t i = 0; good && i < PyObject_Size(value); ++i)
+    good = collect(is_list ? PyList_GetItem(value, i) : PyTuple_GetItem(value, i), arrays);
+  Py_LeaveRecursiveCall();
+  return good;
+}
+
+/// evaluate(*values)
+PyObject* evaluate_all(PyObject*, PyObject* values) {
   std::vector<Array> arrays;
-  if (guarded([&] {
-        arrays = arrays_of(sequence);
-        return Py_None;
-      }) == nullptr)
-    return nullptr;
-  if (!evaluate(std::move(arrays))) return nullptr;
+  if (!collect(values, arrays) || !evaluate(std::move(arrays))) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -169,13 +188,16 @@ PyObject* graph(PyObject*, PyObject* args) {
   });
 }
 
-/// connect(error class, package.fallback, package.convert, folder of the package)
+/// connect(error class, package.fallback, package.convert, package.forms, folder of the package)
 PyObject* connect(PyObject*, PyObject* args) {
   const char* folder = nullptr;
-  if (PyArg_ParseTuple(args, "OOOs", &package.error, &package.fallback, &package.convert, &folder) == 0) return nullptr;
+  if (PyArg_ParseTuple(args, "OOOOs", &package.error, &package.fallback, &package.convert, &package.forms, &folder) ==
+      0)
+    return nullptr;
   Py_INCREF(package.error);
   Py_INCREF(package.fallback);
   Py_INCREF(package.convert);
+  Py_INCREF(package.forms);
   package.folder = folder;
   Py_RETURN_NONE;
 }
@@ -187,7 +209,8 @@ PyMethodDef functions[] = {{"operator", make_operator, METH_VARARGS, "operator(n
                            {"import_function", import_function, METH_VARARGS, "A function of ONNX libraries"},
                            {"functions", functions_of, METH_O, "The names in ONNX libraries"},
                            {"from_bytes", from_bytes, METH_VARARGS, "from_bytes(dtype, shape, buffer)"},
-                           {"evaluate", evaluate_all, METH_O, "evaluate(arrays)"},
+                           {"evaluate", evaluate_all, METH_VARARGS,
+                            "Computes values now, together: arrays, or lists, tuples and dicts of them."},
                            {"stats", stats, METH_NOARGS, "Counters"},
                            {"explain", explain, METH_NOARGS, "A line per compilation"},
                            {"operators", operators, METH_NOARGS, "What can be recorded"},
@@ -219,6 +242,6 @@ PyMODINIT_FUNC PyInit__gart_lazy() {
   make_operators();
   Py_INCREF(reinterpret_cast<PyObject*>(types.array));
   PyModule_AddObject(module, "Array", reinterpret_cast<PyObject*>(types.array));
-  if (!add_unary_functions(module)) return nullptr;
+  if (!add_unary_functions(module) || !add_form_functions(module)) return nullptr;
   return module;
 }

@@ -35,9 +35,10 @@ struct Types {
 };
 extern Types types;
 /// The package's: its error class; what does what operands that are not alike need: fallback(name, a, b); what makes an
-/// array of anything else; its folder, whose frames are nobody's lines.
+/// array of anything else; its functions by name, for forms that are not recorded here; its folder, whose frames are
+/// nobody's lines.
 struct Package {
-  PyObject *error = nullptr, *fallback = nullptr, *convert = nullptr;
+  PyObject *error = nullptr, *fallback = nullptr, *convert = nullptr, *forms = nullptr;
   std::string folder;
 };
 extern Package package;

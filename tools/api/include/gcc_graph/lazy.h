@@ -116,6 +116,10 @@ class GCC_GRAPH_API Operator {
 /// and types.
 GCC_GRAPH_API Array record(const Operator& op, const Array& x, Source source = {});
 GCC_GRAPH_API Array record(const Operator& op, const Array& x, const Array& y, Source source = {});
+GCC_GRAPH_API Array record(const Operator& op, const Array& x, const Array& y, const Array& z, Source source = {});
+/// Of one array and operands i and s: `ints`, the lists in a row, and how long each is.
+GCC_GRAPH_API Array record(const Operator& op, const Array& x, std::span<const int64_t> ints,
+                           std::span<const uint32_t> lengths, Source source = {});
 /// All results. `ints`: the lists of operands i and s, in order.
 GCC_GRAPH_API std::vector<Array> record(const Operator& op, std::span<const Array> inputs,
                                         const std::vector<std::vector<int64_t>>& ints = {}, Source source = {});

@@ -4,6 +4,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+from operator import index as operator_index
 
 import numpy as np
 
@@ -12,6 +13,10 @@ from .. import _CODES, _DTYPES, GartError
 
 class Error(GartError, ValueError):
     """What cannot be recorded, or not be computed; the message ends with the line of the program that recorded it."""
+
+
+class IndexFault(Error, IndexError):
+    """There is no such index."""
 
 
 def _load():
@@ -60,7 +65,7 @@ def array(value, dtype=None):
     if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
         value = np.from_dlpack(value)
     if isinstance(value, (list, tuple)) and any(isinstance(v, Array) for v in value):
-        from ._functions import stack
+        from ._shapes import stack
         return stack([array(v, dtype) for v in value])
     is_typed = isinstance(value, (np.ndarray, np.generic)) or (hasattr(value, "__array__") and hasattr(value, "dtype"))
     data = np.asarray(value)
@@ -134,17 +139,7 @@ def together(*values, floats=False):
     return [cast(v, dtype) if isinstance(v, Array) else array(v, dtype) for v in values]
 
 
-def _arrays_in(value):
-    if isinstance(value, Array):
-        yield value
-    elif isinstance(value, (dict, list, tuple)):
-        for v in value.values() if isinstance(value, dict) else value:
-            yield from _arrays_in(v)
-
-
-def evaluate(*values):
-    """Computes values now, together: arrays, or lists, tuples and dicts of them."""
-    core.evaluate(list(_arrays_in(values)))
+evaluate = core.evaluate
 
 
 def stats():
@@ -198,6 +193,46 @@ class deterministic:
 
     def __exit__(self, *_):
         settings(deterministic=self._before)
+
+
+# Functions that the extension records itself in their usual forms; these are for all others.
+FORMS = {}
+
+
+def form(function):
+    FORMS[function.__name__] = function
+    return getattr(core, function.__name__)
+
+
+def is_operand(x):
+    return isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, list, tuple)) or hasattr(x, "__array__") or hasattr(x, "__dlpack__")
+
+
+def dtype_of(x):
+    return DTYPES[x._code]
+
+
+def axis_of(axis, rank):
+    """The axis counted from the front."""
+    index = operator_index(axis)
+    if not -rank <= index < rank:
+        raise Error(f"axis {index} is out of range for {rank} dimensions")
+    return index % rank
+
+
+def axes_of(axis, rank):
+    """One axis, several, or None: all."""
+    if axis is None:
+        return list(range(rank))
+    axes = [axis_of(a, rank) for a in (axis if isinstance(axis, (list, tuple)) else (axis,))]
+    if len(set(axes)) < len(axes):
+        raise Error(f"an axis comes twice in {axis}")
+    return axes
+
+
+def extents_of(shape):
+    """A shape, or its only extent."""
+    return tuple(operator_index(n) for n in shape) if isinstance(shape, (list, tuple, np.ndarray)) else (operator_index(shape),)
 
 
 def _warn_of_fork():

@@ -11,6 +11,11 @@ _MOST_FORMS = 256  # of one function; the oldest goes
 _being_recorded = threading.local()
 
 
+def is_recording():
+    """Is the body of a function being recorded, by this thread?"""
+    return bool(_being_recorded.__dict__.get("functions"))
+
+
 def _parts(value, name, arrays):
     """What of an argument decides the graph, to be compared; its arrays are appended to `arrays`."""
     if isinstance(value, (Array, np.ndarray, np.generic)):

@@ -2,7 +2,6 @@
 import os
 
 from ._core import Array, array, core
-from ._functions import reshape
 
 
 def _flat(results):

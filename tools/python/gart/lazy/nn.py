@@ -1,6 +1,8 @@
 """Layers' operators: each one node, which the compiler has kernels for."""
-from ._core import Error, array, cast, core, record, together
-from ._functions import _axis, dtype_of, logsumexp, take_along_axis, expand_dims, squeeze
+from ._core import Error, array, axis_of as _axis, cast, core, dtype_of, record
+from ._indices import take_along_axis
+from ._reductions import logsumexp
+from ._shapes import arange, expand_dims, squeeze
 
 relu, sigmoid, softplus, tanh = core.relu, core.sigmoid, core.softplus, core.tanh
 
@@ -85,7 +87,6 @@ def embedding(table, indices):
 
 
 def one_hot(indices, classes, dtype="float32"):
-    from ._functions import arange
     return cast(expand_dims(array(indices), -1) == cast(arange(classes), dtype_of(array(indices))), dtype)
 
 

@@ -9,21 +9,30 @@ Philox4x32-10 of (key, number of the element), recorded as the integer arithmeti
 import numpy as np
 
 from ._core import Error, array, cast, float32, int64, uint32, uint64
-from ._functions import arange, cos, log, reshape, sqrt, stack
+from ._elementwise import cos, log, sqrt
+from ._named import is_recording
+from ._reductions import argsort
+from ._shapes import arange, reshape, stack
 
+_MASK = 2 ** 32 - 1
 _MULTIPLIERS, _STEPS = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
 
 
 def key(seed):
     """A key: uint32[2]."""
     seed = int(seed) & (2 ** 64 - 1)
-    return array(np.array([seed & 0xFFFFFFFF, seed >> 32], np.uint32))
+    return array(np.array([seed & _MASK, seed >> 32], np.uint32))
+
+
+def _checked(key):
+    if key.shape != (2,) or key.dtype != uint32:
+        raise Error(f"a key is uint32[2], as gl.random.key and split make them, not {key.dtype}{list(key.shape)}")
+    return key
 
 
 def _philox(key, count, stream):
     """Four words for each of `count` blocks."""
-    if key.shape != (2,) or key.dtype != uint32:
-        raise Error(f"a key is uint32[2], as gl.random.key and split make them, not {key.dtype}{list(key.shape)}")
+    key = _checked(key)
     number = cast(arange(count), uint32)
     zero = number * array(0, uint32)
     c = [number, zero, zero + array(stream, uint32), zero]
@@ -49,15 +58,34 @@ def _words(key, count, stream=0):
     return words if 4 * blocks == count else words[:count]
 
 
+def _words_now(key, count, stream):
+    """_words of a key's two, at once: a loop that splits its key in each turn does not make a graph that grows with the turns."""
+    words = []
+    for number in range(-(-count // 4)):
+        c, k = [number, 0, stream, 0], list(key)
+        for _ in range(10):
+            wide = [c[2 * i] * _MULTIPLIERS[i] for i in range(2)]
+            c = [(wide[1] >> 32) ^ c[1] ^ k[0], wide[1] & _MASK, (wide[0] >> 32) ^ c[3] ^ k[1], wide[0] & _MASK]
+            k = [(k[i] + _STEPS[i]) & _MASK for i in range(2)]
+        words += c
+    return np.array(words[:count], np.uint32)
+
+
 def split(key, count=2):
     """That many new keys. The old one is not to be used again."""
+    if key.is_ready and not is_recording():
+        return [array(pair) for pair in _words_now(_checked(key).tolist(), 2 * count, 1).reshape(count, 2)]
     words = reshape(_words(key, 2 * count, stream=1), (count, 2))
     return [words[i] for i in range(count)]
 
 
 def fold_in(key, number):
     """A new key of a key and a number."""
-    return _words(key + array([int(number) & 0xFFFFFFFF, 0], uint32), 2, stream=2)
+    number = int(number) & _MASK
+    if key.is_ready and not is_recording():
+        low, high = _checked(key).tolist()
+        return array(_words_now([(low + number) & _MASK, high], 2, 2))
+    return _words(key + array([number, 0], uint32), 2, stream=2)
 
 
 def bits(key, shape):
@@ -102,5 +130,4 @@ def categorical(key, logits, axis=-1):
 
 
 def permutation(key, count):
-    from ._functions import argsort
     return argsort(uniform(key, (count,)))

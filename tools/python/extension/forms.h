@@ -1,0 +1,21 @@
+// What programs call most besides operators, in the forms in which they call it: reductions, shapes, choices, basic
+// indices, recorded by a few calls of C. Other forms go to Python's function of the same name.
+#pragma once
+
+#include <span>
+
+#include "objects.h"
+
+namespace gart_lazy {
+
+/// The forms as functions of the module, and `forms`, a tuple of their names. False with an exception set.
+bool add_form_functions(PyObject* module);
+/// Those that are methods of arrays, too.
+std::span<const PyMethodDef> form_methods();
+
+/// array[index], in subscript.cpp
+PyObject* subscript(PyObject* array, PyObject* index);
+/// array.T
+PyObject* transposed(PyObject* array, void*);
+
+}  // namespace gart_lazy

@@ -1,0 +1,428 @@
+"""Operators and functions of elements, as NumPy has them."""
+import builtins
+import functools
+import operator
+
+import numpy as np
+
+from ._core import FORMS, Array, Error, array, bool_, cast, core, dtype_of, float32, form, int32, is_float, is_operand, record, together
+
+_UNARY = ("exp", "log", "tanh", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
+          "erf", "sigmoid", "reciprocal", "softplus", "abs", "negative", "sign", "relu", "floor", "ceil", "rint")
+for _name in _UNARY:
+    globals()[_name] = getattr(core, _name)
+
+
+_ARITHMETIC = {"add": "Add", "subtract": "Sub", "multiply": "Mul", "matmul": "MatMul", "power": "Pow", "maximum": "Max", "minimum": "Min"}
+_COMPARISONS = {"less": "Less", "less_equal": "LessOrEqual", "greater": "Greater", "greater_equal": "GreaterOrEqual", "equal": "Equal"}
+_LOGIC = {"bitwise_and": ("And", "BitwiseAnd"), "bitwise_or": ("Or", "BitwiseOr"), "bitwise_xor": ("Xor", "BitwiseXor")}
+_OF_BOOLS = {"add": "Or", "multiply": "And", "maximum": "Or", "minimum": "And"}
+
+
+def _power(a, b):
+    if isinstance(b, (int, float)) and not isinstance(b, bool) and isinstance(a, Array):
+        if b == 1:
+            return a + 0
+        if isinstance(b, float) and b in (2, 3):
+            return a ** int(b)
+        if isinstance(b, int) and b < 0 and not is_float(dtype_of(a)):
+            raise Error("integers have no negative powers among integers; make the base a float")
+    return record("Pow", together(a, b))
+
+
+def _divide(name, a, b):
+    if name == "divide":
+        return record("Div", together(a, b, floats=True))
+    x, y = together(a, b)
+    if dtype_of(x) == bool_:
+        x, y = cast(x, np.int8), cast(y, np.int8)
+    if is_float(dtype_of(x)):
+        quotient = core.floor(x / y)
+        return quotient if name == "floor_divide" else x - quotient * y
+    remainder = record("Mod", (x, y))  # of the divisor's sign, as Python's
+    return remainder if name == "remainder" else record("Div", (x - remainder, y))
+
+
+def binary(name, a, b):
+    """What the recorder leaves to Python: operands of different types, and rarer operators."""
+    if not (is_operand(a) and is_operand(b)):
+        return NotImplemented
+    if name == "power":
+        return _power(a, b)
+    if name in ("divide", "floor_divide", "remainder"):
+        return _divide(name, a, b)
+    if name == "not_equal":
+        return record("Not", (binary("equal", a, b),))
+    x, y = together(a, b)
+    is_bool = dtype_of(x) == bool_
+    if name in _LOGIC:
+        return record(_LOGIC[name][0 if is_bool else 1], (x, y))
+    if is_bool and name in _OF_BOOLS:
+        return record(_OF_BOOLS[name], (x, y))
+    if is_bool and name == "subtract":
+        raise Error("booleans have no difference; use ^")
+    if is_bool and name in ("less", "less_equal", "greater", "greater_equal"):
+        x, y = cast(x, int32), cast(y, int32)
+    return record(_ARITHMETIC.get(name) or _COMPARISONS[name], (x, y))
+
+
+class Function:
+    """A function of two operands, and what NumPy makes of it: reduce, accumulate, outer."""
+
+    def __init__(self, name):
+        self.__name__ = self.__qualname__ = name
+        self._direct = getattr(core, name, None) or getattr(operator, _SYMBOLS.get(name, name), None)
+
+    def __repr__(self):
+        return f"<gart.lazy function {self.__name__}>"
+
+    def __call__(self, a, b):
+        if self._direct is not None and isinstance(a, Array) and type(b) in _DIRECT:
+            return self._direct(a, b)
+        return _two(self.__name__, a, b)
+
+    def reduce(self, x, axis=0, keepdims=False):
+        from . import _reductions
+        known = _REDUCTIONS.get(self.__name__)
+        if known is None:
+            raise Error(f"{self.__name__} has no reduce here")
+        return getattr(_reductions, known)(array(x), axis=axis, keepdims=keepdims)
+
+    def accumulate(self, x, axis=0):
+        from . import _reductions
+        return _reductions.accumulate(self, x, axis)
+
+    def outer(self, a, b):
+        a, b = array(a), array(b)
+        return self(a.reshape(a.shape + (1,) * b.ndim), b)
+
+
+_SYMBOLS = {"subtract": "sub", "multiply": "mul", "divide": "truediv", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
+            "equal": "eq", "not_equal": "ne", "bitwise_and": "and_", "bitwise_or": "or_", "bitwise_xor": "xor", "power": "pow",
+            "floor_divide": "floordiv", "remainder": "mod"}
+_DIRECT = (Array, int, float)
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
+
+
+def _two(name, a, b):
+    if not (is_operand(a) and is_operand(b)):
+        raise Error(f"{name}: an array or a number was expected")
+    return binary(name, a, b)
+
+
+FORMS["maximum"], FORMS["minimum"] = functools.partial(_two, "maximum"), functools.partial(_two, "minimum")
+for _name in (*_ARITHMETIC, *_COMPARISONS, *_LOGIC, "divide", "floor_divide", "remainder", "not_equal"):
+    globals()[_name] = Function(_name)
+true_divide, mod, absolute, fabs = divide, remainder, core.abs, core.abs  # noqa: F821
+asin, acos, atan, asinh, acosh, atanh = core.arcsin, core.arccos, core.arctan, core.arcsinh, core.arccosh, core.arctanh
+pow = power  # noqa: F821
+
+
+def positive(x):
+    return array(x)
+
+
+def _floats(*values):
+    return together(*values, floats=True)
+
+
+def log1p(x):
+    """With the digits of a small x: log(1 + x) * x / ((1 + x) - 1)."""
+    x, = _floats(x)
+    u = x + 1
+    return where((u == 1) | (u == np.inf), x, core.log(u) * (x / (u - 1)))
+
+
+def expm1(x):
+    """With the digits of a small x."""
+    x, = _floats(x)
+    u = core.exp(x)
+    near = (u - 1) * (x / core.log(u))
+    return where(u == 1, x, where(core.abs(x) < 1, near, u - 1))
+
+
+def log2(x):
+    return core.log(x) * (1 / float(np.log(2.0)))
+
+
+def log10(x):
+    return core.log(x) * (1 / float(np.log(10.0)))
+
+
+def exp2(x):
+    x, = _floats(x)
+    return record("Pow", (array(2, dtype_of(x)), x))
+
+
+def square(x):
+    x = array(x)
+    return x * x
+
+
+def rsqrt(x):
+    return 1 / core.sqrt(x)
+
+
+def cbrt(x):
+    x, = _floats(x)
+    return core.sign(x) * core.abs(x) ** (1 / 3)
+
+
+def hypot(a, b):
+    a, b = (core.abs(v) for v in _floats(a, b))
+    large, small = maximum(a, b), minimum(a, b)
+    ratio = small / where(large == 0, 1, large)
+    return where(large == np.inf, large, large * core.sqrt(1 + ratio * ratio))
+
+
+def arctan2(y, x):
+    y, x = _floats(y, x)
+    ay, ax = core.abs(y), core.abs(x)
+    large, small = maximum(ay, ax), minimum(ay, ax)
+    angle = core.arctan(where((large == np.inf) & (small == np.inf), 1, small / where(large == 0, 1, large)))
+    angle = where(ay > ax, np.pi / 2 - angle, angle)
+    return copysign(where(signbit(x), np.pi - angle, angle), y)
+
+
+atan2 = arctan2
+
+
+def signbit(x):
+    """Of -0.0, too."""
+    x = array(x)
+    if not is_float(dtype_of(x)):
+        return x < 0 if dtype_of(x) != bool_ else x & False
+    return (x < 0) | ((x == 0) & (1 / x < 0))
+
+
+def copysign(a, b):
+    a, b = _floats(a, b)
+    return where(signbit(b), -core.abs(a), core.abs(a))
+
+
+def degrees(x):
+    return _floats(x)[0] * (180 / np.pi)
+
+
+def radians(x):
+    return _floats(x)[0] * (np.pi / 180)
+
+
+rad2deg, deg2rad = degrees, radians
+
+
+def sinc(x):
+    x, = _floats(x)
+    y = where(x == 0, 1e-20 if dtype_of(x).itemsize > 2 else 1e-4, x) * np.pi
+    return core.sin(y) / y
+
+
+def heaviside(x, middle):
+    x, middle = _floats(x, middle)
+    return where(x != x, x, where(x == 0, middle, cast(x > 0, dtype_of(x))))
+
+
+def logaddexp(a, b):
+    a, b = _floats(a, b)
+    return where(a == b, a + float(np.log(2)), maximum(a, b) + log1p(core.exp(-core.abs(a - b))))
+
+
+def logaddexp2(a, b):
+    return logaddexp(a * float(np.log(2)), b * float(np.log(2))) * (1 / float(np.log(2)))
+
+
+def trunc(x):
+    x = array(x)
+    return where(x < 0, core.ceil(x), core.floor(x)) if is_float(dtype_of(x)) else x
+
+
+fix = trunc
+
+
+def round(x, decimals=0):
+    """To even where two are as near, as NumPy's."""
+    x = array(x)
+    if not is_float(dtype_of(x)):
+        if decimals >= 0:
+            return x
+        raise Error("integers are not rounded to tens here")
+    if decimals == 0:
+        return core.rint(x)
+    scale = 10.0 ** builtins.abs(decimals)
+    return core.rint(x * scale) / scale if decimals > 0 else core.rint(x / scale) * scale
+
+
+around = round
+
+
+def fmod(a, b):
+    """Of the dividend's sign, as C's."""
+    a, b = together(a, b)
+    if is_float(dtype_of(a)):
+        return record("Mod", (a, b), {"fmod": 1})
+    if dtype_of(a) == bool_:
+        a, b = cast(a, np.int8), cast(b, np.int8)
+    return a - record("Div", (a, b)) * b
+
+
+def divmod(a, b):
+    return floor_divide(a, b), remainder(a, b)  # noqa: F821
+
+
+def float_power(a, b):
+    return power(*_floats(a, b))  # noqa: F821
+
+
+def fmax(a, b):
+    """The larger one; NaN only where both are."""
+    a, b = together(a, b)
+    return maximum(a, b) if not is_float(dtype_of(a)) else where(a != a, b, where(b != b, a, maximum(a, b)))
+
+
+def fmin(a, b):
+    a, b = together(a, b)
+    return minimum(a, b) if not is_float(dtype_of(a)) else where(a != a, b, where(b != b, a, minimum(a, b)))
+
+
+def invert(x):
+    x = array(x)
+    return record("Not" if dtype_of(x) == bool_ else "BitwiseNot", (x,))
+
+
+bitwise_not = bitwise_invert = invert
+
+
+def left_shift(a, b):
+    a, b = together(a, b)
+    if dtype_of(a).kind not in "iu":
+        raise Error(f"{dtype_of(a)} is not shifted: integers are")
+    if dtype_of(a).kind == "u":
+        return record("BitShift", (a, b), {"direction": "LEFT"})
+    return a * record("Pow", (array(2, dtype_of(a)), b))
+
+
+def right_shift(a, b):
+    a, b = together(a, b)
+    if dtype_of(a).kind not in "iu":
+        raise Error(f"{dtype_of(a)} is not shifted: integers are")
+    if dtype_of(a).kind == "u":
+        return record("BitShift", (a, b), {"direction": "RIGHT"})
+    return a // record("Pow", (array(2, dtype_of(a)), b))
+
+
+def logical_not(x):
+    return record("Not", (cast(array(x), bool_),))
+
+
+class _Logic(Function):
+    """Of operands of any type: what is not zero is true."""
+
+    def __init__(self, name, op):
+        super().__init__(name)
+        self._op = op
+
+    def __call__(self, a, b):
+        return record(self._op, (cast(array(a), bool_), cast(array(b), bool_)))
+
+
+logical_and, logical_or, logical_xor = _Logic("logical_and", "And"), _Logic("logical_or", "Or"), _Logic("logical_xor", "Xor")
+
+
+def isnan(x):
+    x = array(x)
+    return x != x
+
+
+def isinf(x):
+    x = array(x)
+    return core.abs(x) == np.inf if is_float(dtype_of(x)) else x != x
+
+
+def isfinite(x):
+    x = array(x)
+    return core.abs(x) < np.inf if is_float(dtype_of(x)) else x == x
+
+
+def isposinf(x):
+    x = array(x)
+    return x == np.inf if is_float(dtype_of(x)) else x != x
+
+
+def isneginf(x):
+    x = array(x)
+    return x == -np.inf if is_float(dtype_of(x)) else x != x
+
+
+def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
+    x = array(x)
+    if not is_float(dtype_of(x)):
+        return x
+    limits = np.finfo(np.float32 if dtype_of(x).itemsize == 2 and dtype_of(x) != np.float16 else dtype_of(x))
+    x = where(x == np.inf, float(limits.max) if posinf is None else posinf, where(x == -np.inf, float(limits.min) if neginf is None else neginf, x))
+    return where(x != x, nan, x)
+
+
+def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    a, b = _floats(a, b)
+    near = where(isfinite(a) & isfinite(b), core.abs(a - b) <= core.abs(b) * rtol + atol, a == b)
+    return near | ((a != a) & (b != b)) if equal_nan else near
+
+
+def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """A bool: the values are computed now."""
+    from ._reductions import all
+    return bool(all(isclose(a, b, rtol, atol, equal_nan)))
+
+
+def array_equal(a, b, equal_nan=False):
+    """A bool: the values are computed now."""
+    from ._reductions import all
+    a, b = array(a), array(b)
+    if a.shape != b.shape:
+        return False
+    same = a == b
+    return bool(all(same | ((a != a) & (b != b)) if equal_nan else same))
+
+
+def array_equiv(a, b):
+    """A bool: the values are computed now."""
+    from ._reductions import all
+    a, b = array(a), array(b)
+    try:
+        np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        return False
+    return bool(all(a == b))
+
+
+@form
+def where(condition, a=None, b=None):
+    """Elements of `a` where the condition holds, else of `b`. Without these: nonzero(condition)."""
+    if a is None or b is None:
+        if a is not b:
+            raise Error("where takes both choices, or none")
+        from ._indices import nonzero
+        return nonzero(condition)
+    x, y = together(a, b)
+    return record("Where", (cast(array(condition), bool_), x, y))
+
+
+def select(conditions, choices, default=0):
+    """Of the first condition that holds."""
+    if len(conditions) != len(choices) or not len(choices):
+        raise Error(f"{len(conditions)} conditions for {len(choices)} choices")
+    out = default
+    for c, v in zip(reversed(conditions), reversed(choices)):
+        out = where(c, v, out)
+    return out
+
+
+def clip(x, low=None, high=None):
+    x = array(x)
+    if low is not None:
+        x = maximum(x, low)
+    return x if high is None else minimum(x, high)
+
+
+def astype(x, dtype):
+    return cast(array(x), dtype)

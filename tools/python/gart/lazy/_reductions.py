@@ -1,0 +1,392 @@
+"""Sums and what is made of them, order, statistics."""
+import builtins
+import math
+
+import numpy as np
+
+from ._core import Array, Error, array, axes_of, axis_of, bool_, cast, core, dtype_of, float32, form, int32, int64, is_float, record, together
+from ._elementwise import isnan, maximum, minimum, where
+from ._shapes import arange, broadcast_to, concatenate, expand_dims, full_like, moveaxis, ravel, reshape
+
+
+def _reduce(op, x, axis, keepdims, dtype=None, where=None, neutral=None, initial=None, joined=None):
+    x = array(x)
+    x = x if dtype is None else cast(x, dtype)
+    if where is not None:
+        if neutral is None and initial is None:
+            raise Error("reductions that have no neutral element take `initial` beside `where`")
+        x = _where(where, x, neutral if neutral is not None else initial)
+    axes = axes_of(axis, x.ndim)
+    if axes and neutral is None and initial is None and not x.size and not math.prod(x.shape[a] for a in axes):
+        raise Error(f"nothing has no such value: {x.shape} along {tuple(axes)}")
+    out = record(op, (x,), {"keepdims": int(builtins.bool(keepdims))}, 1, "xi", [axes]) if axes else x
+    return out if initial is None else joined(out, initial)
+
+
+def _where(condition, a, b):
+    return where(condition, a, b)
+
+
+def _sum_type(x, dtype):
+    """NumPy adds narrow integers up in wide ones."""
+    given = dtype_of(array(x))
+    if dtype is not None:
+        return dtype
+    if given.kind == "b" or (given.kind == "i" and given.itemsize < 8):
+        return int64
+    return np.dtype(np.uint64) if given.kind == "u" and given.itemsize < 8 else None
+
+
+def _mean_type(x, dtype=None):
+    return dtype if dtype is not None else None if is_float(dtype_of(array(x))) else float32
+
+
+@form
+def sum(x, axis=None, keepdims=False, dtype=None, initial=None, where=None):
+    return _reduce("ReduceSum", x, axis, keepdims, _sum_type(x, dtype), where, 0, initial, lambda a, b: a + b)
+
+
+@form
+def mean(x, axis=None, keepdims=False, dtype=None, where=None):
+    if where is None:
+        return _reduce("ReduceMean", x, axis, keepdims, _mean_type(x, dtype), neutral=0)
+    x = array(x)
+    return sum(cast(x, _mean_type(x, dtype) or dtype_of(x)), axis, keepdims, where=where) / sum(broadcast_to(where, x.shape), axis, keepdims)
+
+
+def prod(x, axis=None, keepdims=False, dtype=None, initial=None, where=None):
+    return _reduce("ReduceProd", x, axis, keepdims, _sum_type(x, dtype), where, 1, initial, lambda a, b: a * b)
+
+
+@form
+def max(x, axis=None, keepdims=False, initial=None, where=None):
+    x = array(x)
+    if dtype_of(x) == bool_:
+        return any(x, axis, keepdims)
+    return _reduce("ReduceMax", x, axis, keepdims, None, where, None, initial, maximum)
+
+
+@form
+def min(x, axis=None, keepdims=False, initial=None, where=None):
+    x = array(x)
+    if dtype_of(x) == bool_:
+        return all(x, axis, keepdims)
+    return _reduce("ReduceMin", x, axis, keepdims, None, where, None, initial, minimum)
+
+
+amax, amin = max, min
+
+
+def all(x, axis=None, keepdims=False, where=None):
+    x = cast(array(x), bool_)
+    return cast(_reduce("ReduceMin", cast(x if where is None else x | ~cast(array(where), bool_), int32), axis, keepdims, neutral=1), bool_)
+
+
+def any(x, axis=None, keepdims=False, where=None):
+    x = cast(array(x), bool_)
+    return cast(_reduce("ReduceMax", cast(x if where is None else x & cast(array(where), bool_), int32), axis, keepdims, neutral=0), bool_)
+
+
+def count_nonzero(x, axis=None, keepdims=False):
+    return sum(cast(array(x), bool_), axis, keepdims)
+
+
+def ptp(x, axis=None, keepdims=False):
+    return max(x, axis=axis, keepdims=keepdims) - min(x, axis=axis, keepdims=keepdims)
+
+
+def _count(x, axis):
+    return math.prod(x.shape[a] for a in axes_of(axis, x.ndim))
+
+
+def var(x, axis=None, keepdims=False, ddof=0, dtype=None, correction=None, where=None):
+    x = array(x)
+    x = cast(x, _mean_type(x, dtype) or dtype_of(x))
+    ddof = ddof if correction is None else correction
+    centred = x - mean(x, axis=axis, keepdims=True, **({} if where is None else {"where": where}))
+    squares = centred * centred
+    if where is not None:
+        return sum(squares, axis, keepdims, where=where) / (sum(broadcast_to(where, x.shape), axis, keepdims) - ddof)
+    return mean(squares, axis=axis, keepdims=keepdims) if ddof == 0 else sum(squares, axis=axis, keepdims=keepdims) / float(_count(x, axis) - ddof)
+
+
+def std(x, axis=None, keepdims=False, ddof=0, dtype=None, correction=None, where=None):
+    return core.sqrt(var(x, axis, keepdims, ddof, dtype, correction, where))
+
+
+def logsumexp(x, axis=None, keepdims=False):
+    return _reduce("ReduceLogSumExp", x, axis, keepdims, _mean_type(x))
+
+
+def average(x, axis=None, weights=None, keepdims=False):
+    x = array(x)
+    if weights is None:
+        return mean(x, axis=axis, keepdims=keepdims)
+    x, weights = together(x, weights, floats=True)
+    if weights.shape != x.shape:
+        shape = [n if a in axes_of(axis, x.ndim) else 1 for a, n in enumerate(x.shape)]
+        weights = reshape(weights, shape)
+    return sum(x * weights, axis=axis, keepdims=keepdims) / sum(broadcast_to(weights, x.shape), axis=axis, keepdims=keepdims)
+
+
+# ---- without what is no number
+
+def _present(x, neutral):
+    x = array(x)
+    return (where(isnan(x), neutral, x), ~isnan(x)) if is_float(dtype_of(x)) else (x, ~(x != x))
+
+
+def nansum(x, axis=None, keepdims=False):
+    return sum(_present(x, 0)[0], axis=axis, keepdims=keepdims)
+
+
+def nanprod(x, axis=None, keepdims=False):
+    return prod(_present(x, 1)[0], axis=axis, keepdims=keepdims)
+
+
+def nanmean(x, axis=None, keepdims=False):
+    x, there = _present(x, 0)
+    return sum(cast(x, _mean_type(x) or dtype_of(x)), axis=axis, keepdims=keepdims) / cast(sum(there, axis=axis, keepdims=keepdims), _mean_type(x) or dtype_of(x))
+
+
+def nanmax(x, axis=None, keepdims=False):
+    x, there = _present(x, -np.inf)
+    found = max(x, axis=axis, keepdims=keepdims)
+    return where(any(there, axis, keepdims), found, np.nan) if is_float(dtype_of(x)) else found
+
+
+def nanmin(x, axis=None, keepdims=False):
+    x, there = _present(x, np.inf)
+    found = min(x, axis=axis, keepdims=keepdims)
+    return where(any(there, axis, keepdims), found, np.nan) if is_float(dtype_of(x)) else found
+
+
+def nanvar(x, axis=None, keepdims=False, ddof=0):
+    x = array(x)
+    centred = x - nanmean(x, axis, True)
+    squares, there = _present(centred * centred, 0)
+    return sum(squares, axis=axis, keepdims=keepdims) / cast(sum(there, axis=axis, keepdims=keepdims) - ddof, dtype_of(squares))
+
+
+def nanstd(x, axis=None, keepdims=False, ddof=0):
+    return core.sqrt(nanvar(x, axis, keepdims, ddof))
+
+
+def nanargmax(x, axis=None, keepdims=False):
+    return argmax(_present(x, -np.inf)[0], axis=axis, keepdims=keepdims)
+
+
+def nanargmin(x, axis=None, keepdims=False):
+    return argmin(_present(x, np.inf)[0], axis=axis, keepdims=keepdims)
+
+
+# ---- which
+
+def _arg(op, x, axis, keepdims):
+    x = array(x)
+    x = cast(x, int32) if dtype_of(x) == bool_ else x
+    if axis is None:
+        found = record(op, (ravel(x),), {"axis": 0, "keepdims": 0})
+        return reshape(found, (1,) * x.ndim) if keepdims else found
+    return record(op, (x,), {"axis": axis_of(axis, x.ndim), "keepdims": int(keepdims)})
+
+
+@form
+def argmax(x, axis=None, keepdims=False):
+    return _arg("ArgMax", x, axis, keepdims)
+
+
+@form
+def argmin(x, axis=None, keepdims=False):
+    return _arg("ArgMin", x, axis, keepdims)
+
+
+# ---- sums and products so far, differences
+
+def cumsum(x, axis=None, dtype=None):
+    x = array(x)
+    if axis is None:
+        x, axis = ravel(x), 0
+    dtype = _sum_type(x, dtype)
+    return record("CumSum", (x if dtype is None else cast(x, dtype),), None, 1, "xs", [[axis_of(axis, x.ndim)]])
+
+
+cumulative_sum = cumsum
+
+
+def accumulate(function, x, axis=0):
+    """function(..function(x[0], x[1]).., x[i]) for all i, of a function that is associative: in log2(n) steps."""
+    if function.__name__ == "add":
+        return cumsum(x, axis)
+    x = array(x)
+    axis, reach = axis_of(axis, x.ndim), 1
+    before = (slice(None),) * axis
+    while reach < x.shape[axis]:
+        x = concatenate([x[before + (slice(0, reach),)], function(x[before + (slice(reach, None),)], x[before + (slice(0, -reach),)])], axis)
+        reach *= 2
+    return x
+
+
+def cumprod(x, axis=None, dtype=None):
+    from ._elementwise import multiply
+    x = array(x)
+    dtype = _sum_type(x, dtype)
+    x = x if dtype is None else cast(x, dtype)
+    return accumulate(multiply, ravel(x), 0) if axis is None else accumulate(multiply, x, axis)
+
+
+cumulative_prod = cumprod
+
+
+def nancumsum(x, axis=None):
+    return cumsum(_present(x, 0)[0], axis)
+
+
+def nancumprod(x, axis=None):
+    return cumprod(_present(x, 1)[0], axis)
+
+
+def diff(x, n=1, axis=-1, prepend=None, append=None):
+    x = array(x)
+    axis = axis_of(axis, x.ndim)
+    before = (slice(None),) * axis
+    ends = [v if v is None or array(v).ndim else full_like(x[before + (slice(0, 1),)], v) for v in (prepend, append)]
+    parts = [v for v in (ends[0], x, ends[1]) if v is not None]
+    x = concatenate(parts, axis) if len(parts) > 1 else x
+    for _ in range(n):
+        after, ahead = x[before + (slice(1, None),)], x[before + (slice(None, -1),)]
+        x = after ^ ahead if dtype_of(x) == bool_ else after - ahead
+    return x
+
+
+def ediff1d(x):
+    return diff(ravel(x))
+
+
+def gradient(x, spacing=1.0, axis=None):
+    """Central differences, one-sided at the ends, for even spacing."""
+    x = array(x)
+    x = cast(x, _mean_type(x) or dtype_of(x))
+    out = []
+    for a in axes_of(axis, x.ndim):
+        v = moveaxis(x, a, 0)
+        if v.shape[0] < 2:
+            raise Error(f"axis {a} of {x.shape} is too short for a slope")
+        slopes = concatenate([v[1:2] - v[:1], (v[2:] - v[:-2]) / 2, v[-1:] - v[-2:-1]], 0) / spacing
+        out.append(moveaxis(slopes, 0, a))
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    y = array(y)
+    axis = axis_of(axis, y.ndim)
+    v = moveaxis(y, axis, -1)
+    if x is not None:
+        x = array(x)
+        dx = diff(x if x.ndim == 1 else moveaxis(x, axis, -1))
+    return sum((v[..., 1:] + v[..., :-1]) * dx / 2.0, axis=-1)
+
+
+trapz = trapezoid
+
+
+# ---- order
+
+def topk(x, k, axis=-1, largest=True):
+    """(values, indices)"""
+    x = array(x)
+    return record("TopK", (x,), {"axis": axis_of(axis, x.ndim), "largest": int(largest), "sorted": 1}, 2, "xi", [[k]])
+
+
+def _sorted(x, axis):
+    """(values, indices), the least first; not a number comes last."""
+    x = array(x)
+    given = dtype_of(x)
+    if axis is None:
+        x, axis = ravel(x), -1
+    if not x.ndim:
+        raise Error("an array of no dimensions has no order")
+    if given == bool_:
+        values, places = topk(cast(x, int32), x.shape[axis], axis, largest=False)
+        return cast(values, bool_), places
+    return topk(x, x.shape[axis], axis, largest=False)
+
+
+def sort(x, axis=-1, kind=None, stable=None):
+    return _sorted(x, axis)[0]
+
+
+def argsort(x, axis=-1, kind=None, stable=None):
+    return _sorted(x, axis)[1]
+
+
+def partition(x, kth, axis=-1):
+    """Sorted whole."""
+    return sort(x, axis)
+
+
+def argpartition(x, kth, axis=-1):
+    """Sorted whole."""
+    return argsort(x, axis)
+
+
+def quantile(x, q, axis=None, keepdims=False, method="linear"):
+    """`q`: numbers. NaN where there is one."""
+    if method not in ("linear", "lower", "higher", "nearest", "midpoint"):
+        raise Error(f"there is no method '{method}'; known are linear, lower, higher, nearest, midpoint")
+    x = array(x)
+    x = cast(x, _mean_type(x) or dtype_of(x))
+    axes = axes_of(axis, x.ndim)
+    rest = [a for a in range(x.ndim) if a not in axes]
+    shape = [1 if a in axes else n for a, n in enumerate(x.shape)] if keepdims else [x.shape[a] for a in rest]
+    count = _count(x, axes)
+    if not count:
+        raise Error(f"nothing has no quantiles: {x.shape} along {tuple(axes)}")
+    rows = sort(reshape(x.transpose(rest + axes), [x.shape[a] for a in rest] + [count]))
+    unknown = any(isnan(rows), -1)
+
+    def one(share):
+        if not 0 <= share <= 1:
+            raise Error(f"a quantile is in [0, 1], not {share}")
+        place = share * (count - 1)
+        low, high = int(math.floor(place)), int(math.ceil(place))
+        part = {"linear": place - low, "lower": 0.0, "higher": 1.0, "nearest": float(np.rint(place) - low), "midpoint": 0.5 * (high > low)}[method]
+        a, b = rows[..., low], rows[..., high]
+        value = a if part == 0 else b if part == 1 else a + (b - a) * part if part < 0.5 else b - (b - a) * (1 - part)
+        return reshape(where(unknown, np.nan, value), shape)
+    shares = np.asarray(q.numpy() if isinstance(q, Array) else q, np.float64)
+    made = [one(float(s)) for s in shares.reshape(-1)]
+    return made[0] if not shares.ndim else reshape(concatenate([expand_dims(m, 0) for m in made], 0), list(shares.shape) + shape)
+
+
+def percentile(x, q, axis=None, keepdims=False, method="linear"):
+    return quantile(x, np.asarray(q.numpy() if isinstance(q, Array) else q, np.float64) / 100, axis, keepdims, method)
+
+
+def median(x, axis=None, keepdims=False):
+    return quantile(x, 0.5, axis, keepdims, "midpoint")
+
+
+# ---- rows against rows
+
+def cov(x, y=None, rowvar=True, ddof=1):
+    x = _rows(x, y, rowvar)
+    centred = x - mean(x, axis=1, keepdims=True)
+    made = (centred @ centred.T) / float(x.shape[1] - ddof)
+    return reshape(made, ()) if made.size == 1 else made
+
+
+def corrcoef(x, y=None, rowvar=True):
+    c = cov(x, y, rowvar)
+    if not c.ndim:
+        return c / c
+    deviation = core.sqrt(c[arange(c.shape[0]), arange(c.shape[0])])
+    return maximum(-1.0, minimum(1.0, c / expand_dims(deviation, 1) / expand_dims(deviation, 0)))
+
+
+def _rows(x, y, rowvar):
+    def rows(v):
+        v = array(v)
+        v = cast(v, _mean_type(v) or dtype_of(v))
+        return reshape(v, (1, v.size)) if v.ndim < 2 else v if rowvar else v.T
+    return rows(x) if y is None else concatenate([rows(x), rows(y)], 0)

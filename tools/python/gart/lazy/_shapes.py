@@ -1,0 +1,513 @@
+"""Arrays made of nothing, and of the elements of others in another order."""
+import builtins
+import math
+
+import numpy as np
+
+from ._core import (Array, Error, IndexFault, array, axes_of, axis_of, cast, core, dtype_of, extents_of, float32, form, operator, operator_index, record,
+                    together)
+
+# ---- made of nothing
+
+
+def full(shape, value, dtype=None):
+    shape = extents_of(shape)
+    if isinstance(value, Array):
+        return broadcast_to(array(value, dtype), shape)
+    # Memory of its own, like what a loop makes of it, so that the loop's first turn is the same graph as its others.
+    return array(np.full(shape, value, dtype or array(value).dtype), dtype)
+
+
+def zeros(shape, dtype=float32):
+    return full(shape, 0, dtype)
+
+
+def ones(shape, dtype=float32):
+    return full(shape, 1, dtype)
+
+
+empty = zeros
+
+
+def zeros_like(x, dtype=None):
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x, dtype=None):
+    return full_like(x, 1, dtype)
+
+
+empty_like = zeros_like
+
+
+def full_like(x, value, dtype=None):
+    x = array(x)
+    return full(x.shape, value, dtype or dtype_of(x))
+
+
+def arange(start, stop=None, step=1, dtype=None):
+    if stop is None:
+        start, stop = 0, start
+    if not builtins.all(isinstance(v, (int, np.integer)) for v in (start, stop, step)):
+        return array(np.arange(start, stop, step, dtype or float32))
+    if not step:
+        raise Error("a range of steps of 0 has no end")
+    numbers = core.record(operator("Range", "sss", None, 1), (), ([int(start)], [int(stop)], [int(step)]))
+    return numbers if dtype is None else cast(numbers, dtype)
+
+
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    if isinstance(start, Array) or isinstance(stop, Array):
+        start, stop = together(start, stop, floats=True)
+        t = array(np.linspace(0, 1, num, endpoint), dtype_of(start))
+        start, stop = broadcast_arrays(start, stop)
+        made = start + reshape(t, (num,) + (1,) * start.ndim) * (stop - start)
+        made = made if not axis else moveaxis(made, 0, axis)
+        made = made if dtype is None else cast(made, dtype)
+        return (made, (stop - start) / builtins.max(1, num - bool(endpoint))) if retstep else made
+    made = np.linspace(start, stop, num, endpoint, retstep, np.float64, axis)
+    return (array(made[0], dtype or float32), float(made[1])) if retstep else array(made, dtype or float32)
+
+
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=float32):
+    return array(np.logspace(start, stop, num, endpoint, base), dtype)
+
+
+def geomspace(start, stop, num=50, endpoint=True, dtype=float32):
+    return array(np.geomspace(start, stop, num, endpoint), dtype)
+
+
+def eye(n, m=None, k=0, dtype=float32):
+    return cast(expand_dims(arange(k, n + k), 1) == expand_dims(arange(n if m is None else m), 0), dtype)
+
+
+def identity(n, dtype=float32):
+    return eye(n, dtype=dtype)
+
+
+def tri(n, m=None, k=0, dtype=float32):
+    return cast(expand_dims(arange(k, n + k), 1) >= expand_dims(arange(n if m is None else m), 0), dtype)
+
+
+def meshgrid(*arrays, indexing="xy", sparse=False):
+    arrays = [ravel(a) for a in arrays]
+    places = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        places[:2] = [1, 0]
+    grids = [reshape(a, tuple(-1 if p == q else 1 for q in range(len(arrays)))) for a, p in zip(arrays, places)]
+    return grids if sparse else broadcast_arrays(*grids)
+
+
+def indices(dimensions, dtype=None):
+    return stack(meshgrid(*[arange(n, dtype=dtype) for n in dimensions], indexing="ij"))
+
+
+def vander(x, n=None, increasing=False):
+    x = array(x)
+    powers = np.arange(x.shape[0] if n is None else n)
+    return expand_dims(x, 1) ** array(powers if increasing else powers[::-1], dtype_of(x))
+
+
+def copy(x):
+    """Arrays do not change: the same one."""
+    return array(x)
+
+
+ascontiguousarray = copy
+
+
+# ---- shapes
+
+@form
+def reshape(x, *shape, order="C"):
+    x = array(x)
+    if order not in ("C", "A"):
+        raise Error(f"elements are in C's order here, not in {order!r}")
+    shape = list(extents_of(shape[0])) if len(shape) == 1 else [operator_index(n) for n in shape]
+    if -1 in shape:
+        rest = -math.prod(shape)
+        if rest <= 0 or x.size % rest:
+            raise Error(f"{x.shape} has {x.size} elements, which {tuple(shape)} does not divide")
+        shape[shape.index(-1)] = x.size // rest
+    if math.prod(shape) != x.size or builtins.any(n < 0 for n in shape):
+        raise Error(f"{x.shape} has {x.size} elements, {tuple(shape)} has not")
+    return record("Reshape", (x,), {"allowzero": 1} if 0 in shape else None, 1, "xi", [shape]) if tuple(shape) != x.shape else x
+
+
+@form
+def transpose(x, *axes):
+    x = array(x)
+    axes = list(axes[0]) if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else [a for a in axes if a is not None]
+    order = [axis_of(a, x.ndim) for a in axes] or list(range(x.ndim))[::-1]
+    if sorted(order) != list(range(x.ndim)):
+        raise Error(f"axes {tuple(axes)} are no order of {x.ndim} dimensions")
+    return record("Transpose", (x,), {"perm": order}) if order != list(range(x.ndim)) else x
+
+
+permute_dims = transpose
+
+
+def matrix_transpose(x):
+    return swapaxes(array(x), -1, -2)
+
+
+@form
+def swapaxes(x, a, b):
+    x = array(x)
+    order = list(range(x.ndim))
+    a, b = axis_of(a, x.ndim), axis_of(b, x.ndim)
+    order[a], order[b] = order[b], order[a]
+    return transpose(x, order)
+
+
+def moveaxis(x, source, destination):
+    x = array(x)
+    source, destination = axes_of(source, x.ndim), axes_of(destination, x.ndim)
+    if len(source) != len(destination):
+        raise Error(f"{len(source)} axes are not moved to {len(destination)} places")
+    axes = [a for a in range(x.ndim) if a not in source]
+    for d, s in sorted(zip(destination, source)):
+        axes.insert(d, s)
+    return transpose(x, axes)
+
+
+def rollaxis(x, axis, start=0):
+    x = array(x)
+    axis, start = axis_of(axis, x.ndim), start + x.ndim if start < 0 else start
+    return moveaxis(x, axis, start - (start > axis))
+
+
+def expand_dims(x, axis):
+    x = array(x)
+    axes = list(axis) if isinstance(axis, (list, tuple)) else [axis]
+    return record("Unsqueeze", (x,), None, 1, "xi", [axes_of(axes, x.ndim + len(axes))]) if axes else x
+
+
+def squeeze(x, axis=None):
+    x = array(x)
+    axes = [i for i, n in enumerate(x.shape) if n == 1] if axis is None else axes_of(axis, x.ndim)
+    for a in axes:
+        if x.shape[a] != 1:
+            raise Error(f"axis {a} of {x.shape} has an extent of {x.shape[a]}, not 1")
+    return record("Squeeze", (x,), None, 1, "xi", [axes]) if axes else x
+
+
+def ravel(x):
+    return reshape(array(x), (-1,)) if array(x).size else reshape(x, (0,))
+
+
+def atleast_1d(*arrays):
+    return _each(arrays, lambda x: x if x.ndim else reshape(x, (1,)))
+
+
+def atleast_2d(*arrays):
+    return _each(arrays, lambda x: x if x.ndim > 1 else reshape(x, (1, x.size)))
+
+
+def atleast_3d(*arrays):
+    return _each(arrays, lambda x: x if x.ndim > 2 else expand_dims(x, 2) if x.ndim == 2 else reshape(x, (1, x.size, 1)))
+
+
+def _each(arrays, change):
+    made = [change(array(x)) for x in arrays]
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def shape(x):
+    return array(x).shape
+
+
+def ndim(x):
+    return array(x).ndim
+
+
+def size(x, axis=None):
+    return array(x).size if axis is None else array(x).shape[axis]
+
+
+# ---- copies side by side
+
+def broadcast_to(x, shape):
+    x, shape = array(x), extents_of(shape)
+    if shape == x.shape:
+        return x
+    try:
+        fits = np.broadcast_shapes(x.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise Error(f"{x.shape} is not broadcast to {shape}")
+    return record("Expand", (x,), None, 1, "xi", [list(shape)])
+
+
+def broadcast_arrays(*arrays):
+    arrays = [array(a) for a in arrays]
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    return [broadcast_to(a, shape) for a in arrays]
+
+
+broadcast_shapes = np.broadcast_shapes
+
+
+def tile(x, repeats):
+    x, repeats = array(x), list(extents_of(repeats))
+    repeats = [1] * (x.ndim - len(repeats)) + repeats
+    if len(repeats) > x.ndim:
+        x = reshape(x, (1,) * (len(repeats) - x.ndim) + x.shape)
+    return record("Tile", (x,), None, 1, "xi", [repeats])
+
+
+def repeat(x, repeats, axis=None):
+    x = array(x)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = axis_of(axis, x.ndim)
+    if not isinstance(repeats, (int, np.integer)):
+        counts = np.broadcast_to(np.asarray(repeats), (x.shape[axis],))
+        return _picked(x, np.repeat(np.arange(x.shape[axis]), counts), axis)
+    shape = x.shape[:axis + 1] + (int(repeats),) + x.shape[axis + 1:]
+    return reshape(broadcast_to(expand_dims(x, axis + 1), shape), x.shape[:axis] + (x.shape[axis] * int(repeats),) + x.shape[axis + 1:])
+
+
+# ---- joined and split
+
+def concatenate(arrays, axis=0, dtype=None):
+    arrays = together(*arrays)
+    if dtype is not None:
+        arrays = [cast(a, dtype) for a in arrays]
+    if axis is None:
+        arrays, axis = [ravel(a) for a in arrays], 0
+    if not arrays[0].ndim:
+        raise Error("arrays of no dimensions are not joined; stack makes a dimension")
+    return record("Concat", arrays, {"axis": axis_of(axis, arrays[0].ndim)})
+
+
+concat = concatenate
+
+
+def stack(arrays, axis=0):
+    arrays = together(*arrays)
+    axis = axis_of(axis, arrays[0].ndim + 1)
+    if builtins.any(a.shape != arrays[0].shape for a in arrays):
+        raise Error(f"arrays of {', '.join(sorted({str(a.shape) for a in arrays}))} are not stacked")
+    return concatenate([expand_dims(a, axis) for a in arrays], axis)
+
+
+def unstack(x, axis=0):
+    x = moveaxis(x, axis, 0)
+    return tuple(x[i] for i in range(x.shape[0]))
+
+
+def hstack(arrays):
+    arrays = [atleast_1d(a) for a in arrays]
+    return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)
+
+
+def vstack(arrays):
+    return concatenate([atleast_2d(a) for a in arrays], 0)
+
+
+row_stack = vstack
+
+
+def dstack(arrays):
+    return concatenate([atleast_3d(a) for a in arrays], 2)
+
+
+def column_stack(arrays):
+    return concatenate([a if a.ndim > 1 else reshape(a, (a.size, 1)) for a in map(array, arrays)], 1)
+
+
+def block(arrays):
+    def joined(part, axis):
+        return array(part) if not isinstance(part, list) else concatenate([_padded(joined(p, axis + 1), -axis) for p in part], axis)
+
+    def depth(part):
+        return 1 + builtins.max(map(depth, part)) if isinstance(part, list) else 0
+
+    def _padded(x, rank):
+        return x if x.ndim >= rank else reshape(x, (1,) * (rank - x.ndim) + x.shape)
+    deep = depth(arrays)
+    return joined(arrays, -deep) if deep else array(arrays)
+
+
+def append(x, values, axis=None):
+    return concatenate([x, values], axis)
+
+
+def insert(x, at, values, axis=None):
+    """At one place."""
+    x = array(x)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis, at = axis_of(axis, x.ndim), operator_index(at)
+    extent = x.shape[axis]
+    if not -extent <= at <= extent:
+        raise IndexFault(f"index {at} is out of range for axis {axis} of {x.shape}")
+    at += extent if at < 0 else 0
+    values = array(values, dtype_of(x))
+    if values.ndim < x.ndim:
+        values = reshape(values, (1,) * (x.ndim - values.ndim) + values.shape) if axis or values.ndim == 0 or x.ndim > 1 else values
+    wide = values.shape[axis]
+    values = broadcast_to(values, x.shape[:axis] + (wide,) + x.shape[axis + 1:])
+    before = (slice(None),) * axis
+    return concatenate([x[before + (slice(0, at),)], values, x[before + (slice(at, None),)]], axis)
+
+
+def delete(x, at, axis=None):
+    x = array(x)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = axis_of(axis, x.ndim)
+    return _picked(x, np.delete(np.arange(x.shape[axis]), at), axis)
+
+
+def split(x, parts, axis=0):
+    x = array(x)
+    if isinstance(parts, (int, np.integer)) and x.shape[axis_of(axis, x.ndim)] % parts:
+        raise Error(f"an extent of {x.shape[axis]} is not divided by {parts}")
+    return array_split(x, parts, axis)
+
+
+def array_split(x, parts, axis=0):
+    x = array(x)
+    axis, extent = axis_of(axis, x.ndim), x.shape[axis_of(axis, x.ndim)]
+    if isinstance(parts, (int, np.integer)):
+        sizes = [extent // parts + (k < extent % parts) for k in range(parts)]
+    else:
+        limits = [0, *(builtins.min(builtins.max(p + extent if p < 0 else p, 0), extent) for p in parts), extent]
+        if limits != sorted(limits):
+            before = (slice(None),) * axis
+            return [x[before + (slice(a, b),)] for a, b in zip([0, *parts], [*parts, None])]
+        sizes = [b - a for a, b in zip(limits, limits[1:])]
+    if len(sizes) == 1:
+        return [x]
+    return list(record("Split", (x,), {"axis": axis}, len(sizes), "xi", [sizes]))
+
+
+def hsplit(x, parts):
+    return split(x, parts, 1 if array(x).ndim > 1 else 0)
+
+
+def vsplit(x, parts):
+    return split(x, parts, 0)
+
+
+def dsplit(x, parts):
+    return split(x, parts, 2)
+
+
+# ---- turned and shifted
+
+def flip(x, axis=None):
+    x = array(x)
+    return x[tuple(slice(None, None, -1) if a in axes_of(axis, x.ndim) else slice(None) for a in range(x.ndim))]
+
+
+def flipud(x):
+    return flip(x, 0)
+
+
+def fliplr(x):
+    return flip(x, 1)
+
+
+def rot90(x, k=1, axes=(0, 1)):
+    x, (a, b) = array(x), axes
+    k %= 4
+    if k == 2:
+        return flip(x, (a, b))
+    return x if k == 0 else swapaxes(flip(x, b), a, b) if k == 1 else flip(swapaxes(x, a, b), b)
+
+
+def roll(x, shift, axis=None):
+    x = array(x)
+    if axis is None:
+        return reshape(roll(ravel(x), shift, 0), x.shape)
+    if isinstance(axis, (list, tuple)):
+        for s, a in zip(np.broadcast_to(shift, (len(axis),)).tolist(), axis):
+            x = roll(x, s, a)
+        return x
+    axis = axis_of(axis, x.ndim)
+    shift = shift % x.shape[axis] if x.shape[axis] else 0
+    if not shift:
+        return x
+    before = (slice(None),) * axis
+    return concatenate([x[before + (slice(-shift, None),)], x[before + (slice(None, -shift),)]], axis)
+
+
+def pad(x, widths, mode="constant", constant_values=0):
+    """`mode`: constant, edge, reflect, symmetric or wrap."""
+    x = array(x)
+    widths = np.broadcast_to(np.asarray(widths), (x.ndim, 2)).tolist()
+    if mode == "constant" and not isinstance(constant_values, (list, tuple)):
+        return record("Pad", (x, array(constant_values, dtype_of(x))), {"mode": "constant"}, 1, "xix", [[w[0] for w in widths] + [w[1] for w in widths]])
+    if mode == "constant":
+        for axis, ((a, b), (low, high)) in enumerate(zip(widths, np.broadcast_to(np.asarray(constant_values), (x.ndim, 2)).tolist())):
+            sides = [full(x.shape[:axis] + (n,) + x.shape[axis + 1:], v, dtype_of(x)) for n, v in ((a, low), (b, high))]
+            x = concatenate([p for p in (sides[0], x, sides[1]) if p.shape[axis]], axis)
+        return x
+    if mode not in ("edge", "reflect", "symmetric", "wrap"):
+        raise Error(f"there is no padding '{mode}'; known are constant, edge, reflect, symmetric, wrap")
+    for axis, w in enumerate(widths):
+        if w != [0, 0]:
+            x = _picked(x, np.pad(np.arange(x.shape[axis]), w, mode), axis)
+    return x
+
+
+def tril(x, k=0):
+    return record("Trilu", (array(x),), {"upper": 0}, 1, "xs", [[k]])
+
+
+def triu(x, k=0):
+    return record("Trilu", (array(x),), {"upper": 1}, 1, "xs", [[k]])
+
+
+def _picked(x, places, axis):
+    """The elements at these places, numbers that are known."""
+    return record("Gather", (x, array(places.astype(np.int64))), {"axis": axis})
+
+
+def diagonal(x, offset=0, axis1=0, axis2=1):
+    x = moveaxis(array(x), (axis1, axis2), (-2, -1))
+    rows, columns = x.shape[-2:]
+    return _picked(reshape(x, x.shape[:-2] + (rows * columns,)), np.arange(rows * columns).reshape(rows, columns).diagonal(offset), x.ndim - 2)
+
+
+def diag(x, k=0):
+    x = array(x)
+    if x.ndim == 2:
+        return diagonal(x, k)
+    if x.ndim != 1:
+        raise Error(f"diag takes one or two dimensions, not {x.shape}")
+    n = x.shape[0] + abs(k)
+    row = pad(x, [(0, abs(k))] if k >= 0 else [(abs(k), 0)])
+    return _where(eye(n, n, k, np.bool_), expand_dims(row, 1), array(0, dtype_of(x)))
+
+
+def diagflat(x, k=0):
+    return diag(ravel(x), k)
+
+
+def _where(condition, a, b):
+    return record("Where", (condition, a, b))
+
+
+def trace(x, offset=0, axis1=0, axis2=1):
+    return diagonal(x, offset, axis1, axis2).sum(-1)
+
+
+def tril_indices(n, k=0, m=None):
+    return tuple(array(i) for i in np.tril_indices(n, k, m))
+
+
+def triu_indices(n, k=0, m=None):
+    return tuple(array(i) for i in np.triu_indices(n, k, m))
+
+
+def diag_indices(n, ndim=2):
+    return (arange(n),) * ndim
+
+
+def ix_(*arrays):
+    return tuple(reshape(a, (1,) * k + (-1,) + (1,) * (len(arrays) - k - 1)) for k, a in enumerate(map(array, arrays)))
