@@ -6,6 +6,7 @@
 #include "compiler/fusion/fusion_costs.h"
 #include "compiler/kernel/typical_extent.h"
 #include "compiler/ops/op_def.h"
+#include "compiler/ops/ops.h"
 
 namespace gcg {
 
@@ -166,6 +167,8 @@ void Fuser::record_inputs(const Node& n, ValueId v, const Use& u) {
     if (n.op->kind == OpKind::pointwise) i.broadcast |= !(product(*value(in).shape) == product(*value(v).shape));
     i.broadcast |= n.op->kind == OpKind::movement && !is_concat(n) && repeats_elements(in, v);
     i.in_epilogue |= u.in_epilogue && !out_.materialized[static_cast<size_t>(v.index)];
+    // Channels are blocked by whole tiles, which a reader that pads would take apart.
+    i.must |= n.op == &op_Pad && value(in).producer.valid() && node(value(in).producer).op == &op_gart_BlockChannels;
   }
 }
 

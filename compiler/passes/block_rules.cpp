@@ -257,22 +257,10 @@ bool block_concat(BlockedLayout& layout, const Node& node) {
 
 /// Padding rows and columns leaves the blocks alone.
 bool block_pad(BlockedLayout& layout, const Node& node) {
-  const ValueId x = node.inputs[0];
-  if (!layout.is_blocked(x) || (node.inputs.size() > 3 && node.inputs[3].valid())) return false;
-  const auto known = known_ints(layout.value(node.inputs[1]));
-  const size_t rank = layout.value(x).shape->size();
-  if (!known || known->size() != 2 * rank) return false;
-  Ints pads;
-  for (size_t d = 0; d < 2 * rank; ++d) {
-    if (d % rank < 2 && (*known)[d] != 0) return false;
-    if (d % rank == 2 && rank == 3) pads.push_back(0);
-    pads.push_back((*known)[d]);
-    if (d % rank == rank - 1) pads.push_back(0);
-  }
-  const Source from(node);
-  std::vector<ValueId> inputs = {layout.blocked(x), layout.add_ints(from.name + ".pads", pads)};
-  if (from.inputs.size() > 2) inputs.push_back(from.inputs[2]);
-  layout.replace(from.output, layout.add("Pad", "", from.name, inputs, from.attributes));
+  if (!layout.is_blocked(node.inputs[0])) return false;
+  const ValueId padded = layout.blocked_pad(node);
+  if (!padded.valid()) return false;
+  layout.replace(node.outputs[0], padded);
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/op_support.h"
+#include "compiler/ops/ops.h"
 
 namespace gcg {
 namespace {
@@ -78,6 +79,9 @@ ValueId BlockedLayout::image(ValueId id) {
 ValueId BlockedLayout::blocked(ValueId id) {
   const auto found = forms_.find(id);
   if (found != forms_.end()) return found->second;
+  const NodeId producer = value(id).producer;
+  if (producer.valid() && graph_.node(producer).op == &op_Pad && is_activation(graph_.node(producer).inputs[0]))
+    if (const ValueId padded = blocked_pad(graph_.node(producer)); padded.valid()) return forms_[id] = padded;
   const ValueId plain = image(id);
   const Shape shape = *value(plain).shape;
   const std::string name = value(id).name;
@@ -87,6 +91,27 @@ ValueId BlockedLayout::blocked(ValueId id) {
     return forms_[id] = add("Reshape", "", name, {plain, add_ints(name + ".shape", to)});
   }
   return forms_[id] = add("BlockChannels", "gart", name, {plain});
+}
+
+ValueId BlockedLayout::blocked_pad(const Node& pad) {
+  const ValueId x = pad.inputs[0];
+  if (pad.inputs.size() > 3 && pad.inputs[3].valid()) return ValueId();
+  const auto known = known_ints(value(pad.inputs[1]));
+  const size_t rank = value(x).shape->size();
+  if (!known || known->size() != 2 * rank) return ValueId();
+  std::vector<int64_t> pads;
+  for (size_t d = 0; d < 2 * rank; ++d) {
+    if (d % rank < 2 && (*known)[d] != 0) return ValueId();
+    if (d % rank == 2 && rank == 3) pads.push_back(0);
+    pads.push_back((*known)[d]);
+    if (d % rank == rank - 1) pads.push_back(0);
+  }
+  const std::string name = pad.name;
+  const auto attributes = pad.attributes;
+  const std::vector<ValueId> from = pad.inputs;
+  std::vector<ValueId> inputs = {blocked(x), add_ints(name + ".pads", pads)};
+  if (from.size() > 2) inputs.push_back(from[2]);
+  return add(op_Pad, name, inputs, attributes);
 }
 
 ValueId BlockedLayout::unblocked(ValueId form, const std::string& name, const Shape& image_shape) {

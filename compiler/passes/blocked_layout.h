@@ -34,6 +34,8 @@ class BlockedLayout {
 
   /// The blocked form; a value that has none yet is converted, once.
   ValueId blocked(ValueId id);
+  /// The blocked form of what a Pad of rows and columns alone gives; invalid: it is another one.
+  ValueId blocked_pad(const Node& pad);
   /// The activation, or the weights of a convolution, with two or three spatial dimensions.
   ValueId image(ValueId id);
   /// Can the value, which broadcasts (numpy) against an activation of this rank and channel count, be made to broadcast

@@ -46,6 +46,7 @@
 #include "compiler/passes/sink_constants.h"
 #include "compiler/passes/split_by_phase.h"
 #include "compiler/passes/split_last_block.h"
+#include "compiler/passes/tabulate_bytes.h"
 #include "compiler/passes/take_sequences_apart.h"
 
 namespace gcg {
@@ -133,6 +134,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
           {"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t); }},
           {"chain-concats", [](Graph& g, const Target*) { return chain_concats(g); }},
           {"split-last-block", [](Graph& g, const Target*) { return split_last_block(g); }},
+          {"tabulate-bytes", [](Graph& g, const Target*) { return tabulate_bytes(g); }},
           {"pack-weights", [](Graph& g, const Target* t) { return pack_weights(g, *t); }},
           kFoldConstants,  // packs the weights
           kDeadCode,

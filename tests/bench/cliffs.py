@@ -46,7 +46,9 @@ REASONS = json.load(open(os.path.join(HERE, "cliff_reasons.json")))  # {pattern 
 
 def float16(model):
     from onnxconverter_common import float16 as converter
-    return converter.convert_float_to_float16(model, disable_shape_infer=True)
+    halves = onnx.ModelProto()
+    halves.CopyFrom(model)  # the converter writes into what it is given
+    return converter.convert_float_to_float16(halves, disable_shape_infer=True)
 
 
 def quantised(form, model, feeds):

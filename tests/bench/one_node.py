@@ -84,6 +84,7 @@ def expression(a, b, sizes):
             return f"{s}//{step}"
         if step > 1 and (-(-p // step), -(-q // step)) == (a, b):
             return f"({s} + {step - 1})//{step}"
+    for s, (p, q) in sizes.items():
         if a - p == b - q:
             return f"{s} + {a - p}" if a > p else f"{s} - {p - a}"
     return f"d{a}_{b}"

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/expressions/arithmetic.h"
 #include "codegen/cpu/expressions/partial_sums.h"
+#include "codegen/cpu/expressions/rounded_quotient.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/support/error.h"
 
@@ -82,6 +83,8 @@ Value* Evaluation::compute(const Expr& e) {
       GCG_CHECK(point_.accumulator != nullptr, "an accumulator outside an epilogue");
       return point_.accumulator;
     case ExprKind::unary:
+      if (const auto divisor = divisor_before_rounding(e))
+        return emit_rounded_quotient(f_, value(e->args[0]->args[0]), *divisor);
       return emit_unary(f_, e->unary, e->args[0]->dtype, value(e->args[0]));
     case ExprKind::binary:
       return binary(e);

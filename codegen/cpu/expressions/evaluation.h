@@ -48,6 +48,7 @@ class Evaluation {
   llvm::Value* axis(int id);
   llvm::Value* load(const ExprNode& e);
   llvm::Value* gradual_load(const ExprNode& e);
+  llvm::Value* looked_up(const ExprNode& e);
   llvm::Value* select(const Expr& e);
   llvm::Value* branch(const Expr& e, llvm::Value* condition);
   llvm::Value* side(const Expr& e, llvm::Value* mask);

@@ -191,6 +191,7 @@ Value* Evaluation::gradual_load(const ExprNode& e) {
 
 Value* Evaluation::load(const ExprNode& e) {
   if (Value* near = gradual_load(e)) return near;
+  if (Value* entries = looked_up(e)) return entries;
   Value* base = f_.operand(e.operand);
   Value* active = both(point_.mask, e.guarded ? scope_->mask : nullptr);
   const Address a = address(e.operand, e.args, both(point_.mask, scope_->mask));

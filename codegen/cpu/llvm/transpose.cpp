@@ -80,8 +80,8 @@ int reversed_bits(int q, int block) {
 std::vector<llvm::Value*> emit_transpose(FunctionBuilder& f, const std::vector<llvm::Value*>& rows) {
   const int lanes = FunctionBuilder::lanes_of(rows[0]);
   const int block = 128 / static_cast<int>(rows[0]->getType()->getScalarSizeInBits());
-  GCG_CHECK(static_cast<int>(rows.size()) == lanes && lanes % block == 0 && (block == 2 || block == 4), "a tile of ",
-            rows.size(), " rows of ", lanes, " lanes");
+  GCG_CHECK(static_cast<int>(rows.size()) == lanes && lanes % block == 0, "a tile of ", rows.size(), " rows of ", lanes,
+            " lanes");
   const Rows inside = transpose_inside(f, rows, block);
   Rows result(rows.size());
   for (int q = 0; q < block; ++q) {

@@ -11,6 +11,7 @@
 #include "codegen/cpu/llvm/imports.h"
 #include "codegen/cpu/loops/axis_phases.h"
 #include "codegen/cpu/loops/lane_cost.h"
+#include "codegen/cpu/loops/tile_plan.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/flat_loops.h"
 #include "compiler/kernel/loop_planning.h"
@@ -164,26 +165,6 @@ void find_interior(Row& row, const Axis& axis) {
   row.interior.reset();
 }
 
-/// Loads of the stage that tiles of `native` lanes along `lane` turn round, and the other axis of the tiles.
-std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
-                            const std::vector<Operand>& operands, int native) {
-  constexpr int kLargestBody = 24;  // it is emitted once per row of a tile
-  const int64_t bytes = lane_bytes(stage);
-  if ((bytes != 4 && bytes != 8) || count_nodes(stage.value) > kLargestBody) return std::nullopt;
-  const auto has_lane_size = [&](const Expr& load) { return size_of(load->dtype) == bytes; };
-  const auto is_long = [&](const Axis& a) { return !a.extent.is_constant() || a.extent.constant() >= native; };
-  return find_tile(stage, lane, axes, operands, native, has_lane_size, is_long);
-}
-
-/// Is a row one register whose lanes lie far apart where they are read, as a block of channels? Whole tiles of such
-/// rows beat a row's interior.
-bool is_register_of_tiles(const Stage& stage, const Axis& lane, std::vector<Axis> axes,
-                          const std::vector<Operand>& operands, int native) {
-  if (!lane.extent.is(native)) return false;
-  std::erase_if(axes, [&](const Axis& a) { return a.id == lane.id; });
-  return tile_of(stage, lane, axes, operands, native).has_value();
-}
-
 /// Is a row within half a register, or, where a mask cannot hide the rest, within less than one?
 bool is_short(const StagePlan& plan) {
   if (!plan.lane.extent.is_constant()) return false;
@@ -247,18 +228,6 @@ void plan_inner_rows(StagePlan& plan, const std::vector<Axis>& outer) {
     plan.inner_rows.push_back(std::move(*inner));
   }
   if (!plan.inner_rows.empty()) plan.inner = row_interior(values, plan.lane, plan.native);
-}
-
-/// Reads loads that are strided along the vector axis by tiles where they run along one of the `axes`.
-void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axes,
-                const std::vector<Operand>& operands) {
-  const bool whole = plan.native == target.vector_bytes / static_cast<int>(lane_bytes(plan.stage));
-  if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !whole) return;
-  auto tile = tile_of(plan.stage, plan.lane, axes, operands, plan.native);
-  if (!tile) return;
-  plan.transposed = std::move(tile->transposed);
-  plan.tile_row = axes[tile->row];
-  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(tile->row));
 }
 
 /// Moves an axis of the loops outside into the vector loop where that saves most of its work.
