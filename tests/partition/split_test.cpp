@@ -50,6 +50,23 @@ TEST(Split, OutputsThatAreInputsOrConstantsAreCopied) {
   const Assembly assembly = split(graph, cut_every(graph, 1), {});
   expect_sound(assembly);
   expect_same_results(graph, assembly, 3);
+  EXPECT_EQ(assembly.graph.value(assembly.graph.outputs[1]).name, "c") << "as the caller knows it";
+}
+
+TEST(Split, AnExtentCrossesWithAValueThatIsThereBefore) {
+  const Graph graph = parse_graph(R"(graph g(%x: f32[1], %n: i64[]) -> (%y) {
+    constant %zero: i64[] = {0}
+    constant %one: i64[] = {1}
+    %r = Range(%zero, %n, %one)
+    %s = Shape(%r)
+    %y = Expand(%x, %s)
+  })");
+  const Assembly assembly = split(graph, cut_every(graph, 1), {});
+  // {r} {s} {y}: y has the extent, too, but needs it; nobody reads the elements of r.
+  ASSERT_EQ(assembly.symbols.size(), 1U);
+  EXPECT_EQ(assembly.symbols[0].value, value_named(assembly.graph, "r"));
+  expect_sound(assembly);
+  expect_same_results(graph, assembly, 3);
 }
 
 TEST(Split, EqualPartsAreThereOnce) {
