@@ -272,8 +272,16 @@ class Splitter {
     call.outputs = planned.outputs;
     for (const std::string& s : part.extents) call.extents.push_back(Dim::symbol(s));
     for (NodeId id : planned.nodes) call.nodes.push_back(graph_.node(id).name);
+    const size_t known = result_.parts.size();
     call.part = equal_.find_or_add(result_.parts, std::move(part));
+    if (result_.parts.size() > known) make_unique(result_.parts.back().graph.name);
     result_.calls.push_back(std::move(call));
+  }
+
+  /// A group may have several parts, and be called like the model.
+  void make_unique(std::string& name) {
+    const std::string group = name;
+    for (int i = 2; !names_.insert(name).second; ++i) name = concat(group, ", ", i);
   }
 
   Assembly result_;
@@ -283,6 +291,7 @@ class Splitter {
   std::vector<Piece> pieces_;
   std::vector<PlannedCall> calls_;
   EqualParts equal_;
+  std::set<std::string> names_ = {graph_.name};  // of entry points
 };
 
 }  // namespace

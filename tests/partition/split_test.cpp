@@ -164,6 +164,9 @@ TEST(Split, KeptValuesCross) {
   std::vector<ValueId> outputs;
   for (const PartCall& call : assembly.calls) outputs.insert(outputs.end(), call.outputs.begin(), call.outputs.end());
   EXPECT_NE(std::find(outputs.begin(), outputs.end(), value_named(assembly.graph, "a")), outputs.end());
+  ASSERT_EQ(assembly.parts.size(), 2U) << "of one group";
+  EXPECT_EQ(assembly.parts[0].graph.name, "g0");
+  EXPECT_EQ(assembly.parts[1].graph.name, "g0, 2");
   expect_same_results(graph, assembly, 3);
 }
 
