@@ -127,6 +127,14 @@ std::vector<uint8_t> reachable_slots(ShapeProgram program, std::span<const uint8
   return known;
 }
 
+void mark_operands(ShapeProgram program, size_t symbols, std::vector<uint8_t>& marked) {
+  for (size_t i = marked.size(); i-- > symbols;) {
+    const fb::Instruction& instruction = program[i - symbols];
+    if (marked[i] != 0 && instruction.op() != fb::ExprOp::constant)
+      marked[instruction.a()] = marked[instruction.b()] = 1;
+  }
+}
+
 std::string describe_slot(ShapeProgram program, std::span<const std::string> symbols, size_t slot) {
   return Describer{program, symbols}(slot, 0);
 }

@@ -39,6 +39,9 @@ Status evaluate(ShapeProgram program, size_t symbols, Slots& slots);
 /// Which slots have a value once the symbols marked in `known_symbols` have one.
 std::vector<uint8_t> reachable_slots(ShapeProgram program, std::span<const uint8_t> known_symbols);
 
+/// Marks all that the marked slots are computed from. Requires a verified program.
+void mark_operands(ShapeProgram program, size_t symbols, std::vector<uint8_t>& marked);
+
 /// The slot as an expression of the symbols: "batch", "224", "2*seq + 1". Big expressions are cut short with "...".
 std::string describe_slot(ShapeProgram program, std::span<const std::string> symbols, size_t slot);
 

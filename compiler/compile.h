@@ -33,7 +33,7 @@ struct CompileOptions {
   /// what asks for a GPU and the CPU (implied_fleet).
   std::optional<Fleet> fleet;
   CutOptions cut;
-  std::vector<std::string> keep;  // values that can be fetched from runs on a fleet, by their ONNX names
+  std::vector<std::string> keep;  // lists of values that can be fetched from runs on a fleet, by their ONNX names
   /// By output: what its numbers or its columns are called (artifact_schema/gart.fbs, TensorInfo.labels).
   std::map<std::string, std::vector<std::string>> labels;
   /// What the model's author wrote about it; the artifact keeps it.

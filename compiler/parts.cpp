@@ -8,16 +8,11 @@
 #include "compiler/place/assembly_problem.h"
 #include "compiler/place/estimate.h"
 #include "compiler/support/error.h"
+#include "compiler/support/name_list.h"
 #include "compiler/support/nearest.h"
 
 namespace gcg {
 namespace {
-
-std::optional<ValueId> find_value(const Graph& graph, const std::string& name) {
-  for (int64_t i = 0; i < graph.value_count(); ++i)
-    if (graph.value(ValueId(i)).name == name) return ValueId(i);
-  return std::nullopt;
-}
 
 std::vector<std::string> names_of_values(const Graph& graph) {
   std::vector<std::string> names;
@@ -69,11 +64,16 @@ GroupWeights::value_type weights_of_group(const PartedModel& model, int group, c
 
 }  // namespace
 
-void keep_values(Graph& graph, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    const std::optional<ValueId> value = find_value(graph, name);
-    if (!value) fail("--keep '", name, "': the model has no value of that name", nearest(name, names_of_values(graph)));
-    if (!graph.is_output(*value)) graph.outputs.push_back(*value);
+void keep_values(Graph& graph, const std::vector<std::string>& lists) {
+  if (lists.empty()) return;
+  std::map<std::string, ValueId> values;
+  for (int64_t i = 0; i < graph.value_count(); ++i) values.emplace(graph.value(ValueId(i)).name, ValueId(i));
+  for (const std::string& name :
+       split_names(lists, [&](const std::string& piece) { return values.count(piece) != 0; })) {
+    const auto value = values.find(name);
+    if (value == values.end())
+      fail("--keep '", name, "': the model has no value of that name", nearest(name, names_of_values(graph)));
+    if (!graph.is_output(value->second)) graph.outputs.push_back(value->second);
   }
 }
 

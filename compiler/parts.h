@@ -17,9 +17,9 @@ struct PartedModel {
   size_t model_outputs = 0;  // the first outputs of its graph; the others are values to be kept
 };
 
-/// The values with these names become outputs after the graph's own, but for those that are outputs already. Throws
-/// CompileError for names that the graph does not have, listing the nearest ones.
-void keep_values(Graph& graph, const std::vector<std::string>& names);
+/// The values that these lists name (compiler/support/name_list.h) become outputs after the graph's own, but for those
+/// that are outputs already. Throws CompileError for names that the graph does not have, listing the nearest ones.
+void keep_values(Graph& graph, const std::vector<std::string>& lists);
 
 /// `model`: as model passes leave it, its outputs beyond `model_outputs` to be kept. `wishes`: of the model as
 /// imported.

@@ -71,6 +71,8 @@ class NodeWishes {
   /// The assignments whose nodes have all gone from the graph, as model passes leave it, each with one of those. Throws
   /// CompileError for one whose nodes are all in bodies: If, Loop and Scan are on one device with what they hold.
   std::map<std::string, std::string> without_effect(const Graph& graph) const;
+  /// Does the node stem from one of the model that shares its name with no other?
+  bool is_one(const Node& node) const;
   /// The operator that it had in the model; null: it has none of its own.
   const OpDef* imported_as(const Node& node) const;
 
@@ -79,6 +81,7 @@ class NodeWishes {
     std::string label, assignment;
     std::vector<int> devices;
     const OpDef* op = nullptr;
+    int nodes = 0;  // of the model, with this name
   };
   std::map<std::string, Wish> by_node_;
 };
@@ -87,7 +90,8 @@ class NodeWishes {
 /// beside each other comes apart, what is long is divided for a pipeline, and what is small stays together.
 std::vector<CutRule> default_rules(const Fleet& fleet);
 
-/// `graph`: as model passes leave it. Throws CompileError for a node that no device of the fleet runs, with what each
+/// `graph`: as model passes leave it. Nodes that one of the model became stay together, unless that made a circle or no
+/// device ran them all. Throws CompileError for a node that no device of the fleet runs, with what each
 /// device says, and for labels that make a circle.
 Cut cut_graph(const Graph& graph, const Fleet& fleet, const CutOptions& options = {}, const NodeWishes& wishes = {});
 

@@ -32,6 +32,7 @@ class CutMaker {
   Cut run() {
     for (NodeId id : work_.nodes) support_.push_back(support(graph_.node(id)));
     gather_labels();
+    gather_nodes();
     classify();
     const std::vector<CutRule> rules = options_.rules.empty() ? default_rules(fleet_) : options_.rules;
     const bool fewest = std::find(rules.begin(), rules.end(), CutRule::fewest) != rules.end();
@@ -76,7 +77,7 @@ class CutMaker {
     return of_kind.empty() ? devices : of_kind;
   }
 
-  /// Atoms: nodes with one label are one, every other node is its own.
+  /// Atoms: nodes with one label are one.
   void gather_labels() {
     std::map<std::string, std::vector<int>> labelled;
     Groups atoms;
@@ -99,6 +100,37 @@ class CutMaker {
       fail("--label makes a circle of groups: ", names, say(atoms[at(circle.front())]));
     }
     atoms_ = ordered(work_.dag, atoms);
+    dag_ = contracted(work_.dag, atoms_);
+  }
+
+  /// What has become of one node of the model is one atom, too, as far as that makes no circle, and if one device runs
+  /// all of it.
+  void gather_nodes() {
+    std::map<std::string, std::vector<int>> by_name;  // numbers of atoms
+    Groups gathered;
+    for (int a = 0; a < dag_.size(); ++a) {
+      const Node& node = graph_.node(work_.nodes[at(atoms_[at(a)].front())]);
+      if (label_of(atoms_[at(a)].front()).empty() && wishes_.is_one(node))
+        by_name[node.name].push_back(a);
+      else
+        gathered.push_back({a});
+    }
+    const auto nodes_of = [&](const std::vector<int>& atoms) {
+      std::vector<int> nodes;
+      for (int a : atoms) nodes.insert(nodes.end(), atoms_[at(a)].begin(), atoms_[at(a)].end());
+      std::sort(nodes.begin(), nodes.end());
+      return nodes;
+    };
+    for (auto& [name, atoms] : by_name) {
+      if (!common_support(nodes_of(atoms)).empty())
+        gathered.push_back(std::move(atoms));
+      else
+        for (int a : atoms) gathered.push_back({a});
+    }
+    if (gathered.size() == at(dag_.size())) return;
+    Groups joined;
+    for (const std::vector<int>& atoms : ordered(dag_, gathered)) joined.push_back(nodes_of(atoms));
+    atoms_ = std::move(joined);
     dag_ = contracted(work_.dag, atoms_);
   }
 
@@ -242,7 +274,7 @@ class CutMaker {
 
 std::vector<CutRule> default_rules(const Fleet& fleet) {
   int of_kind[2] = {0, 0};
-  for (const FleetDevice& d : fleet.devices) ++of_kind[static_cast<size_t>(d.kind)];
+  for (const FleetDevice& d : fleet.devices) of_kind[static_cast<size_t>(d.kind)] += d.infers;
   if (of_kind[0] < 2 && of_kind[1] < 2) return {CutRule::support};
   return {CutRule::support, CutRule::chains, CutRule::stages};
 }

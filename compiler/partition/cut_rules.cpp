@@ -84,7 +84,9 @@ NodeWish parse_node_wish(const std::string& option, const std::string& text) {
 
 NodeWishes::NodeWishes(const Graph& model, const Fleet& fleet, const CutOptions& options) {
   each_node(model, false, [&](const Node& n, bool) {
-    by_node_[n.name].op = n.op;
+    Wish& wish = by_node_[n.name];
+    wish.op = n.op;
+    ++wish.nodes;
     return false;
   });
   const auto apply = [&](const char* option, const NodeWish& w, const auto& set) {
@@ -141,6 +143,11 @@ std::map<std::string, std::string> NodeWishes::without_effect(const Graph& graph
         return false;
       });
   return left;
+}
+
+bool NodeWishes::is_one(const Node& node) const {
+  const auto it = by_node_.find(node.name);
+  return it != by_node_.end() && it->second.nodes == 1;
 }
 
 const OpDef* NodeWishes::imported_as(const Node& node) const {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "compiler/ops/op_def.h"
@@ -26,7 +27,8 @@ Node clone_node(const Node& node) {
   return copy;
 }
 
-/// Makes outputs that are inputs or constants of the graph copies of them.
+/// Makes outputs that are inputs or constants of the graph copies of them. A constant's name goes to its copy: it is
+/// what the caller knows.
 void copy_outputs(Graph& graph, Cut& cut) {
   const std::set<ValueId> inputs(graph.inputs.begin(), graph.inputs.end());
   for (ValueId& out : graph.outputs) {
@@ -35,6 +37,7 @@ void copy_outputs(Graph& graph, Cut& cut) {
     Value& result = graph.value(graph.node(copy).outputs[0]);
     result.dtype = graph.value(out).dtype;
     result.shape = graph.value(out).shape;
+    if (graph.value(out).is_constant()) std::swap(result.name, graph.value(out).name);
     if (cut.groups.empty()) cut.groups.push_back({"outputs", {}, {0}});
     cut.groups.back().nodes.push_back(copy);
     out = graph.node(copy).outputs[0];
@@ -203,34 +206,61 @@ class Splitter {
     return needed;
   }
 
-  /// Lets a value cross for each symbol that calls need and no value carries yet. False if there is nothing to add.
+  /// Lets a value cross for each symbol that a call needs and no value carries before it. False if there is nothing to
+  /// add.
   bool add_carriers() {
     result_.symbols.clear();
-    Symbols needed, carried;
+    Symbols carried, named, missing;
     const auto carry = [&](ValueId v) {
       const Shape& shape = *graph_.value(v).shape;
       for (size_t d = 0; d < shape.size(); ++d)
         if (const auto s = shape[d].symbol_name(); s && carried.insert(*s).second)
           result_.symbols.push_back({*s, v, static_cast<int>(d)});
     };
+    const auto add_missing = [&](const Symbols& needed) {
+      std::set_difference(needed.begin(), needed.end(), carried.begin(), carried.end(),
+                          std::inserter(missing, missing.end()));
+    };
     for (ValueId v : graph_.inputs) carry(v);
     for (const PlannedCall& call : calls_) {
-      needed.merge(symbols_needed(call));
+      add_missing(symbols_needed(call));
       for (ValueId v : call.outputs) {
         carry(v);
-        needed.merge(symbols_of(*graph_.value(v).shape));
+        named.merge(symbols_of(*graph_.value(v).shape));
       }
     }
-    std::erase_if(needed, [&](const std::string& s) { return carried.count(s) != 0; });
-    if (needed.empty()) return false;
-    for (NodeId id : graph_.order())
+    add_missing(named);
+    if (missing.empty()) return false;
+    const std::map<std::string, ValueId> first = carriers(missing);
+    for (const auto& [symbol, carrier] : first) {
+      GCG_CHECK(!crosses_[carrier], "the extent '", symbol, "' is needed before '", graph_.value(carrier).name, "'");
+      missing.erase(symbol);
+    }
+    for (const auto& [symbol, carrier] : first) crosses_[carrier] = true;
+    GCG_CHECK(missing.empty(), "no value has the extent '", *missing.begin(), "'");
+    return true;
+  }
+
+  /// The first value with each of these extents; of the node that makes it, if it is one of its results: none is there
+  /// sooner.
+  std::map<std::string, ValueId> carriers(const Symbols& symbols) const {
+    std::map<std::string, ValueId> first;
+    Symbols made;
+    for (NodeId id : graph_.order()) {
+      const std::vector<std::string> own = graph_.node(id).strings_attribute(kSymbolsAttribute);
       for (ValueId v : graph_.node(id).outputs) {
         if (!v.valid()) continue;
-        for (const Dim& d : *graph_.value(v).shape)
-          if (const auto s = d.symbol_name(); s && needed.erase(*s) != 0) crosses_[v] = true;
+        for (const Dim& d : *graph_.value(v).shape) {
+          const std::string s = d.symbol_name().value_or("");
+          if (symbols.count(s) == 0 || made.count(s) != 0) continue;
+          first.emplace(s, v);
+          if (std::find(own.begin(), own.end(), s) == own.end()) continue;
+          first[s] = v;
+          made.insert(s);
+        }
       }
-    GCG_CHECK(needed.empty(), "no value has the extent '", *needed.begin(), "'");
-    return true;
+    }
+    return first;
   }
 
   void add_call(const PlannedCall& planned) {
@@ -242,8 +272,16 @@ class Splitter {
     call.outputs = planned.outputs;
     for (const std::string& s : part.extents) call.extents.push_back(Dim::symbol(s));
     for (NodeId id : planned.nodes) call.nodes.push_back(graph_.node(id).name);
+    const size_t known = result_.parts.size();
     call.part = equal_.find_or_add(result_.parts, std::move(part));
+    if (result_.parts.size() > known) make_unique(result_.parts.back().graph.name);
     result_.calls.push_back(std::move(call));
+  }
+
+  /// A group may have several parts, and be called like the model.
+  void make_unique(std::string& name) {
+    const std::string group = name;
+    for (int i = 2; !names_.insert(name).second; ++i) name = concat(group, ", ", i);
   }
 
   Assembly result_;
@@ -253,6 +291,7 @@ class Splitter {
   std::vector<Piece> pieces_;
   std::vector<PlannedCall> calls_;
   EqualParts equal_;
+  std::set<std::string> names_ = {graph_.name};  // of entry points
 };
 
 }  // namespace

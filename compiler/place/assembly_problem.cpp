@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "artifact_schema/shape_program.h"
 #include "compiler/ir/dtype.h"
@@ -25,6 +27,7 @@ void check_numbers(const fb::AssemblyT& a) {
     check(a.calls[i]->group, a.groups.size(), "group", "call", i);
     for (const auto* list : {&a.calls[i]->inputs, &a.calls[i]->outputs})
       for (uint32_t v : *list) check(v, a.values.size(), "value", "call", i);
+    for (uint32_t slot : a.calls[i]->extents) check(slot, a.symbols.size() + a.program.size(), "slot", "call", i);
   }
   for (size_t g = 0; g < a.groups.size(); ++g) {
     check(a.groups[g]->device, a.devices.size(), "device", "group", g);
@@ -34,6 +37,7 @@ void check_numbers(const fb::AssemblyT& a) {
     check(a.links[l]->from, a.devices.size(), "device", "link", l);
     check(a.links[l]->to, a.devices.size(), "device", "link", l);
   }
+  for (size_t s = 0; s < a.symbols.size(); ++s) check(a.symbols[s]->value, a.values.size(), "value", "symbol", s);
   for (size_t v = 0; v < a.values.size(); ++v)
     if (a.values[v]->info == nullptr) fail("assembly: value ", v, " has no type");
 }
@@ -90,6 +94,29 @@ std::vector<place::Value> values_of(const fb::AssemblyT& a) {
   return values;
 }
 
+/// A group that gives a part extents which another group's values have comes after that one, though it need not read
+/// them: they are values of no bytes.
+void add_extents(const fb::AssemblyT& a, place::Problem& p) {
+  std::set<std::pair<int, int>> known;  // producer and reader
+  for (const place::Value& v : p.values)
+    for (int r : v.readers) known.emplace(v.producer, r);
+  for (const auto& call : a.calls) {
+    if (call->extents.empty()) continue;
+    std::vector<uint8_t> read(a.symbols.size() + a.program.size());
+    for (uint32_t slot : call->extents) read[slot] = 1;
+    gart::mark_operands(a.program, a.symbols.size(), read);
+    for (size_t s = 0; s < a.symbols.size(); ++s) {
+      const int producer = p.values[a.symbols[s]->value].producer, reader = static_cast<int>(call->group);
+      if (read[s] == 0 || producer == place::kCaller || producer == reader) continue;
+      if (!known.emplace(producer, reader).second) continue;
+      place::Value extent;
+      extent.producer = producer;
+      extent.readers = {reader};
+      p.values.push_back(std::move(extent));
+    }
+  }
+}
+
 /// Values that cross groups get their producers and readers.
 void connect(const fb::AssemblyT& a, place::Problem& p) {
   for (const auto& call : a.calls)
@@ -101,6 +128,7 @@ void connect(const fb::AssemblyT& a, place::Problem& p) {
       if (p.values[v].producer != group && std::find(readers.begin(), readers.end(), group) == readers.end())
         readers.push_back(group);
     }
+  add_extents(a, p);
   for (size_t v = 0; v < p.values.size(); ++v) {
     if (p.values[v].producer != place::kCaller)
       p.groups[static_cast<size_t>(p.values[v].producer)].outputs.push_back(static_cast<int>(v));

@@ -80,25 +80,19 @@ std::vector<uint8_t> early_slots(const Assembly& assembly) {
   return reachable_slots(assembly.program, early);
 }
 
-/// The values that carry the symbols of a slot.
-void add_carriers(const Assembly& assembly, uint32_t slot, std::vector<uint32_t>& values) {
-  std::vector<uint8_t> seen(slot + 1);
-  seen[slot] = 1;
-  for (uint32_t i = slot + 1; i-- > 0;) {
-    if (seen[i] == 0) continue;
-    if (i < assembly.symbols.size()) {
-      values.push_back(assembly.symbols[i].value);
-    } else if (const fb::Instruction& instruction = assembly.program[i - assembly.symbols.size()];
-               instruction.op() != fb::ExprOp::constant) {
-      seen[instruction.a()] = seen[instruction.b()] = 1;
-    }
-  }
+/// The values that carry the symbols of a call's extents.
+void add_carriers(const Assembly& assembly, Call& call) {
+  std::vector<uint8_t> read(assembly.symbols.size() + assembly.program.size());
+  for (const uint32_t slot : call.extents) read[slot] = 1;
+  mark_operands(assembly.program, assembly.symbols.size(), read);
+  for (size_t i = 0; i < assembly.symbols.size(); ++i)
+    if (read[i] != 0) call.needs.push_back(assembly.symbols[i].value);
 }
 
 void find_needs(Assembly& assembly) {
   for (Call& call : assembly.calls) {
     call.needs = call.inputs;
-    for (const uint32_t slot : call.extents) add_carriers(assembly, slot, call.needs);
+    if (!call.extents.empty()) add_carriers(assembly, call);
     std::sort(call.needs.begin(), call.needs.end());
     call.needs.erase(std::unique(call.needs.begin(), call.needs.end()), call.needs.end());
   }

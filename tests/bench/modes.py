@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 """Parallel modes on one machine: what the file's mode costs beside each mode by hand, and beside onnxruntime's ways.
 
-  modes.py [--threads 2] [--rounds 16] [--seconds 0.06] [--models DIR] [--json F] [CASE...]
+  modes.py [--threads 2] [--starts 4] [--rounds 16] [--seconds 0.06] [--models DIR] [--json F] [CASE...]      (ninja check_modes)
 
 Latency of one caller: our own choice, our modes by hand, onnxruntime's sequential and parallel execution. Throughput of two
 callers: our own choice, two replicas, two sessions of onnxruntime of one thread each, and one session for both. Each way is a
-process of its own; rounds go round the ways in turn, one at work at a time, and the smallest time of all rounds counts (the
-largest rate): rounds are short, since what shares a virtual machine's cores from outside comes and goes. "of best": the best way
-by hand to our own choice, "of ORT": the best of onnxruntime's to ours; more than 1 is faster. Exit code 1 where our own choice is more
-than 5 % from our best, or where some way of onnxruntime's is faster than it: in so many rounds that chance makes as many of equal ways
-once in a hundred times. Needs a quiet machine.
+process of its own; rounds go round the ways in turn, one at work at a time, and the smallest time of all rounds of a process counts
+(the largest rate): rounds are short, since what shares a virtual machine's cores from outside comes and goes. Where memory comes to lie
+makes processes differ for as long as they live: each way starts several times, and the median of its processes counts. "of best": the
+best way by hand to our own choice, "of ORT": the best of onnxruntime's to ours; more than 1 is faster. Exit code 1 where our own choice
+is more than 5 % from our best, or where some way of onnxruntime's is faster than it: in so many rounds that chance makes as many of
+equal ways once in a hundred times. Needs a quiet machine.
 """
 import argparse
 import json
 import math
 import os
+import statistics
 import subprocess
 import sys
 import threading
@@ -180,18 +182,25 @@ def prepare(name, source, cache):
     return artifact, model, feeds
 
 
-def measure(name, source, a):
-    files = prepare(name, source, a.cache)
+def measure_once(files, a):
+    """{way: seconds per round} of processes that start now."""
     ways = {way: Way(way, *files, a.threads) for way in (*WAYS, *CALLERS)}
     try:
-        for _ in range(a.rounds):
+        for _ in range(-(-a.rounds // a.starts)):
             for way in ways.values():
                 way.measure(a.seconds)
     finally:
         for way in ways.values():
             way.close()
-    best = {way: min(found.times) * 1e3 for way, found in ways.items()}
-    slower = [way for way in ways if way.startswith("ort") and is_slower(ways["auto x2" if way in CALLERS else "auto"].times, ways[way].times)]
+    return {way: found.times for way, found in ways.items()}
+
+
+def measure(name, source, a):
+    files = prepare(name, source, a.cache)
+    starts = [measure_once(files, a) for _ in range(a.starts)]
+    times = {way: [t for start in starts for t in start[way]] for way in starts[0]}
+    best = {way: statistics.median(min(start[way]) for start in starts) * 1e3 for way in times}
+    slower = [way for way in times if way.startswith("ort") and is_slower(times["auto x2" if way in CALLERS else "auto"], times[way])]
     ours = min(best[way] for way in WAYS if not way.startswith("ort"))
     theirs = min(best[way] for way in WAYS if way.startswith("ort"))
     return {"case": name, "ms": {k: round(v, 5) for k, v in best.items()}, "slower_than": slower,
@@ -206,7 +215,8 @@ def main():
         return worker(*sys.argv[2:6], int(sys.argv[6]))
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--rounds", type=int, default=16)
+    p.add_argument("--starts", type=int, default=4, help="processes per way, one after the other")
+    p.add_argument("--rounds", type=int, default=16, help="of all processes of a way together")
     p.add_argument("--seconds", type=float, default=0.06)
     p.add_argument("--models", default=os.path.join(ROOT, "build", "zoo"), help="where resnet50.ts.onnx and the like are")
     p.add_argument("--cache", default=os.path.join(ROOT, "build", "bench"))

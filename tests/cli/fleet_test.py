@@ -3,9 +3,11 @@ import json
 import os
 import re
 import subprocess
+import time
 import unittest
 
 import numpy as np
+import onnx
 from cli_case import HEADER, TOOL, CliCase
 
 CHAIN = HEADER + """model (float[batch, 8] x, float[batch, 8] y) => (float[batch, 8] z) {
@@ -67,6 +69,96 @@ class FleetTest(CliCase):
         self.assertEqual(sorted(self.outputs("--fetch", "z,b")), ["b", "z"])
         self.refused("run", "chain.gart", "--inputs", "in.npz", "--fetch", "bb",
                      says=["no value 'bb'", "the nearest are 'b'", "compiled with --keep bb"])
+
+    def test_names_are_listed(self):
+        model = onnx.load(self.path("chain.onnx"))
+        for node in model.graph.node:  # names may hold commas
+            for names in (node.input, node.output):
+                names[:] = [{"a": "a,b", "c": "a,b,c"}.get(name, name) for name in names]
+        onnx.save(model, self.path("commas.onnx"))
+        for keep, kept in ((["b,d"], "bd"), (["b", "e,d"], "bed"), (["a,b"], ["a,b"]), (["b,a,b,c,e"], ["b", "a,b,c", "e"]),
+                           (["a,b,b", "d"], ["a,b", "b", "d"])):
+            options = [o for names in keep for o in ("--keep", names)]
+            self.accepted("compile", "commas.onnx", "--fleet", "fleet.json", *options, "-o", "commas.gart")
+            self.assertEqual(sorted(json.loads(self.accepted("inspect", "commas.gart", "--json"))["kept"]), sorted(kept))
+            self.accepted("run", "commas.gart", "--inputs", "in.npz", "--outputs", "out.npz", *[o.replace("keep", "fetch") for o in options])
+            with np.load(self.path("out.npz")) as file:
+                self.assertEqual(sorted(file), sorted(kept))
+        os.remove(self.path("out.npz"))
+        self.refused("compile", "commas.onnx", "--keep", "b,bb", "-o", "none.gart",
+                     says=["--keep 'bb': the model has no value of that name; the nearest: 'b', "])
+
+    def test_only_what_is_wanted_runs(self):
+        whole = len(json.loads(self.accepted("inspect", "chain.gart", "--json"))["groups"])
+        self.accepted("run", "chain.gart", "--inputs", "in.npz", "--fetch", "b", "--trace", "trace.json")
+        with open(self.path("trace.json")) as f:
+            spans = [e["args"]["nodes"] for e in json.load(f)["traceEvents"] if e["ph"] == "X"]
+        os.remove(self.path("trace.json"))
+        self.assertLess(len(spans), whole)
+        self.assertEqual(sum(spans, []), ["a", "b"])
+
+    def test_the_model_says_where_nodes_go(self):
+        model = onnx.load(self.path("chain.onnx"))
+        for node in model.graph.node:
+            wishes = {"a": ("gart.group", "head"), "b": ("gart.group", "head"), "e": ("gart.device", "cpu")}
+            if node.output[0] in wishes:
+                said = node.metadata_props.add()
+                said.key, said.value = wishes[node.output[0]]
+        onnx.save(model, self.path("wishes.onnx"))
+        self.accepted("compile", "wishes.onnx", "--fleet", "fleet.json", "-o", "wishes.gart")
+        groups = json.loads(self.accepted("inspect", "wishes.gart", "--json"))["groups"]
+        self.assertEqual([g["nodes"] for g in groups if g["name"] == "head"], [["a", "b"]])
+        self.assertEqual([g["support"] for g in groups if "e" in g["nodes"]], [["cpu"]])
+
+    def test_cuts_that_cannot_be(self):
+        self.refused("compile", "chain.onnx", "--fleet", "fleet.json", "--label", "a=one", "--label", "c=one", "--label", "b=two", "-o", "none.gart",
+                     says="--label makes a circle of groups: 'two' -> 'one' -> 'two'")
+        with open(self.path("deny.json"), "w") as f:
+            json.dump({"devices": [{**d, "denies": ["Softmax"]} for d in self.fleet["devices"]]}, f)
+        self.refused("compile", "chain.onnx", "--fleet", "deny.json", "-o", "none.gart",
+                     says=["node 'c' (Softmax): no device of the fleet runs it: 'acc:0' denies Softmax; 'cpu' denies Softmax"])
+
+    def test_devices_for_training_are_not_used(self):
+        devices = self.fleet["devices"] + [{"name": "trainer", "kind": "cpu", "gflops": 1e6, "uses": ["train"]}]
+        with open(self.path("uses.json"), "w") as f:
+            json.dump({"devices": devices}, f)
+        self.accepted("compile", "chain.onnx", "--fleet", "uses.json", "-o", "uses.gart")
+        self.accepted("place", "uses.gart", "--fleet", "uses.json", "-o", "uses.gart")
+        for group in json.loads(self.accepted("inspect", "uses.gart", "--json"))["groups"]:
+            self.assertNotIn("trainer", group["support"])
+        self.refused("compile", "chain.onnx", "--fleet", "uses.json", "--assign", "MatMul=trainer", "-o", "none.gart",
+                     says="--assign 'MatMul=trainer': node 'a' (MatMul) does not run there")
+
+    def test_a_fleet_that_lacks_devices(self):
+        with open(self.path("less.json"), "w") as f:
+            json.dump({"devices": [{**self.fleet["devices"][0], "name": "elsewhere"}, self.fleet["devices"][1]]}, f)
+        self.accepted("compile", "chain.onnx", "--fleet", "fleet.json", "--assign", "MatMul=acc:0", "-o", "both.gart")
+        for command in (("run", "both.gart", "--inputs", "in.npz"), ("bench", "both.gart", "--random", "1", "--seconds", "0.01")):
+            self.refused(*command, "--fleet", "less.json",
+                         says=["is placed on device 'acc:0', which less.json lacks; it has 'elsewhere', 'cpu'",
+                               "gcc-graph place both.gart --fleet less.json", "--devices acc:0=cpu"])
+            self.accepted(*command, "--fleet", "less.json", "--devices", "acc:0=cpu")
+        self.accepted("place", "both.gart", "--fleet", "less.json", "-o", "less.gart")
+        self.accepted("run", "less.gart", "--inputs", "in.npz", "--fleet", "less.json")
+
+    def test_times_are_written_each_second(self):
+        bench = subprocess.Popen([TOOL, "bench", "chain.gart", "--inputs", "in.npz", "--seconds", "60", "--monitor", "long.json"],
+                                 cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            runs, deadline = [], time.monotonic() + 20
+            while len(set(runs)) < 2 and time.monotonic() < deadline:
+                time.sleep(0.2)
+                if os.path.exists(self.path("long.json")):
+                    with open(self.path("long.json")) as f:  # whole whenever it is read
+                        runs.append(json.load(f)["groups"][0]["runs"])
+            self.assertGreater(len(set(runs)), 1, "it was not written anew while the runs went on")
+            self.assertEqual(runs, sorted(runs))
+        finally:
+            bench.kill()
+            bench.wait()
+            for name in os.listdir(self.folder):
+                if name.startswith("long.json"):
+                    os.remove(self.path(name))
 
     def test_what_was_measured(self):
         self.accepted("bench", "chain.gart", "--inputs", "in.npz", "--seconds", "0.1", "--monitor", "times.json")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "compiler/gir/gir.h"
 #include "compiler/partition/runs_on.h"
 #include "compiler/support/error.h"
 #include "tests/partition/cut_text.h"
@@ -103,6 +104,55 @@ TEST(Cut, WhatTheFleetAsksFor) {
   EXPECT_EQ(print_cut_rules(default_rules(parse_test_fleet("cpu:0"))), "support");
   EXPECT_EQ(print_cut_rules(default_rules(parse_test_fleet("cuda:0; cpu:0"))), "support");
   EXPECT_EQ(print_cut_rules(default_rules(parse_test_fleet("cuda:0; cuda:1; cpu:0"))), "support,chains,stages");
+}
+
+TEST(Cut, DevicesForTrainingGetNothing) {
+  const Graph graph = parse_test_graph("a -> b");
+  Fleet fleet = parse_test_fleet("cpu:0; cpu:1; cpu:2");
+  fleet.devices[1].infers = false;
+  EXPECT_EQ(cut_graph(graph, fleet).groups.at(0).support, (std::vector<int>{0, 2}));
+  EXPECT_EQ(message_of([&] { cut_graph(graph, fleet, {}, NodeWishes(graph, fleet, assigned("b", "cpu:1"))); }),
+            "--assign 'b=cpu:1': node 'b' (Max) does not run there");
+  fleet.devices[0].infers = fleet.devices[2].infers = false;
+  EXPECT_EQ(print_cut_rules(default_rules(fleet)), "support");
+  EXPECT_EQ(message_of([&] { cut_graph(graph, fleet); }),
+            "node 'a' (Max): no device of the fleet runs it: 'cpu:0' is for training alone; 'cpu:1' is for training "
+            "alone; 'cpu:2' is for training alone");
+}
+
+/// What passes make of a -> norm -> b, where norm becomes three nodes.
+constexpr const char* kExpanded = R"(graph g(%x: f32[4]) -> (%y) {
+  %a = Exp(%x) @"a"
+  %n1 = Neg(%a) @"norm"
+  %n2 = Sqrt(%n1) @"norm"
+  %n3 = Neg(%n2) @"norm"
+  %y = Exp(%n3) @"b"
+})";
+
+TEST(Cut, ANodeOfTheModelStaysWhole) {
+  const Graph graph = parse_graph(kExpanded);
+  const auto cut = [&](const std::string& model, const std::string& devices) {
+    const Graph imported = parse_graph("graph g(%x: f32[4]) -> (%b) {\n" + model + "}");
+    const Fleet fleet = parse_test_fleet(devices);
+    return print_cut(graph, fleet, cut_graph(graph, fleet, {}, NodeWishes(imported, fleet, {})));
+  };
+  const std::string model = "%a = Exp(%x)\n%norm = Relu(%a)\n%b = Exp(%norm)\n";
+  EXPECT_EQ(cut(model, "acc -Sqrt; cpu"),
+            "g0: a on acc,cpu: a\n"
+            "g1: norm..norm on cpu: norm, norm, norm\n"
+            "g2: b on acc,cpu: b\n");
+  EXPECT_EQ(cut(model, "acc -Sqrt; other -Neg"),
+            "g0: a on acc,other: a\n"
+            "g1: norm on acc: norm\n"
+            "g2: norm on other: norm\n"
+            "g3: norm on acc: norm\n"
+            "g4: b on acc,other: b\n")
+      << "no device runs all of it";
+  EXPECT_EQ(cut("%a = Exp(%x)\n%n = Neg(%a) @\"norm\"\n%m = Neg(%n) @\"norm\"\n%b = Exp(%m)\n", "acc -Sqrt; cpu"),
+            "g0: a..norm on acc,cpu: a, norm\n"
+            "g1: norm on cpu: norm\n"
+            "g2: norm..b on acc,cpu: norm, b\n")
+      << "two nodes of one name";
 }
 
 TEST(Cut, GroupsAreNamedByTheirNodes) {

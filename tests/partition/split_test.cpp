@@ -50,6 +50,23 @@ TEST(Split, OutputsThatAreInputsOrConstantsAreCopied) {
   const Assembly assembly = split(graph, cut_every(graph, 1), {});
   expect_sound(assembly);
   expect_same_results(graph, assembly, 3);
+  EXPECT_EQ(assembly.graph.value(assembly.graph.outputs[1]).name, "c") << "as the caller knows it";
+}
+
+TEST(Split, AnExtentCrossesWithAValueThatIsThereBefore) {
+  const Graph graph = parse_graph(R"(graph g(%x: f32[1], %n: i64[]) -> (%y) {
+    constant %zero: i64[] = {0}
+    constant %one: i64[] = {1}
+    %r = Range(%zero, %n, %one)
+    %s = Shape(%r)
+    %y = Expand(%x, %s)
+  })");
+  const Assembly assembly = split(graph, cut_every(graph, 1), {});
+  // {r} {s} {y}: y has the extent, too, but needs it; nobody reads the elements of r.
+  ASSERT_EQ(assembly.symbols.size(), 1U);
+  EXPECT_EQ(assembly.symbols[0].value, value_named(assembly.graph, "r"));
+  expect_sound(assembly);
+  expect_same_results(graph, assembly, 3);
 }
 
 TEST(Split, EqualPartsAreThereOnce) {
@@ -147,6 +164,9 @@ TEST(Split, KeptValuesCross) {
   std::vector<ValueId> outputs;
   for (const PartCall& call : assembly.calls) outputs.insert(outputs.end(), call.outputs.begin(), call.outputs.end());
   EXPECT_NE(std::find(outputs.begin(), outputs.end(), value_named(assembly.graph, "a")), outputs.end());
+  ASSERT_EQ(assembly.parts.size(), 2U) << "of one group";
+  EXPECT_EQ(assembly.parts[0].graph.name, "g0");
+  EXPECT_EQ(assembly.parts[1].graph.name, "g0, 2");
   expect_same_results(graph, assembly, 3);
 }
 

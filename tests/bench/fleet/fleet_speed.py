@@ -104,14 +104,20 @@ def taken_by_others(before, after):
 
 
 def rate(model, feeds, seconds):
-    """Requests per second, UNDER_WAY of them at a time."""
+    """Requests per second, UNDER_WAY of them at a time, as long as each pool always has a next one: the clock starts when some have
+    flowed through, and stops before the last ones drain."""
     requests = [request_of(model, feeds) for _ in range(UNDER_WAY)]
+
+    def replace_oldest(n):
+        requests[n % UNDER_WAY].wait()
+        requests[n % UNDER_WAY].start()
     for request in requests:
         request.start()
+    for n in range(2 * UNDER_WAY):
+        replace_oldest(n)
     cores, done, begin = core_times(), 0, time.perf_counter()
     while time.perf_counter() < begin + seconds or done < 2 * UNDER_WAY:
-        requests[done % UNDER_WAY].wait()
-        requests[done % UNDER_WAY].start()
+        replace_oldest(done)
         done += 1
     elapsed = time.perf_counter() - begin - taken_by_others(cores, core_times())
     for request in requests:

@@ -49,7 +49,6 @@ class Bench {
       gart::fleet::Request& oldest = pipeline[done % requests];
       value_or_throw(oldest.wait());
       value_or_throw(oldest.start());
-      write_sometimes();
     }
     const double rate = static_cast<double>(done) / milliseconds(Clock::now() - start) * 1000;
     for (gart::fleet::Request& request : pipeline) value_or_throw(request.wait());
@@ -61,7 +60,7 @@ class Bench {
 
  private:
   void write_sometimes() {
-    constexpr double kPeriodMs = 10'000;
+    constexpr double kPeriodMs = 1000;
     if (milliseconds(Clock::now() - written_) < kPeriodMs) return;
     write();
     written_ = Clock::now();

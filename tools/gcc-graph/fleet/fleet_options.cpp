@@ -17,8 +17,8 @@ void FleetOptions::add_to(CLI::App& c) {
        "--label", labels_,
        "PATTERN=GROUP: nodes of such a name or operator (* and ? are wildcards) are a group of that name. Repeatable")
       ->allow_extra_args(false);
-  c.add_option("--keep", keep_, "Comma-separated values that run --fetch can ask for, by their names in the model")
-      ->delimiter(',')
+  c.add_option("--keep", keep_,
+               "Comma-separated values that run --fetch can ask for, by their names in the model. Repeatable")
       ->allow_extra_args(false);
 }
 

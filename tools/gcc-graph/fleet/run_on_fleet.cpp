@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "artifact_schema/spans.h"
+#include "compiler/support/name_list.h"
 #include "gcc_graph/fleet.h"
 #include "gcc_graph/place.h"
 #include "tools/gcc-graph/devices/inventory.h"
 #include "tools/gcc-graph/fleet/read_fleet.h"
-#include "tools/gcc-graph/io/artifact_file.h"
 #include "tools/gcc-graph/io/artifact_identity.h"
 #include "tools/gcc-graph/io/assembly_section.h"
 #include "tools/gcc-graph/io/read_file.h"
@@ -74,8 +74,8 @@ void RunOnFleet::add_to(CLI::App& c) {
       ->allow_extra_args(false);
   c.add_option(
        "--fetch", fetch_,
-       "Comma-separated values instead of the outputs: what crosses between parts, or was kept by compile --keep")
-      ->delimiter(',')
+       "Comma-separated values instead of the outputs: what crosses between parts, or was kept by compile --keep. "
+       "Repeatable")
       ->allow_extra_args(false);
   c.add_option("--monitor", monitor_, "S.json: write what groups took on their devices, for place --profile");
   c.add_option("--requests", requests_, "Requests that may be under way at once on a fleet; 0: two per device")
@@ -104,26 +104,56 @@ gart::fleet::Program RunOnFleet::load(const std::string& path, const InputOption
     if (equals != std::string::npos) options.devices.push_back({item.substr(0, equals), item.substr(equals + 1)});
   }
   if (!restricted) options.only.clear();
-  if (!fleet_.empty()) add_fleet(options);
+  if (!fleet_.empty()) add_fleet(path, options);
   return value_or_throw(gart::fleet::load(path, options));
 }
 
 /// Devices of other hosts stay what the artifact says of them, which the runtime refuses if one is needed.
-void RunOnFleet::add_fleet(gart::fleet::LoadOptions& options) const {
-  for (const FleetDevice& device : read_fleet(fleet_).devices)
+void RunOnFleet::add_fleet(const std::string& artifact, gart::fleet::LoadOptions& options) const {
+  const gcc_graph::Fleet fleet = read_fleet(fleet_);
+  if (options.only.empty()) check_fleet(artifact, fleet, options);
+  for (const FleetDevice& device : fleet.devices)
     if (device.host.empty()) options.devices.push_back({device.name, here(device)});
+}
+
+/// Every device that groups are placed on must be in it, or something stand for it.
+void RunOnFleet::check_fleet(const std::string& artifact, const gcc_graph::Fleet& fleet,
+                             const gart::fleet::LoadOptions& options) const {
+  const MappedArtifact file(artifact);
+  if (file.view().assembly().empty()) return;  // the runtime says so
+  const gart::fb::Assembly& assembly = assembly_of(file.view());
+  std::string present;
+  for (const FleetDevice& device : fleet.devices) present += concat(present.empty() ? "'" : ", '", device.name, "'");
+  const auto is_named = [](const auto& devices, const std::string& name) {
+    return std::any_of(devices.begin(), devices.end(), [&](const auto& device) { return device.name == name; });
+  };
+  for (const gart::fb::Group* group : *assembly.groups()) {
+    const std::string name(gart::view_of(assembly.devices()->Get(group->device())->name()));
+    if (is_named(fleet.devices, name) || is_named(options.devices, name)) continue;
+    fail("'", gart::view_of(group->name()), "' is placed on device '", name, "', which ", fleet_, " lacks; it has ",
+         present, ": place the groups anew (gcc-graph place ", artifact, " --fleet ", fleet_,
+         " -o FILE), or say what stands for it (--devices ", name, "=cpu)");
+  }
 }
 
 gart::fleet::Request RunOnFleet::request(const gart::fleet::Program& program, const NamedTensors& inputs) const {
   gart::fleet::Request request = value_or_throw(program.new_request());
-  const std::vector<std::string_view> names(fetch_.begin(), fetch_.end());
+  const std::vector<std::string> fetched = fetched_from(program);
+  const std::vector<std::string_view> names(fetched.begin(), fetched.end());
   value_or_throw(request.fetch(names));
   for (const auto& [name, tensor] : inputs) value_or_throw(request.set_input(name, tensor.view()));
   return request;
 }
 
+std::vector<std::string> RunOnFleet::fetched_from(const gart::fleet::Program& program) const {
+  return split_names(fetch_, [&](const std::string& name) {
+    return std::any_of(program.values().begin(), program.values().end(),
+                       [&](const gart::TensorInfo& value) { return value.name == name; });
+  });
+}
+
 std::string RunOnFleet::name_of_output(const gart::fleet::Program& program, size_t index) const {
-  return fetch_.empty() ? program.outputs()[index].name : fetch_[index];
+  return fetch_.empty() ? program.outputs()[index].name : fetched_from(program)[index];
 }
 
 gcc_graph::FleetProfile profile_of(const std::string& identity, const gart::fleet::Times& times) {
@@ -137,7 +167,7 @@ gcc_graph::FleetProfile profile_of(const std::string& identity, const gart::flee
 }
 
 void RunOnFleet::write_monitor(const std::string& artifact, const gart::fleet::Program& program) const {
-  if (!monitor_.empty()) write_profile(profile_of(artifact_identity(open_artifact(artifact).view), program.times()));
+  if (!monitor_.empty()) write_profile(profile_of(artifact_identity(MappedArtifact(artifact).view()), program.times()));
 }
 
 void RunOnFleet::write_profile(const gcc_graph::FleetProfile& profile) const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gart/fleet.hpp"
+#include "gcc_graph/fleet.h"
 #include "gcc_graph/place.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 
@@ -34,7 +35,10 @@ class RunOnFleet {
   bool any() const {
     return !fleet_.empty() || !devices_.empty() || !fetch_.empty() || !monitor_.empty() || requests_ > 0 || dynamic_;
   }
-  void add_fleet(gart::fleet::LoadOptions& options) const;
+  void add_fleet(const std::string& artifact, gart::fleet::LoadOptions& options) const;
+  void check_fleet(const std::string& artifact, const gcc_graph::Fleet& fleet,
+                   const gart::fleet::LoadOptions& options) const;
+  std::vector<std::string> fetched_from(const gart::fleet::Program& program) const;
   std::string fleet_, monitor_;
   std::vector<std::string> devices_, fetch_;
   int requests_ = 0;

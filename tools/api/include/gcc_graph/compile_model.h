@@ -31,7 +31,7 @@ struct ModelOptions : CompileOptions {
   std::optional<NamedText> fleet;   ///< JSON of devices: the model is cut and placed for them
   std::string cut;                  ///< rules in order, "support,shared"; empty: what the fleet asks for
   std::vector<std::string> labels;  ///< "PATTERN=GROUP"
-  std::vector<std::string> keep;    ///< values that can be fetched from runs on a fleet
+  std::vector<std::string> keep;    ///< values that can be fetched from runs on a fleet, "V" or "V,W"
 
   std::vector<std::string> print_after;  ///< names of passes, or "all"
   std::string stop_after;                ///< a pass, or "plan": the artifact is empty then
