@@ -73,6 +73,16 @@ std::vector<Remark> idle_options(const CompileOptions& options, const std::vecto
   return idle;
 }
 
+/// The inputs of these names are constants.
+void bind_parameters(Graph& graph, const std::map<std::string, TensorRef>& parameters) {
+  std::erase_if(graph.inputs, [&](ValueId input) {
+    const auto it = parameters.find(graph.value(input).name);
+    if (it == parameters.end()) return false;
+    graph.value(input).constant = it->second;
+    return true;
+  });
+}
+
 /// What a runtime would refuse is ours to find.
 void verify_own(std::span<const uint8_t> artifact) {
   gart::ArtifactView view;
@@ -96,6 +106,7 @@ class Compilation {
         wishes_(fleet_ ? NodeWishes(graph_, *fleet_, cut_) : NodeWishes()),
         remarks_(idle_options(options, targets_)) {
     if (fleet_) check_targets(*fleet_, targets_);
+    if (fleet_ && !options.parameters.empty()) fail("inputs that are always the same are not for a fleet");
   }
 
   /// The story. False if --stop-after ended the work.
@@ -104,6 +115,7 @@ class Compilation {
     if (!run_passes(graph_, model_passes(), nullptr, options_.passes)) return false;
     if (auto equal = equal_extents(graph_)) remarks_.push_back({{}, std::move(*equal)});
     if (!plan_entry(graph_, whole_targets_, shape_sets(options_.dims))) return false;
+    bind_parameters(graph_, options_.parameters);  // who loads the file sees the other inputs
     if (fleet_ && !plan_parts(std::move(kept))) return false;
     const bool has_code = options_.passes.stop_after != kStopAfterPlan;
     if (has_code) {
@@ -200,6 +212,7 @@ class Compilation {
     stage(concat("plan ", device.name, " ", is_part ? concat("part ", entries_.size() - 2, " ") : "", describe(fixed)));
     Graph specialised = specialise(graph, fixed);
     if (!run_passes(specialised, shape_passes(), &device, options_.passes)) return false;
+    bind_parameters(specialised, options_.parameters);
     if (!run_passes(specialised, device_passes(device.device), &device, options_.passes)) return false;
     Plan shared = make_plan(specialised, device.device);
     shared.entry_point = static_cast<int>(entries_.size()) - 1;

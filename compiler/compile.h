@@ -33,6 +33,9 @@ struct CompileOptions {
   /// what asks for a GPU and the CPU (implied_fleet).
   std::optional<Fleet> fleet;
   CutOptions cut;
+  /// What some inputs are in every run. Passes of the model treat them as inputs, so nothing is computed of them ahead
+  /// of time, and results are the same bits as with inputs; plans have them as constants. Not for a fleet.
+  std::map<std::string, TensorRef> parameters;
   std::vector<std::string> keep;  // lists of values that can be fetched from runs on a fleet, by their ONNX names
   /// By output: what its numbers or its columns are called (artifact_schema/gart.fbs, TensorInfo.labels).
   std::map<std::string, std::vector<std::string>> labels;

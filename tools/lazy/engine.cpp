@@ -64,7 +64,7 @@ class Engine {
         programs.request(program);
     }
     if (program->state == Program::State::ready) {
-      auto values = form_of(*program, cut, is_deterministic).run(cut, found.symbols);
+      auto values = form_of(*program, cut).run(cut, found.symbols);
       if (values.ok()) {
         ++hits;
         return std::move(values).value();
@@ -76,9 +76,8 @@ class Engine {
     return interpret(cut);
   }
 
-  /// What compiled code runs as. Products by panels may be cut otherwise, and their last bits be others.
-  static Program& form_of(Program& program, const Cut& cut, bool is_deterministic) {
-    if (is_deterministic) return program;
+  /// What compiled code runs as.
+  static Program& form_of(Program& program, const Cut& cut) {
     Program& form = program.form_for(cut);
     if (program.packed != nullptr && program.packed->state == Program::State::wanted)
       ProgramCache::instance().request(program.packed);
@@ -174,12 +173,41 @@ void clear_programs() {
 
 namespace {
 
-gcg::Graph graph_between(std::span<const Array> inputs, std::span<const Array> outputs, const SaveOptions& options) {
+std::vector<Node*> nodes_of(std::span<const Array> arrays) {
+  std::vector<Node*> nodes;
+  for (const Array& a : arrays) nodes.push_back(a.node());
+  return nodes;
+}
+
+/// `parameters`: null for a graph that holds its constants.
+gcg::Graph graph_between(std::span<const Array> inputs, std::span<const Array> outputs, const SaveOptions& options,
+                         std::map<std::string, gcg::TensorRef>* parameters) {
+  const std::vector<Node*> ends = nodes_of(inputs), wanted = nodes_of(outputs);
   const std::lock_guard lock(cut_mutex());
-  std::vector<Node*> ends, wanted;
-  for (const Array& a : inputs) ends.push_back(a.node());
-  for (const Array& a : outputs) wanted.push_back(a.node());
-  return graph_to_save(wanted, ends, options);
+  return graph_to_save(wanted, ends, options, parameters);
+}
+
+/// Computes what no input decides, as it is computed here: by compiled code.
+void compute_fixed_values(std::span<const Array> inputs, std::span<const Array> outputs) {
+  std::vector<Array> fixed;
+  {
+    const std::lock_guard lock(cut_mutex());
+    for (Node* node : fixed_values(nodes_of(outputs), nodes_of(inputs))) {
+      retain(node, Node::kHandle);
+      fixed.emplace_back(node);
+    }
+  }
+  const Settings before = settings();
+  Settings compiled = before;
+  compiled.deterministic = true;
+  set(compiled);
+  try {
+    evaluate(fixed);
+  } catch (...) {
+    set(before);
+    throw;
+  }
+  set(before);
 }
 
 }  // namespace
@@ -187,7 +215,11 @@ gcg::Graph graph_between(std::span<const Array> inputs, std::span<const Array> o
 std::vector<uint8_t> compile(std::span<const Array> inputs, std::span<const Array> outputs,
                              const SaveOptions& options) {
   try {
-    return compile_for(graph_between(inputs, outputs, options), options.targets);
+    if (options.folds) return compile_for(graph_between(inputs, outputs, options, nullptr), options.targets);
+    std::map<std::string, gcg::TensorRef> parameters;
+    compute_fixed_values(inputs, outputs);
+    gcg::Graph graph = graph_between(inputs, outputs, options, &parameters);
+    return compile_for(std::move(graph), options.targets, std::move(parameters));
   } catch (const gcg::CompileError& error) {
     throw Error(error.what());
   }
@@ -196,7 +228,7 @@ std::vector<uint8_t> compile(std::span<const Array> inputs, std::span<const Arra
 std::vector<uint8_t> to_onnx(std::span<const Array> inputs, std::span<const Array> outputs,
                              const SaveOptions& options) {
   try {
-    return gcg::export_onnx(graph_between(inputs, outputs, options));
+    return gcg::export_onnx(graph_between(inputs, outputs, options, nullptr));
   } catch (const gcg::CompileError& error) {
     throw Error(error.what());
   }

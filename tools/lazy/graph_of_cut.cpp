@@ -98,7 +98,13 @@ class Builder final : public OperandSource {
     if (naming_ != nullptr) {
       gcg::Tensor copy(type.dtype, {type.shape().begin(), type.shape().end()});
       if (type.bytes > 0) std::memcpy(copy.mutable_data(), cut_.nodes[at]->data(), static_cast<size_t>(type.bytes));
-      values_[at] = {graph_.add_constant("constant" + std::to_string(at), std::move(copy))};
+      const std::string name = "constant" + std::to_string(at);
+      if (naming_->parameters == nullptr) {
+        values_[at] = {graph_.add_constant(name, std::move(copy))};
+      } else {
+        values_[at] = {add_input(graph_.unique_name(name), type.dtype, gcg::to_shape(type.extents->values))};
+        (*naming_->parameters)[graph_.value(values_[at].front()).name] = std::make_shared<gcg::Tensor>(std::move(copy));
+      }
       return;
     }
     values_[at] = {add_input("in" + std::to_string(graph_.inputs.size()), type.dtype, shape_of(at))};
@@ -175,9 +181,41 @@ gcg::Graph graph_of_cut(const Cut& cut, const Pattern& pattern, const Naming* na
   return Builder(cut, pattern, naming, packed).run();
 }
 
-gcg::Graph graph_to_save(std::span<Node* const> wanted, std::span<Node* const> inputs, const SaveOptions& options) {
+std::vector<Node*> fixed_values(std::span<Node* const> wanted, std::span<Node* const> inputs) {
   Cut cut;
   make_cut(wanted, cut, true, inputs);
+  std::vector<bool> is_fixed(cut.nodes.size(), false);
+  for (const uint32_t at : cut.given)
+    is_fixed[at] = std::find(inputs.begin(), inputs.end(), cut.nodes[at]) == inputs.end();
+  const std::vector<uint32_t> order = running_order(cut);
+  std::vector<bool> runs(cut.nodes.size(), false);
+  for (const uint32_t at : order) {
+    runs[at] = true;
+    const auto reads = cut.nodes[at]->inputs();
+    is_fixed[at] = std::all_of(reads.begin(), reads.end(), [&](const Node* n) { return is_fixed[n->position]; });
+  }
+  std::vector<Node*> fixed;
+  std::vector<bool> known(cut.nodes.size(), false);
+  const auto add = [&](uint32_t at) {
+    if (!runs[at] || !is_fixed[at] || known[at] || cut.nodes[at]->type == nullptr) return;
+    known[at] = true;
+    fixed.push_back(cut.nodes[at]);
+  };
+  for (const uint32_t at : order)
+    if (!is_fixed[at])
+      for (const Node* input : cut.nodes[at]->inputs()) add(input->position);
+  for (const uint32_t at : cut.results) add(at);
+  return fixed;
+}
+
+gcg::Graph graph_to_save(std::span<Node* const> wanted, std::span<Node* const> inputs, const SaveOptions& options,
+                         std::map<std::string, gcg::TensorRef>* parameters) {
+  Cut cut;
+  std::vector<Node*> ends(inputs.begin(), inputs.end());
+  if (parameters != nullptr)
+    for (Node* node : fixed_values(wanted, inputs))
+      if (node->ready) ends.push_back(node);
+  make_cut(wanted, cut, true, ends);
   const std::vector<int64_t> extents = flat_extents(cut);
   Pattern pattern = Pattern::of(extents);
   if (options.open_batch) {
@@ -189,7 +227,7 @@ gcg::Graph graph_to_save(std::span<Node* const> wanted, std::span<Node* const> i
     }
     pattern.symbols = 0;  // the inputs' extents say it
   }
-  const Naming naming{inputs, options.input_names, options.output_names};
+  const Naming naming{inputs, options.input_names, options.output_names, parameters};
   gcg::Graph graph = graph_of_cut(cut, pattern, &naming);
   graph.name = "lazy";
   return graph;

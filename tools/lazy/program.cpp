@@ -40,8 +40,10 @@ const char* host_target() {
 #endif
 }
 
-std::vector<uint8_t> compile_for(gcg::Graph graph, const std::vector<std::string>& targets) {
+std::vector<uint8_t> compile_for(gcg::Graph graph, const std::vector<std::string>& targets,
+                                 std::map<std::string, gcg::TensorRef> parameters) {
   gcg::CompileOptions options;
+  options.parameters = std::move(parameters);
   options.targets = targets.empty() ? std::vector<std::string>{host_target()} : targets;
   options.passes.verify = false;
   gcg::Backends backends;

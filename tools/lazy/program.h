@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,7 +53,8 @@ struct Program {
 
 /// "x86-64-v3": the best code that this machine runs.
 const char* host_target();
-/// The artifact for this machine. Throws gcg::CompileError.
-std::vector<uint8_t> compile_for(gcg::Graph graph, const std::vector<std::string>& targets);
+/// The artifact, for this machine where `targets` names none. `parameters`: CompileOptions'. Throws gcg::CompileError.
+std::vector<uint8_t> compile_for(gcg::Graph graph, const std::vector<std::string>& targets,
+                                 std::map<std::string, gcg::TensorRef> parameters = {});
 
 }  // namespace gcc_graph::lazy

@@ -170,16 +170,18 @@ PyObject* tape(PyObject*, PyObject* on) {
   Py_RETURN_NONE;
 }
 
-/// graph(inputs, outputs, input_names, output_names, targets, open_batch) -> an artifact's bytes; for targets of None
-/// an ONNX model's
+/// graph(inputs, outputs, input_names, output_names, targets, open_batch, folds) -> an artifact's bytes; for targets of
+/// None an ONNX model's
 PyObject* graph(PyObject*, PyObject* args) {
   PyObject *inputs = nullptr, *outputs = nullptr, *input_names = nullptr, *output_names = nullptr, *targets = nullptr;
-  int open_batch = 0;
-  if (PyArg_ParseTuple(args, "OOOOOp", &inputs, &outputs, &input_names, &output_names, &targets, &open_batch) == 0)
+  int open_batch = 0, folds = 0;
+  if (PyArg_ParseTuple(args, "OOOOOpp", &inputs, &outputs, &input_names, &output_names, &targets, &open_batch,
+                       &folds) == 0)
     return nullptr;
   return guarded([&] {
     const std::vector<Array> from = arrays_of(inputs), to = arrays_of(outputs);
-    gcc_graph::lazy::SaveOptions options{texts_of(input_names), texts_of(output_names), {}, open_batch != 0};
+    gcc_graph::lazy::SaveOptions options{
+        texts_of(input_names), texts_of(output_names), {}, open_batch != 0, folds != 0};
     if (targets != Py_None) options.targets = texts_of(targets);
     const std::vector<uint8_t> bytes =
         targets == Py_None ? gcc_graph::lazy::to_onnx(from, to, options) : gcc_graph::lazy::compile(from, to, options);

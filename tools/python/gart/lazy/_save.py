@@ -12,14 +12,14 @@ def _flat(results):
     return [array(v) for v in results], [f"out{i}" for i in range(len(results))]
 
 
-def _bytes(function, examples, targets, open_batch):
+def _bytes(function, examples, targets, open_batch, folds=False):
     named = examples if isinstance(examples, dict) else {f"in{i}": v for i, v in enumerate(examples)}
     inputs = [_fresh(v) for v in named.values()]
     core.tape(True)
     try:
         results = function(**dict(zip(named, inputs))) if isinstance(examples, dict) else function(*inputs)
         outputs, names = _flat(results)
-        return core.graph(inputs, outputs, list(named), names, targets, open_batch)
+        return core.graph(inputs, outputs, list(named), names, targets, open_batch, folds)
     finally:
         core.tape(False)
 
@@ -36,13 +36,15 @@ def _write(path, content):
         raise
 
 
-def save(function, examples, path, targets=(), open_batch=False):
+def save(function, examples, path, targets=(), open_batch=False, folds=False):
     """Calls `function` on arrays of the examples' types and writes the graph from these to its results as an artifact: gart.load runs it.
 
     `examples`: a list of arrays, or a dict that also names the inputs. Other arrays that the function uses become its weights. `targets`: as of
-    gcc-graph compile --target; by default this machine's CPU. `open_batch`: the first extent of each input stays open.
+    gcc-graph compile --target; by default this machine's CPU. `open_batch`: the first extent of each input stays open. The file's results are those
+    that compiled code gives here, to the last bit (docs/lazy.md); with `folds` factors and offsets are multiplied into weights ahead of time, which is
+    faster behind convolutions and rounds otherwise.
     """
-    _write(path, _bytes(function, examples, list(targets), open_batch))
+    _write(path, _bytes(function, examples, list(targets), open_batch, folds))
 
 
 def to_onnx(function, examples, path, open_batch=False):

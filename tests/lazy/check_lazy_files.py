@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Files that gl.save makes of random functions, with matrices and numbers of their own, give the bits that compiled code gives here:
+check_lazy_files.py [FUNCTIONS [FIRST]], 24 unless told."""
+import os
+import random
+import sys
+import tempfile
+
+import numpy as np
+
+from lazy_case import gl
+
+import gart
+
+
+def steps_of(chosen, numbers, width):
+    """Functions of [rows, width], and what they make of the width."""
+    def array(*shape):
+        return gl.array((numbers.standard_normal(shape) * (shape[0] ** -0.5 if len(shape) > 1 else 1)).astype(np.float32))
+    for _ in range(chosen.randrange(2, 7)):
+        wide, n = chosen.choice([8, 64, 100, 160]), float(numbers.standard_normal())
+        w, v, b, c, d = array(width, wide), array(wide, width), array(wide), array(width), array(width)
+        new, step = chosen.choice([
+            (wide, lambda x, w=w, b=b: x @ w + b), (wide, lambda x, w=w, b=b: gl.tanh(x @ w) * b), (wide, lambda x, w=w: gl.relu(x @ w)),
+            (wide, lambda x, w=w, n=n: (x @ w) * n), (wide, lambda x, v=v: gl.nn.gelu(x @ v.T)), (wide, lambda x, w=w, b=b: x @ (w * gl.exp(b)) - b),
+            (width, lambda x, c=c, d=d: gl.nn.layer_norm(x, c, d)), (width, gl.nn.softmax), (width, lambda x, n=n: x * n), (width, lambda x, n=n: x / n),
+            (width, lambda x, n=n: (x + n) * 0.3), (width, lambda x, c=c: x * c), (width, lambda x, c=c, d=d: (x - d) / (c * c + 1)),
+            (width, lambda x: x - x.mean(1, keepdims=True)), (width, lambda x, n=n: x ** 2 * n + x), (width, lambda x, c=c: x * gl.softplus(c).sum() + c.max())])
+        width = new
+        yield step
+
+
+def main():
+    count, first = (int(a) for a in (sys.argv[1:] + ["24", "0"][len(sys.argv) - 1:])[:2])
+    different = 0
+    with tempfile.TemporaryDirectory() as folder, gl.deterministic():
+        for seed in range(first, first + count):
+            chosen, numbers = random.Random(seed), np.random.default_rng(seed)
+            shape = chosen.choice([(1, 40), (2, 600), (3, 64), (4, 1100), (7, 700), (10, 96), (24, 80), (50, 9), (64, 128)])
+            steps = list(steps_of(chosen, numbers, shape[1]))
+            x = gl.array(numbers.standard_normal(shape).astype(np.float32))
+
+            def f(x):
+                for step in steps:
+                    x = step(x)
+                return x
+            here = f(x).numpy()
+            path = os.path.join(folder, "f.gart")
+            gl.save(f, {"x": x}, path, open_batch=chosen.random() < 0.5)
+            there = gart.load(path, threads=1).run({"x": x.numpy()})["out0"]
+            if there.tobytes() != here.tobytes():
+                different += 1
+                print(f"function {seed} of {shape}: {np.mean(here != there):.0%} of {here.shape} differ, by {np.max(np.abs(here - there)):.1e}", flush=True)
+            if seed % 25 == 24:
+                gl.clear()
+    print(f"{different} of {count} functions differ between file and value")
+    return different != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
