@@ -16,6 +16,7 @@
 #include "compiler/passes/pass.h"
 #include "compiler/passes/specialise.h"
 #include "compiler/plan/constant_operands.h"
+#include "compiler/plan/frozen_steps.h"
 #include "compiler/plan/make_plan.h"
 #include "compiler/plan/overlap_launches.h"
 #include "compiler/plan/parallel_modes.h"
@@ -123,6 +124,7 @@ class Compilation {
       select_code_of_all(backends);
     }
     // From here on no step is added.
+    const FrozenSteps work(plans_, FrozenSteps::Facts::work);
     for (Plan& p : plans_) {
       if (p.is_load_time_packing) continue;  // there is nothing to gain
       if (traits_of(p.device).has_streams) {
@@ -132,13 +134,16 @@ class Compilation {
         choose_parallel_modes(p, options_.memory_limit);
       }
     }
+    work.check(plans_);
     // From here on the order of steps is final.
+    const FrozenSteps order(plans_, FrozenSteps::Facts::order);
     for (Plan& p : plans_) {
       plan_memory(p, p.is_load_time_packing ? std::nullopt : options_.memory_limit);
       verify_plan(p);
       if (options_.print_plan && options_.passes.out != nullptr) *options_.passes.out << print_plan(p);
     }
-    // From here on an operand is a buffer and its place.
+    order.check(plans_);
+    // From here on an operand is a buffer and its place: what follows reads plans.
     return has_code;
   }
 

@@ -4,6 +4,7 @@
 #include "codegen/cpu/llvm/function_builder.h"
 #include "codegen/cpu/llvm/imports.h"
 #include "codegen/cpu/llvm/optimize.h"
+#include "codegen/cpu/llvm/shared_code.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -50,13 +51,19 @@ std::vector<std::string> own_imports(const Kernel& kernel) {
 
 }  // namespace
 
-KernelObject compile_kernel(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports) {
+KernelObject compile_kernel(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports,
+                            SharedCode* shared) {
   Emitted emitted = emit_module(kernel, target, imports);
+  if (shared != nullptr)
+    shared->take_out(*emitted.module, *emitted.machine);
+  else
+    keep_shared_functions(*emitted.module);
   return {compile_to_object(*emitted.module, *emitted.machine), std::move(emitted.info)};
 }
 
 std::string kernel_assembly(const Kernel& kernel, const CpuTarget& target) {
   Emitted emitted = emit_module(kernel, target, own_imports(kernel));
+  keep_shared_functions(*emitted.module);
   const auto text = compile_to_assembly(*emitted.module, *emitted.machine);
   return {text.begin(), text.end()};
 }

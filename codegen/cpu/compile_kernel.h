@@ -9,6 +9,8 @@
 
 namespace gcg::cpu {
 
+class SharedCode;
+
 inline constexpr const char* kEntryName = "kernel";
 
 struct KernelObject {
@@ -16,8 +18,10 @@ struct KernelObject {
   CompiledKernel info;       // without offset and size
 };
 
-/// Deterministic and free of shared state: callable from several threads.
-KernelObject compile_kernel(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports);
+/// Deterministic; callable from several threads. `shared` gets the functions that other kernels of the target may call,
+/// too; without it they are in the object.
+KernelObject compile_kernel(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports,
+                            SharedCode* shared = nullptr);
 
 /// The same as assembly text, for tests and reading.
 std::string kernel_assembly(const Kernel& kernel, const CpuTarget& target);

@@ -9,6 +9,7 @@
 #include "codegen/cpu/compile_kernel.h"
 #include "codegen/cpu/llvm/imports.h"
 #include "codegen/cpu/llvm/link_blob.h"
+#include "codegen/cpu/llvm/shared_code.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -20,9 +21,10 @@ std::string source_name(const Kernel& kernel) {
 }
 
 /// Adds the source node to an error that does not know it.
-KernelObject compile_named(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports) {
+KernelObject compile_named(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports,
+                           SharedCode& shared) {
   try {
-    return compile_kernel(kernel, target, imports);
+    return compile_kernel(kernel, target, imports, &shared);
   } catch (const InternalError& error) {
     throw InternalError(concat(source_name(kernel), ": ", error.what()));
   } catch (const CompileError& error) {
@@ -33,14 +35,14 @@ KernelObject compile_named(const Kernel& kernel, const CpuTarget& target, const 
 /// results[i] = compile(kernels[i]) on `threads` threads. The error of the lowest index wins, whatever the order in
 /// time.
 std::vector<KernelObject> compile_all(const std::vector<const Kernel*>& kernels, const CpuTarget& target,
-                                      const std::vector<std::string>& imports, int threads) {
+                                      const std::vector<std::string>& imports, SharedCode& shared, int threads) {
   std::vector<KernelObject> results(kernels.size());
   std::vector<std::exception_ptr> errors(kernels.size());
   std::atomic<size_t> next{0};
   auto work = [&] {
     for (size_t i = next++; i < kernels.size(); i = next++) {
       try {
-        results[i] = compile_named(*kernels[i], target, imports);
+        results[i] = compile_named(*kernels[i], target, imports, shared);
       } catch (...) {
         errors[i] = std::current_exception();
       }
@@ -65,10 +67,11 @@ class CpuBackend final : public Backend {
     for (const Kernel* kernel : kernels) names.merge(needed_imports(*kernel));
     CompiledBlob blob;
     blob.imports.assign(names.begin(), names.end());
-    std::vector<KernelObject> objects = compile_all(kernels, cpu_target(target), blob.imports, threads);
+    SharedCode shared;
+    std::vector<KernelObject> objects = compile_all(kernels, cpu_target(target), blob.imports, shared, threads);
     std::vector<std::span<const char>> bytes;
     for (const KernelObject& object : objects) bytes.emplace_back(object.object.data(), object.object.size());
-    LinkedBlob linked = link_blob(bytes, kEntryName);
+    LinkedBlob linked = link_blob(bytes, kEntryName, shared.objects());
     blob.code = std::move(linked.bytes);
     for (size_t i = 0; i < objects.size(); ++i) {
       objects[i].info.offset = linked.functions[i].offset;

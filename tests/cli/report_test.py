@@ -45,6 +45,15 @@ class Reports(CliCase):
     def setUp(self):
         np.savez(self.path("in.npz"), **self.inputs())
 
+    def test_print_code_prints_each_kernel_for_each_target(self):
+        said = self.accepted("compile", "model.onnx", "-o", "printed.gart", "--target", "x86-64-v3,x86-64-v4", "--print-code")
+        kernels = json.loads(self.accepted("inspect", "printed.gart", "--kernels", "--json"))["entry_points"][0]["plans"][0]["kernels"]
+        for target, register in (("x86-64-v3", "%ymm"), ("x86-64-v4", "%zmm")):
+            printed = said.split(f"code {target} k")[1:]
+            self.assertEqual(len(printed), kernels if isinstance(kernels, int) else len(kernels))
+            self.assertTrue(all("retq" in p.split("\ncode ")[0] for p in printed))
+            self.assertTrue(any(register in p.split("\ncode ")[0] for p in printed))
+
     def test_a_profile_says_where_the_time_goes(self):
         report = json.loads(self.accepted("bench", "model.gart", "--inputs", "in.npz", "--seconds", "0.05", "--threads", "1", "--profile",
                                           "--trace", "trace.json", "--json"))

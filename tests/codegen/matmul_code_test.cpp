@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "codegen/cpu/compile_kernel.h"
+#include "codegen/cpu/cpu_backend.h"
 
 namespace gcg::test {
 namespace {
@@ -132,6 +133,22 @@ TEST(MatMulCode, SymbolicShapesKeepSumsInRegisters) {
     expect_register_loops(product(m, n, 64, false, true), target, {});
     expect_register_loops(product(m, 64, k, false), target, {});
     expect_register_loops(product(m, n, k, false), target, {});
+  }
+}
+
+/// Products over the same depth have their register tiles in common, whatever thread compiles them.
+TEST(MatMulCode, KernelsShareRegisterTiles) {
+  const Dim m = Dim::symbol("m");
+  const Kernel narrow = product(m, 96, 64, true), wide = product(m, 192, 64, true), deep = product(m, 96, 80, true);
+  const auto backend = cpu::make_cpu_backend();
+  for (const char* name : {"x86-64-v3", "x86-64-v4", "aarch64"}) {
+    const Target target = *find_target(name);
+    const auto bytes = [&](const std::vector<const Kernel*>& kernels, int threads) {
+      return backend->compile(kernels, target, threads).code;
+    };
+    const auto both = bytes({&narrow, &wide}, 1), apart = bytes({&narrow, &deep}, 1);
+    EXPECT_LT(both.size(), apart.size() * 4 / 5) << name;
+    EXPECT_EQ(both, bytes({&narrow, &wide}, 4)) << name;
   }
 }
 

@@ -12,6 +12,7 @@
 #include "compiler/export/export_onnx.h"
 #include "tools/api/compile_state.h"
 #include "tools/api/graph_state.h"
+#include "tools/api/print_code.h"
 #include "tools/api/remark_text.h"
 
 namespace gcc_graph {
@@ -51,10 +52,13 @@ gcg::CompileOptions own_options(const CompileOptions& given) {
   return options;
 }
 
-gcg::Backends make_backends(const std::string& cache) {
+gcg::Backends make_backends(const std::string& cache, std::ostream* code) {
+  std::unique_ptr<gcg::Backend> cpu = gcg::cpu::make_cpu_backend();
+  std::unique_ptr<gcg::Backend> cuda =
+      cache.empty() ? gcg::cuda::make_cuda_backend() : gcg::cuda::make_cuda_backend(cache);
   gcg::Backends backends;
-  backends.push_back(gcg::cpu::make_cpu_backend());
-  backends.push_back(cache.empty() ? gcg::cuda::make_cuda_backend() : gcg::cuda::make_cuda_backend(cache));
+  backends.push_back(code == nullptr ? std::move(cpu) : printing_assembly(std::move(cpu), *code));
+  backends.push_back(code == nullptr ? std::move(cuda) : printing_cuda(std::move(cuda), *code));
   return backends;
 }
 

@@ -115,7 +115,7 @@ gcg::CompileOptions own_options(const ModelOptions& given) {
 
 CompiledModel compile(const std::string& path, const ModelOptions& given, std::map<std::string, int64_t>& opsets) {
   gcg::CompileOptions options = own_options(given);
-  const gcg::Backends backends = detail::make_backends(given.cache);
+  const gcg::Backends backends = detail::make_backends(given.cache, given.print_code ? given.out : nullptr);
   std::vector<gcg::CustomOp> custom_ops;
   custom_ops.reserve(given.custom_ops.size());
   for (const std::string& text : given.custom_ops) custom_ops.push_back(gcg::parse_custom_op(text));

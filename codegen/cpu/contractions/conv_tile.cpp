@@ -37,6 +37,10 @@ llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes
   return f.ir().CreateAlignedLoad(f.type(DType::f32, static_cast<int>(lanes)), address, llvm::Align(word_bytes));
 }
 
+void store_vector(FunctionBuilder& f, llvm::Value* vector, llvm::Value* address) {
+  f.ir().CreateAlignedStore(vector, address, llvm::Align(word_bytes));
+}
+
 Values loop(FunctionBuilder& f, ValueRange range, int64_t step, Values initial,
             const std::function<Values(llvm::Value*, const Values&)>& body) {
   auto* begin = llvm::dyn_cast<llvm::ConstantInt>(range.begin);

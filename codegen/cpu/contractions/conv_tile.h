@@ -77,8 +77,9 @@ llvm::Value* opaque(FunctionBuilder& f, llvm::Value* value, bool in_order = fals
 llvm::Value* zeros(FunctionBuilder& f);
 llvm::Value* times(FunctionBuilder& f, llvm::Value* value, int64_t factor);
 llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::Value* sum);
-/// An aligned vector of f32.
+/// A vector of f32.
 llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes);
+void store_vector(FunctionBuilder& f, llvm::Value* vector, llvm::Value* address);
 
 /// For each pixel of a clipped tile what it reads at tap `kw`: its place in the row at `input`, or zeros where that is
 /// outside.

@@ -74,8 +74,6 @@ class WinogradEmitter {
   Value* min(Value* a, Value* b) { return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
   Value* floats(Value* base, Value* offset) { return f_.ir().CreateGEP(f_.ir().getFloatTy(), base, offset); }
   Value* floats(Value* base, int64_t offset) { return floats(base, f_.i64(offset)); }
-  Value* load(Value* address) { return load_vector(f_, address, plan_.lanes); }
-  void store(Value* vector, Value* address) { f_.ir().CreateAlignedStore(vector, address, llvm::Align(4)); }
 
   Value* take(Value*& rest, const Dim& extent) {
     Value* size = f_.dim(extent);
@@ -94,13 +92,7 @@ class WinogradEmitter {
     task.tiles = min(f_.i64(plan_.tiles), sub(f_.dim(plan_.tile_count), task.first_tile));
     f_.for_loop(f_.i64(0), task.tiles, f_.i64(1), [&](Value* tile) { transform_inputs(task, tile); });
     Value* end = min(add(first_group, plan_.groups_per_task), f_.i64(plan_.groups));
-    f_.for_loop(first_group, end, f_.i64(1), [&](Value* group) {
-      if (plan_.last_vectors == plan_.vectors) return emit_group(task, group, plan_.vectors);
-      f_.if_else(
-          f_.ir().CreateICmpSLT(group, f_.i64(plan_.groups - 1)),
-          [&] { return emit_group(task, group, plan_.vectors), Values{}; },
-          [&] { return emit_group(task, group, plan_.last_vectors), Values{}; });
-    });
+    f_.for_loop(first_group, end, f_.i64(1), [&](Value* group) { emit_group(task, group); });
   }
 
   TileAt place_of(const Task& task, Value* tile) {
@@ -114,54 +106,29 @@ class WinogradEmitter {
 
   void transform_inputs(const Task& task, Value* tile) {
     const TileAt at = place_of(task, tile);
-    Value *row = sub(at.row, f_.i64(conv_.pad_top)), *column = sub(at.column, f_.i64(conv_.pad_left));
-    Value *height = f_.dim(conv_.in_height), *width = f_.dim(conv_.in_width);
-    const auto within = [&](Value* first, Value* extent) {
-      Value* begins = f_.ir().CreateICmpSGE(first, f_.i64(0));
-      return f_.ir().CreateAnd(begins, f_.ir().CreateICmpSLE(add(first, form_.side()), extent));
-    };
-    Value* inner = f_.ir().CreateAnd(within(row, height), within(column, width));
-    Values offsets, inside;
-    for (int64_t i = 0; i < form_.side(); ++i)
-      for (int64_t j = 0; j < form_.side(); ++j) {
-        Value *r = add(row, i), *c = add(column, j);
-        offsets.push_back(mul(add(mul(r, width), c), block));
-        inside.push_back(f_.ir().CreateAnd(f_.ir().CreateICmpULT(r, height), f_.ir().CreateICmpULT(c, width)));
-      }
-    Value* image = floats(f_.operand(conv_.input), mul(task.image, image_layout_.image));
-    f_.if_else(
-        inner, [&] { return transform_units(image, tile, offsets, {}), Values{}; },
-        [&] { return transform_units(image, tile, offsets, inside), Values{}; });
-  }
-
-  /// `inside`: which elements of the tile there are; empty: all.
-  void transform_units(Value* image, Value* tile, const Values& offsets, const Values& inside) {
-    f_.for_loop(f_.i64(0), f_.i64(packing_.units()), f_.i64(1), [&](Value* unit) {
-      Value* plane = floats(image, mul(unit, image_layout_.block));
-      Value* to = floats(f_.scratch(), add(mul(unit, layout_.block), mul(tile, block)));
-      for (int64_t lane = 0; lane < block; lane += plan_.lanes) {
-        const auto place = [&](size_t row, size_t column) { return row * static_cast<size_t>(form_.side()) + column; };
-        transform_tile(
-            f_, form_.input,
-            [&](size_t row, size_t column) {
-              Value* address = floats(plane, offsets[place(row, column)]);
-              if (!inside.empty()) address = f_.ir().CreateSelect(inside[place(row, column)], address, zeros(f_));
-              return load(floats(address, lane));
-            },
-            [&](size_t row, size_t column, Value* y) {
-              store(y, floats(to, static_cast<int64_t>(place(row, column)) * plan_.padded_tiles * block + lane));
-            });
-      }
-    });
+    f_.ir().CreateCall(
+        input_transform(f_, form_, plan_.lanes),
+        {floats(f_.operand(conv_.input), mul(task.image, image_layout_.image)), floats(f_.scratch(), mul(tile, block)),
+         sub(at.row, f_.i64(conv_.pad_top)), sub(at.column, f_.i64(conv_.pad_left)), f_.dim(conv_.in_height),
+         f_.dim(conv_.in_width), f_.i64(packing_.units()), image_layout_.block, layout_.block,
+         f_.i64(plan_.padded_tiles * block)});
   }
 
   // ---- products and outputs
 
-  void emit_group(const Task& task, Value* group, int64_t vectors) {
-    f_.for_loop(f_.i64(0), f_.i64(form_.products()), f_.i64(1),
-                [&](Value* product) { multiply(task, group, product, vectors); });
+  void emit_group(const Task& task, Value* group) {
+    Value* vectors = f_.i64(plan_.vectors);
+    if (plan_.last_vectors == plan_.vectors) {
+      multiply(task, group, plan_.vectors);
+    } else {
+      Value* whole = f_.ir().CreateICmpSLT(group, f_.i64(plan_.groups - 1));
+      vectors = f_.ir().CreateSelect(whole, vectors, f_.i64(plan_.last_vectors));
+      f_.if_else(
+          whole, [&] { return multiply(task, group, plan_.vectors), Values{}; },
+          [&] { return multiply(task, group, plan_.last_vectors), Values{}; });
+    }
     f_.for_loop(f_.i64(0), task.tiles, f_.i64(1), [&](Value* tile) {
-      for (int64_t v = 0; v < vectors; ++v) transform_sums(task, group, tile, v);
+      f_.for_loop(f_.i64(0), vectors, f_.i64(1), [&](Value* v) { transform_sums(task, group, tile, v); });
     });
   }
 
@@ -172,58 +139,76 @@ class WinogradEmitter {
     return add(mul(f_.ir().CreateLShr(group, f_.i64(1)), elements), mul(odd, block));
   }
 
-  Value* sums_of(Value* product, Value* tile) {
-    Value* row = add(mul(product, plan_.padded_tiles), tile);
-    return floats(f_.scratch(), add(mul(row, plan_.vectors * plan_.lanes), plan_.sums_at));
+  int64_t sums_row() const { return plan_.vectors * plan_.lanes; }
+
+  void multiply(const Task& task, Value* group, int64_t vectors) {
+    f_.ir().CreateCall(products(vectors), {f_.scratch(), floats(f_.operand(conv_.weights), panel(group)),
+                                           floats(f_.scratch(), plan_.sums_at), task.tiles, f_.i64(packing_.units()),
+                                           f_.i64(plan_.padded_tiles)});
   }
 
-  void multiply(const Task& task, Value* group, Value* product, int64_t vectors) {
+  /// void products(const float* inputs, const float* weights, float* sums, int64_t tiles, int64_t units, int64_t
+  /// padded_tiles): all products of the tiles, for the vectors of one panel.
+  llvm::Function* products(int64_t vectors) {
+    const int64_t channels = packing_.inputs % block == 0 ? 0 : packing_.inputs;  // where they are no whole blocks
+    const std::string name = concat("winograd_products_", form_.tile, "_", plan_.tile_pixels, "x", vectors, "of",
+                                    plan_.vectors, "x", plan_.lanes, "_", packing_.columns(), "_", channels);
+    llvm::Type *pointer = f_.ir().getPtrTy(), *number = f_.ir().getInt64Ty();
+    return f_.shared_function(name, {pointer, pointer, pointer, number, number, number}, [&](llvm::Function& function) {
+      function.addParamAttr(2, llvm::Attribute::NoAlias);
+      f_.for_loop(f_.i64(0), f_.i64(form_.products()), f_.i64(1),
+                  [&](Value* product) { register_tiles_of(function, product, vectors); });
+      f_.ir().CreateRetVoid();
+    });
+  }
+
+  void register_tiles_of(llvm::Function& function, Value* product, int64_t vectors) {
+    Value *tiles = function.getArg(3), *padded_tiles = function.getArg(5);
+    ConvLayout layout = layout_;
+    layout.block = mul(padded_tiles, form_.products() * block);
+    layout.image = layout.plane = layout.row = f_.i64(0);  // a product has one plane of one row
     TilePlace place;
     place.kd = place.units = {f_.i64(0), f_.i64(1)};
-    place.units.end = f_.i64(packing_.units());
+    place.units.end = function.getArg(4);
     place.kh = place.kd;
-    place.weights = floats(f_.operand(conv_.weights), add(panel(group), mul(product, block * packing_.columns())));
+    place.weights = floats(function.getArg(1), mul(product, block * packing_.columns()));
     const TileShape shape{{1, {}}, {plan_.tile_pixels, {{0, 1, 0, plan_.tile_pixels}}}};
-    Value* inputs = floats(f_.scratch(), mul(product, plan_.padded_tiles * block));
-    f_.for_loop(f_.i64(0), task.tiles, f_.i64(plan_.tile_pixels), [&](Value* tile) {
+    Value* first = mul(product, padded_tiles);
+    f_.for_loop(f_.i64(0), tiles, f_.i64(plan_.tile_pixels), [&](Value* tile) {
+      Value* row = add(first, tile);
       TilePlace here = place;
-      here.input = floats(inputs, mul(tile, block));
-      const Values sums = reduce_dense(f_, product_, tiles_, layout_, shape, vectors, here);
-      Value* to = sums_of(product, tile);
+      here.input = floats(function.getArg(0), mul(row, block));
+      const Values sums = reduce_dense(f_, product_, tiles_, layout, shape, vectors, here);
+      Value* to = floats(function.getArg(2), mul(row, sums_row()));
       for (int64_t p = 0; p < plan_.tile_pixels; ++p)
         for (int64_t v = 0; v < vectors; ++v)
-          store(sums[static_cast<size_t>(p * vectors + v)], floats(to, (p * plan_.vectors + v) * plan_.lanes));
+          store_vector(f_, sums[static_cast<size_t>(p * vectors + v)], floats(to, p * sums_row() + v * plan_.lanes));
     });
   }
 
   /// Vector `v` of the tile's outputs, through scratch memory: the epilogue is emitted once per row, not once per
   /// output.
-  void transform_sums(const Task& task, Value* group, Value* tile, int64_t v) {
+  void transform_sums(const Task& task, Value* group, Value* tile, Value* v) {
     Value* kept = floats(f_.scratch(), plan_.outputs_at);
-    transform_tile(
-        f_, form_.output,
-        [&](size_t row, size_t column) {
-          Value* product = f_.i64(static_cast<int64_t>(row) * form_.side() + static_cast<int64_t>(column));
-          return load(floats(sums_of(product, tile), v * plan_.lanes));
-        },
-        [&](size_t row, size_t column, Value* y) {
-          store(y, floats(kept, (static_cast<int64_t>(row) * form_.tile + static_cast<int64_t>(column)) * plan_.lanes));
-        });
+    Value* sums = floats(f_.scratch(), add(add(mul(tile, sums_row()), mul(v, plan_.lanes)), plan_.sums_at));
+    f_.ir().CreateCall(output_transform(f_, form_, plan_.lanes), {sums, f_.i64(plan_.padded_tiles * sums_row()), kept});
     const TileAt at = place_of(task, tile);
     Value* rows = min(f_.i64(form_.tile), sub(f_.dim(conv_.out_height), at.row));
     Value* columns = min(f_.i64(form_.tile), sub(f_.dim(conv_.out_width), at.column));
+    Value* channel = mul(v, plan_.lanes);  // of the group
     f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](Value* row) {
       const auto store_pixels = [&](Value* first, int64_t pixels) {
         TileResult result{task.image,
-                          add(mul(group, plan_.group_blocks), v * plan_.lanes / block),
+                          add(mul(group, plan_.group_blocks), f_.ir().CreateUDiv(channel, f_.i64(block))),
                           nullptr,
                           add(at.row, row),
                           add(at.column, first),
                           {{1, {}}, {pixels, {}}},
-                          f_.i64(v * plan_.lanes % block),
+                          plan_.lanes == block ? f_.i64(0) : f_.ir().CreateURem(channel, f_.i64(block)),
                           {}};
         Value* from = floats(kept, mul(add(mul(row, form_.tile), first), plan_.lanes));
-        for (int64_t p = 0; p < pixels; ++p) result.sums.push_back(load(floats(from, p * plan_.lanes)));
+        for (int64_t p = 0; p < pixels; ++p)
+          result.sums.push_back(load_vector(f_, floats(from, p * plan_.lanes), plan_.lanes));
         epilogue_.store(result);
       };
       if (is_multiple(conv_.out_width, form_.tile)) return store_pixels(f_.i64(0), form_.tile);

@@ -64,7 +64,7 @@ class RowTileEmitter {
     llvm::Value* tail = ir.CreateSub(columns_, ir.CreateAdd(column, f_.i64((width - 1) * plan_.lanes)));
     llvm::Value* pass = ir.CreateSDiv(v, f_.i64(widest_));
     llvm::Value* prefetch = ir.CreateGEP(ir.getInt8Ty(), tile_.prefetch, ir.CreateMul(pass, tile_.prefetch_step));
-    ir.CreateCall(micro_kernel(shape, *f_.function()),
+    ir.CreateCall(micro_kernel(shape, f_),
                   {tile_.a, f_.element_address(tile_.b, tile_.right, column), tile_.k,
                    f_.element_address(tile_.sums, DType::f32, column), prefetch, tile_.prefetch_lines,
                    tile_.prefetch_mask, tile_.a_row_stride, tile_.a_column_stride, tile_.b_row_stride, tail});

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/cpu/llvm/function_builder.h"
 #include "codegen/cpu/llvm/widen_half.h"
 #include "compiler/kernel/machine.h"
 
@@ -20,8 +21,8 @@ enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kPrefetchM
 std::string text(const std::optional<int64_t>& constant) { return constant ? std::to_string(*constant) : "x"; }
 
 std::string name_of(const MicroKernel& m) {
-  const std::string right(sums_floats(m.multiply) ? std::string_view(gcg::name_of(m.right)) : "quads");
-  return right + (m.multiply == Multiply::halves ? ".pairs." : ".") + std::to_string(m.rows) + "x" +
+  const std::string right(sums_floats(m.multiply) ? gcg::name_of(m.right) : "quads");
+  return "tile." + right + "." + std::to_string(static_cast<int>(m.multiply)) + "." + std::to_string(m.rows) + "x" +
          std::to_string(m.vectors * m.lanes) + ".a" + text(m.a_row_stride) + "_" + text(m.a_column_stride) + ".b" +
          text(m.b_row_stride) + ".c" + std::to_string(m.c_row_stride) + ".p" + text(m.prefetch_lines) +
          (m.accumulate ? ".add" : "") + (m.masked ? ".masked" : "");
@@ -41,7 +42,7 @@ class TileEmitter {
         b_element_(size_of(m_.right) < 4 ? b_.getInt16Ty() : word_) {}
 
   void emit() {
-    entry_ = block("entry");
+    entry_ = &f_.getEntryBlock();
     b_.SetInsertPoint(entry_);
     a_row_ = value(m_.a_row_stride, kARow);
     a_column_ = value(m_.a_column_stride, kAColumn);
@@ -250,21 +251,13 @@ class TileEmitter {
 
 }  // namespace
 
-llvm::Function* micro_kernel(const MicroKernel& kernel, llvm::Function& caller) {
-  llvm::Module& module = *caller.getParent();
-  const std::string name = name_of(kernel);
-  if (llvm::Function* known = module.getFunction(name)) return known;
-  llvm::LLVMContext& c = module.getContext();
-  llvm::Type* pointer = llvm::PointerType::getUnqual(c);
-  llvm::Type* i64 = llvm::Type::getInt64Ty(c);
-  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(c),
-                                       {pointer, pointer, i64, pointer, pointer, i64, i64, i64, i64, i64, i64}, false);
-  llvm::Function* f = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, module);
-  f->addFnAttrs(llvm::AttrBuilder(c, caller.getAttributes().getFnAttrs()));
-  f->addFnAttr(llvm::Attribute::NoInline);
-  f->addParamAttr(kC, llvm::Attribute::NoAlias);
-  TileEmitter(kernel, *f).emit();
-  return f;
+llvm::Function* micro_kernel(const MicroKernel& kernel, FunctionBuilder& f) {
+  llvm::Type *pointer = f.ir().getPtrTy(), *i64 = f.ir().getInt64Ty();
+  return f.shared_function(name_of(kernel), {pointer, pointer, i64, pointer, pointer, i64, i64, i64, i64, i64, i64},
+                           [&](llvm::Function& function) {
+                             function.addParamAttr(kC, llvm::Attribute::NoAlias);
+                             TileEmitter(kernel, function).emit();
+                           });
 }
 
 }  // namespace gcg::cpu

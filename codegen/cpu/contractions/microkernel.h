@@ -12,6 +12,8 @@ class Function;
 
 namespace gcg::cpu {
 
+class FunctionBuilder;
+
 /// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column], where a k step multiplies words (dot_product.h).
 /// Strides of B are in its elements, those of C in words, those of A in floats or, with quads, in bytes; nullopt: a
 /// run-time argument. With widened quads A is what DotProduct::left made of it, the parts of a step beside each other.
@@ -57,8 +59,8 @@ struct MicroKernel {
 ///             int64_t prefetch_mask, int64_t a_row_stride, int64_t a_column_stride, int64_t b_row_stride, int64_t
 ///             tail)
 /// Prefetching happens in k steps whose number has no bit of prefetch_mask: prefetch_period - 1, or -1 for all but
-/// nothing. The function is internal to the caller's module and made on first use, with the caller's target attributes.
+/// nothing. Kernels share the function (FunctionBuilder::shared_function).
 /// C is written whole, aligned to a vector; k may be zero.
-llvm::Function* micro_kernel(const MicroKernel& kernel, llvm::Function& caller);
+llvm::Function* micro_kernel(const MicroKernel& kernel, FunctionBuilder& f);
 
 }  // namespace gcg::cpu

@@ -1,8 +1,11 @@
 #include "codegen/cpu/contractions/winograd_transform.h"
 
 #include <cmath>
+#include <functional>
 
 #include "codegen/cpu/contractions/conv_tile.h"
+#include "compiler/kernel/packing.h"
+#include "compiler/support/error.h"
 
 namespace gcg::cpu {
 namespace {
@@ -98,8 +101,7 @@ class MatrixProduct {
   std::vector<bool> pair_;  // element k and the next are a sum and a difference
 };
 
-}  // namespace
-
+/// m * x * transposed m.
 void transform_tile(FunctionBuilder& f, const Matrix& m, const std::function<Value*(size_t, size_t)>& load,
                     const std::function<void(size_t, size_t, Value*)>& store) {
   const size_t side = m[0].size(), out = m.size();
@@ -115,6 +117,121 @@ void transform_tile(FunctionBuilder& f, const Matrix& m, const std::function<Val
     const Values row = product(half[i]);
     for (size_t j = 0; j < out; ++j) store(i, j, row[j]);
   }
+}
+
+/// Emits the function of input_transform.
+class InputTransform {
+ public:
+  InputTransform(FunctionBuilder& f, const WinogradForm& form, int64_t lanes, llvm::Function& function)
+      : f_(f),
+        form_(form),
+        lanes_(lanes),
+        image_(function.getArg(0)),
+        to_(function.getArg(1)),
+        row_(function.getArg(2)),
+        column_(function.getArg(3)),
+        height_(function.getArg(4)),
+        width_(function.getArg(5)),
+        units_(function.getArg(6)),
+        image_block_(function.getArg(7)),
+        to_block_(function.getArg(8)),
+        product_(function.getArg(9)) {}
+
+  void emit() {
+    const auto within = [&](Value* first, Value* extent) {
+      Value* begins = f_.ir().CreateICmpSGE(first, f_.i64(0));
+      Value* end = f_.ir().CreateAdd(first, f_.i64(form_.side()), "", false, true);
+      return f_.ir().CreateAnd(begins, f_.ir().CreateICmpSLE(end, extent));
+    };
+    Value* inner = f_.ir().CreateAnd(within(row_, height_), within(column_, width_));
+    f_.if_else(
+        inner, [&] { return transform_units({}), Values{}; },
+        [&] { return transform_units(elements_inside()), Values{}; });
+    f_.ir().CreateRetVoid();
+  }
+
+ private:
+  Value* mul(Value* a, Value* b) { return f_.ir().CreateMul(a, b, "", false, true); }
+  Value* floats(Value* base, Value* offset) { return f_.ir().CreateGEP(f_.ir().getFloatTy(), base, offset); }
+  Value* number(size_t n) { return f_.i64(static_cast<int64_t>(n)); }
+  size_t place(size_t row, size_t column) const { return row * static_cast<size_t>(form_.side()) + column; }
+
+  /// Which elements of the tile there are.
+  Values elements_inside() {
+    Values inside;
+    for (int64_t i = 0; i < form_.side(); ++i)
+      for (int64_t j = 0; j < form_.side(); ++j) {
+        Value* r = f_.ir().CreateICmpULT(f_.ir().CreateAdd(row_, f_.i64(i), "", false, true), height_);
+        Value* c = f_.ir().CreateICmpULT(f_.ir().CreateAdd(column_, f_.i64(j), "", false, true), width_);
+        inside.push_back(f_.ir().CreateAnd(r, c));
+      }
+    return inside;
+  }
+
+  /// `inside`: which elements of the tile there are; empty: all.
+  void transform_units(const Values& inside) {
+    Value* corner = mul(f_.ir().CreateAdd(mul(row_, width_), column_, "", false, true), f_.i64(kChannelBlock));
+    Values rows;
+    for (int64_t i = 0; i < form_.side(); ++i) rows.push_back(mul(width_, f_.i64(i * kChannelBlock)));
+    f_.for_loop(f_.i64(0), units_, f_.i64(1), [&](Value* unit) {
+      Value* plane = floats(floats(image_, mul(unit, image_block_)), corner);
+      Value* to = floats(to_, mul(unit, to_block_));
+      f_.for_loop(f_.i64(0), f_.i64(kChannelBlock), f_.i64(lanes_), [&](Value* lane) {
+        transform_tile(
+            f_, form_.input,
+            [&](size_t row, size_t column) {
+              Value* address = floats(floats(plane, rows[row]), number(column * kChannelBlock));
+              if (!inside.empty()) address = f_.ir().CreateSelect(inside[place(row, column)], address, zeros(f_));
+              return load_vector(f_, floats(address, lane), lanes_);
+            },
+            [&](size_t row, size_t column, Value* y) {
+              Value* at = floats(to, mul(product_, number(place(row, column))));
+              store_vector(f_, y, floats(at, lane));
+            });
+      });
+    });
+  }
+
+  FunctionBuilder& f_;
+  const WinogradForm& form_;
+  const int64_t lanes_;
+  Value *image_, *to_, *row_, *column_, *height_, *width_, *units_, *image_block_, *to_block_, *product_;
+};
+
+}  // namespace
+
+llvm::Function* input_transform(FunctionBuilder& f, const WinogradForm& form, int64_t lanes) {
+  llvm::Type *pointer = f.ir().getPtrTy(), *number = f.ir().getInt64Ty();
+  return f.shared_function(concat("winograd_inputs_", form.tile, "_", lanes),
+                           {pointer, pointer, number, number, number, number, number, number, number, number},
+                           [&](llvm::Function& function) {
+                             function.addParamAttr(1, llvm::Attribute::NoAlias);
+                             InputTransform(f, form, lanes, function).emit();
+                           });
+}
+
+llvm::Function* output_transform(FunctionBuilder& f, const WinogradForm& form, int64_t lanes) {
+  llvm::Type *pointer = f.ir().getPtrTy(), *number = f.ir().getInt64Ty();
+  return f.shared_function(
+      concat("winograd_outputs_", form.tile, "_", lanes), {pointer, number, pointer}, [&](llvm::Function& function) {
+        function.addParamAttr(2, llvm::Attribute::NoAlias);
+        const auto floats = [&](llvm::Value* base, llvm::Value* offset) {
+          return f.ir().CreateGEP(f.ir().getFloatTy(), base, offset);
+        };
+        const auto place = [&](size_t row, size_t column, int64_t side) {
+          return static_cast<int64_t>(row) * side + static_cast<int64_t>(column);
+        };
+        transform_tile(
+            f, form.output,
+            [&](size_t row, size_t column) {
+              llvm::Value* product = f.i64(place(row, column, form.side()));
+              return load_vector(f, floats(function.getArg(0), f.ir().CreateMul(function.getArg(1), product)), lanes);
+            },
+            [&](size_t row, size_t column, llvm::Value* y) {
+              store_vector(f, y, floats(function.getArg(2), f.i64(place(row, column, form.tile) * lanes)));
+            });
+        f.ir().CreateRetVoid();
+      });
 }
 
 }  // namespace gcg::cpu

@@ -1,17 +1,19 @@
-// The small matrices of Winograd's form applied to tiles of vectors, in registers.
+// The small matrices of Winograd's form applied to tiles of vectors: functions that kernels share, in floats.
 #pragma once
-
-#include <functional>
 
 #include "codegen/cpu/llvm/function_builder.h"
 #include "compiler/kernel/winograd.h"
 
 namespace gcg::cpu {
 
-/// m x m' of a square: element [row][column] of it comes from `load`, of the result goes to `store`. Both are called
-/// when their turn is, since registers are few.
-void transform_tile(FunctionBuilder& f, const WinogradForm::Matrix& m,
-                    const std::function<llvm::Value*(size_t row, size_t column)>& load,
-                    const std::function<void(size_t row, size_t column, llvm::Value*)>& store);
+/// void transform(const float* image, float* to, int64_t row, int64_t column, int64_t height, int64_t width,
+///                int64_t units, int64_t image_block, int64_t to_block, int64_t product)
+/// Of the tile of inputs that begins at (row, column), parts of which may be outside, all units of 16 channels:
+/// element (i, j) of the transformed tile goes to to[unit * to_block + (i * side + j) * product].
+llvm::Function* input_transform(FunctionBuilder& f, const WinogradForm& form, int64_t lanes);
+
+/// void transform(const float* sums, int64_t product, float* to): one vector of channels of a tile's outputs, from
+/// sums[(i * side + j) * product] to to[(row * tile + column) * lanes].
+llvm::Function* output_transform(FunctionBuilder& f, const WinogradForm& form, int64_t lanes);
 
 }  // namespace gcg::cpu

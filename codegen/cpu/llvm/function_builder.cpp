@@ -4,6 +4,7 @@
 #include <llvm/IR/Verifier.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "artifact_schema/kernel_abi.h"
 #include "compiler/support/error.h"
@@ -259,6 +260,26 @@ llvm::AllocaInst* FunctionBuilder::take_memory(int64_t bytes) {
   const int64_t held = llvm::cast<llvm::ConstantInt>(memory->getArraySize())->getSExtValue();
   if (bytes > held) memory->setOperand(0, i64(bytes));
   return memory;
+}
+
+llvm::Function* FunctionBuilder::shared_function(const std::string& name, const std::vector<llvm::Type*>& arguments,
+                                                 const std::function<void(llvm::Function&)>& emit) {
+  if (llvm::Function* known = module_->getFunction(name)) return known;
+  auto* type = llvm::FunctionType::get(ir_.getVoidTy(), arguments, false);
+  llvm::Function* made = llvm::Function::Create(type, llvm::Function::LinkOnceODRLinkage, name, *module_);
+  made->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  made->setDSOLocal(true);
+  made->addFnAttrs(llvm::AttrBuilder(context(), function_->getAttributes().getFnAttrs()));
+  made->addFnAttr(llvm::Attribute::NoInline);
+  const llvm::IRBuilder<>::InsertPointGuard back(ir_);
+  llvm::Function* const kernel = std::exchange(function_, made);
+  ir_.SetInsertPoint(new_block("entry"));
+  emit(*made);
+  function_ = kernel;
+  std::string message;
+  llvm::raw_string_ostream out(message);
+  GCG_CHECK(!llvm::verifyFunction(*made, &out), "function ", name, ": LLVM rejects its IR: ", message);
+  return made;
 }
 
 void FunctionBuilder::finish() {

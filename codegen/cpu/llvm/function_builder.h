@@ -120,6 +120,12 @@ class FunctionBuilder {
   llvm::AllocaInst* take_memory(int64_t bytes);
   void give_memory(llvm::AllocaInst* memory) { free_memory_.push_back(memory); }
 
+  /// The function `name` of the module, which returns nothing; made by `emit` if it is new: in it, function() and ir()
+  /// are those of that function, of the kernel's values there are none, and it ends with a return. The name says all
+  /// that its code depends on: kernels share such functions (shared_code.h).
+  llvm::Function* shared_function(const std::string& name, const std::vector<llvm::Type*>& arguments,
+                                  const std::function<void(llvm::Function&)>& emit);
+
   /// Ends the function at the insertion point.
   void finish();
 

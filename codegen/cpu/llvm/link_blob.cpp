@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 
 #include "codegen/cpu/llvm/relocation.h"
@@ -29,10 +30,13 @@ uint64_t align_up(uint64_t value, uint64_t align) { return (value + align - 1) /
 /// Places the sections of one object into the blob and resolves what they refer to.
 class ObjectLinker {
  public:
-  ObjectLinker(std::span<const char> object, LinkedBlob& blob)
+  using Places = std::map<std::string, uint64_t, std::less<>>;  // of functions that objects may call
+
+  ObjectLinker(std::span<const char> object, LinkedBlob& blob, const Places& shared)
       : file_(expect(ElfFile::create({object.data(), object.size()}), "header")),
         sections_(expect(file_.sections(), "sections")),
-        blob_(&blob) {}
+        blob_(&blob),
+        shared_(&shared) {}
 
   LinkedBlob::Function link(const std::string& entry) {
     const uint64_t begin = align_up(blob_->bytes.size(), kFunctionAlign);
@@ -76,9 +80,11 @@ class ObjectLinker {
   }
 
   uint64_t symbol_offset(const Symbol& symbol) {
+    const std::string_view name = expect(symbol.getName(names_), "symbol name");
+    if (symbol.st_shndx == llvm::ELF::SHN_UNDEF)
+      if (const auto shared = shared_->find(name); shared != shared_->end()) return shared->second;
     auto found = offsets_.find(symbol.st_shndx);
-    GCG_CHECK(found != offsets_.end(), "kernel code refers to '", expect(symbol.getName(names_), "symbol name").str(),
-              "', which no section of it defines");
+    GCG_CHECK(found != offsets_.end(), "kernel code refers to '", name, "', which no section of it defines");
     return found->second + symbol.st_value;
   }
 
@@ -96,6 +102,7 @@ class ObjectLinker {
   ElfFile file_;
   llvm::ArrayRef<SectionHeader> sections_;
   LinkedBlob* blob_;
+  const Places* shared_;
   std::map<size_t, uint64_t> offsets_;  // section index -> blob offset
   llvm::ArrayRef<Symbol> symbols_;
   llvm::StringRef names_;
@@ -103,13 +110,16 @@ class ObjectLinker {
 
 }  // namespace
 
-LinkedBlob link_blob(const std::vector<std::span<const char>>& objects, const std::string& entry) {
+LinkedBlob link_blob(const std::vector<std::span<const char>>& objects, const std::string& entry,
+                     const std::map<std::string, std::vector<char>>& shared) {
   LinkedBlob blob;
+  ObjectLinker::Places places;
+  for (const auto& [name, object] : shared) places[name] = ObjectLinker(object, blob, {}).link(name).offset;
   std::map<std::string_view, LinkedBlob::Function> known;
   for (const auto& object : objects) {
     const std::string_view text(object.data(), object.size());
     auto found = known.find(text);
-    if (found == known.end()) found = known.emplace(text, ObjectLinker(object, blob).link(entry)).first;
+    if (found == known.end()) found = known.emplace(text, ObjectLinker(object, blob, places).link(entry)).first;
     blob.functions.push_back(found->second);
   }
   return blob;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,8 +21,10 @@ struct LinkedBlob {
   std::vector<Function> functions;  // one per object
 };
 
-/// Each object (an ELF relocatable file) defines one function called `entry`. Equal objects share their bytes. Throws
-/// InternalError when an object has writable data, an undefined symbol or a relocation that needs an absolute address.
-LinkedBlob link_blob(const std::vector<std::span<const char>>& objects, const std::string& entry);
+/// Each object (an ELF relocatable file) defines one function called `entry`, and may call those that the objects of
+/// `shared` define, each its own name. Equal objects share their bytes. Throws InternalError when an object has
+/// writable data, an undefined symbol or a relocation that needs an absolute address.
+LinkedBlob link_blob(const std::vector<std::span<const char>>& objects, const std::string& entry,
+                     const std::map<std::string, std::vector<char>>& shared = {});
 
 }  // namespace gcg::cpu

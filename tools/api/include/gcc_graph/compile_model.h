@@ -35,8 +35,8 @@ struct ModelOptions : CompileOptions {
 
   std::vector<std::string> print_after;  ///< names of passes, or "all"
   std::string stop_after;                ///< a pass, or "plan": the artifact is empty then
-  bool time_passes = false, print_plan = false;
-  std::ostream* out = nullptr;  ///< where graphs, times and plans are printed; null: nowhere
+  bool time_passes = false, print_plan = false, print_code = false;
+  std::ostream* out = nullptr;  ///< where graphs, times, plans and code are printed; null: nowhere
 };
 
 /// What became of measurements.
