@@ -46,12 +46,11 @@ ValueId UnsignedBytes::counterpart(ValueId v) {
 }
 
 ValueId UnsignedBytes::shifted(ValueId v, const std::string& name) {
-  const auto cast = [&](ValueId x, DType to) {
-    return r_.add(op_Cast, name, {x}, {{"to", int64_t{dtype_to_onnx(to)}}});
-  };
-  Tensor shift(DType::i32, {});
-  shift.set_int(0, kShift);
-  return cast(r_.add(op_Add, name, {cast(v, DType::i32), r_.add_constant("shift", std::move(shift))}), DType::u8);
+  // 128 more is the other sign: bytes stay bytes on the way.
+  Tensor sign(DType::u8, {});
+  sign.set_int(0, kShift);
+  const ValueId bits = r_.add(op_Cast, name, {v}, {{"to", int64_t{dtype_to_onnx(DType::u8)}}});
+  return r_.add(op_BitwiseXor, name, {bits, r_.add_constant("sign", std::move(sign))});
 }
 
 /// What dequantises `v` with a constant zero point reads the counterpart instead.

@@ -187,7 +187,10 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     Row row;
     row.values = steps ? phases_of(stage.value, minor) : std::vector{stage.value};
     row.lanes = plan.native;
-    if (overlaps && !is_register_of_tiles(stage, axis, axes, operands, plan.native)) find_interior(row, axis);
+    if (const int side = overlaps ? row_of_tile(stage, axis, axes, operands, plan.native) : 0)
+      row.lanes = side;
+    else if (overlaps)
+      find_interior(row, axis);
     row.middle = stage;
     row.middle.value = row.interior ? row.interior->values[0] : row.values[0];
     rows.push_back(std::move(row));

@@ -32,19 +32,20 @@ std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vec
 
 }  // namespace
 
-bool is_register_of_tiles(const Stage& stage, const Axis& lane, std::vector<Axis> axes,
-                          const std::vector<Operand>& operands, int native) {
+int row_of_tile(const Stage& stage, const Axis& lane, std::vector<Axis> axes, const std::vector<Operand>& operands,
+                int native) {
   const int side = tile_side(stage, native);
-  if (!lane.extent.is(side)) return false;
+  if (!lane.extent.is(side)) return 0;
   std::erase_if(axes, [&](const Axis& a) { return a.id == lane.id; });
-  return tile_of(stage, lane, axes, operands, side, side).has_value();
+  return tile_of(stage, lane, axes, operands, side, side) ? side : 0;
 }
 
 void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axes,
                 const std::vector<Operand>& operands) {
-  const bool whole = plan.native == target.vector_bytes / static_cast<int>(lane_bytes(plan.stage));
-  if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !whole) return;
-  const int side = tile_side(plan.stage, plan.native);
+  const int whole = target.vector_bytes / static_cast<int>(lane_bytes(plan.stage));
+  const int side = tile_side(plan.stage, whole);
+  const bool fits = plan.native == whole || plan.native == side;
+  if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !fits) return;
   auto tile = tile_of(plan.stage, plan.lane, axes, operands, side, plan.maskable ? side / 2 : side);
   if (!tile) return;
   if (side != plan.native) plan.native = plan.wide = side;

@@ -7,10 +7,10 @@
 
 namespace gcg::cpu {
 
-/// Is a row one register whose lanes lie far apart where they are read, as a block of channels? Whole tiles of such
-/// rows beat a row's interior.
-bool is_register_of_tiles(const Stage& stage, const Axis& lane, std::vector<Axis> axes,
-                          const std::vector<Operand>& operands, int native);
+/// Lanes of a row that is one row of a tile, as a block of channels is: whole tiles of such rows beat a row's interior,
+/// and wider vectors along other axes. 0: it is not. `native`: lanes of a register.
+int row_of_tile(const Stage& stage, const Axis& lane, std::vector<Axis> axes, const std::vector<Operand>& operands,
+                int native);
 
 /// Reads loads that are strided along the vector axis by tiles where they run along one of the `axes`.
 void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axes,
