@@ -37,8 +37,9 @@ typedef struct gart_kernel_args {
   const void* const* imports; /* addresses of the blob's import table */
 } gart_kernel_args;
 
-/* Runs tasks [begin, end). Returns GART_KERNEL_OK, or what went wrong (the output is then unspecified); below 0 it is
- * what a function of the application's returned, negated if that was above 0. */
+/* Runs tasks [begin, end). Returns GART_KERNEL_OK, or what went wrong (the output is then unspecified):
+ * GART_KERNEL_INDEX_OUT_OF_RANGE, or, below 0, what a function of the application's returned, negated if that was above
+ * 0. No kernel returns anything above GART_KERNEL_INDEX_OUT_OF_RANGE. */
 typedef int32_t (*gart_kernel)(const gart_kernel_args* args, int64_t begin, int64_t end);
 
 enum { GART_KERNEL_OK = 0, GART_KERNEL_INDEX_OUT_OF_RANGE = 1 };

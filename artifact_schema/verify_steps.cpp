@@ -56,12 +56,28 @@ Status check_form(const fb::Step& step) {
   return {};
 }
 
+Status check_index_data(const PlanCheck& check, const fb::Step& step) {
+  const uint32_t count = count_of(step.indices());
+  if (Status status = check.budget.spend(count); !status.ok()) return status;
+  for (uint32_t i = 0; i < count; ++i) {
+    const fb::IndexCheck& data = *step.indices()->Get(i);
+    if (Status status = check_index(data.operand(), count_of(step.operands()), "operand of indices", "operands");
+        !status.ok())
+      return status;
+    if (Status status = check_index(data.limit(), check.slots(), "limit of indices", "slots"); !status.ok())
+      return status;
+    if (data.step() == 0) return failure("its indices are 0 elements apart");
+  }
+  return {};
+}
+
 Status check_launch(const PlanCheck& check, const fb::Step& step) {
   if (Status status = check_index(step.kernel(), count_of(check.plan.kernels()), "kernel", "kernels"); !status.ok())
     return status;
   const fb::Kernel& kernel = *check.plan.kernels()->Get(step.kernel());
   size_t params = kernel.params();
   if (Status status = check_maps(check, step, kernel, params); !status.ok()) return status;
+  if (Status status = check_index_data(check, step); !status.ok()) return status;
   if (kernel.operands() != count_of(step.operands()) || params != count_of(step.params())) {
     return failure("it gives ", count_of(step.operands()), " operands and ", count_of(step.params()),
                    " params to kernel ", step.kernel(), ", which takes ", kernel.operands(), " and ", params);

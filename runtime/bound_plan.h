@@ -60,6 +60,8 @@ class BoundPlan {
   const BoundStep& step(uint32_t index) const { return steps_[index]; }
   void* address(uint32_t buffer) const { return addresses_[buffer]; }
   int64_t bytes(uint32_t buffer) const { return extents_[buffer].bytes; }
+  /// The slot's value, once it is known.
+  int64_t slot(uint32_t index) const { return slots_[index]; }
 
   /// Points all early buffers to `bases` and the caller's memory. Cheap if only the latter moved since the last call.
   void link(const BaseAddresses& bases, const Inputs& inputs, Outputs& outputs);

@@ -1,5 +1,8 @@
 #include "runtime/step_errors.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "artifact_schema/kernel_abi.h"
 #include "runtime/errors.h"
 
@@ -10,6 +13,47 @@ Error step_error(const fb::Step& step, std::string_view what) {
   const std::string_view source = view_of(step.source());
   if (source.empty()) return error(ErrorCode::run_failed, "a step failed: ", what);
   return error(ErrorCode::run_failed, "step '", source, "' failed: ", what);
+}
+
+/// Element `i` of little-endian integers; an unsigned one beyond INT64_MAX is beyond every limit, and so is that.
+int64_t element(const void* data, DType dtype, size_t bytes, uint64_t i) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, static_cast<const uint8_t*>(data) + i * bytes, bytes);
+  const auto above = 64 - 8 * static_cast<int>(bytes);
+  if (dtype >= DType::i8 && dtype <= DType::i64) return static_cast<int64_t>(bits << above) >> above;
+  return static_cast<int64_t>(std::min<uint64_t>(bits, INT64_MAX));
+}
+
+/// Operand `position` is as it was before the step.
+bool is_untouched(const BoundPlan& bound, const PlanStep& step, uint32_t position) {
+  const uint32_t* operands = bound.plan().operands.data() + step.first_operand;
+  const auto begin_of = [&](uint32_t i) { return static_cast<const uint8_t*>(bound.address(operands[i])); };
+  for (uint32_t i = 0; i < step.operands; ++i) {
+    if (writes_operand(step, i) && begin_of(i) < begin_of(position) + bound.bytes(operands[position]) &&
+        begin_of(position) < begin_of(i) + bound.bytes(operands[i]))
+      return false;
+  }
+  return true;
+}
+
+/// "index 7, element 3 of the indices, is out of range: it must be in [-5, 5)"; empty where none of them is found to
+/// be.
+std::string wrong_index(const BoundPlan& bound, const PlanStep& step, const fb::IndexCheck& check,
+                        const HostData& data) {
+  const uint32_t buffer = bound.plan().operands[step.first_operand + check.operand()];
+  const auto dtype = static_cast<DType>(check.dtype());
+  const size_t bytes = size_of(dtype);
+  const void* indices = bytes != 0 && is_untouched(bound, step, check.operand()) ? data(buffer) : nullptr;
+  if (indices == nullptr) return {};
+  const auto count = static_cast<uint64_t>(bound.bytes(buffer)) / bytes;
+  const int64_t limit = bound.slot(check.limit()), least = check.from_end() ? -limit : 0;
+  for (uint64_t i = check.first(); i < count; i += check.step()) {
+    const int64_t value = element(indices, dtype, bytes, i);
+    if (value >= least && value < limit) continue;
+    return text("index ", value, ", element ", i, " of the indices, is out of range: it must be in [", least, ", ",
+                limit, ")");
+  }
+  return {};
 }
 
 }  // namespace
@@ -24,8 +68,14 @@ std::string steps_text(const Plan& plan, uint32_t begin, uint32_t end) {
   return text("one of the ", end - begin, " steps '", name(begin), "' to '", name(end - 1), "'");
 }
 
-Error kernel_error(const fb::Step& step, uint32_t code) {
+Error kernel_error(const BoundPlan& bound, uint32_t index, uint32_t code, const HostData& data) {
+  const PlanStep& plan_step = bound.plan().steps[index];
+  const fb::Step& step = *plan_step.manifest;
   if (code == GART_KERNEL_INDEX_OUT_OF_RANGE) {
+    for (uint32_t i = 0; i < count_of(step.indices()); ++i) {
+      const std::string found = wrong_index(bound, plan_step, *step.indices()->Get(i), data);
+      if (!found.empty()) return step_error(step, found);
+    }
     const std::string_view ranges = view_of(step.message());
     return step_error(step, text("an index is out of range", ranges.empty() ? "" : ": it must be in ", ranges));
   }

@@ -59,8 +59,20 @@ class SequenceEmitter {
     out.overlaps = launch.overlaps;
     const Kernel& kernel = c_.plan.kernels[launch.kernel];
     for (const std::string& range : index_limits(kernel)) out.message += (out.message.empty() ? "" : " or ") + range;
+    for (const IndexCheck& check : index_checks(kernel)) out.indices.push_back(index_table(check));
     out.operations = static_cast<int32_t>(slot(kernel_operations(kernel)));
     emit_code(c_.plan.code[launch.kernel], out);
+  }
+
+  std::unique_ptr<fb::IndexCheckT> index_table(const IndexCheck& check) {
+    auto out = std::make_unique<fb::IndexCheckT>();
+    out->operand = static_cast<uint32_t>(check.operand);
+    out->dtype = static_cast<fb::DType>(check.dtype);
+    out->first = static_cast<uint64_t>(check.first);
+    out->step = static_cast<uint64_t>(check.step);
+    out->limit = slot(check.limit);
+    out->from_end = check.from_end;
+    return out;
   }
 
   void emit_code(const CompiledKernel& code, fb::StepT& out) {

@@ -186,6 +186,11 @@ DType bits_dtype(DType t) {
   return t == DType::f32 ? DType::u32 : DType::u64;
 }
 
+DType float_of_bits(DType t) {
+  GCG_CHECK(t == DType::u32 || t == DType::u64, "a float of bits that are ", name_of(t));
+  return t == DType::u32 ? DType::f32 : DType::f64;
+}
+
 }  // namespace
 
 Expr constant_float(DType dtype, double value) {
@@ -238,7 +243,10 @@ Expr unary(UnaryOp op, Expr a) {
     if (op == UnaryOp::logical_not) return boolean(a->integer == 0);
   }
   if (op == UnaryOp::logical_not && a->kind == ExprKind::unary && a->unary == UnaryOp::logical_not) return a->args[0];
-  const DType t = predicate ? DType::boolean : op == UnaryOp::bits ? bits_dtype(a->dtype) : a->dtype;
+  const DType t = predicate                ? DType::boolean
+                  : op == UnaryOp::bits    ? bits_dtype(a->dtype)
+                  : op == UnaryOp::of_bits ? float_of_bits(a->dtype)
+                                           : a->dtype;
   auto n = make(ExprKind::unary, t, {std::move(a)});
   n->unary = op;
   return n;

@@ -67,7 +67,8 @@ enum class UnaryOp : uint8_t {
   is_nan,
   is_inf,
   sign,
-  bits,  // f32 or f64 -> its bits, as u32 or u64
+  bits,     // f32 or f64 -> its bits, as u32 or u64
+  of_bits,  // u32 or u64 -> the f32 or f64 whose bits it is
 };
 
 enum class BinaryOp : uint8_t {

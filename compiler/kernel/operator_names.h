@@ -8,10 +8,11 @@
 namespace gcg {
 
 inline constexpr std::array kUnaryNames = {
-    "neg",   "abs",  "sqrt",       "rsqrt",      "exp",         "log",     "erf",    "tanh",   "sigmoid", "sin",
-    "cos",   "tan",  "asin",       "acos",       "atan",        "sinh",    "cosh",   "asinh",  "acosh",   "atanh",
-    "floor", "ceil", "round_even", "reciprocal", "logical_not", "bit_not", "is_nan", "is_inf", "sign",    "bits"};
-static_assert(kUnaryNames.size() == static_cast<size_t>(UnaryOp::bits) + 1);
+    "neg",         "abs",     "sqrt",   "rsqrt",  "exp",   "log",  "erf",        "tanh",
+    "sigmoid",     "sin",     "cos",    "tan",    "asin",  "acos", "atan",       "sinh",
+    "cosh",        "asinh",   "acosh",  "atanh",  "floor", "ceil", "round_even", "reciprocal",
+    "logical_not", "bit_not", "is_nan", "is_inf", "sign",  "bits", "of_bits"};
+static_assert(kUnaryNames.size() == static_cast<size_t>(UnaryOp::of_bits) + 1);
 
 inline constexpr std::array kBinaryNames = {
     "add",     "sub",           "mul",         "div",          "floor_div",   "mod",     "fmod",

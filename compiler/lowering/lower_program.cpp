@@ -1,4 +1,6 @@
 // A node by its OpDef::program: a kernel of its own.
+#include <algorithm>
+
 #include "compiler/kernel/drop_operands.h"
 #include "compiler/lowering/group_lowering.h"
 #include "compiler/ops/program_builder.h"
@@ -10,6 +12,8 @@ void GroupLowering::program() {
   const Node& n = anchor();
   std::vector<bool> wanted;
   for (ValueId v : n.outputs) wanted.push_back(v.valid() && f_.materialized[static_cast<size_t>(v.index)]);
+  // Outputs that the node leaves off its list are not wanted either.
+  wanted.resize(std::max(wanted.size(), static_cast<size_t>(std::max(n.op->max_outputs, 0))));
   const auto context = values_.context(n);
   ProgramBuilder builder(*context, wanted);
   n.op->program(builder);

@@ -1,5 +1,6 @@
 // ai.onnx.ml: support vector machines.
 #include "compiler/ops/ml.h"
+#include "compiler/ops/ops.h"
 
 namespace gcg {
 namespace {
@@ -83,11 +84,20 @@ ValueId votes(Expansion& x, ValueId decisions, int64_t classes) {
                x.node("MatMul", {second, matrix(x, DType::f32, pairs, classes, for_second)}));
 }
 
-/// Platt's probability of the first of two classes: 1 / (1 + exp(a s + b)).
-ValueId first_probability(Expansion& x, ValueId decision) {
-  const double a = x.node().floats_attribute("prob_a")[0], b = x.node().floats_attribute("prob_b")[0];
-  const ValueId value = x.add(x.multiply(decision, x.scalar(DType::f32, -a)), x.scalar(DType::f32, -b));
-  return x.node("Clip", {x.node("Sigmoid", {value}), x.scalar(DType::f32, 1e-7), x.scalar(DType::f32, 1 - 1e-7)});
+/// Probabilities of the classes from Platt's of the first of each two: 1 / (1 + exp(a s + b)).
+ValueId probabilities(Expansion& x, ValueId decisions, int64_t classes) {
+  const int64_t pairs = classes * (classes - 1) / 2;
+  const auto negative = [&](const char* name) {
+    std::vector<double> values = x.node().floats_attribute(name);
+    if (static_cast<int64_t>(values.size()) != pairs)
+      x.fail(concat("attribute ", name, " has ", values.size(), " numbers, not ", pairs, ": one per pair of classes"));
+    for (double& v : values) v = -v;
+    return matrix(x, DType::f32, 1, pairs, values);
+  };
+  const ValueId value = x.add(x.multiply(decisions, negative("prob_a")), negative("prob_b"));
+  const ValueId first =
+      x.node("Clip", {x.node("Sigmoid", {value}), x.scalar(DType::f32, 1e-7), x.scalar(DType::f32, 1 - 1e-7)});
+  return x.node(op_gart_CoupledProbabilities, {first}, {{"classes", classes}});
 }
 
 Results expand_svm_classifier(Expansion& x) {
@@ -104,15 +114,8 @@ Results expand_svm_classifier(Expansion& x) {
       x.transpose(matrix(x, DType::f32, pairs, vectors, pair_coefficients(x, per_class, vectors)), {1, 0});
   const ValueId decisions = x.add(x.node("MatMul", {values, weights}), matrix(x, DType::f32, 1, pairs, rho));
   const bool probable = !x.node().floats_attribute("prob_a").empty();
-  if (probable && classes > 2)
-    x.fail(
-        "probabilities of more than two classes, which are found by iteration, are not supported; export with "
-        "probability=False");
   const ValueId label = labels.of(best_class(x, votes(x, decisions, classes)));
-  if (probable) {
-    const ValueId first = first_probability(x, decisions);
-    return {label, transformed(x, two_scores(x, first, x.subtract(x.scalar(DType::f32, 1), first)), post_transform(x))};
-  }
+  if (probable) return {label, transformed(x, probabilities(x, decisions, classes), post_transform(x))};
   if (classes > 2) return {label, transformed(x, decisions, post_transform(x))};
   return {label, transformed(x, two_scores(x, x.node("Neg", {decisions}), decisions), post_transform(x))};
 }

@@ -153,6 +153,14 @@ Expr log_sum_exp(LowerContext& ctx, DType dtype, const std::vector<Expr>& output
   return unary(UnaryOp::log, reduce_over(ReduceOp::sum, second.axes, body)) + shift;
 }
 
+/// How many points there are; of none the mean is 0, as onnxruntime has it. ONNX leaves that open.
+Expr divisor_of_mean(DType dtype, const std::vector<Axis>& axes) {
+  Axis all{-1, 1};
+  for (const Axis& a : axes) all.extent = all.extent * a.extent;
+  all.extent = max(all.extent, Dim(1));
+  return points(dtype, {all});
+}
+
 template <Form form>
 Expr lower_reduce(LowerContext& ctx, int, const std::vector<Expr>& output_index) {
   const DType dtype = compute_dtype<form>(ctx.input_value(0).dtype);
@@ -166,7 +174,7 @@ Expr lower_reduce(LowerContext& ctx, int, const std::vector<Expr>& output_index)
   if (form == Form::l1 && !is_unsigned_int(dtype)) x = unary(UnaryOp::abs, x);
   if (form == Form::l2 || form == Form::sum_square) x = x * x;
   Expr result = reduce_over(op, points_of.axes, x);
-  if (form == Form::mean) result = binary(BinaryOp::div, result, points(dtype, points_of.axes));
+  if (form == Form::mean) result = binary(BinaryOp::div, result, divisor_of_mean(dtype, points_of.axes));
   if (form == Form::l2) result = unary(UnaryOp::sqrt, result);
   if (form == Form::log_sum) result = unary(UnaryOp::log, result);
   return as_output(ctx, 0, result);
@@ -208,7 +216,7 @@ T fold(int64_t count, At at) {
     sum = form == Form::prod ? wrapping_mul(sum, x) : wrapping_add(sum, x);
   }
   if constexpr (std::is_same_v<T, double>) {
-    if (form == Form::mean) return sum / static_cast<double>(count);
+    if (form == Form::mean) return count == 0 ? 0 : sum / static_cast<double>(count);
     if (form == Form::l2) return std::sqrt(sum);
     if (form == Form::log_sum) return std::log(sum);
   } else if (form == Form::mean) {

@@ -160,6 +160,10 @@ void program_top_k(ProgramBuilder& p) {
   p.require(binary(BinaryOp::less_equal, extent(k), extent(n)));
   const DType dtype = arithmetic_dtype(p.input_dtype(0));
   const LineElement element = [&](const Expr& i) { return cast(dtype, p.input(0, {at(n, i)})); };
+  if (!p.wants(1)) {
+    return select_best_values(p, n, k, element, takes_largest(p.node()),
+                              [&](const Expr& rank, const Expr& value) { p.store(0, {at(k, rank)}, value); });
+  }
   select_best(p, n, k, element, takes_largest(p.node()), [&](const Expr& rank, const Expr& place) {
     const Expr found = p.let(place);
     p.store(0, {at(k, rank)}, p.input(0, {at(n, found)}));

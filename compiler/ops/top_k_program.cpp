@@ -1,7 +1,7 @@
 // TopK as statements. An element becomes a key, an unsigned integer that is the smaller the better the element is; of
 // equal keys the lower position is the better one. Few of many: a heap of the best so far, the worst of them on top,
 // that blocks of elements are compared with at once. Else all are sorted by the digits of their keys, least significant
-// first.
+// first. Where nobody asks for positions, keys go without them: an element can be told from its key.
 #include "compiler/ops/top_k_program.h"
 
 #include "compiler/ops/op_support.h"
@@ -31,26 +31,49 @@ Expr ascending_key(const Expr& x) {
   return select(unary(UnaryOp::is_nan, x), constant_int(key, -1), ordered);
 }
 
-/// An element of the line: its key and where it stands. Keys of 32 bits share a word with the position.
+/// The element whose key this is, as a `t`.
+Expr element_of_key(const Expr& key, DType t) {
+  if (is_unsigned_int(t) || t == DType::boolean) return cast(t, key);
+  const Expr sign = binary(BinaryOp::shift_left, constant_int(key->dtype, 1),
+                           constant_int(key->dtype, key->dtype == DType::u64 ? 63 : 31));
+  if (!is_float(t)) return cast(t, binary(BinaryOp::bit_xor, key, sign));
+  const Expr positive = binary(BinaryOp::not_equal, binary(BinaryOp::bit_and, key, sign), constant_int(key->dtype, 0));
+  return unary(UnaryOp::of_bits, select(positive, binary(BinaryOp::bit_xor, key, sign), unary(UnaryOp::bit_not, key)));
+}
+
+/// What is known of an element of the line.
+enum class Form : uint8_t {
+  shared,  // a word of 64 bits: its key of 32, then where it stands
+  apart,   // its key of 64 bits, and where it stands
+  alone,   // its key
+};
+
+/// An element of the line; `place` is null where the key is the whole word.
 struct Item {
-  Expr key, place;  // place: null where the key is the whole word
+  Expr key, place;
 };
 
 class Selection {
  public:
-  Selection(ProgramBuilder& p, Dim n, Dim k, LineElement element, bool largest)
+  Selection(ProgramBuilder& p, Dim n, Dim k, LineElement element, bool largest, bool places)
       : p_(p),
         n_(std::move(n)),
         k_(std::move(k)),
         element_(std::move(element)),
         largest_(largest),
-        wide_(key(index(0))->dtype == DType::u64) {}
+        dtype_(element_(index(0))->dtype),
+        key_dtype_(key(index(0))->dtype),
+        wide_(key_dtype_ == DType::u64),
+        form_(!places ? Form::alone
+              : wide_ ? Form::apart
+                      : Form::shared) {}
 
-  void run(const std::function<void(const Expr& rank, const Expr& place)>& store) {
+  /// `store` is given ranks, and places or elements.
+  void run(const std::function<void(const Expr& rank, const Expr& found)>& store) {
     const Expr few = either(binary(BinaryOp::less_equal, extent(n_), index(kShortLine)),
                             binary(BinaryOp::less_equal, extent(k_ * Dim(8)), extent(n_)));
     items_ = items(k_);
-    const auto give = [&](const Items& from) { p_.loop(k_, [&](const Expr& r) { store(r, place_of(get(from, r))); }); };
+    const auto give = [&](const Items& from) { p_.loop(k_, [&](const Expr& r) { store(r, found(get(from, r))); }); };
     const auto by_heap = [&] {
       p_.branch(less(index(0), extent(k_)), [&] { select_few(); });
       give(items_);
@@ -69,29 +92,32 @@ class Selection {
     return largest_ ? unary(UnaryOp::bit_not, k) : k;
   }
   Items items(const Dim& count) {
-    const ProgramBuilder::Array keys = p_.array(DType::u64, count);
-    return {keys, wide_ ? p_.array(DType::i64, count) : keys};
+    const ProgramBuilder::Array keys = p_.array(form_ == Form::alone ? key_dtype_ : DType::u64, count);
+    return {keys, form_ == Form::apart ? p_.array(DType::i64, count) : keys};
   }
   Item item_of(const Expr& k, const Expr& i) const {
-    if (wide_) return {k, i};
+    if (form_ != Form::shared) return {k, form_ == Form::apart ? i : nullptr};
     const Expr high = binary(BinaryOp::shift_left, cast(DType::u64, k), constant_int(DType::u64, 32));
     return {binary(BinaryOp::bit_or, high, cast(DType::u64, i)), nullptr};
   }
   Item get(const Items& from, const Expr& i) const {
-    return {p_.at(from.keys, i), wide_ ? p_.at(from.places, i) : nullptr};
+    return {p_.at(from.keys, i), form_ == Form::apart ? p_.at(from.places, i) : nullptr};
   }
   void put(const Items& to, const Expr& i, const Item& item) {
     p_.put(to.keys, i, item.key);
-    if (wide_) p_.put(to.places, i, item.place);
+    if (form_ == Form::apart) p_.put(to.places, i, item.place);
   }
-  Item let(const Item& item) { return {p_.let(item.key), wide_ ? p_.let(item.place) : nullptr}; }
-  Item variable(const Item& item) { return {p_.variable(item.key), wide_ ? p_.variable(item.place) : nullptr}; }
-  Expr place_of(const Item& item) const {
-    if (wide_) return item.place;
+  Item let(const Item& item) { return {p_.let(item.key), item.place != nullptr ? p_.let(item.place) : nullptr}; }
+  Item variable(const Item& item) {
+    return {p_.variable(item.key), item.place != nullptr ? p_.variable(item.place) : nullptr};
+  }
+  Expr found(const Item& item) const {
+    if (form_ == Form::alone) return element_of_key(largest_ ? unary(UnaryOp::bit_not, item.key) : item.key, dtype_);
+    if (form_ == Form::apart) return item.place;
     return cast(DType::i64, binary(BinaryOp::bit_and, item.key, constant_int(DType::u64, 0xffffffff)));
   }
   Expr before(const Item& a, const Item& b) const {
-    if (!wide_) return less(a.key, b.key);
+    if (form_ != Form::apart) return less(a.key, b.key);
     return either(less(a.key, b.key), both(equal(a.key, b.key), less(a.place, b.place)));
   }
 
@@ -153,7 +179,8 @@ class Selection {
   }
   Expr worst_key() const {
     const Expr top = p_.at(items_.keys, index(0));
-    return wide_ ? top : cast(DType::u32, binary(BinaryOp::shift_right, top, constant_int(DType::u64, 32)));
+    return form_ != Form::shared ? top
+                                 : cast(DType::u32, binary(BinaryOp::shift_right, top, constant_int(DType::u64, 32)));
   }
 
   /// All elements by their keys, in what is returned. Digits in which all keys agree are left out.
@@ -172,7 +199,7 @@ class Selection {
     });
     const Expr swapped = p_.variable(boolean(false));
     for (int d = 0; d < digits; ++d) {
-      const int shift = wide_ ? d : d + 4;
+      const int shift = form_ == Form::shared ? d + 4 : d;
       const Expr first = p_.let(digit(p_.at(from.keys, index(0)), shift) + index(d * kDigits));
       p_.branch(binary(BinaryOp::not_equal, p_.at(counts, first), extent(n_)), [&] {
         const Expr sum = p_.variable(index(0));
@@ -206,7 +233,10 @@ class Selection {
   ProgramBuilder& p_;
   Dim n_, k_;
   LineElement element_;
-  bool largest_, wide_;
+  bool largest_;
+  DType dtype_, key_dtype_;
+  bool wide_;
+  Form form_;
   Items items_{};
 };
 
@@ -214,7 +244,12 @@ class Selection {
 
 void select_best(ProgramBuilder& p, const Dim& n, const Dim& k, const LineElement& element, bool largest,
                  const std::function<void(const Expr&, const Expr&)>& store) {
-  Selection(p, n, k, element, largest).run(store);
+  Selection(p, n, k, element, largest, true).run(store);
+}
+
+void select_best_values(ProgramBuilder& p, const Dim& n, const Dim& k, const LineElement& element, bool largest,
+                        const std::function<void(const Expr&, const Expr&)>& store) {
+  Selection(p, n, k, element, largest, false).run(store);
 }
 
 }  // namespace gcg

@@ -15,5 +15,9 @@ using LineElement = std::function<Expr(const Expr& i)>;
 /// its rank and its place in the line. Time: n + k log k for few of many, n for all.
 void select_best(ProgramBuilder& p, const Dim& n, const Dim& k, const LineElement& element, bool largest,
                  const std::function<void(const Expr& rank, const Expr& place)>& store);
+/// The same, with the element in place of its place, in half of the memory. Both zeros may come out as 0, and NaN as
+/// another NaN.
+void select_best_values(ProgramBuilder& p, const Dim& n, const Dim& k, const LineElement& element, bool largest,
+                        const std::function<void(const Expr& rank, const Expr& value)>& store);
 
 }  // namespace gcg

@@ -45,7 +45,10 @@ void TeamWork::run(uint32_t begin, uint32_t end) {
     walk_alone();
   }
   const uint64_t failed = failed_.load(std::memory_order_relaxed);
-  if (failed != kNone) throw Failure{kernel_error(*plan_.steps[failed >> 32].manifest, static_cast<uint32_t>(failed))};
+  if (failed != kNone) {
+    const auto data = [this](uint32_t buffer) { return bound_.address(buffer); };
+    throw Failure{kernel_error(bound_, uint32_t(failed >> 32), static_cast<uint32_t>(failed), data)};
+  }
 }
 
 void TeamWork::walk_job(void* data, int thread) { static_cast<TeamWork*>(data)->walk(thread); }

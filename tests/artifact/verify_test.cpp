@@ -159,7 +159,17 @@ ArtifactBuilder with_kernel() {
   return b;
 }
 
+/// Says of its only launch where indices are.
+fb::IndexCheckT& index_check(ArtifactBuilder& b) {
+  auto& indices = b.plan().sequences[0]->steps[0]->indices;
+  indices.push_back(std::make_unique<fb::IndexCheckT>());
+  return *indices.back();
+}
+
 const Nonsense kKernelNonsense[] = {
+    {"operand of indices is 2, but there are 2 operands", [](auto& b) { index_check(b).operand = 2; }},
+    {"limit of indices is 99", [](auto& b) { index_check(b).limit = 99; }},
+    {"its indices are 0 elements apart", [](auto& b) { index_check(b).step = 0; }},
     {"kernel 0 (1 bytes at offset 100) lies outside the code of 100 bytes",
      [](auto& b) { b.plan().kernels[0]->offset = 100; }},
     {"kernel 0 (0 bytes at offset 10)", [](auto& b) { b.plan().kernels[0]->size = 0; }},

@@ -35,6 +35,33 @@ TEST(IndexLimits, RangesAreNamedOnce) {
   EXPECT_EQ(index_limits(loop_of({plain, wrapped(Dim(5))})), Ranges({"[-5, 5)", "[0, 3)"}));
 }
 
+IndexCheck check_of(int operand, int64_t first, int64_t step, Dim limit, bool from_end) {
+  return {operand, DType::i64, first, step, std::move(limit), from_end};
+}
+
+Kernel with_operand(Kernel kernel, Shape indices) {
+  kernel.operands = {{DType::i64, std::move(indices)}, {DType::f32, {Dim(4)}, true}};
+  return kernel;
+}
+
+TEST(IndexLimits, IndicesThatAreAnOperandAreKnown) {
+  const Axis axis{0, Dim::symbol("n")};
+  const auto gathered = [&](const std::vector<Expr>& at) {
+    const Expr i = load(0, DType::i64, at);
+    return binary(BinaryOp::checked_index, select(binary(BinaryOp::less, i, index(0)), i + index(5), i), index(5));
+  };
+  const Shape tuples = {axis.extent, Dim(2)};
+  EXPECT_EQ(index_checks(with_operand(loop_of({gathered({axis_ref(axis)})}), {axis.extent})),
+            std::vector({check_of(0, 0, 1, Dim(5), true)}));
+  const std::vector both = {gathered({axis_ref(axis), index(0)}), gathered({axis_ref(axis), index(1)})};
+  EXPECT_EQ(index_checks(with_operand(loop_of(both), tuples)),
+            std::vector({check_of(0, 0, 2, Dim(5), true), check_of(0, 1, 2, Dim(5), true)}));
+  // Where data decides whether the index is used, one that is not may be anything.
+  const Expr ignored = binary(BinaryOp::equal, load(0, DType::i64, {axis_ref(axis)}), index(-100));
+  const Expr chosen = select(ignored, index(0), gathered({axis_ref(axis)}));
+  EXPECT_EQ(index_checks(with_operand(loop_of({chosen}), {axis.extent})), std::vector<IndexCheck>());
+}
+
 TEST(IndexLimits, NoneWithoutAnIndexFromData) {
   EXPECT_EQ(index_limits(loop_of({load(0, DType::f32, {index(0)})})), Ranges());
 }

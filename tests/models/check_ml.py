@@ -57,6 +57,11 @@ def machines():
         yield Ml(kind, "SVMRegressor", [x], coefficients=[0.5, -1.0, 0.25, 2.0, -0.5], n_supports=5, rho=[0.1], **common)
         yield Ml(f"{kind}, 3 classes", "SVMClassifier", [x], outputs=2, coefficients=[float(v) for v in f(10)], vectors_per_class=[2, 2, 1],
                  rho=[0.1, -0.2, 0.3], classlabels_ints=[0, 1, 2], **common)
+        yield Ml(f"{kind}, probabilities of 3 classes", "SVMClassifier", [x], outputs=2, coefficients=[float(v) for v in f(10)],
+                 vectors_per_class=[2, 2, 1], rho=[0.1, -0.2, 0.3], classlabels_ints=[0, 1, 2], prob_a=[-1.5, -0.7, -2.0],
+                 prob_b=[0.1, 0.0, -0.2], **common)
+        yield Ml(f"{kind}, probabilities of 2 classes", "SVMClassifier", [x], outputs=2, coefficients=[float(v) for v in f(5)],
+                 vectors_per_class=[2, 3], rho=[0.1], classlabels_ints=[0, 1], prob_a=[-1.5], prob_b=[0.1], **common)
     yield Ml("no support vectors", "SVMRegressor", [x], coefficients=[0.5, -1.0, 0.25], rho=[0.1], kernel_type="LINEAR", kernel_params=[0.0, 0.0, 0.0])
 
 

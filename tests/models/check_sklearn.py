@@ -61,6 +61,10 @@ def models():
     yield "SGDClassifier", l.SGDClassifier(loss="log_loss", random_state=0), "iris", plain
     yield "SVC rbf, 2 classes", svm.SVC(), "cancer", plain
     yield "SVC rbf, 3 classes", svm.SVC(), "iris", plain
+    yield "SVC probabilities, 2 classes", svm.SVC(probability=True, random_state=0), "cancer", plain
+    yield "SVC probabilities, 3 classes", svm.SVC(probability=True, random_state=0), "iris", plain
+    yield "SVC probabilities, 10 classes", svm.SVC(probability=True, random_state=0), "digits", plain
+    yield "NuSVC probabilities", svm.NuSVC(probability=True, random_state=0), "iris", plain
     yield "SVC poly", svm.SVC(kernel="poly", degree=3), "iris", plain
     yield "SVC linear", svm.SVC(kernel="linear"), "iris", plain
     yield "SVC sigmoid", svm.SVC(kernel="sigmoid"), "iris", plain

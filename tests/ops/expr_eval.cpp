@@ -237,6 +237,8 @@ Scalar apply(UnaryOp op, DType dtype, Scalar a) {
   if (op == UnaryOp::is_inf) return {0, is_float(dtype) && std::isinf(a.number)};
   if (op == UnaryOp::bits && dtype == DType::f32) return {0, std::bit_cast<uint32_t>(static_cast<float>(a.number))};
   if (op == UnaryOp::bits) return {0, std::bit_cast<int64_t>(a.number)};
+  if (op == UnaryOp::of_bits && dtype == DType::u32) return {std::bit_cast<float>(static_cast<uint32_t>(a.integer)), 0};
+  if (op == UnaryOp::of_bits) return {std::bit_cast<double>(a.integer), 0};
   if (is_float(dtype)) return round_to(dtype, {float_unary(op, a.number), 0});
   return round_to(op == UnaryOp::logical_not ? DType::boolean : dtype, {0, integer_unary(op, dtype, a.integer)});
 }

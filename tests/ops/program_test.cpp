@@ -32,8 +32,7 @@ Tensor unordered(DType dtype, std::vector<int64_t> shape, int64_t different) {
 void check_top_k(const Tensor& x, int64_t k, int64_t axis, int64_t largest) {
   OpCase row = {concat("k ", k, ", axis ", axis, ", largest ", largest), "TopK", {data(x), known_ints({k})}};
   row.attributes = {{"axis", axis}, {"largest", largest}};
-  row.outputs = 2;
-  check_op(row);
+  for (row.outputs = 1; row.outputs <= 2; ++row.outputs) check_op(row);
 }
 
 TEST(Programs, TopKOfFewAndOfAll) {

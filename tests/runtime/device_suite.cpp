@@ -185,7 +185,9 @@ TEST_P(DeviceSuite, RunsAfterAFailure) {
         if (run) {
           EXPECT_EQ(floats((*caller)->output(0)), std::vector<float>(100, 6.0f));
         } else {
-          EXPECT_EQ(run.error().message, "step 'Gather_1' failed: an index is out of range");
+          EXPECT_EQ(
+              run.error().message,
+              "step 'Gather_1' failed: index 3, element 50 of the indices, is out of range: it must be in [0, 3)");
           EXPECT_EQ(run.error().code, ErrorCode::run_failed);
         }
       }

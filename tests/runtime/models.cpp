@@ -163,7 +163,12 @@ ArtifactBuilder gathering_twice() {
   const uint32_t data = b.buffer(input, 0, data_bytes), index = b.buffer(input, 1, index_bytes),
                  y = b.buffer(output, 0, e.bytes), gathered = b.buffer(temporary, 0, e.bytes);
   b.plan().placement = {gathered};
-  b.launch(b.kernel("test_gather", 3, 2, e.zero), {data, index, gathered}, {n, m}, e.tasks, {2}).source = "Gather_1";
+  fb::StepT& gather = b.launch(b.kernel("test_gather", 3, 2, e.zero), {data, index, gathered}, {n, m}, e.tasks, {2});
+  gather.source = "Gather_1";
+  gather.indices.push_back(std::make_unique<fb::IndexCheckT>());
+  gather.indices[0]->operand = 1;
+  gather.indices[0]->dtype = fb::DType::i64;
+  gather.indices[0]->limit = m;
   b.launch(b.kernel("test_double", 2, 1, e.scratch), {gathered, y}, {n}, e.tasks, {1}).source = "Mul_2";
   b.close_sequence();
   return b;

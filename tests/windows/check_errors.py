@@ -39,10 +39,13 @@ def rows():
     yield "transposed", "ConvTranspose", dict(pads=[0, 3, 0, 3]), [x, weights(2, 3, 3, 3)], (0,), ("'window'", "spatial axis 1")
     yield "arg", "ArgMax", dict(axis=1), [np.zeros((2, 0), np.float32)], (0,), ("'window'", "dimension 1")
     data, out = np.arange(12, dtype=np.float32).reshape(3, 4), ("out of range",)
+    told = lambda i, element, extent: (f"index {i}, element {element} of the indices, is out of range: it must be in [-{extent}, {extent})",)
     for i in FAR + (3, -4):
-        yield f"gather {i}", "Gather", {}, [data, ints(1, i)], (0, 1), out
-        yield f"elements {i}", "GatherElements", {}, [data, np.full((3, 4), i, np.int64)], (0, 1), out
-        yield f"nd {i}", "GatherND", {}, [data, ints(i, 0).reshape(1, 2)], (0, 1), out
+        yield f"gather {i}", "Gather", {}, [data, ints(1, i)], (0, 1), told(i, 1, 3)
+        yield f"elements {i}", "GatherElements", {}, [data, np.full((3, 4), i, np.int64)], (0, 1), told(i, 0, 3)
+        yield f"nd {i}", "GatherND", {}, [data, ints(i, 0).reshape(1, 2)], (0, 1), told(i, 0, 3)
+        yield f"nd of tuples {i}", "GatherND", {}, [data, ints(2, 3, 1, i if i not in (3, -4) else 4).reshape(2, 2)], (0, 1), \
+            told(i if i not in (3, -4) else 4, 3, 4)
         scores, labels = np.zeros((2, 3), np.float32), ints(1, i)
         if i != -4:
             yield f"loss {i}", "NegativeLogLikelihoodLoss", {}, [scores, labels], (0, 1), out
@@ -50,12 +53,13 @@ def rows():
         if i not in (3, -2**63):
             lengths = ints(2, i, 1, 1)
             yield f"reversed {i}", "ReverseSequence", {}, [data, lengths], (0, 1), out
-        yield f"scatter elements {i}", "ScatterElements", {}, [data, np.full((1, 4), i), np.ones((1, 4), np.float32)], (0, 1, 2), out
-        yield f"scatter nd {i}", "ScatterND", {}, [data, ints(i).reshape(1, 1), np.ones((1, 4), np.float32)], (0, 1, 2), out
+        yield f"scatter elements {i}", "ScatterElements", {}, [data, np.full((1, 4), i), np.ones((1, 4), np.float32)], (0, 1, 2), told(i, 0, 3)
+        yield f"scatter nd {i}", "ScatterND", {}, [data, ints(i).reshape(1, 1), np.ones((1, 4), np.float32)], (0, 1, 2), told(i, 0, 3)
     for i in FAR + (4, -5):
-        yield f"scatter nd 1, {i}", "ScatterND", {}, [data, ints(1, i).reshape(1, 2), np.ones(1, np.float32)], (0, 1, 2), out
+        yield f"scatter nd 1, {i}", "ScatterND", {}, [data, ints(1, i).reshape(1, 2), np.ones(1, np.float32)], (0, 1, 2), told(i, 1, 4)
     yield "gather -3", "Gather", {}, [data, ints(-3, 2)], (0, 1), ()
-    yield "gather of one", "Gather", {}, [data[:1], ints(1)], (1,), out
+    yield "gather of one", "Gather", {}, [data[:1], ints(1)], (1,), told(1, 0, 1)
+    yield "gather of bytes", "Gather", {}, [data, np.array([1, 2, -128], np.int32)], (0, 1), told(-128, 2, 3)
     yield "gather of constants", "Gather", {}, [data, ints(0, 1, 5)], (0,), out
 
 

@@ -162,6 +162,8 @@ llvm::Value* emit_integer_unary(FunctionBuilder& f, UnaryOp op, DType dtype, llv
     case UnaryOp::is_nan:
     case UnaryOp::is_inf:
       return ir.CreateICmpNE(a, a);
+    case UnaryOp::of_bits:
+      return ir.CreateBitCast(a, f.type(dtype == DType::u32 ? DType::f32 : DType::f64, FunctionBuilder::lanes_of(a)));
     default:
       break;
   }

@@ -148,7 +148,7 @@ std::string unary_text(UnaryOp op, DType dtype, const std::string& a) {
   if (!is_float(dtype)) {
     if (op == UnaryOp::is_nan || op == UnaryOp::is_inf) return "false";
     if (op == UnaryOp::floor || op == UnaryOp::ceil || op == UnaryOp::round_even) return a;
-    const bool exact = op == UnaryOp::neg || op == UnaryOp::abs || op == UnaryOp::sign;
+    const bool exact = op == UnaryOp::neg || op == UnaryOp::abs || op == UnaryOp::sign || op == UnaryOp::of_bits;
     GCG_CHECK(exact, name_of(op), " on ", name_of(dtype));
   } else if (op == UnaryOp::neg) {
     return concat("-", a);

@@ -50,8 +50,19 @@ void PlanGraphs::check_statuses(const BoundPlan& bound) {
   }
   if (failed == nullptr) return;
   const PlanStep& step = plan_.steps[*failed];
-  const bool launch = step.kind == fb::StepKind::launch;
-  throw Failure{launch ? kernel_error(*step.manifest, code) : fail_error(*step.manifest, bound.step(*failed).params)};
+  if (step.kind != fb::StepKind::launch) throw Failure{fail_error(*step.manifest, bound.step(*failed).params)};
+  std::vector<uint8_t> copy;
+  throw Failure{kernel_error(bound, *failed, code, [&](uint32_t buffer) { return host_copy(bound, buffer, copy); })};
+}
+
+const void* PlanGraphs::host_copy(const BoundPlan& bound, uint32_t buffer, std::vector<uint8_t>& copy) const {
+  const fb::BufferKind kind = plan_.buffer(plan_.base_of(buffer)).kind();
+  if (kind != fb::BufferKind::input && kind != fb::BufferKind::constant) return nullptr;
+  copy.resize(static_cast<size_t>(bound.bytes(buffer)));
+  const auto from = reinterpret_cast<CUdeviceptr>(bound.address(buffer));
+  const bool copied = device_.driver.cuMemcpyDtoHAsync_v2(copy.data(), from, copy.size(), nullptr) == CUDA_SUCCESS &&
+                      device_.driver.cuStreamSynchronize(nullptr) == CUDA_SUCCESS;
+  return copied ? copy.data() : nullptr;
 }
 
 }  // namespace gart::cuda

@@ -24,6 +24,9 @@ class PlanGraphs final : public DeviceGraphs {
   void check_statuses(const BoundPlan& bound);
 
  private:
+  /// The buffer's bytes in `copy`; null where later steps may have written over them.
+  const void* host_copy(const BoundPlan& bound, uint32_t buffer, std::vector<uint8_t>& copy) const;
+
   Device& device_;
   const Plan& plan_;
   std::unique_ptr<ConditionalGraph> conditional_;
