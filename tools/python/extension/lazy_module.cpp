@@ -209,6 +209,7 @@ PyMethodDef functions[] = {{"operator", make_operator, METH_VARARGS, "operator(n
                            {"placeholder", placeholder, METH_VARARGS, "placeholder(dtype, shape)"},
                            {"recording", make_recording, METH_VARARGS, "recording(placeholders, outputs)"},
                            {"import_function", import_function, METH_VARARGS, "A function of ONNX libraries"},
+                           {"structure_of", structure_of, METH_O, "What of arguments decides a graph, and its arrays"},
                            {"functions", functions_of, METH_O, "The names in ONNX libraries"},
                            {"from_bytes", from_bytes, METH_VARARGS, "from_bytes(dtype, shape, buffer)"},
                            {"evaluate", evaluate_all, METH_VARARGS,

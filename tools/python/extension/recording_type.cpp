@@ -1,4 +1,6 @@
 // The class Recording: a graph that is recorded again when it is called.
+#include <string>
+
 #include "conversions.h"
 #include "source_lines.h"
 #include "type_specs.h"
@@ -34,7 +36,57 @@ void dealloc_recording(PyObject* self) {
 PyType_Slot recording_slots[] = {
     SLOT(Py_tp_dealloc, dealloc_recording), SLOT(Py_tp_call, call_recording), {0, nullptr}};
 
+/// Says the structure of lists, tuples and dicts, and the types of the arrays in it, which are appended to `arrays`.
+/// False where anything else is in it.
+bool read_structure(PyObject* value, std::string& text, PyObject* arrays, int depth) {
+  constexpr int kDeepest = 64;
+  const auto append = [&](char kind, int64_t count) {
+    text.push_back(kind);
+    text.append(reinterpret_cast<const char*>(&count), sizeof count);
+  };
+  if (is_array(value)) {
+    const auto shape = array_of(value).shape();
+    append('a', static_cast<int64_t>(shape.size()) * 256 + static_cast<int64_t>(array_of(value).dtype()));
+    text.append(reinterpret_cast<const char*>(shape.data()), shape.size_bytes());
+    return PyList_Append(arrays, value) == 0;
+  }
+  if (depth > kDeepest) return false;
+  if (PyDict_CheckExact(value) != 0) {
+    append('d', PyDict_Size(value));
+    PyObject *key = nullptr, *item = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(value, &at, &key, &item) != 0;) {
+      Py_ssize_t length = 0;
+      const char* name = PyUnicode_CheckExact(key) != 0 ? PyUnicode_AsUTF8AndSize(key, &length) : nullptr;
+      if (name == nullptr) return false;
+      append('k', length);
+      text.append(name, static_cast<size_t>(length));
+      if (!read_structure(item, text, arrays, depth + 1)) return false;
+    }
+    return true;
+  }
+  const bool is_list = PyList_CheckExact(value) != 0;
+  if (!is_list && PyTuple_CheckExact(value) == 0) return false;
+  const Py_ssize_t count = PyObject_Size(value);
+  append(is_list ? 'l' : 't', count);
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (!read_structure(is_list ? PyList_GetItem(value, i) : PyTuple_GetItem(value, i), text, arrays, depth + 1))
+      return false;
+  return true;
+}
+
 }  // namespace
+
+PyObject* structure_of(PyObject*, PyObject* value) {
+  std::string text;
+  PyObject* arrays = PyList_New(0);
+  if (arrays == nullptr) return nullptr;
+  if (!read_structure(value, text, arrays, 0)) {
+    Py_DECREF(arrays);
+    PyErr_Clear();
+    Py_RETURN_NONE;
+  }
+  return Py_BuildValue("y#N", text.data(), static_cast<Py_ssize_t>(text.size()), arrays);
+}
 
 PyType_Spec recording_spec = {"gart.lazy.Recording", sizeof(PyRecording), 0,
                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, recording_slots};

@@ -60,16 +60,28 @@ class Function:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *arguments, **named):
-        arrays = []
-        key = _parts((arguments, named), self.name, arrays)
+        known = core.structure_of((arguments, named))  # of arrays alone: quickly said
+        if known is None:
+            arguments, named = _with_arrays((arguments, named), lambda x: x)  # NumPy's are arrays, too
+            known = core.structure_of((arguments, named))
+        if known is not None:
+            key, arrays = known
+        else:
+            arrays = []
+            key = _parts((arguments, named), self.name, arrays)
         form = self._forms.get(key)
         if form is None:
             form = self._forms[key] = self._record(arguments, named)
             while len(self._forms) > _MOST_FORMS:
                 self._forms.pop(next(iter(self._forms)), None)
-        recording, result = form
-        made = iter(recording(arrays))
-        return next(made) if isinstance(result, Array) else _with_arrays(result, lambda _: next(made))
+        recording, result, is_tuple = form
+        made = recording(arrays)
+        if is_tuple:
+            return tuple(made)
+        if isinstance(result, Array):
+            return made[0]
+        made = iter(made)
+        return _with_arrays(result, lambda _: next(made))
 
     def _record(self, arguments, named):
         active = _being_recorded.__dict__.setdefault("functions", [])
@@ -92,7 +104,8 @@ class Function:
         if not outputs:
             raise Error(f"the function '{self.name}' gives no array")
         self.recordings += 1
-        return core.recording(placeholders, outputs), _with_arrays(result, lambda x: core.placeholder(x._code, ()))
+        is_tuple = type(result) is tuple and all(isinstance(r, Array) for r in result)
+        return core.recording(placeholders, outputs), _with_arrays(result, lambda x: core.placeholder(x._code, ())), is_tuple
 
 
 def function(body=None, *, name=None):
