@@ -12,7 +12,7 @@ enum : int { kX, kImage, kBlock };
 
 struct Windows {
   std::vector<int64_t> stride, dilation, pad;  // pad: before
-  std::vector<int64_t> pad_behind;
+  std::vector<int64_t> pad_after;
 };
 
 Windows windows_of(const Node& node, size_t dims) {
@@ -24,13 +24,13 @@ Windows windows_of(const Node& node, size_t dims) {
   for (size_t d = 0; d < dims; ++d)
     if (w.stride[d] < 1 || w.dilation[d] < 1) fail_node(node, "strides and dilations must be at least 1");
   w.pad.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(dims));
-  w.pad_behind.assign(pads.begin() + static_cast<std::ptrdiff_t>(dims), pads.end());
+  w.pad_after.assign(pads.begin() + static_cast<std::ptrdiff_t>(dims), pads.end());
   return w;
 }
 
 /// How many blocks fit along a dimension.
 Dim blocks_along(const Windows& w, size_t d, const Dim& image, const Dim& block) {
-  const Dim reach = image + w.pad[d] + w.pad_behind[d] - Dim(w.dilation[d]) * (block - 1) - 1;
+  const Dim reach = image + w.pad[d] + w.pad_after[d] - Dim(w.dilation[d]) * (block - 1) - 1;
   return floor_div(reach, w.stride[d]) + 1;
 }
 
@@ -100,7 +100,7 @@ std::vector<Tensor> reference_col2im(ReferenceContext& ctx) {
   const Windows w = windows_of(ctx.node(), dims);
   std::vector<int64_t> counts, shape = {x.shape()[0], x.shape()[1] / element_count(block)};
   for (size_t d = 0; d < dims; ++d)
-    counts.push_back((image[d] + w.pad[d] + w.pad_behind[d] - w.dilation[d] * (block[d] - 1) - 1) / w.stride[d] + 1);
+    counts.push_back((image[d] + w.pad[d] + w.pad_after[d] - w.dilation[d] * (block[d] - 1) - 1) / w.stride[d] + 1);
   if (element_count(counts) != x.shape()[2])
     fail_node(ctx.node(), concat("the image has ", element_count(counts), " blocks, the input ", x.shape()[2]));
   shape.insert(shape.end(), image.begin(), image.end());

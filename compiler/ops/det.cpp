@@ -47,12 +47,12 @@ class Elimination {
  private:
   Expr place(const Expr& row, const Expr& column) const { return row * extent(n_) + column; }
   Expr at(const Expr& row, const Expr& column) const { return p_.at(m_, place(row, column)); }
-  Range behind(const Expr& k) const { return {k + index(1), extent(n_), n_}; }
+  Range after(const Expr& k) const { return {k + index(1), extent(n_), n_}; }
 
   /// The row from k on whose element of column k is the largest.
   Expr pivot_of(const Expr& k) {
     const Expr row = p_.variable(k), largest = p_.variable(unary(UnaryOp::abs, at(k, k)));
-    p_.loop(behind(k), [&](const Expr& r) {
+    p_.loop(after(k), [&](const Expr& r) {
       const Expr here = p_.let(unary(UnaryOp::abs, at(r, k)));
       p_.branch(binary(BinaryOp::less, largest, here), [&] {
         p_.set(row, r);
@@ -71,9 +71,9 @@ class Elimination {
   }
 
   void clear_below(const Expr& k, const Expr& pivot) {
-    p_.loop(behind(k), [&](const Expr& r) {
+    p_.loop(after(k), [&](const Expr& r) {
       const Expr factor = p_.let(binary(BinaryOp::div, at(r, k), pivot));
-      p_.each(behind(k), [&](const Expr& c) { p_.put(m_, place(r, c), at(r, c) - factor * at(k, c)); });
+      p_.each(after(k), [&](const Expr& c) { p_.put(m_, place(r, c), at(r, c) - factor * at(k, c)); });
     });
   }
 

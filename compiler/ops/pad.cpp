@@ -117,8 +117,8 @@ Expr lower_pad(LowerContext& ctx, int, const std::vector<Expr>& at) {
       continue;
     }
     // Negative pads crop first; the rest is mirrored, stretched or repeated.
-    const Expr cropped = positive(index(0) - pads[d].before), cropped_behind = positive(index(0) - pads[d].after);
-    const Expr size = extent(ctx.input_shape(0)[d]) - cropped - cropped_behind;
+    const Expr cropped = positive(index(0) - pads[d].before), cropped_after = positive(index(0) - pads[d].after);
+    const Expr size = extent(ctx.input_shape(0)[d]) - cropped - cropped_after;
     from[d] = folded_position(mode, at[d] - positive(pads[d].before), size) + cropped;
   }
   return ctx.input(0, from);

@@ -48,7 +48,7 @@ void program_tree_leaves(ProgramBuilder& p) {
   const bool nan_may_go_left = p.node().int_attribute("nan_left", 0) != 0;
   const Expr group = p.parallel(Dim((trees + together - 1) / together)),
              part = p.parallel(ceil_div(rows, rows_together));
-  // The last group begins earlier where it would be shorter; behind the last row it is the last row again.
+  // The last group begins earlier where it would be shorter; after the last row it is the last row again.
   const Expr first = p.let(binary(BinaryOp::min, group * index(together), index(trees - together)));
   const auto row = [&](size_t lane) {
     if (rows_together == 1) return part;

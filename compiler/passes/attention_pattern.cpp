@@ -16,7 +16,7 @@ class Finder {
   std::optional<AttentionPattern> find(NodeId end) {
     const Node& last = g_.node(end);
     if (!is_matrix_product(last) || !fits_head(value(last.outputs[0]))) return std::nullopt;
-    const ValueId p = behind_views(last.inputs[0]);
+    const ValueId p = past_views(last.inputs[0]);
     const ValueId s = found_.scores = softmax_of(p);
     if (!s.valid() || !find_product(s)) return std::nullopt;
     const Node& first = g_.node(found_.product);
@@ -46,7 +46,7 @@ class Finder {
     return v.shape->back().is_constant() && v.shape->back().constant() <= kLargestHead;
   }
 
-  ValueId behind_views(ValueId v) {
+  ValueId past_views(ValueId v) {
     for (const Node* n = producer(v); n != nullptr && n->op->kind == OpKind::view; n = producer(v)) {
       found_.nodes.insert(value(v).producer);
       v = n->inputs[0];

@@ -167,8 +167,8 @@ class FourierWriter {
   ValueId frames(int64_t length, int64_t step) {
     const auto number = [&](int64_t n) { return b_.constant(Tensor::scalar_i64(n)); };
     const ValueId samples = b_.element(b_.node("Shape", {input(0)}), 0, 1);
-    const ValueId behind_last = b_.add(b_.subtract(samples, number(length)), number(1));  // of where frames begin
-    const ValueId starts = b_.node("Range", {number(0), behind_last, number(step)});
+    const ValueId after_last = b_.add(b_.subtract(samples, number(length)), number(1));  // of where frames begin
+    const ValueId starts = b_.node("Range", {number(0), after_last, number(step)});
     const ValueId within = b_.node("Range", {number(0), number(length), number(1)});
     return b_.node("Gather", {input(0), b_.add(b_.unsqueeze(starts, 1), within)}, {{"axis", int64_t{1}}});
   }

@@ -136,7 +136,7 @@ bool is_scaling(const Rewriter& r, const Node& n) {
 }
 
 /// The Mul by one number whose result, moved only, is the operand `v`, every value on the way having one reader.
-NodeId scaling_behind(const Rewriter& r, ValueId v) {
+NodeId scaling_after(const Rewriter& r, ValueId v) {
   while (r.uses(v) == 1 && r.value(v).producer.valid()) {
     const Node& n = r.graph.node(r.value(v).producer);
     if (is_scaling(r, n)) return r.value(v).producer;
@@ -153,7 +153,7 @@ bool sink_factor(Rewriter& r, NodeId id) {
   const DType dtype = r.value(n.outputs[0]).dtype;
   if (dtype != DType::f32 && dtype != DType::f64) return false;
   for (ValueId operand : n.inputs) {
-    const NodeId scaling = scaling_behind(r, operand);
+    const NodeId scaling = scaling_after(r, operand);
     if (!scaling.valid()) continue;
     const std::vector<ValueId> x_and_factor = r.graph.node(scaling).inputs;
     Tensor factor(dtype, {});

@@ -39,7 +39,7 @@ std::optional<Dim> turns(const Graph& graph, const Node& loop) {
 }
 
 /// What the loop captures as the body's value `v`; constants are copied.
-ValueId in_front(Graph& graph, const Node& loop, ValueId v) {
+ValueId before_loop(Graph& graph, const Node& loop, ValueId v) {
   const Graph& body = *loop.bodies[0];
   if (body.value(v).is_constant()) return graph.add_constant(body.value(v).name, *body.value(v).constant);
   const auto at = std::find(body.inputs.end() - loop.captures, body.inputs.end(), v);
@@ -81,8 +81,8 @@ std::optional<Projection> projection_of(Graph& graph, const Node& loop, NodeId i
     const Node& add = body.node(p.bias);
     p.offset = *body.value(add.inputs[add.inputs[0] == product.outputs[0] ? 1 : 0]).constant;
   }
-  p.whole = in_front(graph, loop, element.inputs[0]);
-  p.matrix = in_front(graph, loop, product.inputs[1]);
+  p.whole = before_loop(graph, loop, element.inputs[0]);
+  p.matrix = before_loop(graph, loop, product.inputs[1]);
   return p;
 }
 

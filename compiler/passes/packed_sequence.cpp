@@ -40,7 +40,7 @@ ValueId sizes(NodeBuilder& b, const Part& p) {
   return b.node("ReduceProd", {p.table, b.ints({1})}, {{"keepdims", int64_t{0}}});
 }
 
-/// Where each of `sizes` begins, one behind the other.
+/// Where each of `sizes` begins, one after the other.
 ValueId starts(NodeBuilder& b, ValueId sizes) { return b.subtract(running_sum(b, sizes), sizes); }
 
 /// 0, unless shapes differ in a column other than `but`.
@@ -53,8 +53,8 @@ ValueId differences(NodeBuilder& b, const Part& p, ValueId shape, int64_t but) {
 }
 
 /// For [outer, sum of sizes, inner] that is elements [outer, size, inner] side by side: where each number is in the
-/// vector of the elements one behind the other.
-ValueId places_behind(NodeBuilder& b, ValueId sizes, ValueId outer, ValueId inner) {
+/// vector of the elements one after the other.
+ValueId places_after(NodeBuilder& b, ValueId sizes, ValueId outer, ValueId inner) {
   const ValueId ends = running_sum(b, sizes), extent = total(b, sizes), zero = number(b, 0), one = number(b, 1);
   // The element that a place belongs to is how many end at it or before.
   const ValueId none = b.node("Expand", {b.ints({0}), b.unsqueeze(b.add(extent, one), 0)});
@@ -93,12 +93,12 @@ ValueId shapes(NodeBuilder& b, const Part& p, int64_t rank) {
   return b.concat(columns, 1);
 }
 
-/// Pieces along any axis one behind the other.
+/// Pieces along any axis one after the other.
 ValueId numbers(NodeBuilder& b, const Part& p, int64_t rank) {
   if (p.kind != Part::Kind::pieces || p.axis == 0) return flat(b, p.value);
   const ValueId shape = b.node("Shape", {p.value});
   const ValueId places =
-      places_behind(b, p.table, product_of(b, shape, 0, p.axis), product_of(b, shape, p.axis + 1, rank));
+      places_after(b, p.table, product_of(b, shape, 0, p.axis), product_of(b, shape, p.axis + 1, rank));
   const ValueId x = flat(b, p.value);
   return b.node("ScatterElements", {x, places, x}, {{"axis", int64_t{0}}});
 }
@@ -158,8 +158,8 @@ Part packed_with(NodeBuilder& b, const Part& sequence, const Part& more, ValueId
   const auto if_negative = [&](ValueId v, ValueId then) {
     return b.node("Where", {b.node("Less", {v, zero}), then, v});
   };
-  const ValueId behind = b.add(count, number(b, 1)), given = as_scalar_i64(b, position);
-  const ValueId place = if_negative(if_negative(given, b.add(given, count)), behind);
+  const ValueId after = b.add(count, number(b, 1)), given = as_scalar_i64(b, position);
+  const ValueId place = if_negative(if_negative(given, b.add(given, count)), after);
   const ValueId begins = b.concat({b.ints({0}), running_sum(b, sizes(b, sequence))}, 0);
   const auto around = [&](ValueId x, ValueId middle, ValueId cut) {
     return b.concat({rows(b, x, zero, cut), middle, rows(b, x, cut, ValueId())}, 0);
@@ -193,7 +193,7 @@ ValueId packed_join(NodeBuilder& b, const Part& sequence, int64_t axis) {
   shape.push_back(b.unsqueeze(b.add(total(b, extents), equal), 0));
   if (axis + 1 < rank) shape.push_back(b.slice(first, 0, axis + 1, rank));
   if (axis == 0) return reshaped(b, sequence.value, b.concat(shape, 0));
-  const ValueId places = places_behind(b, extents, product_of(b, first, 0, axis), product_of(b, first, axis + 1, rank));
+  const ValueId places = places_after(b, extents, product_of(b, first, 0, axis), product_of(b, first, axis + 1, rank));
   return reshaped(b, at(b, sequence.value, places), b.concat(shape, 0));
 }
 

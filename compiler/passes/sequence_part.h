@@ -13,7 +13,7 @@ struct Part {
   enum class Kind : uint8_t {
     element,
     stacked,  // elements of equal shape, along its first dimension
-    pieces,   // elements one behind the other along `axis`, of the extents in `table` (i64, a vector)
+    pieces,   // elements one after the other along `axis`, of the extents in `table` (i64, a vector)
     packed,  // the vector of all elements' numbers, row-major, element by element, whose shapes are the rows of `table`
   };
   ValueId value;

@@ -20,7 +20,7 @@ bool has_sequences(const Graph& graph) {
 }
 
 /// Outputs of the model that are sequences become an output per element; where only a run knows how many they are, two:
-/// all their numbers, one element behind the other, and their shapes.
+/// all their numbers, one element after the other, and their shapes.
 void spread_outputs(Graph& graph, const Sequences& sequences, std::vector<UnsupportedNode>& rows) {
   std::vector<ValueId> outputs;
   for (ValueId v : graph.outputs) {

@@ -10,7 +10,7 @@ namespace gcg {
 /// Before: resolve-ranks, which fails where a rank is not known.
 ///
 /// A sequence is a list of parts, each a tensor, a tensor whose first dimension counts elements of equal shape, one
-/// that is the elements one behind the other with a vector of their lengths, or the vector of all their numbers with a
+/// that is the elements one after the other with a vector of their lengths, or the vector of all their numbers with a
 /// table of their shapes, which is what anything is that only a run knows:
 ///   SplitToSequence(x), ConcatFromSequence(s) = Split(x), Concat(parts of s)
 ///   SplitToSequence(x, lengths), SequenceAt(s, i) = x, Slice(x, end i - length i, end i), ends the sums of lengths

@@ -108,7 +108,7 @@ Sequence untied(const Sequence& sequence) {
 
 StepOrder::StepOrder(const Sequence& sequence)
     : after_(sequence.steps.size(), std::vector<bool>(sequence.steps.size(), false)) {
-  const auto stand_behind = [&](StepId i, StepId j) {
+  const auto stand_after = [&](StepId i, StepId j) {
     after_[i][static_cast<size_t>(j.index)] = true;
     for (size_t k = 0; k < static_cast<size_t>(j.index); ++k)
       if (after_[j][k]) after_[i][k] = true;
@@ -123,10 +123,10 @@ StepOrder::StepOrder(const Sequence& sequence)
       last_on.clear();
       continue;
     }
-    if (barrier.valid()) stand_behind(i, barrier);
-    if (const auto it = last_on.find(step.stream); it != last_on.end()) stand_behind(i, it->second);
+    if (barrier.valid()) stand_after(i, barrier);
+    if (const auto it = last_on.find(step.stream); it != last_on.end()) stand_after(i, it->second);
     for (StepId w : step.waits)
-      if (!before(w, i)) stand_behind(i, w);
+      if (!before(w, i)) stand_after(i, w);
     last_on[step.stream] = i;
   }
 }

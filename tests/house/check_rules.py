@@ -118,7 +118,7 @@ def hardware_is_in_one_table(path, text):
 
 def words_of_the_field(path, text):
     """Names that were given up for the field's own."""
-    return lines_with(r"(?i)\b\w*(few_lines|fewlines|thrift|steering|stand_?in_(kernel|launch)|on_host_step|HostCode)\w*", path, bare(text)) \
+    return lines_with(r"(?i)\b\w*(few_lines|fewlines|thrift|steering|stand_?in_(kernel|launch)|on_host_step|HostCode|behind|in_?front)\w*", path, bare(text)) \
         if of_folder(path, *CODE) and path.endswith((".h", ".cpp")) else []
 
 

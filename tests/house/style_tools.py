@@ -25,8 +25,8 @@ def git(*arguments):
 
 
 def sources():
-    """Tracked files, relative to the root; of a tree without git all files of the folders that hold code."""
-    tracked = git("ls-files")
+    """Tracked files and such as git does not ignore, relative to the root; of a tree without git all files of the folders that hold code."""
+    tracked = git("ls-files", "--cached", "--others", "--exclude-standard")
     if tracked is not None:
         return [f for f in tracked if os.path.exists(os.path.join(ROOT, f))]
     found = []

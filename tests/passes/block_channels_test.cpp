@@ -290,7 +290,7 @@ TEST(BlockChannels, TakesThreeDimensions) {
   EXPECT_EQ(conversions(after), 3);  // the three results; the first convolution reads the input as it is
 }
 
-TEST(BlockChannels, PlainWorkInFrontOfTheRegionStaysPlain) {
+TEST(BlockChannels, PlainWorkBeforeTheRegionStaysPlain) {
   const Graph after = check(R"(graph g(%x: f32[1,16,4,4], %gate: f32[1,16,1,1]) -> (%y) {
     constant %w: f32[16,16,1,1] = random(1)
     %r = Relu(%x)

@@ -56,7 +56,7 @@ constexpr const char* kImages = R"(graph g(%x: f32[1,16,9,9]) -> (%y) {
   %y = gart.PlainConv(%r, %w)
 })";
 
-TEST(NewOperator, JoinsTheProductInFrontOfIt) {
+TEST(NewOperator, JoinsTheProductBeforeIt) {
   for (DeviceClass device : {DeviceClass::cpu, DeviceClass::cuda})
     EXPECT_EQ(make_plan(with(op_Softer, kProducts), device).entry().steps.size(),
               make_plan(with(op("Relu"), kProducts), device).entry().steps.size());

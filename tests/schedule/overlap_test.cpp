@@ -78,7 +78,7 @@ TEST(ConstantOperands, AreThoseOfEveryStep) {
   for (const Operand& o : mixed.kernels.front().operands) EXPECT_FALSE(o.constant);
 }
 
-TEST(Overlaps, EveryLaunchBehindALaunch) {
+TEST(Overlaps, EveryLaunchAfterALaunch) {
   Coded e(plan_of(kChain));
   EXPECT_EQ(e.overlaps(), "-xx");
 }
@@ -101,7 +101,7 @@ TEST(Overlaps, NotWhereWhatIsReadAheadMayBeWritten) {
   EXPECT_EQ(packed.overlaps(), "-xx");
 }
 
-TEST(Overlaps, NotBehindWhatIsNoLaunch) {
+TEST(Overlaps, NotAfterWhatIsNoLaunch) {
   Coded copied(plan_of(kChain));
   copied.step(1).work = Copy{copied.launch(1).operands.back(), copied.launch(0).operands.back()};
   EXPECT_EQ(copied.overlaps(), "---");

@@ -116,7 +116,7 @@ class TogetherAdder {
   const Element& element_;
 };
 
-/// Loops over the axes from `k` on, whose first element is number `number`; the number behind the last one.
+/// Loops over the axes from `k` on, whose first element is number `number`; the number after the last one.
 Value* add_all(FunctionBuilder& f, const std::vector<Axis>& axes, size_t k, Value* number, PartialSums& sums,
                const SetAxis& at, const Element& element) {
   if (k == axes.size()) {

@@ -187,7 +187,7 @@ class InOrder : ReduceEmitter {
     return sums.vector();
   }
 
-  /// Each row begins with another sum: they are in memory so often behind each other that `count` of them from any on
+  /// Each row begins with another sum: they are in memory so often after each other that `count` of them from any on
   /// are one vector.
   Value* rotated_rows() {
     llvm::AllocaInst* memory = f_.take_memory(3 * int64_t{count_} * size_of(dtype_));

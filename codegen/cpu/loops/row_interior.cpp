@@ -106,9 +106,9 @@ class Resolver {
   }
 
   /// a >= b, and after > c
-  bool holds_both(const Expr& a, const Expr& b, const Expr& behind_it, const Expr& c) {
+  bool holds_both(const Expr& a, const Expr& b, const Expr& after_it, const Expr& c) {
     const size_t known_first = first.size(), known_after = after.size();
-    if (holds(a, b, 0) && holds(behind_it, c, 1)) return true;
+    if (holds(a, b, 0) && holds(after_it, c, 1)) return true;
     first.resize(known_first);
     after.resize(known_after);
     return false;

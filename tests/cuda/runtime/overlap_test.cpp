@@ -98,7 +98,7 @@ TEST_F(CudaOverlap, WithoutWorkThereIsNothingToOverlap) {
 }
 
 /// A step that comes after the copy of an input has an edge from there, and full edges only.
-TEST_F(CudaOverlap, NotBehindCopies) {
+TEST_F(CudaOverlap, NotAfterCopies) {
   test::ArtifactBuilder builder = test::overlapping();
   fb::PlanT& plan = builder.plan();
   plan.kernels[0]->ahead.clear();

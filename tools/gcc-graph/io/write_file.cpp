@@ -27,7 +27,7 @@ bool is_no_file(const std::string& path) {
 }
 
 /// Where the links of `path` end.
-fs::path behind_links(fs::path path) {
+fs::path past_links(fs::path path) {
   constexpr int kMostLinks = 40;  // as many as Linux follows
   std::error_code error;
   for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i)
@@ -48,7 +48,7 @@ void check_writable(const std::string& path) {
   std::error_code error;
   if (path == "-") fail("cannot write -: name a file, ./- for one of that name");
   if (fs::is_directory(path, error)) refuse(path, EISDIR);
-  const fs::path folder = behind_links(path).parent_path();
+  const fs::path folder = past_links(path).parent_path();
   const std::string asked = is_no_file(path) ? path : folder.empty() ? "." : folder.string();
   if (path.empty() || access(asked.c_str(), W_OK) != 0) refuse(path, path.empty() ? ENOENT : errno);
 }
@@ -58,7 +58,7 @@ void write_file(const std::string& path, const std::vector<uint8_t>& bytes) {
     if (!write(path, bytes)) refuse(path, errno);
     return;
   }
-  const fs::path file = behind_links(path);
+  const fs::path file = past_links(path);
   const std::string temporary = file.string() + ".tmp" + std::to_string(getpid());
   if (!write(temporary, bytes) || std::rename(temporary.c_str(), file.c_str()) != 0) {
     const int error = errno;

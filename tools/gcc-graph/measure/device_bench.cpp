@@ -34,7 +34,7 @@ class Bench {
         stream_(device_),
         invocation_(value_or_throw(program.new_invocation())) {
     GART_CUDA(device_, cuEventCreate, &before_, 0u);
-    GART_CUDA(device_, cuEventCreate, &behind_, 0u);
+    GART_CUDA(device_, cuEventCreate, &after_, 0u);
     for (const auto& [name, tensor] : inputs) {
       gart::TensorView view = tensor.view();
       const size_t bytes = static_cast<size_t>(view.shape.elements()) * gart::size_of(view.dtype);
@@ -56,7 +56,7 @@ class Bench {
   }
   ~Bench() {
     device_.driver.cuEventDestroy_v2(before_);
-    device_.driver.cuEventDestroy_v2(behind_);
+    device_.driver.cuEventDestroy_v2(after_);
   }
 
   DeviceTimes run(double seconds) {
@@ -86,11 +86,11 @@ class Bench {
   double time_batch() {
     GART_CUDA(device_, cuEventRecord, before_, stream_.handle);
     for (int i = 0; i < kBatch; ++i) check(invocation_.run_async(stream_.handle));
-    GART_CUDA(device_, cuEventRecord, behind_, stream_.handle);
+    GART_CUDA(device_, cuEventRecord, after_, stream_.handle);
     check(invocation_.wait());
-    GART_CUDA(device_, cuEventSynchronize, behind_);
+    GART_CUDA(device_, cuEventSynchronize, after_);
     float elapsed = 0;
-    GART_CUDA(device_, cuEventElapsedTime, &elapsed, before_, behind_);
+    GART_CUDA(device_, cuEventElapsedTime, &elapsed, before_, after_);
     return static_cast<double>(elapsed) / kBatch;
   }
 
@@ -98,7 +98,7 @@ class Bench {
   Device device_;
   CurrentContext current_;
   Stream stream_;
-  CUevent before_ = nullptr, behind_ = nullptr;
+  CUevent before_ = nullptr, after_ = nullptr;
   std::deque<gart::Block> memory_;
   gart::Invocation invocation_;
 };

@@ -55,7 +55,7 @@ bool OperationQueue::is_done(Id id) const {
   return id < first_id_ || operations_[id - first_id_]->is_done;
 }
 
-bool OperationQueue::is_behind(Id later, Id earlier) const {
+bool OperationQueue::is_after(Id later, Id earlier) const {
   if (is_done(earlier) || later == earlier) return true;
   return later >= first_id_ && has(operations_[later - first_id_]->ancestors, earlier - first_id_);
 }

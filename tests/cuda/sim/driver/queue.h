@@ -57,7 +57,7 @@ class OperationQueue {
   int advance(size_t count, const Order& order);
   [[nodiscard]] bool is_done(Id id) const;
   // Is `earlier` done, or surely before `later`, or `later` itself?
-  [[nodiscard]] bool is_behind(Id later, Id earlier) const;
+  [[nodiscard]] bool is_after(Id later, Id earlier) const;
   // Forgets what is not done: the context is lost.
   void abandon();
   [[nodiscard]] size_t pending() const { return pending_; }
