@@ -32,8 +32,6 @@ MicrosoftAttended microsoft_attention(Expansion& x, const MicrosoftAttention& a)
 /// [B, sequence, heads * size] as [B, heads, sequence, size], and back.
 ValueId heads_first(Expansion& b, ValueId x, int64_t heads);
 ValueId heads_last(Expansion& b, ValueId x);
-/// x's extent along `axis`, an i64 scalar.
-ValueId extent_of(NodeBuilder& b, ValueId x, int64_t axis);
 /// 0, 1, ..., count - 1.
 ValueId positions(NodeBuilder& b, ValueId count);
 

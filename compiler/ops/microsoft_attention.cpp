@@ -8,7 +8,6 @@ ValueId heads_first(Expansion& b, ValueId x, int64_t heads) {
 }
 ValueId heads_last(Expansion& b, ValueId x) { return b.reshape(b.transpose(x, {0, 2, 1, 3}), {0, 0, -1}); }
 
-ValueId extent_of(NodeBuilder& b, ValueId x, int64_t axis) { return b.element(b.node("Shape", {x}), 0, axis); }
 ValueId positions(NodeBuilder& b, ValueId count) {
   return b.node("Range", {b.constant(Tensor::scalar_i64(0)), count, b.constant(Tensor::scalar_i64(1))});
 }
@@ -28,8 +27,8 @@ ValueId counted_keys(Expansion& x, const MicrosoftAttention& a) {
   const ValueId padding = x.cast(a.padding, DType::i64), zero = x.constant(Tensor::scalar_i64(0));
   if (a.padding_rank == 2) return x.node("Greater", {x.node("Unsqueeze", {padding, x.ints({1, 2})}), zero});
   if (a.padding_rank == 3) return x.node("Greater", {x.unsqueeze(padding, 1), zero});
-  ValueId keys = extent_of(x, a.k, 2);
-  if (a.past_key.valid()) keys = x.add(keys, extent_of(x, a.past_key, 2));
+  ValueId keys = x.extent_of(a.k, 2);
+  if (a.past_key.valid()) keys = x.add(keys, x.extent_of(a.past_key, 2));
   const ValueId place = positions(x, keys);
   const auto column = [&](ValueId v) { return x.reshape(v, {-1, 1, 1, 1}); };
   if (!a.padding_has_starts) return x.node("Less", {place, column(padding)});

@@ -36,7 +36,7 @@ Results expand_rotary_embedding(Expansion& x) {
     const ValueId rows =
         x.node("ConstantOfShape", {x.node("Shape", {x.input(kX)}, {{"start", int64_t{0}}, {"end", int64_t{1}}})},
                {{"value", TensorRef(std::make_shared<Tensor>(Tensor::vector_i64({0})))}});
-    places = x.add(x.add(x.unsqueeze(rows, 1), positions(x, extent_of(x, split, 2))), x.reshape(places, {1}));
+    places = x.add(x.add(x.unsqueeze(rows, 1), positions(x, x.extent_of(split, 2))), x.reshape(places, {1}));
   }
   const Dim head = packed ? floor_div(x.shape(kX)[2], heads) : x.shape(kX)[3];
   const ValueId y = rotated(x, split, places, x.input(kCosines), x.input(kSines),
@@ -73,7 +73,7 @@ class GroupQueryAttention {
 
   Results run() {
     take_heads();
-    queries_ = extent_of(x_, q_, 2);
+    queries_ = x_.extent_of(q_, 2);
     const ValueId zero = x_.constant(Tensor::scalar_i64(0)), one = x_.constant(Tensor::scalar_i64(1));
     valid_ = x_.add(x_.reshape(x_.cast(x_.input(kLastKeys), DType::i64), {-1}), one);
     past_ =
@@ -119,8 +119,7 @@ class GroupQueryAttention {
 
   /// Keys up to each query's place, in its window: bool, or with a bias what is added to the scores.
   ValueId allowed(ValueId key) {
-    const ValueId here = x_.node("Unsqueeze", {places(), x_.ints({1, 3})}),
-                  there = positions(x_, extent_of(x_, key, 2));
+    const ValueId here = x_.node("Unsqueeze", {places(), x_.ints({1, 3})}), there = positions(x_, x_.extent_of(key, 2));
     ValueId may = x_.node("LessOrEqual", {there, here});
     if (const int64_t window = x_.node().int_attribute("local_window_size", -1); window > 0)
       may = x_.node("And",

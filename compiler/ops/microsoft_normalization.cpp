@@ -41,7 +41,7 @@ Results expand_simplified(Expansion& x) {
 enum : size_t { kIds, kSegments, kWords, kPlaces, kSegmentTable, kGamma, kBeta, kMask, kPlaceIds };
 
 Results expand_embed_layer_norm(Expansion& x) {
-  const ValueId places = x.has_input(kPlaceIds) ? x.input(kPlaceIds) : positions(x, extent_of(x, x.input(kIds), 1));
+  const ValueId places = x.has_input(kPlaceIds) ? x.input(kPlaceIds) : positions(x, x.extent_of(x.input(kIds), 1));
   ValueId sum = x.add(x.node("Gather", {x.input(kWords), x.input(kIds)}), x.node("Gather", {x.input(kPlaces), places}));
   if (x.has_input(kSegments)) sum = x.add(sum, x.node("Gather", {x.input(kSegmentTable), x.input(kSegments)}));
   const ValueId y = layer_norm(x, sum, x.input(kGamma), x.input(kBeta), x.node().float_attribute("epsilon", 1e-12))[0];

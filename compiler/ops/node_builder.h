@@ -43,6 +43,8 @@ class NodeBuilder {
   ValueId element(ValueId x, int64_t axis, int64_t index) {
     return node("Gather", {x, constant(Tensor::scalar_i64(index))}, {{"axis", axis}});
   }
+  /// x's extent along one axis, an i64 scalar.
+  ValueId extent_of(ValueId x, int64_t axis) { return element(node("Shape", {x}), 0, axis); }
   ValueId unsqueeze(ValueId x, int64_t axis) { return node("Unsqueeze", {x, ints({axis})}); }
   ValueId transpose(ValueId x, std::vector<int64_t> permutation) {
     return node("Transpose", {x}, {{"perm", std::move(permutation)}});

@@ -105,8 +105,6 @@ ValueId numbers(NodeBuilder& b, const Part& p, int64_t rank) {
 
 }  // namespace
 
-ValueId extent_along(NodeBuilder& b, ValueId x, int64_t axis) { return b.element(b.node("Shape", {x}), 0, axis); }
-
 ValueId running_sum(NodeBuilder& b, ValueId vector) { return b.node("CumSum", {vector, number(b, 0)}); }
 
 ValueId zero_or_fail(NodeBuilder& b, ValueId v) {
@@ -154,7 +152,7 @@ Part packed_with(NodeBuilder& b, const Part& sequence, const Part& more, ValueId
     out.table = b.concat({sequence.table, more.table}, 0);
     return out;
   }
-  const ValueId count = extent_along(b, sequence.table, 0), zero = number(b, 0);
+  const ValueId count = b.extent_of(sequence.table, 0), zero = number(b, 0);
   const auto if_negative = [&](ValueId v, ValueId then) {
     return b.node("Where", {b.node("Less", {v, zero}), then, v});
   };
@@ -172,7 +170,7 @@ Part packed_with(NodeBuilder& b, const Part& sequence, const Part& more, ValueId
 Part packed_without(NodeBuilder& b, const Part& sequence, ValueId position) {
   const ValueId zero = number(b, 0), one = number(b, 1), all = sizes(b, sequence);
   const ValueId given = position.valid() ? as_scalar_i64(b, position) : number(b, -1);
-  const ValueId place = at(b, b.node("Range", {zero, extent_along(b, sequence.table, 0), one}), given);
+  const ValueId place = at(b, b.node("Range", {zero, b.extent_of(sequence.table, 0), one}), given);
   const ValueId begin = at(b, starts(b, all), place);
   const auto without = [&](ValueId x, ValueId from, ValueId to) {
     return b.concat({rows(b, x, zero, from), rows(b, x, to, ValueId())}, 0);
@@ -199,7 +197,7 @@ ValueId packed_join(NodeBuilder& b, const Part& sequence, int64_t axis) {
 
 ValueId packed_stack(NodeBuilder& b, const Part& sequence, int64_t axis) {
   const ValueId first = at(b, sequence.table, number(b, 0));
-  const ValueId count = b.add(extent_along(b, sequence.table, 0), zero_or_fail(b, differences(b, sequence, first, -1)));
+  const ValueId count = b.add(b.extent_of(sequence.table, 0), zero_or_fail(b, differences(b, sequence, first, -1)));
   const ValueId stacked = reshaped(b, sequence.value, b.concat({b.unsqueeze(count, 0), first}, 0));
   std::vector<int64_t> order(static_cast<size_t>(sequence.axis));
   std::iota(order.begin(), order.end(), 1);

@@ -6,8 +6,6 @@
 
 namespace gcg {
 
-/// An extent (i64, rank 0).
-ValueId extent_along(NodeBuilder& b, ValueId x, int64_t axis);
 /// The sums of a vector's first elements, of one, of two, ...
 ValueId running_sum(NodeBuilder& b, ValueId vector);
 /// 0; where `v` (i64, rank 0) is not, an index that is out of range ends the run.

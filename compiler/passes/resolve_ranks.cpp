@@ -29,6 +29,11 @@ bool unknown_rank(const Graph& graph, const Node& node) {
                      [&](ValueId id) { return id.valid() && !graph.value(id).shape; });
 }
 
+bool reads_unknown(const Graph& graph, const Node& node) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId id) { return id.valid() && !graph.value(id).shape; });
+}
+
 class Resolver {
  public:
   explicit Resolver(Graph& outermost) : outermost_(outermost) {}
@@ -37,7 +42,7 @@ class Resolver {
   bool resolve(Graph& graph) {
     bool changed = false;
     for (bool again = true; again; changed |= again)
-      again = inline_known(graph) || resolve_bodies(graph) || move_rest(graph);
+      again = inline_known(graph) || resolve_bodies(graph, true) || move_rest(graph) || resolve_bodies(graph, false);
     return changed;
   }
 
@@ -56,11 +61,14 @@ class Resolver {
     return changed;
   }
 
-  /// Resolves inside the bodies; true if that changed one.
-  bool resolve_bodies(Graph& graph) {
+  /// Resolves inside the bodies; true if that changed one. `typed`: only of nodes whose inputs have ranks, which others
+  /// get from those before them.
+  bool resolve_bodies(Graph& graph, bool typed) {
     bool changed = false;
-    for (NodeId id : graph.order())
+    for (NodeId id : graph.order()) {
+      if (typed && reads_unknown(graph, graph.node(id))) continue;
       for (size_t i = 0; i < graph.node(id).bodies.size(); ++i) changed |= resolve(*graph.node(id).bodies[i]);
+    }
     if (changed) reinfer(graph);
     return changed;
   }

@@ -25,18 +25,23 @@ std::vector<NodeId>& Rewriter::readers(ValueId v) const {
   return readers_[static_cast<size_t>(v.index)];
 }
 
+/// Looks at no more readers than it has to, and at those that no longer are none a last time: a value may have very
+/// many.
 int64_t Rewriter::uses(ValueId v) const {
-  int64_t count = std::count(graph.outputs.begin(), graph.outputs.end(), v);
   std::vector<NodeId>& nodes = readers(v);
-  std::sort(nodes.begin(), nodes.end());
-  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-  std::erase_if(nodes, [&](NodeId n) {
-    const std::vector<ValueId>& inputs = graph.node(n).inputs;
+  int64_t count = 0;
+  for (size_t i = nodes.size(); i-- > 0 && count < 2;) {
+    const std::vector<ValueId>& inputs = graph.node(nodes[i]).inputs;
     const auto reads = std::count(inputs.begin(), inputs.end(), v);
-    count += reads;
-    return reads == 0;
-  });
-  return count;
+    if (reads == 0 || (count == 1 && nodes[i] == nodes.back())) {
+      nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      std::swap(nodes[i], nodes.back());
+      count += reads;
+    }
+  }
+  if (count < 2) count += std::count(graph.outputs.begin(), graph.outputs.end(), v);
+  return std::min<int64_t>(count, 2);
 }
 
 ValueId Rewriter::add(const OpDef& op, const std::string& name, std::vector<ValueId> inputs,

@@ -26,7 +26,7 @@ class Rewriter {
   const Tensor* constant(ValueId v) const;
   /// The node that computes `v`, if it is an `op`; else null.
   const Node* producer(ValueId v, const OpDef& op) const;
-  /// Reads by nodes plus appearances among the graph's outputs.
+  /// Reads by nodes plus appearances among the graph's outputs; 2 where they are more.
   int64_t uses(ValueId v) const;
   bool is_read(ValueId v) const { return uses(v) != 0; }
 

@@ -73,14 +73,14 @@ Parts split_by_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t count, in
 Parts split_by_any_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t axis) {
   const ValueId sizes = b.node("Cast", {split}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}});
   const ValueId sum = b.node("ReduceSum", {sizes}, {{"keepdims", int64_t{0}}});
-  const ValueId too_many = b.subtract(sum, extent_along(b, x, axis));
+  const ValueId too_many = b.subtract(sum, b.extent_of(x, axis));
   const ValueId none = zero_or_fail(b, too_many);
   return {{{x, Part::Kind::pieces, b.add(sizes, none), axis}}};
 }
 
 /// Pieces of `size` (i64, one element), the last as long as the rest.
 Parts split_in_any_chunks(NodeBuilder& b, ValueId x, ValueId size, int64_t axis) {
-  const ValueId extent = extent_along(b, x, axis);
+  const ValueId extent = b.extent_of(x, axis);
   const ValueId step =
       b.node("Reshape", {b.node("Cast", {size}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}}), b.ints({})});
   const ValueId starts = b.node("Range", {b.constant(Tensor::scalar_i64(0)), extent, step});
@@ -243,7 +243,7 @@ ValueId length_of(NodeBuilder& b, const Parts& sequence) {
       ++single;
       continue;
     }
-    const ValueId count = extent_along(b, p.kind == Part::Kind::stacked ? p.value : p.table, 0);
+    const ValueId count = b.extent_of(p.kind == Part::Kind::stacked ? p.value : p.table, 0);
     sum = sum.valid() ? b.add(sum, count) : count;
   }
   const ValueId apart = b.constant(Tensor::scalar_i64(single));

@@ -8,6 +8,7 @@
 
 struct gart_program {
   gart::Program program;
+  std::vector<std::string> entry_points;
 };
 struct gart_invocation {
   gart::Invocation invocation;
@@ -43,7 +44,8 @@ gart_status status_of(const Result<void>& result) { return result ? GART_OK : st
 
 Error null_argument(const char* name) { return error(ErrorCode::invalid_argument, "argument '", name, "' is null"); }
 
-gart::LoadOptions options_of(const gart_load_options* options) {
+/// Refers to `entry_points`, which it fills.
+gart::LoadOptions options_of(const gart_load_options* options, std::vector<std::string_view>& entry_points) {
   gart::LoadOptions out;
   if (options == nullptr) return out;
   out.verify = options->skip_verify == 0;
@@ -57,13 +59,27 @@ gart::LoadOptions options_of(const gart_load_options* options) {
   if (options->size >= offsetof(gart_load_options, replicas) + sizeof(int)) {
     out.parallel = {options->intra, options->inter, options->replicas};
   }
+  if (options->size >= offsetof(gart_load_options, entry_point_count) + sizeof(size_t)) {
+    entry_points.assign(options->entry_points, options->entry_points + options->entry_point_count);
+    out.entry_points = entry_points;
+  }
   return out;
+}
+
+/// `from`: a path, or the artifact.
+template <class From>
+Result<gart::Program> loaded(const From& from, const gart_load_options* options) {
+  return gart::guarded([&] {
+    std::vector<std::string_view> entry_points;
+    return value_or_fail(gart::load(from, options_of(options, entry_points)));
+  });
 }
 
 gart_status hand_out(Result<gart::Program> loaded, gart_program** program) {
   if (!loaded) return status_of(loaded.error());
-  *program = new (std::nothrow) gart_program{std::move(*loaded)};
-  return *program != nullptr ? GART_OK : status_of(Error{ErrorCode::out_of_memory, "out of memory"});
+  const Result<gart_program*> made = gart::guarded([&] { return new gart_program{*loaded, loaded->entry_points()}; });
+  if (made) *program = *made;
+  return made ? GART_OK : status_of(made.error());
 }
 
 gart::TensorView view_of(const gart_tensor& tensor) {
@@ -83,31 +99,20 @@ gart_status set_input(gart_invocation* invocation, Key key, const gart_tensor* t
   return status_of(view ? invocation->invocation.set_input(key, *view) : Result<void>(view.error()));
 }
 
-const gart::TensorInfo* info_at(std::span<const gart::TensorInfo> infos, size_t index) {
-  return index < infos.size() ? &infos[index] : nullptr;
+const gart_tensor_info* info_at(std::span<const gart::TensorInfo> infos, size_t index) {
+  return index < infos.size() ? reinterpret_cast<const gart_tensor_info*>(&infos[index]) : nullptr;
 }
-const char* name_at(std::span<const gart::TensorInfo> infos, size_t index) {
-  const gart::TensorInfo* info = info_at(infos, index);
-  return info == nullptr ? nullptr : info->name.c_str();
-}
-gart_dtype dtype_at(std::span<const gart::TensorInfo> infos, size_t index) {
-  const gart::TensorInfo* info = info_at(infos, index);
-  return info == nullptr ? GART_UNDEFINED : static_cast<gart_dtype>(info->dtype);
-}
-size_t rank_at(std::span<const gart::TensorInfo> infos, size_t index) {
-  const gart::TensorInfo* info = info_at(infos, index);
-  return info == nullptr ? 0 : info->dims.size();
-}
-const char* dim_at(std::span<const gart::TensorInfo> infos, size_t index, size_t axis) {
-  const gart::TensorInfo* info = info_at(infos, index);
-  return info == nullptr || axis >= info->dims.size() ? nullptr : info->dims[axis].c_str();
+const gart::TensorInfo& info_of(const gart_tensor_info* info) {
+  return *reinterpret_cast<const gart::TensorInfo*>(info);
 }
 
-std::span<const gart::TensorInfo> inputs_of(const gart_program* program) {
-  return program == nullptr ? std::span<const gart::TensorInfo>() : program->program.inputs();
-}
-std::span<const gart::TensorInfo> outputs_of(const gart_program* program) {
-  return program == nullptr ? std::span<const gart::TensorInfo>() : program->program.outputs();
+std::string_view entry_name(const char* entry) { return entry == nullptr ? "" : entry; }
+
+gart_status give(const gart::TensorView& view, gart_tensor* tensor) {
+  *tensor = {view.data, static_cast<gart_dtype>(view.dtype), view.shape.rank(), {}, view.device};
+  const std::span<const int64_t> extents = view.shape.extents();
+  std::memcpy(tensor->dims, extents.data(), extents.size_bytes());
+  return GART_OK;
 }
 
 }  // namespace
@@ -117,33 +122,72 @@ const char* gart_last_error(void) { return last_error.c_str(); }
 gart_status gart_load(const char* path, const gart_load_options* options, gart_program** program) {
   if (path == nullptr || program == nullptr) return status_of(null_argument(path == nullptr ? "path" : "program"));
   *program = nullptr;
-  return hand_out(gart::guarded([&] { return value_or_fail(gart::load(std::string(path), options_of(options))); }),
-                  program);
+  return hand_out(loaded(std::string(path), options), program);
 }
 
 gart_status gart_load_memory(const void* bytes, size_t size, const gart_load_options* options, gart_program** program) {
   if (bytes == nullptr || program == nullptr) return status_of(null_argument(bytes == nullptr ? "bytes" : "program"));
   *program = nullptr;
   const std::span<const uint8_t> artifact(static_cast<const uint8_t*>(bytes), size);
-  return hand_out(gart::guarded([&] { return value_or_fail(gart::load(artifact, options_of(options))); }), program);
+  return hand_out(loaded(artifact, options), program);
 }
 
 void gart_program_free(gart_program* program) { delete program; }
 
-size_t gart_input_count(const gart_program* program) { return inputs_of(program).size(); }
-size_t gart_output_count(const gart_program* program) { return outputs_of(program).size(); }
-const char* gart_input_name(const gart_program* program, size_t index) { return name_at(inputs_of(program), index); }
-const char* gart_output_name(const gart_program* program, size_t index) { return name_at(outputs_of(program), index); }
-gart_dtype gart_input_dtype(const gart_program* program, size_t index) { return dtype_at(inputs_of(program), index); }
-gart_dtype gart_output_dtype(const gart_program* program, size_t index) { return dtype_at(outputs_of(program), index); }
-size_t gart_input_rank(const gart_program* program, size_t index) { return rank_at(inputs_of(program), index); }
-size_t gart_output_rank(const gart_program* program, size_t index) { return rank_at(outputs_of(program), index); }
+size_t gart_input_count(const gart_program* program) {
+  return program == nullptr ? 0 : program->program.inputs().size();
+}
+size_t gart_output_count(const gart_program* program) {
+  return program == nullptr ? 0 : program->program.outputs().size();
+}
+const char* gart_input_name(const gart_program* program, size_t index) {
+  return gart_info_name(gart_entry_input(program, nullptr, index));
+}
+const char* gart_output_name(const gart_program* program, size_t index) {
+  return gart_info_name(gart_entry_output(program, nullptr, index));
+}
+gart_dtype gart_input_dtype(const gart_program* program, size_t index) {
+  return gart_info_dtype(gart_entry_input(program, nullptr, index));
+}
+gart_dtype gart_output_dtype(const gart_program* program, size_t index) {
+  return gart_info_dtype(gart_entry_output(program, nullptr, index));
+}
+size_t gart_input_rank(const gart_program* program, size_t index) {
+  return gart_info_rank(gart_entry_input(program, nullptr, index));
+}
+size_t gart_output_rank(const gart_program* program, size_t index) {
+  return gart_info_rank(gart_entry_output(program, nullptr, index));
+}
 const char* gart_input_dim(const gart_program* program, size_t index, size_t axis) {
-  return dim_at(inputs_of(program), index, axis);
+  return gart_info_dim(gart_entry_input(program, nullptr, index), axis);
 }
 const char* gart_output_dim(const gart_program* program, size_t index, size_t axis) {
-  return dim_at(outputs_of(program), index, axis);
+  return gart_info_dim(gart_entry_output(program, nullptr, index), axis);
 }
+
+const char* gart_entry_point(const gart_program* program, size_t index) {
+  return program == nullptr || index >= program->entry_points.size() ? nullptr : program->entry_points[index].c_str();
+}
+const gart_tensor_info* gart_entry_input(const gart_program* program, const char* entry, size_t index) {
+  return program == nullptr ? nullptr : info_at(program->program.inputs(entry_name(entry)), index);
+}
+const gart_tensor_info* gart_entry_output(const gart_program* program, const char* entry, size_t index) {
+  return program == nullptr ? nullptr : info_at(program->program.outputs(entry_name(entry)), index);
+}
+const char* gart_entry_label(const gart_program* program, const char* entry, size_t output, size_t number) {
+  return program == nullptr ? nullptr : program->program.label(output, number, entry_name(entry));
+}
+const char* gart_info_name(const gart_tensor_info* info) {
+  return info == nullptr ? nullptr : info_of(info).name.c_str();
+}
+gart_dtype gart_info_dtype(const gart_tensor_info* info) {
+  return info == nullptr ? GART_UNDEFINED : static_cast<gart_dtype>(info_of(info).dtype);
+}
+size_t gart_info_rank(const gart_tensor_info* info) { return info == nullptr ? 0 : info_of(info).dims.size(); }
+const char* gart_info_dim(const gart_tensor_info* info, size_t axis) {
+  return axis >= gart_info_rank(info) ? nullptr : info_of(info).dims[axis].c_str();
+}
+
 const char* gart_output_label(const gart_program* program, size_t index, size_t number) {
   return program == nullptr ? nullptr : program->program.label(index, number);
 }
@@ -153,6 +197,7 @@ const char* gart_metadata(const gart_program* program, size_t index) {
 const char* gart_target(const gart_program* program) {
   return program == nullptr ? nullptr : program->program.target().c_str();
 }
+int gart_threads(const gart_program* program) { return program == nullptr ? 0 : program->program.threads(); }
 const char* gart_device(const gart_program* program) {
   return program == nullptr ? nullptr : program->program.device().c_str();
 }
@@ -162,7 +207,7 @@ gart_status gart_invocation_new(const gart_program* program, const char* entry, 
     return status_of(null_argument(program == nullptr ? "program" : "invocation"));
   }
   *invocation = nullptr;
-  Result<gart::Invocation> made = program->program.new_invocation(entry == nullptr ? "" : entry);
+  Result<gart::Invocation> made = program->program.new_invocation(entry_name(entry));
   if (!made) return status_of(made.error());
   *invocation = new (std::nothrow) gart_invocation{std::move(*made)};
   return *invocation != nullptr ? GART_OK : status_of(Error{ErrorCode::out_of_memory, "out of memory"});
@@ -188,6 +233,15 @@ gart_status gart_set_output_on(gart_invocation* invocation, size_t index, void* 
   if (invocation == nullptr) return status_of(null_argument("invocation"));
   const char* place = device == nullptr ? "cpu" : device;
   return status_of(invocation->invocation.set_output(index, {data, bytes, static_cast<DType>(dtype), place}));
+}
+
+gart_status gart_set_output_by_name(gart_invocation* invocation, const char* name, void* data, size_t bytes,
+                                    gart_dtype dtype, const char* device) {
+  if (invocation == nullptr || name == nullptr)
+    return status_of(null_argument(invocation == nullptr ? "invocation" : "name"));
+  const char* place = device == nullptr ? "cpu" : device;
+  return status_of(
+      invocation->invocation.set_output(std::string_view(name), {data, bytes, static_cast<DType>(dtype), place}));
 }
 
 gart_status gart_run(gart_invocation* invocation) {
@@ -216,8 +270,25 @@ gart_status gart_get_output(const gart_invocation* invocation, size_t index, gar
   if (view.dtype == DType::undefined) {
     return status_of(error(ErrorCode::invalid_argument, "there is no output ", index, ", or no run has succeeded yet"));
   }
-  *tensor = {view.data, static_cast<gart_dtype>(view.dtype), view.shape.rank(), {}, view.device};
-  const std::span<const int64_t> extents = view.shape.extents();
-  std::memcpy(tensor->dims, extents.data(), extents.size_bytes());
+  return give(view, tensor);
+}
+
+gart_status gart_get_output_by_name(const gart_invocation* invocation, const char* name, gart_tensor* tensor) {
+  if (name == nullptr) return status_of(null_argument("name"));
+  if (invocation == nullptr || tensor == nullptr)
+    return status_of(null_argument(invocation == nullptr ? "invocation" : "tensor"));
+  const gart::TensorView view = invocation->invocation.output(name);
+  if (view.dtype == DType::undefined) {
+    return status_of(
+        error(ErrorCode::invalid_argument, "there is no output '", name, "', or no run has succeeded yet"));
+  }
+  return give(view, tensor);
+}
+
+gart_status gart_memory(const gart_invocation* invocation, gart_memory_info* memory) {
+  if (invocation == nullptr || memory == nullptr)
+    return status_of(null_argument(invocation == nullptr ? "invocation" : "memory"));
+  const gart::MemoryInfo info = invocation->invocation.memory();
+  *memory = {info.arena_bytes, info.arena_lower_bound_bytes, info.weight_bytes, info.code_bytes};
   return GART_OK;
 }

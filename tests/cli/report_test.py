@@ -229,6 +229,28 @@ class Reports(CliCase):
             self.assertIn("aarch64", done.stdout)
             self.assertIn("cannot run on this machine", done.stdout)
 
+    def test_check_of_a_model(self):
+        self.assertEqual(self.accepted("check", "model.onnx"), "model.onnx compiles\n")
+        self.assertTrue(json.loads(self.accepted("check", "model.onnx", "--dim", "batch=2", "--json"))["compiles"])
+        self.save("walls.onnx", HEADER + """g (float[n] x) => (float[n] z) {
+            y = com.example.Unheard(x)
+            z = com.example.Strange(y)
+          }""")
+        files = self.files()
+        told = self.tool("check", "walls.onnx")
+        self.assertEqual(told.returncode, 2, told.stderr)
+        for word in ("walls.onnx does not compile", "Unheard", "Strange"):
+            self.assertIn(word, told.stdout)
+        found = json.loads(self.tool("check", "walls.onnx", "--json").stdout)
+        self.assertFalse(found["compiles"])
+        self.assertEqual([n["operator"] for n in found["unsupported"]], ["Unheard", "Strange"])
+        self.assertEqual(self.files(), files)
+        self.refused("check", "none.onnx", says="none.onnx")
+
+    def test_bench_of_so_many_runs(self):
+        told = json.loads(self.accepted("bench", "model.gart", "--iterations", "7", "--warmup", "0", "--json"))
+        self.assertEqual(told["runs"], 7)
+
     def test_help(self):
         self.assertIn("compile", self.accepted("--help"))
         for command in ("compile", "run", "bench", "inspect", "check"):

@@ -121,6 +121,33 @@ TEST(ResolveRanks, AKnownConditionLeavesItsBranch) {
   EXPECT_EQ(op_counts(g), (std::map<std::string, int>{{"Identity", 1}, {"Neg", 1}}));
 }
 
+/// The ranks of the second If's bodies are known once those of the first are; one of their branches is ill-typed.
+TEST(ResolveRanks, BodiesOfIfsInARowAreResolvedOneAfterTheOther) {
+  const auto step = [](const std::string& from, const std::string& to) {
+    return "%" + to + ": f32[?] = If(%c | %" + from + R"(, %w)
+      graph then(%a: ?, %v: f32[4,4]) -> (%f) {
+        constant %one: i64[] = {1}
+        constant %first: i64[] = {0}
+        %s: ? = Shape(%a)
+        %d: ? = Gather(%s, %first) {axis = 0}
+        %q: ? = Equal(%d, %one)
+        %y: ? = If(%q | %a)
+          graph then(%i: ?) -> (%t) {
+            constant %axes: i64[1] = {0}
+            %t: ? = Unsqueeze(%i, %axes)
+          }
+          graph else(%i: ?) -> (%e) { %e: ? = Identity(%i) }
+        %f: ? = Gemm(%y, %v)
+      }
+      graph else(%a: ?, %v: f32[4,4]) -> (%r) { %r: ? = Relu(%a) }
+)";
+  };
+  const Graph g = check_rewrite("graph g(%x: f32[b,4], %c: bool[]) -> (%z) {\nconstant %w: f32[4,4] = random(1)\n" +
+                                    step("x", "y") + step("y", "z") + "}\n",
+                                resolve, true, {{"b", 2}});
+  EXPECT_EQ(str(*g.value(g.outputs[0]).shape), "[b,4]");
+}
+
 TEST(ResolveRanks, BodiesAreResolvedOnTheirOwn) {
   const Graph g = check_rewrite(R"(graph g(%x: f32[b,4,n], %c: bool[]) -> (%z) {
     %z: f32[?] = If(%c | %x)

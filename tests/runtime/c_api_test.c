@@ -16,7 +16,35 @@ static int check_description(const gart_program* program) {
   CHECK(gart_output_label(program, 0, 0) == NULL && gart_output_label(program, 9, 0) == NULL && gart_output_label(NULL, 0, 0) == NULL);
   CHECK(gart_input_dim(program, 0, 1) == NULL);
   CHECK(gart_version()[0] >= '0' && gart_version()[0] <= '9');
+  CHECK(gart_threads(program) == 2 && gart_threads(NULL) == 0);
   CHECK(gart_target(program) != NULL && gart_target(program)[0] != '\0');
+  return 0;
+}
+
+/* The first entry point by name, and what there is not. */
+static int check_entry_points(const char* path, const gart_program* program) {
+  const char* entry = gart_entry_point(program, 0);
+  const char* const no_entries[] = {"nowhere"};
+  const gart_load_options options = {.size = sizeof options, .entry_points = no_entries, .entry_point_count = 1};
+  gart_program* other = NULL;
+  CHECK(entry != NULL && gart_entry_point(program, 1) == NULL && gart_entry_point(NULL, 0) == NULL);
+  CHECK(strcmp(gart_info_name(gart_entry_input(program, entry, 1)), "y") == 0);
+  CHECK(gart_entry_input(program, entry, 2) == NULL && gart_entry_input(program, "nowhere", 0) == NULL);
+  const gart_tensor_info* out = gart_entry_output(program, entry, 0);
+  CHECK(out != NULL && gart_entry_output(program, NULL, 0) == out);
+  CHECK(gart_info_dtype(out) == GART_F32 && gart_info_rank(out) == 1 && strcmp(gart_info_dim(out, 0), "n") == 0);
+  CHECK(gart_info_dim(out, 1) == NULL && gart_info_name(NULL) == NULL && gart_info_rank(NULL) == 0);
+  CHECK(gart_entry_label(program, entry, 0, 0) == NULL && gart_entry_label(NULL, entry, 0, 0) == NULL);
+  CHECK(gart_load(path, &options, &other) == GART_INVALID_ARTIFACT && strstr(gart_last_error(), "entry points") != NULL);
+  return 0;
+}
+
+static int check_memory(gart_invocation* invocation) {
+  gart_memory_info memory = {-1, -1, -1, -1};
+  CHECK(gart_memory(invocation, &memory) == GART_OK);
+  CHECK(memory.arena_bytes >= memory.arena_lower_bound_bytes && memory.arena_lower_bound_bytes >= 0 && memory.code_bytes > 0);
+  CHECK(memory.weight_bytes == 0);
+  CHECK(gart_memory(invocation, NULL) == GART_INVALID_ARGUMENT && gart_memory(NULL, &memory) == GART_INVALID_ARGUMENT);
   return 0;
 }
 
@@ -41,6 +69,13 @@ static int check_runs(gart_invocation* invocation) {
   CHECK(gart_set_output(invocation, 0, out, sizeof(out) - 1, GART_F32) == GART_OK);
   CHECK(gart_run(invocation) == GART_INVALID_ARGUMENT);
   CHECK(gart_set_output(invocation, 0, NULL, 0, GART_F32) == GART_OK);
+  CHECK(gart_set_output_by_name(invocation, "out", out, sizeof(out), GART_F32, NULL) == GART_OK);
+  out[2] = 0.0f;
+  CHECK(gart_run(invocation) == GART_OK && out[2] == 66.0f);
+  CHECK(gart_get_output_by_name(invocation, "out", &result) == GART_OK && result.data == out);
+  CHECK(gart_get_output_by_name(invocation, "in", &result) == GART_INVALID_ARGUMENT);
+  CHECK(gart_set_output_by_name(invocation, "in", out, sizeof(out), GART_F32, NULL) == GART_INVALID_ARGUMENT);
+  CHECK(gart_set_output_by_name(invocation, "out", NULL, 0, GART_F32, "cpu") == GART_OK);
   gart_cancel(invocation); /* nothing runs: the next run is not meant */
   gart_cancel(NULL);
   CHECK(gart_run(invocation) == GART_OK);
@@ -93,6 +128,7 @@ int main(int argc, char** argv) {
   CHECK(gart_invocation_new(program, NULL, &invocation) == GART_OK);
   if (check_description(program) != 0 || check_runs(invocation) != 0 || check_errors(argv[1], program, invocation) != 0)
     return 1;
+  if (check_entry_points(argv[1], program) != 0 || check_memory(invocation) != 0) return 1;
   if (check_verification(argv[1]) != 0) return 1;
   gart_program_free(program);
   CHECK(gart_run(invocation) == GART_OK);

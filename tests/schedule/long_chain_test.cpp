@@ -1,6 +1,7 @@
 // Graphs of very many nodes in a row: kernels stay small, and what recurses over expressions does not go deep.
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <string>
 
 #include "compiler/gir/gir.h"
@@ -55,6 +56,19 @@ TEST(LongChain, OfTransposesAndIdentitiesFoldsAway) {
     run_passes(g, shape_passes(), nullptr, PassOptions{});
     EXPECT_LE(g.order().size(), 2U) << op << ": an output keeps a node of its own";
   }
+}
+
+/// What looks at all readers of a value for each of them takes more than ten times as long here.
+TEST(LongChain, OfManyReadersOfOneValueEnds) {
+  std::string text = "graph g(%x: f32[4,8]) -> (%x40000) {\n  %r = Softmax(%x)\n  %x0 = Sin(%x)\n";
+  for (int i = 1; i <= 40000; ++i)
+    text +=
+        "  %x" + std::to_string(i) + " = " + (i % 2 == 0 ? "Add" : "Mul") + "(%x" + std::to_string(i - 1) + ", %r)\n";
+  Graph g = parse_graph(text + "}\n");
+  const std::clock_t begin = std::clock();
+  run_passes(g, shape_passes(), nullptr, PassOptions{});
+  EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC);
+  EXPECT_GT(g.order().size(), 20000U);
 }
 
 }  // namespace

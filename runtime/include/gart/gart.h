@@ -81,11 +81,22 @@ typedef struct gart_load_options {
   int blocking;                     /* nonzero: on a GPU wait for each step, so that errors name it; slow */
   const gart_custom_op* custom_ops; /* the functions of the model's custom operators; others are ignored. Copied */
   size_t custom_op_count;
-  int intra, inter, replicas; /* gart.hpp, Parallel; 0: the file's choice */
+  int intra, inter, replicas;      /* gart.hpp, Parallel; 0: the file's choice */
+  const char* const* entry_points; /* only these, in ascending order; a model's parts, too */
+  size_t entry_point_count;        /* 0: all that are no parts */
 } gart_load_options;
+
+/* Bytes, of an invocation and its program. */
+typedef struct gart_memory_info {
+  int64_t arena_bytes;             /* of intermediate results, per invocation, on the program's device */
+  int64_t arena_lower_bound_bytes; /* the most that is live at one time; 0: not known */
+  int64_t weight_bytes;            /* shared by all invocations */
+  int64_t code_bytes;
+} gart_memory_info;
 
 typedef struct gart_program gart_program;
 typedef struct gart_invocation gart_invocation;
+typedef struct gart_tensor_info gart_tensor_info; /* what an entry point takes or gives */
 
 /* Of the library, "0.1.0". */
 GART_C_API const char* gart_version(void);
@@ -114,13 +125,23 @@ GART_C_API const char* gart_output_dim(const gart_program* program, size_t index
 /* Name `number` that the model has for an output: what an i64 element of this value stands for, of other types what the
  * column is called. NULL from the end of the names on. */
 GART_C_API const char* gart_output_label(const gart_program* program, size_t index, size_t number);
+/* Entry points by their names: NULL from the end on. Where a function takes `entry`, NULL or "" is the first. */
+GART_C_API const char* gart_entry_point(const gart_program* program, size_t index);
+/* The same of any entry point. NULL from the end on, or for an unknown entry point; lives as long as the program. */
+GART_C_API const gart_tensor_info* gart_entry_input(const gart_program* program, const char* entry, size_t index);
+GART_C_API const gart_tensor_info* gart_entry_output(const gart_program* program, const char* entry, size_t index);
+GART_C_API const char* gart_entry_label(const gart_program* program, const char* entry, size_t output, size_t number);
+GART_C_API const char* gart_info_name(const gart_tensor_info* info);
+GART_C_API gart_dtype gart_info_dtype(const gart_tensor_info* info);
+GART_C_API size_t gart_info_rank(const gart_tensor_info* info);
+GART_C_API const char* gart_info_dim(const gart_tensor_info* info, size_t axis); /* NULL from the rank on */
 /* What the model's author wrote about it, as names and values in turn: text 2i is a name, 2i + 1 its value. NULL from
  * the end on. */
 GART_C_API const char* gart_metadata(const gart_program* program, size_t index);
 GART_C_API const char* gart_target(const gart_program* program);
 GART_C_API const char* gart_device(const gart_program* program); /* "cpu", "cpu:0-3", "cuda:0" */
+GART_C_API int gart_threads(const gart_program* program);
 
-/* `entry`: NULL or "" for the first entry point. */
 GART_C_API gart_status gart_invocation_new(const gart_program* program, const char* entry,
                                            gart_invocation** invocation);
 GART_C_API void gart_invocation_free(gart_invocation* invocation);
@@ -132,6 +153,8 @@ GART_C_API gart_status gart_set_output(gart_invocation* invocation, size_t index
 /* The same in the memory of `device` ("cuda:0"; NULL means "cpu"). data == NULL: the invocation's own memory there. */
 GART_C_API gart_status gart_set_output_on(gart_invocation* invocation, size_t index, void* data, size_t bytes,
                                           gart_dtype dtype, const char* device);
+GART_C_API gart_status gart_set_output_by_name(gart_invocation* invocation, const char* name, void* data, size_t bytes,
+                                               gart_dtype dtype, const char* device);
 GART_C_API gart_status gart_run(gart_invocation* invocation);
 /* On a CUDA stream (CUstream, cudaStream_t); gart_wait waits for the end. */
 GART_C_API gart_status gart_run_async(gart_invocation* invocation, void* stream);
@@ -140,6 +163,10 @@ GART_C_API gart_status gart_wait(gart_invocation* invocation);
 GART_C_API void gart_cancel(gart_invocation* invocation);
 /* Output `index` of the last successful run; its data is valid until the next gart_run or gart_set_output. */
 GART_C_API gart_status gart_get_output(const gart_invocation* invocation, size_t index, gart_tensor* tensor);
+GART_C_API gart_status gart_get_output_by_name(const gart_invocation* invocation, const char* name,
+                                               gart_tensor* tensor);
+/* For the shapes of the last run; for static shapes also before. */
+GART_C_API gart_status gart_memory(const gart_invocation* invocation, gart_memory_info* memory);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,9 @@
 // gart runs .gart files: a compiled model is loaded once and run any number of times.
 //
 //   auto model = gart::load("model.gart");
+//   if (!model) return say(model.error().message);
 //   auto out = model->run(inputs);  // std::vector<gart::Tensor>, std::vector<gart::TensorView>, or by name
+//   if (!out) return say(out.error().message);
 //   std::span<const float> logits = out->at(0).elements<float>();
 //
 // Every call reports failure through Result (result.h); none throws.
@@ -150,7 +152,10 @@ class GART_API Invocation {
   Invocation& operator=(Invocation&&) noexcept;
   ~Invocation();
 
-  /// The data must stay valid and unchanged until run() returns, and is looked at anew by each run().
+  /// The data must be complete when run() is called: a run works on a stream of its own, which waits for no other, so
+  /// what a kernel or copy of the caller's still writes to a GPU's memory is to be waited for before; run_async() on
+  /// that stream comes after it by itself. The data must stay valid and unchanged until run() returns, and is looked at
+  /// anew by each run().
   /// Checked here: index or name, dtype, rank, device, null. Checked by run(): extents, and that all inputs are set.
   Result<void> set_input(size_t index, const TensorView& tensor);
   Result<void> set_input(std::string_view name, const TensorView& tensor);

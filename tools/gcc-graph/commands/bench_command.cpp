@@ -23,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 struct Arguments {
   std::string artifact;
   double seconds = 3;
+  int iterations = 0, warmup = 3;  // 0: as many as fit into `seconds`
   bool json = false;
   int callers = 0;
   InputOptions inputs;
@@ -50,6 +51,7 @@ void print(const nlohmann::ordered_json& report, const std::string& prefix = {})
 }
 
 void run_on_fleet(const Arguments& a) {
+  if (a.iterations > 0) fail("--iterations counts runs on one device; on a fleet say --seconds");
   if (a.profile.table) fail("--profile looks at one device; --monitor and --trace measure a fleet's");
   if ((a.replace || a.placements > 0) && !a.profile.trace.empty())
     fail("--trace writes when the parts of one placement run; --replace and --placements try many");
@@ -86,8 +88,8 @@ struct Latency {
   }
 };
 
-/// The first run, then three without a clock, then at least ten for `seconds`.
-Latency measure_latency(gart::Invocation& invocation, double seconds) {
+/// The first run, then those to warm up without a clock, then as many as asked for, or at least ten for the seconds.
+Latency measure_latency(gart::Invocation& invocation, const Arguments& a) {
   Latency result;
   const auto timed = [&] {
     const auto begin = Clock::now();
@@ -95,11 +97,14 @@ Latency measure_latency(gart::Invocation& invocation, double seconds) {
     return milliseconds(Clock::now() - begin);
   };
   result.first_ms = timed();
-  for (int i = 0; i < 3; ++i) check(invocation.run());
+  for (int i = 0; i < a.warmup; ++i) check(invocation.run());
   std::vector<double>& times = result.times;
   const auto start = Clock::now();
-  while (times.size() < 10 || (milliseconds(Clock::now() - start) < seconds * 1000 && times.size() < 10'000'000))
-    times.push_back(timed());
+  const auto goes_on = [&] {
+    if (a.iterations > 0) return times.size() < static_cast<size_t>(a.iterations);
+    return times.size() < 10 || (milliseconds(Clock::now() - start) < a.seconds * 1000 && times.size() < 10'000'000);
+  };
+  while (goes_on()) times.push_back(timed());
   std::sort(times.begin(), times.end());
   return result;
 }
@@ -113,7 +118,7 @@ void run(const Arguments& a) {
   gart::Invocation invocation = value_or_throw(program.new_invocation());
   for (const auto& [name, tensor] : inputs) check(invocation.set_input(name, tensor.view()));
 
-  const Latency latency = measure_latency(invocation, a.seconds);
+  const Latency latency = measure_latency(invocation, a);
   const gart::MemoryInfo memory = invocation.memory();
   nlohmann::ordered_json out = {{"artifact", a.artifact},
                                 {"device", program.device()},
@@ -166,6 +171,12 @@ void add_bench_command(CLI::App& app) {
   c->add_option("--seconds", a->seconds, "How long to measure")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 86400.0));
+  c->add_option("--iterations", a->iterations,
+                "Time this many runs of one caller, instead of as many as fit into --seconds")
+      ->check(CLI::Range(1, 10'000'000));
+  c->add_option("--warmup", a->warmup, "Runs after the first that are not timed")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 10'000'000));
   c->add_option("--callers", a->callers,
                 "Also measure the throughput of this many concurrent callers (default: replicas of --parallel)")
       ->check(CLI::Range(1, 1024));

@@ -4,8 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "gart/gart.hpp"
+#include "gcc_graph/compile_model.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/io/artifact_file.h"
+#include "tools/gcc-graph/options/default_targets.h"
+#include "tools/gcc-graph/options/parse_dim.h"
+#include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 namespace {
@@ -51,7 +55,44 @@ void print(const Json& found) {
   }
 }
 
-int check(const std::string& path, bool json) {
+/// By its name: what is neither one nor the other is told as a damaged artifact.
+bool is_model(const std::string& path) { return path.ends_with(".onnx"); }
+
+/// Would it compile, for CPUs and for this machine's GPUs? All is done but machine code.
+Json compiles(const std::string& path, const std::vector<std::string>& dims) {
+  gcc_graph::ModelOptions options;
+  options.targets = {"x86-64-v3"};
+  for (const std::string& gpu : default_targets().gpus) options.targets.push_back(gpu);
+  options.dims = parse_dims(dims);
+  options.stop_after = "plan";
+  Json found = {{"compiles", true}, {"targets", options.targets}};
+  try {
+    gcc_graph::compile_model(path, options);
+  } catch (const gcc_graph::Unsupported& e) {
+    found = {{"compiles", false}, {"reason", e.what()}, {"unsupported", Json::array()}};
+    for (const auto& node : e.nodes())
+      found["unsupported"].push_back({{"node", node.name},
+                                      {"operator", node.op},
+                                      {"domain", node.domain},
+                                      {"version", node.version},
+                                      {"why", node.why}});
+  }
+  return found;
+}
+
+int check_model(const std::string& path, const std::vector<std::string>& dims, bool json) {
+  const Json found = compiles(path, dims);
+  if (json) {
+    std::cout << found.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  } else if (found["compiles"].get<bool>()) {
+    std::cout << path << " compiles\n";
+  } else {
+    std::cout << path << " does not compile: " << found["reason"].get<std::string>() << '\n';
+  }
+  return found["compiles"].get<bool>() ? 0 : 2;
+}
+
+int check_artifact(const std::string& path, bool json) {
   Json found = {{"targets", targets_of(path)}};
   const bool any = std::any_of(found["targets"].begin(), found["targets"].end(),
                                [](const Json& t) { return t["runs"].get<bool>(); });
@@ -67,12 +108,17 @@ int check(const std::string& path, bool json) {
 
 void add_check_command(CLI::App& app) {
   auto path = std::make_shared<std::string>();
-  CLI::App* c = app.add_subcommand("check", "Say whether an artifact runs on this machine, and why not");
-  c->add_option("artifact", *path, "The .gart file")->required();
+  auto dims = std::make_shared<std::vector<std::string>>();
+  CLI::App* c =
+      app.add_subcommand("check", "Say whether an artifact runs on this machine, or a model compiles, and why not");
+  c->add_option("file", *path, "The .gart file, or an .onnx file")->required();
+  c->add_option("--dim", *dims, "Of a model: as compile's")->delimiter('\0')->allow_extra_args(false);
   auto json = std::make_shared<bool>(false);
   c->add_flag("--json", *json, "Print JSON");
-  c->callback([path, json] {
-    if (const int code = check(*path, *json)) throw CLI::RuntimeError(code);
+  c->callback([path, dims, json] {
+    if (!is_model(*path) && !dims->empty()) fail("--dim is for models; '", *path, "' is none");
+    const int code = is_model(*path) ? check_model(*path, *dims, *json) : check_artifact(*path, *json);
+    if (code != 0) throw CLI::RuntimeError(code);
   });
 }
 

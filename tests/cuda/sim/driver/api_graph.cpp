@@ -338,7 +338,8 @@ GART_SIM_API cuGraphLaunch(void* exec_handle, void* stream_handle) {
   Stream* stream = call.stream(stream_handle);
   if (!exec) return call.misuse("the executable is not alive", kInvalidHandle);
   if (!stream) return call.misuse("the stream is not alive", kInvalidHandle);
-  // The driver would make the launch wait; here it shows that two users share one executable.
+  // The driver would make the launch wait for the last one (CUDA Driver API, cuGraphLaunch: one instance executes at a
+  // time); here it shows that two users share one executable.
   if (!world.allows_exec_overlap && !stream->context->queue.is_after(stream->last, exec->last)) {
     report(Finding::exec_overlap,
            "a graph is launched on a stream that nothing orders after its last launch, which runs");

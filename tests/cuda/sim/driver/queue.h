@@ -1,5 +1,11 @@
 // Work handed to the device and not yet done: a graph of operations, run only when the host waits, in an order that
 // respects nothing but the edges; and the check that operations which no path orders touch different bytes.
+//
+// What orders operations: a stream does, one after the other; events between streams do; a graph's edges do; nothing
+// else, for streams of other programs may run at any time (CUDA C++ Programming Guide, "Streams", "Events", "CUDA
+// Graphs"). Streams made non-blocking do not wait for the default one (CUDA Driver API, "Stream synchronization
+// behavior"). Work that a programmatic edge starts early is ordered by griddepcontrol.wait alone (PTX ISA,
+// griddepcontrol; Programming Guide, "Programmatic Dependent Launch and Synchronization").
 #ifndef GART_TESTS_CUDA_SIM_DRIVER_QUEUE_H
 #define GART_TESTS_CUDA_SIM_DRIVER_QUEUE_H
 

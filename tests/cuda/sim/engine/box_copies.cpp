@@ -1,5 +1,7 @@
 // Boxes of tensors on their way to shared memory, the barriers that they signal, and the registers that warpgroups give
-// each other: sm_90's copies by TMA, mbarrier, setmaxnreg.
+// each other: sm_90's copies by TMA, mbarrier, setmaxnreg. The rules are those of the PTX ISA: "Swizzling modes" and
+// "Tensor copies" (cp.async.bulk.tensor), "mbarrier" (phases, pending arrivals and bytes, expect_tx), "Async proxy"
+// (fence.proxy.async before a barrier or a tile is used).
 #include <algorithm>
 #include <cstring>
 
@@ -222,6 +224,9 @@ void BlockRunner::touch_pieces(size_t offset, size_t bytes, const char* doing) {
   }
 }
 
+// PTX ISA, setmaxnreg: counts are multiples of 8 from 24 to 256; .dec releases registers and .inc asks for more,
+// relative to what the warp has; all warps of a warpgroup run the same one. CUTLASS has the same limits in
+// arch/reg_reconfig.h.
 void BlockRunner::set_registers(unsigned count, bool more, Site site) {
   Thread& self = *current_;
   if (count % 8 || count < 24 || count > 256)
@@ -232,7 +237,10 @@ void BlockRunner::set_registers(unsigned count, bool more, Site site) {
   self.registers = count;
 }
 
-// A multiprocessor's registers, shared by as many blocks as the launch bounds promise.
+// PTX ISA, setmaxnreg: registers come from and go to a pool of the block, and .inc waits until that has enough: taking
+// more than the block began with would wait for ever. That it begins with a multiprocessor's 65536 registers (CUDA C++
+// Programming Guide, "Compute capabilities"), shared by as many blocks as the launch bounds promise, in eights, is what
+// ptxas assigns where there are launch bounds; of the real ptxas the assembler asks (codegen/cuda/assembler).
 void BlockRunner::check_registers() {
   constexpr unsigned kAll = 65536;
   const Kernel& kernel = *launch_.kernel;

@@ -121,6 +121,7 @@ void compute_vote(const Lanes& lanes, Vote kind) {
   }
 }
 
+// PTX ISA, "Matrix fragments for mma.m16n8k8" (k16, k32), as CUTLASS's mma_traits_sm80.hpp has them, too.
 // The fragments of m16n8 (lane l: g = l/4, t = l%4), one rule in bytes for all element types with a row of 32 bytes:
 // A's register r, byte b: row g + 8*(r%2), byte 4t + b + 16*(r/2). B's register r, byte b: column g, byte 4t + b + 16r.
 // C's element i: row g + 8*(i/2), column 2t + i%2.
@@ -152,6 +153,7 @@ void compute_mma(const Lanes& lanes, Mma kind) {
   }
 }
 
+// PTX ISA, ldmatrix, and stmatrix, which is its reverse.
 // Lane l's row address is row l%8 of matrix l/8; register m gets row l/4, bytes 4(l%4).. of matrix m. Transposed: rows
 // 2(l%4) and the next, of column l/4.
 void compute_ldmatrix(const Lanes& lanes, unsigned matrices, bool transposed) {
