@@ -23,7 +23,9 @@ std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vec
   constexpr int kLargestBody = 24;  // it is emitted once per row of a tile
   const int64_t bytes = lane_bytes(stage);
   if (count_nodes(stage.value) > kLargestBody) return std::nullopt;
-  const auto has_lane_size = [&](const Expr& load) { return size_of(load->dtype) == bytes; };
+  const auto has_lane_size = [&](const Expr& load) {
+    return size_of(load->dtype) == bytes && load->dtype != DType::boolean;  // which is a bit in a register
+  };
   const auto is_long = [&](const Axis& a) {
     return !a.extent.is_constant() || a.extent.constant() >= (a.id == lane.id ? side : fewest);
   };
