@@ -11,6 +11,7 @@ namespace gcg {
 void GroupLowering::program() {
   const Node& n = anchor();
   std::vector<bool> wanted;
+  wanted.reserve(n.outputs.size());
   for (ValueId v : n.outputs) wanted.push_back(v.valid() && f_.materialized[static_cast<size_t>(v.index)]);
   // Outputs that the node leaves off its list are not wanted either.
   wanted.resize(std::max(wanted.size(), static_cast<size_t>(std::max(n.op->max_outputs, 0))));
