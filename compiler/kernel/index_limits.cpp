@@ -123,7 +123,8 @@ class Checks {
     if (data->args.size() != operand.shape.size()) return data->args.size() == 1 && place_flat(data->args[0], check);
     for (size_t d = 0; d < data->args.size(); ++d) {
       if (data->args[d]->kind != ExprKind::constant || operand.shape[d].is(1)) continue;
-      if (d + 1 != data->args.size() || !operand.shape[d].is_constant()) return false;
+      const bool is_last = d + 1 == data->args.size();
+      if (!is_last || !operand.shape[d].is_constant() || operand.shape[d].constant() <= 0) return false;
       check.first = data->args[d]->integer;
       check.step = operand.shape[d].constant();
     }
