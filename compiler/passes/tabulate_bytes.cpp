@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "compiler/fusion/fusion_costs.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/rewrite.h"
@@ -17,7 +16,6 @@
 namespace gcg {
 namespace {
 
-constexpr double kLeastCost = 10;  // of a chain: one elementary function
 constexpr size_t kMostNodes = 32;
 
 bool is_byte(DType t) { return t == DType::i8 || t == DType::u8; }
@@ -70,9 +68,8 @@ std::optional<Chain> chain_to(const Rewriter& r, ValueId to) {
   if (!is_byte(y.dtype) || !y.shape || !collect(r, to, *y.shape, cone)) return std::nullopt;
   while (cone.bytes.size() > 1)
     if (!take_in_one(r, *y.shape, cone)) return std::nullopt;
-  double work = 0;
-  for (const NodeId id : cone.nodes) work += cost(r.graph.node(id));
-  if (cone.bytes.empty() || work < kLeastCost) return std::nullopt;
+  const auto is_expensive = [&](NodeId id) { return r.graph.node(id).op->cost() == Cost::expensive; };
+  if (cone.bytes.empty() || std::none_of(cone.nodes.begin(), cone.nodes.end(), is_expensive)) return std::nullopt;
   return Chain{*cone.bytes.begin(), to, std::move(cone.nodes)};
 }
 

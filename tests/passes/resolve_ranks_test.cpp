@@ -134,10 +134,12 @@ TEST(ResolveRanks, BodiesOfIfsInARowAreResolvedOneAfterTheOther) {
         %y: ? = If(%q | %a)
           graph then(%i: ?) -> (%t) {
             constant %axes: i64[1] = {0}
-            %t: ? = Unsqueeze(%i, %axes)
+            %t: ? = Squeeze(%i, %axes)
           }
           graph else(%i: ?) -> (%e) { %e: ? = Identity(%i) }
-        %f: ? = Gemm(%y, %v)
+        constant %rows: i64[2] = {-1, 4}
+        %m: ? = Reshape(%y, %rows)
+        %f: ? = Gemm(%m, %v)
       }
       graph else(%a: ?, %v: f32[4,4]) -> (%r) { %r: ? = Relu(%a) }
 )";
@@ -145,7 +147,7 @@ TEST(ResolveRanks, BodiesOfIfsInARowAreResolvedOneAfterTheOther) {
   const Graph g = check_rewrite("graph g(%x: f32[b,4], %c: bool[]) -> (%z) {\nconstant %w: f32[4,4] = random(1)\n" +
                                     step("x", "y") + step("y", "z") + "}\n",
                                 resolve, true, {{"b", 2}});
-  EXPECT_EQ(str(*g.value(g.outputs[0]).shape), "[b,4]");
+  EXPECT_EQ(g.value(g.outputs[0]).shape->size(), 2u);
 }
 
 TEST(ResolveRanks, BodiesAreResolvedOnTheirOwn) {

@@ -233,6 +233,21 @@ void plan_inner_rows(StagePlan& plan, const std::vector<Axis>& outer) {
   if (!plan.inner_rows.empty()) plan.inner = row_interior(values, plan.lane, plan.native);
 }
 
+/// Reads loads that are strided along the vector axis by tiles where they run along one of the `axes`.
+void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axes,
+                const std::vector<Operand>& operands) {
+  const int whole = target.vector_bytes / static_cast<int>(lane_bytes(plan.stage));
+  const int side = tile_side(plan.stage, whole);
+  const bool fits = plan.native == whole || plan.native == side;
+  if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !fits) return;
+  auto tile = tile_of(plan.stage, plan.lane, axes, operands, side, plan.maskable ? side / 2 : side);
+  if (!tile) return;
+  if (side != plan.native) plan.native = plan.wide = side;
+  plan.transposed = std::move(tile->transposed);
+  plan.tile_row = axes[tile->row];
+  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(tile->row));
+}
+
 /// Moves an axis of the loops outside into the vector loop where that saves most of its work.
 void plan_shared_work(StagePlan& plan, std::vector<Axis>& outer) {
   if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !plan.transposed.empty()) return;

@@ -1,19 +1,26 @@
 // Stores whose loads run along another axis than the stores: by square tiles that are transposed in registers.
 #pragma once
 
+#include <optional>
 #include <vector>
 
-#include "codegen/cpu/loops/loop_plan.h"
+#include "compiler/kernel/kernel.h"
+#include "compiler/kernel/loop_planning.h"
 
 namespace gcg::cpu {
 
+/// Rows and lanes of the tiles that a stage is transposed by: of small elements what one 16-byte block holds, or there
+/// would be more rows than registers. `native`: lanes of a register.
+int tile_side(const Stage& stage, int native);
+
+/// Loads of the stage that tiles of `side` lanes along `lane` turn round, and the other axis of the tiles, of at least
+/// `fewest` rows.
+std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
+                            const std::vector<Operand>& operands, int side, int fewest);
+
 /// Lanes of a row that is one row of a tile, as a block of channels is: whole tiles of such rows beat a row's interior,
-/// and wider vectors along other axes. 0: it is not. `native`: lanes of a register.
+/// and wider vectors along other axes. 0: it is not.
 int row_of_tile(const Stage& stage, const Axis& lane, std::vector<Axis> axes, const std::vector<Operand>& operands,
                 int native);
-
-/// Reads loads that are strided along the vector axis by tiles where they run along one of the `axes`.
-void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axes,
-                const std::vector<Operand>& operands);
 
 }  // namespace gcg::cpu
