@@ -125,23 +125,23 @@ TEST(ResolveRanks, AKnownConditionLeavesItsBranch) {
 TEST(ResolveRanks, BodiesOfIfsInARowAreResolvedOneAfterTheOther) {
   const auto step = [](const std::string& from, const std::string& to) {
     return "%" + to + ": f32[?] = If(%c | %" + from + R"(, %w)
-      graph then(%a: ?, %v: f32[4,4]) -> (%f) {
+      graph then(%a: f32[?], %v: f32[4,4]) -> (%f) {
         constant %one: i64[] = {1}
         constant %first: i64[] = {0}
-        %s: ? = Shape(%a)
-        %d: ? = Gather(%s, %first) {axis = 0}
-        %q: ? = Equal(%d, %one)
-        %y: ? = If(%q | %a)
-          graph then(%i: ?) -> (%t) {
+        %s: i64[?] = Shape(%a)
+        %d: i64[?] = Gather(%s, %first) {axis = 0}
+        %q: bool[?] = Equal(%d, %one)
+        %y: f32[?] = If(%q | %a)
+          graph then(%i: f32[?]) -> (%t) {
             constant %axes: i64[1] = {0}
-            %t: ? = Squeeze(%i, %axes)
+            %t: f32[?] = Squeeze(%i, %axes)
           }
-          graph else(%i: ?) -> (%e) { %e: ? = Identity(%i) }
+          graph else(%i: f32[?]) -> (%e) { %e: f32[?] = Identity(%i) }
         constant %rows: i64[2] = {-1, 4}
-        %m: ? = Reshape(%y, %rows)
-        %f: ? = Gemm(%m, %v)
+        %m: f32[?] = Reshape(%y, %rows)
+        %f: f32[?] = Gemm(%m, %v)
       }
-      graph else(%a: ?, %v: f32[4,4]) -> (%r) { %r: ? = Relu(%a) }
+      graph else(%a: f32[?], %v: f32[4,4]) -> (%r) { %r: f32[?] = Relu(%a) }
 )";
   };
   const Graph g = check_rewrite("graph g(%x: f32[b,4], %c: bool[]) -> (%z) {\nconstant %w: f32[4,4] = random(1)\n" +
