@@ -111,7 +111,8 @@ def key_of(nodes, operands):
     for value, is_constant in operands:
         digest.update(f"{is_constant}{value.dtype}{value.shape}".encode())
         if is_constant and value.size <= LARGE and value.dtype.kind in "iub":
-            digest.update(value.tobytes())
+            # Of zero points only that there are some: they are added, whatever they are.
+            digest.update(value.tobytes() if value.dtype.itemsize > 1 or value.dtype.kind == "b" else bytes([bool(value.any())]))
     return digest.hexdigest()
 
 
