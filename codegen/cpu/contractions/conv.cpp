@@ -211,7 +211,10 @@ class ConvEmitter : IndexArithmetic {
       }
       auto emit = [&](Value* tile) {
         RowPlace here = at;
-        here.place.prefetch = prefetch_address(task, at.step, tile);
+        if (plan_.prefetch_lines > 0) {
+          const TileSegment& last = plan_.column_tiles.back();
+          here.place.prefetch = prefetch_address(task, add(mul(at.step, last.first_tile + last.tiles), tile));
+        }
         emit_tile(task, s.tile, here, position(s, tile));
       };
       if (s.tiles == 1 && plan_.tiles_per_task == 0)
@@ -221,11 +224,8 @@ class ConvEmitter : IndexArithmetic {
     }
   }
 
-  /// Where, in the next group's panel, this tile's share of lines begins.
-  Value* prefetch_address(const Task& task, Value* step, Value* tile) {
-    if (plan_.prefetch_lines == 0) return nullptr;
-    const TileSegment& last = plan_.column_tiles.back();
-    Value* number = add(mul(step, last.first_tile + last.tiles), tile);
+  /// Where, in the next group's panel, the share of lines of a tile begins that is the `number`th of its group.
+  Value* prefetch_address(const Task& task, Value* number) {
     const int64_t columns = packing_.columns(),
                   line_floats = plan_.group_blocks * block == columns ? 64 / size_of(layout_.weights) : columns;
     Value* offset = add(panel_offset(add(task.group, f_.i64(1))), mul(number, plan_.prefetch_lines * line_floats));
@@ -244,6 +244,11 @@ class ConvEmitter : IndexArithmetic {
                          RowPlace here = at;
                          here.place.kw = clipped.kw;
                          here.place.column = clipped.first;
+                         if (plan_.prefetch_lines > 0) {
+                           Value* number = add(at.step, div(pixel, plan_.tile_pixels));
+                           number = f_.ir().CreateURem(number, f_.i64(plan_.prefetching_tiles));
+                           here.place.prefetch = prefetch_address(task, number);
+                         }
                          emit_tile(task, columns, here, pixel);
                        });
   }

@@ -17,6 +17,7 @@ constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_task
 // Passes over the depth: what one of them reads of a panel, and the pixels of a task, so that a panel from L3 is used
 // long enough.
 constexpr int64_t pass_bytes = 64 << 10, pass_pixels = 112;
+constexpr int64_t most_prefetched = 8;  // lines
 
 /// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast; without VNNI
 /// also a product and a constant, and the more sums there are, the more the scheduler mixes.
@@ -121,27 +122,60 @@ int64_t weight_bytes(const ConvKernel& k, const ConvPlan& plan) {
   return k.packing().panels() * k.packing().panel_elements(k.taps()) * plan.word_bytes / k.packing().quad();
 }
 
-/// Are weights and map both too large for L2? Then a group goes over as many places as leave their inputs in L2 beside
-/// its panel, if that reads less from beyond than each group's going over the whole map.
-std::optional<int64_t> places_in_l2(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
+int64_t panel_bytes(const ConvKernel& k, const ConvPlan& plan) {
+  return weight_bytes(k, plan) / std::max<int64_t>(1, plan.groups);
+}
+
+/// Of the input, read by a place; nullopt: not known.
+std::optional<int64_t> place_bytes(const ConvKernel& k, const ConvPlan& plan) {
   const Dim& width = plan.flat ? plan.row_pixels : k.in_width;
-  if (plan.units_per_pass > 0 || plan.widens() || k.input_plain || plan.prefetch_lines > 0) return std::nullopt;
   if (plan.tiles_per_task == 0 && !width.is_constant()) return std::nullopt;
   const int64_t channels = k.packing().inputs * plan.word_bytes / k.packing().quad();  // bytes of a pixel
   const int64_t pixels = plan.tiles_per_task > 0
                              ? plan.tiles_per_task * plan.tile_pixels * (plan.flat ? 1 : k.stride_w * k.stride_h)
                              : plan.rows_per_task * k.stride_h * width.constant();
+  return std::max<int64_t>(1, pixels * channels);
+}
+
+/// Are weights and map both too large for L2? Then a group goes over as many places as leave their inputs in L2 beside
+/// its panel, if that reads less from beyond than each group's going over the whole map.
+std::optional<int64_t> places_in_l2(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
+  if (plan.units_per_pass > 0 || plan.widens() || k.input_plain) return std::nullopt;
+  if (plan.prefetch_lines > 0 && !plan.symbolic_row()) return std::nullopt;  // a small map
+  const std::optional<int64_t> place = place_bytes(k, plan);
+  if (!place) return std::nullopt;
   const int64_t l2 = std::max(target.l2_bytes, kCommonL2);
-  const int64_t panel = weight_bytes(k, plan) / std::max<int64_t>(1, plan.groups);
-  const int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel) / std::max<int64_t>(1, pixels * channels);
+  const int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel_bytes(k, plan)) / *place;
   if (together < 2) return std::nullopt;
   const Dim places = plan.places(k);
   const auto beyond = [&](int64_t count) {  // bytes, for all weights once per `together` places
-    return weight_bytes(k, plan) * ((count + together - 1) / together) + count * pixels * channels;
+    return weight_bytes(k, plan) * ((count + together - 1) / together) + count * *place;
   };
   if (!places.is_constant()) return together;
-  const int64_t count = places.constant(), by_group = weight_bytes(k, plan) + plan.groups * count * pixels * channels;
+  const int64_t count = places.constant(), by_group = weight_bytes(k, plan) + plan.groups * count * *place;
   return beyond(count) < by_group / 4 * 3 ? std::optional(together) : std::nullopt;
+}
+
+/// All weights lie in L2, but where a panel is more than a place's input, reading that again for each group is less.
+std::optional<int64_t> places_near(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
+  const bool panel_is_more =
+      plan.symbolic_row() && panel_bytes(k, plan) > place_bytes(k, plan).value_or(std::numeric_limits<int64_t>::max());
+  return panel_is_more ? places_in_l2(k, target, plan).value_or(1) : 1;
+}
+
+/// Lines of a 16 x (16*group_blocks) block of weights.
+int64_t lines_of_block(const ConvKernel& k, const ConvPlan& plan) {
+  const int64_t row = std::max(plan.group_blocks * block * plan.word_bytes, kCacheLine);  // by whole lines
+  return block * row / k.packing().quad() / kCacheLine;
+}
+
+/// The next panel, which comes from beyond L2 once, is brought by so many tiles. Maps of unknown size may be small: the
+/// first few tiles bring all of it, and what is there costs the others next to nothing.
+void plan_prefetch(const ConvKernel& k, ConvPlan& plan, std::optional<int64_t> tiles) {
+  if (k.packing().by_lane() || k.input_plain || plan.units_per_pass > 0 || plan.widens()) return;
+  const int64_t lines = lines_of_block(k, plan);
+  plan.prefetch_lines = std::min(most_prefetched, tiles ? (lines + *tiles - 1) / *tiles : lines);
+  plan.prefetching_tiles = (lines + plan.prefetch_lines - 1) / plan.prefetch_lines;
 }
 
 /// Small maps reuse a panel of weights few times: then the weights are the stream and the panel's next neighbour is
@@ -153,13 +187,10 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
   }
   const Dim pixels = plan.rows * plan.row_pixels;
   const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
+  if (plan.symbolic_row()) plan_prefetch(k, plan, std::nullopt);
   if (weight_bytes(k, plan) <= kCommonL2 && !(small_map && pixels.constant() <= 14 * 14)) return;
   plan.places_together = std::nullopt;
-  if (!small_map || k.input_plain || plan.units_per_pass > 0 || plan.widens()) return;
-  const int64_t tiles = std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles));
-  const int64_t row = std::max(plan.group_blocks * block * plan.word_bytes, kCacheLine);  // of weights, by whole lines
-  const int64_t lines = block * row / k.packing().quad() / kCacheLine;
-  plan.prefetch_lines = std::min<int64_t>(8, (lines + tiles - 1) / tiles);
+  if (small_map) plan_prefetch(k, plan, std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles)));
 }
 
 /// Cuts the map into tiles as far as its extents are known.
@@ -288,7 +319,8 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   plan_passes(k, target, plan);
   plan_order(k, plan);
   plan_tasks(k, plan);
-  if (!plan.places_together && !by_lane) plan.places_together = places_in_l2(k, target, plan);
+  if (!by_lane)
+    plan.places_together = plan.places_together ? places_near(k, target, plan) : places_in_l2(k, target, plan);
   return plan;
 }
 

@@ -84,6 +84,7 @@ struct ConvPlan {
   Dim scratch_bytes() const;  // per thread
   /// Lines of the next group's weights that each tile brings into L2, per 16 x (16*group_blocks) block of weights.
   int64_t prefetch_lines = 0;
+  int64_t prefetching_tiles = 0;  // so many bring all of a block; of a symbolic row the next as many bring the same
 
   bool symbolic_row() const { return column_tiles.empty(); }
 };

@@ -172,18 +172,23 @@ class WinogradEmitter {
     place.units.end = function.getArg(4);
     place.kh = place.kd;
     place.weights = floats(function.getArg(1), mul(product, block * packing_.columns()));
-    const TileShape shape{{1, {}}, {plan_.tile_pixels, {{0, 1, 0, plan_.tile_pixels}}}};
     Value* first = mul(product, padded_tiles);
-    f_.for_loop(f_.i64(0), tiles, f_.i64(plan_.tile_pixels), [&](Value* tile) {
+    const auto multiply_pixels = [&](Value* tile, int64_t pixels) {
+      const TileShape shape{{1, {}}, {pixels, {{0, 1, 0, pixels}}}};
       Value* row = add(first, tile);
       TilePlace here = place;
       here.input = floats(function.getArg(0), mul(row, block));
       const Values sums = reduce_dense(f_, product_, tiles_, layout, shape, vectors, here);
       Value* to = floats(function.getArg(2), mul(row, sums_row()));
-      for (int64_t p = 0; p < plan_.tile_pixels; ++p)
+      for (int64_t p = 0; p < pixels; ++p)
         for (int64_t v = 0; v < vectors; ++v)
           store_vector(f_, sums[static_cast<size_t>(p * vectors + v)], floats(to, p * sums_row() + v * plan_.lanes));
-    });
+    };
+    const int64_t most = plan_.tile_pixels, last = plan_.last_pixels();
+    Value* whole = tiles;  // by the largest register tile
+    if (last < most) whole = mul(f_.ir().CreateUDiv(add(tiles, most - last - 1), f_.i64(most)), most);
+    f_.for_loop(f_.i64(0), whole, f_.i64(most), [&](Value* tile) { multiply_pixels(tile, most); });
+    if (last < most) f_.for_loop(whole, tiles, f_.i64(last), [&](Value* tile) { multiply_pixels(tile, last); });
   }
 
   /// Vector `v` of the tile's outputs, through scratch memory: the epilogue is emitted once per row, not once per

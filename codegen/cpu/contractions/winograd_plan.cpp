@@ -36,7 +36,15 @@ void plan_groups(const ConvKernel& k, const CpuTarget& target, WinogradPlan& pla
   if (plan.groups == 1) plan.vectors = plan.last_vectors;
 }
 
+/// Sums of a register tile that hide the latency of its multiply-adds.
+constexpr int64_t enough_sums = 8;
+
 }  // namespace
+
+int64_t WinogradPlan::last_pixels() const {
+  const int64_t half = (tile_pixels + 1) / 2;
+  return half * vectors >= enough_sums ? half : tile_pixels;
+}
 
 WinogradPlan plan_winograd(const ConvKernel& k, const CpuTarget& target) {
   const WinogradForm& form = winograd_form(k.winograd);
@@ -50,11 +58,11 @@ WinogradPlan plan_winograd(const ConvKernel& k, const CpuTarget& target) {
   if (plan.tile_count.is_constant()) {
     const int64_t count = std::max<int64_t>(1, plan.tile_count.constant());
     plan.tiles = blocks_of(count, blocks_of(count, most));
+    plan.tile_pixels = best_pixels(plan.tiles, most_pixels);
   } else {
-    plan.tiles = most / most_pixels * most_pixels;
+    plan.tile_pixels = most_pixels;
+    plan.tiles = std::max(most_pixels, most / plan.last_pixels() * plan.last_pixels());
   }
-  plan.tiles = std::max<int64_t>(1, plan.tiles);
-  plan.tile_pixels = best_pixels(plan.tiles, most_pixels);
   plan.padded_tiles = blocks_of(plan.tiles, plan.tile_pixels) * plan.tile_pixels | 1;
   plan.tile_blocks = ceil_div(plan.tile_count, plan.tiles);
   const Dim spread = k.batch * plan.tile_blocks;
