@@ -52,10 +52,10 @@ std::vector<std::string> own_imports(const Kernel& kernel) {
 }  // namespace
 
 KernelObject compile_kernel(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports,
-                            SharedCode* shared) {
+                            SharedCodeTurn* turn) {
   Emitted emitted = emit_module(kernel, target, imports);
-  if (shared != nullptr)
-    shared->take_out(*emitted.module, *emitted.machine);
+  if (turn != nullptr)
+    turn->claim_functions(*emitted.module);
   else
     keep_shared_functions(*emitted.module);
   return {compile_to_object(*emitted.module, *emitted.machine), std::move(emitted.info)};

@@ -9,7 +9,7 @@
 
 namespace gcg::cpu {
 
-class SharedCode;
+class SharedCodeTurn;
 
 inline constexpr const char* kEntryName = "kernel";
 
@@ -18,10 +18,10 @@ struct KernelObject {
   CompiledKernel info;       // without offset and size
 };
 
-/// Deterministic; callable from several threads. `shared` gets the functions that other kernels of the target may call,
-/// too; without it they are in the object.
+/// Deterministic; callable from several threads. Functions that kernels of the target share are in the object of the
+/// first of them by their turns; without a turn in each.
 KernelObject compile_kernel(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports,
-                            SharedCode* shared = nullptr);
+                            SharedCodeTurn* turn = nullptr);
 
 /// The same as assembly text, for tests and reading.
 std::string kernel_assembly(const Kernel& kernel, const CpuTarget& target);

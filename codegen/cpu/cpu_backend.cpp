@@ -22,9 +22,9 @@ std::string source_name(const Kernel& kernel) {
 
 /// Adds the source node to an error that does not know it.
 KernelObject compile_named(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports,
-                           SharedCode& shared) {
+                           SharedCodeTurn& turn) {
   try {
-    return compile_kernel(kernel, target, imports, &shared);
+    return compile_kernel(kernel, target, imports, &turn);
   } catch (const InternalError& error) {
     throw InternalError(concat(source_name(kernel), ": ", error.what()));
   } catch (const CompileError& error) {
@@ -32,17 +32,19 @@ KernelObject compile_named(const Kernel& kernel, const CpuTarget& target, const 
   }
 }
 
-/// results[i] = compile(kernels[i]) on `threads` threads. The error of the lowest index wins, whatever the order in
-/// time.
+/// results[i] = compile_kernel(kernels[i]) on `threads` threads. The error of the lowest index wins, whatever the order
+/// in time.
 std::vector<KernelObject> compile_all(const std::vector<const Kernel*>& kernels, const CpuTarget& target,
-                                      const std::vector<std::string>& imports, SharedCode& shared, int threads) {
+                                      const std::vector<std::string>& imports, int threads) {
   std::vector<KernelObject> results(kernels.size());
   std::vector<std::exception_ptr> errors(kernels.size());
   std::atomic<size_t> next{0};
+  SharedCode shared;
   auto work = [&] {
     for (size_t i = next++; i < kernels.size(); i = next++) {
       try {
-        results[i] = compile_named(*kernels[i], target, imports, shared);
+        SharedCodeTurn turn(shared, i);
+        results[i] = compile_named(*kernels[i], target, imports, turn);
       } catch (...) {
         errors[i] = std::current_exception();
       }
@@ -67,11 +69,10 @@ class CpuBackend final : public Backend {
     for (const Kernel* kernel : kernels) names.merge(needed_imports(*kernel));
     CompiledBlob blob;
     blob.imports.assign(names.begin(), names.end());
-    SharedCode shared;
-    std::vector<KernelObject> objects = compile_all(kernels, cpu_target(target), blob.imports, shared, threads);
+    std::vector<KernelObject> objects = compile_all(kernels, cpu_target(target), blob.imports, threads);
     std::vector<std::span<const char>> bytes;
     for (const KernelObject& object : objects) bytes.emplace_back(object.object.data(), object.object.size());
-    LinkedBlob linked = link_blob(bytes, kEntryName, shared.objects());
+    LinkedBlob linked = link_blob(bytes, kEntryName);
     blob.code = std::move(linked.bytes);
     for (size_t i = 0; i < objects.size(); ++i) {
       objects[i].info.offset = linked.functions[i].offset;

@@ -136,7 +136,7 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  ProgramCache cache_;
+  CubinCache cache_;
 };
 
 }  // namespace

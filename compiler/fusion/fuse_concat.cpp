@@ -13,8 +13,8 @@ bool Fuser::gathers_parts(const Node& n) {
   return std::count_if(n.inputs.begin(), n.inputs.end(), [&](ValueId in) { return !is_direct(in); }) >= 2;
 }
 
-std::vector<std::vector<FusionGroup::StridedPart>> Fuser::strided_parts(const Node& n) const {
-  std::vector<std::vector<FusionGroup::StridedPart>> all;
+std::vector<std::vector<FusionGroup::StridedSlice>> Fuser::strided_slices(const Node& n) const {
+  std::vector<std::vector<FusionGroup::StridedSlice>> all;
   if (is_interleave(n)) {
     const Interleaving weave = interleaving_of(n);
     for (int64_t p = 0; p < weave.phases(); ++p) {
@@ -37,13 +37,13 @@ std::vector<std::vector<FusionGroup::StridedPart>> Fuser::strided_parts(const No
 
 void Fuser::materialize_parts(const Node& n, ValueId v) {
   out_.materialized[static_cast<size_t>(v.index)] = true;
-  const std::vector<std::vector<FusionGroup::StridedPart>> parts = strided_parts(n);
+  const std::vector<std::vector<FusionGroup::StridedSlice>> slices = strided_slices(n);
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     const ValueId in = n.inputs[i];
     FusionGroup part;
     part.result = in;
     part.storage = v;
-    part.parts = parts[i];
+    part.slices = slices[i];
     if (value(in).is_constant() || is_symbolic_content(value(in)) || !direct_part(in, part)) {
       const int group = new_group(part);
       if (!reads(in)) continue;
@@ -64,7 +64,7 @@ bool Fuser::direct_part(ValueId in, const FusionGroup& part) {
   if (!is_direct(in)) return false;
   FusionGroup& group = out_.groups[static_cast<size_t>(node_group_of(in))];
   group.storage = part.storage;
-  group.parts = part.parts;
+  group.slices = part.slices;
   out_.materialized[static_cast<size_t>(in.index)] = false;
   return true;
 }

@@ -90,7 +90,7 @@ class Fuser {
   /// on.
   void materialize_parts(const Node& n, ValueId v);
   /// Of each input of a Concat or Interleave, where its elements go.
-  std::vector<std::vector<FusionGroup::StridedPart>> strided_parts(const Node& n) const;
+  std::vector<std::vector<FusionGroup::StridedSlice>> strided_slices(const Node& n) const;
   /// A contraction whose only reader is a Concat or Interleave writes straight into it.
   bool is_direct(ValueId in);
   bool direct_part(ValueId in, const FusionGroup& part);

@@ -97,12 +97,12 @@ void write_call(KeyText& t, const Statement& s) {
   }
 }
 
-void write(KeyText& t, const Block& block) {
+void write(KeyText& t, const Statements& block) {
   for (const Statement& s : block) {
     t << static_cast<int64_t>(s.kind) << s.value << static_cast<int64_t>(s.local) << static_cast<int64_t>(s.operand)
       << s.index << static_cast<int64_t>(s.unless_same) << static_cast<int64_t>(s.reduce) << s.axis << s.begin << s.end;
     if (s.kind == Statement::Kind::call) write_call(t, s);
-    for (const Block* inner : {&s.body, &s.otherwise}) {
+    for (const Statements* inner : {&s.body, &s.otherwise}) {
       t << std::string("(");
       write(t, *inner);
       t << std::string(")");
@@ -250,7 +250,7 @@ class ProgramCheck {
       GCG_CHECK(a.operand < 0 || kernel_.operands[static_cast<size_t>(a.operand)].written, "kernel '", kernel_.name,
                 "': result of a call");
   }
-  void block(const Block& statements, const std::set<int>& bound) const {
+  void block(const Statements& statements, const std::set<int>& bound) const {
     for (const Statement& s : statements) statement(s, bound);
   }
   void statement(const Statement& s, const std::set<int>& bound) const {

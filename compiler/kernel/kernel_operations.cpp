@@ -68,7 +68,7 @@ Dim operations(const AttentionKernel& k) {
 }
 
 /// A loop over an axis counts as over all of it, one that ends on a condition as one turn, a branch as its longer side.
-Dim operations(const Block& block) {
+Dim operations(const Statements& block) {
   Dim total(0);
   for (const Statement& s : block) {
     const Dim turns = s.axis.id < 0 ? Dim(1) : s.axis.extent;

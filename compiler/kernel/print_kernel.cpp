@@ -103,7 +103,7 @@ void print_call(std::ostream& out, const Statement& s) {
   out << ") " << s.attributes;
 }
 
-void print(std::ostream& out, const Block& block, const std::string& indent) {
+void print(std::ostream& out, const Statements& block, const std::string& indent) {
   for (const Statement& s : block) {
     out << indent;
     const std::string axis =

@@ -24,8 +24,8 @@ void walk_exprs(AnyStatement& s, const See& see) {
 
 }  // namespace
 
-void each_statement(const Block& block, const std::function<void(const Statement&)>& see) { walk(block, see); }
-void each_statement(Block& block, const std::function<void(Statement&)>& see) { walk(block, see); }
+void each_statement(const Statements& block, const std::function<void(const Statement&)>& see) { walk(block, see); }
+void each_statement(Statements& block, const std::function<void(Statement&)>& see) { walk(block, see); }
 void each_expr(const Statement& s, const std::function<void(const Expr&)>& see) { walk_exprs(s, see); }
 void each_expr(Statement& s, const std::function<void(Expr&)>& see) { walk_exprs(s, see); }
 

@@ -12,7 +12,7 @@
 namespace gcg {
 
 struct Statement;
-using Block = std::vector<Statement>;
+using Statements = std::vector<Statement>;
 
 /// A tensor that an application's function is given: memory in row-major order, or none.
 struct CallArgument {
@@ -44,7 +44,7 @@ struct Statement {
   ReduceOp reduce{};
   Axis axis;  // runs over [begin, end); 0 <= begin, end <= its extent, which is known before the launch
   Expr begin, end;
-  Block body, otherwise;
+  Statements body, otherwise;
   std::string function;                       // call: its name in the import table
   std::string attributes;                     // call: of the node, as JSON
   std::vector<CallArgument> inputs, outputs;  // call
@@ -60,13 +60,13 @@ struct Statement {
 struct ProgramKernel {
   std::vector<Axis> outer;
   std::vector<DType> locals;  // the variables' types
-  Block body;
+  Statements body;
   int replaced = -1;  // an operand whose storage the result may take over: each element is read before it is written
 };
 
 /// Calls `see` for every statement, those in bodies included, outer ones first.
-void each_statement(const Block& block, const std::function<void(const Statement&)>& see);
-void each_statement(Block& block, const std::function<void(Statement&)>& see);
+void each_statement(const Statements& block, const std::function<void(const Statement&)>& see);
+void each_statement(Statements& block, const std::function<void(Statement&)>& see);
 /// Calls `see` for every expression of one statement, not of those in its bodies.
 void each_expr(const Statement& s, const std::function<void(const Expr&)>& see);
 void each_expr(Statement& s, const std::function<void(Expr&)>& see);

@@ -24,15 +24,15 @@ struct FusionGroup {
   } kind = Kind::loop;
   NodeId anchor;    // contraction, program or control node; none for loop groups
   ValueId result;   // the value whose elements the kernel defines (none for control; the first one of a program)
-  ValueId storage;  // the value whose storage receives them: `result`, or what it is a part of
-  /// A part: element i along `axis` of the result is element offset + i * step of the storage (Concat,
+  ValueId storage;  // the value whose storage receives them: `result`, or what it is a slice of
+  /// Of storage: element i along `axis` of the result is element offset + i * step of the storage (Concat,
   /// gart.Interleave).
-  struct StridedPart {
+  struct StridedSlice {
     size_t axis = 0;
     int64_t step = 1;
     Dim offset;
   };
-  std::vector<StridedPart> parts;
+  std::vector<StridedSlice> slices;
   std::vector<NodeId> epilogue;  // contraction: pointwise nodes computed on the accumulator, in order
   NodeId transpose;              // contraction: a Transpose that keeps the last axis, applied by storing in its order
   int output_copy = -1;          // loop: copies a stored value into the storage of this graph output

@@ -72,10 +72,10 @@ int GroupLowering::add_result(Shape shape) {
 }
 
 std::vector<Expr> GroupLowering::result_index(std::vector<Expr> index) const {
-  for (const FusionGroup::StridedPart& place : group_.parts) {
-    Expr& i = index[place.axis];
-    if (place.step != 1) i = i * gcg::index(place.step);
-    i = i + extent(place.offset);
+  for (const FusionGroup::StridedSlice& slice : group_.slices) {
+    Expr& i = index[slice.axis];
+    if (slice.step != 1) i = i * gcg::index(slice.step);
+    i = i + extent(slice.offset);
   }
   return value(group_.storage).in_memory(std::move(index));
 }
@@ -142,7 +142,7 @@ void GroupLowering::name() {
     const NodeId p = value(group_.result).producer;
     if (p.valid() && group_.output_copy < 0) add(g_.node(p));
   }
-  if (!group_.parts.empty() || k.name.empty()) k.name += k.name.empty() ? "copy" : "_into";
+  if (!group_.slices.empty() || k.name.empty()) k.name += k.name.empty() ? "copy" : "_into";
   if (k.name.size() > 60) k.name.resize(60);
 }
 

@@ -25,7 +25,7 @@ std::vector<int64_t> spatial_ints(const Node& node, const std::string& name, siz
 
 }  // namespace
 
-std::vector<Spread> spreads_of(const Node& node, const Shape& x, const Shape& w) {
+std::vector<TransposedWindow> transposed_windows(const Node& node, const Shape& x, const Shape& w) {
   const size_t rank = x.size() - 2;
   const auto strides = spatial_ints(node, "strides", rank, 1, 1),
              dilations = spatial_ints(node, "dilations", rank, 1, 1);
@@ -36,9 +36,9 @@ std::vector<Spread> spreads_of(const Node& node, const Shape& x, const Shape& w)
              has_shape = node.has_attribute("output_shape");
   std::vector<int64_t> wanted;
   if (has_shape) wanted = spatial_ints(node, "output_shape", rank, 0, 0);
-  std::vector<Spread> spreads;
+  std::vector<TransposedWindow> windows;
   for (size_t d = 0; d < rank; ++d) {
-    Spread s{x[d + 2], w[d + 2], 0, 0, strides[d], dilations[d]};
+    TransposedWindow s{x[d + 2], w[d + 2], 0, 0, strides[d], dilations[d]};
     const Dim full = (s.input - 1) * s.stride + extra[d] + (s.kernel - 1) * s.dilation + 1;
     if (has_shape || same) {
       s.output = has_shape ? Dim(wanted[d]) : s.input * s.stride;
@@ -49,9 +49,9 @@ std::vector<Spread> spreads_of(const Node& node, const Shape& x, const Shape& w)
       s.pad_begin = padded ? pads[d] : 0;
       s.output = full - (padded ? pads[d] + pads[rank + d] : 0);
     }
-    spreads.push_back(s);
+    windows.push_back(s);
   }
-  return spreads;
+  return windows;
 }
 
 namespace {
@@ -69,7 +69,7 @@ void infer_conv_transpose(InferContext& ctx) {
   if (ctx.has_input(2))
     ctx.require_equal(ctx.rank(2) == 1 ? ctx.shape(2)[0] : Dim(-1), outputs, "bias and output channels");
   Shape shape = {x[0], outputs};
-  for (const Spread& s : spreads_of(ctx.node(), x, w)) {
+  for (const TransposedWindow& s : transposed_windows(ctx.node(), x, w)) {
     ctx.require_equal(max(s.output, 0), s.output,
                       concat("spatial axis ", shape.size() - 2, ": the padding leaves nothing of the output"));
     shape.push_back(s.output);
@@ -89,9 +89,9 @@ Expr lower_conv_transpose(LowerContext& ctx, int, const std::vector<Expr>& at) {
   }
   std::vector<Expr> x_index = {at[0], channel}, w_index = {channel, output};
   Expr inside;
-  const std::vector<Spread> spreads = spreads_of(ctx.node(), x, w);
-  for (size_t d = 0; d < spreads.size(); ++d) {
-    const Spread& s = spreads[d];
+  const std::vector<TransposedWindow> windows = transposed_windows(ctx.node(), x, w);
+  for (size_t d = 0; d < windows.size(); ++d) {
+    const TransposedWindow& s = windows[d];
     axes.push_back(ctx.fresh_axis(s.kernel));
     const Expr distance = at[d + 2] + extent(s.pad_begin) - axis_ref(axes.back()) * index(s.dilation);
     const Expr i = s.stride == 1 ? distance : binary(BinaryOp::floor_div, distance, index(s.stride));
@@ -113,11 +113,12 @@ std::vector<Tensor> reference_conv_transpose(ReferenceContext& ctx) {
   const Tensor* bias = ctx.input_count() > 2 ? ctx.input(2) : nullptr;
   const int64_t group = ctx.node().int_attribute("group", 1), batch = x.shape()[0], inputs = x.shape()[1];
   const int64_t group_outputs = w.shape()[1], outputs = group_outputs * group, group_inputs = inputs / group;
-  const std::vector<Spread> spreads = spreads_of(ctx.node(), to_shape(x.shape()), to_shape(w.shape()));
+  const std::vector<TransposedWindow> windows =
+      transposed_windows(ctx.node(), to_shape(x.shape()), to_shape(w.shape()));
   const std::vector<int64_t> space(x.shape().begin() + 2, x.shape().end()),
       kernel(w.shape().begin() + 2, w.shape().end());
   std::vector<int64_t> shape = {batch, outputs}, plane;
-  for (const Spread& s : spreads) plane.push_back(s.output.constant());
+  for (const TransposedWindow& s : windows) plane.push_back(s.output.constant());
   shape.insert(shape.end(), plane.begin(), plane.end());
   const std::vector<int64_t> strides = row_major_strides(plane);
   const int64_t area = element_count(plane), taps = element_count(kernel), points = element_count(space);
@@ -130,7 +131,7 @@ std::vector<Tensor> reference_conv_transpose(ReferenceContext& ctx) {
       int64_t offset = 0;
       bool inside = true;
       for (size_t d = 0; d < from.size(); ++d) {
-        const int64_t to = from[d] * spreads[d].stride - spreads[d].pad_begin.constant() + k[d] * spreads[d].dilation;
+        const int64_t to = from[d] * windows[d].stride - windows[d].pad_begin.constant() + k[d] * windows[d].dilation;
         inside = inside && to >= 0 && to < plane[d];
         offset += to * strides[d];
       }

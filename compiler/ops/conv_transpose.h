@@ -8,13 +8,13 @@
 namespace gcg {
 
 /// Input position i adds x[i] * w[k] to output i * stride - pad_begin + k * dilation.
-struct Spread {
+struct TransposedWindow {
   Dim input, kernel, output, pad_begin;
   int64_t stride, dilation;
 };
 
 /// One entry per spatial dimension of x[N, C, spatial...], w[C, CO / group, kernel...]. Fails naming the attribute
 /// where one has a wrong length or value.
-std::vector<Spread> spreads_of(const Node& conv_transpose, const Shape& x, const Shape& w);
+std::vector<TransposedWindow> transposed_windows(const Node& conv_transpose, const Shape& x, const Shape& w);
 
 }  // namespace gcg

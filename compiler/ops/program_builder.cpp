@@ -79,9 +79,9 @@ void ProgramBuilder::copy(int output, int from, const Range& elements) {
   replaces(from);
 }
 
-Block ProgramBuilder::inside(const Body& body) {
-  Block block;
-  Block* around = block_;
+Statements ProgramBuilder::inside(const Body& body) {
+  Statements block;
+  Statements* around = block_;
   block_ = &block;
   body();
   block_ = around;
@@ -104,14 +104,14 @@ void ProgramBuilder::loop(const Range& range, const IndexedBody& body) {
 }
 
 void ProgramBuilder::loop_while(const Expr& condition, const Body& body) {
-  Block inner = inside(body);
+  Statements inner = inside(body);
   Statement& s = add(Statement::Kind::loop_while);
   s.value = condition;
   s.body = std::move(inner);
 }
 
 void ProgramBuilder::branch(const Expr& condition, const Body& then, const Body& otherwise) {
-  Block yes = inside(then), no = otherwise ? inside(otherwise) : Block{};
+  Statements yes = inside(then), no = otherwise ? inside(otherwise) : Statements{};
   Statement& s = add(Statement::Kind::branch);
   s.value = condition;
   s.body = std::move(yes);

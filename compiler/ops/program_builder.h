@@ -119,15 +119,15 @@ class ProgramBuilder {
 
  private:
   Statement& add(Statement::Kind kind);
-  Block inside(const Body& body);
+  Statements inside(const Body& body);
   Axis ranged(Statement& s, const Range& range);
   int input_in_memory(int i);
 
   LowerContext& ctx_;
   std::vector<bool> wanted_;
   Program out_;
-  Block top_;
-  Block* block_ = &top_;
+  Statements top_;
+  Statements* block_ = &top_;
   const Range* each_ = nullptr;  // of the `each` that is being written
   Axis each_axis_;
   int replaced_ = -1;

@@ -53,8 +53,8 @@ std::vector<KeptSet> needing(const Graph& graph, const std::vector<ValueId>& kep
 
 }  // namespace
 
-std::vector<Piece> at_kept_values(const Graph& graph, const Cut& cut, const std::vector<ValueId>& kept) {
-  std::vector<Piece> pieces;
+std::vector<GroupPiece> at_kept_values(const Graph& graph, const Cut& cut, const std::vector<ValueId>& kept) {
+  std::vector<GroupPiece> pieces;
   if (kept.empty()) {
     for (const Group& g : cut.groups) pieces.push_back({static_cast<int>(pieces.size()), g.nodes});
     return pieces;

@@ -8,13 +8,13 @@
 namespace gcg {
 
 /// What becomes a call of its own.
-struct Piece {
+struct GroupPiece {
   int group = 0;  // of the cut
   std::vector<NodeId> nodes;
 };
 
 /// Divides groups so that every kept value needs pieces as a whole: nodes of a piece are needed by the same kept
 /// values. Pieces stand in an order that runs.
-std::vector<Piece> at_kept_values(const Graph& graph, const Cut& cut, const std::vector<ValueId>& kept);
+std::vector<GroupPiece> at_kept_values(const Graph& graph, const Cut& cut, const std::vector<ValueId>& kept);
 
 }  // namespace gcg

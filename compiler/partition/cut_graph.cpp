@@ -167,31 +167,31 @@ class CutMaker {
     return common;
   }
 
-  std::vector<Weight> weights() const {
-    std::vector<Weight> all;
+  std::vector<NodeLoad> loads() const {
+    std::vector<NodeLoad> all;
     for (const std::vector<int>& atom : atoms_) {
-      Weight w;
+      NodeLoad load;
       for (int v : atom) {
         const Node& node = graph_.node(work_.nodes[at(v)]);
-        w.work += work_of(graph_, node);
+        load.work += work_of(graph_, node);
         for (ValueId out : node.outputs)
-          if (out.valid()) w.bytes += bytes_of(graph_.value(out));
+          if (out.valid()) load.bytes += bytes_of(graph_.value(out));
       }
-      all.push_back(w);
+      all.push_back(load);
     }
     return all;
   }
 
   /// Pieces are of the same share of their class's work.
   Groups stages_of(const Groups& groups) const {
-    const std::vector<Weight> weights = this->weights();
+    const std::vector<NodeLoad> loads = this->loads();
     std::vector<double> piece(devices_of_class_.size(), 0);
-    for (size_t a = 0; a < weights.size(); ++a) piece[at(classes_[a])] += weights[a].work;
+    for (size_t a = 0; a < loads.size(); ++a) piece[at(classes_[a])] += loads[a].work;
     for (size_t c = 0; c < piece.size(); ++c)
       piece[c] = devices_of_class_[c] == 1
                      ? std::numeric_limits<double>::infinity()
                      : std::max(piece[c] / (kPiecesPerDevice * static_cast<double>(devices_of_class_[c])), kLeastPiece);
-    return stages(dag_, groups, classes_, weights, piece);
+    return stages(dag_, groups, classes_, loads, piece);
   }
 
   std::vector<SharedValue> shared_values() const {

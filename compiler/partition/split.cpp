@@ -164,7 +164,7 @@ class Splitter {
     std::reverse(calls_.begin(), calls_.end());
   }
 
-  PlannedCall planned_call(const Piece& piece) const {
+  PlannedCall planned_call(const GroupPiece& piece) const {
     const std::vector<NodeId>& nodes = piece.nodes;
     const std::set<NodeId> here(nodes.begin(), nodes.end());
     PlannedCall call;
@@ -288,7 +288,7 @@ class Splitter {
   const Graph& graph_ = result_.graph;
   IndexedVector<ValueId, bool> crosses_;
   IndexedVector<ValueId, bool> from_extents_;
-  std::vector<Piece> pieces_;
+  std::vector<GroupPiece> pieces_;
   std::vector<PlannedCall> calls_;
   EqualParts equal_;
   std::set<std::string> names_ = {graph_.name};  // of entry points

@@ -10,15 +10,15 @@ size_t at(int i) { return static_cast<size_t>(i); }
 
 constexpr double kRoom = 1.1;  // a little too much is better than a group for next to nothing
 
-double work_of(const std::vector<int>& nodes, const std::vector<Weight>& weights) {
+double work_of(const std::vector<int>& nodes, const std::vector<NodeLoad>& loads) {
   double sum = 0;
-  for (int v : nodes) sum += weights[at(v)].work;
+  for (int v : nodes) sum += loads[at(v)].work;
   return sum;
 }
 
 /// Bytes that are alive after each node of the group: made in it, read in it later.
 std::vector<double> crossing(const Dag& dag, const std::vector<int>& nodes, const std::vector<int>& group, int own,
-                             const std::vector<Weight>& weights) {
+                             const std::vector<NodeLoad>& loads) {
   std::vector<double> change(nodes.size() + 1, 0);
   std::vector<int> last;
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -26,8 +26,8 @@ std::vector<double> crossing(const Dag& dag, const std::vector<int>& nodes, cons
     for (int w : dag.after[at(nodes[i])])
       if (group[at(w)] == own)
         end = std::max(end, static_cast<size_t>(std::lower_bound(nodes.begin(), nodes.end(), w) - nodes.begin()));
-    change[i] += weights[at(nodes[i])].bytes * (end > i);
-    change[end] -= weights[at(nodes[i])].bytes * (end > i);
+    change[i] += loads[at(nodes[i])].bytes * (end > i);
+    change[end] -= loads[at(nodes[i])].bytes * (end > i);
   }
   for (size_t i = 1; i < change.size(); ++i) change[i] += change[i - 1];
   return change;
@@ -35,11 +35,11 @@ std::vector<double> crossing(const Dag& dag, const std::vector<int>& nodes, cons
 
 /// Into `pieces`, each cut within a quarter of a piece's work from where all would be equal.
 void divide(const std::vector<int>& nodes, int pieces, const std::vector<double>& alive,
-            const std::vector<Weight>& weights, double work, Groups& out) {
+            const std::vector<NodeLoad>& loads, double work, Groups& out) {
   const double piece = work / pieces;
   std::vector<double> done(nodes.size());
   double sum = 0;
-  for (size_t i = 0; i < nodes.size(); ++i) done[i] = sum += weights[at(nodes[i])].work;
+  for (size_t i = 0; i < nodes.size(); ++i) done[i] = sum += loads[at(nodes[i])].work;
   size_t begin = 0;
   for (int k = 1; k < pieces; ++k) {
     const auto first =
@@ -57,23 +57,23 @@ void divide(const std::vector<int>& nodes, int pieces, const std::vector<double>
 
 }  // namespace
 
-Groups stages(const Dag& dag, const Groups& groups, const std::vector<int>& classes, const std::vector<Weight>& weights,
+Groups stages(const Dag& dag, const Groups& groups, const std::vector<int>& classes, const std::vector<NodeLoad>& loads,
               const std::vector<double>& piece) {
   const std::vector<int> group = group_of(dag, groups);
   Groups divided;
   for (size_t g = 0; g < groups.size(); ++g) {
-    const double work = work_of(groups[g], weights), most = piece[at(classes[at(groups[g].front())])];
+    const double work = work_of(groups[g], loads), most = piece[at(classes[at(groups[g].front())])];
     const int pieces = static_cast<int>(std::lround(work / most));
     if (pieces < 2)
       divided.push_back(groups[g]);
     else
-      divide(groups[g], pieces, crossing(dag, groups[g], group, static_cast<int>(g), weights), weights, work, divided);
+      divide(groups[g], pieces, crossing(dag, groups[g], group, static_cast<int>(g), loads), loads, work, divided);
   }
   divided = ordered(dag, divided);
   Groups joined;
   double sum = 0;
   for (std::vector<int>& nodes : divided) {
-    const double work = work_of(nodes, weights);
+    const double work = work_of(nodes, loads);
     const int kind = classes[at(nodes.front())];
     const bool joins =
         !joined.empty() && classes[at(joined.back().front())] == kind && sum + work <= kRoom * piece[at(kind)];

@@ -6,7 +6,7 @@
 namespace gcg {
 
 /// What a node is to a balance.
-struct Weight {
+struct NodeLoad {
   double work = 0;   // operations
   double bytes = 0;  // of what it makes for others
 };
@@ -14,7 +14,7 @@ struct Weight {
 /// Divides groups with more than `piece` work into as many equal pieces, at places near the ideal ones where the fewest
 /// bytes cross, and joins neighbours in the order that are of one class and together hardly more than `piece` (by
 /// class). Requires: the groups are in order.
-Groups stages(const Dag& dag, const Groups& groups, const std::vector<int>& classes, const std::vector<Weight>& weights,
+Groups stages(const Dag& dag, const Groups& groups, const std::vector<int>& classes, const std::vector<NodeLoad>& loads,
               const std::vector<double>& piece);
 
 }  // namespace gcg

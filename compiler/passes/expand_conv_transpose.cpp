@@ -26,7 +26,7 @@ struct PhaseAxis {
   Dim output;
 };
 
-std::optional<PhaseAxis> phase_axis(const Spread& s, int64_t phase) {
+std::optional<PhaseAxis> phase_axis(const TransposedWindow& s, int64_t phase) {
   PhaseAxis axis;
   axis.output = ceil_div(s.output - phase, s.stride);
   const int64_t start = phase + s.pad_begin.constant();
@@ -54,11 +54,11 @@ class Expansion {
         inputs_(r.graph.node(id).inputs),
         x_(inputs_[0]),
         w_(inputs_[1]),
-        spreads_(spreads_of(r.graph.node(id), r.shape(x_), r.shape(w_))),
+        windows_(transposed_windows(r.graph.node(id), r.shape(x_), r.shape(w_))),
         group_(r.graph.node(id).int_attribute("group", 1)) {
-    for (size_t d = 0; d < spreads_.size(); ++d) {
+    for (size_t d = 0; d < windows_.size(); ++d) {
       weave_.axes.push_back(d + 2);
-      weave_.steps.push_back(spreads_[d].stride);
+      weave_.steps.push_back(windows_[d].stride);
     }
   }
 
@@ -68,8 +68,8 @@ class Expansion {
     for (int64_t p = 0; p < weave_.phases(); ++p) {
       const Ints offsets = weave_.offsets(p);
       phases.emplace_back();
-      for (size_t d = 0; d < spreads_.size(); ++d) {
-        const auto axis = phase_axis(spreads_[d], offsets[d]);
+      for (size_t d = 0; d < windows_.size(); ++d) {
+        const auto axis = phase_axis(windows_[d], offsets[d]);
         if (!axis) return {};
         phases.back().push_back(*axis);
       }
@@ -162,7 +162,7 @@ class Expansion {
       int64_t tap = 0, rest = t;
       Ints begin = {0, 0}, end = {0, 0};
       for (size_t d = 0; d < axes.size(); ++d) {
-        const Spread& s = spreads_[d];
+        const TransposedWindow& s = windows_[d];
         const int64_t k = axes[d].first + rest % axes[d].count * axes[d].step;
         rest /= axes[d].count;
         tap = tap * s.kernel.constant() + k;
@@ -194,7 +194,7 @@ class Expansion {
     for (size_t d = 0; d < axes.size(); ++d) {
       const auto axis = static_cast<int64_t>(d) + 2;
       const ValueId input = r_.add(op_Shape, name_, {x_}, {{"start", axis}, {"end", axis + 1}});
-      extents.push_back(r_.add(op_Add, name_, {input, ints({(axes[d].output - spreads_[d].input).constant()})}));
+      extents.push_back(r_.add(op_Add, name_, {input, ints({(axes[d].output - windows_[d].input).constant()})}));
     }
     ValueId bias;
     if (inputs_.size() > 2 && inputs_[2].valid()) {
@@ -209,7 +209,7 @@ class Expansion {
   const std::string name_;
   const std::vector<ValueId> inputs_;
   const ValueId x_, w_;
-  const std::vector<Spread> spreads_;
+  const std::vector<TransposedWindow> windows_;
   const int64_t group_;
   Interleaving weave_;
 };
@@ -219,7 +219,7 @@ bool expand(Rewriter& r, NodeId id) {
   if (n.op != &op_ConvTranspose || !r.has_shape(n.inputs[0]) || !r.has_shape(n.inputs[1])) return false;
   if (!is_static(r.shape(n.inputs[1])) || !is_float(r.value(n.outputs[0]).dtype)) return false;
   int64_t phases = 1;
-  for (const Spread& s : spreads_of(n, r.shape(n.inputs[0]), r.shape(n.inputs[1]))) {
+  for (const TransposedWindow& s : transposed_windows(n, r.shape(n.inputs[0]), r.shape(n.inputs[1]))) {
     phases *= s.stride;
     const bool covers = s.output.is_constant() ? s.output.constant() >= s.stride : true;
     if (phases > kMostPhases || !s.pad_begin.is_constant() || !covers) return false;

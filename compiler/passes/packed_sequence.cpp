@@ -36,7 +36,7 @@ ValueId rows(NodeBuilder& b, ValueId x, ValueId from, ValueId to) {
 }
 
 /// How many numbers each element has.
-ValueId sizes(NodeBuilder& b, const Part& p) {
+ValueId sizes(NodeBuilder& b, const SequencePart& p) {
   return b.node("ReduceProd", {p.table, b.ints({1})}, {{"keepdims", int64_t{0}}});
 }
 
@@ -44,7 +44,7 @@ ValueId sizes(NodeBuilder& b, const Part& p) {
 ValueId starts(NodeBuilder& b, ValueId sizes) { return b.subtract(running_sum(b, sizes), sizes); }
 
 /// 0, unless shapes differ in a column other than `but`.
-ValueId differences(NodeBuilder& b, const Part& p, ValueId shape, int64_t but) {
+ValueId differences(NodeBuilder& b, const SequencePart& p, ValueId shape, int64_t but) {
   std::vector<int64_t> counts(static_cast<size_t>(p.axis), 1);
   if (but >= 0) counts[static_cast<size_t>(but)] = 0;
   const ValueId differ = b.node("Not", {b.node("Equal", {p.table, shape})});
@@ -78,14 +78,15 @@ ValueId places_after(NodeBuilder& b, ValueId sizes, ValueId outer, ValueId inner
 }
 
 /// [count, rank] of one part that is not packed yet.
-ValueId shapes(NodeBuilder& b, const Part& p, int64_t rank) {
+ValueId shapes(NodeBuilder& b, const SequencePart& p, int64_t rank) {
   const ValueId shape = b.node("Shape", {p.value});
   if (p.is_element()) return b.unsqueeze(shape, 0);
-  const ValueId count = b.node("Shape", {p.kind == Part::Kind::stacked ? p.value : p.table}, {{"end", int64_t{1}}});
+  const ValueId count =
+      b.node("Shape", {p.kind == SequencePart::Kind::stacked ? p.value : p.table}, {{"end", int64_t{1}}});
   const auto repeated = [&](ValueId row) {
     return b.node("Expand", {b.unsqueeze(row, 0), b.concat({count, b.node("Shape", {row})}, 0)});
   };
-  if (p.kind == Part::Kind::stacked) return repeated(b.slice(shape, 0, 1, rank + 1));
+  if (p.kind == SequencePart::Kind::stacked) return repeated(b.slice(shape, 0, 1, rank + 1));
   std::vector<ValueId> columns;
   if (p.axis > 0) columns.push_back(repeated(b.slice(shape, 0, 0, p.axis)));
   columns.push_back(b.unsqueeze(p.table, 1));
@@ -94,8 +95,8 @@ ValueId shapes(NodeBuilder& b, const Part& p, int64_t rank) {
 }
 
 /// Pieces along any axis one after the other.
-ValueId numbers(NodeBuilder& b, const Part& p, int64_t rank) {
-  if (p.kind != Part::Kind::pieces || p.axis == 0) return flat(b, p.value);
+ValueId numbers(NodeBuilder& b, const SequencePart& p, int64_t rank) {
+  if (p.kind != SequencePart::Kind::pieces || p.axis == 0) return flat(b, p.value);
   const ValueId shape = b.node("Shape", {p.value});
   const ValueId places =
       places_after(b, p.table, product_of(b, shape, 0, p.axis), product_of(b, shape, p.axis + 1, rank));
@@ -112,41 +113,42 @@ ValueId zero_or_fail(NodeBuilder& b, ValueId v) {
   return at(b, b.ints({0, 1}), outside);
 }
 
-std::optional<ElementType> element_type(const Graph& graph, const Parts& sequence) {
-  for (const Part& p : sequence.parts) {
+std::optional<ElementType> element_type(const Graph& graph, const SequenceParts& sequence) {
+  for (const SequencePart& p : sequence.parts) {
     const Value& v = graph.value(p.value);
     if (v.dtype == DType::undefined) continue;
-    if (p.kind == Part::Kind::packed) return ElementType{v.dtype, p.axis};
+    if (p.kind == SequencePart::Kind::packed) return ElementType{v.dtype, p.axis};
     if (v.shape)
-      return ElementType{v.dtype, static_cast<int64_t>(v.shape->size()) - (p.kind == Part::Kind::stacked ? 1 : 0)};
+      return ElementType{v.dtype,
+                         static_cast<int64_t>(v.shape->size()) - (p.kind == SequencePart::Kind::stacked ? 1 : 0)};
   }
   return std::nullopt;
 }
 
-std::optional<Part> packed(NodeBuilder& b, const Parts& sequence, ElementType type) {
-  if (sequence.parts.size() == 1 && sequence.parts[0].kind == Part::Kind::packed) return sequence.parts[0];
+std::optional<SequencePart> packed(NodeBuilder& b, const SequenceParts& sequence, ElementType type) {
+  if (sequence.parts.size() == 1 && sequence.parts[0].kind == SequencePart::Kind::packed) return sequence.parts[0];
   std::vector<ValueId> values, tables;
-  for (const Part& p : sequence.parts) {
+  for (const SequencePart& p : sequence.parts) {
     const auto own = element_type(b.graph(), {{p}});
     if (!own || own->rank != type.rank) return std::nullopt;
-    values.push_back(p.kind == Part::Kind::packed ? p.value : numbers(b, p, type.rank));
-    tables.push_back(p.kind == Part::Kind::packed ? p.table : shapes(b, p, type.rank));
+    values.push_back(p.kind == SequencePart::Kind::packed ? p.value : numbers(b, p, type.rank));
+    tables.push_back(p.kind == SequencePart::Kind::packed ? p.table : shapes(b, p, type.rank));
   }
   if (values.empty()) {
     values.push_back(b.constant(Tensor(type.dtype, {0})));
     tables.push_back(b.constant(Tensor(DType::i64, {0, type.rank})));
   }
-  return Part{b.concat(values, 0), Part::Kind::packed, b.concat(tables, 0), type.rank};
+  return SequencePart{b.concat(values, 0), SequencePart::Kind::packed, b.concat(tables, 0), type.rank};
 }
 
-ValueId packed_element(NodeBuilder& b, const Part& sequence, ValueId position) {
+ValueId packed_element(NodeBuilder& b, const SequencePart& sequence, ValueId position) {
   const ValueId place = as_scalar_i64(b, position), all = sizes(b, sequence);
   const ValueId begin = at(b, starts(b, all), place), end = b.add(begin, at(b, all, place));
   return reshaped(b, rows(b, sequence.value, begin, end), at(b, sequence.table, place));
 }
 
-Part packed_with(NodeBuilder& b, const Part& sequence, const Part& more, ValueId position) {
-  Part out = sequence;
+SequencePart packed_with(NodeBuilder& b, const SequencePart& sequence, const SequencePart& more, ValueId position) {
+  SequencePart out = sequence;
   if (!position.valid()) {
     out.value = b.concat({sequence.value, more.value}, 0);
     out.table = b.concat({sequence.table, more.table}, 0);
@@ -167,7 +169,7 @@ Part packed_with(NodeBuilder& b, const Part& sequence, const Part& more, ValueId
   return out;
 }
 
-Part packed_without(NodeBuilder& b, const Part& sequence, ValueId position) {
+SequencePart packed_without(NodeBuilder& b, const SequencePart& sequence, ValueId position) {
   const ValueId zero = number(b, 0), one = number(b, 1), all = sizes(b, sequence);
   const ValueId given = position.valid() ? as_scalar_i64(b, position) : number(b, -1);
   const ValueId place = at(b, b.node("Range", {zero, b.extent_of(sequence.table, 0), one}), given);
@@ -175,13 +177,13 @@ Part packed_without(NodeBuilder& b, const Part& sequence, ValueId position) {
   const auto without = [&](ValueId x, ValueId from, ValueId to) {
     return b.concat({rows(b, x, zero, from), rows(b, x, to, ValueId())}, 0);
   };
-  Part out = sequence;
+  SequencePart out = sequence;
   out.value = without(sequence.value, begin, b.add(begin, at(b, all, place)));
   out.table = without(sequence.table, place, b.add(place, one));
   return out;
 }
 
-ValueId packed_join(NodeBuilder& b, const Part& sequence, int64_t axis) {
+ValueId packed_join(NodeBuilder& b, const SequencePart& sequence, int64_t axis) {
   const int64_t rank = sequence.axis;
   const ValueId first = at(b, sequence.table, number(b, 0)),
                 equal = zero_or_fail(b, differences(b, sequence, first, axis));
@@ -195,7 +197,7 @@ ValueId packed_join(NodeBuilder& b, const Part& sequence, int64_t axis) {
   return reshaped(b, at(b, sequence.value, places), b.concat(shape, 0));
 }
 
-ValueId packed_stack(NodeBuilder& b, const Part& sequence, int64_t axis) {
+ValueId packed_stack(NodeBuilder& b, const SequencePart& sequence, int64_t axis) {
   const ValueId first = at(b, sequence.table, number(b, 0));
   const ValueId count = b.add(b.extent_of(sequence.table, 0), zero_or_fail(b, differences(b, sequence, first, -1)));
   const ValueId stacked = reshaped(b, sequence.value, b.concat({b.unsqueeze(count, 0), first}, 0));

@@ -8,9 +8,9 @@
 namespace gcg {
 namespace {
 
-bool nested(const Sequences& body, const Parts& sequence) {
+bool nested(const Sequences& body, const SequenceParts& sequence) {
   return std::any_of(sequence.parts.begin(), sequence.parts.end(),
-                     [&](const Part& p) { return body.parts(p.value) != nullptr; });
+                     [&](const SequencePart& p) { return body.parts(p.value) != nullptr; });
 }
 
 }  // namespace
@@ -62,9 +62,9 @@ void Sequences::pass_captures(NodeId id) {
 }
 
 void Sequences::pass_sequence(Node& n, ValueId outer, const std::vector<ValueId>& inner) {
-  const Parts sequence = *parts(outer);
-  std::vector<Parts> copies(n.bodies.size(), sequence);
-  const auto enter = [&](size_t p, ValueId Part::* of) {
+  const SequenceParts sequence = *parts(outer);
+  std::vector<SequenceParts> copies(n.bodies.size(), sequence);
+  const auto enter = [&](size_t p, ValueId SequencePart::* of) {
     const ValueId value = sequence.parts[p].*of;
     std::vector<ValueId> entered;
     for (auto& body : n.bodies) {
@@ -81,8 +81,8 @@ void Sequences::pass_sequence(Node& n, ValueId outer, const std::vector<ValueId>
     for (size_t i = 0; i < entered.size(); ++i) n.bodies[i]->inputs.push_back(entered[i]);
   };
   for (size_t p = 0; p < sequence.parts.size(); ++p) {
-    enter(p, &Part::value);
-    if (sequence.parts[p].table.valid()) enter(p, &Part::table);
+    enter(p, &SequencePart::value);
+    if (sequence.parts[p].table.valid()) enter(p, &SequencePart::table);
   }
   for (size_t i = 0; i < inner.size(); ++i) define(*n.bodies[i], inner[i], copies[i], n.name);
 }
@@ -91,7 +91,7 @@ void Sequences::pass_sequence(Node& n, ValueId outer, const std::vector<ValueId>
 void Sequences::pass_outputs(NodeId id, const std::vector<std::unique_ptr<Sequences>>& bodies) {
   for (size_t o = 0; o < graph_.node(id).outputs.size();) {
     const Node& n = graph_.node(id);
-    const Parts *a = bodies[0]->parts(n.bodies[0]->outputs[o]), *b = bodies[1]->parts(n.bodies[1]->outputs[o]);
+    const SequenceParts *a = bodies[0]->parts(n.bodies[0]->outputs[o]), *b = bodies[1]->parts(n.bodies[1]->outputs[o]);
     if (a == nullptr && b == nullptr) {
       ++o;
       continue;
@@ -112,7 +112,7 @@ void Sequences::pass_outputs(NodeId id, const std::vector<std::unique_ptr<Sequen
 }
 
 /// Of one, known length: element by element.
-void Sequences::pass_elements(NodeId id, size_t output, const Parts& then, const Parts& otherwise) {
+void Sequences::pass_elements(NodeId id, size_t output, const SequenceParts& then, const SequenceParts& otherwise) {
   Node& n = graph_.node(id);
   const auto at = static_cast<std::ptrdiff_t>(output);
   const ValueId whole = n.outputs[output];
@@ -120,9 +120,9 @@ void Sequences::pass_elements(NodeId id, size_t output, const Parts& then, const
   for (size_t body = 0; body < 2; ++body) {
     Graph& g = *n.bodies[body];
     g.outputs.erase(g.outputs.begin() + at);
-    for (const Part& p : (body == 0 ? then : otherwise).parts) g.outputs.push_back(p.value);
+    for (const SequencePart& p : (body == 0 ? then : otherwise).parts) g.outputs.push_back(p.value);
   }
-  Parts out;
+  SequenceParts out;
   out.is_optional = then.is_optional;
   for (size_t p = 0; p < then.parts.size(); ++p) {
     n.outputs.push_back(add_output(concat(graph_.value(whole).name, ".", p)));
@@ -137,9 +137,10 @@ void Sequences::pass_elements(NodeId id, size_t output, const Parts& then, const
 void Sequences::pass_packed(NodeId id, size_t output, ElementType type, bool is_optional) {
   Node& n = graph_.node(id);
   const std::string& name = graph_.value(n.outputs[output]).name;
-  const Part out{add_output(name + ".packed"), Part::Kind::packed, add_output(name + ".packed_shapes"), type.rank};
+  const SequencePart out{add_output(name + ".packed"), SequencePart::Kind::packed, add_output(name + ".packed_shapes"),
+                         type.rank};
   for (auto& body : n.bodies) {
-    const Part made = pack_later(*body, n.name, body->outputs[output], type);
+    const SequencePart made = pack_later(*body, n.name, body->outputs[output], type);
     body->outputs[output] = made.value;
     body->outputs.insert(body->outputs.begin() + static_cast<std::ptrdiff_t>(output) + 1, made.table);
   }

@@ -99,7 +99,7 @@ void Sequences::carry(NodeId id) {
   for (size_t i = 2; i + static_cast<size_t>(graph_.node(id).captures) < graph_.node(id).inputs.size();) {
     const Node& n = graph_.node(id);
     const Graph& body = *n.bodies[0];
-    const Parts* initial = parts(n.inputs[i]);
+    const SequenceParts* initial = parts(n.inputs[i]);
     const auto appended = initial != nullptr ? appended_to(body, i) : std::nullopt;
     const std::optional<Shape> shape = appended ? body.value(*appended).shape : std::nullopt;
     const bool waits = appended && !shape && loops_ == Loops::as_typed;
@@ -117,7 +117,7 @@ void Sequences::carry(NodeId id) {
 }
 
 /// The appended elements become a scan output.
-void Sequences::append_as_scan(NodeId id, size_t input, ValueId appended, Parts sequence) {
+void Sequences::append_as_scan(NodeId id, size_t input, ValueId appended, SequenceParts sequence) {
   Node& n = graph_.node(id);
   Graph& body = *n.bodies[0];
   const ValueId whole = input - 2 < n.outputs.size() ? n.outputs[input - 2] : ValueId();
@@ -131,7 +131,7 @@ void Sequences::append_as_scan(NodeId id, size_t input, ValueId appended, Parts 
   n.outputs.resize(body.outputs.size() - 1);
   n.outputs.back() = add_output(n.name + ".appended");
   number_outputs(graph_, id);
-  sequence.parts.push_back({n.outputs.back(), Part::Kind::stacked});
+  sequence.parts.push_back({n.outputs.back(), SequencePart::Kind::stacked});
   if (whole.valid()) define(whole, std::move(sequence), n.name);
   changed = true;
 }
@@ -139,7 +139,7 @@ void Sequences::append_as_scan(NodeId id, size_t input, ValueId appended, Parts 
 /// The sequence goes from turn to turn as the two tensors of a packed part.
 void Sequences::carry_packed(NodeId id, size_t input, ElementType type) {
   const std::string name = graph_.node(id).name;
-  const Part first = pack_later(graph_, name, graph_.node(id).inputs[input], type);
+  const SequencePart first = pack_later(graph_, name, graph_.node(id).inputs[input], type);
   Node& n = graph_.node(id);
   Graph& body = *n.bodies[0];
   const auto enters = [&](const char* hint) {
@@ -147,9 +147,10 @@ void Sequences::carry_packed(NodeId id, size_t input, ElementType type) {
     value.name = body.unique_name(hint);
     return body.add_value(std::move(value));
   };
-  const Part before{enters("numbers"), Part::Kind::packed, enters("shapes"), type.rank};
-  const Part after = pack_later(body, name, body.outputs[input - 1], type);
-  const Part last{add_output(name + ".packed"), Part::Kind::packed, add_output(name + ".packed_shapes"), type.rank};
+  const SequencePart before{enters("numbers"), SequencePart::Kind::packed, enters("shapes"), type.rank};
+  const SequencePart after = pack_later(body, name, body.outputs[input - 1], type);
+  const SequencePart last{add_output(name + ".packed"), SequencePart::Kind::packed, add_output(name + ".packed_shapes"),
+                          type.rank};
   const bool is_optional = parts(n.inputs[input])->is_optional;
   define(body, body.inputs[input], {{before}, is_optional}, name);
   replace_at(n.inputs, input, {first.value, first.table});

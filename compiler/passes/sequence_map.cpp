@@ -6,7 +6,7 @@
 
 namespace gcg {
 
-const Parts* Sequences::mapped(const Node& n, size_t i) const {
+const SequenceParts* Sequences::mapped(const Node& n, size_t i) const {
   return i + static_cast<size_t>(n.captures) < n.inputs.size() ? parts(n.inputs[i]) : nullptr;
 }
 
@@ -15,7 +15,7 @@ std::optional<size_t> Sequences::known_length(const Node& n) const {
   const auto length = parts(n.inputs[0])->length();
   if (!length) return std::nullopt;
   for (size_t i = 1; i < n.inputs.size(); ++i) {
-    const Parts* other = mapped(n, i);
+    const SequenceParts* other = mapped(n, i);
     if (other == nullptr) continue;
     if (!other->length()) return std::nullopt;
     if (*length != *other->length())
@@ -29,7 +29,7 @@ void Sequences::map(NodeId id) {
   if (parts(n.inputs[0]) == nullptr) return reject(n, "the sequence it reads is not known at compile time");
   const auto length = known_length(n);
   if (!length) return map_in_loop(id);
-  std::vector<Parts> made(n.outputs.size());
+  std::vector<SequenceParts> made(n.outputs.size());
   for (size_t p = 0; p < *length; ++p) {
     const std::vector<ValueId> results = map_element(graph_.node(id), p);
     for (size_t o = 0; o < made.size(); ++o) made[o].parts.push_back({results[o]});
@@ -48,7 +48,7 @@ std::vector<ValueId> Sequences::map_element(const Node& n, size_t part) {
   const Graph body = n.bodies[0]->clone();
   std::map<ValueId, ValueId> values;
   for (size_t i = 0; i < body.inputs.size(); ++i) {
-    const Parts* sequence = mapped(n, i);
+    const SequenceParts* sequence = mapped(n, i);
     values[body.inputs[i]] = sequence != nullptr ? sequence->parts[part].value : n.inputs[i];
   }
   copy_body(body, values);

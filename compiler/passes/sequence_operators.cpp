@@ -12,15 +12,17 @@ constexpr const char* kAxes = "gart.axes";
 constexpr const char* kOptional = "gart.optional";
 constexpr const char* kType = "gart.type";  // of a kPackSequence: dtype and rank of the elements
 
-bool has_table(Part::Kind kind) { return kind == Part::Kind::pieces || kind == Part::Kind::packed; }
+bool has_table(SequencePart::Kind kind) {
+  return kind == SequencePart::Kind::pieces || kind == SequencePart::Kind::packed;
+}
 
-Parts listed(const Node& n) {
-  Parts out;
+SequenceParts listed(const Node& n) {
+  SequenceParts out;
   const std::vector<int64_t> kinds = n.ints_attribute(kKinds), axes = n.ints_attribute(kAxes);
   for (size_t i = 0; i < n.inputs.size(); ++i) {
-    Part part{n.inputs[i]};
+    SequencePart part{n.inputs[i]};
     if (const size_t k = out.parts.size(); k < kinds.size()) {
-      part.kind = static_cast<Part::Kind>(kinds[k]);
+      part.kind = static_cast<SequencePart::Kind>(kinds[k]);
       part.axis = axes[k];
       if (has_table(part.kind)) part.table = n.inputs.at(++i);
     }
@@ -31,13 +33,13 @@ Parts listed(const Node& n) {
 }
 
 /// Makes the node one that only lists the parts; it goes when nobody reads it.
-void list(Node& n, const Parts& sequence) {
+void list(Node& n, const SequenceParts& sequence) {
   n.op = &op_SequenceConstruct;
   n.bodies.clear();
   n.captures = 0;
   n.inputs.clear();
   std::vector<int64_t> kinds, axes;
-  for (const Part& p : sequence.parts) {
+  for (const SequencePart& p : sequence.parts) {
     n.inputs.push_back(p.value);
     if (has_table(p.kind)) n.inputs.push_back(p.table);
     kinds.push_back(static_cast<int64_t>(p.kind));
@@ -47,9 +49,9 @@ void list(Node& n, const Parts& sequence) {
 }
 
 /// Was it made of nodes that are new? Then it is listed, lest they are made again.
-bool is_made(const Node& n, const Parts& out) {
+bool is_made(const Node& n, const SequenceParts& out) {
   return n.op == &op_SplitToSequence ||
-         (n.op != &op_SequenceConstruct && out.parts.size() == 1 && out.parts[0].kind == Part::Kind::packed);
+         (n.op != &op_SequenceConstruct && out.parts.size() == 1 && out.parts[0].kind == SequencePart::Kind::packed);
 }
 
 /// Its results have their types before the sequence is known: what a loop carries may depend on them.
@@ -62,7 +64,7 @@ void infer_pack(InferContext& c) {
 std::optional<ElementType> type_of_tensor(const Graph& graph, ValueId v) { return element_type(graph, {{{v}}}); }
 
 /// Has the optional an element? `from` is null where there is none, or where it is a tensor.
-ValueId has_element(NodeBuilder& b, bool none, const Parts* from) {
+ValueId has_element(NodeBuilder& b, bool none, const SequenceParts* from) {
   const bool open = from != nullptr && from->is_optional && !from->length();
   if (open) return b.node("Greater", {length_of(b, *from), b.constant(Tensor::scalar_i64(0))});
   const bool has = !none && (from == nullptr || !from->is_optional || !from->parts.empty());
@@ -109,12 +111,12 @@ void Sequences::make(NodeId id) {
   const Node& n = graph_.node(id);
   if (known_.count(n.outputs[0]) != 0) return;
   std::string why = "the sequence it changes is not known at compile time";
-  std::optional<Parts> out;
+  std::optional<SequenceParts> out;
   if (n.op == &op_SequenceConstruct || n.op == &op_SequenceEmpty || n.op == &op_Optional) {
     out = listed(n);
   } else if (n.op == &op_SplitToSequence) {
     out = split_parts(graph_, n, why);
-  } else if (const Parts* from = parts(n.inputs[0])) {
+  } else if (const SequenceParts* from = parts(n.inputs[0])) {
     out = n.op == &op_SequenceInsert ? inserted(graph_, n, *from, why) : erased(graph_, n, *from, why);
   }
   if (!out) return reject(n, why);
@@ -129,7 +131,7 @@ void Sequences::read(NodeId id) {
   if (graph_.node(id).op == &kPackSequence) return pack(id);
   const Node n{graph_.node(id).op,      graph_.node(id).name,       graph_.node(id).inputs,
                graph_.node(id).outputs, graph_.node(id).attributes, {}};
-  const Parts* from = n.inputs.empty() || !n.inputs[0].valid() ? nullptr : parts(n.inputs[0]);
+  const SequenceParts* from = n.inputs.empty() || !n.inputs[0].valid() ? nullptr : parts(n.inputs[0]);
   std::string why = "the sequence it reads is not known at compile time";
   std::optional<ValueId> out;
   NodeBuilder b(graph_, n.name);
@@ -140,7 +142,7 @@ void Sequences::read(NodeId id) {
   } else if (n.op == &op_OptionalGetElement) {
     out = element_of_optional(n, from);
     if (out && (parts(*out) != nullptr)) {
-      known_[n.outputs[0]] = Parts(*parts(*out));
+      known_[n.outputs[0]] = SequenceParts(*parts(*out));
       return;
     }
   } else if (from != nullptr) {
@@ -157,7 +159,7 @@ void Sequences::read(NodeId id) {
   changed = true;
 }
 
-std::optional<ValueId> Sequences::element_of_optional(const Node& n, const Parts* from) {
+std::optional<ValueId> Sequences::element_of_optional(const Node& n, const SequenceParts* from) {
   if (from == nullptr || !from->is_optional) {
     if (from == nullptr && graph_.value(n.inputs[0]).dtype == DType::undefined) return std::nullopt;
     return n.inputs[0];
@@ -174,7 +176,7 @@ void Sequences::replace(ValueId from, ValueId to) {
   graph_.replace_uses(from, to);
 }
 
-void Sequences::define(Graph& graph, ValueId sequence, const Parts& parts, const std::string& name) {
+void Sequences::define(Graph& graph, ValueId sequence, const SequenceParts& parts, const std::string& name) {
   Node n;
   n.name = name;
   n.outputs = {sequence};
@@ -183,22 +185,22 @@ void Sequences::define(Graph& graph, ValueId sequence, const Parts& parts, const
   graph.add_node(std::move(n));
 }
 
-void Sequences::define(ValueId sequence, Parts parts, const std::string& name) {
+void Sequences::define(ValueId sequence, SequenceParts parts, const std::string& name) {
   define(graph_, sequence, parts, name);
   known_[sequence] = std::move(parts);
 }
 
-Part Sequences::pack_later(Graph& graph, const std::string& name, ValueId sequence, ElementType type) {
+SequencePart Sequences::pack_later(Graph& graph, const std::string& name, ValueId sequence, ElementType type) {
   const NodeId id = graph.add_node(kPackSequence, name, {sequence}, 2,
                                    {{kType, std::vector<int64_t>{static_cast<int64_t>(type.dtype), type.rank}}});
   const std::vector<ValueId>& made = graph.node(id).outputs;
-  return {made[0], Part::Kind::packed, made[1], type.rank};
+  return {made[0], SequencePart::Kind::packed, made[1], type.rank};
 }
 
 void Sequences::pack(NodeId id) {
   const Node& n = graph_.node(id);
   const std::vector<int64_t> type = n.ints_attribute(kType);
-  const Parts* from = parts(n.inputs[0]);
+  const SequenceParts* from = parts(n.inputs[0]);
   if (from == nullptr) return reject(n, "the sequence it reads is not known at compile time");
   NodeBuilder b(graph_, n.name);
   const auto part = packed(b, *from, {static_cast<DType>(type.at(0)), type.at(1)});

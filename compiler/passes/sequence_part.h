@@ -9,7 +9,7 @@
 
 namespace gcg {
 
-struct Part {
+struct SequencePart {
   enum class Kind : uint8_t {
     element,
     stacked,  // elements of equal shape, along its first dimension
@@ -31,13 +31,14 @@ struct ElementType {
 };
 
 /// A sequence, or an optional: one part, or none.
-struct Parts {
-  std::vector<Part> parts;
+struct SequenceParts {
+  std::vector<SequencePart> parts;
   bool is_optional = false;
 
   /// How many elements it has, if that is known.
   std::optional<int64_t> length() const {
-    if (!std::all_of(parts.begin(), parts.end(), [](const Part& p) { return p.is_element(); })) return std::nullopt;
+    if (!std::all_of(parts.begin(), parts.end(), [](const SequencePart& p) { return p.is_element(); }))
+      return std::nullopt;
     return static_cast<int64_t>(parts.size());
   }
 };

@@ -20,9 +20,9 @@ std::optional<int64_t> place(const Graph& graph, ValueId position, int64_t lengt
   return at;
 }
 
-bool ranks_known(const Graph& graph, const Parts& sequence) {
+bool ranks_known(const Graph& graph, const SequenceParts& sequence) {
   return std::all_of(sequence.parts.begin(), sequence.parts.end(),
-                     [&](const Part& p) { return graph.value(p.value).shape.has_value(); });
+                     [&](const SequencePart& p) { return graph.value(p.value).shape.has_value(); });
 }
 
 /// Dimension `from` moved to `to`.
@@ -45,13 +45,13 @@ ValueId merged(NodeBuilder& b, ValueId x, int64_t rank, int64_t axis) {
   return b.node("Reshape", {x, b.concat(extents, 0)});
 }
 
-Parts split_evenly(NodeBuilder& b, ValueId x, const Shape& shape, int64_t axis, bool keeps) {
+SequenceParts split_evenly(NodeBuilder& b, ValueId x, const Shape& shape, int64_t axis, bool keeps) {
   const auto rank = static_cast<int64_t>(shape.size());
   const Dim& extent = shape[static_cast<size_t>(axis)];
-  Parts out;
+  SequenceParts out;
   if (!extent.is_constant() || extent.constant() > kMostElements) {
     const ValueId stacked = moved(b, x, rank, axis, 0);
-    out.parts.push_back({keeps ? b.unsqueeze(stacked, axis + 1) : stacked, Part::Kind::stacked});
+    out.parts.push_back({keeps ? b.unsqueeze(stacked, axis + 1) : stacked, SequencePart::Kind::stacked});
     return out;
   }
   for (int64_t i = 0; i < extent.constant(); ++i)
@@ -60,44 +60,44 @@ Parts split_evenly(NodeBuilder& b, ValueId x, const Shape& shape, int64_t axis, 
 }
 
 /// Pieces of the sizes in `split`, a vector of known length.
-Parts split_by_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t count, int64_t axis) {
+SequenceParts split_by_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t count, int64_t axis) {
   Graph& graph = b.graph();
   const NodeId id = graph.add_node(op("Split"), b.name(), {x, split}, static_cast<int>(count), {{"axis", axis}});
-  Parts out;
+  SequenceParts out;
   for (ValueId v : graph.node(id).outputs) out.parts.push_back({v});
   return out;
 }
 
 /// Pieces of the sizes in `split`, however many. Where those do not add up to the input's extent, an index that is out
 /// of range ends the run.
-Parts split_by_any_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t axis) {
+SequenceParts split_by_any_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t axis) {
   const ValueId sizes = b.node("Cast", {split}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}});
   const ValueId sum = b.node("ReduceSum", {sizes}, {{"keepdims", int64_t{0}}});
   const ValueId too_many = b.subtract(sum, b.extent_of(x, axis));
   const ValueId none = zero_or_fail(b, too_many);
-  return {{{x, Part::Kind::pieces, b.add(sizes, none), axis}}};
+  return {{{x, SequencePart::Kind::pieces, b.add(sizes, none), axis}}};
 }
 
 /// Pieces of `size` (i64, one element), the last as long as the rest.
-Parts split_in_any_chunks(NodeBuilder& b, ValueId x, ValueId size, int64_t axis) {
+SequenceParts split_in_any_chunks(NodeBuilder& b, ValueId x, ValueId size, int64_t axis) {
   const ValueId extent = b.extent_of(x, axis);
   const ValueId step =
       b.node("Reshape", {b.node("Cast", {size}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}}), b.ints({})});
   const ValueId starts = b.node("Range", {b.constant(Tensor::scalar_i64(0)), extent, step});
-  return {{{x, Part::Kind::pieces, b.node("Min", {b.subtract(extent, starts), step}), axis}}};
+  return {{{x, SequencePart::Kind::pieces, b.node("Min", {b.subtract(extent, starts), step}), axis}}};
 }
 
 /// Pieces of `size`, the last as long as the rest.
-Parts split_in_chunks(NodeBuilder& b, ValueId x, const Dim& extent, int64_t axis, int64_t size) {
+SequenceParts split_in_chunks(NodeBuilder& b, ValueId x, const Dim& extent, int64_t axis, int64_t size) {
   if (!extent.is_constant()) return split_in_any_chunks(b, x, b.constant(Tensor::scalar_i64(size)), axis);
-  Parts out;
+  SequenceParts out;
   for (int64_t i = 0; i < extent.constant(); i += size)
     out.parts.push_back({b.slice(x, axis, i, std::min(i + size, extent.constant()))});
   return out;
 }
 
 /// The element at `position` of pieces of any sizes.
-ValueId piece_at(NodeBuilder& b, const Part& p, ValueId position) {
+ValueId piece_at(NodeBuilder& b, const SequencePart& p, ValueId position) {
   const ValueId ends = running_sum(b, p.table);
   const auto at = [&](ValueId table) {
     return b.unsqueeze(b.node("Gather", {table, position}, {{"axis", int64_t{0}}}), 0);
@@ -106,9 +106,9 @@ ValueId piece_at(NodeBuilder& b, const Part& p, ValueId position) {
   return b.node("Slice", {p.value, b.subtract(end, size), end, b.ints({p.axis})});
 }
 
-bool of_one_shape(const Graph& graph, const Parts& sequence) {
+bool of_one_shape(const Graph& graph, const SequenceParts& sequence) {
   const auto& first = graph.value(sequence.parts[0].value).shape;
-  return std::all_of(sequence.parts.begin(), sequence.parts.end(), [&](const Part& p) {
+  return std::all_of(sequence.parts.begin(), sequence.parts.end(), [&](const SequencePart& p) {
     const auto& shape = graph.value(p.value).shape;
     return shape && first && *shape == *first;
   });
@@ -124,7 +124,7 @@ std::optional<int64_t> known_number(const Graph& graph, ValueId v) {
   return std::nullopt;
 }
 
-std::optional<Parts> split_parts(Graph& graph, const Node& node, std::string& why) {
+std::optional<SequenceParts> split_parts(Graph& graph, const Node& node, std::string& why) {
   const ValueId x = node.inputs[0], split = node.inputs.size() > 1 ? node.inputs[1] : ValueId();
   NodeBuilder b(graph, node.name);
   if (!graph.value(x).shape) return why = "the rank of its input is not known", std::nullopt;
@@ -144,8 +144,8 @@ std::optional<Parts> split_parts(Graph& graph, const Node& node, std::string& wh
   return split_in_chunks(b, x, shape[static_cast<size_t>(axis)], axis, *size);
 }
 
-std::optional<Parts> inserted(Graph& graph, const Node& node, Parts sequence, std::string& why) {
-  const Part part{node.inputs[1]};
+std::optional<SequenceParts> inserted(Graph& graph, const Node& node, SequenceParts sequence, std::string& why) {
+  const SequencePart part{node.inputs[1]};
   const ValueId position = node.inputs.size() > 2 ? node.inputs[2] : ValueId();
   const auto length = sequence.length();
   if (!position.valid()) {
@@ -161,10 +161,10 @@ std::optional<Parts> inserted(Graph& graph, const Node& node, Parts sequence, st
   const auto type = element_type(graph, {{part}});
   const auto one = type ? packed(b, {{part}}, *type) : std::nullopt, all = one ? packed(b, sequence, *type) : one;
   if (!all) return why = kRanks, std::nullopt;
-  return Parts{{packed_with(b, *all, *one, position)}, sequence.is_optional};
+  return SequenceParts{{packed_with(b, *all, *one, position)}, sequence.is_optional};
 }
 
-std::optional<Parts> erased(Graph& graph, const Node& node, Parts sequence, std::string& why) {
+std::optional<SequenceParts> erased(Graph& graph, const Node& node, SequenceParts sequence, std::string& why) {
   const auto length = sequence.length();
   const ValueId position = node.inputs.size() > 1 ? node.inputs[1] : ValueId();
   if (length && *length == 0) fail("SequenceErase '", node.name, "': the sequence is empty");
@@ -181,10 +181,10 @@ std::optional<Parts> erased(Graph& graph, const Node& node, Parts sequence, std:
   const auto type = element_type(graph, sequence);
   const auto all = type ? packed(b, sequence, *type) : std::nullopt;
   if (!all) return why = kRanks, std::nullopt;
-  return Parts{{packed_without(b, *all, position)}, sequence.is_optional};
+  return SequenceParts{{packed_without(b, *all, position)}, sequence.is_optional};
 }
 
-std::optional<ValueId> element_at(Graph& graph, const Node& node, const Parts& sequence, std::string& why) {
+std::optional<ValueId> element_at(Graph& graph, const Node& node, const SequenceParts& sequence, std::string& why) {
   NodeBuilder b(graph, node.name);
   const ValueId position = node.inputs[1];
   const auto length = sequence.length();
@@ -192,13 +192,13 @@ std::optional<ValueId> element_at(Graph& graph, const Node& node, const Parts& s
   if (length)
     if (const auto at = place(graph, position, *length, *length - 1, node))
       return sequence.parts[static_cast<size_t>(*at)].value;
-  const Part& first = sequence.parts[0];
+  const SequencePart& first = sequence.parts[0];
   const auto gathered = [&](ValueId stacked) { return b.node("Gather", {stacked, position}, {{"axis", int64_t{0}}}); };
-  if (sequence.parts.size() == 1 && first.kind == Part::Kind::stacked) return gathered(first.value);
-  if (sequence.parts.size() == 1 && first.kind == Part::Kind::pieces) return piece_at(b, first, position);
+  if (sequence.parts.size() == 1 && first.kind == SequencePart::Kind::stacked) return gathered(first.value);
+  if (sequence.parts.size() == 1 && first.kind == SequencePart::Kind::pieces) return piece_at(b, first, position);
   if (length && of_one_shape(graph, sequence)) {
     std::vector<ValueId> rows;
-    for (const Part& p : sequence.parts) rows.push_back(b.unsqueeze(p.value, 0));
+    for (const SequencePart& p : sequence.parts) rows.push_back(b.unsqueeze(p.value, 0));
     return gathered(b.concat(rows, 0));
   }
   const auto type = element_type(graph, sequence);
@@ -207,7 +207,7 @@ std::optional<ValueId> element_at(Graph& graph, const Node& node, const Parts& s
   return packed_element(b, *all, position);
 }
 
-std::optional<ValueId> concatenated(Graph& graph, const Node& node, const Parts& sequence, std::string& why) {
+std::optional<ValueId> concatenated(Graph& graph, const Node& node, const SequenceParts& sequence, std::string& why) {
   if (sequence.parts.empty()) fail("ConcatFromSequence '", node.name, "': the sequence is empty");
   const auto type = element_type(graph, sequence);
   if (!type || !ranks_known(graph, sequence)) return why = "the rank of an element is not known", std::nullopt;
@@ -218,13 +218,13 @@ std::optional<ValueId> concatenated(Graph& graph, const Node& node, const Parts&
   if (axis < 0 || axis >= out_rank)
     fail("ConcatFromSequence '", node.name, "': axis ", given, " out of range [", -out_rank, ", ", out_rank, ")");
   std::vector<ValueId> pieces;
-  for (const Part& p : sequence.parts) {
+  for (const SequencePart& p : sequence.parts) {
     ValueId piece = p.value;
-    if (p.kind == Part::Kind::packed || (p.kind == Part::Kind::pieces && (stacks || p.axis != axis))) {
+    if (p.kind == SequencePart::Kind::packed || (p.kind == SequencePart::Kind::pieces && (stacks || p.axis != axis))) {
       const auto all = packed(b, {{p}}, *type);
       if (!all) return why = kRanks, std::nullopt;
       piece = stacks ? packed_stack(b, *all, axis) : packed_join(b, *all, axis);
-    } else if (p.kind == Part::Kind::stacked) {
+    } else if (p.kind == SequencePart::Kind::stacked) {
       piece = moved(b, piece, type->rank + 1, 0, axis);
       if (!stacks) piece = merged(b, piece, type->rank + 1, axis);
     } else if (stacks) {
@@ -235,15 +235,15 @@ std::optional<ValueId> concatenated(Graph& graph, const Node& node, const Parts&
   return b.concat(pieces, axis);
 }
 
-ValueId length_of(NodeBuilder& b, const Parts& sequence) {
+ValueId length_of(NodeBuilder& b, const SequenceParts& sequence) {
   int64_t single = 0;
   ValueId sum;
-  for (const Part& p : sequence.parts) {
+  for (const SequencePart& p : sequence.parts) {
     if (p.is_element()) {
       ++single;
       continue;
     }
-    const ValueId count = b.extent_of(p.kind == Part::Kind::stacked ? p.value : p.table, 0);
+    const ValueId count = b.extent_of(p.kind == SequencePart::Kind::stacked ? p.value : p.table, 0);
     sum = sum.valid() ? b.add(sum, count) : count;
   }
   const ValueId apart = b.constant(Tensor::scalar_i64(single));

@@ -13,11 +13,11 @@ namespace gcg {
 std::optional<int64_t> known_number(const Graph& graph, ValueId v);
 
 /// Nullopt where the node cannot be taken apart (yet); `why` says what is missing then.
-std::optional<Parts> split_parts(Graph& graph, const Node& node, std::string& why);
-std::optional<Parts> inserted(Graph& graph, const Node& node, Parts sequence, std::string& why);
-std::optional<Parts> erased(Graph& graph, const Node& node, Parts sequence, std::string& why);
-std::optional<ValueId> element_at(Graph& graph, const Node& node, const Parts& sequence, std::string& why);
-std::optional<ValueId> concatenated(Graph& graph, const Node& node, const Parts& sequence, std::string& why);
-ValueId length_of(NodeBuilder& b, const Parts& sequence);
+std::optional<SequenceParts> split_parts(Graph& graph, const Node& node, std::string& why);
+std::optional<SequenceParts> inserted(Graph& graph, const Node& node, SequenceParts sequence, std::string& why);
+std::optional<SequenceParts> erased(Graph& graph, const Node& node, SequenceParts sequence, std::string& why);
+std::optional<ValueId> element_at(Graph& graph, const Node& node, const SequenceParts& sequence, std::string& why);
+std::optional<ValueId> concatenated(Graph& graph, const Node& node, const SequenceParts& sequence, std::string& why);
+ValueId length_of(NodeBuilder& b, const SequenceParts& sequence);
 
 }  // namespace gcg

@@ -40,7 +40,7 @@ class Sequences {
       if (!graph_.node(id).erased) visit(id);
   }
 
-  const Parts* parts(ValueId v) const {
+  const SequenceParts* parts(ValueId v) const {
     const auto it = known_.find(v);
     return it == known_.end() ? nullptr : &it->second;
   }
@@ -55,16 +55,16 @@ class Sequences {
   // ---- operators (sequence_operators.cpp)
   void make(NodeId id);
   void read(NodeId id);
-  std::optional<ValueId> element_of_optional(const Node& n, const Parts* from);
+  std::optional<ValueId> element_of_optional(const Node& n, const SequenceParts* from);
   /// Outputs of the graph keep their value; they get a copy of one that is no node's result or an output, too.
   void replace(ValueId from, ValueId to);
   /// A value for a node that gets one more output.
   ValueId add_output(const std::string& hint);
   /// `sequence` has lost its producer: it gets one that lists the parts.
-  void define(ValueId sequence, Parts parts, const std::string& name);
-  static void define(Graph& graph, ValueId sequence, const Parts& parts, const std::string& name);
+  void define(ValueId sequence, SequenceParts parts, const std::string& name);
+  static void define(Graph& graph, ValueId sequence, const SequenceParts& parts, const std::string& name);
   /// A kPackSequence: its values and shapes are those of the sequence as a packed part.
-  static Part pack_later(Graph& graph, const std::string& name, ValueId sequence, ElementType type);
+  static SequencePart pack_later(Graph& graph, const std::string& name, ValueId sequence, ElementType type);
   void pack(NodeId id);
   /// The type of the elements as far as the graph tells, which a sequence without elements does not.
   static std::optional<ElementType> type_of(const Graph& graph, ValueId sequence);
@@ -75,7 +75,7 @@ class Sequences {
   std::optional<size_t> known_length(const Node& n) const;
   std::vector<ValueId> map_element(const Node& n, size_t part);
   /// The sequence that is input `i` of the SequenceMap; null where that is a tensor.
-  const Parts* mapped(const Node& n, size_t i) const;
+  const SequenceParts* mapped(const Node& n, size_t i) const;
   /// `values` receives those of the body's outputs, too.
   void copy_body(const Graph& body, std::map<ValueId, ValueId>& values);
 
@@ -85,7 +85,7 @@ class Sequences {
   std::optional<int64_t> iterations(const Node& n) const;
   bool unroll(NodeId id);
   void carry(NodeId id);
-  void append_as_scan(NodeId id, size_t input, ValueId appended, Parts sequence);
+  void append_as_scan(NodeId id, size_t input, ValueId appended, SequenceParts sequence);
   void carry_packed(NodeId id, size_t input, ElementType type);
 
   // ---- bodies (sequence_bodies.cpp)
@@ -94,11 +94,11 @@ class Sequences {
   void pass_captures(NodeId id);
   void pass_sequence(Node& n, ValueId outer, const std::vector<ValueId>& inner);
   void pass_outputs(NodeId id, const std::vector<std::unique_ptr<Sequences>>& bodies);
-  void pass_elements(NodeId id, size_t output, const Parts& then, const Parts& otherwise);
+  void pass_elements(NodeId id, size_t output, const SequenceParts& then, const SequenceParts& otherwise);
   void pass_packed(NodeId id, size_t output, ElementType type, bool is_optional);
 
   Graph& graph_;
-  std::map<ValueId, Parts> known_;
+  std::map<ValueId, SequenceParts> known_;
   const Loops loops_;
 };
 

@@ -24,7 +24,7 @@ bool has_sequences(const Graph& graph) {
 void spread_outputs(Graph& graph, const Sequences& sequences, std::vector<UnsupportedNode>& rows) {
   std::vector<ValueId> outputs;
   for (ValueId v : graph.outputs) {
-    const Parts* parts = sequences.parts(v);
+    const SequenceParts* parts = sequences.parts(v);
     while (parts != nullptr && parts->is_optional && parts->parts.size() == 1 &&
            sequences.parts(parts->parts[0].value) != nullptr)
       parts = sequences.parts(parts->parts[0].value);
@@ -64,7 +64,7 @@ void Sequences::visit(NodeId id) {
   if (makes_sequence(n.op)) return n.op == &op_SequenceMap ? map(id) : make(id);
   if (reads_sequence(n.op)) return read(id);
   if (n.op == &op_Identity) {
-    if (const Parts* from = parts(n.inputs[0])) known_[n.outputs[0]] = *from;
+    if (const SequenceParts* from = parts(n.inputs[0])) known_[n.outputs[0]] = *from;
     return;
   }
   if (n.bodies.empty()) return;

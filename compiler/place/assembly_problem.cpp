@@ -221,7 +221,7 @@ void apply(const place::Problem& problem, const place::Placement& placement, fb:
 std::vector<uint8_t> place_assembly(std::span<const uint8_t> section, const GroupWeights& weights) {
   fb::AssemblyT assembly = unpack_assembly(section);
   const place::Problem problem = problem_of(assembly, weights);
-  const place::Result result = place::place(problem);
+  const place::Placed result = place::place(problem);
   if (!result.placement) fail(place::describe(problem, result.misfit));
   apply(problem, *result.placement, assembly);
   return pack_assembly(assembly);

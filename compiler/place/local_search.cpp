@@ -29,7 +29,7 @@ class Random {
 
 class Annealing {
  public:
-  Annealing(const Problem& problem, const Ranks& ranks, const Found& start, const SearchOptions& options)
+  Annealing(const Problem& problem, const Ranks& ranks, const SearchResult& start, const SearchOptions& options)
       : problem_(problem), ranks_(ranks), options_(options), simulator_(problem), random_(options.seed), best_(start) {
     for (int g = 0; g < problem.group_count(); ++g) {
       std::vector<int> devices;
@@ -52,7 +52,7 @@ class Annealing {
         memory == 0 ? 0 : kMemoryPrice * std::max(start.cost.us, 1e-9) / static_cast<double>(memory);
   }
 
-  Found run() {
+  SearchResult run() {
     if (problem_.group_count() == 0) return best_;
     const int64_t least_round = kLeastRound * std::max(1, problem_.group_count() / kSmall);
     const int64_t rounds = std::clamp<int64_t>(options_.evaluations / least_round, 1, kMostRounds);
@@ -64,7 +64,7 @@ class Annealing {
     return best_;
   }
 
-  Found fit() {
+  SearchResult fit() {
     memory_alone_ = true;
     const int64_t walk = kLeastRound * std::max(1, problem_.group_count() / kSmall);
     for (int64_t done = 0; done < options_.evaluations && best_.cost.missing_bytes > 0; done += walk)
@@ -97,23 +97,23 @@ class Annealing {
     streak_ = 0;
   }
 
-  Found anywhere() {
-    Found out = best_;
+  SearchResult anywhere() {
+    SearchResult out = best_;
     for (int g = 0; g < problem_.group_count(); ++g) out.placement.device[at(g)] = any_device(g);
     out.placement.order = order_by_rank(problem_, ranks_, out.placement.device);
     out.cost = simulator_.cost(out.placement);
     return out;
   }
 
-  Found anywhere_in_any_order() {
-    Found out = anywhere();
+  SearchResult anywhere_in_any_order() {
+    SearchResult out = anywhere();
     index(out.placement);
     for (int i = 0; i < 2 * problem_.group_count(); ++i) reorder(out.placement, random_.below(problem_.group_count()));
     out.cost = simulator_.cost(out.placement);
     return out;
   }
 
-  void anneal(Found now, int64_t evaluations, double hot) {
+  void anneal(SearchResult now, int64_t evaluations, double hot) {
     index(now.placement);
     critical_.clear();
     const double scale = memory_alone_ ? group_bytes_ : std::max(best_.cost.us, 1e-9);
@@ -226,7 +226,7 @@ class Annealing {
   SearchOptions options_;
   Simulator simulator_;
   Random random_;
-  Found best_;
+  SearchResult best_;
   Placement before_;
   bool memory_alone_ = false;
   double group_bytes_ = 0;  // of all the memory that there is, a group's share
@@ -240,12 +240,12 @@ class Annealing {
 
 }  // namespace
 
-Found search(const Problem& problem, const Ranks& ranks, Found start, const SearchOptions& options) {
+SearchResult search(const Problem& problem, const Ranks& ranks, SearchResult start, const SearchOptions& options) {
   if (options.evaluations <= 0) return start;
   return Annealing(problem, ranks, start, options).run();
 }
 
-Found search_fit(const Problem& problem, const Ranks& ranks, Found start, const SearchOptions& options) {
+SearchResult search_fit(const Problem& problem, const Ranks& ranks, SearchResult start, const SearchOptions& options) {
   if (options.evaluations <= 0 || problem.group_count() == 0) return start;
   return Annealing(problem, ranks, start, options).fit();
 }

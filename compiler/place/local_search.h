@@ -13,7 +13,7 @@ struct SearchOptions {
   uint64_t seed = 1;
 };
 
-struct Found {
+struct SearchResult {
   Placement placement;
   Simulator::Cost cost;
 };
@@ -21,9 +21,9 @@ struct Found {
 /// Simulated annealing from `start`: a group, its run of the chain or two groups change devices, a group or a run
 /// changes its turn. What lacks memory is worse than what does not; the best of all that was met is returned, so never
 /// worse than `start`.
-Found search(const Problem& problem, const Ranks& ranks, Found start, const SearchOptions& options);
+SearchResult search(const Problem& problem, const Ranks& ranks, SearchResult start, const SearchOptions& options);
 
 /// The same where memory is all that counts, from `start` and then from anywhere, until a placement fits.
-Found search_fit(const Problem& problem, const Ranks& ranks, Found start, const SearchOptions& options);
+SearchResult search_fit(const Problem& problem, const Ranks& ranks, SearchResult start, const SearchOptions& options);
 
 }  // namespace gcg::place

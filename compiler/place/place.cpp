@@ -88,14 +88,14 @@ class Portfolio {
     const size_t starts = small ? std::min(candidates_.size(), kStarts) : 1;  // many groups need one long walk
     for (size_t i = 0; i < starts; ++i) {
       const SearchOptions search_options{evaluations / static_cast<int64_t>(starts), options_.seed + i};
-      Found found = search(problem_, ranks_, candidates_[i].found, search_options);
+      SearchResult found = search(problem_, ranks_, candidates_[i].found, search_options);
       if (found.cost < candidates_[i].found.cost) candidates_.push_back({std::move(found), "search"});
     }
     sort();
     if (best().cost.missing_bytes > 0) make_fit(evaluations);
   }
 
-  const Found& best() const { return candidates_.front().found; }
+  const SearchResult& best() const { return candidates_.front().found; }
   const std::string& by() const { return candidates_.front().name; }
 
  private:
@@ -106,13 +106,13 @@ class Portfolio {
   static constexpr size_t kStarts = 3, kSmall = 40;
 
   struct Candidate {
-    Found found;
+    SearchResult found;
     std::string name;
   };
 
   /// Where times kept the search from what fits: first anything that does, then better ones from there.
   void make_fit(int64_t evaluations) {
-    Found found = search_fit(problem_, ranks_, best(), {evaluations, options_.seed});
+    SearchResult found = search_fit(problem_, ranks_, best(), {evaluations, options_.seed});
     if (found.cost.missing_bytes > 0) return;
     candidates_.push_back({search(problem_, ranks_, std::move(found), {evaluations, options_.seed}), "search"});
     sort();
@@ -184,8 +184,8 @@ Misfit explain(const Problem& problem) {
 
 }  // namespace
 
-Result place(const Problem& problem, const Options& options, const Placement* hint) {
-  Result result;
+Placed place(const Problem& problem, const Options& options, const Placement* hint) {
+  Placed result;
   if (auto misfit = unsupported(problem)) {
     result.misfit = std::move(*misfit);
     return result;

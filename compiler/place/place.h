@@ -28,7 +28,7 @@ struct Misfit {
   std::vector<Row> rows;  // of each device
 };
 
-struct Result {
+struct Placed {
   std::optional<Placement> placement;  // none: see misfit
   double us = 0;                       // of a run
   std::string by;                      // what found it: "heft", "all on cuda:0", "search", ..
@@ -37,7 +37,7 @@ struct Result {
 
 /// The best of: all on each single device, every list scheduler, what was there (`hint`), and a search from the best of
 /// those.
-Result place(const Problem& problem, const Options& options = {}, const Placement* hint = nullptr);
+Placed place(const Problem& problem, const Options& options = {}, const Placement* hint = nullptr);
 
 /// "group 'g3' fits on no device: 'cpu:0' has 12 bytes free, 40 are needed; 'acc:0' does not support it".
 std::string describe(const Problem& problem, const Misfit& misfit);

@@ -13,7 +13,7 @@ namespace {
 size_t at(int number) { return static_cast<size_t>(number); }
 
 struct Candidate {
-  Found found;
+  SearchResult found;
   std::string by;
 };
 
@@ -58,7 +58,7 @@ class Alternatives {
   }
 
   void add_placed(const Options& options) {
-    if (Result result = place(problem_, options, &now_); result.placement) add(*result.placement, result.by);
+    if (Placed result = place(problem_, options, &now_); result.placement) add(*result.placement, result.by);
   }
 
   /// What is best first; what fits before what does not.

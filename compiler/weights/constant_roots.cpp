@@ -1,9 +1,8 @@
 #include "compiler/weights/constant_roots.h"
 
 #include <cstring>
-#include <functional>
-#include <string_view>
 
+#include "artifact_schema/digest.h"
 #include "compiler/ir/graph.h"
 
 namespace gcg {
@@ -14,8 +13,11 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
 }
 
 size_t hash_of_bytes(const Tensor& tensor) {
-  return std::hash<std::string_view>()(
-      {reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
+  const gart::Digest digest =
+      gart::digest_section({reinterpret_cast<const uint8_t*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
+  size_t hash = 0;
+  std::memcpy(&hash, &digest, sizeof hash);
+  return hash;
 }
 
 TensorRef source_of_all(const TensorRef& tensor) {

@@ -1,5 +1,6 @@
 #include "compiler/weights/load_time_packing.h"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -196,6 +197,7 @@ void add_packing_plans(std::vector<Plan>& plans, Graph& graph, const Region& reg
 }  // namespace
 
 std::set<const Tensor*> plan_load_time_packing(std::vector<Plan>& plans) {
+  if (std::none_of(plans.begin(), plans.end(), takes_packed)) return {};
   std::set<const Tensor*> sources;
   Stored stored(plans);
   Graph graph;

@@ -3,18 +3,12 @@
 #include <algorithm>
 #include <chrono>
 
+#include "runtime/relax.h"
+
 namespace gart::cpu {
 namespace {
 
 constexpr int kSpinsPerClockRead = 64;
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
 
 }  // namespace
 

@@ -41,7 +41,7 @@ void decode_values(const fb::Assembly& from, Assembly& to) {
 void decode_calls(const fb::Assembly& from, Assembly& to) {
   for (uint32_t i = 0; i < count_of(from.calls()); ++i) {
     const fb::PartCall& call = *from.calls()->Get(i);
-    Call out;
+    PartCall out;
     out.entry = call.entry();
     out.group = call.group();
     out.inputs = numbers(call.inputs());
@@ -81,7 +81,7 @@ std::vector<uint8_t> early_slots(const Assembly& assembly) {
 }
 
 /// The values that carry the symbols of a call's extents.
-void add_carriers(const Assembly& assembly, Call& call) {
+void add_carriers(const Assembly& assembly, PartCall& call) {
   std::vector<uint8_t> read(assembly.symbols.size() + assembly.program.size());
   for (const uint32_t slot : call.extents) read[slot] = 1;
   mark_operands(assembly.program, assembly.symbols.size(), read);
@@ -90,7 +90,7 @@ void add_carriers(const Assembly& assembly, Call& call) {
 }
 
 void find_needs(Assembly& assembly) {
-  for (Call& call : assembly.calls) {
+  for (PartCall& call : assembly.calls) {
     call.needs = call.inputs;
     if (!call.extents.empty()) add_carriers(assembly, call);
     std::sort(call.needs.begin(), call.needs.end());

@@ -21,7 +21,7 @@ struct Value {
   bool early = false;          // its extents are known before the first call
 };
 
-struct Call {
+struct PartCall {
   uint32_t entry = 0;  // a part: an entry point of the manifest
   uint32_t group = 0;
   std::vector<uint32_t> inputs, outputs;  // values
@@ -62,7 +62,7 @@ struct Assembly {
   ShapeProgram program;  // in the artifact
   std::vector<Constraint> constraints;
   std::vector<Value> values;
-  std::vector<Call> calls;
+  std::vector<PartCall> calls;
   std::vector<Group> groups;
   std::vector<Device> devices;
   std::vector<uint32_t> inputs, outputs;       // of the model: values

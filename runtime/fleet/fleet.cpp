@@ -60,7 +60,7 @@ bool FleetState::may_run(uint32_t group, uint32_t device) const {
 
 std::vector<uint32_t> FleetState::parts_on(uint32_t device) const {
   std::vector<uint32_t> parts;
-  for (const Call& call : assembly.calls)
+  for (const PartCall& call : assembly.calls)
     if (may_run(call.group, device)) parts.push_back(call.entry);
   std::sort(parts.begin(), parts.end());
   parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
@@ -184,7 +184,7 @@ std::shared_ptr<const Placement> FleetState::place_by_load() {
   for (uint32_t device = 0; device < lanes_.size(); ++device)
     if (lanes_[device] != nullptr) free_at_[device] = double(lanes_[device]->ahead_us());
   for (double& end : ends_) end = -1;
-  for (const Call& call : assembly.calls)
+  for (const PartCall& call : assembly.calls)
     if (ends_[call.group] < 0) choose(call);
   for (const auto& placement : chosen_)
     if (placement != nullptr && placement->device == places_) return placement;
@@ -195,7 +195,7 @@ std::shared_ptr<const Placement> FleetState::place_by_load() {
 }
 
 /// For the group whose first call this is.
-void FleetState::choose(const Call& call) {
+void FleetState::choose(const PartCall& call) {
   uint32_t best = kNone;
   Candidate of_best;
   for (uint32_t device = 0; device < lanes_.size(); ++device) {

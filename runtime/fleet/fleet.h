@@ -58,7 +58,7 @@ struct FleetState {
   [[noreturn]] void fail_lost(uint32_t group, uint32_t device, const std::string& reasons) const;
   void look_up_times();
   std::shared_ptr<const Placement> place_by_load();
-  void choose(const Call& call);
+  void choose(const PartCall& call);
   double time_of(uint32_t group, uint32_t device) const;
   double load_of(uint32_t device, uint32_t with) const;
   bool has_room(uint32_t device, uint32_t with) const;

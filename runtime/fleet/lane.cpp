@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "runtime/relax.h"
+
 namespace gart::fleet {
 namespace {
 
@@ -11,14 +13,6 @@ namespace {
 // whoever would hand something over.
 constexpr int64_t kSpinNs = 30'000;
 constexpr int kSpinsPerClockRead = 32;
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
 
 /// For a heap whose first is the oldest.
 bool is_later(const Turn* a, const Turn* b) { return a->order != b->order ? a->order > b->order : a->call > b->call; }

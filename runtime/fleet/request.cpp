@@ -127,7 +127,7 @@ void RequestState::start(std::shared_ptr<const Placement> placement) {
   if (is_under_way()) fail(ErrorCode::invalid_argument, "the request is under way: wait for it first");
   has_run_ = false;
   check_inputs();
-  for (const Call& call : assembly_.calls) {  // what a run before found out
+  for (const PartCall& call : assembly_.calls) {  // what a run before found out
     for (const uint32_t value : call.outputs)
       for (const uint32_t symbol : assembly_.carried[value]) slots_.known[symbol] = 0;
   }
@@ -251,7 +251,7 @@ void RequestState::take(uint32_t value, const TensorView& result, const OutputBu
 }
 
 void RequestState::run_call(Lane& lane, uint32_t index) {
-  const Call& call = assembly_.calls[index];
+  const PartCall& call = assembly_.calls[index];
   Hands& hand = hands();
   hand.inputs.clear();
   hand.outputs.clear();

@@ -114,7 +114,7 @@ uint32_t FakeModel::call(std::vector<uint32_t> inputs, uint32_t device) {
   group.device = device;
   group.calls = 1;
   assembly.groups.push_back(group);
-  Call call;
+  PartCall call;
   call.entry = call.group = number;
   call.outputs = {value};
   call.needs = call.inputs = std::move(inputs);

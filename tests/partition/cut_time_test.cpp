@@ -116,7 +116,7 @@ TEST(CutTime, CutAndPlaceWithinTheirBars) {
     Cut cut;
     const double to_cut = cpu_milliseconds([&] { cut = cut_graph(graph, fleet); });
     const place::Problem problem = problem_of(graph, cut, c.devices);
-    place::Result found;
+    place::Placed found;
     const double to_place = cpu_milliseconds([&] { found = place::place(problem); }, c.bar < 1'000 ? 3 : 1);
     ASSERT_TRUE(found.placement.has_value());
     std::printf("%d nodes, %zu groups, %d devices: cut %.0f ms, place %.0f ms (by %s)\n", c.nodes, cut.groups.size(),

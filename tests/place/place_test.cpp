@@ -106,7 +106,7 @@ TEST(Place, FindsWhatExhaustiveSearchFinds) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     const Problem p = random_problem(seed, 5, 2, seed % 2 == 1);
     const Simulator::Cost best = Exhaustive(p).best();
-    const Result found = place(p);
+    const Placed found = place(p);
     ASSERT_EQ(found.placement.has_value(), best.missing_bytes == 0) << seed;
     if (found.placement) {
       EXPECT_LE(found.us, 1.0001 * best.us) << seed;
@@ -127,7 +127,7 @@ TEST(Place, EveryRuleGivesPlacementsThatRun) {
 TEST(Place, TheSameEveryTimeAndNeverWorseThanItsParts) {
   for (uint32_t seed = 0; seed < 10; ++seed) {
     const Problem p = random_problem(seed, 40, 3, false);
-    const Result a = place(p), b = place(p);
+    const Placed a = place(p), b = place(p);
     ASSERT_TRUE(a.placement);
     expect_runs(p, *a.placement);
     EXPECT_EQ(a.placement->device, b.placement->device);
@@ -152,14 +152,14 @@ Problem two_devices(int64_t memory_a, int64_t memory_b) {
 }
 
 TEST(Place, ADeviceThatIsTooSmallIsNeverChosen) {
-  const Result found = place(two_devices(1000, 99));
+  const Placed found = place(two_devices(1000, 99));
   ASSERT_TRUE(found.placement);
   EXPECT_EQ(found.placement->device, (std::vector<int>{0, 0}));
 }
 
 TEST(Place, SaysWhyNothingFits) {
   const Problem p = two_devices(100, 99);
-  const Result found = place(p);
+  const Placed found = place(p);
   ASSERT_FALSE(found.placement);
   EXPECT_EQ(describe(p, found.misfit),
             "group 'g1' fits on no device: 'a' has 0 bytes free of 100 that it needs; 'b' has 99 bytes free of 100 "

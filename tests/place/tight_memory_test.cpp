@@ -31,7 +31,7 @@ TEST(TightMemory, TheOnlyPlacementsThatFitAreFound) {
   for (uint64_t seed = 1; seed < 6; ++seed) {
     Options options;
     options.seed = seed;
-    const Result found = place(problem, options);
+    const Placed found = place(problem, options);
     ASSERT_TRUE(found.placement) << describe(problem, found.misfit);
     EXPECT_EQ(found.us, 499);
     EXPECT_EQ(found.placement->device, (std::vector<int>{0, 1, 1, 1, 0, 1}));

@@ -54,7 +54,7 @@ class Engine {
 
   std::vector<Buffer*> values_of(const Cut& cut) {
     ProgramCache& programs = ProgramCache::instance();
-    Found& found = programs.find(cut);
+    KnownCut& found = programs.find(cut);
     const std::shared_ptr<Program> program = found.program;
     const bool is_deterministic = programs.settings().deterministic;
     if (program->state < Program::State::ready) {

@@ -75,8 +75,8 @@ class Recorder {
         lists.push_back(std::move(*numbers));
       } else if (operand.is_constant() && operand.dtype == gcg::DType::f32 && decides_shape(node, k)) {
         operands += 'f';
-        const auto numbers = operand.constant->as<float>();
-        attributes["#" + std::to_string(k)] = std::vector<double>(numbers.begin(), numbers.end());
+        const auto scales = operand.constant->as<float>();
+        attributes["#" + std::to_string(k)] = std::vector<double>(scales.begin(), scales.end());
       } else {
         operands += 'x';
         arrays.push_back(value(node.inputs[k]));

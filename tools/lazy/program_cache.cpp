@@ -63,11 +63,11 @@ ProgramCache& ProgramCache::instance() {
   return *cache;
 }
 
-Found& ProgramCache::find(const Cut& cut) {
+KnownCut& ProgramCache::find(const Cut& cut) {
   const uint64_t hash = cut.hash();
   const auto [begin, end] = found_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
-    Found& known = it->second;
+    KnownCut& known = it->second;
     if (known.form != cut.form || known.extents != cut.extents) continue;
     known.used = ++clock_;
     const Program::State state = known.program->state;
@@ -75,7 +75,7 @@ Found& ProgramCache::find(const Cut& cut) {
     found_.erase(it);  // open extents did not do: fixed ones will
     break;
   }
-  Found fresh{cut.form, cut.extents, nullptr, {}, ++clock_};
+  KnownCut fresh{cut.form, cut.extents, nullptr, {}, ++clock_};
   fresh.program = program_for(family_of(cut), cut, fresh.symbols);
   evict();
   return found_.emplace(hash, std::move(fresh))->second;

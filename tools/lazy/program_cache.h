@@ -18,7 +18,7 @@
 namespace gcc_graph::lazy {
 
 /// What a cut was found to be.
-struct Found {
+struct KnownCut {
   std::vector<uint32_t> form;
   std::vector<const Extents*> extents;
   std::shared_ptr<Program> program;
@@ -30,7 +30,7 @@ struct Found {
 class ProgramCache {
  public:
   /// The program for the cut, ready or not.
-  Found& find(const Cut& cut);
+  KnownCut& find(const Cut& cut);
   /// Has it compiled behind the caller's back.
   void request(const std::shared_ptr<Program>& program);
   /// Compiled, here and now if nobody is at it.
@@ -66,7 +66,7 @@ class ProgramCache {
   void set_priority(int nice) const;
   void evict();
 
-  std::unordered_multimap<uint64_t, Found> found_;
+  std::unordered_multimap<uint64_t, KnownCut> found_;
   std::unordered_multimap<uint64_t, Family> families_;
   uint64_t clock_ = 0;
 

@@ -66,7 +66,7 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const CpuTarget& target
   GCG_CHECK(found != nullptr, "LLVM has no target ", target.triple, ": ", error);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  options.FunctionSections = false;
+  options.FunctionSections = true;  // link_blob aligns each
   options.EmitAddrsig = false;
   std::unique_ptr<llvm::TargetMachine> machine(
       found->createTargetMachine(target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_,

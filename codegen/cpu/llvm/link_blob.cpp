@@ -32,14 +32,14 @@ class ObjectLinker {
  public:
   using Places = std::map<std::string, uint64_t, std::less<>>;  // of functions that objects may call
 
-  ObjectLinker(std::span<const char> object, LinkedBlob& blob, const Places& shared)
+  /// `shared` gets what the object defines besides its entry.
+  ObjectLinker(std::span<const char> object, LinkedBlob& blob, Places& shared)
       : file_(expect(ElfFile::create({object.data(), object.size()}), "header")),
         sections_(expect(file_.sections(), "sections")),
         blob_(&blob),
         shared_(&shared) {}
 
   LinkedBlob::Function link(const std::string& entry) {
-    const uint64_t begin = align_up(blob_->bytes.size(), kFunctionAlign);
     for (const bool code : {true, false})
       for (size_t i = 0; i < sections_.size(); ++i)
         if (((sections_[i].sh_flags & llvm::ELF::SHF_EXECINSTR) != 0) == code) place(i);
@@ -48,11 +48,17 @@ class ObjectLinker {
       GCG_CHECK(section.sh_type != llvm::ELF::SHT_REL, "object file: relocations without addends");
       if (section.sh_type == llvm::ELF::SHT_RELA) relocate(section);
     }
-    for (const Symbol& symbol : symbols_)
-      if (symbol.getType() == llvm::ELF::STT_FUNC && expect(symbol.getName(names_), "symbol name") == entry)
-        return {symbol_offset(symbol), blob_->bytes.size() - begin};
-    GCG_CHECK(false, "object file: function ", entry, " is missing");
-    return {};
+    LinkedBlob::Function found;
+    for (const Symbol& symbol : symbols_) {
+      if (symbol.getType() != llvm::ELF::STT_FUNC || symbol.st_shndx == llvm::ELF::SHN_UNDEF) continue;
+      const std::string_view name = expect(symbol.getName(names_), "symbol name");
+      if (name == entry)
+        found = {symbol_offset(symbol), sections_[symbol.st_shndx].sh_size + data_bytes_};
+      else if (symbol.getBinding() == llvm::ELF::STB_GLOBAL)
+        shared_->emplace(name, symbol_offset(symbol));
+    }
+    GCG_CHECK(found.size != 0, "object file: function ", entry, " is missing");
+    return found;
   }
 
  private:
@@ -69,6 +75,7 @@ class ObjectLinker {
     blob_->bytes.resize(offset);
     blob_->bytes.insert(blob_->bytes.end(), contents.begin(), contents.end());
     offsets_[index] = offset;
+    if (!code) data_bytes_ += section.sh_size;
   }
 
   void read_symbols() {
@@ -102,7 +109,8 @@ class ObjectLinker {
   ElfFile file_;
   llvm::ArrayRef<SectionHeader> sections_;
   LinkedBlob* blob_;
-  const Places* shared_;
+  Places* shared_;
+  uint64_t data_bytes_ = 0;
   std::map<size_t, uint64_t> offsets_;  // section index -> blob offset
   llvm::ArrayRef<Symbol> symbols_;
   llvm::StringRef names_;
@@ -110,11 +118,9 @@ class ObjectLinker {
 
 }  // namespace
 
-LinkedBlob link_blob(const std::vector<std::span<const char>>& objects, const std::string& entry,
-                     const std::map<std::string, std::vector<char>>& shared) {
+LinkedBlob link_blob(const std::vector<std::span<const char>>& objects, const std::string& entry) {
   LinkedBlob blob;
   ObjectLinker::Places places;
-  for (const auto& [name, object] : shared) places[name] = ObjectLinker(object, blob, {}).link(name).offset;
   std::map<std::string_view, LinkedBlob::Function> known;
   for (const auto& object : objects) {
     const std::string_view text(object.data(), object.size());

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,16 +14,15 @@ namespace gcg::cpu {
 struct LinkedBlob {
   struct Function {
     uint64_t offset = 0;  // of the entry point
-    uint64_t size = 0;    // bytes of its code and data
+    uint64_t size = 0;    // bytes of its code and of the object's data
   };
   std::vector<uint8_t> bytes;
   std::vector<Function> functions;  // one per object
 };
 
-/// Each object (an ELF relocatable file) defines one function called `entry`, and may call those that the objects of
-/// `shared` define, each its own name. Equal objects share their bytes. Throws InternalError when an object has
+/// Each object (an ELF relocatable file) defines one function called `entry`, in a section of its own, and others that
+/// objects after it may call by their names. Equal objects share their bytes. Throws InternalError when an object has
 /// writable data, an undefined symbol or a relocation that needs an absolute address.
-LinkedBlob link_blob(const std::vector<std::span<const char>>& objects, const std::string& entry,
-                     const std::map<std::string, std::vector<char>>& shared = {});
+LinkedBlob link_blob(const std::vector<std::span<const char>>& objects, const std::string& entry);
 
 }  // namespace gcg::cpu

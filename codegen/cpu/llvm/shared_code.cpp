@@ -2,13 +2,9 @@
 
 #include <llvm/IR/Instruction.h>
 #include <llvm/IR/StructuralHash.h>
-#include <llvm/Transforms/Utils/Cloning.h>
 
-#include <algorithm>
-#include <memory>
-#include <utility>
+#include <vector>
 
-#include "codegen/cpu/llvm/optimize.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -21,24 +17,6 @@ std::vector<llvm::Function*> shared_functions(llvm::Module& module) {
   return found;
 }
 
-bool is_read_by(const llvm::GlobalVariable& data, const llvm::Function& function) {
-  return std::any_of(data.user_begin(), data.user_end(), [&](const llvm::User* user) {
-    const auto* instruction = llvm::dyn_cast<llvm::Instruction>(user);
-    return instruction != nullptr && instruction->getFunction() == &function;
-  });
-}
-
-/// The function, and the constants that it reads, in a module of its own.
-std::unique_ptr<llvm::Module> alone(const llvm::Function& function) {
-  llvm::ValueToValueMapTy map;
-  auto module = llvm::CloneModule(*function.getParent(), map, [&](const llvm::GlobalValue* value) {
-    const auto* data = llvm::dyn_cast<llvm::GlobalVariable>(value);
-    return value == &function || (data != nullptr && is_read_by(*data, function));
-  });
-  llvm::cast<llvm::Function>(map[&function])->setLinkage(llvm::GlobalValue::ExternalLinkage);
-  return module;
-}
-
 void drop_unused_data(llvm::Module& module) {
   std::vector<llvm::GlobalVariable*> unused;
   for (llvm::GlobalVariable& data : module.globals())
@@ -48,24 +26,45 @@ void drop_unused_data(llvm::Module& module) {
 
 }  // namespace
 
-bool SharedCode::claim(const llvm::Function& function) {
-  const uint64_t hash = llvm::StructuralHash(function, /*DetailedHash=*/true);
-  const std::lock_guard lock(mutex_);
-  const auto [known, first] = claimed_.try_emplace(function.getName().str(), hash);
-  GCG_CHECK(known->second == hash, "two functions that kernels share are called '", known->first, "'");
+bool SharedCode::claim(const std::string& name, uint64_t hash) {
+  const auto [known, first] = claimed_.try_emplace(name, hash);
+  GCG_CHECK(known->second == hash, "two functions that kernels share are called '", name, "'");
   return first;
 }
 
-void SharedCode::take_out(llvm::Module& module, llvm::TargetMachine& machine) {
-  for (llvm::Function* function : shared_functions(module)) {
-    if (claim(*function)) {
-      std::vector<char> object = compile_to_object(*alone(*function), machine);
-      const std::lock_guard lock(mutex_);
-      objects_.emplace(function->getName().str(), std::move(object));
-    }
-    function->deleteBody();
+std::unique_lock<std::mutex> SharedCodeTurn::begin() {
+  std::unique_lock lock(shared_.mutex_);
+  shared_.turn_over_.wait(lock, [&] { return shared_.turns_over_ == kernel_; });
+  return lock;
+}
+
+void SharedCodeTurn::end() {
+  is_over_ = true;
+  ++shared_.turns_over_;
+  shared_.turn_over_.notify_all();
+}
+
+void SharedCodeTurn::claim_functions(llvm::Module& module) {
+  const std::vector<llvm::Function*> functions = shared_functions(module);
+  std::vector<uint64_t> hashes;
+  for (const llvm::Function* function : functions)
+    hashes.push_back(llvm::StructuralHash(*function, /*DetailedHash=*/true));
+  {
+    const std::unique_lock lock = begin();
+    for (size_t i = 0; i < functions.size(); ++i)
+      if (shared_.claim(functions[i]->getName().str(), hashes[i]))
+        functions[i]->setLinkage(llvm::GlobalValue::ExternalLinkage);
+      else
+        functions[i]->deleteBody();
+    end();
   }
   drop_unused_data(module);
+}
+
+SharedCodeTurn::~SharedCodeTurn() {
+  if (is_over_) return;
+  const std::unique_lock lock = begin();
+  end();
 }
 
 void keep_shared_functions(llvm::Module& module) {

@@ -32,7 +32,7 @@ class ProgramEmitter {
   }
 
  private:
-  void emit(const Block& block) {
+  void emit(const Statements& block) {
     for (const Statement& s : block) emit(s);
   }
 
@@ -90,7 +90,7 @@ class ProgramEmitter {
   }
 
   void emit_branch(const Statement& s) {
-    const auto side = [&](const Block& block) {
+    const auto side = [&](const Statements& block) {
       return [this, &block] {
         emit(block);
         return Values{};
@@ -156,7 +156,7 @@ class ProgramEmitter {
 };
 
 /// Of one point of the outer axes, as far as extents say it.
-Dim work_of(const Block& block) {
+Dim work_of(const Statements& block) {
   constexpr int64_t kTurns = 16;  // of a loop that ends when something holds
   Dim sum(0);
   for (const Statement& s : block) {

@@ -45,7 +45,7 @@ Usage usage_of(const std::string& log) {
   return usage;
 }
 
-Assembler::Assembler(const Target& target, const ProgramCache& cache)
+Assembler::Assembler(const Target& target, const CubinCache& cache)
     : target_(target), cache_(cache), nvrtc_(Nvrtc::for_driver(target.driver, target.is_ptx())) {
   if (!nvrtc_.supports(target.sm))
     fail("NVRTC ", nvrtc_.major(), ".", nvrtc_.minor(), " (", nvrtc_.path(), ") makes no code for ", target.name);

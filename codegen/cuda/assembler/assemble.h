@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "codegen/cuda/assembler/cubin_cache.h"
 #include "codegen/cuda/assembler/nvrtc.h"
-#include "codegen/cuda/assembler/program_cache.h"
 #include "codegen/cuda/text/kernel_text.h"
 
 namespace gcg::cuda {
@@ -26,7 +26,7 @@ Usage usage_of(const std::string& log);
 /// Assembles programs for one target; safe from several threads.
 class Assembler {
  public:
-  Assembler(const Target& target, const ProgramCache& cache);
+  Assembler(const Target& target, const CubinCache& cache);
   /// A text that includes gart_register_pressure.cuh and spills is compiled again at higher levels of register
   /// pressure; what spills least is kept. One that gets fewer registers per thread than `least_registers` is compiled
   /// again with GART_EVEN_REGISTERS: it keeps what it got, where waiting for more than there are would never end.
@@ -40,7 +40,7 @@ class Assembler {
   void recompile_while_it_spills(const std::string& source, Assembled& program) const;
 
   const Target& target_;
-  const ProgramCache& cache_;
+  const CubinCache& cache_;
   const Nvrtc& nvrtc_;
   std::vector<std::string> options_;
   std::string version_;

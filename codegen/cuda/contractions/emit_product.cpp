@@ -288,7 +288,7 @@ int epilogue_vector(const Kernel& kernel, const Epilogue& epilogue, const Dim& c
 }
 
 std::string int_text(FunctionText& f, const Dim& dim) {
-  const Index i = f.dim(dim);
+  const IndexText i = f.dim(dim);
   return i.wide ? concat("(int)", i.text) : i.text;
 }
 

@@ -1,4 +1,4 @@
-// Mapping::elements: a thread per element, or per vector of elements, of a single store.
+// ThreadMapping::elements: a thread per element, or per vector of elements, of a single store.
 #include "codegen/cuda/loops/loop_text.h"
 #include "codegen/cuda/text/vector_access.h"
 #include "compiler/kernel/loop_planning.h"

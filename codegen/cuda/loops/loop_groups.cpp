@@ -1,4 +1,4 @@
-// Mapping::groups: the threads of a group share the rows of one outer point, stage by stage.
+// ThreadMapping::groups: the threads of a group share the rows of one outer point, stage by stage.
 #include <algorithm>
 
 #include "codegen/cuda/loops/loop_text.h"
@@ -64,7 +64,7 @@ void GroupsText::emit_point(const Dim& points, int per_block) {
   const std::string first = concat("blockIdx.x * ", per_block, " + ");
   const std::string point = number("point", points, first + in_block, "(long long)" + first + in_block);
   const std::string end = f_.dim(points).text;
-  Index mine{point, !fits(points)};
+  IndexText mine{point, !fits(points)};
   if (plan_.group == 1) {
     f_.line("if (", point, " >= ", end, ") return;");
   } else {

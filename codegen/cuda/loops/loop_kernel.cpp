@@ -5,11 +5,11 @@ namespace gcg::cuda {
 KernelText emit_loop_kernel(const Kernel& kernel, const Target&) {
   const LoopPlan plan = plan_loops(kernel, std::get<LoopKernel>(kernel.body));
   switch (plan.mapping) {
-    case Mapping::elements:
+    case ThreadMapping::elements:
       return emit_elements(kernel, plan);
-    case Mapping::groups:
+    case ThreadMapping::groups:
       return emit_groups(kernel, plan);
-    case Mapping::tiles:
+    case ThreadMapping::tiles:
       return emit_tiles(kernel, plan);
   }
   return {};

@@ -130,7 +130,7 @@ bool share_lane(LoopPlan& plan) {
 }
 
 void plan_groups(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
-  plan.mapping = Mapping::groups;
+  plan.mapping = ThreadMapping::groups;
   plan.outer = loop.outer;
   const auto lane = outer_lane(loop, lane_cost(kernel.operands), [](const Axis&) { return true; });
   if (lane) {

@@ -29,10 +29,10 @@ struct StagePlan {
   int vector = 1;           // elements of the lane axis that a thread takes at once
 };
 
-enum class Mapping : uint8_t { elements, groups, tiles };
+enum class ThreadMapping : uint8_t { elements, groups, tiles };
 
 struct LoopPlan {
-  Mapping mapping = Mapping::elements;
+  ThreadMapping mapping = ThreadMapping::elements;
   std::vector<Axis> outer;  // elements: all axes but the lane; tiles: all but the two of the tile
   std::vector<StagePlan> stages;
   int threads = 256;          // of a block

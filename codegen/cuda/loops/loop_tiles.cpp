@@ -1,4 +1,4 @@
-// Mapping::tiles: what is contiguous along one axis and stored along another goes through shared memory.
+// ThreadMapping::tiles: what is contiguous along one axis and stored along another goes through shared memory.
 #include <algorithm>
 
 #include "codegen/cuda/loops/loop_text.h"

@@ -31,7 +31,7 @@ void plan_tiles(const Kernel& kernel, LoopPlan& plan) {
   if (!tile) return;
   const std::vector<Expr> transposed = distinct(tile->transposed);
   if (transposed.size() > kMostTiles) return;
-  plan.mapping = Mapping::tiles;
+  plan.mapping = ThreadMapping::tiles;
   plan.tile_row = plan.outer[tile->row];
   plan.transposed = transposed;
   plan.outer.erase(plan.outer.begin() + static_cast<std::ptrdiff_t>(tile->row));

@@ -57,7 +57,7 @@ class ProgramText {
     }
   }
 
-  void emit(const Block& block) {
+  void emit(const Statements& block) {
     for (const Statement& s : block) emit(s);
   }
 

@@ -132,7 +132,7 @@ std::string ExprText::compute(const Expr& e) {
 }
 
 std::string ExprText::index_arithmetic(const Expr& e) {
-  const Index a = index_value(e->args[0]), b = index_value(e->args[1]);
+  const IndexText a = index_value(e->args[0]), b = index_value(e->args[1]);
   if (const std::string sign = comparison_sign(e->binary); !sign.empty()) return a.text + sign + b.text;
   if (e->binary == BinaryOp::checked_index) return checked_index(e);
   // Arithmetic on data may overflow, and wraps then; on axes and extents it does not.

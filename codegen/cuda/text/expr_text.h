@@ -22,7 +22,7 @@ struct EvaluationPoint {
 
 /// Where an access goes: `condition` is empty if the element surely exists.
 struct Access {
-  Index offset;
+  IndexText offset;
   std::string condition;
 };
 
@@ -52,7 +52,7 @@ class ExprText {
   bool is_narrow(const Expr& e) { return e->dtype == DType::i64 && f_.ranges().of(e).fits_int(); }
   /// value(), an i64 always as long long.
   std::string full_value(const Expr& e);
-  Index index_value(const Expr& e) { return {value(e), !is_narrow(e)}; }
+  IndexText index_value(const Expr& e) { return {value(e), !is_narrow(e)}; }
   /// Declares a constant with this value; returns its name.
   std::string name_it(const std::string& type, const std::string& text);
   std::string leaf(const Expr& e);

@@ -16,7 +16,7 @@ bool is_small(const Operand& operand) {
 
 std::string ExprText::checked_index(const Expr& e) {
   const Interval range = f_.ranges().of(e->args[0]), extents = f_.ranges().of(e->args[1]);
-  const Index i = index_value(e->args[0]), extent = index_value(e->args[1]);
+  const IndexText i = index_value(e->args[0]), extent = index_value(e->args[1]);
   const std::string narrow = i.wide && is_narrow(e) ? "(int)" : "";
   if (range.is_natural() && range.high && extents.low && *range.high < *extents.low) return narrow + i.text;
   const std::string valid =
@@ -57,10 +57,10 @@ Access ExprText::access(int operand, const std::vector<Expr>& index) {
   std::string sum;
   for (size_t d = 0; d < index.size(); ++d) {
     if (index[d]->kind == ExprKind::constant && index[d]->integer == 0) continue;
-    const Index i = index_value(index[d]);
+    const IndexText i = index_value(index[d]);
     std::string term = wide ? i.as_wide() : i.wide ? concat("(int)", i.text) : i.text;
     if (!strides[d].is(1)) {
-      const Index stride = f_.dim(strides[d]);
+      const IndexText stride = f_.dim(strides[d]);
       term += " * " + (wide ? stride.as_wide() : stride.wide ? concat("(int)", stride.text) : stride.text);
     }
     sum += (sum.empty() ? "" : " + ") + term;

@@ -51,7 +51,7 @@ std::string integer_literal(int64_t value) {
   return value < 0 ? concat("(", digits, ")") : digits;
 }
 
-Index FunctionText::dim(const Dim& dim) {
+IndexText FunctionText::dim(const Dim& dim) {
   if (dim.is_constant()) {
     const int64_t value = dim.constant();
     return {integer_literal(value), value < INT32_MIN || value > INT32_MAX};
@@ -63,28 +63,28 @@ Index FunctionText::dim(const Dim& dim) {
   return {concat("n", number), true};
 }
 
-Index quotient(const Index& a, const Index& b) {
+IndexText quotient(const IndexText& a, const IndexText& b) {
   if (!a.wide && !b.wide) return {concat("(int)((unsigned int)", a.text, " / (unsigned int)", b.text, ")"), false};
   return {concat("gart_index_div(", a.as_wide(), ", ", b.as_wide(), ")"), true};
 }
 
-Index remainder(const Index& a, const Index& b) {
+IndexText remainder(const IndexText& a, const IndexText& b) {
   if (!a.wide && !b.wide) return {concat("(int)((unsigned int)", a.text, " % (unsigned int)", b.text, ")"), false};
   return {concat("gart_index_mod(", a.as_wide(), ", ", b.as_wide(), ")"), true};
 }
 
-std::vector<std::string> FunctionText::coordinates(const std::vector<Axis>& axes, Index point) {
+std::vector<std::string> FunctionText::coordinates(const std::vector<Axis>& axes, IndexText point) {
   std::vector<std::string> names(axes.size());
   for (size_t k = axes.size(); k-- > 0;) {
     const Interval range = ranges_.of_axis(axes[k].id);
-    const Index extent = dim(axes[k].extent);
-    const Index here = k == 0 ? point : remainder(point, extent);
+    const IndexText extent = dim(axes[k].extent);
+    const IndexText here = k == 0 ? point : remainder(point, extent);
     names[k] = concat("a", axes[k].id);
     line("const ", index_type(range), " ", names[k], " = ", range.fits_int() && here.wide ? "(int)" : "", here.text,
          ";");
     if (k == 0) break;
     const std::string rest = fresh("e");
-    const Index next = quotient(point, extent);
+    const IndexText next = quotient(point, extent);
     line("const ", next.wide ? "long long " : "int ", rest, " = ", next.text, ";");
     point = {rest, next.wide};
   }

@@ -18,7 +18,7 @@ std::string stored_type(DType dtype);
 std::string index_type(const Interval& values);
 
 /// An integer of index arithmetic: `wide` text is a long long, other text an int.
-struct Index {
+struct IndexText {
   std::string text;
   bool wide = false;
 
@@ -56,11 +56,11 @@ class FunctionText {
   std::string fresh(const char* prefix) { return concat(prefix, next_name_++); }
 
   /// The value of a Dim: a number, or a parameter.
-  Index dim(const Dim& dim);
+  IndexText dim(const Dim& dim);
   std::string pointer(int operand) const { return concat("p", operand); }
   /// Declares the coordinates of point number `point` of these axes, row-major; returns their names. `point` is any
   /// number below the product of their extents.
-  std::vector<std::string> coordinates(const std::vector<Axis>& axes, Index point);
+  std::vector<std::string> coordinates(const std::vector<Axis>& axes, IndexText point);
   /// The program includes this header of device/ too.
   void include(const std::string& header) { includes_ += concat("#include \"", header, "\"\n"); }
   /// Instead of at its begin the function waits for the last launch in what this text calls; before that it reads, of
@@ -94,8 +94,8 @@ class FunctionText {
 };
 
 /// a / b and a % b of values that are not negative, b > 0.
-Index quotient(const Index& a, const Index& b);
-Index remainder(const Index& a, const Index& b);
+IndexText quotient(const IndexText& a, const IndexText& b);
+IndexText remainder(const IndexText& a, const IndexText& b);
 
 /// "17", "(-3)", "5000000000LL"
 std::string integer_literal(int64_t value);

@@ -52,7 +52,7 @@ class Cache : public testing::Test {
 };
 
 TEST_F(Cache, GivesBackWhatWasPut) {
-  const ProgramCache cache(folder_);
+  const CubinCache cache(folder_);
   EXPECT_FALSE(cache.find("aabb"));
   cache.put("aabb", program_);
   cache.put("aacc", {{}, ""});
@@ -63,7 +63,7 @@ TEST_F(Cache, GivesBackWhatWasPut) {
 }
 
 TEST_F(Cache, DamagedEntriesCountAsMissingAndAreWrittenAnew) {
-  const ProgramCache cache(folder_);
+  const CubinCache cache(folder_);
   cache.put("aabb", program_);
   ASSERT_EQ(files().size(), 1U);
   const fs::path file = files()[0];
@@ -87,7 +87,7 @@ TEST_F(Cache, DamagedEntriesCountAsMissingAndAreWrittenAnew) {
 }
 
 TEST_F(Cache, UnreadableEntriesCountAsMissing) {
-  const ProgramCache cache(folder_);
+  const CubinCache cache(folder_);
   cache.put("aabb", program_);
   const fs::path file = files().at(0);
   fs::remove(file);
@@ -99,7 +99,7 @@ TEST_F(Cache, UnreadableEntriesCountAsMissing) {
 }
 
 TEST_F(Cache, ManyWritersLeaveOneWholeEntry) {
-  const ProgramCache cache(folder_);
+  const CubinCache cache(folder_);
   std::vector<std::jthread> writers;
   for (int t = 0; t < 4; ++t)
     writers.emplace_back([&] {
@@ -113,8 +113,8 @@ TEST_F(Cache, ManyWritersLeaveOneWholeEntry) {
 }
 
 TEST_F(Cache, WithoutAFolderNothingIsKept) {
-  const ProgramCache none{fs::path()}, unwritable("/proc/no-such-folder");
-  for (const ProgramCache* cache : {&none, &unwritable}) {
+  const CubinCache none{fs::path()}, unwritable("/proc/no-such-folder");
+  for (const CubinCache* cache : {&none, &unwritable}) {
     cache->put("aabb", program_);
     EXPECT_FALSE(cache->find("aabb"));
   }
@@ -163,7 +163,7 @@ std::string text_with(const std::string& values, const std::string& includes) {
 TEST(RegisterPressure, IsForWhatSpillsAndKeepsWhatSpillsLeast) {
   if (Nvrtc::find_for_driver(0) == nullptr) GTEST_SKIP() << "there is no NVRTC on this machine";
   const Target target = *find_target("sm_80");
-  const ProgramCache none{fs::path()};
+  const CubinCache none{fs::path()};
   const Assembler assembler(target, none);
   const auto spilled = [&](const std::string& values,
                            const std::string& includes = "#include \"gart_register_pressure.cuh\"\n") {
@@ -188,7 +188,7 @@ TEST(RegisterPressure, IsForWhatSpillsAndKeepsWhatSpillsLeast) {
 TEST(Registers, ATextThatGetsFewerThanItSharesOutKeepsThem) {
   if (Nvrtc::find_for_driver(0) == nullptr) GTEST_SKIP() << "there is no NVRTC on this machine";
   const Target target = *find_target("sm_90a");
-  const ProgramCache none{fs::path()};
+  const CubinCache none{fs::path()};
   const Assembler assembler(target, none);
   const std::string text =
       "#ifdef GART_EVEN_REGISTERS\n#define NAME even\n#else\n#define NAME shared\n#endif\n"

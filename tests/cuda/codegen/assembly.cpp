@@ -202,7 +202,7 @@ void Assembly::judge(const Collected& kernel, const Target& target, const Outcom
 }
 
 std::map<std::string, std::unique_ptr<cuda::Assembler>> Assembly::make_assemblers() const {
-  static const cuda::ProgramCache none{{}};
+  static const cuda::CubinCache none{{}};
   std::map<std::string, std::unique_ptr<cuda::Assembler>> assemblers;
   for (const auto& [name, target] : targets_) assemblers[name] = std::make_unique<cuda::Assembler>(target, none);
   return assemblers;

@@ -82,7 +82,7 @@ class Assembly {
   void judge(const Collected& kernel, const Target& target, const Outcome& outcome,
              std::vector<std::string>& complaints);
 
-  cuda::ProgramCache cache_;
+  cuda::CubinCache cache_;
   int threads_;
   std::string owner_;
   std::map<std::string, Target> targets_;

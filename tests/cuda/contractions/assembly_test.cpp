@@ -140,7 +140,7 @@ class Assembly : public testing::TestWithParam<AssemblyCase> {
   }
 
   void assemble(const cuda::KernelText& text, const cuda::ProductTile& tile, bool print, int most_spill_bytes = 0) {
-    const cuda::ProgramCache cache{std::filesystem::path()};
+    const cuda::CubinCache cache{std::filesystem::path()};
     const cuda::Usage usage = cuda::usage_of(cuda::Assembler(target_, cache).assemble(text.source).log);
     EXPECT_TRUE(usage.notes.empty()) << target_.name << " " << text.note << ": "
                                      << (usage.notes.empty() ? "" : usage.notes[0]);

@@ -215,7 +215,7 @@ TEST_P(Waiting, ConstantsReadAheadGiveTheSameResults) {
 TEST_P(Waiting, TheAssemblersCodeReadsWeightsFirst) {
   const Target target = gpu_target(GetParam().name, GetParam().precision);
   if (cuda::Nvrtc::find_for_driver(target.driver) == nullptr) GTEST_SKIP() << "no NVRTC on this machine";
-  const cuda::ProgramCache cache{std::filesystem::path()};
+  const cuda::CubinCache cache{std::filesystem::path()};
   const cuda::Assembler assembler(target, cache);
   for (const OverlapCase& c : kCases) {
     const cuda::KernelText text = text_of(c, GetParam());

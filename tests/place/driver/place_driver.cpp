@@ -32,7 +32,7 @@ Json answer(const Json& request) {
   options.effort = request.value("effort", options.effort);
   options.seed = request.value("seed", options.seed);
   const auto begin = std::chrono::steady_clock::now();
-  const Result result = place(problem, options);
+  const Placed result = place(problem, options);
   Json out = {{"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()}};
   if (!result.placement) {
     out["misfit"] = describe(problem, result.misfit);

@@ -15,16 +15,16 @@ namespace gcc_graph {
 /// As the options of gcc-graph compile of the same names.
 struct CompileOptions {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
-  std::vector<std::pair<std::string, std::vector<int64_t>>>
-      dims;                                       ///< {"batch", {1, 8}}: static plans beside the open one
-  std::vector<std::string> assignments;           ///< "PATTERN=cpu": a cut, for gart::fleet::load
+  /// {"batch", {1, 8}}: static plans beside the open one.
+  std::vector<std::pair<std::string, std::vector<int64_t>>> dims = {};
+  std::vector<std::string> assignments = {};      ///< "PATTERN=cpu": a cut, for gart::fleet::load
   std::string precision = "fp32";                 ///< fp32, tf32, fp16, bf16
   std::vector<std::string> libraries = {"none"};  ///< none; auto; or cublasLt, cudnn
-  std::string cache;                              ///< folder of GPU kernels assembled before; empty: the user's
-  std::optional<int64_t> memory_limit;            ///< bytes of arena
+  std::string cache = {};                         ///< folder of GPU kernels assembled before; empty: the user's
+  std::optional<int64_t> memory_limit = {};       ///< bytes of arena
   int threads = 1;
-  std::vector<std::string> disabled_passes;
-  std::function<void(const std::string&)> progress;
+  std::vector<std::string> disabled_passes = {};
+  std::function<void(const std::string&)> progress = {};
 };
 
 struct PlanReport {

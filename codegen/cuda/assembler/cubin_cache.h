@@ -1,4 +1,4 @@
-// Assembled programs on disk, found by a hash of everything that goes into them.
+// Assembled kernels on disk (cubins, or PTX), found by a hash of everything that goes into them.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,10 @@ namespace gcg::cuda {
 
 /// Safe under concurrent use by threads and processes: entries are written beside their place and renamed. An entry
 /// that is damaged counts as missing. Where nothing can be written, nothing is cached.
-class ProgramCache {
+class CubinCache {
  public:
   /// An empty path: no cache.
-  explicit ProgramCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  explicit CubinCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
   /// $XDG_CACHE_HOME/gcc-graph, or ~/.cache/gcc-graph; empty where neither is known.
   static std::filesystem::path default_folder();
 

@@ -1,4 +1,4 @@
-#include "codegen/cuda/assembler/program_cache.h"
+#include "codegen/cuda/assembler/cubin_cache.h"
 
 #include <unistd.h>
 
@@ -42,7 +42,7 @@ std::optional<Assembled> from_file(std::string_view bytes) {
 
 }  // namespace
 
-std::filesystem::path ProgramCache::default_folder() {
+std::filesystem::path CubinCache::default_folder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache != nullptr && *cache == '/') return std::filesystem::path(cache) / "gcc-graph";
   const char* home = std::getenv("HOME");
@@ -50,7 +50,7 @@ std::filesystem::path ProgramCache::default_folder() {
   return {};
 }
 
-std::optional<Assembled> ProgramCache::find(const std::string& key) const {
+std::optional<Assembled> CubinCache::find(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;
   std::ifstream file(path(key), std::ios::binary);
   std::ostringstream bytes;  // which takes note of an error in reading; iterators over the file would throw it
@@ -58,7 +58,7 @@ std::optional<Assembled> ProgramCache::find(const std::string& key) const {
   return from_file(bytes.str());
 }
 
-void ProgramCache::put(const std::string& key, const Assembled& program) const {
+void CubinCache::put(const std::string& key, const Assembled& program) const {
   if (folder_.empty()) return;
   static std::atomic<int> counter{0};
   const std::filesystem::path target = path(key);
