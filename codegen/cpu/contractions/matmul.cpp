@@ -17,14 +17,15 @@ class MatMulEmitter {
  public:
   using Values = FunctionBuilder::Values;
 
-  MatMulEmitter(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul)
+  MatMulEmitter(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul, const MatMulPlan& plan)
       : f_(f),
         ir_(f.ir()),
         kernel_(kernel),
         matmul_(matmul),
         element_(kernel.operands[static_cast<size_t>(matmul.a.operand)].dtype),
         right_(kernel.operands[static_cast<size_t>(matmul.b.operand)].dtype),
-        plan_(plan_matmul(matmul, f.target(), multiply(), right_)),
+        plan_(plan),
+        state_(f),
         expr_(f) {}
 
   KernelEmission emit() {
@@ -40,9 +41,11 @@ class MatMulEmitter {
       taller_ = ir_.CreateSRem(m_, tiles_);
       block_tiles_ = f_.dim(plan_.block_tiles);
       prepare_prefetch();
+      begin_tiles();
       llvm::Value* last = ir_.CreateSDiv(ir_.CreateSub(end_, f_.i64(1)), block_tiles_);
       f_.for_loop(ir_.CreateSDiv(begin_, block_tiles_), ir_.CreateAdd(last, f_.i64(1)), f_.i64(1),
                   [&](llvm::Value* group) { panel(group); });
+      if (plan_.tiled) state_.release();
     });
     return {plan_.tasks(), plan_.scratch_bytes(), plan_.note()};
   }
@@ -54,17 +57,11 @@ class MatMulEmitter {
     llvm::Value* column = nullptr;  // its first one, and how many it has
     llvm::Value* columns = nullptr;
     llvm::Value* tile = nullptr;      // the first of its rows
+    llvm::Value* rows = nullptr;      // number of its rows among all row blocks of all entries
     llvm::Value* a = nullptr;         // first row
     std::vector<llvm::Value*> batch;  // coordinates
   };
 
-  /// Pairs of bf16 lie in neighbouring columns of A and rows of packed B.
-  Multiply multiply() const {
-    const bool pairs = matmul_.packed_columns > 0 && matmul_.a.column_stride.is(1) && matmul_.k.extent.is_constant() &&
-                       matmul_.k.extent.constant() % 2 == 0;
-    return pairs && right_ == DType::bf16 && f_.target().has_bf16 ? Multiply::halves
-                                                                  : multiply_of(f_.target(), element_, matmul_.narrow);
-  }
   DType sum_type() const { return sums_floats(plan_.multiply) ? DType::f32 : DType::i32; }
   bool packed() const { return plan_.source == MatMulPlan::Source::packed; }
   llvm::Value* smin(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
@@ -74,13 +71,15 @@ class MatMulEmitter {
   PanelTask locate(llvm::Value* group) {
     PanelTask result;
     llvm::Value* per_block = f_.dim(plan_.entries * plan_.panels);
-    result.tile = ir_.CreateMul(ir_.CreateSDiv(group, per_block), block_tiles_);
+    llvm::Value* row_block = ir_.CreateSDiv(group, per_block);
+    result.tile = ir_.CreateMul(row_block, block_tiles_);
     group = ir_.CreateSRem(group, per_block);
     llvm::Value* inner = f_.dim(packed() ? plan_.entries : plan_.panels);
     llvm::Value* outer_index = ir_.CreateSDiv(group, inner);
     llvm::Value* inner_index = ir_.CreateSRem(group, inner);
     result.panel = packed() ? outer_index : inner_index;
     llvm::Value* entry = packed() ? inner_index : outer_index;
+    result.rows = ir_.CreateAdd(ir_.CreateMul(row_block, f_.dim(plan_.entries)), entry);
     result.batch.resize(matmul_.batch.size());
     for (size_t i = matmul_.batch.size(); i-- > 0;) {
       llvm::Value* extent = f_.dim(matmul_.batch[i].extent);
@@ -128,6 +127,7 @@ class MatMulEmitter {
       tile.a_column_stride = f_.i64(DotProduct::parts(plan_.multiply) * size_of(DType::i32));
     }
     tile.prefetch_lines = lines_;
+    if (plan_.tiled) tile.state = &state_;
     read_b(g, tile);
     llvm::Value* first_task = ir_.CreateMul(group, block_tiles_);
     llvm::Value* first = ir_.CreateAdd(g.tile, smax(ir_.CreateSub(begin_, first_task), f_.i64(0)));
@@ -148,6 +148,7 @@ class MatMulEmitter {
   /// that begins.
   void chunk(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* following,
              bool strips) {
+    if (plan_.tiled && plan_.widens()) narrow_rows(g, from, to);
     auto block = [&](llvm::Value* k, llvm::Value* depth, llvm::Value* next, bool accumulate) {
       RowTile tile = panel;
       tile.k = depth;
@@ -161,6 +162,7 @@ class MatMulEmitter {
         return Values{};
       };
       if (!plan_.widens_panels()) return void(tiles(tile));
+      if (plan_.tiled) return void(tiles(widened_panel(tile)));
       f_.if_else(
           ir_.CreateICmpSGE(ir_.CreateSub(to, from), f_.i64(MatMulPlan::widen_tiles)),
           [&] { return tiles(widened_panel(tile)); }, [&] { return tiles(tile); });
@@ -203,7 +205,7 @@ class MatMulEmitter {
         ir_.CreateAdd(ir_.CreateMul(row_of(t), f_.dim(matmul_.a.row_stride)), ir_.CreateMul(k, a_step()));
     tile.sums = sums_of(ir_.CreateSub(t, from));
     tile.a = f_.element_address(g.a, element_, offset);
-    if (plan_.widens()) tile.a = widened_rows(tile.a, rows_of(t), tile.k);
+    if (plan_.widens()) tile.a = plan_.tiled ? narrowed_row(g, t, k) : widened_rows(tile.a, rows_of(t), tile.k);
     return tile;
   }
 
@@ -250,14 +252,56 @@ class MatMulEmitter {
     tile.b = wide;
     tile.b_row_stride = f_.i64(plan_.panel_columns);
     tile.right = DType::f32;
+    if (plan_.tiled)  // zeros from there on, in the rows of A, too
+      tile.k = ir_.CreateAnd(ir_.CreateAdd(tile.k, f_.i64(plan_.lanes - 1)), f_.i64(-plan_.lanes));
     return tile;
   }
 
+  llvm::Value* scratch_of_rows() { return word_address(scratch_after_sums(), f_.dim(plan_.panel_words())); }
+
   /// `steps` words of each row of A, widened into scratch.
   llvm::Value* widened_rows(llvm::Value* a, llvm::Value* rows, llvm::Value* steps) {
-    llvm::Value* to = word_address(scratch_after_sums(), f_.dim(plan_.panel_words()));
+    llvm::Value* to = scratch_of_rows();
     emit_widen_rows(f_, plan_, {a, element_, f_.dim(matmul_.a.row_stride), rows}, steps, to);
     return to;
+  }
+
+  // Of tiled pairs all panels use what a thread has made of a block's rows: one stretch of its row tiles.
+
+  void begin_tiles() {
+    if (!plan_.tiled) return;
+    state_.begin();
+    if (!plan_.widens()) return;
+    for (llvm::AllocaInst** v : {&narrowed_, &first_narrowed_, &last_narrowed_}) *v = f_.variable(DType::i64);
+    ir_.CreateStore(f_.i64(-1), narrowed_);
+  }
+
+  llvm::Value* narrowed_row(const PanelTask& g, llvm::Value* t, llvm::Value* k) {
+    llvm::Value* rows = ir_.CreateMul(ir_.CreateSub(row_of(t), row_of(g.tile)), f_.dim(plan_.widened_row()));
+    return word_address(scratch_of_rows(), ir_.CreateAdd(rows, k));
+  }
+
+  /// Makes row tiles [from, to) of a block, as far as they are not there.
+  void narrow_rows(const PanelTask& g, llvm::Value* from, llvm::Value* to) {
+    const auto read = [&](llvm::AllocaInst* v) { return ir_.CreateLoad(ir_.getInt64Ty(), v); };
+    const auto make = [&](llvm::Value* first, llvm::Value* last) {
+      llvm::Value* row = row_of(first);
+      llvm::Value* a = f_.element_address(g.a, element_, ir_.CreateMul(row, f_.dim(matmul_.a.row_stride)));
+      emit_widen_rows(f_, plan_, {a, element_, f_.dim(matmul_.a.row_stride), ir_.CreateSub(row_of(last), row)}, k_,
+                      narrowed_row(g, first, f_.i64(0)));
+    };
+    f_.if_then(ir_.CreateICmpNE(read(narrowed_), g.rows), [&] {
+      ir_.CreateStore(g.rows, narrowed_);
+      for (llvm::AllocaInst* v : {first_narrowed_, last_narrowed_}) ir_.CreateStore(from, v);
+    });
+    f_.if_then(ir_.CreateICmpSLT(from, read(first_narrowed_)), [&] {
+      make(from, read(first_narrowed_));
+      ir_.CreateStore(from, first_narrowed_);
+    });
+    f_.if_then(ir_.CreateICmpSGT(to, read(last_narrowed_)), [&] {
+      make(read(last_narrowed_), to);
+      ir_.CreateStore(to, last_narrowed_);
+    });
   }
 
   void read_b(const PanelTask& g, RowTile& tile) {
@@ -371,7 +415,8 @@ class MatMulEmitter {
   const Kernel& kernel_;
   const MatMulKernel& matmul_;
   DType element_, right_;  // of A and B in memory
-  MatMulPlan plan_;
+  const MatMulPlan& plan_;
+  TileState state_;
   ExprEmitter expr_;
   llvm::Value* begin_ = nullptr;  // units
   llvm::Value* end_ = nullptr;
@@ -386,12 +431,36 @@ class MatMulEmitter {
   llvm::Value* lines_ = nullptr;          // to prefetch in each period of a pass
   llvm::Value* fetched_from_ = nullptr;   // the row tile at which fetching begins; null: a chunk's first
   llvm::Value* prefetch_step_ = nullptr;  // bytes fetched by a pass
+  llvm::AllocaInst *narrowed_ = nullptr, *first_narrowed_ = nullptr, *last_narrowed_ = nullptr;  // of which rows
 };
+
+/// Pairs of bf16 lie in neighbouring columns of A and rows of packed B.
+Multiply multiply_of_product(const CpuTarget& target, const Kernel& kernel, const MatMulKernel& matmul) {
+  const auto type = [&](const MatrixView& view) { return kernel.operands[static_cast<size_t>(view.operand)].dtype; };
+  const bool pairs = matmul.packed_columns > 0 && matmul.a.column_stride.is(1) && matmul.k.extent.is_constant() &&
+                     matmul.k.extent.constant() % 2 == 0;
+  return pairs && type(matmul.b) == DType::bf16 && target.has_bf16 ? Multiply::halves
+                                                                   : multiply_of(target, type(matmul.a), matmul.narrow);
+}
 
 }  // namespace
 
 KernelEmission emit_matmul_kernel(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul) {
-  return MatMulEmitter(f, kernel, matmul).emit();
+  const DType right = kernel.operands[static_cast<size_t>(matmul.b.operand)].dtype;
+  const Multiply multiply = multiply_of_product(f.target(), kernel, matmul);
+  const MatMulPlan plan = plan_matmul(matmul, f.target(), multiply, right);
+  if (!plan.tiled || matmul.m.extent.is_constant()) return MatMulEmitter(f, kernel, matmul, plan).emit();
+  // Few rows take vectors, in the same tasks: of one row tile either way.
+  CpuTarget vectors = f.target();
+  vectors.has_amx = false;
+  const MatMulPlan few = plan_matmul(matmul, vectors, multiply, right);
+  const auto emit = [&](const MatMulPlan& chosen) {
+    MatMulEmitter(f, kernel, matmul, chosen).emit();
+    return FunctionBuilder::Values{};
+  };
+  llvm::Value* are_few = f.ir().CreateICmpSLT(f.dim(matmul.m.extent), f.i64(TileKernel::least_rows));
+  f.if_else(are_few, [&] { return emit(few); }, [&] { return emit(plan); });
+  return {plan.tasks(), max(plan.scratch_bytes(), few.scratch_bytes()), plan.note()};
 }
 
 }  // namespace gcg::cpu
