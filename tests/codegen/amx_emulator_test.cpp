@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -33,10 +33,14 @@ struct Configuration {
   uint8_t rows[16] = {};
 };
 
+/// GCC 12's intrinsics do not say what memory they read: all that was written is there from here on.
+void write_back(const void* memory) { __asm__ volatile("" : : "r"(memory) : "memory"); }
+
 TILES void configure(const Shape& s) {
   Configuration c;
   c.bytes[0] = c.bytes[2] = static_cast<uint16_t>(4 * s.n), c.bytes[1] = static_cast<uint16_t>(4 * s.k);
   c.rows[0] = c.rows[1] = static_cast<uint8_t>(s.m), c.rows[2] = static_cast<uint8_t>(s.k);
+  write_back(&c);
   _tile_loadconfig(&c);
 }
 
@@ -44,6 +48,7 @@ enum class Product { unsigned_bytes, signed_bytes, pairs };
 
 TILES void multiply(const Shape& s, Product product, Words& w) {
   configure(s);
+  write_back(&w);
   _tile_loadd(0, w.sums.data(), 4 * s.n);
   _tile_loadd(1, w.a.data(), 4 * s.k);
   _tile_loadd(2, w.b.data(), 4 * s.n);

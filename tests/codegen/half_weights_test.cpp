@@ -111,6 +111,12 @@ TEST_P(HalfWeights, ProductsOfEveryHeight) {
   }
 }
 
+/// More than one block of rows, by their number and by what a deep one takes.
+TEST_P(HalfWeights, ProductsOfManyRows) {
+  product({.type = DType::bf16, .m = 1300, .n = 20, .k = 32});
+  product({.type = DType::bf16, .m = 230, .n = 50, .k = 4096, .symbolic_m = true});
+}
+
 TEST_P(HalfWeights, Convolutions) {
   for (const int64_t map : {1, 15})
     for (const int64_t kernel : {1, 3}) conv(cpu::conv_case(24, map, 40, kernel, 1, kernel / 2));
