@@ -77,7 +77,8 @@ uint64_t cpu_features() {
 std::string cpu_feature_names(uint64_t features) {
   constexpr std::pair<uint64_t, const char*> kNames[] = {
       {kCpuX86_64, "x86-64"},           {kCpuX86_64v3, "x86-64-v3"},      {kCpuX86_64v4, "x86-64-v4"},
-      {kCpuAvx512Vnni, "AVX-512 VNNI"}, {kCpuAvx512Bf16, "AVX-512 BF16"}, {kCpuAmx, "AMX"}, {kCpuAarch64, "aarch64"}};
+      {kCpuAvx512Vnni, "AVX-512 VNNI"}, {kCpuAvx512Bf16, "AVX-512 BF16"}, {kCpuAmx, "AMX"},
+      {kCpuAarch64, "aarch64"}};
   std::string names;
   for (const auto& [bit, name] : kNames) {
     if ((features & bit) != 0) names += (names.empty() ? "" : ", ") + std::string(name);

@@ -116,7 +116,8 @@ class ConvBytes : public testing::TestWithParam<std::string> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, ConvBytes, testing::Values("x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-amx"),
+INSTANTIATE_TEST_SUITE_P(Targets, ConvBytes,
+                         testing::Values("x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-amx"),
                          [](const auto& target) { return target.param.substr(target.param.rfind('-') + 1); });
 
 TEST_P(ConvBytes, KernelsStridesAndPads) {

@@ -98,7 +98,8 @@ class HalfWeights : public testing::TestWithParam<std::string> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, HalfWeights, testing::Values("x86-64-v3", "x86-64-v4", "x86-64-v4-bf16", "x86-64-v4-amx"),
+INSTANTIATE_TEST_SUITE_P(Targets, HalfWeights,
+                         testing::Values("x86-64-v3", "x86-64-v4", "x86-64-v4-bf16", "x86-64-v4-amx"),
                          [](const auto& target) { return target.param.substr(target.param.rfind('-') + 1); });
 
 /// Few rows widen in registers, many a block of the panel at a time.

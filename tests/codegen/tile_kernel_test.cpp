@@ -79,9 +79,8 @@ TEST(TileCode, RunsAsManyInstructionsAsPredicted) {
     const MappedKernel kernel(product(m, n, k, bytes), kTarget);
     GuardedBuffer a(m * k * 4), b(n * k * 2), c(m * n * 4), scratch(kernel.info().scratch_bytes.evaluate({}));
     const long before = emulated_amx_instructions();
-    ASSERT_EQ(kernel.run({a.floats(), b.floats(), c.floats()}, kernel.params({}), scratch.floats(), 0,
-                         kernel.tasks({})),
-              0);
+    ASSERT_EQ(
+        kernel.run({a.floats(), b.floats(), c.floats()}, kernel.params({}), scratch.floats(), 0, kernel.tasks({})), 0);
     EXPECT_TRUE(amx_is_released());
     const long counted = emulated_amx_instructions() - before;
     if (counted == 0) GTEST_SKIP() << "this CPU has tiles, and nothing is counted";

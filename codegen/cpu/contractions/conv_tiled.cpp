@@ -38,14 +38,14 @@ struct TiledPlan {
     rows_at = ceil_of(rows_at, block) * block;
     sums_at = rows_at + pixels * row;
   }
-  int64_t piece = 4;   // of a pixel's block of channels
-  int64_t depth = 0;   // of what a pixel reads
-  int64_t steps = 0;   // of a product; of pairs to a multiple of 16, with zeros
-  int64_t row = 0;     // from one pixel's to the next
-  int64_t columns = 0;  // of a row of a panel
-  int64_t pixels = 0;  // of a place
-  Dim places;          // of an image
-  int64_t splits = 1, groups = 1;  // tasks of a place, and the groups of channels of each
+  int64_t piece = 4;                 // of a pixel's block of channels
+  int64_t depth = 0;                 // of what a pixel reads
+  int64_t steps = 0;                 // of a product; of pairs to a multiple of 16, with zeros
+  int64_t row = 0;                   // from one pixel's to the next
+  int64_t columns = 0;               // of a row of a panel
+  int64_t pixels = 0;                // of a place
+  Dim places;                        // of an image
+  int64_t splits = 1, groups = 1;    // tasks of a place, and the groups of channels of each
   int64_t rows_at = 0, sums_at = 0;  // in scratch memory
   int64_t scratch_bytes() const { return (sums_at + pixels * columns) * word_bytes; }
 };
@@ -135,13 +135,14 @@ class TiledConvEmitter : IndexArithmetic {
       return mul(sub(mul(row, conv_.stride_h), f_.i64(conv_.pad_top - beyond)), f_.dim(conv_.in_width));
     };
     Value* last = sub(add(place.first, place.count), f_.i64(1));
-    return widening_.image(place.image, {first_pixel(place.first, 0),
-                                         first_pixel(last, (conv_.kernel_h - 1) * conv_.dilation_h + 1)});
+    return widening_.image(
+        place.image, {first_pixel(place.first, 0), first_pixel(last, (conv_.kernel_h - 1) * conv_.dilation_h + 1)});
   }
 
   void lay_out_tap(Value* image, Value* h, Value* w, Value* to) {
     llvm::IRBuilder<>& ir = f_.ir();
-    Value* inside = ir.CreateAnd(ir.CreateICmpULT(h, f_.dim(conv_.in_height)), ir.CreateICmpULT(w, f_.dim(conv_.in_width)));
+    Value* inside =
+        ir.CreateAnd(ir.CreateICmpULT(h, f_.dim(conv_.in_height)), ir.CreateICmpULT(w, f_.dim(conv_.in_width)));
     Value* place = word(image, mul(add(mul(h, f_.dim(conv_.in_width)), w), tiled_.piece));
     Value* from = ir.CreateSelect(inside, place, zeros(f_));
     Value* plane = ir.CreateSelect(inside, f_.dim(conv_.in_height * conv_.in_width * Dim(tiled_.piece)), f_.i64(0));
@@ -194,7 +195,8 @@ class TiledConvEmitter : IndexArithmetic {
   /// Sums of all pixels of the place over a block of the depth from word `k` on.
   void multiply(const Place& place, Value* panel, Value* k, int64_t vectors, bool accumulate) {
     Value* depth = min(sub(f_.i64(tiled_.steps), k), f_.i64(deepest_block));
-    Value* tiles = f_.ir().CreateUDiv(add(place.count, f_.i64(TileKernel::most_rows - 1)), f_.i64(TileKernel::most_rows));
+    Value* tiles =
+        f_.ir().CreateUDiv(add(place.count, f_.i64(TileKernel::most_rows - 1)), f_.i64(TileKernel::most_rows));
     Value* height = f_.ir().CreateUDiv(add(place.count, sub(tiles, f_.i64(1))), tiles);
     f_.for_loop(f_.i64(0), place.count, height, [&](Value* p) {
       for (int64_t v = 0; v < vectors; ++v) {

@@ -79,9 +79,15 @@ class RowTileEmitter {
   }
 
   void call_tiles(llvm::Value* column, llvm::Value* prefetch) {
-    const TileOperands operands{tile_.a, tile_.a_row_stride, f_.element_address(tile_.b, DType::i32, column), tile_.k,
-                                f_.element_address(tile_.sums, DType::i32, column), rows_, prefetch,
-                                tile_.prefetch_lines, tile_.prefetch_mask};
+    const TileOperands operands{tile_.a,
+                                tile_.a_row_stride,
+                                f_.element_address(tile_.b, DType::i32, column),
+                                tile_.k,
+                                f_.element_address(tile_.sums, DType::i32, column),
+                                rows_,
+                                prefetch,
+                                tile_.prefetch_lines,
+                                tile_.prefetch_mask};
     tile_.state->multiply({plan_.multiply, tile_.accumulate, plan_.panel_columns}, operands);
   }
 
@@ -139,7 +145,8 @@ void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llv
 
 void emit_row_strip(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* rows, llvm::Value* vector,
                     const RowTile& tile) {
-  emit_cases(f, rows, plan.heights, [&](int height) { RowTileEmitter(f, plan, tile, rows, f.i64(0), height).strip(vector); });
+  emit_cases(f, rows, plan.heights,
+             [&](int height) { RowTileEmitter(f, plan, tile, rows, f.i64(0), height).strip(vector); });
 }
 
 }  // namespace gcg::cpu

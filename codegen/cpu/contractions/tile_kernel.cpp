@@ -59,8 +59,8 @@ class TileKernelEmitter {
     const auto store = [&](Value* value, int64_t offset) {
       ir_.CreateAlignedStore(value, place(offset), llvm::Align(8));
     };
-    Value* heights = ir_.CreateAdd(ir_.CreateMul(height_, i64(0x0000010101010101)),
-                                   ir_.CreateMul(depth, i64(0x0101000000000000)));
+    Value* heights =
+        ir_.CreateAdd(ir_.CreateMul(height_, i64(0x0000010101010101)), ir_.CreateMul(depth, i64(0x0101000000000000)));
     Value* known = ir_.CreateAlignedLoad(ir_.getInt64Ty(), place(rows_at), llvm::Align(8));
     ir_.CreateCondBr(ir_.CreateICmpEQ(known, heights), done, change);
     ir_.SetInsertPoint(change);
@@ -91,8 +91,8 @@ class TileKernelEmitter {
     each_block([&](int i) {
       Value* stride = f_.getArg(kARow);
       load(first_a + i, bytes_from(a, ir_.CreateMul(first_row(i), stride)), stride);
-      const auto dot = kernel_.multiply == Multiply::quads ? llvm::Intrinsic::x86_tdpbusd
-                                                           : llvm::Intrinsic::x86_tdpbf16ps;
+      const auto dot =
+          kernel_.multiply == Multiply::quads ? llvm::Intrinsic::x86_tdpbusd : llvm::Intrinsic::x86_tdpbf16ps;
       call(dot, {tile(i), tile(first_a + i), tile(b)});
     });
     fetch(k);
@@ -159,9 +159,8 @@ llvm::Function* tile_kernel(const TileKernel& kernel, int blocks, FunctionBuilde
   llvm::Type *pointer = f.ir().getPtrTy(), *i64 = f.ir().getInt64Ty();
   const std::string name = concat("tiles.", kernel.multiply == Multiply::quads ? "quads." : "pairs.", blocks, ".",
                                   kernel.columns, kernel.accumulate ? ".add" : "");
-  return f.shared_function(
-      name, {pointer, pointer, i64, pointer, i64, pointer, i64, pointer, i64, i64},
-      [&](llvm::Function& function) { TileKernelEmitter(kernel, blocks, function).emit(); });
+  return f.shared_function(name, {pointer, pointer, i64, pointer, i64, pointer, i64, pointer, i64, i64},
+                           [&](llvm::Function& function) { TileKernelEmitter(kernel, blocks, function).emit(); });
 }
 
 }  // namespace
@@ -183,8 +182,8 @@ void TileState::multiply(const TileKernel& kernel, const TileOperands& t) {
   llvm::IRBuilder<>& ir = f_.ir();
   Value* blocks = ir.CreateUDiv(ir.CreateAdd(t.rows, f_.i64(block - 1)), f_.i64(block));
   emit_cases(f_, blocks, {1, 2, 3}, [&](int count) {
-    ir.CreateCall(tile_kernel(kernel, count, f_), {memory_, t.a, t.a_row_stride, t.b, t.k, t.c, t.rows, t.prefetch,
-                                                   t.prefetch_lines, t.prefetch_mask});
+    ir.CreateCall(tile_kernel(kernel, count, f_),
+                  {memory_, t.a, t.a_row_stride, t.b, t.k, t.c, t.rows, t.prefetch, t.prefetch_lines, t.prefetch_mask});
   });
 }
 

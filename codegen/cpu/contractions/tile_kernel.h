@@ -16,9 +16,9 @@
 namespace gcg::cpu {
 
 struct TileKernel {
-  static constexpr int64_t block = 16;                    // rows of a tile, and words of a row
-  static constexpr int most_rows = 3 * int{block};        // of A
-  static constexpr int64_t least_rows = 5;                // with fewer vectors are faster
+  static constexpr int64_t block = 16;              // rows of a tile, and words of a row
+  static constexpr int most_rows = 3 * int{block};  // of A
+  static constexpr int64_t least_rows = 5;          // with fewer vectors are faster
   static constexpr int64_t state_bytes = 64;
 
   Multiply multiply = Multiply::quads;  // or halves
