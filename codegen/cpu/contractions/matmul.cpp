@@ -1,8 +1,9 @@
 // C = epilogue(A * B): the loop over tasks, their operands, and the epilogue that stores the result.
+#include "codegen/cpu/contractions/matmul_epilogue.h"
 #include "codegen/cpu/contractions/matmul_pack.h"
 #include "codegen/cpu/contractions/matmul_plan.h"
+#include "codegen/cpu/contractions/matmul_rows.h"
 #include "codegen/cpu/contractions/matmul_tile.h"
-#include "codegen/cpu/expressions/expr_emitter.h"
 #include "codegen/cpu/llvm/emit.h"
 #include "codegen/cpu/llvm/function_builder.h"
 #include "compiler/kernel/machine.h"
@@ -11,7 +12,6 @@ namespace gcg::cpu {
 namespace {
 
 constexpr int64_t stream_ahead = 4096;  // bytes fetched ahead when every panel is used once
-constexpr int epilogue_vectors = 3;     // side by side, to hide the latency of the epilogue's arithmetic
 
 class MatMulEmitter {
  public:
@@ -26,7 +26,7 @@ class MatMulEmitter {
         right_(kernel.operands[static_cast<size_t>(matmul.b.operand)].dtype),
         plan_(plan),
         state_(f),
-        expr_(f) {}
+        epilogue_(f, matmul, plan) {}
 
   KernelEmission emit() {
     // A task is `grain` units; a unit is a row tile of a panel.
@@ -62,7 +62,6 @@ class MatMulEmitter {
     std::vector<llvm::Value*> batch;  // coordinates
   };
 
-  DType sum_type() const { return sums_floats(plan_.multiply) ? DType::f32 : DType::i32; }
   bool packed() const { return plan_.source == MatMulPlan::Source::packed; }
   llvm::Value* smin(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
   llvm::Value* smax(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
@@ -148,7 +147,7 @@ class MatMulEmitter {
   /// that begins.
   void chunk(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* following,
              bool strips) {
-    if (plan_.tiled && plan_.widens()) narrow_rows(g, from, to);
+    if (narrowed_) narrowed_->make(block_of(g), from, to);
     auto block = [&](llvm::Value* k, llvm::Value* depth, llvm::Value* next, bool accumulate) {
       RowTile tile = panel;
       tile.k = depth;
@@ -180,8 +179,9 @@ class MatMulEmitter {
         block(k, smin(f_.i64(depth), ir_.CreateSub(f_.i64(steps), k)), next, true);
       });
     }
-    f_.for_loop(from, to, f_.i64(1),
-                [&](llvm::Value* t) { epilogue(g, row_of(t), rows_of(t), sums_of(ir_.CreateSub(t, from))); });
+    f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
+      epilogue_.store({g.batch, row_of(t), rows_of(t), g.column, g.columns, sums_of(ir_.CreateSub(t, from))});
+    });
   }
 
   /// Of the first block of k: all of it for rows so few that several sets of sums are added up at a block's end. So the
@@ -205,7 +205,8 @@ class MatMulEmitter {
         ir_.CreateAdd(ir_.CreateMul(row_of(t), f_.dim(matmul_.a.row_stride)), ir_.CreateMul(k, a_step()));
     tile.sums = sums_of(ir_.CreateSub(t, from));
     tile.a = f_.element_address(g.a, element_, offset);
-    if (plan_.widens()) tile.a = plan_.tiled ? narrowed_row(g, t, k) : widened_rows(tile.a, rows_of(t), tile.k);
+    if (narrowed_) tile.a = narrowed_->place(block_of(g), t, k);
+    if (plan_.widens() && !narrowed_) tile.a = widened_rows(tile.a, rows_of(t), tile.k);
     return tile;
   }
 
@@ -257,52 +258,20 @@ class MatMulEmitter {
     return tile;
   }
 
-  llvm::Value* scratch_of_rows() { return word_address(scratch_after_sums(), f_.dim(plan_.panel_words())); }
-
   /// `steps` words of each row of A, widened into scratch.
   llvm::Value* widened_rows(llvm::Value* a, llvm::Value* rows, llvm::Value* steps) {
-    llvm::Value* to = scratch_of_rows();
+    llvm::Value* to = word_address(scratch_after_sums(), f_.dim(plan_.panel_words()));
     emit_widen_rows(f_, plan_, {a, element_, f_.dim(matmul_.a.row_stride), rows}, steps, to);
     return to;
   }
 
-  // Of tiled pairs all panels use what a thread has made of a block's rows: one stretch of its row tiles.
-
   void begin_tiles() {
     if (!plan_.tiled) return;
     state_.begin();
-    if (!plan_.widens()) return;
-    for (llvm::AllocaInst** v : {&narrowed_, &first_narrowed_, &last_narrowed_}) *v = f_.variable(DType::i64);
-    ir_.CreateStore(f_.i64(-1), narrowed_);
+    if (plan_.widens())
+      narrowed_.emplace(f_, plan_, matmul_.a, element_, k_, [this](llvm::Value* tile) { return row_of(tile); });
   }
-
-  llvm::Value* narrowed_row(const PanelTask& g, llvm::Value* t, llvm::Value* k) {
-    llvm::Value* rows = ir_.CreateMul(ir_.CreateSub(row_of(t), row_of(g.tile)), f_.dim(plan_.widened_row()));
-    return word_address(scratch_of_rows(), ir_.CreateAdd(rows, k));
-  }
-
-  /// Makes row tiles [from, to) of a block, as far as they are not there.
-  void narrow_rows(const PanelTask& g, llvm::Value* from, llvm::Value* to) {
-    const auto read = [&](llvm::AllocaInst* v) { return ir_.CreateLoad(ir_.getInt64Ty(), v); };
-    const auto make = [&](llvm::Value* first, llvm::Value* last) {
-      llvm::Value* row = row_of(first);
-      llvm::Value* a = f_.element_address(g.a, element_, ir_.CreateMul(row, f_.dim(matmul_.a.row_stride)));
-      emit_widen_rows(f_, plan_, {a, element_, f_.dim(matmul_.a.row_stride), ir_.CreateSub(row_of(last), row)}, k_,
-                      narrowed_row(g, first, f_.i64(0)));
-    };
-    f_.if_then(ir_.CreateICmpNE(read(narrowed_), g.rows), [&] {
-      ir_.CreateStore(g.rows, narrowed_);
-      for (llvm::AllocaInst* v : {first_narrowed_, last_narrowed_}) ir_.CreateStore(from, v);
-    });
-    f_.if_then(ir_.CreateICmpSLT(from, read(first_narrowed_)), [&] {
-      make(from, read(first_narrowed_));
-      ir_.CreateStore(from, first_narrowed_);
-    });
-    f_.if_then(ir_.CreateICmpSGT(to, read(last_narrowed_)), [&] {
-      make(read(last_narrowed_), to);
-      ir_.CreateStore(to, last_narrowed_);
-    });
-  }
+  RowBlock block_of(const PanelTask& g) { return {g.rows, g.a, row_of(g.tile)}; }
 
   void read_b(const PanelTask& g, RowTile& tile) {
     if (packed()) {
@@ -367,49 +336,6 @@ class MatMulEmitter {
     return ir_.CreateSelect(together_, next, ahead);
   }
 
-  // Epilogue: row by row from the sums, vectors along n.
-
-  void epilogue(const PanelTask& g, llvm::Value* row, llvm::Value* rows, llvm::Value* sums) {
-    Point point;
-    for (size_t i = 0; i < g.batch.size(); ++i) point.axes[matmul_.batch[i].id] = g.batch[i];
-    const Dim& n = matmul_.n.extent;
-    const int lanes = n.is(1) ? 1 : plan_.lanes;  // the only column may have no stride of its own
-    if (lanes > 1) point.lane_axis = matmul_.n.id;
-    point.lanes = lanes;
-    f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](llvm::Value* r) {
-      point.axes[matmul_.m.id] = ir_.CreateAdd(row, r);
-      llvm::Value* base = word_address(sums, ir_.CreateMul(r, f_.i64(plan_.panel_columns)));
-      auto vector = [&](llvm::Value* place, llvm::Value* mask) {
-        point.axes[matmul_.n.id] = ir_.CreateAdd(g.column, place);
-        point.accumulator = f_.load(base, sum_type(), place, lanes);
-        point.mask = mask;
-        expr_.store(matmul_.result, matmul_.index, matmul_.epilogue, point);
-      };
-      if (lanes == 1) return vector(f_.i64(0), nullptr);
-      llvm::Value* whole = ir_.CreateAnd(g.columns, f_.i64(-plan_.lanes));
-      whole_vectors(whole, vector);
-      if (n.is_constant() && n.constant() % plan_.lanes == 0) return;
-      f_.if_then(ir_.CreateICmpSLT(whole, g.columns),
-                 [&] { vector(whole, f_.first_lanes(ir_.CreateSub(g.columns, whole), plan_.lanes)); });
-    });
-  }
-
-  /// vector(place) for all places in [0, end), a few side by side where there are so many.
-  void whole_vectors(llvm::Value* end, const std::function<void(llvm::Value*, llvm::Value*)>& vector) {
-    const Dim& n = matmul_.n.extent;
-    int together = std::min(epilogue_vectors, plan_.panel_vectors());
-    if (n.is_constant()) together = std::min(together, std::max(1, static_cast<int>(n.constant()) / plan_.lanes));
-    llvm::Value* step = f_.i64(int64_t{together} * plan_.lanes);
-    llvm::Value* end_together = ir_.CreateMul(ir_.CreateSDiv(end, step), step);
-    f_.for_loop(f_.i64(0), end_together, step, [&](llvm::Value* place) {
-      for (int v = 0; v < together; ++v) vector(ir_.CreateAdd(place, f_.i64(int64_t{v} * plan_.lanes)), nullptr);
-    });
-    const bool always_together = n.is_constant() && n.constant() % (int64_t{together} * plan_.lanes) == 0 &&
-                                 plan_.panel_vectors() % together == 0;
-    if (together == 1 || always_together) return;
-    f_.for_loop(end_together, end, f_.i64(plan_.lanes), [&](llvm::Value* place) { vector(place, nullptr); });
-  }
-
   FunctionBuilder& f_;
   llvm::IRBuilder<>& ir_;
   const Kernel& kernel_;
@@ -417,7 +343,7 @@ class MatMulEmitter {
   DType element_, right_;  // of A and B in memory
   const MatMulPlan& plan_;
   TileState state_;
-  ExprEmitter expr_;
+  MatMulEpilogue epilogue_;
   llvm::Value* begin_ = nullptr;  // units
   llvm::Value* end_ = nullptr;
   llvm::Value* m_ = nullptr;
@@ -431,17 +357,8 @@ class MatMulEmitter {
   llvm::Value* lines_ = nullptr;          // to prefetch in each period of a pass
   llvm::Value* fetched_from_ = nullptr;   // the row tile at which fetching begins; null: a chunk's first
   llvm::Value* prefetch_step_ = nullptr;  // bytes fetched by a pass
-  llvm::AllocaInst *narrowed_ = nullptr, *first_narrowed_ = nullptr, *last_narrowed_ = nullptr;  // of which rows
+  std::optional<NarrowedRows> narrowed_;  // of tiled pairs
 };
-
-/// Pairs of bf16 lie in neighbouring columns of A and rows of packed B.
-Multiply multiply_of_product(const CpuTarget& target, const Kernel& kernel, const MatMulKernel& matmul) {
-  const auto type = [&](const MatrixView& view) { return kernel.operands[static_cast<size_t>(view.operand)].dtype; };
-  const bool pairs = matmul.packed_columns > 0 && matmul.a.column_stride.is(1) && matmul.k.extent.is_constant() &&
-                     matmul.k.extent.constant() % 2 == 0;
-  return pairs && type(matmul.b) == DType::bf16 && target.has_bf16 ? Multiply::halves
-                                                                   : multiply_of(target, type(matmul.a), matmul.narrow);
-}
 
 }  // namespace
 

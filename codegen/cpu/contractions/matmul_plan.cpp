@@ -173,6 +173,14 @@ bool is_tiled(const MatMulKernel& matmul, const CpuTarget& target, Multiply mult
 
 }  // namespace
 
+Multiply multiply_of_product(const CpuTarget& target, const Kernel& kernel, const MatMulKernel& matmul) {
+  const auto type = [&](const MatrixView& view) { return kernel.operands[static_cast<size_t>(view.operand)].dtype; };
+  const bool pairs = matmul.packed_columns > 0 && matmul.a.column_stride.is(1) && matmul.k.extent.is_constant() &&
+                     matmul.k.extent.constant() % 2 == 0;
+  return pairs && type(matmul.b) == DType::bf16 && target.has_bf16 ? Multiply::halves
+                                                                   : multiply_of(target, type(matmul.a), matmul.narrow);
+}
+
 MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply, DType right) {
   MatMulPlan plan;
   plan.multiply = multiply;

@@ -106,6 +106,9 @@ struct MatMulPlan {
   std::string note() const;
 };
 
+/// Pairs of bf16 lie in neighbouring columns of A and rows of packed B.
+Multiply multiply_of_product(const CpuTarget& target, const Kernel& kernel, const MatMulKernel& matmul);
+
 /// `right`: the type of B in memory.
 MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply,
                        DType right = DType::f32);
